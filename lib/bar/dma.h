@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The host memory that a device may reach, by bus address: what an IOMMU is to
+// hardware. The host registers ranges, the device translates every address that
+// it is given, so that a wild descriptor is a counted fault and not a crash.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace sluice::bar {
+
+/// Ranges of bus addresses and where this process sees them. Add and Remove: any
+/// thread. Translate: the device's thread. A range is removed only after the
+/// device was told to stop using it.
+class DmaSpace {
+ public:
+  static constexpr uint32_t kMaxRanges = 256;
+
+  /// Makes [bus, bus + bytes) reachable at `host`. False if the table is full, the
+  /// range is empty or it overlaps another.
+  bool Add(uint64_t bus, void* host, size_t bytes);
+  /// Takes back the range that begins at `bus`; no effect if there is none.
+  void Remove(uint64_t bus);
+
+  /// The memory behind [bus, bus + bytes), or null if any byte of it is not
+  /// registered as part of one range (a DMA fault; the caller counts it).
+  uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
+    const Range& recent = ranges_[recent_];
+    if (uint8_t* host = recent.Find(bus, bytes)) return host;
+    return Search(bus, bytes);
+  }
+
+ private:
+  /// `bytes` is 0 while the slot is free; stored last on Add and first on Remove
+  /// with release order, so that a reader that sees it sees the rest.
+  struct Range {
+    std::atomic<uint64_t> bytes{0};
+    std::atomic<uint64_t> bus{0};
+    std::atomic<uint8_t*> host{nullptr};
+
+    uint8_t* Find(uint64_t address, uint64_t length) const {
+      const uint64_t size = bytes.load(std::memory_order_acquire);
+      const uint64_t offset = address - bus.load(std::memory_order_relaxed);
+      return offset < size && length <= size - offset ? host.load(std::memory_order_relaxed) + offset : nullptr;
+    }
+  };
+
+  uint8_t* Search(uint64_t bus, uint64_t bytes) const;
+
+  std::mutex mutex_;  ///< Orders writers.
+  std::array<Range, kMaxRanges> ranges_;
+  std::atomic<uint32_t> used_{0};    ///< Slots below it may be in use.
+  mutable uint32_t recent_ = 0;      ///< Device thread's last hit.
+};
+
+}  // namespace sluice::bar

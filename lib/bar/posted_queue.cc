@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bar/posted_queue.h"
+
+#include <bitset>
+#include <mutex>
+#include <thread>
+
+namespace sluice::bar {
+namespace {
+
+/// Process-wide numbering of the threads that touch a model's registers. A thread
+/// returns its number when it ends, so lanes are reused; the ring indices of a
+/// lane carry over to its next owner (the mutex orders the hand-over).
+class ThreadNumber {
+ public:
+  ThreadNumber() {
+    const std::scoped_lock lock(mutex_);
+    while (value_ < PostedQueue::kLanes - 1 && taken_[value_]) ++value_;
+    if (value_ < PostedQueue::kLanes - 1) taken_[value_] = true;
+  }
+  ~ThreadNumber() {
+    const std::scoped_lock lock(mutex_);
+    if (value_ < PostedQueue::kLanes - 1) taken_[value_] = false;
+  }
+  uint32_t value() const { return value_; }
+
+ private:
+  static inline std::mutex mutex_;
+  static inline std::bitset<PostedQueue::kLanes> taken_;
+  uint32_t value_ = 0;
+};
+
+uint32_t ThisThread() {
+  static thread_local const ThreadNumber number;
+  return number.value();
+}
+
+}  // namespace
+
+class PostedQueue::LaneGuard {
+ public:
+  explicit LaneGuard(PostedQueue& queue)
+      : lane_(queue.lanes_[ThisThread()]), shared_(ThisThread() == kLanes - 1) {
+    while (shared_ && lane_.shared_lock.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    uint32_t used = queue.lanes_used_.load(std::memory_order_relaxed);
+    while (used <= ThisThread() &&
+           !queue.lanes_used_.compare_exchange_weak(used, ThisThread() + 1, std::memory_order_acq_rel)) {
+    }
+  }
+  ~LaneGuard() {
+    if (shared_) lane_.shared_lock.clear(std::memory_order_release);
+  }
+  LaneGuard(const LaneGuard&) = delete;
+  LaneGuard& operator=(const LaneGuard&) = delete;
+  Lane& operator*() { return lane_; }
+
+ private:
+  Lane& lane_;
+  const bool shared_;
+};
+
+bool PostedQueue::Push(Lane& lane, RegisterAccess access) {
+  const uint32_t tail = lane.tail.load(std::memory_order_relaxed);
+  if (tail - lane.cached_head == kDepth) {
+    lane.cached_head = lane.head.load(std::memory_order_acquire);
+    if (tail - lane.cached_head == kDepth) {
+      const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+      while (tail - (lane.cached_head = lane.head.load(std::memory_order_acquire)) == kDepth) {
+        if (!LinkUp()) return false;
+        if (std::chrono::steady_clock::now() > deadline) {
+          TakeLinkDown();
+          return false;
+        }
+        std::this_thread::yield();
+      }
+    }
+  }
+  lane.entries[tail % kDepth] = access;
+  // Release: everything the thread stored to memory before the register store is
+  // visible to the device when it sees the entry.
+  lane.tail.store(tail + 1, std::memory_order_release);
+  return true;
+}
+
+void PostedQueue::Post(RegisterAccess access) {
+  if (!LinkUp()) return;
+  LaneGuard lane(*this);
+  Push(*lane, access);
+}
+
+uint64_t PostedQueue::Read(RegisterAccess access) {
+  const uint64_t all_ones = access.bytes == 4 ? 0xffff'ffffu : ~uint64_t{0};
+  if (!LinkUp()) return all_ones;
+  LaneGuard guard(*this);
+  Lane& lane = *guard;
+  const uint32_t sequence = ++lane.read_sequence;
+  if (!Push(lane, {access.offset, access.bytes | kReadFlag, sequence})) return all_ones;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+  while (lane.reply_sequence.load(std::memory_order_acquire) != sequence) {
+    if (!LinkUp()) return all_ones;
+    if (std::chrono::steady_clock::now() > deadline) {
+      TakeLinkDown();
+      return all_ones;
+    }
+    std::this_thread::yield();
+  }
+  return lane.reply_value.load(std::memory_order_relaxed);
+}
+
+}  // namespace sluice::bar

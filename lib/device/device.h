@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a NIC model is to whoever runs it: a step function without threads and
+// without a clock of its own. lib/emulator steps it in real time, lib/fabric in
+// virtual time. Calls are per burst, never per packet.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sluice::device {
+
+/// A frame as it passes the MAC: Ethernet header to payload, no FCS.
+struct WireFrame {
+  const uint8_t* data;
+  uint32_t length;
+};
+
+/// Where a device's transmitted frames go. The bytes are valid during the call.
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  virtual void Deliver(std::span<const WireFrame> frames) = 0;
+};
+
+/// One named counter of a device: every frame that it does not pass on is in one.
+struct Counter {
+  std::string_view name;  ///< Static storage; snake_case, used as an xstats suffix.
+  uint64_t value;
+};
+
+/// A NIC model. Used by one thread at a time.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// Register accesses as they arrive at the BAR; `bytes` is 1, 2, 4 or 8.
+  /// Accesses beyond the decoded region are ignored and read as all ones.
+  virtual void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) = 0;
+  virtual uint64_t ReadRegister(uint32_t offset, uint32_t bytes) = 0;
+
+  /// Sets the model's clock; never goes back. Drives timestamps, rate limits and
+  /// whatever the hardware derives from time.
+  virtual void SetTime(uint64_t now_ns) = 0;
+
+  /// Frames from the wire, in order. Each is delivered to the host or counted as
+  /// dropped. With `pause` (loss-free flow control) the device stops before the
+  /// first frame that has no room instead of dropping it. Returns frames taken.
+  virtual uint32_t Receive(std::span<const WireFrame> frames, bool pause) = 0;
+
+  /// Does pending work towards the wire: descriptor fetch, payload reads,
+  /// completions; hands at most about `budget` frames to `sink` in bursts.
+  /// Returns frames handed over; 0 when there is nothing to do.
+  virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
+
+  /// All counters, always in the same order. Values may be read only by the
+  /// stepping thread.
+  virtual std::span<const Counter> Counters() = 0;
+};
+
+}  // namespace sluice::device

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a driver obtains a device model: the same {registers, memory} pair that
+// probing a PCI device yields. The only header of lib/emulator that a driver may
+// include; nothing in it says how the model works.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bar/bar.h"
+#include "bar/dma.h"
+
+namespace sluice::emulator {
+
+enum class Model { kEnso, kIpu };
+
+/// What the hardware's own management tool would set (JTAG on the Ensō NIC).
+struct Settings {
+  uint32_t pipe_flits = 0;           ///< Ensō: size of a pipe; 0 = default.
+  uint32_t nb_entries = 0;           ///< Ensō: slots of each notification ring; 0 = default.
+  bool notify_per_packet = false;    ///< Ensō: a notification for every packet.
+};
+
+/// A device argument that the driver passes through untouched.
+using Argument = std::pair<std::string, std::string>;
+
+/// Device-argument keys that Attach understands, for the driver's own list of
+/// valid keys: wire, device_cpu, seed, faults, verify, pause.
+std::span<const char* const> ArgumentKeys();
+
+/// One line of statistics of the model and its wire.
+struct Statistic {
+  std::string name;  ///< "model_…" for the device, "wire_…" for what stands behind it.
+  uint64_t value;
+};
+
+/// A running model: its thread (or service lcore) steps it until destruction.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+
+  virtual bar::Bar& registers() = 0;
+  /// Where the driver registers the memory that it hands to the device. All of
+  /// DPDK's own memory is reachable already. Bus addresses are virtual addresses.
+  virtual bar::DmaSpace& dma() = 0;
+
+  /// Snapshot of all counters; control path, any thread, bounded wait. The names
+  /// and their order do not change during the life of the attachment.
+  virtual std::vector<Statistic> Statistics() = 0;
+  /// The wire's carrier: follows injected link faults.
+  virtual bool WireUp() = 0;
+  /// Address that the wire side would use for this NIC, for the driver to adopt.
+  virtual void MacAddress(uint8_t mac[6]) = 0;
+  /// Starts and stops the wire's traffic sources; a NIC begins with them stopped
+  /// and its driver starts them with the port. Returns when it has taken effect.
+  virtual void EnableWire(bool enabled) = 0;
+};
+
+/// Creates a model and starts it. `name` is the vdev's name (unique per process).
+/// On bad arguments returns null and sets `error` to one line that names the
+/// argument and the mend.
+std::unique_ptr<Attachment> Attach(std::string_view name, Model model, const Settings& settings,
+                                   std::span<const Argument> arguments, std::string* error);
+
+}  // namespace sluice::emulator

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Register map and 64-byte formats of the Ensō FPGA NIC, hardware version 0.4.6
+// (Sadok et al., "Ensō: A Streaming Interface for NIC-Application
+// Communication", OSDI'23, and the published RTL). Shared by the driver and the
+// model; neither may know more about the other than what stands here.
+// All multi-byte fields are little-endian. A flit is 64 bytes, the unit of every
+// pointer in this file unless its name says otherwise.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::regs::enso {
+
+inline constexpr uint16_t kPciVendor = 0x1172;
+inline constexpr uint16_t kPciDevice = 0x0000;
+inline constexpr int kPciBar = 2;
+
+inline constexpr uint32_t kFlitBytes = 64;
+inline constexpr uint32_t kPageBytes = 4096;
+inline constexpr uint32_t kMaxPipes = 8192;                ///< Pages 0 … 8191.
+inline constexpr uint32_t kMaxNotificationBuffers = 1024;  ///< Pages 8192 … 9215.
+inline constexpr uint32_t kBarBytes = (kMaxPipes + kMaxNotificationBuffers) * kPageBytes;
+static_assert(kBarBytes == 37'748'736);
+
+/// Offset of a pipe's page and of a notification buffer's page in BAR 2.
+constexpr uint32_t PipePage(uint32_t pipe) { return pipe * kPageBytes; }
+constexpr uint32_t NbPage(uint32_t nb) { return (kMaxPipes + nb) * kPageBytes; }
+
+/// Offsets within a page. Bits 6 … 11 of the address are ignored: the 64-byte
+/// block aliases through the page. One aligned 8-byte store updates two registers
+/// at once; a register is written only if all four of its bytes are.
+inline constexpr uint32_t kRxTail = 0x00;   ///< NIC advances; software zeroes it at bring-up.
+inline constexpr uint32_t kRxHead = 0x04;   ///< Software. On a pipe page every store is a trigger.
+inline constexpr uint32_t kRxMemLo = 0x08;  ///< Pipe: base address with the NB id in the low 10 bits.
+inline constexpr uint32_t kRxMemHi = 0x0c;
+inline constexpr uint32_t kTxTail = 0x10;  ///< NB page only. A store starts the descriptor fetch.
+inline constexpr uint32_t kTxHead = 0x14;  ///< NB page only. NIC sets it to tail when it *fetches*.
+inline constexpr uint32_t kTxMemLo = 0x18;  ///< NB page only.
+inline constexpr uint32_t kTxMemHi = 0x1c;
+
+/// Low bits of a pipe's rx_mem that name the notification buffer.
+inline constexpr uint64_t kPipeNbMask = (1u << 10) - 1;
+
+/// Sizes that the JTAG tool sets on hardware; these are its defaults.
+inline constexpr uint32_t kDefaultPipeFlits = 32768;   ///< 2 MiB. Power of two ≤ 2^20.
+inline constexpr uint32_t kDefaultNbEntries = 16384;   ///< Slots each of the RX and the TX ring.
+inline constexpr uint32_t kDefaultTxCredits = 500;     ///< 256 … 1000 allowed.
+inline constexpr uint32_t kMaxPipeFlits = 1u << 20;
+
+/// Device limits behind the protocol.
+inline constexpr uint32_t kPacketBuffers = 1024;       ///< 2 KiB each, between MAC and DMA.
+inline constexpr uint32_t kMaxRxFlits = 24;            ///< Design limit of a received frame, 1536 bytes.
+inline constexpr uint32_t kHeadTriggerDepth = 124;     ///< Head-store triggers queued before they are lost.
+inline constexpr uint32_t kTxFetchMax = 256;           ///< Descriptors per DMA read.
+inline constexpr uint32_t kMaxTransferBytes = 1'048'512;  ///< Largest length of one TX slot.
+inline constexpr uint32_t kMaxTxFrameFlits = 64;       ///< A longer claimed frame deadlocks the FIFO.
+inline constexpr uint64_t kClockHz = 200'000'000;      ///< Timestamps, rate limiter, round robin: 5 ns.
+
+/// First word of a slot. RX notifications and TX data slots carry 1, TX
+/// configuration exactly 2, a slot that is free or complete 0.
+inline constexpr uint64_t kSignalNone = 0;
+inline constexpr uint64_t kSignalData = 1;
+inline constexpr uint64_t kSignalConfig = 2;
+
+/// NIC → host. The NIC writes all 64 bytes; software zeroes `signal` after reading.
+struct RxNotification {
+  uint64_t signal;
+  uint64_t pipe;       ///< 13 bits.
+  uint64_t tail;       ///< 20 bits: the pipe's new tail, in flits.
+  uint64_t reserved[5];
+};
+
+/// Host → NIC, and overwritten in place (all 64 bytes, signal 0) on completion.
+struct TxNotification {
+  uint64_t signal;
+  uint64_t address;  ///< Bus address, 64-byte aligned.
+  uint64_t length;   ///< Bytes; 20 bits are used.
+  uint64_t reserved[5];
+};
+
+/// Configuration commands: TX slots with signal kSignalConfig.
+enum class ConfigId : uint64_t {
+  kFlowEntry = 1,
+  kTimestamp = 2,
+  kRateLimit = 3,
+  kFallback = 4,
+};
+
+struct FlowEntryConfig {
+  uint64_t signal;
+  uint64_t id;
+  uint16_t dst_port;  ///< Host order, as are all fields of a flow.
+  uint16_t src_port;
+  uint32_t dst_ip;
+  uint32_t src_ip;
+  uint32_t protocol;  ///< The hardware ignores it.
+  uint32_t pipe;      ///< kUnbind: treated as a miss.
+  uint8_t reserved[28];
+};
+inline constexpr uint32_t kUnbind = 0xffff'ffff;
+
+struct TimestampConfig {
+  uint64_t signal;
+  uint64_t id;
+  uint64_t enable;  ///< Bit 63; software writes all ones.
+  uint64_t offset;  ///< Byte offset 0 … 60 of the 4-byte stamp in the frame.
+  uint64_t reserved[4];
+};
+
+struct RateLimitConfig {
+  uint64_t signal;
+  uint64_t id;
+  uint16_t denominator;
+  uint16_t numerator;  ///< 0 blocks transmission for ever; ≥ denominator means no limit.
+  uint32_t enable;     ///< Bit 31.
+  uint64_t reserved[5];
+};
+
+struct FallbackConfig {
+  uint64_t signal;
+  uint64_t id;
+  uint32_t count;   ///< Fallback pipes are ids 0 … count−1; 0: a miss is dropped.
+  uint32_t mask;    ///< 2^⌊log2 count⌋ − 1, computed by software.
+  uint64_t enable_round_robin;  ///< Bit 63.
+  uint64_t reserved[4];
+};
+
+/// Enable fields take effect through their top bit only.
+inline constexpr uint64_t kEnable64 = ~uint64_t{0};
+inline constexpr uint32_t kEnable32 = ~uint32_t{0};
+
+static_assert(sizeof(RxNotification) == kFlitBytes && sizeof(TxNotification) == kFlitBytes);
+static_assert(sizeof(FlowEntryConfig) == kFlitBytes && sizeof(TimestampConfig) == kFlitBytes);
+static_assert(sizeof(RateLimitConfig) == kFlitBytes && sizeof(FallbackConfig) == kFlitBytes);
+
+/// Flow table: four sub-tables of 2048 rows (lookup3's final mix).
+inline constexpr uint32_t kSubTables = 4;
+inline constexpr uint32_t kSubTableRows = 2048;
+inline constexpr uint32_t kHashSeed = 0xdeadbefb;
+
+/// Flits that a frame of `bytes` occupies in a pipe.
+constexpr uint32_t Flits(uint32_t bytes) { return (bytes + kFlitBytes - 1) / kFlitBytes; }
+
+}  // namespace sluice::regs::enso

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bar/dma.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sluice::bar {
+namespace {
+
+TEST(DmaSpace, TranslatesOnlyWhatLiesWhollyInOneRange) {
+  std::vector<uint8_t> a(256), b(256);
+  DmaSpace space;
+  ASSERT_TRUE(space.Add(0x1000, a.data(), 256));
+  ASSERT_TRUE(space.Add(0x1100, b.data(), 256));
+  EXPECT_EQ(space.Translate(0x1000, 256), a.data());
+  EXPECT_EQ(space.Translate(0x11ff, 1), b.data() + 255);
+  EXPECT_EQ(space.Translate(0x1000, 257), nullptr) << "adjacent ranges are not one";
+  EXPECT_EQ(space.Translate(0x0fff, 1), nullptr);
+  EXPECT_EQ(space.Translate(0x1200, 1), nullptr);
+  EXPECT_EQ(space.Translate(0x1010, ~uint64_t{0}), nullptr) << "length that wraps";
+  EXPECT_EQ(space.Translate(~uint64_t{0}, 2), nullptr);
+}
+
+TEST(DmaSpace, RefusesOverlapsEmptyRangesAndWrapsAndForgetsWhatIsRemoved) {
+  std::vector<uint8_t> memory(256);
+  DmaSpace space;
+  ASSERT_TRUE(space.Add(0x1000, memory.data(), 256));
+  EXPECT_FALSE(space.Add(0x10ff, memory.data(), 1));
+  EXPECT_FALSE(space.Add(0x0fff, memory.data(), 2));
+  EXPECT_FALSE(space.Add(0x2000, memory.data(), 0));
+  EXPECT_FALSE(space.Add(~uint64_t{0}, memory.data(), 16));
+  space.Remove(0x1000);
+  EXPECT_EQ(space.Translate(0x1000, 1), nullptr);
+  EXPECT_TRUE(space.Add(0x10ff, memory.data(), 1));
+}
+
+TEST(DmaSpace, HoldsAFixedNumberOfRanges) {
+  std::vector<uint8_t> memory(DmaSpace::kMaxRanges + 1);
+  DmaSpace space;
+  for (uint32_t i = 0; i < DmaSpace::kMaxRanges; ++i) ASSERT_TRUE(space.Add(2 * i, &memory[i], 1));
+  EXPECT_FALSE(space.Add(1'000'000, &memory[0], 1));
+  for (uint32_t i = 0; i < DmaSpace::kMaxRanges; ++i) ASSERT_EQ(space.Translate(2 * i, 1), &memory[i]);
+}
+
+}  // namespace
+}  // namespace sluice::bar

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bar/posted_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "bar/bar.h"
+
+namespace sluice::bar {
+namespace {
+
+struct Recorder {
+  std::vector<RegisterAccess> writes;
+  std::map<uint32_t, uint64_t> registers;
+
+  uint32_t Step(PostedQueue& queue) {
+    return queue.Drain(
+        64,
+        [&](RegisterAccess access) {
+          writes.push_back(access);
+          registers[access.offset] = access.value;
+        },
+        [&](RegisterAccess access) { return registers[access.offset]; });
+  }
+};
+
+TEST(PostedQueue, DeliversEveryStoreOfAThreadInOrderSameValueStoresIncluded) {
+  const auto queue = std::make_unique<PostedQueue>();
+  Bar bar(queue.get(), 4096);
+  bar.Write32(4, 7);
+  bar.Write32(4, 7);
+  bar.Write64(8, 0x1'0000'0002);
+  Recorder device;
+  EXPECT_EQ(device.Step(*queue), 3u);
+  ASSERT_EQ(device.writes.size(), 3u);
+  EXPECT_EQ(device.writes[1].offset, 4u);
+  EXPECT_EQ(device.writes[1].value, 7u);
+  EXPECT_EQ(device.writes[2].bytes, 8u);
+  EXPECT_EQ(device.writes[2].value, 0x1'0000'0002u);
+}
+
+TEST(PostedQueue, AReadTravelsBehindItsThreadsWrites) {
+  const auto queue = std::make_unique<PostedQueue>();
+  Bar bar(queue.get(), 4096);
+  std::atomic<bool> stop{false};
+  Recorder device;
+  std::thread device_thread([&] {
+    while (!stop.load(std::memory_order_acquire)) {
+      if (device.Step(*queue) == 0) std::this_thread::yield();
+    }
+  });
+  for (uint32_t i = 0; i < 2000; ++i) {
+    bar.Write32(16, i);
+    ASSERT_EQ(bar.Read32(16), i);
+  }
+  stop.store(true, std::memory_order_release);
+  device_thread.join();
+}
+
+TEST(PostedQueue, KeepsTheOrderOfEachOfManyThreads) {
+  const auto queue = std::make_unique<PostedQueue>();
+  constexpr uint32_t kThreads = 70;  // more than there are lanes
+  constexpr uint32_t kStores = 300;
+  std::atomic<bool> stop{false};
+  std::map<uint32_t, uint64_t> next;
+  bool in_order = true;
+  std::thread device_thread([&] {
+    const auto step = [&] {
+      return queue->Drain(
+          64,
+          [&](RegisterAccess access) {
+            in_order &= access.value == next[access.offset]++;
+          },
+          [](RegisterAccess) { return uint64_t{0}; });
+    };
+    while (!stop.load(std::memory_order_acquire)) {
+      if (step() == 0) std::this_thread::yield();
+    }
+    while (step() != 0) {
+    }
+  });
+  std::vector<std::thread> hosts;
+  for (uint32_t t = 0; t < kThreads; ++t) {
+    hosts.emplace_back([&, t] {
+      Bar bar(queue.get(), 4096);
+      for (uint32_t i = 0; i < kStores; ++i) bar.Write32(t * 4, i);
+    });
+  }
+  for (std::thread& host : hosts) host.join();
+  stop.store(true, std::memory_order_release);
+  device_thread.join();
+  EXPECT_TRUE(in_order);
+  for (uint32_t t = 0; t < kThreads; ++t) EXPECT_EQ(next[t * 4], kStores);
+}
+
+TEST(PostedQueue, AFullQueueTakesTheLinkDownAfterABoundedWait) {
+  const auto queue = std::make_unique<PostedQueue>();
+  Bar bar(queue.get(), 4096);
+  for (uint32_t i = 0; i < PostedQueue::kDepth; ++i) bar.Write32(0, i);
+  EXPECT_TRUE(bar.LinkUp());
+  const auto start = std::chrono::steady_clock::now();
+  bar.Write32(0, 0);
+  const auto waited = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(waited, PostedQueue::kTimeout);
+  EXPECT_LT(waited, 5 * PostedQueue::kTimeout);
+  EXPECT_FALSE(bar.LinkUp());
+  EXPECT_EQ(bar.Read32(0), 0xffff'ffffu);
+  EXPECT_EQ(bar.Read64(0), ~uint64_t{0});
+}
+
+}  // namespace
+}  // namespace sluice::bar
