@@ -36,7 +36,8 @@ class Device {
   virtual ~Device() = default;
 
   /// Register accesses as they arrive at the BAR; `bytes` is 1, 2, 4 or 8.
-  /// Accesses beyond the decoded region are ignored and read as all ones.
+  /// Reads beyond the decoded region yield all ones; what stores there do is the
+  /// device's own affair.
   virtual void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) = 0;
   virtual uint64_t ReadRegister(uint32_t offset, uint32_t bytes) = 0;
 
