@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Model of the packetized NIC behind regs/ipu.h: descriptor rings, RSS, flow
+// rules, filters and statistics. A step function without threads or clock; stepped
+// by lib/emulator, tested descriptor by descriptor in tests/device/ipu.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "bar/dma.h"
+#include "device/device.h"
+#include "device/ipu/flow_table.h"
+#include "device/ipu/rss.h"
+#include "device/ipu/rx_queue.h"
+#include "device/ipu/statistics.h"
+#include "device/ipu/tx_queue.h"
+#include "regs/ipu.h"
+
+namespace sluice::device::ipu {
+
+/// What is fixed when the chip is made.
+struct IpuConfig {
+  uint32_t queue_pairs = regs::ipu::kMaxQueues;  ///< 1 … kMaxQueues; clamped.
+};
+
+/// See Device. All host memory is reached through `dma`, which outlives the model;
+/// bad addresses, doorbells and descriptors end in a counter.
+class IpuNic final : public Device {
+ public:
+  IpuNic(const bar::DmaSpace& dma, const IpuConfig& config);
+
+  void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
+  uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
+  /// Nothing in this device depends on time.
+  void SetTime(uint64_t) override {}
+  uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
+  uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
+  std::span<const Counter> Counters() override;
+
+ private:
+  /// Where one frame goes and what its write-back says.
+  struct Route {
+    uint32_t queue;
+    bool drop;
+    RxMetadata metadata;
+  };
+
+  void Reset();
+  void WritePort(uint32_t offset, uint32_t value);
+  void WriteQueue(uint32_t queue, uint32_t offset, uint64_t value);
+  uint32_t ReadPort(uint32_t offset) const;
+  uint64_t ReadQueue(uint32_t queue, uint32_t offset) const;
+  void RunFlowCommand(uint32_t command);
+  bool Accepts(const uint8_t* destination) const;
+  /// Classifies, hashes and looks up one frame of at least kMinFrameBytes.
+  Route Classify(const WireFrame& frame);
+
+  const bar::DmaSpace& dma_;
+  const uint32_t queue_pairs_;
+
+  struct QueueRegisters {
+    uint64_t base;
+    uint32_t entries;
+    uint32_t buffer_bytes;
+  };
+
+  std::array<uint32_t, regs::ipu::kStatistics / 4> port_{};  ///< Register file of page 0, by word.
+  std::array<std::array<QueueRegisters, 2>, regs::ipu::kMaxQueues> queue_registers_{};  ///< RX, TX.
+  uint32_t flow_status_ = 0;
+  FlowEntry flow_result_{};  ///< Of the last query.
+  RssHash rss_;
+  FlowTable flows_;
+  std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
+  std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
+  TxStaging staging_;
+  uint32_t next_tx_ = 0;  ///< Round robin over the TX queues.
+
+  Statistics statistics_{};
+  std::array<Counter, regs::ipu::kStatisticCount> counters_;
+};
+
+}  // namespace sluice::device::ipu

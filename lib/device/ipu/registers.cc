@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The register file of IpuNic: regs/ipu.h decoded. Control path.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "device/ipu/ipu_nic.h"
+
+namespace sluice::device::ipu {
+
+using namespace regs::ipu;  // NOLINT: this file decodes that register map
+
+namespace {
+
+bool IsAccessSize(uint32_t bytes) { return bytes == 4 || bytes == 8; }
+bool Within(uint32_t offset, uint32_t first, uint32_t bytes) {
+  return offset >= first && offset - first < bytes;
+}
+
+}  // namespace
+
+void IpuNic::Reset() {
+  for (uint32_t i = 0; i < kMaxQueues; ++i) {
+    rx_[i].Disable();
+    tx_[i].Disable();
+    queue_registers_[i] = {};
+  }
+  port_ = {};
+  flows_.Clear();
+  flow_status_ = static_cast<uint32_t>(FlowStatus::kOk);
+  flow_result_ = {};
+  rss_ = RssHash();
+}
+
+void IpuNic::WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) {
+  if (!IsAccessSize(bytes) || offset % bytes != 0 || offset >= kBarBytes) return;
+  const uint32_t page = offset / kPageBytes;
+  const uint32_t within = offset % kPageBytes;
+  if (page == 0) {
+    WritePort(within, static_cast<uint32_t>(value));
+    if (bytes == 8) WritePort(within + 4, static_cast<uint32_t>(value >> 32));
+  } else if (page <= queue_pairs_) {
+    WriteQueue(page - 1, within, value);
+  }
+}
+
+uint64_t IpuNic::ReadRegister(uint32_t offset, uint32_t bytes) {
+  if (!IsAccessSize(bytes) || offset % bytes != 0 || offset >= kBarBytes) return ~uint64_t{0};
+  const uint32_t page = offset / kPageBytes;
+  const uint32_t within = offset % kPageBytes;
+  uint64_t value = ~uint64_t{0};
+  if (page == 0) {
+    value = ReadPort(within);
+    if (bytes == 8) value |= uint64_t{ReadPort(within + 4)} << 32;
+  } else if (page <= queue_pairs_) {
+    value = ReadQueue(page - 1, within);
+  }
+  return bytes == 4 ? static_cast<uint32_t>(value) : value;
+}
+
+void IpuNic::WritePort(uint32_t offset, uint32_t value) {
+  if (offset == kReset) {
+    if (value == kResetMagic) Reset();
+    return;
+  }
+  if (offset == kFlowCommand) return RunFlowCommand(value);
+  if (offset < kPortControl || offset >= kFlowStatus) return;
+  port_[offset / 4] = value;
+  if (offset == kRssKey + kRssKeyBytes - 4) {
+    std::array<uint8_t, kRssKeyBytes> key;
+    std::memcpy(key.data(), &port_[kRssKey / 4], kRssKeyBytes);
+    rss_.SetKey(key);
+  }
+}
+
+uint32_t IpuNic::ReadPort(uint32_t offset) const {
+  if (Within(offset, kStatistics, 8 * kStatisticCount)) {
+    const uint64_t value = statistics_[(offset - kStatistics) / 8];
+    return static_cast<uint32_t>(offset % 8 == 0 ? value : value >> 32);
+  }
+  switch (offset) {
+    case kDeviceId: return kDeviceIdValue;
+    case kQueuePairs: return queue_pairs_;
+    case kFlowStatus: return flow_status_;
+    case kFlowHits: return static_cast<uint32_t>(flow_result_.hits);
+    case kFlowHits + 4: return static_cast<uint32_t>(flow_result_.hits >> 32);
+    case kFlowHitBytes: return static_cast<uint32_t>(flow_result_.hit_bytes);
+    case kFlowHitBytes + 4: return static_cast<uint32_t>(flow_result_.hit_bytes >> 32);
+    default: return offset < kFlowStatus ? port_[offset / 4] : UINT32_MAX;
+  }
+}
+
+void IpuNic::RunFlowCommand(uint32_t command) {
+  FlowKey key{};
+  key.fields = port_[kFlowFields / 4];
+  key.protocol = port_[kFlowProtocol / 4];
+  key.ports = port_[kFlowPorts / 4];
+  std::memcpy(key.source.data(), &port_[kFlowSource / 4], key.source.size());
+  std::memcpy(key.destination.data(), &port_[kFlowDestination / 4], key.destination.size());
+  FlowEntry entry;
+  entry.action = port_[kFlowAction / 4];
+  entry.mark = port_[kFlowMark / 4];
+  FlowStatus status = FlowStatus::kInvalid;
+  const bool valid = (key.fields & ~kFlowMatchAll) == 0;
+  const bool queue_valid = (entry.action & kFlowActionQueueMask) < queue_pairs_;
+  switch (static_cast<FlowCommand>(command)) {
+    case FlowCommand::kAdd:
+      if (valid && queue_valid) status = flows_.Add(key, entry);
+      break;
+    case FlowCommand::kRemove:
+      status = flows_.Remove(key);
+      break;
+    case FlowCommand::kQuery:
+    case FlowCommand::kQueryAndClear:
+      status = FlowStatus::kAbsent;
+      if (FlowEntry* const rule = flows_.Find(key)) {
+        flow_result_ = *rule;
+        if (command == static_cast<uint32_t>(FlowCommand::kQueryAndClear)) {
+          rule->hits = rule->hit_bytes = 0;
+        }
+        status = FlowStatus::kOk;
+      }
+      break;
+    case FlowCommand::kFlush:
+      flows_.Clear();
+      status = FlowStatus::kOk;
+      break;
+  }
+  flow_status_ = static_cast<uint32_t>(status);
+}
+
+void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
+  const bool transmit = offset >= kTxBlock;
+  QueueRegisters& registers = queue_registers_[queue][transmit];
+  switch (transmit ? offset - kTxBlock : offset) {
+    case kRingBase: registers.base = value; break;
+    case kRingEntries: registers.entries = static_cast<uint32_t>(value); break;
+    case kRingBuffer: registers.buffer_bytes = static_cast<uint32_t>(value); break;
+    case kRingControl:
+      if ((value & kRingEnable) == 0) {
+        transmit ? tx_[queue].Disable() : rx_[queue].Disable();
+      } else if (transmit) {
+        tx_[queue].Enable(dma_, registers.base, registers.entries);
+      } else {
+        rx_[queue].Enable(dma_, registers.base, registers.entries, registers.buffer_bytes,
+                          (value & kRingScatter) != 0);
+      }
+      break;
+    case kRingTail: {
+      const auto tail = static_cast<uint32_t>(value);
+      if (!(transmit ? tx_[queue].SetTail(tail) : rx_[queue].SetTail(tail))) {
+        ++statistics_[kStatBadDoorbell];
+      }
+      break;
+    }
+    default: break;
+  }
+}
+
+uint64_t IpuNic::ReadQueue(uint32_t queue, uint32_t offset) const {
+  const bool transmit = offset >= kTxBlock;
+  const QueueRegisters& registers = queue_registers_[queue][transmit];
+  switch (transmit ? offset - kTxBlock : offset) {
+    case kRingBase: return registers.base;
+    case kRingEntries: return registers.entries;
+    case kRingBuffer: return registers.buffer_bytes;
+    case kRingStatus: return transmit ? tx_[queue].enabled() : rx_[queue].enabled();
+    case kRingHead: return transmit ? tx_[queue].head() : rx_[queue].head();
+    default: return ~uint64_t{0};
+  }
+}
+
+}  // namespace sluice::device::ipu

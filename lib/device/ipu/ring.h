@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What both kinds of ring check and how both hand a descriptor to the host.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "bar/dma.h"
+#include "regs/ipu.h"
+
+namespace sluice::device::ipu {
+
+/// The ring at `base`, or null if size, alignment or mapping are wrong.
+inline regs::ipu::Descriptor* MapRing(const bar::DmaSpace& dma, uint64_t base, uint32_t entries) {
+  if (!std::has_single_bit(entries) || entries < regs::ipu::kMinRing ||
+      entries > regs::ipu::kMaxRing || base % 64 != 0) {
+    return nullptr;
+  }
+  return reinterpret_cast<regs::ipu::Descriptor*>(
+      dma.Translate(base, uint64_t{entries} * regs::ipu::kDescriptorBytes));
+}
+
+/// Release: the frame's bytes and the low word are visible to whoever sees `high`.
+inline void StoreHigh(regs::ipu::Descriptor& descriptor, uint64_t high) {
+  std::atomic_ref<uint64_t>(descriptor.high).store(high, std::memory_order_release);
+}
+
+}  // namespace sluice::device::ipu

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/ipu/rx_queue.h"
+
+#include <algorithm>
+
+#include "device/ipu/ring.h"
+
+namespace sluice::device::ipu {
+
+using regs::ipu::Descriptor;
+
+bool RxQueue::Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries,
+                     uint32_t buffer_bytes, bool scatter) {
+  Disable();
+  if (buffer_bytes < regs::ipu::kMinBuffer || buffer_bytes > UINT16_MAX) return false;
+  ring_ = MapRing(dma, base, entries);
+  mask_ = entries - 1;
+  buffer_bytes_ = buffer_bytes;
+  scatter_ = scatter;
+  written_back_ = head_ = fetched_ = tail_ = 0;
+  return ring_ != nullptr;
+}
+
+void RxQueue::Disable() {
+  if (ring_ != nullptr) WriteBack();
+  ring_ = nullptr;
+}
+
+bool RxQueue::SetTail(uint32_t tail) {
+  if (ring_ == nullptr || tail - written_back_ > mask_ + 1 || tail - tail_ > mask_ + 1) return false;
+  tail_ = tail;
+  return true;
+}
+
+void RxQueue::Fetch(const bar::DmaSpace& dma) {
+  const uint32_t end = fetched_ + std::min(kFetchBatch, tail_ - fetched_);
+  for (; fetched_ != end; ++fetched_) {
+    uint8_t* const buffer = dma.Translate(ring_[fetched_ & mask_].low, buffer_bytes_);
+    buffers_[fetched_ % kFetchMax] = buffer;
+    __builtin_prefetch(buffer, 1);
+  }
+  for (uint32_t i = 0; i < kFetchBatch; i += 4) __builtin_prefetch(&ring_[(end + i) & mask_], 1);
+}
+
+void RxQueue::WriteBack() {
+  for (; written_back_ != head_; ++written_back_) {
+    const Descriptor& from = completed_[written_back_ % kWriteBackBatch];
+    Descriptor& to = ring_[written_back_ & mask_];
+    to.low = from.low;
+    StoreHigh(to, from.high);
+  }
+}
+
+RxOutcome RxQueue::WriteScattered(const bar::DmaSpace& dma, const WireFrame& frame,
+                                  const RxMetadata& metadata) {
+  if (!scatter_) return RxOutcome::kOversize;
+  const uint32_t segments = Segments(frame.length);
+  if (tail_ - head_ < segments) return RxOutcome::kNoDescriptor;
+  while (fetched_ - head_ < segments) Fetch(dma);
+  bool fault = false;
+  for (uint32_t i = 0; i < segments; ++i) fault |= buffers_[(head_ + i) % kFetchMax] == nullptr;
+  uint64_t low = metadata.low;
+  uint64_t high = metadata.high;
+  for (uint32_t at = 0; at < frame.length; at += buffer_bytes_, low = 0, high = 0) {
+    const uint32_t bytes = std::min(buffer_bytes_, frame.length - at);
+    if (fault) {
+      Complete(0, regs::ipu::kRxEndOfPacket);
+      continue;
+    }
+    CopySegment(buffers_[head_ % kFetchMax], frame.data + at, bytes);
+    Complete(low, high | bytes | (at + bytes == frame.length ? regs::ipu::kRxEndOfPacket : 0));
+  }
+  return fault ? RxOutcome::kDmaFault : RxOutcome::kWritten;
+}
+
+}  // namespace sluice::device::ipu

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One receive ring: fetches descriptors ahead, writes frames into the buffers they
+// name and completes them in place, a cache line of descriptors at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "bar/dma.h"
+#include "device/device.h"
+#include "device/ipu/copy.h"
+#include "regs/ipu.h"
+
+namespace sluice::device::ipu {
+
+/// First words of a frame's write-back, without its length and status bits.
+struct RxMetadata {
+  uint64_t low;   ///< Hash and mark.
+  uint64_t high;  ///< Packet class and flags.
+};
+
+enum class RxOutcome { kWritten, kNoDescriptor, kOversize, kDmaFault };
+
+/// Indices are free-running and masked on use: written_back ≤ head ≤ fetched ≤ tail
+/// ≤ written_back + entries. All belong to the device thread; the host sees them
+/// through write-backs (release) and moves `tail` through its doorbell.
+class RxQueue {
+ public:
+  /// False, and the queue stays disabled, if the values make no ring.
+  bool Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries, uint32_t buffer_bytes,
+              bool scatter);
+  /// Publishes what is complete and forgets the ring.
+  void Disable();
+  bool enabled() const { return ring_ != nullptr; }
+  uint32_t head() const { return head_; }
+
+  /// Doorbell. False if it claims more descriptors than the ring holds; ignored then.
+  bool SetTail(uint32_t tail);
+
+  /// Whether a frame of `length` bytes would find its descriptors.
+  bool HasRoom(uint32_t length) const {
+    return tail_ - head_ >= (length <= buffer_bytes_ ? 1 : Segments(length));
+  }
+
+  /// Writes one frame. The queue is enabled. On kDmaFault the descriptors are
+  /// completed with length 0, so that the host gets its buffers back.
+  RxOutcome Write(const bar::DmaSpace& dma, const WireFrame& frame, const RxMetadata& metadata) {
+    if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
+    if (frame.length > buffer_bytes_) [[unlikely]] return WriteScattered(dma, frame, metadata);
+    if (head_ == fetched_) return RxOutcome::kNoDescriptor;
+    uint8_t* const buffer = buffers_[head_ % kFetchMax];
+    if (buffer == nullptr) [[unlikely]] {
+      Complete(0, regs::ipu::kRxEndOfPacket);
+      return RxOutcome::kDmaFault;
+    }
+    CopySegment(buffer, frame.data, frame.length);
+    Complete(metadata.low, metadata.high | regs::ipu::kRxEndOfPacket | frame.length);
+    return RxOutcome::kWritten;
+  }
+
+  /// Makes all completed descriptors visible to the host; at the end of a burst.
+  void WriteBack();
+
+ private:
+  static constexpr uint32_t kFetchMax = 128;  ///< ≥ segments of the longest frame.
+  static constexpr uint32_t kFetchLow = 16;
+  static constexpr uint32_t kFetchBatch = 16;
+  static constexpr uint32_t kWriteBackBatch = 8;  ///< Whole cache lines.
+  static_assert(kFetchMax * regs::ipu::kMinBuffer >= regs::ipu::kMaxFrameBytes);
+
+  uint32_t Segments(uint32_t length) const { return (length + buffer_bytes_ - 1) / buffer_bytes_; }
+  void Complete(uint64_t low, uint64_t high) {
+    completed_[head_ % kWriteBackBatch] = {low, high | regs::ipu::kDone};
+    if (++head_ % kWriteBackBatch == 0) WriteBack();
+  }
+  void Fetch(const bar::DmaSpace& dma);
+  RxOutcome WriteScattered(const bar::DmaSpace& dma, const WireFrame& frame,
+                           const RxMetadata& metadata);
+
+  regs::ipu::Descriptor* ring_ = nullptr;
+  uint32_t mask_ = 0;
+  uint32_t buffer_bytes_ = 0;
+  bool scatter_ = false;
+  uint32_t written_back_ = 0;
+  uint32_t head_ = 0;
+  uint32_t fetched_ = 0;
+  uint32_t tail_ = 0;
+  /// Completed, not yet visible: [written_back, head).
+  alignas(64) std::array<regs::ipu::Descriptor, kWriteBackBatch> completed_{};
+  /// Buffers of the descriptors [head, fetched); null where the address faulted.
+  std::array<uint8_t*, kFetchMax> buffers_{};
+};
+
+}  // namespace sluice::device::ipu

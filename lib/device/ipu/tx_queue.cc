@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/ipu/tx_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/ipu/copy.h"
+#include "device/ipu/parser.h"
+#include "device/ipu/ring.h"
+
+namespace sluice::device::ipu {
+namespace {
+
+using namespace regs::ipu;  // NOLINT: the descriptor bits of this device
+
+uint32_t Length(uint64_t high) { return static_cast<uint16_t>(high); }
+
+void StoreChecksum(uint8_t* at, uint16_t sum) {
+  at[0] = static_cast<uint8_t>(sum >> 8);
+  at[1] = static_cast<uint8_t>(sum);
+}
+
+/// Fills in the checksums that the first descriptor asks for. False if its offsets
+/// point outside the frame.
+bool InsertChecksums(uint8_t* frame, uint32_t length, uint64_t high) {
+  const uint32_t ip = static_cast<uint8_t>(high >> kTxIpOffsetShift);
+  const uint32_t ip_bytes = static_cast<uint8_t>(high >> kTxIpLengthShift);
+  const uint32_t l4 = ip + ip_bytes;
+  if (high & kTxIpChecksum) {
+    if (ip_bytes < 20 || l4 > length) return false;
+    StoreChecksum(frame + ip + 10, 0);
+    StoreChecksum(frame + ip + 10, static_cast<uint16_t>(~OnesComplementSum(frame + ip, ip_bytes, 0)));
+  }
+  if (high & kTxL4Checksum) {
+    const uint32_t field = l4 + static_cast<uint8_t>(high >> kTxL4FieldShift);
+    if (field + 2 > length) return false;
+    const auto sum = static_cast<uint16_t>(~OnesComplementSum(frame + l4, length - l4, 0));
+    StoreChecksum(frame + field, sum == 0 ? 0xffff : sum);  // RFC 768: 0 says "none"
+  }
+  return true;
+}
+
+}  // namespace
+
+bool TxQueue::Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries) {
+  ring_ = MapRing(dma, base, entries);
+  mask_ = entries - 1;
+  head_ = tail_ = 0;
+  return ring_ != nullptr;
+}
+
+bool TxQueue::SetTail(uint32_t tail) {
+  if (ring_ == nullptr || tail - head_ > mask_ + 1 || tail - tail_ > mask_ + 1) return false;
+  tail_ = tail;
+  return true;
+}
+
+uint32_t TxQueue::Fetch(const bar::DmaSpace& dma) {
+  const uint32_t count = std::min(kWindow, tail_ - head_);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Descriptor& descriptor = ring_[(head_ + i) & mask_];
+    high_[i] = descriptor.high;
+    data_[i] = dma.Translate(descriptor.low, Length(descriptor.high));
+    __builtin_prefetch(data_[i]);
+  }
+  return count;
+}
+
+uint32_t TxQueue::Segments(uint32_t first, uint32_t fetched) const {
+  const uint32_t end = std::min(fetched, first + kMaxSegments);
+  for (uint32_t i = first; i < end; ++i) {
+    if (high_[i] & kTxEndOfPacket) return i - first + 1;
+  }
+  return 0;
+}
+
+void TxQueue::Complete(uint32_t first, uint32_t segments) {
+  for (uint32_t i = first; i < first + segments; ++i) {
+    if (high_[i] & kTxReport) StoreHigh(ring_[(head_ + i) & mask_], kDone);
+  }
+}
+
+void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameSink& sink,
+                   Statistics& statistics) {
+  uint32_t length = 0;
+  bool fault = false;
+  bool bad = false;
+  for (uint32_t i = first; i < first + segments; ++i) {
+    length += Length(high_[i]);
+    bad |= Length(high_[i]) == 0;
+    fault |= data_[i] == nullptr;
+  }
+  if (bad || length < kMinFrameBytes || length > kMaxFrameBytes) [[unlikely]] {
+    ++statistics[kStatTxBadDescriptor];
+    return;
+  }
+  if (fault) [[unlikely]] {
+    ++statistics[kStatTxDmaFault];
+    return;
+  }
+  uint8_t* const frame = staging.Reserve(sink);
+  uint32_t at = 0;
+  for (uint32_t i = first; i < first + segments; ++i) {
+    CopySegment(frame + at, data_[i], Length(high_[i]));
+    at += Length(high_[i]);
+  }
+  if (high_[first] & (kTxIpChecksum | kTxL4Checksum)) {
+    if (!InsertChecksums(frame, length, high_[first])) {
+      ++statistics[kStatTxBadDescriptor];
+      return;
+    }
+  }
+  staging.Commit(length);
+  ++statistics[kStatTxFrames];
+  statistics[kStatTxBytes] += length;
+}
+
+uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& sink,
+                      Statistics& statistics, uint32_t budget) {
+  uint32_t handled = 0;
+  while (handled < budget && head_ != tail_) {
+    const uint32_t fetched = Fetch(dma);
+    uint32_t done = 0;
+    while (done < fetched && handled < budget) {
+      uint32_t segments = Segments(done, fetched);
+      if (segments == 0) {
+        if (fetched - done < kMaxSegments) break;  // the rest of the frame is not here yet
+        segments = kMaxSegments;
+        ++statistics[kStatTxBadDescriptor];
+      } else {
+        Send(done, segments, staging, sink, statistics);
+      }
+      Complete(done, segments);
+      done += segments;
+      ++handled;
+    }
+    head_ += done;
+    if (done == 0) break;
+  }
+  return handled;
+}
+
+}  // namespace sluice::device::ipu
