@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/neighbor/neighbor.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "packet/bytes.h"
+#include "packet/checksum.h"
+#include "packet/parse.h"
+
+namespace sluice::engine {
+namespace {
+
+using packet::Headers;
+using packet::Ipv4Address;
+using packet::Ipv6Address;
+using packet::Load;
+using packet::LoadBe16;
+using packet::MacAddress;
+using packet::Store;
+using packet::StoreBe16;
+using packet::Verdict;
+
+constexpr MacAddress kBroadcast{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+constexpr MacAddress kAllNodesMac{0x33, 0x33, 0, 0, 0, 1};
+constexpr Ipv6Address kAllNodes{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+constexpr Ipv6Address kUnspecified{};
+constexpr Ipv6Address kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+constexpr Ipv4Address kUnspecifiedIpv4{};
+
+constexpr uint8_t kTtl = 64;  // RFC 1700's recommendation for IPv4, and Linux's for IPv6.
+constexpr uint8_t kEchoRequest = 8, kEchoReply = 0;
+constexpr uint8_t kEchoRequestIpv6 = 128, kEchoReplyIpv6 = 129;
+constexpr uint8_t kSolicitation = 135, kAdvertisement = 136;
+constexpr uint8_t kSourceLinkAddress = 1, kTargetLinkAddress = 2;  // ND options.
+constexpr uint32_t kSolicitationBytes = 24;   // Without options.
+constexpr uint32_t kAdvertisementBytes = 32;  // With a target link-layer address.
+constexpr uint16_t kArpEthernet = 1, kArpRequest = 1, kArpReply = 2;
+
+bool IsUnicastMac(const uint8_t* mac) { return (mac[0] & 1) == 0; }
+
+/// A host's address that an answer may go to.
+bool IsUnicast(const Ipv4Address& address) {
+  return address[0] != 0 && address[0] != 127 && address[0] < 224;
+}
+
+bool IsUnicast(const Ipv6Address& address) {
+  return address != kUnspecified && address != kLoopback && address[0] != 0xff;
+}
+
+/// ff02::1:ffXX:XXXX with the last three bytes of `address`, RFC 4291.
+Ipv6Address SolicitedNode(const Ipv6Address& address) {
+  return {0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, address[13], address[14], address[15]};
+}
+
+/// What RFC 2464 sends to an IPv6 multicast address.
+MacAddress MulticastMac(const Ipv6Address& group) {
+  return {0x33, 0x33, group[12], group[13], group[14], group[15]};
+}
+
+/// Options of a solicitation: each has a length, in units of 8 bytes, that is not
+/// 0 and stays inside. Reports whether one is a source link-layer address.
+bool ReadOptions(const uint8_t* options, uint32_t bytes, bool* source_link_address) {
+  *source_link_address = false;
+  while (bytes != 0) {
+    if (bytes < 8) return false;
+    const uint32_t size = options[1] * 8u;
+    if (size == 0 || size > bytes) return false;
+    if (options[0] == kSourceLinkAddress) *source_link_address = true;
+    options += size;
+    bytes -= size;
+  }
+  return true;
+}
+
+uint32_t UpperBytes(const Headers& headers) { return headers.end - headers.l4; }
+
+uint64_t Icmpv6Sum(const uint8_t* frame, const Headers& headers) {
+  return packet::SumBytes(frame + headers.l4, UpperBytes(headers),
+                          packet::PseudoHeaderSumIpv6(frame + headers.l3,
+                                                      packet::kProtocolIcmpv6,
+                                                      UpperBytes(headers)));
+}
+
+}  // namespace
+
+bool Neighbor::Add(const std::string& text) {
+  Ipv4Address v4;
+  Ipv6Address v6;
+  if (inet_pton(AF_INET, text.c_str(), v4.data()) == 1) {
+    if (!IsUnicast(v4) || ipv4_count_ == kMaxAddresses) return false;
+    ipv4_[ipv4_count_++] = v4;
+    return true;
+  }
+  if (inet_pton(AF_INET6, text.c_str(), v6.data()) == 1) {
+    if (!IsUnicast(v6) || ipv6_count_ == kMaxAddresses) return false;
+    ipv6_[ipv6_count_++] = v6;
+    return true;
+  }
+  return false;
+}
+
+bool Neighbor::AddAddresses(std::string_view list, std::string* error) {
+  for (;;) {
+    const size_t comma = list.find(',');
+    const std::string text(list.substr(0, comma));
+    // A NUL would end the text early for inet_pton.
+    if (text.find('\0') != std::string::npos || !Add(text)) {
+      *error = std::string(text.c_str());
+      error->append(": not a unicast IPv4 or IPv6 address, or more than ")
+          .append(std::to_string(kMaxAddresses))
+          .append(" of its family");
+      return false;
+    }
+    if (comma == std::string_view::npos) return true;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+bool Neighbor::IsOurMac(const uint8_t* mac) const { return Load<MacAddress>(mac) == mac_; }
+
+bool Neighbor::Owns(const Ipv4Address& address) const {
+  const auto end = ipv4_.begin() + ipv4_count_;
+  return std::find(ipv4_.begin(), end, address) != end;
+}
+
+bool Neighbor::Owns(const Ipv6Address& address) const {
+  const auto end = ipv6_.begin() + ipv6_count_;
+  return std::find(ipv6_.begin(), end, address) != end;
+}
+
+Neighbor::Outcome Neighbor::Answer(uint8_t* frame, uint32_t length, uint32_t tailroom) const {
+  const Outcome not_mine{packet::kForward, false, length};
+  const Headers headers = packet::Parse(frame, length);
+  if (headers.error != packet::ParseError::kNone) return not_mine;
+  if (headers.network == packet::Network::kArp) return AnswerArp(frame, length, headers);
+  if (headers.l4 == 0 || headers.IsFragment()) return not_mine;
+  const uint8_t type = frame[headers.l4];
+  if (headers.network == packet::Network::kIpv4) {
+    if (headers.protocol != packet::kProtocolIcmp || type != kEchoRequest) return not_mine;
+    return AnswerEcho(frame, length, headers);
+  }
+  if (headers.protocol != packet::kProtocolIcmpv6) return not_mine;
+  if (type == kSolicitation) return AnswerSolicitation(frame, length, tailroom, headers);
+  if (type == kEchoRequestIpv6) return AnswerEchoIpv6(frame, length, headers);
+  return not_mine;
+}
+
+Neighbor::Outcome Neighbor::AnswerArp(uint8_t* frame, uint32_t length,
+                                      const Headers& headers) const {
+  const Outcome not_mine{packet::kForward, false, length};
+  uint8_t* arp = frame + headers.l3;
+  if (LoadBe16(arp) != kArpEthernet || LoadBe16(arp + 2) != packet::kEtherTypeIpv4 ||
+      arp[4] != 6 || arp[5] != 4 || LoadBe16(arp + 6) != kArpRequest) {
+    return not_mine;
+  }
+  if (!IsOurMac(frame) && Load<MacAddress>(frame) != kBroadcast) return not_mine;
+  const auto target = Load<Ipv4Address>(arp + 24);
+  if (!Owns(target)) return not_mine;
+  const auto asker_mac = Load<MacAddress>(arp + 8);
+  const auto asker = Load<Ipv4Address>(arp + 14);
+  // A probe (RFC 5227) asks from 0.0.0.0 and is owed an answer; a claim of our own
+  // address is no question.
+  if (!IsUnicastMac(asker_mac.data()) || !IsUnicastMac(frame + 6) || Owns(asker) ||
+      (asker != kUnspecifiedIpv4 && !IsUnicast(asker))) {
+    return {packet::Drop(kBadSource), true, length};
+  }
+  StoreBe16(arp + 6, kArpReply);
+  Store(arp + 8, mac_);
+  Store(arp + 14, target);
+  Store(arp + 18, asker_mac);
+  Store(arp + 24, asker);
+  packet::SetMac(frame, packet::End::kDestination, asker_mac);
+  packet::SetMac(frame, packet::End::kSource, mac_);
+  return {packet::kForward, true, length};
+}
+
+Neighbor::Outcome Neighbor::AnswerEcho(uint8_t* frame, uint32_t length,
+                                       const Headers& headers) const {
+  uint8_t* ip = frame + headers.l3;
+  uint8_t* icmp = frame + headers.l4;
+  const auto source = Load<Ipv4Address>(ip + 12);
+  if (!IsOurMac(frame) || !Owns(Load<Ipv4Address>(ip + 16))) {
+    return {packet::kForward, false, length};
+  }
+  if (icmp[1] != 0) return {packet::Drop(kMalformed), true, length};
+  if (!IsUnicastMac(frame + 6) || !IsUnicast(source) || Owns(source)) {
+    return {packet::Drop(kBadSource), true, length};
+  }
+  const uint64_t sum = packet::SumBytes(icmp, UpperBytes(headers));
+  if (!packet::ChecksumHolds(sum) ||
+      !packet::ChecksumHolds(packet::SumBytes(ip, headers.l4 - headers.l3))) {
+    return {packet::Drop(kBadChecksum), true, length};
+  }
+  // A source route would have to be reversed (RFC 1122 section 3.2.1.8).
+  if (headers.l4 - headers.l3 != packet::kIpv4MinHeaderBytes) {
+    return {packet::Drop(kUnsupported), true, length};
+  }
+  icmp[0] = kEchoReply;
+  // Not incremental: an all-zero reply has the checksum 0xffff, which equation 3
+  // of RFC 1624 cannot tell from 0.
+  Store(icmp + 2, packet::FinishChecksum(sum - Load<uint16_t>(icmp + 2) - kEchoRequest));
+  packet::SwapMacs(frame);
+  packet::SwapIpv4Addresses(ip);
+  const auto old_word = Load<uint16_t>(ip + 8);
+  ip[8] = kTtl;
+  Store(ip + 10, packet::UpdateChecksum(Load<uint16_t>(ip + 10), old_word, Load<uint16_t>(ip + 8)));
+  return {packet::kForward, true, length};
+}
+
+Neighbor::Outcome Neighbor::AnswerEchoIpv6(uint8_t* frame, uint32_t length,
+                                           const Headers& headers) const {
+  uint8_t* ip = frame + headers.l3;
+  uint8_t* icmp = frame + headers.l4;
+  const auto source = Load<Ipv6Address>(ip + 8);
+  if (!IsOurMac(frame) || !Owns(Load<Ipv6Address>(ip + 24))) {
+    return {packet::kForward, false, length};
+  }
+  if (icmp[1] != 0) return {packet::Drop(kMalformed), true, length};
+  if (!IsUnicastMac(frame + 6) || !IsUnicast(source) || Owns(source)) {
+    return {packet::Drop(kBadSource), true, length};
+  }
+  if (headers.source_routed) return {packet::Drop(kUnsupported), true, length};
+  if (!packet::ChecksumHolds(Icmpv6Sum(frame, headers))) {
+    return {packet::Drop(kBadChecksum), true, length};
+  }
+  icmp[0] = kEchoReplyIpv6;
+  packet::RepairL4Checksum(frame, headers, kEchoRequestIpv6, kEchoReplyIpv6);
+  packet::SwapMacs(frame);
+  packet::SwapIpv6Addresses(ip);
+  ip[7] = kTtl;
+  return {packet::kForward, true, length};
+}
+
+Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, uint32_t tailroom,
+                                               const Headers& headers) const {
+  const Outcome not_mine{packet::kForward, false, length};
+  const auto drop = [length](Reason reason) { return Outcome{packet::Drop(reason), true, length}; };
+  uint8_t* ip = frame + headers.l3;
+  uint8_t* icmp = frame + headers.l4;
+  if (UpperBytes(headers) < kSolicitationBytes) return not_mine;
+  const auto target = Load<Ipv6Address>(icmp + 8);
+  if (!Owns(target)) return not_mine;
+  const auto destination = Load<Ipv6Address>(ip + 24);
+  const bool to_group = destination == SolicitedNode(target);
+  if (!IsOurMac(frame) && !(to_group && Load<MacAddress>(frame) == MulticastMac(destination))) {
+    return not_mine;
+  }
+
+  // The validity checks of RFC 4861 section 7.1.1.
+  if (ip[7] != 255) return drop(kHopLimit);
+  if (headers.l4 != headers.l3 + packet::kIpv6HeaderBytes) return drop(kUnsupported);
+  if (!packet::ChecksumHolds(Icmpv6Sum(frame, headers))) return drop(kBadChecksum);
+  bool source_link_address = false;
+  if (icmp[1] != 0 || !(to_group || Owns(destination)) ||
+      !ReadOptions(icmp + kSolicitationBytes, UpperBytes(headers) - kSolicitationBytes,
+                   &source_link_address)) {
+    return drop(kMalformed);
+  }
+  const auto source = Load<Ipv6Address>(ip + 8);
+  const bool duplicate_detection = source == kUnspecified;
+  if (duplicate_detection && (!to_group || source_link_address)) return drop(kMalformed);
+  if (!IsUnicastMac(frame + 6) || Owns(source) || (!duplicate_detection && !IsUnicast(source))) {
+    return drop(kBadSource);
+  }
+  const uint32_t answer_length = headers.l4 + kAdvertisementBytes;
+  if (answer_length > length && answer_length - length > tailroom) return drop(kNoRoom);
+
+  const MacAddress asker_mac = Load<MacAddress>(frame + 6);
+  packet::SetMac(frame, packet::End::kDestination, duplicate_detection ? kAllNodesMac : asker_mac);
+  packet::SetMac(frame, packet::End::kSource, mac_);
+  StoreBe16(ip + 4, kAdvertisementBytes);
+  Store(ip + 8, target);
+  Store(ip + 24, duplicate_detection ? kAllNodes : source);
+  icmp[0] = kAdvertisement;
+  Store<uint16_t>(icmp + 2, 0);
+  packet::StoreBe32(icmp + 4, duplicate_detection ? 0x20000000 : 0x60000000);  // [Solicited,] override.
+  icmp[24] = kTargetLinkAddress;
+  icmp[25] = 1;
+  Store(icmp + 26, mac_);
+  const uint64_t sum =
+      packet::SumBytes(icmp, kAdvertisementBytes,
+                       packet::PseudoHeaderSumIpv6(ip, packet::kProtocolIcmpv6, kAdvertisementBytes));
+  Store(icmp + 2, packet::FinishChecksum(sum));
+  return {packet::kForward, true, answer_length};
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Answers what a network asks of any host: ARP requests (RFC 826), neighbour
+// solicitations (RFC 4861) and echo requests (RFC 792, RFC 4443) for a
+// configured list of addresses. In place, without state per packet; every frame
+// that it does not answer goes on to the application's engine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "packet/ethernet.h"
+#include "packet/frame.h"
+#include "packet/frame_length.h"
+#include "packet/rewrite.h"
+
+namespace sluice::packet {
+struct Headers;
+}
+
+namespace sluice::engine {
+
+/// One port's own addresses and the answers they owe. Add addresses first; then
+/// any thread may call Process, which changes nothing in the object.
+class Neighbor {
+ public:
+  /// Per address family.
+  static constexpr uint32_t kMaxAddresses = 16;
+
+  /// Why a frame that was meant for us is neither answered nor passed on.
+  enum Reason : uint8_t {
+    kMalformed,    ///< A solicitation with a wrong code, length, option or destination.
+    kBadChecksum,  ///< IPv4 header, ICMP or ICMPv6 checksum does not hold.
+    kBadSource,    ///< The answer would go to a group, to ourselves or to nobody.
+    kHopLimit,     ///< A solicitation that a router forwarded: hop limit below 255.
+    kUnsupported,  ///< An echo request with IPv4 options or a routing header.
+    kNoRoom,       ///< The advertisement is longer than the solicitation, and the buffer is not.
+    kReasons
+  };
+  static constexpr std::array<std::string_view, kReasons> kDropReasons{
+      "neighbor_malformed", "neighbor_bad_checksum", "neighbor_bad_source",
+      "neighbor_hop_limit", "neighbor_unsupported", "neighbor_no_room"};
+
+  explicit Neighbor(const packet::MacAddress& mac) : mac_(mac) {}
+
+  /// Adds the addresses of a comma-separated list ("10.0.0.2,fe80::2"). On failure
+  /// returns false with one line in `error`; what preceded the bad address stays.
+  bool AddAddresses(std::string_view list, std::string* error);
+
+  /// Nothing if the frame is not ours to answer; otherwise its ending. An answer
+  /// keeps VLAN tags and Ethernet padding. An advertisement may be longer than
+  /// the frame by up to 8 bytes of its tailroom.
+  std::optional<packet::Verdict> Process(packet::Frame& frame, uint64_t /*now*/) const {
+    if (!MayConcern(frame)) [[likely]] return std::nullopt;
+    const Outcome outcome = Answer(frame.data, frame.length, frame.tailroom);
+    if (!outcome.mine) return std::nullopt;
+    frame.tailroom = frame.tailroom + frame.length - outcome.length;
+    frame.length = outcome.length;
+    return outcome.verdict;
+  }
+
+ private:
+  /// By value, so that the caller's Frame stays in registers.
+  struct Outcome {
+    packet::Verdict verdict;
+    bool mine;
+    uint32_t length;
+  };
+
+  /// Sorts out plain TCP and UDP over IPv4, the bulk of any traffic, with one load.
+  static bool MayConcern(const packet::Frame& frame) {
+    if (frame.length < packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes) return false;
+    return !packet::LeadingWord::Of(frame.data).IsPlainIpv4() ||
+           frame.data[23] == packet::kProtocolIcmp;
+  }
+
+  [[gnu::noinline]] Outcome Answer(uint8_t* frame, uint32_t length, uint32_t tailroom) const;
+  Outcome AnswerArp(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
+  Outcome AnswerEcho(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
+  Outcome AnswerEchoIpv6(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
+  Outcome AnswerSolicitation(uint8_t* frame, uint32_t length, uint32_t tailroom,
+                             const packet::Headers& headers) const;
+  bool IsOurMac(const uint8_t* mac) const;
+  bool Owns(const packet::Ipv4Address& address) const;
+  bool Owns(const packet::Ipv6Address& address) const;
+  bool Add(const std::string& text);
+
+  packet::MacAddress mac_;
+  uint32_t ipv4_count_ = 0;
+  uint32_t ipv6_count_ = 0;
+  std::array<packet::Ipv4Address, kMaxAddresses> ipv4_{};
+  std::array<packet::Ipv6Address, kMaxAddresses> ipv6_{};
+};
+
+/// An engine behind a Neighbor: frames that Neighbor does not answer are the
+/// engine's. A FrameEngine itself, whose drop reasons are the engine's followed
+/// by Neighbor's. An application without addresses uses the engine bare.
+template <typename Engine>
+class WithNeighbor {
+ public:
+  static constexpr auto kDropReasons = [] {
+    constexpr size_t kOwn = Engine::kDropReasons.size();
+    std::array<std::string_view, kOwn + Neighbor::kReasons> all{};
+    for (size_t i = 0; i < kOwn; ++i) all[i] = Engine::kDropReasons[i];
+    for (size_t i = 0; i < Neighbor::kReasons; ++i) all[kOwn + i] = Neighbor::kDropReasons[i];
+    return all;
+  }();
+
+  WithNeighbor(const Neighbor& neighbor, Engine engine)
+      : neighbor_(neighbor), engine_(std::move(engine)) {}
+
+  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
+    if (std::optional<packet::Verdict> verdict = neighbor_.Process(frame, now)) [[unlikely]] {
+      if (verdict->action == packet::Action::kDrop) verdict->reason += kFirstReason;
+      return *verdict;
+    }
+    return engine_.Process(frame, now);
+  }
+
+  Engine& engine() { return engine_; }
+
+ private:
+  static constexpr uint8_t kFirstReason = Engine::kDropReasons.size();
+
+  Neighbor neighbor_;
+  Engine engine_;
+};
+
+}  // namespace sluice::engine
