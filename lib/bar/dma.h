@@ -18,7 +18,8 @@ namespace sluice::bar {
 /// device was told to stop using it.
 class DmaSpace {
  public:
-  static constexpr uint32_t kMaxRanges = 256;
+  /// Every pipe and notification buffer of the largest device, and the host's own.
+  static constexpr uint32_t kMaxRanges = 10240;
 
   /// Makes [bus, bus + bytes) reachable at `host`. False if the table is full, the
   /// range is empty or it overlaps another.
@@ -29,8 +30,8 @@ class DmaSpace {
   /// The memory behind [bus, bus + bytes), or null if any byte of it is not
   /// registered as part of one range (a DMA fault; the caller counts it).
   uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
-    const Range& recent = ranges_[recent_];
-    if (uint8_t* host = recent.Find(bus, bytes)) return host;
+    const Range& recent = ranges_[recent_[CacheLine(bus)]];
+    if (uint8_t* host = recent.Find(bus, bytes)) [[likely]] return host;
     return Search(bus, bytes);
   }
 
@@ -45,16 +46,25 @@ class DmaSpace {
     uint8_t* Find(uint64_t address, uint64_t length) const {
       const uint64_t size = bytes.load(std::memory_order_acquire);
       const uint64_t offset = address - bus.load(std::memory_order_relaxed);
-      return offset < size && length <= size - offset ? host.load(std::memory_order_relaxed) + offset : nullptr;
+      if (offset >= size || length > size - offset) return nullptr;
+      return host.load(std::memory_order_relaxed) + offset;
     }
   };
+
+  /// Translation cache, as an IOMMU has one: 2 MiB granules, direct mapped, spread
+  /// by a multiplicative hash. An entry is a hint; Find checks it.
+  static constexpr uint32_t kCacheBits = 12;
+  static uint32_t CacheLine(uint64_t bus) {
+    return static_cast<uint32_t>((bus >> 21) * 0x9e37'79b9'7f4a'7c15 >> (64 - kCacheBits));
+  }
 
   uint8_t* Search(uint64_t bus, uint64_t bytes) const;
 
   std::mutex mutex_;  ///< Orders writers.
   std::array<Range, kMaxRanges> ranges_;
   std::atomic<uint32_t> used_{0};    ///< Slots below it may be in use.
-  mutable uint32_t recent_ = 0;      ///< Device thread's last hit.
+  /// Device thread's last hits, by CacheLine.
+  mutable std::array<uint16_t, 1u << kCacheBits> recent_{};
 };
 
 }  // namespace sluice::bar

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Configuration notifications (enso.md sections 2 and 5). They travel on a buffer of
+// their own, so that waiting for one never disturbs a datapath.
+#include <cerrno>
+
+#include "net_enso/enso_device.h"
+
+namespace sluice::net_enso {
+
+using namespace regs::enso;
+
+int Device::Configure(const void* slot) {
+  if (const int result = EnsureControlNb(); result != 0) return result;
+  return control_nb_->Configure(slot);
+}
+
+int Device::ConfigureFlow(const FlowKey& key, uint32_t pipe) {
+  FlowEntryConfig command{};
+  command.signal = kSignalConfig;
+  command.id = static_cast<uint64_t>(ConfigId::kFlowEntry);
+  command.dst_port = key.dst_port;
+  command.src_port = key.src_port;
+  command.dst_ip = key.dst_ip;
+  command.src_ip = key.src_ip;
+  command.pipe = pipe;
+  return Configure(&command);
+}
+
+int Device::BindFlow(Pipe* pipe, const FlowKey& key) {
+  if (!pipe->receives()) return -EINVAL;
+  switch (flows_.Insert(key, pipe->id)) {
+    case FlowTable::Result::kExists: return -EEXIST;
+    case FlowTable::Result::kFull: return -ENOSPC;
+    case FlowTable::Result::kStored: break;
+  }
+  pipe->reachable = true;
+  return ConfigureFlow(key, pipe->id);
+}
+
+int Device::UnbindFlow(Pipe* pipe, const FlowKey& key) {
+  if (!pipe->receives() || !flows_.Unbind(key, pipe->id)) return -EINVAL;
+  return ConfigureFlow(key, kUnbind);
+}
+
+int Device::SetTimestamp(bool enable, uint8_t offset) {
+  constexpr uint8_t kMaxOffset = 60;
+  if (offset > kMaxOffset) return -EINVAL;
+  TimestampConfig command{};
+  command.signal = kSignalConfig;
+  command.id = static_cast<uint64_t>(ConfigId::kTimestamp);
+  command.enable = enable ? kEnable64 : 0;
+  command.offset = offset;
+  return Configure(&command);
+}
+
+int Device::SetRateLimit(bool enable, uint16_t numerator, uint16_t denominator) {
+  // A numerator of 0 would block transmission for ever.
+  if (enable && (numerator == 0 || denominator == 0)) return -EINVAL;
+  RateLimitConfig command{};
+  command.signal = kSignalConfig;
+  command.id = static_cast<uint64_t>(ConfigId::kRateLimit);
+  command.denominator = denominator;
+  command.numerator = numerator;
+  command.enable = enable ? kEnable32 : 0;
+  return Configure(&command);
+}
+
+int Device::SetRoundRobin(bool enable) {
+  round_robin_ = enable;
+  return ConfigureFallback();
+}
+
+}  // namespace sluice::net_enso

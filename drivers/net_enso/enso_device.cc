@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Notification buffers of a device, and the primitives that bring-up shares.
+#include "net_enso/enso_device.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace sluice::net_enso {
+
+using namespace regs::enso;
+
+Device::Device(std::unique_ptr<Backend> backend, const Geometry& geometry)
+    : backend_(std::move(backend)), geometry_(geometry), bar_(backend_->registers()) {}
+
+Device::~Device() {
+  const std::scoped_lock lock(mutex_);
+  while (!nbs_.empty()) {
+    // The control buffer was opened first and carries what closing the others needs.
+    CloseNb(nbs_.back().get());
+  }
+}
+
+int Device::OpenNb(NotificationBuffer** nb) {
+  // The control buffer comes first, so that it is there to undo whatever follows.
+  if (const int result = EnsureControlNb(); result != 0) return result;
+  return CreateNb(nb);
+}
+
+int Device::CreateNb(NotificationBuffer** nb) {
+  uint32_t id = 0;
+  while (id < nbs_used_.size() && nbs_used_[id]) ++id;
+  if (id == nbs_used_.size()) return -ENOSPC;
+  auto fresh = std::make_unique<NotificationBuffer>(this, id);
+  if (const int result = fresh->Open(); result != 0) return result;
+  nbs_used_.set(id);
+  *nb = fresh.get();
+  nbs_.push_back(std::move(fresh));
+  return 0;
+}
+
+void Device::CloseNb(NotificationBuffer* nb) {
+  for (auto& pipe : PipesOf(nb)) ClosePipe(pipe);
+  // A buffer that the NIC did not let go of keeps its id: it must not serve anew.
+  if (nb->Close()) nbs_used_.reset(nb->id());
+  if (nb == control_nb_) control_nb_ = nullptr;
+  std::erase_if(nbs_, [nb](const auto& open) { return open.get() == nb; });
+}
+
+int Device::EnsureControlNb() {
+  return control_nb_ != nullptr ? 0 : CreateNb(&control_nb_);
+}
+
+std::vector<Pipe*> Device::PipesOf(const NotificationBuffer* nb) const {
+  std::vector<Pipe*> pipes;
+  for (const auto& pipe : open_pipes_) {
+    if (pipe->nb == nb) pipes.push_back(pipe.get());
+  }
+  return pipes;
+}
+
+bool Device::StoreUntilRead(uint32_t offset, uint32_t value) {
+  bar_.Write32(offset, value);
+  Deadline deadline(kAnswerTimeoutUs);
+  while (bar_.Read32(offset) != value) {
+    if (!bar_.LinkUp() || deadline.Passed()) return false;
+  }
+  return true;
+}
+
+bool Device::StoreUntilRead64(uint32_t offset, uint64_t value) {
+  bar_.Write64(offset, value);
+  Deadline deadline(kAnswerTimeoutUs);
+  while (bar_.Read64(offset) != value) {
+    if (!bar_.LinkUp() || deadline.Passed()) return false;
+  }
+  return true;
+}
+
+void Device::KeepMapped(DmaRing ring) {
+  Count(Event::kStuckRings);
+  stuck_rings_.push_back(std::move(ring));
+}
+
+}  // namespace sluice::net_enso

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Mirror of the NIC's flow table. The NIC ignores an insert that finds its four
+// rows taken, and reports nothing; the driver therefore repeats each insert here
+// first and refuses what the NIC would lose (Ensō RTL: flow table of four
+// sub-tables, "eviction unimplemented"). Control path; the caller serialises.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "regs/enso.h"
+
+namespace sluice::net_enso {
+
+/// What the NIC compares, in host order. It does not compare the protocol.
+struct FlowKey {
+  uint32_t dst_ip = 0;
+  uint32_t src_ip = 0;
+  uint16_t dst_port = 0;
+  uint16_t src_port = 0;
+
+  friend bool operator==(const FlowKey&, const FlowKey&) = default;
+};
+
+/// The key under which the NIC looks up frames of `protocol` that belong to `flow`:
+/// all four fields for TCP without SYN, destination address and port for UDP, the
+/// destination address alone for every other protocol. A TCP flow without a source
+/// names its SYN segments, which the NIC looks up like UDP.
+FlowKey MaskFlow(const FlowKey& flow, uint8_t protocol);
+
+/// Row of `key` in sub-table `table` (0 … 3): low 11 bits of lookup3's final mix.
+uint32_t FlowRow(const FlowKey& key, uint32_t table);
+
+/// The table as the NIC holds it, provided that it was empty at first and every
+/// insert went through here. On hardware entries survive a soft reset and other
+/// processes; those the mirror cannot know.
+class FlowTable {
+ public:
+  FlowTable();
+
+  enum class Result { kStored, kExists, kFull };
+
+  /// Points `key` at `pipe`: kExists if it points at another pipe already, kFull if
+  /// the NIC would drop the entry. Only kStored changes the table, and only then
+  /// may the configuration be sent.
+  Result Insert(const FlowKey& key, uint32_t pipe);
+  /// Turns the entry into a miss; its row stays taken for this key. False if `key`
+  /// does not point at `pipe`.
+  bool Unbind(const FlowKey& key, uint32_t pipe);
+  /// Pipe of `key`, or regs::enso::kUnbind for a miss.
+  uint32_t Find(const FlowKey& key) const;
+  /// Every key that points at `pipe`.
+  std::vector<FlowKey> KeysOf(uint32_t pipe) const;
+
+ private:
+  struct Row {
+    FlowKey key;
+    uint32_t pipe = regs::enso::kUnbind;
+    bool taken = false;
+  };
+  using SubTable = std::array<Row, regs::enso::kSubTableRows>;
+
+  const Row* FindRow(const FlowKey& key) const;
+  Row* FindRow(const FlowKey& key) {
+    return const_cast<Row*>(static_cast<const FlowTable*>(this)->FindRow(key));
+  }
+
+  std::vector<SubTable> tables_;
+};
+
+}  // namespace sluice::net_enso

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Datapath of a notification buffer (enso.md sections 3 and 4).
+#include "net_enso/enso_nb.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "net_enso/enso_device.h"
+
+using namespace sluice::regs::enso;
+using sluice::net_enso::Event;
+using sluice::net_enso::Pipe;
+using sluice::net_enso::SentSlot;
+
+namespace {
+
+/// Slots are shared with the NIC; their signal word decides who owns the rest.
+uint64_t LoadSignal(uint64_t& signal) {
+  return std::atomic_ref<uint64_t>(signal).load(std::memory_order_acquire);
+}
+void StoreSignal(uint64_t& signal, uint64_t value) {
+  std::atomic_ref<uint64_t>(signal).store(value, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void rte_pmd_enso_nb::ReadNotifications() {
+  uint32_t budget = kPollBudget;
+  const uint32_t first = rx_head_;
+  for (; budget != 0; --budget, ++rx_head_) {
+    RxNotification& slot = rx_ring_[rx_head_ & mask_];
+    const uint64_t signal = LoadSignal(slot.signal);
+    if (signal == kSignalNone) break;
+    if (signal == kSignalData) [[likely]] {
+      AcceptNotification(slot.pipe, slot.tail);
+    } else {
+      device_->Count(Event::kBadNotification);
+    }
+    StoreSignal(slot.signal, kSignalNone);
+  }
+  if (rx_head_ != first) {
+    bar_.Write32(page_ + kRxHead, rx_head_ & mask_);
+  } else if (++idle_polls_ % kIdlePolls == 0) [[unlikely]] {
+    OnIdle();
+  }
+}
+
+/// The NIC may only report a tail that leaves one flit free before the head that it
+/// was last given; whatever else stands in the slot is not believed.
+void rte_pmd_enso_nb::AcceptNotification(uint64_t pipe_id, uint64_t tail) {
+  Pipe* pipe = device_->FindPipe(pipe_id, id_);
+  if (pipe == nullptr || tail > pipe->mask) [[unlikely]] {
+    device_->Count(Event::kBadNotification);
+    return;
+  }
+  const uint32_t fresh = (static_cast<uint32_t>(tail) - pipe->tail) & pipe->mask;
+  if (pipe->tail + fresh - pipe->stored_head > pipe->mask) [[unlikely]] {
+    device_->Count(Event::kBadNotification);
+    return;
+  }
+  if (fresh == 0) return;  // Answer to an rx_head store; its tail was known.
+  pipe->tail += fresh;
+  if (pipe->boundaries != nullptr) {
+    pipe->boundaries[pipe->boundaries_written++ & pipe->mask] = pipe->tail;
+  }
+  if (pipe->ready) return;
+  pipe->ready = true;
+  pipe->next_ready = nullptr;
+  (ready_ == nullptr ? ready_ : ready_last_->next_ready) = pipe;
+  ready_last_ = pipe;
+}
+
+uint16_t rte_pmd_enso_nb::TakeSpans(rte_pmd_enso_span* spans, uint16_t max, uint32_t max_bytes) {
+  const uint32_t max_flits =
+      max_bytes == 0 ? ~0u : std::max(max_bytes / kFlitBytes, uint32_t{1});
+  Pipe* first_limited = nullptr;
+  Pipe* last_limited = nullptr;
+  uint16_t count = 0;
+  for (; count < max && ready_ != nullptr; ++count) {
+    Pipe* pipe = ready_;
+    ready_ = pipe->next_ready;
+    const uint32_t waiting = pipe->tail - pipe->returned;
+    const uint32_t flits = std::min(waiting, max_flits);
+    spans[count] = {pipe, pipe->At(pipe->returned), flits * kFlitBytes};
+    pipe->returned += flits;
+    pipe->next_ready = nullptr;
+    pipe->ready = flits != waiting;
+    if (!pipe->ready) continue;
+    (first_limited == nullptr ? first_limited : last_limited->next_ready) = pipe;
+    last_limited = pipe;
+  }
+  if (first_limited != nullptr) [[unlikely]] {
+    (ready_ == nullptr ? ready_ : ready_last_->next_ready) = first_limited;
+    ready_last_ = last_limited;
+  }
+  return count;
+}
+
+void rte_pmd_enso_nb::ReapCompletions() {
+  while (tx_clean_ != tx_published_) {
+    TxNotification& slot = tx_ring_[tx_clean_ & mask_];
+    if (LoadSignal(slot.signal) != kSignalNone) break;
+    const SentSlot& sent = sent_[tx_clean_ & mask_];
+    if (slot.address != sent.word1 || slot.length != (sent.word2 & 0xf'ffff)) [[unlikely]] {
+      if (suspicious_slot_ != tx_clean_) device_->Count(Event::kBadCompletion);
+      suspicious_slot_ = tx_clean_;
+      break;
+    }
+    CompleteSlot(sent);
+    ++tx_clean_;
+  }
+}
+
+void rte_pmd_enso_nb::CompleteSlot(const SentSlot& sent) {
+  Pipe* pipe = sent.pipe;
+  if (pipe == nullptr) return;  // A configuration.
+  pending_bytes_ -= uint64_t{sent.flits} * kFlitBytes;
+  if (!pipe->receives()) pipe->tx_head += sent.flits;
+  if (!sent.ends_send) return;
+  --pipe->sends;
+  if (sent.release_flits != 0) GiveBack(pipe, sent.release_flits);
+}
+
+void rte_pmd_enso_nb::GiveBack(Pipe* pipe, uint32_t flits) {
+  pipe->head += flits;
+  if (pipe->dirty) return;
+  pipe->dirty = true;
+  pipe->next_dirty = dirty_;
+  dirty_ = pipe;
+}
+
+void rte_pmd_enso_nb::Release(Pipe* pipe, uint32_t bytes) {
+  const uint32_t flits = std::min(bytes / kFlitBytes, pipe->returned - pipe->released);
+  pipe->released += flits;
+  if (pipe->sends == 0) {
+    GiveBack(pipe, flits);
+  } else {
+    sent_[pipe->last_slot & mask_].release_flits += flits;
+  }
+}
+
+/// A slot ends where the ring ends, since bus addresses do not wrap, and holds at
+/// most kMaxTransferBytes.
+int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes) {
+  const uint64_t pipe_bytes = uint64_t{pipe->flits} * kFlitBytes;
+  const uint64_t offset = static_cast<uint64_t>(data - pipe->memory);
+  const uint32_t release_flits = release_bytes / kFlitBytes;
+  if (pipe->kind == RTE_PMD_ENSO_RX || (bytes | release_bytes) % kFlitBytes != 0 ||
+      release_flits > pipe->returned - pipe->released) {
+    return -EINVAL;
+  }
+  if (bytes == 0) {
+    Release(pipe, release_bytes);
+    return 0;
+  }
+  if (offset % kFlitBytes != 0 || bytes > pipe_bytes || offset > 2 * pipe_bytes - bytes) return -EINVAL;
+  if (!pipe->receives() &&
+      (data != pipe->At(pipe->tx_tail) || bytes / kFlitBytes > pipe->flits - (pipe->tx_tail - pipe->tx_head))) {
+    return -EINVAL;
+  }
+  uint32_t position = static_cast<uint32_t>(offset & (pipe_bytes - 1));
+  const uint32_t most_slots = bytes / kMaxTransferBytes + 2;
+  if (tx_tail_ - tx_clean_ + most_slots > mask_) return -EAGAIN;
+  for (uint32_t left = bytes; left != 0;) {
+    const uint32_t to_end = static_cast<uint32_t>(pipe_bytes) - position;
+    const uint32_t length = std::min({left, to_end, kMaxTransferBytes});
+    left -= length;
+    PostSlot({pipe->bus + position, length, pipe, length / kFlitBytes,
+              left == 0 ? release_flits : 0, left == 0});
+    position = (position + length) & static_cast<uint32_t>(pipe_bytes - 1);
+  }
+  ++pipe->sends;
+  pipe->last_slot = tx_tail_ - 1;
+  pipe->released += release_flits;
+  if (!pipe->receives()) pipe->tx_tail += bytes / kFlitBytes;
+  pending_bytes_ += bytes;
+  return 0;
+}
+
+void rte_pmd_enso_nb::PostSlot(const SentSlot& sent) {
+  TxNotification& slot = tx_ring_[tx_tail_ & mask_];
+  slot.address = sent.word1;
+  slot.length = sent.word2;
+  StoreSignal(slot.signal, kSignalData);
+  sent_[tx_tail_ & mask_] = sent;
+  ++tx_tail_;
+}
+
+/// One store publishes every slot of a frame: the NIC's framing state is global, and
+/// a frame split over two stores would be mixed with frames of other buffers.
+void rte_pmd_enso_nb::PublishTail() {
+  bar_.Write32(page_ + kTxTail, tx_tail_ & mask_);
+  tx_published_ = tx_tail_;
+}
+
+void rte_pmd_enso_nb::StoreHeads() {
+  for (uint32_t budget = kPollBudget; budget != 0 && dirty_ != nullptr && HasHeadCredit(); --budget) {
+    Pipe* pipe = dirty_;
+    dirty_ = pipe->next_dirty;
+    pipe->dirty = false;
+    StoreHead(pipe);
+  }
+}
+
+void rte_pmd_enso_nb::StoreHead(Pipe* pipe) {
+  bar_.Write32(PipePage(pipe->id) + kRxHead, pipe->head & pipe->mask);
+  pipe->stored_head = pipe->head;
+  --head_credit_;
+}
+
+/// Every rx_head store may add one notification. One read, every few thousand
+/// stores, tells how many the NIC has really written.
+bool rte_pmd_enso_nb::MeasureHeadCredit() {
+  const uint32_t nic_tail = bar_.Read32(page_ + kRxTail);
+  if (nic_tail > mask_) {
+    alive_ = false;
+    return false;
+  }
+  const uint32_t taken = ((nic_tail - rx_head_) & mask_) + reserved_;
+  head_credit_ = taken < mask_ ? mask_ - taken : 0;
+  return head_credit_ != 0;
+}
+
+/// Nothing arrived for long. If a trigger or a notification was lost, its pipe stays
+/// mute until its head is stored again; with nothing pending the store changes
+/// nothing. One pipe a time.
+void rte_pmd_enso_nb::OnIdle() {
+  if (!pipes_.empty() && HasHeadCredit()) {
+    next_to_wake_ = (next_to_wake_ + 1) % static_cast<uint32_t>(pipes_.size());
+    StoreHead(pipes_[next_to_wake_]);
+    device_->Count(Event::kWakeups);
+  }
+  if (tx_published_ - tx_clean_ < 2 || suspicious_slot_ == tx_clean_) return;
+  if (LoadSignal(tx_ring_[tx_clean_ & mask_].signal) != kSignalNone &&
+      LoadSignal(tx_ring_[(tx_clean_ + 1) & mask_].signal) == kSignalNone) {
+    suspicious_slot_ = tx_clean_;
+    device_->Count(Event::kBadCompletion);
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A notification buffer's life: bring-up, configuration, tear-down (enso.md
+// section 9). Called by Device with its lock held.
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "net_enso/enso_device.h"
+#include "net_enso/enso_nb.h"
+
+using namespace sluice::regs::enso;
+using sluice::net_enso::Deadline;
+using sluice::net_enso::Device;
+using sluice::net_enso::Pipe;
+
+rte_pmd_enso_nb::rte_pmd_enso_nb(Device* device, uint32_t id)
+    : bar_(device->bar()),
+      page_(NbPage(id)),
+      mask_(device->geometry().nb_entries - 1),
+      reserved_(kHeadTriggerDepth),
+      id_(id),
+      device_(device) {}
+
+int rte_pmd_enso_nb::Open() {
+  const size_t ring_bytes = size_t{mask_ + 1} * kFlitBytes;
+  ring_ = sluice::net_enso::DmaRing(&device_->backend(), 2 * ring_bytes, false);
+  if (!ring_) return -ENOMEM;
+  sent_.resize(mask_ + 1);
+  rx_ring_ = reinterpret_cast<RxNotification*>(ring_.data());
+  tx_ring_ = reinterpret_cast<TxNotification*>(ring_.data() + ring_bytes);
+
+  // The rings are fresh zeroes; a buffer that a dead process left enabled stops here.
+  if (!device_->StoreUntilRead64(page_ + kRxMemLo, 0) ||
+      !device_->StoreUntilRead(page_ + kRxTail, 0) ||
+      !device_->StoreUntilRead(page_ + kRxHead, 0)) {
+    return -EIO;
+  }
+  const uint32_t nic_tail = bar_.Read32(page_ + kTxTail);
+  if (nic_tail > mask_ || !device_->StoreUntilRead(page_ + kTxHead, nic_tail)) return -EIO;
+  tx_tail_ = tx_published_ = tx_clean_ = nic_tail;
+  bar_.Write64(page_ + kRxMemLo, ring_.bus());
+  bar_.Write64(page_ + kTxMemLo, ring_.bus() + ring_bytes);
+  return MeasureHeadCredit() ? 0 : -EIO;
+}
+
+bool rte_pmd_enso_nb::Close() {
+  Flush();
+  const bool drained = Drain(nullptr);
+  const bool disabled = device_->StoreUntilRead64(page_ + kRxMemLo, 0) &&
+                        device_->StoreUntilRead64(page_ + kTxMemLo, 0);
+  if (drained && disabled) return true;
+  device_->KeepMapped(std::move(ring_));
+  return false;
+}
+
+bool rte_pmd_enso_nb::HasRoomForPipe() const {
+  return reserved_ + device_->NotificationsOfPipe() + kPollBudget < mask_;
+}
+
+void rte_pmd_enso_nb::AddPipe(Pipe* pipe) {
+  pipes_.push_back(pipe);
+  const uint32_t slots = device_->NotificationsOfPipe();
+  reserved_ += slots;
+  head_credit_ = head_credit_ > slots ? head_credit_ - slots : 0;
+}
+
+void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
+  // Not one more rx_head store: its answer could go anywhere.
+  std::erase(pipes_, pipe);
+  next_to_wake_ = 0;
+  Unlink(&dirty_, pipe, &Pipe::next_dirty);
+  // What the pipe still had to say is read and forgotten with it.
+  for (uint32_t before = ~rx_head_; before != rx_head_;) {
+    before = rx_head_;
+    ReadNotifications();
+  }
+  reserved_ -= device_->NotificationsOfPipe();
+  Unlink(&ready_, pipe, &Pipe::next_ready);
+  ready_last_ = ready_;
+  while (ready_last_ != nullptr && ready_last_->next_ready != nullptr) {
+    ready_last_ = ready_last_->next_ready;
+  }
+}
+
+void rte_pmd_enso_nb::Unlink(Pipe** list, const Pipe* pipe, Pipe* Pipe::*next) {
+  for (Pipe** link = list; *link != nullptr; link = &((*link)->*next)) {
+    if (*link == pipe) {
+      *link = pipe->*next;
+      return;
+    }
+  }
+}
+
+bool rte_pmd_enso_nb::Drain(const Pipe* pipe) {
+  Flush();
+  Deadline deadline(sluice::net_enso::kDrainTimeoutUs);
+  while (true) {
+    ReapCompletions();
+    if (pipe == nullptr ? tx_clean_ == tx_tail_ : pipe->sends == 0) return true;
+    if (!LinkUp() || deadline.Passed()) return false;
+    deadline.Relax();
+  }
+}
+
+int rte_pmd_enso_nb::Configure(const void* slot) {
+  ReapCompletions();
+  if (tx_tail_ - tx_clean_ >= mask_) return -EIO;
+  TxNotification command;
+  std::memcpy(&command, slot, sizeof(command));
+  std::memcpy(&tx_ring_[tx_tail_ & mask_], &command, sizeof(command));
+  sent_[tx_tail_ & mask_] = {command.address, command.length, nullptr, 0, 0, false};
+  ++tx_tail_;
+  if (!Drain(nullptr)) return -EIO;
+  // The NIC completes a configuration slightly before it takes effect.
+  rte_delay_us_block(1);
+  return 0;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bar/ring_memory.h"
+
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace sluice::bar {
+namespace {
+
+/// Address space for `bytes`, aligned to a huge page, or null.
+uint8_t* Reserve(size_t bytes) {
+  const size_t padded = bytes + RingMemory::kHugePageBytes;
+  void* area = mmap(nullptr, padded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (area == MAP_FAILED) return nullptr;
+  const auto start = reinterpret_cast<uintptr_t>(area);
+  const uintptr_t aligned =
+      (start + RingMemory::kHugePageBytes - 1) & ~(RingMemory::kHugePageBytes - 1);
+  if (aligned != start) munmap(area, aligned - start);
+  const size_t behind = start + padded - (aligned + bytes);
+  if (behind != 0) munmap(reinterpret_cast<void*>(aligned + bytes), behind);
+  return reinterpret_cast<uint8_t*>(aligned);
+}
+
+/// Replaces reserved address space by the file's first `bytes`.
+bool MapFile(uint8_t* at, size_t bytes, int fd, bool huge) {
+  // A huge page is taken here or not at all; ordinary pages come when touched.
+  const int flags = MAP_SHARED | MAP_FIXED | (huge ? MAP_POPULATE : 0);
+  return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, 0) != MAP_FAILED;
+}
+
+}  // namespace
+
+RingMemory RingMemory::Create(size_t bytes, bool mirrored, Pages pages) {
+  RingMemory memory;
+  const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const bool fits_huge = bytes % kHugePageBytes == 0;
+  if (bytes == 0 || bytes % page_bytes != 0 || (pages == Pages::kHuge && !fits_huge)) {
+    errno = EINVAL;
+    return memory;
+  }
+  if (fits_huge && memory.Map(bytes, mirrored, true)) return memory;
+  if (pages != Pages::kHuge) memory.Map(bytes, mirrored, false);
+  return memory;
+}
+
+bool RingMemory::Map(size_t bytes, bool mirrored, bool huge) {
+  RingMemory attempt;
+  const unsigned flags = MFD_CLOEXEC | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0);
+  attempt.fd_ = memfd_create("sluice_ring", flags);
+  if (attempt.fd_ < 0 || ftruncate(attempt.fd_, static_cast<off_t>(bytes)) != 0) return false;
+  const size_t mapped_bytes = mirrored ? 2 * bytes : bytes;
+  attempt.data_ = Reserve(mapped_bytes);
+  if (attempt.data_ == nullptr) return false;
+  attempt.bytes_ = bytes;
+  attempt.mapped_bytes_ = mapped_bytes;
+  attempt.huge_ = huge;
+  if (!MapFile(attempt.data_, bytes, attempt.fd_, huge)) return false;
+  if (mirrored && !MapFile(attempt.data_ + bytes, bytes, attempt.fd_, huge)) return false;
+  Swap(attempt);
+  return true;
+}
+
+RingMemory::~RingMemory() {
+  const int saved_errno = errno;
+  if (data_ != nullptr) munmap(data_, mapped_bytes_);
+  if (fd_ >= 0) close(fd_);
+  errno = saved_errno;
+}
+
+void RingMemory::Swap(RingMemory& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(mapped_bytes_, other.mapped_bytes_);
+  std::swap(fd_, other.fd_);
+  std::swap(huge_, other.huge_);
+}
+
+}  // namespace sluice::bar

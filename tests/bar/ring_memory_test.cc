@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The memory of a ring: linear across its end, zeroed, owned by one object.
+#include "bar/ring_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "gtest/gtest.h"
+
+namespace sluice::bar {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+TEST(RingMemory, StartsZeroed) {
+  const RingMemory memory = RingMemory::Create(4 * kPage, true, RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(memory);
+  EXPECT_TRUE(std::all_of(memory.data(), memory.data() + memory.mapped_bytes(),
+                          [](uint8_t byte) { return byte == 0; }));
+}
+
+TEST(RingMemory, SecondHalfIsTheFirstHalf) {
+  const RingMemory memory = RingMemory::Create(4 * kPage, true, RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory.bytes(), 4 * kPage);
+  EXPECT_EQ(memory.mapped_bytes(), 8 * kPage);
+  memory.data()[7] = 0x5a;
+  EXPECT_EQ(memory.data()[4 * kPage + 7], 0x5a);
+  memory.data()[8 * kPage - 1] = 0xa5;
+  EXPECT_EQ(memory.data()[4 * kPage - 1], 0xa5);
+}
+
+TEST(RingMemory, SpanAcrossTheEndIsContiguous) {
+  const RingMemory memory = RingMemory::Create(2 * kPage, true, RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(memory);
+  std::memcpy(memory.data() + 2 * kPage - 3, "abcdef", 6);
+  EXPECT_EQ(std::memcmp(memory.data(), "def", 3), 0);
+}
+
+TEST(RingMemory, UnmirroredMapsOnce) {
+  const RingMemory memory = RingMemory::Create(kPage, false, RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory.mapped_bytes(), kPage);
+}
+
+TEST(RingMemory, FileShowsTheSameBytes) {
+  const RingMemory memory = RingMemory::Create(kPage, true, RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(memory);
+  memory.data()[11] = 42;
+  uint8_t byte = 0;
+  ASSERT_EQ(pread(memory.fd(), &byte, 1, 11), 1);
+  EXPECT_EQ(byte, 42);
+}
+
+TEST(RingMemory, HugePageSizeIsAlignedWhateverPagesItGot) {
+  const RingMemory memory =
+      RingMemory::Create(RingMemory::kHugePageBytes, true, RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data()) % RingMemory::kHugePageBytes, 0u);
+  memory.data()[1] = 9;
+  EXPECT_EQ(memory.data()[RingMemory::kHugePageBytes + 1], 9);
+}
+
+TEST(RingMemory, RefusesSizesThatAreNoPages) {
+  for (const size_t bytes : {size_t{0}, size_t{100}, kPage + 1}) {
+    errno = 0;
+    EXPECT_FALSE(RingMemory::Create(bytes, true, RingMemory::Pages::kPreferHuge));
+    EXPECT_EQ(errno, EINVAL);
+  }
+  EXPECT_FALSE(RingMemory::Create(kPage, true, RingMemory::Pages::kHuge));
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST(RingMemory, MoveLeavesTheSourceEmpty) {
+  RingMemory first = RingMemory::Create(kPage, true, RingMemory::Pages::kPreferHuge);
+  uint8_t* const data = first.data();
+  const RingMemory second = std::move(first);
+  EXPECT_EQ(second.data(), data);
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): the contract under test.
+}
+
+TEST(RingMemory, DestructionUnmaps) {
+  uint8_t* data = nullptr;
+  {
+    const RingMemory memory = RingMemory::Create(kPage, true, RingMemory::Pages::kPreferHuge);
+    data = memory.data();
+  }
+  unsigned char residence = 0;
+  EXPECT_EQ(mincore(data, kPage, &residence), -1);
+  EXPECT_EQ(errno, ENOMEM);
+}
+
+}  // namespace
+}  // namespace sluice::bar
