@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows as a table for people, and as CSV and JSON for everybody else."""
+import csv
+import json
+
+COLUMNS = [  # title, width, how to read it from a row
+    ("app", 14, lambda r: f"{r['app']} {r['mode']}"),
+    ("traffic", 8, lambda r: r["traffic"]),
+    ("iface", 11, lambda r: r["iface"] + ("*" if r.get("peer") else "")),
+    ("Mpps", 8, lambda r: f"{r['mpps']:.2f}"),
+    ("Gb/s", 7, lambda r: f"{r['gbps']:.2f}"),
+    ("cyc/pkt", 8, lambda r: f"{r['cycles_per_pkt']:.1f}"),
+    ("worker", 7, lambda r: share(r.get("worker_busy"))),
+    ("device", 7, lambda r: share(r.get("device_busy"))),
+    ("drops", 8, lambda r: str(sum(r.get("drops", {}).values()))),
+    ("lost", 6, lambda r: str(r.get("lost", "-"))),
+    ("switches", 9, lambda r: str(r.get("ctx_switches", "-"))),
+    ("ping-pong", 10, lambda r: f"{r['ping_pong_cycles']:.0f}"),
+    ("cycles ratio", 20, lambda r: ratio(r, "cycles_ratio")),
+    ("Mpps ratio", 20, lambda r: ratio(r, "mpps_ratio")),
+    ("", 10, lambda r: r["verdict"]),
+]
+LEFT_ALIGNED = 3
+
+
+def share(value):
+    return "-" if value is None else f"{100 * value:.0f}%"
+
+
+def ratio(row, name):
+    if name not in row:
+        return ""
+    if row[name] is None:
+        return "device-bound"
+    return "{median:.2f} ({min:.2f}..{max:.2f})".format(**row[name])
+
+
+def table(rows):
+    def line(cells):
+        return " ".join(f"{cell:<{width}}" if i < LEFT_ALIGNED else f"{cell:>{width}}"
+                        for i, (cell, (_, width, _)) in enumerate(zip(cells, COLUMNS))).rstrip()
+
+    lines = [line([title for title, _, _ in COLUMNS])]
+    for i, row in enumerate(rows):
+        if i and (row["app"], row["mode"]) != (rows[i - 1]["app"], rows[i - 1]["mode"]):
+            lines.append("")
+        lines.append(line([read(row) for _, _, read in COLUMNS]))
+    return "\n".join(lines)
+
+
+def footer(rows, controls):
+    """How the table is to be read, and the floor that the host sets."""
+    stream = [c["stream_cycles"] for c in controls]
+    lines = ["cycles ratio = packetized / streaming, Mpps ratio = streaming / packetized; median "
+             "(min..max) of neighbouring samples",
+             f"line-stream floor of this host: {min(stream):.1f}..{max(stream):.1f} cycles for a "
+             "64-byte line that another core wrote"]
+    if any(r.get("peer") for r in rows):
+        lines.append("* a peer, measured here: stock dpdk-testpmd macswap, burst 64 "
+                     "(net_null moves no bytes; net_memif in two processes)")
+    noisy = sum(r["noisy_samples"] for r in rows)
+    lines.append(f"{noisy} noisy samples repeated, none averaged in"
+                 if noisy else "no noisy samples")
+    return "\n".join(lines)
+
+
+def write_json(path, manifest, rows):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"manifest": manifest, "rows": rows}, file, indent=1)
+        file.write("\n")
+
+
+def write_csv(path, rows):
+    plain = [{name: value for name, value in row.items() if not isinstance(value, (dict, list))}
+             | {"drops": sum(row.get("drops", {}).values())}
+             | {f"{name}_{part}": value
+                for name in ("mpps_spread", "cycles_spread", "mpps_ratio", "cycles_ratio")
+                for part, value in (row.get(name) or {}).items()}
+             for row in rows]
+    names = list(dict.fromkeys(name for row in plain for name in row))
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(plain)

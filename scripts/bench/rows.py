@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From samples to rows and verdicts. Pure: tests feed it recorded samples."""
+from statistics import median
+
+DEVICE_BOUND_SHARE = 0.95       # Busy share of the device lcore above which it is the limit.
+MAX_SWITCHES_PER_S = 50         # Involuntary context switches that a clean sample may have.
+MAX_CONTROL_DEVIATION = 1.5     # Ratio of a sample's ping-pong to the run's median.
+
+
+def key(sample):
+    return sample["app"], sample["mode"], sample["iface"], sample["traffic"]
+
+
+def switches(sample):
+    """Involuntary context switches of a sample."""
+    return sample.get("ctx_switches") or 0
+
+
+def why_noisy(sample, ping_pong_median):
+    """Names what disturbed a sample, or nothing."""
+    if switches(sample) > MAX_SWITCHES_PER_S * max(sample["duration_s"], 1):
+        return f"{switches(sample)} involuntary context switches"
+    deviation = sample["ping_pong_cycles"] / ping_pong_median
+    if not 1 / MAX_CONTROL_DEVIATION <= deviation <= MAX_CONTROL_DEVIATION:
+        return f"ping-pong control {sample['ping_pong_cycles']:.0f} cycles"
+    return ""
+
+
+def split_noise(samples):
+    """(clean, noisy), judged against the ping-pong median of all of them."""
+    middle = median(s["ping_pong_cycles"] for s in samples)
+    clean = [s for s in samples if not why_noisy(s, middle)]
+    noisy = [dict(s, noise=why_noisy(s, middle)) for s in samples if why_noisy(s, middle)]
+    return clean, noisy
+
+
+def spread(values):
+    return {"median": median(values), "min": min(values), "max": max(values)}
+
+
+def build_rows(samples, hugepages):
+    """One row per app, mode, iface and traffic, in order of first appearance: the fields of the
+    sample with the median cycles per packet, all samples, and what was left out as noisy."""
+    clean, noisy = split_noise(samples)
+    rows = []
+    for group in dict.fromkeys(map(key, samples)):
+        kept = [s for s in clean if key(s) == group]
+        dropped = [s for s in noisy if key(s) == group]
+        chosen = sorted(kept or dropped, key=lambda s: s["cycles_per_pkt"])
+        row = dict(chosen[(len(chosen) - 1) // 2])
+        row["samples"] = chosen
+        row["noisy_samples"] = len(dropped)
+        row["mpps_spread"] = spread([s["mpps"] for s in chosen])
+        row["cycles_spread"] = spread([s["cycles_per_pkt"] for s in chosen])
+        row["verdict"] = "noisy" if not kept else "" if hugepages else "no verdict"
+        rows.append(row)
+    add_ratios(rows)
+    return rows
+
+
+def device_bound(row):
+    device, worker = row.get("device_busy"), row.get("worker_busy")
+    return device is not None and device >= DEVICE_BOUND_SHARE and (worker or 0) < device
+
+
+def add_ratios(rows):
+    """Streaming rows get packetized's cycles over theirs, and their rate over packetized's. Samples
+    are paired by round, so that the spread is that of neighbours in time."""
+    others = {(r["app"], r["mode"], r["traffic"]): r for r in rows if r["iface"] == "packetized"}
+    for row in rows:
+        base = others.get((row["app"], row["mode"], row["traffic"]))
+        if row["iface"] != "streaming" or not base:
+            continue
+        by_round = {s["round"]: s for s in base["samples"]}
+        pairs = [(by_round[s["round"]], s) for s in row["samples"] if s["round"] in by_round]
+        pairs = pairs or [(base, row)]
+        row["cycles_ratio"] = spread([p["cycles_per_pkt"] / s["cycles_per_pkt"] for p, s in pairs])
+        row["device_bound"] = device_bound(row) or device_bound(base)
+        row["mpps_ratio"] = None if row["device_bound"] else \
+            spread([s["mpps"] / p["mpps"] for p, s in pairs])
+
+
+# --- the Speed targets -----------------------------------------------------------------------
+
+def verdicts(rows, hugepages, stream_cycles):
+    """One line per target: what is asked, what was measured, met or not."""
+    table = {key(r): r for r in rows}
+    packetized = table.get(("echo", "increment", "packetized", "64"))
+    null = table.get(("testpmd", "macswap", "net_null", "64"))
+    streaming = [r for r in rows if key(r)[:3] == ("echo", "increment", "streaming")]
+    unpredictable = [r for r in streaming if r["traffic"] in ("random", "capture")]
+
+    def line(text, limit, measured):
+        """measured: rows, the worst of which is held against the limit."""
+        if not measured or None in measured or limit is None:
+            return f"{text}: not measured in this run"
+        worst = max(measured, key=lambda r: r["cycles_per_pkt"])
+        found = f"{text}: {worst['cycles_per_pkt']:.1f} ({worst['traffic']})"
+        if not hugepages:
+            return f"{found}: no verdict without hugepages"
+        if worst["verdict"]:
+            return f"{found}: no verdict, the samples are noisy"
+        met = worst["cycles_per_pkt"] <= limit
+        floor = "" if met or stream_cycles <= limit else \
+            f"; a line of another core costs {stream_cycles:.1f} on this host"
+        return f"{found}: {'met' if met else 'NOT MET'}{floor}"
+
+    null_cycles = null["cycles_per_pkt"] if null else None
+    rival = f" ({null_cycles:.1f})" if null else ""
+    return [
+        line("packetized, increment, 64 B, at most 17 cycles/packet", 17, [packetized]),
+        line(f"packetized not slower than testpmd macswap on net_null{rival}",
+             null_cycles, [packetized]),
+        line("streaming, increment, every traffic, at most 7.5 cycles/packet", 7.5, streaming),
+        line("streaming, increment, random sizes and capture, at most 4 cycles/packet", 4,
+             unpredictable),
+    ]

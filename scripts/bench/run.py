@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one sample: one of our apps, a peer, or the control; returns its report as a dict."""
+import json
+import os
+import re
+import subprocess
+import time
+
+APPS = {  # name: what it can be asked for
+    "echo": {"ifaces": ["packetized", "streaming"], "modes": ["increment", "reflect"]},
+}
+PEERS = ["net_null", "net_memif"]
+PEER_SECONDS = 1.0
+RELEASE = "build/release"
+
+
+class RunError(Exception):
+    """A process failed; the message holds its command and its last words."""
+
+
+def execute(command, timeout_s, text=None):
+    """Runs a command to its end and returns its standard output."""
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True,
+                              stdin=None if text is not None else subprocess.DEVNULL,
+                              timeout=timeout_s, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RunError(f"{' '.join(command)}: {error}") from error
+    if done.returncode != 0:
+        raise RunError(f"{' '.join(command)}: exit code {done.returncode}\n"
+                       + (done.stderr or done.stdout)[-2000:])
+    return done.stdout
+
+
+def last_json(text):
+    """The report at the end of an app's output: the last line that begins an object."""
+    start = text.rfind("\n{") + 1
+    try:
+        return json.loads(text[start:])
+    except json.JSONDecodeError as error:
+        raise RunError(f"no JSON report in:\n{text[-500:]}") from error
+
+
+def app_sample(app, mode, iface, traffic, pcap, duration_s):
+    source = [f"--pcap={pcap}"] if traffic == "capture" else [f"--frame_size={traffic}"]
+    command = [f"{RELEASE}/apps/{app}/sluice-{app}", f"--iface={iface}", f"--mode={mode}",
+               f"--duration_s={duration_s:g}", "--stats_period_s=0", "--json=-", *source]
+    return last_json(execute(command, duration_s + 60))
+
+
+def control():
+    """What the memory system costs now: ping_pong_cycles, stream_cycles."""
+    return json.loads(execute([f"{RELEASE}/tests/bench/control/sluice-control"], 60))
+
+
+# --- peers: stock testpmd, with the flags that measured best ----------------------------------
+
+def testpmd(cores, eal, forwarding):
+    """A testpmd at its prompt."""
+    command = ["dpdk-testpmd", "--lcores", cores, "--no-pci", "--no-telemetry", *eal, "--", "-i",
+               "--forward-mode=macswap", "--burst=64", "--nb-cores=1", "--port-topology=loop",
+               "--record-core-cycles", *forwarding]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+
+
+def memory_flags(hugepages, name):
+    prefix = f"--file-prefix=sluice-{name}-{os.getpid()}"
+    if hugepages:
+        return [prefix, "--in-memory", "--single-file-segments"], ["--rxd=1024", "--txd=1024"]
+    return ([prefix, "--no-huge", "-m", "256"],
+            ["--rxd=1024", "--txd=1024", "--total-num-mbufs=4096"])
+
+
+def drive(process, script):
+    """Types each (seconds to wait, command); returns everything that testpmd said."""
+    try:
+        for wait_s, line in script:
+            time.sleep(wait_s)
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+        out, _ = process.communicate(timeout=30)
+        return out
+    except (BrokenPipeError, subprocess.TimeoutExpired) as error:
+        raise RunError(f"testpmd: {error}\n{process.communicate()[0][-2000:]}") from error
+    finally:
+        process.kill()
+
+
+def testpmd_report(output, iface, seconds):
+    cycles = re.search(r"CPU cycles/packet=([\d.]+)", output)
+    packets = re.search(r"Accumulated.*?TX-packets: (\d+).*?TX-dropped: (\d+)", output, re.S)
+    if not cycles or not packets:
+        raise RunError(f"testpmd on {iface} forwarded nothing:\n{output[-2000:]}")
+    mpps = int(packets[1]) / seconds / 1e6
+    return {"app": "testpmd", "mode": "macswap", "iface": iface, "traffic": "64", "frame_size": "64",
+            "duration_s": seconds, "rx_pkts": int(packets[1]), "tx_pkts": int(packets[1]),
+            "drops": {"tx": int(packets[2])}, "mpps": mpps, "gbps": mpps * 64 * 8 / 1000,
+            "cycles_per_pkt": float(cycles[1]), "peer": True}
+
+
+def net_null_sample(hugepages):
+    """macswap between a port that invents frames and drops them: no memory is shared."""
+    eal, forwarding = memory_flags(hugepages, "null")
+    process = testpmd("0@0,1@1", [*eal, "--vdev=net_null0,size=64"], forwarding)
+    output = drive(process, [(0.8, "start"), (PEER_SECONDS, "stop"), (0, "quit")])
+    return testpmd_report(output, "net_null", PEER_SECONDS)
+
+
+def net_memif_sample(hugepages):
+    """macswap in two processes that throw the same 256 frames at each other."""
+    socket = os.path.abspath(f"build/memif-{os.getpid()}.sock")
+
+    def end(role, cores, options=""):
+        eal, forwarding = memory_flags(hugepages, role)
+        process = testpmd(cores, [*eal, f"--vdev=net_memif0,role={role},id=0,rsize=10,"
+                                  f"socket={socket},socket-abstract=no{options}"], forwarding)
+        time.sleep(0.8)
+        return process
+
+    server = end("server", "0@1,1@0")
+    client = end("client", "0@0,1@1", ",zero-copy=yes" if hugepages else "")
+    try:
+        server.stdin.write("start\n")
+        server.stdin.flush()
+        output = drive(client, [(0.5, "start tx_first 4"), (PEER_SECONDS, "stop"), (0, "quit")])
+    finally:
+        server.kill()
+        server.communicate()
+        if os.path.exists(socket):
+            os.unlink(socket)
+    return testpmd_report(output, "net_memif", PEER_SECONDS)
+
+
+def peer_sample(name, hugepages):
+    return {"net_null": net_null_sample, "net_memif": net_memif_sample}[name](hugepages)

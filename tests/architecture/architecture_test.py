@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The layers of docs/architecture.md, read off the #include lines: an arrow that points the wrong
+way fails, and names file and line. Also what every file owes: its licence, and no trace of the
+machine it was written on."""
+import fnmatch
+import pathlib
+import re
+import subprocess
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Libraries by the headers they are included by; a header of no library is the standard library's
+# or the operating system's, which every layer may use.
+LIBRARIES = {
+    "dpdk": ["rte_*.h", "ethdev_*.h", "bus_*driver.h", "dev_driver.h", "generic/rte_*.h"],
+    "absl": ["absl/*"],
+    "gflags": ["gflags/*"],
+    "pcap": ["pcap.h", "pcap/*"],
+    "json": ["nlohmann/*"],
+    "test": ["gtest/*", "gmock/*", "benchmark/*"],
+}
+# The only DPDK headers that are pure layouts of wire formats.
+WIRE_STRUCTS = ["rte_ether.h", "rte_ip.h", "rte_udp.h", "rte_tcp.h"]
+
+# A layer and what it may include besides the standard library: folders of the tree (a name
+# without .h), single headers of the tree, libraries, single headers of libraries.
+LAYERS = [
+    ("lib/regs", ["regs"]),
+    ("lib/bar", ["bar", "regs"]),
+    ("lib/swap", ["swap", "bar", "regs"]),
+    ("lib/fabric", ["fabric", "bar", "regs", "swap"]),
+    ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
+    ("lib/engine", ["engine", "packet", "absl"]),
+    ("lib/device", ["device", "regs", "bar", "swap", "fabric", "packet"]),
+    # attach.h is what a driver gets from a PCI probe, too: registers and memory, so bar.
+    ("lib/emulator", ["emulator", "device", "packet", "bar", "dpdk"]),
+    ("lib/nic", ["nic", "packet", "swap", "net_*/rte_pmd_*.h", "rte_pmd_*.h", "dpdk"]),
+    ("lib/runtime", ["runtime", "nic", "packet", "dpdk", "absl", "gflags", "json"]),
+    # frame_length.h: one decision about the length of a frame on a pipe, not two.
+    ("drivers/net_enso", ["net_enso", "regs", "bar", "swap", "emulator/attach.h",
+                          "packet/frame_length.h", "dpdk"]),
+    ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "emulator/attach.h", "dpdk"]),
+    ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl"]),
+]
+
+TEXT = {".h", ".cc", ".c", ".py", ".md", ".build", ".txt", ".flags", ""}
+MACHINE = re.compile(r"(?<![\w.>}$-])/(?:work|home|root|Users)/\w"
+                     r"|\b(?:deb|archive|mirror|security|snapshot|ftp)\.[a-z]+\.(?:org|com|net)\b")
+
+
+def tracked():
+    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=False,
+                             capture_output=True, text=True)
+    if listing.returncode == 0:
+        paths = [ROOT / line for line in listing.stdout.splitlines()]
+    else: # An unpacked archive of the tree.
+        paths = [p for p in ROOT.rglob("*") if p.relative_to(ROOT).parts[0] not in ("build", ".git")]
+    return sorted(p for p in paths if p.is_file())
+
+
+def includes(path):
+    """Yields (line number, header) of every #include."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if match := re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line):
+            yield number, match[1]
+
+
+def library_of(header):
+    return next((name for name, patterns in LIBRARIES.items()
+                 if any(fnmatch.fnmatch(header, p) for p in patterns)), None)
+
+
+def allowed(header, may, own_folder):
+    """Whether a layer that `may` include these things includes `header` rightly."""
+    if any(fnmatch.fnmatch(header, entry) for entry in may if entry.endswith(".h")):
+        return True
+    if library := library_of(header):
+        return library in may
+    top = header.split("/")[0]
+    folders = {p.name for base in ("lib", "drivers") for p in (ROOT / base).iterdir() if p.is_dir()}
+    if "/" in header and top in folders:
+        return top in may
+    return "/" not in header or top not in {"apps", "tests", "lib", "drivers"} or \
+        header.startswith(own_folder)
+
+
+class Architecture(unittest.TestCase):
+    def test_arrows_point_down(self):
+        wrong = []
+        for layer, may in LAYERS:
+            for path in tracked():
+                name = str(path.relative_to(ROOT))
+                if not name.startswith(layer + "/") or path.suffix not in (".h", ".cc", ".c"):
+                    continue
+                wrong += [f"{name}:{line}: {layer} must not include {header}"
+                          for line, header in includes(path) if not allowed(header, may, layer)]
+        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+
+    def test_only_the_capture_reader_knows_libpcap(self):
+        users = [p.name for p in tracked() if "lib/packet/" in str(p) and p.suffix in (".h", ".cc")
+                 and any(library_of(h) == "pcap" for _, h in includes(p))]
+        self.assertFalse([u for u in users if not u.startswith("capture")], users)
+
+    def test_an_arrow_the_wrong_way_is_seen(self):
+        for layer, header in (("lib/engine", "rte_mbuf.h"), ("lib/device", "rte_ethdev.h"),
+                              ("lib/device", "emulator/attach.h"), ("drivers/net_enso", "device/device.h"),
+                              ("drivers/net_enso", "emulator/runner.h"), ("lib/nic", "engine/echo/echo.h"),
+                              ("apps", "emulator/attach.h"), ("lib/bar", "gflags/gflags.h"),
+                              ("lib/packet", "rte_mbuf.h"), ("lib/runtime", "engine/echo/echo.h")):
+            self.assertFalse(allowed(header, dict(LAYERS)[layer], layer), (layer, header))
+
+    def test_every_source_folder_is_a_layer(self):
+        layers = {layer for layer, _ in LAYERS}
+        for base in ("lib", "drivers"):
+            for folder in (ROOT / base).iterdir():
+                if folder.is_dir() and any(folder.rglob("*.h")) or any(folder.rglob("*.cc")):
+                    self.assertIn(f"{base}/{folder.name}", layers)
+
+
+class Files(unittest.TestCase):
+    def test_apps_stay_thin(self):
+        for path in (ROOT / "apps").rglob("main.cc"):
+            self.assertLess(len(path.read_text(encoding="utf-8").splitlines()), 200, path)
+
+    def test_every_source_begins_with_its_licence(self):
+        for path in tracked():
+            head = path.read_bytes()[:200]
+            source = path.suffix in (".h", ".cc", ".c", ".py", ".build") or head.startswith(b"#!") \
+                or path.name in ("meson_options.txt", ".clang-format")
+            if source:
+                lines = head.decode("utf-8", "replace").splitlines()[:2]
+                self.assertTrue(any("SPDX-License-Identifier: BSD-3-Clause" in x for x in lines), path)
+
+    def test_no_trace_of_a_machine(self):
+        for path in tracked():
+            if path.suffix not in TEXT or path.name == "LICENSE":
+                continue
+            text = path.read_bytes().decode("utf-8", "replace")
+            for number, line in enumerate(text.splitlines(), 1):
+                self.assertIsNone(MACHINE.search(line), f"{path}:{number}: {line.strip()}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scripts/merge_captures on captures written here byte by byte (pcap-savefile(5))."""
+import pathlib
+import struct
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/merge_captures"
+MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
+ETHERNET, RAW_IP = 1, 101
+
+
+def capture(records, magic=MICROSECONDS, order="<", linktype=ETHERNET):
+    """records: (seconds, fraction, original length, bytes)."""
+    out = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, linktype)
+    for seconds, fraction, original, data in records:
+        out += struct.pack(order + "IIII", seconds, fraction, len(data), original) + data
+    return out
+
+
+class Merge(unittest.TestCase):
+    def merge(self, **files):
+        """Returns (records of the result, what the script printed)."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for file, content in files.items():
+                (folder / file).write_bytes(content)
+            done = subprocess.run([SCRIPT, folder / "out", *(folder / f for f in reversed(files))],
+                                  capture_output=True, text=True, check=True)
+            data = (folder / "out").read_bytes()
+        self.assertEqual(struct.unpack_from("<I", data)[0], NANOSECONDS)
+        records, at = [], 24
+        while at < len(data):
+            seconds, fraction, captured, original = struct.unpack_from("<IIII", data, at)
+            records.append((seconds, fraction, original, data[at + 16:at + 16 + captured]))
+            at += 16 + captured
+        return records, done.stdout
+
+    def test_files_are_merged_by_name_and_lengths_kept(self):
+        records, _ = self.merge(a=capture([(1, 2, 1500, b"x" * 60)]), b=capture([(0, 0, 64, b"y" * 64)]))
+        self.assertEqual(records, [(1, 2000, 1500, b"x" * 60), (0, 0, 64, b"y" * 64)])
+
+    def test_both_byte_orders_and_resolutions(self):
+        records, _ = self.merge(a=capture([(1, 7, 60, b"x" * 60)], order=">"),
+                                b=capture([(1, 7, 60, b"y" * 60)], magic=NANOSECONDS))
+        self.assertEqual([r[1] for r in records], [7000, 7])
+
+    def test_what_is_not_ethernet_or_not_a_capture_is_counted(self):
+        records, text = self.merge(a=capture([(0, 0, 60, b"x" * 60)], linktype=RAW_IP),
+                                   b=b"no capture", c=b"", d=capture([(0, 0, 60, b"z" * 60)]))
+        self.assertEqual(len(records), 1)
+        self.assertIn("1 frames of 1 captures; skipped 1 that are not Ethernet, 2 unreadable", text)
+
+    def test_a_file_that_breaks_off_counts_up_to_its_last_whole_record(self):
+        whole = capture([(0, 0, 60, b"x" * 60), (0, 0, 60, b"y" * 60)])
+        for cut in (1, 59, 60, 75):
+            self.assertEqual(len(self.merge(a=whole[:-cut])[0]), 1, cut)
+
+    def test_a_length_beyond_the_file_ends_it(self):
+        lie = struct.pack("<IIII", 0, 0, 0xFFFFFFFF, 60) + b"z" * 60
+        self.assertEqual(len(self.merge(a=capture([(0, 0, 60, b"x" * 60)]) + lie)[0]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

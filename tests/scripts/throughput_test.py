@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""How scripts/throughput judges samples: medians, noise, ratios, the device as the limit, verdicts.
+
+Samples are written by hand; every expected value is worked out from them here.
+"""
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+from bench import output, rows, run
+
+
+def sample(iface="streaming", cycles=5.0, mpps=100.0, **fields):
+    return {"app": "echo", "mode": "increment", "iface": iface, "traffic": "64", "duration_s": 1.0,
+            "mpps": mpps, "gbps": mpps * 0.512, "cycles_per_pkt": cycles, "worker_busy": 0.9,
+            "device_busy": 0.5, "drops": {"rx_full": 2, "tx_full": 3}, "lost": 0,
+            "ctx_switches": 1, "ping_pong_cycles": 500.0, "round": 0} | fields
+
+
+def run_script(*arguments):
+    return subprocess.run([SCRIPTS / "throughput", *arguments], capture_output=True, text=True,
+                          check=False)
+
+
+class Rows(unittest.TestCase):
+    def test_a_row_is_the_sample_with_the_median_cycles(self):
+        samples = [sample(cycles=c, round=i) for i, c in enumerate((9.0, 5.0, 6.0))]
+        [row] = rows.build_rows(samples, True)
+        self.assertEqual(row["cycles_per_pkt"], 6.0)
+        self.assertEqual(row["cycles_spread"], {"median": 6.0, "min": 5.0, "max": 9.0})
+        self.assertEqual(len(row["samples"]), 3)
+
+    def test_context_switches_keep_a_sample_out_of_the_row(self):
+        [row] = rows.build_rows([sample(cycles=5.0), sample(cycles=1.0, ctx_switches=51)], True)
+        self.assertEqual((row["cycles_per_pkt"], row["noisy_samples"]), (5.0, 1))
+
+    def test_a_ping_pong_off_by_more_than_half_keeps_a_sample_out(self):
+        samples = [sample(), sample(), sample(ping_pong_cycles=751.0, cycles=1.0),
+                   sample(ping_pong_cycles=749.0), sample(ping_pong_cycles=332.0, cycles=1.0)]
+        [row] = rows.build_rows(samples, True)
+        self.assertEqual((len(row["samples"]), row["noisy_samples"]), (3, 2))
+
+    def test_a_row_of_nothing_but_noise_says_so(self):
+        [row] = rows.build_rows([sample(ctx_switches=1000)], True)
+        self.assertEqual(row["verdict"], "noisy")
+
+    def test_without_hugepages_there_is_no_verdict(self):
+        [row] = rows.build_rows([sample()], False)
+        self.assertEqual(row["verdict"], "no verdict")
+
+
+class Ratios(unittest.TestCase):
+    def test_samples_of_one_round_are_compared(self):
+        samples = [sample("packetized", 20.0, 50.0, round=0), sample("streaming", 5.0, 100.0, round=0),
+                   sample("packetized", 30.0, 40.0, round=1), sample("streaming", 5.0, 120.0, round=1)]
+        _, row = rows.build_rows(samples, True)
+        self.assertEqual(row["cycles_ratio"], {"median": 5.0, "min": 4.0, "max": 6.0})
+        self.assertEqual(row["mpps_ratio"], {"median": 2.5, "min": 2.0, "max": 3.0})
+
+    def test_where_the_device_is_the_limit_rates_are_not_compared(self):
+        samples = [sample("packetized"), sample("streaming", device_busy=0.95, worker_busy=0.4)]
+        _, row = rows.build_rows(samples, True)
+        self.assertIsNone(row["mpps_ratio"])
+        self.assertEqual(row["cycles_ratio"]["median"], 1.0)
+        self.assertIn("device-bound", output.table([row]))
+
+    def test_a_worker_as_busy_as_the_device_is_not_device_bound(self):
+        samples = [sample("packetized"), sample("streaming", device_busy=0.97, worker_busy=0.99)]
+        self.assertIsNotNone(rows.build_rows(samples, True)[1]["mpps_ratio"])
+
+
+class Verdicts(unittest.TestCase):
+    def verdict(self, samples, number, hugepages=True, stream_cycles=3.0):
+        return rows.verdicts(rows.build_rows(samples, hugepages), hugepages, stream_cycles)[number]
+
+    def test_a_target_is_met_up_to_its_limit(self):
+        self.assertTrue(self.verdict([sample("packetized", 17.0)], 0).endswith(": met"))
+        self.assertIn("NOT MET", self.verdict([sample("packetized", 17.1)], 0))
+
+    def test_packetized_is_held_against_testpmd_of_the_same_run(self):
+        null = sample("net_null", 16.0, app="testpmd", mode="macswap", peer=True)
+        self.assertIn("NOT MET", self.verdict([sample("packetized", 16.5), null], 1))
+        self.assertIn(": met", self.verdict([sample("packetized", 15.5), null], 1))
+
+    def test_the_worst_traffic_decides(self):
+        samples = [sample(cycles=2.0), sample(cycles=8.0, traffic="imix")]
+        self.assertIn("8.0 (imix): NOT MET", self.verdict(samples, 2))
+
+    def test_a_missed_target_names_the_floor_of_the_host(self):
+        samples = [sample(cycles=14.0, traffic="random")]
+        self.assertIn("costs 12.5", self.verdict(samples, 3, stream_cycles=12.5))
+        self.assertNotIn("costs", self.verdict(samples, 3, stream_cycles=3.0))
+
+    def test_without_hugepages_the_value_is_shown_and_not_judged(self):
+        self.assertIn("17.0 (64): no verdict", self.verdict([sample("packetized", 17.0)], 0, False))
+
+    def test_what_was_not_run_is_said(self):
+        self.assertIn("not measured", self.verdict([sample()], 0))
+
+
+class Files(unittest.TestCase):
+    def test_json_csv_and_plot_hold_every_row(self):
+        from bench import plot
+        table = rows.build_rows([sample("packetized"), sample()], True)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out"
+            output.write_json(path, {"git": "abc"}, table)
+            report = json.loads(path.read_text())
+            self.assertEqual(report["manifest"]["git"], "abc")
+            self.assertEqual([r["iface"] for r in report["rows"]], ["packetized", "streaming"])
+            output.write_csv(path, table)
+            lines = list(csv.DictReader(path.read_text().splitlines()))
+            self.assertEqual([line["drops"] for line in lines], ["5", "5"])
+            self.assertEqual(lines[1]["mpps_ratio_median"], "1.0")
+            plot.plot(path, table, "title")
+            self.assertTrue(path.read_bytes().startswith(b"\x89PNG"))
+
+
+class Reports(unittest.TestCase):
+    def test_a_report_is_found_after_the_lines_of_a_run(self):
+        self.assertEqual(run.last_json('1 s: 5 Mpps\n{\n "mpps": 5\n}\n'), {"mpps": 5})
+        self.assertEqual(run.last_json('{"mpps": 6}\n'), {"mpps": 6})
+        with self.assertRaises(run.RunError):
+            run.last_json("EAL: error\n")
+
+    def test_testpmd_output_is_read(self):
+        text = ("  +++ Accumulated forward statistics for all ports+++\n"
+                "  RX-packets: 5000000        RX-dropped: 0             RX-total: 5000000\n"
+                "  TX-packets: 4000000        TX-dropped: 7             TX-total: 4000007\n"
+                "  CPU cycles/packet=44.29 (total cycles=9 / total macswap packets=2) at 2500 MHz\n")
+        report = run.testpmd_report(text, "net_null", 2.0)
+        self.assertEqual((report["mpps"], report["cycles_per_pkt"], report["drops"]),
+                         (2.0, 44.29, {"tx": 7}))
+        with self.assertRaises(run.RunError):
+            run.testpmd_report("Port 0: link state change event", "net_null", 1.0)
+
+
+class Arguments(unittest.TestCase):
+    def test_bad_arguments_name_the_flag_and_exit_with_2(self):
+        for arguments, flag in ((["--apps=nope"], "--apps"), (["--ifaces=bilateral"], "--ifaces"),
+                                (["--sizes=63"], "--sizes"), (["--pcap=/none.pcap"], "--pcap"),
+                                (["--repeats=0"], "--repeats"), (["--mode=fast"], "--mode")):
+            done = run_script(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(flag, done.stderr.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()
