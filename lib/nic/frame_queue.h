@@ -4,8 +4,20 @@
 // answer → release, in one inlined call. Each interface implements it with the
 // loop that suits what it truly receives; an engine that works frame by frame
 // runs on all of them.
+//
+// Conservation. Whenever no Poll is running,
+//
+//   rx_pkts = tx_pkts + consumed_pkts + Σ engine_drops
+//             + rx_scattered + tx_full + tx_unframeable.
+//
+// `rx_desync` stands outside this law, because flits that belong to no
+// recognisable frame cannot be counted in frames. On a streaming interface the
+// bytes that the NIC reported obey their own law,
+//
+//   notified bytes = 64 · (Σ over received frames of ⌈length / 64⌉ + rx_desync).
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 
@@ -20,21 +32,39 @@ concept FrameEngine = requires(E engine, packet::Frame& frame, uint64_t now) {
   { engine.Process(frame, now) } -> std::same_as<packet::Verdict>;
 };
 
-/// Totals of one queue. `rx_pkts = tx_pkts + consumed_pkts + Σ drops` holds
-/// whenever no Poll is running. Written by the owning worker only; other threads
-/// read them through relaxed loads and see values that were true recently.
+/// Totals of one queue. Written by the owning worker only, through Add; other
+/// threads read through Load and see values that were true recently.
 struct QueueCounters {
   static constexpr uint32_t kMaxReasons = 32;
 
   uint64_t rx_pkts = 0;
-  uint64_t rx_bytes = 0;  ///< Without FCS.
+  uint64_t rx_bytes = 0;  ///< Without FCS; streaming: also without Ethernet padding.
   uint64_t tx_pkts = 0;
   uint64_t tx_bytes = 0;
   uint64_t consumed_pkts = 0;
   uint64_t engine_drops[kMaxReasons] = {};  ///< By the engine's reason.
+  uint64_t rx_scattered = 0;    ///< Packetized: in several buffers that do not fit into one.
   uint64_t tx_full = 0;         ///< Not sent: the transmit side stayed full.
   uint64_t tx_unframeable = 0;  ///< Not sent: this NIC would cut the frame wrongly (streaming, not IPv4).
   uint64_t rx_desync = 0;       ///< Streaming: 64-byte flits that belong to no recognisable frame.
+
+  /// Adds to one of the totals. Owner only. Wraps like any unsigned sum, so a
+  /// correction may be added as its two's complement.
+  static void Add(uint64_t& total, uint64_t amount) {
+    std::atomic_ref<uint64_t>(total).store(total + amount, std::memory_order_relaxed);
+  }
+  /// Reads one of the totals from any thread.
+  static uint64_t Load(const uint64_t& total) {
+    return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
+  }
+  /// A copy that any thread may take while the owner works.
+  QueueCounters Snapshot() const;
+  QueueCounters& operator+=(const QueueCounters& other);
+
+  /// Frames that ended in a named drop: everything but tx and consumed.
+  uint64_t DroppedPkts() const;
+  /// The law above. Exact only after the last Poll.
+  bool Conserved() const { return rx_pkts == tx_pkts + consumed_pkts + DroppedPkts(); }
 };
 
 /// One receive queue and its answer path, owned by one worker.
@@ -43,9 +73,10 @@ concept FrameQueue = requires(Q queue, const Q& constant) {
   /// Link state, for the run's verdict.
   { constant.LinkUp() } -> std::same_as<bool>;
   { constant.counters() } -> std::same_as<const QueueCounters&>;
+  /// Waits, bounded, until outstanding transmissions are complete. At shutdown.
+  { queue.Drain() };
 };
 // … and `template <FrameEngine E> uint32_t Poll(E& engine, uint64_t now)`, which
-// returns the number of frames handled, and `void Drain()`, which waits, bounded,
-// for outstanding transmissions at shutdown. Templates cannot stand in a concept.
+// returns the number of frames handled. Templates cannot stand in a concept.
 
 }  // namespace sluice::nic

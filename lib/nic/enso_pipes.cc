@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/enso_pipes.h"
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_memcpy.h>
+#include <rte_pause.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "nic/streaming.h"
+
+namespace sluice::nic {
+
+namespace {
+
+// Attempts to find a free slot or room, each with a poll that reaps completions,
+// before frames count as not sent: tens of microseconds.
+constexpr uint32_t kSendRetries = 1024;
+constexpr uint64_t kDrainMs = 200;
+
+}  // namespace
+
+std::optional<EnsoPipes> EnsoPipes::Open(uint16_t port, uint32_t pipes,
+                                         std::optional<MbufTransmitter> exception,
+                                         std::string* error) {
+  if (pipes < 1 || pipes > kMaxPipesPerWorker) {
+    *error = "a worker can have 1 to " + std::to_string(kMaxPipesPerWorker) + " pipes";
+    return std::nullopt;
+  }
+  EnsoPipes set;
+  rte_pmd_enso_nb* nb = nullptr;
+  int rc = rte_pmd_enso_nb_open(port, &nb);
+  if (rc != 0) {
+    *error = std::string("cannot open a notification buffer: ") + rte_strerror(-rc);
+    return std::nullopt;
+  }
+  set.nb_.reset(nb);
+  rte_pmd_enso_pipe* pipe = nullptr;
+  rc = rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_TX, 0, &pipe);
+  if (rc == 0) set.composer_.reset(pipe);
+  for (uintptr_t i = 0; rc == 0 && i < pipes; ++i) {
+    rc = rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_RXTX, RTE_PMD_ENSO_FALLBACK, &pipe);
+    if (rc != 0) break;
+    rte_pmd_enso_pipe_set_context(pipe, reinterpret_cast<void*>(i));
+    set.pipes_.emplace_back(pipe);
+  }
+  if (rc != 0) {
+    *error = "cannot open pipe " + std::to_string(set.pipes_.size()) + " of " +
+             std::to_string(pipes) + ": " + rte_strerror(-rc);
+    return std::nullopt;
+  }
+  set.exception_ = std::move(exception);
+  return set;
+}
+
+uint32_t EnsoPipes::Receive(std::span<Span> spans, QueueCounters& /*counters*/) {
+  std::array<rte_pmd_enso_span, kMaxPipesPerWorker> arrived;
+  const uint32_t room = static_cast<uint32_t>(std::min(spans.size(), arrived.size()));
+  const uint32_t count =
+      rte_pmd_enso_poll(nb_.get(), arrived.data(), static_cast<uint16_t>(room), 0);
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto pipe = reinterpret_cast<uintptr_t>(rte_pmd_enso_pipe_context(arrived[i].pipe));
+    spans[i] = {static_cast<uint32_t>(pipe), arrived[i].data, arrived[i].bytes};
+  }
+  return count;
+}
+
+bool EnsoPipes::TrySend(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t bytes,
+                        uint32_t release_bytes) {
+  for (uint32_t i = 0; i < kSendRetries; ++i) {
+    const int rc = rte_pmd_enso_send(pipe, data, bytes, release_bytes);
+    if (rc == 0) return true;
+    if (rc != -EAGAIN) return false;
+    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
+    rte_pause();
+  }
+  return false;
+}
+
+FrameTotals EnsoPipes::Send(uint32_t pipe, const uint8_t* data, uint32_t bytes,
+                            uint32_t release_bytes) {
+  FrameTotals unsent;
+  if (composed_bytes_ > 0) unsent = SendComposed();
+  if (tap_.see != nullptr) [[unlikely]] {
+    tap_.see(tap_.context, SpanTap::Direction::kSent, data, bytes);
+  }
+  if (TrySend(pipes_[pipe].get(), data, bytes, release_bytes)) [[likely]] return unsent;
+  const FrameTotals run = CountFrames(data, bytes);
+  Release(pipe, release_bytes);
+  return {unsent.pkts + run.pkts, unsent.bytes + run.bytes};
+}
+
+void EnsoPipes::Release(uint32_t pipe, uint32_t bytes) {
+  rte_pmd_enso_release(pipes_[pipe].get(), bytes);
+}
+
+SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
+  if (length > kMaxFrameBytes || !packet::TotalLengthCutsWell(frame, length)) {
+    if (!exception_) return SendResult::kUnframeable;
+    if (tap_.see != nullptr) {
+      tap_.see(tap_.context, SpanTap::Direction::kSent, frame, packet::FlitSpan(length));
+    }
+    // A burst that is full waits for the next Flush, as the NIC's own ring would.
+    return exception_->Add(frame, length) ? SendResult::kSent : SendResult::kFull;
+  }
+  const uint32_t step = packet::FlitSpan(length);
+  uint8_t* room = nullptr;
+  for (uint32_t i = 0; rte_pmd_enso_tx_room(composer_.get(), &room) < composed_bytes_ + step; ++i) {
+    if (i == kSendRetries) return SendResult::kFull;
+    rte_pmd_enso_flush(nb_.get());
+    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
+    rte_pause();
+  }
+  rte_memcpy(room + composed_bytes_, frame, length);
+  composed_bytes_ += step;
+  return SendResult::kSent;
+}
+
+FrameTotals EnsoPipes::SendComposed() {
+  uint8_t* data = nullptr;
+  rte_pmd_enso_tx_room(composer_.get(), &data);
+  const uint32_t bytes = std::exchange(composed_bytes_, 0);
+  if (tap_.see != nullptr) [[unlikely]] {
+    tap_.see(tap_.context, SpanTap::Direction::kSent, data, bytes);
+  }
+  return TrySend(composer_.get(), data, bytes, 0) ? FrameTotals{} : CountFrames(data, bytes);
+}
+
+FrameTotals EnsoPipes::Flush() {
+  FrameTotals unsent;
+  if (composed_bytes_ > 0) unsent = SendComposed();
+  if (exception_ && !exception_->empty()) {
+    const FrameTotals more = exception_->Flush();
+    unsent = {unsent.pkts + more.pkts, unsent.bytes + more.bytes};
+  }
+  rte_pmd_enso_flush(nb_.get());
+  return unsent;
+}
+
+void EnsoPipes::Drain() {
+  const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kDrainMs / 1000;
+  rte_pmd_enso_flush(nb_.get());
+  while (rte_pmd_enso_tx_pending(nb_.get()) > 0 && rte_get_timer_cycles() < deadline) {
+    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
+    rte_pause();
+  }
+  if (exception_) exception_->Drain();
+}
+
+}  // namespace sluice::nic

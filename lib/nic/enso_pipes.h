@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The pipes of one worker on an Ensō NIC, through the native face of net_enso:
+// received and sent in place, without mbufs. PipeSet of StreamingQueue.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net_enso/rte_pmd_enso.h"
+#include "nic/mbuf_transmitter.h"
+#include "nic/span_tap.h"
+#include "nic/span_walker.h"
+
+namespace sluice::nic {
+
+/// One notification buffer with RX/TX pipes that share the NIC's fallback
+/// traffic, and one TX pipe to compose frames in. Used by one worker; opened and
+/// closed while no worker of the port polls.
+class EnsoPipes {
+ public:
+  /// The NIC's design limit: 24 flits.
+  static constexpr uint32_t kMaxFrameBytes = 24 * RTE_PMD_ENSO_FLIT_BYTES;
+
+  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that
+  /// the NIC would cut wrongly leave through `exception`, if there is one. On
+  /// failure returns nothing and sets `error` to one line.
+  static std::optional<EnsoPipes> Open(uint16_t port, uint32_t pipes,
+                                       std::optional<MbufTransmitter> exception,
+                                       std::string* error);
+
+  uint32_t Receive(std::span<Span> spans, QueueCounters& counters);
+  FrameTotals Send(uint32_t pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
+  void Release(uint32_t pipe, uint32_t bytes);
+  SendResult SendCopy(const uint8_t* frame, uint32_t length);
+  FrameTotals Flush();
+  void Drain();
+  bool LinkUp() const { return rte_pmd_enso_link_up(nb_.get()); }
+  void set_tap(SpanTap tap) { tap_ = tap; }
+
+ private:
+  struct CloseNb {
+    void operator()(rte_pmd_enso_nb* nb) const { rte_pmd_enso_nb_close(nb); }
+  };
+  struct ClosePipe {
+    void operator()(rte_pmd_enso_pipe* pipe) const { rte_pmd_enso_pipe_close(pipe); }
+  };
+  using Pipe = std::unique_ptr<rte_pmd_enso_pipe, ClosePipe>;
+
+  EnsoPipes() = default;
+  bool TrySend(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t bytes,
+               uint32_t release_bytes);
+  FrameTotals SendComposed();
+
+  std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Outlives its pipes.
+  std::vector<Pipe> pipes_;
+  Pipe composer_;
+  uint32_t composed_bytes_ = 0;  ///< At the start of the composer's free room, not sent yet.
+  std::optional<MbufTransmitter> exception_;
+  SpanTap tap_;
+};
+
+}  // namespace sluice::nic

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/eth_port.h"
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+namespace sluice::nic {
+
+namespace {
+
+constexpr uint16_t kDefaultDescriptors = 1024;
+constexpr uint32_t kPoolCache = 256;
+// Mbufs in a worker's hands, and in the cache of a pool beyond its nominal size.
+constexpr uint32_t kMbufsInFlight = 4 * 64 + kPoolCache * 3 / 2;
+
+uint16_t RingSize(uint16_t wanted, uint16_t preferred, const rte_eth_desc_lim& limits) {
+  uint32_t size = wanted != 0 ? wanted : preferred != 0 ? preferred : kDefaultDescriptors;
+  if (limits.nb_max != 0) size = std::min<uint32_t>(size, limits.nb_max);
+  size = std::max<uint32_t>(size, limits.nb_min);
+  if (limits.nb_align > 1) size -= size % limits.nb_align;
+  return static_cast<uint16_t>(size);
+}
+
+}  // namespace
+
+int EthPort::Configure(const Options& options, std::string* step) {
+  rte_eth_dev_info info{};
+  *step = "its description";
+  int rc = rte_eth_dev_info_get(port_, &info);
+  if (rc != 0) return rc;
+
+  rte_eth_conf conf{};
+  if (options.rx_queues > 1) {
+    conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    conf.rx_adv_conf.rss_conf.rss_hf =
+        (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP) & info.flow_type_rss_offloads;
+    if (conf.rx_adv_conf.rss_conf.rss_hf == 0) conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+  }
+  // Every mbuf of a transmit queue comes from one pool, unshared and unchained.
+  conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  *step = std::to_string(options.rx_queues) + " receive and " + std::to_string(options.tx_queues) +
+          " transmit queues";
+  rc = rte_eth_dev_configure(port_, options.rx_queues, options.tx_queues, &conf);
+  if (rc != 0) return rc;
+
+  const uint16_t rx_ring = RingSize(options.descriptors, info.default_rxportconf.ring_size,
+                                    info.rx_desc_lim);
+  const uint16_t tx_ring = RingSize(options.descriptors, info.default_txportconf.ring_size,
+                                    info.tx_desc_lim);
+  const int socket = rte_eth_dev_socket_id(port_);
+  for (uint16_t i = 0; i < std::max(options.rx_queues, options.tx_queues); ++i) {
+    *step = "memory for queue " + std::to_string(i) + " (more memory: -m or hugepages)";
+    const std::string name = "sluice_" + std::to_string(port_) + "_" + std::to_string(i);
+    rte_mempool* const pool =
+        rte_pktmbuf_pool_create(name.c_str(), rx_ring + tx_ring + kMbufsInFlight, kPoolCache, 0,
+                                RTE_MBUF_DEFAULT_BUF_SIZE, socket);
+    if (pool == nullptr) return -rte_errno;
+    pools_.push_back(pool);
+  }
+  for (uint16_t i = 0; i < options.rx_queues; ++i) {
+    *step = "receive queue " + std::to_string(i);
+    rc = rte_eth_rx_queue_setup(port_, i, rx_ring, static_cast<unsigned>(socket), nullptr,
+                                pools_[i]);
+    if (rc != 0) return rc;
+  }
+  for (uint16_t i = 0; i < options.tx_queues; ++i) {
+    *step = "transmit queue " + std::to_string(i);
+    rc = rte_eth_tx_queue_setup(port_, i, tx_ring, static_cast<unsigned>(socket), nullptr);
+    if (rc != 0) return rc;
+  }
+  *step = "to start";
+  rc = rte_eth_dev_start(port_);
+  if (rc != 0) return rc;
+  started_ = true;
+  rte_eth_promiscuous_enable(port_);  // Not every driver can; then the port's own address counts.
+  return 0;
+}
+
+std::unique_ptr<EthPort> EthPort::Open(uint16_t port, const Options& options, std::string* error) {
+  std::unique_ptr<EthPort> opened(new EthPort(port));
+  std::string step;
+  const int rc = opened->Configure(options, &step);
+  if (rc == 0) return opened;
+  char name[RTE_ETH_NAME_MAX_LEN] = "?";
+  rte_eth_dev_get_name_by_port(port, name);
+  *error = std::string("port ") + name + " refuses " + step + ": " + rte_strerror(-rc);
+  return nullptr;
+}
+
+EthPort::~EthPort() {
+  if (started_) rte_eth_dev_stop(port_);
+  rte_eth_dev_close(port_);
+  for (rte_mempool* pool : pools_) rte_mempool_free(pool);
+}
+
+}  // namespace sluice::nic

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An ethdev port set up for one queue pair per worker. Used by lib/runtime for
+// the packetized interface, the streaming adapter and exception ports. Control
+// path, main thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct rte_mempool;
+
+namespace sluice::nic {
+
+/// A configured, started port; stopped and closed at the end.
+class EthPort {
+ public:
+  struct Options {
+    uint16_t rx_queues = 1;
+    uint16_t tx_queues = 1;
+    /// Entries of each ring; 0: what the driver prefers, else 1024.
+    uint16_t descriptors = 0;
+  };
+
+  /// Configures and starts `port`, with RSS over IP, UDP and TCP when there are
+  /// several receive queues, promiscuous where the driver can be. On failure
+  /// returns null and sets `error` to one line that names the port and what it refused.
+  static std::unique_ptr<EthPort> Open(uint16_t port, const Options& options, std::string* error);
+
+  ~EthPort();
+  EthPort(const EthPort&) = delete;
+  EthPort& operator=(const EthPort&) = delete;
+
+  uint16_t id() const { return port_; }
+  /// The mbufs of queue pair `queue`: one pool each, so that a pool's cache and
+  /// its buffers stay with one worker.
+  rte_mempool* pool(uint16_t queue) const { return pools_[queue]; }
+
+ private:
+  explicit EthPort(uint16_t port) : port_(port) {}
+  int Configure(const Options& options, std::string* step);
+
+  uint16_t port_;
+  bool started_ = false;
+  std::vector<rte_mempool*> pools_;
+};
+
+}  // namespace sluice::nic

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pipes over any ethdev: packets are copied into one contiguous buffer and
+// answers back into mbufs, so that a streaming application runs on every NIC. It
+// pays two copies for that; the native pipes are EnsoPipes. PipeSet of
+// StreamingQueue.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "nic/mbuf_transmitter.h"
+#include "nic/span_tap.h"
+#include "nic/span_walker.h"
+
+namespace sluice::nic {
+
+/// One receive queue as one pipe. Used by one worker. The port knows where
+/// packets end, so a lying header cannot take others with it here: a packet that
+/// claims to be longer than it is, or whose length cannot be recovered, is
+/// counted as rx_desync and not laid out.
+class MbufPipes {
+ public:
+  /// A jumbo frame with room to spare.
+  static constexpr uint32_t kMaxFrameBytes = 9728;
+
+  /// The port is started; answers leave through the transmit queue of the same
+  /// number, in mbufs from `pool`.
+  MbufPipes(uint16_t port, uint16_t queue, rte_mempool* pool);
+
+  uint32_t Receive(std::span<Span> spans, QueueCounters& counters);
+  FrameTotals Send(uint32_t pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
+  void Release(uint32_t /*pipe*/, uint32_t /*bytes*/) {}  // Receive overwrites what it returned.
+  SendResult SendCopy(const uint8_t* frame, uint32_t length);
+  FrameTotals Flush();
+  void Drain() { transmitter_.Drain(); }
+  bool LinkUp() const;
+  void set_tap(SpanTap tap) { tap_ = tap; }
+
+ private:
+  struct Unmap {
+    void operator()(uint8_t* buffer) const;
+  };
+
+  bool AddOrFlush(const uint8_t* frame, uint32_t length);
+
+  uint16_t port_;
+  uint16_t queue_;
+  std::unique_ptr<uint8_t, Unmap> buffer_;  ///< One burst of the longest frames.
+  FrameTotals unsent_;                      ///< Since the last Send or Flush.
+  MbufTransmitter transmitter_;
+  SpanTap tap_;
+};
+
+}  // namespace sluice::nic

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The packetized interface: one descriptor and one buffer per packet, through
+// any ethdev. The baseline of every comparison. Built by the application's
+// worker, one per receive queue; the transmit queue of the same number is its
+// answer path.
+#pragma once
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "nic/frame_queue.h"
+#include "nic/transmit.h"
+
+namespace sluice::nic {
+
+/// FrameQueue over (port, queue). Used by one worker.
+class PacketizedQueue {
+ public:
+  static constexpr uint32_t kMaxBurst = 64;
+
+  /// The port is started and has this queue for both directions. 1 ≤ burst ≤ kMaxBurst.
+  PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst)
+      : port_(port), queue_(queue), burst_(static_cast<uint16_t>(std::clamp(burst, 1u, kMaxBurst))) {}
+
+  /// Receives one burst and answers it. Returns frames. The sums are of the
+  /// burst; only frames with another ending than "forwarded as it came" cost
+  /// bookkeeping of their own.
+  template <FrameEngine Engine>
+  uint32_t Poll(Engine& engine, uint64_t now) {
+    std::array<rte_mbuf*, kMaxBurst> mbufs;
+    const uint32_t received = rte_eth_rx_burst(port_, queue_, mbufs.data(), burst_);
+    if (received == 0) return 0;
+    for (uint32_t i = 0; i < std::min(received, kPrefetchAhead); ++i) Prefetch(mbufs[i]);
+    uint64_t bytes = 0;
+    uint32_t kept = 0;  // mbufs[0 … kept) leave.
+    tx_bytes_ = 0;
+    freed_count_ = 0;
+    for (uint32_t i = 0; i < received; ++i) {
+      if (i + kPrefetchAhead < received) Prefetch(mbufs[i + kPrefetchAhead]);
+      rte_mbuf* const mbuf = mbufs[i];
+      bytes += mbuf->pkt_len;
+      if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]] continue;
+      packet::Frame frame = View(mbuf);
+      const uint8_t* const data = frame.data;
+      const uint32_t length = frame.length;
+      const packet::Verdict verdict = engine.Process(frame, now);
+      if (verdict.action != packet::Action::kForward) [[unlikely]] {
+        End(mbuf, verdict);
+        continue;
+      }
+      if (frame.data != data || frame.length != length) [[unlikely]] Resize(mbuf, frame, data);
+      mbufs[kept++] = mbuf;
+    }
+    QueueCounters::Add(counters_.rx_pkts, received);
+    QueueCounters::Add(counters_.rx_bytes, bytes);
+    tx_bytes_ += bytes;
+    Transmit(mbufs.data(), kept);
+    if (freed_count_ > 0) rte_pktmbuf_free_bulk(freed_.data(), freed_count_);
+    return received;
+  }
+
+  /// Reclaims transmitted mbufs where the driver can.
+  void Drain() { rte_eth_tx_done_cleanup(port_, queue_, 0); }
+  bool LinkUp() const {
+    rte_eth_link link;
+    return rte_eth_link_get_nowait(port_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+  }
+  const QueueCounters& counters() const { return counters_; }
+
+ private:
+  /// Far enough to hide a miss behind the work on the frames between.
+  static constexpr uint32_t kPrefetchAhead = 8;
+
+  static void Prefetch(rte_mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, void*)); }
+
+  static packet::Frame View(rte_mbuf* mbuf) {
+    return {rte_pktmbuf_mtod(mbuf, uint8_t*), mbuf->data_len, mbuf->data_off,
+            static_cast<uint32_t>(mbuf->buf_len - mbuf->data_off - mbuf->data_len)};
+  }
+
+  void Transmit(rte_mbuf** mbufs, uint32_t count) {
+    const uint32_t sent = count == 0 ? 0 : TransmitBurst(port_, queue_, mbufs, count);
+    if (sent < count) [[unlikely]] {
+      for (uint32_t i = sent; i < count; ++i) tx_bytes_ -= mbufs[i]->pkt_len;
+      rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
+      QueueCounters::Add(counters_.tx_full, count - sent);
+    }
+    QueueCounters::Add(counters_.tx_pkts, sent);
+    QueueCounters::Add(counters_.tx_bytes, tx_bytes_);
+  }
+
+  void Free(rte_mbuf* mbuf) {
+    tx_bytes_ -= mbuf->pkt_len;
+    freed_[freed_count_++] = mbuf;
+  }
+
+  /// A frame that does not leave.
+  [[gnu::noinline]] void End(rte_mbuf* mbuf, packet::Verdict verdict) {
+    if (verdict.action == packet::Action::kConsume) {
+      QueueCounters::Add(counters_.consumed_pkts, 1);
+    } else {
+      const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
+      QueueCounters::Add(counters_.engine_drops[reason], 1);
+    }
+    Free(mbuf);
+  }
+
+  /// Brings a frame of several segments into the first one, since an engine may
+  /// look anywhere. False: dropped, there is no room.
+  [[gnu::noinline]] bool Linearize(rte_mbuf* mbuf) {
+    if (rte_pktmbuf_linearize(mbuf) == 0) return true;
+    QueueCounters::Add(counters_.rx_scattered, 1);
+    Free(mbuf);
+    return false;
+  }
+
+  /// The engine moved the start or changed the length, within the room it had.
+  [[gnu::noinline]] void Resize(rte_mbuf* mbuf, const packet::Frame& frame, const uint8_t* data) {
+    tx_bytes_ += static_cast<uint64_t>(frame.length) - mbuf->pkt_len;
+    mbuf->data_off = static_cast<uint16_t>(mbuf->data_off + (frame.data - data));
+    mbuf->data_len = static_cast<uint16_t>(frame.length);
+    mbuf->pkt_len = frame.length;
+  }
+
+  uint16_t port_;
+  uint16_t queue_;
+  uint16_t burst_;
+  QueueCounters counters_;
+  uint64_t tx_bytes_ = 0;  ///< Of this burst, relative to the bytes received; modulo 2^64.
+  uint32_t freed_count_ = 0;
+  std::array<rte_mbuf*, kMaxBurst> freed_;
+};
+
+static_assert(FrameQueue<PacketizedQueue>);
+
+}  // namespace sluice::nic

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs a frame engine over contiguous bytes: the heart of the streaming
+// interface (Ensō, OSDI'23, section 4). Used by StreamingQueue; independent of
+// where the spans come from.
+//
+// Only a frame's own header says where the next frame begins, so a walk is a
+// chain "load the length → address of the next frame" of some seven cycles a
+// frame, which no work on the frames can hide. Up to kLanes spans are therefore
+// walked in lockstep: their chains overlap.
+//
+// Frames that stay in place and leave form a *run*, transmitted as one piece.
+// A frame that does not (dropped, consumed, rebuilt elsewhere) ends the run and
+// leaves a gap, which is given back together with what follows it. Every byte of
+// a span is given back exactly once, in order, by Send or by Release.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "nic/frame_queue.h"
+#include "packet/frame_length.h"
+
+namespace sluice::nic {
+
+/// Bytes that arrived on one pipe, contiguous, from the start of a frame.
+struct Span {
+  uint32_t pipe;   ///< Index among the pipes of one worker.
+  uint8_t* data;
+  uint32_t bytes;  ///< > 0, a multiple of 64; the NIC says that a frame ends here.
+};
+
+/// Frames and their bytes.
+struct FrameTotals {
+  uint64_t pkts = 0;
+  uint64_t bytes = 0;
+};
+
+/// How the copy of a frame fared.
+enum class SendResult : uint8_t {
+  kSent,
+  kFull,         ///< No room in time.
+  kUnframeable,  ///< This NIC would cut the frame wrongly, and there is no other way out.
+};
+
+/// What a walk needs from the pipes whose bytes it walks.
+template <typename P>
+concept PipeSet = requires(P pipes, uint32_t pipe, const uint8_t* data, uint32_t bytes) {
+  /// Longest frame that the NIC delivers; a longer claim is a lie.
+  { P::kMaxFrameBytes } -> std::convertible_to<uint32_t>;
+  /// Transmits a run in place and gives back the oldest `release_bytes` of the
+  /// pipe, which end with the run. Gives back in any case; returns what could not
+  /// be sent, of this run and of earlier copies.
+  { pipes.Send(pipe, data, bytes, /*release_bytes=*/bytes) } -> std::same_as<FrameTotals>;
+  /// Gives back the oldest `bytes` of the pipe unsent.
+  { pipes.Release(pipe, bytes) };
+  /// Accepts a copy of one frame for transmission, behind all earlier sends and
+  /// before all later ones.
+  { pipes.SendCopy(data, /*length=*/bytes) } -> std::same_as<SendResult>;
+};
+
+/// Frames in a run, as the transmitter cuts it.
+inline FrameTotals CountFrames(const uint8_t* data, uint32_t bytes) {
+  FrameTotals totals;
+  for (uint32_t at = 0; at < bytes;) {
+    const uint32_t length = packet::FrameLength(data + at);
+    ++totals.pkts;
+    totals.bytes += length;
+    at += packet::FlitSpan(std::max(length, 1u));
+  }
+  return totals;
+}
+
+/// Walks spans of one worker's pipes. One per worker; not thread-safe.
+template <PipeSet Pipes>
+class SpanWalker {
+ public:
+  /// Chains in flight. Four hide the seven cycles of one; more would not find registers.
+  static constexpr uint32_t kLanes = 4;
+  /// A run is sent when it reaches this length although it could go on: kLanes
+  /// such pieces fit into a core's second-level cache, and the NIC gets space
+  /// back, and work, while the worker goes on.
+  static constexpr uint32_t kRunBytes = 64 * 1024;
+
+  /// Both must outlive the walker.
+  SpanWalker(Pipes& pipes, QueueCounters& counters) : pipes_(pipes), counters_(counters) {}
+
+  /// Gives every frame of `spans` to the engine and every byte back to the
+  /// pipes. Two spans of one pipe must not be in one call. Returns frames.
+  template <FrameEngine Engine>
+  uint32_t Walk(std::span<const Span> spans, Engine& engine, uint64_t now) {
+    waiting_ = spans;
+    active_ = 0;
+    walked_ = {};
+    kept_back_ = {};
+    while (active_ < kLanes && !waiting_.empty()) lanes_[active_++] = NextLane();
+    WalkLanes<4>(engine, now);
+    WalkLanes<2>(engine, now);
+    WalkLanes<1>(engine, now);
+    QueueCounters::Add(counters_.rx_pkts, walked_.pkts);
+    QueueCounters::Add(counters_.rx_bytes, walked_.bytes);
+    QueueCounters::Add(counters_.tx_pkts, walked_.pkts - kept_back_.pkts);
+    QueueCounters::Add(counters_.tx_bytes, walked_.bytes - kept_back_.bytes);
+    return static_cast<uint32_t>(walked_.pkts);
+  }
+
+ private:
+  /// A walk under way. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame;
+  /// all on flit boundaries of the span.
+  struct Lane {
+    uint8_t* cursor;  ///< The next frame.
+    uint8_t* stop;    ///< The lockstep handles only frames that end before it.
+    uint8_t* end;     ///< Of the span.
+    uint8_t* run;     ///< First byte of the run that ends at the cursor.
+    uint8_t* owed;    ///< Oldest byte not given back.
+    uint32_t pipe;
+  };
+  static_assert(kLanes == 4, "Walk names the lane counts");
+
+  Lane NextLane() {
+    const Span span = waiting_.front();
+    waiting_ = waiting_.subspan(1);
+    uint8_t* const end = span.data + span.bytes;
+    return {span.data, span.data + std::min(span.bytes, kRunBytes), end, span.data, span.data,
+            span.pipe};
+  }
+
+  /// Walks while at least `kCount` lanes have bytes.
+  template <uint32_t kCount, FrameEngine Engine>
+  void WalkLanes(Engine& engine, uint64_t now) {
+    while (active_ >= kCount) {
+      Lockstep<kCount>(engine, now);
+      for (uint32_t i = kCount; i-- > 0;) {
+        if (StepLane(lanes_[i], engine, now)) continue;
+        lanes_[i] = waiting_.empty() ? lanes_[--active_] : NextLane();
+      }
+    }
+  }
+
+  /// The hot loop: one frame of each of the first `kCount` lanes per turn, until
+  /// a lane needs the care of StepLane. No lane's state leaves the registers
+  /// except in Divert, so stores to frames cannot force it to be loaded again.
+  template <uint32_t kCount, FrameEngine Engine>
+  void Lockstep(Engine& engine, uint64_t now) {
+    uint8_t* cursor[kCount];
+    uint8_t* stop[kCount];
+    uint64_t turns = 0;
+    uint64_t bytes = 0;
+    uint64_t resized_bytes = 0;  // Folds away for engines that keep the length.
+    for (uint32_t i = 0; i < kCount; ++i) {
+      cursor[i] = lanes_[i].cursor;
+      stop[i] = lanes_[i].stop;
+    }
+    for (;;) {
+      uint32_t length[kCount];
+      uint8_t* next[kCount];
+      bool careful = false;
+#pragma GCC unroll 4
+      for (uint32_t i = 0; i < kCount; ++i) {
+        length[i] = packet::FrameLength(cursor[i]);
+        next[i] = cursor[i] + packet::FlitSpan(length[i]);
+        careful |= !Credible(length[i]) | (next[i] >= stop[i]);
+      }
+      if (careful) break;
+#pragma GCC unroll 4
+      for (uint32_t i = 0; i < kCount; ++i) {
+        __builtin_prefetch(next[i] + kPrefetchBytes, 1);
+        packet::Frame frame = View(cursor[i], length[i]);
+        const packet::Verdict verdict = engine.Process(frame, now);
+        if (!StaysInPlace(cursor[i], length[i], frame, verdict)) [[unlikely]] {
+          Divert(lanes_[i], cursor[i], length[i], frame, verdict);
+        } else {
+          resized_bytes += static_cast<uint64_t>(frame.length) - length[i];
+        }
+        bytes += length[i];
+        cursor[i] = next[i];
+      }
+      ++turns;
+    }
+    for (uint32_t i = 0; i < kCount; ++i) lanes_[i].cursor = cursor[i];
+    walked_.pkts += turns * kCount;
+    walked_.bytes += bytes;
+    kept_back_.bytes -= resized_bytes;
+  }
+
+  /// Handles whatever is at the cursor: a frame, or flits that are none. False
+  /// when the span is done and all of it given back.
+  template <FrameEngine Engine>
+  bool StepLane(Lane& lane, Engine& engine, uint64_t now) {
+    const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);
+    const uint32_t length = packet::FrameLength(lane.cursor);
+    const uint32_t step = packet::FlitSpan(length);
+    if (!Credible(length)) {
+      SkipFlits(lane, packet::kFlitBytes);
+    } else if (step > left) {
+      SkipFlits(lane, left);
+    } else {
+      packet::Frame frame = View(lane.cursor, length);
+      const packet::Verdict verdict = engine.Process(frame, now);
+      if (StaysInPlace(lane.cursor, length, frame, verdict)) {
+        kept_back_.bytes -= static_cast<uint64_t>(frame.length) - length;
+      } else {
+        Divert(lane, lane.cursor, length, frame, verdict);
+      }
+      ++walked_.pkts;
+      walked_.bytes += length;
+      lane.cursor += step;
+    }
+    if (lane.cursor >= lane.stop) {
+      GiveBack(lane, lane.cursor);
+      lane.stop = lane.cursor + std::min<ptrdiff_t>(lane.end - lane.cursor, kRunBytes);
+    }
+    return lane.cursor < lane.end;
+  }
+
+  static bool Credible(uint32_t length) { return length - 1 < Pipes::kMaxFrameBytes; }
+
+  static packet::Frame View(uint8_t* data, uint32_t length) {
+    return {data, length, 0, packet::FlitSpan(length) - length};
+  }
+
+  /// True if the frame leaves as part of the run that it lies in.
+  static bool StaysInPlace(const uint8_t* at, uint32_t length, const packet::Frame& frame,
+                           packet::Verdict verdict) {
+    return verdict.action == packet::Action::kForward && frame.data == at &&
+           packet::FlitSpan(frame.length) == packet::FlitSpan(length) &&
+           packet::TotalLengthCutsWell(at, frame.length);
+  }
+
+  /// Ends a frame that does not stay in place. `length` is what arrived.
+  [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t length, packet::Frame frame,
+                                packet::Verdict verdict) {
+    EndRun(lane, at, packet::FlitSpan(length));
+    ++kept_back_.pkts;
+    kept_back_.bytes += length;
+    switch (verdict.action) {
+      case packet::Action::kConsume:
+        QueueCounters::Add(counters_.consumed_pkts, 1);
+        break;
+      case packet::Action::kForward:
+        SendCopy(frame);
+        break;
+      case packet::Action::kDrop:
+        const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
+        QueueCounters::Add(counters_.engine_drops[reason], 1);
+        break;
+    }
+  }
+
+  void SendCopy(const packet::Frame& frame) {
+    switch (pipes_.SendCopy(frame.data, frame.length)) {
+      case SendResult::kSent:
+        QueueCounters::Add(counters_.tx_pkts, 1);
+        QueueCounters::Add(counters_.tx_bytes, frame.length);
+        break;
+      case SendResult::kFull:
+        QueueCounters::Add(counters_.tx_full, 1);
+        break;
+      case SendResult::kUnframeable:
+        QueueCounters::Add(counters_.tx_unframeable, 1);
+        break;
+    }
+  }
+
+  /// Passes over flits that are no frame.
+  [[gnu::noinline]] void SkipFlits(Lane& lane, uint32_t bytes) {
+    EndRun(lane, lane.cursor, bytes);
+    lane.cursor += bytes;
+    QueueCounters::Add(counters_.rx_desync, bytes / packet::kFlitBytes);
+  }
+
+  /// Sends the run up to `at` and leaves a gap of `gap_bytes` behind it.
+  void EndRun(Lane& lane, uint8_t* at, uint32_t gap_bytes) {
+    if (lane.run < at) SendRun(lane, at);
+    lane.run = at + gap_bytes;
+  }
+
+  /// Gives back everything before `upto`, the run that ends there sent.
+  void GiveBack(Lane& lane, uint8_t* upto) {
+    if (lane.run < upto) {
+      SendRun(lane, upto);
+    } else if (lane.owed < upto) {
+      pipes_.Release(lane.pipe, static_cast<uint32_t>(upto - lane.owed));
+      lane.owed = upto;
+    }
+    lane.run = upto;
+  }
+
+  void SendRun(Lane& lane, uint8_t* upto) {
+    const FrameTotals unsent = pipes_.Send(lane.pipe, lane.run,
+                                           static_cast<uint32_t>(upto - lane.run),
+                                           static_cast<uint32_t>(upto - lane.owed));
+    lane.owed = upto;
+    kept_back_.pkts += unsent.pkts;
+    kept_back_.bytes += unsent.bytes;
+    QueueCounters::Add(counters_.tx_full, unsent.pkts);
+  }
+
+  static constexpr uint32_t kPrefetchBytes = 512;
+
+  Pipes& pipes_;
+  QueueCounters& counters_;
+  std::span<const Span> waiting_;  ///< Not on a lane yet.
+  std::array<Lane, kLanes> lanes_;
+  uint32_t active_ = 0;            ///< lanes_[0 … active_) have bytes or something to give back.
+  FrameTotals walked_;             ///< In this Walk: frames given to the engine.
+  FrameTotals kept_back_;          ///< walked_ minus what leaves in place; modulo 2^64.
+};
+
+}  // namespace sluice::nic

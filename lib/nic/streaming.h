@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The streaming interface: a worker's pipes, received as contiguous bytes and
+// answered in place (Ensō, OSDI'23). StreamingQueue is the loop; the pipes are
+// EnsoPipes (the NIC's own) or MbufPipes (any ethdev, packets copied). Built by
+// the application's worker, one each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "nic/frame_queue.h"
+#include "nic/span_tap.h"
+#include "nic/span_walker.h"
+
+namespace sluice::nic {
+
+/// Most pipes of one worker: what one Poll can return.
+inline constexpr uint32_t kMaxPipesPerWorker = 64;
+
+/// FrameQueue over pipes. `Pipes` satisfies PipeSet and has besides
+///   uint32_t Receive(std::span<Span>, QueueCounters&)  all that arrived, ≤ 1 span a pipe;
+///                        what it cannot lay out as spans it counts as rx_desync;
+///   FrameTotals Flush()  sends what was accepted, shows the NIC what was sent and
+///                        released; returns what could not be sent;
+///   void Drain(), bool LinkUp() const, void set_tap(SpanTap).
+template <typename Pipes>
+class StreamingQueue {
+ public:
+  /// `pipes` and its memory become the queue's.
+  explicit StreamingQueue(Pipes pipes) : pipes_(std::move(pipes)) {}
+  StreamingQueue(const StreamingQueue&) = delete;
+  StreamingQueue& operator=(const StreamingQueue&) = delete;
+
+  /// Handles everything that the NIC has reported. Returns frames.
+  template <FrameEngine Engine>
+  uint32_t Poll(Engine& engine, uint64_t now) {
+    std::array<Span, kMaxPipesPerWorker> spans;
+    const uint32_t count = pipes_.Receive(spans, counters_);
+    if (count == 0) return 0;
+    if (tap_.see != nullptr) [[unlikely]] {
+      for (const Span& span : std::span(spans).first(count)) {
+        tap_.see(tap_.context, SpanTap::Direction::kReceived, span.data, span.bytes);
+      }
+    }
+    const uint32_t frames = walker_.Walk(std::span<const Span>(spans).first(count), engine, now);
+    const FrameTotals unsent = pipes_.Flush();
+    if (unsent.pkts > 0) [[unlikely]] {
+      QueueCounters::Add(counters_.tx_pkts, -unsent.pkts);
+      QueueCounters::Add(counters_.tx_bytes, -unsent.bytes);
+      QueueCounters::Add(counters_.tx_full, unsent.pkts);
+    }
+    return frames;
+  }
+
+  /// Before the first Poll.
+  void set_tap(SpanTap tap) {
+    tap_ = tap;
+    pipes_.set_tap(tap);
+  }
+  void Drain() { pipes_.Drain(); }
+  bool LinkUp() const { return pipes_.LinkUp(); }
+  const QueueCounters& counters() const { return counters_; }
+
+ private:
+  QueueCounters counters_;
+  Pipes pipes_;
+  SpanTap tap_;
+  SpanWalker<Pipes> walker_{pipes_, counters_};
+};
+
+}  // namespace sluice::nic

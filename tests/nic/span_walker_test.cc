@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The walk over contiguous bytes against a naive one, frame after frame and span
+// after span: same frames to the engine, same endings, and every byte given back
+// exactly once and in order, whatever the bytes say.
+#include "nic/span_walker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "frames.h"
+
+namespace sluice::nic {
+namespace {
+
+using namespace nic_test;
+using packet::Frame;
+using packet::Verdict;
+
+// What the engine below does, chosen by the first byte of the frame.
+enum Order : uint8_t { kPass, kEat, kDiscard, kHalve, kShave, kStrip, kOrders };
+
+// Carries out the frame's order and keeps a copy of what it was given.
+class Scripted {
+ public:
+  Verdict Process(Frame& frame, uint64_t /*now*/) {
+    seen.emplace_back(frame.data, frame.data + frame.length);
+    EXPECT_EQ(frame.headroom, 0u);
+    EXPECT_EQ((frame.length + frame.tailroom) % 64, 0u);
+    switch (frame.data[0]) {
+      case kEat: return packet::kConsume;
+      case kDiscard: return packet::Drop(3);
+      case kHalve: SetLength(frame, std::max(frame.length / 2, 34u)); break;
+      case kShave: SetLength(frame, frame.length - 1); break;
+      case kStrip: frame.data += 4; frame.length -= 4; break;
+      default: ++frame.data[frame.length - 1];
+    }
+    return packet::kForward;
+  }
+  std::vector<Bytes> seen;
+
+ private:
+  static void SetLength(Frame& frame, uint32_t length) {
+    frame.length = length;
+    frame.data[16] = static_cast<uint8_t>((length - 14) >> 8);
+    frame.data[17] = static_cast<uint8_t>(length - 14);
+  }
+};
+
+// Pipes that write down what happens to their bytes.
+class RecordingPipes {
+ public:
+  static constexpr uint32_t kMaxFrameBytes = 1536;
+
+  struct Pipe {
+    Bytes memory;
+    uint32_t given_back = 0;
+    std::vector<Bytes> sent;  // Frames, as an IPv4-cutting transmitter cuts the runs.
+  };
+
+  Span Arrive(Bytes bytes) {
+    pipes.push_back(std::make_unique<Pipe>());
+    pipes.back()->memory = std::move(bytes);
+    pipes.back()->memory.shrink_to_fit();  // ASan guards the byte behind the notified tail.
+    return {static_cast<uint32_t>(pipes.size() - 1), pipes.back()->memory.data(),
+            static_cast<uint32_t>(pipes.back()->memory.size())};
+  }
+
+  FrameTotals Send(uint32_t index, const uint8_t* data, uint32_t bytes, uint32_t release_bytes) {
+    Pipe& pipe = *pipes[index];
+    EXPECT_GT(bytes, 0u);
+    EXPECT_LE(bytes, release_bytes);
+    EXPECT_EQ(data + bytes, pipe.memory.data() + pipe.given_back + release_bytes);
+    Release(index, release_bytes);
+    longest_run = std::max(longest_run, bytes);
+    if (refuse_sends) return CountFrames(data, bytes);
+    for (uint32_t at = 0; at < bytes;) {
+      const uint32_t length = 14u + (data[at + 16] << 8 | data[at + 17]);
+      sent_frame(pipe, data + at, length);
+      at += FlitBytes(length);
+      EXPECT_LE(at, bytes) << "a run must end where its last frame ends";
+    }
+    return {};
+  }
+  void Release(uint32_t index, uint32_t bytes) {
+    Pipe& pipe = *pipes[index];
+    EXPECT_GT(bytes, 0u);
+    EXPECT_EQ(bytes % 64, 0u);
+    pipe.given_back += bytes;
+    EXPECT_LE(pipe.given_back, pipe.memory.size());
+  }
+  SendResult SendCopy(const uint8_t* frame, uint32_t length) {
+    if (length < 34 || frame[12] != 8 || frame[13] != 0 ||
+        FlitBytes(14u + (frame[16] << 8 | frame[17])) != FlitBytes(length)) {
+      return SendResult::kUnframeable;
+    }
+    copies.emplace_back(frame, frame + length);
+    return copies.size() % 7 == 0 ? SendResult::kFull : SendResult::kSent;
+  }
+
+  std::vector<std::unique_ptr<Pipe>> pipes;
+  std::vector<Bytes> copies;
+  uint32_t longest_run = 0;
+  bool refuse_sends = false;
+
+ private:
+  static void sent_frame(Pipe& pipe, const uint8_t* data, uint32_t length) {
+    pipe.sent.emplace_back(data, data + length);
+  }
+};
+static_assert(PipeSet<RecordingPipes>);
+
+// What a walk of one span must do, said the plain way.
+struct Expected {
+  std::vector<Bytes> frames;
+  uint64_t desync_flits = 0;
+};
+
+Expected NaiveWalk(const Bytes& span) {
+  Expected expected;
+  for (size_t at = 0; at < span.size();) {
+    const uint32_t length = packet::FrameLength(span.data() + at);
+    if (length == 0 || length > 1536) {
+      ++expected.desync_flits;
+      at += 64;
+    } else if (FlitBytes(length) > span.size() - at) {
+      expected.desync_flits += (span.size() - at) / 64;
+      break;
+    } else {
+      expected.frames.emplace_back(span.begin() + at, span.begin() + at + length);
+      at += FlitBytes(length);
+    }
+  }
+  return expected;
+}
+
+Bytes RandomFrame(std::mt19937& random, bool orders) {
+  const uint32_t length = 64 + random() % 1450;
+  Bytes frame;
+  switch (random() % 12) {
+    case 0: frame = ArpFrame(); break;
+    case 1: frame = Ipv6Frame(length); break;
+    case 2: frame = VlanFrame(length); break;
+    case 3: frame = Ipv4Frame(64); break;
+    default: frame = Ipv4Frame(length);
+  }
+  const bool plain = frame[12] == 8 && frame[13] == 0;
+  frame[0] = static_cast<uint8_t>(orders ? random() % kOrders : 0);
+  if (!plain && frame[0] >= kHalve) frame[0] = kPass;
+  return frame;
+}
+
+Bytes RandomSpan(std::mt19937& random, uint32_t frames, bool orders, bool lies) {
+  Bytes span;
+  for (uint32_t i = 0; i < frames; ++i) {
+    Bytes frame = RandomFrame(random, orders);
+    if (lies && random() % 8 == 0) frame[12 + random() % 8] ^= static_cast<uint8_t>(random());
+    Append(span, frame);
+  }
+  return span;
+}
+
+std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+
+// Walks `spans` and compares everything with the naive walk.
+void Check(const std::vector<Bytes>& spans) {
+  RecordingPipes pipes;
+  QueueCounters counters;
+  SpanWalker walker(pipes, counters);
+  Scripted engine;
+  std::vector<Span> arrived;
+  std::map<std::string, int> frames;
+  uint64_t bytes = 0, count = 0, desync = 0;
+  for (const Bytes& span : spans) {
+    const Expected expected = NaiveWalk(span);
+    for (const Bytes& frame : expected.frames) {
+      ++frames[Text(frame)];
+      ++count;
+      bytes += frame.size();
+    }
+    desync += expected.desync_flits;
+    arrived.push_back(pipes.Arrive(span));
+  }
+  EXPECT_EQ(walker.Walk(arrived, engine, 0), count);
+  EXPECT_EQ(counters.rx_pkts, count);
+  EXPECT_EQ(counters.rx_bytes, bytes);
+  EXPECT_EQ(counters.rx_desync, desync);
+  EXPECT_TRUE(counters.Conserved());
+
+  std::map<std::string, int> seen;
+  for (const Bytes& frame : engine.seen) ++seen[Text(frame)];
+  EXPECT_EQ(seen, frames);
+
+  uint64_t sent_pkts = 0, sent_bytes = 0;
+  for (const auto& pipe : pipes.pipes) {
+    EXPECT_EQ(pipe->given_back, pipe->memory.size());
+    for (const Bytes& frame : pipe->sent) sent_bytes += frame.size();
+    sent_pkts += pipe->sent.size();
+  }
+  for (size_t i = 0; i < pipes.copies.size(); ++i) {
+    if ((i + 1) % 7 == 0) continue;
+    ++sent_pkts;
+    sent_bytes += pipes.copies[i].size();
+  }
+  EXPECT_EQ(counters.tx_pkts, sent_pkts);
+  EXPECT_EQ(counters.tx_bytes, sent_bytes);
+  EXPECT_EQ(counters.tx_full, pipes.copies.size() / 7);
+}
+
+TEST(SpanWalker, AgreesWithTheNaiveWalkOnHonestTraffic) {
+  std::mt19937 random(1);
+  for (uint32_t count = 1; count <= 9; ++count) {
+    for (int round = 0; round < 20; ++round) {
+      std::vector<Bytes> spans;
+      for (uint32_t i = 0; i < count; ++i) {
+        spans.push_back(RandomSpan(random, 1 + random() % 60, round % 2 == 1, false));
+      }
+      Check(spans);
+    }
+  }
+}
+
+TEST(SpanWalker, AgreesWithTheNaiveWalkWhenHeadersLie) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Bytes> spans;
+    for (int i = 0; i <= round % 5; ++i) {
+      spans.push_back(RandomSpan(random, 1 + random() % 40, false, true));
+    }
+    Check(spans);
+  }
+}
+
+TEST(SpanWalker, NeverPassesTheTailWhereverASpanIsCut) {
+  std::mt19937 random(3);
+  const Bytes whole = RandomSpan(random, 12, false, false);
+  for (size_t flits = 1; flits <= whole.size() / 64; ++flits) {
+    const Bytes cut(whole.begin(), whole.begin() + flits * 64);
+    Check({cut});
+    Check({cut, whole, cut, whole, cut});
+  }
+}
+
+TEST(SpanWalker, SurvivesBytesWithoutAnyFrame) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 200; ++round) {
+    Bytes noise(64 * (1 + random() % 50));
+    std::generate(noise.begin(), noise.end(), [&] { return static_cast<uint8_t>(random()); });
+    for (size_t i = 0; i < noise.size(); i += 64) noise[i] = kPass;
+    if (round % 2 == 0) std::fill(noise.begin(), noise.end(), 0);
+    Check({noise, noise});
+  }
+}
+
+TEST(SpanWalker, FramesThatStayAndLeaveAreOneRun) {
+  Bytes span;
+  for (int i = 0; i < 10; ++i) Append(span, Ipv4Frame(60 + i * 50));
+  RecordingPipes pipes;
+  QueueCounters counters;
+  SpanWalker walker(pipes, counters);
+  Scripted engine;
+  const std::vector<Span> spans = {pipes.Arrive(span)};
+  walker.Walk(spans, engine, 0);
+  EXPECT_EQ(pipes.longest_run, span.size());
+  EXPECT_EQ(counters.tx_pkts, 10u);
+}
+
+TEST(SpanWalker, RunsAreSentBeforeTheyOutgrowTheCache) {
+  Bytes span;
+  for (int i = 0; i < 40000; ++i) Append(span, Ipv4Frame(60));
+  RecordingPipes pipes;
+  QueueCounters counters;
+  SpanWalker walker(pipes, counters);
+  Scripted engine;
+  const std::vector<Span> spans = {pipes.Arrive(span), pipes.Arrive(span)};
+  walker.Walk(spans, engine, 0);
+  EXPECT_LE(pipes.longest_run, SpanWalker<RecordingPipes>::kRunBytes + 1536);
+  EXPECT_EQ(counters.tx_pkts, 80000u);
+}
+
+TEST(SpanWalker, FramesOfOnePipeReachTheEngineInOrder) {
+  std::mt19937 random(5);
+  std::vector<Bytes> spans;
+  RecordingPipes pipes;
+  std::vector<Span> arrived;
+  for (uint8_t pipe = 0; pipe < 6; ++pipe) {
+    Bytes span;
+    for (uint32_t i = 0; i < 100 + random() % 100; ++i) {
+      Bytes frame = Ipv4Frame(64 + random() % 1000);
+      frame[1] = pipe;
+      PutBe16(frame, 2, i);
+      Append(span, frame);
+    }
+    arrived.push_back(pipes.Arrive(span));
+  }
+  QueueCounters counters;
+  SpanWalker walker(pipes, counters);
+  Scripted engine;
+  walker.Walk(arrived, engine, 0);
+  std::map<int, int> next;
+  for (const Bytes& frame : engine.seen) {
+    EXPECT_EQ(next[frame[1]]++, frame[2] << 8 | frame[3]);
+  }
+}
+
+TEST(SpanWalker, FramesTheNicCannotCutStayOutOfRuns) {
+  Bytes span;
+  Append(span, Ipv4Frame(100));
+  Append(span, ArpFrame());
+  Append(span, Ipv6Frame(200));
+  Append(span, VlanFrame(300));
+  Append(span, Ipv4Frame(100));
+  RecordingPipes pipes;
+  QueueCounters counters;
+  SpanWalker walker(pipes, counters);
+  Scripted engine;
+  const std::vector<Span> spans = {pipes.Arrive(span)};
+  EXPECT_EQ(walker.Walk(spans, engine, 0), 5u);
+  EXPECT_EQ(counters.tx_unframeable, 3u);
+  EXPECT_EQ(counters.tx_pkts, 2u);
+  EXPECT_EQ(counters.rx_desync, 0u);
+}
+
+TEST(SpanWalker, ARunThatCannotBeSentIsCountedFrameByFrame) {
+  std::mt19937 random(6);
+  Bytes span;
+  for (int i = 0; i < 50; ++i) Append(span, Ipv4Frame(64 + random() % 1000));
+  RecordingPipes pipes;
+  pipes.refuse_sends = true;
+  QueueCounters counters;
+  SpanWalker walker(pipes, counters);
+  Scripted engine;
+  const std::vector<Span> spans = {pipes.Arrive(span), pipes.Arrive(span), pipes.Arrive(span),
+                                   pipes.Arrive(span)};
+  walker.Walk(spans, engine, 0);
+  EXPECT_EQ(counters.tx_full, 200u);
+  EXPECT_EQ(counters.tx_pkts, 0u);
+  EXPECT_EQ(counters.tx_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace sluice::nic
