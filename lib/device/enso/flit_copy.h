@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Moves payload in 64-byte flits, the width of the NIC's datapath. Neither side
+// need be aligned; bytes of a last flit beyond the frame are written as zero.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "regs/enso.h"
+
+namespace sluice::device::enso {
+
+/// Half a flit at any address; the compiler picks the widest moves that the
+/// target has.
+using HalfFlit [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]] = uint64_t;
+
+/// Asks for a line that will be written. A hint: any address is allowed.
+inline void PrefetchForWrite(const void* line) {
+#if defined(__x86_64__)
+  // GCC emits it only with -mprfchw, which x86-64-v3 lacks; a no-op where missing.
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const uint8_t*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
+inline void CopyHalf(uint8_t* to, const uint8_t* from) {
+  *reinterpret_cast<HalfFlit*>(to) = *reinterpret_cast<const HalfFlit*>(from);
+}
+
+inline void CopyFlit(uint8_t* to, const uint8_t* from) {
+  const HalfFlit low = *reinterpret_cast<const HalfFlit*>(from);
+  const HalfFlit high = *reinterpret_cast<const HalfFlit*>(from + 32);
+  *reinterpret_cast<HalfFlit*>(to) = low;
+  *reinterpret_cast<HalfFlit*>(to + 32) = high;
+}
+
+/// One flit of which `bytes` (1 … 64) are the frame's. Reads no others.
+inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
+  constexpr HalfFlit kZero = {};
+  if (bytes == 64) return CopyFlit(to, from);
+  *reinterpret_cast<HalfFlit*>(to + 32) = kZero;
+  if (bytes >= 32) [[likely]] {
+    CopyHalf(to, from);
+    CopyHalf(to + bytes - 32, from + bytes - 32);
+  } else {
+    *reinterpret_cast<HalfFlit*>(to) = kZero;
+    std::memcpy(to, from, bytes);
+  }
+}
+
+/// A frame of `bytes` > 0 into as many whole flits as it needs.
+inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
+  while (bytes > regs::enso::kFlitBytes) {
+    CopyFlit(to, from);
+    to += regs::enso::kFlitBytes;
+    from += regs::enso::kFlitBytes;
+    bytes -= regs::enso::kFlitBytes;
+  }
+  CopyLastFlit(to, from, bytes);
+}
+
+}  // namespace sluice::device::enso

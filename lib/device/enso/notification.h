@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reactive notifications (hardware sheet, section 3): one status bit a pipe
+// decides whether an accepted packet or a head store writes a notification.
+// Called by the receive path and, for head stores, by the register window.
+#pragma once
+
+#include <cstdint>
+
+#include "device/enso/counters.h"
+#include "device/enso/register_file.h"
+#include "device/enso/write_port.h"
+
+namespace sluice::device::enso {
+
+class Notifier {
+ public:
+  Notifier(RegisterFile& registers, WritePort& port, Tally& tally, bool per_packet)
+      : registers_(registers), port_(port), tally_(tally), per_packet_(per_packet) {}
+
+  /// A packet's flits are in host memory and the pipe's tail includes them.
+  void PacketAccepted(uint32_t id, Pipe& pipe, NotificationBuffer& nb) {
+    if (pipe.status && !per_packet_) return;
+    pipe.status = !per_packet_;
+    NotifyPacket(id, pipe, nb);
+  }
+
+  /// A drop keeps the pipe silent until its head is stored.
+  void PacketDropped(Pipe& pipe) { pipe.status = true; }
+
+  /// Queues the trigger of an rx_head store and serves the queue if the engine is
+  /// free, that is ahead of every packet still to come.
+  void HeadStored(uint32_t id);
+
+ private:
+  void NotifyPacket(uint32_t id, const Pipe& pipe, NotificationBuffer& nb);
+  void ServeHeadTrigger(uint32_t id);
+  void WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb);
+  bool Full(const NotificationBuffer& nb) const {
+    return ((nb.rx_head - nb.rx_tail - 1) & registers_.nb_mask()) == 0;
+  }
+
+  RegisterFile& registers_;
+  WritePort& port_;
+  Tally& tally_;
+  const bool per_packet_;
+  uint32_t triggers_waiting_ = 0;  ///< Only a wedged engine leaves any waiting, for ever.
+};
+
+}  // namespace sluice::device::enso

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The receive path (hardware sheet, section 3): frames from the MAC are steered,
+// copied flit by flit into their pipe and notified, or dropped whole.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "bar/dma.h"
+#include "device/device.h"
+#include "device/enso/clocked.h"
+#include "device/enso/counters.h"
+#include "device/enso/notification.h"
+#include "device/enso/register_file.h"
+#include "device/enso/steering.h"
+#include "device/enso/write_port.h"
+
+namespace sluice::device::enso {
+
+/// The parts of the NIC that receiving involves; all outlive the Receiver.
+struct ReceiveParts {
+  const bar::DmaSpace& dma;
+  RegisterFile& registers;
+  Steering& steering;
+  Notifier& notifier;
+  WritePort& port;
+  const Clock& clock;
+  const Timestamper& timestamper;
+  Tally& tally;
+};
+
+class Receiver {
+ public:
+  explicit Receiver(const ReceiveParts& parts) : parts_(parts) {}
+
+  /// See EnsoNic::Receive.
+  uint32_t Receive(std::span<const WireFrame> frames, bool pause);
+
+ private:
+  /// Frames that are steered before the first of them is delivered, so that the
+  /// lines of their pipes are on the way.
+  static constexpr uint32_t kBurst = 32;
+  /// Lines of a frame that are asked for ahead; the copy itself streams the rest.
+  static constexpr uint32_t kPrefetchFlits = 4;
+  /// Instead of a pipe: the frame is dropped before it is steered.
+  static constexpr uint32_t kEmpty = Steering::kNoPipe + 1;
+  static constexpr uint32_t kOversize = Steering::kNoPipe + 2;
+
+  enum class Room : uint8_t { kEnough, kFull, kDisabled };
+
+  uint32_t ReceiveBurst(std::span<const WireFrame> frames, bool pause);
+  void Steer(std::span<const WireFrame> frames);
+  uint32_t SteerUncommon(const WireFrame& frame);
+  Room CheckRoom(const Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) const;
+  void Write(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
+  void WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
+  void RewriteStamp(const Pipe& pipe);
+  uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
+  void DropUnsteered(uint32_t target);
+  void Drop(Pipe& pipe, Room room, uint32_t flits);
+  void HoldForEver(std::span<const WireFrame> frames);
+
+  ReceiveParts parts_;
+  std::array<uint32_t, kBurst> targets_{};  ///< Pipe of each frame of the burst.
+};
+
+}  // namespace sluice::device::enso

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From the first flit of a frame to its pipe (hardware sheet, section 5): key
+// fields at fixed offsets, masked by protocol and SYN, then the flow table, then
+// the fallback. Called by the receive path for every frame.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "device/enso/clocked.h"
+#include "device/enso/flow_table.h"
+
+namespace sluice::device::enso {
+
+class Steering {
+ public:
+  /// Instead of a pipe: no entry matched and there are no fallback pipes.
+  static constexpr uint32_t kNoPipe = regs::enso::kMaxPipes;
+  /// Bytes of a frame that Target reads.
+  static constexpr uint32_t kHeaderBytes = 48;
+
+  explicit Steering(Clock& clock) : clock_(clock), cache_(kCacheEntries) {}
+
+  bool InsertFlow(const FlowKey& key, uint32_t pipe);
+  void SetFallback(uint32_t count, uint32_t mask, bool round_robin);
+
+  /// The pipe of a frame of `length` bytes whose first kHeaderBytes stand at `header`.
+  uint32_t Target(const uint8_t* header, uint32_t length);
+
+ private:
+  /// The masked key as it stands in the header, in network order.
+  struct RawKey {
+    uint64_t ips;    ///< Destination in the high half, source in the low.
+    uint32_t ports;  ///< Destination in the high half, source in the low.
+  };
+  /// Remembers what the tables said about a key. An entry counts only while its
+  /// generation is the current one; every change of a table begins a new one.
+  struct CacheEntry {
+    uint64_t ips = 0;
+    uint32_t ports = 0;
+    uint32_t target = 0;  ///< generation << kTargetBits | pipe, kNoPipe or kRoundRobin.
+  };
+  static constexpr uint32_t kCacheBits = 12;
+  static constexpr uint32_t kCacheEntries = 1u << kCacheBits;
+  static constexpr uint32_t kTargetBits = 14;
+  static constexpr uint32_t kTargetMask = (1u << kTargetBits) - 1;
+  static constexpr uint32_t kRoundRobin = kNoPipe + 1;
+
+  static RawKey ExtractKey(const uint8_t* header);
+  uint32_t Lookup(const RawKey& key) const;
+  void Invalidate();
+
+  Clock& clock_;
+  FlowTable flows_;
+  uint32_t fallback_count_ = 0;
+  uint32_t fallback_mask_ = 0;
+  bool round_robin_ = false;
+  uint32_t generation_ = 1;
+  std::vector<CacheEntry> cache_;
+};
+
+inline Steering::RawKey Steering::ExtractKey(const uint8_t* header) {
+  // Kinds of key: 0 destination IP alone, 1 destination, 2 connection.
+  static constexpr uint64_t kIps[] = {0xffff'ffff'0000'0000, 0xffff'ffff'0000'0000, ~uint64_t{0}};
+  static constexpr uint32_t kPorts[] = {0, 0xffff'0000, ~uint32_t{0}};
+  constexpr uint8_t kTcp = 6, kUdp = 17, kSyn = 0x02;
+  const uint8_t protocol = header[23];
+  const bool connection = protocol == kTcp && (header[47] & kSyn) == 0;
+  const uint32_t kind = (protocol == kTcp) + (protocol == kUdp) + connection;
+  RawKey key;
+  std::memcpy(&key.ips, header + 26, sizeof(key.ips));
+  std::memcpy(&key.ports, header + 34, sizeof(key.ports));
+  key.ips &= kIps[kind];
+  key.ports &= kPorts[kind];
+  return key;
+}
+
+inline uint32_t Steering::Target(const uint8_t* header, uint32_t length) {
+  const RawKey key = ExtractKey(header);
+  const uint64_t mixed = (key.ips ^ uint64_t{key.ports} << 17) * 0x9e37'79b9'7f4a'7c15;
+  CacheEntry& entry = cache_[mixed >> (64 - kCacheBits)];
+  if (entry.ips != key.ips || entry.ports != key.ports ||
+      entry.target >> kTargetBits != generation_) [[unlikely]] {
+    entry = {key.ips, key.ports, generation_ << kTargetBits | Lookup(key)};
+  }
+  const uint32_t target = entry.target & kTargetMask;
+  if (!round_robin_) [[likely]] return target;
+  const uint64_t cycle = clock_.Arrive(length);
+  if (target != kRoundRobin) return target;
+  return static_cast<uint32_t>(cycle % fallback_count_) % regs::enso::kMaxPipes;
+}
+
+}  // namespace sluice::device::enso

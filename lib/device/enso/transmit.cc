@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/enso/transmit.h"
+
+#include <algorithm>
+
+namespace sluice::device::enso {
+
+using namespace regs::enso;
+
+uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
+  const uint64_t start = parts_.framer.frames();
+  // Slots without frames (configuration, faults) must not hold the caller for long.
+  uint32_t slots_left = budget + kTxFetchMax;
+  bool idle = false;
+  parts_.limiter.Allowance(parts_.clock.Cycles());
+  while (!halted_ && slots_left != 0 && parts_.framer.frames() - start < budget) {
+    const Descriptor* slot = parts_.fetcher.Front();
+    idle = slot == nullptr;
+    if (idle) break;
+    const Progress progress = Advance(*slot, sink);
+    if (progress == Progress::kHeld) break;
+    if (progress == Progress::kSlotDone) {
+      Complete(*slot);
+      if (slot->words[0] == kSignalConfig) parts_.configurator.Apply(*slot);
+      parts_.fetcher.Pop();
+      offset_ = 0;
+      --slots_left;
+    }
+  }
+  if (idle) parts_.limiter.Idle();
+  parts_.framer.Flush(sink);
+  return static_cast<uint32_t>(parts_.framer.frames() - start);
+}
+
+// Moves as much of the front slot as framer and rate limiter let pass.
+Transmitter::Progress Transmitter::Advance(const Descriptor& slot, FrameSink& sink) {
+  if (slot.words[0] == kSignalConfig) return Progress::kSlotDone;
+  const uint32_t length = DescriptorFetcher::Length(slot);
+  if (length == 0) [[unlikely]] {
+    ++parts_.tally[Event::kTxZeroLength];
+    halted_ = true;
+    return Progress::kHeld;
+  }
+  if (slot.data == nullptr) [[unlikely]] {
+    ++parts_.tally[Event::kDmaFaults];
+    return Progress::kSlotDone;
+  }
+  const uint32_t room = parts_.framer.Room();
+  if (room == 0) [[unlikely]] {
+    ++parts_.tally[Event::kTxOversize];
+    halted_ = true;
+    return Progress::kHeld;
+  }
+  const uint64_t passing =
+      std::min<uint64_t>(room, parts_.limiter.Allowance(parts_.clock.Cycles()));
+  if (passing == 0) return Progress::kHeld;
+  const uint32_t bytes = std::min(length - offset_, static_cast<uint32_t>(passing) * kFlitBytes);
+  parts_.framer.Append(slot.data + offset_, bytes, sink);
+  parts_.limiter.Pass(Flits(bytes));
+  offset_ += bytes;
+  return offset_ == length ? Progress::kSlotDone : Progress::kMoreToRead;
+}
+
+// Overwrites the slot. Within a run of one buffer's slots the hardware counts on
+// from its previous completion and never looks at the real index.
+void Transmitter::Complete(const Descriptor& slot) {
+  const uint32_t id = parts_.fetcher.nb();
+  const NotificationBuffer& nb = parts_.registers.nb(id);
+  last_slot_ = id == last_nb_ ? (last_slot_ + 1) & parts_.registers.nb_mask()
+                              : parts_.fetcher.slot();
+  last_nb_ = id;
+  parts_.port.WriteSlot(nb.tx_ring, nb.tx_mem, last_slot_, kSignalNone, slot.words[1],
+                        DescriptorFetcher::Length(slot));
+}
+
+}  // namespace sluice::device::enso

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The transmit path (hardware sheet, section 4): data slots are read into the
+// framer, configuration slots executed, and each slot completed in order.
+#pragma once
+
+#include <cstdint>
+
+#include "device/device.h"
+#include "device/enso/clocked.h"
+#include "device/enso/configure.h"
+#include "device/enso/counters.h"
+#include "device/enso/descriptor_fetch.h"
+#include "device/enso/framer.h"
+#include "device/enso/register_file.h"
+#include "device/enso/write_port.h"
+
+namespace sluice::device::enso {
+
+/// The parts of the NIC that transmitting involves; all outlive the Transmitter.
+struct TransmitParts {
+  RegisterFile& registers;
+  DescriptorFetcher& fetcher;
+  Framer& framer;
+  RateLimiter& limiter;
+  const Clock& clock;
+  Configurator& configurator;
+  WritePort& port;
+  Tally& tally;
+};
+
+class Transmitter {
+ public:
+  explicit Transmitter(const TransmitParts& parts) : parts_(parts) {}
+
+  /// See EnsoNic::Transmit.
+  uint32_t Transmit(FrameSink& sink, uint32_t budget);
+
+ private:
+  static constexpr uint32_t kNoNb = regs::enso::kMaxNotificationBuffers;
+
+  enum class Progress : uint8_t { kSlotDone, kMoreToRead, kHeld };
+
+  Progress Advance(const Descriptor& slot, FrameSink& sink);
+  void Complete(const Descriptor& slot);
+
+  TransmitParts parts_;
+  uint32_t offset_ = 0;     ///< Bytes of the front slot's transfer that have been read.
+  uint32_t last_nb_ = kNoNb;
+  uint32_t last_slot_ = 0;  ///< Slot of the last completion.
+  bool halted_ = false;     ///< A zero length or an endless frame: nothing moves again.
+};
+
+}  // namespace sluice::device::enso
