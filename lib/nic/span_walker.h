@@ -133,19 +133,18 @@ class SpanWalker {
   template <uint32_t kCount, FrameEngine Engine>
   void WalkLanes(Engine& engine, uint64_t now) {
     while (active_ >= kCount) {
-      Lockstep<kCount>(engine, now);
-      for (uint32_t i = kCount; i-- > 0;) {
-        if (StepLane(lanes_[i], engine, now)) continue;
-        lanes_[i] = waiting_.empty() ? lanes_[--active_] : NextLane();
-      }
+      Lane& lane = lanes_[Lockstep<kCount>(engine, now)];
+      if (StepLane(lane, engine, now)) continue;
+      lane = waiting_.empty() ? lanes_[--active_] : NextLane();
     }
   }
 
   /// The hot loop: one frame of each of the first `kCount` lanes per turn, until
-  /// a lane needs the care of StepLane. No lane's state leaves the registers
-  /// except in Divert, so stores to frames cannot force it to be loaded again.
+  /// a lane needs the care of StepLane; returns its index. Cursors stay in
+  /// registers: nothing here takes their address, so stores to frames cannot
+  /// force them to be loaded again.
   template <uint32_t kCount, FrameEngine Engine>
-  void Lockstep(Engine& engine, uint64_t now) {
+  uint32_t Lockstep(Engine& engine, uint64_t now) {
     uint8_t* cursor[kCount];
     uint8_t* stop[kCount];
     uint64_t turns = 0;
@@ -155,36 +154,34 @@ class SpanWalker {
       cursor[i] = lanes_[i].cursor;
       stop[i] = lanes_[i].stop;
     }
-    for (;;) {
-      uint32_t length[kCount];
-      uint8_t* next[kCount];
-      bool careful = false;
+    const uint32_t careful = [&] {
+      for (;; ++turns) {
 #pragma GCC unroll 4
-      for (uint32_t i = 0; i < kCount; ++i) {
-        length[i] = packet::FrameLength(cursor[i]);
-        next[i] = cursor[i] + packet::FlitSpan(length[i]);
-        careful |= !Credible(length[i]) | (next[i] >= stop[i]);
-      }
-      if (careful) break;
-#pragma GCC unroll 4
-      for (uint32_t i = 0; i < kCount; ++i) {
-        __builtin_prefetch(next[i] + kPrefetchBytes, 1);
-        packet::Frame frame = View(cursor[i], length[i]);
-        const packet::Verdict verdict = engine.Process(frame, now);
-        if (!StaysInPlace(cursor[i], length[i], frame, verdict)) [[unlikely]] {
-          Divert(lanes_[i], cursor[i], length[i], frame, verdict);
-        } else {
-          resized_bytes += static_cast<uint64_t>(frame.length) - length[i];
+        for (uint32_t i = 0; i < kCount; ++i) {
+          uint8_t* const at = cursor[i];
+          const packet::LeadingWord word = packet::LeadingWord::Of(at);
+          if (!word.IsPlainIpv4()) [[unlikely]] return i;
+          const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
+          uint8_t* const next = at + packet::FlitSpan(length);
+          if (!Credible(length) || next >= stop[i]) [[unlikely]] return i;
+          __builtin_prefetch(next + kPrefetchBytes, 1);
+          packet::Frame frame = View(at, length);
+          const packet::Verdict verdict = engine.Process(frame, now);
+          if (StaysInPlace(at, length, word, frame, verdict)) [[likely]] {
+            resized_bytes += static_cast<uint64_t>(frame.length) - length;
+          } else {
+            Divert(lanes_[i], at, length, frame.data, frame.length, verdict);
+          }
+          bytes += length;
+          cursor[i] = next;
         }
-        bytes += length[i];
-        cursor[i] = next[i];
       }
-      ++turns;
-    }
+    }();
     for (uint32_t i = 0; i < kCount; ++i) lanes_[i].cursor = cursor[i];
-    walked_.pkts += turns * kCount;
+    walked_.pkts += turns * kCount + careful;
     walked_.bytes += bytes;
     kept_back_.bytes -= resized_bytes;
+    return careful;
   }
 
   /// Handles whatever is at the cursor: a frame, or flits that are none. False
@@ -192,6 +189,7 @@ class SpanWalker {
   template <FrameEngine Engine>
   bool StepLane(Lane& lane, Engine& engine, uint64_t now) {
     const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);
+    const packet::LeadingWord word = packet::LeadingWord::Of(lane.cursor);
     const uint32_t length = packet::FrameLength(lane.cursor);
     const uint32_t step = packet::FlitSpan(length);
     if (!Credible(length)) {
@@ -201,10 +199,10 @@ class SpanWalker {
     } else {
       packet::Frame frame = View(lane.cursor, length);
       const packet::Verdict verdict = engine.Process(frame, now);
-      if (StaysInPlace(lane.cursor, length, frame, verdict)) {
+      if (StaysInPlace(lane.cursor, length, word, frame, verdict)) {
         kept_back_.bytes -= static_cast<uint64_t>(frame.length) - length;
       } else {
-        Divert(lane, lane.cursor, length, frame, verdict);
+        Divert(lane, lane.cursor, length, frame.data, frame.length, verdict);
       }
       ++walked_.pkts;
       walked_.bytes += length;
@@ -217,32 +215,40 @@ class SpanWalker {
     return lane.cursor < lane.end;
   }
 
-  static bool Credible(uint32_t length) { return length - 1 < Pipes::kMaxFrameBytes; }
+  /// Long enough for the headers that name its length, no longer than the NIC delivers.
+  static bool Credible(uint32_t length) {
+    return length - kMinFrameBytes <= Pipes::kMaxFrameBytes - kMinFrameBytes;
+  }
 
   static packet::Frame View(uint8_t* data, uint32_t length) {
     return {data, length, 0, packet::FlitSpan(length) - length};
   }
 
-  /// True if the frame leaves as part of the run that it lies in.
-  static bool StaysInPlace(const uint8_t* at, uint32_t length, const packet::Frame& frame,
-                           packet::Verdict verdict) {
-    return verdict.action == packet::Action::kForward && frame.data == at &&
-           packet::FlitSpan(frame.length) == packet::FlitSpan(length) &&
-           packet::TotalLengthCutsWell(at, frame.length);
+  /// True if the frame leaves as part of the run that it lies in. `word` is what
+  /// it arrived with: where an engine is seen not to touch it, nothing is left to check.
+  static bool StaysInPlace(const uint8_t* at, uint32_t length, packet::LeadingWord word,
+                           const packet::Frame& frame, packet::Verdict verdict) {
+    if (verdict.action != packet::Action::kForward || frame.data != at ||
+        packet::FlitSpan(frame.length) != packet::FlitSpan(length)) {
+      return false;
+    }
+    const bool untouched = packet::LeadingWord::Of(at).bits == word.bits;
+    return (untouched && word.IsPlainIpv4()) || packet::TotalLengthCutsWell(at, frame.length);
   }
 
-  /// Ends a frame that does not stay in place. `length` is what arrived.
-  [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t length, packet::Frame frame,
-                                packet::Verdict verdict) {
-    EndRun(lane, at, packet::FlitSpan(length));
+  /// Ends a frame that does not stay in place: `arrived_bytes` at `at` became
+  /// `length` at `data`. Values, not a Frame: that would live in memory, for every frame.
+  [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t arrived_bytes,
+                                const uint8_t* data, uint32_t length, packet::Verdict verdict) {
+    EndRun(lane, at, packet::FlitSpan(arrived_bytes));
     ++kept_back_.pkts;
-    kept_back_.bytes += length;
+    kept_back_.bytes += arrived_bytes;
     switch (verdict.action) {
       case packet::Action::kConsume:
         QueueCounters::Add(counters_.consumed_pkts, 1);
         break;
       case packet::Action::kForward:
-        SendCopy(frame);
+        SendCopy(data, length);
         break;
       case packet::Action::kDrop:
         const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
@@ -251,11 +257,11 @@ class SpanWalker {
     }
   }
 
-  void SendCopy(const packet::Frame& frame) {
-    switch (pipes_.SendCopy(frame.data, frame.length)) {
+  void SendCopy(const uint8_t* data, uint32_t length) {
+    switch (pipes_.SendCopy(data, length)) {
       case SendResult::kSent:
         QueueCounters::Add(counters_.tx_pkts, 1);
-        QueueCounters::Add(counters_.tx_bytes, frame.length);
+        QueueCounters::Add(counters_.tx_bytes, length);
         break;
       case SendResult::kFull:
         QueueCounters::Add(counters_.tx_full, 1);
@@ -301,6 +307,8 @@ class SpanWalker {
   }
 
   static constexpr uint32_t kPrefetchBytes = 512;
+  static constexpr uint32_t kMinFrameBytes =
+      packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
 
   Pipes& pipes_;
   QueueCounters& counters_;
