@@ -2,42 +2,73 @@
 #include "bar/dma.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace sluice::bar {
 
 bool DmaSpace::Add(uint64_t bus, void* host, size_t bytes) {
-  const std::scoped_lock lock(mutex_);
-  if (bytes == 0 || bus + bytes < bus) return false;
-  Range* free_slot = nullptr;
-  const uint32_t used = used_.load(std::memory_order_relaxed);
-  for (uint32_t i = 0; i < std::min(used + 1, kMaxRanges); ++i) {
-    Range& range = ranges_[i];
-    const uint64_t size = range.bytes.load(std::memory_order_relaxed);
-    const uint64_t start = range.bus.load(std::memory_order_relaxed);
-    if (size == 0) {
-      if (free_slot == nullptr) free_slot = &range;
-    } else if (bus < start + size && start < bus + bytes) {
-      return false;
-    }
-  }
-  if (free_slot == nullptr) return false;
-  free_slot->bus.store(bus, std::memory_order_relaxed);
-  free_slot->host.store(static_cast<uint8_t*>(host), std::memory_order_relaxed);
-  free_slot->bytes.store(bytes, std::memory_order_release);
-  const uint32_t index = static_cast<uint32_t>(free_slot - ranges_.data());
-  if (index >= used) used_.store(index + 1, std::memory_order_release);
-  return true;
+  const Mapping added = {bus, host, bytes};
+  return Replace({}, {&added, 1});
 }
 
-void DmaSpace::Remove(uint64_t bus) {
+void DmaSpace::Remove(uint64_t bus) { Replace({&bus, 1}, {}); }
+
+bool DmaSpace::Holds(const Range& range, std::span<const uint64_t> buses) const {
+  return range.bytes.load(std::memory_order_relaxed) != 0 &&
+         std::find(buses.begin(), buses.end(), range.bus.load(std::memory_order_relaxed)) !=
+             buses.end();
+}
+
+uint32_t DmaSpace::TakeSlot() {
+  const uint32_t used = used_.load(std::memory_order_relaxed);
+  const uint32_t limit = std::clamp(used, kFewSlots, kMaxRanges);
+  uint32_t slot = limit;
+  for (uint32_t i = 0; i < limit && slot == limit; ++i) {
+    const uint32_t candidate = (next_slot_ + i) % limit;
+    if (ranges_[candidate].bytes.load(std::memory_order_relaxed) == 0) slot = candidate;
+  }
+  next_slot_ = slot + 1;
+  if (slot >= used) used_.store(slot + 1, std::memory_order_release);
+  return slot;
+}
+
+bool DmaSpace::Replace(std::span<const uint64_t> old_buses, std::span<const Mapping> added) {
   const std::scoped_lock lock(mutex_);
-  for (Range& range : ranges_) {
-    if (range.bytes.load(std::memory_order_relaxed) != 0 &&
-        range.bus.load(std::memory_order_relaxed) == bus) {
-      range.bytes.store(0, std::memory_order_release);
-      return;
+  const uint32_t used = used_.load(std::memory_order_relaxed);
+  std::vector<bool> old(used);
+  uint32_t free_slots = kMaxRanges - used;
+  for (uint32_t i = 0; i < used; ++i) {
+    old[i] = Holds(ranges_[i], old_buses);
+    if (ranges_[i].bytes.load(std::memory_order_relaxed) == 0) ++free_slots;
+  }
+  if (added.size() > free_slots) return false;
+  for (size_t a = 0; a < added.size(); ++a) {
+    const auto [bus, host, bytes] = added[a];
+    if (bytes == 0 || bus + bytes < bus) return false;
+    const auto overlaps = [&](uint64_t start, uint64_t size) {
+      return size != 0 && bus < start + size && start < bus + bytes;
+    };
+    for (size_t other = 0; other < a; ++other) {
+      if (overlaps(added[other].bus, added[other].bytes)) return false;
+    }
+    for (uint32_t i = 0; i < used; ++i) {
+      if (!old[i] && overlaps(ranges_[i].bus.load(std::memory_order_relaxed),
+                              ranges_[i].bytes.load(std::memory_order_relaxed))) {
+        return false;
+      }
     }
   }
+
+  for (const Mapping& mapping : added) {
+    Range& slot = ranges_[TakeSlot()];
+    slot.bus.store(mapping.bus, std::memory_order_relaxed);
+    slot.host.store(static_cast<uint8_t*>(mapping.host), std::memory_order_relaxed);
+    slot.bytes.store(mapping.bytes, std::memory_order_release);
+  }
+  for (uint32_t i = 0; i < used; ++i) {
+    if (old[i]) ranges_[i].bytes.store(0, std::memory_order_release);
+  }
+  return true;
 }
 
 uint8_t* DmaSpace::Search(uint64_t bus, uint64_t bytes) const {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 
 namespace sluice::bar {
 
@@ -21,11 +22,24 @@ class DmaSpace {
   /// Every pipe and notification buffer of the largest device, and the host's own.
   static constexpr uint32_t kMaxRanges = 10240;
 
+  /// A range of bus addresses and where this process sees it.
+  struct Mapping {
+    uint64_t bus;
+    void* host;
+    size_t bytes;
+  };
+
   /// Makes [bus, bus + bytes) reachable at `host`. False if the table is full, the
   /// range is empty or it overlaps another.
   bool Add(uint64_t bus, void* host, size_t bytes);
   /// Takes back the range that begins at `bus`; no effect if there is none.
   void Remove(uint64_t bus);
+
+  /// Takes the ranges that begin at `old_buses` back and adds `added`, which may
+  /// overlap those. Addresses that are in both stay reachable throughout, so memory
+  /// may grow and shrink around what the device uses. False, without effect, if an
+  /// addition is empty, overlaps another range or finds no slot.
+  bool Replace(std::span<const uint64_t> old_buses, std::span<const Mapping> added);
 
   /// The memory behind [bus, bus + bytes), or null if any byte of it is not
   /// registered as part of one range (a DMA fault; the caller counts it).
@@ -58,9 +72,16 @@ class DmaSpace {
     return static_cast<uint32_t>((bus >> 21) * 0x9e37'79b9'7f4a'7c15 >> (64 - kCacheBits));
   }
 
+  bool Holds(const Range& range, std::span<const uint64_t> buses) const;
   uint8_t* Search(uint64_t bus, uint64_t bytes) const;
 
+  /// A free slot; there is one. Slots take turns, also where few would do: the
+  /// device may be half way through reading one that was just given back.
+  uint32_t TakeSlot();
+  static constexpr uint32_t kFewSlots = 64;
+
   std::mutex mutex_;  ///< Orders writers.
+  uint32_t next_slot_ = 0;  ///< Writers only.
   std::array<Range, kMaxRanges> ranges_;
   std::atomic<uint32_t> used_{0};    ///< Slots below it may be in use.
   /// Device thread's last hits, by CacheLine.

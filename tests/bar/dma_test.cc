@@ -43,5 +43,30 @@ TEST(DmaSpace, HoldsAFixedNumberOfRanges) {
   for (uint32_t i = 0; i < DmaSpace::kMaxRanges; ++i) ASSERT_EQ(space.Translate(2 * i, 1), &memory[i]);
 }
 
+TEST(DmaSpace, ReplaceMergesAndSplitsRangesAndIsAllOrNothing) {
+  std::vector<uint8_t> memory(0x300);
+  DmaSpace space;
+  ASSERT_TRUE(space.Add(0x1000, memory.data(), 0x100));
+  ASSERT_TRUE(space.Add(0x1200, memory.data() + 0x200, 0x100));
+  const DmaSpace::Mapping whole = {0x1000, memory.data(), 0x300};
+  const uint64_t first_only[] = {0x1000};
+  EXPECT_FALSE(space.Replace(first_only, {&whole, 1})) << "overlaps the range that stays";
+  EXPECT_EQ(space.Translate(0x1000, 0x100), memory.data()) << "a refusal changes nothing";
+
+  const uint64_t both[] = {0x1000, 0x1200};
+  ASSERT_TRUE(space.Replace(both, {&whole, 1}));
+  EXPECT_EQ(space.Translate(0x1000, 0x300), memory.data());
+
+  const DmaSpace::Mapping pieces[] = {{0x1000, memory.data(), 0x80},
+                                      {0x1180, memory.data() + 0x180, 0x180}};
+  ASSERT_TRUE(space.Replace(first_only, pieces));
+  EXPECT_EQ(space.Translate(0x107f, 1), memory.data() + 0x7f);
+  EXPECT_EQ(space.Translate(0x1080, 1), nullptr);
+  EXPECT_EQ(space.Translate(0x117f, 1), nullptr);
+  EXPECT_EQ(space.Translate(0x1180, 0x180), memory.data() + 0x180);
+  const DmaSpace::Mapping overlapping[] = {{0x5000, memory.data(), 2}, {0x5001, memory.data(), 2}};
+  EXPECT_FALSE(space.Replace({}, overlapping)) << "additions that overlap each other";
+}
+
 }  // namespace
 }  // namespace sluice::bar

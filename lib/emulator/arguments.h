@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The device arguments of a model: what "wire=gen:size=64+rate=10M" and its
+// siblings mean. '+' joins sub-options, since ',' belongs to devargs.
+//
+//   wire=loopback                        what is sent comes back (default)
+//   wire=gen:size=64+flows=1000+rate=10M synthetic traffic
+//       size   64…9018 bytes with FCS, a list 64/128/1518 used in turn, imix
+//              (64, 594 and 1518 in the ratio 7:4:1) or random (64…1518, uniform)
+//       flows  1…1048576 distinct 5-tuples; rate in packets/s (k, M, G), not
+//              given: as fast as the device takes them; count: frames to send
+//       order  rotate or random; random with imix and random sizes unless given
+//       proto  udp or tcp; seed: of order and payload
+//   wire=pcap:FILE+rate=…+count=…+loop=N a capture, N times (0, the default: for ever)
+//   wire=port:NAME                       an ethdev given before on the command line
+//   faults=drop:0.01+dup:0.01+reorder:0.01+corrupt:0.01+delay:50us+linkdown:1s/100ms
+//   verify=full|sampled|off  default sampled; full if rate= or count= is given or
+//                            frames are corrupted by faults=
+//   pause=on|off             loss-free flow control; default off with rate=, else on
+//   seed=N                   default of the seeds above
+//   device_cpu=N             where the model's own thread runs
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "emulator/faults.h"
+#include "emulator/replay.h"
+#include "emulator/templates.h"
+#include "emulator/verify.h"
+
+namespace sluice::emulator {
+
+/// All arguments, with every default resolved.
+struct Arguments {
+  enum class WireKind { kLoopback, kGenerator, kReplay, kPort };
+
+  WireKind wire = WireKind::kLoopback;
+  GeneratorOptions generator;  ///< kGenerator; its destination is left open.
+  ReplayOptions replay;        ///< kReplay.
+  std::string port;            ///< kPort.
+  FaultOptions faults;
+  VerifyMode verify = VerifyMode::kSampled;
+  bool pause = true;
+  std::optional<uint32_t> device_cpu;
+};
+
+/// The keys above.
+std::span<const char* const> KnownKeys();
+
+/// Nothing, with one line in `error` that names the argument and the mend, if any
+/// is wrong. Each key may be given once.
+std::optional<Arguments> ParseArguments(
+    std::span<const std::pair<std::string, std::string>> given, std::string* error);
+
+}  // namespace sluice::emulator

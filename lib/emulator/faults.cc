@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/faults.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace sluice::emulator {
+namespace {
+
+constexpr std::string_view kNames[] = {"fault_drop",    "fault_dup",   "fault_reorder",
+                                       "fault_corrupt", "fault_delay", "fault_linkdown"};
+
+}  // namespace
+
+FaultyWire::FaultyWire(std::unique_ptr<Wire> inner, const FaultOptions& options)
+    : inner_(std::move(inner)), options_(options), random_(options.seed) {
+  static_assert(std::size(kNames) == kKinds);
+  for (const std::string_view name : kNames) counters_.push_back({name, 0});
+  for (const device::Counter& counter : inner_->Counters()) counters_.push_back(counter);
+}
+
+void FaultyWire::Start(uint64_t now_ns) {
+  if (!started_) start_ns_ = now_ns;
+  started_ = true;
+  inner_->Start(now_ns);
+}
+
+bool FaultyWire::LinkUp(uint64_t now_ns) {
+  if (options_.down_period_ns != 0 && started_ &&
+      (now_ns - start_ns_) % options_.down_period_ns >=
+          options_.down_period_ns - options_.down_length_ns) {
+    return false;
+  }
+  return inner_->LinkUp(now_ns);
+}
+
+std::span<const device::WireFrame> FaultyWire::Pull(uint64_t now_ns, uint32_t max) {
+  if (!LinkUp(now_ns)) return {};
+  // With a delay, frames enter as soon as the source has them; without, as they leave.
+  const uint32_t capacity = options_.delay_ns != 0 ? kFrames : std::max(max, kMostForOne);
+  bool dry = false;
+  while (!dry && fifo_.size() + kMostForOne <= capacity) {
+    const uint32_t room = (capacity - fifo_.size()) / kMostForOne;
+    const auto frames = inner_->Pull(now_ns, std::min(room, max));
+    for (const device::WireFrame& frame : frames) Inject(frame, now_ns);
+    inner_->Consumed(static_cast<uint32_t>(frames.size()));
+    dry = frames.empty();
+  }
+  if (dry && fifo_.size() == 0) ReleaseHeld(now_ns);
+  return fifo_.Front(now_ns, max);
+}
+
+void FaultyWire::Inject(const device::WireFrame& frame, uint64_t now_ns) {
+  if (Chance(options_.drop)) {
+    ++counts_[kDrop];
+    return;
+  }
+  if (held_.empty() && Chance(options_.reorder)) {
+    held_.assign(frame.data, frame.data + frame.length);
+    held_for_ = 0;
+    return;
+  }
+  const bool passes_held = !held_.empty() && SameFlowAsHeld(frame);
+  Append(frame, now_ns);
+  if (Chance(options_.duplicate)) {
+    Append(frame, now_ns);
+    ++counts_[kDuplicate];
+  }
+  if (passes_held) {
+    ++counts_[kReorder];
+    ReleaseHeld(now_ns);
+  } else if (!held_.empty() && ++held_for_ == kMostHeld) {
+    ReleaseHeld(now_ns);
+  }
+}
+
+void FaultyWire::Append(const device::WireFrame& frame, uint64_t now_ns) {
+  uint8_t* copy = fifo_.Push(frame, now_ns + options_.delay_ns);
+  if (copy == nullptr) {  // out of bytes, not of slots: only giant frames come here
+    ++counts_[kDrop];
+    return;
+  }
+  if (options_.delay_ns != 0) ++counts_[kDelay];
+  if (frame.length != 0 && Chance(options_.corrupt)) {
+    const uint32_t quarter = std::max(frame.length / 4, 1u);
+    const uint64_t draw = random_();
+    copy[frame.length - 1 - (draw >> 8) % quarter] ^= static_cast<uint8_t>(1u << (draw & 7));
+    ++counts_[kCorrupt];
+  }
+}
+
+void FaultyWire::ReleaseHeld(uint64_t now_ns) {
+  if (held_.empty()) return;
+  Append({held_.data(), static_cast<uint32_t>(held_.size())}, now_ns);
+  held_.clear();
+}
+
+bool FaultyWire::SameFlowAsHeld(const device::WireFrame& frame) const {
+  // IPv4 addresses and ports; for other frames the same bytes name some flow.
+  constexpr uint32_t kOffset = 26;
+  constexpr uint32_t kBytesOfKey = 12;
+  return frame.length >= kOffset + kBytesOfKey && held_.size() >= kOffset + kBytesOfKey &&
+         std::memcmp(frame.data + kOffset, held_.data() + kOffset, kBytesOfKey) == 0;
+}
+
+void FaultyWire::Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) {
+  if (LinkUp(now_ns)) {
+    inner_->Deliver(now_ns, frames);
+  } else {
+    counts_[kLinkDown] += frames.size();
+  }
+}
+
+std::span<const device::Counter> FaultyWire::Counters() {
+  for (uint32_t i = 0; i < kKinds; ++i) counters_[i].value = counts_[i];
+  const auto inner = inner_->Counters();
+  std::copy(inner.begin(), inner.end(), counters_.begin() + kKinds);
+  return counters_;
+}
+
+}  // namespace sluice::emulator

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// wire=gen: synthetic traffic. Frames are handed out as pointers into the ring of
+// templates, so the cost of a frame is one load and one store of its tag.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "emulator/pacer.h"
+#include "emulator/templates.h"
+#include "emulator/verify.h"
+#include "emulator/wire.h"
+
+namespace sluice::emulator {
+
+class GeneratorWire final : public Wire {
+ public:
+  /// Null, with `error` set, if the frames would need too much memory.
+  static std::unique_ptr<GeneratorWire> Create(const GeneratorOptions& options, VerifyMode verify,
+                                               std::string* error);
+
+  void Start(uint64_t now_ns) override { pacer_.Start(now_ns); }
+  std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
+  void Consumed(uint32_t count) override;
+  void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
+  bool IsSource() const override { return true; }
+  const WireTotals& totals() const override { return totals_; }
+  std::span<const device::Counter> Counters() override;
+
+ private:
+  GeneratorWire(const GeneratorOptions& options, VerifyMode verify,
+                std::unique_ptr<FrameTemplates> templates);
+
+  std::unique_ptr<FrameTemplates> templates_;
+  TagVerifier verifier_;
+  Pacer pacer_;
+  uint32_t position_ = 0;  ///< Next entry of the ring.
+  uint32_t stamped_ = 0;   ///< Entries from `position_` that carry their sequence already.
+  WireTotals totals_;
+  std::array<device::Counter, 1> counters_ = {{{"source_late", 0}}};
+};
+
+}  // namespace sluice::emulator

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// wire=port: another ethdev is the wire. What it receives goes to the device, what
+// the device sends leaves through it. With net_af_packet on a veth the model NIC
+// stands on a real network; with net_tap, net_memif or a physical port as well.
+#pragma once
+
+#include <rte_ethdev.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "emulator/templates.h"
+#include "emulator/wire.h"
+
+struct rte_mempool;
+
+namespace sluice::emulator {
+
+/// Owns the port as rte_eth_dev_owner_set means it, so that nobody else polls it.
+/// Frames are padded to the Ethernet minimum in both directions, as a MAC would.
+class PortWire final : public Wire {
+ public:
+  /// Configures and starts the ethdev `port` with one queue each way. `name` is
+  /// the model's vdev name. Null, with one line in `error`, if that fails.
+  static std::unique_ptr<PortWire> Create(const std::string& port, std::string_view name,
+                                          std::string* error);
+  /// Stops the port and gives it back.
+  ~PortWire() override;
+
+  MacAddress mac() const { return mac_; }
+
+  std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
+  void Consumed(uint32_t count) override;
+  void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
+  bool LinkUp(uint64_t now_ns) override;
+  const WireTotals& totals() const override { return totals_; }
+  std::span<const device::Counter> Counters() override { return counters_; }
+
+ private:
+  static constexpr uint32_t kBurst = 64;
+  static constexpr uint32_t kTransmitTries = 16;
+  static constexpr uint64_t kLinkPeriod_ns = 50'000'000;
+  enum { kTxFull, kTxOversize, kTxNoMbuf, kRxUnusable, kCounters };
+
+  PortWire(uint16_t port_id, uint64_t owner) : port_id_(port_id), owner_(owner) {}
+  bool Start(const std::string& port, std::string_view name, std::string* error);
+  static int PortDestroyed(uint16_t port_id, rte_eth_event_type event, void* wire, void* unused);
+  /// One piece, at least kMinFrameBytes long.
+  static bool MakePlain(rte_mbuf* mbuf);
+  void Send(std::span<const device::WireFrame> frames);
+
+  const uint16_t port_id_;
+  const uint64_t owner_;
+  rte_mempool* pool_ = nullptr;
+  bool started_ = false;
+  std::atomic<bool> gone_{false};  ///< The port was released under us; set by its event.
+  MacAddress mac_ = {};
+  std::array<rte_mbuf*, kBurst> received_ = {};
+  std::array<device::WireFrame, kBurst> frames_ = {};
+  uint32_t first_ = 0;  ///< Received frames [first_, last_) wait for the device.
+  uint32_t last_ = 0;
+  bool link_up_ = true;
+  uint64_t link_read_ns_ = 0;
+  WireTotals totals_;
+  std::array<device::Counter, kCounters> counters_ = {{{"port_tx_full", 0},
+                                                       {"port_tx_oversize", 0},
+                                                       {"port_tx_no_mbuf", 0},
+                                                       {"port_rx_unusable", 0}}};
+};
+
+}  // namespace sluice::emulator

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// wire=pcap: replays a capture from memory, in its order, as fast as the device
+// takes frames or at a given rate. Records that no 1518-byte link carries, and those without an
+// Ethernet header, are skipped and counted; what the snap length cut off is
+// replaced by zeros, so that frames have the length that they had on the wire.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/pacer.h"
+#include "emulator/signature.h"
+#include "emulator/wire.h"
+
+namespace sluice::emulator {
+
+struct ReplayOptions {
+  std::string file;
+  double rate_pps = 0;  ///< 0: as fast as the device takes frames.
+  uint64_t count = 0;   ///< Frames to send; 0: no end.
+  uint64_t loop = 0;    ///< Times to play the capture; 0: for ever.
+};
+
+class ReplayWire final : public Wire {
+ public:
+  /// Longest frame that is replayed: 1518 bytes in memory, a tagged frame of full size.
+  static constexpr uint32_t kMaxFrameBytes = 1518;
+  static constexpr size_t kMaxCaptureBytes = size_t{1} << 30;
+
+  /// Loads the capture. Null, with one line in `error`, if it cannot be read or
+  /// holds nothing to send. `summary` says in one line what was loaded and skipped.
+  static std::unique_ptr<ReplayWire> Create(const ReplayOptions& options, VerifyMode verify,
+                                            std::string* summary, std::string* error);
+
+  void Start(uint64_t now_ns) override { pacer_.Start(now_ns); }
+  std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
+  void Consumed(uint32_t count) override;
+  void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
+  bool IsSource() const override { return true; }
+  const WireTotals& totals() const override { return totals_; }
+  std::span<const device::Counter> Counters() override;
+
+ private:
+  /// A capture in memory: frames one behind the other, each on a cache line.
+  struct Loaded {
+    std::vector<uint8_t> bytes;
+    std::vector<size_t> offsets;
+    std::vector<uint32_t> lengths;
+    uint64_t padded = 0;
+    uint64_t too_long = 0;
+    uint64_t runts = 0;
+  };
+  static bool Load(const std::string& file, Loaded& loaded, std::string* warning,
+                   std::string* error);
+
+  ReplayWire(const ReplayOptions& options, VerifyMode verify, Loaded loaded);
+
+  const Loaded loaded_;
+  /// The capture, as often as it takes for full bursts.
+  std::vector<device::WireFrame> ring_;
+  SignatureVerifier verifier_;
+  Pacer pacer_;
+  uint32_t position_ = 0;
+  WireTotals totals_;
+  std::array<device::Counter, 1> counters_ = {{{"source_late", 0}}};
+};
+
+}  // namespace sluice::emulator

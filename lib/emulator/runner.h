@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Steps a model in real time, on a thread of its own or, once one calls, on a
+// service lcore. Other threads reach the model only through the requests here.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "emulator/stepper.h"
+
+namespace sluice::emulator {
+
+struct RunnerOptions {
+  std::string thread_name;          ///< At most 15 characters are shown.
+  std::optional<cpu_set_t> cpus;    ///< Where the thread runs; not given: wherever.
+  uint64_t tsc_hz = 0;              ///< > 0.
+  std::function<void()> on_start;   ///< On the thread, before the first step; may be empty.
+  std::function<void()> on_end;     ///< On the thread, after its last step; may be empty.
+};
+
+/// Construction starts the thread, destruction stops it. The stepper outlives the
+/// runner and belongs to it meanwhile. Methods may be called from any thread.
+class Runner {
+ public:
+  Runner(Stepper& stepper, RunnerOptions options);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// One step on a service lcore: the first call makes the own thread leave, and
+  /// steps begin when it has. Not from two threads at once. Returns false if there
+  /// was nothing to do.
+  bool TurnAsService();
+
+  /// Switches the wire's source. True once it has taken effect; false if nobody
+  /// stepped the model for kPatience (it takes effect with the next step then).
+  bool EnableWire(bool enabled);
+  /// Names of the counters, and their values; if nobody steps the model, the last
+  /// that were read.
+  const std::vector<std::string>& names() const { return names_; }
+  std::vector<uint64_t> Read();
+  bool LinkUp() const { return link_up_.load(std::memory_order_acquire); }
+
+ private:
+  static constexpr std::chrono::milliseconds kPatience{1000};
+  /// Steps without work after which the thread offers its CPU to others.
+  static constexpr uint32_t kIdleSteps = 1000;
+
+  void Run();
+  bool Turn();
+  /// Asks the stepping thread to serve, and waits for it. `mutex_` is held.
+  bool Request();
+  void Serve(uint32_t request, uint64_t now_ns);
+
+  Stepper& stepper_;
+  const RunnerOptions options_;
+  const uint64_t ns_per_cycle_;  ///< In units of 2^-32.
+  std::vector<std::string> names_;
+
+  // Stepping thread only; handed over with `handed_over_`.
+  uint64_t first_cycles_ = 0;
+  uint64_t busy_cycles_ = 0;
+  std::vector<uint64_t> scratch_;
+
+  std::mutex mutex_;  ///< Serialises requests.
+  // Written by requesters under the mutex, read by the stepping thread.
+  alignas(64) std::atomic<uint32_t> requested_{0};  ///< Release: what the request asks is set.
+  std::atomic<bool> wire_enabled_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> take_over_{false};
+  // Written by the stepping thread.
+  alignas(64) std::atomic<uint32_t> served_{0};  ///< Release: effects and `values_` are visible.
+  std::atomic<bool> link_up_{true};
+  std::atomic<bool> handed_over_{false};  ///< Release: the own thread stepped for the last time.
+  std::vector<std::atomic<uint64_t>> values_;
+
+  std::thread thread_;
+};
+
+}  // namespace sluice::emulator

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/service.h"
+
+#include <rte_lcore.h>
+#include <rte_memory.h>
+#include <rte_service.h>
+#include <rte_service_component.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <thread>
+
+namespace sluice::emulator {
+
+Service::Service(std::string_view name, Runner& runner) {
+  if (rte_service_lcore_count() <= 0) return;
+  rte_service_spec spec = {};
+  std::snprintf(spec.name, sizeof(spec.name), "model_%.*s",
+                static_cast<int>(name.size() < 24 ? name.size() : 24), name.data());
+  spec.callback = [](void* argument) -> int32_t {
+    return static_cast<Runner*>(argument)->TurnAsService() ? 0 : -EAGAIN;
+  };
+  spec.callback_userdata = &runner;
+  spec.socket_id = SOCKET_ID_ANY;
+  if (rte_service_component_register(&spec, &id_) != 0) return;
+  registered_ = true;
+  rte_service_component_runstate_set(id_, 1);
+  // While EAL starts it distributes the services over the lcores itself; a device
+  // that is plugged in later goes to a service lcore that runs already.
+  std::array<uint32_t, RTE_MAX_LCORE> lcores;
+  const int32_t count = rte_service_lcore_list(lcores.data(), RTE_MAX_LCORE);
+  for (int32_t i = 0; i < count; ++i) {
+    if (rte_service_lcore_may_be_active(lcores[i]) != 1) continue;
+    rte_service_map_lcore_set(id_, lcores[i], 1);
+    rte_service_runstate_set(id_, 1);
+    break;
+  }
+}
+
+Service::~Service() {
+  // After rte_eal_cleanup there is neither a service nor a service lcore.
+  if (!registered_ || rte_service_lcore_count() <= 0) return;
+  rte_service_component_runstate_set(id_, 0);
+  while (rte_service_may_be_active(id_) == 1) std::this_thread::yield();
+  rte_service_component_unregister(id_);
+}
+
+}  // namespace sluice::emulator

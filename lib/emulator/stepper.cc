@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/stepper.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace sluice::emulator {
+namespace {
+
+/// How device models name the frames that they delivered to the host.
+constexpr std::string_view kReceived = "rx_frames";
+
+uint64_t Less(uint64_t from, uint64_t amount) { return from > amount ? from - amount : 0; }
+
+}  // namespace
+
+Stepper::Stepper(bar::PostedQueue& queue, device::Device& device, Wire& wire, bool pause)
+    : queue_(queue), device_(device), wire_(wire), pause_(pause) {}
+
+void Stepper::EnableWire(bool enabled, uint64_t now_ns) {
+  if (enabled && !enabled_) wire_.Start(now_ns);
+  enabled_ = enabled;
+}
+
+bool Stepper::Step(uint64_t now_ns) {
+  now_ns_ = now_ns;
+  device_.SetTime(now_ns);
+  uint64_t work = queue_.Drain(
+      kRegisterBudget,
+      [this](bar::RegisterAccess access) {
+        device_.WriteRegister(access.offset, access.bytes, access.value);
+      },
+      [this](bar::RegisterAccess access) {
+        return device_.ReadRegister(access.offset, access.bytes);
+      });
+  if (enabled_) {
+    const auto frames = wire_.Pull(now_ns, kBurst);
+    if (!frames.empty()) {
+      const uint32_t taken = device_.Receive(frames, pause_);
+      wire_.Consumed(taken);
+      taken_ += taken;
+      work += taken;
+    }
+  }
+  work += device_.Transmit(*this, kBurst);
+  return work != 0;
+}
+
+void Stepper::Deliver(std::span<const device::WireFrame> frames) {
+  returned_ += frames.size();
+  for (const device::WireFrame& frame : frames) returned_bytes_ += frame.length;
+  wire_.Deliver(now_ns_, frames);
+}
+
+uint64_t Stepper::Lost() const {
+  const WireTotals& totals = wire_.totals();
+  if (!wire_.IsSource()) return 0;
+  return enabled_ ? totals.gaps : Less(totals.offered, totals.recognised);
+}
+
+uint64_t Stepper::Outstanding(uint64_t accepted, uint64_t duplicates_injected) const {
+  if (!wire_.IsSource()) return 0;
+  const uint64_t distinct = Less(returned_, wire_.totals().duplicated);
+  return Less(Less(accepted, duplicates_injected), distinct);
+}
+
+template <typename Emit>
+void Stepper::Visit(Emit&& emit) {
+  uint64_t accepted = taken_;
+  for (const device::Counter& counter : device_.Counters()) {
+    if (counter.name == kReceived) accepted = counter.value;
+    emit("model_", counter.name, counter.value);
+  }
+  const auto extra = wire_.Counters();
+  const auto injected = std::find_if(extra.begin(), extra.end(), [](const device::Counter& counter) {
+    return counter.name == "fault_dup";
+  });
+  const WireTotals& totals = wire_.totals();
+  emit("wire_", "offered", totals.offered);
+  emit("wire_", "accepted", accepted);
+  emit("wire_", "returned", returned_);
+  emit("wire_", "returned_bytes", returned_bytes_);
+  emit("wire_", "outstanding", Outstanding(accepted, injected != extra.end() ? injected->value : 0));
+  emit("wire_", "lost", Lost());
+  emit("wire_", "corrupted", totals.corrupted);
+  emit("wire_", "duplicated", totals.duplicated);
+  emit("wire_", "reordered", totals.reordered);
+  emit("wire_", "late", totals.late);
+  emit("wire_", "verified", totals.verified);
+  emit("wire_", "skipped", totals.skipped);
+  for (const device::Counter& counter : extra) emit("wire_", counter.name, counter.value);
+}
+
+std::vector<std::string> Stepper::Names() {
+  std::vector<std::string> names;
+  Visit([&](std::string_view prefix, std::string_view name, uint64_t) {
+    names.push_back(std::string(prefix).append(name));
+  });
+  return names;
+}
+
+void Stepper::Read(std::vector<uint64_t>& values) {
+  values.clear();
+  Visit([&](std::string_view, std::string_view, uint64_t value) { values.push_back(value); });
+}
+
+}  // namespace sluice::emulator

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The generator's ring of prebuilt frames: valid IPv4/UDP or IPv4/TCP frames of
+// all flows and sizes, in the order in which they are sent. Per frame only the
+// sequence number in the tag changes (tag.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "emulator/tag.h"
+
+namespace sluice::emulator {
+
+using MacAddress = std::array<uint8_t, 6>;
+
+/// What the generator is asked for. Sizes count the 4-byte FCS, as RFC 2544 does:
+/// size 64 is a frame of 60 bytes in memory.
+struct GeneratorOptions {
+  enum class Sizes { kList, kImix, kRandom };
+
+  static constexpr uint32_t kMinSize = 64;
+  static constexpr uint32_t kMaxSize = 9018;
+  static constexpr uint32_t kMinTcpSize = 76;  ///< Headers, one free payload byte and the tag.
+  static constexpr uint32_t kMaxFlows = 1u << 20;
+
+  Sizes sizes = Sizes::kList;
+  std::vector<uint32_t> list = {64};  ///< With kList: used in turn.
+  uint32_t flows = 1000;
+  double rate_pps = 0;       ///< 0: as fast as the device takes frames.
+  uint64_t count = 0;        ///< 0: no end.
+  bool random_order = false; ///< Sizes and flows shuffled instead of in turn.
+  bool tcp = false;
+  uint64_t seed = 1;
+  MacAddress destination = {};
+};
+
+/// Owned by the generator; the verifier reads it.
+class FrameTemplates {
+ public:
+  /// What the verifier must know of a template.
+  struct Expected {
+    uint32_t flow;
+    uint32_t length;
+  };
+
+  /// Builds the ring, or returns null and sets `error` if it would be too large.
+  static std::unique_ptr<FrameTemplates> Build(const GeneratorOptions& options, std::string* error);
+
+  /// The ring. Every flow occurs `per_lap()` times in it.
+  std::span<const device::WireFrame> frames() const { return frames_; }
+  std::span<const Expected> expected() const { return expected_; }
+  uint32_t flows() const { return flows_; }
+  uint32_t per_lap() const { return per_lap_; }
+  /// First byte that no application changes: behind the L4 header and the first
+  /// payload byte, which echo applications increment.
+  uint32_t invariant_offset() const { return invariant_offset_; }
+
+  /// Gives the frames [first, last) of the ring the next sequence number of their
+  /// flow. Each frame is stamped once a lap, in ring order.
+  void Stamp(uint32_t first, uint32_t last) {
+    for (uint32_t i = first; i < last; ++i) {
+      uint8_t* tag = tags_[i];
+      uint32_t sequence;
+      std::memcpy(&sequence, tag, sizeof(sequence));
+      StampTag(tag, sequence + per_lap_);
+    }
+  }
+
+ private:
+  FrameTemplates() = default;
+  void Lay(const GeneratorOptions& options, std::span<const uint32_t> sizes);
+
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<uint8_t, Free> memory_;
+  std::vector<device::WireFrame> frames_;
+  std::vector<uint8_t*> tags_;
+  std::vector<Expected> expected_;
+  uint32_t flows_ = 0;
+  uint32_t per_lap_ = 0;
+  uint32_t invariant_offset_ = 0;
+};
+
+}  // namespace sluice::emulator
