@@ -40,7 +40,7 @@ LAYERS = [
     ("lib/runtime", ["runtime", "nic", "packet", "dpdk", "absl", "gflags", "json"]),
     # frame_length.h: one decision about the length of a frame on a pipe, not two.
     ("drivers/net_enso", ["net_enso", "regs", "bar", "swap", "emulator/attach.h",
-                          "packet/frame_length.h", "dpdk"]),
+                          "packet/frame_length.h", "packet/bytes.h", "dpdk"]),
     ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "emulator/attach.h", "dpdk"]),
     ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl"]),
 ]

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""install_test.py BUILD PLUGIN_DIR: installs into a folder below BUILD and uses what is there.
+
+Not below the system's temporary folder: EAL refuses plugins from world-writable places.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(sys.argv[1])
+STAGE = BUILD / "install_test"
+PLUGINS = STAGE / sys.argv[2].lstrip("/")
+PLUGIN = PLUGINS / "librte_net_enso.so"
+EAL = ["--no-huge", "-m", "256", "--no-pci", "--no-telemetry"]
+
+
+def run(*command, **environment):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=100, check=False,
+                          env=os.environ | environment)
+    if done.returncode != 0:
+        raise AssertionError(f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def setUpModule():
+    shutil.rmtree(STAGE, ignore_errors=True)
+    run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", STAGE)
+
+
+def pkg_config():
+    """What `pkg-config sluice` answers, had the stage been the root."""
+    [original] = STAGE.rglob("sluice.pc")
+    prefix = original.parents[2] if original.parents[1].name == "lib" else original.parents[3]
+    moved = STAGE / "pkgconfig" / "sluice.pc"
+    moved.parent.mkdir(exist_ok=True)
+    lines = [f"prefix={prefix}" if line.startswith("prefix=") else
+             f"plugindir={PLUGINS}" if line.startswith("plugindir=") else line
+             for line in original.read_text().splitlines()]
+    moved.write_text("\n".join(lines) + "\n")
+    return run("pkg-config", "--cflags", "--libs", "sluice",
+               PKG_CONFIG_PATH=f"{moved.parent}:{os.environ.get('PKG_CONFIG_PATH', '')}").stdout.split()
+
+
+class Install(unittest.TestCase):
+    def test_everything_is_in_place(self):
+        for name in ("sluice-echo", "librte_net_enso.so", "librte_net_ipu.so", "rte_pmd_enso.h"):
+            self.assertEqual(len(list(STAGE.rglob(name))), 1, name)
+        self.assertFalse(list(STAGE.rglob("sluice-control")), "a bench is not for users")
+
+    def test_programs_outside_the_tree_use_native_pipes(self):
+        flags = pkg_config()
+        for source, compiler, standard, wire in (("consumer.c", "cc", "-std=gnu11", "gen:size=64"),
+                                                 ("consumer.cc", "c++", "-std=c++20", "loopback")):
+            with self.subTest(source):
+                program = STAGE / source.replace(".", "_")
+                run(compiler, standard, "-O2", "-Wall", "-Wextra", "-Werror",
+                    "-Wno-deprecated-declarations", HERE / source, "-o", program, *flags)
+                run(program, *EAL, f"--file-prefix={program.name}-{os.getpid()}",
+                    f"--vdev=net_enso0,wire={wire}")
+
+
+class Registration(unittest.TestCase):
+    """Two copies of a plugin in one process, however they came there, are one driver."""
+
+    BUILD_COPY = BUILD / "drivers/net_enso/librte_net_enso.so"
+
+    def test_build_tree_app_with_installed_plugin_and_d(self):
+        done = run(BUILD / "apps/echo/sluice-echo", *EAL, f"--file-prefix=twice-{os.getpid()}",
+                   "-d", PLUGIN, "-d", self.BUILD_COPY, "--vdev=net_enso0,wire=gen:size=64",
+                   "--", "--iface=streaming", "--duration_s=0.5", "--json=-")
+        report = json.loads(done.stdout[done.stdout.rfind("\n{") + 1:])
+        self.assertGreater(report["rx_pkts"], 0)
+        self.assertEqual(report["lost"], 0)
+
+    def test_stock_testpmd_with_both(self):
+        done = run("dpdk-testpmd", *EAL, f"--file-prefix=pmd-{os.getpid()}", "-d", PLUGIN,
+                   "-d", self.BUILD_COPY, "--vdev=net_enso0,wire=gen:size=64", "--",
+                   "--forward-mode=io", "--total-num-mbufs=4096", "--no-mlockall")
+        text = done.stdout + done.stderr
+        received = int(text.rsplit("RX-packets:", 1)[1].split()[0])
+        self.assertGreater(received, 0)
+        self.assertNotIn("already registered", text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
