@@ -9,23 +9,22 @@
 
 namespace sluice::device::ipu {
 
+/// One 32-byte move at any alignment.
+using CopyBlock = uint8_t __attribute__((vector_size(32), aligned(1), may_alias));
+
 /// Copies exactly `bytes` bytes; the ranges do not overlap.
 inline void CopySegment(uint8_t* to, const uint8_t* from, uint32_t bytes) {
-  constexpr uint32_t kBlock = 32;
-  if (bytes < kBlock) {
+  constexpr uint32_t kBlock = sizeof(CopyBlock);
+  constexpr uint32_t kInline = 1024;
+  const auto block = [&](uint32_t at) {
+    *reinterpret_cast<CopyBlock*>(to + at) = *reinterpret_cast<const CopyBlock*>(from + at);
+  };
+  if (bytes < kBlock || bytes > kInline) [[unlikely]] {
     std::memcpy(to, from, bytes);
     return;
   }
-  if (bytes > 1024) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  uint32_t at = 0;
-  do {
-    std::memcpy(to + at, from + at, kBlock);
-    at += kBlock;
-  } while (at + kBlock <= bytes);
-  std::memcpy(to + bytes - kBlock, from + bytes - kBlock, kBlock);
+  for (uint32_t at = 0; at + kBlock < bytes; at += kBlock) block(at);
+  block(bytes - kBlock);
 }
 
 }  // namespace sluice::device::ipu

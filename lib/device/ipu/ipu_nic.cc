@@ -42,6 +42,11 @@ bool IpuNic::Accepts(const uint8_t* destination) const {
   return (control & kPortAllMulticast) != 0 && (destination[0] & 1) != 0;
 }
 
+bool IpuNic::NeedsClassify() const {
+  return port_[kRssFields / 4] != 0 || !flows_.empty() ||
+         (port_[kPortControl / 4] & kPortChecksum) != 0;
+}
+
 IpuNic::Route IpuNic::Classify(const WireFrame& frame) {
   const Headers headers = Parse(frame);
   uint16_t flags = 0;
@@ -70,40 +75,55 @@ IpuNic::Route IpuNic::Classify(const WireFrame& frame) {
       }
     }
   }
-  route.metadata.high = uint64_t{headers.packet_class} << kRxClassShift |
-                        uint64_t{flags} << kRxFlagsShift;
+  route.metadata.high = uint64_t{flags} << kRxFlagsShift |
+                        uint64_t{headers.packet_class} << kRxClassShift;
   return route;
 }
 
 uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
-  const bool receiving = (port_[kPortControl / 4] & kPortReceive) != 0;
+  const uint32_t control = port_[kPortControl / 4];
+  if ((control & kPortReceive) == 0) {
+    statistics_[kStatRxDisabled] += frames.size();
+    return static_cast<uint32_t>(frames.size());
+  }
+  const bool filter = (control & kPortPromiscuous) == 0;
+  const bool classify = classify_;
   const uint32_t max_frame = std::min(port_[kMaxFrame / 4], kMaxFrameBytes);
+  const uint32_t default_queue = port_[kReta / 4] & 0xff;
   const auto drop = [this](Statistic reason) { ++statistics_[reason]; };
   uint32_t used = 0;  // queues with completions to publish
   uint32_t taken = 0;
+  uint32_t written = 0;
+  uint64_t written_bytes = 0;
   for (; taken < frames.size(); ++taken) {
-    const WireFrame& frame = frames[taken];
-    if (taken + 8 < frames.size()) __builtin_prefetch(frames[taken + 8].data);
-    if (!receiving) { drop(kStatRxDisabled); continue; }
-    if (frame.length < kMinFrameBytes) { drop(kStatRxUndersize); continue; }
-    if (frame.length > max_frame) { drop(kStatRxOversize); continue; }
-    if (!Accepts(frame.data)) { drop(kStatRxFiltered); continue; }
-    const Route route = Classify(frame);
+    const WireFrame frame = frames[taken];
+    if (frame.length < kMinFrameBytes) [[unlikely]] { drop(kStatRxUndersize); continue; }
+    if (frame.length > max_frame) [[unlikely]] { drop(kStatRxOversize); continue; }
+    if (filter && !Accepts(frame.data)) { drop(kStatRxFiltered); continue; }
+    Route route{default_queue, false, {0, 0}};
+    const uint64_t plain = classify ? 0 : PlainClass(frame);
+    if (plain != 0) [[likely]] {
+      route.metadata.high = plain << kRxClassShift;
+    } else {
+      route = Classify(frame);
+    }
     if (route.drop) { drop(kStatRxFlowDrop); continue; }
     if (route.queue >= queue_pairs_ || !rx_[route.queue].enabled()) { drop(kStatRxDisabled); continue; }
     RxQueue& queue = rx_[route.queue];
     if (pause && !queue.HasRoom(frame.length)) break;
     used |= 1u << route.queue;
-    switch (queue.Write(dma_, frame, route.metadata)) {
-      case RxOutcome::kWritten:
-        ++statistics_[kStatRxFrames];
-        statistics_[kStatRxBytes] += frame.length;
-        break;
-      case RxOutcome::kNoDescriptor: drop(kStatRxNoDescriptor); break;
-      case RxOutcome::kOversize: drop(kStatRxOversize); break;
-      case RxOutcome::kDmaFault: drop(kStatRxDmaFault); break;
+    const RxOutcome outcome = queue.Write(dma_, frame, route.metadata);
+    if (outcome == RxOutcome::kWritten) [[likely]] {
+      ++written;
+      written_bytes += frame.length;
+    } else {
+      drop(outcome == RxOutcome::kNoDescriptor ? kStatRxNoDescriptor
+           : outcome == RxOutcome::kOversize   ? kStatRxOversize
+                                               : kStatRxDmaFault);
     }
   }
+  statistics_[kStatRxFrames] += written;
+  statistics_[kStatRxBytes] += written_bytes;
   for (; used != 0; used &= used - 1) rx_[__builtin_ctz(used)].WriteBack();
   return taken;
 }

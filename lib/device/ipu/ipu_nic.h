@@ -54,8 +54,10 @@ class IpuNic final : public Device {
   uint32_t ReadPort(uint32_t offset) const;
   uint64_t ReadQueue(uint32_t queue, uint32_t offset) const;
   void RunFlowCommand(uint32_t command);
+  /// Whether any setting asks for more than the packet class; after each change.
+  bool NeedsClassify() const;
   bool Accepts(const uint8_t* destination) const;
-  /// Classifies, hashes and looks up one frame of at least kMinFrameBytes.
+  /// Parses, hashes, verifies and looks up a frame, as far as that is enabled.
   Route Classify(const WireFrame& frame);
 
   const bar::DmaSpace& dma_;
@@ -73,6 +75,7 @@ class IpuNic final : public Device {
   FlowEntry flow_result_{};  ///< Of the last query.
   RssHash rss_;
   FlowTable flows_;
+  bool classify_ = false;  ///< NeedsClassify().
   std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
   TxStaging staging_;

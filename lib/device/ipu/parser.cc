@@ -133,7 +133,7 @@ uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t initial
   return __builtin_bswap16(static_cast<uint16_t>(sum));
 }
 
-Headers Parse(const WireFrame& frame) {
+Headers ParseAny(const WireFrame& frame) {
   Headers headers{};
   uint32_t at = kMinFrameBytes;
   uint16_t type = Load16(frame.data + 12);

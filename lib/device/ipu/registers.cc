@@ -30,6 +30,7 @@ void IpuNic::Reset() {
   flows_.Clear();
   flow_status_ = static_cast<uint32_t>(FlowStatus::kOk);
   flow_result_ = {};
+  classify_ = false;
   rss_ = RssHash();
 }
 
@@ -72,6 +73,7 @@ void IpuNic::WritePort(uint32_t offset, uint32_t value) {
     std::memcpy(key.data(), &port_[kRssKey / 4], kRssKeyBytes);
     rss_.SetKey(key);
   }
+  classify_ = NeedsClassify();
 }
 
 uint32_t IpuNic::ReadPort(uint32_t offset) const {
@@ -128,6 +130,7 @@ void IpuNic::RunFlowCommand(uint32_t command) {
       break;
   }
   flow_status_ = static_cast<uint32_t>(status);
+  classify_ = NeedsClassify();
 }
 
 void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {

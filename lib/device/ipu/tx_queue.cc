@@ -98,7 +98,8 @@ void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameS
     ++statistics[kStatTxDmaFault];
     return;
   }
-  uint8_t* const frame = staging.Reserve(sink);
+  TxStaging::Cursor cursor = staging.Begin();
+  uint8_t* const frame = cursor.bytes;
   uint32_t at = 0;
   for (uint32_t i = first; i < first + segments; ++i) {
     CopySegment(frame + at, data_[i], Length(high_[i]));
@@ -110,9 +111,36 @@ void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameS
       return;
     }
   }
-  staging.Commit(length);
+  cursor.Add(length);
+  staging.Commit(cursor, sink);
   ++statistics[kStatTxFrames];
   statistics[kStatTxBytes] += length;
+}
+
+uint32_t TxQueue::SendPlain(uint32_t first, uint32_t end, TxStaging& staging, FrameSink& sink,
+                            Statistics& statistics) {
+  constexpr uint64_t kKind = kTxEndOfPacket | kTxIpChecksum | kTxL4Checksum;
+  uint64_t bytes = 0;
+  uint32_t at = first;
+  const auto plain = [&] {
+    const uint64_t high = high_[at];
+    return (high & kKind) == kTxEndOfPacket && data_[at] != nullptr &&
+           Length(high) - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes;
+  };
+  while (at < end && plain()) {
+    TxStaging::Cursor cursor = staging.Begin();
+    for (; at < end && !cursor.full() && plain(); ++at) {
+      const uint32_t length = Length(high_[at]);
+      CopySegment(cursor.bytes, data_[at], length);
+      cursor.Add(length);
+      bytes += length;
+    }
+    staging.Commit(cursor, sink);
+  }
+  Complete(first, at - first);
+  statistics[kStatTxFrames] += at - first;
+  statistics[kStatTxBytes] += bytes;
+  return at;
 }
 
 uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& sink,
@@ -122,6 +150,11 @@ uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& s
     const uint32_t fetched = Fetch(dma);
     uint32_t done = 0;
     while (done < fetched && handled < budget) {
+      const uint32_t plain_end = std::min(fetched, done + (budget - handled));
+      const uint32_t after = SendPlain(done, plain_end, staging, sink, statistics);
+      handled += after - done;
+      done = after;
+      if (done == plain_end) continue;
       uint32_t segments = Segments(done, fetched);
       if (segments == 0) {
         if (fetched - done < kMaxSegments) break;  // the rest of the frame is not here yet

@@ -22,15 +22,30 @@ class TxStaging {
 
   TxStaging() : memory_(std::make_unique<uint8_t[]>(kBytes)) {}
 
-  /// Room for a frame of up to kMaxFrameBytes; delivers first if there is none.
-  uint8_t* Reserve(FrameSink& sink) {
-    if (count_ == kBurst || used_ > kBytes - regs::ipu::kMaxFrameBytes) Flush(sink);
-    return memory_.get() + used_;
+  /// Where the next frame goes and how it is announced. The holder advances it
+  /// frame by frame while full() is false, then hands it back to Commit.
+  struct Cursor {
+    uint8_t* bytes;
+    WireFrame* frame;
+    const uint8_t* last_bytes;  ///< Beyond it a frame of kMaxFrameBytes does not fit.
+    const WireFrame* frame_end;
+
+    bool full() const { return frame == frame_end || bytes > last_bytes; }
+    void Add(uint32_t length) {
+      *frame++ = {bytes, length};
+      bytes += (length + 63) & ~63u;
+    }
+  };
+
+  Cursor Begin() {
+    return {memory_.get() + used_, frames_.data() + count_,
+            memory_.get() + kBytes - regs::ipu::kMaxFrameBytes, frames_.data() + kBurst};
   }
-  /// Adds the frame written to the last Reserve.
-  void Commit(uint32_t length) {
-    frames_[count_++] = {memory_.get() + used_, length};
-    used_ += (length + 63) & ~63u;
+  /// Takes the cursor back; delivers the burst if it is full.
+  void Commit(const Cursor& cursor, FrameSink& sink) {
+    used_ = static_cast<uint32_t>(cursor.bytes - memory_.get());
+    count_ = static_cast<uint32_t>(cursor.frame - frames_.data());
+    if (cursor.full()) Flush(sink);
   }
   void Flush(FrameSink& sink) {
     if (count_ != 0) sink.Deliver({frames_.data(), count_});
@@ -73,6 +88,10 @@ class TxQueue {
   /// Segments of the frame that begins at window entry `first`; 0 if its end is not
   /// among the `fetched` entries.
   uint32_t Segments(uint32_t first, uint32_t fetched) const;
+  /// Sends window entries from `first` on for as long as they are whole frames
+  /// without offloads; returns the entry after the last. Stops at `end`.
+  uint32_t SendPlain(uint32_t first, uint32_t end, TxStaging& staging, FrameSink& sink,
+                     Statistics& statistics);
   void Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameSink& sink,
             Statistics& statistics);
   void Complete(uint32_t first, uint32_t segments);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory of a ring, the same for both directions: descriptors in a memzone that
+// the device reads and writes, mbuf pointers beside the queue's own state.
+#pragma once
+
+#include <rte_malloc.h>
+#include <rte_memzone.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "net_ipu/ipu_queue.h"
+
+namespace sluice::net_ipu {
+
+/// A zeroed queue with ring, mbufs, mask, zone and ids set; null without memory.
+template <typename Queue>
+Queue* CreateQueue(const char* direction, uint16_t port_id, uint16_t queue_id, uint32_t entries,
+                   int socket) {
+  auto* const queue = static_cast<Queue*>(
+      rte_zmalloc_socket("net_ipu", sizeof(Queue), RTE_CACHE_LINE_SIZE, socket));
+  if (queue == nullptr) return nullptr;
+  new (queue) Queue();
+  char name[RTE_MEMZONE_NAMESIZE];
+  std::snprintf(name, sizeof(name), "net_ipu_%s_%u_%u", direction, port_id, queue_id);
+  queue->zone = rte_memzone_reserve_aligned(name, entries * sizeof(regs::ipu::Descriptor), socket,
+                                            RTE_MEMZONE_IOVA_CONTIG, RTE_CACHE_LINE_SIZE);
+  queue->mbufs = static_cast<rte_mbuf**>(rte_zmalloc_socket(
+      "net_ipu", entries * sizeof(rte_mbuf*), RTE_CACHE_LINE_SIZE, socket));
+  if (queue->zone == nullptr || queue->mbufs == nullptr) {
+    rte_memzone_free(queue->zone);
+    rte_free(queue->mbufs);
+    rte_free(queue);
+    return nullptr;
+  }
+  queue->ring = static_cast<regs::ipu::Descriptor*>(queue->zone->addr);
+  queue->mask = entries - 1;
+  queue->port_id = port_id;
+  queue->queue_id = queue_id;
+  return queue;
+}
+
+template <typename Queue>
+void DestroyQueue(Queue* queue) {
+  rte_memzone_free(queue->zone);
+  rte_free(queue->mbufs);
+  rte_free(queue);
+}
+
+template <typename Queue>
+void ClearRing(Queue& queue) {
+  std::memset(static_cast<void*>(queue.ring), 0,
+              (queue.mask + 1) * sizeof(regs::ipu::Descriptor));
+}
+
+/// Bus addresses are virtual addresses (emulator/attach.h).
+template <typename Queue>
+uint64_t RingBus(const Queue& queue) {
+  return reinterpret_cast<uint64_t>(queue.ring);
+}
+
+}  // namespace sluice::net_ipu

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Receive rings: life cycle, refill, and the scalar burst functions.
+#include "net_ipu/ipu_rx.h"
+
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "net_ipu/ipu_ring.h"
+
+namespace sluice::net_ipu {
+
+using namespace regs::ipu;  // NOLINT: this file speaks that register map
+
+namespace {
+
+/// More segments than the longest frame can have: the device has lost the end.
+constexpr uint32_t kMaxRxSegments = kMaxFrameBytes / kMinBuffer + 1;
+
+/// Where in its mbuf a posted buffer lies, if that is the same for the whole pool.
+uint64_t AddressOffset(rte_mempool* pool) {
+  const auto* const room = static_cast<const rte_pktmbuf_pool_private*>(rte_mempool_get_priv(pool));
+  if (room->flags & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) return 0;
+  return sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool) + RTE_PKTMBUF_HEADROOM;
+}
+
+/// `count` mbufs of the queue's pool: straight out of this lcore's cache if it holds
+/// them, else through `spare`, which has room for them. Null if the pool is empty.
+rte_mbuf** TakeMbufs(RxQueue& queue, rte_mbuf** spare, uint32_t count) {
+  rte_mempool_cache* const cache = rte_mempool_default_cache(queue.pool, rte_lcore_id());
+  if (cache != nullptr && cache->len >= count) [[likely]] {
+    cache->len -= count;
+    return reinterpret_cast<rte_mbuf**>(&cache->objs[cache->len]);
+  }
+  const int error = rte_mempool_generic_get(queue.pool, reinterpret_cast<void**>(spare), count, cache);
+  return error == 0 ? spare : nullptr;
+}
+
+/// Writes `count` descriptors and mbuf pointers, contiguous in both rings.
+void Post(RxQueue& queue, uint32_t at, rte_mbuf* const* mbufs, uint32_t count) {
+  Descriptor* const ring = queue.ring + at;
+  rte_mbuf** const kept = queue.mbufs + at;
+  const uint64_t offset = queue.address_offset;
+  if (offset == 0) [[unlikely]] {
+    for (uint32_t i = 0; i < count; ++i) {
+      kept[i] = mbufs[i];
+      ring[i] = {reinterpret_cast<uint64_t>(mbufs[i]->buf_addr) + RTE_PKTMBUF_HEADROOM, 0};
+    }
+    return;
+  }
+#pragma GCC unroll 4
+  for (uint32_t i = 0; i < count; ++i) {
+    rte_mbuf* const mbuf = mbufs[i];
+    kept[i] = mbuf;
+    ring[i] = {reinterpret_cast<uint64_t>(mbuf) + offset, 0};
+  }
+}
+
+void Discard(RxQueue& queue, rte_mbuf* mbuf) {
+  ++queue.bad_writeback;
+  rte_mempool_put(queue.pool, mbuf);  // never left the driver: still as the pool made it
+}
+
+void DropPartial(RxQueue& queue) {
+  if (queue.first_segment != nullptr) rte_pktmbuf_free(queue.first_segment);
+  queue.first_segment = queue.last_segment = nullptr;
+}
+
+}  // namespace
+
+RxQueue* RxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
+                  rte_mempool* pool, int socket) {
+  auto* const queue = CreateQueue<RxQueue>("rx", port_id, queue_id, entries, socket);
+  if (queue == nullptr) return nullptr;
+  queue->registers = registers;
+  queue->page = QueuePage(queue_id) + kRxBlock;
+  queue->pool = pool;
+  queue->room = std::min<uint32_t>(rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM,
+                                   UINT16_MAX & ~63u);
+  queue->address_offset = AddressOffset(pool);
+  rte_mbuf sample{};
+  sample.data_off = RTE_PKTMBUF_HEADROOM;
+  sample.nb_segs = 1;
+  sample.port = port_id;
+  rte_mbuf_refcnt_set(&sample, 1);
+  std::memcpy(&queue->rearm, RearmField(&sample), sizeof(queue->rearm));
+  return queue;
+}
+
+void RxDestroy(RxQueue* queue) {
+  if (queue == nullptr) return;
+  RxStop(*queue);
+  DestroyQueue(queue);
+}
+
+int RxStart(RxQueue& queue, bool scatter) {
+  queue.head = queue.tail = 0;
+  ClearRing(queue);
+  queue.registers.Write64(queue.page + kRingBase, RingBus(queue));
+  queue.registers.Write32(queue.page + kRingEntries, queue.mask + 1);
+  queue.registers.Write32(queue.page + kRingBuffer, queue.room);
+  queue.registers.Write32(queue.page + kRingControl, kRingEnable | (scatter ? kRingScatter : 0));
+  queue.started = true;
+  if (queue.registers.Read32(queue.page + kRingStatus) != 1) {
+    RxStop(queue);
+    return -EIO;
+  }
+  RxRefill(queue);
+  if (queue.tail == 0) {
+    RxStop(queue);
+    return -ENOMEM;
+  }
+  return 0;
+}
+
+void RxStop(RxQueue& queue) {
+  if (!queue.started) return;
+  queue.registers.Write32(queue.page + kRingControl, 0);
+  queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has let go
+  queue.stop_discards += RxPending(queue);
+  DropPartial(queue);
+  for (; queue.head != queue.tail; ++queue.head) {
+    rte_mempool_put(queue.pool, queue.mbufs[queue.head & queue.mask]);
+  }
+  queue.started = false;
+}
+
+uint32_t RxPending(const RxQueue& queue) {
+  uint32_t frames = 0;
+  for (uint32_t i = queue.head; i != queue.tail; ++i) {
+    const uint64_t high = LoadHigh(queue.ring[i & queue.mask]);
+    if (!Done(high)) break;
+    frames += (high & kRxEndOfPacket) != 0;
+  }
+  return frames;
+}
+
+void RxRefill(RxQueue& queue) {
+  const uint32_t entries = queue.mask + 1;
+  uint32_t wanted = (entries - (queue.tail - queue.head)) & ~(kBatch - 1);
+  const uint32_t before = queue.tail;
+  while (wanted != 0) {
+    const uint32_t at = queue.tail & queue.mask;
+    // A pool with less than a whole run left may still have a batch.
+    uint32_t count = std::min({wanted, entries - at, 2 * kBatch});
+    rte_mbuf** mbufs = TakeMbufs(queue, queue.mbufs + at, count);
+    if (mbufs == nullptr) [[unlikely]] {
+      count = kBatch;
+      mbufs = TakeMbufs(queue, queue.mbufs + at, count);
+      if (mbufs == nullptr) {
+        queue.no_mbuf += wanted;
+        break;
+      }
+    }
+    Post(queue, at, mbufs, count);
+    queue.tail += count;
+    wanted -= count;
+  }
+  if (queue.tail != before) queue.registers.Write32(queue.page + kRingTail, queue.tail);
+}
+
+uint16_t RxBurstScalar(void* opaque, rte_mbuf** packets, uint16_t count) {
+  RxQueue& queue = *static_cast<RxQueue*>(opaque);
+  uint16_t received = 0;
+  while (received < count && queue.head != queue.tail) {
+    const uint32_t at = queue.head & queue.mask;
+    const uint64_t high = LoadHigh(queue.ring[at]);
+    if (!Done(high)) break;
+    rte_mbuf* const mbuf = queue.mbufs[at];
+    ++queue.head;
+    if (SegmentLength(queue, high) == 0 || (high & kRxEndOfPacket) == 0) [[unlikely]] {
+      Discard(queue, mbuf);
+      continue;
+    }
+    FillMbuf(queue, mbuf, queue.ring[at].low, high);
+    queue.bytes += mbuf->data_len;
+    packets[received++] = mbuf;
+  }
+  queue.packets += received;
+  if (RxRefillDue(queue)) RxRefill(queue);
+  return received;
+}
+
+uint16_t RxBurstScattered(void* opaque, rte_mbuf** packets, uint16_t count) {
+  RxQueue& queue = *static_cast<RxQueue*>(opaque);
+  uint16_t received = 0;
+  while (received < count && queue.head != queue.tail) {
+    const uint32_t at = queue.head & queue.mask;
+    const uint64_t high = LoadHigh(queue.ring[at]);
+    if (!Done(high)) break;
+    rte_mbuf* const mbuf = queue.mbufs[at];
+    ++queue.head;
+    rte_mbuf* first = queue.first_segment;
+    if (SegmentLength(queue, high) == 0 ||
+        (first != nullptr && first->nb_segs == kMaxRxSegments)) [[unlikely]] {
+      Discard(queue, mbuf);
+      DropPartial(queue);
+      continue;
+    }
+    FillMbuf(queue, mbuf, queue.ring[at].low, high);
+    if (first == nullptr) {
+      queue.first_segment = first = mbuf;
+    } else {
+      queue.last_segment->next = mbuf;
+      first->pkt_len += mbuf->data_len;
+      ++first->nb_segs;
+    }
+    queue.last_segment = mbuf;
+    if ((high & kRxEndOfPacket) == 0) continue;
+    queue.bytes += first->pkt_len;
+    packets[received++] = first;
+    queue.first_segment = queue.last_segment = nullptr;
+  }
+  queue.packets += received;
+  if (RxRefillDue(queue)) RxRefill(queue);
+  return received;
+}
+
+}  // namespace sluice::net_ipu

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One completion, read one at a time: shared by the scalar burst functions and by
+// the vector one for what does not fill a group.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "net_ipu/ipu_queue.h"
+
+namespace sluice::net_ipu {
+
+/// The device's flags and class codes are those of an mbuf: no translation.
+static_assert(regs::ipu::kRxHashValid == RTE_MBUF_F_RX_RSS_HASH);
+static_assert(regs::ipu::kRxFlowHit == RTE_MBUF_F_RX_FDIR);
+static_assert(regs::ipu::kRxMarkValid == RTE_MBUF_F_RX_FDIR_ID);
+static_assert(regs::ipu::kRxL4Bad == RTE_MBUF_F_RX_L4_CKSUM_BAD);
+static_assert(regs::ipu::kRxL4Good == RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+static_assert(regs::ipu::kRxIpBad == RTE_MBUF_F_RX_IP_CKSUM_BAD);
+static_assert(regs::ipu::kRxIpGood == RTE_MBUF_F_RX_IP_CKSUM_GOOD);
+static_assert(regs::ipu::kClassArp == RTE_PTYPE_L2_ETHER_ARP);
+static_assert(regs::ipu::kClassQinq == RTE_PTYPE_L2_ETHER_QINQ);
+static_assert(regs::ipu::kClassIpv4Options == RTE_PTYPE_L3_IPV4_EXT);
+static_assert(regs::ipu::kClassIpv6Extension == RTE_PTYPE_L3_IPV6_EXT);
+static_assert(regs::ipu::kClassOtherL4 == RTE_PTYPE_L4_NONFRAG);
+
+/// Acquire: with the done bit, the low word and the frame's bytes are visible.
+inline uint64_t LoadHigh(const regs::ipu::Descriptor& descriptor) {
+  // atomic_ref of a const object is C++26; nothing is stored.
+  return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(descriptor.high))
+      .load(std::memory_order_acquire);
+}
+
+inline bool Done(uint64_t high) { return (high & regs::ipu::kDone) != 0; }
+
+/// Bytes of the segment, or 0 if the write-back claims none or more than posted.
+inline uint32_t SegmentLength(const RxQueue& queue, uint64_t high) {
+  const uint32_t length = static_cast<uint16_t>(high);
+  return length <= queue.room ? length : 0;
+}
+
+/// data_off, refcnt, nb_segs and port, which are set as one word.
+inline void* RearmField(rte_mbuf* mbuf) {
+  return reinterpret_cast<uint8_t*>(mbuf) + offsetof(rte_mbuf, rearm_data);
+}
+
+/// Makes an mbuf of a segment; packet fields count for the first one only.
+inline void FillMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint64_t low, uint64_t high) {
+  const uint32_t length = static_cast<uint16_t>(high);
+  std::memcpy(RearmField(mbuf), &queue.rearm, sizeof(queue.rearm));
+  mbuf->ol_flags = static_cast<uint16_t>(high >> regs::ipu::kRxFlagsShift);
+  mbuf->packet_type = static_cast<uint16_t>(high >> regs::ipu::kRxClassShift);
+  mbuf->pkt_len = length;
+  mbuf->data_len = static_cast<uint16_t>(length);
+  mbuf->vlan_tci = 0;
+  mbuf->hash.rss = static_cast<uint32_t>(low);
+  if (mbuf->ol_flags & RTE_MBUF_F_RX_FDIR) {
+    mbuf->hash.fdir.hi = static_cast<uint32_t>(low >> regs::ipu::kRxMarkShift);
+  }
+}
+
+}  // namespace sluice::net_ipu

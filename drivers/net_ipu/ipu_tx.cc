@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Transmit rings: life cycle, reclaim, and the burst functions.
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "net_ipu/ipu_queue.h"
+#include "net_ipu/ipu_ring.h"
+
+namespace sluice::net_ipu {
+
+using namespace regs::ipu;  // NOLINT: this file speaks that register map
+
+namespace {
+
+/// How long TxStop waits for a ring to drain.
+constexpr uint64_t kDrainTimeoutMs = 500;
+
+constexpr uint64_t kChecksumFlags =
+    RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM | RTE_MBUF_F_TX_TCP_CKSUM;
+
+uint32_t Free(const TxQueue& queue) { return queue.mask + 1 - (queue.tail - queue.cleaned); }
+
+/// Every kBatch-th descriptor of the ring asks for a report; the report covers all
+/// descriptors before it.
+bool BatchDone(TxQueue& queue) {
+  const uint32_t report = (queue.cleaned + kBatch - 1) & queue.mask;
+  return queue.tail - queue.cleaned >= kBatch &&
+         std::atomic_ref<uint64_t>(queue.ring[report].high).load(std::memory_order_acquire) == kDone;
+}
+
+/// Frees the segments of `mbufs`, in runs of one pool.
+void FreeSegments(rte_mbuf** mbufs, uint32_t count) {
+  rte_mbuf* run[kBatch];
+  uint32_t pending = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    rte_mbuf* const mbuf = rte_pktmbuf_prefree_seg(mbufs[i]);
+    if (mbuf == nullptr) continue;
+    if (pending != 0 && (pending == kBatch || mbuf->pool != run[0]->pool)) {
+      rte_mempool_put_bulk(run[0]->pool, reinterpret_cast<void**>(run), pending);
+      pending = 0;
+    }
+    run[pending++] = mbuf;
+  }
+  if (pending != 0) rte_mempool_put_bulk(run[0]->pool, reinterpret_cast<void**>(run), pending);
+}
+
+/// Frees the oldest batch; it does not cross the ring's end.
+inline void CleanBatch(TxQueue& queue) {
+  rte_mbuf** const mbufs = queue.mbufs + (queue.cleaned & queue.mask);
+  if (queue.fast_free) {
+    rte_mempool_put_bulk(mbufs[0]->pool, reinterpret_cast<void**>(mbufs), kBatch);
+  } else {
+    FreeSegments(mbufs, kBatch);
+  }
+  queue.cleaned += kBatch;
+}
+
+inline void CleanIfDue(TxQueue& queue) {
+  if (queue.tail - queue.cleaned < queue.clean_from) return;
+  while (BatchDone(queue)) CleanBatch(queue);
+}
+
+/// Sets the report bit on the descriptors of [from, to) that end a batch.
+inline void RequestReports(TxQueue& queue, uint32_t from, uint32_t to) {
+  for (uint32_t i = from | (kBatch - 1); static_cast<int32_t>(to - i) > 0; i += kBatch) {
+    queue.ring[i & queue.mask].high |= kTxReport;
+  }
+}
+
+uint64_t DataAddress(const rte_mbuf* mbuf) {
+  return reinterpret_cast<uint64_t>(mbuf->buf_addr) + mbuf->data_off;
+}
+
+/// Fills `count` descriptors, contiguous in the ring; returns the bytes.
+inline uint64_t Fill(TxQueue& queue, uint32_t at, rte_mbuf* const* packets, uint32_t count) {
+  Descriptor* const ring = queue.ring + at;
+  std::memcpy(queue.mbufs + at, packets, count * sizeof(*packets));
+  uint64_t bytes = 0;
+#pragma GCC unroll 4
+  for (uint32_t i = 0; i < count; ++i) {
+    const rte_mbuf* const mbuf = packets[i];
+    const uint64_t length = mbuf->data_len;
+    ring[i].low = DataAddress(mbuf);
+    ring[i].high = length | kTxEndOfPacket;
+    bytes += length;
+  }
+  return bytes;
+}
+
+/// Checksum bits of a frame's first descriptor.
+uint64_t ChecksumCommand(const rte_mbuf* mbuf) {
+  if ((mbuf->ol_flags & kChecksumFlags) == 0) return 0;
+  uint64_t command = uint64_t{mbuf->l2_len} << kTxIpOffsetShift |
+                     (uint64_t{mbuf->l3_len} & 0xff) << kTxIpLengthShift;
+  if (mbuf->ol_flags & RTE_MBUF_F_TX_IP_CKSUM) command |= kTxIpChecksum;
+  const uint64_t l4 = mbuf->ol_flags & RTE_MBUF_F_TX_L4_MASK;
+  if (l4 == RTE_MBUF_F_TX_UDP_CKSUM) command |= kTxL4Checksum | uint64_t{6} << kTxL4FieldShift;
+  if (l4 == RTE_MBUF_F_TX_TCP_CKSUM) command |= kTxL4Checksum | uint64_t{16} << kTxL4FieldShift;
+  return command;
+}
+
+}  // namespace
+
+TxQueue* TxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
+                  uint32_t free_threshold, uint64_t offloads, int socket) {
+  auto* const queue = CreateQueue<TxQueue>("tx", port_id, queue_id, entries, socket);
+  if (queue == nullptr) return nullptr;
+  queue->registers = registers;
+  queue->page = QueuePage(queue_id) + kTxBlock;
+  queue->clean_from = entries - std::min(free_threshold, entries - kBatch);
+  queue->offloads = offloads;
+  queue->fast_free = (offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0;
+  return queue;
+}
+
+void TxDestroy(TxQueue* queue) {
+  if (queue == nullptr) return;
+  TxStop(*queue);
+  DestroyQueue(queue);
+}
+
+int TxStart(TxQueue& queue) {
+  queue.tail = queue.cleaned = 0;
+  ClearRing(queue);
+  queue.registers.Write64(queue.page + kRingBase, RingBus(queue));
+  queue.registers.Write32(queue.page + kRingEntries, queue.mask + 1);
+  queue.registers.Write32(queue.page + kRingControl, kRingEnable);
+  queue.started = true;
+  if (queue.registers.Read32(queue.page + kRingStatus) != 1) {
+    TxStop(queue);
+    return -EIO;
+  }
+  return 0;
+}
+
+void TxStop(TxQueue& queue) {
+  if (!queue.started) return;
+  const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kDrainTimeoutMs / 1000;
+  while (queue.registers.Read32(queue.page + kRingHead) != queue.tail &&
+         queue.registers.LinkUp() && rte_get_timer_cycles() < deadline) {
+  }
+  queue.registers.Write32(queue.page + kRingControl, 0);
+  queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has let go
+  for (; queue.cleaned != queue.tail; ++queue.cleaned) {
+    rte_pktmbuf_free_seg(queue.mbufs[queue.cleaned & queue.mask]);
+  }
+  queue.started = false;
+}
+
+uint32_t TxClean(TxQueue& queue, uint32_t limit) {
+  const uint32_t before = queue.cleaned;
+  while ((limit == 0 || queue.cleaned - before < limit) && BatchDone(queue)) CleanBatch(queue);
+  return queue.cleaned - before;
+}
+
+uint16_t TxBurstSimple(void* opaque, rte_mbuf** packets, uint16_t count) {
+  TxQueue& queue = *static_cast<TxQueue*>(opaque);
+  CleanIfDue(queue);
+  const uint32_t sent = std::min<uint32_t>(count, Free(queue));
+  if (sent == 0) [[unlikely]] return 0;
+  const uint32_t at = queue.tail & queue.mask;
+  const uint32_t run = std::min(sent, queue.mask + 1 - at);
+  queue.bytes += Fill(queue, at, packets, run);
+  if (run != sent) [[unlikely]] queue.bytes += Fill(queue, 0, packets + run, sent - run);
+  const uint32_t before = queue.tail;
+  queue.tail += sent;
+  RequestReports(queue, before, queue.tail);
+  queue.packets += sent;
+  queue.registers.Write32(queue.page + kRingTail, queue.tail);
+  return static_cast<uint16_t>(sent);
+}
+
+uint16_t TxBurstFull(void* opaque, rte_mbuf** packets, uint16_t count) {
+  TxQueue& queue = *static_cast<TxQueue*>(opaque);
+  CleanIfDue(queue);
+  const uint32_t before = queue.tail;
+  uint16_t sent = 0;
+  for (; sent < count; ++sent) {
+    rte_mbuf* const packet = packets[sent];
+    if (packet->nb_segs > kMaxSegments) [[unlikely]] {
+      ++queue.bad_packet;
+      rte_pktmbuf_free(packet);
+      continue;
+    }
+    if (Free(queue) < packet->nb_segs) break;
+    uint64_t command = ChecksumCommand(packet);
+    for (rte_mbuf* segment = packet; segment != nullptr; segment = segment->next, command = 0) {
+      const uint32_t at = queue.tail++ & queue.mask;
+      queue.mbufs[at] = segment;
+      queue.ring[at].low = DataAddress(segment);
+      queue.ring[at].high = segment->data_len | command |
+                            (segment->next == nullptr ? kTxEndOfPacket : 0);
+    }
+    ++queue.packets;
+    queue.bytes += packet->pkt_len;
+  }
+  if (queue.tail == before) return sent;
+  RequestReports(queue, before, queue.tail);
+  queue.registers.Write32(queue.page + kRingTail, queue.tail);
+  return sent;
+}
+
+}  // namespace sluice::net_ipu

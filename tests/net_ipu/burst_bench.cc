@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Device and driver stepped alternately in one thread: worker cost without
+// cross-core traffic. Under callgrind with --toggle-collect='Worker*' it counts
+// the worker's instructions; alone it prints TSC cycles.
+//
+//   net_ipu_burst_bench [frame_size] [burst] [packets] [huge]
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "tests/net_ipu/stepped_nic.h"
+
+using namespace sluice;           // NOLINT
+using namespace sluice::net_ipu;  // NOLINT
+
+namespace {
+
+uint64_t worker_cycles = 0;
+
+}  // namespace
+
+/// Receives up to `burst` frames, increments a byte of each, sends them.
+extern "C" __attribute__((noinline)) uint32_t WorkerEcho(RxQueue* rx, TxQueue* tx, uint32_t burst) {
+  rte_mbuf* packets[64];
+  const uint16_t received = RxBurstVector(rx, packets, static_cast<uint16_t>(burst));
+  for (uint32_t i = 0; i < received; ++i) ++*rte_pktmbuf_mtod_offset(packets[i], uint8_t*, 42);
+  return TxBurstSimple(tx, packets, received);
+}
+
+int main(int argc, char** argv) {
+  const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
+  const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 32;
+  const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 20'000'000;
+  const bool huge = argc > 4;
+  const char* eal[] = {"bench", "--no-pci", "-l", "0", "--file-prefix=net_ipu_bench", "-m", "64",
+                       "--log-level=error", huge ? "--no-telemetry" : "--no-huge"};
+  if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0) return 1;
+  rte_mempool* const pool = rte_pktmbuf_pool_create("bench", 8191, 256, 0, 2176, 0);
+  if (pool == nullptr) return 1;
+
+  net_ipu::test::SteppedNic nic;
+  bar::Bar registers = nic.registers();
+  RxQueue* const rx = RxCreate(registers, 0, 0, 1024, pool, 0);
+  TxQueue* const tx = TxCreate(registers, 0, 0, 1024, 1024 - 64,
+                               RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, 0);
+  if (nic.Control([&] { return RxStart(*rx, false) + TxStart(*tx); }) != 0) return 1;
+  registers.Write32(regs::ipu::kPortControl, regs::ipu::kPortReceive | regs::ipu::kPortPromiscuous);
+  registers.Write32(regs::ipu::kMaxFrame, regs::ipu::kMaxFrameBytes);
+  nic.Drain();
+
+  std::vector<uint8_t> bytes(size, 0);
+  bytes[12] = 0x08;
+  bytes[14] = 0x45;
+  bytes[17] = static_cast<uint8_t>(size - 14);
+  bytes[23] = 17;
+  const std::vector<device::WireFrame> frames(burst, {bytes.data(), size});
+  struct Count final : device::FrameSink {
+    void Deliver(std::span<const device::WireFrame> f) override { frames += f.size(); }
+    uint64_t frames = 0;
+  } count;
+  uint64_t echoed = 0;
+  uint64_t rounds = 0;
+  const uint64_t begin = rte_rdtsc();
+  for (; echoed < packets; ++rounds) {
+    nic.device().Receive(frames, false);
+    const uint64_t start = rte_rdtsc();
+    echoed += WorkerEcho(rx, tx, burst);
+    worker_cycles += rte_rdtsc() - start;
+    nic.Drain();
+    nic.device().Transmit(count, 256);
+  }
+  const uint64_t all = rte_rdtsc() - begin;
+  std::printf("frame %u burst %u: %lu packets, worker %.2f cycles, device %.2f cycles a packet\n",
+              size, burst, echoed, static_cast<double>(worker_cycles) / echoed,
+              static_cast<double>(all - worker_cycles) / echoed);
+  return count.frames == echoed ? 0 : 1;
+}
