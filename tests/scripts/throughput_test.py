@@ -13,8 +13,11 @@ import tempfile
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-from bench import output, rows, run
+sys.path.insert(0, str(SCRIPTS / "bench"))
+import output
+import plot
+import rows
+import run
 
 
 def sample(iface="streaming", cycles=5.0, mpps=100.0, **fields):
@@ -25,8 +28,8 @@ def sample(iface="streaming", cycles=5.0, mpps=100.0, **fields):
 
 
 def run_script(*arguments):
-    return subprocess.run([SCRIPTS / "throughput", *arguments], capture_output=True, text=True,
-                          check=False)
+    return subprocess.run([sys.executable, SCRIPTS / "bench/throughput.py", *arguments], check=False,
+                          capture_output=True, text=True)
 
 
 class Rows(unittest.TestCase):
@@ -107,7 +110,6 @@ class Verdicts(unittest.TestCase):
 
 class Files(unittest.TestCase):
     def test_json_csv_and_plot_hold_every_row(self):
-        from bench import plot
         table = rows.build_rows([sample("packetized"), sample()], True)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "out"

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds Sluice and measures which NIC interface a workload deserves.
+
+Every app runs on every interface with every traffic on the embedded model NICs, interleaved,
+beside stock DPDK peers; prints one table and the verdict on each target. docs/performance.md
+explains the columns.
+"""
+import argparse
+import datetime
+import hashlib
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+import output
+import rows
+import run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEFAULT_CAPTURE = "build/deps/captures/tcpdump.pcap"
+HUGEPAGES = 1024
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="throughput", description=__doc__.splitlines()[0])
+    comma = lambda text: [part for part in text.split(",") if part]
+    parser.add_argument("--apps", type=comma, default=["echo"], help="default: echo")
+    parser.add_argument("--ifaces", type=comma, default=["packetized", "streaming"],
+                        help="default: packetized,streaming")
+    parser.add_argument("--mode", type=comma, default=["increment", "reflect"],
+                        help="default: increment,reflect")
+    parser.add_argument("--sizes", type=comma, default=["64", "512", "1518", "imix", "random"],
+                        help="frame sizes, imix, random; default: 64,512,1518,imix,random")
+    parser.add_argument("--pcap", default=DEFAULT_CAPTURE,
+                        help="traffic of the row 'capture'; 'none' leaves it out")
+    parser.add_argument("--duration_s", type=float, default=1.0, help="of one sample")
+    parser.add_argument("--repeats", type=int, default=5, help="samples of each row")
+    parser.add_argument("--limit_s", type=float, default=270,
+                        help="no new round after this long; 0 = no limit")
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
+                        help="measure stock testpmd beside ours")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--csv", metavar="FILE")
+    parser.add_argument("--plot", metavar="FILE", help="PNG")
+    args = parser.parse_args()
+    if args.repeats < 1 or not 0 < args.duration_s <= 3600:
+        parser.error("--repeats must be at least 1, and --duration_s within 0 and 3600")
+    for size in args.sizes:
+        if size not in ("imix", "random") and not (size.isdigit() and 64 <= int(size) <= 1518):
+            parser.error(f"--sizes: '{size}' is neither 64..1518 nor imix nor random")
+    for name in ("pcap", "json", "csv", "plot"): # Everything runs in the source tree.
+        path = getattr(args, name)
+        if path and path not in ("none", DEFAULT_CAPTURE):
+            setattr(args, name, os.path.abspath(path))
+    if args.pcap not in ("none", DEFAULT_CAPTURE) and not os.path.isfile(args.pcap):
+        parser.error(f"--pcap: no file {args.pcap}")
+    check_apps(parser, args)
+    return args
+
+
+def check_apps(parser, args):
+    for app in args.apps:
+        known = run.APPS.get(app)
+        if not known:
+            parser.error(f"--apps: no app '{app}'; there is {', '.join(run.APPS)}")
+        for flag, asked, offered in (("--ifaces", args.ifaces, known["ifaces"]),
+                                     ("--mode", args.mode, known["modes"])):
+            if unknown := sorted(set(asked) - set(offered)):
+                parser.error(f"{flag}: {app} has no '{unknown[0]}', only {', '.join(offered)}")
+
+
+def prepare():
+    """Build, hugepages. Returns whether hugepages can be used."""
+    print("building build/release ...", flush=True)
+    done = subprocess.run(["scripts/build", "release"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit((done.stdout + done.stderr)[-4000:] + "\nthroughput: the build failed")
+    if os.geteuid() == 0:
+        subprocess.run(["scripts/host_setup", "hugepages", str(HUGEPAGES)],
+                       stdout=subprocess.DEVNULL, check=False)
+    free = subprocess.run(["scripts/host_setup", "hugepages"], capture_output=True, text=True,
+                          check=False).stdout.strip()
+    hugepages = os.geteuid() == 0 and bool(free) and not free.endswith(" 0 free")
+    print(f"memory: {free}" if hugepages else
+          "memory: no hugepages; no verdict on speed (root, or reserved hugepages, would give one)")
+    return hugepages
+
+
+def command_output(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def manifest_of(args, hugepages):
+    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    model = re.search(r"model name\s*: (.*)", cpuinfo)
+    capture = None
+    if args.pcap != "none":
+        path = pathlib.Path(args.pcap)
+        origin = path.with_name(path.name + ".origin")
+        capture = {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+                   "origin": origin.read_text().strip() if origin.exists() else str(path)}
+    git_id = command_output("git", "rev-parse", "HEAD") or "unknown"
+    if command_output("git", "status", "--porcelain"):
+        git_id += "-dirty"
+    return {"git": git_id, "cpu": model[1] if model else "unknown",
+            "cpus": len(os.sched_getaffinity(0)), "hugepages": hugepages,
+            "dpdk": command_output("pkg-config", "--modversion", "libdpdk"), "capture": capture,
+            "command": shlex.join(sys.argv), "kernel": os.uname().release,
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+
+
+class Progress:
+    """One line that is overwritten on a terminal; lines in a log."""
+
+    def __init__(self, total):
+        self.total, self.done = total, 0
+        self.end = "\r" if sys.stderr.isatty() else "\n"
+
+    def step(self, sample):
+        self.done += 1
+        text = (f"[{self.done}/{self.total}] {sample['app']} {sample['mode']} {sample['iface']} "
+                f"{sample['traffic']}: {sample['mpps']:.2f} Mpps, "
+                f"{sample['cycles_per_pkt']:.1f} cycles/packet")
+        print(f"{text:<79}", end=self.end, file=sys.stderr, flush=True)
+
+
+class Job:
+    """The plan of a run and the samples it has gathered."""
+
+    def __init__(self, args, hugepages):
+        self.args, self.hugepages = args, hugepages
+        self.samples, self.controls = [], [run.control()]
+        traffics = args.sizes + (["capture"] if args.pcap != "none" else [])
+        self.plan = [(app, mode, iface, traffic) for app in args.apps for mode in args.mode
+                     for traffic in traffics for iface in args.ifaces]
+        if args.peers:
+            self.plan += [("testpmd", "macswap", name, "64") for name in run.PEERS]
+        self.progress = Progress(len(self.plan) * args.repeats)
+        self.deadline = time.monotonic() + (args.limit_s or float("inf"))
+
+    def sample(self, group, round_number):
+        app, mode, iface, traffic = group
+        if app == "testpmd":
+            report = run.peer_sample(iface, self.hugepages)
+        else:
+            report = run.app_sample(app, mode, iface, traffic, self.args.pcap, self.args.duration_s)
+        self.controls.append(run.control())
+        around = [c["ping_pong_cycles"] for c in self.controls[-2:]]
+        report |= {"app": app, "mode": mode, "iface": iface, "traffic": traffic,
+                   "round": round_number, "ping_pong_cycles": max(around)}
+        self.samples.append(report)
+        self.progress.step(report)
+
+    def run_rounds(self):
+        began = time.monotonic()
+        for number in range(self.args.repeats):
+            round_s = (time.monotonic() - began) / max(number, 1)
+            if number and time.monotonic() + round_s > self.deadline:
+                print(f"\ntime limit: {number} of {self.args.repeats} rounds", file=sys.stderr)
+                break
+            for group in self.plan:
+                self.sample(group, number)
+
+    def repeat_noisy(self):
+        """One more sample for each noisy one."""
+        _, noisy = rows.split_noise(self.samples)
+        self.progress.total = self.progress.done + len(noisy)
+        for bad in noisy:
+            if time.monotonic() + 2 * self.args.duration_s > self.deadline:
+                print("\ntime limit: noisy samples left unrepeated", file=sys.stderr)
+                break
+            self.sample(rows.key(bad), bad["round"])
+
+
+def main():
+    args = parse_arguments()
+    os.chdir(ROOT)
+    hugepages = prepare()
+    manifest = manifest_of(args, hugepages)
+    job = Job(args, hugepages)
+    job.run_rounds()
+    job.repeat_noisy()
+    table_rows = rows.build_rows(job.samples, hugepages)
+    report(args, manifest | {"controls": job.controls}, table_rows)
+
+
+def report(args, manifest, table_rows):
+    controls = manifest["controls"]
+    ping_pong = [c["ping_pong_cycles"] for c in controls]
+    print(f"\n\n{manifest['cpu']}, {manifest['cpus']} CPUs, DPDK {manifest['dpdk']}, "
+          f"{'hugepages' if manifest['hugepages'] else 'NO HUGEPAGES'}, {manifest['git'][:12]}; "
+          f"line ping-pong {min(ping_pong):.0f}..{max(ping_pong):.0f} cycles a round trip\n")
+    print(output.table(table_rows))
+    print()
+    print(output.footer(table_rows, controls))
+    print("\nTargets (worker TSC cycles, medians):")
+    stream_cycles = sorted(c["stream_cycles"] for c in controls)[len(controls) // 2]
+    for line in rows.verdicts(table_rows, manifest["hugepages"], stream_cycles):
+        print("  " + line)
+    if args.json:
+        output.write_json(args.json, manifest, table_rows)
+    if args.csv:
+        output.write_csv(args.csv, table_rows)
+    if args.plot:
+        import plot # Late: matplotlib takes a second.
+        plot.plot(args.plot, table_rows, f"{manifest['cpu']}, DPDK {manifest['dpdk']}, "
+                  f"{'hugepages' if manifest['hugepages'] else 'no hugepages'}, {manifest['date']}")
+    written = [path for path in (args.json, args.csv, args.plot) if path]
+    if written:
+        print("\nwritten: " + ", ".join(written))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except run.RunError as error:
+        sys.exit(f"\nthroughput: {error}")
+    except KeyboardInterrupt:
+        sys.exit("\nthroughput: interrupted")
