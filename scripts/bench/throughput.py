@@ -105,7 +105,7 @@ def manifest_of(args, hugepages):
         capture = {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
                    "origin": origin.read_text().strip() if origin.exists() else str(path)}
     git_id = command_output("git", "rev-parse", "HEAD") or "unknown"
-    if command_output("git", "status", "--porcelain"):
+    if command_output("git", "status", "--porcelain", "--untracked-files=no"):
         git_id += "-dirty"
     return {"git": git_id, "cpu": model[1] if model else "unknown",
             "cpus": len(os.sched_getaffinity(0)), "hugepages": hugepages,
