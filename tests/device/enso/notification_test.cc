@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Hardware sheet, section 3: reactive notifications, row by row of the table, and
+// what happens when their ring is full.
+#include "host.h"
+
+namespace sluice::device::enso {
+namespace {
+
+constexpr uint32_t kEntries = 32;
+
+class EnsoNotification : public testing::Test {
+ protected:
+  explicit EnsoNotification(bool per_packet = false)
+      : host({.pipe_flits = 64, .nb_entries = kEntries, .notify_per_packet = per_packet}) {
+    host.OpenFallback(1, 0);
+  }
+  uint32_t Notifications() { return host.NbTail(0); }
+  /// Frees all notification slots.
+  void Drain() { host.Write32(NbPage(0) + kRxHead, host.NbTail(0)); }
+  /// Fills the ring: head stores with data pending yield one notification each.
+  void FillRing() {
+    ASSERT_TRUE(host.Receive(MakeFrame(64)));
+    while (Notifications() != kEntries - 1) host.StoreHead(0, 0);
+  }
+
+  Host host;
+};
+
+TEST_F(EnsoNotification, AnAcceptedPacketWithStatusClearIsNotifiedWithTheTailThatIncludesIt) {
+  ASSERT_TRUE(host.Receive(MakeFrame(200)));
+  ASSERT_EQ(Notifications(), 1u);
+  ExpectNotification(host.Slot(0, 0), /*pipe=*/0, /*tail=*/4);
+}
+
+TEST_F(EnsoNotification, AnAcceptedPacketWithStatusSetIsNotNotified) {
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  EXPECT_EQ(Notifications(), 1u);
+  EXPECT_EQ(host.Slot(0, 1).signal, kSignalNone);
+}
+
+TEST_F(EnsoNotification, AHeadStoreWithDataPendingAlwaysNotifiesWithTheCurrentTail) {
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  host.StoreHead(0, 1);
+  ASSERT_EQ(Notifications(), 2u);
+  ExpectNotification(host.Slot(0, 1), 0, 2);
+  host.StoreHead(0, 1);  // the same value, and tail 2 has been reported
+  ASSERT_EQ(Notifications(), 3u);
+  ExpectNotification(host.Slot(0, 2), 0, 2);
+}
+
+TEST_F(EnsoNotification, AfterAHeadStoreWithDataPendingTheStatusIsSet) {
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  host.StoreHead(0, 0);
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  EXPECT_EQ(Notifications(), 2u) << "the packet after the head store is silent";
+}
+
+TEST_F(EnsoNotification, AHeadStoreThatEqualsTheTailClearsTheStatusAndIsNotNotified) {
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  host.StoreHead(0, 1);
+  EXPECT_EQ(Notifications(), 1u);
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  ASSERT_EQ(Notifications(), 2u);
+  ExpectNotification(host.Slot(0, 1), 0, 2);
+}
+
+TEST_F(EnsoNotification, ReadingTheNotificationDoesNotReArmThePipeOnlyItsHeadDoes) {
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  Drain();
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  EXPECT_EQ(Notifications(), 1u);
+}
+
+TEST_F(EnsoNotification, APacketDroppedByAFullPipeSetsTheStatusAndIsNotNotified) {
+  host.StoreHead(0, 0);                     // status clear
+  host.Write32(PipePage(0) + kRxTail, 63);  // full: tail + 1 == head; no trigger
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  ASSERT_EQ(host.Count("rx_pipe_full"), 1u);
+  EXPECT_EQ(Notifications(), 0u);
+  host.Write32(PipePage(0) + kRxTail, 0);  // room again; no trigger
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  EXPECT_EQ(Notifications(), 0u) << "mute until its head is stored";
+  host.StoreHead(0, 0);
+  ASSERT_EQ(Notifications(), 1u);
+  ExpectNotification(host.Slot(0, 0), 0, 1);
+}
+
+TEST_F(EnsoNotification, APacketDroppedByADisabledPipeLeavesItMuteUntilItsHeadIsStored) {
+  const uint64_t base = host.nic->ReadRegister(PipePage(0) + kRxMemLo, 8);
+  host.Write64(PipePage(0) + kRxMemLo, 0);
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  host.Write64(PipePage(0) + kRxMemLo, base);
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  EXPECT_EQ(Notifications(), 0u);
+  host.StoreHead(0, 0);
+  ASSERT_EQ(Notifications(), 1u);
+  ExpectNotification(host.Slot(0, 0), 0, 1);
+}
+
+TEST_F(EnsoNotification, TheStatusBitIsPerPipe) {
+  host.OpenPipe(1, 0);
+  host.Bind(81, 0, 0xc0a8'0000, 0, 1);
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  ASSERT_TRUE(host.Receive(MakeFrame(64, {.dst_port = 81})));
+  ASSERT_EQ(Notifications(), 2u);
+  ExpectNotification(host.Slot(0, 1), 1, 1);
+}
+
+TEST_F(EnsoNotification, AHeadStoreOnANotificationBufferFreesSlotsAndTriggersNothing) {
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  Drain();
+  EXPECT_EQ(Notifications(), 1u);
+  EXPECT_EQ(host.Count("rx_head_triggers"), 2u) << "the two of OpenPipe";
+}
+
+TEST_F(EnsoNotification, TheRingWraps) {
+  for (uint32_t i = 0; i < kEntries + 5; ++i) {
+    ASSERT_TRUE(host.Receive(MakeFrame(64)));
+    ASSERT_EQ(Notifications(), (i + 1) % kEntries);
+    ExpectNotification(host.Slot(0, i % kEntries), 0, (i + 1) % 64);
+    Drain();
+    host.StoreHead(0, host.Tail(0));
+  }
+}
+
+TEST_F(EnsoNotification, AllSixtyFourBytesOfASlotAreWritten) {
+  std::memset(host.At(host.rx_ring(0)), 0xee, kFlitBytes);
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  ExpectNotification(host.Slot(0, 0), 0, 1);
+}
+
+TEST_F(EnsoNotification, WithAFullRingDataIsWrittenTheNotificationDroppedAndThePipeStaysSilent) {
+  host.OpenPipe(1, 0);
+  host.Bind(81, 0, 0xc0a8'0000, 0, 1);
+  FillRing();
+  const Bytes frame = MakeFrame(64, {.dst_port = 81});
+  ASSERT_TRUE(host.Receive(frame));
+  EXPECT_EQ(std::memcmp(host.Flit(1, 0), frame.data(), 64), 0);
+  EXPECT_EQ(host.Tail(1), 1u);
+  EXPECT_EQ(host.Count("rx_notifications_lost"), 1u);
+  EXPECT_EQ(host.Slot(0, kEntries - 1).signal, kSignalNone) << "the gap slot is left alone";
+  Drain();
+  ASSERT_TRUE(host.Receive(frame));
+  EXPECT_EQ(Notifications(), kEntries - 1) << "status is still set";
+  host.StoreHead(1, 0);
+  EXPECT_EQ(Notifications(), 0u) << "one more, and the ring wraps";
+  ExpectNotification(host.Slot(0, kEntries - 1), 1, 2);
+}
+
+TEST_F(EnsoNotification, AHeadStoreWithAFullRingWritesTheGapSlotWithoutAdvancing) {
+  FillRing();
+  host.StoreHead(0, 0);
+  EXPECT_EQ(Notifications(), kEntries - 1) << "the tail does not move";
+  ExpectNotification(host.Slot(0, kEntries - 1), 0, 1);
+  EXPECT_EQ(host.Count("rx_notifications_unclaimed"), 1u);
+  // The next notification overwrites it.
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  Drain();
+  host.StoreHead(0, 0);
+  ExpectNotification(host.Slot(0, kEntries - 1), 0, 2);
+}
+
+TEST_F(EnsoNotification, ABufferOutsideRegisteredMemoryIsACountedFault) {
+  host.Write64(NbPage(0) + kRxMemLo, 0xdead'0000'0000);
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  EXPECT_EQ(host.Count("dma_faults"), 1u);
+}
+
+class EnsoPerPacket : public EnsoNotification {
+ protected:
+  EnsoPerPacket() : EnsoNotification(true) {}
+};
+
+TEST_F(EnsoPerPacket, EveryAcceptedPacketIsNotifiedWithItsOwnTail) {
+  EXPECT_EQ(host.ReceiveAll({MakeFrame(64), MakeFrame(100), MakeFrame(1500)}), 3u);
+  ASSERT_EQ(Notifications(), 3u);
+  ExpectNotification(host.Slot(0, 0), 0, 1);
+  ExpectNotification(host.Slot(0, 1), 0, 3);
+  ExpectNotification(host.Slot(0, 2), 0, 27);
+}
+
+TEST_F(EnsoPerPacket, APacketAfterADropOrAHeadStoreIsNotifiedAllTheSame) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(host.Receive(MakeFrame(1536)));
+  ASSERT_EQ(host.Count("rx_pipe_full"), 1u);
+  ASSERT_EQ(Notifications(), 2u);
+  host.StoreHead(0, 24);
+  ASSERT_EQ(Notifications(), 3u);
+  ASSERT_TRUE(host.Receive(MakeFrame(64)));
+  ASSERT_EQ(Notifications(), 4u);
+  ExpectNotification(host.Slot(0, 3), 0, 49);
+}
+
+}  // namespace
+}  // namespace sluice::device::enso
