@@ -14,8 +14,8 @@
 namespace sluice::packet {
 
 /// Adds `size` bytes to `sum`, as 16-bit words from the first byte on; a last odd
-/// byte is padded with zero. The total is exact as long as it stays below 2^64,
-/// so subtracting a word that was added is exact, too.
+/// byte is padded with zero. Pairs of words are added as one number, which is the
+/// same modulo 0xffff; the total is 0 only if every byte is.
 inline uint64_t SumBytes(const uint8_t* bytes, size_t size, uint64_t sum = 0) {
   for (; size >= 4; bytes += 4, size -= 4) sum += Load<uint32_t>(bytes);
   if (size >= 2) sum += Load<uint16_t>(bytes), bytes += 2, size -= 2;

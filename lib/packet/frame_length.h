@@ -22,7 +22,9 @@ inline constexpr uint32_t kFlitBytes = 64;
 constexpr uint32_t FlitCount(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }
 
 /// Bytes from the start of a frame of `length` bytes to the start of the next.
-constexpr uint32_t FlitSpan(uint32_t length) { return (length + kFlitBytes - 1) & ~(kFlitBytes - 1); }
+constexpr uint32_t FlitSpan(uint32_t length) {
+  return (length + kFlitBytes - 1) & ~(kFlitBytes - 1);
+}
 
 /// Bytes 12…19 of an untagged IPv4 frame as one big-endian word: EtherType,
 /// version and header length, type of service, total length, identification.

@@ -75,10 +75,33 @@ class Parser {
     headers_.protocol = ip[9];
     headers_.end = at_ + total_length;
     const uint16_t fragment = LoadBe16(ip + 6);
-    at_ += header_bytes;
     headers_.fragment_offset = (fragment & 0x1fff) * 8;
     headers_.more_fragments = (fragment & 0x2000) != 0;
+    at_ += header_bytes;
+    if (header_bytes != kIpv4MinHeaderBytes &&
+        !Ipv4Options(ip + kIpv4MinHeaderBytes, header_bytes - kIpv4MinHeaderBytes)) {
+      return ParseError::kIpv4Options;
+    }
     return Datagram();
+  }
+
+  /// RFC 791 section 3.1. False if an option has no room.
+  bool Ipv4Options(const uint8_t* option, uint32_t left) {
+    while (left != 0 && option[0] != kIpv4OptionEnd) {
+      uint32_t bytes = 1;
+      if (option[0] != kIpv4OptionNone) {
+        if (left < 2) return false;
+        bytes = option[1];
+        if (bytes < 2 || bytes > left) return false;
+        const bool route =
+            option[0] == kIpv4OptionLooseRoute || option[0] == kIpv4OptionStrictRoute;
+        // The third byte points to the next stop, and behind the option after the last.
+        if (route && bytes >= 3 && option[2] <= bytes) headers_.source_routed = true;
+      }
+      option += bytes;
+      left -= bytes;
+    }
+    return true;
   }
 
   ParseError Ipv6() {
@@ -216,6 +239,7 @@ std::string_view ParseErrorName(ParseError error) {
     case ParseError::kIpv4Version: return "ipv4_version";
     case ParseError::kIpv4HeaderLength: return "ipv4_header_length";
     case ParseError::kIpv4TotalLength: return "ipv4_total_length";
+    case ParseError::kIpv4Options: return "ipv4_options";
     case ParseError::kIpv6Truncated: return "ipv6_truncated";
     case ParseError::kIpv6Version: return "ipv6_version";
     case ParseError::kIpv6PayloadLength: return "ipv6_payload_length";

@@ -21,6 +21,7 @@ enum class ParseError : uint8_t {
   kIpv4Version,         ///< EtherType says IPv4, version does not.
   kIpv4HeaderLength,    ///< Below 20 bytes, or beyond the total length.
   kIpv4TotalLength,     ///< Beyond the frame.
+  kIpv4Options,         ///< An option without room for itself.
   kIpv6Truncated,       ///< The frame ends inside the IPv6 header.
   kIpv6Version,         ///< EtherType says IPv6, version does not.
   kIpv6PayloadLength,   ///< Beyond the frame.
@@ -50,8 +51,9 @@ struct Headers {
   uint8_t vlan_tags = 0;      ///< 0…2.
   uint16_t vlan_tci[2] = {};  ///< Priority, DEI and id; the outer tag first.
   uint16_t ethertype = 0;     ///< Behind the tags; an 802.3 length as it is.
-  /// IPv6 with a routing header under way: the checksum's destination is not
-  /// the one in the IPv6 header.
+  /// A source route with stops ahead (IPv4 option, IPv6 routing header): the
+  /// destination that the upper checksum covers is the last stop, not the one in
+  /// the IP header.
   bool source_routed = false;
   bool more_fragments = false;
   uint32_t fragment_offset = 0;  ///< Bytes.

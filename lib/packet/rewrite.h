@@ -33,7 +33,8 @@ inline void SwapMacs(uint8_t* frame) {
   Store<uint32_t>(frame + 8, static_cast<uint32_t>(low >> 16));
 }
 
-/// Exchanges the addresses of the IPv4 header at `ipv4`.
+/// Exchanges the addresses of the IPv4 header at `ipv4`. The upper checksum of a
+/// packet that is source routed does not survive this.
 inline void SwapIpv4Addresses(uint8_t* ipv4) {
   Store<uint64_t>(ipv4 + 12, std::rotl(Load<uint64_t>(ipv4 + 12), 32));
 }
@@ -65,8 +66,8 @@ inline void RepairL4Checksum(uint8_t* frame, const Headers& headers, uint16_t ol
   }
   uint16_t updated = UpdateChecksum(stored, old_word, new_word);
   if (updated == 0 && !headers.HasPseudoHeader() && !headers.IsFragment()) {
-    const uint64_t sum = SumBytes(frame + headers.l4, headers.end - headers.l4) - stored;
-    if (sum == 0) updated = 0xffff;
+    Store<uint16_t>(field, 0);
+    updated = FinishChecksum(SumBytes(frame + headers.l4, headers.end - headers.l4));
   }
   Store(field, updated);
 }
@@ -78,9 +79,12 @@ inline void SetL4Word(uint8_t* frame, const Headers& headers, uint32_t offset, u
   RepairL4Checksum(frame, headers, old_word, word);
 }
 
-/// Sets an address of an IPv4 packet and repairs its checksums.
+/// Sets an address of an IPv4 packet and repairs its checksums; the upper one
+/// does not cover the destination of a packet that is source routed.
 inline void SetIpv4Address(uint8_t* frame, const Headers& headers, End end,
                            const Ipv4Address& address) {
+  const bool covered =
+      headers.HasPseudoHeader() && (end == End::kSource || !headers.source_routed);
   uint8_t* checksum = frame + headers.l3 + 10;
   const uint32_t field = headers.l3 + (end == End::kSource ? 12 : 16);
   for (uint32_t i = 0; i < address.size(); i += 2) {
@@ -88,12 +92,11 @@ inline void SetIpv4Address(uint8_t* frame, const Headers& headers, End end,
     const auto new_word = Load<uint16_t>(address.data() + i);
     Store(checksum, UpdateChecksum(Load<uint16_t>(checksum), old_word, new_word));
     Store(frame + field + i, new_word);
-    if (headers.HasPseudoHeader()) RepairL4Checksum(frame, headers, old_word, new_word);
+    if (covered) RepairL4Checksum(frame, headers, old_word, new_word);
   }
 }
 
-/// Sets an address of an IPv6 packet and repairs its upper checksum, which does
-/// not cover the destination of a packet that is source routed.
+/// The same for IPv6, which has no checksum of its own.
 inline void SetIpv6Address(uint8_t* frame, const Headers& headers, End end,
                            const Ipv6Address& address) {
   const bool covered = end == End::kSource || !headers.source_routed;

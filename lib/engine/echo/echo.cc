@@ -28,6 +28,7 @@ packet::Verdict ReflectEcho::Reflect(uint8_t* frame, uint32_t length) {
   if (headers.error != packet::ParseError::kNone) return packet::Drop(kMalformed);
   if (IsGroupMac(frame)) return packet::Drop(kGroupDestination);
   if (IsGroupMac(frame + 6)) return packet::Drop(kGroupSource);
+  if (headers.source_routed) return packet::Drop(kSourceRouted);
   uint8_t* ip = frame + headers.l3;
   switch (headers.network) {
     case Network::kIpv4:

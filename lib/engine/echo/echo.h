@@ -68,10 +68,11 @@ class ReflectEcho {
     kMalformed,         ///< A header does not fit, or contradicts another.
     kGroupDestination,  ///< The reply would come from a multicast or broadcast address.
     kGroupSource,       ///< The reply would go to one.
+    kSourceRouted,      ///< Its source route has stops ahead: it is not for us to answer.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "group_destination", "group_source"};
+      "malformed", "group_destination", "group_source", "source_routed"};
 
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) const {
     return Reflect(frame.data, frame.length);

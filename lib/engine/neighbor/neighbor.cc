@@ -189,19 +189,13 @@ Neighbor::Outcome Neighbor::AnswerEcho(uint8_t* frame, uint32_t length,
   if (!IsUnicastMac(frame + 6) || !IsUnicast(source) || Owns(source)) {
     return {packet::Drop(kBadSource), true, length};
   }
-  const uint64_t sum = packet::SumBytes(icmp, UpperBytes(headers));
-  if (!packet::ChecksumHolds(sum) ||
+  if (headers.source_routed) return {packet::Drop(kUnsupported), true, length};
+  if (!packet::ChecksumHolds(packet::SumBytes(icmp, UpperBytes(headers))) ||
       !packet::ChecksumHolds(packet::SumBytes(ip, headers.l4 - headers.l3))) {
     return {packet::Drop(kBadChecksum), true, length};
   }
-  // A source route would have to be reversed (RFC 1122 section 3.2.1.8).
-  if (headers.l4 - headers.l3 != packet::kIpv4MinHeaderBytes) {
-    return {packet::Drop(kUnsupported), true, length};
-  }
   icmp[0] = kEchoReply;
-  // Not incremental: an all-zero reply has the checksum 0xffff, which equation 3
-  // of RFC 1624 cannot tell from 0.
-  Store(icmp + 2, packet::FinishChecksum(sum - Load<uint16_t>(icmp + 2) - kEchoRequest));
+  packet::RepairL4Checksum(frame, headers, kEchoRequest, kEchoReply);
   packet::SwapMacs(frame);
   packet::SwapIpv4Addresses(ip);
   const auto old_word = Load<uint16_t>(ip + 8);
@@ -276,14 +270,14 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
   Store(ip + 24, duplicate_detection ? kAllNodes : source);
   icmp[0] = kAdvertisement;
   Store<uint16_t>(icmp + 2, 0);
-  packet::StoreBe32(icmp + 4, duplicate_detection ? 0x20000000 : 0x60000000);  // [Solicited,] override.
+  // Flags: override, and solicited unless the answer goes to everybody.
+  packet::StoreBe32(icmp + 4, duplicate_detection ? 0x20000000 : 0x60000000);
   icmp[24] = kTargetLinkAddress;
   icmp[25] = 1;
   Store(icmp + 26, mac_);
-  const uint64_t sum =
-      packet::SumBytes(icmp, kAdvertisementBytes,
-                       packet::PseudoHeaderSumIpv6(ip, packet::kProtocolIcmpv6, kAdvertisementBytes));
-  Store(icmp + 2, packet::FinishChecksum(sum));
+  const uint64_t pseudo_sum =
+      packet::PseudoHeaderSumIpv6(ip, packet::kProtocolIcmpv6, kAdvertisementBytes);
+  Store(icmp + 2, packet::FinishChecksum(packet::SumBytes(icmp, kAdvertisementBytes, pseudo_sum)));
   return {packet::kForward, true, answer_length};
 }
 

@@ -37,7 +37,7 @@ class Neighbor {
     kBadChecksum,  ///< IPv4 header, ICMP or ICMPv6 checksum does not hold.
     kBadSource,    ///< The answer would go to a group, to ourselves or to nobody.
     kHopLimit,     ///< A solicitation that a router forwarded: hop limit below 255.
-    kUnsupported,  ///< An echo request with IPv4 options or a routing header.
+    kUnsupported,  ///< A source route with stops ahead; a solicitation behind extension headers.
     kNoRoom,       ///< The advertisement is longer than the solicitation, and the buffer is not.
     kReasons
   };

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The 5-tuple that names a flow, for IPv4 and IPv6, as a hash-table key.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <type_traits>
+
+#include "packet/bytes.h"
+#include "packet/parse.h"
+#include "packet/rewrite.h"
+
+namespace sluice::packet {
+
+/// Equal bytes mean equal flows: there is no padding, and what a field does not
+/// need is 0.
+struct FlowKey {
+  Ipv6Address source{};       ///< An IPv4 address fills the first 4 bytes.
+  Ipv6Address destination{};
+  uint16_t source_port = 0;   ///< Host order; 0 unless UDP or TCP.
+  uint16_t destination_port = 0;
+  uint8_t protocol = 0;
+  uint8_t ip_version = 0;     ///< 4 or 6.
+  uint16_t reserved = 0;
+
+  friend bool operator==(const FlowKey&, const FlowKey&) = default;
+
+  /// The key of a parsed packet; nothing if it is not IP or was not parsed to its
+  /// end. All fragments of a datagram, the first one too, share one key with
+  /// ports 0, since the later ones have none.
+  static std::optional<FlowKey> Of(const uint8_t* frame, const Headers& headers) {
+    if (headers.error != ParseError::kNone || !headers.IsIp()) return std::nullopt;
+    const uint8_t* ip = frame + headers.l3;
+    FlowKey key;
+    key.protocol = headers.protocol;
+    if (headers.network == Network::kIpv4) {
+      key.ip_version = 4;
+      std::memcpy(key.source.data(), ip + 12, 4);
+      std::memcpy(key.destination.data(), ip + 16, 4);
+    } else {
+      key.ip_version = 6;
+      key.source = Load<Ipv6Address>(ip + 8);
+      key.destination = Load<Ipv6Address>(ip + 24);
+    }
+    if (headers.HasPorts() && !headers.IsFragment()) {
+      key.source_port = LoadBe16(frame + headers.l4);
+      key.destination_port = LoadBe16(frame + headers.l4 + 2);
+    }
+    return key;
+  }
+
+  /// The key of the opposite direction.
+  FlowKey Reversed() const {
+    FlowKey reversed = *this;
+    std::swap(reversed.source, reversed.destination);
+    std::swap(reversed.source_port, reversed.destination_port);
+    return reversed;
+  }
+};
+static_assert(sizeof(FlowKey) == 40 && std::has_unique_object_representations_v<FlowKey>);
+
+/// 64-bit hash: each word is folded in by a 64×64→128-bit multiplication with an
+/// odd constant. Keys come from the wire: a table that strangers can fill passes
+/// a secret `seed`.
+inline uint64_t HashFlowKey(const FlowKey& key, uint64_t seed = 0) {
+  constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio.
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&key);
+  uint64_t hash = seed ^ kMultiplier;
+  for (uint32_t i = 0; i < sizeof(key); i += 8) {
+    const auto product =
+        static_cast<unsigned __int128>(hash ^ Load<uint64_t>(bytes + i)) * kMultiplier;
+    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+  return hash ^ hash >> 32;
+}
+
+/// For Abseil's containers, which bring a seed of their own.
+template <typename H>
+H AbslHashValue(H state, const FlowKey& key) {
+  return H::combine_contiguous(std::move(state), reinterpret_cast<const unsigned char*>(&key),
+                               sizeof(key));
+}
+
+}  // namespace sluice::packet
+
+template <>
+struct std::hash<sluice::packet::FlowKey> {
+  size_t operator()(const sluice::packet::FlowKey& key) const {
+    return sluice::packet::HashFlowKey(key);
+  }
+};

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/neighbor/neighbor.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/echo/echo.h"
+#include "nic/frame_queue.h"
+#include "packet/fixtures.h"
+#include "packet/oracle.h"
+#include "packet/parse.h"
+
+namespace sluice::engine {
+namespace {
+
+using packet::Frame;
+using packet::Verdict;
+using test::Bytes;
+using test::ExactBuffer;
+
+static_assert(nic::FrameEngine<WithNeighbor<ReflectEcho>>);
+static_assert(nic::FrameEngine<WithNeighbor<IncrementEcho>>);
+
+constexpr packet::MacAddress kMac{0x02, 0, 0, 0, 0, 0x02};
+
+/// The host that the fixtures are sent to.
+Neighbor Host() {
+  Neighbor neighbor(kMac);
+  std::string error;
+  EXPECT_TRUE(neighbor.AddAddresses("192.0.2.1,10.0.0.2,2001:db8::1,fd00::2", &error)) << error;
+  return neighbor;
+}
+
+struct Answer {
+  std::optional<Verdict> verdict;
+  Bytes frame;
+};
+
+Answer Ask(const Bytes& request, uint32_t tailroom = 8) {
+  const ExactBuffer buffer(request, tailroom);
+  Frame frame{buffer.data(), buffer.size(), 0, tailroom};
+  const Neighbor host = Host();
+  const std::optional<Verdict> verdict = host.Process(frame, 0);
+  EXPECT_EQ(frame.length + frame.tailroom, buffer.size() + tailroom);
+  if (verdict != packet::kForward) {
+    EXPECT_EQ(buffer.bytes(), request);  // Untouched.
+  }
+  return {verdict, buffer.bytes(frame.length)};
+}
+
+/// `frame` with bytes from `offset` on replaced.
+Bytes With(Bytes frame, size_t offset, std::string_view hex) {
+  const Bytes bytes = test::FromHex(hex);
+  std::copy(bytes.begin(), bytes.end(), frame.begin() + offset);
+  return frame;
+}
+
+/// The same with the ICMP or ICMPv6 checksum made right again.
+Bytes Repaired(Bytes frame) {
+  const packet::Headers headers = packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
+  const uint32_t field = headers.L4ChecksumOffset();
+  frame[field] = frame[field + 1] = 0;
+  const auto checksum = static_cast<uint16_t>(~test::NaiveUpperSum(frame.data(), headers));
+  packet::StoreBe16(frame.data() + field, checksum);
+  return frame;
+}
+
+void ExpectNotMine(const Bytes& request) { EXPECT_EQ(Ask(request).verdict, std::nullopt); }
+
+void ExpectDrop(const Bytes& request, Neighbor::Reason reason) {
+  EXPECT_EQ(Ask(request).verdict, packet::Drop(reason)) << Neighbor::kDropReasons[reason];
+}
+
+TEST(NeighborArp, AnswersARequest) {
+  const Answer answer = Ask(test::kArpRequest);
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  Bytes expected = test::FromHex(
+      "0200000000010200000000020806"
+      "0001080006040002"
+      "0200000000020a000002"
+      "0200000000010a000001");
+  expected.resize(60);  // Padding kept.
+  EXPECT_EQ(answer.frame, expected);
+}
+
+TEST(NeighborArp, AnswersAUnicastRequestAndOneBehindATag) {
+  EXPECT_EQ(Ask(With(test::kArpRequest, 0, "020000000002")).verdict, packet::kForward);
+  const Answer answer = Ask(test::kVlanArp);
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  EXPECT_EQ(Bytes(answer.frame.begin(), answer.frame.begin() + 26),
+            test::FromHex("020000000001020000000002"
+                          "81000064"
+                          "0806"
+                          "0001080006040002"));
+}
+
+TEST(NeighborArp, AnswersAProbe) {  // RFC 5227: from 0.0.0.0.
+  const Answer answer = Ask(With(test::kArpRequest, 28, "00000000"));
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  EXPECT_EQ(Bytes(answer.frame.begin() + 38, answer.frame.begin() + 42), Bytes(4, 0));
+}
+
+TEST(NeighborArp, LeavesWhatIsNoRequestForUs) {
+  ExpectNotMine(With(test::kArpRequest, 38, "0a000003"));          // Another target.
+  ExpectNotMine(With(test::kArpRequest, 0, "020000000009"));       // Another MAC address.
+  ExpectNotMine(With(test::kArpRequest, 0, "333300000001"));
+  ExpectNotMine(With(test::kArpRequest, 20, "0002"));              // A reply.
+  ExpectNotMine(With(test::kArpRequest, 14, "0006"));              // IEEE 802 hardware.
+  ExpectNotMine(With(test::kArpRequest, 16, "86dd"));              // Not IPv4.
+  ExpectNotMine(With(test::kArpRequest, 18, "0804"));              // Lengths that lie.
+  ExpectNotMine(With(test::kArpRequest, 18, "0610"));
+}
+
+TEST(NeighborArp, RefusesBadSources) {
+  ExpectDrop(With(test::kArpRequest, 6, "030000000001"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kArpRequest, 22, "ffffffffffff"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kArpRequest, 28, "e0000001"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kArpRequest, 28, "ffffffff"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kArpRequest, 28, "7f000001"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kArpRequest, 28, "0a000002"), Neighbor::kBadSource);  // Our own.
+}
+
+TEST(NeighborEcho, AnswersPing) {
+  const Answer answer = Ask(test::kPing4);
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  // TTL 7 → 64 takes 0x3900 from the header checksum; type 8 → 0 adds 0x0800.
+  EXPECT_EQ(answer.frame, test::FromHex("0200000000010200000000020800"
+                                        "4500002e00010000400166cc0a0000020a000001"
+                                        "000005fa00010002"
+                                        "303132333435363738393a3b3c3d3e3f4041"));
+}
+
+TEST(NeighborEcho, AnswersAPingOfZeros) {
+  const Answer answer = Ask(test::kPing4Zero);
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  // All zero with the checksum 0xffff, not 0 (RFC 1624 section 3).
+  EXPECT_EQ(Bytes(answer.frame.begin() + 34, answer.frame.begin() + 42),
+            test::FromHex("0000ffff00000000"));
+}
+
+TEST(NeighborEcho, AnswersPingOverIpv6) {
+  const Answer answer = Ask(test::kPing6);
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  EXPECT_EQ(answer.frame,
+            test::FromHex("02000000000102000000000286dd"
+                          "60000000001a3a40"
+                          "fd000000000000000000000000000002fd000000000000000000000000000001"
+                          "81008aa000010002"  // Type 128 → 129 takes 0x0100 from 0x8ba0.
+                          "303132333435363738393a3b3c3d3e3f4041"));
+}
+
+TEST(NeighborEcho, LeavesWhatIsNoRequestForUs) {
+  ExpectNotMine(With(test::kPing4, 0, "020000000009"));
+  ExpectNotMine(With(test::kPing4, 0, "ffffffffffff"));
+  ExpectNotMine(With(test::kPing4, 30, "0a000003"));
+  ExpectNotMine(With(test::kPing4, 34, "00"));    // A reply.
+  ExpectNotMine(With(test::kPing4, 20, "2000"));  // A fragment.
+  ExpectNotMine(With(test::kPing6, 53, "03"));
+  ExpectNotMine(With(test::kPing6, 54, "81"));
+  for (const Bytes* other : {&test::kUdp4, &test::kTcp4Options, &test::kUdp4IpOptions,
+                             &test::kUdp6, &test::kGre4, &test::kLldp, &test::kSpanningTree}) {
+    ExpectNotMine(*other);
+  }
+}
+
+TEST(NeighborEcho, RefusesBadRequests) {
+  ExpectDrop(With(test::kPing4, 35, "01"), Neighbor::kMalformed);     // Code.
+  ExpectDrop(With(test::kPing4, 36, "fdf8"), Neighbor::kBadChecksum);
+  ExpectDrop(With(test::kPing4, 24, "9fcb"), Neighbor::kBadChecksum);  // IPv4 header's.
+  ExpectDrop(With(test::kPing4, 26, "e0000001"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kPing4, 26, "00000000"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kPing4, 26, "0a000002"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kPing4, 6, "01"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kPing6, 55, "01"), Neighbor::kMalformed);
+  ExpectDrop(With(test::kPing6, 56, "8ba1"), Neighbor::kBadChecksum);
+  ExpectDrop(With(test::kPing6, 22, "ff020000000000000000000000000001"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kPing6, 22, "00000000000000000000000000000000"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kPing6, 22, "00000000000000000000000000000001"), Neighbor::kBadSource);
+  ExpectDrop(With(test::kPing6, 6, "333300000001"), Neighbor::kBadSource);
+}
+
+/// scapy's advertisement of fd00::2 by 02:00:00:00:00:02 to fd00::1, solicited.
+const char kAdvertisement[] =
+    "02000000000102000000000286dd"
+    "6000000000203aff"
+    "fd000000000000000000000000000002fd000000000000000000000000000001"
+    "88001c9a60000000fd000000000000000000000000000002"
+    "0201020000000002";
+
+TEST(NeighborDiscovery, AnswersASolicitationToTheGroup) {
+  const Answer answer = Ask(test::kSolicitation);
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  EXPECT_EQ(answer.frame, test::FromHex(kAdvertisement));
+}
+
+TEST(NeighborDiscovery, AnswersASolicitationToItsAddressInTheTailroom) {
+  const Answer answer = Ask(test::kSolicitationUnicast, 8);
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  EXPECT_EQ(answer.frame, test::FromHex(kAdvertisement));
+  EXPECT_EQ(Ask(test::kSolicitationUnicast, 7).verdict, packet::Drop(Neighbor::kNoRoom));
+}
+
+TEST(NeighborDiscovery, AnswersDuplicateDetectionToAllNodes) {
+  const Answer answer = Ask(test::kDuplicateDetection);
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  EXPECT_EQ(answer.frame,
+            test::FromHex("33330000000102000000000286dd"
+                          "6000000000203aff"
+                          "fd000000000000000000000000000002ff020000000000000000000000000001"
+                          "88005a9820000000fd000000000000000000000000000002"
+                          "0201020000000002"));
+}
+
+TEST(NeighborDiscovery, ShortensASolicitationWithMoreOptions) {
+  Bytes request = test::kSolicitation;
+  const Bytes nonce = test::FromHex("0e02000000000000000000000000");  // RFC 3971, 16 bytes.
+  request.insert(request.end(), nonce.begin(), nonce.end());
+  request.resize(86 + 16);
+  request[19] = 48;
+  const Answer answer = Ask(Repaired(request));
+  EXPECT_EQ(answer.verdict, packet::kForward);
+  EXPECT_EQ(answer.frame, test::FromHex(kAdvertisement));
+}
+
+TEST(NeighborDiscovery, LeavesWhatIsNoSolicitationForUs) {
+  ExpectNotMine(With(test::kSolicitation, 62 + 15, "03"));      // Another target.
+  ExpectNotMine(With(test::kSolicitation, 5, "03"));            // Another group's MAC address.
+  ExpectNotMine(With(test::kSolicitation, 0, "020000000009"));
+  ExpectNotMine(With(test::kSolicitation, 54, "88"));           // An advertisement.
+}
+
+TEST(NeighborDiscovery, RefusesWhatRfc4861Refuses) {
+  ExpectDrop(With(test::kSolicitation, 21, "fe"), Neighbor::kHopLimit);
+  ExpectDrop(With(test::kSolicitation, 56, "7d98"), Neighbor::kBadChecksum);
+  ExpectDrop(Repaired(With(test::kSolicitation, 55, "01")), Neighbor::kMalformed);  // Code.
+  ExpectDrop(Repaired(With(test::kSolicitation, 79, "00")), Neighbor::kMalformed);  // Option of 0.
+  ExpectDrop(Repaired(With(test::kSolicitation, 79, "02")), Neighbor::kMalformed);  // Beyond.
+  // Duplicate detection with a link-layer address, or not to the group.
+  const std::string_view kUnspecified = "00000000000000000000000000000000";
+  ExpectDrop(Repaired(With(test::kSolicitation, 22, kUnspecified)), Neighbor::kMalformed);
+  ExpectDrop(Repaired(With(test::kSolicitationUnicast, 22, kUnspecified)), Neighbor::kMalformed);
+}
+
+TEST(NeighborDiscovery, RefusesBadSources) {
+  const auto from = [](std::string_view source) {
+    return Repaired(With(test::kSolicitation, 22, source));
+  };
+  ExpectDrop(from("ff020000000000000000000000000001"), Neighbor::kBadSource);
+  ExpectDrop(from("00000000000000000000000000000001"), Neighbor::kBadSource);
+  ExpectDrop(from("fd000000000000000000000000000002"), Neighbor::kBadSource);  // Our own.
+  ExpectDrop(With(test::kSolicitation, 6, "333300000001"), Neighbor::kBadSource);
+}
+
+TEST(Neighbor, EveryTruncationOfEveryFixture) {
+  for (const test::Fixture& fixture : test::kFixtures) {
+    for (size_t size = 0; size < fixture.bytes->size(); ++size) {
+      const Bytes cut(fixture.bytes->begin(), fixture.bytes->begin() + size);
+      const Answer answer = Ask(cut, 0);
+      if (answer.verdict != packet::kForward) continue;
+      // Only padding may be missing from what is answered.
+      const auto network = packet::Parse(cut.data(), static_cast<uint32_t>(size)).network;
+      ASSERT_TRUE(network == packet::Network::kArp) << fixture.name << " " << size;
+    }
+  }
+}
+
+TEST(NeighborAddresses, RefusesWhatIsNoHostAddress) {
+  for (const char* bad : {"", ",", "10.0.0.1,", "10.0.0", "10.0.0.256", "0.0.0.0", "127.0.0.1",
+                          "224.0.0.1", "255.255.255.255", "::", "::1", "ff02::1", "fe80::1%eth0",
+                          "10.0.0.1/24", "host", " 10.0.0.1"}) {
+    Neighbor neighbor(kMac);
+    std::string error;
+    EXPECT_FALSE(neighbor.AddAddresses(bad, &error)) << bad;
+    EXPECT_NE(error.find("not a unicast IPv4 or IPv6 address"), std::string::npos);
+    EXPECT_EQ(error.find('\n'), std::string::npos);
+  }
+  Neighbor neighbor(kMac);
+  std::string error;
+  EXPECT_FALSE(neighbor.AddAddresses(std::string_view("10.0.0.1\0x", 10), &error));
+}
+
+TEST(NeighborAddresses, HoldsSixteenOfEachFamily) {
+  Neighbor neighbor(kMac);
+  std::string error;
+  for (int i = 1; i <= 16; ++i) {
+    EXPECT_TRUE(neighbor.AddAddresses("10.0.0." + std::to_string(i), &error)) << error;
+    EXPECT_TRUE(neighbor.AddAddresses("fd00::" + std::to_string(i), &error)) << error;
+  }
+  EXPECT_FALSE(neighbor.AddAddresses("10.0.0.17", &error));
+  EXPECT_EQ(error, "10.0.0.17: not a unicast IPv4 or IPv6 address, or more than 16 of its family");
+  EXPECT_FALSE(neighbor.AddAddresses("fd00::17", &error));
+}
+
+TEST(WithNeighbor, AnswersFirstAndLeavesTheRestToTheEngine) {
+  WithNeighbor<ReflectEcho> engine(Host(), ReflectEcho());
+  const auto run = [&](const Bytes& request) {
+    const ExactBuffer buffer(request);
+    Frame frame{buffer.data(), buffer.size(), 0, 0};
+    return engine.Process(frame, 0);
+  };
+  EXPECT_EQ(run(test::kArpRequest), packet::kForward);
+  EXPECT_EQ(run(With(test::kArpRequest, 38, "0a000003")),
+            packet::Drop(ReflectEcho::kGroupDestination));
+  EXPECT_EQ(run(test::kUdp4), packet::kForward);
+}
+
+TEST(WithNeighbor, NamesItsReasonsAfterTheEngines) {
+  using Engine = WithNeighbor<ReflectEcho>;
+  Engine engine(Host(), ReflectEcho());
+  const Bytes forwarded = With(test::kSolicitation, 21, "40");
+  const ExactBuffer buffer(forwarded);
+  Frame frame{buffer.data(), buffer.size(), 0, 0};
+  const Verdict verdict = engine.Process(frame, 0);
+  EXPECT_EQ(verdict.action, packet::Action::kDrop);
+  EXPECT_EQ(Engine::kDropReasons.at(verdict.reason), "neighbor_hop_limit");
+  EXPECT_EQ(Engine::kDropReasons.at(ReflectEcho::kMalformed), "malformed");
+  EXPECT_LE(Engine::kDropReasons.size(), nic::QueueCounters::kMaxReasons);
+}
+
+}  // namespace
+}  // namespace sluice::engine
