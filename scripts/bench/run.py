@@ -53,12 +53,12 @@ def control():
     return json.loads(execute([f"{RELEASE}/tests/bench/control/sluice-control"], 60))
 
 
-# --- peers: stock testpmd, with the flags that measured best ----------------------------------
+# --- peers: stock testpmd, with the flags that measured best; 60 bytes + FCS = 64 --------------
 
 def testpmd(cores, eal, forwarding):
     """A testpmd at its prompt."""
     command = ["dpdk-testpmd", "--lcores", cores, "--no-pci", "--no-telemetry", *eal, "--", "-i",
-               "--forward-mode=macswap", "--burst=64", "--nb-cores=1", "--port-topology=loop",
+               "--forward-mode=macswap", "--burst=64", "--txpkts=60", "--nb-cores=1", "--port-topology=loop",
                "--record-core-cycles", *forwarding]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
@@ -95,14 +95,14 @@ def testpmd_report(output, iface, seconds):
     mpps = int(packets[1]) / seconds / 1e6
     return {"app": "testpmd", "mode": "macswap", "iface": iface, "traffic": "64", "frame_size": "64",
             "duration_s": seconds, "rx_pkts": int(packets[1]), "tx_pkts": int(packets[1]),
-            "drops": {"tx": int(packets[2])}, "mpps": mpps, "gbps": mpps * 64 * 8 / 1000,
+            "drops": {"tx": int(packets[2])}, "mpps": mpps, "gbps": mpps * (64 + 20) * 8 / 1000,
             "cycles_per_pkt": float(cycles[1]), "peer": True}
 
 
 def net_null_sample(hugepages):
     """macswap between a port that invents frames and drops them: no memory is shared."""
     eal, forwarding = memory_flags(hugepages, "null")
-    process = testpmd("0@0,1@1", [*eal, "--vdev=net_null0,size=64"], forwarding)
+    process = testpmd("0@0,1@1", [*eal, "--vdev=net_null0,size=60"], forwarding)
     output = drive(process, [(0.8, "start"), (PEER_SECONDS, "stop"), (0, "quit")])
     return testpmd_report(output, "net_null", PEER_SECONDS)
 
