@@ -27,13 +27,24 @@ int Device::ConfigureFlow(const FlowKey& key, uint32_t pipe) {
   return Configure(&command);
 }
 
-int Device::BindFlow(Pipe* pipe, const FlowKey& key) {
-  if (!pipe->receives()) return -EINVAL;
-  switch (flows_.Insert(key, pipe->id)) {
+namespace {
+
+int ToErrno(FlowTable::Result result) {
+  switch (result) {
     case FlowTable::Result::kExists: return -EEXIST;
     case FlowTable::Result::kFull: return -ENOSPC;
     case FlowTable::Result::kStored: break;
   }
+  return 0;
+}
+
+}  // namespace
+
+int Device::CheckFlow(const FlowKey& key) const { return ToErrno(flows_.Check(key, kUnbind)); }
+
+int Device::BindFlow(Pipe* pipe, const FlowKey& key) {
+  if (!pipe->receives()) return -EINVAL;
+  if (const int result = ToErrno(flows_.Insert(key, pipe->id)); result != 0) return result;
   pipe->reachable = true;
   return ConfigureFlow(key, pipe->id);
 }

@@ -83,6 +83,8 @@ class Device {
   /// Waits until no frame in flight can reach a pipe that the NIC was told to avoid.
   void Quiesce();
 
+  /// What BindFlow would return for a flow that no pipe holds yet.
+  int CheckFlow(const FlowKey& key) const;
   int BindFlow(Pipe* pipe, const FlowKey& key);
   int UnbindFlow(Pipe* pipe, const FlowKey& key);
   int SetTimestamp(bool enable, uint8_t offset);

@@ -35,31 +35,28 @@ uint32_t FlowRow(const FlowKey& key, uint32_t table) {
 
 FlowTable::FlowTable() : tables_(kSubTables) {}
 
+FlowTable::Result FlowTable::Check(const FlowKey& key, uint32_t pipe) const {
+  const Row* row = FindRow(key);
+  if (row == nullptr) return Result::kFull;
+  return row->pipe != kUnbind && row->pipe != pipe ? Result::kExists : Result::kStored;
+}
+
 FlowTable::Result FlowTable::Insert(const FlowKey& key, uint32_t pipe) {
-  if (Row* row = FindRow(key)) {
-    if (row->pipe != kUnbind && row->pipe != pipe) return Result::kExists;
-    row->pipe = pipe;
-    return Result::kStored;
-  }
-  for (uint32_t table = 0; table < kSubTables; ++table) {
-    Row& row = tables_[table][FlowRow(key, table)];
-    if (row.taken) continue;
-    row = {key, pipe, true};
-    return Result::kStored;
-  }
-  return Result::kFull;
+  const Result result = Check(key, pipe);
+  if (result == Result::kStored) *const_cast<Row*>(FindRow(key)) = {key, pipe, true};
+  return result;
 }
 
 bool FlowTable::Unbind(const FlowKey& key, uint32_t pipe) {
-  Row* row = FindRow(key);
-  if (row == nullptr || row->pipe != pipe) return false;
-  row->pipe = kUnbind;
+  const Row* row = FindRow(key);
+  if (row == nullptr || !row->taken || row->pipe != pipe) return false;
+  const_cast<Row*>(row)->pipe = kUnbind;
   return true;
 }
 
 uint32_t FlowTable::Find(const FlowKey& key) const {
   const Row* row = FindRow(key);
-  return row == nullptr ? kUnbind : row->pipe;
+  return row == nullptr || !row->taken ? kUnbind : row->pipe;
 }
 
 std::vector<FlowKey> FlowTable::KeysOf(uint32_t pipe) const {
@@ -73,11 +70,13 @@ std::vector<FlowKey> FlowTable::KeysOf(uint32_t pipe) const {
 }
 
 const FlowTable::Row* FlowTable::FindRow(const FlowKey& key) const {
+  const Row* first_free = nullptr;
   for (uint32_t table = 0; table < kSubTables; ++table) {
     const Row& row = tables_[table][FlowRow(key, table)];
     if (row.taken && row.key == key) return &row;
+    if (!row.taken && first_free == nullptr) first_free = &row;
   }
-  return nullptr;
+  return first_free;
 }
 
 }  // namespace sluice::net_enso

@@ -42,9 +42,11 @@ class FlowTable {
 
   enum class Result { kStored, kExists, kFull };
 
-  /// Points `key` at `pipe`: kExists if it points at another pipe already, kFull if
-  /// the NIC would drop the entry. Only kStored changes the table, and only then
-  /// may the configuration be sent.
+  /// What Insert would say: kExists if `key` points at another pipe already, kFull if
+  /// the NIC would drop the entry.
+  Result Check(const FlowKey& key, uint32_t pipe) const;
+  /// Points `key` at `pipe`. Only kStored changes the table, and only then may the
+  /// configuration be sent.
   Result Insert(const FlowKey& key, uint32_t pipe);
   /// Turns the entry into a miss; its row stays taken for this key. False if `key`
   /// does not point at `pipe`.
@@ -62,10 +64,8 @@ class FlowTable {
   };
   using SubTable = std::array<Row, regs::enso::kSubTableRows>;
 
+  /// The row that holds `key`, else the one that the NIC would take, else null.
   const Row* FindRow(const FlowKey& key) const;
-  Row* FindRow(const FlowKey& key) {
-    return const_cast<Row*>(static_cast<const FlowTable*>(this)->FindRow(key));
-  }
 
   std::vector<SubTable> tables_;
 };

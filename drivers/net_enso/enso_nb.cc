@@ -161,8 +161,7 @@ int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint3
     return -EINVAL;
   }
   uint32_t position = static_cast<uint32_t>(offset & (pipe_bytes - 1));
-  const uint32_t most_slots = bytes / kMaxTransferBytes + 2;
-  if (tx_tail_ - tx_clean_ + most_slots > mask_) return -EAGAIN;
+  if (!HasRoomToSend()) return -EAGAIN;
   for (uint32_t left = bytes; left != 0;) {
     const uint32_t to_end = static_cast<uint32_t>(pipe_bytes) - position;
     const uint32_t length = std::min({left, to_end, kMaxTransferBytes});

@@ -78,6 +78,8 @@ struct rte_pmd_enso_nb {
     if (HasHeadCredit()) StoreHead(pipe);
   }
   int Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
+  /// False if a send of a whole pipe would find too few slots.
+  bool HasRoomToSend() const { return tx_tail_ - tx_clean_ + max_slots_per_send_ <= mask_; }
   void Flush() {
     if (tx_tail_ != tx_published_) PublishTail();
     if (dirty_ != nullptr) StoreHeads();
@@ -122,6 +124,7 @@ struct rte_pmd_enso_nb {
   uint32_t tx_clean_ = 0;
   uint32_t tx_published_ = 0;
   uint32_t tx_tail_ = 0;
+  uint32_t max_slots_per_send_;  ///< A pipe in kMaxTransferBytes, once more where it wraps.
   uint64_t pending_bytes_ = 0;
   std::vector<sluice::net_enso::SentSlot> sent_;
 

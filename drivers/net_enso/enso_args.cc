@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net_enso/enso_args.h"
+
+#include <rte_kvargs.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <memory>
+#include <string_view>
+
+#include "regs/enso.h"
+
+namespace sluice::net_enso {
+namespace {
+
+using regs::enso::kMaxPipes;
+
+bool ParsePipes(std::string_view value, uint32_t* pipes, std::string* error) {
+  const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), *pipes);
+  if (code == std::errc() && end == value.data() + value.size() && *pipes >= 1 && *pipes <= kMaxPipes) {
+    return true;
+  }
+  *error = "pipes=" + std::string(value) + ": give the fallback pipes of a receive queue, 1 to " +
+           std::to_string(kMaxPipes);
+  return false;
+}
+
+bool ParseNotify(std::string_view value, bool* per_packet, std::string* error) {
+  *per_packet = value == "packet";
+  if (*per_packet || value == "reactive") return true;
+  *error = "notify=" + std::string(value) + ": give reactive or packet";
+  return false;
+}
+
+std::string KnownKeys(std::span<const char* const> passed_on_keys) {
+  std::string keys = std::string(kPipesKey) + ", " + kNotifyKey;
+  for (const char* key : passed_on_keys) keys += std::string(", ") + key;
+  return keys;
+}
+
+}  // namespace
+
+bool ParseArguments(const char* text, std::span<const char* const> passed_on_keys,
+                    Arguments* arguments, std::string* error) {
+  *arguments = Arguments{};
+  if (text == nullptr || *text == '\0') return true;
+  const std::unique_ptr<rte_kvargs, void (*)(rte_kvargs*)> list(rte_kvargs_parse(text, nullptr),
+                                                                rte_kvargs_free);
+  if (list == nullptr) {
+    *error = "cannot parse '" + std::string(text) + "': give key=value, separated by commas";
+    return false;
+  }
+  for (const rte_kvargs_pair& pair : std::span(list->pairs, list->count)) {
+    const std::string_view key = pair.key;
+    const std::string_view value = pair.value == nullptr ? "" : pair.value;
+    const bool passed_on = std::any_of(passed_on_keys.begin(), passed_on_keys.end(),
+                                       [key](const char* known) { return key == known; });
+    if (key == kPipesKey) {
+      if (!ParsePipes(value, &arguments->pipes, error)) return false;
+    } else if (key == kNotifyKey) {
+      if (!ParseNotify(value, &arguments->notify_per_packet, error)) return false;
+    } else if (passed_on) {
+      arguments->passed_on.emplace_back(key, value);
+    } else {
+      *error = "unknown argument '" + std::string(key) + "': use " + KnownKeys(passed_on_keys);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* error) {
+  *geometry = {regs::enso::kDefaultPipeFlits, regs::enso::kDefaultNbEntries, arguments.notify_per_packet};
+  if (!arguments.notify_per_packet) return true;
+  constexpr uint32_t kSmallPipeFlits = 8192;
+  constexpr uint32_t kMaxEntries = 1u << 20;
+  // A queue has up to twice the pipes asked for, since their sum is a power of two.
+  const uint64_t needed = uint64_t{2} * arguments.pipes * kSmallPipeFlits + 1024;
+  if (needed > kMaxEntries) {
+    *error = "pipes=" + std::to_string(arguments.pipes) + " with notify=packet: give at most " +
+             std::to_string((kMaxEntries - 1024) / (2 * kSmallPipeFlits));
+    return false;
+  }
+  geometry->pipe_flits = kSmallPipeFlits;
+  geometry->nb_entries = static_cast<uint32_t>(std::bit_ceil(needed));
+  return true;
+}
+
+}  // namespace sluice::net_enso

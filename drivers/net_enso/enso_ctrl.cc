@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ethdev port: creation and removal, configuration, start and stop, link, and the
+// table of operations.
+#include <ethdev_driver.h>
+#include <rte_malloc.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "net_enso/enso_port.h"
+
+namespace sluice::net_enso {
+
+namespace {
+
+/// Starts or stops the traffic behind a model; hardware has its peer's traffic.
+void EnableWire(Port& port, bool enabled) {
+  if (emulator::Attachment* model = port.device->backend().model()) model->EnableWire(enabled);
+  port.up = enabled;
+}
+
+int Configure(rte_eth_dev* dev) {
+  Port& port = Port::Of(dev);
+  const uint64_t pipes = std::bit_ceil(uint64_t{dev->data->nb_rx_queues} * port.pipes_per_queue);
+  if (dev->data->nb_rx_queues != 0 && pipes > regs::enso::kMaxPipes) {
+    ENSO_LOG(ERR, "%u receive queues with pipes=%u need more than %u pipes: lower one of them",
+             dev->data->nb_rx_queues, port.pipes_per_queue, regs::enso::kMaxPipes);
+    return -EINVAL;
+  }
+  return 0;
+}
+
+int UpdateLink(rte_eth_dev* dev, int) {
+  Port& port = Port::Of(dev);
+  emulator::Attachment* model = port.device->backend().model();
+  const bool carrier = port.device->bar().LinkUp() && (model == nullptr || model->WireUp());
+  rte_eth_link link{};
+  link.link_speed = RTE_ETH_SPEED_NUM_100G;
+  link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
+  link.link_autoneg = RTE_ETH_LINK_FIXED;
+  link.link_status = port.up && carrier ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
+  return rte_eth_linkstatus_set(dev, &link);
+}
+
+int Start(rte_eth_dev* dev) {
+  Port& port = Port::Of(dev);
+  const std::scoped_lock lock(port.device->mutex());
+  const bool exact = port.device->geometry().notify_per_packet;
+  if (const int result = StartQueues(port); result != 0) return result;
+  dev->rx_pkt_burst = exact ? RxBurstExact : RxBurst;
+  dev->tx_pkt_burst = TxBurst;
+  EnableWire(port, true);
+  UpdateLink(dev, 0);
+  return 0;
+}
+
+int Stop(rte_eth_dev* dev) {
+  Port& port = Port::Of(dev);
+  const std::scoped_lock lock(port.device->mutex());
+  EnableWire(port, false);
+  StopQueues(port);
+  UpdateLink(dev, 0);
+  return 0;
+}
+
+int SetLinkUp(rte_eth_dev* dev) {
+  Port& port = Port::Of(dev);
+  if (port.device->backend().model() == nullptr) return -ENOTSUP;
+  EnableWire(port, true);
+  UpdateLink(dev, 0);
+  return 0;
+}
+
+int SetLinkDown(rte_eth_dev* dev) {
+  Port& port = Port::Of(dev);
+  if (port.device->backend().model() == nullptr) return -ENOTSUP;
+  EnableWire(port, false);
+  UpdateLink(dev, 0);
+  return 0;
+}
+
+int Close(rte_eth_dev* dev) {
+  if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
+  Port::Of(dev).~Port();
+  // dev_private itself and the MAC address are freed with the port.
+  dev->data->mac_addrs = nullptr;
+  return 0;
+}
+
+int GetInfo(rte_eth_dev*, rte_eth_dev_info* info) {
+  info->max_rx_queues = kMaxQueues;
+  info->max_tx_queues = kMaxQueues;
+  info->min_rx_bufsize = regs::enso::kFlitBytes;
+  info->max_rx_pktlen = kMaxFrameBytes;
+  info->min_mtu = RTE_ETHER_MIN_MTU;
+  info->max_mtu = kMaxMtu;
+  info->max_mac_addrs = 1;
+  info->speed_capa = RTE_ETH_LINK_SPEED_10G | RTE_ETH_LINK_SPEED_40G | RTE_ETH_LINK_SPEED_100G;
+  info->rx_offload_capa = RTE_ETH_RX_OFFLOAD_SCATTER;
+  info->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  // Rings are the pipes, whatever descriptor count an application asks for.
+  info->rx_desc_lim = {.nb_max = 32768, .nb_min = 1, .nb_align = 1, .nb_seg_max = 0, .nb_mtu_seg_max = 0};
+  info->tx_desc_lim = info->rx_desc_lim;
+  info->default_rxportconf = {.burst_size = 64, .ring_size = 1024, .nb_queues = 1};
+  info->default_txportconf = info->default_rxportconf;
+  return 0;
+}
+
+const uint32_t* GetSupportedPtypes(rte_eth_dev*) {
+  static constexpr uint32_t kPtypes[] = {RTE_PTYPE_L2_ETHER, RTE_PTYPE_UNKNOWN};
+  return kPtypes;
+}
+
+/// The FPGA filters no destination address: every mode is the promiscuous one.
+int AcceptReceiveMode(rte_eth_dev*) { return 0; }
+int SetMacAddress(rte_eth_dev*, rte_ether_addr*) { return 0; }
+
+/// Longer frames are dropped, and counted, by the receive burst.
+int SetMtu(rte_eth_dev* dev, uint16_t) { return dev->data->dev_started != 0 ? -EBUSY : 0; }
+
+int GetFlowOps(rte_eth_dev*, const rte_flow_ops** ops) {
+  *ops = &kFlowOps;
+  return 0;
+}
+
+void InitPort(rte_eth_dev* dev, std::unique_ptr<Backend> backend, const Geometry& geometry,
+             uint32_t pipes_per_queue) {
+  Port* port = new (dev->data->dev_private) Port;
+  port->data = dev->data;
+  port->pipes_per_queue = pipes_per_queue;
+  port->device = std::make_unique<Device>(std::move(backend), geometry);
+  rte_ether_addr* mac = &port->mac;
+  if (emulator::Attachment* model = port->device->backend().model()) {
+    model->MacAddress(mac->addr_bytes);
+  } else {
+    rte_eth_random_addr(mac->addr_bytes);
+  }
+  ResetModelBase(*port);
+  dev->data->mac_addrs = mac;
+  dev->data->dev_flags |= RTE_ETH_DEV_FLOW_OPS_THREAD_SAFE | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+  dev->data->promiscuous = 1;
+  dev->data->all_multicast = 1;
+  dev->dev_ops = &kEthdevOps;
+  UpdateLink(dev, 0);
+}
+
+}  // namespace
+
+int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> backend,
+               const Geometry& geometry, uint32_t pipes_per_queue) {
+  rte_eth_dev* dev = rte_eth_dev_allocate(name);
+  if (dev == nullptr) {
+    ENSO_LOG(ERR, "%s: no free port", name);
+    return -ENOMEM;
+  }
+  dev->data->dev_private = rte_zmalloc_socket(name, sizeof(Port), alignof(Port), device->numa_node);
+  if (dev->data->dev_private == nullptr) {
+    ENSO_LOG(ERR, "%s: no memory for the port", name);
+    rte_eth_dev_release_port(dev);
+    return -ENOMEM;
+  }
+  dev->device = device;
+  dev->data->numa_node = device->numa_node;
+  InitPort(dev, std::move(backend), geometry, pipes_per_queue);
+  rte_eth_dev_probing_finish(dev);
+  return 0;
+}
+
+int RemovePort(const char* name) {
+  rte_eth_dev* dev = rte_eth_dev_allocated(name);
+  return dev == nullptr ? 0 : rte_eth_dev_close(dev->data->port_id);
+}
+
+constinit const eth_dev_ops kEthdevOps = [] {
+  eth_dev_ops ops{};
+  ops.dev_configure = Configure;
+  ops.dev_start = Start;
+  ops.dev_stop = Stop;
+  ops.dev_close = Close;
+  ops.dev_set_link_up = SetLinkUp;
+  ops.dev_set_link_down = SetLinkDown;
+  ops.link_update = UpdateLink;
+  ops.dev_infos_get = GetInfo;
+  ops.dev_supported_ptypes_get = GetSupportedPtypes;
+  ops.promiscuous_enable = AcceptReceiveMode;
+  ops.promiscuous_disable = AcceptReceiveMode;
+  ops.allmulticast_enable = AcceptReceiveMode;
+  ops.allmulticast_disable = AcceptReceiveMode;
+  ops.mac_addr_set = SetMacAddress;
+  ops.mtu_set = SetMtu;
+  ops.rx_queue_setup = SetupRxQueue;
+  ops.rx_queue_release = ReleaseRxQueue;
+  ops.tx_queue_setup = SetupTxQueue;
+  ops.tx_queue_release = ReleaseTxQueue;
+  ops.rxq_info_get = GetRxQueueInfo;
+  ops.txq_info_get = GetTxQueueInfo;
+  ops.tx_done_cleanup = CleanTxQueue;
+  ops.stats_get = GetStats;
+  ops.stats_reset = ResetStats;
+  ops.xstats_get = GetXstats;
+  ops.xstats_get_names = GetXstatNames;
+  ops.xstats_reset = ResetStats;
+  ops.flow_ops_get = GetFlowOps;
+  return ops;
+}();
+
+}  // namespace sluice::net_enso

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net_enso/enso_flow_parse.h"
+
+#include <netinet/in.h>
+#include <rte_byteorder.h>
+#include <rte_flow_driver.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::net_enso {
+namespace {
+
+constexpr uint8_t kSyn = RTE_TCP_SYN_FLAG;
+
+// The masks that rte_flow prescribes for an item without one; its own definitions are
+// for C alone.
+const rte_flow_item_eth kEthMask = [] {
+  rte_flow_item_eth mask{};
+  std::memset(&mask.hdr.dst_addr, 0xff, sizeof(mask.hdr.dst_addr));
+  std::memset(&mask.hdr.src_addr, 0xff, sizeof(mask.hdr.src_addr));
+  return mask;
+}();
+const rte_flow_item_ipv4 kIpv4Mask = [] {
+  rte_flow_item_ipv4 mask{};
+  mask.hdr.src_addr = mask.hdr.dst_addr = RTE_BE32(0xffffffff);
+  return mask;
+}();
+const rte_flow_item_udp kUdpMask = [] {
+  rte_flow_item_udp mask{};
+  mask.hdr.src_port = mask.hdr.dst_port = 0xffff;
+  return mask;
+}();
+const rte_flow_item_tcp kTcpMask = [] {
+  rte_flow_item_tcp mask{};
+  mask.hdr.src_port = mask.hdr.dst_port = 0xffff;
+  return mask;
+}();
+
+/// True if nothing of the mask is left.
+template <typename Header>
+bool IsZero(const Header& mask) {
+  const Header zero{};
+  return std::memcmp(&mask, &zero, sizeof(mask)) == 0;
+}
+
+struct Parser {
+  rte_flow* rule;
+  rte_flow_error* error;
+  uint8_t ip_protocol = 0;  ///< What the ipv4 item demands, if it does.
+  bool ip_protocol_given = false;
+  bool src_ip_given = false;
+
+  int Refuse(const rte_flow_item* item, const char* message) const {
+    return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ITEM, item, message);
+  }
+
+  /// An item's spec and mask by value; the mask is zero without a spec.
+  template <typename Item>
+  static void Load(const rte_flow_item* item, const Item& default_mask, Item* spec, Item* mask) {
+    *spec = Item{};
+    *mask = Item{};
+    if (item->spec == nullptr) return;
+    *spec = *static_cast<const Item*>(item->spec);
+    *mask = item->mask != nullptr ? *static_cast<const Item*>(item->mask) : default_mask;
+  }
+
+  int Eth(const rte_flow_item* item) const {
+    rte_flow_item_eth spec, mask;
+    Load(item, kEthMask, &spec, &mask);
+    const bool type_fits = mask.hdr.ether_type == 0 ||
+                           (mask.hdr.ether_type == 0xffff &&
+                            spec.hdr.ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4));
+    mask.hdr.ether_type = 0;
+    if (!type_fits || !IsZero(mask)) return Refuse(item, "the NIC does not match Ethernet addresses, tags or types");
+    return 0;
+  }
+
+  int Ipv4(const rte_flow_item* item) {
+    rte_flow_item_ipv4 spec, mask;
+    Load(item, kIpv4Mask, &spec, &mask);
+    if (mask.hdr.dst_addr != RTE_BE32(0xffffffff)) return Refuse(item, "give one exact IPv4 destination address");
+    if (mask.hdr.src_addr != 0 && mask.hdr.src_addr != RTE_BE32(0xffffffff)) {
+      return Refuse(item, "the NIC matches whole source addresses only");
+    }
+    if (mask.hdr.next_proto_id != 0 && mask.hdr.next_proto_id != 0xff) {
+      return Refuse(item, "the protocol must match exactly or not at all");
+    }
+    rule->key.dst_ip = rte_be_to_cpu_32(spec.hdr.dst_addr);
+    src_ip_given = mask.hdr.src_addr != 0;
+    if (src_ip_given) rule->key.src_ip = rte_be_to_cpu_32(spec.hdr.src_addr);
+    ip_protocol_given = mask.hdr.next_proto_id != 0;
+    ip_protocol = spec.hdr.next_proto_id;
+    mask.hdr.dst_addr = mask.hdr.src_addr = 0;
+    mask.hdr.next_proto_id = 0;
+    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches no IPv4 field but addresses");
+  }
+
+  int Udp(const rte_flow_item* item) {
+    rte_flow_item_udp spec, mask;
+    Load(item, kUdpMask, &spec, &mask);
+    if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact UDP destination port");
+    if (mask.hdr.src_port != 0 || src_ip_given) {
+      return Refuse(item, "the NIC matches UDP by destination alone: leave the source out");
+    }
+    if (ip_protocol_given && ip_protocol != IPPROTO_UDP) return Refuse(item, "the ipv4 item names another protocol");
+    rule->key.dst_port = rte_be_to_cpu_16(spec.hdr.dst_port);
+    mask.hdr.dst_port = 0;
+    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches no UDP field but the destination port");
+  }
+
+  int Tcp(const rte_flow_item* item) {
+    rte_flow_item_tcp spec, mask;
+    Load(item, kTcpMask, &spec, &mask);
+    if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact TCP destination port");
+    if (ip_protocol_given && ip_protocol != IPPROTO_TCP) return Refuse(item, "the ipv4 item names another protocol");
+    const bool flags_given = mask.hdr.tcp_flags != 0;
+    const bool syn = (spec.hdr.tcp_flags & kSyn) != 0;
+    if (flags_given && mask.hdr.tcp_flags != kSyn) return Refuse(item, "of the TCP flags the NIC sees SYN alone");
+    if (flags_given && syn) {
+      if (mask.hdr.src_port != 0 || src_ip_given) {
+        return Refuse(item, "the NIC matches a SYN by destination alone: leave the source out");
+      }
+    } else if (mask.hdr.src_port != 0xffff || !src_ip_given) {
+      return Refuse(item, "the NIC matches TCP by source and destination, address and port: give all four, "
+                          "or flags spec 2 mask 2 for SYN segments");
+    } else {
+      rule->key.src_port = rte_be_to_cpu_16(spec.hdr.src_port);
+    }
+    rule->tcp = true;
+    rule->key.dst_port = rte_be_to_cpu_16(spec.hdr.dst_port);
+    mask.hdr.dst_port = mask.hdr.src_port = 0;
+    mask.hdr.tcp_flags = 0;
+    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches no TCP field but ports and SYN");
+  }
+
+  int Pattern(const rte_flow_item* item) {
+    enum { kStart, kEth, kIpv4, kDone } state = kStart;
+    for (;; ++item) {
+      if (item->type == RTE_FLOW_ITEM_TYPE_VOID) continue;
+      if (item->last != nullptr) return Refuse(item, "the NIC matches no ranges");
+      int result = 0;
+      if (item->type == RTE_FLOW_ITEM_TYPE_ETH && state == kStart) {
+        result = Eth(item);
+        state = kEth;
+      } else if (item->type == RTE_FLOW_ITEM_TYPE_IPV4 && state < kIpv4) {
+        result = Ipv4(item);
+        state = kIpv4;
+      } else if (item->type == RTE_FLOW_ITEM_TYPE_UDP && state == kIpv4) {
+        result = Udp(item);
+        state = kDone;
+      } else if (item->type == RTE_FLOW_ITEM_TYPE_TCP && state == kIpv4) {
+        result = Tcp(item);
+        state = kDone;
+      } else if (item->type == RTE_FLOW_ITEM_TYPE_END && state == kDone) {
+        return 0;
+      } else {
+        return Refuse(item, "the NIC matches eth / ipv4 / udp and eth / ipv4 / tcp alone");
+      }
+      if (result != 0) return result;
+    }
+  }
+
+  int Actions(const rte_flow_action* action, uint16_t queues) {
+    bool queue_given = false;
+    for (; action->type != RTE_FLOW_ACTION_TYPE_END; ++action) {
+      const char* message = nullptr;
+      if (action->type == RTE_FLOW_ACTION_TYPE_VOID) continue;
+      if (action->type == RTE_FLOW_ACTION_TYPE_COUNT && !rule->counted) {
+        rule->counted = true;
+      } else if (action->type == RTE_FLOW_ACTION_TYPE_QUEUE && !queue_given && action->conf != nullptr) {
+        rule->queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
+        queue_given = true;
+        if (rule->queue >= queues) message = "there is no such receive queue";
+      } else {
+        message = "the NIC can steer a flow to one queue and count it, nothing else";
+      }
+      if (message != nullptr) {
+        return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action, message);
+      }
+    }
+    if (queue_given) return 0;
+    return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION, action, "a rule needs the queue action");
+  }
+};
+
+int ParseAttributes(const rte_flow_attr* attr, rte_flow_error* error) {
+  const char* message = nullptr;
+  rte_flow_error_type type = RTE_FLOW_ERROR_TYPE_ATTR;
+  if (attr->group != 0) {
+    type = RTE_FLOW_ERROR_TYPE_ATTR_GROUP;
+    message = "there is one table: use group 0";
+  } else if (attr->priority != 0) {
+    type = RTE_FLOW_ERROR_TYPE_ATTR_PRIORITY;
+    message = "exact rules have no priorities: use 0";
+  } else if (attr->egress != 0 || attr->transfer != 0 || attr->ingress == 0) {
+    type = RTE_FLOW_ERROR_TYPE_ATTR_INGRESS;
+    message = "rules apply to ingress only";
+  }
+  return message == nullptr ? 0 : rte_flow_error_set(error, ENOTSUP, type, attr, message);
+}
+
+}  // namespace
+
+int ParseRule(const rte_flow_attr* attr, const rte_flow_item* pattern, const rte_flow_action* actions,
+              uint16_t queues, rte_flow* rule, rte_flow_error* error) {
+  *rule = rte_flow{};
+  rule->counter = -1;
+  if (const int result = ParseAttributes(attr, error); result != 0) return result;
+  Parser parser{rule, error};
+  if (const int result = parser.Pattern(pattern); result != 0) return result;
+  return parser.Actions(actions, queues);
+}
+
+}  // namespace sluice::net_enso

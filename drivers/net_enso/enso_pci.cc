@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Probing of the FPGA: vendor 1172 device 0000, BAR 2 (enso.md section 1). Never run
+// on hardware; probing and mapping are tested against a fake sysfs tree.
+//
+// The BAR is mapped by EAL if a user-space driver is bound (VFIO, UIO), else straight
+// from sysfs. Bus addresses are IOVAs: virtual through VFIO, else physical addresses
+// of huge pages, for which the IOMMU must be off.
+#include <bus_pci_driver.h>
+#include <fcntl.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_memory.h>
+#include <rte_vfio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "net_enso/enso_args.h"
+#include "net_enso/enso_port.h"
+#include "register_once.h"
+
+namespace sluice::net_enso {
+namespace {
+
+using namespace regs::enso;
+
+class PciBackend final : public Backend {
+ public:
+  /// `mapping` is unmapped with the object; null: EAL's mapping at `registers`.
+  PciBackend(rte_pci_device* device, void* registers, void* mapping)
+      : device_(device), registers_(registers), mapping_(mapping) {}
+  ~PciBackend() override {
+    if (mapping_ != nullptr) {
+      munmap(mapping_, kBarBytes);
+    } else {
+      rte_pci_unmap_device(device_);
+    }
+  }
+
+  bar::Bar registers() override { return {registers_, kBarBytes}; }
+  bar::RingMemory::Pages pages() const override { return bar::RingMemory::Pages::kHuge; }
+
+  bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
+    if (rte_eal_iova_mode() == RTE_IOVA_VA) {
+      *bus = reinterpret_cast<uintptr_t>(memory.data());
+      return rte_vfio_container_dma_map(RTE_VFIO_DEFAULT_CONTAINER_FD, *bus, *bus, memory.bytes()) == 0;
+    }
+    // One huge page only: a larger ring need not be contiguous.
+    *bus = rte_mem_virt2phy(memory.data());
+    return memory.bytes() == bar::RingMemory::kHugePageBytes && *bus != RTE_BAD_IOVA;
+  }
+  void Unmap(const bar::RingMemory& memory, uint64_t bus) override {
+    if (rte_eal_iova_mode() != RTE_IOVA_VA) return;
+    rte_vfio_container_dma_unmap(RTE_VFIO_DEFAULT_CONTAINER_FD, bus, bus, memory.bytes());
+  }
+
+ private:
+  rte_pci_device* device_;
+  void* registers_;
+  void* mapping_;
+};
+
+/// A file of the device's sysfs folder, or −1.
+int OpenSysfs(const rte_pci_device* device, const char* file) {
+  const std::string path = std::string(rte_pci_get_sysfs_path()) + "/" + device->device.name + "/" + file;
+  return open(path.c_str(), O_RDWR | O_CLOEXEC);
+}
+
+/// Lets a device that no kernel driver has enabled decode its BARs and master the bus.
+bool EnableDevice(const rte_pci_device* device) {
+  constexpr off_t kCommandOffset = 4;
+  constexpr uint16_t kMemoryAndMaster = 0x0006;
+  const int fd = OpenSysfs(device, "config");
+  if (fd < 0) return false;
+  uint16_t command = 0;
+  bool done = pread(fd, &command, sizeof(command), kCommandOffset) == sizeof(command);
+  command |= kMemoryAndMaster;
+  done = done && pwrite(fd, &command, sizeof(command), kCommandOffset) == sizeof(command);
+  close(fd);
+  return done;
+}
+
+void* MapFromSysfs(const rte_pci_device* device) {
+  const int fd = OpenSysfs(device, "resource2");
+  if (fd < 0) return nullptr;
+  void* registers = mmap(nullptr, kBarBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  return registers == MAP_FAILED ? nullptr : registers;
+}
+
+std::unique_ptr<Backend> MapDevice(rte_pci_device* device, std::string* error) {
+  if (device->mem_resource[kPciBar].len < kBarBytes) {
+    *error = "BAR 2 is smaller than the register file: is the Ensō bitstream loaded?";
+    return nullptr;
+  }
+  const bool bound = device->kdrv == RTE_PCI_KDRV_VFIO || device->kdrv == RTE_PCI_KDRV_IGB_UIO ||
+                     device->kdrv == RTE_PCI_KDRV_UIO_GENERIC;
+  if (bound) {
+    if (rte_pci_map_device(device) != 0 || device->mem_resource[kPciBar].addr == nullptr) {
+      *error = "EAL cannot map BAR 2";
+      return nullptr;
+    }
+    rte_pci_set_bus_master(device, true);
+    return std::make_unique<PciBackend>(device, device->mem_resource[kPciBar].addr, nullptr);
+  }
+  if (!EnableDevice(device)) {
+    *error = std::string("cannot write its config space: ") + std::strerror(errno);
+    return nullptr;
+  }
+  void* registers = MapFromSysfs(device);
+  if (registers == nullptr) {
+    *error = std::string("cannot map resource2: ") + std::strerror(errno);
+    return nullptr;
+  }
+  return std::make_unique<PciBackend>(device, registers, registers);
+}
+
+int Probe(rte_pci_driver*, rte_pci_device* device) {
+  const char* name = device->device.name;
+  if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+    ENSO_LOG(ERR, "%s: a secondary process cannot attach: one process owns the NIC", name);
+    return -ENOTSUP;
+  }
+  Arguments arguments;
+  std::string error;
+  const char* text = device->device.devargs == nullptr ? nullptr : device->device.devargs->args;
+  if (!ParseArguments(text, {}, &arguments, &error)) {
+    ENSO_LOG(ERR, "%s: %s", name, error.c_str());
+    return -EINVAL;
+  }
+  if (arguments.notify_per_packet) {
+    ENSO_LOG(ERR, "%s: notify=packet: the FPGA's notification rings are smaller than a pipe and "
+             "would overflow: leave it out", name);
+    return -EINVAL;
+  }
+  std::unique_ptr<Backend> backend = MapDevice(device, &error);
+  if (backend == nullptr) {
+    ENSO_LOG(ERR, "%s: %s", name, error.c_str());
+    return -ENODEV;
+  }
+  const Geometry geometry{kDefaultPipeFlits, kDefaultNbEntries, false};
+  return CreatePort(&device->device, name, std::move(backend), geometry, arguments.pipes);
+}
+
+int Remove(rte_pci_device* device) { return RemovePort(device->device.name); }
+
+constexpr rte_pci_id kIds[] = {{RTE_PCI_DEVICE(kPciVendor, kPciDevice)}, {}};
+
+constinit rte_pci_driver pci_driver = [] {
+  rte_pci_driver driver{};
+  driver.driver.name = "net_enso_pci";
+  driver.id_table = kIds;
+  driver.probe = Probe;
+  driver.remove = Remove;
+  return driver;
+}();
+
+}  // namespace
+}  // namespace sluice::net_enso
+
+RTE_INIT(net_enso_pci_register) {
+  if (!sluice::drivers::FirstLoaded("librte_net_enso.so")) return;
+  rte_pci_register(&sluice::net_enso::pci_driver);
+}
+RTE_PMD_EXPORT_NAME(net_enso_pci, __COUNTER__);

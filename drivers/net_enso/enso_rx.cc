@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Receive burst of the ethdev face: cuts the bytes of a pipe into frames and copies
+// each into an mbuf. A pipe carries no lengths; they come from the frames' headers,
+// or, with notify=packet, from the notifications (enso.md section 3).
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_memcpy.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "net_enso/enso_port.h"
+#include "packet/bytes.h"
+#include "packet/frame_length.h"
+
+namespace sluice::net_enso {
+namespace {
+
+using packet::kFlitBytes;
+
+/// Bytes after which a walk gives memory back to the NIC without having reached the
+/// end of its span.
+constexpr uint32_t kReleaseBytes = 32 * 1024;
+
+/// What the next step of a walk yields.
+struct Step {
+  uint32_t length;  ///< Of the frame; 0: these flits belong to no frame.
+  uint32_t span;    ///< Bytes to step over, > 0, ≤ end − position.
+};
+
+/// The frame at the walk's position, from its own headers. A length that does not fit
+/// into what the NIC notified is a lie; one flit is skipped and the walk goes on.
+inline Step StepByHeaders(RxQueue& queue) {
+  const uint32_t length = packet::FrameLength(queue.position);
+  const uint32_t span = packet::FlitSpan(length);
+  const auto left = static_cast<uint64_t>(queue.end - queue.position);
+  if (length == 0 || length > kMaxFrameBytes || span > left) [[unlikely]] return {0, kFlitBytes};
+  return {length, span};
+}
+
+/// The frame at the walk's position when the NIC told where it ends. Its headers only
+/// say how many bytes of the last flit are padding.
+inline Step StepByBoundary(RxQueue& queue) {
+  Pipe* pipe = queue.pipe;
+  const uint32_t left = static_cast<uint32_t>(queue.end - queue.position);
+  const uint32_t first = static_cast<uint32_t>(queue.position - pipe->memory) / kFlitBytes;
+  const uint32_t boundary = pipe->boundaries[pipe->boundaries_read & pipe->mask];
+  const uint32_t span = std::min(((boundary - first) & pipe->mask) * kFlitBytes, left);
+  if (span == 0) [[unlikely]] return {0, left};
+  const uint32_t length = packet::FrameLength(queue.position);
+  return {packet::FlitSpan(length) == span ? length : span, span};
+}
+
+inline rte_mbuf* TakeMbuf(RxQueue& queue) {
+  if (queue.stocked == 0) [[unlikely]] {
+    if (rte_mempool_get_bulk(queue.pool, reinterpret_cast<void**>(queue.stock.data()), RxQueue::kStock) == 0) {
+      queue.stocked = RxQueue::kStock;
+    } else if (rte_mempool_get(queue.pool, reinterpret_cast<void**>(queue.stock.data())) == 0) {
+      queue.stocked = 1;
+    } else {
+      return nullptr;
+    }
+  }
+  rte_mbuf* mbuf = queue.stock[--queue.stocked];
+  if (queue.stocked != 0) rte_prefetch0(queue.stock[queue.stocked - 1]);
+  return mbuf;
+}
+
+inline void InitMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint32_t length) {
+  std::memcpy(&mbuf->rearm_data, &queue.rearm, sizeof(queue.rearm));
+  mbuf->ol_flags = 0;
+  mbuf->packet_type = RTE_PTYPE_L2_ETHER;
+  mbuf->pkt_len = length;
+  mbuf->data_len = static_cast<uint16_t>(length);
+}
+
+/// Spreads a frame that exceeds the first mbuf over as many as it needs. False, with
+/// nothing taken, if the pool has too few.
+bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
+  rte_mbuf* last = first;
+  uint32_t done = 0;
+  while (true) {
+    const uint32_t part = std::min(length - done, queue.room);
+    rte_memcpy(rte_pktmbuf_mtod(last, void*), queue.position + done, part);
+    last->data_len = static_cast<uint16_t>(part);
+    done += part;
+    if (done == length) return true;
+    rte_mbuf* next = TakeMbuf(queue);
+    if (next == nullptr) {
+      rte_pktmbuf_free(first);
+      return false;
+    }
+    InitMbuf(queue, next, 0);
+    last->next = next;
+    last = next;
+    ++first->nb_segs;
+  }
+}
+
+/// An mbuf with the frame at the walk's position, or null if the pool has none.
+inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
+  rte_mbuf* mbuf = TakeMbuf(queue);
+  if (mbuf == nullptr) [[unlikely]] return nullptr;
+  InitMbuf(queue, mbuf, step.length);
+  if (step.span <= queue.room) [[likely]] {
+    auto* to = rte_pktmbuf_mtod(mbuf, uint8_t*);
+    for (uint32_t i = 0; i < step.span; i += kFlitBytes) rte_mov64(to + i, queue.position + i);
+  } else if (step.length <= queue.room) {
+    rte_memcpy(rte_pktmbuf_mtod(mbuf, void*), queue.position, step.length);
+  } else if (!Scatter(queue, mbuf, step.length)) {
+    return nullptr;
+  }
+  return mbuf;
+}
+
+/// True if the NIC looks the frame up under the rule's key (enso.md section 5).
+bool Matches(const CountedRule& rule, const uint8_t* frame) {
+  constexpr uint8_t kSyn = 0x02;
+  const uint8_t protocol = frame[23];
+  const bool connected = protocol == IPPROTO_TCP && (frame[47] & kSyn) == 0;
+  if (protocol != (rule.tcp ? IPPROTO_TCP : IPPROTO_UDP) ||
+      packet::LoadBe32(frame + 30) != rule.key.dst_ip ||
+      packet::LoadBe16(frame + 36) != rule.key.dst_port) {
+    return false;
+  }
+  if (!rule.tcp) return true;
+  return connected ? packet::LoadBe32(frame + 26) == rule.key.src_ip &&
+                         packet::LoadBe16(frame + 34) == rule.key.src_port
+                   : rule.key.src_ip == 0 && rule.key.src_port == 0;
+}
+
+void CountRules(RxQueue& queue, uint32_t length) {
+  for (CountedRule& rule : queue.rules) {
+    if (!rule.active.load(std::memory_order_acquire) || !Matches(rule, queue.position)) continue;
+    rule.packets.fetch_add(1, std::memory_order_relaxed);
+    rule.bytes.fetch_add(length, std::memory_order_relaxed);
+  }
+}
+
+/// Gives the NIC back what the walk has passed.
+void ReleasePassed(RxQueue& queue) {
+  queue.nb->Release(queue.pipe, static_cast<uint32_t>(queue.position - queue.released));
+  queue.released = queue.position;
+}
+
+/// Moves the walk to the next span that the last poll returned. False if it is done
+/// with them.
+bool NextSpan(RxQueue& queue) {
+  if (queue.released != queue.position) ReleasePassed(queue);
+  if (queue.next_span == queue.span_count) return false;
+  const rte_pmd_enso_span& span = queue.spans[queue.next_span++];
+  queue.pipe = span.pipe;
+  queue.position = queue.released = span.data;
+  queue.end = span.data + span.bytes;
+  return true;
+}
+
+bool PollSpans(RxQueue& queue) {
+  queue.next_span = 0;
+  queue.span_count = queue.nb->Poll(queue.spans.data(), RxQueue::kSpans, 0);
+  return queue.span_count != 0;
+}
+
+/// True if there is a flit at the walk's position; polls at most once per burst, so
+/// that a burst ends however fast unusable frames arrive.
+inline bool HasFlit(RxQueue& queue, bool* polled) {
+  if (queue.position != queue.end) [[likely]] return true;
+  if (NextSpan(queue)) return true;
+  if (*polled || !PollSpans(queue)) return false;
+  *polled = true;
+  return NextSpan(queue);
+}
+
+template <bool kExact>
+inline Step NextStep(RxQueue& queue) {
+  if constexpr (kExact) return StepByBoundary(queue);
+  return StepByHeaders(queue);
+}
+
+template <bool kExact>
+inline void Advance(RxQueue& queue, const Step& step) {
+  if constexpr (kExact) ++queue.pipe->boundaries_read;
+  queue.position += step.span;
+}
+
+template <bool kExact>
+inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
+  uint16_t received = 0;
+  uint64_t bytes = 0;
+  bool polled = false;
+  while (received < count && HasFlit(queue, &polled)) {
+    const Step step = NextStep<kExact>(queue);
+    if (step.length == 0) [[unlikely]] {
+      queue.desync_flits += step.span / kFlitBytes;
+    } else if (step.length > queue.max_bytes) [[unlikely]] {
+      ++queue.too_long;
+    } else {
+      rte_mbuf* mbuf = CopyFrame(queue, step);
+      if (mbuf == nullptr) [[unlikely]] {
+        // The frame stays in the pipe: what does not fit behind it, the NIC counts.
+        ++queue.no_mbuf;
+        break;
+      }
+      if (queue.counted_rules.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        CountRules(queue, step.length);
+      }
+      packets[received++] = mbuf;
+      bytes += step.length;
+    }
+    Advance<kExact>(queue, step);
+  }
+  if (queue.position - queue.released >= kReleaseBytes) {
+    ReleasePassed(queue);
+    queue.nb->Flush();
+  }
+  queue.counters.packets += received;
+  queue.counters.bytes += bytes;
+  return received;
+}
+
+template <bool kExact>
+void Discard(RxQueue& queue) {
+  for (bool polled = false; HasFlit(queue, &polled); polled = false) {
+    const Step step = NextStep<kExact>(queue);
+    if (step.length == 0) {
+      queue.desync_flits += step.span / kFlitBytes;
+    } else {
+      ++queue.stop_drops;
+    }
+    Advance<kExact>(queue, step);
+  }
+}
+
+}  // namespace
+
+uint16_t RxBurst(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Receive<false>(*static_cast<RxQueue*>(queue), packets, count);
+}
+
+uint16_t RxBurstExact(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Receive<true>(*static_cast<RxQueue*>(queue), packets, count);
+}
+
+void DiscardPending(RxQueue& queue) {
+  queue.nb->device()->geometry().notify_per_packet ? Discard<true>(queue) : Discard<false>(queue);
+  if (queue.stocked != 0) {
+    rte_mempool_put_bulk(queue.pool, reinterpret_cast<void**>(queue.stock.data()), queue.stocked);
+    queue.stocked = 0;
+  }
+}
+
+}  // namespace sluice::net_enso

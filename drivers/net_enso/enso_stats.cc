@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Basic and extended statistics: every frame that does not reach its end is in one of
+// them. The driver's own counters come first, the model's follow under their names.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "net_enso/enso_port.h"
+
+namespace sluice::net_enso {
+namespace {
+
+struct Named {
+  const char* name;
+  uint64_t (*value)(const Port& port);
+};
+
+template <uint64_t RxQueue::* kField>
+uint64_t SumRx(const Port& port) {
+  uint64_t sum = 0;
+  for (const auto& queue : port.rx) sum += queue == nullptr ? 0 : (*queue).*kField;
+  return sum;
+}
+template <uint64_t TxQueue::* kField>
+uint64_t SumTx(const Port& port) {
+  uint64_t sum = 0;
+  for (const auto& queue : port.tx) sum += queue == nullptr ? 0 : (*queue).*kField;
+  return sum;
+}
+template <Event kEvent>
+uint64_t Since(const Port& port) {
+  return port.device->Counted(kEvent) - port.event_zero[static_cast<uint32_t>(kEvent)];
+}
+
+constexpr std::array kNamed{
+    Named{"rx_desync", SumRx<&RxQueue::desync_flits>},
+    Named{"rx_too_long", SumRx<&RxQueue::too_long>},
+    Named{"rx_nombuf", SumRx<&RxQueue::no_mbuf>},
+    Named{"rx_stop_drops", SumRx<&RxQueue::stop_drops>},
+    Named{"tx_unframeable", SumTx<&TxQueue::unframeable>},
+    Named{"tx_full", SumTx<&TxQueue::full>},
+    Named{"nb_bad_notifications", Since<Event::kBadNotification>},
+    Named{"nb_bad_completions", Since<Event::kBadCompletion>},
+    Named{"nb_wakeups", Since<Event::kWakeups>},
+    Named{"pipe_unread_flits", Since<Event::kUnreadFlits>},
+    Named{"device_stuck_rings", Since<Event::kStuckRings>},
+};
+
+/// Frames that the NIC itself dropped on receive, by the model's names.
+constexpr std::array<std::string_view, 8> kMissed = {
+    "model_rx_pipe_full", "model_rx_pipe_disabled",    "model_rx_nb_disabled", "model_rx_no_fallback",
+    "model_rx_oversize",  "model_rx_no_packet_buffer", "model_rx_stuck",       "model_rx_empty"};
+
+std::vector<uint64_t> ModelValues(const Port& port) {
+  std::vector<uint64_t> values;
+  emulator::Attachment* model = port.device->backend().model();
+  if (model == nullptr) return values;
+  for (const emulator::Statistic& statistic : model->Statistics()) values.push_back(statistic.value);
+  values.resize(port.model_names.size());
+  for (size_t i = 0; i < values.size(); ++i) values[i] -= port.model_zero[i];
+  return values;
+}
+
+uint64_t Missed(const Port& port) {
+  const std::vector<uint64_t> values = ModelValues(port);
+  uint64_t missed = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::find(kMissed.begin(), kMissed.end(), port.model_names[i]) != kMissed.end()) missed += values[i];
+  }
+  return missed;
+}
+
+}  // namespace
+
+void ResetModelBase(Port& port) {
+  emulator::Attachment* model = port.device->backend().model();
+  if (model == nullptr) return;
+  port.model_names.clear();
+  port.model_zero.clear();
+  for (const emulator::Statistic& statistic : model->Statistics()) {
+    port.model_names.push_back(statistic.name);
+    port.model_zero.push_back(statistic.value);
+  }
+}
+
+int GetStats(rte_eth_dev* dev, rte_eth_stats* stats) {
+  const Port& port = Port::Of(dev);
+  for (const auto& queue : port.rx) {
+    if (queue == nullptr) continue;
+    stats->ipackets += queue->counters.packets;
+    stats->ibytes += queue->counters.bytes;
+    stats->ierrors += queue->too_long;
+    stats->rx_nombuf += queue->no_mbuf;
+    if (queue->id >= RTE_ETHDEV_QUEUE_STAT_CNTRS) continue;
+    stats->q_ipackets[queue->id] = queue->counters.packets;
+    stats->q_ibytes[queue->id] = queue->counters.bytes;
+    stats->q_errors[queue->id] = queue->too_long;
+  }
+  for (const auto& queue : port.tx) {
+    if (queue == nullptr) continue;
+    stats->opackets += queue->counters.packets;
+    stats->obytes += queue->counters.bytes;
+    stats->oerrors += queue->unframeable;
+    if (queue->id >= RTE_ETHDEV_QUEUE_STAT_CNTRS) continue;
+    stats->q_opackets[queue->id] = queue->counters.packets;
+    stats->q_obytes[queue->id] = queue->counters.bytes;
+  }
+  stats->imissed = Missed(port);
+  return 0;
+}
+
+int ResetStats(rte_eth_dev* dev) {
+  Port& port = Port::Of(dev);
+  for (auto& queue : port.rx) {
+    if (queue == nullptr) continue;
+    queue->counters = {};
+    queue->desync_flits = queue->too_long = queue->no_mbuf = queue->stop_drops = 0;
+  }
+  for (auto& queue : port.tx) {
+    if (queue == nullptr) continue;
+    queue->counters = {};
+    queue->unframeable = queue->full = 0;
+  }
+  for (uint32_t i = 0; i < port.event_zero.size(); ++i) {
+    port.event_zero[i] = port.device->Counted(static_cast<Event>(i));
+  }
+  ResetModelBase(port);
+  return 0;
+}
+
+int GetXstats(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned size) {
+  const Port& port = Port::Of(dev);
+  const auto total = static_cast<unsigned>(kNamed.size() + port.model_names.size());
+  if (xstats == nullptr || size < total) return static_cast<int>(total);
+  const std::vector<uint64_t> model = ModelValues(port);
+  for (unsigned i = 0; i < total; ++i) {
+    xstats[i].id = i;
+    xstats[i].value = i < kNamed.size() ? kNamed[i].value(port) : model[i - kNamed.size()];
+  }
+  return static_cast<int>(total);
+}
+
+int GetXstatNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned size) {
+  const Port& port = Port::Of(dev);
+  const auto total = static_cast<unsigned>(kNamed.size() + port.model_names.size());
+  if (names == nullptr || size < total) return static_cast<int>(total);
+  for (unsigned i = 0; i < total; ++i) {
+    const char* name = i < kNamed.size() ? kNamed[i].name : port.model_names[i - kNamed.size()].c_str();
+    std::snprintf(names[i].name, sizeof(names[i].name), "%s", name);
+  }
+  return static_cast<int>(total);
+}
+
+}  // namespace sluice::net_enso

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Transmit burst of the ethdev face: copies mbufs back to back into a TX pipe, each
+// from a flit boundary, and sends the whole burst as one transfer. The NIC cuts the
+// byte stream by IPv4 total length alone, so a frame that it would cut wrongly, and
+// everybody's frames with it, is refused here (enso.md section 4).
+#include <rte_mbuf.h>
+#include <rte_memcpy.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "net_enso/enso_port.h"
+#include "packet/frame_length.h"
+
+namespace sluice::net_enso {
+namespace {
+
+using packet::kFlitBytes;
+
+/// Bytes of a frame that the framing decision looks at: Ethernet and IPv4 header.
+constexpr uint32_t kHeaderBytes = 34;
+
+inline bool Frameable(const rte_mbuf* mbuf) {
+  const uint32_t length = mbuf->pkt_len;
+  if (length > regs::enso::kMaxTxFrameFlits * kFlitBytes) [[unlikely]] return false;
+  if (mbuf->data_len >= kHeaderBytes) [[likely]] {
+    return packet::TotalLengthCutsWell(rte_pktmbuf_mtod(mbuf, const uint8_t*), length);
+  }
+  uint8_t copy[kHeaderBytes];
+  const void* header = rte_pktmbuf_read(mbuf, 0, kHeaderBytes, copy);
+  return header != nullptr && packet::TotalLengthCutsWell(static_cast<const uint8_t*>(header), length);
+}
+
+/// Copies a frame to `to` and zeroes the rest of its last flit, which the NIC sends
+/// if the frame claims it.
+inline void CopyFrame(uint8_t* to, const rte_mbuf* mbuf) {
+  std::memset(to + packet::FlitSpan(mbuf->pkt_len) - kFlitBytes, 0, kFlitBytes);
+  if (mbuf->nb_segs == 1) [[likely]] {
+    rte_memcpy(to, rte_pktmbuf_mtod(mbuf, const void*), mbuf->data_len);
+    return;
+  }
+  for (uint32_t left = mbuf->pkt_len; mbuf != nullptr && left != 0; mbuf = mbuf->next) {
+    const uint32_t part = std::min<uint32_t>(mbuf->data_len, left);
+    rte_memcpy(to, rte_pktmbuf_mtod(mbuf, const void*), part);
+    to += part;
+    left -= part;
+  }
+}
+
+}  // namespace
+
+uint16_t TxBurst(void* opaque, rte_mbuf** packets, uint16_t count) {
+  auto& queue = *static_cast<TxQueue*>(opaque);
+  Pipe* pipe = queue.pipe;
+  queue.nb->ReapCompletions();
+  uint8_t* const start = pipe->At(pipe->tx_tail);
+  uint8_t* to = start;
+  const uint32_t free_flits =
+      queue.nb->HasRoomToSend() ? pipe->flits - (pipe->tx_tail - pipe->tx_head) : 0;
+  const uint8_t* const limit = start + size_t{free_flits} * kFlitBytes;
+  uint16_t taken = 0;
+  uint64_t bytes = 0;
+  uint32_t refused = 0;
+  for (; taken < count; ++taken) {
+    const rte_mbuf* mbuf = packets[taken];
+    if (!Frameable(mbuf)) [[unlikely]] {
+      ++refused;
+      continue;
+    }
+    const uint32_t span = packet::FlitSpan(mbuf->pkt_len);
+    if (span > static_cast<size_t>(limit - to)) [[unlikely]] break;
+    CopyFrame(to, mbuf);
+    to += span;
+    bytes += mbuf->pkt_len;
+  }
+  if (to != start) {
+    queue.nb->Send(pipe, start, static_cast<uint32_t>(to - start), 0);
+    queue.nb->Flush();
+  }
+  rte_pktmbuf_free_bulk(packets, taken);
+  queue.counters.packets += taken - refused;
+  queue.counters.bytes += bytes;
+  queue.unframeable += refused;
+  queue.full += count - taken;
+  return taken;
+}
+
+int CleanTxQueue(void* opaque, uint32_t) {
+  // mbufs are copied and freed within the burst: none is ever held back.
+  static_cast<TxQueue*>(opaque)->nb->ReapCompletions();
+  return 0;
+}
+
+}  // namespace sluice::net_enso

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Probing of `--vdev=net_enso<n>[,key=value…]`: the NIC is a model in this process.
+//
+// Bus addresses are virtual addresses of the driver's own rings; no mbuf is ever
+// handed to the device, so EAL's IOVA mode does not matter.
+#include <bus_vdev_driver.h>
+#include <rte_eal.h>
+
+#include <memory>
+#include <utility>
+
+#include "net_enso/enso_args.h"
+#include "net_enso/enso_port.h"
+#include "register_once.h"
+
+namespace sluice::net_enso {
+namespace {
+
+class ModelBackend final : public Backend {
+ public:
+  explicit ModelBackend(std::unique_ptr<emulator::Attachment> attachment)
+      : attachment_(std::move(attachment)) {}
+
+  bar::Bar registers() override { return attachment_->registers(); }
+  bar::RingMemory::Pages pages() const override { return bar::RingMemory::Pages::kPreferHuge; }
+  bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
+    *bus = reinterpret_cast<uintptr_t>(memory.data());
+    return attachment_->dma().Add(*bus, memory.data(), memory.bytes());
+  }
+  void Unmap(const bar::RingMemory&, uint64_t bus) override { attachment_->dma().Remove(bus); }
+  emulator::Attachment* model() override { return attachment_.get(); }
+
+ private:
+  std::unique_ptr<emulator::Attachment> attachment_;
+};
+
+int Probe(rte_vdev_device* vdev) {
+  const char* name = rte_vdev_device_name(vdev);
+  if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+    ENSO_LOG(ERR, "%s: a secondary process cannot attach: the model runs in the primary one", name);
+    return -ENOTSUP;
+  }
+  Arguments arguments;
+  Geometry geometry;
+  std::string error;
+  if (!ParseArguments(rte_vdev_device_args(vdev), emulator::ArgumentKeys(), &arguments, &error) ||
+      !ModelGeometry(arguments, &geometry, &error)) {
+    ENSO_LOG(ERR, "%s: %s", name, error.c_str());
+    return -EINVAL;
+  }
+  const emulator::Settings settings{.pipe_flits = geometry.pipe_flits,
+                                    .nb_entries = geometry.nb_entries,
+                                    .notify_per_packet = geometry.notify_per_packet};
+  auto attachment =
+      emulator::Attach(name, emulator::Model::kEnso, settings, arguments.passed_on, &error);
+  if (attachment == nullptr) {
+    ENSO_LOG(ERR, "%s: %s", name, error.c_str());
+    return -EINVAL;
+  }
+  return CreatePort(&vdev->device, name, std::make_unique<ModelBackend>(std::move(attachment)),
+                    geometry, arguments.pipes);
+}
+
+int Remove(rte_vdev_device* vdev) { return RemovePort(rte_vdev_device_name(vdev)); }
+
+constinit rte_vdev_driver vdev_driver = [] {
+  rte_vdev_driver driver{};
+  driver.driver.name = "net_enso";
+  driver.probe = Probe;
+  driver.remove = Remove;
+  return driver;
+}();
+
+}  // namespace
+}  // namespace sluice::net_enso
+
+RTE_INIT(net_enso_vdev_register) {
+  if (!sluice::drivers::FirstLoaded("librte_net_enso.so")) return;
+  rte_vdev_register(&sluice::net_enso::vdev_driver);
+}
+RTE_PMD_EXPORT_NAME(net_enso, __COUNTER__);
+RTE_PMD_REGISTER_PARAM_STRING(net_enso,
+                              "pipes=<1-8192> notify=<reactive|packet> wire=<string> device_cpu=<int> "
+                              "seed=<int> faults=<string> verify=<string> pause=<0|1>");
+RTE_LOG_REGISTER(net_enso_log_type, pmd.net.enso, NOTICE);
