@@ -4,6 +4,7 @@
 // (draft-ietf-opsawg-pcap), in either byte order and resolution.
 #pragma once
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -15,26 +16,25 @@
 
 namespace sluice::test {
 
-/// A file that lives as long as the object.
+/// A file in memory, with a path, that lives as long as the object.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(std::span<const uint8_t> bytes = {}) {
-    const char* folder = std::getenv("TMPDIR");
-    path_ = std::string(folder ? folder : "/tmp") + "/capture_test.XXXXXX";
-    const int fd = mkstemp(path_.data());
-    if (fd < 0 || write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
-      std::perror(path_.c_str());
+  explicit TemporaryFile(std::span<const uint8_t> bytes = {})
+      : fd_(memfd_create("capture_test", MFD_CLOEXEC)) {
+    if (fd_ < 0 || write(fd_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+      std::perror("memfd");
       std::abort();
     }
-    close(fd);
+    path_ = "/proc/self/fd/" + std::to_string(fd_);
   }
-  ~TemporaryFile() { unlink(path_.c_str()); }
+  ~TemporaryFile() { close(fd_); }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   const std::string& path() const { return path_; }
 
  private:
+  int fd_;
   std::string path_;
 };
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "check.h"
+#include "engine/echo/echo.h"
+#include "engine/neighbor/neighbor.h"
+#include "packet/fixtures.h"
+#include "packet/oracle.h"
+#include "packet/parse.h"
+#include "targets.h"
+
+namespace sluice::fuzz {
+namespace {
+
+using packet::Frame;
+using packet::Headers;
+using packet::ParseError;
+using packet::Verdict;
+using test::Bytes;
+using test::ExactBuffer;
+
+/// Makes the checksums of a packet right, as a sender would; nobody guesses them.
+void MakeChecksumsRight(Bytes& bytes) {
+  uint8_t* frame = bytes.data();
+  const Headers headers = packet::Parse(frame, static_cast<uint32_t>(bytes.size()));
+  if (headers.error != ParseError::kNone) return;
+  if (headers.network == packet::Network::kIpv4) {
+    uint8_t* ip = frame + headers.l3;
+    packet::StoreBe16(ip + 10, 0);
+    const auto sum = test::NaiveSum({ip, (ip[0] & 0xfu) * 4});
+    packet::StoreBe16(ip + 10, static_cast<uint16_t>(~sum));
+  }
+  if (headers.l4 != 0 && !headers.IsFragment() && !headers.source_routed) {
+    uint8_t* field = frame + headers.L4ChecksumOffset();
+    packet::StoreBe16(field, 0);
+    const auto checksum = static_cast<uint16_t>(~test::NaiveUpperSum(frame, headers));
+    packet::StoreBe16(field, checksum == 0 && headers.protocol == 17 ? 0xffff : checksum);
+  }
+}
+
+bool Holds(const Bytes& bytes) {
+  const Headers headers = packet::Parse(bytes.data(), static_cast<uint32_t>(bytes.size()));
+  return headers.error == ParseError::kNone && test::ChecksumsHold(bytes.data(), headers);
+}
+
+template <typename Engine>
+Verdict Run(Engine engine, Bytes& bytes) {
+  const ExactBuffer buffer(bytes);
+  Frame frame{buffer.data(), buffer.size(), 0, 0};
+  const Verdict verdict = engine.Process(frame, 0);
+  FUZZ_CHECK(frame.data == buffer.data() && frame.length == bytes.size());
+  bytes = buffer.bytes();
+  return verdict;
+}
+
+}  // namespace
+
+void EchoEngines(const uint8_t* data, size_t size) {
+  Bytes original(data, data + size);
+  MakeChecksumsRight(original);
+  const Headers headers = packet::Parse(original.data(), static_cast<uint32_t>(size));
+
+  Bytes incremented = original;
+  FUZZ_CHECK(Run(engine::IncrementEcho(), incremented) == packet::kForward);
+  size_t changed = 0;
+  for (size_t i = 0; i < size; ++i) changed += incremented[i] != original[i];
+  FUZZ_CHECK(changed <= 1);
+
+  Bytes once = original;
+  const Verdict verdict = Run(engine::ReflectEcho(), once);
+  FUZZ_CHECK(verdict.action != packet::Action::kConsume);
+  FUZZ_CHECK((verdict == packet::Drop(engine::ReflectEcho::kMalformed)) ==
+             (headers.error != ParseError::kNone));
+  if (verdict.action == packet::Action::kDrop) {
+    FUZZ_CHECK(verdict.reason < engine::ReflectEcho::kReasons);
+    FUZZ_CHECK(once == original);
+    return;
+  }
+  FUZZ_CHECK(Holds(once));
+  Bytes twice = once;
+  // An Ethernet payload's byte can be the tag or length that decides what it is.
+  FUZZ_CHECK(Run(engine::ReflectEcho(), twice) == packet::kForward);
+  FUZZ_CHECK(Holds(twice));
+  for (size_t i = 0; i < size; ++i) {
+    const uint32_t field = headers.L4ChecksumOffset();
+    if (i == headers.payload || (field != 0 && (i == field || i == field + 1))) continue;
+    FUZZ_CHECK(twice[i] == original[i]);
+  }
+}
+
+void NeighborEngine(const uint8_t* data, size_t size) {
+  if (size == 0) return;
+  const uint32_t tailroom = data[0] & 0xf;
+  Bytes request(data + 1, data + size);
+  if ((data[0] & 0x80) == 0) MakeChecksumsRight(request);
+  static const engine::Neighbor kHost = [] {
+    engine::Neighbor host({2, 0, 0, 0, 0, 2});
+    std::string error;
+    FUZZ_CHECK(host.AddAddresses("10.0.0.2,fd00::2", &error));
+    return host;
+  }();
+  const ExactBuffer buffer(request, tailroom);
+  Frame frame{buffer.data(), buffer.size(), 0, tailroom};
+  const auto verdict = kHost.Process(frame, 0);
+  FUZZ_CHECK(frame.length + frame.tailroom == request.size() + tailroom);
+  if (verdict != packet::kForward) {
+    FUZZ_CHECK(!verdict || verdict->action == packet::Action::kDrop);
+    FUZZ_CHECK(!verdict || verdict->reason < engine::Neighbor::kReasons);
+    FUZZ_CHECK(buffer.bytes() == request);
+    return;
+  }
+  const Bytes answer = buffer.bytes(frame.length);
+  FUZZ_CHECK(Holds(answer));
+  const Bytes from(answer.begin() + 6, answer.begin() + 12);
+  FUZZ_CHECK((from == Bytes{2, 0, 0, 0, 0, 2}));
+  // To one host, or to all nodes (an answer to duplicate detection).
+  FUZZ_CHECK((answer[0] & 1) == 0 || Bytes(answer.begin(), answer.begin() + 6) ==
+                                         Bytes({0x33, 0x33, 0, 0, 0, 1}));
+}
+
+}  // namespace sluice::fuzz

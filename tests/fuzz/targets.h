@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the fuzzers drive, one function for each boundary where hostile bytes
+// enter: libFuzzer calls them with what it invents, and the test `fuzz_targets`
+// with known frames cut and bent, so that every compiler's build runs them. A
+// broken promise aborts; the bytes given are copied to exactly sized memory first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::fuzz {
+
+/// A frame through Parse, FlowKey and the setters: what is found lies inside.
+void Parser(const uint8_t* data, size_t size);
+
+/// A pipe's bytes through the frame length walk: it ends, inside.
+void FrameLengthWalk(const uint8_t* data, size_t size);
+
+/// A frame through both echo engines: valid checksums stay valid, twice is plus
+/// two, a drop changes nothing, untouched bytes stay.
+void EchoEngines(const uint8_t* data, size_t size);
+
+/// A frame through Neighbor: its answers are valid, what is not answered stays. The
+/// first byte sets the tailroom, and whether checksums are made right first.
+void NeighborEngine(const uint8_t* data, size_t size);
+
+/// A capture file through the reader, and what was read through the writer.
+void CaptureReader(const uint8_t* data, size_t size);
+
+}  // namespace sluice::fuzz

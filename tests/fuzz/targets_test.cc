@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The fuzz targets without a fuzzer: every fixture whole, cut at every byte, with
+// every byte bent in turn, and spliced at random (fixed seed).
+#include "targets.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "packet/capture_file.h"
+#include "packet/fixtures.h"
+
+namespace sluice::fuzz {
+namespace {
+
+using test::Bytes;
+
+using Target = void (*)(const uint8_t*, size_t);
+
+/// Runs `target` on variants of `seed`, each behind `prefix`.
+void Bend(Target target, const Bytes& seed, const Bytes& prefix = {}) {
+  const auto run = [&](const Bytes& bytes) {
+    Bytes input = prefix;
+    input.insert(input.end(), bytes.begin(), bytes.end());
+    target(input.data(), input.size());
+  };
+  for (size_t size = 0; size <= seed.size(); ++size) {
+    run(Bytes(seed.begin(), seed.begin() + size));
+  }
+  for (size_t i = 0; i < seed.size(); ++i) {
+    for (const uint8_t value : {0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff}) {
+      Bytes bent = seed;
+      bent[i] = value;
+      run(bent);
+    }
+  }
+}
+
+const Bytes& RandomFixture(std::mt19937_64& random) {
+  return *test::kFixtures[random() % std::size(test::kFixtures)].bytes;
+}
+
+/// Heads of fixtures on tails of others, with some bytes overwritten.
+void Splice(Target target) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 20'000; ++round) {
+    Bytes bytes = RandomFixture(random);
+    const Bytes& tail = RandomFixture(random);
+    bytes.resize(random() % (bytes.size() + 1));
+    const size_t from = std::min(bytes.size(), tail.size());
+    bytes.insert(bytes.end(), tail.begin() + from, tail.end());
+    for (uint64_t edits = random() % 4; edits > 0 && !bytes.empty(); --edits) {
+      bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
+    }
+    target(bytes.data(), bytes.size());
+  }
+}
+
+void BendAndSplice(Target target, const Bytes& prefix = {}) {
+  for (const test::Fixture& fixture : test::kFixtures) Bend(target, *fixture.bytes, prefix);
+  Splice(target);
+}
+
+TEST(FuzzTargets, Parser) { BendAndSplice(Parser); }
+TEST(FuzzTargets, FrameLengthWalk) { BendAndSplice(FrameLengthWalk); }
+TEST(FuzzTargets, EchoEngines) { BendAndSplice(EchoEngines); }
+TEST(FuzzTargets, NeighborEngine) {
+  // Room and right checksums; none and right ones; none and as they are.
+  for (const uint8_t control : {0x08, 0x00, 0x80}) BendAndSplice(NeighborEngine, {control});
+}
+
+TEST(FuzzTargets, FrameLengthWalkOverAPipe) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 1000; ++round) {
+    Bytes pipe;
+    for (int frames = 0; frames < 20; ++frames) {
+      const Bytes& frame = RandomFixture(random);
+      pipe.insert(pipe.end(), frame.begin(), frame.end());
+      pipe.resize((pipe.size() + 63) / 64 * 64);
+    }
+    pipe[random() % pipe.size()] = static_cast<uint8_t>(random());
+    FrameLengthWalk(pipe.data(), pipe.size());
+  }
+}
+
+TEST(FuzzTargets, CaptureReader) {
+  for (const bool big_endian : {false, true}) {
+    test::CaptureFile file({big_endian, false});
+    file.AddRecord(1, 2, 60, 60, test::kUdp4);
+    file.AddRecord(3, 4, 80, 1500, test::kUdp6);
+    Bend(CaptureReader, file.bytes());
+  }
+}
+
+}  // namespace
+}  // namespace sluice::fuzz

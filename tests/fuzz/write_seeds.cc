@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Writes the fixtures as files that the fuzzers start from, in the form that each
+// target reads: write_seeds FOLDER makes FOLDER/{frames,neighbor,captures}.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "packet/capture_file.h"
+#include "packet/fixtures.h"
+
+namespace {
+
+using sluice::test::Bytes;
+
+bool WriteSeed(const std::filesystem::path& path, const Bytes& bytes) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<long>(bytes.size()));
+  return file.good();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: write_seeds FOLDER\n");
+    return 2;
+  }
+  const std::filesystem::path folder = argv[1];
+  bool good = true;
+  for (const auto& fixture : sluice::test::kFixtures) {
+    Bytes with_tailroom{0x08};
+    with_tailroom.insert(with_tailroom.end(), fixture.bytes->begin(), fixture.bytes->end());
+    good &= WriteSeed(folder / "frames" / fixture.name, *fixture.bytes);
+    good &= WriteSeed(folder / "neighbor" / fixture.name, with_tailroom);
+  }
+  for (const bool big_endian : {false, true}) {
+    for (const bool nanoseconds : {false, true}) {
+      sluice::test::CaptureFile file({big_endian, nanoseconds});
+      file.AddRecord(1, 2, 60, 60, sluice::test::kUdp4);
+      file.AddRecord(3, 4, 40, 1500, Bytes(40));
+      const std::string name = std::to_string(big_endian) + std::to_string(nanoseconds);
+      good &= WriteSeed(folder / "captures" / name, file.bytes());
+    }
+  }
+  return good ? 0 : 1;
+}
