@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/command_line.h"
+
+#include <gflags/gflags.h>
+#include <rte_eal.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <span>
+
+namespace sluice::runtime {
+
+namespace {
+
+// EAL's long options (22.11), to tell a mistyped flag from an argument that
+// misses its "--". EAL itself decides what they mean.
+constexpr std::array<std::string_view, 36> kEalOptions = {
+    "allow", "base-virtaddr", "block", "create-uio-dev", "file-prefix",
+    "force-max-simd-bitwidth", "huge-dir", "huge-unlink", "huge-worker-stack", "in-memory",
+    "iova-mode", "lcores", "legacy-mem", "log-level", "main-lcore", "match-allocations",
+    "mbuf-pool-ops-name", "no-hpet", "no-huge", "no-pci", "no-shconf", "no-telemetry",
+    "proc-type", "single-file-segments", "socket-limit", "socket-mem", "syslog", "telemetry",
+    "trace", "trace-bufsz", "trace-dir", "trace-mode", "vdev", "vfio-intr", "vfio-vf-token",
+    "vmware-tsc-map"};
+
+int Fail(std::string_view line) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+  return 2;
+}
+
+std::string FlagName(std::string_view argument) {
+  if (!argument.starts_with("-")) return "";
+  argument.remove_prefix(argument.starts_with("--") ? 2 : 1);
+  return std::string(argument.substr(0, argument.find('=')));
+}
+
+bool IsOurs(const gflags::CommandLineFlagInfo& info) {
+  return info.filename.find("runtime/") != std::string::npos ||
+         info.filename.find("apps/") != std::string::npos;
+}
+
+bool IsFlag(const std::string& name) {
+  gflags::CommandLineFlagInfo info;
+  return name == "flagfile" ||
+         (gflags::GetCommandLineFlagInfo(name.c_str(), &info) && IsOurs(info));
+}
+
+bool IsEalArgument(std::string_view argument) {
+  if (!argument.starts_with("--")) return true;  // Short, or the value of what precedes it.
+  return std::ranges::find(kEalOptions, FlagName(argument)) != kEalOptions.end();
+}
+
+bool SetFlags(std::span<const std::string> arguments, std::string* error);
+
+// One flag per line; blank lines and those that begin with # say nothing.
+bool ReadFlagFile(const std::string& path, std::string* error) {
+  static int depth = 0;
+  std::ifstream file(path);
+  if (!file || depth > 8) {
+    *error = "--flagfile=" + path + ": cannot be read: name a file of lines --flag=value";
+    return false;
+  }
+  std::vector<std::string> arguments;
+  for (std::string line; std::getline(file, line);) {
+    line.erase(0, line.find_first_not_of(" \t"));
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (!line.empty() && line[0] != '#') arguments.push_back(line);
+  }
+  ++depth;
+  const bool good = SetFlags(arguments, error);
+  --depth;
+  if (!good) *error += " (in " + path + ")";
+  return good;
+}
+
+bool SetFlags(std::span<const std::string> arguments, std::string* error) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const std::string name = FlagName(argument);
+    if (!IsFlag(name)) {
+      *error = argument + (name.empty() ? ": not a flag" : ": unknown flag") +
+               ": see --help; EAL arguments stand before --";
+      return false;
+    }
+    const size_t equals = argument.find('=');
+    if (equals == std::string::npos && i + 1 == arguments.size()) {
+      *error = argument + ": needs a value: " + argument + "=VALUE";
+      return false;
+    }
+    const std::string value =
+        equals != std::string::npos ? argument.substr(equals + 1) : arguments[++i];
+    if (name == "flagfile") {
+      if (!ReadFlagFile(value, error)) return false;
+    } else if (gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) {
+      *error = "--" + name + "=" + value + ": give a value of type " +
+               gflags::GetCommandLineFlagInfoOrDie(name.c_str()).type;
+      return false;
+    }
+  }
+  return true;
+}
+
+// Both halves. Without "--", arguments are the application's if the first is.
+bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
+           std::vector<std::string>* ours, std::string* error) {
+  const auto dashes =
+      std::ranges::find_if(arguments, [](std::string_view a) { return a == "--"; });
+  if (dashes != arguments.end()) {
+    eal->assign(arguments.begin(), dashes);
+    ours->assign(dashes + 1, arguments.end());
+  } else if (!arguments.empty() && !IsFlag(FlagName(arguments[0])) &&
+             IsEalArgument(arguments[0])) {
+    eal->assign(arguments.begin(), arguments.end());
+  } else {
+    ours->assign(arguments.begin(), arguments.end());
+  }
+  for (const std::string& argument : *eal) {
+    if (IsEalArgument(argument)) continue;
+    *error = argument + (IsFlag(FlagName(argument))
+                             ? ": a flag of the application: put -- before it"
+                             : ": unknown to EAL: see --help");
+    return false;
+  }
+  for (const std::string& argument : *ours) {
+    if (IsFlag(FlagName(argument)) || !argument.starts_with("-")) continue;
+    if (!IsEalArgument(argument) || dashes != arguments.end()) continue;
+    *error = argument + ": an argument of EAL: put EAL arguments first and -- behind them";
+    return false;
+  }
+  return true;
+}
+
+void PrintFlags() {
+  std::printf("\nApplication flags, behind -- (alone, they need none):\n");
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  for (const gflags::CommandLineFlagInfo& flag : flags) {
+    if (!IsOurs(flag)) continue;
+    std::printf("  --%-16s %s (%s)\n", flag.name.c_str(), flag.description.c_str(),
+                flag.default_value.empty() ? "empty" : flag.default_value.c_str());
+  }
+  std::printf("  --%-16s %s\n", "flagfile", "Read flags from this file, one --flag=value a line");
+}
+
+// Ours, then EAL's, which ends the process with 0.
+void PrintHelp(std::string_view app, std::string_view summary) {
+  std::printf("sluice-%.*s: %.*s\n\nUsage: sluice-%.*s [EAL arguments] -- [flags]\n",
+              static_cast<int>(app.size()), app.data(), static_cast<int>(summary.size()),
+              summary.data(), static_cast<int>(app.size()), app.data());
+  PrintFlags();
+  std::string name = "sluice-" + std::string(app);
+  std::string help = "--help";
+  std::array<char*, 3> arguments = {name.data(), help.data(), nullptr};
+  rte_eal_init(2, arguments.data());
+}
+
+bool NamesDevice(std::span<const std::string> eal) {
+  return std::ranges::any_of(eal, [](std::string_view argument) {
+    return argument.starts_with("-a") || argument == "--allow" ||
+           argument.starts_with("--allow=") || argument == "--vdev" ||
+           argument.starts_with("--vdev=");
+  });
+}
+
+}  // namespace
+
+std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary,
+                                           int argc, char** argv, int* exit_code) {
+  const std::span<char*> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
+  for (const std::string_view argument : arguments) {
+    if (argument == "--help" || argument == "-h") {
+      PrintHelp(app, summary);
+      *exit_code = 0;
+      return std::nullopt;
+    }
+    if (argument == "--version") {
+      std::printf("sluice-%.*s %s\n", static_cast<int>(app.size()), app.data(), SLUICE_VERSION);
+      *exit_code = 0;
+      return std::nullopt;
+    }
+  }
+  CommandLine line;
+  line.app = app;
+  std::vector<std::string> ours;
+  std::string error;
+  if (Split(arguments, &line.eal, &ours, &error) && SetFlags(ours, &error)) {
+    line.own_port = NamesDevice(line.eal);
+    if (std::optional<Options> options = ReadOptions(line.own_port, &error)) {
+      line.options = *std::move(options);
+      return line;
+    }
+  }
+  *exit_code = Fail(error);
+  return std::nullopt;
+}
+
+int BadFlag(std::string_view flag, std::string_view mend) {
+  const std::string name(flag);
+  return Fail("--" + name + "=" +
+              gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value + ": " +
+              std::string(mend));
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One command line for EAL and gflags: `sluice-X [EAL args] -- [app flags]`,
+// read before EAL starts, so that a bad flag costs nothing. Called first thing
+// in main().
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/options.h"
+
+namespace sluice::runtime {
+
+/// What main() learns from its arguments.
+struct CommandLine {
+  std::string app;               ///< Without "sluice-".
+  std::vector<std::string> eal;  ///< What the user gave to EAL, without the program's name.
+  bool own_port = false;         ///< `eal` names a device.
+  Options options;
+};
+
+/// Sets all flags, those that the application defines included. Returns nothing
+/// when the run is over already, with `exit_code` set: 0 after --help or
+/// --version, 2 after a bad argument (one line on standard error names it).
+std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary,
+                                           int argc, char** argv, int* exit_code);
+
+/// For flags that an application checks itself: prints the line, returns 2.
+int BadFlag(std::string_view flag, std::string_view mend);
+
+}  // namespace sluice::runtime

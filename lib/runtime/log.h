@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Log types, one per module, so that `--log-level=sluice.capture:debug` works as
+// for any DPDK component. Never used in a data path.
+#pragma once
+
+#include <rte_log.h>
+
+namespace sluice::runtime {
+
+extern int log_runtime;  ///< sluice.runtime
+extern int log_capture;  ///< sluice.capture
+
+}  // namespace sluice::runtime
+
+/// One line under a log type: SLUICE_LOG(runtime, WARNING, "…", …). rte_log is a C
+/// printf-style function; only a macro can paste its level and newline.
+#define SLUICE_LOG(type, level, format, ...)                                \
+  rte_log(RTE_LOG_##level, ::sluice::runtime::log_##type, "SLUICE: " format \
+          "\n" __VA_OPT__(, ) __VA_ARGS__)

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/options.h"
+
+#include <gflags/gflags.h>
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+DEFINE_string(iface, "packetized", "How the host talks to the NIC: packetized or streaming");
+DEFINE_double(duration_s, 0, "Seconds to run; 0: until SIGINT or SIGTERM");
+DEFINE_double(stats_period_s, 1, "Seconds between statistics lines; 0: none");
+DEFINE_string(json, "", "Write the final report to this file; - for standard output");
+DEFINE_string(pcap, "", "Embedded NIC: replay the frames of this capture");
+DEFINE_string(frame_size, "64", "Embedded NIC: bytes with FCS, 64 to 1518, or imix, or random");
+DEFINE_uint32(flows, 1000, "Embedded NIC: number of distinct flows");
+DEFINE_string(rate, "", "Embedded NIC: packets a second, e.g. 500k or 10M; empty: all it can");
+DEFINE_string(wire, "", "Embedded NIC: what is behind it, in full (instead of the flags above)");
+DEFINE_uint64(seed, 0, "Embedded NIC: seed of its traffic; 0: its default");
+DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
+DEFINE_string(exception_port, "", "Streaming: port for frames that an Enso NIC cannot send");
+DEFINE_uint32(workers, 1, "Worker lcores, one queue (or set of pipes) each");
+DEFINE_uint32(pipes, 4, "Streaming on an Enso NIC: pipes of each worker");
+DEFINE_uint32(burst, 64, "Packetized: most packets of one receive burst");
+DEFINE_string(capture, "", "Write what passes the queues to this pcapng file; FILE or FILE,n=N");
+DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
+
+namespace sluice::runtime {
+
+namespace {
+
+// What is wrong with a flag, in the one form that all such lines have.
+std::string Bad(std::string_view flag, std::string_view mend) {
+  const std::string name(flag);
+  const std::string value = gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value;
+  return "--" + name + "=" + value + ": " + std::string(mend);
+}
+
+bool ParseNumber(std::string_view text, uint64_t* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+bool IsFrameSize(std::string_view text) {
+  uint64_t bytes = 0;
+  return text == "imix" || text == "random" ||
+         (ParseNumber(text, &bytes) && bytes >= 64 && bytes <= 1518);
+}
+
+// "500k", "10M", "1.5G": what the generator takes.
+bool IsRate(std::string_view text) {
+  if (!text.empty() && std::string_view("kMG").find(text.back()) != std::string_view::npos) {
+    text.remove_suffix(1);
+  }
+  double rate = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
+  return error == std::errc() && end == text.data() + text.size() && rate > 0 &&
+         std::isfinite(rate);
+}
+
+bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+
+// The wire of the embedded NIC, from the traffic flags.
+bool ReadTraffic(Options* options, std::string* error) {
+  if (!FLAGS_wire.empty()) {
+    for (const char* other : {"pcap", "frame_size", "flows", "rate"}) {
+      if (IsDefault(other)) continue;
+      *error = Bad(other, "say it inside --wire, or leave --wire away");
+      return false;
+    }
+    options->wire = options->traffic = FLAGS_wire;
+    return true;
+  }
+  if (!FLAGS_rate.empty() && !IsRate(FLAGS_rate)) {
+    *error = Bad("rate", "give packets a second, e.g. 500000, 500k or 10M");
+    return false;
+  }
+  const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
+  if (!FLAGS_pcap.empty()) {
+    if (FLAGS_pcap.find_first_of(",+") != std::string::npos) {
+      *error = Bad("pcap", "device arguments cannot hold ',' or '+': rename the file");
+      return false;
+    }
+    options->wire = "pcap:" + FLAGS_pcap + rate;
+    options->traffic = options->wire;
+    return true;
+  }
+  if (!IsFrameSize(FLAGS_frame_size)) {
+    *error = Bad("frame_size", "give 64 to 1518, imix or random");
+    return false;
+  }
+  if (FLAGS_flows < 1 || FLAGS_flows > 1'048'576) {
+    *error = Bad("flows", "give 1 to 1048576");
+    return false;
+  }
+  options->frame_size = FLAGS_frame_size;
+  options->wire =
+      "gen:size=" + FLAGS_frame_size + "+flows=" + std::to_string(FLAGS_flows) + rate;
+  options->traffic = options->wire;
+  return true;
+}
+
+bool ReadCapture(Options* options, std::string* error) {
+  const size_t comma = FLAGS_capture.rfind(",n=");
+  options->capture = FLAGS_capture.substr(0, comma);
+  if (comma == std::string::npos) return true;
+  const std::string_view count = std::string_view(FLAGS_capture).substr(comma + 3);
+  if (ParseNumber(count, &options->capture_pkts) && options->capture_pkts > 0 &&
+      !options->capture.empty()) {
+    return true;
+  }
+  *error = Bad("capture", "give FILE or FILE,n=N with N packets, at least 1");
+  return false;
+}
+
+bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error) {
+  if (value >= 1 && value <= max) return true;
+  *error = Bad(flag, "give 1 to " + std::to_string(max));
+  return false;
+}
+
+bool IsSpan(const char* flag, double seconds, std::string* error) {
+  if (seconds >= 0 && std::isfinite(seconds)) return true;
+  *error = Bad(flag, "give seconds, 0 or more");
+  return false;
+}
+
+}  // namespace
+
+std::optional<Options> ReadOptions(bool own_port, std::string* error) {
+  Options options;
+  if (FLAGS_iface == "streaming") {
+    options.iface = Interface::kStreaming;
+  } else if (FLAGS_iface != "packetized") {
+    *error = Bad("iface", "give packetized or streaming");
+    return std::nullopt;
+  }
+  if (!IsSpan("duration_s", FLAGS_duration_s, error) ||
+      !IsSpan("stats_period_s", FLAGS_stats_period_s, error) ||
+      !InRange("workers", FLAGS_workers, 64, error) || !InRange("pipes", FLAGS_pipes, 64, error) ||
+      !InRange("burst", FLAGS_burst, 64, error) || !ReadCapture(&options, error)) {
+    return std::nullopt;
+  }
+  if (own_port) {
+    for (const char* flag : {"wire", "pcap", "frame_size", "flows", "rate", "seed"}) {
+      if (IsDefault(flag)) continue;
+      *error = Bad(flag, "belongs to the embedded NIC, and EAL was given a device: leave it away");
+      return std::nullopt;
+    }
+  } else if (!ReadTraffic(&options, error)) {
+    return std::nullopt;
+  }
+  options.duration_s = FLAGS_duration_s;
+  options.stats_period_s = FLAGS_stats_period_s;
+  options.json = FLAGS_json;
+  if (FLAGS_seed != 0) options.seed = FLAGS_seed;
+  options.port = FLAGS_port;
+  options.exception_port = FLAGS_exception_port;
+  options.workers = FLAGS_workers;
+  options.pipes = FLAGS_pipes;
+  options.burst = FLAGS_burst;
+  return options;
+}
+
+}  // namespace sluice::runtime

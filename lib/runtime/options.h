@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The common flags of all applications, checked and in the units that the rest
+// of lib/runtime uses (design.md, "The command line"). Filled before EAL starts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sluice::runtime {
+
+enum class Interface { kPacketized, kStreaming };
+
+struct Options {
+  Interface iface = Interface::kPacketized;
+  double duration_s = 0;      ///< 0: until a signal.
+  double stats_period_s = 1;  ///< 0: no lines.
+  std::string json;           ///< Path, "-" for standard output, empty for none.
+  std::string wire;           ///< Of the embedded NIC; empty if no traffic flag was given.
+  std::string traffic;        ///< The same for readers: what the report calls it.
+  std::string frame_size;     ///< "64" … "1518", "imix", "random"; empty for a capture.
+  std::optional<uint64_t> seed;
+  std::string port;            ///< Name or number; empty: the first that nobody owns.
+  std::string exception_port;  ///< Name; empty for none.
+  uint32_t workers = 1;
+  uint32_t pipes = 4;  ///< Of each worker.
+  uint32_t burst = 64;
+  std::string capture;         ///< Path; empty for none.
+  uint64_t capture_pkts = 0;   ///< Packets to capture; 0: all.
+};
+
+/// Values of the flags. On a bad one returns nothing and sets `error` to one line
+/// that names the flag and the mend. `own_port` says that EAL was given a device,
+/// where flags of the embedded traffic source would have no effect.
+std::optional<Options> ReadOptions(bool own_port, std::string* error);
+
+}  // namespace sluice::runtime

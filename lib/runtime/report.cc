@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/report.h"
+
+#include <absl/strings/str_format.h>
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "packet/frame.h"
+
+namespace sluice::runtime {
+
+namespace {
+
+using nic::QueueCounters;
+using Json = nlohmann::ordered_json;
+
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double PerSecond(uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+// Every named drop of the law, the engine's first. Those of other interfaces stay
+// in: a reader finds the same keys in every report.
+std::vector<std::pair<std::string, uint64_t>> Drops(const RunFigures& run) {
+  const QueueCounters& c = run.final.counters;
+  std::vector<std::pair<std::string, uint64_t>> drops;
+  for (size_t i = 0; i < QueueCounters::kMaxReasons; ++i) {
+    if (i < run.reasons.size()) {
+      drops.emplace_back(run.reasons[i], c.engine_drops[i]);
+    } else if (c.engine_drops[i] > 0) {
+      drops.emplace_back("reason_" + std::to_string(i), c.engine_drops[i]);
+    }
+  }
+  drops.emplace_back("rx_scattered", c.rx_scattered);
+  drops.emplace_back("tx_full", c.tx_full);
+  drops.emplace_back("tx_unframeable", c.tx_unframeable);
+  return drops;
+}
+
+double DeviceBusy(const RunFigures& run) {
+  const auto grown = [&](const char* name) {
+    return run.port_measured.Get(name) - run.port_begin.Get(name);
+  };
+  return Ratio(grown("model_busy_cycles"), grown("model_total_cycles"));
+}
+
+Json Config() {
+  Json config = Json::object();
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  for (const gflags::CommandLineFlagInfo& flag : flags) {
+    if (flag.filename.find("runtime/") != std::string::npos ||
+        flag.filename.find("apps/") != std::string::npos) {
+      config[flag.name] = flag.current_value;
+    }
+  }
+  return config;
+}
+
+Json NonZero(const PortStats& stats, std::string_view prefix) {
+  Json values = Json::object();
+  for (const auto& [name, value] : stats.values()) {
+    if (name.starts_with(prefix) && value > 0) values[name.substr(prefix.size())] = value;
+  }
+  return values;
+}
+
+Json FrameSize(const std::string& text) {
+  if (text.empty()) return nullptr;
+  const bool number = text.find_first_not_of("0123456789") == std::string::npos;
+  return number ? Json(std::stoul(text)) : Json(text);
+}
+
+}  // namespace
+
+double Gbps(uint64_t bytes, uint64_t pkts, double seconds) {
+  const uint64_t wire_bytes = bytes + pkts * (packet::kFcsBytes + packet::kWireOverheadBytes);
+  return PerSecond(wire_bytes * 8, seconds) / 1e9;
+}
+
+uint64_t Lost(const RunFigures& run) {
+  const QueueCounters& c = run.final.counters;
+  const uint64_t named =
+      c.consumed_pkts + c.DroppedPkts() + c.rx_desync + run.port_final.Get("rx_mbuf_allocation_errors");
+  const uint64_t outstanding = run.port_final.Get("wire_outstanding");
+  return outstanding - std::min(outstanding, named);
+}
+
+std::string Verdict(const RunFigures& run) {
+  const QueueCounters& c = run.final.counters;
+  if (!c.Conserved()) {
+    return absl::StrFormat("conservation violated: received %d, sent %d, consumed %d, dropped %d",
+                           c.rx_pkts, c.tx_pkts, c.consumed_pkts, c.DroppedPkts());
+  }
+  if (!run.link_up) return "the link was down at the end of the run";
+  if (run.drained && Lost(run) > 0) {
+    return absl::StrFormat("%d frames reached the host and are neither back nor under any drop",
+                           Lost(run));
+  }
+  return "";
+}
+
+std::string StatsLine(const Sample& before, const Sample& after) {
+  const double seconds = after.seconds - before.seconds;
+  const auto grown = [&](uint64_t QueueCounters::*field) {
+    return after.counters.*field - before.counters.*field;
+  };
+  const uint64_t rx = grown(&QueueCounters::rx_pkts);
+  const uint64_t tx = grown(&QueueCounters::tx_pkts);
+  return absl::StrFormat(
+      "%7.1f s  rx %8.3f Mpps  tx %8.3f Mpps  %7.2f Gb/s  %6.1f cycles/pkt  busy %3.0f %%  "
+      "drops %d  desync %d",
+      after.seconds, PerSecond(rx, seconds) / 1e6, PerSecond(tx, seconds) / 1e6,
+      Gbps(grown(&QueueCounters::tx_bytes), tx, seconds),
+      Ratio(after.busy_cycles - before.busy_cycles, rx),
+      100 * Ratio(after.busy_cycles - before.busy_cycles, after.total_cycles - before.total_cycles),
+      after.counters.DroppedPkts() - before.counters.DroppedPkts(),
+      grown(&QueueCounters::rx_desync));
+}
+
+std::string Totals(const RunFigures& run) {
+  const QueueCounters& c = run.final.counters;
+  std::string text = absl::StrFormat(
+      "received %d, sent %d, consumed %d, dropped %d; lost %d, corrupted %d, duplicated %d, "
+      "reordered %d\n",
+      c.rx_pkts, c.tx_pkts, c.consumed_pkts, c.DroppedPkts(), Lost(run),
+      run.port_final.Get("wire_corrupted"), run.port_final.Get("wire_duplicated"),
+      run.port_final.Get("wire_reordered"));
+  for (const auto& [name, value] : Drops(run)) {
+    if (value > 0) text += absl::StrFormat("  drop %-24s %d\n", name, value);
+  }
+  if (c.rx_desync > 0) text += absl::StrFormat("  rx_desync (64-byte flits)     %d\n", c.rx_desync);
+  return text;
+}
+
+std::string JsonReport(const RunFigures& run) {
+  const QueueCounters& measured = run.measured.counters;
+  const QueueCounters& c = run.final.counters;
+  Json report;
+  report["app"] = run.app;
+  report["iface"] = run.iface;
+  report["traffic"] = run.traffic;
+  report["frame_size"] = FrameSize(run.frame_size);
+  report["duration_s"] = run.measured.seconds;
+  report["rx_pkts"] = c.rx_pkts;
+  report["tx_pkts"] = c.tx_pkts;
+  report["consumed_pkts"] = c.consumed_pkts;
+  report["drops"] = Json::object();
+  for (const auto& [name, value] : Drops(run)) report["drops"][name] = value;
+  report["rx_desync_flits"] = c.rx_desync;
+  report["rx_bytes"] = c.rx_bytes;
+  report["tx_bytes"] = c.tx_bytes;
+  report["mpps"] = PerSecond(measured.tx_pkts, run.measured.seconds) / 1e6;
+  report["gbps"] = Gbps(measured.tx_bytes, measured.tx_pkts, run.measured.seconds);
+  report["cycles_per_pkt"] = Ratio(run.measured.busy_cycles, measured.rx_pkts);
+  report["worker_busy"] = Ratio(run.measured.busy_cycles, run.measured.total_cycles);
+  report["device_busy"] = DeviceBusy(run);
+  report["lost"] = Lost(run);
+  report["corrupted"] = run.port_final.Get("wire_corrupted");
+  report["duplicated"] = run.port_final.Get("wire_duplicated");
+  report["reordered"] = run.port_final.Get("wire_reordered");
+  report["ctx_switches"] = run.ctx_switches;
+  report["link_up"] = run.link_up;
+  report["memory"] = run.memory;
+  report["lcores"] = run.map;
+  report["device"] = NonZero(run.port_final, "model_");
+  report["wire"] = NonZero(run.port_final, "wire_");
+  report["config"] = Config();
+  report["version"] = SLUICE_VERSION;
+  report["unit_notes"] = {
+      {"pkts", "totals, the frames that were under way when the traffic stopped included"},
+      {"bytes", "without FCS; a streaming interface does not see Ethernet padding"},
+      {"mpps", "frames sent, 10^6 a second, over duration_s"},
+      {"gbps", "layer 1: bytes sent + 4 of FCS + 20 of preamble and gap a frame, over duration_s"},
+      {"cycles_per_pkt", "TSC cycles of polls that handled frames, per frame received"},
+      {"busy", "share of the time, 0 to 1"},
+      {"drops", "frames; rx_pkts = tx_pkts + consumed_pkts + their sum"},
+      {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; outside that law"},
+      {"ctx_switches", "involuntary context switches of the workers"}};
+  return report.dump(2) + "\n";
+}
+
+}  // namespace sluice::runtime

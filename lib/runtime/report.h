@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a run has to say: the statistics line, the final totals and the JSON
+// report (design.md, "The command line"). Pure: takes figures, gives text.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nic/frame_queue.h"
+#include "runtime/port_stats.h"
+
+namespace sluice::runtime {
+
+/// Figures of all workers at one moment.
+struct Sample {
+  double seconds = 0;  ///< Since the workers began.
+  nic::QueueCounters counters;
+  uint64_t busy_cycles = 0;
+  uint64_t total_cycles = 0;
+};
+
+/// Everything that the report is made of.
+struct RunFigures {
+  std::string app;
+  std::string iface;
+  std::string traffic;
+  std::string frame_size;   ///< As the flag says it; empty: the traffic decides.
+  std::string memory;
+  std::vector<std::string> map;           ///< One line per worker.
+  std::span<const std::string_view> reasons;  ///< Names of the engine's drops.
+  Sample measured;          ///< When the traffic was stopped: rates are made of it.
+  Sample final;             ///< After the drain: totals are.
+  PortStats port_begin;
+  PortStats port_measured;
+  PortStats port_final;
+  uint64_t ctx_switches = 0;
+  bool link_up = true;      ///< When the traffic was stopped.
+  bool drained = false;     ///< The source was stopped and what it had sent came through.
+};
+
+/// Layer-1 rate: every frame costs its bytes, 4 of FCS and 20 of preamble and gap.
+double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
+
+/// Frames that reached the host, did not come back and are under no named drop.
+/// 0 where the port has no source that knows. A flit under rx_desync excuses at most
+/// one frame.
+uint64_t Lost(const RunFigures& run);
+
+/// Empty if the run kept the conservation law, its link and its frames; else one
+/// line with the numbers.
+std::string Verdict(const RunFigures& run);
+
+/// One line for the time between two samples.
+std::string StatsLine(const Sample& before, const Sample& after);
+/// A few lines for the end of the run.
+std::string Totals(const RunFigures& run);
+/// The JSON object, with the current values of all flags under "config".
+std::string JsonReport(const RunFigures& run);
+
+}  // namespace sluice::runtime

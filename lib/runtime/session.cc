@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/session.h"
+
+#include <absl/strings/str_format.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "runtime/eal_plan.h"
+#include "runtime/log.h"
+#include "runtime/report.h"
+
+namespace sluice::runtime {
+
+namespace {
+
+std::optional<uint16_t> PortByName(const std::string& name) {
+  uint16_t port = 0;
+  if (rte_eth_dev_get_port_by_name(name.c_str(), &port) == 0) return port;
+  char* end = nullptr;
+  const unsigned long id = std::strtoul(name.c_str(), &end, 10);
+  if (end != name.c_str() && *end == '\0' && id < RTE_MAX_ETHPORTS &&
+      rte_eth_dev_is_valid_port(static_cast<uint16_t>(id))) {
+    return static_cast<uint16_t>(id);
+  }
+  return std::nullopt;
+}
+
+std::string PortName(uint16_t port) {
+  char name[RTE_ETH_NAME_MAX_LEN] = "?";
+  rte_eth_dev_get_name_by_port(port, name);
+  return name;
+}
+
+// Lines for people go where the JSON does not.
+std::FILE* TextFile(const Options& options) { return options.json == "-" ? stderr : stdout; }
+
+bool WriteFile(const std::string& path, const std::string& text) {
+  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) return false;
+  const bool written = std::fputs(text.c_str(), file) >= 0;
+  return std::fclose(file) == 0 && written;
+}
+
+}  // namespace
+
+std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
+  std::unique_ptr<Session> session(new Session(std::move(line)));
+  const std::string& json = session->line_.options.json;
+  std::string error;
+  *exit_code = 2;
+  if (!json.empty() && json != "-" && !WriteFile(json, "")) {
+    error = "--json=" + json + ": cannot be written: name a file in a folder that exists";
+  } else if (session->StartEal(&error) && session->FindPorts(&error)) {
+    *exit_code = 1;
+    if (session->OpenPorts(&error)) return session;
+  }
+  std::fprintf(stderr, "%s\n", error.c_str());
+  return nullptr;
+}
+
+bool Session::StartEal(std::string* error) {
+  const EalPlan plan = PlanEal(line_, Host::Read(), getpid());
+  memory_ = plan.memory.empty() ? "as EAL was told" : plan.memory;
+  embedded_ = plan.embedded;
+  if (!plan.warning.empty()) std::fprintf(stderr, "%s\n", plan.warning.c_str());
+  std::vector<std::string> arguments = plan.arguments;
+  arguments.insert(arguments.begin(), "sluice-" + line_.app);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  BlockSignals();
+  eal_ = rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0;
+  if (!eal_) {
+    *error = std::string("EAL does not start: ") + rte_strerror(rte_errno) +
+             ": see the lines above; arguments before -- are EAL's";
+    return false;
+  }
+  const uint32_t workers = rte_lcore_count() - 1;
+  if (workers >= line_.options.workers) return true;
+  *error = absl::StrFormat("--workers=%d: EAL has %d worker lcore(s) besides main: give more with -l",
+                           line_.options.workers, workers);
+  return false;
+}
+
+bool Session::FindPorts(std::string* error) {
+  const Options& options = line_.options;
+  if (!options.exception_port.empty()) {
+    exception_ = PortByName(options.exception_port);
+    if (!exception_) {
+      *error = "--exception_port=" + options.exception_port + ": no such port: create it with --vdev or -a";
+      return false;
+    }
+  }
+  const std::string& wanted = options.port.empty() ? embedded_ : options.port;
+  if (!wanted.empty()) {
+    const std::optional<uint16_t> port = PortByName(wanted);
+    if (!port) {
+      *error = options.port.empty()
+                   ? "the embedded NIC could not be created: see the line above"
+                   : "--port=" + wanted + ": no such port: name one that EAL was given";
+      return false;
+    }
+    port_ = *port;
+    return true;
+  }
+  uint16_t port = 0;
+  RTE_ETH_FOREACH_DEV(port) {
+    if (exception_ == port) continue;
+    port_ = port;
+    return true;
+  }
+  *error = "no port is free: give one with --vdev or -a, or leave EAL arguments away";
+  return false;
+}
+
+bool Session::OpenPorts(std::string* error) {
+  const Options& options = line_.options;
+  rte_ether_addr mac{};
+  if (rte_eth_macaddr_get(port_, &mac) == 0) std::copy_n(mac.addr_bytes, 6, mac_.begin());
+  native_ = options.iface == Interface::kStreaming && rte_pmd_enso_supported(port_);
+  const auto workers = static_cast<uint16_t>(options.workers);
+  if (exception_) {
+    exception_port_ = nic::EthPort::Open(*exception_, {1, workers, 0}, error);
+    if (exception_port_ == nullptr) return false;
+  }
+  if (native_) {
+    if (!OpenPipes(error)) return false;
+  } else {
+    eth_port_ = nic::EthPort::Open(port_, {workers, workers, 0}, error);
+    if (eth_port_ == nullptr) return false;
+  }
+  if (options.capture.empty()) return true;
+  capture_ = Capture::Open(options.capture, options.capture_pkts, error);
+  if (capture_ == nullptr) return false;
+  if (options.iface == Interface::kPacketized) capture_->Attach(port_, workers);
+  return true;
+}
+
+bool Session::OpenPipes(std::string* error) {
+  for (uint16_t worker = 0; worker < line_.options.workers; ++worker) {
+    std::optional<nic::MbufTransmitter> exception;
+    if (exception_port_) {
+      exception.emplace(exception_port_->id(), worker, exception_port_->pool(worker));
+    }
+    std::optional<nic::EnsoPipes> pipes =
+        nic::EnsoPipes::Open(port_, line_.options.pipes, std::move(exception), error);
+    if (!pipes) {
+      *error = "port " + PortName(port_) + ", worker " + std::to_string(worker) + ": " + *error;
+      return false;
+    }
+    enso_pipes_.push_back(*std::move(pipes));
+  }
+  return true;
+}
+
+int Session::Supervise(std::span<const WorkerView> workers,
+                       std::span<const std::string_view> reasons) {
+  const Options& options = line_.options;
+  std::FILE* const text = TextFile(options);
+  Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text}, workers);
+  RunFigures run;
+  run.app = line_.app;
+  run.iface = options.iface == Interface::kStreaming ? "streaming" : "packetized";
+  run.traffic = embedded_.empty() ? "port " + PortName(port_) : options.traffic;
+  run.frame_size = embedded_.empty() ? "" : options.frame_size;
+  run.memory = memory_;
+  run.reasons = reasons;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    const uint32_t lcore = supervisor.lcores()[i];
+    const rte_cpuset_t cpus = rte_lcore_cpuset(lcore);
+    int cpu = 0;
+    while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &cpus)) ++cpu;
+    run.map.push_back(absl::StrFormat(
+        "lcore %d (cpu %d): port %s %s", lcore, cpu, PortName(port_),
+        native_ ? absl::StrFormat("%d pipes", options.pipes) : absl::StrFormat("queue %d", i)));
+  }
+  std::fprintf(text, "sluice-%s, %s, memory: %s\n", line_.app.c_str(), run.iface.c_str(),
+               memory_.c_str());
+  for (const std::string& line : run.map) std::fprintf(text, "%s\n", line.c_str());
+  std::fflush(text);
+
+  supervisor.Run(&run);
+
+  std::fputs(Totals(run).c_str(), text);
+  std::fflush(text);
+  int exit_code = 0;
+  if (const std::string verdict = Verdict(run); !verdict.empty()) {
+    std::fprintf(stderr, "%s\n", verdict.c_str());
+    exit_code = 1;
+  }
+  if (!options.json.empty() && !WriteFile(options.json, JsonReport(run))) {
+    std::fprintf(stderr, "--json=%s: could not be written\n", options.json.c_str());
+    exit_code = 1;
+  }
+  return exit_code;
+}
+
+Session::~Session() {
+  capture_.reset();
+  enso_pipes_.clear();
+  eth_port_.reset();
+  if (native_) rte_eth_dev_close(port_);
+  exception_port_.reset();
+  if (eal_) rte_eal_cleanup();
+}
+
+}  // namespace sluice::runtime

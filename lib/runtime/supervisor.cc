@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/supervisor.h"
+
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <ctime>
+
+#include "runtime/log.h"
+#include "runtime/telemetry.h"
+
+namespace sluice::runtime {
+
+namespace {
+
+double Now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+sigset_t StopSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+// Sleeps; true if a stop signal came.
+bool WaitForSignal(double seconds) {
+  const sigset_t set = StopSignals();
+  const double whole = std::floor(std::max(seconds, 0.0));
+  const timespec timeout{static_cast<time_t>(whole),
+                         static_cast<long>((std::max(seconds, 0.0) - whole) * 1e9)};
+  return sigtimedwait(&set, nullptr, &timeout) > 0;
+}
+
+// From here on a stop signal ends the process at once.
+void UnblockSignals() {
+  const sigset_t set = StopSignals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+constexpr double kForeverS = 3600;  // A wait that is repeated anyway.
+
+}  // namespace
+
+void BlockSignals() {
+  const sigset_t set = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+Supervisor::Supervisor(const Plan& plan, std::span<const WorkerView> workers)
+    : plan_(plan), workers_(workers) {
+  uint32_t lcore = rte_get_next_lcore(-1, 1, 0);
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    lcores_.push_back(lcore);
+    lcore = rte_get_next_lcore(lcore, 1, 0);
+  }
+}
+
+Sample Supervisor::Take() const {
+  Sample sample;
+  for (const WorkerView& worker : workers_) {
+    sample.counters += worker.counters->Snapshot();
+    sample.busy_cycles += worker.control->busy_cycles.load(std::memory_order_relaxed);
+    sample.total_cycles += worker.control->total_cycles.load(std::memory_order_relaxed);
+  }
+  sample.seconds = Now() - begin_s_;
+  return sample;
+}
+
+void Supervisor::Watch() {
+  const double end = plan_.duration_s > 0 ? plan_.duration_s : INFINITY;
+  Sample last;
+  double next_line = plan_.stats_period_s > 0 ? plan_.stats_period_s : INFINITY;
+  for (;;) {
+    const double now = Now() - begin_s_;
+    if (now >= end) return;
+    if (WaitForSignal(std::min({next_line - now, end - now, kForeverS}))) return;
+    if (Now() - begin_s_ < next_line) continue;
+    const Sample sample = Take();
+    std::fprintf(plan_.text, "%s\n", StatsLine(last, sample).c_str());
+    std::fflush(plan_.text);
+    last = sample;
+    next_line += plan_.stats_period_s;
+  }
+}
+
+void Supervisor::Stop(bool model, RunFigures* figures) {
+  figures->measured = Take();
+  figures->port_measured = PortStats::Read(plan_.port);
+  figures->link_up = std::ranges::all_of(
+      workers_, [](const WorkerView& worker) { return worker.link_up(worker.job); });
+  UnblockSignals();
+  // The source first, so that the workers see the end of what it sent.
+  figures->drained = model && rte_eth_dev_set_link_down(plan_.port) == 0;
+  for (const WorkerView& worker : workers_) {
+    worker.control->phase.store(figures->drained ? WorkerControl::kDrain : WorkerControl::kStop,
+                                std::memory_order_relaxed);
+  }
+  rte_eal_mp_wait_lcore();
+  figures->final = Take();
+  figures->port_final = PortStats::Read(plan_.port);
+  for (const WorkerView& worker : workers_) {
+    figures->ctx_switches += worker.control->ctx_switches.load(std::memory_order_relaxed);
+  }
+}
+
+void Supervisor::Run(RunFigures* figures) {
+  figures->port_begin = PortStats::Read(plan_.port);
+  const bool model = figures->port_begin.IsModel();
+  const TelemetryScope telemetry([this] { return Take(); }, figures->reasons, figures->map);
+  begin_s_ = Now();
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    rte_eal_remote_launch(workers_[i].main, workers_[i].job, lcores_[i]);
+  }
+  if (model) rte_eth_dev_set_link_up(plan_.port);
+  Watch();
+  Stop(model, figures);
+}
+
+}  // namespace sluice::runtime

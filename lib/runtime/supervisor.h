@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The main thread's part of a run: launches workers, prints a line a period,
+// waits for the end or a signal, stops traffic and workers in the order that
+// loses nothing, and reports. Called by Session.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <vector>
+
+#include "nic/frame_queue.h"
+#include "runtime/report.h"
+#include "runtime/worker.h"
+
+namespace sluice::runtime {
+
+/// A worker as the main thread sees it.
+struct WorkerView {
+  WorkerControl* control;
+  const nic::QueueCounters* counters;
+  int (*main)(void* job);          ///< Runs on the worker's lcore.
+  bool (*link_up)(const void* job);
+  void* job;
+};
+
+/// Makes SIGINT and SIGTERM events that Supervisor waits for. Call before EAL
+/// starts its threads: they inherit the mask. A second signal ends the process.
+void BlockSignals();
+
+class Supervisor {
+ public:
+  struct Plan {
+    double duration_s;      ///< 0: until a signal.
+    double stats_period_s;  ///< 0: no lines.
+    uint16_t port;          ///< Whose source is started and stopped, if it is a model.
+    std::FILE* text;        ///< Where lines and totals go.
+  };
+
+  /// EAL has at least as many worker lcores as there are workers.
+  Supervisor(const Plan& plan, std::span<const WorkerView> workers);
+
+  /// The lcore of each worker.
+  std::span<const uint32_t> lcores() const { return lcores_; }
+
+  /// Runs to the end and fills in the figures that only a run has.
+  void Run(RunFigures* figures);
+
+ private:
+  Sample Take() const;
+  /// Prints lines until the time is over or a signal comes.
+  void Watch();
+  void Stop(bool model, RunFigures* figures);
+
+  Plan plan_;
+  std::span<const WorkerView> workers_;
+  std::vector<uint32_t> lcores_;
+  double begin_s_ = 0;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/telemetry.h"
+
+#include <rte_telemetry.h>
+
+#include <mutex>
+#include <utility>
+
+namespace sluice::runtime {
+
+namespace {
+
+// What the commands look at. rte_telemetry cannot unregister a command, so the
+// commands outlive every run.
+struct Source {
+  std::mutex mutex;
+  std::function<Sample()> take;
+  std::span<const std::string_view> reasons;
+  std::span<const std::string> map;
+};
+
+Source& TheSource() {
+  static Source source;
+  return source;
+}
+
+int Stats(const char* /*command*/, const char* /*parameters*/, rte_tel_data* data) {
+  Source& source = TheSource();
+  const std::scoped_lock lock(source.mutex);
+  rte_tel_data_start_dict(data);
+  if (!source.take) return 0;
+  const Sample sample = source.take();
+  const nic::QueueCounters& c = sample.counters;
+  const std::pair<const char*, uint64_t> values[] = {
+      {"rx_pkts", c.rx_pkts},           {"rx_bytes", c.rx_bytes},
+      {"tx_pkts", c.tx_pkts},           {"tx_bytes", c.tx_bytes},
+      {"consumed_pkts", c.consumed_pkts}, {"rx_scattered", c.rx_scattered},
+      {"tx_full", c.tx_full},           {"tx_unframeable", c.tx_unframeable},
+      {"rx_desync_flits", c.rx_desync}, {"busy_cycles", sample.busy_cycles},
+      {"total_cycles", sample.total_cycles},
+      {"uptime_ms", static_cast<uint64_t>(sample.seconds * 1000)}};
+  for (const auto& [name, value] : values) rte_tel_data_add_dict_u64(data, name, value);
+  for (size_t i = 0; i < source.reasons.size() && i < nic::QueueCounters::kMaxReasons; ++i) {
+    const std::string name = "drop_" + std::string(source.reasons[i]);
+    rte_tel_data_add_dict_u64(data, name.c_str(), c.engine_drops[i]);
+  }
+  return 0;
+}
+
+int Map(const char* /*command*/, const char* /*parameters*/, rte_tel_data* data) {
+  Source& source = TheSource();
+  const std::scoped_lock lock(source.mutex);
+  rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
+  for (const std::string& line : source.map) rte_tel_data_add_array_string(data, line.c_str());
+  return 0;
+}
+
+}  // namespace
+
+TelemetryScope::TelemetryScope(std::function<Sample()> take,
+                               std::span<const std::string_view> reasons,
+                               std::span<const std::string> map) {
+  Source& source = TheSource();
+  {
+    const std::scoped_lock lock(source.mutex);
+    source.take = std::move(take);
+    source.reasons = reasons;
+    source.map = map;
+  }
+  static const bool registered = [] {
+    rte_telemetry_register_cmd("/sluice/stats", Stats, "Totals of all workers. No parameters.");
+    rte_telemetry_register_cmd("/sluice/map", Map, "Which lcore polls what. No parameters.");
+    return true;
+  }();
+  (void)registered;
+}
+
+TelemetryScope::~TelemetryScope() {
+  Source& source = TheSource();
+  const std::scoped_lock lock(source.mutex);
+  source.take = nullptr;
+  source.reasons = {};
+  source.map = {};
+}
+
+}  // namespace sluice::runtime

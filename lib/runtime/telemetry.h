@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// /sluice/stats and /sluice/map for dpdk-telemetry.py and whatever reads its
+// socket. Used by Supervisor.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/report.h"
+
+namespace sluice::runtime {
+
+/// Answers the two commands while it lives; afterwards they answer with nothing.
+/// EAL's telemetry thread calls `take`. One at a time.
+class TelemetryScope {
+ public:
+  TelemetryScope(std::function<Sample()> take, std::span<const std::string_view> reasons,
+                 std::span<const std::string> map);
+  ~TelemetryScope();
+  TelemetryScope(const TelemetryScope&) = delete;
+  TelemetryScope& operator=(const TelemetryScope&) = delete;
+};
+
+}  // namespace sluice::runtime
