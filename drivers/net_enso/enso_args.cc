@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net_enso/enso_args.h"
 
-#include <rte_kvargs.h>
-
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <memory>
 #include <string_view>
 
 #include "regs/enso.h"
+#include "split_arguments.h"
 
 namespace sluice::net_enso {
 namespace {
@@ -21,7 +19,8 @@ bool ParsePipes(std::string_view value, uint32_t* pipes, std::string* error) {
   if (code == std::errc() && end == value.data() + value.size() && *pipes >= 1 && *pipes <= kMaxPipes) {
     return true;
   }
-  *error = "pipes=" + std::string(value) + ": give the fallback pipes of a receive queue, 1 to " +
+  *error = std::string(kPipesKey).append("=").append(value) +
+           ": give the fallback pipes of a receive queue, 1 to " +
            std::to_string(kMaxPipes);
   return false;
 }
@@ -29,7 +28,7 @@ bool ParsePipes(std::string_view value, uint32_t* pipes, std::string* error) {
 bool ParseNotify(std::string_view value, bool* per_packet, std::string* error) {
   *per_packet = value == "packet";
   if (*per_packet || value == "reactive") return true;
-  *error = "notify=" + std::string(value) + ": give reactive or packet";
+  *error = std::string(kNotifyKey).append("=").append(value) + ": give reactive or packet";
   return false;
 }
 
@@ -44,18 +43,11 @@ std::string KnownKeys(std::span<const char* const> passed_on_keys) {
 bool ParseArguments(const char* text, std::span<const char* const> passed_on_keys,
                     Arguments* arguments, std::string* error) {
   *arguments = Arguments{};
-  if (text == nullptr || *text == '\0') return true;
-  const std::unique_ptr<rte_kvargs, void (*)(rte_kvargs*)> list(rte_kvargs_parse(text, nullptr),
-                                                                rte_kvargs_free);
-  if (list == nullptr) {
-    *error = "cannot parse '" + std::string(text) + "': give key=value, separated by commas";
-    return false;
-  }
-  for (const rte_kvargs_pair& pair : std::span(list->pairs, list->count)) {
-    const std::string_view key = pair.key;
-    const std::string_view value = pair.value == nullptr ? "" : pair.value;
+  std::vector<emulator::Argument> list;
+  if (!drivers::SplitArguments(text, &list, error)) return false;
+  for (const auto& [key, value] : list) {
     const bool passed_on = std::any_of(passed_on_keys.begin(), passed_on_keys.end(),
-                                       [key](const char* known) { return key == known; });
+                                       [&key](const char* known) { return key == known; });
     if (key == kPipesKey) {
       if (!ParsePipes(value, &arguments->pipes, error)) return false;
     } else if (key == kNotifyKey) {
@@ -63,7 +55,7 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
     } else if (passed_on) {
       arguments->passed_on.emplace_back(key, value);
     } else {
-      *error = "unknown argument '" + std::string(key) + "': use " + KnownKeys(passed_on_keys);
+      *error = std::string("unknown argument '").append(key) + "': use " + KnownKeys(passed_on_keys);
       return false;
     }
   }

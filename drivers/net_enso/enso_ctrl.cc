@@ -46,6 +46,12 @@ int UpdateLink(rte_eth_dev* dev, int) {
   return rte_eth_linkstatus_set(dev, &link);
 }
 
+/// What rte_eth_rx_queue_info_get and its like tell of every queue.
+void SetQueueStates(rte_eth_dev_data* data, uint8_t state) {
+  std::memset(data->rx_queue_state, state, data->nb_rx_queues);
+  std::memset(data->tx_queue_state, state, data->nb_tx_queues);
+}
+
 int Start(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   const std::scoped_lock lock(port.device->mutex());
@@ -53,6 +59,7 @@ int Start(rte_eth_dev* dev) {
   if (const int result = StartQueues(port); result != 0) return result;
   dev->rx_pkt_burst = exact ? RxBurstExact : RxBurst;
   dev->tx_pkt_burst = TxBurst;
+  SetQueueStates(dev->data, RTE_ETH_QUEUE_STATE_STARTED);
   EnableWire(port, true);
   UpdateLink(dev, 0);
   return 0;
@@ -63,6 +70,7 @@ int Stop(rte_eth_dev* dev) {
   const std::scoped_lock lock(port.device->mutex());
   EnableWire(port, false);
   StopQueues(port);
+  SetQueueStates(dev->data, RTE_ETH_QUEUE_STATE_STOPPED);
   UpdateLink(dev, 0);
   return 0;
 }

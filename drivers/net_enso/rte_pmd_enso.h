@@ -21,6 +21,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /** Unit of every length on a pipe: frames begin on a flit boundary. */
 #define RTE_PMD_ENSO_FLIT_BYTES 64
 
@@ -148,6 +150,8 @@ bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb *nb);
 int rte_pmd_enso_set_timestamp(uint16_t port_id, bool enable, uint8_t offset);
 int rte_pmd_enso_set_rate_limit(uint16_t port_id, bool enable, uint16_t numerator, uint16_t denominator);
 int rte_pmd_enso_set_round_robin(uint16_t port_id, bool enable);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }
