@@ -104,6 +104,10 @@ enum Statistic : uint32_t {
   kStatBadDoorbell,      ///< Tail stores that claim more than the ring holds; ignored.
   kStatisticCount,
 };
+inline constexpr const char* kStatisticNames[kStatisticCount] = {
+    "rx_frames",       "rx_bytes",          "rx_no_descriptor", "rx_oversize",   "rx_undersize",
+    "rx_filtered",     "rx_flow_drop",      "rx_disabled",      "rx_dma_faults", "tx_frames",
+    "tx_bytes",        "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell"};
 constexpr uint32_t StatisticRegister(uint32_t index) { return kStatistics + 8 * index; }
 
 // --------------------------------------------------------------- queue pages

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One port of net_ipu: what probing found and what ethdev configured. Lives in
+// ethdev's dev_private. Control path only, under the application's own ordering of
+// ethdev calls; bursts see only their queue (ipu_queue.h).
+#pragma once
+
+#include <ethdev_driver.h>
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "bar/bar.h"
+#include "emulator/attach.h"
+#include "net_ipu/ipu_queue.h"
+#include "regs/ipu.h"
+
+/// A rule as it was programmed: enough to find it again in the device's table.
+struct rte_flow {
+  uint32_t fields;
+  uint32_t protocol;
+  uint32_t ports;
+  std::array<uint8_t, 16> source;
+  std::array<uint8_t, 16> destination;
+  uint32_t action;
+  uint32_t mark;
+  bool count;
+};
+
+namespace sluice::net_ipu {
+
+struct Adapter {
+  std::unique_ptr<emulator::Attachment> attachment;
+  bar::Bar registers;
+  uint32_t max_queues = 0;
+  bool receiving = false;  ///< From start to stop.
+  bool promiscuous = false;
+  bool all_multicast = false;
+  bool link_allowed = true;  ///< rte_eth_dev_set_link_up/down.
+  std::array<uint8_t, regs::ipu::kRssKeyBytes> rss_key{};
+  uint64_t rss_types = 0;  ///< RTE_ETH_RSS_… in force.
+  std::array<uint8_t, regs::ipu::kRetaEntries> reta{};
+  std::list<rte_flow> flows;
+  /// Values at the last reset: the device's registers, and the attachment's list.
+  std::array<uint64_t, regs::ipu::kStatisticCount> device_base{};
+  std::vector<uint64_t> attachment_base;
+};
+
+inline Adapter& AdapterOf(const rte_eth_dev* dev) {
+  return *static_cast<Adapter*>(dev->data->dev_private);
+}
+
+/// Bytes of a received frame beyond the MTU: Ethernet header and two VLAN tags.
+inline constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN;
+/// Descriptors in use before transmitted mbufs are reclaimed: few enough to stay in
+/// the cache, enough that the report to look for is an old one.
+inline constexpr uint32_t kTxInUse = 4 * kBatch;
+
+inline constexpr uint64_t kRxOffloads = RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_RSS_HASH |
+                                        RTE_ETH_RX_OFFLOAD_CHECKSUM;
+inline constexpr uint64_t kTxOffloads =
+    RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE |
+    RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
+
+/// One log line, prefixed with the driver's name; RTE_LOG_… levels.
+void Log(uint32_t level, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+/// The ops table of every port, and its connection to one.
+extern const eth_dev_ops kEthdevOps;
+void SetOps(rte_eth_dev* dev);
+
+// ipu_port.cc: the port page.
+void WritePortControl(const rte_eth_dev* dev);
+void WriteStation(const rte_eth_dev* dev);
+/// Programs key, fields and table from the adapter.
+void WriteRss(const rte_eth_dev* dev);
+/// Sets RSS up from the port's configuration: all queues in turn.
+void ConfigureRss(rte_eth_dev* dev);
+int PromiscuousEnable(rte_eth_dev* dev);
+int PromiscuousDisable(rte_eth_dev* dev);
+int AllMulticastEnable(rte_eth_dev* dev);
+int AllMulticastDisable(rte_eth_dev* dev);
+int MacAddressSet(rte_eth_dev* dev, rte_ether_addr* address);
+int MtuSet(rte_eth_dev* dev, uint16_t mtu);
+int LinkUpdate(rte_eth_dev* dev, int wait_to_complete);
+int SetLinkUp(rte_eth_dev* dev);
+int SetLinkDown(rte_eth_dev* dev);
+int RetaUpdate(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size);
+int RetaQuery(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size);
+int RssHashUpdate(rte_eth_dev* dev, rte_eth_rss_conf* conf);
+int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf);
+
+// ipu_stats.cc
+int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats);
+int StatsReset(rte_eth_dev* dev);
+int XstatsGet(rte_eth_dev* dev, rte_eth_xstat* stats, unsigned int count);
+int XstatsGetNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned int size);
+int XstatsReset(rte_eth_dev* dev);
+
+// ipu_flow.cc
+int FlowOpsGet(rte_eth_dev* dev, const rte_flow_ops** ops);
+/// Forgets all rules, here and in the device.
+void FlowClear(rte_eth_dev* dev);
+
+}  // namespace sluice::net_ipu

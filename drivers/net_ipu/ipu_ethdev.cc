@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ethdev face of net_ipu: capabilities, queues, start and stop.
+#include <ethdev_driver.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+#include <rte_net.h>
+#include <rte_vect.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+
+#include "net_ipu/ipu_adapter.h"
+#include "net_ipu/ipu_rx.h"
+
+namespace sluice::net_ipu {
+
+using namespace regs::ipu;  // NOLINT: this file speaks that register map
+
+namespace {
+
+RxQueue* Rx(const rte_eth_dev* dev, uint32_t id) {
+  return static_cast<RxQueue*>(dev->data->rx_queues[id]);
+}
+TxQueue* Tx(const rte_eth_dev* dev, uint32_t id) {
+  return static_cast<TxQueue*>(dev->data->tx_queues[id]);
+}
+
+// ------------------------------------------------------------- capabilities
+
+int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
+  const Adapter& adapter = AdapterOf(dev);
+  info->min_mtu = RTE_ETHER_MIN_MTU;
+  info->max_mtu = kMaxFrameBytes - kFrameOverhead;
+  info->min_rx_bufsize = kMinBuffer;
+  info->max_rx_pktlen = kMaxFrameBytes;
+  info->max_rx_queues = info->max_tx_queues = static_cast<uint16_t>(adapter.max_queues);
+  info->max_mac_addrs = 1;
+  info->rx_offload_capa = kRxOffloads;
+  info->tx_offload_capa = kTxOffloads;
+  info->tx_queue_offload_capa = kTxOffloads;
+  info->reta_size = kRetaEntries;
+  info->hash_key_size = kRssKeyBytes;
+  info->flow_type_rss_offloads = kRssTypes;
+  info->default_rxconf.rx_free_thresh = kBatch;
+  info->default_txconf.tx_rs_thresh = kBatch;
+  info->rx_desc_lim = {.nb_max = kMaxRing, .nb_min = kMinRing, .nb_align = kBatch,
+                       .nb_seg_max = kMaxSegments, .nb_mtu_seg_max = kMaxSegments};
+  info->tx_desc_lim = info->rx_desc_lim;
+  info->speed_capa = RTE_ETH_LINK_SPEED_200G;
+  info->default_rxportconf = {.burst_size = kBatch, .ring_size = 512, .nb_queues = 1};
+  info->default_txportconf = {.burst_size = kBatch, .ring_size = 512, .nb_queues = 1};
+  info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
+  return 0;
+}
+
+const uint32_t* SupportedPacketTypes(rte_eth_dev*) {
+  static constexpr uint32_t kTypes[] = {
+      RTE_PTYPE_L2_ETHER,    RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN,
+      RTE_PTYPE_L2_ETHER_QINQ, RTE_PTYPE_L3_IPV4,    RTE_PTYPE_L3_IPV4_EXT,
+      RTE_PTYPE_L3_IPV6,     RTE_PTYPE_L3_IPV6_EXT,  RTE_PTYPE_L4_TCP,
+      RTE_PTYPE_L4_UDP,      RTE_PTYPE_L4_FRAG,      RTE_PTYPE_L4_SCTP,
+      RTE_PTYPE_L4_ICMP,     RTE_PTYPE_L4_NONFRAG,   RTE_PTYPE_UNKNOWN};
+  return kTypes;
+}
+
+// ------------------------------------------------------------------- queues
+
+/// Rings are powers of two.
+uint32_t RingEntries(uint16_t wanted) { return std::bit_ceil<uint32_t>(std::max<uint32_t>(wanted, kMinRing)); }
+
+int RxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t entries, unsigned int socket,
+                 const rte_eth_rxconf* conf, rte_mempool* pool) {
+  if (rte_pktmbuf_data_room_size(pool) < RTE_PKTMBUF_HEADROOM + kMinBuffer) {
+    Log(RTE_LOG_ERR, "%s: pool %s has less than %u bytes behind the headroom", dev->data->name,
+        pool->name, kMinBuffer);
+    return -EINVAL;
+  }
+  RxQueue* const queue = RxCreate(AdapterOf(dev).registers, dev->data->port_id, id,
+                                  RingEntries(entries), pool, static_cast<int>(socket));
+  if (queue == nullptr) return -ENOMEM;
+  queue->deferred_start = conf->rx_deferred_start != 0;
+  dev->data->rx_queues[id] = queue;
+  return 0;
+}
+
+void RxQueueRelease(rte_eth_dev* dev, uint16_t id) {
+  RxDestroy(Rx(dev, id));
+  dev->data->rx_queues[id] = nullptr;
+}
+
+int TxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t wanted, unsigned int socket,
+                 const rte_eth_txconf* conf) {
+  const uint32_t entries = RingEntries(wanted);
+  const uint64_t offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
+  const uint32_t threshold =
+      conf->tx_free_thresh != 0 ? conf->tx_free_thresh : entries - std::min(kTxInUse, entries / 2);
+  if (threshold > entries) {
+    Log(RTE_LOG_ERR, "%s: tx_free_thresh %u exceeds the ring's %u descriptors", dev->data->name,
+        threshold, entries);
+    return -EINVAL;
+  }
+  TxQueue* const queue = TxCreate(AdapterOf(dev).registers, dev->data->port_id, id, entries,
+                                  threshold, offloads, static_cast<int>(socket));
+  if (queue == nullptr) return -ENOMEM;
+  queue->deferred_start = conf->tx_deferred_start != 0;
+  dev->data->tx_queues[id] = queue;
+  return 0;
+}
+
+void TxQueueRelease(rte_eth_dev* dev, uint16_t id) {
+  TxDestroy(Tx(dev, id));
+  dev->data->tx_queues[id] = nullptr;
+}
+
+int RxQueueStart(rte_eth_dev* dev, uint16_t id) {
+  const int error = RxStart(*Rx(dev, id), dev->data->scattered_rx != 0);
+  if (error == 0) dev->data->rx_queue_state[id] = RTE_ETH_QUEUE_STATE_STARTED;
+  return error;
+}
+int RxQueueStop(rte_eth_dev* dev, uint16_t id) {
+  RxStop(*Rx(dev, id));
+  dev->data->rx_queue_state[id] = RTE_ETH_QUEUE_STATE_STOPPED;
+  return 0;
+}
+int TxQueueStart(rte_eth_dev* dev, uint16_t id) {
+  const int error = TxStart(*Tx(dev, id));
+  if (error == 0) dev->data->tx_queue_state[id] = RTE_ETH_QUEUE_STATE_STARTED;
+  return error;
+}
+int TxQueueStop(rte_eth_dev* dev, uint16_t id) {
+  TxStop(*Tx(dev, id));
+  dev->data->tx_queue_state[id] = RTE_ETH_QUEUE_STATE_STOPPED;
+  return 0;
+}
+
+void RxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info) {
+  const RxQueue& queue = *Rx(dev, id);
+  info->mp = queue.pool;
+  info->scattered_rx = dev->data->scattered_rx;
+  info->nb_desc = static_cast<uint16_t>(queue.mask + 1);
+  info->rx_buf_size = static_cast<uint16_t>(queue.room);
+  info->conf.rx_free_thresh = kBatch;
+  info->conf.rx_deferred_start = queue.deferred_start;
+  info->conf.offloads = dev->data->dev_conf.rxmode.offloads;
+}
+
+void TxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info) {
+  const TxQueue& queue = *Tx(dev, id);
+  info->nb_desc = static_cast<uint16_t>(queue.mask + 1);
+  info->conf.tx_rs_thresh = kBatch;
+  info->conf.tx_free_thresh = static_cast<uint16_t>(queue.mask + 1 - queue.clean_from);
+  info->conf.tx_deferred_start = queue.deferred_start;
+  info->conf.offloads = queue.offloads;
+}
+
+uint32_t RxQueueCount(void* queue) {
+  const RxQueue& rx = *static_cast<RxQueue*>(queue);
+  uint32_t used = 0;
+  while (rx.head + used != rx.tail && Done(LoadHigh(rx.ring[(rx.head + used) & rx.mask]))) ++used;
+  return used;
+}
+
+int RxDescriptorStatus(void* queue, uint16_t offset) {
+  const RxQueue& rx = *static_cast<RxQueue*>(queue);
+  if (offset > rx.mask) return -EINVAL;
+  if (offset >= rx.tail - rx.head) return RTE_ETH_RX_DESC_UNAVAIL;
+  return Done(LoadHigh(rx.ring[(rx.head + offset) & rx.mask])) ? RTE_ETH_RX_DESC_DONE
+                                                               : RTE_ETH_RX_DESC_AVAIL;
+}
+
+/// `offset` counts from the next descriptor to be written; completions are known by
+/// the batch.
+int TxDescriptorStatus(void* queue, uint16_t offset) {
+  const TxQueue& tx = *static_cast<TxQueue*>(queue);
+  if (offset > tx.mask) return -EINVAL;
+  const uint32_t used = tx.tail - tx.cleaned;
+  if (offset < tx.mask + 1 - used) return RTE_ETH_TX_DESC_DONE;
+  const uint32_t index = tx.tail + offset - (tx.mask + 1);  // of the lap before
+  const uint32_t report = index | (kBatch - 1);
+  const bool posted = static_cast<int32_t>(tx.tail - report) > 0;
+  return posted && LoadHigh(tx.ring[report & tx.mask]) == kDone ? RTE_ETH_TX_DESC_DONE
+                                                                : RTE_ETH_TX_DESC_FULL;
+}
+
+int TxDoneCleanup(void* queue, uint32_t limit) {
+  return static_cast<int>(TxClean(*static_cast<TxQueue*>(queue), limit));
+}
+
+// ----------------------------------------------------------- burst functions
+
+struct BurstName {
+  eth_rx_burst_t rx;
+  eth_tx_burst_t tx;
+  const char* name;
+};
+constexpr BurstName kBurstNames[] = {
+    {RxBurstVector, nullptr, "Vector SSE"},     {RxBurstScalar, nullptr, "Scalar"},
+    {RxBurstScattered, nullptr, "Scalar Scattered"}, {nullptr, TxBurstSimple, "Simple"},
+    {nullptr, TxBurstFull, "Full Featured"},
+};
+
+/// ThreadSanitizer takes the vector path's 16-byte loads for a race.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kVectorAllowed = false;
+#else
+constexpr bool kVectorAllowed = true;
+#endif
+
+void ChooseBursts(rte_eth_dev* dev) {
+  const bool vector = kVectorAllowed && rte_vect_get_max_simd_bitwidth() >= RTE_VECT_SIMD_128;
+  dev->rx_pkt_burst = dev->data->scattered_rx ? RxBurstScattered
+                      : vector                ? RxBurstVector
+                                              : RxBurstScalar;
+  constexpr uint64_t kChecksums = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
+                                  RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+  uint64_t offloads = 0;
+  for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) offloads |= Tx(dev, i)->offloads;
+  const bool full = (offloads & (kChecksums | RTE_ETH_TX_OFFLOAD_MULTI_SEGS)) != 0;
+  dev->tx_pkt_burst = full ? TxBurstFull : TxBurstSimple;
+  dev->tx_pkt_prepare = nullptr;
+  if (offloads & kChecksums) {
+    dev->tx_pkt_prepare = [](void*, rte_mbuf** packets, uint16_t count) {
+      uint16_t i = 0;
+      while (i < count && rte_net_intel_cksum_prepare(packets[i]) == 0) ++i;
+      if (i < count) rte_errno = EINVAL;
+      return i;
+    };
+  }
+}
+
+int RxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
+  for (const BurstName& burst : kBurstNames) {
+    if (burst.rx == dev->rx_pkt_burst && burst.rx != nullptr) {
+      std::snprintf(mode->info, sizeof(mode->info), "%s", burst.name);
+      return 0;
+    }
+  }
+  return -EINVAL;
+}
+int TxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
+  for (const BurstName& burst : kBurstNames) {
+    if (burst.tx == dev->tx_pkt_burst && burst.tx != nullptr) {
+      std::snprintf(mode->info, sizeof(mode->info), "%s", burst.name);
+      return 0;
+    }
+  }
+  return -EINVAL;
+}
+
+// ------------------------------------------------------------- start and stop
+
+int Configure(rte_eth_dev* dev) {
+  ConfigureRss(dev);
+  return 0;
+}
+
+/// Traffic source first, then what is in flight, then the rings.
+int Stop(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  dev->data->dev_started = 0;
+  adapter.attachment->EnableWire(false);
+  for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) TxQueueStop(dev, i);
+  adapter.receiving = false;
+  WritePortControl(dev);
+  for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) RxQueueStop(dev, i);
+  LinkUpdate(dev, 0);
+  return 0;
+}
+
+/// Frames must be scattered if the largest one does not fit some queue's buffers.
+bool NeedsScatter(const rte_eth_dev* dev) {
+  for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) {
+    if (dev->data->mtu + kFrameOverhead > Rx(dev, i)->room) return true;
+  }
+  return false;
+}
+
+int Start(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  dev->data->scattered_rx = NeedsScatter(dev);
+  WriteStation(dev);
+  int error = 0;
+  for (uint32_t i = 0; error == 0 && i < dev->data->nb_tx_queues; ++i) {
+    if (!Tx(dev, i)->deferred_start) error = TxQueueStart(dev, i);
+  }
+  for (uint32_t i = 0; error == 0 && i < dev->data->nb_rx_queues; ++i) {
+    if (!Rx(dev, i)->deferred_start) error = RxQueueStart(dev, i);
+  }
+  if (error != 0) {
+    Log(RTE_LOG_ERR, "%s: cannot start: %s", dev->data->name,
+        error == -ENOMEM ? "the mbuf pool is too small for the receive rings"
+                         : "the device does not enable its queues");
+    Stop(dev);
+    return error;
+  }
+  ChooseBursts(dev);
+  adapter.receiving = true;
+  WritePortControl(dev);
+  dev->data->dev_started = 1;
+  if (adapter.link_allowed) adapter.attachment->EnableWire(true);
+  LinkUpdate(dev, 0);
+  return 0;
+}
+
+int Close(rte_eth_dev* dev) {
+  if (dev->data->dev_private == nullptr) return 0;
+  if (dev->data->dev_started) Stop(dev);
+  for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) RxQueueRelease(dev, i);
+  for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) TxQueueRelease(dev, i);
+  dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
+  FlowClear(dev);
+  AdapterOf(dev).~Adapter();  // the model stops here
+  rte_free(dev->data->dev_private);
+  dev->data->dev_private = nullptr;
+  return 0;
+}
+
+constexpr eth_dev_ops MakeOps() {
+  eth_dev_ops ops{};
+  ops.dev_configure = Configure;
+  ops.dev_start = Start;
+  ops.dev_stop = Stop;
+  ops.dev_close = Close;
+  ops.dev_set_link_up = SetLinkUp;
+  ops.dev_set_link_down = SetLinkDown;
+  ops.link_update = LinkUpdate;
+  ops.promiscuous_enable = PromiscuousEnable;
+  ops.promiscuous_disable = PromiscuousDisable;
+  ops.allmulticast_enable = AllMulticastEnable;
+  ops.allmulticast_disable = AllMulticastDisable;
+  ops.mac_addr_set = MacAddressSet;
+  ops.mtu_set = MtuSet;
+  ops.stats_get = StatsGet;
+  ops.stats_reset = StatsReset;
+  ops.xstats_get = XstatsGet;
+  ops.xstats_reset = XstatsReset;
+  ops.xstats_get_names = XstatsGetNames;
+  ops.dev_infos_get = InfosGet;
+  ops.rxq_info_get = RxQueueInfo;
+  ops.txq_info_get = TxQueueInfo;
+  ops.rx_burst_mode_get = RxBurstMode;
+  ops.tx_burst_mode_get = TxBurstMode;
+  ops.dev_supported_ptypes_get = SupportedPacketTypes;
+  ops.rx_queue_start = RxQueueStart;
+  ops.rx_queue_stop = RxQueueStop;
+  ops.tx_queue_start = TxQueueStart;
+  ops.tx_queue_stop = TxQueueStop;
+  ops.rx_queue_setup = RxQueueSetup;
+  ops.rx_queue_release = RxQueueRelease;
+  ops.tx_queue_setup = TxQueueSetup;
+  ops.tx_queue_release = TxQueueRelease;
+  ops.tx_done_cleanup = TxDoneCleanup;
+  ops.rss_hash_update = RssHashUpdate;
+  ops.rss_hash_conf_get = RssHashGet;
+  ops.reta_update = RetaUpdate;
+  ops.reta_query = RetaQuery;
+  ops.flow_ops_get = FlowOpsGet;
+  return ops;
+}
+
+}  // namespace
+
+constinit const eth_dev_ops kEthdevOps = MakeOps();
+
+void SetOps(rte_eth_dev* dev) {
+  dev->dev_ops = &kEthdevOps;
+  dev->rx_queue_count = RxQueueCount;
+  dev->rx_descriptor_status = RxDescriptorStatus;
+  dev->tx_descriptor_status = TxDescriptorStatus;
+}
+
+}  // namespace sluice::net_ipu

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What belongs to the port and not to a queue: filters, addresses, MTU, link, RSS.
+#include <rte_ether.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "net_ipu/ipu_adapter.h"
+
+namespace sluice::net_ipu {
+
+using namespace regs::ipu;  // NOLINT: this file speaks that register map
+
+namespace {
+
+/// The key that Microsoft's RSS specification publishes for verification.
+constexpr std::array<uint8_t, kRssKeyBytes> kDefaultKey = {
+    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
+    0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
+    0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
+
+/// ethdev's packet types, by the field bit that covers them.
+constexpr uint64_t kIpv4Types =
+    RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
+constexpr uint64_t kIpv6Types = RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_FRAG_IPV6 |
+                                RTE_ETH_RSS_NONFRAG_IPV6_OTHER | RTE_ETH_RSS_IPV6_EX;
+
+uint32_t RssFields(uint64_t types) {
+  uint32_t fields = 0;
+  if (types & kIpv4Types) fields |= kRssIpv4;
+  if (types & RTE_ETH_RSS_NONFRAG_IPV4_TCP) fields |= kRssIpv4Tcp;
+  if (types & RTE_ETH_RSS_NONFRAG_IPV4_UDP) fields |= kRssIpv4Udp;
+  if (types & kIpv6Types) fields |= kRssIpv6;
+  if (types & (RTE_ETH_RSS_NONFRAG_IPV6_TCP | RTE_ETH_RSS_IPV6_TCP_EX)) fields |= kRssIpv6Tcp;
+  if (types & (RTE_ETH_RSS_NONFRAG_IPV6_UDP | RTE_ETH_RSS_IPV6_UDP_EX)) fields |= kRssIpv6Udp;
+  return fields;
+}
+
+/// Stores `bytes` (a multiple of 4) register by register.
+void WriteBlock(bar::Bar& registers, uint32_t offset, const uint8_t* data, uint32_t bytes) {
+  for (uint32_t at = 0; at < bytes; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, data + at, 4);
+    registers.Write32(offset + at, word);
+  }
+}
+
+}  // namespace
+
+void WritePortControl(const rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  uint32_t control = 0;
+  if (adapter.receiving) control |= kPortReceive;
+  if (adapter.promiscuous) control |= kPortPromiscuous;
+  if (adapter.all_multicast) control |= kPortAllMulticast;
+  if (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_CHECKSUM) control |= kPortChecksum;
+  adapter.registers.Write32(kPortControl, control);
+}
+
+void WriteStation(const rte_eth_dev* dev) {
+  uint64_t station = 0;
+  std::memcpy(&station, dev->data->mac_addrs->addr_bytes, RTE_ETHER_ADDR_LEN);
+  AdapterOf(dev).registers.Write64(kStationAddress, station);
+  AdapterOf(dev).registers.Write32(kMaxFrame, dev->data->mtu + kFrameOverhead);
+}
+
+void WriteRss(const rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  WriteBlock(adapter.registers, kRssKey, adapter.rss_key.data(), kRssKeyBytes);
+  WriteBlock(adapter.registers, kReta, adapter.reta.data(), kRetaEntries);
+  adapter.registers.Write32(kRssFields, RssFields(adapter.rss_types));
+}
+
+void ConfigureRss(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  const rte_eth_conf& conf = dev->data->dev_conf;
+  const rte_eth_rss_conf& rss = conf.rx_adv_conf.rss_conf;
+  const bool enabled = (conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG) != 0;
+  adapter.rss_types = enabled ? rss.rss_hf & kRssTypes : 0;
+  adapter.rss_key = kDefaultKey;
+  if (enabled && rss.rss_key != nullptr && rss.rss_key_len == kRssKeyBytes) {
+    std::copy_n(rss.rss_key, kRssKeyBytes, adapter.rss_key.begin());
+  }
+  const uint32_t queues = enabled ? std::max<uint32_t>(dev->data->nb_rx_queues, 1) : 1;
+  for (uint32_t i = 0; i < kRetaEntries; ++i) adapter.reta[i] = static_cast<uint8_t>(i % queues);
+  WriteRss(dev);
+}
+
+int PromiscuousEnable(rte_eth_dev* dev) {
+  AdapterOf(dev).promiscuous = true;
+  WritePortControl(dev);
+  return 0;
+}
+int PromiscuousDisable(rte_eth_dev* dev) {
+  AdapterOf(dev).promiscuous = false;
+  WritePortControl(dev);
+  return 0;
+}
+int AllMulticastEnable(rte_eth_dev* dev) {
+  AdapterOf(dev).all_multicast = true;
+  WritePortControl(dev);
+  return 0;
+}
+int AllMulticastDisable(rte_eth_dev* dev) {
+  AdapterOf(dev).all_multicast = false;
+  WritePortControl(dev);
+  return 0;
+}
+
+int MacAddressSet(rte_eth_dev* dev, rte_ether_addr* address) {
+  rte_ether_addr_copy(address, dev->data->mac_addrs);
+  WriteStation(dev);
+  return 0;
+}
+
+int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
+  const uint32_t frame = mtu + kFrameOverhead;
+  if (frame > kMaxFrameBytes) return -EINVAL;
+  // Whether frames are scattered is decided at start.
+  if (dev->data->dev_started && !dev->data->scattered_rx && frame > dev->data->min_rx_buf_size) {
+    Log(RTE_LOG_ERR, "%s: MTU %u needs scattered receive; stop the port first", dev->data->name, mtu);
+    return -EBUSY;
+  }
+  AdapterOf(dev).registers.Write32(kMaxFrame, frame);
+  return 0;
+}
+
+int LinkUpdate(rte_eth_dev* dev, int) {
+  Adapter& adapter = AdapterOf(dev);
+  rte_eth_link link{};
+  const bool up = dev->data->dev_started && adapter.link_allowed && adapter.registers.LinkUp() &&
+                  adapter.attachment->WireUp();
+  link.link_status = up ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
+  link.link_speed = up ? RTE_ETH_SPEED_NUM_200G : RTE_ETH_SPEED_NUM_NONE;
+  link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
+  link.link_autoneg = RTE_ETH_LINK_FIXED;
+  return rte_eth_linkstatus_set(dev, &link);
+}
+
+int SetLinkUp(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  adapter.link_allowed = true;
+  if (dev->data->dev_started) adapter.attachment->EnableWire(true);
+  LinkUpdate(dev, 0);
+  return 0;
+}
+
+int SetLinkDown(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  adapter.link_allowed = false;
+  adapter.attachment->EnableWire(false);
+  LinkUpdate(dev, 0);
+  return 0;
+}
+
+int RetaUpdate(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size) {
+  if (size != kRetaEntries) return -EINVAL;
+  Adapter& adapter = AdapterOf(dev);
+  for (uint32_t i = 0; i < size; ++i) {
+    const rte_eth_rss_reta_entry64& group = entries[i / RTE_ETH_RETA_GROUP_SIZE];
+    const uint32_t entry = i % RTE_ETH_RETA_GROUP_SIZE;
+    if (group.mask & RTE_BIT64(entry)) adapter.reta[i] = static_cast<uint8_t>(group.reta[entry]);
+  }
+  WriteRss(dev);
+  return 0;
+}
+
+int RetaQuery(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size) {
+  if (size != kRetaEntries) return -EINVAL;
+  for (uint32_t i = 0; i < size; ++i) {
+    rte_eth_rss_reta_entry64& group = entries[i / RTE_ETH_RETA_GROUP_SIZE];
+    const uint32_t entry = i % RTE_ETH_RETA_GROUP_SIZE;
+    if (group.mask & RTE_BIT64(entry)) group.reta[entry] = AdapterOf(dev).reta[i];
+  }
+  return 0;
+}
+
+int RssHashUpdate(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
+  Adapter& adapter = AdapterOf(dev);
+  if (conf->rss_key != nullptr) {
+    if (conf->rss_key_len != kRssKeyBytes) return -EINVAL;
+    std::copy_n(conf->rss_key, kRssKeyBytes, adapter.rss_key.begin());
+  }
+  adapter.rss_types = conf->rss_hf & kRssTypes;
+  WriteRss(dev);
+  return 0;
+}
+
+int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
+  const Adapter& adapter = AdapterOf(dev);
+  if (conf->rss_key != nullptr && conf->rss_key_len >= kRssKeyBytes) {
+    std::copy(adapter.rss_key.begin(), adapter.rss_key.end(), conf->rss_key);
+    conf->rss_key_len = kRssKeyBytes;
+  }
+  conf->rss_hf = adapter.rss_types;
+  return 0;
+}
+
+}  // namespace sluice::net_ipu

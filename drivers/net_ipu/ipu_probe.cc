@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// net_ipu as a vdev: device arguments, the model behind it, and the ethdev port.
+#include <bus_vdev_driver.h>
+#include <ethdev_driver.h>
+#include <ethdev_vdev.h>
+#include <rte_log.h>
+#include <rte_malloc.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdarg>
+#include <cstdio>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "net_ipu/ipu_adapter.h"
+#include "register_once.h"
+#include "split_arguments.h"
+
+namespace sluice::net_ipu {
+namespace {
+
+constexpr const char* kQueuesKey = "queues";
+
+int log_type;
+
+struct Arguments {
+  uint32_t queues = regs::ipu::kMaxQueues;
+  std::vector<emulator::Argument> model;
+};
+
+std::string KnownKeys() {
+  std::string keys = kQueuesKey;
+  for (const char* const key : emulator::ArgumentKeys()) keys += std::string(", ") + key;
+  return keys;
+}
+
+/// False with `error` set to one line that names the key and the mend.
+bool ParseArgument(const std::string& key, const std::string& text, Arguments* arguments,
+                   std::string* error) {
+  if (key == kQueuesKey) {
+    const char* const end = text.data() + text.size();
+    const auto [stop, result] = std::from_chars(text.data(), end, arguments->queues);
+    if (result == std::errc() && stop == end && arguments->queues >= 1 &&
+        arguments->queues <= regs::ipu::kMaxQueues) {
+      return true;
+    }
+    *error = "queues=" + text + ": give the number of queue pairs, 1 to " +
+             std::to_string(regs::ipu::kMaxQueues);
+    return false;
+  }
+  const auto keys = emulator::ArgumentKeys();
+  if (std::none_of(keys.begin(), keys.end(), [&](const char* known) { return key == known; })) {
+    *error = "unknown argument '" + key + "': use " + KnownKeys();
+    return false;
+  }
+  arguments->model.emplace_back(key, text);
+  return true;
+}
+
+bool ParseArguments(const char* text, Arguments* arguments, std::string* error) {
+  std::vector<emulator::Argument> list;
+  if (!drivers::SplitArguments(text, &list, error)) return false;
+  return std::all_of(list.begin(), list.end(), [&](const emulator::Argument& argument) {
+    return ParseArgument(argument.first, argument.second, arguments, error);
+  });
+}
+
+/// Checks that a device answers and takes its address.
+bool Identify(rte_eth_dev* dev, std::string* error) {
+  Adapter& adapter = AdapterOf(dev);
+  if (adapter.registers.Read32(regs::ipu::kDeviceId) != regs::ipu::kDeviceIdValue) {
+    *error = "the device does not answer with its id";
+    return false;
+  }
+  adapter.registers.Write32(regs::ipu::kReset, regs::ipu::kResetMagic);
+  adapter.max_queues = std::min(adapter.max_queues, adapter.registers.Read32(regs::ipu::kQueuePairs));
+  dev->data->mac_addrs = static_cast<rte_ether_addr*>(
+      rte_zmalloc_socket("net_ipu", sizeof(rte_ether_addr), 0, dev->data->numa_node));
+  if (dev->data->mac_addrs == nullptr) {
+    *error = "no memory for the port";
+    return false;
+  }
+  adapter.attachment->MacAddress(dev->data->mac_addrs->addr_bytes);
+  return true;
+}
+
+int Fail(rte_vdev_device* vdev, const std::string& error, int code) {
+  Log(RTE_LOG_ERR, "%s: %s", rte_vdev_device_name(vdev), error.c_str());
+  return code;
+}
+
+int Probe(rte_vdev_device* vdev) {
+  std::string error;
+  if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+    return Fail(vdev, "runs in the primary process alone", -ENOTSUP);
+  }
+  Arguments arguments;
+  if (!ParseArguments(rte_vdev_device_args(vdev), &arguments, &error)) return Fail(vdev, error, -EINVAL);
+  auto attachment = emulator::Attach(rte_vdev_device_name(vdev), emulator::Model::kIpu, {},
+                                     arguments.model, &error);
+  if (attachment == nullptr) return Fail(vdev, error, -EINVAL);
+
+  rte_eth_dev* const dev = rte_eth_vdev_allocate(vdev, sizeof(Adapter));
+  if (dev == nullptr) return Fail(vdev, "no free ethdev port, or no memory for one", -ENOMEM);
+  Adapter* const adapter = new (dev->data->dev_private) Adapter();
+  adapter->registers = attachment->registers();
+  adapter->attachment = std::move(attachment);
+  adapter->max_queues = arguments.queues;
+  if (!Identify(dev, &error)) {
+    adapter->~Adapter();
+    rte_eth_dev_release_port(dev);
+    return Fail(vdev, error, -EIO);
+  }
+  SetOps(dev);
+  dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+  rte_eth_dev_probing_finish(dev);
+  return 0;
+}
+
+int Remove(rte_vdev_device* vdev) {
+  rte_eth_dev* const dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
+  if (dev == nullptr) return 0;  // closed before
+  kEthdevOps.dev_close(dev);
+  return rte_eth_dev_release_port(dev);
+}
+
+constinit rte_vdev_driver driver = {
+    .next = {},
+    .driver = {},
+    .probe = Probe,
+    .remove = Remove,
+    .dma_map = nullptr,
+    .dma_unmap = nullptr,
+    .drv_flags = 0,
+};
+
+}  // namespace
+
+void Log(uint32_t level, const char* format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  rte_log(level, log_type, "net_ipu: %s\n", line);
+}
+
+RTE_INIT(net_ipu_register) {
+  log_type = rte_log_register_type_and_pick_level("pmd.net.ipu", RTE_LOG_NOTICE);
+  if (!drivers::FirstLoaded("librte_net_ipu.so")) return;
+  driver.driver.name = "net_ipu";
+  rte_vdev_register(&driver);
+}
+
+}  // namespace sluice::net_ipu
+
+RTE_PMD_EXPORT_NAME(net_ipu, __COUNTER__);
+RTE_PMD_REGISTER_PARAM_STRING(net_ipu,
+                              "queues=<int> wire=<string> device_cpu=<int> seed=<int> "
+                              "faults=<string> verify=<string> pause=<0|1>");

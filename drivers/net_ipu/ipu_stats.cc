@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Statistics: the queues' own counts of what the application received and sent,
+// the device's counters read from its registers, and what stands behind the model.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "net_ipu/ipu_adapter.h"
+
+namespace sluice::net_ipu {
+
+using namespace regs::ipu;  // NOLINT: this file speaks that register map
+
+namespace {
+
+/// The driver's own drop counters.
+enum DriverStat : uint32_t { kRxBadWriteback, kRxStopDiscards, kRxNoMbuf, kTxBadPacket };
+constexpr uint32_t kDriverStats = 4;
+constexpr std::array<const char*, kDriverStats> kDriverNames = {
+    "rx_bad_writeback", "rx_stop_discards", "rx_no_mbuf", "tx_bad_packet"};
+
+uint64_t Relaxed(const uint64_t& counter) { return __atomic_load_n(&counter, __ATOMIC_RELAXED); }
+
+template <typename Function>
+void ForEachRx(const rte_eth_dev* dev, Function&& function) {
+  for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) {
+    if (auto* const queue = static_cast<RxQueue*>(dev->data->rx_queues[i])) function(i, *queue);
+  }
+}
+template <typename Function>
+void ForEachTx(const rte_eth_dev* dev, Function&& function) {
+  for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) {
+    if (auto* const queue = static_cast<TxQueue*>(dev->data->tx_queues[i])) function(i, *queue);
+  }
+}
+
+/// Since the last reset; the base itself if the device does not answer.
+uint64_t DeviceStat(Adapter& adapter, uint32_t index) {
+  const uint64_t value = adapter.registers.Read64(StatisticRegister(index));
+  return adapter.registers.LinkUp() ? value - adapter.device_base[index] : 0;
+}
+
+std::array<uint64_t, kDriverStats> DriverStats(const rte_eth_dev* dev) {
+  std::array<uint64_t, kDriverStats> values{};
+  ForEachRx(dev, [&](uint32_t, const RxQueue& queue) {
+    values[kRxBadWriteback] += Relaxed(queue.bad_writeback);
+    values[kRxStopDiscards] += Relaxed(queue.stop_discards);
+    values[kRxNoMbuf] += Relaxed(queue.no_mbuf);
+  });
+  ForEachTx(dev, [&](uint32_t, const TxQueue& queue) {
+    values[kTxBadPacket] += Relaxed(queue.bad_packet);
+  });
+  return values;
+}
+
+/// Names and values of all extended statistics; called for each, in order.
+template <typename Function>
+void ForEachXstat(rte_eth_dev* dev, Function&& function) {
+  Adapter& adapter = AdapterOf(dev);
+  const auto driver = DriverStats(dev);
+  for (uint32_t i = 0; i < kDriverStats; ++i) function(kDriverNames[i], driver[i]);
+  for (uint32_t i = 0; i < kStatisticCount; ++i) function(kStatisticNames[i], DeviceStat(adapter, i));
+  const auto behind = adapter.attachment->Statistics();
+  adapter.attachment_base.resize(behind.size());
+  for (size_t i = 0; i < behind.size(); ++i) {
+    function(behind[i].name.c_str(), behind[i].value - adapter.attachment_base[i]);
+  }
+}
+
+uint32_t XstatsCount(Adapter& adapter) {
+  return kDriverStats + uint32_t{kStatisticCount} +
+         static_cast<uint32_t>(adapter.attachment->Statistics().size());
+}
+
+}  // namespace
+
+int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
+  Adapter& adapter = AdapterOf(dev);
+  ForEachRx(dev, [&](uint32_t i, const RxQueue& queue) {
+    const uint64_t packets = Relaxed(queue.packets);
+    const uint64_t bytes = Relaxed(queue.bytes);
+    stats->ipackets += packets;
+    stats->ibytes += bytes;
+    stats->ierrors += Relaxed(queue.bad_writeback);
+    stats->rx_nombuf += Relaxed(queue.no_mbuf);
+    if (i >= RTE_ETHDEV_QUEUE_STAT_CNTRS) return;
+    stats->q_ipackets[i] = packets;
+    stats->q_ibytes[i] = bytes;
+    stats->q_errors[i] = Relaxed(queue.bad_writeback);
+  });
+  ForEachTx(dev, [&](uint32_t i, const TxQueue& queue) {
+    const uint64_t packets = Relaxed(queue.packets);
+    const uint64_t bytes = Relaxed(queue.bytes);
+    stats->opackets += packets;
+    stats->obytes += bytes;
+    stats->oerrors += Relaxed(queue.bad_packet);
+    if (i >= RTE_ETHDEV_QUEUE_STAT_CNTRS) return;
+    stats->q_opackets[i] = packets;
+    stats->q_obytes[i] = bytes;
+  });
+  stats->imissed = DeviceStat(adapter, kStatRxNoDescriptor);
+  stats->ierrors += DeviceStat(adapter, kStatRxOversize) + DeviceStat(adapter, kStatRxUndersize) +
+                    DeviceStat(adapter, kStatRxDmaFault);
+  stats->oerrors += DeviceStat(adapter, kStatTxBadDescriptor) + DeviceStat(adapter, kStatTxDmaFault);
+  return 0;
+}
+
+int StatsReset(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  ForEachRx(dev, [](uint32_t, RxQueue& queue) {
+    queue.packets = queue.bytes = 0;
+    queue.no_mbuf = queue.bad_writeback = queue.stop_discards = 0;
+  });
+  ForEachTx(dev, [](uint32_t, TxQueue& queue) { queue.packets = queue.bytes = queue.bad_packet = 0; });
+  for (uint32_t i = 0; i < kStatisticCount; ++i) {
+    adapter.device_base[i] = adapter.registers.Read64(StatisticRegister(i));
+  }
+  return 0;
+}
+
+int XstatsGet(rte_eth_dev* dev, rte_eth_xstat* stats, unsigned int count) {
+  const uint32_t total = XstatsCount(AdapterOf(dev));
+  if (stats == nullptr || count < total) return static_cast<int>(total);
+  uint32_t i = 0;
+  ForEachXstat(dev, [&](const char*, uint64_t value) {
+    stats[i] = {.id = i, .value = value};
+    ++i;
+  });
+  return static_cast<int>(i);
+}
+
+int XstatsGetNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned int size) {
+  const uint32_t total = XstatsCount(AdapterOf(dev));
+  if (names == nullptr || size < total) return static_cast<int>(total);
+  uint32_t i = 0;
+  ForEachXstat(dev, [&](const char* name, uint64_t) {
+    std::snprintf(names[i++].name, RTE_ETH_XSTATS_NAME_SIZE, "%s", name);
+  });
+  return static_cast<int>(i);
+}
+
+int XstatsReset(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  const auto behind = adapter.attachment->Statistics();
+  adapter.attachment_base.resize(behind.size());
+  for (size_t i = 0; i < behind.size(); ++i) adapter.attachment_base[i] = behind[i].value;
+  return StatsReset(dev);
+}
+
+}  // namespace sluice::net_ipu
