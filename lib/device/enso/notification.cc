@@ -14,7 +14,8 @@ void Notifier::HeadStored(uint32_t id) {
   }
 }
 
-void Notifier::NotifyPacket(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
+void Notifier::NotifyPacket(uint32_t id, Pipe& pipe, NotificationBuffer& nb) {
+  SetStatus(pipe);
   if (Full(nb)) [[unlikely]] {
     ++tally_[Event::kRxNotificationsLost];
     return;
@@ -30,7 +31,7 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
     pipe.status = false;
     return;
   }
-  pipe.status = true;
+  SetStatus(pipe);
   NotificationBuffer& nb = registers_.nb_of(pipe);
   if (pipe.rx_mem == 0 || nb.rx_mem == 0) {
     ++tally_[Event::kRxNotificationsLost];

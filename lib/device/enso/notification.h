@@ -20,20 +20,20 @@ class Notifier {
 
   /// A packet's flits are in host memory and the pipe's tail includes them.
   void PacketAccepted(uint32_t id, Pipe& pipe, NotificationBuffer& nb) {
-    if (pipe.status && !per_packet_) return;
-    pipe.status = !per_packet_;
-    NotifyPacket(id, pipe, nb);
+    if (!pipe.status) NotifyPacket(id, pipe, nb);
   }
 
   /// A drop keeps the pipe silent until its head is stored.
-  void PacketDropped(Pipe& pipe) { pipe.status = true; }
+  void PacketDropped(Pipe& pipe) { SetStatus(pipe); }
 
   /// Queues the trigger of an rx_head store and serves the queue if the engine is
   /// free, that is ahead of every packet still to come.
   void HeadStored(uint32_t id);
 
  private:
-  void NotifyPacket(uint32_t id, const Pipe& pipe, NotificationBuffer& nb);
+  /// In per-packet mode no packet looks at the bit: it stays clear.
+  void SetStatus(Pipe& pipe) { pipe.status = !per_packet_; }
+  [[gnu::noinline]] void NotifyPacket(uint32_t id, Pipe& pipe, NotificationBuffer& nb);
   void ServeHeadTrigger(uint32_t id);
   void WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb);
   bool Full(const NotificationBuffer& nb) const {

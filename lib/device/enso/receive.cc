@@ -26,61 +26,85 @@ uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
 }
 
 // The hot loop. Ends early if a frame must wait (`pause`) or wedges the engine.
+// What it needs of the parts stands in locals: the copies may alias anything.
 uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
-  Steer(frames);
-  uint64_t accepted = 0;
+  const bool stamped = parts_.timestamper.enabled();
+  Steer(frames, stamped);
+  Pipe* const pipes = &parts_.registers.pipe(0);
+  NotificationBuffer* const nbs = &parts_.registers.nb(0);
+  const uint32_t mask = parts_.registers.pipe_mask();
   uint64_t bytes = 0;
+  uint32_t refused = 0;
   uint32_t i = 0;
-  for (; i < frames.size() && !parts_.port.wedged(); ++i) {
+  for (; i < frames.size(); ++i) {
     const WireFrame& frame = frames[i];
     const uint32_t target = targets_[i];
     if (target >= kMaxPipes) [[unlikely]] {
       DropUnsteered(target);
+      ++refused;
       continue;
     }
-    Pipe& pipe = parts_.registers.pipe(target);
-    NotificationBuffer& nb = parts_.registers.nb_of(pipe);
-    const uint32_t flits = Flits(frame.length);
-    const Room room = CheckRoom(pipe, nb, flits);
-    if (room != Room::kEnough) [[unlikely]] {
-      if (pause && room == Room::kFull) break;
-      Drop(pipe, room, flits);
-      continue;
+    Pipe& pipe = pipes[target];
+    NotificationBuffer& nb = nbs[pipe.rx_mem & kPipeNbMask];
+    const uint32_t length = frame.length;
+    const uint32_t flits = Flits(length);
+    const uint32_t tail = pipe.rx_tail & mask;
+    // One flit always stays free: equal pointers mean empty.
+    const uint32_t free_flits = (pipe.rx_head - tail - 1) & mask;
+    if (pipe.ring != nullptr && nb.rx_mem != 0 && flits <= free_flits &&
+        tail + flits <= mask + 1 && !stamped) [[likely]] {
+      CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, length);
+    } else {
+      const Outcome outcome = WriteUncommon(pipe, nb, frame, pause);
+      if (outcome == Outcome::kWait) break;
+      if (outcome == Outcome::kDropped) {
+        ++refused;
+        if (!parts_.port.wedged()) continue;
+        ++i;
+        break;
+      }
     }
-    Write(pipe, frame, flits);
-    pipe.rx_tail = (pipe.rx_tail + flits) & parts_.registers.pipe_mask();
+    pipe.rx_tail = (tail + flits) & mask;
+    bytes += length;
     parts_.notifier.PacketAccepted(target, pipe, nb);
-    ++accepted;
-    bytes += frame.length;
   }
-  for (uint32_t left = i; left < frames.size(); ++left) {
-    if (targets_[left] >= kMaxPipes) continue;
-    Pipe& pipe = parts_.registers.pipe(targets_[left]);
-    pipe.planned_tail = pipe.rx_tail;
-  }
-  parts_.tally[Event::kRxFrames] += accepted;
+  ForgetPlans(frames.size(), i);
+  parts_.tally[Event::kRxFrames] += i - refused;
   parts_.tally[Event::kRxBytes] += bytes;
   return i;
 }
 
-void Receiver::Steer(std::span<const WireFrame> frames) {
-  const bool stamped = parts_.timestamper.enabled();
+// Frames from `begin` on were steered, but are not written in this burst.
+void Receiver::ForgetPlans(size_t end, uint32_t begin) {
+  for (uint32_t i = begin; i < end; ++i) {
+    if (targets_[i] >= kMaxPipes) continue;
+    Pipe& pipe = parts_.registers.pipe(targets_[i]);
+    pipe.planned_tail = pipe.rx_tail;
+  }
+}
+
+void Receiver::Steer(std::span<const WireFrame> frames, bool stamped) {
+  constexpr uint32_t kCommonRange = kMaxRxFlits * kFlitBytes - Steering::kHeaderBytes;
   const uint32_t mask = parts_.registers.pipe_mask();
+  Pipe* const pipes = &parts_.registers.pipe(0);
+  Steering& steering = parts_.steering;
   for (uint32_t i = 0; i < frames.size(); ++i) {
     const WireFrame& frame = frames[i];
-    const bool common = frame.length >= Steering::kHeaderBytes &&
-                        frame.length <= kMaxRxFlits * kFlitBytes && !stamped;
-    const uint32_t target = common ? parts_.steering.Target(frame.data, frame.length)
-                                   : SteerUncommon(frame);
+    const uint32_t length = frame.length;
+    const bool common = length - Steering::kHeaderBytes <= kCommonRange && !stamped;
+    const uint32_t target =
+        common ? steering.Target(frame.data, length) : SteerUncommon(frame);
     targets_[i] = target;
     if (target >= kMaxPipes) [[unlikely]] continue;
-    Pipe& pipe = parts_.registers.pipe(target);
+    Pipe& pipe = pipes[target];
     if (pipe.ring == nullptr) [[unlikely]] continue;
-    const uint32_t flits = Flits(frame.length);
-    for (uint32_t flit = 0; flit < std::min(flits, kPrefetchFlits); ++flit) {
-      PrefetchForWrite(pipe.ring + ((pipe.planned_tail + flit) & mask) * uint64_t{kFlitBytes});
+    const uint32_t flits = Flits(length);
+    const uint32_t tail = pipe.planned_tail;
+    pipe.planned_tail = tail + flits;
+    PrefetchForWrite(pipe.ring + (tail & mask) * uint64_t{kFlitBytes});
+    for (uint32_t flit = 1; flit < std::min(flits, kPrefetchFlits); ++flit) {
+      PrefetchForWrite(pipe.ring + ((tail + flit) & mask) * uint64_t{kFlitBytes});
     }
-    pipe.planned_tail += flits;
   }
 }
 
@@ -96,26 +120,23 @@ uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   return parts_.steering.Target(flit, frame.length);
 }
 
-Receiver::Room Receiver::CheckRoom(const Pipe& pipe, const NotificationBuffer& nb,
-                                   uint32_t flits) const {
-  if (pipe.rx_mem == 0 || nb.rx_mem == 0) [[unlikely]] return Room::kDisabled;
-  // One flit always stays free: equal pointers mean empty.
+// A pipe that may not be written, a frame that wraps or is stamped, or a ring of
+// which only parts may be reachable.
+Receiver::Outcome Receiver::WriteUncommon(Pipe& pipe, const NotificationBuffer& nb,
+                                          const WireFrame& frame, bool pause) {
+  const uint32_t flits = Flits(frame.length);
+  const bool enabled = pipe.rx_mem != 0 && nb.rx_mem != 0;
   const uint32_t free_flits = (pipe.rx_head - pipe.rx_tail - 1) & parts_.registers.pipe_mask();
-  return free_flits < flits ? Room::kFull : Room::kEnough;
-}
-
-void Receiver::Write(const Pipe& pipe, const WireFrame& frame, uint32_t flits) {
-  const uint32_t mask = parts_.registers.pipe_mask();
-  const uint32_t tail = pipe.rx_tail & mask;
-  if (pipe.ring != nullptr && tail + flits <= mask + 1) [[likely]] {
-    CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, frame.length);
-  } else {
-    WriteFlitwise(pipe, frame, flits);
+  if (!enabled || free_flits < flits) {
+    if (enabled && pause) return Outcome::kWait;
+    Drop(pipe, nb, flits);
+    return Outcome::kDropped;
   }
-  if (parts_.timestamper.enabled()) [[unlikely]] RewriteStamp(pipe);
+  WriteFlitwise(pipe, frame, flits);
+  if (parts_.timestamper.enabled()) RewriteStamp(pipe);
+  return Outcome::kWritten;
 }
 
-// A frame that wraps, or a ring of which only parts may be reachable.
 void Receiver::WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits) {
   for (uint32_t i = 0; i < flits; ++i) {
     const uint32_t offset = i * kFlitBytes;
@@ -146,10 +167,10 @@ void Receiver::DropUnsteered(uint32_t target) {
   ++parts_.tally[event];
 }
 
-void Receiver::Drop(Pipe& pipe, Room room, uint32_t flits) {
+void Receiver::Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
   pipe.planned_tail = pipe.rx_tail;
   parts_.notifier.PacketDropped(pipe);
-  if (room == Room::kFull) {
+  if (pipe.rx_mem != 0 && nb.rx_mem != 0) {
     ++parts_.tally[Event::kRxPipeFull];
     return;
   }

@@ -48,18 +48,19 @@ class Receiver {
   static constexpr uint32_t kEmpty = Steering::kNoPipe + 1;
   static constexpr uint32_t kOversize = Steering::kNoPipe + 2;
 
-  enum class Room : uint8_t { kEnough, kFull, kDisabled };
+  enum class Outcome : uint8_t { kWritten, kDropped, kWait };
 
   uint32_t ReceiveBurst(std::span<const WireFrame> frames, bool pause);
-  void Steer(std::span<const WireFrame> frames);
-  uint32_t SteerUncommon(const WireFrame& frame);
-  Room CheckRoom(const Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) const;
-  void Write(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
+  void ForgetPlans(size_t end, uint32_t begin);
+  void Steer(std::span<const WireFrame> frames, bool stamped);
+  [[gnu::noinline]] uint32_t SteerUncommon(const WireFrame& frame);
+  [[gnu::noinline]] Outcome WriteUncommon(Pipe& pipe, const NotificationBuffer& nb,
+                                          const WireFrame& frame, bool pause);
   void WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
   void RewriteStamp(const Pipe& pipe);
   uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
   void DropUnsteered(uint32_t target);
-  void Drop(Pipe& pipe, Room room, uint32_t flits);
+  void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
   void HoldForEver(std::span<const WireFrame> frames);
 
   ReceiveParts parts_;

@@ -64,8 +64,8 @@ SideEffect RegisterFile::StorePipe(uint32_t id, uint32_t reg, uint32_t value) {
     case kRxMemHi: SetHigh(pipe.rx_mem, value); break;
     default: return {};
   }
-  pipe.ring = dma_.Translate(pipe.rx_mem & ~kPipeNbMask,
-                             (uint64_t{pipe_mask_} + 1) * kFlitBytes);
+  const uint64_t ring_bytes = (uint64_t{pipe_mask_} + 1) * kFlitBytes;
+  pipe.ring = pipe.rx_mem == 0 ? nullptr : dma_.Translate(pipe.rx_mem & ~kPipeNbMask, ring_bytes);
   return {};
 }
 

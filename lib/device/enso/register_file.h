@@ -19,7 +19,7 @@ struct alignas(32) Pipe {
   uint32_t rx_tail = 0;
   uint32_t rx_head = 0;
   uint64_t rx_mem = 0;       ///< Base | notification buffer; 0 = disabled.
-  uint8_t* ring = nullptr;   ///< Host memory of the whole ring; null if no one range holds it.
+  uint8_t* ring = nullptr;   ///< Host memory of the whole ring; null if disabled or no one range holds it.
   uint32_t planned_tail = 0; ///< Where the receive burst expects to write next: prefetch only.
   bool status = false;       ///< The reactive status bit: a notification is outstanding.
 };
@@ -33,7 +33,7 @@ struct alignas(64) NotificationBuffer {
   uint32_t tx_tail = 0;
   uint32_t tx_head = 0;
   uint64_t tx_mem = 0;
-  uint8_t* rx_ring = nullptr;  ///< As Pipe::ring, of nb_entries slots.
+  uint8_t* rx_ring = nullptr;  ///< Host memory of nb_entries slots; null if no one range holds it.
   uint8_t* tx_ring = nullptr;
   bool fetch_pending = false;  ///< A tx_tail store waits for its descriptor fetch.
 };

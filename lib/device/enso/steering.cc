@@ -6,18 +6,28 @@
 namespace sluice::device::enso {
 
 bool Steering::InsertFlow(const FlowKey& key, uint32_t pipe) {
-  Invalidate();
+  EmptyCache();
   return flows_.Insert(key, pipe);
 }
 
 void Steering::SetFallback(uint32_t count, uint32_t mask, bool round_robin) {
-  Invalidate();
+  EmptyCache();
   fallback_count_ = count;
   fallback_mask_ = mask;
   round_robin_ = round_robin;
 }
 
-uint32_t Steering::Lookup(const RawKey& raw) const {
+// What has no pipe of its own in the cache: unknown keys, drops, round robin.
+uint32_t Steering::FillAndResolve(CacheEntry& entry, RawKey key, uint32_t length) {
+  if (entry.ips != key.ips || entry.ports != key.ports || entry.target == kUnknown) {
+    entry = {key.ips, key.ports, Lookup(key)};
+  }
+  if (entry.target != kRoundRobin) return entry.target;
+  const uint64_t cycle = clock_.Arrive(length);
+  return static_cast<uint32_t>(cycle % fallback_count_) % regs::enso::kMaxPipes;
+}
+
+uint32_t Steering::Lookup(RawKey raw) const {
   const FlowKey key = {
       .dst_ip = __builtin_bswap32(static_cast<uint32_t>(raw.ips >> 32)),
       .src_ip = __builtin_bswap32(static_cast<uint32_t>(raw.ips)),
@@ -31,10 +41,6 @@ uint32_t Steering::Lookup(const RawKey& raw) const {
   return (FlowHash(key, 0) & fallback_mask_) % regs::enso::kMaxPipes;
 }
 
-void Steering::Invalidate() {
-  if (++generation_ < 1u << (32 - kTargetBits)) return;
-  std::fill(cache_.begin(), cache_.end(), CacheEntry{});
-  generation_ = 1;
-}
+void Steering::EmptyCache() { std::fill(cache_.begin(), cache_.end(), CacheEntry{}); }
 
 }  // namespace sluice::device::enso

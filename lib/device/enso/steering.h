@@ -35,29 +35,27 @@ class Steering {
     uint64_t ips;    ///< Destination in the high half, source in the low.
     uint32_t ports;  ///< Destination in the high half, source in the low.
   };
-  /// Remembers what the tables said about a key. An entry counts only while its
-  /// generation is the current one; every change of a table begins a new one.
+  /// Remembers what the tables said about a key; every change of a table empties it.
   struct CacheEntry {
     uint64_t ips = 0;
     uint32_t ports = 0;
-    uint32_t target = 0;  ///< generation << kTargetBits | pipe, kNoPipe or kRoundRobin.
+    uint32_t target = kUnknown;  ///< A pipe, or one of the values from kNoPipe on.
   };
   static constexpr uint32_t kCacheBits = 12;
   static constexpr uint32_t kCacheEntries = 1u << kCacheBits;
-  static constexpr uint32_t kTargetBits = 14;
-  static constexpr uint32_t kTargetMask = (1u << kTargetBits) - 1;
   static constexpr uint32_t kRoundRobin = kNoPipe + 1;
+  static constexpr uint32_t kUnknown = kNoPipe + 2;
 
   static RawKey ExtractKey(const uint8_t* header);
-  uint32_t Lookup(const RawKey& key) const;
-  void Invalidate();
+  [[gnu::noinline]] uint32_t FillAndResolve(CacheEntry& entry, RawKey key, uint32_t length);
+  uint32_t Lookup(RawKey key) const;
+  void EmptyCache();
 
   Clock& clock_;
   FlowTable flows_;
   uint32_t fallback_count_ = 0;
   uint32_t fallback_mask_ = 0;
   bool round_robin_ = false;
-  uint32_t generation_ = 1;
   std::vector<CacheEntry> cache_;
 };
 
@@ -81,15 +79,11 @@ inline uint32_t Steering::Target(const uint8_t* header, uint32_t length) {
   const RawKey key = ExtractKey(header);
   const uint64_t mixed = (key.ips ^ uint64_t{key.ports} << 17) * 0x9e37'79b9'7f4a'7c15;
   CacheEntry& entry = cache_[mixed >> (64 - kCacheBits)];
-  if (entry.ips != key.ips || entry.ports != key.ports ||
-      entry.target >> kTargetBits != generation_) [[unlikely]] {
-    entry = {key.ips, key.ports, generation_ << kTargetBits | Lookup(key)};
+  const uint32_t target = entry.target;
+  if (entry.ips == key.ips && entry.ports == key.ports && target < kNoPipe) [[likely]] {
+    return target;
   }
-  const uint32_t target = entry.target & kTargetMask;
-  if (!round_robin_) [[likely]] return target;
-  const uint64_t cycle = clock_.Arrive(length);
-  if (target != kRoundRobin) return target;
-  return static_cast<uint32_t>(cycle % fallback_count_) % regs::enso::kMaxPipes;
+  return FillAndResolve(entry, key, length);
 }
 
 }  // namespace sluice::device::enso
