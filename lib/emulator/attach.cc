@@ -7,6 +7,11 @@
 #include <rte_log.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "bar/posted_queue.h"
@@ -199,9 +204,15 @@ std::unique_ptr<Attachment> Attach(std::string_view name, Model model, const Set
                                    std::span<const Argument> arguments, std::string* error) {
   std::optional<Arguments> parsed = ParseArguments(arguments, error);
   if (!parsed) return nullptr;
-  auto instance = std::make_unique<Instance>(name);
-  if (!instance->Start(model, settings, *parsed, error)) return nullptr;
-  return instance;
+  try {
+    auto instance = std::make_unique<Instance>(name);
+    if (instance->Start(model, settings, *parsed, error)) return instance;
+  } catch (const std::bad_alloc&) {
+    *error = "not enough memory for the model; give fewer flows or a smaller capture";
+  } catch (const std::system_error& failure) {
+    *error = std::string("cannot start the model's thread: ") + failure.what();
+  }
+  return nullptr;
 }
 
 }  // namespace sluice::emulator

@@ -3,25 +3,28 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "emulator/wire.h"
 
 namespace sluice::emulator {
 
 FrameFifo::FrameFifo(uint32_t frames, size_t bytes)
-    : bytes_(bytes), frames_(frames), leave_ns_(frames), end_(frames) {}
+    : capacity_(bytes), bytes_(AllocateBytes(bytes)), frames_(frames), leave_ns_(frames), end_(frames) {
+  if (bytes_ == nullptr) throw std::bad_alloc();
+}
 
 uint8_t* FrameFifo::Push(const device::WireFrame& frame, uint64_t leave_ns) {
   const uint32_t length = std::max(frame.length, kMinFrameBytes);
-  if (size() == frames_.size() || length > bytes_.size()) return nullptr;
+  if (size() == frames_.size() || length > capacity_) return nullptr;
   // A frame is never split: one that does not fit before the end of the memory
   // starts over at its beginning.
   uint64_t start = byte_tail_;
-  const uint64_t to_end = bytes_.size() - start % bytes_.size();
+  const uint64_t to_end = capacity_ - start % capacity_;
   if (to_end < length) start += to_end;
-  if (start + length - byte_head_ > bytes_.size()) return nullptr;
+  if (start + length - byte_head_ > capacity_) return nullptr;
 
-  uint8_t* copy = bytes_.data() + start % bytes_.size();
+  uint8_t* copy = bytes_.get() + start % capacity_;
   std::memcpy(copy, frame.data, frame.length);
   std::memset(copy + frame.length, 0, length - frame.length);
   const uint32_t slot = Slot(tail_++);
@@ -44,6 +47,7 @@ void FrameFifo::Pop(uint32_t count) {
   if (count == 0) return;
   head_ += count;
   byte_head_ = end_[Slot(head_ - 1)];
+  if (head_ == tail_) byte_head_ = byte_tail_ = 0;  // stay in memory that is in the cache
 }
 
 }  // namespace sluice::emulator

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "emulator/aligned_bytes.h"
 
 namespace sluice::emulator {
 
@@ -33,7 +34,8 @@ class FrameFifo {
  private:
   uint32_t Slot(uint32_t index) const { return index & static_cast<uint32_t>(frames_.size() - 1); }
 
-  std::vector<uint8_t> bytes_;
+  const size_t capacity_;
+  AlignedBytes bytes_;
   std::vector<device::WireFrame> frames_;  ///< Ring; indices are free-running, masked on use.
   std::vector<uint64_t> leave_ns_;
   std::vector<uint64_t> end_;  ///< Free-running byte position behind each frame.

@@ -2,7 +2,7 @@
 #include "emulator/replay.h"
 
 #include <algorithm>
-#include <utility>
+#include <new>
 
 #include "packet/capture.h"
 #include "packet/ethernet.h"
@@ -75,19 +75,21 @@ std::unique_ptr<ReplayWire> ReplayWire::Create(const ReplayOptions& options, Ver
              std::to_string(loaded.padded) + " of them padded to their length on the wire, " +
              std::to_string(loaded.too_long) + " longer than " + std::to_string(kMaxFrameBytes) +
              " and " + std::to_string(loaded.runts) + " runts skipped" + warning;
-  return std::unique_ptr<ReplayWire>(new ReplayWire(options, verify, std::move(loaded)));
+  return std::unique_ptr<ReplayWire>(new ReplayWire(options, verify, loaded));
 }
 
-ReplayWire::ReplayWire(const ReplayOptions& options, VerifyMode verify, Loaded loaded)
-    : loaded_(std::move(loaded)),
+ReplayWire::ReplayWire(const ReplayOptions& options, VerifyMode verify, const Loaded& loaded)
+    : bytes_(AllocateBytes(loaded.bytes.size())),
       verifier_(verify),
-      pacer_(options.rate_pps, FramesToSend(options, loaded_.offsets.size())) {
-  const size_t records = loaded_.offsets.size();
-  totals_.skipped = loaded_.too_long + loaded_.runts;
+      pacer_(options.rate_pps, FramesToSend(options, loaded.offsets.size())) {
+  if (bytes_ == nullptr) throw std::bad_alloc();
+  std::copy(loaded.bytes.begin(), loaded.bytes.end(), bytes_.get());
+  const size_t records = loaded.offsets.size();
+  totals_.skipped = loaded.too_long + loaded.runts;
   ring_.reserve(std::max(records, kRingEntries) + records);
   do {
     for (size_t i = 0; i < records; ++i) {
-      ring_.push_back({loaded_.bytes.data() + loaded_.offsets[i], loaded_.lengths[i]});
+      ring_.push_back({bytes_.get() + loaded.offsets[i], loaded.lengths[i]});
     }
   } while (ring_.size() < kRingEntries);
   for (size_t i = 0; i < records; ++i) verifier_.Learn(ring_[i]);

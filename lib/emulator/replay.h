@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/aligned_bytes.h"
 #include "emulator/pacer.h"
 #include "emulator/signature.h"
 #include "emulator/wire.h"
@@ -48,7 +49,7 @@ class ReplayWire final : public Wire {
   struct Loaded {
     std::vector<uint8_t> bytes;
     std::vector<size_t> offsets;
-    std::vector<uint32_t> lengths;
+    std::vector<uint32_t> lengths;  ///< Of the frames at `offsets`.
     uint64_t padded = 0;
     uint64_t too_long = 0;
     uint64_t runts = 0;
@@ -56,9 +57,9 @@ class ReplayWire final : public Wire {
   static bool Load(const std::string& file, Loaded& loaded, std::string* warning,
                    std::string* error);
 
-  ReplayWire(const ReplayOptions& options, VerifyMode verify, Loaded loaded);
+  ReplayWire(const ReplayOptions& options, VerifyMode verify, const Loaded& loaded);
 
-  const Loaded loaded_;
+  AlignedBytes bytes_;
   /// The capture, as often as it takes for full bursts.
   std::vector<device::WireFrame> ring_;
   SignatureVerifier verifier_;

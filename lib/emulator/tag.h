@@ -31,7 +31,8 @@ struct Tag {
   static constexpr uint32_t Check(uint32_t index) {
     return (index ^ 0x536c'7563u) * 0x9e37'79b1u;
   }
-  bool Intact() const { return (sequence ^ complement) == 0xffff'ffffu && check == Check(index); }
+  /// 0 iff the tag is as it was stamped.
+  uint32_t Damage() const { return (sequence ^ complement ^ 0xffff'ffffu) | (check ^ Check(index)); }
 };
 static_assert(sizeof(Tag) == kTagBytes);
 

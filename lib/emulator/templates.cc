@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "emulator/templates.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <random>
 
@@ -22,7 +20,6 @@ using packet::StoreBe32;
 constexpr uint32_t kUniformEntries = 512;
 constexpr uint32_t kMixedEntries = 4096;
 constexpr size_t kMaxBytes = size_t{1} << 30;
-constexpr size_t kHugepageBytes = size_t{2} << 20;
 
 /// The "simple IMIX": 7 small, 4 medium and 1 large frame of every 12, sizes with
 /// FCS as generators commonly count them.
@@ -98,17 +95,13 @@ std::unique_ptr<FrameTemplates> FrameTemplates::Build(const GeneratorOptions& op
       DrawSizes(options, templates->per_lap_ * options.flows, random);
   size_t bytes = 0;
   for (const uint32_t size : sizes) bytes += Aligned(size - packet::kFcsBytes);
-  bytes = (bytes + kHugepageBytes - 1) & ~(kHugepageBytes - 1);
-  if (bytes <= kMaxBytes) {
-    templates->memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(kHugepageBytes, bytes)));
-  }
+  if (bytes <= kMaxBytes) templates->memory_ = AllocateBytes(bytes);
   if (templates->memory_ == nullptr) {
     *error = "wire=gen: flows=" + std::to_string(options.flows) + " of this size need " +
-             std::to_string(bytes >> 20) + " MiB of frames, more than there may be (" +
-             std::to_string(kMaxBytes >> 20) + "): give fewer flows or a smaller size";
+             std::to_string(bytes >> 20) + " MiB of frames, more than " +
+             std::to_string(kMaxBytes >> 20) + " or than there is; give fewer flows or a smaller size";
     return nullptr;
   }
-  madvise(templates->memory_.get(), bytes, MADV_HUGEPAGE);
   templates->Lay(options, sizes);
   return templates;
 }

@@ -7,13 +7,13 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "device/device.h"
+#include "emulator/aligned_bytes.h"
 #include "emulator/tag.h"
 
 namespace sluice::emulator {
@@ -77,10 +77,7 @@ class FrameTemplates {
   FrameTemplates() = default;
   void Lay(const GeneratorOptions& options, std::span<const uint32_t> sizes);
 
-  struct Free {
-    void operator()(uint8_t* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<uint8_t, Free> memory_;
+  AlignedBytes memory_;
   std::vector<device::WireFrame> frames_;
   std::vector<uint8_t*> tags_;
   std::vector<Expected> expected_;

@@ -17,54 +17,67 @@ TagVerifier::TagVerifier(const FrameTemplates& templates, VerifyMode mode)
     : templates_(templates),
       mode_(mode),
       window_(std::clamp<uint64_t>(std::bit_floor(kTotalBits / templates.flows()), 64, 1u << 16)),
+      expected_(templates.expected().begin(), templates.expected().end()),
       flows_(templates.flows()),
-      bits_(templates.flows() * window_ / 64) {}
-
-void TagVerifier::Check(std::span<const device::WireFrame> frames, WireTotals& totals) {
-  switch (mode_) {
-    case VerifyMode::kOff:
-      totals.recognised += frames.size();
-      return;
-    case VerifyMode::kFull:
-      for (const device::WireFrame& frame : frames) {
-        if (!CheckTag(frame, totals)) continue;
-        ++totals.verified;
-        if (!Equal(frame)) ++totals.corrupted;
-      }
-      return;
-    case VerifyMode::kSampled:
-      for (const device::WireFrame& frame : frames) {
-        const bool intact = CheckTag(frame, totals);
-        if (--until_sample_ != 0) [[likely]] continue;
-        until_sample_ = kSampleInterval;
-        if (!intact) continue;
-        ++totals.verified;
-        if (!Equal(frame)) ++totals.corrupted;
-      }
-      return;
-  }
+      bits_(templates.flows() * window_ / 64),
+      until_sample_(mode == VerifyMode::kFull ? 0 : kSampleInterval - 1) {
+  expected_.resize(std::bit_ceil(expected_.size()), {0, 0});
+  index_mask_ = static_cast<uint32_t>(expected_.size() - 1);
 }
 
-inline bool TagVerifier::CheckTag(const device::WireFrame& frame, WireTotals& totals) {
-  if (frame.length < kTagBytes) [[unlikely]] {
+void TagVerifier::Check(std::span<const device::WireFrame> frames, WireTotals& totals) {
+  if (mode_ == VerifyMode::kOff) {
+    totals.recognised += frames.size();
+    return;
+  }
+  CheckTags(frames, totals);
+  const uint32_t interval = mode_ == VerifyMode::kFull ? 1 : kSampleInterval;
+  size_t next = until_sample_;
+  for (; next < frames.size(); next += interval) CheckBytes(frames[next], totals);
+  until_sample_ = static_cast<uint32_t>(next - frames.size());
+}
+
+inline const FrameTemplates::Expected* TagVerifier::Identify(const device::WireFrame& frame,
+                                                             Tag& tag) const {
+  if (frame.length < kTagBytes) [[unlikely]] return nullptr;
+  tag = Tag::Load(frame.data + frame.length - kTagBytes);
+  // The table ends at a power of two and its spare entries have length 0, so that
+  // one comparison decides, whatever the index is.
+  const FrameTemplates::Expected& expected = expected_[tag.index & index_mask_];
+  if ((tag.Damage() | (expected.length ^ frame.length)) != 0) [[unlikely]] return nullptr;
+  return &expected;
+}
+
+void TagVerifier::CheckTags(std::span<const device::WireFrame> frames, WireTotals& totals) {
+  Flow* const flows = flows_.data();
+  uint64_t in_order = 0;
+  for (const device::WireFrame& frame : frames) {
+    Tag tag;
+    const FrameTemplates::Expected* expected = Identify(frame, tag);
+    if (expected == nullptr) [[unlikely]] {
+      ++totals.corrupted;
+      continue;
+    }
+    Flow& flow = flows[expected->flow];
+    if (static_cast<uint32_t>(flow.next) == tag.sequence) [[likely]] {
+      ++flow.next;
+      ++in_order;
+    } else {
+      CheckOutOfOrder(expected->flow, tag.sequence, totals);
+    }
+  }
+  totals.recognised += in_order;
+}
+
+void TagVerifier::CheckBytes(const device::WireFrame& frame, WireTotals& totals) {
+  Tag tag;
+  if (Identify(frame, tag) == nullptr) return;  // counted by CheckTags
+  ++totals.verified;
+  const device::WireFrame& sent = templates_.frames()[tag.index & index_mask_];
+  const uint32_t from = templates_.invariant_offset();
+  if (std::memcmp(frame.data + from, sent.data + from, frame.length - kTagBytes - from) != 0) {
     ++totals.corrupted;
-    return false;
   }
-  const Tag tag = Tag::Load(frame.data + frame.length - kTagBytes);
-  const auto expected = templates_.expected();
-  if (!tag.Intact() || tag.index >= expected.size() || expected[tag.index].length != frame.length)
-      [[unlikely]] {
-    ++totals.corrupted;
-    return false;
-  }
-  Flow& flow = flows_[expected[tag.index].flow];
-  if (static_cast<uint32_t>(flow.next) == tag.sequence) [[likely]] {
-    ++flow.next;
-    ++totals.recognised;
-  } else {
-    CheckOutOfOrder(expected[tag.index].flow, tag.sequence, totals);
-  }
-  return true;
 }
 
 void TagVerifier::CheckOutOfOrder(uint32_t flow, uint32_t sequence, WireTotals& totals) {
@@ -110,13 +123,6 @@ void TagVerifier::OpenGap(uint32_t flow, uint64_t sequence, WireTotals& totals) 
   ++totals.recognised;
   state.dense = sequence;
   state.next = sequence + 1;
-}
-
-bool TagVerifier::Equal(const device::WireFrame& frame) const {
-  const Tag tag = Tag::Load(frame.data + frame.length - kTagBytes);
-  const device::WireFrame& sent = templates_.frames()[tag.index];
-  const uint32_t from = templates_.invariant_offset();
-  return std::memcmp(frame.data + from, sent.data + from, frame.length - kTagBytes - from) == 0;
 }
 
 }  // namespace sluice::emulator

@@ -42,11 +42,13 @@ class TagVerifier {
     uint64_t dense = 0;
   };
 
-  bool CheckTag(const device::WireFrame& frame, WireTotals& totals);
+  /// The template of a frame, or null if its tag or its length is not as sent.
+  const FrameTemplates::Expected* Identify(const device::WireFrame& frame, Tag& tag) const;
+  void CheckTags(std::span<const device::WireFrame> frames, WireTotals& totals);
+  /// Compares all bytes that applications leave alone with those that were sent.
+  void CheckBytes(const device::WireFrame& frame, WireTotals& totals);
   void CheckOutOfOrder(uint32_t flow, uint32_t sequence, WireTotals& totals);
   void OpenGap(uint32_t flow, uint64_t sequence, WireTotals& totals);
-  /// True iff all bytes that applications leave alone are as they were sent.
-  bool Equal(const device::WireFrame& frame) const;
 
   uint64_t& Word(uint32_t flow, uint64_t sequence) {
     return bits_[(uint64_t{flow} * window_ + (sequence & (window_ - 1))) / 64];
@@ -55,9 +57,11 @@ class TagVerifier {
   const FrameTemplates& templates_;
   const VerifyMode mode_;
   uint64_t window_;  ///< Power of two ≥ 64.
+  std::vector<FrameTemplates::Expected> expected_;
+  uint32_t index_mask_ = 0;
   std::vector<Flow> flows_;
   std::vector<uint64_t> bits_;  ///< One bit per sequence number modulo the window.
-  uint32_t until_sample_ = kSampleInterval;
+  uint32_t until_sample_;  ///< Frames to skip before the next that is compared.
 };
 
 }  // namespace sluice::emulator

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory for many frames: on hugepages where the host allows, so that the device
+// lcore does not pay for TLB misses that no wire has.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+namespace sluice::emulator {
+
+struct FreeBytes {
+  void operator()(uint8_t* bytes) const { std::free(bytes); }
+};
+using AlignedBytes = std::unique_ptr<uint8_t, FreeBytes>;
+
+/// At least `bytes` bytes, uninitialised, aligned to 2 MiB; null if there is no memory.
+inline AlignedBytes AllocateBytes(size_t bytes) {
+  constexpr size_t kHugepageBytes = size_t{2} << 20;
+  bytes = (bytes + kHugepageBytes - 1) & ~(kHugepageBytes - 1);
+  AlignedBytes memory(static_cast<uint8_t*>(std::aligned_alloc(kHugepageBytes, bytes)));
+  if (memory != nullptr) madvise(memory.get(), bytes, MADV_HUGEPAGE);  // a hint
+  return memory;
+}
+
+}  // namespace sluice::emulator

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sluice::emulator {
+namespace {
+
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+std::optional<Arguments> Parse(const Given& given, std::string* error = nullptr) {
+  std::string ignored;
+  return ParseArguments(given, error != nullptr ? error : &ignored);
+}
+
+TEST(Arguments, WithoutAnyTheWireIsALoopbackThatPauses) {
+  const auto arguments = Parse({});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->wire, Arguments::WireKind::kLoopback);
+  EXPECT_TRUE(arguments->pause);
+  EXPECT_FALSE(arguments->device_cpu);
+  EXPECT_FALSE(arguments->faults.Any());
+}
+
+TEST(Arguments, ReadsEveryGeneratorOption) {
+  const auto arguments = Parse({{"wire",
+                                 "gen:size=64/128/1518+flows=17+rate=14.88M+count=5000000000"
+                                 "+order=random+proto=udp+seed=9"}});
+  ASSERT_TRUE(arguments);
+  const GeneratorOptions& gen = arguments->generator;
+  EXPECT_EQ(arguments->wire, Arguments::WireKind::kGenerator);
+  EXPECT_EQ(gen.list, (std::vector<uint32_t>{64, 128, 1518}));
+  EXPECT_EQ(gen.flows, 17u);
+  EXPECT_DOUBLE_EQ(gen.rate_pps, 14.88e6);
+  EXPECT_EQ(gen.count, 5'000'000'000u);
+  EXPECT_TRUE(gen.random_order);
+  EXPECT_FALSE(gen.tcp);
+  EXPECT_EQ(gen.seed, 9u);
+}
+
+TEST(Arguments, MixedSizesComeInRandomOrderUnlessAskedOtherwise) {
+  EXPECT_FALSE(Parse({{"wire", "gen:size=64/128"}})->generator.random_order);
+  EXPECT_TRUE(Parse({{"wire", "gen:size=imix"}})->generator.random_order);
+  EXPECT_TRUE(Parse({{"wire", "gen:size=random"}})->generator.random_order);
+  EXPECT_FALSE(Parse({{"wire", "gen:size=imix+order=rotate"}})->generator.random_order);
+}
+
+TEST(Arguments, ARateTurnsPauseOffAndFullVerificationOn) {
+  EXPECT_TRUE(Parse({{"wire", "gen"}})->pause);
+  EXPECT_EQ(Parse({{"wire", "gen"}})->verify, VerifyMode::kSampled);
+  EXPECT_FALSE(Parse({{"wire", "gen:rate=1k"}})->pause);
+  EXPECT_EQ(Parse({{"wire", "gen:rate=1k"}})->verify, VerifyMode::kFull);
+  EXPECT_EQ(Parse({{"wire", "gen:count=1"}})->verify, VerifyMode::kFull);
+  EXPECT_EQ(Parse({{"wire", "pcap:a+loop=2"}})->verify, VerifyMode::kFull);
+  EXPECT_EQ(Parse({{"wire", "gen"}, {"faults", "corrupt:0.5"}})->verify, VerifyMode::kFull);
+  const auto forced = Parse({{"verify", "off"}, {"pause", "on"}, {"wire", "gen:rate=1k"}});
+  EXPECT_TRUE(forced->pause);
+  EXPECT_EQ(forced->verify, VerifyMode::kOff);
+}
+
+TEST(Arguments, TheSeedIsThatOfGeneratorAndFaultsUnlessTheGeneratorHasItsOwn) {
+  const auto common = Parse({{"wire", "gen"}, {"seed", "42"}});
+  EXPECT_EQ(common->generator.seed, 42u);
+  EXPECT_EQ(common->faults.seed, 42u);
+  const auto own = Parse({{"wire", "gen:seed=7"}, {"seed", "42"}});
+  EXPECT_EQ(own->generator.seed, 7u);
+  EXPECT_EQ(own->faults.seed, 42u);
+}
+
+TEST(Arguments, ReadsCapturesWhoseNamesHoldAPlus) {
+  const auto arguments = Parse({{"wire", "pcap:/data/a+b.pcap+rate=2k+loop=3"}});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->replay.file, "/data/a+b.pcap");
+  EXPECT_DOUBLE_EQ(arguments->replay.rate_pps, 2000);
+  EXPECT_EQ(arguments->replay.loop, 3u);
+}
+
+TEST(Arguments, ReadsPortsFaultsAndCpus) {
+  const auto arguments = Parse(
+      {{"wire", "port:net_tap0"},
+       {"device_cpu", "3"},
+       {"faults", "drop:0.01+dup:0.02+reorder:0.03+corrupt:1+delay:50us+linkdown:1s/100ms"}});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->port, "net_tap0");
+  EXPECT_EQ(arguments->device_cpu, 3u);
+  const FaultOptions& faults = arguments->faults;
+  EXPECT_DOUBLE_EQ(faults.drop, 0.01);
+  EXPECT_DOUBLE_EQ(faults.duplicate, 0.02);
+  EXPECT_DOUBLE_EQ(faults.reorder, 0.03);
+  EXPECT_DOUBLE_EQ(faults.corrupt, 1);
+  EXPECT_EQ(faults.delay_ns, 50'000u);
+  EXPECT_EQ(faults.down_period_ns, 1'000'000'000u);
+  EXPECT_EQ(faults.down_length_ns, 100'000'000u);
+}
+
+TEST(Arguments, RefusesNonsenseInOneLineThatNamesTheArgument) {
+  const struct {
+    Given given;
+    const char* named;
+  } cases[] = {
+      {{{"wire", ""}}, "wire="},
+      {{{"wire", "carrier-pigeon"}}, "wire=carrier-pigeon"},
+      {{{"wire", "loopback:fast"}}, "wire="},
+      {{{"wire", "gen:size=63"}}, "size=63"},
+      {{{"wire", "gen:size=9019"}}, "size=9019"},
+      {{{"wire", "gen:size=64/"}}, "size=64/"},
+      {{{"wire", "gen:size=-64"}}, "size=-64"},
+      {{{"wire", "gen:size=64x"}}, "size=64x"},
+      {{{"wire", "gen:size=99999999999999999999"}}, "size="},
+      {{{"wire", "gen:flows=0"}}, "flows=0"},
+      {{{"wire", "gen:flows=1048577"}}, "flows="},
+      {{{"wire", "gen:rate=0"}}, "rate=0"},
+      {{{"wire", "gen:rate=-1"}}, "rate=-1"},
+      {{{"wire", "gen:rate=nan"}}, "rate=nan"},
+      {{{"wire", "gen:rate=inf"}}, "rate=inf"},
+      {{{"wire", "gen:rate=1T"}}, "rate=1T"},
+      {{{"wire", "gen:rate="}}, "rate="},
+      {{{"wire", "gen:count=0"}}, "count=0"},
+      {{{"wire", "gen:order=up"}}, "order=up"},
+      {{{"wire", "gen:proto=sctp"}}, "proto=sctp"},
+      {{{"wire", "gen:proto=tcp+size=64"}}, "size=64"},
+      {{{"wire", "gen:colour=red"}}, "colour=red"},
+      {{{"wire", "gen:size=64++"}}, "wire=gen: "},
+      {{{"wire", "pcap:"}}, "pcap:"},
+      {{{"wire", "pcap:a+rate=0"}}, "rate=0"},
+      {{{"wire", "port:"}}, "port:"},
+      {{{"faults", ""}}, "faults="},
+      {{{"faults", "drop:1.1"}}, "drop:1.1"},
+      {{{"faults", "drop:"}}, "drop:"},
+      {{{"faults", "fire:1"}}, "fire:1"},
+      {{{"faults", "delay:50"}}, "delay:50"},
+      {{{"faults", "delay:2h"}}, "delay:2h"},
+      {{{"faults", "linkdown:1s"}}, "linkdown:1s"},
+      {{{"faults", "linkdown:1s/1s"}}, "linkdown:1s/1s"},
+      {{{"verify", "maybe"}}, "verify=maybe"},
+      {{{"pause", "1"}}, "pause=1"},
+      {{{"seed", "abc"}}, "seed=abc"},
+      {{{"device_cpu", "1024"}}, "device_cpu=1024"},
+      {{{"device_cpu", "-1"}}, "device_cpu=-1"},
+      {{{"speed", "9"}}, "speed=9"},
+      {{{"seed", "1"}, {"seed", "2"}}, "seed=2"},
+  };
+  for (const auto& c : cases) {
+    std::string error;
+    EXPECT_FALSE(Parse(c.given, &error)) << c.given[0].second;
+    EXPECT_NE(error.find(c.named), std::string::npos) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::emulator

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The stepping thread against requests of other threads. Runs under
+// ThreadSanitizer; needs no EAL.
+#include "emulator/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bar/bar.h"
+#include "emulator/gen.h"
+#include "rig.h"
+
+namespace sluice::emulator {
+namespace {
+
+constexpr uint64_t kTscHz = 2'000'000'000;  // only paces the model's clock
+
+std::unique_ptr<Rig> Source(double rate_pps = 0, uint64_t count = 0) {
+  GeneratorOptions options;
+  options.rate_pps = rate_pps;
+  options.count = count;
+  std::string error;
+  return std::make_unique<Rig>(GeneratorWire::Create(options, VerifyMode::kSampled, &error));
+}
+
+RunnerOptions Options() { return {.thread_name = "model-test", .cpus = {}, .tsc_hz = kTscHz, .on_start = {}, .on_end = {}}; }
+
+uint64_t Value(Runner& runner, const std::string& name) {
+  const auto values = runner.Read();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (runner.names()[i] == name) return values[i];
+  }
+  ADD_FAILURE() << "no counter " << name;
+  return 0;
+}
+
+TEST(Runner, StepsTheModelUntilItIsDestroyed) {
+  auto rig = Source();
+  {
+    Runner runner(rig->stepper(), Options());
+    ASSERT_TRUE(runner.EnableWire(true));
+    while (Value(runner, "wire_returned") < 10'000) {
+    }
+    EXPECT_GT(Value(runner, "model_busy_cycles"), 0u);
+    EXPECT_GE(Value(runner, "model_total_cycles"), Value(runner, "model_busy_cycles"));
+    EXPECT_EQ(Value(runner, "wire_corrupted"), 0u);
+  }
+  EXPECT_FALSE(rig->device.time_went_back);
+}
+
+TEST(Runner, EnableWireReturnsWhenItHasTakenEffect) {
+  auto rig = Source();
+  Runner runner(rig->stepper(), Options());
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(runner.EnableWire(true));
+    ASSERT_TRUE(runner.EnableWire(false));
+    const uint64_t offered = Value(runner, "wire_offered");
+    const uint64_t later = Value(runner, "wire_offered");
+    ASSERT_EQ(offered, later);
+  }
+}
+
+TEST(Runner, AnswersRegisterReadsAndRequestsOfManyThreads) {
+  auto rig = Source();
+  Runner runner(rig->stepper(), Options());
+  std::vector<std::thread> threads;
+  std::atomic<bool> good{true};
+  for (uint32_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      bar::Bar bar(&rig->queue(), 4096);
+      for (uint32_t i = 0; i < 100; ++i) {
+        bar.Write32(t * 4, i);
+        if (bar.Read32(t * 4) != i) good = false;
+        if (t == 0) runner.EnableWire(i % 2 == 0);
+        if (t == 1) runner.Read();
+        if (t == 2) static_cast<void>(runner.LinkUp());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(good);
+}
+
+TEST(Runner, MayBeDestroyedAtAnyMoment) {
+  for (int i = 0; i < 50; ++i) {
+    auto rig = Source();
+    Runner runner(rig->stepper(), Options());
+    if (i % 2 == 0) runner.EnableWire(true);
+  }
+}
+
+TEST(Runner, HandsTheModelOverToTheFirstServiceThatCalls) {
+  auto rig = Source();
+  std::atomic<bool> own_thread_left{false};
+  RunnerOptions options = Options();
+  options.on_end = [&] { own_thread_left = true; };
+  Runner runner(rig->stepper(), options);
+  ASSERT_TRUE(runner.EnableWire(true));
+  std::atomic<bool> stop{false};
+  std::atomic<bool> stepped{false};
+  std::thread service([&] {
+    while (!stop) {
+      if (runner.TurnAsService()) {
+        EXPECT_TRUE(own_thread_left) << "two threads stepped the model";
+        stepped = true;
+      }
+    }
+  });
+  while (!stepped) std::this_thread::yield();
+  EXPECT_TRUE(runner.EnableWire(false));
+  EXPECT_GT(Value(runner, "wire_returned"), 0u);
+  stop = true;
+  service.join();
+}
+
+TEST(Runner, ReportsTheLastValuesWithinABoundedTimeWhenNobodyStepsTheModel) {
+  auto rig = Source();
+  Runner runner(rig->stepper(), Options());
+  ASSERT_TRUE(runner.EnableWire(true));
+  while (runner.TurnAsService() == false) {
+  }
+  const uint64_t returned = Value(runner, "model_total_cycles");  // times out: this thread is the service
+  EXPECT_EQ(Value(runner, "model_total_cycles"), returned);
+  EXPECT_FALSE(runner.EnableWire(false));
+}
+
+}  // namespace
+}  // namespace sluice::emulator

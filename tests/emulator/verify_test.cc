@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Damage done on purpose between the device and the verifier must be found, and
+// an honest echo must not be blamed.
+#include "emulator/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/gen.h"
+#include "rig.h"
+
+namespace sluice::emulator {
+namespace {
+
+std::unique_ptr<Wire> Source(uint32_t flows, uint64_t count, VerifyMode verify = VerifyMode::kFull,
+                             uint32_t size = 128) {
+  GeneratorOptions options;
+  options.flows = flows;
+  options.count = count;
+  options.list = {size};
+  std::string error;
+  return GeneratorWire::Create(options, verify, &error);
+}
+
+void Reflect(Bytes& frame) {
+  std::swap_ranges(frame.begin(), frame.begin() + 6, frame.begin() + 6);
+  std::swap_ranges(frame.begin() + 26, frame.begin() + 30, frame.begin() + 30);
+  std::swap_ranges(frame.begin() + 34, frame.begin() + 36, frame.begin() + 36);
+  ++frame[42];
+}
+
+TEST(Verify, AnHonestReflectionIsRecognisedInFull) {
+  Rig rig(Source(10, 10'000));
+  rig.device.transform = [](Bytes& frame) { Reflect(frame); return true; };
+  rig.Start();
+  rig.Run(100);
+  rig.StopAndDrain();
+  EXPECT_EQ(rig["wire_returned"], 10'000u);
+  EXPECT_EQ(rig["wire_returned_bytes"], 10'000u * 124);
+  EXPECT_EQ(rig["wire_verified"], 10'000u);
+  for (const char* bad : {"wire_lost", "wire_corrupted", "wire_duplicated", "wire_reordered",
+                          "wire_late", "wire_outstanding"}) {
+    EXPECT_EQ(rig[bad], 0u) << bad;
+  }
+}
+
+TEST(Verify, FindsADamagedBitAnywhereBehindTheFirstPayloadByte) {
+  for (uint32_t byte = 43; byte < 124; ++byte) {
+    Rig rig(Source(4, 64));
+    uint32_t number = 0;
+    rig.device.transform = [&](Bytes& frame) {
+      if (++number == 20) frame[byte] ^= 0x10;
+      return true;
+    };
+    rig.Start();
+    rig.Run(10);
+    EXPECT_EQ(rig["wire_corrupted"], 1u) << byte;
+  }
+}
+
+TEST(Verify, FindsATruncatedALengthenedAndAForeignFrame) {
+  Rig rig(Source(4, 64));
+  uint32_t number = 0;
+  rig.device.transform = [&](Bytes& frame) {
+    ++number;
+    if (number == 1) frame.resize(frame.size() - 1);
+    if (number == 2) frame.resize(frame.size() + 1);
+    if (number == 3) frame.assign(60, 0);
+    if (number == 4) frame.assign(3, 0);
+    return true;
+  };
+  rig.Start();
+  rig.Run(10);
+  EXPECT_EQ(rig["wire_corrupted"], 4u);
+}
+
+TEST(Verify, AGapCountsAsLostAtOnceAndTheTailOnceTheSourceStopped) {
+  Rig rig(Source(1, 1000));
+  uint32_t number = 0;
+  rig.device.transform = [&](Bytes&) {
+    ++number;
+    return number != 10 && number != 11 && number <= 990;
+  };
+  rig.Start();
+  rig.Run(100);
+  EXPECT_EQ(rig["wire_lost"], 2u);
+  EXPECT_EQ(rig["wire_outstanding"], 12u);
+  rig.StopAndDrain();
+  EXPECT_EQ(rig["wire_lost"], 12u);
+  EXPECT_EQ(rig["wire_outstanding"], 12u);
+}
+
+/// Sends frames back in the order of `numbers`, which count from 0.
+class Script {
+ public:
+  explicit Script(std::vector<uint32_t> numbers, uint32_t flows = 1)
+      : wire_(Source(flows, 1000, VerifyMode::kFull, 64)) {
+    wire_->Start(0);
+    std::vector<Bytes> sent;
+    while (sent.size() < 1000) {
+      const auto frames = wire_->Pull(0, 256);
+      for (const auto& frame : frames) sent.emplace_back(frame.data, frame.data + frame.length);
+      wire_->Consumed(static_cast<uint32_t>(frames.size()));
+    }
+    for (const uint32_t number : numbers) {
+      const device::WireFrame frame = {sent[number].data(),
+                                       static_cast<uint32_t>(sent[number].size())};
+      wire_->Deliver(0, {&frame, 1});
+    }
+  }
+  const WireTotals& totals() const { return wire_->totals(); }
+
+ private:
+  std::unique_ptr<Wire> wire_;
+};
+
+TEST(Verify, ADuplicateIsOneWhetherItComesAtOnceOrMuchLater) {
+  const Script at_once({0, 1, 1, 2});
+  EXPECT_EQ(at_once.totals().duplicated, 1u);
+  const Script later({0, 1, 2, 3, 4, 5, 1});
+  EXPECT_EQ(later.totals().duplicated, 1u);
+  const Script behind_a_gap({0, 1, 5, 6, 1});
+  EXPECT_EQ(behind_a_gap.totals().duplicated, 1u);
+  EXPECT_EQ(behind_a_gap.totals().gaps, 3u);
+  const Script of_a_latecomer({0, 2, 1, 1});
+  EXPECT_EQ(of_a_latecomer.totals().duplicated, 1u);
+  EXPECT_EQ(of_a_latecomer.totals().reordered, 1u);
+}
+
+TEST(Verify, ALatecomerClosesItsGapAndCountsAsReordered) {
+  const Script script({0, 3, 2, 1, 4});
+  EXPECT_EQ(script.totals().reordered, 2u);
+  EXPECT_EQ(script.totals().gaps, 0u);
+  EXPECT_EQ(script.totals().duplicated, 0u);
+  EXPECT_EQ(script.totals().recognised, 5u);
+}
+
+TEST(Verify, AFrameFromBeforeTheFirstOneThatReturnedIsReorderedNotDuplicated) {
+  const Script script({5, 0});
+  EXPECT_EQ(script.totals().reordered, 1u);
+  EXPECT_EQ(script.totals().gaps, 4u);
+}
+
+TEST(Verify, OrderIsDemandedWithinAFlowOnly) {
+  // Two flows take turns: 0 and 2 are one flow, 1 and 3 the other.
+  const Script between({1, 0, 3, 2}, 2);
+  EXPECT_EQ(between.totals().reordered, 0u);
+  const Script within({2, 0, 1, 3}, 2);
+  EXPECT_EQ(within.totals().reordered, 1u);
+}
+
+TEST(Verify, BeyondTheWindowAFrameIsLateAndTheVerifierStaysExact) {
+  // 65536 flows leave a window of 128; drop 300 in a row of the first flow.
+  GeneratorOptions options;
+  options.flows = 65536;
+  std::string error;
+  const auto templates = FrameTemplates::Build(options, &error);
+  ASSERT_EQ(templates->per_lap(), 1u);
+  TagVerifier verifier(*templates, VerifyMode::kFull);
+  WireTotals totals;
+  const auto give = [&](uint32_t sequence) {
+    const device::WireFrame& frame = templates->frames()[0];
+    Bytes copy(frame.data, frame.data + frame.length);
+    StampTag(copy.data() + copy.size() - kTagBytes, sequence);
+    const device::WireFrame view = {copy.data(), frame.length};
+    verifier.Check({&view, 1}, totals);
+  };
+  give(0);
+  give(301);
+  EXPECT_EQ(totals.gaps, 300u);
+  give(5);
+  EXPECT_EQ(totals.late, 1u);
+  give(300);
+  EXPECT_EQ(totals.reordered, 1u);
+  EXPECT_EQ(totals.gaps, 299u);
+  give(300);
+  EXPECT_EQ(totals.duplicated, 1u);
+}
+
+TEST(Verify, SequenceNumbersMayWrapTheir32Bits) {
+  GeneratorOptions options;
+  options.flows = 512;
+  std::string error;
+  const auto templates = FrameTemplates::Build(options, &error);
+  TagVerifier verifier(*templates, VerifyMode::kSampled);
+  WireTotals totals;
+  const device::WireFrame& frame = templates->frames()[0];
+  Bytes copy(frame.data, frame.data + frame.length);
+  const device::WireFrame view = {copy.data(), frame.length};
+  uint64_t sequence = 0;
+  const auto give = [&](uint64_t at) {
+    StampTag(copy.data() + copy.size() - kTagBytes, static_cast<uint32_t>(at));
+    verifier.Check({&view, 1}, totals);
+  };
+  give(sequence);
+  for (int i = 0; i < 3; ++i) give(sequence += 0x7fff'ffff);  // beyond 2^32 in steps
+  const uint64_t gaps = totals.gaps;
+  EXPECT_EQ(gaps, sequence - 3);
+  give(sequence - 1);
+  EXPECT_EQ(totals.reordered, 1u);
+  give(sequence);
+  EXPECT_EQ(totals.duplicated, 1u);
+  give(sequence + 1);
+  EXPECT_EQ(totals.gaps, gaps - 1);
+}
+
+TEST(Verify, SampledModeComparesOneFrameInSixtyFourAndEveryTag) {
+  Rig rig(Source(4, 6400, VerifyMode::kSampled));
+  rig.device.transform = [](Bytes& frame) {
+    frame[50] ^= 1;  // payload, not tag
+    return true;
+  };
+  rig.Start();
+  rig.Run(100);
+  EXPECT_EQ(rig["wire_verified"], 100u);
+  EXPECT_EQ(rig["wire_corrupted"], 100u);
+
+  Rig tags(Source(4, 6400, VerifyMode::kSampled));
+  tags.device.transform = [](Bytes& frame) {
+    frame[frame.size() - 9] ^= 1;
+    return true;
+  };
+  tags.Start();
+  tags.Run(100);
+  EXPECT_EQ(tags["wire_corrupted"], 6400u);
+}
+
+TEST(Verify, OffOnlyCounts) {
+  Rig rig(Source(4, 100, VerifyMode::kOff));
+  rig.device.transform = [](Bytes& frame) {
+    frame.assign(60, 0);
+    return true;
+  };
+  rig.Start();
+  rig.Run(10);
+  rig.StopAndDrain();
+  EXPECT_EQ(rig["wire_returned"], 100u);
+  EXPECT_EQ(rig["wire_corrupted"], 0u);
+  EXPECT_EQ(rig["wire_lost"], 0u);
+}
+
+}  // namespace
+}  // namespace sluice::emulator
