@@ -185,6 +185,9 @@ def main():
     job = Job(args, hugepages)
     job.run_rounds()
     job.repeat_noisy()
+    # The apps decide for themselves, and say it.
+    hugepages = all(s.get("memory", "hugepages") == "hugepages" for s in job.samples) and hugepages
+    manifest["hugepages"] = hugepages
     table_rows = rows.build_rows(job.samples, hugepages)
     report(args, manifest | {"controls": job.controls}, table_rows)
 
