@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Attach under a real EAL: both device models, DPDK's memory, service lcores and
+// other ethdevs as the wire. `attach_test --service` runs with a service lcore.
+#include "emulator/attach.h"
+
+#include <gtest/gtest.h>
+#include <rte_bus_vdev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_service.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace sluice::emulator {
+namespace {
+
+std::unique_ptr<Attachment> Open(Model model, const std::vector<Argument>& arguments,
+                                 std::string* error = nullptr) {
+  std::string ignored;
+  auto attachment =
+      Attach("net_test0", model, Settings{}, arguments, error != nullptr ? error : &ignored);
+  EXPECT_TRUE(attachment != nullptr || error != nullptr) << ignored;
+  return attachment;
+}
+
+uint64_t Value(Attachment& attachment, const std::string& name) {
+  for (const Statistic& statistic : attachment.Statistics()) {
+    if (statistic.name == name) return statistic.value;
+  }
+  ADD_FAILURE() << "no counter " << name;
+  return 0;
+}
+
+/// Polls until `name` reaches `least`; gives up after a generous while.
+bool Reaches(Attachment& attachment, const std::string& name, uint64_t least) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (Value(attachment, name) >= least) return true;
+  }
+  return false;
+}
+
+TEST(Attach, BothModelsAnswerRegisterReadsAndStartWithTheWireOff) {
+  for (const Model model : {Model::kEnso, Model::kIpu}) {
+    const auto attachment = Open(model, {{"wire", "gen"}});
+    ASSERT_NE(attachment, nullptr);
+    EXPECT_NE(attachment->registers().Read32(0), 0xffff'ffffu);
+    EXPECT_TRUE(attachment->registers().LinkUp());
+    EXPECT_TRUE(attachment->WireUp());
+    EXPECT_EQ(Value(*attachment, "wire_offered"), 0u);
+  }
+}
+
+TEST(Attach, WithoutPipesOrQueuesEveryFrameEndsInADropCounterOfTheDevice) {
+  for (const Model model : {Model::kEnso, Model::kIpu}) {
+    const auto attachment = Open(model, {{"wire", "gen:rate=1M+count=1000"}, {"pause", "off"}});
+    ASSERT_NE(attachment, nullptr);
+    attachment->EnableWire(true);
+    ASSERT_TRUE(Reaches(*attachment, "wire_offered", 1000));
+    attachment->EnableWire(false);
+    uint64_t dropped = 0;
+    for (const char* name : {"model_rx_no_fallback", "model_rx_disabled", "model_rx_filtered",
+                             "model_rx_no_descriptor"}) {
+      for (const Statistic& statistic : attachment->Statistics()) {
+        if (statistic.name == name) dropped += statistic.value;
+      }
+    }
+    EXPECT_EQ(dropped, 1000u);
+    EXPECT_EQ(Value(*attachment, "wire_accepted"), 0u);
+    EXPECT_EQ(Value(*attachment, "wire_lost"), 1000u);
+    EXPECT_EQ(Value(*attachment, "wire_outstanding"), 0u);
+  }
+}
+
+TEST(Attach, RefusesBadArgumentsInOneLine) {
+  const struct {
+    std::vector<Argument> arguments;
+    const char* named;
+  } cases[] = {
+      {{{"wire", "nothing"}}, "wire=nothing"},
+      {{{"wire", "pcap:/does/not/exist.pcap"}}, "/does/not/exist.pcap"},
+      {{{"wire", "port:net_missing0"}}, "port:net_missing0"},
+      {{{"device_cpu", "1000"}}, "device_cpu=1000"},
+      {{{"wire", "gen:size=9018+flows=1000000"}}, "flows=1000000"},
+  };
+  for (const auto& c : cases) {
+    std::string error;
+    EXPECT_EQ(Open(Model::kEnso, c.arguments, &error), nullptr) << c.named;
+    EXPECT_NE(error.find(c.named), std::string::npos) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+  Settings settings;
+  settings.pipe_flits = 1000;
+  std::string error;
+  EXPECT_EQ(Attach("net_test0", Model::kEnso, settings, {}, &error), nullptr);
+  EXPECT_NE(error, "");
+}
+
+TEST(Attach, RunsOnTheCpuThatItIsGiven) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    const auto attachment =
+        Open(Model::kIpu, {{"device_cpu", std::to_string(cpu)}});
+    ASSERT_NE(attachment, nullptr);
+    EXPECT_EQ(attachment->registers().bytes() > 0, true);
+    return;
+  }
+}
+
+TEST(Attach, TheMacAddressIsLocalUnicastAndTheNamesAlone) {
+  uint8_t first[6], again[6];
+  Open(Model::kEnso, {})->MacAddress(first);
+  Open(Model::kEnso, {})->MacAddress(again);
+  EXPECT_EQ(std::memcmp(first, again, 6), 0);
+  EXPECT_EQ(first[0] & 3, 2);
+}
+
+TEST(Attach, AllOfDpdksMemoryIsReachableAndNothingElse) {
+  const auto attachment = Open(Model::kEnso, {});
+  ASSERT_NE(attachment, nullptr);
+  std::vector<void*> blocks;
+  for (size_t bytes = 64; bytes <= (4u << 20); bytes *= 4) {
+    void* block = rte_malloc(nullptr, bytes, 0);
+    ASSERT_NE(block, nullptr);
+    blocks.push_back(block);
+    EXPECT_EQ(attachment->dma().Translate(reinterpret_cast<uint64_t>(block), bytes), block);
+  }
+  rte_mempool* pool = rte_pktmbuf_pool_create("reach", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+  ASSERT_NE(pool, nullptr);
+  rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
+  const uint64_t data = reinterpret_cast<uint64_t>(rte_pktmbuf_mtod(mbuf, void*));
+  EXPECT_NE(attachment->dma().Translate(data, 2048), nullptr);
+  uint8_t own[16];
+  EXPECT_EQ(attachment->dma().Translate(reinterpret_cast<uint64_t>(own), 1), nullptr);
+  EXPECT_EQ(attachment->dma().Translate(0, 1), nullptr);
+  rte_pktmbuf_free(mbuf);
+  rte_mempool_free(pool);
+  for (void* block : blocks) rte_free(block);
+}
+
+TEST(Attach, MayBeDestroyedUnderTrafficAndAttachedAgain) {
+  for (int i = 0; i < 20; ++i) {
+    const auto attachment = Open(i % 2 == 0 ? Model::kEnso : Model::kIpu, {{"wire", "gen"}});
+    ASSERT_NE(attachment, nullptr);
+    attachment->EnableWire(true);
+  }
+}
+
+TEST(Attach, TheCarrierFollowsInjectedOutages) {
+  const auto attachment =
+      Open(Model::kEnso, {{"wire", "gen:rate=1k"}, {"faults", "linkdown:20ms/10ms"}});
+  ASSERT_NE(attachment, nullptr);
+  attachment->EnableWire(true);
+  for (const bool up : {false, true, false}) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (attachment->WireUp() != up && std::chrono::steady_clock::now() < deadline) {
+    }
+    EXPECT_EQ(attachment->WireUp(), up);
+  }
+}
+
+TEST(PortWire, OwnsThePortTakesItsAddressAndItsFrames) {
+  ASSERT_EQ(rte_vdev_init("net_null7", "size=128"), 0);
+  uint16_t port_id = 0;
+  ASSERT_EQ(rte_eth_dev_get_port_by_name("net_null7", &port_id), 0);
+  {
+    const auto attachment = Open(Model::kIpu, {{"wire", "port:net_null7"}, {"pause", "off"}});
+    ASSERT_NE(attachment, nullptr);
+    rte_ether_addr mac;
+    uint8_t ours[6];
+    rte_eth_macaddr_get(port_id, &mac);
+    attachment->MacAddress(ours);
+    EXPECT_EQ(std::memcmp(mac.addr_bytes, ours, 6), 0);
+    rte_eth_dev_owner owner;
+    ASSERT_EQ(rte_eth_dev_owner_get(port_id, &owner), 0);
+    EXPECT_STREQ(owner.name, "wire of net_test0");
+
+    std::string error;
+    EXPECT_EQ(Open(Model::kIpu, {{"wire", "port:net_null7"}}, &error), nullptr);
+    EXPECT_NE(error.find("wire of net_test0"), std::string::npos) << error;
+
+    attachment->EnableWire(true);
+    EXPECT_TRUE(Reaches(*attachment, "wire_offered", 1000));
+    EXPECT_EQ(Value(*attachment, "wire_lost"), 0u);
+    EXPECT_TRUE(attachment->WireUp());
+  }
+  rte_vdev_uninit("net_null7");
+}
+
+TEST(PortWire, SurvivesThatThePortIsTakenAway) {
+  ASSERT_EQ(rte_vdev_init("net_null8", nullptr), 0);
+  const auto attachment = Open(Model::kIpu, {{"wire", "port:net_null8"}, {"pause", "off"}});
+  ASSERT_NE(attachment, nullptr);
+  rte_vdev_uninit("net_null8");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (attachment->WireUp() && std::chrono::steady_clock::now() < deadline) {
+  }
+  EXPECT_FALSE(attachment->WireUp());
+}
+
+TEST(Service, StepsTheModelWhenTheApplicationGaveAServiceLcore) {
+  if (rte_service_lcore_count() == 0) GTEST_SKIP() << "run with --service";
+  const auto attachment = Open(Model::kEnso, {{"wire", "gen:rate=1M"}, {"pause", "off"}});
+  ASSERT_NE(attachment, nullptr);
+  uint32_t id = 0;
+  ASSERT_EQ(rte_service_get_by_name("model_net_test0", &id), 0);
+  attachment->EnableWire(true);
+  EXPECT_TRUE(Reaches(*attachment, "wire_offered", 10'000));
+  rte_service_set_stats_enable(id, 1);
+  uint64_t calls = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (calls == 0 && std::chrono::steady_clock::now() < deadline) {
+    rte_service_attr_get(id, RTE_SERVICE_ATTR_CALL_COUNT, &calls);
+  }
+  EXPECT_GT(calls, 0u);
+}
+
+}  // namespace
+}  // namespace sluice::emulator
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const bool service = argc > 1 && std::strcmp(argv[1], "--service") == 0;
+  std::string prefix = "--file-prefix=attach_test_" + std::to_string(getpid());
+  std::vector<std::string> arguments = {argv[0], "--no-huge", "-m", "256", "--no-pci",
+                                        "--no-telemetry", "--log-level=error", prefix};
+  // One CPU is enough for main and service lcore.
+  if (service) arguments.insert(arguments.end(), {"--lcores=(0,1)@0", "-S", "1"});
+  else arguments.insert(arguments.end(), {"--lcores=0@0"});
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  if (rte_eal_init(static_cast<int>(pointers.size()), pointers.data()) < 0) {
+    std::fprintf(stderr, "EAL does not start: %s\n", rte_strerror(rte_errno));
+    return 1;
+  }
+  const int result = RUN_ALL_TESTS();
+  rte_eal_cleanup();
+  return result;
+}
