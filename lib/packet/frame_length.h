@@ -44,7 +44,7 @@ struct LeadingWord {
 };
 
 /// FrameLength for all that its inlined half does not answer.
-[[gnu::noinline, gnu::cold, gnu::pure]] uint32_t FrameLengthOfOther(const uint8_t* flit);
+[[gnu::noinline, gnu::pure]] uint32_t FrameLengthOfOther(const uint8_t* flit);
 
 /// Length in bytes (Ethernet header included, FCS and padding not) of the frame
 /// whose first flit is at `flit`, of which 64 bytes must be readable:

@@ -15,12 +15,14 @@ constexpr uint32_t kMaxDatagramBytes = 65535;
 /// are readable.
 class Parser {
  public:
-  Parser(const uint8_t* frame, uint32_t length) : frame_(frame) { headers_.end = length; }
+  Parser(const uint8_t* frame, uint32_t length, Headers& headers)
+      : frame_(frame), headers_(headers) {
+    headers_.end = length;
+  }
 
-  Headers Run() {
+  void Run() {
     headers_.error = Ethernet();
     if (headers_.error != ParseError::kNone) headers_.payload = headers_.payload_bytes = 0;
-    return headers_;
   }
 
  private:
@@ -210,12 +212,16 @@ class Parser {
 
   const uint8_t* frame_;
   uint32_t at_ = 0;
-  Headers headers_;
+  Headers& headers_;
 };
 
 }  // namespace
 
-Headers Parse(const uint8_t* frame, uint32_t length) { return Parser(frame, length).Run(); }
+Headers Parse(const uint8_t* frame, uint32_t length) {
+  Headers headers;
+  Parser(frame, length, headers).Run();
+  return headers;
+}
 
 uint32_t Headers::L4ChecksumOffset() const {
   if (l4 == 0) return 0;

@@ -115,6 +115,47 @@ TEST(IncrementEcho, ForwardsMalformedFramesUntouched) {
   EXPECT_EQ(liar, before);
 }
 
+TEST(IncrementEcho, LeavesATcpHeaderThatLiesAlone) {
+  for (const uint8_t data_offset : {0x00, 0x40, 0xf0}) {  // 0 and 16 bytes; 60, beyond the end.
+    Bytes frame = test::kTcp4Options;
+    frame[46] = data_offset;
+    const Bytes before = frame;
+    Echo<IncrementEcho>(frame);
+    EXPECT_EQ(frame, before);
+  }
+}
+
+// The inlined halves of the engines are shortcuts, never another opinion: a frame
+// behind a VLAN tag takes the general way, and ends up the same.
+TEST(EchoEngines, ShortcutsAgreeWithTheGeneralWay) {
+  for (const test::Fixture& fixture : test::kFixtures) {
+    if (fixture.bytes == &test::kQinQUdp6) continue;  // A third tag is not looked through.
+    for (size_t i = 14; i < fixture.bytes->size(); ++i) {
+      for (const uint8_t value : {0x00, 0x08, 0x1a, 0x20, 0x80, 0xff}) {
+        Bytes plain = *fixture.bytes;
+        plain[i] = value;
+        // IncrementEcho decides about UDP without its length and fragment offset.
+        const bool later = (packet::LoadBe16(&plain[20]) & 0x1fff) != 0;
+        const bool lying = packet::LoadBe16(&plain[38]) != packet::LoadBe16(&plain[16]) - 20;
+        const bool excepted = plain[23] == 17 && (later || lying);
+        Bytes tagged = plain;
+        const uint8_t tag[] = {0x81, 0, 0, 1};
+        tagged.insert(tagged.begin() + 12, tag, tag + 4);
+        Bytes plain_incremented = plain, tagged_incremented = tagged;
+        const Verdict verdict = Echo<ReflectEcho>(plain);
+        ASSERT_EQ(verdict, Echo<ReflectEcho>(tagged));
+        tagged.erase(tagged.begin() + 12, tagged.begin() + 16);
+        ASSERT_EQ(plain, tagged) << fixture.name << " " << i << " " << int{value};
+        if (excepted) continue;
+        Echo<IncrementEcho>(plain_incremented);
+        Echo<IncrementEcho>(tagged_incremented);
+        tagged_incremented.erase(tagged_incremented.begin() + 12, tagged_incremented.begin() + 16);
+        ASSERT_EQ(plain_incremented, tagged_incremented) << fixture.name << " " << i;
+      }
+    }
+  }
+}
+
 TEST(ReflectEcho, ReturnsAUdpDatagramToItsSender) {
   Bytes frame = test::kUdp4;
   EXPECT_EQ(Echo<ReflectEcho>(frame), packet::kForward);
