@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the device says about a frame: RSS against the vectors that Microsoft's RSS
+// specification publishes, packet class, checksums, flow rules.
+#include <gtest/gtest.h>
+
+#include "host.h"
+
+namespace sluice::device::ipu::test {
+namespace {
+
+/// "Verifying the RSS Hash Calculation", Windows driver documentation.
+constexpr uint8_t kKey[kRssKeyBytes] = {
+    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
+    0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
+    0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
+
+struct Vector {
+  Tuple tuple;
+  uint32_t with_ports;
+  uint32_t addresses_only;
+};
+constexpr Vector kVectors[] = {
+    {{{66, 9, 149, 187}, {161, 142, 100, 80}, 2794, 1766, 6}, 0x51ccc178, 0x323e8fc2},
+    {{{199, 92, 111, 2}, {65, 69, 140, 83}, 14230, 4739, 6}, 0xc626b0ea, 0xd718262a},
+    {{{24, 19, 198, 95}, {12, 22, 207, 184}, 12898, 38024, 6}, 0x5c2b394a, 0xd2d0a5de},
+    {{{38, 27, 205, 30}, {209, 142, 163, 6}, 48228, 2217, 6}, 0xafc7327f, 0x82989176},
+    {{{153, 39, 163, 191}, {202, 188, 127, 2}, 44251, 1303, 6}, 0x10e828a2, 0x5d1809c5},
+};
+
+class Classified : public ::testing::Test {
+ protected:
+  Classified() {
+    host.StartRx(64, 2048, 64);
+    for (uint32_t i = 0; i < kRssKeyBytes; i += 4) {
+      uint32_t word;
+      std::memcpy(&word, kKey + i, 4);
+      host.nic.WriteRegister(kRssKey + i, 4, word);
+    }
+  }
+  /// Write-back of a frame; each call uses the next descriptor.
+  Descriptor Receive(const std::string& frame) {
+    host.Receive(frame);
+    return host.Rx(next_++);
+  }
+  static uint16_t Flags(const Descriptor& d) { return static_cast<uint16_t>(d.high >> kRxFlagsShift); }
+  static uint16_t Class(const Descriptor& d) { return static_cast<uint16_t>(d.high >> kRxClassShift); }
+
+  Host host;
+  uint32_t next_ = 0;
+};
+
+TEST_F(Classified, HashesAddressesAndPortsAsTheSpecificationSays) {
+  host.nic.WriteRegister(kRssFields, 4, kRssIpv4 | kRssIpv4Tcp);
+  for (const Vector& vector : kVectors) {
+    const Descriptor d = Receive(Ipv4Frame(vector.tuple));
+    EXPECT_EQ(static_cast<uint32_t>(d.low), vector.with_ports);
+    EXPECT_TRUE(Flags(d) & kRxHashValid);
+  }
+}
+
+TEST_F(Classified, HashesAddressesAloneWherePortsAreNotSelected) {
+  host.nic.WriteRegister(kRssFields, 4, kRssIpv4);
+  for (const Vector& vector : kVectors) {
+    EXPECT_EQ(static_cast<uint32_t>(Receive(Ipv4Frame(vector.tuple)).low), vector.addresses_only);
+  }
+}
+
+TEST_F(Classified, AFragmentIsHashedByItsAddresses) {
+  host.nic.WriteRegister(kRssFields, 4, kRssIpv4 | kRssIpv4Tcp);
+  std::string frame = Ipv4Frame(kVectors[0].tuple);
+  frame[20] = 0x20;  // more fragments
+  const Descriptor d = Receive(frame);
+  EXPECT_EQ(static_cast<uint32_t>(d.low), kVectors[0].addresses_only);
+  EXPECT_EQ(Class(d), kClassEther | kClassIpv4 | kClassFragment);
+}
+
+TEST_F(Classified, HashesIpv6AsTheSpecificationSays) {
+  host.nic.WriteRegister(kRssFields, 4, kRssIpv6 | kRssIpv6Tcp);
+  // 3ffe:2501:200:1fff::7 port 2794 → 3ffe:2501:200:3::1 port 1766
+  std::string frame(14 + 40 + 20, '\0');
+  frame[12] = '\x86', frame[13] = '\xdd', frame[14] = 0x60, frame[19] = 20, frame[20] = 6;
+  const uint8_t addresses[32] = {0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x1f, 0xff, 0, 0, 0,
+                                 0,    0,    0,    0,    7,    0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00,
+                                 0x00, 0x03, 0,    0,    0,    0,    0,    0,    0,    1};
+  std::memcpy(frame.data() + 22, addresses, 32);
+  frame[54] = 2794 >> 8, frame[55] = static_cast<char>(2794 & 255);
+  frame[56] = 1766 >> 8, frame[57] = static_cast<char>(1766 & 255);
+  EXPECT_EQ(static_cast<uint32_t>(Receive(frame).low), 0x40207d3du);
+  host.nic.WriteRegister(kRssFields, 4, kRssIpv6);
+  EXPECT_EQ(static_cast<uint32_t>(Receive(frame).low), 0x2cc18cd5u);
+}
+
+TEST_F(Classified, TheTableTurnsTheHashIntoAQueue) {
+  for (uint32_t queue = 1; queue < 4; ++queue) host.StartRx(64, 2048, 64, false, queue);
+  host.nic.WriteRegister(kRssFields, 4, kRssIpv4 | kRssIpv4Tcp);
+  const uint32_t entry = kVectors[1].with_ports % kRetaEntries;
+  host.nic.WriteRegister(kReta + entry / 4 * 4, 4, 3u << (entry % 4 * 8));
+  const std::string frame = Ipv4Frame(kVectors[1].tuple);
+  host.Receive(frame);
+  EXPECT_EQ(host.Received(0, 3), frame);
+}
+
+TEST_F(Classified, NamesThePacketsItKnows) {
+  const auto with = [](std::initializer_list<std::pair<uint32_t, int>> bytes, uint32_t size = 60) {
+    std::string frame(size, '\0');
+    for (const auto& [at, value] : bytes) frame[at] = static_cast<char>(value);
+    return frame;
+  };
+  EXPECT_EQ(Class(Receive(with({{12, 0x08}, {13, 0x06}}))), kClassArp);
+  EXPECT_EQ(Class(Receive(with({{12, 0x08}, {14, 0x45}, {17, 46}, {23, 6}}))),
+            kClassEther | kClassIpv4 | kClassTcp);
+  EXPECT_EQ(Class(Receive(with({{12, 0x08}, {14, 0x46}, {17, 46}, {23, 17}}))),
+            kClassEther | kClassIpv4Options | kClassUdp);
+  EXPECT_EQ(Class(Receive(with({{12, 0x08}, {14, 0x45}, {17, 46}, {23, 1}}))),
+            kClassEther | kClassIpv4 | kClassIcmp);
+  EXPECT_EQ(Class(Receive(with({{12, 0x81}, {16, 0x08}, {18, 0x45}, {21, 40}, {27, 17}}))),
+            kClassVlan | kClassIpv4 | kClassUdp);
+  EXPECT_EQ(Class(Receive(with({{12, 0x88}, {13, 0xa8}, {16, 0x81}, {20, 0x86}, {21, 0xdd}, {22, 0x60},
+                                {28, 59}}, 80))),
+            kClassQinq | kClassIpv6 | kClassOtherL4);
+  // Hop-by-hop options, then UDP.
+  EXPECT_EQ(Class(Receive(with({{12, 0x86}, {13, 0xdd}, {14, 0x60}, {19, 16}, {54, 17}}, 80))),
+            kClassEther | kClassIpv6Extension | kClassUdp);
+}
+
+TEST_F(Classified, EveryTruncationOfAFrameIsSafeAndNeverClaimsPorts) {
+  host.nic.WriteRegister(kRssFields, 4, 0x3f);
+  host.nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous | kPortChecksum);
+  const std::string whole = Ipv4Frame(kVectors[0].tuple);
+  for (uint32_t size = 14; size < 38; ++size) {
+    // A heap copy of exactly this size: the sanitizer sees any byte beyond it.
+    const std::vector<uint8_t> bytes(whole.begin(), whole.begin() + size);
+    const WireFrame frame{bytes.data(), size};
+    host.nic.Receive({&frame, 1}, false);
+    const Descriptor& d = host.Rx(next_++);
+    EXPECT_EQ(static_cast<uint16_t>(d.high), size);
+    EXPECT_EQ(static_cast<uint32_t>(d.low), size < 34 ? 0 : kVectors[0].addresses_only) << size;
+  }
+}
+
+TEST_F(Classified, VerifiesChecksumsOnlyWhenAsked) {
+  // RFC 1071 by hand: 192.168.0.1 → 192.168.0.2, UDP 1 → 2, length 12, payload "abcd".
+  const uint8_t bytes[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0x00,
+                           0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79,
+                           192, 168, 0, 1, 192, 168, 0, 2,
+                           0, 1, 0, 2, 0, 12, 0xb9, 0xb8, 'a', 'b', 'c', 'd'};
+  std::string frame(reinterpret_cast<const char*>(bytes), sizeof(bytes));
+  EXPECT_EQ(Flags(Receive(frame)), 0);
+  host.nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous | kPortChecksum);
+  EXPECT_EQ(Flags(Receive(frame)), kRxIpGood | kRxL4Good);
+  frame.back() ^= 1;
+  EXPECT_EQ(Flags(Receive(frame)), kRxIpGood | kRxL4Bad);
+  frame[22] ^= 1;
+  EXPECT_EQ(Flags(Receive(frame)), kRxIpBad | kRxL4Bad);
+  frame[40] = frame[41] = 0;
+  EXPECT_EQ(Flags(Receive(frame)), kRxIpBad) << "a UDP checksum of zero says nothing";
+}
+
+class Flows : public Classified {
+ protected:
+  Flows() { host.StartRx(64, 2048, 64, false, 2); }
+  FlowStatus Command(const Tuple& tuple, uint32_t fields, uint32_t action, FlowCommand command,
+                     uint32_t mark = 0) {
+    host.nic.WriteRegister(kFlowFields, 4, fields);
+    host.nic.WriteRegister(kFlowProtocol, 4, 4 << 8 | tuple.protocol);
+    host.nic.WriteRegister(kFlowPorts, 4, tuple.source_port << 16 | tuple.destination_port);
+    uint32_t word;
+    std::memcpy(&word, tuple.source.data(), 4);
+    host.nic.WriteRegister(kFlowSource, 4, word);
+    std::memcpy(&word, tuple.destination.data(), 4);
+    host.nic.WriteRegister(kFlowDestination, 4, word);
+    host.nic.WriteRegister(kFlowAction, 4, action);
+    host.nic.WriteRegister(kFlowMark, 4, mark);
+    host.nic.WriteRegister(kFlowCommand, 4, static_cast<uint32_t>(command));
+    return static_cast<FlowStatus>(host.nic.ReadRegister(kFlowStatus, 4));
+  }
+  const Tuple tuple_{{10, 0, 0, 1}, {10, 0, 0, 2}, 1000, 80, 17};
+};
+
+TEST_F(Flows, AFullTupleSendsItsFramesToItsQueueAndNoOther) {
+  ASSERT_EQ(Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd), FlowStatus::kOk);
+  host.Receive(Ipv4Frame(tuple_));
+  EXPECT_EQ(host.Received(0, 2), Ipv4Frame(tuple_));
+  Tuple other = tuple_;
+  other.source_port = 1001;
+  host.Receive(Ipv4Frame(other));
+  EXPECT_EQ(host.Received(0), Ipv4Frame(other));
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, 0, FlowCommand::kQuery), FlowStatus::kOk);
+  EXPECT_EQ(host.nic.ReadRegister(kFlowHits, 8), 1u);
+  EXPECT_EQ(host.nic.ReadRegister(kFlowHitBytes, 8), 60u);
+}
+
+TEST_F(Flows, TheMoreSpecificRuleWinsAndDropsAreCounted) {
+  Command(tuple_, kFlowMatchProtocol | kFlowMatchDestinationPort, kFlowActionDrop, FlowCommand::kAdd);
+  Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd);
+  host.Receive(Ipv4Frame(tuple_));
+  EXPECT_EQ(host.Received(0, 2), Ipv4Frame(tuple_));
+  Tuple other = tuple_;
+  other.source = {10, 9, 9, 9};
+  host.Receive(Ipv4Frame(other));
+  EXPECT_EQ(host.Stat(kStatRxFlowDrop), 1u);
+}
+
+TEST_F(Flows, AMarkTravelsInTheWriteBack) {
+  Command(tuple_, kFlowMatchAll, kFlowActionMark, FlowCommand::kAdd, 0xcafe);
+  const Descriptor d = Receive(Ipv4Frame(tuple_));
+  EXPECT_EQ(d.low >> kRxMarkShift, 0xcafeu);
+  EXPECT_EQ(Flags(d), kRxFlowHit | kRxMarkValid);
+}
+
+TEST_F(Flows, RulesComeAndGoAsTheStatusSays) {
+  const uint32_t action = kFlowActionQueue | 2;
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kAdd), FlowStatus::kOk);
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kAdd), FlowStatus::kExists);
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kRemove), FlowStatus::kOk);
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kRemove), FlowStatus::kAbsent);
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kQuery), FlowStatus::kAbsent);
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, kFlowActionQueue | 200, FlowCommand::kAdd), FlowStatus::kInvalid);
+  EXPECT_EQ(Command(tuple_, 1u << 20, action, FlowCommand::kAdd), FlowStatus::kInvalid);
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, static_cast<FlowCommand>(99)), FlowStatus::kInvalid);
+  host.Receive(Ipv4Frame(tuple_));
+  EXPECT_EQ(host.Received(0), Ipv4Frame(tuple_));
+}
+
+TEST_F(Flows, TheTableHoldsWhatItPromisesAndRefusesTheNext) {
+  Tuple tuple = tuple_;
+  for (uint32_t i = 0; i < kMaxFlows; ++i) {
+    tuple.source_port = static_cast<uint16_t>(i);
+    ASSERT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd), FlowStatus::kOk);
+  }
+  tuple.source_port = kMaxFlows;
+  EXPECT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd), FlowStatus::kFull);
+  EXPECT_EQ(Command(tuple, 0, 0, FlowCommand::kFlush), FlowStatus::kOk);
+  EXPECT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd), FlowStatus::kOk);
+}
+
+}  // namespace
+}  // namespace sluice::device::ipu::test

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A host for the packetized NIC model: rings and buffers in plain memory, driven
+// descriptor by descriptor through the registers of regs/ipu.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bar/dma.h"
+#include "device/ipu/ipu_nic.h"
+#include "regs/ipu.h"
+
+namespace sluice::device::ipu::test {
+
+using namespace regs::ipu;  // NOLINT: tests read as statements about that register map
+
+/// Keeps what the device sends.
+class RecordingSink final : public FrameSink {
+ public:
+  void Deliver(std::span<const WireFrame> frames) override {
+    largest_burst = std::max(largest_burst, frames.size());
+    for (const WireFrame& frame : frames) {
+      this->frames.emplace_back(reinterpret_cast<const char*>(frame.data), frame.length);
+    }
+  }
+  std::vector<std::string> frames;
+  size_t largest_burst = 0;
+};
+
+/// Host memory with bus addresses that are not pointers, so that a model that took
+/// one for the other would fault.
+class Host {
+ public:
+  static constexpr uint64_t kBus = 0x4000'0000;
+  static constexpr uint32_t kBytes = 8u << 20;
+  static constexpr uint32_t kRingOffset = 0;         ///< RX ring of queue q at q · 64 KiB.
+  static constexpr uint32_t kTxRingOffset = 1 << 20;
+  static constexpr uint32_t kBuffers = 2 << 20;
+
+  Host() : memory_(new (std::align_val_t{64}) uint8_t[kBytes]()), nic(dma, {}) {
+    dma.Add(kBus, memory_.get(), kBytes);
+    nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous);
+    nic.WriteRegister(kMaxFrame, 4, kMaxFrameBytes);
+  }
+
+  uint8_t* At(uint32_t offset) { return memory_.get() + offset; }
+  Descriptor& Rx(uint32_t index, uint32_t queue = 0) {
+    return reinterpret_cast<Descriptor*>(At(kRingOffset + queue * 65536))[index];
+  }
+  Descriptor& Tx(uint32_t index, uint32_t queue = 0) {
+    return reinterpret_cast<Descriptor*>(At(kTxRingOffset + queue * 65536))[index];
+  }
+  void Write(uint32_t queue, uint32_t block, uint32_t reg, uint64_t value) {
+    nic.WriteRegister(QueuePage(queue) + block + reg, reg == kRingBase ? 8 : 4, value);
+  }
+  uint32_t Read(uint32_t queue, uint32_t block, uint32_t reg) {
+    return static_cast<uint32_t>(nic.ReadRegister(QueuePage(queue) + block + reg, 4));
+  }
+
+  /// Enables a queue and posts `posted` buffers of `room` bytes, 16 KiB apart or less.
+  void StartRx(uint32_t entries, uint32_t room, uint32_t posted, bool scatter = false,
+               uint32_t queue = 0) {
+    Write(queue, kRxBlock, kRingBase, kBus + kRingOffset + queue * 65536);
+    Write(queue, kRxBlock, kRingEntries, entries);
+    Write(queue, kRxBlock, kRingBuffer, room);
+    for (uint32_t i = 0; i < posted; ++i) Rx(i, queue) = {kBus + Buffer(i, queue), 0};
+    Write(queue, kRxBlock, kRingControl, kRingEnable | (scatter ? kRingScatter : 0));
+    Write(queue, kRxBlock, kRingTail, posted);
+  }
+  void StartTx(uint32_t entries, uint32_t queue = 0) {
+    Write(queue, kTxBlock, kRingBase, kBus + kTxRingOffset + queue * 65536);
+    Write(queue, kTxBlock, kRingEntries, entries);
+    Write(queue, kTxBlock, kRingControl, kRingEnable);
+  }
+  /// Offset of RX buffer `index`: 2 KiB each.
+  static uint32_t Buffer(uint32_t index, uint32_t queue = 0) {
+    return kBuffers + queue * (256 << 10) + (index % 128) * 2048;
+  }
+
+  uint32_t Receive(const std::string& frame, bool pause = false) {
+    const WireFrame wire{reinterpret_cast<const uint8_t*>(frame.data()),
+                         static_cast<uint32_t>(frame.size())};
+    return nic.Receive({&wire, 1}, pause);
+  }
+  std::string Received(uint32_t index, uint32_t queue = 0) {
+    return {reinterpret_cast<char*>(At(Buffer(index, queue))),
+            static_cast<uint16_t>(Rx(index, queue).high)};
+  }
+  /// Posts one TX descriptor that points at `offset`.
+  void PostTx(uint32_t index, uint32_t offset, uint32_t length, uint64_t bits) {
+    Tx(index) = {kBus + offset, length | bits};
+  }
+  uint64_t Stat(Statistic statistic) { return nic.ReadRegister(StatisticRegister(statistic), 8); }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<uint8_t[], Free> memory_;
+
+ public:
+  bar::DmaSpace dma;
+  IpuNic nic;
+};
+
+/// An Ethernet frame of `size` bytes with a payload that depends on `seed`.
+inline std::string PlainFrame(uint32_t size, uint8_t seed = 1) {
+  std::string frame(size, '\0');
+  for (uint32_t i = 0; i < size; ++i) frame[i] = static_cast<char>(seed + i * 7);
+  if (size >= 14) frame[12] = frame[13] = '\x01';  // an EtherType that nothing claims
+  return frame;
+}
+
+struct Tuple {
+  std::array<uint8_t, 4> source;
+  std::array<uint8_t, 4> destination;
+  uint16_t source_port;
+  uint16_t destination_port;
+  uint8_t protocol = 17;
+};
+
+/// An IPv4 frame of 60 bytes, checksums zero.
+inline std::string Ipv4Frame(const Tuple& tuple) {
+  std::string frame(60, '\0');
+  const auto put = [&](uint32_t at, uint32_t value) { frame[at] = static_cast<char>(value); };
+  put(12, 0x08), put(14, 0x45), put(17, 46), put(22, 64), put(23, tuple.protocol);
+  std::memcpy(frame.data() + 26, tuple.source.data(), 4);
+  std::memcpy(frame.data() + 30, tuple.destination.data(), 4);
+  put(34, tuple.source_port >> 8), put(35, tuple.source_port);
+  put(36, tuple.destination_port >> 8), put(37, tuple.destination_port);
+  put(39, 26);
+  return frame;
+}
+
+}  // namespace sluice::device::ipu::test
