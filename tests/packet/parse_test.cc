@@ -7,6 +7,7 @@
 
 #include "fixtures.h"
 #include "oracle.h"
+#include "packet/ethernet.h"
 
 namespace sluice::packet {
 namespace {
@@ -168,8 +169,19 @@ TEST(Parse, AFragmentMayNotReachBeyond65535) {
   frame[20] = 0x1f;
   frame[21] = 0xff;  // At 65528.
   EXPECT_EQ(ErrorOf(frame), ParseError::kFragmentRange);
-  frame[21] = 0xfc;  // At 65504: ends at 65528.
+  frame[21] = 0xfd;  // At 65512: ends at 65536.
+  EXPECT_EQ(ErrorOf(frame), ParseError::kFragmentRange);
+  frame[17] = 43;  // One byte less.
   EXPECT_EQ(ErrorOf(frame), ParseError::kNone);
+}
+
+TEST(Parse, DataOfALaterFragmentIsNoExtensionHeader) {
+  // Its first byte would announce a header of 2048 bytes.
+  const Headers headers =
+      ParseExactly(With(With(test::kUdp6LaterFragment, 54, kProtocolDestinationOptions), 63, 255));
+  EXPECT_EQ(headers.error, ParseError::kNone);
+  EXPECT_EQ(headers.protocol, kProtocolDestinationOptions);
+  EXPECT_EQ(headers.payload, 62u);
 }
 
 TEST(Parse, StopsAfterEightExtensionHeaders) {
