@@ -43,7 +43,8 @@ bool DmaSpace::Replace(std::span<const uint64_t> old_buses, std::span<const Mapp
   }
   if (added.size() > free_slots) return false;
   for (size_t a = 0; a < added.size(); ++a) {
-    const auto [bus, host, bytes] = added[a];
+    const uint64_t bus = added[a].bus;
+    const uint64_t bytes = added[a].bytes;
     if (bytes == 0 || bus + bytes < bus) return false;
     const auto overlaps = [&](uint64_t start, uint64_t size) {
       return size != 0 && bus < start + size && start < bus + bytes;
