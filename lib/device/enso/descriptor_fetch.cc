@@ -58,7 +58,7 @@ void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     // The host's thread wrote the slot before its signal word and its tail store.
     auto* words = reinterpret_cast<uint64_t*>(const_cast<uint8_t*>(slots + i * kFlitBytes));
-    PrefetchForWrite(words + kAhead * kFlitBytes / sizeof(uint64_t));
+    PrefetchForWrite(reinterpret_cast<uintptr_t>(words) + kAhead * kFlitBytes);
     Descriptor& slot = descriptors_[i];
     slot.words[0] = std::atomic_ref(words[0]).load(std::memory_order_acquire);
     for (uint32_t word = 1; word < Descriptor::kWords; ++word) slot.words[word] = words[word];

@@ -33,6 +33,8 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
   Pipe* const pipes = &parts_.registers.pipe(0);
   NotificationBuffer* const nbs = &parts_.registers.nb(0);
   const uint32_t mask = parts_.registers.pipe_mask();
+  // Flit up to which a frame is written in one piece; none if it must be stamped.
+  const uint32_t straight_end = stamped ? 0 : mask + 1;
   uint64_t bytes = 0;
   uint32_t refused = 0;
   uint32_t i = 0;
@@ -52,7 +54,7 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
     // One flit always stays free: equal pointers mean empty.
     const uint32_t free_flits = (pipe.rx_head - tail - 1) & mask;
     if (pipe.ring != nullptr && nb.rx_mem != 0 && flits <= free_flits &&
-        tail + flits <= mask + 1 && !stamped) [[likely]] {
+        tail + flits <= straight_end) [[likely]] {
       CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, length);
     } else {
       const Outcome outcome = WriteUncommon(pipe, nb, frame, pause);
@@ -97,13 +99,14 @@ void Receiver::Steer(std::span<const WireFrame> frames, bool stamped) {
     targets_[i] = target;
     if (target >= kMaxPipes) [[unlikely]] continue;
     Pipe& pipe = pipes[target];
-    if (pipe.ring == nullptr) [[unlikely]] continue;
-    const uint32_t flits = Flits(length);
+    const auto ring = reinterpret_cast<uintptr_t>(pipe.ring);
     const uint32_t tail = pipe.planned_tail;
+    const uint32_t flits = Flits(length);
     pipe.planned_tail = tail + flits;
-    PrefetchForWrite(pipe.ring + (tail & mask) * uint64_t{kFlitBytes});
+    PrefetchForWrite(ring + (tail & mask) * uintptr_t{kFlitBytes});
+    if (flits == 1) continue;
     for (uint32_t flit = 1; flit < std::min(flits, kPrefetchFlits); ++flit) {
-      PrefetchForWrite(pipe.ring + ((tail + flit) & mask) * uint64_t{kFlitBytes});
+      PrefetchForWrite(ring + ((tail + flit) & mask) * uintptr_t{kFlitBytes});
     }
   }
 }

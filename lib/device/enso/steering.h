@@ -5,6 +5,7 @@
 // the fallback. Called by the receive path for every frame.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -60,18 +61,29 @@ class Steering {
 };
 
 inline Steering::RawKey Steering::ExtractKey(const uint8_t* header) {
-  // Kinds of key: 0 destination IP alone, 1 destination, 2 connection.
-  static constexpr uint64_t kIps[] = {0xffff'ffff'0000'0000, 0xffff'ffff'0000'0000, ~uint64_t{0}};
-  static constexpr uint32_t kPorts[] = {0, 0xffff'0000, ~uint32_t{0}};
-  constexpr uint8_t kTcp = 6, kUdp = 17, kSyn = 0x02;
-  const uint8_t protocol = header[23];
-  const bool connection = protocol == kTcp && (header[47] & kSyn) == 0;
-  const uint32_t kind = (protocol == kTcp) + (protocol == kUdp) + connection;
+  // What of the fields is the key, by kind of protocol and SYN.
+  struct Mask {
+    uint64_t ips;
+    uint64_t ports;
+  };
+  static constexpr Mask kIp = {0xffff'ffff'0000'0000, 0};
+  static constexpr Mask kDestination = {0xffff'ffff'0000'0000, 0xffff'0000};
+  static constexpr Mask kConnection = {~uint64_t{0}, 0xffff'ffff};
+  static constexpr Mask kMasks[] = {kIp, kIp, kDestination, kDestination, kConnection, kDestination};
+  static constexpr auto kKinds = [] {
+    std::array<uint8_t, 256> kinds{};
+    kinds[17] = 2;  // UDP
+    kinds[6] = 4;   // TCP
+    return kinds;
+  }();
+  constexpr uint32_t kProtocolAt = 23, kTcpFlagsAt = 47, kSynBit = 1;
+  const uint32_t syn = header[kTcpFlagsAt] >> kSynBit & 1;
+  const Mask& mask = kMasks[kKinds[header[kProtocolAt]] | syn];
   RawKey key;
   std::memcpy(&key.ips, header + 26, sizeof(key.ips));
   std::memcpy(&key.ports, header + 34, sizeof(key.ports));
-  key.ips &= kIps[kind];
-  key.ports &= kPorts[kind];
+  key.ips &= mask.ips;
+  key.ports &= static_cast<uint32_t>(mask.ports);
   return key;
 }
 

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Cost of stepping the Ensō NIC model, one thread, no worker: a burst is received
+// into pipes, then sent from there, as an echo would. `rx_cycles` and `tx_cycles`
+// are TSC cycles per frame of Receive and of Transmit: medians over bursts.
+//
+//   arguments: frame bytes (0: random 60 … 1514) / flows / pipes / frames a TX
+//   slot / flits of a pipe
+#include <benchmark/benchmark.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "bar/dma.h"
+#include "device/enso/enso_nic.h"
+
+namespace sluice::device::enso {
+namespace {
+
+using namespace regs::enso;  // NOLINT
+
+constexpr uint32_t kBurst = 64;
+constexpr uint32_t kNbEntries = 4096;
+constexpr uint32_t kFrames = 256;  ///< Few enough that the wire's own memory is not measured.
+
+class Counter64 final : public FrameSink {
+ public:
+  void Deliver(std::span<const WireFrame> frames) override {
+    for (const WireFrame& frame : frames) sum += frame.data[frame.length - 1];
+    count += frames.size();
+  }
+  uint64_t count = 0, sum = 0;
+};
+
+class Echo {
+ public:
+  explicit Echo(const benchmark::State& state)
+      : bytes_(static_cast<uint32_t>(state.range(0))), pipes_(static_cast<uint32_t>(state.range(2))),
+        slot_frames_(static_cast<uint32_t>(state.range(3))),
+        pipe_flits_(static_cast<uint32_t>(state.range(4))) {
+    const size_t ring_bytes = size_t{pipe_flits_} * kFlitBytes;
+    const size_t nb_bytes = size_t{kNbEntries} * kFlitBytes;
+    const size_t total = ring_bytes * pipes_ + 2 * nb_bytes;
+    memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(2u << 20, (total | 0x1f'ffff) + 1)));
+    std::memset(memory_.get(), 0, total);
+    dma_->Add(Bus(0), memory_.get(), total);
+    nic_ = std::make_unique<EnsoNic>(*dma_, EnsoConfig{.pipe_flits = pipe_flits_, .nb_entries = kNbEntries});
+    nic_->WriteRegister(NbPage(0) + kRxMemLo, 8, Bus(ring_bytes * pipes_));
+    nic_->WriteRegister(NbPage(0) + kTxMemLo, 8, Bus(ring_bytes * pipes_ + nb_bytes));
+    slots_ = memory_.get() + ring_bytes * pipes_ + nb_bytes;
+    for (uint32_t p = 0; p < pipes_; ++p) {
+      nic_->WriteRegister(PipePage(p) + kRxMemLo, 8, Bus(ring_bytes * p));
+    }
+    const FallbackConfig fallback = {kSignalConfig, 4, pipes_, pipes_ - 1, 0, {}};
+    PutSlot(&fallback);
+    StoreTail();
+    nic_->Transmit(sink, 1);
+    MakeFrames(static_cast<uint32_t>(state.range(1)));
+    heads_.resize(pipes_);
+  }
+
+  /// One burst through; returns false if frames were lost.
+  bool Step() {
+    const uint64_t start = __rdtsc();
+    const bool taken = nic_->Receive({wire_.data() + next_, kBurst}, false) == kBurst;
+    rx_cycles.push_back(__rdtsc() - start);
+    next_ = (next_ + kBurst) % wire_.size();
+    for (uint32_t p = 0; p < pipes_; ++p) SendNew(p);
+    StoreTail();
+    const uint64_t middle = __rdtsc();
+    const uint32_t sent = nic_->Transmit(sink, 10 * kBurst);
+    tx_cycles.push_back(__rdtsc() - middle);
+    nic_->WriteRegister(NbPage(0) + kRxHead, 4, nic_->ReadRegister(NbPage(0) + kRxTail, 4));
+    return taken && sent == kBurst;
+  }
+
+  Counter64 sink;
+  std::vector<uint64_t> rx_cycles, tx_cycles;  ///< Of each burst.
+
+ private:
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+
+  static uint64_t Bus(size_t offset) { return (uint64_t{1} << 40) + offset; }
+
+  void MakeFrames(uint32_t flows) {
+    std::mt19937 random(1);
+    source_.resize(kFrames * 1536);
+    uint8_t* frame = source_.data();
+    for (uint32_t i = 0; i < kFrames; ++i) {
+      const uint32_t length = bytes_ != 0 ? bytes_ : 60 + random() % 1455;
+      const uint32_t flow = random() % flows;
+      frame[16] = static_cast<uint8_t>((length - 14) >> 8);
+      frame[17] = static_cast<uint8_t>(length - 14);
+      frame[23] = 6;
+      std::memcpy(frame + 26, &flow, sizeof(flow));
+      wire_.push_back({frame, length});
+      frame += Flits(length) * kFlitBytes;
+    }
+  }
+  void PutSlot(const void* slot) {
+    std::memcpy(slots_ + tx_tail_ * kFlitBytes, slot, kFlitBytes);
+    tx_tail_ = (tx_tail_ + 1) % kNbEntries;
+  }
+  void StoreTail() { nic_->WriteRegister(NbPage(0) + kTxTail, 4, tx_tail_); }
+  /// Sends what a pipe received since its head and gives it back.
+  void SendNew(uint32_t pipe) {
+    const uint32_t tail = static_cast<uint32_t>(nic_->ReadRegister(PipePage(pipe) + kRxTail, 4));
+    uint32_t& head = heads_[pipe];
+    if (head == tail) return;
+    const uint32_t step = slot_frames_ * (bytes_ != 0 ? Flits(bytes_) : pipe_flits_);
+    while (head != tail) {
+      const uint32_t linear = tail > head ? tail - head : pipe_flits_ - head;
+      const uint32_t flits = std::min(linear, step);
+      const uint64_t ring = uint64_t{pipe} * pipe_flits_;
+      const TxNotification slot = {kSignalData, Bus((ring + head) * kFlitBytes),
+                                   uint64_t{flits} * kFlitBytes, {}};
+      PutSlot(&slot);
+      head = (head + flits) % pipe_flits_;
+    }
+    nic_->WriteRegister(PipePage(pipe) + kRxHead, 4, head);
+  }
+
+  const uint32_t bytes_, pipes_, slot_frames_, pipe_flits_;
+  std::unique_ptr<uint8_t, Free> memory_;
+  std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
+  std::unique_ptr<EnsoNic> nic_;
+  uint8_t* slots_ = nullptr;
+  uint32_t tx_tail_ = 0;
+  std::vector<uint32_t> heads_;
+  std::vector<uint8_t> source_;  ///< The frames, each on a flit.
+  std::vector<WireFrame> wire_;
+  uint32_t next_ = 0;
+};
+
+double Median(std::vector<uint64_t>& samples) {
+  if (samples.empty()) return 0;
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return static_cast<double>(*middle);
+}
+
+void EnsoEcho(benchmark::State& state) {
+  Echo echo(state);
+  for (auto _ : state) {
+    if (!echo.Step()) {
+      state.SkipWithError("a burst was not echoed whole");
+      break;
+    }
+  }
+  state.counters["rx_cycles"] = Median(echo.rx_cycles) / kBurst;
+  state.counters["tx_cycles"] = Median(echo.tx_cycles) / kBurst;
+  state.SetItemsProcessed(static_cast<int64_t>(echo.sink.count));
+}
+BENCHMARK(EnsoEcho)
+    ->Args({60, 1, 1, 1'000'000, 256})     // all in the first-level cache
+    ->Args({60, 1, 1, 1'000'000, 32768})   // one 2 MiB pipe
+    ->Args({60, 1, 1, 1, 32768})           // a slot a frame, as from mbufs
+    ->Args({60, 1000, 4, 1'000'000, 32768})
+    ->Args({60, 1000, 64, 1'000'000, 1024})
+    ->Args({1514, 1, 1, 1'000'000, 32768})
+    ->Args({0, 1000, 4, 1'000'000, 32768});
+
+}  // namespace
+}  // namespace sluice::device::enso
+
+BENCHMARK_MAIN();
