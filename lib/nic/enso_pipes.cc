@@ -17,8 +17,8 @@ namespace sluice::nic {
 namespace {
 
 // Attempts to find a free slot or room, each with a poll that reaps completions,
-// before frames count as not sent: tens of microseconds.
-constexpr uint32_t kSendRetries = 1024;
+// before frames count as not sent: the patience of TransmitBurst.
+constexpr uint32_t kSendRetries = 1u << 16;
 constexpr uint64_t kDrainMs = 200;
 
 }  // namespace

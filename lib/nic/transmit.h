@@ -12,9 +12,10 @@
 namespace sluice::nic {
 
 /// Fruitless calls of rte_eth_tx_burst in a row after which the rest of a burst
-/// counts as not sent. With the pause between them some tens of microseconds:
-/// longer than a healthy NIC needs for a ring, shorter than a worker may hang.
-inline constexpr uint32_t kTransmitRetries = 1024;
+/// counts as not sent. With the pause between them a few milliseconds: longer than
+/// a scheduler keeps a model's thread from its CPU, shorter than a user would call a
+/// hang. While the ring is full there is nothing better to do for a worker.
+inline constexpr uint32_t kTransmitRetries = 1u << 16;
 
 /// Sends up to `count` mbufs; returns how many the port took. The rest stay the
 /// caller's.

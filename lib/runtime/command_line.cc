@@ -110,7 +110,7 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
   if (dashes != arguments.end()) {
     eal->assign(arguments.begin(), dashes);
     ours->assign(dashes + 1, arguments.end());
-  } else if (!arguments.empty() && !IsFlag(FlagName(arguments[0])) &&
+  } else if (!arguments.empty() && arguments[0][0] == '-' && !IsFlag(FlagName(arguments[0])) &&
              IsEalArgument(arguments[0])) {
     eal->assign(arguments.begin(), arguments.end());
   } else {

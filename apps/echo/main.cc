@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-echo: returns every frame. The engine is lib/engine/echo, behind
+// lib/engine/neighbor if it has addresses of its own; everything else is
+// lib/runtime. Start reading here, then follow Session::Run.
+#include <gflags/gflags.h>
+
+#include <string>
+#include <utility>
+
+#include "engine/echo/echo.h"
+#include "engine/neighbor/neighbor.h"
+#include "runtime/command_line.h"
+#include "runtime/session.h"
+
+DEFINE_string(mode, "reflect",
+              "reflect: return every frame to its sender; increment: add 1 to one payload byte");
+DECLARE_string(ip);
+
+namespace {
+
+using sluice::engine::IncrementEcho;
+using sluice::engine::Neighbor;
+using sluice::engine::ReflectEcho;
+using sluice::engine::WithNeighbor;
+using sluice::runtime::Session;
+using sluice::runtime::WorkerInfo;
+
+// Runs `Echo` on all workers, bare where there are no addresses to answer for.
+template <typename Echo>
+int RunEcho(Session& session) {
+  if (FLAGS_ip.empty()) return session.Run([](const WorkerInfo&) { return Echo(); });
+  return session.Run([](const WorkerInfo& info) {
+    Neighbor neighbor(info.mac);
+    std::string error;  // The list was checked before EAL started.
+    neighbor.AddAddresses(FLAGS_ip, &error);
+    return WithNeighbor<Echo>(neighbor, Echo());
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine("echo", "returns every frame it receives", argc,
+                                               argv, &exit_code);
+  if (!line) return exit_code;
+  if (FLAGS_mode != "reflect" && FLAGS_mode != "increment") {
+    return sluice::runtime::BadFlag("mode", "give reflect or increment");
+  }
+  std::string error;
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &error)) {
+    return sluice::runtime::BadFlag("ip", error);
+  }
+  const auto session = Session::Start(*std::move(line), &exit_code);
+  if (session == nullptr) return exit_code;
+  return FLAGS_mode == "increment" ? RunEcho<IncrementEcho>(*session)
+                                   : RunEcho<ReflectEcho>(*session);
+}

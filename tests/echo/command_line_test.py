@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line of every application, on sluice-echo: a bad argument ends with exit code 2
+and one line that names the flag, before EAL starts."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ECHO = sys.argv.pop()
+
+# Arguments, and what the line must name.
+BAD = [
+    (["--no_such_flag=1"], "--no_such_flag"),
+    (["--frame_sze=64"], "--frame_sze"),
+    (["frame_size=64"], "frame_size=64"),
+    (["--frame_size"], "--frame_size"),
+    (["--frame_size=63"], "--frame_size"),
+    (["--frame_size=1519"], "--frame_size"),
+    (["--frame_size=64x"], "--frame_size"),
+    (["--frame_size=-64"], "--frame_size"),
+    (["--frame_size="], "--frame_size"),
+    (["--flows=0"], "--flows"),
+    (["--flows=abc"], "--flows"),
+    (["--flows=-1"], "--flows"),
+    (["--rate=fast"], "--rate"),
+    (["--rate=0"], "--rate"),
+    (["--iface=bilateral"], "--iface"),
+    (["--iface=coherent"], "--iface"),
+    (["--iface=Streaming"], "--iface"),
+    (["--mode=reverse"], "--mode"),
+    (["--duration_s=-1"], "--duration_s"),
+    (["--duration_s=nan"], "--duration_s"),
+    (["--stats_period_s=soon"], "--stats_period_s"),
+    (["--workers=0"], "--workers"),
+    (["--workers=65"], "--workers"),
+    (["--pipes=0"], "--pipes"),
+    (["--burst=65"], "--burst"),
+    (["--ip=10.0.0.256"], "--ip"),
+    (["--ip=10.0.0.1,nonsense"], "--ip"),
+    (["--capture=file.pcapng,n=0"], "--capture"),
+    (["--capture=file.pcapng,n=many"], "--capture"),
+    (["--pcap=a,b.pcap"], "--pcap"),
+    (["--wire=loopback", "--frame_size=128"], "--frame_size"),
+    (["--json=/nonexistent/report.json"], "--json"),
+    (["--flagfile=/nonexistent"], "--flagfile"),
+    (["--flows=1", "--vdev=net_null0"], "--vdev"),
+    (["--vdev=net_null0", "--flows=1"], "--flows"),
+    (["--vdev=net_null0", "--", "--wire=loopback"], "--wire"),
+    (["--vdev=net_null0", "--", "--pcap=a.pcap"], "--pcap"),
+    (["--", "--vdev=net_null0"], "--vdev"),
+]
+
+
+def run(*arguments):
+    return subprocess.run([ECHO, *arguments], capture_output=True, text=True, timeout=60)
+
+
+class CommandLine(unittest.TestCase):
+    def test_bad_arguments(self):
+        for arguments, flag in BAD:
+            with self.subTest(arguments):
+                result = run(*arguments)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+                self.assertIn(flag, result.stderr)
+                self.assertEqual(result.stdout, "")
+
+    def test_flags_from_a_file(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".flags") as flags:
+            flags.write("# a comment\n\n--workers=0\n")
+            flags.flush()
+            result = run("--flagfile=" + flags.name)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--workers=0", result.stderr)
+
+    def test_help_shows_both_halves(self):
+        result = run("--help")
+        self.assertEqual(result.returncode, 0)
+        for option in ("--frame_size", "--mode", "--ip", "--vdev", "--lcores"):
+            self.assertIn(option, result.stdout)
+        for missing in ("bilateral", "coherent", "--tab_completion_word"):
+            self.assertNotIn(missing, result.stdout)
+
+    def test_version(self):
+        result = run("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, r"^sluice-echo \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

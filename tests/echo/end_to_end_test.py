@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""sluice-echo on the embedded NICs, start to end: every frame has an ending, none is lost or
+changed, whatever ends the run. Works without root and without hugepages."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ECHO = sys.argv.pop()
+INTERFACES = ("packetized", "streaming")
+# Memory of our own, so that the test needs no hugepages and takes none from others.
+EAL = ["--no-huge", "-m", "512", "--"]
+
+
+def run(*flags, eal=()):
+    result = subprocess.run([ECHO, *eal, *EAL, "--json=-", "--duration_s=1", *flags],
+                            capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+class EndToEnd(unittest.TestCase):
+    def check(self, report):
+        self.assertGreater(report["rx_pkts"], 0)
+        self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
+                         + sum(report["drops"].values()))
+        for nothing in ("lost", "corrupted", "duplicated", "reordered", "rx_desync_flits"):
+            self.assertEqual(report[nothing], 0, nothing)
+        self.assertTrue(report["link_up"])
+
+    def test_every_frame_comes_back(self):
+        for iface in INTERFACES:
+            for mode in ("reflect", "increment"):
+                with self.subTest(iface=iface, mode=mode):
+                    report = run(f"--iface={iface}", f"--mode={mode}")
+                    self.check(report)
+                    self.assertEqual(report["iface"], iface)
+                    self.assertEqual(report["frame_size"], 64)
+                    self.assertEqual(report["drops"]["tx_unframeable"], 0)
+
+    def test_sizes(self):
+        for iface in INTERFACES:
+            for size in ("1518", "imix", "random"):
+                with self.subTest(iface=iface, size=size):
+                    self.check(run(f"--iface={iface}", f"--frame_size={size}"))
+
+    def test_several_workers(self):
+        for iface in INTERFACES:
+            with self.subTest(iface=iface):
+                report = run(f"--iface={iface}", "--workers=2", "--pipes=2",
+                             eal=("--lcores=0@0,1@0,2@0",))
+                self.check(report)
+                self.assertEqual(len(report["lcores"]), 2)
+
+    def test_addresses_in_front_of_the_echo(self):
+        for iface in INTERFACES:
+            with self.subTest(iface=iface):
+                self.check(run(f"--iface={iface}", "--ip=10.9.8.7,fe80::7"))
+
+    def test_a_signal_under_traffic_ends_the_run_cleanly(self):
+        for iface in INTERFACES:
+            for ending in (signal.SIGTERM, signal.SIGINT):
+                with self.subTest(iface=iface, ending=ending):
+                    echo = subprocess.Popen(
+                        [ECHO, *EAL, "--json=-", f"--iface={iface}", "--stats_period_s=0.2"],
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    for line in echo.stderr:  # Traffic flows when the first line is there.
+                        if "Mpps" in line:
+                            break
+                    echo.send_signal(ending)
+                    stdout, stderr = echo.communicate(timeout=30)
+                    self.assertEqual(echo.returncode, 0, stderr)
+                    self.check(json.loads(stdout))
+
+    def test_report_file_and_lines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            result = subprocess.run(
+                [ECHO, *EAL, "--json=" + path, "--duration_s=1", "--stats_period_s=0.25"],
+                capture_output=True, text=True, timeout=60, check=True)
+            with open(path, encoding="utf-8") as file:
+                self.check(json.load(file))
+        lines = [line for line in result.stdout.splitlines() if "cycles/pkt" in line]
+        self.assertGreaterEqual(len(lines), 3)
+        self.assertIn("lcore 1", result.stdout)
+
+    def test_capture(self):
+        for iface in INTERFACES:
+            with self.subTest(iface=iface), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "out.pcapng")
+                self.check(run(f"--iface={iface}", f"--capture={path},n=100"))
+                with open(path, "rb") as file:
+                    data = file.read()
+                # Blocks: u32 type, u32 length, …, u32 length (pcapng specification, 3.1).
+                kinds, at = [], 0
+                while at < len(data):
+                    kinds.append(int.from_bytes(data[at:at + 4], "little"))
+                    at += int.from_bytes(data[at + 4:at + 8], "little")
+                self.assertEqual(at, len(data))
+                self.assertEqual(kinds[0], 0x0A0D0D0A)
+                self.assertEqual(kinds.count(6), 100)  # Enhanced packet blocks.
+
+    def test_a_streaming_application_runs_on_any_port(self):
+        result = subprocess.run(
+            [ECHO, "--no-huge", "-m", "512", "--lcores=0@0,1@0", "--no-pci", "--vdev=net_ring0",
+             "--", "--iface=streaming", "--duration_s=1", "--json=-"],
+            capture_output=True, text=True, timeout=60, check=True)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["traffic"], "port net_ring0")
+        self.assertEqual(report["rx_pkts"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

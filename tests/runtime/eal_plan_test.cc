@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How EAL is started on different machines and command lines (design.md, "The
+// command line").
+#include "runtime/eal_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace sluice::runtime {
+namespace {
+
+const Host kTwoCpus{{0, 1}, true, 1ull << 30};
+
+CommandLine Line(std::vector<std::string> eal = {}, bool own_port = false) {
+  CommandLine line;
+  line.app = "echo";
+  line.eal = std::move(eal);
+  line.own_port = own_port;
+  line.options.wire = "gen:size=64";
+  return line;
+}
+
+bool Has(const EalPlan& plan, std::string_view argument) {
+  return std::ranges::find(plan.arguments, argument) != plan.arguments.end();
+}
+
+bool Mentions(const EalPlan& plan, std::string_view start) {
+  return std::ranges::any_of(plan.arguments,
+                             [&](const std::string& a) { return a.starts_with(start); });
+}
+
+TEST(EalPlan, WorkerAndModelDoNotShareACpuOnTwoCpus) {
+  const EalPlan plan = PlanEal(Line(), kTwoCpus, 7);
+  EXPECT_TRUE(Has(plan, "--lcores=0@0,1@1"));
+  EXPECT_TRUE(Has(plan, "--vdev=net_ipu0,wire=gen:size=64,device_cpu=0"));
+  EXPECT_EQ(plan.embedded, "net_ipu0");
+  EXPECT_TRUE(plan.warning.empty());
+}
+
+TEST(EalPlan, TheModelHasACpuOfItsOwnWhereThereIsOne) {
+  CommandLine line = Line();
+  line.options.workers = 2;
+  const EalPlan plan = PlanEal(line, {{2, 3, 6, 9}, true, 1ull << 30}, 7);
+  EXPECT_TRUE(Has(plan, "--lcores=0@2,1@3,2@6"));
+  EXPECT_TRUE(Has(plan, "--vdev=net_ipu0,wire=gen:size=64,device_cpu=9"));
+}
+
+TEST(EalPlan, TooFewCpusAreSharedAndSaidSo) {
+  CommandLine line = Line();
+  line.options.workers = 3;
+  const EalPlan plan = PlanEal(line, kTwoCpus, 7);
+  EXPECT_TRUE(Has(plan, "--lcores=0@0,1@1,2@1,3@1"));
+  EXPECT_FALSE(plan.warning.empty());
+  EXPECT_TRUE(Has(PlanEal(Line(), {{4}, false, 0}, 7), "--lcores=0@4,1@4"));
+}
+
+TEST(EalPlan, StreamingTakesTheEnsoModel) {
+  CommandLine line = Line();
+  line.options.iface = Interface::kStreaming;
+  line.options.seed = 5;
+  EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
+                  "--vdev=net_enso0,wire=gen:size=64,device_cpu=0,seed=5"));
+}
+
+TEST(EalPlan, HugepagesIfRootAndEnoughElseNone) {
+  EXPECT_FALSE(Mentions(PlanEal(Line(), kTwoCpus, 7), "--no-huge"));
+  EXPECT_EQ(PlanEal(Line(), kTwoCpus, 7).memory, "hugepages");
+  for (const Host& host : {Host{{0, 1}, false, 1ull << 30}, Host{{0, 1}, true, 2ull << 20}}) {
+    const EalPlan plan = PlanEal(Line(), host, 7);
+    EXPECT_TRUE(Has(plan, "--no-huge"));
+    EXPECT_TRUE(plan.memory.starts_with("no hugepages"));
+  }
+}
+
+TEST(EalPlan, AGivenDeviceMeansNoModel) {
+  for (const CommandLine& line : {Line({"-a", "0000:81:00.0"}, true),
+                                  Line({"--vdev=net_null0"}, true)}) {
+    const EalPlan plan = PlanEal(line, kTwoCpus, 7);
+    EXPECT_TRUE(plan.embedded.empty());
+    EXPECT_FALSE(Mentions(plan, "--vdev=net_ipu"));
+    EXPECT_FALSE(Mentions(plan, "--lcores"));
+  }
+}
+
+TEST(EalPlan, WhatTheUserSaysStays) {
+  const EalPlan plan =
+      PlanEal(Line({"-l", "0-1", "-m", "64", "--no-huge", "--file-prefix=mine"}), kTwoCpus, 7);
+  EXPECT_FALSE(Mentions(plan, "--lcores"));
+  EXPECT_FALSE(Mentions(plan, "--huge-unlink"));
+  EXPECT_EQ(std::ranges::count(plan.arguments, "-m"), 1);
+  EXPECT_FALSE(Mentions(plan, "--file-prefix=sluice"));
+  EXPECT_TRUE(Mentions(plan, "--vdev=net_ipu0"));
+}
+
+TEST(EalPlan, InstancesDoNotMeet) {
+  EXPECT_TRUE(Has(PlanEal(Line(), kTwoCpus, 7), "--file-prefix=sluice-echo-7"));
+}
+
+}  // namespace
+}  // namespace sluice::runtime

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The report: its fields (design.md, "The command line"), its units, and the
+// verdict about a run.
+#include "runtime/report.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace sluice::runtime {
+namespace {
+
+constexpr std::array<std::string_view, 2> kReasons{"malformed", "too_old"};
+
+// 1000 frames of 60 bytes in two seconds: 900 sent, 40 consumed, 60 dropped.
+RunFigures Example() {
+  RunFigures run;
+  run.app = "echo";
+  run.iface = "packetized";
+  run.traffic = "gen:size=64";
+  run.frame_size = "64";
+  run.reasons = kReasons;
+  run.final.counters.rx_pkts = 1000;
+  run.final.counters.rx_bytes = 60000;
+  run.final.counters.tx_pkts = 900;
+  run.final.counters.tx_bytes = 54000;
+  run.final.counters.consumed_pkts = 40;
+  run.final.counters.engine_drops[1] = 50;
+  run.final.counters.tx_full = 10;
+  run.final.seconds = 2.5;
+  run.measured = run.final;
+  run.measured.seconds = 2;
+  run.measured.busy_cycles = 20000;
+  run.measured.total_cycles = 80000;
+  run.port_begin = PortStats({{"model_busy_cycles", 100}, {"model_total_cycles", 1000}});
+  run.port_measured = PortStats({{"model_busy_cycles", 600}, {"model_total_cycles", 2000}});
+  run.port_final = PortStats({{"wire_offered", 1000}, {"wire_outstanding", 100},
+                              {"wire_corrupted", 3}, {"wire_duplicated", 4},
+                              {"wire_reordered", 5}});
+  run.drained = true;
+  return run;
+}
+
+TEST(Report, HasTheFieldsThatScriptsRelyOn) {
+  const auto json = nlohmann::json::parse(JsonReport(Example()));
+  for (const char* field :
+       {"app", "iface", "traffic", "frame_size", "duration_s", "rx_pkts", "tx_pkts",
+        "consumed_pkts", "drops", "rx_bytes", "tx_bytes", "mpps", "gbps", "cycles_per_pkt",
+        "worker_busy", "device_busy", "lost", "corrupted", "duplicated", "reordered", "config",
+        "version", "ctx_switches"}) {
+    EXPECT_TRUE(json.contains(field)) << field;
+  }
+  EXPECT_EQ(json["frame_size"], 64);
+  EXPECT_EQ(json["rx_pkts"], 1000);
+  EXPECT_EQ(json["drops"]["malformed"], 0);
+  EXPECT_EQ(json["drops"]["too_old"], 50);
+  EXPECT_EQ(json["drops"]["tx_full"], 10);
+  EXPECT_EQ(json["lost"], 0);
+  EXPECT_EQ(json["corrupted"], 3);
+  EXPECT_EQ(json["duplicated"], 4);
+  EXPECT_EQ(json["reordered"], 5);
+  EXPECT_DOUBLE_EQ(json["mpps"], 900 / 2.0 / 1e6);
+  EXPECT_DOUBLE_EQ(json["cycles_per_pkt"], 20.0);
+  EXPECT_DOUBLE_EQ(json["worker_busy"], 0.25);
+  EXPECT_DOUBLE_EQ(json["device_busy"], 0.5);
+}
+
+TEST(Report, RatesAreLayerOne) {
+  // A 64-byte frame costs 84 bytes of a 10 Gb/s wire: 14,880,952 frames a second.
+  EXPECT_NEAR(Gbps(60ull * 14'880'952, 14'880'952, 1), 10.0, 1e-5);
+  EXPECT_EQ(Gbps(60, 1, 0), 0);
+}
+
+TEST(Report, SizesThatAreNoNumber) {
+  RunFigures run = Example();
+  run.frame_size = "imix";
+  EXPECT_EQ(nlohmann::json::parse(JsonReport(run))["frame_size"], "imix");
+  run.frame_size = "";
+  EXPECT_TRUE(nlohmann::json::parse(JsonReport(run))["frame_size"].is_null());
+}
+
+TEST(Verdict, ACleanRunHasNothingToSay) { EXPECT_EQ(Verdict(Example()), ""); }
+
+TEST(Verdict, AFrameWithoutAnEndingIsSaidWithNumbers) {
+  RunFigures run = Example();
+  run.final.counters.tx_pkts = 899;
+  EXPECT_NE(Verdict(run).find("received 1000, sent 899"), std::string::npos);
+}
+
+TEST(Verdict, FramesBetweenHostAndWireAreLost) {
+  RunFigures run = Example();
+  run.port_final = PortStats({{"wire_offered", 1000}, {"wire_outstanding", 103}});
+  EXPECT_EQ(Lost(run), 3u);
+  EXPECT_NE(Verdict(run).find("3 frames"), std::string::npos);
+  run.drained = false;  // They may still be on their way.
+  EXPECT_EQ(Verdict(run), "");
+}
+
+TEST(Verdict, LostFramingExcusesAFramePerFlit) {
+  RunFigures run = Example();
+  run.port_final = PortStats({{"wire_offered", 1000}, {"wire_outstanding", 103}});
+  run.final.counters.rx_desync = 3;
+  EXPECT_EQ(Lost(run), 0u);
+}
+
+TEST(StatsLine, SpeaksOfTheTimeBetweenTwoSamples) {
+  Sample before, after;
+  before.seconds = 1;
+  before.counters.rx_pkts = before.counters.tx_pkts = 1'000'000;
+  after = before;
+  after.seconds = 3;
+  after.counters.rx_pkts = after.counters.tx_pkts = 5'000'000;
+  after.busy_cycles = 8'000'000;
+  const std::string line = StatsLine(before, after);
+  EXPECT_NE(line.find("rx    2.000 Mpps"), std::string::npos) << line;
+  EXPECT_NE(line.find("   2.0 cycles/pkt"), std::string::npos) << line;
+}
+
+}  // namespace
+}  // namespace sluice::runtime
