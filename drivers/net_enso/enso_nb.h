@@ -57,6 +57,9 @@ struct rte_pmd_enso_nb {
   void AddPipe(Pipe* pipe);
   /// After the NIC was told to disable the pipe.
   void RemovePipe(Pipe* pipe);
+  /// Learns of everything that has arrived on `pipe`, also what the NIC has not
+  /// notified: reads all notifications, then the pipe's tail register.
+  void CatchUp(const Pipe* pipe);
   /// Sends a configuration slot and waits until the NIC completed that very slot.
   int Configure(const void* slot);
   /// Waits, bounded, until `pipe` (null: the whole buffer) has nothing in

@@ -74,16 +74,22 @@ void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
   next_to_wake_ = 0;
   Unlink(&dirty_, pipe, &Pipe::next_dirty);
   // What the pipe still had to say is read and forgotten with it.
-  for (uint32_t before = ~rx_head_; before != rx_head_;) {
-    before = rx_head_;
-    ReadNotifications();
-  }
+  CatchUp(pipe);
   reserved_ -= device_->NotificationsOfPipe();
   Unlink(&ready_, pipe, &Pipe::next_ready);
   ready_last_ = ready_;
   while (ready_last_ != nullptr && ready_last_->next_ready != nullptr) {
     ready_last_ = ready_last_->next_ready;
   }
+}
+
+void rte_pmd_enso_nb::CatchUp(const Pipe* pipe) {
+  for (uint32_t before = ~rx_head_; before != rx_head_;) {
+    before = rx_head_;
+    ReadNotifications();
+  }
+  const uint32_t tail = bar_.Read32(PipePage(pipe->id) + kRxTail);
+  if (bar_.LinkUp()) AcceptNotification(pipe->id, tail);
 }
 
 void rte_pmd_enso_nb::Unlink(Pipe** list, const Pipe* pipe, Pipe* Pipe::*next) {

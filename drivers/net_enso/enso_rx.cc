@@ -243,6 +243,7 @@ uint16_t RxBurstExact(void* queue, rte_mbuf** packets, uint16_t count) {
 }
 
 void DiscardPending(RxQueue& queue) {
+  for (const Pipe* pipe : queue.nb->pipes()) queue.nb->CatchUp(pipe);
   queue.nb->device()->geometry().notify_per_packet ? Discard<true>(queue) : Discard<false>(queue);
   if (queue.stocked != 0) {
     rte_mempool_put_bulk(queue.pool, reinterpret_cast<void**>(queue.stock.data()), queue.stocked);

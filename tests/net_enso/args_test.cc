@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Device arguments: what is understood, what is passed on, and that every refusal
+// names the key and the mend in one line.
+#include "net_enso/enso_args.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sluice::net_enso {
+namespace {
+
+constexpr const char* kWireKeys[] = {"wire", "seed"};
+
+TEST(Arguments, DefaultsAreOneReactivePipe) {
+  Arguments arguments;
+  std::string error;
+  for (const char* text : {static_cast<const char*>(nullptr), ""}) {
+    ASSERT_TRUE(ParseArguments(text, kWireKeys, &arguments, &error));
+    EXPECT_EQ(arguments.pipes, 1u);
+    EXPECT_FALSE(arguments.notify_per_packet);
+    EXPECT_TRUE(arguments.passed_on.empty());
+  }
+}
+
+TEST(Arguments, OwnKeysAreParsedAndTheModelsPassedOn) {
+  Arguments arguments;
+  std::string error;
+  ASSERT_TRUE(ParseArguments("pipes=4,wire=gen:size=64+flows=8,notify=packet,seed=3", kWireKeys,
+                             &arguments, &error));
+  EXPECT_EQ(arguments.pipes, 4u);
+  EXPECT_TRUE(arguments.notify_per_packet);
+  ASSERT_EQ(arguments.passed_on.size(), 2u);
+  EXPECT_EQ(arguments.passed_on[0], emulator::Argument("wire", "gen:size=64+flows=8"));
+  EXPECT_EQ(arguments.passed_on[1], emulator::Argument("seed", "3"));
+}
+
+TEST(Arguments, RefusalsNameTheKeyAndTheMend) {
+  struct Case {
+    const char* text;
+    const char* names;
+    const char* mends;
+  };
+  for (const Case& bad : {
+           Case{"colour=red", "colour", "pipes, notify, wire, seed"},
+           Case{"pipes=0", "pipes=0", "1 to 8192"},
+           Case{"pipes=8193", "pipes=8193", "1 to 8192"},
+           Case{"pipes=2x", "pipes=2x", "1 to 8192"},
+           Case{"pipes=", "pipes=", "1 to 8192"},
+           Case{"pipes=99999999999999999999", "pipes=999", "1 to 8192"},
+           Case{"notify=often", "notify=often", "reactive or packet"},
+           Case{"pipes", "pipes", "key=value"},
+           Case{"=4", "=4", "key=value"},
+       }) {
+    Arguments arguments;
+    std::string error;
+    EXPECT_FALSE(ParseArguments(bad.text, kWireKeys, &arguments, &error)) << bad.text;
+    EXPECT_NE(error.find(bad.names), std::string::npos) << error;
+    EXPECT_NE(error.find(bad.mends), std::string::npos) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+}
+
+TEST(Geometry, ReactiveModelHasTheHardwaresDefaults) {
+  Geometry geometry;
+  std::string error;
+  ASSERT_TRUE(ModelGeometry({.pipes = 8192, .notify_per_packet = false, .passed_on = {}}, &geometry, &error));
+  EXPECT_EQ(geometry.pipe_flits, 32768u);
+  EXPECT_EQ(geometry.nb_entries, 16384u);
+}
+
+/// Packets of one flit may each cause a notification, and rx_head stores more.
+TEST(Geometry, EveryPacketOfAQueuesPipesFindsANotificationSlot) {
+  for (const uint32_t pipes : {1u, 2u, 3u, 16u, 63u}) {
+    Geometry geometry;
+    std::string error;
+    const Arguments arguments{.pipes = pipes, .notify_per_packet = true, .passed_on = {}};
+    ASSERT_TRUE(ModelGeometry(arguments, &geometry, &error)) << error;
+    EXPECT_GT(geometry.nb_entries, 2 * pipes * geometry.pipe_flits);
+    EXPECT_LE(geometry.nb_entries, 1u << 20);
+    EXPECT_EQ(geometry.nb_entries & (geometry.nb_entries - 1), 0u);
+  }
+  Geometry geometry;
+  std::string error;
+  EXPECT_FALSE(ModelGeometry({.pipes = 64, .notify_per_packet = true, .passed_on = {}}, &geometry, &error));
+  EXPECT_NE(error.find("63"), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace sluice::net_enso

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ethdev face end to end over the model NIC: every frame has an ending, and every
+// ending a counter.
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "net_enso/fixture.h"
+#include "net_enso/rte_pmd_enso.h"
+
+namespace sluice::net_enso {
+namespace {
+
+constexpr uint16_t kBurst = 32;
+
+/// Receives one burst and sends it back; what is not taken is freed. Returns frames
+/// received; `dropped` counts those that were not sent.
+uint16_t EchoBurst(uint16_t port, uint16_t queue, uint64_t* dropped) {
+  rte_mbuf* mbufs[kBurst];
+  const uint16_t received = rte_eth_rx_burst(port, queue, mbufs, kBurst);
+  const uint16_t sent = rte_eth_tx_burst(port, queue, mbufs, received);
+  rte_pktmbuf_free_bulk(mbufs + sent, received - sent);
+  *dropped += received - sent;
+  return received;
+}
+
+std::vector<Bytes> ReceiveFrames(uint16_t port, size_t count, uint16_t queue = 0) {
+  std::vector<Bytes> frames;
+  Eventually([&] {
+    rte_mbuf* mbufs[kBurst];
+    const uint16_t received = rte_eth_rx_burst(port, queue, mbufs, kBurst);
+    for (uint16_t i = 0; i < received; ++i) frames.push_back(Contents(mbufs[i]));
+    rte_pktmbuf_free_bulk(mbufs, received);
+    return frames.size() >= count;
+  });
+  return frames;
+}
+
+void SendFrame(const Vdev& vdev, const Pool& pool, const Bytes& frame, uint16_t segment_bytes = 0) {
+  rte_mbuf* mbuf = pool.Fill(frame, segment_bytes);
+  ASSERT_EQ(rte_eth_tx_burst(vdev.port(), 0, &mbuf, 1), 1);
+}
+
+TEST(Ethdev, FourQueuesEchoEveryFrameOnceAndWhole) {
+  const Pool pool(4096);
+  Vdev vdev("wire=gen:size=random+flows=200+count=50000,verify=full,pipes=2");
+  vdev.Start(4, pool.get());
+  uint64_t received = 0;
+  uint64_t dropped = 0;
+  EXPECT_TRUE(Eventually([&] {
+    for (uint16_t queue = 0; queue < 4; ++queue) received += EchoBurst(vdev.port(), queue, &dropped);
+    return received == 50'000;
+  })) << received;
+  EXPECT_TRUE(Eventually([&] { return vdev.Xstat("wire_returned") == 50'000 - dropped; }));
+  const rte_eth_stats stats = vdev.Stats();
+  EXPECT_EQ(stats.ipackets, 50'000u);
+  EXPECT_EQ(stats.opackets, 50'000u - dropped);
+  EXPECT_EQ(stats.imissed + stats.ierrors + stats.oerrors + stats.rx_nombuf, 0u);
+  for (int queue = 0; queue < 4; ++queue) EXPECT_GT(stats.q_ipackets[queue], 0u) << queue;
+  EXPECT_EQ(vdev.Xstat("wire_lost"), dropped);
+  EXPECT_EQ(vdev.Xstat("wire_corrupted"), 0u);
+  EXPECT_EQ(vdev.Xstat("wire_reordered"), 0u);
+  EXPECT_EQ(vdev.Xstat("rx_desync"), 0u);
+}
+
+TEST(Ethdev, QueuesThatAreNoPowerOfTwoAreAllReached) {
+  const Pool pool(4096);
+  Vdev vdev("wire=gen:size=64+flows=500+count=20000");
+  vdev.Start(3, pool.get());
+  uint64_t received = 0;
+  uint64_t dropped = 0;
+  EXPECT_TRUE(Eventually([&] {
+    for (uint16_t queue = 0; queue < 3; ++queue) received += EchoBurst(vdev.port(), queue, &dropped);
+    return received == 20'000;
+  }));
+  const rte_eth_stats stats = vdev.Stats();
+  for (int queue = 0; queue < 3; ++queue) EXPECT_GT(stats.q_ipackets[queue], 0u) << queue;
+}
+
+TEST(Ethdev, RestartsTenTimesUnderTrafficAndAccountsForEveryFrame) {
+  const Pool pool(2048);
+  Vdev vdev("wire=gen:size=64+flows=16");
+  uint64_t dropped = 0;
+  for (int round = 0; round < 10; ++round) {
+    if (round == 0) {
+      vdev.Start(2, pool.get());
+    } else {
+      ASSERT_EQ(rte_eth_dev_start(vdev.port()), 0);
+    }
+    uint64_t received = 0;
+    ASSERT_TRUE(Eventually([&] {
+      for (uint16_t queue = 0; queue < 2; ++queue) received += EchoBurst(vdev.port(), queue, &dropped);
+      return received > 2000;
+    })) << "round " << round;
+    ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+    ASSERT_EQ(vdev.Xstat("model_rx_frames"), vdev.Stats().ipackets + vdev.Xstat("rx_stop_drops"))
+        << "round " << round;
+  }
+  EXPECT_EQ(vdev.Stats().opackets, vdev.Xstat("model_tx_frames"));
+  EXPECT_EQ(vdev.Xstat("pipe_unread_flits"), 0u);
+  EXPECT_EQ(vdev.Xstat("device_stuck_rings"), 0u);
+  EXPECT_EQ(vdev.Xstat("nb_bad_completions"), 0u);
+  EXPECT_EQ(vdev.Xstat("nb_bad_notifications"), 0u);
+  EXPECT_EQ(vdev.Xstat("model_wedged"), 0u);
+  EXPECT_EQ(vdev.Xstat("model_rx_pipe_disabled"), 0u);
+  EXPECT_EQ(vdev.Xstat("wire_corrupted"), 0u);
+}
+
+TEST(Ethdev, ReceivesMoreThanIpv4) {
+  const std::vector<Bytes> frames = {ArpFrame(), VlanFrame(200, 1), Ipv6Frame(300, 2),
+                                     Ipv4Frame({.length = 1514, .seed = 3}), ArpFrame(),
+                                     Ipv4Frame({.length = 64, .seed = 4})};
+  const CaptureFile capture(frames);
+  const Pool pool(1024);
+  Vdev vdev("wire=pcap:" + capture.path() + "+loop=1");
+  vdev.Start(1, pool.get());
+  EXPECT_EQ(ReceiveFrames(vdev.port(), frames.size()), frames);
+  EXPECT_EQ(vdev.Xstat("rx_desync"), 0u);
+}
+
+/// A total length that lies cannot be undone without a length in the ring; but no flit
+/// goes uncounted and the walk stays within what was notified.
+TEST(Ethdev, LyingLengthsAreCountedInFlits) {
+  std::vector<Bytes> frames;
+  uint32_t flits = 0;
+  for (uint32_t i = 0; i < 50; ++i) {
+    frames.push_back(Ipv4Frame({.length = 200, .seed = i}));
+    frames.push_back(WithTotalLength(Ipv4Frame({.length = 500, .seed = i}), static_cast<uint16_t>(i * 1300)));
+  }
+  for (const Bytes& frame : frames) flits += FlitsOf(frame.size());
+  const CaptureFile capture(frames);
+  const Pool pool(1024);
+  Vdev vdev("wire=pcap:" + capture.path() + "+loop=1");
+  vdev.Start(1, pool.get());
+  uint64_t received_flits = 0;
+  EXPECT_TRUE(Eventually([&] {
+    rte_mbuf* mbufs[kBurst];
+    const uint16_t received = rte_eth_rx_burst(vdev.port(), 0, mbufs, kBurst);
+    for (uint16_t i = 0; i < received; ++i) received_flits += FlitsOf(mbufs[i]->pkt_len);
+    rte_pktmbuf_free_bulk(mbufs, received);
+    return received_flits + vdev.Xstat("rx_desync") >= flits;
+  }));
+  EXPECT_EQ(received_flits + vdev.Xstat("rx_desync"), flits);
+  EXPECT_GT(vdev.Xstat("rx_desync"), 0u);
+}
+
+TEST(Ethdev, NotifyPacketKeepsBoundariesWhateverTheHeadersSay) {
+  std::vector<Bytes> frames;
+  for (uint32_t i = 0; i < 200; ++i) {
+    frames.push_back(Ipv4Frame({.length = 60 + i * 7, .seed = i}));
+    frames.push_back(WithTotalLength(Ipv4Frame({.length = 500, .seed = i}), static_cast<uint16_t>(i * 300)));
+    Bytes unknown = Ipv4Frame({.length = 128, .seed = i});
+    unknown[12] = 0x88;  // LLDP's EtherType: no length anywhere
+    unknown[13] = 0xcc;
+    frames.push_back(unknown);
+  }
+  const CaptureFile capture(frames);
+  const Pool pool(1024);
+  Vdev vdev("notify=packet,wire=pcap:" + capture.path() + "+loop=1");
+  vdev.Start(1, pool.get());
+  const std::vector<Bytes> received = ReceiveFrames(vdev.port(), frames.size());
+  ASSERT_EQ(received.size(), frames.size());
+  for (size_t i = 0; i < frames.size(); ++i) {
+    ASSERT_EQ(FlitsOf(received[i].size()), FlitsOf(frames[i].size())) << "frame " << i;
+    const size_t known = std::min(received[i].size(), frames[i].size());
+    ASSERT_TRUE(std::equal(frames[i].begin(), frames[i].begin() + known, received[i].begin())) << i;
+  }
+  EXPECT_EQ(vdev.Xstat("rx_desync"), 0u);
+}
+
+TEST(Ethdev, RefusesToSendWhatTheNicWouldCutWrongly) {
+  const Pool pool(1024);
+  Vdev vdev("wire=loopback");
+  vdev.Start(1, pool.get());
+  const Bytes good = Ipv4Frame({.length = 100, .seed = 9});
+  const std::vector<Bytes> refused = {
+      ArpFrame(),
+      VlanFrame(100, 1),
+      Ipv6Frame(100, 2),
+      WithTotalLength(good, 600),                       // claims flits that are not there
+      WithTotalLength(Ipv4Frame({.length = 300}), 28),  // leaves flits behind
+      Ipv4Frame({.length = 65 * 64}),                   // longer than the NIC's FIFO
+      Bytes(20),
+  };
+  for (const Bytes& frame : refused) SendFrame(vdev, pool, frame, 1000);
+  SendFrame(vdev, pool, good);
+  EXPECT_EQ(ReceiveFrames(vdev.port(), 1), std::vector<Bytes>{good});
+  EXPECT_EQ(vdev.Xstat("tx_unframeable"), refused.size());
+  const rte_eth_stats stats = vdev.Stats();
+  EXPECT_EQ(stats.oerrors, refused.size());
+  EXPECT_EQ(stats.opackets, 1u);
+  EXPECT_EQ(stats.obytes, good.size());
+  EXPECT_EQ(vdev.Xstat("model_tx_frames"), 1u);
+}
+
+TEST(Ethdev, SegmentsAreSentAsOneFrame) {
+  const Pool pool(1024);
+  Vdev vdev("wire=loopback");
+  vdev.Start(1, pool.get());
+  for (const uint16_t segment : {1, 20, 33, 64, 100, 700}) {
+    const Bytes frame = Ipv4Frame({.length = 1000, .seed = segment});
+    SendFrame(vdev, pool, frame, segment);
+    EXPECT_EQ(ReceiveFrames(vdev.port(), 1), std::vector<Bytes>{frame}) << segment;
+  }
+}
+
+TEST(Ethdev, FullPipeTakesFewerThanOffered) {
+  const Pool pool(8192);
+  Vdev vdev("wire=loopback");
+  vdev.Start(1, pool.get());
+  // One flit in 1000 cycles of 5 ns: the pipe fills faster than it empties.
+  ASSERT_EQ(rte_pmd_enso_set_rate_limit(vdev.port(), true, 1, 1000), 0);
+  uint64_t taken = 0;
+  uint16_t sent = kBurst;
+  while (sent == kBurst && taken < 200'000) {
+    rte_mbuf* mbufs[kBurst];
+    for (rte_mbuf*& mbuf : mbufs) mbuf = pool.Fill(Ipv4Frame({.length = 1400}));
+    sent = rte_eth_tx_burst(vdev.port(), 0, mbufs, kBurst);
+    taken += sent;
+    rte_pktmbuf_free_bulk(mbufs + sent, kBurst - sent);
+  }
+  EXPECT_LT(sent, kBurst);
+  EXPECT_GE(taken, (2u << 20) / 1408) << "a pipe of 2 MiB";
+  EXPECT_GT(vdev.Xstat("tx_full"), 0u);
+  EXPECT_EQ(vdev.Stats().opackets, taken);
+  ASSERT_EQ(rte_pmd_enso_set_rate_limit(vdev.port(), false, 1, 1), 0);
+}
+
+TEST(Ethdev, EmptyPoolLeavesFramesInThePipe) {
+  Vdev vdev("wire=gen:size=64+count=1000");
+  const Pool pool(128);
+  vdev.Start(1, pool.get());
+  std::vector<rte_mbuf*> held;
+  EXPECT_TRUE(Eventually([&] {
+    rte_mbuf* mbufs[kBurst];
+    const uint16_t received = rte_eth_rx_burst(vdev.port(), 0, mbufs, kBurst);
+    held.insert(held.end(), mbufs, mbufs + received);
+    return vdev.Stats().rx_nombuf > 0;
+  }));
+  EXPECT_EQ(held.size(), 128u);
+  rte_pktmbuf_free_bulk(held.data(), static_cast<unsigned>(held.size()));
+  EXPECT_EQ(ReceiveFrames(vdev.port(), 1000 - 128).size(), 1000u - 128);
+  EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+}
+
+TEST(Ethdev, LongFramesAreScatteredOrCounted) {
+  const Bytes frame = Ipv4Frame({.length = 1514, .seed = 5});
+  const CaptureFile capture({frame, Ipv4Frame({.length = 60})});
+  const Pool small(1024, 512);
+  {
+    Vdev vdev("wire=pcap:" + capture.path() + "+loop=1");
+    vdev.Start(1, small.get(), RTE_ETH_RX_OFFLOAD_SCATTER);
+    EXPECT_EQ(ReceiveFrames(vdev.port(), 2).front(), frame);
+    EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  }
+  {
+    Vdev vdev("wire=pcap:" + capture.path() + "+loop=1");
+    ASSERT_EQ(rte_eth_dev_set_mtu(vdev.port(), 256), 0);
+    vdev.Start(1, small.get());
+    EXPECT_EQ(ReceiveFrames(vdev.port(), 1).front().size(), 60u);
+    EXPECT_EQ(vdev.Xstat("rx_too_long"), 1u);
+    EXPECT_EQ(vdev.Stats().ierrors, 1u);
+    EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  }
+}
+
+TEST(Ethdev, StatisticsReset) {
+  const Pool pool(1024);
+  Vdev vdev("wire=gen:size=64+count=500");
+  vdev.Start(1, pool.get());
+  EXPECT_EQ(ReceiveFrames(vdev.port(), 500).size(), 500u);
+  EXPECT_EQ(vdev.Stats().ibytes, 500u * 60) << "a 64-byte frame without its FCS";
+  ASSERT_EQ(rte_eth_stats_reset(vdev.port()), 0);
+  const rte_eth_stats stats = vdev.Stats();
+  EXPECT_EQ(stats.ipackets + stats.ibytes + stats.q_ipackets[0], 0u);
+  EXPECT_EQ(vdev.Xstat("model_rx_frames"), 0u);
+}
+
+TEST(Ethdev, LinkFollowsThePort) {
+  const Pool pool(1024);
+  Vdev vdev("wire=loopback");
+  rte_eth_link link{};
+  const auto status = [&] {
+    EXPECT_EQ(rte_eth_link_get_nowait(vdev.port(), &link), 0);
+    return link.link_status;
+  };
+  EXPECT_EQ(status(), RTE_ETH_LINK_DOWN);
+  vdev.Start(1, pool.get());
+  EXPECT_EQ(status(), RTE_ETH_LINK_UP);
+  EXPECT_EQ(link.link_speed, RTE_ETH_SPEED_NUM_100G);
+  EXPECT_EQ(link.link_duplex, RTE_ETH_LINK_FULL_DUPLEX);
+  ASSERT_EQ(rte_eth_dev_set_link_down(vdev.port()), 0);
+  EXPECT_EQ(status(), RTE_ETH_LINK_DOWN);
+  ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);
+  EXPECT_EQ(status(), RTE_ETH_LINK_UP);
+  ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  EXPECT_EQ(status(), RTE_ETH_LINK_DOWN);
+}
+
+TEST(Ethdev, TellsItsLimits) {
+  Vdev vdev("wire=loopback");
+  rte_eth_dev_info info{};
+  ASSERT_EQ(rte_eth_dev_info_get(vdev.port(), &info), 0);
+  EXPECT_EQ(info.max_rx_pktlen, 24u * 64) << "design limit of the NIC";
+  EXPECT_EQ(info.max_mtu, 24u * 64 - 14);
+  EXPECT_NE(info.speed_capa & RTE_ETH_LINK_SPEED_100G, 0u);
+  EXPECT_EQ(info.flow_type_rss_offloads, 0u) << "the hash cannot be configured";
+  EXPECT_NE(rte_eth_dev_set_mtu(vdev.port(), 9000), 0);
+  EXPECT_EQ(rte_eth_promiscuous_enable(vdev.port()), 0);
+  EXPECT_EQ(rte_eth_promiscuous_disable(vdev.port()), 0);
+  rte_ether_addr mac{{0x02, 1, 2, 3, 4, 5}};
+  EXPECT_EQ(rte_eth_dev_default_mac_addr_set(vdev.port(), &mac), 0);
+  rte_ether_addr read{};
+  EXPECT_EQ(rte_eth_macaddr_get(vdev.port(), &read), 0);
+  EXPECT_TRUE(rte_is_same_ether_addr(&mac, &read));
+}
+
+TEST(Ethdev, BadArgumentsFailTheProbe) {
+  for (const char* arguments : {"colour=red", "pipes=0", "pipes=9000", "notify=never", "wire=carrierpigeon",
+                                "wire=pcap:/no/such/file", "pipes"}) {
+    EXPECT_NE(rte_vdev_init("net_enso_bad", arguments), 0) << arguments;
+    uint16_t port = 0;
+    EXPECT_NE(rte_eth_dev_get_port_by_name("net_enso_bad", &port), 0) << arguments;
+  }
+}
+
+TEST(Ethdev, MorePipesThanTheNicHasFailTheConfiguration) {
+  Vdev vdev("wire=loopback,pipes=8192");
+  rte_eth_conf conf{};
+  EXPECT_EQ(rte_eth_dev_configure(vdev.port(), 2, 2, &conf), -EINVAL);
+  EXPECT_EQ(rte_eth_dev_configure(vdev.port(), 1, 1, &conf), 0);
+}
+
+}  // namespace
+}  // namespace sluice::net_enso
