@@ -40,7 +40,8 @@ class Counter64 final : public FrameSink {
 class Echo {
  public:
   explicit Echo(const benchmark::State& state)
-      : bytes_(static_cast<uint32_t>(state.range(0))), pipes_(static_cast<uint32_t>(state.range(2))),
+      : bytes_(static_cast<uint32_t>(state.range(0))),
+        pipes_(static_cast<uint32_t>(state.range(2))),
         slot_frames_(static_cast<uint32_t>(state.range(3))),
         pipe_flits_(static_cast<uint32_t>(state.range(4))) {
     const size_t ring_bytes = size_t{pipe_flits_} * kFlitBytes;
@@ -49,7 +50,8 @@ class Echo {
     memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(2u << 20, (total | 0x1f'ffff) + 1)));
     std::memset(memory_.get(), 0, total);
     dma_->Add(Bus(0), memory_.get(), total);
-    nic_ = std::make_unique<EnsoNic>(*dma_, EnsoConfig{.pipe_flits = pipe_flits_, .nb_entries = kNbEntries});
+    const EnsoConfig config = {.pipe_flits = pipe_flits_, .nb_entries = kNbEntries};
+    nic_ = std::make_unique<EnsoNic>(*dma_, config);
     nic_->WriteRegister(NbPage(0) + kRxMemLo, 8, Bus(ring_bytes * pipes_));
     nic_->WriteRegister(NbPage(0) + kTxMemLo, 8, Bus(ring_bytes * pipes_ + nb_bytes));
     slots_ = memory_.get() + ring_bytes * pipes_ + nb_bytes;

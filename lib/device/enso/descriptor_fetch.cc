@@ -38,9 +38,10 @@ bool DescriptorFetcher::Fetch() {
     const uint32_t count = std::min({request_left_, kTxFetchMax, entries - request_next_});
     const NotificationBuffer& buffer = registers_.nb(nb_);
     const uint64_t offset = uint64_t{request_next_} * kFlitBytes;
+    const uint64_t read_bytes = uint64_t{count} * kFlitBytes;
     const uint8_t* slots = buffer.tx_ring != nullptr
                                ? buffer.tx_ring + offset
-                               : dma_.Translate(buffer.tx_mem + offset, uint64_t{count} * kFlitBytes);
+                               : dma_.Translate(buffer.tx_mem + offset, read_bytes);
     first_slot_ = request_next_;
     request_next_ = (request_next_ + count) & registers_.nb_mask();
     request_left_ -= count;

@@ -18,10 +18,11 @@ namespace sluice::device::enso {
 struct alignas(32) Pipe {
   uint32_t rx_tail = 0;
   uint32_t rx_head = 0;
-  uint64_t rx_mem = 0;       ///< Base | notification buffer; 0 = disabled.
-  uint8_t* ring = nullptr;   ///< Host memory of the whole ring; null if disabled or no one range holds it.
-  uint32_t planned_tail = 0; ///< Where the receive burst expects to write next: prefetch only.
-  bool status = false;       ///< The reactive status bit: a notification is outstanding.
+  uint64_t rx_mem = 0;  ///< Base | notification buffer; 0 = disabled.
+  /// Host memory of the whole ring; null if disabled or no one range holds it.
+  uint8_t* ring = nullptr;
+  uint32_t planned_tail = 0;  ///< Where a receive burst expects to write next: prefetch only.
+  bool status = false;  ///< The reactive status bit: a notification is outstanding.
 };
 static_assert(sizeof(Pipe) == 32);
 

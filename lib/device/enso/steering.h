@@ -69,7 +69,8 @@ inline Steering::RawKey Steering::ExtractKey(const uint8_t* header) {
   static constexpr Mask kIp = {0xffff'ffff'0000'0000, 0};
   static constexpr Mask kDestination = {0xffff'ffff'0000'0000, 0xffff'0000};
   static constexpr Mask kConnection = {~uint64_t{0}, 0xffff'ffff};
-  static constexpr Mask kMasks[] = {kIp, kIp, kDestination, kDestination, kConnection, kDestination};
+  static constexpr Mask kMasks[] = {kIp,          kIp,         kDestination,
+                                    kDestination, kConnection, kDestination};
   static constexpr auto kKinds = [] {
     std::array<uint8_t, 256> kinds{};
     kinds[17] = 2;  // UDP

@@ -34,7 +34,8 @@ class WritePort {
     uint8_t* slot = ring != nullptr ? ring + offset
                                     : dma_.Translate(bus + offset, regs::enso::kFlitBytes);
     // A ring must be 64-byte aligned; what can not hold a word is not a slot.
-    if (slot == nullptr || reinterpret_cast<uintptr_t>(slot) % alignof(uint64_t) != 0) [[unlikely]] {
+    const bool aligned = reinterpret_cast<uintptr_t>(slot) % alignof(uint64_t) == 0;
+    if (slot == nullptr || !aligned) [[unlikely]] {
       ++tally_[Event::kDmaFaults];
       return;
     }

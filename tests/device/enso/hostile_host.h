@@ -26,7 +26,8 @@ class HostileHost {
   const char* Run(std::span<const uint8_t> input) {
     input_ = input;
     dma_->Add(kBus, memory_.data(), memory_.size() * sizeof(uint64_t));
-    EnsoNic nic(*dma_, {.pipe_flits = 64, .nb_entries = 64, .notify_per_packet = (Take8() & 1) != 0});
+    const bool per_packet = (Take8() & 1) != 0;
+    EnsoNic nic(*dma_, {.pipe_flits = 64, .nb_entries = 64, .notify_per_packet = per_packet});
     while (!input_.empty() && violation_ == nullptr) Step(nic);
     nic.Transmit(sink_, 1000);
     CheckConservation(nic);
@@ -76,21 +77,26 @@ class HostileHost {
       case 0: nic.WriteRegister(static_cast<uint32_t>(Take(4)), Take8() % 9, Take(8)); break;
       case 1: nic.ReadRegister(static_cast<uint32_t>(Take(4)), Take8() % 10); break;
       case 2:
-        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxMemLo, 8, TakeAddress() | nb);
+        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxMemLo, 8,
+                          TakeAddress() | nb);
         break;
       case 3:
         nic.WriteRegister(regs::enso::NbPage(nb) + regs::enso::kRxMemLo, 8, TakeAddress());
         nic.WriteRegister(regs::enso::NbPage(nb) + regs::enso::kTxMemLo, 8, TakeAddress());
         break;
-      case 4: nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxHead, 4, Take(2)); break;
-      case 5: nic.WriteRegister(regs::enso::NbPage(nb) + 4 * (Take8() % 6), 4, Take(1)); break;
+      case 4:
+        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxHead, 4, Take(2));
+        break;
+      case 5:
+        nic.WriteRegister(regs::enso::NbPage(nb) + 4 * (Take8() % 6), 4, Take(1));
+        break;
       case 6: PutSlot(); break;
       case 7: Receive(nic); break;
       case 8: nic.Transmit(sink_, Take8()); break;
       default: nic.SetTime(now_ += Take(3)); break;
     }
     if (sink_.bad_burst) violation_ = "a burst is empty or longer than 64 frames";
-    if (sink_.bad_length) violation_ = "a transmitted frame is shorter than 14 bytes or longer than 64 flits";
+    if (sink_.bad_length) violation_ = "a frame is shorter than 14 bytes or longer than 64 flits";
   }
 
   void PutSlot() {
@@ -124,7 +130,9 @@ class HostileHost {
         "rx_oversize", "rx_empty",     "rx_no_packet_buffer", "rx_stuck"};
     uint64_t endings = 0;
     for (const Counter& counter : nic.Counters()) {
-      for (const std::string_view name : kEndings) endings += counter.name == name ? counter.value : 0;
+      for (const std::string_view name : kEndings) {
+        if (counter.name == name) endings += counter.value;
+      }
       if (counter.name == "tx_frames" && counter.value != sink_.count) violation_ = "tx_frames";
     }
     if (endings != taken_) violation_ = "a received frame has no ending, or two";

@@ -180,7 +180,7 @@ TEST(EnsoReceiveAddress, ARingOfWhichOnlyAPartIsReachableReceivesInThatPart) {
   // The last KiB of the host's memory: 16 of the ring's 64 flits.
   const uint64_t base = Host::kBus + Host::kMemoryBytes - 1024;
   host.Write64(PipePage(0) + kRxMemLo, base);
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(host.Receive(MakeFrame(64, {}, static_cast<uint8_t>(i))));
+  for (uint8_t i = 0; i < 20; ++i) ASSERT_TRUE(host.Receive(MakeFrame(64, {}, i)));
   const Bytes last = MakeFrame(64, {}, 15);
   EXPECT_EQ(std::memcmp(host.At(base + 15 * 64), last.data(), 64), 0);
   EXPECT_EQ(host.Count("dma_faults"), 4u);

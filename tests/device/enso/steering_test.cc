@@ -174,8 +174,8 @@ class EnsoRoundRobin : public EnsoSteering {
 };
 
 TEST_F(EnsoRoundRobin, TrafficInEveryCycleVisitsAllPipesEqually) {
-  // 5 ns, 10 m apart on the wire: as if through a 200 MHz datapath, but a 64-byte
-  // frame lasts 7.04 ns at 100 Gb/s, so every third cycle is the closest: 15 ns.
+  // A 64-byte frame lasts longer than one cycle at 100 Gb/s; every third cycle is
+  // prime to four pipes, as every cycle would be.
   EXPECT_EQ(Spread(15), (std::vector<int>{16, 16, 16, 16}));
 }
 

@@ -131,7 +131,9 @@ TEST_F(EnsoTransmit, TwentyBitsOfLengthAreUsed) {
 TEST_F(EnsoTransmit, TheLargestTransferIs1048512Bytes) {
   const uint64_t bus = host.Allocate(kMaxTransferBytes);
   const Bytes frame = MakeFrame(64);
-  for (uint32_t i = 0; i < kMaxTransferBytes; i += 64) std::memcpy(host.At(bus + i), frame.data(), 64);
+  for (uint32_t i = 0; i < kMaxTransferBytes; i += 64) {
+    std::memcpy(host.At(bus + i), frame.data(), 64);
+  }
   host.PutData(0, bus, kMaxTransferBytes);
   host.StoreTxTail(0);
   EXPECT_EQ(host.Transmit(100'000), kMaxTransferBytes / 64);
