@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "tests/net_ipu/stepped_nic.h"
+#include "stepped_nic.h"
 
 using namespace sluice;           // NOLINT
 using namespace sluice::net_ipu;  // NOLINT
