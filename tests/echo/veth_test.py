@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A real client: sluice-echo on one end of a veth pair, Linux in a network namespace on the other.
+Linux resolves --ip by ARP, pings it, and gets its UDP datagrams back. Root only."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+ECHO = sys.argv.pop()
+ID = str(os.getpid())
+NETNS, HERE, THERE = "sluice" + ID, "sl" + ID, "slc" + ID
+CLIENT, SERVER = "10.99.0.1", "10.99.0.2"
+
+# Sends datagrams of many sizes and prints how many came back with one byte changed by 1.
+UDP_CLIENT = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+back = 0
+for size in range(1, 1400, 50):
+    data = bytes((size + i) % 251 for i in range(size))
+    s.sendto(data, (sys.argv[1], 7))
+    reply, sender = s.recvfrom(2048)
+    changed = [(a, b) for a, b in zip(data, reply) if a != b]
+    if sender == (sys.argv[1], 7) and len(reply) == size and len(changed) == 1:
+        back += (changed[0][1] - changed[0][0]) % 256 == 1
+print(back)
+"""
+
+# Pings through a raw socket (RFC 792: type 8 code 0) and prints how many answers were right.
+PING_CLIENT = """
+import socket, struct, sys
+def checksum(data):
+    total = sum(struct.unpack('!%dH' % (len(data) // 2), data))
+    total = (total & 0xffff) + (total >> 16)
+    return ~((total & 0xffff) + (total >> 16)) & 0xffff
+s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+s.settimeout(5)
+right = 0
+for sequence in range(3):
+    body = bytes(range(56))
+    echo = struct.pack('!BBHHH', 8, 0, 0, 77, sequence) + body
+    echo = echo[:2] + struct.pack('!H', checksum(echo)) + echo[4:]
+    s.sendto(echo, (sys.argv[1], 0))
+    reply = s.recv(2048)[20:]
+    right += (reply[0] == 0 and reply[4:] == echo[4:] and checksum(reply) == 0)
+print(right)
+"""
+
+
+def sh(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def in_namespace(*command):
+    return sh("ip", "netns", "exec", NETNS, *command)
+
+
+@contextlib.contextmanager
+def veth():
+    sh("ip", "netns", "add", NETNS)
+    try:
+        sh("ip", "link", "add", HERE, "type", "veth", "peer", "name", THERE, "netns", NETNS)
+        # Offloads would leave checksums to hardware that a veth does not have.
+        for where in ([], ["ip", "netns", "exec", NETNS]):
+            sh(*where, "ethtool", "-K", THERE if where else HERE,
+               "tx", "off", "tso", "off", "gso", "off", "gro", "off")
+        sh("ip", "link", "set", HERE, "up")
+        # The kernel must not answer in our stead, nor speak IPv6 of its own on this end.
+        sh("sysctl", "-qw", f"net.ipv6.conf.{HERE}.disable_ipv6=1")
+        in_namespace("ip", "addr", "add", CLIENT + "/24", "dev", THERE)
+        in_namespace("ip", "link", "set", THERE, "up")
+        yield
+    finally:
+        subprocess.run(["ip", "link", "del", HERE], check=False)
+        sh("ip", "netns", "del", NETNS)
+
+
+@contextlib.contextmanager
+def echo(*arguments):
+    process = subprocess.Popen(
+        [ECHO, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0", *arguments,
+         f"--ip={SERVER}", "--json=-", "--stats_period_s=0.2"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    report = {}
+    try:
+        for line in process.stderr:
+            if "Mpps" in line:
+                break
+        yield report
+    finally:
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 0, stderr
+    report.update(json.loads(stdout))
+
+
+class Veth(unittest.TestCase):
+    def talk(self, *arguments):
+        with veth(), echo(*arguments) as report:
+            self.assertEqual(in_namespace("python3", "-c", UDP_CLIENT, SERVER).strip(), "28")
+            self.assertEqual(in_namespace("python3", "-c", PING_CLIENT, SERVER).strip(), "3")
+            self.assertIn("lladdr", in_namespace("ip", "neigh", "show", SERVER))
+        self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
+                         + sum(report["drops"].values()))
+        self.assertGreaterEqual(report["tx_pkts"], 28 + 3 + 1)
+        return report
+
+    def test_packetized(self):
+        self.talk(f"--vdev=net_af_packet0,iface={HERE}",
+                  "--vdev=net_ipu0,wire=port:net_af_packet0", "--")
+
+    def test_packetized_without_a_model(self):
+        self.talk(f"--vdev=net_af_packet0,iface={HERE}", "--")
+
+    def test_streaming(self):
+        # ARP cannot leave through an Ensō NIC: it takes the exception port. (Not another
+        # net_af_packet: all of a process on one interface share its frames among them.)
+        report = self.talk(f"--vdev=net_af_packet0,iface={HERE}",
+                           f"--vdev=net_pcap0,iface={HERE}",
+                           "--vdev=net_enso0,wire=port:net_af_packet0", "--", "--iface=streaming",
+                           "--exception_port=net_pcap0")
+        self.assertEqual(report["drops"]["tx_unframeable"], 0)
+
+    def test_streaming_without_a_model(self):
+        self.talk(f"--vdev=net_af_packet0,iface={HERE}", "--", "--iface=streaming")
+
+    def test_streaming_without_an_exception_port_counts_what_cannot_leave(self):
+        with veth(), echo(f"--vdev=net_af_packet0,iface={HERE}",
+                          "--vdev=net_enso0,wire=port:net_af_packet0", "--",
+                          "--iface=streaming") as report:
+            # The client's ARP request is answered, but the answer has no way out.
+            client = subprocess.run(["ip", "netns", "exec", NETNS, "python3", "-c", UDP_CLIENT,
+                                     SERVER], check=False, capture_output=True, timeout=30)
+            self.assertNotEqual(client.returncode, 0)
+        self.assertGreater(report["drops"]["tx_unframeable"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The packetized queue, and the streaming queue over an ethdev, on rings whose
+// other ends the test holds: every mbuf that goes in comes out or is free again.
+#include <gtest/gtest.h>
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "frames.h"
+#include "nic/eth_port.h"
+#include "nic/mbuf_pipes.h"
+#include "nic/packetized.h"
+#include "nic/streaming.h"
+
+namespace sluice::nic {
+namespace {
+
+using namespace nic_test;
+using packet::Frame;
+using packet::Verdict;
+
+constexpr uint32_t kTransmitRing = 256;  // Holds one less.
+
+// A port made of two rings, and a pool for what the test sends.
+class QueueTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static int serial = 0;
+    const std::string id = std::to_string(serial++);
+    receive_ = rte_ring_create(("rx" + id).c_str(), 1024, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    transmit_ = rte_ring_create(("tx" + id).c_str(), kTransmitRing, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    pool_ = rte_pktmbuf_pool_create(("pool" + id).c_str(), 2047, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+    ASSERT_TRUE(receive_ != nullptr && transmit_ != nullptr && pool_ != nullptr);
+    const int port = rte_eth_from_rings(("ring" + id).c_str(), &receive_, 1, &transmit_, 1, 0);
+    ASSERT_GE(port, 0);
+    std::string error;
+    port_ = EthPort::Open(static_cast<uint16_t>(port), {}, &error);
+    ASSERT_NE(port_, nullptr) << error;
+  }
+
+  void TearDown() override {
+    Sent();
+    EXPECT_EQ(rte_mempool_in_use_count(pool_), 0u) << "a received mbuf is missing";
+    EXPECT_EQ(rte_mempool_in_use_count(port_->pool(0)), 0u) << "a copied mbuf is missing";
+    port_.reset();
+    rte_ring_free(receive_);
+    rte_ring_free(transmit_);
+    rte_mempool_free(pool_);
+  }
+
+  rte_mbuf* Mbuf(const Bytes& frame) {
+    rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool_);
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<uint16_t>(frame.size())), frame.data(),
+                frame.size());
+    return mbuf;
+  }
+  void Receive(rte_mbuf* mbuf) { ASSERT_EQ(rte_ring_enqueue(receive_, mbuf), 0); }
+  void Receive(const Bytes& frame) { Receive(Mbuf(frame)); }
+
+  // What was transmitted; its mbufs are freed.
+  std::vector<Bytes> Sent() {
+    std::vector<Bytes> frames;
+    void* object = nullptr;
+    while (rte_ring_dequeue(transmit_, &object) == 0) {
+      auto* const mbuf = static_cast<rte_mbuf*>(object);
+      EXPECT_EQ(mbuf->nb_segs, 1);
+      EXPECT_EQ(mbuf->pkt_len, mbuf->data_len);
+      const auto* const data = rte_pktmbuf_mtod(mbuf, const uint8_t*);
+      frames.emplace_back(data, data + mbuf->pkt_len);
+      rte_pktmbuf_free(mbuf);
+    }
+    return frames;
+  }
+
+  rte_ring* receive_ = nullptr;
+  rte_ring* transmit_ = nullptr;
+  rte_mempool* pool_ = nullptr;
+  std::unique_ptr<EthPort> port_;
+};
+
+// Ends a frame as its first byte says.
+struct ByFirstByte {
+  Verdict Process(Frame& frame, uint64_t) {
+    switch (frame.data[0]) {
+      case 1: return packet::kConsume;
+      case 2: return packet::Drop(4);
+      case 3: frame.data -= 4; frame.length += 4; frame.data[0] = 0x77; break;  // Grows in front.
+      case 4: frame.length -= 10; break;
+      default: break;
+    }
+    return packet::kForward;
+  }
+};
+
+Bytes Ordered(uint8_t order, uint32_t length) {
+  Bytes frame = Ipv4Frame(length);
+  frame[0] = order;
+  return frame;
+}
+
+TEST_F(QueueTest, PacketizedForwardsInOrderWhateverTheBurst) {
+  for (uint32_t burst : {1u, 3u, 64u}) {
+    PacketizedQueue queue(port_->id(), 0, burst);
+    ByFirstByte engine;
+    std::vector<Bytes> frames;
+    for (uint32_t i = 0; i < 200; ++i) {
+      frames.push_back(Ordered(0, 60 + i));
+      Receive(frames.back());
+    }
+    uint32_t handled = 0;
+    while (const uint32_t count = queue.Poll(engine, 0)) {
+      EXPECT_LE(count, burst);
+      handled += count;
+    }
+    EXPECT_EQ(handled, 200u);
+    EXPECT_EQ(Sent(), frames);
+    EXPECT_EQ(queue.counters().tx_pkts, 200u);
+    EXPECT_EQ(queue.counters().tx_bytes, 200u * 60 + 199 * 200 / 2);
+    EXPECT_TRUE(queue.counters().Conserved());
+  }
+}
+
+TEST_F(QueueTest, PacketizedCountsEveryEnding) {
+  PacketizedQueue queue(port_->id(), 0);
+  ByFirstByte engine;
+  for (uint8_t order = 0; order < 5; ++order) Receive(Ordered(order, 100));
+  EXPECT_EQ(queue.Poll(engine, 0), 5u);
+  const QueueCounters& counters = queue.counters();
+  EXPECT_EQ(counters.rx_pkts, 5u);
+  EXPECT_EQ(counters.rx_bytes, 500u);
+  EXPECT_EQ(counters.consumed_pkts, 1u);
+  EXPECT_EQ(counters.engine_drops[4], 1u);
+  EXPECT_EQ(counters.tx_pkts, 3u);
+  EXPECT_EQ(counters.tx_bytes, 100u + 104 + 90);
+  EXPECT_TRUE(counters.Conserved());
+  const std::vector<Bytes> sent = Sent();
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[1].size(), 104u);
+  EXPECT_EQ(sent[1][0], 0x77);
+  EXPECT_EQ(sent[1][4], 3);
+  EXPECT_EQ(sent[2].size(), 90u);
+}
+
+TEST_F(QueueTest, PacketizedBringsSegmentsTogetherOrSaysThatTheyDoNotFit) {
+  PacketizedQueue queue(port_->id(), 0);
+  ByFirstByte engine;
+  const Bytes frame = Ordered(0, 300);
+  rte_mbuf* const head = Mbuf(Bytes(frame.begin(), frame.begin() + 40));
+  ASSERT_EQ(rte_pktmbuf_chain(head, Mbuf(Bytes(frame.begin() + 40, frame.end()))), 0);
+  Receive(head);
+  rte_mbuf* const huge = Mbuf(Bytes(1500));
+  ASSERT_EQ(rte_pktmbuf_chain(huge, Mbuf(Bytes(1500))), 0);
+  Receive(huge);
+  EXPECT_EQ(queue.Poll(engine, 0), 2u);
+  EXPECT_EQ(Sent(), std::vector<Bytes>{frame});
+  EXPECT_EQ(queue.counters().rx_scattered, 1u);
+  EXPECT_EQ(queue.counters().rx_bytes, 3300u);
+  EXPECT_EQ(queue.counters().tx_bytes, 300u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_F(QueueTest, PacketizedFreesAndCountsWhatThePortDoesNotTake) {
+  PacketizedQueue queue(port_->id(), 0);
+  ByFirstByte engine;
+  for (uint32_t i = 0; i < 300; ++i) Receive(Ordered(0, 60));
+  while (queue.Poll(engine, 0) > 0) {
+  }
+  EXPECT_EQ(queue.counters().tx_pkts, kTransmitRing - 1);
+  EXPECT_EQ(queue.counters().tx_full, 300 - (kTransmitRing - 1));
+  EXPECT_EQ(queue.counters().tx_bytes, 60ull * (kTransmitRing - 1));
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+// Forwards everything as it is.
+struct Pass {
+  Verdict Process(Frame&, uint64_t) { return packet::kForward; }
+};
+
+TEST_F(QueueTest, StreamingRunsOverAnyPortAndCarriesEveryKindOfFrame) {
+  StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
+  Pass engine;
+  const std::vector<Bytes> frames = {Ipv4Frame(60),  ArpFrame(),    Ipv4Frame(1514),
+                                     Ipv6Frame(100), VlanFrame(70), Ipv4Frame(64)};
+  for (const Bytes& frame : frames) Receive(frame);
+  EXPECT_EQ(queue.Poll(engine, 0), frames.size());
+  EXPECT_EQ(Sent(), frames);
+  EXPECT_EQ(queue.counters().tx_pkts, frames.size());
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_F(QueueTest, StreamingLosesOnlyThePacketWhoseHeaderLies) {
+  StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
+  Pass engine;
+  Bytes lie = Ipv4Frame(200);
+  PutBe16(lie, 16, 900);
+  Receive(Ipv4Frame(60));
+  Receive(lie);
+  Receive(Bytes(130));  // Zeroes: no frame at all.
+  Receive(Bytes(9));    // Shorter than an Ethernet header.
+  Receive(Ipv4Frame(70));
+  EXPECT_EQ(queue.Poll(engine, 0), 2u);
+  EXPECT_EQ(Sent(), (std::vector<Bytes>{Ipv4Frame(60), Ipv4Frame(70)}));
+  EXPECT_EQ(queue.counters().rx_desync, 4u + 3 + 1);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_F(QueueTest, StreamingCountsEveryEnding) {
+  StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
+  struct {
+    Verdict Process(Frame& frame, uint64_t) {
+      return frame.data[0] == 1 ? packet::kConsume
+             : frame.data[0] == 2 ? packet::Drop(4)
+                                  : packet::kForward;
+    }
+  } engine;
+  for (uint32_t i = 0; i < 30; ++i) Receive(Ordered(static_cast<uint8_t>(i % 3), 60 + i * 20));
+  while (queue.Poll(engine, 0) > 0) {
+  }
+  EXPECT_EQ(queue.counters().consumed_pkts, 10u);
+  EXPECT_EQ(queue.counters().engine_drops[4], 10u);
+  EXPECT_EQ(Sent().size(), 10u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_F(QueueTest, StreamingCountsWhatThePortDoesNotTake) {
+  StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
+  Pass engine;
+  for (uint32_t i = 0; i < 300; ++i) Receive(Ipv4Frame(60));
+  while (queue.Poll(engine, 0) > 0) {
+  }
+  EXPECT_EQ(queue.counters().tx_pkts, kTransmitRing - 1);
+  EXPECT_EQ(queue.counters().tx_full, 300 - (kTransmitRing - 1));
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_F(QueueTest, ATapSeesEverySpanAndRun) {
+  StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
+  std::array<uint32_t, 2> bytes{};
+  queue.set_tap({[](void* context, SpanTap::Direction direction, const uint8_t*, uint32_t count) {
+                   (*static_cast<decltype(bytes)*>(context))[static_cast<size_t>(direction)] += count;
+                 },
+                 &bytes});
+  Pass engine;
+  Receive(Ipv4Frame(100));
+  Receive(ArpFrame());
+  queue.Poll(engine, 0);
+  EXPECT_EQ(bytes[0], 128u + 64);
+  EXPECT_EQ(bytes[1], 128u + 64);
+}
+
+}  // namespace
+}  // namespace sluice::nic
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  std::vector<std::string> arguments = {
+      argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--lcores=0@0",
+      "--log-level=lib.eal:warning", "--file-prefix=nic-test-" + std::to_string(getpid())};
+  std::vector<char*> eal;
+  for (std::string& argument : arguments) eal.push_back(argument.data());
+  if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
+  const int result = RUN_ALL_TESTS();
+  rte_eal_cleanup();
+  return result;
+}
