@@ -257,8 +257,7 @@ TEST(Ethdev, LongFramesAreScatteredOrCounted) {
   }
   {
     Vdev vdev("wire=pcap:" + capture.path() + "+loop=1");
-    ASSERT_EQ(rte_eth_dev_set_mtu(vdev.port(), 256), 0);
-    vdev.Start(1, small.get());
+    vdev.Start(1, small.get(), 0, 256);
     EXPECT_EQ(ReceiveFrames(vdev.port(), 1).front().size(), 60u);
     EXPECT_EQ(vdev.Xstat("rx_too_long"), 1u);
     EXPECT_EQ(vdev.Stats().ierrors, 1u);

@@ -59,8 +59,9 @@ Vdev::~Vdev() {
   EXPECT_EQ(rte_vdev_uninit(name_.c_str()), 0);
 }
 
-void Vdev::Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads) {
+void Vdev::Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads, uint16_t mtu) {
   rte_eth_conf conf{};
+  conf.rxmode.mtu = mtu;
   conf.rxmode.offloads = rx_offloads;
   ASSERT_EQ(rte_eth_dev_configure(port_, queues, queues, &conf), 0);
   for (uint16_t queue = 0; queue < queues; ++queue) {

@@ -26,7 +26,7 @@ class Vdev {
   uint16_t port() const { return port_; }
 
   /// Configures `queues` queues each way over `pool` and starts the port.
-  void Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads = 0);
+  void Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads = 0, uint16_t mtu = 1500);
   /// An extended statistic; fails the test if there is none of that name.
   uint64_t Xstat(const std::string& name) const;
   rte_eth_stats Stats() const;

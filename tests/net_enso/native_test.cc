@@ -128,6 +128,7 @@ TEST(Native, EchoInPlaceReturnsEveryFrameOnceAndWhole) {
 
 TEST(Native, TxPipeSendsWhatWasComposedInOrder) {
   const Vdev vdev("wire=loopback");
+  ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);
   const Nb nb(vdev);
   rte_pmd_enso_pipe* tx = nb.Open(RTE_PMD_ENSO_TX);
   nb.Open(RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK);
@@ -154,6 +155,7 @@ TEST(Native, TxPipeSendsWhatWasComposedInOrder) {
 
 TEST(Native, FlowsReachTheirPipeAndOthersFallBack) {
   const Vdev vdev("wire=loopback");
+  ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);
   const Nb nb(vdev);
   rte_pmd_enso_pipe* tx = nb.Open(RTE_PMD_ENSO_TX);
   rte_pmd_enso_pipe* fallback = nb.Open(RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK);
@@ -279,6 +281,7 @@ TEST(Native, ImpossibleRequestsAreRefused) {
 /// The restart trap: a buffer that is opened again continues where the NIC stands.
 TEST(Native, BuffersReopenTenTimesAndStillCompleteTheirSends) {
   const Vdev vdev("wire=loopback");
+  ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);
   for (uint32_t round = 0; round < 10; ++round) {
     const Nb nb(vdev);
     rte_pmd_enso_pipe* tx = nb.Open(RTE_PMD_ENSO_TX);
