@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// net_ipu as an application sees it: probe, traffic, RSS, flow rules, restart,
+// statistics. The model runs in its own thread behind the port.
+#include <gtest/gtest.h>
+#include <rte_flow.h>
+#include <rte_thash.h>
+
+#include <cstring>
+
+#include "ethdev_fixture.h"
+
+namespace sluice::net_ipu::test {
+namespace {
+
+constexpr uint64_t kRssUdp = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
+
+TEST(Probe, ArgumentsThatCannotBeAreRefused) {
+  for (const char* bad : {"queues=0", "queues=17", "queues=x", "queues=4x", "nonsense=1", "wire=nowhere",
+                          "wire", "queues=", "wire=gen:size=1"}) {
+    EXPECT_LT(rte_vdev_init("net_ipu_bad", bad), 0) << bad;
+    uint16_t id;
+    EXPECT_NE(rte_eth_dev_get_port_by_name("net_ipu_bad", &id), 0) << bad;
+  }
+}
+
+TEST(Probe, TheQueueLimitIsThePorts) {
+  Port port("queues=3");
+  rte_eth_dev_info info;
+  ASSERT_EQ(rte_eth_dev_info_get(port.id, &info), 0);
+  EXPECT_EQ(info.max_rx_queues, 3);
+  EXPECT_EQ(info.max_tx_queues, 3);
+  EXPECT_STREQ(info.driver_name, "net_ipu");
+  EXPECT_TRUE(rte_pmd_ipu_supported(port.id));
+  EXPECT_FALSE(rte_pmd_ipu_supported(RTE_MAX_ETHPORTS));
+}
+
+TEST(Traffic, WhatIsEchoedComesBackToTheWireWhole) {
+  Port port("wire=gen:size=64/128/1518+flows=64+count=20000,verify=full");
+  port.Start();
+  EXPECT_EQ(port.Echo(20000), 20000u);
+  rte_eth_dev_stop(port.id);
+  const auto stats = port.Xstats();
+  EXPECT_EQ(stats.at("wire_returned"), 20000u);
+  EXPECT_EQ(stats.at("wire_lost") + stats.at("wire_corrupted") + stats.at("wire_duplicated") +
+                stats.at("wire_reordered"), 0u);
+  rte_eth_stats totals;
+  rte_eth_stats_get(port.id, &totals);
+  EXPECT_EQ(totals.ipackets, 20000u);
+  EXPECT_EQ(totals.opackets, 20000u);
+  EXPECT_EQ(totals.ibytes, totals.obytes);
+  EXPECT_EQ(totals.imissed + totals.ierrors + totals.oerrors, 0u);
+}
+
+TEST(Traffic, JumboFramesAreScatteredAndReturnWhole) {
+  Port port("wire=gen:size=9018/64+count=3000,verify=full",
+            {.tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS, .mtu = 9000, .room = 1024});
+  port.Start();
+  EXPECT_EQ(port.Echo(3000), 3000u);
+  rte_eth_dev_stop(port.id);
+  const auto stats = port.Xstats();
+  EXPECT_EQ(stats.at("wire_returned"), 3000u);
+  EXPECT_EQ(stats.at("wire_corrupted") + stats.at("wire_lost"), 0u);
+}
+
+TEST(Traffic, FramesLongerThanTheMtuAreCounted) {
+  Port port("wire=gen:size=64/1518+count=2000", {.mtu = 600});
+  port.Start();
+  uint64_t received = 0;
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 1000; }, [&](uint16_t, rte_mbuf* m) {
+    EXPECT_EQ(m->pkt_len, 60u);
+    ++received;
+  }));
+  EXPECT_EQ(port.Xstats().at("rx_oversize"), 1000u);
+}
+
+TEST(Rss, SpreadsFlowsAndReportsTheHashThatDpdkComputes) {
+  Port port("wire=gen:size=64+flows=1000+count=20000", {.queues = 4, .rss_types = kRssUdp});
+  uint8_t key[40];
+  rte_eth_rss_conf conf{key, sizeof(key), 0};
+  ASSERT_EQ(rte_eth_dev_rss_hash_conf_get(port.id, &conf), 0);
+  EXPECT_EQ(conf.rss_hf, kRssUdp);
+  port.Start();
+  uint64_t by_queue[4] = {};
+  uint64_t received = 0;
+  std::map<uint32_t, uint16_t> queue_of;
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 20000; }, [&](uint16_t queue, rte_mbuf* m) {
+    ++received;
+    ++by_queue[queue];
+    ASSERT_TRUE(m->ol_flags & RTE_MBUF_F_RX_RSS_HASH);
+    const auto* ip = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
+    const auto* ports = reinterpret_cast<const rte_be16_t*>(ip + 1);
+    uint32_t tuple[3] = {rte_be_to_cpu_32(ip->src_addr), rte_be_to_cpu_32(ip->dst_addr),
+                         uint32_t{rte_be_to_cpu_16(ports[0])} << 16 | rte_be_to_cpu_16(ports[1])};
+    ASSERT_EQ(m->hash.rss, rte_softrss(tuple, 3, key));
+    const auto [it, first] = queue_of.emplace(m->hash.rss, queue);
+    EXPECT_EQ(it->second, queue) << "one flow, one queue";
+  }));
+  for (const uint64_t share : by_queue) EXPECT_GT(share, 20000u / 8);
+}
+
+TEST(Rss, TheTableDecides) {
+  Port port("wire=gen:size=64+flows=100+count=1000", {.queues = 4, .rss_types = kRssUdp});
+  rte_eth_rss_reta_entry64 reta[2] = {};
+  for (auto& group : reta) {
+    group.mask = UINT64_MAX;
+    for (auto& queue : group.reta) queue = 2;
+  }
+  ASSERT_EQ(rte_eth_dev_rss_reta_update(port.id, reta, 128), 0);
+  port.Start();
+  uint64_t received = 0;
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 1000; }, [&](uint16_t queue, rte_mbuf*) {
+    EXPECT_EQ(queue, 2);
+    ++received;
+  }));
+  rte_eth_rss_reta_entry64 read[2] = {{.mask = UINT64_MAX, .reta = {}}, {.mask = UINT64_MAX, .reta = {}}};
+  ASSERT_EQ(rte_eth_dev_rss_reta_query(port.id, read, 128), 0);
+  EXPECT_EQ(read[1].reta[63], 2);
+}
+
+/// eth / ipv4 / udp, fields as given; actions as given.
+struct Rule {
+  rte_flow_attr attributes{};
+  rte_flow_item_ipv4 ip_spec{}, ip_mask{};
+  rte_flow_item_udp udp_spec{}, udp_mask{};
+  rte_flow_action_queue queue{};
+  rte_flow_action_mark mark{};
+  rte_flow_action_count count{};
+  rte_flow_item pattern[4] = {{RTE_FLOW_ITEM_TYPE_ETH, nullptr, nullptr, nullptr},
+                              {RTE_FLOW_ITEM_TYPE_IPV4, &ip_spec, nullptr, &ip_mask},
+                              {RTE_FLOW_ITEM_TYPE_UDP, &udp_spec, nullptr, &udp_mask},
+                              {RTE_FLOW_ITEM_TYPE_END, nullptr, nullptr, nullptr}};
+  rte_flow_action actions[4] = {{RTE_FLOW_ACTION_TYPE_QUEUE, &queue},
+                                {RTE_FLOW_ACTION_TYPE_MARK, &mark},
+                                {RTE_FLOW_ACTION_TYPE_COUNT, &count},
+                                {RTE_FLOW_ACTION_TYPE_END, nullptr}};
+  rte_flow_error error{};
+
+  Rule() { attributes.ingress = 1; }
+  Rule(const Rule&) = delete;
+  rte_flow* Create(uint16_t port) {
+    EXPECT_EQ(rte_flow_validate(port, &attributes, pattern, actions, &error), 0) << error.message;
+    return rte_flow_create(port, &attributes, pattern, actions, &error);
+  }
+};
+
+TEST(Flow, AFiveTupleGoesToItsQueueMarkedAndCounted) {
+  Port port("wire=gen:size=64+flows=10", {.queues = 2});
+  port.Start();
+  // Learn one flow from the wire.
+  rte_ipv4_hdr ip{};
+  rte_be16_t ports[2] = {};
+  bool learnt = false;
+  ASSERT_TRUE(port.ReceiveUntil([&] { return learnt; }, [&](uint16_t queue, rte_mbuf* m) {
+    EXPECT_EQ(queue, 0);
+    ip = *rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
+    std::memcpy(ports, rte_pktmbuf_mtod_offset(m, const uint8_t*, 34), 4);
+    learnt = true;
+  }));
+  Rule rule;
+  rule.ip_spec.hdr.src_addr = ip.src_addr, rule.ip_mask.hdr.src_addr = UINT32_MAX;
+  rule.ip_spec.hdr.dst_addr = ip.dst_addr, rule.ip_mask.hdr.dst_addr = UINT32_MAX;
+  rule.udp_spec.hdr.src_port = ports[0], rule.udp_mask.hdr.src_port = UINT16_MAX;
+  rule.udp_spec.hdr.dst_port = ports[1], rule.udp_mask.hdr.dst_port = UINT16_MAX;
+  rule.queue.index = 1;
+  rule.mark.id = 4711;
+  rte_flow* const flow = rule.Create(port.id);
+  ASSERT_NE(flow, nullptr) << rule.error.message;
+  EXPECT_EQ(rule.Create(port.id), nullptr) << "the same rule twice";
+
+  uint64_t steered = 0;
+  EXPECT_TRUE(port.ReceiveUntil([&] { return steered >= 100; }, [&](uint16_t queue, rte_mbuf* m) {
+    if (queue != 1) return;
+    EXPECT_TRUE(m->ol_flags & RTE_MBUF_F_RX_FDIR_ID);
+    EXPECT_EQ(m->hash.fdir.hi, 4711u);
+    const auto* seen = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
+    EXPECT_EQ(seen->src_addr, ip.src_addr);
+    EXPECT_EQ(std::memcmp(rte_pktmbuf_mtod_offset(m, const uint8_t*, 34), ports, 4), 0);
+    ++steered;
+  }));
+  rte_flow_query_count count{};
+  ASSERT_EQ(rte_flow_query(port.id, flow, &rule.actions[2], &count, &rule.error), 0);
+  EXPECT_GE(count.hits, steered);
+  EXPECT_EQ(count.bytes, count.hits * 60);
+  EXPECT_EQ(rte_flow_destroy(port.id, flow, &rule.error), 0);
+  EXPECT_NE(rule.Create(port.id), nullptr);
+  EXPECT_EQ(rte_flow_flush(port.id, &rule.error), 0);
+}
+
+TEST(Flow, DroppedFramesAreCountedByTheirReason) {
+  Port port("wire=gen:size=64+flows=10+count=1000");
+  Rule rule;
+  rule.actions[0] = {RTE_FLOW_ACTION_TYPE_DROP, nullptr};
+  ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;  // every UDP frame
+  port.Start();
+  EXPECT_TRUE(port.ReceiveUntil([&] { return port.Xstats().at("rx_flow_drop") == 1000; },
+                                [](uint16_t, rte_mbuf*) { ADD_FAILURE(); }));
+}
+
+TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
+  Port port("", {.queues = 2});
+  const auto refused = [&](const std::function<void(Rule&)>& change) {
+    Rule rule;
+    change(rule);
+    const int result = rte_flow_validate(port.id, &rule.attributes, rule.pattern, rule.actions, &rule.error);
+    EXPECT_EQ(rte_flow_create(port.id, &rule.attributes, rule.pattern, rule.actions, &rule.error), nullptr);
+    EXPECT_NE(rule.error.message, nullptr);
+    return result;
+  };
+  EXPECT_EQ(refused([](Rule& r) { r.ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffffff00); }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dst_port = 0x00ff; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.ip_mask.hdr.time_to_live = 0xff; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dgram_len = 0xffff; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.pattern[2].last = &r.udp_spec; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.pattern[1].type = RTE_FLOW_ITEM_TYPE_VXLAN; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.pattern[1].type = RTE_FLOW_ITEM_TYPE_VOID;
+                                  r.pattern[2].type = RTE_FLOW_ITEM_TYPE_VOID; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.attributes.egress = 1; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.attributes.priority = 1; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.attributes.group = 1; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.queue.index = 2; }), -EINVAL);
+  EXPECT_EQ(refused([](Rule& r) { r.actions[0].type = RTE_FLOW_ACTION_TYPE_VOID; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_DROP; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_RSS; }), -ENOTSUP);
+}
+
+TEST(Restart, TenTimesUnderTrafficLeavesNothingBehind) {
+  Port port("wire=gen:size=64+flows=100", {.queues = 2, .rss_types = kRssUdp});
+  const uint32_t full = rte_mempool_avail_count(port.pool());
+  for (int round = 0; round < 10; ++round) {
+    port.Start();
+    EXPECT_GE(port.Echo(2000), 2000u);
+    ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
+    EXPECT_EQ(rte_mempool_avail_count(port.pool()), full) << "round " << round;
+  }
+  const auto stats = port.Xstats();
+  EXPECT_EQ(stats.at("rx_frames"), stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
+  EXPECT_EQ(stats.at("tx_frames"), stats.at("tx_good_packets"));
+  EXPECT_EQ(stats.at("wire_corrupted") + stats.at("wire_duplicated"), 0u);
+}
+
+TEST(Link, FollowsThePortAndItsAdministrator) {
+  Port port("wire=gen:size=64");
+  rte_eth_link link;
+  rte_eth_link_get_nowait(port.id, &link);
+  EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
+  port.Start();
+  rte_eth_link_get_nowait(port.id, &link);
+  EXPECT_EQ(link.link_status, RTE_ETH_LINK_UP);
+  EXPECT_EQ(link.link_speed, RTE_ETH_SPEED_NUM_200G);
+  EXPECT_GE(port.Echo(1000), 1000u);
+  EXPECT_EQ(rte_eth_dev_set_link_down(port.id), 0);
+  rte_eth_link_get_nowait(port.id, &link);
+  EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
+  EXPECT_EQ(rte_eth_dev_set_link_up(port.id), 0);
+  EXPECT_GE(port.Echo(1000), 1000u);
+}
+
+TEST(Filter, WithoutPromiscuousModeForeignFramesAreCounted) {
+  Port port("wire=loopback");
+  ASSERT_EQ(rte_eth_promiscuous_disable(port.id), 0);
+  port.Start();
+  rte_ether_addr own;
+  rte_eth_macaddr_get(port.id, &own);
+  const auto send = [&](const uint8_t* to) {
+    rte_mbuf* m = rte_pktmbuf_alloc(port.pool());
+    std::memset(rte_pktmbuf_append(m, 60), 0, 60);
+    std::memcpy(rte_pktmbuf_mtod(m, void*), to, 6);
+    ASSERT_EQ(rte_eth_tx_burst(port.id, 0, &m, 1), 1);
+  };
+  const uint8_t foreign[6] = {2, 0, 0, 0, 0, 99};
+  const uint8_t broadcast[6] = {255, 255, 255, 255, 255, 255};
+  send(foreign), send(own.addr_bytes), send(broadcast);
+  uint64_t received = 0;
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 2; }, [&](uint16_t, rte_mbuf*) { ++received; }));
+  EXPECT_EQ(port.Xstats().at("rx_filtered"), 1u);
+}
+
+TEST(Statistics, ResetToZero) {
+  Port port("wire=gen:size=64+count=1000");
+  port.Start();
+  EXPECT_EQ(port.Echo(1000), 1000u);
+  rte_eth_dev_stop(port.id);
+  ASSERT_EQ(rte_eth_xstats_reset(port.id), 0);
+  for (const auto& [name, value] : port.Xstats()) {
+    const bool clock = name.find("cycles") != std::string::npos;  // runs on
+    EXPECT_TRUE(value == 0 || clock) << name << " " << value;
+  }
+}
+
+TEST(Queues, TellTheirState) {
+  Port port("wire=loopback");
+  rte_eth_rxq_info rx;
+  ASSERT_EQ(rte_eth_rx_queue_info_get(port.id, 0, &rx), 0);
+  EXPECT_EQ(rx.nb_desc, 512);
+  port.Start();
+  rte_eth_burst_mode mode;
+  EXPECT_EQ(rte_eth_rx_burst_mode_get(port.id, 0, &mode), 0);
+  EXPECT_EQ(rte_eth_rx_descriptor_status(port.id, 0, 0), RTE_ETH_RX_DESC_AVAIL);
+  EXPECT_EQ(rte_eth_rx_descriptor_status(port.id, 0, 600), -EINVAL);
+  EXPECT_EQ(rte_eth_tx_descriptor_status(port.id, 0, 0), RTE_ETH_TX_DESC_DONE);
+  for (int i = 0; i < 40; ++i) {
+    rte_mbuf* m = rte_pktmbuf_alloc(port.pool());
+    std::memset(rte_pktmbuf_append(m, 60), 0, 60);
+    ASSERT_EQ(rte_eth_tx_burst(port.id, 0, &m, 1), 1);
+  }
+  const uint64_t deadline = rte_get_timer_cycles() + 10 * rte_get_timer_hz();
+  while (rte_eth_rx_queue_count(port.id, 0) < 40 && rte_get_timer_cycles() < deadline) {
+  }
+  EXPECT_EQ(rte_eth_rx_queue_count(port.id, 0), 40);
+  EXPECT_EQ(rte_eth_rx_descriptor_status(port.id, 0, 39), RTE_ETH_RX_DESC_DONE);
+  EXPECT_EQ(rte_eth_rx_descriptor_status(port.id, 0, 40), RTE_ETH_RX_DESC_AVAIL);
+  EXPECT_EQ(rte_eth_tx_done_cleanup(port.id, 0, 0), 32) << "reports come by the batch";
+}
+
+}  // namespace
+}  // namespace sluice::net_ipu::test
