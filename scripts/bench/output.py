@@ -59,8 +59,10 @@ def footer(rows, controls):
         lines.append("* a peer, measured here: stock dpdk-testpmd macswap, burst 64 "
                      "(net_null moves no bytes; net_memif in two processes)")
     noisy = sum(r["noisy_samples"] for r in rows)
-    lines.append(f"{noisy} noisy samples repeated, none averaged in"
-                 if noisy else "no noisy samples")
+    lines.append(f"{noisy} noisy or failed samples, none averaged in" if noisy else
+                 "no noisy samples")
+    lines += [f"FAILED: {row['app']} {row['mode']} {row['iface']} {row['traffic']}: {row['noise']}"
+              for row in rows if row["verdict"] == "FAILED"]
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from statistics import median
 
 DEVICE_BOUND_SHARE = 0.95       # Busy share of the device lcore above which it is the limit.
-MAX_SWITCHES_PER_S = 50         # Involuntary context switches that a clean sample may have.
+MAX_SWITCHES_PER_S = 20         # Involuntary context switches that a clean sample may have.
 MAX_CONTROL_DEVIATION = 1.5     # Ratio of a sample's ping-pong to the run's median.
 
 
@@ -17,7 +17,9 @@ def switches(sample):
 
 
 def why_noisy(sample, ping_pong_median):
-    """Names what disturbed a sample, or nothing."""
+    """Names what keeps a sample out of its row, or nothing."""
+    if "failure" in sample:
+        return sample["failure"]
     if switches(sample) > MAX_SWITCHES_PER_S * max(sample["duration_s"], 1):
         return f"{switches(sample)} involuntary context switches"
     deviation = sample["ping_pong_cycles"] / ping_pong_median
@@ -52,10 +54,16 @@ def build_rows(samples, hugepages):
         row["noisy_samples"] = len(dropped)
         row["mpps_spread"] = spread([s["mpps"] for s in chosen])
         row["cycles_spread"] = spread([s["cycles_per_pkt"] for s in chosen])
-        row["verdict"] = "noisy" if not kept else "" if hugepages else "no verdict"
+        row["verdict"] = verdict_of(kept, dropped, hugepages)
         rows.append(row)
     add_ratios(rows)
     return rows
+
+
+def verdict_of(kept, dropped, hugepages):
+    if not kept:
+        return "FAILED" if any("failure" in s for s in dropped) else "noisy"
+    return "" if hugepages else "no verdict"
 
 
 def device_bound(row):
@@ -99,7 +107,7 @@ def verdicts(rows, hugepages, stream_cycles):
         if not hugepages:
             return f"{found}: no verdict without hugepages"
         if worst["verdict"]:
-            return f"{found}: no verdict, the samples are noisy"
+            return f"{found}: no verdict, {worst['verdict']}"
         met = worst["cycles_per_pkt"] <= limit
         floor = "" if met or stream_cycles <= limit else \
             f"; a line of another core costs {stream_cycles:.1f} on this host"

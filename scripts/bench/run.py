@@ -12,45 +12,52 @@ APPS = {  # name: what it can be asked for
 PEERS = ["net_null", "net_memif"]
 PEER_SECONDS = 1.0
 RELEASE = "build/release"
+TARGETS = [f"apps/{app}/sluice-{app}" for app in APPS] + ["tests/bench/control/sluice-control"]
 
 
 class RunError(Exception):
     """A process failed; the message holds its command and its last words."""
 
 
-def execute(command, timeout_s, text=None):
-    """Runs a command to its end and returns its standard output."""
+def execute(command, timeout_s):
+    """Runs a command to its end."""
     try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True,
-                              stdin=None if text is not None else subprocess.DEVNULL,
+        return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
                               timeout=timeout_s, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunError(f"{' '.join(command)}: {error}") from error
-    if done.returncode != 0:
-        raise RunError(f"{' '.join(command)}: exit code {done.returncode}\n"
-                       + (done.stderr or done.stdout)[-2000:])
-    return done.stdout
 
 
 def last_json(text):
     """The report at the end of an app's output: the last line that begins an object."""
-    start = text.rfind("\n{") + 1
     try:
-        return json.loads(text[start:])
+        return json.loads(text[text.rfind("\n{") + 1:])
     except json.JSONDecodeError as error:
         raise RunError(f"no JSON report in:\n{text[-500:]}") from error
 
 
 def app_sample(app, mode, iface, traffic, pcap, duration_s):
+    """A run that ends with a report but fails is a sample with a `failure`."""
     source = [f"--pcap={pcap}"] if traffic == "capture" else [f"--frame_size={traffic}"]
     command = [f"{RELEASE}/apps/{app}/sluice-{app}", f"--iface={iface}", f"--mode={mode}",
                f"--duration_s={duration_s:g}", "--stats_period_s=0", "--json=-", *source]
-    return last_json(execute(command, duration_s + 60))
+    done = execute(command, duration_s + 60)
+    last_words = done.stderr.strip().splitlines()[-1:]
+    if done.returncode != 0 and "{" not in done.stdout:
+        raise RunError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    report = last_json(done.stdout)
+    report["source"] = report["traffic"]
+    if done.returncode != 0:
+        report["failure"] = " ".join(last_words) or f"exit code {done.returncode}"
+    return report
 
 
 def control():
     """What the memory system costs now: ping_pong_cycles, stream_cycles."""
-    return json.loads(execute([f"{RELEASE}/tests/bench/control/sluice-control"], 60))
+    done = execute([f"{RELEASE}/tests/bench/control/sluice-control"], 60)
+    if done.returncode != 0:
+        raise RunError(done.stderr)
+    return json.loads(done.stdout)
 
 
 # --- peers: stock testpmd, with the flags that measured best; 60 bytes + FCS = 64 --------------

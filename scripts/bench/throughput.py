@@ -76,7 +76,7 @@ def check_apps(parser, args):
 def prepare():
     """Build, hugepages. Returns whether hugepages can be used."""
     print("building build/release ...", flush=True)
-    done = subprocess.run(["scripts/build", "release"], capture_output=True, text=True, check=False)
+    done = subprocess.run(["scripts/build", "release", *run.TARGETS], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit((done.stdout + done.stderr)[-4000:] + "\nthroughput: the build failed")
     if os.geteuid() == 0:
@@ -190,6 +190,7 @@ def main():
     manifest["hugepages"] = hugepages
     table_rows = rows.build_rows(job.samples, hugepages)
     report(args, manifest | {"controls": job.controls}, table_rows)
+    return 1 if any(row["verdict"] == "FAILED" for row in table_rows) else 0
 
 
 def report(args, manifest, table_rows):
@@ -220,7 +221,7 @@ def report(args, manifest, table_rows):
 
 if __name__ == "__main__":
     try:
-        main()
+        sys.exit(main())
     except run.RunError as error:
         sys.exit(f"\nthroughput: {error}")
     except KeyboardInterrupt:

@@ -41,7 +41,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(len(row["samples"]), 3)
 
     def test_context_switches_keep_a_sample_out_of_the_row(self):
-        [row] = rows.build_rows([sample(cycles=5.0), sample(cycles=1.0, ctx_switches=51)], True)
+        [row] = rows.build_rows([sample(cycles=5.0), sample(cycles=1.0, ctx_switches=21)], True)
         self.assertEqual((row["cycles_per_pkt"], row["noisy_samples"]), (5.0, 1))
 
     def test_a_ping_pong_off_by_more_than_half_keeps_a_sample_out(self):
@@ -53,6 +53,14 @@ class Rows(unittest.TestCase):
     def test_a_row_of_nothing_but_noise_says_so(self):
         [row] = rows.build_rows([sample(ctx_switches=1000)], True)
         self.assertEqual(row["verdict"], "noisy")
+
+    def test_a_failed_run_is_never_the_row_unless_nothing_else_is_there(self):
+        failed = sample(cycles=1.0, failure="6 frames are neither back nor under any drop")
+        [row] = rows.build_rows([sample(), failed], True)
+        self.assertEqual((row["cycles_per_pkt"], row["verdict"]), (5.0, ""))
+        [row] = rows.build_rows([failed], True)
+        self.assertEqual(row["verdict"], "FAILED")
+        self.assertIn("6 frames", output.footer([row], [{"stream_cycles": 3.0}]))
 
     def test_without_hugepages_there_is_no_verdict(self):
         [row] = rows.build_rows([sample()], False)
