@@ -24,7 +24,8 @@ int main(int argc, char **argv)
 	if (rte_eal_init(argc, argv) < 0 || !rte_pmd_enso_supported(0))
 		return 1;
 	if (rte_pmd_enso_nb_open(0, &nb) != 0 ||
-	    rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_RXTX, RTE_PMD_ENSO_FALLBACK, &pipe) != 0)
+	    rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_RXTX, RTE_PMD_ENSO_FALLBACK, &pipe) != 0 ||
+	    rte_eth_dev_set_link_up(0) != 0) /* The traffic begins. */
 		return 1;
 	deadline = rte_get_tsc_cycles() + DEADLINE_S * rte_get_tsc_hz();
 	while (bytes < (uint64_t)PACKETS * RTE_PMD_ENSO_FLIT_BYTES &&

@@ -4,6 +4,7 @@
 // for it on an RX pipe, over wire=loopback. Built and run by install_test.py.
 #include <rte_cycles.h>
 #include <rte_eal.h>
+#include <rte_ethdev.h>
 #include <rte_pmd_enso.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ int main(int argc, char** argv) {
   rte_pmd_enso_pipe* tx = nullptr;
   if (rte_pmd_enso_nb_open(0, &nb) != 0 ||
       rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK, &rx) != 0 ||
-      rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_TX, 0, &tx) != 0) {
+      rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_TX, 0, &tx) != 0 ||
+      rte_eth_dev_set_link_up(0) != 0) {  // The wire begins to carry.
     return 1;
   }
   uint8_t* room = nullptr;

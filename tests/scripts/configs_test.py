@@ -1,0 +1,31 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""configs_test.py SLUICE_ECHO: every experiment in configs/ runs on both interfaces."""
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ECHO = sys.argv[1]
+
+
+class Configs(unittest.TestCase):
+    def test_every_flag_file_runs(self):
+        files = sorted((ROOT / "configs").glob("echo-*.flags"))
+        self.assertTrue(files)
+        for file in files:
+            for iface in ("packetized", "streaming"):
+                with self.subTest(file=file.name, iface=iface):
+                    done = subprocess.run(
+                        [ECHO, f"--flagfile={file}", f"--iface={iface}", "--duration_s=0.2",
+                         "--stats_period_s=0", "--json=-"], cwd=ROOT, capture_output=True,
+                        text=True, timeout=60, check=False)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    report = json.loads(done.stdout[done.stdout.rfind("\n{") + 1:])
+                    self.assertGreater(report["tx_pkts"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
