@@ -42,11 +42,11 @@ std::unique_ptr<PortWire> PortWire::Create(const std::string& port, std::string_
     return nullptr;
   }
   std::unique_ptr<PortWire> wire(new PortWire(port_id, owner.id));
-  if (!wire->Start(port, name, error)) return nullptr;
+  if (!wire->Open(port, name, error)) return nullptr;
   return wire;
 }
 
-bool PortWire::Start(const std::string& port, std::string_view name, std::string* error) {
+bool PortWire::Open(const std::string& port, std::string_view name, std::string* error) {
   const auto fail = [&](const char* step, int code) {
     *error = Complaint(port, std::string(step) + " failed: " + rte_strerror(code < 0 ? -code : code));
     return false;

@@ -47,7 +47,7 @@ class PortWire final : public Wire {
   enum { kTxFull, kTxOversize, kTxNoMbuf, kRxUnusable, kCounters };
 
   PortWire(uint16_t port_id, uint64_t owner) : port_id_(port_id), owner_(owner) {}
-  bool Start(const std::string& port, std::string_view name, std::string* error);
+  bool Open(const std::string& port, std::string_view name, std::string* error);
   static int PortDestroyed(uint16_t port_id, rte_eth_event_type event, void* wire, void* unused);
   /// One piece, at least kMinFrameBytes long.
   static bool MakePlain(rte_mbuf* mbuf);
