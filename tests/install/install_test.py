@@ -29,6 +29,10 @@ def run(*command, **environment):
     return done
 
 
+def last_report(done):
+    return json.loads(done.stdout[done.stdout.rfind("\n{") + 1:])
+
+
 def setUpModule():
     shutil.rmtree(STAGE, ignore_errors=True)
     run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", STAGE)
@@ -75,9 +79,23 @@ class Registration(unittest.TestCase):
         done = run(BUILD / "apps/echo/sluice-echo", *EAL, f"--file-prefix=twice-{os.getpid()}",
                    "-d", PLUGIN, "-d", self.BUILD_COPY, "--vdev=net_enso0,wire=gen:size=64",
                    "--", "--iface=streaming", "--duration_s=0.5", "--json=-")
-        report = json.loads(done.stdout[done.stdout.rfind("\n{") + 1:])
+        report = last_report(done)
         self.assertGreater(report["rx_pkts"], 0)
         self.assertEqual(report["lost"], 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounts over DPDK's plugin folder")
+    def test_app_with_plugins_in_the_folder_that_eal_loads_by_itself(self):
+        folder = STAGE / "default_plugins"
+        default = pathlib.Path(sys.argv[2])
+        shutil.copytree(default, folder, symlinks=True)
+        for plugin in PLUGINS.iterdir():
+            shutil.copy2(plugin, folder / plugin.name)
+        app = BUILD / "apps/echo/sluice-echo"
+        done = run("unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"',
+                   folder, default, app, *EAL, f"--file-prefix=thrice-{os.getpid()}",
+                   "-d", self.BUILD_COPY, "--vdev=net_enso0,wire=gen:size=64",
+                   "--", "--iface=streaming", "--duration_s=0.5", "--json=-")
+        self.assertGreater(last_report(done)["rx_pkts"], 0)
 
     def test_stock_testpmd_with_both(self):
         done = run("dpdk-testpmd", *EAL, f"--file-prefix=pmd-{os.getpid()}", "-d", PLUGIN,
