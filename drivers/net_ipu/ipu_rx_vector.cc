@@ -71,53 +71,82 @@ struct Group {
   __m128i d[kGroup];
 };
 
-}  // namespace
+enum class RunEnd {
+  kLimit,    ///< All descriptors of the run were done.
+  kDrained,  ///< Some were not.
+  kBad,      ///< The next group holds a completion that the scalar path must judge.
+};
 
-uint16_t RxBurstVector(void* opaque, rte_mbuf** packets, uint16_t count) {
-  RxQueue& queue = *static_cast<RxQueue*>(opaque);
+struct Run {
+  uint32_t received;
+  uint32_t bytes;
+  RunEnd end;
+};
+
+/// Receives up to `count` (a multiple of kGroup) frames from descriptors that are
+/// contiguous in the ring.
+Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** packets) {
+  const Descriptor* const ring = queue.ring + at;
+  rte_mbuf* const* const mbufs = queue.mbufs + at;
   const __m128i rearm = _mm_cvtsi64_si128(static_cast<int64_t>(queue.rearm));
   const __m128i low16 = _mm_set1_epi32(0xffff);
-  const __m128i one = _mm_set1_epi32(1);
   const __m128i room = _mm_set1_epi32(static_cast<int>(queue.room - 1));
   const __m128i flow_hit = _mm_set1_epi32(kRxFlowHit);
-  const uint32_t limit = std::min<uint32_t>(count, queue.tail - queue.head);
   __m128i bytes = _mm_setzero_si128();
-  uint32_t received = 0;
-  bool drained = false;
-  while (received + kGroup <= limit && !drained) {
-    const uint32_t at = queue.head & queue.mask;
-    if (at + kGroup > queue.mask + 1) break;
-    const Group group(queue.ring + at);
+  Run run{0, 0, RunEnd::kLimit};
+  while (run.received < count) {
+    const Group group(ring + run.received);
     const __m128i high01 = _mm_unpackhi_epi32(group.d[0], group.d[1]);
     const __m128i high23 = _mm_unpackhi_epi32(group.d[2], group.d[3]);
     const __m128i lengths = _mm_and_si128(_mm_unpacklo_epi64(high01, high23), low16);
     const __m128i status = _mm_unpackhi_epi64(high01, high23);
     // Bits 31 and 30 of status: done, end of packet. Length − 1 wraps for 0.
-    const __m128i last = _mm_sub_epi32(lengths, one);
+    const __m128i last = _mm_sub_epi32(lengths, _mm_set1_epi32(1));
     const __m128i fits = _mm_cmpeq_epi32(_mm_min_epu32(last, room), last);
     const __m128i good = _mm_and_si128(fits, _mm_slli_epi32(status, 1));
     const auto done = static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(status)));
     const auto valid = static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(good)));
-    if (done & ~valid) [[unlikely]] break;  // the scalar path sorts it out
-
-    rte_mbuf** const mbufs = queue.mbufs + at;
-    for (uint32_t i = 0; i < kGroup; ++i) {
-      packets[received + i] = mbufs[i];
-      StoreMbuf(mbufs[i], group.d[i], rearm);
+    if (done & ~valid) [[unlikely]] {
+      run.end = RunEnd::kBad;
+      break;
     }
-    if (!_mm_testz_si128(status, flow_hit)) [[unlikely]] StoreMarks(queue.ring + at, mbufs);
+    rte_mbuf* const* const own = mbufs + run.received;
+    std::memcpy(packets + run.received, own, kGroup * sizeof(*own));
+    for (uint32_t i = 0; i < kGroup; ++i) StoreMbuf(own[i], group.d[i], rearm);
+    if (!_mm_testz_si128(status, flow_hit)) [[unlikely]] StoreMarks(ring + run.received, own);
     // Only lanes that are done count.
     bytes = _mm_add_epi32(bytes, _mm_and_si128(lengths, _mm_srai_epi32(status, 31)));
-    const auto completed = static_cast<uint32_t>(std::countr_one(done));
-    received += completed;
-    queue.head += completed;
-    drained = completed != kGroup;
+    if (done != (1u << kGroup) - 1) {
+      run.received += static_cast<uint32_t>(std::countr_one(done));
+      run.end = RunEnd::kDrained;
+      break;
+    }
+    run.received += kGroup;
   }
   bytes = _mm_hadd_epi32(bytes, bytes);
-  bytes = _mm_hadd_epi32(bytes, bytes);
-  queue.bytes += static_cast<uint32_t>(_mm_cvtsi128_si32(bytes));
+  run.bytes = static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_hadd_epi32(bytes, bytes)));
+  return run;
+}
+
+}  // namespace
+
+uint16_t RxBurstVector(void* opaque, rte_mbuf** packets, uint16_t count) {
+  RxQueue& queue = *static_cast<RxQueue*>(opaque);
+  const uint32_t limit = std::min<uint32_t>(count, queue.tail - queue.head);
+  uint32_t received = 0;
+  RunEnd end = RunEnd::kLimit;
+  while (end == RunEnd::kLimit) {
+    const uint32_t at = queue.head & queue.mask;
+    const uint32_t wanted = std::min(limit - received, queue.mask + 1 - at) & ~(kGroup - 1);
+    if (wanted == 0) break;
+    const Run run = ReceiveRun(queue, at, wanted, packets + received);
+    received += run.received;
+    queue.head += run.received;
+    queue.bytes += run.bytes;
+    end = run.end;
+  }
   queue.packets += received;
-  if (!drained && received < count) {  // less than a group, the ring's end, or a bad completion
+  if (end != RunEnd::kDrained && received < count) {  // less than a group is left, or a bad one
     const auto rest = static_cast<uint16_t>(count - received);
     return static_cast<uint16_t>(received + RxBurstScalar(opaque, packets + received, rest));
   }

@@ -39,14 +39,7 @@ uint32_t ThisThread() {
 
 class PostedQueue::LaneGuard {
  public:
-  explicit LaneGuard(PostedQueue& queue)
-      : lane_(queue.lanes_[ThisThread()]), shared_(ThisThread() == kLanes - 1) {
-    while (shared_ && lane_.shared_lock.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-    uint32_t used = queue.lanes_used_.load(std::memory_order_relaxed);
-    while (used <= ThisThread() &&
-           !queue.lanes_used_.compare_exchange_weak(used, ThisThread() + 1, std::memory_order_acq_rel)) {
-    }
-  }
+  explicit LaneGuard(PostedQueue& queue) : LaneGuard(queue, ThisThread()) {}
   ~LaneGuard() {
     if (shared_) lane_.shared_lock.clear(std::memory_order_release);
   }
@@ -55,6 +48,15 @@ class PostedQueue::LaneGuard {
   Lane& operator*() { return lane_; }
 
  private:
+  LaneGuard(PostedQueue& queue, uint32_t thread)
+      : lane_(queue.lanes_[thread]), shared_(thread == kLanes - 1) {
+    while (shared_ && lane_.shared_lock.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    uint32_t used = queue.lanes_used_.load(std::memory_order_relaxed);
+    while (used <= thread &&
+           !queue.lanes_used_.compare_exchange_weak(used, thread + 1, std::memory_order_acq_rel)) {
+    }
+  }
+
   Lane& lane_;
   const bool shared_;
 };
