@@ -34,8 +34,8 @@ LAYERS = [
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/engine", ["engine", "packet", "absl"]),
     ("lib/device", ["device", "regs", "bar", "swap", "fabric", "packet"]),
-    # attach.h is what a driver gets from a PCI probe, too: registers and memory, so bar.
-    ("lib/emulator", ["emulator", "device", "packet", "bar", "dpdk"]),
+    # attach.h is what a driver gets from a PCI probe, too: registers (bar, regs) and memory.
+    ("lib/emulator", ["emulator", "device", "packet", "bar", "regs", "dpdk"]),
     ("lib/nic", ["nic", "packet", "swap", "net_*/rte_pmd_*.h", "rte_pmd_*.h", "dpdk"]),
     ("lib/runtime", ["runtime", "nic", "packet", "dpdk", "absl", "gflags", "json"]),
     # frame_length.h: one decision about the length of a frame on a pipe, not two.
