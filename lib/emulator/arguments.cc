@@ -72,10 +72,14 @@ bool ReadProbability(string_view text, double* value) {
 bool ReadRate(string_view text, double* pps) {
   string_view unit;
   if (!ReadDecimal(text, pps, &unit)) return false;
-  if (unit == "k") *pps *= 1e3;
-  else if (unit == "M") *pps *= 1e6;
-  else if (unit == "G") *pps *= 1e9;
-  else if (!unit.empty()) return false;
+  if (unit == "k")
+    *pps *= 1e3;
+  else if (unit == "M")
+    *pps *= 1e6;
+  else if (unit == "G")
+    *pps *= 1e9;
+  else if (!unit.empty())
+    return false;
   return *pps >= 1e-3 && *pps <= 1e12;
 }
 
@@ -84,10 +88,14 @@ bool ReadDuration(string_view text, uint64_t* ns) {
   double value = 0;
   string_view unit;
   if (!ReadDecimal(text, &value, &unit)) return false;
-  if (unit == "us") value *= 1e3;
-  else if (unit == "ms") value *= 1e6;
-  else if (unit == "s") value *= 1e9;
-  else if (unit != "ns") return false;
+  if (unit == "us")
+    value *= 1e3;
+  else if (unit == "ms")
+    value *= 1e6;
+  else if (unit == "s")
+    value *= 1e9;
+  else if (unit != "ns")
+    return false;
   if (value < 1 || value > 3600e9) return false;
   *ns = static_cast<uint64_t>(value);
   return true;
@@ -108,7 +116,8 @@ class Parser {
     if (key == "pause") return Pause(value);
     if (key == "seed") return Seed("seed", value, &seed_);
     if (key == "device_cpu") return DeviceCpu(value);
-    return complaint_.Say(key, value, "unknown; use wire, device_cpu, seed, faults, verify or pause");
+    return complaint_.Say(key, value,
+                          "unknown; use wire, device_cpu, seed, faults, verify or pause");
   }
 
   /// Defaults that depend on several arguments.
@@ -121,8 +130,8 @@ class Parser {
     const bool ends = (generator && out_.generator.count != 0) ||
                       (replay && (out_.replay.count != 0 || out_.replay.loop != 0));
     if (!verify_given_) {
-      out_.verify = rate > 0 || ends || out_.faults.corrupt > 0 ? VerifyMode::kFull
-                                                                : VerifyMode::kSampled;
+      out_.verify =
+          rate > 0 || ends || out_.faults.corrupt > 0 ? VerifyMode::kFull : VerifyMode::kSampled;
     }
     if (!pause_given_) out_.pause = rate == 0;
     return !generator || FinishGenerator();
@@ -168,7 +177,8 @@ class Parser {
       return ReadInteger<uint64_t>(value, 1, ~uint64_t{0}, &gen.count) ||
              complaint_.Say("wire=gen: count", value, kCountMend);
     }
-    if (key == "seed") return Seed("wire=gen: seed", value, &gen.seed) && (generator_seed_given_ = true);
+    if (key == "seed")
+      return Seed("wire=gen: seed", value, &gen.seed) && (generator_seed_given_ = true);
     if (key == "order" && (value == "random" || value == "rotate")) {
       gen.random_order = value == "random";
       return order_given_ = true;
@@ -186,7 +196,8 @@ class Parser {
   bool Sizes(string_view value) {
     GeneratorOptions& gen = out_.generator;
     if (value == "imix" || value == "random") {
-      gen.sizes = value == "imix" ? GeneratorOptions::Sizes::kImix : GeneratorOptions::Sizes::kRandom;
+      gen.sizes =
+          value == "imix" ? GeneratorOptions::Sizes::kImix : GeneratorOptions::Sizes::kRandom;
       return true;
     }
     gen.sizes = GeneratorOptions::Sizes::kList;
@@ -194,8 +205,9 @@ class Parser {
     for (const string_view part : Split(value, '/')) {
       uint32_t size = 0;
       if (!ReadInteger(part, GeneratorOptions::kMinSize, GeneratorOptions::kMaxSize, &size)) {
-        return complaint_.Say("wire=gen: size", value,
-                              "give 64…9018 bytes (FCS included), a list 64/128/1518, imix or random");
+        return complaint_.Say(
+            "wire=gen: size", value,
+            "give 64…9018 bytes (FCS included), a list 64/128/1518, imix or random");
       }
       gen.list.push_back(size);
     }
@@ -226,7 +238,8 @@ class Parser {
       body = body.substr(0, plus);
     }
     out_.replay.file = body;
-    return !body.empty() || complaint_.Say("wire", "pcap:", "name a capture, as in pcap:trace.pcap");
+    return !body.empty() ||
+           complaint_.Say("wire", "pcap:", "name a capture, as in pcap:trace.pcap");
   }
 
   bool ReplayOption(string_view key, string_view value) {
@@ -276,10 +289,14 @@ class Parser {
 
   bool Verify(string_view value) {
     verify_given_ = true;
-    if (value == "full") out_.verify = VerifyMode::kFull;
-    else if (value == "sampled") out_.verify = VerifyMode::kSampled;
-    else if (value == "off") out_.verify = VerifyMode::kOff;
-    else return complaint_.Say("verify", value, "give full, sampled or off");
+    if (value == "full")
+      out_.verify = VerifyMode::kFull;
+    else if (value == "sampled")
+      out_.verify = VerifyMode::kSampled;
+    else if (value == "off")
+      out_.verify = VerifyMode::kOff;
+    else
+      return complaint_.Say("verify", value, "give full, sampled or off");
     return true;
   }
 
@@ -320,8 +337,8 @@ std::span<const char* const> KnownKeys() {
   return kKeys;
 }
 
-std::optional<Arguments> ParseArguments(
-    std::span<const std::pair<std::string, std::string>> given, std::string* error) {
+std::optional<Arguments> ParseArguments(std::span<const std::pair<std::string, std::string>> given,
+                                        std::string* error) {
   Arguments arguments;
   Parser parser(arguments, error);
   for (const auto& [key, value] : given) {

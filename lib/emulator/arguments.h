@@ -53,7 +53,7 @@ std::span<const char* const> KnownKeys();
 
 /// Nothing, with one line in `error` that names the argument and the mend, if any
 /// is wrong. Each key may be given once.
-std::optional<Arguments> ParseArguments(
-    std::span<const std::pair<std::string, std::string>> given, std::string* error);
+std::optional<Arguments> ParseArguments(std::span<const std::pair<std::string, std::string>> given,
+                                        std::string* error);
 
 }  // namespace sluice::emulator

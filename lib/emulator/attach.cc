@@ -37,7 +37,11 @@ RTE_LOG_REGISTER(log_type, sluice.emulator, NOTICE);
 MacAddress MacOf(std::string_view name) {
   uint32_t hash = 0x811c'9dc5;
   for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x0100'0193;
-  return {0x02, 0x53, 0x6c, static_cast<uint8_t>(hash >> 16), static_cast<uint8_t>(hash >> 8),
+  return {0x02,
+          0x53,
+          0x6c,
+          static_cast<uint8_t>(hash >> 16),
+          static_cast<uint8_t>(hash >> 8),
           static_cast<uint8_t>(hash)};
 }
 
@@ -178,8 +182,9 @@ bool Instance::Start(Model model, const Settings& settings, Arguments& arguments
   if (!CreateDevice(model, settings, error)) return false;
   host_memory_ = std::make_unique<HostMemory>(name_, dma_);
   if (!host_memory_->complete()) {
-    *error = "DPDK's memory is in more pieces than a device can map; start with larger "
-             "hugepages, or with --legacy-mem";
+    *error =
+        "DPDK's memory is in more pieces than a device can map; start with larger "
+        "hugepages, or with --legacy-mem";
     return false;
   }
   if (!CreateWire(arguments, error)) return false;

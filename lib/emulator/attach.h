@@ -22,9 +22,9 @@ enum class Model { kEnso, kIpu };
 
 /// What the hardware's own management tool would set (JTAG on the Ensō NIC).
 struct Settings {
-  uint32_t pipe_flits = 0;           ///< Ensō: size of a pipe; 0 = default.
-  uint32_t nb_entries = 0;           ///< Ensō: slots of each notification ring; 0 = default.
-  bool notify_per_packet = false;    ///< Ensō: a notification for every packet.
+  uint32_t pipe_flits = 0;         ///< Ensō: size of a pipe; 0 = default.
+  uint32_t nb_entries = 0;         ///< Ensō: slots of each notification ring; 0 = default.
+  bool notify_per_packet = false;  ///< Ensō: a notification for every packet.
 };
 
 /// A device argument that the driver passes through untouched.

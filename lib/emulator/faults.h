@@ -19,11 +19,11 @@ namespace sluice::emulator {
 struct FaultOptions {
   double drop = 0;
   double duplicate = 0;
-  double reorder = 0;  ///< Held back until a later frame of its flow has passed.
-  double corrupt = 0;  ///< One bit of the last quarter, where the payload is.
-  uint64_t delay_ns = 0;          ///< Every frame arrives that much later.
-  uint64_t down_period_ns = 0;    ///< The carrier is lost once in this time; 0: never.
-  uint64_t down_length_ns = 0;    ///< For this long, at the end of the period.
+  double reorder = 0;           ///< Held back until a later frame of its flow has passed.
+  double corrupt = 0;           ///< One bit of the last quarter, where the payload is.
+  uint64_t delay_ns = 0;        ///< Every frame arrives that much later.
+  uint64_t down_period_ns = 0;  ///< The carrier is lost once in this time; 0: never.
+  uint64_t down_length_ns = 0;  ///< For this long, at the end of the period.
   uint64_t seed = 1;
 
   bool Any() const {

@@ -10,7 +10,11 @@
 namespace sluice::emulator {
 
 FrameFifo::FrameFifo(uint32_t frames, size_t bytes)
-    : capacity_(bytes), bytes_(AllocateBytes(bytes)), frames_(frames), leave_ns_(frames), end_(frames) {
+    : capacity_(bytes),
+      bytes_(AllocateBytes(bytes)),
+      frames_(frames),
+      leave_ns_(frames),
+      end_(frames) {
   if (bytes_ == nullptr) throw std::bad_alloc();
 }
 

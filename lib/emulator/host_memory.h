@@ -5,14 +5,14 @@
 // Bus addresses are virtual addresses.
 #pragma once
 
+#include <rte_memory.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
-
-#include <rte_memory.h>
 
 #include "bar/dma.h"
 

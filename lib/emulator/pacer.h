@@ -28,7 +28,8 @@ class Pacer {
     if (pkts_per_ns_ == 0) return static_cast<uint32_t>(allowed);
     const double due = static_cast<double>(now_ns - start_ns_) * pkts_per_ns_;
     uint64_t behind = static_cast<uint64_t>(due) - std::min(sent_, static_cast<uint64_t>(due));
-    const uint64_t tolerated = std::max<uint64_t>(kBurst, static_cast<uint64_t>(pkts_per_ns_ * 1e7));
+    const uint64_t tolerated =
+        std::max<uint64_t>(kBurst, static_cast<uint64_t>(pkts_per_ns_ * 1e7));
     if (behind > tolerated) {
       given_up_ += behind - tolerated;
       sent_ += behind - tolerated;

@@ -48,7 +48,8 @@ std::unique_ptr<PortWire> PortWire::Create(const std::string& port, std::string_
 
 bool PortWire::Open(const std::string& port, std::string_view name, std::string* error) {
   const auto fail = [&](const char* step, int code) {
-    *error = Complaint(port, std::string(step) + " failed: " + rte_strerror(code < 0 ? -code : code));
+    *error =
+        Complaint(port, std::string(step) + " failed: " + rte_strerror(code < 0 ? -code : code));
     return false;
   };
   const int socket = rte_eth_dev_socket_id(port_id_);
@@ -161,7 +162,8 @@ void PortWire::Send(std::span<const device::WireFrame> frames) {
       rte_pktmbuf_free(mbuf);
       continue;
     }
-    uint8_t* bytes = reinterpret_cast<uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<uint16_t>(length)));
+    uint8_t* bytes =
+        reinterpret_cast<uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<uint16_t>(length)));
     std::memcpy(bytes, frame.data, frame.length);
     std::memset(bytes + frame.length, 0, length - frame.length);
     burst[count++] = mbuf;

@@ -21,11 +21,11 @@
 namespace sluice::emulator {
 
 struct RunnerOptions {
-  std::string thread_name;          ///< At most 15 characters are shown.
-  std::optional<cpu_set_t> cpus;    ///< Where the thread runs; not given: wherever.
-  uint64_t tsc_hz = 0;              ///< > 0.
-  std::function<void()> on_start;   ///< On the thread, before the first step; may be empty.
-  std::function<void()> on_end;     ///< On the thread, after its last step; may be empty.
+  std::string thread_name;         ///< At most 15 characters are shown.
+  std::optional<cpu_set_t> cpus;   ///< Where the thread runs; not given: wherever.
+  uint64_t tsc_hz = 0;             ///< > 0.
+  std::function<void()> on_start;  ///< On the thread, before the first step; may be empty.
+  std::function<void()> on_end;    ///< On the thread, after its last step; may be empty.
 };
 
 /// Construction starts the thread, destruction stops it. The stepper outlives the

@@ -41,7 +41,8 @@ bool ClaimsPadding(const device::WireFrame& frame, const Headers& headers) {
 /// Total length, identification, protocol and both addresses in either order.
 uint64_t LooseSignature(const uint8_t* frame) {
   const uint8_t* ip = frame + packet::kEthernetHeaderBytes;
-  const uint64_t addresses = uint64_t{packet::Load<uint32_t>(ip + 12)} + packet::Load<uint32_t>(ip + 16);
+  const uint64_t addresses =
+      uint64_t{packet::Load<uint32_t>(ip + 12)} + packet::Load<uint32_t>(ip + 16);
   return uint64_t{packet::Load<uint32_t>(ip + 2)} << 32 ^ addresses << 8 ^ ip[9];
 }
 
@@ -95,7 +96,8 @@ void SignatureVerifier::Check(std::span<const device::WireFrame> frames, WireTot
     case VerifyMode::kSampled:
       size_t next = until_sample_ - 1;
       uint64_t samples = 0;
-      for (; next < frames.size(); next += kSampleInterval, ++samples) CheckOne(frames[next], totals);
+      for (; next < frames.size(); next += kSampleInterval, ++samples)
+        CheckOne(frames[next], totals);
       until_sample_ = static_cast<uint32_t>(next - frames.size()) + 1;
       totals.recognised += frames.size() - samples;
       return;

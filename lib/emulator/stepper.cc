@@ -72,15 +72,16 @@ void Stepper::Visit(Emit&& emit) {
     emit("model_", counter.name, counter.value);
   }
   const auto extra = wire_.Counters();
-  const auto injected = std::find_if(extra.begin(), extra.end(), [](const device::Counter& counter) {
-    return counter.name == "fault_dup";
-  });
+  const auto injected =
+      std::find_if(extra.begin(), extra.end(),
+                   [](const device::Counter& counter) { return counter.name == "fault_dup"; });
   const WireTotals& totals = wire_.totals();
   emit("wire_", "offered", totals.offered);
   emit("wire_", "accepted", accepted);
   emit("wire_", "returned", returned_);
   emit("wire_", "returned_bytes", returned_bytes_);
-  emit("wire_", "outstanding", Outstanding(accepted, injected != extra.end() ? injected->value : 0));
+  emit("wire_", "outstanding",
+       Outstanding(accepted, injected != extra.end() ? injected->value : 0));
   emit("wire_", "lost", Lost());
   emit("wire_", "corrupted", totals.corrupted);
   emit("wire_", "duplicated", totals.duplicated);

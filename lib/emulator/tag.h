@@ -28,11 +28,11 @@ struct Tag {
     std::memcpy(&tag, bytes, sizeof(tag));
     return tag;
   }
-  static constexpr uint32_t Check(uint32_t index) {
-    return (index ^ 0x536c'7563u) * 0x9e37'79b1u;
-  }
+  static constexpr uint32_t Check(uint32_t index) { return (index ^ 0x536c'7563u) * 0x9e37'79b1u; }
   /// 0 iff the tag is as it was stamped.
-  uint32_t Damage() const { return (sequence ^ complement ^ 0xffff'ffffu) | (check ^ Check(index)); }
+  uint32_t Damage() const {
+    return (sequence ^ complement ^ 0xffff'ffffu) | (check ^ Check(index));
+  }
 };
 static_assert(sizeof(Tag) == kTagBytes);
 

@@ -30,14 +30,21 @@ size_t Aligned(uint32_t length) { return (size_t{length} + 63) & ~size_t{63}; }
 std::vector<uint32_t> DrawSizes(const GeneratorOptions& options, uint32_t entries,
                                 std::mt19937_64& random) {
   using Sizes = GeneratorOptions::Sizes;
-  const uint32_t smallest = options.tcp ? GeneratorOptions::kMinTcpSize : GeneratorOptions::kMinSize;
+  const uint32_t smallest =
+      options.tcp ? GeneratorOptions::kMinTcpSize : GeneratorOptions::kMinSize;
   std::vector<uint32_t> sizes(entries);
   std::uniform_int_distribution<uint32_t> uniform(smallest, 1518);
   for (uint32_t i = 0; i < entries; ++i) {
     switch (options.sizes) {
-      case Sizes::kList: sizes[i] = options.list[i % options.list.size()]; break;
-      case Sizes::kImix: sizes[i] = std::max(smallest, kImix[i % 12]); break;
-      case Sizes::kRandom: sizes[i] = uniform(random); break;
+      case Sizes::kList:
+        sizes[i] = options.list[i % options.list.size()];
+        break;
+      case Sizes::kImix:
+        sizes[i] = std::max(smallest, kImix[i % 12]);
+        break;
+      case Sizes::kRandom:
+        sizes[i] = uniform(random);
+        break;
     }
   }
   if (options.random_order) std::shuffle(sizes.begin(), sizes.end(), random);
@@ -73,7 +80,8 @@ void WriteHeaders(uint8_t* frame, uint32_t length, uint32_t flow, const Generato
   } else {
     StoreBe16(l4 + 4, l4_bytes);
   }
-  const uint64_t sum = packet::SumBytes(l4, l4_bytes, packet::PseudoHeaderSumIpv4(ip, ip[9], l4_bytes));
+  const uint64_t sum =
+      packet::SumBytes(l4, l4_bytes, packet::PseudoHeaderSumIpv4(ip, ip[9], l4_bytes));
   const uint16_t checksum = packet::FinishChecksum(sum);
   packet::Store<uint16_t>(l4 + (options.tcp ? 16 : 6), checksum != 0 ? checksum : 0xffff);
 }
@@ -87,8 +95,9 @@ std::unique_ptr<FrameTemplates> FrameTemplates::Build(const GeneratorOptions& op
   std::unique_ptr<FrameTemplates> templates(new FrameTemplates);
   templates->flows_ = options.flows;
   templates->per_lap_ = (wanted + options.flows - 1) / options.flows;
-  templates->invariant_offset_ = packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + 1 +
-                                 (options.tcp ? packet::kTcpMinHeaderBytes : packet::kUdpHeaderBytes);
+  templates->invariant_offset_ =
+      packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + 1 +
+      (options.tcp ? packet::kTcpMinHeaderBytes : packet::kUdpHeaderBytes);
 
   std::mt19937_64 random(options.seed);
   const std::vector<uint32_t> sizes =
@@ -99,7 +108,8 @@ std::unique_ptr<FrameTemplates> FrameTemplates::Build(const GeneratorOptions& op
   if (templates->memory_ == nullptr) {
     *error = "wire=gen: flows=" + std::to_string(options.flows) + " of this size need " +
              std::to_string(bytes >> 20) + " MiB of frames, more than " +
-             std::to_string(kMaxBytes >> 20) + " or than there is; give fewer flows or a smaller size";
+             std::to_string(kMaxBytes >> 20) +
+             " or than there is; give fewer flows or a smaller size";
     return nullptr;
   }
   templates->Lay(options, sizes);

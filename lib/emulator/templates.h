@@ -33,9 +33,9 @@ struct GeneratorOptions {
   Sizes sizes = Sizes::kList;
   std::vector<uint32_t> list = {64};  ///< With kList: used in turn.
   uint32_t flows = 1000;
-  double rate_pps = 0;       ///< 0: as fast as the device takes frames.
-  uint64_t count = 0;        ///< 0: no end.
-  bool random_order = false; ///< Sizes and flows shuffled instead of in turn.
+  double rate_pps = 0;        ///< 0: as fast as the device takes frames.
+  uint64_t count = 0;         ///< 0: no end.
+  bool random_order = false;  ///< Sizes and flows shuffled instead of in turn.
   bool tcp = false;
   uint64_t seed = 1;
   MacAddress destination = {};

@@ -39,12 +39,14 @@ void TagVerifier::Check(std::span<const device::WireFrame> frames, WireTotals& t
 
 inline const FrameTemplates::Expected* TagVerifier::Identify(const device::WireFrame& frame,
                                                              Tag& tag) const {
-  if (frame.length < kTagBytes) [[unlikely]] return nullptr;
+  if (frame.length < kTagBytes) [[unlikely]]
+    return nullptr;
   tag = Tag::Load(frame.data + frame.length - kTagBytes);
   // The table ends at a power of two and its spare entries have length 0, so that
   // one comparison decides, whatever the index is.
   const FrameTemplates::Expected& expected = expected_[tag.index & index_mask_];
-  if ((tag.Damage() | (expected.length ^ frame.length)) != 0) [[unlikely]] return nullptr;
+  if ((tag.Damage() | (expected.length ^ frame.length)) != 0) [[unlikely]]
+    return nullptr;
   return &expected;
 }
 

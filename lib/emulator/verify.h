@@ -61,7 +61,7 @@ class TagVerifier {
   uint32_t index_mask_ = 0;
   std::vector<Flow> flows_;
   std::vector<uint64_t> bits_;  ///< One bit per sequence number modulo the window.
-  uint32_t until_sample_;  ///< Frames to skip before the next that is compared.
+  uint32_t until_sample_;       ///< Frames to skip before the next that is compared.
 };
 
 }  // namespace sluice::emulator

@@ -79,10 +79,10 @@ TEST(Arguments, ReadsCapturesWhoseNamesHoldAPlus) {
 }
 
 TEST(Arguments, ReadsPortsFaultsAndCpus) {
-  const auto arguments = Parse(
-      {{"wire", "port:net_tap0"},
-       {"device_cpu", "3"},
-       {"faults", "drop:0.01+dup:0.02+reorder:0.03+corrupt:1+delay:50us+linkdown:1s/100ms"}});
+  const auto arguments =
+      Parse({{"wire", "port:net_tap0"},
+             {"device_cpu", "3"},
+             {"faults", "drop:0.01+dup:0.02+reorder:0.03+corrupt:1+delay:50us+linkdown:1s/100ms"}});
   ASSERT_TRUE(arguments);
   EXPECT_EQ(arguments->port, "net_tap0");
   EXPECT_EQ(arguments->device_cpu, 3u);

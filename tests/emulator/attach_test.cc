@@ -111,8 +111,7 @@ TEST(Attach, RunsOnTheCpuThatItIsGiven) {
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
-    const auto attachment =
-        Open(Model::kIpu, {{"device_cpu", std::to_string(cpu)}});
+    const auto attachment = Open(Model::kIpu, {{"device_cpu", std::to_string(cpu)}});
     ASSERT_NE(attachment, nullptr);
     EXPECT_EQ(attachment->registers().bytes() > 0, true);
     return;
@@ -234,11 +233,13 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const bool service = argc > 1 && std::strcmp(argv[1], "--service") == 0;
   std::string prefix = "--file-prefix=attach_test_" + std::to_string(getpid());
-  std::vector<std::string> arguments = {argv[0], "--no-huge", "-m", "256", "--no-pci",
-                                        "--no-telemetry", "--log-level=error", prefix};
+  std::vector<std::string> arguments = {
+      argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--log-level=error", prefix};
   // One CPU is enough for main and service lcore.
-  if (service) arguments.insert(arguments.end(), {"--lcores=(0,1)@0", "-S", "1"});
-  else arguments.insert(arguments.end(), {"--lcores=0@0"});
+  if (service)
+    arguments.insert(arguments.end(), {"--lcores=(0,1)@0", "-S", "1"});
+  else
+    arguments.insert(arguments.end(), {"--lcores=0@0"});
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   if (rte_eal_init(static_cast<int>(pointers.size()), pointers.data()) < 0) {

@@ -30,7 +30,9 @@ class FakeDevice final : public device::Device {
   uint64_t time_ns = 0;
   bool time_went_back = false;
 
-  void WriteRegister(uint32_t offset, uint32_t, uint64_t value) override { registers[offset] = value; }
+  void WriteRegister(uint32_t offset, uint32_t, uint64_t value) override {
+    registers[offset] = value;
+  }
   uint64_t ReadRegister(uint32_t offset, uint32_t) override { return registers[offset]; }
   void SetTime(uint64_t now_ns) override {
     time_went_back |= now_ns < time_ns;

@@ -43,8 +43,8 @@ void ExpectValid(const device::WireFrame& frame, uint8_t protocol) {
   const uint8_t* ip = frame.data + 14;
   ASSERT_TRUE(packet::ChecksumHolds(packet::SumBytes(ip, 20)));
   const uint16_t l4_bytes = static_cast<uint16_t>(frame.length - 34);
-  ASSERT_TRUE(packet::ChecksumHolds(packet::SumBytes(
-      ip + 20, l4_bytes, packet::PseudoHeaderSumIpv4(ip, protocol, l4_bytes))));
+  ASSERT_TRUE(packet::ChecksumHolds(
+      packet::SumBytes(ip + 20, l4_bytes, packet::PseudoHeaderSumIpv4(ip, protocol, l4_bytes))));
 }
 
 TEST(Generator, FramesAreValidInEveryLapForEverySizeAndProtocol) {
@@ -89,8 +89,8 @@ TEST(Generator, ImixIsSevenSmallFourMediumOneLarge) {
   const auto templates = Build(options);
   for (const auto& frame : templates->frames()) ++sizes[frame.length + 4];
   const uint32_t twelfth = static_cast<uint32_t>(templates->frames().size()) / 12;
-  EXPECT_EQ(sizes, (std::map<uint32_t, uint32_t>{
-                       {64, 7 * twelfth}, {594, 4 * twelfth}, {1518, twelfth}}));
+  EXPECT_EQ(sizes,
+            (std::map<uint32_t, uint32_t>{{64, 7 * twelfth}, {594, 4 * twelfth}, {1518, twelfth}}));
 }
 
 TEST(Generator, RandomOrderDependsOnTheSeedAlone) {
@@ -135,13 +135,20 @@ uint32_t EnsoUdpHash(uint32_t dst_ip, uint16_t dst_port) {
   uint32_t b = 0xdeadbefb + (dst_ip >> 16);
   uint32_t c = 0xdeadbefb;
   const auto rot = [](uint32_t x, int k) { return x << k | x >> (32 - k); };
-  c ^= b; c -= rot(b, 14);
-  a ^= c; a -= rot(c, 11);
-  b ^= a; b -= rot(a, 25);
-  c ^= b; c -= rot(b, 16);
-  a ^= c; a -= rot(c, 4);
-  b ^= a; b -= rot(a, 14);
-  c ^= b; c -= rot(b, 24);
+  c ^= b;
+  c -= rot(b, 14);
+  a ^= c;
+  a -= rot(c, 11);
+  b ^= a;
+  b -= rot(a, 25);
+  c ^= b;
+  c -= rot(b, 16);
+  a ^= c;
+  a -= rot(c, 4);
+  b ^= a;
+  b -= rot(a, 14);
+  c ^= b;
+  c -= rot(b, 24);
   return c;
 }
 

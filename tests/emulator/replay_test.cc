@@ -37,7 +37,8 @@ class Replay : public testing::Test {
     ASSERT_TRUE(writer->Close(&error)) << error;
   }
 
-  std::unique_ptr<ReplayWire> Open(ReplayOptions options = {}, VerifyMode verify = VerifyMode::kFull) {
+  std::unique_ptr<ReplayWire> Open(ReplayOptions options = {},
+                                   VerifyMode verify = VerifyMode::kFull) {
     options.file = path_;
     summary_.clear();
     error_.clear();
@@ -152,7 +153,8 @@ TEST_F(Replay, OfACaptureThatEndsInsideARecordPlaysWhatIsWholeAndSaysSo) {
   const auto wire = Open();
   ASSERT_NE(wire, nullptr) << error_;
   EXPECT_NE(summary_.find("2 frames loaded"), std::string::npos) << summary_;
-  EXPECT_NE(summary_.find(path_, path_.size()), std::string::npos) << "names the file: " << summary_;
+  EXPECT_NE(summary_.find(path_, path_.size()), std::string::npos)
+      << "names the file: " << summary_;
 }
 
 TEST_F(Replay, EveryCutOfACaptureIsRefusedOrPlayed) {

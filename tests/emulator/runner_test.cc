@@ -29,7 +29,9 @@ std::unique_ptr<Rig> Source(double rate_pps = 0, uint64_t count = 0) {
   return std::make_unique<Rig>(GeneratorWire::Create(options, VerifyMode::kSampled, &error));
 }
 
-RunnerOptions Options() { return {.thread_name = "model-test", .cpus = {}, .tsc_hz = kTscHz, .on_start = {}, .on_end = {}}; }
+RunnerOptions Options() {
+  return {.thread_name = "model-test", .cpus = {}, .tsc_hz = kTscHz, .on_start = {}, .on_end = {}};
+}
 
 uint64_t Value(Runner& runner, const std::string& name) {
   const auto values = runner.Read();
@@ -125,7 +127,8 @@ TEST(Runner, ReportsTheLastValuesWithinABoundedTimeWhenNobodyStepsTheModel) {
   ASSERT_TRUE(runner.EnableWire(true));
   while (runner.TurnAsService() == false) {
   }
-  const uint64_t returned = Value(runner, "model_total_cycles");  // times out: this thread is the service
+  const uint64_t returned =
+      Value(runner, "model_total_cycles");  // times out: this thread is the service
   EXPECT_EQ(Value(runner, "model_total_cycles"), returned);
   EXPECT_FALSE(runner.EnableWire(false));
 }

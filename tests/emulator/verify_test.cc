@@ -34,7 +34,10 @@ void Reflect(Bytes& frame) {
 
 TEST(Verify, AnHonestReflectionIsRecognisedInFull) {
   Rig rig(Source(10, 10'000));
-  rig.device.transform = [](Bytes& frame) { Reflect(frame); return true; };
+  rig.device.transform = [](Bytes& frame) {
+    Reflect(frame);
+    return true;
+  };
   rig.Start();
   rig.Run(100);
   rig.StopAndDrain();

@@ -72,10 +72,11 @@ double CyclesPerFrame(const char* wire, const char* verify, uint64_t frames) {
 
 int main(int argc, char** argv) {
   const uint64_t frames = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 4'000'000;
-  std::printf("%-44s %8s %8s %8s\n", "wire (cycles a frame, median of 9)", "off", "sampled", "full");
+  std::printf("%-44s %8s %8s %8s\n", "wire (cycles a frame, median of 9)", "off", "sampled",
+              "full");
   for (const char* wire :
-       {"gen:size=64", "gen:size=64+flows=1", "gen:size=64+flows=100000", "gen:size=64+order=random",
-        "gen:size=imix", "gen:size=random", "gen:size=1518"}) {
+       {"gen:size=64", "gen:size=64+flows=1", "gen:size=64+flows=100000",
+        "gen:size=64+order=random", "gen:size=imix", "gen:size=random", "gen:size=1518"}) {
     std::printf("%-44s %8.1f %8.1f %8.1f\n", wire, CyclesPerFrame(wire, "off", frames),
                 CyclesPerFrame(wire, "sampled", frames), CyclesPerFrame(wire, "full", frames));
   }
