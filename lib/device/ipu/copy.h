@@ -19,11 +19,12 @@ inline void CopySegment(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   const auto block = [&](uint32_t at) {
     *reinterpret_cast<CopyBlock*>(to + at) = *reinterpret_cast<const CopyBlock*>(from + at);
   };
-  if (bytes < kBlock || bytes > kInline) [[unlikely]] {
+  if (bytes - kBlock > kInline - kBlock) [[unlikely]] {
     std::memcpy(to, from, bytes);
     return;
   }
-  for (uint32_t at = 0; at + kBlock < bytes; at += kBlock) block(at);
+  block(0);
+  for (uint32_t at = kBlock; at + kBlock < bytes; at += kBlock) block(at);
   block(bytes - kBlock);
 }
 

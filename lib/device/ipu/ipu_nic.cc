@@ -95,17 +95,26 @@ uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
   uint32_t taken = 0;
   uint32_t written = 0;
   uint64_t written_bytes = 0;
+  const bool all_plain = !filter && !classify && default_queue < queue_pairs_ &&
+                         rx_[default_queue].enabled();
   for (; taken < frames.size(); ++taken) {
+    if (all_plain) {
+      used = 1u << default_queue;
+      const uint32_t plain = rx_[default_queue].WritePlain(dma_, frames.subspan(taken), max_frame,
+                                                           &written_bytes);
+      written += plain;
+      taken += plain;
+      if (taken == frames.size()) break;
+    }
     const WireFrame frame = frames[taken];
     if (frame.length < kMinFrameBytes) [[unlikely]] { drop(kStatRxUndersize); continue; }
     if (frame.length > max_frame) [[unlikely]] { drop(kStatRxOversize); continue; }
     if (filter && !Accepts(frame.data)) { drop(kStatRxFiltered); continue; }
     Route route{default_queue, false, {0, 0}};
-    const uint64_t plain = classify ? 0 : PlainClass(frame);
-    if (plain != 0) [[likely]] {
-      route.metadata.high = plain << kRxClassShift;
-    } else {
+    if (classify) {
       route = Classify(frame);
+    } else {
+      route.metadata.high = uint64_t{Parse(frame).packet_class} << kRxClassShift;
     }
     if (route.drop) { drop(kStatRxFlowDrop); continue; }
     if (route.queue >= queue_pairs_ || !rx_[route.queue].enabled()) { drop(kStatRxDisabled); continue; }

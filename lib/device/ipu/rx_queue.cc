@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/ipu/parser.h"
 #include "device/ipu/ring.h"
 
 namespace sluice::device::ipu {
@@ -49,6 +50,39 @@ void RxQueue::WriteBack() {
     to.low = from.low;
     StoreHigh(to, from.high);
   }
+}
+
+uint32_t RxQueue::WritePlain(const bar::DmaSpace& dma, std::span<const WireFrame> frames,
+                             uint32_t max_length, uint64_t* bytes) {
+  max_length = std::min(max_length, buffer_bytes_);
+  uint64_t written_bytes = 0;
+  uint32_t written = 0;
+  while (written < frames.size()) {
+    if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
+    // As many as are fetched and fit the write-back batch: no index is checked within.
+    const uint32_t start = head_;
+    const uint32_t batch = std::min({static_cast<uint32_t>(frames.size()) - written, fetched_ - start,
+                                     kWriteBackBatch - start % kWriteBackBatch});
+    const WireFrame* frame = frames.data() + written;
+    uint8_t* const* buffer = &buffers_[start % kFetchMax];
+    Descriptor* completed = &completed_[start % kWriteBackBatch];
+    uint32_t done = 0;
+    for (; done < batch; ++done, ++frame, ++buffer, ++completed) {
+      const WireFrame plain = *frame;
+      const uint64_t packet_class = PlainClass(plain);
+      if (packet_class == 0 || plain.length > max_length || *buffer == nullptr) break;
+      CopySegment(*buffer, plain.data, plain.length);
+      *completed = {0, packet_class << regs::ipu::kRxClassShift | regs::ipu::kDone |
+                           regs::ipu::kRxEndOfPacket | plain.length};
+      written_bytes += plain.length;
+    }
+    head_ = start + done;
+    written += done;
+    if (head_ % kWriteBackBatch == 0) WriteBack();
+    if (done == 0 || done != batch) break;
+  }
+  *bytes += written_bytes;
+  return written;
 }
 
 RxOutcome RxQueue::WriteScattered(const bar::DmaSpace& dma, const WireFrame& frame,

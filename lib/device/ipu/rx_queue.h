@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "bar/dma.h"
 #include "device/device.h"
@@ -59,6 +60,12 @@ class RxQueue {
     return RxOutcome::kWritten;
   }
 
+  /// Writes leading frames of `frames` that need no thought: TCP or UDP over plain
+  /// IPv4, at most `max_length` bytes, each into one mapped buffer. Stops before the
+  /// first other one. Returns their number and adds their lengths to `bytes`.
+  uint32_t WritePlain(const bar::DmaSpace& dma, std::span<const WireFrame> frames,
+                      uint32_t max_length, uint64_t* bytes);
+
   /// Makes all completed descriptors visible to the host; at the end of a burst.
   void WriteBack();
 
@@ -67,6 +74,7 @@ class RxQueue {
   static constexpr uint32_t kFetchLow = 16;
   static constexpr uint32_t kFetchBatch = 16;
   static constexpr uint32_t kWriteBackBatch = 8;  ///< Whole cache lines.
+  static_assert(kFetchMax % kWriteBackBatch == 0);
   static_assert(kFetchMax * regs::ipu::kMinBuffer >= regs::ipu::kMaxFrameBytes);
 
   uint32_t Segments(uint32_t length) const { return (length + buffer_bytes_ - 1) / buffer_bytes_; }

@@ -122,22 +122,22 @@ uint32_t TxQueue::SendPlain(uint32_t first, uint32_t end, TxStaging& staging, Fr
   constexpr uint64_t kKind = kTxEndOfPacket | kTxIpChecksum | kTxL4Checksum;
   uint64_t bytes = 0;
   uint32_t at = first;
-  const auto plain = [&] {
-    const uint64_t high = high_[at];
-    return (high & kKind) == kTxEndOfPacket && data_[at] != nullptr &&
-           Length(high) - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes;
-  };
-  while (at < end && plain()) {
+  for (bool plain = true; plain && at < end;) {
     TxStaging::Cursor cursor = staging.Begin();
-    for (; at < end && !cursor.full() && plain(); ++at) {
-      const uint32_t length = Length(high_[at]);
-      CopySegment(cursor.bytes, data_[at], length);
+    for (; at < end && !cursor.full(); ++at) {
+      const uint64_t high = high_[at];
+      const uint8_t* const data = data_[at];
+      const uint32_t length = Length(high);
+      plain = (high & kKind) == kTxEndOfPacket && data != nullptr &&
+              length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes;
+      if (!plain) [[unlikely]] break;
+      CopySegment(cursor.bytes, data, length);
       cursor.Add(length);
       bytes += length;
+      if (high & kTxReport) StoreHigh(ring_[(head_ + at) & mask_], kDone);
     }
     staging.Commit(cursor, sink);
   }
-  Complete(first, at - first);
   statistics[kStatTxFrames] += at - first;
   statistics[kStatTxBytes] += bytes;
   return at;
