@@ -3,8 +3,8 @@
 // Probing of the FPGA: vendor 1172 device 0000, BAR 2 (enso.md section 1). Never run
 // on hardware; probing and mapping are tested against a fake sysfs tree.
 //
-// The BAR is mapped by EAL if a user-space driver is bound (VFIO, UIO), else straight
-// from sysfs. Bus addresses are IOVAs: virtual through VFIO, else physical addresses
+// The BAR is mapped by EAL if VFIO or UIO is bound, else, under another kernel driver
+// such as Ensō's own, straight from sysfs; EAL passes over devices without one. Bus addresses are IOVAs: virtual through VFIO, else physical addresses
 // of huge pages, for which the IOMMU must be off.
 #include <bus_pci_driver.h>
 #include <fcntl.h>
@@ -71,7 +71,8 @@ int OpenSysfs(const rte_pci_device* device, const char* file) {
   return open(path.c_str(), O_RDWR | O_CLOEXEC);
 }
 
-/// Lets a device that no kernel driver has enabled decode its BARs and master the bus.
+/// Lets a device that its kernel driver has not enabled decode its BARs and master the
+/// bus.
 bool EnableDevice(const rte_pci_device* device) {
   constexpr off_t kCommandOffset = 4;
   constexpr uint16_t kMemoryAndMaster = 0x0006;

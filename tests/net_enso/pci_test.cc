@@ -53,6 +53,8 @@ void AddDevice(const std::string& address, const char* device, uint64_t bar2_byt
   put("config", std::string(256, '\0'));
   put("resource2", "");
   fs::resize_file(folder / "resource2", kBarBytes);
+  // EAL passes over a device without a kernel driver; this is Ensō's own.
+  fs::create_directory_symlink("/sys/bus/pci/drivers/intel_fpga_pcie_drv", folder / "driver");
 }
 
 uint64_t BarRegister(uint32_t offset) {
