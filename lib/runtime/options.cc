@@ -20,7 +20,7 @@ DEFINE_uint64(seed, 0, "Embedded NIC: seed of its traffic; 0: its default");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
 DEFINE_string(exception_port, "", "Streaming: port for frames that an Enso NIC cannot send");
 DEFINE_uint32(workers, 1, "Worker lcores, one queue (or set of pipes) each");
-DEFINE_uint32(pipes, 4, "Streaming on an Enso NIC: pipes of each worker");
+DEFINE_uint32(pipes, 8, "Streaming on an Enso NIC: pipes of each worker; 8 are walked at once");
 DEFINE_uint32(burst, 64, "Packetized: most packets of one receive burst");
 DEFINE_string(capture, "", "Write what passes the queues to this pcapng file; FILE or FILE,n=N");
 DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");

@@ -24,7 +24,7 @@ struct Options {
   std::string port;            ///< Name or number; empty: the first that nobody owns.
   std::string exception_port;  ///< Name; empty for none.
   uint32_t workers = 1;
-  uint32_t pipes = 4;  ///< Of each worker.
+  uint32_t pipes = 8;  ///< Of each worker.
   uint32_t burst = 64;
   std::string capture;         ///< Path; empty for none.
   uint64_t capture_pkts = 0;   ///< Packets to capture; 0: all.

@@ -215,8 +215,8 @@ void Check(const std::vector<Bytes>& spans) {
 
 TEST(SpanWalker, AgreesWithTheNaiveWalkOnHonestTraffic) {
   std::mt19937 random(1);
-  for (uint32_t count = 1; count <= 9; ++count) {
-    for (int round = 0; round < 20; ++round) {
+  for (uint32_t count = 1; count <= 20; ++count) {
+    for (int round = 0; round < 10; ++round) {
       std::vector<Bytes> spans;
       for (uint32_t i = 0; i < count; ++i) {
         spans.push_back(RandomSpan(random, 1 + random() % 60, round % 2 == 1, false));
@@ -230,7 +230,7 @@ TEST(SpanWalker, AgreesWithTheNaiveWalkWhenHeadersLie) {
   std::mt19937 random(2);
   for (int round = 0; round < 300; ++round) {
     std::vector<Bytes> spans;
-    for (int i = 0; i <= round % 5; ++i) {
+    for (int i = 0; i <= round % 10; ++i) {
       spans.push_back(RandomSpan(random, 1 + random() % 40, false, true));
     }
     Check(spans);
@@ -244,6 +244,7 @@ TEST(SpanWalker, NeverPassesTheTailWhereverASpanIsCut) {
     const Bytes cut(whole.begin(), whole.begin() + flits * 64);
     Check({cut});
     Check({cut, whole, cut, whole, cut});
+    Check({whole, cut, cut, whole, cut, cut, whole, cut, whole, cut, whole});
   }
 }
 
