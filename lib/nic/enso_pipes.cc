@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "nic/streaming.h"
 
@@ -82,15 +83,15 @@ bool EnsoPipes::TrySend(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t b
 
 FrameTotals EnsoPipes::Send(uint32_t pipe, const uint8_t* data, uint32_t bytes,
                             uint32_t release_bytes) {
-  FrameTotals unsent;
-  if (composed_bytes_ > 0) unsent = SendComposed();
+  if (composed_bytes_ > 0) SendComposed();
   if (tap_.see != nullptr) [[unlikely]] {
     tap_.see(tap_.context, SpanTap::Direction::kSent, data, bytes);
   }
-  if (TrySend(pipes_[pipe].get(), data, bytes, release_bytes)) [[likely]] return unsent;
-  const FrameTotals run = CountFrames(data, bytes);
-  Release(pipe, release_bytes);
-  return {unsent.pkts + run.pkts, unsent.bytes + run.bytes};
+  if (!TrySend(pipes_[pipe].get(), data, bytes, release_bytes)) [[unlikely]] {
+    unsent_ += CountFrames(data, bytes);
+    Release(pipe, release_bytes);
+  }
+  return std::exchange(unsent_, {});
 }
 
 void EnsoPipes::Release(uint32_t pipe, uint32_t bytes) {
@@ -103,7 +104,7 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
     if (tap_.see != nullptr) {
       tap_.see(tap_.context, SpanTap::Direction::kSent, frame, packet::FlitSpan(length));
     }
-    // A burst that is full waits for the next Flush, as the NIC's own ring would.
+    if (exception_->full()) unsent_ += exception_->Flush();
     return exception_->Add(frame, length) ? SendResult::kSent : SendResult::kFull;
   }
   const uint32_t step = packet::FlitSpan(length);
@@ -119,25 +120,21 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
   return SendResult::kSent;
 }
 
-FrameTotals EnsoPipes::SendComposed() {
+void EnsoPipes::SendComposed() {
   uint8_t* data = nullptr;
   rte_pmd_enso_tx_room(composer_.get(), &data);
   const uint32_t bytes = std::exchange(composed_bytes_, 0);
   if (tap_.see != nullptr) [[unlikely]] {
     tap_.see(tap_.context, SpanTap::Direction::kSent, data, bytes);
   }
-  return TrySend(composer_.get(), data, bytes, 0) ? FrameTotals{} : CountFrames(data, bytes);
+  if (!TrySend(composer_.get(), data, bytes, 0)) unsent_ += CountFrames(data, bytes);
 }
 
 FrameTotals EnsoPipes::Flush() {
-  FrameTotals unsent;
-  if (composed_bytes_ > 0) unsent = SendComposed();
-  if (exception_ && !exception_->empty()) {
-    const FrameTotals more = exception_->Flush();
-    unsent = {unsent.pkts + more.pkts, unsent.bytes + more.bytes};
-  }
+  if (composed_bytes_ > 0) SendComposed();
+  if (exception_ && !exception_->empty()) unsent_ += exception_->Flush();
   rte_pmd_enso_flush(nb_.get());
-  return unsent;
+  return std::exchange(unsent_, {});
 }
 
 void EnsoPipes::Drain() {

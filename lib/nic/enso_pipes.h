@@ -54,13 +54,14 @@ class EnsoPipes {
   EnsoPipes() = default;
   bool TrySend(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t bytes,
                uint32_t release_bytes);
-  FrameTotals SendComposed();
+  void SendComposed();
 
   std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Outlives its pipes.
   std::vector<Pipe> pipes_;
   Pipe composer_;
   uint32_t composed_bytes_ = 0;  ///< At the start of the composer's free room, not sent yet.
   std::optional<MbufTransmitter> exception_;
+  FrameTotals unsent_;  ///< Accepted and then not sent, since the last Send or Flush.
   SpanTap tap_;
 };
 

@@ -63,11 +63,7 @@ uint32_t MbufPipes::Receive(std::span<Span> spans, QueueCounters& counters) {
 }
 
 bool MbufPipes::AddOrFlush(const uint8_t* frame, uint32_t length) {
-  if (transmitter_.full()) {
-    const FrameTotals unsent = transmitter_.Flush();
-    unsent_.pkts += unsent.pkts;
-    unsent_.bytes += unsent.bytes;
-  }
+  if (transmitter_.full()) unsent_ += transmitter_.Flush();
   return transmitter_.Add(frame, length);
 }
 
@@ -78,10 +74,7 @@ FrameTotals MbufPipes::Send(uint32_t /*pipe*/, const uint8_t* data, uint32_t byt
   }
   for (uint32_t at = 0; at < bytes;) {
     const uint32_t length = packet::FrameLength(data + at);
-    if (!AddOrFlush(data + at, length)) {
-      ++unsent_.pkts;
-      unsent_.bytes += length;
-    }
+    if (!AddOrFlush(data + at, length)) unsent_ += {1, length};
     at += packet::FlitSpan(std::max(length, 1u));
   }
   return std::exchange(unsent_, {});
@@ -95,11 +88,8 @@ SendResult MbufPipes::SendCopy(const uint8_t* frame, uint32_t length) {
 }
 
 FrameTotals MbufPipes::Flush() {
-  FrameTotals unsent = transmitter_.Flush();
-  unsent.pkts += unsent_.pkts;
-  unsent.bytes += unsent_.bytes;
-  unsent_ = {};
-  return unsent;
+  unsent_ += transmitter_.Flush();
+  return std::exchange(unsent_, {});
 }
 
 bool MbufPipes::LinkUp() const {

@@ -39,6 +39,12 @@ struct Span {
 struct FrameTotals {
   uint64_t pkts = 0;
   uint64_t bytes = 0;
+
+  FrameTotals& operator+=(const FrameTotals& more) {
+    pkts += more.pkts;
+    bytes += more.bytes;
+    return *this;
+  }
 };
 
 /// How the copy of a frame fared.
