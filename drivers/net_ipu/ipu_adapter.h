@@ -59,8 +59,8 @@ inline constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN
 /// the cache, enough that the report to look for is an old one.
 inline constexpr uint32_t kTxInUse = 4 * kBatch;
 
-inline constexpr uint64_t kRxOffloads = RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_RSS_HASH |
-                                        RTE_ETH_RX_OFFLOAD_CHECKSUM;
+inline constexpr uint64_t kRxOffloads =
+    RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_CHECKSUM;
 inline constexpr uint64_t kTxOffloads =
     RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE |
     RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;

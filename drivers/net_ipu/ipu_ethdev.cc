@@ -46,8 +46,11 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
   info->flow_type_rss_offloads = kRssTypes;
   info->default_rxconf.rx_free_thresh = kBatch;
   info->default_txconf.tx_rs_thresh = kBatch;
-  info->rx_desc_lim = {.nb_max = kMaxRing, .nb_min = kMinRing, .nb_align = kBatch,
-                       .nb_seg_max = kMaxSegments, .nb_mtu_seg_max = kMaxSegments};
+  info->rx_desc_lim = {.nb_max = kMaxRing,
+                       .nb_min = kMinRing,
+                       .nb_align = kBatch,
+                       .nb_seg_max = kMaxSegments,
+                       .nb_mtu_seg_max = kMaxSegments};
   info->tx_desc_lim = info->rx_desc_lim;
   info->speed_capa = RTE_ETH_LINK_SPEED_200G;
   info->default_rxportconf = {.burst_size = kBatch, .ring_size = 512, .nb_queues = 1};
@@ -58,18 +61,19 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
 
 const uint32_t* SupportedPacketTypes(rte_eth_dev*) {
   static constexpr uint32_t kTypes[] = {
-      RTE_PTYPE_L2_ETHER,    RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN,
-      RTE_PTYPE_L2_ETHER_QINQ, RTE_PTYPE_L3_IPV4,    RTE_PTYPE_L3_IPV4_EXT,
-      RTE_PTYPE_L3_IPV6,     RTE_PTYPE_L3_IPV6_EXT,  RTE_PTYPE_L4_TCP,
-      RTE_PTYPE_L4_UDP,      RTE_PTYPE_L4_FRAG,      RTE_PTYPE_L4_SCTP,
-      RTE_PTYPE_L4_ICMP,     RTE_PTYPE_L4_NONFRAG,   RTE_PTYPE_UNKNOWN};
+      RTE_PTYPE_L2_ETHER, RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN, RTE_PTYPE_L2_ETHER_QINQ,
+      RTE_PTYPE_L3_IPV4,  RTE_PTYPE_L3_IPV4_EXT,  RTE_PTYPE_L3_IPV6,       RTE_PTYPE_L3_IPV6_EXT,
+      RTE_PTYPE_L4_TCP,   RTE_PTYPE_L4_UDP,       RTE_PTYPE_L4_FRAG,       RTE_PTYPE_L4_SCTP,
+      RTE_PTYPE_L4_ICMP,  RTE_PTYPE_L4_NONFRAG,   RTE_PTYPE_UNKNOWN};
   return kTypes;
 }
 
 // ------------------------------------------------------------------- queues
 
 /// Rings are powers of two.
-uint32_t RingEntries(uint16_t wanted) { return std::bit_ceil<uint32_t>(std::max<uint32_t>(wanted, kMinRing)); }
+uint32_t RingEntries(uint16_t wanted) {
+  return std::bit_ceil<uint32_t>(std::max<uint32_t>(wanted, kMinRing));
+}
 
 int RxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t entries, unsigned int socket,
                  const rte_eth_rxconf* conf, rte_mempool* pool) {
@@ -197,7 +201,7 @@ struct BurstName {
   const char* name;
 };
 constexpr BurstName kBurstNames[] = {
-    {RxBurstVector, nullptr, "Vector SSE"},     {RxBurstScalar, nullptr, "Scalar"},
+    {RxBurstVector, nullptr, "Vector SSE"},          {RxBurstScalar, nullptr, "Scalar"},
     {RxBurstScattered, nullptr, "Scalar Scattered"}, {nullptr, TxBurstSimple, "Simple"},
     {nullptr, TxBurstFull, "Full Featured"},
 };
@@ -214,8 +218,8 @@ void ChooseBursts(rte_eth_dev* dev) {
   dev->rx_pkt_burst = dev->data->scattered_rx ? RxBurstScattered
                       : vector                ? RxBurstVector
                                               : RxBurstScalar;
-  constexpr uint64_t kChecksums = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
-                                  RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+  constexpr uint64_t kChecksums =
+      RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
   uint64_t offloads = 0;
   for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) offloads |= Tx(dev, i)->offloads;
   const bool full = (offloads & (kChecksums | RTE_ETH_TX_OFFLOAD_MULTI_SEGS)) != 0;

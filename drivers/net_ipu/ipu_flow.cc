@@ -47,17 +47,15 @@ const rte_flow_item_eth kEthMask = DefaultMask<rte_flow_item_eth>([](rte_flow_it
   std::memset(&mask->hdr.dst_addr, 0xff, sizeof(mask->hdr.dst_addr));
   std::memset(&mask->hdr.src_addr, 0xff, sizeof(mask->hdr.src_addr));
 });
-const rte_flow_item_ipv4 kIpv4Mask = DefaultMask<rte_flow_item_ipv4>([](rte_flow_item_ipv4* mask) {
-  mask->hdr.src_addr = mask->hdr.dst_addr = UINT32_MAX;
-});
+const rte_flow_item_ipv4 kIpv4Mask = DefaultMask<rte_flow_item_ipv4>(
+    [](rte_flow_item_ipv4* mask) { mask->hdr.src_addr = mask->hdr.dst_addr = UINT32_MAX; });
 const rte_flow_item_ipv6 kIpv6Mask = DefaultMask<rte_flow_item_ipv6>([](rte_flow_item_ipv6* mask) {
   std::memset(mask->hdr.src_addr, 0xff, sizeof(mask->hdr.src_addr));
   std::memset(mask->hdr.dst_addr, 0xff, sizeof(mask->hdr.dst_addr));
 });
 /// UDP and TCP headers begin with their ports; nothing else of either is matched.
-const rte_flow_item_tcp kPortsMask = DefaultMask<rte_flow_item_tcp>([](rte_flow_item_tcp* mask) {
-  mask->hdr.src_port = mask->hdr.dst_port = UINT16_MAX;
-});
+const rte_flow_item_tcp kPortsMask = DefaultMask<rte_flow_item_tcp>(
+    [](rte_flow_item_tcp* mask) { mask->hdr.src_port = mask->hdr.dst_port = UINT16_MAX; });
 
 /// The mask of an item: `fallback` where the rule gives none.
 template <typename Item>
@@ -113,8 +111,13 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   if (MatchOf(&rest, sizeof(rest)) != Match::kAny) {
     return RefuseItem(error, item, "of IPv4 only addresses and protocol are matched");
   }
-  if (!TakeBytes(flow, kFlowMatchSource, &spec.src_addr, &mask.src_addr, 4, flow->source.data()) ||
-      !TakeBytes(flow, kFlowMatchDestination, &spec.dst_addr, &mask.dst_addr, 4,
+  // By offset: the header is packed.
+  constexpr size_t kSource = offsetof(rte_ipv4_hdr, src_addr);
+  constexpr size_t kDestination = offsetof(rte_ipv4_hdr, dst_addr);
+  const auto* const value = reinterpret_cast<const uint8_t*>(&spec);
+  const auto* const bits = reinterpret_cast<const uint8_t*>(&mask);
+  if (!TakeBytes(flow, kFlowMatchSource, value + kSource, bits + kSource, 4, flow->source.data()) ||
+      !TakeBytes(flow, kFlowMatchDestination, value + kDestination, bits + kDestination, 4,
                  flow->destination.data()) ||
       !TakeProtocol(flow, spec.next_proto_id, mask.next_proto_id)) {
     return RefuseItem(error, item, kPartialMask);
@@ -197,7 +200,8 @@ int TakePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* erro
 int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
                 rte_flow_error* error) {
   uint32_t fates = 0;
-  for (const rte_flow_action* action = actions; action->type != RTE_FLOW_ACTION_TYPE_END; ++action) {
+  for (const rte_flow_action* action = actions; action->type != RTE_FLOW_ACTION_TYPE_END;
+       ++action) {
     switch (action->type) {
       case RTE_FLOW_ACTION_TYPE_VOID:
         break;
@@ -228,7 +232,8 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
     }
   }
   if (fates != 1) {
-    return Refuse(error, RTE_FLOW_ERROR_TYPE_ACTION, actions, "needs exactly one of queue and drop");
+    return Refuse(error, RTE_FLOW_ERROR_TYPE_ACTION, actions,
+                  "needs exactly one of queue and drop");
   }
   return 0;
 }
@@ -280,10 +285,14 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
     return nullptr;
   };
   switch (Command(dev, flow, FlowCommand::kAdd)) {
-    case FlowStatus::kOk: break;
-    case FlowStatus::kExists: return refuse(EEXIST, "a rule for this match exists");
-    case FlowStatus::kFull: return refuse(ENOSPC, "the device's flow table is full");
-    default: return refuse(EIO, "the device does not take the rule");
+    case FlowStatus::kOk:
+      break;
+    case FlowStatus::kExists:
+      return refuse(EEXIST, "a rule for this match exists");
+    case FlowStatus::kFull:
+      return refuse(ENOSPC, "the device's flow table is full");
+    default:
+      return refuse(EIO, "the device does not take the rule");
   }
   return &AdapterOf(dev).flows.emplace_back(flow);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net_ipu/rte_pmd_ipu.h"
-
 #include "net_ipu/ipu_adapter.h"
+#include "net_ipu/rte_pmd_ipu.h"
 
 using sluice::net_ipu::kEthdevOps;
 

@@ -24,8 +24,8 @@ constexpr std::array<uint8_t, kRssKeyBytes> kDefaultKey = {
 /// ethdev's packet types, by the field bit that covers them.
 constexpr uint64_t kIpv4Types =
     RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
-constexpr uint64_t kIpv6Types = RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_FRAG_IPV6 |
-                                RTE_ETH_RSS_NONFRAG_IPV6_OTHER | RTE_ETH_RSS_IPV6_EX;
+constexpr uint64_t kIpv6Types =
+    RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_FRAG_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_OTHER | RTE_ETH_RSS_IPV6_EX;
 
 uint32_t RssFields(uint64_t types) {
   uint32_t fields = 0;
@@ -120,7 +120,8 @@ int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
   if (frame > kMaxFrameBytes) return -EINVAL;
   // Whether frames are scattered is decided at start.
   if (dev->data->dev_started && !dev->data->scattered_rx && frame > dev->data->min_rx_buf_size) {
-    Log(RTE_LOG_ERR, "%s: MTU %u needs scattered receive; stop the port first", dev->data->name, mtu);
+    Log(RTE_LOG_ERR, "%s: MTU %u needs scattered receive; stop the port first", dev->data->name,
+        mtu);
     return -EBUSY;
   }
   AdapterOf(dev).registers.Write32(kMaxFrame, frame);

@@ -76,7 +76,8 @@ bool Identify(rte_eth_dev* dev, std::string* error) {
     return false;
   }
   adapter.registers.Write32(regs::ipu::kReset, regs::ipu::kResetMagic);
-  adapter.max_queues = std::min(adapter.max_queues, adapter.registers.Read32(regs::ipu::kQueuePairs));
+  adapter.max_queues =
+      std::min(adapter.max_queues, adapter.registers.Read32(regs::ipu::kQueuePairs));
   dev->data->mac_addrs = static_cast<rte_ether_addr*>(
       rte_zmalloc_socket("net_ipu", sizeof(rte_ether_addr), 0, dev->data->numa_node));
   if (dev->data->mac_addrs == nullptr) {
@@ -98,7 +99,8 @@ int Probe(rte_vdev_device* vdev) {
     return Fail(vdev, "runs in the primary process alone", -ENOTSUP);
   }
   Arguments arguments;
-  if (!ParseArguments(rte_vdev_device_args(vdev), &arguments, &error)) return Fail(vdev, error, -EINVAL);
+  if (!ParseArguments(rte_vdev_device_args(vdev), &arguments, &error))
+    return Fail(vdev, error, -EINVAL);
   auto attachment = emulator::Attach(rte_vdev_device_name(vdev), emulator::Model::kIpu, {},
                                      arguments.model, &error);
   if (attachment == nullptr) return Fail(vdev, error, -EINVAL);

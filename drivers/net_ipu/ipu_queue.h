@@ -36,7 +36,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   uint64_t bytes;
 
   bar::Bar registers;
-  uint32_t page;  ///< Of the queue's RX block.
+  uint32_t page;            ///< Of the queue's RX block.
   rte_mbuf* first_segment;  ///< Scattered frame in progress, or null.
   rte_mbuf* last_segment;
   uint64_t no_mbuf;        ///< Buffers that the pool could not give.

@@ -26,8 +26,8 @@ Queue* CreateQueue(const char* direction, uint16_t port_id, uint16_t queue_id, u
   std::snprintf(name, sizeof(name), "net_ipu_%s_%u_%u", direction, port_id, queue_id);
   queue->zone = rte_memzone_reserve_aligned(name, entries * sizeof(regs::ipu::Descriptor), socket,
                                             RTE_MEMZONE_IOVA_CONTIG, RTE_CACHE_LINE_SIZE);
-  queue->mbufs = static_cast<rte_mbuf**>(rte_zmalloc_socket(
-      "net_ipu", entries * sizeof(rte_mbuf*), RTE_CACHE_LINE_SIZE, socket));
+  queue->mbufs = static_cast<rte_mbuf**>(
+      rte_zmalloc_socket("net_ipu", entries * sizeof(rte_mbuf*), RTE_CACHE_LINE_SIZE, socket));
   if (queue->zone == nullptr || queue->mbufs == nullptr) {
     rte_memzone_free(queue->zone);
     rte_free(queue->mbufs);
@@ -50,8 +50,7 @@ void DestroyQueue(Queue* queue) {
 
 template <typename Queue>
 void ClearRing(Queue& queue) {
-  std::memset(static_cast<void*>(queue.ring), 0,
-              (queue.mask + 1) * sizeof(regs::ipu::Descriptor));
+  std::memset(static_cast<void*>(queue.ring), 0, (queue.mask + 1) * sizeof(regs::ipu::Descriptor));
 }
 
 /// Bus addresses are virtual addresses (emulator/attach.h).

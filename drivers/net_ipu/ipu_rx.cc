@@ -3,12 +3,11 @@
 // Receive rings: life cycle, refill, and the scalar burst functions.
 #include "net_ipu/ipu_rx.h"
 
+#include <immintrin.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -40,7 +39,8 @@ rte_mbuf** TakeMbufs(RxQueue& queue, rte_mbuf** spare, uint32_t count) {
     cache->len -= count;
     return reinterpret_cast<rte_mbuf**>(&cache->objs[cache->len]);
   }
-  const int error = rte_mempool_generic_get(queue.pool, reinterpret_cast<void**>(spare), count, cache);
+  const int error =
+      rte_mempool_generic_get(queue.pool, reinterpret_cast<void**>(spare), count, cache);
   return error == 0 ? spare : nullptr;
 }
 
@@ -204,8 +204,8 @@ uint16_t RxBurstScattered(void* opaque, rte_mbuf** packets, uint16_t count) {
     rte_mbuf* const mbuf = queue.mbufs[at];
     ++queue.head;
     rte_mbuf* first = queue.first_segment;
-    if (SegmentLength(queue, high) == 0 ||
-        (first != nullptr && first->nb_segs == kMaxRxSegments)) [[unlikely]] {
+    if (SegmentLength(queue, high) == 0 || (first != nullptr && first->nb_segs == kMaxRxSegments))
+        [[unlikely]] {
       Discard(queue, mbuf);
       DropPartial(queue);
       continue;

@@ -4,9 +4,8 @@
 // one shuffle and two 16-byte stores. SSE intrinsics; with -march=x86-64-v3 the
 // compiler encodes them as AVX. Chosen at start if EAL allows 128-bit vectors and
 // frames are not scattered.
-#include <rte_prefetch.h>
-
 #include <immintrin.h>
+#include <rte_prefetch.h>
 
 #include <algorithm>
 #include <bit>
@@ -113,7 +112,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     rte_mbuf* const* const own = mbufs + run.received;
     std::memcpy(packets + run.received, own, kGroup * sizeof(*own));
     for (uint32_t i = 0; i < kGroup; ++i) StoreMbuf(own[i], group.d[i], rearm);
-    if (!_mm_testz_si128(status, flow_hit)) [[unlikely]] StoreMarks(ring + run.received, own);
+    if (!_mm_testz_si128(status, flow_hit)) [[unlikely]]
+      StoreMarks(ring + run.received, own);
     // Only lanes that are done count.
     bytes = _mm_add_epi32(bytes, _mm_and_si128(lengths, _mm_srai_epi32(status, 31)));
     if (done != (1u << kGroup) - 1) {

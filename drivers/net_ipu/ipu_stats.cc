@@ -60,7 +60,8 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
   Adapter& adapter = AdapterOf(dev);
   const auto driver = DriverStats(dev);
   for (uint32_t i = 0; i < kDriverStats; ++i) function(kDriverNames[i], driver[i]);
-  for (uint32_t i = 0; i < kStatisticCount; ++i) function(kStatisticNames[i], DeviceStat(adapter, i));
+  for (uint32_t i = 0; i < kStatisticCount; ++i)
+    function(kStatisticNames[i], DeviceStat(adapter, i));
   const auto behind = adapter.attachment->Statistics();
   adapter.attachment_base.resize(behind.size());
   for (size_t i = 0; i < behind.size(); ++i) {
@@ -102,7 +103,8 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
   stats->imissed = DeviceStat(adapter, kStatRxNoDescriptor);
   stats->ierrors += DeviceStat(adapter, kStatRxOversize) + DeviceStat(adapter, kStatRxUndersize) +
                     DeviceStat(adapter, kStatRxDmaFault);
-  stats->oerrors += DeviceStat(adapter, kStatTxBadDescriptor) + DeviceStat(adapter, kStatTxDmaFault);
+  stats->oerrors +=
+      DeviceStat(adapter, kStatTxBadDescriptor) + DeviceStat(adapter, kStatTxDmaFault);
   return 0;
 }
 
@@ -112,7 +114,8 @@ int StatsReset(rte_eth_dev* dev) {
     queue.packets = queue.bytes = 0;
     queue.no_mbuf = queue.bad_writeback = queue.stop_discards = 0;
   });
-  ForEachTx(dev, [](uint32_t, TxQueue& queue) { queue.packets = queue.bytes = queue.bad_packet = 0; });
+  ForEachTx(dev,
+            [](uint32_t, TxQueue& queue) { queue.packets = queue.bytes = queue.bad_packet = 0; });
   for (uint32_t i = 0; i < kStatisticCount; ++i) {
     adapter.device_base[i] = adapter.registers.Read64(StatisticRegister(i));
   }

@@ -34,7 +34,8 @@ uint32_t Free(const TxQueue& queue) { return queue.mask + 1 - (queue.tail - queu
 bool BatchDone(TxQueue& queue) {
   const uint32_t report = (queue.cleaned + kBatch - 1) & queue.mask;
   return queue.tail - queue.cleaned >= kBatch &&
-         std::atomic_ref<uint64_t>(queue.ring[report].high).load(std::memory_order_acquire) == kDone;
+         std::atomic_ref<uint64_t>(queue.ring[report].high).load(std::memory_order_acquire) ==
+             kDone;
 }
 
 /// Frees the segments of `mbufs`, in runs of one pool.
@@ -99,8 +100,8 @@ inline uint64_t Fill(TxQueue& queue, uint32_t at, rte_mbuf* const* packets, uint
 /// Checksum bits of a frame's first descriptor.
 uint64_t ChecksumCommand(const rte_mbuf* mbuf) {
   if ((mbuf->ol_flags & kChecksumFlags) == 0) return 0;
-  uint64_t command = uint64_t{mbuf->l2_len} << kTxIpOffsetShift |
-                     (uint64_t{mbuf->l3_len} & 0xff) << kTxIpLengthShift;
+  uint64_t command = uint64_t{mbuf->l2_len} << kTxIpOffsetShift | (uint64_t{mbuf->l3_len} & 0xff)
+                                                                      << kTxIpLengthShift;
   if (mbuf->ol_flags & RTE_MBUF_F_TX_IP_CKSUM) command |= kTxIpChecksum;
   const uint64_t l4 = mbuf->ol_flags & RTE_MBUF_F_TX_L4_MASK;
   if (l4 == RTE_MBUF_F_TX_UDP_CKSUM) command |= kTxL4Checksum | uint64_t{6} << kTxL4FieldShift;
@@ -145,8 +146,8 @@ int TxStart(TxQueue& queue) {
 void TxStop(TxQueue& queue) {
   if (!queue.started) return;
   const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kDrainTimeoutMs / 1000;
-  while (queue.registers.Read32(queue.page + kRingHead) != queue.tail &&
-         queue.registers.LinkUp() && rte_get_timer_cycles() < deadline) {
+  while (queue.registers.Read32(queue.page + kRingHead) != queue.tail && queue.registers.LinkUp() &&
+         rte_get_timer_cycles() < deadline) {
   }
   queue.registers.Write32(queue.page + kRingControl, 0);
   queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has let go
@@ -166,11 +167,13 @@ uint16_t TxBurstSimple(void* opaque, rte_mbuf** packets, uint16_t count) {
   TxQueue& queue = *static_cast<TxQueue*>(opaque);
   CleanIfDue(queue);
   const uint32_t sent = std::min<uint32_t>(count, Free(queue));
-  if (sent == 0) [[unlikely]] return 0;
+  if (sent == 0) [[unlikely]]
+    return 0;
   const uint32_t at = queue.tail & queue.mask;
   const uint32_t run = std::min(sent, queue.mask + 1 - at);
   queue.bytes += Fill(queue, at, packets, run);
-  if (run != sent) [[unlikely]] queue.bytes += Fill(queue, 0, packets + run, sent - run);
+  if (run != sent) [[unlikely]]
+    queue.bytes += Fill(queue, 0, packets + run, sent - run);
   const uint32_t before = queue.tail;
   queue.tail += sent;
   RequestReports(queue, before, queue.tail);
@@ -197,8 +200,8 @@ uint16_t TxBurstFull(void* opaque, rte_mbuf** packets, uint16_t count) {
       const uint32_t at = queue.tail++ & queue.mask;
       queue.mbufs[at] = segment;
       queue.ring[at].low = DataAddress(segment);
-      queue.ring[at].high = segment->data_len | command |
-                            (segment->next == nullptr ? kTxEndOfPacket : 0);
+      queue.ring[at].high =
+          segment->data_len | command | (segment->next == nullptr ? kTxEndOfPacket : 0);
     }
     ++queue.packets;
     queue.bytes += packet->pkt_len;

@@ -20,22 +20,26 @@ inline constexpr uint32_t kBarBytes = 32 * kPageBytes;
 inline constexpr uint32_t kDeviceId = 0x000;  ///< RO: kDeviceIdValue.
 inline constexpr uint32_t kDeviceIdValue = 0x19d0'0001;
 inline constexpr uint32_t kQueuePairs = 0x004;  ///< RO: queue pairs present.
-inline constexpr uint32_t kReset = 0x008;       ///< WO: kResetMagic returns all but the statistics to power-on state.
+inline constexpr uint32_t kReset =
+    0x008;  ///< WO: kResetMagic returns all but the statistics to power-on state.
 inline constexpr uint32_t kResetMagic = 0x7265'7365;
 inline constexpr uint32_t kPortControl = 0x00c;  ///< kPort… bits.
 inline constexpr uint32_t kMaxFrame = 0x010;     ///< Largest frame received, bytes without FCS.
 inline constexpr uint32_t kRssFields = 0x014;    ///< kRss… bits: which fields are hashed.
-inline constexpr uint32_t kStationAddress = 0x018;  ///< 8 bytes; first octet of the MAC address is the lowest.
-inline constexpr uint32_t kRssKey = 0x040;          ///< kRssKeyBytes, first octet lowest; in force with the last word.
+inline constexpr uint32_t kStationAddress =
+    0x018;  ///< 8 bytes; first octet of the MAC address is the lowest.
+inline constexpr uint32_t kRssKey =
+    0x040;  ///< kRssKeyBytes, first octet lowest; in force with the last word.
 inline constexpr uint32_t kRssKeyBytes = 40;
-inline constexpr uint32_t kReta = 0x080;  ///< kRetaEntries bytes, each a queue; indexed by the hash's low bits.
+inline constexpr uint32_t kReta =
+    0x080;  ///< kRetaEntries bytes, each a queue; indexed by the hash's low bits.
 inline constexpr uint32_t kRetaEntries = 128;
 
 /// kPortControl.
-inline constexpr uint32_t kPortReceive = 1u << 0;       ///< Off: every frame from the wire is dropped.
+inline constexpr uint32_t kPortReceive = 1u << 0;  ///< Off: every frame from the wire is dropped.
 inline constexpr uint32_t kPortPromiscuous = 1u << 1;   ///< No address filter.
 inline constexpr uint32_t kPortAllMulticast = 1u << 2;  ///< Every group address passes the filter.
-inline constexpr uint32_t kPortChecksum = 1u << 3;      ///< Verify IPv4 header, TCP and UDP checksums.
+inline constexpr uint32_t kPortChecksum = 1u << 3;  ///< Verify IPv4 header, TCP and UDP checksums.
 
 /// kRssFields. With the L4 bit of a packet's kind the hash covers addresses and
 /// ports, else with its L3 bit addresses alone, else there is no hash (queue of
@@ -53,24 +57,27 @@ inline constexpr uint32_t kRssIpv6Udp = 1u << 5;
 /// reads kFlowStatus. The table holds exact matches on the key's selected fields;
 /// of several matching rules the one with the most selected fields wins, and of
 /// those the one with the higher kFlowFields value.
-inline constexpr uint32_t kFlowFields = 0x140;      ///< kFlow… bits below: the fields that must be equal.
-inline constexpr uint32_t kFlowProtocol = 0x144;    ///< IP version (4, 6) << 8 | IP protocol (17, 6; 0 any).
-inline constexpr uint32_t kFlowPorts = 0x148;       ///< Source << 16 | destination, host order.
-inline constexpr uint32_t kFlowSource = 0x150;      ///< 16 bytes in wire order; IPv4 uses the first 4.
+inline constexpr uint32_t kFlowFields =
+    0x140;  ///< kFlow… bits below: the fields that must be equal.
+inline constexpr uint32_t kFlowProtocol =
+    0x144;  ///< IP version (4, 6) << 8 | IP protocol (17, 6; 0 any).
+inline constexpr uint32_t kFlowPorts = 0x148;   ///< Source << 16 | destination, host order.
+inline constexpr uint32_t kFlowSource = 0x150;  ///< 16 bytes in wire order; IPv4 uses the first 4.
 inline constexpr uint32_t kFlowDestination = 0x160;
-inline constexpr uint32_t kFlowAction = 0x170;      ///< kFlowAction… flags | queue.
+inline constexpr uint32_t kFlowAction = 0x170;  ///< kFlowAction… flags | queue.
 inline constexpr uint32_t kFlowMark = 0x174;
 inline constexpr uint32_t kFlowCommand = 0x178;
-inline constexpr uint32_t kFlowStatus = 0x17c;      ///< RO: FlowStatus of the last command.
-inline constexpr uint32_t kFlowHits = 0x180;        ///< RO, 8 bytes: frames, set by kQuery.
-inline constexpr uint32_t kFlowHitBytes = 0x188;    ///< RO, 8 bytes.
+inline constexpr uint32_t kFlowStatus = 0x17c;    ///< RO: FlowStatus of the last command.
+inline constexpr uint32_t kFlowHits = 0x180;      ///< RO, 8 bytes: frames, set by kQuery.
+inline constexpr uint32_t kFlowHitBytes = 0x188;  ///< RO, 8 bytes.
 inline constexpr uint32_t kMaxFlows = 4096;
 
 inline constexpr uint32_t kFlowMatchSource = 1u << 0;
 inline constexpr uint32_t kFlowMatchDestination = 1u << 1;
 inline constexpr uint32_t kFlowMatchSourcePort = 1u << 2;
 inline constexpr uint32_t kFlowMatchDestinationPort = 1u << 3;
-inline constexpr uint32_t kFlowMatchProtocol = 1u << 4;  ///< The IP protocol; the version always matches.
+inline constexpr uint32_t kFlowMatchProtocol =
+    1u << 4;  ///< The IP protocol; the version always matches.
 inline constexpr uint32_t kFlowMatchAll = (1u << 5) - 1;
 
 inline constexpr uint32_t kFlowActionQueueMask = 0xff;
@@ -78,7 +85,13 @@ inline constexpr uint32_t kFlowActionQueue = 1u << 8;  ///< Else RSS decides.
 inline constexpr uint32_t kFlowActionDrop = 1u << 9;
 inline constexpr uint32_t kFlowActionMark = 1u << 10;  ///< Report kFlowMark in the write-back.
 
-enum class FlowCommand : uint32_t { kAdd = 1, kRemove = 2, kQuery = 3, kQueryAndClear = 4, kFlush = 5 };
+enum class FlowCommand : uint32_t {
+  kAdd = 1,
+  kRemove = 2,
+  kQuery = 3,
+  kQueryAndClear = 4,
+  kFlush = 5
+};
 enum class FlowStatus : uint32_t { kOk = 0, kExists = 1, kAbsent = 2, kFull = 3, kInvalid = 4 };
 
 // --------------------------------------------------------------- statistics
@@ -88,7 +101,7 @@ enum class FlowStatus : uint32_t { kOk = 0, kExists = 1, kAbsent = 2, kFull = 3,
 /// that software posts is in kStatTxFrames or in one of the drops after it.
 inline constexpr uint32_t kStatistics = 0x200;
 enum Statistic : uint32_t {
-  kStatRxFrames,        ///< Written to host buffers.
+  kStatRxFrames,  ///< Written to host buffers.
   kStatRxBytes,
   kStatRxNoDescriptor,  ///< The queue had too few posted descriptors.
   kStatRxOversize,      ///< Longer than kMaxFrame, or than the buffer with scatter off.
@@ -101,13 +114,13 @@ enum Statistic : uint32_t {
   kStatTxBytes,
   kStatTxBadDescriptor,  ///< Lengths or segment chains that make no frame.
   kStatTxDmaFault,
-  kStatBadDoorbell,      ///< Tail stores that claim more than the ring holds; ignored.
+  kStatBadDoorbell,  ///< Tail stores that claim more than the ring holds; ignored.
   kStatisticCount,
 };
 inline constexpr const char* kStatisticNames[kStatisticCount] = {
-    "rx_frames",       "rx_bytes",          "rx_no_descriptor", "rx_oversize",   "rx_undersize",
-    "rx_filtered",     "rx_flow_drop",      "rx_disabled",      "rx_dma_faults", "tx_frames",
-    "tx_bytes",        "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell"};
+    "rx_frames",   "rx_bytes",          "rx_no_descriptor", "rx_oversize",   "rx_undersize",
+    "rx_filtered", "rx_flow_drop",      "rx_disabled",      "rx_dma_faults", "tx_frames",
+    "tx_bytes",    "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell"};
 constexpr uint32_t StatisticRegister(uint32_t index) { return kStatistics + 8 * index; }
 
 // --------------------------------------------------------------- queue pages
@@ -123,10 +136,11 @@ inline constexpr uint32_t kTxBlock = 0x100;
 inline constexpr uint32_t kRingBase = 0x00;     ///< 8 bytes: bus address, 64-byte aligned.
 inline constexpr uint32_t kRingEntries = 0x08;  ///< Power of two, kMinRing … kMaxRing.
 inline constexpr uint32_t kRingBuffer = 0x0c;   ///< RX: room behind every posted address, bytes.
-inline constexpr uint32_t kRingControl = 0x10;  ///< kRing… bits. Disabling takes effect before the next read.
-inline constexpr uint32_t kRingStatus = 0x14;   ///< RO: 1 enabled, 0 not, or refused.
-inline constexpr uint32_t kRingHead = 0x18;     ///< RO: descriptors completed by the device.
-inline constexpr uint32_t kRingTail = 0x20;     ///< Doorbell: descriptors posted by software.
+inline constexpr uint32_t kRingControl =
+    0x10;  ///< kRing… bits. Disabling takes effect before the next read.
+inline constexpr uint32_t kRingStatus = 0x14;  ///< RO: 1 enabled, 0 not, or refused.
+inline constexpr uint32_t kRingHead = 0x18;    ///< RO: descriptors completed by the device.
+inline constexpr uint32_t kRingTail = 0x20;    ///< Doorbell: descriptors posted by software.
 
 inline constexpr uint32_t kRingEnable = 1u << 0;
 inline constexpr uint32_t kRingScatter = 1u << 1;  ///< RX: a frame may span buffers.

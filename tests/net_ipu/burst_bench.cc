@@ -38,8 +38,15 @@ int main(int argc, char** argv) {
   const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 32;
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 20'000'000;
   const bool huge = argc > 4;
-  const char* eal[] = {"bench", "--no-pci", "-l", "0", "--file-prefix=net_ipu_bench", "-m", "64",
-                       "--log-level=error", huge ? "--no-telemetry" : "--no-huge"};
+  const char* eal[] = {"bench",
+                       "--no-pci",
+                       "-l",
+                       "0",
+                       "--file-prefix=net_ipu_bench",
+                       "-m",
+                       "64",
+                       "--log-level=error",
+                       huge ? "--no-telemetry" : "--no-huge"};
   if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0) return 1;
   rte_mempool* const pool = rte_pktmbuf_pool_create("bench", 8191, 256, 0, 2176, 0);
   if (pool == nullptr) return 1;
@@ -47,8 +54,8 @@ int main(int argc, char** argv) {
   net_ipu::test::SteppedNic nic;
   bar::Bar registers = nic.registers();
   RxQueue* const rx = RxCreate(registers, 0, 0, 1024, pool, 0);
-  TxQueue* const tx = TxCreate(registers, 0, 0, 1024, 1024 - 64,
-                               RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, 0);
+  TxQueue* const tx =
+      TxCreate(registers, 0, 0, 1024, 1024 - 64, RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, 0);
   if (nic.Control([&] { return RxStart(*rx, false) + TxStart(*tx); }) != 0) return 1;
   registers.Write32(regs::ipu::kPortControl, regs::ipu::kPortReceive | regs::ipu::kPortPromiscuous);
   registers.Write32(regs::ipu::kMaxFrame, regs::ipu::kMaxFrameBytes);

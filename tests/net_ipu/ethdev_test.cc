@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kRssUdp = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
 
 TEST(Probe, ArgumentsThatCannotBeAreRefused) {
-  for (const char* bad : {"queues=0", "queues=17", "queues=x", "queues=4x", "nonsense=1", "wire=nowhere",
-                          "wire", "queues=", "wire=gen:size=1"}) {
+  for (const char* bad : {"queues=0", "queues=17", "queues=x", "queues=4x", "nonsense=1",
+                          "wire=nowhere", "wire", "queues=", "wire=gen:size=1"}) {
     EXPECT_LT(rte_vdev_init("net_ipu_bad", bad), 0) << bad;
     uint16_t id;
     EXPECT_NE(rte_eth_dev_get_port_by_name("net_ipu_bad", &id), 0) << bad;
@@ -43,7 +43,8 @@ TEST(Traffic, WhatIsEchoedComesBackToTheWireWhole) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("wire_returned"), 20000u);
   EXPECT_EQ(stats.at("wire_lost") + stats.at("wire_corrupted") + stats.at("wire_duplicated") +
-                stats.at("wire_reordered"), 0u);
+                stats.at("wire_reordered"),
+            0u);
   rte_eth_stats totals;
   rte_eth_stats_get(port.id, &totals);
   EXPECT_EQ(totals.ipackets, 20000u);
@@ -67,10 +68,11 @@ TEST(Traffic, FramesLongerThanTheMtuAreCounted) {
   Port port("wire=gen:size=64/1518+count=2000", {.mtu = 600});
   port.Start();
   uint64_t received = 0;
-  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 1000; }, [&](uint16_t, rte_mbuf* m) {
-    EXPECT_EQ(m->pkt_len, 60u);
-    ++received;
-  }));
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 1000; },
+                                [&](uint16_t, rte_mbuf* m) {
+                                  EXPECT_EQ(m->pkt_len, 60u);
+                                  ++received;
+                                }));
   EXPECT_EQ(port.Xstats().at("rx_oversize"), 1000u);
 }
 
@@ -84,18 +86,21 @@ TEST(Rss, SpreadsFlowsAndReportsTheHashThatDpdkComputes) {
   uint64_t by_queue[4] = {};
   uint64_t received = 0;
   std::map<uint32_t, uint16_t> queue_of;
-  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 20000; }, [&](uint16_t queue, rte_mbuf* m) {
-    ++received;
-    ++by_queue[queue];
-    ASSERT_TRUE(m->ol_flags & RTE_MBUF_F_RX_RSS_HASH);
-    const auto* ip = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
-    const auto* ports = reinterpret_cast<const rte_be16_t*>(ip + 1);
-    uint32_t tuple[3] = {rte_be_to_cpu_32(ip->src_addr), rte_be_to_cpu_32(ip->dst_addr),
-                         uint32_t{rte_be_to_cpu_16(ports[0])} << 16 | rte_be_to_cpu_16(ports[1])};
-    ASSERT_EQ(m->hash.rss, rte_softrss(tuple, 3, key));
-    const auto [it, first] = queue_of.emplace(m->hash.rss, queue);
-    EXPECT_EQ(it->second, queue) << "one flow, one queue";
-  }));
+  EXPECT_TRUE(port.ReceiveUntil(
+      [&] { return received == 20000; },
+      [&](uint16_t queue, rte_mbuf* m) {
+        ++received;
+        ++by_queue[queue];
+        ASSERT_TRUE(m->ol_flags & RTE_MBUF_F_RX_RSS_HASH);
+        const auto* ip = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
+        const auto* ports = reinterpret_cast<const rte_be16_t*>(ip + 1);
+        uint32_t tuple[3] = {
+            rte_be_to_cpu_32(ip->src_addr), rte_be_to_cpu_32(ip->dst_addr),
+            uint32_t{rte_be_to_cpu_16(ports[0])} << 16 | rte_be_to_cpu_16(ports[1])};
+        ASSERT_EQ(m->hash.rss, rte_softrss(tuple, 3, key));
+        const auto [it, first] = queue_of.emplace(m->hash.rss, queue);
+        EXPECT_EQ(it->second, queue) << "one flow, one queue";
+      }));
   for (const uint64_t share : by_queue) EXPECT_GT(share, 20000u / 8);
 }
 
@@ -109,11 +114,13 @@ TEST(Rss, TheTableDecides) {
   ASSERT_EQ(rte_eth_dev_rss_reta_update(port.id, reta, 128), 0);
   port.Start();
   uint64_t received = 0;
-  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 1000; }, [&](uint16_t queue, rte_mbuf*) {
-    EXPECT_EQ(queue, 2);
-    ++received;
-  }));
-  rte_eth_rss_reta_entry64 read[2] = {{.mask = UINT64_MAX, .reta = {}}, {.mask = UINT64_MAX, .reta = {}}};
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 1000; },
+                                [&](uint16_t queue, rte_mbuf*) {
+                                  EXPECT_EQ(queue, 2);
+                                  ++received;
+                                }));
+  rte_eth_rss_reta_entry64 read[2] = {{.mask = UINT64_MAX, .reta = {}},
+                                      {.mask = UINT64_MAX, .reta = {}}};
   ASSERT_EQ(rte_eth_dev_rss_reta_query(port.id, read, 128), 0);
   EXPECT_EQ(read[1].reta[63], 2);
 }
@@ -151,12 +158,14 @@ TEST(Flow, AFiveTupleGoesToItsQueueMarkedAndCounted) {
   rte_ipv4_hdr ip{};
   rte_be16_t ports[2] = {};
   bool learnt = false;
-  ASSERT_TRUE(port.ReceiveUntil([&] { return learnt; }, [&](uint16_t queue, rte_mbuf* m) {
-    EXPECT_EQ(queue, 0);
-    ip = *rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
-    std::memcpy(ports, rte_pktmbuf_mtod_offset(m, const uint8_t*, 34), 4);
-    learnt = true;
-  }));
+  ASSERT_TRUE(port.ReceiveUntil([&] { return learnt; },
+                                [&](uint16_t queue, rte_mbuf* m) {
+                                  EXPECT_EQ(queue, 0);
+                                  ip = *rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
+                                  std::memcpy(ports, rte_pktmbuf_mtod_offset(m, const uint8_t*, 34),
+                                              4);
+                                  learnt = true;
+                                }));
   Rule rule;
   rule.ip_spec.hdr.src_addr = ip.src_addr, rule.ip_mask.hdr.src_addr = UINT32_MAX;
   rule.ip_spec.hdr.dst_addr = ip.dst_addr, rule.ip_mask.hdr.dst_addr = UINT32_MAX;
@@ -169,15 +178,17 @@ TEST(Flow, AFiveTupleGoesToItsQueueMarkedAndCounted) {
   EXPECT_EQ(rule.Create(port.id), nullptr) << "the same rule twice";
 
   uint64_t steered = 0;
-  EXPECT_TRUE(port.ReceiveUntil([&] { return steered >= 100; }, [&](uint16_t queue, rte_mbuf* m) {
-    if (queue != 1) return;
-    EXPECT_TRUE(m->ol_flags & RTE_MBUF_F_RX_FDIR_ID);
-    EXPECT_EQ(m->hash.fdir.hi, 4711u);
-    const auto* seen = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
-    EXPECT_EQ(seen->src_addr, ip.src_addr);
-    EXPECT_EQ(std::memcmp(rte_pktmbuf_mtod_offset(m, const uint8_t*, 34), ports, 4), 0);
-    ++steered;
-  }));
+  EXPECT_TRUE(port.ReceiveUntil(
+      [&] { return steered >= 100; },
+      [&](uint16_t queue, rte_mbuf* m) {
+        if (queue != 1) return;
+        EXPECT_TRUE(m->ol_flags & RTE_MBUF_F_RX_FDIR_ID);
+        EXPECT_EQ(m->hash.fdir.hi, 4711u);
+        const auto* seen = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
+        EXPECT_EQ(seen->src_addr, ip.src_addr);
+        EXPECT_EQ(std::memcmp(rte_pktmbuf_mtod_offset(m, const uint8_t*, 34), ports, 4), 0);
+        ++steered;
+      }));
   rte_flow_query_count count{};
   ASSERT_EQ(rte_flow_query(port.id, flow, &rule.actions[2], &count, &rule.error), 0);
   EXPECT_GE(count.hits, steered);
@@ -202,19 +213,25 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
   const auto refused = [&](const std::function<void(Rule&)>& change) {
     Rule rule;
     change(rule);
-    const int result = rte_flow_validate(port.id, &rule.attributes, rule.pattern, rule.actions, &rule.error);
-    EXPECT_EQ(rte_flow_create(port.id, &rule.attributes, rule.pattern, rule.actions, &rule.error), nullptr);
+    const int result =
+        rte_flow_validate(port.id, &rule.attributes, rule.pattern, rule.actions, &rule.error);
+    EXPECT_EQ(rte_flow_create(port.id, &rule.attributes, rule.pattern, rule.actions, &rule.error),
+              nullptr);
     EXPECT_NE(rule.error.message, nullptr);
     return result;
   };
-  EXPECT_EQ(refused([](Rule& r) { r.ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffffff00); }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffffff00); }),
+            -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dst_port = 0x00ff; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.ip_mask.hdr.time_to_live = 0xff; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dgram_len = 0xffff; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.pattern[2].last = &r.udp_spec; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.pattern[1].type = RTE_FLOW_ITEM_TYPE_VXLAN; }), -ENOTSUP);
-  EXPECT_EQ(refused([](Rule& r) { r.pattern[1].type = RTE_FLOW_ITEM_TYPE_VOID;
-                                  r.pattern[2].type = RTE_FLOW_ITEM_TYPE_VOID; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) {
+              r.pattern[1].type = RTE_FLOW_ITEM_TYPE_VOID;
+              r.pattern[2].type = RTE_FLOW_ITEM_TYPE_VOID;
+            }),
+            -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.attributes.egress = 1; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.attributes.priority = 1; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.attributes.group = 1; }), -ENOTSUP);
@@ -272,7 +289,8 @@ TEST(Filter, WithoutPromiscuousModeForeignFramesAreCounted) {
   const uint8_t broadcast[6] = {255, 255, 255, 255, 255, 255};
   send(foreign), send(own.addr_bytes), send(broadcast);
   uint64_t received = 0;
-  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 2; }, [&](uint16_t, rte_mbuf*) { ++received; }));
+  EXPECT_TRUE(
+      port.ReceiveUntil([&] { return received == 2; }, [&](uint16_t, rte_mbuf*) { ++received; }));
   EXPECT_EQ(port.Xstats().at("rx_filtered"), 1u);
 }
 

@@ -19,8 +19,9 @@ class CheckedPool {
  public:
   explicit CheckedPool(uint32_t mbufs, uint32_t room = 2048, uint32_t cache = 128) {
     static uint32_t serial = 0;
-    pool_ = rte_pktmbuf_pool_create(("checked" + std::to_string(serial++)).c_str(), mbufs, cache, 0,
-                                    static_cast<uint16_t>(RTE_PKTMBUF_HEADROOM + room), SOCKET_ID_ANY);
+    pool_ =
+        rte_pktmbuf_pool_create(("checked" + std::to_string(serial++)).c_str(), mbufs, cache, 0,
+                                static_cast<uint16_t>(RTE_PKTMBUF_HEADROOM + room), SOCKET_ID_ANY);
     EXPECT_NE(pool_, nullptr);
     total_ = rte_mempool_avail_count(pool_);
   }
@@ -42,7 +43,8 @@ class CheckedPool {
 class Recorder final : public device::FrameSink {
  public:
   void Deliver(std::span<const device::WireFrame> burst) override {
-    for (const auto& f : burst) frames.emplace_back(reinterpret_cast<const char*>(f.data), f.length);
+    for (const auto& f : burst)
+      frames.emplace_back(reinterpret_cast<const char*>(f.data), f.length);
   }
   std::vector<std::string> frames;
 };

@@ -73,12 +73,13 @@ INSTANTIATE_TEST_SUITE_P(RingsAndBursts, Echo, ::testing::ValuesIn(EchoCases()))
 /// What ethdev promises about a received mbuf, as text.
 std::string Describe(const rte_mbuf* m) {
   char text[256];
-  std::snprintf(text, sizeof(text),
-                "type %x flags %lx len %u/%u vlan %u rss %x mark %x off %u refs %u segs %u port %u: ",
-                m->packet_type, m->ol_flags, m->pkt_len, m->data_len, m->vlan_tci,
-                m->ol_flags & RTE_MBUF_F_RX_RSS_HASH ? m->hash.rss : 0,
-                m->ol_flags & RTE_MBUF_F_RX_FDIR_ID ? m->hash.fdir.hi : 0, m->data_off,
-                rte_mbuf_refcnt_read(m), m->nb_segs, m->port);
+  std::snprintf(
+      text, sizeof(text),
+      "type %x flags %lx len %u/%u vlan %u rss %x mark %x off %u refs %u segs %u port %u: ",
+      m->packet_type, m->ol_flags, m->pkt_len, m->data_len, m->vlan_tci,
+      m->ol_flags & RTE_MBUF_F_RX_RSS_HASH ? m->hash.rss : 0,
+      m->ol_flags & RTE_MBUF_F_RX_FDIR_ID ? m->hash.fdir.hi : 0, m->data_off,
+      rte_mbuf_refcnt_read(m), m->nb_segs, m->port);
   return text + BytesOf(m);
 }
 
@@ -137,9 +138,9 @@ class HostileWriteBack : public ::testing::TestWithParam<RxBurst> {};
 TEST_P(HostileWriteBack, IsCountedAndTheFramesAroundItArrive) {
   CheckedPool pool(1024);
   QueuePair pair(pool.get(), 64);
-  const uint64_t lies[] = {kDone | kRxEndOfPacket,                            // no bytes
-                           kDone | kRxEndOfPacket | (pair.rx->room + 1),      // more than posted
-                           kDone | kRxEndOfPacket | 0xffff, kDone | 60};      // no end of packet
+  const uint64_t lies[] = {kDone | kRxEndOfPacket,                        // no bytes
+                           kDone | kRxEndOfPacket | (pair.rx->room + 1),  // more than posted
+                           kDone | kRxEndOfPacket | 0xffff, kDone | 60};  // no end of packet
   for (uint32_t i = 0; i < 24; ++i) pair.rx->ring[i] = {0, kDone | kRxEndOfPacket | 60};
   for (uint32_t i = 0; i < 4; ++i) pair.rx->ring[2 + 5 * i].high = lies[i];
   rte_mbuf* packets[64];

@@ -72,7 +72,8 @@ class SteppedNic {
  private:
   static int AddList(const rte_memseg_list* list, void* dma) {
     // Whole virtual areas: the unmapped parts are never named by the driver.
-    static_cast<bar::DmaSpace*>(dma)->Add(reinterpret_cast<uint64_t>(list->base_va), list->base_va, list->len);
+    static_cast<bar::DmaSpace*>(dma)->Add(reinterpret_cast<uint64_t>(list->base_va), list->base_va,
+                                          list->len);
     return 0;
   }
 

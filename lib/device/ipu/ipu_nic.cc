@@ -75,65 +75,64 @@ IpuNic::Route IpuNic::Classify(const WireFrame& frame) {
       }
     }
   }
-  route.metadata.high = uint64_t{flags} << kRxFlagsShift |
-                        uint64_t{headers.packet_class} << kRxClassShift;
+  route.metadata.high = uint64_t{flags} << kRxFlagsShift | uint64_t{headers.packet_class}
+                                                               << kRxClassShift;
   return route;
 }
 
+std::optional<Statistic> IpuNic::Place(const WireFrame& frame, bool pause) {
+  if (frame.length < kMinFrameBytes) return kStatRxUndersize;
+  if (frame.length > std::min(port_[kMaxFrame / 4], kMaxFrameBytes)) return kStatRxOversize;
+  if (!Accepts(frame.data)) return kStatRxFiltered;
+  const Route route = Classify(frame);
+  if (route.drop) return kStatRxFlowDrop;
+  if (route.queue >= queue_pairs_ || !rx_[route.queue].enabled()) return kStatRxDisabled;
+  RxQueue& queue = rx_[route.queue];
+  if (pause && !queue.HasRoom(frame.length)) return std::nullopt;
+  unpublished_ |= 1u << route.queue;
+  switch (queue.Write(dma_, frame, route.metadata)) {
+    case RxOutcome::kWritten:
+      return kStatRxFrames;
+    case RxOutcome::kNoDescriptor:
+      return kStatRxNoDescriptor;
+    case RxOutcome::kOversize:
+      return kStatRxOversize;
+    case RxOutcome::kDmaFault:
+      break;
+  }
+  return kStatRxDmaFault;
+}
+
+uint32_t IpuNic::PlacePlain(std::span<const WireFrame> frames) {
+  const uint32_t queue = port_[kReta / 4] & 0xff;
+  if (classify_ || (port_[kPortControl / 4] & kPortPromiscuous) == 0) return 0;
+  if (queue >= queue_pairs_ || !rx_[queue].enabled()) return 0;
+  const uint32_t max_frame = std::min(port_[kMaxFrame / 4], kMaxFrameBytes);
+  const uint32_t placed =
+      rx_[queue].WritePlain(dma_, frames, max_frame, &statistics_[kStatRxBytes]);
+  statistics_[kStatRxFrames] += placed;
+  unpublished_ |= 1u << queue;
+  return placed;
+}
+
 uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
-  const uint32_t control = port_[kPortControl / 4];
-  if ((control & kPortReceive) == 0) {
+  if ((port_[kPortControl / 4] & kPortReceive) == 0) {
     statistics_[kStatRxDisabled] += frames.size();
     return static_cast<uint32_t>(frames.size());
   }
-  const bool filter = (control & kPortPromiscuous) == 0;
-  const bool classify = classify_;
-  const uint32_t max_frame = std::min(port_[kMaxFrame / 4], kMaxFrameBytes);
-  const uint32_t default_queue = port_[kReta / 4] & 0xff;
-  const auto drop = [this](Statistic reason) { ++statistics_[reason]; };
-  uint32_t used = 0;  // queues with completions to publish
   uint32_t taken = 0;
-  uint32_t written = 0;
-  uint64_t written_bytes = 0;
-  const bool all_plain = !filter && !classify && default_queue < queue_pairs_ &&
-                         rx_[default_queue].enabled();
-  for (; taken < frames.size(); ++taken) {
-    if (all_plain) {
-      used = 1u << default_queue;
-      const uint32_t plain = rx_[default_queue].WritePlain(dma_, frames.subspan(taken), max_frame,
-                                                           &written_bytes);
-      written += plain;
-      taken += plain;
-      if (taken == frames.size()) break;
-    }
-    const WireFrame frame = frames[taken];
-    if (frame.length < kMinFrameBytes) [[unlikely]] { drop(kStatRxUndersize); continue; }
-    if (frame.length > max_frame) [[unlikely]] { drop(kStatRxOversize); continue; }
-    if (filter && !Accepts(frame.data)) { drop(kStatRxFiltered); continue; }
-    Route route{default_queue, false, {0, 0}};
-    if (classify) {
-      route = Classify(frame);
-    } else {
-      route.metadata.high = uint64_t{Parse(frame).packet_class} << kRxClassShift;
-    }
-    if (route.drop) { drop(kStatRxFlowDrop); continue; }
-    if (route.queue >= queue_pairs_ || !rx_[route.queue].enabled()) { drop(kStatRxDisabled); continue; }
-    RxQueue& queue = rx_[route.queue];
-    if (pause && !queue.HasRoom(frame.length)) break;
-    used |= 1u << route.queue;
-    const RxOutcome outcome = queue.Write(dma_, frame, route.metadata);
-    if (outcome == RxOutcome::kWritten) [[likely]] {
-      ++written;
-      written_bytes += frame.length;
-    } else {
-      drop(outcome == RxOutcome::kNoDescriptor ? kStatRxNoDescriptor
-           : outcome == RxOutcome::kOversize   ? kStatRxOversize
-                                               : kStatRxDmaFault);
-    }
+  while (taken < frames.size()) {
+    taken += PlacePlain(frames.subspan(taken));
+    if (taken == frames.size()) break;
+    const std::optional<Statistic> ending = Place(frames[taken], pause);
+    if (!ending) break;
+    ++statistics_[*ending];
+    if (*ending == kStatRxFrames) statistics_[kStatRxBytes] += frames[taken].length;
+    ++taken;
   }
-  statistics_[kStatRxFrames] += written;
-  statistics_[kStatRxBytes] += written_bytes;
-  for (; used != 0; used &= used - 1) rx_[__builtin_ctz(used)].WriteBack();
+  for (; unpublished_ != 0; unpublished_ &= unpublished_ - 1) {
+    rx_[__builtin_ctz(unpublished_)].WriteBack();
+  }
   return taken;
 }
 

@@ -7,7 +7,7 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
 
 #include "bar/dma.h"
@@ -59,6 +59,12 @@ class IpuNic final : public Device {
   bool Accepts(const uint8_t* destination) const;
   /// Parses, hashes, verifies and looks up a frame, as far as that is enabled.
   Route Classify(const WireFrame& frame);
+  /// How one frame ends: kStatRxFrames if it is written to the host, else the counter
+  /// of its drop. Nothing if it must wait (`pause`).
+  std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
+  /// Writes leading frames that need no decision, if no setting asks for one; counts
+  /// them and returns their number.
+  uint32_t PlacePlain(std::span<const WireFrame> frames);
 
   const bar::DmaSpace& dma_;
   const uint32_t queue_pairs_;
@@ -78,6 +84,7 @@ class IpuNic final : public Device {
   bool classify_ = false;  ///< NeedsClassify().
   std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
+  uint32_t unpublished_ = 0;  ///< RX queues with completions to write back, by bit.
   TxStaging staging_;
   uint32_t next_tx_ = 0;  ///< Round robin over the TX queues.
 

@@ -91,7 +91,8 @@ void ParseIpv6(const WireFrame& frame, uint32_t at, Headers& headers) {
   uint8_t protocol = ip[6];
   bool fragment = false;
   headers.packet_class |= IsExtension(protocol) ? kClassIpv6Extension : kClassIpv6;
-  for (uint32_t i = 0; i < kMaxExtensions && IsExtension(protocol) && l4 + 8 <= headers.ip_end; ++i) {
+  for (uint32_t i = 0; i < kMaxExtensions && IsExtension(protocol) && l4 + 8 <= headers.ip_end;
+       ++i) {
     const uint8_t* extension = frame.data + l4;
     const uint32_t bytes = protocol == kProtocolFragment ? 8u : (extension[1] + 1) * 8u;
     fragment = fragment || protocol == kProtocolFragment;
@@ -161,9 +162,10 @@ uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers) {
     const uint32_t header_bytes = (ip[0] & 0xf) * 4u;
     flags |= OnesComplementSum(ip, header_bytes, 0) == 0xffff ? kRxIpGood : kRxIpBad;
   }
-  const uint32_t claimed = headers.ip_version == 4   ? headers.ip_offset + Load16(ip + 2)
-                           : headers.ip_version == 6 ? headers.ip_offset + kIpv6Bytes + Load16(ip + 4)
-                                                     : 0u;
+  const uint32_t claimed = headers.ip_version == 4 ? headers.ip_offset + Load16(ip + 2)
+                           : headers.ip_version == 6
+                               ? headers.ip_offset + kIpv6Bytes + Load16(ip + 4)
+                               : 0u;
   if (!headers.has_ports || claimed != headers.ip_end) return flags;
   const uint32_t bytes = headers.ip_end - headers.l4_offset;
   const uint8_t* l4 = frame.data + headers.l4_offset;

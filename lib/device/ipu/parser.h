@@ -15,13 +15,13 @@ namespace sluice::device::ipu {
 
 /// Offsets are from the first byte of the frame and valid only where said.
 struct Headers {
-  uint16_t packet_class;    ///< regs::ipu::kClass… codes.
-  uint16_t ip_offset;       ///< If ip_version != 0.
-  uint16_t l4_offset;       ///< If ip_version != 0; within the frame.
-  uint16_t ip_end;          ///< End of the datagram by its own length, within the frame.
-  uint8_t ip_version;       ///< 4, 6, or 0: no complete IP header.
-  uint8_t protocol;         ///< Of the last header reached.
-  bool has_ports;           ///< TCP or UDP, first or only fragment's ports present, not fragmented.
+  uint16_t packet_class;  ///< regs::ipu::kClass… codes.
+  uint16_t ip_offset;     ///< If ip_version != 0.
+  uint16_t l4_offset;     ///< If ip_version != 0; within the frame.
+  uint16_t ip_end;        ///< End of the datagram by its own length, within the frame.
+  uint8_t ip_version;     ///< 4, 6, or 0: no complete IP header.
+  uint8_t protocol;       ///< Of the last header reached.
+  bool has_ports;         ///< TCP or UDP, first or only fragment's ports present, not fragmented.
 };
 
 /// `frame.length` is at least regs::ipu::kMinFrameBytes.
@@ -51,7 +51,8 @@ inline uint16_t PlainClass(const WireFrame& frame) {
 /// ParseAny, with the common frame first.
 inline Headers Parse(const WireFrame& frame) {
   const uint16_t packet_class = PlainClass(frame);
-  if (packet_class == 0) [[unlikely]] return ParseAny(frame);
+  if (packet_class == 0) [[unlikely]]
+    return ParseAny(frame);
   constexpr uint32_t kIp = regs::ipu::kMinFrameBytes;
   const uint32_t end = kIp + (frame.data[kIp + 2] << 8 | frame.data[kIp + 3]);
   return {.packet_class = packet_class,

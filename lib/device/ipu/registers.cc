@@ -82,14 +82,22 @@ uint32_t IpuNic::ReadPort(uint32_t offset) const {
     return static_cast<uint32_t>(offset % 8 == 0 ? value : value >> 32);
   }
   switch (offset) {
-    case kDeviceId: return kDeviceIdValue;
-    case kQueuePairs: return queue_pairs_;
-    case kFlowStatus: return flow_status_;
-    case kFlowHits: return static_cast<uint32_t>(flow_result_.hits);
-    case kFlowHits + 4: return static_cast<uint32_t>(flow_result_.hits >> 32);
-    case kFlowHitBytes: return static_cast<uint32_t>(flow_result_.hit_bytes);
-    case kFlowHitBytes + 4: return static_cast<uint32_t>(flow_result_.hit_bytes >> 32);
-    default: return offset < kFlowStatus ? port_[offset / 4] : UINT32_MAX;
+    case kDeviceId:
+      return kDeviceIdValue;
+    case kQueuePairs:
+      return queue_pairs_;
+    case kFlowStatus:
+      return flow_status_;
+    case kFlowHits:
+      return static_cast<uint32_t>(flow_result_.hits);
+    case kFlowHits + 4:
+      return static_cast<uint32_t>(flow_result_.hits >> 32);
+    case kFlowHitBytes:
+      return static_cast<uint32_t>(flow_result_.hit_bytes);
+    case kFlowHitBytes + 4:
+      return static_cast<uint32_t>(flow_result_.hit_bytes >> 32);
+    default:
+      return offset < kFlowStatus ? port_[offset / 4] : UINT32_MAX;
   }
 }
 
@@ -137,9 +145,15 @@ void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
   const bool transmit = offset >= kTxBlock;
   QueueRegisters& registers = queue_registers_[queue][transmit];
   switch (transmit ? offset - kTxBlock : offset) {
-    case kRingBase: registers.base = value; break;
-    case kRingEntries: registers.entries = static_cast<uint32_t>(value); break;
-    case kRingBuffer: registers.buffer_bytes = static_cast<uint32_t>(value); break;
+    case kRingBase:
+      registers.base = value;
+      break;
+    case kRingEntries:
+      registers.entries = static_cast<uint32_t>(value);
+      break;
+    case kRingBuffer:
+      registers.buffer_bytes = static_cast<uint32_t>(value);
+      break;
     case kRingControl:
       if ((value & kRingEnable) == 0) {
         transmit ? tx_[queue].Disable() : rx_[queue].Disable();
@@ -157,7 +171,8 @@ void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
       }
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -165,12 +180,18 @@ uint64_t IpuNic::ReadQueue(uint32_t queue, uint32_t offset) const {
   const bool transmit = offset >= kTxBlock;
   const QueueRegisters& registers = queue_registers_[queue][transmit];
   switch (transmit ? offset - kTxBlock : offset) {
-    case kRingBase: return registers.base;
-    case kRingEntries: return registers.entries;
-    case kRingBuffer: return registers.buffer_bytes;
-    case kRingStatus: return transmit ? tx_[queue].enabled() : rx_[queue].enabled();
-    case kRingHead: return transmit ? tx_[queue].head() : rx_[queue].head();
-    default: return ~uint64_t{0};
+    case kRingBase:
+      return registers.base;
+    case kRingEntries:
+      return registers.entries;
+    case kRingBuffer:
+      return registers.buffer_bytes;
+    case kRingStatus:
+      return transmit ? tx_[queue].enabled() : rx_[queue].enabled();
+    case kRingHead:
+      return transmit ? tx_[queue].head() : rx_[queue].head();
+    default:
+      return ~uint64_t{0};
   }
 }
 

@@ -3,9 +3,7 @@
 
 namespace sluice::device::ipu {
 
-RssHash::RssHash() {
-  SetKey(std::array<uint8_t, regs::ipu::kRssKeyBytes>{});
-}
+RssHash::RssHash() { SetKey(std::array<uint8_t, regs::ipu::kRssKeyBytes>{}); }
 
 void RssHash::SetKey(std::span<const uint8_t, regs::ipu::kRssKeyBytes> key) {
   for (uint32_t position = 0; position < kMaxInput; ++position) {

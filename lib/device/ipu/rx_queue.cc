@@ -28,7 +28,8 @@ void RxQueue::Disable() {
 }
 
 bool RxQueue::SetTail(uint32_t tail) {
-  if (ring_ == nullptr || tail - written_back_ > mask_ + 1 || tail - tail_ > mask_ + 1) return false;
+  if (ring_ == nullptr || tail - written_back_ > mask_ + 1 || tail - tail_ > mask_ + 1)
+    return false;
   tail_ = tail;
   return true;
 }
@@ -61,8 +62,8 @@ uint32_t RxQueue::WritePlain(const bar::DmaSpace& dma, std::span<const WireFrame
     if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
     // As many as are fetched and fit the write-back batch: no index is checked within.
     const uint32_t start = head_;
-    const uint32_t batch = std::min({static_cast<uint32_t>(frames.size()) - written, fetched_ - start,
-                                     kWriteBackBatch - start % kWriteBackBatch});
+    const uint32_t batch = std::min({static_cast<uint32_t>(frames.size()) - written,
+                                     fetched_ - start, kWriteBackBatch - start % kWriteBackBatch});
     const WireFrame* frame = frames.data() + written;
     uint8_t* const* buffer = &buffers_[start % kFetchMax];
     Descriptor* completed = &completed_[start % kWriteBackBatch];

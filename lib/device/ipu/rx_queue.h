@@ -48,7 +48,8 @@ class RxQueue {
   /// completed with length 0, so that the host gets its buffers back.
   RxOutcome Write(const bar::DmaSpace& dma, const WireFrame& frame, const RxMetadata& metadata) {
     if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
-    if (frame.length > buffer_bytes_) [[unlikely]] return WriteScattered(dma, frame, metadata);
+    if (frame.length > buffer_bytes_) [[unlikely]]
+      return WriteScattered(dma, frame, metadata);
     if (head_ == fetched_) return RxOutcome::kNoDescriptor;
     uint8_t* const buffer = buffers_[head_ % kFetchMax];
     if (buffer == nullptr) [[unlikely]] {

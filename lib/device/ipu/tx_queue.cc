@@ -29,7 +29,8 @@ bool InsertChecksums(uint8_t* frame, uint32_t length, uint64_t high) {
   if (high & kTxIpChecksum) {
     if (ip_bytes < 20 || l4 > length) return false;
     StoreChecksum(frame + ip + 10, 0);
-    StoreChecksum(frame + ip + 10, static_cast<uint16_t>(~OnesComplementSum(frame + ip, ip_bytes, 0)));
+    StoreChecksum(frame + ip + 10,
+                  static_cast<uint16_t>(~OnesComplementSum(frame + ip, ip_bytes, 0)));
   }
   if (high & kTxL4Checksum) {
     const uint32_t field = l4 + static_cast<uint8_t>(high >> kTxL4FieldShift);
@@ -130,7 +131,8 @@ uint32_t TxQueue::SendPlain(uint32_t first, uint32_t end, TxStaging& staging, Fr
       const uint32_t length = Length(high);
       plain = (high & kKind) == kTxEndOfPacket && data != nullptr &&
               length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes;
-      if (!plain) [[unlikely]] break;
+      if (!plain) [[unlikely]]
+        break;
       CopySegment(cursor.bytes, data, length);
       cursor.Add(length);
       bytes += length;

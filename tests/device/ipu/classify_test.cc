@@ -10,10 +10,10 @@ namespace sluice::device::ipu::test {
 namespace {
 
 /// "Verifying the RSS Hash Calculation", Windows driver documentation.
-constexpr uint8_t kKey[kRssKeyBytes] = {
-    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
-    0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
-    0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
+constexpr uint8_t kKey[kRssKeyBytes] = {0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
+                                        0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
+                                        0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
+                                        0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
 
 struct Vector {
   Tuple tuple;
@@ -43,8 +43,12 @@ class Classified : public ::testing::Test {
     host.Receive(frame);
     return host.Rx(next_++);
   }
-  static uint16_t Flags(const Descriptor& d) { return static_cast<uint16_t>(d.high >> kRxFlagsShift); }
-  static uint16_t Class(const Descriptor& d) { return static_cast<uint16_t>(d.high >> kRxClassShift); }
+  static uint16_t Flags(const Descriptor& d) {
+    return static_cast<uint16_t>(d.high >> kRxFlagsShift);
+  }
+  static uint16_t Class(const Descriptor& d) {
+    return static_cast<uint16_t>(d.high >> kRxClassShift);
+  }
 
   Host host;
   uint32_t next_ = 0;
@@ -80,7 +84,7 @@ TEST_F(Classified, HashesIpv6AsTheSpecificationSays) {
   // 3ffe:2501:200:1fff::7 port 2794 → 3ffe:2501:200:3::1 port 1766
   std::string frame(14 + 40 + 20, '\0');
   frame[12] = '\x86', frame[13] = '\xdd', frame[14] = 0x60, frame[19] = 20, frame[20] = 6;
-  const uint8_t addresses[32] = {0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x1f, 0xff, 0, 0, 0,
+  const uint8_t addresses[32] = {0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x1f, 0xff, 0,    0,    0,
                                  0,    0,    0,    0,    7,    0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00,
                                  0x00, 0x03, 0,    0,    0,    0,    0,    0,    0,    1};
   std::memcpy(frame.data() + 22, addresses, 32);
@@ -116,9 +120,10 @@ TEST_F(Classified, NamesThePacketsItKnows) {
             kClassEther | kClassIpv4 | kClassIcmp);
   EXPECT_EQ(Class(Receive(with({{12, 0x81}, {16, 0x08}, {18, 0x45}, {21, 40}, {27, 17}}))),
             kClassVlan | kClassIpv4 | kClassUdp);
-  EXPECT_EQ(Class(Receive(with({{12, 0x88}, {13, 0xa8}, {16, 0x81}, {20, 0x86}, {21, 0xdd}, {22, 0x60},
-                                {28, 59}}, 80))),
-            kClassQinq | kClassIpv6 | kClassOtherL4);
+  EXPECT_EQ(
+      Class(Receive(with(
+          {{12, 0x88}, {13, 0xa8}, {16, 0x81}, {20, 0x86}, {21, 0xdd}, {22, 0x60}, {28, 59}}, 80))),
+      kClassQinq | kClassIpv6 | kClassOtherL4);
   // Hop-by-hop options, then UDP.
   EXPECT_EQ(Class(Receive(with({{12, 0x86}, {13, 0xdd}, {14, 0x60}, {19, 16}, {54, 17}}, 80))),
             kClassEther | kClassIpv6Extension | kClassUdp);
@@ -141,10 +146,9 @@ TEST_F(Classified, EveryTruncationOfAFrameIsSafeAndNeverClaimsPorts) {
 
 TEST_F(Classified, VerifiesChecksumsOnlyWhenAsked) {
   // RFC 1071 by hand: 192.168.0.1 → 192.168.0.2, UDP 1 → 2, length 12, payload "abcd".
-  const uint8_t bytes[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0x00,
-                           0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79,
-                           192, 168, 0, 1, 192, 168, 0, 2,
-                           0, 1, 0, 2, 0, 12, 0xb9, 0xb8, 'a', 'b', 'c', 'd'};
+  const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
+                           0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79, 192, 168, 0,    1,    192,  168,
+                           0, 2,  0, 1, 0, 2, 0,  12, 0xb9, 0xb8, 'a', 'b', 'c',  'd'};
   std::string frame(reinterpret_cast<const char*>(bytes), sizeof(bytes));
   EXPECT_EQ(Flags(Receive(frame)), 0);
   host.nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous | kPortChecksum);
@@ -179,7 +183,8 @@ class Flows : public Classified {
 };
 
 TEST_F(Flows, AFullTupleSendsItsFramesToItsQueueAndNoOther) {
-  ASSERT_EQ(Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd), FlowStatus::kOk);
+  ASSERT_EQ(Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd),
+            FlowStatus::kOk);
   host.Receive(Ipv4Frame(tuple_));
   EXPECT_EQ(host.Received(0, 2), Ipv4Frame(tuple_));
   Tuple other = tuple_;
@@ -192,7 +197,8 @@ TEST_F(Flows, AFullTupleSendsItsFramesToItsQueueAndNoOther) {
 }
 
 TEST_F(Flows, TheMoreSpecificRuleWinsAndDropsAreCounted) {
-  Command(tuple_, kFlowMatchProtocol | kFlowMatchDestinationPort, kFlowActionDrop, FlowCommand::kAdd);
+  Command(tuple_, kFlowMatchProtocol | kFlowMatchDestinationPort, kFlowActionDrop,
+          FlowCommand::kAdd);
   Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd);
   host.Receive(Ipv4Frame(tuple_));
   EXPECT_EQ(host.Received(0, 2), Ipv4Frame(tuple_));
@@ -216,9 +222,11 @@ TEST_F(Flows, RulesComeAndGoAsTheStatusSays) {
   EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kRemove), FlowStatus::kOk);
   EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kRemove), FlowStatus::kAbsent);
   EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kQuery), FlowStatus::kAbsent);
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, kFlowActionQueue | 200, FlowCommand::kAdd), FlowStatus::kInvalid);
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, kFlowActionQueue | 200, FlowCommand::kAdd),
+            FlowStatus::kInvalid);
   EXPECT_EQ(Command(tuple_, 1u << 20, action, FlowCommand::kAdd), FlowStatus::kInvalid);
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, static_cast<FlowCommand>(99)), FlowStatus::kInvalid);
+  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, static_cast<FlowCommand>(99)),
+            FlowStatus::kInvalid);
   host.Receive(Ipv4Frame(tuple_));
   EXPECT_EQ(host.Received(0), Ipv4Frame(tuple_));
 }
@@ -227,12 +235,15 @@ TEST_F(Flows, TheTableHoldsWhatItPromisesAndRefusesTheNext) {
   Tuple tuple = tuple_;
   for (uint32_t i = 0; i < kMaxFlows; ++i) {
     tuple.source_port = static_cast<uint16_t>(i);
-    ASSERT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd), FlowStatus::kOk);
+    ASSERT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd),
+              FlowStatus::kOk);
   }
   tuple.source_port = kMaxFlows;
-  EXPECT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd), FlowStatus::kFull);
+  EXPECT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd),
+            FlowStatus::kFull);
   EXPECT_EQ(Command(tuple, 0, 0, FlowCommand::kFlush), FlowStatus::kOk);
-  EXPECT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd), FlowStatus::kOk);
+  EXPECT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd),
+            FlowStatus::kOk);
 }
 
 }  // namespace

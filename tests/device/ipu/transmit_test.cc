@@ -14,7 +14,8 @@ class Transmit : public ::testing::Test {
  protected:
   Transmit() {
     host.StartTx(64);
-    for (uint32_t i = 0; i < 65536; ++i) *host.At(kData + i) = static_cast<uint8_t>(i * 13 + i / 256);
+    for (uint32_t i = 0; i < 65536; ++i)
+      *host.At(kData + i) = static_cast<uint8_t>(i * 13 + i / 256);
   }
   std::string Bytes(uint32_t offset, uint32_t length) {
     return {reinterpret_cast<char*>(host.At(offset)), length};
@@ -49,7 +50,8 @@ TEST_F(Transmit, GathersSegmentsAndWaitsForTheLastOne) {
   EXPECT_NE(host.Tx(0).high, kDone);
   host.PostTx(2, kData + 2000, 10, kTxEndOfPacket);
   EXPECT_EQ(Ring(3), 1u);
-  EXPECT_EQ(sink.frames.at(0), Bytes(kData, 20) + Bytes(kData + 1000, 30) + Bytes(kData + 2000, 10));
+  EXPECT_EQ(sink.frames.at(0),
+            Bytes(kData, 20) + Bytes(kData + 1000, 30) + Bytes(kData + 2000, 10));
   EXPECT_EQ(host.Tx(0).high, kDone);
 }
 
@@ -87,10 +89,9 @@ TEST_F(Transmit, QueuesTakeTurns) {
 TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
   // The frame of the receive test (RFC 1071 by hand), checksums blank; the UDP field
   // holds the pseudo-header's sum: c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 + carry.
-  const uint8_t bytes[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0x00,
-                           0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0,
-                           192, 168, 0, 1, 192, 168, 0, 2,
-                           0, 1, 0, 2, 0, 12, 0x81, 0x71, 'a', 'b', 'c', 'd'};
+  const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
+                           0, 32, 0, 0, 0, 0, 64, 17, 0,    0,    192, 168, 0,    1,    192,  168,
+                           0, 2,  0, 1, 0, 2, 0,  12, 0x81, 0x71, 'a', 'b', 'c',  'd'};
   std::memcpy(host.At(kData), bytes, sizeof(bytes));
   host.PostTx(0, kData, sizeof(bytes),
               kTxEndOfPacket | kTxIpChecksum | kTxL4Checksum | uint64_t{14} << kTxIpOffsetShift |
@@ -102,10 +103,12 @@ TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
 }
 
 TEST_F(Transmit, ChecksumOffsetsOutsideTheFrameAreRefused) {
-  host.PostTx(0, kData, 40, kTxEndOfPacket | kTxIpChecksum | uint64_t{30} << kTxIpOffsetShift |
-                                uint64_t{20} << kTxIpLengthShift);
-  host.PostTx(1, kData, 40, kTxEndOfPacket | kTxL4Checksum | uint64_t{14} << kTxIpOffsetShift |
-                                uint64_t{20} << kTxIpLengthShift | uint64_t{255} << kTxL4FieldShift);
+  host.PostTx(0, kData, 40,
+              kTxEndOfPacket | kTxIpChecksum | uint64_t{30} << kTxIpOffsetShift |
+                  uint64_t{20} << kTxIpLengthShift);
+  host.PostTx(1, kData, 40,
+              kTxEndOfPacket | kTxL4Checksum | uint64_t{14} << kTxIpOffsetShift |
+                  uint64_t{20} << kTxIpLengthShift | uint64_t{255} << kTxL4FieldShift);
   host.PostTx(2, kData, 40, kTxEndOfPacket | kTxIpChecksum | uint64_t{14} << kTxIpOffsetShift);
   EXPECT_EQ(Ring(3), 3u);
   EXPECT_TRUE(sink.frames.empty());
