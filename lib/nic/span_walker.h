@@ -170,7 +170,11 @@ class SpanWalker {
         for (uint32_t i = 0; i < kCount; ++i) {
           uint8_t* const at = cursor[i];
           const packet::LeadingWord word = packet::LeadingWord::Of(at);
-          if (!word.IsPlainIpv4()) [[unlikely]] return i;
+          if (!word.IsPlainIpv4()) [[unlikely]] {
+            cursor[i] = StepOther(lanes_[i], at, stop[i], engine, now);
+            if (cursor[i] == at) return i;
+            continue;
+          }
           const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
           uint8_t* const next = at + packet::FlitSpan(length);
           if (!Credible(length) || next >= stop[i]) [[unlikely]] return i;
@@ -195,12 +199,37 @@ class SpanWalker {
     return careful;
   }
 
+  /// One frame that is not plain IPv4, within the lockstep. Returns where the next
+  /// one begins, or `at` if it takes the care of StepLane.
+  template <FrameEngine Engine>
+  [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop,
+                                       Engine& engine, uint64_t now) {
+    const uint32_t length = packet::FrameLength(at);
+    uint8_t* const next = at + packet::FlitSpan(length);
+    if (!Credible(length) || next >= stop) return at;
+    HandleFrame(lane, at, length, engine, now);
+    return next;
+  }
+
+  /// Gives one frame to the engine and sees to its ending. Counts its bytes.
+  template <FrameEngine Engine>
+  void HandleFrame(Lane& lane, uint8_t* at, uint32_t length, Engine& engine, uint64_t now) {
+    const packet::LeadingWord word = packet::LeadingWord::Of(at);
+    packet::Frame frame = View(at, length);
+    const packet::Verdict verdict = engine.Process(frame, now);
+    if (StaysInPlace(at, length, word, frame, verdict)) {
+      kept_back_.bytes -= static_cast<uint64_t>(frame.length) - length;
+    } else {
+      Divert(lane, at, length, frame.data, frame.length, verdict);
+    }
+    walked_.bytes += length;
+  }
+
   /// Handles whatever is at the cursor: a frame, or flits that are none. False
   /// when the span is done and all of it given back.
   template <FrameEngine Engine>
   bool StepLane(Lane& lane, Engine& engine, uint64_t now) {
     const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);
-    const packet::LeadingWord word = packet::LeadingWord::Of(lane.cursor);
     const uint32_t length = packet::FrameLength(lane.cursor);
     const uint32_t step = packet::FlitSpan(length);
     if (!Credible(length)) {
@@ -208,15 +237,8 @@ class SpanWalker {
     } else if (step > left) {
       SkipFlits(lane, left);
     } else {
-      packet::Frame frame = View(lane.cursor, length);
-      const packet::Verdict verdict = engine.Process(frame, now);
-      if (StaysInPlace(lane.cursor, length, word, frame, verdict)) {
-        kept_back_.bytes -= static_cast<uint64_t>(frame.length) - length;
-      } else {
-        Divert(lane, lane.cursor, length, frame.data, frame.length, verdict);
-      }
+      HandleFrame(lane, lane.cursor, length, engine, now);
       ++walked_.pkts;
-      walked_.bytes += length;
       lane.cursor += step;
     }
     if (lane.cursor >= lane.stop) {

@@ -6,10 +6,10 @@ changed, whatever ends the run. Works without root and without hugepages."""
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 ECHO = sys.argv.pop()
@@ -105,6 +105,33 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(at, len(data))
                 self.assertEqual(kinds[0], 0x0A0D0D0A)
                 self.assertEqual(kinds.count(6), 100)  # Enhanced packet blocks.
+
+    def test_telemetry(self):
+        prefix = f"sluice-telemetry-test-{os.getpid()}"
+        folders = ([os.environ["RUNTIME_DIRECTORY"]] if "RUNTIME_DIRECTORY" in os.environ else [])
+        folders += ["/var/run", os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "/tmp"]
+        echo = subprocess.Popen([ECHO, f"--file-prefix={prefix}", *EAL, "--stats_period_s=0.2"],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for line in echo.stdout:
+            if "Mpps" in line:
+                break
+        paths = [f"{folder}/dpdk/{prefix}/dpdk_telemetry.v2" for folder in folders]
+        path = next(path for path in paths if os.path.exists(path))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.settimeout(10)
+            client.connect(path)
+            client.recv(4096)  # The greeting.
+            client.send(b"/sluice/stats")
+            stats = json.loads(client.recv(1 << 16))["/sluice/stats"]
+            client.send(b"/sluice/map")
+            where = json.loads(client.recv(1 << 16))["/sluice/map"]
+        echo.send_signal(signal.SIGTERM)
+        echo.communicate(timeout=30)
+        self.assertEqual(echo.returncode, 0)
+        self.assertGreater(stats["rx_pkts"], 0)
+        self.assertIn("drop_malformed", stats)
+        self.assertEqual(len(where), 1)
+        self.assertIn("net_ipu0", where[0])
 
     def test_a_streaming_application_runs_on_any_port(self):
         result = subprocess.run(
