@@ -16,12 +16,12 @@ using regs::enso::kMaxPipes;
 
 bool ParsePipes(std::string_view value, uint32_t* pipes, std::string* error) {
   const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), *pipes);
-  if (code == std::errc() && end == value.data() + value.size() && *pipes >= 1 && *pipes <= kMaxPipes) {
+  if (code == std::errc() && end == value.data() + value.size() && *pipes >= 1 &&
+      *pipes <= kMaxPipes) {
     return true;
   }
   *error = std::string(kPipesKey).append("=").append(value) +
-           ": give the fallback pipes of a receive queue, 1 to " +
-           std::to_string(kMaxPipes);
+           ": give the fallback pipes of a receive queue, 1 to " + std::to_string(kMaxPipes);
   return false;
 }
 
@@ -55,7 +55,8 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
     } else if (passed_on) {
       arguments->passed_on.emplace_back(key, value);
     } else {
-      *error = std::string("unknown argument '").append(key) + "': use " + KnownKeys(passed_on_keys);
+      *error =
+          std::string("unknown argument '").append(key) + "': use " + KnownKeys(passed_on_keys);
       return false;
     }
   }
@@ -63,7 +64,8 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
 }
 
 bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* error) {
-  *geometry = {regs::enso::kDefaultPipeFlits, regs::enso::kDefaultNbEntries, arguments.notify_per_packet};
+  *geometry = {regs::enso::kDefaultPipeFlits, regs::enso::kDefaultNbEntries,
+               arguments.notify_per_packet};
   if (!arguments.notify_per_packet) return true;
   constexpr uint32_t kSmallPipeFlits = 8192;
   constexpr uint32_t kMaxEntries = 1u << 20;

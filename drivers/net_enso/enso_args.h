@@ -17,7 +17,7 @@ inline constexpr const char* kPipesKey = "pipes";
 inline constexpr const char* kNotifyKey = "notify";
 
 struct Arguments {
-  uint32_t pipes = 1;              ///< Fallback pipes of a receive queue.
+  uint32_t pipes = 1;  ///< Fallback pipes of a receive queue.
   bool notify_per_packet = false;
   std::vector<emulator::Argument> passed_on;
 };

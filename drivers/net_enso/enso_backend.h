@@ -47,8 +47,7 @@ class DmaRing {
   DmaRing() = default;
   /// Empty if there is no memory or the device cannot reach it.
   DmaRing(Backend* backend, size_t bytes, bool mirrored)
-      : backend_(backend),
-        memory_(bar::RingMemory::Create(bytes, mirrored, backend->pages())) {
+      : backend_(backend), memory_(bar::RingMemory::Create(bytes, mirrored, backend->pages())) {
     if (memory_ && !backend_->Map(memory_, &bus_)) memory_ = bar::RingMemory();
   }
   DmaRing(DmaRing&&) = default;

@@ -31,9 +31,12 @@ namespace {
 
 int ToErrno(FlowTable::Result result) {
   switch (result) {
-    case FlowTable::Result::kExists: return -EEXIST;
-    case FlowTable::Result::kFull: return -ENOSPC;
-    case FlowTable::Result::kStored: break;
+    case FlowTable::Result::kExists:
+      return -EEXIST;
+    case FlowTable::Result::kFull:
+      return -ENOSPC;
+    case FlowTable::Result::kStored:
+      break;
   }
   return 0;
 }

@@ -111,7 +111,8 @@ int GetInfo(rte_eth_dev*, rte_eth_dev_info* info) {
   info->rx_offload_capa = RTE_ETH_RX_OFFLOAD_SCATTER;
   info->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
   // Rings are the pipes, whatever descriptor count an application asks for.
-  info->rx_desc_lim = {.nb_max = 32768, .nb_min = 1, .nb_align = 1, .nb_seg_max = 0, .nb_mtu_seg_max = 0};
+  info->rx_desc_lim = {
+      .nb_max = 32768, .nb_min = 1, .nb_align = 1, .nb_seg_max = 0, .nb_mtu_seg_max = 0};
   info->tx_desc_lim = info->rx_desc_lim;
   info->default_rxportconf = {.burst_size = 64, .ring_size = 1024, .nb_queues = 1};
   info->default_txportconf = info->default_rxportconf;
@@ -136,7 +137,7 @@ int GetFlowOps(rte_eth_dev*, const rte_flow_ops** ops) {
 }
 
 void InitPort(rte_eth_dev* dev, std::unique_ptr<Backend> backend, const Geometry& geometry,
-             uint32_t pipes_per_queue) {
+              uint32_t pipes_per_queue) {
   Port* port = new (dev->data->dev_private) Port;
   port->data = dev->data;
   port->pipes_per_queue = pipes_per_queue;

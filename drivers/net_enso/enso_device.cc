@@ -48,9 +48,7 @@ void Device::CloseNb(NotificationBuffer* nb) {
   std::erase_if(nbs_, [nb](const auto& open) { return open.get() == nb; });
 }
 
-int Device::EnsureControlNb() {
-  return control_nb_ != nullptr ? 0 : CreateNb(&control_nb_);
-}
+int Device::EnsureControlNb() { return control_nb_ != nullptr ? 0 : CreateNb(&control_nb_); }
 
 std::vector<Pipe*> Device::PipesOf(const NotificationBuffer* nb) const {
   std::vector<Pipe*> pipes;

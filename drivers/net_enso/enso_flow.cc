@@ -23,9 +23,11 @@ int CheckTable(const Port& port, const rte_flow& rule, rte_flow_error* error) {
                                      [&](const auto& other) { return other->key == rule.key; });
   const int result = duplicate ? -EEXIST : port.device->CheckFlow(rule.key);
   if (result == -EEXIST) {
-    return Fail(error, EEXIST, "this flow is steered already; UDP and TCP SYN to one destination share an entry");
+    return Fail(error, EEXIST,
+                "this flow is steered already; UDP and TCP SYN to one destination share an entry");
   }
-  if (result == -ENOSPC) return Fail(error, ENOSPC, "all four rows of this flow in the NIC's table are taken");
+  if (result == -ENOSPC)
+    return Fail(error, ENOSPC, "all four rows of this flow in the NIC's table are taken");
   return 0;
 }
 
@@ -80,13 +82,15 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attr, const rte_flow_ite
   Port& port = Port::Of(dev);
   const std::scoped_lock lock(port.device->mutex());
   auto rule = std::make_unique<rte_flow>();
-  if (ParseRule(attr, pattern, actions, dev->data->nb_rx_queues, rule.get(), error) != 0) return nullptr;
+  if (ParseRule(attr, pattern, actions, dev->data->nb_rx_queues, rule.get(), error) != 0)
+    return nullptr;
   if (CheckTable(port, *rule, error) != 0) return nullptr;
   if (Running(port)) {
     const int result = Bind(port, *rule);
     if (result != 0) {
-      Fail(error, -result, result == -ENOMEM ? "the queue counts as many rules as it can"
-                                             : "the NIC does not answer");
+      Fail(error, -result,
+           result == -ENOMEM ? "the queue counts as many rules as it can"
+                             : "the NIC does not answer");
       return nullptr;
     }
   }

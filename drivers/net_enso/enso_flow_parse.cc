@@ -68,18 +68,20 @@ struct Parser {
   int Eth(const rte_flow_item* item) const {
     rte_flow_item_eth spec, mask;
     Load(item, kEthMask, &spec, &mask);
-    const bool type_fits = mask.hdr.ether_type == 0 ||
-                           (mask.hdr.ether_type == 0xffff &&
-                            spec.hdr.ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4));
+    const bool type_fits =
+        mask.hdr.ether_type == 0 || (mask.hdr.ether_type == 0xffff &&
+                                     spec.hdr.ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4));
     mask.hdr.ether_type = 0;
-    if (!type_fits || !IsZero(mask)) return Refuse(item, "the NIC does not match Ethernet addresses, tags or types");
+    if (!type_fits || !IsZero(mask))
+      return Refuse(item, "the NIC does not match Ethernet addresses, tags or types");
     return 0;
   }
 
   int Ipv4(const rte_flow_item* item) {
     rte_flow_item_ipv4 spec, mask;
     Load(item, kIpv4Mask, &spec, &mask);
-    if (mask.hdr.dst_addr != RTE_BE32(0xffffffff)) return Refuse(item, "give one exact IPv4 destination address");
+    if (mask.hdr.dst_addr != RTE_BE32(0xffffffff))
+      return Refuse(item, "give one exact IPv4 destination address");
     if (mask.hdr.src_addr != 0 && mask.hdr.src_addr != RTE_BE32(0xffffffff)) {
       return Refuse(item, "the NIC matches whole source addresses only");
     }
@@ -103,7 +105,8 @@ struct Parser {
     if (mask.hdr.src_port != 0 || src_ip_given) {
       return Refuse(item, "the NIC matches UDP by destination alone: leave the source out");
     }
-    if (ip_protocol_given && ip_protocol != IPPROTO_UDP) return Refuse(item, "the ipv4 item names another protocol");
+    if (ip_protocol_given && ip_protocol != IPPROTO_UDP)
+      return Refuse(item, "the ipv4 item names another protocol");
     rule->key.dst_port = rte_be_to_cpu_16(spec.hdr.dst_port);
     mask.hdr.dst_port = 0;
     return IsZero(mask) ? 0 : Refuse(item, "the NIC matches no UDP field but the destination port");
@@ -113,17 +116,21 @@ struct Parser {
     rte_flow_item_tcp spec, mask;
     Load(item, kTcpMask, &spec, &mask);
     if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact TCP destination port");
-    if (ip_protocol_given && ip_protocol != IPPROTO_TCP) return Refuse(item, "the ipv4 item names another protocol");
+    if (ip_protocol_given && ip_protocol != IPPROTO_TCP)
+      return Refuse(item, "the ipv4 item names another protocol");
     const bool flags_given = mask.hdr.tcp_flags != 0;
     const bool syn = (spec.hdr.tcp_flags & kSyn) != 0;
-    if (flags_given && mask.hdr.tcp_flags != kSyn) return Refuse(item, "of the TCP flags the NIC sees SYN alone");
+    if (flags_given && mask.hdr.tcp_flags != kSyn)
+      return Refuse(item, "of the TCP flags the NIC sees SYN alone");
     if (flags_given && syn) {
       if (mask.hdr.src_port != 0 || src_ip_given) {
         return Refuse(item, "the NIC matches a SYN by destination alone: leave the source out");
       }
     } else if (mask.hdr.src_port != 0xffff || !src_ip_given) {
-      return Refuse(item, "the NIC matches TCP by source and destination, address and port: give all four, "
-                          "or flags spec 2 mask 2 for SYN segments");
+      return Refuse(
+          item,
+          "the NIC matches TCP by source and destination, address and port: give all four, "
+          "or flags spec 2 mask 2 for SYN segments");
     } else {
       rule->key.src_port = rte_be_to_cpu_16(spec.hdr.src_port);
     }
@@ -168,7 +175,8 @@ struct Parser {
       if (action->type == RTE_FLOW_ACTION_TYPE_VOID) continue;
       if (action->type == RTE_FLOW_ACTION_TYPE_COUNT && !rule->counted) {
         rule->counted = true;
-      } else if (action->type == RTE_FLOW_ACTION_TYPE_QUEUE && !queue_given && action->conf != nullptr) {
+      } else if (action->type == RTE_FLOW_ACTION_TYPE_QUEUE && !queue_given &&
+                 action->conf != nullptr) {
         rule->queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
         queue_given = true;
         if (rule->queue >= queues) message = "there is no such receive queue";
@@ -180,7 +188,8 @@ struct Parser {
       }
     }
     if (queue_given) return 0;
-    return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION, action, "a rule needs the queue action");
+    return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION, action,
+                              "a rule needs the queue action");
   }
 };
 
@@ -202,8 +211,9 @@ int ParseAttributes(const rte_flow_attr* attr, rte_flow_error* error) {
 
 }  // namespace
 
-int ParseRule(const rte_flow_attr* attr, const rte_flow_item* pattern, const rte_flow_action* actions,
-              uint16_t queues, rte_flow* rule, rte_flow_error* error) {
+int ParseRule(const rte_flow_attr* attr, const rte_flow_item* pattern,
+              const rte_flow_action* actions, uint16_t queues, rte_flow* rule,
+              rte_flow_error* error) {
   *rule = rte_flow{};
   rule->counter = -1;
   if (const int result = ParseAttributes(attr, error); result != 0) return result;

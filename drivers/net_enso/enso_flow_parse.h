@@ -19,7 +19,8 @@ namespace sluice::net_enso {
 ///   UDP: destination address and port, nothing of the source;
 ///   TCP: all four fields, for segments without SYN;
 ///   TCP with flags SYN: destination address and port.
-int ParseRule(const rte_flow_attr* attr, const rte_flow_item* pattern, const rte_flow_action* actions,
-              uint16_t queues, rte_flow* rule, rte_flow_error* error);
+int ParseRule(const rte_flow_attr* attr, const rte_flow_item* pattern,
+              const rte_flow_action* actions, uint16_t queues, rte_flow* rule,
+              rte_flow_error* error);
 
 }  // namespace sluice::net_enso

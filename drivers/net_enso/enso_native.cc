@@ -25,9 +25,11 @@ Device* DeviceOf(uint16_t port_id) {
 }
 
 FlowKey KeyOf(const rte_pmd_enso_flow& flow) {
-  return sluice::net_enso::MaskFlow(
-      {.dst_ip = flow.dst_ip, .src_ip = flow.src_ip, .dst_port = flow.dst_port, .src_port = flow.src_port},
-      flow.protocol);
+  return sluice::net_enso::MaskFlow({.dst_ip = flow.dst_ip,
+                                     .src_ip = flow.src_ip,
+                                     .dst_port = flow.dst_port,
+                                     .src_port = flow.src_port},
+                                    flow.protocol);
 }
 
 template <typename Call>
@@ -87,7 +89,9 @@ uint32_t rte_pmd_enso_pipe_bytes(const rte_pmd_enso_pipe* pipe) {
   return pipe->flits * RTE_PMD_ENSO_FLIT_BYTES;
 }
 
-void rte_pmd_enso_pipe_set_context(rte_pmd_enso_pipe* pipe, void* context) { pipe->context = context; }
+void rte_pmd_enso_pipe_set_context(rte_pmd_enso_pipe* pipe, void* context) {
+  pipe->context = context;
+}
 
 void* rte_pmd_enso_pipe_context(const rte_pmd_enso_pipe* pipe) { return pipe->context; }
 
@@ -96,7 +100,9 @@ uint16_t rte_pmd_enso_poll(rte_pmd_enso_nb* nb, rte_pmd_enso_span* spans, uint16
   return nb->Poll(spans, max, max_bytes);
 }
 
-void rte_pmd_enso_release(rte_pmd_enso_pipe* pipe, uint32_t bytes) { pipe->nb->Release(pipe, bytes); }
+void rte_pmd_enso_release(rte_pmd_enso_pipe* pipe, uint32_t bytes) {
+  pipe->nb->Release(pipe, bytes);
+}
 
 void rte_pmd_enso_prefetch(rte_pmd_enso_pipe* pipe) { pipe->nb->Prefetch(pipe); }
 
@@ -123,10 +129,10 @@ int rte_pmd_enso_set_timestamp(uint16_t port_id, bool enable, uint8_t offset) {
   return WithDevice(port_id, [=](Device& device) { return device.SetTimestamp(enable, offset); });
 }
 
-int rte_pmd_enso_set_rate_limit(uint16_t port_id, bool enable, uint16_t numerator, uint16_t denominator) {
-  return WithDevice(port_id, [=](Device& device) {
-    return device.SetRateLimit(enable, numerator, denominator);
-  });
+int rte_pmd_enso_set_rate_limit(uint16_t port_id, bool enable, uint16_t numerator,
+                                uint16_t denominator) {
+  return WithDevice(
+      port_id, [=](Device& device) { return device.SetRateLimit(enable, numerator, denominator); });
 }
 
 int rte_pmd_enso_set_round_robin(uint16_t port_id, bool enable) {

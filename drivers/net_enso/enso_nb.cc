@@ -73,8 +73,7 @@ void rte_pmd_enso_nb::AcceptNotification(uint64_t pipe_id, uint64_t tail) {
 }
 
 uint16_t rte_pmd_enso_nb::TakeSpans(rte_pmd_enso_span* spans, uint16_t max, uint32_t max_bytes) {
-  const uint32_t max_flits =
-      max_bytes == 0 ? ~0u : std::max(max_bytes / kFlitBytes, uint32_t{1});
+  const uint32_t max_flits = max_bytes == 0 ? ~0u : std::max(max_bytes / kFlitBytes, uint32_t{1});
   Pipe* first_limited = nullptr;
   Pipe* last_limited = nullptr;
   uint16_t count = 0;
@@ -155,9 +154,10 @@ int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint3
     Release(pipe, release_bytes);
     return 0;
   }
-  if (offset % kFlitBytes != 0 || bytes > pipe_bytes || offset > 2 * pipe_bytes - bytes) return -EINVAL;
-  if (!pipe->receives() &&
-      (data != pipe->At(pipe->tx_tail) || bytes / kFlitBytes > pipe->flits - (pipe->tx_tail - pipe->tx_head))) {
+  if (offset % kFlitBytes != 0 || bytes > pipe_bytes || offset > 2 * pipe_bytes - bytes)
+    return -EINVAL;
+  if (!pipe->receives() && (data != pipe->At(pipe->tx_tail) ||
+                            bytes / kFlitBytes > pipe->flits - (pipe->tx_tail - pipe->tx_head))) {
     return -EINVAL;
   }
   uint32_t position = static_cast<uint32_t>(offset & (pipe_bytes - 1));
@@ -195,7 +195,8 @@ void rte_pmd_enso_nb::PublishTail() {
 }
 
 void rte_pmd_enso_nb::StoreHeads() {
-  for (uint32_t budget = kPollBudget; budget != 0 && dirty_ != nullptr && HasHeadCredit(); --budget) {
+  for (uint32_t budget = kPollBudget; budget != 0 && dirty_ != nullptr && HasHeadCredit();
+       --budget) {
     Pipe* pipe = dirty_;
     dirty_ = pipe->next_dirty;
     pipe->dirty = false;

@@ -132,7 +132,7 @@ struct rte_pmd_enso_nb {
   std::vector<sluice::net_enso::SentSlot> sent_;
 
   uint32_t id_;
-  uint32_t next_to_wake_ = 0;      ///< Index in pipes_.
+  uint32_t next_to_wake_ = 0;       ///< Index in pipes_.
   uint32_t suspicious_slot_ = ~0u;  ///< Last TX slot counted as badly completed.
   bool alive_ = true;
   sluice::net_enso::Device* device_;

@@ -4,8 +4,9 @@
 // on hardware; probing and mapping are tested against a fake sysfs tree.
 //
 // The BAR is mapped by EAL if VFIO or UIO is bound, else, under another kernel driver
-// such as Ensō's own, straight from sysfs; EAL passes over devices without one. Bus addresses are IOVAs: virtual through VFIO, else physical addresses
-// of huge pages, for which the IOMMU must be off.
+// such as Ensō's own, straight from sysfs; EAL passes over devices without one. Bus addresses are
+// IOVAs: virtual through VFIO, else physical addresses of huge pages, for which the IOMMU must be
+// off.
 #include <bus_pci_driver.h>
 #include <fcntl.h>
 #include <rte_eal.h>
@@ -48,7 +49,8 @@ class PciBackend final : public Backend {
   bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
     if (rte_eal_iova_mode() == RTE_IOVA_VA) {
       *bus = reinterpret_cast<uintptr_t>(memory.data());
-      return rte_vfio_container_dma_map(RTE_VFIO_DEFAULT_CONTAINER_FD, *bus, *bus, memory.bytes()) == 0;
+      return rte_vfio_container_dma_map(RTE_VFIO_DEFAULT_CONTAINER_FD, *bus, *bus,
+                                        memory.bytes()) == 0;
     }
     // One huge page only: a larger ring need not be contiguous.
     *bus = rte_mem_virt2phy(memory.data());
@@ -67,7 +69,8 @@ class PciBackend final : public Backend {
 
 /// A file of the device's sysfs folder, or −1.
 int OpenSysfs(const rte_pci_device* device, const char* file) {
-  const std::string path = std::string(rte_pci_get_sysfs_path()) + "/" + device->device.name + "/" + file;
+  const std::string path =
+      std::string(rte_pci_get_sysfs_path()) + "/" + device->device.name + "/" + file;
   return open(path.c_str(), O_RDWR | O_CLOEXEC);
 }
 
@@ -135,8 +138,10 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
     return -EINVAL;
   }
   if (arguments.notify_per_packet) {
-    ENSO_LOG(ERR, "%s: notify=packet: the FPGA's notification rings are smaller than a pipe and "
-             "would overflow: leave it out", name);
+    ENSO_LOG(ERR,
+             "%s: notify=packet: the FPGA's notification rings are smaller than a pipe and "
+             "would overflow: leave it out",
+             name);
     return -EINVAL;
   }
   std::unique_ptr<Backend> backend = MapDevice(device, &error);

@@ -30,7 +30,8 @@ constexpr uint32_t kInFlightUs = 500;
 int Device::OpenPipe(NotificationBuffer* nb, rte_pmd_enso_pipe_kind kind, bool fallback,
                      FallbackOwner owner, Pipe** pipe) {
   if (fallback && kind == RTE_PMD_ENSO_TX) return -EINVAL;
-  if (fallback && fallback_owner_ != FallbackOwner::kNone && fallback_owner_ != owner) return -EBUSY;
+  if (fallback && fallback_owner_ != FallbackOwner::kNone && fallback_owner_ != owner)
+    return -EBUSY;
   auto fresh = std::make_unique<Pipe>();
   fresh->nb = nb;
   fresh->kind = kind;

@@ -21,11 +21,11 @@ struct rte_pmd_enso_pipe {
   uint32_t mask = 0;
 
   // Receive side: head ≤ released ≤ returned ≤ tail ≤ stored_head + flits − 1.
-  uint32_t tail = 0;         ///< Reported by the NIC.
-  uint32_t returned = 0;     ///< Handed to the caller by poll.
-  uint32_t released = 0;     ///< Given back by the caller.
-  uint32_t head = 0;         ///< Given back and no longer being transmitted.
-  uint32_t stored_head = 0;  ///< What rx_head holds.
+  uint32_t tail = 0;                        ///< Reported by the NIC.
+  uint32_t returned = 0;                    ///< Handed to the caller by poll.
+  uint32_t released = 0;                    ///< Given back by the caller.
+  uint32_t head = 0;                        ///< Given back and no longer being transmitted.
+  uint32_t stored_head = 0;                 ///< What rx_head holds.
   rte_pmd_enso_pipe* next_ready = nullptr;  ///< List of pipes with tail ≠ returned.
   rte_pmd_enso_pipe* next_dirty = nullptr;  ///< List of pipes with head ≠ stored_head.
   bool ready = false;
@@ -42,7 +42,7 @@ struct rte_pmd_enso_pipe {
   uint32_t id = kNoId;
   bool fallback = false;
   bool reachable = false;  ///< A flow or the fallback set may have sent frames here.
-  uint64_t bus = 0;  ///< Bus address of `memory`.
+  uint64_t bus = 0;        ///< Bus address of `memory`.
   void* context = nullptr;
   sluice::net_enso::DmaRing ring;
 

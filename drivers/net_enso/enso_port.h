@@ -50,7 +50,7 @@ struct CountedRule {
 
 /// One receive queue: a notification buffer and the pipes that report to it.
 struct RxQueue {
-  static constexpr uint32_t kStock = 64;     ///< mbufs taken from the pool at once.
+  static constexpr uint32_t kStock = 64;  ///< mbufs taken from the pool at once.
   static constexpr uint32_t kSpans = 16;
   static constexpr uint32_t kRules = 8;
 
@@ -62,8 +62,8 @@ struct RxQueue {
 
   NotificationBuffer* nb = nullptr;
   rte_mempool* pool = nullptr;
-  uint64_t rearm = 0;     ///< Initial data_off, refcnt, nb_segs and port of an mbuf.
-  uint32_t room = 0;      ///< Bytes that one mbuf takes.
+  uint64_t rearm = 0;  ///< Initial data_off, refcnt, nb_segs and port of an mbuf.
+  uint32_t room = 0;   ///< Bytes that one mbuf takes.
   uint32_t stocked = 0;
   bool scatter = false;
   uint32_t max_bytes = 0;  ///< Longest frame that the MTU admits.
@@ -107,8 +107,8 @@ struct Port {
   std::vector<std::unique_ptr<RxQueue>> rx;
   std::vector<std::unique_ptr<TxQueue>> tx;
   std::vector<std::unique_ptr<rte_flow>> flows;
-  std::vector<std::string> model_names;      ///< Of the model's statistics, in order.
-  std::vector<uint64_t> model_zero;          ///< Their values at the last reset.
+  std::vector<std::string> model_names;  ///< Of the model's statistics, in order.
+  std::vector<uint64_t> model_zero;      ///< Their values at the last reset.
   std::array<uint64_t, static_cast<uint32_t>(Event::kCount)> event_zero{};
 
   static Port& Of(const rte_eth_dev* dev) { return *static_cast<Port*>(dev->data->dev_private); }

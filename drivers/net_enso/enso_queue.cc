@@ -57,7 +57,8 @@ int StartTxQueues(Port& port) {
   for (auto& queue : port.tx) {
     int result = port.device->OpenNb(&queue->nb);
     if (result == 0) {
-      result = port.device->OpenPipe(queue->nb, RTE_PMD_ENSO_TX, false, FallbackOwner::kNone, &queue->pipe);
+      result = port.device->OpenPipe(queue->nb, RTE_PMD_ENSO_TX, false, FallbackOwner::kNone,
+                                     &queue->pipe);
     }
     if (result != 0) return result;
   }
@@ -124,7 +125,8 @@ int SetupRxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned,
   return 0;
 }
 
-int SetupTxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned, const rte_eth_txconf*) {
+int SetupTxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned,
+                 const rte_eth_txconf*) {
   Port& port = Port::Of(dev);
   if (port.tx.size() <= id) port.tx.resize(id + 1);
   port.tx[id] = std::make_unique<TxQueue>();

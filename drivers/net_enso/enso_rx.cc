@@ -35,7 +35,8 @@ inline Step StepByHeaders(RxQueue& queue) {
   const uint32_t length = packet::FrameLength(queue.position);
   const uint32_t span = packet::FlitSpan(length);
   const auto left = static_cast<uint64_t>(queue.end - queue.position);
-  if (length == 0 || length > kMaxFrameBytes || span > left) [[unlikely]] return {0, kFlitBytes};
+  if (length == 0 || length > kMaxFrameBytes || span > left) [[unlikely]]
+    return {0, kFlitBytes};
   return {length, span};
 }
 
@@ -47,14 +48,16 @@ inline Step StepByBoundary(RxQueue& queue) {
   const uint32_t first = static_cast<uint32_t>(queue.position - pipe->memory) / kFlitBytes;
   const uint32_t boundary = pipe->boundaries[pipe->boundaries_read & pipe->mask];
   const uint32_t span = std::min(((boundary - first) & pipe->mask) * kFlitBytes, left);
-  if (span == 0) [[unlikely]] return {0, left};
+  if (span == 0) [[unlikely]]
+    return {0, left};
   const uint32_t length = packet::FrameLength(queue.position);
   return {packet::FlitSpan(length) == span ? length : span, span};
 }
 
 inline rte_mbuf* TakeMbuf(RxQueue& queue) {
   if (queue.stocked == 0) [[unlikely]] {
-    if (rte_mempool_get_bulk(queue.pool, reinterpret_cast<void**>(queue.stock.data()), RxQueue::kStock) == 0) {
+    if (rte_mempool_get_bulk(queue.pool, reinterpret_cast<void**>(queue.stock.data()),
+                             RxQueue::kStock) == 0) {
       queue.stocked = RxQueue::kStock;
     } else if (rte_mempool_get(queue.pool, reinterpret_cast<void**>(queue.stock.data())) == 0) {
       queue.stocked = 1;
@@ -101,7 +104,8 @@ bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
 /// An mbuf with the frame at the walk's position, or null if the pool has none.
 inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
   rte_mbuf* mbuf = TakeMbuf(queue);
-  if (mbuf == nullptr) [[unlikely]] return nullptr;
+  if (mbuf == nullptr) [[unlikely]]
+    return nullptr;
   InitMbuf(queue, mbuf, step.length);
   if (step.span <= queue.room) [[likely]] {
     auto* to = rte_pktmbuf_mtod(mbuf, uint8_t*);
@@ -165,7 +169,8 @@ bool PollSpans(RxQueue& queue) {
 /// True if there is a flit at the walk's position; polls at most once per burst, so
 /// that a burst ends however fast unusable frames arrive.
 inline bool HasFlit(RxQueue& queue, bool* polled) {
-  if (queue.position != queue.end) [[likely]] return true;
+  if (queue.position != queue.end) [[likely]]
+    return true;
   if (NextSpan(queue)) return true;
   if (*polled || !PollSpans(queue)) return false;
   *polled = true;

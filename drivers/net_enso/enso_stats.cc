@@ -18,13 +18,13 @@ struct Named {
   uint64_t (*value)(const Port& port);
 };
 
-template <uint64_t RxQueue::* kField>
+template <uint64_t RxQueue::*kField>
 uint64_t SumRx(const Port& port) {
   uint64_t sum = 0;
   for (const auto& queue : port.rx) sum += queue == nullptr ? 0 : (*queue).*kField;
   return sum;
 }
-template <uint64_t TxQueue::* kField>
+template <uint64_t TxQueue::*kField>
 uint64_t SumTx(const Port& port) {
   uint64_t sum = 0;
   for (const auto& queue : port.tx) sum += queue == nullptr ? 0 : (*queue).*kField;
@@ -51,14 +51,16 @@ constexpr std::array kNamed{
 
 /// Frames that the NIC itself dropped on receive, by the model's names.
 constexpr std::array<std::string_view, 8> kMissed = {
-    "model_rx_pipe_full", "model_rx_pipe_disabled",    "model_rx_nb_disabled", "model_rx_no_fallback",
-    "model_rx_oversize",  "model_rx_no_packet_buffer", "model_rx_stuck",       "model_rx_empty"};
+    "model_rx_pipe_full",   "model_rx_pipe_disabled", "model_rx_nb_disabled",
+    "model_rx_no_fallback", "model_rx_oversize",      "model_rx_no_packet_buffer",
+    "model_rx_stuck",       "model_rx_empty"};
 
 std::vector<uint64_t> ModelValues(const Port& port) {
   std::vector<uint64_t> values;
   emulator::Attachment* model = port.device->backend().model();
   if (model == nullptr) return values;
-  for (const emulator::Statistic& statistic : model->Statistics()) values.push_back(statistic.value);
+  for (const emulator::Statistic& statistic : model->Statistics())
+    values.push_back(statistic.value);
   values.resize(port.model_names.size());
   for (size_t i = 0; i < values.size(); ++i) values[i] -= port.model_zero[i];
   return values;
@@ -68,7 +70,8 @@ uint64_t Missed(const Port& port) {
   const std::vector<uint64_t> values = ModelValues(port);
   uint64_t missed = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (std::find(kMissed.begin(), kMissed.end(), port.model_names[i]) != kMissed.end()) missed += values[i];
+    if (std::find(kMissed.begin(), kMissed.end(), port.model_names[i]) != kMissed.end())
+      missed += values[i];
   }
   return missed;
 }
@@ -148,7 +151,8 @@ int GetXstatNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned size) {
   const auto total = static_cast<unsigned>(kNamed.size() + port.model_names.size());
   if (names == nullptr || size < total) return static_cast<int>(total);
   for (unsigned i = 0; i < total; ++i) {
-    const char* name = i < kNamed.size() ? kNamed[i].name : port.model_names[i - kNamed.size()].c_str();
+    const char* name =
+        i < kNamed.size() ? kNamed[i].name : port.model_names[i - kNamed.size()].c_str();
     std::snprintf(names[i].name, sizeof(names[i].name), "%s", name);
   }
   return static_cast<int>(total);

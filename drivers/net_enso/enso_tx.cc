@@ -23,13 +23,15 @@ constexpr uint32_t kHeaderBytes = 34;
 
 inline bool Frameable(const rte_mbuf* mbuf) {
   const uint32_t length = mbuf->pkt_len;
-  if (length > regs::enso::kMaxTxFrameFlits * kFlitBytes) [[unlikely]] return false;
+  if (length > regs::enso::kMaxTxFrameFlits * kFlitBytes) [[unlikely]]
+    return false;
   if (mbuf->data_len >= kHeaderBytes) [[likely]] {
     return packet::TotalLengthCutsWell(rte_pktmbuf_mtod(mbuf, const uint8_t*), length);
   }
   uint8_t copy[kHeaderBytes];
   const void* header = rte_pktmbuf_read(mbuf, 0, kHeaderBytes, copy);
-  return header != nullptr && packet::TotalLengthCutsWell(static_cast<const uint8_t*>(header), length);
+  return header != nullptr &&
+         packet::TotalLengthCutsWell(static_cast<const uint8_t*>(header), length);
 }
 
 /// Copies a frame to `to` and zeroes the rest of its last flit, which the NIC sends
@@ -69,7 +71,8 @@ uint16_t TxBurst(void* opaque, rte_mbuf** packets, uint16_t count) {
       continue;
     }
     const uint32_t span = packet::FlitSpan(mbuf->pkt_len);
-    if (span > static_cast<size_t>(limit - to)) [[unlikely]] break;
+    if (span > static_cast<size_t>(limit - to)) [[unlikely]]
+      break;
     CopyFrame(to, mbuf);
     to += span;
     bytes += mbuf->pkt_len;

@@ -80,7 +80,8 @@ RTE_INIT(net_enso_vdev_register) {
   rte_vdev_register(&sluice::net_enso::vdev_driver);
 }
 RTE_PMD_EXPORT_NAME(net_enso, __COUNTER__);
-RTE_PMD_REGISTER_PARAM_STRING(net_enso,
-                              "pipes=<1-8192> notify=<reactive|packet> wire=<string> device_cpu=<int> "
-                              "seed=<int> faults=<string> verify=<string> pause=<0|1>");
+RTE_PMD_REGISTER_PARAM_STRING(
+    net_enso,
+    "pipes=<1-8192> notify=<reactive|packet> wire=<string> device_cpu=<int> "
+    "seed=<int> faults=<string> verify=<string> pause=<0|1>");
 RTE_LOG_REGISTER(net_enso_log_type, pmd.net.enso, NOTICE);

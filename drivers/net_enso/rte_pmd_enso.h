@@ -148,7 +148,8 @@ bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb *nb);
 /** Device-wide settings (paper: EnableTimeStamping, EnableRateLimiting, …). Applied
  * through configuration notifications; return 0, -EINVAL, -EIO. */
 int rte_pmd_enso_set_timestamp(uint16_t port_id, bool enable, uint8_t offset);
-int rte_pmd_enso_set_rate_limit(uint16_t port_id, bool enable, uint16_t numerator, uint16_t denominator);
+int rte_pmd_enso_set_rate_limit(uint16_t port_id, bool enable, uint16_t numerator,
+				uint16_t denominator);
 int rte_pmd_enso_set_round_robin(uint16_t port_id, bool enable);
 
 #pragma GCC visibility pop

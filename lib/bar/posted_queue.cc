@@ -50,7 +50,8 @@ class PostedQueue::LaneGuard {
  private:
   LaneGuard(PostedQueue& queue, uint32_t thread)
       : lane_(queue.lanes_[thread]), shared_(thread == kLanes - 1) {
-    while (shared_ && lane_.shared_lock.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    while (shared_ && lane_.shared_lock.test_and_set(std::memory_order_acquire))
+      std::this_thread::yield();
     uint32_t used = queue.lanes_used_.load(std::memory_order_relaxed);
     while (used <= thread &&
            !queue.lanes_used_.compare_exchange_weak(used, thread + 1, std::memory_order_acq_rel)) {

@@ -22,8 +22,9 @@ struct RegisterAccess {
 /// Fixed-size, position-independent (no pointers): may live in shared memory.
 class PostedQueue {
  public:
-  static constexpr uint32_t kLanes = 64;   ///< Host threads with a lane of their own; later ones share the last under a lock.
-  static constexpr uint32_t kDepth = 1024; ///< Entries of a lane; power of two.
+  static constexpr uint32_t kLanes =
+      64;  ///< Host threads with a lane of their own; later ones share the last under a lock.
+  static constexpr uint32_t kDepth = 1024;  ///< Entries of a lane; power of two.
   /// How long a full lane or an unanswered read is waited for before the link
   /// counts as down.
   static constexpr std::chrono::milliseconds kTimeout{2000};

@@ -40,7 +40,8 @@ TEST(DmaSpace, HoldsAFixedNumberOfRanges) {
   DmaSpace space;
   for (uint32_t i = 0; i < DmaSpace::kMaxRanges; ++i) ASSERT_TRUE(space.Add(2 * i, &memory[i], 1));
   EXPECT_FALSE(space.Add(1'000'000, &memory[0], 1));
-  for (uint32_t i = 0; i < DmaSpace::kMaxRanges; ++i) ASSERT_EQ(space.Translate(2 * i, 1), &memory[i]);
+  for (uint32_t i = 0; i < DmaSpace::kMaxRanges; ++i)
+    ASSERT_EQ(space.Translate(2 * i, 1), &memory[i]);
 }
 
 TEST(DmaSpace, ReplaceMergesAndSplitsRangesAndIsAllOrNothing) {

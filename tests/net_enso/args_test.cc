@@ -65,7 +65,8 @@ TEST(Arguments, RefusalsNameTheKeyAndTheMend) {
 TEST(Geometry, ReactiveModelHasTheHardwaresDefaults) {
   Geometry geometry;
   std::string error;
-  ASSERT_TRUE(ModelGeometry({.pipes = 8192, .notify_per_packet = false, .passed_on = {}}, &geometry, &error));
+  ASSERT_TRUE(ModelGeometry({.pipes = 8192, .notify_per_packet = false, .passed_on = {}}, &geometry,
+                            &error));
   EXPECT_EQ(geometry.pipe_flits, 32768u);
   EXPECT_EQ(geometry.nb_entries, 16384u);
 }
@@ -83,7 +84,8 @@ TEST(Geometry, EveryPacketOfAQueuesPipesFindsANotificationSlot) {
   }
   Geometry geometry;
   std::string error;
-  EXPECT_FALSE(ModelGeometry({.pipes = 64, .notify_per_packet = true, .passed_on = {}}, &geometry, &error));
+  EXPECT_FALSE(
+      ModelGeometry({.pipes = 64, .notify_per_packet = true, .passed_on = {}}, &geometry, &error));
   EXPECT_NE(error.find("63"), std::string::npos) << error;
 }
 

@@ -50,7 +50,8 @@ TEST(Ethdev, FourQueuesEchoEveryFrameOnceAndWhole) {
   uint64_t received = 0;
   uint64_t dropped = 0;
   EXPECT_TRUE(Eventually([&] {
-    for (uint16_t queue = 0; queue < 4; ++queue) received += EchoBurst(vdev.port(), queue, &dropped);
+    for (uint16_t queue = 0; queue < 4; ++queue)
+      received += EchoBurst(vdev.port(), queue, &dropped);
     return received == 50'000;
   })) << received;
   EXPECT_TRUE(Eventually([&] { return vdev.Xstat("wire_returned") == 50'000 - dropped; }));
@@ -72,7 +73,8 @@ TEST(Ethdev, QueuesThatAreNoPowerOfTwoAreAllReached) {
   uint64_t received = 0;
   uint64_t dropped = 0;
   EXPECT_TRUE(Eventually([&] {
-    for (uint16_t queue = 0; queue < 3; ++queue) received += EchoBurst(vdev.port(), queue, &dropped);
+    for (uint16_t queue = 0; queue < 3; ++queue)
+      received += EchoBurst(vdev.port(), queue, &dropped);
     return received == 20'000;
   }));
   const rte_eth_stats stats = vdev.Stats();
@@ -91,9 +93,11 @@ TEST(Ethdev, RestartsTenTimesUnderTrafficAndAccountsForEveryFrame) {
     }
     uint64_t received = 0;
     ASSERT_TRUE(Eventually([&] {
-      for (uint16_t queue = 0; queue < 2; ++queue) received += EchoBurst(vdev.port(), queue, &dropped);
+      for (uint16_t queue = 0; queue < 2; ++queue)
+        received += EchoBurst(vdev.port(), queue, &dropped);
       return received > 2000;
-    })) << "round " << round;
+    })) << "round "
+        << round;
     ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
     ASSERT_EQ(vdev.Xstat("model_rx_frames"), vdev.Stats().ipackets + vdev.Xstat("rx_stop_drops"))
         << "round " << round;
@@ -109,9 +113,9 @@ TEST(Ethdev, RestartsTenTimesUnderTrafficAndAccountsForEveryFrame) {
 }
 
 TEST(Ethdev, ReceivesMoreThanIpv4) {
-  const std::vector<Bytes> frames = {ArpFrame(), VlanFrame(200, 1), Ipv6Frame(300, 2),
-                                     Ipv4Frame({.length = 1514, .seed = 3}), ArpFrame(),
-                                     Ipv4Frame({.length = 64, .seed = 4})};
+  const std::vector<Bytes> frames = {ArpFrame(),        VlanFrame(200, 1),
+                                     Ipv6Frame(300, 2), Ipv4Frame({.length = 1514, .seed = 3}),
+                                     ArpFrame(),        Ipv4Frame({.length = 64, .seed = 4})};
   const CaptureFile capture(frames);
   const Pool pool(1024);
   Vdev vdev("wire=pcap:" + capture.path() + "+loop=1");
@@ -127,7 +131,8 @@ TEST(Ethdev, LyingLengthsAreCountedInFlits) {
   uint32_t flits = 0;
   for (uint32_t i = 0; i < 50; ++i) {
     frames.push_back(Ipv4Frame({.length = 200, .seed = i}));
-    frames.push_back(WithTotalLength(Ipv4Frame({.length = 500, .seed = i}), static_cast<uint16_t>(i * 1300)));
+    frames.push_back(
+        WithTotalLength(Ipv4Frame({.length = 500, .seed = i}), static_cast<uint16_t>(i * 1300)));
   }
   for (const Bytes& frame : frames) flits += FlitsOf(frame.size());
   const CaptureFile capture(frames);
@@ -150,7 +155,8 @@ TEST(Ethdev, NotifyPacketKeepsBoundariesWhateverTheHeadersSay) {
   std::vector<Bytes> frames;
   for (uint32_t i = 0; i < 200; ++i) {
     frames.push_back(Ipv4Frame({.length = 60 + i * 7, .seed = i}));
-    frames.push_back(WithTotalLength(Ipv4Frame({.length = 500, .seed = i}), static_cast<uint16_t>(i * 300)));
+    frames.push_back(
+        WithTotalLength(Ipv4Frame({.length = 500, .seed = i}), static_cast<uint16_t>(i * 300)));
     Bytes unknown = Ipv4Frame({.length = 128, .seed = i});
     unknown[12] = 0x88;  // LLDP's EtherType: no length anywhere
     unknown[13] = 0xcc;
@@ -317,8 +323,8 @@ TEST(Ethdev, TellsItsLimits) {
 }
 
 TEST(Ethdev, BadArgumentsFailTheProbe) {
-  for (const char* arguments : {"colour=red", "pipes=0", "pipes=9000", "notify=never", "wire=carrierpigeon",
-                                "wire=pcap:/no/such/file", "pipes"}) {
+  for (const char* arguments : {"colour=red", "pipes=0", "pipes=9000", "notify=never",
+                                "wire=carrierpigeon", "wire=pcap:/no/such/file", "pipes"}) {
     EXPECT_NE(rte_vdev_init("net_enso_bad", arguments), 0) << arguments;
     uint16_t port = 0;
     EXPECT_NE(rte_eth_dev_get_port_by_name("net_enso_bad", &port), 0) << arguments;

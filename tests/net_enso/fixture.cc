@@ -25,7 +25,8 @@ void Put32(Bytes& bytes, size_t at, uint32_t value) {
 /// Addresses and EtherType, and a payload that tells frames apart.
 Bytes Ethernet(uint32_t length, uint16_t type, uint32_t seed) {
   Bytes frame(length);
-  for (uint32_t i = 0; i < length; ++i) frame[i] = static_cast<uint8_t>(seed * 31 + i * 7 + (i >> 8));
+  for (uint32_t i = 0; i < length; ++i)
+    frame[i] = static_cast<uint8_t>(seed * 31 + i * 7 + (i >> 8));
   const uint8_t addresses[] = {0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2};
   std::copy(std::begin(addresses), std::end(addresses), frame.begin());
   Put16(frame, 12, type);
@@ -152,7 +153,8 @@ CaptureFile::CaptureFile(const std::vector<Bytes>& frames) {
   char name[] = "/tmp/net_enso_test_XXXXXX";
   const int fd = mkstemp(name);
   path_ = name;
-  const std::unique_ptr<pcap_t, void (*)(pcap_t*)> handle(pcap_open_dead(DLT_EN10MB, 65535), pcap_close);
+  const std::unique_ptr<pcap_t, void (*)(pcap_t*)> handle(pcap_open_dead(DLT_EN10MB, 65535),
+                                                          pcap_close);
   pcap_dumper_t* dumper = pcap_dump_fopen(handle.get(), fdopen(fd, "wb"));
   EXPECT_NE(dumper, nullptr);
   for (const Bytes& frame : frames) {
@@ -179,7 +181,7 @@ Bytes Contents(const rte_mbuf* mbuf) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const std::string prefix = "--file-prefix=net_enso_test_" + std::to_string(getpid());
-  const char* eal[] = {"net_enso_test", "--no-huge", "-m", "256",  "--no-pci",
+  const char* eal[] = {"net_enso_test", "--no-huge", "-m", "256",           "--no-pci",
                        prefix.c_str(),  "-l",        "0",  "--no-telemetry"};
   if (rte_eal_init(std::size(eal), const_cast<char**>(eal)) < 0) return 1;
   const int result = RUN_ALL_TESTS();

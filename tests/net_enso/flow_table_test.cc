@@ -80,7 +80,8 @@ TEST(FlowTable, UnbindingDoesNotFreeARow) {
   std::vector<FlowKey> stored;
   FlowKey refused;
   while (true) {
-    refused = {.dst_ip = static_cast<uint32_t>(random()), .dst_port = static_cast<uint16_t>(random())};
+    refused = {.dst_ip = static_cast<uint32_t>(random()),
+               .dst_port = static_cast<uint16_t>(random())};
     if (table.Insert(refused, 1) == Result::kFull) break;
     stored.push_back(refused);
   }

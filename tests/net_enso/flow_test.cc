@@ -72,7 +72,8 @@ class FlowTest : public testing::Test {
   /// The rule is refused by validate and by create, with a message that has `word`.
   void ExpectRefused(const Rule& rule, const char* word) {
     error_ = {};
-    EXPECT_LT(rte_flow_validate(vdev_.port(), &rule.attr, rule.pattern, rule.actions, &error_), 0) << word;
+    EXPECT_LT(rte_flow_validate(vdev_.port(), &rule.attr, rule.pattern, rule.actions, &error_), 0)
+        << word;
     ASSERT_NE(error_.message, nullptr) << word;
     EXPECT_NE(std::string(error_.message).find(word), std::string::npos) << error_.message;
     EXPECT_EQ(Create(rule), nullptr) << word;
@@ -125,8 +126,11 @@ TEST_F(FlowTest, TcpGoesByAllFourFields) {
     Rule rule(IPPROTO_TCP, 1, 80, queue);
     rte_flow* flow = Create(rule.From(7, 1000 + queue));
     ASSERT_NE(flow, nullptr) << error_.message;
-    EXPECT_EQ(QueueOf({.dst_ip = 1, .dst_port = 80, .src_ip = 7,
-                       .src_port = static_cast<uint16_t>(1000 + queue), .protocol = IPPROTO_TCP}),
+    EXPECT_EQ(QueueOf({.dst_ip = 1,
+                       .dst_port = 80,
+                       .src_ip = 7,
+                       .src_port = static_cast<uint16_t>(1000 + queue),
+                       .protocol = IPPROTO_TCP}),
               queue);
     EXPECT_EQ(Count(flow).hits, 1u);
   }
@@ -136,8 +140,11 @@ TEST_F(FlowTest, SynGoesByDestination) {
   for (const uint16_t queue : {uint16_t{0}, uint16_t{1}}) {
     Rule rule(IPPROTO_TCP, 1, static_cast<uint16_t>(80 + queue), queue);
     ASSERT_NE(Create(rule.WithFlags(RTE_TCP_SYN_FLAG, RTE_TCP_SYN_FLAG)), nullptr);
-    EXPECT_EQ(QueueOf({.dst_ip = 1, .dst_port = static_cast<uint16_t>(80 + queue), .src_ip = 99,
-                       .protocol = IPPROTO_TCP, .tcp_flags = RTE_TCP_SYN_FLAG}),
+    EXPECT_EQ(QueueOf({.dst_ip = 1,
+                       .dst_port = static_cast<uint16_t>(80 + queue),
+                       .src_ip = 99,
+                       .protocol = IPPROTO_TCP,
+                       .tcp_flags = RTE_TCP_SYN_FLAG}),
               queue);
   }
 }

@@ -138,7 +138,8 @@ TEST(Native, TxPipeSendsWhatWasComposedInOrder) {
   for (int round = 0; round < 60; ++round) {
     std::vector<Bytes> sent;
     for (int i = 0; i < 100; ++i) {
-      sent.push_back(Ipv4Frame({.length = static_cast<uint32_t>(60 + random() % 1455), .seed = seed++}));
+      sent.push_back(
+          Ipv4Frame({.length = static_cast<uint32_t>(60 + random() % 1455), .seed = seed++}));
     }
     SendFrames(nb.get(), tx, sent);
     std::vector<Bytes> received;
@@ -161,10 +162,10 @@ TEST(Native, FlowsReachTheirPipeAndOthersFallBack) {
   rte_pmd_enso_pipe* fallback = nb.Open(RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK);
   rte_pmd_enso_pipe* udp = nb.Open(RTE_PMD_ENSO_RX);
   rte_pmd_enso_pipe* tcp = nb.Open(RTE_PMD_ENSO_RX);
-  const rte_pmd_enso_flow udp_flow{.dst_ip = 1, .src_ip = 77, .dst_port = 80, .src_port = 5,
-                                   .protocol = IPPROTO_UDP};
-  const rte_pmd_enso_flow tcp_flow{.dst_ip = 2, .src_ip = 3, .dst_port = 80, .src_port = 4,
-                                   .protocol = IPPROTO_TCP};
+  const rte_pmd_enso_flow udp_flow{
+      .dst_ip = 1, .src_ip = 77, .dst_port = 80, .src_port = 5, .protocol = IPPROTO_UDP};
+  const rte_pmd_enso_flow tcp_flow{
+      .dst_ip = 2, .src_ip = 3, .dst_port = 80, .src_port = 4, .protocol = IPPROTO_TCP};
   ASSERT_EQ(rte_pmd_enso_pipe_bind(udp, &udp_flow), 0);
   ASSERT_EQ(rte_pmd_enso_pipe_bind(tcp, &tcp_flow), 0);
   EXPECT_EQ(rte_pmd_enso_pipe_bind(tcp, &udp_flow), -EEXIST);
@@ -185,7 +186,8 @@ TEST(Native, FlowsReachTheirPipeAndOthersFallBack) {
   EXPECT_EQ(goes_to({.dst_ip = 1, .dst_port = 80, .src_ip = 9, .src_port = 9}), udp)
       << "UDP is looked up by destination alone";
   EXPECT_EQ(goes_to({.dst_ip = 1, .dst_port = 81}), fallback);
-  FrameSpec segment{.dst_ip = 2, .dst_port = 80, .src_ip = 3, .src_port = 4, .protocol = IPPROTO_TCP};
+  FrameSpec segment{
+      .dst_ip = 2, .dst_port = 80, .src_ip = 3, .src_port = 4, .protocol = IPPROTO_TCP};
   EXPECT_EQ(goes_to(segment), tcp);
   segment.tcp_flags = 0x02;
   EXPECT_EQ(goes_to(segment), fallback) << "a SYN is looked up by destination alone";
@@ -202,8 +204,10 @@ TEST(Native, WhatTheTableWouldLoseIsRefused) {
   int result = 0;
   uint32_t bound = 0;
   for (; result == 0 && bound < 6000; ++bound) {
-    const rte_pmd_enso_flow flow{.dst_ip = static_cast<uint32_t>(random()), .src_ip = 0,
-                                 .dst_port = static_cast<uint16_t>(random()), .src_port = 0,
+    const rte_pmd_enso_flow flow{.dst_ip = static_cast<uint32_t>(random()),
+                                 .src_ip = 0,
+                                 .dst_port = static_cast<uint16_t>(random()),
+                                 .src_port = 0,
                                  .protocol = IPPROTO_UDP};
     result = rte_pmd_enso_pipe_bind(pipe, &flow);
   }
@@ -258,7 +262,8 @@ TEST(Native, FacesShareOneFallbackSet) {
   ASSERT_EQ(rte_eth_dev_start(vdev.port()), 0);
   const Nb nb(vdev);
   rte_pmd_enso_pipe* pipe = nullptr;
-  EXPECT_EQ(rte_pmd_enso_pipe_open(nb.get(), RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK, &pipe), -EBUSY);
+  EXPECT_EQ(rte_pmd_enso_pipe_open(nb.get(), RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK, &pipe),
+            -EBUSY);
   EXPECT_EQ(rte_pmd_enso_pipe_open(nb.get(), RTE_PMD_ENSO_RX, 0, &pipe), 0) << "others may open";
 }
 
@@ -266,7 +271,8 @@ TEST(Native, ImpossibleRequestsAreRefused) {
   const Vdev vdev("wire=loopback");
   const Nb nb(vdev);
   rte_pmd_enso_pipe* pipe = nullptr;
-  EXPECT_EQ(rte_pmd_enso_pipe_open(nb.get(), RTE_PMD_ENSO_TX, RTE_PMD_ENSO_FALLBACK, &pipe), -EINVAL);
+  EXPECT_EQ(rte_pmd_enso_pipe_open(nb.get(), RTE_PMD_ENSO_TX, RTE_PMD_ENSO_FALLBACK, &pipe),
+            -EINVAL);
   EXPECT_EQ(rte_pmd_enso_pipe_open(nb.get(), RTE_PMD_ENSO_RX, 1u << 5, &pipe), -EINVAL);
   EXPECT_EQ(rte_pmd_enso_set_timestamp(vdev.port(), true, 61), -EINVAL);
   EXPECT_EQ(rte_pmd_enso_set_timestamp(vdev.port(), true, 60), 0);
@@ -294,7 +300,8 @@ TEST(Native, BuffersReopenTenTimesAndStillCompleteTheirSends) {
         rte_pmd_enso_release(span.pipe, span.bytes);
       });
       return bytes == (5 + round) * 64 && rte_pmd_enso_tx_pending(nb.get()) == 0;
-    })) << "round " << round;
+    })) << "round "
+        << round;
   }
   EXPECT_EQ(vdev.Xstat("nb_bad_completions"), 0u);
   EXPECT_EQ(vdev.Xstat("device_stuck_rings"), 0u);

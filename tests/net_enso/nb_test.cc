@@ -29,7 +29,8 @@ constexpr uint32_t kNb = 1;  ///< Buffer 0 carries the driver's configuration.
 class MemoryBackend final : public Backend {
  public:
   MemoryBackend()
-      : registers_(bar::RingMemory::Create(kBarBytes, false, bar::RingMemory::Pages::kPreferHuge)) {}
+      : registers_(bar::RingMemory::Create(kBarBytes, false, bar::RingMemory::Pages::kPreferHuge)) {
+  }
   bar::Bar registers() override { return {registers_.data(), kBarBytes}; }
   bar::RingMemory::Pages pages() const override { return bar::RingMemory::Pages::kPreferHuge; }
   bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
@@ -262,7 +263,8 @@ TEST_F(NbTest, SendRefusesWhatTheNicCannotTransfer) {
   EXPECT_EQ(rte_pmd_enso_send(both, both->memory - 64, 64, 0), -EINVAL) << "before the memory";
   EXPECT_EQ(rte_pmd_enso_send(both, both->memory + 2 * kPipeBytes, 64, 0), -EINVAL) << "behind it";
   EXPECT_EQ(rte_pmd_enso_send(both, both->memory, kPipeBytes + 64, 0), -EINVAL) << "more than it";
-  EXPECT_EQ(rte_pmd_enso_send(both, both->memory, 64, 64), -EINVAL) << "releases what was not received";
+  EXPECT_EQ(rte_pmd_enso_send(both, both->memory, 64, 64), -EINVAL)
+      << "releases what was not received";
   rte_pmd_enso_flush(nb_);
   EXPECT_EQ(TxTail(), 0u);
 }
@@ -287,13 +289,13 @@ TEST_F(NbTest, HostileNotificationsAreCountedAndNotObeyed) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
   Pipe* tx = OpenPipe(RTE_PMD_ENSO_TX);
-  Notify(pipe->id - 1, 5);                    // nobody's pipe
-  Notify(tx->id, 5);                          // a pipe without an id in the NIC
-  Notify(8192, 5);                            // no pipe at all
+  Notify(pipe->id - 1, 5);  // nobody's pipe
+  Notify(tx->id, 5);        // a pipe without an id in the NIC
+  Notify(8192, 5);          // no pipe at all
   Notify(~uint64_t{0}, 5);
-  Notify(pipe->id, 1024);                     // tail = size
+  Notify(pipe->id, 1024);  // tail = size
   Notify(pipe->id, ~uint64_t{0});
-  Notify(pipe->id, 5, 7);                     // not a notification's signal
+  Notify(pipe->id, 5, 7);  // not a notification's signal
   EXPECT_TRUE(Poll().empty());
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 7u);
   EXPECT_EQ(bar_.Read32(NbPage(kNb) + kRxHead), 7u) << "their slots are free again";
@@ -330,8 +332,10 @@ TEST_F(NbTest, GarbageNeverLeadsOutOfThePipesMemory) {
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RXTX);
   std::mt19937_64 random(7);
   for (int round = 0; round < 2000; ++round) {
-    RxNotification slot{.signal = random() % 4, .pipe = random() % 3 == 0 ? random() : pipe->id,
-                        .tail = random() % 2 == 0 ? random() % 1024 : random(), .reserved = {}};
+    RxNotification slot{.signal = random() % 4,
+                        .pipe = random() % 3 == 0 ? random() : pipe->id,
+                        .tail = random() % 2 == 0 ? random() % 1024 : random(),
+                        .reserved = {}};
     if (slot.signal == 0) slot.signal = 1;
     RxSlot(notified_++) = slot;
     for (const rte_pmd_enso_span& span : Poll()) {

@@ -35,7 +35,9 @@ fs::path tree;
 void AddDevice(const std::string& address, const char* device, uint64_t bar2_bytes) {
   const fs::path folder = tree / address;
   fs::create_directories(folder);
-  const auto put = [&](const char* file, const std::string& text) { std::ofstream(folder / file) << text; };
+  const auto put = [&](const char* file, const std::string& text) {
+    std::ofstream(folder / file) << text;
+  };
   put("vendor", "0x1172\n");
   put("device", device);
   put("subsystem_vendor", "0x0000\n");
@@ -43,12 +45,14 @@ void AddDevice(const std::string& address, const char* device, uint64_t bar2_byt
   put("class", "0x020000\n");
   put("numa_node", "-1\n");
   char line[128];
-  std::string resources = "0x00000000e0000000 0x00000000e000ffff 0x000000000014220c\n"
-                          "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
+  std::string resources =
+      "0x00000000e0000000 0x00000000e000ffff 0x000000000014220c\n"
+      "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
   std::snprintf(line, sizeof(line), "0x%016llx 0x%016llx 0x000000000014220c\n", 0x1'0000'0000ull,
                 0x1'0000'0000ull + bar2_bytes - 1);
   resources += line;
-  for (int i = 3; i < 13; ++i) resources += "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
+  for (int i = 3; i < 13; ++i)
+    resources += "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
   put("resource", resources);
   put("config", std::string(256, '\0'));
   put("resource2", "");
@@ -138,7 +142,8 @@ int main(int argc, char** argv) {
   AddDevice(kOther, "0x09c4\n", 1u << 30);
   setenv("SYSFS_PCI_DEVICES", tree.c_str(), 1);
   const std::string prefix = "--file-prefix=net_enso_pci_" + std::to_string(getpid());
-  std::vector<const char*> eal = {"pci_test", prefix.c_str(), "-l", "0", "--no-telemetry", "-m", "64"};
+  std::vector<const char*> eal = {"pci_test",       prefix.c_str(), "-l", "0",
+                                  "--no-telemetry", "-m",           "64"};
   if (HugePagesFree()) {
     eal.push_back("--iova-mode=pa");
   } else {

@@ -31,7 +31,9 @@ class RegisterOnce : public testing::Test {
     EXPECT_NE(handle, nullptr) << dlerror();
     return handle;
   }
-  static bool Registered(void* handle) { return *static_cast<bool*>(dlsym(handle, "once_registered")); }
+  static bool Registered(void* handle) {
+    return *static_cast<bool*>(dlsym(handle, "once_registered"));
+  }
 
   fs::path folder_;
 };
