@@ -45,7 +45,7 @@ struct QueueCounters {
   uint64_t engine_drops[kMaxReasons] = {};  ///< By the engine's reason.
   uint64_t rx_scattered = 0;    ///< Packetized: in several buffers that do not fit into one.
   uint64_t tx_full = 0;         ///< Not sent: the transmit side stayed full.
-  uint64_t tx_unframeable = 0;  ///< Not sent: this NIC would cut the frame wrongly (streaming, not IPv4).
+  uint64_t tx_unframeable = 0;  ///< Not sent: this NIC would cut the frame wrongly (not IPv4).
   uint64_t rx_desync = 0;       ///< Streaming: 64-byte flits that belong to no recognisable frame.
 
   /// Adds to one of the totals. Owner only. Wraps like any unsigned sum, so a

@@ -26,7 +26,9 @@ class PacketizedQueue {
 
   /// The port is started and has this queue for both directions. 1 ≤ burst ≤ kMaxBurst.
   PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst)
-      : port_(port), queue_(queue), burst_(static_cast<uint16_t>(std::clamp(burst, 1u, kMaxBurst))) {}
+      : port_(port),
+        queue_(queue),
+        burst_(static_cast<uint16_t>(std::clamp(burst, 1u, kMaxBurst))) {}
 
   /// Receives one burst and answers it. Returns frames. The sums are of the
   /// burst; only frames with another ending than "forwarded as it came" cost

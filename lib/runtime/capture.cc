@@ -73,8 +73,8 @@ Capture::~Capture() {
   rte_ring_free(ring_);
   rte_mempool_free(pool_);
   if (const uint64_t lost = lost_.load(std::memory_order_relaxed); lost > 0) {
-    SLUICE_LOG(capture, WARNING, "%" PRIu64 " packets are missing in the capture: the disk was slower",
-               lost);
+    SLUICE_LOG(capture, WARNING,
+               "%" PRIu64 " packets are missing in the capture: its thread was slower", lost);
   }
 }
 
@@ -93,14 +93,18 @@ nic::SpanTap Capture::Tap(uint16_t port, uint32_t queue) {
 uint16_t Capture::OnReceive(uint16_t /*port*/, uint16_t /*queue*/, rte_mbuf** mbufs,
                             uint16_t count, uint16_t /*max*/, void* point) {
   const Point& at = *static_cast<const Point*>(point);
-  for (uint16_t i = 0; i < count && at.capture->Wanted(); ++i) at.capture->Copy(at, mbufs[i], true);
+  for (uint16_t i = 0; i < count && at.capture->Wanted(); ++i) {
+    at.capture->Copy(at, mbufs[i], true);
+  }
   return count;
 }
 
 uint16_t Capture::OnTransmit(uint16_t /*port*/, uint16_t /*queue*/, rte_mbuf** mbufs,
                              uint16_t count, void* point) {
   const Point& at = *static_cast<const Point*>(point);
-  for (uint16_t i = 0; i < count && at.capture->Wanted(); ++i) at.capture->Copy(at, mbufs[i], false);
+  for (uint16_t i = 0; i < count && at.capture->Wanted(); ++i) {
+    at.capture->Copy(at, mbufs[i], false);
+  }
   return count;
 }
 

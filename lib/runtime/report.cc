@@ -86,8 +86,8 @@ double Gbps(uint64_t bytes, uint64_t pkts, double seconds) {
 
 uint64_t Lost(const RunFigures& run) {
   const QueueCounters& c = run.final.counters;
-  const uint64_t named =
-      c.consumed_pkts + c.DroppedPkts() + c.rx_desync + run.port_final.Get("rx_mbuf_allocation_errors");
+  const uint64_t named = c.consumed_pkts + c.DroppedPkts() + c.rx_desync +
+                         run.port_final.Get("rx_mbuf_allocation_errors");
   const uint64_t outstanding = run.port_final.Get("wire_outstanding");
   return outstanding - std::min(outstanding, named);
 }

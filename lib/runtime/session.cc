@@ -84,8 +84,9 @@ bool Session::StartEal(std::string* error) {
   }
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return true;
-  *error = absl::StrFormat("--workers=%d: EAL has %d worker lcore(s) besides main: give more with -l",
-                           line_.options.workers, workers);
+  *error = absl::StrFormat(
+      "--workers=%d: EAL has %d worker lcore(s) besides main: give more with -l",
+      line_.options.workers, workers);
   return false;
 }
 
@@ -94,7 +95,8 @@ bool Session::FindPorts(std::string* error) {
   if (!options.exception_port.empty()) {
     exception_ = PortByName(options.exception_port);
     if (!exception_) {
-      *error = "--exception_port=" + options.exception_port + ": no such port: create it with --vdev or -a";
+      *error = "--exception_port=" + options.exception_port +
+               ": no such port: create it with --vdev or -a";
       return false;
     }
   }

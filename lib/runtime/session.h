@@ -93,7 +93,8 @@ class Session {
     std::vector<std::unique_ptr<Job<Queue, Engine>>> jobs;
     std::vector<WorkerView> views;
     for (uint32_t i = 0; i < line_.options.workers; ++i) {
-      jobs.emplace_back(new Job<Queue, Engine>{make_queue(i), make_engine(WorkerInfo{i, mac_}), {}});
+      jobs.emplace_back(
+          new Job<Queue, Engine>{make_queue(i), make_engine(WorkerInfo{i, mac_}), {}});
       Job<Queue, Engine>& job = *jobs.back();
       if constexpr (requires { job.queue.set_tap(nic::SpanTap{}); }) {
         if (capture_) job.queue.set_tap(capture_->Tap(port_, i));
@@ -116,7 +117,7 @@ class Session {
   bool native_ = false;                            ///< Streaming on a net_enso port.
   std::unique_ptr<nic::EthPort> eth_port_;         ///< Not if native.
   std::unique_ptr<nic::EthPort> exception_port_;
-  std::vector<nic::EnsoPipes> enso_pipes_;         ///< If native: one per worker, until Run takes them.
+  std::vector<nic::EnsoPipes> enso_pipes_;         ///< If native: each worker's, until Run.
   std::unique_ptr<Capture> capture_;
 };
 

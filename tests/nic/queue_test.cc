@@ -36,8 +36,10 @@ class QueueTest : public testing::Test {
     static int serial = 0;
     const std::string id = std::to_string(serial++);
     receive_ = rte_ring_create(("rx" + id).c_str(), 1024, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
-    transmit_ = rte_ring_create(("tx" + id).c_str(), kTransmitRing, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
-    pool_ = rte_pktmbuf_pool_create(("pool" + id).c_str(), 2047, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+    transmit_ =
+        rte_ring_create(("tx" + id).c_str(), kTransmitRing, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    pool_ =
+        rte_pktmbuf_pool_create(("pool" + id).c_str(), 2047, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
     ASSERT_TRUE(receive_ != nullptr && transmit_ != nullptr && pool_ != nullptr);
     const int port = rte_eth_from_rings(("ring" + id).c_str(), &receive_, 1, &transmit_, 1, 0);
     ASSERT_GE(port, 0);
@@ -245,7 +247,8 @@ TEST_F(QueueTest, ATapSeesEverySpanAndRun) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
   std::array<uint32_t, 2> bytes{};
   queue.set_tap({[](void* context, SpanTap::Direction direction, const uint8_t*, uint32_t count) {
-                   (*static_cast<decltype(bytes)*>(context))[static_cast<size_t>(direction)] += count;
+                   auto& seen = *static_cast<std::array<uint32_t, 2>*>(context);
+                   seen[static_cast<size_t>(direction)] += count;
                  },
                  &bytes});
   Pass engine;
