@@ -8,7 +8,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ECHO = sys.argv[1]
+ECHO = pathlib.Path(sys.argv[1]).resolve()  # meson gives a path relative to the build
 
 
 class Configs(unittest.TestCase):
