@@ -250,7 +250,7 @@ class SpanWalker {
 
   /// Fetches a header together with the right to write it: a fetch for reading
   /// would cost a second transfer between cores when the engine stores.
-  static void PrefetchForWriting(const uint8_t* at) { asm volatile("prefetchw %0" : : "m"(*at)); }
+  static void PrefetchForWriting(const uint8_t* at) { __builtin_prefetch(at, 1); }
 
   /// Long enough for the headers that name its length, no longer than the NIC delivers.
   static bool Credible(uint32_t length) {

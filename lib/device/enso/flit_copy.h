@@ -17,12 +17,7 @@ using HalfFlit [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]] = uint6
 
 /// Asks for a line that will be written. A hint: `line` may lie anywhere.
 inline void PrefetchForWrite(uintptr_t line) {
-#if defined(__x86_64__)
-  // GCC emits it only with -mprfchw, which x86-64-v3 lacks; a no-op where missing.
-  asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const uint8_t*>(line)));
-#else
   __builtin_prefetch(reinterpret_cast<const void*>(line), 1);
-#endif
 }
 
 inline void CopyHalf(uint8_t* to, const uint8_t* from) {

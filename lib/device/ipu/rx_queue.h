@@ -72,9 +72,9 @@ class RxQueue {
 
  private:
   static constexpr uint32_t kFetchMax = 128;  ///< ≥ segments of the longest frame.
-  static constexpr uint32_t kFetchLow = 16;
-  static constexpr uint32_t kFetchBatch = 16;
-  static constexpr uint32_t kWriteBackBatch = 8;  ///< Whole cache lines.
+  static constexpr uint32_t kFetchLow = 32;
+  static constexpr uint32_t kFetchBatch = 32;
+  static constexpr uint32_t kWriteBackBatch = 32;  ///< Whole cache lines.
   static_assert(kFetchMax % kWriteBackBatch == 0);
   static_assert(kFetchMax * regs::ipu::kMinBuffer >= regs::ipu::kMaxFrameBytes);
 
