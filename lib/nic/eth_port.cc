@@ -71,11 +71,14 @@ int EthPort::Configure(const Options& options, std::string* step) {
     rc = rte_eth_tx_queue_setup(port_, i, tx_ring, static_cast<unsigned>(socket), nullptr);
     if (rc != 0) return rc;
   }
+  // Before the start, or the first frames would meet the address filter. Not every
+  // driver can: some not yet, some not at all; then the port's own address counts.
+  const bool promiscuous = rte_eth_promiscuous_enable(port_) == 0;
   *step = "to start";
   rc = rte_eth_dev_start(port_);
   if (rc != 0) return rc;
   started_ = true;
-  rte_eth_promiscuous_enable(port_);  // Not every driver can; then the port's own address counts.
+  if (!promiscuous) rte_eth_promiscuous_enable(port_);
   return 0;
 }
 

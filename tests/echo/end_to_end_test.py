@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,26 @@ class EndToEnd(unittest.TestCase):
             for size in ("1518", "imix", "random"):
                 with self.subTest(iface=iface, size=size):
                     self.check(run(f"--iface={iface}", f"--frame_size={size}"))
+
+    def test_no_frame_of_a_capture_meets_the_address_filter(self):
+        # Captures of IPv4/UDP to a station that is not the NIC (pcap file format: magic, version
+        # 2.4, zone, accuracy, snapshot length, link type 1; records: time, lengths, bytes).
+        frame = bytes.fromhex("0200000000990200000000980800"
+                              "4500002e00000000401166bd0a0000010a000002"
+                              "00070007001a0000") + bytes(18)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "in.pcap")
+            with open(path, "wb") as file:
+                file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+                for i in range(500):
+                    file.write(struct.pack("<IIII", 0, i, len(frame), len(frame)) + frame)
+            for iface in INTERFACES:
+                with self.subTest(iface=iface):
+                    report = run(f"--iface={iface}", f"--wire=pcap:{path}+loop=4")
+                    self.assertEqual(report["rx_pkts"], 2000)
+                    self.assertEqual(report["tx_pkts"], 2000)
+                    self.assertEqual(report["device"].get("rx_filtered", 0), 0)
+                    self.assertEqual(report["lost"], 0)
 
     def test_several_workers(self):
         for iface in INTERFACES:
