@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Statistics: the queues' own counts of what the application received and sent,
-// the device's counters read from its registers, and what stands behind the model.
+// Statistics: the queues' own counts of what the application received and sent, and
+// the device's counters. The basic statistics read those from the registers; the
+// extended ones get them from the attachment, beside what stands behind the device.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -60,8 +61,6 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
   Adapter& adapter = AdapterOf(dev);
   const auto driver = DriverStats(dev);
   for (uint32_t i = 0; i < kDriverStats; ++i) function(kDriverNames[i], driver[i]);
-  for (uint32_t i = 0; i < kStatisticCount; ++i)
-    function(kStatisticNames[i], DeviceStat(adapter, i));
   const auto behind = adapter.attachment->Statistics();
   adapter.attachment_base.resize(behind.size());
   for (size_t i = 0; i < behind.size(); ++i) {
@@ -70,8 +69,7 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
 }
 
 uint32_t XstatsCount(Adapter& adapter) {
-  return kDriverStats + uint32_t{kStatisticCount} +
-         static_cast<uint32_t>(adapter.attachment->Statistics().size());
+  return kDriverStats + static_cast<uint32_t>(adapter.attachment->Statistics().size());
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST(Traffic, FramesLongerThanTheMtuAreCounted) {
                                   EXPECT_EQ(m->pkt_len, 60u);
                                   ++received;
                                 }));
-  EXPECT_EQ(port.Xstats().at("rx_oversize"), 1000u);
+  EXPECT_EQ(port.Xstats().at("model_rx_oversize"), 1000u);
 }
 
 TEST(Rss, SpreadsFlowsAndReportsTheHashThatDpdkComputes) {
@@ -204,7 +204,7 @@ TEST(Flow, DroppedFramesAreCountedByTheirReason) {
   rule.actions[0] = {RTE_FLOW_ACTION_TYPE_DROP, nullptr};
   ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;  // every UDP frame
   port.Start();
-  EXPECT_TRUE(port.ReceiveUntil([&] { return port.Xstats().at("rx_flow_drop") == 1000; },
+  EXPECT_TRUE(port.ReceiveUntil([&] { return port.Xstats().at("model_rx_flow_drop") == 1000; },
                                 [](uint16_t, rte_mbuf*) { ADD_FAILURE(); }));
 }
 
@@ -251,8 +251,8 @@ TEST(Restart, TenTimesUnderTrafficLeavesNothingBehind) {
     EXPECT_EQ(rte_mempool_avail_count(port.pool()), full) << "round " << round;
   }
   const auto stats = port.Xstats();
-  EXPECT_EQ(stats.at("rx_frames"), stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
-  EXPECT_EQ(stats.at("tx_frames"), stats.at("tx_good_packets"));
+  EXPECT_EQ(stats.at("model_rx_frames"), stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
+  EXPECT_EQ(stats.at("model_tx_frames"), stats.at("tx_good_packets"));
   EXPECT_EQ(stats.at("wire_corrupted") + stats.at("wire_duplicated"), 0u);
 }
 
@@ -291,7 +291,7 @@ TEST(Filter, WithoutPromiscuousModeForeignFramesAreCounted) {
   uint64_t received = 0;
   EXPECT_TRUE(
       port.ReceiveUntil([&] { return received == 2; }, [&](uint16_t, rte_mbuf*) { ++received; }));
-  EXPECT_EQ(port.Xstats().at("rx_filtered"), 1u);
+  EXPECT_EQ(port.Xstats().at("model_rx_filtered"), 1u);
 }
 
 TEST(Statistics, ResetToZero) {
