@@ -10,6 +10,15 @@
  * fallback table: while the port is started the ethdev owns it, and opening a
  * fallback pipe fails with -EBUSY; while native fallback pipes exist,
  * rte_eth_dev_start fails with -EBUSY.
+ *
+ * The wire of a model NIC is off at first; rte_eth_dev_start switches it on. Where
+ * fallback pipes are native the port is not started: the user calls
+ * rte_eth_dev_set_link_up(port) once the pipes are open and bound; until then no frame
+ * arrives. rte_eth_dev_set_link_down(port) stops what comes from the wire; frames that
+ * arrived before stay in the pipes, and transmission goes on. To lose nothing, stop
+ * the wire, poll until all has come, then close pipes and NBs. Both calls are control
+ * path, may be repeated, and return when they have taken effect, or -ENOTSUP: the wire
+ * of a card is always on.
  */
 #ifndef RTE_PMD_ENSO_H
 #define RTE_PMD_ENSO_H
