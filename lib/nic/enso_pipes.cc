@@ -17,9 +17,6 @@ namespace sluice::nic {
 
 namespace {
 
-// Attempts to find a free slot or room, each with a poll that reaps completions,
-// before frames count as not sent: the patience of TransmitBurst.
-constexpr uint32_t kSendRetries = 1u << 16;
 constexpr uint64_t kDrainMs = 200;
 
 }  // namespace
@@ -71,14 +68,13 @@ uint32_t EnsoPipes::Receive(std::span<Span> spans, QueueCounters& /*counters*/) 
 
 bool EnsoPipes::TrySend(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t bytes,
                         uint32_t release_bytes) {
-  for (uint32_t i = 0; i < kSendRetries; ++i) {
-    const int rc = rte_pmd_enso_send(pipe, data, bytes, release_bytes);
-    if (rc == 0) return true;
-    if (rc != -EAGAIN) return false;
-    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
-    rte_pause();
+  int rc;
+  while ((rc = rte_pmd_enso_send(pipe, data, bytes, release_bytes)) == -EAGAIN) {
+    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);  // Reaps completions: slots come free.
+    if (!patience_.Wait()) return false;
   }
-  return false;
+  if (rc == 0) patience_.Renew();
+  return rc == 0;
 }
 
 FrameTotals EnsoPipes::Send(uint32_t pipe, const uint8_t* data, uint32_t bytes,
@@ -109,11 +105,10 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
   }
   const uint32_t step = packet::FlitSpan(length);
   uint8_t* room = nullptr;
-  for (uint32_t i = 0; rte_pmd_enso_tx_room(composer_.get(), &room) < composed_bytes_ + step; ++i) {
-    if (i == kSendRetries) return SendResult::kFull;
+  while (rte_pmd_enso_tx_room(composer_.get(), &room) < composed_bytes_ + step) {
     rte_pmd_enso_flush(nb_.get());
     rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
-    rte_pause();
+    if (!patience_.Wait()) return SendResult::kFull;
   }
   rte_memcpy(room + composed_bytes_, frame, length);
   composed_bytes_ += step;

@@ -60,6 +60,7 @@ class EnsoPipes {
   std::vector<Pipe> pipes_;
   Pipe composer_;
   uint32_t composed_bytes_ = 0;  ///< At the start of the composer's free room, not sent yet.
+  Patience patience_;  ///< With the NB's slots and the composer's room.
   std::optional<MbufTransmitter> exception_;
   FrameTotals unsent_;  ///< Accepted and then not sent, since the last Send or Flush.
   SpanTap tap_;

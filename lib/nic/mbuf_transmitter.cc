@@ -24,7 +24,7 @@ bool MbufTransmitter::Add(const uint8_t* frame, uint32_t length) {
 
 FrameTotals MbufTransmitter::Flush() {
   FrameTotals unsent;
-  const uint32_t sent = TransmitBurst(port_, queue_, pending_.data(), count_);
+  const uint32_t sent = TransmitBurst(port_, queue_, pending_.data(), count_, patience_);
   for (uint32_t i = sent; i < count_; ++i) {
     ++unsent.pkts;
     unsent.bytes += pending_[i]->pkt_len;

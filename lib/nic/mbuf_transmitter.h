@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 
+#include "nic/patience.h"
 #include "nic/span_walker.h"
 
 struct rte_mbuf;
@@ -38,6 +39,7 @@ class MbufTransmitter {
   uint16_t port_;
   uint16_t queue_;
   rte_mempool* pool_;
+  Patience patience_;  ///< With the transmit queue.
   uint32_t count_ = 0;
   std::array<rte_mbuf*, 64> pending_;
 };

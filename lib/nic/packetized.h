@@ -88,7 +88,7 @@ class PacketizedQueue {
   }
 
   void Transmit(rte_mbuf** mbufs, uint32_t count) {
-    const uint32_t sent = count == 0 ? 0 : TransmitBurst(port_, queue_, mbufs, count);
+    const uint32_t sent = count == 0 ? 0 : TransmitBurst(port_, queue_, mbufs, count, patience_);
     if (sent < count) [[unlikely]] {
       for (uint32_t i = sent; i < count; ++i) tx_bytes_ -= mbufs[i]->pkt_len;
       rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
@@ -134,6 +134,7 @@ class PacketizedQueue {
   uint16_t port_;
   uint16_t queue_;
   uint16_t burst_;
+  Patience patience_;  ///< With the transmit queue.
   QueueCounters counters_;
   uint64_t tx_bytes_ = 0;  ///< Of this burst, relative to the bytes received; modulo 2^64.
   uint32_t freed_count_ = 0;

@@ -10,8 +10,10 @@
 #include <rte_ring.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "frames.h"
@@ -179,6 +181,38 @@ TEST_F(QueueTest, PacketizedFreesAndCountsWhatThePortDoesNotTake) {
   EXPECT_EQ(queue.counters().tx_full, 300 - (kTransmitRing - 1));
   EXPECT_EQ(queue.counters().tx_bytes, 60ull * (kTransmitRing - 1));
   EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_F(QueueTest, PacketizedWaitsForAPortWhoseThreadIsLate) {
+  PacketizedQueue queue(port_->id(), 0);
+  ByFirstByte engine;
+  for (uint32_t i = 0; i < 300; ++i) Receive(Ordered(0, 60));
+  // Takes frames again 20 ms after the transmit ring filled up: a few turns of others
+  // on its CPU.
+  std::thread port([this] {
+    while (rte_ring_count(transmit_) < kTransmitRing - 1) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    Sent();
+  });
+  while (queue.Poll(engine, 0) > 0) {
+  }
+  port.join();
+  EXPECT_EQ(queue.counters().tx_pkts, 300u);
+  EXPECT_EQ(queue.counters().tx_full, 0u);
+}
+
+TEST_F(QueueTest, APortThatTakesNothingCostsThePatienceOnceAndNotForEachBurst) {
+  constexpr uint32_t kBursts = 200;
+  PacketizedQueue queue(port_->id(), 0, 1);
+  ByFirstByte engine;
+  for (uint32_t i = 0; i < kTransmitRing - 1 + kBursts; ++i) Receive(Ordered(0, 60));
+  const auto begin = std::chrono::steady_clock::now();
+  while (queue.Poll(engine, 0) > 0) {
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(queue.counters().tx_full, kBursts);
+  EXPECT_GE(took, std::chrono::milliseconds(kPatienceMs));
+  EXPECT_LT(took, kBursts / 4 * std::chrono::milliseconds(kPatienceMs));
 }
 
 // Forwards everything as it is.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How long a worker waits for room on a transmit side before frames count as not
+// sent (tx_full). Used by whatever in lib/nic transmits.
+#pragma once
+
+#include <rte_cycles.h>
+#include <rte_pause.h>
+
+#include <cstdint>
+
+namespace sluice::nic {
+
+/// The thread behind a full transmit side, that of a model or of a virtual port, may
+/// wait for a CPU itself: a few milliseconds on an idle machine, tens on a busy one.
+/// Giving up before would drop frames of a path that loses none. Waiting longer would
+/// keep a worker from the rest of its work where nobody takes frames at all.
+inline constexpr uint64_t kPatienceMs = 100;
+
+/// Patience with one transmit side, counted from the first fruitless attempt since it
+/// last took something. A side that takes nothing costs kPatienceMs once, not once a
+/// burst. Owned by one worker. Time comes from the TSC, read only while waiting.
+class Patience {
+ public:
+  /// The transmit side took something.
+  void Renew() { deadline_ = 0; }
+
+  /// An attempt was fruitless. Pauses; false when it is time to give up.
+  [[gnu::noinline]] bool Wait() {
+    rte_pause();
+    const uint64_t now = rte_rdtsc();
+    if (deadline_ == 0) deadline_ = now + rte_get_tsc_hz() * kPatienceMs / 1000;
+    return now < deadline_;
+  }
+
+ private:
+  uint64_t deadline_ = 0;  ///< In TSC cycles; 0: not waiting.
+};
+
+}  // namespace sluice::nic
