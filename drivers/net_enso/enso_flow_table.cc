@@ -3,12 +3,9 @@
 
 #include <netinet/in.h>
 
-#include <bit>
-
 namespace sluice::net_enso {
 
-using regs::enso::kHashSeed;
-using regs::enso::kSubTableRows;
+using regs::enso::FlowRow;
 using regs::enso::kSubTables;
 using regs::enso::kUnbind;
 
@@ -16,21 +13,6 @@ FlowKey MaskFlow(const FlowKey& flow, uint8_t protocol) {
   if (protocol == IPPROTO_TCP) return flow;
   if (protocol == IPPROTO_UDP) return {.dst_ip = flow.dst_ip, .dst_port = flow.dst_port};
   return {.dst_ip = flow.dst_ip};
-}
-
-uint32_t FlowRow(const FlowKey& key, uint32_t table) {
-  const uint32_t seed = kHashSeed + table;
-  uint32_t a = ((key.dst_ip & 0xffff) << 16 | key.dst_port) + seed;
-  uint32_t b = (uint32_t{key.src_port} << 16 | key.dst_ip >> 16) + seed;
-  uint32_t c = key.src_ip + seed;
-  c = (c ^ b) - std::rotl(b, 14);
-  a = (a ^ c) - std::rotl(c, 11);
-  b = (b ^ a) - std::rotl(a, 25);
-  c = (c ^ b) - std::rotl(b, 16);
-  a = (a ^ c) - std::rotl(c, 4);
-  b = (b ^ a) - std::rotl(a, 14);
-  c = (c ^ b) - std::rotl(b, 24);
-  return c % kSubTableRows;
 }
 
 FlowTable::FlowTable() : tables_(kSubTables) {}

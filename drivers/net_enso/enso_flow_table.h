@@ -11,27 +11,17 @@
 #include <vector>
 
 #include "regs/enso.h"
+#include "regs/enso_flow.h"
 
 namespace sluice::net_enso {
 
-/// What the NIC compares, in host order. It does not compare the protocol.
-struct FlowKey {
-  uint32_t dst_ip = 0;
-  uint32_t src_ip = 0;
-  uint16_t dst_port = 0;
-  uint16_t src_port = 0;
-
-  friend bool operator==(const FlowKey&, const FlowKey&) = default;
-};
+using regs::enso::FlowKey;
 
 /// The key under which the NIC looks up frames of `protocol` that belong to `flow`:
 /// all four fields for TCP without SYN, destination address and port for UDP, the
 /// destination address alone for every other protocol. A TCP flow without a source
 /// names its SYN segments, which the NIC looks up like UDP.
 FlowKey MaskFlow(const FlowKey& flow, uint8_t protocol);
-
-/// Row of `key` in sub-table `table` (0 … 3): low 11 bits of lookup3's final mix.
-uint32_t FlowRow(const FlowKey& key, uint32_t table);
 
 /// The table as the NIC holds it, provided that it was empty at first and every
 /// insert went through here. On hardware entries survive a soft reset and other

@@ -9,21 +9,11 @@
 #include <memory>
 
 #include "regs/enso.h"
+#include "regs/enso_flow.h"
 
 namespace sluice::device::enso {
 
-/// What the table compares; host-order integers. The protocol is no part of it.
-struct FlowKey {
-  uint32_t dst_ip = 0;
-  uint32_t src_ip = 0;
-  uint16_t dst_port = 0;
-  uint16_t src_port = 0;
-
-  friend bool operator==(const FlowKey&, const FlowKey&) = default;
-};
-
-/// The 32-bit hash of sub-table `index`; its low 11 bits are the row.
-uint32_t FlowHash(const FlowKey& key, uint32_t index);
+using regs::enso::FlowKey;
 
 class FlowTable {
  public:
@@ -44,7 +34,7 @@ class FlowTable {
   using Rows = std::array<std::array<Entry, regs::enso::kSubTableRows>, regs::enso::kSubTables>;
 
   Entry& Row(const FlowKey& key, uint32_t index) const {
-    return (*rows_)[index][FlowHash(key, index) % regs::enso::kSubTableRows];
+    return (*rows_)[index][regs::enso::FlowRow(key, index)];
   }
 
   std::unique_ptr<Rows> rows_ = std::make_unique<Rows>();

@@ -38,7 +38,7 @@ uint32_t Steering::Lookup(RawKey raw) const {
   if (pipe != FlowTable::kMiss) return pipe % regs::enso::kMaxPipes;
   if (fallback_count_ == 0) return kNoPipe;
   if (round_robin_) return kRoundRobin;
-  return (FlowHash(key, 0) & fallback_mask_) % regs::enso::kMaxPipes;
+  return (regs::enso::FlowHash(key, 0) & fallback_mask_) % regs::enso::kMaxPipes;
 }
 
 void Steering::EmptyCache() { std::fill(cache_.begin(), cache_.end(), CacheEntry{}); }

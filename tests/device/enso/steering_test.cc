@@ -10,6 +10,8 @@
 namespace sluice::device::enso {
 namespace {
 
+using regs::enso::FlowHash;
+
 constexpr uint32_t kDst = 0xc0a8'0000;  // 192.168.0.0
 constexpr uint32_t kSrc = 0x0a00'0001;  // 10.0.0.1
 constexpr Headers kUdp80 = {};

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the Ensō NIC's flow table compares and how it places an entry: facts of the
+// hardware that its model and the driver's mirror of the table share.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "regs/enso.h"
+
+namespace sluice::regs::enso {
+
+/// What the table compares; host-order integers. The protocol is no part of it.
+struct FlowKey {
+  uint32_t dst_ip = 0;
+  uint32_t src_ip = 0;
+  uint16_t dst_port = 0;
+  uint16_t src_port = 0;
+
+  friend bool operator==(const FlowKey&, const FlowKey&) = default;
+};
+
+/// The 32-bit hash of sub-table `index` (0 … 3); its low 11 bits are the row. The final
+/// mix of Bob Jenkins' lookup3 (2006, public domain) over three words.
+constexpr uint32_t FlowHash(const FlowKey& key, uint32_t index) {
+  const uint32_t seed = kHashSeed + index;
+  uint32_t a = ((key.dst_ip & 0xffff) << 16 | key.dst_port) + seed;
+  uint32_t b = (uint32_t{key.src_port} << 16 | key.dst_ip >> 16) + seed;
+  uint32_t c = key.src_ip + seed;
+  c = (c ^ b) - std::rotl(b, 14);
+  a = (a ^ c) - std::rotl(c, 11);
+  b = (b ^ a) - std::rotl(a, 25);
+  c = (c ^ b) - std::rotl(b, 16);
+  a = (a ^ c) - std::rotl(c, 4);
+  b = (b ^ a) - std::rotl(a, 14);
+  c = (c ^ b) - std::rotl(b, 24);
+  return c;
+}
+
+/// The row of `key` in sub-table `index`.
+constexpr uint32_t FlowRow(const FlowKey& key, uint32_t index) {
+  return FlowHash(key, index) % kSubTableRows;
+}
+
+}  // namespace sluice::regs::enso
