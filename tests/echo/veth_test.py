@@ -95,7 +95,12 @@ def echo(*arguments):
         yield report
     finally:
         process.send_signal(signal.SIGTERM)
-        stdout, stderr = process.communicate(timeout=30)
+        try:
+            stdout, stderr = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
     assert process.returncode == 0, stderr
     report.update(json.loads(stdout))
 
@@ -142,4 +147,6 @@ class Veth(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()
