@@ -170,16 +170,15 @@ class SpanWalker {
         for (uint32_t i = 0; i < kCount; ++i) {
           uint8_t* const at = cursor[i];
           const packet::LeadingWord word = packet::LeadingWord::Of(at);
-          if (!word.IsPlainIpv4()) [[unlikely]] {
+          if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) [[unlikely]] {
             cursor[i] = StepOther(lanes_[i], at, stop[i], engine, now);
             if (cursor[i] == at) return i;
             continue;
           }
           const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
           uint8_t* const next = at + packet::FlitSpan(length);
-          if (!Credible(length) || next >= stop[i]) [[unlikely]] return i;
-          PrefetchForWriting(next);
-          PrefetchForWriting(next + (next - at));  // Where sizes repeat: the frame after it.
+          if (next >= stop[i]) [[unlikely]] return i;
+          PrefetchForWriting(next + (next - at));  // Where sizes repeat: the one after next.
           packet::Frame frame = View(at, length);
           const packet::Verdict verdict = engine.Process(frame, now);
           if (StaysInPlace(at, length, word, frame, verdict)) [[likely]] {
@@ -349,6 +348,10 @@ class SpanWalker {
 
   static constexpr uint32_t kMinFrameBytes =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
+  /// Total lengths that the lockstep handles itself; the lower is FrameLength's.
+  static constexpr uint32_t kMinTotalLength =
+      packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes + 1;
+  static constexpr uint32_t kMaxTotalLength = Pipes::kMaxFrameBytes - packet::kEthernetHeaderBytes;
 
   Pipes& pipes_;
   QueueCounters& counters_;

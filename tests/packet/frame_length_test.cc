@@ -112,6 +112,27 @@ TEST(FrameLength, Ieee8023LengthsEndAt1500) {
   EXPECT_EQ(LengthOfShape("0600424203"), 0u);
 }
 
+TEST(LeadingWord, OneComparisonSaysPlainIpv4AndItsRangeOfLengths) {
+  const auto within = [](std::initializer_list<uint8_t> shape, uint32_t least, uint32_t most) {
+    Bytes frame(kFlitBytes, 0xff);
+    std::copy(shape.begin(), shape.end(), frame.begin() + 12);
+    return LeadingWord::Of(frame.data()).IsPlainIpv4Within(least, most);
+  };
+  for (uint32_t total = 0; total <= 0xffff; ++total) {
+    const uint8_t high = total >> 8, low = total & 0xff;
+    for (const uint8_t type_of_service : {0x00, 0x01, 0xb8, 0xff}) {
+      ASSERT_EQ(within({0x08, 0x00, 0x45, type_of_service, high, low}, 29, 1522),
+                total >= 29 && total <= 1522);
+    }
+    ASSERT_TRUE(within({0x08, 0x00, 0x45, 0x00, high, low}, 0, 65535));
+    ASSERT_FALSE(within({0x08, 0x00, 0x46, 0x00, high, low}, 0, 65535));  // Options.
+    ASSERT_FALSE(within({0x08, 0x00, 0x44, 0x00, high, low}, 0, 65535));
+    ASSERT_FALSE(within({0x08, 0x00, 0x65, 0x00, high, low}, 0, 65535));
+    ASSERT_FALSE(within({0x08, 0x01, 0x45, 0x00, high, low}, 0, 65535));
+    ASSERT_FALSE(within({0x07, 0xff, 0x45, 0x00, high, low}, 0, 65535));
+  }
+}
+
 TEST(FrameLength, SpansAreWholeFlits) {
   EXPECT_EQ(FlitCount(1), 1u);
   EXPECT_EQ(FlitCount(64), 1u);

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The streaming interface over the Ensō model, device and worker stepped alternately in
+// one thread: worker cost without cross-core traffic. Under callgrind with
+// --toggle-collect='Worker*' it counts the worker's instructions; alone it prints TSC
+// cycles.
+//
+//   net_enso_burst_bench [frame_size] [burst] [packets] [pipes]
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bar/posted_queue.h"
+#include "device/enso/enso_nic.h"
+#include "engine/echo/echo.h"
+#include "net_enso/enso_port.h"
+#include "nic/enso_pipes.h"
+#include "nic/streaming.h"
+
+using namespace sluice;  // NOLINT
+
+namespace {
+
+using EchoQueue = nic::StreamingQueue<nic::EnsoPipes>;
+
+constexpr char kName[] = "stepped";
+
+/// A NIC without threads: registers are served and frames moved only in Step.
+class SteppedNic {
+ public:
+  explicit SteppedNic(const net_enso::Geometry& geometry)
+      : nic_(*dma_, {.pipe_flits = geometry.pipe_flits, .nb_entries = geometry.nb_entries}) {}
+
+  /// Lets the device see every register store so far and do what follows from them.
+  void Step() {
+    while (posted_->Drain(
+               1024, [&](bar::RegisterAccess a) { nic_.WriteRegister(a.offset, a.bytes, a.value); },
+               [&](bar::RegisterAccess a) { return nic_.ReadRegister(a.offset, a.bytes); }) != 0) {
+    }
+    while (nic_.Transmit(wire_, 256) != 0) {
+    }
+  }
+
+  /// Runs control-path code, which waits for the device, against it.
+  template <typename Function>
+  auto Control(Function&& function) {
+    std::atomic<bool> done{false};
+    std::thread server([&] {
+      while (!done.load(std::memory_order_acquire)) {
+        Step();
+        std::this_thread::yield();
+      }
+    });
+    auto result = function();
+    done.store(true, std::memory_order_release);
+    server.join();
+    Step();
+    return result;
+  }
+
+  bar::Bar registers() { return {posted_.get(), regs::enso::kBarBytes}; }
+  bar::DmaSpace& dma() { return *dma_; }
+  device::enso::EnsoNic& device() { return nic_; }
+  uint64_t transmitted() const { return wire_.frames; }
+
+ private:
+  struct Wire final : device::FrameSink {
+    void Deliver(std::span<const device::WireFrame> f) override { frames += f.size(); }
+    uint64_t frames = 0;
+  };
+
+  std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
+  std::unique_ptr<bar::PostedQueue> posted_ = std::make_unique<bar::PostedQueue>();
+  device::enso::EnsoNic nic_;
+  Wire wire_;
+};
+
+/// What probing finds: the NIC above instead of one with a thread of its own.
+class SteppedBackend final : public net_enso::Backend {
+ public:
+  explicit SteppedBackend(SteppedNic& nic) : nic_(nic) {}
+  bar::Bar registers() override { return nic_.registers(); }
+  bar::RingMemory::Pages pages() const override { return bar::RingMemory::Pages::kPreferHuge; }
+  bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
+    *bus = reinterpret_cast<uintptr_t>(memory.data());
+    return nic_.dma().Add(*bus, memory.data(), memory.bytes());
+  }
+  void Unmap(const bar::RingMemory&, uint64_t bus) override { nic_.dma().Remove(bus); }
+
+ private:
+  SteppedNic& nic_;
+};
+
+/// UDP over IPv4, `size` bytes each; the destination port spreads them over pipes.
+std::vector<std::vector<uint8_t>> MakeFrames(uint32_t count, uint32_t size) {
+  std::vector<std::vector<uint8_t>> frames(count, std::vector<uint8_t>(size, 0));
+  for (uint32_t i = 0; i < count; ++i) {
+    frames[i][12] = 0x08;
+    frames[i][14] = 0x45;
+    frames[i][16] = static_cast<uint8_t>((size - 14) >> 8);
+    frames[i][17] = static_cast<uint8_t>(size - 14);
+    frames[i][23] = 17;
+    frames[i][37] = static_cast<uint8_t>(i);
+  }
+  return frames;
+}
+
+/// Notification slots for that many rx_head stores: the driver reads a register once it has
+/// stored as many heads as the ring has slots, and nobody would answer.
+uint32_t RingEntries(uint64_t head_stores) {
+  constexpr uint64_t kMaxEntries = 1 << 20;
+  const uint64_t entries = std::bit_ceil(head_stores + head_stores / 4);
+  if (entries > kMaxEntries) {
+    std::fprintf(stderr, "too many packets for this burst\n");
+    std::exit(2);
+  }
+  return static_cast<uint32_t>(std::max<uint64_t>(entries, regs::enso::kDefaultNbEntries));
+}
+
+bool InitEal() {
+  const std::string prefix = "--file-prefix=net_enso_bench_" + std::to_string(getpid());
+  const char* eal[] = {"bench",          "--no-pci",         "-l", "0",
+                       "--no-huge",      prefix.c_str(),     "-m", "64",
+                       "--no-telemetry", "--log-level=error"};
+  return rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) >= 0;
+}
+
+}  // namespace
+
+/// Receives what has arrived, increments a byte of each frame, sends the frames in place.
+extern "C" __attribute__((noinline)) uint32_t WorkerEcho(EchoQueue* queue,
+                                                         engine::IncrementEcho* engine) {
+  return queue->Poll(*engine, 0);
+}
+
+int main(int argc, char** argv) {
+  const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
+  const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 64;
+  const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 10'000'000;
+  const uint32_t pipes = argc > 4 ? std::atoi(argv[4]) : 1;
+  if (!InitEal()) return 1;
+
+  const net_enso::Geometry geometry{regs::enso::kDefaultPipeFlits,
+                                    RingEntries(packets / burst * pipes), false};
+  SteppedNic nic(geometry);
+  rte_device device{};
+  device.name = kName;
+  uint16_t port = 0;
+  if (net_enso::CreatePort(&device, kName, std::make_unique<SteppedBackend>(nic), geometry, 1) !=
+          0 ||
+      rte_eth_dev_get_port_by_name(kName, &port) != 0) {
+    return 1;
+  }
+  std::string error;
+  auto opened = nic.Control([&] { return nic::EnsoPipes::Open(port, pipes, {}, &error); });
+  if (!opened) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 1;
+  }
+  auto queue = std::make_unique<EchoQueue>(*std::move(opened));
+  engine::IncrementEcho engine;
+
+  const auto bytes = MakeFrames(burst, size);
+  std::vector<device::WireFrame> frames;
+  for (const auto& frame : bytes) frames.push_back({frame.data(), size});
+  // The NIC always holds `burst` frames. It notifies when a pipe's rx_head is stored, which
+  // Poll does once the transmission of the previous batch is complete: every other poll
+  // finds the whole burst, and the polls between count, too.
+  constexpr uint32_t kMaxIdlePolls = 16;
+  uint64_t echoed = 0;
+  uint64_t worker_cycles = 0;
+  const uint64_t begin = rte_rdtsc();
+  nic.device().Receive(frames, false);
+  for (uint32_t idle = 0; echoed < packets && idle < kMaxIdlePolls; ++idle) {
+    const uint64_t start = rte_rdtsc();
+    const uint32_t polled = WorkerEcho(queue.get(), &engine);
+    worker_cycles += rte_rdtsc() - start;
+    nic.Step();
+    if (polled == 0) continue;
+    idle = 0;
+    echoed += polled;
+    nic.device().Receive(std::span(frames).first(polled), false);
+  }
+  const uint64_t all = rte_rdtsc() - begin;
+  std::printf(
+      "frame %u burst %u pipes %u: %lu packets, worker %.2f cycles, device %.2f cycles a "
+      "packet\n",
+      size, burst, pipes, echoed, static_cast<double>(worker_cycles) / echoed,
+      static_cast<double>(all - worker_cycles) / echoed);
+  const bool whole = echoed >= packets && nic.transmitted() == echoed;
+  nic.Control([&] {
+    queue.reset();
+    return rte_eth_dev_close(port);
+  });
+  return whole ? 0 : 1;
+}
