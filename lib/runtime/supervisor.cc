@@ -10,6 +10,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "runtime/drain.h"
 #include "runtime/log.h"
 #include "runtime/telemetry.h"
 
@@ -46,7 +47,8 @@ void UnblockSignals() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-constexpr double kForeverS = 3600;  // A wait that is repeated anyway.
+constexpr double kForeverS = 3600;       // A wait that is repeated anyway.
+constexpr timespec kLook{0, 1'000'000};  // Between two looks at a drain: 1 ms.
 
 }  // namespace
 
@@ -92,6 +94,16 @@ void Supervisor::Watch() {
   }
 }
 
+void Supervisor::Drain(RunFigures* figures) const {
+  DrainWatch watch(Now());
+  do {
+    nanosleep(&kLook, nullptr);  // A main thread that spun would keep the device from a CPU.
+    // In this order a frame in between counts as missing rather than as accounted for.
+    figures->final = Take();
+    figures->port_final = PortStats::Read(plan_.port);
+  } while (!watch.Over(*figures, Now()));
+}
+
 void Supervisor::Stop(bool model, RunFigures* figures) {
   figures->measured = Take();
   figures->port_measured = PortStats::Read(plan_.port);
@@ -100,9 +112,9 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
   UnblockSignals();
   // The source first, so that the workers see the end of what it sent.
   figures->drained = model && rte_eth_dev_set_link_down(plan_.port) == 0;
+  if (figures->drained) Drain(figures);
   for (const WorkerView& worker : workers_) {
-    worker.control->phase.store(figures->drained ? WorkerControl::kDrain : WorkerControl::kStop,
-                                std::memory_order_relaxed);
+    worker.control->stop.store(true, std::memory_order_relaxed);
   }
   rte_eal_mp_wait_lcore();
   figures->final = Take();

@@ -52,6 +52,8 @@ class Supervisor {
   /// Prints lines until the time is over or a signal comes.
   void Watch();
   void Stop(bool model, RunFigures* figures);
+  /// The source is off, the workers poll: waits until its frames came through.
+  void Drain(RunFigures* figures) const;
 
   Plan plan_;
   std::span<const WorkerView> workers_;

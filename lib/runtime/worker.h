@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The loop of a worker lcore: poll, count cycles, look at the clock, from time to
-// time ask whether to stop. One template instance per (queue, engine), so that
-// nothing in it is decided per packet. Launched by Session.
+// time ask whether to stop. When that is, only the main thread can tell: it alone
+// sees whether frames are still under way (supervisor.h). One template instance per
+// (queue, engine), so that nothing in it is decided per packet. Launched by Session.
 #pragma once
 
 #include <rte_cycles.h>
@@ -17,12 +18,7 @@ namespace sluice::runtime {
 
 /// What the main thread and one worker tell each other.
 struct alignas(64) WorkerControl {
-  enum Phase : uint32_t {
-    kRun,
-    kDrain,  ///< No new traffic: poll until it is quiet, then leave.
-    kStop,   ///< Leave at once.
-  };
-  std::atomic<uint32_t> phase{kRun};  ///< Main writes, the worker reads.
+  std::atomic<bool> stop{false};  ///< Main writes, the worker reads: leave at once.
 
   /// The worker writes, main reads; all relaxed: figures, not signals.
   alignas(64) std::atomic<uint64_t> busy_cycles{0};  ///< TSC cycles of polls that handled frames.
@@ -30,11 +26,7 @@ struct alignas(64) WorkerControl {
   std::atomic<uint64_t> ctx_switches{0};             ///< Involuntary ones; at the end.
 };
 
-/// Quiet means that no frame came for this long while draining …
-inline constexpr uint64_t kQuietMs = 10;
-/// … and patience ends here.
-inline constexpr uint64_t kDrainMs = 500;
-/// Polls between two looks at the phase: some tens of microseconds under load.
+/// Polls between two looks at `stop`: some tens of microseconds under load.
 inline constexpr uint32_t kPollsPerLook = 64;
 
 inline uint64_t InvoluntarySwitches() {
@@ -46,33 +38,19 @@ inline uint64_t InvoluntarySwitches() {
 /// Runs until told to leave. `Queue` and `engine` are the calling worker's alone.
 template <nic::FrameQueue Queue, nic::FrameEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
-  const uint64_t cycles_per_ms = rte_get_tsc_hz() / 1000;
   const uint64_t switches = InvoluntarySwitches();
   const uint64_t begin = rte_rdtsc();
   uint64_t now = begin;
   uint64_t busy = 0;
-  uint64_t last_frame = begin;
-  uint64_t deadline = UINT64_MAX;
-  for (;;) {
+  while (!control.stop.load(std::memory_order_relaxed)) {
     for (uint32_t i = 0; i < kPollsPerLook; ++i) {
       const uint32_t frames = queue.Poll(engine, now);
       const uint64_t after = rte_rdtsc();
-      if (frames > 0) {
-        busy += after - now;
-        last_frame = after;
-      }
+      if (frames > 0) busy += after - now;
       now = after;
     }
     control.busy_cycles.store(busy, std::memory_order_relaxed);
     control.total_cycles.store(now - begin, std::memory_order_relaxed);
-    const uint32_t phase = control.phase.load(std::memory_order_relaxed);
-    if (phase == WorkerControl::kRun) [[likely]] continue;
-    if (deadline == UINT64_MAX) {
-      deadline = now + kDrainMs * cycles_per_ms;
-      last_frame = now;
-    }
-    const bool quiet = now - last_frame > kQuietMs * cycles_per_ms;
-    if (phase == WorkerControl::kStop || quiet || now > deadline) break;
   }
   queue.Drain();
   control.ctx_switches.store(InvoluntarySwitches() - switches, std::memory_order_relaxed);
