@@ -5,7 +5,7 @@ import json
 
 COLUMNS = [  # title, width, how to read it from a row
     ("app", 14, lambda r: f"{r['app']} {r['mode']}"),
-    ("traffic", 8, lambda r: r["traffic"]),
+    ("traffic", 12, lambda r: r["traffic"]),
     ("iface", 11, lambda r: r["iface"] + ("*" if r.get("peer") else "")),
     ("Mpps", 8, lambda r: f"{r['mpps']:.2f}"),
     ("Gb/s", 7, lambda r: f"{r['gbps']:.2f}"),
@@ -31,7 +31,7 @@ def ratio(row, name):
     if name not in row:
         return ""
     if row[name] is None:
-        return "device-bound"
+        return "unequal work" if row["unequal_work"] else "device-bound"
     return "{median:.2f} ({min:.2f}..{max:.2f})".format(**row[name])
 
 

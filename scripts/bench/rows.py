@@ -5,6 +5,7 @@ from statistics import median
 DEVICE_BOUND_SHARE = 0.95       # Busy share of the device lcore above which it is the limit.
 MAX_SWITCHES_PER_S = 20         # Involuntary context switches that a clean sample may have.
 MAX_CONTROL_DEVIATION = 1.5     # Ratio of a sample's ping-pong to the run's median.
+MAX_DROP_DIFFERENCE = 0.01      # Of the frames, between interfaces whose work is compared.
 
 
 def key(sample):
@@ -71,13 +72,22 @@ def device_bound(row):
     return device is not None and device >= DEVICE_BOUND_SHARE and (worker or 0) < device
 
 
+def drop_share(row):
+    return sum(row.get("drops", {}).values()) / max(row.get("rx_pkts", 0), 1)
+
+
 def add_ratios(rows):
     """Streaming rows get packetized's cycles over theirs, and their rate over packetized's. Samples
-    are paired by round, so that the spread is that of neighbours in time."""
+    are paired by round, so that the spread is that of neighbours in time. Where one drops frames
+    that the other sends, the work is not the same and there is no ratio."""
     others = {(r["app"], r["mode"], r["traffic"]): r for r in rows if r["iface"] == "packetized"}
     for row in rows:
         base = others.get((row["app"], row["mode"], row["traffic"]))
         if row["iface"] != "streaming" or not base:
+            continue
+        row["unequal_work"] = abs(drop_share(row) - drop_share(base)) > MAX_DROP_DIFFERENCE
+        if row["unequal_work"]:
+            row["cycles_ratio"] = row["mpps_ratio"] = None
             continue
         by_round = {s["round"]: s for s in base["samples"]}
         pairs = [(by_round[s["round"]], s) for s in row["samples"] if s["round"] in by_round]
@@ -96,7 +106,9 @@ def verdicts(rows, hugepages, stream_cycles):
     packetized = table.get(("echo", "increment", "packetized", "64"))
     null = table.get(("testpmd", "macswap", "net_null", "64"))
     streaming = [r for r in rows if key(r)[:3] == ("echo", "increment", "streaming")]
-    unpredictable = [r for r in streaming if r["traffic"] in ("random", "capture")]
+    # The frames of `capture` that the NIC cannot send are drops: `capture-ipv4` is judged.
+    streaming = [r for r in streaming if r["traffic"] != "capture"]
+    unpredictable = [r for r in streaming if r["traffic"] in ("random", "capture-ipv4")]
 
     def line(text, limit, measured):
         """measured: rows, the worst of which is held against the limit."""
@@ -119,7 +131,8 @@ def verdicts(rows, hugepages, stream_cycles):
         line("packetized, increment, 64 B, at most 17 cycles/packet", 17, [packetized]),
         line(f"packetized not slower than testpmd macswap on net_null{rival}",
              null_cycles, [packetized]),
-        line("streaming, increment, every traffic, at most 7.5 cycles/packet", 7.5, streaming),
-        line("streaming, increment, random sizes and capture, at most 4 cycles/packet", 4,
+        line("streaming, increment, every traffic (of the capture: capture-ipv4), at most 7.5 "
+             "cycles/packet", 7.5, streaming),
+        line("streaming, increment, random sizes and capture-ipv4, at most 4 cycles/packet", 4,
              unpredictable),
     ]

@@ -37,8 +37,9 @@ def last_json(text):
 
 
 def app_sample(app, mode, iface, traffic, pcap, duration_s):
-    """A run that ends with a report but fails is a sample with a `failure`."""
-    source = [f"--pcap={pcap}"] if traffic == "capture" else [f"--frame_size={traffic}"]
+    """A run that ends with a report but fails is a sample with a `failure`. `pcap`: the file
+    that holds the traffic, if it is not made up."""
+    source = [f"--pcap={pcap}"] if pcap else [f"--frame_size={traffic}"]
     command = [f"{RELEASE}/apps/{app}/sluice-{app}", f"--iface={iface}", f"--mode={mode}",
                f"--duration_s={duration_s:g}", "--stats_period_s=0", "--json=-", *source]
     done = execute(command, duration_s + 60)

@@ -23,6 +23,7 @@ import run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_CAPTURE = "build/deps/captures/tcpdump.pcap"
 HUGEPAGES = 1024
+PCAP_HEADER_BYTES = 24
 
 
 def parse_arguments():
@@ -36,7 +37,8 @@ def parse_arguments():
     parser.add_argument("--sizes", type=comma, default=["64", "512", "1518", "imix", "random"],
                         help="frame sizes, imix, random; default: 64,512,1518,imix,random")
     parser.add_argument("--pcap", default=DEFAULT_CAPTURE,
-                        help="traffic of the row 'capture'; 'none' leaves it out")
+                        help="traffic of the rows 'capture' and, as far as every NIC can send it, "
+                        "'capture-ipv4'; 'none' leaves them out")
     parser.add_argument("--duration_s", type=float, default=1.0, help="of one sample")
     parser.add_argument("--repeats", type=int, default=5, help="samples of each row")
     parser.add_argument("--limit_s", type=float, default=270,
@@ -90,6 +92,18 @@ def prepare():
     return hugepages
 
 
+def prepare_captures(args):
+    """Traffic by the name of its row: the capture, and its part that every NIC can send."""
+    if args.pcap == "none":
+        return {}
+    if args.pcap == DEFAULT_CAPTURE: # scripts/setup has made both.
+        return {"capture": args.pcap, "capture-ipv4": args.pcap.replace(".pcap", "-ipv4.pcap")}
+    part = f"build/{pathlib.Path(args.pcap).stem}-ipv4.pcap"
+    subprocess.run(["scripts/merge_captures", "--ipv4", part, args.pcap], check=True)
+    empty = os.path.getsize(part) <= PCAP_HEADER_BYTES
+    return {"capture": args.pcap} | ({} if empty else {"capture-ipv4": part})
+
+
 def command_output(*command):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip()
@@ -132,12 +146,11 @@ class Progress:
 class Job:
     """The plan of a run and the samples it has gathered."""
 
-    def __init__(self, args, hugepages):
-        self.args, self.hugepages = args, hugepages
+    def __init__(self, args, captures, hugepages):
+        self.args, self.captures, self.hugepages = args, captures, hugepages
         self.samples, self.controls = [], [run.control()]
-        traffics = args.sizes + (["capture"] if args.pcap != "none" else [])
         self.plan = [(app, mode, iface, traffic) for app in args.apps for mode in args.mode
-                     for traffic in traffics for iface in args.ifaces]
+                     for traffic in [*args.sizes, *captures] for iface in args.ifaces]
         if args.peers:
             self.plan += [("testpmd", "macswap", name, "64") for name in run.PEERS]
         self.progress = Progress(len(self.plan) * args.repeats)
@@ -148,7 +161,8 @@ class Job:
         if app == "testpmd":
             report = run.peer_sample(iface, self.hugepages)
         else:
-            report = run.app_sample(app, mode, iface, traffic, self.args.pcap, self.args.duration_s)
+            report = run.app_sample(app, mode, iface, traffic, self.captures.get(traffic),
+                                    self.args.duration_s)
         self.controls.append(run.control())
         around = [c["ping_pong_cycles"] for c in self.controls[-2:]]
         report |= {"app": app, "mode": mode, "iface": iface, "traffic": traffic,
@@ -182,7 +196,7 @@ def main():
     os.chdir(ROOT)
     hugepages = prepare()
     manifest = manifest_of(args, hugepages)
-    job = Job(args, hugepages)
+    job = Job(args, prepare_captures(args), hugepages)
     job.run_rounds()
     job.repeat_noisy()
     # The apps decide for themselves, and say it.

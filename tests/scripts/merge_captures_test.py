@@ -21,13 +21,13 @@ def capture(records, magic=MICROSECONDS, order="<", linktype=ETHERNET):
 
 
 class Merge(unittest.TestCase):
-    def merge(self, **files):
+    def merge(self, *options, **files):
         """Returns (records of the result, what the script printed)."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             for file, content in files.items():
                 (folder / file).write_bytes(content)
-            done = subprocess.run([SCRIPT, folder / "out", *(folder / f for f in reversed(files))],
+            done = subprocess.run([SCRIPT, *options, folder / "out", *(folder / f for f in reversed(files))],
                                   capture_output=True, text=True, check=True)
             data = (folder / "out").read_bytes()
         self.assertEqual(struct.unpack_from("<I", data)[0], NANOSECONDS)
@@ -61,6 +61,21 @@ class Merge(unittest.TestCase):
     def test_a_length_beyond_the_file_ends_it(self):
         lie = struct.pack("<IIII", 0, 0, 0xFFFFFFFF, 60) + b"z" * 60
         self.assertEqual(len(self.merge(a=capture([(0, 0, 60, b"x" * 60)]) + lie)[0]), 1)
+
+    def test_ipv4_keeps_what_a_cutter_by_total_length_sends_whole(self):
+        def frame(length, total, kind="0800", version=0x45):
+            return bytes(12) + bytes.fromhex(kind) + struct.pack(">BxH", version, total) + bytes(length - 18)
+
+        good = [frame(60, 46), frame(64, 50), frame(60, 20), frame(1514, 1500), frame(34, 20),
+                frame(128, 51), frame(192, 150, version=0x4F)]
+        bad = [frame(60, 46, kind="0806"), frame(64, 46, kind="8100"), frame(60, 46, kind="86dd"),
+               frame(60, 46, version=0x65), frame(1515, 1501), frame(33, 20), frame(60, 19),
+               frame(64, 51), frame(128, 50), frame(18, 0)]
+        whole = [(0, 0, len(data), data) for data in good + bad]
+        cut = [(0, 0, 61, frame(60, 47))]
+        records, text = self.merge("--ipv4", a=capture(cut + whole))
+        self.assertEqual([r[3] for r in records], good)
+        self.assertIn("7 frames of 1 captures", text)
 
 
 if __name__ == "__main__":

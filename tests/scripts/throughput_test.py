@@ -82,6 +82,14 @@ class Ratios(unittest.TestCase):
         self.assertEqual(row["cycles_ratio"]["median"], 1.0)
         self.assertIn("device-bound", output.table([row]))
 
+    def test_dropping_what_the_other_sends_is_not_compared(self):
+        packetized = sample("packetized", 20.0, rx_pkts=1000, drops={})
+        for dropped, ratio in ((10, 4.0), (11, None)):
+            streaming = sample(cycles=5.0, rx_pkts=1000, drops={"tx_unframeable": dropped})
+            _, row = rows.build_rows([packetized, streaming], True)
+            self.assertEqual(row["cycles_ratio"] and row["cycles_ratio"]["median"], ratio)
+        self.assertIn("unequal work", output.table([row]))
+
     def test_a_worker_as_busy_as_the_device_is_not_device_bound(self):
         samples = [sample("packetized"), sample("streaming", device_busy=0.97, worker_busy=0.99)]
         self.assertIsNotNone(rows.build_rows(samples, True)[1]["mpps_ratio"])
@@ -103,6 +111,13 @@ class Verdicts(unittest.TestCase):
     def test_the_worst_traffic_decides(self):
         samples = [sample(cycles=2.0), sample(cycles=8.0, traffic="imix")]
         self.assertIn("8.0 (imix): NOT MET", self.verdict(samples, 2))
+
+    def test_of_a_capture_the_part_that_every_nic_can_send_is_judged(self):
+        samples = [sample(cycles=3.0, traffic="capture-ipv4"), sample(cycles=99.0, traffic="capture")]
+        for number in (2, 3):
+            line = self.verdict(samples, number)
+            self.assertTrue(line.endswith("3.0 (capture-ipv4): met"), line)
+            self.assertIn("capture-ipv4", line.split(":")[0] + line.split(":")[1])
 
     def test_a_missed_target_names_the_floor_of_the_host(self):
         samples = [sample(cycles=14.0, traffic="random")]
