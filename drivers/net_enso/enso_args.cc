@@ -46,8 +46,8 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
   std::vector<emulator::Argument> list;
   if (!drivers::SplitArguments(text, &list, error)) return false;
   for (const auto& [key, value] : list) {
-    const bool passed_on = std::any_of(passed_on_keys.begin(), passed_on_keys.end(),
-                                       [&key](const char* known) { return key == known; });
+    const bool passed_on = std::find(passed_on_keys.begin(), passed_on_keys.end(), key) !=
+                           passed_on_keys.end();
     if (key == kPipesKey) {
       if (!ParsePipes(value, &arguments->pipes, error)) return false;
     } else if (key == kNotifyKey) {
