@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "device/block.h"
 #include "regs/enso.h"
 
 namespace sluice::device::enso {
 
-/// Half a flit at any address; the compiler picks the widest moves that the
-/// target has.
-using HalfFlit [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]] = uint64_t;
+/// Half a flit at any address.
+using HalfFlit = Block;
 
 /// Asks for a line that will be written. A hint: `line` may lie anywhere.
 inline void PrefetchForWrite(uintptr_t line) {

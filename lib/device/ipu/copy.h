@@ -7,17 +7,16 @@
 #include <cstdint>
 #include <cstring>
 
-namespace sluice::device::ipu {
+#include "device/block.h"
 
-/// One 32-byte move at any alignment.
-using CopyBlock = uint8_t __attribute__((vector_size(32), aligned(1), may_alias));
+namespace sluice::device::ipu {
 
 /// Copies exactly `bytes` bytes; the ranges do not overlap.
 inline void CopySegment(uint8_t* to, const uint8_t* from, uint32_t bytes) {
-  constexpr uint32_t kBlock = sizeof(CopyBlock);
+  constexpr uint32_t kBlock = sizeof(Block);
   constexpr uint32_t kInline = 1024;
   const auto block = [&](uint32_t at) {
-    *reinterpret_cast<CopyBlock*>(to + at) = *reinterpret_cast<const CopyBlock*>(from + at);
+    *reinterpret_cast<Block*>(to + at) = *reinterpret_cast<const Block*>(from + at);
   };
   if (bytes - kBlock > kInline - kBlock) [[unlikely]] {
     std::memcpy(to, from, bytes);
