@@ -7,7 +7,6 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
-#include <rte_prefetch.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -5,7 +5,6 @@
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
-#include <rte_prefetch.h>
 
 #include <algorithm>
 #include <atomic>

@@ -150,8 +150,8 @@ Bytes WithTotalLength(Bytes frame, uint16_t total_length) {
 }
 
 CaptureFile::CaptureFile(const std::vector<Bytes>& frames) {
-  char name[] = "/tmp/net_enso_test_XXXXXX";
-  const int fd = mkstemp(name);
+  std::string name = testing::TempDir() + "net_enso_test_XXXXXX";
+  const int fd = mkstemp(name.data());
   path_ = name;
   const std::unique_ptr<pcap_t, void (*)(pcap_t*)> handle(pcap_open_dead(DLT_EN10MB, 65535),
                                                           pcap_close);

@@ -135,8 +135,8 @@ TEST(Pci, ClosingReleasesThePort) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  char name[] = "/tmp/net_enso_pci_XXXXXX";
-  tree = mkdtemp(name);
+  std::string name = testing::TempDir() + "net_enso_pci_XXXXXX";
+  tree = mkdtemp(name.data());
   AddDevice(kGood, "0x0000\n", 1u << 30);
   AddDevice(kSmallBar, "0x0000\n", 1u << 20);
   AddDevice(kOther, "0x09c4\n", 1u << 30);

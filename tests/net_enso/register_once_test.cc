@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 class RegisterOnce : public testing::Test {
  protected:
   RegisterOnce() {
-    char name[] = "/tmp/register_once_XXXXXX";
-    folder_ = mkdtemp(name);
+    std::string name = testing::TempDir() + "register_once_XXXXXX";
+    folder_ = mkdtemp(name.data());
   }
   ~RegisterOnce() override { fs::remove_all(folder_); }
 
