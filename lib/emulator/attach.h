@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bar/bar.h"
-#include "bar/dma.h"
+#include "bar/ring_memory.h"
 
 namespace sluice::emulator {
 
@@ -31,7 +31,8 @@ struct Settings {
 using Argument = std::pair<std::string, std::string>;
 
 /// Device-argument keys that Attach understands, for the driver's own list of
-/// valid keys: wire, device_cpu, seed, faults, verify, pause.
+/// valid keys: wire, device_cpu, seed, faults, verify, pause, and device=<socket> for a
+/// model in another process (sluice-device), which has the other keys itself.
 std::span<const char* const> ArgumentKeys();
 
 /// One line of statistics of the model and its wire.
@@ -46,9 +47,23 @@ class Attachment {
   virtual ~Attachment() = default;
 
   virtual bar::Bar& registers() = 0;
-  /// Where the driver registers the memory that it hands to the device. All of
-  /// DPDK's own memory is reachable already. Bus addresses are virtual addresses.
-  virtual bar::DmaSpace& dma() = 0;
+  /// Makes a ring's memory reachable for the device until Unmap. All of DPDK's own
+  /// memory is reachable already. Bus addresses are virtual addresses: data() … data() +
+  /// bytes(). With a `name` (unique per NIC, ≤ 31 characters) a device in another process
+  /// holds the memory beyond the life of this one, until Unmap; see Adopt. Control path,
+  /// any thread; bounded wait. False: no room, or the device is gone.
+  virtual bool Map(const bar::RingMemory& memory, std::string_view name = {}) = 0;
+  virtual void Unmap(const bar::RingMemory& memory) = 0;
+  /// Memory that an earlier process mapped under `name` and did not unmap, mapped here
+  /// now: the caller owns it and calls Map with it. Empty: there is none, as always where
+  /// the model lives in this process.
+  virtual bar::RingMemory Adopt(std::string_view name) = 0;
+
+  /// Counts the device's power-on states that this process saw: 1 at first, one more
+  /// each time a device in another process came back after its death or a reset. All
+  /// registers are then at power-on values; mapped memory is reachable again. Any thread,
+  /// cheap. registers().LinkUp() is false in between.
+  virtual uint32_t Generation() const = 0;
 
   /// Snapshot of all counters; control path, any thread, bounded wait. The names
   /// and their order do not change during the life of the attachment.
