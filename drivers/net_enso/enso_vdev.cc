@@ -26,9 +26,9 @@ class ModelBackend final : public Backend {
   bar::RingMemory::Pages pages() const override { return bar::RingMemory::Pages::kPreferHuge; }
   bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
     *bus = reinterpret_cast<uintptr_t>(memory.data());
-    return attachment_->dma().Add(*bus, memory.data(), memory.bytes());
+    return attachment_->Map(memory);
   }
-  void Unmap(const bar::RingMemory&, uint64_t bus) override { attachment_->dma().Remove(bus); }
+  void Unmap(const bar::RingMemory& memory, uint64_t) override { attachment_->Unmap(memory); }
   emulator::Attachment* model() override { return attachment_.get(); }
 
  private:

@@ -87,7 +87,15 @@ class Instance final : public Attachment {
   bool Start(Model model, const Settings& settings, Arguments& arguments, std::string* error);
 
   bar::Bar& registers() override { return bar_; }
-  bar::DmaSpace& dma() override { return dma_; }
+  bool Map(const bar::RingMemory& memory, std::string_view) override {
+    return dma_.Add(reinterpret_cast<uint64_t>(memory.data()), memory.data(), memory.bytes());
+  }
+  void Unmap(const bar::RingMemory& memory) override {
+    dma_.Remove(reinterpret_cast<uint64_t>(memory.data()));
+  }
+  /// Nothing outlives the process that the model lives in.
+  bar::RingMemory Adopt(std::string_view) override { return {}; }
+  uint32_t Generation() const override { return 1; }
   std::vector<Statistic> Statistics() override;
   bool WireUp() override { return runner_->LinkUp(); }
   void MacAddress(uint8_t mac[6]) override { std::copy(mac_.begin(), mac_.end(), mac); }

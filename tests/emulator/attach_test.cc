@@ -21,6 +21,8 @@
 #include <thread>
 #include <vector>
 
+#include "emulator/host_memory.h"
+
 namespace sluice::emulator {
 namespace {
 
@@ -126,27 +128,42 @@ TEST(Attach, TheMacAddressIsLocalUnicastAndTheNamesAlone) {
   EXPECT_EQ(first[0] & 3, 2);
 }
 
-TEST(Attach, AllOfDpdksMemoryIsReachableAndNothingElse) {
-  const auto attachment = Open(Model::kEnso, {});
-  ASSERT_NE(attachment, nullptr);
+TEST(HostMemory, AllOfDpdksMemoryIsReachableAndNothingElse) {
+  const auto dma = std::make_unique<bar::DmaSpace>();
+  const HostMemory memory("net_test0", *dma);
+  ASSERT_TRUE(memory.complete());
   std::vector<void*> blocks;
   for (size_t bytes = 64; bytes <= (4u << 20); bytes *= 4) {
     void* block = rte_malloc(nullptr, bytes, 0);
     ASSERT_NE(block, nullptr);
     blocks.push_back(block);
-    EXPECT_EQ(attachment->dma().Translate(reinterpret_cast<uint64_t>(block), bytes), block);
+    EXPECT_EQ(dma->Translate(reinterpret_cast<uint64_t>(block), bytes), block);
   }
   rte_mempool* pool = rte_pktmbuf_pool_create("reach", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
   ASSERT_NE(pool, nullptr);
   rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
   const uint64_t data = reinterpret_cast<uint64_t>(rte_pktmbuf_mtod(mbuf, void*));
-  EXPECT_NE(attachment->dma().Translate(data, 2048), nullptr);
+  EXPECT_NE(dma->Translate(data, 2048), nullptr);
   uint8_t own[16];
-  EXPECT_EQ(attachment->dma().Translate(reinterpret_cast<uint64_t>(own), 1), nullptr);
-  EXPECT_EQ(attachment->dma().Translate(0, 1), nullptr);
+  EXPECT_EQ(dma->Translate(reinterpret_cast<uint64_t>(own), 1), nullptr);
+  EXPECT_EQ(dma->Translate(0, 1), nullptr);
   rte_pktmbuf_free(mbuf);
   rte_mempool_free(pool);
   for (void* block : blocks) rte_free(block);
+}
+
+TEST(Attach, MapsARingOnceAndAdoptsNothingInOneProcess) {
+  const auto attachment = Open(Model::kIpu, {});
+  ASSERT_NE(attachment, nullptr);
+  const auto ring =
+      bar::RingMemory::Create(4096, false, bar::RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(ring);
+  EXPECT_TRUE(attachment->Map(ring, "link0"));
+  EXPECT_FALSE(attachment->Map(ring));
+  EXPECT_FALSE(attachment->Adopt("link0"));
+  attachment->Unmap(ring);
+  EXPECT_TRUE(attachment->Map(ring));
+  EXPECT_EQ(attachment->Generation(), 1u);
 }
 
 TEST(Attach, MayBeDestroyedUnderTrafficAndAttachedAgain) {
