@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the two ends of a link tell each other: the content of a 64-byte line.
+//
+//   word 0  bits  0…31 transaction id   32…47 epoch   48…55 phase   56…63 flags
+//   word 1  bits  0…31 incarnation of the peer that this end talks to, 0 if unknown
+//   word 2  key: the condition of an offer, or the fresh state of an answer
+//   words 3 … 6  payload
+//   word 7  bits  0…31 incarnation of this end   32…63 the window's (bar/window.h)
+//
+// Publication. Word 0 is stored last and released; the rest is stable while it is
+// published: an initiator rewrites its payload only after it read the outcome of the
+// transaction, a responder only after it read the next offer. So neither end ever
+// reads what the other one writes, and no line is locked or retried.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "bar/window.h"
+
+namespace sluice::swap {
+
+/// The state of an end as its line shows it.
+enum class Phase : uint8_t {
+  kNone,  ///< A line that was never posted.
+  kSync,  ///< Either end: started without memory, knows no transaction id yet.
+  // Initiator
+  kIdle,    ///< Transaction `txid` is resolved, or none was.
+  kOffer,   ///< `txid` is offered.
+  kCancel,  ///< `txid` was offered and is not wanted any more.
+  kCommit,  ///< Four messages: `txid` was validated; applied here.
+  kAbort,   ///< Four messages: `txid` failed validation.
+  // Responder
+  kReady,      ///< Knows `txid` as the last one, by agreement and not by an outcome of its own.
+  kReflected,  ///< Four messages: `txid` is held tentatively.
+  kCommitted,  ///< Outcome of `txid`.
+  kRejected,   ///< Outcome of `txid`.
+};
+inline constexpr uint8_t kLastPhase = static_cast<uint8_t>(Phase::kRejected);
+
+/// Flags of an offer.
+inline constexpr uint8_t kStanding = 1u << 0;  ///< The answer may wait until the condition holds.
+/// Flags of a rejection.
+inline constexpr uint8_t kBusy = 1u << 1;      ///< The resource is held by a tentative swap.
+inline constexpr uint8_t kConflict = 1u << 2;  ///< Both ends offer for the same resource.
+
+using Payload = std::array<uint64_t, 4>;
+
+/// A line, decoded. Nothing in it is trusted.
+struct Message {
+  uint32_t txid = 0;
+  uint16_t epoch = 0;
+  Phase phase = Phase::kNone;
+  uint8_t flags = 0;
+  uint32_t peer_incarnation = 0;
+  uint64_t key = 0;
+  Payload payload{};
+  uint32_t incarnation = 0;
+
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+inline uint64_t EncodeWord0(const Message& message) {
+  return message.txid | uint64_t{message.epoch} << 32 |
+         uint64_t{static_cast<uint8_t>(message.phase)} << 48 | uint64_t{message.flags} << 56;
+}
+
+inline bar::Line Encode(const Message& message) {
+  bar::Line line;
+  line.word[0] = EncodeWord0(message);
+  line.word[1] = message.peer_incarnation;
+  line.word[2] = message.key;
+  for (uint32_t i = 0; i < message.payload.size(); ++i) line.word[3 + i] = message.payload[i];
+  line.word[7] = message.incarnation;
+  return line;
+}
+
+/// An unknown phase decodes as kNone, which every end ignores.
+inline Message Decode(const bar::Line& line) {
+  Message message;
+  message.txid = static_cast<uint32_t>(line.word[0]);
+  message.epoch = static_cast<uint16_t>(line.word[0] >> 32);
+  const auto phase = static_cast<uint8_t>(line.word[0] >> 48);
+  message.phase = phase <= kLastPhase ? static_cast<Phase>(phase) : Phase::kNone;
+  message.flags = static_cast<uint8_t>(line.word[0] >> 56);
+  message.peer_incarnation = static_cast<uint32_t>(line.word[1]);
+  message.key = line.word[2];
+  for (uint32_t i = 0; i < message.payload.size(); ++i) message.payload[i] = line.word[3 + i];
+  message.incarnation = static_cast<uint32_t>(line.word[7]);
+  return message;
+}
+
+}  // namespace sluice::swap

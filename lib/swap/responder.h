@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The end that owns the resource and answers. Pure, as initiator.h. The one store that
+// posts an answer is the commit point of two messages: whoever drives this end posts
+// line() first and changes the resource after, so that the line is a record from which
+// the change can be made again.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+
+#include "swap/identity.h"
+#include "swap/message.h"
+#include "swap/table.h"
+
+namespace sluice::swap {
+
+/// What the resource says to an offer.
+enum class Answer : uint8_t {
+  kTrue,   ///< The condition holds.
+  kFalse,  ///< It does not.
+  kLater,  ///< It does not yet. To an offer that is not standing this means kFalse.
+};
+
+/// What the responder puts into its line beside the outcome.
+struct Reply {
+  uint8_t flags = 0;  ///< Of a rejection: kBusy, kConflict.
+  uint64_t key = 0;   ///< The resource's state, fresh.
+  Payload payload{};  ///< kTrue: what is given; else the present state.
+};
+
+/// The resource. Evaluate changes nothing; it may be asked about one offer often.
+template <typename R>
+concept Resource = requires(R resource, const Message& offer, Reply& reply) {
+  { resource.Evaluate(offer, reply) } -> std::same_as<Answer>;
+};
+
+/// What an end did with a line.
+enum class Event : uint8_t {
+  kNothing,
+  kCommitted,  ///< Post line(), then apply the offer: payload() was given for taken().
+  kRejected,   ///< Nothing changes.
+  kHeld,       ///< Four messages: as kCommitted, but only if a later event says so.
+  kReleased,   ///< Four messages: what was held is not exchanged.
+  kOrphaned,   ///< Four messages: the same, because the peer lost its memory.
+};
+
+class Responder {
+ public:
+  /// Starts without memory.
+  Responder(const Machine& machine, uint16_t epoch, uint32_t incarnation)
+      : machine_(&machine), self_{epoch, incarnation, 0} {
+    own_.phase = Phase::kSync;
+  }
+  /// Goes on where the line `own` of a memory that survived says that this end was.
+  static Responder Resume(const Machine& machine, uint16_t epoch, const Message& own);
+
+  /// The peer's line, as often as wanted.
+  template <Resource R>
+  Event Hear(const Message& peer, R& resource) {
+    const std::optional<Input> input = Classify(peer, resource);
+    return input ? Step(*input, peer) : Event::kNothing;
+  }
+  void Reset(uint16_t epoch);
+  void Expire();
+
+  const Message& line() const { return own_; }
+  bool TakePublish() {
+    const bool publish = publish_;
+    publish_ = false;
+    return publish;
+  }
+
+  State state() const { return state_; }
+  uint32_t txid() const { return own_.txid; }
+  bool suspect() const { return suspect_; }
+  bool faulted() const { return state_ == State::kFaulted; }
+  const Identity& identity() const { return self_; }
+
+ private:
+  template <Resource R>
+  std::optional<Input> Classify(const Message& peer, R& resource);
+  Event Step(Input input, const Message& peer);
+  void Publish(Phase phase);
+
+  const Machine* machine_;
+  Identity self_;
+  Message own_;
+  Reply reply_;  ///< Of the offer being classified.
+  State state_ = State::kSync;
+  bool suspect_ = false;
+  bool publish_ = true;
+};
+
+template <Resource R>
+std::optional<Input> Responder::Classify(const Message& peer, R& resource) {
+  switch (Judge(self_, peer)) {
+    case Standing::kPeerNew:
+      return Input::kPeerNew;
+    case Standing::kOurs:
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (peer.phase >= Phase::kReady) return std::nullopt;  // no initiator says this
+  if (state_ == State::kSync) return Input::kHeardTxid;
+  if (peer.phase == Phase::kSync) return std::nullopt;
+  switch (Compare(peer.txid, own_.txid, machine_->txid_mask())) {
+    case Order::kSame:
+      if (peer.phase == Phase::kCommit) return Input::kCommit;
+      if (peer.phase == Phase::kAbort) return Input::kAbort;
+      if (peer.phase == Phase::kCancel) return Input::kCancelHeld;
+      return std::nullopt;
+    case Order::kOlder:
+      return std::nullopt;
+    case Order::kBeyond:
+      return Input::kGap;
+    case Order::kNext:
+      break;
+  }
+  if (peer.phase != Phase::kOffer && peer.phase != Phase::kCancel) return Input::kGap;
+  reply_ = {};
+  const Answer answer = resource.Evaluate(peer, reply_);
+  if (peer.phase == Phase::kCancel) return Input::kCancelNew;
+  if (answer == Answer::kTrue) return Input::kOfferTrue;
+  const bool waits = answer == Answer::kLater && (peer.flags & kStanding) != 0;
+  return waits ? std::nullopt : std::optional(Input::kOfferFalse);
+}
+
+}  // namespace sluice::swap
