@@ -41,7 +41,7 @@ class Initiator {
   /// Starts without memory: the first transaction can be offered once the peer was heard.
   Initiator(const Machine& machine, uint16_t epoch, uint32_t incarnation)
       : machine_(&machine), self_{epoch, incarnation, 0} {
-    own_.phase = Phase::kSync;
+    Publish();
   }
   /// Goes on where the line `own` of a memory that survived says that this end was. What
   /// was offered and not resolved still is.

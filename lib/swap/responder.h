@@ -51,7 +51,7 @@ class Responder {
   /// Starts without memory.
   Responder(const Machine& machine, uint16_t epoch, uint32_t incarnation)
       : machine_(&machine), self_{epoch, incarnation, 0} {
-    own_.phase = Phase::kSync;
+    Publish(Phase::kSync);
   }
   /// Goes on where the line `own` of a memory that survived says that this end was.
   static Responder Resume(const Machine& machine, uint16_t epoch, const Message& own);
