@@ -41,6 +41,12 @@ enum WindowCapability : uint32_t {
   kWindowModelled = 1u << 7,        ///< Not hardware: shared memory between cores, or virtual time.
 };
 
+/// The two sides. A line of the host is posted by the host, whatever memory it lies in.
+enum class WindowSide : uint8_t { kHost, kNic };
+constexpr WindowSide OtherSide(WindowSide side) {
+  return side == WindowSide::kHost ? WindowSide::kNic : WindowSide::kHost;
+}
+
 /// One side of a window. Each line is posted by one thread and polled by one thread
 /// of the other side at a time.
 template <typename W>
