@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Native face of net_ipu: what an application can ask beyond ethdev.
+ *
+ * Links of regions (bilateral). Host and NIC swap ownership of regions of memory: the host
+ * gives a region of frames to send and gets, in the same swap, a region of received
+ * frames. The number of regions never changes, every region has one owner at every
+ * instant, and nothing is allocated per frame. A link takes the place of the rings of the
+ * queue pair of the same number; RSS and rte_flow steer to it as they do to queues.
+ *
+ * Window. Pairs of 64-byte lines between host and NIC, for protocols of one's own: swaps
+ * of small state, one-way queues. What carries it says honestly what it can do.
  */
 #ifndef RTE_PMD_IPU_H
 #define RTE_PMD_IPU_H
@@ -14,6 +23,166 @@ extern "C" {
 
 /** True if the port is driven by net_ipu. Any thread. */
 bool rte_pmd_ipu_supported(uint16_t port_id);
+
+/* ------------------------------------------------------------------ links */
+
+struct rte_pmd_ipu_link;
+
+/** Sizes of a link; 0 stands for the default. */
+struct rte_pmd_ipu_link_conf {
+	uint32_t regions;        /**< 3 to 64; default 8. */
+	uint32_t region_bytes;   /**< Multiple of 4096 up to 262144; default 65536. */
+	uint32_t max_frames;     /**< Frames of a region, a multiple of 16; default 512. */
+	uint32_t headroom_bytes; /**< Before each received frame: 0, 64, 128, 192 or 256. */
+	uint32_t suspect_us;     /**< Without progress for this long the link is suspect; default 10000. */
+};
+
+/** The region that the host owns and works in. */
+struct rte_pmd_ipu_region {
+	uint8_t *base;      /**< First byte; entries count offsets from here. */
+	uint32_t *entries;  /**< One per frame: offset in bits 0..17, length in bits 18..31; length 0: none. */
+	uint32_t received;  /**< Entries that the NIC filled. Each is the NIC's word: check it. */
+	uint32_t capacity;  /**< Entries that there is room for. */
+	uint32_t data;      /**< Offset of the first byte behind the entries. */
+	uint32_t bytes;     /**< Size of the region. */
+};
+
+/** What happened on a link since it was opened. */
+struct rte_pmd_ipu_link_stats {
+	uint64_t swaps;          /**< Committed. */
+	uint64_t rejected;       /**< Offers that came back after a cancel. */
+	uint64_t too_late;       /**< Cancels that found the swap committed. */
+	uint64_t suspects;       /**< Times without progress for suspect_us. */
+	uint64_t resets;         /**< Times that the NIC came back from power-on. */
+	uint64_t in_doubt;       /**< Swaps unresolved at a reset or restart; resolved after. At most one at a time. */
+	uint64_t discarded_pkts; /**< Frames of a region in which an earlier process died. */
+	uint64_t faults;         /**< The NIC broke the protocol; the link stopped. */
+};
+
+/**
+ * Opens link `queue` of a net_ipu port; the queue pair's rings must not be in use. Traffic
+ * flows once rte_eth_dev_set_link_up() was called (the port needs no configuration for
+ * links alone). If the NIC runs in another process and still holds the memory of this
+ * link, opened by a process that ended without closing it, the link goes on where that
+ * process stopped. Control path, one thread at a time per port.
+ * @return 0; -ENOTSUP: not a net_ipu port with a device of its own; -EINVAL: sizes;
+ *   -EBUSY: open already, or rings in use; -ENOMEM; -EIO: the device refuses or is gone.
+ */
+int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue,
+	const struct rte_pmd_ipu_link_conf *conf, struct rte_pmd_ipu_link **link);
+/** Takes the region back, stops the link and frees it. No thread uses it any more. */
+void rte_pmd_ipu_link_close(struct rte_pmd_ipu_link *link);
+
+/* The rest is for one thread per link. */
+
+/**
+ * The region that the host owns now. False while the NIC has it. After opening the host
+ * owns an empty one (received == 0), unless an earlier process's swap is still open.
+ */
+bool rte_pmd_ipu_link_region(struct rte_pmd_ipu_link *link, struct rte_pmd_ipu_region *region);
+/**
+ * Gives the owned region away; its first `frames` entries are to be sent. With
+ * `wait_for_frames` the NIC answers when it has received frames, else as soon as it can.
+ */
+void rte_pmd_ipu_link_give(struct rte_pmd_ipu_link *link, uint32_t frames, bool wait_for_frames);
+/**
+ * Looks for the answer to the last give: one load if there is none. True: the host owns a
+ * region again, now in `region`. Also mends the link after the device came back.
+ * `now_cycles`: TSC.
+ */
+bool rte_pmd_ipu_link_poll(struct rte_pmd_ipu_link *link, uint64_t now_cycles,
+	struct rte_pmd_ipu_region *region);
+/** Asks for the region back; poll tells which way it went. False: it is not away. */
+bool rte_pmd_ipu_link_cancel(struct rte_pmd_ipu_link *link);
+
+/** False while the device is gone, the wire has no carrier, or after a fault. Any thread. */
+bool rte_pmd_ipu_link_up(const struct rte_pmd_ipu_link *link);
+/** Any thread; values that were true recently. */
+void rte_pmd_ipu_link_stats_get(const struct rte_pmd_ipu_link *link,
+	struct rte_pmd_ipu_link_stats *stats);
+
+/* ----------------------------------------------------------------- window */
+
+/** Capability bits of a window. A protocol checks for what it needs: swaps need
+ * LINE_ATOMIC and NIC_STORES_HOST, Wave's queues WC and WT (and INTERRUPT). */
+#define RTE_PMD_IPU_CAP_WC              (1u << 0) /**< A posted line leaves as one write. */
+#define RTE_PMD_IPU_CAP_WT              (1u << 1) /**< Reads may be cached until flushed. */
+#define RTE_PMD_IPU_CAP_LINE_ATOMIC     (1u << 2) /**< A line arrives whole or not at all. */
+#define RTE_PMD_IPU_CAP_NIC_STORES_HOST (1u << 3) /**< NIC lines lie in host memory. */
+#define RTE_PMD_IPU_CAP_INTERRUPT       (1u << 4) /**< interrupt() wakes the other side. */
+#define RTE_PMD_IPU_CAP_COHERENT        (1u << 5) /**< One coherent memory. */
+#define RTE_PMD_IPU_CAP_STALLED_LOAD    (1u << 6) /**< A load may wait at the device. */
+#define RTE_PMD_IPU_CAP_MODELLED        (1u << 7) /**< Not hardware. */
+
+enum rte_pmd_ipu_backend {
+	RTE_PMD_IPU_SHM,     /**< Memory that two lcores, or two processes, share. A model. */
+	RTE_PMD_IPU_BAR,     /**< A PCI device's BAR. */
+	RTE_PMD_IPU_VIRTUAL, /**< A calibrated PCIe model in virtual time, in this process. */
+};
+
+struct rte_pmd_ipu_window;
+
+struct rte_pmd_ipu_window_conf {
+	enum rte_pmd_ipu_backend backend;
+	uint32_t lines;     /**< Pairs of lines, 1 to 4096. */
+	bool nic_side;      /**< Open the NIC's end: SHM and VIRTUAL. */
+	int fd;             /**< SHM: a window that another process created, or -1. Stays the caller's. */
+	const char *bar;    /**< BAR: the file that maps it (a sysfs resourceN or resourceN_wc). */
+	uint64_t offset;    /**< BAR: of the window's first byte. */
+};
+
+/**
+ * Opens one end of a port's window. The first end of SHM and VIRTUAL creates the window,
+ * the second one finds it by port and backend. Control path.
+ * @return 0; -ENOTSUP: not a net_ipu port, or this end cannot be opened here; -EINVAL;
+ *   -EBUSY: that end is open; -ENOMEM; else what opening the BAR said.
+ */
+int rte_pmd_ipu_window_open(uint16_t port_id, const struct rte_pmd_ipu_window_conf *conf,
+	struct rte_pmd_ipu_window **window);
+void rte_pmd_ipu_window_close(struct rte_pmd_ipu_window *window);
+uint32_t rte_pmd_ipu_window_capabilities(const struct rte_pmd_ipu_window *window);
+/** SHM: the memory's file, for another process; stays the window's. Else -1. */
+int rte_pmd_ipu_window_fd(const struct rte_pmd_ipu_window *window);
+
+/* One thread per line and direction. `line` is below conf.lines; a line is 8 words, 64-byte
+ * aligned; bits 32..63 of word 7 belong to the window. */
+
+/** Publishes this end's line; word 0 last. */
+void rte_pmd_ipu_window_post(struct rte_pmd_ipu_window *window, uint32_t line,
+	const uint64_t words[8]);
+/** Word 0 of the other end's line; all ones if the link is dead. */
+uint64_t rte_pmd_ipu_window_peek(struct rte_pmd_ipu_window *window, uint32_t line);
+/** The other end's line. False: torn or dead, look again. */
+bool rte_pmd_ipu_window_poll(struct rte_pmd_ipu_window *window, uint32_t line, uint64_t words[8]);
+/** One word past every cache: blocks for a round trip and pushes what was posted. */
+uint64_t rte_pmd_ipu_window_read(struct rte_pmd_ipu_window *window, uint32_t line, uint32_t word);
+/** Everything posted is on its way; nothing cached is believed any more. */
+void rte_pmd_ipu_window_flush(struct rte_pmd_ipu_window *window);
+/** Wakes the other end; no effect without CAP_INTERRUPT. */
+void rte_pmd_ipu_window_interrupt(struct rte_pmd_ipu_window *window, uint32_t vector);
+
+enum rte_pmd_ipu_operation {
+	RTE_PMD_IPU_OP_POST, RTE_PMD_IPU_OP_PEEK, RTE_PMD_IPU_OP_POLL, RTE_PMD_IPU_OP_READ,
+	RTE_PMD_IPU_OP_FLUSH, RTE_PMD_IPU_OP_INTERRUPT,
+};
+
+/** One operation of this end, with the bytes that it moves over PCIe where the window is
+ * placed as on hardware (TLP headers and framing included). */
+struct rte_pmd_ipu_trace_entry {
+	enum rte_pmd_ipu_operation operation;
+	uint32_t line;
+	uint32_t bytes_down;  /**< Host to NIC. */
+	uint32_t bytes_up;    /**< NIC to host. */
+	uint64_t time_ps;     /**< VIRTUAL: virtual time, picoseconds; else 0. */
+};
+/**
+ * Records this end's operations from now on into `entries`, the newest `capacity` of them;
+ * null stops. The array stays the caller's. The number recorded ever is returned by
+ * trace_count.
+ */
+void rte_pmd_ipu_window_trace(struct rte_pmd_ipu_window *window,
+	struct rte_pmd_ipu_trace_entry *entries, uint32_t capacity);
+uint64_t rte_pmd_ipu_window_trace_count(const struct rte_pmd_ipu_window *window);
 
 #ifdef __cplusplus
 }

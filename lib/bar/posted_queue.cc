@@ -62,23 +62,28 @@ class PostedQueue::LaneGuard {
   const bool shared_;
 };
 
-bool PostedQueue::Push(Lane& lane, RegisterAccess access) {
+void PostedQueue::GiveUp(uint32_t epoch) {
+  link_.compare_exchange_strong(epoch, 0, std::memory_order_acq_rel);
+}
+
+bool PostedQueue::Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read) {
   const uint32_t tail = lane.tail.load(std::memory_order_relaxed);
   if (tail - lane.cached_head == kDepth) {
     lane.cached_head = lane.head.load(std::memory_order_acquire);
     if (tail - lane.cached_head == kDepth) {
       const auto deadline = std::chrono::steady_clock::now() + kTimeout;
       while (tail - (lane.cached_head = lane.head.load(std::memory_order_acquire)) == kDepth) {
-        if (!LinkUp()) return false;
+        if (link_.load(std::memory_order_acquire) != epoch) return false;
         if (std::chrono::steady_clock::now() > deadline) {
-          TakeLinkDown();
+          GiveUp(epoch);
           return false;
         }
         std::this_thread::yield();
       }
     }
   }
-  lane.entries[tail % kDepth] = access;
+  lane.entries[tail % kDepth] = {access.offset, static_cast<uint16_t>(epoch),
+                                 static_cast<uint8_t>(access.bytes), is_read, access.value};
   // Release: everything the thread stored to memory before the register store is
   // visible to the device when it sees the entry.
   lane.tail.store(tail + 1, std::memory_order_release);
@@ -86,26 +91,31 @@ bool PostedQueue::Push(Lane& lane, RegisterAccess access) {
 }
 
 void PostedQueue::Post(RegisterAccess access) {
-  if (!LinkUp()) return;
+  const uint32_t epoch = link_.load(std::memory_order_acquire);
+  if (epoch == 0) return;
   LaneGuard lane(*this);
-  Push(*lane, access);
+  Push(*lane, epoch, access, false);
 }
 
 uint64_t PostedQueue::Read(RegisterAccess access) {
   const uint64_t all_ones = access.bytes == 4 ? 0xffff'ffffu : ~uint64_t{0};
-  if (!LinkUp()) return all_ones;
+  const uint32_t epoch = link_.load(std::memory_order_acquire);
+  if (epoch == 0) return all_ones;
   LaneGuard guard(*this);
   Lane& lane = *guard;
   const uint32_t sequence = ++lane.read_sequence;
-  if (!Push(lane, {access.offset, access.bytes | kReadFlag, sequence})) return all_ones;
+  access.value = sequence;
+  if (!Push(lane, epoch, access, true)) return all_ones;
   const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+  bool late = false;  // Looks once more: this process may have slept past the deadline.
   while (lane.reply_sequence.load(std::memory_order_acquire) != sequence) {
-    if (!LinkUp()) return all_ones;
-    if (std::chrono::steady_clock::now() > deadline) {
-      TakeLinkDown();
+    if (link_.load(std::memory_order_acquire) != epoch) return all_ones;
+    if (late) {
+      GiveUp(epoch);
       return all_ones;
     }
-    std::this_thread::yield();
+    late = std::chrono::steady_clock::now() > deadline;
+    if (!late) std::this_thread::yield();
   }
   return lane.reply_value.load(std::memory_order_relaxed);
 }

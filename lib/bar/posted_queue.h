@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <type_traits>
 
 namespace sluice::bar {
 
@@ -19,7 +20,12 @@ struct RegisterAccess {
   uint64_t value;
 };
 
-/// Fixed-size, position-independent (no pointers): may live in shared memory.
+/// Fixed-size, position-independent (no pointers): may live in shared memory, which one
+/// side creates it in. Neither side believes what the other stored beyond the worth of
+/// a register access: indices are masked, counts are clamped.
+///
+/// The link is up in epochs. An entry counts in the epoch in which it was posted, so
+/// that nothing that was posted before a link reset reaches the device after it.
 class PostedQueue {
  public:
   static constexpr uint32_t kLanes =
@@ -32,7 +38,7 @@ class PostedQueue {
   /// Host side, any thread. See Bar.
   void Post(RegisterAccess access);
   uint64_t Read(RegisterAccess access);
-  bool LinkUp() const { return link_up_.load(std::memory_order_acquire); }
+  bool LinkUp() const { return link_.load(std::memory_order_acquire) != 0; }
 
   /// Device side, one thread. Calls `write(RegisterAccess)` for each posted store
   /// and answers each read with `read(RegisterAccess) -> uint64_t`, at most
@@ -40,7 +46,9 @@ class PostedQueue {
   template <typename Write, typename ReadFn>
   uint32_t Drain(uint32_t budget, Write&& write, ReadFn&& read) {
     uint32_t handled = 0;
-    const uint32_t lanes = lanes_used_.load(std::memory_order_acquire);
+    const uint32_t link = link_.load(std::memory_order_acquire);
+    const uint32_t used = lanes_used_.load(std::memory_order_acquire);
+    const uint32_t lanes = used < kLanes ? used : kLanes;
     for (uint32_t i = 0; i < lanes; ++i) {
       Lane& lane = lanes_[i];
       uint32_t head = lane.head.load(std::memory_order_relaxed);
@@ -48,14 +56,16 @@ class PostedQueue {
       if (head == tail) continue;
       uint32_t left = budget;
       for (; head != tail && left != 0; ++head, --left, ++handled) {
-        const RegisterAccess access = lane.entries[head % kDepth];
-        if ((access.bytes & kReadFlag) == 0) {
-          write(access);
+        const Entry entry = lane.entries[head % kDepth];
+        if (entry.epoch != link) [[unlikely]]
+          continue;
+        if (!entry.is_read) {
+          write(RegisterAccess{entry.offset, entry.bytes, entry.value});
           continue;
         }
-        lane.reply_value.store(read(RegisterAccess{access.offset, access.bytes & ~kReadFlag, 0}),
+        lane.reply_value.store(read(RegisterAccess{entry.offset, entry.bytes, 0}),
                                std::memory_order_relaxed);
-        lane.reply_sequence.store(static_cast<uint32_t>(access.value), std::memory_order_release);
+        lane.reply_sequence.store(static_cast<uint32_t>(entry.value), std::memory_order_release);
       }
       lane.head.store(head, std::memory_order_release);
     }
@@ -63,10 +73,22 @@ class PostedQueue {
   }
 
   /// Either side: stores are discarded and reads return all ones from now on.
-  void TakeLinkDown() { link_up_.store(false, std::memory_order_release); }
+  void TakeLinkDown() { link_.store(0, std::memory_order_release); }
+  /// Host side, one thread: begins the next epoch. What was posted before is discarded.
+  void BringLinkUp() {
+    if (++epoch_ == 0) epoch_ = 1;
+    link_.store(epoch_, std::memory_order_release);
+  }
 
  private:
-  static constexpr uint32_t kReadFlag = 1u << 31;
+  struct Entry {
+    uint32_t offset;
+    uint16_t epoch;
+    uint8_t bytes;
+    bool is_read;
+    uint64_t value;
+  };
+  static_assert(sizeof(Entry) == 16);
 
   /// Free-running indices, masked on use. The host thread that owns the lane
   /// writes `tail` and the entries, the device writes `head` and the reply.
@@ -78,15 +100,23 @@ class PostedQueue {
     alignas(64) std::atomic<uint32_t> head{0};
     std::atomic<uint32_t> reply_sequence{0};
     std::atomic<uint64_t> reply_value{0};
-    alignas(64) std::array<RegisterAccess, kDepth> entries;
+    alignas(64) std::array<Entry, kDepth> entries;
   };
 
   class LaneGuard;  // the calling thread's lane, locked if it is shared
-  bool Push(Lane& lane, RegisterAccess access);
+  /// False if the link is no longer in `epoch`.
+  bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read);
+  /// Ends `epoch`, unless it has ended.
+  void GiveUp(uint32_t epoch);
 
-  std::atomic<bool> link_up_{true};
+  std::atomic<uint32_t> link_{1};  ///< The epoch; 0: down.
+  uint16_t epoch_ = 1;             ///< The newest epoch; host side.
   std::atomic<uint32_t> lanes_used_{0};
   std::array<Lane, kLanes> lanes_;
 };
+static_assert(std::is_standard_layout_v<PostedQueue> &&
+              std::is_trivially_destructible_v<PostedQueue>);
+static_assert(std::atomic<uint32_t>::is_always_lock_free &&
+              std::atomic<uint64_t>::is_always_lock_free);
 
 }  // namespace sluice::bar

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bar/ring_memory.h"
 
+#include <fcntl.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,26 +44,51 @@ RingMemory RingMemory::Create(size_t bytes, bool mirrored, Pages pages) {
     errno = EINVAL;
     return memory;
   }
-  if (fits_huge && memory.Map(bytes, mirrored, true)) return memory;
-  if (pages != Pages::kHuge) memory.Map(bytes, mirrored, false);
+  if (fits_huge && memory.Create(bytes, mirrored, true)) return memory;
+  if (pages != Pages::kHuge) memory.Create(bytes, mirrored, false);
+  return memory;
+}
+
+bool RingMemory::Create(size_t bytes, bool mirrored, bool huge) {
+  RingMemory attempt;
+  const unsigned flags =
+      MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0);
+  attempt.fd_ = memfd_create("sluice_ring", flags);
+  if (attempt.fd_ < 0 || ftruncate(attempt.fd_, static_cast<off_t>(bytes)) != 0 ||
+      fcntl(attempt.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
+      !attempt.Map(bytes, mirrored, huge)) {
+    return false;
+  }
+  Swap(attempt);
+  return true;
+}
+
+RingMemory RingMemory::FromFile(int fd, size_t bytes, bool mirrored) {
+  RingMemory memory, attempt;
+  attempt.fd_ = fd;
+  const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  struct stat file {};
+  if (fstat(fd, &file) != 0) return memory;
+  const int seals = fcntl(fd, F_GET_SEALS);
+  // A huge page's size is what the file system says of its blocks.
+  const bool huge = file.st_blksize >= static_cast<blksize_t>(kHugePageBytes);
+  if (bytes == 0 || bytes % (huge ? kHugePageBytes : page_bytes) != 0 || seals < 0 ||
+      (seals & F_SEAL_SHRINK) == 0 || bytes > static_cast<uint64_t>(file.st_size)) {
+    errno = EINVAL;
+    return memory;
+  }
+  if (attempt.Map(bytes, mirrored, huge)) memory.Swap(attempt);
   return memory;
 }
 
 bool RingMemory::Map(size_t bytes, bool mirrored, bool huge) {
-  RingMemory attempt;
-  const unsigned flags = MFD_CLOEXEC | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0);
-  attempt.fd_ = memfd_create("sluice_ring", flags);
-  if (attempt.fd_ < 0 || ftruncate(attempt.fd_, static_cast<off_t>(bytes)) != 0) return false;
   const size_t mapped_bytes = mirrored ? 2 * bytes : bytes;
-  attempt.data_ = Reserve(mapped_bytes);
-  if (attempt.data_ == nullptr) return false;
-  attempt.bytes_ = bytes;
-  attempt.mapped_bytes_ = mapped_bytes;
-  attempt.huge_ = huge;
-  if (!MapFile(attempt.data_, bytes, attempt.fd_, huge)) return false;
-  if (mirrored && !MapFile(attempt.data_ + bytes, bytes, attempt.fd_, huge)) return false;
-  Swap(attempt);
-  return true;
+  data_ = Reserve(mapped_bytes);
+  if (data_ == nullptr) return false;
+  bytes_ = bytes;
+  mapped_bytes_ = mapped_bytes;
+  huge_ = huge;
+  return MapFile(data_, bytes, fd_, huge) && (!mirrored || MapFile(data_ + bytes, bytes, fd_, huge));
 }
 
 RingMemory::~RingMemory() {

@@ -26,6 +26,11 @@ class RingMemory {
   /// EINVAL for the size, else what the kernel said.
   static RingMemory Create(size_t bytes, bool mirrored, Pages pages);
 
+  /// Maps the first `bytes` of a file that another process created here and passed on.
+  /// Takes `fd`, also on failure. Believes nothing: the file must be at least that long
+  /// and sealed against shrinking (EINVAL otherwise), so that no access can fault.
+  static RingMemory FromFile(int fd, size_t bytes, bool mirrored);
+
   RingMemory(RingMemory&& other) noexcept { Swap(other); }
   RingMemory& operator=(RingMemory&& other) noexcept {
     Swap(other);
@@ -38,11 +43,14 @@ class RingMemory {
   uint8_t* data() const { return data_; }
   size_t bytes() const { return bytes_; }  ///< Size of the ring, not of the mapping.
   size_t mapped_bytes() const { return mapped_bytes_; }
+  bool mirrored() const { return mapped_bytes_ != bytes_; }
   bool huge() const { return huge_; }
-  /// The file behind it, offset 0; stays owned by this object.
+  /// The file behind it, offset 0, which can neither grow nor shrink; stays owned by
+  /// this object.
   int fd() const { return fd_; }
 
  private:
+  bool Create(size_t bytes, bool mirrored, bool huge);
   bool Map(size_t bytes, bool mirrored, bool huge);
   void Swap(RingMemory& other) noexcept;
 

@@ -50,7 +50,22 @@ bool Runner::TurnAsService() {
   return false;
 }
 
+Runner::Hold::Hold(Runner& runner) : runner_(runner) {
+  runner_.held_.store(true);
+  while (runner_.stepping_.load()) std::this_thread::yield();
+}
+
+Runner::Hold::~Hold() { runner_.held_.store(false); }
+
 bool Runner::Turn() {
+  // Each side announces itself before it looks at the other: both cannot proceed.
+  stepping_.store(true);
+  const bool worked = !held_.load() && Step();
+  stepping_.store(false, std::memory_order_release);
+  return worked;
+}
+
+bool Runner::Step() {
   const uint64_t begin = rte_rdtsc();
   const uint64_t now_ns = static_cast<uint64_t>(
       static_cast<unsigned __int128>(begin - first_cycles_) * ns_per_cycle_ >> 32);

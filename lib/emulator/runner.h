@@ -51,13 +51,28 @@ class Runner {
   std::vector<uint64_t> Read();
   bool LinkUp() const { return link_up_.load(std::memory_order_acquire); }
 
+  /// No step runs while it exists: the holder may change what the stepper steps.
+  /// Requests are not served meanwhile. One at a time.
+  class Hold {
+   public:
+    explicit Hold(Runner& runner);
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Runner& runner_;
+  };
+
  private:
   static constexpr std::chrono::milliseconds kPatience{1000};
   /// Steps without work after which the thread offers its CPU to others.
   static constexpr uint32_t kIdleSteps = 1000;
 
   void Run();
+  /// A step, unless it is held.
   bool Turn();
+  bool Step();
   /// Asks the stepping thread to serve, and waits for it. `mutex_` is held.
   bool Request();
   void Serve(uint32_t request, uint64_t now_ns);
@@ -78,8 +93,10 @@ class Runner {
   std::atomic<bool> wire_enabled_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> take_over_{false};
+  std::atomic<bool> held_{false};  ///< Sequentially consistent with `stepping_`.
   // Written by the stepping thread.
   alignas(64) std::atomic<uint32_t> served_{0};  ///< Release: effects and `values_` are visible.
+  std::atomic<bool> stepping_{false};
   std::atomic<bool> link_up_{true};
   std::atomic<bool> handed_over_{false};  ///< Release: the own thread stepped for the last time.
   std::vector<std::atomic<uint64_t>> values_;

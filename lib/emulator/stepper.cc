@@ -14,8 +14,20 @@ uint64_t Less(uint64_t from, uint64_t amount) { return from > amount ? from - am
 
 }  // namespace
 
-Stepper::Stepper(bar::PostedQueue& queue, device::Device& device, Wire& wire, bool pause)
-    : queue_(queue), device_(device), wire_(wire), pause_(pause) {}
+Stepper::Stepper(bar::PostedQueue* queue, device::Device& device, Wire& wire, bool pause)
+    : queue_(queue),
+      device_(&device),
+      wire_(wire),
+      pause_(pause),
+      base_(device.Counters().size()) {}
+
+void Stepper::Connect(bar::PostedQueue* queue, device::Device& device) {
+  abandoned_ += Outstanding();
+  const auto counters = device_->Counters();
+  for (size_t i = 0; i < counters.size(); ++i) base_[i] += counters[i].value;
+  queue_ = queue;
+  device_ = &device;
+}
 
 void Stepper::EnableWire(bool enabled, uint64_t now_ns) {
   if (enabled && !enabled_) wire_.Start(now_ns);
@@ -24,25 +36,28 @@ void Stepper::EnableWire(bool enabled, uint64_t now_ns) {
 
 bool Stepper::Step(uint64_t now_ns) {
   now_ns_ = now_ns;
-  device_.SetTime(now_ns);
-  uint64_t work = queue_.Drain(
-      kRegisterBudget,
-      [this](bar::RegisterAccess access) {
-        device_.WriteRegister(access.offset, access.bytes, access.value);
-      },
-      [this](bar::RegisterAccess access) {
-        return device_.ReadRegister(access.offset, access.bytes);
-      });
+  device_->SetTime(now_ns);
+  uint64_t work = 0;
+  if (queue_ != nullptr) {
+    work = queue_->Drain(
+        kRegisterBudget,
+        [this](bar::RegisterAccess access) {
+          device_->WriteRegister(access.offset, access.bytes, access.value);
+        },
+        [this](bar::RegisterAccess access) {
+          return device_->ReadRegister(access.offset, access.bytes);
+        });
+  }
   if (enabled_) {
     const auto frames = wire_.Pull(now_ns, kBurst);
     if (!frames.empty()) {
-      const uint32_t taken = device_.Receive(frames, pause_);
+      const uint32_t taken = device_->Receive(frames, pause_);
       wire_.Consumed(taken);
       taken_ += taken;
       work += taken;
     }
   }
-  work += device_.Transmit(*this, kBurst);
+  work += device_->Transmit(*this, kBurst);
   return work != 0;
 }
 
@@ -58,30 +73,38 @@ uint64_t Stepper::Lost() const {
   return enabled_ ? totals.gaps : Less(totals.offered, totals.recognised);
 }
 
-uint64_t Stepper::Outstanding(uint64_t accepted, uint64_t duplicates_injected) const {
-  if (!wire_.IsSource()) return 0;
-  const uint64_t distinct = Less(returned_, wire_.totals().duplicated);
-  return Less(Less(accepted, duplicates_injected), distinct);
+uint64_t Stepper::Accepted() const {
+  const auto counters = device_->Counters();
+  for (size_t i = 0; i < counters.size(); ++i) {
+    if (counters[i].name == kReceived) return base_[i] + counters[i].value;
+  }
+  return taken_;
 }
 
-template <typename Emit>
-void Stepper::Visit(Emit&& emit) {
-  uint64_t accepted = taken_;
-  for (const device::Counter& counter : device_.Counters()) {
-    if (counter.name == kReceived) accepted = counter.value;
-    emit("model_", counter.name, counter.value);
-  }
+uint64_t Stepper::Outstanding() const {
+  if (!wire_.IsSource()) return 0;
   const auto extra = wire_.Counters();
   const auto injected =
       std::find_if(extra.begin(), extra.end(),
                    [](const device::Counter& counter) { return counter.name == "fault_dup"; });
+  const uint64_t duplicates = injected != extra.end() ? injected->value : 0;
+  const uint64_t distinct = Less(returned_, wire_.totals().duplicated);
+  return Less(Less(Accepted(), duplicates), distinct + abandoned_);
+}
+
+template <typename Emit>
+void Stepper::Visit(Emit&& emit) {
+  const auto counters = device_->Counters();
+  for (size_t i = 0; i < counters.size(); ++i) {
+    emit("model_", counters[i].name, base_[i] + counters[i].value);
+  }
   const WireTotals& totals = wire_.totals();
   emit("wire_", "offered", totals.offered);
-  emit("wire_", "accepted", accepted);
+  emit("wire_", "accepted", Accepted());
   emit("wire_", "returned", returned_);
   emit("wire_", "returned_bytes", returned_bytes_);
-  emit("wire_", "outstanding",
-       Outstanding(accepted, injected != extra.end() ? injected->value : 0));
+  emit("wire_", "outstanding", Outstanding());
+  emit("wire_", "abandoned", abandoned_);
   emit("wire_", "lost", Lost());
   emit("wire_", "corrupted", totals.corrupted);
   emit("wire_", "duplicated", totals.duplicated);
@@ -89,7 +112,9 @@ void Stepper::Visit(Emit&& emit) {
   emit("wire_", "late", totals.late);
   emit("wire_", "verified", totals.verified);
   emit("wire_", "skipped", totals.skipped);
-  for (const device::Counter& counter : extra) emit("wire_", counter.name, counter.value);
+  for (const device::Counter& counter : wire_.Counters()) {
+    emit("wire_", counter.name, counter.value);
+  }
 }
 
 std::vector<std::string> Stepper::Names() {

@@ -14,12 +14,17 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread at a time. Queue, device and wire outlive it.
+/// Used by one thread at a time. Queue, device and wire outlive it, or Connect.
 class Stepper final : public device::FrameSink {
  public:
   /// `pause`: the device takes what it has room for and the rest waits on the
   /// wire; without it the device drops and counts what it has no room for.
-  Stepper(bar::PostedQueue& queue, device::Device& device, Wire& wire, bool pause);
+  Stepper(bar::PostedQueue* queue, device::Device& device, Wire& wire, bool pause);
+
+  /// Goes on with another host (null: none) and a device of the same model in its
+  /// power-on state. Counters of the old device stay in what is read; frames that it
+  /// had taken for the old host will not return and count as abandoned.
+  void Connect(bar::PostedQueue* queue, device::Device& device);
 
   /// Register accesses, then a burst from the wire, then whatever is to be sent.
   /// `now_ns` never goes back. Returns false if there was nothing to do.
@@ -46,15 +51,19 @@ class Stepper final : public device::FrameSink {
   void Visit(Emit&& emit);
   /// See wire_lost in Visit.
   uint64_t Lost() const;
-  uint64_t Outstanding(uint64_t accepted, uint64_t duplicates_injected) const;
+  uint64_t Outstanding() const;
+  /// Frames that reached a host.
+  uint64_t Accepted() const;
 
-  bar::PostedQueue& queue_;
-  device::Device& device_;
+  bar::PostedQueue* queue_;
+  device::Device* device_;
   Wire& wire_;
   const bool pause_;
   bool enabled_ = false;
   uint64_t now_ns_ = 0;
   uint64_t taken_ = 0;  ///< Frames that the device took, dropped ones included.
+  std::vector<uint64_t> base_;  ///< Counters of the devices before this one.
+  uint64_t abandoned_ = 0;      ///< Frames that a host held when it left.
   uint64_t returned_ = 0;
   uint64_t returned_bytes_ = 0;
 };

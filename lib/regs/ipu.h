@@ -115,20 +115,27 @@ enum Statistic : uint32_t {
   kStatTxBadDescriptor,  ///< Lengths or segment chains that make no frame.
   kStatTxDmaFault,
   kStatBadDoorbell,  ///< Tail stores that claim more than the ring holds; ignored.
+  kStatRxNoRegion,   ///< A link had no region with room.
+  kStatLinkSwaps,    ///< Exchanges of regions that were committed.
+  kStatLinkBadEntry,  ///< Entries of a region to send that describe no frame; skipped.
+  kStatLinkFaults,    ///< Offers that break the protocol, and memory without a sound link.
   kStatisticCount,
 };
 inline constexpr const char* kStatisticNames[kStatisticCount] = {
     "rx_frames",   "rx_bytes",          "rx_no_descriptor", "rx_oversize",   "rx_undersize",
     "rx_filtered", "rx_flow_drop",      "rx_disabled",      "rx_dma_faults", "tx_frames",
-    "tx_bytes",    "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell"};
+    "tx_bytes",    "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell",  "rx_no_region",
+    "link_swaps",  "link_bad_entries",  "link_faults"};
 constexpr uint32_t StatisticRegister(uint32_t index) { return kStatistics + 8 * index; }
 
 // --------------------------------------------------------------- queue pages
 
-/// A queue pair's page: RX registers at kRxBlock, TX registers at kTxBlock.
+/// A queue pair's page: RX registers at kRxBlock, TX registers at kTxBlock; instead of
+/// rings it may have a link of swapped regions, with registers at kLinkBlock.
 constexpr uint32_t QueuePage(uint32_t queue) { return (1 + queue) * kPageBytes; }
 inline constexpr uint32_t kRxBlock = 0x000;
 inline constexpr uint32_t kTxBlock = 0x100;
+inline constexpr uint32_t kLinkBlock = 0x200;
 
 /// Offsets within a block. Base, entries and buffer size are read when the queue
 /// is enabled. Head and tail are free-running counts of descriptors, masked by the
@@ -152,6 +159,17 @@ inline constexpr uint32_t kMinBuffer = 128;
 inline constexpr uint32_t kMaxFrameBytes = 9728;
 inline constexpr uint32_t kMinFrameBytes = 14;
 inline constexpr uint32_t kMaxSegments = 40;  ///< TX descriptors of one frame.
+
+/// Offsets within kLinkBlock. The link's memory is laid out as swap/link_memory.h says;
+/// the device looks for a sound link there when it is enabled. Enabling a link that is
+/// enabled begins a new epoch; a queue pair whose rings are enabled refuses a link, and
+/// the other way round.
+inline constexpr uint32_t kLinkBase = 0x00;     ///< 8 bytes: bus address, 4096-byte aligned.
+inline constexpr uint32_t kLinkBytes = 0x08;    ///< 8 bytes: size of the memory.
+inline constexpr uint32_t kLinkEpoch = 0x10;    ///< Low 16 bits; read when the link is enabled.
+inline constexpr uint32_t kLinkControl = 0x14;  ///< kLinkEnable, or 0.
+inline constexpr uint32_t kLinkStatus = 0x18;   ///< RO: 1 enabled, 0 not, or refused.
+inline constexpr uint32_t kLinkEnable = 1u << 0;
 
 /// A descriptor is two 8-byte words. Whoever hands it over stores `low` first and
 /// `high` last (release): the done bit covers both words.

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The host side of a window in a PCI BAR. Host lines lie in the BAR, where the device
+// polls them as its own memory. NIC lines lie in host memory if the device can store
+// there, so that polling them costs no round trip; otherwise behind the host lines in the
+// BAR, and every look at one is a blocking read.
+//
+// A line is written by MOVDIR64B, which PCIe carries as one write, if the processor has
+// it; else by eight stores and a fence, which may tear. PCIe promises no whole read
+// either. So every line carries its CRC (line_check.h), both ways, whatever wrote it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "bar/fence.h"
+#include "bar/line_check.h"
+#include "bar/window.h"
+
+namespace sluice::bar {
+
+/// Where the lines are. All memory is the caller's.
+struct PciWindowPlace {
+  /// The first host line, 64-byte aligned; pairs are 64 bytes apart.
+  volatile void* bar = nullptr;
+  size_t bar_bytes = 0;          ///< From there to the end of the mapping.
+  bool write_combining = false;  ///< The mapping is WC; else uncached.
+  uint32_t lines = 0;            ///< 1 … kMaxWindowLines.
+  /// Where the device stores its lines, `lines` of them; null if it cannot: then they
+  /// follow the host lines in the BAR.
+  Line* nic_lines = nullptr;
+};
+
+/// The host's end. A register read of all ones (surprise removal, completion time-out)
+/// means a dead link; from then on every look says so, and posts go nowhere. With
+/// nic_lines, only ReadUncached() reads the device and can notice.
+class PciWindow {
+ public:
+  /// Null for a place that does not hold the lines (errno EINVAL).
+  static std::unique_ptr<PciWindow> Over(const PciWindowPlace& place);
+  /// Maps the BAR of a device from byte `offset` (64-byte aligned): `path` is its
+  /// resourceN, or resourceN_wc to have it write-combining; any file serves as an emulated
+  /// BAR. Null and errno if that fails; EINVAL if the file does not hold the lines.
+  static std::unique_ptr<PciWindow> Open(const char* path, uint64_t offset, uint32_t lines,
+                                         Line* nic_lines = nullptr);
+  ~PciWindow();
+  PciWindow(const PciWindow&) = delete;
+  PciWindow& operator=(const PciWindow&) = delete;
+
+  uint32_t lines() const { return lines_; }
+  uint32_t capabilities() const { return capabilities_; }
+  /// Polls that found a line between two states, since the start. Any thread.
+  uint64_t torn_lines() const { return torn_lines_.load(std::memory_order_relaxed); }
+  bool dead() const { return dead_.load(std::memory_order_relaxed); }
+
+  void Post(uint32_t index, const Line& line) {
+    if (dead()) return;
+    const Line sealed = SealLine(line);
+    volatile uint64_t* const to = host_words_ + index * kWords;
+    if (has_movdir64b_) {
+      StoreFence();  // it may pass the caller's earlier stores to memory
+      StoreWhole(to, sealed);
+    } else {
+      std::atomic_signal_fence(std::memory_order_release);
+      // Word 0 last: uncached stores arrive in order, and publish in order, too.
+      for (uint32_t i = 1; i < kWords; ++i) to[i] = sealed.word[i];
+      to[0] = sealed.word[0];
+    }
+    StoreFence();
+  }
+  uint64_t Peek(uint32_t index) {
+    if (dead()) return ~uint64_t{0};
+    return nic_memory_ != nullptr ? MemoryWord(index, 0) : BarRead(nic_words_ + index * kWords);
+  }
+  bool Poll(uint32_t index, Line& out) {
+    if (dead()) return false;
+    for (uint32_t i = 0; i < kWords; ++i) {
+      out.word[i] =
+          nic_memory_ != nullptr ? MemoryWord(index, i) : BarRead(nic_words_ + index * kWords + i);
+      if (out.word[0] == ~uint64_t{0}) return false;
+    }
+    if (dead()) return false;
+    if (UnsealLine(out)) return true;
+    torn_lines_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  /// With nic_lines the read goes to the own line in the BAR: the answer cannot overtake
+  /// what the device stored before (PCIe ordering), so memory is up to date after it.
+  uint64_t ReadUncached(uint32_t index, uint32_t word) {
+    if (dead()) return ~uint64_t{0};
+    if (nic_memory_ == nullptr) return BarRead(nic_words_ + index * kWords + word);
+    if (BarRead(host_words_ + index * kWords) == ~uint64_t{0}) return ~uint64_t{0};
+    return MemoryWord(index, word);
+  }
+  void Flush() { StoreFence(); }
+  /// A host does not interrupt a device.
+  void Interrupt(uint32_t) {}
+
+ private:
+  static constexpr size_t kWords = kLineBytes / sizeof(uint64_t);
+
+  explicit PciWindow(const PciWindowPlace& place);
+  static void StoreWhole(volatile uint64_t* to, const Line& line);
+
+  /// A read of the BAR. All ones may be payload, except in word 0, which decides.
+  uint64_t BarRead(const volatile uint64_t* from) {
+    const uint64_t value = *from;
+    if (value == ~uint64_t{0} && *WordZero(from) == ~uint64_t{0})
+      dead_.store(true, std::memory_order_relaxed);
+    return value;
+  }
+  static const volatile uint64_t* WordZero(const volatile uint64_t* word) {
+    return reinterpret_cast<const volatile uint64_t*>(reinterpret_cast<uintptr_t>(word) &
+                                                      ~uintptr_t{kLineBytes - 1});
+  }
+  uint64_t MemoryWord(uint32_t index, uint32_t word) const {
+    return std::atomic_ref<uint64_t>(nic_memory_[index].word[word]).load(std::memory_order_acquire);
+  }
+
+  volatile uint64_t* host_words_;
+  const volatile uint64_t* nic_words_ = nullptr;  ///< In the BAR, or
+  Line* nic_memory_;                              ///< in host memory.
+  uint32_t lines_;
+  uint32_t capabilities_;
+  bool has_movdir64b_;
+  std::atomic<bool> dead_{false};
+  std::atomic<uint64_t> torn_lines_{0};
+  void* mapping_ = nullptr;  ///< Of Open().
+  size_t mapping_bytes_ = 0;
+};
+static_assert(WindowEnd<PciWindow>);
+
+}  // namespace sluice::bar

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A record of what was done at a window: every operation, the bytes that it puts on a
+// PCIe link, and when, so that tests and tables compare what protocols do, not how long
+// this machine took. A wrapper type: a window without it pays nothing.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include "bar/tlp.h"
+#include "bar/window.h"
+
+namespace sluice::bar {
+
+enum class WindowOperation : uint8_t { kPost, kPeek, kPoll, kReadUncached, kFlush, kInterrupt };
+inline constexpr size_t kWindowOperations = 6;
+
+/// One operation.
+struct WindowEvent {
+  WindowOperation operation = WindowOperation::kFlush;
+  uint32_t index = 0;    ///< Of the line, or the vector.
+  LinkBytes bytes;       ///< Framing included, maximum payload 128 bytes or more.
+  uint64_t time_ps = 0;  ///< When it began, on the clock of its side; 0 if the window has none.
+
+  friend bool operator==(const WindowEvent&, const WindowEvent&) = default;
+};
+
+/// The bytes of one operation of `side` at a window of these capabilities. Reads of the
+/// own memory cost none. A write-through line is counted as read every time: what a
+/// cache held back, only the window knows (then it counts itself, see TracedWindow).
+constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities, WindowSide side) {
+  constexpr uint32_t kMps = 128;
+  constexpr uint64_t kWords = kLineBytes / sizeof(uint64_t);
+  constexpr TlpRead kWord = TlpReadBytes(sizeof(uint64_t), kMps, kMps, kMps);
+  constexpr TlpRead kLine = TlpReadBytes(kLineBytes, kMps, kMps, kMps);
+  constexpr uint64_t kInterruptBytes = 4;
+  const bool nic_stores_host = (capabilities & kWindowNicStoresHost) != 0;
+  const bool write_through = (capabilities & kWindowWriteThrough) != 0;
+  if (side == WindowSide::kNic) {
+    if (operation == WindowOperation::kPost && nic_stores_host)
+      return {0, TlpWriteBytes(kLineBytes, kMps)};
+    if (operation == WindowOperation::kInterrupt && (capabilities & kWindowInterrupt) != 0)
+      return {0, TlpWriteBytes(kInterruptBytes, kMps)};
+    return {};
+  }
+  switch (operation) {
+    case WindowOperation::kPost:
+      if ((capabilities & (kWindowWriteCombining | kWindowLineAtomic)) != 0)
+        return {TlpWriteBytes(kLineBytes, kMps), 0};
+      return {kWords * TlpWriteBytes(sizeof(uint64_t), kMps), 0};
+    case WindowOperation::kPeek:
+      if (nic_stores_host) return {};
+      return write_through ? LinkBytes{kLine.request, kLine.completion}
+                           : LinkBytes{kWord.request, kWord.completion};
+    case WindowOperation::kPoll:
+      if (nic_stores_host) return {};
+      return write_through ? LinkBytes{kLine.request, kLine.completion}
+                           : LinkBytes{kWords * kWord.request, kWords * kWord.completion};
+    case WindowOperation::kReadUncached:
+      return {kWord.request, kWord.completion};
+    default:
+      return {};
+  }
+}
+
+/// The newest operations, and totals of all. One thread. The storage is the caller's.
+class WindowTrace {
+ public:
+  /// Keeps as many events as `storage` holds; may be empty.
+  explicit WindowTrace(std::span<WindowEvent> storage) : storage_(storage) {}
+
+  void Record(const WindowEvent& event) {
+    if (!storage_.empty()) storage_[recorded_ % storage_.size()] = event;
+    ++recorded_;
+    ++counts_[static_cast<size_t>(event.operation)];
+    bytes_ += event.bytes;
+  }
+
+  /// Events so far, kept or overwritten.
+  uint64_t recorded() const { return recorded_; }
+  /// Events kept.
+  uint64_t size() const { return recorded_ < storage_.size() ? recorded_ : storage_.size(); }
+  /// The i-th of the kept events, oldest first; i < size().
+  const WindowEvent& operator[](uint64_t i) const {
+    return storage_[(recorded_ - size() + i) % storage_.size()];
+  }
+  uint64_t count(WindowOperation operation) const {
+    return counts_[static_cast<size_t>(operation)];
+  }
+  LinkBytes bytes() const { return bytes_; }
+
+ private:
+  std::span<WindowEvent> storage_;
+  uint64_t recorded_ = 0;
+  std::array<uint64_t, kWindowOperations> counts_{};
+  LinkBytes bytes_;
+};
+
+/// A window that knows what it put on its link.
+template <typename W>
+concept CountsLinkBytes = requires(const W& window) {
+  { window.link_bytes() } -> std::same_as<LinkBytes>;
+};
+/// A window with a clock.
+template <typename W>
+concept HasClock = requires(const W& window) {
+  { window.now_ps() } -> std::convertible_to<uint64_t>;
+};
+
+/// A window whose operations are recorded. Both outlive this object.
+template <WindowEnd W>
+class TracedWindow {
+ public:
+  TracedWindow(W& window, WindowTrace& trace, WindowSide side)
+      : window_(&window), trace_(&trace), side_(side) {}
+
+  uint32_t lines() const { return window_->lines(); }
+  uint32_t capabilities() const { return window_->capabilities(); }
+
+  void Post(uint32_t index, const Line& line) {
+    Traced(WindowOperation::kPost, index, [&] { window_->Post(index, line); });
+  }
+  uint64_t Peek(uint32_t index) {
+    uint64_t word = 0;
+    Traced(WindowOperation::kPeek, index, [&] { word = window_->Peek(index); });
+    return word;
+  }
+  bool Poll(uint32_t index, Line& out) {
+    bool whole = false;
+    Traced(WindowOperation::kPoll, index, [&] { whole = window_->Poll(index, out); });
+    return whole;
+  }
+  uint64_t ReadUncached(uint32_t index, uint32_t word) {
+    uint64_t value = 0;
+    Traced(WindowOperation::kReadUncached, index,
+           [&] { value = window_->ReadUncached(index, word); });
+    return value;
+  }
+  void Flush() {
+    Traced(WindowOperation::kFlush, 0, [&] { window_->Flush(); });
+  }
+  void Interrupt(uint32_t vector) {
+    Traced(WindowOperation::kInterrupt, vector, [&] { window_->Interrupt(vector); });
+  }
+
+ private:
+  template <typename Operation>
+  void Traced(WindowOperation operation, uint32_t index, Operation&& run) {
+    WindowEvent event;
+    event.operation = operation;
+    event.index = index;
+    if constexpr (HasClock<W>) event.time_ps = window_->now_ps();
+    if constexpr (CountsLinkBytes<W>) {
+      const LinkBytes before = window_->link_bytes();
+      run();
+      event.bytes = window_->link_bytes() - before;
+    } else {
+      run();
+      event.bytes = WindowBytes(operation, window_->capabilities(), side_);
+    }
+    trace_->Record(event);
+  }
+
+  W* window_;
+  WindowTrace* trace_;
+  WindowSide side_;
+};
+
+}  // namespace sluice::bar

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One log type for all of lib/emulator: --log-level=sluice.emulator:debug.
+#pragma once
+
+#include <rte_log.h>
+
+#include <cstdint>
+#include <string>
+
+namespace sluice::emulator {
+
+/// One line, without its end; RTE_LOG_… levels. Control path.
+void Log(uint32_t level, const std::string& line);
+
+}  // namespace sluice::emulator

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/running_model.h"
+
+#include <pthread.h>
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <sched.h>
+
+#include <new>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "device/enso/enso_nic.h"
+#include "device/ipu/ipu_nic.h"
+#include "emulator/gen.h"
+#include "emulator/log.h"
+#include "emulator/loopback.h"
+#include "emulator/port.h"
+
+namespace sluice::emulator {
+namespace {
+
+/// Locally administered, the same for the same name in every run.
+MacAddress MacOf(std::string_view name) {
+  uint32_t hash = 0x811c'9dc5;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x0100'0193;
+  return {0x02,
+          0x53,
+          0x6c,
+          static_cast<uint8_t>(hash >> 16),
+          static_cast<uint8_t>(hash >> 8),
+          static_cast<uint8_t>(hash)};
+}
+
+/// The CPU that the user named; nothing, with one line in `error`, if threads of
+/// this process may not run there.
+std::optional<cpu_set_t> NamedCpu(uint32_t cpu) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(cpu, &cpus);
+  // The calling thread may be pinned to an lcore; a thread of ours tells what is allowed.
+  bool allowed = false;
+  std::thread([&] {
+    allowed = pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus) == 0;
+  }).join();
+  if (!allowed) return std::nullopt;
+  return cpus;
+}
+
+}  // namespace
+
+cpu_set_t ControlCpus() {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  pthread_t thread;
+  const auto read = [](void* set) -> void* {
+    pthread_getaffinity_np(pthread_self(), sizeof(cpu_set_t), static_cast<cpu_set_t*>(set));
+    return nullptr;
+  };
+  if (rte_ctrl_thread_create(&thread, "affinity", nullptr, read, &cpus) == 0) {
+    pthread_join(thread, nullptr);
+  }
+  return cpus;
+}
+
+RunningModel::RunningModel(std::string_view name, Model model)
+    : name_(name), model_(model), mac_(MacOf(name)) {}
+
+RunningModel::~RunningModel() {
+  service_.reset();
+  runner_.reset();
+}
+
+std::unique_ptr<device::Device> RunningModel::MakeDevice(const Settings& settings,
+                                                         const bar::DmaSpace& dma,
+                                                         std::string* error) const {
+  if (model_ == Model::kIpu) {
+    return std::make_unique<device::ipu::IpuNic>(dma, device::ipu::IpuConfig{});
+  }
+  device::enso::EnsoConfig config;
+  if (settings.pipe_flits != 0) config.pipe_flits = settings.pipe_flits;
+  if (settings.nb_entries != 0) config.nb_entries = settings.nb_entries;
+  config.notify_per_packet = settings.notify_per_packet;
+  if (const char* wrong = config.Error()) {
+    *error = wrong;
+    return nullptr;
+  }
+  return std::make_unique<device::enso::EnsoNic>(dma, config);
+}
+
+bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
+  switch (arguments.wire) {
+    case Arguments::WireKind::kLoopback:
+      wire_ = std::make_unique<LoopbackWire>();
+      break;
+    case Arguments::WireKind::kGenerator:
+      arguments.generator.destination = mac_;
+      wire_ = GeneratorWire::Create(arguments.generator, arguments.verify, error);
+      break;
+    case Arguments::WireKind::kReplay: {
+      std::string summary;
+      wire_ = ReplayWire::Create(arguments.replay, arguments.verify, &summary, error);
+      if (wire_ == nullptr) {
+        error->insert(0, "wire=pcap: ");
+      } else {
+        Log(RTE_LOG_NOTICE, name_ + ": replays " + summary);
+      }
+      break;
+    }
+    case Arguments::WireKind::kPort: {
+      std::unique_ptr<PortWire> port = PortWire::Create(arguments.port, name_, error);
+      if (port != nullptr) mac_ = port->mac();
+      wire_ = std::move(port);
+      break;
+    }
+  }
+  if (wire_ != nullptr && arguments.faults.Any()) {
+    wire_ = std::make_unique<FaultyWire>(std::move(wire_), arguments.faults);
+  }
+  return wire_ != nullptr;
+}
+
+std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, Model model,
+                                                   Arguments arguments, std::string* error) {
+  std::unique_ptr<RunningModel> running(new RunningModel(name, model));
+  RunnerOptions options;
+  options.cpus = arguments.device_cpu ? NamedCpu(*arguments.device_cpu) : ControlCpus();
+  if (!options.cpus) {
+    *error = "device_cpu=" + std::to_string(*arguments.device_cpu) +
+             ": this process may not run there; give a CPU of its cpuset, or leave it out";
+    return nullptr;
+  }
+  options.thread_name = "model-" + running->name_;
+  options.tsc_hz = rte_get_tsc_hz();
+  if (arguments.wire == Arguments::WireKind::kPort) {
+    // Only this wire allocates mbufs; an lcore id gives the thread a mempool cache.
+    // Registering forbids secondary processes to attach later, so nobody else does.
+    options.on_start = [] { rte_thread_register(); };
+    options.on_end = [] { rte_thread_unregister(); };
+  }
+  running->device_ = running->MakeDevice({}, *running->no_memory_, error);
+  if (running->device_ == nullptr || !running->CreateWire(arguments, error)) return nullptr;
+  running->stepper_ = std::make_unique<Stepper>(nullptr, *running->device_, *running->wire_,
+                                                arguments.pause);
+  running->runner_ = std::make_unique<Runner>(*running->stepper_, std::move(options));
+  running->service_ = std::make_unique<Service>(running->name_, *running->runner_);
+  return running;
+}
+
+bool RunningModel::Connect(const Settings& settings, const bar::DmaSpace& dma,
+                           bar::PostedQueue* queue, std::string* error) {
+  std::unique_ptr<device::Device> device = MakeDevice(settings, dma, error);
+  if (device == nullptr) return false;
+  const Runner::Hold hold(*runner_);
+  stepper_->Connect(queue, *device);
+  device_ = std::move(device);
+  return true;
+}
+
+void RunningModel::Disconnect() {
+  runner_->EnableWire(false);
+  std::string impossible;  // Default settings are good.
+  Connect({}, *no_memory_, nullptr, &impossible);
+}
+
+std::vector<Statistic> RunningModel::Statistics() {
+  const std::vector<uint64_t> values = runner_->Read();
+  std::vector<Statistic> statistics;
+  for (size_t i = 0; i < values.size(); ++i) statistics.push_back({runner_->names()[i], values[i]});
+  return statistics;
+}
+
+std::string WhyNotStarted() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return "not enough memory for the model; give fewer flows or a smaller capture";
+  } catch (const std::system_error& failure) {
+    return std::string("cannot start the model's thread: ") + failure.what();
+  }
+}
+
+}  // namespace sluice::emulator

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A device model with its wire, stepped in real time: everything but its host, which is
+// in this process (attach.cc) or in another one (server.h).
+#pragma once
+
+#include <sched.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bar/dma.h"
+#include "bar/posted_queue.h"
+#include "device/device.h"
+#include "emulator/arguments.h"
+#include "emulator/attach.h"
+#include "emulator/runner.h"
+#include "emulator/service.h"
+#include "emulator/stepper.h"
+#include "emulator/wire.h"
+
+namespace sluice::emulator {
+
+/// Runs from Create to destruction. One controlling thread, which may be any; const
+/// methods, Statistics and EnableWire: any thread.
+class RunningModel {
+ public:
+  /// Starts without a host, the wire's source off. `name` is unique in the process.
+  /// Null, with one line in `error` that names the argument and the mend, if `arguments`
+  /// ask for what there is not.
+  static std::unique_ptr<RunningModel> Create(std::string_view name, Model model,
+                                              Arguments arguments, std::string* error);
+  ~RunningModel();
+
+  /// Connects a host: its register accesses and its memory. The device begins in its
+  /// power-on state, with these settings; wire and counters go on. False, with one line
+  /// in `error`, if no device has such settings; nothing has changed then.
+  bool Connect(const Settings& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
+               std::string* error);
+  /// The host is gone: nothing of its memory or its queue is used any more. The wire's
+  /// source is switched off.
+  void Disconnect();
+
+  std::vector<Statistic> Statistics();
+  bool WireUp() const { return runner_->LinkUp(); }
+  void EnableWire(bool enabled) { runner_->EnableWire(enabled); }
+  const emulator::MacAddress& mac() const { return mac_; }
+
+ private:
+  RunningModel(std::string_view name, Model model);
+  std::unique_ptr<device::Device> MakeDevice(const Settings& settings, const bar::DmaSpace& dma,
+                                             std::string* error) const;
+  bool CreateWire(Arguments& arguments, std::string* error);
+
+  const std::string name_;
+  const Model model_;
+  emulator::MacAddress mac_;
+  const std::unique_ptr<bar::DmaSpace> no_memory_ = std::make_unique<bar::DmaSpace>();
+  std::unique_ptr<device::Device> device_;
+  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Stepper> stepper_;
+  std::unique_ptr<Runner> runner_;
+  std::unique_ptr<Service> service_;
+};
+
+/// The CPUs of EAL's control threads: those without an lcore, else the main lcore's.
+cpu_set_t ControlCpus();
+
+/// One line for what a constructor of the model throws for want of memory or threads;
+/// to be called in a handler.
+std::string WhyNotStarted();
+
+}  // namespace sluice::emulator

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "swap/host_link.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::swap {
+namespace {
+
+constexpr uint64_t Bit(uint32_t region) { return uint64_t{1} << region; }
+
+Message ReadMessage(const bar::Line& shared) {
+  bar::Line line;
+  bar::ReadLine(shared, line);
+  return Decode(line);
+}
+
+}  // namespace
+
+HostLink::HostLink(LinkMemory memory, Initiator end, uint64_t window_cycles)
+    : memory_(memory),
+      window_(memory.header().host_line, memory.header().nic_line),
+      port_(window_, 0, end),
+      window_cycles_(window_cycles) {}
+
+std::unique_ptr<HostLink> HostLink::Open(LinkMemory memory, uint64_t window_cycles) {
+  const Message own = ReadMessage(memory.header().host_line);
+  const Message nic = ReadMessage(memory.header().nic_line);
+  const auto epoch = static_cast<uint16_t>(std::max(own.epoch, nic.epoch) + 1);
+  const bool fresh = own.phase == Phase::kNone;
+  std::unique_ptr<HostLink> link(
+      new HostLink(memory,
+                   fresh ? Initiator(kTwoMessage, epoch, 1)
+                         : Initiator::Resume(kTwoMessage, epoch, own),
+                   window_cycles));
+  link->Resume(own, nic);
+  return link;
+}
+
+// What the line of an earlier process offered, this one still offers; where nothing is
+// offered, the host's region is the one that is recorded.
+void HostLink::Resume(const Message& own, const Message& nic) {
+  if (InDoubt()) {
+    resumed_ = true;
+    offer_.payload = own.payload;
+    const bool resolved = nic.txid == own.txid && nic.phase >= Phase::kCommitted;
+    if (!resolved) ++counters_.in_doubt;
+    return;
+  }
+  const uint64_t owners = memory_.RecordedOwners();
+  if (std::popcount(owners) != 1 || std::countr_zero(owners) >= int(geometry().regions)) {
+    faulted_ = true;
+    return;
+  }
+  Hold(static_cast<uint32_t>(std::countr_zero(owners)), 0);
+}
+
+void HostLink::Hold(uint32_t region, uint32_t received) {
+  region_ = memory_.region(region);
+  received_ = std::min(received, geometry().max_frames);
+  holding_ = true;
+}
+
+void HostLink::Give(uint32_t frames, bool wait_for_frames) {
+  RegionHeader& header = region_.header();
+  header.cursor = 0;
+  header.count = frames;
+  header.kind = frames == 0 ? RegionKind::kFree : RegionKind::kToSend;
+  offer_ = {wait_for_frames ? kWantsFrames : kAnyRegion, {Given{region_.id, frames}.Word()}, true};
+  holding_ = false;
+  offer_due_ = true;
+  MakeOffer();
+}
+
+void HostLink::MakeOffer() {
+  if (!port_.end().CanOffer()) return;
+  port_.MakeOffer(offer_);
+  offer_due_ = false;
+  since_cycles_ = 0;
+}
+
+bool HostLink::Cancel() {
+  if (holding_ || faulted()) return false;
+  if (!offer_due_) return port_.Cancel();
+  offer_due_ = false;
+  ++counters_.rejected;
+  Hold(region_.id, 0);
+  return true;
+}
+
+bool HostLink::Poll(uint64_t now_cycles) {
+  if (faulted_) return false;
+  if (const std::optional<Result> result = port_.Poll()) {
+    Receive(*result);
+    return holding_;
+  }
+  if (offer_due_) {
+    MakeOffer();
+  } else if (InDoubt() && offer_.key == kAnyRegion && !suspect()) {
+    if (since_cycles_ == 0) {
+      since_cycles_ = now_cycles;
+    } else if (now_cycles - since_cycles_ > window_cycles_) {
+      port_.Expire();
+      ++counters_.suspects;
+    }
+  }
+  return false;
+}
+
+void HostLink::Receive(const Result& result) {
+  counters_.too_late += result.too_late;
+  since_cycles_ = 0;
+  const Given offered = Given::Of(offer_.payload[kGivenWord]);
+  switch (result.outcome) {
+    case Outcome::kCommitted:
+      ++counters_.swaps;
+      Take(result);
+      break;
+    case Outcome::kRejected:
+      ++counters_.rejected;
+      if (resumed_) counters_.discarded_pkts += offered.frames;
+      Hold(static_cast<uint32_t>(std::countr_zero(memory_.RecordedOwners())), 0);
+      break;
+    case Outcome::kOrphaned:
+      // The NIC's line is in the same memory as everything else: it cannot forget.
+      faulted_ = true;
+      ++counters_.faults;
+      break;
+  }
+  resumed_ = false;
+}
+
+void HostLink::Take(const Result& result) {
+  const Given given = Given::Of(result.payload[kGivenWord]);
+  const Given taken = Given::Of(result.payload[kTakenWord]);
+  const uint64_t owners = memory_.RecordedOwners();
+  // An earlier process may have recorded this outcome, and then worked in the region.
+  const bool recorded = given.region < geometry().regions && owners == Bit(given.region);
+  const bool sound = given.region < geometry().regions && taken.region < geometry().regions &&
+                     (recorded ? resumed_ : owners == Bit(taken.region)) &&
+                     (resumed_ || result.payload[kTakenWord] == offer_.payload[kGivenWord]);
+  if (!sound) {
+    faulted_ = true;
+    ++counters_.faults;
+    return;
+  }
+  if (recorded) {
+    counters_.discarded_pkts += std::min(given.frames, geometry().max_frames);
+    Hold(given.region, 0);
+    return;
+  }
+  memory_.RecordOwners(Bit(given.region));
+  Hold(given.region, given.frames);
+}
+
+void HostLink::Reset() {
+  ++counters_.resets;
+  counters_.in_doubt += InDoubt();
+  since_cycles_ = 0;
+  port_.Reset(static_cast<uint16_t>(epoch() + 1));
+}
+
+}  // namespace sluice::swap

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "swap/link_memory.h"
+
+#include <atomic>
+#include <bit>
+
+namespace sluice::swap {
+
+const char* Geometry::Error() const {
+  if (regions < kMinRegions || regions > kMaxRegions) return "regions: give 3 to 64";
+  if (region_bytes == 0 || region_bytes % 4096 != 0 || region_bytes > kMaxRegionBytes) {
+    return "region_bytes: give a multiple of 4096, at most 262144";
+  }
+  if (max_frames == 0 || max_frames % 16 != 0 || max_frames > kMaxRegionBytes / kSlotBytes) {
+    return "max_frames: give a multiple of 16, at most 4096";
+  }
+  if (headroom_bytes % kSlotBytes != 0 || headroom_bytes > 256) {
+    return "headroom_bytes: give 0, 64, 128, 192 or 256";
+  }
+  if (DataOffset() + headroom_bytes + 1536 > region_bytes) {
+    return "region_bytes: too small for the entries and one frame";
+  }
+  return nullptr;
+}
+
+LinkMemory LinkMemory::Format(std::span<uint8_t> memory, const Geometry& geometry) {
+  LinkMemory link;
+  link.header_ = reinterpret_cast<LinkHeader*>(memory.data());
+  link.geometry_ = geometry;
+  link.header_->geometry = geometry;
+  link.header_->owners = 1;
+  std::atomic_ref(link.header_->magic).store(kLinkMagic, std::memory_order_release);
+  return link;
+}
+
+LinkMemory LinkMemory::Find(std::span<uint8_t> memory) {
+  LinkMemory link;
+  if (memory.size() < kRegionsOffset) return link;
+  auto* const header = reinterpret_cast<LinkHeader*>(memory.data());
+  if (std::atomic_ref(header->magic).load(std::memory_order_acquire) != kLinkMagic) return link;
+  const Geometry geometry = header->geometry;
+  if (geometry.Error() != nullptr || BytesFor(geometry) > memory.size()) return link;
+  link.header_ = header;
+  link.geometry_ = geometry;
+  return link;
+}
+
+uint64_t LinkMemory::RecordedOwners() const {
+  return std::atomic_ref(header_->owners).load(std::memory_order_acquire);
+}
+
+void LinkMemory::RecordOwners(uint64_t owners) {
+  std::atomic_ref(header_->owners).store(owners, std::memory_order_release);
+}
+
+uint64_t LinkMemory::Owners() const {
+  const uint64_t owners = RecordedOwners();
+  bar::Line line;
+  bar::ReadLine(header_->host_line, line);
+  const Message host = Decode(line);
+  bar::ReadLine(header_->nic_line, line);
+  const Message nic = Decode(line);
+  // Beyond `host.txid` the host has recorded everything.
+  if (nic.phase != Phase::kCommitted || nic.txid != host.txid) return owners;
+  const Given given = Given::Of(nic.payload[kGivenWord]);
+  const Given taken = Given::Of(nic.payload[kTakenWord]);
+  if (given.region >= geometry_.regions || taken.region >= geometry_.regions) return owners;
+  return (owners | uint64_t{1} << given.region) & ~(uint64_t{1} << taken.region);
+}
+
+}  // namespace sluice::swap

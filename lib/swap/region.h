@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A region: what a swap exchanges. One header line, an array of entries, one per frame,
+// and the frames. Lengths stand in the entries and not in the frames, so any frame type
+// passes, in both directions, and a reader may look ahead as far as it likes. Whoever
+// owns a region works in it in place; only its owner writes to it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::swap {
+
+inline constexpr uint32_t kRegionLineBytes = 64;
+/// Frames begin at multiples of this, plus the link's headroom.
+inline constexpr uint32_t kSlotBytes = 64;
+inline constexpr uint32_t kMaxRegionBytes = 1u << 18;
+inline constexpr uint32_t kMinFrameBytes = 14;
+inline constexpr uint32_t kMaxFrameBytes = 9728;
+
+/// Where a frame lies: bits 0…17 its first byte, counted from the region's first, bits
+/// 18…31 its length in bytes without FCS. Length 0: there is no frame (any more).
+using Entry = uint32_t;
+inline constexpr uint32_t kEntryLengthShift = 18;
+constexpr Entry MakeEntry(uint32_t offset, uint32_t length) {
+  return offset | length << kEntryLengthShift;
+}
+constexpr uint32_t EntryOffset(Entry entry) { return entry & (kMaxRegionBytes - 1); }
+constexpr uint32_t EntryLength(Entry entry) { return entry >> kEntryLengthShift; }
+
+enum class RegionKind : uint32_t {
+  kFree,
+  kReceived,  ///< Frames from the wire, for the host.
+  kToSend,    ///< Frames from the host, for the wire.
+};
+
+/// The first line of a region. Written by the owner alone.
+struct alignas(kRegionLineBytes) RegionHeader {
+  RegionKind kind;
+  /// Entries in use. Of a received region it is stored (release) when the frame is whole,
+  /// so that a region is whole up to here whenever its owner dies.
+  uint32_t count;
+  /// Of a region to send: frames [0, cursor) have left, or were just leaving when the
+  /// device died. Stored before the frames are handed to the wire: none leaves twice.
+  uint32_t cursor;
+  uint32_t reserved;
+  uint64_t sequence;  ///< Of received regions: their order.
+};
+static_assert(sizeof(RegionHeader) == kRegionLineBytes);
+
+/// Sizes of all regions of a link; the same at both ends.
+struct Geometry {
+  uint32_t regions = 8;             ///< kMinRegions … kMaxRegions.
+  uint32_t region_bytes = 1u << 16; ///< Multiple of 4096, ≤ kMaxRegionBytes.
+  uint32_t max_frames = 512;        ///< Entries of a region; a multiple of 16.
+  uint32_t headroom_bytes = 0;      ///< Before every received frame; a multiple of 64, ≤ 256.
+
+  friend bool operator==(const Geometry&, const Geometry&) = default;
+
+  /// Null, or why these sizes cannot be: one line that names the field.
+  const char* Error() const;
+  uint32_t DataOffset() const {
+    return kRegionLineBytes + max_frames * static_cast<uint32_t>(sizeof(Entry));
+  }
+};
+inline constexpr uint32_t kMinRegions = 3;
+inline constexpr uint32_t kMaxRegions = 64;
+
+/// A region where this process sees it.
+struct Region {
+  uint32_t id = 0;
+  uint8_t* base = nullptr;
+
+  RegionHeader& header() const { return *reinterpret_cast<RegionHeader*>(base); }
+  Entry* entries() const { return reinterpret_cast<Entry*>(base + kRegionLineBytes); }
+};
+
+/// Whether an entry that the peer wrote describes a frame inside the region.
+constexpr bool EntryIsSound(Entry entry, const Geometry& geometry) {
+  const uint32_t offset = EntryOffset(entry);
+  const uint32_t length = EntryLength(entry);
+  return length >= kMinFrameBytes && length <= kMaxFrameBytes &&
+         offset >= geometry.DataOffset() && offset + length <= geometry.region_bytes;
+}
+
+}  // namespace sluice::swap
