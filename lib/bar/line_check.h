@@ -61,9 +61,10 @@ inline uint32_t LineCrc(const Line& line) {
 }
 
 /// The line with its CRC, ready to be written where it may tear.
-inline Line SealLine(Line line) {
-  line.word[7] = (line.word[7] & 0xffff'ffff) | uint64_t{LineCrc(line)} << 32;
-  return line;
+inline Line SealLine(const Line& line) {
+  Line sealed = line;
+  sealed.word[7] = (line.word[7] & 0xffff'ffff) | uint64_t{LineCrc(line)} << 32;
+  return sealed;
 }
 
 /// Whether a line is one that SealLine() made, or was never written (all zeroes). The CRC
