@@ -81,7 +81,7 @@ FrameTotals EnsoPipes::Send(uint32_t pipe, const uint8_t* data, uint32_t bytes,
                             uint32_t release_bytes) {
   if (composed_bytes_ > 0) SendComposed();
   if (tap_.see != nullptr) [[unlikely]] {
-    tap_.see(tap_.context, SpanTap::Direction::kSent, data, bytes);
+    tap_.see(tap_.context, TapDirection::kSent, data, bytes);
   }
   if (!TrySend(pipes_[pipe].get(), data, bytes, release_bytes)) [[unlikely]] {
     unsent_ += CountFrames(data, bytes);
@@ -98,7 +98,7 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
   if (length > kMaxFrameBytes || !packet::TotalLengthCutsWell(frame, length)) {
     if (!exception_) return SendResult::kUnframeable;
     if (tap_.see != nullptr) {
-      tap_.see(tap_.context, SpanTap::Direction::kSent, frame, packet::FlitSpan(length));
+      tap_.see(tap_.context, TapDirection::kSent, frame, packet::FlitSpan(length));
     }
     if (exception_->full()) unsent_ += exception_->Flush();
     return exception_->Add(frame, length) ? SendResult::kSent : SendResult::kFull;
@@ -120,7 +120,7 @@ void EnsoPipes::SendComposed() {
   rte_pmd_enso_tx_room(composer_.get(), &data);
   const uint32_t bytes = std::exchange(composed_bytes_, 0);
   if (tap_.see != nullptr) [[unlikely]] {
-    tap_.see(tap_.context, SpanTap::Direction::kSent, data, bytes);
+    tap_.see(tap_.context, TapDirection::kSent, data, bytes);
   }
   if (!TrySend(composer_.get(), data, bytes, 0)) unsent_ += CountFrames(data, bytes);
 }

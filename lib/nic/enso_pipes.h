@@ -13,7 +13,7 @@
 
 #include "net_enso/rte_pmd_enso.h"
 #include "nic/mbuf_transmitter.h"
-#include "nic/span_tap.h"
+#include "nic/tap.h"
 #include "nic/span_walker.h"
 
 namespace sluice::nic {

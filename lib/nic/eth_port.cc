@@ -26,14 +26,12 @@ uint16_t RingSize(uint16_t wanted, uint16_t preferred, const rte_eth_desc_lim& l
 
 }  // namespace
 
-int EthPort::Configure(const Options& options, std::string* step) {
+int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues) {
   rte_eth_dev_info info{};
-  *step = "its description";
-  int rc = rte_eth_dev_info_get(port_, &info);
+  const int rc = rte_eth_dev_info_get(port, &info);
   if (rc != 0) return rc;
-
   rte_eth_conf conf{};
-  if (options.rx_queues > 1) {
+  if (rx_queues > 1) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf =
         (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP) & info.flow_type_rss_offloads;
@@ -41,9 +39,18 @@ int EthPort::Configure(const Options& options, std::string* step) {
   }
   // Every mbuf of a transmit queue comes from one pool, unshared and unchained.
   conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  return rte_eth_dev_configure(port, rx_queues, tx_queues, &conf);
+}
+
+int EthPort::Configure(const Options& options, std::string* step) {
+  rte_eth_dev_info info{};
+  *step = "its description";
+  int rc = rte_eth_dev_info_get(port_, &info);
+  if (rc != 0) return rc;
+
   *step = std::to_string(options.rx_queues) + " receive and " + std::to_string(options.tx_queues) +
           " transmit queues";
-  rc = rte_eth_dev_configure(port_, options.rx_queues, options.tx_queues, &conf);
+  rc = ConfigureSpread(port_, options.rx_queues, options.tx_queues);
   if (rc != 0) return rc;
 
   const uint16_t rx_ring = RingSize(options.descriptors, info.default_rxportconf.ring_size,

@@ -14,6 +14,10 @@ struct rte_mempool;
 
 namespace sluice::nic {
 
+/// Configures a port that is not started for queue pairs with RSS over IP, UDP and TCP
+/// where there are several to receive. 0 or a negative errno.
+int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues);
+
 /// A configured, started port; stopped and closed at the end.
 class EthPort {
  public:

@@ -19,6 +19,7 @@ void ForEach(To& to, From& from, F f) {
     f(to.engine_drops[i], from.engine_drops[i]);
   }
   f(to.rx_scattered, from.rx_scattered);
+  f(to.rx_bad_entry, from.rx_bad_entry);
   f(to.tx_full, from.tx_full);
   f(to.tx_unframeable, from.tx_unframeable);
   f(to.rx_desync, from.rx_desync);
@@ -38,7 +39,7 @@ QueueCounters& QueueCounters::operator+=(const QueueCounters& other) {
 }
 
 uint64_t QueueCounters::DroppedPkts() const {
-  uint64_t dropped = rx_scattered + tx_full + tx_unframeable;
+  uint64_t dropped = rx_scattered + rx_bad_entry + tx_full + tx_unframeable;
   for (uint64_t drops : engine_drops) dropped += drops;
   return dropped;
 }

@@ -8,7 +8,7 @@
 // Conservation. Whenever no Poll is running,
 //
 //   rx_pkts = tx_pkts + consumed_pkts + Σ engine_drops
-//             + rx_scattered + tx_full + tx_unframeable.
+//             + rx_scattered + rx_bad_entry + tx_full + tx_unframeable.
 //
 // `rx_desync` stands outside this law, because flits that belong to no
 // recognisable frame cannot be counted in frames. On a streaming interface the
@@ -44,8 +44,9 @@ struct QueueCounters {
   uint64_t consumed_pkts = 0;
   uint64_t engine_drops[kMaxReasons] = {};  ///< By the engine's reason.
   uint64_t rx_scattered = 0;    ///< Packetized: in several buffers that do not fit into one.
-  uint64_t tx_full = 0;         ///< Not sent: the transmit side stayed full.
-  uint64_t tx_unframeable = 0;  ///< Not sent: this NIC would cut the frame wrongly (not IPv4).
+  uint64_t rx_bad_entry = 0;    ///< Bilateral: entries of a region that describe no frame in it.
+  uint64_t tx_full = 0;         ///< Not sent: the transmit side stayed full, or gave it back.
+  uint64_t tx_unframeable = 0;  ///< Not sent: this NIC cannot be told where the frame ends.
   uint64_t rx_desync = 0;       ///< Streaming: 64-byte flits that belong to no recognisable frame.
 
   /// Adds to one of the totals. Owner only. Wraps like any unsigned sum, so a

@@ -70,7 +70,7 @@ bool MbufPipes::AddOrFlush(const uint8_t* frame, uint32_t length) {
 FrameTotals MbufPipes::Send(uint32_t /*pipe*/, const uint8_t* data, uint32_t bytes,
                             uint32_t /*release_bytes*/) {
   if (tap_.see != nullptr) [[unlikely]] {
-    tap_.see(tap_.context, SpanTap::Direction::kSent, data, bytes);
+    tap_.see(tap_.context, TapDirection::kSent, data, bytes);
   }
   for (uint32_t at = 0; at < bytes;) {
     const uint32_t length = packet::FrameLength(data + at);
@@ -82,7 +82,7 @@ FrameTotals MbufPipes::Send(uint32_t /*pipe*/, const uint8_t* data, uint32_t byt
 
 SendResult MbufPipes::SendCopy(const uint8_t* frame, uint32_t length) {
   if (tap_.see != nullptr) [[unlikely]] {
-    tap_.see(tap_.context, SpanTap::Direction::kSent, frame, packet::FlitSpan(length));
+    tap_.see(tap_.context, TapDirection::kSent, frame, packet::FlitSpan(length));
   }
   return AddOrFlush(frame, length) ? SendResult::kSent : SendResult::kFull;
 }

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "nic/mbuf_transmitter.h"
-#include "nic/span_tap.h"
+#include "nic/tap.h"
 #include "nic/span_walker.h"
 
 namespace sluice::nic {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "nic/frame_queue.h"
-#include "nic/span_tap.h"
+#include "nic/tap.h"
 #include "nic/span_walker.h"
 
 namespace sluice::nic {
@@ -42,7 +42,7 @@ class StreamingQueue {
     if (count == 0) return 0;
     if (tap_.see != nullptr) [[unlikely]] {
       for (const Span& span : std::span(spans).first(count)) {
-        tap_.see(tap_.context, SpanTap::Direction::kReceived, span.data, span.bytes);
+        tap_.see(tap_.context, TapDirection::kReceived, span.data, span.bytes);
       }
     }
     const uint32_t frames = walker_.Walk(std::span<const Span>(spans).first(count), engine, now);

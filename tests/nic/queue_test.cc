@@ -280,7 +280,7 @@ TEST_F(QueueTest, StreamingCountsWhatThePortDoesNotTake) {
 TEST_F(QueueTest, ATapSeesEverySpanAndRun) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
   std::array<uint32_t, 2> bytes{};
-  queue.set_tap({[](void* context, SpanTap::Direction direction, const uint8_t*, uint32_t count) {
+  queue.set_tap({[](void* context, TapDirection direction, const uint8_t*, uint32_t count) {
                    auto& seen = *static_cast<std::array<uint32_t, 2>*>(context);
                    seen[static_cast<size_t>(direction)] += count;
                  },

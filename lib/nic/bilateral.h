@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The bilateral interface: host and NIC swap ownership of regions. The worker holds one
+// region of received frames at a time, answers them where they lie, and gives the region
+// away; the same swap brings the next one. Built by the application's worker, one per
+// link.
+//
+// A region belongs to the worker from the moment Poll gets it to the moment it gives it
+// away, all of it: nothing is copied, and a forwarded frame costs no store besides the
+// engine's. What does not leave becomes an entry of length 0.
+#pragma once
+
+#include <rte_cycles.h>
+#include <rte_pause.h>
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+
+#include "net_ipu/rte_pmd_ipu.h"
+#include "nic/frame_queue.h"
+#include "nic/tap.h"
+#include "swap/region.h"
+
+namespace sluice::nic {
+
+/// The host's end of a link, as rte_pmd_ipu.h describes its functions. Production: IpuLink.
+template <typename L>
+concept SwapLink = requires(L link, const L& constant, rte_pmd_ipu_region& region, uint64_t now) {
+  { link.Region(region) } -> std::same_as<bool>;
+  { link.Give(/*frames=*/uint32_t{}, /*wait_for_frames=*/true) };
+  { link.Poll(now, region) } -> std::same_as<bool>;
+  { link.Cancel() } -> std::same_as<bool>;
+  { constant.LinkUp() } -> std::same_as<bool>;
+  /// Before each received frame, in bytes.
+  { constant.headroom_bytes() } -> std::same_as<uint32_t>;
+};
+
+/// FrameQueue over a link. Used by one worker.
+template <SwapLink Link>
+class BilateralQueue {
+ public:
+  /// `link` outlives the queue, which is its only user. The region that the host has when
+  /// a link is opened is given away at once, for one with frames.
+  explicit BilateralQueue(Link& link) : link_(link) {
+    rte_pmd_ipu_region region;
+    if (link_.Region(region)) Give(region, {});
+  }
+  BilateralQueue(const BilateralQueue&) = delete;
+  BilateralQueue& operator=(const BilateralQueue&) = delete;
+
+  /// Handles one region, if the NIC has answered. Returns frames.
+  template <FrameEngine Engine>
+  uint32_t Poll(Engine& engine, uint64_t now) {
+    rte_pmd_ipu_region region;
+    if (!link_.Poll(now, region)) return 0;
+    Settle(region);
+    if (tap_.see != nullptr) [[unlikely]] Show(region, TapDirection::kReceived);
+    const Totals leaving = Walk(region, engine, now);
+    if (tap_.see != nullptr) [[unlikely]] Show(region, TapDirection::kSent);
+    Give(region, leaving);
+    return region.received;
+  }
+
+  /// Before the first Poll.
+  void set_tap(FrameTap tap) { tap_ = tap; }
+  bool LinkUp() const { return link_.LinkUp(); }
+  const QueueCounters& counters() const { return counters_; }
+
+  /// Waits until the NIC has taken the last frames given to it; if it does not, asks for
+  /// them back: tx_full. Frames that come instead stay unseen, as in a ring.
+  void Drain() {
+    if (given_.frames.pkts == 0 || Await()) return;
+    link_.Cancel();
+    if (!Await()) TakeBack();
+  }
+
+ private:
+  /// Frames between the one at work and the one whose line is fetched. With all offsets
+  /// in one array any distance can be had; chosen by measurement.
+  static constexpr uint32_t kFramesAhead = 16;
+  static constexpr uint32_t kEntriesAhead = 64;
+  static constexpr uint64_t kDrainMs = 200;
+
+  struct Totals {
+    uint64_t pkts = 0;
+    uint64_t bytes = 0;
+  };
+  /// What the NIC has been given and has not answered.
+  struct Given {
+    const uint8_t* region = nullptr;
+    Totals frames;
+  };
+
+  /// The hot loop. Entries are the NIC's word: each is read once and checked. The sums are
+  /// of the region; only frames with another ending than "forwarded as it came" cost
+  /// bookkeeping of their own. Returns what leaves.
+  template <FrameEngine Engine>
+  Totals Walk(const rte_pmd_ipu_region& region, Engine& engine, uint64_t now) {
+    uint8_t* const base = region.base;
+    swap::Entry* const entries = region.entries;
+    const uint32_t count = region.received;
+    if (count == 0) return {};
+    const swap::Geometry bounds{.regions = 0, .region_bytes = region.bytes,
+                                .max_frames = region.capacity};
+    uint64_t bytes = 0;
+    kept_back_ = {};
+    __builtin_prefetch(base, 1);  // The header, for Give.
+    for (uint32_t i = 0; i < std::min(count, kFramesAhead); ++i) Prefetch(base, Load(entries[i]));
+    for (uint32_t i = 0; i < count; ++i) {
+      __builtin_prefetch(entries + i + kEntriesAhead);
+      Prefetch(base, Load(entries[std::min(i + kFramesAhead, count - 1)]));
+      const swap::Entry entry = Load(entries[i]);
+      if (!swap::EntryIsSound(entry, bounds)) [[unlikely]] {
+        Refuse(entries[i]);
+        continue;
+      }
+      uint8_t* const data = base + swap::EntryOffset(entry);
+      const uint32_t length = swap::EntryLength(entry);
+      packet::Frame frame = View(region, entry);
+      const packet::Verdict verdict = engine.Process(frame, now);
+      bytes += length;
+      if (verdict.action != packet::Action::kForward) [[unlikely]] {
+        End(entries[i], length, verdict);
+      } else if (frame.data != data || frame.length != length) [[unlikely]] {
+        Resize(region, entries[i], entry, frame.data, frame.length);
+      }
+    }
+    const Totals leaving{count - kept_back_.pkts, bytes - kept_back_.bytes};
+    QueueCounters::Add(counters_.rx_pkts, count);
+    QueueCounters::Add(counters_.rx_bytes, bytes);
+    QueueCounters::Add(counters_.tx_pkts, leaving.pkts);
+    QueueCounters::Add(counters_.tx_bytes, leaving.bytes);
+    return leaving;
+  }
+
+  static swap::Entry Load(swap::Entry& entry) {
+    return std::atomic_ref(entry).load(std::memory_order_relaxed);
+  }
+  static void Store(swap::Entry& entry, swap::Entry value) {
+    std::atomic_ref(entry).store(value, std::memory_order_relaxed);
+  }
+
+  /// With the right to write: engines answer in place, and a line fetched for reading
+  /// would be fetched twice. Any entry will do: a fetch cannot fault.
+  static void Prefetch(const uint8_t* base, swap::Entry entry) {
+    __builtin_prefetch(base + swap::EntryOffset(entry), 1);
+  }
+
+  /// First byte behind the slot that a sound entry's frame lies in; within the region.
+  static uint32_t SlotEnd(swap::Entry entry) {
+    const uint32_t end = swap::EntryOffset(entry) + swap::EntryLength(entry);
+    return (end + swap::kSlotBytes - 1) & ~(swap::kSlotBytes - 1);
+  }
+  /// Room before a sound entry's frame, which never reaches into the entries.
+  uint32_t Headroom(const rte_pmd_ipu_region& region, swap::Entry entry) const {
+    return std::min(link_.headroom_bytes(), swap::EntryOffset(entry) - region.data);
+  }
+  packet::Frame View(const rte_pmd_ipu_region& region, swap::Entry entry) const {
+    const uint32_t offset = swap::EntryOffset(entry);
+    const uint32_t length = swap::EntryLength(entry);
+    return {region.base + offset, length, Headroom(region, entry),
+            SlotEnd(entry) - offset - length};
+  }
+
+  [[gnu::noinline]] void Refuse(swap::Entry& entry) {
+    Store(entry, 0);
+    ++kept_back_.pkts;
+    QueueCounters::Add(counters_.rx_bad_entry, 1);
+  }
+
+  /// A frame that does not leave.
+  [[gnu::noinline]] void End(swap::Entry& entry, uint32_t length, packet::Verdict verdict) {
+    Store(entry, 0);
+    ++kept_back_.pkts;
+    kept_back_.bytes += length;
+    if (verdict.action == packet::Action::kConsume) {
+      QueueCounters::Add(counters_.consumed_pkts, 1);
+    } else {
+      const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
+      QueueCounters::Add(counters_.engine_drops[reason], 1);
+    }
+  }
+
+  /// The engine moved the start or changed the length of what `arrived` describes. Values,
+  /// not a Frame: that would live in memory, for every frame.
+  [[gnu::noinline]] void Resize(const rte_pmd_ipu_region& region, swap::Entry& entry,
+                                swap::Entry arrived, const uint8_t* data, uint32_t length) {
+    const auto offset = static_cast<uint32_t>(data - region.base);
+    const bool within =
+        offset + Headroom(region, arrived) >= swap::EntryOffset(arrived) &&
+        length >= swap::kMinFrameBytes && length <= swap::kMaxFrameBytes &&
+        offset + length <= SlotEnd(arrived);
+    if (within) {
+      Store(entry, swap::MakeEntry(offset, length));
+      kept_back_.bytes += uint64_t{swap::EntryLength(arrived)} - length;
+      return;
+    }
+    Store(entry, 0);
+    ++kept_back_.pkts;
+    kept_back_.bytes += swap::EntryLength(arrived);
+    QueueCounters::Add(counters_.tx_unframeable, 1);
+  }
+
+  /// A region came. If it is the one given away, the NIC did not take it.
+  void Settle(const rte_pmd_ipu_region& region) {
+    if (region.base == given_.region) [[unlikely]] TakeBack();
+    given_ = {};
+  }
+  [[gnu::noinline]] void TakeBack() {
+    QueueCounters::Add(counters_.tx_pkts, -given_.frames.pkts);
+    QueueCounters::Add(counters_.tx_bytes, -given_.frames.bytes);
+    QueueCounters::Add(counters_.tx_full, given_.frames.pkts);
+    given_ = {};
+  }
+
+  /// Frames to send go at once; without any, the next region is worth waiting for.
+  void Give(const rte_pmd_ipu_region& region, Totals leaving) {
+    given_ = {region.base, leaving};
+    link_.Give(leaving.pkts > 0 ? region.received : 0, leaving.pkts == 0);
+  }
+
+  [[gnu::noinline]] void Show(const rte_pmd_ipu_region& region, TapDirection direction) const {
+    const swap::Geometry bounds{.regions = 0, .region_bytes = region.bytes,
+                                .max_frames = region.capacity};
+    for (uint32_t i = 0; i < region.received; ++i) {
+      const swap::Entry entry = Load(region.entries[i]);
+      if (!swap::EntryIsSound(entry, bounds)) continue;
+      tap_.see(tap_.context, direction, region.base + swap::EntryOffset(entry),
+               swap::EntryLength(entry));
+    }
+  }
+
+  /// Looks for the answer to the last Give, for a bounded time. True: it came.
+  bool Await() {
+    const uint64_t deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() * kDrainMs / 1000;
+    rte_pmd_ipu_region region;
+    for (uint64_t now = 0; now < deadline; rte_pause()) {
+      now = rte_get_tsc_cycles();
+      if (!link_.Poll(now, region)) continue;
+      Settle(region);
+      return true;
+    }
+    return false;
+  }
+
+  Link& link_;
+  Given given_;
+  Totals kept_back_;  ///< Of this region: received minus what leaves; modulo 2^64.
+  FrameTap tap_;
+  QueueCounters counters_;
+};
+
+}  // namespace sluice::nic

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The links of a net_ipu port, through the driver's native face: what BilateralQueue
+// runs on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net_ipu/rte_pmd_ipu.h"
+
+namespace sluice::nic {
+
+/// SwapLink of BilateralQueue. Opened and closed by the main thread while no worker uses
+/// it; one worker in between.
+class IpuLink {
+ public:
+  struct Options {
+    uint32_t regions = 0;       ///< 0: the driver's default, as for the other sizes.
+    uint32_t region_bytes = 0;
+    uint32_t max_frames = 0;
+    uint32_t headroom_bytes = 0;
+  };
+
+  /// Opens links 0 … count − 1 of a port that is not started, frames spread over them by
+  /// RSS. 0, or a negative errno with `error` set to one line.
+  static int Open(uint16_t port, uint16_t count, const Options& options,
+                  std::vector<IpuLink>* links, std::string* error);
+
+  bool Region(rte_pmd_ipu_region& region) { return rte_pmd_ipu_link_region(link_.get(), &region); }
+  void Give(uint32_t frames, bool wait_for_frames) {
+    rte_pmd_ipu_link_give(link_.get(), frames, wait_for_frames);
+  }
+  bool Poll(uint64_t now_cycles, rte_pmd_ipu_region& region) {
+    return rte_pmd_ipu_link_poll(link_.get(), now_cycles, &region);
+  }
+  bool Cancel() { return rte_pmd_ipu_link_cancel(link_.get()); }
+  bool LinkUp() const { return rte_pmd_ipu_link_up(link_.get()); }
+  uint32_t headroom_bytes() const { return headroom_bytes_; }
+  /// Any thread.
+  rte_pmd_ipu_link_stats Stats() const;
+
+ private:
+  struct Close {
+    void operator()(rte_pmd_ipu_link* link) const { rte_pmd_ipu_link_close(link); }
+  };
+  IpuLink(rte_pmd_ipu_link* link, uint32_t headroom_bytes)
+      : link_(link), headroom_bytes_(headroom_bytes) {}
+
+  std::unique_ptr<rte_pmd_ipu_link, Close> link_;
+  uint32_t headroom_bytes_;
+};
+
+}  // namespace sluice::nic

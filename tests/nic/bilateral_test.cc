@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The bilateral queue on a link whose NIC's end the test holds: every frame that the NIC
+// puts into a region has one ending, whatever the NIC says about it.
+#include "nic/bilateral.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "frames.h"
+#include "link_pair.h"
+
+namespace sluice::nic {
+namespace {
+
+using namespace nic_test;
+using packet::Frame;
+using packet::Verdict;
+using Gift = LinkPair::Gift;
+using Queue = BilateralQueue<LinkPair>;
+
+struct Pass {
+  Verdict Process(Frame&, uint64_t) { return packet::kForward; }
+};
+
+// Ends a frame as its first byte says.
+struct ByFirstByte {
+  Verdict Process(Frame& frame, uint64_t) {
+    switch (frame.data[0]) {
+      case 1: return packet::kConsume;
+      case 2: return packet::Drop(4);
+      case 3: frame.data -= 4; frame.length += 4; frame.data[0] = 0x77; break;  // Grows in front.
+      case 4: frame.length -= 10; break;
+      case 5: frame.length += frame.tailroom; break;
+      case 6: frame.length += frame.tailroom + 1; break;  // More than there is.
+      case 7: frame.data -= frame.headroom + 1; break;
+      case 8: frame.length = 13; break;                   // Less than an Ethernet header.
+      default: break;
+    }
+    return packet::kForward;
+  }
+};
+
+Bytes Ordered(uint8_t order, uint32_t length) {
+  Bytes frame = Ipv4Frame(length);
+  frame[0] = order;
+  return frame;
+}
+
+TEST(Bilateral, TheFirstRegionIsGivenAwayForOneWithFrames) {
+  LinkPair link;
+  Queue queue(link);
+  Pass engine;
+  EXPECT_EQ(link.given, (std::vector<Gift>{{0, true}}));
+  EXPECT_EQ(queue.Poll(engine, 0), 0u) << "the NIC has none yet";
+  ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
+  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  EXPECT_EQ(link.given.back(), (Gift{1, false})) << "what is to be sent does not wait";
+}
+
+TEST(Bilateral, EveryKindOfFrameReturnsInOrder) {
+  LinkPair link;
+  Queue queue(link);
+  Pass engine;
+  Bytes unknown(77, 0x11);  // No EtherType that anybody knows.
+  const std::vector<Bytes> frames = {Ipv4Frame(60),  ArpFrame(), Ipv4Frame(1514), Ipv6Frame(100),
+                                     VlanFrame(70),  unknown,    Bytes(14, 0xff), Bytes(9000, 1),
+                                     Ipv4Frame(1514)};
+  for (const Bytes& frame : frames) ASSERT_TRUE(link.Receive(frame));
+  EXPECT_EQ(queue.Poll(engine, 0), frames.size());
+  queue.Poll(engine, 0);
+  EXPECT_EQ(link.Send(), frames);
+  EXPECT_EQ(queue.counters().rx_bytes, 60u + 42 + 1514 + 100 + 70 + 77 + 14 + 9000 + 1514);
+  EXPECT_EQ(queue.counters().tx_bytes, queue.counters().rx_bytes);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST(Bilateral, RegionAfterRegionNothingIsLostOrTurnedAround) {
+  LinkPair link;
+  Queue queue(link);
+  Pass engine;
+  std::vector<Bytes> received, sent;
+  for (uint32_t i = 0; i < 5000; ++i) {
+    Bytes frame = Ipv4Frame(60 + i % 1400);
+    PutBe16(frame, 42, i);
+    while (!link.Receive(frame)) {  // Full: the host is slower. Nothing is dropped for it.
+      queue.Poll(engine, 0);
+      for (Bytes& back : link.Send()) sent.push_back(std::move(back));
+    }
+    received.push_back(std::move(frame));
+  }
+  for (uint32_t quiet = 0; quiet < 20; ++quiet) {
+    queue.Poll(engine, 0);
+    for (Bytes& back : link.Send()) sent.push_back(std::move(back));
+  }
+  EXPECT_EQ(sent, received);
+  EXPECT_EQ(queue.counters().tx_pkts, 5000u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST(Bilateral, EveryEndingIsCountedAndHolesDoNotLeave) {
+  swap::Geometry geometry;
+  geometry.headroom_bytes = 64;
+  LinkPair link(geometry);
+  Queue queue(link);
+  ByFirstByte engine;
+  for (uint8_t order = 0; order < 9; ++order) ASSERT_TRUE(link.Receive(Ordered(order, 100)));
+  EXPECT_EQ(queue.Poll(engine, 0), 9u);
+  queue.Poll(engine, 0);
+  const QueueCounters& counters = queue.counters();
+  EXPECT_EQ(counters.rx_pkts, 9u);
+  EXPECT_EQ(counters.rx_bytes, 900u);
+  EXPECT_EQ(counters.consumed_pkts, 1u);
+  EXPECT_EQ(counters.engine_drops[4], 1u);
+  EXPECT_EQ(counters.tx_unframeable, 3u) << "frames outside the room they had";
+  EXPECT_EQ(counters.tx_pkts, 4u);
+  EXPECT_EQ(counters.tx_bytes, 100u + 104 + 90 + 128) << "slots end at multiples of 64";
+  EXPECT_TRUE(counters.Conserved());
+  const std::vector<Bytes> sent = link.Send();
+  ASSERT_EQ(sent.size(), 4u);
+  EXPECT_EQ(sent[0], Ordered(0, 100));
+  EXPECT_EQ(sent[1].size(), 104u);
+  EXPECT_EQ(sent[1][0], 0x77);
+  EXPECT_EQ(sent[1][4], 3);
+  EXPECT_EQ(sent[2].size(), 90u);
+  EXPECT_EQ(sent[3].size(), 128u);
+  EXPECT_EQ(link.nic().bad_entries(), 0u);
+}
+
+TEST(Bilateral, ARegionWithoutAFrameToSendWaitsForFrames) {
+  LinkPair link;
+  Queue queue(link);
+  ByFirstByte engine;
+  for (uint32_t i = 0; i < 20; ++i) ASSERT_TRUE(link.Receive(Ordered(1 + i % 2, 60)));
+  EXPECT_EQ(queue.Poll(engine, 0), 20u);
+  EXPECT_EQ(link.given.back(), (Gift{0, true}));
+  EXPECT_EQ(queue.Poll(engine, 0), 0u);
+  EXPECT_FALSE(link.nic().Sending());
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
+  swap::Geometry geometry;
+  geometry.headroom_bytes = 256;
+  LinkPair link(geometry);
+  Queue queue(link);
+  ByFirstByte engine;
+  const uint32_t bytes = geometry.region_bytes;
+  const uint32_t data = 64 + 4 * geometry.max_frames;
+  const swap::Entry lies[] = {
+      0,                                           // No frame.
+      swap::MakeEntry(data, 13),                   // Shorter than an Ethernet header.
+      swap::MakeEntry(data, 9729),                 // Longer than any frame.
+      swap::MakeEntry(data, 16383),                //
+      swap::MakeEntry(data - 1, 100),              // Reaches into the entries.
+      swap::MakeEntry(0, 100),                     // In the header.
+      swap::MakeEntry(bytes - 99, 100),            // One byte too far.
+      swap::MakeEntry(swap::kMaxRegionBytes - 1, 9728)};
+  // Sound, but at the very edges, where there is less room than a slot has.
+  const swap::Entry edges[] = {swap::MakeEntry(data, 100), swap::MakeEntry(data + 3, 14),
+                               swap::MakeEntry(bytes - 100, 100)};
+  for (uint32_t i = 0; i < std::size(lies) + std::size(edges); ++i) {
+    ASSERT_TRUE(link.Receive(Ordered(0, 60)));
+  }
+  ASSERT_TRUE(link.Receive(Ordered(0, 61)));
+  // The first region that the NIC fills is the last of its stack of free ones.
+  const swap::Region region = link.memory().region(geometry.regions - 1);
+  ASSERT_EQ(region.header().count, std::size(lies) + std::size(edges) + 1);
+  std::copy(std::begin(lies), std::end(lies), region.entries());
+  std::copy(std::begin(edges), std::end(edges), region.entries() + std::size(lies));
+  region.base[data] = 7;  // Takes all the headroom that it is told, and one byte.
+  EXPECT_EQ(queue.Poll(engine, 0), std::size(lies) + std::size(edges) + 1);
+  queue.Poll(engine, 0);
+  EXPECT_EQ(queue.counters().rx_bad_entry, std::size(lies));
+  EXPECT_EQ(queue.counters().tx_unframeable, 1u);
+  EXPECT_EQ(queue.counters().tx_pkts, std::size(edges));
+  EXPECT_TRUE(queue.counters().Conserved());
+  EXPECT_EQ(link.Send().back(), Ordered(0, 61));
+  EXPECT_EQ(link.nic().bad_entries(), 0u) << "the host does not hand them back";
+}
+
+TEST(Bilateral, AtTheEndItWaitsForTheNicToTakeTheLastFrames) {
+  LinkPair link;
+  Queue queue(link);
+  Pass engine;
+  ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
+  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  queue.Drain();
+  EXPECT_EQ(link.Send().size(), 1u);
+  EXPECT_EQ(queue.counters().tx_pkts, 1u);
+  EXPECT_EQ(link.host().counters().rejected, 0u);
+}
+
+TEST(Bilateral, FramesThatComeBackAtTheEndWereNotSent) {
+  LinkPair link;
+  Queue queue(link);
+  Pass engine;
+  for (uint32_t i = 0; i < 7; ++i) ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
+  EXPECT_EQ(queue.Poll(engine, 0), 7u);
+  link.answers = false;  // Until the host cancels.
+  queue.Drain();
+  EXPECT_EQ(link.host().counters().rejected, 1u);
+  EXPECT_TRUE(link.Send().empty());
+  EXPECT_EQ(queue.counters().tx_pkts, 0u);
+  EXPECT_EQ(queue.counters().tx_bytes, 0u);
+  EXPECT_EQ(queue.counters().tx_full, 7u);
+  EXPECT_TRUE(queue.counters().Conserved());
+  queue.Drain();
+  EXPECT_EQ(queue.counters().tx_full, 7u) << "counted once";
+}
+
+TEST(Bilateral, ANicThatNeverAnswersDoesNotHoldUpTheEnd) {
+  LinkPair link;
+  link.answers_cancel = false;
+  Queue queue(link);
+  Pass engine;
+  ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
+  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  link.answers = false;
+  queue.Drain();
+  EXPECT_EQ(queue.counters().tx_full, 1u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST(Bilateral, AnOfferThatTheNicRefusesWasNotSentAndTheLinkGoesOn) {
+  LinkPair link;
+  Queue queue(link);
+  Pass engine;
+  ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
+  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  link.Cancel();
+  EXPECT_EQ(queue.Poll(engine, 0), 0u);
+  EXPECT_EQ(queue.counters().tx_full, 1u);
+  EXPECT_EQ(link.given.back(), (Gift{0, true}));
+  ASSERT_TRUE(link.Receive(Ipv4Frame(70)));
+  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  queue.Poll(engine, 0);
+  EXPECT_EQ(link.Send(), std::vector<Bytes>{Ipv4Frame(70)});
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST(Bilateral, ATapSeesFramesAsTheyComeAndAsTheyLeave) {
+  LinkPair link;
+  Queue queue(link);
+  std::vector<std::pair<TapDirection, Bytes>> seen;
+  queue.set_tap({[](void* context, TapDirection direction, const uint8_t* frame, uint32_t length) {
+                   static_cast<decltype(seen)*>(context)->emplace_back(
+                       direction, Bytes(frame, frame + length));
+                 },
+                 &seen});
+  ByFirstByte engine;
+  ASSERT_TRUE(link.Receive(Ordered(1, 60)));
+  ASSERT_TRUE(link.Receive(Ordered(4, 90)));
+  EXPECT_EQ(queue.Poll(engine, 0), 2u);
+  Bytes shorter = Ordered(4, 90);
+  shorter.resize(80);
+  EXPECT_EQ(seen, (decltype(seen){{TapDirection::kReceived, Ordered(1, 60)},
+                                  {TapDirection::kReceived, Ordered(4, 90)},
+                                  {TapDirection::kSent, shorter}}));
+}
+
+}  // namespace
+}  // namespace sluice::nic

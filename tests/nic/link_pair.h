@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Both ends of a link in one thread: the host's for a BilateralQueue, the NIC's in the
+// test's hands. The real ends and the real memory layout; only the driver and the device
+// model around them are left out.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "net_ipu/rte_pmd_ipu.h"
+#include "swap/host_link.h"
+#include "swap/nic_link.h"
+
+namespace sluice::nic_test {
+
+/// SwapLink of BilateralQueue.
+class LinkPair {
+ public:
+  explicit LinkPair(const swap::Geometry& geometry = {})
+      : bytes_(swap::LinkMemory::BytesFor(geometry)),
+        data_(static_cast<uint8_t*>(std::aligned_alloc(4096, bytes_))) {
+    std::memset(data_.get(), 0, bytes_);
+    memory_ = swap::LinkMemory::Format({data_.get(), bytes_}, geometry);
+    host_ = swap::HostLink::Open(memory_, ~uint64_t{0});
+    nic_ = swap::NicLink::Open({data_.get(), bytes_}, host_->epoch());
+    for (uint32_t round = 0; round < 4; ++round) {  // The ends meet.
+      nic_->Serve();
+      host_->Poll(0);
+    }
+  }
+
+  // The host's end. With `answers` the NIC answers whenever the host looks.
+  bool Region(rte_pmd_ipu_region& region) {
+    if (!host_->holding()) return false;
+    const swap::Geometry& geometry = host_->geometry();
+    region = {host_->region().base, host_->region().entries(), host_->received(),
+              geometry.max_frames, geometry.DataOffset(), geometry.region_bytes};
+    return true;
+  }
+  void Give(uint32_t frames, bool wait_for_frames) {
+    given.push_back({frames, wait_for_frames});
+    host_->Give(frames, wait_for_frames);
+  }
+  bool Poll(uint64_t now, rte_pmd_ipu_region& region) {
+    if (answers) nic_->Serve();
+    return host_->Poll(now) && Region(region);
+  }
+  bool Cancel() {
+    answers = answers || answers_cancel;
+    return host_->Cancel();
+  }
+  bool LinkUp() const { return !host_->faulted(); }
+  uint32_t headroom_bytes() const { return host_->geometry().headroom_bytes; }
+
+  // The NIC's end.
+  bool Receive(std::span<const uint8_t> frame) {
+    uint8_t* const room = nic_->Reserve(static_cast<uint32_t>(frame.size()));
+    if (room == nullptr) return false;
+    std::memcpy(room, frame.data(), frame.size());
+    nic_->Publish(static_cast<uint32_t>(frame.size()));
+    return true;
+  }
+  /// Everything that the host gave to send.
+  std::vector<std::vector<uint8_t>> Send() {
+    std::vector<std::vector<uint8_t>> sent;
+    swap::FrameToSend frames[32];
+    while (nic_->Sending()) {
+      const uint32_t count = nic_->TakeFrames(frames, 32);
+      for (const swap::FrameToSend& frame : std::span(frames).first(count)) {
+        sent.emplace_back(frame.data, frame.data + frame.length);
+      }
+    }
+    return sent;
+  }
+  swap::NicLink& nic() { return *nic_; }
+  const swap::HostLink& host() const { return *host_; }
+  swap::LinkMemory& memory() { return memory_; }
+
+  struct Gift {
+    uint32_t frames;
+    bool wait_for_frames;
+    friend bool operator==(const Gift&, const Gift&) = default;
+  };
+  std::vector<Gift> given;     ///< By the host, in order.
+  bool answers = true;
+  bool answers_cancel = true;  ///< Answers again once the host has cancelled.
+
+ private:
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+
+  size_t bytes_;
+  std::unique_ptr<uint8_t[], Free> data_;
+  swap::LinkMemory memory_;
+  std::unique_ptr<swap::HostLink> host_;
+  std::unique_ptr<swap::NicLink> nic_;
+};
+
+}  // namespace sluice::nic_test
