@@ -15,12 +15,21 @@
 
 namespace sluice::bar {
 
-enum class WindowOperation : uint8_t { kPost, kPeek, kPoll, kReadUncached, kFlush, kInterrupt };
-inline constexpr size_t kWindowOperations = 6;
+enum class WindowOperation : uint8_t {
+  kPost,
+  kPeek,
+  kPoll,
+  kReadUncached,
+  kFlush,
+  kInterrupt,
+  kPrefetch,  ///< Of windows that have it beside what window.h demands.
+};
+inline constexpr size_t kWindowOperations = 7;
 
 /// One operation.
 struct WindowEvent {
   WindowOperation operation = WindowOperation::kFlush;
+  WindowSide side = WindowSide::kHost;
   uint32_t index = 0;    ///< Of the line, or the vector.
   LinkBytes bytes;       ///< Framing included, maximum payload 128 bytes or more.
   uint64_t time_ps = 0;  ///< When it began, on the clock of its side; 0 if the window has none.
@@ -56,6 +65,7 @@ constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities
       return write_through ? LinkBytes{kLine.request, kLine.completion}
                            : LinkBytes{kWord.request, kWord.completion};
     case WindowOperation::kPoll:
+    case WindowOperation::kPrefetch:
       if (nic_stores_host) return {};
       return write_through ? LinkBytes{kLine.request, kLine.completion}
                            : LinkBytes{kWords * kWord.request, kWords * kWord.completion};
@@ -145,12 +155,17 @@ class TracedWindow {
   void Interrupt(uint32_t vector) {
     Traced(WindowOperation::kInterrupt, vector, [&] { window_->Interrupt(vector); });
   }
+  void Prefetch(uint32_t index) requires requires(W& window) { window.Prefetch(index); }
+  {
+    Traced(WindowOperation::kPrefetch, index, [&] { window_->Prefetch(index); });
+  }
 
  private:
   template <typename Operation>
   void Traced(WindowOperation operation, uint32_t index, Operation&& run) {
     WindowEvent event;
     event.operation = operation;
+    event.side = side_;
     event.index = index;
     if constexpr (HasClock<W>) event.time_ps = window_->now_ps();
     if constexpr (CountsLinkBytes<W>) {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/cpu.h"
+
+#include <utility>
+
+namespace sluice::fabric {
+
+void Cpu::Arrived() {
+  if (on_arrival_ == nullptr) return;
+  arrived_ = true;
+  Schedule();
+}
+
+void Cpu::Interrupted(uint32_t vector) {
+  if (on_interrupt_ == nullptr) return;
+  interrupts_.push_back(vector);
+  Schedule();
+}
+
+void Cpu::Schedule() {
+  if (scheduled_ || occupied_ || (!arrived_ && interrupts_.empty())) return;
+  scheduled_ = true;
+  queue_->At(now(), [this] { Dispatch(); });
+}
+
+void Cpu::Dispatch() {
+  scheduled_ = false;
+  if (occupied_) return;  // scheduled again when that ends
+  if (clock_ > queue_->now()) return Schedule();
+  occupied_ = true;
+  if (!interrupts_.empty()) {
+    const uint32_t vector = interrupts_.front();
+    interrupts_.pop_front();
+    on_interrupt_(vector);
+  } else {
+    arrived_ = false;
+    on_arrival_();
+  }
+  occupied_ = false;
+  Schedule();
+}
+
+void Cpu::Await(const bool& done) {
+  const bool was_occupied = std::exchange(occupied_, true);
+  while (!done && queue_->Step()) {
+  }
+  StallUntil(queue_->now());
+  occupied_ = was_occupied;
+  Schedule();
+}
+
+}  // namespace sluice::fabric

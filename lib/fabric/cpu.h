@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The processor of one side in virtual time. It has a clock of its own: what it does
+// occupies it, and that is another time than when the other side sees the effect.
+//
+// An agent is code that the processor runs when something arrives, as soon as it is
+// free. While an agent runs, memory is as it was when the agent was called, except that
+// waiting for a read lets time pass; what arrives meanwhile leads to another call. So an
+// agent looks, computes and posts. Code outside any event may spin instead: each look
+// at memory lets the time pass that it takes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+
+#include "fabric/event_queue.h"
+#include "fabric/time.h"
+
+namespace sluice::fabric {
+
+class Cpu {
+ public:
+  explicit Cpu(EventQueue& queue) : queue_(&queue) {}
+  Cpu(const Cpu&) = delete;
+  Cpu& operator=(const Cpu&) = delete;
+
+  Picoseconds now() const { return clock_ > queue_->now() ? clock_ : queue_->now(); }
+  /// Works for `duration`.
+  void Compute(Picoseconds duration) { clock_ = now() + duration; }
+
+  /// What to run when a line arrives, and when an interrupt does.
+  void OnArrival(std::function<void()> agent) { on_arrival_ = std::move(agent); }
+  void OnInterrupt(std::function<void(uint32_t vector)> agent) { on_interrupt_ = std::move(agent); }
+
+  // For the window.
+  void Arrived();
+  void Interrupted(uint32_t vector);
+  /// Could not go on before `time`.
+  void StallUntil(Picoseconds time) { clock_ = clock_ > time ? clock_ : time; }
+  /// Lets time pass until `done`, which an event sets. Agents of this processor wait.
+  void Await(const bool& done);
+  /// Lets the time pass that this processor has spent, if it is not in an event.
+  void CatchUp() {
+    if (!queue_->running()) queue_->RunUntil(clock_);
+  }
+
+ private:
+  void Schedule();
+  void Dispatch();
+
+  EventQueue* queue_;
+  Picoseconds clock_ = 0;
+  std::function<void()> on_arrival_;
+  std::function<void(uint32_t)> on_interrupt_;
+  std::deque<uint32_t> interrupts_;
+  bool arrived_ = false;
+  bool scheduled_ = false;
+  bool occupied_ = false;  ///< An agent runs or waits.
+};
+
+}  // namespace sluice::fabric
