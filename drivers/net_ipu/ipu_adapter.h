@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One port of net_ipu: what probing found and what ethdev configured. Lives in
-// ethdev's dev_private. Control path only, under the application's own ordering of
-// ethdev calls; bursts see only their queue (ipu_queue.h).
+// ethdev's dev_private. Control path, under the application's own ordering of ethdev
+// calls; bursts see only their queue (ipu_queue.h), polls only their link (ipu_link.h).
+//
+// A device in another process can come back from power-on under the feet of the workers.
+// The first one who notices writes the port's configuration again (Reapply), so whoever
+// changes or writes it holds `configuration`. Workers only try that lock.
 #pragma once
 
 #include <ethdev_driver.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "bar/bar.h"
 #include "emulator/attach.h"
+#include "net_ipu/ipu_link.h"
 #include "net_ipu/ipu_queue.h"
 #include "regs/ipu.h"
 
@@ -36,14 +43,27 @@ struct Adapter {
   std::unique_ptr<emulator::Attachment> attachment;
   bar::Bar registers;
   uint32_t max_queues = 0;
-  bool receiving = false;  ///< From start to stop.
+  /// Of Attachment::Generation(), for which the port's configuration was written last.
+  std::atomic<uint32_t> generation{0};
+
+  std::mutex configuration;  ///< Guards what follows, up to `flows`.
+  bool receiving = false;    ///< The port is started, or has links.
   bool promiscuous = false;
   bool all_multicast = false;
-  bool link_allowed = true;  ///< rte_eth_dev_set_link_up/down.
+  bool verify_checksums = false;
+  uint64_t station = 0;    ///< As in kStationAddress.
+  uint32_t max_frame = 0;  ///< As in kMaxFrame.
   std::array<uint8_t, regs::ipu::kRssKeyBytes> rss_key{};
   uint64_t rss_types = 0;  ///< RTE_ETH_RSS_… in force.
   std::array<uint8_t, regs::ipu::kRetaEntries> reta{};
   std::list<rte_flow> flows;
+
+  bool link_allowed = true;  ///< rte_eth_dev_set_link_up/down.
+  bool wire_enabled = false;
+  uint32_t started_generation = 0;  ///< The one that the rings were enabled for.
+  std::array<std::unique_ptr<rte_pmd_ipu_link>, regs::ipu::kMaxQueues> links;
+  LinkTotals closed_links;  ///< What links counted that are closed.
+  LinkTotals link_base;     ///< As device_base.
   /// Values at the last reset: the device's registers, and the attachment's list.
   std::array<uint64_t, regs::ipu::kStatisticCount> device_base{};
   std::vector<uint64_t> attachment_base;
@@ -73,13 +93,25 @@ void Log(uint32_t level, const char* format, ...) __attribute__((format(printf, 
 extern const eth_dev_ops kEthdevOps;
 void SetOps(rte_eth_dev* dev);
 
-// ipu_port.cc: the port page.
-void WritePortControl(const rte_eth_dev* dev);
-void WriteStation(const rte_eth_dev* dev);
+// ipu_port.cc: the port page. Posted writes only; `configuration` is held.
+void WritePortControl(Adapter& adapter);
+void WriteStation(Adapter& adapter);
 /// Programs key, fields and table from the adapter.
-void WriteRss(const rte_eth_dev* dev);
-/// Sets RSS up from the port's configuration: all queues in turn.
-void ConfigureRss(rte_eth_dev* dev);
+void WriteRss(Adapter& adapter);
+/// All of the port page, and the flow rules, of a device that is at power-on.
+void Reapply(Adapter& adapter);
+/// Reapplies if the device is at another power-on than the configuration was written for.
+void ReapplyIfNew(Adapter& adapter, uint32_t generation);
+
+// ipu_port.cc: control path, without the lock.
+void SetReceiving(Adapter& adapter, bool receiving);
+/// Starts or stops the traffic behind the port; updates ethdev's link status.
+void EnableWire(rte_eth_dev* dev, bool enabled);
+/// Sets address and largest frame up from ethdev's data. Links alone take every frame.
+void ConfigureStation(rte_eth_dev* dev);
+/// The same and RSS: all queues in turn as ethdev's configuration says, or, where no queue
+/// is configured, all open links in turn.
+void ConfigurePort(rte_eth_dev* dev);
 int PromiscuousEnable(rte_eth_dev* dev);
 int PromiscuousDisable(rte_eth_dev* dev);
 int AllMulticastEnable(rte_eth_dev* dev);
@@ -105,5 +137,7 @@ int XstatsReset(rte_eth_dev* dev);
 int FlowOpsGet(rte_eth_dev* dev, const rte_flow_ops** ops);
 /// Forgets all rules, here and in the device.
 void FlowClear(rte_eth_dev* dev);
+/// Gives all rules to a device that has none. `configuration` is held.
+void FlowReplay(Adapter& adapter);
 
 }  // namespace sluice::net_ipu

@@ -119,22 +119,29 @@ void TxQueueRelease(rte_eth_dev* dev, uint16_t id) {
   dev->data->tx_queues[id] = nullptr;
 }
 
+/// A link takes the place of both rings of its number.
+bool HasLink(const rte_eth_dev* dev, uint16_t id) { return AdapterOf(dev).links[id] != nullptr; }
+
 int RxQueueStart(rte_eth_dev* dev, uint16_t id) {
+  if (HasLink(dev, id)) return -EBUSY;
   const int error = RxStart(*Rx(dev, id), dev->data->scattered_rx != 0);
   if (error == 0) dev->data->rx_queue_state[id] = RTE_ETH_QUEUE_STATE_STARTED;
   return error;
 }
 int RxQueueStop(rte_eth_dev* dev, uint16_t id) {
+  if (Rx(dev, id) == nullptr) return 0;
   RxStop(*Rx(dev, id));
   dev->data->rx_queue_state[id] = RTE_ETH_QUEUE_STATE_STOPPED;
   return 0;
 }
 int TxQueueStart(rte_eth_dev* dev, uint16_t id) {
+  if (HasLink(dev, id)) return -EBUSY;
   const int error = TxStart(*Tx(dev, id));
   if (error == 0) dev->data->tx_queue_state[id] = RTE_ETH_QUEUE_STATE_STARTED;
   return error;
 }
 int TxQueueStop(rte_eth_dev* dev, uint16_t id) {
+  if (Tx(dev, id) == nullptr) return 0;
   TxStop(*Tx(dev, id));
   dev->data->tx_queue_state[id] = RTE_ETH_QUEUE_STATE_STOPPED;
   return 0;
@@ -221,7 +228,9 @@ void ChooseBursts(rte_eth_dev* dev) {
   constexpr uint64_t kChecksums =
       RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
   uint64_t offloads = 0;
-  for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) offloads |= Tx(dev, i)->offloads;
+  for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) {
+    if (Tx(dev, i) != nullptr) offloads |= Tx(dev, i)->offloads;
+  }
   const bool full = (offloads & (kChecksums | RTE_ETH_TX_OFFLOAD_MULTI_SEGS)) != 0;
   dev->tx_pkt_burst = full ? TxBurstFull : TxBurstSimple;
   dev->tx_pkt_prepare = nullptr;
@@ -257,7 +266,7 @@ int TxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
 // ------------------------------------------------------------- start and stop
 
 int Configure(rte_eth_dev* dev) {
-  ConfigureRss(dev);
+  ConfigurePort(dev);
   return 0;
 }
 
@@ -265,33 +274,38 @@ int Configure(rte_eth_dev* dev) {
 int Stop(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   dev->data->dev_started = 0;
-  adapter.attachment->EnableWire(false);
+  EnableWire(dev, false);
   for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) TxQueueStop(dev, i);
-  adapter.receiving = false;
-  WritePortControl(dev);
+  SetReceiving(adapter, AnyLinkOpen(adapter));
   for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) RxQueueStop(dev, i);
-  LinkUpdate(dev, 0);
   return 0;
 }
 
 /// Frames must be scattered if the largest one does not fit some queue's buffers.
 bool NeedsScatter(const rte_eth_dev* dev) {
   for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) {
-    if (dev->data->mtu + kFrameOverhead > Rx(dev, i)->room) return true;
+    if (Rx(dev, i) != nullptr && dev->data->mtu + kFrameOverhead > Rx(dev, i)->room) return true;
   }
   return false;
+}
+
+/// Without a link in its place, and not for later.
+template <typename Queue>
+bool StartsNow(const rte_eth_dev* dev, uint16_t id, const Queue* queue) {
+  return !HasLink(dev, id) && queue != nullptr && !queue->deferred_start;
 }
 
 int Start(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   dev->data->scattered_rx = NeedsScatter(dev);
-  WriteStation(dev);
+  adapter.started_generation = adapter.attachment->Generation();
+  ConfigureStation(dev);
   int error = 0;
-  for (uint32_t i = 0; error == 0 && i < dev->data->nb_tx_queues; ++i) {
-    if (!Tx(dev, i)->deferred_start) error = TxQueueStart(dev, i);
+  for (uint16_t i = 0; error == 0 && i < dev->data->nb_tx_queues; ++i) {
+    if (StartsNow(dev, i, Tx(dev, i))) error = TxQueueStart(dev, i);
   }
-  for (uint32_t i = 0; error == 0 && i < dev->data->nb_rx_queues; ++i) {
-    if (!Rx(dev, i)->deferred_start) error = RxQueueStart(dev, i);
+  for (uint16_t i = 0; error == 0 && i < dev->data->nb_rx_queues; ++i) {
+    if (StartsNow(dev, i, Rx(dev, i))) error = RxQueueStart(dev, i);
   }
   if (error != 0) {
     Log(RTE_LOG_ERR, "%s: cannot start: %s", dev->data->name,
@@ -301,11 +315,9 @@ int Start(rte_eth_dev* dev) {
     return error;
   }
   ChooseBursts(dev);
-  adapter.receiving = true;
-  WritePortControl(dev);
+  SetReceiving(adapter, true);
   dev->data->dev_started = 1;
-  if (adapter.link_allowed) adapter.attachment->EnableWire(true);
-  LinkUpdate(dev, 0);
+  EnableWire(dev, adapter.link_allowed);
   return 0;
 }
 
@@ -316,6 +328,7 @@ int Close(rte_eth_dev* dev) {
   for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) TxQueueRelease(dev, i);
   dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
   FlowClear(dev);
+  CloseLinks(dev);
   AdapterOf(dev).~Adapter();  // the model stops here
   rte_free(dev->data->dev_private);
   dev->data->dev_private = nullptr;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "net_ipu/ipu_adapter.h"
 
@@ -197,6 +198,10 @@ int TakePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* erro
   return 0;
 }
 
+bool IsLink(const rte_eth_dev* dev, uint16_t queue) {
+  return queue < kMaxQueues && AdapterOf(dev).links[queue] != nullptr;
+}
+
 int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
                 rte_flow_error* error) {
   uint32_t fates = 0;
@@ -211,9 +216,9 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
         break;
       case RTE_FLOW_ACTION_TYPE_QUEUE: {
         const uint16_t queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
-        if (queue >= dev->data->nb_rx_queues) {
+        if (queue >= dev->data->nb_rx_queues && !IsLink(dev, queue)) {
           return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-                                    "the queue is not configured");
+                                    "the queue is not configured, and is no link");
         }
         flow->action |= kFlowActionQueue | queue;
         ++fates;
@@ -252,8 +257,7 @@ int Translate(const rte_eth_dev* dev, const rte_flow_attr* attributes, const rte
   return TakeActions(dev, actions, flow, error);
 }
 
-FlowStatus Command(const rte_eth_dev* dev, const rte_flow& flow, FlowCommand command) {
-  bar::Bar& registers = AdapterOf(dev).registers;
+void Post(bar::Bar& registers, const rte_flow& flow, FlowCommand command) {
   registers.Write32(kFlowFields, flow.fields);
   registers.Write32(kFlowProtocol, flow.protocol);
   registers.Write32(kFlowPorts, flow.ports);
@@ -267,7 +271,12 @@ FlowStatus Command(const rte_eth_dev* dev, const rte_flow& flow, FlowCommand com
   registers.Write32(kFlowAction, flow.action);
   registers.Write32(kFlowMark, flow.mark);
   registers.Write32(kFlowCommand, static_cast<uint32_t>(command));
-  return static_cast<FlowStatus>(registers.Read32(kFlowStatus));
+}
+
+/// `configuration` is held.
+FlowStatus Command(Adapter& adapter, const rte_flow& flow, FlowCommand command) {
+  Post(adapter.registers, flow, command);
+  return static_cast<FlowStatus>(adapter.registers.Read32(kFlowStatus));
 }
 
 int Validate(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_flow_item items[],
@@ -284,7 +293,9 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
     rte_flow_error_set(error, code, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr, why);
     return nullptr;
   };
-  switch (Command(dev, flow, FlowCommand::kAdd)) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  switch (Command(adapter, flow, FlowCommand::kAdd)) {
     case FlowStatus::kOk:
       break;
     case FlowStatus::kExists:
@@ -294,16 +305,18 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
     default:
       return refuse(EIO, "the device does not take the rule");
   }
-  return &AdapterOf(dev).flows.emplace_back(flow);
+  return &adapter.flows.emplace_back(flow);
 }
 
 int Destroy(rte_eth_dev* dev, rte_flow* flow, rte_flow_error* error) {
-  auto& flows = AdapterOf(dev).flows;
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  auto& flows = adapter.flows;
   const auto it = std::find_if(flows.begin(), flows.end(), [&](rte_flow& f) { return &f == flow; });
   if (it == flows.end()) {
     return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, flow, "no such rule");
   }
-  const FlowStatus status = Command(dev, *flow, FlowCommand::kRemove);
+  const FlowStatus status = Command(adapter, *flow, FlowCommand::kRemove);
   flows.erase(it);
   if (status == FlowStatus::kOk) return 0;
   return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr,
@@ -322,13 +335,14 @@ int Query(rte_eth_dev* dev, rte_flow* flow, const rte_flow_action* action, void*
   }
   auto* const count = static_cast<rte_flow_query_count*>(data);
   const auto command = count->reset ? FlowCommand::kQueryAndClear : FlowCommand::kQuery;
-  if (Command(dev, *flow, command) != FlowStatus::kOk) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  if (Command(adapter, *flow, command) != FlowStatus::kOk) {
     return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr,
                               "the device does not answer the query");
   }
-  bar::Bar& registers = AdapterOf(dev).registers;
-  count->hits = registers.Read64(kFlowHits);
-  count->bytes = registers.Read64(kFlowHitBytes);
+  count->hits = adapter.registers.Read64(kFlowHits);
+  count->bytes = adapter.registers.Read64(kFlowHitBytes);
   count->hits_set = count->bytes_set = 1;
   return 0;
 }
@@ -348,8 +362,13 @@ constinit const rte_flow_ops kFlowOps = MakeFlowOps();
 
 void FlowClear(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
   adapter.registers.Write32(kFlowCommand, static_cast<uint32_t>(FlowCommand::kFlush));
   adapter.flows.clear();
+}
+
+void FlowReplay(Adapter& adapter) {
+  for (const rte_flow& flow : adapter.flows) Post(adapter.registers, flow, FlowCommand::kAdd);
 }
 
 int FlowOpsGet(rte_eth_dev*, const rte_flow_ops** ops) {

@@ -1,9 +1,116 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
+// The link functions of rte_pmd_ipu.h: argument checks around ipu_link.h.
+#include <ethdev_driver.h>
+#include <rte_cycles.h>
+
+#include <cerrno>
+
 #include "net_ipu/ipu_adapter.h"
-#include "net_ipu/rte_pmd_ipu.h"
 
 using sluice::net_ipu::kEthdevOps;
+using sluice::net_ipu::Log;
+using sluice::swap::Geometry;
 
-__attribute__((visibility("default"))) bool rte_pmd_ipu_supported(uint16_t port_id) {
+namespace {
+
+constexpr uint32_t kSuspectUs = 10'000;
+
+/// The layouts of a caller's region and of a link's are one.
+static_assert(sizeof(sluice::swap::Entry) == sizeof(uint32_t));
+
+Geometry GeometryOf(const rte_pmd_ipu_link_conf& conf) {
+  Geometry geometry;
+  if (conf.regions != 0) geometry.regions = conf.regions;
+  if (conf.region_bytes != 0) geometry.region_bytes = conf.region_bytes;
+  if (conf.max_frames != 0) geometry.max_frames = conf.max_frames;
+  geometry.headroom_bytes = conf.headroom_bytes;
+  return geometry;
+}
+
+void Describe(const sluice::swap::HostLink& host, rte_pmd_ipu_region* region) {
+  const Geometry& geometry = host.geometry();
+  region->base = host.region().base;
+  region->entries = host.region().entries();
+  region->received = host.received();
+  region->capacity = geometry.max_frames;
+  region->data = geometry.DataOffset();
+  region->bytes = geometry.region_bytes;
+}
+
+bool IsModelPort(uint16_t port_id) {
   return rte_eth_dev_is_valid_port(port_id) != 0 && rte_eth_devices[port_id].dev_ops == &kEthdevOps;
 }
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+bool rte_pmd_ipu_supported(uint16_t port_id) { return IsModelPort(port_id); }
+
+int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue, const rte_pmd_ipu_link_conf* conf,
+                          rte_pmd_ipu_link** link) {
+  if (!IsModelPort(port_id)) return -ENOTSUP;
+  rte_eth_dev* const dev = &rte_eth_devices[port_id];
+  static constexpr rte_pmd_ipu_link_conf kDefaults{};
+  if (conf == nullptr) conf = &kDefaults;
+  const Geometry geometry = GeometryOf(*conf);
+  if (const char* const error = geometry.Error(); error != nullptr) {
+    Log(RTE_LOG_ERR, "%s: link %u: %s", dev->data->name, queue, error);
+    return -EINVAL;
+  }
+  const uint64_t suspect_us = conf->suspect_us != 0 ? conf->suspect_us : kSuspectUs;
+  return sluice::net_ipu::OpenLink(dev, queue, geometry,
+                                   suspect_us * rte_get_tsc_hz() / 1'000'000, link);
+}
+
+void rte_pmd_ipu_link_close(rte_pmd_ipu_link* link) {
+  if (link != nullptr) sluice::net_ipu::CloseLink(link->dev, link->queue);
+}
+
+bool rte_pmd_ipu_link_region(rte_pmd_ipu_link* link, rte_pmd_ipu_region* region) {
+  if (!link->host->holding()) return false;
+  Describe(*link->host, region);
+  return true;
+}
+
+void rte_pmd_ipu_link_give(rte_pmd_ipu_link* link, uint32_t frames, bool wait_for_frames) {
+  link->host->Give(frames, wait_for_frames);
+}
+
+bool rte_pmd_ipu_link_poll(rte_pmd_ipu_link* link, uint64_t now_cycles,
+                           rte_pmd_ipu_region* region) {
+  if (link->host->Poll(now_cycles)) {
+    Describe(*link->host, region);
+    return true;
+  }
+  if (++link->fruitless % sluice::net_ipu::kPollsPerLook == 0) [[unlikely]] {
+    sluice::net_ipu::MendLink(*link);
+  }
+  return false;
+}
+
+bool rte_pmd_ipu_link_cancel(rte_pmd_ipu_link* link) { return link->host->Cancel(); }
+
+bool rte_pmd_ipu_link_up(const rte_pmd_ipu_link* link) {
+  const sluice::net_ipu::Adapter& adapter = *link->adapter;
+  return !link->faulted.load(std::memory_order_relaxed) && adapter.registers.LinkUp() &&
+         adapter.attachment->WireUp();
+}
+
+void rte_pmd_ipu_link_stats_get(const rte_pmd_ipu_link* link, rte_pmd_ipu_link_stats* stats) {
+  using namespace sluice::net_ipu;  // NOLINT: the counters' names
+  const LinkTotals counters = CountersOf(*link->host);
+  stats->swaps = counters[kLinkSwaps];
+  stats->rejected = counters[kLinkRejected];
+  stats->too_late = counters[kLinkTooLate];
+  stats->suspects = counters[kLinkSuspects];
+  stats->resets = counters[kLinkResets];
+  stats->in_doubt = counters[kLinkInDoubt];
+  stats->discarded_pkts = counters[kLinkDiscardedPkts];
+  stats->faults = counters[kLinkHostFaults];
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "net_ipu/ipu_adapter.h"
 
@@ -47,75 +48,130 @@ void WriteBlock(bar::Bar& registers, uint32_t offset, const uint8_t* data, uint3
   }
 }
 
+/// What RSS chooses from.
+struct Targets {
+  std::array<uint8_t, kMaxQueues> queues{};
+  uint32_t count = 0;
+  bool links = false;  ///< ethdev configured no queue.
+};
+
+Targets ReceiveTargets(const rte_eth_dev* dev) {
+  Targets targets;
+  targets.links = dev->data->nb_rx_queues == 0;
+  for (uint8_t i = 0; i < kMaxQueues; ++i) {
+    const bool serves = targets.links ? AdapterOf(dev).links[i] != nullptr
+                                      : i < dev->data->nb_rx_queues;
+    if (serves) targets.queues[targets.count++] = i;
+  }
+  targets.count = std::max(targets.count, 1u);
+  return targets;
+}
+
+int SetFlag(rte_eth_dev* dev, bool Adapter::*flag, bool value) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  adapter.*flag = value;
+  WritePortControl(adapter);
+  return 0;
+}
+
 }  // namespace
 
-void WritePortControl(const rte_eth_dev* dev) {
-  Adapter& adapter = AdapterOf(dev);
+void WritePortControl(Adapter& adapter) {
   uint32_t control = 0;
   if (adapter.receiving) control |= kPortReceive;
   if (adapter.promiscuous) control |= kPortPromiscuous;
   if (adapter.all_multicast) control |= kPortAllMulticast;
-  if (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_CHECKSUM) control |= kPortChecksum;
+  if (adapter.verify_checksums) control |= kPortChecksum;
   adapter.registers.Write32(kPortControl, control);
 }
 
-void WriteStation(const rte_eth_dev* dev) {
-  uint64_t station = 0;
-  std::memcpy(&station, dev->data->mac_addrs->addr_bytes, RTE_ETHER_ADDR_LEN);
-  AdapterOf(dev).registers.Write64(kStationAddress, station);
-  AdapterOf(dev).registers.Write32(kMaxFrame, dev->data->mtu + kFrameOverhead);
+void WriteStation(Adapter& adapter) {
+  adapter.registers.Write64(kStationAddress, adapter.station);
+  adapter.registers.Write32(kMaxFrame, adapter.max_frame);
 }
 
-void WriteRss(const rte_eth_dev* dev) {
-  Adapter& adapter = AdapterOf(dev);
+void WriteRss(Adapter& adapter) {
   WriteBlock(adapter.registers, kRssKey, adapter.rss_key.data(), kRssKeyBytes);
   WriteBlock(adapter.registers, kReta, adapter.reta.data(), kRetaEntries);
   adapter.registers.Write32(kRssFields, RssFields(adapter.rss_types));
 }
 
-void ConfigureRss(rte_eth_dev* dev) {
-  Adapter& adapter = AdapterOf(dev);
-  const rte_eth_conf& conf = dev->data->dev_conf;
-  const rte_eth_rss_conf& rss = conf.rx_adv_conf.rss_conf;
-  const bool enabled = (conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG) != 0;
-  adapter.rss_types = enabled ? rss.rss_hf & kRssTypes : 0;
-  adapter.rss_key = kDefaultKey;
-  if (enabled && rss.rss_key != nullptr && rss.rss_key_len == kRssKeyBytes) {
-    std::copy_n(rss.rss_key, kRssKeyBytes, adapter.rss_key.begin());
-  }
-  const uint32_t queues = enabled ? std::max<uint32_t>(dev->data->nb_rx_queues, 1) : 1;
-  for (uint32_t i = 0; i < kRetaEntries; ++i) adapter.reta[i] = static_cast<uint8_t>(i % queues);
-  WriteRss(dev);
+void Reapply(Adapter& adapter) {
+  WriteStation(adapter);
+  WriteRss(adapter);
+  FlowReplay(adapter);
+  WritePortControl(adapter);
 }
 
-int PromiscuousEnable(rte_eth_dev* dev) {
-  AdapterOf(dev).promiscuous = true;
-  WritePortControl(dev);
-  return 0;
+void ReapplyIfNew(Adapter& adapter, uint32_t generation) {
+  if (adapter.generation == generation) return;
+  Reapply(adapter);
+  adapter.generation = generation;
 }
-int PromiscuousDisable(rte_eth_dev* dev) {
-  AdapterOf(dev).promiscuous = false;
-  WritePortControl(dev);
-  return 0;
+
+void SetReceiving(Adapter& adapter, bool receiving) {
+  const std::scoped_lock lock(adapter.configuration);
+  adapter.receiving = receiving;
+  WritePortControl(adapter);
 }
-int AllMulticastEnable(rte_eth_dev* dev) {
-  AdapterOf(dev).all_multicast = true;
-  WritePortControl(dev);
-  return 0;
+
+void EnableWire(rte_eth_dev* dev, bool enabled) {
+  Adapter& adapter = AdapterOf(dev);
+  adapter.attachment->EnableWire(enabled);
+  adapter.wire_enabled = enabled;
+  LinkUpdate(dev, 0);
 }
-int AllMulticastDisable(rte_eth_dev* dev) {
-  AdapterOf(dev).all_multicast = false;
-  WritePortControl(dev);
-  return 0;
+
+void ConfigureStation(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  ReapplyIfNew(adapter, adapter.attachment->Generation());
+  std::memcpy(&adapter.station, dev->data->mac_addrs->addr_bytes, RTE_ETHER_ADDR_LEN);
+  adapter.max_frame =
+      dev->data->nb_rx_queues == 0 ? kMaxFrameBytes : dev->data->mtu + kFrameOverhead;
+  adapter.verify_checksums =
+      (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_CHECKSUM) != 0;
+  WriteStation(adapter);
 }
+
+void ConfigurePort(rte_eth_dev* dev) {
+  ConfigureStation(dev);
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  const Targets targets = ReceiveTargets(dev);
+  adapter.rss_types = targets.links ? kRssTypes : 0;
+  adapter.rss_key = kDefaultKey;
+  uint32_t used = targets.links ? targets.count : 1;
+  const rte_eth_conf& conf = dev->data->dev_conf;
+  if (!targets.links && (conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG) != 0) {
+    const rte_eth_rss_conf& rss = conf.rx_adv_conf.rss_conf;
+    adapter.rss_types = rss.rss_hf & kRssTypes;
+    used = targets.count;
+    if (rss.rss_key != nullptr && rss.rss_key_len == kRssKeyBytes) {
+      std::copy_n(rss.rss_key, kRssKeyBytes, adapter.rss_key.begin());
+    }
+  }
+  for (uint32_t i = 0; i < kRetaEntries; ++i) adapter.reta[i] = targets.queues[i % used];
+  WriteRss(adapter);
+}
+
+int PromiscuousEnable(rte_eth_dev* dev) { return SetFlag(dev, &Adapter::promiscuous, true); }
+int PromiscuousDisable(rte_eth_dev* dev) { return SetFlag(dev, &Adapter::promiscuous, false); }
+int AllMulticastEnable(rte_eth_dev* dev) { return SetFlag(dev, &Adapter::all_multicast, true); }
+int AllMulticastDisable(rte_eth_dev* dev) { return SetFlag(dev, &Adapter::all_multicast, false); }
 
 int MacAddressSet(rte_eth_dev* dev, rte_ether_addr* address) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
   rte_ether_addr_copy(address, dev->data->mac_addrs);
-  WriteStation(dev);
+  std::memcpy(&adapter.station, address->addr_bytes, RTE_ETHER_ADDR_LEN);
+  WriteStation(adapter);
   return 0;
 }
 
 int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
+  Adapter& adapter = AdapterOf(dev);
   const uint32_t frame = mtu + kFrameOverhead;
   if (frame > kMaxFrameBytes) return -EINVAL;
   // Whether frames are scattered is decided at start.
@@ -124,14 +180,19 @@ int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
         mtu);
     return -EBUSY;
   }
-  AdapterOf(dev).registers.Write32(kMaxFrame, frame);
+  const std::scoped_lock lock(adapter.configuration);
+  adapter.max_frame = frame;
+  WriteStation(adapter);
   return 0;
 }
 
 int LinkUpdate(rte_eth_dev* dev, int) {
   Adapter& adapter = AdapterOf(dev);
   rte_eth_link link{};
-  const bool up = dev->data->dev_started && adapter.link_allowed && adapter.registers.LinkUp() &&
+  // Rings do not outlive a power-on of the device: the port is down until it is restarted.
+  const bool stale = dev->data->dev_started &&
+                     adapter.started_generation != adapter.attachment->Generation();
+  const bool up = adapter.wire_enabled && !stale && adapter.registers.LinkUp() &&
                   adapter.attachment->WireUp();
   link.link_status = up ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
   link.link_speed = up ? RTE_ETH_SPEED_NUM_200G : RTE_ETH_SPEED_NUM_NONE;
@@ -143,28 +204,26 @@ int LinkUpdate(rte_eth_dev* dev, int) {
 int SetLinkUp(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   adapter.link_allowed = true;
-  if (dev->data->dev_started) adapter.attachment->EnableWire(true);
-  LinkUpdate(dev, 0);
+  if (dev->data->dev_started || AnyLinkOpen(adapter)) EnableWire(dev, true);
   return 0;
 }
 
 int SetLinkDown(rte_eth_dev* dev) {
-  Adapter& adapter = AdapterOf(dev);
-  adapter.link_allowed = false;
-  adapter.attachment->EnableWire(false);
-  LinkUpdate(dev, 0);
+  AdapterOf(dev).link_allowed = false;
+  EnableWire(dev, false);
   return 0;
 }
 
 int RetaUpdate(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size) {
   if (size != kRetaEntries) return -EINVAL;
   Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
   for (uint32_t i = 0; i < size; ++i) {
     const rte_eth_rss_reta_entry64& group = entries[i / RTE_ETH_RETA_GROUP_SIZE];
     const uint32_t entry = i % RTE_ETH_RETA_GROUP_SIZE;
     if (group.mask & RTE_BIT64(entry)) adapter.reta[i] = static_cast<uint8_t>(group.reta[entry]);
   }
-  WriteRss(dev);
+  WriteRss(adapter);
   return 0;
 }
 
@@ -180,12 +239,13 @@ int RetaQuery(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 
 int RssHashUpdate(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
   Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
   if (conf->rss_key != nullptr) {
     if (conf->rss_key_len != kRssKeyBytes) return -EINVAL;
     std::copy_n(conf->rss_key, kRssKeyBytes, adapter.rss_key.begin());
   }
   adapter.rss_types = conf->rss_hf & kRssTypes;
-  WriteRss(dev);
+  WriteRss(adapter);
   return 0;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Statistics: the queues' own counts of what the application received and sent, and
-// the device's counters. The basic statistics read those from the registers; the
-// extended ones get them from the attachment, beside what stands behind the device.
+// Statistics: the queues' own counts of what the application received and sent, the sums
+// of the links' counts, and the device's counters. The basic statistics read those from
+// the registers; the extended ones get them from the attachment, beside what stands
+// behind the device.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -61,6 +62,10 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
   Adapter& adapter = AdapterOf(dev);
   const auto driver = DriverStats(dev);
   for (uint32_t i = 0; i < kDriverStats; ++i) function(kDriverNames[i], driver[i]);
+  const LinkTotals links = SumLinks(adapter);
+  for (uint32_t i = 0; i < kLinkStats; ++i) {
+    function(kLinkStatNames[i], links[i] - adapter.link_base[i]);
+  }
   const auto behind = adapter.attachment->Statistics();
   adapter.attachment_base.resize(behind.size());
   for (size_t i = 0; i < behind.size(); ++i) {
@@ -69,7 +74,8 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
 }
 
 uint32_t XstatsCount(Adapter& adapter) {
-  return kDriverStats + static_cast<uint32_t>(adapter.attachment->Statistics().size());
+  return kDriverStats + kLinkStats +
+         static_cast<uint32_t>(adapter.attachment->Statistics().size());
 }
 
 }  // namespace
@@ -98,11 +104,20 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->q_opackets[i] = packets;
     stats->q_obytes[i] = bytes;
   });
-  stats->imissed = DeviceStat(adapter, kStatRxNoDescriptor);
+  if (dev->data->nb_rx_queues == 0) {
+    // Links alone: whoever works in their regions counts for himself, the device for all.
+    stats->ipackets = DeviceStat(adapter, kStatRxFrames);
+    stats->ibytes = DeviceStat(adapter, kStatRxBytes);
+    stats->opackets = DeviceStat(adapter, kStatTxFrames);
+    stats->obytes = DeviceStat(adapter, kStatTxBytes);
+  }
+  stats->imissed =
+      DeviceStat(adapter, kStatRxNoDescriptor) + DeviceStat(adapter, kStatRxNoRegion);
   stats->ierrors += DeviceStat(adapter, kStatRxOversize) + DeviceStat(adapter, kStatRxUndersize) +
                     DeviceStat(adapter, kStatRxDmaFault);
   stats->oerrors +=
-      DeviceStat(adapter, kStatTxBadDescriptor) + DeviceStat(adapter, kStatTxDmaFault);
+      DeviceStat(adapter, kStatTxBadDescriptor) + DeviceStat(adapter, kStatTxDmaFault) +
+      DeviceStat(adapter, kStatLinkBadEntry);
   return 0;
 }
 
@@ -114,6 +129,7 @@ int StatsReset(rte_eth_dev* dev) {
   });
   ForEachTx(dev,
             [](uint32_t, TxQueue& queue) { queue.packets = queue.bytes = queue.bad_packet = 0; });
+  adapter.link_base = SumLinks(adapter);
   for (uint32_t i = 0; i < kStatisticCount; ++i) {
     adapter.device_base[i] = adapter.registers.Read64(StatisticRegister(i));
   }

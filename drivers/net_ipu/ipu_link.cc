@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Life of a link. Its memory is named, so that a device in another process keeps it when
+// this process dies: who opens the same link next goes on with it.
+#include "net_ipu/ipu_link.h"
+
+#include <ethdev_driver.h>
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "net_ipu/ipu_adapter.h"
+
+namespace sluice::net_ipu {
+
+using namespace regs::ipu;  // NOLINT: this file speaks that register map
+
+namespace {
+
+/// Longer than a device needs for the regions that it was given last.
+constexpr uint64_t kDrainTimeoutMs = 500;
+
+using swap::RegionKind;
+
+uint32_t Register(const rte_pmd_ipu_link& link, uint32_t offset) {
+  return QueuePage(link.queue) + kLinkBlock + offset;
+}
+
+/// Shows the link to the device and begins the host's present epoch there.
+void Program(rte_pmd_ipu_link& link) {
+  bar::Bar& registers = link.adapter->registers;
+  registers.Write64(Register(link, kLinkBase), reinterpret_cast<uint64_t>(link.memory.data()));
+  registers.Write64(Register(link, kLinkBytes), link.memory.bytes());
+  registers.Write32(Register(link, kLinkEpoch), link.host->epoch());
+  registers.Write32(Register(link, kLinkControl), kLinkEnable);
+}
+
+/// Disables the link; behind the read the device has let go of its memory.
+void Disable(rte_pmd_ipu_link& link) {
+  bar::Bar& registers = link.adapter->registers;
+  registers.Write32(Register(link, kLinkControl), 0);
+  registers.Read32(Register(link, kLinkStatus));
+}
+
+std::span<uint8_t> Bytes(const bar::RingMemory& memory) { return {memory.data(), memory.bytes()}; }
+
+std::string NameOf(uint16_t queue) { return "link" + std::to_string(queue); }
+
+/// Takes up the link that an earlier process left, if there is one of this geometry. What
+/// it left otherwise is given back.
+bool Resume(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t suspect_cycles) {
+  emulator::Attachment& attachment = *link.adapter->attachment;
+  link.memory = attachment.Adopt(NameOf(link.queue));
+  if (!link.memory || !attachment.Map(link.memory, NameOf(link.queue))) return false;
+  link.layout = swap::LinkMemory::Find(Bytes(link.memory));
+  if (link.layout && link.layout.geometry() == geometry) {
+    link.host = swap::HostLink::Open(link.layout, suspect_cycles);
+    if (!link.host->faulted()) return true;
+  }
+  Log(RTE_LOG_WARNING, "%s: link %u: what an earlier process left is of other sizes, or damaged",
+      link.dev->data->name, link.queue);
+  attachment.Unmap(link.memory);
+  link.host.reset();
+  return false;
+}
+
+int StartNew(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t suspect_cycles) {
+  emulator::Attachment& attachment = *link.adapter->attachment;
+  constexpr size_t kUnit = bar::RingMemory::kHugePageBytes;
+  const size_t bytes = (swap::LinkMemory::BytesFor(geometry) + kUnit - 1) / kUnit * kUnit;
+  link.memory = bar::RingMemory::Create(bytes, false, bar::RingMemory::Pages::kPreferHuge);
+  if (!link.memory) return -ENOMEM;
+  link.layout = swap::LinkMemory::Format(Bytes(link.memory), geometry);
+  link.host = swap::HostLink::Open(link.layout, suspect_cycles);
+  if (attachment.Map(link.memory, NameOf(link.queue))) return 0;
+  return link.adapter->registers.LinkUp() ? -ENOMEM : -EIO;
+}
+
+/// A field of a region that the device may be writing.
+template <typename T>
+T Load(T& field) {
+  return std::atomic_ref(field).load(std::memory_order_acquire);
+}
+
+/// Frames of those of the regions in `mask` that are of `kind`: not looked at by whoever
+/// has to, as far as the region's cursor tells.
+uint64_t CountFrames(const rte_pmd_ipu_link& link, RegionKind kind, uint64_t mask) {
+  const swap::Geometry& geometry = link.layout.geometry();
+  uint64_t frames = 0;
+  for (uint32_t i = 0; i < geometry.regions; ++i) {
+    swap::RegionHeader& header = link.layout.region(i).header();
+    if ((mask >> i & 1) == 0 || Load(header.kind) != kind) continue;
+    const uint32_t count = std::min(Load(header.count), geometry.max_frames);
+    const uint32_t done = kind == RegionKind::kToSend ? Load(header.cursor) : 0;
+    frames += count - std::min(count, done);
+  }
+  return frames;
+}
+
+/// Takes back what is offered, and lets leave what was taken. Returns the frames that came
+/// in a swap which it was too late to cancel.
+uint64_t TakeBack(rte_pmd_ipu_link& link) {
+  swap::HostLink& host = *link.host;
+  const bool held = host.holding();
+  const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kDrainTimeoutMs / 1000;
+  const auto waits = [&] {
+    MendLink(link);
+    return link.adapter->registers.LinkUp() && rte_get_timer_cycles() < deadline;
+  };
+  host.Cancel();
+  while (!host.holding() && !host.faulted() && waits()) host.Poll(rte_get_timer_cycles());
+  while (CountFrames(link, RegionKind::kToSend, ~link.layout.Owners()) != 0 && waits()) {
+  }
+  return !held && host.holding() ? host.received() : 0;
+}
+
+void Add(LinkTotals& to, const LinkTotals& more) {
+  for (uint32_t i = 0; i < kLinkStats; ++i) to[i] += more[i];
+}
+
+bool HasRings(const rte_eth_dev* dev, uint16_t queue) {
+  const rte_eth_dev_data& data = *dev->data;
+  return (queue < data.nb_rx_queues && data.rx_queues[queue] != nullptr &&
+          static_cast<RxQueue*>(data.rx_queues[queue])->started) ||
+         (queue < data.nb_tx_queues && data.tx_queues[queue] != nullptr &&
+          static_cast<TxQueue*>(data.tx_queues[queue])->started);
+}
+
+}  // namespace
+
+int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
+             uint64_t suspect_cycles, rte_pmd_ipu_link** out) {
+  Adapter& adapter = AdapterOf(dev);
+  if (queue >= adapter.max_queues) return -EINVAL;
+  if (adapter.links[queue] != nullptr || HasRings(dev, queue)) return -EBUSY;
+  if (!adapter.registers.LinkUp()) return -EIO;
+
+  auto link = std::make_unique<rte_pmd_ipu_link>();
+  link->dev = dev;
+  link->adapter = &adapter;
+  link->queue = queue;
+  // Before anything is written: if the device comes back meanwhile, the link's thread sees it.
+  link->generation = adapter.attachment->Generation();
+  if (!Resume(*link, geometry, suspect_cycles)) {
+    if (const int error = StartNew(*link, geometry, suspect_cycles); error != 0) return error;
+  }
+  Program(*link);
+  if (adapter.registers.Read32(Register(*link, kLinkStatus)) != 1) {
+    Disable(*link);
+    adapter.attachment->Unmap(link->memory);
+    return -EIO;
+  }
+  const bool first = !AnyLinkOpen(adapter);
+  *out = link.get();
+  adapter.links[queue] = std::move(link);
+  if (dev->data->nb_rx_queues == 0) {
+    // Nobody configures the port: it receives all there is, as a link has no filter.
+    if (first) PromiscuousEnable(dev), dev->data->promiscuous = 1;
+    ConfigurePort(dev);
+  }
+  if (first) SetReceiving(adapter, true);
+  return 0;
+}
+
+void CloseLink(rte_eth_dev* dev, uint16_t queue) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::unique_ptr<rte_pmd_ipu_link> link = std::move(adapter.links[queue]);
+  const bool last = !AnyLinkOpen(adapter) && !dev->data->dev_started;
+  if (last) EnableWire(dev, false);
+  if (dev->data->nb_rx_queues == 0) ConfigurePort(dev);
+  if (last) SetReceiving(adapter, false);
+
+  const uint64_t fetched = TakeBack(*link);
+  Disable(*link);
+  LinkTotals totals = CountersOf(*link->host);
+  totals[kLinkRxStopDiscards] =
+      fetched + CountFrames(*link, RegionKind::kReceived, ~link->layout.Owners());
+  totals[kLinkTxStopDiscards] = CountFrames(*link, RegionKind::kToSend, ~uint64_t{0});
+  Add(adapter.closed_links, totals);
+  adapter.attachment->Unmap(link->memory);
+}
+
+void CloseLinks(rte_eth_dev* dev) {
+  for (uint16_t queue = 0; queue < kMaxQueues; ++queue) {
+    if (AdapterOf(dev).links[queue] != nullptr) CloseLink(dev, queue);
+  }
+}
+
+bool AnyLinkOpen(const Adapter& adapter) {
+  return std::any_of(adapter.links.begin(), adapter.links.end(),
+                     [](const auto& link) { return link != nullptr; });
+}
+
+LinkTotals CountersOf(const swap::HostLink& link) {
+  const auto relaxed = [](const uint64_t& counter) {
+    return __atomic_load_n(&counter, __ATOMIC_RELAXED);
+  };
+  const swap::HostLinkCounters& counters = link.counters();
+  return {relaxed(counters.swaps),
+          relaxed(counters.rejected),
+          relaxed(counters.too_late),
+          relaxed(counters.suspects),
+          relaxed(counters.resets),
+          relaxed(counters.in_doubt),
+          relaxed(counters.discarded_pkts),
+          relaxed(counters.faults)};
+}
+
+LinkTotals SumLinks(const Adapter& adapter) {
+  LinkTotals sum = adapter.closed_links;
+  for (const auto& link : adapter.links) {
+    if (link != nullptr) Add(sum, CountersOf(*link->host));
+  }
+  return sum;
+}
+
+void MendLink(rte_pmd_ipu_link& link) {
+  Adapter& adapter = *link.adapter;
+  if (link.host->faulted()) link.faulted.store(true, std::memory_order_relaxed);
+  const uint32_t generation = adapter.attachment->Generation();
+  if (generation == link.generation || !adapter.registers.LinkUp()) return;
+  const std::unique_lock lock(adapter.configuration, std::try_to_lock);
+  if (!lock) return;  // whoever has it will be done when this is called again
+  ReapplyIfNew(adapter, generation);
+  link.host->Reset();
+  Program(link);
+  link.generation = generation;
+}
+
+}  // namespace sluice::net_ipu
