@@ -9,7 +9,7 @@
 // Everything may be changed by whoever makes a Costs; nothing was measured on this host.
 #pragma once
 
-#include "fabric/time.h"
+#include "fabric/picoseconds.h"
 
 namespace sluice::fabric {
 

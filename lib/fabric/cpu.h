@@ -15,7 +15,7 @@
 #include <functional>
 
 #include "fabric/event_queue.h"
-#include "fabric/time.h"
+#include "fabric/picoseconds.h"
 
 namespace sluice::fabric {
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "fabric/time.h"
+#include "fabric/picoseconds.h"
 
 namespace sluice::fabric {
 

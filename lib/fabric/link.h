@@ -15,7 +15,7 @@
 #include <deque>
 
 #include "bar/tlp.h"
-#include "fabric/time.h"
+#include "fabric/picoseconds.h"
 
 namespace sluice::fabric {
 
