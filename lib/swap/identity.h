@@ -21,9 +21,22 @@ struct Identity {
   uint32_t incarnation = 1;
   /// Of the peer; 0 until it was heard.
   uint32_t peer = 0;
+  /// Changes with each of the two above. Modulo 16.
+  uint8_t binding = static_cast<uint8_t>(incarnation & 0xf);
+
+  void Meet(uint32_t incarnation_met) {
+    peer = incarnation_met;
+    binding = (binding + 1) & 0xf;
+  }
 
   friend bool operator==(const Identity&, const Identity&) = default;
 };
+
+/// Whether an end can go on where its own line `own` says that it was; else it starts
+/// without memory, under a new incarnation.
+constexpr bool Resumable(const Message& own) {
+  return own.phase != Phase::kNone && own.incarnation != 0;
+}
 
 enum class Standing : uint8_t {
   kForeign,  ///< Not of this link: another epoch, an older incarnation, no line at all.

@@ -46,6 +46,7 @@ Initiator Initiator::Resume(const Machine& machine, uint16_t epoch, const Messag
   Initiator end(machine, epoch, own.incarnation);
   end.own_ = own;
   end.self_.peer = own.peer_incarnation;
+  end.self_.binding = own.binding;
   end.state_ = StateOf(own.phase);
   end.Publish();
   return end;
@@ -55,33 +56,33 @@ void Initiator::Publish() {
   own_.epoch = self_.epoch;
   own_.incarnation = self_.incarnation;
   own_.peer_incarnation = self_.peer;
+  own_.binding = self_.binding;
   own_.phase = PhaseOf(state_);
-  publish_ = true;
+  // Resumed from a line that was cut at a meeting: nothing to say before the next one.
+  publish_ = self_.peer != 0 || state_ == State::kSync;
 }
 
 void Initiator::MakeOffer(const Offer& offer) {
   const Transition move = machine_->Find(Role::kInitiator, state_, Input::kCallOffer);
-  if (move.action != Action::kPublishOffer || suspect_) return;
-  state_ = move.next;
+  if (move.action != Action::kPublishOffer || suspect_ || self_.peer == 0) return;
   own_.txid = (own_.txid + 1) & machine_->txid_mask();
   own_.flags = offer.standing ? kStanding : 0;
   own_.key = offer.key;
   own_.payload = offer.payload;
-  Publish();
+  Step(Input::kCallOffer, own_);
 }
 
+bool Initiator::Cancel() { return Call(Input::kCallCancel); }
+bool Initiator::Abort() { return Call(Input::kCallAbort); }
+
 bool Initiator::Call(Input input) {
-  const Transition move = machine_->Find(Role::kInitiator, state_, input);
-  if (move.action == Action::kIgnore) return false;
-  state_ = move.next;
-  Publish();
+  if (machine_->Find(Role::kInitiator, state_, input).action == Action::kIgnore) return false;
+  Step(input, own_);
   return true;
 }
 
 std::optional<Result> Initiator::Commit() {
-  const Message answer = answer_;
-  if (!Call(Input::kCallCommit)) return std::nullopt;
-  return End(Outcome::kCommitted, answer);
+  return Step(Input::kCallCommit, Message(answer_));
 }
 
 std::optional<Input> Initiator::Classify(const Message& peer) const {
@@ -118,48 +119,63 @@ std::optional<Result> Initiator::Hear(const Message& peer) {
 
 std::optional<Result> Initiator::Step(Input input, const Message& peer) {
   const Transition move = machine_->Find(Role::kInitiator, state_, input);
-  if (move.action == Action::kIgnore) return std::nullopt;
   state_ = move.next;
-  suspect_ = false;
   switch (move.action) {
+    case Action::kIgnore:
+      return std::nullopt;
+    case Action::kSuspect:
+      suspect_ = true;
+      return std::nullopt;
+    case Action::kRepublish:
+    case Action::kPublishOffer:
+    case Action::kPublishCancel:
+    case Action::kDecideAbort:
+      Publish();
+      return std::nullopt;
+    case Action::kDecideCommit:
+      Publish();
+      return End(Outcome::kCommitted, peer);
     case Action::kTake:
       return End(Outcome::kCommitted, peer);
     case Action::kTakeLate:
       return End(Outcome::kCommitted, peer, true);
     case Action::kRestore:
       return End(Outcome::kRejected, peer);
+    case Action::kClose:
+      suspect_ = false;
+      return std::nullopt;
     case Action::kAsk:
+      suspect_ = false;
       answer_ = peer;
       return std::nullopt;
     case Action::kMeet:
-      self_.peer = peer.incarnation;
+      self_.Meet(peer.incarnation);
       Publish();
       return std::nullopt;
     case Action::kOrphan:
-      self_.peer = peer.incarnation;
+      self_.Meet(peer.incarnation);
       Publish();
       return End(Outcome::kOrphaned, peer);
     case Action::kAdopt:
-      own_.txid = peer.txid;
+      own_.txid = peer.txid & machine_->txid_mask();
       Publish();
       return std::nullopt;
-    default:  // kClose, kFault
+    default:  // kFault; the rest is the responder's
       return std::nullopt;
   }
+}
+
+Result Initiator::End(Outcome outcome, const Message& peer, bool too_late) {
+  suspect_ = false;
+  return {own_.txid, outcome, too_late, peer.flags, peer.key, peer.payload};
 }
 
 void Initiator::Reset(uint16_t epoch) {
   self_.epoch = epoch;
   suspect_ = false;
-  if (machine_->Find(Role::kInitiator, state_, Input::kReset).action == Action::kRepublish) {
-    Publish();
-  }
+  Step(Input::kReset, own_);
 }
 
-void Initiator::Expire() {
-  const Transition move = machine_->Find(Role::kInitiator, state_, Input::kExpired);
-  state_ = move.next;
-  suspect_ = move.action == Action::kSuspect || suspect_;
-}
+void Initiator::Expire() { Step(Input::kExpired, own_); }
 
 }  // namespace sluice::swap

@@ -23,7 +23,10 @@ struct Offer {
 enum class Outcome : uint8_t {
   kCommitted,  ///< Both ends exchanged.
   kRejected,   ///< Neither did.
-  kOrphaned,   ///< The peer lost its memory: what it did is unknown. Never counted as either.
+  /// The peer lost its memory: what it did is unknown. Never counted as either. Four
+  /// messages: after kCommitted of the same transaction it says that the peer, which held
+  /// its part, never confirmed.
+  kOrphaned,
 };
 
 /// How a transaction ended here.
@@ -43,21 +46,24 @@ class Initiator {
       : machine_(&machine), self_{epoch, incarnation, 0} {
     Publish();
   }
-  /// Goes on where the line `own` of a memory that survived says that this end was. What
-  /// was offered and not resolved still is.
+  /// Goes on where the line `own` of a memory that survived says that this end was; only
+  /// if Resumable(own). What was offered and not resolved still is. The line does not say
+  /// whether the outcome of its last transaction was heard: if it was, it is reported once
+  /// more, unchanged (or as orphaned, if the peer lost its memory since), and what the
+  /// caller recorded the first time counts.
   static Initiator Resume(const Machine& machine, uint16_t epoch, const Message& own);
 
   /// Whether an offer would be accepted now.
-  bool CanOffer() const { return state_ == State::kIdle && !suspect_; }
+  bool CanOffer() const { return state_ == State::kIdle && !suspect_ && self_.peer != 0; }
   /// Offers the next transaction. Only if CanOffer().
   void MakeOffer(const Offer& offer);
   /// Asks for a rejection. The outcome may be "committed" all the same. False: there is
   /// nothing to cancel.
-  bool Cancel() { return Call(Input::kCallCancel); }
+  bool Cancel();
   /// Four messages: decides about answer() in State::kValidate. Commit() is the commit
   /// point and returns the result; the peer confirms later.
   std::optional<Result> Commit();
-  bool Abort() { return Call(Input::kCallAbort); }
+  bool Abort();
 
   /// The peer's line, as often as wanted. Returns how a transaction ended, if one did.
   std::optional<Result> Hear(const Message& peer);
@@ -90,10 +96,8 @@ class Initiator {
   std::optional<Input> Classify(const Message& peer) const;
   std::optional<Result> Step(Input input, const Message& peer);
   bool Call(Input input);
-  Result End(Outcome outcome, const Message& peer, bool too_late = false) const {
-    return {own_.txid, outcome, too_late, peer.flags, peer.key, peer.payload};
-  }
-  /// Posts the line under the present epoch and incarnations.
+  Result End(Outcome outcome, const Message& peer, bool too_late = false);
+  /// Posts what the state is, under the present epoch and incarnations.
   void Publish();
 
   const Machine* machine_;

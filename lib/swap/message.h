@@ -2,8 +2,8 @@
 //
 // What the two ends of a link tell each other: the content of a 64-byte line.
 //
-//   word 0  bits  0…31 transaction id   32…47 epoch   48…55 phase   56…63 flags
-//   word 1  bits  0…31 incarnation of the peer that this end talks to, 0 if unknown
+//   word 0  bits  0…31 transaction id   32…47 epoch   48…55 phase   56…59 flags   60…63 binding
+//   word 1  bits  0…31 incarnation of the peer that this end talks to   32…35 binding
 //   word 2  key: the condition of an offer, or the fresh state of an answer
 //   words 3 … 6  payload
 //   word 7  bits  0…31 incarnation of this end   32…63 the window's (bar/window.h)
@@ -11,7 +11,10 @@
 // Publication. Word 0 is stored last and released; the rest is stable while it is
 // published: an initiator rewrites its payload only after it read the outcome of the
 // transaction, a responder only after it read the next offer. So neither end ever
-// reads what the other one writes, and no line is locked or retried.
+// reads what the other one writes, and no line is locked or retried. The exception is
+// word 1, which changes when an end meets a new incarnation of its peer, at any time: the
+// binding, which changes with it, tells a word 0 that belongs to it from one that does
+// not, to the peer that looks at that moment as to an end that was killed at it.
 #pragma once
 
 #include <array>
@@ -45,6 +48,8 @@ inline constexpr uint8_t kStanding = 1u << 0;  ///< The answer may wait until th
 inline constexpr uint8_t kBusy = 1u << 1;      ///< The resource is held by a tentative swap.
 inline constexpr uint8_t kConflict = 1u << 2;  ///< Both ends offer for the same resource.
 
+inline constexpr uint8_t kFlagsMask = 0x0f;
+
 using Payload = std::array<uint64_t, 4>;
 
 /// A line, decoded. Nothing in it is trusted.
@@ -53,7 +58,8 @@ struct Message {
   uint16_t epoch = 0;
   Phase phase = Phase::kNone;
   uint8_t flags = 0;
-  uint32_t peer_incarnation = 0;
+  uint32_t peer_incarnation = 0;  ///< 0: none was met.
+  uint8_t binding = 0;            ///< Modulo 16.
   uint64_t key = 0;
   Payload payload{};
   uint32_t incarnation = 0;
@@ -62,29 +68,35 @@ struct Message {
 };
 
 inline uint64_t EncodeWord0(const Message& message) {
-  return message.txid | uint64_t{message.epoch} << 32 |
-         uint64_t{static_cast<uint8_t>(message.phase)} << 48 | uint64_t{message.flags} << 56;
+  const uint64_t high = static_cast<uint8_t>(message.phase) | uint64_t{message.flags} << 8 |
+                        uint64_t{message.binding} << 12;
+  return message.txid | uint64_t{message.epoch} << 32 | high << 48;
 }
 
 inline bar::Line Encode(const Message& message) {
   bar::Line line;
   line.word[0] = EncodeWord0(message);
-  line.word[1] = message.peer_incarnation;
+  line.word[1] = message.peer_incarnation | uint64_t{message.binding} << 32;
   line.word[2] = message.key;
   for (uint32_t i = 0; i < message.payload.size(); ++i) line.word[3 + i] = message.payload[i];
   line.word[7] = message.incarnation;
   return line;
 }
 
-/// An unknown phase decodes as kNone, which every end ignores.
+/// What no end posts decodes as kNone, which every end ignores: an unknown phase, and
+/// one that only follows a meeting in a line that names no peer. A line cut at a meeting
+/// decodes as what it was before, with a peer of 0: it is meant for nobody.
 inline Message Decode(const bar::Line& line) {
   Message message;
   message.txid = static_cast<uint32_t>(line.word[0]);
   message.epoch = static_cast<uint16_t>(line.word[0] >> 32);
   const auto phase = static_cast<uint8_t>(line.word[0] >> 48);
   message.phase = phase <= kLastPhase ? static_cast<Phase>(phase) : Phase::kNone;
-  message.flags = static_cast<uint8_t>(line.word[0] >> 56);
+  message.flags = line.word[0] >> 56 & kFlagsMask;
+  message.binding = static_cast<uint8_t>(line.word[0] >> 60);
   message.peer_incarnation = static_cast<uint32_t>(line.word[1]);
+  if (message.peer_incarnation == 0 && message.phase != Phase::kSync) message.phase = Phase::kNone;
+  if ((line.word[1] >> 32 & 0xf) != message.binding) message.peer_incarnation = 0;
   message.key = line.word[2];
   for (uint32_t i = 0; i < message.payload.size(); ++i) message.payload[i] = line.word[3 + i];
   message.incarnation = static_cast<uint32_t>(line.word[7]);

@@ -7,6 +7,7 @@ Responder Responder::Resume(const Machine& machine, uint16_t epoch, const Messag
   Responder end(machine, epoch, own.incarnation);
   end.own_ = own;
   end.self_.peer = own.peer_incarnation;
+  end.self_.binding = own.binding;
   end.state_ = own.phase == Phase::kReflected ? State::kTentative
                : own.phase >= Phase::kReady   ? State::kReady
                                               : State::kSync;
@@ -18,15 +19,17 @@ void Responder::Publish(Phase phase) {
   own_.epoch = self_.epoch;
   own_.incarnation = self_.incarnation;
   own_.peer_incarnation = self_.peer;
+  own_.binding = self_.binding;
   own_.phase = phase;
-  publish_ = true;
+  // Resumed from a line that was cut at a meeting: nothing to say before the next one.
+  publish_ = self_.peer != 0 || phase == Phase::kSync;
 }
 
 Event Responder::Step(Input input, const Message& peer) {
   const Transition move = machine_->Find(Role::kResponder, state_, input);
-  if (move.action == Action::kIgnore) return Event::kNothing;
   state_ = move.next;
-  suspect_ = false;
+  if (move.action == Action::kIgnore) return Event::kNothing;
+  suspect_ = move.action == Action::kSuspect;
   switch (move.action) {
     case Action::kApply:
     case Action::kHold:
@@ -48,11 +51,14 @@ Event Responder::Step(Input input, const Message& peer) {
       Publish(Phase::kRejected);
       return Event::kReleased;
     case Action::kOrphan:
-      self_.peer = peer.incarnation;
+      self_.Meet(peer.incarnation);
       Publish(Phase::kRejected);
       return Event::kOrphaned;
+    case Action::kRepublish:
+      Publish(own_.phase);
+      return Event::kNothing;
     case Action::kMeet:
-      self_.peer = peer.incarnation;
+      self_.Meet(peer.incarnation);
       Publish(own_.phase);
       return Event::kNothing;
     case Action::kAdopt: {
@@ -62,7 +68,7 @@ Event Responder::Step(Input input, const Message& peer) {
       Publish(Phase::kReady);
       return Event::kNothing;
     }
-    default:  // kFault
+    default:  // kSuspect, kFault; the rest is the initiator's
       return Event::kNothing;
   }
 }
@@ -70,15 +76,9 @@ Event Responder::Step(Input input, const Message& peer) {
 void Responder::Reset(uint16_t epoch) {
   self_.epoch = epoch;
   suspect_ = false;
-  if (machine_->Find(Role::kResponder, state_, Input::kReset).action == Action::kRepublish) {
-    Publish(own_.phase);
-  }
+  Step(Input::kReset, own_);
 }
 
-void Responder::Expire() {
-  const Transition move = machine_->Find(Role::kResponder, state_, Input::kExpired);
-  state_ = move.next;
-  suspect_ = move.action == Action::kSuspect || suspect_;
-}
+void Responder::Expire() { Step(Input::kExpired, own_); }
 
 }  // namespace sluice::swap

@@ -53,7 +53,9 @@ class Responder {
       : machine_(&machine), self_{epoch, incarnation, 0} {
     Publish(Phase::kSync);
   }
-  /// Goes on where the line `own` of a memory that survived says that this end was.
+  /// Goes on where the line `own` of a memory that survived says that this end was; only
+  /// if Resumable(own). An outcome that was posted and not applied yet is the caller's to
+  /// apply again.
   static Responder Resume(const Machine& machine, uint16_t epoch, const Message& own);
 
   /// The peer's line, as often as wanted.
