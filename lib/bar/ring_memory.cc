@@ -2,9 +2,11 @@
 #include "bar/ring_memory.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -68,10 +70,10 @@ RingMemory RingMemory::FromFile(int fd, size_t bytes, bool mirrored) {
   attempt.fd_ = fd;
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   struct stat file {};
-  if (fstat(fd, &file) != 0) return memory;
+  struct statfs system {};
+  if (fstat(fd, &file) != 0 || fstatfs(fd, &system) != 0) return memory;
   const int seals = fcntl(fd, F_GET_SEALS);
-  // A huge page's size is what the file system says of its blocks.
-  const bool huge = file.st_blksize >= static_cast<blksize_t>(kHugePageBytes);
+  const bool huge = system.f_type == HUGETLBFS_MAGIC;
   if (bytes == 0 || bytes % (huge ? kHugePageBytes : page_bytes) != 0 || seals < 0 ||
       (seals & F_SEAL_SHRINK) == 0 || bytes > static_cast<uint64_t>(file.st_size)) {
     errno = EINVAL;

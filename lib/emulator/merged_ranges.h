@@ -23,6 +23,8 @@ class MergedRanges {
   /// Makes [begin, end) unreachable. False if more became so, for want of a slot.
   bool Erase(uint64_t begin, uint64_t end);
 
+  uint64_t distance() const { return distance_; }
+
  private:
   bar::DmaSpace::Mapping Map(uint64_t begin, uint64_t end) const;
 

@@ -20,7 +20,7 @@ namespace sluice::emulator {
 class Rig {
  public:
   explicit Rig(std::unique_ptr<Wire> wire, bool pause = true)
-      : wire_(std::move(wire)), stepper_(*queue_, device, *wire_, pause) {}
+      : wire_(std::move(wire)), stepper_(queue_.get(), device, *wire_, pause) {}
 
   /// Steps `steps` times, `step_ns` apart.
   void Run(uint32_t steps, uint64_t step_ns = 1000) {

@@ -53,7 +53,7 @@ double CyclesPerFrame(const char* wire, const char* verify, uint64_t frames) {
       emulator::GeneratorWire::Create(arguments->generator, arguments->verify, &error);
   const auto queue = std::make_unique<bar::PostedQueue>();
   Mirror mirror;
-  emulator::Stepper stepper(*queue, mirror, *source, true);
+  emulator::Stepper stepper(queue.get(), mirror, *source, true);
   stepper.EnableWire(true, 0);
   std::vector<double> samples;
   for (int repeat = 0; repeat < 9; ++repeat) {

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "flags.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "emulator/channel.h"
+
+namespace sluice::device_app {
+namespace {
+
+struct FlagHelp {
+  const char* name;
+  const char* help;
+};
+
+constexpr std::array kHelp = {
+    FlagHelp{"model", "The NIC: ipu (attach net_ipu, default) or enso (attach net_enso)"},
+    FlagHelp{"socket", "Where to listen (default: sluice-device.sock in $XDG_RUNTIME_DIR or /tmp)"},
+    FlagHelp{"wire", "What is behind the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
+    FlagHelp{"faults", "Faults of the wire, as drop:0.01+delay:50us"},
+    FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},
+    FlagHelp{"pause", "on: the wire waits where the device has no room; off: frames are dropped"},
+    FlagHelp{"seed", "Seed of traffic and faults"},
+    FlagHelp{"device_cpu", "CPU of the thread that steps the model"},
+    FlagHelp{"pipe_flits", "Enso: 64-byte flits of a pipe (0, the default: as the host asks)"},
+    FlagHelp{"nb_entries", "Enso: slots of a notification ring (0: as the host asks)"},
+    FlagHelp{"notify", "Enso: packet: insist on a notification for every packet; host: as it asks"},
+    FlagHelp{"duration_s", "Seconds to run (0, the default: until SIGINT or SIGTERM)"},
+    FlagHelp{"stats_period_s", "Seconds between statistics lines (1; 0: none)"},
+    FlagHelp{"json", "Write the final report to this file; - for standard output"},
+};
+
+// Long options of EAL that a device may need, to tell them from a mistyped flag where there
+// is no "--". EAL itself decides what they mean.
+constexpr std::array<std::string_view, 14> kEalOptions = {
+    "allow",   "block",     "file-prefix", "huge-dir", "in-memory", "iova-mode",    "lcores",
+    "legacy-mem", "log-level", "main-lcore",  "no-huge",  "no-pci",    "no-telemetry", "vdev"};
+
+bool IsFlag(std::string_view name) {
+  return std::any_of(kHelp.begin(), kHelp.end(), [&](const FlagHelp& f) { return name == f.name; });
+}
+
+/// "--name=value" or "--name"; nothing for what is no long option.
+std::string_view NameOf(std::string_view argument) {
+  if (!argument.starts_with("--")) return "";
+  argument.remove_prefix(2);
+  return argument.substr(0, argument.find('='));
+}
+
+bool IsEalArgument(std::string_view argument) {
+  if (argument.starts_with("-") && !argument.starts_with("--")) return true;
+  return std::find(kEalOptions.begin(), kEalOptions.end(), NameOf(argument)) != kEalOptions.end();
+}
+
+template <typename T>
+bool ReadNumber(std::string_view text, T* value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, *value);
+  return status == std::errc() && stop == end;
+}
+
+class Reader {
+ public:
+  explicit Reader(Flags* flags) : out_(*flags) {}
+
+  const std::string& error() const { return error_; }
+
+  bool Read(std::span<const std::string> arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const std::string& argument = arguments[i];
+      const std::string name(NameOf(argument));
+      if (!IsFlag(name)) {
+        error_ = argument + ": unknown flag: see --help; EAL arguments stand before --";
+        return false;
+      }
+      const size_t equals = argument.find('=');
+      if (equals == std::string::npos && i + 1 == arguments.size()) {
+        error_ = argument + ": needs a value: " + argument + "=VALUE";
+        return false;
+      }
+      if (!Set(name, equals != std::string::npos ? argument.substr(equals + 1) : arguments[++i])) {
+        return false;
+      }
+    }
+    std::string error;
+    const auto parsed = emulator::ParseArguments(model_, &error);
+    if (!parsed) {
+      error_ = "--" + error;
+      return false;
+    }
+    out_.model = *parsed;
+    const emulator::Settings& settings = out_.server.settings;
+    if (out_.server.model == emulator::Model::kIpu &&
+        (settings.pipe_flits != 0 || settings.nb_entries != 0 || settings.notify_per_packet)) {
+      error_ = "--model=ipu: has no pipes: leave --pipe_flits, --nb_entries and --notify away";
+      return false;
+    }
+    return true;
+  }
+
+ private:
+  bool Bad(const std::string& name, const std::string& value, const char* mend) {
+    error_ = "--" + name + "=" + value + ": " + mend;
+    return false;
+  }
+
+  bool Set(const std::string& name, const std::string& value) {
+    using emulator::Model;
+    emulator::Settings& settings = out_.server.settings;
+    if (name == "model") {
+      out_.server.model = value == "enso" ? Model::kEnso : Model::kIpu;
+      return value == "enso" || value == "ipu" || Bad(name, value, "give ipu or enso");
+    }
+    if (name == "socket") {
+      out_.server.path = value;
+      return !value.empty() || Bad(name, value, "give the path of a socket");
+    }
+    if (name == "pipe_flits") return RingSize(name, value, &settings.pipe_flits);
+    if (name == "nb_entries") return RingSize(name, value, &settings.nb_entries);
+    if (name == "notify") {
+      settings.notify_per_packet = value == "packet";
+      return value == "packet" || value == "host" || Bad(name, value, "give packet or host");
+    }
+    if (name == "duration_s") return Seconds(name, value, &out_.duration_s);
+    if (name == "stats_period_s") return Seconds(name, value, &out_.stats_period_s);
+    if (name == "json") {
+      out_.json = value;
+      return true;
+    }
+    if (name == "wire") out_.wire = value;
+    model_.emplace_back(name, value);
+    return true;
+  }
+
+  bool RingSize(const std::string& name, const std::string& value, uint32_t* size) {
+    return (ReadNumber(value, size) && (*size == 0 || (*size >= 2 && *size <= 1u << 20 &&
+                                                       (*size & (*size - 1)) == 0))) ||
+           Bad(name, value, "give a power of two, 2 to 1048576, or 0 for what the host asks");
+  }
+
+  bool Seconds(const std::string& name, const std::string& value, double* seconds) {
+    return (ReadNumber(value, seconds) && *seconds >= 0 && std::isfinite(*seconds)) ||
+           Bad(name, value, "give seconds, 0 or more");
+  }
+
+  Flags& out_;
+  std::string error_;
+  std::vector<std::pair<std::string, std::string>> model_;
+};
+
+void PrintHelp() {
+  std::printf(
+      "sluice-device: runs a model NIC and its wire in a process of its own\n\n"
+      "Usage: sluice-device [EAL arguments] -- [flags]\n\n"
+      "Flags (without EAL arguments they need no --):\n");
+  for (const FlagHelp& flag : kHelp) std::printf("  --%-16s %s\n", flag.name, flag.help);
+  std::printf(
+      "\nA host attaches with --vdev=net_ipu0,device=SOCKET (net_enso0 for --model=enso).\n"
+      "SIGHUP resets the link to it; SIGINT and SIGTERM end the run with totals.\n");
+}
+
+}  // namespace
+
+std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
+  const std::vector<std::string> all(argv + 1, argv + argc);
+  const auto dashes = std::find(all.begin(), all.end(), "--");
+  *exit_code = 0;
+  for (auto argument = all.begin(); argument != dashes; ++argument) {
+    if (*argument == "--help" || *argument == "-h") {
+      PrintHelp();
+      return std::nullopt;
+    }
+    if (*argument == "--version") {
+      std::printf("sluice-device %s\n", SLUICE_VERSION);
+      return std::nullopt;
+    }
+  }
+  // Without "--", arguments are ours if the first is.
+  std::vector<std::string> ours;
+  Flags flags;
+  if (dashes != all.end()) {
+    flags.eal.assign(all.begin(), dashes);
+    ours.assign(dashes + 1, all.end());
+  } else if (!all.empty() && IsEalArgument(all[0])) {
+    flags.eal = all;
+  } else {
+    ours = all;
+  }
+  flags.server.path = emulator::DefaultSocketPath();
+  flags.wire = "loopback";
+  Reader reader(&flags);
+  std::string error;
+  for (const std::string& argument : flags.eal) {
+    if (IsFlag(NameOf(argument))) error = argument + ": a flag of ours: put -- before it";
+  }
+  if (error.empty() && reader.Read(ours)) return flags;
+  std::fprintf(stderr, "%s\n", error.empty() ? reader.error().c_str() : error.c_str());
+  *exit_code = 2;
+  return std::nullopt;
+}
+
+}  // namespace sluice::device_app

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-device: a model NIC and its wire in a process of its own, for one host process
+// at a time. The model is lib/emulator/running_model.h, what hosts see of it
+// lib/emulator/server.h; here are EAL, signals and the report.
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/running_model.h"
+#include "emulator/server.h"
+#include "flags.h"
+#include "report.h"
+
+namespace {
+
+using sluice::device_app::Flags;
+using sluice::device_app::JsonReport;
+using sluice::device_app::RatesLine;
+using sluice::device_app::ReadFlags;
+using sluice::device_app::TotalsLine;
+using sluice::device_app::WriteFile;
+using sluice::emulator::Model;
+using sluice::emulator::RunningModel;
+using sluice::emulator::Server;
+using sluice::emulator::Statistic;
+using Clock = std::chrono::steady_clock;
+
+// A file that tells the signals of a run.
+sluice::emulator::File Signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return sluice::emulator::File(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+// What the user leaves open: no hugepages, since all memory that matters is the host's; no
+// devices but those that are named; one lcore, which sleeps.
+bool StartEal(const Flags& flags) {
+  const auto says = [&](std::initializer_list<std::string_view> options) {
+    return std::any_of(flags.eal.begin(), flags.eal.end(), [&](std::string_view argument) {
+      return std::any_of(options.begin(), options.end(),
+                         [&](std::string_view option) { return argument.starts_with(option); });
+    });
+  };
+  std::vector<std::string> arguments = {"sluice-device"};
+  arguments.insert(arguments.end(), flags.eal.begin(), flags.eal.end());
+  if (!says({"--file-prefix", "--in-memory"})) {
+    arguments.push_back("--file-prefix=sluice-device-" + std::to_string(getpid()));
+  }
+  if (!says({"-a", "--allow", "-m", "--no-huge", "--in-memory", "--socket-mem", "--huge-dir"})) {
+    arguments.insert(arguments.end(), {"--no-huge", "-m", "256"});
+  }
+  if (!says({"-a", "--allow", "--no-pci"})) arguments.push_back("--no-pci");
+  if (!says({"-l", "-c", "--lcores"})) arguments.push_back("--lcores=0");
+  if (!says({"--telemetry", "--no-telemetry"})) arguments.push_back("--no-telemetry");
+  if (!says({"--log-level"})) arguments.push_back("--log-level=lib.eal:warning");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0) return true;
+  std::fprintf(stderr, "EAL does not start: %s: arguments before -- are EAL's\n",
+               rte_strerror(rte_errno));
+  return false;
+}
+
+// Serves until the time is over or a signal says so.
+void Run(const Flags& flags, RunningModel& model, Server& server, int signals, std::FILE* text) {
+  const auto begin = Clock::now();
+  const auto at = [&](double s) {
+    return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
+  };
+  constexpr double kForeverS = 1e8;
+  const auto end = at(flags.duration_s > 0 ? std::min(flags.duration_s, kForeverS) : kForeverS);
+  const double period_s = flags.stats_period_s > 0 ? flags.stats_period_s : kForeverS;
+  std::vector<Statistic> last = model.Statistics();
+  for (double next_s = period_s; Clock::now() < end;) {
+    const auto left = std::min(end, at(std::min(next_s, kForeverS))) - Clock::now();
+    const auto patience = std::chrono::ceil<std::chrono::milliseconds>(left);
+    server.Serve(signals, std::clamp(patience, std::chrono::milliseconds(0),
+                                     std::chrono::milliseconds(3'600'000)));
+    signalfd_siginfo signal;
+    while (read(signals, &signal, sizeof(signal)) == sizeof(signal)) {
+      if (signal.ssi_signo != SIGHUP) return;
+      server.Reset();
+    }
+    if (Clock::now() < at(next_s)) continue;
+    const std::vector<Statistic> now = model.Statistics();
+    const std::string host = server.host() == 0 ? "no host attached"
+                                                : server.host_name() + " of process " +
+                                                      std::to_string(server.host()) + " attached";
+    std::fprintf(text, "%7.1f s  %s  %s\n", next_s, host.c_str(),
+                 RatesLine(last, now, period_s).c_str());
+    std::fflush(text);
+    last = now;
+    while (Clock::now() >= at(next_s)) next_s += period_s;
+  }
+}
+
+int Serve(const Flags& flags, int signals) {
+  std::string error;
+  const auto model = RunningModel::Create(flags.server.path, flags.server.model, flags.model, &error);
+  if (model == nullptr) {
+    std::fprintf(stderr, "--%s\n", error.c_str());
+    return 2;
+  }
+  auto server = Server::Create(flags.server, *model, &error);
+  if (server == nullptr) {
+    std::fprintf(stderr, "--socket=%s: %s\n", flags.server.path.c_str(), error.c_str());
+    return 2;
+  }
+  std::FILE* const text = flags.json == "-" ? stderr : stdout;
+  const char* const driver = flags.server.model == Model::kIpu ? "net_ipu0" : "net_enso0";
+  std::fprintf(text, "sluice-device, a model of an %s NIC, wire %s, listens at %s\n"
+                     "attach a host with --vdev=%s,device=%s\n",
+               flags.server.model == Model::kIpu ? "IPU-style" : "Enso", flags.wire.c_str(),
+               flags.server.path.c_str(), driver, flags.server.path.c_str());
+  std::fflush(text);
+  const auto begin = Clock::now();
+  Run(flags, *model, *server, signals, text);
+  const std::chrono::duration<double> ran = Clock::now() - begin;
+  server->Reset();  // What the host still had counts as abandoned.
+  const std::vector<Statistic> totals = model->Statistics();
+  std::fprintf(text, "hosts %lu; %s\n", server->hosts(), TotalsLine(totals).c_str());
+  std::fflush(text);
+  if (flags.json.empty()) return 0;
+  if (WriteFile(flags.json, JsonReport(flags, totals, server->hosts(), ran.count()))) return 0;
+  std::fprintf(stderr, "--json=%s: could not be written\n", flags.json.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  const std::optional<Flags> flags = ReadFlags(argc, argv, &exit_code);
+  if (!flags) return exit_code;
+  const sluice::emulator::File signals = Signals();
+  if (!StartEal(*flags)) return 2;
+  try {
+    exit_code = Serve(*flags, signals.fd());
+  } catch (const std::exception&) {
+    std::fprintf(stderr, "%s\n", sluice::emulator::WhyNotStarted().c_str());
+    exit_code = 1;
+  }
+  rte_eal_cleanup();
+  return exit_code;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace sluice::device_app {
+namespace {
+
+using emulator::Statistic;
+
+/// What the wire says of hosts and of the way to them.
+constexpr std::array kFindings = {"lost", "abandoned", "corrupted", "duplicated", "reordered"};
+
+uint64_t Value(const Statistics& statistics, std::string_view name) {
+  const auto found = std::find_if(statistics.begin(), statistics.end(),
+                                  [&](const Statistic& s) { return s.name == name; });
+  return found != statistics.end() ? found->value : 0;
+}
+
+nlohmann::ordered_json NonZero(const Statistics& statistics, std::string_view prefix) {
+  nlohmann::ordered_json values = nlohmann::ordered_json::object();
+  for (const Statistic& statistic : statistics) {
+    const std::string_view name = statistic.name;
+    if (name.starts_with(prefix) && statistic.value > 0) {
+      values[std::string(name.substr(prefix.size()))] = statistic.value;
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+std::string RatesLine(const Statistics& before, const Statistics& after, double seconds) {
+  const auto mpps = [&](std::string_view name) {
+    return static_cast<double>(Value(after, name) - Value(before, name)) / seconds / 1e6;
+  };
+  std::array<char, 128> line;
+  std::snprintf(line.data(), line.size(),
+                "to host %8.3f Mpps  from host %8.3f Mpps  corrupted %lu", mpps("wire_accepted"),
+                mpps("wire_returned"), Value(after, "wire_corrupted"));
+  return line.data();
+}
+
+std::string TotalsLine(const Statistics& totals) {
+  std::string line = "frames to hosts " + std::to_string(Value(totals, "wire_accepted")) +
+                     ", from hosts " + std::to_string(Value(totals, "wire_returned"));
+  for (const std::string name : kFindings) {
+    line += ", " + name + " " + std::to_string(Value(totals, "wire_" + name));
+  }
+  return line;
+}
+
+std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t hosts,
+                       double seconds) {
+  nlohmann::ordered_json report;
+  report["app"] = "device";
+  report["model"] = flags.server.model == emulator::Model::kIpu ? "ipu" : "enso";
+  report["traffic"] = flags.wire;
+  report["duration_s"] = seconds;
+  report["hosts"] = hosts;
+  for (const std::string name : kFindings) report[name] = Value(totals, "wire_" + name);
+  report["device_busy"] = static_cast<double>(Value(totals, "model_busy_cycles")) /
+                          static_cast<double>(Value(totals, "model_total_cycles"));
+  report["device"] = NonZero(totals, "model_");
+  report["wire"] = NonZero(totals, "wire_");
+  report["version"] = SLUICE_VERSION;
+  return report.dump(2) + "\n";
+}
+
+bool WriteFile(const std::string& path, const std::string& text) {
+  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) return false;
+  const bool written = std::fputs(text.c_str(), file) >= 0;
+  return std::fclose(file) == 0 && written;
+}
+
+}  // namespace sluice::device_app

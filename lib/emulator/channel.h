@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Files, and messages with files over a UNIX socket; no wait without a bound.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace sluice::emulator {
+
+/// Owns a file descriptor. Movable.
+class File {
+ public:
+  File() = default;
+  explicit File(int fd) : fd_(fd) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~File();
+
+  explicit operator bool() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+  /// Gives it away.
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+/// One end of a SOCK_SEQPACKET connection. Send and Receive: one thread at a time;
+/// Shutdown: any.
+class Channel {
+ public:
+  Channel() = default;
+  explicit Channel(File socket) : socket_(std::move(socket)) {}
+
+  explicit operator bool() const { return static_cast<bool>(socket_); }
+  int fd() const { return socket_.fd(); }
+
+  /// Sends one message, with `file` unless it is negative. False if the peer is gone or
+  /// does not read; never waits.
+  bool Send(const void* data, size_t bytes, int file = -1);
+  /// Receives one message of at most `capacity` bytes and the file that came with it, if
+  /// any. Nothing after `patience`, if the peer is gone, or if the message is longer,
+  /// empty, or has several files.
+  std::optional<size_t> Receive(void* data, size_t capacity, File* file,
+                                std::chrono::milliseconds patience);
+  /// Whoever waits at either end sees the end of the connection.
+  void Shutdown();
+
+ private:
+  File socket_;
+};
+
+/// Where sluice-device listens unless it is told otherwise: in $XDG_RUNTIME_DIR, else /tmp.
+std::string DefaultSocketPath();
+/// Listens at `path`, which only this user may connect to; takes the place of a dead
+/// process's socket. Empty, with the reason in `error`, if that is not possible.
+File Listen(const std::string& path, std::string* error);
+/// Connects to `path`. Empty, with the reason in `error`, if nobody listens there.
+File Connect(const std::string& path, std::string* error);
+
+}  // namespace sluice::emulator

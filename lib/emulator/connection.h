@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The host's end of a connection to sluice-device: requests and checked replies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/attach.h"
+#include "emulator/channel.h"
+#include "emulator/message.h"
+
+namespace sluice::emulator {
+
+/// Used by one thread at a time, except for Shutdown and fd.
+class Connection {
+ public:
+  Connection() = default;
+  explicit Connection(Channel channel) : channel_(std::move(channel)) {}
+
+  int fd() const { return channel_.fd(); }
+  void Shutdown() { channel_.Shutdown(); }
+  /// False from the first request on that was not answered as it must be.
+  bool good() const { return good_; }
+
+  /// Sends `request`, with `file` unless it is negative, and waits kMessagePatience for
+  /// the reply. False if it is refused, with the device's reason in `error`, or if the
+  /// device is gone or answers nonsense, which ends the connection.
+  bool Ask(Request request, int file, Reply* reply, File* received, std::string* error);
+  /// Asks for the statistics.
+  bool AskStatistics(std::vector<Statistic>* statistics, std::string* error);
+
+ private:
+  bool Exchange(Request& request, int file, File* received, std::string* error);
+
+  Channel channel_;
+  bool good_ = true;
+  uint32_t sequence_ = 0;
+  std::vector<uint8_t> buffer_;  ///< The last reply.
+};
+
+}  // namespace sluice::emulator

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// DPDK's memory as parts of files, which another process can map.
+#pragma once
+
+#include <rte_memory.h>
+
+#include <cstdint>
+#include <map>
+
+namespace sluice::emulator {
+
+/// A table; knows nothing of how it is kept in step with DPDK. One thread at a time.
+class MemoryFiles {
+ public:
+  struct Piece {
+    uint64_t bytes;
+    uint64_t offset;      ///< In the file.
+    uint64_t area_bus;    ///< The memseg list that it belongs to.
+    uint64_t area_bytes;
+    int fd;               ///< DPDK's own: valid until the piece is erased.
+  };
+
+  /// Calls `added(bus, piece)` for each new piece of [begin, end) in `list`. False if some
+  /// of it has no file. To be called while EAL's memory lock is held.
+  template <typename Added>
+  bool Insert(const rte_memseg_list& list, uint64_t begin, uint64_t end, Added&& added) {
+    std::map<uint64_t, Piece> found;
+    const bool complete = Find(list, begin, end, &found);
+    for (const auto& [bus, piece] : found) {
+      if (Holds(bus, piece)) continue;
+      Erase(bus, bus + piece.bytes);
+      pieces_[bus] = piece;
+      added(bus, piece);
+    }
+    return complete;
+  }
+  void Erase(uint64_t begin, uint64_t end);
+
+  /// By bus address.
+  const std::map<uint64_t, Piece>& pieces() const { return pieces_; }
+
+ private:
+  static bool Find(const rte_memseg_list& list, uint64_t begin, uint64_t end,
+                   std::map<uint64_t, Piece>* found);
+  bool Holds(uint64_t bus, const Piece& piece) const;
+
+  std::map<uint64_t, Piece> pieces_;
+};
+
+}  // namespace sluice::emulator

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The host's side of a model in another process (server.h is the other): an Attachment
+// that hands its memory over and does so again whenever the device comes back.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "emulator/attach.h"
+
+namespace sluice::emulator {
+
+/// Bytes of a model's register window.
+size_t BarBytes(Model model);
+
+/// See Attach; the device listens at `path`. A thread of its own watches the connection.
+std::unique_ptr<Attachment> AttachRemote(std::string_view name, Model model,
+                                         const Settings& settings, const std::string& path,
+                                         std::string* error);
+
+}  // namespace sluice::emulator

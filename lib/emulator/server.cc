@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/server.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "emulator/log.h"
+#include "emulator/queue_memory.h"
+
+namespace sluice::emulator {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// False, with the reason, unless `bytes` of `data` are a request that this build knows.
+bool IsRequest(const Request& request, size_t bytes, std::string_view* name, const char** wrong) {
+  if (bytes != sizeof(request)) {
+    *wrong = "a message has another length than a request";
+  } else if (request.magic != kMessageMagic) {
+    *wrong = "a message is no request";
+  } else if (request.version != kProtocolVersion) {
+    *wrong = "the host speaks another version of the protocol; use a driver of this build";
+  } else if (!GetText(request.name, name)) {
+    *wrong = "a name does not end, or is unprintable";
+  } else {
+    return true;
+  }
+  return false;
+}
+
+/// Why nothing could be received: empty if the peer is just gone.
+std::string WhyNot(const Channel& channel) {
+  pollfd end = {channel.fd(), POLLRDHUP, 0};
+  return poll(&end, 1, 0) != 0 ? "" : "a message is too long or empty, or has several files";
+}
+
+void Refuse(Channel& channel, uint32_t sequence, std::string_view why) {
+  Reply reply;
+  reply.sequence = sequence;
+  reply.refused = 1;
+  SetText(reply.text, why);
+  channel.Send(&reply, sizeof(reply));
+}
+
+bool SameFile(int a, int b) {
+  struct stat first {}, second {};
+  return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+/// What both sides want of a size: the device's flag, else the host's wish.
+bool Agree(uint32_t flag, uint32_t wish, uint32_t* size) {
+  *size = flag != 0 ? flag : wish;
+  return flag == 0 || wish == 0 || flag == wish;
+}
+
+}  // namespace
+
+std::unique_ptr<Server> Server::Create(ServerOptions options, RunningModel& model,
+                                       std::string* error) {
+  File listener = Listen(options.path, error);
+  if (!listener) return nullptr;
+  return std::unique_ptr<Server>(new Server(std::move(options), model, std::move(listener)));
+}
+
+Server::Server(ServerOptions options, RunningModel& model, File listener)
+    : options_(std::move(options)), model_(model), listener_(std::move(listener)) {}
+
+Server::~Server() {
+  Reset();
+  unlink(options_.path.c_str());
+}
+
+void Server::Serve(int wake, milliseconds patience) {
+  const auto end = steady_clock::now() + patience;
+  for (;;) {
+    const auto now = steady_clock::now();
+    if (newcomer_ != nullptr && now >= newcomer_->deadline) newcomer_.reset();
+    const auto until = newcomer_ != nullptr ? std::min(end, newcomer_->deadline) : end;
+    // A newcomer waits until the one before has spoken.
+    std::array<pollfd, 4> wait = {{{wake, POLLIN, 0},
+                                   {host_ != nullptr ? host_->channel.fd() : -1, POLLIN, 0},
+                                   {newcomer_ != nullptr ? newcomer_->channel.fd() : -1, POLLIN, 0},
+                                   {newcomer_ == nullptr ? listener_.fd() : -1, POLLIN, 0}}};
+    const auto left = std::chrono::duration_cast<milliseconds>(until - now);
+    poll(wait.data(), wait.size(), std::max(static_cast<int>(left.count()), 0));
+    if (wait[0].revents != 0 || steady_clock::now() >= end) return;
+    // The old host first: a newcomer may be there because it is gone.
+    if (wait[1].revents != 0) Answer();
+    if (wait[2].revents != 0) Greet();
+    if (wait[3].revents != 0) Accept();
+  }
+}
+
+void Server::Accept() {
+  File socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) return;
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  getsockopt(socket.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+  newcomer_ = std::make_unique<Peer>();
+  newcomer_->channel = Channel(std::move(socket));
+  newcomer_->pid = peer.pid;
+  newcomer_->deadline = steady_clock::now() + kMessagePatience;
+}
+
+void Server::Greet() {
+  std::unique_ptr<Peer> peer = std::move(newcomer_);
+  Request hello;
+  File queue;
+  const auto bytes = peer->channel.Receive(&hello, sizeof(hello), &queue, milliseconds(0));
+  std::string_view name;
+  const char* wrong = nullptr;
+  std::string refusal = WhyNot(peer->channel);
+  // Whoever gave up while this process was stopped is not worth a reset.
+  if (refusal.empty()) return;
+  Reply reply;
+  if (!bytes) {
+    wrong = refusal.c_str();
+  } else if (IsRequest(hello, *bytes, &name, &wrong)) {
+    if (host_ != nullptr) {
+      refusal = "serves process " + std::to_string(host_->pid) +
+                " already; end that, or start another sluice-device with --socket";
+      wrong = refusal.c_str();
+    } else {
+      host_ = std::make_unique<Host>();
+      static_cast<Peer&>(*host_) = std::move(*peer);
+      wrong = Admit(hello, std::move(queue), &refusal, &reply);
+      if (wrong == nullptr) {
+        ++hosts_;
+        host_name_ = name;
+        Log(RTE_LOG_INFO, host_name_ + " of process " + std::to_string(host_->pid) + " attached");
+        reply.sequence = hello.sequence;
+        if (!host_->channel.Send(&reply, sizeof(reply))) LetGo("it does not read answers");
+        return;
+      }
+      static_cast<Peer&>(*peer) = std::move(*host_);
+      host_.reset();
+    }
+  }
+  Log(RTE_LOG_ERR, "refused process " + std::to_string(peer->pid) + ": " + wrong);
+  Refuse(peer->channel, 1, wrong);
+}
+
+const char* Server::Admit(const Request& hello, File queue, std::string* refusal, Reply* reply) {
+  if (hello.kind != Kind::kHello || hello.sequence != 1) return "the first message is no greeting";
+  if (hello.model != static_cast<uint32_t>(options_.model)) {
+    return options_.model == Model::kIpu
+               ? "the device is an IPU-style NIC; attach net_ipu, or use --model=enso"
+               : "the device is an Enso NIC; attach net_enso, or use --model=ipu";
+  }
+  const Settings& given = options_.settings;
+  Settings agreed;
+  agreed.notify_per_packet = (hello.flags & kNotifyPerPacket) != 0;
+  const bool agree = (!given.notify_per_packet || agreed.notify_per_packet) &&
+                     Agree(given.pipe_flits, hello.pipe_flits, &agreed.pipe_flits) &&
+                     Agree(given.nb_entries, hello.nb_entries, &agreed.nb_entries);
+  if (!agree) {
+    *refusal = "the host needs --pipe_flits=" + std::to_string(hello.pipe_flits) +
+               " --nb_entries=" + std::to_string(hello.nb_entries) +
+               (agreed.notify_per_packet ? " --notify=packet" : " and no --notify=packet") +
+               ", or none of these flags";
+    return refusal->c_str();
+  }
+  if (hello.bytes != QueueBytes()) return "the register queue has another size than in this build";
+  host_->queue_memory = bar::RingMemory::FromFile(queue.Release(), hello.bytes, false);
+  if (!host_->queue_memory) return "the register queue's file cannot be mapped";
+  if (!model_.Connect(agreed, *host_->dma, FindQueue(host_->queue_memory), refusal)) {
+    return refusal->c_str();
+  }
+  std::copy(model_.mac().begin(), model_.mac().end(), reply->mac);
+  return nullptr;
+}
+
+void Server::Answer() {
+  Request request;
+  File file;
+  const auto bytes = host_->channel.Receive(&request, sizeof(request), &file, milliseconds(0));
+  if (!bytes) return LetGo(WhyNot(host_->channel));
+  std::string_view name;
+  const char* wrong = nullptr;
+  if (!IsRequest(request, *bytes, &name, &wrong)) return LetGo(wrong);
+  if (request.sequence != ++host_->sequence) return LetGo("a request is out of sequence");
+
+  if (request.kind == Kind::kStatistics) {
+    const std::vector<Statistic> statistics = model_.Statistics();
+    const size_t count = std::min<size_t>(statistics.size(), kMaxStatistics);
+    std::vector<uint8_t> message(sizeof(Reply) + count * sizeof(StatisticEntry));
+    Reply reply;
+    reply.sequence = request.sequence;
+    reply.count = static_cast<uint32_t>(count);
+    std::memcpy(message.data(), &reply, sizeof(reply));
+    for (size_t i = 0; i < count; ++i) {
+      StatisticEntry entry;
+      entry.value = statistics[i].value;
+      SetText(entry.name, statistics[i].name);
+      std::memcpy(message.data() + sizeof(reply) + i * sizeof(entry), &entry, sizeof(entry));
+    }
+    if (!host_->channel.Send(message.data(), message.size())) LetGo("it does not read answers");
+    return;
+  }
+  Reply reply;
+  reply.sequence = request.sequence;
+  int kept = -1;
+  if (request.kind == Kind::kAdopt) {
+    if (const auto named = names_.find(name); named != names_.end() && named->second.bus == 0) {
+      kept = named->second.file.fd();
+      reply.bytes = named->second.bytes;
+      if (named->second.mirrored) reply.flags |= kMirrored;
+    }
+    wrong = kept < 0 ? "nothing is kept under that name" : nullptr;
+  } else {
+    wrong = Handle(request, std::move(file), &reply);
+  }
+  if (wrong != nullptr) return Refuse(host_->channel, request.sequence, wrong);
+  if (!host_->channel.Send(&reply, sizeof(reply), kept)) LetGo("it does not read answers");
+}
+
+const char* Server::Handle(const Request& request, File file, Reply* reply) {
+  std::string_view name;
+  GetText(request.name, &name);
+  switch (request.kind) {
+    case Kind::kMemory:
+      if (!file) return "memory without a file";
+      return host_->mappings.AddMemory({request.bus, request.bytes, request.offset,
+                                        request.area_bus, request.area_bytes},
+                                       file.fd());
+    case Kind::kForget:
+      return host_->mappings.RemoveMemory(request.bus, request.bytes);
+    case Kind::kMap:
+      return Map(request, name, std::move(file));
+    case Kind::kUnmap:
+      return Unmap(request, name);
+    case Kind::kEnableWire:
+      model_.EnableWire((request.flags & kEnabled) != 0);
+      return nullptr;
+    case Kind::kWireUp:
+      if (model_.WireUp()) reply->flags |= kEnabled;
+      return nullptr;
+    default:
+      return "no such request";
+  }
+}
+
+const char* Server::Map(const Request& request, std::string_view name, File file) {
+  if (!file) return "a ring without a file";
+  const auto known = names_.find(name);
+  const bool is_known = known != names_.end();
+  if (is_known && known->second.bus != 0) return "that name is in use";
+  if (!name.empty() && !is_known && names_.size() >= kMaxNames) return "too many names";
+  if (const char* const wrong = host_->mappings.AddRing(request.bus, request.bytes, file.fd())) {
+    return wrong;
+  }
+  if (name.empty()) return nullptr;
+  if (is_known && !SameFile(known->second.file.fd(), file.fd())) {
+    Log(RTE_LOG_INFO, "other memory under the name " + std::string(name));
+  }
+  names_.insert_or_assign(std::string(name), Named{std::move(file), request.bytes,
+                                                   (request.flags & kMirrored) != 0, request.bus});
+  return nullptr;
+}
+
+const char* Server::Unmap(const Request& request, std::string_view name) {
+  if (!name.empty()) {
+    const auto named = names_.find(name);
+    if (named == names_.end() || named->second.bus != request.bus) return "no such name there";
+    names_.erase(named);
+    if (request.bus == 0) return nullptr;
+  }
+  return host_->mappings.RemoveRing(request.bus);
+}
+
+void Server::LetGo(const std::string& reason) {
+  const std::string who = host_name_ + " of process " + std::to_string(host_->pid);
+  if (reason.empty()) {
+    Log(RTE_LOG_INFO, who + " is gone");
+  } else {
+    Log(RTE_LOG_ERR, who + " is let go: " + reason);
+  }
+  // In this order: the device stops, the host learns of it, its memory is let go.
+  model_.Disconnect();
+  FindQueue(host_->queue_memory)->TakeLinkDown();
+  host_.reset();
+  for (auto& [name, named] : names_) named.bus = 0;
+}
+
+void Server::Reset() {
+  newcomer_.reset();
+  if (host_ != nullptr) LetGo("the link is reset");
+}
+
+}  // namespace sluice::emulator

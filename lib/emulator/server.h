@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The device's side of a model in another process than its host (remote.h is the other):
+// listens, serves one host at a time, and sees to it that the next one finds the device
+// as it is after power-on.
+//
+// What survives what: the wire with its verification, and all counters, survive every
+// host; memory that a host mapped under a name survives the host, and a reset, until it
+// is unmapped or another host maps other memory under that name. Registers, rings and
+// everything else that a host set up end with its connection.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bar/dma.h"
+#include "bar/ring_memory.h"
+#include "emulator/channel.h"
+#include "emulator/host_mappings.h"
+#include "emulator/message.h"
+#include "emulator/running_model.h"
+
+namespace sluice::emulator {
+
+struct ServerOptions {
+  std::string path;  ///< Of the socket.
+  Model model = Model::kIpu;
+  /// Sizes that are not 0, and notifications for every packet if set, bind the host;
+  /// what is left open is as the host asks.
+  Settings settings;
+};
+
+/// Used by one thread.
+class Server {
+ public:
+  /// Listens. `model` outlives the server. Null, with the reason in `error`, if it cannot.
+  static std::unique_ptr<Server> Create(ServerOptions options, RunningModel& model,
+                                        std::string* error);
+  /// Lets the host go and removes the socket.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Serves until `wake` is readable, or for `patience`.
+  void Serve(int wake, std::chrono::milliseconds patience);
+  /// A hot reset of the host link: the connection ends, the device is in its power-on
+  /// state; named memory stays. The host connects again by itself.
+  void Reset();
+
+  /// The attached host's process; 0: none.
+  pid_t host() const { return host_ != nullptr ? host_->pid : 0; }
+  const std::string& host_name() const { return host_name_; }  ///< Of the newest host's vdev.
+  uint64_t hosts() const { return hosts_; }  ///< Connections that became hosts.
+
+  static constexpr size_t kMaxNames = 64;
+
+ private:
+  /// Somebody connected; a host from kHello on.
+  struct Peer {
+    Channel channel;
+    pid_t pid = 0;
+    std::chrono::steady_clock::time_point deadline;  ///< For kHello.
+  };
+  struct Host : Peer {
+    uint32_t sequence = 1;  ///< Of the last request.
+    bar::RingMemory queue_memory;
+    std::unique_ptr<bar::DmaSpace> dma = std::make_unique<bar::DmaSpace>();
+    HostMappings mappings{*dma};
+  };
+  /// What is kept under a name.
+  struct Named {
+    File file;
+    uint64_t bytes;
+    bool mirrored;
+    uint64_t bus;  ///< Where the attached host has it; 0: nowhere.
+  };
+
+  Server(ServerOptions options, RunningModel& model, File listener);
+
+  void Accept();
+  /// Reads what the newcomer says; it is a host then, or gone.
+  void Greet();
+  /// Reads and answers one request of the host.
+  void Answer();
+  void LetGo(const std::string& reason);
+
+  /// Each fills `reply` and returns null, or says in one line why it refuses.
+  const char* Admit(const Request& hello, File queue, std::string* refusal, Reply* reply);
+  const char* Handle(const Request& request, File file, Reply* reply);
+  const char* Map(const Request& request, std::string_view name, File file);
+  const char* Unmap(const Request& request, std::string_view name);
+
+  const ServerOptions options_;
+  RunningModel& model_;
+  File listener_;
+  std::unique_ptr<Peer> newcomer_;
+  std::unique_ptr<Host> host_;
+  std::map<std::string, Named, std::less<>> names_;
+  std::string host_name_;
+  uint64_t hosts_ = 0;
+};
+
+}  // namespace sluice::emulator
