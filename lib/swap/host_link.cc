@@ -26,7 +26,7 @@ HostLink::HostLink(LinkMemory memory, Initiator end, uint64_t window_cycles)
 std::unique_ptr<HostLink> HostLink::Open(LinkMemory memory, uint64_t window_cycles) {
   const Message own = ReadMessage(memory.header().host_line);
   const Message nic = ReadMessage(memory.header().nic_line);
-  const auto epoch = static_cast<uint16_t>(std::max(own.epoch, nic.epoch) + 1);
+  const auto epoch = static_cast<uint16_t>(own.epoch + 1);
   const bool fresh = own.phase == Phase::kNone;
   std::unique_ptr<HostLink> link(
       new HostLink(memory,
@@ -38,25 +38,32 @@ std::unique_ptr<HostLink> HostLink::Open(LinkMemory memory, uint64_t window_cycl
 }
 
 // What the line of an earlier process offered, this one still offers; where nothing is
-// offered, the host's region is the one that is recorded.
+// offered, the host holds the region that is recorded.
 void HostLink::Resume(const Message& own, const Message& nic) {
-  if (InDoubt()) {
-    resumed_ = true;
-    offer_.payload = own.payload;
-    const bool resolved = nic.txid == own.txid && nic.phase >= Phase::kCommitted;
-    if (!resolved) ++counters_.in_doubt;
-    return;
-  }
   const uint64_t owners = memory_.RecordedOwners();
-  if (std::popcount(owners) != 1 || std::countr_zero(owners) >= int(geometry().regions)) {
+  if (!IsOneRegion(owners, geometry())) {
     faulted_ = true;
+    ++counters_.faults;
     return;
   }
-  Hold(static_cast<uint32_t>(std::countr_zero(owners)), 0);
+  region_ = memory_.region(static_cast<uint32_t>(std::countr_zero(owners)));
+  if (!InDoubt()) return Discard();
+  resumed_ = true;
+  offer_ = {own.key, own.payload, true};
+  const bool resolved = nic.txid == own.txid && nic.phase >= Phase::kCommitted;
+  counters_.in_doubt += !resolved;
 }
 
-void HostLink::Hold(uint32_t region, uint32_t received) {
-  region_ = memory_.region(region);
+// What an earlier process was doing in the region is lost, and counted.
+void HostLink::Discard() {
+  RegionHeader& header = region_.header();
+  counters_.discarded_pkts += std::min(header.count, geometry().max_frames);
+  header.count = 0;
+  header.kind = RegionKind::kFree;
+  Hold(0);
+}
+
+void HostLink::Hold(uint32_t received) {
   received_ = std::min(received, geometry().max_frames);
   holding_ = true;
 }
@@ -84,7 +91,7 @@ bool HostLink::Cancel() {
   if (!offer_due_) return port_.Cancel();
   offer_due_ = false;
   ++counters_.rejected;
-  Hold(region_.id, 0);
+  Hold(0);
   return true;
 }
 
@@ -110,7 +117,6 @@ bool HostLink::Poll(uint64_t now_cycles) {
 void HostLink::Receive(const Result& result) {
   counters_.too_late += result.too_late;
   since_cycles_ = 0;
-  const Given offered = Given::Of(offer_.payload[kGivenWord]);
   switch (result.outcome) {
     case Outcome::kCommitted:
       ++counters_.swaps;
@@ -118,8 +124,7 @@ void HostLink::Receive(const Result& result) {
       break;
     case Outcome::kRejected:
       ++counters_.rejected;
-      if (resumed_) counters_.discarded_pkts += offered.frames;
-      Hold(static_cast<uint32_t>(std::countr_zero(memory_.RecordedOwners())), 0);
+      resumed_ ? Discard() : Hold(0);
       break;
     case Outcome::kOrphaned:
       // The NIC's line is in the same memory as everything else: it cannot forget.
@@ -133,24 +138,21 @@ void HostLink::Receive(const Result& result) {
 void HostLink::Take(const Result& result) {
   const Given given = Given::Of(result.payload[kGivenWord]);
   const Given taken = Given::Of(result.payload[kTakenWord]);
-  const uint64_t owners = memory_.RecordedOwners();
   // An earlier process may have recorded this outcome, and then worked in the region.
-  const bool recorded = given.region < geometry().regions && owners == Bit(given.region);
+  const bool recorded = resumed_ && given.region == region_.id;
+  const bool as_offered = resumed_ || result.payload[kTakenWord] == offer_.payload[kGivenWord];
   const bool sound = given.region < geometry().regions && taken.region < geometry().regions &&
-                     (recorded ? resumed_ : owners == Bit(taken.region)) &&
-                     (resumed_ || result.payload[kTakenWord] == offer_.payload[kGivenWord]);
+                     given.region != taken.region && as_offered &&
+                     (recorded || taken.region == region_.id);
   if (!sound) {
     faulted_ = true;
     ++counters_.faults;
     return;
   }
-  if (recorded) {
-    counters_.discarded_pkts += std::min(given.frames, geometry().max_frames);
-    Hold(given.region, 0);
-    return;
-  }
+  if (recorded) return Discard();
   memory_.RecordOwners(Bit(given.region));
-  Hold(given.region, given.frames);
+  region_ = memory_.region(given.region);
+  Hold(given.frames);
 }
 
 void HostLink::Reset() {

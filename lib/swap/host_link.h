@@ -67,13 +67,14 @@ class HostLink {
   void Resume(const Message& own, const Message& nic);
   void Receive(const Result& result);
   void Take(const Result& result);
-  void Hold(uint32_t region, uint32_t received);
+  void Discard();
+  void Hold(uint32_t received);
   void MakeOffer();
 
   LinkMemory memory_;
   LinkWindow window_;
   InitiatorPort<LinkWindow> port_;
-  Region region_;
+  Region region_;  ///< As recorded; the host's until the NIC says otherwise.
   Offer offer_;
   uint64_t window_cycles_;
   uint64_t since_cycles_ = 0;  ///< When the present offer was first looked after; 0: not yet.

@@ -35,7 +35,9 @@ LinkMemory LinkMemory::Format(std::span<uint8_t> memory, const Geometry& geometr
 
 LinkMemory LinkMemory::Find(std::span<uint8_t> memory) {
   LinkMemory link;
+  constexpr uintptr_t kAlignment = alignof(LinkHeader);
   if (memory.size() < kRegionsOffset) return link;
+  if (reinterpret_cast<uintptr_t>(memory.data()) % kAlignment != 0) return link;
   auto* const header = reinterpret_cast<LinkHeader*>(memory.data());
   if (std::atomic_ref(header->magic).load(std::memory_order_acquire) != kLinkMagic) return link;
   const Geometry geometry = header->geometry;
@@ -54,12 +56,13 @@ void LinkMemory::RecordOwners(uint64_t owners) {
 }
 
 uint64_t LinkMemory::Owners() const {
-  const uint64_t owners = RecordedOwners();
   bar::Line line;
   bar::ReadLine(header_->host_line, line);
   const Message host = Decode(line);
   bar::ReadLine(header_->nic_line, line);
   const Message nic = Decode(line);
+  // After the host's line: it goes on only when it has recorded what came before.
+  const uint64_t owners = RecordedOwners();
   // Beyond `host.txid` the host has recorded everything.
   if (nic.phase != Phase::kCommitted || nic.txid != host.txid) return owners;
   const Given given = Given::Of(nic.payload[kGivenWord]);

@@ -16,6 +16,7 @@
 // with another. In between, and after any death, Owners() gives the one answer.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -57,6 +58,12 @@ inline constexpr uint32_t kTakenWord = 1;
 inline constexpr uint64_t kAnyRegion = 0;    ///< Take mine at once; an empty one will do.
 inline constexpr uint64_t kWantsFrames = 1;  ///< Answer when there are frames.
 
+/// Whether the owners word names one region of the link: the host owns one, always.
+constexpr bool IsOneRegion(uint64_t owners, const Geometry& geometry) {
+  return std::has_single_bit(owners) &&
+         static_cast<uint32_t>(std::countr_zero(owners)) < geometry.regions;
+}
+
 /// A view of the memory. Copies refer to the same memory, which the creator keeps mapped.
 class LinkMemory {
  public:
@@ -69,7 +76,7 @@ class LinkMemory {
   /// host's, the others are the NIC's. The geometry is sound.
   static LinkMemory Format(std::span<uint8_t> memory, const Geometry& geometry);
   /// Finds a link in memory that the peer can write to. Nothing in it is trusted: without
-  /// a sound layout that fits the memory the result is empty.
+  /// a sound layout that fits the memory, which is aligned as LinkHeader, the result is empty.
   static LinkMemory Find(std::span<uint8_t> memory);
 
   explicit operator bool() const { return header_ != nullptr; }
@@ -81,7 +88,8 @@ class LinkMemory {
                     size_t{id} * geometry_.region_bytes};
   }
 
-  /// The host's regions, by bit, with the outcome that is not recorded yet.
+  /// The host's regions, by bit, with the outcome that is not recorded yet. The NIC's end
+  /// does not serve meanwhile; the host's may go on.
   uint64_t Owners() const;
   /// The owners word alone.
   uint64_t RecordedOwners() const;

@@ -10,8 +10,10 @@ namespace {
 
 constexpr uint64_t Bit(uint32_t region) { return uint64_t{1} << region; }
 
-uint32_t SlotBytes(uint32_t headroom, uint32_t length) {
-  return (headroom + length + kSlotBytes - 1) & ~(kSlotBytes - 1);
+// The peer may write while we look: every value is read once.
+template <typename T>
+T ReadOnce(T& shared) {
+  return std::atomic_ref(shared).load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -19,13 +21,15 @@ uint32_t SlotBytes(uint32_t headroom, uint32_t length) {
 NicLink::NicLink(LinkMemory memory, Responder end)
     : memory_(memory),
       geometry_(memory.geometry()),
+      max_frame_(std::min(kMaxFrameBytes, geometry_.region_bytes - geometry_.DataOffset() -
+                                              geometry_.headroom_bytes)),
       window_(memory.header().nic_line, memory.header().host_line),
       port_(window_, 0, end) {}
 
 std::unique_ptr<NicLink> NicLink::Open(std::span<uint8_t> memory, uint16_t epoch) {
   const LinkMemory link = LinkMemory::Find(memory);
   // The host owns one region, always.
-  if (!link || std::popcount(link.Owners()) != 1) return nullptr;
+  if (!link || !IsOneRegion(link.Owners(), link.geometry())) return nullptr;
   bar::Line line;
   bar::ReadLine(link.header().nic_line, line);
   const Message own = Decode(line);
@@ -37,76 +41,55 @@ std::unique_ptr<NicLink> NicLink::Open(std::span<uint8_t> memory, uint16_t epoch
 }
 
 void NicLink::Recover() {
-  const uint64_t all = geometry_.regions == 64 ? ~uint64_t{0} : Bit(geometry_.regions) - 1;
+  const uint64_t all = ~uint64_t{0} >> (kMaxRegions - geometry_.regions);
   mine_ = all & ~memory_.Owners();
+  std::array<uint64_t, kMaxRegions> sequences{};
   for (uint64_t left = mine_; left != 0; left &= left - 1) {
     const auto id = static_cast<uint32_t>(std::countr_zero(left));
-    const RegionHeader& header = memory_.region(id).header();
-    const bool filled = header.count > 0 && header.count <= geometry_.max_frames;
-    if (filled && header.kind == RegionKind::kToSend && header.cursor < header.count &&
-        sending_ == kNone) {
+    RegionHeader& header = memory_.region(id).header();
+    const RegionKind kind = ReadOnce(header.kind);
+    const uint32_t count = ReadOnce(header.count);
+    const uint32_t cursor = ReadOnce(header.cursor);
+    const bool filled = count > 0 && count <= geometry_.max_frames;
+    if (filled && kind == RegionKind::kToSend && cursor < count && sending_ == kNone) {
       sending_ = id;
-      send_at_ = header.cursor;
-      send_count_ = header.count;
-    } else if (filled && header.kind == RegionKind::kReceived) {
+      send_at_ = cursor;
+      send_count_ = count;
+    } else if (filled && kind == RegionKind::kReceived) {
       full_[full_count_++] = static_cast<uint8_t>(id);
-      sequence_ = std::max(sequence_, header.sequence + 1);
+      sequences[id] = ReadOnce(header.sequence);
+      sequence_ = std::max(sequence_, sequences[id] + 1);
     } else {
       Free(id);
     }
   }
-  std::sort(full_.begin(), full_.begin() + full_count_, [this](uint8_t left, uint8_t right) {
-    return memory_.region(left).header().sequence < memory_.region(right).header().sequence;
+  std::sort(full_.begin(), full_.begin() + full_count_, [&](uint8_t left, uint8_t right) {
+    return sequences[left] < sequences[right];
   });
 }
 
+// Whatever order these stores take effect in: a region is free if either has.
 void NicLink::Free(uint32_t region) {
   RegionHeader& header = memory_.region(region).header();
-  header.count = 0;
-  header.kind = RegionKind::kFree;
+  std::atomic_ref(header.count).store(0, std::memory_order_relaxed);
+  std::atomic_ref(header.kind).store(RegionKind::kFree, std::memory_order_relaxed);
   free_[free_count_++] = static_cast<uint8_t>(region);
 }
 
 // ---------------------------------------------------------------- receive
 
-uint32_t NicLink::MaxFrame() const {
-  return std::min(kMaxFrameBytes,
-                  geometry_.region_bytes - geometry_.DataOffset() - geometry_.headroom_bytes);
-}
-
-bool NicLink::StartFilling() {
+bool NicLink::StartRegion() {
+  if (filler_) full_[(full_head_ + full_count_++) % kMaxRegions] = filler_.region();
+  filler_ = Filler();
   if (free_count_ == 0) return false;
-  filling_ = free_[--free_count_];
-  fill_at_ = geometry_.DataOffset();
-  fill_count_ = 0;
-  RegionHeader& header = memory_.region(filling_).header();
-  header.count = 0;
+  const Region region = memory_.region(free_[--free_count_]);
+  RegionHeader& header = region.header();
   header.sequence = sequence_++;
-  header.kind = RegionKind::kReceived;
+  // After the count is 0, lest a device that comes after this one finds frames in here.
+  std::atomic_ref(header.count).store(0, std::memory_order_relaxed);
+  std::atomic_ref(header.kind).store(RegionKind::kReceived, std::memory_order_release);
+  filler_ = Filler(region, geometry_);
   return true;
-}
-
-void NicLink::Seal() {
-  full_[(full_head_ + full_count_++) % kMaxRegions] = static_cast<uint8_t>(filling_);
-  filling_ = kNone;
-}
-
-uint8_t* NicLink::Reserve(uint32_t length) {
-  const uint32_t slot = SlotBytes(geometry_.headroom_bytes, length);
-  if (filling_ != kNone && fill_count_ > 0 &&
-      (fill_count_ == geometry_.max_frames || fill_at_ + slot > geometry_.region_bytes)) {
-    Seal();
-  }
-  if (filling_ == kNone && !StartFilling()) return nullptr;
-  return memory_.region(filling_).base + fill_at_ + geometry_.headroom_bytes;
-}
-
-void NicLink::Publish(uint32_t length) {
-  const Region region = memory_.region(filling_);
-  region.entries()[fill_count_] = MakeEntry(fill_at_ + geometry_.headroom_bytes, length);
-  fill_at_ += SlotBytes(geometry_.headroom_bytes, length);
-  ++fill_count_;
-  std::atomic_ref(region.header().count).store(fill_count_, std::memory_order_release);
 }
 
 // ---------------------------------------------------------------- transmit
@@ -124,7 +107,7 @@ uint32_t NicLink::TakeFrames(FrameToSend* frames, uint32_t max) {
     // Before the frames are handed on: a device that comes after this one must not send them.
     std::atomic_ref(region.header().cursor).store(end, std::memory_order_release);
     for (; send_at_ < end; ++send_at_) {
-      const Entry entry = region.entries()[send_at_];
+      const Entry entry = ReadOnce(region.entries()[send_at_]);
       if (EntryLength(entry) == 0) continue;
       if (!EntryIsSound(entry, geometry_)) {
         ++bad_entries_;
@@ -139,8 +122,9 @@ uint32_t NicLink::TakeFrames(FrameToSend* frames, uint32_t max) {
 // ---------------------------------------------------------------- swaps
 
 uint32_t NicLink::Candidate(bool wants_frames) const {
+  if (sending_ != kNone) return kNone;
   if (full_count_ > 0) return full_[full_head_];
-  if (filling_ != kNone && (fill_count_ > 0 || !wants_frames)) return filling_;
+  if (filler_ && (filler_.count() > 0 || !wants_frames)) return filler_.region();
   if (wants_frames || free_count_ == 0) return kNone;
   return free_[free_count_ - 1];
 }
@@ -151,17 +135,18 @@ Answer NicLink::Evaluate(const Message& offer, Reply& reply) {
     ++bad_offers_;
     return Answer::kFalse;
   }
-  const uint32_t given = sending_ != kNone ? kNone : Candidate(offer.key == kWantsFrames);
+  wants_frames_ = offer.key == kWantsFrames;
+  const uint32_t given = Candidate(wants_frames_);
   waiting_ = given == kNone;
   if (waiting_) return Answer::kLater;
-  const uint32_t frames = memory_.region(given).header().count;
+  const uint32_t frames = ReadOnce(memory_.region(given).header().count);
   reply.payload[kGivenWord] = Given{given, frames}.Word();
   reply.payload[kTakenWord] = offer.payload[kGivenWord];
   return Answer::kTrue;
 }
 
 bool NicLink::Serve() {
-  const Event event = port_.Poll(*this, waiting_);
+  const Event event = port_.Poll(*this, waiting_ && Candidate(wants_frames_) != kNone);
   if (event == Event::kNothing) return false;
   waiting_ = false;
   if (event != Event::kCommitted) return false;
@@ -175,8 +160,8 @@ void NicLink::Exchange(uint32_t given, uint32_t taken, uint32_t frames) {
   if (full_count_ > 0) {
     full_head_ = (full_head_ + 1) % kMaxRegions;
     --full_count_;
-  } else if (given == filling_) {
-    filling_ = kNone;
+  } else if (filler_) {
+    filler_ = Filler();
   } else {
     --free_count_;
   }

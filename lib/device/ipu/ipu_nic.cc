@@ -86,7 +86,9 @@ std::optional<Statistic> IpuNic::Place(const WireFrame& frame, bool pause) {
   if (!Accepts(frame.data)) return kStatRxFiltered;
   const Route route = Classify(frame);
   if (route.drop) return kStatRxFlowDrop;
-  if (route.queue >= queue_pairs_ || !rx_[route.queue].enabled()) return kStatRxDisabled;
+  if (route.queue >= queue_pairs_) return kStatRxDisabled;
+  if (links_[route.queue].enabled()) return PlaceInLink(links_[route.queue], frame, pause);
+  if (!rx_[route.queue].enabled()) return kStatRxDisabled;
   RxQueue& queue = rx_[route.queue];
   if (pause && !queue.HasRoom(frame.length)) return std::nullopt;
   unpublished_ |= 1u << route.queue;
@@ -103,15 +105,27 @@ std::optional<Statistic> IpuNic::Place(const WireFrame& frame, bool pause) {
   return kStatRxDmaFault;
 }
 
+std::optional<Statistic> IpuNic::PlaceInLink(LinkQueue& link, const WireFrame& frame,
+                                             bool pause) {
+  if (frame.length > link.MaxFrame()) return kStatRxOversize;
+  if (link.Write(frame, statistics_)) return kStatRxFrames;
+  return pause ? std::nullopt : std::optional(kStatRxNoRegion);
+}
+
 uint32_t IpuNic::PlacePlain(std::span<const WireFrame> frames) {
   const uint32_t queue = port_[kReta / 4] & 0xff;
   if (classify_ || (port_[kPortControl / 4] & kPortPromiscuous) == 0) return 0;
-  if (queue >= queue_pairs_ || !rx_[queue].enabled()) return 0;
+  if (queue >= queue_pairs_) return 0;
   const uint32_t max_frame = std::min(port_[kMaxFrame / 4], kMaxFrameBytes);
-  const uint32_t placed =
-      rx_[queue].WritePlain(dma_, frames, max_frame, &statistics_[kStatRxBytes]);
+  uint64_t* const bytes = &statistics_[kStatRxBytes];
+  uint32_t placed = 0;
+  if (links_[queue].enabled()) {
+    placed = links_[queue].WritePlain(frames, max_frame, bytes);
+  } else if (rx_[queue].enabled()) {
+    placed = rx_[queue].WritePlain(dma_, frames, max_frame, bytes);
+    unpublished_ |= 1u << queue;
+  }
   statistics_[kStatRxFrames] += placed;
-  unpublished_ |= 1u << queue;
   return placed;
 }
 
@@ -136,14 +150,29 @@ uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
   return taken;
 }
 
+void IpuNic::ServeLinks() {
+  for (uint32_t left = linked_; left != 0; left &= left - 1) {
+    links_[__builtin_ctz(left)].Serve(statistics_);
+  }
+}
+
 uint32_t IpuNic::Transmit(FrameSink& sink, uint32_t budget) {
+  ServeLinks();
   uint32_t handled = 0;
   for (uint32_t i = 0; i < queue_pairs_ && handled < budget; ++i) {
     TxQueue& queue = tx_[next_tx_];
+    LinkQueue& link = links_[next_tx_];
     next_tx_ = next_tx_ + 1 == queue_pairs_ ? 0 : next_tx_ + 1;
-    if (queue.pending()) handled += queue.Run(dma_, staging_, sink, statistics_, budget - handled);
+    if (queue.pending()) {
+      handled += queue.Run(dma_, staging_, sink, statistics_, budget - handled);
+    } else if (link.enabled() && link.pending()) {
+      handled += link.Run(staging_, sink, statistics_, budget - handled);
+    }
   }
   staging_.Flush(sink);
+  // A host whose frames have just left, or were the last that stood in its way, has its
+  // answer now and not a step later.
+  ServeLinks();
   return handled;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Model of the packetized NIC behind regs/ipu.h: descriptor rings, RSS, flow
-// rules, filters and statistics. A step function without threads or clock; stepped
+// Model of the packetized NIC behind regs/ipu.h: descriptor rings or links of swapped
+// regions, RSS, flow rules, filters and statistics. A step function without threads or clock; stepped
 // by lib/emulator, tested descriptor by descriptor in tests/device/ipu.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "bar/dma.h"
 #include "device/device.h"
 #include "device/ipu/flow_table.h"
+#include "device/ipu/link_queue.h"
 #include "device/ipu/rss.h"
 #include "device/ipu/rx_queue.h"
 #include "device/ipu/statistics.h"
@@ -53,6 +54,9 @@ class IpuNic final : public Device {
   void WriteQueue(uint32_t queue, uint32_t offset, uint64_t value);
   uint32_t ReadPort(uint32_t offset) const;
   uint64_t ReadQueue(uint32_t queue, uint32_t offset) const;
+  void WriteLink(uint32_t queue, uint32_t offset, uint64_t value);
+  uint64_t ReadLink(uint32_t queue, uint32_t offset) const;
+  bool EnableLink(uint32_t queue);
   void RunFlowCommand(uint32_t command);
   /// Whether any setting asks for more than the packet class; after each change.
   bool NeedsClassify() const;
@@ -62,9 +66,13 @@ class IpuNic final : public Device {
   /// How one frame ends: kStatRxFrames if it is written to the host, else the counter
   /// of its drop. Nothing if it must wait (`pause`).
   std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
+  std::optional<regs::ipu::Statistic> PlaceInLink(LinkQueue& link, const WireFrame& frame,
+                                                  bool pause);
   /// Writes leading frames that need no decision, if no setting asks for one; counts
   /// them and returns their number.
   uint32_t PlacePlain(std::span<const WireFrame> frames);
+  /// Answers the hosts of all links. One load for each that says nothing new.
+  void ServeLinks();
 
   const bar::DmaSpace& dma_;
   const uint32_t queue_pairs_;
@@ -74,9 +82,15 @@ class IpuNic final : public Device {
     uint32_t entries;
     uint32_t buffer_bytes;
   };
+  struct LinkRegisters {
+    uint64_t base;
+    uint64_t bytes;
+    uint16_t epoch;
+  };
 
   std::array<uint32_t, regs::ipu::kStatistics / 4> port_{};  ///< Register file of page 0, by word.
   std::array<std::array<QueueRegisters, 2>, regs::ipu::kMaxQueues> queue_registers_{};  ///< RX, TX.
+  std::array<LinkRegisters, regs::ipu::kMaxQueues> link_registers_{};
   uint32_t flow_status_ = 0;
   FlowEntry flow_result_{};  ///< Of the last query.
   RssHash rss_;
@@ -84,9 +98,11 @@ class IpuNic final : public Device {
   bool classify_ = false;  ///< NeedsClassify().
   std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
+  std::array<LinkQueue, regs::ipu::kMaxQueues> links_;
+  uint32_t linked_ = 0;       ///< Links that are enabled, by bit.
   uint32_t unpublished_ = 0;  ///< RX queues with completions to write back, by bit.
   TxStaging staging_;
-  uint32_t next_tx_ = 0;  ///< Round robin over the TX queues.
+  uint32_t next_tx_ = 0;  ///< Round robin over the queue pairs.
 
   Statistics statistics_{};
   std::array<Counter, regs::ipu::kStatisticCount> counters_;

@@ -24,8 +24,11 @@ void IpuNic::Reset() {
   for (uint32_t i = 0; i < kMaxQueues; ++i) {
     rx_[i].Disable();
     tx_[i].Disable();
+    links_[i].Disable();
     queue_registers_[i] = {};
+    link_registers_[i] = {};
   }
+  linked_ = 0;
   port_ = {};
   flows_.Clear();
   flow_status_ = static_cast<uint32_t>(FlowStatus::kOk);
@@ -142,6 +145,7 @@ void IpuNic::RunFlowCommand(uint32_t command) {
 }
 
 void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
+  if (offset >= kLinkBlock) return WriteLink(queue, offset - kLinkBlock, value);
   const bool transmit = offset >= kTxBlock;
   QueueRegisters& registers = queue_registers_[queue][transmit];
   switch (transmit ? offset - kTxBlock : offset) {
@@ -157,6 +161,8 @@ void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
     case kRingControl:
       if ((value & kRingEnable) == 0) {
         transmit ? tx_[queue].Disable() : rx_[queue].Disable();
+      } else if (links_[queue].enabled()) {
+        break;
       } else if (transmit) {
         tx_[queue].Enable(dma_, registers.base, registers.entries);
       } else {
@@ -177,6 +183,7 @@ void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
 }
 
 uint64_t IpuNic::ReadQueue(uint32_t queue, uint32_t offset) const {
+  if (offset >= kLinkBlock) return ReadLink(queue, offset - kLinkBlock);
   const bool transmit = offset >= kTxBlock;
   const QueueRegisters& registers = queue_registers_[queue][transmit];
   switch (transmit ? offset - kTxBlock : offset) {
@@ -190,6 +197,58 @@ uint64_t IpuNic::ReadQueue(uint32_t queue, uint32_t offset) const {
       return transmit ? tx_[queue].enabled() : rx_[queue].enabled();
     case kRingHead:
       return transmit ? tx_[queue].head() : rx_[queue].head();
+    default:
+      return ~uint64_t{0};
+  }
+}
+
+bool IpuNic::EnableLink(uint32_t queue) {
+  links_[queue].Disable();
+  if (rx_[queue].enabled() || tx_[queue].enabled()) return false;
+  const LinkRegisters& registers = link_registers_[queue];
+  const bool sound = links_[queue].Enable(dma_, registers.base, registers.bytes, registers.epoch);
+  statistics_[kStatLinkFaults] += !sound;
+  return sound;
+}
+
+void IpuNic::WriteLink(uint32_t queue, uint32_t offset, uint64_t value) {
+  LinkRegisters& registers = link_registers_[queue];
+  switch (offset) {
+    case kLinkBase:
+      registers.base = value;
+      break;
+    case kLinkBytes:
+      registers.bytes = value;
+      break;
+    case kLinkEpoch:
+      registers.epoch = static_cast<uint16_t>(value);
+      break;
+    case kLinkControl: {
+      const uint32_t bit = 1u << queue;
+      linked_ &= ~bit;
+      if ((value & kLinkEnable) == 0) {
+        links_[queue].Disable();
+      } else if (EnableLink(queue)) {
+        linked_ |= bit;
+      }
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+uint64_t IpuNic::ReadLink(uint32_t queue, uint32_t offset) const {
+  const LinkRegisters& registers = link_registers_[queue];
+  switch (offset) {
+    case kLinkBase:
+      return registers.base;
+    case kLinkBytes:
+      return registers.bytes;
+    case kLinkEpoch:
+      return registers.epoch;
+    case kLinkStatus:
+      return links_[queue].enabled();
     default:
       return ~uint64_t{0};
   }

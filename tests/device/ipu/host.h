@@ -42,7 +42,7 @@ class Host {
   static constexpr uint32_t kTxRingOffset = 1 << 20;
   static constexpr uint32_t kBuffers = 2 << 20;
 
-  Host() : memory_(new (std::align_val_t{64}) uint8_t[kBytes]()), nic(dma, {}) {
+  Host() : memory_(new (std::align_val_t{kPageBytes}) uint8_t[kBytes]()), nic(dma, {}) {
     dma.Add(kBus, memory_.get(), kBytes);
     nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous);
     nic.WriteRegister(kMaxFrame, 4, kMaxFrameBytes);
@@ -99,7 +99,7 @@ class Host {
 
  private:
   struct Free {
-    void operator()(uint8_t* p) const { ::operator delete[](p, std::align_val_t{64}); }
+    void operator()(uint8_t* p) const { ::operator delete[](p, std::align_val_t{kPageBytes}); }
   };
   std::unique_ptr<uint8_t[], Free> memory_;
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Writes frames into a region, one behind the other, each in whole slots. A value: the
+// loop that copies a burst keeps it in registers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "swap/region.h"
+
+namespace sluice::swap {
+
+class Filler {
+ public:
+  /// Of no region: nothing fits.
+  Filler() = default;
+  /// Of an empty region that the caller owns.
+  Filler(const Region& region, const Geometry& geometry)
+      : region_(region),
+        at_(geometry.DataOffset()),
+        end_(geometry.region_bytes),
+        headroom_(geometry.headroom_bytes),
+        max_frames_(geometry.max_frames) {}
+
+  explicit operator bool() const { return region_.base != nullptr; }
+  uint32_t region() const { return region_.id; }
+  uint32_t count() const { return count_; }
+
+  /// Whether a frame of `length` ≤ kMaxFrameBytes bytes has room.
+  bool Fits(uint32_t length) const {
+    return count_ != max_frames_ && SlotBytes(length) <= end_ - at_;
+  }
+  /// Where the next frame goes. Only if it Fits.
+  uint8_t* Next() const { return region_.base + at_ + headroom_; }
+  /// The frame at Next() is whole: whoever reads the count (acquire), or finds the region
+  /// after this process died, sees all of it.
+  void Publish(uint32_t length) {
+    region_.entries()[count_] = MakeEntry(at_ + headroom_, length);
+    at_ += SlotBytes(length);
+    std::atomic_ref(region_.header().count).store(++count_, std::memory_order_release);
+  }
+
+ private:
+  uint32_t SlotBytes(uint32_t length) const {
+    return (headroom_ + length + kSlotBytes - 1) & ~(kSlotBytes - 1);
+  }
+
+  Region region_;
+  uint32_t at_ = 0;  ///< Offset of the next slot.
+  uint32_t end_ = 0;
+  uint32_t headroom_ = 0;
+  uint32_t count_ = 0;
+  uint32_t max_frames_ = 0;
+};
+
+}  // namespace sluice::swap
