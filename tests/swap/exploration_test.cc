@@ -74,9 +74,14 @@ TEST(TwoMessages, WhenEndsRestartWithMemory) {
 TEST(TwoMessages, WhenEndsLoseTheirMemory) {
   ExpectSafe("2 messages: register, 2 swaps, both forget",
              {.swaps = 2, .initiator_restarts = 1, .responder_restarts = 1});
-  ExpectSafe("2 messages: register, 1 swap, both forget, 1 reset, resume",
-             {.swaps = 1, .resets = 1, .initiator_restarts = 1, .responder_restarts = 1,
-              .resume = true, .expire = false, .cancel = false, .conditional = false});
+  ExpectSafe("2 messages: register, 1 swap, both forget, 1 reset, resume", {.swaps = 1,
+                                                                            .resets = 1,
+                                                                            .initiator_restarts = 1,
+                                                                            .responder_restarts = 1,
+                                                                            .resume = true,
+                                                                            .expire = false,
+                                                                            .cancel = false,
+                                                                            .conditional = false});
   ExpectSafe("2 messages: register, 2 swaps, owner forgets twice",
              {.swaps = 2, .responder_restarts = 2, .conditional = false});
 }
@@ -85,7 +90,11 @@ TEST(TwoMessages, WhenLinesOvertake) {
   ExpectSafe("2 messages: 3 lines in flight, reordered, 3 swaps",
              {.swaps = 3, .depth = 3, .standing = true});
   ExpectSafe("2 messages: 2 lines in flight, reordered, 1 reset, owner forgets",
-             {.swaps = 2, .depth = 2, .resets = 1, .responder_restarts = 1, .expire = false,
+             {.swaps = 2,
+              .depth = 2,
+              .resets = 1,
+              .responder_restarts = 1,
+              .expire = false,
               .conditional = false});
 }
 
@@ -95,19 +104,34 @@ TEST(TwoMessages, InOrder) {
 }
 
 TEST(TwoMessages, NoPostIsForgotten) {
-  ExpectSafe("2 messages: ports' posts alone, resets, restarts",
-             {.swaps = 2, .resets = 1, .initiator_restarts = 1, .responder_restarts = 1,
-              .resume = true, .on_demand = true});
+  ExpectSafe("2 messages: ports' posts alone, resets, restarts", {.swaps = 2,
+                                                                  .resets = 1,
+                                                                  .initiator_restarts = 1,
+                                                                  .responder_restarts = 1,
+                                                                  .resume = true,
+                                                                  .on_demand = true});
 }
 
 TEST(TwoMessages, WhenALineIsReadOrLeftHalfStored) {
-  ExpectSafe("2 messages: torn, killed while posting, owner forgets",
-             {.swaps = 2, .depth = 2, .responder_restarts = 1, .resume = true, .expire = false,
-              .cancel = false, .conditional = false, .on_demand = true, .torn = true});
-  ExpectSafe("2 messages: torn, killed while posting, both forget",
-             {.swaps = 1, .depth = 2, .initiator_restarts = 1, .responder_restarts = 1,
-              .resume = true, .expire = false, .cancel = false, .conditional = false,
-              .on_demand = true, .torn = true});
+  ExpectSafe("2 messages: torn, killed while posting, owner forgets", {.swaps = 2,
+                                                                       .depth = 2,
+                                                                       .responder_restarts = 1,
+                                                                       .resume = true,
+                                                                       .expire = false,
+                                                                       .cancel = false,
+                                                                       .conditional = false,
+                                                                       .on_demand = true,
+                                                                       .torn = true});
+  ExpectSafe("2 messages: torn, killed while posting, both forget", {.swaps = 1,
+                                                                     .depth = 2,
+                                                                     .initiator_restarts = 1,
+                                                                     .responder_restarts = 1,
+                                                                     .resume = true,
+                                                                     .expire = false,
+                                                                     .cancel = false,
+                                                                     .conditional = false,
+                                                                     .on_demand = true,
+                                                                     .torn = true});
 }
 
 // ---------------------------------------------------------------- four messages
@@ -123,9 +147,12 @@ TEST(FourMessages, WhenTheLinkIsReset) {
 }
 
 TEST(FourMessages, WhenEndsLoseTheirMemory) {
-  ExpectSafe("4 messages: register, 2 swaps, both forget",
-             {.machine = &kFourMessage, .swaps = 2, .initiator_restarts = 1,
-              .responder_restarts = 1, .expire = false, .conditional = false});
+  ExpectSafe("4 messages: register, 2 swaps, both forget", {.machine = &kFourMessage,
+                                                            .swaps = 2,
+                                                            .initiator_restarts = 1,
+                                                            .responder_restarts = 1,
+                                                            .expire = false,
+                                                            .conditional = false});
 }
 
 TEST(FourMessages, WhenLinesOvertake) {
@@ -134,34 +161,48 @@ TEST(FourMessages, WhenLinesOvertake) {
 }
 
 TEST(FourMessages, InOrder) {
-  ExpectSafe("4 messages: queue of 3, lost and repeated, 2 swaps",
-             {.machine = &kFourMessage, .swaps = 2, .in_order = true, .depth = 3,
-              .conditional = false});
+  ExpectSafe(
+      "4 messages: queue of 3, lost and repeated, 2 swaps",
+      {.machine = &kFourMessage, .swaps = 2, .in_order = true, .depth = 3, .conditional = false});
 }
 
 TEST(FourMessages, NoPostIsForgotten) {
-  ExpectSafe("4 messages: ports' posts alone, resets, restarts",
-             {.machine = &kFourMessage, .swaps = 1, .resets = 1, .initiator_restarts = 1,
-              .responder_restarts = 1, .resume = true, .on_demand = true});
+  ExpectSafe("4 messages: ports' posts alone, resets, restarts", {.machine = &kFourMessage,
+                                                                  .swaps = 1,
+                                                                  .resets = 1,
+                                                                  .initiator_restarts = 1,
+                                                                  .responder_restarts = 1,
+                                                                  .resume = true,
+                                                                  .on_demand = true});
 }
 
 TEST(FourMessages, WhenALineIsReadOrLeftHalfStored) {
-  ExpectSafe("4 messages: torn, killed while posting, initiator forgets",
-             {.machine = &kFourMessage, .swaps = 1, .depth = 2, .initiator_restarts = 1,
-              .resume = true, .expire = false, .conditional = false, .on_demand = true,
-              .torn = true});
-  ExpectSafe("4 messages: torn, killed while posting, owner forgets",
-             {.machine = &kFourMessage, .swaps = 1, .depth = 2, .responder_restarts = 1,
-              .resume = true, .expire = false, .conditional = false, .on_demand = true,
-              .torn = true});
+  ExpectSafe("4 messages: torn, killed while posting, initiator forgets", {.machine = &kFourMessage,
+                                                                           .swaps = 1,
+                                                                           .depth = 2,
+                                                                           .initiator_restarts = 1,
+                                                                           .resume = true,
+                                                                           .expire = false,
+                                                                           .conditional = false,
+                                                                           .on_demand = true,
+                                                                           .torn = true});
+  ExpectSafe("4 messages: torn, killed while posting, owner forgets", {.machine = &kFourMessage,
+                                                                       .swaps = 1,
+                                                                       .depth = 2,
+                                                                       .responder_restarts = 1,
+                                                                       .resume = true,
+                                                                       .expire = false,
+                                                                       .conditional = false,
+                                                                       .on_demand = true,
+                                                                       .torn = true});
 }
 
 TEST(FourMessages, InitiatorMayRollBackBeforeItCommits) {
-  const Machine machine = With(
-      kFourMessage, {{Variant::kFourMessage, kI, State::kOffer, Input::kExpired, State::kCancel,
-                      Action::kPublishCancel},
-                     {Variant::kFourMessage, kI, State::kValidate, Input::kExpired, State::kAbort,
-                      Action::kDecideAbort}});
+  const Machine machine =
+      With(kFourMessage, {{Variant::kFourMessage, kI, State::kOffer, Input::kExpired,
+                           State::kCancel, Action::kPublishCancel},
+                          {Variant::kFourMessage, kI, State::kValidate, Input::kExpired,
+                           State::kAbort, Action::kDecideAbort}});
   ExpectSafe("4 messages: initiator rolls back at the horizon", {.machine = &machine, .swaps = 2});
 }
 
@@ -196,17 +237,15 @@ TEST(TransactionIds, TwoBitsFailForALineThatIsLateEnough) {
 // ---------------------------------------------------------------- unsafe variants
 
 TEST(Unsafe, InitiatorRollsBackAtTheHorizon) {
-  const Machine machine =
-      With(kTwoMessage, {{Variant::kTwoMessage, kI, State::kOffer, Input::kExpired, State::kIdle,
-                          Action::kRestore}});
+  const Machine machine = With(kTwoMessage, {{Variant::kTwoMessage, kI, State::kOffer,
+                                              Input::kExpired, State::kIdle, Action::kRestore}});
   ExpectBroken("unsafe, 2 messages: initiator rolls back at the horizon", {.machine = &machine},
                kAgreement);
 }
 
 TEST(Unsafe, ResponderRollsBackAtTheHorizon) {
-  const Machine machine =
-      With(kFourMessage, {{Variant::kFourMessage, kR, State::kTentative, Input::kExpired,
-                           State::kReady, Action::kRelease}});
+  const Machine machine = With(kFourMessage, {{Variant::kFourMessage, kR, State::kTentative,
+                                               Input::kExpired, State::kReady, Action::kRelease}});
   ExpectBroken("unsafe, 4 messages: responder rolls back at the horizon", {.machine = &machine},
                kAgreement);
 }
@@ -227,12 +266,24 @@ TEST(Unsafe, AbortNotAcknowledged) {
 
 TEST(Unsafe, Word0NotBoundToTheMeeting) {
   ExpectBroken("unsafe: lines not bound, read while they are stored",
-               {.swaps = 2, .depth = 2, .responder_restarts = 1, .expire = false,
-                .conditional = false, .on_demand = true, .torn = true, .unbound = true},
+               {.swaps = 2,
+                .depth = 2,
+                .responder_restarts = 1,
+                .expire = false,
+                .conditional = false,
+                .on_demand = true,
+                .torn = true,
+                .unbound = true},
                kSound);
   ExpectBroken("unsafe: lines not bound, end killed while it posts",
-               {.swaps = 1, .responder_restarts = 1, .resume = true, .expire = false,
-                .conditional = false, .on_demand = true, .torn = true, .unbound = true},
+               {.swaps = 1,
+                .responder_restarts = 1,
+                .resume = true,
+                .expire = false,
+                .conditional = false,
+                .on_demand = true,
+                .torn = true,
+                .unbound = true},
                kAtMostOnce);
 }
 

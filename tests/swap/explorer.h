@@ -32,7 +32,7 @@ struct Exploration {
 
   uint64_t states = 0;
   uint64_t moves = 0;
-  bool complete = true;  ///< False: the limit was reached.
+  bool complete = true;                              ///< False: the limit was reached.
   std::array<uint64_t, kMaxProperties> violating{};  ///< States, by property. Not explored beyond.
   uint64_t unresolvable = 0;  ///< States from which no benign future resolves everything.
   std::string trace;          ///< The shortest way to a violation, else to an unresolvable state.

@@ -18,14 +18,14 @@ namespace sluice::swap::test {
 
 /// Bits of SwapWorld::violated().
 enum Property : uint8_t {
-  kAgreement,     ///< S1: never C at one end and X at the other.
-  kValidity,      ///< S2: C at the owner only if the condition held; at the other only from a record.
-  kAtMostOnce,    ///< S3: applied once, consumed once.
+  kAgreement,   ///< S1: never C at one end and X at the other.
+  kValidity,    ///< S2: C at the owner only if the condition held; at the other only from a record.
+  kAtMostOnce,  ///< S3: applied once, consumed once.
   kNoSilentDrop,  ///< S4: no outcome is overwritten before it was read.
   kReversible,    ///< S5: X leaves both cells as they were; nothing is lost or doubled.
-  kIdentity,      ///< S6: lines of other epochs and incarnations do nothing; ORPHAN is neither C nor X.
-  kOneDoubt,      ///< Never both ends in doubt.
-  kSound,         ///< An honest peer is never found at fault.
+  kIdentity,  ///< S6: lines of other epochs and incarnations do nothing; ORPHAN is neither C nor X.
+  kOneDoubt,  ///< Never both ends in doubt.
+  kSound,     ///< An honest peer is never found at fault.
 };
 const char* PropertyName(uint8_t property);
 
@@ -37,15 +37,15 @@ struct Config {
   /// `depth` lines posted, in any order, any number of times, or never: 1 is a register.
   bool in_order = false;
   uint8_t depth = 1;
-  int resets = 0;               ///< Of the link; everything in flight is lost.
-  int initiator_restarts = 0;   ///< Without memory.
+  int resets = 0;              ///< Of the link; everything in flight is lost.
+  int initiator_restarts = 0;  ///< Without memory.
   int responder_restarts = 0;
-  bool resume = false;          ///< Restarts with memory, at will.
-  bool expire = true;           ///< Windows expire, at will.
+  bool resume = false;  ///< Restarts with memory, at will.
+  bool expire = true;   ///< Windows expire, at will.
   bool cancel = true;
-  bool conditional = true;      ///< Some offers have a condition, which changes at will.
-  bool standing = false;        ///< And some of those are standing.
-  bool abort = true;            ///< Four messages: validation may fail.
+  bool conditional = true;  ///< Some offers have a condition, which changes at will.
+  bool standing = false;    ///< And some of those are standing.
+  bool abort = true;        ///< Four messages: validation may fail.
   /// Ends post when TakePublish() says so and never else, and no post is lost.
   bool on_demand = false;
   /// The peer looks while a line is being stored: the word 0 of one with the rest of the
@@ -110,10 +110,10 @@ class SwapWorld {
   std::vector<Message> to_responder_, to_initiator_;
   uint16_t epoch_ = 1;
   bool condition_ = true;
-  bool resumed_ = false;        ///< The initiator may report its last transaction again.
+  bool resumed_ = false;  ///< The initiator may report its last transaction again.
   bool memory_lost_ = false;
-  uint8_t serial_ = 0;          ///< Of the last offer; in its payload, so that both ends carry it.
-  uint8_t held_ = 0;            ///< Four messages: the serial that the responder holds.
+  uint8_t serial_ = 0;  ///< Of the last offer; in its payload, so that both ends carry it.
+  uint8_t held_ = 0;    ///< Four messages: the serial that the responder holds.
   uint8_t initiator_cell_ = 1;
   uint8_t responder_cell_ = 2;
   uint8_t held_cell_ = 0;
