@@ -95,40 +95,40 @@ class BilateralQueue {
 
   /// The hot loop. Entries are the NIC's word: each is read once and checked. The sums are
   /// of the region; only frames with another ending than "forwarded as it came" cost
-  /// bookkeeping of their own. Returns what leaves.
+  /// bookkeeping of their own. `region` by value: registers, not memory. Returns what leaves.
   template <FrameEngine Engine>
-  Totals Walk(const rte_pmd_ipu_region& region, Engine& engine, uint64_t now) {
-    uint8_t* const base = region.base;
-    swap::Entry* const entries = region.entries;
-    const uint32_t count = region.received;
-    if (count == 0) return {};
-    const swap::Geometry bounds{.regions = 0, .region_bytes = region.bytes,
-                                .max_frames = region.capacity};
+  Totals Walk(const rte_pmd_ipu_region region, Engine& engine, uint64_t now) {
+    if (region.received == 0) return {};
+    const swap::Geometry bounds = Bounds(region);
+    swap::Entry* const last = region.entries + region.received - 1;
     uint64_t bytes = 0;
     kept_back_ = {};
-    __builtin_prefetch(base, 1);  // The header, for Give.
-    for (uint32_t i = 0; i < std::min(count, kFramesAhead); ++i) Prefetch(base, Load(entries[i]));
-    for (uint32_t i = 0; i < count; ++i) {
-      __builtin_prefetch(entries + i + kEntriesAhead);
-      Prefetch(base, Load(entries[std::min(i + kFramesAhead, count - 1)]));
-      const swap::Entry entry = Load(entries[i]);
+    __builtin_prefetch(region.base, 1);  // The header, for Give.
+    for (swap::Entry* at = region.entries; at <= std::min(last, region.entries + kFramesAhead - 1);
+         ++at) {
+      Prefetch(region.base, Load(*at));
+    }
+    for (swap::Entry* at = region.entries; at <= last; ++at) {
+      __builtin_prefetch(at + kEntriesAhead);
+      Prefetch(region.base, Load(*std::min(at + kFramesAhead, last)));
+      const swap::Entry entry = Load(*at);
       if (!swap::EntryIsSound(entry, bounds)) [[unlikely]] {
-        Refuse(entries[i]);
+        Refuse(*at);
         continue;
       }
-      uint8_t* const data = base + swap::EntryOffset(entry);
+      uint8_t* const data = region.base + swap::EntryOffset(entry);
       const uint32_t length = swap::EntryLength(entry);
-      packet::Frame frame = View(region, entry);
+      packet::Frame frame{data, length, Headroom(region.data, entry), Tailroom(entry)};
       const packet::Verdict verdict = engine.Process(frame, now);
       bytes += length;
       if (verdict.action != packet::Action::kForward) [[unlikely]] {
-        End(entries[i], length, verdict);
+        End(*at, length, verdict);
       } else if (frame.data != data || frame.length != length) [[unlikely]] {
-        Resize(region, entries[i], entry, frame.data, frame.length);
+        Resize(*at, entry, frame.data - data, frame.length, Headroom(region.data, entry));
       }
     }
-    const Totals leaving{count - kept_back_.pkts, bytes - kept_back_.bytes};
-    QueueCounters::Add(counters_.rx_pkts, count);
+    const Totals leaving{region.received - kept_back_.pkts, bytes - kept_back_.bytes};
+    QueueCounters::Add(counters_.rx_pkts, region.received);
     QueueCounters::Add(counters_.rx_bytes, bytes);
     QueueCounters::Add(counters_.tx_pkts, leaving.pkts);
     QueueCounters::Add(counters_.tx_bytes, leaving.bytes);
@@ -148,20 +148,16 @@ class BilateralQueue {
     __builtin_prefetch(base + swap::EntryOffset(entry), 1);
   }
 
-  /// First byte behind the slot that a sound entry's frame lies in; within the region.
-  static uint32_t SlotEnd(swap::Entry entry) {
-    const uint32_t end = swap::EntryOffset(entry) + swap::EntryLength(entry);
-    return (end + swap::kSlotBytes - 1) & ~(swap::kSlotBytes - 1);
+  static swap::Geometry Bounds(const rte_pmd_ipu_region& region) {
+    return {.regions = 0, .region_bytes = region.bytes, .max_frames = region.capacity};
   }
-  /// Room before a sound entry's frame, which never reaches into the entries.
-  uint32_t Headroom(const rte_pmd_ipu_region& region, swap::Entry entry) const {
-    return std::min(link_.headroom_bytes(), swap::EntryOffset(entry) - region.data);
+  /// Room behind a sound entry's frame, to the end of its slot: within the region.
+  static uint32_t Tailroom(swap::Entry entry) {
+    return -(swap::EntryOffset(entry) + swap::EntryLength(entry)) & (swap::kSlotBytes - 1);
   }
-  packet::Frame View(const rte_pmd_ipu_region& region, swap::Entry entry) const {
-    const uint32_t offset = swap::EntryOffset(entry);
-    const uint32_t length = swap::EntryLength(entry);
-    return {region.base + offset, length, Headroom(region, entry),
-            SlotEnd(entry) - offset - length};
+  /// Room before it, which never reaches into the entries. `data`: where they end.
+  uint32_t Headroom(uint32_t data, swap::Entry entry) const {
+    return std::min(link_.headroom_bytes(), swap::EntryOffset(entry) - data);
   }
 
   [[gnu::noinline]] void Refuse(swap::Entry& entry) {
@@ -183,24 +179,23 @@ class BilateralQueue {
     }
   }
 
-  /// The engine moved the start or changed the length of what `arrived` describes. Values,
-  /// not a Frame: that would live in memory, for every frame.
-  [[gnu::noinline]] void Resize(const rte_pmd_ipu_region& region, swap::Entry& entry,
-                                swap::Entry arrived, const uint8_t* data, uint32_t length) {
-    const auto offset = static_cast<uint32_t>(data - region.base);
-    const bool within =
-        offset + Headroom(region, arrived) >= swap::EntryOffset(arrived) &&
-        length >= swap::kMinFrameBytes && length <= swap::kMaxFrameBytes &&
-        offset + length <= SlotEnd(arrived);
-    if (within) {
-      Store(entry, swap::MakeEntry(offset, length));
-      kept_back_.bytes += uint64_t{swap::EntryLength(arrived)} - length;
+  /// The engine moved the start of what `arrived` describes, or made it `length` long.
+  /// Values, not a Frame: that would live in memory, for every frame.
+  [[gnu::noinline]] void Resize(swap::Entry& entry, swap::Entry arrived, int64_t moved_bytes,
+                                uint32_t length, uint32_t headroom) {
+    const uint32_t room = swap::EntryLength(arrived) + Tailroom(arrived);
+    const bool within = moved_bytes >= -int64_t{headroom} && moved_bytes + length <= room &&
+                        length >= swap::kMinFrameBytes && length <= swap::kMaxFrameBytes;
+    if (!within) {
+      Store(entry, 0);
+      ++kept_back_.pkts;
+      kept_back_.bytes += swap::EntryLength(arrived);
+      QueueCounters::Add(counters_.tx_unframeable, 1);
       return;
     }
-    Store(entry, 0);
-    ++kept_back_.pkts;
-    kept_back_.bytes += swap::EntryLength(arrived);
-    QueueCounters::Add(counters_.tx_unframeable, 1);
+    const auto offset = static_cast<uint32_t>(swap::EntryOffset(arrived) + moved_bytes);
+    Store(entry, swap::MakeEntry(offset, length));
+    kept_back_.bytes += uint64_t{swap::EntryLength(arrived)} - length;
   }
 
   /// A region came. If it is the one given away, the NIC did not take it.
@@ -222,11 +217,9 @@ class BilateralQueue {
   }
 
   [[gnu::noinline]] void Show(const rte_pmd_ipu_region& region, TapDirection direction) const {
-    const swap::Geometry bounds{.regions = 0, .region_bytes = region.bytes,
-                                .max_frames = region.capacity};
     for (uint32_t i = 0; i < region.received; ++i) {
       const swap::Entry entry = Load(region.entries[i]);
-      if (!swap::EntryIsSound(entry, bounds)) continue;
+      if (!swap::EntryIsSound(entry, Bounds(region))) continue;
       tap_.see(tap_.context, direction, region.base + swap::EntryOffset(entry),
                swap::EntryLength(entry));
     }

@@ -86,8 +86,12 @@ void Capture::Attach(uint16_t port, uint16_t queues) {
   }
 }
 
-nic::SpanTap Capture::Tap(uint16_t port, uint32_t queue) {
+nic::SpanTap Capture::TapSpans(uint16_t port, uint32_t queue) {
   return {OnSpan, &points_.emplace_back(Point{this, port, queue})};
+}
+
+nic::FrameTap Capture::TapFrames(uint16_t port, uint32_t queue) {
+  return {OnFrame, &points_.emplace_back(Point{this, port, queue})};
 }
 
 uint16_t Capture::OnReceive(uint16_t /*port*/, uint16_t /*queue*/, rte_mbuf** mbufs,
@@ -108,25 +112,35 @@ uint16_t Capture::OnTransmit(uint16_t /*port*/, uint16_t /*queue*/, rte_mbuf** m
   return count;
 }
 
-void Capture::OnSpan(void* point, nic::SpanTap::Direction direction, const uint8_t* data,
+void Capture::OnSpan(void* point, nic::TapDirection direction, const uint8_t* data,
                      uint32_t bytes) {
   const Point& at = *static_cast<const Point*>(point);
   Capture& self = *at.capture;
   for (uint32_t offset = 0; offset < bytes && self.Wanted();) {
     const uint32_t length = packet::FrameLength(data + offset);
-    const uint32_t present = std::min({length, bytes - offset, kSnapBytes});
-    if (present > 0) {
-      rte_mbuf* const mbuf = rte_pktmbuf_alloc(self.pool_);
-      if (mbuf == nullptr) {
-        self.lost_.fetch_add(1, std::memory_order_relaxed);
-        return;
-      }
-      rte_memcpy(rte_pktmbuf_append(mbuf, static_cast<uint16_t>(present)), data + offset, present);
-      self.Copy(at, mbuf, direction == nic::SpanTap::Direction::kReceived);
-      rte_pktmbuf_free(mbuf);
-    }
+    const uint32_t present = std::min(length, bytes - offset);
+    if (present > 0) self.CopyBytes(at, data + offset, present, direction);
     offset += packet::FlitSpan(std::max(length, 1u));
   }
+}
+
+void Capture::OnFrame(void* point, nic::TapDirection direction, const uint8_t* frame,
+                      uint32_t length) {
+  const Point& at = *static_cast<const Point*>(point);
+  if (at.capture->Wanted()) at.capture->CopyBytes(at, frame, length, direction);
+}
+
+void Capture::CopyBytes(const Point& point, const uint8_t* frame, uint32_t length,
+                        nic::TapDirection direction) {
+  rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool_);
+  if (mbuf == nullptr) {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const uint32_t present = std::min(length, kSnapBytes);
+  rte_memcpy(rte_pktmbuf_append(mbuf, static_cast<uint16_t>(present)), frame, present);
+  Copy(point, mbuf, direction == nic::TapDirection::kReceived);
+  rte_pktmbuf_free(mbuf);
 }
 
 bool Capture::Wanted() {

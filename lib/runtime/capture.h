@@ -2,8 +2,8 @@
 //
 // `--capture=FILE`: a copy of what passes the queues, written as pcapng by a
 // thread of its own. For when dpdk-dumpcap cannot attach, as without hugepages.
-// Packetized queues are seen through ethdev callbacks, streaming ones through
-// their tap. A full ring loses copies, never traffic; the loss is reported.
+// Packetized queues are seen through ethdev callbacks, streaming and bilateral ones
+// through their taps. A full ring loses copies, never traffic; the loss is reported.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "nic/span_tap.h"
+#include "nic/tap.h"
 
 struct rte_mbuf;
 struct rte_mempool;
@@ -38,8 +38,9 @@ class Capture {
 
   /// Watches queue pairs 0 … queues − 1 of a started port.
   void Attach(uint16_t port, uint16_t queues);
-  /// For a streaming queue. Valid while the capture lives.
-  nic::SpanTap Tap(uint16_t port, uint32_t queue);
+  /// For a streaming and for a bilateral queue. Valid while the capture lives.
+  nic::SpanTap TapSpans(uint16_t port, uint32_t queue);
+  nic::FrameTap TapFrames(uint16_t port, uint32_t queue);
 
  private:
   /// What a callback or a tap is called with.
@@ -60,8 +61,12 @@ class Capture {
                             uint16_t max, void* point);
   static uint16_t OnTransmit(uint16_t port, uint16_t queue, rte_mbuf** mbufs, uint16_t count,
                              void* point);
-  static void OnSpan(void* point, nic::SpanTap::Direction direction, const uint8_t* data,
+  static void OnSpan(void* point, nic::TapDirection direction, const uint8_t* data,
                      uint32_t bytes);
+  static void OnFrame(void* point, nic::TapDirection direction, const uint8_t* frame,
+                      uint32_t length);
+  void CopyBytes(const Point& point, const uint8_t* frame, uint32_t length,
+                 nic::TapDirection direction);
   void Copy(const Point& point, const rte_mbuf* mbuf, bool received);
   bool Wanted();
   void Write();

@@ -3,11 +3,13 @@
 
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 
-DEFINE_string(iface, "packetized", "How the host talks to the NIC: packetized or streaming");
+DEFINE_string(iface, "packetized", "How the host talks to the NIC: packetized, streaming or bilateral");
 DEFINE_double(duration_s, 0, "Seconds to run; 0: until SIGINT or SIGTERM");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines; 0: none");
 DEFINE_string(json, "", "Write the final report to this file; - for standard output");
@@ -19,15 +21,21 @@ DEFINE_string(wire, "", "Embedded NIC: what is behind it, in full (instead of th
 DEFINE_uint64(seed, 0, "Embedded NIC: seed of its traffic; 0: its default");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
 DEFINE_string(exception_port, "", "Streaming: port for frames that an Enso NIC cannot send");
-DEFINE_uint32(workers, 1, "Worker lcores, one queue (or set of pipes) each");
+DEFINE_uint32(workers, 1, "Worker lcores, one queue (or set of pipes, or link) each");
 DEFINE_uint32(pipes, 8, "Streaming on an Enso NIC: pipes of each worker; 8 are walked at once");
 DEFINE_uint32(burst, 64, "Packetized: most packets of one receive burst");
+DEFINE_uint32(regions, 0, "Bilateral: regions of each link, 3 to 64; 0: the driver's default");
+DEFINE_uint32(region_bytes, 0,
+              "Bilateral: size of a region, a multiple of 4096; 0: the driver's default");
 DEFINE_string(capture, "", "Write what passes the queues to this pcapng file; FILE or FILE,n=N");
 DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
 
 namespace sluice::runtime {
 
 namespace {
+
+constexpr Interface kInterfaces[] = {Interface::kPacketized, Interface::kStreaming,
+                                     Interface::kBilateral};
 
 // What is wrong with a flag, in the one form that all such lines have.
 std::string Bad(std::string_view flag, std::string_view mend) {
@@ -113,6 +121,18 @@ bool ReadCapture(Options* options, std::string* error) {
   return false;
 }
 
+bool ReadRegions(Options* options, std::string* error) {
+  options->regions = FLAGS_regions;
+  options->region_bytes = FLAGS_region_bytes;
+  if (FLAGS_regions != 0 && (FLAGS_regions < 3 || FLAGS_regions > 64)) {
+    *error = Bad("regions", "give 3 to 64");
+    return false;
+  }
+  if (FLAGS_region_bytes % 4096 == 0 && FLAGS_region_bytes <= 262'144) return true;
+  *error = Bad("region_bytes", "give a multiple of 4096, at most 262144");
+  return false;
+}
+
 bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error) {
   if (value >= 1 && value <= max) return true;
   *error = Bad(flag, "give 1 to " + std::to_string(max));
@@ -127,18 +147,28 @@ bool IsSpan(const char* flag, double seconds, std::string* error) {
 
 }  // namespace
 
+std::string_view Name(Interface iface) {
+  switch (iface) {
+    case Interface::kPacketized: return "packetized";
+    case Interface::kStreaming: return "streaming";
+    case Interface::kBilateral: return "bilateral";
+  }
+  return "";
+}
+
 std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   Options options;
-  if (FLAGS_iface == "streaming") {
-    options.iface = Interface::kStreaming;
-  } else if (FLAGS_iface != "packetized") {
-    *error = Bad("iface", "give packetized or streaming");
+  const auto* const iface = std::ranges::find(kInterfaces, FLAGS_iface, Name);
+  if (iface == std::end(kInterfaces)) {
+    *error = Bad("iface", "give packetized, streaming or bilateral");
     return std::nullopt;
   }
+  options.iface = *iface;
   if (!IsSpan("duration_s", FLAGS_duration_s, error) ||
       !IsSpan("stats_period_s", FLAGS_stats_period_s, error) ||
       !InRange("workers", FLAGS_workers, 64, error) || !InRange("pipes", FLAGS_pipes, 64, error) ||
-      !InRange("burst", FLAGS_burst, 64, error) || !ReadCapture(&options, error)) {
+      !InRange("burst", FLAGS_burst, 64, error) || !ReadRegions(&options, error) ||
+      !ReadCapture(&options, error)) {
     return std::nullopt;
   }
   if (own_port) {

@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace sluice::runtime {
 
-enum class Interface { kPacketized, kStreaming };
+enum class Interface { kPacketized, kStreaming, kBilateral };
+/// As flags and reports call it.
+std::string_view Name(Interface iface);
 
 struct Options {
   Interface iface = Interface::kPacketized;
@@ -26,6 +29,8 @@ struct Options {
   uint32_t workers = 1;
   uint32_t pipes = 8;  ///< Of each worker.
   uint32_t burst = 64;
+  uint32_t regions = 0;       ///< Of each worker's link; 0: what the driver prefers.
+  uint32_t region_bytes = 0;  ///< The same.
   std::string capture;         ///< Path; empty for none.
   uint64_t capture_pkts = 0;   ///< Packets to capture; 0: all.
 };

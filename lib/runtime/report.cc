@@ -38,6 +38,7 @@ std::vector<std::pair<std::string, uint64_t>> Drops(const RunFigures& run) {
     }
   }
   drops.emplace_back("rx_scattered", c.rx_scattered);
+  drops.emplace_back("rx_bad_entry", c.rx_bad_entry);
   drops.emplace_back("tx_full", c.tx_full);
   drops.emplace_back("tx_unframeable", c.tx_unframeable);
   return drops;
@@ -167,6 +168,10 @@ std::string JsonReport(const RunFigures& run) {
   report["reordered"] = run.port_final.Get("wire_reordered");
   report["ctx_switches"] = run.ctx_switches;
   report["link_up"] = run.link_up;
+  if (!run.links.empty()) {
+    report["links"] = Json::object();
+    for (const auto& [name, value] : run.links) report["links"][name] = value;
+  }
   report["memory"] = run.memory;
   report["lcores"] = run.map;
   report["device"] = NonZero(run.port_final, "model_");
@@ -182,6 +187,7 @@ std::string JsonReport(const RunFigures& run) {
       {"busy", "share of the time, 0 to 1"},
       {"drops", "frames; rx_pkts = tx_pkts + consumed_pkts + their sum"},
       {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; outside that law"},
+      {"links", "regions exchanged, and what happened to links: sums over them since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};
   return report.dump(2) + "\n";
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nic/frame_queue.h"
@@ -23,6 +24,9 @@ struct Sample {
   uint64_t total_cycles = 0;
 };
 
+/// What a report says of links of regions: name and sum over all of them.
+using LinkFigures = std::vector<std::pair<std::string_view, uint64_t>>;
+
 /// Everything that the report is made of.
 struct RunFigures {
   std::string app;
@@ -37,6 +41,7 @@ struct RunFigures {
   PortStats port_begin;
   PortStats port_measured;
   PortStats port_final;
+  LinkFigures links;        ///< Empty on interfaces without links.
   uint64_t ctx_switches = 0;
   bool link_up = true;      ///< When the traffic was stopped.
   bool drained = false;     ///< The source was stopped and what it had sent came through.

@@ -8,6 +8,7 @@
 #include <rte_lcore.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -58,8 +59,8 @@ std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
   if (!json.empty() && json != "-" && !WriteFile(json, "")) {
     error = "--json=" + json + ": cannot be written: name a file in a folder that exists";
   } else if (session->StartEal(&error) && session->FindPorts(&error)) {
-    *exit_code = 1;
-    if (session->OpenPorts(&error)) return session;
+    *exit_code = session->OpenPorts(&error);
+    if (*exit_code == 0) return session;
   }
   std::fprintf(stderr, "%s\n", error.c_str());
   return nullptr;
@@ -122,27 +123,66 @@ bool Session::FindPorts(std::string* error) {
   return false;
 }
 
-bool Session::OpenPorts(std::string* error) {
+int Session::OpenPorts(std::string* error) {
   const Options& options = line_.options;
   rte_ether_addr mac{};
   if (rte_eth_macaddr_get(port_, &mac) == 0) std::copy_n(mac.addr_bytes, 6, mac_.begin());
-  native_ = options.iface == Interface::kStreaming && rte_pmd_enso_supported(port_);
+  native_ = options.iface == Interface::kBilateral ||
+            (options.iface == Interface::kStreaming && rte_pmd_enso_supported(port_));
   const auto workers = static_cast<uint16_t>(options.workers);
   if (exception_) {
     exception_port_ = nic::EthPort::Open(*exception_, {1, workers, 0}, error);
-    if (exception_port_ == nullptr) return false;
+    if (exception_port_ == nullptr) return 1;
   }
-  if (native_) {
-    if (!OpenPipes(error)) return false;
+  if (options.iface == Interface::kBilateral) {
+    if (const int exit_code = OpenLinks(error); exit_code != 0) return exit_code;
+  } else if (native_) {
+    if (!OpenPipes(error)) return 1;
   } else {
     eth_port_ = nic::EthPort::Open(port_, {workers, workers, 0}, error);
-    if (eth_port_ == nullptr) return false;
+    if (eth_port_ == nullptr) return 1;
   }
-  if (options.capture.empty()) return true;
+  if (options.capture.empty()) return 0;
   capture_ = Capture::Open(options.capture, options.capture_pkts, error);
-  if (capture_ == nullptr) return false;
+  if (capture_ == nullptr) return 1;
   if (options.iface == Interface::kPacketized) capture_->Attach(port_, workers);
-  return true;
+  return 0;
+}
+
+int Session::OpenLinks(std::string* error) {
+  const Options& options = line_.options;
+  const int rc = nic::IpuLink::Open(port_, static_cast<uint16_t>(options.workers),
+                                    {options.regions, options.region_bytes}, &links_, error);
+  if (rc == -ENOTSUP || !rte_pmd_ipu_supported(port_)) {
+    *error = "--iface=bilateral: port " + PortName(port_) +
+             " has no links: use --vdev=net_ipu0 with a wire= or a device=, or give no device";
+    return 2;
+  }
+  if (rc == 0) return 0;
+  *error = "port " + PortName(port_) + " " + *error;
+  if (rc != -EINVAL) return 1;
+  *error = "--workers=" + std::to_string(options.workers) + ": " + *error + ": give fewer";
+  return 2;
+}
+
+LinkFigures Session::SumLinks() const {
+  rte_pmd_ipu_link_stats sum{};
+  for (const nic::IpuLink& link : links_) {
+    const rte_pmd_ipu_link_stats stats = link.Stats();
+    sum.swaps += stats.swaps;
+    sum.rejected += stats.rejected;
+    sum.too_late += stats.too_late;
+    sum.suspects += stats.suspects;
+    sum.resets += stats.resets;
+    sum.in_doubt += stats.in_doubt;
+    sum.discarded_pkts += stats.discarded_pkts;
+    sum.faults += stats.faults;
+  }
+  if (links_.empty()) return {};
+  return {{"swaps", sum.swaps},       {"rejected", sum.rejected},
+          {"too_late", sum.too_late}, {"suspects", sum.suspects},
+          {"resets", sum.resets},     {"in_doubt", sum.in_doubt},
+          {"faults", sum.faults},     {"discarded_pkts", sum.discarded_pkts}};
 }
 
 bool Session::OpenPipes(std::string* error) {
@@ -169,7 +209,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
   Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text}, workers);
   RunFigures run;
   run.app = line_.app;
-  run.iface = options.iface == Interface::kStreaming ? "streaming" : "packetized";
+  run.iface = Name(options.iface);
   run.traffic = embedded_.empty() ? "port " + PortName(port_) : options.traffic;
   run.frame_size = embedded_.empty() ? "" : options.frame_size;
   run.memory = memory_;
@@ -179,9 +219,11 @@ int Session::Supervise(std::span<const WorkerView> workers,
     const rte_cpuset_t cpus = rte_lcore_cpuset(lcore);
     int cpu = 0;
     while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &cpus)) ++cpu;
-    run.map.push_back(absl::StrFormat(
-        "lcore %d (cpu %d): port %s %s", lcore, cpu, PortName(port_),
-        native_ ? absl::StrFormat("%d pipes", options.pipes) : absl::StrFormat("queue %d", i)));
+    const std::string what = !links_.empty() ? absl::StrFormat("link %d", i)
+                             : native_       ? absl::StrFormat("%d pipes", options.pipes)
+                                             : absl::StrFormat("queue %d", i);
+    run.map.push_back(
+        absl::StrFormat("lcore %d (cpu %d): port %s %s", lcore, cpu, PortName(port_), what));
   }
   std::fprintf(text, "sluice-%s, %s, memory: %s\n", line_.app.c_str(), run.iface.c_str(),
                memory_.c_str());
@@ -189,6 +231,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
   std::fflush(text);
 
   supervisor.Run(&run);
+  run.links = SumLinks();
 
   std::fputs(Totals(run).c_str(), text);
   std::fflush(text);
@@ -207,6 +250,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
 Session::~Session() {
   capture_.reset();
   enso_pipes_.clear();
+  links_.clear();
   eth_port_.reset();
   if (native_) rte_eth_dev_close(port_);
   exception_port_.reset();

@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "nic/bilateral.h"
 #include "nic/enso_pipes.h"
 #include "nic/eth_port.h"
+#include "nic/ipu_link.h"
 #include "nic/mbuf_pipes.h"
 #include "nic/packetized.h"
 #include "nic/streaming.h"
@@ -52,6 +54,11 @@ class Session {
         return nic::PacketizedQueue(port_, static_cast<uint16_t>(worker), line_.options.burst);
       });
     }
+    if (line_.options.iface == Interface::kBilateral) {
+      return RunWorkers(make_engine, [this](uint32_t worker) {
+        return nic::BilateralQueue<nic::IpuLink>(links_[worker]);
+      });
+    }
     if (native_) {
       return RunWorkers(make_engine, [this](uint32_t worker) {
         return nic::StreamingQueue<nic::EnsoPipes>(std::move(enso_pipes_[worker]));
@@ -83,8 +90,11 @@ class Session {
   explicit Session(CommandLine line) : line_(std::move(line)) {}
   bool StartEal(std::string* error);
   bool FindPorts(std::string* error);
-  bool OpenPorts(std::string* error);
+  /// 0, or the exit code.
+  int OpenPorts(std::string* error);
   bool OpenPipes(std::string* error);
+  int OpenLinks(std::string* error);
+  LinkFigures SumLinks() const;
 
   template <typename MakeEngine, typename MakeQueue>
   int RunWorkers(MakeEngine& make_engine, MakeQueue make_queue) {
@@ -97,7 +107,9 @@ class Session {
           new Job<Queue, Engine>{make_queue(i), make_engine(WorkerInfo{i, mac_}), {}});
       Job<Queue, Engine>& job = *jobs.back();
       if constexpr (requires { job.queue.set_tap(nic::SpanTap{}); }) {
-        if (capture_) job.queue.set_tap(capture_->Tap(port_, i));
+        if (capture_) job.queue.set_tap(capture_->TapSpans(port_, i));
+      } else if constexpr (requires { job.queue.set_tap(nic::FrameTap{}); }) {
+        if (capture_) job.queue.set_tap(capture_->TapFrames(port_, i));
       }
       views.push_back({&job.control, &job.queue.counters(), &Job<Queue, Engine>::Main,
                        &Job<Queue, Engine>::LinkUp, &job});
@@ -114,10 +126,11 @@ class Session {
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   std::array<uint8_t, 6> mac_{};
-  bool native_ = false;                            ///< Streaming on a net_enso port.
+  bool native_ = false;                            ///< On the driver's native face.
   std::unique_ptr<nic::EthPort> eth_port_;         ///< Not if native.
   std::unique_ptr<nic::EthPort> exception_port_;
-  std::vector<nic::EnsoPipes> enso_pipes_;         ///< If native: each worker's, until Run.
+  std::vector<nic::EnsoPipes> enso_pipes_;         ///< Streaming, native: each worker's, until Run.
+  std::vector<nic::IpuLink> links_;                ///< Bilateral: each worker's.
   std::unique_ptr<Capture> capture_;
 };
 

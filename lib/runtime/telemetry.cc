@@ -35,8 +35,9 @@ int Stats(const char* /*command*/, const char* /*parameters*/, rte_tel_data* dat
       {"rx_pkts", c.rx_pkts},           {"rx_bytes", c.rx_bytes},
       {"tx_pkts", c.tx_pkts},           {"tx_bytes", c.tx_bytes},
       {"consumed_pkts", c.consumed_pkts}, {"rx_scattered", c.rx_scattered},
-      {"tx_full", c.tx_full},           {"tx_unframeable", c.tx_unframeable},
-      {"rx_desync_flits", c.rx_desync}, {"busy_cycles", sample.busy_cycles},
+      {"rx_bad_entry", c.rx_bad_entry}, {"tx_full", c.tx_full},
+      {"tx_unframeable", c.tx_unframeable}, {"rx_desync_flits", c.rx_desync},
+      {"busy_cycles", sample.busy_cycles},
       {"total_cycles", sample.total_cycles},
       {"uptime_ms", static_cast<uint64_t>(sample.seconds * 1000)}};
   for (const auto& [name, value] : values) rte_tel_data_add_dict_u64(data, name, value);

@@ -60,7 +60,7 @@ struct Geometry {
 
   /// Null, or why these sizes cannot be: one line that names the field.
   const char* Error() const;
-  uint32_t DataOffset() const {
+  constexpr uint32_t DataOffset() const {
     return kRegionLineBytes + max_frames * static_cast<uint32_t>(sizeof(Entry));
   }
 };
@@ -80,8 +80,11 @@ struct Region {
 constexpr bool EntryIsSound(Entry entry, const Geometry& geometry) {
   const uint32_t offset = EntryOffset(entry);
   const uint32_t length = EntryLength(entry);
-  return length >= kMinFrameBytes && length <= kMaxFrameBytes &&
-         offset >= geometry.DataOffset() && offset + length <= geometry.region_bytes;
+  const uint32_t data = geometry.DataOffset();
+  // An offset before the data becomes one far behind the region.
+  const uint64_t end = uint64_t{offset - data} + length;
+  return length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes &&
+         end <= geometry.region_bytes - data;
 }
 
 }  // namespace sluice::swap

@@ -65,6 +65,12 @@ TEST(EalPlan, StreamingTakesTheEnsoModel) {
                   "--vdev=net_enso0,wire=gen:size=64,device_cpu=0,seed=5"));
 }
 
+TEST(EalPlan, BilateralTakesTheIpuModel) {
+  CommandLine line = Line();
+  line.options.iface = Interface::kBilateral;
+  EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7), "--vdev=net_ipu0,wire=gen:size=64,device_cpu=0"));
+}
+
 TEST(EalPlan, HugepagesIfRootAndEnoughElseNone) {
   EXPECT_FALSE(Mentions(PlanEal(Line(), kTwoCpus, 7), "--no-huge"));
   EXPECT_EQ(PlanEal(Line(), kTwoCpus, 7).memory, "hugepages");

@@ -67,6 +67,15 @@ TEST(Report, HasTheFieldsThatScriptsRelyOn) {
   EXPECT_DOUBLE_EQ(json["device_busy"], 0.5);
 }
 
+TEST(Report, OfLinksSaysWhatHappenedToThem) {
+  RunFigures run = Example();
+  EXPECT_FALSE(nlohmann::json::parse(JsonReport(run)).contains("links")) << "there are none";
+  run.iface = "bilateral";
+  run.links = {{"swaps", 12}, {"resets", 1}};
+  const auto json = nlohmann::json::parse(JsonReport(run));
+  EXPECT_EQ(json["links"], (nlohmann::json{{"swaps", 12}, {"resets", 1}}));
+}
+
 TEST(Report, RatesAreLayerOne) {
   // A 64-byte frame costs 84 bytes of a 10 Gb/s wire: 14,880,952 frames a second.
   EXPECT_NEAR(Gbps(60ull * 14'880'952, 14'880'952, 1), 10.0, 1e-5);
@@ -87,6 +96,15 @@ TEST(Verdict, AFrameWithoutAnEndingIsSaidWithNumbers) {
   RunFigures run = Example();
   run.final.counters.tx_pkts = 899;
   EXPECT_NE(Verdict(run).find("received 1000, sent 899"), std::string::npos);
+}
+
+TEST(Verdict, EntriesThatDescribeNoFrameAreADropLikeOthers) {
+  RunFigures run = Example();
+  run.final.counters.tx_pkts -= 7;
+  run.final.counters.rx_bad_entry = 7;
+  run.port_final = PortStats({{"wire_offered", 1000}, {"wire_outstanding", 107}});
+  EXPECT_EQ(Verdict(run), "");
+  EXPECT_EQ(nlohmann::json::parse(JsonReport(run))["drops"]["rx_bad_entry"], 7);
 }
 
 TEST(Verdict, FramesBetweenHostAndWireAreLost) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The bilateral interface, both ends of a link stepped alternately in one thread: worker
+// cost without cross-core traffic. Under callgrind with --toggle-collect='Worker*' it
+// counts the worker's instructions; alone it prints TSC cycles.
+//
+//   nic_bilateral_bench [frame_size] [burst] [packets]
+#include <rte_cycles.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "engine/echo/echo.h"
+#include "frames.h"
+#include "link_pair.h"
+#include "nic/bilateral.h"
+
+using namespace sluice;  // NOLINT
+
+namespace {
+
+using EchoQueue = nic::BilateralQueue<nic_test::LinkPair>;
+
+}  // namespace
+
+/// Handles one region.
+extern "C" __attribute__((noinline)) uint32_t WorkerPoll(EchoQueue* queue) {
+  engine::IncrementEcho echo;
+  return queue->Poll(echo, 0);
+}
+
+int main(int argc, char** argv) {
+  const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
+  const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 64;
+  const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 20'000'000;
+  if (size < 42 || size > 1514 || burst < 1) return 2;
+  const nic_test::Bytes frame = nic_test::Ipv4Frame(size);
+  nic_test::LinkPair link;
+  EchoQueue queue(link);
+  link.answers = false;
+  uint64_t echoed = 0;
+  uint64_t sent = 0;
+  uint64_t worker_cycles = 0;
+  const uint64_t begin = rte_rdtsc();
+  while (echoed < packets) {
+    for (uint32_t i = 0; i < burst; ++i) {
+      if (!link.Receive(frame)) return 1;
+    }
+    link.nic().Serve();
+    sent += link.SkipToSend();
+    const uint64_t start = rte_rdtsc();
+    echoed += WorkerPoll(&queue);
+    worker_cycles += rte_rdtsc() - start;
+    link.given.clear();
+  }
+  link.nic().Serve();
+  sent += link.SkipToSend();
+  const uint64_t all = rte_rdtsc() - begin;
+  std::printf("frame %u burst %u: %lu packets, worker %.2f cycles, NIC %.2f cycles a packet\n",
+              size, burst, echoed, static_cast<double>(worker_cycles) / echoed,
+              static_cast<double>(all - worker_cycles) / echoed);
+  return sent == echoed ? 0 : 1;
+}
