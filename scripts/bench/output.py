@@ -16,8 +16,6 @@ COLUMNS = [  # title, width, how to read it from a row
     ("lost", 6, lambda r: str(r.get("lost", "-"))),
     ("switches", 9, lambda r: str(r.get("ctx_switches", "-"))),
     ("ping-pong", 10, lambda r: f"{r['ping_pong_cycles']:.0f}"),
-    ("cycles ratio", 20, lambda r: ratio(r, "cycles_ratio")),
-    ("Mpps ratio", 20, lambda r: ratio(r, "mpps_ratio")),
     ("", 10, lambda r: r["verdict"]),
 ]
 LEFT_ALIGNED = 3
@@ -28,8 +26,8 @@ def share(value):
 
 
 def ratio(row, name):
-    if name not in row:
-        return ""
+    if not row or name not in row:
+        return "-"
     if row[name] is None:
         return "unequal work" if row["unequal_work"] else "device-bound"
     return "{median:.2f} ({min:.2f}..{max:.2f})".format(**row[name])
@@ -48,11 +46,40 @@ def table(rows):
     return "\n".join(lines)
 
 
+def side_by_side(rows):
+    """One line per traffic: what each interface costs, and how it compares with streaming."""
+    ours = [row for row in rows if not row.get("peer")]
+    table = {(row["app"], row["mode"], row["traffic"], row["iface"]): row for row in ours}
+    ifaces = list(dict.fromkeys(row["iface"] for row in ours))
+    compared = [iface for iface in ifaces if iface != "streaming"] if "streaming" in ifaces else []
+
+    def line(traffic, cells):
+        """cells: of cycles, their ratios, Mpps, their ratios."""
+        parts = zip(cells, (11, 20, 11, 20))
+        return (f"{traffic:<13}" + " |".join("".join(f"{cell:>{width}}" for cell in part)
+                                             for part, width in parts)).rstrip(" |")
+
+    lines = []
+    for app, mode in dict.fromkeys((row["app"], row["mode"]) for row in ours):
+        lines += [""] if lines else []
+        lines += [f"{app} {mode}: worker cycles per packet | over streaming's | Mpps | streaming's "
+                  "over theirs",
+                  line("traffic", [ifaces, compared, ifaces, compared])]
+        for traffic in dict.fromkeys(r["traffic"] for r in ours if (r["app"], r["mode"]) == (app, mode)):
+            found = {iface: table.get((app, mode, traffic, iface)) for iface in ifaces}
+            value = lambda name, digits: [f"{row[name]:.{digits}f}" if row else "-"
+                                          for row in found.values()]
+            lines.append(line(traffic, [
+                value("cycles_per_pkt", 1), [ratio(found[i], "cycles_ratio") for i in compared],
+                value("mpps", 2), [ratio(found[i], "mpps_ratio") for i in compared]]))
+    return "\n".join(lines)
+
+
 def footer(rows, controls):
-    """How the table is to be read, and the floor that the host sets."""
+    """How the tables are to be read, and the floor that the host sets."""
     stream = [c["stream_cycles"] for c in controls]
-    lines = ["cycles ratio = packetized / streaming, Mpps ratio = streaming / packetized; median "
-             "(min..max) of neighbouring samples",
+    lines = ["ratios: median (min..max) of neighbouring samples; above 1, streaming is cheaper, or "
+             "faster",
              f"line-stream floor of this host: {min(stream):.1f}..{max(stream):.1f} cycles for a "
              "64-byte line that another core wrote"]
     if any(r.get("peer") for r in rows):

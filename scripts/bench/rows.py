@@ -77,25 +77,26 @@ def drop_share(row):
 
 
 def add_ratios(rows):
-    """Streaming rows get packetized's cycles over theirs, and their rate over packetized's. Samples
+    """Packetized and bilateral rows get their cycles over streaming's (`cycles_ratio`), and
+    streaming's rate over theirs (`mpps_ratio`): above 1, streaming is cheaper, or faster. Samples
     are paired by round, so that the spread is that of neighbours in time. Where one drops frames
     that the other sends, the work is not the same and there is no ratio."""
-    others = {(r["app"], r["mode"], r["traffic"]): r for r in rows if r["iface"] == "packetized"}
+    bases = {(r["app"], r["mode"], r["traffic"]): r for r in rows if r["iface"] == "streaming"}
     for row in rows:
-        base = others.get((row["app"], row["mode"], row["traffic"]))
-        if row["iface"] != "streaming" or not base:
+        base = bases.get((row["app"], row["mode"], row["traffic"]))
+        if row["iface"] == "streaming" or not base:
             continue
         row["unequal_work"] = abs(drop_share(row) - drop_share(base)) > MAX_DROP_DIFFERENCE
         if row["unequal_work"]:
             row["cycles_ratio"] = row["mpps_ratio"] = None
             continue
         by_round = {s["round"]: s for s in base["samples"]}
-        pairs = [(by_round[s["round"]], s) for s in row["samples"] if s["round"] in by_round]
-        pairs = pairs or [(base, row)]
-        row["cycles_ratio"] = spread([p["cycles_per_pkt"] / s["cycles_per_pkt"] for p, s in pairs])
+        pairs = [(s, by_round[s["round"]]) for s in row["samples"] if s["round"] in by_round]
+        pairs = pairs or [(row, base)]
+        row["cycles_ratio"] = spread([s["cycles_per_pkt"] / b["cycles_per_pkt"] for s, b in pairs])
         row["device_bound"] = device_bound(row) or device_bound(base)
         row["mpps_ratio"] = None if row["device_bound"] else \
-            spread([s["mpps"] / p["mpps"] for p, s in pairs])
+            spread([b["mpps"] / s["mpps"] for s, b in pairs])
 
 
 # --- the Speed targets -----------------------------------------------------------------------
@@ -125,6 +126,20 @@ def verdicts(rows, hugepages, stream_cycles):
             f"; a line of another core costs {stream_cycles:.1f} on this host"
         return f"{found}: {'met' if met else 'NOT MET'}{floor}"
 
+    def ratio_line(text, limit, row):
+        """The median ratio of a row to streaming's, of neighbouring samples."""
+        if not row or "cycles_ratio" not in row:
+            return f"{text}: not measured in this run"
+        if not row["cycles_ratio"]:
+            return f"{text}: no verdict, the work is not equal"
+        found = "{text}: {median:.2f} ({min:.2f}..{max:.2f})".format(text=text, **row["cycles_ratio"])
+        base = table[row["app"], row["mode"], "streaming", row["traffic"]]
+        if not hugepages:
+            return f"{found}: no verdict without hugepages"
+        if row["verdict"] or base["verdict"]:
+            return f"{found}: no verdict, {row['verdict'] or base['verdict']}"
+        return f"{found}: {'met' if row['cycles_ratio']['median'] <= limit else 'NOT MET'}"
+
     null_cycles = null["cycles_per_pkt"] if null else None
     rival = f" ({null_cycles:.1f})" if null else ""
     return [
@@ -135,4 +150,8 @@ def verdicts(rows, hugepages, stream_cycles):
              "cycles/packet", 7.5, streaming),
         line("streaming, increment, random sizes and capture-ipv4, at most 4 cycles/packet", 4,
              unpredictable),
+        ratio_line("bilateral, increment, 64 B, at most 1.15x streaming's cycles", 1.15,
+                   table.get(("echo", "increment", "bilateral", "64"))),
+        ratio_line("bilateral, increment, 1518 B (1500-byte IP packets), at most 1.05x streaming's "
+                   "cycles", 1.05, table.get(("echo", "increment", "bilateral", "1518"))),
     ]

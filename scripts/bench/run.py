@@ -7,7 +7,7 @@ import subprocess
 import time
 
 APPS = {  # name: what it can be asked for
-    "echo": {"ifaces": ["packetized", "streaming"], "modes": ["increment", "reflect"]},
+    "echo": {"ifaces": ["packetized", "streaming", "bilateral"], "modes": ["increment", "reflect"]},
 }
 PEERS = ["net_null", "net_memif"]
 PEER_SECONDS = 1.0

@@ -30,8 +30,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="throughput", description=__doc__.splitlines()[0])
     comma = lambda text: [part for part in text.split(",") if part]
     parser.add_argument("--apps", type=comma, default=["echo"], help="default: echo")
-    parser.add_argument("--ifaces", type=comma, default=["packetized", "streaming"],
-                        help="default: packetized,streaming")
+    parser.add_argument("--ifaces", type=comma, default=["packetized", "streaming", "bilateral"],
+                        help="default: packetized,streaming,bilateral")
     parser.add_argument("--mode", type=comma, default=["increment", "reflect"],
                         help="default: increment,reflect")
     parser.add_argument("--sizes", type=comma, default=["64", "512", "1518", "imix", "random"],
@@ -41,7 +41,7 @@ def parse_arguments():
                         "'capture-ipv4'; 'none' leaves them out")
     parser.add_argument("--duration_s", type=float, default=1.0, help="of one sample")
     parser.add_argument("--repeats", type=int, default=5, help="samples of each row")
-    parser.add_argument("--limit_s", type=float, default=270,
+    parser.add_argument("--limit_s", type=float, default=420,
                         help="no new round after this long; 0 = no limit")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
                         help="measure stock testpmd beside ours")
@@ -213,6 +213,8 @@ def report(args, manifest, table_rows):
     print(f"\n\n{manifest['cpu']}, {manifest['cpus']} CPUs, DPDK {manifest['dpdk']}, "
           f"{'hugepages' if manifest['hugepages'] else 'NO HUGEPAGES'}, {manifest['git'][:12]}; "
           f"line ping-pong {min(ping_pong):.0f}..{max(ping_pong):.0f} cycles a round trip\n")
+    print(output.side_by_side(table_rows))
+    print()
     print(output.table(table_rows))
     print()
     print(output.footer(table_rows, controls))

@@ -71,28 +71,38 @@ class Ratios(unittest.TestCase):
     def test_samples_of_one_round_are_compared(self):
         samples = [sample("packetized", 20.0, 50.0, round=0), sample("streaming", 5.0, 100.0, round=0),
                    sample("packetized", 30.0, 40.0, round=1), sample("streaming", 5.0, 120.0, round=1)]
-        _, row = rows.build_rows(samples, True)
+        row, _ = rows.build_rows(samples, True)
         self.assertEqual(row["cycles_ratio"], {"median": 5.0, "min": 4.0, "max": 6.0})
         self.assertEqual(row["mpps_ratio"], {"median": 2.5, "min": 2.0, "max": 3.0})
 
+    def test_every_interface_is_compared_with_streaming(self):
+        samples = [sample("packetized", 20.0, 50.0), sample("streaming", 10.0, 100.0),
+                   sample("bilateral", 11.0, 80.0)]
+        packetized, streaming, bilateral = rows.build_rows(samples, True)
+        self.assertEqual(packetized["cycles_ratio"]["median"], 2.0)
+        self.assertEqual(bilateral["cycles_ratio"]["median"], 1.1)
+        self.assertEqual(bilateral["mpps_ratio"]["median"], 1.25)
+        self.assertNotIn("cycles_ratio", streaming)
+
     def test_where_the_device_is_the_limit_rates_are_not_compared(self):
         samples = [sample("packetized"), sample("streaming", device_busy=0.95, worker_busy=0.4)]
-        _, row = rows.build_rows(samples, True)
-        self.assertIsNone(row["mpps_ratio"])
-        self.assertEqual(row["cycles_ratio"]["median"], 1.0)
-        self.assertIn("device-bound", output.table([row]))
+        table = rows.build_rows(samples, True)
+        self.assertIsNone(table[0]["mpps_ratio"])
+        self.assertEqual(table[0]["cycles_ratio"]["median"], 1.0)
+        self.assertIn("device-bound", output.side_by_side(table))
 
     def test_dropping_what_the_other_sends_is_not_compared(self):
         packetized = sample("packetized", 20.0, rx_pkts=1000, drops={})
         for dropped, ratio in ((10, 4.0), (11, None)):
             streaming = sample(cycles=5.0, rx_pkts=1000, drops={"tx_unframeable": dropped})
-            _, row = rows.build_rows([packetized, streaming], True)
-            self.assertEqual(row["cycles_ratio"] and row["cycles_ratio"]["median"], ratio)
-        self.assertIn("unequal work", output.table([row]))
+            table = rows.build_rows([packetized, streaming], True)
+            found = table[0]["cycles_ratio"]
+            self.assertEqual(found and found["median"], ratio)
+        self.assertIn("unequal work", output.side_by_side(table))
 
     def test_a_worker_as_busy_as_the_device_is_not_device_bound(self):
         samples = [sample("packetized"), sample("streaming", device_busy=0.97, worker_busy=0.99)]
-        self.assertIsNotNone(rows.build_rows(samples, True)[1]["mpps_ratio"])
+        self.assertIsNotNone(rows.build_rows(samples, True)[0]["mpps_ratio"])
 
 
 class Verdicts(unittest.TestCase):
@@ -128,7 +138,37 @@ class Verdicts(unittest.TestCase):
         self.assertIn("17.0 (64): no verdict", self.verdict([sample("packetized", 17.0)], 0, False))
 
     def test_what_was_not_run_is_said(self):
-        self.assertIn("not measured", self.verdict([sample()], 0))
+        for number in (0, 4, 5):
+            self.assertIn("not measured", self.verdict([sample()], number))
+
+    def test_bilateral_is_held_against_streaming_of_the_same_rounds(self):
+        for number, traffic, met, missed in ((4, "64", 11.5, 11.6), (5, "1518", 10.5, 10.6)):
+            for cycles, end in ((met, ": met"), (missed, "NOT MET")):
+                samples = [sample("streaming", 10.0, traffic=traffic),
+                           sample("bilateral", cycles, traffic=traffic)]
+                self.assertTrue(self.verdict(samples, number).endswith(end), (traffic, cycles))
+                self.assertIn("no verdict", self.verdict(samples, number, False))
+        noisy = [sample("streaming", ctx_switches=99), sample("bilateral")]
+        self.assertTrue(self.verdict(noisy, 4).endswith("no verdict, noisy"))
+
+
+class SideBySide(unittest.TestCase):
+    def test_one_line_for_each_traffic_with_every_interface(self):
+        table = rows.build_rows([sample("packetized", 52.5, 8.0), sample("streaming", 35.0, 16.0),
+                                 sample("bilateral", 42.0, 12.8),
+                                 sample("streaming", 70.0, 5.0, traffic="imix")], True)
+        lines = [line.split() for line in output.side_by_side(table).splitlines()]
+        self.assertEqual(lines[2], ["64", "52.5", "35.0", "42.0", "|", "1.50", "(1.50..1.50)", "1.20",
+                                    "(1.20..1.20)", "|", "8.00", "16.00", "12.80", "|", "2.00",
+                                    "(2.00..2.00)", "1.25", "(1.25..1.25)"])
+        self.assertEqual(lines[3][:4], ["imix", "-", "70.0", "-"])
+
+    def test_peers_and_runs_without_streaming_have_their_lines_too(self):
+        table = rows.build_rows([sample("bilateral", 42.0), sample("net_null", app="testpmd",
+                                                                   peer=True)], True)
+        text = output.side_by_side(table)
+        self.assertIn("42.0", text)
+        self.assertNotIn("net_null", text)
 
 
 class Files(unittest.TestCase):
@@ -143,7 +183,7 @@ class Files(unittest.TestCase):
             output.write_csv(path, table)
             lines = list(csv.DictReader(path.read_text().splitlines()))
             self.assertEqual([line["drops"] for line in lines], ["5", "5"])
-            self.assertEqual(lines[1]["mpps_ratio_median"], "1.0")
+            self.assertEqual(lines[0]["mpps_ratio_median"], "1.0")
             plot.plot(path, table, "title")
             self.assertTrue(path.read_bytes().startswith(b"\x89PNG"))
 
@@ -169,7 +209,7 @@ class Reports(unittest.TestCase):
 
 class Arguments(unittest.TestCase):
     def test_bad_arguments_name_the_flag_and_exit_with_2(self):
-        for arguments, flag in ((["--apps=nope"], "--apps"), (["--ifaces=bilateral"], "--ifaces"),
+        for arguments, flag in ((["--apps=nope"], "--apps"), (["--ifaces=coherent"], "--ifaces"),
                                 (["--sizes=63"], "--sizes"), (["--pcap=/none.pcap"], "--pcap"),
                                 (["--repeats=0"], "--repeats"), (["--mode=fast"], "--mode")):
             done = run_script(*arguments)
