@@ -9,9 +9,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
-#include <map>
 #include <mutex>
-#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -20,8 +18,8 @@
 #include "bar/posted_queue.h"
 #include "emulator/connection.h"
 #include "emulator/dpdk_memory.h"
+#include "emulator/holdings.h"
 #include "emulator/log.h"
-#include "emulator/memory_files.h"
 #include "emulator/message.h"
 #include "emulator/queue_memory.h"
 #include "emulator/running_model.h"
@@ -35,8 +33,6 @@ using std::chrono::milliseconds;
 /// longer, to a bound.
 constexpr milliseconds kLook{50};
 constexpr milliseconds kMaxPause{1000};
-
-bool IsName(std::string_view name) { return name.size() < kNameBytes; }
 
 class Remote final : public Attachment, private DpdkMemory {
  public:
@@ -57,27 +53,16 @@ class Remote final : public Attachment, private DpdkMemory {
   void EnableWire(bool enabled) override;
 
  private:
-  struct Ring {
-    uint64_t bytes;
-    bool mirrored;
-    int fd;
-    std::string name;
-  };
-
   void Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) override;
   void Unmapping(uint64_t begin, uint64_t end) override;
 
   /// Connects and hands everything over; the link is up then.
   bool Reach(std::string* error);
-  bool HandOver(Connection& connection, std::string* error);
-  bool SendPiece(Connection& connection, uint64_t bus, const MemoryFiles::Piece& piece,
-                 std::string* error);
-  bool SendRing(Connection& connection, uint64_t bus, const Ring& ring, std::string* error);
   /// A request on the connection, if there is one; a failure ends it. `mutex_` is held.
-  bool Ask(const Request& request, int file, Reply* reply = nullptr, File* received = nullptr,
-           std::string* error = nullptr);
-  /// The link is down until the watching thread has reached the device again.
-  void Drop(Connection& connection);
+  bool Ask(const Request& request, Reply* reply, File* received = nullptr);
+  /// If the connection has failed, the link is down until the watching thread has reached
+  /// the device again.
+  void DropIfBad();
   void Merge(const std::vector<Statistic>& fresh);
   void Watch();
   /// Returns when the connection has ended, or at the end of this object.
@@ -95,11 +80,9 @@ class Remote final : public Attachment, private DpdkMemory {
   /// take that one.
   std::mutex mutex_;
   std::unique_ptr<Connection> connection_;  ///< Changed by the watching thread alone.
-  MemoryFiles files_;
-  bool files_complete_ = true;
-  std::map<uint64_t, Ring> rings_;  ///< By bus address.
-  std::vector<std::string> dropped_names_;  ///< Unmapped while the device was away.
-  std::vector<Statistic> statistics_;       ///< The newest.
+  Holdings holdings_;
+  std::string missing_;                ///< Why the device cannot reach all of DPDK's memory.
+  std::vector<Statistic> statistics_;  ///< The newest.
   uint8_t mac_[6] = {};
   bool wire_enabled_ = false;
   bool stop_ = false;
@@ -118,13 +101,8 @@ bool Remote::Start(std::string* error) {
   queue_->TakeLinkDown();
   bar_ = bar::Bar(queue_, BarBytes(model_));
   DpdkMemory::Watch();
-  if (!files_complete_) {
-    *error = "device=" + path_ +
-             ": some of DPDK's memory is in no file that the device could map; start with "
-             "hugepages or with --no-huge, without external memory";
-    return false;
-  }
-  if (!Reach(error)) {
+  *error = missing_;
+  if (!missing_.empty() || !Reach(error)) {
     *error = "device=" + path_ + ": " + *error;
     return false;
   }
@@ -161,7 +139,11 @@ bool Remote::Reach(std::string* error) {
   if (!connection->Ask(hello, queue_memory_.fd(), &welcome, nullptr, error)) return false;
 
   const std::scoped_lock lock(mutex_);
-  if (!HandOver(*connection, error)) return false;
+  std::vector<Statistic> fresh;
+  if (!holdings_.HandOver(*connection, error) || !connection->AskStatistics(&fresh, error)) {
+    return false;
+  }
+  Merge(fresh);
   std::copy_n(welcome.mac, sizeof(mac_), mac_);
   connection_ = std::move(connection);
   // Who sees the link up sees that the device has forgotten what it was told before.
@@ -171,112 +153,50 @@ bool Remote::Reach(std::string* error) {
     Request enable;
     enable.kind = Kind::kEnableWire;
     enable.flags = kEnabled;
-    Ask(enable, -1);
-  }
-  return true;
-}
-
-bool Remote::SendPiece(Connection& connection, uint64_t bus, const MemoryFiles::Piece& piece,
-                       std::string* error) {
-  Request request;
-  request.kind = Kind::kMemory;
-  request.bus = bus;
-  request.bytes = piece.bytes;
-  request.offset = piece.offset;
-  request.area_bus = piece.area_bus;
-  request.area_bytes = piece.area_bytes;
-  Reply reply;
-  return connection.Ask(request, piece.fd, &reply, nullptr, error);
-}
-
-bool Remote::SendRing(Connection& connection, uint64_t bus, const Ring& ring, std::string* error) {
-  Request request;
-  request.kind = Kind::kMap;
-  request.bus = bus;
-  request.bytes = ring.bytes;
-  if (ring.mirrored) request.flags |= kMirrored;
-  SetText(request.name, ring.name);
-  Reply reply;
-  return connection.Ask(request, ring.fd, &reply, nullptr, error);
-}
-
-bool Remote::HandOver(Connection& connection, std::string* error) {
-  for (const auto& [bus, piece] : files_.pieces()) {
-    if (!SendPiece(connection, bus, piece, error)) return false;
-  }
-  for (const std::string& name : dropped_names_) {
-    Request request;
-    request.kind = Kind::kUnmap;
-    SetText(request.name, name);
     Reply reply;
-    if (!connection.Ask(request, -1, &reply, nullptr, error) && !connection.good()) return false;
+    Ask(enable, &reply);
   }
-  dropped_names_.clear();
-  for (const auto& [bus, ring] : rings_) {
-    if (!SendRing(connection, bus, ring, error)) return false;
-  }
-  std::vector<Statistic> fresh;
-  if (!connection.AskStatistics(&fresh, error)) return false;
-  Merge(fresh);
   return true;
 }
 
-void Remote::Drop(Connection& connection) {
+void Remote::DropIfBad() {
+  if (connection_ == nullptr || connection_->good()) return;
   queue_->TakeLinkDown();
-  connection.Shutdown();
+  connection_->Shutdown();
 }
 
-bool Remote::Ask(const Request& request, int file, Reply* reply, File* received,
-                 std::string* error) {
+bool Remote::Ask(const Request& request, Reply* reply, File* received) {
   if (connection_ == nullptr) return false;
-  Reply ignored;
   std::string unsaid;
-  const bool answered = connection_->Ask(request, file, reply != nullptr ? reply : &ignored,
-                                         received, error != nullptr ? error : &unsaid);
-  if (!connection_->good()) Drop(*connection_);
+  const bool answered = connection_->Ask(request, -1, reply, received, &unsaid);
+  DropIfBad();
   return answered;
 }
 
 bool Remote::Map(const bar::RingMemory& memory, std::string_view name) {
-  if (!memory || !IsName(name)) return false;
-  const auto bus = reinterpret_cast<uint64_t>(memory.data());
   const std::scoped_lock lock(mutex_);
-  if (connection_ == nullptr || rings_.contains(bus)) return false;
-  const Ring ring{memory.bytes(), memory.mirrored(), memory.fd(), std::string(name)};
   std::string error;
-  if (SendRing(*connection_, bus, ring, &error)) {
-    rings_[bus] = ring;
-    return true;
-  }
-  if (!connection_->good()) Drop(*connection_);
-  Log(RTE_LOG_ERR, name_ + ": the device cannot reach a ring: " + error);
-  return false;
+  const bool mapped = holdings_.Map(connection_.get(), memory, name, &error);
+  DropIfBad();
+  if (!mapped) Log(RTE_LOG_ERR, name_ + ": the device cannot reach a ring: " + error);
+  return mapped;
 }
 
 void Remote::Unmap(const bar::RingMemory& memory) {
-  const auto bus = reinterpret_cast<uint64_t>(memory.data());
   const std::scoped_lock lock(mutex_);
-  const auto ring = rings_.find(bus);
-  if (ring == rings_.end()) return;
-  Request request;
-  request.kind = Kind::kUnmap;
-  request.bus = bus;
-  SetText(request.name, ring->second.name);
-  if (!Ask(request, -1) && !ring->second.name.empty()) {
-    dropped_names_.push_back(ring->second.name);
-  }
-  rings_.erase(ring);
+  holdings_.Unmap(connection_.get(), memory);
+  DropIfBad();
 }
 
 bar::RingMemory Remote::Adopt(std::string_view name) {
-  if (!IsName(name) || name.empty()) return {};
+  if (name.empty() || name.size() >= kNameBytes) return {};
   Request request;
   request.kind = Kind::kAdopt;
   SetText(request.name, name);
   Reply reply;
   File file;
   const std::scoped_lock lock(mutex_);
-  if (!Ask(request, -1, &reply, &file) || !file) return {};
+  if (!Ask(request, &reply, &file) || !file) return {};
   return bar::RingMemory::FromFile(file.Release(), reply.bytes, (reply.flags & kMirrored) != 0);
 }
 
@@ -299,7 +219,7 @@ std::vector<Statistic> Remote::Statistics() {
   std::string error;
   if (connection_ != nullptr) {
     if (connection_->AskStatistics(&fresh, &error)) Merge(fresh);
-    if (!connection_->good()) Drop(*connection_);
+    DropIfBad();
   }
   return statistics_;
 }
@@ -309,7 +229,7 @@ bool Remote::WireUp() {
   request.kind = Kind::kWireUp;
   Reply reply;
   const std::scoped_lock lock(mutex_);
-  return Ask(request, -1, &reply) && (reply.flags & kEnabled) != 0;
+  return Ask(request, &reply) && (reply.flags & kEnabled) != 0;
 }
 
 void Remote::MacAddress(uint8_t mac[6]) {
@@ -323,33 +243,21 @@ void Remote::EnableWire(bool enabled) {
   if (enabled) request.flags = kEnabled;
   const std::scoped_lock lock(mutex_);
   wire_enabled_ = enabled;
-  Ask(request, -1);
+  Reply reply;
+  Ask(request, &reply);
 }
 
 void Remote::Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) {
   const std::scoped_lock lock(mutex_);
-  std::string error;
-  const auto send = [&](uint64_t bus, const MemoryFiles::Piece& piece) {
-    if (connection_ != nullptr && !SendPiece(*connection_, bus, piece, &error)) {
-      if (!connection_->good()) Drop(*connection_);
-      Log(RTE_LOG_ERR, name_ + ": the device cannot reach new memory: " + error);
-    }
-  };
-  if (files_.Insert(list, begin, end, send)) return;
-  files_complete_ = false;
-  if (connection_ != nullptr) {
-    Log(RTE_LOG_ERR, name_ + ": new memory is in no file: the device cannot reach it");
-  }
+  if (holdings_.AddMemory(connection_.get(), list, begin, end, &missing_)) return;
+  DropIfBad();
+  if (connection_ != nullptr) Log(RTE_LOG_ERR, name_ + ": new memory: " + missing_);
 }
 
 void Remote::Unmapping(uint64_t begin, uint64_t end) {
   const std::scoped_lock lock(mutex_);
-  files_.Erase(begin, end);
-  Request request;
-  request.kind = Kind::kForget;
-  request.bus = begin;
-  request.bytes = end - begin;
-  Ask(request, -1);
+  holdings_.RemoveMemory(connection_.get(), begin, end);
+  DropIfBad();
 }
 
 void Remote::AwaitEnd() {
@@ -359,7 +267,7 @@ void Remote::AwaitEnd() {
     const std::scoped_lock lock(mutex_);
     if (stop_) return;
     if (!gone && queue_->LinkUp()) continue;
-    Drop(*connection_);
+    queue_->TakeLinkDown();
     connection_.reset();
     return;
   }

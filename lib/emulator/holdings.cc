@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/holdings.h"
+
+#include "emulator/message.h"
+
+namespace sluice::emulator {
+
+bool Holdings::Send(Connection& connection, uint64_t bus, const MemoryFiles::Piece& piece,
+                    std::string* error) {
+  Request request;
+  request.kind = Kind::kMemory;
+  request.bus = bus;
+  request.bytes = piece.bytes;
+  request.offset = piece.offset;
+  request.area_bus = piece.area_bus;
+  request.area_bytes = piece.area_bytes;
+  Reply reply;
+  return connection.Ask(request, piece.fd, &reply, nullptr, error);
+}
+
+bool Holdings::Send(Connection& connection, uint64_t bus, const Ring& ring, std::string* error) {
+  Request request;
+  request.kind = Kind::kMap;
+  request.bus = bus;
+  request.bytes = ring.bytes;
+  if (ring.mirrored) request.flags |= kMirrored;
+  SetText(request.name, ring.name);
+  Reply reply;
+  return connection.Ask(request, ring.fd, &reply, nullptr, error);
+}
+
+bool Holdings::HandOver(Connection& connection, std::string* error) {
+  for (const auto& [bus, piece] : files_.pieces()) {
+    if (!Send(connection, bus, piece, error)) return false;
+  }
+  for (const std::string& name : dropped_names_) {
+    Request request;
+    request.kind = Kind::kUnmap;
+    SetText(request.name, name);
+    Reply reply;  // That it knows no such name any more is as good.
+    if (!connection.Ask(request, -1, &reply, nullptr, error) && !connection.good()) return false;
+  }
+  dropped_names_.clear();
+  for (const auto& [bus, ring] : rings_) {
+    if (!Send(connection, bus, ring, error)) return false;
+  }
+  return true;
+}
+
+bool Holdings::AddMemory(Connection* connection, const rte_memseg_list& list, uint64_t begin,
+                         uint64_t end, std::string* error) {
+  bool sent = true;
+  const bool complete =
+      files_.Insert(list, begin, end, [&](uint64_t bus, const MemoryFiles::Piece& piece) {
+        if (connection != nullptr) sent &= Send(*connection, bus, piece, error);
+      });
+  if (!complete) {
+    *error =
+        "some of DPDK's memory is in no file that the device could map; start with hugepages "
+        "or with --no-huge, without external memory";
+  }
+  return sent && complete;
+}
+
+void Holdings::RemoveMemory(Connection* connection, uint64_t begin, uint64_t end) {
+  files_.Erase(begin, end);
+  if (connection == nullptr) return;
+  Request request;
+  request.kind = Kind::kForget;
+  request.bus = begin;
+  request.bytes = end - begin;
+  Reply reply;
+  std::string ignored;  // What it did not have it need not forget.
+  connection->Ask(request, -1, &reply, nullptr, &ignored);
+}
+
+bool Holdings::Map(Connection* connection, const bar::RingMemory& memory, std::string_view name,
+                   std::string* error) {
+  const auto bus = reinterpret_cast<uint64_t>(memory.data());
+  if (!memory || name.size() >= kNameBytes) {
+    *error = "give memory, and a name of at most 31 characters";
+    return false;
+  }
+  if (connection == nullptr || rings_.contains(bus)) {
+    *error = connection == nullptr ? "the device is away" : "it is mapped already";
+    return false;
+  }
+  const Ring ring{memory.bytes(), memory.mirrored(), memory.fd(), std::string(name)};
+  if (!Send(*connection, bus, ring, error)) return false;
+  rings_[bus] = ring;
+  return true;
+}
+
+void Holdings::Unmap(Connection* connection, const bar::RingMemory& memory) {
+  const auto bus = reinterpret_cast<uint64_t>(memory.data());
+  const auto ring = rings_.find(bus);
+  if (ring == rings_.end()) return;
+  const std::string name = ring->second.name;
+  rings_.erase(ring);
+  if (connection != nullptr) {
+    Request request;
+    request.kind = Kind::kUnmap;
+    request.bus = bus;
+    SetText(request.name, name);
+    Reply reply;
+    std::string ignored;
+    if (connection->Ask(request, -1, &reply, nullptr, &ignored)) return;
+  }
+  if (!name.empty()) dropped_names_.push_back(name);
+}
+
+}  // namespace sluice::emulator

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The memory of a host as the device's process sees it.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+
+#include "bar/dma.h"
+#include "bar/ring_memory.h"
+#include "emulator/channel.h"
+#include "emulator/host_mappings.h"
+
+namespace sluice::emulator {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kArea = uint64_t{7} << 32;
+constexpr uint64_t kAreaBytes = 64 * kPage;
+
+/// A file of `pages`, each full of its number plus `first`.
+File Numbered(int pages, uint8_t first) {
+  File file(memfd_create("test", MFD_CLOEXEC));
+  std::string bytes;
+  for (int i = 0; i < pages; ++i) bytes += std::string(kPage, static_cast<char>(first + i));
+  EXPECT_EQ(write(file.fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  return file;
+}
+
+class Mappings : public testing::Test {
+ protected:
+  const char* Add(uint64_t page, uint64_t pages, uint64_t offset_pages, int file) {
+    return mappings_.AddMemory({kArea + page * kPage, pages * kPage, offset_pages * kPage, kArea,
+                                kAreaBytes},
+                               file);
+  }
+  const uint8_t* At(uint64_t page, uint64_t pages) {
+    return dma_->Translate(kArea + page * kPage, pages * kPage);
+  }
+
+  std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
+  HostMappings mappings_{*dma_};
+};
+
+TEST_F(Mappings, PiecesOfSeveralFilesAreAsContiguousAsInTheHost) {
+  const File a = Numbered(4, 10), b = Numbered(4, 20);
+  ASSERT_EQ(Add(8, 2, 1, b.fd()), nullptr);
+  ASSERT_EQ(Add(6, 2, 2, a.fd()), nullptr);
+  const uint8_t* const four = At(6, 4);
+  ASSERT_NE(four, nullptr);
+  for (uint64_t page = 0; page < 4; ++page) {
+    EXPECT_EQ(four[page * kPage], (std::array<uint8_t, 4>{12, 13, 21, 22})[page]);
+  }
+  EXPECT_EQ(At(5, 1), nullptr);
+  EXPECT_EQ(At(9, 2), nullptr) << "nothing behind the last";
+  const uint64_t host = reinterpret_cast<uint64_t>(four);
+  EXPECT_EQ(host % (1 << 30), (kArea + 6 * kPage) % (1 << 30)) << "hugepages would fit";
+}
+
+TEST_F(Mappings, WhatIsTakenBackIsUnreachableAndNoTrap) {
+  const File a = Numbered(4, 10);
+  ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
+  const uint8_t* const kept = At(0, 4);
+  ASSERT_NE(kept, nullptr);
+  ASSERT_EQ(mappings_.RemoveMemory(kArea + kPage, 2 * kPage), nullptr);
+  EXPECT_EQ(At(0, 2), nullptr);
+  EXPECT_NE(At(0, 1), nullptr);
+  EXPECT_NE(At(3, 1), nullptr);
+  EXPECT_EQ(kept[kPage], 0) << "a device that looks there all the same sees zeroes";
+  EXPECT_EQ(kept[3 * kPage], 13);
+  ASSERT_EQ(Add(1, 2, 0, a.fd()), nullptr);
+  EXPECT_EQ(At(0, 4), kept);
+  EXPECT_EQ(kept[kPage], 10);
+}
+
+TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
+  const auto ring =
+      bar::RingMemory::Create(4 * kPage, true, bar::RingMemory::Pages::kPreferHuge);
+  constexpr uint64_t kBus = uint64_t{9} << 32;
+  ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
+  uint8_t* const seen = dma_->Translate(kBus, ring.bytes());
+  ASSERT_NE(seen, nullptr);
+  EXPECT_EQ(dma_->Translate(kBus, ring.bytes() + 1), nullptr);
+  seen[5] = 55;
+  EXPECT_EQ(ring.data()[ring.bytes() + 5], 55);
+  EXPECT_NE(mappings_.AddRing(kBus + kPage, kPage, ring.fd()), nullptr) << "overlaps";
+  ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
+  EXPECT_EQ(dma_->Translate(kBus, 1), nullptr);
+  EXPECT_EQ(seen[5], 0);
+  EXPECT_EQ(ring.data()[5], 55);
+  EXPECT_NE(mappings_.RemoveRing(kBus), nullptr);
+  // Address space does not grow with every ring that comes and goes.
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
+    EXPECT_EQ(dma_->Translate(kBus, 1), seen);
+    ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::emulator
