@@ -62,6 +62,9 @@ class ShmWindow {
       slot.word[i].store(line.word[i], std::memory_order_relaxed);
     slot.word[0].store(line.word[0], std::memory_order_release);
   }
+  /// A Post of line `index` is near: takes it with the right to write it, so that the
+  /// transfer between the cores and the work before the Post overlap.
+  void PreparePost(uint32_t index) { __builtin_prefetch(&own_[index], 1); }
   uint64_t Peek(uint32_t index) const {
     return other_[index].word[0].load(std::memory_order_acquire);
   }

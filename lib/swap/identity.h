@@ -50,8 +50,7 @@ constexpr Standing Judge(const Identity& self, const Message& message) {
     return Standing::kForeign;
   }
   if (message.incarnation != self.peer) {
-    const bool newer =
-        self.peer == 0 || static_cast<int32_t>(message.incarnation - self.peer) > 0;
+    const bool newer = self.peer == 0 || static_cast<int32_t>(message.incarnation - self.peer) > 0;
     return newer ? Standing::kPeerNew : Standing::kForeign;
   }
   return message.peer_incarnation == self.incarnation ? Standing::kOurs : Standing::kUnheard;

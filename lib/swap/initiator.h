@@ -4,6 +4,8 @@
 // clock, no allocation. Whoever drives it posts line() whenever TakePublish() says so.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -15,9 +17,9 @@ namespace sluice::swap {
 
 /// What is offered.
 struct Offer {
-  uint64_t key = 0;        ///< The condition, in the responder's terms.
+  uint64_t key = 0;  ///< The condition, in the responder's terms.
   Payload payload{};
-  bool standing = false;   ///< The answer may wait until the condition holds.
+  bool standing = false;  ///< The answer may wait until the condition holds.
 };
 
 enum class Outcome : uint8_t {
@@ -108,5 +110,145 @@ class Initiator {
   bool suspect_ = false;
   bool publish_ = true;
 };
+
+/// What the line of an initiator in this state says.
+inline constexpr std::array<Phase, kStates> kPhaseOf = [] {
+  std::array<Phase, kStates> phases{};  // kNone: no state of an initiator
+  phases[static_cast<size_t>(State::kSync)] = Phase::kSync;
+  phases[static_cast<size_t>(State::kFaulted)] = Phase::kSync;
+  phases[static_cast<size_t>(State::kIdle)] = Phase::kIdle;
+  phases[static_cast<size_t>(State::kOffer)] = Phase::kOffer;
+  phases[static_cast<size_t>(State::kValidate)] = Phase::kOffer;
+  phases[static_cast<size_t>(State::kCancel)] = Phase::kCancel;
+  phases[static_cast<size_t>(State::kCommit)] = Phase::kCommit;
+  phases[static_cast<size_t>(State::kAbort)] = Phase::kAbort;
+  return phases;
+}();
+
+inline void Initiator::Publish() {
+  own_.epoch = self_.epoch;
+  own_.incarnation = self_.incarnation;
+  own_.peer_incarnation = self_.peer;
+  own_.binding = self_.binding;
+  own_.phase = kPhaseOf[static_cast<size_t>(state_)];
+  // Resumed from a line that was cut at a meeting: nothing to say before the next one.
+  publish_ = self_.peer != 0 || state_ == State::kSync;
+}
+
+inline void Initiator::MakeOffer(const Offer& offer) {
+  const Transition move = machine_->Find(Role::kInitiator, state_, Input::kCallOffer);
+  if (move.action != Action::kPublishOffer || suspect_ || self_.peer == 0) return;
+  own_.txid = (own_.txid + 1) & machine_->txid_mask();
+  own_.flags = offer.standing ? kStanding : 0;
+  own_.key = offer.key;
+  own_.payload = offer.payload;
+  Step(Input::kCallOffer, own_);
+}
+
+inline bool Initiator::Cancel() { return Call(Input::kCallCancel); }
+inline bool Initiator::Abort() { return Call(Input::kCallAbort); }
+
+inline bool Initiator::Call(Input input) {
+  if (machine_->Find(Role::kInitiator, state_, input).action == Action::kIgnore) return false;
+  Step(input, own_);
+  return true;
+}
+
+inline std::optional<Result> Initiator::Commit() {
+  return Step(Input::kCallCommit, Message(answer_));
+}
+
+inline std::optional<Input> Initiator::Classify(const Message& peer) const {
+  switch (Judge(self_, peer)) {
+    case Standing::kPeerNew:
+      return Input::kPeerNew;
+    case Standing::kOurs:
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (peer.phase < Phase::kReady) return std::nullopt;  // in kSync itself
+  if (state_ == State::kSync) return Input::kHeardTxid;
+  switch (Compare(peer.txid, own_.txid, machine_->txid_mask())) {
+    case Order::kSame:
+      break;
+    case Order::kOlder:
+      return std::nullopt;
+    default:
+      // One bit cannot tell the next from the one before.
+      if (machine_->txid_mask() == 1) return std::nullopt;
+      return Input::kGap;
+  }
+  if (peer.phase == Phase::kReflected) return Input::kReflected;
+  if (peer.phase == Phase::kCommitted) return Input::kCommitted;
+  if (peer.phase == Phase::kRejected) return Input::kRejected;
+  return std::nullopt;
+}
+
+inline std::optional<Result> Initiator::Hear(const Message& peer) {
+  const std::optional<Input> input = Classify(peer);
+  return input ? Step(*input, peer) : std::nullopt;
+}
+
+inline std::optional<Result> Initiator::Step(Input input, const Message& peer) {
+  const Transition move = machine_->Find(Role::kInitiator, state_, input);
+  state_ = move.next;
+  switch (move.action) {
+    case Action::kIgnore:
+      return std::nullopt;
+    case Action::kSuspect:
+      suspect_ = true;
+      return std::nullopt;
+    case Action::kRepublish:
+    case Action::kPublishOffer:
+    case Action::kPublishCancel:
+    case Action::kDecideAbort:
+      Publish();
+      return std::nullopt;
+    case Action::kDecideCommit:
+      Publish();
+      return End(Outcome::kCommitted, peer);
+    case Action::kTake:
+      return End(Outcome::kCommitted, peer);
+    case Action::kTakeLate:
+      return End(Outcome::kCommitted, peer, true);
+    case Action::kRestore:
+      return End(Outcome::kRejected, peer);
+    case Action::kClose:
+      suspect_ = false;
+      return std::nullopt;
+    case Action::kAsk:
+      suspect_ = false;
+      answer_ = peer;
+      return std::nullopt;
+    case Action::kMeet:
+      self_.Meet(peer.incarnation);
+      Publish();
+      return std::nullopt;
+    case Action::kOrphan:
+      self_.Meet(peer.incarnation);
+      Publish();
+      return End(Outcome::kOrphaned, peer);
+    case Action::kAdopt:
+      own_.txid = peer.txid & machine_->txid_mask();
+      Publish();
+      return std::nullopt;
+    default:  // kFault; the rest is the responder's
+      return std::nullopt;
+  }
+}
+
+inline Result Initiator::End(Outcome outcome, const Message& peer, bool too_late) {
+  suspect_ = false;
+  return {own_.txid, outcome, too_late, peer.flags, peer.key, peer.payload};
+}
+
+inline void Initiator::Reset(uint16_t epoch) {
+  self_.epoch = epoch;
+  suspect_ = false;
+  Step(Input::kReset, own_);
+}
+
+inline void Initiator::Expire() { Step(Input::kExpired, own_); }
 
 }  // namespace sluice::swap

@@ -19,13 +19,14 @@ namespace sluice::swap {
 /// since a restarted peer may differ beside it.
 class Attention {
  public:
-  bool Wants(uint64_t word0) { return word0 != heard_ || ++skipped_ == kMaxSkipped; }
-  /// The line with this word 0 was heard. `again`: this end moved, and may understand the
-  /// same line further.
-  void Heard(uint64_t word0, bool again) {
-    heard_ = again ? ~word0 : word0;
+  bool Wants(uint64_t word0) { return IsNew(word0) || ++skipped_ >= kMaxSkipped; }
+  bool IsNew(uint64_t word0) const { return word0 != heard_; }
+  void Heard(uint64_t word0) {
+    heard_ = word0;
     skipped_ = 0;
   }
+  /// This end may understand the same line further.
+  void LookAgain() { skipped_ = kMaxSkipped - 1; }
 
  private:
   static constexpr uint32_t kMaxSkipped = 256;
@@ -33,6 +34,24 @@ class Attention {
   uint64_t heard_ = 0;
   uint32_t skipped_ = 0;
 };
+
+/// Hears a line through `hear`, which returns what came of it. An end that was without
+/// memory, or met a new peer, looks at the same line again.
+template <typename End, typename Hear>
+auto HearWith(Attention& attention, const End& end, uint64_t word0, Hear hear) {
+  const bool without_memory = end.state() == State::kSync;
+  const uint8_t binding = end.identity().binding;
+  auto heard = hear();
+  attention.Heard(word0);
+  if (without_memory || binding != end.identity().binding) attention.LookAgain();
+  return heard;
+}
+
+/// A post is certain and near: a window whose lines move between caches starts early.
+template <bar::WindowEnd W>
+void PreparePost(W& window, uint32_t index) {
+  if constexpr (requires { window.PreparePost(index); }) window.PreparePost(index);
+}
 
 template <bar::WindowEnd W>
 class InitiatorPort {
@@ -45,6 +64,7 @@ class InitiatorPort {
 
   /// Only if end().CanOffer().
   void MakeOffer(const Offer& offer) {
+    PreparePost(*window_, index_);
     end_.MakeOffer(offer);
     Post();
   }
@@ -66,32 +86,33 @@ class InitiatorPort {
   void Reset(uint16_t epoch) {
     end_.Reset(epoch);
     Post();
+    attention_.LookAgain();
   }
   void Expire() { end_.Expire(); }
 
   /// Looks at the peer's line; one shared load if nothing changed.
   std::optional<Result> Poll() {
-    if (!attention_.Wants(window_->Peek(index_)) && end_.state() != State::kSync) return std::nullopt;
-    bar::Line line;
-    if (!window_->Poll(index_, line)) return std::nullopt;
-    const std::optional<Result> result = end_.Hear(Decode(line));
-    attention_.Heard(line.word[0], Post());
-    return result;
+    if (!attention_.Wants(window_->Peek(index_))) return std::nullopt;
+    if (!window_->Poll(index_, line_)) return std::nullopt;
+    return HearWith(attention_, end_, line_.word[0], [&] {
+      std::optional<Result> result = end_.Hear(Decode(line_));
+      Post();
+      return result;
+    });
   }
 
   const Initiator& end() const { return end_; }
 
  private:
-  bool Post() {
-    if (!end_.TakePublish()) return false;
-    window_->Post(index_, Encode(end_.line()));
-    return true;
+  void Post() {
+    if (end_.TakePublish()) window_->Post(index_, Encode(end_.line()));
   }
 
   W* window_;
   uint32_t index_;
   Attention attention_;
   Initiator end_;
+  bar::Line line_;  ///< Scratch of Poll.
 };
 
 template <bar::WindowEnd W>
@@ -107,36 +128,38 @@ class ResponderPort {
   /// condition may have become true is looked at again with `again`.
   template <Resource R>
   Event Poll(R& resource, bool again = false) {
-    again = again || end_.state() == State::kSync;
-    if (!attention_.Wants(window_->Peek(index_)) && !again) return Event::kNothing;
-    bar::Line line;
-    if (!window_->Poll(index_, line)) return Event::kNothing;
-    offer_ = Decode(line);
-    const Event event = end_.Hear(offer_, resource);
-    attention_.Heard(line.word[0], Post());
-    return event;
+    const uint64_t word0 = window_->Peek(index_);
+    if (!attention_.Wants(word0) && !again) return Event::kNothing;
+    if (attention_.IsNew(word0)) PreparePost(*window_, index_);
+    if (!window_->Poll(index_, line_)) return Event::kNothing;
+    return HearWith(attention_, end_, line_.word[0], [&] {
+      offer_ = Decode(line_);
+      const Event event = end_.Hear(offer_, resource);
+      Post();
+      return event;
+    });
   }
   /// The line that the last Poll heard.
   const Message& offer() const { return offer_; }
   void Reset(uint16_t epoch) {
     end_.Reset(epoch);
     Post();
+    attention_.LookAgain();
   }
   void Expire() { end_.Expire(); }
 
   const Responder& end() const { return end_; }
 
  private:
-  bool Post() {
-    if (!end_.TakePublish()) return false;
-    window_->Post(index_, Encode(end_.line()));
-    return true;
+  void Post() {
+    if (end_.TakePublish()) window_->Post(index_, Encode(end_.line()));
   }
 
   W* window_;
   uint32_t index_;
   Attention attention_;
   Responder end_;
+  bar::Line line_;  ///< Scratch of Poll.
   Message offer_;
 };
 
