@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Either end is killed after every single store that it makes to the shared memory, and
+// started again. The rule that is checked, and documented for users:
+//  - every region has one owner at every instant;
+//  - no frame is delivered twice, sent twice, torn or out of order;
+//  - lost are at most the frames of the region in which a killed host was working, and those
+//    that a killed NIC had marked as sent and not yet put on the wire;
+//  - at most one swap is in doubt, and the restart resolves it;
+//  - no region is lost: the link carries as much as before.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <random>
+
+#include "plain_rings.h"
+#include "stores.h"
+#include "swap_links.h"
+#include "world.h"
+
+namespace sluice::swap::test {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitizer = true;
+#elif defined(__has_feature)
+constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+
+/// Who starts again after a kill.
+enum class Restart { kKilled, kKilledLater, kBoth };
+
+struct Findings {
+  uint32_t kills = 0;
+  uint32_t bad_owners = 0;  ///< Kills that left a region with two owners, or none.
+  uint32_t bad_frames = 0;  ///< Recoveries that broke one of the other rules.
+  std::string owners;       ///< The first of each, in words.
+  std::string frames;
+};
+
+/// Page-aligned memory, shared with children.
+class SharedMemory {
+ public:
+  explicit SharedMemory(size_t bytes)
+      : memory_(static_cast<uint8_t*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0))),
+        bytes_(bytes) {}
+  ~SharedMemory() { munmap(memory_, bytes_); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  std::span<uint8_t> span() const { return {memory_, bytes_}; }
+
+ private:
+  uint8_t* memory_;
+  size_t bytes_;
+};
+
+/// Frames that may be missing after this kill.
+template <typename Links>
+std::set<uint32_t> MayBeLost(World<Links>& world, bool host_killed, bool nic_killed) {
+  std::set<uint32_t> tags;
+  const uint64_t hosts = Links::HostWorksIn(world.Link());
+  for (uint32_t id = 0; id < World<Links>::kGeometry.regions; ++id) {
+    const Region region = Links::RegionOf(world.Link(), id);
+    const RegionHeader& header = region.header();
+    const bool is_hosts = (hosts >> id & 1) != 0;
+    const bool marked = nic_killed && !is_hosts && header.kind == RegionKind::kToSend;
+    const uint32_t end = host_killed && is_hosts ? header.count : marked ? header.cursor : 0;
+    for (uint32_t i = 0; i < std::min(end, World<Links>::kGeometry.max_frames); ++i) {
+      const Entry entry = region.entries()[i];
+      uint32_t tag = 0;
+      if (EntryLength(entry) != 0) std::memcpy(&tag, region.base + EntryOffset(entry), 4);
+      tags.insert(tag);
+    }
+  }
+  return tags;
+}
+
+/// Empty, or which rule is broken.
+std::string CheckJournal(const Journal& journal, const std::set<uint32_t>& may_be_lost) {
+  if (journal.torn != 0) return "a frame is torn";
+  if (journal.disordered != 0) return "frames are out of order";
+  for (uint32_t tag = 1; tag <= journal.offered; ++tag) {
+    const std::string frame = "frame " + std::to_string(tag);
+    if (journal.delivered[tag] > 1) return frame + " was delivered twice";
+    if (journal.sent[tag] > 1) return frame + " was sent twice";
+    if (journal.sent[tag] > journal.delivered[tag]) return frame + " was sent, but not delivered";
+    const bool served =
+        journal.delivered[tag] == 1 && (journal.sent[tag] == 1 || journal.dropped[tag] == 1);
+    if (journal.accepted[tag] == 1 && !served && !may_be_lost.contains(tag)) {
+      return frame + (journal.delivered[tag] == 1 ? " was not sent" : " was not delivered");
+    }
+  }
+  return "";
+}
+
+/// The first `turns` turns of a script. Returns the frames that a host which starts again
+/// in one of them, or in the next, may lose.
+template <typename Links>
+std::set<uint32_t> Play(World<Links>& world, const std::vector<Turn>& script, uint32_t turns) {
+  std::set<uint32_t> may_be_lost;
+  for (uint32_t i = 0; i <= turns && i < script.size(); ++i) {
+    if (script[i] == Turn::kRestart) may_be_lost.merge(MayBeLost(world, true, false));
+    if (i < turns) world.Take(script[i]);
+  }
+  return may_be_lost;
+}
+
+/// Goes on from a snapshot. Empty, or which rule is broken. `may_be_lost`: by what was before.
+template <typename Links>
+std::string Recover(World<Links>& world, bool host_killed, Restart restart,
+                    std::set<uint32_t> may_be_lost) {
+  const bool both = restart == Restart::kBoth;
+  may_be_lost.merge(MayBeLost(world, host_killed || both, !host_killed || both));
+  if (!host_killed || both) world.Take(Turn::kPowerOn);
+  if (restart == Restart::kKilledLater) {
+    const std::vector<Turn> survivor =
+        host_killed ? std::vector{Turn::kReceive, Turn::kServe, Turn::kSend, Turn::kServe}
+                    : std::vector{Turn::kPoll, Turn::kWork, Turn::kPoll};
+    for (const Turn turn : survivor) world.Take(turn);
+  }
+  const bool reset_only = !host_killed && !both;
+  const uint64_t doubts = reset_only ? Links::InDoubt(world.host()) : 0;
+  world.Take(reset_only ? Turn::kReset : Turn::kRestart);
+  if (Links::InDoubt(world.host()) > doubts + 1) return "more than one swap is in doubt";
+  world.Quiesce();
+  // Every region must still take its share, while the host gives none away.
+  constexpr Geometry kGeometry = World<Links>::kGeometry;
+  uint32_t room = 0;
+  while (world.Receive()) ++room;
+  if (room != (kGeometry.regions - 1) * kGeometry.max_frames) {
+    return "there is room for " + std::to_string(room) + " frames";
+  }
+  world.Quiesce();
+  return CheckJournal(world.journal(), may_be_lost);
+}
+
+/// Kills whoever's turn it is, at each store, in each turn of `script`.
+template <typename Links>
+Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
+  Findings findings;
+  const SharedMemory shared(World<Links>::Bytes());
+  const SharedMemory copy(World<Links>::Bytes());
+  const auto report = [&](std::string& first, uint32_t turn, size_t store, std::string what) {
+    if (!first.empty()) return;
+    first = "turn " + std::to_string(turn) + " (" + Name(script[turn]) + "), store " +
+            std::to_string(store) + ": " + what;
+  };
+  for (uint32_t turn = 0; turn < script.size(); ++turn) {
+    World<Links> world(shared.span());
+    Play(world, script, turn);
+    const auto snapshots =
+        AfterEachStore(shared.span(), [&] { world.Take(script[turn]); }, error);
+    if (!snapshots) return findings;
+    for (size_t store = 0; store < snapshots->size(); ++store) {
+      ++findings.kills;
+      for (const Restart restart : {Restart::kKilled, Restart::kKilledLater, Restart::kBoth}) {
+        World<Links> after(copy.span());
+        std::set<uint32_t> may_be_lost = Play(after, script, turn);
+        std::memcpy(copy.span().data(), (*snapshots)[store].data(), copy.span().size());
+        const std::vector<uint32_t> owners = Links::Owners(after.Link());
+        if (std::any_of(owners.begin(), owners.end(), [](uint32_t n) { return n != 1; })) {
+          findings.bad_owners += restart == Restart::kKilled;
+          report(findings.owners, turn, store, "a region has two owners, or none");
+        }
+        const std::string broken = Recover(after, IsHosts(script[turn]), restart, std::move(may_be_lost));
+        if (broken.empty()) continue;
+        ++findings.bad_frames;
+        report(findings.frames, turn, store, broken);
+      }
+    }
+  }
+  return findings;
+}
+
+/// Turns in an order that a seed decides, with a start of each end now and then.
+std::vector<Turn> RandomScript(uint32_t seed, uint32_t turns) {
+  std::mt19937 random(seed);
+  std::vector<Turn> script;
+  while (script.size() < turns) {
+    const uint32_t dice = random() % 32;
+    if (dice == 0) {
+      script.push_back(Turn::kRestart);
+    } else if (dice == 1) {
+      script.push_back(Turn::kPowerOn);
+      script.push_back(Turn::kReset);
+    } else if (dice == 2) {
+      script.push_back(Turn::kCancel);
+    } else {
+      constexpr Turn kTurns[] = {Turn::kPoll,    Turn::kPoll,  Turn::kWork,  Turn::kWork,
+                                 Turn::kReceive, Turn::kServe, Turn::kServe, Turn::kSend};
+      script.push_back(kTurns[dice % 8]);
+    }
+  }
+  return script;
+}
+
+class KillAtAnyStoreOf : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(KillAtAnyStoreOf, ASwapLeavesOneOwnerAndLosesNoMoreThanTheRuleSays) {
+  if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer's own stores are stepped, too";
+  std::string error;
+  const Findings found = KillAtAnyStore<SwapLinks>(RandomScript(GetParam(), 64), &error);
+  if (error == "ptrace is not permitted") GTEST_SKIP() << error;
+  ASSERT_EQ(error, "");
+  EXPECT_EQ(found.bad_owners, 0u) << found.owners;
+  EXPECT_EQ(found.bad_frames, 0u) << found.frames;
+  EXPECT_GT(found.kills, 200u) << "the script must have made the ends store something";
+  std::printf("killed at %u stores, recovered in 3 ways each: %u violations\n", found.kills,
+              found.bad_owners + found.bad_frames);
+}
+INSTANTIATE_TEST_SUITE_P(Scripts, KillAtAnyStoreOf, ::testing::Range(1u, 4u));
+
+TEST(KillAtAnyStore, TwoPlainRingsInsteadOfASwapFail) {
+  if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer's own stores are stepped, too";
+  std::string error;
+  const Findings found = KillAtAnyStore<PlainRings>(RandomScript(1, 64), &error);
+  if (error == "ptrace is not permitted") GTEST_SKIP() << error;
+  ASSERT_EQ(error, "");
+  EXPECT_GT(found.bad_owners, 0u);
+  EXPECT_GT(found.bad_frames, 0u);
+  std::printf("killed at %u stores: %u with a region of two owners or none (%s); %u recoveries "
+              "that lost, doubled or tore something (%s)\n",
+              found.kills, found.bad_owners, found.owners.c_str(), found.bad_frames,
+              found.frames.c_str());
+}
+
+/// What fails above must be the kill, and not the rings or the checker.
+TEST(KillAtAnyStore, BothKindsOfLinkPassWhileNobodyIsKilled) {
+  const auto run = [](auto links) {
+    using Links = decltype(links);
+    for (uint32_t seed = 1; seed < 40; ++seed) {
+      const SharedMemory memory(World<Links>::Bytes());
+      World<Links> world(memory.span());
+      for (const Turn turn : RandomScript(seed, 100)) {
+        const bool restart = turn == Turn::kRestart || turn == Turn::kPowerOn;
+        if (!restart && turn != Turn::kReset) world.Take(turn);
+      }
+      world.Quiesce();
+      EXPECT_EQ(CheckJournal(world.journal(), {}), "") << seed;
+      EXPECT_GT(world.journal().last_sent, 0u) << seed;
+    }
+  };
+  run(SwapLinks());
+  run(PlainRings());
+}
+
+}  // namespace
+}  // namespace sluice::swap::test

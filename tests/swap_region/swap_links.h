@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The link of lib/swap, as World and the kill test want to see a link.
+#pragma once
+
+#include <bit>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "swap/host_link.h"
+#include "swap/nic_link.h"
+
+namespace sluice::swap::test {
+
+struct SwapLinks {
+  using Host = HostLink;
+  using Nic = NicLink;
+
+  static size_t BytesFor(const Geometry& geometry) { return LinkMemory::BytesFor(geometry); }
+  static void Format(std::span<uint8_t> memory, const Geometry& geometry) {
+    LinkMemory::Format(memory, geometry);
+  }
+  static std::unique_ptr<Host> OpenHost(std::span<uint8_t> memory) {
+    return HostLink::Open(LinkMemory::Find(memory), ~uint64_t{0});
+  }
+  static std::unique_ptr<Nic> OpenNic(std::span<uint8_t> memory, uint16_t epoch) {
+    return NicLink::Open(memory, epoch);
+  }
+  static uint64_t Rejected(const Host& host) { return host.counters().rejected; }
+  static uint64_t InDoubt(const Host& host) { return host.counters().in_doubt; }
+  static Region RegionOf(std::span<uint8_t> memory, uint32_t id) {
+    return LinkMemory::Find(memory).region(id);
+  }
+
+  /// The owners of each region. The host has one region, always: with more or fewer, one
+  /// that should have another owner has two, or one has none.
+  static std::vector<uint32_t> Owners(std::span<uint8_t> memory) {
+    const LinkMemory link = LinkMemory::Find(memory);
+    const uint64_t owners = link.Owners();
+    std::vector<uint32_t> counts(link.geometry().regions, 1);
+    if (owners == 0) counts[0] = 0;
+    for (uint64_t more = owners & (owners - 1); more != 0; more &= more - 1) {
+      counts[static_cast<size_t>(std::countr_zero(more)) % counts.size()] = 2;
+    }
+    return counts;
+  }
+  /// The regions, by bit, in which the host works: not what it has offered and not yet got
+  /// back, and not what it got and does not know yet.
+  static uint64_t HostWorksIn(std::span<uint8_t> memory) {
+    const LinkMemory link = LinkMemory::Find(memory);
+    bar::Line line;
+    bar::ReadLine(link.header().host_line, line);
+    const Message host = Decode(line);
+    bar::ReadLine(link.header().nic_line, line);
+    const Message nic = Decode(line);
+    const bool answered = nic.txid == host.txid && nic.phase >= Phase::kCommitted;
+    if (host.phase == Phase::kOffer && !answered) return 0;
+    return link.RecordedOwners() == link.Owners() ? link.Owners() : 0;
+  }
+};
+
+}  // namespace sluice::swap::test

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A link, an application that sends back what it receives, and a wire: everything that
+// must not be lost, doubled or torn, and a journal of what became of it. Which link it is
+// stands in `Links`: the one of lib/swap, or what it is compared with.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "swap/region.h"
+
+namespace sluice::swap::test {
+
+inline constexpr uint32_t kMaxTags = 512;
+
+/// What became of frame `tag`. Each field is written by the process that sees it happen,
+/// in the same memory as the link, so that a journal of a killed process is there, too.
+struct Journal {
+  uint32_t offered;                          ///< By the wire: tags 1 … offered.
+  std::array<uint8_t, kMaxTags> accepted;    ///< The NIC said that it has it.
+  std::array<uint8_t, kMaxTags> delivered;   ///< Times that the application read it.
+  std::array<uint8_t, kMaxTags> dropped;     ///< The application does not send it back.
+  std::array<uint8_t, kMaxTags> sent;        ///< Times that it left on the wire.
+  uint32_t last_delivered;
+  uint32_t last_sent;
+  uint32_t disordered;  ///< Frames that came behind a later one, at either place.
+  uint32_t torn;        ///< Frames that were not whole, at either place.
+  uint32_t epoch;       ///< The device's register,
+  uint32_t enables;     ///< and how often it was written.
+};
+
+/// Frames are 60 or 124 bytes that all depend on the tag.
+inline uint32_t TagLength(uint32_t tag) { return tag % 3 == 0 ? 124 : 60; }
+inline void WriteTagged(uint8_t* frame, uint32_t tag) {
+  for (uint32_t i = 0; i < TagLength(tag); i += 4) {
+    const uint32_t word = i == 0 ? tag : tag * 0x9e37'79b9 + i;
+    std::memcpy(frame + i, &word, 4);
+  }
+}
+/// The tag of a frame; 0 if it is not whole.
+inline uint32_t ReadTagged(const uint8_t* frame, uint32_t length) {
+  uint32_t tag;
+  std::memcpy(&tag, frame, 4);
+  if (tag == 0 || tag >= kMaxTags || length != TagLength(tag)) return 0;
+  std::array<uint8_t, 124> expected;
+  WriteTagged(expected.data(), tag);
+  return std::memcmp(frame, expected.data(), length) == 0 ? tag : 0;
+}
+
+/// One step of one of the two processes. Everything that either does is made of these.
+enum class Turn : uint8_t {
+  // The host's
+  kPoll,
+  kWork,
+  kCancel,
+  kReset,    ///< It noticed that the device is at power-on.
+  kRestart,  ///< It starts from memory.
+  // The NIC's
+  kReceive,
+  kServe,
+  kSend,
+  kPowerOn,
+};
+inline bool IsHosts(Turn turn) { return turn <= Turn::kRestart; }
+inline const char* Name(Turn turn) {
+  constexpr const char* kNames[] = {"poll",    "work",  "cancel", "reset", "restart",
+                                    "receive", "serve", "send",   "power-on"};
+  return kNames[static_cast<uint8_t>(turn)];
+}
+
+template <typename Links>
+class World {
+ public:
+  static constexpr Geometry kGeometry{
+      .regions = 4, .region_bytes = 4096, .max_frames = 16, .headroom_bytes = 0};
+  static constexpr uint32_t kSendBurst = 2;
+  static size_t LinkBytes() { return Links::BytesFor(kGeometry); }
+  static size_t Bytes() { return LinkBytes() + sizeof(Journal); }
+
+  /// A new link in `memory`, Bytes() long.
+  explicit World(std::span<uint8_t> memory) : memory_(memory) {
+    std::memset(memory.data(), 0, memory.size());
+    Links::Format(Link(), kGeometry);
+    Take(Turn::kRestart);
+  }
+
+  std::span<uint8_t> Link() { return memory_.first(LinkBytes()); }
+  Journal& journal() { return *reinterpret_cast<Journal*>(memory_.data() + LinkBytes()); }
+  typename Links::Host& host() { return *host_; }
+
+  void Take(Turn turn) { IsHosts(turn) ? TakeHosts(turn) : TakeNics(turn); }
+
+  /// Both work until nothing moves any more.
+  void Quiesce() {
+    for (int i = 0; i < 64; ++i) {
+      for (const Turn turn : {Turn::kServe, Turn::kPoll, Turn::kWork, Turn::kSend}) Take(turn);
+    }
+  }
+
+  /// Offers one frame. False if it has no room.
+  bool Receive() {
+    const uint32_t tag = journal().offered + 1;
+    if (tag >= kMaxTags || nic_ == nullptr) return false;
+    uint8_t* const to = nic_->Reserve(TagLength(tag));
+    if (to == nullptr) return false;
+    journal().offered = tag;
+    WriteTagged(to, tag);
+    nic_->Publish(TagLength(tag));
+    journal().accepted[tag] = 1;
+    return true;
+  }
+
+ private:
+  void TakeHosts(Turn turn) {
+    switch (turn) {
+      case Turn::kPoll:
+        host_->Poll(1);
+        break;
+      case Turn::kWork:
+        if (host_->holding()) Work();
+        break;
+      case Turn::kCancel:
+        host_->Cancel();
+        break;
+      case Turn::kReset:
+        host_->Reset();
+        EnableLink();
+        break;
+      default:
+        host_ = Links::OpenHost(Link());
+        rejected_ = 0;
+        EnableLink();
+    }
+  }
+
+  void EnableLink() {
+    journal().epoch = host_->epoch();
+    ++journal().enables;
+  }
+
+  // The device looks at its register first.
+  void TakeNics(Turn turn) {
+    if (turn == Turn::kPowerOn) {
+      nic_.reset();
+      return;
+    }
+    if (journal().enables != enables_) {
+      enables_ = journal().enables;
+      nic_ = Links::OpenNic(Link(), static_cast<uint16_t>(journal().epoch));
+    }
+    if (nic_ == nullptr) return;
+    if (turn == Turn::kServe) nic_->Serve();
+    if (turn == Turn::kSend) Send();
+    for (int i = 0; turn == Turn::kReceive && i < 3; ++i) Receive();
+  }
+
+  void Send() {
+    FrameToSend frames[kSendBurst];
+    const uint32_t count = nic_->TakeFrames(frames, kSendBurst);
+    for (uint32_t i = 0; i < count; ++i) {
+      Seen(ReadTagged(frames[i].data, frames[i].length), journal().sent, journal().last_sent);
+    }
+  }
+
+  /// Reads all received frames, drops every fifth, gives the region back to be sent. What
+  /// was rejected is given once more.
+  void Work() {
+    const Region region = host_->region();
+    if (Links::Rejected(*host_) != rejected_) {
+      rejected_ = Links::Rejected(*host_);
+      return host_->Give(given_, false);
+    }
+    given_ = host_->received();
+    for (uint32_t i = 0; i < given_; ++i) {
+      Entry& entry = region.entries()[i];
+      const uint32_t tag = EntryIsSound(entry, kGeometry)
+                               ? ReadTagged(region.base + EntryOffset(entry), EntryLength(entry))
+                               : 0;
+      Seen(tag, journal().delivered, journal().last_delivered);
+      if (tag % 5 != 0) continue;
+      journal().dropped[tag] = 1;
+      entry = 0;
+    }
+    // What waits for frames is not sent before there are any.
+    host_->Give(given_, given_ == 0 && ++works_ % 2 != 0);
+  }
+
+  void Seen(uint32_t tag, std::array<uint8_t, kMaxTags>& times, uint32_t& last) {
+    if (tag == 0) {
+      ++journal().torn;
+      return;
+    }
+    journal().disordered += tag <= last;
+    last = tag;
+    ++times[tag];
+  }
+
+  std::span<uint8_t> memory_;
+  std::unique_ptr<typename Links::Host> host_;
+  std::unique_ptr<typename Links::Nic> nic_;
+  uint32_t enables_ = 0;  ///< As the device last saw it.
+  uint32_t works_ = 0;
+  uint32_t given_ = 0;
+  uint64_t rejected_ = 0;
+};
+
+}  // namespace sluice::swap::test
