@@ -5,6 +5,7 @@
 // lib/emulator/server.h; here are EAL, signals and the report.
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <sched.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -49,8 +50,23 @@ sluice::emulator::File Signals() {
   return sluice::emulator::File(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+// The CPUs that this process may run on, as EAL lists them.
+std::string Cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof(set), &set);
+  std::string list;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    if (!list.empty()) list += ',';
+    list += std::to_string(cpu);
+  }
+  return list;
+}
+
 // What the user leaves open: no hugepages, since all memory that matters is the host's; no
-// devices but those that are named; one lcore, which sleeps.
+// devices but those that are named; one lcore, which sleeps, on all CPUs, so that the
+// model's thread may take any that the host leaves.
 bool StartEal(const Flags& flags) {
   const auto says = [&](std::initializer_list<std::string_view> options) {
     return std::any_of(flags.eal.begin(), flags.eal.end(), [&](std::string_view argument) {
@@ -67,7 +83,7 @@ bool StartEal(const Flags& flags) {
     arguments.insert(arguments.end(), {"--no-huge", "-m", "256"});
   }
   if (!says({"-a", "--allow", "--no-pci"})) arguments.push_back("--no-pci");
-  if (!says({"-l", "-c", "--lcores"})) arguments.push_back("--lcores=0");
+  if (!says({"-l", "-c", "--lcores"})) arguments.push_back("--lcores=0@(" + Cpus() + ")");
   if (!says({"--telemetry", "--no-telemetry"})) arguments.push_back("--no-telemetry");
   if (!says({"--log-level"})) arguments.push_back("--log-level=lib.eal:warning");
   std::vector<char*> argv;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An EAL with little memory and no device for all tests of this binary.
+// An EAL with little memory and no device for all tests of this binary. Its argument is
+// the path of sluice-device.
 #include <gtest/gtest.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -10,8 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "process.h"
+
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  if (argc > 1) sluice::emulator::device_binary = argv[1];
   std::vector<std::string> arguments = {
       argv[0], "--no-huge", "-m", "128", "--no-pci", "--no-telemetry", "--lcores=0@0",
       "--log-level=error", "--log-level=sluice.emulator:critical",

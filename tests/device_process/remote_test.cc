@@ -11,6 +11,7 @@
 
 #include "device.h"
 #include "emulator/attach.h"
+#include "emulator/message.h"
 #include "regs/enso.h"
 #include "regs/ipu.h"
 
@@ -197,6 +198,20 @@ TEST(Remote, WithoutADeviceTheLinkIsDownAndTheNextDeviceIsFound) {
   EXPECT_FALSE(host->Map(ring, "ring")) << "is mapped";
   EXPECT_TRUE(host->Map(dropped, "dropped"));
   rte_free(grown);
+}
+
+TEST(Remote, ADeviceThatIsSlowToAnswerIsReachedAgain) {
+  DeviceThread device(Model::kIpu);
+  const auto host = Host();
+  ASSERT_NE(host, nullptr);
+  std::thread slow([&] {
+    device.Do([](Server&) { std::this_thread::sleep_for(kMessagePatience * 3 / 2); });
+  });
+  while (IsUp(*host)) host->WireUp();
+  slow.join();
+  EXPECT_TRUE(Eventually([&] { return IsUp(*host); }));
+  EXPECT_EQ(host->Generation(), 2u);
+  EXPECT_TRUE(host->WireUp());
 }
 
 TEST(Remote, HostsComeAndGoUnderTraffic) {

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""sluice-device and hosts in processes of their own: every frame has an ending, whichever of them
+is killed. Works without root and without hugepages. Arguments: sluice-device, sluice-echo, the
+plugins of net_ipu and net_enso."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PLUGINS = {"enso": sys.argv.pop(), "ipu": sys.argv.pop()}
+ECHO = sys.argv.pop()
+DEVICE = sys.argv.pop()
+INTERFACES = {"ipu": "packetized", "enso": "streaming"}
+MEMORY = ["--no-huge", "-m", "256"]
+WIRE = "gen:size=64+flows=100+rate=100k"
+
+
+class Device:
+    """A sluice-device with a socket of its own."""
+
+    def __init__(self, model, *flags, folder=None):
+        self.folder = folder or tempfile.mkdtemp()
+        self.model = model
+        self.socket = os.path.join(self.folder, "device.sock")
+        self.json = os.path.join(self.folder, "device.json")
+        self.process = subprocess.Popen(
+            [DEVICE, f"--model={model}", f"--socket={self.socket}", f"--json={self.json}",
+             "--verify=full", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.text = ""
+        self.wait_for("attach a host with")
+
+    def wait_for(self, what):
+        """Reads lines until one has `what` in it; returns it."""
+        for line in self.process.stdout:
+            self.text += line
+            if what in line:
+                return line
+        raise AssertionError(f"no {what!r} in:\n{self.text}")
+
+    def host(self, *flags, eal=None, **popen):
+        vdev = f"--vdev=net_{self.model}0,device={self.socket}"
+        return subprocess.Popen(
+            [ECHO, *(MEMORY if eal is None else eal), "--lcores=0@0,1@0", "--no-pci", vdev, "--",
+             f"--iface={INTERFACES[self.model]}", "--json=-", *flags],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
+
+    def end(self, how=signal.SIGTERM):
+        """Ends it; returns its report."""
+        self.process.send_signal(how)
+        text, _ = self.process.communicate(timeout=30)
+        assert self.process.returncode == 0, self.text + text
+        with open(self.json, encoding="utf-8") as file:
+            return json.load(file)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+        shutil.rmtree(self.folder)
+
+
+def wait_for_traffic(host):
+    """Returns when the host has printed a line of statistics."""
+    for line in host.stderr:
+        if "Mpps" in line:
+            return
+    raise AssertionError("the host ended early")
+
+
+class EndToEnd(unittest.TestCase):
+    def device(self, model, *flags):
+        device = Device(model, *flags)
+        self.addCleanup(device.close)
+        return device
+
+    def finished(self, host):
+        stdout, stderr = host.communicate(timeout=60)
+        self.assertEqual(host.returncode, 0, stderr)
+        return json.loads(stdout)
+
+    def check_host(self, report):
+        self.assertGreater(report["rx_pkts"], 0)
+        self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
+                         + sum(report["drops"].values()))
+        for nothing in ("lost", "corrupted", "duplicated", "reordered", "rx_desync_flits"):
+            self.assertEqual(report[nothing], 0, nothing)
+        self.assertTrue(report["link_up"])
+
+    def check_device(self, report, hosts):
+        self.assertEqual(report["hosts"], hosts)
+        wire = report["wire"]
+        self.assertEqual(wire["accepted"], wire["returned"] + report["abandoned"])
+        for nothing in ("corrupted", "duplicated", "reordered"):
+            self.assertEqual(report[nothing], 0, nothing)
+        self.assertEqual(wire["verified"], wire["returned"])
+
+    def test_every_frame_comes_back(self):
+        for model in INTERFACES:
+            with self.subTest(model=model):
+                device = self.device(model, f"--wire={WIRE}", "--pause=on")
+                host = self.finished(device.host("--duration_s=1"))
+                self.check_host(host)
+                report = device.end(signal.SIGINT)
+                self.check_device(report, hosts=1)
+                self.assertEqual(report["lost"], 0)
+                self.assertEqual(report["wire"]["offered"], host["rx_pkts"])
+                self.assertEqual(report["wire"]["returned"], host["tx_pkts"])
+                self.assertFalse(os.path.exists(device.socket))
+
+    @unittest.skipUnless(os.geteuid() == 0 and os.access("/dev/hugepages", os.W_OK), "hugepages")
+    def test_memory_in_hugepages(self):
+        with open("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+                  encoding="ascii") as file:
+            if int(file.read()) < 256:
+                self.skipTest("too few hugepages")
+        for eal in (["--huge-unlink"], ["--in-memory"], ["--single-file-segments", "--in-memory"]):
+            with self.subTest(eal=eal):
+                device = self.device("ipu", f"--wire={WIRE}", "--pause=on")
+                self.check_host(self.finished(device.host("--duration_s=1", eal=eal)))
+                self.check_device(device.end(), hosts=1)
+
+    def test_a_killed_host_takes_its_frames_with_it_and_nothing_else(self):
+        for model in INTERFACES:
+            with self.subTest(model=model):
+                device = self.device(model, f"--wire={WIRE}", "--pause=on", "--stats_period_s=0.2")
+                for _ in range(2):
+                    host = device.host("--stats_period_s=0.2")
+                    wait_for_traffic(host)
+                    host.kill()
+                    host.communicate()
+                self.check_host(self.finished(device.host("--duration_s=0.5")))
+                report = device.end()
+                self.check_device(report, hosts=3)
+                self.assertEqual(report["lost"], report["abandoned"])
+
+    def test_a_killed_device_leaves_a_host_that_says_so(self):
+        for model in INTERFACES:
+            with self.subTest(model=model):
+                device = self.device(model, f"--wire={WIRE}")
+                host = device.host("--stats_period_s=0.2", "--duration_s=2")
+                wait_for_traffic(host)
+                device.process.kill()
+                device.process.communicate()
+                stdout, stderr = host.communicate(timeout=60)
+                self.assertEqual(host.returncode, 1, stderr)
+                self.assertIn("link was down", stderr)
+                self.assertFalse(json.loads(stdout)["link_up"])
+
+    def test_a_frozen_host_or_device_goes_on(self):
+        for who in ("device", "host"):
+            with self.subTest(who=who):
+                device = self.device("ipu", f"--wire={WIRE}", "--pause=on")
+                host = device.host("--stats_period_s=0.2", "--duration_s=2")
+                wait_for_traffic(host)
+                frozen = host if who == "host" else device.process
+                frozen.send_signal(signal.SIGSTOP)
+                time.sleep(0.5)
+                frozen.send_signal(signal.SIGCONT)
+                self.check_host(self.finished(host))
+                self.check_device(device.end(), hosts=1)
+
+    def test_one_host_at_a_time(self):
+        device = self.device("ipu", f"--wire={WIRE}")
+        first = device.host("--stats_period_s=0.2", "--duration_s=2")
+        wait_for_traffic(first)
+        second = device.host("--duration_s=1")
+        _, stderr = second.communicate(timeout=60)
+        self.assertNotEqual(second.returncode, 0)
+        self.assertIn("serves process", stderr)
+        self.check_host(self.finished(first))
+
+    @unittest.skipUnless(shutil.which("dpdk-testpmd"), "needs dpdk-testpmd")
+    def test_stock_testpmd(self):
+        for model in INTERFACES:
+            with self.subTest(model=model):
+                device = self.device(model, f"--wire={WIRE}", "--pause=on", "--stats_period_s=0.2")
+                testpmd = subprocess.Popen(
+                    ["dpdk-testpmd", "--lcores=0@0,1@0", *MEMORY, "--no-pci", "--no-telemetry",
+                     f"--file-prefix=device_testpmd_{os.getpid()}", "-d", PLUGINS[model],
+                     f"--vdev=net_{model}0,device={device.socket}", "--", "--auto-start",
+                     "--total-num-mbufs=8192", "--no-mlockall"],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                try:
+                    deadline = time.monotonic() + 30
+                    while " from host    0.000" in device.wait_for(" from host "):
+                        self.assertLess(time.monotonic(), deadline)
+                    output, _ = testpmd.communicate(b"\n", timeout=30)
+                finally:
+                    testpmd.kill()
+                self.assertEqual(testpmd.returncode, 0, output.decode())
+                report = device.end()
+                self.check_device(report, hosts=1)
+                self.assertGreater(report["wire"]["returned"], 0)
+
+
+class CommandLine(unittest.TestCase):
+    def refused(self, *arguments):
+        result = subprocess.run([DEVICE, *arguments], capture_output=True, text=True, timeout=30)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        return result.stderr
+
+    def test_bad_arguments_end_in_one_line_with_the_flag(self):
+        for arguments, named in (
+                (["--model=fpga"], "--model=fpga: give"), (["--wire=string"], "--wire=string: "),
+                (["--faults=drop:2"], "--faults=drop:2: "), (["--pause=maybe"], "--pause=maybe: "),
+                (["--verify=a"], "--verify=a: "), (["--seed=x"], "--seed=x: "),
+                (["--device_cpu=cpu"], "--device_cpu=cpu: "), (["--nothing=1"], "--nothing=1: "),
+                (["--pipe_flits=1000", "--model=enso"], "--pipe_flits=1000: "),
+                (["--pipe_flits=1024"], "--pipe_flits"), (["--duration_s=-1"], "--duration_s=-1: "),
+                (["--socket="], "--socket=: "), (["--json"], "--json: "), (["word"], "word: "),
+                (["--no-huge", "--wire=gen"], "--wire=gen: "),
+                (["--device_cpu=1000"], "--device_cpu=1000: "),
+                (["--socket=/does/not/exist"], "--socket=/does/not/exist: "),
+                (["--wire=pcap:/does/not/exist"], "/does/not/exist")):
+            with self.subTest(arguments=arguments):
+                self.assertIn(named, self.refused(*arguments))
+
+    def test_a_socket_in_use_is_refused_and_a_dead_ones_place_taken(self):
+        first = Device("ipu")
+        self.addCleanup(first.close)
+        self.assertIn("another process", self.refused(f"--socket={first.socket}"))
+        first.process.kill()
+        first.process.communicate()
+        second = Device("ipu", "--stats_period_s=0", folder=first.folder)
+        second.end()
+
+    def test_without_arguments_it_works(self):
+        with tempfile.TemporaryDirectory() as folder:
+            device = subprocess.Popen([DEVICE], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True, env={**os.environ, "XDG_RUNTIME_DIR": folder})
+            lines = [device.stdout.readline() for _ in range(3)]
+            self.assertIn(f"{folder}/sluice-device.sock", lines[0])
+            self.assertIn(f"--vdev=net_ipu0,device={folder}/sluice-device.sock", lines[1])
+            self.assertIn("no host attached", lines[2])
+            device.send_signal(signal.SIGINT)
+            text, _ = device.communicate(timeout=30)
+            self.assertEqual(device.returncode, 0, text)
+            self.assertIn("hosts 0", text)
+
+    def test_help_and_version(self):
+        for argument in ("--help", "--version"):
+            result = subprocess.run([DEVICE, argument], capture_output=True, text=True, timeout=30,
+                                    check=True)
+            self.assertIn("sluice-device", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
