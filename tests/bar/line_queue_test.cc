@@ -181,7 +181,7 @@ TEST_F(LineQueue, ADeadLinkIsNoFault) {
 }
 
 TEST(LineQueueConcurrent, TwoThreadsLoseAndRepeatNothing) {
-  constexpr uint64_t kItems = 50'000;
+  constexpr uint64_t kItems = 20'000;
   ShmWindow host = ShmWindow::Create(16, WindowSide::kHost);
   ShmWindow nic = host.Peer();
   const LineQueuePlace place{0, 16};

@@ -202,7 +202,7 @@ TEST(ShmWindow, LineCountIsBelievedOnce) {
 
 // Ping-pong: the answer shows that the whole question was seen, every time.
 TEST(ShmWindowConcurrent, PingPongIsNeverTorn) {
-  constexpr uint64_t kRounds = 20'000;
+  constexpr uint64_t kRounds = 2'000;
   ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);
   ASSERT_TRUE(host);
   std::thread responder([nic = host.Peer()]() mutable {
@@ -230,7 +230,7 @@ TEST(ShmWindowConcurrent, PingPongIsNeverTorn) {
 // Words 1 … 7 of a line are read and written without a lock; what they guard is plain
 // memory of the caller. ThreadSanitizer sees whether word 0 really orders it.
 TEST(ShmWindowConcurrent, WordZeroOrdersOtherMemory) {
-  constexpr uint64_t kRounds = 20'000;
+  constexpr uint64_t kRounds = 2'000;
   ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);
   ASSERT_TRUE(host);
   uint64_t plain = 0;
