@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "net_ipu/ipu_adapter.h"
+#include "net_ipu/ipu_wrap.h"
 
 using sluice::net_ipu::kEthdevOps;
 using sluice::net_ipu::Log;
@@ -47,7 +48,10 @@ bool IsModelPort(uint16_t port_id) {
 #pragma GCC visibility push(default)
 extern "C" {
 
-bool rte_pmd_ipu_supported(uint16_t port_id) { return IsModelPort(port_id); }
+bool rte_pmd_ipu_supported(uint16_t port_id) {
+  return IsModelPort(port_id) || (rte_eth_dev_is_valid_port(port_id) != 0 &&
+                                  sluice::net_ipu::IsWrapper(&rte_eth_devices[port_id]));
+}
 
 int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue, const rte_pmd_ipu_link_conf* conf,
                           rte_pmd_ipu_link** link) {

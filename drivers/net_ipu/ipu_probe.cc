@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// net_ipu as a vdev: device arguments, the model behind it, and the ethdev port.
+// net_ipu as a vdev: device arguments, and what they ask for: a port on a model, or a
+// port around another one.
 #include <bus_vdev_driver.h>
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "net_ipu/ipu_adapter.h"
+#include "net_ipu/ipu_wrap.h"
 #include "register_once.h"
 #include "split_arguments.h"
 
@@ -23,16 +25,18 @@ namespace sluice::net_ipu {
 namespace {
 
 constexpr const char* kQueuesKey = "queues";
+constexpr const char* kPortKey = "port";
 
 int log_type;
 
 struct Arguments {
   uint32_t queues = regs::ipu::kMaxQueues;
+  std::string port;  ///< To be wrapped; empty: a model.
   std::vector<emulator::Argument> model;
 };
 
 std::string KnownKeys() {
-  std::string keys = kQueuesKey;
+  std::string keys = std::string(kQueuesKey) + ", " + kPortKey;
   for (const char* const key : emulator::ArgumentKeys()) keys += std::string(", ") + key;
   return keys;
 }
@@ -51,6 +55,11 @@ bool ParseArgument(const std::string& key, const std::string& text, Arguments* a
              std::to_string(regs::ipu::kMaxQueues);
     return false;
   }
+  if (key == kPortKey) {
+    arguments->port = text;
+    if (text.empty()) *error = "port=: name the ethdev that is to be wrapped";
+    return !text.empty();
+  }
   const auto keys = emulator::ArgumentKeys();
   if (std::none_of(keys.begin(), keys.end(), [&](const char* known) { return key == known; })) {
     *error = "unknown argument '" + key + "': use " + KnownKeys();
@@ -63,9 +72,15 @@ bool ParseArgument(const std::string& key, const std::string& text, Arguments* a
 bool ParseArguments(const char* text, Arguments* arguments, std::string* error) {
   std::vector<emulator::Argument> list;
   if (!drivers::SplitArguments(text, &list, error)) return false;
-  return std::all_of(list.begin(), list.end(), [&](const emulator::Argument& argument) {
-    return ParseArgument(argument.first, argument.second, arguments, error);
-  });
+  for (const auto& [key, value] : list) {
+    if (!ParseArgument(key, value, arguments, error)) return false;
+  }
+  const auto other = std::find_if(list.begin(), list.end(),
+                                  [](const auto& argument) { return argument.first != kPortKey; });
+  if (arguments->port.empty() || other == list.end()) return true;
+  *error = "port=" + arguments->port + " with " + other->first + "=" + other->second +
+           ": a wrapped port has no model; give one or the other";
+  return false;
 }
 
 /// Checks that a device answers and takes its address.
@@ -101,6 +116,10 @@ int Probe(rte_vdev_device* vdev) {
   Arguments arguments;
   if (!ParseArguments(rte_vdev_device_args(vdev), &arguments, &error))
     return Fail(vdev, error, -EINVAL);
+  if (!arguments.port.empty()) {
+    const int failure = ProbeWrapper(vdev, arguments.port, &error);
+    return failure == 0 ? 0 : Fail(vdev, error, failure);
+  }
   auto attachment = emulator::Attach(rte_vdev_device_name(vdev), emulator::Model::kIpu, {},
                                      arguments.model, &error);
   if (attachment == nullptr) return Fail(vdev, error, -EINVAL);
@@ -125,7 +144,7 @@ int Probe(rte_vdev_device* vdev) {
 int Remove(rte_vdev_device* vdev) {
   rte_eth_dev* const dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
   if (dev == nullptr) return 0;  // closed before
-  kEthdevOps.dev_close(dev);
+  dev->dev_ops->dev_close(dev);
   return rte_eth_dev_release_port(dev);
 }
 
@@ -161,5 +180,6 @@ RTE_INIT(net_ipu_register) {
 
 RTE_PMD_EXPORT_NAME(net_ipu, __COUNTER__);
 RTE_PMD_REGISTER_PARAM_STRING(net_ipu,
-                              "queues=<int> wire=<string> device_cpu=<int> seed=<int> "
-                              "faults=<string> verify=<string> pause=<0|1>");
+                              "port=<string> queues=<int> device=<string> wire=<string> "
+                              "device_cpu=<int> seed=<int> faults=<string> verify=<string> "
+                              "pause=<0|1>");

@@ -41,7 +41,8 @@ LAYERS = [
     # frame_length.h: one decision about the length of a frame on a pipe, not two.
     ("drivers/net_enso", ["net_enso", "regs", "bar", "swap", "emulator/attach.h",
                           "packet/frame_length.h", "packet/bytes.h", "dpdk"]),
-    ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "emulator/attach.h", "dpdk"]),
+    # fabric: the virtual-time back end of the window.
+    ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "fabric", "emulator/attach.h", "dpdk"]),
     ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl"]),
     # The one application that is a device and not a host.
     ("apps/device", ["emulator", "dpdk", "json"]),

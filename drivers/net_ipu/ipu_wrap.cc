@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Life of a port around another one: ownership, events, closing.
+#include "net_ipu/ipu_wrap.h"
+
+#include <ethdev_vdev.h>
+#include <rte_malloc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <new>
+
+namespace sluice::net_ipu {
+
+namespace {
+
+/// Of the wrapped port. `argument` is this port.
+int OnEvent(uint16_t, rte_eth_event_type event, void* argument, void* result) {
+  auto* const dev = static_cast<rte_eth_dev*>(argument);
+  if (event == RTE_ETH_EVENT_DESTROY) {
+    WrapperOf(dev).inner = RTE_MAX_ETHPORTS;
+  } else {
+    rte_eth_dev_callback_process(dev, event, result);
+  }
+  return 0;
+}
+constexpr rte_eth_event_type kEvents[] = {RTE_ETH_EVENT_INTR_LSC, RTE_ETH_EVENT_INTR_RESET,
+                                          RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_DESTROY};
+
+/// The wrapped port stays, stopped, for whoever wants it next.
+int Close(rte_eth_dev* dev) {
+  const Wrapper& wrapper = WrapperOf(dev);
+  for (const rte_eth_event_type event : kEvents) {
+    rte_eth_dev_callback_unregister(wrapper.inner, event, OnEvent, dev);
+  }
+  if (rte_eth_dev_is_valid_port(wrapper.inner) != 0) {
+    if (dev->data->dev_started) rte_eth_dev_stop(wrapper.inner);
+    rte_eth_dev_owner_unset(wrapper.inner, wrapper.owner);
+  }
+  dev->intr_handle = nullptr;
+  return 0;
+}
+
+/// Makes `owner` the owner of port `inner`.
+int Own(uint16_t inner, const char* name, uint64_t* owner, std::string* error) {
+  rte_eth_dev_owner mine{};
+  std::snprintf(mine.name, sizeof(mine.name), "%s", name);
+  if (rte_eth_dev_owner_new(&mine.id) != 0) {
+    *error = "no owner id left";
+    return -ENOMEM;
+  }
+  *owner = mine.id;
+  if (rte_eth_dev_owner_set(inner, &mine) == 0) return 0;
+  rte_eth_dev_owner other{};
+  rte_eth_dev_owner_get(inner, &other);
+  *error = std::string("is owned by '") + other.name + "': wrap a port that is free";
+  return -EBUSY;
+}
+
+int CopyAddresses(rte_eth_dev* dev, const rte_eth_dev& inner) {
+  rte_eth_dev_info info;
+  if (const int error = rte_eth_dev_info_get(inner.data->port_id, &info); error != 0) return error;
+  const uint32_t count = std::max<uint32_t>(info.max_mac_addrs, 1);
+  dev->data->mac_addrs = static_cast<rte_ether_addr*>(
+      rte_calloc_socket("net_ipu", count, sizeof(rte_ether_addr), 0, dev->data->numa_node));
+  if (dev->data->mac_addrs == nullptr) return -ENOMEM;
+  if (inner.data->mac_addrs != nullptr) {
+    std::copy_n(inner.data->mac_addrs, count, dev->data->mac_addrs);
+  }
+  return 0;
+}
+
+int Wrap(rte_eth_dev* dev, uint16_t inner_port) {
+  const rte_eth_dev& inner = rte_eth_devices[inner_port];
+  dev->data->numa_node = inner.data->numa_node;
+  dev->data->mtu = inner.data->mtu;
+  dev->data->promiscuous = inner.data->promiscuous;
+  dev->data->all_multicast = inner.data->all_multicast;
+  dev->data->dev_flags |=
+      inner.data->dev_flags & (RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_INTR_RMV |
+                               RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS | RTE_ETH_DEV_NOLIVE_MAC_ADDR |
+                               RTE_ETH_DEV_FLOW_OPS_THREAD_SAFE);
+  Wrapper& wrapper = WrapperOf(dev);
+  wrapper.ops = MakeWrapperOps(*inner.dev_ops);
+  wrapper.ops.dev_close = Close;
+  wrapper.flow_ops = MakeWrapperFlowOps();
+  dev->dev_ops = &wrapper.ops;
+  if (const int error = CopyAddresses(dev, inner); error != 0) return error;
+  for (const rte_eth_event_type event : kEvents) {
+    rte_eth_dev_callback_register(inner_port, event, OnEvent, dev);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int ProbeWrapper(rte_vdev_device* vdev, const std::string& name, std::string* error) {
+  uint16_t inner;
+  if (rte_eth_dev_get_port_by_name(name.c_str(), &inner) != 0) {
+    *error = "port=" + name + ": there is no such port; name an ethdev that is probed before this";
+    return -ENODEV;
+  }
+  uint64_t owner = 0;
+  if (const int failure = Own(inner, rte_vdev_device_name(vdev), &owner, error); failure != 0) {
+    *error = "port=" + name + ": " + *error;
+    return failure;
+  }
+  rte_eth_dev* const dev = rte_eth_vdev_allocate(vdev, sizeof(Wrapper));
+  int failure = dev == nullptr ? -ENOMEM : 0;
+  if (dev != nullptr) {
+    new (dev->data->dev_private) Wrapper{inner, owner, {}, {}};
+    failure = Wrap(dev, inner);
+  }
+  if (failure != 0) {
+    if (dev != nullptr) rte_eth_dev_release_port(dev);
+    rte_eth_dev_owner_unset(inner, owner);
+    *error = "port=" + name + ": no free ethdev port, no memory, or the port does not answer";
+    return failure;
+  }
+  rte_eth_dev_probing_finish(dev);
+  return 0;
+}
+
+bool IsWrapper(const rte_eth_dev* dev) {
+  return dev->dev_ops != nullptr && dev->dev_ops->dev_close == Close;
+}
+
+}  // namespace sluice::net_ipu
