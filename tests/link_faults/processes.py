@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A NIC model in one process and sluice-echo in another, for tests that harm them."""
+
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+
+PATIENCE_S = 60  # A loaded machine may take long to start EAL.
+
+
+class Process:
+    """A child whose lines are read as they come."""
+
+    def __init__(self, command):
+        self.popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True)
+        self.lines, self.stdout = queue.Queue(), []
+        self.readers = [threading.Thread(target=self.read_errors, daemon=True),
+                        threading.Thread(target=self.read_output, daemon=True)]
+        for reader in self.readers:
+            reader.start()
+        self.log = []
+
+    def read_errors(self):
+        for line in self.popen.stderr:
+            self.lines.put(line)
+
+    def read_output(self):
+        self.stdout.append(self.popen.stdout.read())
+
+    def wait_for(self, pattern, patience_s=PATIENCE_S):
+        """The first match among the lines that come from now on."""
+        deadline = time.monotonic() + patience_s
+        while True:
+            try:
+                line = self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no '{pattern}' in:\n{''.join(self.log)}") from None
+            self.log.append(line)
+            if match := re.search(pattern, line):
+                return match
+
+    def skip(self):
+        """Forgets the lines that came so far."""
+        while not self.lines.empty():
+            self.log.append(self.lines.get())
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def kill(self):
+        self.popen.kill()
+        self.close()
+
+    def close(self):
+        """It has ended, or is about to: takes its last words."""
+        self.popen.wait(timeout=PATIENCE_S)
+        for reader in self.readers:
+            reader.join()
+        for stream in (self.popen.stdout, self.popen.stderr):
+            stream.close()
+
+    def stop(self):
+        """Ends it as a user does; returns its report."""
+        self.signal(signal.SIGTERM)
+        self.close()
+        code = self.popen.returncode
+        while not self.lines.empty():
+            self.log.append(self.lines.get())
+        assert code == 0, f"exit code {code}:\n{''.join(self.log)}"
+        return json.loads(self.stdout[0])
+
+    def end(self):
+        """Whatever became of it, it is gone afterwards."""
+        if self.popen.poll() is None:
+            self.kill()
+
+
+def device(binary, socket, *arguments, eal=()):
+    process = Process([binary, "--no-huge", "-m", "256", "--no-pci", *eal, "--", "--model=ipu",
+                       f"--socket={socket}", "--json=-", "--stats_period_s=0.2", *arguments])
+    process.wait_for("listens at")
+    return process
+
+
+def echo(binary, socket, name):
+    """`name` makes its shared memory its own."""
+    process = Process([binary, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0",
+                       f"--file-prefix={name}", f"--vdev=net_ipu0,device={socket}", "--",
+                       "--iface=bilateral", "--mode=reflect", "--json=-", "--stats_period_s=0.2"])
+    process.wait_for("Mpps")
+    return process
+
+
+def own_socket(folder):
+    return os.path.join(folder, "nic.sock")
