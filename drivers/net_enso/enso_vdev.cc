@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Probing of `--vdev=net_enso<n>[,key=value…]`: the NIC is a model in this process.
+// Probing of `--vdev=net_enso<n>[,key=value…]`: the NIC is a model, in this process or in
+// another one.
 //
 // Bus addresses are virtual addresses of the driver's own rings; no mbuf is ever
 // handed to the device, so EAL's IOVA mode does not matter.
@@ -83,5 +84,5 @@ RTE_PMD_EXPORT_NAME(net_enso, __COUNTER__);
 RTE_PMD_REGISTER_PARAM_STRING(
     net_enso,
     "pipes=<1-8192> notify=<reactive|packet> wire=<string> device_cpu=<int> "
-    "seed=<int> faults=<string> verify=<string> pause=<0|1>");
+    "seed=<int> faults=<string> verify=<string> pause=<on|off> device=<string>");
 RTE_LOG_REGISTER(net_enso_log_type, pmd.net.enso, NOTICE);

@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 
 #include <iterator>
+#include <utility>
 
 namespace sluice::emulator {
 namespace {
@@ -80,7 +81,12 @@ const char* HostMappings::ReserveArea(const Piece& piece) {
   if (reserved == MAP_FAILED) return "no address space for the host's memory";
   const auto first = reinterpret_cast<uint64_t>(reserved);
   const uint64_t host = first + (begin - first) % kGranule;
-  areas_.try_emplace(begin, Area{piece.area_bytes, reserved, reserved_bytes,
+  GuardedRange guard(reserved, reserved_bytes);
+  if (!guard) {
+    munmap(reserved, reserved_bytes);
+    return "too many areas of memory";
+  }
+  areas_.try_emplace(begin, Area{piece.area_bytes, reserved, reserved_bytes, std::move(guard),
                                  MergedRanges(dma_, host - begin)});
   return nullptr;
 }

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "bar/dma.h"
+#include "emulator/guarded_range.h"
 #include "emulator/merged_ranges.h"
 
 namespace sluice::emulator {
@@ -18,8 +19,8 @@ namespace sluice::emulator {
 /// in between. The device must have stopped by then.
 ///
 /// Every value comes from the host. Functions return null, or one line that says what is
-/// wrong, without effect then. Files are checked to be as long as is claimed; that they
-/// stay so is the host's word, except for rings, which are sealed.
+/// wrong, without effect then. Files are checked to be as long as is claimed, and rings to
+/// be sealed; where another file is cut off later, the device finds zeroes.
 class HostMappings {
  public:
   explicit HostMappings(bar::DmaSpace& dma) : dma_(dma) {}
@@ -49,6 +50,7 @@ class HostMappings {
     uint64_t bytes;
     void* reserved;  ///< With slack, for alignment.
     size_t reserved_bytes;
+    GuardedRange guard;
     MergedRanges ranges;
   };
   struct Ring {

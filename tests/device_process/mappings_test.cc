@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
+#include <string>
 
 #include "bar/dma.h"
 #include "bar/ring_memory.h"
@@ -74,6 +76,17 @@ TEST_F(Mappings, WhatIsTakenBackIsUnreachableAndNoTrap) {
   ASSERT_EQ(Add(1, 2, 0, a.fd()), nullptr);
   EXPECT_EQ(At(0, 4), kept);
   EXPECT_EQ(kept[kPage], 10);
+}
+
+TEST_F(Mappings, AFileThatIsCutOffLeavesZeroesAndNoTrap) {
+  const File a = Numbered(4, 10);
+  ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
+  volatile const uint8_t* const seen = At(0, 4);
+  EXPECT_EQ(seen[0], 10);
+  ASSERT_EQ(ftruncate(a.fd(), kPage), 0);
+  EXPECT_EQ(seen[0], 10);
+  EXPECT_EQ(seen[2 * kPage], 0);
+  EXPECT_EQ(seen[4 * kPage - 1], 0);
 }
 
 TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
