@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 ECHO = sys.argv.pop()
-INTERFACES = ("packetized", "streaming")
+INTERFACES = ("packetized", "streaming", "bilateral")
 # Memory of our own, so that the test needs no hugepages and takes none from others.
 EAL = ["--no-huge", "-m", "512", "--"]
 
@@ -126,6 +126,79 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(at, len(data))
                 self.assertEqual(kinds[0], 0x0A0D0D0A)
                 self.assertEqual(kinds.count(6), 100)  # Enhanced packet blocks.
+
+    def test_bilateral_says_what_happened_to_its_links(self):
+        report = run("--iface=bilateral")
+        links = report["links"]
+        self.assertGreater(links["swaps"], 0)
+        for nothing in ("resets", "in_doubt", "discarded_pkts", "faults", "rejected"):
+            self.assertEqual(links[nothing], 0, nothing)
+        self.assertIn("net_ipu0 link 0", report["lcores"][0])
+        self.assertNotIn("links", run("--iface=packetized"))
+
+    def test_bilateral_sizes_of_regions(self):
+        for flags in (("--regions=3", "--region_bytes=4096", "--frame_size=1518"),
+                      ("--regions=64", "--region_bytes=262144"), ("--region_bytes=8192",)):
+            with self.subTest(flags):
+                self.check(run("--iface=bilateral", *flags))
+
+    def test_bilateral_returns_every_kind_of_frame(self):
+        # ARP, IPv6/UDP, IPv4 behind a VLAN tag, an EtherType that nobody knows, and a frame that
+        # ends with its Ethernet header: from bytes 12 on, RFC 826, 8200, 791, IEEE 802.1Q.
+        kinds = [bytes.fromhex("0806" "0001080006040001") + bytes(36),
+                 bytes.fromhex("86dd" "60000000" "000c" "1140") + bytes(range(32))
+                 + bytes.fromhex("00070007" "000c0000" "61626364"),
+                 bytes.fromhex("8100" "0005" "0800" "4500001c" "00000000" "40110000" "0a000001"
+                               "0a000002" "00070007" "00080000") + bytes(14),
+                 bytes.fromhex("88b5") + bytes(100), bytes.fromhex("88b5")]
+        frames = [bytes.fromhex("020000000099" "020000000098") + kind for kind in kinds] * 100
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "in.pcap")
+            with open(path, "wb") as file:
+                file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+                for i, frame in enumerate(frames):
+                    file.write(struct.pack("<IIII", 0, i, len(frame), len(frame)) + frame)
+            report = run("--iface=bilateral", "--mode=increment",
+                         f"--wire=pcap:{path}+loop=3")
+        self.assertEqual((report["rx_pkts"], report["tx_pkts"]), (1500, 1500))
+        for nothing in ("lost", "corrupted", "duplicated", "reordered"):
+            self.assertEqual(report[nothing], 0, nothing)
+
+    def test_bilateral_keeps_every_byte(self):
+        result = subprocess.run(
+            [ECHO, *EAL[:-1], "--lcores=0@0,1@0", "--no-pci",
+             "--vdev=net_ipu0,wire=gen:size=random+flows=100,verify=full", "--", "--iface=bilateral",
+             "--duration_s=1", "--json=-"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.check(report)
+        self.assertGreater(report["wire"]["verified"], 0)
+
+    def test_bilateral_behind_wires_without_a_source(self):
+        # Nobody sends: the NIC never answers, and the run ends cleanly all the same.
+        for wire in ("loopback", "port:net_ring0"):
+            with self.subTest(wire):
+                result = subprocess.run(
+                    [ECHO, *EAL[:-1], "--lcores=0@0,1@0", "--no-pci", "--vdev=net_ring0",
+                     f"--vdev=net_ipu0,wire={wire}", "--", "--iface=bilateral",
+                     "--port=net_ipu0", "--duration_s=0.5", "--json=-"], capture_output=True,
+                    text=True, timeout=60, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                report = json.loads(result.stdout)
+                self.assertEqual((report["rx_pkts"], report["tx_pkts"]), (0, 0))
+                self.assertEqual(report["links"]["faults"], 0)
+
+    def test_bilateral_needs_links(self):
+        for vdev, workers, named in (("net_ring0", 1, "net_ring0"), ("net_enso0", 1, "net_enso0"),
+                                     ("net_ipu0,wire=loopback", 17, "--workers=17")):
+            with self.subTest(vdev):
+                lcores = ",".join(f"{i}@0" for i in range(workers + 1))
+                result = subprocess.run(
+                    [ECHO, *EAL[:-1], f"--lcores={lcores}", "--no-pci", "--log-level=*:critical",
+                     f"--vdev={vdev}", "--", "--iface=bilateral", f"--workers={workers}"],
+                    capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(named, result.stderr.splitlines()[-1])
 
     def test_telemetry(self):
         prefix = f"sluice-telemetry-test-{os.getpid()}"

@@ -120,6 +120,11 @@ class Veth(unittest.TestCase):
         self.talk(f"--vdev=net_af_packet0,iface={HERE}",
                   "--vdev=net_ipu0,wire=port:net_af_packet0", "--")
 
+    def test_bilateral(self):
+        report = self.talk(f"--vdev=net_af_packet0,iface={HERE}",
+                           "--vdev=net_ipu0,wire=port:net_af_packet0", "--", "--iface=bilateral")
+        self.assertGreater(report["links"]["swaps"], 0)
+
     def test_packetized_without_a_model(self):
         self.talk(f"--vdev=net_af_packet0,iface={HERE}", "--")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""configs_test.py SLUICE_ECHO: every experiment in configs/ runs on both interfaces."""
+"""configs_test.py SLUICE_ECHO: every experiment in configs/ runs on every interface."""
 import json
 import pathlib
 import subprocess
@@ -16,7 +16,7 @@ class Configs(unittest.TestCase):
         files = sorted((ROOT / "configs").glob("echo-*.flags"))
         self.assertTrue(files)
         for file in files:
-            for iface in ("packetized", "streaming"):
+            for iface in ("packetized", "streaming", "bilateral"):
                 with self.subTest(file=file.name, iface=iface):
                     done = subprocess.run(
                         [ECHO, f"--flagfile={file}", f"--iface={iface}", "--duration_s=0.2",
