@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A peer that posts what it likes, driven by bytes: for the property test and for the
+// fuzzer. Whatever it says, an end reports a result only for what it offered, once, and
+// from a line that names this transaction and this incarnation; and answers once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "swap/initiator.h"
+#include "swap/responder.h"
+
+namespace sluice::swap::test {
+
+/// Two ends that have met, at transaction id `txid`.
+struct MetPair {
+  explicit MetPair(const Machine& machine, uint32_t txid = 0)
+      : initiator(machine, 1, 1), responder(machine, 1, 1) {
+    Message sync = initiator.line();
+    sync.peer_incarnation = 1;
+    sync.txid = txid;
+    responder.Hear(sync, *this);
+    responder.Hear(sync, *this);
+    initiator.Hear(responder.line());
+    initiator.Hear(responder.line());
+  }
+
+  Answer Evaluate(const Message&, Reply&) const { return Answer::kTrue; }
+  bool Swap() {
+    initiator.MakeOffer({});
+    const bool applied = responder.Hear(initiator.line(), *this) == Event::kCommitted;
+    const std::optional<Result> result = initiator.Hear(responder.line());
+    return applied && result && result->outcome == Outcome::kCommitted &&
+           result->txid == responder.txid();
+  }
+
+  Initiator initiator;
+  Responder responder;
+};
+
+class ByteSource {
+ public:
+  ByteSource(const uint8_t* data, size_t size) : data_(data), left_(size) {}
+  bool empty() const { return left_ == 0; }
+  uint8_t Next() {
+    if (left_ == 0) return 0;
+    --left_;
+    return *data_++;
+  }
+
+ private:
+  const uint8_t* data_;
+  size_t left_;
+};
+
+/// The line of `honest` with bytes of it replaced; or nothing but bytes.
+inline bar::Line BendLine(const Message& honest, ByteSource& bytes) {
+  bar::Line line = Encode(honest);
+  const uint8_t how = bytes.Next();
+  if (how == 255) {
+    for (uint64_t& word : line.word) {
+      for (int i = 0; i < 8; ++i) word = word << 8 | bytes.Next();
+    }
+    return line;
+  }
+  for (int edits = how & 3; edits > 0; --edits) {
+    const uint8_t at = bytes.Next();
+    const int shift = (at >> 3 & 7) * 8;
+    uint64_t& word = line.word[at & 7];
+    word = (word & ~(uint64_t{0xff} << shift)) | uint64_t{bytes.Next()} << shift;
+  }
+  if ((how & 4) != 0) line.word[0] ^= uint64_t{how & 0xf8u} << 48;  // The phase.
+  return line;
+}
+
+struct Heard {
+  const char* broken = nullptr;  ///< The promise that was broken, if one was.
+  uint32_t results = 0;
+  uint32_t answers = 0;
+};
+
+inline Heard HearHostileLines(const uint8_t* data, size_t size) {
+  Heard heard;
+  const auto broken = [&heard](const char* promise) {
+    heard.broken = promise;
+    return heard;
+  };
+  ByteSource bytes(data, size);
+  const Machine& machine = (bytes.Next() & 1) != 0 ? kFourMessage : kTwoMessage;
+  MetPair pair(machine);
+  Initiator& initiator = pair.initiator;
+  Responder& responder = pair.responder;
+  while (!bytes.empty()) {
+    if (initiator.CanOffer()) initiator.MakeOffer({});
+    Message honest = responder.line();
+    honest.txid = initiator.txid();
+    honest.phase = static_cast<Phase>(bytes.Next() % (kLastPhase + 2));
+    const Message to_initiator = Decode(BendLine(honest, bytes));
+    const State state = initiator.state();
+    const uint32_t incarnation = initiator.identity().incarnation;
+    std::optional<Result> result = initiator.Hear(to_initiator);
+    if (result && result->outcome != Outcome::kOrphaned) {
+      if (to_initiator.txid != result->txid || result->txid != initiator.txid())
+        return broken("txid");
+      if (to_initiator.peer_incarnation != incarnation) return broken("incarnation");
+      if (to_initiator.epoch != initiator.identity().epoch) return broken("epoch");
+      const bool committed = result->outcome == Outcome::kCommitted;
+      if (to_initiator.phase != (committed ? Phase::kCommitted : Phase::kRejected))
+        return broken("phase");
+    }
+    heard.results += result.has_value();
+    if (result && (state == State::kIdle || state == State::kSync))
+      return broken("nothing was offered");
+    if (initiator.state() == State::kValidate && !initiator.Commit()) return broken("commit");
+
+    honest = initiator.line();
+    honest.txid = responder.txid() + (bytes.Next() & 1);
+    honest.phase = static_cast<Phase>(bytes.Next() % (kLastPhase + 2));
+    const Message to_responder = Decode(BendLine(honest, bytes));
+    const uint32_t last = responder.txid();
+    const State held = responder.state();
+    const Event event = responder.Hear(to_responder, pair);
+    heard.answers += event != Event::kNothing;
+    if (event == Event::kHeld || (event == Event::kCommitted && held == State::kReady)) {
+      if (to_responder.phase != Phase::kOffer || to_responder.txid != last + 1)
+        return broken("applied");
+    }
+    if (event == Event::kCommitted && held == State::kTentative &&
+        (to_responder.phase != Phase::kCommit || to_responder.txid != last)) {
+      return broken("committed");
+    }
+    // A fault ends it; only a restart mends an end, under a new incarnation.
+    if (initiator.faulted()) initiator = Initiator(machine, 1, incarnation + 1);
+    if (responder.faulted()) {
+      responder = Responder(machine, 1, responder.identity().incarnation + 1);
+    }
+  }
+  return heard;
+}
+
+}  // namespace sluice::swap::test

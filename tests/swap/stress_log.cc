@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stress_log.h"
+
+#include <unordered_map>
+
+namespace sluice::swap::test {
+namespace {
+
+std::string Broken(const char* what, uint64_t serial) {
+  return std::string(what) + " at transaction " + std::to_string(serial);
+}
+
+/// The initiator alone: one result for each offer, before the next one; its token goes
+/// with a commit, and only with it.
+std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& results) {
+  uint64_t cell = 0;
+  uint64_t open = 0;
+  for (const Entry& entry : log) {
+    if (entry.did == Did::kOffered) {
+      if (open != 0) return Broken("S4: offered before the last one was resolved", entry.serial);
+      if (cell != 0 && entry.token != cell)
+        return Broken("S5: offered another token", entry.serial);
+      open = entry.serial;
+      cell = entry.token;
+      continue;
+    }
+    if (entry.did == Did::kForgot) {
+      open = 0;
+      cell = entry.token;
+      continue;
+    }
+    if (open != entry.serial) return Broken("S3: a second result", entry.serial);
+    open = 0;
+    if (entry.did != Did::kKept) cell = entry.token;
+    results.emplace(entry.serial, entry);
+  }
+  return {};
+}
+
+/// The responder alone: each transaction has one outcome, in order; what it gives is what
+/// it took last.
+std::string JudgeResponder(const Log& log, std::unordered_map<uint64_t, Entry>& outcomes) {
+  uint64_t cell = 0;
+  uint64_t last = 0;
+  for (const Entry& entry : log) {
+    if (entry.did == Did::kForgot) {
+      cell = entry.token;
+      continue;
+    }
+    if (entry.serial <= last) return Broken("S3: a second outcome", entry.serial);
+    last = entry.serial;
+    outcomes.emplace(entry.serial, entry);
+    if (entry.did == Did::kRefused) continue;
+    if (!entry.condition_held) return Broken("S2: committed against its condition", entry.serial);
+    if (cell != 0 && entry.token != cell) return Broken("S5: gave another token", entry.serial);
+    cell = entry.taken;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Judge(const Log& initiator, const Log& responder, bool four_messages) {
+  std::unordered_map<uint64_t, Entry> results, outcomes;
+  if (std::string broken = JudgeInitiator(initiator, results); !broken.empty()) return broken;
+  if (std::string broken = JudgeResponder(responder, outcomes); !broken.empty()) return broken;
+  for (const auto& [serial, result] : results) {
+    const auto outcome = outcomes.find(serial);
+    if (result.did == Did::kGot) {
+      // Four messages: a responder that forgot, or was orphaned, never confirmed.
+      if (outcome == outcomes.end()) {
+        if (!four_messages) return Broken("S2: committed without a record", serial);
+        continue;
+      }
+      if (outcome->second.did != Did::kGave) return Broken("S1: C here, X there", serial);
+      if (outcome->second.token != result.token) return Broken("S5: got another token", serial);
+    }
+    if (result.did == Did::kKept && outcome != outcomes.end() &&
+        outcome->second.did == Did::kGave) {
+      return Broken("S1: X here, C there", serial);
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::swap::test
