@@ -1,44 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What PCIe lets a window do and what it does not: order, tearing, stale caches, lost
-// wake-ups, dead links. Times are virtual.
-#include "fabric/window.h"
-
+// wake-ups. Times are virtual.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "bar/window_trace.h"
+#include "model.h"
 
 namespace sluice::fabric {
 namespace {
-
-using bar::Line;
-
-Line Numbered(uint64_t number) {
-  Line line;
-  for (uint64_t i = 0; i < line.word.size(); ++i) line.word[i] = number * 1000 + i;
-  line.word[7] &= 0xffff'ffff;
-  return line;
-}
-
-struct Model {
-  explicit Model(const WindowParameters& parameters = {}) : pair(queue, parameters) {}
-  EventQueue queue;
-  WindowPair pair;
-  HostEnd& host = pair.host();
-  NicEnd& nic = pair.nic();
-};
-
-WindowParameters With(HostStores stores, NicLines lines) {
-  WindowParameters parameters;
-  parameters.lines = 4;
-  parameters.host_stores = stores;
-  parameters.nic_lines = lines;
-  return parameters;
-}
 
 TEST(FabricWindow, EveryKindCarriesLinesBothWays) {
   for (const auto stores :
@@ -307,94 +280,6 @@ bool HostLearns(bool flush_and_look_again) {
 TEST(FabricWindow, ANegativeLookIsCachedAndLosesTheWakeUp) {
   EXPECT_FALSE(HostLearns(false));
   EXPECT_TRUE(HostLearns(true));
-}
-
-// --- R6: the dead link.
-
-TEST(FabricWindow, AReadThatIsLostReturnsAllOnesAfterTheTimeout) {
-  for (const auto lines : {NicLines::kPushed, NicLines::kUncached, NicLines::kWriteThrough}) {
-    Model model(With(HostStores::kWholeLine, lines));
-    model.nic.Post(0, Numbered(1));
-    model.queue.Run();
-    model.pair.SetLinkUp(false);
-    const Picoseconds start = model.host.now();
-    EXPECT_EQ(model.host.ReadUncached(0, 0), ~uint64_t{0});
-    EXPECT_EQ(model.host.now(), start + 50_us);
-    EXPECT_EQ(model.host.Peek(0), ~uint64_t{0});
-    Line seen;
-    EXPECT_FALSE(model.host.Poll(0, seen));
-    EXPECT_EQ(model.host.now(), start + 50_us) << "a dead link is asked once";
-    model.pair.SetLinkUp(true);
-    EXPECT_EQ(model.host.Peek(0), 1000u);
-  }
-}
-
-TEST(FabricWindow, WhatIsUnderWayWhenTheLinkGoesDownIsLost) {
-  Model model;
-  model.host.Post(0, Numbered(1));
-  model.queue.At(200_ns, [&] { model.pair.SetLinkUp(false); });
-  model.queue.At(300_ns, [&] { model.pair.SetLinkUp(true); });
-  model.queue.Run();
-  EXPECT_EQ(model.nic.Peek(0), 0u);
-  model.host.Post(0, Numbered(1));
-  model.queue.Run();
-  EXPECT_EQ(model.nic.Peek(0), 1000u);
-}
-
-TEST(FabricWindow, AReadUnderWayIsLostToo) {
-  Model model(With(HostStores::kWholeLine, NicLines::kUncached));
-  model.queue.At(500_ns, [&] { model.pair.SetLinkUp(false); });
-  EXPECT_EQ(model.host.Peek(0), ~uint64_t{0});
-  EXPECT_EQ(model.host.now(), 50_us);
-}
-
-// --- M9: credits.
-
-TEST(FabricWindow, WithoutCreditsTheProcessorStalls) {
-  WindowParameters parameters = With(HostStores::kWholeLine, NicLines::kPushed);
-  parameters.link.posted_headers = 2;
-  Model model(parameters);
-  std::vector<Picoseconds> arrivals;
-  model.nic.OnArrival([&] { arrivals.push_back(model.nic.now()); });
-  for (uint64_t n = 0; n < 6; ++n) model.host.Post(0, Numbered(n));
-  model.queue.Run();
-  // Two lines a round trip.
-  const std::vector<Picoseconds> expected = {379_ns,          459_ns,           379_ns + 758_ns,
-                                             459_ns + 758_ns, 379_ns + 1516_ns, 459_ns + 1516_ns};
-  EXPECT_EQ(arrivals, expected);
-  EXPECT_GE(model.host.now(), 80_ns + 1516_ns);
-  EXPECT_GT(model.pair.down().credit_stall(), 0u);
-}
-
-// --- Determinism.
-
-std::vector<bar::WindowEvent> Trace(uint64_t seed) {
-  WindowParameters parameters = With(HostStores::kWriteCombining, NicLines::kWriteThrough);
-  parameters.early_evictions_permille = 300;
-  parameters.seed = seed;
-  Model model(parameters);
-  std::vector<bar::WindowEvent> events(4096);
-  bar::WindowTrace trace(events);
-  bar::TracedWindow host(model.host, trace, bar::WindowSide::kHost);
-  bar::TracedWindow nic(model.nic, trace, bar::WindowSide::kNic);
-  model.nic.OnArrival([&] {
-    Line line;
-    if (nic.Poll(0, line)) nic.Post(0, line);
-  });
-  for (uint64_t n = 1; n <= 50; ++n) {
-    host.Post(0, Numbered(n));
-    do host.Flush();
-    while (host.Peek(0) != n * 1000);
-  }
-  events.resize(trace.size());
-  return events;
-}
-
-TEST(FabricWindow, OneSeedOneTrace) {
-  const auto first = Trace(1);
-  EXPECT_GT(first.size(), 150u);
-  EXPECT_EQ(first, Trace(1));
-  EXPECT_NE(first, Trace(2));
 }
 
 }  // namespace
