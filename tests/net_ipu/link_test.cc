@@ -7,6 +7,7 @@
 #include <rte_ether.h>
 #include <rte_flow.h>
 #include <rte_ip.h>
+#include <rte_mbuf.h>
 #include <rte_udp.h>
 
 #include <algorithm>
@@ -247,6 +248,51 @@ TEST(LinkClose, ThePortClosesLinksThatAreStillOpen) {
   port.Up();
   EXPECT_TRUE(port.EchoUntil([&] { return port.Received() >= 1000; }));
   for (Link& link : port.links) link.handle = nullptr;  // the port's now
+}
+
+TEST(LinkAndRings, ShareAPortButNotAQueue) {
+  LinkPort port("wire=gen:size=64+flows=1000+count=20000,verify=full");
+  rte_mempool* const pool = rte_pktmbuf_pool_create("rings", 4095, 0, 0, 2048 + 128, SOCKET_ID_ANY);
+  ASSERT_NE(pool, nullptr);
+  rte_eth_conf conf{};
+  conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+  conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
+  ASSERT_EQ(rte_eth_dev_configure(port.id, 2, 2, &conf), 0);
+  for (uint16_t queue = 0; queue < 2; ++queue) {
+    ASSERT_EQ(rte_eth_rx_queue_setup(port.id, queue, 512, 0, nullptr, pool), 0);
+    ASSERT_EQ(rte_eth_tx_queue_setup(port.id, queue, 512, 0, nullptr), 0);
+  }
+  port.links.emplace_back(port.id, 1, Sizes{});
+  ASSERT_EQ(rte_eth_promiscuous_enable(port.id), 0);
+  ASSERT_EQ(rte_eth_dev_start(port.id), 0);
+  EXPECT_EQ(OpenError(port.id, 0, {}), -EBUSY) << "its rings run";
+  EXPECT_EQ(rte_eth_dev_rx_queue_start(port.id, 1), -EBUSY) << "a link is in its place";
+  EXPECT_EQ(rte_eth_dev_tx_queue_start(port.id, 1), -EBUSY);
+
+  uint64_t over_rings = 0;
+  EXPECT_TRUE(port.EchoUntil([&] {
+    rte_mbuf* burst[32];
+    const uint16_t count = rte_eth_rx_burst(port.id, 0, burst, 32);
+    for (uint16_t sent = 0; sent < count;) {
+      sent += rte_eth_tx_burst(port.id, 0, burst + sent, static_cast<uint16_t>(count - sent));
+    }
+    over_rings += count;
+    return over_rings + port.Received() == 20000;
+  }));
+  EXPECT_GT(over_rings, 20000u / 4);
+  EXPECT_GT(port.Received(), 20000u / 4);
+  ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
+  port.links.clear();
+  EXPECT_EQ(port.Xstats().at("wire_returned"), 20000u);
+  ExpectNothingLost(port.Xstats());
+  // With the link gone, the rings of its number may be used.
+  ASSERT_EQ(rte_eth_dev_start(port.id), 0);
+  rte_eth_rxq_info queue;
+  EXPECT_EQ(rte_eth_rx_queue_info_get(port.id, 1, &queue), 0);
+  EXPECT_EQ(queue.queue_state, RTE_ETH_QUEUE_STATE_STARTED);
+  ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
+  EXPECT_EQ(rte_mempool_avail_count(pool), 4095u);
+  rte_mempool_free(pool);
 }
 
 TEST(LinkStatus, FollowsThePortAndTheWire) {

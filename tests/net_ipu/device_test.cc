@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A port on a device in another process that loses its power: the links' thread tells it
+// everything again, filters, RSS and flow rules included, and goes on.
+#include <rte_flow.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include "link_fixture.h"
+
+extern char** environ;
+
+namespace sluice::net_ipu::test {
+namespace {
+
+constexpr uint64_t kPatienceS = 60;  // a loaded machine may take long to start EAL
+
+/// sluice-device, listening at socket(); what it says goes to standard error.
+class DeviceProcess {
+ public:
+  DeviceProcess() {
+    const char* const folder = std::getenv("TMPDIR");
+    socket_ = std::string(folder != nullptr ? folder : "/tmp") + "/net_ipu_" +
+              std::to_string(getpid()) + ".sock";
+    Start();
+  }
+  ~DeviceProcess() { End(SIGTERM); }
+
+  const std::string& socket() const { return socket_; }
+  /// Its power-on, with the process or without.
+  void Reset() { kill(process_, SIGHUP); }
+  void Replace() {
+    End(SIGKILL);
+    Start();
+  }
+
+ private:
+  void Start() {
+    std::filesystem::remove(socket_);
+    std::string program = std::getenv("SLUICE_DEVICE");
+    std::string socket = "--socket=" + socket_;
+    std::vector<std::string> words = {program,
+                                      "--",
+                                      "--model=ipu",
+                                      socket,
+                                      "--wire=gen:size=64/594+flows=1000",
+                                      "--verify=full",
+                                      "--stats_period_s=0",
+                                      "--json="};
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    EXPECT_EQ(
+        posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
+    while (!std::filesystem::exists(socket_) && rte_get_timer_cycles() < deadline) usleep(1000);
+  }
+  void End(int signal) {
+    kill(process_, signal);
+    int status;
+    EXPECT_EQ(waitpid(process_, &status, 0), process_);
+  }
+
+  std::string socket_;
+  pid_t process_ = 0;
+};
+
+/// Every UDP frame to link `queue`.
+rte_flow* SteerUdp(uint16_t port, uint16_t queue) {
+  const rte_flow_action_queue target{queue};
+  rte_flow_attr attributes{};
+  attributes.ingress = 1;
+  rte_flow_item pattern[4] = {};
+  pattern[0].type = RTE_FLOW_ITEM_TYPE_ETH;
+  pattern[1].type = RTE_FLOW_ITEM_TYPE_IPV4;
+  pattern[2].type = RTE_FLOW_ITEM_TYPE_UDP;
+  pattern[3].type = RTE_FLOW_ITEM_TYPE_END;
+  const rte_flow_action actions[] = {{RTE_FLOW_ACTION_TYPE_QUEUE, &target},
+                                     {RTE_FLOW_ACTION_TYPE_END, nullptr}};
+  rte_flow_error error{};
+  return rte_flow_create(port, &attributes, pattern, actions, &error);
+}
+
+bool EchoPatiently(LinkPort& port, const std::function<bool()>& done) {
+  const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
+  while (!done()) {
+    if (rte_get_timer_cycles() > deadline) return false;
+    for (Link& link : port.links) link.Echo();
+    sched_yield();  // the device may share this processor
+  }
+  return true;
+}
+
+bool AllWereReset(const LinkPort& port, uint64_t times) {
+  return std::all_of(port.links.begin(), port.links.end(),
+                     [&](const Link& link) { return link.Stats().resets == times; });
+}
+
+class Restart : public ::testing::TestWithParam<void (DeviceProcess::*)()> {};
+
+TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
+  DeviceProcess device;
+  LinkPort port("device=" + device.socket());
+  port.Open(3);
+  port.Up();
+  EXPECT_TRUE(EchoPatiently(port, [&] { return port.Received() > 5000; }));
+  for (const Link& link : port.links) EXPECT_GT(link.received, 0u) << "RSS";
+  (device.*GetParam())();
+  EXPECT_TRUE(EchoPatiently(port, [&] { return AllWereReset(port, 1); }));
+  std::vector<uint64_t> before;
+  for (const Link& link : port.links) before.push_back(link.received);
+  EXPECT_TRUE(EchoPatiently(port, [&] {
+    bool each = true;
+    for (size_t i = 0; i < 3; ++i) each = each && port.links[i].received > before[i] + 1000;
+    return each;
+  })) << "RSS is as it was";
+
+  ASSERT_NE(SteerUdp(port.id, 2), nullptr);
+  const uint64_t now = port.links[2].received;
+  EXPECT_TRUE(EchoPatiently(port, [&] { return port.links[2].received > now + 5000; }));
+  const uint64_t others = port.links[0].received + port.links[1].received;
+  (device.*GetParam())();
+  EXPECT_TRUE(EchoPatiently(port, [&] { return AllWereReset(port, 2); }));
+  const uint64_t then = port.links[2].received;
+  EXPECT_TRUE(EchoPatiently(port, [&] { return port.links[2].received > then + 5000; }));
+  // But for what the device had sorted out already, for which there is room in few regions.
+  EXPECT_LE(port.links[0].received + port.links[1].received, others + 2 * 7 * 512);
+  for (const Link& link : port.links) {
+    EXPECT_EQ(link.Stats().faults + link.Stats().discarded_pkts, 0u);
+    EXPECT_LE(link.Stats().in_doubt, 2u) << "one a reset";
+    EXPECT_TRUE(rte_pmd_ipu_link_up(link.handle));
+  }
+  const auto stats = port.Xstats();
+  EXPECT_EQ(stats.at("link_resets"), 6u);
+  EXPECT_EQ(stats.at("wire_duplicated") + stats.at("wire_corrupted"), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheDevice, Restart,
+                         ::testing::Values(&DeviceProcess::Reset, &DeviceProcess::Replace),
+                         [](const auto& info) { return info.index == 0 ? "Reset" : "Killed"; });
+
+}  // namespace
+}  // namespace sluice::net_ipu::test
