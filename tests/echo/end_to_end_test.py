@@ -189,13 +189,17 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(report["links"]["faults"], 0)
 
     def test_bilateral_needs_links(self):
-        for vdev, workers, named in (("net_ring0", 1, "net_ring0"), ("net_enso0", 1, "net_enso0"),
-                                     ("net_ipu0,wire=loopback", 17, "--workers=17")):
-            with self.subTest(vdev):
+        # A net_ipu that wraps another port has that port's queues, and no links.
+        for vdevs, workers, named in ((["net_ring0"], 1, "net_ring0"),
+                                      (["net_enso0"], 1, "net_enso0"),
+                                      (["net_ring0", "net_ipu0,port=net_ring0"], 1, "net_ipu0"),
+                                      (["net_ipu0,wire=loopback"], 17, "--workers=17")):
+            with self.subTest(vdevs):
                 lcores = ",".join(f"{i}@0" for i in range(workers + 1))
                 result = subprocess.run(
                     [ECHO, *EAL[:-1], f"--lcores={lcores}", "--no-pci", "--log-level=*:critical",
-                     f"--vdev={vdev}", "--", "--iface=bilateral", f"--workers={workers}"],
+                     *(f"--vdev={vdev}" for vdev in vdevs), "--", "--iface=bilateral",
+                     f"--port={vdevs[-1].split(',')[0]}", f"--workers={workers}"],
                     capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertIn(named, result.stderr.splitlines()[-1])
