@@ -112,5 +112,40 @@ TEST(PostedQueue, AFullQueueTakesTheLinkDownAfterABoundedWait) {
   EXPECT_EQ(bar.Read64(0), ~uint64_t{0});
 }
 
+TEST(PostedQueue, WhatWasPostedBeforeTheLinkWentDownNeverArrives) {
+  const auto queue = std::make_unique<PostedQueue>();
+  Bar bar(queue.get(), 4096);
+  Recorder device;
+  bar.Write32(0, 1);
+  queue->TakeLinkDown();
+  bar.Write32(0, 2);
+  queue->BringLinkUp();
+  bar.Write32(0, 3);
+  device.Step(*queue);
+  ASSERT_EQ(device.writes.size(), 1u);
+  EXPECT_EQ(device.writes[0].value, 3u);
+}
+
+TEST(PostedQueue, AReadEndsWithTheLinkEvenIfTheLinkComesBackAtOnce) {
+  const auto queue = std::make_unique<PostedQueue>();
+  Bar bar(queue.get(), 4096);
+  Recorder device;
+  device.registers[8] = 5;
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<uint32_t> value{0};
+  std::thread reader([&] { value.store(bar.Read32(8)); });
+  // Until the read is under way, and again if it was not yet.
+  while (value.load() == 0) {
+    std::this_thread::yield();
+    queue->TakeLinkDown();
+    queue->BringLinkUp();
+  }
+  reader.join();
+  EXPECT_EQ(value.load(), 0xffff'ffffu);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, PostedQueue::kTimeout);
+  device.Step(*queue);
+  EXPECT_TRUE(queue->LinkUp());
+}
+
 }  // namespace
 }  // namespace sluice::bar

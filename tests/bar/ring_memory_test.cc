@@ -96,5 +96,29 @@ TEST(RingMemory, DestructionUnmaps) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
+TEST(RingMemory, FromAFileIsTheSameMemoryElsewhere) {
+  const auto ring = RingMemory::Create(8192, false, RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(ring);
+  const auto other = RingMemory::FromFile(dup(ring.fd()), 8192, true);
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(other.mirrored());
+  EXPECT_NE(other.data(), ring.data());
+  ring.data()[100] = 77;
+  EXPECT_EQ(other.data()[100], 77);
+  EXPECT_EQ(other.data()[8192 + 100], 77);
+}
+
+TEST(RingMemory, RefusesAFileThatIsTooShortOrMayBecomeSo) {
+  const auto ring = RingMemory::Create(8192, false, RingMemory::Pages::kPreferHuge);
+  EXPECT_NE(ftruncate(ring.fd(), 0), 0) << "nobody can cut it off";
+  EXPECT_FALSE(RingMemory::FromFile(dup(ring.fd()), 12288, false));
+  EXPECT_FALSE(RingMemory::FromFile(dup(ring.fd()), 100, false));
+  EXPECT_FALSE(RingMemory::FromFile(dup(ring.fd()), 0, false));
+  EXPECT_FALSE(RingMemory::FromFile(-1, 8192, false));
+  const int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(ftruncate(unsealed, 8192), 0);
+  EXPECT_FALSE(RingMemory::FromFile(unsealed, 8192, false));
+}
+
 }  // namespace
 }  // namespace sluice::bar

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -132,6 +133,30 @@ TEST(Runner, ReportsTheLastValuesWithinABoundedTimeWhenNobodyStepsTheModel) {
       Value(runner, "model_total_cycles");  // times out: this thread is the service
   EXPECT_EQ(Value(runner, "model_total_cycles"), returned);
   EXPECT_FALSE(runner.EnableWire(false));
+}
+
+TEST(Runner, WhileItIsHeldTheDeviceMayBeReplacedAndCountersGoOn) {
+  auto rig = Source();
+  std::array<FakeDevice, 8> next;
+  Runner runner(rig->stepper(), Options());
+  uint64_t returned = 0;
+  for (FakeDevice& device : next) {
+    device.time_ns = 0;
+    ASSERT_TRUE(runner.EnableWire(true));
+    while (Value(runner, "wire_returned") < returned + 1000) {
+    }
+    ASSERT_TRUE(runner.EnableWire(false));
+    {
+      const Runner::Hold hold(runner);
+      rig->stepper().Connect(nullptr, device);
+    }
+    const uint64_t now = Value(runner, "wire_returned");
+    EXPECT_GE(now, returned + 1000);
+    EXPECT_EQ(Value(runner, "wire_outstanding"), 0u) << "what the old device held is abandoned";
+    EXPECT_EQ(Value(runner, "wire_accepted"), now + Value(runner, "wire_abandoned"));
+    EXPECT_EQ(Value(runner, "model_rx_frames"), Value(runner, "wire_accepted"));
+    returned = now;
+  }
 }
 
 }  // namespace
