@@ -202,14 +202,9 @@ LinkTotals CountersOf(const swap::HostLink& link) {
     return __atomic_load_n(&counter, __ATOMIC_RELAXED);
   };
   const swap::HostLinkCounters& counters = link.counters();
-  return {relaxed(counters.swaps),
-          relaxed(counters.rejected),
-          relaxed(counters.too_late),
-          relaxed(counters.suspects),
-          relaxed(counters.resets),
-          relaxed(counters.in_doubt),
-          relaxed(counters.discarded_pkts),
-          relaxed(counters.faults)};
+  return {relaxed(counters.swaps),          relaxed(counters.rejected), relaxed(counters.too_late),
+          relaxed(counters.suspects),       relaxed(counters.resets),   relaxed(counters.in_doubt),
+          relaxed(counters.discarded_pkts), relaxed(counters.faults)};
 }
 
 LinkTotals SumLinks(const Adapter& adapter) {

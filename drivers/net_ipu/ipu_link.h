@@ -36,9 +36,9 @@ enum LinkStat : uint32_t {
 };
 inline constexpr uint32_t kLinkStats = 10;
 inline constexpr std::array<const char*, kLinkStats> kLinkStatNames = {
-    "link_swaps",         "link_rejected",         "link_too_late",
-    "link_suspects",      "link_resets",           "link_in_doubt",
-    "link_discarded_pkts", "link_faults_host",      "link_rx_stop_discards",
+    "link_swaps",           "link_rejected",    "link_too_late",
+    "link_suspects",        "link_resets",      "link_in_doubt",
+    "link_discarded_pkts",  "link_faults_host", "link_rx_stop_discards",
     "link_tx_stop_discards"};
 using LinkTotals = std::array<uint64_t, kLinkStats>;
 

@@ -65,8 +65,8 @@ int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue, const rte_pmd_ipu_li
     return -EINVAL;
   }
   const uint64_t suspect_us = conf->suspect_us != 0 ? conf->suspect_us : kSuspectUs;
-  return sluice::net_ipu::OpenLink(dev, queue, geometry,
-                                   suspect_us * rte_get_tsc_hz() / 1'000'000, link);
+  return sluice::net_ipu::OpenLink(dev, queue, geometry, suspect_us * rte_get_tsc_hz() / 1'000'000,
+                                   link);
 }
 
 void rte_pmd_ipu_link_close(rte_pmd_ipu_link* link) {

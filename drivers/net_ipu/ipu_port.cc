@@ -59,8 +59,8 @@ Targets ReceiveTargets(const rte_eth_dev* dev) {
   Targets targets;
   targets.links = dev->data->nb_rx_queues == 0;
   for (uint8_t i = 0; i < kMaxQueues; ++i) {
-    const bool serves = targets.links ? AdapterOf(dev).links[i] != nullptr
-                                      : i < dev->data->nb_rx_queues;
+    const bool serves =
+        targets.links ? AdapterOf(dev).links[i] != nullptr : i < dev->data->nb_rx_queues;
     if (serves) targets.queues[targets.count++] = i;
   }
   targets.count = std::max(targets.count, 1u);
@@ -190,10 +190,10 @@ int LinkUpdate(rte_eth_dev* dev, int) {
   Adapter& adapter = AdapterOf(dev);
   rte_eth_link link{};
   // Rings do not outlive a power-on of the device: the port is down until it is restarted.
-  const bool stale = dev->data->dev_started &&
-                     adapter.started_generation != adapter.attachment->Generation();
-  const bool up = adapter.wire_enabled && !stale && adapter.registers.LinkUp() &&
-                  adapter.attachment->WireUp();
+  const bool stale =
+      dev->data->dev_started && adapter.started_generation != adapter.attachment->Generation();
+  const bool up =
+      adapter.wire_enabled && !stale && adapter.registers.LinkUp() && adapter.attachment->WireUp();
   link.link_status = up ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
   link.link_speed = up ? RTE_ETH_SPEED_NUM_200G : RTE_ETH_SPEED_NUM_NONE;
   link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;

@@ -137,7 +137,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
 uint16_t RxBurstVector(void* opaque, rte_mbuf** packets, uint16_t count) {
   RxQueue& queue = *static_cast<RxQueue*>(opaque);
   const uint32_t limit = std::min<uint32_t>(count, queue.tail - queue.head);
-  if (limit < kGroup) [[unlikely]] return RxBurstScalar(opaque, packets, count);
+  if (limit < kGroup) [[unlikely]]
+    return RxBurstScalar(opaque, packets, count);
   uint32_t received = 0;
   RunEnd end = RunEnd::kLimit;
   while (end == RunEnd::kLimit) {

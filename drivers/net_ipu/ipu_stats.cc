@@ -74,8 +74,7 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
 }
 
 uint32_t XstatsCount(Adapter& adapter) {
-  return kDriverStats + kLinkStats +
-         static_cast<uint32_t>(adapter.attachment->Statistics().size());
+  return kDriverStats + kLinkStats + static_cast<uint32_t>(adapter.attachment->Statistics().size());
 }
 
 }  // namespace
@@ -111,13 +110,11 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->opackets = DeviceStat(adapter, kStatTxFrames);
     stats->obytes = DeviceStat(adapter, kStatTxBytes);
   }
-  stats->imissed =
-      DeviceStat(adapter, kStatRxNoDescriptor) + DeviceStat(adapter, kStatRxNoRegion);
+  stats->imissed = DeviceStat(adapter, kStatRxNoDescriptor) + DeviceStat(adapter, kStatRxNoRegion);
   stats->ierrors += DeviceStat(adapter, kStatRxOversize) + DeviceStat(adapter, kStatRxUndersize) +
                     DeviceStat(adapter, kStatRxDmaFault);
-  stats->oerrors +=
-      DeviceStat(adapter, kStatTxBadDescriptor) + DeviceStat(adapter, kStatTxDmaFault) +
-      DeviceStat(adapter, kStatLinkBadEntry);
+  stats->oerrors += DeviceStat(adapter, kStatTxBadDescriptor) +
+                    DeviceStat(adapter, kStatTxDmaFault) + DeviceStat(adapter, kStatLinkBadEntry);
   return 0;
 }
 

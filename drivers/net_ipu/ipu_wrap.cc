@@ -78,9 +78,9 @@ int Wrap(rte_eth_dev* dev, uint16_t inner_port) {
   dev->data->promiscuous = inner.data->promiscuous;
   dev->data->all_multicast = inner.data->all_multicast;
   dev->data->dev_flags |=
-      inner.data->dev_flags & (RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_INTR_RMV |
-                               RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS | RTE_ETH_DEV_NOLIVE_MAC_ADDR |
-                               RTE_ETH_DEV_FLOW_OPS_THREAD_SAFE);
+      inner.data->dev_flags &
+      (RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_INTR_RMV | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS |
+       RTE_ETH_DEV_NOLIVE_MAC_ADDR | RTE_ETH_DEV_FLOW_OPS_THREAD_SAFE);
   Wrapper& wrapper = WrapperOf(dev);
   wrapper.ops = MakeWrapperOps(*inner.dev_ops);
   wrapper.ops.dev_close = Close;

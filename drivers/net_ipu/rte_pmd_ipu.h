@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** True if the port is driven by net_ipu. Any thread. */
+/** True if the port is driven by net_ipu, on its model or around another port. Any thread. */
 bool rte_pmd_ipu_supported(uint16_t port_id);
 
 /* ------------------------------------------------------------------ links */
@@ -47,7 +47,8 @@ struct rte_pmd_ipu_region {
 	uint32_t bytes;     /**< Size of the region. */
 };
 
-/** What happened on a link since it was opened. */
+/** What happened on a link since it was opened. Sums over all links that a port ever had
+ * are among its extended statistics, as link_*, with the frames that closing them lost. */
 struct rte_pmd_ipu_link_stats {
 	uint64_t swaps;          /**< Committed. */
 	uint64_t rejected;       /**< Offers that came back after a cancel. */
@@ -60,17 +61,30 @@ struct rte_pmd_ipu_link_stats {
 };
 
 /**
- * Opens link `queue` of a net_ipu port; the queue pair's rings must not be in use. Traffic
- * flows once rte_eth_dev_set_link_up() was called (the port needs no configuration for
- * links alone). If the NIC runs in another process and still holds the memory of this
- * link, opened by a process that ended without closing it, the link goes on where that
- * process stopped. Control path, one thread at a time per port.
- * @return 0; -ENOTSUP: not a net_ipu port with a device of its own; -EINVAL: sizes;
- *   -EBUSY: open already, or rings in use; -ENOMEM; -EIO: the device refuses or is gone.
+ * Opens link `queue` of a net_ipu port; the queue pair's rings must not be in use, and
+ * cannot be started until it is closed. The port needs no configuration for links alone:
+ * without a queue in ethdev's configuration, it receives every frame of up to 9728 bytes
+ * (or what fits a region) promiscuously, RSS shares IPv4 and IPv6, TCP and UDP out over
+ * all open links, and the basic statistics are the device's. Beside rings, a link takes
+ * the part of its queue in what ethdev configured. Traffic flows once
+ * rte_eth_dev_set_link_up() is called after this, and until the last link is closed. If
+ * the NIC runs in another process and still holds the memory of this link, opened by a
+ * process that ended without closing it, the link goes on where that process stopped, if
+ * the sizes are the same; else that memory is given up. Control path, one thread at a
+ * time per port.
+ * @param conf null: defaults.
+ * @return 0; -ENOTSUP: not a net_ipu port with a device of its own; -EINVAL: sizes, or no
+ *   such queue; -EBUSY: open already, or rings in use; -ENOMEM; -EIO: the device refuses
+ *   or is gone.
  */
 int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue,
 	const struct rte_pmd_ipu_link_conf *conf, struct rte_pmd_ipu_link **link);
-/** Takes the region back, stops the link and frees it. No thread uses it any more. */
+/**
+ * Takes the region back, waits (up to 0.5 s) until the device has sent what it was given,
+ * stops the link and frees it. No thread uses it any more. Null: no effect. Frames that
+ * the application did not fetch are lost, and counted. rte_eth_dev_close() closes every
+ * link that is still open; its pointer is then void. Control path, as open.
+ */
 void rte_pmd_ipu_link_close(struct rte_pmd_ipu_link *link);
 
 /* The rest is for one thread per link. */
@@ -81,21 +95,24 @@ void rte_pmd_ipu_link_close(struct rte_pmd_ipu_link *link);
  */
 bool rte_pmd_ipu_link_region(struct rte_pmd_ipu_link *link, struct rte_pmd_ipu_region *region);
 /**
- * Gives the owned region away; its first `frames` entries are to be sent. With
- * `wait_for_frames` the NIC answers when it has received frames, else as soon as it can.
+ * Gives the owned region away; its first `frames` (at most `capacity`) entries are to be
+ * sent, in their order, wherever in the region they are. With `wait_for_frames` the NIC
+ * takes it when it has received frames, else as soon as it can. Only while the host owns
+ * one; then it must not be touched until poll brings one again.
  */
 void rte_pmd_ipu_link_give(struct rte_pmd_ipu_link *link, uint32_t frames, bool wait_for_frames);
 /**
  * Looks for the answer to the last give: one load if there is none. True: the host owns a
- * region again, now in `region`. Also mends the link after the device came back.
- * `now_cycles`: TSC.
+ * region again, now in `region`. Also mends the link, and the port, after the device came
+ * back from power-on, without waiting for it. `now_cycles`: TSC.
  */
 bool rte_pmd_ipu_link_poll(struct rte_pmd_ipu_link *link, uint64_t now_cycles,
 	struct rte_pmd_ipu_region *region);
 /** Asks for the region back; poll tells which way it went. False: it is not away. */
 bool rte_pmd_ipu_link_cancel(struct rte_pmd_ipu_link *link);
 
-/** False while the device is gone, the wire has no carrier, or after a fault. Any thread. */
+/** False while the device is gone, the wire has no carrier, or after a fault. Any thread;
+ * control path: a device in another process is asked. */
 bool rte_pmd_ipu_link_up(const struct rte_pmd_ipu_link *link);
 /** Any thread; values that were true recently. */
 void rte_pmd_ipu_link_stats_get(const struct rte_pmd_ipu_link *link,
@@ -133,7 +150,11 @@ struct rte_pmd_ipu_window_conf {
 
 /**
  * Opens one end of a port's window. The first end of SHM and VIRTUAL creates the window,
- * the second one finds it by port and backend. Control path.
+ * the second one finds it by port and backend, and asks for as many lines. It does not
+ * matter whether the port is configured, or outlives the window. VIRTUAL: host lines are
+ * written whole, NIC lines are pushed to host memory; both ends belong to one thread, and
+ * virtual time passes with every look. BAR: this end is the host's; NIC lines follow the
+ * host's in the BAR; every line carries a CRC. Control path.
  * @return 0; -ENOTSUP: not a net_ipu port, or this end cannot be opened here; -EINVAL;
  *   -EBUSY: that end is open; -ENOMEM; else what opening the BAR said.
  */
@@ -176,9 +197,10 @@ struct rte_pmd_ipu_trace_entry {
 	uint64_t time_ps;     /**< VIRTUAL: virtual time, picoseconds; else 0. */
 };
 /**
- * Records this end's operations from now on into `entries`, the newest `capacity` of them;
- * null stops. The array stays the caller's. The number recorded ever is returned by
- * trace_count.
+ * Records this end's operations from now on into `entries`, the newest `capacity` of them:
+ * the i-th from now on, counted from 0, goes to i % capacity. Null stops. The array stays
+ * the caller's. The number recorded ever, by all calls, is returned by trace_count. Called
+ * by the end's thread.
  */
 void rte_pmd_ipu_window_trace(struct rte_pmd_ipu_window *window,
 	struct rte_pmd_ipu_trace_entry *entries, uint32_t capacity);

@@ -54,20 +54,23 @@ def pkg_config():
 
 class Install(unittest.TestCase):
     def test_everything_is_in_place(self):
-        for name in ("sluice-echo", "librte_net_enso.so", "librte_net_ipu.so", "rte_pmd_enso.h"):
+        for name in ("sluice-echo", "librte_net_enso.so", "librte_net_ipu.so", "rte_pmd_enso.h",
+                     "rte_pmd_ipu.h"):
             self.assertEqual(len(list(STAGE.rglob(name))), 1, name)
         self.assertFalse(list(STAGE.rglob("sluice-control")), "a bench is not for users")
 
-    def test_programs_outside_the_tree_use_native_pipes(self):
+    def test_programs_outside_the_tree_use_native_interfaces(self):
         flags = pkg_config()
-        for source, compiler, standard, wire in (("consumer.c", "cc", "-std=gnu11", "gen:size=64"),
-                                                 ("consumer.cc", "c++", "-std=c++17", "loopback")):
+        for source, compiler, standard, port in (
+                ("consumer.c", "cc", "-std=gnu11", "net_enso0,wire=gen:size=64"),
+                ("consumer.cc", "c++", "-std=c++17", "net_enso0,wire=loopback"),
+                ("link_consumer.c", "cc", "-std=gnu11", "net_ipu0,wire=gen:size=64")):
             with self.subTest(source):
                 program = STAGE / source.replace(".", "_")
                 run(compiler, standard, "-O2", "-Wall", "-Wextra", "-Werror",
                     "-Wno-deprecated-declarations", HERE / source, "-o", program, *flags)
                 run(program, *EAL, f"--file-prefix={program.name}-{os.getpid()}",
-                    f"--vdev=net_enso0,wire={wire}")
+                    f"--vdev={port}")
 
 
 class Registration(unittest.TestCase):

@@ -60,8 +60,8 @@ class DeviceProcess {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    EXPECT_EQ(
-        posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments.data(), environ), 0);
+    EXPECT_EQ(posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments.data(), environ),
+              0);
     posix_spawn_file_actions_destroy(&actions);
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (!std::filesystem::exists(socket_) && rte_get_timer_cycles() < deadline) usleep(1000);

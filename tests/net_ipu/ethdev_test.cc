@@ -251,7 +251,8 @@ TEST(Restart, TenTimesUnderTrafficLeavesNothingBehind) {
     EXPECT_EQ(rte_mempool_avail_count(port.pool()), full) << "round " << round;
   }
   const auto stats = port.Xstats();
-  EXPECT_EQ(stats.at("model_rx_frames"), stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
+  EXPECT_EQ(stats.at("model_rx_frames"),
+            stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
   EXPECT_EQ(stats.at("model_tx_frames"), stats.at("tx_good_packets"));
   EXPECT_EQ(stats.at("wire_corrupted") + stats.at("wire_duplicated"), 0u);
 }

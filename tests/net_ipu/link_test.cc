@@ -2,8 +2,6 @@
 //
 // Links of regions through rte_pmd_ipu.h, on ports that ethdev never configured: opening,
 // traffic, steering, taking back, closing. The model runs in its own thread.
-#include "link_fixture.h"
-
 #include <rte_ether.h>
 #include <rte_flow.h>
 #include <rte_ip.h>
@@ -12,6 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
+
+#include "link_fixture.h"
 
 namespace sluice::net_ipu::test {
 namespace {

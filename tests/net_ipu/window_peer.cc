@@ -22,9 +22,9 @@ using namespace sluice::net_ipu::test;  // NOLINT: one of its programs
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const std::string prefix = "--file-prefix=net_ipu_peer_" + std::to_string(getpid());
-  const char* eal[] = {"net_ipu_window_peer", "--no-huge",      "-m", "64",
-                       "--no-pci",            "--no-telemetry", "-l", "0",
-                       "--log-level=error",   prefix.c_str()};
+  const char* eal[] = {
+      "net_ipu_window_peer", "--no-huge",   "-m", "64", "--no-pci", "--no-telemetry", "-l", "0",
+      "--log-level=error",   prefix.c_str()};
   uint16_t id;
   if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0 ||
       rte_vdev_init("net_ipu0", "") != 0 || rte_eth_dev_get_port_by_name("net_ipu0", &id) != 0) {
