@@ -172,8 +172,8 @@ TEST(KnowledgeLadder, EachMessageLostRepeatedDelayed) {
                 row.message, kFaults[row.fault], link.Knows().c_str(), link.Waits().c_str(),
                 link.InDoubt().c_str(),
                 row.fault == kRepeated ? "the second is ignored"
-                : row.fault == kLost   ? "its writer posts it again"
-                                       : "the same; the late one is ignored");
+                : row.fault == kLost   ? "posted again"
+                                       : "posted again; the late one is ignored");
     link.ExpireBoth();
     // What was lost or is late is posted again; the rest follows.
     for (; turn < messages.size(); ++turn) link.Deliver(turn, link.Line(turn));

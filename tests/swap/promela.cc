@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// promela TEMPLATE VARIANT [MUTATION]: the Promela model of a variant of the swap. The
+// transitions are the rows of swap/table.h themselves; what an end does with an action,
+// the adversary and the properties are the hand-written template's.
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "swap/message.h"
+#include "swap/table.h"
+
+namespace {
+
+using namespace sluice::swap;
+
+// In the order of the enumerations.
+constexpr const char* kStateNames[] = {"kSync",     "kFaulted", "kIdle",  "kOffer", "kCancel",
+                                       "kValidate", "kCommit",  "kAbort", "kReady", "kTentative"};
+constexpr const char* kInputNames[] = {
+    "kCallOffer", "kCallCancel", "kCallCommit", "kCallAbort", "kReset",     "kExpired",
+    "kPeerNew",   "kHeardTxid",  "kGap",        "kReflected", "kCommitted", "kRejected",
+    "kOfferTrue", "kOfferFalse", "kCancelNew",  "kCommit",    "kAbort",     "kCancelHeld"};
+constexpr const char* kActionNames[] = {
+    "kIgnore",       "kRepublish",     "kMeet",   "kAdopt",    "kSuspect", "kFault",
+    "kPublishOffer", "kPublishCancel", "kTake",   "kTakeLate", "kRestore", "kAsk",
+    "kDecideCommit", "kDecideAbort",   "kClose",  "kOrphan",   "kApply",   "kRefuse",
+    "kHold",         "kApplyHeld",     "kRelease"};
+constexpr const char* kPhaseNames[] = {"kNone",      "kSync",      "kIdle",    "kOffer",
+                                       "kCancel",    "kCommit",    "kAbort",   "kReady",
+                                       "kReflected", "kCommitted", "kRejected"};
+static_assert(std::size(kStateNames) == kStates && std::size(kInputNames) == kInputs);
+static_assert(std::size(kActionNames) == static_cast<size_t>(Action::kRelease) + 1);
+static_assert(std::size(kPhaseNames) == kLastPhase + 1u);
+static_assert(static_cast<size_t>(State::kTentative) + 1 == kStates);
+static_assert(static_cast<size_t>(Input::kCancelHeld) + 1 == kInputs);
+
+template <size_t N>
+std::string Constants(const char* prefix, const char* const (&names)[N]) {
+  std::string text;
+  for (size_t i = 0; i < N; ++i) {
+    text += std::string("#define ") + prefix + names[i] + " " + std::to_string(i) + "\n";
+  }
+  return text;
+}
+
+/// inline <name>(state, input): sets `next` and `action`.
+std::string Transitions(const char* name, const Machine& machine, Role role) {
+  std::string text = std::string("inline ") + name + "(state, input) {\n  if\n";
+  for (size_t state = 0; state < kStates; ++state) {
+    for (size_t input = 0; input < kInputs; ++input) {
+      const Transition move =
+          machine.Find(role, static_cast<State>(state), static_cast<Input>(input));
+      if (move.action == Action::kIgnore) continue;
+      text += std::string("  :: state == S_") + kStateNames[state] + " && input == I_" +
+              kInputNames[input] + " -> next = S_" + kStateNames[static_cast<size_t>(move.next)] +
+              "; action = A_" + kActionNames[static_cast<size_t>(move.action)] + "\n";
+    }
+  }
+  return text + "  :: else -> next = state; action = A_kIgnore\n  fi\n}\n";
+}
+
+/// False: no such mutation.
+bool Mutate(Machine& machine, const std::string& mutation, std::string& defines) {
+  const Variant variant = machine.variant();
+  if (mutation.empty()) return true;
+  if (mutation == "initiator_rolls_back") {
+    machine.Set({variant, Role::kInitiator, State::kOffer, Input::kExpired, State::kIdle,
+                 Action::kRestore});
+  } else if (mutation == "responder_rolls_back") {
+    machine.Set({variant, Role::kResponder, State::kTentative, Input::kExpired, State::kReady,
+                 Action::kRelease});
+  } else if (mutation == "next_before_abort_is_confirmed") {
+    machine.Set({variant, Role::kInitiator, State::kAbort, Input::kCallOffer, State::kOffer,
+                 Action::kPublishOffer});
+  } else if (mutation == "record_zeroed") {
+    defines += "#define RECORD_ZEROED\n";
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool two = argc > 2 && std::strcmp(argv[2], "2") == 0;
+  const bool four = argc > 2 && std::strcmp(argv[2], "4") == 0;
+  Machine machine = four ? kFourMessage : kTwoMessage;
+  std::string text = "/* Generated from swap/table.h. */\n";
+  if (argc < 3 || argc > 4 || !(two || four) || !Mutate(machine, argc > 3 ? argv[3] : "", text)) {
+    std::fprintf(stderr, "usage: promela TEMPLATE 2|4 [MUTATION]\n");
+    return 2;
+  }
+  std::ifstream file(argv[1]);
+  const std::string model{std::istreambuf_iterator<char>(file), {}};
+  if (model.empty()) {
+    std::fprintf(stderr, "promela: cannot read %s\n", argv[1]);
+    return 1;
+  }
+  if (four) text += "#define FOUR_MESSAGES\n";
+  text += Constants("S_", kStateNames) + Constants("I_", kInputNames) +
+          Constants("A_", kActionNames) + Constants("P_", kPhaseNames) + "byte next, action;\n" +
+          Transitions("MoveInitiator", machine, Role::kInitiator) +
+          Transitions("MoveResponder", machine, Role::kResponder) + model;
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
