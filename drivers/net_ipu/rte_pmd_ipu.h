@@ -31,7 +31,7 @@ struct rte_pmd_ipu_link;
 /** Sizes of a link; 0 stands for the default. */
 struct rte_pmd_ipu_link_conf {
 	uint32_t regions;        /**< 3 to 64; default 8. */
-	uint32_t region_bytes;   /**< Multiple of 4096 up to 262144; default 65536. */
+	uint32_t region_bytes;   /**< Multiple of 4096 up to 262144; the default. */
 	uint32_t max_frames;     /**< Frames of a region, a multiple of 16; default 512. */
 	uint32_t headroom_bytes; /**< Before each received frame: 0, 64, 128, 192 or 256. */
 	uint32_t suspect_us;     /**< Without progress for this long the link is suspect; default 10000. */

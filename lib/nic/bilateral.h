@@ -79,7 +79,7 @@ class BilateralQueue {
  private:
   /// Frames between the one at work and the one whose line is fetched. With all offsets
   /// in one array any distance can be had; chosen by measurement.
-  static constexpr uint32_t kFramesAhead = 16;
+  static constexpr uint32_t kFramesAhead = 24;
   static constexpr uint32_t kEntriesAhead = 64;
   static constexpr uint64_t kDrainMs = 200;
 

@@ -43,7 +43,7 @@ TEST(LinkOpen, DefaultsAreThoseOfTheHeader) {
   rte_pmd_ipu_region region;
   ASSERT_TRUE(rte_pmd_ipu_link_region(link, &region));
   EXPECT_EQ(region.capacity, 512u);
-  EXPECT_EQ(region.bytes, 65536u);
+  EXPECT_EQ(region.bytes, 262144u);
   rte_pmd_ipu_link_close(link);
 }
 
