@@ -166,7 +166,8 @@ Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
           findings.bad_owners += restart == Restart::kKilled;
           report(findings.owners, turn, store, "a region has two owners, or none");
         }
-        const std::string broken = Recover(after, IsHosts(script[turn]), restart, std::move(may_be_lost));
+        const std::string broken =
+            Recover(after, IsHosts(script[turn]), restart, std::move(may_be_lost));
         if (broken.empty()) continue;
         ++findings.bad_frames;
         report(findings.frames, turn, store, broken);

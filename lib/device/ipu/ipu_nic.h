@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Model of the packetized NIC behind regs/ipu.h: descriptor rings or links of swapped
-// regions, RSS, flow rules, filters and statistics. A step function without threads or clock; stepped
-// by lib/emulator, tested descriptor by descriptor in tests/device/ipu.
+// regions, RSS, flow rules, filters and statistics. A step function without threads or
+// clock; stepped by lib/emulator, tested descriptor by descriptor in tests/device/ipu.
 #pragma once
 
 #include <array>
