@@ -47,7 +47,8 @@ class Device {
 
   /// Frames from the wire, in order. Each is delivered to the host or counted as
   /// dropped. With `pause` (loss-free flow control) the device stops before the
-  /// first frame that has no room instead of dropping it. Returns frames taken.
+  /// first frame that has no room, or while it does not receive at all, instead of
+  /// dropping it. Returns frames taken.
   virtual uint32_t Receive(std::span<const WireFrame> frames, bool pause) = 0;
 
   /// Does pending work towards the wire: descriptor fetch, payload reads,

@@ -61,12 +61,11 @@ IpuNic::Route IpuNic::Classify(const WireFrame& frame) {
     flags |= kRxHashValid;
   }
   const auto* const reta = reinterpret_cast<const uint8_t*>(&port_[kReta / 4]);
-  Route route{reta[hash % kRetaEntries], false, {hash, 0}};
+  Route route{reta[hash % kRetaEntries], false, {hash, 0}, nullptr};
   if (port_[kPortControl / 4] & kPortChecksum) flags |= VerifyChecksums(frame, headers);
   if (!flows_.empty()) {
     if (FlowEntry* const rule = flows_.Lookup(frame, headers)) {
-      ++rule->hits;
-      rule->hit_bytes += frame.length;
+      route.rule = rule;
       route.drop = (rule->action & kFlowActionDrop) != 0;
       if (rule->action & kFlowActionQueue) route.queue = rule->action & kFlowActionQueueMask;
       if (rule->action & kFlowActionMark) {
@@ -85,6 +84,16 @@ std::optional<Statistic> IpuNic::Place(const WireFrame& frame, bool pause) {
   if (frame.length > std::min(port_[kMaxFrame / 4], kMaxFrameBytes)) return kStatRxOversize;
   if (!Accepts(frame.data)) return kStatRxFiltered;
   const Route route = Classify(frame);
+  const std::optional<Statistic> ending = PlaceAt(route, frame, pause);
+  // A frame that waits is classified again.
+  if (ending && route.rule != nullptr) {
+    ++route.rule->hits;
+    route.rule->hit_bytes += frame.length;
+  }
+  return ending;
+}
+
+std::optional<Statistic> IpuNic::PlaceAt(const Route& route, const WireFrame& frame, bool pause) {
   if (route.drop) return kStatRxFlowDrop;
   if (route.queue >= queue_pairs_) return kStatRxDisabled;
   if (links_[route.queue].enabled()) return PlaceInLink(links_[route.queue], frame, pause);
@@ -131,6 +140,7 @@ uint32_t IpuNic::PlacePlain(std::span<const WireFrame> frames) {
 
 uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
   if ((port_[kPortControl / 4] & kPortReceive) == 0) {
+    if (pause) return 0;
     statistics_[kStatRxDisabled] += frames.size();
     return static_cast<uint32_t>(frames.size());
   }

@@ -47,6 +47,7 @@ class IpuNic final : public Device {
     uint32_t queue;
     bool drop;
     RxMetadata metadata;
+    FlowEntry* rule;  ///< That matched; null: none.
   };
 
   void Reset();
@@ -66,6 +67,8 @@ class IpuNic final : public Device {
   /// How one frame ends: kStatRxFrames if it is written to the host, else the counter
   /// of its drop. Nothing if it must wait (`pause`).
   std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
+  std::optional<regs::ipu::Statistic> PlaceAt(const Route& route, const WireFrame& frame,
+                                              bool pause);
   std::optional<regs::ipu::Statistic> PlaceInLink(LinkQueue& link, const WireFrame& frame,
                                                   bool pause);
   /// Writes leading frames that need no decision, if no setting asks for one; counts

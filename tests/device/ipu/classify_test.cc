@@ -196,6 +196,15 @@ TEST_F(Flows, AFullTupleSendsItsFramesToItsQueueAndNoOther) {
   EXPECT_EQ(host.nic.ReadRegister(kFlowHitBytes, 8), 60u);
 }
 
+TEST_F(Flows, AFrameThatWaitsForRoomIsOneHit) {
+  Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd);
+  uint64_t taken = 0;
+  while (host.Receive(Ipv4Frame(tuple_), true) == 1) ++taken;
+  EXPECT_EQ(host.Receive(Ipv4Frame(tuple_), true), 0u);
+  Command(tuple_, kFlowMatchAll, 0, FlowCommand::kQuery);
+  EXPECT_EQ(host.nic.ReadRegister(kFlowHits, 8), taken);
+}
+
 TEST_F(Flows, TheMoreSpecificRuleWinsAndDropsAreCounted) {
   Command(tuple_, kFlowMatchProtocol | kFlowMatchDestinationPort, kFlowActionDrop,
           FlowCommand::kAdd);

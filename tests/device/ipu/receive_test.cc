@@ -145,6 +145,17 @@ TEST(IpuReceive, APortOrQueueThatIsOffDropsAndCounts) {
   EXPECT_EQ(host.Rx(0).high, 0u);
 }
 
+TEST(IpuReceive, AWireThatPausesWaitsForAPortThatIsOff) {
+  Host host;
+  host.StartRx(64, 2048, 64);
+  host.nic.WriteRegister(kPortControl, 4, kPortPromiscuous);
+  EXPECT_EQ(host.Receive(PlainFrame(60), true), 0u);
+  EXPECT_EQ(host.Stat(kStatRxDisabled), 0u);
+  host.nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous);
+  EXPECT_EQ(host.Receive(PlainFrame(60), true), 1u);
+  EXPECT_EQ(host.Stat(kStatRxFrames), 1u);
+}
+
 TEST(IpuReceive, DisablingTakesEffectAtOnceAndARestartBeginsAtZero) {
   Host host;
   host.StartRx(64, 2048, 64);
