@@ -81,8 +81,8 @@ class Process:
             self.kill()
 
 
-def device(binary, socket, *arguments, eal=()):
-    process = Process([binary, "--no-huge", "-m", "256", "--no-pci", *eal, "--", "--model=ipu",
+def device(binary, socket, *arguments, eal=(), prefix=()):
+    process = Process([*prefix, binary, "--no-huge", "-m", "256", "--no-pci", *eal, "--", "--model=ipu",
                        f"--socket={socket}", "--json=-", "--stats_period_s=0.2", *arguments])
     process.wait_for("listens at")
     return process

@@ -23,7 +23,7 @@ import processes
 ECHO = sys.argv.pop()
 DEVICE = sys.argv.pop()
 ID = str(os.getpid())
-HERE, THERE = "slf" + ID, "slg" + ID
+NETNS, HERE, THERE = "sluicef" + ID, "slf" + ID, "slg" + ID
 # IEEE 802 local experimental EtherType: no stack answers it.
 HEADER = bytes.fromhex("02536c000001" "02536c000002" "88b5")
 RATE_PPS = 2000
@@ -108,15 +108,18 @@ class Cable:
 
 @contextlib.contextmanager
 def veth():
+    """The NIC's end has a namespace of its own: net_af_packet's socket sees every interface of its
+    namespace until it is bound, and would take frames twice, leaving one end and reaching the other."""
     run = lambda *command: subprocess.run(command, check=True, capture_output=True, timeout=60)
-    run("ip", "link", "add", HERE, "type", "veth", "peer", "name", THERE)
+    run("ip", "netns", "add", NETNS)
     try:
-        for name in (HERE, THERE):
-            run("sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1")
-            run("ip", "link", "set", name, "up")
+        run("ip", "link", "add", THERE, "type", "veth", "peer", "name", HERE, "netns", NETNS)
+        for inside, name in (([], THERE), (["ip", "netns", "exec", NETNS], HERE)):
+            run(*inside, "sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            run(*inside, "ip", "link", "set", name, "up")
         yield
     finally:
-        run("ip", "link", "del", HERE)
+        run("ip", "netns", "del", NETNS)
 
 
 class Faults(unittest.TestCase):
@@ -137,7 +140,8 @@ class Faults(unittest.TestCase):
     def start_nic(self):
         nic = processes.device(DEVICE, self.nic_socket, "--wire=port:net_af_packet0",
                                eal=[f"--vdev=net_af_packet0,iface={HERE}",
-                                    f"--file-prefix=slfd{ID}_{self.starts}"])
+                                    f"--file-prefix=slfd{ID}_{self.starts}"],
+                               prefix=["ip", "netns", "exec", NETNS])
         self.starts += 1
         self.stack.callback(nic.end)
         return nic
