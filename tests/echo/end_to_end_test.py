@@ -20,7 +20,7 @@ EAL = ["--no-huge", "-m", "512", "--"]
 
 
 def run(*flags, eal=()):
-    result = subprocess.run([ECHO, *eal, *EAL, "--json=-", "--duration_s=1", *flags],
+    result = subprocess.run([ECHO, *eal, *EAL, "--json=-", "--duration_s=0.5", *flags],
                             capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)

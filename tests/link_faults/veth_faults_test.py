@@ -27,7 +27,7 @@ NETNS, HERE, THERE = "sluicef" + ID, "slf" + ID, "slg" + ID
 # IEEE 802 local experimental EtherType: no stack answers it.
 HEADER = bytes.fromhex("02536c000001" "02536c000002" "88b5")
 RATE_PPS = 2000
-SETTLE_S = 1.0
+SETTLE_S = 0.5
 
 
 def frame(number):
