@@ -3,7 +3,6 @@
 // The latencies of the model, each with its origin:
 //   [B26] Borrill's critique of Wave, 2026, quoting Wave (Humphries et al., ASPLOS'25)
 //   [H24] Hou et al., NSDI'24, as quoted by the Nagare proposal: one-way PCIe latency
-//   [E25] data files published with Enzian's programmed-I/O NIC
 //   [N18] Neugebauer et al., SIGCOMM'18 (pcie-bench)
 //   [est] remembered from the literature or derived here: a starting value, not a result
 // Everything may be changed by whoever makes a Costs; nothing was measured on this host.
@@ -15,22 +14,19 @@ namespace sluice::fabric {
 
 struct Costs {
   // The link.
-  Picoseconds pcie_oneway = 379_ns;         ///< [H24] Start of a small TLP to its arrival.
-  Picoseconds completion_timeout = 50_us;   ///< [est] Least of the default range of PCIe.
-  Picoseconds switch_pipeline = 33'333_ps;  ///< [H24] 10 stages of 10 cycles at 3 GHz.
+  Picoseconds pcie_oneway = 379_ns;        ///< [H24] Start of a small TLP to its arrival.
+  Picoseconds completion_timeout = 50_us;  ///< [est] Least of the default range of PCIe.
 
   // The host's processor at a BAR.
   Picoseconds mmio_read_uncached = 750_ns;  ///< [B26] 8 bytes; also the first touch of a WT line.
   Picoseconds mmio_read_cached = 2_ns;      ///< [est] A look at a WT line already read.
   Picoseconds mmio_write_uncached = 50_ns;  ///< [est] Of the processor, a store of 8 bytes.
   Picoseconds mmio_write_line = 80_ns;  ///< [est] Of the processor, 64 bytes WC and sfence: 60-100.
-  Picoseconds mmio_write_line_more = 64_ns;  ///< [E25] Each 64 bytes more, 1.0 ns a byte.
 
   // Interrupts: send + oneway + receive + dispatch are the 1600 ns of [B26].
-  Picoseconds msix_send = 70_ns;               ///< [est] Register write at the NIC.
-  Picoseconds msix_send_system_call = 340_ns;  ///< [est] The same from a user process.
-  Picoseconds msix_receive = 350_ns;           ///< [est]
-  Picoseconds msix_dispatch = 801_ns;          ///< [est] What is left of 1600.
+  Picoseconds msix_send = 70_ns;       ///< [est] Register write at the NIC.
+  Picoseconds msix_receive = 350_ns;   ///< [est]
+  Picoseconds msix_dispatch = 801_ns;  ///< [est] What is left of 1600.
   Picoseconds decision_to_msix_sent = 426_ns;  ///< [B26] Wave's send path, software included.
 
   // Memory.
@@ -39,20 +35,10 @@ struct Costs {
   Picoseconds nic_cached_line = 30_ns;    ///< [est] A NIC core's LLC.
   Picoseconds nic_write_line = 80_ns;     ///< [est] Of the NIC's core, a push across the link.
   Picoseconds device_read_service = 0;    ///< [est] Of a BAR read, when composed of its hops.
-  Picoseconds dma_read_line = 758_ns;     ///< [H24] Twice the way; [N18] 520-550 on a Xeon E5.
-  Picoseconds dma_engine_setup = 750_ns;  ///< [est] From a NIC core: 500-1000.
-
-  // Coherent links.
-  Picoseconds coherent_same_die = 50_ns;            ///< [est] 40-60.
-  Picoseconds coherent_cross_socket = 130_ns;       ///< [est] 110-150.
-  Picoseconds cxl_memory_load = 250_ns;             ///< [est] ASIC, direct.
-  Picoseconds enzian_coherent_round_trip = 808_ns;  ///< [E25]
-  Picoseconds enzian_pcie_round_trip = 1292_ns;     ///< [E25]
 
   // Scheduling on a NIC.
-  Picoseconds context_switch = 3300_ns;           ///< [B26] With every optimisation of Wave.
-  Picoseconds agent_decision = 1117_ns;           ///< [est] 1 / 895k requests per second of [B26].
-  Picoseconds agent_decision_uncached = 3876_ns;  ///< [est] 1 / 258k.
+  Picoseconds context_switch = 3300_ns;  ///< [B26] With every optimisation of Wave.
+  Picoseconds agent_decision = 1117_ns;  ///< [est] 1 / 895k requests per second of [B26].
 
   constexpr Picoseconds MsixEndToEnd() const {
     return msix_send + pcie_oneway + msix_receive + msix_dispatch;
