@@ -35,131 +35,114 @@ class Attention {
   uint32_t skipped_ = 0;
 };
 
-/// Hears a line through `hear`, which returns what came of it. An end that was without
-/// memory, or met a new peer, looks at the same line again.
-template <typename End, typename Hear>
-auto HearWith(Attention& attention, const End& end, uint64_t word0, Hear hear) {
-  const bool without_memory = end.state() == State::kSync;
-  const uint8_t binding = end.identity().binding;
-  auto heard = hear();
-  attention.Heard(word0);
-  if (without_memory || binding != end.identity().binding) attention.LookAgain();
-  return heard;
-}
-
-/// A post is certain and near: a window whose lines move between caches starts early.
-template <bar::WindowEnd W>
-void PreparePost(W& window, uint32_t index) {
-  if constexpr (requires { window.PreparePost(index); }) window.PreparePost(index);
-}
-
-template <bar::WindowEnd W>
-class InitiatorPort {
+/// What both ends have: a line of their own to post, and one of the peer's to look at.
+template <bar::WindowEnd W, typename End>
+class Port {
  public:
-  /// Line pair `index` of `window`, which outlives this object.
-  InitiatorPort(W& window, uint32_t index, Initiator end)
-      : window_(&window), index_(index), end_(std::move(end)) {
-    Post();
-  }
-
-  /// Only if end().CanOffer().
-  void MakeOffer(const Offer& offer) {
-    PreparePost(*window_, index_);
-    end_.MakeOffer(offer);
-    Post();
-  }
-  bool Cancel() {
-    const bool cancelled = end_.Cancel();
-    Post();
-    return cancelled;
-  }
-  std::optional<Result> Commit() {
-    const std::optional<Result> result = end_.Commit();
-    Post();
-    return result;
-  }
-  bool Abort() {
-    const bool aborted = end_.Abort();
-    Post();
-    return aborted;
-  }
+  /// The link came up anew under `epoch`.
   void Reset(uint16_t epoch) {
     end_.Reset(epoch);
     Post();
     attention_.LookAgain();
   }
   void Expire() { end_.Expire(); }
+  const End& end() const { return end_; }
 
-  /// Looks at the peer's line; one shared load if nothing changed.
-  std::optional<Result> Poll() {
-    if (!attention_.Wants(window_->Peek(index_))) return std::nullopt;
-    if (!window_->Poll(index_, line_)) return std::nullopt;
-    return HearWith(attention_, end_, line_.word[0], [&] {
-      std::optional<Result> result = end_.Hear(Decode(line_));
-      Post();
-      return result;
-    });
+ protected:
+  Port(W& window, uint32_t index, End end)
+      : window_(&window), index_(index), end_(std::move(end)) {
+    Post();
   }
 
-  const Initiator& end() const { return end_; }
-
- private:
   void Post() {
     if (end_.TakePublish()) window_->Post(index_, Encode(end_.line()));
+  }
+  /// A post is certain and near: a window whose lines move between caches starts early.
+  void PreparePost() {
+    if constexpr (requires { window_->PreparePost(index_); }) window_->PreparePost(index_);
+  }
+  /// Hears line_ through `hear`, which returns what came of it, and posts. An end that was
+  /// without memory, or met a new peer, looks at the same line again.
+  template <typename Hear>
+  auto HearLine(Hear hear) {
+    const bool without_memory = end_.state() == State::kSync;
+    const uint8_t binding = end_.identity().binding;
+    auto heard = hear();
+    Post();
+    attention_.Heard(line_.word[0]);
+    if (without_memory || binding != end_.identity().binding) attention_.LookAgain();
+    return heard;
   }
 
   W* window_;
   uint32_t index_;
   Attention attention_;
-  Initiator end_;
+  End end_;
   bar::Line line_;  ///< Scratch of Poll.
 };
 
 template <bar::WindowEnd W>
-class ResponderPort {
+class InitiatorPort : public Port<W, Initiator> {
  public:
-  ResponderPort(W& window, uint32_t index, Responder end)
-      : window_(&window), index_(index), end_(std::move(end)) {
-    Post();
+  /// Line pair `index` of `window`, which outlives this object.
+  InitiatorPort(W& window, uint32_t index, Initiator end)
+      : Port<W, Initiator>(window, index, std::move(end)) {}
+
+  /// Only if end().CanOffer().
+  void MakeOffer(const Offer& offer) {
+    this->PreparePost();
+    this->end_.MakeOffer(offer);
+    this->Post();
   }
+  bool Cancel() {
+    const bool cancelled = this->end_.Cancel();
+    this->Post();
+    return cancelled;
+  }
+  std::optional<Result> Commit() {
+    const std::optional<Result> result = this->end_.Commit();
+    this->Post();
+    return result;
+  }
+  bool Abort() {
+    const bool aborted = this->end_.Abort();
+    this->Post();
+    return aborted;
+  }
+
+  /// Looks at the peer's line; one shared load if nothing changed.
+  std::optional<Result> Poll() {
+    if (!this->attention_.Wants(this->window_->Peek(this->index_))) return std::nullopt;
+    if (!this->window_->Poll(this->index_, this->line_)) return std::nullopt;
+    return this->HearLine([&] { return this->end_.Hear(Decode(this->line_)); });
+  }
+};
+
+template <bar::WindowEnd W>
+class ResponderPort : public Port<W, Responder> {
+ public:
+  /// As InitiatorPort.
+  ResponderPort(W& window, uint32_t index, Responder end)
+      : Port<W, Responder>(window, index, std::move(end)) {}
 
   /// Looks at the peer's line and answers. After Event::kCommitted, which is posted
   /// already, the caller applies the offer() to the resource. A standing offer whose
   /// condition may have become true is looked at again with `again`.
   template <Resource R>
   Event Poll(R& resource, bool again = false) {
-    const uint64_t word0 = window_->Peek(index_);
-    if (!attention_.Wants(word0) && !again) return Event::kNothing;
-    if (attention_.IsNew(word0)) PreparePost(*window_, index_);
-    if (!window_->Poll(index_, line_)) return Event::kNothing;
-    return HearWith(attention_, end_, line_.word[0], [&] {
-      offer_ = Decode(line_);
-      const Event event = end_.Hear(offer_, resource);
-      Post();
-      return event;
+    const uint64_t word0 = this->window_->Peek(this->index_);
+    if (!this->attention_.Wants(word0) && !again) return Event::kNothing;
+    if (this->attention_.IsNew(word0)) this->PreparePost();
+    if (!this->window_->Poll(this->index_, this->line_)) return Event::kNothing;
+    return this->HearLine([&] {
+      offer_ = Decode(this->line_);
+      return this->end_.Hear(offer_, resource);
     });
   }
   /// The line that the last Poll heard.
   const Message& offer() const { return offer_; }
-  void Reset(uint16_t epoch) {
-    end_.Reset(epoch);
-    Post();
-    attention_.LookAgain();
-  }
-  void Expire() { end_.Expire(); }
-
-  const Responder& end() const { return end_; }
 
  private:
-  void Post() {
-    if (end_.TakePublish()) window_->Post(index_, Encode(end_.line()));
-  }
-
-  W* window_;
-  uint32_t index_;
-  Attention attention_;
-  Responder end_;
-  bar::Line line_;  ///< Scratch of Poll.
   Message offer_;
 };
 

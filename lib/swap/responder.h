@@ -39,7 +39,7 @@ concept Resource = requires(R resource, const Message& offer, Reply& reply) {
 /// What an end did with a line.
 enum class Event : uint8_t {
   kNothing,
-  kCommitted,  ///< Post line(), then apply the offer: payload() was given for taken().
+  kCommitted,  ///< Post line(), then apply the offer: its payload for that of the line.
   kRejected,   ///< Nothing changes.
   kHeld,       ///< Four messages: as kCommitted, but only if a later event says so.
   kReleased,   ///< Four messages: what was held is not exchanged.
