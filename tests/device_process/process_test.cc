@@ -45,6 +45,12 @@ class Process {
   ~Process() { End(SIGTERM); }
 
   void Signal(int signal) const { kill(pid_, signal); }
+  /// Returns when no thread of it runs any more, which takes a moment.
+  void Freeze() const {
+    Signal(SIGSTOP);
+    siginfo_t info;
+    waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED);
+  }
   /// Returns its exit code, or -1 if it had none.
   int End(int signal) {
     if (pid_ == 0) return -1;
@@ -92,7 +98,7 @@ TEST_F(DeviceProcess, KilledTakesTheLinkDownAtOnceAndANewOneBringsItUp) {
 }
 
 TEST_F(DeviceProcess, FrozenForAWhileIsAsIfNothingHadHappened) {
-  process_->Signal(SIGSTOP);
+  process_->Freeze();
   registers().Write32(regs::ipu::kMaxFrame, 2222);
   std::this_thread::sleep_for(milliseconds(300));
   process_->Signal(SIGCONT);
@@ -101,7 +107,7 @@ TEST_F(DeviceProcess, FrozenForAWhileIsAsIfNothingHadHappened) {
 }
 
 TEST_F(DeviceProcess, FrozenBeyondTheTimeOutOfARegisterReadComesBackThroughAReset) {
-  process_->Signal(SIGSTOP);
+  process_->Freeze();
   registers().Write32(regs::ipu::kMaxFrame, 3333);
   EXPECT_EQ(registers().Read32(regs::ipu::kMaxFrame), 0xffff'ffffu);
   EXPECT_FALSE(registers().LinkUp());
@@ -115,7 +121,7 @@ TEST_F(DeviceProcess, FrozenBeyondTheTimeOutOfARegisterReadComesBackThroughARese
 
 TEST_F(DeviceProcess, FrozenBeyondTheTimeOutOfARequestComesBackThroughAReset) {
   const size_t names = host_->Statistics().size();
-  process_->Signal(SIGSTOP);
+  process_->Freeze();
   EXPECT_EQ(host_->Statistics().size(), names);
   EXPECT_FALSE(registers().LinkUp());
   process_->Signal(SIGCONT);
