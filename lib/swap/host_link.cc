@@ -27,11 +27,10 @@ std::unique_ptr<HostLink> HostLink::Open(LinkMemory memory, uint64_t window_cycl
   const Message own = ReadMessage(memory.header().host_line);
   const Message nic = ReadMessage(memory.header().nic_line);
   const auto epoch = static_cast<uint16_t>(own.epoch + 1);
-  const bool fresh = own.phase == Phase::kNone;
   std::unique_ptr<HostLink> link(
       new HostLink(memory,
-                   fresh ? Initiator(kTwoMessage, epoch, 1)
-                         : Initiator::Resume(kTwoMessage, epoch, own),
+                   Resumable(own) ? Initiator::Resume(kTwoMessage, epoch, own)
+                                  : Initiator(kTwoMessage, epoch, 1),
                    window_cycles));
   link->Resume(own, nic);
   return link;

@@ -25,10 +25,7 @@ State StateOf(Phase phase) {
 
 Initiator Initiator::Resume(const Machine& machine, uint16_t epoch, const Message& own) {
   Initiator end(machine, epoch, own.incarnation);
-  end.own_ = own;
-  end.self_.peer = own.peer_incarnation;
-  end.self_.binding = own.binding;
-  end.state_ = StateOf(own.phase);
+  end.Recall(own, StateOf(own.phase));
   end.Publish();
   return end;
 }

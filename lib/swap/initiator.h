@@ -9,9 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "swap/identity.h"
-#include "swap/message.h"
-#include "swap/table.h"
+#include "swap/end.h"
 
 namespace sluice::swap {
 
@@ -41,13 +39,11 @@ struct Result {
   Payload payload;  ///< What the responder gave; of a rejection: its present state.
 };
 
-class Initiator {
+class Initiator : public End {
  public:
   /// Starts without memory: the first transaction can be offered once the peer was heard.
   Initiator(const Machine& machine, uint16_t epoch, uint32_t incarnation)
-      : machine_(&machine), self_{epoch, incarnation, 0} {
-    Publish();
-  }
+      : End(machine, epoch, incarnation) {}
   /// Goes on where the line `own` of a memory that survived says that this end was; only
   /// if Resumable(own). What was offered and not resolved still is. The line does not say
   /// whether the outcome of its last transaction was heard: if it was, it is reported once
@@ -74,23 +70,10 @@ class Initiator {
   /// There was no progress within the window.
   void Expire();
 
-  /// The own line, and whether it changed since the last call.
-  const Message& line() const { return own_; }
-  bool TakePublish() {
-    const bool publish = publish_;
-    publish_ = false;
-    return publish;
-  }
-
-  State state() const { return state_; }
-  uint32_t txid() const { return own_.txid; }
-  bool suspect() const { return suspect_; }
-  bool faulted() const { return state_ == State::kFaulted; }
   /// Something was offered and its outcome is not known here.
   bool Unresolved() const {
     return state_ != State::kIdle && state_ != State::kSync && state_ != State::kFaulted;
   }
-  const Identity& identity() const { return self_; }
   /// Four messages, in State::kValidate: what the peer holds out.
   const Message& answer() const { return answer_; }
 
@@ -98,17 +81,11 @@ class Initiator {
   std::optional<Input> Classify(const Message& peer) const;
   std::optional<Result> Step(Input input, const Message& peer);
   bool Call(Input input);
-  Result End(Outcome outcome, const Message& peer, bool too_late = false);
-  /// Posts what the state is, under the present epoch and incarnations.
+  Result Finish(Outcome outcome, const Message& peer, bool too_late = false);
+  /// Posts what the state is.
   void Publish();
 
-  const Machine* machine_;
-  Identity self_;
-  Message own_;
   Message answer_;
-  State state_ = State::kSync;
-  bool suspect_ = false;
-  bool publish_ = true;
 };
 
 /// What the line of an initiator in this state says.
@@ -125,15 +102,7 @@ inline constexpr std::array<Phase, kStates> kPhaseOf = [] {
   return phases;
 }();
 
-inline void Initiator::Publish() {
-  own_.epoch = self_.epoch;
-  own_.incarnation = self_.incarnation;
-  own_.peer_incarnation = self_.peer;
-  own_.binding = self_.binding;
-  own_.phase = kPhaseOf[static_cast<size_t>(state_)];
-  // Resumed from a line that was cut at a meeting: nothing to say before the next one.
-  publish_ = self_.peer != 0 || state_ == State::kSync;
-}
+inline void Initiator::Publish() { End::Publish(kPhaseOf[static_cast<size_t>(state_)]); }
 
 inline void Initiator::MakeOffer(const Offer& offer) {
   const Transition move = machine_->Find(Role::kInitiator, state_, Input::kCallOffer);
@@ -207,13 +176,13 @@ inline std::optional<Result> Initiator::Step(Input input, const Message& peer) {
       return std::nullopt;
     case Action::kDecideCommit:
       Publish();
-      return End(Outcome::kCommitted, peer);
+      return Finish(Outcome::kCommitted, peer);
     case Action::kTake:
-      return End(Outcome::kCommitted, peer);
+      return Finish(Outcome::kCommitted, peer);
     case Action::kTakeLate:
-      return End(Outcome::kCommitted, peer, true);
+      return Finish(Outcome::kCommitted, peer, true);
     case Action::kRestore:
-      return End(Outcome::kRejected, peer);
+      return Finish(Outcome::kRejected, peer);
     case Action::kClose:
       suspect_ = false;
       return std::nullopt;
@@ -228,7 +197,7 @@ inline std::optional<Result> Initiator::Step(Input input, const Message& peer) {
     case Action::kOrphan:
       self_.Meet(peer.incarnation);
       Publish();
-      return End(Outcome::kOrphaned, peer);
+      return Finish(Outcome::kOrphaned, peer);
     case Action::kAdopt:
       own_.txid = peer.txid & machine_->txid_mask();
       Publish();
@@ -238,7 +207,7 @@ inline std::optional<Result> Initiator::Step(Input input, const Message& peer) {
   }
 }
 
-inline Result Initiator::End(Outcome outcome, const Message& peer, bool too_late) {
+inline Result Initiator::Finish(Outcome outcome, const Message& peer, bool too_late) {
   suspect_ = false;
   return {own_.txid, outcome, too_late, peer.flags, peer.key, peer.payload};
 }

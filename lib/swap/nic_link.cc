@@ -34,8 +34,8 @@ std::unique_ptr<NicLink> NicLink::Open(std::span<uint8_t> memory, uint16_t epoch
   bar::ReadLine(link.header().nic_line, line);
   const Message own = Decode(line);
   std::unique_ptr<NicLink> end(
-      new NicLink(link, own.phase == Phase::kNone ? Responder(kTwoMessage, epoch, 1)
-                                                  : Responder::Resume(kTwoMessage, epoch, own)));
+      new NicLink(link, Resumable(own) ? Responder::Resume(kTwoMessage, epoch, own)
+                                       : Responder(kTwoMessage, epoch, 1)));
   end->Recover();
   return end;
 }

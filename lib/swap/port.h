@@ -36,7 +36,7 @@ class Attention {
 };
 
 /// What both ends have: a line of their own to post, and one of the peer's to look at.
-template <bar::WindowEnd W, typename End>
+template <bar::WindowEnd W, typename E>
 class Port {
  public:
   /// The link came up anew under `epoch`.
@@ -46,10 +46,10 @@ class Port {
     attention_.LookAgain();
   }
   void Expire() { end_.Expire(); }
-  const End& end() const { return end_; }
+  const E& end() const { return end_; }
 
  protected:
-  Port(W& window, uint32_t index, End end)
+  Port(W& window, uint32_t index, E end)
       : window_(&window), index_(index), end_(std::move(end)) {
     Post();
   }
@@ -77,7 +77,7 @@ class Port {
   W* window_;
   uint32_t index_;
   Attention attention_;
-  End end_;
+  E end_;
   bar::Line line_;  ///< Scratch of Poll.
 };
 

@@ -5,12 +5,9 @@ namespace sluice::swap {
 
 Responder Responder::Resume(const Machine& machine, uint16_t epoch, const Message& own) {
   Responder end(machine, epoch, own.incarnation);
-  end.own_ = own;
-  end.self_.peer = own.peer_incarnation;
-  end.self_.binding = own.binding;
-  end.state_ = own.phase == Phase::kReflected ? State::kTentative
-               : own.phase >= Phase::kReady   ? State::kReady
-                                              : State::kSync;
+  end.Recall(own, own.phase == Phase::kReflected ? State::kTentative
+                  : own.phase >= Phase::kReady   ? State::kReady
+                                                 : State::kSync);
   end.Publish(end.state_ == State::kSync ? Phase::kSync : own.phase);
   return end;
 }

@@ -10,9 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "swap/identity.h"
-#include "swap/message.h"
-#include "swap/table.h"
+#include "swap/end.h"
 
 namespace sluice::swap {
 
@@ -46,13 +44,11 @@ enum class Event : uint8_t {
   kOrphaned,   ///< Four messages: the same, because the peer lost its memory.
 };
 
-class Responder {
+class Responder : public End {
  public:
   /// Starts without memory.
   Responder(const Machine& machine, uint16_t epoch, uint32_t incarnation)
-      : machine_(&machine), self_{epoch, incarnation, 0} {
-    Publish(Phase::kSync);
-  }
+      : End(machine, epoch, incarnation) {}
   /// Goes on where the line `own` of a memory that survived says that this end was; only
   /// if Resumable(own). An outcome that was posted and not applied yet is the caller's to
   /// apply again.
@@ -67,32 +63,12 @@ class Responder {
   void Reset(uint16_t epoch);
   void Expire();
 
-  const Message& line() const { return own_; }
-  bool TakePublish() {
-    const bool publish = publish_;
-    publish_ = false;
-    return publish;
-  }
-
-  State state() const { return state_; }
-  uint32_t txid() const { return own_.txid; }
-  bool suspect() const { return suspect_; }
-  bool faulted() const { return state_ == State::kFaulted; }
-  const Identity& identity() const { return self_; }
-
  private:
   template <Resource R>
   std::optional<Input> Classify(const Message& peer, R& resource);
   Event Step(Input input, const Message& peer);
-  void Publish(Phase phase);
 
-  const Machine* machine_;
-  Identity self_;
-  Message own_;
   Reply reply_;  ///< Of the offer being classified.
-  State state_ = State::kSync;
-  bool suspect_ = false;
-  bool publish_ = true;
 };
 
 template <Resource R>
@@ -128,16 +104,6 @@ std::optional<Input> Responder::Classify(const Message& peer, R& resource) {
   if (answer == Answer::kTrue) return Input::kOfferTrue;
   const bool waits = answer == Answer::kLater && (peer.flags & kStanding) != 0;
   return waits ? std::nullopt : std::optional(Input::kOfferFalse);
-}
-
-inline void Responder::Publish(Phase phase) {
-  own_.epoch = self_.epoch;
-  own_.incarnation = self_.incarnation;
-  own_.peer_incarnation = self_.peer;
-  own_.binding = self_.binding;
-  own_.phase = phase;
-  // Resumed from a line that was cut at a meeting: nothing to say before the next one.
-  publish_ = self_.peer != 0 || phase == Phase::kSync;
 }
 
 inline Event Responder::Step(Input input, const Message& peer) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What both ends of a link are: a state, a line of their own, and whom they talk to.
+// Copyable, without virtual functions: tests explore the ends by copying them.
+#pragma once
+
+#include <cstdint>
+
+#include "swap/identity.h"
+#include "swap/message.h"
+#include "swap/table.h"
+
+namespace sluice::swap {
+
+class End {
+ public:
+  /// The own line, and whether it changed since the last call.
+  const Message& line() const { return own_; }
+  bool TakePublish() {
+    const bool publish = publish_;
+    publish_ = false;
+    return publish;
+  }
+
+  State state() const { return state_; }
+  uint32_t txid() const { return own_.txid; }
+  bool suspect() const { return suspect_; }
+  bool faulted() const { return state_ == State::kFaulted; }
+  const Identity& identity() const { return self_; }
+
+ protected:
+  End(const Machine& machine, uint16_t epoch, uint32_t incarnation)
+      : machine_(&machine), self_{epoch, incarnation, 0} {
+    Publish(Phase::kSync);
+  }
+
+  /// Posts `phase` under the present epoch and incarnations.
+  void Publish(Phase phase) {
+    own_.epoch = self_.epoch;
+    own_.incarnation = self_.incarnation;
+    own_.peer_incarnation = self_.peer;
+    own_.binding = self_.binding;
+    own_.phase = phase;
+    // Resumed from a line that was cut at a meeting: nothing to say before the next one.
+    publish_ = self_.peer != 0 || phase == Phase::kSync;
+  }
+  /// Takes over what the line of a memory that survived says.
+  void Recall(const Message& own, State state) {
+    own_ = own;
+    self_.peer = own.peer_incarnation;
+    self_.binding = own.binding;
+    state_ = state;
+  }
+
+  const Machine* machine_;
+  Identity self_;
+  Message own_;
+  State state_ = State::kSync;
+  bool suspect_ = false;
+  bool publish_ = false;
+};
+
+}  // namespace sluice::swap
