@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines in memory that both sides map: how they are published and read. Word 0 is
-// stored last with release order and read first with acquire order; the writer keeps
-// the other words unchanged while the reader may look (window.h), so nothing is retried.
+// Lines in memory that both sides map: how they are published and read.
+//
+// A writer stores word 1, then words 2 … 7, then word 0; a reader loads word 0, then words
+// 2 … 7, then word 1, and word 0 once more. While word 0 publishes the rest, a writer that
+// keeps to window.h leaves it unchanged, and nothing is retried. The exception is a line
+// whose word 1 changes (swap/message.h: its end lost its memory, or met a new peer): a
+// reader that saw any word of the new line sees the new word 1 as well, beside the old
+// word 0, and by word 1 knows that they do not belong together.
 #pragma once
 
 #include <atomic>
@@ -15,21 +20,23 @@ namespace sluice::bar {
 /// Stores `line` to shared memory. One writer at a time.
 inline void PublishLine(Line& shared, const Line& line) {
   for (uint32_t i = 1; i < line.word.size(); ++i) {
-    std::atomic_ref(shared.word[i]).store(line.word[i], std::memory_order_relaxed);
+    std::atomic_ref(shared.word[i]).store(line.word[i], std::memory_order_release);
   }
   std::atomic_ref(shared.word[0]).store(line.word[0], std::memory_order_release);
 }
 
-inline uint64_t PeekLine(const Line& shared) {
-  return std::atomic_ref(const_cast<uint64_t&>(shared.word[0])).load(std::memory_order_acquire);
+/// One word (acquire); `word` is below 8.
+inline uint64_t ReadWord(const Line& shared, uint32_t word) {
+  return std::atomic_ref(const_cast<uint64_t&>(shared.word[word])).load(std::memory_order_acquire);
 }
+inline uint64_t PeekLine(const Line& shared) { return ReadWord(shared, 0); }
 
-inline void ReadLine(const Line& shared, Line& out) {
-  out.word[0] = PeekLine(shared);
-  for (uint32_t i = 1; i < out.word.size(); ++i) {
-    out.word[i] =
-        std::atomic_ref(const_cast<uint64_t&>(shared.word[i])).load(std::memory_order_relaxed);
-  }
+/// False: word 0 changed meanwhile; look again.
+inline bool ReadLine(const Line& shared, Line& out) {
+  out.word[0] = ReadWord(shared, 0);
+  for (uint32_t i = 2; i < out.word.size(); ++i) out.word[i] = ReadWord(shared, i);
+  out.word[1] = ReadWord(shared, 1);
+  return ReadWord(shared, 0) == out.word[0];
 }
 
 }  // namespace sluice::bar

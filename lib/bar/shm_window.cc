@@ -54,9 +54,7 @@ ShmWindow ShmWindow::Format(std::shared_ptr<Memory> memory, uint32_t lines, Wind
   Header& header = *reinterpret_cast<Header*>(memory->data);
   ShmWindow window(std::move(memory), lines, side);
   for (Slot* slot : {window.own_, const_cast<Slot*>(window.other_)}) {
-    for (uint32_t i = 0; i < lines; ++i) {
-      for (auto& word : slot[i].word) word.store(0, std::memory_order_relaxed);
-    }
+    for (uint32_t i = 0; i < lines; ++i) PublishLine(slot[i].line, {});
   }
   header.version.store(Header::kVersion, std::memory_order_relaxed);
   header.lines.store(lines, std::memory_order_relaxed);

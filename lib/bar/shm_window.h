@@ -4,9 +4,8 @@
 // has 128 bytes of its own, so that a processor that fetches lines in adjacent pairs
 // does not couple one direction with the other.
 //
-// Publication: words 1 … 7 are relaxed stores, word 0 is released after them and
-// acquired by the reader. A writer that keeps to window.h (the rest is stable while
-// word 0 publishes it) is therefore always read whole, without a lock or a retry.
+// Publication is that of shared_line.h: a writer that keeps to window.h (the rest is stable
+// while word 0 publishes it) is always read whole, without a lock or a retry.
 #pragma once
 
 #include <atomic>
@@ -15,6 +14,7 @@
 #include <memory>
 
 #include "bar/fence.h"
+#include "bar/shared_line.h"
 #include "bar/window.h"
 
 namespace sluice::bar {
@@ -56,29 +56,18 @@ class ShmWindow {
     return kWindowLineAtomic | kWindowNicStoresHost | kWindowCoherent | kWindowModelled;
   }
 
-  void Post(uint32_t index, const Line& line) {
-    Slot& slot = own_[index];
-    for (uint32_t i = 1; i < slot.word.size(); ++i)
-      slot.word[i].store(line.word[i], std::memory_order_relaxed);
-    slot.word[0].store(line.word[0], std::memory_order_release);
-  }
+  void Post(uint32_t index, const Line& line) { PublishLine(own_[index].line, line); }
   /// A Post of line `index` is near: takes it with the right to write it, so that the
   /// transfer between the cores and the work before the Post overlap.
   void PreparePost(uint32_t index) { __builtin_prefetch(&own_[index], 1); }
-  uint64_t Peek(uint32_t index) const {
-    return other_[index].word[0].load(std::memory_order_acquire);
-  }
-  /// False for a word 0 of all ones, which no valid line has.
+  uint64_t Peek(uint32_t index) const { return PeekLine(other_[index].line); }
+  /// False as well for a word 0 of all ones, which no valid line has.
   bool Poll(uint32_t index, Line& out) const {
-    const Slot& slot = other_[index];
-    out.word[0] = slot.word[0].load(std::memory_order_acquire);
-    for (uint32_t i = 1; i < slot.word.size(); ++i)
-      out.word[i] = slot.word[i].load(std::memory_order_relaxed);
-    return out.word[0] != ~uint64_t{0};
+    return ReadLine(other_[index].line, out) && out.word[0] != ~uint64_t{0};
   }
   uint64_t ReadUncached(uint32_t index, uint32_t word) const {
     FullFence();
-    return other_[index].word[word].load(std::memory_order_acquire);
+    return ReadWord(other_[index].line, word);
   }
   /// What is posted before it is visible before anything after it is looked at.
   void Flush() { FullFence(); }
@@ -89,9 +78,9 @@ class ShmWindow {
   static constexpr size_t kHeaderBytes = 128;
 
   struct alignas(kSlotBytes) Slot {
-    std::array<std::atomic<uint64_t>, 8> word;
+    Line line;
   };
-  static_assert(sizeof(Slot) == kSlotBytes && std::atomic<uint64_t>::is_always_lock_free);
+  static_assert(sizeof(Slot) == kSlotBytes && std::atomic_ref<uint64_t>::is_always_lock_free);
 
   struct Header;
   struct Memory;

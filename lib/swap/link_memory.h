@@ -114,11 +114,8 @@ class LinkWindow {
   }
   void Post(uint32_t, const bar::Line& line) { bar::PublishLine(*own_, line); }
   uint64_t Peek(uint32_t) const { return bar::PeekLine(*peer_); }
-  bool Poll(uint32_t, bar::Line& out) const {
-    bar::ReadLine(*peer_, out);
-    return true;
-  }
-  uint64_t ReadUncached(uint32_t, uint32_t word) const { return peer_->word[word & 7]; }
+  bool Poll(uint32_t, bar::Line& out) const { return bar::ReadLine(*peer_, out); }
+  uint64_t ReadUncached(uint32_t, uint32_t word) const { return bar::ReadWord(*peer_, word); }
   void Flush() {}
   void Interrupt(uint32_t) {}
 

@@ -11,10 +11,11 @@
 // Publication. Word 0 is stored last and released; the rest is stable while it is
 // published: an initiator rewrites its payload only after it read the outcome of the
 // transaction, a responder only after it read the next offer. So neither end ever
-// reads what the other one writes, and no line is locked or retried. The exception is
-// word 1, which changes when an end meets a new incarnation of its peer, at any time: the
-// binding, which changes with it, tells a word 0 that belongs to it from one that does
-// not, to the peer that looks at that moment as to an end that was killed at it.
+// reads what the other one writes, and no line is locked or retried. The exceptions are
+// an end that meets a new incarnation of its peer and one that lost its memory, both at
+// any time. Both change word 1, which is stored first and read last: by the binding a word
+// 0 that belongs to it is told from one that does not, by the peer that looks at that
+// moment as by an end that was killed at it.
 #pragma once
 
 #include <array>

@@ -227,6 +227,30 @@ TEST(ShmWindowConcurrent, PingPongIsNeverTorn) {
   EXPECT_EQ(torn, 0u);
 }
 
+// A writer that does not wait for the reader, as one that lost its memory: a new word 1
+// tells that the line is not what word 0 says, whatever moment the reader looks at.
+TEST(ShmWindowConcurrent, NothingNewIsSeenBesideAnOldWordOne) {
+  constexpr uint64_t kLines = 300'000;
+  ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);
+  ASSERT_TRUE(host);
+  const auto line_of = [](uint64_t number) {
+    Line line;
+    line.word.fill(number);
+    return line;
+  };
+  std::thread writer([&] {
+    for (uint64_t number = 1; number <= kLines; ++number) host.Post(0, line_of(number));
+  });
+  const ShmWindow nic = host.Peer();
+  uint64_t mixed = 0, looks = 0;
+  for (Line line; line.word[0] != kLines; ++looks) {
+    if (!nic.Poll(0, line)) line.word[0] = 0;
+    mixed += line.word[1] == line.word[0] && line != line_of(line.word[0]);
+  }
+  writer.join();
+  EXPECT_EQ(mixed, 0u) << "of " << looks;
+}
+
 // Words 1 … 7 of a line are read and written without a lock; what they guard is plain
 // memory of the caller. ThreadSanitizer sees whether word 0 really orders it.
 TEST(ShmWindowConcurrent, WordZeroOrdersOtherMemory) {

@@ -22,7 +22,7 @@ struct FaultRates {
   uint32_t cancel = 200;  ///< Per look for an outcome.
   uint32_t expire = 200;
   uint32_t resume = 20;  ///< A restart with memory.
-  uint32_t forget = 2;   ///< A restart without.
+  uint32_t forget = 8;   ///< A restart without.
   uint32_t reset = 2;    ///< Of the link.
 };
 

@@ -2,7 +2,7 @@
 //
 // Two threads, two half-links in opposite directions over shared memory, and faults of
 // every kind; both logs of each half-link are judged afterwards. A million swaps with
-// two messages, a quarter of that with four; a twentieth of both under a sanitizer.
+// two messages, a quarter of that with four; a fifth of both under a sanitizer.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -16,7 +16,7 @@ namespace sluice::swap::test {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kSlowdown = 20;
+constexpr uint64_t kSlowdown = 5;
 #else
 constexpr uint64_t kSlowdown = 1;
 #endif
