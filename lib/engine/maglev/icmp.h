@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a VIP owes to ICMP and ICMPv6: answers to echo requests, errors about packets that a
+// backend sent (they follow the flow), and "too big" where encapsulation exceeds the path.
+// In place; headers come from packet::Parse.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "packet/flow_key.h"
+#include "packet/frame.h"
+#include "packet/parse.h"
+
+namespace sluice::engine::maglev {
+
+/// Turns an echo request into its reply: MAC and IP addresses swapped, type changed, checksum
+/// updated, TTL 64. False, nothing changed: it is none, a fragment, or sent by a group address.
+bool AnswerEcho(packet::Frame& frame, const packet::Headers& headers);
+
+/// The flow that an ICMP error is about, in the direction from client to VIP: the quoted packet
+/// is one of the VIP's answers, and its source is the VIP. Nothing: not an error (RFC 792
+/// types 3, 4, 5, 11, 12; RFC 4443 types 1 … 4), or the quote is too short for its ports.
+std::optional<packet::FlowKey> FlowOfError(const packet::Frame& frame,
+                                           const packet::Headers& headers);
+
+/// Turns a frame that is too long for `mtu` bytes of IP into the error that tells its sender:
+/// ICMP 3/4 with the next-hop MTU (RFC 1191; 576 bytes at most, RFC 1812 says), ICMPv6 type 2
+/// (RFC 4443; within 1280 bytes). The source address is the packet's destination, the VIP.
+/// Needs 28 or 48 bytes of headroom. False, nothing changed: no room, or an error must not be
+/// sent (a group address, a fragment other than the first, an ICMP error; RFC 1122 section
+/// 3.2.2).
+bool MakeTooBig(packet::Frame& frame, const packet::Headers& headers, uint32_t mtu);
+
+}  // namespace sluice::engine::maglev

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What an operator says: VIPs, their backends and how to reach them. Plain data, made by the
+// application from its configuration file and by tests by hand; tables.h compiles it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/maglev/address.h"
+#include "engine/maglev/profile.h"
+#include "packet/rewrite.h"
+
+namespace sluice::engine::maglev {
+
+/// How a packet travels to its backend.
+enum class Encapsulation : uint8_t {
+  kIp,   ///< In IP: IPv4 in IPv4 (RFC 2003), or IPv4 or IPv6 in IPv6 (RFC 2473).
+  kGue,  ///< In UDP, variant 1: the inner IP header directly behind UDP (RFC draft, Katran).
+  kGre,  ///< In GRE without options (RFC 2784).
+  kNat,  ///< Not at all: the destination is rewritten, and answers are rewritten back.
+};
+std::string_view EncapsulationName(Encapsulation encapsulation);
+
+enum class BackendState : uint8_t {
+  kUp,
+  kDraining,  ///< Gets no new flows; flows that it has stay until they are idle.
+  kDown,      ///< Gets nothing; its flows move at once.
+};
+
+struct BackendSetup {
+  std::string name;  ///< Unique in its VIP; what the ring hashes.
+  IpAddress address;
+  uint16_t port = 0;  ///< kNat: rewrites the port; 0: keeps it. Host order.
+  uint32_t weight = 1;  ///< 0 … 65535; 0 is drained.
+  BackendState state = BackendState::kUp;
+  std::optional<packet::MacAddress> mac;  ///< Next hop; else Setup::next_hop.
+  uint32_t quic_id = 0;  ///< Server id in QUIC connection ids; 0: none.
+};
+
+struct VipSetup {
+  std::string name;  ///< Unique.
+  IpAddress address;
+  uint16_t port = 0;     ///< Host order; 0: any.
+  uint8_t protocol = 6;  ///< TCP or UDP.
+  Encapsulation encapsulation = Encapsulation::kIp;
+  bool quic = false;  ///< UDP: connection ids choose the backend (reference 1.2).
+  bool connections = true;  ///< False: every packet by the ring.
+  bool destination_port_only = false;  ///< As SlotRule.
+  bool no_source_port = false;         ///< As SlotRule.
+  std::vector<BackendSetup> backends;
+};
+
+/// Seconds without a packet after which a connection is forgotten.
+struct Timeouts {
+  uint32_t tcp_s = 900;
+  uint32_t tcp_opening_s = 30;  ///< SYN seen, nothing else.
+  uint32_t tcp_closing_s = 15;  ///< FIN or RST seen.
+  uint32_t udp_s = 30;
+  uint32_t fragment_s = 30;
+};
+
+struct Setup {
+  Profile profile = Profile::kSluice;
+  uint32_t slots = 0;  ///< Prime; 0: the profile's.
+  std::optional<WeightRule> weight_rule;  ///< Else the profile's.
+  uint32_t mtu = 1500;  ///< Of the path to the backends: bytes of the outer IP packet.
+  std::optional<packet::MacAddress> next_hop;  ///< Router towards backends without `mac`.
+  /// Outer source addresses; not set: as Katran makes them, from the flow (172.16/16, 100::/8).
+  std::optional<IpAddress> source_ipv4, source_ipv6;
+  uint16_t gue_port = 6080;
+  bool decrement_ttl = true;  ///< Of the inner packet, as a router does; Katran does not.
+  uint32_t connections = 1 << 20;  ///< Of each worker's table; 0: none.
+  uint32_t fragments = 1 << 14;    ///< Of each worker's first-fragment table.
+  /// New connections a second and worker above which none is recorded; 0: never.
+  uint32_t flood_rate = 0;
+  Timeouts timeouts;
+  /// All balancers, this one among them: fragments are redirected once, to the owner of
+  /// their 3-tuple. Empty: this one handles all that it sees.
+  std::vector<IpAddress> balancers;
+  std::optional<IpAddress> own_address;
+  std::vector<VipSetup> vips;
+};
+
+/// Everything that is wrong, a line each, naming the VIP and backend: duplicate or
+/// conflicting VIPs, names twice, families that cannot meet (an IPv6 VIP in IPv4), slots that
+/// are not prime, weights out of range, no next hop, limits. An empty pool and a pool whose
+/// weights are all 0 are no errors: such a VIP drops under a counter.
+std::vector<std::string> Check(const Setup& setup);
+
+/// Limits.
+inline constexpr uint32_t kMaxVips = 4096;
+inline constexpr uint32_t kMaxBackends = 65535;  ///< Of all VIPs together.
+
+}  // namespace sluice::engine::maglev
