@@ -23,6 +23,7 @@ enum class Action : uint8_t {
   kForward,  ///< Leaves through the port it came from.
   kConsume,  ///< The application kept what it wanted; nothing leaves.
   kDrop,     ///< Discarded under the named counter `Verdict::reason`.
+  kPass,     ///< Not for this application: leaves through the exception port, if there is one.
 };
 
 /// An engine's decision. `reason` indexes the engine's `kDropReasons` and has a
@@ -36,6 +37,7 @@ struct Verdict {
 
 inline constexpr Verdict kForward{Action::kForward};
 inline constexpr Verdict kConsume{Action::kConsume};
+inline constexpr Verdict kPass{Action::kPass};
 constexpr Verdict Drop(uint8_t reason) { return {Action::kDrop, reason}; }
 
 /// Bytes of the frame check sequence: part of a frame size as RFC 2544 counts it
