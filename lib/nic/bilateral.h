@@ -17,8 +17,10 @@
 #include <atomic>
 #include <concepts>
 #include <cstdint>
+#include <utility>
 
 #include "net_ipu/rte_pmd_ipu.h"
+#include "nic/exception_path.h"
 #include "nic/frame_queue.h"
 #include "nic/tap.h"
 #include "swap/region.h"
@@ -43,7 +45,8 @@ class BilateralQueue {
  public:
   /// `link` outlives the queue, which is its only user. The region that the host has when
   /// a link is opened is given away at once, for one with frames.
-  explicit BilateralQueue(Link& link) : link_(link) {
+  explicit BilateralQueue(Link& link, ExceptionPath exception = {})
+      : link_(link), exception_(std::move(exception)) {
     rte_pmd_ipu_region region;
     if (link_.Region(region)) Give(region, {});
   }
@@ -60,6 +63,7 @@ class BilateralQueue {
     const Totals leaving = Walk(region, engine, now);
     if (tap_.see != nullptr) [[unlikely]] Show(region, TapDirection::kSent);
     Give(region, leaving);
+    exception_.Flush(counters_);
     return region.received;
   }
 
@@ -81,6 +85,8 @@ class BilateralQueue {
   /// in one array any distance can be had; chosen by measurement.
   static constexpr uint32_t kFramesAhead = 24;
   static constexpr uint32_t kEntriesAhead = 64;
+  /// The same for what the engine needs besides, once the frame itself is there.
+  static constexpr uint32_t kPrepareAhead = 8;
   static constexpr uint64_t kDrainMs = 200;
 
   struct Totals {
@@ -111,6 +117,12 @@ class BilateralQueue {
     for (swap::Entry* at = region.entries; at <= last; ++at) {
       __builtin_prefetch(at + kEntriesAhead);
       Prefetch(region.base, Load(*std::min(at + kFramesAhead, last)));
+      if constexpr (PreparingEngine<Engine>) {
+        const swap::Entry ahead = Load(*std::min(at + kPrepareAhead, last));
+        if (swap::EntryIsSound(ahead, bounds)) {
+          engine.Prepare(region.base + swap::EntryOffset(ahead), swap::EntryLength(ahead));
+        }
+      }
       const swap::Entry entry = Load(*at);
       if (!swap::EntryIsSound(entry, bounds)) [[unlikely]] {
         Refuse(*at);
@@ -122,6 +134,9 @@ class BilateralQueue {
       const packet::Verdict verdict = engine.Process(frame, now);
       bytes += length;
       if (verdict.action != packet::Action::kForward) [[unlikely]] {
+        if (verdict.action == packet::Action::kPass) {
+          exception_.Pass(frame.data, frame.length, counters_);
+        }
         End(*at, length, verdict);
       } else if (frame.data != data || frame.length != length) [[unlikely]] {
         Resize(*at, entry, frame.data - data, frame.length, Headroom(region.data, entry));
@@ -173,7 +188,7 @@ class BilateralQueue {
     kept_back_.bytes += length;
     if (verdict.action == packet::Action::kConsume) {
       QueueCounters::Add(counters_.consumed_pkts, 1);
-    } else {
+    } else if (verdict.action == packet::Action::kDrop) {
       const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
       QueueCounters::Add(counters_.engine_drops[reason], 1);
     }
@@ -239,6 +254,7 @@ class BilateralQueue {
   }
 
   Link& link_;
+  ExceptionPath exception_;
   Given given_;
   Totals kept_back_;  ///< Of this region: received minus what leaves; modulo 2^64.
   FrameTap tap_;

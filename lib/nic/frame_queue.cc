@@ -15,6 +15,7 @@ void ForEach(To& to, From& from, F f) {
   f(to.tx_pkts, from.tx_pkts);
   f(to.tx_bytes, from.tx_bytes);
   f(to.consumed_pkts, from.consumed_pkts);
+  f(to.passed_pkts, from.passed_pkts);
   for (uint32_t i = 0; i < QueueCounters::kMaxReasons; ++i) {
     f(to.engine_drops[i], from.engine_drops[i]);
   }
@@ -22,6 +23,7 @@ void ForEach(To& to, From& from, F f) {
   f(to.rx_bad_entry, from.rx_bad_entry);
   f(to.tx_full, from.tx_full);
   f(to.tx_unframeable, from.tx_unframeable);
+  f(to.no_exception_port, from.no_exception_port);
   f(to.rx_desync, from.rx_desync);
 }
 
@@ -39,7 +41,7 @@ QueueCounters& QueueCounters::operator+=(const QueueCounters& other) {
 }
 
 uint64_t QueueCounters::DroppedPkts() const {
-  uint64_t dropped = rx_scattered + rx_bad_entry + tx_full + tx_unframeable;
+  uint64_t dropped = rx_scattered + rx_bad_entry + tx_full + tx_unframeable + no_exception_port;
   for (uint64_t drops : engine_drops) dropped += drops;
   return dropped;
 }

@@ -8,7 +8,7 @@
 // Conservation. Whenever no Poll is running,
 //
 //   rx_pkts = tx_pkts + consumed_pkts + Σ engine_drops
-//             + rx_scattered + rx_bad_entry + tx_full + tx_unframeable.
+//             + rx_scattered + rx_bad_entry + tx_full + tx_unframeable + no_exception_port.
 //
 // `rx_desync` stands outside this law, because flits that belong to no
 // recognisable frame cannot be counted in frames. On a streaming interface the
@@ -32,6 +32,26 @@ concept FrameEngine = requires(E engine, packet::Frame& frame, uint64_t now) {
   { engine.Process(frame, now) } -> std::same_as<packet::Verdict>;
 };
 
+/// Frames and their bytes.
+struct FrameTotals {
+  uint64_t pkts = 0;
+  uint64_t bytes = 0;
+
+  FrameTotals& operator+=(const FrameTotals& more) {
+    pkts += more.pkts;
+    bytes += more.bytes;
+    return *this;
+  }
+};
+
+/// An engine that can fetch what it will want of a frame some frames ahead. A hint: the bytes
+/// may be anything, and Process may never come.
+template <typename E>
+concept PreparingEngine = FrameEngine<E> &&
+                          requires(E engine, const uint8_t* frame, uint32_t length) {
+  engine.Prepare(frame, length);
+};
+
 /// Totals of one queue. Written by the owning worker only, through Add; other
 /// threads read through Load and see values that were true recently.
 struct QueueCounters {
@@ -42,11 +62,13 @@ struct QueueCounters {
   uint64_t tx_pkts = 0;
   uint64_t tx_bytes = 0;
   uint64_t consumed_pkts = 0;
+  uint64_t passed_pkts = 0;  ///< Of consumed_pkts: left through the exception port.
   uint64_t engine_drops[kMaxReasons] = {};  ///< By the engine's reason.
   uint64_t rx_scattered = 0;    ///< Packetized: in several buffers that do not fit into one.
   uint64_t rx_bad_entry = 0;    ///< Bilateral: entries of a region that describe no frame in it.
   uint64_t tx_full = 0;         ///< Not sent: the transmit side stayed full, or gave it back.
   uint64_t tx_unframeable = 0;  ///< Not sent: this NIC cannot be told where the frame ends.
+  uint64_t no_exception_port = 0;  ///< Passed on by the engine, and there is no way.
   uint64_t rx_desync = 0;       ///< Streaming: 64-byte flits that belong to no recognisable frame.
 
   /// Adds to one of the totals. Owner only. Wraps like any unsigned sum, so a

@@ -8,8 +8,8 @@
 #include <array>
 #include <cstdint>
 
+#include "nic/frame_queue.h"
 #include "nic/patience.h"
-#include "nic/span_walker.h"
 
 struct rte_mbuf;
 struct rte_mempool;

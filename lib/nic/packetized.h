@@ -12,7 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <utility>
 
+#include "nic/exception_path.h"
 #include "nic/frame_queue.h"
 #include "nic/transmit.h"
 
@@ -24,10 +27,12 @@ class PacketizedQueue {
   static constexpr uint32_t kMaxBurst = 64;
 
   /// The port is started and has this queue for both directions. 1 ≤ burst ≤ kMaxBurst.
-  PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst)
+  PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst,
+                  ExceptionPath exception = {})
       : port_(port),
         queue_(queue),
-        burst_(static_cast<uint16_t>(std::clamp(burst, 1u, kMaxBurst))) {}
+        burst_(static_cast<uint16_t>(std::clamp(burst, 1u, kMaxBurst))),
+        exception_(std::move(exception)) {}
 
   /// Receives one burst and answers it. Returns frames. The sums are of the
   /// burst; only frames with another ending than "forwarded as it came" cost
@@ -42,8 +47,10 @@ class PacketizedQueue {
     uint32_t kept = 0;  // mbufs[0 … kept) leave.
     tx_bytes_ = 0;
     freed_count_ = 0;
+    for (uint32_t i = 0; i < std::min(received, kPrepareAhead); ++i) Prepare(engine, mbufs[i]);
     for (uint32_t i = 0; i < received; ++i) {
       if (i + kPrefetchAhead < received) Prefetch(mbufs[i + kPrefetchAhead]);
+      if (i + kPrepareAhead < received) Prepare(engine, mbufs[i + kPrepareAhead]);
       rte_mbuf* const mbuf = mbufs[i];
       bytes += mbuf->pkt_len;
       if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]] continue;
@@ -52,7 +59,7 @@ class PacketizedQueue {
       const uint32_t length = frame.length;
       const packet::Verdict verdict = engine.Process(frame, now);
       if (verdict.action != packet::Action::kForward) [[unlikely]] {
-        End(mbuf, verdict);
+        End(mbuf, frame, verdict);
         continue;
       }
       if (frame.data != data || frame.length != length) [[unlikely]] Resize(mbuf, frame, data);
@@ -63,6 +70,7 @@ class PacketizedQueue {
     tx_bytes_ += bytes;
     Transmit(mbufs.data(), kept);
     if (freed_count_ > 0) rte_pktmbuf_free_bulk(freed_.data(), freed_count_);
+    exception_.Flush(counters_);
     return received;
   }
 
@@ -77,10 +85,19 @@ class PacketizedQueue {
  private:
   /// Far enough to hide a miss behind the work on the frames between.
   static constexpr uint32_t kPrefetchAhead = 16;
+  /// The same for what the engine needs besides, once the frame itself is there.
+  static constexpr uint32_t kPrepareAhead = 8;
 
   /// With the right to write: engines answer in place, and a line fetched for reading
   /// would be fetched twice.
   static void Prefetch(rte_mbuf* mbuf) { __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1); }
+
+  template <FrameEngine Engine>
+  static void Prepare(Engine& engine, rte_mbuf* mbuf) {
+    if constexpr (PreparingEngine<Engine>) {
+      engine.Prepare(rte_pktmbuf_mtod(mbuf, const uint8_t*), mbuf->data_len);
+    }
+  }
 
   static packet::Frame View(rte_mbuf* mbuf) {
     return {rte_pktmbuf_mtod(mbuf, uint8_t*), mbuf->data_len, mbuf->data_off,
@@ -104,9 +121,11 @@ class PacketizedQueue {
   }
 
   /// A frame that does not leave.
-  [[gnu::noinline]] void End(rte_mbuf* mbuf, packet::Verdict verdict) {
+  [[gnu::noinline]] void End(rte_mbuf* mbuf, packet::Frame frame, packet::Verdict verdict) {
     if (verdict.action == packet::Action::kConsume) {
       QueueCounters::Add(counters_.consumed_pkts, 1);
+    } else if (verdict.action == packet::Action::kPass) {
+      exception_.Pass(frame.data, frame.length, counters_);
     } else {
       const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
       QueueCounters::Add(counters_.engine_drops[reason], 1);
@@ -124,7 +143,15 @@ class PacketizedQueue {
   }
 
   /// The engine moved the start or changed the length, within the room it had.
-  [[gnu::noinline]] void Resize(rte_mbuf* mbuf, const packet::Frame& frame, const uint8_t* data) {
+  /// In a buffer of its own, if that room was not enough.
+  [[gnu::noinline]] void Resize(rte_mbuf* mbuf, packet::Frame frame, const uint8_t* data) {
+    const auto* const buffer = static_cast<const uint8_t*>(mbuf->buf_addr);
+    if (frame.data < buffer || frame.data >= buffer + mbuf->buf_len) {
+      const uint32_t length = std::min<uint32_t>(frame.length, mbuf->buf_len);
+      frame.data = static_cast<uint8_t*>(
+          std::memcpy(rte_pktmbuf_mtod(mbuf, uint8_t*) - mbuf->data_off, frame.data, length));
+      frame.length = length;
+    }
     tx_bytes_ += static_cast<uint64_t>(frame.length) - mbuf->pkt_len;
     mbuf->data_off = static_cast<uint16_t>(mbuf->data_off + (frame.data - data));
     mbuf->data_len = static_cast<uint16_t>(frame.length);
@@ -134,6 +161,7 @@ class PacketizedQueue {
   uint16_t port_;
   uint16_t queue_;
   uint16_t burst_;
+  ExceptionPath exception_;
   Patience patience_;  ///< With the transmit queue.
   QueueCounters counters_;
   uint64_t tx_bytes_ = 0;  ///< Of this burst, relative to the bytes received; modulo 2^64.

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <span>
 
+#include "nic/exception_path.h"
 #include "nic/frame_queue.h"
 #include "packet/frame_length.h"
 
@@ -33,18 +34,6 @@ struct Span {
   uint32_t pipe;   ///< Index among the pipes of one worker.
   uint8_t* data;
   uint32_t bytes;  ///< > 0, a multiple of 64; the NIC says that a frame ends here.
-};
-
-/// Frames and their bytes.
-struct FrameTotals {
-  uint64_t pkts = 0;
-  uint64_t bytes = 0;
-
-  FrameTotals& operator+=(const FrameTotals& more) {
-    pkts += more.pkts;
-    bytes += more.bytes;
-    return *this;
-  }
 };
 
 /// How the copy of a frame fared.
@@ -95,8 +84,9 @@ class SpanWalker {
   /// back, and work, while the worker goes on.
   static constexpr uint32_t kRunBytes = 64 * 1024;
 
-  /// Both must outlive the walker.
-  SpanWalker(Pipes& pipes, QueueCounters& counters) : pipes_(pipes), counters_(counters) {}
+  /// All must outlive the walker.
+  SpanWalker(Pipes& pipes, ExceptionPath& exception, QueueCounters& counters)
+      : pipes_(pipes), exception_(exception), counters_(counters) {}
 
   /// Gives every frame of `spans` to the engine and every byte back to the
   /// pipes. Two spans of one pipe must not be in one call. Returns frames.
@@ -179,6 +169,7 @@ class SpanWalker {
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]] return i;
           PrefetchForWriting(next + (next - at));  // Where sizes repeat: the one after next.
+          if constexpr (PreparingEngine<Engine>) engine.Prepare(next, packet::kFlitBytes);
           packet::Frame frame = View(at, length);
           const packet::Verdict verdict = engine.Process(frame, now);
           if (StaysInPlace(at, length, word, frame, verdict)) [[likely]] {
@@ -290,6 +281,9 @@ class SpanWalker {
       case packet::Action::kForward:
         SendCopy(data, length);
         break;
+      case packet::Action::kPass:
+        exception_.Pass(data, length, counters_);
+        break;
       case packet::Action::kDrop:
         const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
         QueueCounters::Add(counters_.engine_drops[reason], 1);
@@ -354,6 +348,7 @@ class SpanWalker {
   static constexpr uint32_t kMaxTotalLength = Pipes::kMaxFrameBytes - packet::kEthernetHeaderBytes;
 
   Pipes& pipes_;
+  ExceptionPath& exception_;
   QueueCounters& counters_;
   std::span<const Span> waiting_;  ///< Not on a lane yet.
   std::array<Lane, kLanes> lanes_;

@@ -30,7 +30,8 @@ template <typename Pipes>
 class StreamingQueue {
  public:
   /// `pipes` and its memory become the queue's.
-  explicit StreamingQueue(Pipes pipes) : pipes_(std::move(pipes)) {}
+  explicit StreamingQueue(Pipes pipes, ExceptionPath exception = {})
+      : pipes_(std::move(pipes)), exception_(std::move(exception)) {}
   StreamingQueue(const StreamingQueue&) = delete;
   StreamingQueue& operator=(const StreamingQueue&) = delete;
 
@@ -46,6 +47,7 @@ class StreamingQueue {
       }
     }
     const uint32_t frames = walker_.Walk(std::span<const Span>(spans).first(count), engine, now);
+    exception_.Flush(counters_);
     const FrameTotals unsent = pipes_.Flush();
     if (unsent.pkts > 0) [[unlikely]] {
       QueueCounters::Add(counters_.tx_pkts, -unsent.pkts);
@@ -67,8 +69,9 @@ class StreamingQueue {
  private:
   QueueCounters counters_;
   Pipes pipes_;
+  ExceptionPath exception_;
   SpanTap tap_;
-  SpanWalker<Pipes> walker_{pipes_, counters_};
+  SpanWalker<Pipes> walker_{pipes_, exception_, counters_};
 };
 
 }  // namespace sluice::nic

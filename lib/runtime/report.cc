@@ -41,6 +41,7 @@ std::vector<std::pair<std::string, uint64_t>> Drops(const RunFigures& run) {
   drops.emplace_back("rx_bad_entry", c.rx_bad_entry);
   drops.emplace_back("tx_full", c.tx_full);
   drops.emplace_back("tx_unframeable", c.tx_unframeable);
+  drops.emplace_back("no_exception_port", c.no_exception_port);
   return drops;
 }
 
@@ -152,6 +153,7 @@ std::string JsonReport(const RunFigures& run) {
   report["rx_pkts"] = c.rx_pkts;
   report["tx_pkts"] = c.tx_pkts;
   report["consumed_pkts"] = c.consumed_pkts;
+  report["passed_pkts"] = c.passed_pkts;
   report["drops"] = Json::object();
   for (const auto& [name, value] : Drops(run)) report["drops"][name] = value;
   report["rx_desync_flits"] = c.rx_desync;

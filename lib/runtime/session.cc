@@ -165,6 +165,13 @@ int Session::OpenLinks(std::string* error) {
   return 2;
 }
 
+nic::ExceptionPath Session::Exception(uint32_t worker) const {
+  if (!exception_port_) return {};
+  const auto queue = static_cast<uint16_t>(worker);
+  return nic::ExceptionPath(
+      nic::MbufTransmitter(exception_port_->id(), queue, exception_port_->pool(worker)));
+}
+
 LinkFigures Session::SumLinks() const {
   rte_pmd_ipu_link_stats sum{};
   for (const nic::IpuLink& link : links_) {

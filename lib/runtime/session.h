@@ -51,23 +51,25 @@ class Session {
   int Run(MakeEngine make_engine) {
     if (line_.options.iface == Interface::kPacketized) {
       return RunWorkers(make_engine, [this](uint32_t worker) {
-        return nic::PacketizedQueue(port_, static_cast<uint16_t>(worker), line_.options.burst);
+        return nic::PacketizedQueue(port_, static_cast<uint16_t>(worker), line_.options.burst,
+                                    Exception(worker));
       });
     }
     if (line_.options.iface == Interface::kBilateral) {
       return RunWorkers(make_engine, [this](uint32_t worker) {
-        return nic::BilateralQueue<nic::IpuLink>(links_[worker]);
+        return nic::BilateralQueue<nic::IpuLink>(links_[worker], Exception(worker));
       });
     }
     if (native_) {
       return RunWorkers(make_engine, [this](uint32_t worker) {
-        return nic::StreamingQueue<nic::EnsoPipes>(std::move(enso_pipes_[worker]));
+        return nic::StreamingQueue<nic::EnsoPipes>(std::move(enso_pipes_[worker]),
+                                                   Exception(worker));
       });
     }
     return RunWorkers(make_engine, [this](uint32_t worker) {
       const auto queue = static_cast<uint16_t>(worker);
       return nic::StreamingQueue<nic::MbufPipes>(
-          nic::MbufPipes(port_, queue, eth_port_->pool(queue)));
+          nic::MbufPipes(port_, queue, eth_port_->pool(queue)), Exception(worker));
     });
   }
 
@@ -95,6 +97,8 @@ class Session {
   bool OpenPipes(std::string* error);
   int OpenLinks(std::string* error);
   LinkFigures SumLinks() const;
+  /// A worker's way to the exception port, if there is one.
+  nic::ExceptionPath Exception(uint32_t worker) const;
 
   template <typename MakeEngine, typename MakeQueue>
   int RunWorkers(MakeEngine& make_engine, MakeQueue make_queue) {

@@ -36,7 +36,8 @@ int Stats(const char* /*command*/, const char* /*parameters*/, rte_tel_data* dat
       {"tx_pkts", c.tx_pkts},           {"tx_bytes", c.tx_bytes},
       {"consumed_pkts", c.consumed_pkts}, {"rx_scattered", c.rx_scattered},
       {"rx_bad_entry", c.rx_bad_entry}, {"tx_full", c.tx_full},
-      {"tx_unframeable", c.tx_unframeable}, {"rx_desync_flits", c.rx_desync},
+      {"tx_unframeable", c.tx_unframeable}, {"no_exception_port", c.no_exception_port},
+      {"passed_pkts", c.passed_pkts},   {"rx_desync_flits", c.rx_desync},
       {"busy_cycles", sample.busy_cycles},
       {"total_cycles", sample.total_cycles},
       {"uptime_ms", static_cast<uint64_t>(sample.seconds * 1000)}};

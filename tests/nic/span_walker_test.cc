@@ -172,7 +172,8 @@ std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 void Check(const std::vector<Bytes>& spans) {
   RecordingPipes pipes;
   QueueCounters counters;
-  SpanWalker walker(pipes, counters);
+  ExceptionPath no_exception;
+  SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   std::vector<Span> arrived;
   std::map<std::string, int> frames;
@@ -264,7 +265,8 @@ TEST(SpanWalker, FramesThatStayAndLeaveAreOneRun) {
   for (int i = 0; i < 10; ++i) Append(span, Ipv4Frame(60 + i * 50));
   RecordingPipes pipes;
   QueueCounters counters;
-  SpanWalker walker(pipes, counters);
+  ExceptionPath no_exception;
+  SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   const std::vector<Span> spans = {pipes.Arrive(span)};
   walker.Walk(spans, engine, 0);
@@ -277,7 +279,8 @@ TEST(SpanWalker, RunsAreSentBeforeTheyOutgrowTheCache) {
   for (int i = 0; i < 40000; ++i) Append(span, Ipv4Frame(60));
   RecordingPipes pipes;
   QueueCounters counters;
-  SpanWalker walker(pipes, counters);
+  ExceptionPath no_exception;
+  SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   const std::vector<Span> spans = {pipes.Arrive(span), pipes.Arrive(span)};
   walker.Walk(spans, engine, 0);
@@ -301,7 +304,8 @@ TEST(SpanWalker, FramesOfOnePipeReachTheEngineInOrder) {
     arrived.push_back(pipes.Arrive(span));
   }
   QueueCounters counters;
-  SpanWalker walker(pipes, counters);
+  ExceptionPath no_exception;
+  SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   walker.Walk(arrived, engine, 0);
   std::map<int, int> next;
@@ -319,7 +323,8 @@ TEST(SpanWalker, FramesTheNicCannotCutStayOutOfRuns) {
   Append(span, Ipv4Frame(100));
   RecordingPipes pipes;
   QueueCounters counters;
-  SpanWalker walker(pipes, counters);
+  ExceptionPath no_exception;
+  SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   const std::vector<Span> spans = {pipes.Arrive(span)};
   EXPECT_EQ(walker.Walk(spans, engine, 0), 5u);
@@ -335,7 +340,8 @@ TEST(SpanWalker, ARunThatCannotBeSentIsCountedFrameByFrame) {
   RecordingPipes pipes;
   pipes.refuse_sends = true;
   QueueCounters counters;
-  SpanWalker walker(pipes, counters);
+  ExceptionPath no_exception;
+  SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   const std::vector<Span> spans = {pipes.Arrive(span), pipes.Arrive(span), pipes.Arrive(span),
                                    pipes.Arrive(span)};
