@@ -15,12 +15,14 @@
 namespace sluice::engine::maglev {
 
 /// Turns an echo request into its reply: MAC and IP addresses swapped, type changed, checksum
-/// updated, TTL 64. False, nothing changed: it is none, a fragment, or sent by a group address.
+/// updated (not verified: its sender does that), TTL 64. False, nothing changed:
+/// it is none, a fragment, source routed, or not sent by one other host to one host.
 bool AnswerEcho(packet::Frame& frame, const packet::Headers& headers);
 
 /// The flow that an ICMP error is about, in the direction from client to VIP: the quoted packet
-/// is one of the VIP's answers, and its source is the VIP. Nothing: not an error (RFC 792
-/// types 3, 4, 5, 11, 12; RFC 4443 types 1 … 4), or the quote is too short for its ports.
+/// is one of the VIP's answers, and its source is the VIP, to which the error is sent. Nothing:
+/// not an error (RFC 792 types 3, 4, 5, 11, 12; RFC 4443 types 1 … 4), the quoted packet was
+/// sent by somebody else, is neither TCP nor UDP, or has no ports (cut short, later fragment).
 std::optional<packet::FlowKey> FlowOfError(const packet::Frame& frame,
                                            const packet::Headers& headers);
 
@@ -29,7 +31,9 @@ std::optional<packet::FlowKey> FlowOfError(const packet::Frame& frame,
 /// (RFC 4443; within 1280 bytes). The source address is the packet's destination, the VIP.
 /// Needs 28 or 48 bytes of headroom. False, nothing changed: no room, or an error must not be
 /// sent (a group address, a fragment other than the first, an ICMP error; RFC 1122 section
-/// 3.2.2).
+/// 3.2.2, RFC 4443 section 2.4), or would be of no use: IPv6 packets of at most 1280 bytes
+/// cannot shrink, and no smaller MTU is ever named. IPv4 packets that routers may fragment
+/// are told, too: nobody fragments between here and the backend.
 bool MakeTooBig(packet::Frame& frame, const packet::Headers& headers, uint32_t mtu);
 
 }  // namespace sluice::engine::maglev
