@@ -9,55 +9,18 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
-#include <vector>
 
 #include "engine/maglev/connections.h"
+#include "engine/maglev/counters.h"
 #include "engine/maglev/fragments.h"
 #include "engine/maglev/tables.h"
 #include "packet/frame.h"
+#include "packet/frame_length.h"
 #include "packet/parse.h"
 
 namespace sluice::engine::maglev {
-
-/// Packets and bytes (of the frame as it came).
-struct Traffic {
-  uint64_t pkts = 0;
-  uint64_t bytes = 0;
-};
-
-/// What a worker counts besides its drops. Its own to write; others read relaxed.
-struct BalancerCounters {
-  enum Event : uint8_t {
-    kHit,              ///< By the connection table.
-    kNew,              ///< By the ring, and recorded.
-    kUnrecorded,       ///< By the ring; the table had no room.
-    kFlood,            ///< By the ring, not recorded: more new flows than flood_rate.
-    kByRing,           ///< By the ring, of a VIP without connections.
-    kQuicServer,       ///< By the server id of a connection id.
-    kQuicUnknown,      ///< The id names no backend: by the ring.
-    kMoved,            ///< Its backend is gone: decided anew.
-    kFragmentFirst,    ///< First fragments of VIPs.
-    kFragmentLater,    ///< Later ones that found their first.
-    kRedirected,       ///< Fragments sent to the balancer that owns them.
-    kRedirectedHere,   ///< Fragments that came from another one.
-    kIcmpError,        ///< Errors that followed their flow.
-    kEcho,             ///< Echo requests to a VIP, answered.
-    kTooBig,           ///< Answered "too big".
-    kBadIpChecksum,    ///< Forwarded all the same.
-    kNatReturn,        ///< Answers of backends, rewritten.
-    kPassed,           ///< Not for a VIP: to the slow path.
-    kEvents
-  };
-  static constexpr std::array<std::string_view, kEvents> kNames{
-      "hit", "new", "unrecorded", "flood", "by_ring", "quic_server", "quic_unknown", "moved",
-      "fragment_first", "fragment_later", "redirected", "redirected_here", "icmp_error", "echo",
-      "too_big", "bad_ip_checksum", "nat_return", "passed"};
-
-  std::array<uint64_t, kEvents> events{};
-  std::vector<Traffic> by_vip;      ///< By index; kMaxVips of them.
-  std::vector<Traffic> by_backend;  ///< By index; kMaxBackends of them.
-};
 
 class Balancer {
  public:
@@ -84,12 +47,23 @@ class Balancer {
   /// Reads `tables` at AtRest; the owner keeps what was read alive until the AtRest that
   /// follows. `seed`: secret key of the connection table. `cycles_per_second` of `now`.
   Balancer(const std::atomic<const Tables*>* tables, uint64_t seed, uint64_t cycles_per_second);
+  Balancer(Balancer&&) = default;
 
   /// Between packets: takes up new tables and the time. Before the first Process, and often.
   void AtRest(uint64_t now);
   /// Fetches what Process will want of this frame. A hint: any bytes will do.
-  void Prepare(const uint8_t* frame, uint32_t length) const;
-  packet::Verdict Process(packet::Frame& frame, uint64_t now);
+  void Prepare(const uint8_t* frame, uint32_t length) const {
+    if (length < kMinPlainBytes) return;
+    connections_->Prefetch(TagIpv4(frame, frame[kProtocolOffset]));
+  }
+
+  packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
+    const Ending ending =
+        IsPlain(frame.data, frame.length) ? ProcessPlain(frame) : ProcessOther(frame);
+    frame.data = ending.data;
+    frame.length = ending.length;
+    return ending.verdict;
+  }
 
   const BalancerCounters& counters() const { return counters_; }
   /// Of the worker itself, or at rest.
@@ -97,6 +71,200 @@ class Balancer {
   uint32_t seconds() const { return seconds_; }
   /// The epoch in use.
   uint64_t epoch() const { return tables_->epoch(); }
+
+ private:
+  static constexpr uint32_t kIpOffset = packet::kEthernetHeaderBytes;
+  static constexpr uint32_t kTtlOffset = kIpOffset + 8;
+  static constexpr uint32_t kProtocolOffset = kIpOffset + 9;
+  static constexpr uint32_t kAddressesOffset = kIpOffset + 12;
+  static constexpr uint32_t kPortsOffset = kIpOffset + packet::kIpv4MinHeaderBytes;
+  static constexpr uint32_t kTcpFlagsOffset = kPortsOffset + 13;
+  /// Of TCP and UDP alike: what a frame on the wire has at least.
+  static constexpr uint32_t kMinPlainBytes = 60;
+  static constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04;
+  /// The longest frame that is built in the balancer's own buffer: a jumbo frame.
+  static constexpr uint32_t kMaxBuiltBytes = 9728;
+
+  /// A frame's verdict, and where it is. By value, as are the frames that cold functions get:
+  /// a Frame whose address is taken would live in memory, not in registers.
+  struct Ending {
+    packet::Verdict verdict;
+    uint8_t* data;
+    uint32_t length;
+  };
+  /// What of a packet decides about its connection.
+  struct Arrival {
+    uint64_t tag;
+    bool tcp = false;
+    bool syn = false;
+    bool fin_or_rst = false;
+  };
+
+  /// Untagged IPv4 without options, TCP or UDP, unfragmented, whole, with TTL to spare: the
+  /// bulk of all traffic.
+  static bool IsPlain(const uint8_t* frame, uint32_t length) {
+    if (length < kMinPlainBytes) return false;
+    const packet::LeadingWord word = packet::LeadingWord::Of(frame);
+    const uint8_t protocol = frame[kProtocolOffset];
+    const uint32_t total = word.TotalLength();
+    const bool udp = protocol == packet::kProtocolUdp;
+    if (!word.IsPlainIpv4() || total + kIpOffset > length) return false;
+    if ((packet::LoadBe16(frame + kIpOffset + 6) & 0x3fff) != 0 || frame[kTtlOffset] <= 1) {
+      return false;
+    }
+    // The upper header is as packet::Parse wants it.
+    if (udp) {
+      const uint32_t bytes = packet::LoadBe16(frame + kPortsOffset + 4);
+      return bytes >= packet::kUdpHeaderBytes && bytes + packet::kIpv4MinHeaderBytes <= total;
+    }
+    const uint32_t header = uint32_t{frame[kPortsOffset + 12]} >> 4 << 2;
+    return protocol == packet::kProtocolTcp && header >= packet::kTcpMinHeaderBytes &&
+           header + packet::kIpv4MinHeaderBytes <= total;
+  }
+
+  static uint64_t Fold(uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+  /// The tag of an IPv4 flow: `addresses` and `ports` as they lie in its header.
+  uint64_t TagOf(uint64_t addresses, uint32_t ports, uint8_t protocol) const {
+    return Fold(addresses ^ seed_, (uint64_t{protocol} << 32 | ports) ^ key_);
+  }
+  uint64_t TagIpv4(const uint8_t* frame, uint8_t protocol) const {
+    return TagOf(packet::Load<uint64_t>(frame + kAddressesOffset),
+                 packet::Load<uint32_t>(frame + kPortsOffset), protocol);
+  }
+  /// The same of any flow; of IPv4 the same value.
+  uint64_t TagOf(const packet::FlowKey& flow) const;
+
+  Ending ProcessPlain(packet::Frame frame);
+  /// A plain packet whose backend is chosen, and that is not delivered by ProcessPlain.
+  [[gnu::noinline]] Ending DeliverPlain(packet::Frame frame, const Vip& vip, uint16_t backend);
+  [[gnu::noinline]] Ending ProcessOther(packet::Frame frame);
+  packet::Verdict Decide(packet::Frame& frame);
+  packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers,
+                            bool redirected);
+  packet::Verdict ProcessIcmp(packet::Frame& frame, const packet::Headers& headers);
+  packet::Verdict ProcessFragment(packet::Frame& frame, const packet::Headers& headers,
+                                  bool redirected);
+  uint64_t FragmentTag(const uint8_t* frame, const packet::Headers& headers) const;
+  packet::Verdict ProcessNatReturn(packet::Frame& frame, const packet::Headers& headers,
+                                   const Vip& vip);
+  std::optional<packet::Verdict> ReceiveRedirected(packet::Frame& frame,
+                                                   const packet::Headers& headers);
+  packet::Verdict ForwardFlow(packet::Frame& frame, const packet::Headers& headers,
+                              const Vip& vip, const packet::FlowKey& flow);
+  /// Sends a packet to a backend: TTL, MTU, encapsulation or NAT.
+  packet::Verdict Deliver(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
+                          uint16_t backend);
+  packet::Verdict Rewrite(packet::Frame& frame, const packet::Headers& headers,
+                          const Backend& backend);
+  packet::Verdict Wrap(packet::Frame& frame, const packet::Headers& headers, const Outer& outer);
+  packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers,
+                                uint32_t mtu);
+
+  /// By the connection table, else the ring; kNobody: there is nobody.
+  uint16_t Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
+  /// By the connection table; kNobody: the ring must decide.
+  uint16_t ChooseKnown(const Vip& vip, const Arrival& arrival);
+  /// By the ring, and records it.
+  [[gnu::noinline]] uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow,
+                                       const Arrival& arrival);
+  uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
+  /// kNobody: the connection id does not say.
+  uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame,
+                        const packet::Headers& headers);
+  static packet::FlowKey FlowOfPlain(const uint8_t* frame);
+  bool MayRecord();
+  /// Sees to `bytes` of headroom, in buffer_ if need be. False: the frame is too long for it.
+  bool MakeRoom(packet::Frame& frame, uint32_t bytes);
+  static void LowerTtl(uint8_t* ip, bool ipv6);
+  void CountBadChecksum(const uint8_t* ip) {
+    if (packet::FoldSum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)) != 0xffff) [[unlikely]] {
+      counters_.Count(BalancerCounters::kBadIpChecksum);
+    }
+  }
+
+  const std::atomic<const Tables*>* published_;
+  const Tables* tables_ = nullptr;
+  std::unique_ptr<ConnectionTable> connections_;
+  std::unique_ptr<FragmentTable> fragments_;
+  BalancerCounters counters_;
+  uint64_t seed_;
+  uint64_t key_;
+  uint64_t cycles_per_second_;
+  uint32_t seconds_ = 0;
+  uint32_t new_this_second_ = 0;
+  /// kHeadroomBytes, and a frame that had none of its own.
+  std::unique_ptr<uint8_t[]> buffer_;
 };
+
+inline uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
+  const auto owner = static_cast<uint8_t>(vip.index);
+  std::optional<ConnectionTable::Hit> hit = connections_->Find(arrival.tag, owner, seconds_);
+  if (!hit) return kNobody;
+  Connection& entry = hit->entry;
+  // A flow that begins anew is a new one where its backend takes no new ones, and in Katran.
+  const bool anew = arrival.syn && (entry.state == ConnectionState::kClosing ||
+                                    vip.rule.profile == Profile::kKatran ||
+                                    tables_->backends()[entry.backend.index].state !=
+                                        BackendState::kUp);
+  if (!tables_->Serves(entry.backend) || anew) [[unlikely]] {
+    connections_->Remove(hit->place);
+    if (!anew) counters_.Count(BalancerCounters::kMoved);
+    return kNobody;
+  }
+  ConnectionTable::Touch(entry, arrival.syn, arrival.fin_or_rst, seconds_);
+  connections_->Update(hit->place, entry);
+  counters_.Count(BalancerCounters::kHit);
+  return entry.backend.index;
+}
+
+inline Balancer::Ending Balancer::ProcessPlain(packet::Frame frame) {
+  uint8_t* const data = frame.data;
+  const uint8_t protocol = data[kProtocolOffset];
+  const auto ports = packet::Load<uint32_t>(data + kPortsOffset);
+  const Vip* const vip =
+      tables_->FindIpv4(packet::Load<packet::Ipv4Address>(data + kAddressesOffset + 4),
+                        static_cast<uint16_t>(ports >> 16), protocol);
+  if (vip == nullptr || !vip->connections || vip->quic) [[unlikely]] return ProcessOther(frame);
+  const bool tcp = protocol == packet::kProtocolTcp;
+  const uint8_t flags = tcp ? data[kTcpFlagsOffset] : 0;
+  const Arrival arrival{.tag = TagIpv4(data, protocol),
+                        .tcp = tcp,
+                        .syn = (flags & kSyn) != 0,
+                        .fin_or_rst = (flags & (kFin | kRst)) != 0};
+  uint16_t chosen = ChooseKnown(*vip, arrival);
+  if (chosen == kNobody) {
+    chosen = ChooseNew(*vip, FlowOfPlain(data), arrival);
+    if (chosen == kNobody) [[unlikely]] return {packet::Drop(kNoBackend), data, frame.length};
+  }
+  const Outer& outer = tables_->backends()[chosen].outer;
+  const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
+  const Setup& setup = tables_->setup();
+  if (!outer.plain || frame.headroom < kPlainBytes || total + kPlainBytes > setup.mtu)
+      [[unlikely]] {
+    return DeliverPlain(frame, *vip, chosen);
+  }
+  CountBadChecksum(data + kIpOffset);
+  counters_.CountTraffic(vip->index, chosen, frame.length);
+  if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
+  const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
+                        .port = static_cast<uint16_t>(ports)};
+  return {packet::kForward, EncapsulatePlain(data, total, outer, entropy),
+          kIpOffset + kPlainBytes + total};
+}
+
+/// Of a packet with TTL to spare.
+inline void Balancer::LowerTtl(uint8_t* ip, bool ipv6) {
+  if (ipv6) {
+    --ip[7];
+    return;
+  }
+  const auto old_word = packet::Load<uint16_t>(ip + 8);
+  --ip[8];
+  packet::Store(ip + 10, packet::UpdateChecksum(packet::Load<uint16_t>(ip + 10), old_word,
+                                                packet::Load<uint16_t>(ip + 8)));
+}
 
 }  // namespace sluice::engine::maglev

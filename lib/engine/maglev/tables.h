@@ -5,16 +5,19 @@
 // one decided.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/maglev/connections.h"
 #include "engine/maglev/outer.h"
 #include "engine/maglev/profile.h"
 #include "engine/maglev/setup.h"
+#include "packet/bytes.h"
 #include "packet/flow_key.h"
 
 namespace sluice::engine::maglev {
@@ -35,6 +38,8 @@ struct Backend {
 /// A VIP, for the data path.
 struct Vip {
   uint16_t index = 0;  ///< Into Tables::vips(); stable as a backend's index is.
+  IpAddress address;
+  uint16_t port_be = 0;  ///< 0: any.
   uint8_t protocol = 0;
   Encapsulation encapsulation = Encapsulation::kIp;
   bool in_use = false;
@@ -45,6 +50,13 @@ struct Vip {
   std::vector<uint16_t> ring;
   /// Backend index by QUIC server id, ascending by id.
   std::vector<std::pair<uint32_t, uint16_t>> quic_ids;
+};
+
+/// A balancer to which fragments are redirected.
+struct Peer {
+  IpAddress address;
+  Outer outer;
+  bool self = false;
 };
 
 class Tables {
@@ -60,7 +72,11 @@ class Tables {
   /// `port` in network order as it lies in the frame.
   const Vip* Find(const packet::Ipv6Address& address, bool ipv6, uint16_t port_be,
                   uint8_t protocol) const;
-  const Vip* FindIpv4(uint32_t address_be, uint16_t port_be, uint8_t protocol) const;
+  const Vip* FindIpv4(packet::Ipv4Address address, uint16_t port_be, uint8_t protocol) const {
+    packet::Ipv6Address wide{};
+    std::copy(address.begin(), address.end(), wide.begin());
+    return Find(wide, false, port_be, protocol);
+  }
   /// Whether any VIP has this address: for ICMP and fragments.
   bool IsVipAddress(const packet::Ipv6Address& address, bool ipv6) const;
   /// kNat: the VIP that a backend's answers come from, or null.
@@ -70,6 +86,8 @@ class Tables {
   /// By index; null generation: a hole.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
+  /// All balancers in one order, the same on each of them; empty if fragments stay here.
+  const std::vector<Peer>& peers() const { return peers_; }
   /// Whether a connection may stay with `ref`: it exists, of this generation, not down.
   bool Serves(BackendRef ref) const {
     return ref.index < backends_.size() && ref.generation != 0 &&
@@ -94,21 +112,54 @@ class Tables {
    public:
     void Reserve(size_t places);
     void Add(const Place& place);
-    const Place* Find(const Place& wanted) const;
+    /// What was added with the same address, port, protocol and family, or null.
+    const Place* Find(const Place& wanted) const {
+      for (size_t at = Hash(wanted);; ++at) {
+        const Place& place = slots_[at & (slots_.size() - 1)];
+        if (place.family == 0) return nullptr;
+        if (place.port_be == wanted.port_be && place.protocol == wanted.protocol &&
+            place.family == wanted.family && place.address == wanted.address) {
+          return &place;
+        }
+      }
+    }
+    bool empty() const { return empty_; }
 
    private:
-    std::vector<Place> slots_;
+    static size_t Hash(const Place& place) {
+      const auto* const words = place.address.data();
+      const uint64_t rest = uint64_t{place.port_be} << 16 | uint64_t{place.protocol} << 8 |
+                            place.family;
+      const uint64_t mixed = (packet::Load<uint64_t>(words) ^ rest << 32) * 0x9e3779b97f4a7c15 ^
+                             packet::Load<uint64_t>(words + 8) * 0xbf58476d1ce4e5b9;
+      return (mixed ^ mixed >> 29) * 0x94d049bb133111eb >> 32;
+    }
+
+    std::vector<Place> slots_ = std::vector<Place>(2);
+    bool empty_ = true;
   };
 
   Tables() = default;
+  void AddBackend(const Setup& setup, const VipSetup& vip, uint16_t vip_index,
+                  const BackendSetup& backend, uint16_t index, const std::string& key,
+                  const Tables& before);
+  void AddPeers(const Setup& setup);
+  void AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
+              const std::vector<uint16_t>& members, const Tables& before);
+  static std::vector<uint16_t> Ring(const Setup& setup, const VipSetup& vip, uint16_t index,
+                                    uint32_t slots, const std::vector<uint16_t>& members,
+                                    const Tables& before);
 
   Setup setup_;
   uint64_t epoch_ = 1;
   std::vector<Vip> vips_;
   std::vector<Backend> backends_;
+  std::vector<Peer> peers_;
   std::vector<std::string> vip_names_;
   std::vector<std::string> backend_names_;
+  std::vector<std::string> backend_keys_;  ///< VIP and name: what makes an index stable.
   std::vector<uint16_t> last_generation_;  ///< By backend index, holes included.
+  bool any_port_ = false;  ///< A VIP has port 0.
   PlaceMap endpoints_;
   PlaceMap addresses_;
   PlaceMap nat_sources_;

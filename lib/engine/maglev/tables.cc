@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/maglev/tables.h"
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace sluice::engine::maglev {
+namespace {
+
+const std::string kNoName;
+
+// A backend is the same one across configurations while all of this is.
+std::string BackendKey(const std::string& vip, const std::string& backend) {
+  return vip + '\n' + backend;
+}
+
+bool Serving(const BackendSetup& backend) { return backend.state != BackendState::kDown; }
+
+// The weight that a backend has in the ring.
+uint32_t RingWeight(const BackendSetup& backend) {
+  return backend.state == BackendState::kUp ? backend.weight : 0;
+}
+
+bool SameRing(const VipSetup& one, const VipSetup& other) {
+  return std::ranges::equal(one.backends, other.backends, [](const auto& a, const auto& b) {
+    return a.name == b.name && a.address == b.address && RingWeight(a) == RingWeight(b);
+  });
+}
+
+uint8_t Family(bool ipv6) { return ipv6 ? 6 : 4; }
+
+// Hands out indices: known keys keep theirs, new ones take the lowest that is free.
+class IndexKeeper {
+ public:
+  explicit IndexKeeper(const std::vector<std::string>& previous) : names_(previous) {
+    for (uint32_t i = 0; i < names_.size(); ++i) {
+      if (!names_[i].empty()) known_[names_[i]] = static_cast<uint16_t>(i);
+    }
+  }
+  /// All keys that stay must be announced before the first new one takes an index.
+  void Keep(const std::string& key) { kept_.insert(key); }
+  uint16_t IndexOf(const std::string& key) {
+    if (const auto it = known_.find(key); it != known_.end()) return it->second;
+    while (next_ < names_.size() && !names_[next_].empty() && kept_.contains(names_[next_])) {
+      ++next_;
+    }
+    if (next_ == names_.size()) names_.emplace_back();
+    names_[next_] = key;
+    return static_cast<uint16_t>(next_++);
+  }
+
+ private:
+  std::vector<std::string> names_;
+  absl::flat_hash_map<std::string, uint16_t> known_;
+  absl::flat_hash_set<std::string> kept_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* previous) {
+  std::unique_ptr<Tables> tables(new Tables);
+  tables->setup_ = setup;
+  tables->epoch_ = previous == nullptr ? 1 : previous->epoch_ + 1;
+  const Tables empty;
+  const Tables& before = previous == nullptr ? empty : *previous;
+
+  IndexKeeper vip_indices(before.vip_names_);
+  IndexKeeper backend_indices(before.backend_keys_);
+  for (const VipSetup& vip : setup.vips) {
+    vip_indices.Keep(vip.name);
+    for (const BackendSetup& backend : vip.backends) {
+      backend_indices.Keep(BackendKey(vip.name, backend.name));
+    }
+  }
+  tables->endpoints_.Reserve(setup.vips.size());
+  tables->addresses_.Reserve(setup.vips.size());
+  size_t backends = 0;
+  for (const VipSetup& vip : setup.vips) backends += vip.backends.size();
+  tables->nat_sources_.Reserve(backends);
+  tables->last_generation_ = before.last_generation_;
+  tables->AddPeers(setup);
+  for (const VipSetup& vip : setup.vips) {
+    const uint16_t index = vip_indices.IndexOf(vip.name);
+    std::vector<uint16_t> members;
+    for (const BackendSetup& backend : vip.backends) {
+      const std::string key = BackendKey(vip.name, backend.name);
+      members.push_back(backend_indices.IndexOf(key));
+      tables->AddBackend(setup, vip, index, backend, members.back(), key, before);
+    }
+    tables->AddVip(setup, vip, index, members, before);
+  }
+  return tables;
+}
+
+void Tables::AddBackend(const Setup& setup, const VipSetup& vip, uint16_t vip_index,
+                        const BackendSetup& backend, uint16_t index, const std::string& key,
+                        const Tables& before) {
+  if (index >= backends_.size()) {
+    backends_.resize(index + 1);
+    backend_names_.resize(index + 1);
+    backend_keys_.resize(index + 1);
+  }
+  if (index >= last_generation_.size()) last_generation_.resize(index + 1);
+  backend_names_[index] = backend.name;
+  backend_keys_[index] = key;
+  Backend& entry = backends_[index];
+  entry.vip = vip_index;
+  entry.state = backend.state;
+  entry.address = backend.address;
+  entry.nat_port_be = __builtin_bswap16(backend.port);
+  entry.outer = MakeOuter(setup, vip.encapsulation, backend);
+  const bool served_before = index < before.backends_.size() &&
+                             before.backend_keys_[index] == key &&
+                             before.backends_[index].generation != 0 &&
+                             before.backends_[index].address == backend.address;
+  if (!Serving(backend)) {
+    entry.generation = 0;
+  } else if (served_before) {
+    entry.generation = before.backends_[index].generation;
+  } else {
+    uint16_t& last = last_generation_[index];
+    last = last == 0xffff ? uint16_t{1} : static_cast<uint16_t>(last + 1);
+    entry.generation = last;
+  }
+  if (vip.encapsulation == Encapsulation::kNat && Serving(backend)) {
+    const uint16_t port = backend.port != 0 ? backend.port : vip.port;
+    nat_sources_.Add({.address = backend.address.bytes,
+                      .port_be = __builtin_bswap16(port),
+                      .protocol = vip.protocol,
+                      .family = Family(backend.address.ipv6),
+                      .vip = vip_index});
+  }
+}
+
+void Tables::AddPeers(const Setup& setup) {
+  std::vector<IpAddress> balancers = setup.balancers;
+  std::ranges::sort(balancers);  // Everybody's owners are the same.
+  Setup redirect = setup;
+  if (setup.own_address) {
+    (setup.own_address->ipv6 ? redirect.source_ipv6 : redirect.source_ipv4) = setup.own_address;
+  }
+  for (const IpAddress& balancer : balancers) {
+    BackendSetup peer;
+    peer.address = balancer;
+    peers_.push_back({balancer, MakeOuter(redirect, Encapsulation::kIp, peer),
+                      balancer == setup.own_address});
+  }
+}
+
+void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
+                    const std::vector<uint16_t>& members, const Tables& before) {
+  if (index >= vips_.size()) {
+    vips_.resize(index + 1);
+    vip_names_.resize(index + 1);
+  }
+  vip_names_[index] = vip.name;
+  Vip& entry = vips_[index];
+  entry.index = index;
+  entry.protocol = vip.protocol;
+  entry.address = vip.address;
+  entry.port_be = __builtin_bswap16(vip.port);
+  entry.encapsulation = vip.encapsulation;
+  entry.in_use = true;
+  entry.quic = vip.quic;
+  entry.connections = vip.connections && setup.connections != 0;
+  entry.rule = {.profile = setup.profile,
+                .slots = setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile),
+                .any_port = vip.port == 0,
+                .destination_port_only = vip.destination_port_only,
+                .no_source_port = vip.no_source_port};
+  entry.ring = Ring(setup, vip, index, entry.rule.slots, members, before);
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (vip.backends[i].quic_id != 0) {
+      entry.quic_ids.emplace_back(vip.backends[i].quic_id, members[i]);
+    }
+  }
+  std::ranges::sort(entry.quic_ids);
+  const Place place{.address = vip.address.bytes,
+                    .port_be = entry.port_be,
+                    .protocol = vip.protocol,
+                    .family = Family(vip.address.ipv6),
+                    .vip = index};
+  endpoints_.Add(place);
+  any_port_ |= vip.port == 0;
+  const Place address{
+      .address = place.address, .port_be = 0, .protocol = 0, .family = place.family, .vip = index};
+  if (addresses_.Find(address) == nullptr) addresses_.Add(address);
+}
+
+std::vector<uint16_t> Tables::Ring(const Setup& setup, const VipSetup& vip, uint16_t index,
+                                   uint32_t slots, const std::vector<uint16_t>& members,
+                                   const Tables& before) {
+  const WeightRule rule = setup.weight_rule.value_or(DefaultWeightRule(setup.profile));
+  const bool same_rule =
+      before.setup_.profile == setup.profile &&
+      before.setup_.weight_rule.value_or(DefaultWeightRule(before.setup_.profile)) == rule;
+  for (const VipSetup& old : before.setup_.vips) {
+    if (!same_rule || old.name != vip.name || !SameRing(old, vip)) continue;
+    if (index < before.vips_.size() && before.vips_[index].rule.slots == slots) {
+      return before.vips_[index].ring;
+    }
+  }
+  std::vector<Member> ring_members;
+  for (const BackendSetup& backend : vip.backends) {
+    ring_members.push_back({backend.name, backend.address, RingWeight(backend)});
+  }
+  std::vector<uint16_t> ring = BuildRing(setup.profile, ring_members, slots, rule);
+  for (uint16_t& slot : ring) slot = members[slot];
+  return ring;
+}
+
+const Vip* Tables::Find(const packet::Ipv6Address& address, bool ipv6, uint16_t port_be,
+                        uint8_t protocol) const {
+  Place wanted{.address = address,
+               .port_be = port_be,
+               .protocol = protocol,
+               .family = Family(ipv6),
+               .vip = 0};
+  const Place* place = endpoints_.Find(wanted);
+  if (place == nullptr && any_port_) {
+    wanted.port_be = 0;
+    place = endpoints_.Find(wanted);
+  }
+  return place == nullptr ? nullptr : &vips_[place->vip];
+}
+
+bool Tables::IsVipAddress(const packet::Ipv6Address& address, bool ipv6) const {
+  return addresses_.Find({.address = address,
+                          .port_be = 0,
+                          .protocol = 0,
+                          .family = Family(ipv6),
+                          .vip = 0}) != nullptr;
+}
+
+const Vip* Tables::FindNatSource(const packet::Ipv6Address& address, bool ipv6, uint16_t port_be,
+                                 uint8_t protocol) const {
+  if (nat_sources_.empty()) return nullptr;
+  Place wanted{.address = address,
+               .port_be = port_be,
+               .protocol = protocol,
+               .family = Family(ipv6),
+               .vip = 0};
+  const Place* place = nat_sources_.Find(wanted);
+  if (place == nullptr) {
+    wanted.port_be = 0;
+    place = nat_sources_.Find(wanted);
+  }
+  return place == nullptr ? nullptr : &vips_[place->vip];
+}
+
+const std::string& Tables::VipName(uint16_t index) const {
+  return index < vip_names_.size() ? vip_names_[index] : kNoName;
+}
+
+const std::string& Tables::BackendName(uint16_t index) const {
+  return index < backend_names_.size() ? backend_names_[index] : kNoName;
+}
+
+uint16_t Tables::BackendOf(const Vip& vip, const packet::FlowKey& flow, uint32_t* slot) const {
+  if (vip.ring.empty()) return kNobody;
+  *slot = SlotOf(flow, vip.rule);
+  return vip.ring[*slot];
+}
+
+void Tables::PlaceMap::Reserve(size_t places) {
+  slots_.assign(std::bit_ceil(std::max<size_t>(2 * places, 2)), {});
+}
+
+void Tables::PlaceMap::Add(const Place& place) {
+  size_t at = Hash(place) & (slots_.size() - 1);
+  while (slots_[at].family != 0) at = (at + 1) & (slots_.size() - 1);
+  slots_[at] = place;
+  empty_ = false;
+}
+
+}  // namespace sluice::engine::maglev
