@@ -33,9 +33,9 @@ inline constexpr uint32_t kLargeRing = 655373;
 inline constexpr uint32_t kMaxRingSlots = 1u << 24;
 inline constexpr uint32_t kMaxSeats = 65535;
 
-/// The seat of each of `slots` (prime) slots. Empty if no seat has weight. Ties go to the
-/// seat that comes first, so the caller's order matters and must not depend on
-/// configuration (profile.h sorts).
+/// The seat of each of `slots` (prime) slots. Empty if no seat has weight, or an argument is
+/// outside of its bounds. Ties go to the seat that comes first, so the caller's order matters
+/// and must not depend on configuration (profile.h sorts).
 std::vector<uint16_t> FillRing(std::span<const Seat> seats, uint32_t slots, WeightRule rule);
 
 /// Whether `number` is prime.

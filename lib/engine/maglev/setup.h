@@ -94,5 +94,14 @@ std::vector<std::string> Check(const Setup& setup);
 /// Limits.
 inline constexpr uint32_t kMaxVips = 4096;
 inline constexpr uint32_t kMaxBackends = 65535;  ///< Of all VIPs together.
+inline constexpr uint32_t kMaxNameBytes = 255;   ///< Printable ASCII without " and \.
+inline constexpr uint32_t kMaxConnections = 1 << 28;
+inline constexpr uint32_t kMaxFragments = 1 << 24;
+inline constexpr uint32_t kMaxTimeoutSeconds = 32767;
+/// The path must carry what every host must accept: RFC 791's 576 bytes, RFC 8200's 1280, of
+/// the inner packet of an IPv6 VIP without the outer headers.
+inline constexpr uint32_t kMinMtu = 576;
+inline constexpr uint32_t kMinIpv6Mtu = 1280;
+inline constexpr uint32_t kMaxMtu = 65535;
 
 }  // namespace sluice::engine::maglev
