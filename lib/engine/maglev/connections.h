@@ -8,14 +8,18 @@
 // of 2^20 flows meet with a probability of 2^-25, and then share a backend of one VIP
 // (`owner` is compared too).
 //
-// What is replaced for a new flow: an empty entry, else an idle one (by its state's timeout),
-// else one that is opening (SYN flood: floods replace floods). An established flow is never
-// evicted; without room a flow is not recorded, and the ring alone decides about it.
+// What is replaced for a new flow: an empty or idle entry (by its state's timeout), else one
+// that is opening, the oldest of a bucket (SYN flood: floods replace floods). An established
+// flow is never evicted; it may move to its other bucket to make room for one that is not
+// opening. Without room a flow is not recorded, and the ring alone decides about it.
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,35 +51,148 @@ static_assert(sizeof(Connection) == 16);
 
 class ConnectionTable {
  public:
-  /// At least `capacity` entries (rounded up to a power of two, at least 8).
+  /// Longest timeout; longer ones are cut to it.
+  static constexpr uint32_t kMaxTimeout = 32767;
+  /// An entry that seems to be from the future by at most this many seconds is live: threads
+  /// that count may be behind the worker.
+  static constexpr uint32_t kAheadS = 8;
+
+  /// Room for `capacity` flows: a quarter more entries than that, so that nearly all find a
+  /// place in their two buckets, rounded up to a power of two, at least 8, at most 2^30.
+  /// Touches all of them: memory comes from the node of the calling thread.
   ConnectionTable(uint32_t capacity, const Timeouts& timeouts);
 
   struct Hit {
-    uint32_t place;  ///< For Update, until the next Insert.
+    uint32_t place;  ///< For Update and Remove, until the next Insert.
     Connection entry;
   };
 
   // The worker alone:
 
-  /// Fetches the lines that Find(tag) will look at.
-  void Prefetch(uint64_t tag) const;
+  /// Fetches the line in which Find(tag) looks first, and finds most flows.
+  void Prefetch(uint64_t tag) const { __builtin_prefetch(&buckets_[FirstBucket(tag)]); }
+
   /// The live entry of a flow. An entry that is idle for longer than its timeout is none.
-  std::optional<Hit> Find(uint64_t tag, uint8_t owner, uint32_t seconds) const;
-  /// Records a flow that Find did not find. False: there is no room.
-  bool Insert(const Connection& entry, uint32_t seconds);
-  void Update(uint32_t place, const Connection& entry);
-  void Remove(uint32_t place);
+  std::optional<Hit> Find(uint64_t tag, uint8_t owner, uint32_t seconds) const {
+    const uint32_t first = FirstBucket(tag);
+    if (auto hit = FindIn(first, tag, owner, seconds)) return hit;
+    return FindIn(OtherBucket(first, tag), tag, owner, seconds);
+  }
+
+  /// Records a flow that Find did not find, as seen now, in a state other than kEmpty.
+  /// False: there is no room.
+  bool Insert(const Connection& entry, uint32_t seconds) {
+    const uint32_t bucket = FirstBucket(entry.tag);
+    for (uint32_t slot = 0; slot < kSlots; ++slot) {
+      if (IsLive(Read(bucket, slot), seconds)) continue;
+      Write(bucket, slot, SeenAt(entry, seconds));
+      return true;
+    }
+    return InsertCrowded(SeenAt(entry, seconds), seconds);
+  }
+
+  /// Replaces all but the tag of an entry.
+  void Update(uint32_t place, const Connection& entry) {
+    uint64_t& word = buckets_[place / kSlots].details[place % kSlots];
+    const uint64_t details = std::bit_cast<Words>(entry)[1];
+    if (word != details) Store(word, details);  // A clean line need not be written back.
+  }
+
+  void Remove(uint32_t place) { Write(place / kSlots, place % kSlots, Connection()); }
+
+  /// Forgets idle entries in the next 8192nd part of the table, at most once per value of
+  /// `seconds`. Where it is called in one of three seconds at least, no entry lives again when
+  /// the 16 bits of its time come round; else one that nothing replaced may, every 65536 s,
+  /// for as long as its timeout.
+  void Sweep(uint32_t seconds) {
+    if (seconds != swept_s_) SweepPart(seconds);
+  }
 
   /// A packet of the flow came: the entry's new state and time. kOpening → kTcp by the first
-  /// packet without SYN; FIN or RST → kClosing; a SYN reopens what is closing.
-  static void Touch(Connection& entry, bool syn, bool fin_or_rst, uint32_t seconds);
+  /// packet without SYN; FIN or RST → kClosing; a SYN reopens what is closing, and changes
+  /// nothing about what is established. Of UDP only the time changes.
+  static void Touch(Connection& entry, bool syn, bool fin_or_rst, uint32_t seconds) {
+    entry.seen_s = static_cast<uint16_t>(seconds);
+    if (entry.state == ConnectionState::kUdp || entry.state == ConnectionState::kEmpty) return;
+    if (fin_or_rst) {
+      entry.state = ConnectionState::kClosing;
+    } else if (syn) {
+      if (entry.state == ConnectionState::kClosing) entry.state = ConnectionState::kOpening;
+    } else if (entry.state == ConnectionState::kOpening) {
+      entry.state = ConnectionState::kTcp;
+    }
+  }
 
-  // Any thread, at any time (entries are two words, read and written relaxed: figures, and
-  // one entry in flight may be missed or seen half updated):
+  // Any thread, at any time (entries are two words, read and written relaxed: figures; one
+  // entry in flight may be missed, or counted twice):
 
-  uint32_t capacity() const;
-  /// Adds the live entries of each backend index below counts.size(). Returns their number.
+  /// Entries.
+  uint32_t capacity() const { return (mask_ + 1) * kSlots; }
+  /// Adds the live entries of each backend index below counts.size(), whatever their
+  /// generation. Returns the number of live entries.
   uint64_t CountByBackend(std::span<uint32_t> counts, uint32_t seconds) const;
+
+ private:
+  static constexpr uint32_t kSlots = 4;
+
+  /// A connection as it is stored.
+  using Words = std::array<uint64_t, 2>;
+  /// Only the worker writes, so that it may read as if it were alone.
+  struct alignas(64) Bucket {
+    std::array<uint64_t, kSlots> tags;
+    std::array<uint64_t, kSlots> details;
+  };
+  struct Free {
+    void operator()(Bucket* buckets) const { std::free(buckets); }
+  };
+
+  static void Store(uint64_t& word, uint64_t value) {
+    std::atomic_ref<uint64_t>(word).store(value, std::memory_order_relaxed);
+  }
+  static Connection SeenAt(Connection entry, uint32_t seconds) {
+    entry.seen_s = static_cast<uint16_t>(seconds);
+    return entry;
+  }
+
+  uint32_t FirstBucket(uint64_t tag) const { return static_cast<uint32_t>(tag) & mask_; }
+  /// The other of a tag's two buckets, from either; never the same.
+  uint32_t OtherBucket(uint32_t bucket, uint64_t tag) const {
+    return bucket ^ ((static_cast<uint32_t>(tag >> 32) | 1) & mask_);
+  }
+  Connection Read(uint32_t bucket, uint32_t slot) const {
+    const Bucket& line = buckets_[bucket];
+    return std::bit_cast<Connection>(Words{line.tags[slot], line.details[slot]});
+  }
+  void Write(uint32_t bucket, uint32_t slot, const Connection& entry) {
+    const Words words = std::bit_cast<Words>(entry);
+    Store(buckets_[bucket].tags[slot], words[0]);
+    Store(buckets_[bucket].details[slot], words[1]);
+  }
+  bool IsLive(const Connection& entry, uint32_t seconds) const {
+    const uint16_t age = static_cast<uint16_t>(seconds + kAheadS - entry.seen_s);
+    return age < ends_[static_cast<size_t>(entry.state)];
+  }
+  std::optional<Hit> FindIn(uint32_t bucket, uint64_t tag, uint8_t owner, uint32_t seconds) const {
+    const Bucket& line = buckets_[bucket];
+    for (uint32_t slot = 0; slot < kSlots; ++slot) {
+      if (line.tags[slot] != tag) continue;
+      const Connection entry = Read(bucket, slot);
+      if (entry.owner == owner && IsLive(entry, seconds)) {
+        return Hit{bucket * kSlots + slot, entry};
+      }
+    }
+    return std::nullopt;
+  }
+  /// A slot of the bucket that a new flow may have, or kSlots.
+  uint32_t Room(uint32_t bucket, uint32_t seconds) const;
+  bool InsertCrowded(const Connection& entry, uint32_t seconds);
+  void SweepPart(uint32_t seconds);
+
+  std::unique_ptr<Bucket[], Free> buckets_;
+  uint32_t mask_;                 ///< Buckets, a power of two, less one.
+  std::array<uint32_t, 5> ends_;  ///< By state: age, plus kAheadS, from which it is idle.
+  uint32_t sweep_at_ = 0;         ///< The next bucket to sweep.
+  uint32_t swept_s_ = 0;
 };
 
 }  // namespace sluice::engine::maglev
