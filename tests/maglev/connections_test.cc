@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the connection table promises (connections.h), among other things against a map of
+// flows with timeouts of its own.
+#include "engine/maglev/connections.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+namespace sluice::engine::maglev {
+namespace {
+
+using State = ConnectionState;
+
+constexpr uint8_t kOwner = 7;
+constexpr uint32_t kNow = 5000;
+
+Timeouts TestTimeouts() {
+  return {.tcp_s = 900, .tcp_opening_s = 30, .tcp_closing_s = 15, .udp_s = 40, .fragment_s = 1};
+}
+uint32_t TimeoutOf(State state) {
+  static const std::map<State, uint32_t> timeouts = {
+      {State::kOpening, 30}, {State::kTcp, 900}, {State::kClosing, 15}, {State::kUdp, 40}};
+  return timeouts.at(state);
+}
+
+Connection Flow(uint64_t tag, State state, uint16_t backend = 1) {
+  return {tag, {backend, 1}, 0, kOwner, state};
+}
+
+/// Tags that all have the same two buckets, in tables of up to 2^14 entries: those with equal
+/// lower 12 bits and upper half.
+uint64_t Crowd(uint64_t number) { return 0xabcd'ef01'0000'0123 | number << 12; }
+
+std::vector<uint64_t> RandomTags(size_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<uint64_t> tags(count);
+  for (uint64_t& tag : tags) tag = random();
+  return tags;
+}
+
+TEST(ConnectionTable, AFlowIsFoundAsItWasRecorded) {
+  ConnectionTable table(1000, TestTimeouts());
+  EXPECT_FALSE(table.Find(42, kOwner, kNow));
+  ASSERT_TRUE(table.Insert({42, {65535, 65535}, 0, kOwner, State::kUdp}, kNow));
+  const auto hit = table.Find(42, kOwner, kNow);
+  ASSERT_TRUE(hit);
+  EXPECT_EQ(hit->entry.tag, 42u);
+  EXPECT_EQ(hit->entry.backend, (BackendRef{65535, 65535}));
+  EXPECT_EQ(hit->entry.seen_s, kNow);
+  EXPECT_EQ(hit->entry.owner, kOwner);
+  EXPECT_EQ(hit->entry.state, State::kUdp);
+}
+
+TEST(ConnectionTable, AFlowOfAnotherVipIsAnotherFlowThoughItsTagBeTheSame) {
+  ConnectionTable table(1000, TestTimeouts());
+  table.Insert({42, {1, 1}, 0, 1, State::kUdp}, kNow);
+  EXPECT_FALSE(table.Find(42, 2, kNow));
+  table.Insert({42, {2, 1}, 0, 2, State::kUdp}, kNow);
+  EXPECT_EQ(table.Find(42, 1, kNow)->entry.backend.index, 1);
+  EXPECT_EQ(table.Find(42, 2, kNow)->entry.backend.index, 2);
+}
+
+TEST(ConnectionTable, EveryTagIsAName) {
+  ConnectionTable table(8, TestTimeouts());
+  for (const uint64_t tag : {uint64_t{0}, ~uint64_t{0}, uint64_t{1} << 63, uint64_t{1} << 31}) {
+    EXPECT_FALSE(table.Find(tag, 0, kNow));
+    ASSERT_TRUE(table.Insert({tag, {9, 1}, 0, 0, State::kTcp}, kNow));
+    EXPECT_EQ(table.Find(tag, 0, kNow)->entry.backend.index, 9);
+  }
+}
+
+TEST(ConnectionTable, AnEntryLivesForTheTimeoutOfItsState) {
+  for (const State state : {State::kOpening, State::kTcp, State::kClosing, State::kUdp}) {
+    ConnectionTable table(1000, TestTimeouts());
+    table.Insert(Flow(42, state), kNow);
+    EXPECT_TRUE(table.Find(42, kOwner, kNow + TimeoutOf(state))) << static_cast<int>(state);
+    EXPECT_FALSE(table.Find(42, kOwner, kNow + TimeoutOf(state) + 1)) << static_cast<int>(state);
+  }
+}
+
+TEST(ConnectionTable, UpdateKeepsAFlowAlive) {
+  ConnectionTable table(1000, TestTimeouts());
+  table.Insert(Flow(42, State::kUdp), kNow);
+  for (uint32_t second = kNow; second < kNow + 400; second += 40) {
+    auto hit = table.Find(42, kOwner, second);
+    ASSERT_TRUE(hit) << second;
+    ConnectionTable::Touch(hit->entry, false, false, second);
+    table.Update(hit->place, hit->entry);
+  }
+  EXPECT_TRUE(table.Find(42, kOwner, kNow + 400));
+}
+
+TEST(ConnectionTable, UpdateMovesAFlowAndRemoveForgetsIt) {
+  ConnectionTable table(1000, TestTimeouts());
+  table.Insert(Flow(42, State::kTcp), kNow);
+  auto hit = table.Find(42, kOwner, kNow);
+  hit->entry.backend = {3, 4};
+  table.Update(hit->place, hit->entry);
+  EXPECT_EQ(table.Find(42, kOwner, kNow)->entry.backend, (BackendRef{3, 4}));
+  table.Remove(hit->place);
+  EXPECT_FALSE(table.Find(42, kOwner, kNow));
+  EXPECT_EQ(table.CountByBackend({}, kNow), 0u);
+}
+
+// --- time --------------------------------------------------------------------------------------
+
+TEST(ConnectionTable, TheSixteenBitsOfTheTimeMayComeRound) {
+  for (const uint32_t began : {65535u, 65536u, 65000u, 131071u, ~uint32_t{0} - 10}) {
+    ConnectionTable table(8, TestTimeouts());
+    table.Insert(Flow(42, State::kTcp), began);
+    EXPECT_TRUE(table.Find(42, kOwner, began + 900)) << began;
+    EXPECT_FALSE(table.Find(42, kOwner, began + 901)) << began;
+  }
+}
+
+TEST(ConnectionTable, IdleIsIdleUntilTheTimeComesRound) {
+  ConnectionTable table(8, TestTimeouts());
+  table.Insert(Flow(42, State::kTcp), kNow);
+  for (uint32_t age = 901; age < 65536 - ConnectionTable::kAheadS; ++age) {
+    ASSERT_FALSE(table.Find(42, kOwner, kNow + age)) << age;
+  }
+}
+
+TEST(ConnectionTable, WhatWasSweptNeverLivesAgain) {
+  Timeouts longest = TestTimeouts();
+  longest.tcp_s = ConnectionTable::kMaxTimeout;
+  ConnectionTable table(1 << 15, longest);  // More than one bucket a sweep.
+  const auto tags = RandomTags(1 << 15, 3);
+  for (const uint64_t tag : tags) table.Insert(Flow(tag, State::kTcp), kNow);
+  const uint64_t recorded = table.CountByBackend({}, kNow + ConnectionTable::kMaxTimeout);
+  EXPECT_GT(recorded, tags.size() * 99 / 100);  // Sweeps are to spare what lives.
+  const uint32_t idle = kNow + ConnectionTable::kMaxTimeout;
+  for (uint32_t second = kNow; second <= idle; second += 3) table.Sweep(second);
+  EXPECT_EQ(table.CountByBackend({}, idle), recorded);
+  for (uint32_t second = idle + 1; second < kNow + 65536; second += 3) table.Sweep(second);
+  EXPECT_EQ(table.CountByBackend({}, kNow + 65536), 0u);
+}
+
+TEST(ConnectionTable, ASecondIsSweptOnce) {
+  ConnectionTable table(1 << 20, TestTimeouts());
+  const auto tags = RandomTags(1 << 16, 4);
+  for (const uint64_t tag : tags) table.Insert(Flow(tag, State::kUdp), kNow);
+  // All seem to be live when the time has come round; what one call swept is a small part.
+  for (int call = 0; call < 8192; ++call) table.Sweep(kNow + 60);
+  EXPECT_GT(table.CountByBackend({}, kNow + 65536), tags.size() * 9 / 10);
+}
+
+TEST(ConnectionTable, AReaderThatIsSecondsBehindSeesWhatIsLive) {
+  ConnectionTable table(8, TestTimeouts());
+  table.Insert(Flow(42, State::kUdp), kNow);
+  EXPECT_EQ(table.CountByBackend({}, kNow - ConnectionTable::kAheadS), 1u);
+  EXPECT_EQ(table.CountByBackend({}, kNow - ConnectionTable::kAheadS - 1), 0u);
+}
+
+TEST(ConnectionTable, TimeoutsBeyondTheLongestAreCutToIt) {
+  Timeouts timeouts = TestTimeouts();
+  timeouts.tcp_s = ~uint32_t{0};
+  ConnectionTable table(8, timeouts);
+  table.Insert(Flow(42, State::kTcp), kNow);
+  EXPECT_TRUE(table.Find(42, kOwner, kNow + 32767));
+  EXPECT_FALSE(table.Find(42, kOwner, kNow + 32768));
+}
+
+// --- states ------------------------------------------------------------------------------------
+
+struct Packet {
+  bool syn, fin_or_rst;
+};
+constexpr Packet kSyn = {true, false}, kData = {false, false}, kFin = {false, true},
+                 kSynFin = {true, true};
+
+State After(State state, Packet packet) {
+  Connection entry = Flow(1, state);
+  ConnectionTable::Touch(entry, packet.syn, packet.fin_or_rst, kNow);
+  EXPECT_EQ(entry.seen_s, kNow);
+  return entry.state;
+}
+
+TEST(Touch, AnOpeningFlowIsEstablishedByItsFirstPacketWithoutSyn) {
+  EXPECT_EQ(After(State::kOpening, kSyn), State::kOpening);
+  EXPECT_EQ(After(State::kOpening, kData), State::kTcp);
+}
+
+TEST(Touch, FinAndRstCloseWhateverIsTcp) {
+  for (const State state : {State::kOpening, State::kTcp, State::kClosing}) {
+    EXPECT_EQ(After(state, kFin), State::kClosing);
+    EXPECT_EQ(After(state, kSynFin), State::kClosing);
+  }
+}
+
+TEST(Touch, AnEstablishedFlowIsNotMadeEvictableByASyn) {
+  EXPECT_EQ(After(State::kTcp, kSyn), State::kTcp);
+  EXPECT_EQ(After(State::kTcp, kData), State::kTcp);
+}
+
+TEST(Touch, AClosingFlowStaysSoUntilASynReopensIt) {
+  EXPECT_EQ(After(State::kClosing, kData), State::kClosing);
+  EXPECT_EQ(After(State::kClosing, kSyn), State::kOpening);
+}
+
+TEST(Touch, UdpHasNoFlags) {
+  for (const Packet packet : {kSyn, kData, kFin, kSynFin}) {
+    EXPECT_EQ(After(State::kUdp, packet), State::kUdp);
+  }
+}
+
+TEST(Touch, TheTimeIsModulo65536) {
+  Connection entry = Flow(1, State::kUdp);
+  ConnectionTable::Touch(entry, false, false, 65536 + 5);
+  EXPECT_EQ(entry.seen_s, 5);
+}
+
+// --- room --------------------------------------------------------------------------------------
+
+TEST(ConnectionTable, CapacityIsAPowerOfTwoWithAQuarterToSpare) {
+  EXPECT_EQ(ConnectionTable(0, TestTimeouts()).capacity(), 8u);
+  EXPECT_EQ(ConnectionTable(6, TestTimeouts()).capacity(), 8u);
+  EXPECT_EQ(ConnectionTable(8, TestTimeouts()).capacity(), 16u);
+  EXPECT_EQ(ConnectionTable(13107, TestTimeouts()).capacity(), 1u << 14);
+  EXPECT_EQ(ConnectionTable(13108, TestTimeouts()).capacity(), 1u << 15);
+}
+
+TEST(ConnectionTable, AsManyFlowsAsWereAskedForFindRoom) {
+  for (const uint32_t flows : {1u << 12, 13107u}) {  // Half full, and four fifths.
+    ConnectionTable table(flows, TestTimeouts());
+    uint32_t refused = 0;
+    for (const uint64_t tag : RandomTags(flows, flows)) {
+      refused += !table.Insert(Flow(tag, State::kUdp), kNow);
+    }
+    EXPECT_LE(refused, flows / 200);
+    EXPECT_EQ(table.CountByBackend({}, kNow), flows - refused);
+  }
+}
+
+TEST(ConnectionTable, EightFlowsOfTheSameBucketsFitAndTheNinthIsRefused) {
+  for (const State state : {State::kTcp, State::kUdp, State::kClosing}) {
+    ConnectionTable table(1 << 12, TestTimeouts());
+    for (uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(table.Insert(Flow(Crowd(i), state), kNow)) << i;
+    EXPECT_FALSE(table.Insert(Flow(Crowd(8), State::kTcp), kNow));
+    EXPECT_FALSE(table.Insert(Flow(Crowd(9), State::kOpening), kNow));
+    for (uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(table.Find(Crowd(i), kOwner, kNow)) << i;
+    EXPECT_FALSE(table.Find(Crowd(8), kOwner, kNow));
+  }
+}
+
+TEST(ConnectionTable, AnIdleFlowMakesRoomBeforeOneThatIsOpening) {
+  for (uint64_t idle = 0; idle < 8; ++idle) {  // Wherever it lies.
+    ConnectionTable table(1 << 12, TestTimeouts());
+    for (uint64_t i = 0; i < 8; ++i) {
+      table.Insert(Flow(Crowd(i), i == idle ? State::kClosing : State::kOpening), kNow);
+    }
+    ASSERT_TRUE(table.Insert(Flow(Crowd(8), State::kOpening), kNow + 16));
+    for (uint64_t i = 0; i < 9; ++i) {
+      EXPECT_EQ(table.Find(Crowd(i), kOwner, kNow + 16).has_value(), i != idle) << idle << i;
+    }
+  }
+}
+
+TEST(ConnectionTable, OpeningFlowsGiveWayAndEstablishedOnesStay) {
+  ConnectionTable table(1 << 12, TestTimeouts());
+  for (uint64_t i = 0; i < 7; ++i) table.Insert(Flow(Crowd(i), State::kTcp), kNow);
+  for (uint64_t i = 7; i < 100; ++i) {
+    EXPECT_TRUE(table.Insert(Flow(Crowd(i), State::kOpening), kNow)) << i;
+    EXPECT_TRUE(table.Find(Crowd(i), kOwner, kNow)) << i;
+  }
+  EXPECT_TRUE(table.Insert(Flow(Crowd(100), State::kUdp), kNow));
+  EXPECT_FALSE(table.Insert(Flow(Crowd(101), State::kTcp), kNow));
+  for (uint64_t i = 0; i < 7; ++i) EXPECT_TRUE(table.Find(Crowd(i), kOwner, kNow)) << i;
+  EXPECT_TRUE(table.Find(Crowd(100), kOwner, kNow));
+}
+
+TEST(ConnectionTable, OfABucketTheOldestOpeningFlowGivesWay) {
+  ConnectionTable table(1 << 12, TestTimeouts());
+  const uint32_t began[] = {3, 2, 1, 4, 7, 5, 6, 8};
+  for (uint64_t i = 0; i < 8; ++i) table.Insert(Flow(Crowd(i), State::kOpening), kNow + began[i]);
+  table.Insert(Flow(Crowd(8), State::kOpening), kNow + 9);
+  // The one bucket has 0 … 3, the other 4 … 7: either 2 or 5 is gone.
+  for (const uint64_t i : {0, 1, 3, 4, 6, 7, 8}) {
+    EXPECT_TRUE(table.Find(Crowd(i), kOwner, kNow + 9)) << i;
+  }
+  EXPECT_NE(table.Find(Crowd(2), kOwner, kNow + 9).has_value(),
+            table.Find(Crowd(5), kOwner, kNow + 9).has_value());
+}
+
+TEST(ConnectionTable, ASynFloodOfTenTimesTheCapacityLeavesEveryEstablishedFlow) {
+  constexpr uint32_t kFlows = 1 << 14;
+  ConnectionTable table(kFlows, TestTimeouts());
+  std::vector<uint64_t> established;
+  for (const uint64_t tag : RandomTags(kFlows, 5)) {
+    if (!table.Insert(Flow(tag, State::kOpening, tag % 100), kNow)) continue;
+    auto hit = table.Find(tag, kOwner, kNow);
+    ASSERT_TRUE(hit);
+    ConnectionTable::Touch(hit->entry, false, false, kNow);
+    table.Update(hit->place, hit->entry);
+    established.push_back(tag);
+  }
+  ASSERT_GT(established.size(), kFlows * 9 / 10);
+  uint32_t second = kNow;
+  uint32_t count = 0;
+  for (const uint64_t tag : RandomTags(10 * table.capacity(), 6)) {
+    table.Insert(Flow(tag, State::kOpening, 200), second);
+    if (++count % 2000 == 0) ++second;
+  }
+  ASSERT_LT(second, kNow + 900);
+  for (const uint64_t tag : established) {
+    const auto hit = table.Find(tag, kOwner, second);
+    ASSERT_TRUE(hit);
+    ASSERT_EQ(hit->entry.backend.index, tag % 100);
+  }
+  EXPECT_LE(table.CountByBackend({}, second), table.capacity());
+}
+
+TEST(ConnectionTable, AFlowThatIsEstablishedDuringAFloodFindsRoom) {
+  ConnectionTable table(1 << 12, TestTimeouts());
+  for (const uint64_t tag : RandomTags(10 << 12, 7)) {
+    table.Insert(Flow(tag, State::kOpening), kNow);
+  }
+  for (const uint64_t tag : RandomTags(1 << 12, 8)) {
+    EXPECT_TRUE(table.Insert(Flow(tag, State::kTcp), kNow));
+  }
+}
+
+TEST(ConnectionTable, LiveFlowsAreCountedByBackend) {
+  ConnectionTable table(1000, TestTimeouts());
+  for (uint64_t i = 0; i < 10; ++i) table.Insert(Flow(i << 40 | i, State::kTcp, i % 3), kNow);
+  table.Insert(Flow(77, State::kClosing, 1), kNow);
+  std::vector<uint32_t> counts = {100, 0};  // Added to; backend 2 has no place.
+  EXPECT_EQ(table.CountByBackend(counts, kNow), 11u);
+  EXPECT_EQ(counts, (std::vector<uint32_t>{104, 4}));
+  EXPECT_EQ(table.CountByBackend({}, kNow + 16), 10u);
+}
+
+// --- against a model ---------------------------------------------------------------------------
+
+/// What is known of flows, without bounds.
+struct ModelFlow {
+  uint16_t backend;
+  State state;
+  uint32_t seen_s;
+
+  bool IsLive(uint32_t second) const { return second - seen_s <= TimeoutOf(state); }
+  /// The table may forget it before its timeout.
+  bool MayBeEvicted() const { return state == State::kOpening; }
+};
+
+State ModelNext(State state, Packet packet) {
+  if (state == State::kUdp) return state;
+  if (packet.fin_or_rst) return State::kClosing;
+  if (packet.syn) return state == State::kTcp ? state : State::kOpening;
+  return state == State::kClosing ? state : State::kTcp;
+}
+
+class AgainstAModel : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(AgainstAModel, NoBackendIsWrongAndNoEstablishedFlowIsLost) {
+  std::mt19937_64 random(GetParam());
+  ConnectionTable table(256, TestTimeouts());
+  const std::vector<uint64_t> tags = RandomTags(3 * table.capacity(), random());
+  std::unordered_map<uint64_t, ModelFlow> model;
+  uint32_t second = 65536 - 500;  // The time comes round soon.
+  uint32_t found = 0, refused = 0, evicted = 0;
+  for (int step = 0; step < 200'000; ++step) {
+    if (random() % 500 == 0) second += static_cast<uint32_t>(random() % 20);
+    table.Sweep(second);
+    const uint64_t tag = tags[random() % tags.size()];
+    const Packet packet = {random() % 4 == 0, random() % 8 == 0};
+    auto known = model.find(tag);
+    if (known != model.end() && !known->second.IsLive(second)) {
+      model.erase(known);
+      known = model.end();
+    }
+    auto hit = table.Find(tag, kOwner, second);
+    if (hit) {
+      ASSERT_NE(known, model.end());
+      ModelFlow& flow = known->second;
+      ASSERT_EQ(hit->entry.tag, tag);
+      ASSERT_EQ(hit->entry.backend, (BackendRef{flow.backend, 1}));
+      ASSERT_EQ(hit->entry.state, flow.state);
+      ++found;
+      if (random() % 16 == 0) {
+        table.Remove(hit->place);
+        model.erase(known);
+        continue;
+      }
+      flow.state = ModelNext(flow.state, packet);
+      flow.seen_s = second;
+      ConnectionTable::Touch(hit->entry, packet.syn, packet.fin_or_rst, second);
+      table.Update(hit->place, hit->entry);
+      continue;
+    }
+    if (known != model.end()) {
+      ASSERT_TRUE(known->second.MayBeEvicted());
+      model.erase(known);
+      ++evicted;
+    }
+    const State first = random() % 3 == 0 ? State::kUdp
+                        : packet.syn      ? State::kOpening
+                                          : State::kTcp;
+    const uint16_t backend = static_cast<uint16_t>(random() % 1000);
+    if (table.Insert(Flow(tag, first, backend), second)) {
+      model[tag] = {backend, first, second};
+    } else {
+      ++refused;
+    }
+    ASSERT_LE(table.CountByBackend({}, second), table.capacity());
+  }
+  // The run has met what it is about.
+  EXPECT_GT(found, 10'000u);
+  EXPECT_GT(refused, 100u);
+  EXPECT_GT(evicted, 10u);
+
+  std::vector<uint32_t> counts(1000), expected(1000);
+  for (const auto& [tag, flow] : model) {
+    const bool live = flow.IsLive(second);
+    const bool known = table.Find(tag, kOwner, second).has_value();
+    if (!live || !flow.MayBeEvicted()) {
+      EXPECT_EQ(known, live);
+    }
+    expected[flow.backend] += known;
+  }
+  table.CountByBackend(counts, second);
+  EXPECT_EQ(counts, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, AgainstAModel, testing::Values(1, 2, 3));
+
+}  // namespace
+}  // namespace sluice::engine::maglev
