@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""http_client.py PORT VIP4 VIP6 SOURCE4...: the load of the scale-out test. Connections that stay open
+and make requests for as long as it runs, connections that come and go, and datagrams. Reads commands,
+a JSON list a line, and answers each with a line of JSON.
+
+  ["hold", family, n, first_port]   opens n connections that stay
+  ["churn", on]                     opens a connection after another, each for one request
+  ["state"]                         what became of all
+  ["connect", n]                    n connections for one request each: backend names
+  ["probe", n]                      a datagram from each of n source ports: backend names
+  ["fragments", n, bytes]           large datagrams, n ports of each source address
+
+Every source port is used once, so that a flow is named by its port and has the same slot in every run.
+"""
+
+import hashlib
+import http.client
+import json
+import random
+import socket
+import sys
+import threading
+import time
+
+PORT, VIP4, VIP6 = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+SOURCES = sys.argv[4:]
+PAUSE_S = 0.25
+# TCP outlives every pause that a change of routes makes; silence beyond this is a broken connection.
+PATIENCE_S = 40
+UDP_WAIT_S, UDP_TRIES = 1.0, 8
+CHURN_PORT, CONNECT_PORT, PROBE_PORT, FRAGMENT_PORT = 30000, 40000, 45000, 46000
+
+
+class Web(http.client.HTTPConnection):
+    auto_open = False  # A connection that ends must not come back unseen.
+
+    def __init__(self, family, source_port):
+        local = SOURCES[0] if family == 4 else "::"
+        super().__init__(VIP4 if family == 4 else VIP6, PORT, timeout=PATIENCE_S,
+                         source_address=(local, source_port))
+        self.random = random.Random(source_port)
+        self.connect()
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self):
+        """The backend that answered, rightly; nothing if the answer was wrong."""
+        data = self.random.randbytes(self.random.choice([1, 100, 1400, 4000]))
+        self.request("POST", "/", body=data)
+        response = self.getresponse()
+        name, _, body = response.read().partition(b"\n")
+        return name.decode() if response.status == 200 and body == data[::-1] else None
+
+
+class Holder(threading.Thread):
+    """A connection that stays."""
+
+    def __init__(self, family, port):
+        super().__init__(daemon=True)
+        self.state = {"family": family, "port": port, "backend": None, "served": 0, "wrong": 0,
+                      "error": None}
+        self.start()
+
+    def run(self):
+        state = self.state
+        try:
+            web = Web(state["family"], state["port"])
+            while True:
+                name = web.ask()
+                state["backend"] = state["backend"] or name
+                state["served"] += 1
+                state["wrong"] += name is None or name != state["backend"]
+                time.sleep(PAUSE_S * random.uniform(0.8, 1.2))
+        except (OSError, http.client.HTTPException) as error:
+            state["error"] = repr(error)
+
+
+class Churn(threading.Thread):
+    """Connections that come and go."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.on, self.port, self.opened, self.errors = False, CHURN_PORT, 0, []
+        self.lock = threading.Lock()
+        self.start()
+
+    def turn(self, on):
+        """None is open when this has turned it off."""
+        with self.lock:
+            self.on = on
+
+    def run(self):
+        while True:
+            with self.lock:
+                if self.on:
+                    self.open_one()
+            time.sleep(0.02)
+
+    def open_one(self):
+        self.port += 1
+        try:
+            web = Web(4 if self.port % 2 else 6, self.port)
+            if web.ask() is None:
+                self.errors.append(f"port {self.port}: wrong answer")
+            web.close()
+            self.opened += 1
+        except (OSError, http.client.HTTPException) as error:
+            self.errors.append(f"port {self.port}: {error!r}")
+
+
+def datagram(source, port, data):
+    """Sends until an answer comes: [backend, the answer's hash is right]."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind((source, port))
+        udp.connect((VIP4, PORT))
+        udp.settimeout(UDP_WAIT_S)
+        for _ in range(UDP_TRIES):
+            try:
+                udp.send(data)
+                name, digest = udp.recv(2048).decode().split()
+                return [name, digest == hashlib.sha256(data).hexdigest()]
+            except OSError:
+                continue
+    return [None, False]
+
+
+class Commands:
+    def __init__(self):
+        self.holders, self.churner, self.port = [], Churn(), CONNECT_PORT
+
+    def hold(self, family, n, first_port):
+        self.holders += [Holder(family, first_port + i) for i in range(n)]
+        return n
+
+    def churn(self, on):
+        self.churner.turn(on)
+        return on
+
+    def state(self):
+        return {"held": [holder.state for holder in self.holders],
+                "opened": self.churner.opened, "errors": self.churner.errors}
+
+    def connect(self, n):
+        names = []
+        for _ in range(n):
+            self.port += 1
+            web = Web(4 if self.port % 2 else 6, self.port)
+            names.append(web.ask())
+            web.close()
+        return names
+
+    def probe(self, n):
+        return [datagram(SOURCES[0], PROBE_PORT + i, b"probe")[0] for i in range(n)]
+
+    def fragments(self, n, size):
+        """Of each flow: who had a small datagram, who had the large one, whether it was whole."""
+        flows = [(source, FRAGMENT_PORT + i) for source in SOURCES for i in range(n)]
+        return [[source, port, datagram(source, port, b"small")[0],
+                 *datagram(source, port, random.Random(port).randbytes(size))]
+                for source, port in flows]
+
+
+commands = Commands()
+for line in sys.stdin:
+    name, *arguments = json.loads(line)
+    print(json.dumps(getattr(commands, name)(*arguments)), flush=True)
