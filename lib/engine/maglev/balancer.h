@@ -225,7 +225,7 @@ inline Balancer::Ending Balancer::ProcessPlain(packet::Frame frame) {
   const uint8_t protocol = data[kProtocolOffset];
   const auto ports = packet::Load<uint32_t>(data + kPortsOffset);
   const Vip* const vip =
-      tables_->FindIpv4(packet::Load<packet::Ipv4Address>(data + kAddressesOffset + 4),
+      tables_->FindIpv4(packet::Load<uint32_t>(data + kAddressesOffset + 4),
                         static_cast<uint16_t>(ports >> 16), protocol);
   if (vip == nullptr || !vip->connections || vip->quic) [[unlikely]] return ProcessOther(frame);
   const bool tcp = protocol == packet::kProtocolTcp;

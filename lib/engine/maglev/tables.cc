@@ -94,6 +94,7 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
     }
     tables->AddVip(setup, vip, index, members, before);
   }
+  tables->IndexIpv4();
   return tables;
 }
 
@@ -190,6 +191,19 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
   const Place address{
       .address = place.address, .port_be = 0, .protocol = 0, .family = place.family, .vip = index};
   if (addresses_.Find(address) == nullptr) addresses_.Add(address);
+}
+
+// Once vips_ does not grow any more.
+void Tables::IndexIpv4() {
+  ipv4_places_.assign(std::bit_ceil(std::max<size_t>(2 * vips_.size(), 2)), {});
+  for (const Vip& vip : vips_) {
+    if (!vip.in_use || vip.address.ipv6) continue;
+    const auto address = packet::Load<uint32_t>(vip.address.bytes.data());
+    const uint64_t key = Ipv4Key(address, vip.port_be, vip.protocol);
+    size_t at = Ipv4Hash(key);
+    while (ipv4_places_[at & (ipv4_places_.size() - 1)].key != 0) ++at;
+    ipv4_places_[at & (ipv4_places_.size() - 1)] = {key, &vip};
+  }
 }
 
 std::vector<uint16_t> Tables::Ring(const Setup& setup, const VipSetup& vip, uint16_t index,

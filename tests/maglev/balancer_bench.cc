@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The whole engine per packet, without an interface: parse, VIP, connection, encapsulation of
+// 60-byte UDP frames that lie in memory, prepared some frames ahead as lib/nic does it. Also
+// counted in instructions: valgrind --tool=callgrind.
+#include <benchmark/benchmark.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "engine/maglev/balancer.h"
+#include "maglev_frames.h"
+
+namespace sluice::engine::maglev {
+namespace {
+
+constexpr uint32_t kRoom = 128;  // A slot: headroom and frame.
+constexpr uint32_t kHeadroom = 64;
+constexpr uint32_t kAhead = 8;
+constexpr uint32_t kBatch = 2048;  // Frames at a time, as many as a ring holds.
+
+void BM_Balancer(benchmark::State& state) {
+  const auto flows = static_cast<uint32_t>(state.range(0));
+  const auto tables = Tables::Build(test::SetupOf(1000), nullptr);
+  const std::atomic<const Tables*> published = tables.get();
+  Balancer balancer(&published, 1, 1'000'000'000);
+  balancer.AtRest(0);
+  const std::vector<uint8_t> frame = test::UdpFrame(0);
+  std::vector<uint8_t> slots(size_t{kBatch} * kRoom);
+  uint32_t flow = 0;
+  uint64_t forwarded = 0;
+  const auto fill = [&] {
+    for (uint32_t i = 0; i < kBatch; ++i) {
+      uint8_t* const data = &slots[size_t{i} * kRoom + kHeadroom];
+      std::memcpy(data, frame.data(), frame.size());
+      // A permutation of the flows that no prefetcher follows.
+      test::SetFlow(data, (flow++ * 0x9e3779b1u) % flows);
+    }
+  };
+  for (auto _ : state) {
+    state.PauseTiming();
+    fill();
+    state.ResumeTiming();
+    for (uint32_t i = 0; i < kBatch; ++i) {
+      uint8_t* const data = &slots[size_t{i} * kRoom + kHeadroom];
+      if (i + kAhead < kBatch) balancer.Prepare(data + kAhead * kRoom, 60);
+      packet::Frame view{data, 60, kHeadroom, 4};
+      forwarded += balancer.Process(view, 0) == packet::kForward;
+      benchmark::DoNotOptimize(view);
+    }
+  }
+  if (forwarded != static_cast<uint64_t>(state.iterations()) * kBatch) {
+    state.SkipWithError("a frame was not forwarded");
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(forwarded));
+}
+BENCHMARK(BM_Balancer)->Arg(16)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20)->MinTime(2);
+
+}  // namespace
+}  // namespace sluice::engine::maglev
+
+BENCHMARK_MAIN();

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Configurations and frames for tests of the balancer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/maglev/setup.h"
+#include "packet/bytes.h"
+#include "packet/checksum.h"
+
+namespace sluice::engine::maglev::test {
+
+inline constexpr packet::MacAddress kRouter{0x02, 0, 0, 0, 0, 0x01};
+
+/// VIP 198.51.100.1 (RFC 5737), UDP port 80, and `backends` backends from 10.0.0.1 on.
+inline Setup SetupOf(uint32_t backends) {
+  Setup setup;
+  setup.next_hop = kRouter;
+  VipSetup vip;
+  vip.name = "web";
+  vip.address = *IpAddress::Parse("198.51.100.1");
+  vip.port = 80;
+  vip.protocol = 17;
+  for (uint32_t i = 1; i <= backends; ++i) {
+    BackendSetup backend;
+    backend.address = *IpAddress::Parse("10.0." + std::to_string(i >> 8) + "." +
+                                        std::to_string(i & 0xff));
+    backend.name = backend.address.ToString();
+    vip.backends.push_back(backend);
+  }
+  setup.vips.push_back(vip);
+  return setup;
+}
+
+/// Gives a frame of UdpFrame the source address and port of flow number `flow`.
+inline void SetFlow(uint8_t* frame, uint32_t flow) {
+  packet::StoreBe32(frame + 26, 0x0b000000 + (flow >> 4));
+  packet::StoreBe16(frame + 34, static_cast<uint16_t>(1024 + (flow & 15)));
+  packet::Store<uint16_t>(frame + 24, 0);
+  packet::Store(frame + 24, packet::FinishChecksum(packet::SumBytes(frame + 14, 20)));
+}
+
+/// 60 bytes: 18 of payload; UDP checksum not computed (0).
+inline std::vector<uint8_t> UdpFrame(uint32_t flow) {
+  std::vector<uint8_t> frame = {
+      0x02, 0, 0, 0, 0, 0x0a, 0x02, 0, 0, 0, 0, 0x0b, 0x08, 0x00,           // Ethernet
+      0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 198, 51, 100, 1,  // IPv4
+      0, 0, 0, 80, 0, 26, 0, 0};                                            // UDP
+  frame.resize(60, 0xa5);
+  SetFlow(frame.data(), flow);
+  return frame;
+}
+
+}  // namespace sluice::engine::maglev::test
