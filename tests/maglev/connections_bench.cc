@@ -63,23 +63,20 @@ BENCHMARK(FindHit)
     ->Args({1 << 20, 0})
     ->Args({1 << 20, 8});
 
-/// New flows, each of them after a Find that fails, into a table that is swept of old ones: as
-/// many seconds pass as keep it half full.
+/// New flows, each after a Find that fails; seconds pass so that the table stays half full.
 void FindMissAndInsert(benchmark::State& state) {
   const size_t ahead = static_cast<size_t>(state.range(0));
   const std::vector<uint64_t> tags = RandomTags((1 << 22) + ahead);
-  Timeouts timeouts;
-  timeouts.udp_s = 30;
-  ConnectionTable table(kCapacity, timeouts);
-  constexpr size_t kFlowsPerSecond = kCapacity / 2 / 31;
-  size_t at = 0, now = 0, until_next = kFlowsPerSecond, refused = 0;
+  ConnectionTable table(kCapacity, {.udp_s = 30});
+  const size_t flows_per_second = table.capacity() / 2 / 31;
+  size_t at = 0, now = 0, until_next = flows_per_second, refused = 0;
   for (auto _ : state) {
     if (ahead != 0) table.Prefetch(tags[at + ahead]);
     const uint32_t seconds = static_cast<uint32_t>(now);
     if (!table.Find(tags[at], 1, seconds) && !table.Insert(FlowOf(tags[at]), seconds)) ++refused;
     if (++at == tags.size() - ahead) at = 0;
     if (--until_next == 0) {
-      until_next = kFlowsPerSecond;
+      until_next = flows_per_second;
       ++now;
     }
   }

@@ -69,8 +69,13 @@ class ConnectionTable {
 
   // The worker alone:
 
-  /// Fetches the line in which Find(tag) looks first, and finds most flows.
-  void Prefetch(uint64_t tag) const { __builtin_prefetch(&buckets_[FirstBucket(tag)]); }
+  /// Fetches both lines of a flow. Most flows are in the first, but a new one needs the other,
+  /// too: that one costs known flows little.
+  void Prefetch(uint64_t tag) const {
+    const uint32_t first = FirstBucket(tag);
+    __builtin_prefetch(&buckets_[first]);
+    __builtin_prefetch(&buckets_[OtherBucket(first, tag)]);
+  }
 
   /// The live entry of a flow. An entry that is idle for longer than its timeout is none.
   std::optional<Hit> Find(uint64_t tag, uint8_t owner, uint32_t seconds) const {
