@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/maglev/ring.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "maglev/katran_endpoints.h"
+
+namespace sluice::engine::maglev {
+namespace {
+
+using test::KatranSeat;
+using Ring = std::vector<uint16_t>;
+using enum WeightRule;
+
+std::vector<uint32_t> Counts(const Ring& ring, size_t seats) {
+  std::vector<uint32_t> counts(seats);
+  for (const uint16_t seat : ring) ++counts.at(seat);
+  return counts;
+}
+
+uint32_t Spread(const Ring& ring, size_t seats) {
+  const std::vector<uint32_t> counts = Counts(ring, seats);
+  const auto [least, most] = std::ranges::minmax(counts);
+  return most - least;
+}
+
+std::vector<Seat> RandomSeats(std::mt19937& random, size_t count, uint32_t slots,
+                              uint32_t max_weight = 1) {
+  std::vector<Seat> seats(count);
+  for (Seat& seat : seats) {
+    seat = {static_cast<uint32_t>(random() % slots),
+            static_cast<uint32_t>(random() % (slots - 1) + 1),
+            static_cast<uint32_t>(random() % max_weight + 1)};
+  }
+  return seats;
+}
+
+/// The paper's pseudocode (section 3.4, "Populate Maglev hashing lookup table") with its
+/// permutations in 64 bits, and with weights as Katran's and Cilium's sources have them.
+class Oracle {
+ public:
+  Oracle(const std::vector<Seat>& seats, uint32_t slots)
+      : seats_(seats), next_(seats.size()), ring_(slots, -1) {}
+
+  std::vector<int> Fill(WeightRule rule) {
+    switch (rule) {
+      case kProportional:
+        FillInProportion();
+        break;
+      case kFirstRound:
+        FillWeightFirst();
+        break;
+      case kCilium:
+        FillByCounters();
+        break;
+    }
+    return ring_;
+  }
+
+ private:
+  bool Full() const { return taken_ == ring_.size(); }
+
+  void Claim(size_t seat) {
+    uint64_t slot;
+    do {
+      slot = (seats_[seat].offset + next_[seat]++ * seats_[seat].skip) % ring_.size();
+    } while (ring_[slot] >= 0);
+    ring_[slot] = static_cast<int>(seat);
+    ++taken_;
+  }
+
+  void FillInProportion() {
+    const uint32_t most = std::ranges::max(seats_, {}, &Seat::weight).weight;
+    std::vector<uint64_t> earned(seats_.size());
+    while (!Full()) {
+      for (size_t i = 0; i < seats_.size() && !Full(); ++i) {
+        earned[i] += seats_[i].weight;
+        if (earned[i] < most) continue;
+        earned[i] -= most;
+        Claim(i);
+      }
+    }
+  }
+
+  void FillWeightFirst() {
+    for (bool first = true; !Full(); first = false) {
+      for (size_t i = 0; i < seats_.size(); ++i) {
+        const uint32_t turns = first ? seats_[i].weight : 1;
+        for (uint32_t turn = 0; turn < turns && !Full(); ++turn) Claim(i);
+      }
+    }
+  }
+
+  void FillByCounters() {
+    double sum = 0;
+    for (const Seat& seat : seats_) sum += seat.weight;
+    const bool weights_used = sum / static_cast<double>(seats_.size()) > 1;
+    std::vector<double> counters;
+    for (const Seat& seat : seats_) {
+      counters.push_back(seat.weight / static_cast<double>(seats_.size()));
+    }
+    for (uint64_t n = 0; n < ring_.size(); ++n) {
+      size_t i = n % seats_.size();
+      if (weights_used) {
+        while ((n + 1) * seats_[i].weight < static_cast<uint64_t>(counters[i])) {
+          i = (i + 1) % seats_.size();
+        }
+        counters[i] += sum;
+      }
+      Claim(i);
+    }
+  }
+
+  const std::vector<Seat>& seats_;
+  std::vector<uint64_t> next_;
+  std::vector<int> ring_;
+  size_t taken_ = 0;
+};
+
+void ExpectOraclesRing(const std::vector<Seat>& seats, uint32_t slots, WeightRule rule) {
+  const Ring ring = FillRing(seats, slots, rule);
+  const std::vector<int> expected = Oracle(seats, slots).Fill(rule);
+  ASSERT_EQ(ring.size(), slots);
+  EXPECT_TRUE(std::ranges::equal(ring, expected))
+      << slots << " slots, " << seats.size() << " seats, rule " << static_cast<int>(rule);
+}
+
+TEST(Ring, OfThePapersExample) {
+  std::vector<Seat> seats{{3, 4}, {0, 2}, {3, 1}};
+  EXPECT_EQ(FillRing(seats, 7, kProportional), (Ring{1, 0, 1, 0, 2, 2, 0}));
+  seats[1].weight = 0;
+  EXPECT_EQ(FillRing(seats, 7, kProportional), (Ring{0, 0, 0, 0, 2, 2, 2}));
+}
+
+TEST(Ring, OfGoMaglevsTest) {
+  std::vector<Seat> seats{{2, 4}, {0, 5}, {1, 2}};
+  EXPECT_EQ(FillRing(seats, 7, kProportional), (Ring{1, 2, 0, 2, 0, 1, 0}));
+  seats[1].weight = 0;
+  EXPECT_EQ(FillRing(seats, 7, kProportional), (Ring{0, 2, 0, 2, 0, 2, 0}));
+}
+
+TEST(Ring, OfKatransSmallExamples) {
+  std::vector<Seat> seats{KatranSeat(1000, 7), KatranSeat(2000, 7)};
+  EXPECT_EQ(seats[0].offset, 2u);
+  EXPECT_EQ(seats[0].skip, 2u);
+  EXPECT_EQ(seats[1].offset, 3u);
+  EXPECT_EQ(seats[1].skip, 6u);
+  EXPECT_EQ(FillRing(seats, 7, kFirstRound), (Ring{1, 1, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(FillRing(seats, 7, kProportional), (Ring{1, 1, 0, 1, 0, 0, 0}));
+  seats[0].weight = 2;
+  EXPECT_EQ(FillRing(seats, 7, kFirstRound), (Ring{1, 1, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(FillRing(seats, 7, kProportional), (Ring{1, 0, 0, 1, 0, 0, 0}));
+
+  seats = {KatranSeat(111, 11, 1), KatranSeat(222, 11, 2)};
+  EXPECT_EQ(FillRing(seats, 11, kFirstRound), (Ring{1, 1, 0, 0, 0, 1, 1, 0, 1, 1, 0}));
+  EXPECT_EQ(FillRing(seats, 11, kProportional), (Ring{1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 0}));
+
+  seats = {KatranSeat(1, 13), KatranSeat(2, 13), KatranSeat(3, 13)};
+  const Ring thirteen{2, 0, 1, 2, 1, 2, 2, 1, 1, 0, 0, 0, 0};
+  EXPECT_EQ(FillRing(seats, 13, kFirstRound), thirteen);
+  EXPECT_EQ(FillRing(seats, 13, kProportional), thirteen);
+}
+
+/// Katran's tests: the hash of real i is 10 · i.
+std::vector<Seat> KatransReals(uint32_t count, uint32_t weight = 1) {
+  std::vector<Seat> seats;
+  for (uint32_t i = 0; i < count; ++i) seats.push_back(KatranSeat(10 * i, kSmallRing, weight));
+  return seats;
+}
+
+TEST(Ring, SharesAreThoseOfKatransTests) {
+  EXPECT_EQ(Spread(FillRing(KatransReals(400), kSmallRing, kFirstRound), 400), 1u);
+  EXPECT_EQ(Spread(FillRing(KatransReals(400), kSmallRing, kProportional), 400), 1u);
+
+  std::vector<Seat> uneven = KatransReals(3);
+  uneven[0].weight = 2;
+  EXPECT_EQ(Spread(FillRing(uneven, kSmallRing, kFirstRound), 3), 2u);
+  EXPECT_EQ(Spread(FillRing(uneven, kSmallRing, kProportional), 3), 16385u);
+}
+
+TEST(Ring, IsFullBeforeTheFirstRoundEndsIfWeightsExceedIt) {
+  const auto counts = Counts(FillRing(KatransReals(400, 327), kSmallRing, kFirstRound), 400);
+  for (uint32_t real = 0; real < 400; ++real) {
+    EXPECT_EQ(counts[real], real < 200 ? 327u : real == 200 ? kSmallRing - 200 * 327 : 0u) << real;
+  }
+}
+
+/// Slots of the dropped real, and slots of others that moved when it was dropped.
+std::pair<uint32_t, uint32_t> Dropping(std::vector<Seat> seats, size_t dropped) {
+  const Ring before = FillRing(seats, kSmallRing, kFirstRound);
+  seats[dropped].weight = 0;
+  const Ring after = FillRing(seats, kSmallRing, kFirstRound);
+  uint32_t affected = 0;
+  uint32_t moved = 0;
+  for (size_t slot = 0; slot < kSmallRing; ++slot) {
+    if (before[slot] == dropped) {
+      ++affected;
+    } else {
+      moved += before[slot] != after[slot];
+    }
+  }
+  return {affected, moved};
+}
+
+TEST(Ring, MovesAsManySlotsAsInKatransIntegrationTest) {
+  EXPECT_EQ(Dropping(KatransReals(400), 399), std::pair(163u, 617u));
+  EXPECT_EQ(Dropping(KatransReals(400, 100), 399).second, 590u);
+  EXPECT_EQ(Dropping(KatransReals(1000), 999).second, 359u);
+  EXPECT_EQ(Dropping(KatransReals(400), 0).second, 625u);
+}
+
+TEST(Ring, IsThatOfThePapersPseudocode) {
+  std::mt19937 random(4);
+  for (const uint32_t slots : {2u, 3u, 5u, 7u, 13u, 61u, 251u, 1021u, 8191u}) {
+    for (const uint32_t seats : {1u, 2u, 3u, 10u, 100u, 300u}) {
+      for (const uint32_t max_weight : {1u, 2u, 7u, 1000u, 65535u}) {
+        const auto some = RandomSeats(random, seats, slots, max_weight);
+        for (const WeightRule rule : {kProportional, kFirstRound, kCilium}) {
+          ExpectOraclesRing(some, slots, rule);
+        }
+      }
+    }
+  }
+}
+
+TEST(Ring, OfMoreThan65536SlotsIsThatOf64BitArithmetic) {
+  std::mt19937 random(5);
+  ExpectOraclesRing(RandomSeats(random, 1000, kSmallRing), kSmallRing, kProportional);
+  ExpectOraclesRing(RandomSeats(random, 300, kLargeRing), kLargeRing, kProportional);
+  // The largest steps there are.
+  ExpectOraclesRing({{kLargeRing - 1, kLargeRing - 1}, {0, kLargeRing - 1}, {5, kLargeRing - 2}},
+                    kLargeRing, kProportional);
+}
+
+TEST(Ring, HasAnOwnerForEverySlotAndEqualSharesForEqualWeights) {
+  std::mt19937 random(6);
+  for (const uint32_t slots : {101u, 16381u, kSmallRing, kLargeRing}) {
+    for (const uint32_t weight : {1u, 100u}) {
+      for (const WeightRule rule : {kProportional, kCilium}) {
+        auto seats = RandomSeats(random, 97, slots);
+        for (Seat& seat : seats) seat.weight = weight;
+        const Ring ring = FillRing(seats, slots, rule);
+        ASSERT_EQ(ring.size(), slots);
+        EXPECT_LE(Spread(ring, seats.size()), 1u);
+      }
+    }
+  }
+}
+
+TEST(Ring, SharesStayTrueToProportionalWeights) {
+  std::mt19937 random(7);
+  for (const uint32_t max_weight : {2u, 10u, 1000u, 65535u}) {
+    const auto seats = RandomSeats(random, 50, kSmallRing, max_weight);
+    uint64_t sum = 0;
+    for (const Seat& seat : seats) sum += seat.weight;
+    const auto counts = Counts(FillRing(seats, kSmallRing, kProportional), seats.size());
+    for (size_t i = 0; i < seats.size(); ++i) {
+      const double share = static_cast<double>(seats[i].weight) * kSmallRing / sum;
+      // Everybody is rounded down in each round; what that leaves is shared by weight.
+      EXPECT_NEAR(counts[i], share, 1.5) << "weight " << seats[i].weight << " of " << sum;
+    }
+  }
+}
+
+TEST(Ring, OfOneSeatIsAllItsOwn) {
+  for (const WeightRule rule : {kProportional, kFirstRound, kCilium}) {
+    EXPECT_EQ(FillRing(std::vector<Seat>{{3, 2, 65535}}, 13, rule), Ring(13, 0));
+    EXPECT_EQ(FillRing(std::vector<Seat>{{0, 1, 0}, {3, 2, 1}, {0, 1, 0}}, 13, rule), Ring(13, 1));
+  }
+}
+
+TEST(Ring, SkipsSeatsWithoutWeightAsIfTheyWereNotThere) {
+  std::mt19937 random(8);
+  for (const WeightRule rule : {kProportional, kFirstRound, kCilium}) {
+    auto with = RandomSeats(random, 60, 1021, 9);
+    std::vector<Seat> without;
+    std::vector<uint16_t> index;
+    for (size_t i = 0; i < with.size(); ++i) {
+      if (i % 3 == 1) with[i].weight = 0;
+      if (i % 3 == 1) continue;
+      without.push_back(with[i]);
+      index.push_back(static_cast<uint16_t>(i));
+    }
+    Ring expected = FillRing(without, 1021, rule);
+    for (uint16_t& seat : expected) seat = index[seat];
+    EXPECT_EQ(FillRing(with, 1021, rule), expected);
+  }
+}
+
+TEST(Ring, WithFewerSlotsThanSeatsServesTheFirst) {
+  std::mt19937 random(9);
+  const auto counts = Counts(FillRing(RandomSeats(random, 20, 7), 7, kProportional), 20);
+  for (size_t i = 0; i < 20; ++i) EXPECT_EQ(counts[i], i < 7 ? 1u : 0u);
+}
+
+TEST(Ring, IsEmptyWithoutWeightOrWithArgumentsOutOfBounds) {
+  for (const WeightRule rule : {kProportional, kFirstRound, kCilium}) {
+    const std::vector<Seat> good{{3, 4}, {0, 2}};
+    EXPECT_TRUE(FillRing({}, 7, rule).empty());
+    EXPECT_TRUE(FillRing(std::vector<Seat>{{3, 4, 0}, {0, 2, 0}}, 7, rule).empty());
+    for (const uint32_t slots : {0u, 1u, 4u, 9u, 65536u, 655372u, kMaxRingSlots, 0xffffffffu}) {
+      EXPECT_TRUE(FillRing(good, slots, rule).empty()) << slots;
+    }
+    EXPECT_TRUE(FillRing(std::vector<Seat>{{7, 4}}, 7, rule).empty());
+    EXPECT_TRUE(FillRing(std::vector<Seat>{{3, 0}}, 7, rule).empty());
+    EXPECT_TRUE(FillRing(std::vector<Seat>{{3, 7}}, 7, rule).empty());
+    EXPECT_TRUE(FillRing(std::vector<Seat>(kMaxSeats + 1, {3, 4}), 7, rule).empty());
+  }
+}
+
+TEST(Ring, TakesTheMostAndTheHeaviestSeatsThereCanBe) {
+  std::mt19937 random(10);
+  std::vector<Seat> seats = RandomSeats(random, kMaxSeats, kSmallRing);
+  EXPECT_LE(Spread(FillRing(seats, kSmallRing, kProportional), kMaxSeats), 1u);
+  // One heavy seat among many light ones: as many rounds as it has slots.
+  seats[5].weight = 0xffffffff;
+  const auto counts = Counts(FillRing(seats, kSmallRing, kProportional), kMaxSeats);
+  EXPECT_EQ(counts[5], kSmallRing);
+}
+
+TEST(IsPrime, KnowsPrimes) {
+  for (const uint32_t prime : {2u, 3u, 5u, 7u, 251u, 16381u, 131071u, kSmallRing, kLargeRing,
+                               16777213u, 4294967291u}) {
+    EXPECT_TRUE(IsPrime(prime)) << prime;
+  }
+  for (const uint32_t other : {0u, 1u, 4u, 9u, 25u, 65535u, 65536u, 65541u, 4294836225u,
+                               4294967295u}) {
+    EXPECT_FALSE(IsPrime(other)) << other;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::maglev
