@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""http_client.py PORT VIP4 VIP6 SOURCE4...: the load of the scale-out test. Connections that stay open
+"""http_client.py PORT VIP4 VIP6 SOURCE...: the load of the scale-out test. Connections that stay open
 and make requests for as long as it runs, connections that come and go, and datagrams. Reads commands,
 a JSON list a line, and answers each with a line of JSON.
 
@@ -9,7 +9,7 @@ a JSON list a line, and answers each with a line of JSON.
   ["state"]                         what became of all
   ["connect", n]                    n connections for one request each: backend names
   ["probe", n]                      a datagram from each of n source ports: backend names
-  ["fragments", n, bytes]           large datagrams, n ports of each source address
+  ["fragments", bytes]              a large datagram from each source address
 
 Every source port is used once, so that a flow is named by its port and has the same slot in every run.
 """
@@ -23,8 +23,8 @@ import sys
 import threading
 import time
 
-PORT, VIP4, VIP6 = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-SOURCES = sys.argv[4:]
+PORT, SOURCES = int(sys.argv[1]), sys.argv[4:]
+VIPS = {4: sys.argv[2], 6: sys.argv[3]}
 PAUSE_S = 0.25
 # TCP outlives every pause that a change of routes makes; silence beyond this is a broken connection.
 PATIENCE_S = 40
@@ -32,13 +32,20 @@ UDP_WAIT_S, UDP_TRIES = 1.0, 8
 CHURN_PORT, CONNECT_PORT, PROBE_PORT, FRAGMENT_PORT = 30000, 40000, 45000, 46000
 
 
+def family_of(address):
+    return 6 if ":" in address else 4
+
+
+def source(family):
+    return next(address for address in SOURCES if family_of(address) == family)
+
+
 class Web(http.client.HTTPConnection):
     auto_open = False  # A connection that ends must not come back unseen.
 
     def __init__(self, family, source_port):
-        local = SOURCES[0] if family == 4 else "::"
-        super().__init__(VIP4 if family == 4 else VIP6, PORT, timeout=PATIENCE_S,
-                         source_address=(local, source_port))
+        super().__init__(VIPS[family], PORT, timeout=PATIENCE_S,
+                         source_address=(source(family), source_port))
         self.random = random.Random(source_port)
         self.connect()
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -108,11 +115,13 @@ class Churn(threading.Thread):
             self.errors.append(f"port {self.port}: {error!r}")
 
 
-def datagram(source, port, data):
+def datagram(address, port, data):
     """Sends until an answer comes: [backend, the answer's hash is right]."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        udp.bind((source, port))
-        udp.connect((VIP4, PORT))
+    family = family_of(address)
+    with socket.socket(socket.AF_INET if family == 4 else socket.AF_INET6,
+                       socket.SOCK_DGRAM) as udp:
+        udp.bind((address, port))
+        udp.connect((VIPS[family], PORT))
         udp.settimeout(UDP_WAIT_S)
         for _ in range(UDP_TRIES):
             try:
@@ -150,14 +159,13 @@ class Commands:
         return names
 
     def probe(self, n):
-        return [datagram(SOURCES[0], PROBE_PORT + i, b"probe")[0] for i in range(n)]
+        return [datagram(source(4 if i % 2 else 6), PROBE_PORT + i, b"probe")[0] for i in range(n)]
 
-    def fragments(self, n, size):
+    def fragments(self, size):
         """Of each flow: who had a small datagram, who had the large one, whether it was whole."""
-        flows = [(source, FRAGMENT_PORT + i) for source in SOURCES for i in range(n)]
-        return [[source, port, datagram(source, port, b"small")[0],
-                 *datagram(source, port, random.Random(port).randbytes(size))]
-                for source, port in flows]
+        data = random.randbytes(size)
+        return [[address, datagram(address, FRAGMENT_PORT, b"small")[0],
+                 *datagram(address, FRAGMENT_PORT, data)] for address in SOURCES]
 
 
 commands = Commands()

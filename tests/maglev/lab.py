@@ -2,7 +2,7 @@
 """A small data centre in network namespaces: a client, a router with BIRD that spreads flows by ECMP,
 balancers that announce VIPs to it by BGP, and backends that answer the client directly.
 
-  client 10.0.0.2 … 10.0.0.17 ── router ── 10.0.1N.2 balancer N     (router's end: .1)
+  client 10.0.0.2 … 10.0.0.9 ── router ── 10.0.1N.2 balancer N     (router's end: .1)
                                        ├── 10.0.2N.2 backend N
 
 and the same in IPv6, fd00:0:0:0::/64, fd00:0:0:1N::/64, fd00:0:0:2N::/64. Inside, packets may have
@@ -21,7 +21,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 CONFIGS = HERE.parents[1] / "configs" / "scale_out"
 BALANCERS, BACKENDS = (1, 2), (1, 2, 3, 4)
 VIP4, VIP6, PORT = "192.0.2.1", "2001:db8::1", 80
-CLIENT_ADDRESSES = [f"10.0.0.{2 + i}" for i in range(16)]
+CLIENT_HOSTS = range(2, 10)
+CLIENT_ADDRESSES = [f"10.0.0.{i}" for i in CLIENT_HOSTS] + [f"fd00::{i}" for i in CLIENT_HOSTS]
 ROUTER_MAC = "02:00:00:00:00:01"  # Of the router on every link, as balancer.json says.
 INSIDE_MTU = 1600
 PATIENCE_S = 30
@@ -97,7 +98,7 @@ def end(process):
                 stream.close()
 
 
-def join(router, host, network, mtu, addresses=(2,)):
+def join(router, host, network, mtu, hosts=(2,)):
     """A link: `eth0` of the host and its twin in the router."""
     twin = host.name
     sh("ip", "link", "add", "eth0", "netns", host.netns, "mtu", str(mtu), "type", "veth",
@@ -107,8 +108,9 @@ def join(router, host, network, mtu, addresses=(2,)):
         end_of.run("ethtool", "-K", interface, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
     router.ip(f"addr add 10.0.{network}.1/24 dev {twin}",
               f"addr add fd00:0:0:{network}::1/64 dev {twin} nodad", f"link set {twin} up")
-    host.ip(*(f"addr add 10.0.{network}.{last}/24 dev eth0" for last in addresses),
-            f"addr add fd00:0:0:{network}::2/64 dev eth0 nodad", "link set eth0 up",
+    host.ip(*(f"addr add 10.0.{network}.{i}/24 dev eth0" for i in hosts),
+            *(f"addr add fd00:0:0:{network}::{i}/64 dev eth0 nodad" for i in hosts),
+            "link set eth0 up",
             f"route add default via 10.0.{network}.1",
             f"route add default via fd00:0:0:{network}::1")
 
@@ -124,7 +126,7 @@ class Lab:
                            # Outer source addresses are made from flows: no route leads to them.
                            "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
         self.client = self.host("client")
-        join(self.router, self.client, 0, 1500, range(2, 2 + len(CLIENT_ADDRESSES)))
+        join(self.router, self.client, 0, 1500, CLIENT_HOSTS)
         self.router.run("tc", "qdisc", "add", "dev", "client", "clsact")
         self.router.run("tc", "filter", "add", "dev", "client", "ingress", "bpf", "direct-action",
                         "obj", self.compile("wire"), "sec", "tc")
@@ -145,7 +147,8 @@ class Lab:
         """BIRD of balancer n; the file for number 1 says all but the number."""
         config = (CONFIGS / "balancer1.bird.conf").read_text(encoding="utf-8")
         for old, new in (("10.0.255.1", f"10.0.255.{n}"), ("10.0.11.", f"10.0.1{n}."),
-                         ("fd00:0:0:11:", f"fd00:0:0:1{n}:")):
+                         ("fd00:0:0:11:", f"fd00:0:0:1{n}:"),
+                         ("fd00:0:0:ff::1", f"fd00:0:0:ff::{n}")):
             config = config.replace(old, new)
         return self.balancers[n].start_bird(config)
 
@@ -183,7 +186,7 @@ class Lab:
     def balancer_config(self, n, drained=()):
         """Like the BIRD file: that of balancer 1 says all but the number."""
         config = json.loads((CONFIGS / "balancer1.json").read_text(encoding="utf-8"))
-        config["own_address"] = f"10.0.255.{n}"
+        config["own_address"] = f"fd00:0:0:ff::{n}"
         for vip in config["vips"]:
             for backend in vip["backends"]:
                 backend["state"] = "draining" if backend["name"] in drained else "up"
