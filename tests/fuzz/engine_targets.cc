@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "check.h"
+#include "checksums.h"
 #include "engine/echo/echo.h"
 #include "engine/neighbor/neighbor.h"
 #include "packet/fixtures.h"
-#include "packet/oracle.h"
 #include "packet/parse.h"
 #include "targets.h"
 
@@ -18,30 +18,6 @@ using packet::ParseError;
 using packet::Verdict;
 using test::Bytes;
 using test::ExactBuffer;
-
-/// Makes the checksums of a packet right, as a sender would; nobody guesses them.
-void MakeChecksumsRight(Bytes& bytes) {
-  uint8_t* frame = bytes.data();
-  const Headers headers = packet::Parse(frame, static_cast<uint32_t>(bytes.size()));
-  if (headers.error != ParseError::kNone) return;
-  if (headers.network == packet::Network::kIpv4) {
-    uint8_t* ip = frame + headers.l3;
-    packet::StoreBe16(ip + 10, 0);
-    const auto sum = test::NaiveSum({ip, (ip[0] & 0xfu) * 4});
-    packet::StoreBe16(ip + 10, static_cast<uint16_t>(~sum));
-  }
-  if (headers.l4 != 0 && !headers.IsFragment() && !headers.source_routed) {
-    uint8_t* field = frame + headers.L4ChecksumOffset();
-    packet::StoreBe16(field, 0);
-    const auto checksum = static_cast<uint16_t>(~test::NaiveUpperSum(frame, headers));
-    packet::StoreBe16(field, checksum == 0 && headers.protocol == 17 ? 0xffff : checksum);
-  }
-}
-
-bool Holds(const Bytes& bytes) {
-  const Headers headers = packet::Parse(bytes.data(), static_cast<uint32_t>(bytes.size()));
-  return headers.error == ParseError::kNone && test::ChecksumsHold(bytes.data(), headers);
-}
 
 template <typename Engine>
 Verdict Run(Engine engine, Bytes& bytes) {

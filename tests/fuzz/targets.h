@@ -25,6 +25,14 @@ void EchoEngines(const uint8_t* data, size_t size);
 /// first byte sets the tailroom, and whether checksums are made right first.
 void NeighborEngine(const uint8_t* data, size_t size);
 
+/// A frame through the echo answer, the flow of an ICMP error and the too-big answer of a VIP:
+/// what is made is valid and may be sent, what is refused stays. The first byte sets the headroom
+/// and the MTU, and whether checksums are made right first.
+void MaglevMessages(const uint8_t* data, size_t size);
+
+/// A UDP payload through the reader of QUIC's connection ids: bytes behind do not matter.
+void MaglevQuic(const uint8_t* data, size_t size);
+
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 

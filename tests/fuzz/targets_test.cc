@@ -70,6 +70,29 @@ TEST(FuzzTargets, NeighborEngine) {
   for (const uint8_t control : {0x08, 0x00, 0x80}) BendAndSplice(NeighborEngine, {control});
 }
 
+TEST(FuzzTargets, MaglevMessages) {
+  // All the room that is needed and none, right checksums and those that there are.
+  for (const uint8_t control : {0x08, 0x00, 0x86}) BendAndSplice(MaglevMessages, {control});
+  // Too big for IPv6's smallest MTU: UDP of 1400 bytes.
+  Bytes big = test::kUdp6;
+  big.resize(14 + 40 + 1400);
+  for (const size_t length_field : {14 + 4, 14 + 40 + 4}) {
+    big[length_field] = 1400 >> 8;
+    big[length_field + 1] = 1400 & 0xff;
+  }
+  big.insert(big.begin(), 0x48);
+  MaglevMessages(big.data(), big.size());
+}
+TEST(FuzzTargets, MaglevQuic) {
+  // Initial, handshake and short headers; ids of the three versions (RFC 9000 section 17).
+  for (const char* packet : {"c00000000108448d00000000000000", "e00000000108801234560000000000",
+                             "e06b3343cf14c01234567800000000000000000000000000000000",
+                             "40448d000000000000"}) {
+    Bend(MaglevQuic, test::FromHex(packet));
+  }
+  Splice(MaglevQuic);
+}
+
 TEST(FuzzTargets, FrameLengthWalkOverAPipe) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 1000; ++round) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Writes the fixtures as files that the fuzzers start from, in the form that each
-// target reads: write_seeds FOLDER makes FOLDER/{frames,neighbor,captures}.
+// target reads: write_seeds FOLDER makes FOLDER/{frames,neighbor,quic,captures}.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -35,6 +35,12 @@ int main(int argc, char** argv) {
     good &= WriteSeed(folder / "frames" / fixture.name, *fixture.bytes);
     good &= WriteSeed(folder / "neighbor" / fixture.name, with_tailroom);
   }
+  // An Initial, a Handshake and a short header (RFC 9000 section 17), with server ids.
+  good &= WriteSeed(folder / "quic" / "initial",
+                    sluice::test::FromHex("c00000000108448d00000000000000"));
+  good &= WriteSeed(folder / "quic" / "handshake",
+                    sluice::test::FromHex("e00000000108801234560000000000"));
+  good &= WriteSeed(folder / "quic" / "short", sluice::test::FromHex("40c012345678000000"));
   for (const bool big_endian : {false, true}) {
     for (const bool nanoseconds : {false, true}) {
       sluice::test::CaptureFile file({big_endian, nanoseconds});
