@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a frame must look like behind a load balancer, out of RFC 2003, 2473, 2784, 791, 1624, 1191
+and 4443 and of Katran's outer sources. Checksums and headers of the outer packet are scapy's."""
+
+import ipaddress
+import logging
+import struct
+
+logging.getLogger("scapy").setLevel(logging.ERROR)
+from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP  # pylint: disable=wrong-import-position
+from scapy.layers.inet6 import ICMPv6PacketTooBig, IPv6  # pylint: disable=wrong-import-position
+from scapy.layers.l2 import Dot1AD, Dot1Q, Ether  # pylint: disable=wrong-import-position
+
+CLIENT_MAC = "02:00:00:00:00:c1"  # The router that packets of clients come from.
+BALANCER_MAC = "02:00:00:00:00:b1"
+NEXT_HOP_MAC = "02:00:00:00:00:a1"
+
+TAGS = (0x8100, 0x88A8, 0x9100)
+IPV6_EXTENSIONS = (0, 43, 60)  # Those that these tests use, besides fragments (44).
+OUTER_BYTES = {"ip": 0, "gre": 4, "gue": 8}
+
+
+def mac(text):
+    return bytes.fromhex(text.replace(":", ""))
+
+
+def packed(address):
+    return ipaddress.ip_address(address).packed
+
+
+def from_client(*layers, tags=()):
+    """A frame of a client as it reaches the balancer. scapy fills in lengths and checksums."""
+    frame = Ether(src=CLIENT_MAC, dst=BALANCER_MAC)
+    for kind, number in tags:
+        frame /= {0x88A8: Dot1AD, 0x8100: Dot1Q}[kind](prio=number % 8, vlan=number)
+    for layer in layers:
+        frame /= layer
+    return bytes(frame)
+
+
+def split(frame):
+    """Destination, source, tags, EtherType, and what is behind."""
+    at = 12
+    while int.from_bytes(frame[at:at + 2], "big") in TAGS:
+        at += 4
+    return frame[:6], frame[6:12], frame[12:at], int.from_bytes(frame[at:at + 2], "big"), \
+        frame[at + 2:]
+
+
+def ethertype(ip):
+    return {4: 0x0800, 6: 0x86DD}[ip[0] >> 4]
+
+
+def cut(ip):
+    """An IP packet without the padding of its frame."""
+    total = struct.unpack_from("!H", ip, 2)[0] if ip[0] >> 4 == 4 \
+        else 40 + struct.unpack_from("!H", ip, 4)[0]
+    return ip[:total]
+
+
+def ports(ip):
+    """(source, destination); 0 where there are none."""
+    if ip[0] >> 4 == 4:
+        protocol, at = ip[9], (ip[0] & 15) * 4
+        later = struct.unpack_from("!H", ip, 6)[0] & 0x1FFF
+    else:
+        protocol, at, later = ip[6], 40, 0
+        while protocol in IPV6_EXTENSIONS or protocol == 44:
+            if protocol == 44:
+                later = struct.unpack_from("!H", ip, at + 2)[0] & 0xFFF8
+            protocol, at = ip[at], at + (8 if protocol == 44 else (ip[at + 1] + 1) * 8)
+    return (0, 0) if later or protocol not in (6, 17) else struct.unpack_from("!HH", ip, at)
+
+
+def lower_ttl(ip):
+    """As a router does; the checksum by RFC 1624, so that a wrong one stays as wrong."""
+    if ip[0] >> 4 == 6:
+        return ip[:7] + bytes([ip[7] - 1]) + ip[8:]
+    old = struct.unpack_from("!H", ip, 8)[0]
+    checksum = struct.unpack_from("!H", ip, 10)[0]
+    total = (checksum ^ 0xFFFF) + (old ^ 0xFFFF) + (old - 0x100)
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ip[:8] + struct.pack("!HH", old - 0x100, total ^ 0xFFFF) + ip[12:]
+
+
+def entropy(ip):
+    """Katran's: the last word of the source address, its first half xor the source port with its
+    bytes swapped (reference: 192.168.1.1:31337 gives 172.16.104.123 and 100::bac1:101)."""
+    source = ip[12:16] if ip[0] >> 4 == 4 else ip[20:24]
+    high, low = divmod(ports(ip)[0], 256)
+    return bytes([source[2] ^ low, source[3] ^ high]), \
+        bytes([source[0] ^ high, source[1] ^ low]) + source[2:]
+
+
+def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_port=6080, ttl=True):
+    """`frame` on its way to `backend`. `ttl`: the balancer counts as a router."""
+    old_destination, _, tags, _, payload = split(frame)
+    inner = cut(payload)
+    half, word = entropy(inner)
+    tos = inner[1] if inner[0] >> 4 == 4 else struct.unpack_from("!H", inner)[0] >> 4 & 0xFF
+    if ttl:
+        inner = lower_ttl(inner)
+    backend = ipaddress.ip_address(backend)
+    protocol = {"ip": {4: 4, 6: 41}[inner[0] >> 4], "gre": 47, "gue": 17}[kind]
+    if backend.version == 4:
+        source = source or str(ipaddress.ip_address(bytes([172, 16]) + half))
+        outer = IP(src=source, dst=str(backend), ttl=64, id=0, flags=0, tos=tos, proto=protocol)
+    else:
+        source = source or str(ipaddress.ip_address(bytes([1]) + bytes(11) + word))
+        outer = IPv6(src=source, dst=str(backend), hlim=64, tc=tos, fl=0, nh=protocol)
+    if kind == "gre":
+        outer /= GRE(proto=ethertype(inner))
+    if kind == "gue":
+        outer /= UDP(sport=int.from_bytes(half, "big"), dport=gue_port)
+    outer = bytes(outer / inner)
+    return mac(next_hop) + old_destination + tags + struct.pack("!H", ethertype(outer)) + outer
+
+
+def rewritten(frame, source=None, destination=None, sport=None, dport=None):
+    """`frame` with addresses or ports changed, one hop on, every checksum computed anew by scapy
+    (a UDP checksum of 0 is none and stays)."""
+    old_destination, _, tags, kind, payload = split(frame)
+    packet = {0x0800: IP, 0x86DD: IPv6}[kind](lower_ttl(cut(payload)))
+    packet.src, packet.dst = source or packet.src, destination or packet.dst
+    upper = packet.getlayer(TCP) or packet.getlayer(UDP)
+    upper.sport, upper.dport = sport or upper.sport, dport or upper.dport
+    if kind == 0x0800:
+        del packet.chksum
+    if isinstance(upper, TCP) or upper.chksum != 0:
+        del upper.chksum
+    return mac(NEXT_HOP_MAC) + old_destination + tags + struct.pack("!H", kind) + bytes(packet)
+
+
+def too_big(frame, mtu):
+    """The error that a router sends back."""
+    destination, source, tags, kind, payload = split(frame)
+    quoted = cut(payload)
+    if kind == 0x0800:
+        sender = IP(quoted[:20])
+        error = IP(src=sender.dst, dst=sender.src, ttl=64, id=0, flags="DF", tos=0xC0) \
+            / ICMP(type=3, code=4, nexthopmtu=mtu) / quoted[:576 - 28]
+    else:
+        sender = IPv6(quoted[:40])
+        error = IPv6(src=sender.dst, dst=sender.src, hlim=64) \
+            / ICMPv6PacketTooBig(mtu=mtu) / quoted[:1280 - 48]
+    return source + destination + tags + struct.pack("!H", kind) + bytes(error)
