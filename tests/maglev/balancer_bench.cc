@@ -23,7 +23,9 @@ constexpr uint32_t kBatch = 2048;  // Frames at a time, as many as a ring holds.
 
 void BM_Balancer(benchmark::State& state) {
   const auto flows = static_cast<uint32_t>(state.range(0));
-  const auto tables = Tables::Build(test::SetupOf(1000), nullptr);
+  Setup setup = test::SetupOf(1000);
+  setup.connections = 1 << 21;
+  const auto tables = Tables::Build(setup, nullptr);
   const std::atomic<const Tables*> published = tables.get();
   Balancer balancer(&published, 1, 1'000'000'000);
   balancer.AtRest(0);

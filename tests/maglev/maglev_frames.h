@@ -19,6 +19,7 @@ inline constexpr packet::MacAddress kRouter{0x02, 0, 0, 0, 0, 0x01};
 inline Setup SetupOf(uint32_t backends) {
   Setup setup;
   setup.next_hop = kRouter;
+  setup.connections = 1 << 13;
   VipSetup vip;
   vip.name = "web";
   vip.address = *IpAddress::Parse("198.51.100.1");

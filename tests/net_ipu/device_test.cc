@@ -146,7 +146,9 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   EXPECT_EQ(stats.at("wire_corrupted"), 0u);
   // A device that was killed takes its generator's memory with it: frames of before come
   // back to a new one, which sends the same numbers again.
-  if (GetParam() == &DeviceProcess::Reset) EXPECT_EQ(stats.at("wire_duplicated"), 0u);
+  if (GetParam() == &DeviceProcess::Reset) {
+    EXPECT_EQ(stats.at("wire_duplicated"), 0u);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(OfTheDevice, Restart,

@@ -182,15 +182,76 @@ uint16_t Balancer::ChooseByQuic(const Vip& vip, const packet::Frame& frame,
   return place->second;
 }
 
+uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
+  const auto owner = static_cast<uint8_t>(vip.index);
+  std::optional<ConnectionTable::Hit> hit = connections_->Find(arrival.tag, owner, seconds_);
+  if (!hit) return kNobody;
+  Connection& entry = hit->entry;
+  // A flow that begins anew is a new one where its backend takes no new ones, and in Katran.
+  const bool anew = arrival.syn && (entry.state == ConnectionState::kClosing ||
+                                    vip.rule.profile == Profile::kKatran ||
+                                    tables_->backends()[entry.backend.index].state !=
+                                        BackendState::kUp);
+  if (!tables_->Serves(entry.backend) || anew) [[unlikely]] {
+    connections_->Remove(hit->place);
+    if (!anew) counters_.Count(BalancerCounters::kMoved);
+    return kNobody;
+  }
+  if (entry.seen_s != static_cast<uint16_t>(seconds_) || arrival.syn || arrival.fin_or_rst ||
+      entry.state == ConnectionState::kOpening) {
+    ConnectionTable::Touch(entry, arrival.syn, arrival.fin_or_rst, seconds_);
+    connections_->Update(hit->place, entry);
+  }
+  counters_.Count(BalancerCounters::kHit);
+  return entry.backend.index;
+}
+
+Balancer::Ending Balancer::ProcessPlain(uint8_t* data, uint32_t length,
+                                               uint32_t headroom) {
+  const uint8_t protocol = data[kProtocolOffset];
+  const auto ports = packet::Load<uint32_t>(data + kPortsOffset);
+  const Vip* const vip =
+      tables_->FindIpv4(packet::Load<uint32_t>(data + kAddressesOffset + 4),
+                        static_cast<uint16_t>(ports >> 16), protocol);
+  if (vip == nullptr || !vip->connections || vip->quic) [[unlikely]] {
+    return ProcessOther({data, length, headroom, 0});
+  }
+  const bool tcp = protocol == packet::kProtocolTcp;
+  const uint8_t flags = tcp ? data[kTcpFlagsOffset] : 0;
+  const Arrival arrival{.tag = TagIpv4(data, protocol),
+                        .tcp = tcp,
+                        .syn = (flags & kSyn) != 0,
+                        .fin_or_rst = (flags & (kFin | kRst)) != 0};
+  uint16_t chosen = ChooseKnown(*vip, arrival);
+  if (chosen == kNobody) {
+    chosen = ChooseNew(*vip, FlowOfPlain(data), arrival);
+    if (chosen == kNobody) [[unlikely]] return {data, length, packet::Drop(kNoBackend)};
+  }
+  const Outer& outer = tables_->backends()[chosen].outer;
+  const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
+  const Setup& setup = tables_->setup();
+  if (!outer.plain || headroom < kPlainBytes || total + kPlainBytes > setup.mtu)
+      [[unlikely]] {
+    return DeliverPlain({data, length, headroom, 0}, *vip, chosen);
+  }
+  CountBadChecksum(data + kIpOffset);
+  counters_.CountTraffic(vip->index, chosen, length);
+  if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
+  const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
+                        .port = static_cast<uint16_t>(ports)};
+  return {EncapsulatePlain(data, total, outer, entropy), kIpOffset + kPlainBytes + total,
+          packet::kForward};
+}
+
 Balancer::Ending Balancer::ProcessOther(packet::Frame frame) {
   const packet::Verdict verdict = Decide(frame);
-  return {verdict, frame.data, frame.length};
+  return {frame.data, frame.length, verdict};
 }
 
 Balancer::Ending Balancer::DeliverPlain(packet::Frame frame, const Vip& vip, uint16_t backend) {
   const Headers headers = packet::Parse(frame.data, frame.length);
   const packet::Verdict verdict = Deliver(frame, headers, vip, backend);
-  return {verdict, frame.data, frame.length};
+  return {frame.data, frame.length, verdict};
 }
 
 packet::Verdict Balancer::Decide(packet::Frame& frame) {
@@ -359,7 +420,7 @@ packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, 
     return RefuseTooLong(frame, headers, setup.mtu - backend.outer.header_bytes);
   }
   if (setup.decrement_ttl && ip[ipv6 ? 7 : 8] <= 1) return packet::Drop(kTtlExpired);
-  if (!ipv6) CountBadChecksum(ip);
+  if (!ipv6 && ip[0] == 0x45) CountBadChecksum(ip);
   const uint32_t arrived_bytes = frame.length;
   if (setup.decrement_ttl) LowerTtl(ip, ipv6);
   const packet::Verdict verdict = vip.encapsulation == Encapsulation::kNat

@@ -58,8 +58,9 @@ class Balancer {
   }
 
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
-    const Ending ending =
-        IsPlain(frame.data, frame.length) ? ProcessPlain(frame) : ProcessOther(frame);
+    const Ending ending = IsPlain(frame.data, frame.length)
+                              ? ProcessPlain(frame.data, frame.length, frame.headroom)
+                              : ProcessOther(frame);
     frame.data = ending.data;
     frame.length = ending.length;
     return ending.verdict;
@@ -88,10 +89,11 @@ class Balancer {
   /// A frame's verdict, and where it is. By value, as are the frames that cold functions get:
   /// a Frame whose address is taken would live in memory, not in registers.
   struct Ending {
-    packet::Verdict verdict;
     uint8_t* data;
     uint32_t length;
+    packet::Verdict verdict;
   };
+  static_assert(sizeof(Ending) == 16, "two registers");
   /// What of a packet decides about its connection.
   struct Arrival {
     uint64_t tag;
@@ -137,7 +139,7 @@ class Balancer {
   /// The same of any flow; of IPv4 the same value.
   uint64_t TagOf(const packet::FlowKey& flow) const;
 
-  Ending ProcessPlain(packet::Frame frame);
+  Ending ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom);
   /// A plain packet whose backend is chosen, and that is not delivered by ProcessPlain.
   [[gnu::noinline]] Ending DeliverPlain(packet::Frame frame, const Vip& vip, uint16_t backend);
   [[gnu::noinline]] Ending ProcessOther(packet::Frame frame);
@@ -179,8 +181,13 @@ class Balancer {
   /// Sees to `bytes` of headroom, in buffer_ if need be. False: the frame is too long for it.
   bool MakeRoom(packet::Frame& frame, uint32_t bytes);
   static void LowerTtl(uint8_t* ip, bool ipv6);
+  /// Of an IPv4 header without options.
   void CountBadChecksum(const uint8_t* ip) {
-    if (packet::FoldSum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)) != 0xffff) [[unlikely]] {
+    const auto high = packet::Load<uint64_t>(ip);
+    const auto low = packet::Load<uint64_t>(ip + 8);
+    const uint64_t sum = static_cast<uint32_t>(high) + (high >> 32) + static_cast<uint32_t>(low) +
+                         (low >> 32) + packet::Load<uint32_t>(ip + 16);
+    if (sum % 0xffff != 0) [[unlikely]] {
       counters_.Count(BalancerCounters::kBadIpChecksum);
     }
   }
@@ -199,72 +206,16 @@ class Balancer {
   std::unique_ptr<uint8_t[]> buffer_;
 };
 
-inline uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
-  const auto owner = static_cast<uint8_t>(vip.index);
-  std::optional<ConnectionTable::Hit> hit = connections_->Find(arrival.tag, owner, seconds_);
-  if (!hit) return kNobody;
-  Connection& entry = hit->entry;
-  // A flow that begins anew is a new one where its backend takes no new ones, and in Katran.
-  const bool anew = arrival.syn && (entry.state == ConnectionState::kClosing ||
-                                    vip.rule.profile == Profile::kKatran ||
-                                    tables_->backends()[entry.backend.index].state !=
-                                        BackendState::kUp);
-  if (!tables_->Serves(entry.backend) || anew) [[unlikely]] {
-    connections_->Remove(hit->place);
-    if (!anew) counters_.Count(BalancerCounters::kMoved);
-    return kNobody;
-  }
-  ConnectionTable::Touch(entry, arrival.syn, arrival.fin_or_rst, seconds_);
-  connections_->Update(hit->place, entry);
-  counters_.Count(BalancerCounters::kHit);
-  return entry.backend.index;
-}
-
-inline Balancer::Ending Balancer::ProcessPlain(packet::Frame frame) {
-  uint8_t* const data = frame.data;
-  const uint8_t protocol = data[kProtocolOffset];
-  const auto ports = packet::Load<uint32_t>(data + kPortsOffset);
-  const Vip* const vip =
-      tables_->FindIpv4(packet::Load<uint32_t>(data + kAddressesOffset + 4),
-                        static_cast<uint16_t>(ports >> 16), protocol);
-  if (vip == nullptr || !vip->connections || vip->quic) [[unlikely]] return ProcessOther(frame);
-  const bool tcp = protocol == packet::kProtocolTcp;
-  const uint8_t flags = tcp ? data[kTcpFlagsOffset] : 0;
-  const Arrival arrival{.tag = TagIpv4(data, protocol),
-                        .tcp = tcp,
-                        .syn = (flags & kSyn) != 0,
-                        .fin_or_rst = (flags & (kFin | kRst)) != 0};
-  uint16_t chosen = ChooseKnown(*vip, arrival);
-  if (chosen == kNobody) {
-    chosen = ChooseNew(*vip, FlowOfPlain(data), arrival);
-    if (chosen == kNobody) [[unlikely]] return {packet::Drop(kNoBackend), data, frame.length};
-  }
-  const Outer& outer = tables_->backends()[chosen].outer;
-  const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
-  const Setup& setup = tables_->setup();
-  if (!outer.plain || frame.headroom < kPlainBytes || total + kPlainBytes > setup.mtu)
-      [[unlikely]] {
-    return DeliverPlain(frame, *vip, chosen);
-  }
-  CountBadChecksum(data + kIpOffset);
-  counters_.CountTraffic(vip->index, chosen, frame.length);
-  if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
-  const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
-                        .port = static_cast<uint16_t>(ports)};
-  return {packet::kForward, EncapsulatePlain(data, total, outer, entropy),
-          kIpOffset + kPlainBytes + total};
-}
-
 /// Of a packet with TTL to spare.
 inline void Balancer::LowerTtl(uint8_t* ip, bool ipv6) {
   if (ipv6) {
     --ip[7];
     return;
   }
-  const auto old_word = packet::Load<uint16_t>(ip + 8);
   --ip[8];
-  packet::Store(ip + 10, packet::UpdateChecksum(packet::Load<uint16_t>(ip + 10), old_word,
-                                                packet::Load<uint16_t>(ip + 8)));
+  // RFC 1624: one less in a covered word is one more in the checksum, in one's complement.
+  const uint32_t checksum = packet::Load<uint16_t>(ip + 10) + 1u;
+  packet::Store(ip + 10, static_cast<uint16_t>(checksum + (checksum >= 0xffff)));
 }
 
 }  // namespace sluice::engine::maglev

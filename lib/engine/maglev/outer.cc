@@ -115,7 +115,7 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
   outer.plain = !outer.ipv6 && more == 0 && !source;
   if (outer.plain) ip[9] = kProtocolIpv4;
   if (!outer.ipv6) {
-    outer.ipv4_sum = static_cast<uint32_t>(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes));
+    outer.ipv4_sum = packet::FoldSum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes));
   }
   return outer;
 }

@@ -36,7 +36,7 @@ struct Outer {
   bool fixed_source = false;  ///< Else the source address is made of the flow.
   /// Without options of its own: IPv4 in IPv4, source made of the flow.
   bool plain = false;
-  uint32_t ipv4_sum = 0;  ///< Of an outer IPv4 header whose per-packet fields are 0.
+  uint16_t ipv4_sum = 0;  ///< Of an outer IPv4 header whose per-packet fields are 0; folded.
 };
 
 /// What `encapsulation` to `backend` needs, out of `setup`.
@@ -81,8 +81,9 @@ inline uint8_t* EncapsulatePlain(uint8_t* frame, uint32_t total_length, const Ou
   ip[1] = tos;
   packet::Store(ip + 2, total_be);
   packet::Store(ip + 14, half);
-  packet::Store(ip + 10, packet::FinishChecksum(uint64_t{outer.ipv4_sum} + (uint32_t{tos} << 8) +
-                                                total_be + half));
+  uint32_t sum = outer.ipv4_sum + (uint32_t{tos} << 8) + total_be + half;  // Below 2^18.
+  sum = (sum & 0xffff) + (sum >> 16);
+  packet::Store(ip + 10, static_cast<uint16_t>(~(sum + (sum >> 16))));
   return start;
 }
 

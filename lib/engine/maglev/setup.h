@@ -73,7 +73,7 @@ struct Setup {
   std::optional<IpAddress> source_ipv4, source_ipv6;
   uint16_t gue_port = 6080;
   bool decrement_ttl = true;  ///< Of the inner packet, as a router does; Katran does not.
-  uint32_t connections = 1 << 20;  ///< Of each worker's table; 0: none.
+  uint32_t connections = 1 << 21;  ///< Of each worker's table, 16 bytes each; 0: none.
   uint32_t fragments = 1 << 14;    ///< Of each worker's first-fragment table.
   /// New connections a second and worker above which none is recorded; 0: never.
   uint32_t flood_rate = 0;

@@ -83,6 +83,9 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
   for (const VipSetup& vip : setup.vips) backends += vip.backends.size();
   tables->nat_sources_.Reserve(backends);
   tables->last_generation_ = before.last_generation_;
+  tables->backends_.resize(before.backends_.size());
+  tables->backend_names_.resize(before.backends_.size());
+  tables->backend_keys_.resize(before.backends_.size());
   tables->AddPeers(setup);
   for (const VipSetup& vip : setup.vips) {
     const uint16_t index = vip_indices.IndexOf(vip.name);

@@ -26,7 +26,7 @@ inline constexpr uint16_t kNobody = 0xffff;
 
 /// A backend, for the data path. Its index is stable: the same name in the same VIP keeps
 /// index and generation from one epoch to the next; a removed or downed one loses both.
-struct Backend {
+struct alignas(128) Backend {
   Outer outer;              ///< What is put in front; with kNat only the next hop.
   IpAddress address;
   uint16_t generation = 0;  ///< 0: not in use.
@@ -90,10 +90,10 @@ class Tables {
   const std::vector<Vip>& vips() const { return vips_; }
   /// All balancers in one order, the same on each of them; empty if fragments stay here.
   const std::vector<Peer>& peers() const { return peers_; }
-  /// Whether a connection may stay with `ref`: it exists, of this generation, not down.
+  /// Whether a connection may stay with `ref`, which was somebody in this epoch or an earlier
+  /// one: it is there, of this generation, not down. (Indices are never fewer than before.)
   bool Serves(BackendRef ref) const {
-    return ref.index < backends_.size() && ref.generation != 0 &&
-           backends_[ref.index].generation == ref.generation;
+    return backends_[ref.index].generation == ref.generation;
   }
   /// Names for people and counters: of VIP and backend at an index, "" for a hole.
   const std::string& VipName(uint16_t index) const;

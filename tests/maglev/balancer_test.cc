@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What an operator may expect of the balancer: who gets which flow, before and after a change
+// of the pool, and what becomes of packets that it cannot deliver. How frames look on the
+// wire is for frames_test.py, which asks scapy and tshark.
+#include "engine/maglev/balancer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "maglev_frames.h"
+#include "packet/parse.h"
+
+namespace sluice::engine::maglev {
+namespace {
+
+using packet::Drop;
+using packet::kForward;
+using packet::kPass;
+using test::SetupOf;
+using test::UdpFrame;
+using Bytes = std::vector<uint8_t>;
+
+constexpr uint64_t kHz = 1000;  // `now` in milliseconds.
+
+/// A balancer, its tables, and a clock.
+class Lab {
+ public:
+  explicit Lab(const Setup& setup, uint64_t seed = 7) { Apply(setup, seed); }
+
+  void Apply(const Setup& setup, uint64_t seed = 7) {
+    EXPECT_EQ(Check(setup), std::vector<std::string>{});
+    auto next = Tables::Build(setup, tables_.get());
+    published_.store(next.get());
+    if (balancer_ == nullptr) balancer_ = std::make_unique<Balancer>(&published_, seed, kHz);
+    balancer_->AtRest(now_);
+    tables_ = std::move(next);
+  }
+  void Wait(uint32_t seconds) {
+    now_ += uint64_t{seconds} * kHz;
+    balancer_->AtRest(now_);
+  }
+
+  /// Sends a frame; `out` becomes what leaves.
+  packet::Verdict Send(const Bytes& frame, Bytes* out = nullptr, uint32_t headroom = 64) {
+    Bytes room(headroom + frame.size() + 64, 0xee);
+    std::copy(frame.begin(), frame.end(), room.begin() + headroom);
+    packet::Frame view{room.data() + headroom, static_cast<uint32_t>(frame.size()), headroom, 64};
+    balancer_->Prepare(view.data, view.length);
+    const packet::Verdict verdict = balancer_->Process(view, now_);
+    if (out != nullptr) out->assign(view.data, view.data + view.length);
+    return verdict;
+  }
+  /// The outer destination of what a frame became: a backend's name, or nothing.
+  std::string BackendOf(const Bytes& frame, uint32_t headroom = 64) {
+    Bytes out;
+    if (Send(frame, &out, headroom) != kForward) return "";
+    const packet::Headers headers = packet::Parse(out.data(), static_cast<uint32_t>(out.size()));
+    EXPECT_EQ(headers.error, packet::ParseError::kNone);
+    EXPECT_EQ(headers.protocol, 4) << "IPv4 in IPv4";
+    return IpAddress::Of(packet::Load<packet::Ipv4Address>(out.data() + 30)).ToString();
+  }
+  uint64_t Count(BalancerCounters::Event event) const {
+    return balancer_->counters().events[event];
+  }
+  Balancer& balancer() { return *balancer_; }
+  const Tables& tables() const { return *tables_; }
+
+ private:
+  std::unique_ptr<const Tables> tables_;
+  std::atomic<const Tables*> published_;
+  std::unique_ptr<Balancer> balancer_;
+  uint64_t now_ = 0;
+};
+
+std::map<uint32_t, std::string> Assign(Lab& lab, uint32_t flows) {
+  std::map<uint32_t, std::string> assigned;
+  for (uint32_t flow = 0; flow < flows; ++flow) assigned[flow] = lab.BackendOf(UdpFrame(flow));
+  return assigned;
+}
+
+Setup TcpSetup(uint32_t backends) {
+  maglev::Setup setup = SetupOf(backends);
+  setup.vips[0].protocol = 6;
+  return setup;
+}
+
+constexpr uint8_t kFin = 1, kSyn = 2, kRst = 4, kAck = 16;
+
+Bytes TcpFrame(uint32_t flow, uint8_t flags) {
+  Bytes frame = UdpFrame(flow);
+  frame[23] = 6;
+  std::fill(frame.begin() + 38, frame.end(), uint8_t{0});
+  frame[46] = 5 << 4;
+  frame[47] = flags;
+  test::SetFlow(frame.data(), flow);
+  return frame;
+}
+
+TEST(Balancer, EveryPacketOfAFlowGoesToOneBackendAndAllBackendsGetFlows) {
+  Lab lab(SetupOf(10));
+  const auto first = Assign(lab, 2000);
+  EXPECT_EQ(Assign(lab, 2000), first);
+  std::map<std::string, int> shares;
+  for (const auto& [flow, backend] : first) ++shares[backend];
+  EXPECT_EQ(shares.size(), 10u);
+  for (const auto& [backend, count] : shares) EXPECT_NEAR(count, 200, 80) << backend;
+  EXPECT_EQ(lab.Count(BalancerCounters::kNew), 2000u);
+  EXPECT_EQ(lab.Count(BalancerCounters::kHit), 2000u);
+}
+
+TEST(Balancer, BalancersThatShareNothingAgree) {
+  Lab one(SetupOf(20), 1), other(SetupOf(20), 2);
+  EXPECT_EQ(Assign(one, 500), Assign(other, 500));
+}
+
+TEST(Balancer, AnAddedBackendTakesNoFlowThatIsKnown) {
+  Lab lab(SetupOf(10));
+  const auto before = Assign(lab, 1000);
+  lab.Apply(SetupOf(11));
+  EXPECT_EQ(lab.balancer().epoch(), 2u);
+  EXPECT_EQ(Assign(lab, 1000), before);
+  std::set<std::string> fresh;
+  for (uint32_t flow = 1000; flow < 2000; ++flow) fresh.insert(lab.BackendOf(UdpFrame(flow)));
+  EXPECT_TRUE(fresh.contains("10.0.0.11"));
+}
+
+TEST(Balancer, FlowsOfARemovedBackendMoveAtOnceAndTheOthersStay) {
+  Lab lab(SetupOf(10));
+  const auto before = Assign(lab, 1000);
+  maglev::Setup setup = SetupOf(10);
+  setup.vips[0].backends.erase(setup.vips[0].backends.begin() + 3);
+  lab.Apply(setup);
+  uint32_t moved = 0;
+  for (const auto& [flow, backend] : Assign(lab, 1000)) {
+    if (before.at(flow) == "10.0.0.4") {
+      EXPECT_NE(backend, "10.0.0.4");
+      ++moved;
+    } else {
+      EXPECT_EQ(backend, before.at(flow));
+    }
+  }
+  EXPECT_GT(moved, 0u);
+  EXPECT_EQ(lab.Count(BalancerCounters::kMoved), moved);
+}
+
+TEST(Balancer, ADrainingBackendKeepsItsFlowsUntilTheyAreIdleAndGetsNoNewOnes) {
+  Lab lab(SetupOf(4));
+  const auto before = Assign(lab, 400);
+  maglev::Setup setup = SetupOf(4);
+  setup.vips[0].backends[0].state = BackendState::kDraining;
+  lab.Apply(setup);
+  EXPECT_EQ(Assign(lab, 400), before);
+  for (uint32_t flow = 400; flow < 800; ++flow) {
+    EXPECT_NE(lab.BackendOf(UdpFrame(flow)), "10.0.0.1");
+  }
+  lab.Wait(setup.timeouts.udp_s + 1);
+  for (const auto& [flow, backend] : Assign(lab, 400)) EXPECT_NE(backend, "10.0.0.1");
+}
+
+TEST(Balancer, ADownBackendThatComesBackDoesNotGetItsOldFlowsBack) {
+  Lab lab(SetupOf(4));
+  Assign(lab, 400);
+  maglev::Setup setup = SetupOf(4);
+  setup.vips[0].backends[2].state = BackendState::kDown;
+  lab.Apply(setup);
+  const auto meanwhile = Assign(lab, 400);
+  lab.Apply(SetupOf(4));
+  EXPECT_EQ(Assign(lab, 400), meanwhile);
+}
+
+TEST(Balancer, AnIndexThatGotANewOwnerDoesNotInheritConnections) {
+  Lab lab(SetupOf(4));
+  const auto before = Assign(lab, 400);
+  maglev::Setup setup = SetupOf(4);
+  BackendSetup& replaced = setup.vips[0].backends[1];
+  replaced.address = *IpAddress::Parse("10.9.9.9");
+  replaced.name = "10.9.9.9";
+  lab.Apply(setup);
+  for (const auto& [flow, backend] : Assign(lab, 400)) {
+    EXPECT_NE(backend, "10.0.0.2");
+    if (before.at(flow) != "10.0.0.2") {
+      EXPECT_EQ(backend, before.at(flow));
+    }
+  }
+  EXPECT_GT(lab.Count(BalancerCounters::kMoved), 0u);
+}
+
+TEST(Balancer, WeightZeroIsDrained) {
+  Lab lab(SetupOf(3));
+  const auto before = Assign(lab, 300);
+  maglev::Setup setup = SetupOf(3);
+  setup.vips[0].backends[0].weight = 0;
+  lab.Apply(setup);
+  EXPECT_EQ(Assign(lab, 300), before);
+  for (uint32_t flow = 300; flow < 600; ++flow) {
+    EXPECT_NE(lab.BackendOf(UdpFrame(flow)), "10.0.0.1");
+  }
+}
+
+TEST(Balancer, APoolWithoutBackendsDropsUnderItsCounter) {
+  Lab empty(SetupOf(0));
+  EXPECT_EQ(empty.Send(UdpFrame(1)), Drop(Balancer::kNoBackend));
+  maglev::Setup setup = SetupOf(2);
+  for (BackendSetup& backend : setup.vips[0].backends) backend.weight = 0;
+  Lab weightless(setup);
+  EXPECT_EQ(weightless.Send(UdpFrame(1)), Drop(Balancer::kNoBackend));
+}
+
+TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
+  maglev::Setup setup = TcpSetup(8);
+  setup.connections = 1024;
+  Lab lab(setup);
+  std::map<uint32_t, std::string> established;
+  for (uint32_t flow = 0; flow < 256; ++flow) {
+    lab.Send(TcpFrame(flow, kSyn));
+    established[flow] = lab.BackendOf(TcpFrame(flow, kAck));
+  }
+  for (uint32_t flow = 1000; flow < 1000 + 20 * 1024; ++flow) {
+    EXPECT_EQ(lab.Send(TcpFrame(flow, kSyn)), kForward);
+  }
+  // Whoever is not in the table goes where the ring says: to one backend less, they differ.
+  maglev::Setup smaller = setup;
+  smaller.vips[0].backends.push_back(SetupOf(9).vips[0].backends.back());
+  lab.Apply(smaller);
+  for (const auto& [flow, backend] : established) {
+    EXPECT_EQ(lab.BackendOf(TcpFrame(flow, kAck)), backend);
+  }
+}
+
+TEST(Balancer, AboveTheFloodRateNothingIsRecorded) {
+  maglev::Setup setup = SetupOf(4);
+  setup.flood_rate = 100;
+  Lab lab(setup);
+  Assign(lab, 150);
+  EXPECT_EQ(lab.Count(BalancerCounters::kNew), 100u);
+  EXPECT_EQ(lab.Count(BalancerCounters::kFlood), 50u);
+  lab.Wait(1);
+  Assign(lab, 150);
+  EXPECT_EQ(lab.Count(BalancerCounters::kHit), 100u);
+  EXPECT_EQ(lab.Count(BalancerCounters::kNew), 150u);
+}
+
+TEST(Balancer, AResetIsForwardedAndItsFlowForgottenSoon) {
+  Lab lab(TcpSetup(4));
+  lab.Send(TcpFrame(1, kSyn));
+  lab.Send(TcpFrame(1, kAck));
+  EXPECT_EQ(lab.Send(TcpFrame(1, kRst)), kForward);
+  std::vector<uint32_t> counts(16);
+  EXPECT_EQ(lab.balancer().connections().CountByBackend(counts, lab.balancer().seconds()), 1u);
+  lab.Wait(Timeouts().tcp_closing_s + 1);
+  EXPECT_EQ(lab.balancer().connections().CountByBackend(counts, lab.balancer().seconds()), 0u);
+  EXPECT_EQ(lab.Send(TcpFrame(2, kRst)), kForward);
+  EXPECT_EQ(lab.balancer().connections().CountByBackend(counts, lab.balancer().seconds()), 0u)
+      << "an unknown flow that ends is not recorded";
+}
+
+TEST(Balancer, ASynThatReusesPortsOfAFlowOfADrainingBackendIsANewFlow) {
+  Lab lab(TcpSetup(4));
+  std::optional<uint32_t> flow;
+  for (uint32_t i = 0; !flow; ++i) {
+    if (lab.BackendOf(TcpFrame(i, kSyn)) == "10.0.0.3") flow = i;
+  }
+  lab.Send(TcpFrame(*flow, kAck));
+  maglev::Setup setup = TcpSetup(4);
+  setup.vips[0].backends[2].state = BackendState::kDraining;
+  lab.Apply(setup);
+  EXPECT_EQ(lab.BackendOf(TcpFrame(*flow, kAck)), "10.0.0.3");
+  EXPECT_NE(lab.BackendOf(TcpFrame(*flow, kSyn)), "10.0.0.3");
+}
+
+TEST(Balancer, WithoutHeadroomTheFrameIsBuiltElsewhereAndIsTheSame) {
+  Lab lab(SetupOf(4));
+  Bytes in_place, elsewhere;
+  EXPECT_EQ(lab.Send(UdpFrame(1), &in_place, 64), kForward);
+  EXPECT_EQ(lab.Send(UdpFrame(1), &elsewhere, 0), kForward);
+  EXPECT_EQ(in_place, elsewhere);
+}
+
+TEST(Balancer, ThePlainPathWritesWhatTheGeneralOneDoes) {
+  maglev::Setup general = SetupOf(4);
+  general.source_ipv4 = IpAddress::Parse("172.16.0.0");  // Not plain: its source is fixed.
+  Lab plain(SetupOf(4)), fixed(general);
+  for (uint32_t flow = 0; flow < 64; ++flow) {
+    Bytes frame = UdpFrame(flow);
+    frame[15] = static_cast<uint8_t>(flow * 4 + 1);  // DSCP and ECN
+    test::SetFlow(frame.data(), flow);
+    Bytes one, other;
+    ASSERT_EQ(plain.Send(frame, &one), kForward);
+    ASSERT_EQ(fixed.Send(frame, &other), kForward);
+    EXPECT_TRUE(packet::ChecksumHolds(packet::SumBytes(one.data() + 14, 20)));
+    EXPECT_TRUE(packet::ChecksumHolds(packet::SumBytes(other.data() + 14, 20)));
+    for (Bytes* out : {&one, &other}) {
+      std::fill_n(out->begin() + 24, 2, uint8_t{0});  // Checksum,
+      std::fill_n(out->begin() + 28, 2, uint8_t{0});  // the varied half of the source.
+    }
+    EXPECT_EQ(one, other);
+  }
+}
+
+TEST(Balancer, PassesWhatIsForNoVip) {
+  Lab lab(SetupOf(2));
+  Bytes frame = UdpFrame(1);
+  frame[33] = 2;  // 198.51.100.2
+  EXPECT_EQ(lab.Send(frame), kPass);
+  Bytes arp(60);
+  arp[12] = 0x08;
+  arp[13] = 0x06;
+  EXPECT_EQ(lab.Send(arp), kPass);
+  Bytes port = UdpFrame(1);
+  port[37] = 81;
+  EXPECT_EQ(lab.Send(port), Drop(Balancer::kUnknownProtocol)) << "the VIP has no such service";
+}
+
+TEST(Balancer, AFragmentIsRedirectedOnceToItsOwnerAndReachesTheBackendOfItsFlow) {
+  maglev::Setup setup = SetupOf(8);
+  setup.balancers = {*IpAddress::Parse("192.0.2.1"), *IpAddress::Parse("192.0.2.2")};
+  maglev::Setup second = setup;
+  setup.own_address = setup.balancers[0];
+  second.own_address = setup.balancers[1];
+  std::swap(second.balancers[0], second.balancers[1]);  // Their order is nobody's business.
+  Lab one(setup), other(second);
+  uint32_t redirected = 0;
+  for (uint32_t flow = 0; flow < 64; ++flow) {
+    const std::string whole = Lab(SetupOf(8)).BackendOf(UdpFrame(flow * 16));
+    Bytes first = UdpFrame(flow * 16), later = first;
+    first[20] = 0x20;  // More fragments.
+    later[21] = 3;     // Offset 24.
+    for (Bytes* frame : {&first, &later}) test::SetFlow(frame->data(), flow * 16);
+    later[34] = later[35] = 0xff;  // Payload where ports would be.
+    for (const Bytes& fragment : {first, later}) {
+      Bytes out;
+      ASSERT_EQ(one.Send(fragment, &out), kForward);
+      std::string target =
+          IpAddress::Of(packet::Load<packet::Ipv4Address>(out.data() + 30)).ToString();
+      if (target == "192.0.2.2") {
+        ++redirected;
+        const Bytes hop = out;
+        ASSERT_EQ(other.Send(hop, &out), kForward);
+        target = IpAddress::Of(packet::Load<packet::Ipv4Address>(out.data() + 30)).ToString();
+        EXPECT_NE(target, "192.0.2.1") << "never twice";
+      }
+      EXPECT_EQ(target, whole);
+    }
+  }
+  EXPECT_GT(redirected, 0u);
+  EXPECT_LT(redirected, 128u);
+  EXPECT_EQ(one.Count(BalancerCounters::kRedirected), redirected);
+  EXPECT_EQ(other.Count(BalancerCounters::kRedirectedHere), redirected);
+}
+
+TEST(Balancer, StrangersCannotUseItAsADecapsulator) {
+  maglev::Setup setup = SetupOf(2);
+  setup.own_address = IpAddress::Parse("192.0.2.1");
+  setup.balancers = {*setup.own_address, *IpAddress::Parse("192.0.2.2")};
+  Lab lab(setup);
+  Bytes out;
+  ASSERT_EQ(lab.Send(UdpFrame(1), &out), kForward);
+  out[30] = 192, out[31] = 0, out[32] = 2, out[33] = 1;  // To us, from 172.16/16.
+  packet::Store<uint16_t>(out.data() + 24, 0);
+  packet::Store(out.data() + 24, packet::FinishChecksum(packet::SumBytes(out.data() + 14, 20)));
+  EXPECT_EQ(lab.Send(out), kPass);
+}
+
+TEST(Balancer, NatAnswersComeFromTheVip) {
+  maglev::Setup setup = SetupOf(3);
+  setup.vips[0].encapsulation = Encapsulation::kNat;
+  for (BackendSetup& backend : setup.vips[0].backends) backend.port = 8080;
+  Lab lab(setup);
+  Bytes there;
+  ASSERT_EQ(lab.Send(UdpFrame(5), &there), kForward);
+  EXPECT_EQ(packet::LoadBe16(there.data() + 36), 8080);
+  Bytes answer = there;
+  packet::SwapIpv4Addresses(answer.data() + 14);
+  packet::SwapPorts(answer.data() + 34);
+  Bytes back;
+  ASSERT_EQ(lab.Send(answer, &back), kForward);
+  EXPECT_EQ(IpAddress::Of(packet::Load<packet::Ipv4Address>(back.data() + 26)).ToString(),
+            "198.51.100.1");
+  EXPECT_EQ(packet::LoadBe16(back.data() + 34), 80);
+  EXPECT_TRUE(packet::ChecksumHolds(packet::SumBytes(back.data() + 14, 20)));
+  EXPECT_EQ(lab.Count(BalancerCounters::kNatReturn), 1u);
+}
+
+TEST(Balancer, CountsTrafficByVipAndBackend) {
+  Lab lab(SetupOf(2));
+  for (uint32_t flow = 0; flow < 100; ++flow) lab.Send(UdpFrame(flow));
+  const BalancerCounters& counters = lab.balancer().counters();
+  EXPECT_EQ(counters.by_vip[0].pkts, 100u);
+  EXPECT_EQ(counters.by_vip[0].bytes, 6000u);
+  EXPECT_EQ(counters.by_backend[0].pkts + counters.by_backend[1].pkts, 100u);
+}
+
+// Every prefix and every single-byte change of good frames ends in a verdict; sanitizers watch.
+TEST(Balancer, AnyBytesHaveAnEnding) {
+  maglev::Setup setup = SetupOf(3);
+  setup.own_address = IpAddress::Parse("192.0.2.1");
+  setup.balancers = {*setup.own_address, *IpAddress::Parse("192.0.2.2")};
+  setup.vips[0].quic = true;
+  Lab lab(setup);
+  std::mt19937 random(1);
+  Bytes encapsulated;
+  lab.Send(UdpFrame(1), &encapsulated);
+  for (const Bytes& good : {UdpFrame(1), TcpFrame(1, kSyn | kFin), encapsulated}) {
+    for (size_t length = 0; length <= good.size(); ++length) {
+      const Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
+      const packet::Verdict verdict = lab.Send(cut);
+      EXPECT_TRUE(verdict.action != packet::Action::kDrop || verdict.reason < Balancer::kReasons);
+    }
+    for (int i = 0; i < 20'000; ++i) {
+      Bytes changed = good;
+      for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = uint8_t(random());
+      lab.Send(changed, nullptr, random() % 2 * 64);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::maglev
