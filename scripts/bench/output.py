@@ -10,6 +10,7 @@ COLUMNS = [  # title, width, how to read it from a row
     ("Mpps", 8, lambda r: f"{r['mpps']:.2f}"),
     ("Gb/s", 7, lambda r: f"{r['gbps']:.2f}"),
     ("cyc/pkt", 8, lambda r: f"{r['cycles_per_pkt']:.1f}"),
+    ("ns/pkt", 7, lambda r: f"{r['ns_per_pkt']:.1f}" if r["ns_per_pkt"] else "-"),
     ("worker", 7, lambda r: share(r.get("worker_busy"))),
     ("device", 7, lambda r: share(r.get("device_busy"))),
     ("drops", 8, lambda r: str(sum(r.get("drops", {}).values()))),
@@ -53,25 +54,32 @@ def side_by_side(rows):
     ifaces = list(dict.fromkeys(row["iface"] for row in ours))
     compared = [iface for iface in ifaces if iface != "streaming"] if "streaming" in ifaces else []
 
-    def line(traffic, cells):
-        """cells: of cycles, their ratios, Mpps, their ratios."""
-        parts = zip(cells, (11, 20, 11, 20))
-        return (f"{traffic:<13}" + " |".join("".join(f"{cell:>{width}}" for cell in part)
-                                             for part, width in parts)).rstrip(" |")
+    def value(name, digits):
+        return lambda row: f"{row[name]:.{digits}f}" if row and row[name] is not None else "-"
+
+    groups = [  # title, interfaces, width of a cell, how to read it from a row
+        ("worker cycles per packet", ifaces, 11, value("cycles_per_pkt", 1)),
+        ("over streaming's", compared, 20, lambda row: ratio(row, "cycles_ratio")),
+        ("Mpps", ifaces, 11, value("mpps", 2)),
+        ("streaming's over theirs", compared, 20, lambda row: ratio(row, "mpps_ratio")),
+    ]
+    time = ("worker ns per packet", ifaces, 11, value("ns_per_pkt", 1))  # Where it is a target.
+
+    def line(start, shown, cell):
+        """cell: makes one of an interface and the way to read it."""
+        parts = ("".join(f"{cell(iface, read):>{width}}" for iface in names)
+                 for _, names, width, read in shown)
+        return (f"{start:<13}" + " |".join(parts)).rstrip(" |")
 
     lines = []
     for app, mode in dict.fromkeys((row["app"], row["mode"]) for row in ours):
+        shown = [time, *groups] if app == "maglev" else groups
         lines += [""] if lines else []
-        lines += [f"{app} {mode}: worker cycles per packet | over streaming's | Mpps | streaming's "
-                  "over theirs",
-                  line("traffic", [ifaces, compared, ifaces, compared])]
+        lines += [f"{app} {mode}: " + " | ".join(title for title, *_ in shown),
+                  line("traffic", shown, lambda iface, _: iface)]
         for traffic in dict.fromkeys(r["traffic"] for r in ours if (r["app"], r["mode"]) == (app, mode)):
-            found = {iface: table.get((app, mode, traffic, iface)) for iface in ifaces}
-            value = lambda name, digits: [f"{row[name]:.{digits}f}" if row else "-"
-                                          for row in found.values()]
-            lines.append(line(traffic, [
-                value("cycles_per_pkt", 1), [ratio(found[i], "cycles_ratio") for i in compared],
-                value("mpps", 2), [ratio(found[i], "mpps_ratio") for i in compared]]))
+            lines.append(line(traffic, shown, lambda iface, read, traffic=traffic:
+                              read(table.get((app, mode, traffic, iface)))))
     return "\n".join(lines)
 
 

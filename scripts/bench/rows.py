@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From samples to rows and verdicts. Pure: tests feed it recorded samples."""
+"""From samples to rows. Pure: tests feed it recorded samples."""
 from statistics import median
 
 DEVICE_BOUND_SHARE = 0.95       # Busy share of the device lcore above which it is the limit.
@@ -37,6 +37,15 @@ def split_noise(samples):
     return clean, noisy
 
 
+def ns_per_pkt(sample):
+    """Time in which the worker had packets, for each that it received; None of peers. Rates are of
+    packets sent, and the share that was is that of the whole run."""
+    if sample.get("worker_busy") is None or not sample["mpps"]:
+        return None
+    received = sample["mpps"] * sample.get("rx_pkts", 1) / sample.get("tx_pkts", 1)
+    return 1000 * sample["worker_busy"] / received
+
+
 def spread(values):
     return {"median": median(values), "min": min(values), "max": max(values)}
 
@@ -51,6 +60,7 @@ def build_rows(samples, hugepages):
         dropped = [s for s in noisy if key(s) == group]
         chosen = sorted(kept or dropped, key=lambda s: s["cycles_per_pkt"])
         row = dict(chosen[(len(chosen) - 1) // 2])
+        row["ns_per_pkt"] = ns_per_pkt(row)
         row["samples"] = chosen
         row["noisy_samples"] = len(dropped)
         row["mpps_spread"] = spread([s["mpps"] for s in chosen])
@@ -97,61 +107,3 @@ def add_ratios(rows):
         row["device_bound"] = device_bound(row) or device_bound(base)
         row["mpps_ratio"] = None if row["device_bound"] else \
             spread([b["mpps"] / s["mpps"] for s, b in pairs])
-
-
-# --- the Speed targets -----------------------------------------------------------------------
-
-def verdicts(rows, hugepages, stream_cycles):
-    """One line per target: what is asked, what was measured, met or not."""
-    table = {key(r): r for r in rows}
-    packetized = table.get(("echo", "increment", "packetized", "64"))
-    null = table.get(("testpmd", "macswap", "net_null", "64"))
-    streaming = [r for r in rows if key(r)[:3] == ("echo", "increment", "streaming")]
-    # The frames of `capture` that the NIC cannot send are drops: `capture-ipv4` is judged.
-    streaming = [r for r in streaming if r["traffic"] != "capture"]
-    unpredictable = [r for r in streaming if r["traffic"] in ("random", "capture-ipv4")]
-
-    def line(text, limit, measured):
-        """measured: rows, the worst of which is held against the limit."""
-        if not measured or None in measured or limit is None:
-            return f"{text}: not measured in this run"
-        worst = max(measured, key=lambda r: r["cycles_per_pkt"])
-        found = f"{text}: {worst['cycles_per_pkt']:.1f} ({worst['traffic']})"
-        if not hugepages:
-            return f"{found}: no verdict without hugepages"
-        if worst["verdict"]:
-            return f"{found}: no verdict, {worst['verdict']}"
-        met = worst["cycles_per_pkt"] <= limit
-        floor = "" if met or stream_cycles <= limit else \
-            f"; a line of another core costs {stream_cycles:.1f} on this host"
-        return f"{found}: {'met' if met else 'NOT MET'}{floor}"
-
-    def ratio_line(text, limit, row):
-        """The median ratio of a row to streaming's, of neighbouring samples."""
-        if not row or "cycles_ratio" not in row:
-            return f"{text}: not measured in this run"
-        if not row["cycles_ratio"]:
-            return f"{text}: no verdict, the work is not equal"
-        found = "{text}: {median:.2f} ({min:.2f}..{max:.2f})".format(text=text, **row["cycles_ratio"])
-        base = table[row["app"], row["mode"], "streaming", row["traffic"]]
-        if not hugepages:
-            return f"{found}: no verdict without hugepages"
-        if row["verdict"] or base["verdict"]:
-            return f"{found}: no verdict, {row['verdict'] or base['verdict']}"
-        return f"{found}: {'met' if row['cycles_ratio']['median'] <= limit else 'NOT MET'}"
-
-    null_cycles = null["cycles_per_pkt"] if null else None
-    rival = f" ({null_cycles:.1f})" if null else ""
-    return [
-        line("packetized, increment, 64 B, at most 17 cycles/packet", 17, [packetized]),
-        line(f"packetized not slower than testpmd macswap on net_null{rival}",
-             null_cycles, [packetized]),
-        line("streaming, increment, every traffic (of the capture: capture-ipv4), at most 7.5 "
-             "cycles/packet", 7.5, streaming),
-        line("streaming, increment, random sizes and capture-ipv4, at most 4 cycles/packet", 4,
-             unpredictable),
-        ratio_line("bilateral, increment, 64 B, at most 1.15x streaming's cycles", 1.15,
-                   table.get(("echo", "increment", "bilateral", "64"))),
-        ratio_line("bilateral, increment, 1518 B (1500-byte IP packets), at most 1.05x streaming's "
-                   "cycles", 1.05, table.get(("echo", "increment", "bilateral", "1518"))),
-    ]

@@ -6,13 +6,10 @@ import re
 import subprocess
 import time
 
-APPS = {  # name: what it can be asked for
-    "echo": {"ifaces": ["packetized", "streaming", "bilateral"], "modes": ["increment", "reflect"]},
-}
 PEERS = ["net_null", "net_memif"]
 PEER_SECONDS = 1.0
 RELEASE = "build/release"
-TARGETS = [f"apps/{app}/sluice-{app}" for app in APPS] + ["tests/bench/control/sluice-control"]
+CONTROL = "tests/bench/control/sluice-control"
 
 
 class RunError(Exception):
@@ -36,12 +33,16 @@ def last_json(text):
         raise RunError(f"no JSON report in:\n{text[-500:]}") from error
 
 
-def app_sample(app, mode, iface, traffic, pcap, duration_s):
-    """A run that ends with a report but fails is a sample with a `failure`. `pcap`: the file
-    that holds the traffic, if it is not made up."""
-    source = [f"--pcap={pcap}"] if pcap else [f"--frame_size={traffic}"]
-    command = [f"{RELEASE}/apps/{app}/sluice-{app}", f"--iface={iface}", f"--mode={mode}",
-               f"--duration_s={duration_s:g}", "--stats_period_s=0", "--json=-", *source]
+def targets(apps):
+    """What has to be built."""
+    return [f"apps/{app}/sluice-{app}" for app in apps] + [CONTROL]
+
+
+def app_sample(app, iface, flags, duration_s):
+    """A run that ends with a report but fails is a sample with a `failure`. `flags`: mode and
+    traffic."""
+    command = [f"{RELEASE}/apps/{app}/sluice-{app}", f"--iface={iface}",
+               f"--duration_s={duration_s:g}", "--stats_period_s=0", "--json=-", *flags]
     done = execute(command, duration_s + 60)
     last_words = done.stderr.strip().splitlines()[-1:]
     if done.returncode != 0 and "{" not in done.stdout:
@@ -55,7 +56,7 @@ def app_sample(app, mode, iface, traffic, pcap, duration_s):
 
 def control():
     """What the memory system costs now: ping_pong_cycles, stream_cycles."""
-    done = execute([f"{RELEASE}/tests/bench/control/sluice-control"], 60)
+    done = execute([f"{RELEASE}/{CONTROL}"], 60)
     if done.returncode != 0:
         raise RunError(done.stderr)
     return json.loads(done.stdout)

@@ -14,11 +14,14 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 
 import output
 import rows
 import run
+import targets
+import workloads
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_CAPTURE = "build/deps/captures/tcpdump.pcap"
@@ -29,22 +32,23 @@ PCAP_HEADER_BYTES = 24
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="throughput", description=__doc__.splitlines()[0])
     comma = lambda text: [part for part in text.split(",") if part]
-    parser.add_argument("--apps", type=comma, default=["echo"], help="default: echo")
-    parser.add_argument("--ifaces", type=comma, default=["packetized", "streaming", "bilateral"],
-                        help="default: packetized,streaming,bilateral")
-    parser.add_argument("--mode", type=comma, default=["increment", "reflect"],
-                        help="default: increment,reflect")
+    parser.add_argument("--apps", type=comma, default=["echo"],
+                        help=f"of {','.join(workloads.APPS)}; default: echo")
+    parser.add_argument("--ifaces", type=comma, default=workloads.IFACES,
+                        help=f"default: {','.join(workloads.IFACES)}")
+    parser.add_argument("--mode", type=comma, default=[],
+                        help="default: all; echo has increment,reflect, maglev has ip")
     parser.add_argument("--sizes", type=comma, default=["64", "512", "1518", "imix", "random"],
-                        help="frame sizes, imix, random; default: 64,512,1518,imix,random")
+                        help="of echo: frame sizes, imix, random; default: 64,512,1518,imix,random")
     parser.add_argument("--pcap", default=DEFAULT_CAPTURE,
-                        help="traffic of the rows 'capture' and, as far as every NIC can send it, "
-                        "'capture-ipv4'; 'none' leaves them out")
+                        help="of echo: traffic of the rows 'capture' and, as far as every NIC can "
+                        "send it, 'capture-ipv4'; 'none' leaves them out")
     parser.add_argument("--duration_s", type=float, default=1.0, help="of one sample")
     parser.add_argument("--repeats", type=int, default=5, help="samples of each row")
     parser.add_argument("--limit_s", type=float, default=420,
                         help="no new round after this long; 0 = no limit")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
-                        help="measure stock testpmd beside ours")
+                        help="measure stock testpmd beside echo")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--csv", metavar="FILE")
     parser.add_argument("--plot", metavar="FILE", help="PNG")
@@ -66,19 +70,23 @@ def parse_arguments():
 
 def check_apps(parser, args):
     for app in args.apps:
-        known = run.APPS.get(app)
+        known = workloads.APPS.get(app)
         if not known:
-            parser.error(f"--apps: no app '{app}'; there is {', '.join(run.APPS)}")
-        for flag, asked, offered in (("--ifaces", args.ifaces, known["ifaces"]),
-                                     ("--mode", args.mode, known["modes"])):
-            if unknown := sorted(set(asked) - set(offered)):
-                parser.error(f"{flag}: {app} has no '{unknown[0]}', only {', '.join(offered)}")
+            parser.error(f"--apps: no app '{app}'; there is {', '.join(workloads.APPS)}")
+        if unknown := sorted(set(args.ifaces) - set(known["ifaces"])):
+            parser.error(f"--ifaces: {app} has no '{unknown[0]}', only {', '.join(known['ifaces'])}")
+        if not workloads.modes_of(app, args.mode):
+            parser.error(f"--mode: {app} has only {', '.join(known['modes'])}")
+    modes = {mode for app in args.apps for mode in workloads.APPS[app]["modes"]}
+    if unknown := sorted(set(args.mode) - modes):
+        parser.error(f"--mode: no '{unknown[0]}', only {', '.join(sorted(modes))}")
 
 
-def prepare():
+def prepare(apps):
     """Build, hugepages. Returns whether hugepages can be used."""
     print("building build/release ...", flush=True)
-    done = subprocess.run(["scripts/build", "release", *run.TARGETS], capture_output=True, text=True, check=False)
+    done = subprocess.run(["scripts/build", "release", *run.targets(apps)],
+                          capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit((done.stdout + done.stderr)[-4000:] + "\nthroughput: the build failed")
     if os.geteuid() == 0:
@@ -94,7 +102,7 @@ def prepare():
 
 def prepare_captures(args):
     """Traffic by the name of its row: the capture, and its part that every NIC can send."""
-    if args.pcap == "none":
+    if args.pcap == "none" or "echo" not in args.apps:
         return {}
     if args.pcap == DEFAULT_CAPTURE: # scripts/setup has made both.
         return {"capture": args.pcap, "capture-ipv4": args.pcap.replace(".pcap", "-ipv4.pcap")}
@@ -113,7 +121,7 @@ def manifest_of(args, hugepages):
     cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"model name\s*: (.*)", cpuinfo)
     capture = None
-    if args.pcap != "none":
+    if args.pcap != "none" and "echo" in args.apps:
         path = pathlib.Path(args.pcap)
         origin = path.with_name(path.name + ".origin")
         capture = {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
@@ -146,12 +154,12 @@ class Progress:
 class Job:
     """The plan of a run and the samples it has gathered."""
 
-    def __init__(self, args, captures, hugepages):
-        self.args, self.captures, self.hugepages = args, captures, hugepages
+    def __init__(self, args, flags, hugepages):
+        self.args, self.flags, self.hugepages = args, flags, hugepages
         self.samples, self.controls = [], [run.control()]
-        self.plan = [(app, mode, iface, traffic) for app in args.apps for mode in args.mode
-                     for traffic in [*args.sizes, *captures] for iface in args.ifaces]
-        if args.peers:
+        self.plan = [(app, mode, iface, traffic) for app, mode, traffic in flags
+                     for iface in args.ifaces]
+        if args.peers and "echo" in args.apps:
             self.plan += [("testpmd", "macswap", name, "64") for name in run.PEERS]
         self.progress = Progress(len(self.plan) * args.repeats)
         self.deadline = time.monotonic() + (args.limit_s or float("inf"))
@@ -161,7 +169,7 @@ class Job:
         if app == "testpmd":
             report = run.peer_sample(iface, self.hugepages)
         else:
-            report = run.app_sample(app, mode, iface, traffic, self.captures.get(traffic),
+            report = run.app_sample(app, iface, self.flags[app, mode, traffic],
                                     self.args.duration_s)
         self.controls.append(run.control())
         around = [c["ping_pong_cycles"] for c in self.controls[-2:]]
@@ -194,11 +202,13 @@ class Job:
 def main():
     args = parse_arguments()
     os.chdir(ROOT)
-    hugepages = prepare()
+    hugepages = prepare(args.apps)
     manifest = manifest_of(args, hugepages)
-    job = Job(args, prepare_captures(args), hugepages)
-    job.run_rounds()
-    job.repeat_noisy()
+    captures = prepare_captures(args)
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(args, workloads.flags(args, captures, folder), hugepages)
+        job.run_rounds()
+        job.repeat_noisy()
     # The apps decide for themselves, and say it.
     hugepages = all(s.get("memory", "hugepages") == "hugepages" for s in job.samples) and hugepages
     manifest["hugepages"] = hugepages
@@ -218,9 +228,9 @@ def report(args, manifest, table_rows):
     print(output.table(table_rows))
     print()
     print(output.footer(table_rows, controls))
-    print("\nTargets (worker TSC cycles, medians):")
+    print("\nTargets (worker TSC cycles or time, medians):")
     stream_cycles = sorted(c["stream_cycles"] for c in controls)[len(controls) // 2]
-    for line in rows.verdicts(table_rows, manifest["hugepages"], stream_cycles):
+    for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles):
         print("  " + line)
     if args.json:
         output.write_json(args.json, manifest, table_rows)

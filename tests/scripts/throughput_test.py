@@ -4,7 +4,9 @@
 
 Samples are written by hand; every expected value is worked out from them here.
 """
+import argparse
 import csv
+import ipaddress
 import json
 import pathlib
 import subprocess
@@ -18,6 +20,8 @@ import output
 import plot
 import rows
 import run
+import targets
+import workloads
 
 
 def sample(iface="streaming", cycles=5.0, mpps=100.0, **fields):
@@ -107,7 +111,7 @@ class Ratios(unittest.TestCase):
 
 class Verdicts(unittest.TestCase):
     def verdict(self, samples, number, hugepages=True, stream_cycles=3.0):
-        return rows.verdicts(rows.build_rows(samples, hugepages), hugepages, stream_cycles)[number]
+        return targets.verdicts(rows.build_rows(samples, hugepages), hugepages, stream_cycles)[number]
 
     def test_a_target_is_met_up_to_its_limit(self):
         self.assertTrue(self.verdict([sample("packetized", 17.0)], 0).endswith(": met"))
@@ -152,6 +156,97 @@ class Verdicts(unittest.TestCase):
         self.assertTrue(self.verdict(noisy, 4).endswith("no verdict, noisy"))
 
 
+def maglev(iface, cycles, traffic="16 flows", **fields):
+    """At 2.5 GHz: 100 cycles are 40 ns; a worker that is busy all the time sends 25 Mpps."""
+    return sample(iface, cycles, 2500 / cycles, app="maglev", mode="ip", traffic=traffic,
+                  worker_busy=1.0, **fields)
+
+
+class MaglevVerdicts(unittest.TestCase):
+    def lines(self, *samples, hugepages=True):
+        return targets.verdicts(rows.build_rows(list(samples), hugepages), hugepages, 3.0)
+
+    def found(self, lines, *words):
+        [line] = [line for line in lines if all(word in line for word in words)]
+        return line
+
+    def test_time_per_packet_counts_what_was_received_while_the_worker_was_busy(self):
+        [row] = rows.build_rows([maglev("streaming", 100.0)], True)
+        self.assertAlmostEqual(row["ns_per_pkt"], 40.0)
+        half = sample(mpps=10.0, worker_busy=0.5, rx_pkts=200, tx_pkts=100)  # 20 Mpps, 0.5 s
+        [row] = rows.build_rows([half], True)
+        self.assertAlmostEqual(row["ns_per_pkt"], 25.0)
+
+    def test_what_sends_nothing_or_is_a_peer_has_no_time(self):
+        silent = maglev("streaming", 100.0) | {"mpps": 0.0}
+        peer = sample("net_null", 16.0, app="testpmd", mode="macswap", peer=True)
+        del peer["worker_busy"]
+        for row in rows.build_rows([silent, peer], True):
+            self.assertIsNone(row["ns_per_pkt"])
+            self.assertIn(row["iface"], output.table([row]))
+
+    def test_each_interface_is_held_against_the_limit_of_its_traffic(self):
+        lines = self.lines(maglev("packetized", 75.5), maglev("streaming", 74.5),
+                           maglev("packetized", 149.5, "2^20 flows"),
+                           maglev("streaming", 150.5, "2^20 flows"))
+        self.assertTrue(self.found(lines, "packetized, 64 B, 16").endswith("30.2: NOT MET"))
+        self.assertTrue(self.found(lines, "streaming, 64 B, 16").endswith("29.8: met"))
+        self.assertTrue(self.found(lines, "packetized, 64 B, 2^20").endswith("59.8: met"))
+        self.assertTrue(self.found(lines, "streaming, 64 B, 2^20").endswith("60.2: NOT MET"))
+        self.assertIn("not measured", self.found(lines, "bilateral, 64 B, 16"))
+
+    def test_noise_and_missing_hugepages_are_no_verdict(self):
+        noisy = maglev("streaming", 50.0, ctx_switches=99)
+        self.assertTrue(self.found(self.lines(noisy), "streaming, 64 B, 16").endswith("verdict, noisy"))
+        lines = self.lines(maglev("streaming", 50.0), hugepages=False)
+        self.assertIn("20.0: no verdict without hugepages", self.found(lines, "streaming, 64 B, 16"))
+
+    def test_streaming_over_packetized_is_said_for_each_traffic(self):
+        lines = self.lines(maglev("packetized", 100.0, round=0), maglev("streaming", 80.0, round=0),
+                           maglev("packetized", 100.0, round=1), maglev("streaming", 50.0, round=1),
+                           maglev("packetized", 100.0, round=2), maglev("streaming", 40.0, round=2))
+        self.assertIn("0.50 (0.40..0.80)", self.found(lines, "streaming/packetized", "16 flows"))
+
+    def test_the_targets_of_an_app_are_shown_where_it_was_run(self):
+        self.assertFalse(any("maglev" in line for line in self.lines(sample())))
+        lines = self.lines(maglev("streaming", 50.0))
+        self.assertTrue(all("maglev" in line for line in lines))
+        both = self.lines(sample(), maglev("streaming", 50.0))
+        self.assertEqual(len(both), len(self.lines(sample())) + len(lines))
+
+
+class Workloads(unittest.TestCase):
+    def arguments(self, **fields):
+        return argparse.Namespace(**{"apps": ["echo"], "mode": [], "sizes": ["64"]} | fields)
+
+    def test_each_app_is_run_with_its_own_modes_and_traffic(self):
+        with tempfile.TemporaryDirectory() as folder:
+            found = workloads.flags(self.arguments(apps=["echo", "maglev"]), {"capture": "c.pcap"},
+                                    folder)
+            self.assertEqual(list(found), [
+                ("echo", "increment", "64"), ("echo", "increment", "capture"),
+                ("echo", "reflect", "64"), ("echo", "reflect", "capture"),
+                ("maglev", "ip", "16 flows"), ("maglev", "ip", "2^20 flows")])
+            self.assertEqual(found["echo", "reflect", "capture"], ["--pcap=c.pcap", "--mode=reflect"])
+            self.assertEqual(found["maglev", "ip", "2^20 flows"][:2],
+                             ["--frame_size=64", "--flows=1048576"])
+
+    def test_a_thousand_backends_of_one_vip_are_configured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            found = workloads.flags(self.arguments(apps=["maglev"]), {}, folder)
+            [file] = {flag.removeprefix("--config=") for flags in found.values() for flag in flags
+                      if flag.startswith("--config=")}
+            [vip] = json.loads(pathlib.Path(file).read_text())["vips"]
+        addresses = {ipaddress.IPv4Address(backend["address"]) for backend in vip["backends"]}
+        self.assertEqual(len(addresses), 1000)
+        self.assertEqual(min(addresses), ipaddress.IPv4Address("10.0.0.1"))
+        self.assertEqual(max(addresses), ipaddress.IPv4Address("10.0.3.232"))
+
+    def test_a_mode_that_one_of_the_apps_has_is_run_by_that_app_alone(self):
+        self.assertEqual(workloads.modes_of("echo", ["reflect", "ip"]), ["reflect"])
+        self.assertEqual(workloads.modes_of("maglev", ["reflect", "ip"]), ["ip"])
+
+
 class SideBySide(unittest.TestCase):
     def test_one_line_for_each_traffic_with_every_interface(self):
         table = rows.build_rows([sample("packetized", 52.5, 8.0), sample("streaming", 35.0, 16.0),
@@ -162,6 +257,13 @@ class SideBySide(unittest.TestCase):
                                     "(1.20..1.20)", "|", "8.00", "16.00", "12.80", "|", "2.00",
                                     "(2.00..2.00)", "1.25", "(1.25..1.25)"])
         self.assertEqual(lines[3][:4], ["imix", "-", "70.0", "-"])
+
+    def test_a_line_of_maglev_begins_with_its_time_per_packet(self):
+        table = rows.build_rows([maglev("packetized", 150.0), maglev("streaming", 100.0)], True)
+        title, _, line = output.side_by_side(table).splitlines()
+        self.assertTrue(title.startswith("maglev ip: worker ns per packet | worker cycles"), title)
+        self.assertEqual(line.split()[:9], ["16", "flows", "60.0", "40.0", "|", "150.0", "100.0", "|",
+                                            "1.50"])
 
     def test_peers_and_runs_without_streaming_have_their_lines_too(self):
         table = rows.build_rows([sample("bilateral", 42.0), sample("net_null", app="testpmd",
@@ -211,7 +313,10 @@ class Arguments(unittest.TestCase):
     def test_bad_arguments_name_the_flag_and_exit_with_2(self):
         for arguments, flag in ((["--apps=nope"], "--apps"), (["--ifaces=coherent"], "--ifaces"),
                                 (["--sizes=63"], "--sizes"), (["--pcap=/none.pcap"], "--pcap"),
-                                (["--repeats=0"], "--repeats"), (["--mode=fast"], "--mode")):
+                                (["--repeats=0"], "--repeats"), (["--mode=fast"], "--mode"),
+                                (["--apps=maglev", "--mode=reflect"], "--mode"),
+                                (["--apps=echo,maglev", "--mode=reflect"], "--mode"),
+                                (["--apps=echo", "--mode=reflect,ip"], "--mode")):
             done = run_script(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(flag, done.stderr.splitlines()[-1])

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Speed targets: what is asked, what was measured, met or not. Pure, as rows.py."""
+from rows import key
+
+# Of the worker with its interface; the Maglev targets are the engine's, and it is a part of that.
+MAGLEV_NS = {"2^20 flows": 60, "16 flows": 30}
+
+
+def verdicts(rows, hugepages, stream_cycles):
+    """One line per target of the apps that were run. `stream_cycles`: the host's floor."""
+    apps = {row["app"] for row in rows}
+    table = {key(r): r for r in rows}
+    lines = []
+    if "echo" in apps:
+        lines += echo_verdicts(table, hugepages, stream_cycles)
+    if "maglev" in apps:
+        lines += maglev_verdicts(table, hugepages)
+    return lines
+
+
+def no_verdict(hugepages, *rows):
+    """Why measured rows are not judged, or nothing."""
+    if not hugepages:
+        return "no verdict without hugepages"
+    why = next((row["verdict"] for row in rows if row["verdict"]), "")
+    return f"no verdict, {why}" if why else ""
+
+
+def judge(found, hugepages, met, *rows):
+    return f"{found}: {no_verdict(hugepages, *rows) or ('met' if met else 'NOT MET')}"
+
+
+def echo_verdicts(table, hugepages, stream_cycles):
+    packetized = table.get(("echo", "increment", "packetized", "64"))
+    null = table.get(("testpmd", "macswap", "net_null", "64"))
+    streaming = [r for k, r in table.items() if k[:3] == ("echo", "increment", "streaming")]
+    # The frames of `capture` that the NIC cannot send are drops: `capture-ipv4` is judged.
+    streaming = [r for r in streaming if r["traffic"] != "capture"]
+    unpredictable = [r for r in streaming if r["traffic"] in ("random", "capture-ipv4")]
+
+    def line(text, limit, measured):
+        """measured: rows, the worst of which is held against the limit."""
+        if not measured or None in measured or limit is None:
+            return f"{text}: not measured in this run"
+        worst = max(measured, key=lambda r: r["cycles_per_pkt"])
+        met = worst["cycles_per_pkt"] <= limit
+        judged = judge(f"{text}: {worst['cycles_per_pkt']:.1f} ({worst['traffic']})", hugepages, met,
+                       worst)
+        floor = "" if met or stream_cycles <= limit or no_verdict(hugepages, worst) else \
+            f"; a line of another core costs {stream_cycles:.1f} on this host"
+        return judged + floor
+
+    def ratio_line(text, limit, row):
+        """The median ratio of a row to streaming's, of neighbouring samples."""
+        if not row or "cycles_ratio" not in row:
+            return f"{text}: not measured in this run"
+        if not row["cycles_ratio"]:
+            return f"{text}: no verdict, the work is not equal"
+        found = "{text}: {median:.2f} ({min:.2f}..{max:.2f})".format(text=text, **row["cycles_ratio"])
+        base = table[row["app"], row["mode"], "streaming", row["traffic"]]
+        return judge(found, hugepages, row["cycles_ratio"]["median"] <= limit, row, base)
+
+    null_cycles = null["cycles_per_pkt"] if null else None
+    rival = f" ({null_cycles:.1f})" if null else ""
+    return [
+        line("packetized, increment, 64 B, at most 17 cycles/packet", 17, [packetized]),
+        line(f"packetized not slower than testpmd macswap on net_null{rival}",
+             null_cycles, [packetized]),
+        line("streaming, increment, every traffic (of the capture: capture-ipv4), at most 7.5 "
+             "cycles/packet", 7.5, streaming),
+        line("streaming, increment, random sizes and capture-ipv4, at most 4 cycles/packet", 4,
+             unpredictable),
+        ratio_line("bilateral, increment, 64 B, at most 1.15x streaming's cycles", 1.15,
+                   table.get(("echo", "increment", "bilateral", "64"))),
+        ratio_line("bilateral, increment, 1518 B (1500-byte IP packets), at most 1.05x streaming's "
+                   "cycles", 1.05, table.get(("echo", "increment", "bilateral", "1518"))),
+    ]
+
+
+def maglev_verdicts(table, hugepages):
+    """A line for each interface; then, for each traffic, streaming over packetized."""
+    lines = []
+    for traffic, limit in MAGLEV_NS.items():
+        for iface in ("packetized", "streaming", "bilateral"):
+            text = f"maglev, {iface}, 64 B, {traffic}, at most {limit} ns/packet, interface included"
+            row = table.get(("maglev", "ip", iface, traffic))
+            if row and row["ns_per_pkt"]:
+                lines.append(judge(f"{text}: {row['ns_per_pkt']:.1f}", hugepages,
+                                   row["ns_per_pkt"] <= limit, row))
+            else:
+                lines.append(f"{text}: not measured in this run")
+    for traffic in MAGLEV_NS:
+        row = table.get(("maglev", "ip", "packetized", traffic))
+        if row and row.get("cycles_ratio"): # Packetized over streaming: the other way round.
+            low, middle, high = (1 / row["cycles_ratio"][part] for part in ("max", "median", "min"))
+            lines.append(f"maglev, {traffic}, streaming/packetized cycles: {middle:.2f} "
+                         f"({low:.2f}..{high:.2f})")
+    return lines
