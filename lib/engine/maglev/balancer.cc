@@ -7,6 +7,7 @@
 
 #include "engine/maglev/icmp.h"
 #include "engine/maglev/quic.h"
+#include "packet/checksum.h"
 #include "packet/ethernet.h"
 #include "packet/rewrite.h"
 
@@ -420,7 +421,9 @@ packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, 
     return RefuseTooLong(frame, headers, setup.mtu - backend.outer.header_bytes);
   }
   if (setup.decrement_ttl && ip[ipv6 ? 7 : 8] <= 1) return packet::Drop(kTtlExpired);
-  if (!ipv6 && ip[0] == 0x45) CountBadChecksum(ip);
+  if (!ipv6 && !packet::ChecksumHolds(packet::SumBytes(ip, (ip[0] & 0xfu) * 4))) {
+    counters_.Count(Event::kBadIpChecksum);
+  }
   const uint32_t arrived_bytes = frame.length;
   if (setup.decrement_ttl) LowerTtl(ip, ipv6);
   const packet::Verdict verdict = vip.encapsulation == Encapsulation::kNat
