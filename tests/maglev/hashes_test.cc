@@ -42,8 +42,7 @@ TEST(Jhash, OfTwoWordsIsThatOfTheirBytes) {
 TEST(Murmur3, MatchesThePublishedVectors) {
   EXPECT_EQ(Murmur3({}, 0, 0), Words(0, 0));
   EXPECT_EQ(Murmur3(Bytes("hello"), 0, 0), Words(0xcbd8a7b341bd9b02, 0x5b1e906a48ae1d19));
-  EXPECT_EQ(Murmur3(Bytes("hello, world"), 0, 0),
-            Words(0x342fac623a5ebc8e, 0x4cdcbc079642414d));
+  EXPECT_EQ(Murmur3(Bytes("hello, world"), 0, 0), Words(0x342fac623a5ebc8e, 0x4cdcbc079642414d));
   EXPECT_EQ(Murmur3(Bytes("The quick brown fox jumps over the lazy dog."), 0, 0),
             Words(0xcd99481f9ee902c9, 0x695da1a38987b6e7));
 }

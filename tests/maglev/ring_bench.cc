@@ -22,8 +22,8 @@ std::vector<Member> Members(int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const auto high = static_cast<uint8_t>(i >> 8);
     const auto low = static_cast<uint8_t>(i);
-    members.push_back({"backend-" + std::to_string(i),
-                       IpAddress::Of(packet::Ipv4Address{10, 0, high, low})});
+    members.push_back(
+        {"backend-" + std::to_string(i), IpAddress::Of(packet::Ipv4Address{10, 0, high, low})});
   }
   return members;
 }

@@ -323,12 +323,12 @@ TEST(Ring, TakesTheMostAndTheHeaviestSeatsThereCanBe) {
 }
 
 TEST(IsPrime, KnowsPrimes) {
-  for (const uint32_t prime : {2u, 3u, 5u, 7u, 251u, 16381u, 131071u, kSmallRing, kLargeRing,
-                               16777213u, 4294967291u}) {
+  for (const uint32_t prime :
+       {2u, 3u, 5u, 7u, 251u, 16381u, 131071u, kSmallRing, kLargeRing, 16777213u, 4294967291u}) {
     EXPECT_TRUE(IsPrime(prime)) << prime;
   }
-  for (const uint32_t other : {0u, 1u, 4u, 9u, 25u, 65535u, 65536u, 65541u, 4294836225u,
-                               4294967295u}) {
+  for (const uint32_t other :
+       {0u, 1u, 4u, 9u, 25u, 65535u, 65536u, 65541u, 4294836225u, 4294967295u}) {
     EXPECT_FALSE(IsPrime(other)) << other;
   }
 }

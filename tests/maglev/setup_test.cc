@@ -109,7 +109,9 @@ TEST(Check, WantsNumbersWithinTheirLimits) {
               ElementsAre(StartsWith("the number of fragments is 16777217")));
   EXPECT_THAT(After([](auto& setup) { setup.timeouts.tcp_s = 32768; }),
               ElementsAre("the timeout of TCP is 32768: it must be 1 ... 32767"));
-  EXPECT_THAT(After([](auto& setup) { setup.timeouts = {0, 0, 0, 0, 0}; }),
+  EXPECT_THAT(After([](auto& setup) {
+                setup.timeouts = {0, 0, 0, 0, 0};
+              }),
               ElementsAre(StartsWith("the timeout of TCP is 0"),
                           StartsWith("the timeout of opening TCP is 0"),
                           StartsWith("the timeout of closing TCP is 0"),
@@ -205,16 +207,15 @@ TEST(Check, LimitsVipsAndBackends) {
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips.clear();
                 for (uint32_t i = 0; i <= kMaxVips; ++i) {
-                  setup.vips.push_back(WebVip(std::to_string(i).c_str(), "192.0.2.1",
-                                              static_cast<uint16_t>(i + 1)));
+                  setup.vips.push_back(
+                      WebVip(std::to_string(i).c_str(), "192.0.2.1", static_cast<uint16_t>(i + 1)));
                 }
               }),
               ElementsAre("4097 VIPs are more than 4096"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].backends.clear();
                 for (uint32_t i = 0; i < kMaxBackends - 1; ++i) {
-                  setup.vips[0].backends.push_back(
-                      Backend(std::to_string(i).c_str(), "10.0.0.1"));
+                  setup.vips[0].backends.push_back(Backend(std::to_string(i).c_str(), "10.0.0.1"));
                 }
               }),
               ElementsAre("65536 backends of all VIPs are more than 65535"));
@@ -254,20 +255,18 @@ TEST(Check, WantsTcpOrUdpToAHostsAddress) {
 }
 
 TEST(Check, WantsNamesThatCanBePrinted) {
-  for (const std::string& name :
-       {std::string(), std::string(256, 'x'), std::string("a\nb"), std::string("a\"b"),
-        std::string("a\\b"), std::string("a\0b", 3), std::string("\x1b[2J"),
-        std::string("\xc3\xa4")}) {
+  for (const std::string& name : {std::string(), std::string(256, 'x'), std::string("a\nb"),
+                                  std::string("a\"b"), std::string("a\\b"), std::string("a\0b", 3),
+                                  std::string("\x1b[2J"), std::string("\xc3\xa4")}) {
     const auto of_vip = After([&](auto& setup) { setup.vips[0].name = name; });
     ASSERT_THAT(of_vip, ElementsAre(HasSubstr("a name has 1 ... 255 printable ASCII")));
     EXPECT_EQ(of_vip[0].find_first_of(std::string("\n\x1b\0\xc3", 4)), std::string::npos);
     EXPECT_THAT(After([&](auto& setup) { setup.vips[0].backends[0].name = name; }),
                 ElementsAre(HasSubstr("a name has 1 ... 255 printable ASCII")));
   }
-  EXPECT_THAT(After([](auto& setup) {
-                setup.vips[0].backends[0].name = "[10.0.0.1:80/TCP,State:active]";
-              }),
-              IsEmpty());
+  EXPECT_THAT(
+      After([](auto& setup) { setup.vips[0].backends[0].name = "[10.0.0.1:80/TCP,State:active]"; }),
+      IsEmpty());
 }
 
 // A backend.
@@ -279,12 +278,13 @@ TEST(Check, WantsBackendsThatDiffer) {
                 setup.profile = Profile::kKatran;
                 setup.vips[0].backends[1].address = setup.vips[0].backends[0].address;
               }),
-              ElementsAre("vip \"web\": backend \"b\": backend \"a\" has this address too; Katran's "
-                          "ring knows backends by address"));
+              ElementsAre("vip \"web\": backend \"b\": backend \"a\" has this address too; "
+                          "Katran's ring knows backends by address"));
   EXPECT_THAT(After([](auto& setup) {
                 for (BackendSetup& backend : setup.vips[0].backends) backend.quic_id = 7;
               }),
-              ElementsAre("vip \"web\": backend \"b\": backend \"a\" has the QUIC server id 7 too"));
+              ElementsAre("vip \"web\": backend \"b\": backend \"a\" has the QUIC server id 7 "
+                          "too"));
 }
 
 TEST(Check, WantsWeightsInRange) {
@@ -298,10 +298,9 @@ TEST(Check, WantsBackendsThatCanBeReached) {
               ElementsAre("vip \"web\": backend \"a\": address 0.0.0.0 is not the address of a "
                           "host"));
   // Of another VIP of the list, and a later one.
-  EXPECT_THAT(After([](auto& setup) {
-                setup.vips[0].backends[0].address = Address("2001:db8::80");
-              }),
-              ElementsAre(HasSubstr("address 2001:db8::80 is a VIP")));
+  EXPECT_THAT(
+      After([](auto& setup) { setup.vips[0].backends[0].address = Address("2001:db8::80"); }),
+      ElementsAre(HasSubstr("address 2001:db8::80 is a VIP")));
 }
 
 TEST(Check, WantsFamiliesThatCanMeet) {

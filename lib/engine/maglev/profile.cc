@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <tuple>
 
@@ -13,14 +12,9 @@
 namespace sluice::engine::maglev {
 namespace {
 
-using packet::Ipv6Address;
 using packet::Load;
 
 constexpr std::array<std::string_view, 4> kNames{"sluice", "paper", "katran", "cilium"};
-
-/// Public, since all balancers of a fleet must agree: decimals of pi.
-constexpr uint64_t kKeys[]{0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0,
-                           0x082efa98ec4e6c89, 0x452821e638d01377};
 
 /// Katran's constants: maglev's hash functions, and seeds of the flow hash (its maximum of
 /// VIPs, and that times the ring's size).
@@ -47,11 +41,6 @@ std::span<const uint8_t> BytesOf(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-/// hash · range / 2^32: below `range`.
-uint32_t Scale(uint32_t hash, uint32_t range) {
-  return static_cast<uint32_t>(uint64_t{hash} * range >> 32);
-}
-
 uint64_t KatranAddressHash(const IpAddress& address) {
   if (!address.ipv6) return CityMix(kAfInet, Fnv32(std::span(address.bytes).first(4)));
   const auto [first, second] = SpookyShort(address.bytes, 0, 0);
@@ -75,9 +64,10 @@ Ranked Rank(Profile profile, const Member& member, uint32_t slots) {
   Ranked result;
   switch (profile) {
     case Profile::kSluice: {
-      const uint64_t hash = Murmur3(BytesOf(member.name), kKeys[0], kKeys[0]).first;
-      result.seat = {Scale(static_cast<uint32_t>(hash >> 32), slots),
-                     Scale(static_cast<uint32_t>(hash), slots - 1) + 1};
+      constexpr uint64_t kSeed = internal::kKeys[0];
+      const uint64_t hash = Murmur3(BytesOf(member.name), kSeed, kSeed).first;
+      result.seat = {internal::Scale(static_cast<uint32_t>(hash >> 32), slots),
+                     internal::Scale(static_cast<uint32_t>(hash), slots - 1) + 1};
       break;
     }
     case Profile::kPaper: {
@@ -101,66 +91,32 @@ Ranked Rank(Profile profile, const Member& member, uint32_t slots) {
   return result;
 }
 
-/// Multiplies to 128 bits and folds: every bit of both words reaches the result.
-uint64_t Fold(uint64_t a, uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-
-/// The parts of a flow that count under a rule.
-struct Parts {
-  const Ipv6Address* source;
-  uint16_t source_port;
-  uint16_t destination_port;
-};
-
-constexpr Ipv6Address kNoAddress{};
-
-Parts PartsOf(const packet::FlowKey& flow, const SlotRule& rule) {
+/// A flow without the parts that do not count under a rule.
+packet::FlowKey Counted(packet::FlowKey flow, const SlotRule& rule) {
   // Katran's order: its flag 8 keeps the port of a VIP without one, and overrules flag 1.
   if (rule.destination_port_only) {
-    return {&kNoAddress, flow.destination_port, flow.destination_port};
+    flow.source = {};
+    flow.source_port = flow.destination_port;
+    return flow;
   }
-  return {&flow.source, rule.no_source_port ? uint16_t{0} : flow.source_port,
-          rule.any_port ? uint16_t{0} : flow.destination_port};
+  if (rule.no_source_port) flow.source_port = 0;
+  if (rule.any_port) flow.destination_port = 0;
+  return flow;
 }
 
-uint32_t SluiceSlot(const packet::FlowKey& flow, const SlotRule& rule) {
-  const Parts parts = PartsOf(flow, rule);
-  const uint64_t rest = uint64_t{parts.source_port} | uint64_t{parts.destination_port} << 16 |
-                        uint64_t{flow.protocol} << 32 | uint64_t{flow.ip_version} << 40;
-  const uint8_t* source = parts.source->data();
-  const uint8_t* destination = flow.destination.data();
-  uint64_t addresses;
-  if (flow.ip_version == 4) {
-    addresses = Load<uint32_t>(source) | uint64_t{Load<uint32_t>(destination)} << 32;
-  } else {
-    addresses =
-        Fold(Load<uint64_t>(source) ^ kKeys[0], Load<uint64_t>(source + 8) ^ kKeys[1]) ^
-        Fold(Load<uint64_t>(destination) ^ kKeys[2], Load<uint64_t>(destination + 8) ^ kKeys[3]);
-  }
-  const uint64_t hash = Fold(Fold(addresses ^ kKeys[1], rest ^ kKeys[2]) ^ kKeys[3], kKeys[4]);
-  return Scale(static_cast<uint32_t>(hash >> 32), rule.slots);
-}
-
-uint32_t KatranSlot(const packet::FlowKey& flow, const SlotRule& rule) {
-  const Parts parts = PartsOf(flow, rule);
-  const uint32_t ports = __builtin_bswap16(parts.source_port) |
-                         uint32_t{__builtin_bswap16(parts.destination_port)} << 16;
-  const uint32_t address = flow.ip_version == 4 ? Load<uint32_t>(parts.source->data())
-                                                : Jhash(*parts.source, kKatranAddressSeed);
+uint32_t KatranSlot(const packet::FlowKey& flow, uint32_t slots) {
+  const uint32_t ports = __builtin_bswap16(flow.source_port) |
+                         uint32_t{__builtin_bswap16(flow.destination_port)} << 16;
+  const uint32_t address = flow.ip_version == 4 ? Load<uint32_t>(flow.source.data())
+                                                : Jhash(flow.source, kKatranAddressSeed);
   const uint32_t hash = Jhash2Words(address, ports, kKatranFlowSeed);
   // Dividing by a constant is faster.
-  return rule.slots == kSmallRing ? hash % kSmallRing : hash % rule.slots;
+  return slots == kSmallRing ? hash % kSmallRing : hash % slots;
 }
 
-uint32_t PaperSlot(const packet::FlowKey& flow, const SlotRule& rule) {
-  const Parts parts = PartsOf(flow, rule);
-  packet::FlowKey counted = flow;
-  counted.source = *parts.source;
-  counted.source_port = parts.source_port;
-  counted.destination_port = parts.destination_port;
-  return static_cast<uint32_t>(packet::HashFlowKey(counted, kKeys[0]) % rule.slots);
+uint32_t PaperSlot(const packet::FlowKey& flow, uint32_t slots) {
+  const uint64_t hash = packet::HashFlowKey(flow, internal::kKeys[0]);
+  return static_cast<uint32_t>(slots == kSmallRing ? hash % kSmallRing : hash % slots);
 }
 
 }  // namespace
@@ -173,9 +129,7 @@ std::optional<Profile> ProfileByName(std::string_view name) {
   return static_cast<Profile>(found - kNames.begin());
 }
 
-uint32_t DefaultSlots(Profile profile) {
-  return profile == Profile::kCilium ? 16381 : kSmallRing;
-}
+uint32_t DefaultSlots(Profile profile) { return profile == Profile::kCilium ? 16381 : kSmallRing; }
 
 WeightRule DefaultWeightRule(Profile profile) {
   if (profile == Profile::kKatran) return WeightRule::kFirstRound;
@@ -203,17 +157,20 @@ std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members
   return ring;
 }
 
-uint32_t SlotOf(const packet::FlowKey& flow, const SlotRule& rule) {
+uint32_t internal::SlotByRule(const packet::FlowKey& flow, const SlotRule& rule) {
+  if (!rule.CountsAll()) {
+    return SlotByRule(Counted(flow, rule), {.profile = rule.profile, .slots = rule.slots});
+  }
   switch (rule.profile) {
     case Profile::kKatran:
-      return KatranSlot(flow, rule);
+      return KatranSlot(flow, rule.slots);
     case Profile::kPaper:
-      return PaperSlot(flow, rule);
+      return PaperSlot(flow, rule.slots);
     case Profile::kSluice:
     case Profile::kCilium:
       break;
   }
-  return SluiceSlot(flow, rule);
+  return SluiceSlot(flow, rule.slots);
 }
 
 }  // namespace sluice::engine::maglev

@@ -53,9 +53,56 @@ struct SlotRule {
   bool any_port = false;          ///< The VIP has port 0: the destination port does not count.
   bool destination_port_only = false;  ///< Katran's flag 8: neither source address nor port.
   bool no_source_port = false;    ///< Katran's flag 1.
+
+  /// Whether all parts of a flow count.
+  bool CountsAll() const { return !(any_port | destination_port_only | no_source_port); }
 };
 
+namespace internal {
+
+/// Public, since all balancers of a fleet must agree: digits of pi.
+inline constexpr uint64_t kKeys[]{0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0,
+                                  0x082efa98ec4e6c89, 0x452821e638d01377};
+
+/// Multiplies to 128 bits and folds: every bit of both words reaches the result.
+inline uint64_t Fold(uint64_t a, uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+/// hash · range / 2^32: below `range`.
+inline uint32_t Scale(uint32_t hash, uint32_t range) {
+  return static_cast<uint32_t>(uint64_t{hash} * range >> 32);
+}
+
+/// kSluice: addresses and ports; a VIP has one protocol only.
+inline uint32_t SluiceSlot(const packet::FlowKey& flow, uint32_t slots) {
+  using packet::Load;
+  const uint8_t* source = flow.source.data();
+  const uint8_t* destination = flow.destination.data();
+  const uint64_t ports = uint64_t{flow.source_port} | uint64_t{flow.destination_port} << 16;
+  uint64_t addresses;
+  if (flow.ip_version == 4) {
+    addresses = Load<uint32_t>(source) | uint64_t{Load<uint32_t>(destination)} << 32;
+  } else {
+    addresses =
+        Fold(Load<uint64_t>(source) ^ kKeys[0], Load<uint64_t>(source + 8) ^ kKeys[1]) ^
+        Fold(Load<uint64_t>(destination) ^ kKeys[2], Load<uint64_t>(destination + 8) ^ kKeys[3]);
+  }
+  const uint64_t hash = Fold(Fold(addresses ^ kKeys[1], ports ^ kKeys[2]) ^ kKeys[3], kKeys[4]);
+  return Scale(static_cast<uint32_t>(hash >> 32), slots);
+}
+
+/// Of any profile and rule.
+uint32_t SlotByRule(const packet::FlowKey& flow, const SlotRule& rule);
+
+}  // namespace internal
+
 /// The slot of a flow, below rule.slots. The same on every balancer, in every run.
-uint32_t SlotOf(const packet::FlowKey& flow, const SlotRule& rule);
+inline uint32_t SlotOf(const packet::FlowKey& flow, const SlotRule& rule) {
+  const bool published = rule.profile == Profile::kPaper || rule.profile == Profile::kKatran;
+  if (published || !rule.CountsAll()) [[unlikely]] return internal::SlotByRule(flow, rule);
+  return internal::SluiceSlot(flow, rule.slots);
+}
 
 }  // namespace sluice::engine::maglev

@@ -133,8 +133,7 @@ class Checker {
     CheckRange("the number of connections", setup_.connections, 0, kMaxConnections);
     CheckRange("the number of fragments", setup_.fragments, 0, kMaxFragments);
     const Timeouts& timeouts = setup_.timeouts;
-    for (const auto& [what, seconds] :
-         std::initializer_list<std::pair<const char*, uint32_t>>{
+    for (const auto& [what, seconds] : std::initializer_list<std::pair<const char*, uint32_t>>{
              {"the timeout of TCP", timeouts.tcp_s},
              {"the timeout of opening TCP", timeouts.tcp_opening_s},
              {"the timeout of closing TCP", timeouts.tcp_closing_s},
@@ -250,8 +249,8 @@ class Checker {
     } else if (inner_ipv6 && !outer_ipv6) {
       Complain("an IPv6 VIP cannot travel in IPv4: give the backend's IPv6 address");
     }
-    const uint32_t least = (inner_ipv6 ? kMinIpv6Mtu : kMinMtu) +
-                           OuterBytes(vip.encapsulation, outer_ipv6);
+    const uint32_t least =
+        (inner_ipv6 ? kMinIpv6Mtu : kMinMtu) + OuterBytes(vip.encapsulation, outer_ipv6);
     if (setup_.mtu < least && setup_.mtu >= kMinMtu) {
       Complain("an MTU of %d is too small for %s with encapsulation %s: at least %d", setup_.mtu,
                FamilyName(inner_ipv6), EncapsulationName(vip.encapsulation), least);
@@ -266,11 +265,11 @@ class Checker {
     }
     const uint16_t port = backend.port != 0 ? backend.port : vip.port;
     auto& by_port = nat_sources_[{backend.address, vip.protocol}];
-    for (const auto& taken : {by_port.find(port), by_port.find(0),
-                              port == 0 ? by_port.begin() : by_port.end()}) {
+    for (const auto& taken :
+         {by_port.find(port), by_port.find(0), port == 0 ? by_port.begin() : by_port.end()}) {
       if (taken == by_port.end() || taken->second == &vip) continue;
-      Complain("vip %s rewrites to %s too: answers could be either's",
-               Quoted(taken->second->name), Text({backend.address, taken->first, vip.protocol}));
+      Complain("vip %s rewrites to %s too: answers could be either's", Quoted(taken->second->name),
+               Text({backend.address, taken->first, vip.protocol}));
       break;
     }
     by_port.try_emplace(port, &vip);
