@@ -47,6 +47,12 @@ bool IsFlag(const std::string& name) {
          (gflags::GetCommandLineFlagInfo(name.c_str(), &info) && IsOurs(info));
 }
 
+// Alone, it means true.
+bool IsSwitch(const std::string& name) {
+  gflags::CommandLineFlagInfo info;
+  return gflags::GetCommandLineFlagInfo(name.c_str(), &info) && info.type == "bool";
+}
+
 bool IsEalArgument(std::string_view argument) {
   if (!argument.starts_with("--")) return true;  // Short, or the value of what precedes it.
   return std::ranges::find(kEalOptions, FlagName(argument)) != kEalOptions.end();
@@ -85,12 +91,14 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error) {
       return false;
     }
     const size_t equals = argument.find('=');
-    if (equals == std::string::npos && i + 1 == arguments.size()) {
+    const bool alone = equals == std::string::npos && IsSwitch(name);
+    if (equals == std::string::npos && !alone && i + 1 == arguments.size()) {
       *error = argument + ": needs a value: " + argument + "=VALUE";
       return false;
     }
-    const std::string value =
-        equals != std::string::npos ? argument.substr(equals + 1) : arguments[++i];
+    const std::string value = alone                         ? "true"
+                              : equals != std::string::npos ? argument.substr(equals + 1)
+                                                            : arguments[++i];
     if (name == "flagfile") {
       if (!ReadFlagFile(value, error)) return false;
     } else if (gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) {

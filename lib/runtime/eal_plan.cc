@@ -75,6 +75,7 @@ void PlanDevice(const CommandLine& line, const Host& host, EalPlan* plan) {
   const uint32_t device_cpu = taken < host.cpus.size() ? host.cpus[taken] : host.cpus[0];
   std::string device = absl::StrFormat("--vdev=%s,wire=%s,device_cpu=%d", plan->embedded,
                                        options.wire, device_cpu);
+  if (!options.answers) device += ",verify=off";
   if (options.seed) device += ",seed=" + std::to_string(*options.seed);
   plan->arguments.push_back(device);
   if (!Says(line, {"--no-pci"})) plan->arguments.push_back("--no-pci");

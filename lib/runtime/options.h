@@ -33,6 +33,11 @@ struct Options {
   uint32_t region_bytes = 0;  ///< The same.
   std::string capture;         ///< Path; empty for none.
   uint64_t capture_pkts = 0;   ///< Packets to capture; 0: all.
+
+  // What no flag says; the application sets it before Session::Start.
+  uint32_t headroom_bytes = 0;  ///< Bilateral: room that its engine wants in front of frames.
+  bool answers = true;  ///< It returns the frames of a traffic source; else what leaves is not verified.
+  bool hangup = false;  ///< It takes SIGHUP (hooks.h).
 };
 
 /// Values of the flags. On a bad one returns nothing and sets `error` to one line

@@ -5,6 +5,7 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -141,7 +142,7 @@ std::string Totals(const RunFigures& run) {
   return text;
 }
 
-std::string JsonReport(const RunFigures& run) {
+std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& extend) {
   const QueueCounters& measured = run.measured.counters;
   const QueueCounters& c = run.final.counters;
   Json report;
@@ -180,6 +181,7 @@ std::string JsonReport(const RunFigures& run) {
   report["wire"] = NonZero(run.port_final, "wire_");
   report["config"] = Config();
   report["version"] = SLUICE_VERSION;
+  if (extend) extend(report);
   report["unit_notes"] = {
       {"pkts", "totals, the frames that were under way when the traffic stopped included"},
       {"bytes", "without FCS; a streaming interface does not see Ethernet padding"},
@@ -192,6 +194,14 @@ std::string JsonReport(const RunFigures& run) {
       {"links", "regions exchanged, and what happened to links: sums over them since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};
   return report.dump(2) + "\n";
+}
+
+bool WriteText(const std::string& path, const std::string& text) {
+  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) return false;
+  const bool written = std::fputs(text.c_str(), file) >= 0;
+  return std::fclose(file) == 0 && written;
 }
 
 }  // namespace sluice::runtime

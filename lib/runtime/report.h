@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,7 +65,11 @@ std::string Verdict(const RunFigures& run);
 std::string StatsLine(const Sample& before, const Sample& after);
 /// A few lines for the end of the run.
 std::string Totals(const RunFigures& run);
-/// The JSON object, with the current values of all flags under "config".
-std::string JsonReport(const RunFigures& run);
+/// The JSON object, with the current values of all flags under "config". `extend`, if there,
+/// adds members.
+std::string JsonReport(const RunFigures& run,
+                       const std::function<void(nlohmann::ordered_json&)>& extend = nullptr);
+/// Writes a report; "-" is standard output.
+bool WriteText(const std::string& path, const std::string& text);
 
 }  // namespace sluice::runtime

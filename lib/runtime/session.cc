@@ -41,14 +41,6 @@ std::string PortName(uint16_t port) {
 // Lines for people go where the JSON does not.
 std::FILE* TextFile(const Options& options) { return options.json == "-" ? stderr : stdout; }
 
-bool WriteFile(const std::string& path, const std::string& text) {
-  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  std::FILE* const file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) return false;
-  const bool written = std::fputs(text.c_str(), file) >= 0;
-  return std::fclose(file) == 0 && written;
-}
-
 }  // namespace
 
 std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
@@ -56,7 +48,7 @@ std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
   const std::string& json = session->line_.options.json;
   std::string error;
   *exit_code = 2;
-  if (!json.empty() && json != "-" && !WriteFile(json, "")) {
+  if (!json.empty() && json != "-" && !WriteText(json, "")) {
     error = "--json=" + json + ": cannot be written: name a file in a folder that exists";
   } else if (session->StartEal(&error) && session->FindPorts(&error)) {
     *exit_code = session->OpenPorts(&error);
@@ -76,7 +68,7 @@ bool Session::StartEal(std::string* error) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  BlockSignals();
+  BlockSignals(line_.options.hangup);
   eal_ = rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0;
   if (!eal_) {
     *error = std::string("EAL does not start: ") + rte_strerror(rte_errno) +
@@ -152,7 +144,10 @@ int Session::OpenPorts(std::string* error) {
 int Session::OpenLinks(std::string* error) {
   const Options& options = line_.options;
   const int rc = nic::IpuLink::Open(port_, static_cast<uint16_t>(options.workers),
-                                    {options.regions, options.region_bytes}, &links_, error);
+                                    {.regions = options.regions,
+                                     .region_bytes = options.region_bytes,
+                                     .headroom_bytes = options.headroom_bytes},
+                                    &links_, error);
   if (rc == -ENOTSUP || !rte_pmd_ipu_supported(port_)) {
     *error = "--iface=bilateral: port " + PortName(port_) +
              " has no links: use --vdev=net_ipu0 with a wire= or a device=, or give no device";
@@ -213,7 +208,8 @@ int Session::Supervise(std::span<const WorkerView> workers,
                        std::span<const std::string_view> reasons) {
   const Options& options = line_.options;
   std::FILE* const text = TextFile(options);
-  Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text}, workers);
+  Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text, &hooks_},
+                        workers);
   RunFigures run;
   run.app = line_.app;
   run.iface = Name(options.iface);
@@ -247,7 +243,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
     std::fprintf(stderr, "%s\n", verdict.c_str());
     exit_code = 1;
   }
-  if (!options.json.empty() && !WriteFile(options.json, JsonReport(run))) {
+  if (!options.json.empty() && !WriteText(options.json, JsonReport(run, hooks_.report))) {
     std::fprintf(stderr, "--json=%s: could not be written\n", options.json.c_str());
     exit_code = 1;
   }

@@ -24,6 +24,7 @@
 #include "nic/streaming.h"
 #include "runtime/capture.h"
 #include "runtime/command_line.h"
+#include "runtime/hooks.h"
 #include "runtime/supervisor.h"
 #include "runtime/worker.h"
 
@@ -44,11 +45,19 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  /// Number of the port whose frames the workers handle; of their queues, if it has queues.
+  uint16_t port() const { return port_; }
+  /// Whether frames come to the port's receive queues 0 … workers − 1.
+  bool has_queues() const { return eth_port_ != nullptr; }
+  uint32_t workers() const { return line_.options.workers; }
+
   /// Runs `make_engine(const WorkerInfo&)`'s engines, one per worker, until the
   /// time is over or a signal comes. The engine's static `kDropReasons` names its
-  /// drops. Returns the exit code.
+  /// drops; worker.h says what else it may have. `hooks` are called until Run returns the
+  /// exit code.
   template <typename MakeEngine>
-  int Run(MakeEngine make_engine) {
+  int Run(MakeEngine make_engine, AppHooks hooks = {}) {
+    hooks_ = std::move(hooks);
     if (line_.options.iface == Interface::kPacketized) {
       return RunWorkers(make_engine, [this](uint32_t worker) {
         return nic::PacketizedQueue(port_, static_cast<uint16_t>(worker), line_.options.burst,
@@ -124,6 +133,7 @@ class Session {
   int Supervise(std::span<const WorkerView> workers, std::span<const std::string_view> reasons);
 
   CommandLine line_;
+  AppHooks hooks_;
   bool eal_ = false;
   std::string memory_;
   std::string embedded_;  ///< Name of the model that we created; empty if the user gave a port.

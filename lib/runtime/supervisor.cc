@@ -32,13 +32,14 @@ sigset_t StopSignals() {
   return set;
 }
 
-// Sleeps; true if a stop signal came.
-bool WaitForSignal(double seconds) {
-  const sigset_t set = StopSignals();
+// Sleeps; the signal that came, or 0.
+int WaitForSignal(double seconds, bool hangup) {
+  sigset_t set = StopSignals();
+  if (hangup) sigaddset(&set, SIGHUP);
   const double whole = std::floor(std::max(seconds, 0.0));
   const timespec timeout{static_cast<time_t>(whole),
                          static_cast<long>((std::max(seconds, 0.0) - whole) * 1e9)};
-  return sigtimedwait(&set, nullptr, &timeout) > 0;
+  return std::max(sigtimedwait(&set, nullptr, &timeout), 0);
 }
 
 // From here on a stop signal ends the process at once.
@@ -52,8 +53,9 @@ constexpr timespec kLook{0, 1'000'000};  // Between two looks at a drain: 1 ms.
 
 }  // namespace
 
-void BlockSignals() {
-  const sigset_t set = StopSignals();
+void BlockSignals(bool hangup) {
+  sigset_t set = StopSignals();
+  if (hangup) sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
@@ -84,10 +86,18 @@ void Supervisor::Watch() {
   for (;;) {
     const double now = Now() - begin_s_;
     if (now >= end) return;
-    if (WaitForSignal(std::min({next_line - now, end - now, kForeverS}))) return;
+    const AppHooks& hooks = *plan_.hooks;
+    const int signal =
+        WaitForSignal(std::min({next_line - now, end - now, kForeverS}), bool{hooks.on_hangup});
+    if (signal == SIGHUP) {
+      hooks.on_hangup();
+    } else if (signal != 0) {
+      return;
+    }
     if (Now() - begin_s_ < next_line) continue;
     const Sample sample = Take();
     std::fprintf(plan_.text, "%s\n", StatsLine(last, sample).c_str());
+    if (hooks.line) std::fprintf(plan_.text, "%s\n", hooks.line().c_str());
     std::fflush(plan_.text);
     last = sample;
     next_line += plan_.stats_period_s;
@@ -127,7 +137,8 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
 void Supervisor::Run(RunFigures* figures) {
   figures->port_begin = PortStats::Read(plan_.port);
   const bool model = figures->port_begin.IsModel();
-  const TelemetryScope telemetry([this] { return Take(); }, figures->reasons, figures->map);
+  const TelemetryScope telemetry([this] { return Take(); }, figures->reasons, figures->map,
+                                 plan_.hooks->commands);
   begin_s_ = Now();
   for (size_t i = 0; i < workers_.size(); ++i) {
     rte_eal_remote_launch(workers_[i].main, workers_[i].job, lcores_[i]);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nic/frame_queue.h"
+#include "runtime/hooks.h"
 #include "runtime/report.h"
 #include "runtime/worker.h"
 
@@ -25,9 +26,10 @@ struct WorkerView {
   void* job;
 };
 
-/// Makes SIGINT and SIGTERM events that Supervisor waits for. Call before EAL
-/// starts its threads: they inherit the mask. A second signal ends the process.
-void BlockSignals();
+/// Makes SIGINT, SIGTERM and, if the application wants it, SIGHUP events that Supervisor waits
+/// for. Call before EAL starts its threads: they inherit the mask. A second SIGINT or SIGTERM
+/// ends the process.
+void BlockSignals(bool hangup);
 
 class Supervisor {
  public:
@@ -36,6 +38,7 @@ class Supervisor {
     double stats_period_s;  ///< 0: no lines.
     uint16_t port;          ///< Whose source is started and stopped, if it is a model.
     std::FILE* text;        ///< Where lines and totals go.
+    const AppHooks* hooks;
   };
 
   /// EAL has at least as many worker lcores as there are workers.

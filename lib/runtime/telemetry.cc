@@ -3,6 +3,8 @@
 
 #include <rte_telemetry.h>
 
+#include <algorithm>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -17,6 +19,7 @@ struct Source {
   std::function<Sample()> take;
   std::span<const std::string_view> reasons;
   std::span<const std::string> map;
+  std::span<const TelemetryCommand> commands;
 };
 
 Source& TheSource() {
@@ -57,17 +60,71 @@ int Map(const char* /*command*/, const char* /*parameters*/, rte_tel_data* data)
   return 0;
 }
 
+// DPDK's limits of a container.
+constexpr size_t kMaxEntries = 250;
+using Json = nlohmann::ordered_json;
+using Data = std::unique_ptr<rte_tel_data, decltype(&rte_tel_data_free)>;
+
+std::string Scalar(const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  return text.substr(0, RTE_TEL_MAX_STRING_LEN - 1);
+}
+
+void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested);
+
+void Fill(rte_tel_data* data, const Json& value, bool nested) {
+  if (value.is_object()) {
+    rte_tel_data_start_dict(data);
+    size_t entries = 0;
+    for (const auto& [name, member] : value.items()) {
+      if (entries++ < kMaxEntries) AddMember(data, name, member, nested);
+    }
+  } else {
+    rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
+    size_t entries = 0;
+    for (const Json& item : value) {
+      if (entries++ < kMaxEntries) rte_tel_data_add_array_string(data, Scalar(item).c_str());
+    }
+  }
+}
+
+void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested) {
+  if (value.is_number_integer()) {
+    rte_tel_data_add_dict_u64(data, name.c_str(), value.get<uint64_t>());
+  } else if (value.is_structured() && !nested) {
+    Data inner(rte_tel_data_alloc(), &rte_tel_data_free);
+    Fill(inner.get(), value, true);
+    if (rte_tel_data_add_dict_container(data, name.c_str(), inner.get(), 0) == 0) inner.release();
+  } else {
+    rte_tel_data_add_dict_string(data, name.c_str(), Scalar(value).c_str());
+  }
+}
+
+int Ask(const char* command, const char* parameters, rte_tel_data* data) {
+  Source& source = TheSource();
+  const std::scoped_lock lock(source.mutex);
+  const auto asked = std::ranges::find(source.commands, command, &TelemetryCommand::path);
+  if (asked == source.commands.end()) {
+    rte_tel_data_start_dict(data);
+  } else {
+    Fill(data, asked->answer(parameters == nullptr ? "" : parameters), false);
+  }
+  return 0;
+}
+
 }  // namespace
 
 TelemetryScope::TelemetryScope(std::function<Sample()> take,
                                std::span<const std::string_view> reasons,
-                               std::span<const std::string> map) {
+                               std::span<const std::string> map,
+                               std::span<const TelemetryCommand> commands) {
   Source& source = TheSource();
   {
     const std::scoped_lock lock(source.mutex);
     source.take = std::move(take);
     source.reasons = reasons;
     source.map = map;
+    source.commands = commands;
   }
   static const bool registered = [] {
     rte_telemetry_register_cmd("/sluice/stats", Stats, "Totals of all workers. No parameters.");
@@ -75,6 +132,9 @@ TelemetryScope::TelemetryScope(std::function<Sample()> take,
     return true;
   }();
   (void)registered;
+  for (const TelemetryCommand& command : commands) {  // A second run finds them registered.
+    rte_telemetry_register_cmd(command.path.c_str(), Ask, command.help.c_str());
+  }
 }
 
 TelemetryScope::~TelemetryScope() {
@@ -83,6 +143,7 @@ TelemetryScope::~TelemetryScope() {
   source.take = nullptr;
   source.reasons = {};
   source.map = {};
+  source.commands = {};
 }
 
 }  // namespace sluice::runtime

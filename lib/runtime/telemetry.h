@@ -10,16 +10,18 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/hooks.h"
 #include "runtime/report.h"
 
 namespace sluice::runtime {
 
-/// Answers the two commands while it lives; afterwards they answer with nothing.
-/// EAL's telemetry thread calls `take`. One at a time.
+/// Answers the two commands and the application's while it lives; afterwards they answer with
+/// nothing. EAL's telemetry thread calls `take` and `commands`. One at a time.
 class TelemetryScope {
  public:
   TelemetryScope(std::function<Sample()> take, std::span<const std::string_view> reasons,
-                 std::span<const std::string> map);
+                 std::span<const std::string> map,
+                 std::span<const TelemetryCommand> commands = {});
   ~TelemetryScope();
   TelemetryScope(const TelemetryScope&) = delete;
   TelemetryScope& operator=(const TelemetryScope&) = delete;

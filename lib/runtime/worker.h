@@ -35,14 +35,23 @@ inline uint64_t InvoluntarySwitches() {
   return static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
-/// Runs until told to leave. `Queue` and `engine` are the calling worker's alone.
+/// Lets an engine that rests between bursts do so: take up new tables, look at the time.
+template <typename Engine>
+void Rest(Engine& engine, uint64_t now) {
+  if constexpr (requires { engine.AtRest(now); }) engine.AtRest(now);
+}
+
+/// Runs until told to leave. `Queue` and `engine` are the calling worker's alone. An engine may
+/// have Enter() and Leave(), called by the worker first and last, and AtRest(now).
 template <nic::FrameQueue Queue, nic::FrameEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
   const uint64_t begin = rte_rdtsc();
   uint64_t now = begin;
   uint64_t busy = 0;
+  if constexpr (requires { engine.Enter(); }) engine.Enter();
   while (!control.stop.load(std::memory_order_relaxed)) {
+    Rest(engine, now);
     for (uint32_t i = 0; i < kPollsPerLook; ++i) {
       const uint32_t frames = queue.Poll(engine, now);
       const uint64_t after = rte_rdtsc();
@@ -52,6 +61,7 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
     control.busy_cycles.store(busy, std::memory_order_relaxed);
     control.total_cycles.store(now - begin, std::memory_order_relaxed);
   }
+  if constexpr (requires { engine.Leave(); }) engine.Leave();
   queue.Drain();
   control.ctx_switches.store(InvoluntarySwitches() - switches, std::memory_order_relaxed);
 }

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config.h"
+
+#include <rte_ether.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "json_reader.h"
+
+namespace sluice::maglev {
+
+namespace {
+
+using engine::maglev::BackendSetup;
+using engine::maglev::BackendState;
+using engine::maglev::Encapsulation;
+using engine::maglev::IpAddress;
+using engine::maglev::ProfileByName;
+using engine::maglev::Setup;
+using engine::maglev::VipSetup;
+using engine::maglev::WeightRule;
+using nlohmann::json;
+
+constexpr uint64_t kMax16 = 0xffff;
+constexpr uint64_t kMax32 = 0xffffffff;
+
+// What one of a few words means.
+template <typename Value, size_t kWords>
+auto WordOf(const std::array<std::pair<std::string_view, Value>, kWords>& words) {
+  return [&words](std::string_view text) -> std::optional<Value> {
+    const auto it = std::ranges::find(words, text, &std::pair<std::string_view, Value>::first);
+    return it == words.end() ? std::nullopt : std::optional(it->second);
+  };
+}
+
+constexpr std::array<std::pair<std::string_view, WeightRule>, 3> kWeightRules{
+    {{"proportional", WeightRule::kProportional},
+     {"first_round", WeightRule::kFirstRound},
+     {"cilium", WeightRule::kCilium}}};
+constexpr std::array<std::pair<std::string_view, Encapsulation>, 4> kEncapsulations{
+    {{"ip", Encapsulation::kIp},
+     {"gue", Encapsulation::kGue},
+     {"gre", Encapsulation::kGre},
+     {"nat", Encapsulation::kNat}}};
+constexpr std::array<std::pair<std::string_view, BackendState>, 3> kStates{
+    {{"up", BackendState::kUp},
+     {"draining", BackendState::kDraining},
+     {"down", BackendState::kDown}}};
+constexpr std::array<std::pair<std::string_view, uint8_t>, 2> kProtocols{{{"tcp", 6}, {"udp", 17}}};
+constexpr std::array<std::pair<std::string_view, HealthCheck::Kind>, 3> kHealthKinds{
+    {{"tcp", HealthCheck::Kind::kTcp},
+     {"http", HealthCheck::Kind::kHttp},
+     {"icmp", HealthCheck::Kind::kIcmp}}};
+
+std::optional<packet::MacAddress> ParseMac(const std::string& text) {
+  rte_ether_addr address{};
+  if (rte_ether_unformat_addr(text.c_str(), &address) != 0) return std::nullopt;
+  packet::MacAddress mac;
+  std::copy_n(address.addr_bytes, mac.size(), mac.begin());
+  return mac;
+}
+
+void ReadMac(ObjectReader& reader, std::string_view key, std::optional<packet::MacAddress>* mac) {
+  reader.Parsed(key, "a MAC address, 02:00:00:00:00:01", ParseMac, mac);
+}
+
+template <typename Address>
+bool ReadAddress(ObjectReader& reader, std::string_view key, Address* address) {
+  return reader.Parsed(key, "an IPv4 or IPv6 address", IpAddress::Parse, address);
+}
+
+BackendSetup ReadBackend(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  BackendSetup backend;
+  reader.Require("address");
+  if (ReadAddress(reader, "address", &backend.address)) backend.name = backend.address.ToString();
+  reader.Text("name", &backend.name);
+  reader.Whole("port", 0, kMax16, &backend.port);
+  reader.Whole("weight", 0, kMax16, &backend.weight);
+  reader.Parsed("state", "up, draining or down", WordOf(kStates), &backend.state);
+  ReadMac(reader, "mac", &backend.mac);
+  reader.Whole("quic_id", 0, kMax32, &backend.quic_id);
+  reader.Finish();
+  return backend;
+}
+
+HealthCheck ReadHealth(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  HealthCheck check;
+  reader.Require("type");
+  reader.Parsed("type", "tcp, http or icmp", WordOf(kHealthKinds), &check.kind);
+  reader.Real("interval_s", 0.05, 3600, &check.interval_s);
+  reader.Real("timeout_s", 0.01, 60, &check.timeout_s);
+  reader.Whole("rise", 1, 1000, &check.rise);
+  reader.Whole("fall", 1, 1000, &check.fall);
+  reader.Whole("port", 0, kMax16, &check.port);
+  if (reader.Text("path", &check.path) &&
+      (!check.path.starts_with('/') || std::ranges::any_of(check.path, [](unsigned char c) {
+        return c <= ' ' || c >= 0x7f;
+      }))) {
+    reader.Complain("path", "give a path, /health, without spaces");
+  }
+  reader.Finish();
+  return check;
+}
+
+// "tcp 10.0.0.1:80"; port 0: "tcp 10.0.0.1:any".
+std::string EndpointText(const VipSetup& vip) {
+  const std::string address = vip.address.ToString();
+  return std::string(vip.protocol == 6 ? "tcp " : "udp ") +
+         (vip.address.ipv6 ? "[" + address + "]" : address) + ":" +
+         (vip.port == 0 ? "any" : std::to_string(vip.port));
+}
+
+void ReadVip(const json& value, const std::string& path, Errors* errors, Config* config) {
+  ObjectReader reader(value, path, errors);
+  VipSetup vip;
+  reader.Require("address");
+  ReadAddress(reader, "address", &vip.address);
+  reader.Whole("port", 0, kMax16, &vip.port);
+  reader.Parsed("protocol", "tcp or udp", WordOf(kProtocols), &vip.protocol);
+  vip.name = EndpointText(vip);
+  reader.Text("name", &vip.name);
+  reader.Parsed("encapsulation", "ip, gue, gre or nat", WordOf(kEncapsulations),
+                &vip.encapsulation);
+  reader.Flag("quic", &vip.quic);
+  reader.Flag("connections", &vip.connections);
+  reader.Flag("destination_port_only", &vip.destination_port_only);
+  reader.Flag("no_source_port", &vip.no_source_port);
+  reader.Array("backends", [&](const json& item, const std::string& at) {
+    vip.backends.push_back(ReadBackend(item, at, errors));
+  });
+  std::optional<HealthCheck> health;
+  std::string at;
+  if (const json* const member = reader.Member("health", &at)) {
+    health = ReadHealth(*member, at, errors);
+    // Where a backend listens must be known.
+    if (health->kind != HealthCheck::Kind::kIcmp && health->port == 0 && vip.port == 0) {
+      errors->push_back(at + ".port: give the port to ask: the VIP has none");
+    }
+  }
+  reader.Finish();
+  config->setup.vips.push_back(std::move(vip));
+  config->health.push_back(std::move(health));
+}
+
+void ReadTimeouts(const json& value, const std::string& path, Errors* errors,
+                  engine::maglev::Timeouts* timeouts) {
+  ObjectReader reader(value, path, errors);
+  reader.Whole("tcp_s", 1, kMax32, &timeouts->tcp_s);
+  reader.Whole("tcp_opening_s", 1, kMax32, &timeouts->tcp_opening_s);
+  reader.Whole("tcp_closing_s", 1, kMax32, &timeouts->tcp_closing_s);
+  reader.Whole("udp_s", 1, kMax32, &timeouts->udp_s);
+  reader.Whole("fragment_s", 1, kMax32, &timeouts->fragment_s);
+  reader.Finish();
+}
+
+Config ReadRoot(const json& root, Errors* errors) {
+  Config config;
+  Setup& setup = config.setup;
+  ObjectReader reader(root, "", errors);
+  reader.Parsed("profile", "sluice, paper, katran or cilium", ProfileByName, &setup.profile);
+  reader.Whole("slots", 0, kMax32, &setup.slots);
+  reader.Parsed("weight_rule", "proportional, first_round or cilium", WordOf(kWeightRules),
+                &setup.weight_rule);
+  reader.Whole("mtu", 0, kMax32, &setup.mtu);
+  ReadMac(reader, "next_hop", &setup.next_hop);
+  ReadAddress(reader, "source_ipv4", &setup.source_ipv4);
+  ReadAddress(reader, "source_ipv6", &setup.source_ipv6);
+  reader.Whole("gue_port", 0, kMax16, &setup.gue_port);
+  reader.Flag("decrement_ttl", &setup.decrement_ttl);
+  reader.Whole("connections", 0, kMax32, &setup.connections);
+  reader.Whole("fragments", 0, kMax32, &setup.fragments);
+  reader.Whole("flood_rate", 0, kMax32, &setup.flood_rate);
+  std::string at;
+  if (const json* const timeouts = reader.Member("timeouts", &at)) {
+    ReadTimeouts(*timeouts, at, errors, &setup.timeouts);
+  }
+  reader.Array("balancers", [&](const json& item, const std::string& path) {
+    const auto address =
+        item.is_string() ? IpAddress::Parse(item.get<std::string>()) : std::nullopt;
+    if (address) {
+      setup.balancers.push_back(*address);
+    } else {
+      errors->push_back(path + ": give an IPv4 or IPv6 address");
+    }
+  });
+  ReadAddress(reader, "own_address", &setup.own_address);
+  reader.Require("vips");
+  reader.Array("vips", [&](const json& item, const std::string& path) {
+    ReadVip(item, path, errors, &config);
+  });
+  reader.Finish();
+  return config;
+}
+
+}  // namespace
+
+std::optional<Config> ParseConfig(std::string_view text, Errors* errors) {
+  const size_t before = errors->size();
+  const std::optional<json> root = ParseJson(text, errors);
+  if (!root) return std::nullopt;
+  Config config = ReadRoot(*root, errors);
+  if (errors->size() == before) {
+    for (std::string& line : engine::maglev::Check(config.setup)) errors->push_back(std::move(line));
+  }
+  if (errors->size() != before) return std::nullopt;
+  return config;
+}
+
+std::optional<Config> ReadConfig(const std::string& path, Errors* errors) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    errors->push_back(path + ": " + (errno != 0 ? std::strerror(errno) : "empty"));
+    return std::nullopt;
+  }
+  return ParseConfig(text.str(), errors);
+}
+
+}  // namespace sluice::maglev

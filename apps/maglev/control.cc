@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control.h"
+
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace sluice::maglev {
+
+using engine::maglev::BackendSetup;
+using engine::maglev::BackendState;
+using engine::maglev::Setup;
+using engine::maglev::VipSetup;
+
+std::string_view StateName(BackendState state) {
+  switch (state) {
+    case BackendState::kUp: return "up";
+    case BackendState::kDraining: return "draining";
+    case BackendState::kDown: return "down";
+  }
+  return "";
+}
+
+std::string FixedDifference(const Setup& now, const Setup& next) {
+  std::vector<std::string> names;
+  const auto compare = [&](std::string_view name, uint32_t one, uint32_t other) {
+    if (one != other) names.emplace_back(name);
+  };
+  compare("connections", now.connections, next.connections);
+  compare("fragments", now.fragments, next.fragments);
+  compare("timeouts.tcp_s", now.timeouts.tcp_s, next.timeouts.tcp_s);
+  compare("timeouts.tcp_opening_s", now.timeouts.tcp_opening_s, next.timeouts.tcp_opening_s);
+  compare("timeouts.tcp_closing_s", now.timeouts.tcp_closing_s, next.timeouts.tcp_closing_s);
+  compare("timeouts.udp_s", now.timeouts.udp_s, next.timeouts.udp_s);
+  compare("timeouts.fragment_s", now.timeouts.fragment_s, next.timeouts.fragment_s);
+  return absl::StrJoin(names, ", ");
+}
+
+Control::Control(Config config, std::string path, uint32_t workers)
+    : config_(std::move(config)),
+      path_(std::move(path)),
+      published_(workers, Tables::Build(config_.setup, nullptr)) {}
+
+void Control::View(const Look& look) const {
+  const std::scoped_lock lock(mutex_);
+  look(config_, published_.current());
+}
+
+Setup Control::Effective(const Config& config) const {
+  const std::scoped_lock lock(mutex_);
+  return Apply(config);
+}
+
+Setup Control::Apply(const Config& config) const {
+  Setup setup = config.setup;
+  for (VipSetup& vip : setup.vips) {
+    for (BackendSetup& backend : vip.backends) {
+      const BackendId id{vip.name, backend.name};
+      if (backend.state == BackendState::kUp && drained_.contains(id)) {
+        backend.state = BackendState::kDraining;
+      }
+      if (unhealthy_.contains(id)) backend.state = BackendState::kDown;
+    }
+  }
+  return setup;
+}
+
+const BackendSetup* Control::Find(const BackendId& id) const {
+  for (const VipSetup& vip : config_.setup.vips) {
+    if (vip.name != id.first) continue;
+    const auto it = std::ranges::find(vip.backends, id.second, &BackendSetup::name);
+    return it == vip.backends.end() ? nullptr : &*it;
+  }
+  return nullptr;
+}
+
+void Control::Publish() {
+  published_.Publish(Tables::Build(Apply(config_), &published_.current()));
+}
+
+std::string Control::Reload() {
+  if (path_.empty()) return "the built-in sample is no file: start with --config=FILE";
+  std::vector<std::string> errors;
+  std::optional<Config> next = ReadConfig(path_, &errors);
+  if (!next) return path_ + ": " + absl::StrJoin(errors, "; ");
+  const std::scoped_lock lock(mutex_);
+  const std::string fixed = FixedDifference(config_.setup, next->setup);
+  if (!fixed.empty()) return path_ + ": cannot change while workers run: " + fixed;
+  config_ = *std::move(next);
+  const auto is_gone = [this](const BackendId& id) { return Find(id) == nullptr; };
+  std::erase_if(drained_, is_gone);
+  std::erase_if(unhealthy_, is_gone);
+  Publish();
+  return "";
+}
+
+std::string Control::Drain(const BackendId& id) {
+  const std::scoped_lock lock(mutex_);
+  if (Find(id) == nullptr) return "no backend " + id.second + " of VIP " + id.first;
+  if (drained_.insert(id).second) Publish();
+  return "";
+}
+
+std::string Control::Restore(const BackendId& id) {
+  const std::scoped_lock lock(mutex_);
+  const BackendSetup* const backend = Find(id);
+  if (backend == nullptr) return "no backend " + id.second + " of VIP " + id.first;
+  if (drained_.erase(id) != 0) {
+    Publish();
+  } else if (backend->state != BackendState::kUp) {
+    return "the file says " + std::string(StateName(backend->state)) + ": change it there";
+  }
+  return "";
+}
+
+void Control::SetHealthy(const BackendId& id, bool healthy) {
+  const std::scoped_lock lock(mutex_);
+  if (Find(id) == nullptr) return;
+  const bool changed = healthy ? unhealthy_.erase(id) != 0 : unhealthy_.insert(id).second;
+  if (changed) Publish();
+}
+
+}  // namespace sluice::maglev

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The configuration in force and everything that changes it while workers run: the file, an
+// operator's drains, health checks. Each change compiles new tables and publishes them whole.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "config.h"
+#include "engine/maglev/tables.h"
+#include "runtime/published.h"
+
+namespace sluice::maglev {
+
+/// A backend of a VIP, by their names.
+using BackendId = std::pair<std::string, std::string>;
+
+/// All methods may be called by any control thread.
+class Control {
+ public:
+  using Tables = engine::maglev::Tables;
+  /// Looks at what is in force; changes wait meanwhile.
+  using Look = std::function<void(const Config& config, const Tables& tables)>;
+
+  /// `path`: of the file, for Reload; empty for the built-in sample.
+  Control(Config config, std::string path, uint32_t workers);
+
+  /// Workers read these.
+  runtime::Published<Tables>& published() { return published_; }
+  const std::string& path() const { return path_; }
+  void View(const Look& look) const;
+  /// The setup as it is now in force, with states as they are, if `config` replaced the file.
+  engine::maglev::Setup Effective(const Config& config) const;
+
+  /// The last line of what happened, for operators: "" if all is well, else why nothing changed.
+  /// Reads the file again. Drains stay.
+  std::string Reload();
+  /// Gives a backend no new flows, whatever the file says; or takes that back.
+  std::string Drain(const BackendId& backend);
+  std::string Restore(const BackendId& backend);
+  /// What a health check found. A backend that is not healthy is down; one that recovers is
+  /// what file and operator say.
+  void SetHealthy(const BackendId& backend, bool healthy);
+
+ private:
+  engine::maglev::Setup Apply(const Config& config) const;
+  const engine::maglev::BackendSetup* Find(const BackendId& backend) const;
+  void Publish();
+
+  mutable std::mutex mutex_;
+  Config config_;
+  const std::string path_;
+  std::set<BackendId> drained_;
+  std::set<BackendId> unhealthy_;
+  runtime::Published<Tables> published_;
+};
+
+/// "up", "draining" or "down".
+std::string_view StateName(engine::maglev::BackendState state);
+
+/// Settings that a reload cannot change, since workers are built with them; "" if `next` has
+/// the same as `now`.
+std::string FixedDifference(const engine::maglev::Setup& now, const engine::maglev::Setup& next);
+
+}  // namespace sluice::maglev

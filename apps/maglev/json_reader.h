@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reads JSON objects member by member, knows where it is, and complains about what is wrong:
+// types, values, and members that nobody asked for. Control path.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::maglev {
+
+/// What was wrong, a line each.
+using Errors = std::vector<std::string>;
+
+/// Parses text with comments. Nothing, with a line in `errors`, if it is no JSON, or an object
+/// names a member twice.
+std::optional<nlohmann::json> ParseJson(std::string_view text, Errors* errors);
+
+/// One object. Members are read once each; Finish complains about the others. Readers leave
+/// `value` alone, and return false, where the member is absent or wrong.
+class ObjectReader {
+ public:
+  /// `path`: what messages begin with; empty for the whole file.
+  ObjectReader(const nlohmann::json& json, std::string path, Errors* errors);
+
+  bool Text(std::string_view key, std::string* value);
+  bool Flag(std::string_view key, bool* value);
+  /// A whole number within [least, most].
+  template <typename Number>
+  bool Whole(std::string_view key, uint64_t least, uint64_t most, Number* value) {
+    uint64_t number = 0;
+    if (!WholeNumber(key, least, most, &number)) return false;
+    *value = static_cast<Number>(number);
+    return true;
+  }
+  /// A number within [least, most].
+  bool Real(std::string_view key, double least, double most, double* value);
+  /// A text that `parse` makes something of; `mend` says what it should be.
+  template <typename Value, typename Parse>
+  bool Parsed(std::string_view key, std::string_view mend, Parse parse, Value* value) {
+    std::string text;
+    if (!Text(key, &text)) return false;
+    if (auto parsed = parse(text)) {
+      *value = *std::move(parsed);
+      return true;
+    }
+    Complain(key, "\"" + text + "\": give " + std::string(mend));
+    return false;
+  }
+  /// Calls `each` with every item and its path.
+  bool Array(std::string_view key,
+             const std::function<void(const nlohmann::json&, const std::string&)>& each);
+  /// The member itself and its path, or null.
+  const nlohmann::json* Member(std::string_view key, std::string* path);
+
+  /// Complains about a member that must be there and is not.
+  void Require(std::string_view key);
+  /// Complains about members that were not asked for.
+  void Finish();
+  void Complain(std::string_view key, const std::string& what);
+
+ private:
+  const nlohmann::json* Take(std::string_view key);
+  bool WholeNumber(std::string_view key, uint64_t least, uint64_t most, uint64_t* value);
+  std::string PathOf(std::string_view key) const;
+
+  const nlohmann::json& json_;
+  std::string path_;
+  Errors* errors_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace sluice::maglev

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-maglev: a load balancer. The engine is lib/engine/maglev; the configuration in force
+// and what changes it are in control.h; everything else is lib/runtime. Start reading here.
+#include <gflags/gflags.h>
+#include <rte_cycles.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "config.h"
+#include "control.h"
+#include "fleet.h"
+#include "report.h"
+#include "runtime/command_line.h"
+#include "runtime/replay.h"
+#include "runtime/session.h"
+#include "sample.h"
+#include "traffic.h"
+
+DEFINE_string(config, "", "VIPs and their backends, a JSON file; empty: a built-in sample");
+DEFINE_bool(check, false, "Say ok, or everything that is wrong with the configuration, and end");
+DECLARE_uint32(flows);
+DECLARE_string(rate);
+
+namespace {
+
+using namespace sluice::maglev;
+using sluice::engine::maglev::Balancer;
+using sluice::runtime::AppHooks;
+using sluice::runtime::BadFlag;
+using sluice::runtime::CommandLine;
+using sluice::runtime::Session;
+using sluice::runtime::WorkerInfo;
+
+AppHooks MakeHooks(Control& control, const Fleet& fleet) {
+  AppHooks hooks;
+  hooks.report = [&](nlohmann::ordered_json& report) { ExtendReport(control, fleet, report); };
+  return hooks;
+}
+
+int RunReplay(const CommandLine& line, Config config) {
+  Control control(std::move(config), FLAGS_config, 1);
+  const Worker* one = nullptr;
+  Fleet fleet(sluice::runtime::kReplayHz,
+              [&one] { return one->engine().seconds() * sluice::runtime::kReplayHz; });
+  Worker worker(fleet, control.published(), 0, line.options.seed.value_or(1));
+  one = &worker;
+  return sluice::runtime::Replay(line, worker, MakeHooks(control, fleet));
+}
+
+// Traffic of the embedded NIC is for the VIPs, unless somebody said which. The file, or "".
+std::string MakeTraffic(const sluice::engine::maglev::Setup& setup, CommandLine* line,
+                        std::string* error) {
+  sluice::runtime::Options& options = line->options;
+  if (line->own_port || options.frame_size.empty()) return "";
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("sluice-maglev-" + std::to_string(getpid()) + ".pcap");
+  const TrafficOptions traffic{
+      .flows = FLAGS_flows,
+      .size = options.frame_size,
+      .ipv4_only = options.iface == sluice::runtime::Interface::kStreaming,
+      .seed = options.seed.value_or(1)};
+  if (!WriteTraffic(setup, traffic, path, error)) return "";
+  const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
+  options.wire = "pcap:" + path + rate;
+  options.traffic = "vips:size=" + traffic.size + "+flows=" + std::to_string(traffic.flows) + rate;
+  return path;
+}
+
+int RunLive(CommandLine line, Config config) {
+  const uint64_t seed = line.options.seed ? *line.options.seed : std::random_device()();
+  line.options.headroom_bytes = Balancer::kHeadroomBytes;
+  line.options.answers = false;
+  line.options.hangup = true;
+  std::string error;
+  const std::string traffic = MakeTraffic(config.setup, &line, &error);
+  if (!error.empty()) return BadFlag("config", error);
+  Control control(std::move(config), FLAGS_config, line.options.workers);
+  int exit_code = 0;
+  const auto session = Session::Start(std::move(line), &exit_code);
+  if (!traffic.empty()) std::filesystem::remove(traffic);
+  if (session == nullptr) return exit_code;
+  Fleet fleet(rte_get_tsc_hz(), [] { return rte_rdtsc(); });
+  AppHooks hooks = MakeHooks(control, fleet);
+  ShareLine shares(control, fleet);
+  hooks.line = [&shares] { return shares.Next(); };
+  hooks.on_hangup = [&control] {
+    const std::string error = control.Reload();
+    std::fprintf(stderr, "reload: %s\n", error.empty() ? "done" : error.c_str());
+  };
+  return session->Run(
+      [&](const WorkerInfo& info) {
+        return Worker(fleet, control.published(), info.worker, seed);
+      },
+      std::move(hooks));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine("maglev", "spreads connections over backends", argc,
+                                               argv, &exit_code);
+  if (!line) return exit_code;
+  std::vector<std::string> errors;
+  std::optional<Config> config = FLAGS_config.empty() ? ParseConfig(kSample, &errors)
+                                                      : ReadConfig(FLAGS_config, &errors);
+  if (FLAGS_check) {
+    for (const std::string& error : errors) std::printf("%s\n", error.c_str());
+    if (errors.empty()) std::printf("ok\n");
+    return errors.empty() ? 0 : 2;
+  }
+  if (!config) {
+    const std::string more = errors.size() == 1 ? "" : " (and more: see --check)";
+    return BadFlag("config", errors.front() + more);
+  }
+  if (sluice::runtime::WantsReplay()) return RunReplay(*line, *std::move(config));
+  return RunLive(*std::move(line), *std::move(config));
+}

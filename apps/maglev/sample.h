@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The text of configs/maglev-sample.json, as it was when this program was built: what is
+// served without --config.
+#pragma once
+
+#include <string_view>
+
+namespace sluice::maglev {
+
+extern const std::string_view kSample;
+
+}  // namespace sluice::maglev

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/replay.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+DECLARE_string(pcap);
+DEFINE_string(out_pcap, "", "With --pcap: offline; write the frames that leave to this capture");
+DEFINE_string(pass_pcap, "", "With --out_pcap: write the frames for the slow path to this capture");
+
+namespace sluice::runtime {
+
+namespace {
+
+using nic::QueueCounters;
+
+// What a frame may grow by at either end.
+constexpr uint32_t kRoomBytes = 256;
+
+bool OpenWriter(const std::string& path, std::optional<packet::CaptureWriter>* writer,
+                std::string* error) {
+  *writer = packet::CaptureWriter::Open(path, packet::CaptureWriter::Resolution::kNanoseconds,
+                                        packet::kMaxCaptureBytes, error);
+  return writer->has_value();
+}
+
+}  // namespace
+
+bool WantsReplay() { return !FLAGS_out_pcap.empty(); }
+
+ReplayFiles::ReplayFiles(const CommandLine& line, packet::CaptureReader reader)
+    : app_(line.app),
+      json_(line.options.json),
+      reader_(std::move(reader)),
+      room_(kRoomBytes + packet::kMaxCaptureBytes + kRoomBytes) {
+  run_.app = line.app;
+  run_.iface = "replay";
+  run_.traffic = "pcap:" + FLAGS_pcap;
+  run_.memory = "none: offline";
+}
+
+std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exit_code) {
+  *exit_code = 2;
+  if (FLAGS_pcap.empty()) {
+    BadFlag("out_pcap", "needs --pcap=FILE, the frames to read");
+    return nullptr;
+  }
+  std::string error;
+  std::optional<packet::CaptureReader> reader = packet::CaptureReader::Open(FLAGS_pcap, &error);
+  if (!reader) {
+    BadFlag("pcap", error);
+    return nullptr;
+  }
+  std::unique_ptr<ReplayFiles> files(new ReplayFiles(line, *std::move(reader)));
+  if (!OpenWriter(FLAGS_out_pcap, &files->out_, &error)) {
+    BadFlag("out_pcap", error);
+    return nullptr;
+  }
+  if (!FLAGS_pass_pcap.empty() && !OpenWriter(FLAGS_pass_pcap, &files->passed_, &error)) {
+    BadFlag("pass_pcap", error);
+    return nullptr;
+  }
+  *exit_code = 0;
+  return files;
+}
+
+bool ReplayFiles::Next(packet::Frame* frame, uint64_t* now) {
+  packet::CaptureRecord record{};
+  if (!error_.empty() ||
+      reader_.Next(&record, &error_) != packet::CaptureReader::Status::kRecord) {
+    return false;
+  }
+  uint8_t* const data = room_.data() + kRoomBytes;
+  std::fill(std::copy_n(record.data, record.captured_bytes, data), data + record.length,
+            uint8_t{0});
+  *frame = {data, record.length, kRoomBytes,
+            static_cast<uint32_t>(room_.data() + room_.size() - data) - record.length};
+  QueueCounters& c = run_.final.counters;
+  now_ns_ = record.timestamp_ns;
+  if (c.rx_pkts++ == 0) first_ns_ = now_ns_;
+  c.rx_bytes += record.length;
+  *now = now_ns_;
+  return true;
+}
+
+bool ReplayFiles::Write(std::optional<packet::CaptureWriter>& writer, const packet::Frame& frame) {
+  if (!writer || writer->Write({frame.data, frame.length, frame.length, now_ns_})) return true;
+  if (error_.empty()) {
+    error_ = "a frame of " + std::to_string(frame.length) + " bytes cannot be written";
+  }
+  return false;
+}
+
+void ReplayFiles::End(const packet::Frame& frame, packet::Verdict verdict) {
+  QueueCounters& c = run_.final.counters;
+  switch (verdict.action) {
+    case packet::Action::kForward:
+      if (!Write(out_, frame)) return;
+      ++c.tx_pkts;
+      c.tx_bytes += frame.length;
+      return;
+    case packet::Action::kPass:
+      if (!Write(passed_, frame)) return;
+      ++c.passed_pkts;
+      ++c.consumed_pkts;
+      return;
+    case packet::Action::kConsume:
+      ++c.consumed_pkts;
+      return;
+    case packet::Action::kDrop:
+      ++c.engine_drops[std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1)];
+      return;
+  }
+}
+
+int ReplayFiles::Finish(std::span<const std::string_view> reasons, const AppHooks& hooks) {
+  for (auto* writer : {&out_, &passed_}) {
+    std::string error;
+    if (*writer && !(*writer)->Close(&error) && error_.empty()) error_ = error;
+  }
+  run_.reasons = reasons;
+  run_.final.seconds = static_cast<double>(now_ns_ - std::min(first_ns_, now_ns_)) / kReplayHz;
+  run_.measured = run_.final;
+  std::FILE* const text = json_ == "-" ? stderr : stdout;
+  std::fprintf(text, "sluice-%s, %s\n%s", app_.c_str(), run_.traffic.c_str(), Totals(run_).c_str());
+  if (error_.empty()) error_ = Verdict(run_);
+  if (!json_.empty() && !WriteText(json_, JsonReport(run_, hooks.report)) && error_.empty()) {
+    error_ = "--json=" + json_ + ": could not be written";
+  }
+  if (error_.empty()) return 0;
+  std::fprintf(stderr, "%s\n", error_.c_str());
+  return 1;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `--pcap=IN --out_pcap=OUT`: a capture through one engine, offline and deterministic: no EAL,
+// no port, no clock but the capture's. The way to see what an application does to any
+// sequence of packets. An application that calls Replay has the flags --out_pcap and
+// --pass_pcap; others do not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "packet/capture.h"
+#include "packet/frame.h"
+#include "runtime/command_line.h"
+#include "runtime/hooks.h"
+#include "runtime/report.h"
+#include "runtime/worker.h"
+
+namespace sluice::runtime {
+
+/// `now` of a replay counts nanoseconds since 1970.
+inline constexpr uint64_t kReplayHz = 1'000'000'000;
+
+/// Whether --out_pcap is given.
+bool WantsReplay();
+
+/// Reads frames, writes what became of them, counts, reports. Use Replay.
+class ReplayFiles {
+ public:
+  /// Opens the files. On failure prints one line, returns null and sets `exit_code`.
+  static std::unique_ptr<ReplayFiles> Open(const CommandLine& line, int* exit_code);
+
+  /// The next frame and its time. False at the end, and after an error. What the capture cut
+  /// off a frame is zeros.
+  bool Next(packet::Frame* frame, uint64_t* now);
+  /// How it ended.
+  void End(const packet::Frame& frame, packet::Verdict verdict);
+  /// Closes the files, prints totals, writes the report. Returns the exit code: 1 if a file
+  /// could not be read or written to its end, or a frame has no ending.
+  int Finish(std::span<const std::string_view> reasons, const AppHooks& hooks);
+
+ private:
+  ReplayFiles(const CommandLine& line, packet::CaptureReader reader);
+  bool Write(std::optional<packet::CaptureWriter>& writer, const packet::Frame& frame);
+
+  std::string app_;
+  std::string json_;
+  std::string error_;  ///< The first.
+  packet::CaptureReader reader_;
+  std::optional<packet::CaptureWriter> out_;
+  std::optional<packet::CaptureWriter> passed_;
+  std::vector<uint8_t> room_;  ///< The frame, with room on both sides.
+  uint64_t first_ns_ = 0;
+  uint64_t now_ns_ = 0;
+  RunFigures run_;
+};
+
+/// Runs the capture through `engine`, which rests before every frame. Returns the exit code.
+template <typename Engine>
+int Replay(const CommandLine& line, Engine& engine, const AppHooks& hooks = {}) {
+  int exit_code = 0;
+  const std::unique_ptr<ReplayFiles> files = ReplayFiles::Open(line, &exit_code);
+  if (files == nullptr) return exit_code;
+  packet::Frame frame;
+  uint64_t now = 0;
+  if constexpr (requires { engine.Enter(); }) engine.Enter();
+  while (files->Next(&frame, &now)) {
+    Rest(engine, now);
+    const packet::Verdict verdict = engine.Process(frame, now);
+    files->End(frame, verdict);
+  }
+  if constexpr (requires { engine.Leave(); }) engine.Leave();
+  return files->Finish(Engine::kDropReasons, hooks);
+}
+
+}  // namespace sluice::runtime
