@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a packet is that is not plain: fragments, ICMP, answers of NAT backends, what another
+// balancer redirected, and everything that is not for a VIP.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/maglev/balancer.h"
+#include "engine/maglev/icmp.h"
+#include "packet/ethernet.h"
+
+namespace sluice::engine::maglev {
+namespace {
+
+using packet::Headers;
+using packet::Network;
+using Event = BalancerCounters::Event;
+
+// Of balancers that redirect fragments: every one computes the same owner.
+constexpr uint64_t kOwnerSeed = 0x6a09e667f3bcc908;
+
+bool IsIpv6(const Headers& headers) { return headers.network == Network::kIpv6; }
+
+IpAddress AddressAt(const uint8_t* address, bool ipv6) {
+  IpAddress result;
+  result.ipv6 = ipv6;
+  std::memcpy(result.bytes.data(), address, ipv6 ? 16 : 4);
+  return result;
+}
+IpAddress Source(const uint8_t* frame, const Headers& headers) {
+  return AddressAt(frame + headers.l3 + (IsIpv6(headers) ? 8 : 12), IsIpv6(headers));
+}
+IpAddress Destination(const uint8_t* frame, const Headers& headers) {
+  return AddressAt(frame + headers.l3 + (IsIpv6(headers) ? 24 : 16), IsIpv6(headers));
+}
+
+// The flow with the ports of a first fragment, too. Port 0 where there are none.
+packet::FlowKey FlowOf(const uint8_t* frame, const Headers& headers) {
+  packet::FlowKey flow;
+  flow.source = Source(frame, headers).bytes;
+  flow.destination = Destination(frame, headers).bytes;
+  flow.protocol = headers.protocol;
+  flow.ip_version = IsIpv6(headers) ? 6 : 4;
+  if (headers.HasPorts()) {
+    flow.source_port = packet::LoadBe16(frame + headers.l4);
+    flow.destination_port = packet::LoadBe16(frame + headers.l4 + 2);
+  }
+  return flow;
+}
+
+// The identification that the fragments of a datagram share.
+uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
+  const uint8_t* const ip = frame + headers.l3;
+  if (!IsIpv6(headers)) return packet::Load<uint16_t>(ip + 4);
+  // Parse has found a fragment header in this chain, within the packet.
+  uint8_t next = ip[6];
+  uint32_t at = packet::kIpv6HeaderBytes;
+  while (next != packet::kProtocolFragment && headers.l3 + at + 8 <= headers.end) {
+    next = ip[at];
+    at += (uint32_t{ip[at + 1]} + 1) * 8;
+  }
+  return headers.l3 + at + 8 <= headers.end ? packet::Load<uint32_t>(ip + at + 4) : 0;
+}
+
+}  // namespace
+Balancer::Ending Balancer::ProcessOther(packet::Frame frame) {
+  const packet::Verdict verdict = Decide(frame);
+  return {frame.data, frame.length, verdict};
+}
+
+packet::Verdict Balancer::Decide(packet::Frame& frame) {
+  const Headers headers = packet::Parse(frame.data, frame.length);
+  if (headers.error != packet::ParseError::kNone) return packet::Drop(kMalformed);
+  if (!headers.IsIp()) {
+    counters_.Count(Event::kPassed);
+    return packet::kPass;
+  }
+  return ProcessIp(frame, headers, /*redirected=*/false);
+}
+
+packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers,
+                                    bool redirected) {
+  const bool ipv6 = IsIpv6(headers);
+  if (tables_->setup().profile == Profile::kKatran) {
+    if (!ipv6 && (frame.data[headers.l3] & 0x0f) != 5) return packet::Drop(kIpOptions);
+    if (headers.IsFragment()) return packet::Drop(kFragment);
+  }
+  const IpAddress destination = Destination(frame.data, headers);
+  if (!tables_->IsVipAddress(destination.bytes, ipv6)) {
+    if (!redirected) {
+      if (auto verdict = ReceiveRedirected(frame, headers)) return *verdict;
+    }
+    if (headers.HasPorts()) {
+      const Vip* const vip = tables_->FindNatSource(
+          Source(frame.data, headers).bytes, ipv6,
+          packet::Load<uint16_t>(frame.data + headers.l4), headers.protocol);
+      if (vip != nullptr) return ProcessNatReturn(frame, headers, *vip);
+    }
+    counters_.Count(Event::kPassed);
+    return packet::kPass;
+  }
+  if (headers.IsFragment()) return ProcessFragment(frame, headers, redirected);
+  if (headers.protocol == (ipv6 ? packet::kProtocolIcmpv6 : packet::kProtocolIcmp)) {
+    return ProcessIcmp(frame, headers);
+  }
+  if (!headers.HasPorts()) return packet::Drop(kUnknownProtocol);
+  const Vip* const vip = tables_->Find(destination.bytes, ipv6,
+                                       packet::Load<uint16_t>(frame.data + headers.l4 + 2),
+                                       headers.protocol);
+  if (vip == nullptr) return packet::Drop(kUnknownProtocol);
+  return ForwardFlow(frame, headers, *vip, FlowOf(frame.data, headers));
+}
+
+packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& headers,
+                                      const Vip& vip, const packet::FlowKey& flow) {
+  uint16_t backend = kNobody;
+  if (vip.quic && headers.protocol == packet::kProtocolUdp) {
+    backend = ChooseByQuic(vip, frame, headers);
+  }
+  if (backend == kNobody) {
+    const bool tcp = flow.protocol == packet::kProtocolTcp;
+    const uint8_t flags =
+        tcp && headers.protocol == packet::kProtocolTcp ? frame.data[headers.l4 + 13] : 0;
+    backend = Choose(vip, flow,
+                     {.tag = TagOf(flow),
+                      .tcp = tcp,
+                      .syn = (flags & kSyn) != 0,
+                      .fin_or_rst = (flags & (kFin | kRst)) != 0});
+  }
+  if (backend == kNobody) return packet::Drop(kNoBackend);
+  if (headers.IsFragment()) {
+    fragments_->Put(FragmentTag(frame.data, headers),
+                    {backend, tables_->backends()[backend].generation}, vip.index, seconds_);
+  }
+  return Deliver(frame, headers, vip, backend);
+}
+
+uint64_t Balancer::FragmentTag(const uint8_t* frame, const Headers& headers) const {
+  packet::FlowKey flow = FlowOf(frame, headers);
+  flow.source_port = flow.destination_port = 0;
+  return Fold(TagOf(flow) ^ FragmentId(frame, headers), key_);
+}
+
+packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& headers,
+                                          bool redirected) {
+  const std::vector<Peer>& peers = tables_->peers();
+  if (!redirected && peers.size() > 1) {
+    packet::FlowKey flow = FlowOf(frame.data, headers);
+    flow.source_port = flow.destination_port = 0;
+    const Peer& owner = peers[packet::HashFlowKey(flow, kOwnerSeed) % peers.size()];
+    if (!owner.self) {
+      counters_.Count(Event::kRedirected);
+      return Wrap(frame, headers, owner.outer);
+    }
+  }
+  if (!headers.IsLaterFragment()) {
+    if (!headers.HasPorts()) return packet::Drop(kUnknownProtocol);
+    const packet::FlowKey flow = FlowOf(frame.data, headers);
+    const Vip* const vip =
+        tables_->Find(flow.destination, IsIpv6(headers),
+                      packet::Load<uint16_t>(frame.data + headers.l4 + 2), headers.protocol);
+    if (vip == nullptr) return packet::Drop(kUnknownProtocol);
+    counters_.Count(Event::kFragmentFirst);
+    return ForwardFlow(frame, headers, *vip, flow);
+  }
+  const auto found = fragments_->Find(FragmentTag(frame.data, headers), seconds_);
+  if (!found || !tables_->Serves(found->backend) ||
+      tables_->backends()[found->backend.index].vip != found->vip) {
+    return packet::Drop(kFragment);
+  }
+  counters_.Count(Event::kFragmentLater);
+  return Deliver(frame, headers, tables_->vips()[found->vip], found->backend.index);
+}
+
+/// A fragment from another balancer, out of its outer header: never redirected again.
+std::optional<packet::Verdict> Balancer::ReceiveRedirected(packet::Frame& frame,
+                                                           const Headers& headers) {
+  constexpr uint8_t kIpv4InIp = 4, kIpv6InIp = 41;
+  const std::optional<IpAddress>& own = tables_->setup().own_address;
+  if (!own || headers.IsFragment() ||
+      (headers.protocol != kIpv4InIp && headers.protocol != kIpv6InIp) ||
+      Destination(frame.data, headers) != *own) {
+    return std::nullopt;
+  }
+  const IpAddress source = Source(frame.data, headers);
+  if (std::ranges::find(tables_->peers(), source, &Peer::address) == tables_->peers().end()) {
+    return std::nullopt;
+  }
+  const uint32_t outer_bytes = headers.payload - headers.l3;
+  uint8_t* const start = frame.data + outer_bytes;
+  std::memmove(start, frame.data, headers.l3);
+  packet::StoreBe16(start + headers.l3 - 2, headers.protocol == kIpv6InIp
+                                                ? packet::kEtherTypeIpv6
+                                                : packet::kEtherTypeIpv4);
+  frame.data = start;
+  frame.headroom += outer_bytes;
+  frame.length -= outer_bytes;
+  const Headers inner = packet::Parse(frame.data, frame.length);
+  if (inner.error != packet::ParseError::kNone || !inner.IsIp()) return packet::Drop(kMalformed);
+  counters_.Count(Event::kRedirectedHere);
+  return ProcessIp(frame, inner, /*redirected=*/true);
+}
+
+packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& headers) {
+  if (const auto flow = FlowOfError(frame, headers)) {
+    const Vip* const vip = tables_->Find(flow->destination, IsIpv6(headers),
+                                         __builtin_bswap16(flow->destination_port),
+                                         flow->protocol);
+    // A rewritten quote would be needed: what a NAT backend sent says its own address.
+    if (vip == nullptr || vip->encapsulation == Encapsulation::kNat) {
+      return packet::Drop(kIcmpOther);
+    }
+    const auto hit =
+        connections_->Find(TagOf(*flow), static_cast<uint8_t>(vip->index), seconds_);
+    const bool known = hit && tables_->Serves(hit->entry.backend);
+    const uint16_t backend = known ? hit->entry.backend.index : ChooseByRing(*vip, *flow);
+    if (backend == kNobody) return packet::Drop(kNoBackend);
+    counters_.Count(Event::kIcmpError);
+    return Deliver(frame, headers, *vip, backend);
+  }
+  if (!AnswerEcho(frame, headers)) return packet::Drop(kIcmpOther);
+  counters_.Count(Event::kEcho);
+  return packet::kForward;
+}
+
+}  // namespace sluice::engine::maglev

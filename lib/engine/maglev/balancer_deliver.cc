@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a packet leaves: encapsulated, rewritten, or refused to its sender.
+#include <cstring>
+
+#include "engine/maglev/balancer.h"
+#include "engine/maglev/icmp.h"
+#include "packet/ethernet.h"
+#include "packet/rewrite.h"
+
+namespace sluice::engine::maglev {
+namespace {
+
+using packet::Headers;
+using Event = BalancerCounters::Event;
+
+bool IsIpv6(const Headers& headers) { return headers.network == packet::Network::kIpv6; }
+
+}  // namespace
+
+Balancer::Ending Balancer::DeliverPlain(packet::Frame frame, const Vip& vip, uint16_t backend) {
+  const Headers headers = packet::Parse(frame.data, frame.length);
+  const packet::Verdict verdict = Deliver(frame, headers, vip, backend);
+  return {frame.data, frame.length, verdict};
+}
+
+packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, const Vip& vip,
+                                  uint16_t backend_index) {
+  const Backend& backend = tables_->backends()[backend_index];
+  const Setup& setup = tables_->setup();
+  uint8_t* const ip = frame.data + headers.l3;
+  const bool ipv6 = IsIpv6(headers);
+  const uint32_t bytes = headers.end - headers.l3 + backend.outer.header_bytes;
+  if (bytes > setup.mtu) {
+    return RefuseTooLong(frame, headers, setup.mtu - backend.outer.header_bytes);
+  }
+  if (setup.decrement_ttl && ip[ipv6 ? 7 : 8] <= 1) return packet::Drop(kTtlExpired);
+  if (!ipv6 && !packet::ChecksumHolds(packet::SumBytes(ip, (ip[0] & 0xfu) * 4))) {
+    counters_.Count(Event::kBadIpChecksum);
+  }
+  const uint32_t arrived_bytes = frame.length;
+  if (setup.decrement_ttl) LowerTtl(ip, ipv6);
+  const packet::Verdict verdict = vip.encapsulation == Encapsulation::kNat
+                                      ? Rewrite(frame, headers, backend)
+                                      : Wrap(frame, headers, backend.outer);
+  if (verdict == packet::kForward) {
+    counters_.CountTraffic(vip.index, backend_index, arrived_bytes);
+  }
+  return verdict;
+}
+
+packet::Verdict Balancer::Wrap(packet::Frame& frame, const Headers& headers, const Outer& outer) {
+  if (!MakeRoom(frame, outer.header_bytes)) return packet::Drop(kNoHeadroom);
+  Encapsulate(frame, headers, outer, Entropy::Of(frame.data, headers));
+  return packet::kForward;
+}
+
+packet::Verdict Balancer::Rewrite(packet::Frame& frame, const Headers& headers,
+                                  const Backend& backend) {
+  if (IsIpv6(headers)) {
+    packet::SetIpv6Address(frame.data, headers, packet::End::kDestination,
+                           backend.address.bytes);
+  } else {
+    packet::SetIpv4Address(frame.data, headers, packet::End::kDestination,
+                           packet::Load<packet::Ipv4Address>(backend.address.bytes.data()));
+  }
+  if (backend.nat_port_be != 0 && headers.HasPorts()) {
+    packet::SetPort(frame.data, headers, packet::End::kDestination,
+                    __builtin_bswap16(backend.nat_port_be));
+  }
+  packet::SetMac(frame.data, packet::End::kSource,
+                 packet::Load<packet::MacAddress>(frame.data));
+  packet::SetMac(frame.data, packet::End::kDestination, backend.outer.next_hop);
+  return packet::kForward;
+}
+
+packet::Verdict Balancer::ProcessNatReturn(packet::Frame& frame, const Headers& headers,
+                                           const Vip& vip) {
+  const Setup& setup = tables_->setup();
+  uint8_t* const ip = frame.data + headers.l3;
+  const bool ipv6 = IsIpv6(headers);
+  if (setup.decrement_ttl) {
+    if (ip[ipv6 ? 7 : 8] <= 1) return packet::Drop(kTtlExpired);
+    LowerTtl(ip, ipv6);
+  }
+  if (ipv6) {
+    packet::SetIpv6Address(frame.data, headers, packet::End::kSource, vip.address.bytes);
+  } else {
+    packet::SetIpv4Address(frame.data, headers, packet::End::kSource,
+                           packet::Load<packet::Ipv4Address>(vip.address.bytes.data()));
+  }
+  if (vip.port_be != 0) {
+    packet::SetPort(frame.data, headers, packet::End::kSource, __builtin_bswap16(vip.port_be));
+  }
+  packet::SetMac(frame.data, packet::End::kSource,
+                 packet::Load<packet::MacAddress>(frame.data));
+  packet::SetMac(frame.data, packet::End::kDestination,
+                 setup.next_hop.value_or(packet::MacAddress{}));
+  counters_.Count(Event::kNatReturn);
+  return packet::kForward;
+}
+
+packet::Verdict Balancer::RefuseTooLong(packet::Frame& frame, const Headers& headers,
+                                        uint32_t mtu) {
+  if (!MakeRoom(frame, kHeadroomBytes) || !MakeTooBig(frame, headers, mtu)) {
+    return packet::Drop(kTooLong);
+  }
+  counters_.Count(Event::kTooBig);
+  return packet::kForward;
+}
+
+bool Balancer::MakeRoom(packet::Frame& frame, uint32_t bytes) {
+  if (frame.headroom >= bytes) return true;
+  if (frame.length > kMaxBuiltBytes) return false;
+  uint8_t* const data = buffer_.get() + kHeadroomBytes;
+  std::memcpy(data, frame.data, frame.length);
+  frame = {data, frame.length, kHeadroomBytes, kMaxBuiltBytes - frame.length};
+  return true;
+}
+
+}  // namespace sluice::engine::maglev
