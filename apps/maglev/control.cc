@@ -66,6 +66,11 @@ Setup Control::Apply(const Config& config) const {
   return setup;
 }
 
+bool Control::Has(const BackendId& id) const {
+  const std::scoped_lock lock(mutex_);
+  return Find(id) != nullptr;
+}
+
 const BackendSetup* Control::Find(const BackendId& id) const {
   for (const VipSetup& vip : config_.setup.vips) {
     if (vip.name != id.first) continue;
@@ -92,6 +97,7 @@ std::string Control::Reload() {
   std::erase_if(drained_, is_gone);
   std::erase_if(unhealthy_, is_gone);
   Publish();
+  ++configurations_;
   return "";
 }
 

@@ -4,10 +4,9 @@
 // operator's drains, health checks. Each change compiles new tables and publishes them whole.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -40,7 +39,12 @@ class Control {
   /// The setup as it is now in force, with states as they are, if `config` replaced the file.
   engine::maglev::Setup Effective(const Config& config) const;
 
-  /// The last line of what happened, for operators: "" if all is well, else why nothing changed.
+  bool Has(const BackendId& backend) const;
+  /// Grows with every Reload that succeeds.
+  uint64_t configurations() const { return configurations_.load(); }
+
+  // What operators do: "" if it is done, else one line that says why not.
+
   /// Reads the file again. Drains stay.
   std::string Reload();
   /// Gives a backend no new flows, whatever the file says; or takes that back.
@@ -60,6 +64,7 @@ class Control {
   const std::string path_;
   std::set<BackendId> drained_;
   std::set<BackendId> unhealthy_;
+  std::atomic<uint64_t> configurations_{0};
   runtime::Published<Tables> published_;
 };
 

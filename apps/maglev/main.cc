@@ -11,18 +11,26 @@
 #include <string>
 #include <utility>
 
+#include "commands.h"
 #include "config.h"
 #include "control.h"
+#include "explain.h"
 #include "fleet.h"
+#include "health.h"
+#include "plan.h"
 #include "report.h"
 #include "runtime/command_line.h"
 #include "runtime/replay.h"
 #include "runtime/session.h"
 #include "sample.h"
+#include "steering.h"
 #include "traffic.h"
 
 DEFINE_string(config, "", "VIPs and their backends, a JSON file; empty: a built-in sample");
 DEFINE_bool(check, false, "Say ok, or everything that is wrong with the configuration, and end");
+DEFINE_string(explain, "", "Say where a flow goes and why, and end: 'tcp 1.2.3.4:5 10.0.0.1:80'");
+DEFINE_string(plan, "", "Say what this configuration would move, and end");
+DEFINE_string(instance, "", "With --plan: ask the running instance with this --file-prefix");
 DECLARE_uint32(flows);
 DECLARE_string(rate);
 
@@ -30,6 +38,7 @@ namespace {
 
 using namespace sluice::maglev;
 using sluice::engine::maglev::Balancer;
+using sluice::engine::maglev::Tables;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::CommandLine;
@@ -71,11 +80,37 @@ std::string MakeTraffic(const sluice::engine::maglev::Setup& setup, CommandLine*
   return path;
 }
 
+int RunExplain(const Config& config) {
+  const auto flow = ParseFlow(FLAGS_explain);
+  if (!flow) return BadFlag("explain", "give 'tcp|udp address:port address:port', IPv6 as [::1]:80");
+  std::fputs(AsLines(Explain(*Tables::Build(config.setup, nullptr), *flow)).c_str(), stdout);
+  return 0;
+}
+
+int RunPlan(const Config& config) {
+  std::string error;
+  std::vector<std::string> errors;
+  std::optional<nlohmann::ordered_json> plan;
+  if (!FLAGS_instance.empty()) {
+    const std::string path = std::filesystem::absolute(FLAGS_plan);
+    plan = AskInstance(FLAGS_instance, "/sluice/maglev/plan", path, &error);
+    if (!plan) return BadFlag("instance", error);
+    if (plan->contains("error")) return BadFlag("plan", plan->value("error", ""));
+  } else if (const auto next = ReadConfig(FLAGS_plan, &errors)) {
+    plan = Plan(*Tables::Build(config.setup, nullptr), next->setup, std::nullopt);
+  } else {
+    return BadFlag("plan", errors.front());
+  }
+  std::fputs(PlanText(*plan).c_str(), stdout);
+  return 0;
+}
+
 int RunLive(CommandLine line, Config config) {
   const uint64_t seed = line.options.seed ? *line.options.seed : std::random_device()();
   line.options.headroom_bytes = Balancer::kHeadroomBytes;
   line.options.answers = false;
   line.options.hangup = true;
+  std::FILE* const text = line.options.json == "-" ? stderr : stdout;
   std::string error;
   const std::string traffic = MakeTraffic(config.setup, &line, &error);
   if (!error.empty()) return BadFlag("config", error);
@@ -88,10 +123,12 @@ int RunLive(CommandLine line, Config config) {
   AppHooks hooks = MakeHooks(control, fleet);
   ShareLine shares(control, fleet);
   hooks.line = [&shares] { return shares.Next(); };
-  hooks.on_hangup = [&control] {
-    const std::string error = control.Reload();
-    std::fprintf(stderr, "reload: %s\n", error.empty() ? "done" : error.c_str());
-  };
+  Steering steering(session->port(), session->workers());
+  Operator commands(control, fleet, session->has_queues() ? &steering : nullptr);
+  hooks.on_hangup = [&commands] { commands.Reload(); };
+  hooks.commands = commands.Commands();
+  std::fprintf(text, "%s\n", commands.Steer().c_str());
+  const HealthMonitor health(control);
   return session->Run(
       [&](const WorkerInfo& info) {
         return Worker(fleet, control.published(), info.worker, seed);
@@ -118,6 +155,9 @@ int main(int argc, char** argv) {
     const std::string more = errors.size() == 1 ? "" : " (and more: see --check)";
     return BadFlag("config", errors.front() + more);
   }
+  if (!FLAGS_explain.empty()) return RunExplain(*config);
+  if (!FLAGS_plan.empty()) return RunPlan(*config);
+  if (!FLAGS_instance.empty()) return BadFlag("instance", "is for --plan");
   if (sluice::runtime::WantsReplay()) return RunReplay(*line, *std::move(config));
   return RunLive(*std::move(line), *std::move(config));
 }

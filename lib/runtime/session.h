@@ -47,8 +47,9 @@ class Session {
 
   /// Number of the port whose frames the workers handle; of their queues, if it has queues.
   uint16_t port() const { return port_; }
-  /// Whether frames come to the port's receive queues 0 … workers − 1.
-  bool has_queues() const { return eth_port_ != nullptr; }
+  /// Whether numbers of the port's receive queues name the workers, in rte_flow too: not where
+  /// each worker has pipes of its own.
+  bool has_queues() const { return eth_port_ != nullptr || !links_.empty(); }
   uint32_t workers() const { return line_.options.workers; }
 
   /// Runs `make_engine(const WorkerInfo&)`'s engines, one per worker, until the

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "commands.h"
+
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "explain.h"
+#include "plan.h"
+#include "report.h"
+
+namespace sluice::maglev {
+
+namespace {
+
+using engine::maglev::Tables;
+using Json = nlohmann::ordered_json;
+
+Json Error(const std::string& why) { return {{"error", why}}; }
+
+}  // namespace
+
+std::string Operator::Reload() {
+  const std::string error = control_.Reload();
+  std::fprintf(stderr, "reload: %s\n", error.empty() ? "done" : error.c_str());
+  if (error.empty() && steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
+  return error;
+}
+
+std::string Operator::Steer() {
+  const std::scoped_lock lock(steering_mutex_);
+  if (steering_ == nullptr) return "steering: software (the NIC spreads over pipes by itself)";
+  std::vector<engine::maglev::VipSetup> vips;
+  control_.View([&](const Config& config, const Tables&) { vips = config.setup.vips; });
+  return "steering: " + steering_->Apply(vips);
+}
+
+Json Operator::Backends(const std::string& parameters) const {
+  std::string vip = parameters;
+  size_t first = 0;
+  Json answer = BackendsJson(control_, fleet_, vip, first);
+  const size_t comma = parameters.rfind(',');
+  if (answer.is_null() && comma != std::string::npos) {
+    vip = parameters.substr(0, comma);
+    const std::string_view number = std::string_view(parameters).substr(comma + 1);
+    const auto [end, error] = std::from_chars(number.begin(), number.end(), first);
+    if (error == std::errc() && end == number.end()) {
+      answer = BackendsJson(control_, fleet_, vip, first);
+    }
+  }
+  return answer.is_null() ? Error("give <vip> or <vip>,<number of the first backend>") : answer;
+}
+
+Json Operator::ExplainFlow(std::string_view parameters) const {
+  const auto flow = ParseFlow(parameters);
+  if (!flow) return Error("give tcp|udp <address>:<port> <address>:<port>");
+  Json answer;
+  control_.View([&](const Config&, const Tables& tables) { answer = Explain(tables, *flow); });
+  return answer;
+}
+
+Json Operator::PlanFile(const std::string& path) const {
+  std::vector<std::string> errors;
+  const std::optional<Config> next = ReadConfig(path, &errors);
+  if (!next) return Error(errors.front());
+  const engine::maglev::Setup setup = control_.Effective(*next);
+  Json answer;
+  control_.View([&](const Config&, const Tables& tables) {
+    std::vector<uint32_t> connections;
+    fleet_.CountConnections(tables.backends().size(), &connections);
+    answer = Plan(tables, setup, std::span<const uint32_t>(connections));
+  });
+  return answer;
+}
+
+std::optional<BackendId> Operator::FindBackend(std::string_view parameters) const {
+  for (size_t at = parameters.find('/'); at != std::string_view::npos;
+       at = parameters.find('/', at + 1)) {
+    const BackendId id{parameters.substr(0, at), parameters.substr(at + 1)};
+    if (control_.Has(id)) return id;
+  }
+  return std::nullopt;
+}
+
+std::vector<runtime::TelemetryCommand> Operator::Commands() {
+  const auto done = [this](const std::string& error) {
+    if (!error.empty()) return Error(error);
+    Json answer = {{"result", "done"}};
+    control_.View([&](const Config&, const Tables& tables) { answer["epoch"] = tables.epoch(); });
+    return answer;
+  };
+  const auto with_backend = [this, done](std::string (Control::*change)(const BackendId&)) {
+    return [this, done, change](std::string_view parameters) {
+      const std::optional<BackendId> id = FindBackend(parameters);
+      return id ? done((control_.*change)(*id)) : Error("no such backend: give <vip>/<backend>");
+    };
+  };
+  return {
+      {"/sluice/maglev/vips", "VIPs and their traffic. No parameters.",
+       [this](std::string_view) { return VipsJson(control_, fleet_); }},
+      {"/sluice/maglev/backends",
+       "Backends of a VIP: state, traffic, connections. Parameters: vip[,first].",
+       [this](std::string_view parameters) { return Backends(std::string(parameters)); }},
+      {"/sluice/maglev/explain",
+       "Why a flow goes where it goes. Parameters: tcp|udp address:port address:port.",
+       [this](std::string_view parameters) { return ExplainFlow(parameters); }},
+      {"/sluice/maglev/plan", "What another configuration would move. Parameters: its file.",
+       [this](std::string_view parameters) { return PlanFile(std::string(parameters)); }},
+      {"/sluice/maglev/reload", "Reads the configuration again. No parameters.",
+       [this, done](std::string_view) { return done(Reload()); }},
+      {"/sluice/maglev/drain", "Gives a backend no new flows. Parameters: vip/backend.",
+       with_backend(&Control::Drain)},
+      {"/sluice/maglev/restore", "Takes a drain back. Parameters: vip/backend.",
+       with_backend(&Control::Restore)},
+  };
+}
+
+}  // namespace sluice::maglev

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "steering.h"
+
+#include <rte_ethdev.h>
+#include <rte_flow.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "packet/bytes.h"
+
+namespace sluice::maglev {
+
+namespace {
+
+using engine::maglev::VipSetup;
+
+// {destination address, protocol, destination port}: what a VIP is, as items of a pattern.
+class Pattern {
+ public:
+  explicit Pattern(const VipSetup& vip) {
+    const auto& bytes = vip.address.bytes;
+    Add({.type = RTE_FLOW_ITEM_TYPE_ETH, .spec = nullptr, .last = nullptr, .mask = nullptr});
+    if (vip.address.ipv6) {
+      std::copy_n(bytes.begin(), 16, ipv6_.hdr.dst_addr);
+      std::fill_n(ipv6_mask_.hdr.dst_addr, 16, uint8_t{0xff});
+      Add({.type = RTE_FLOW_ITEM_TYPE_IPV6, .spec = &ipv6_, .last = nullptr, .mask = &ipv6_mask_});
+    } else {
+      ipv4_.hdr.dst_addr = packet::Load<uint32_t>(bytes.data());
+      ipv4_mask_.hdr.dst_addr = ~uint32_t{0};
+      Add({.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &ipv4_, .last = nullptr, .mask = &ipv4_mask_});
+    }
+    const uint16_t port_be = rte_cpu_to_be_16(vip.port);
+    const uint16_t mask = vip.port == 0 ? 0 : 0xffff;
+    if (vip.protocol == 6) {
+      tcp_.hdr.dst_port = port_be;
+      tcp_mask_.hdr.dst_port = mask;
+      Add({.type = RTE_FLOW_ITEM_TYPE_TCP, .spec = &tcp_, .last = nullptr, .mask = &tcp_mask_});
+    } else {
+      udp_.hdr.dst_port = port_be;
+      udp_mask_.hdr.dst_port = mask;
+      Add({.type = RTE_FLOW_ITEM_TYPE_UDP, .spec = &udp_, .last = nullptr, .mask = &udp_mask_});
+    }
+    Add({.type = RTE_FLOW_ITEM_TYPE_END, .spec = nullptr, .last = nullptr, .mask = nullptr});
+  }
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+
+  const rte_flow_item* items() const { return items_.data(); }
+
+ private:
+  void Add(const rte_flow_item& item) { items_[count_++] = item; }
+
+  rte_flow_item_ipv4 ipv4_{}, ipv4_mask_{};
+  rte_flow_item_ipv6 ipv6_{}, ipv6_mask_{};
+  rte_flow_item_tcp tcp_{}, tcp_mask_{};
+  rte_flow_item_udp udp_{}, udp_mask_{};
+  std::array<rte_flow_item, 4> items_{};
+  size_t count_ = 0;
+};
+
+std::string Reason(const rte_flow_error& error, int code) {
+  return error.message != nullptr ? error.message : std::strerror(-code);
+}
+
+}  // namespace
+
+std::string Steering::Add(const VipSetup& vip) {
+  const Pattern pattern(vip);
+  std::vector<uint16_t> queues(workers_);
+  std::iota(queues.begin(), queues.end(), uint16_t{0});
+  rte_flow_action_queue one{.index = 0};
+  rte_flow_action_rss all{};
+  all.types = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP;
+  all.queue_num = workers_;
+  all.queue = queues.data();
+  const std::array<rte_flow_action, 2> actions{
+      {workers_ == 1 ? rte_flow_action{RTE_FLOW_ACTION_TYPE_QUEUE, &one}
+                     : rte_flow_action{RTE_FLOW_ACTION_TYPE_RSS, &all},
+       {RTE_FLOW_ACTION_TYPE_END, nullptr}}};
+  rte_flow_attr attributes{};
+  attributes.ingress = 1;
+  rte_flow_error error{};
+  const int code =
+      rte_flow_validate(port_, &attributes, pattern.items(), actions.data(), &error);
+  if (code != 0) return Reason(error, code);
+  rte_flow* const rule =
+      rte_flow_create(port_, &attributes, pattern.items(), actions.data(), &error);
+  if (rule == nullptr) return Reason(error, -rte_errno);
+  rules_.push_back(rule);
+  return "";
+}
+
+void Steering::Clear() {
+  for (rte_flow* const rule : rules_) rte_flow_destroy(port_, rule, nullptr);
+  rules_.clear();
+}
+
+std::string Steering::Apply(const std::vector<VipSetup>& vips) {
+  Clear();
+  for (const VipSetup& vip : vips) {
+    const std::string why = Add(vip);
+    if (why.empty()) continue;
+    Clear();
+    return "software (VIP " + vip.name + ": " + why + ")";
+  }
+  return "hardware (" + std::to_string(rules_.size()) + " rules)";
+}
+
+}  // namespace sluice::maglev

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// VIPs in the port's own rules (rte_flow): frames to a VIP go to the workers' queues by the
+// NIC's decision, whatever else the port is used for. All VIPs or none: a port that cannot
+// express one of them is left to what it does by itself, and says why. Main thread, and
+// whoever reloads; one at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/maglev/setup.h"
+
+struct rte_flow;
+
+namespace sluice::maglev {
+
+class Steering {
+ public:
+  /// `port` has receive queues 0 … workers − 1, and is started if it ever is.
+  Steering(uint16_t port, uint32_t workers) : port_(port), workers_(workers) {}
+  ~Steering() { Clear(); }
+  Steering(const Steering&) = delete;
+  Steering& operator=(const Steering&) = delete;
+
+  /// Rules for these VIPs instead of those before. What became of it: "hardware (2 rules)" or
+  /// "software (why)".
+  std::string Apply(const std::vector<engine::maglev::VipSetup>& vips);
+
+ private:
+  /// "" or why not.
+  std::string Add(const engine::maglev::VipSetup& vip);
+  void Clear();
+
+  uint16_t port_;
+  uint32_t workers_;
+  std::vector<rte_flow*> rules_;
+};
+
+}  // namespace sluice::maglev
