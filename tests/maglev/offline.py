@@ -33,15 +33,16 @@ def read_capture(path):
 
 
 def run(binary, config, frames):
-    """Returns the frames that left and the report."""
+    """Returns the frames that left, those for the slow path, and the report."""
     with tempfile.TemporaryDirectory() as folder:
-        paths = {name: os.path.join(folder, name) for name in ("in.pcap", "out.pcap", "x.json")}
-        write_capture(paths["in.pcap"], frames)
-        with open(paths["x.json"], "w", encoding="utf-8") as file:
+        paths = {name: os.path.join(folder, name) for name in ("pcap", "out_pcap", "pass_pcap",
+                                                               "config")}
+        write_capture(paths["pcap"], frames)
+        with open(paths["config"], "w", encoding="utf-8") as file:
             json.dump(config, file)
         result = subprocess.run(
-            ["timeout", "60", binary, f"--pcap={paths['in.pcap']}",
-             f"--out_pcap={paths['out.pcap']}", f"--config={paths['x.json']}", "--json=-"],
-            capture_output=True, text=True, check=False)
+            ["timeout", "60", binary, *(f"--{flag}={path}" for flag, path in paths.items()),
+             "--json=-"], capture_output=True, text=True, check=False)
         assert result.returncode == 0, f"{result.returncode}: {result.stderr}"
-        return read_capture(paths["out.pcap"]), json.loads(result.stdout)
+        return read_capture(paths["out_pcap"]), read_capture(paths["pass_pcap"]), \
+            json.loads(result.stdout)
