@@ -4,6 +4,7 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace sluice::maglev {
@@ -81,7 +82,23 @@ const BackendSetup* Control::Find(const BackendId& id) const {
 }
 
 void Control::Publish() {
-  published_.Publish(Tables::Build(Apply(config_), &published_.current()));
+  const Tables& before = published_.current();
+  std::unique_ptr<const Tables> next = Tables::Build(Apply(config_), &before);
+  std::vector<uint16_t> vips;
+  std::vector<uint16_t> backends;
+  for (size_t i = 0; i < std::min(before.vips().size(), next->vips().size()); ++i) {
+    const auto index = static_cast<uint16_t>(i);
+    if (before.VipName(index) != next->VipName(index)) vips.push_back(index);
+  }
+  for (size_t i = 0; i < std::min(before.backends().size(), next->backends().size()); ++i) {
+    const auto index = static_cast<uint16_t>(i);
+    if (before.BackendName(index) != next->BackendName(index) ||
+        before.VipName(before.backends()[i].vip) != next->VipName(next->backends()[i].vip)) {
+      backends.push_back(index);
+    }
+  }
+  published_.Publish(std::move(next));
+  if (new_owners_ && !(vips.empty() && backends.empty())) new_owners_(vips, backends);
 }
 
 std::string Control::Reload() {

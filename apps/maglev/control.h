@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config.h"
 #include "engine/maglev/tables.h"
@@ -43,6 +44,13 @@ class Control {
   /// Grows with every Reload that succeeds.
   uint64_t configurations() const { return configurations_.load(); }
 
+  /// Indices of VIPs and backends that have a new owner since the last change; called with
+  /// every change that has some, after workers have taken it up.
+  using NewOwners = std::function<void(const std::vector<uint16_t>& vips,
+                                       const std::vector<uint16_t>& backends)>;
+  /// Before workers run.
+  void set_new_owners(NewOwners new_owners) { new_owners_ = std::move(new_owners); }
+
   // What operators do: "" if it is done, else one line that says why not.
 
   /// Reads the file again. Drains stay.
@@ -65,6 +73,7 @@ class Control {
   std::set<BackendId> drained_;
   std::set<BackendId> unhealthy_;
   std::atomic<uint64_t> configurations_{0};
+  NewOwners new_owners_;
   runtime::Published<Tables> published_;
 };
 

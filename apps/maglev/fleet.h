@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@ class Fleet {
 
   /// Counters of the first `vips` and `backends` indices.
   FleetCounters Count(size_t vips, size_t backends) const;
+  /// These indices have new owners: their traffic counts from now on.
+  void Restart(const std::vector<uint16_t>& vips, const std::vector<uint16_t>& backends);
   /// Live connections of the first `backends` indices. Returns the number of all. Walks the
   /// tables: for questions, not for every second.
   uint64_t CountConnections(size_t backends, std::vector<uint32_t>* by_backend) const;
@@ -42,11 +45,14 @@ class Fleet {
   friend class Worker;
   void Add(const engine::maglev::Balancer& balancer);
   void Remove(const engine::maglev::Balancer& balancer);
+  FleetCounters Sum(size_t vips, size_t backends) const;
 
   uint64_t cycles_per_second_;
   std::function<uint64_t()> now_;
   mutable std::mutex mutex_;
   std::vector<const engine::maglev::Balancer*> balancers_;
+  /// What earlier owners of an index had.
+  std::map<uint16_t, engine::maglev::Traffic> earlier_vips_, earlier_backends_;
 };
 
 /// What a worker lcore runs. Is part of the fleet while it lives.

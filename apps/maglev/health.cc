@@ -182,7 +182,8 @@ void HealthMonitor::Tick(Clock::time_point now) {
   const auto observe = [&](const BackendId& id, Target& target, bool success) {
     if (target.Observe(success)) changed.emplace_back(id, target.healthy());
   };
-  curl_multi_perform(curl_->get(), nullptr);
+  int running = 0;
+  curl_multi_perform(curl_->get(), &running);
   CURLMsg* message = nullptr;
   int left = 0;
   std::map<CURL*, CURLcode> done;

@@ -120,6 +120,8 @@ int RunLive(CommandLine line, Config config) {
   if (!traffic.empty()) std::filesystem::remove(traffic);
   if (session == nullptr) return exit_code;
   Fleet fleet(rte_get_tsc_hz(), [] { return rte_rdtsc(); });
+  control.set_new_owners(
+      [&fleet](const auto& vips, const auto& backends) { fleet.Restart(vips, backends); });
   AppHooks hooks = MakeHooks(control, fleet);
   ShareLine shares(control, fleet);
   hooks.line = [&shares] { return shares.Next(); };
@@ -128,6 +130,7 @@ int RunLive(CommandLine line, Config config) {
   hooks.on_hangup = [&commands] { commands.Reload(); };
   hooks.commands = commands.Commands();
   std::fprintf(text, "%s\n", commands.Steer().c_str());
+  std::fflush(text);
   const HealthMonitor health(control);
   return session->Run(
       [&](const WorkerInfo& info) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <vector>
 
 namespace sluice::maglev {
@@ -30,30 +32,37 @@ std::map<std::string, const Vip*> VipsByName(const Tables& tables) {
   return vips;
 }
 
-// Indices are stable from `now` to `next`: slots can be compared by them.
-Json CompareRings(const Vip& now, const Vip* next) {
-  Json json = {{"change", "same"}, {"slots", now.ring.size()}, {"gone", 0}, {"others", 0}};
-  static const std::vector<uint16_t> kNone;
-  const std::vector<uint16_t>& after = next == nullptr ? kNone : next->ring;
-  if (next == nullptr) json["change"] = "removed";
-  std::vector<bool> stays(65536);
-  for (const uint16_t owner : after) stays[owner] = true;
+// Slots are compared by their owners' names: an index that was given up may have a new owner.
+std::vector<std::string_view> Owners(const Tables& tables, const Vip& vip) {
+  std::vector<std::string_view> owners;
+  owners.reserve(vip.ring.size());
+  for (const uint16_t owner : vip.ring) owners.push_back(tables.BackendName(owner));
+  return owners;
+}
+
+Json CompareRings(const Vip& now_vip, const Tables& now_tables, const Vip* next,
+                  const Tables& next_tables) {
+  const std::vector<std::string_view> now = Owners(now_tables, now_vip);
+  const std::vector<std::string_view> after =
+      next == nullptr ? std::vector<std::string_view>() : Owners(next_tables, *next);
+  const std::set<std::string_view> stays(after.begin(), after.end());
+  const bool comparable =
+      next != nullptr && after.size() == now.size() &&
+      next->rule.profile == now_vip.rule.profile;
   uint64_t gone = 0;
   uint64_t others = 0;
-  const bool comparable = after.size() == now.ring.size() && next->rule.profile == now.rule.profile;
-  for (size_t slot = 0; slot < now.ring.size(); ++slot) {
-    if (!stays[now.ring[slot]]) {
+  for (size_t slot = 0; slot < now.size(); ++slot) {
+    if (!stays.contains(now[slot])) {
       ++gone;
-    } else if (!comparable || after[slot] != now.ring[slot]) {
+    } else if (!comparable || after[slot] != now[slot]) {
       ++others;
     }
   }
-  if (next != nullptr && (gone + others > 0 || now.ring.empty() != after.empty())) {
-    json["change"] = "changed";
-  }
-  json["gone"] = gone;
-  json["others"] = others;
-  return json;
+  const bool changed = gone + others > 0 || now.empty() != after.empty();
+  return {{"change", next == nullptr ? "removed" : changed ? "changed" : "same"},
+          {"slots", now.size()},
+          {"gone", gone},
+          {"others", others}};
 }
 
 const engine::maglev::VipSetup* Find(const engine::maglev::Setup& setup, const std::string& name) {
@@ -92,7 +101,8 @@ Json Plan(const Tables& now, const engine::maglev::Setup& setup,
   Json plan = Json::object();
   for (const auto& [name, vip] : VipsByName(now)) {
     const auto after = vips_after.find(name);
-    Json& json = plan[name] = CompareRings(*vip, after == vips_after.end() ? nullptr : after->second);
+    Json& json = plan[name] = CompareRings(
+        *vip, now, after == vips_after.end() ? nullptr : after->second, *next);
     if (Differs(Find(now.setup(), name), Find(setup, name))) json["change"] = "changed";
     if (!connections) continue;
     json["flows"] = flows[vip->index].all;

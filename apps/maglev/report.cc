@@ -125,7 +125,8 @@ std::string ShareLine::Next() {
     for (size_t i = 0; i < tables.backends().size(); ++i) {
       const auto index = static_cast<uint16_t>(i);
       const uint64_t pkts = counters.by_backend[i].pkts;
-      const uint64_t before = std::exchange(last_[index], pkts);
+      // An index with a new owner counts from 0 again.
+      const uint64_t before = std::min(std::exchange(last_[index], pkts), pkts);
       const std::string& name = tables.BackendName(index);
       if (!name.empty()) by_vip[tables.backends()[i].vip].emplace_back(name, pkts - before);
     }
