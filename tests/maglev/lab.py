@@ -13,7 +13,9 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -164,7 +166,7 @@ class Lab:
         join(self.router, host, 20 + n, INSIDE_MTU)
         host.ip(f"addr add {VIP4}/32 dev lo", f"addr add {VIP6}/128 dev lo nodad",
                 f"link set dev eth0 xdp obj {program} sec xdp")
-        server = host.start("web", "python3", str(HERE / "http_backend.py"), f"backend{n}", str(PORT),
+        server = host.start("web", sys.executable, str(HERE / "http_backend.py"), f"backend{n}", str(PORT),
                             VIP4, VIP6, stdout=subprocess.PIPE)
         assert server.stdout.readline() == "ready\n", host.log("web").read_text(encoding="utf-8")
         return host
@@ -195,18 +197,26 @@ class Lab:
         return path
 
     def start_balancer(self, binary, n):
-        """sluice-maglev on the link of balancer n. Its report is its standard output."""
-        prefix = f"slm{os.getpid()}_{n}"
-        self.stack.callback(shutil.rmtree, f"/var/run/dpdk/{prefix}", ignore_errors=True)
+        """sluice-maglev on the link of balancer n. Its report is its standard output. (On net_pcap:
+        net_af_packet asks the kernel to put IPv4 fragments together before it looks at them.)"""
         host = self.balancers[n]
         process = host.start(
             "maglev", binary, "--no-huge", "-m", "512", "--no-pci", f"--lcores=0@{n - 1},1@{n - 1}",
-            f"--file-prefix={prefix}", "--vdev=net_af_packet0,iface=eth0", "--",
+            f"--file-prefix={host.name}", "--vdev=net_pcap0,rx_iface_in=eth0,tx_iface=eth0", "--",
             f"--config={self.balancer_config(n)}", "--json=-", "--stats_period_s=0.5",
-            stdout=subprocess.PIPE)
+            stdout=subprocess.PIPE, env={**os.environ, "RUNTIME_DIRECTORY": self.folder})
         wait_until(lambda: process.poll() is not None or "Mpps" in self.said(n), "traffic figures")
         assert process.poll() is None, self.said(n)
         return process
+
+    def ask_balancer(self, n, command):
+        """What DPDK's telemetry answers."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
+            telemetry.settimeout(PATIENCE_S)
+            telemetry.connect(f"{self.folder}/dpdk/{self.balancers[n].name}/dpdk_telemetry.v2")
+            telemetry.recv(1 << 14)
+            telemetry.send(command.encode())
+            return json.loads(telemetry.recv(1 << 14))
 
     def said(self, n):
         return self.balancers[n].log("maglev").read_text(encoding="utf-8")
