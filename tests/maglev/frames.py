@@ -16,7 +16,7 @@ BALANCER_MAC = "02:00:00:00:00:b1"
 NEXT_HOP_MAC = "02:00:00:00:00:a1"
 
 TAGS = (0x8100, 0x88A8, 0x9100)
-IPV6_EXTENSIONS = (0, 43, 60)  # Those that these tests use, besides fragments (44).
+IPV6_EXTENSIONS = (0, 43, 44, 51, 60)  # Those that these tests use.
 OUTER_BYTES = {"ip": 0, "gre": 4, "gue": 8}
 
 
@@ -65,10 +65,11 @@ def ports(ip):
         later = struct.unpack_from("!H", ip, 6)[0] & 0x1FFF
     else:
         protocol, at, later = ip[6], 40, 0
-        while protocol in IPV6_EXTENSIONS or protocol == 44:
+        while protocol in IPV6_EXTENSIONS and not later:
+            size = {44: 8, 51: (ip[at + 1] + 2) * 4}.get(protocol, (ip[at + 1] + 1) * 8)
             if protocol == 44:
                 later = struct.unpack_from("!H", ip, at + 2)[0] & 0xFFF8
-            protocol, at = ip[at], at + (8 if protocol == 44 else (ip[at + 1] + 1) * 8)
+            protocol, at = ip[at], at + size
     return (0, 0) if later or protocol not in (6, 17) else struct.unpack_from("!HH", ip, at)
 
 

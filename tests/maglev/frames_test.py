@@ -24,6 +24,7 @@ from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP, IPOption_Router_Alert, fr
 from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6EchoRequest, \
     ICMPv6PacketTooBig, ICMPv6ParamProblem, ICMPv6TimeExceeded, IPv6, IPv6ExtHdrDestOpt, \
     IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, PadN
+from scapy.layers.ipsec import AH
 from scapy.layers.l2 import ARP, Ether
 
 MAGLEV = sys.argv.pop()
@@ -386,6 +387,17 @@ class Fragments(FramesTest):
             longer = from_client(IPv6(src=CLIENT6, dst=VIP6, nh=0), options, inner.payload)
             cases.append((longer, encapsulated(longer, "gre", BACKEND6)))
         self.check(one_vip(6, "gre", protocol="udp"), cases, fragment_later=len(cases) - 1)
+
+    def test_another_datagram_behind_an_authentication_header_is_another_one(self):
+        def authenticated(part, sequence):
+            header = AH(nh=44, payloadlen=4, spi=1, seq=sequence, icv=bytes(12))
+            return from_client(IPv6(src=CLIENT6, dst=VIP6, nh=51), header,
+                               IPv6(expected.split(part)[4]).payload)
+        first, later = (authenticated(part, i) for i, part in enumerate(self.fragments6(5, 11)[:2]))
+        other = authenticated(self.fragments6(6, 12)[1], 3)
+        self.check(one_vip(6, protocol="udp"), [
+            (first, encapsulated(first, "ip", BACKEND6)), (other, "fragment"),
+            (later, encapsulated(later, "ip", BACKEND6))])
 
     def test_nat_of_fragments(self):
         config = setup(vip(VIP4, [backend(BACKEND4, port=5353)], protocol="udp",

@@ -56,8 +56,9 @@ uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
   uint8_t next = ip[6];
   uint32_t at = packet::kIpv6HeaderBytes;
   while (next != packet::kProtocolFragment && headers.l3 + at + 8 <= headers.end) {
+    const bool authentication = next == packet::kProtocolAuthentication;
     next = ip[at];
-    at += (uint32_t{ip[at + 1]} + 1) * 8;
+    at += authentication ? (uint32_t{ip[at + 1]} + 2) * 4 : (uint32_t{ip[at + 1]} + 1) * 8;
   }
   return headers.l3 + at + 8 <= headers.end ? packet::Load<uint32_t>(ip + at + 4) : 0;
 }
