@@ -388,6 +388,18 @@ class Fragments(FramesTest):
             cases.append((longer, encapsulated(longer, "gre", BACKEND6)))
         self.check(one_vip(6, "gre", protocol="udp"), cases, fragment_later=len(cases) - 1)
 
+    def test_fragments_need_not_name_the_same_next_header(self):
+        # RFC 8200 section 4.5: only that of the first one counts.
+        upper = bytes(IPv6ExtHdrDestOpt(nh=17, options=[PadN(optdata=bytes(4))])
+                      / UDP(sport=7, dport=80, len=1008, chksum=0x1234) / bytes(1000))
+        cases = []
+        for at, next_header in ((0, 60), (400, 60), (800, 59)):
+            part = from_client(IPv6(src=CLIENT6, dst=VIP6, nh=44),
+                               IPv6ExtHdrFragment(nh=next_header, offset=at // 8, m=int(at < 800),
+                                                  id=77) / upper[at:at + 400])
+            cases.append((part, encapsulated(part, "ip", BACKEND6)))
+        self.check(one_vip(6, protocol="udp"), cases, fragment_first=1, fragment_later=2)
+
     def test_another_datagram_behind_an_authentication_header_is_another_one(self):
         def authenticated(part, sequence):
             header = AH(nh=44, payloadlen=4, spi=1, seq=sequence, icv=bytes(12))

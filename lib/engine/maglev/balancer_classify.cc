@@ -139,6 +139,8 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
 uint64_t Balancer::FragmentTag(const uint8_t* frame, const Headers& headers) const {
   packet::FlowKey flow = FlowOf(frame, headers);
   flow.source_port = flow.destination_port = 0;
+  // In IPv6 only the first fragment knows it, RFC 8200 section 4.5.
+  if (IsIpv6(headers)) flow.protocol = 0;
   return Fold(TagOf(flow) ^ FragmentId(frame, headers), key_);
 }
 
@@ -148,6 +150,7 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
   if (!redirected && peers.size() > 1) {
     packet::FlowKey flow = FlowOf(frame.data, headers);
     flow.source_port = flow.destination_port = 0;
+    if (IsIpv6(headers)) flow.protocol = 0;
     const Peer& owner = peers[packet::HashFlowKey(flow, kOwnerSeed) % peers.size()];
     if (!owner.self) {
       counters_.Count(Event::kRedirected);
