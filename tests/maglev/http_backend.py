@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""http_backend.py NAME PORT ADDRESS...: a web server (keep-alive, a thread a connection) that answers
-a POST with its name, a newline and the body backwards; and on UDP, the same port, a datagram with its
-name and the datagram's SHA-256. Says "ready" when it listens."""
+"""http_backend.py NAME PORT ADDRESS...: a web server (keep-alive, a thread a connection) that
+answers a POST with its name, a newline and the body backwards; and on UDP, the same port, a
+datagram with its name and the datagram's SHA-256. Says "ready" when it listens."""
 
 import hashlib
 import http.server

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""http_client.py PORT VIP4 VIP6 SOURCE...: the load of the scale-out test. Connections that stay open
-and make requests for as long as it runs, connections that come and go, and datagrams. Reads commands,
-a JSON list a line, and answers each with a line of JSON.
+"""http_client.py PORT VIP4 VIP6 SOURCE...: the load of the scale-out test. Connections that stay
+open and make requests for as long as it runs, connections that come and go, and datagrams. Reads
+commands, a JSON list a line, and answers each with a line of JSON.
 
   ["hold", family, n, first_port]   opens n connections that stay
   ["churn", on]                     opens a connection after another, each for one request
@@ -11,7 +11,8 @@ a JSON list a line, and answers each with a line of JSON.
   ["probe", n]                      a datagram from each of n source ports: backend names
   ["fragments", bytes]              a large datagram from each source address
 
-Every source port is used once, so that a flow is named by its port and has the same slot in every run.
+Every source port is used once, so that a flow is named by its port and has the same slot in every
+run.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ import time
 PORT, SOURCES = int(sys.argv[1]), sys.argv[4:]
 VIPS = {4: sys.argv[2], 6: sys.argv[3]}
 PAUSE_S = 0.25
-# TCP outlives every pause that a change of routes makes; silence beyond this is a broken connection.
+# TCP outlives every pause that a change of routes makes; longer silence is a broken connection.
 PATIENCE_S = 40
 UDP_WAIT_S, UDP_TRIES = 1.0, 8
 CHURN_PORT, CONNECT_PORT, PROBE_PORT, FRAGMENT_PORT = 30000, 40000, 45000, 46000

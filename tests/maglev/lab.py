@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A small data centre in network namespaces: a client, a router with BIRD that spreads flows by ECMP,
-balancers that announce VIPs to it by BGP, and backends that answer the client directly.
+"""A small data centre in network namespaces: a client, a router with BIRD that spreads flows by
+ECMP, balancers that announce VIPs to it by BGP, and backends that answer the client directly.
 
   client 10.0.0.2 … 10.0.0.9 ── router ── 10.0.1N.2 balancer N     (router's end: .1)
                                        ├── 10.0.2N.2 backend N
@@ -36,7 +36,8 @@ def missing_tools():
 
 
 def sh(*command, text=None):
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60,
+                          check=False)
     assert done.returncode == 0, f"{command}: {done.stderr}"
     return done.stdout
 
@@ -107,7 +108,8 @@ def join(router, host, network, mtu, hosts=(2,)):
        "peer", "name", twin, "netns", router.netns, "mtu", str(mtu), "address", ROUTER_MAC)
     # Offloads would leave checksums to hardware that a veth does not have.
     for end_of, interface in ((host, "eth0"), (router, twin)):
-        end_of.run("ethtool", "-K", interface, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
+        end_of.run("ethtool", "-K", interface,
+                   "tx", "off", "tso", "off", "gso", "off", "gro", "off")
     router.ip(f"addr add 10.0.{network}.1/24 dev {twin}",
               f"addr add fd00:0:0:{network}::1/64 dev {twin} nodad", f"link set {twin} up")
     host.ip(*(f"addr add 10.0.{network}.{i}/24 dev eth0" for i in hosts),
@@ -166,8 +168,8 @@ class Lab:
         join(self.router, host, 20 + n, INSIDE_MTU)
         host.ip(f"addr add {VIP4}/32 dev lo", f"addr add {VIP6}/128 dev lo nodad",
                 f"link set dev eth0 xdp obj {program} sec xdp")
-        server = host.start("web", sys.executable, str(HERE / "http_backend.py"), f"backend{n}", str(PORT),
-                            VIP4, VIP6, stdout=subprocess.PIPE)
+        server = host.start("web", sys.executable, str(HERE / "http_backend.py"), host.name,
+                            str(PORT), VIP4, VIP6, stdout=subprocess.PIPE)
         assert server.stdout.readline() == "ready\n", host.log("web").read_text(encoding="utf-8")
         return host
 

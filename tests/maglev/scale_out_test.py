@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scale_out_test.py SLUICE_MAGLEV: two balancers behind a router that spreads flows by ECMP, and what
-their clients notice when a balancer leaves, dies or comes back, and when a backend is drained. Root
-only; docs/maglev-scale-out.md says what it shows."""
+"""scale_out_test.py SLUICE_MAGLEV: two balancers behind a router that spreads flows by ECMP, and
+what their clients notice when a balancer leaves, dies or comes back, and when a backend is drained.
+Root only; docs/maglev-scale-out.md says what it shows."""
 
 import collections
 import contextlib
@@ -23,7 +23,6 @@ PROBES = 100
 NEW_CONNECTIONS = 40
 FRAGMENTED_BYTES = 4000
 DRAINED = "backend4"
-LATE_S = 30
 
 
 class Load:
@@ -32,8 +31,8 @@ class Load:
     def __init__(self, data_centre):
         client = data_centre.client
         self.process = client.start(
-            "client", sys.executable, str(lab.HERE / "http_client.py"), str(lab.PORT), lab.VIP4, lab.VIP6,
-            *lab.CLIENT_ADDRESSES, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            "client", sys.executable, str(lab.HERE / "http_client.py"), str(lab.PORT), lab.VIP4,
+            lab.VIP6, *lab.CLIENT_ADDRESSES, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.log = client.log("client")
 
     def do(self, *command):
@@ -55,6 +54,14 @@ class Load:
                        "answers on all connections", patience_s=60)
 
 
+class Document(unittest.TestCase):
+    def test_it_quotes_the_files_that_are_tested(self):
+        document = lab.HERE.parents[1] / "docs" / "maglev-scale-out.md"
+        for name in ("balancer1.bird.conf", "router.bird.conf"):
+            quoted = (lab.CONFIGS / name).read_text(encoding="utf-8")
+            self.assertIn(f"```\n{quoted}```\n", document.read_text(encoding="utf-8"))
+
+
 class ScaleOut(unittest.TestCase):
     def setUp(self):
         self.began = time.monotonic()
@@ -69,9 +76,6 @@ class ScaleOut(unittest.TestCase):
 
     def note(self, what, value):
         self.results.append((time.monotonic() - self.began, what, value))
-
-    def broken(self):
-        return [c for c in self.load.held() if c["error"]]
 
     def check_nothing_broke(self, event):
         """Neither a connection that was open nor one that came and went."""
@@ -156,8 +160,7 @@ class ScaleOut(unittest.TestCase):
         self.check_nothing_broke("backend 4 drained")
 
     def a_balancer_dies_during_the_drain(self):
-        """Its flows meet a balancer that never saw them. Balancer 1 saw none of those of balancer 2,
-        since it is younger than they are."""
+        """Its flows meet a balancer that never saw them: balancer 1 is younger than they are."""
         self.load.do("churn", False)
         lab.end(self.balancers[2])
         lab.end(self.speakers[2])
