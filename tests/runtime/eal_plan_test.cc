@@ -65,6 +65,13 @@ TEST(EalPlan, StreamingTakesTheEnsoModel) {
                   "--vdev=net_enso0,wire=gen:size=64,device_cpu=0,seed=5"));
 }
 
+TEST(EalPlan, WhatDoesNotComeBackAsItWasSentIsNotVerified) {
+  CommandLine line = Line();
+  line.options.answers = false;
+  EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
+                  "--vdev=net_ipu0,wire=gen:size=64,device_cpu=0,verify=off"));
+}
+
 TEST(EalPlan, BilateralTakesTheIpuModel) {
   CommandLine line = Line();
   line.options.iface = Interface::kBilateral;

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The configuration file: what each member means, what it is without it, and what is said
+// about everything that is wrong. The schema must say the same.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "config.h"
+#include "sample.h"
+
+namespace sluice::maglev {
+namespace {
+
+using engine::maglev::BackendState;
+using engine::maglev::Encapsulation;
+using engine::maglev::IpAddress;
+using engine::maglev::Profile;
+using engine::maglev::WeightRule;
+using nlohmann::json;
+
+std::string FileText(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> ErrorsOf(std::string_view text) {
+  std::vector<std::string> errors;
+  const bool good = ParseConfig(text, &errors).has_value();
+  EXPECT_EQ(good, errors.empty());
+  return errors;
+}
+
+Config Parse(std::string_view text) {
+  std::vector<std::string> errors;
+  auto config = ParseConfig(text, &errors);
+  EXPECT_TRUE(config) << (errors.empty() ? "" : errors.front());
+  return config.value_or(Config());
+}
+
+// A configuration that is right, for tests to break.
+json Good() {
+  return json::parse(R"({
+    "next_hop": "02:00:00:00:00:01",
+    "vips": [
+      {"name": "a", "address": "10.0.0.1", "port": 80,
+       "backends": [{"name": "x", "address": "10.1.0.1"}, {"name": "y", "address": "10.1.0.2"}]},
+      {"name": "b", "address": "10.0.0.2", "port": 53, "protocol": "udp", "backends": []}
+    ]})");
+}
+
+TEST(Config, EveryMemberIsRead) {
+  const Config config = Parse(R"({
+    "profile": "katran", "slots": 1021, "weight_rule": "proportional", "mtu": 9000,
+    "next_hop": "02:00:00:00:00:0a", "source_ipv4": "192.0.2.1", "source_ipv6": "2001:db8::1",
+    "gue_port": 9886, "decrement_ttl": false, "connections": 100, "fragments": 50,
+    "flood_rate": 125000,
+    "timeouts": {"tcp_s": 1, "tcp_opening_s": 2, "tcp_closing_s": 3, "udp_s": 4, "fragment_s": 5},
+    "balancers": ["10.9.0.1", "10.9.0.2"], "own_address": "10.9.0.2",
+    "vips": [{
+      "name": "v", "address": "10.0.0.1", "port": 443, "protocol": "udp", "encapsulation": "gue",
+      "quic": true, "connections": false, "destination_port_only": true, "no_source_port": true,
+      "backends": [{"name": "w", "address": "10.1.0.1", "weight": 7, "state": "draining",
+                    "mac": "02:00:00:00:00:0b", "quic_id": 77}],
+      "health": {"type": "http", "interval_s": 0.5, "timeout_s": 0.25, "rise": 4, "fall": 5,
+                 "port": 8080, "path": "/up"}}]})");
+  const engine::maglev::Setup& setup = config.setup;
+  EXPECT_EQ(setup.profile, Profile::kKatran);
+  EXPECT_EQ(setup.slots, 1021u);
+  EXPECT_EQ(setup.weight_rule, WeightRule::kProportional);
+  EXPECT_EQ(setup.mtu, 9000u);
+  EXPECT_EQ(setup.next_hop, (packet::MacAddress{2, 0, 0, 0, 0, 10}));
+  EXPECT_EQ(setup.source_ipv4, IpAddress::Parse("192.0.2.1"));
+  EXPECT_EQ(setup.source_ipv6, IpAddress::Parse("2001:db8::1"));
+  EXPECT_EQ(setup.gue_port, 9886);
+  EXPECT_FALSE(setup.decrement_ttl);
+  EXPECT_EQ(setup.connections, 100u);
+  EXPECT_EQ(setup.fragments, 50u);
+  EXPECT_EQ(setup.flood_rate, 125000u);
+  EXPECT_EQ(setup.timeouts.tcp_s, 1u);
+  EXPECT_EQ(setup.timeouts.tcp_opening_s, 2u);
+  EXPECT_EQ(setup.timeouts.tcp_closing_s, 3u);
+  EXPECT_EQ(setup.timeouts.udp_s, 4u);
+  EXPECT_EQ(setup.timeouts.fragment_s, 5u);
+  ASSERT_EQ(setup.balancers.size(), 2u);
+  EXPECT_EQ(setup.own_address, setup.balancers[1]);
+  ASSERT_EQ(setup.vips.size(), 1u);
+  const engine::maglev::VipSetup& vip = setup.vips[0];
+  EXPECT_EQ(vip.name, "v");
+  EXPECT_EQ(vip.address, IpAddress::Parse("10.0.0.1"));
+  EXPECT_EQ(vip.port, 443);
+  EXPECT_EQ(vip.protocol, 17);
+  EXPECT_EQ(vip.encapsulation, Encapsulation::kGue);
+  EXPECT_TRUE(vip.quic);
+  EXPECT_FALSE(vip.connections);
+  EXPECT_TRUE(vip.destination_port_only);
+  EXPECT_TRUE(vip.no_source_port);
+  ASSERT_EQ(vip.backends.size(), 1u);
+  EXPECT_EQ(vip.backends[0].name, "w");
+  EXPECT_EQ(vip.backends[0].weight, 7u);
+  EXPECT_EQ(vip.backends[0].state, BackendState::kDraining);
+  EXPECT_EQ(vip.backends[0].mac, (packet::MacAddress{2, 0, 0, 0, 0, 11}));
+  EXPECT_EQ(vip.backends[0].quic_id, 77u);
+  ASSERT_TRUE(config.health[0]);
+  EXPECT_EQ(*config.health[0], (HealthCheck{HealthCheck::Kind::kHttp, 0.5, 0.25, 4, 5, 8080, "/up"}));
+}
+
+TEST(Config, WhatIsNotSaidHasADefault) {
+  const Config config = Parse(R"({"next_hop": "02:00:00:00:00:01",
+    "vips": [{"address": "fc00::1", "backends": [{"address": "fc00::2"}]}]})");
+  EXPECT_EQ(config.setup.profile, Profile::kSluice);
+  EXPECT_EQ(config.setup.mtu, 1500u);
+  EXPECT_FALSE(config.setup.weight_rule);
+  EXPECT_EQ(config.setup.vips[0].name, "tcp [fc00::1]:any");
+  EXPECT_EQ(config.setup.vips[0].backends[0].name, "fc00::2");
+  EXPECT_EQ(config.setup.vips[0].backends[0].weight, 1u);
+  EXPECT_FALSE(config.health[0]);
+}
+
+TEST(Config, CommentsMayStandAnywhere) {
+  EXPECT_TRUE(ErrorsOf("// A line\n{/* here */ \"vips\": [] // and there\n}").empty());
+}
+
+// What is done to a good configuration, and what the one error must begin with.
+struct Wrong {
+  const char* pointer;
+  json value;
+  const char* error;
+};
+
+TEST(Config, EveryErrorNamesItsPlace) {
+  const Wrong cases[] = {
+      {"/vip", json::array(), "vip: unknown"},
+      {"/vips/0/adress", "10.0.0.1", "vips[0].adress: unknown"},
+      {"/vips/0/backends/1/wieght", 1, "vips[0].backends[1].wieght: unknown"},
+      {"/vips/0/backends/0/weight", -1, "vips[0].backends[0].weight: -1: give a whole number"},
+      {"/vips/0/backends/0/weight", 65536, "vips[0].backends[0].weight: 65536"},
+      {"/vips/0/backends/0/weight", 1.5, "vips[0].backends[0].weight: 1.5"},
+      {"/vips/0/backends/0/weight", "1", "vips[0].backends[0].weight: \"1\""},
+      {"/vips/0/backends/0/address", "10.0.0", "vips[0].backends[0].address: \"10.0.0\""},
+      {"/vips/0/backends/0/state", "gone", "vips[0].backends[0].state: \"gone\": give up"},
+      {"/vips/0/backends/0/mac", "02:00:00:00:00", "vips[0].backends[0].mac"},
+      {"/vips/0/backends/0", "10.0.0.1", "vips[0].backends[0]: \"10.0.0.1\": give an object"},
+      {"/vips/0/backends", json::object(), "vips[0].backends: {}: give an array"},
+      {"/vips/0/port", 65536, "vips[0].port: 65536"},
+      {"/vips/0/protocol", "sctp", "vips[0].protocol: \"sctp\": give tcp or udp"},
+      {"/vips/0/encapsulation", "vxlan", "vips[0].encapsulation: \"vxlan\""},
+      {"/vips/0/quic", 1, "vips[0].quic: 1: give true or false"},
+      {"/vips/0/name", nullptr, "vips[0].name: null: give a text"},
+      {"/vips/0/health", {{"type", "ftp"}}, "vips[0].health.type: \"ftp\""},
+      {"/vips/0/health", json::object(), "vips[0].health.type: is missing"},
+      {"/vips/0/health", {{"type", "tcp"}, {"fall", 0}}, "vips[0].health.fall: 0"},
+      {"/vips/0/health", {{"type", "tcp"}, {"interval_s", 0}}, "vips[0].health.interval_s: 0"},
+      {"/vips/0/health", {{"type", "http"}, {"path", "up"}}, "vips[0].health.path"},
+      {"/vips/0/health", {{"type", "http"}, {"path", "/a b"}}, "vips[0].health.path"},
+      {"/profile", "Katran", "profile: \"Katran\": give sluice"},
+      {"/weight_rule", "fair", "weight_rule: \"fair\""},
+      {"/timeouts", {{"tcp", 5}}, "timeouts.tcp: unknown"},
+      {"/timeouts", {{"tcp_s", 0}}, "timeouts.tcp_s: 0"},
+      {"/balancers", {"10.0.0.1", 7}, "balancers[1]: give an IPv4 or IPv6 address"},
+      {"/next_hop", "router", "next_hop: \"router\": give a MAC address"},
+      {"/slots", "65537", "slots: \"65537\": give a whole number"},
+  };
+  for (const Wrong& wrong : cases) {
+    json broken = Good();
+    broken[json::json_pointer(wrong.pointer)] = wrong.value;
+    const std::vector<std::string> errors = ErrorsOf(broken.dump());
+    ASSERT_EQ(errors.size(), 1u) << wrong.error;
+    EXPECT_TRUE(errors[0].starts_with(wrong.error)) << errors[0] << "\nis not: " << wrong.error;
+    EXPECT_EQ(errors[0].find('\n'), std::string::npos);
+  }
+}
+
+TEST(Config, EveryErrorIsTold) {
+  json broken = Good();
+  broken["vips"][0]["backends"][0]["weight"] = -1;
+  broken["vips"][1]["port"] = 70000;
+  broken["more"] = 1;
+  EXPECT_EQ(ErrorsOf(broken.dump()).size(), 3u);
+}
+
+TEST(Config, AVipMustHaveAnAddressAndTheFileVips) {
+  EXPECT_EQ(ErrorsOf("{}"), std::vector<std::string>{"vips: is missing"});
+  EXPECT_EQ(ErrorsOf(R"({"vips": [{}]})"), std::vector<std::string>{"vips[0].address: is missing"});
+}
+
+TEST(Config, WhatTheEngineRefusesIsToldWithTheVipsName) {
+  json twice = Good();
+  twice["vips"].push_back(twice["vips"][0]);
+  twice["vips"][2]["name"] = "c";
+  const std::vector<std::string> errors = ErrorsOf(twice.dump());
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_NE(errors[0].find("\"c\""), std::string::npos) << errors[0];
+  EXPECT_NE(errors[0].find("\"a\""), std::string::npos) << errors[0];
+}
+
+TEST(Config, AnEmptyPoolAndWeightsOfZeroAreNoErrors) {
+  json empty = Good();
+  for (json& backend : empty["vips"][0]["backends"]) backend["weight"] = 0;
+  EXPECT_TRUE(ErrorsOf(empty.dump()).empty());
+}
+
+TEST(Config, AMemberThatIsThereTwiceIsAnError) {
+  const auto errors = ErrorsOf(R"({"vips": [], "mtu": 1500, "mtu": 9000})");
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_NE(errors[0].find("\"mtu\""), std::string::npos);
+}
+
+TEST(Config, TextThatIsNoJsonIsRefused) {
+  for (const char* text : {"", "{", "[]", "7", "{\"vips\": [}", "{\"vips\": []} x", "\xff\xfe"}) {
+    EXPECT_EQ(ErrorsOf(text).size(), 1u) << text;
+  }
+  const std::string deep(100'000, '[');
+  EXPECT_EQ(ErrorsOf(deep).size(), 1u);
+  EXPECT_EQ(ErrorsOf("{\"vips\": " + deep + std::string(100'000, ']') + "}").size(), 1u);
+}
+
+TEST(Config, AFileThatCannotBeReadIsNamed) {
+  std::vector<std::string> errors;
+  EXPECT_FALSE(ReadConfig("/nonexistent/maglev.json", &errors));
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_NE(errors[0].find("/nonexistent/maglev.json"), std::string::npos);
+}
+
+TEST(Config, TheSamplesAreRight) {
+  const std::string folder = SLUICE_CONFIGS;
+  EXPECT_EQ(FileText(folder + "/maglev-sample.json"), kSample);
+  EXPECT_TRUE(ErrorsOf(kSample).empty());
+  EXPECT_TRUE(ErrorsOf(FileText(folder + "/maglev-katran.json")).empty());
+}
+
+// An object of the schema: the members that it names, and a configuration that ends there.
+struct SchemaObject {
+  const char* pointer;                 ///< Into the schema.
+  const char* place;                   ///< Into Good().
+};
+constexpr SchemaObject kObjects[] = {{"", ""},
+                                     {"/$defs/timeouts", "/timeouts"},
+                                     {"/$defs/vip", "/vips/0"},
+                                     {"/$defs/backend", "/vips/0/backends/0"},
+                                     {"/$defs/health", "/vips/0/health"}};
+
+class Schema : public testing::Test {
+ protected:
+  const json schema_ = json::parse(FileText(SLUICE_SCHEMA));
+
+  json Complete() const {
+    json config = Good();
+    config["timeouts"] = json::object();
+    config["vips"][0]["health"] = {{"type", "tcp"}};
+    return config;
+  }
+  const json& Resolved(const json& type) const {
+    if (!type.contains("$ref")) return type;
+    return schema_.at(json::json_pointer(type["$ref"].get<std::string>().substr(1)));
+  }
+};
+
+TEST_F(Schema, NamesTheMembersThatTheReaderKnows) {
+  for (const SchemaObject& object : kObjects) {
+    json config = Complete();
+    config[json::json_pointer(object.place)]["?"] = 1;
+    const std::vector<std::string> errors = ErrorsOf(config.dump());
+    ASSERT_EQ(errors.size(), 1u);
+    const size_t at = errors[0].find("there are ");
+    ASSERT_NE(at, std::string::npos) << errors[0];
+    std::set<std::string> read;
+    std::istringstream names(errors[0].substr(at + 10));
+    for (std::string name; names >> name;) {
+      std::erase(name, ',');
+      read.insert(name);
+    }
+    std::set<std::string> said;
+    const json& properties = schema_.at(json::json_pointer(object.pointer))["properties"];
+    for (const auto& [name, type] : properties.items()) said.insert(name);
+    EXPECT_EQ(read, said) << object.place;
+  }
+}
+
+TEST_F(Schema, SaysTheTypesThatTheReaderWants) {
+  const std::map<std::string, json> examples{{"string", "?"},          {"integer", 1},
+                                             {"number", 0.7},          {"boolean", true},
+                                             {"array", json::array()}, {"object", json::object()}};
+  for (const SchemaObject& object : kObjects) {
+    const json& properties = schema_.at(json::json_pointer(object.pointer))["properties"];
+    for (const auto& [name, reference] : properties.items()) {
+      const std::string type = Resolved(reference).value("type", "");
+      ASSERT_TRUE(examples.contains(type)) << name;
+      for (const auto& [other, example] : examples) {
+        if (other == type || (type == "number" && other == "integer")) continue;
+        json config = Complete();
+        config[json::json_pointer(object.place)][name] = example;
+        EXPECT_FALSE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << other;
+      }
+    }
+  }
+}
+
+TEST_F(Schema, SaysTheWordsThatTheReaderKnows) {
+  for (const SchemaObject& object : kObjects) {
+    const json& properties = schema_.at(json::json_pointer(object.pointer))["properties"];
+    for (const auto& [name, type] : properties.items()) {
+      if (!type.contains("enum")) continue;
+      for (const json& word : type["enum"]) {
+        json config = Complete();
+        config[json::json_pointer(object.place)][name] = word;
+        EXPECT_TRUE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << word;
+      }
+    }
+  }
+}
+
+TEST_F(Schema, SaysTheBoundsThatTheReaderHas) {
+  for (const SchemaObject& object : kObjects) {
+    const json& properties = schema_.at(json::json_pointer(object.pointer))["properties"];
+    for (const auto& [name, type] : properties.items()) {
+      for (const auto& [bound, step] : {std::pair("minimum", -1), std::pair("maximum", 1)}) {
+        if (!type.contains(bound)) continue;
+        json config = Complete();
+        config[json::json_pointer(object.place)][name] = type[bound].get<double>() + step;
+        if (type["type"] == "integer") {
+          config[json::json_pointer(object.place)][name] = type[bound].get<int64_t>() + step;
+        }
+        EXPECT_FALSE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << bound;
+      }
+    }
+  }
+}
+
+TEST_F(Schema, DefaultsAreWhatTheReaderTakes) {
+  const Config config = Parse(Complete().dump());
+  const engine::maglev::Setup& setup = config.setup;
+  const auto said = [&](const char* pointer) { return schema_.at(json::json_pointer(pointer))["default"]; };
+  EXPECT_EQ(said("/properties/mtu"), setup.mtu);
+  EXPECT_EQ(said("/properties/slots"), setup.slots);
+  EXPECT_EQ(said("/properties/gue_port"), setup.gue_port);
+  EXPECT_EQ(said("/properties/decrement_ttl"), setup.decrement_ttl);
+  EXPECT_EQ(said("/properties/connections"), setup.connections);
+  EXPECT_EQ(said("/properties/fragments"), setup.fragments);
+  EXPECT_EQ(said("/properties/flood_rate"), setup.flood_rate);
+  EXPECT_EQ(said("/$defs/timeouts/properties/tcp_s"), setup.timeouts.tcp_s);
+  EXPECT_EQ(said("/$defs/timeouts/properties/tcp_opening_s"), setup.timeouts.tcp_opening_s);
+  EXPECT_EQ(said("/$defs/timeouts/properties/tcp_closing_s"), setup.timeouts.tcp_closing_s);
+  EXPECT_EQ(said("/$defs/timeouts/properties/udp_s"), setup.timeouts.udp_s);
+  EXPECT_EQ(said("/$defs/timeouts/properties/fragment_s"), setup.timeouts.fragment_s);
+  EXPECT_EQ(said("/$defs/backend/properties/weight"), setup.vips[0].backends[0].weight);
+  const HealthCheck& health = config.health[0].value();
+  EXPECT_EQ(said("/$defs/health/properties/interval_s"), health.interval_s);
+  EXPECT_EQ(said("/$defs/health/properties/timeout_s"), health.timeout_s);
+  EXPECT_EQ(said("/$defs/health/properties/rise"), health.rise);
+  EXPECT_EQ(said("/$defs/health/properties/fall"), health.fall);
+  EXPECT_EQ(said("/$defs/health/properties/path"), health.path);
+}
+
+}  // namespace
+}  // namespace sluice::maglev

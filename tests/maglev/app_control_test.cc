@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What changes a running balancer (file, operators, health), and what explains and plans it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "commands.h"
+#include "control.h"
+#include "explain.h"
+#include "health.h"
+#include "health_state.h"
+#include "plan.h"
+
+namespace sluice::maglev {
+namespace {
+
+using engine::maglev::BackendSetup;
+using engine::maglev::BackendState;
+using engine::maglev::IpAddress;
+using MaglevSetup = engine::maglev::Setup;
+using engine::maglev::Tables;
+using engine::maglev::VipSetup;
+using nlohmann::json;
+
+std::string Text(std::initializer_list<const char*> backends, const char* more = "") {
+  json config = json::parse(R"({"next_hop": "02:00:00:00:00:01", "connections": 1000,
+    "vips": [{"name": "web", "address": "10.0.0.1", "port": 80, "backends": []}]})");
+  for (const char* name : backends) {
+    config["vips"][0]["backends"].push_back(
+        {{"name", name}, {"address", "10.1.0." + std::to_string(name[0])}});
+  }
+  if (*more != '\0') config.update(json::parse(more));
+  return config.dump();
+}
+
+Config Parse(const std::string& text) {
+  std::vector<std::string> errors;
+  auto config = ParseConfig(text, &errors);
+  EXPECT_TRUE(config) << (errors.empty() ? "" : errors.front());
+  return config.value_or(Config());
+}
+
+std::string StateOf(const Control& control, const std::string& name) {
+  std::string state;
+  control.View([&](const Config&, const Tables& tables) {
+    for (const BackendSetup& backend : tables.setup().vips[0].backends) {
+      if (backend.name == name) state = StateName(backend.state);
+    }
+  });
+  return state;
+}
+
+uint64_t EpochOf(const Control& control) {
+  uint64_t epoch = 0;
+  control.View([&](const Config&, const Tables& tables) { epoch = tables.epoch(); });
+  return epoch;
+}
+
+class ConfigFile {
+ public:
+  ConfigFile() : path_(testing::TempDir() + "/maglev_app_" + std::to_string(getpid()) + ".json") {}
+  ~ConfigFile() { unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+  void Write(const std::string& text) const { std::ofstream(path_) << text; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Control, AnOperatorDrainsAndRestores) {
+  Control control(Parse(Text({"a", "b"})), "", 1);
+  EXPECT_EQ(control.Drain({"web", "a"}), "");
+  EXPECT_EQ(StateOf(control, "a"), "draining");
+  EXPECT_EQ(EpochOf(control), 2u);
+  EXPECT_EQ(control.Restore({"web", "a"}), "");
+  EXPECT_EQ(StateOf(control, "a"), "up");
+  EXPECT_EQ(EpochOf(control), 3u);
+}
+
+TEST(Control, WhatChangesNothingPublishesNothing) {
+  Control control(Parse(Text({"a", "b"})), "", 1);
+  EXPECT_EQ(control.Restore({"web", "a"}), "");
+  control.SetHealthy({"web", "a"}, true);
+  control.SetHealthy({"web", "nobody"}, false);
+  EXPECT_EQ(EpochOf(control), 1u);
+}
+
+TEST(Control, BackendsThatDoNotExistAreNamed) {
+  Control control(Parse(Text({"a"})), "", 1);
+  EXPECT_NE(control.Drain({"web", "z"}).find("z"), std::string::npos);
+  EXPECT_NE(control.Restore({"mail", "a"}).find("mail"), std::string::npos);
+  EXPECT_EQ(EpochOf(control), 1u);
+}
+
+TEST(Control, ABackendThatDoesNotAnswerIsDownWhateverElseItWas) {
+  Control control(Parse(Text({"a", "b"})), "", 1);
+  control.SetHealthy({"web", "a"}, false);
+  EXPECT_EQ(StateOf(control, "a"), "down");
+  control.Drain({"web", "a"});
+  EXPECT_EQ(StateOf(control, "a"), "down");
+  control.SetHealthy({"web", "a"}, true);
+  EXPECT_EQ(StateOf(control, "a"), "draining");  // Draining stays draining.
+}
+
+TEST(Control, AReloadTakesUpTheFileAndKeepsDrains) {
+  const ConfigFile file;
+  file.Write(Text({"a", "b"}));
+  Control control(Parse(Text({"a", "b"})), file.path(), 1);
+  control.Drain({"web", "b"});
+  file.Write(Text({"a", "b", "c"}));
+  EXPECT_EQ(control.Reload(), "");
+  EXPECT_EQ(StateOf(control, "b"), "draining");
+  EXPECT_EQ(StateOf(control, "c"), "up");
+  EXPECT_EQ(EpochOf(control), 3u);
+}
+
+TEST(Control, ADrainOfABackendThatIsRemovedIsForgotten) {
+  const ConfigFile file;
+  Control control(Parse(Text({"a", "b"})), file.path(), 1);
+  control.Drain({"web", "b"});
+  file.Write(Text({"a"}));
+  EXPECT_EQ(control.Reload(), "");
+  file.Write(Text({"a", "b"}));
+  EXPECT_EQ(control.Reload(), "");
+  EXPECT_EQ(StateOf(control, "b"), "up");
+}
+
+TEST(Control, ABadFileChangesNothing) {
+  const ConfigFile file;
+  file.Write("{\"vips\": [7]}");
+  Control control(Parse(Text({"a"})), file.path(), 1);
+  EXPECT_NE(control.Reload().find("vips[0]"), std::string::npos);
+  EXPECT_EQ(EpochOf(control), 1u);
+  EXPECT_NE(Control(Parse(Text({"a"})), "", 1).Reload(), "");
+}
+
+TEST(Control, WhatWorkersAreBuiltWithCannotBeReloaded) {
+  const ConfigFile file;
+  file.Write(Text({"a"}, R"({"connections": 2000, "timeouts": {"udp_s": 7}})"));
+  Control control(Parse(Text({"a"})), file.path(), 1);
+  const std::string error = control.Reload();
+  EXPECT_NE(error.find("connections, timeouts.udp_s"), std::string::npos) << error;
+}
+
+TEST(Control, IndicesThatGetNewOwnersAreTold) {
+  const ConfigFile file;
+  Control control(Parse(Text({"a", "b"})), file.path(), 1);
+  std::vector<uint16_t> renewed;
+  control.set_new_owners([&](const auto& /*vips*/, const auto& backends) { renewed = backends; });
+  file.Write(Text({"a", "c"}));
+  EXPECT_EQ(control.Reload(), "");
+  EXPECT_EQ(renewed, std::vector<uint16_t>{1});
+}
+
+TEST(HealthState, FallFailuresInARowAndRiseSuccessesInARowDecide) {
+  HealthState state(2, 3);
+  EXPECT_TRUE(state.healthy());
+  EXPECT_FALSE(state.Observe(false));
+  EXPECT_FALSE(state.Observe(false));
+  EXPECT_FALSE(state.Observe(true));  // The row is broken.
+  EXPECT_FALSE(state.Observe(false));
+  EXPECT_FALSE(state.Observe(false));
+  EXPECT_TRUE(state.Observe(false));
+  EXPECT_FALSE(state.healthy());
+  EXPECT_FALSE(state.Observe(true));
+  EXPECT_FALSE(state.Observe(false));
+  EXPECT_FALSE(state.Observe(true));
+  EXPECT_TRUE(state.Observe(true));
+  EXPECT_TRUE(state.healthy());
+}
+
+TEST(HealthCheck, GoesToThePortThatIsMostParticular) {
+  VipSetup vip;
+  vip.port = 80;
+  BackendSetup backend;
+  backend.address = *IpAddress::Parse("10.1.0.1");
+  HealthCheck check;
+  check.kind = HealthCheck::Kind::kHttp;
+  check.path = "/up";
+  EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:80/up");
+  backend.port = 8080;
+  EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:8080/up");
+  check.port = 9090;
+  EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:9090/up");
+  backend.address = *IpAddress::Parse("fc00::1");
+  check.kind = HealthCheck::Kind::kTcp;
+  EXPECT_EQ(CheckUrl(check, vip, backend), "http://[fc00::1]:9090/");
+}
+
+TEST(ParseFlow, ReadsBothFamilies) {
+  const auto ipv4 = ParseFlow("tcp 1.2.3.4:5 10.0.0.1:80");
+  ASSERT_TRUE(ipv4);
+  EXPECT_EQ(ipv4->protocol, 6);
+  EXPECT_EQ(ipv4->ip_version, 4);
+  EXPECT_EQ(ipv4->source[3], 4);
+  EXPECT_EQ(ipv4->source_port, 5);
+  EXPECT_EQ(ipv4->destination_port, 80);
+  const auto ipv6 = ParseFlow("udp [fc00::1]:65535 [fc00::2]:53");
+  ASSERT_TRUE(ipv6);
+  EXPECT_EQ(ipv6->protocol, 17);
+  EXPECT_EQ(ipv6->ip_version, 6);
+  EXPECT_EQ(ipv6->destination[15], 2);
+}
+
+TEST(ParseFlow, RefusesEverythingElse) {
+  for (const char* text :
+       {"", "tcp", "tcp 1.2.3.4:5", "icmp 1.2.3.4:5 10.0.0.1:80", "tcp 1.2.3.4 10.0.0.1:80",
+        "tcp 1.2.3.4:65536 10.0.0.1:80", "tcp 1.2.3.4:-1 10.0.0.1:80", "tcp 1.2.3.4:5 10.0.0.1:",
+        "tcp fc00::1:5 [fc00::2]:80", "tcp [1.2.3.4]:5 10.0.0.1:80", "tcp []:5 10.0.0.1:80",
+        "tcp 1.2.3.4:5 [fc00::2]:80", "tcp 1.2.3.4:5 10.0.0.1:80 x", "tcp :5 :80"}) {
+    EXPECT_FALSE(ParseFlow(text)) << text;
+  }
+}
+
+// The slot is the reference's for Katran: 192.168.1.1:31337 to port 80 is 48717.
+TEST(Explain, NamesSlotAndBackend) {
+  const Config config = Parse(Text({"a"}, R"({"profile": "katran"})"));
+  const auto tables = Tables::Build(config.setup, nullptr);
+  const auto answer = Explain(*tables, *ParseFlow("tcp 192.168.1.1:31337 10.0.0.1:80"));
+  EXPECT_EQ(answer["verdict"], "forward");
+  EXPECT_EQ(answer["vip"], "web");
+  EXPECT_EQ(answer["slot"], 48717);
+  EXPECT_EQ(answer["slots"], 65537);
+  EXPECT_EQ(answer["backend"], "a");
+}
+
+TEST(Explain, SaysWhyAFlowIsNotForwarded) {
+  const Config config = Parse(Text({}));
+  const auto tables = Tables::Build(config.setup, nullptr);
+  const auto verdict = [&](const char* flow) { return Explain(*tables, *ParseFlow(flow))["verdict"]; };
+  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:80"), "drop");   // An empty pool.
+  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:81"), "drop");   // No service.
+  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.2:80"), "pass");   // Nobody's.
+}
+
+TEST(Plan, TheSameConfigurationMovesNothing) {
+  const Config config = Parse(Text({"a", "b"}));
+  const auto tables = Tables::Build(config.setup, nullptr);
+  const auto plan = Plan(*tables, config.setup, std::nullopt);
+  EXPECT_EQ(plan["web"]["change"], "same");
+  EXPECT_EQ(plan["web"]["gone"], 0);
+  EXPECT_EQ(plan["web"]["others"], 0);
+  EXPECT_FALSE(plan["web"].contains("flows"));
+}
+
+// 65537 slots of which two equal backends have 32768 and 32769.
+TEST(Plan, WhatARemovedBackendHadMovesAndNothingElseOfTwo) {
+  const auto tables = Tables::Build(Parse(Text({"a", "b"})).setup, nullptr);
+  const auto plan = Plan(*tables, Parse(Text({"a"})).setup, std::nullopt);
+  EXPECT_EQ(plan["web"]["change"], "changed");
+  EXPECT_GE(plan["web"]["gone"], 32768);
+  EXPECT_LE(plan["web"]["gone"], 32769);
+  EXPECT_EQ(plan["web"]["others"], 0);
+}
+
+TEST(Plan, ABackendThatTakesAnothersPlaceIsNotTheSame) {
+  const auto tables = Tables::Build(Parse(Text({"a", "b"})).setup, nullptr);
+  const auto plan = Plan(*tables, Parse(Text({"a", "c"})).setup, std::nullopt);
+  EXPECT_GE(plan["web"]["gone"], 32768);
+  EXPECT_LE(plan["web"]["gone"], 32769);
+}
+
+TEST(Plan, FlowsOfDrainedBackendsStayAndThoseOfDownOnesMove) {
+  const Config now = Parse(Text({"a", "b", "c"}));
+  const auto tables = Tables::Build(now.setup, nullptr);
+  const std::vector<uint32_t> live{10, 20, 30};
+  MaglevSetup next = now.setup;
+  next.vips[0].backends[0].state = BackendState::kDraining;
+  next.vips[0].backends[2].state = BackendState::kDown;
+  const auto plan = Plan(*tables, next, std::span<const uint32_t>(live));
+  EXPECT_EQ(plan["web"]["flows"], 60);
+  EXPECT_EQ(plan["web"]["flows_lost"], 30);
+  EXPECT_NEAR(plan["web"]["gone"].get<double>(), 65537 * 2.0 / 3, 2);
+}
+
+TEST(Plan, VipsThatComeAndGoAreNamed) {
+  const auto tables = Tables::Build(Parse(Text({"a"})).setup, nullptr);
+  MaglevSetup next = tables->setup();
+  next.vips[0].name = "mail";
+  const std::vector<uint32_t> live{5};
+  const auto plan = Plan(*tables, next, std::span<const uint32_t>(live));
+  EXPECT_EQ(plan["web"]["change"], "removed");
+  EXPECT_EQ(plan["web"]["flows_lost"], 5);
+  EXPECT_EQ(plan["mail"]["change"], "new");
+  EXPECT_NE(PlanText(plan).find("web: removed"), std::string::npos);
+}
+
+TEST(AskInstance, SaysWhoCannotBeAsked) {
+  std::string error;
+  for (const char* prefix : {"", "../x", "sluice_test_nobody"}) {
+    error.clear();
+    EXPECT_FALSE(AskInstance(prefix, "/sluice/maglev/plan", "x", &error));
+    EXPECT_NE(error.find("--file-prefix"), std::string::npos) << error;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::maglev

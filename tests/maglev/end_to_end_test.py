@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""sluice-maglev on the embedded NICs, start to end: every frame has an ending, changes of the
+configuration lose none, and operators get true answers. Works without root and hugepages."""
+
+import copy
+import http.server
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+MAGLEV = sys.argv.pop()
+SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "maglev-sample.json"
+# Memory of our own, so that the test needs no hugepages and takes none from others.
+EAL = ["--no-huge", "-m", "512"]
+PATIENCE_S = 60
+RUNTIME = "/var/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp")
+
+
+def sample():
+    text = SAMPLE.read_text(encoding="utf-8")
+    return json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+
+
+def run(*flags, code=0, eal=EAL):
+    eal = [*eal, "--"] if eal else []
+    result = subprocess.run([MAGLEV, *eal, *flags], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert result.returncode == code, f"{result.returncode}: {result.stderr}"
+    return result
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + PATIENCE_S
+    while not (value := condition()):
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+    return value
+
+
+class Running:
+    """A balancer that runs until it is told to stop."""
+
+    def __init__(self, config, *flags):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "maglev.json")
+        self.write(config)
+        self.prefix = f"sluice_maglev_test_{os.getpid()}"
+        self.log = open(os.path.join(self.folder.name, "log"), "w+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [MAGLEV, *EAL, f"--file-prefix={self.prefix}", "--", f"--config={self.path}", "--json=-",
+             "--stats_period_s=0.2", *flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
+        wait_until(lambda: "Mpps" in self.said() or self.process.poll() is not None, "traffic")
+        assert self.process.poll() is None, self.said()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        self.log.close()
+        self.folder.cleanup()
+
+    def write(self, config, name="maglev.json"):
+        """In one step, as whoever reads it at any time needs it."""
+        path = os.path.join(self.folder.name, name)
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        os.replace(path + ".new", path)
+        return path
+
+    def said(self):
+        return pathlib.Path(self.log.name).read_text(encoding="utf-8")
+
+    def ask(self, command, parameters=""):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
+            telemetry.settimeout(PATIENCE_S)
+            telemetry.connect(f"{RUNTIME}/dpdk/{self.prefix}/dpdk_telemetry.v2")
+            telemetry.recv(1 << 17)
+            telemetry.send(f"/sluice/maglev/{command},{parameters}".encode())
+            return json.loads(telemetry.recv(1 << 17))[f"/sluice/maglev/{command}"]
+
+    def pkts(self, vip="web"):
+        return {name: b["pkts"] for name, b in self.ask("backends", vip).items()}
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        stdout, _ = self.process.communicate(timeout=PATIENCE_S)
+        assert self.process.returncode == 0, self.said()
+        return json.loads(stdout)
+
+
+class EndToEnd(unittest.TestCase):
+    def check(self, report):
+        self.assertEqual(report["app"], "maglev")
+        self.assertGreater(report["rx_pkts"], 0)
+        self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
+                         + sum(report["drops"].values()))
+        self.assertEqual(report["lost"], 0)
+        for vip in report["vips"].values():
+            for unit in ("pkts", "bytes"):
+                self.assertEqual(vip[unit], sum(b[unit] for b in vip["backends"].values()))
+
+    def test_without_flags(self):
+        process = subprocess.Popen([MAGLEV, *EAL], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if "epoch" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        rest, stderr = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 0, stderr)
+        self.assertTrue(any(line.startswith("steering: ") for line in lines), lines)
+        self.assertRegex(lines[-1], r"epoch 1 +web: web1 \d+\.\d% web2 \d+\.\d% web3 \d+\.\d%")
+        self.assertIn("lost 0", rest)
+
+    def test_three_interfaces(self):
+        for iface in ("packetized", "streaming", "bilateral"):
+            with self.subTest(iface):
+                report = json.loads(run(f"--iface={iface}", "--duration_s=0.5", "--json=-",
+                                        "--rate=20k").stdout)
+                self.check(report)
+                self.assertEqual(report["iface"], iface)
+                self.assertGreater(report["vips"]["web"]["pkts"], 0)
+                self.assertGreater(report["vips"]["dns"]["pkts"], 0)
+                # Traffic is for VIPs alone, and there is always a backend.
+                self.assertEqual(report["passed_pkts"], 0)
+                self.assertEqual(sum(report["drops"].values()), 0, report["drops"])
+
+    def test_sizes_and_several_workers(self):
+        report = json.loads(run("--workers=2", "--duration_s=0.5", "--json=-", "--frame_size=imix",
+                                "--rate=20k", eal=[*EAL, "--lcores=0@0,1@0,2@0"]).stdout)
+        self.check(report)
+        self.assertEqual(len(report["lcores"]), 2)
+        self.assertEqual(report["connections"], 1000)
+
+    def test_a_run_repeats_itself_offline(self):
+        with tempfile.TemporaryDirectory() as folder:
+            capture = os.path.join(folder, "in.pcap")
+            # Ethernet, IPv4 without a checksum, TCP SYN of five clients to the VIP "web".
+            frames = [bytes.fromhex("02000000000a02000000000b0800") + bytes.fromhex(
+                f"4500002800000000400600000a00000{i}c000020a" f"303{i}0050" + "00" * 8
+                + "5002ffff00000000") for i in range(1, 6)]
+            with open(capture, "wb") as file:
+                file.write(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))
+                for i, frame in enumerate(frames):
+                    for word in (i, 0, len(frame), len(frame)):
+                        file.write(word.to_bytes(4, "little"))
+                    file.write(frame)
+            outs = []
+            for name in ("a", "b"):
+                out = os.path.join(folder, name)
+                report = json.loads(run(f"--pcap={capture}", f"--out_pcap={out}", "--json=-",
+                                        eal=None).stdout)
+                self.assertEqual((report["rx_pkts"], report["tx_pkts"]), (5, 5))
+                self.assertEqual(report["events"]["new"], 5)
+                self.assertEqual(report["connections"], 5)
+                outs.append(pathlib.Path(out).read_bytes())
+            self.assertEqual(*outs)
+
+    def test_reload_moves_the_epoch_and_loses_nothing(self):
+        config = sample()
+        with Running(config, "--rate=50k") as balancer:
+            config["vips"][0]["backends"][0]["weight"] = 5
+            balancer.write(config)
+            balancer.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "epoch 2" in balancer.said(), "epoch 2")
+            self.assertEqual(balancer.ask("reload"), {"result": "done", "epoch": 3})
+            self.assertEqual(balancer.ask("backends", "web")["web1"]["weight"], 5)
+            # A file that is wrong changes nothing.
+            balancer.write({"vips": [7]})
+            self.assertIn("vips[0]", balancer.ask("reload")["error"])
+            balancer.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: balancer.said().count("vips[0]") >= 2, "the error of the second reload")
+            report = balancer.stop()
+        self.check(report)
+        self.assertEqual(report["epoch"], 3)
+
+    def test_a_new_backend_in_the_place_of_another_counts_from_nothing(self):
+        config = sample()
+        with Running(config, "--rate=50k") as balancer:
+            wait_until(lambda: balancer.pkts()["web1"] > 1000, "traffic")
+            balancer.ask("drain", "web/web1")  # Flows stay with it: so the new one has none.
+            config["vips"][0]["backends"][0]["name"] = "fresh"
+            config["vips"][0]["backends"][0]["weight"] = 0
+            balancer.write(config)
+            balancer.ask("reload")
+            self.assertEqual(balancer.pkts()["fresh"], 0)
+            self.assertEqual(balancer.stop()["vips"]["web"]["backends"]["fresh"]["pkts"], 0)
+
+    def test_drained_backends_keep_their_flows_and_get_no_new_ones(self):
+        with Running(sample(), "--rate=50k") as balancer:
+            wait_until(lambda: balancer.ask("vips")["web"]["pkts"] > 2000, "all flows to be known")
+            self.assertEqual(balancer.ask("drain", "web/web3"), {"result": "done", "epoch": 2})
+            backend = balancer.ask("backends", "web")["web3"]
+            self.assertEqual((backend["state"], float(backend["slots"])), ("draining", 0))
+            self.assertGreater(backend["connections"], 0)
+            before = balancer.pkts()["web3"]
+            wait_until(lambda: balancer.pkts()["web3"] > before, "traffic of known flows")
+            self.assertEqual(balancer.ask("restore", "web/web3"), {"result": "done", "epoch": 3})
+            self.assertEqual(balancer.ask("backends", "web")["web3"]["state"], "up")
+            for command in ("drain", "restore"):
+                self.assertIn("error", balancer.ask(command, "web/nobody"))
+                self.assertIn("error", balancer.ask(command, "web3"))
+            report = balancer.stop()
+        self.check(report)
+        self.assertEqual(report["events"]["moved"], 0)
+
+    def test_a_plan_is_what_then_happens(self):
+        config = sample()
+        after = copy.deepcopy(config)
+        after["vips"][0]["backends"].pop(1)
+        with Running(config, "--rate=50k") as balancer:
+            wait_until(lambda: balancer.ask("vips")["web"]["pkts"] > 2000, "all flows to be known")
+            live = balancer.ask("backends", "web")["web2"]["connections"]
+            path = balancer.write(after, "next.json")
+            plan = balancer.ask("plan", path)
+            self.assertEqual(plan["web"]["flows_lost"], live)
+            self.assertEqual(plan["dns"], {"change": "same", "slots": 65537, "gone": 0, "others": 0,
+                                           "flows": 333, "flows_lost": 0})
+            # A quarter of the weight goes.
+            self.assertAlmostEqual(plan["web"]["gone"] / 65537, 0.25, delta=0.001)
+            text = run(f"--plan={path}", f"--instance={balancer.prefix}", eal=None).stdout
+            self.assertIn(f"of 334 live flows {live} move", text)
+            balancer.write(after)
+            balancer.ask("reload")
+            wait_until(lambda: balancer.ask("backends", "web")["web3"]["connections"]
+                       + balancer.ask("backends", "web")["web1"]["connections"] >= 334, "flows to move")
+            report = balancer.stop()
+        self.check_moved(report, live)
+
+    def check_moved(self, report, live):
+        self.assertEqual(report["events"]["moved"], live)
+        self.assertEqual(report["lost"], 0)
+        self.assertNotIn("web2", report["vips"]["web"]["backends"])
+
+    def test_answers_of_telemetry(self):
+        with Running(sample(), "--rate=50k") as balancer:
+            self.assertEqual(list(balancer.ask("vips")), ["web", "dns", "web6"])
+            self.assertEqual(list(balancer.ask("backends", "web,1")), ["web2", "web3"])
+            self.assertIn("error", balancer.ask("backends", "nobody"))
+            flow = "tcp 10.0.0.1:1024 192.0.2.10:80"
+            answer = balancer.ask("explain", flow)
+            self.assertEqual(answer["verdict"], "forward")
+            offline = run(f"--explain={flow}", eal=None).stdout
+            self.assertRegex(offline, rf"backend +{answer['backend']}\n")
+            self.assertIn("error", balancer.ask("explain", "nonsense"))
+            self.assertIn("error", balancer.ask("plan", "/nonexistent"))
+
+    def test_backends_that_do_not_answer_are_taken_away(self):
+        class Server(http.server.BaseHTTPRequestHandler):
+            status = 200
+
+            def do_GET(self):  # pylint: disable=invalid-name
+                self.send_response(Server.status if self.path == "/up" else 404)
+                self.end_headers()
+
+            def log_message(self, *_):  # pylint: disable=arguments-differ
+                pass
+
+        server = http.server.HTTPServer(("127.0.0.1", 0), Server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with socket.socket() as unused:  # Bound and not listening: connections are refused.
+            unused.bind(("127.0.0.1", 0))
+            port, closed = server.server_address[1], unused.getsockname()[1]
+            config = sample()
+            quick = {"interval_s": 0.05, "timeout_s": 5, "rise": 1, "fall": 2}
+            config["vips"] = [
+                {"name": name, "address": f"192.0.2.{i}", "port": 80,
+                 "backends": [{"name": "b", "address": "127.0.0.1"}],
+                 "health": {"type": kind, "port": to, **quick, **more}}
+                for i, (name, kind, to, more) in enumerate(
+                    [("good", "http", port, {"path": "/up"}), ("lost", "http", port, {"path": "/no"}),
+                     ("open", "tcp", port, {}), ("closed", "tcp", closed, {}), ("ping", "icmp", 0, {})],
+                    1)]
+            low, high = map(int, pathlib.Path("/proc/sys/net/ipv4/ping_group_range")
+                            .read_text(encoding="ascii").split())
+            may_ping = any(low <= group <= high for group in (os.getegid(), *os.getgroups()))
+            with Running(config, "--rate=10k") as balancer:
+                def states():
+                    return {vip: balancer.ask("backends", vip)["b"]["state"]
+                            for vip in ("good", "lost", "open", "closed", "ping")}
+                wanted = {"good": "up", "lost": "down", "open": "up", "closed": "down",
+                          "ping": "up" if may_ping else "down"}
+                wait_until(lambda: states() == wanted, f"states {wanted}")
+                Server.status = 500
+                wait_until(lambda: states()["good"] == "down", "an error to take the backend away")
+                Server.status = 302
+                wait_until(lambda: states() == wanted, "the backend to come back")
+                report = balancer.stop()
+        server.shutdown()
+        server.server_close()
+        self.assertEqual(report["lost"], 0)
+        self.assertGreater(report["drops"]["no_backend"], 0)
+
+    def test_check(self):
+        self.assertEqual(run("--check", eal=None).stdout, "ok\n")
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"vips": [{"address": "10.0.0.1", "prot": 80}], "mtu": "large"}, file)
+            file.flush()
+            result = run("--check", f"--config={file.name}", code=2, eal=None)
+            self.assertEqual(len(result.stdout.splitlines()), 2)
+            self.assertIn("vips[0].prot: unknown", result.stdout)
+            self.assertIn("mtu: \"large\"", result.stdout)
+
+    def test_bad_arguments(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write("{\"vips\": [{}]}")
+            file.flush()
+            for flags, named in (
+                    (["--config=/nonexistent.json"], "--config"), ([f"--config={file.name}"], "vips[0]"),
+                    (["--explain=tcp"], "--explain"), (["--plan=/nonexistent.json"], "--plan"),
+                    ([f"--plan={SAMPLE}", "--instance=nobody_here"], "--instance"),
+                    (["--instance=x"], "--instance"), (["--out_pcap=x.pcap"], "--out_pcap"),
+                    (["--out_pcap=x.pcap", "--pcap=/nonexistent.pcap"], "--pcap"),
+                    (["--check=maybe"], "--check"), (["--iface=coherent"], "--iface"),
+                    (["--cofnig=x"], "--cofnig")):
+                with self.subTest(flags):
+                    result = run(*flags, code=2, eal=None)
+                    self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+                    self.assertIn(named, result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
