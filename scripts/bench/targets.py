@@ -90,9 +90,13 @@ def maglev_verdicts(table, hugepages):
             else:
                 lines.append(f"{text}: not measured in this run")
     for traffic in MAGLEV_NS:
+        text = f"maglev, {traffic}, streaming/packetized cycles"
         row = table.get(("maglev", "ip", "packetized", traffic))
-        if row and row.get("cycles_ratio"): # Packetized over streaming: the other way round.
+        if not row or "cycles_ratio" not in row:
+            lines.append(f"{text}: not measured in this run")
+        elif not row["cycles_ratio"]:
+            lines.append(f"{text}: no ratio, the work is not equal")
+        else: # Packetized over streaming: the other way round.
             low, middle, high = (1 / row["cycles_ratio"][part] for part in ("max", "median", "min"))
-            lines.append(f"maglev, {traffic}, streaming/packetized cycles: {middle:.2f} "
-                         f"({low:.2f}..{high:.2f})")
+            lines.append(f"{text}: {middle:.2f} ({low:.2f}..{high:.2f})")
     return lines

@@ -207,6 +207,12 @@ class MaglevVerdicts(unittest.TestCase):
                            maglev("packetized", 100.0, round=2), maglev("streaming", 40.0, round=2))
         self.assertIn("0.50 (0.40..0.80)", self.found(lines, "streaming/packetized", "16 flows"))
 
+    def test_there_is_no_ratio_where_one_interface_drops_what_the_other_sends(self):
+        lines = self.lines(maglev("packetized", 100.0, rx_pkts=1000, tx_pkts=1000, drops={}),
+                           maglev("streaming", 50.0, rx_pkts=1000, tx_pkts=500,
+                                  drops={"tx_full": 500}))
+        self.assertIn("not equal", self.found(lines, "streaming/packetized", "16 flows"))
+
     def test_the_targets_of_an_app_are_shown_where_it_was_run(self):
         self.assertFalse(any("maglev" in line for line in self.lines(sample())))
         lines = self.lines(maglev("streaming", 50.0))
