@@ -55,8 +55,10 @@ class Host:
     def __init__(self, stack, folder, name):
         self.stack, self.folder, self.name = stack, folder, name
         self.netns = f"slm{os.getpid()}{name}"
+        # First: an interrupt may come while the namespace is made.
+        stack.callback(subprocess.run, ["ip", "netns", "del", self.netns], check=False,
+                       capture_output=True)
         sh("ip", "netns", "add", self.netns)
-        stack.callback(subprocess.run, ["ip", "netns", "del", self.netns], check=False)
         self.sysctl("net.ipv6.conf.all.accept_dad=0", "net.ipv6.conf.default.accept_dad=0")
         self.ip("link set lo up")
 

@@ -63,11 +63,9 @@ class Document(unittest.TestCase):
 
 
 class ScaleOut(unittest.TestCase):
-    def setUp(self):
+    def start(self, stack):
         self.began = time.monotonic()
         self.results = []
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
         self.lab = lab.Lab(stack)
         self.balancers = {n: self.lab.start_balancer(BALANCER, n) for n in lab.BALANCERS}
         self.speakers = {n: self.lab.start_announcing(n) for n in lab.BALANCERS}
@@ -190,14 +188,16 @@ class ScaleOut(unittest.TestCase):
         self.assertLessEqual(set(lost), {"no_exception_port"})  # BGP and neighbours: the kernel's.
 
     def test_connections_survive_what_happens_to_balancers_and_backends(self):
-        self.start_load()
-        self.each_balancer_alone_decides_the_same()
-        self.a_machine_falls_silent()
-        self.it_comes_back()
-        self.fragments_meet_at_one_backend()
-        self.drain()
-        self.a_balancer_dies_during_the_drain()
-        self.balancer_1_reports()
+        with contextlib.ExitStack() as stack:  # An interrupt skips the clean-up of unittest.
+            self.start(stack)
+            self.start_load()
+            self.each_balancer_alone_decides_the_same()
+            self.a_machine_falls_silent()
+            self.it_comes_back()
+            self.fragments_meet_at_one_backend()
+            self.drain()
+            self.a_balancer_dies_during_the_drain()
+            self.balancer_1_reports()
         for second, what, value in self.results:
             print(f"{second:5.1f} s  {what}: {value}")
 
