@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -208,7 +209,7 @@ std::optional<Config> ParseConfig(std::string_view text, Errors* errors) {
   if (!root) return std::nullopt;
   Config config = ReadRoot(*root, errors);
   if (errors->size() == before) {
-    for (std::string& line : engine::maglev::Check(config.setup)) errors->push_back(std::move(line));
+    std::ranges::move(engine::maglev::Check(config.setup), std::back_inserter(*errors));
   }
   if (errors->size() != before) return std::nullopt;
   return config;

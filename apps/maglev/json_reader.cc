@@ -114,7 +114,7 @@ bool ObjectReader::WholeNumber(std::string_view key, uint64_t least, uint64_t mo
   // A negative number is an integer, but not an unsigned one.
   const bool whole = member->is_number_unsigned();
   if (!whole || member->get<uint64_t>() < least || member->get<uint64_t>() > most) {
-    Complain(key, Shown(*member) + absl::StrFormat(": give a whole number, %d ... %d", least, most));
+    Complain(key, absl::StrFormat("%s: give a whole number, %d ... %d", Shown(*member), least, most));
     return false;
   }
   *value = member->get<uint64_t>();
@@ -125,7 +125,7 @@ bool ObjectReader::Real(std::string_view key, double least, double most, double*
   const Json* const member = Take(key);
   if (member == nullptr) return false;
   if (!member->is_number() || member->get<double>() < least || member->get<double>() > most) {
-    Complain(key, Shown(*member) + absl::StrFormat(": give a number, %g ... %g", least, most));
+    Complain(key, absl::StrFormat("%s: give a number, %g ... %g", Shown(*member), least, most));
     return false;
   }
   *value = member->get<double>();

@@ -82,7 +82,7 @@ std::string MakeTraffic(const sluice::engine::maglev::Setup& setup, CommandLine*
 
 int RunExplain(const Config& config) {
   const auto flow = ParseFlow(FLAGS_explain);
-  if (!flow) return BadFlag("explain", "give 'tcp|udp address:port address:port', IPv6 as [::1]:80");
+  if (!flow) return BadFlag("explain", "give 'tcp|udp address:port address:port', IPv6 as [::]:80");
   std::fputs(AsLines(Explain(*Tables::Build(config.setup, nullptr), *flow)).c_str(), stdout);
   return 0;
 }

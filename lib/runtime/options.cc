@@ -20,8 +20,8 @@ DEFINE_string(rate, "", "Embedded NIC: packets a second, e.g. 500k or 10M; empty
 DEFINE_string(wire, "", "Embedded NIC: what is behind it, in full (instead of the flags above)");
 DEFINE_uint64(seed, 0, "Embedded NIC: seed of its traffic; 0: its default");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
-DEFINE_string(exception_port, "", "Port for the slow path: frames that are not the application's, and on streaming\n"
-              "                     those that an Enso NIC cannot send");
+DEFINE_string(exception_port, "",
+              "Slow path: port for frames that are not the application's or that a NIC cannot send");
 DEFINE_uint32(workers, 1, "Worker lcores, one queue (or set of pipes, or link) each");
 DEFINE_uint32(pipes, 8, "Streaming on an Enso NIC: pipes of each worker; 8 are walked at once");
 DEFINE_uint32(burst, 64, "Packetized: most packets of one receive burst");

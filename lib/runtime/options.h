@@ -36,7 +36,7 @@ struct Options {
 
   // What no flag says; the application sets it before Session::Start.
   uint32_t headroom_bytes = 0;  ///< Bilateral: room that its engine wants in front of frames.
-  bool answers = true;  ///< It returns the frames of a traffic source; else what leaves is not verified.
+  bool answers = true;  ///< It returns what it gets; else a model does not verify what leaves.
   bool hangup = false;  ///< It takes SIGHUP (hooks.h).
 };
 

@@ -107,7 +107,8 @@ TEST(Config, EveryMemberIsRead) {
   EXPECT_EQ(vip.backends[0].mac, (packet::MacAddress{2, 0, 0, 0, 0, 11}));
   EXPECT_EQ(vip.backends[0].quic_id, 77u);
   ASSERT_TRUE(config.health[0]);
-  EXPECT_EQ(*config.health[0], (HealthCheck{HealthCheck::Kind::kHttp, 0.5, 0.25, 4, 5, 8080, "/up"}));
+  EXPECT_EQ(*config.health[0],
+            (HealthCheck{HealthCheck::Kind::kHttp, 0.5, 0.25, 4, 5, 8080, "/up"}));
 }
 
 TEST(Config, WhatIsNotSaidHasADefault) {
@@ -295,7 +296,8 @@ TEST_F(Schema, SaysTheTypesThatTheReaderWants) {
         if (other == type || (type == "number" && other == "integer")) continue;
         json config = Complete();
         config[json::json_pointer(object.place)][name] = example;
-        EXPECT_FALSE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << other;
+        EXPECT_FALSE(ErrorsOf(config.dump()).empty())
+            << object.place << " " << name << " " << other;
       }
     }
   }
@@ -326,7 +328,8 @@ TEST_F(Schema, SaysTheBoundsThatTheReaderHas) {
         if (type["type"] == "integer") {
           config[json::json_pointer(object.place)][name] = type[bound].get<int64_t>() + step;
         }
-        EXPECT_FALSE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << bound;
+        EXPECT_FALSE(ErrorsOf(config.dump()).empty())
+            << object.place << " " << name << " " << bound;
       }
     }
   }
@@ -335,7 +338,9 @@ TEST_F(Schema, SaysTheBoundsThatTheReaderHas) {
 TEST_F(Schema, DefaultsAreWhatTheReaderTakes) {
   const Config config = Parse(Complete().dump());
   const engine::maglev::Setup& setup = config.setup;
-  const auto said = [&](const char* pointer) { return schema_.at(json::json_pointer(pointer))["default"]; };
+  const auto said = [&](const char* pointer) {
+    return schema_.at(json::json_pointer(pointer))["default"];
+  };
   EXPECT_EQ(said("/properties/mtu"), setup.mtu);
   EXPECT_EQ(said("/properties/slots"), setup.slots);
   EXPECT_EQ(said("/properties/gue_port"), setup.gue_port);

@@ -231,7 +231,9 @@ TEST(Explain, NamesSlotAndBackend) {
 TEST(Explain, SaysWhyAFlowIsNotForwarded) {
   const Config config = Parse(Text({}));
   const auto tables = Tables::Build(config.setup, nullptr);
-  const auto verdict = [&](const char* flow) { return Explain(*tables, *ParseFlow(flow))["verdict"]; };
+  const auto verdict = [&](const char* flow) {
+    return Explain(*tables, *ParseFlow(flow))["verdict"];
+  };
   EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:80"), "drop");   // An empty pool.
   EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:81"), "drop");   // No service.
   EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.2:80"), "pass");   // Nobody's.

@@ -98,7 +98,8 @@ class Replayed : public testing::Test {
 };
 
 Stored Frame(char kind, uint64_t seconds) {
-  return {{static_cast<uint8_t>(kind), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, seconds * kSecond};
+  return {{static_cast<uint8_t>(kind), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13},
+          seconds * kSecond};
 }
 
 TEST_F(Replayed, EveryFrameEndsOnceAndTheReportSaysHow) {
