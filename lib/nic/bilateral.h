@@ -70,6 +70,8 @@ class BilateralQueue {
   /// Before the first Poll.
   void set_tap(FrameTap tap) { tap_ = tap; }
   bool LinkUp() const { return link_.LinkUp(); }
+  /// Never: a region that is given away is room of its own.
+  uint64_t waited_cycles() const { return 0; }
   const QueueCounters& counters() const { return counters_; }
 
   /// Waits until the NIC has taken the last frames given to it; if it does not, asks for

@@ -104,8 +104,10 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
     return exception_->Add(frame, length) ? SendResult::kSent : SendResult::kFull;
   }
   const uint32_t step = packet::FlitSpan(length);
+  if (composed_bytes_ + step > kComposedBytes) SendComposed();
   uint8_t* room = nullptr;
   while (rte_pmd_enso_tx_room(composer_.get(), &room) < composed_bytes_ + step) {
+    if (composed_bytes_ > 0) SendComposed();  // What is not sent never comes free.
     rte_pmd_enso_flush(nb_.get());
     rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
     if (!patience_.Wait()) return SendResult::kFull;

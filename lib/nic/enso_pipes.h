@@ -39,6 +39,7 @@ class EnsoPipes {
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
   FrameTotals Flush();
   void Drain();
+  uint64_t waited_cycles() const { return patience_.waited_cycles(); }
   bool LinkUp() const { return rte_pmd_enso_link_up(nb_.get()); }
   void set_tap(SpanTap tap) { tap_ = tap; }
 
@@ -59,6 +60,10 @@ class EnsoPipes {
   std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Outlives its pipes.
   std::vector<Pipe> pipes_;
   Pipe composer_;
+  /// Copies are sent at this length at the latest: the NIC gets work, and room comes free,
+  /// while the worker goes on.
+  static constexpr uint32_t kComposedBytes = 32 * 1024;
+
   uint32_t composed_bytes_ = 0;  ///< At the start of the composer's free room, not sent yet.
   Patience patience_;  ///< With the NB's slots and the composer's room.
   std::optional<MbufTransmitter> exception_;

@@ -96,6 +96,8 @@ concept FrameQueue = requires(Q queue, const Q& constant) {
   /// Link state, for the run's verdict.
   { constant.LinkUp() } -> std::same_as<bool>;
   { constant.counters() } -> std::same_as<const QueueCounters&>;
+  /// TSC cycles that Poll has spent waiting for room to transmit, all told.
+  { constant.waited_cycles() } -> std::same_as<uint64_t>;
   /// Waits, bounded, until outstanding transmissions are complete. At shutdown.
   { queue.Drain() };
 };

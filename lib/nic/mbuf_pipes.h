@@ -35,6 +35,7 @@ class MbufPipes {
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
   FrameTotals Flush();
   void Drain() { transmitter_.Drain(); }
+  uint64_t waited_cycles() const { return transmitter_.waited_cycles(); }
   bool LinkUp() const;
   void set_tap(SpanTap tap) { tap_ = tap; }
 

@@ -32,6 +32,7 @@ class MbufTransmitter {
   bool full() const { return count_ == pending_.size(); }
 
   uint16_t port() const { return port_; }
+  uint64_t waited_cycles() const { return patience_.waited_cycles(); }
   /// Waits, bounded, until the port gave the mbufs back where it can say so.
   void Drain();
 

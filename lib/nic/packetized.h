@@ -80,6 +80,7 @@ class PacketizedQueue {
     rte_eth_link link;
     return rte_eth_link_get_nowait(port_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
   }
+  uint64_t waited_cycles() const { return patience_.waited_cycles(); }
   const QueueCounters& counters() const { return counters_; }
 
  private:

@@ -24,17 +24,26 @@ class Patience {
  public:
   /// The transmit side took something.
   void Renew() { deadline_ = 0; }
+  /// TSC cycles spent waiting, all told: a worker is not busy then.
+  uint64_t waited_cycles() const { return waited_cycles_; }
 
   /// An attempt was fruitless. Pauses; false when it is time to give up.
   [[gnu::noinline]] bool Wait() {
     rte_pause();
     const uint64_t now = rte_rdtsc();
-    if (deadline_ == 0) deadline_ = now + rte_get_tsc_hz() * kPatienceMs / 1000;
+    if (deadline_ == 0) {
+      deadline_ = now + rte_get_tsc_hz() * kPatienceMs / 1000;
+    } else {
+      waited_cycles_ += now - last_;
+    }
+    last_ = now;
     return now < deadline_;
   }
 
  private:
   uint64_t deadline_ = 0;  ///< In TSC cycles; 0: not waiting.
+  uint64_t last_ = 0;      ///< Attempt of this wait.
+  uint64_t waited_cycles_ = 0;
 };
 
 }  // namespace sluice::nic

@@ -25,7 +25,7 @@ inline constexpr uint32_t kMaxPipesPerWorker = 64;
 ///                        what it cannot lay out as spans it counts as rx_desync;
 ///   FrameTotals Flush()  sends what was accepted, shows the NIC what was sent and
 ///                        released; returns what could not be sent;
-///   void Drain(), bool LinkUp() const, void set_tap(SpanTap).
+///   void Drain(), bool LinkUp() const, void set_tap(SpanTap), uint64_t waited_cycles() const.
 template <typename Pipes>
 class StreamingQueue {
  public:
@@ -64,6 +64,7 @@ class StreamingQueue {
   }
   void Drain() { pipes_.Drain(); }
   bool LinkUp() const { return pipes_.LinkUp(); }
+  uint64_t waited_cycles() const { return pipes_.waited_cycles(); }
   const QueueCounters& counters() const { return counters_; }
 
  private:

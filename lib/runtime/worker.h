@@ -21,9 +21,10 @@ struct alignas(64) WorkerControl {
   std::atomic<bool> stop{false};  ///< Main writes, the worker reads: leave at once.
 
   /// The worker writes, main reads; all relaxed: figures, not signals.
-  alignas(64) std::atomic<uint64_t> busy_cycles{0};  ///< TSC cycles of polls that handled frames.
-  std::atomic<uint64_t> total_cycles{0};             ///< TSC cycles since the loop began.
-  std::atomic<uint64_t> ctx_switches{0};             ///< Involuntary ones; at the end.
+  /// TSC cycles of polls that handled frames; waits for room to transmit are left out.
+  alignas(64) std::atomic<uint64_t> busy_cycles{0};
+  std::atomic<uint64_t> total_cycles{0};  ///< TSC cycles since the loop began.
+  std::atomic<uint64_t> ctx_switches{0};  ///< Involuntary ones; at the end.
 };
 
 /// Polls between two looks at `stop`: some tens of microseconds under load.
@@ -49,13 +50,16 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t begin = rte_rdtsc();
   uint64_t now = begin;
   uint64_t busy = 0;
+  uint64_t waited = 0;
   if constexpr (requires { engine.Enter(); }) engine.Enter();
   while (!control.stop.load(std::memory_order_relaxed)) {
     Rest(engine, now);
     for (uint32_t i = 0; i < kPollsPerLook; ++i) {
       const uint32_t frames = queue.Poll(engine, now);
       const uint64_t after = rte_rdtsc();
-      if (frames > 0) busy += after - now;
+      const uint64_t waited_now = queue.waited_cycles();
+      if (frames > 0) busy += after - now - (waited_now - waited);
+      waited = waited_now;
       now = after;
     }
     control.busy_cycles.store(busy, std::memory_order_relaxed);

@@ -43,7 +43,7 @@ LAYERS = [
                           "packet/frame_length.h", "packet/bytes.h", "dpdk"]),
     # fabric: the virtual-time back end of the window.
     ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "fabric", "emulator/attach.h", "dpdk"]),
-    ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl"]),
+    ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json"]),
     # The one application that is a device and not a host.
     ("apps/device", ["emulator", "dpdk", "json"]),
 ]

@@ -3,7 +3,9 @@
 // Configurations and frames for tests of the balancer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -46,11 +48,12 @@ inline void SetFlow(uint8_t* frame, uint32_t flow) {
 
 /// 60 bytes: 18 of payload; UDP checksum not computed (0).
 inline std::vector<uint8_t> UdpFrame(uint32_t flow) {
-  std::vector<uint8_t> frame = {
+  constexpr uint8_t kHeaders[] = {
       0x02, 0, 0, 0, 0, 0x0a, 0x02, 0, 0, 0, 0, 0x0b, 0x08, 0x00,           // Ethernet
       0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 198, 51, 100, 1,  // IPv4
       0, 0, 0, 80, 0, 26, 0, 0};                                            // UDP
-  frame.resize(60, 0xa5);
+  std::vector<uint8_t> frame(60, 0xa5);
+  std::copy(std::begin(kHeaders), std::end(kHeaders), frame.begin());
   SetFlow(frame.data(), flow);
   return frame;
 }

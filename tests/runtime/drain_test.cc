@@ -73,6 +73,7 @@ struct SilentQueue {
     return 0;
   }
   bool LinkUp() const { return true; }
+  uint64_t waited_cycles() const { return 0; }
   const nic::QueueCounters& counters() const { return none; }
   void Drain() { drained = true; }
 

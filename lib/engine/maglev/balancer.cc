@@ -126,13 +126,13 @@ uint16_t Balancer::ChooseByQuic(const Vip& vip, const packet::Frame& frame,
   }
   const auto place = std::ranges::lower_bound(vip.quic_ids, route.server_id, {},
                                               &std::pair<uint32_t, uint16_t>::first);
-  if (place == vip.quic_ids.end() || place->first != route.server_id ||
-      tables_->backends()[place->second].generation == 0) {
+  if (place == vip.quic_ids.end() || place->first != route.server_id) {
     counters_.Count(Event::kQuicUnknown);
     return kNobody;
   }
-  counters_.Count(Event::kQuicServer);
-  return place->second;
+  const bool serves = tables_->backends()[place->second].generation != 0;
+  counters_.Count(serves ? Event::kQuicServer : Event::kQuicUnknown);
+  return serves || vip.rule.profile == Profile::kKatran ? place->second : kNobody;
 }
 
 uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {

@@ -173,7 +173,7 @@ class Balancer {
   [[gnu::noinline]] uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow,
                                        const Arrival& arrival);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
-  /// kNobody: the connection id does not say.
+  /// kNobody: the connection id does not say. In Katran also a backend that is gone.
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame,
                         const packet::Headers& headers);
   static packet::FlowKey FlowOfPlain(const uint8_t* frame);

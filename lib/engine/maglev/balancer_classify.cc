@@ -117,6 +117,9 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
   uint16_t backend = kNobody;
   if (vip.quic && headers.protocol == packet::kProtocolUdp) {
     backend = ChooseByQuic(vip, frame, headers);
+    if (backend != kNobody && tables_->backends()[backend].generation == 0) {
+      return packet::Drop(kQuicNoServer);
+    }
   }
   if (backend == kNobody) {
     const bool tcp = flow.protocol == packet::kProtocolTcp;
