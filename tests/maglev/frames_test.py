@@ -686,6 +686,12 @@ class Quic(FramesTest):
         self.assertEqual(report["events"]["quic_server"], 0)
         self.assertEqual(report["events"]["quic_unknown"], unknown)
 
+    def test_katran_drops_what_belongs_to_a_backend_that_is_gone(self):
+        config = self.config(profile="katran")
+        config["vips"][0]["backends"][0]["state"] = "down"
+        gone = udp(CLIENT4, VIP4, dport=443, data=self.short(bytes.fromhex("448d000000000000")))
+        self.check(config, [(gone, "quic_no_server")])
+
 
 class Katran(FramesTest):
     def config(self, *vips, **more):
