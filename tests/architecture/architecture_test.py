@@ -19,6 +19,7 @@ LIBRARIES = {
     "gflags": ["gflags/*"],
     "pcap": ["pcap.h", "pcap/*"],
     "json": ["nlohmann/*"],
+    "curl": ["curl/*"],
     "test": ["gtest/*", "gmock/*", "benchmark/*"],
 }
 # The only DPDK headers that are pure layouts of wire formats.
@@ -44,6 +45,8 @@ LAYERS = [
     # fabric: the virtual-time back end of the window.
     ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "fabric", "emulator/attach.h", "dpdk"]),
     ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json"]),
+    ("apps/maglev",
+     ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "curl"]),
     # The one application that is a device and not a host.
     ("apps/device", ["emulator", "dpdk", "json"]),
 ]
