@@ -321,6 +321,33 @@ TEST(Balancer, PassesWhatIsForNoVip) {
   EXPECT_EQ(lab.Send(port), Drop(Balancer::kUnknownProtocol)) << "the VIP has no such service";
 }
 
+TEST(Balancer, KatransProfilePassesOnWhatAVipDoesNotServe) {
+  maglev::Setup setup = SetupOf(2);
+  setup.profile = Profile::kKatran;
+  Lab lab(setup);
+  Bytes port = UdpFrame(1);
+  port[37] = 81;
+  EXPECT_EQ(lab.Send(port), kPass);
+}
+
+TEST(Balancer, AFragmentThatIsTooLongOnceRedirectedIsRefused) {
+  maglev::Setup setup = SetupOf(2);
+  setup.balancers = {*IpAddress::Parse("192.0.2.1"), *IpAddress::Parse("192.0.2.2")};
+  setup.own_address = setup.balancers[0];
+  Lab lab(setup);
+  uint32_t refused = 0;
+  for (uint32_t flow = 0; flow < 16; ++flow) {
+    Bytes later = UdpFrame(flow * 16);
+    later.resize(14 + 1500);
+    packet::StoreBe16(later.data() + 16, 1500);
+    later[21] = 3;  // Offset 24.
+    test::SetFlow(later.data(), flow * 16);
+    refused += lab.Send(later) == Drop(Balancer::kTooLong);
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_EQ(lab.Count(BalancerCounters::kRedirected), 0u);
+}
+
 TEST(Balancer, AFragmentIsRedirectedOnceToItsOwnerAndReachesTheBackendOfItsFlow) {
   maglev::Setup setup = SetupOf(8);
   setup.balancers = {*IpAddress::Parse("192.0.2.1"), *IpAddress::Parse("192.0.2.2")};

@@ -34,7 +34,7 @@ class Balancer {
     kIpOptions,        ///< `katran`: IPv4 options.
     kQuicNoServer,     ///< `katran`: the server id belongs to a backend that is gone.
     kIcmpOther,        ///< ICMP to a VIP that is neither echo nor error, or about no VIP's flow.
-    kUnknownProtocol,  ///< To a VIP's address, but no service of it.
+    kUnknownProtocol,  ///< To a VIP's address, but no service of it; `katran` passes it on.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{

@@ -104,11 +104,16 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
   if (headers.protocol == (ipv6 ? packet::kProtocolIcmpv6 : packet::kProtocolIcmp)) {
     return ProcessIcmp(frame, headers);
   }
-  if (!headers.HasPorts()) return packet::Drop(kUnknownProtocol);
-  const Vip* const vip = tables_->Find(destination.bytes, ipv6,
-                                       packet::Load<uint16_t>(frame.data + headers.l4 + 2),
-                                       headers.protocol);
-  if (vip == nullptr) return packet::Drop(kUnknownProtocol);
+  const Vip* vip = nullptr;
+  if (headers.HasPorts()) {
+    vip = tables_->Find(destination.bytes, ipv6,
+                        packet::Load<uint16_t>(frame.data + headers.l4 + 2), headers.protocol);
+  }
+  if (vip == nullptr) {
+    if (tables_->setup().profile != Profile::kKatran) return packet::Drop(kUnknownProtocol);
+    counters_.Count(Event::kPassed);
+    return packet::kPass;
+  }
   return ForwardFlow(frame, headers, *vip, FlowOf(frame.data, headers));
 }
 
@@ -156,6 +161,10 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
     if (IsIpv6(headers)) flow.protocol = 0;
     const Peer& owner = peers[packet::HashFlowKey(flow, kOwnerSeed) % peers.size()];
     if (!owner.self) {
+      const uint32_t mtu = tables_->setup().mtu;
+      if (headers.end - headers.l3 + owner.outer.header_bytes > mtu) {
+        return RefuseTooLong(frame, headers, mtu - owner.outer.header_bytes);
+      }
       counters_.Count(Event::kRedirected);
       return Wrap(frame, headers, owner.outer);
     }
