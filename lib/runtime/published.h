@@ -117,12 +117,14 @@ class WithTables {
   static constexpr auto& kDropReasons = Engine::kDropReasons;
 
   /// `reader`: this worker's number in `published`, which outlives it. The engine is made of
-  /// the published pointer and `arguments`.
+  /// the published pointer and `arguments`; it may read the tables while it is made, but
+  /// must not keep them.
   template <typename... Arguments>
   WithTables(Published<T>& published, uint32_t reader, Arguments&&... arguments)
-      : engine_(published.pointer(), std::forward<Arguments>(arguments)...),
-        readers_(published.readers()),
-        reader_(reader) {}
+      : readers_(published.readers()), reader_(reader), engine_([&] {
+          const Visit visit(readers_, reader);
+          return Engine(published.pointer(), std::forward<Arguments>(arguments)...);
+        }()) {}
   WithTables(const WithTables&) = delete;
   WithTables& operator=(const WithTables&) = delete;
 
@@ -144,9 +146,24 @@ class WithTables {
   const Engine& engine() const { return engine_; }
 
  private:
-  Engine engine_;
+  /// A reader for as long as it lives.
+  class Visit {
+   public:
+    Visit(QuietReaders& readers, uint32_t reader) : readers_(readers), reader_(reader) {
+      readers_.Enter(reader_);
+    }
+    ~Visit() { readers_.Leave(reader_); }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    QuietReaders& readers_;
+    uint32_t reader_;
+  };
+
   QuietReaders& readers_;
   uint32_t reader_;
+  Engine engine_;
 };
 
 }  // namespace sluice::runtime

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -102,6 +104,29 @@ TEST(Published, AReaderThatLeftIsNotWaitedFor) {
   leaves.AtRest(0);
   leaves.Leave();
   EXPECT_TRUE(published.Publish(Make(2, &living)));
+  EXPECT_EQ(living, 1);
+}
+
+/// Reads the tables while it is made, and somebody replaces them just then.
+class LooksAtBirth {
+ public:
+  static constexpr std::array<std::string_view, 0> kDropReasons{};
+
+  LooksAtBirth(const std::atomic<const Table*>* tables, Published<Table>* published,
+               std::atomic<int>* living) {
+    EXPECT_NE(tables->load(), nullptr);
+    EXPECT_FALSE(published->Publish(Make(2, living)));
+    EXPECT_EQ(*living, 2) << "what it may be reading is still there";
+  }
+  void AtRest(uint64_t) {}
+  packet::Verdict Process(packet::Frame&, uint64_t) { return packet::kForward; }
+};
+
+TEST(Published, TablesOutliveTheMakingOfAnEngineThatReadsThem) {
+  std::atomic<int> living{0};
+  Published<Table> published(1, Make(1, &living));
+  const WithTables<LooksAtBirth, Table> worker(published, 0, &published, &living);
+  EXPECT_TRUE(published.Publish(Make(3, &living)));
   EXPECT_EQ(living, 1);
 }
 
