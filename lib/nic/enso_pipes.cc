@@ -112,6 +112,7 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
     rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
     if (!patience_.Wait()) return SendResult::kFull;
   }
+  patience_.Renew();
   rte_memcpy(room + composed_bytes_, frame, length);
   composed_bytes_ += step;
   return SendResult::kSent;
