@@ -62,6 +62,12 @@ struct FlowKey {
 };
 static_assert(sizeof(FlowKey) == 40 && std::has_unique_object_representations_v<FlowKey>);
 
+/// Multiplies to 128 bits and folds: every bit of both words reaches the result.
+inline uint64_t FoldProduct(uint64_t a, uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
 /// 64-bit hash: each word is folded in by a 64×64→128-bit multiplication with an
 /// odd constant. Keys come from the wire: a table that strangers can fill passes
 /// a secret `seed`.
@@ -70,9 +76,7 @@ inline uint64_t HashFlowKey(const FlowKey& key, uint64_t seed = 0) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(&key);
   uint64_t hash = seed ^ kMultiplier;
   for (uint32_t i = 0; i < sizeof(key); i += 8) {
-    const auto product =
-        static_cast<unsigned __int128>(hash ^ Load<uint64_t>(bytes + i)) * kMultiplier;
-    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+    hash = FoldProduct(hash ^ Load<uint64_t>(bytes + i), kMultiplier);
   }
   return hash ^ hash >> 32;
 }

@@ -56,9 +56,10 @@ uint64_t Balancer::TagOf(const packet::FlowKey& flow) const {
   if (flow.ip_version == 4) {
     return TagOf(destination << 32 | static_cast<uint32_t>(source), ports, flow.protocol);
   }
-  const uint64_t ends = Fold(packet::Load<uint64_t>(flow.source.data() + 8) ^ seed_,
-                             packet::Load<uint64_t>(flow.destination.data() + 8) ^ key_);
-  return TagOf(Fold(source ^ seed_, destination ^ key_) ^ ends, ports,
+  const uint64_t ends =
+      packet::FoldProduct(packet::Load<uint64_t>(flow.source.data() + 8) ^ seed_,
+                          packet::Load<uint64_t>(flow.destination.data() + 8) ^ key_);
+  return TagOf(packet::FoldProduct(source ^ seed_, destination ^ key_) ^ ends, ports,
                flow.protocol | 0x80);
 }
 

@@ -124,13 +124,9 @@ class Balancer {
            header + packet::kIpv4MinHeaderBytes <= total;
   }
 
-  static uint64_t Fold(uint64_t a, uint64_t b) {
-    const auto product = static_cast<unsigned __int128>(a) * b;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
   /// The tag of an IPv4 flow: `addresses` and `ports` as they lie in its header.
   uint64_t TagOf(uint64_t addresses, uint32_t ports, uint8_t protocol) const {
-    return Fold(addresses ^ seed_, (uint64_t{protocol} << 32 | ports) ^ key_);
+    return packet::FoldProduct(addresses ^ seed_, (uint64_t{protocol} << 32 | ports) ^ key_);
   }
   uint64_t TagIpv4(const uint8_t* frame, uint8_t protocol) const {
     return TagOf(packet::Load<uint64_t>(frame + kAddressesOffset),

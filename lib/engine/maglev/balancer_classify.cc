@@ -48,6 +48,15 @@ packet::FlowKey FlowOf(const uint8_t* frame, const Headers& headers) {
   return flow;
 }
 
+// What the fragments of a datagram share besides its identification.
+packet::FlowKey DatagramOf(const uint8_t* frame, const Headers& headers) {
+  packet::FlowKey datagram = FlowOf(frame, headers);
+  datagram.source_port = datagram.destination_port = 0;
+  // In IPv6 only the first fragment knows it, RFC 8200 section 4.5.
+  if (IsIpv6(headers)) datagram.protocol = 0;
+  return datagram;
+}
+
 // The identification that the fragments of a datagram share.
 uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
   const uint8_t* const ip = frame + headers.l3;
@@ -145,21 +154,15 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
 }
 
 uint64_t Balancer::FragmentTag(const uint8_t* frame, const Headers& headers) const {
-  packet::FlowKey flow = FlowOf(frame, headers);
-  flow.source_port = flow.destination_port = 0;
-  // In IPv6 only the first fragment knows it, RFC 8200 section 4.5.
-  if (IsIpv6(headers)) flow.protocol = 0;
-  return Fold(TagOf(flow) ^ FragmentId(frame, headers), key_);
+  return packet::FoldProduct(TagOf(DatagramOf(frame, headers)) ^ FragmentId(frame, headers), key_);
 }
 
 packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& headers,
                                           bool redirected) {
   const std::vector<Peer>& peers = tables_->peers();
   if (!redirected && peers.size() > 1) {
-    packet::FlowKey flow = FlowOf(frame.data, headers);
-    flow.source_port = flow.destination_port = 0;
-    if (IsIpv6(headers)) flow.protocol = 0;
-    const Peer& owner = peers[packet::HashFlowKey(flow, kOwnerSeed) % peers.size()];
+    const uint64_t hash = packet::HashFlowKey(DatagramOf(frame.data, headers), kOwnerSeed);
+    const Peer& owner = peers[hash % peers.size()];
     if (!owner.self) {
       const uint32_t mtu = tables_->setup().mtu;
       if (headers.end - headers.l3 + owner.outer.header_bytes > mtu) {

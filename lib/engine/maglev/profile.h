@@ -64,12 +64,6 @@ namespace internal {
 inline constexpr uint64_t kKeys[]{0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0,
                                   0x082efa98ec4e6c89, 0x452821e638d01377};
 
-/// Multiplies to 128 bits and folds: every bit of both words reaches the result.
-inline uint64_t Fold(uint64_t a, uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-
 /// hash · range / 2^32: below `range`.
 inline uint32_t Scale(uint32_t hash, uint32_t range) {
   return static_cast<uint32_t>(uint64_t{hash} * range >> 32);
@@ -77,6 +71,7 @@ inline uint32_t Scale(uint32_t hash, uint32_t range) {
 
 /// kSluice: addresses and ports; a VIP has one protocol only.
 inline uint32_t SluiceSlot(const packet::FlowKey& flow, uint32_t slots) {
+  using packet::FoldProduct;
   using packet::Load;
   const uint8_t* source = flow.source.data();
   const uint8_t* destination = flow.destination.data();
@@ -86,10 +81,12 @@ inline uint32_t SluiceSlot(const packet::FlowKey& flow, uint32_t slots) {
     addresses = Load<uint32_t>(source) | uint64_t{Load<uint32_t>(destination)} << 32;
   } else {
     addresses =
-        Fold(Load<uint64_t>(source) ^ kKeys[0], Load<uint64_t>(source + 8) ^ kKeys[1]) ^
-        Fold(Load<uint64_t>(destination) ^ kKeys[2], Load<uint64_t>(destination + 8) ^ kKeys[3]);
+        FoldProduct(Load<uint64_t>(source) ^ kKeys[0], Load<uint64_t>(source + 8) ^ kKeys[1]) ^
+        FoldProduct(Load<uint64_t>(destination) ^ kKeys[2],
+                    Load<uint64_t>(destination + 8) ^ kKeys[3]);
   }
-  const uint64_t hash = Fold(Fold(addresses ^ kKeys[1], ports ^ kKeys[2]) ^ kKeys[3], kKeys[4]);
+  const uint64_t hash = FoldProduct(
+      FoldProduct(addresses ^ kKeys[1], ports ^ kKeys[2]) ^ kKeys[3], kKeys[4]);
   return Scale(static_cast<uint32_t>(hash >> 32), slots);
 }
 

@@ -233,15 +233,20 @@ std::vector<uint16_t> Tables::Ring(const Setup& setup, const VipSetup& vip, uint
 
 const Vip* Tables::Find(const packet::Ipv6Address& address, bool ipv6, uint16_t port_be,
                         uint8_t protocol) const {
+  return FindIn(endpoints_, address, ipv6, port_be, protocol);
+}
+
+const Vip* Tables::FindIn(const PlaceMap& places, const packet::Ipv6Address& address, bool ipv6,
+                          uint16_t port_be, uint8_t protocol) const {
   Place wanted{.address = address,
                .port_be = port_be,
                .protocol = protocol,
                .family = Family(ipv6),
                .vip = 0};
-  const Place* place = endpoints_.Find(wanted);
-  if (place == nullptr && any_port_) {
+  const Place* place = places.Find(wanted);
+  if (place == nullptr) {
     wanted.port_be = 0;
-    place = endpoints_.Find(wanted);
+    place = places.Find(wanted);
   }
   return place == nullptr ? nullptr : &vips_[place->vip];
 }
@@ -256,18 +261,7 @@ bool Tables::IsVipAddress(const packet::Ipv6Address& address, bool ipv6) const {
 
 const Vip* Tables::FindNatSource(const packet::Ipv6Address& address, bool ipv6, uint16_t port_be,
                                  uint8_t protocol) const {
-  if (nat_sources_.empty()) return nullptr;
-  Place wanted{.address = address,
-               .port_be = port_be,
-               .protocol = protocol,
-               .family = Family(ipv6),
-               .vip = 0};
-  const Place* place = nat_sources_.Find(wanted);
-  if (place == nullptr) {
-    wanted.port_be = 0;
-    place = nat_sources_.Find(wanted);
-  }
-  return place == nullptr ? nullptr : &vips_[place->vip];
+  return nat_sources_.empty() ? nullptr : FindIn(nat_sources_, address, ipv6, port_be, protocol);
 }
 
 const std::string& Tables::VipName(uint16_t index) const {

@@ -163,6 +163,9 @@ class Tables {
   void AddBackend(const Setup& setup, const VipSetup& vip, uint16_t vip_index,
                   const BackendSetup& backend, uint16_t index, const std::string& key,
                   const Tables& before);
+  /// The VIP at {address, port, protocol}, else at {address, 0, protocol}, else null.
+  const Vip* FindIn(const PlaceMap& places, const packet::Ipv6Address& address, bool ipv6,
+                    uint16_t port_be, uint8_t protocol) const;
   void AddPeers(const Setup& setup);
   void AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
               const std::vector<uint16_t>& members, const Tables& before);
