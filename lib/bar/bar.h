@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bar/fence.h"
 #include "bar/posted_queue.h"
 
 namespace sluice::bar {
@@ -32,7 +33,7 @@ class Bar {
   /// PostedQueue::kTimeout takes the link down and stores are discarded.
   void Write32(uint32_t offset, uint32_t value) {
     if (mmio_ != nullptr) {
-      std::atomic_thread_fence(std::memory_order_release);
+      RegisterFence();
       *reinterpret_cast<volatile uint32_t*>(mmio_ + offset) = value;
     } else {
       queue_->Post({offset, 4, value});
@@ -40,7 +41,7 @@ class Bar {
   }
   void Write64(uint32_t offset, uint64_t value) {
     if (mmio_ != nullptr) {
-      std::atomic_thread_fence(std::memory_order_release);
+      RegisterFence();
       *reinterpret_cast<volatile uint64_t*>(mmio_ + offset) = value;
     } else {
       queue_->Post({offset, 8, value});

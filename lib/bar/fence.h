@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two fences that the C++ memory model has no words for: both order accesses to
-// device memory, and stores that processors collect in write-combining buffers.
+// The fences that the C++ memory model has no words for: they order accesses to device
+// memory, and stores that processors collect in write-combining buffers.
 #pragma once
 
 #ifdef __x86_64__
@@ -9,6 +9,15 @@
 #endif
 
 namespace sluice::bar {
+
+/// Stores to memory before it are visible to a device before a register store after it is.
+inline void RegisterFence() {
+#ifdef __x86_64__
+  asm volatile("" ::: "memory");  // The processor keeps the order itself.
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
 
 /// Stores before it, write-combined ones included, are on their way before stores after it.
 inline void StoreFence() {
