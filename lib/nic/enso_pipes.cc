@@ -126,6 +126,7 @@ void EnsoPipes::SendComposed() {
     tap_.see(tap_.context, TapDirection::kSent, data, bytes);
   }
   if (!TrySend(composer_.get(), data, bytes, 0)) unsent_ += CountFrames(data, bytes);
+  rte_pmd_enso_flush(nb_.get());  // Else the NIC learns of it after the last frame.
 }
 
 FrameTotals EnsoPipes::Flush() {

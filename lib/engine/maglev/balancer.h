@@ -54,13 +54,11 @@ class Balancer {
   /// Fetches what Process will want of this frame. A hint: any bytes will do.
   void Prepare(const uint8_t* frame, uint32_t length) const {
     if (length < kMinPlainBytes) return;
-    connections_->Prefetch(TagIpv4(frame, frame[kProtocolOffset]));
+    connections_.Prefetch(TagIpv4(frame, frame[kProtocolOffset]));
   }
 
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
-    const Ending ending = IsPlain(frame.data, frame.length)
-                              ? ProcessPlain(frame.data, frame.length, frame.headroom)
-                              : ProcessOther(frame);
+    const Ending ending = ProcessAny(frame.data, frame.length, frame.headroom);
     frame.data = ending.data;
     frame.length = ending.length;
     return ending.verdict;
@@ -68,12 +66,15 @@ class Balancer {
 
   const BalancerCounters& counters() const { return counters_; }
   /// Of the worker itself, or at rest.
-  const ConnectionTable& connections() const { return *connections_; }
+  const ConnectionTable& connections() const { return connections_; }
   uint32_t seconds() const { return seconds_; }
   /// The epoch in use.
   uint64_t epoch() const { return tables_->epoch(); }
 
  private:
+  Balancer(const std::atomic<const Tables*>* tables, const Setup& setup, uint64_t seed,
+           uint64_t cycles_per_second);
+
   static constexpr uint32_t kIpOffset = packet::kEthernetHeaderBytes;
   static constexpr uint32_t kTtlOffset = kIpOffset + 8;
   static constexpr uint32_t kProtocolOffset = kIpOffset + 9;
@@ -86,8 +87,8 @@ class Balancer {
   /// The longest frame that is built in the balancer's own buffer: a jumbo frame.
   static constexpr uint32_t kMaxBuiltBytes = 9728;
 
-  /// A frame's verdict, and where it is. By value, as are the frames that cold functions get:
-  /// a Frame whose address is taken would live in memory, not in registers.
+  /// A frame's verdict, and where it is. By value, as frames are handed on until they turn out
+  /// not to be plain: a Frame whose address is taken would live in memory, not in registers.
   struct Ending {
     uint8_t* data;
     uint32_t length;
@@ -135,10 +136,10 @@ class Balancer {
   /// The same of any flow; of IPv4 the same value.
   uint64_t TagOf(const packet::FlowKey& flow) const;
 
-  Ending ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom);
-  /// A plain packet whose backend is chosen, and that is not delivered by ProcessPlain.
-  [[gnu::noinline]] Ending DeliverPlain(packet::Frame frame, const Vip& vip, uint16_t backend);
-  [[gnu::noinline]] Ending ProcessOther(packet::Frame frame);
+  /// Plain frames of settled connections whose outer is plain, here: the bulk of all traffic.
+  /// The others by ProcessOther.
+  [[gnu::always_inline]] Ending ProcessAny(uint8_t* data, uint32_t length, uint32_t headroom);
+  [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom);
   packet::Verdict Decide(packet::Frame& frame);
   packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers,
                             bool redirected);
@@ -166,23 +167,24 @@ class Balancer {
   /// By the connection table; kNobody: the ring must decide.
   uint16_t ChooseKnown(const Vip& vip, const Arrival& arrival);
   /// By the ring, and records it.
-  [[gnu::noinline]] uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow,
+  uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow,
                                        const Arrival& arrival);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
   /// kNobody: the connection id does not say. In Katran also a backend that is gone.
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame,
                         const packet::Headers& headers);
-  static packet::FlowKey FlowOfPlain(const uint8_t* frame);
   bool MayRecord();
   /// Sees to `bytes` of headroom, in buffer_ if need be. False: the frame is too long for it.
   bool MakeRoom(packet::Frame& frame, uint32_t bytes);
   static void LowerTtl(uint8_t* ip, bool ipv6);
   /// Of an IPv4 header without options.
   void CountBadChecksum(const uint8_t* ip) {
-    const auto high = packet::Load<uint64_t>(ip);
-    const auto low = packet::Load<uint64_t>(ip + 8);
-    const uint64_t sum = static_cast<uint32_t>(high) + (high >> 32) + static_cast<uint32_t>(low) +
-                         (low >> 32) + packet::Load<uint32_t>(ip + 16);
+    // 2^64 is 1 modulo 0xffff, so that a carry comes back as 1.
+    const auto add = [](uint64_t one, uint64_t other) {
+      return one + other + (one + other < one);
+    };
+    const uint64_t sum = add(add(packet::Load<uint64_t>(ip), packet::Load<uint64_t>(ip + 8)),
+                             packet::Load<uint32_t>(ip + 16));
     if (sum % 0xffff != 0) [[unlikely]] {
       counters_.Count(BalancerCounters::kBadIpChecksum);
     }
@@ -190,17 +192,50 @@ class Balancer {
 
   const std::atomic<const Tables*>* published_;
   const Tables* tables_ = nullptr;
-  std::unique_ptr<ConnectionTable> connections_;
-  std::unique_ptr<FragmentTable> fragments_;
-  BalancerCounters counters_;
   uint64_t seed_;
   uint64_t key_;
+  ConnectionTable connections_;
+  FragmentTable fragments_;
+  BalancerCounters counters_;
   uint64_t cycles_per_second_;
   uint32_t seconds_ = 0;
   uint32_t new_this_second_ = 0;
   /// kHeadroomBytes, and a frame that had none of its own.
   std::unique_ptr<uint8_t[]> buffer_;
 };
+
+inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
+                                             uint32_t headroom) {
+  const Setup& setup = tables_->setup();
+  const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
+  if (!IsPlain(data, length) || headroom < kPlainBytes || total + kPlainBytes > setup.mtu)
+      [[unlikely]] {
+    return ProcessOther(data, length, headroom);
+  }
+  const uint8_t protocol = data[kProtocolOffset];
+  const auto destination_and_ports = packet::Load<uint64_t>(data + kAddressesOffset + 4);
+  const Vip* const vip = tables_->FindIpv4(destination_and_ports, protocol);
+  const bool tcp = protocol == packet::kProtocolTcp;
+  if (vip == nullptr || !vip->plain ||
+      (tcp && (data[kTcpFlagsOffset] & (kSyn | kFin | kRst)) != 0)) [[unlikely]] {
+    return ProcessOther(data, length, headroom);
+  }
+  const BackendRef backend = connections_.FindSettled(
+      TagIpv4(data, protocol), static_cast<uint8_t>(vip->index),
+      tcp ? ConnectionState::kTcp : ConnectionState::kUdp, seconds_);
+  const PlainOuter& outer = tables_->plain_outer(backend.index);
+  if (backend.generation == 0 || outer.generation != backend.generation) [[unlikely]] {
+    return ProcessOther(data, length, headroom);
+  }
+  counters_.Count(BalancerCounters::kHit);
+  counters_.CountTraffic(vip->index, backend.index, length);
+  CountBadChecksum(data + kIpOffset);
+  if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
+  const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
+                        .port = static_cast<uint16_t>(destination_and_ports >> 32)};
+  return {EncapsulatePlain(data, total, outer, entropy), kIpOffset + kPlainBytes + total,
+          packet::kForward};
+}
 
 /// Of a packet with TTL to spare.
 inline void Balancer::LowerTtl(uint8_t* ip, bool ipv6) {

@@ -73,7 +73,9 @@ uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
 }
 
 }  // namespace
-Balancer::Ending Balancer::ProcessOther(packet::Frame frame) {
+
+Balancer::Ending Balancer::ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom) {
+  packet::Frame frame{data, length, headroom, /*tailroom=*/0};
   const packet::Verdict verdict = Decide(frame);
   return {frame.data, frame.length, verdict};
 }
@@ -147,7 +149,7 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
   }
   if (backend == kNobody) return packet::Drop(kNoBackend);
   if (headers.IsFragment()) {
-    fragments_->Put(FragmentTag(frame.data, headers),
+    fragments_.Put(FragmentTag(frame.data, headers),
                     {backend, tables_->backends()[backend].generation}, vip.index, seconds_);
   }
   return Deliver(frame, headers, vip, backend);
@@ -182,7 +184,7 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
     counters_.Count(Event::kFragmentFirst);
     return ForwardFlow(frame, headers, *vip, flow);
   }
-  const auto found = fragments_->Find(FragmentTag(frame.data, headers), seconds_);
+  const auto found = fragments_.Find(FragmentTag(frame.data, headers), seconds_);
   if (!found || !tables_->Serves(found->backend) ||
       tables_->backends()[found->backend.index].vip != found->vip) {
     return packet::Drop(kFragment);
@@ -230,7 +232,7 @@ packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& heade
       return packet::Drop(kIcmpOther);
     }
     const auto hit =
-        connections_->Find(TagOf(*flow), static_cast<uint8_t>(vip->index), seconds_);
+        connections_.Find(TagOf(*flow), static_cast<uint8_t>(vip->index), seconds_);
     const bool known = hit && tables_->Serves(hit->entry.backend);
     const uint16_t backend = known ? hit->entry.backend.index : ChooseByRing(*vip, *flow);
     if (backend == kNobody) return packet::Drop(kNoBackend);

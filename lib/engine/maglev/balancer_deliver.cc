@@ -18,12 +18,6 @@ bool IsIpv6(const Headers& headers) { return headers.network == packet::Network:
 
 }  // namespace
 
-Balancer::Ending Balancer::DeliverPlain(packet::Frame frame, const Vip& vip, uint16_t backend) {
-  const Headers headers = packet::Parse(frame.data, frame.length);
-  const packet::Verdict verdict = Deliver(frame, headers, vip, backend);
-  return {frame.data, frame.length, verdict};
-}
-
 packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, const Vip& vip,
                                   uint16_t backend_index) {
   const Backend& backend = tables_->backends()[backend_index];

@@ -14,7 +14,7 @@
 // opening. Without room a flow is not recorded, and the ring alone decides about it.
 #pragma once
 
-#ifdef __AVX2__
+#ifdef __SSE4_1__
 #include <immintrin.h>
 #endif
 
@@ -87,6 +87,24 @@ class ConnectionTable {
     const uint32_t first = FirstBucket(tag);
     if (auto hit = FindIn(first, tag, owner, seconds)) return hit;
     return FindIn(OtherBucket(first, tag), tag, owner, seconds);
+  }
+
+  /// The short half of Find and Touch, for a packet that opens and closes nothing: the backend
+  /// of a live entry in `state` (kTcp or kUdp), which is seen now. Nobody: Find may know
+  /// more.
+  BackendRef FindSettled(uint64_t tag, uint8_t owner, ConnectionState state, uint32_t seconds) {
+    Bucket& line = buckets_[FirstBucket(tag)];
+    const uint32_t equal = EqualTags(line, tag);
+    if (equal == 0) return {};
+    uint64_t& word = line.details[static_cast<uint32_t>(std::countr_zero(equal))];
+    const Connection entry = std::bit_cast<Connection>(Words{tag, word});
+    // `owner` and `state` at once, the last two bytes.
+    if (word >> 48 != (owner | uint32_t{static_cast<uint8_t>(state)} << 8)) return {};
+    if (entry.seen_s != static_cast<uint16_t>(seconds)) {
+      if (!IsLive(entry, seconds)) return {};
+      Store(word, std::bit_cast<Words>(SeenAt(entry, seconds))[1]);
+    }
+    return entry.backend;
   }
 
   /// Records a flow that Find did not find, as seen now, in a state other than kEmpty.
@@ -185,10 +203,13 @@ class ConnectionTable {
   /// A bit for each slot with the tag. Without a branch a slot: which one a flow is in cannot
   /// be predicted.
   static uint32_t EqualTags(const Bucket& line, uint64_t tag) {
-#ifdef __AVX2__
-    const __m256i tags = _mm256_load_si256(reinterpret_cast<const __m256i*>(line.tags.data()));
-    const __m256i equal = _mm256_cmpeq_epi64(tags, _mm256_set1_epi64x(static_cast<int64_t>(tag)));
-    return static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(equal)));
+#ifdef __SSE4_1__
+    // Halves: a whole line's 256 bits would cost the caller an aligned stack.
+    const auto* const tags = reinterpret_cast<const __m128i*>(line.tags.data());
+    const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(tag));
+    const __m128i low = _mm_cmpeq_epi64(_mm_load_si128(tags), wanted);
+    const __m128i high = _mm_cmpeq_epi64(_mm_load_si128(tags + 1), wanted);
+    return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(_mm_packs_epi32(low, high))));
 #else
     uint32_t equal = 0;
     for (uint32_t slot = 0; slot < kSlots; ++slot) {

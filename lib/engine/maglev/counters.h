@@ -55,10 +55,12 @@ struct BalancerCounters {
   /// The owner alone.
   void Count(Event event) { Add(events[event], 1); }
   void CountTraffic(uint16_t vip, uint16_t backend, uint32_t bytes) {
-    Add(by_vip[vip].pkts, 1);
-    Add(by_vip[vip].bytes, bytes);
-    Add(by_backend[backend].pkts, 1);
-    Add(by_backend[backend].bytes, bytes);
+    Traffic& of_vip = by_vip[vip];
+    Traffic& of_backend = by_backend[backend];
+    Add(of_vip.pkts, 1);
+    Add(of_vip.bytes, bytes);
+    Add(of_backend.pkts, 1);
+    Add(of_backend.bytes, bytes);
   }
   /// Any thread.
   static uint64_t Load(const uint64_t& total) {

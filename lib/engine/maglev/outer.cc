@@ -13,12 +13,9 @@ using packet::Load;
 using packet::Store;
 using packet::StoreBe16;
 
-constexpr uint8_t kProtocolIpv4 = 4;   // IPv4 in IP, RFC 2003.
 constexpr uint8_t kProtocolIpv6 = 41;  // IPv6 in IP, RFC 2473.
 constexpr uint8_t kProtocolGre = 47;
-constexpr uint8_t kTtl = 64;
 constexpr uint32_t kGreBytes = 4;
-constexpr uint16_t kPrivatePrefix = 0xac10;  // 172.16/16: Katran's outer sources.
 
 // Sum of the inner packet, by which the outer UDP checksum is made without reading payload:
 // an intact IPv4 header sums to 0, and an intact upper layer to the complement of its
@@ -118,6 +115,14 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
     outer.ipv4_sum = packet::FoldSum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes));
   }
   return outer;
+}
+
+PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation) {
+  if (!outer.plain) return {};
+  return {.next_hop = outer.next_hop,
+          .generation = generation,
+          .destination = Load<uint32_t>(outer.header.data() + 16),
+          .ipv4_sum = outer.ipv4_sum};
 }
 
 void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,

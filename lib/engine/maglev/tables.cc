@@ -98,6 +98,9 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
     tables->AddVip(setup, vip, index, members, before);
   }
   tables->IndexIpv4();
+  for (const Backend& backend : tables->backends_) {
+    tables->plain_outers_.push_back(MakePlainOuter(backend.outer, backend.generation));
+  }
   return tables;
 }
 
@@ -172,6 +175,7 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
   entry.in_use = true;
   entry.quic = vip.quic;
   entry.connections = vip.connections && setup.connections != 0;
+  entry.plain = entry.connections && !entry.quic;
   entry.rule = {.profile = setup.profile,
                 .slots = setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile),
                 .any_port = vip.port == 0,
@@ -199,13 +203,14 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
 // Once vips_ does not grow any more.
 void Tables::IndexIpv4() {
   ipv4_places_.assign(std::bit_ceil(std::max<size_t>(2 * vips_.size(), 2)), {});
+  ipv4_mask_ = ipv4_places_.size() - 1;
   for (const Vip& vip : vips_) {
     if (!vip.in_use || vip.address.ipv6) continue;
-    const auto address = packet::Load<uint32_t>(vip.address.bytes.data());
-    const uint64_t key = Ipv4Key(address, vip.port_be, vip.protocol);
+    const uint64_t address = packet::Load<uint32_t>(vip.address.bytes.data());
+    const uint64_t key = Ipv4Key(address | uint64_t{vip.port_be} << 48, vip.protocol);
     size_t at = Ipv4Hash(key);
-    while (ipv4_places_[at & (ipv4_places_.size() - 1)].key != 0) ++at;
-    ipv4_places_[at & (ipv4_places_.size() - 1)] = {key, &vip};
+    while (ipv4_places_[at & ipv4_mask_].key != 0) ++at;
+    ipv4_places_[at & ipv4_mask_] = {key, &vip};
   }
 }
 

@@ -26,7 +26,7 @@ inline constexpr uint16_t kNobody = 0xffff;
 
 /// A backend, for the data path. Its index is stable: the same name in the same VIP keeps
 /// index and generation from one epoch to the next; a removed or downed one loses both.
-struct alignas(128) Backend {
+struct Backend {
   Outer outer;              ///< What is put in front; with kNat only the next hop.
   IpAddress address;
   uint16_t generation = 0;  ///< 0: not in use.
@@ -45,6 +45,7 @@ struct Vip {
   bool in_use = false;
   bool quic = false;
   bool connections = true;
+  bool plain = false;  ///< The connection table and the ring decide alone.
   SlotRule rule;
   /// The backend index of each slot; empty: nobody has weight.
   std::vector<uint16_t> ring;
@@ -72,12 +73,13 @@ class Tables {
   /// `port` in network order as it lies in the frame.
   const Vip* Find(const packet::Ipv6Address& address, bool ipv6, uint16_t port_be,
                   uint8_t protocol) const;
-  /// The same for IPv4 with one load per look; the address as it lies in the frame.
-  const Vip* FindIpv4(uint32_t address, uint16_t port_be, uint8_t protocol) const {
-    const uint64_t key = Ipv4Key(address, port_be, protocol);
+  /// The same for IPv4, with one load per look: of the eight bytes from the destination address
+  /// to the destination port, as they lie in a header without options.
+  const Vip* FindIpv4(uint64_t destination_and_ports, uint8_t protocol) const {
+    const uint64_t key = Ipv4Key(destination_and_ports, protocol);
     const Vip* const vip = FindIpv4Key(key);
     if (vip != nullptr || !any_port_) [[likely]] return vip;
-    return FindIpv4Key(Ipv4Key(address, 0, protocol));
+    return FindIpv4Key(Ipv4Key(static_cast<uint32_t>(destination_and_ports), protocol));
   }
   /// Whether any VIP has this address: for ICMP and fragments.
   bool IsVipAddress(const packet::Ipv6Address& address, bool ipv6) const;
@@ -88,6 +90,8 @@ class Tables {
   /// By index; null generation: a hole.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
+  /// Of the backend at an index.
+  const PlainOuter& plain_outer(uint16_t index) const { return plain_outers_[index]; }
   /// All balancers in one order, the same on each of them; empty if fragments stay here.
   const std::vector<Peer>& peers() const { return peers_; }
   /// Whether a connection may stay with `ref`, which was somebody in this epoch or an earlier
@@ -146,13 +150,15 @@ class Tables {
     uint64_t key = 0;
     const Vip* vip = nullptr;
   };
-  static uint64_t Ipv4Key(uint32_t address, uint16_t port_be, uint8_t protocol) {
-    return uint64_t{address} << 32 | uint32_t{port_be} << 16 | protocol;
+  /// The protocol in place of the source port.
+  static uint64_t Ipv4Key(uint64_t destination_and_ports, uint8_t protocol) {
+    constexpr uint64_t kSourcePort = uint64_t{0xffff} << 32;
+    return (destination_and_ports & ~kSourcePort) | uint64_t{protocol} << 32;
   }
   static size_t Ipv4Hash(uint64_t key) { return key * 0x9e3779b97f4a7c15 >> 40; }
   const Vip* FindIpv4Key(uint64_t key) const {
     for (size_t at = Ipv4Hash(key);; ++at) {
-      const Ipv4Place& place = ipv4_places_[at & (ipv4_places_.size() - 1)];
+      const Ipv4Place& place = ipv4_places_[at & ipv4_mask_];
       if (place.key == key) return place.vip;
       if (place.key == 0) return nullptr;
     }
@@ -177,6 +183,7 @@ class Tables {
   uint64_t epoch_ = 1;
   std::vector<Vip> vips_;
   std::vector<Backend> backends_;
+  std::vector<PlainOuter> plain_outers_;  ///< By backend index.
   std::vector<Peer> peers_;
   std::vector<std::string> vip_names_;
   std::vector<std::string> backend_names_;
@@ -184,7 +191,8 @@ class Tables {
   std::vector<uint16_t> last_generation_;  ///< By backend index, holes included.
   bool any_port_ = false;  ///< A VIP has port 0.
   PlaceMap endpoints_;
-  std::vector<Ipv4Place> ipv4_places_ = std::vector<Ipv4Place>(2);
+  std::vector<Ipv4Place> ipv4_places_;
+  size_t ipv4_mask_ = 0;  ///< Their number less one.
   PlaceMap addresses_;
   PlaceMap nat_sources_;
 };
