@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -197,6 +198,7 @@ class Balancer {
   ConnectionTable connections_;
   FragmentTable fragments_;
   BalancerCounters counters_;
+  uint32_t plain_mtu_ = 0;  ///< The MTU, as far as buffer_ has room.
   uint64_t cycles_per_second_;
   uint32_t seconds_ = 0;
   uint32_t new_this_second_ = 0;
@@ -208,8 +210,7 @@ inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
                                              uint32_t headroom) {
   const Setup& setup = tables_->setup();
   const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
-  if (!IsPlain(data, length) || headroom < kPlainBytes || total + kPlainBytes > setup.mtu)
-      [[unlikely]] {
+  if (!IsPlain(data, length) || total + kPlainBytes > plain_mtu_) [[unlikely]] {
     return ProcessOther(data, length, headroom);
   }
   const uint8_t protocol = data[kProtocolOffset];
@@ -233,8 +234,13 @@ inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
   if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
   const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
                         .port = static_cast<uint16_t>(destination_and_ports >> 32)};
-  return {EncapsulatePlain(data, total, outer, entropy), kIpOffset + kPlainBytes + total,
-          packet::kForward};
+  uint8_t* start = data - kPlainBytes;
+  if (headroom < kPlainBytes) {
+    start = buffer_.get();
+    std::memcpy(start + kIpOffset + kPlainBytes, data + kIpOffset, total);
+  }
+  EncapsulatePlain(data, total, outer, entropy, start);
+  return {start, kIpOffset + kPlainBytes + total, packet::kForward};
 }
 
 /// Of a packet with TTL to spare.

@@ -80,11 +80,11 @@ static_assert(sizeof(PlainOuter) == 16);
 PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation);
 
 /// Encapsulate for the bulk of all traffic: an untagged IPv4 packet without options of
-/// `total_length` bytes. Returns the new first byte, kPlainBytes before `frame`.
+/// `total_length` bytes. Writes the headers, up to the inner packet, to `start`: elsewhere, or
+/// kPlainBytes before `frame`.
 inline constexpr uint32_t kPlainBytes = packet::kIpv4MinHeaderBytes;
-inline uint8_t* EncapsulatePlain(uint8_t* frame, uint32_t total_length, const PlainOuter& outer,
-                                 Entropy entropy) {
-  uint8_t* const start = frame - kPlainBytes;
+inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const PlainOuter& outer,
+                             Entropy entropy, uint8_t* start) {
   // The first 16 bytes: next hop; the old destination as source; and EtherType, version and
   // type of service, which are the inner packet's.
   const __m128i old = _mm_loadu_si128(reinterpret_cast<const __m128i*>(frame));
@@ -106,7 +106,6 @@ inline uint8_t* EncapsulatePlain(uint8_t* frame, uint32_t total_length, const Pl
   packet::Store(start + 24, checksum | uint64_t{__builtin_bswap16(kPrivatePrefix)} << 16 |
                                 uint64_t{half} << 32 | destination << 48);
   packet::Store(start + 32, static_cast<uint16_t>(destination >> 16));
-  return start;
 }
 
 }  // namespace sluice::engine::maglev
