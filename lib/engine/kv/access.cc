@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/kv/access.h"
+
+#include <algorithm>
+
+namespace sluice::engine::kv {
+
+std::optional<ItemView> Access::Get(Bytes key, const KeyHash& hash, uint32_t now_s) {
+  if (MayWrite(hash)) return Own(hash).Get(key, hash.index, now_s);
+  const Partition& partition = store_->PartitionFor(hash.route);
+  ItemCopy copy;
+  for (;;) {
+    const Result result = partition.Read(key, hash.index, now_s, copy_, &copy);
+    if (result == Result::kOk) {
+      return ItemView{Bytes(copy_).first(copy.value_bytes), copy.attributes, copy.unique};
+    }
+    // Grows to the longest value that was ever read; rarely.
+    if (result != Result::kTooLarge) return std::nullopt;
+    copy_.resize(std::max<size_t>(copy.value_bytes, 2 * copy_.size()));
+  }
+}
+
+}  // namespace sluice::engine::kv

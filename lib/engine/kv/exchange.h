@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A datagram being answered, as protocols see it. Requests are served in their order. One that
+// only another worker may serve ends the work here: the datagram travels on to that worker, with
+// the answer so far, and goes on where it stood.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "engine/kv/access.h"
+
+namespace sluice::engine::kv {
+
+/// The answer of one datagram: bytes behind one another, in memory that the server lends. What
+/// does not fit marks it as too long, and nothing more is added.
+class Reply {
+ public:
+  explicit Reply(std::span<uint8_t> room, size_t used = 0) : room_(room), used_(used) {}
+
+  /// `bytes` more, to be filled in; null: no room.
+  uint8_t* Extend(size_t bytes) {
+    if (bytes > room_.size() - used_) {
+      overflowed_ = true;
+      return nullptr;
+    }
+    uint8_t* const place = room_.data() + used_;
+    used_ += bytes;
+    return place;
+  }
+  bool Add(Bytes bytes) {
+    uint8_t* const place = Extend(bytes.size());
+    if (place == nullptr) return false;
+    if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
+    return true;
+  }
+  bool Add(std::string_view text) {
+    return Add(Bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  }
+  /// Back to an earlier length.
+  void Cut(size_t used) {
+    used_ = used;
+    overflowed_ = false;
+  }
+  size_t size() const { return used_; }
+  size_t room() const { return room_.size() - used_; }
+  bool overflowed() const { return overflowed_; }
+  Bytes bytes() const { return room_.first(used_); }
+
+ private:
+  std::span<uint8_t> room_;
+  size_t used_;
+  bool overflowed_ = false;
+};
+
+enum class Progress : uint8_t {
+  kDone,     ///< All requests are served: send the reply, if it is not empty.
+  kForeign,  ///< The request at Exchange::position is another worker's: Exchange::owner.
+  kRefused,  ///< The datagram is none of this protocol: drop it, as malformed.
+};
+
+/// What a protocol counts, per worker. Relaxed for others.
+struct ProtocolCounters {
+  uint64_t requests = 0;
+  uint64_t get_hits = 0, get_misses = 0;
+  uint64_t sets = 0;            ///< Everything that stored a value.
+  uint64_t deletes = 0;
+  uint64_t touches = 0;
+  uint64_t errors = 0;          ///< Answered as an error of the client's.
+  uint64_t refused_admin = 0;   ///< flush_all, reset and their like, from the network.
+  uint64_t cut_replies = 0;     ///< Longer than allowed: answered as an error instead.
+};
+
+/// Where a datagram stands. Protocols are functions Progress(Exchange&, Access&, Reply&,
+/// ProtocolCounters&) that begin, or go on, at `position`.
+struct Exchange {
+  Bytes datagram;         ///< UDP payload. Stays as it is until the exchange ends.
+  size_t position = 0;    ///< Of the next request; 0: nothing was done yet.
+  uint32_t now_s = 0;     ///< Of the items' expiry.
+  uint32_t unix_s = 0;    ///< Seconds since 1970 at now_s: memcached's absolute times.
+  uint32_t owner = 0;     ///< kForeign: the worker that may serve it.
+  uint32_t max_reply_bytes = 0;  ///< Amplification bound: the reply may not be longer.
+};
+
+}  // namespace sluice::engine::kv
