@@ -94,7 +94,7 @@ Json Plan(const Tables& now, const engine::maglev::Setup& setup,
     if (backend.generation == 0) continue;
     const uint32_t live = (*connections)[i];
     flows[backend.vip].all += live;
-    if (!next->Serves({static_cast<uint16_t>(i), backend.generation})) {
+    if (!next->Serves({static_cast<uint16_t>(i), backend.generation}, backend.vip)) {
       flows[backend.vip].lost += live;
     }
   }

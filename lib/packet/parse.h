@@ -69,7 +69,8 @@ struct Headers {
   /// End of the IP packet, or of the frame if it is not IP.
   uint32_t end = 0;
 
-  bool IsIp() const { return network == Network::kIpv4 || network == Network::kIpv6; }
+  bool IsIpv6() const { return network == Network::kIpv6; }
+  bool IsIp() const { return network == Network::kIpv4 || IsIpv6(); }
   bool IsFragment() const { return more_fragments || fragment_offset != 0; }
   bool IsLaterFragment() const { return fragment_offset != 0; }
   bool HasPorts() const { return l4 != 0 && (protocol == 17 || protocol == 6); }

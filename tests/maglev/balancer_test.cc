@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What an operator may expect of the balancer: who gets which flow, before and after a change
-// of the pool, and what becomes of packets that it cannot deliver. How frames look on the
-// wire is for frames_test.py, which asks scapy and tshark.
+// of the pool, and what becomes of packets that it cannot deliver. How packets of settled
+// connections leave is in plain_path_test.cc; frames of every kind are for frames_test.py, which
+// asks scapy and tshark.
 #include "engine/maglev/balancer.h"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "balancer_lab.h"
 #include "maglev_frames.h"
 #include "packet/parse.h"
 
@@ -26,84 +26,21 @@ namespace {
 using packet::Drop;
 using packet::kForward;
 using packet::kPass;
+using test::Bytes;
+using test::kAck;
+using test::kFin;
+using test::kRst;
+using test::kSyn;
+using test::Lab;
 using test::SetupOf;
+using test::TcpFrame;
+using test::TcpSetup;
 using test::UdpFrame;
-using Bytes = std::vector<uint8_t>;
-
-constexpr uint64_t kHz = 1000;  // `now` in milliseconds.
-
-/// A balancer, its tables, and a clock.
-class Lab {
- public:
-  explicit Lab(const Setup& setup, uint64_t seed = 7) { Apply(setup, seed); }
-
-  void Apply(const Setup& setup, uint64_t seed = 7) {
-    EXPECT_EQ(Check(setup), std::vector<std::string>{});
-    auto next = Tables::Build(setup, tables_.get());
-    published_.store(next.get());
-    if (balancer_ == nullptr) balancer_ = std::make_unique<Balancer>(&published_, seed, kHz);
-    balancer_->AtRest(now_);
-    tables_ = std::move(next);
-  }
-  void Wait(uint32_t seconds) {
-    now_ += uint64_t{seconds} * kHz;
-    balancer_->AtRest(now_);
-  }
-
-  /// Sends a frame; `out` becomes what leaves.
-  packet::Verdict Send(const Bytes& frame, Bytes* out = nullptr, uint32_t headroom = 64) {
-    Bytes room(headroom + frame.size() + 64, 0xee);
-    std::copy(frame.begin(), frame.end(), room.begin() + headroom);
-    packet::Frame view{room.data() + headroom, static_cast<uint32_t>(frame.size()), headroom, 64};
-    balancer_->Prepare(view.data, view.length);
-    const packet::Verdict verdict = balancer_->Process(view, now_);
-    if (out != nullptr) out->assign(view.data, view.data + view.length);
-    return verdict;
-  }
-  /// The outer destination of what a frame became: a backend's name, or nothing.
-  std::string BackendOf(const Bytes& frame, uint32_t headroom = 64) {
-    Bytes out;
-    if (Send(frame, &out, headroom) != kForward) return "";
-    const packet::Headers headers = packet::Parse(out.data(), static_cast<uint32_t>(out.size()));
-    EXPECT_EQ(headers.error, packet::ParseError::kNone);
-    EXPECT_EQ(headers.protocol, 4) << "IPv4 in IPv4";
-    return IpAddress::Of(packet::Load<packet::Ipv4Address>(out.data() + 30)).ToString();
-  }
-  uint64_t Count(BalancerCounters::Event event) const {
-    return balancer_->counters().events[event];
-  }
-  Balancer& balancer() { return *balancer_; }
-  const Tables& tables() const { return *tables_; }
-
- private:
-  std::unique_ptr<const Tables> tables_;
-  std::atomic<const Tables*> published_;
-  std::unique_ptr<Balancer> balancer_;
-  uint64_t now_ = 0;
-};
 
 std::map<uint32_t, std::string> Assign(Lab& lab, uint32_t flows) {
   std::map<uint32_t, std::string> assigned;
   for (uint32_t flow = 0; flow < flows; ++flow) assigned[flow] = lab.BackendOf(UdpFrame(flow));
   return assigned;
-}
-
-Setup TcpSetup(uint32_t backends) {
-  maglev::Setup setup = SetupOf(backends);
-  setup.vips[0].protocol = 6;
-  return setup;
-}
-
-constexpr uint8_t kFin = 1, kSyn = 2, kRst = 4, kAck = 16;
-
-Bytes TcpFrame(uint32_t flow, uint8_t flags) {
-  Bytes frame = UdpFrame(flow);
-  frame[23] = 6;
-  std::fill(frame.begin() + 38, frame.end(), uint8_t{0});
-  frame[46] = 5 << 4;
-  frame[47] = flags;
-  test::SetFlow(frame.data(), flow);
-  return frame;
 }
 
 TEST(Balancer, EveryPacketOfAFlowGoesToOneBackendAndAllBackendsGetFlows) {
@@ -278,35 +215,6 @@ TEST(Balancer, ASynThatReusesPortsOfAFlowOfADrainingBackendIsANewFlow) {
   EXPECT_NE(lab.BackendOf(TcpFrame(*flow, kSyn)), "10.0.0.3");
 }
 
-TEST(Balancer, WithoutHeadroomTheFrameIsBuiltElsewhereAndIsTheSame) {
-  Lab lab(SetupOf(4));
-  Bytes in_place, elsewhere;
-  EXPECT_EQ(lab.Send(UdpFrame(1), &in_place, 64), kForward);
-  EXPECT_EQ(lab.Send(UdpFrame(1), &elsewhere, 0), kForward);
-  EXPECT_EQ(in_place, elsewhere);
-}
-
-TEST(Balancer, ThePlainPathWritesWhatTheGeneralOneDoes) {
-  maglev::Setup general = SetupOf(4);
-  general.source_ipv4 = IpAddress::Parse("172.16.0.0");  // Not plain: its source is fixed.
-  Lab plain(SetupOf(4)), fixed(general);
-  for (uint32_t flow = 0; flow < 64; ++flow) {
-    Bytes frame = UdpFrame(flow);
-    frame[15] = static_cast<uint8_t>(flow * 4 + 1);  // DSCP and ECN
-    test::SetFlow(frame.data(), flow);
-    Bytes one, other;
-    ASSERT_EQ(plain.Send(frame, &one), kForward);
-    ASSERT_EQ(fixed.Send(frame, &other), kForward);
-    EXPECT_TRUE(packet::ChecksumHolds(packet::SumBytes(one.data() + 14, 20)));
-    EXPECT_TRUE(packet::ChecksumHolds(packet::SumBytes(other.data() + 14, 20)));
-    for (Bytes* out : {&one, &other}) {
-      std::fill_n(out->begin() + 24, 2, uint8_t{0});  // Checksum,
-      std::fill_n(out->begin() + 28, 2, uint8_t{0});  // the varied half of the source.
-    }
-    EXPECT_EQ(one, other);
-  }
-}
-
 TEST(Balancer, PassesWhatIsForNoVip) {
   Lab lab(SetupOf(2));
   Bytes frame = UdpFrame(1);
@@ -427,26 +335,32 @@ TEST(Balancer, CountsTrafficByVipAndBackend) {
   EXPECT_EQ(counters.by_backend[0].pkts + counters.by_backend[1].pkts, 100u);
 }
 
-// Every prefix and every single-byte change of good frames ends in a verdict; sanitizers watch.
+// Every prefix and every change of up to three bytes of good frames ends in a verdict; sanitizers
+// watch.
 TEST(Balancer, AnyBytesHaveAnEnding) {
-  maglev::Setup setup = SetupOf(3);
-  setup.own_address = IpAddress::Parse("192.0.2.1");
-  setup.balancers = {*setup.own_address, *IpAddress::Parse("192.0.2.2")};
-  setup.vips[0].quic = true;
-  Lab lab(setup);
-  std::mt19937 random(1);
-  Bytes encapsulated;
-  lab.Send(UdpFrame(1), &encapsulated);
-  for (const Bytes& good : {UdpFrame(1), TcpFrame(1, kSyn | kFin), encapsulated}) {
-    for (size_t length = 0; length <= good.size(); ++length) {
-      const Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
-      const packet::Verdict verdict = lab.Send(cut);
-      EXPECT_TRUE(verdict.action != packet::Action::kDrop || verdict.reason < Balancer::kReasons);
-    }
-    for (int i = 0; i < 20'000; ++i) {
-      Bytes changed = good;
-      for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = uint8_t(random());
-      lab.Send(changed, nullptr, random() % 2 * 64);
+  for (const bool quic : {true, false}) {
+    maglev::Setup setup = SetupOf(3);
+    setup.own_address = IpAddress::Parse("192.0.2.1");
+    setup.balancers = {*setup.own_address, *IpAddress::Parse("192.0.2.2")};
+    setup.vips.push_back(TcpSetup(3).vips[0]);
+    setup.vips[0].quic = quic;
+    setup.vips[1].name = "tcp";
+    Lab lab(setup);
+    std::mt19937 random(1);
+    Bytes encapsulated;
+    lab.Send(UdpFrame(1), &encapsulated);
+    for (const Bytes& good :
+         {UdpFrame(1), TcpFrame(1, kAck), TcpFrame(1, kSyn | kFin), encapsulated}) {
+      for (size_t length = 0; length <= good.size(); ++length) {
+        const Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
+        const packet::Verdict verdict = lab.Send(cut);
+        EXPECT_TRUE(verdict.action != packet::Action::kDrop || verdict.reason < Balancer::kReasons);
+      }
+      for (int i = 0; i < 10'000; ++i) {
+        Bytes changed = good;
+        for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = uint8_t(random());
+        lab.Send(changed, nullptr, random() % 2 * 64);
+      }
     }
   }
 }

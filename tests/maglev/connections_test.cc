@@ -215,6 +215,92 @@ TEST(Touch, TheTimeIsModulo65536) {
   EXPECT_EQ(entry.seen_s, 5);
 }
 
+// --- settled flows -----------------------------------------------------------------------------
+
+constexpr BackendRef kThirdBackend{3, 1};
+
+TEST(FindSettled, KnowsALiveFlowOfTheVipInTheStateThatWasAskedFor) {
+  for (const State state : {State::kTcp, State::kUdp}) {
+    ConnectionTable table(1000, TestTimeouts());
+    table.Insert(Flow(42, state, 3), kNow);
+    const State other = state == State::kTcp ? State::kUdp : State::kTcp;
+    EXPECT_EQ(table.FindSettled(42, kOwner, state, kNow), kThirdBackend);
+    EXPECT_EQ(table.FindSettled(42, kOwner, other, kNow), BackendRef());
+    EXPECT_EQ(table.FindSettled(42, kOwner + 1, state, kNow), BackendRef());
+    EXPECT_EQ(table.FindSettled(43, kOwner, state, kNow), BackendRef());
+  }
+}
+
+TEST(FindSettled, LeavesFlowsThatOpenOrCloseToFind) {
+  for (const State state : {State::kOpening, State::kClosing}) {
+    ConnectionTable table(1000, TestTimeouts());
+    table.Insert(Flow(42, state), kNow);
+    EXPECT_EQ(table.FindSettled(42, kOwner, State::kTcp, kNow), BackendRef());
+    EXPECT_EQ(table.FindSettled(42, kOwner, State::kUdp, kNow), BackendRef());
+    EXPECT_EQ(table.Find(42, kOwner, kNow)->entry.state, state) << "and as they were";
+  }
+}
+
+TEST(FindSettled, KnowsNobodyInAnEmptyTableWhateverTheTag) {
+  ConnectionTable table(8, TestTimeouts());
+  for (const State state : {State::kTcp, State::kUdp}) {
+    EXPECT_EQ(table.FindSettled(0, 0, state, 0), BackendRef());
+    EXPECT_EQ(table.FindSettled(42, 0, state, 0), BackendRef());
+  }
+}
+
+TEST(FindSettled, EndsWithTheTimeoutAndDoesNotWakeWhatIsIdle) {
+  for (const State state : {State::kTcp, State::kUdp}) {
+    const uint32_t last = kNow + TimeoutOf(state);
+    ConnectionTable table(1000, TestTimeouts());
+    table.Insert(Flow(42, state, 3), kNow);
+    EXPECT_EQ(table.FindSettled(42, kOwner, state, last + 1), BackendRef());
+    EXPECT_FALSE(table.Find(42, kOwner, last + 1));
+    EXPECT_EQ(table.FindSettled(42, kOwner, state, last), kThirdBackend);
+  }
+}
+
+TEST(FindSettled, KeepsAFlowAliveAndChangesNothingElse) {
+  ConnectionTable table(1000, TestTimeouts());
+  table.Insert(Flow(42, State::kUdp, 3), kNow);
+  uint32_t second = kNow;
+  for (; second < kNow + 70'000; second += 40) {  // The time comes round.
+    ASSERT_EQ(table.FindSettled(42, kOwner, State::kUdp, second), kThirdBackend) << second;
+    const auto hit = table.Find(42, kOwner, second);
+    ASSERT_TRUE(hit);
+    Connection expected = Flow(42, State::kUdp, 3);
+    expected.seen_s = static_cast<uint16_t>(second);
+    ASSERT_EQ(hit->entry.tag, expected.tag);
+    ASSERT_EQ(hit->entry.backend, expected.backend);
+    ASSERT_EQ(hit->entry.seen_s, expected.seen_s);
+    ASSERT_EQ(hit->entry.owner, expected.owner);
+    ASSERT_EQ(hit->entry.state, expected.state);
+  }
+}
+
+TEST(FindSettled, KnowsEverySlotOfTheFirstBucketAndLeavesTheSecondToFind) {
+  ConnectionTable table(1 << 12, TestTimeouts());
+  for (uint64_t i = 0; i < 8; ++i) {
+    table.Insert(Flow(Crowd(i), State::kTcp, static_cast<uint16_t>(i)), kNow);
+  }
+  for (uint64_t i = 0; i < 8; ++i) {
+    const BackendRef owner{static_cast<uint16_t>(i), 1};
+    EXPECT_EQ(table.FindSettled(Crowd(i), kOwner, State::kTcp, kNow), i < 4 ? owner : BackendRef());
+    EXPECT_EQ(table.Find(Crowd(i), kOwner, kNow)->entry.backend, owner);
+  }
+}
+
+TEST(FindSettled, NeverAnswersForAnotherVipThatHasTheSameTag) {
+  ConnectionTable table(1000, TestTimeouts());
+  table.Insert({42, {1, 1}, 0, 1, State::kUdp}, kNow);
+  table.Insert({42, {2, 1}, 0, 2, State::kUdp}, kNow);
+  for (const uint8_t owner : {1, 2}) {
+    const BackendRef found = table.FindSettled(42, owner, State::kUdp, kNow);
+    EXPECT_TRUE(found == (BackendRef{owner, 1}) || found == BackendRef());
+    EXPECT_EQ(table.Find(42, owner, kNow)->entry.backend, (BackendRef{owner, 1}));
+  }
+}
+
 // --- room --------------------------------------------------------------------------------------
 
 TEST(ConnectionTable, CapacityIsAPowerOfTwoWithAQuarterToSpare) {

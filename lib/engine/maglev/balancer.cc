@@ -4,11 +4,9 @@
 #include "engine/maglev/balancer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 #include "engine/maglev/quic.h"
-#include "packet/ethernet.h"
 
 namespace sluice::engine::maglev {
 namespace {
@@ -137,7 +135,7 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
                                     vip.rule.profile == Profile::kKatran ||
                                     tables_->backends()[entry.backend.index].state !=
                                         BackendState::kUp);
-  if (!tables_->Serves(entry.backend) || anew) [[unlikely]] {
+  if (!tables_->Serves(entry.backend, vip.index) || anew) [[unlikely]] {
     connections_.Remove(hit->place);
     if (!anew) counters_.Count(BalancerCounters::kMoved);
     return kNobody;

@@ -82,8 +82,8 @@ class Balancer {
   static constexpr uint32_t kAddressesOffset = kIpOffset + 12;
   static constexpr uint32_t kPortsOffset = kIpOffset + packet::kIpv4MinHeaderBytes;
   static constexpr uint32_t kTcpFlagsOffset = kPortsOffset + 13;
-  /// Of TCP and UDP alike: what a frame on the wire has at least.
-  static constexpr uint32_t kMinPlainBytes = 60;
+  /// Up to the last byte that the plain path reads before it knows what the packet is.
+  static constexpr uint32_t kMinPlainBytes = kTcpFlagsOffset + 1;
   static constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04;
   /// The longest frame that is built in the balancer's own buffer: a jumbo frame.
   static constexpr uint32_t kMaxBuiltBytes = 9728;
@@ -168,8 +168,7 @@ class Balancer {
   /// By the connection table; kNobody: the ring must decide.
   uint16_t ChooseKnown(const Vip& vip, const Arrival& arrival);
   /// By the ring, and records it.
-  uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow,
-                                       const Arrival& arrival);
+  uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
   /// kNobody: the connection id does not say. In Katran also a backend that is gone.
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame,
@@ -209,23 +208,22 @@ class Balancer {
 inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
                                              uint32_t headroom) {
   const Setup& setup = tables_->setup();
+  if (!IsPlain(data, length)) [[unlikely]] return ProcessOther(data, length, headroom);
   const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
-  if (!IsPlain(data, length) || total + kPlainBytes > plain_mtu_) [[unlikely]] {
-    return ProcessOther(data, length, headroom);
-  }
   const uint8_t protocol = data[kProtocolOffset];
   const auto destination_and_ports = packet::Load<uint64_t>(data + kAddressesOffset + 4);
   const Vip* const vip = tables_->FindIpv4(destination_and_ports, protocol);
   const bool tcp = protocol == packet::kProtocolTcp;
-  if (vip == nullptr || !vip->plain ||
+  if (vip == nullptr || !vip->plain || total + kPlainBytes > plain_mtu_ ||
       (tcp && (data[kTcpFlagsOffset] & (kSyn | kFin | kRst)) != 0)) [[unlikely]] {
     return ProcessOther(data, length, headroom);
   }
   const BackendRef backend = connections_.FindSettled(
       TagIpv4(data, protocol), static_cast<uint8_t>(vip->index),
       tcp ? ConnectionState::kTcp : ConnectionState::kUdp, seconds_);
+  if (backend.generation == 0) [[unlikely]] return ProcessOther(data, length, headroom);
   const PlainOuter& outer = tables_->plain_outer(backend.index);
-  if (backend.generation == 0 || outer.generation != backend.generation) [[unlikely]] {
+  if (outer.generation != backend.generation || outer.vip != vip->index) [[unlikely]] {
     return ProcessOther(data, length, headroom);
   }
   counters_.Count(BalancerCounters::kHit);

@@ -13,13 +13,10 @@ namespace sluice::engine::maglev {
 namespace {
 
 using packet::Headers;
-using packet::Network;
 using Event = BalancerCounters::Event;
 
 // Of balancers that redirect fragments: every one computes the same owner.
 constexpr uint64_t kOwnerSeed = 0x6a09e667f3bcc908;
-
-bool IsIpv6(const Headers& headers) { return headers.network == Network::kIpv6; }
 
 IpAddress AddressAt(const uint8_t* address, bool ipv6) {
   IpAddress result;
@@ -28,10 +25,10 @@ IpAddress AddressAt(const uint8_t* address, bool ipv6) {
   return result;
 }
 IpAddress Source(const uint8_t* frame, const Headers& headers) {
-  return AddressAt(frame + headers.l3 + (IsIpv6(headers) ? 8 : 12), IsIpv6(headers));
+  return AddressAt(frame + headers.l3 + (headers.IsIpv6() ? 8 : 12), headers.IsIpv6());
 }
 IpAddress Destination(const uint8_t* frame, const Headers& headers) {
-  return AddressAt(frame + headers.l3 + (IsIpv6(headers) ? 24 : 16), IsIpv6(headers));
+  return AddressAt(frame + headers.l3 + (headers.IsIpv6() ? 24 : 16), headers.IsIpv6());
 }
 
 // The flow with the ports of a first fragment, too. Port 0 where there are none.
@@ -40,7 +37,7 @@ packet::FlowKey FlowOf(const uint8_t* frame, const Headers& headers) {
   flow.source = Source(frame, headers).bytes;
   flow.destination = Destination(frame, headers).bytes;
   flow.protocol = headers.protocol;
-  flow.ip_version = IsIpv6(headers) ? 6 : 4;
+  flow.ip_version = headers.IsIpv6() ? 6 : 4;
   if (headers.HasPorts()) {
     flow.source_port = packet::LoadBe16(frame + headers.l4);
     flow.destination_port = packet::LoadBe16(frame + headers.l4 + 2);
@@ -53,14 +50,14 @@ packet::FlowKey DatagramOf(const uint8_t* frame, const Headers& headers) {
   packet::FlowKey datagram = FlowOf(frame, headers);
   datagram.source_port = datagram.destination_port = 0;
   // In IPv6 only the first fragment knows it, RFC 8200 section 4.5.
-  if (IsIpv6(headers)) datagram.protocol = 0;
+  if (headers.IsIpv6()) datagram.protocol = 0;
   return datagram;
 }
 
 // The identification that the fragments of a datagram share.
 uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
   const uint8_t* const ip = frame + headers.l3;
-  if (!IsIpv6(headers)) return packet::Load<uint16_t>(ip + 4);
+  if (!headers.IsIpv6()) return packet::Load<uint16_t>(ip + 4);
   // Parse has found a fragment header in this chain, within the packet.
   uint8_t next = ip[6];
   uint32_t at = packet::kIpv6HeaderBytes;
@@ -92,7 +89,7 @@ packet::Verdict Balancer::Decide(packet::Frame& frame) {
 
 packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers,
                                     bool redirected) {
-  const bool ipv6 = IsIpv6(headers);
+  const bool ipv6 = headers.IsIpv6();
   if (tables_->setup().profile == Profile::kKatran) {
     if (!ipv6 && (frame.data[headers.l3] & 0x0f) != 5) return packet::Drop(kIpOptions);
     if (headers.IsFragment()) return packet::Drop(kFragment);
@@ -178,15 +175,14 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
     if (!headers.HasPorts()) return packet::Drop(kUnknownProtocol);
     const packet::FlowKey flow = FlowOf(frame.data, headers);
     const Vip* const vip =
-        tables_->Find(flow.destination, IsIpv6(headers),
+        tables_->Find(flow.destination, headers.IsIpv6(),
                       packet::Load<uint16_t>(frame.data + headers.l4 + 2), headers.protocol);
     if (vip == nullptr) return packet::Drop(kUnknownProtocol);
     counters_.Count(Event::kFragmentFirst);
     return ForwardFlow(frame, headers, *vip, flow);
   }
   const auto found = fragments_.Find(FragmentTag(frame.data, headers), seconds_);
-  if (!found || !tables_->Serves(found->backend) ||
-      tables_->backends()[found->backend.index].vip != found->vip) {
+  if (!found || !tables_->Serves(found->backend, found->vip)) {
     return packet::Drop(kFragment);
   }
   counters_.Count(Event::kFragmentLater);
@@ -224,7 +220,7 @@ std::optional<packet::Verdict> Balancer::ReceiveRedirected(packet::Frame& frame,
 
 packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& headers) {
   if (const auto flow = FlowOfError(frame, headers)) {
-    const Vip* const vip = tables_->Find(flow->destination, IsIpv6(headers),
+    const Vip* const vip = tables_->Find(flow->destination, headers.IsIpv6(),
                                          __builtin_bswap16(flow->destination_port),
                                          flow->protocol);
     // A rewritten quote would be needed: what a NAT backend sent says its own address.
@@ -233,7 +229,7 @@ packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& heade
     }
     const auto hit =
         connections_.Find(TagOf(*flow), static_cast<uint8_t>(vip->index), seconds_);
-    const bool known = hit && tables_->Serves(hit->entry.backend);
+    const bool known = hit && tables_->Serves(hit->entry.backend, vip->index);
     const uint16_t backend = known ? hit->entry.backend.index : ChooseByRing(*vip, *flow);
     if (backend == kNobody) return packet::Drop(kNoBackend);
     counters_.Count(Event::kIcmpError);

@@ -14,8 +14,6 @@ namespace {
 using packet::Headers;
 using Event = BalancerCounters::Event;
 
-bool IsIpv6(const Headers& headers) { return headers.network == packet::Network::kIpv6; }
-
 }  // namespace
 
 packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, const Vip& vip,
@@ -23,7 +21,7 @@ packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, 
   const Backend& backend = tables_->backends()[backend_index];
   const Setup& setup = tables_->setup();
   uint8_t* const ip = frame.data + headers.l3;
-  const bool ipv6 = IsIpv6(headers);
+  const bool ipv6 = headers.IsIpv6();
   const uint32_t bytes = headers.end - headers.l3 + backend.outer.header_bytes;
   if (bytes > setup.mtu) {
     return RefuseTooLong(frame, headers, setup.mtu - backend.outer.header_bytes);
@@ -51,7 +49,7 @@ packet::Verdict Balancer::Wrap(packet::Frame& frame, const Headers& headers, con
 
 packet::Verdict Balancer::Rewrite(packet::Frame& frame, const Headers& headers,
                                   const Backend& backend) {
-  if (IsIpv6(headers)) {
+  if (headers.IsIpv6()) {
     packet::SetIpv6Address(frame.data, headers, packet::End::kDestination,
                            backend.address.bytes);
   } else {
@@ -72,7 +70,7 @@ packet::Verdict Balancer::ProcessNatReturn(packet::Frame& frame, const Headers& 
                                            const Vip& vip) {
   const Setup& setup = tables_->setup();
   uint8_t* const ip = frame.data + headers.l3;
-  const bool ipv6 = IsIpv6(headers);
+  const bool ipv6 = headers.IsIpv6();
   if (setup.decrement_ttl) {
     if (ip[ipv6 ? 7 : 8] <= 1) return packet::Drop(kTtlExpired);
     LowerTtl(ip, ipv6);

@@ -117,19 +117,20 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
   return outer;
 }
 
-PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation) {
+PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip) {
   if (!outer.plain) return {};
   return {.next_hop = outer.next_hop,
           .generation = generation,
           .destination = Load<uint32_t>(outer.header.data() + 16),
-          .ipv4_sum = outer.ipv4_sum};
+          .ipv4_sum = outer.ipv4_sum,
+          .vip = vip};
 }
 
 void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,
                  Entropy entropy) {
   const uint8_t* const inner = frame.data + headers.l3;
   const uint32_t inner_bytes = headers.end - headers.l3;
-  const bool inner_ipv6 = headers.network == packet::Network::kIpv6;
+  const bool inner_ipv6 = headers.IsIpv6();
   const uint8_t tos = inner_ipv6 ? static_cast<uint8_t>(packet::LoadBe16(inner) >> 4) : inner[1];
   const uint64_t inner_sum = outer.udp ? SumOfInner(frame.data, headers) : 0;
 
@@ -169,7 +170,7 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
 
 Entropy Entropy::Of(const uint8_t* frame, const packet::Headers& headers) {
   const uint8_t* const ip = frame + headers.l3;
-  const bool ipv6 = headers.network == packet::Network::kIpv6;
+  const bool ipv6 = headers.IsIpv6();
   return {.source = Load<uint32_t>(ip + (ipv6 ? 20 : 12)),
           .port = headers.HasPorts() ? Load<uint16_t>(frame + headers.l4) : uint16_t{0}};
 }

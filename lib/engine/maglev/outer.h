@@ -69,15 +69,16 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
                  Entropy entropy);
 
 /// An outer that is `plain`, in a quarter of a cache line; and whose it is, so that one look
-/// tells a connection of this backend that it may stay, and how it is sent.
+/// tells a connection of this backend that it may stay (Tables::Serves), and how it is sent.
 struct alignas(16) PlainOuter {
   packet::MacAddress next_hop{};
   uint16_t generation = 0;  ///< The backend's; 0: not in use, or not plain.
   uint32_t destination = 0;  ///< Address, as it lies in a header.
   uint16_t ipv4_sum = 0;     ///< Outer::ipv4_sum.
+  uint16_t vip = 0;          ///< The backend's.
 };
 static_assert(sizeof(PlainOuter) == 16);
-PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation);
+PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip);
 
 /// Encapsulate for the bulk of all traffic: an untagged IPv4 packet without options of
 /// `total_length` bytes. Writes the headers, up to the inner packet, to `start`: elsewhere, or

@@ -99,7 +99,7 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
   }
   tables->IndexIpv4();
   for (const Backend& backend : tables->backends_) {
-    tables->plain_outers_.push_back(MakePlainOuter(backend.outer, backend.generation));
+    tables->plain_outers_.push_back(MakePlainOuter(backend.outer, backend.generation, backend.vip));
   }
   return tables;
 }

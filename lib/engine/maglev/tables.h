@@ -94,10 +94,12 @@ class Tables {
   const PlainOuter& plain_outer(uint16_t index) const { return plain_outers_[index]; }
   /// All balancers in one order, the same on each of them; empty if fragments stay here.
   const std::vector<Peer>& peers() const { return peers_; }
-  /// Whether a connection may stay with `ref`, which was somebody in this epoch or an earlier
-  /// one: it is there, of this generation, not down. (Indices are never fewer than before.)
-  bool Serves(BackendRef ref) const {
-    return backends_[ref.index].generation == ref.generation;
+  /// Whether a connection of the VIP at index `vip` may stay with `ref`, which was somebody in
+  /// this epoch or an earlier one: it is there, of this generation, not down, and of this VIP.
+  /// (Indices are never fewer than before.)
+  bool Serves(BackendRef ref, uint16_t vip) const {
+    const Backend& backend = backends_[ref.index];
+    return backend.generation == ref.generation && backend.vip == vip;
   }
   /// Names for people and counters: of VIP and backend at an index, "" for a hole.
   const std::string& VipName(uint16_t index) const;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A balancer with everything around it that its tests need.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/maglev/balancer.h"
+#include "engine/maglev/setup.h"
+#include "engine/maglev/tables.h"
+#include "maglev_frames.h"
+#include "packet/frame.h"
+#include "packet/parse.h"
+
+namespace sluice::engine::maglev::test {
+
+using Bytes = std::vector<uint8_t>;
+
+inline constexpr uint64_t kHz = 1000;  ///< `now` in milliseconds.
+
+/// A balancer, its tables, and a clock.
+class Lab {
+ public:
+  explicit Lab(const Setup& setup, uint64_t seed = 7) { Apply(setup, seed); }
+
+  void Apply(const Setup& setup, uint64_t seed = 7) {
+    EXPECT_EQ(Check(setup), std::vector<std::string>{});
+    auto next = Tables::Build(setup, tables_.get());
+    published_.store(next.get());
+    if (balancer_ == nullptr) balancer_ = std::make_unique<Balancer>(&published_, seed, kHz);
+    balancer_->AtRest(now_);
+    tables_ = std::move(next);
+  }
+  void Wait(uint32_t seconds) {
+    now_ += uint64_t{seconds} * kHz;
+    balancer_->AtRest(now_);
+  }
+
+  /// Sends a frame that ends where its memory does; `out` becomes what leaves.
+  packet::Verdict Send(const Bytes& frame, Bytes* out = nullptr, uint32_t headroom = 64) {
+    Bytes room(headroom + frame.size(), 0xee);
+    std::copy(frame.begin(), frame.end(), room.begin() + headroom);
+    packet::Frame view{room.data() + headroom, static_cast<uint32_t>(frame.size()), headroom, 0};
+    balancer_->Prepare(view.data, view.length);
+    const packet::Verdict verdict = balancer_->Process(view, now_);
+    if (out != nullptr) out->assign(view.data, view.data + view.length);
+    return verdict;
+  }
+  /// The outer destination of what a frame became: a backend's name, or nothing.
+  std::string BackendOf(const Bytes& frame, uint32_t headroom = 64) {
+    Bytes out;
+    if (Send(frame, &out, headroom) != packet::kForward) return "";
+    const packet::Headers headers = packet::Parse(out.data(), static_cast<uint32_t>(out.size()));
+    EXPECT_EQ(headers.error, packet::ParseError::kNone);
+    EXPECT_EQ(headers.protocol, 4) << "IPv4 in IPv4";
+    return IpAddress::Of(packet::Load<packet::Ipv4Address>(out.data() + 30)).ToString();
+  }
+  uint64_t Count(BalancerCounters::Event event) const {
+    return balancer_->counters().events[event];
+  }
+  Balancer& balancer() { return *balancer_; }
+  const Tables& tables() const { return *tables_; }
+
+ private:
+  std::unique_ptr<const Tables> tables_;
+  std::atomic<const Tables*> published_;
+  std::unique_ptr<Balancer> balancer_;
+  uint64_t now_ = 0;
+};
+
+/// SetupOf with TCP.
+inline Setup TcpSetup(uint32_t backends) {
+  Setup setup = SetupOf(backends);
+  setup.vips[0].protocol = 6;
+  return setup;
+}
+
+inline constexpr uint8_t kFin = 1, kSyn = 2, kRst = 4, kAck = 16;
+
+/// UdpFrame with TCP: 60 bytes, 6 of them payload.
+inline Bytes TcpFrame(uint32_t flow, uint8_t flags) {
+  Bytes frame = UdpFrame(flow);
+  frame[23] = 6;
+  std::fill(frame.begin() + 38, frame.end(), uint8_t{0});
+  frame[46] = 5 << 4;
+  frame[47] = flags;
+  SetFlow(frame.data(), flow);
+  return frame;
+}
+
+}  // namespace sluice::engine::maglev::test
