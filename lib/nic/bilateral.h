@@ -8,6 +8,11 @@
 // A region belongs to the worker from the moment Poll gets it to the moment it gives it
 // away, all of it: nothing is copied, and a forwarded frame costs no store besides the
 // engine's. What does not leave becomes an entry of length 0.
+//
+// Answers that do not fit where the frame lay, and frames that the engine sends of its own
+// accord, go into the room behind the received frames; sent frames have entries behind
+// theirs. What finds no room, or no region because the NIC has it, waits for the next one.
+// A region that fills up while the host is slow has little room: then there is tx_full.
 #pragma once
 
 #include <rte_cycles.h>
@@ -17,12 +22,15 @@
 #include <atomic>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <utility>
 
 #include "net_ipu/rte_pmd_ipu.h"
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
 #include "nic/tap.h"
+#include "nic/waiting_frames.h"
 #include "swap/region.h"
 
 namespace sluice::nic {
@@ -48,7 +56,9 @@ class BilateralQueue {
   explicit BilateralQueue(Link& link, ExceptionPath exception = {})
       : link_(link), exception_(std::move(exception)) {
     rte_pmd_ipu_region region;
-    if (link_.Region(region)) Give(region, {});
+    if (!link_.Region(region)) return;
+    Begin(region);
+    Give({});
   }
   BilateralQueue(const BilateralQueue&) = delete;
   BilateralQueue& operator=(const BilateralQueue&) = delete;
@@ -58,13 +68,45 @@ class BilateralQueue {
   uint32_t Poll(Engine& engine, uint64_t now) {
     rte_pmd_ipu_region region;
     if (!link_.Poll(now, region)) return 0;
-    Settle(region);
-    if (tap_.see != nullptr) [[unlikely]] Show(region, TapDirection::kReceived);
+    Begin(region);
+    if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived);
+    if constexpr (packet::Sender<Engine>) PlaceWaiting();
     const Totals leaving = Walk(region, engine, now);
-    if (tap_.see != nullptr) [[unlikely]] Show(region, TapDirection::kSent);
-    Give(region, leaving);
+    if constexpr (packet::Sender<Engine>) {
+      if (!waiting_.empty()) [[unlikely]] PlaceWaitingInHoles();
+    }
+    Give(leaving);
     exception_.Flush(counters_);
     return region.received;
+  }
+
+  /// Makes room for frames that wait, as many bytes as the largest region has.
+  packet::Outbox outbox() {
+    waiting_.Reserve(swap::kMaxRegionBytes);
+    return packet::Outbox::To(*this);
+  }
+  /// What the outbox calls. Into the region at work if there is one with room.
+  bool Send(const uint8_t* frame, uint32_t length) {
+    QueueCounters::Add(counters_.sent_pkts, 1);
+    if (!LengthIsSound(length)) {
+      QueueCounters::Add(counters_.tx_unframeable, 1);
+      return false;
+    }
+    const bool placed = working_ && waiting_.empty() && Append(frame, length);
+    if (!placed && !waiting_.Push(frame, length)) {
+      QueueCounters::Add(counters_.tx_full, 1);
+      return false;
+    }
+    QueueCounters::Add(counters_.tx_pkts, 1);
+    QueueCounters::Add(counters_.tx_bytes, length);
+    return true;
+  }
+  /// A region that was given away to wait for frames would not come: it is asked for.
+  void FlushSent() {
+    if (waiting_.empty() || !given_.waits || !link_.Cancel()) return;
+    given_.waits = false;
+    rte_pmd_ipu_region region;
+    if (link_.Region(region)) GiveWaiting(region);  // It had not gone yet. Else Poll gets it.
   }
 
   /// Before the first Poll.
@@ -77,9 +119,15 @@ class BilateralQueue {
   /// Waits until the NIC has taken the last frames given to it; if it does not, asks for
   /// them back: tx_full. Frames that come instead stay unseen, as in a ring.
   void Drain() {
-    if (given_.frames.pkts == 0 || Await()) return;
+    rte_pmd_ipu_region region;
+    FlushSent();
+    if (!waiting_.empty()) {
+      if (Await(region)) GiveWaiting(region);
+      while (!waiting_.empty()) Forget(counters_.tx_full);
+    }
+    if (given_.frames.pkts == 0 || Await(region)) return;
     link_.Cancel();
-    if (!Await()) TakeBack();
+    if (!Await(region)) TakeBack();
   }
 
  private:
@@ -99,6 +147,7 @@ class BilateralQueue {
   struct Given {
     const uint8_t* region = nullptr;
     Totals frames;
+    bool waits = false;  ///< For received frames, as long as it takes.
   };
 
   /// The hot loop. Entries are the NIC's word: each is read once and checked. The sums are
@@ -141,7 +190,7 @@ class BilateralQueue {
         }
         End(*at, length, verdict);
       } else if (frame.data != data || frame.length != length) [[unlikely]] {
-        Resize(*at, entry, frame.data - data, frame.length, Headroom(region.data, entry));
+        Resize(*at, entry, frame.data, frame.length);
       }
     }
     const Totals leaving{region.received - kept_back_.pkts, bytes - kept_back_.bytes};
@@ -196,26 +245,127 @@ class BilateralQueue {
     }
   }
 
-  /// The engine moved the start of what `arrived` describes, or made it `length` long.
+  /// The engine answered what `arrived` describes with `length` bytes at `data`: elsewhere
+  /// in the room it had, or in a buffer of its own, which is copied.
   /// Values, not a Frame: that would live in memory, for every frame.
-  [[gnu::noinline]] void Resize(swap::Entry& entry, swap::Entry arrived, int64_t moved_bytes,
-                                uint32_t length, uint32_t headroom) {
+  [[gnu::noinline]] void Resize(swap::Entry& entry, swap::Entry arrived, const uint8_t* data,
+                                uint32_t length) {
+    const uint32_t arrived_at = swap::EntryOffset(arrived);
     const uint32_t room = swap::EntryLength(arrived) + Tailroom(arrived);
-    const bool within = moved_bytes >= -int64_t{headroom} && moved_bytes + length <= room &&
-                        length >= swap::kMinFrameBytes && length <= swap::kMaxFrameBytes;
-    if (!within) {
+    // Modulo 2^64: what lies before the region is far behind it.
+    const uint64_t at = reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(at_work_.base);
+    uint64_t* refused = nullptr;
+    uint32_t offset = static_cast<uint32_t>(at);
+    if (!LengthIsSound(length)) {
+      refused = &counters_.tx_unframeable;
+    } else if (at >= at_work_.bytes) {
+      offset = length <= room ? arrived_at : Allocate(length);
+      if (offset == 0) {
+        refused = &counters_.tx_full;
+      } else {
+        std::memcpy(at_work_.base + offset, data, length);
+      }
+    } else if (at + Headroom(at_work_.data, arrived) < arrived_at ||
+               at + length > arrived_at + room) {
+      refused = &counters_.tx_unframeable;
+    }
+    kept_back_.bytes += swap::EntryLength(arrived);
+    if (refused != nullptr) {
       Store(entry, 0);
       ++kept_back_.pkts;
-      kept_back_.bytes += swap::EntryLength(arrived);
-      QueueCounters::Add(counters_.tx_unframeable, 1);
+      QueueCounters::Add(*refused, 1);
       return;
     }
-    const auto offset = static_cast<uint32_t>(swap::EntryOffset(arrived) + moved_bytes);
     Store(entry, swap::MakeEntry(offset, length));
-    kept_back_.bytes += uint64_t{swap::EntryLength(arrived)} - length;
+    kept_back_.bytes -= length;
+  }
+
+  static bool LengthIsSound(uint32_t length) {
+    return length - swap::kMinFrameBytes <= swap::kMaxFrameBytes - swap::kMinFrameBytes;
+  }
+
+  /// Takes `length` bytes of the region at work, behind all that lies in it. Returns their
+  /// offset; 0: there are too few.
+  uint32_t Allocate(uint32_t length) {
+    if (free_ == 0) free_ = EndOfFrames();
+    if (length > at_work_.bytes - free_) return 0;
+    return std::exchange(free_, SlotEnd(free_ + length));
+  }
+  /// The NIC fills a region from front to back, but need not: all entries are looked at.
+  [[gnu::noinline]] uint32_t EndOfFrames() const {
+    uint32_t end = at_work_.data;
+    for (uint32_t i = 0; i < used_; ++i) {
+      const swap::Entry entry = Load(at_work_.entries[i]);
+      if (!swap::EntryIsSound(entry, Bounds(at_work_))) continue;
+      end = std::max(end, SlotEnd(swap::EntryOffset(entry) + swap::EntryLength(entry)));
+    }
+    return end;
+  }
+  /// Both ends of a region are on slots: at most its end, if `end` is.
+  static uint32_t SlotEnd(uint32_t end) {
+    return (end + swap::kSlotBytes - 1) & ~(swap::kSlotBytes - 1);
+  }
+
+  /// Puts a frame behind all others of the region at work. False: no room.
+  bool Append(const uint8_t* frame, uint32_t length) {
+    if (used_ == at_work_.capacity) return false;
+    const uint32_t offset = Allocate(length);
+    if (offset == 0) return false;
+    std::memcpy(at_work_.base + offset, frame, length);
+    Store(at_work_.entries[used_++], swap::MakeEntry(offset, length));
+    ++appended_.pkts;
+    appended_.bytes += length;
+    return true;
+  }
+  /// As many as have room. One that has room in no region must not hold up the others.
+  void PlaceWaiting() {
+    while (!waiting_.empty()) {
+      const std::span<const uint8_t> frame = waiting_.Front();
+      const auto length = static_cast<uint32_t>(frame.size());
+      if (length > at_work_.bytes - at_work_.data) {
+        Forget(counters_.tx_unframeable);
+      } else if (Append(frame.data(), length)) {
+        waiting_.Pop();
+      } else {
+        return;
+      }
+    }
+  }
+  /// The same once all frames of the region have an ending: entries of those that do not
+  /// leave make room.
+  [[gnu::noinline]] void PlaceWaitingInHoles() {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < used_; ++i) {
+      const swap::Entry entry = Load(at_work_.entries[i]);
+      if (swap::EntryLength(entry) > 0) Store(at_work_.entries[kept++], entry);
+    }
+    used_ = kept;
+    PlaceWaiting();
+  }
+  /// Drops the frame that waits longest.
+  void Forget(uint64_t& reason) {
+    QueueCounters::Add(counters_.tx_pkts, -uint64_t{1});
+    QueueCounters::Add(counters_.tx_bytes, -uint64_t{waiting_.Front().size()});
+    QueueCounters::Add(reason, 1);
+    waiting_.Pop();
+  }
+  /// Gives the region away with what waits, received frames in it unseen.
+  void GiveWaiting(rte_pmd_ipu_region region) {
+    region.received = 0;
+    Begin(region);
+    PlaceWaiting();
+    Give({});
   }
 
   /// A region came. If it is the one given away, the NIC did not take it.
+  void Begin(const rte_pmd_ipu_region& region) {
+    Settle(region);
+    at_work_ = region;
+    used_ = region.received;
+    free_ = 0;
+    appended_ = {};
+    working_ = true;
+  }
   void Settle(const rte_pmd_ipu_region& region) {
     if (region.base == given_.region) [[unlikely]] TakeBack();
     given_ = {};
@@ -227,25 +377,30 @@ class BilateralQueue {
     given_ = {};
   }
 
-  /// Frames to send go at once; without any, the next region is worth waiting for.
-  void Give(const rte_pmd_ipu_region& region, Totals leaving) {
-    given_ = {region.base, leaving};
-    link_.Give(leaving.pkts > 0 ? region.received : 0, leaving.pkts == 0);
+  /// Gives the region at work away, with `leaving` of the frames received in it and what was
+  /// appended. Frames to send go at once; without any, the next region is worth waiting for.
+  void Give(Totals leaving) {
+    if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kSent);
+    leaving.pkts += appended_.pkts;
+    leaving.bytes += appended_.bytes;
+    const bool waits = leaving.pkts == 0 && waiting_.empty();
+    given_ = {at_work_.base, leaving, waits};
+    working_ = false;
+    link_.Give(leaving.pkts > 0 ? used_ : 0, waits);
   }
 
-  [[gnu::noinline]] void Show(const rte_pmd_ipu_region& region, TapDirection direction) const {
-    for (uint32_t i = 0; i < region.received; ++i) {
-      const swap::Entry entry = Load(region.entries[i]);
-      if (!swap::EntryIsSound(entry, Bounds(region))) continue;
-      tap_.see(tap_.context, direction, region.base + swap::EntryOffset(entry),
+  [[gnu::noinline]] void Show(TapDirection direction) const {
+    for (uint32_t i = 0; i < used_; ++i) {
+      const swap::Entry entry = Load(at_work_.entries[i]);
+      if (!swap::EntryIsSound(entry, Bounds(at_work_))) continue;
+      tap_.see(tap_.context, direction, at_work_.base + swap::EntryOffset(entry),
                swap::EntryLength(entry));
     }
   }
 
   /// Looks for the answer to the last Give, for a bounded time. True: it came.
-  bool Await() {
+  bool Await(rte_pmd_ipu_region& region) {
     const uint64_t deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() * kDrainMs / 1000;
-    rte_pmd_ipu_region region;
     for (uint64_t now = 0; now < deadline; rte_pause()) {
       now = rte_get_tsc_cycles();
       if (!link_.Poll(now, region)) continue;
@@ -258,7 +413,13 @@ class BilateralQueue {
   Link& link_;
   ExceptionPath exception_;
   Given given_;
-  Totals kept_back_;  ///< Of this region: received minus what leaves; modulo 2^64.
+  rte_pmd_ipu_region at_work_{};  ///< The host's while working_.
+  bool working_ = false;
+  uint32_t used_ = 0;  ///< Its entries: those received, and what was appended.
+  uint32_t free_ = 0;  ///< Offset behind everything that lies in it; 0: not looked for yet.
+  Totals appended_;    ///< To it.
+  Totals kept_back_;   ///< Of it: received minus what leaves; modulo 2^64.
+  WaitingFrames waiting_;
   FrameTap tap_;
   QueueCounters counters_;
 };

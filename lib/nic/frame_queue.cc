@@ -12,6 +12,7 @@ template <typename To, typename From, typename F>
 void ForEach(To& to, From& from, F f) {
   f(to.rx_pkts, from.rx_pkts);
   f(to.rx_bytes, from.rx_bytes);
+  f(to.sent_pkts, from.sent_pkts);
   f(to.tx_pkts, from.tx_pkts);
   f(to.tx_bytes, from.tx_bytes);
   f(to.consumed_pkts, from.consumed_pkts);

@@ -7,8 +7,11 @@
 //
 // Conservation. Whenever no Poll is running,
 //
-//   rx_pkts = tx_pkts + consumed_pkts + Σ engine_drops
+//   rx_pkts + sent_pkts = tx_pkts + consumed_pkts + Σ engine_drops
 //             + rx_scattered + rx_bad_entry + tx_full + tx_unframeable + no_exception_port.
+//
+// A frame that waits to be transmitted counts as transmitted, until it is clear that it will
+// not be.
 //
 // `rx_desync` stands outside this law, because flits that belong to no
 // recognisable frame cannot be counted in frames. On a streaming interface the
@@ -22,6 +25,7 @@
 #include <cstdint>
 
 #include "packet/frame.h"
+#include "packet/outbox.h"
 
 namespace sluice::nic {
 
@@ -59,14 +63,15 @@ struct QueueCounters {
 
   uint64_t rx_pkts = 0;
   uint64_t rx_bytes = 0;  ///< Without FCS; streaming: also without Ethernet padding.
-  uint64_t tx_pkts = 0;
+  uint64_t sent_pkts = 0;  ///< That the engine sent of its own accord, or tried to (Outbox).
+  uint64_t tx_pkts = 0;    ///< Answers, and what the engine sent.
   uint64_t tx_bytes = 0;
   uint64_t consumed_pkts = 0;
   uint64_t passed_pkts = 0;  ///< Of consumed_pkts: left through the exception port.
   uint64_t engine_drops[kMaxReasons] = {};  ///< By the engine's reason.
   uint64_t rx_scattered = 0;    ///< Packetized: in several buffers that do not fit into one.
   uint64_t rx_bad_entry = 0;    ///< Bilateral: entries of a region that describe no frame in it.
-  uint64_t tx_full = 0;         ///< Not sent: the transmit side stayed full, or gave it back.
+  uint64_t tx_full = 0;         ///< Not sent: the transmit side had no room, or gave it back.
   uint64_t tx_unframeable = 0;  ///< Not sent: this NIC cannot be told where the frame ends.
   uint64_t no_exception_port = 0;  ///< Passed on by the engine, and there is no way.
   uint64_t rx_desync = 0;       ///< Streaming: 64-byte flits that belong to no recognisable frame.
@@ -87,7 +92,7 @@ struct QueueCounters {
   /// Frames that ended in a named drop: everything but tx and consumed.
   uint64_t DroppedPkts() const;
   /// The law above. Exact only after the last Poll.
-  bool Conserved() const { return rx_pkts == tx_pkts + consumed_pkts + DroppedPkts(); }
+  bool Conserved() const { return rx_pkts + sent_pkts == tx_pkts + consumed_pkts + DroppedPkts(); }
 };
 
 /// One receive queue and its answer path, owned by one worker.
@@ -98,6 +103,10 @@ concept FrameQueue = requires(Q queue, const Q& constant) {
   { constant.counters() } -> std::same_as<const QueueCounters&>;
   /// TSC cycles that Poll has spent waiting for room to transmit, all told.
   { constant.waited_cycles() } -> std::same_as<uint64_t>;
+  /// The way out for what the engine sends of its own accord. The queue stays where it is.
+  { queue.outbox() } -> std::same_as<packet::Outbox>;
+  /// Sees to it that frames sent while no Poll was running leave, though none may come.
+  { queue.FlushSent() };
   /// Waits, bounded, until outstanding transmissions are complete. At shutdown.
   { queue.Drain() };
 };

@@ -10,7 +10,7 @@
 namespace sluice::nic {
 
 bool MbufTransmitter::Add(const uint8_t* frame, uint32_t length) {
-  if (full()) return false;
+  if (full() || pool_ == nullptr) return false;
   rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool_);
   if (mbuf == nullptr) return false;
   if (length > rte_pktmbuf_tailroom(mbuf)) {

@@ -19,7 +19,7 @@ namespace sluice::nic {
 /// Collects copies and sends them in bursts. Owned by one worker, as is the queue.
 class MbufTransmitter {
  public:
-  /// Mbufs come from `pool`, whose buffers bound the length of a frame.
+  /// Mbufs come from `pool`, whose buffers bound the length of a frame. Null: there are none.
   MbufTransmitter(uint16_t port, uint16_t queue, rte_mempool* pool)
       : port_(port), queue_(queue), pool_(pool) {}
 
@@ -33,6 +33,8 @@ class MbufTransmitter {
 
   uint16_t port() const { return port_; }
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
+  /// For whatever else transmits through this queue.
+  Patience& patience() { return patience_; }
   /// Waits, bounded, until the port gave the mbufs back where it can say so.
   void Drain();
 

@@ -17,6 +17,7 @@
 
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
+#include "nic/mbuf_transmitter.h"
 #include "nic/transmit.h"
 
 namespace sluice::nic {
@@ -27,12 +28,14 @@ class PacketizedQueue {
   static constexpr uint32_t kMaxBurst = 64;
 
   /// The port is started and has this queue for both directions. 1 ≤ burst ≤ kMaxBurst.
+  /// `pool` is for frames that the engine sends of its own accord; null: there is no room for any.
   PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst,
-                  ExceptionPath exception = {})
+                  ExceptionPath exception = {}, rte_mempool* pool = nullptr)
       : port_(port),
         queue_(queue),
         burst_(static_cast<uint16_t>(std::clamp(burst, 1u, kMaxBurst))),
-        exception_(std::move(exception)) {}
+        exception_(std::move(exception)),
+        sender_(port, queue, pool) {}
 
   /// Receives one burst and answers it. Returns frames. The sums are of the
   /// burst; only frames with another ending than "forwarded as it came" cost
@@ -62,7 +65,9 @@ class PacketizedQueue {
         End(mbuf, frame, verdict);
         continue;
       }
-      if (frame.data != data || frame.length != length) [[unlikely]] Resize(mbuf, frame, data);
+      if (frame.data != data || frame.length != length) [[unlikely]] {
+        if (!Resize(mbuf, frame, data)) continue;
+      }
       mbufs[kept++] = mbuf;
     }
     QueueCounters::Add(counters_.rx_pkts, received);
@@ -71,7 +76,29 @@ class PacketizedQueue {
     Transmit(mbufs.data(), kept);
     if (freed_count_ > 0) rte_pktmbuf_free_bulk(freed_.data(), freed_count_);
     exception_.Flush(counters_);
+    if constexpr (packet::Sender<Engine>) FlushSent();
     return received;
+  }
+
+  packet::Outbox outbox() { return packet::Outbox::To(*this); }
+  /// What the outbox calls: transmits a copy, at the next FlushSent at the latest.
+  bool Send(const uint8_t* frame, uint32_t length) {
+    QueueCounters::Add(counters_.sent_pkts, 1);
+    if (sender_.full()) FlushSent();
+    if (!sender_.Add(frame, length)) {
+      QueueCounters::Add(counters_.tx_full, 1);
+      return false;
+    }
+    QueueCounters::Add(counters_.tx_pkts, 1);
+    QueueCounters::Add(counters_.tx_bytes, length);
+    return true;
+  }
+  void FlushSent() {
+    if (sender_.empty()) return;
+    const FrameTotals unsent = sender_.Flush();
+    QueueCounters::Add(counters_.tx_pkts, -unsent.pkts);
+    QueueCounters::Add(counters_.tx_bytes, -unsent.bytes);
+    QueueCounters::Add(counters_.tx_full, unsent.pkts);
   }
 
   /// Reclaims transmitted mbufs where the driver can.
@@ -80,7 +107,7 @@ class PacketizedQueue {
     rte_eth_link link;
     return rte_eth_link_get_nowait(port_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
   }
-  uint64_t waited_cycles() const { return patience_.waited_cycles(); }
+  uint64_t waited_cycles() const { return sender_.waited_cycles(); }
   const QueueCounters& counters() const { return counters_; }
 
  private:
@@ -108,7 +135,7 @@ class PacketizedQueue {
   }
 
   void Transmit(rte_mbuf** mbufs, uint32_t count) {
-    const uint32_t sent = count == 0 ? 0 : TransmitBurst(port_, queue_, mbufs, count, patience_);
+    const uint32_t sent = count == 0 ? 0 : TransmitBurst(port_, queue_, mbufs, count, sender_.patience());
     if (sent < count) [[unlikely]] {
       for (uint32_t i = sent; i < count; ++i) tx_bytes_ -= mbufs[i]->pkt_len;
       rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
@@ -145,31 +172,33 @@ class PacketizedQueue {
     return false;
   }
 
-  /// The engine moved the start or changed the length, within the room it had.
-  /// In a buffer of its own, if that room was not enough.
-  [[gnu::noinline]] void Resize(rte_mbuf* mbuf, packet::Frame frame, const uint8_t* data) {
-    const auto* const buffer = static_cast<const uint8_t*>(mbuf->buf_addr);
-    if (frame.data < buffer || frame.data >= buffer + mbuf->buf_len) {
-      const uint32_t length = std::min<uint32_t>(frame.length, mbuf->buf_len);
-      frame.data = static_cast<uint8_t*>(
-          std::memcpy(rte_pktmbuf_mtod(mbuf, uint8_t*) - mbuf->data_off, frame.data, length));
-      frame.length = length;
+  /// The engine moved the start or changed the length, within the room it had, or
+  /// answered in a buffer of its own. False: dropped, the mbuf cannot hold it.
+  [[gnu::noinline]] bool Resize(rte_mbuf* mbuf, packet::Frame frame, const uint8_t* data) {
+    auto* const buffer = static_cast<uint8_t*>(mbuf->buf_addr);
+    const bool own = frame.data < buffer || frame.data >= buffer + mbuf->buf_len;
+    if (frame.length > mbuf->buf_len - (own ? 0 : frame.data - buffer)) {
+      QueueCounters::Add(counters_.tx_unframeable, 1);
+      Free(mbuf);
+      return false;
     }
+    if (own) frame.data = static_cast<uint8_t*>(std::memcpy(buffer, frame.data, frame.length));
     tx_bytes_ += static_cast<uint64_t>(frame.length) - mbuf->pkt_len;
     mbuf->data_off = static_cast<uint16_t>(mbuf->data_off + (frame.data - data));
     mbuf->data_len = static_cast<uint16_t>(frame.length);
     mbuf->pkt_len = frame.length;
+    return true;
   }
 
   uint16_t port_;
   uint16_t queue_;
   uint16_t burst_;
   ExceptionPath exception_;
-  Patience patience_;  ///< With the transmit queue.
   QueueCounters counters_;
   uint64_t tx_bytes_ = 0;  ///< Of this burst, relative to the bytes received; modulo 2^64.
   uint32_t freed_count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> freed_;
+  MbufTransmitter sender_;  ///< Of what the engine sends; its patience is the whole queue's.
 };
 
 static_assert(FrameQueue<PacketizedQueue>);

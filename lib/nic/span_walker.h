@@ -108,6 +108,25 @@ class SpanWalker {
     return static_cast<uint32_t>(walked_.pkts);
   }
 
+  /// Sends a copy of a frame that is no part of a run, and counts how it fared. Also while an
+  /// engine handles a frame, and outside Walk. True: accepted.
+  bool SendCopy(const uint8_t* data, uint32_t length) {
+    const SendResult result = pipes_.SendCopy(data, length);
+    switch (result) {
+      case SendResult::kSent:
+        QueueCounters::Add(counters_.tx_pkts, 1);
+        QueueCounters::Add(counters_.tx_bytes, length);
+        break;
+      case SendResult::kFull:
+        QueueCounters::Add(counters_.tx_full, 1);
+        break;
+      case SendResult::kUnframeable:
+        QueueCounters::Add(counters_.tx_unframeable, 1);
+        break;
+    }
+    return result == SendResult::kSent;
+  }
+
  private:
   /// A walk under way. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame;
   /// all on flit boundaries of the span.
@@ -287,21 +306,6 @@ class SpanWalker {
       case packet::Action::kDrop:
         const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
         QueueCounters::Add(counters_.engine_drops[reason], 1);
-        break;
-    }
-  }
-
-  void SendCopy(const uint8_t* data, uint32_t length) {
-    switch (pipes_.SendCopy(data, length)) {
-      case SendResult::kSent:
-        QueueCounters::Add(counters_.tx_pkts, 1);
-        QueueCounters::Add(counters_.tx_bytes, length);
-        break;
-      case SendResult::kFull:
-        QueueCounters::Add(counters_.tx_full, 1);
-        break;
-      case SendResult::kUnframeable:
-        QueueCounters::Add(counters_.tx_unframeable, 1);
         break;
     }
   }

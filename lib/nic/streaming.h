@@ -48,13 +48,21 @@ class StreamingQueue {
     }
     const uint32_t frames = walker_.Walk(std::span<const Span>(spans).first(count), engine, now);
     exception_.Flush(counters_);
-    const FrameTotals unsent = pipes_.Flush();
-    if (unsent.pkts > 0) [[unlikely]] {
-      QueueCounters::Add(counters_.tx_pkts, -unsent.pkts);
-      QueueCounters::Add(counters_.tx_bytes, -unsent.bytes);
-      QueueCounters::Add(counters_.tx_full, unsent.pkts);
-    }
+    Flush();
     return frames;
+  }
+
+  packet::Outbox outbox() { return packet::Outbox::To(*this); }
+  /// What the outbox calls.
+  bool Send(const uint8_t* frame, uint32_t length) {
+    QueueCounters::Add(counters_.sent_pkts, 1);
+    unflushed_ = true;
+    return walker_.SendCopy(frame, length);
+  }
+  void FlushSent() {
+    if (!unflushed_) return;
+    unflushed_ = false;
+    Flush();
   }
 
   /// Before the first Poll.
@@ -68,11 +76,21 @@ class StreamingQueue {
   const QueueCounters& counters() const { return counters_; }
 
  private:
+  void Flush() {
+    const FrameTotals unsent = pipes_.Flush();
+    if (unsent.pkts > 0) [[unlikely]] {
+      QueueCounters::Add(counters_.tx_pkts, -unsent.pkts);
+      QueueCounters::Add(counters_.tx_bytes, -unsent.bytes);
+      QueueCounters::Add(counters_.tx_full, unsent.pkts);
+    }
+  }
+
   QueueCounters counters_;
   Pipes pipes_;
   ExceptionPath exception_;
   SpanTap tap_;
   SpanWalker<Pipes> walker_{pipes_, exception_, counters_};
+  bool unflushed_ = false;  ///< Send was called, and perhaps no Flush since.
 };
 
 }  // namespace sluice::nic

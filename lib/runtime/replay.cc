@@ -116,6 +116,23 @@ void ReplayFiles::End(const packet::Frame& frame, packet::Verdict verdict) {
   }
 }
 
+bool ReplayFiles::Send(const uint8_t* frame, uint32_t length) {
+  ++run_.final.counters.sent_pkts;
+  sent_.emplace_back(frame, frame + length);
+  return true;
+}
+
+void ReplayFiles::FlushSent() {
+  QueueCounters& c = run_.final.counters;
+  for (std::vector<uint8_t>& frame : sent_) {
+    const auto length = static_cast<uint32_t>(frame.size());
+    if (!Write(out_, {frame.data(), length, 0, 0})) break;
+    ++c.tx_pkts;
+    c.tx_bytes += length;
+  }
+  sent_.clear();
+}
+
 int ReplayFiles::Finish(std::span<const std::string_view> reasons, const AppHooks& hooks) {
   for (auto* writer : {&out_, &passed_}) {
     std::string error;

@@ -40,6 +40,11 @@ class ReplayFiles {
   bool Next(packet::Frame* frame, uint64_t* now);
   /// How it ended.
   void End(const packet::Frame& frame, packet::Verdict verdict);
+  packet::Outbox outbox() { return packet::Outbox::To(*this); }
+  /// What the outbox calls: keeps a copy until FlushSent.
+  bool Send(const uint8_t* frame, uint32_t length);
+  /// Writes what was sent, at the time of the last frame.
+  void FlushSent();
   /// Closes the files, prints totals, writes the report. Returns the exit code: 1 if a file
   /// could not be read or written to its end, or a frame has no ending.
   int Finish(std::span<const std::string_view> reasons, const AppHooks& hooks);
@@ -55,12 +60,14 @@ class ReplayFiles {
   std::optional<packet::CaptureWriter> out_;
   std::optional<packet::CaptureWriter> passed_;
   std::vector<uint8_t> room_;  ///< The frame, with room on both sides.
+  std::vector<std::vector<uint8_t>> sent_;  ///< By the engine, since the last FlushSent.
   uint64_t first_ns_ = 0;
   uint64_t now_ns_ = 0;
   RunFigures run_;
 };
 
-/// Runs the capture through `engine`, which rests before every frame. Returns the exit code.
+/// Runs the capture through `engine`, which rests before every frame. What it sends of its own
+/// accord follows the answer. Returns the exit code.
 template <typename Engine>
 int Replay(const CommandLine& line, Engine& engine, const AppHooks& hooks = {}) {
   int exit_code = 0;
@@ -68,13 +75,17 @@ int Replay(const CommandLine& line, Engine& engine, const AppHooks& hooks = {}) 
   if (files == nullptr) return exit_code;
   packet::Frame frame;
   uint64_t now = 0;
+  if constexpr (packet::Sender<Engine>) engine.set_outbox(files->outbox());
   if constexpr (requires { engine.Enter(); }) engine.Enter();
   while (files->Next(&frame, &now)) {
     Rest(engine, now);
+    files->FlushSent();
     const packet::Verdict verdict = engine.Process(frame, now);
     files->End(frame, verdict);
+    files->FlushSent();
   }
   if constexpr (requires { engine.Leave(); }) engine.Leave();
+  files->FlushSent();
   return files->Finish(Engine::kDropReasons, hooks);
 }
 

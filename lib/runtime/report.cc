@@ -98,8 +98,8 @@ uint64_t Lost(const RunFigures& run) {
 std::string Verdict(const RunFigures& run) {
   const QueueCounters& c = run.final.counters;
   if (!c.Conserved()) {
-    return absl::StrFormat("conservation violated: received %d, sent %d, consumed %d, dropped %d",
-                           c.rx_pkts, c.tx_pkts, c.consumed_pkts, c.DroppedPkts());
+    return absl::StrFormat("conservation violated: received %d, sent %d (%d unasked), consumed %d, dropped %d",
+                           c.rx_pkts, c.tx_pkts, c.sent_pkts, c.consumed_pkts, c.DroppedPkts());
   }
   if (!run.link_up) return "the link was down at the end of the run";
   if (run.drained && Lost(run) > 0) {
@@ -135,6 +135,7 @@ std::string Totals(const RunFigures& run) {
       c.rx_pkts, c.tx_pkts, c.consumed_pkts, c.DroppedPkts(), Lost(run),
       run.port_final.Get("wire_corrupted"), run.port_final.Get("wire_duplicated"),
       run.port_final.Get("wire_reordered"));
+  if (c.sent_pkts > 0) text += absl::StrFormat("  sent unasked, or tried %d\n", c.sent_pkts);
   for (const auto& [name, value] : Drops(run)) {
     if (value > 0) text += absl::StrFormat("  drop %-24s %d\n", name, value);
   }
@@ -152,6 +153,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["frame_size"] = FrameSize(run.frame_size);
   report["duration_s"] = run.measured.seconds;
   report["rx_pkts"] = c.rx_pkts;
+  report["sent_pkts"] = c.sent_pkts;
   report["tx_pkts"] = c.tx_pkts;
   report["consumed_pkts"] = c.consumed_pkts;
   report["passed_pkts"] = c.passed_pkts;
@@ -189,7 +191,8 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"gbps", "layer 1: bytes sent + 4 of FCS + 20 of preamble and gap a frame, over duration_s"},
       {"cycles_per_pkt", "TSC cycles of polls that handled frames, per frame received"},
       {"busy", "share of the time, 0 to 1"},
-      {"drops", "frames; rx_pkts = tx_pkts + consumed_pkts + their sum"},
+      {"sent_pkts", "frames that the application sent, or tried to, beyond one answer a frame"},
+      {"drops", "frames; rx_pkts + sent_pkts = tx_pkts + consumed_pkts + their sum"},
       {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; outside that law"},
       {"links", "regions exchanged, and what happened to links: sums over them since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};

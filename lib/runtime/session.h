@@ -61,8 +61,9 @@ class Session {
     hooks_ = std::move(hooks);
     if (line_.options.iface == Interface::kPacketized) {
       return RunWorkers(make_engine, [this](uint32_t worker) {
-        return nic::PacketizedQueue(port_, static_cast<uint16_t>(worker), line_.options.burst,
-                                    Exception(worker));
+        const auto queue = static_cast<uint16_t>(worker);
+        return nic::PacketizedQueue(port_, queue, line_.options.burst, Exception(worker),
+                                    eth_port_->pool(queue));
       });
     }
     if (line_.options.iface == Interface::kBilateral) {

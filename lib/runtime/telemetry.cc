@@ -37,6 +37,7 @@ int Stats(const char* /*command*/, const char* /*parameters*/, rte_tel_data* dat
   const std::pair<const char*, uint64_t> values[] = {
       {"rx_pkts", c.rx_pkts},           {"rx_bytes", c.rx_bytes},
       {"tx_pkts", c.tx_pkts},           {"tx_bytes", c.tx_bytes},
+      {"sent_pkts", c.sent_pkts},
       {"consumed_pkts", c.consumed_pkts}, {"rx_scattered", c.rx_scattered},
       {"rx_bad_entry", c.rx_bad_entry}, {"tx_full", c.tx_full},
       {"tx_unframeable", c.tx_unframeable}, {"no_exception_port", c.no_exception_port},

@@ -43,7 +43,8 @@ void Rest(Engine& engine, uint64_t now) {
 }
 
 /// Runs until told to leave. `Queue` and `engine` are the calling worker's alone. An engine may
-/// have Enter() and Leave(), called by the worker first and last, and AtRest(now).
+/// have Enter() and Leave(), called by the worker first and last, AtRest(now), and
+/// set_outbox(packet::Outbox), called before all of them, if it sends frames of its own accord.
 template <nic::FrameQueue Queue, nic::FrameEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
@@ -51,9 +52,11 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   uint64_t now = begin;
   uint64_t busy = 0;
   uint64_t waited = 0;
+  if constexpr (packet::Sender<Engine>) engine.set_outbox(queue.outbox());
   if constexpr (requires { engine.Enter(); }) engine.Enter();
   while (!control.stop.load(std::memory_order_relaxed)) {
     Rest(engine, now);
+    if constexpr (packet::Sender<Engine>) queue.FlushSent();
     for (uint32_t i = 0; i < kPollsPerLook; ++i) {
       const uint32_t frames = queue.Poll(engine, now);
       const uint64_t after = rte_rdtsc();
@@ -66,6 +69,7 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
     control.total_cycles.store(now - begin, std::memory_order_relaxed);
   }
   if constexpr (requires { engine.Leave(); }) engine.Leave();
+  queue.FlushSent();
   queue.Drain();
   control.ctx_switches.store(InvoluntarySwitches() - switches, std::memory_order_relaxed);
 }

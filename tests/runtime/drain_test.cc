@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "runtime/worker.h"
 
 namespace sluice::runtime {
@@ -75,6 +77,15 @@ struct SilentQueue {
   bool LinkUp() const { return true; }
   uint64_t waited_cycles() const { return 0; }
   const nic::QueueCounters& counters() const { return none; }
+  packet::Outbox outbox() { return packet::Outbox::To(*this); }
+  bool Send(const uint8_t*, uint32_t) {
+    ++waiting;
+    return true;
+  }
+  void FlushSent() {
+    flushed_at_poll.insert(flushed_at_poll.end(), waiting, polls);
+    waiting = 0;
+  }
   void Drain() { drained = true; }
 
   WorkerControl& control;
@@ -83,6 +94,8 @@ struct SilentQueue {
   uint64_t polls = 0;
   bool drained = false;
   nic::QueueCounters none{};
+  uint32_t waiting = 0;                     // Sent by the engine and not flushed.
+  std::vector<uint64_t> flushed_at_poll{};  // Of each frame: polls before it was.
 };
 
 TEST(Worker, LeavesWhenItIsToldAndNotBecauseOfSilence) {
@@ -103,6 +116,35 @@ TEST(Worker, LooksAtStopBeforeItsFirstPoll) {
   Work(queue, engine, control);
   EXPECT_EQ(queue.polls, 0u);
   EXPECT_TRUE(queue.drained);
+}
+
+// Sends a frame whenever it is called and nobody asked.
+struct Unasked : Pass {
+  void set_outbox(packet::Outbox given) { outbox = given; }
+  void Enter() { Send(); }
+  void AtRest(uint64_t) { Send(); }
+  void Leave() { Send(); }
+  void Send() { sent += outbox.Send(nullptr, 0); }
+  packet::Outbox outbox;
+  uint64_t sent = 0;
+};
+
+TEST(Worker, WhatAnEngineSendsLeavesThoughNothingIsReceived) {
+  WorkerControl control;
+  SilentQueue queue{control, 1'000'000};
+  Unasked engine;
+  Work(queue, engine, control);
+  EXPECT_GT(engine.sent, 2u);
+  EXPECT_EQ(queue.waiting, 0u);
+  ASSERT_EQ(queue.flushed_at_poll.size(), engine.sent) << "none was refused";
+  EXPECT_EQ(queue.flushed_at_poll[0], 0u) << "sent on entering";
+  EXPECT_EQ(queue.flushed_at_poll[1], 0u) << "sent at rest, before the first poll";
+  EXPECT_EQ(queue.flushed_at_poll.back(), queue.polls) << "sent on leaving";
+}
+
+TEST(Outbox, ThatWasNeverGivenTakesNothing) {
+  const uint8_t frame[60] = {};
+  EXPECT_FALSE(packet::Outbox().Send(frame, sizeof(frame)));
 }
 
 }  // namespace
