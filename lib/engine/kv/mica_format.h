@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MICA's batch format (MICA 2), as the payload of a UDP datagram. Numbers are little-endian.
+//
+//   datagram   magic u8 (0x78 requests, 0x79 answers) | messages u8 | reserved u32 | messages …
+//   message    operation u8 | result u8 | reserved u16 | key_bytes << 24 | value_bytes u32
+//              | key hash u64 | opaque u32 | reserved u32 | key | value
+//
+// Keys and values are each followed by zeros up to a multiple of 8. A datagram is whole if its
+// messages fill it exactly and are as many as it says, at least one.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "engine/kv/hash.h"
+#include "packet/bytes.h"
+
+namespace sluice::engine::kv {
+
+inline constexpr uint8_t kMicaRequests = 0x78;
+inline constexpr uint8_t kMicaAnswers = 0x79;
+inline constexpr size_t kMicaHeaderBytes = 6;    ///< Of a datagram.
+inline constexpr size_t kMicaMessageBytes = 24;  ///< Of a message, without key and value.
+inline constexpr uint32_t kMicaMaxMessages = 255;
+inline constexpr uint32_t kMicaMaxKeyBytes = 0xff;
+inline constexpr uint32_t kMicaMaxValueBytes = 0xffffff;
+
+enum class MicaOperation : uint8_t {
+  kReset = 0,
+  kNoopRead = 1,
+  kNoopWrite = 2,
+  kAdd = 3,
+  kSet = 4,
+  kGet = 5,
+  kTest = 6,
+  kDelete = 7,
+  kIncrement = 8,
+};
+
+enum class MicaResult : uint8_t {
+  kSuccess = 0,
+  kError = 1,
+  kInsufficientSpace = 2,
+  kExists = 3,
+  kNotFound = 4,
+  kPartialValue = 5,
+  kNotProcessed = 6,
+  kNotSupported = 7,
+  kTimedOut = 8,
+  kRejected = 9,
+};
+
+/// A request or an answer. Operation and result are as they came: maybe none of the above.
+struct MicaMessage {
+  MicaOperation operation = MicaOperation::kNoopRead;
+  MicaResult result = MicaResult::kSuccess;
+  uint32_t opaque = 0;  ///< The client's; comes back as it is.
+  uint64_t hash = 0;    ///< RouteHash of the key, as the client says.
+  Bytes key = {};
+  Bytes value = {};
+};
+
+constexpr size_t MicaPadded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
+constexpr size_t MicaMessageSize(size_t key_bytes, size_t value_bytes) {
+  return kMicaMessageBytes + MicaPadded(key_bytes) + MicaPadded(value_bytes);
+}
+
+/// Reads the message at `position`, and returns where the next one begins; 0, and nothing read,
+/// if it reaches beyond the datagram.
+inline size_t ReadMica(Bytes datagram, size_t position, MicaMessage* message) {
+  if (position > datagram.size() || datagram.size() - position < kMicaMessageBytes) return 0;
+  const uint8_t* const at = datagram.data() + position;
+  const auto lengths = packet::Load<uint32_t>(at + 4);
+  const size_t key_bytes = lengths >> 24;
+  const size_t value_bytes = lengths & kMicaMaxValueBytes;
+  const size_t size = MicaMessageSize(key_bytes, value_bytes);
+  if (size > datagram.size() - position) return 0;
+  const uint8_t* const key = at + kMicaMessageBytes;
+  *message = {static_cast<MicaOperation>(at[0]),   static_cast<MicaResult>(at[1]),
+              packet::Load<uint32_t>(at + 16),     packet::Load<uint64_t>(at + 8),
+              Bytes(key, key_bytes),               Bytes(key + MicaPadded(key_bytes), value_bytes)};
+  return position + size;
+}
+
+/// The number of messages of a datagram with this magic; 0 if it is not whole.
+inline uint32_t CountMica(Bytes datagram, uint8_t magic) {
+  if (datagram.size() < kMicaHeaderBytes || datagram[0] != magic) return 0;
+  uint32_t messages = 0;
+  MicaMessage message;
+  for (size_t position = kMicaHeaderBytes; position != datagram.size(); ++messages) {
+    position = ReadMica(datagram, position, &message);
+    if (position == 0) return 0;
+  }
+  return messages == datagram[1] ? messages : 0;
+}
+
+inline void WriteMicaHeader(uint8_t* to, uint8_t magic, uint32_t messages) {
+  to[0] = magic;
+  to[1] = static_cast<uint8_t>(messages);
+  packet::Store(to + 2, uint32_t{0});
+}
+
+/// Writes MicaMessageSize bytes. The key has at most kMicaMaxKeyBytes, the value
+/// kMicaMaxValueBytes.
+inline void WriteMica(const MicaMessage& message, uint8_t* to) {
+  to[0] = static_cast<uint8_t>(message.operation);
+  to[1] = static_cast<uint8_t>(message.result);
+  packet::Store(to + 2, uint16_t{0});
+  packet::Store(to + 4, static_cast<uint32_t>(message.key.size() << 24 | message.value.size()));
+  packet::Store(to + 8, message.hash);
+  packet::Store(to + 16, message.opaque);
+  packet::Store(to + 20, uint32_t{0});
+  to += kMicaMessageBytes;
+  for (const Bytes part : {message.key, message.value}) {
+    if (part.empty()) continue;
+    std::memcpy(to, part.data(), part.size());
+    std::memset(to + part.size(), 0, MicaPadded(part.size()) - part.size());
+    to += MicaPadded(part.size());
+  }
+}
+
+/// A client's datagram being filled, in memory of the caller's.
+class MicaBatch {
+ public:
+  /// `room`: at least kMicaHeaderBytes.
+  explicit MicaBatch(std::span<uint8_t> room) : room_(room) {
+    WriteMicaHeader(room_.data(), kMicaRequests, 0);
+  }
+
+  /// False, and nothing added, if it does not fit, or the key or the value is too long.
+  bool Add(const MicaMessage& request) {
+    const size_t size = MicaMessageSize(request.key.size(), request.value.size());
+    if (requests_ == kMicaMaxMessages || request.key.size() > kMicaMaxKeyBytes ||
+        request.value.size() > kMicaMaxValueBytes || size > room_.size() - size_) {
+      return false;
+    }
+    WriteMica(request, room_.data() + size_);
+    size_ += size;
+    WriteMicaHeader(room_.data(), kMicaRequests, ++requests_);
+    return true;
+  }
+  uint32_t requests() const { return requests_; }
+  Bytes bytes() const { return room_.first(size_); }
+
+ private:
+  std::span<uint8_t> room_;
+  size_t size_ = kMicaHeaderBytes;
+  uint32_t requests_ = 0;
+};
+
+/// A server's datagram, message by message.
+class MicaAnswers {
+ public:
+  /// Of a datagram that is not whole, there are none.
+  explicit MicaAnswers(Bytes datagram) : datagram_(datagram) {
+    if (CountMica(datagram, kMicaAnswers) != 0) next_ = kMicaHeaderBytes;
+  }
+  bool whole() const { return next_ != 0; }
+  std::optional<MicaMessage> Next() {
+    if (next_ == 0 || next_ == datagram_.size()) return std::nullopt;
+    MicaMessage message;
+    next_ = ReadMica(datagram_, next_, &message);
+    return message;
+  }
+
+ private:
+  Bytes datagram_;
+  size_t next_ = 0;
+};
+
+}  // namespace sluice::engine::kv

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A histogram of times whose buckets grow with what they hold: 128 to each power of two, so that
+// a percentile is off by less than 1 %, from 1 ns to hours, in 33 KiB.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace sluice::engine::kv::workload {
+
+class Histogram {
+ public:
+  void Record(uint64_t value) {
+    ++counts_[IndexOf(value)];
+    ++count_;
+    sum_ += static_cast<double>(value);
+    min_ = std::min(min_, value);
+    max_ = std::max(max_, value);
+  }
+
+  void Add(const Histogram& other) {
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+    count_ += other.count_;
+    sum_ += other.sum_;
+    min_ = std::min(min_, other.min_);
+    max_ = std::max(max_, other.max_);
+  }
+
+  uint64_t count() const { return count_; }
+  double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
+  uint64_t min() const { return count_ == 0 ? 0 : min_; }
+  uint64_t max() const { return max_; }
+
+  /// The smallest value that `share` (0 … 1) of all values do not exceed: the nearest rank. 0
+  /// of none.
+  uint64_t Percentile(double share) const {
+    const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
+    uint64_t seen = 0;
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      seen += counts_[i];
+      if (seen != 0 && seen >= rank) return std::clamp(MiddleOf(i), min_, max_);
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr uint32_t kBits = 7;  // Of buckets per power of two.
+  static constexpr uint32_t kMaxBits = 44;
+  static constexpr uint64_t kMax = (uint64_t{1} << kMaxBits) - 1;  // Longer is counted as this.
+
+  // Values below 2^(kBits + 1) have buckets of their own.
+  static size_t IndexOf(uint64_t value) {
+    value = std::min(value, kMax);
+    const uint32_t shift =
+        std::max<uint32_t>(static_cast<uint32_t>(std::bit_width(value)), kBits + 1) - kBits - 1;
+    return (size_t{shift} << kBits) + (value >> shift);
+  }
+  static uint64_t MiddleOf(size_t index) {
+    const uint32_t shift = std::max<uint32_t>(static_cast<uint32_t>(index >> kBits), 1) - 1;
+    return ((index - (size_t{shift} << kBits)) << shift) + ((uint64_t{1} << shift) >> 1);
+  }
+
+  std::array<uint64_t, size_t{kMaxBits - kBits + 1} << kBits> counts_ = {};
+  uint64_t count_ = 0;
+  double sum_ = 0;
+  uint64_t min_ = UINT64_MAX;
+  uint64_t max_ = 0;
+};
+
+}  // namespace sluice::engine::kv::workload

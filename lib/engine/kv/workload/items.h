@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Keys and values of a workload. Both follow from the number of the item and, for values, the
+// version, so that whoever gets a value can tell whether it is one that was set.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "engine/kv/hash.h"
+#include "engine/kv/workload/random.h"
+#include "packet/bytes.h"
+
+namespace sluice::engine::kv::workload {
+
+inline constexpr uint32_t kMinWorkloadValueBytes = 8;  ///< Version and check.
+
+struct ItemSizes {
+  uint32_t key_bytes = 8;    ///< 1 … 250.
+  uint32_t value_bytes = 8;  ///< At least kMinWorkloadValueBytes.
+
+  /// How many keys of this length there are: 64^key_bytes, at most 2^48.
+  uint64_t MaxItems() const { return uint64_t{1} << 6 * std::min(key_bytes, 8u); }
+};
+
+/// Writes the key of `item` (below sizes.MaxItems()): letters, digits, '-' and '_', so that
+/// every protocol can say it. Two items never have the same key.
+inline void MakeKey(uint64_t item, const ItemSizes& sizes, uint8_t* to) {
+  constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-";
+  // An odd factor permutes numbers modulo a power of two.
+  uint64_t digits = item * 0x9e3779b97f4a7c15 & (sizes.MaxItems() - 1);
+  for (uint32_t i = 0; i < sizes.key_bytes; ++i, digits >>= 6) {
+    if (i % 8 == 0 && i != 0) digits = Mix(item + i);
+    to[i] = static_cast<uint8_t>(kDigits[digits & 63]);
+  }
+}
+
+namespace value_internal {
+
+inline uint64_t Seed(uint64_t item, uint32_t version) { return Mix(Mix(item) + version); }
+inline uint64_t FirstWord(uint64_t item, uint32_t version) {
+  return (Seed(item, version) & ~uint64_t{0xffffffff}) | version;
+}
+inline uint64_t Word(uint64_t seed, uint64_t i) { return Mix(seed + i); }
+
+}  // namespace value_internal
+
+/// Writes the value of `item` as of `version`: the version, 32 bits of a check of item and
+/// version, and numbers that follow from both.
+inline void MakeValue(uint64_t item, uint32_t version, std::span<uint8_t> to) {
+  using namespace value_internal;
+  const uint64_t seed = Seed(item, version);
+  packet::Store(to.data(), FirstWord(item, version));
+  for (size_t at = 8; at < to.size(); at += 8) {
+    const uint64_t word = Word(seed, at);
+    std::memcpy(to.data() + at, &word, std::min<size_t>(8, to.size() - at));
+  }
+}
+
+/// The version that this is the value of, all `value_bytes` of it; nothing if it is none.
+inline std::optional<uint32_t> VersionOf(uint64_t item, uint32_t value_bytes, Bytes value) {
+  using namespace value_internal;
+  if (value.size() != value_bytes || value_bytes < kMinWorkloadValueBytes) return std::nullopt;
+  const auto first = packet::Load<uint64_t>(value.data());
+  const auto version = static_cast<uint32_t>(first);
+  if (first != FirstWord(item, version)) return std::nullopt;
+  const uint64_t seed = Seed(item, version);
+  for (size_t at = 8; at < value.size(); at += 8) {
+    const uint64_t word = Word(seed, at);
+    if (std::memcmp(value.data() + at, &word, std::min<size_t>(8, value.size() - at)) != 0) {
+      return std::nullopt;
+    }
+  }
+  return version;
+}
+
+}  // namespace sluice::engine::kv::workload

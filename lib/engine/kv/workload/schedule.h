@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When requests of an open loop are due: fixed in advance, however the server does. Latencies
+// count from these times, so that a server that stands still is charged for all who would have
+// asked meanwhile (no coordinated omission).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "engine/kv/workload/random.h"
+
+namespace sluice::engine::kv::workload {
+
+enum class Arrivals : uint8_t {
+  kPoisson,   ///< Independent users.
+  kConstant,  ///< At equal distances.
+};
+
+class Schedule {
+ public:
+  /// `rate`: requests per second, above 0.
+  Schedule(double rate, Arrivals arrivals, uint64_t start_ns, uint64_t seed)
+      : gap_ns_(1e9 / rate), arrivals_(arrivals), start_ns_(start_ns), random_(seed) {}
+
+  uint64_t due_ns() const { return start_ns_ + static_cast<uint64_t>(after_ns_); }
+  void Advance() {
+    ++count_;
+    // 1 - Unit is never 0.
+    after_ns_ = arrivals_ == Arrivals::kConstant
+                    ? static_cast<double>(count_) * gap_ns_
+                    : after_ns_ - std::log(1 - random_.Unit()) * gap_ns_;
+  }
+
+ private:
+  double gap_ns_;
+  Arrivals arrivals_;
+  uint64_t start_ns_;
+  Random random_;
+  uint64_t count_ = 0;
+  double after_ns_ = 0;
+};
+
+}  // namespace sluice::engine::kv::workload
