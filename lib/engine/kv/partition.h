@@ -5,24 +5,30 @@
 // everything; any thread may Read (CREW), and notices by the bucket's version when the owner
 // was at it.
 //
-//   cache   items lie in a circular log; the oldest make room, and the index forgets what does
-//           not fit (lossy)
+//   cache   items lie in a circular log; the oldest make room, and a full bucket forgets its
+//           oldest. One that is got in the last quarter of its life becomes the newest, so that
+//           what is in use stays.
 //   store   items lie in a segregated-fit heap; buckets grow chains; nothing is lost, and what
 //           does not fit is refused
+//
+// Unlike MICA's, no slot outlives its item: each item of the log knows its bucket, and what is
+// about to be overwritten leaves the index first. So a slot is never checked against the log's
+// end, offsets cannot wrap, and a reader's check of the bucket's version covers the log, too.
+// An item changes in place only if the new one takes as many words; so it never overruns.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 
+#include "engine/kv/circular_log.h"
 #include "engine/kv/hash.h"
+#include "engine/kv/index.h"
+#include "engine/kv/item.h"
+#include "engine/kv/segregated_fit.h"
 
 namespace sluice::engine::kv {
-
-inline constexpr uint32_t kMaxKeyBytes = 250;           ///< memcached's limit. At least 1.
-inline constexpr uint32_t kMaxStoreValueBytes = 1 << 20;  ///< Store mode.
 
 enum class Mode : uint8_t { kCache, kStore };
 
@@ -77,23 +83,41 @@ struct PartitionCounters {
 
 class Partition {
  public:
-  /// Allocates index and memory, on huge pages where the host has them. Throws std::bad_alloc.
+  /// Reserves index and memory, on huge pages where the host has them. Throws std::bad_alloc.
   explicit Partition(const PartitionOptions& options);
-  ~Partition();
-  Partition(Partition&&) noexcept;
-  Partition(const Partition&) = delete;
+  Partition(Partition&&) noexcept = default;
 
   // The owner. `hash` is the key's; keys have 1 … kMaxKeyBytes bytes (else kTooLarge,
   // kNotFound). `now_s`: seconds; an item whose time has come is not there. Keys and values
   // given must not lie in this partition, except where said.
 
-  std::optional<ItemView> Get(Bytes key, uint64_t hash, uint32_t now_s);
+  std::optional<ItemView> Get(Bytes key, uint64_t hash, uint32_t now_s) {
+    if (!IsKey(key)) return std::nullopt;
+    Bucket& head = index_.bucket(index_.ChainOf(hash));
+    Slot* const slot = Find(head, hash, key);
+    if (slot == nullptr) return std::nullopt;
+    Item* item = ItemAt(*slot);
+    if (item->IsExpired(now_s)) [[unlikely]] {
+      Forget(head, *slot, now_s);
+      return std::nullopt;
+    }
+    if (mode_ == Mode::kCache && log_->Age(OffsetOf(*slot)) > renewal_age_) [[unlikely]] {
+      item = Renew(head, *slot, now_s);
+    }
+    return ViewOf(*item);
+  }
   /// `unique`: with kIfUnchanged the expected one. Returns the new one in `unique`, if not null.
+  /// What fails changes nothing.
   Result Set(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
              uint32_t now_s, uint64_t* unique = nullptr);
   /// Adds `more` behind, or in front of, the value; attributes stay.
-  Result Append(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr);
-  Result Prepend(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr);
+  Result Append(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr) {
+    return Extend(key, hash, Bytes(), more, now_s, unique);
+  }
+  Result Prepend(Bytes key, uint64_t hash, Bytes more, uint32_t now_s,
+                 uint64_t* unique = nullptr) {
+    return Extend(key, hash, more, Bytes(), now_s, unique);
+  }
   /// `unique`: if not 0, only this one.
   Result Delete(Bytes key, uint64_t hash, uint64_t unique, uint32_t now_s);
   /// Changes the expiry alone; `unique` of the item stays.
@@ -103,6 +127,13 @@ class Partition {
   /// Calls `see(key, view)` for each item that is there, in no order.
   void ForEach(uint32_t now_s, const std::function<void(Bytes key, const ItemView&)>& see) const;
 
+  /// The last `unique` that was given; and makes those to come greater than `unique`.
+  uint64_t last_unique() const { return last_unique_; }
+  void SkipUniques(uint64_t unique) { last_unique_ = std::max(last_unique_, unique); }
+  /// Sets an item of another life, with the `unique` it had.
+  Result Restore(Bytes key, uint64_t hash, Bytes value, Attributes attributes, uint64_t unique,
+                 uint32_t now_s);
+
   // Any thread.
 
   /// Copies the value to `to`. kNotFound; kTooLarge: `to` is too short (value_bytes is filled
@@ -111,19 +142,99 @@ class Partition {
               ItemCopy* copy) const;
   /// The two stages of a lookup's fetches (MICA, section 4.4): first the bucket; some requests
   /// later, when it is there, the items that its tags promise.
-  void PrefetchBucket(uint64_t hash) const;
-  void PrefetchItem(uint64_t hash) const;
+  void PrefetchBucket(uint64_t hash) const {
+    __builtin_prefetch(&index_.bucket(index_.ChainOf(hash)));
+  }
+  void PrefetchItem(uint64_t hash) const {
+    const Bucket& head = index_.bucket(index_.ChainOf(hash));
+    const uint64_t tag = TagOf(hash);
+    for (const Slot& place : head.slots) {
+      const Slot slot = LoadWord(place);
+      if (slot >> 48 != tag) continue;
+      const uint8_t* const item = data_ + OffsetOf(slot);
+      __builtin_prefetch(item);
+      __builtin_prefetch(item + kPrefetchedBytes - 1);
+    }
+  }
 
-  const PartitionCounters& counters() const;
-  Mode mode() const;
+  const PartitionCounters& counters() const { return counters_; }
+  Mode mode() const { return mode_; }
   /// Of index and memory, all told: what it may come to occupy.
-  uint64_t reserved_bytes() const;
+  uint64_t reserved_bytes() const {
+    return index_.bytes() + (log_ ? log_->bytes() : heap_->reserved_bytes());
+  }
   /// The longest value that a Set can store.
-  uint32_t max_value_bytes() const;
+  uint32_t max_value_bytes() const { return max_value_bytes_; }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  /// Header, key and value of a tiny item, which begins at any word.
+  static constexpr uint64_t kPrefetchedBytes = Item::SizeOf(8, 8);
+
+  struct Found {
+    const Item* item;
+    uint32_t lengths;
+  };
+
+  static bool IsKey(Bytes key) { return key.size() - 1 < kMaxKeyBytes; }
+  static ItemView ViewOf(const Item& item) {
+    return {item.value(), {item.flags, item.expires_s}, item.unique};
+  }
+  Item* ItemAt(Slot slot) const { return reinterpret_cast<Item*>(data_ + OffsetOf(slot)); }
+  /// Of the owner: the key's slot, or null.
+  Slot* Find(Bucket& head, uint64_t hash, Bytes key) const {
+    const uint64_t tag = TagOf(hash);
+    for (Bucket* bucket = &head; bucket != nullptr; bucket = index_.Next(*bucket)) {
+      for (uint32_t left = bucket->Matches(tag); left != 0; left &= left - 1) {
+        Slot& slot = bucket->slots[__builtin_ctz(left)];
+        const Item& item = *ItemAt(slot);
+        if (Item::KeyBytes(item.lengths) != key.size()) continue;
+        if (EqualWords(item.words(), key)) [[likely]] return &slot;
+      }
+    }
+    return nullptr;
+  }
+  /// The same, if the item is there at this time.
+  Slot* FindLive(Bucket& head, uint64_t hash, Bytes key, uint32_t now_s);
+  /// Once through the chain; false: the owner was at it.
+  bool TryFind(const Bucket& head, uint32_t version, uint64_t hash, Bytes key, Found* found) const;
+  /// Once; nothing: the owner was at it.
+  std::optional<Result> TryRead(const Bucket& head, Bytes key, uint64_t hash, uint32_t now_s,
+                                std::span<uint8_t> to, ItemCopy* copy) const;
+
+  /// Takes what `slot` refers to out of the index, counts why, and frees its memory.
+  void Forget(Bucket& head, Slot& slot, uint32_t now_s);
+  /// The same, of an item that is gone anyway: without telling readers, or counting why.
+  void Remove(Bucket& head, Slot& slot);
+  /// Cache mode: makes an item the newest.
+  Item* Renew(Bucket& head, Slot& slot, uint32_t now_s);
+  /// Cache mode: room in the log. What was there leaves the index, but for the item at `kept`.
+  uint64_t AppendToLog(uint64_t bytes, uint64_t kept, uint32_t now_s);
+  /// Room for an item; in store mode, kNowhere: full. May move `*slot`, if not null.
+  uint64_t Allocate(uint64_t bytes, Bucket& head, Slot** slot, uint32_t now_s);
+  /// Store mode: forgets expired items of some chains.
+  void Sweep(uint32_t now_s);
+  Result Put(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
+             uint64_t expected, uint64_t unique, uint32_t now_s);
+  /// Puts an item whose value is the three parts into new memory, in the place of the one that
+  /// `slot` refers to, if not null. Lengths were checked. False: full.
+  bool Replace(Bucket& head, uint64_t hash, Slot* slot, Bytes key, const Bytes (&parts)[3],
+               Attributes attributes, uint64_t unique, uint32_t now_s);
+  Result Extend(Bytes key, uint64_t hash, Bytes front, Bytes back, uint32_t now_s,
+                uint64_t* unique);
+  Result Refuse(Result why);
+
+  static constexpr uint64_t kNowhere = ~uint64_t{0};
+
+  Mode mode_;
+  uint32_t max_value_bytes_ = 0;
+  uint64_t renewal_age_ = 0;
+  uint8_t* data_ = nullptr;  ///< Of log or heap.
+  Index index_;
+  std::optional<CircularLog> log_;
+  std::optional<SegregatedFit> heap_;
+  uint64_t last_unique_ = 0;
+  uint32_t sweep_at_ = 0;  ///< The next chain of Sweep.
+  PartitionCounters counters_;
 };
 
 }  // namespace sluice::engine::kv
