@@ -169,6 +169,45 @@ TEST_F(Replayed, FilesThatCannotBeOpenedEndWithTwo) {
   EXPECT_EQ(Replay(line_, engine_), 2);
 }
 
+// Sends its calls as frames: which one, and its number.
+class Narrator {
+ public:
+  static constexpr std::array<std::string_view, 0> kDropReasons{};
+
+  void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
+  void AtRest(uint64_t) { Say('r'); }
+  packet::Verdict Process(packet::Frame& frame, uint64_t) {
+    Say('1');
+    Say('2');
+    return frame.data[0] == 'c' ? packet::kConsume : packet::kForward;
+  }
+  void Leave() { Say('l'); }
+
+ private:
+  void Say(char what) {
+    const std::vector<uint8_t> frame(14 + calls_++, static_cast<uint8_t>(what));
+    EXPECT_TRUE(outbox_.Send(frame.data(), static_cast<uint32_t>(frame.size())));
+  }
+  packet::Outbox outbox_;
+  uint32_t calls_ = 0;
+};
+
+TEST_F(Replayed, WhatTheEngineSendsFollowsTheAnswer) {
+  Write({Frame('f', 10), Frame('c', 12)});
+  Narrator engine;
+  EXPECT_EQ(Replay(line_, engine), 0);
+  const auto said = [](char what, size_t length, uint64_t seconds) {
+    return Stored{std::vector<uint8_t>(length, static_cast<uint8_t>(what)), seconds * kSecond};
+  };
+  EXPECT_EQ(Read(FLAGS_out_pcap),
+            (std::vector<Stored>{said('r', 14, 10), Frame('f', 10), said('1', 15, 10),
+                                 said('2', 16, 10), said('r', 17, 12), said('1', 18, 12),
+                                 said('2', 19, 12), said('l', 20, 12)}));
+  EXPECT_EQ(Report()["sent_pkts"], 7);
+  EXPECT_EQ(Report()["tx_pkts"], 8);
+  EXPECT_EQ(Report()["consumed_pkts"], 1);
+}
+
 TEST_F(Replayed, TheApplicationAddsToTheReport) {
   Write({Frame('f', 1)});
   AppHooks hooks;

@@ -49,7 +49,7 @@ TEST(Report, HasTheFieldsThatScriptsRelyOn) {
        {"app", "iface", "traffic", "frame_size", "duration_s", "rx_pkts", "tx_pkts",
         "consumed_pkts", "drops", "rx_bytes", "tx_bytes", "mpps", "gbps", "cycles_per_pkt",
         "worker_busy", "device_busy", "lost", "corrupted", "duplicated", "reordered", "config",
-        "version", "ctx_switches"}) {
+        "version", "ctx_switches", "sent_pkts"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
   EXPECT_EQ(json["frame_size"], 64);
@@ -96,6 +96,17 @@ TEST(Verdict, AFrameWithoutAnEndingIsSaidWithNumbers) {
   RunFigures run = Example();
   run.final.counters.tx_pkts = 899;
   EXPECT_NE(Verdict(run).find("received 1000, sent 899"), std::string::npos);
+}
+
+TEST(Verdict, FramesThatTheApplicationSentUnaskedAreNoViolation) {
+  RunFigures run = Example();
+  run.final.counters.tx_pkts += 25;
+  EXPECT_NE(Verdict(run), "");
+  run.final.counters.sent_pkts = 27;
+  run.final.counters.tx_full += 2;
+  EXPECT_EQ(Verdict(run), "");
+  EXPECT_EQ(nlohmann::json::parse(JsonReport(run))["sent_pkts"], 27);
+  EXPECT_NE(Totals(run).find("sent unasked, or tried 27"), std::string::npos);
 }
 
 TEST(Verdict, EntriesThatDescribeNoFrameAreADropLikeOthers) {

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Frames that an engine sends of its own accord, through queues on an ethdev: they leave, in
+// their order, and are accounted for.
+#include "packet/outbox.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "frames.h"
+#include "nic/mbuf_pipes.h"
+#include "nic/packetized.h"
+#include "nic/streaming.h"
+#include "ring_port.h"
+
+namespace sluice::nic {
+namespace {
+
+using namespace nic_test;
+using packet::Frame;
+using packet::Verdict;
+
+Bytes Numbered(uint8_t first, uint32_t number, uint32_t length = 60) {
+  Bytes frame = Ipv4Frame(length);
+  frame[0] = first;
+  PutBe16(frame, 42, number);
+  return frame;
+}
+
+// Sends as many numbered frames for each received one as its first byte says, and ends that as
+// its second byte says.
+struct Multiplier {
+  void set_outbox(packet::Outbox given) { outbox = given; }
+  Verdict Process(Frame& frame, uint64_t) {
+    for (uint8_t i = 0; i < frame.data[0]; ++i) {
+      sent.push_back(Numbered(0xff, number, 60 + number % 100));
+      ++number;
+      accepted += outbox.Send(sent.back().data(), static_cast<uint32_t>(sent.back().size()));
+    }
+    return frame.data[1] == 1 ? packet::kConsume : packet::kForward;
+  }
+  packet::Outbox outbox;
+  uint32_t number = 0;
+  uint32_t accepted = 0;
+  std::vector<Bytes> sent;
+};
+
+std::vector<Bytes> Beginning(const std::vector<Bytes>& frames, uint8_t first) {
+  std::vector<Bytes> some;
+  std::ranges::copy_if(frames, std::back_inserter(some),
+                       [&](const Bytes& frame) { return frame[0] == first; });
+  return some;
+}
+
+uint64_t SumOfBytes(const std::vector<Bytes>& frames) {
+  uint64_t sum = 0;
+  for (const Bytes& frame : frames) sum += frame.size();
+  return sum;
+}
+
+class OutboxTest : public RingPort {
+ protected:
+  PacketizedQueue Packetized() {
+    return PacketizedQueue(port_->id(), 0, PacketizedQueue::kMaxBurst, {}, port_->pool(0));
+  }
+  MbufPipes Pipes() { return MbufPipes(port_->id(), 0, port_->pool(0)); }
+
+  template <typename Queue>
+  void SendsWhileItHandlesFrames(Queue& queue) {
+    Multiplier engine;
+    engine.set_outbox(queue.outbox());
+    std::vector<Bytes> answers;
+    for (uint32_t i = 0; i < 20; ++i) {
+      Bytes frame = Numbered(static_cast<uint8_t>(i % 8), i);
+      frame[1] = i % 3 == 0;
+      if (frame[1] == 0) answers.push_back(frame);
+      Receive(frame);
+    }
+    while (queue.Poll(engine, 0) > 0) {
+    }
+    const std::vector<Bytes> left = Sent();
+    EXPECT_EQ(engine.sent.size(), 2u * 28 + 6) << "the sum of i % 8 below 20";
+    EXPECT_EQ(Beginning(left, 0xff), engine.sent);
+    std::vector<Bytes> rest;
+    std::ranges::copy_if(left, std::back_inserter(rest),
+                         [](const Bytes& frame) { return frame[0] != 0xff; });
+    EXPECT_EQ(rest, answers);
+    const QueueCounters& counters = queue.counters();
+    EXPECT_EQ(counters.sent_pkts, engine.sent.size());
+    EXPECT_EQ(counters.tx_pkts, engine.sent.size() + answers.size());
+    EXPECT_EQ(counters.tx_bytes, SumOfBytes(left));
+    EXPECT_EQ(counters.consumed_pkts, 7u);
+    EXPECT_TRUE(counters.Conserved());
+  }
+
+  template <typename Queue>
+  void SendsAtRest(Queue& queue) {
+    Multiplier engine;
+    engine.set_outbox(queue.outbox());
+    std::vector<Bytes> frames;
+    for (uint32_t i = 0; i < 100; ++i) {
+      frames.push_back(Numbered(1, i, 60 + i));
+      EXPECT_TRUE(engine.outbox.Send(frames.back().data(), 60 + i));
+    }
+    queue.FlushSent();
+    EXPECT_EQ(queue.Poll(engine, 0), 0u) << "nothing was received";
+    EXPECT_EQ(Sent(), frames);
+    EXPECT_EQ(queue.counters().sent_pkts, 100u);
+    EXPECT_EQ(queue.counters().tx_pkts, 100u);
+    EXPECT_TRUE(queue.counters().Conserved());
+  }
+
+  template <typename Queue>
+  void CountsWhatThePortDoesNotTake(Queue& queue) {
+    Multiplier engine;
+    engine.set_outbox(queue.outbox());
+    constexpr uint32_t kReceived = 50, kEach = 7;
+    for (uint32_t i = 0; i < kReceived; ++i) Receive(Numbered(kEach, i));
+    while (queue.Poll(engine, 0) > 0) {
+    }
+    const QueueCounters& counters = queue.counters();
+    EXPECT_EQ(counters.rx_pkts, kReceived);
+    EXPECT_EQ(counters.sent_pkts, kReceived * kEach);
+    EXPECT_EQ(counters.tx_pkts, kTransmitRing - 1);
+    EXPECT_EQ(counters.tx_full, kReceived * (kEach + 1) - (kTransmitRing - 1));
+    EXPECT_TRUE(counters.Conserved());
+    const std::vector<Bytes> left = Sent();
+    EXPECT_EQ(counters.tx_bytes, SumOfBytes(left));
+  }
+};
+
+TEST_F(OutboxTest, PacketizedSendsInOrderBesidesTheAnswers) {
+  PacketizedQueue queue = Packetized();
+  SendsWhileItHandlesFrames(queue);
+}
+TEST_F(OutboxTest, StreamingSendsInOrderBesidesTheAnswers) {
+  StreamingQueue<MbufPipes> queue(Pipes());
+  SendsWhileItHandlesFrames(queue);
+}
+
+TEST_F(OutboxTest, PacketizedSendsWithoutTraffic) {
+  PacketizedQueue queue = Packetized();
+  SendsAtRest(queue);
+}
+TEST_F(OutboxTest, StreamingSendsWithoutTraffic) {
+  StreamingQueue<MbufPipes> queue(Pipes());
+  SendsAtRest(queue);
+}
+
+TEST_F(OutboxTest, PacketizedCountsWhatThePortDoesNotTake) {
+  PacketizedQueue queue = Packetized();
+  CountsWhatThePortDoesNotTake(queue);
+}
+TEST_F(OutboxTest, StreamingCountsWhatThePortDoesNotTake) {
+  StreamingQueue<MbufPipes> queue(Pipes());
+  CountsWhatThePortDoesNotTake(queue);
+}
+
+TEST_F(OutboxTest, PacketizedRefusesWhatNoMbufHolds) {
+  PacketizedQueue queue = Packetized();
+  const Bytes huge(70'000);
+  EXPECT_FALSE(queue.outbox().Send(huge.data(), static_cast<uint32_t>(huge.size())));
+  queue.FlushSent();
+  EXPECT_EQ(queue.counters().tx_full, 1u);
+  EXPECT_EQ(queue.counters().tx_pkts, 0u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_F(OutboxTest, PacketizedWithoutAPoolHasNoRoom) {
+  PacketizedQueue queue(port_->id(), 0);
+  const Bytes frame = Ipv4Frame(60);
+  EXPECT_FALSE(queue.outbox().Send(frame.data(), 60));
+  EXPECT_EQ(queue.counters().sent_pkts, 1u);
+  EXPECT_EQ(queue.counters().tx_full, 1u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+// Answers from a buffer of its own, as many bytes as the frame says.
+struct FromElsewhere {
+  Verdict Process(Frame& frame, uint64_t) {
+    frame.length = frame.data[42] << 8 | frame.data[43];
+    frame.data = buffer.data();
+    return packet::kForward;
+  }
+  Bytes buffer = Ipv4Frame(9000);
+};
+
+TEST_F(OutboxTest, PacketizedAnswersFromElsewhereAreWholeOrDropped) {
+  PacketizedQueue queue(port_->id(), 0);
+  FromElsewhere engine;
+  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // The headroom and what follows it.
+  for (uint32_t length : {60u, 1514u, most, most + 1, 9000u}) Receive(Numbered(0, length));
+  EXPECT_EQ(queue.Poll(engine, 0), 5u);
+  const auto first = [&](uint32_t length) {
+    return Bytes(engine.buffer.begin(), engine.buffer.begin() + length);
+  };
+  EXPECT_EQ(Sent(), (std::vector<Bytes>{first(60), first(1514), first(most)}));
+  EXPECT_EQ(queue.counters().tx_unframeable, 2u);
+  EXPECT_EQ(queue.counters().tx_bytes, 60u + 1514 + most);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+}  // namespace
+}  // namespace sluice::nic

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An application that sends frames nobody asked for, behind whose NIC what is sent comes back
+// (--wire=loopback): at rest it sends seeds; a seed that comes back is answered once, from a
+// buffer elsewhere every fourth time, and with three replies besides; answers and replies that
+// come back are checked, order and bytes. One worker. Driven by sender_test.py.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "packet/frame.h"
+#include "packet/outbox.h"
+#include "runtime/command_line.h"
+#include "runtime/session.h"
+
+namespace {
+
+using sluice::packet::Frame;
+using sluice::packet::Outbox;
+using sluice::packet::Verdict;
+
+constexpr uint32_t kSeeds = 3000;
+constexpr uint32_t kUnderWay = 32;
+constexpr uint32_t kReplies = 3;
+
+enum Kind : uint8_t { kSeed, kAnswer, kReply };
+
+// Written by the worker, read by the main thread.
+struct Totals {
+  std::atomic<uint32_t> seeds = 0;
+  std::atomic<uint32_t> answers = 0;  // That came back.
+  std::atomic<uint32_t> replies = 0;  // That came back.
+  std::atomic<uint32_t> refused = 0;
+};
+
+// Ethernet, IPv4 and UDP (RFC 791, 768; a UDP checksum of 0 is none), then kind, number, filling.
+uint32_t Build(uint8_t* frame, Kind kind, uint32_t number) {
+  const uint32_t length = kind == kSeed ? 60 : kind == kAnswer ? 1000 : 60 + number * 97 % 1400;
+  std::memset(frame, 0, 42);
+  frame[0] = frame[6] = 0x02;
+  frame[12] = 0x08;
+  frame[14] = 0x45;
+  frame[16] = static_cast<uint8_t>((length - 14) >> 8);
+  frame[17] = static_cast<uint8_t>(length - 14);
+  frame[22] = 64;
+  frame[23] = 17;
+  frame[26] = frame[30] = 10;
+  frame[38] = static_cast<uint8_t>((length - 34) >> 8);
+  frame[39] = static_cast<uint8_t>(length - 34);
+  frame[42] = kind;
+  std::memcpy(frame + 43, &number, sizeof(number));
+  for (uint32_t i = 47; i < length; ++i) frame[i] = static_cast<uint8_t>(number + i);
+  return length;
+}
+
+class Sender {
+ public:
+  static constexpr std::array<std::string_view, 2> kDropReasons{"out_of_order", "changed"};
+
+  explicit Sender(Totals* totals) : totals_(totals) {}
+  void set_outbox(Outbox outbox) { outbox_ = outbox; }
+
+  void AtRest(uint64_t) {
+    while (totals_->seeds < kSeeds && totals_->seeds - totals_->answers < kUnderWay) {
+      Send(kSeed, totals_->seeds++);
+    }
+  }
+
+  Verdict Process(Frame& frame, uint64_t) {
+    uint32_t number = 0;
+    if (frame.length < 60) return sluice::packet::Drop(1);
+    std::memcpy(&number, frame.data + 43, sizeof(number));
+    switch (frame.data[42]) {
+      case kSeed:
+        for (uint32_t i = 0; i < kReplies; ++i) Send(kReply, number * kReplies + i);
+        frame.data[42] = kAnswer;
+        if (number % 4 == 0) {
+          frame.length = Build(elsewhere_, kAnswer, number);
+          frame.data = elsewhere_;
+        }
+        return sluice::packet::kForward;
+      case kAnswer:
+        return number == totals_->answers++ ? sluice::packet::kConsume : sluice::packet::Drop(0);
+      case kReply: {
+        if (number != totals_->replies++) return sluice::packet::Drop(0);
+        const uint32_t length = Build(buffer_, kReply, number);
+        const bool same = frame.length == length && std::memcmp(frame.data, buffer_, length) == 0;
+        return same ? sluice::packet::kConsume : sluice::packet::Drop(1);
+      }
+      default:
+        return sluice::packet::Drop(1);
+    }
+  }
+
+ private:
+  void Send(Kind kind, uint32_t number) {
+    const uint32_t length = Build(buffer_, kind, number);
+    totals_->refused += !outbox_.Send(buffer_, length);
+  }
+
+  Totals* totals_;
+  Outbox outbox_;
+  uint8_t buffer_[1514];
+  uint8_t elsewhere_[1514];
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using sluice::runtime::Session;
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine("sender", "sends frames nobody asked for", argc,
+                                               argv, &exit_code);
+  if (!line) return exit_code;
+  const auto session = Session::Start(*std::move(line), &exit_code);
+  if (session == nullptr) return exit_code;
+  Totals totals;
+  sluice::runtime::AppHooks hooks;
+  hooks.report = [&](nlohmann::ordered_json& report) {
+    report["seeds"] = totals.seeds.load();
+    report["answers"] = totals.answers.load();
+    report["replies"] = totals.replies.load();
+    report["refused"] = totals.refused.load();
+  };
+  hooks.line = [&] { return "back: " + std::to_string(totals.answers + totals.replies); };
+  return session->Run([&](const sluice::runtime::WorkerInfo&) { return Sender(&totals); },
+                      std::move(hooks));
+}
