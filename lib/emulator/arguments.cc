@@ -122,7 +122,7 @@ class Parser {
 
   /// Defaults that depend on several arguments.
   bool Finish() {
-    out_.faults.seed = seed_;
+    out_.faults.seed = out_.library.seed = seed_;
     if (!generator_seed_given_) out_.generator.seed = seed_;
     const bool generator = out_.wire == Arguments::WireKind::kGenerator;
     const bool replay = out_.wire == Arguments::WireKind::kReplay;
@@ -158,8 +158,21 @@ class Parser {
       out_.port = body;
       return !body.empty() || complaint_.Say("wire", value, "name an ethdev, as in port:net_tap0");
     }
+    if (kind == "library") return Library(body);
     return complaint_.Say("wire", value,
-                          "no such wire; use loopback, gen:OPTIONS, pcap:FILE or port:ETHDEV");
+                          "no such wire; use loopback, gen:OPTIONS, pcap:FILE, port:ETHDEV or "
+                          "library:FILE.so+OPTIONS");
+  }
+
+  bool Library(string_view body) {
+    constexpr string_view kSuffix = ".so";
+    out_.wire = Arguments::WireKind::kLibrary;
+    // A file name may hold a '+': the first one behind the suffix ends it.
+    const size_t end = body.find(".so+");
+    out_.library.file = body.substr(0, end == string_view::npos ? end : end + kSuffix.size());
+    if (end != string_view::npos) out_.library.options = body.substr(end + kSuffix.size() + 1);
+    return out_.library.file.ends_with(kSuffix) ||
+           complaint_.Say("wire=library", body, "name a shared library, as in library:wire.so");
   }
 
   bool GeneratorOption(std::pair<string_view, string_view> option) {

@@ -116,6 +116,9 @@ bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
       wire_ = std::move(port);
       break;
     }
+    case Arguments::WireKind::kLibrary:
+      wire_ = LoadWire(arguments.library, error);
+      break;
   }
   if (wire_ != nullptr && arguments.faults.Any()) {
     wire_ = std::make_unique<FaultyWire>(std::move(wire_), arguments.faults);
