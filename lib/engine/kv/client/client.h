@@ -3,7 +3,7 @@
 // A client that loads servers and checks what they say: requests out, answers in, and nothing
 // that knows sockets or NICs. Its caller moves datagrams and tells the time:
 //
-//   loop: while ((out = client.Next(now, room)).bytes != 0) send it to out.endpoint
+//   loop: while (out = client.Next(now, room)) send it to out.endpoint
 //         for each datagram that arrived: client.OnDatagram(now, datagram)
 //
 // It first sets every item (kPreload), until all are acknowledged; then Start lets it ask for
@@ -73,9 +73,12 @@ struct ClientCounters {
   uint64_t answers() const { return hits + misses + stored + refused + wrong; }
 };
 
+/// False: nothing to send now.
 struct Outgoing {
-  size_t bytes = 0;  ///< 0: nothing to send now.
+  size_t bytes = 0;
   uint32_t endpoint = 0;
+
+  explicit operator bool() const { return bytes != 0; }
 };
 
 class Client {
