@@ -10,6 +10,9 @@ PEERS = ["net_null", "net_memif"]
 PEER_SECONDS = 1.0
 RELEASE = "build/release"
 CONTROL = "tests/bench/control/sluice-control"
+# Benchmarks of engines without an interface: the program, and its cases by name of the traffic.
+ENGINES = {"maglev": ("tests/maglev/sluice-maglev-bench",
+                      {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576"})}
 
 
 class RunError(Exception):
@@ -35,7 +38,8 @@ def last_json(text):
 
 def targets(apps):
     """What has to be built."""
-    return [f"apps/{app}/sluice-{app}" for app in apps] + [CONTROL]
+    return [f"apps/{app}/sluice-{app}" for app in apps] + [CONTROL] + \
+        [ENGINES[app][0] for app in apps if app in ENGINES]
 
 
 def app_sample(app, iface, flags, duration_s):
@@ -52,6 +56,18 @@ def app_sample(app, iface, flags, duration_s):
     if done.returncode != 0:
         report["failure"] = " ".join(last_words) or f"exit code {done.returncode}"
     return report
+
+
+def engine_sample(app):
+    """Nanoseconds of CPU time for each packet, by traffic."""
+    program, cases = ENGINES[app]
+    done = execute([f"{RELEASE}/{program}", "--benchmark_format=json",
+                    f"--benchmark_filter=^({'|'.join(cases.values())})/"], 120)
+    if done.returncode != 0:
+        raise RunError(f"{program}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    found = {result["name"].rsplit("/", 1)[0]: 1e9 / result["items_per_second"]
+             for result in last_json(done.stdout)["benchmarks"]}
+    return {traffic: found[case] for traffic, case in cases.items()}
 
 
 def control():

@@ -209,15 +209,17 @@ def main():
         job = Job(args, workloads.flags(args, captures, folder), hugepages)
         job.run_rounds()
         job.repeat_noisy()
+    engines = {app: [run.engine_sample(app) for _ in range(args.repeats)]
+               for app in args.apps if app in run.ENGINES}
     # The apps decide for themselves, and say it.
     hugepages = all(s.get("memory", "hugepages") == "hugepages" for s in job.samples) and hugepages
     manifest["hugepages"] = hugepages
     table_rows = rows.build_rows(job.samples, hugepages)
-    report(args, manifest | {"controls": job.controls}, table_rows)
+    report(args, manifest | {"controls": job.controls}, table_rows, engines)
     return 1 if any(row["verdict"] == "FAILED" for row in table_rows) else 0
 
 
-def report(args, manifest, table_rows):
+def report(args, manifest, table_rows, engines):
     controls = manifest["controls"]
     ping_pong = [c["ping_pong_cycles"] for c in controls]
     print(f"\n\n{manifest['cpu']}, {manifest['cpus']} CPUs, DPDK {manifest['dpdk']}, "
@@ -230,10 +232,10 @@ def report(args, manifest, table_rows):
     print(output.footer(table_rows, controls))
     print("\nTargets (worker TSC cycles or time, medians):")
     stream_cycles = sorted(c["stream_cycles"] for c in controls)[len(controls) // 2]
-    for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles):
+    for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles, engines):
         print("  " + line)
     if args.json:
-        output.write_json(args.json, manifest, table_rows)
+        output.write_json(args.json, manifest | {"engines": engines}, table_rows)
     if args.csv:
         output.write_csv(args.csv, table_rows)
     if args.plot:
