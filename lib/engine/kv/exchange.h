@@ -73,15 +73,31 @@ struct ProtocolCounters {
   uint64_t cut_replies = 0;     ///< Longer than allowed: answered as an error instead.
 };
 
+/// What a server says of itself when a client asks.
+struct ServerFacts {
+  struct Statistic {
+    std::string_view name;
+    uint64_t value = 0;
+  };
+  std::string_view version;
+  std::span<const Statistic> statistics;
+};
+
 /// Where a datagram stands. Protocols are functions Progress(Exchange&, Access&, Reply&,
 /// ProtocolCounters&) that begin, or go on, at `position`.
 struct Exchange {
   Bytes datagram;         ///< UDP payload. Stays as it is until the exchange ends.
   size_t position = 0;    ///< Of the next request; 0: nothing was done yet.
-  uint32_t now_s = 0;     ///< Of the items' expiry.
+  /// How far that request has come, in units of the protocol's own; 0: it was not begun.
+  uint32_t within = 0;
+  size_t reply_before = 0;  ///< The reply's length when it was begun, if `within` is not 0.
+  uint32_t now_s = 0;     ///< Of the items' expiry. At least 1: 0 stands for never.
   uint32_t unix_s = 0;    ///< Seconds since 1970 at now_s: memcached's absolute times.
   uint32_t owner = 0;     ///< kForeign: the worker that may serve it.
-  uint32_t max_reply_bytes = 0;  ///< Amplification bound: the reply may not be longer.
+  /// Amplification bound: the reply may not be longer. memcached's protocols serve no request
+  /// for whose shortest answer there is no room left; from 1024 on, there is for the first.
+  uint32_t max_reply_bytes = 0;
+  const ServerFacts* server = nullptr;  ///< Null: it says nothing.
 };
 
 }  // namespace sluice::engine::kv

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/kv/memcached/ascii_request.h"
+
+#include <algorithm>
+
+namespace sluice::engine::kv::memcached {
+
+size_t AsciiRequest::room() const {
+  const size_t used = reply.size();
+  const size_t allowed = exchange.max_reply_bytes - std::min<size_t>(used, exchange.max_reply_bytes);
+  return std::min(allowed, reply.room());
+}
+
+Step AsciiRequest::Say(std::string_view text) {
+  if (!muted) {
+    reply.Add(text);
+    reply.Add("\r\n");
+  }
+  return Step::kNext;
+}
+
+Step AsciiRequest::SayError(std::string_view text) {
+  ++counters.errors;
+  return Say(text);
+}
+
+Step AsciiRequest::SayCut() {
+  ++counters.cut_replies;
+  reply.Cut(reply_before);
+  return Say(kCutReply);
+}
+
+Step AsciiRequest::Foreign(const KeyHash& hash) {
+  exchange.owner = access.store().OwnerOf(hash.route);
+  return Step::kForeign;
+}
+
+std::optional<Bytes> AsciiRequest::TakeData(size_t bytes, Step* step) {
+  const Bytes rest = exchange.datagram.subspan(next);
+  if (bytes + 2 > rest.size()) {
+    next = exchange.datagram.size();
+    *step = SayError(kBadChunk);
+    return std::nullopt;
+  }
+  next += bytes + 2;
+  if (rest[bytes] == '\r' && rest[bytes + 1] == '\n') return rest.first(bytes);
+  *step = SayError(kBadChunk);
+  return std::nullopt;
+}
+
+Step AsciiRequest::SkipData(size_t bytes) {
+  next += std::min(bytes + 2, exchange.datagram.size() - next);
+  return Step::kNext;
+}
+
+}  // namespace sluice::engine::kv::memcached

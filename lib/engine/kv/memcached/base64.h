@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace sluice::engine::kv::memcached {
+
+/// Decodes RFC 4648 base64 with its padding. Returns the bytes written to `to`; nothing if it is
+/// none, is empty or does not fit.
+std::optional<size_t> DecodeBase64(std::string_view text, std::span<uint8_t> to);
+
+}  // namespace sluice::engine::kv::memcached

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The meta commands mg, ms, md and ma.
+#include "engine/kv/memcached/ascii_request.h"
+#include "engine/kv/memcached/meta_flags.h"
+#include "engine/kv/memcached/numbers.h"
+
+namespace sluice::engine::kv::memcached {
+namespace {
+
+// What is not done, for the store does not keep what it takes.
+constexpr std::string_view kRefusedGet = "NRhl";
+constexpr std::string_view kRefusedSet = "I";
+constexpr std::string_view kRefusedDelete = "I";
+
+constexpr std::string_view kTooManyFlags = "CLIENT_ERROR options flags too long";
+constexpr std::string_view kInvalidOrDuplicate = "CLIENT_ERROR invalid or duplicate flag";
+
+// The room that an answer without a value may take: it repeats no more than the request's line,
+// and adds numbers for c, f, s and t.
+bool HasRoom(const AsciiRequest& request) {
+  return request.room() >= request.line.size() + 2 * kAnswerBytes;
+}
+
+Step SayTooLittleRoom(AsciiRequest& request) {
+  request.SayCut();
+  return Step::kEnd;
+}
+
+bool OpaqueFits(const MetaFlags& flags) {
+  for (size_t i = 0; i < flags.words.count; ++i) {
+    const std::string_view flag = flags.words.at[i];
+    if (flag[0] == 'O' && flag.size() > kMaxOpaqueBytes) return false;
+  }
+  return true;
+}
+
+constexpr std::string_view kLongOpaque = "CLIENT_ERROR opaque token too long";
+
+// An answer with k, b and O, and c if there is a `unique`.
+Step SayCode(AsciiRequest& request, std::string_view code, std::string_view key,
+             const MetaFlags& flags, const uint64_t* unique = nullptr) {
+  MetaLine line(code);
+  for (size_t i = 0; i < flags.words.count; ++i) {
+    const std::string_view flag = flags.words.at[i];
+    if (flag[0] == 'c' && unique != nullptr) line.AddNumber('c', *unique);
+    line.AddCommon(flag, key, flags.binary_key);
+  }
+  return request.Say(line.text());
+}
+
+}  // namespace
+
+Step ServeMetaGet(AsciiRequest& request, Words words) {
+  const std::string_view key = words.Next();
+  if (key.empty()) return request.SayError(kError);
+  if (!IsKey(key)) return request.SayError(kBadLine);
+  MetaFlags flags(words);
+  if (flags.words.more) return request.SayError("CLIENT_ERROR options flags are too long");
+  const std::string_view error = flags.Read(key, kRefusedGet);
+  if (!error.empty()) return request.SayError(error);
+  if (!OpaqueFits(flags)) return request.SayError(kLongOpaque);
+  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  Exchange& exchange = request.exchange;
+  const KeyHash hash = request.access.Hash(flags.key());
+  if (!(flags.has_ttl ? request.access.MayWrite(hash) : request.access.MayRead(hash))) {
+    return request.Foreign(hash);
+  }
+
+  const auto item = request.access.Get(flags.key(), hash, exchange.now_s);
+  if (!item) {
+    ++request.counters.get_misses;
+    return flags.quiet ? Step::kNext : SayCode(request, "EN", key, flags);
+  }
+  ++request.counters.get_hits;
+  uint32_t expires_s = item->attributes.expires_s;
+  MetaLine line(flags.value ? "VA " : "HD");
+  if (flags.value) line.Add(Digits(item->value.size()).text());
+  for (size_t i = 0; i < flags.words.count; ++i) {
+    const std::string_view flag = flags.words.at[i];
+    switch (flag[0]) {
+      case 'T':
+        expires_s = ExpiryOf(flags.ttl, exchange);
+        break;
+      case 's':
+        line.AddNumber('s', uint64_t{item->value.size()});
+        break;
+      case 't':
+        line.AddNumber('t', SecondsLeft(expires_s, exchange));
+        break;
+      case 'c':
+        line.AddNumber('c', item->unique);
+        break;
+      case 'f':
+        line.AddNumber('f', uint64_t{item->attributes.flags});
+        break;
+      default:
+        line.AddCommon(flag, key, flags.binary_key);
+    }
+  }
+  if (flags.value &&
+      line.text().size() + item->value.size() + 4 + kAnswerBytes > request.room()) {
+    return request.SayCut();
+  }
+  request.Say(line.text());
+  if (flags.value) request.Say(AsText(item->value));
+  if (flags.has_ttl) {
+    request.access.Own(hash).Touch(flags.key(), hash.index, expires_s, exchange.now_s);
+    ++request.counters.touches;
+  }
+  return Step::kNext;
+}
+
+namespace {
+
+// False: no such mode.
+bool StoreModeOf(char letter, StoreMode* mode) {
+  switch (letter) {
+    case 0: case 'S': *mode = StoreMode::kSet; return true;
+    case 'E': *mode = StoreMode::kAdd; return true;
+    case 'A': *mode = StoreMode::kAppend; return true;
+    case 'P': *mode = StoreMode::kPrepend; return true;
+    case 'R': *mode = StoreMode::kReplace; return true;
+    default: return false;
+  }
+}
+
+Step SayMetaStored(AsciiRequest& request, Result result, std::string_view key,
+                   const MetaFlags& flags, uint64_t unique) {
+  const uint64_t none = 0;
+  switch (result) {
+    case Result::kOk:
+      ++request.counters.sets;
+      return flags.quiet ? Step::kNext : SayCode(request, "HD", key, flags, &unique);
+    case Result::kNotStored:
+      return SayCode(request, "NS", key, flags, &none);
+    case Result::kExists:
+      return SayCode(request, "EX", key, flags, &none);
+    case Result::kNotFound:
+      return SayCode(request, "NF", key, flags, &none);
+    case Result::kTooLarge:
+      return request.SayError(kTooLarge);
+    case Result::kNoMemory:
+      break;
+  }
+  return request.Say(kNoMemory);
+}
+
+}  // namespace
+
+Step ServeMetaSet(AsciiRequest& request, Words words) {
+  const std::string_view key = words.Next();
+  if (key.empty()) return request.SayError(kError);
+  const std::string_view size = words.Next();
+  if (!IsKey(key) || size.empty()) return request.SayError(kBadLine);
+  MetaFlags flags(words);
+  if (flags.words.count >= MetaFlags::kMaxWords) return request.SayError(kTooManyFlags);
+  const auto bytes = ParseSigned(size);
+  if (!bytes || *bytes < 0 || *bytes > 0x7fffffff - 2) return request.SayError(kBadLine);
+
+  // From here on, the data is passed over, whatever is wrong.
+  std::string_view error = flags.Read(key, kRefusedSet);
+  StoreRequest store{.key = flags.key()};
+  if (error.empty() && !StoreModeOf(flags.mode, &store.mode)) {
+    error = "CLIENT_ERROR invalid mode for ms M token";
+  }
+  if (error.empty() && !OpaqueFits(flags)) error = kLongOpaque;
+  if (!error.empty()) {
+    request.SayError(error);
+    return request.SkipData(*bytes);
+  }
+  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  const KeyHash hash = request.access.Hash(store.key);
+  if (!request.access.MayWrite(hash)) return request.Foreign(hash);
+  Step step = Step::kNext;
+  const auto data = request.TakeData(*bytes, &step);
+  if (!data) return step;
+  if (flags.compares && (store.mode == StoreMode::kSet || store.mode == StoreMode::kReplace)) {
+    store.mode = StoreMode::kCas;
+  }
+  store.hash = hash.index;
+  store.value = *data;
+  store.attributes = {flags.client_flags, ExpiryOf(flags.ttl, request.exchange)};
+  store.compare = flags.compare;
+  uint64_t unique = 0;
+  const Result result =
+      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique);
+  return SayMetaStored(request, result, key, flags, unique);
+}
+
+Step ServeMetaDelete(AsciiRequest& request, Words words) {
+  const std::string_view key = words.Next();
+  if (key.empty()) return request.SayError(kError);
+  if (!IsKey(key)) return request.SayError(kBadLine);
+  MetaFlags flags(words);
+  if (flags.words.more) return request.SayError(kTooManyFlags);
+  if (!flags.Read(key, kRefusedDelete).empty()) return request.SayError(kInvalidOrDuplicate);
+  if (!OpaqueFits(flags)) return request.SayError(kLongOpaque);
+  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  const KeyHash hash = request.access.Hash(flags.key());
+  if (!request.access.MayWrite(hash)) return request.Foreign(hash);
+  Partition& partition = request.access.Own(hash);
+  const uint32_t now_s = request.exchange.now_s;
+  const auto item = partition.Get(flags.key(), hash.index, now_s);
+  if (!item) return SayCode(request, "NF", key, flags);
+  if (flags.compares && flags.compare != item->unique) return SayCode(request, "EX", key, flags);
+  partition.Delete(flags.key(), hash.index, 0, now_s);
+  ++request.counters.deletes;
+  return flags.quiet ? Step::kNext : SayCode(request, "HD", key, flags);
+}
+
+namespace {
+
+Step SayNumber(AsciiRequest& request, std::string_view key, const MetaFlags& flags,
+               const DeltaAnswer& answer) {
+  ++request.counters.sets;
+  if (flags.quiet) return Step::kNext;
+  const Digits digits(answer.value);
+  MetaLine line(flags.value ? "VA " : "HD");
+  if (flags.value) line.Add(Digits(digits.text().size()).text());
+  for (size_t i = 0; i < flags.words.count; ++i) {
+    const std::string_view flag = flags.words.at[i];
+    if (flag[0] == 'c') line.AddNumber('c', answer.unique);
+    if (flag[0] == 't') line.AddNumber('t', SecondsLeft(answer.expires_s, request.exchange));
+    line.AddCommon(flag, key, flags.binary_key);
+  }
+  request.Say(line.text());
+  return flags.value ? request.Say(digits.text()) : Step::kNext;
+}
+
+}  // namespace
+
+Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
+  const std::string_view key = words.Next();
+  if (key.empty()) return request.SayError(kError);
+  if (!IsKey(key)) return request.SayError(kBadLine);
+  MetaFlags flags(words);
+  if (flags.words.more) return request.SayError(kTooManyFlags);
+  if (!flags.Read(key, "").empty()) return request.SayError(kInvalidOrDuplicate);
+  const bool decrement = flags.mode == 'D' || flags.mode == '-';
+  if (flags.mode != 0 && !decrement && flags.mode != 'I' && flags.mode != '+') {
+    return request.SayError("CLIENT_ERROR invalid mode for ma M token");
+  }
+  if (!OpaqueFits(flags)) return request.SayError(kLongOpaque);
+  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  const KeyHash hash = request.access.Hash(flags.key());
+  if (!request.access.MayWrite(hash)) return request.Foreign(hash);
+  Partition& partition = request.access.Own(hash);
+  const Exchange& exchange = request.exchange;
+  DeltaRequest delta{flags.key(), hash.index, flags.delta, decrement, flags.compare, {}};
+  if (flags.has_ttl) delta.expires_s = ExpiryOf(flags.ttl, exchange);
+  DeltaAnswer answer;
+  switch (ChangeNumber(partition, delta, exchange.now_s, &answer)) {
+    case DeltaOutcome::kOk:
+      return SayNumber(request, key, flags, answer);
+    case DeltaOutcome::kExists:
+      return SayCode(request, "EX", key, flags);
+    case DeltaOutcome::kNonNumeric:
+      return request.SayError(kNonNumeric);
+    case DeltaOutcome::kNoMemory:
+      return request.Say(kNoMemory);
+    case DeltaOutcome::kNotFound:
+      break;
+  }
+  if (!flags.creates) return SayCode(request, "NF", key, flags);
+  answer.value = flags.initial;
+  answer.expires_s = ExpiryOf(flags.created_ttl, exchange);
+  const Digits digits(flags.initial);
+  const Result result =
+      partition.Set(delta.key, delta.hash, AsBytes(digits.text()), {0, answer.expires_s},
+                    Condition::kIfAbsent, exchange.now_s, &answer.unique);
+  return result == Result::kOk ? SayNumber(request, key, flags, answer) : request.Say(kNoMemory);
+}
+
+}  // namespace sluice::engine::kv::memcached

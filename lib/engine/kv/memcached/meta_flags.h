@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The flags of meta commands: one letter each, some with a token behind it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/kv/hash.h"
+#include "engine/kv/item.h"
+#include "engine/kv/memcached/words.h"
+
+namespace sluice::engine::kv::memcached {
+
+/// What all meta commands share: a key, and flags with what they say.
+struct MetaFlags {
+  /// memcached takes 20 words, of which one is the end of the line.
+  static constexpr size_t kMaxWords = 17;
+
+  explicit MetaFlags(Words words) : words(words) {}
+
+  /// Reads the flags; `key` is the request's. Returns the error, or nothing. `refused`: flags
+  /// that this command does not do.
+  std::string_view Read(std::string_view key, std::string_view refused);
+
+  Bytes key() const { return {key_bytes.data(), key_size}; }
+
+  WordList<kMaxWords> words;
+  bool quiet = false;       ///< q
+  bool value = false;       ///< v
+  bool binary_key = false;  ///< b: the key came in base64.
+  bool has_ttl = false;     ///< T
+  bool creates = false;     ///< N
+  bool compares = false;    ///< C
+  char mode = 0;            ///< M
+  uint32_t client_flags = 0;
+  int64_t ttl = 0;
+  int64_t created_ttl = 0;
+  uint64_t compare = 0;
+  uint64_t delta = 1;
+  uint64_t initial = 0;
+
+ private:
+  std::string_view ReadOne(std::string_view flag, std::string_view key);
+
+  std::array<uint8_t, kMaxKeyBytes> key_bytes;
+  size_t key_size = 0;
+};
+
+/// The line of an answer, being composed. Flags are answered once each, so that it has room.
+class MetaLine {
+ public:
+  explicit MetaLine(std::string_view code) { Add(code); }
+
+  void Add(std::string_view text) {
+    std::copy(text.begin(), text.end(), bytes_.begin() + size_);
+    size_ += text.size();
+  }
+  /// A flag of the answer.
+  void Add(char flag, std::string_view token) {
+    const char head[] = {' ', flag};
+    Add({head, 2});
+    Add(token);
+  }
+  void AddNumber(char flag, int64_t number);
+  void AddNumber(char flag, uint64_t number);
+  /// Those that every answer returns: k, with b, and O.
+  void AddCommon(std::string_view flag, std::string_view key, bool binary_key);
+  std::string_view text() const { return {bytes_.data(), size_}; }
+
+ private:
+  /// A key, an opaque token, numbers for c, f, s and t, and the code with a length.
+  std::array<char, kMaxKeyBytes + 200> bytes_;
+  size_t size_ = 0;
+};
+
+/// Longest token of O, with its letter.
+inline constexpr size_t kMaxOpaqueBytes = 32;
+
+}  // namespace sluice::engine::kv::memcached
