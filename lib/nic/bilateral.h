@@ -77,7 +77,7 @@ class BilateralQueue {
     }
     Give(leaving);
     exception_.Flush(counters_);
-    return region.received;
+    return at_work_.received;
   }
 
   /// Makes room for frames that wait, as many bytes as the largest region has.
