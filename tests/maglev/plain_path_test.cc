@@ -196,6 +196,21 @@ TEST(PlainPath, TheOuterSourceIsKatrans) {
   }
 }
 
+// Among all source ports are those whose sum carries once more when it is folded.
+TEST(PlainPath, TheOuterChecksumIsRightForEverySourcePort) {
+  maglev::Setup setup = SetupOf(1);
+  setup.connections = 1 << 17;
+  Lab lab(setup);
+  std::mt19937 random(6);
+  for (uint32_t port = 0; port <= 0xffff; ++port) {
+    const Bytes frame =
+        Packet{.tos = 0xff, .source_port = static_cast<uint16_t>(port)}.Frame(&random);
+    Bytes out;
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(lab.Send(frame, &out), kForward);
+    ASSERT_EQ(Rfc1071(out, 14, 20), 0) << port;
+  }
+}
+
 TEST(PlainPath, WhatIsTooLongIsAnsweredAlsoInTheMidstOfAFlow) {
   Lab lab(SetupOf(1));
   std::mt19937 random(4);
@@ -271,6 +286,12 @@ TEST(PlainPath, AVipWithoutConnectionsAsksTheRingAboutEveryPacket) {
     EXPECT_EQ(lab.Count(BalancerCounters::kByRing), 3u);
     EXPECT_EQ(lab.Count(BalancerCounters::kHit) + lab.Count(BalancerCounters::kNew), 0u);
   }
+  Lab changed(SetupOf(4));
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(changed.Send(UdpFrame(1)), kForward);
+  changed.Apply(of_vip);
+  ASSERT_EQ(changed.Send(UdpFrame(1)), kForward);
+  EXPECT_EQ(changed.Count(BalancerCounters::kHit), 1u);
+  EXPECT_EQ(changed.Count(BalancerCounters::kByRing), 1u);
 }
 
 TEST(PlainPath, AQuicServerIdCountsMoreThanWhatIsKnownOfTheFlow) {
