@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+namespace sluice::kv_client {
+
+namespace {
+
+using engine::kv::client::Client;
+using engine::kv::client::ClientCounters;
+using engine::kv::client::Outgoing;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kPollFileNs = 200'000'000;
+// Sleeping and waking takes about as long.
+constexpr uint64_t kSpinNs = 20'000;
+
+uint64_t Now() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+uint64_t Ns(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
+
+}  // namespace
+
+Run::Run(const Settings& settings, const volatile std::sig_atomic_t& interrupted)
+    : settings_(settings), interrupted_(interrupted), membership_(settings),
+      client_(settings.client, settings.preload) {}
+
+bool Run::Open(std::string* error) {
+  if (!AddServers(error)) return false;
+  if (membership_.size() > 1 || !settings_.servers_file.empty()) {
+    client_.Place(membership_.Place(), static_cast<uint32_t>(added_));
+  }
+  return true;
+}
+
+bool Run::Preload() {
+  const uint64_t begin = Now();
+  uint64_t progress = begin, done = 0;
+  while (client_.phase() == Client::Phase::kPreload && !interrupted_) {
+    Turn(progress + Ns(settings_.patience_s));
+    const ClientCounters& counters = client_.counters();
+    if (counters.preloaded + counters.preload_refused != done) {
+      done = counters.preloaded + counters.preload_refused;
+      progress = Now();
+    } else if (Now() - progress > Ns(settings_.patience_s)) {
+      return false;
+    }
+  }
+  if (!settings_.preload || interrupted_) return true;
+  std::printf("preloaded %llu items in %.1f s\n", static_cast<unsigned long long>(done),
+              static_cast<double>(Now() - begin) / kSecond);
+  return true;
+}
+
+void Run::Measure() {
+  if (interrupted_) return;
+  const uint64_t begin = Now();
+  const uint64_t end = settings_.duration_s > 0 ? begin + Ns(settings_.duration_s) : UINT64_MAX;
+  const uint64_t period = settings_.stats_period_s > 0 ? Ns(settings_.stats_period_s) : 0;
+  uint64_t next_line = period != 0 ? begin + period : UINT64_MAX;
+  client_.Start(begin);
+  Figures last;
+  while (!interrupted_ && Now() < end) {
+    Turn(std::min(end, next_line));
+    const uint64_t now = Now();
+    if (now < next_line) continue;
+    next_line += (now - next_line) / period * period + period;
+    Figures figures = Collect(now - begin);
+    std::puts(PeriodLine(last, figures).c_str());
+    std::fflush(stdout);
+    last = std::move(figures);
+  }
+  const uint64_t stop = Now();
+  client_.Stop(stop);
+  while (client_.outstanding() > 0) Turn(UINT64_MAX);
+  Collect(stop - begin);
+}
+
+bool Run::AddServers(std::string* error) {
+  bool good = true;
+  for (; added_ < membership_.known().size(); ++added_) {
+    const auto& server = membership_.known()[added_];
+    good &= sockets_.AddServer(server.host, server.port, settings_.client.workers, error);
+  }
+  return good;
+}
+
+// Sends what is due, takes what has arrived, or sleeps until there is something or `until_ns`.
+void Run::Turn(uint64_t until_ns) {
+  uint64_t now = Now();
+  if (now - polled_ns_ >= kPollFileNs) PollServers(now);
+  bool idle = true;
+  for (uint32_t i = 0; i < Sockets::kBurst; ++i) {
+    const Outgoing out = client_.Next(now, sockets_.room());
+    if (!out) break;
+    sockets_.Queue(out.bytes, out.endpoint);
+    idle = false;
+  }
+  sockets_.Flush();
+  const auto arrived = sockets_.Receive();
+  now = Now();
+  for (const auto& datagram : arrived) client_.OnDatagram(now, datagram);
+  if (!idle || !arrived.empty()) return;
+  const uint64_t wake = std::min({client_.NextWakeNs(), until_ns, now + kPollFileNs});
+  if (wake > now + kSpinNs) sockets_.Wait(wake - now - kSpinNs);
+}
+
+void Run::PollServers(uint64_t now) {
+  polled_ns_ = now;
+  std::string error;
+  if (auto placement = membership_.Poll(&error)) {
+    AddServers(&error);
+    const uint64_t moved = client_.Place(*std::move(placement), static_cast<uint32_t>(added_));
+    ++total_.changes;
+    total_.items_moved += moved;
+    std::printf("%zu servers: %llu of %llu items moved\n", membership_.size(),
+                static_cast<unsigned long long>(moved),
+                static_cast<unsigned long long>(settings_.client.items));
+    std::fflush(stdout);
+  }
+  if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
+}
+
+// Adds up what came since the last time; the result has the latencies of this time alone.
+Figures Run::Collect(uint64_t elapsed_ns) {
+  total_.gets.Add(client_.get_latency());
+  total_.sets.Add(client_.set_latency());
+  total_.seconds = static_cast<double>(elapsed_ns) / kSecond;
+  total_.counters = client_.counters();
+  total_.send_errors = sockets_.send_errors();
+  total_.strangers = sockets_.strangers();
+  total_.servers = membership_.size();
+  Figures figures = total_;
+  figures.gets = client_.get_latency();
+  figures.sets = client_.set_latency();
+  client_.ClearLatency();
+  return figures;
+}
+
+}  // namespace sluice::kv_client

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
+#include <absl/strings/strip.h>
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+DEFINE_string(server, "127.0.0.1", "Servers: host:port,… (/?weight behind each, if they differ)");
+DEFINE_string(servers_file, "", "Read the servers from this file, one a line, whenever it changes");
+DEFINE_string(sharding, "ketama",
+              "Which of several servers has a key: ketama (libmemcached's KETAMA_WEIGHTED) or "
+              "ketama-plain (its KETAMA with MD5)");
+DEFINE_string(protocol, "mica", "mica, memcached-ascii or memcached-binary; all over UDP");
+DEFINE_uint32(workers, 1, "mica: ports of a server, from its port on, one a worker");
+DEFINE_uint32(partitions, 0, "mica: partitions of a server (0: as many as workers)");
+DEFINE_uint64(items, 100000, "How many items there are");
+DEFINE_uint64(first_item, 0, "Number of the first; clients at the same time must not share items");
+DEFINE_string(size, "tiny", "Bytes of keys and values: tiny (8, 8), small (16, 64), large (128, 1024)");
+DEFINE_uint32(key_bytes, 0, "1 … 250 (0: as --size says)");
+DEFINE_uint32(value_bytes, 0, "8 or more (0: as --size says)");
+DEFINE_double(mix, 0.5, "Share of gets, 0 … 1; the others are sets");
+DEFINE_string(distribution, "uniform", "Popularity of items: uniform or zipf:EXPONENT (zipf:0.99)");
+DEFINE_double(rate, 0, "Open loop: requests per second, due at times fixed in advance (0: closed)");
+DEFINE_string(arrivals, "poisson", "Open loop: poisson or constant");
+DEFINE_uint32(outstanding, 64, "Closed loop, and preloading: requests under way, 1 … 32768");
+DEFINE_uint32(batch, 1, "mica: requests in a datagram, 1 … 255");
+DEFINE_double(batch_wait_us, 10, "mica: how long a request waits for the batch to fill");
+DEFINE_uint32(max_datagram_bytes, 1472, "mica: longest request or answer");
+DEFINE_double(timeout_ms, 100, "Requests without an answer after this are lost, and not sent again");
+DEFINE_bool(preload, true, "Set every item first");
+DEFINE_bool(verify, true, "Check every value");
+DEFINE_uint64(seed, 1, "Of items and arrivals");
+DEFINE_double(duration_s, 10, "Seconds to run, after preloading (0: until SIGINT or SIGTERM)");
+DEFINE_double(stats_period_s, 1, "Seconds between statistics lines (0: none)");
+DEFINE_double(patience_s, 5, "How long preloading may wait without any answer");
+DEFINE_string(json, "", "Write the final report to this file; - for standard output");
+
+namespace sluice::kv_client {
+
+namespace {
+
+using engine::kv::client::ClientOptions;
+using engine::kv::client::Protocol;
+using engine::kv::client::Ring;
+using engine::kv::workload::Arrivals;
+
+constexpr uint64_t kMaxItems = uint64_t{1} << 28;
+
+bool Ours(const gflags::CommandLineFlagInfo& info) {
+  return std::string_view(info.filename).ends_with("settings.cc");
+}
+
+std::string ValueOf(const char* flag) {
+  return gflags::GetCommandLineFlagInfoOrDie(flag).current_value;
+}
+
+// Sets the flags; false, with one line in `error`, if an argument is none.
+bool SetFlags(int argc, char** argv, std::string* error) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    absl::string_view name = argument;
+    const bool dashes = absl::ConsumePrefix(&name, "--");
+    const size_t equals = name.find('=');
+    const std::string flag(name.substr(0, equals));
+    gflags::CommandLineFlagInfo info;
+    if (!dashes || !gflags::GetCommandLineFlagInfo(flag.c_str(), &info) || !Ours(info)) {
+      *error = argument + (dashes ? ": unknown flag: see --help" : ": not a flag: see --help");
+      return false;
+    }
+    std::string value = equals == absl::string_view::npos ? "" : std::string(name.substr(equals + 1));
+    if (equals == absl::string_view::npos) {
+      if (info.type == "bool") {
+        value = "true";
+      } else if (++i < argc) {
+        value = argv[i];
+      } else {
+        *error = argument + ": needs a value: " + argument + "=VALUE";
+        return false;
+      }
+    }
+    if (gflags::SetCommandLineOption(flag.c_str(), value.c_str()).empty()) {
+      *error = absl::StrCat("--", flag, "=", value, ": give a value of type ", info.type);
+      return false;
+    }
+  }
+  return true;
+}
+
+void PrintHelp() {
+  std::printf("sluice-kv-client: loads key-value servers over UDP and checks what they say\n\n"
+              "Usage: sluice-kv-client [flags]\n");
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  for (const gflags::CommandLineFlagInfo& flag : flags) {
+    if (!Ours(flag)) continue;
+    std::printf("  --%-18s %s (%s)\n", flag.name.c_str(), flag.description.c_str(),
+                flag.default_value.empty() ? "empty" : flag.default_value.c_str());
+  }
+}
+
+// Collects the first complaint.
+class Checker {
+ public:
+  void Require(bool good, const char* flag, absl::string_view mend) {
+    if (!good && error_.empty()) {
+      error_ = absl::StrCat("--", flag, "=", ValueOf(flag), ": ", mend);
+    }
+  }
+  const std::string& error() const { return error_; }
+
+ private:
+  std::string error_;
+};
+
+void CheckSizes(Checker& check, ClientOptions& client) {
+  auto& sizes = client.sizes;
+  if (FLAGS_size == "tiny") sizes = {.key_bytes = 8, .value_bytes = 8};
+  if (FLAGS_size == "small") sizes = {.key_bytes = 16, .value_bytes = 64};
+  if (FLAGS_size == "large") sizes = {.key_bytes = 128, .value_bytes = 1024};
+  check.Require(FLAGS_size == "tiny" || FLAGS_size == "small" || FLAGS_size == "large", "size",
+                "give tiny, small or large");
+  if (FLAGS_key_bytes != 0) sizes.key_bytes = FLAGS_key_bytes;
+  if (FLAGS_value_bytes != 0) sizes.value_bytes = FLAGS_value_bytes;
+  check.Require(sizes.key_bytes <= 250, "key_bytes", "give 1 to 250");
+  check.Require(sizes.value_bytes >= engine::kv::workload::kMinWorkloadValueBytes &&
+                    sizes.value_bytes <= UINT16_MAX,
+                "value_bytes", "give 8 or more, and not more than fits into a datagram");
+  const bool mica = client.protocol == Protocol::kMica;
+  client.max_datagram_bytes = mica ? FLAGS_max_datagram_bytes
+                                   : static_cast<uint32_t>(client.MaxDatagram());
+  check.Require(client.max_datagram_bytes >= 64 &&
+                    client.max_datagram_bytes <= client.MaxDatagram(),
+                "max_datagram_bytes", absl::StrCat("give 64 to ", client.MaxDatagram()));
+  if (!check.error().empty()) return;
+  const char* const culprit = FLAGS_value_bytes != 0 ? "value_bytes" : "size";
+  check.Require(client.LongestMessage() <= client.max_datagram_bytes, culprit,
+                absl::StrCat("a request or its answer would take ", client.LongestMessage(),
+                             " bytes: make keys and values shorter, so that it takes at most ",
+                             client.max_datagram_bytes));
+  check.Require(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
+                absl::StrCat("give 1 to ", kMaxItems));
+  check.Require(FLAGS_items <= sizes.MaxItems(), "items",
+                absl::StrCat("there are only ", sizes.MaxItems(), " keys of this length: give "
+                             "fewer, or longer keys"));
+  check.Require(FLAGS_first_item <= sizes.MaxItems() - std::min(FLAGS_items, sizes.MaxItems()),
+                "first_item", "there are not so many keys of this length: give a smaller number");
+}
+
+void CheckLoad(Checker& check, ClientOptions& client) {
+  check.Require(FLAGS_mix >= 0 && FLAGS_mix <= 1, "mix", "give a share of gets between 0 and 1");
+  absl::string_view exponent = FLAGS_distribution;
+  const bool zipf = absl::ConsumePrefix(&exponent, "zipf:") &&
+                    absl::SimpleAtod(exponent, &client.zipf_exponent);
+  check.Require(FLAGS_distribution == "uniform" ||
+                    (zipf && client.zipf_exponent > 0 && client.zipf_exponent <= 10),
+                "distribution", "give uniform or zipf:EXPONENT, as zipf:0.99");
+  check.Require(FLAGS_rate == 0 || (FLAGS_rate >= 0.001 && FLAGS_rate <= 1e9), "rate",
+                "give requests per second, up to 1e9, or 0 for a closed loop");
+  client.arrivals = FLAGS_arrivals == "constant" ? Arrivals::kConstant : Arrivals::kPoisson;
+  check.Require(FLAGS_arrivals == "constant" || FLAGS_arrivals == "poisson", "arrivals",
+                "give poisson or constant");
+  check.Require(FLAGS_outstanding >= 1 && FLAGS_outstanding <= 32768, "outstanding",
+                "give 1 to 32768");
+  check.Require(FLAGS_batch >= 1 && FLAGS_batch <= 255, "batch", "give 1 to 255");
+  check.Require(client.protocol == Protocol::kMica || FLAGS_batch == 1, "batch",
+                "memcached takes one request a datagram: leave it out, or use --protocol=mica");
+  check.Require(FLAGS_batch_wait_us >= 0 && FLAGS_batch_wait_us <= 1e6, "batch_wait_us",
+                "give 0 to 1e6");
+  check.Require(FLAGS_timeout_ms >= 0.001 && FLAGS_timeout_ms <= 60'000, "timeout_ms",
+                "give milliseconds up to 60000");
+}
+
+void CheckServers(Checker& check, Settings& settings) {
+  ClientOptions& client = settings.client;
+  const bool mica = client.protocol == Protocol::kMica;
+  settings.default_port = mica ? 1024 : 11211;
+  settings.servers_file = FLAGS_servers_file;
+  const char* const flag = FLAGS_servers_file.empty() ? "server" : "servers_file";
+  std::string error;
+  const auto servers =
+      FLAGS_servers_file.empty()
+          ? ReadServers(FLAGS_server, settings.default_port, &error)
+          : ReadServersFile(FLAGS_servers_file, settings.default_port, &error);
+  check.Require(servers.has_value(), flag, error);
+  if (servers) settings.servers = *servers;
+  settings.ring = FLAGS_sharding == "ketama-plain" ? Ring::Kind::kPlain : Ring::Kind::kWeighted;
+  check.Require(FLAGS_sharding == "ketama" || FLAGS_sharding == "ketama-plain", "sharding",
+                "give ketama or ketama-plain");
+  check.Require(FLAGS_workers >= 1 && FLAGS_workers <= 1024, "workers", "give 1 to 1024");
+  check.Require(mica || FLAGS_workers == 1, "workers",
+                "memcached's protocols have one port: leave it out, or use --protocol=mica");
+  check.Require(std::ranges::all_of(settings.servers, [](const auto& server) {
+                  return server.port + FLAGS_workers - 1 <= UINT16_MAX;
+                }), "workers", "a server's ports would end above 65535: give fewer, or other ports");
+  const uint32_t partitions = FLAGS_partitions == 0 ? FLAGS_workers : FLAGS_partitions;
+  check.Require(partitions >= FLAGS_workers && partitions <= 65535, "partitions",
+                "give at least as many as workers, up to 65535");
+  client.servers = static_cast<uint32_t>(settings.servers.size());
+  client.workers = FLAGS_workers;
+  client.partitions = partitions;
+}
+
+std::string Check(Settings& settings) {
+  Checker check;
+  ClientOptions& client = settings.client;
+  client.protocol = FLAGS_protocol == "memcached-ascii"    ? Protocol::kMemcachedAscii
+                    : FLAGS_protocol == "memcached-binary" ? Protocol::kMemcachedBinary
+                                                           : Protocol::kMica;
+  check.Require(client.protocol != Protocol::kMica || FLAGS_protocol == "mica", "protocol",
+                "give mica, memcached-ascii or memcached-binary");
+  CheckServers(check, settings);
+  CheckSizes(check, client);
+  CheckLoad(check, client);
+  check.Require(FLAGS_duration_s >= 0 && FLAGS_duration_s <= 1e7, "duration_s",
+                "give seconds, or 0 for no end");
+  check.Require(FLAGS_stats_period_s >= 0 && FLAGS_stats_period_s <= 1e7, "stats_period_s",
+                "give seconds, or 0 for none");
+  check.Require(FLAGS_patience_s > 0 && FLAGS_patience_s <= 1e7, "patience_s", "give seconds");
+  if (!FLAGS_json.empty() && FLAGS_json != "-") {
+    std::FILE* const file = std::fopen(FLAGS_json.c_str(), "ae");
+    check.Require(file != nullptr, "json", "cannot be written: name a file in a folder that is there");
+    if (file != nullptr) std::fclose(file);
+  }
+  client.items = FLAGS_items;
+  client.first_item = FLAGS_first_item;
+  client.get_share = FLAGS_mix;
+  client.seed = FLAGS_seed;
+  client.rate = FLAGS_rate;
+  client.outstanding = FLAGS_outstanding;
+  client.batch = FLAGS_batch;
+  client.batch_wait_ns = static_cast<uint64_t>(FLAGS_batch_wait_us * 1e3);
+  client.timeout_ns = static_cast<uint64_t>(FLAGS_timeout_ms * 1e6);
+  client.verify = FLAGS_verify;
+  settings.preload = FLAGS_preload;
+  settings.duration_s = FLAGS_duration_s;
+  settings.stats_period_s = FLAGS_stats_period_s;
+  settings.patience_s = FLAGS_patience_s;
+  settings.json = FLAGS_json;
+  return check.error();
+}
+
+}  // namespace
+
+std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--help" || argument == "-h") {
+      PrintHelp();
+      *exit_code = 0;
+      return std::nullopt;
+    }
+    if (argument == "--version") {
+      std::printf("sluice-kv-client %s\n", SLUICE_VERSION);
+      *exit_code = 0;
+      return std::nullopt;
+    }
+  }
+  Settings settings;
+  std::string error;
+  if (SetFlags(argc, argv, &error)) error = Check(settings);
+  if (error.empty()) return settings;
+  std::fprintf(stderr, "%s\n", error.c_str());
+  *exit_code = 2;
+  return std::nullopt;
+}
+
+}  // namespace sluice::kv_client
