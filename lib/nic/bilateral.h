@@ -332,7 +332,7 @@ class BilateralQueue {
     }
   }
   /// The same once all frames of the region have an ending: entries of those that do not
-  /// leave make room.
+  /// leave make room, and so do their bytes behind the last one that does.
   [[gnu::noinline]] void PlaceWaitingInHoles() {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < used_; ++i) {
@@ -340,6 +340,7 @@ class BilateralQueue {
       if (swap::EntryLength(entry) > 0) Store(at_work_.entries[kept++], entry);
     }
     used_ = kept;
+    free_ = 0;
     PlaceWaiting();
   }
   /// Drops the frame that waits longest.

@@ -146,6 +146,25 @@ TEST(BilateralOutbox, EntriesOfFramesThatDoNotLeaveMakeRoomInAFullRegion) {
   }
 }
 
+TEST(BilateralOutbox, BytesOfFramesThatDoNotLeaveMakeRoomInAFullRegion) {
+  swap::Geometry geometry;
+  geometry.region_bytes = 4096;
+  geometry.max_frames = 16;
+  Rig rig(geometry);
+  std::vector<Bytes> sent;
+  rig.engine.act = [&](Frame&, Scripted& engine) {
+    sent.push_back(Numbered(9, static_cast<uint32_t>(sent.size()), 1200));
+    EXPECT_TRUE(engine.Send(sent.back()));
+    return packet::kConsume;
+  };
+  // Three slots of 1024 leave 896 bytes of 3968.
+  for (uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(rig.link.Receive(Numbered(1, i, 1000)));
+  EXPECT_EQ(rig.queue.Poll(rig.engine, 0), 3u);
+  EXPECT_EQ(rig.link.given.back(), (Gift{3, false})) << "all in the same region";
+  rig.Run();
+  EXPECT_EQ(rig.left, sent);
+}
+
 TEST(BilateralOutbox, WhatOneRegionDoesNotHoldLeavesWithTheNextOnes) {
   swap::Geometry geometry;
   geometry.max_frames = 16;
@@ -340,7 +359,7 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   EXPECT_EQ(counters.tx_full, 1u);
   // Unsound ones claim no room, and an engine never sees them.
   sent = 0;
-  run({swap::MakeEntry(bytes - 99, 100), swap::MakeEntry(0, 9728), swap::MakeEntry(data, 60)},
+  run({swap::MakeEntry(data, 60), swap::MakeEntry(bytes - 99, 100), swap::MakeEntry(0, 9728)},
       &sent, &counters);
   EXPECT_EQ(counters.rx_bad_entry, 2u);
   EXPECT_EQ(sent, 1u);
