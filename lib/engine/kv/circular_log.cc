@@ -8,6 +8,8 @@
 namespace sluice::engine::kv {
 namespace {
 
+constexpr uint64_t kMargin = 4096;
+
 uint64_t Rounded(uint64_t bytes) {
   // Offsets have 48 bits.
   if (bytes > uint64_t{1} << 47) throw std::bad_alloc();
@@ -19,7 +21,7 @@ uint64_t Rounded(uint64_t bytes) {
 CircularLog::CircularLog(uint64_t bytes)
     : mask_(Rounded(bytes) - 1),
       max_item_bytes_(std::min((mask_ + 1) / 4, Item::SizeOf(kMaxKeyBytes, Item::kMaxValueBytes))),
-      mapping_(Mapping::Mirrored(mask_ + 1, (max_item_bytes_ + Mapping::kHugePage - 1) /
-                                                Mapping::kHugePage * Mapping::kHugePage)) {}
+      // Who looks at an item that is no more may look as far as a key is long.
+      mapping_(mask_ + 1 + kMargin) {}
 
 }  // namespace sluice::engine::kv

@@ -11,14 +11,9 @@ namespace sluice::engine::kv {
 /// they are touched first. Throws std::bad_alloc.
 class Mapping {
  public:
-  static constexpr size_t kHugePage = size_t{2} << 20;
-
   Mapping() = default;
-  /// `bytes`, rounded up to huge pages.
+  /// `bytes`, rounded up to huge pages of 2 MiB, and aligned to them.
   explicit Mapping(size_t bytes);
-  /// `bytes`, a multiple of kHugePage, and the first `mirrored` (the same, no more) once more
-  /// behind the end: what is written across the end lies at the start.
-  static Mapping Mirrored(size_t bytes, size_t mirrored);
   ~Mapping();
   Mapping(Mapping&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

@@ -147,11 +147,8 @@ class Partition {
   }
   void PrefetchItem(uint64_t hash) const {
     const Bucket& head = index_.bucket(index_.ChainOf(hash));
-    const uint64_t tag = TagOf(hash);
-    for (const Slot& place : head.slots) {
-      const Slot slot = LoadWord(place);
-      if (slot >> 48 != tag) continue;
-      const uint8_t* const item = data_ + OffsetOf(slot);
+    for (uint32_t left = head.Matches(TagOf(hash)); left != 0; left &= left - 1) {
+      const uint8_t* const item = data_ + OffsetOf(LoadWord(head.slots[__builtin_ctz(left)]));
       __builtin_prefetch(item);
       __builtin_prefetch(item + kPrefetchedBytes - 1);
     }
