@@ -16,6 +16,7 @@
 #include "packet/ethernet.h"
 #include "packet/frame.h"
 #include "packet/frame_length.h"
+#include "packet/outbox.h"
 #include "packet/rewrite.h"
 
 namespace sluice::packet {
@@ -119,6 +120,23 @@ class WithNeighbor {
       return *verdict;
     }
     return engine_.Process(frame, now);
+  }
+
+  // What else the engine may have.
+  void Prepare(const uint8_t* frame, uint32_t length)
+    requires requires(Engine& engine) { engine.Prepare(frame, length); }
+  {
+    engine_.Prepare(frame, length);
+  }
+  void AtRest(uint64_t now)
+    requires requires(Engine& engine) { engine.AtRest(now); }
+  {
+    engine_.AtRest(now);
+  }
+  void set_outbox(packet::Outbox outbox)
+    requires packet::Sender<Engine>
+  {
+    engine_.set_outbox(outbox);
   }
 
   Engine& engine() { return engine_; }

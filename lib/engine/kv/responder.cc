@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/kv/responder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "engine/kv/memcached/ascii.h"
+#include "engine/kv/memcached/binary.h"
+#include "engine/kv/memcached/udp_frame.h"
+#include "engine/kv/mica_format.h"
+#include "engine/kv/mica_protocol.h"
+
+namespace sluice::engine::kv {
+namespace {
+
+// The key of a datagram's first request, if it is easily found; else nothing.
+Bytes FirstKeyOfMica(Bytes datagram) {
+  MicaMessage message;
+  return ReadMica(datagram, kMicaHeaderBytes, &message) != 0 ? message.key : Bytes();
+}
+
+Bytes FirstKeyOfMemcached(Bytes text) {
+  if (text.empty()) return {};
+  if (text[0] == memcached::kRequestMagic) {
+    if (text.size() < memcached::kHeaderBytes) return {};
+    const uint32_t key = memcached::kHeaderBytes + text[4];
+    const uint32_t bytes = packet::LoadBe16(&text[2]);
+    return key + bytes <= text.size() ? text.subspan(key, bytes) : Bytes();
+  }
+  const auto is_end = [](uint8_t c) { return c <= ' '; };
+  const auto command_end = std::find_if(text.begin(), text.end(), is_end);
+  if (command_end == text.end()) return {};
+  const auto key = command_end + 1;
+  return {key, std::find_if(key, text.end(), is_end)};
+}
+
+// Another worker writes it.
+uint64_t Load(const uint64_t& total) {
+  return std::atomic_ref(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Responder::Responder(Store& store, uint32_t worker, const ServiceOptions& options)
+    : access_(store, worker),
+      options_(options),
+      partitions_(static_cast<uint32_t>(store.partitions.size())),
+      buffer_(new uint8_t[kFrontBytes + std::max(options.max_reply_bytes, options.mtu) + kMinFrameBytes]) {}
+
+void Responder::RefreshFacts() {
+  PartitionCounters kept;
+  uint64_t reserved_bytes = 0;
+  for (const Partition& partition : access_.store().partitions) {
+    const PartitionCounters& counters = partition.counters();
+    kept.items += Load(counters.items);
+    kept.item_bytes += Load(counters.item_bytes);
+    kept.evicted += Load(counters.evicted);
+    kept.expired += Load(counters.expired);
+    reserved_bytes += partition.reserved_bytes();
+  }
+  const ProtocolCounters& c = counters_.memcached;
+  facts_.statistics = {{{"time", options_.unix_epoch_s + now_s_},
+                        {"threads", access_.store().workers},
+                        {"curr_items", kept.items},
+                        {"bytes", kept.item_bytes},
+                        {"limit_maxbytes", reserved_bytes},
+                        {"evictions", kept.evicted},
+                        {"expired_unfetched", kept.expired},
+                        {"cmd_get", c.get_hits + c.get_misses},
+                        {"cmd_set", c.sets},
+                        {"cmd_touch", c.touches},
+                        {"get_hits", c.get_hits},
+                        {"get_misses", c.get_misses},
+                        {"delete_hits", c.deletes},
+                        {"udp_requests", c.requests}}};
+  facts_.server.version = options_.version;
+}
+
+Responder::Protocol Responder::ProtocolOf(uint16_t port) const {
+  if (options_.memcached_port != 0 && port == options_.memcached_port) {
+    return Protocol::kMemcached;
+  }
+  if (options_.mica_port != 0 && port - options_.mica_port < static_cast<int>(partitions_) &&
+      port >= options_.mica_port) {
+    return Protocol::kMica;
+  }
+  return Protocol::kNone;
+}
+
+Service Responder::Serve(uint8_t* frame, uint32_t length, uint32_t tailroom) {
+  const Datagram datagram = Datagram::In(frame, length);
+  if (datagram.kind == Datagram::Kind::kOther) return {.outcome = Outcome::kOther};
+  if (datagram.kind != Datagram::Kind::kUdp) {
+    return {.outcome = Outcome::kUnfit, .kind = datagram.kind};
+  }
+  const Protocol protocol = ProtocolOf(datagram.port);
+  if (protocol == Protocol::kNone) return {.outcome = Outcome::kOther};
+  exchange_ = {};
+  return Continue(frame, datagram, protocol, 0, {frame, length + tailroom});
+}
+
+bool Responder::Pack(const uint8_t* frame, uint32_t length, Parcel& parcel) {
+  if (length > Parcel::kMaxFrameBytes || replied_ > Parcel::kMaxReplyBytes) return false;
+  std::memcpy(parcel.frame.data(), frame, length);
+  parcel.frame_bytes = length;
+  PackProgress(parcel);
+  ++counters_.handed_over;
+  return true;
+}
+
+void Responder::PackProgress(Parcel& parcel) {
+  std::memcpy(parcel.reply.data(), front(), replied_);
+  parcel.reply_bytes = replied_;
+  parcel.exchange = exchange_;
+}
+
+Service Responder::ServeParcel(Parcel& parcel) {
+  ++counters_.taken_over;
+  // The first worker has checked it; nobody else writes parcels.
+  const Datagram datagram = Datagram::In(parcel.frame.data(), parcel.frame_bytes);
+  const Protocol protocol = ProtocolOf(datagram.port);
+  exchange_ = parcel.exchange;
+  std::memcpy(front(), parcel.reply.data(), parcel.reply_bytes);
+  Service service =
+      Continue(parcel.frame.data(), datagram, protocol, parcel.reply_bytes, {});
+  if (service.outcome == Outcome::kForeign) {
+    if (replied_ <= Parcel::kMaxReplyBytes) {
+      PackProgress(parcel);
+      ++counters_.handed_over;
+      return service;
+    }
+    ++counters_.lost_on_the_way;
+    return {.outcome = Outcome::kServed};
+  }
+  if (service.outcome == Outcome::kAnswered) Send(service.data, service.length);
+  return {.outcome = Outcome::kServed};
+}
+
+Service Responder::Continue(const uint8_t* frame, const Datagram& datagram, Protocol protocol,
+                            uint32_t replied, std::span<uint8_t> in_place) {
+  const Bytes payload(frame + datagram.payload, datagram.payload_bytes);
+  const uint32_t one_datagram =
+      options_.mtu - (datagram.ipv6 ? kIpv6Headers : kIpv4Headers);
+  exchange_.now_s = now_s_ + 1;  // 0 stands for never.
+  exchange_.unix_s = options_.unix_epoch_s + now_s_;
+  facts_.server.statistics = facts_.statistics;  // Where this object is now.
+  exchange_.server = &facts_.server;
+  Progress progress = Progress::kRefused;
+  if (protocol == Protocol::kMica) {
+    exchange_.datagram = payload;
+    exchange_.max_reply_bytes = one_datagram;
+    Reply reply({front(), one_datagram}, replied);
+    progress = ServeMica(exchange_, access_, reply, counters_.mica);
+    replied_ = static_cast<uint32_t>(reply.size());
+  } else if (const auto header = memcached::ReadUdpFrame(payload)) {
+    exchange_.datagram = payload.subspan(memcached::kUdpFrameBytes);
+    exchange_.max_reply_bytes = options_.max_reply_bytes;
+    Reply reply({front(), options_.max_reply_bytes}, replied);
+    const bool binary =
+        !exchange_.datagram.empty() && exchange_.datagram[0] == memcached::kRequestMagic;
+    progress = binary ? memcached::ServeBinary(exchange_, access_, reply, counters_.memcached)
+                      : memcached::ServeAscii(exchange_, access_, reply, counters_.memcached);
+    replied_ = static_cast<uint32_t>(reply.size());
+  }
+  if (progress == Progress::kRefused) return {.outcome = Outcome::kUnfit};
+  if (progress == Progress::kForeign) return {.outcome = Outcome::kForeign, .owner = exchange_.owner};
+  if (replied_ == 0) return {.outcome = Outcome::kServed};
+  if (protocol == Protocol::kMica) return Build(frame, datagram, front(), replied_, in_place);
+  return BuildMemcached(frame, datagram, in_place);
+}
+
+// The first datagrams are sent; the last one is the answer. Each has its header where the bytes
+// of the one before were, which have left.
+Service Responder::BuildMemcached(const uint8_t* frame, const Datagram& datagram,
+                                  std::span<uint8_t> in_place) {
+  const auto request = *memcached::ReadUdpFrame({frame + datagram.payload, datagram.payload_bytes});
+  const uint32_t data = memcached::kMaxDatagramData;
+  const uint32_t datagrams = static_cast<uint32_t>(memcached::DatagramsOf(replied_));
+  for (uint32_t i = 0;; ++i) {
+    uint8_t* const payload = front() + i * data - memcached::kUdpFrameBytes;
+    const uint32_t bytes = std::min(data, replied_ - i * data) + memcached::kUdpFrameBytes;
+    memcached::WriteUdpFrame(payload, {.request_id = request.request_id,
+                                       .sequence = static_cast<uint16_t>(i),
+                                       .total = static_cast<uint16_t>(datagrams)});
+    const bool last = i + 1 == datagrams;
+    const Service answer = Build(frame, datagram, payload, bytes,
+                                 last ? in_place : std::span<uint8_t>());
+    if (last) return answer;
+    Send(answer.data, answer.length);
+  }
+}
+
+Service Responder::Build(const uint8_t* frame, const Datagram& datagram, uint8_t* payload,
+                         uint32_t bytes, std::span<uint8_t> in_place) {
+  ++counters_.datagrams_sent;
+  const uint32_t used = datagram.payload + bytes;
+  const uint32_t length = std::max(used, kMinFrameBytes);
+  uint8_t* start = payload - datagram.payload;
+  if (length <= in_place.size()) {
+    start = in_place.data();
+    std::memcpy(start + datagram.payload, payload, bytes);
+  } else {
+    std::memcpy(start, frame, datagram.payload);
+  }
+  std::memset(start + used, 0, length - used);
+  datagram.Answer(start, bytes);
+  return {.outcome = Outcome::kAnswered, .length = length, .data = start};
+}
+
+void Responder::Send(const uint8_t* frame, uint32_t length) { outbox_.Send(frame, length); }
+
+void Responder::Prepare(const uint8_t* frame, uint32_t length) {
+  // Stage two of the frame that was prepared kStage frames ago.
+  Prepared& place = prepared_[prepared_count_++ & (kStage - 1)];
+  if (place.partition != nullptr) place.partition->PrefetchItem(place.hash);
+  place.partition = nullptr;
+  const packet::LeadingWord word = packet::LeadingWord::Of(frame);
+  if (length < kPlainPayload || !word.IsPlainIpv4()) return;
+  const Bytes payload(frame + kPlainPayload, length - kPlainPayload);
+  const Protocol protocol = ProtocolOf(packet::LoadBe16(frame + kPlainPayload - 6));
+  const Bytes key = protocol == Protocol::kMica        ? FirstKeyOfMica(payload)
+                    : protocol == Protocol::kMemcached ? FirstKeyOfMemcached(payload)
+                                                       : Bytes();
+  if (key.empty() || key.size() > kMaxKeyBytes) return;
+  const KeyHash hash = access_.Hash(key);
+  place = {&access_.store().PartitionFor(hash.route), hash.index};
+  place.partition->PrefetchBucket(hash.index);
+}
+
+}  // namespace sluice::engine::kv

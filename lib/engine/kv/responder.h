@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From a frame to its answer: which protocol, what it says, where the answer lies. One worker's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "engine/kv/access.h"
+#include "engine/kv/datagram.h"
+#include "engine/kv/exchange.h"
+#include "engine/kv/parcel.h"
+#include "packet/outbox.h"
+
+namespace sluice::engine::kv {
+
+/// What is served where.
+struct ServiceOptions {
+  uint16_t memcached_port = 11211;  ///< 0: not served.
+  /// MICA's protocol: partition p at this port plus p, so that ports can be steered. 0: not.
+  uint16_t mica_port = 1024;
+  uint32_t mtu = 1500;
+  /// Longest answer to one datagram: what a forged sender can be sent.
+  uint32_t max_reply_bytes = 65536;
+  uint32_t unix_epoch_s = 0;  ///< Seconds since 1970 when the workers' clock was 0.
+  std::string_view version;   ///< What memcached's clients are told. Static storage.
+};
+
+struct ResponderCounters {
+  ProtocolCounters mica;
+  ProtocolCounters memcached;
+  uint64_t handed_over = 0;  ///< Datagrams that went on to another worker.
+  uint64_t taken_over = 0;   ///< Datagrams that came from one.
+  uint64_t datagrams_sent = 0;
+  uint64_t lost_on_the_way = 0;  ///< Of taken_over: the answer so far did not fit into a parcel.
+};
+
+enum class Outcome : uint8_t {
+  kAnswered,  ///< By one frame: Service::data, length.
+  kServed,    ///< Nothing to send, or it is sent.
+  kForeign,   ///< Service::owner must go on.
+  kOther,     ///< Not for us.
+  kUnfit,     ///< Not to be answered: Service::kind says why, kUdp being the protocol's refusal.
+};
+
+struct Service {
+  Outcome outcome = Outcome::kOther;
+  Datagram::Kind kind = Datagram::Kind::kUdp;
+  uint32_t owner = 0;
+  uint32_t length = 0;
+  uint8_t* data = nullptr;
+};
+
+class Responder {
+ public:
+  Responder(Store& store, uint32_t worker, const ServiceOptions& options);
+
+  void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
+  /// Seconds of the workers' clock. Before the first Serve.
+  void SetTime(uint32_t now_s) {
+    if (now_s == now_s_) return;
+    now_s_ = now_s;
+    RefreshFacts();
+  }
+
+  /// Serves the datagram in a frame with `tailroom` bytes behind it. An answer lies in the frame
+  /// or in this object, until the next call. All but the last datagram of an answer go to the
+  /// outbox.
+  Service Serve(uint8_t* frame, uint32_t length, uint32_t tailroom);
+  /// After kForeign: writes down where the exchange stands. False: too long for a parcel.
+  bool Pack(const uint8_t* frame, uint32_t length, Parcel& parcel);
+  /// Goes on with what another worker began: kServed, or kForeign, written down again.
+  Service ServeParcel(Parcel& parcel);
+
+  /// Fetches what Serve will want of this frame, and more of one that was prepared before. A
+  /// hint: any bytes will do.
+  void Prepare(const uint8_t* frame, uint32_t length);
+
+  const ResponderCounters& counters() const { return counters_; }
+
+ private:
+  /// Headers and memcached's own, in front of a reply.
+  static constexpr uint32_t kFrontBytes = 128;
+  static constexpr uint32_t kMinFrameBytes = 60;
+  static constexpr uint32_t kIpv4Headers = packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes;
+  static constexpr uint32_t kIpv6Headers = packet::kIpv6HeaderBytes + packet::kUdpHeaderBytes;
+  /// Of UDP over untagged IPv4 without options.
+  static constexpr uint32_t kPlainPayload = packet::kEthernetHeaderBytes + kIpv4Headers;
+  /// Between the fetch of a bucket and that of its items, in frames.
+  static constexpr uint32_t kStage = 4;
+  static_assert((kStage & (kStage - 1)) == 0);
+
+  enum class Protocol : uint8_t { kNone, kMica, kMemcached };
+
+  /// What memcached's `stats` tells: names as there, of this worker, but for the items.
+  struct Facts {
+    std::array<ServerFacts::Statistic, 14> statistics{};
+    ServerFacts server;
+  };
+
+  void RefreshFacts();
+  Protocol ProtocolOf(uint16_t port) const;
+  /// Serves what is left of `exchange_`, whose reply has `replied` bytes behind front().
+  Service Continue(const uint8_t* frame, const Datagram& datagram, Protocol protocol,
+                   uint32_t replied, std::span<uint8_t> in_place);
+  void PackProgress(Parcel& parcel);
+  Service BuildMemcached(const uint8_t* frame, const Datagram& datagram,
+                         std::span<uint8_t> in_place);
+  /// An answer to `datagram`, which lies in `frame`: headers and `payload`. In `in_place` if it
+  /// fits, else in this object, where `payload` lies, over what is in front of it.
+  Service Build(const uint8_t* frame, const Datagram& datagram, uint8_t* payload, uint32_t bytes,
+                std::span<uint8_t> in_place);
+  void Send(const uint8_t* frame, uint32_t length);
+  uint8_t* front() { return buffer_.get() + kFrontBytes; }
+
+  Access access_;
+  ServiceOptions options_;
+  packet::Outbox outbox_;
+  uint32_t partitions_;
+  uint32_t now_s_ = ~0u;  ///< Before the first SetTime.
+  Exchange exchange_;
+  uint32_t replied_ = 0;  ///< Bytes of its reply, behind front().
+  std::unique_ptr<uint8_t[]> buffer_;
+  struct Prepared {
+    const Partition* partition = nullptr;
+    uint64_t hash = 0;
+  };
+  std::array<Prepared, kStage> prepared_{};
+  uint32_t prepared_count_ = 0;
+  ResponderCounters counters_;
+  Facts facts_;
+};
+
+}  // namespace sluice::engine::kv

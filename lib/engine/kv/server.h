@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The server of one worker: finds the requests in frames, serves those that it may, hands the
+// others to their owners, answers in place where the answer fits. A FrameEngine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "engine/kv/parcel.h"
+#include "engine/kv/responder.h"
+#include "packet/frame.h"
+#include "packet/outbox.h"
+
+namespace sluice::engine::kv {
+
+template <Courier C>
+class Server {
+ public:
+  enum Reason : uint8_t {
+    kMalformed,    ///< A header does not fit, or contradicts another.
+    kFragment,     ///< Fragments of datagrams are not put together.
+    kOptions,      ///< IPv4 options or IPv6 extension headers.
+    kBadChecksum,  ///< UDP's; over IPv6 also none.
+    kRefused,      ///< No request of the port's protocol.
+    kNoParcel,     ///< Another worker's, and everything is under way to it already.
+    kReasons
+  };
+  static constexpr std::array<std::string_view, kReasons> kDropReasons{
+      "malformed", "fragment", "ip_options", "bad_checksum", "refused", "no_parcel"};
+
+  /// `store` and what `courier` refers to outlive the server. `cycles_per_second` of `now`.
+  Server(Store& store, uint32_t worker, const ServiceOptions& options, C courier,
+         uint64_t cycles_per_second)
+      : responder_(store, worker, options),
+        courier_(std::move(courier)),
+        cycles_per_second_(cycles_per_second) {}
+
+  /// Before the first Process.
+  void set_outbox(packet::Outbox outbox) { responder_.set_outbox(outbox); }
+
+  /// Between bursts: takes up the time, and serves what other workers handed over.
+  void AtRest(uint64_t now) {
+    responder_.SetTime(static_cast<uint32_t>(now / cycles_per_second_));
+    for (uint32_t i = 0; i < kParcelsAtRest; ++i) {
+      Parcel* const parcel = courier_.Receive();
+      if (parcel == nullptr) break;
+      const Service service = responder_.ServeParcel(*parcel);
+      if (service.outcome == Outcome::kForeign) {
+        courier_.Send(service.owner, parcel);
+      } else {
+        courier_.Return(parcel);
+      }
+    }
+  }
+
+  void Prepare(const uint8_t* frame, uint32_t length) { responder_.Prepare(frame, length); }
+
+  packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
+    const Service service = responder_.Serve(frame.data, frame.length, frame.tailroom);
+    switch (service.outcome) {
+      case Outcome::kAnswered:
+        frame.data = service.data;
+        frame.length = service.length;
+        return packet::kForward;
+      case Outcome::kServed:
+        return packet::kConsume;
+      case Outcome::kOther:
+        return packet::kPass;
+      case Outcome::kForeign:
+        return HandOver(frame.data, frame.length, service.owner);
+      case Outcome::kUnfit:
+        break;
+    }
+    return packet::Drop(ReasonOf(service.kind));
+  }
+
+  const Responder& responder() const { return responder_; }
+
+ private:
+  /// A burst's worth: parcels must not keep frames waiting.
+  static constexpr uint32_t kParcelsAtRest = 64;
+
+  [[gnu::noinline]] packet::Verdict HandOver(const uint8_t* frame, uint32_t length,
+                                             uint32_t owner) {
+    Parcel* const parcel = courier_.Empty();
+    if (parcel == nullptr) return packet::Drop(kNoParcel);
+    if (!responder_.Pack(frame, length, *parcel)) {
+      courier_.Return(parcel);
+      return packet::Drop(kNoParcel);
+    }
+    courier_.Send(owner, parcel);
+    return packet::kConsume;
+  }
+
+  static Reason ReasonOf(Datagram::Kind kind) {
+    switch (kind) {
+      case Datagram::Kind::kFragment:
+        return kFragment;
+      case Datagram::Kind::kOptions:
+        return kOptions;
+      case Datagram::Kind::kBadChecksum:
+        return kBadChecksum;
+      case Datagram::Kind::kUdp:
+        return kRefused;
+      default:
+        return kMalformed;
+    }
+  }
+
+  Responder responder_;
+  C courier_;
+  uint64_t cycles_per_second_;
+};
+
+}  // namespace sluice::engine::kv
