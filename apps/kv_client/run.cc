@@ -57,6 +57,7 @@ bool Run::Preload() {
   if (!settings_.preload || interrupted_) return true;
   std::printf("preloaded %llu items in %.1f s\n", static_cast<unsigned long long>(done),
               static_cast<double>(Now() - begin) / kSecond);
+  std::fflush(stdout);
   return true;
 }
 
