@@ -33,6 +33,11 @@ void MaglevMessages(const uint8_t* data, size_t size);
 /// A UDP payload through the reader of QUIC's connection ids: bytes behind do not matter.
 void MaglevQuic(const uint8_t* data, size_t size);
 
+/// A datagram of MICA's through the server, against a map: every request is answered, once and
+/// rightly, or the datagram is refused and nothing done. The first byte sets the longest answer,
+/// and whether the server believes hashes and reads across workers.
+void KvMica(const uint8_t* data, size_t size);
+
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 

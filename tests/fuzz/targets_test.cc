@@ -8,6 +8,7 @@
 
 #include <random>
 
+#include "mica_fixture.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
 
@@ -91,6 +92,14 @@ TEST(FuzzTargets, MaglevQuic) {
     Bend(MaglevQuic, test::FromHex(packet));
   }
   Splice(MaglevQuic);
+}
+
+TEST(FuzzTargets, KvMica) {
+  // Room for all values and for some, hashes believed or not, reads across workers or not.
+  for (const uint8_t control : {0xfc, 0xfd, 0x2c, 0x2d, 0xfe}) {
+    Bend(KvMica, test::kMicaBatch, {control});
+  }
+  Splice(KvMica);
 }
 
 TEST(FuzzTargets, FrameLengthWalkOverAPipe) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Writes the fixtures as files that the fuzzers start from, in the form that each
-// target reads: write_seeds FOLDER makes FOLDER/{frames,neighbor,quic,captures}.
+// target reads: write_seeds FOLDER makes FOLDER/{frames,neighbor,quic,mica,captures}.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
+#include "mica_fixture.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
 
@@ -41,6 +42,11 @@ int main(int argc, char** argv) {
   good &= WriteSeed(folder / "quic" / "handshake",
                     sluice::test::FromHex("e00000000108801234560000000000"));
   good &= WriteSeed(folder / "quic" / "short", sluice::test::FromHex("40c012345678000000"));
+  for (const uint8_t control : {0xfc, 0x2d}) {
+    Bytes mica{control};
+    mica.insert(mica.end(), sluice::test::kMicaBatch.begin(), sluice::test::kMicaBatch.end());
+    good &= WriteSeed(folder / "mica" / std::to_string(control), mica);
+  }
   for (const bool big_endian : {false, true}) {
     for (const bool nanoseconds : {false, true}) {
       sluice::test::CaptureFile file({big_endian, nanoseconds});
