@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client_wire.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "emulator/library_wire.h"
+#include "engine/kv/datagram.h"
+#include "engine/kv/partition.h"
+#include "packet/checksum.h"
+#include "packet/ethernet.h"
+#include "packet/rewrite.h"
+
+namespace sluice::kv {
+namespace {
+
+using engine::kv::Bytes;
+using engine::kv::Datagram;
+using engine::kv::client::Client;
+using engine::kv::client::ClientCounters;
+using engine::kv::client::Protocol;
+
+constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
+constexpr packet::MacAddress kServerMac{0x02, 0, 0, 0, 0, 2};
+constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
+constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
+constexpr uint16_t kClientPort = 40000;
+
+template <typename T>
+bool ReadNumber(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions* options) {
+  auto& client = options->client;
+  uint32_t number = 0;
+  const auto in = [&](uint32_t least, uint32_t most) {
+    return ReadNumber(value, &number) && number >= least && number <= most;
+  };
+  if (key == "protocol") {
+    client.protocol = value == "ascii"    ? Protocol::kMemcachedAscii
+                      : value == "binary" ? Protocol::kMemcachedBinary
+                                          : Protocol::kMica;
+    return value == "ascii" || value == "binary" || value == "mica";
+  }
+  if (key == "mica_port" && in(1, 65535)) {
+    options->mica_port = static_cast<uint16_t>(number);
+  } else if (key == "memcached_port" && in(1, 65535)) {
+    options->memcached_port = static_cast<uint16_t>(number);
+  } else if (key == "workers" && in(1, 65535)) {
+    client.workers = number;
+  } else if (key == "partitions" && in(1, 65535)) {
+    client.partitions = number;
+  } else if (key == "key" && in(1, engine::kv::kMaxKeyBytes)) {
+    client.sizes.key_bytes = number;
+  } else if (key == "value" && in(engine::kv::workload::kMinWorkloadValueBytes, 1300)) {
+    client.sizes.value_bytes = number;
+  } else if (key == "outstanding" && in(1, 32768)) {
+    client.outstanding = number;
+  } else if (key == "batch" && in(1, 255)) {
+    client.batch = number;
+  } else if (key == "verify") {
+    client.verify = value == "on";
+    return value == "on" || value == "off";
+  } else if (key == "items") {
+    return ReadNumber(value, &client.items) && client.items >= 1;
+  } else if (key == "get") {
+    return ReadNumber(value, &client.get_share) && client.get_share >= 0 &&
+           client.get_share <= 1;
+  } else if (key == "zipf") {
+    return ReadNumber(value, &client.zipf_exponent) && client.zipf_exponent >= 0;
+  } else if (key == "rate") {
+    return ReadNumber(value, &client.rate) && client.rate >= 0;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, uint64_t seed,
+                                                       std::string* error) {
+  ClientWireOptions options;
+  options.client.seed = seed;
+  while (!text.empty()) {
+    const std::string_view option = text.substr(0, text.find('+'));
+    text.remove_prefix(std::min(option.size() + 1, text.size()));
+    const size_t equals = std::min(option.find('='), option.size());
+    const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+    if (option.empty() || ReadOption(option.substr(0, equals), value, &options)) continue;
+    *error = std::string(option) + ": no such option, or not such a value";
+    return std::nullopt;
+  }
+  if (options.client.items > options.client.sizes.MaxItems()) {
+    *error = "items=" + std::to_string(options.client.items) + ": more than keys of " +
+             std::to_string(options.client.sizes.key_bytes) + " bytes";
+    return std::nullopt;
+  }
+  return options;
+}
+
+ClientWire::ClientWire(const ClientWireOptions& options)
+    : options_(options),
+      client_(options.client),
+      slots_(new uint8_t[size_t{kSlots} * kSlotBytes]) {
+  frames_.reserve(kSlots);
+  for (uint32_t i = 0; i < kSlots; ++i) free_.push_back(kSlots - 1 - i);
+}
+
+uint16_t ClientWire::PortOf(uint32_t endpoint) const {
+  return options_.client.protocol == Protocol::kMica
+             ? static_cast<uint16_t>(options_.mica_port + endpoint)
+             : options_.memcached_port;
+}
+
+uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing) {
+  const auto bytes = static_cast<uint32_t>(outgoing.bytes);
+  packet::Store(frame, kServerMac);
+  packet::Store(frame + 6, kClientMac);
+  packet::StoreBe16(frame + 12, packet::kEtherTypeIpv4);
+  uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
+  const uint32_t udp_bytes = packet::kUdpHeaderBytes + bytes;
+  packet::StoreBe32(ip, 0x4500u << 16 | (packet::kIpv4MinHeaderBytes + udp_bytes));
+  packet::StoreBe32(ip + 4, 0x4000);
+  packet::StoreBe32(ip + 8, 64u << 24 | uint32_t{packet::kProtocolUdp} << 16);
+  packet::Store(ip + 12, kClientAddress);
+  packet::Store(ip + 16, kServerAddress);
+  packet::Store(ip + 10,
+                packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
+  uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
+  packet::StoreBe16(udp, static_cast<uint16_t>(kClientPort + outgoing.endpoint));
+  packet::StoreBe16(udp + 2, PortOf(outgoing.endpoint));
+  packet::StoreBe16(udp + 4, static_cast<uint16_t>(udp_bytes));
+  packet::Store<uint16_t>(udp + 6, 0);  // As MICA's clients: Ethernet's own check must do.
+  const uint32_t length = kPayload + bytes;
+  if (length >= emulator::kMinFrameBytes) return length;
+  std::memset(frame + length, 0, emulator::kMinFrameBytes - length);
+  return emulator::kMinFrameBytes;
+}
+
+std::span<const device::WireFrame> ClientWire::Pull(uint64_t now_ns, uint32_t max) {
+  if (client_.phase() == Client::Phase::kReady) client_.Start(now_ns);
+  while (frames_.size() < max && !free_.empty()) {
+    uint8_t* const frame = Slot(free_.back());
+    const auto outgoing =
+        client_.Next(now_ns, {frame + kPayload, options_.client.max_datagram_bytes});
+    if (outgoing.bytes == 0) break;
+    free_.pop_back();
+    frames_.push_back({frame, Finish(frame, outgoing)});
+  }
+  return std::span<const device::WireFrame>(frames_).first(std::min<size_t>(max, frames_.size()));
+}
+
+void ClientWire::Consumed(uint32_t count) {
+  totals_.offered += count;
+  for (uint32_t i = 0; i < count; ++i) {
+    free_.push_back(static_cast<uint32_t>((frames_[i].data - slots_.get()) / kSlotBytes));
+  }
+  frames_.erase(frames_.begin(), frames_.begin() + count);
+}
+
+void ClientWire::Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) {
+  for (const device::WireFrame& frame : frames) {
+    const Datagram datagram = Datagram::In(frame.data, frame.length);
+    if (datagram.kind != Datagram::Kind::kUdp) {
+      ++unknown_;
+      continue;
+    }
+    client_.OnDatagram(now_ns, Bytes(frame.data + datagram.payload, datagram.payload_bytes));
+  }
+}
+
+std::span<const device::Counter> ClientWire::Counters() {
+  const ClientCounters& c = client_.counters();
+  const auto& get = client_.get_latency();
+  const auto& set = client_.set_latency();
+  counters_ = {{"client_preloaded", c.preloaded},
+               {"client_requests", c.requests},
+               {"client_hits", c.hits},
+               {"client_misses", c.misses},
+               {"client_stored", c.stored},
+               {"client_refused", c.refused},
+               {"client_timeouts", c.timeouts},
+               {"client_wrong", c.wrong},
+               {"client_late", c.late},
+               {"client_malformed", c.malformed},
+               {"client_unknown", unknown_},
+               {"client_get_p50_ns", get.Percentile(0.5)},
+               {"client_get_p99_ns", get.Percentile(0.99)},
+               {"client_get_p999_ns", get.Percentile(0.999)},
+               {"client_set_p50_ns", set.Percentile(0.5)},
+               {"client_set_p99_ns", set.Percentile(0.99)},
+               {"client_set_p999_ns", set.Percentile(0.999)}};
+  return counters_;
+}
+
+}  // namespace sluice::kv
+
+extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
+    const char* options, uint64_t seed, std::string* error) {
+  const auto read = sluice::kv::ReadClientWireOptions(options, seed, error);
+  return read ? new sluice::kv::ClientWire(*read) : nullptr;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-kv: a key-value store. The engine is lib/engine/kv; what the flags mean is in
+// settings.h; everything else is lib/runtime. Start reading here.
+#include <gflags/gflags.h>
+#include <rte_cycles.h>
+
+#include <cstdio>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "courier.h"
+#include "crew.h"
+#include "engine/kv/server.h"
+#include "engine/neighbor/neighbor.h"
+#include "persistence.h"
+#include "runtime/command_line.h"
+#include "runtime/port_stats.h"
+#include "runtime/session.h"
+#include "settings.h"
+#include "steering.h"
+
+DECLARE_string(ip);
+DEFINE_string(snapshot, "",
+              "File that the store is read from at the start, if it is there, and written to at a "
+              "clean end");
+
+namespace {
+
+using sluice::engine::Neighbor;
+using sluice::engine::kv::Server;
+using sluice::kv::Crew;
+using sluice::kv::Persistence;
+using sluice::kv::PostOffice;
+using sluice::kv::RingCourier;
+using sluice::kv::Settings;
+using sluice::kv::Steering;
+using sluice::kv::Worker;
+using sluice::runtime::AppHooks;
+using sluice::runtime::BadFlag;
+using sluice::runtime::PortStats;
+using sluice::runtime::Session;
+using sluice::runtime::WorkerInfo;
+
+// The workers' clock, as items know it (Exchange::now_s).
+uint32_t ItemSeconds() { return static_cast<uint32_t>(rte_rdtsc() / rte_get_tsc_hz()) + 1; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine("kv", "keeps values by their keys", argc, argv,
+                                               &exit_code);
+  if (!line) return exit_code;
+  std::string flag, mend;
+  std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &mend);
+  if (!settings) return BadFlag(flag, mend);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
+
+  std::FILE* const text = line->options.json == "-" ? stderr : stdout;
+  const auto session = Session::Start(*std::move(line), &exit_code);
+  if (session == nullptr) return exit_code;
+  auto store = sluice::kv::MakeStore(*settings, session->workers());
+  Persistence persistence(store, FLAGS_snapshot);
+  if (!persistence.Restore(ItemSeconds(), &mend)) return BadFlag("snapshot", mend);
+
+  settings->service.version = SLUICE_VERSION;
+  settings->service.unix_epoch_s = static_cast<uint32_t>(std::time(nullptr)) - ItemSeconds();
+  PostOffice office(session->workers());
+  Steering steering(session->port());
+  if (settings->service.mica_port != 0 && session->has_queues()) {
+    const std::string how = steering.Apply(settings->service.mica_port, settings->partitions,
+                                           session->workers());
+    std::fprintf(text, "steering: %s\n", how.c_str());
+    std::fflush(text);
+  }
+  Crew crew(store);
+  AppHooks hooks;
+  hooks.line = [&] { return crew.NextLine(PortStats::Read(session->port())); };
+  hooks.report = [&crew](nlohmann::ordered_json& report) { crew.Extend(report); };
+  exit_code = session->Run(
+      [&](const WorkerInfo& info) {
+        Neighbor neighbor(info.mac);
+        std::string error;  // The list was checked before EAL started.
+        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
+        return Worker(crew, {neighbor, Server<RingCourier>(store, info.worker, settings->service,
+                                                           RingCourier(office, info.worker),
+                                                           rte_get_tsc_hz())});
+      },
+      std::move(hooks));
+  if (!persistence.Save(ItemSeconds(), &mend)) {
+    std::fprintf(stderr, "sluice-kv: --snapshot: %s\n", mend.c_str());
+    return exit_code != 0 ? exit_code : 1;
+  }
+  return exit_code;
+}

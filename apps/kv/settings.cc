@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings.h"
+
+#include <gflags/gflags.h>
+
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "client_wire.h"
+
+DEFINE_string(mode, "cache",
+              "cache: the oldest items make room; store: nothing is lost, and what does not fit is "
+              "refused");
+DEFINE_uint64(memory_mb, 256, "Of all items, in MiB");
+DEFINE_uint64(items, 1 << 20, "Expected items, of all partitions");
+DEFINE_uint32(partitions, 0, "Parts of the store, each one worker's; 0: as many as workers");
+DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
+DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
+DEFINE_uint32(max_reply_bytes, 65536,
+              "Longest answer to one datagram, which a forged sender could be sent");
+DEFINE_bool(trust_hashes, false, "Believe the key hashes that MICA's clients send");
+DEFINE_bool(concurrent_read, true, "Workers read each other's partitions; else only their own");
+DEFINE_string(client, "items=1000000+get=0.95+zipf=0.99+outstanding=1024",
+              "What the client behind the embedded NIC does: see client_wire.h or the README");
+DEFINE_bool(allow_flush, false, "Let memcached's flush_all empty the store");
+
+namespace sluice::kv {
+namespace {
+
+constexpr uint64_t kMaxPartitions = 1024;
+constexpr uint64_t kMaxMemoryMb = uint64_t{1} << 20;
+constexpr uint64_t kMaxItems = uint64_t{1} << 36;
+constexpr uint32_t kMinReplyBytes = 1400;
+constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value, and what is around it.
+
+// The first flag that is wrong, and the mend.
+struct Complaint {
+  std::string* flag;
+  std::string* mend;
+
+  bool Check(bool right, const char* name, std::string how) {
+    if (right) return true;
+    *flag = name;
+    *mend = std::move(how);
+    return false;
+  }
+};
+
+}  // namespace
+
+std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
+                                     std::string* mend) {
+  Complaint complaint{flag, mend};
+  const uint32_t workers = line->options.workers;
+  const uint32_t partitions = FLAGS_partitions != 0 ? FLAGS_partitions : workers;
+  const bool right =
+      complaint.Check(FLAGS_mode == "cache" || FLAGS_mode == "store", "mode",
+                      "give cache or store") &&
+      complaint.Check(partitions >= workers && partitions <= kMaxPartitions, "partitions",
+                      "give at least as many as workers, and at most 1024") &&
+      complaint.Check(FLAGS_memory_mb >= 4 * partitions && FLAGS_memory_mb <= kMaxMemoryMb,
+                      "memory_mb", "give 4 for each partition at least, 1048576 at most") &&
+      complaint.Check(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
+                      "give 1 ... 68719476736") &&
+      complaint.Check(FLAGS_memcached_port <= 65535, "memcached_port", "give 0 ... 65535") &&
+      complaint.Check(FLAGS_mica_port + partitions <= 65536, "mica_port",
+                      "give one that leaves room for a port a partition below 65536") &&
+      complaint.Check(FLAGS_mica_port == 0 || FLAGS_memcached_port < FLAGS_mica_port ||
+                          FLAGS_memcached_port >= FLAGS_mica_port + partitions,
+                      "memcached_port", "give one that is none of MICA's ports") &&
+      complaint.Check(FLAGS_max_reply_bytes >= kMinReplyBytes &&
+                          FLAGS_max_reply_bytes <= kMaxReplyBytes,
+                      "max_reply_bytes", "give 1400 ... 2097152");
+  if (!right) return std::nullopt;
+
+  if (!line->own_port && !line->options.frame_size.empty()) {
+    const std::string client =
+        "workers=" + std::to_string(workers) + "+partitions=" + std::to_string(partitions) +
+        "+mica_port=" + std::to_string(FLAGS_mica_port) +
+        "+memcached_port=" + std::to_string(FLAGS_memcached_port) + "+" + FLAGS_client;
+    if (!ReadClientWireOptions(client, 1, mend)) {
+      *flag = "client";
+      return std::nullopt;
+    }
+    // The library is part of this process already: its name is enough.
+    line->options.wire = "library:libsluice_kv_wire.so+" + client;
+    line->options.traffic = "client:" + FLAGS_client;
+  }
+  line->options.answers = false;
+
+  Settings settings;
+  settings.partition.mode =
+      FLAGS_mode == "store" ? engine::kv::Mode::kStore : engine::kv::Mode::kCache;
+  settings.partition.memory_bytes = (FLAGS_memory_mb << 20) / partitions;
+  settings.partition.items = (FLAGS_items + partitions - 1) / partitions;
+  settings.partitions = partitions;
+  settings.secret = line->options.seed ? *line->options.seed
+                                       : uint64_t{std::random_device()()} << 32 |
+                                             std::random_device()();
+  settings.trust_hashes = FLAGS_trust_hashes;
+  settings.concurrent_read = FLAGS_concurrent_read;
+  settings.allow_flush = FLAGS_allow_flush;
+  settings.service.memcached_port = static_cast<uint16_t>(FLAGS_memcached_port);
+  settings.service.mica_port = static_cast<uint16_t>(FLAGS_mica_port);
+  settings.service.max_reply_bytes = FLAGS_max_reply_bytes;
+  return settings;
+}
+
+engine::kv::Store MakeStore(const Settings& settings, uint32_t workers) {
+  engine::kv::Store store;
+  store.workers = workers;
+  store.secret = settings.secret;
+  store.trust_hashes = settings.trust_hashes;
+  store.concurrent_read = settings.concurrent_read;
+  store.allow_flush = settings.allow_flush;
+  for (uint32_t i = 0; i < settings.partitions; ++i) {
+    store.partitions.emplace_back(settings.partition);
+  }
+  return store;
+}
+
+}  // namespace sluice::kv
