@@ -157,21 +157,20 @@ bool SegregatedFit::IsConsistent() const {
   uint64_t free_blocks = 0;
   uint64_t size = 0;
   bool previous_free = false;
-  uint64_t previous = 0;
   for (uint64_t at = 0; at < bytes_; at += size) {
     const uint32_t head = block(at).head;
     size = SizeOf(head);
     if (size < kMinBlock || size > bytes_ - at) return false;
     if (((head & 2) != 0) != previous_free) return false;
     const bool is_free = head & 1;
-    if (is_free && previous_free && size + previous <= kMaxBlock) return false;
+    // Where stretches meet, what is left of one may lie beside a free one.
+    if (is_free && previous_free && bytes_ <= kMaxBlock) return false;
     if (is_free) {
       if (footer(at + size) != size) return false;
       free += size;
       ++free_blocks;
     }
     previous_free = is_free;
-    previous = size;
   }
   for (uint32_t list = 0; list < kClasses; ++list) {
     if ((filled_[list / 64] >> (list % 64) & 1) != (first_[list] != kNone)) return false;
