@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 
 CLIENT = sys.argv.pop()
 MEMCACHED = shutil.which("memcached") or "/usr/bin/memcached"
@@ -73,7 +74,7 @@ class Memcached:
                 if not part:
                     raise ConnectionError(text[-100:])
                 text += part
-        return re.findall(rb"key=(\S+) ", text)
+        return [urllib.parse.unquote_to_bytes(key) for key in re.findall(rb"key=(\S+) ", text)]
 
     @property
     def name(self):

@@ -109,6 +109,13 @@ TEST(ItemsTest, KeysAreDistinctAndPrintable) {
   EXPECT_EQ(4096u, ItemSizes{.key_bytes = 2}.MaxItems());
 }
 
+TEST(ItemsTest, CharactersAreDigitsOfBase64) {
+  uint64_t digits = 0;
+  for (const uint64_t digit : {63, 32, 7, 6, 5, 2, 1, 0}) digits = digits << 6 | digit;
+  const uint64_t characters = KeyCharacters(digits);
+  EXPECT_EQ(";<=@AB[z", std::string(reinterpret_cast<const char*>(&characters), 8));
+}
+
 TEST(ItemsTest, ValuesTellTheirVersion) {
   for (uint32_t bytes = 8; bytes <= 70; ++bytes) {
     for (const uint32_t version : {0u, 1u, 77u, UINT32_MAX}) {

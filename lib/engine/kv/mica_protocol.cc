@@ -13,7 +13,7 @@ namespace {
 
 // Requests between the fetch of a bucket, that of its items, and the execution (MICA, NSDI'14,
 // section 4.4).
-constexpr uint32_t kStageGap = 2;
+constexpr uint32_t kStageGap = 4;
 
 void Count(uint64_t& counter) {
   std::atomic_ref(counter).store(counter + 1, std::memory_order_relaxed);
@@ -154,7 +154,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
   Server server(exchange, access, reply, counters,
                 bound - reply.size() - left * kMicaMessageBytes);
   Store& store = access.store();
-  std::array<Stage, 8> stages;
+  std::array<Stage, 16> stages;
   static_assert(2 * kStageGap < stages.size());
   size_t next = exchange.position;
   for (uint32_t i = 0; i < left + 2 * kStageGap; ++i) {

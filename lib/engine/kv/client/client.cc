@@ -94,6 +94,7 @@ uint64_t Client::Place(std::vector<uint16_t> server_of_item, uint32_t servers) {
 
 uint32_t Client::EndpointOf(uint64_t item, uint64_t route) const {
   const uint32_t server = server_of_item_.empty() ? 0 : server_of_item_[item];
+  if (options_.workers == 1) return server;
   return server * options_.workers + PartitionOf(route, options_.partitions) % options_.workers;
 }
 

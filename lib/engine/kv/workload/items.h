@@ -26,15 +26,23 @@ struct ItemSizes {
   uint64_t MaxItems() const { return uint64_t{1} << 6 * std::min(key_bytes, 8u); }
 };
 
-/// Writes the key of `item` (below sizes.MaxItems()): letters, digits, '-' and '_', so that
-/// every protocol can say it. Two items never have the same key.
+/// Eight characters from ';' to 'z', one for each six bits of `digits`.
+constexpr uint64_t KeyCharacters(uint64_t digits) {
+  digits = (digits & 0xffffff) | (digits & 0xffffff000000) << 8;
+  digits = (digits & 0xfff00000fff) | (digits & 0xfff00000fff000) << 4;
+  digits = (digits & 0x3f003f003f003f) | (digits & 0xfc00fc00fc00fc0) << 2;
+  return digits + 0x3b3b3b3b3b3b3b3b;
+}
+
+/// Writes the key of `item` (below sizes.MaxItems()), in characters that every protocol can say.
+/// Two items never have the same key.
 inline void MakeKey(uint64_t item, const ItemSizes& sizes, uint8_t* to) {
-  constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-";
   // An odd factor permutes numbers modulo a power of two.
   uint64_t digits = item * 0x9e3779b97f4a7c15 & (sizes.MaxItems() - 1);
-  for (uint32_t i = 0; i < sizes.key_bytes; ++i, digits >>= 6) {
-    if (i % 8 == 0 && i != 0) digits = Mix(item + i);
-    to[i] = static_cast<uint8_t>(kDigits[digits & 63]);
+  for (uint32_t at = 0; at < sizes.key_bytes; at += 8) {
+    const uint64_t characters = KeyCharacters(digits);
+    std::memcpy(to + at, &characters, std::min(8u, sizes.key_bytes - at));
+    digits = Mix(item + at);
   }
 }
 
