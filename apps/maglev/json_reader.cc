@@ -12,34 +12,34 @@ namespace sluice::maglev {
 
 namespace {
 
-using Json = nlohmann::json;
+using JsonValue = nlohmann::json;
 
 constexpr int kMaxDepth = 16;
 
 // A value as messages show it: one short line.
-std::string Shown(const Json& value) {
-  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+std::string Shown(const JsonValue& value) {
+  const std::string text = value.dump(-1, ' ', true, JsonValue::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
 }  // namespace
 
-std::optional<Json> ParseJson(std::string_view text, Errors* errors) {
+std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors) {
   std::vector<std::set<std::string>> keys;  // Of the objects that are open.
   std::string twice;
   bool deep = false;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
+  const auto watch = [&](int depth, JsonValue::parse_event_t event, JsonValue& value) {
     if (depth > kMaxDepth) return !(deep = true);
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && twice.empty() &&
+    if (event == JsonValue::parse_event_t::object_start) keys.emplace_back();
+    if (event == JsonValue::parse_event_t::object_end) keys.pop_back();
+    if (event == JsonValue::parse_event_t::key && twice.empty() &&
         !keys.back().insert(value.get<std::string>()).second) {
       twice = value.get<std::string>();
     }
     return true;
   };
   try {
-    Json json = Json::parse(text, watch, true, true);
+    JsonValue json = JsonValue::parse(text, watch, true, true);
     if (deep) {
       errors->push_back("objects and arrays are nested deeper than a configuration is");
     } else if (!twice.empty()) {
@@ -47,13 +47,13 @@ std::optional<Json> ParseJson(std::string_view text, Errors* errors) {
     } else {
       return json;
     }
-  } catch (const Json::exception& error) {
+  } catch (const JsonValue::exception& error) {
     errors->push_back(std::string("not JSON: ") + error.what());
   }
   return std::nullopt;
 }
 
-ObjectReader::ObjectReader(const Json& json, std::string path, Errors* errors)
+ObjectReader::ObjectReader(const JsonValue& json, std::string path, Errors* errors)
     : json_(json), path_(std::move(path)), errors_(errors) {
   if (json_.is_object()) return;
   errors_->push_back((path_.empty() ? "the file" : path_) + ": " + Shown(json_) +
@@ -65,7 +65,7 @@ std::string ObjectReader::PathOf(std::string_view key) const {
   const bool plain = !name.empty() && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
-  if (!plain) name = Shown(Json(name));
+  if (!plain) name = Shown(JsonValue(name));
   return path_.empty() ? name : path_ + "." + name;
 }
 
@@ -73,20 +73,20 @@ void ObjectReader::Complain(std::string_view key, const std::string& what) {
   errors_->push_back(PathOf(key) + ": " + what);
 }
 
-const Json* ObjectReader::Take(std::string_view key) {
+const JsonValue* ObjectReader::Take(std::string_view key) {
   asked_.emplace_back(key);
   if (!json_.is_object()) return nullptr;
   const auto it = json_.find(key);
   return it == json_.end() ? nullptr : &*it;
 }
 
-const Json* ObjectReader::Member(std::string_view key, std::string* path) {
+const JsonValue* ObjectReader::Member(std::string_view key, std::string* path) {
   *path = PathOf(key);
   return Take(key);
 }
 
 bool ObjectReader::Text(std::string_view key, std::string* value) {
-  const Json* const member = Take(key);
+  const JsonValue* const member = Take(key);
   if (member == nullptr) return false;
   if (!member->is_string()) {
     Complain(key, Shown(*member) + ": give a text, \"...\"");
@@ -97,7 +97,7 @@ bool ObjectReader::Text(std::string_view key, std::string* value) {
 }
 
 bool ObjectReader::Flag(std::string_view key, bool* value) {
-  const Json* const member = Take(key);
+  const JsonValue* const member = Take(key);
   if (member == nullptr) return false;
   if (!member->is_boolean()) {
     Complain(key, Shown(*member) + ": give true or false");
@@ -109,7 +109,7 @@ bool ObjectReader::Flag(std::string_view key, bool* value) {
 
 bool ObjectReader::WholeNumber(std::string_view key, uint64_t least, uint64_t most,
                                uint64_t* value) {
-  const Json* const member = Take(key);
+  const JsonValue* const member = Take(key);
   if (member == nullptr) return false;
   // A negative number is an integer, but not an unsigned one.
   const bool whole = member->is_number_unsigned();
@@ -122,7 +122,7 @@ bool ObjectReader::WholeNumber(std::string_view key, uint64_t least, uint64_t mo
 }
 
 bool ObjectReader::Real(std::string_view key, double least, double most, double* value) {
-  const Json* const member = Take(key);
+  const JsonValue* const member = Take(key);
   if (member == nullptr) return false;
   if (!member->is_number() || member->get<double>() < least || member->get<double>() > most) {
     Complain(key, absl::StrFormat("%s: give a number, %g ... %g", Shown(*member), least, most));
@@ -133,8 +133,8 @@ bool ObjectReader::Real(std::string_view key, double least, double most, double*
 }
 
 bool ObjectReader::Array(std::string_view key,
-                         const std::function<void(const Json&, const std::string&)>& each) {
-  const Json* const member = Take(key);
+                         const std::function<void(const JsonValue&, const std::string&)>& each) {
+  const JsonValue* const member = Take(key);
   if (member == nullptr) return false;
   if (!member->is_array()) {
     Complain(key, Shown(*member) + ": give an array, [ ... ]");

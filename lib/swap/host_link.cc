@@ -7,8 +7,6 @@
 namespace sluice::swap {
 namespace {
 
-constexpr uint64_t Bit(uint32_t region) { return uint64_t{1} << region; }
-
 Message ReadMessage(const bar::Line& shared) {
   bar::Line line;
   bar::ReadLine(shared, line);
@@ -149,7 +147,7 @@ void HostLink::Take(const Result& result) {
     return;
   }
   if (recorded) return Discard();
-  memory_.RecordOwners(Bit(given.region));
+  memory_.RecordOwners(RegionBit(given.region));
   region_ = memory_.region(given.region);
   Hold(given.frames);
 }

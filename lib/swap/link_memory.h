@@ -58,6 +58,8 @@ inline constexpr uint32_t kTakenWord = 1;
 inline constexpr uint64_t kAnyRegion = 0;    ///< Take mine at once; an empty one will do.
 inline constexpr uint64_t kWantsFrames = 1;  ///< Answer when there are frames.
 
+/// A region's bit in words that have one for every region of the link.
+constexpr uint64_t RegionBit(uint32_t region) { return uint64_t{1} << region; }
 /// Whether the owners word names one region of the link: the host owns one, always.
 constexpr bool IsOneRegion(uint64_t owners, const Geometry& geometry) {
   return std::has_single_bit(owners) &&

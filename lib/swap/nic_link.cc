@@ -8,8 +8,6 @@
 namespace sluice::swap {
 namespace {
 
-constexpr uint64_t Bit(uint32_t region) { return uint64_t{1} << region; }
-
 // The peer may write while we look: every value is read once.
 template <typename T>
 T ReadOnce(T& shared) {
@@ -131,7 +129,7 @@ uint32_t NicLink::Candidate(bool wants_frames) const {
 
 Answer NicLink::Evaluate(const Message& offer, Reply& reply) {
   const Given taken = Given::Of(offer.payload[kGivenWord]);
-  if (taken.region >= geometry_.regions || (mine_ & Bit(taken.region)) != 0) {
+  if (taken.region >= geometry_.regions || (mine_ & RegionBit(taken.region)) != 0) {
     ++bad_offers_;
     return Answer::kFalse;
   }
@@ -165,7 +163,7 @@ void NicLink::Exchange(uint32_t given, uint32_t taken, uint32_t frames) {
   } else {
     --free_count_;
   }
-  mine_ = (mine_ & ~Bit(given)) | Bit(taken);
+  mine_ = (mine_ & ~RegionBit(given)) | RegionBit(taken);
   const uint32_t count = std::min(frames, geometry_.max_frames);
   if (count == 0) {
     Free(taken);

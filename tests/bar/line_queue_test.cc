@@ -20,7 +20,7 @@ Line Item(uint64_t number) {
   return line;
 }
 /// What the consumer gets for it.
-Line Numbered(uint64_t number) {
+Line ItemTaken(uint64_t number) {
   Line line = Item(number);
   line.word[0] = number;
   return line;
@@ -41,7 +41,7 @@ TEST_F(LineQueue, ItemsComeOnceAndInOrder) {
   for (uint64_t n = 1; n <= 100; ++n) {
     ASSERT_TRUE(producer.Push(Item(n)));
     ASSERT_TRUE(consumer.Pop(item));
-    EXPECT_EQ(item, Numbered(n));
+    EXPECT_EQ(item, ItemTaken(n));
     EXPECT_FALSE(consumer.Pop(item)) << "once";
   }
   EXPECT_EQ(producer.overflows(), 0u);
@@ -55,7 +55,7 @@ TEST_F(LineQueue, RunsFromTheNicToTheHostToo) {
   for (uint64_t n = 1; n <= 20; ++n) {
     ASSERT_TRUE(producer.Push(Item(n)));
     ASSERT_TRUE(consumer.Pop(item));
-    EXPECT_EQ(item, Numbered(n));
+    EXPECT_EQ(item, ItemTaken(n));
   }
 }
 
@@ -93,7 +93,7 @@ TEST_F(LineQueue, AFullRingRefusesAndCounts) {
   EXPECT_FALSE(producer.Push(Item(11)));
   for (uint64_t n = 3; n <= 10; ++n) {
     ASSERT_TRUE(consumer.Pop(item));
-    EXPECT_EQ(item, Numbered(n));
+    EXPECT_EQ(item, ItemTaken(n));
   }
 }
 
@@ -108,7 +108,7 @@ TEST_F(LineQueue, EveryDepthEmptiesAndFillsUp) {
     for (int round = 0; round < 5; ++round) {
       while (producer.Push(Item(producer.sent() + 1))) {
       }
-      while (consumer.Pop(item)) EXPECT_EQ(item, Numbered(++popped));
+      while (consumer.Pop(item)) EXPECT_EQ(item, ItemTaken(++popped));
       EXPECT_EQ(popped, producer.sent()) << depth;
     }
     // Filled up every round: what was not reported is less than a quarter.
@@ -134,12 +134,12 @@ TEST_F(LineQueue, PostsOneLineAnItem) {
 TEST_F(LineQueue, LinesMayArriveInAnyOrder) {
   LineQueueConsumer consumer(nic_, kPlace);
   Line item;
-  for (const uint64_t n : {3, 2}) host_.Post(kPlace.first + n - 1, Numbered(n));
+  for (const uint64_t n : {3, 2}) host_.Post(kPlace.first + n - 1, ItemTaken(n));
   EXPECT_FALSE(consumer.Pop(item));
-  host_.Post(kPlace.first, Numbered(1));
+  host_.Post(kPlace.first, ItemTaken(1));
   for (uint64_t n = 1; n <= 3; ++n) {
     ASSERT_TRUE(consumer.Pop(item));
-    EXPECT_EQ(item, Numbered(n));
+    EXPECT_EQ(item, ItemTaken(n));
   }
 }
 
@@ -199,7 +199,7 @@ TEST(LineQueueConcurrent, TwoThreadsLoseAndRepeatNothing) {
   for (uint64_t n = 1; n <= kItems; ++n) {
     Line item;
     while (!consumer.Pop(item)) std::this_thread::yield();
-    wrong += item != Numbered(n) || plain[n] != n;
+    wrong += item != ItemTaken(n) || plain[n] != n;
   }
   sender.join();
   EXPECT_EQ(wrong, 0u);

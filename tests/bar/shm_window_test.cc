@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-Line Numbered(uint64_t number) {
+Line CountingFrom(uint64_t number) {
   Line line;
   for (uint64_t i = 0; i < line.word.size(); ++i) line.word[i] = number + i;
   return line;
@@ -33,13 +33,13 @@ TEST(ShmWindow, LinesOfAPairAreIndependentRegisters) {
   ShmWindow nic = host.Peer();
   EXPECT_EQ(host.lines(), 4u);
   EXPECT_EQ(nic.lines(), 4u);
-  host.Post(2, Numbered(100));
-  nic.Post(2, Numbered(200));
+  host.Post(2, CountingFrom(100));
+  nic.Post(2, CountingFrom(200));
   Line seen;
   ASSERT_TRUE(nic.Poll(2, seen));
-  EXPECT_EQ(seen, Numbered(100));
+  EXPECT_EQ(seen, CountingFrom(100));
   ASSERT_TRUE(host.Poll(2, seen));
-  EXPECT_EQ(seen, Numbered(200));
+  EXPECT_EQ(seen, CountingFrom(200));
   EXPECT_EQ(host.Peek(2), 200u);
   EXPECT_EQ(nic.ReadUncached(2, 7), 107u);
   for (const uint32_t other : {0u, 1u, 3u}) {
@@ -51,11 +51,11 @@ TEST(ShmWindow, LinesOfAPairAreIndependentRegisters) {
 TEST(ShmWindow, ANewerLineReplacesTheOlder) {
   ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);
   ASSERT_TRUE(host);
-  host.Post(0, Numbered(1));
-  host.Post(0, Numbered(2));
+  host.Post(0, CountingFrom(1));
+  host.Post(0, CountingFrom(2));
   Line seen;
   ASSERT_TRUE(host.Peer().Poll(0, seen));
-  EXPECT_EQ(seen, Numbered(2));
+  EXPECT_EQ(seen, CountingFrom(2));
 }
 
 TEST(ShmWindow, SaysWhatSharedMemoryCanDo) {
@@ -81,7 +81,7 @@ TEST(ShmWindow, OutlivesTheSideThatMadeIt) {
   {
     ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);
     ASSERT_TRUE(host);
-    host.Post(0, Numbered(9));
+    host.Post(0, CountingFrom(9));
     nic = host.Peer();
   }
   EXPECT_EQ(nic.Peek(0), 9u);
@@ -90,7 +90,7 @@ TEST(ShmWindow, OutlivesTheSideThatMadeIt) {
 TEST(ShmWindow, AnotherProcessAttaches) {
   ShmWindow host = ShmWindow::Create(2, WindowSide::kHost);
   ASSERT_TRUE(host);
-  host.Post(1, Numbered(41));
+  host.Post(1, CountingFrom(41));
   const pid_t child = fork();
   if (child == 0) {
     ShmWindow nic = ShmWindow::Attach(host.fd(), WindowSide::kNic);
@@ -122,9 +122,9 @@ TEST(ShmWindow, LivesInMemoryOfTheCaller) {
   Line seen;
   ASSERT_TRUE(nic.Poll(2, seen));
   EXPECT_EQ(seen, Line{});
-  nic.Post(0, Numbered(5));
+  nic.Post(0, CountingFrom(5));
   ASSERT_TRUE(host.Poll(0, seen));
-  EXPECT_EQ(seen, Numbered(5));
+  EXPECT_EQ(seen, CountingFrom(5));
 }
 
 TEST(ShmWindow, RefusesSizesThatDoNotFit) {
@@ -210,14 +210,14 @@ TEST(ShmWindowConcurrent, PingPongIsNeverTorn) {
       while (nic.Peek(0) != 8 * round) std::this_thread::yield();
       Line line;
       EXPECT_TRUE(nic.Poll(0, line));
-      EXPECT_EQ(line, Numbered(8 * round));
+      EXPECT_EQ(line, CountingFrom(8 * round));
       line.word[7] += round;
       nic.Post(0, line);
     }
   });
   uint64_t torn = 0;
   for (uint64_t round = 1; round <= kRounds; ++round) {
-    host.Post(0, Numbered(8 * round));
+    host.Post(0, CountingFrom(8 * round));
     while (host.Peek(0) != 8 * round) std::this_thread::yield();
     Line line;
     host.Poll(0, line);
@@ -262,12 +262,12 @@ TEST(ShmWindowConcurrent, WordZeroOrdersOtherMemory) {
     for (uint64_t round = 1; round <= kRounds; ++round) {
       while (nic.Peek(0) != round) std::this_thread::yield();
       plain += 1;
-      nic.Post(0, Numbered(round));
+      nic.Post(0, CountingFrom(round));
     }
   });
   for (uint64_t round = 1; round <= kRounds; ++round) {
     plain += 1;
-    host.Post(0, Numbered(round));
+    host.Post(0, CountingFrom(round));
     while (host.Peek(0) != round) std::this_thread::yield();
   }
   other.join();

@@ -12,7 +12,7 @@ namespace {
 
 using bar::Line;
 
-Line Numbered(uint64_t number) {
+Line LineOf(uint64_t number) {
   Line line;
   line.word[0] = number;
   return line;
@@ -88,7 +88,7 @@ Exchange SwapOfTwoByHost(const Costs& costs, Thinking thinking) {
     stage.nic.Post(0, offer);
   });
   stage.pair.host().OnArrival([&] { stage.Reached("host commits", stage.pair.host()); });
-  stage.host.Post(0, Numbered(1));
+  stage.host.Post(0, LineOf(1));
   return stage.Played();
 }
 
@@ -102,7 +102,7 @@ Exchange SwapOfTwoByNic(const Costs& costs, Thinking thinking) {
     stage.host.Post(0, offer);
   });
   stage.pair.nic().OnArrival([&] { stage.Reached("NIC commits", stage.pair.nic()); });
-  stage.nic.Post(0, Numbered(1));
+  stage.nic.Post(0, LineOf(1));
   return stage.Played();
 }
 
@@ -126,7 +126,7 @@ Exchange SwapOfTwoFetched(const Costs& costs, Thinking thinking, int early_looks
       if (look()) stage.Reached("host commits", stage.pair.host());
     });
   });
-  stage.host.Post(0, Numbered(1));
+  stage.host.Post(0, LineOf(1));
   if (early_looks != 0) {
     int looks = 0;
     while (!look()) ++looks;
@@ -151,9 +151,9 @@ Exchange SwapOfFour(const Costs& costs, Thinking thinking) {
     stage.host.Poll(0, line);
     stage.Think(stage.pair.host(), thinking.initiator);
     stage.Reached("host commits", stage.pair.host());
-    stage.host.Post(0, Numbered(2));
+    stage.host.Post(0, LineOf(2));
   });
-  stage.host.Post(0, Numbered(1));
+  stage.host.Post(0, LineOf(1));
   return stage.Played();
 }
 
@@ -176,7 +176,7 @@ Exchange Wave(Stage& stage, const Costs& costs, Thinking thinking, bool send_pat
     stage.host.Flush();
     if (stage.host.Poll(0, decision)) stage.Reached("decision in hand", stage.pair.host());
   });
-  stage.host.Post(0, Numbered(1));
+  stage.host.Post(0, LineOf(1));
   return stage.Played();
 }
 
@@ -196,10 +196,10 @@ Exchange WaveUncached(const Costs& costs, Thinking thinking) {
 
 Exchange WavePrestaged(const Costs& costs) {
   Stage stage("Wave: prestaged hit", Over(costs, NicLines::kWriteThrough));
-  stage.nic.Post(0, Numbered(1));
+  stage.nic.Post(0, LineOf(1));
   stage.queue.Run();
   stage.host.Prefetch(0);
-  stage.host.Post(0, Numbered(2));
+  stage.host.Post(0, LineOf(2));
   stage.pair.host().Compute(costs.context_switch);
   stage.queue.RunUntil(stage.pair.host().now());
   stage.Begin();

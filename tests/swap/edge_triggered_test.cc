@@ -15,12 +15,12 @@
 namespace sluice::swap::test {
 namespace {
 
-enum class Event : uint8_t { kNone, kTransfer, kAcknowledge };  // ENTL, ENTT, ENTA
+enum class RingEvent : uint8_t { kNone, kTransfer, kAcknowledge };  // ENTL, ENTT, ENTA
 enum class Fate : uint8_t { kNone, kCommitted, kCancelled };
 
 struct Packet {
   bool reply;  ///< On the receiver's ring; else on the sender's.
-  Event event;
+  RingEvent event;
   bool recover;
 };
 
@@ -38,7 +38,7 @@ class EdgeTriggered {
   enum Property { kDivergence };
 
   explicit EdgeTriggered(int losses) : losses_(losses) {
-    for (int end = 0; end < 2; ++end) Send(end, {false, Event::kNone, false});
+    for (int end = 0; end < 2; ++end) Send(end, {false, RingEvent::kNone, false});
   }
 
   void Moves(std::vector<Move>& moves) const {
@@ -115,7 +115,7 @@ class EdgeTriggered {
   void Send(int from, Packet packet) { to_[1 - from].push_back(packet); }
 
   void OwnRingReturns(int end, const Packet& packet, bool start) {
-    Send(end, {false, end == 0 ? Initiate(packet, start) : Event::kNone, false});
+    Send(end, {false, end == 0 ? Initiate(packet, start) : RingEvent::kNone, false});
     RingEnd& self = ends_[end];
     if (self.heard) {
       self.silent_rounds = 0;
@@ -128,40 +128,41 @@ class EdgeTriggered {
     self.heard = false;
   }
 
-  Event Initiate(const Packet& packet, bool start) {
+  RingEvent Initiate(const Packet& packet, bool start) {
     RingEnd& self = ends_[0];
     switch (self.state) {
       case RingEnd::State::kOffered:
         if (packet.recover) return End(self, Fate::kCancelled);
-        if (packet.event != Event::kTransfer) return Event::kNone;
+        if (packet.event != RingEvent::kTransfer) return RingEvent::kNone;
         self.state = RingEnd::State::kAcknowledged;
-        return Event::kAcknowledge;
+        return RingEvent::kAcknowledge;
       case RingEnd::State::kAcknowledged:
         if (packet.recover) {
           // Cancelled, says the peer; or it has nothing to say: then it must have finished.
           return End(self,
-                     packet.event == Event::kAcknowledge ? Fate::kCancelled : Fate::kCommitted);
+                     packet.event == RingEvent::kAcknowledge ? Fate::kCancelled : Fate::kCommitted);
         }
-        return packet.event == Event::kAcknowledge ? End(self, Fate::kCommitted) : Event::kNone;
+        return packet.event == RingEvent::kAcknowledge ? End(self, Fate::kCommitted)
+                                                       : RingEvent::kNone;
       default:
-        if (!start) return Event::kNone;
+        if (!start) return RingEvent::kNone;
         started_ = true;
         self.state = RingEnd::State::kOffered;
-        return Event::kTransfer;
+        return RingEvent::kTransfer;
     }
   }
 
-  static Event End(RingEnd& self, Fate fate) {
+  static RingEvent End(RingEnd& self, Fate fate) {
     self.state = RingEnd::State::kNil;
     self.fate = fate;
-    return Event::kNone;
+    return RingEvent::kNone;
   }
 
   void PeerRingArrives(int end, const Packet& packet) {
     RingEnd& self = ends_[end];
     self.heard = true;
-    if (end == 1 && packet.event == Event::kTransfer) self.state = RingEnd::State::kPrepared;
-    if (end == 1 && packet.event == Event::kAcknowledge &&
+    if (end == 1 && packet.event == RingEvent::kTransfer) self.state = RingEnd::State::kPrepared;
+    if (end == 1 && packet.event == RingEvent::kAcknowledge &&
         self.state == RingEnd::State::kPrepared) {
       End(self, Fate::kCommitted);
     }
@@ -173,7 +174,7 @@ class EdgeTriggered {
     RingEnd& self = ends_[end];
     const bool cancels = self.state == RingEnd::State::kPrepared;
     if (cancels) End(self, Fate::kCancelled);
-    Send(end, {true, cancels ? Event::kAcknowledge : Event::kNone, true});
+    Send(end, {true, cancels ? RingEvent::kAcknowledge : RingEvent::kNone, true});
   }
 
   RingEnd ends_[2];

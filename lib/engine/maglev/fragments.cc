@@ -7,12 +7,12 @@
 namespace sluice::engine::maglev {
 namespace {
 
-constexpr uint32_t kMaxEntries = 1u << 28;
+constexpr uint32_t kMaxFragmentEntries = 1u << 28;
 
 }  // namespace
 
 FragmentTable::FragmentTable(uint32_t capacity, uint32_t timeout_s)
-    : buckets_(std::bit_ceil(std::clamp(capacity, kSlots, kMaxEntries)) / kSlots),
+    : buckets_(std::bit_ceil(std::clamp(capacity, kSlots, kMaxFragmentEntries)) / kSlots),
       timeout_s_(timeout_s) {}
 
 void FragmentTable::Put(uint64_t tag, BackendRef backend, uint16_t vip, uint32_t seconds) {

@@ -25,7 +25,7 @@ using packet::Store;
 using packet::StoreBe16;
 using packet::StoreBe32;
 
-constexpr uint8_t kTtl = 64;
+constexpr uint8_t kAnswerTtl = 64;
 constexpr uint8_t kEchoRequest = 8, kEchoReply = 0;
 constexpr uint8_t kEchoRequestIpv6 = 128, kEchoReplyIpv6 = 129;
 constexpr uint8_t kUnreachable = 3, kFragmentationNeeded = 4;  // Type and code, RFC 1191.
@@ -171,7 +171,7 @@ void InsertErrorIpv4(Frame& frame, const Headers& headers, uint32_t mtu) {
   StoreBe16(ip + 2, static_cast<uint16_t>(kErrorHeaderBytesIpv4 + quote_bytes));
   // An atomic datagram needs no identification (RFC 6864 section 4.1).
   StoreBe16(ip + 6, kDoNotFragment);
-  ip[8] = kTtl;
+  ip[8] = kAnswerTtl;
   ip[9] = packet::kProtocolIcmp;
   Store(ip + 12, Load<Ipv4Address>(quote + 16));
   Store(ip + 16, Load<Ipv4Address>(quote + 12));
@@ -195,7 +195,7 @@ void InsertErrorIpv6(Frame& frame, const Headers& headers, uint32_t mtu) {
   ip[0] = 0x60;
   StoreBe16(ip + 4, static_cast<uint16_t>(icmp_bytes));
   ip[6] = packet::kProtocolIcmpv6;
-  ip[7] = kTtl;
+  ip[7] = kAnswerTtl;
   Store(ip + 8, Load<Ipv6Address>(quote + 24));
   Store(ip + 24, Load<Ipv6Address>(quote + 8));
   icmp[0] = kTooBigIpv6;
@@ -220,12 +220,12 @@ bool AnswerEcho(Frame& frame, const Headers& headers) {
   if (ipv4) {
     packet::SwapIpv4Addresses(ip);
     const auto old_word = Load<uint16_t>(ip + 8);
-    ip[8] = kTtl;
+    ip[8] = kAnswerTtl;
     Store(ip + 10,
           packet::UpdateChecksum(Load<uint16_t>(ip + 10), old_word, Load<uint16_t>(ip + 8)));
   } else {
     packet::SwapIpv6Addresses(ip);
-    ip[7] = kTtl;
+    ip[7] = kAnswerTtl;
   }
   return true;
 }

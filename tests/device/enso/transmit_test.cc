@@ -6,11 +6,11 @@
 namespace sluice::device::enso {
 namespace {
 
-constexpr uint32_t kEntries = 32;
+constexpr uint32_t kNbEntries = 32;
 
 class EnsoTransmit : public testing::Test {
  protected:
-  EnsoTransmit() : host({.pipe_flits = 64, .nb_entries = kEntries}) {
+  EnsoTransmit() : host({.pipe_flits = 64, .nb_entries = kNbEntries}) {
     host.OpenNb(0);
     host.OpenNb(1);
   }
@@ -184,7 +184,7 @@ TEST_F(EnsoTransmit, TailStoresBeforeTheFetchCoalesce) {
 }
 
 TEST_F(EnsoTransmit, TheRingWraps) {
-  for (uint32_t i = 0; i < 3 * kEntries; ++i) {
+  for (uint32_t i = 0; i < 3 * kNbEntries; ++i) {
     const uint32_t slot = host.Send(0, {MakeFrame(64, {}, static_cast<uint8_t>(i))});
     ASSERT_EQ(host.Transmit(), 1u);
     ASSERT_EQ(host.TxSlot(0, slot).signal, kSignalNone) << i;
