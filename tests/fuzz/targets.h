@@ -38,6 +38,14 @@ void MaglevQuic(const uint8_t* data, size_t size);
 /// and whether the server believes hashes and reads across workers.
 void KvMica(const uint8_t* data, size_t size);
 
+/// A UDP payload through memcached's ASCII protocol, of three workers that may only read what is
+/// theirs: it ends, the reply keeps to its bound, and the store still answers. The first byte sets
+/// the bound.
+void KvMemcachedAscii(const uint8_t* data, size_t size);
+
+/// The same through the binary protocol: the reply is whole responses.
+void KvMemcachedBinary(const uint8_t* data, size_t size);
+
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 

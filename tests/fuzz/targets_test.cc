@@ -9,6 +9,7 @@
 #include <random>
 
 #include "mica_fixture.h"
+#include "kv/memcached_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
 
@@ -100,6 +101,13 @@ TEST(FuzzTargets, KvMica) {
     Bend(KvMica, test::kMicaBatch, {control});
   }
   Splice(KvMica);
+}
+
+TEST(FuzzTargets, KvMemcachedAscii) {
+  for (const Bytes& seed : test::MemcachedAsciiSeeds()) Bend(KvMemcachedAscii, seed);
+}
+TEST(FuzzTargets, KvMemcachedBinary) {
+  for (const Bytes& seed : test::MemcachedBinarySeeds()) Bend(KvMemcachedBinary, seed);
 }
 
 TEST(FuzzTargets, FrameLengthWalkOverAPipe) {

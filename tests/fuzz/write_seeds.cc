@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "mica_fixture.h"
+#include "kv/memcached_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
 
@@ -54,6 +55,14 @@ int main(int argc, char** argv) {
       file.AddRecord(3, 4, 40, 1500, Bytes(40));
       const std::string name = std::to_string(big_endian) + std::to_string(nanoseconds);
       good &= WriteSeed(folder / "captures" / name, file.bytes());
+    }
+  }
+  for (const bool binary : {false, true}) {
+    int number = 0;
+    for (const Bytes& seed :
+         binary ? sluice::test::MemcachedBinarySeeds() : sluice::test::MemcachedAsciiSeeds()) {
+      good &= WriteSeed(folder / (binary ? "memcached_binary" : "memcached_ascii") /
+                        std::to_string(number++), seed);
     }
   }
   return good ? 0 : 1;

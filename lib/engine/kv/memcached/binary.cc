@@ -57,7 +57,7 @@ Ending ServeFlush(BinaryRequest& request, bool quiet) {
 
 // One response a number, and an empty one.
 Ending ServeStat(BinaryRequest& request) {
-  if (!request.extras.empty()) return request.Refuse(Status::kInvalid);
+  if (!request.extras.empty() || !request.value.empty()) return request.Refuse(Status::kInvalid);
   if (!request.key.empty()) {
     const std::string_view reset = "reset";
     if (std::equal(request.key.begin(), request.key.end(), reset.begin(), reset.end())) {
@@ -113,7 +113,8 @@ Ending Serve(BinaryRequest& request) {
     case Opcode::kQuit: return ServeQuit(request, false);
     case Opcode::kQuitQ: return ServeQuit(request, true);
   }
-  return request.Refuse(Status::kUnknown);
+  ++request.counters.errors;
+  return request.Fail(Status::kUnknown);
 }
 
 }  // namespace

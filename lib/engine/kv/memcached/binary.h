@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // memcached's binary protocol, over UDP, with the statuses and texts of memcached 1.6. As there,
-// an invalid request or an unknown command is the last one served of its datagram. Quiet commands
-// answer mistakes and failures, but no success; those that get, no miss.
+// a request with invalid arguments is the last one served of its datagram. Quiet commands answer
+// mistakes and failures, but no success; those that get, no miss.
 //
-// Not done: SASL, verbosity, flush with a delay (all answered as unknown or invalid), and flush
-// unless the store allows it (as memcached with -F: authentication error).
+// A response that gets too long is the error "Too large." Touch, gat and stat with a value, which
+// memcached takes for the next request, are invalid; so is a flush with a delay. SASL and
+// verbosity are unknown. A flush is refused unless the store allows it, as memcached does it with
+// -F: authentication error.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,9 @@ Ending Hit(BinaryRequest& request, const ItemView& item, bool with_key, bool wit
 
 // Answers with the item as it was, which is of no use behind Touch.
 Ending TouchItem(BinaryRequest& request, bool quiet, bool with_key, bool with_value) {
-  if (request.extras.size() != 4 || request.key.empty()) return request.Refuse(Status::kInvalid);
+  if (request.extras.size() != 4 || request.key.empty() || !request.value.empty()) {
+    return request.Refuse(Status::kInvalid);
+  }
   const KeyHash hash = request.access.Hash(request.key);
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
   Partition& partition = request.access.Own(hash);

@@ -214,7 +214,6 @@ namespace {
 Step SayNumber(AsciiRequest& request, std::string_view key, const MetaFlags& flags,
                const DeltaAnswer& answer) {
   ++request.counters.sets;
-  if (flags.quiet) return Step::kNext;
   const Digits digits(answer.value);
   MetaLine line(flags.value ? "VA " : "HD");
   if (flags.value) line.Add(Digits(digits.text().size()).text());
@@ -252,7 +251,9 @@ Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
   DeltaAnswer answer;
   switch (ChangeNumber(partition, delta, exchange.now_s, &answer)) {
     case DeltaOutcome::kOk:
-      return SayNumber(request, key, flags, answer);
+      if (!flags.quiet) return SayNumber(request, key, flags, answer);
+      ++request.counters.sets;
+      return Step::kNext;
     case DeltaOutcome::kExists:
       return SayCode(request, "EX", key, flags);
     case DeltaOutcome::kNonNumeric:
@@ -262,6 +263,7 @@ Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
     case DeltaOutcome::kNotFound:
       break;
   }
+  // A number that was created is answered even if the request is quiet.
   if (!flags.creates) return SayCode(request, "NF", key, flags);
   answer.value = flags.initial;
   answer.expires_s = ExpiryOf(flags.created_ttl, exchange);

@@ -9,6 +9,7 @@
 namespace sluice::engine::kv::memcached {
 namespace {
 
+constexpr std::string_view kBadFlags = "CLIENT_ERROR bad command line format";
 constexpr std::string_view kBadToken = "CLIENT_ERROR bad token in command line format";
 constexpr std::string_view kInvalid = "CLIENT_ERROR invalid flag";
 constexpr std::string_view kDuplicate = "CLIENT_ERROR duplicate flag";
@@ -21,7 +22,8 @@ bool Take(const From& number, To* to) {
 
 }  // namespace
 
-// Unknown and repeated flags end the reading; of bad tokens, the last one is told.
+// Unknown and repeated flags end the reading. Of bad tokens, the last one is told; but that of F
+// only if there is no other.
 std::string_view MetaFlags::Read(std::string_view key, std::string_view refused) {
   std::copy(key.begin(), key.end(), key_bytes.begin());
   key_size = key.size();
@@ -35,7 +37,7 @@ std::string_view MetaFlags::Read(std::string_view key, std::string_view refused)
     if (refused.find(flag[0]) != std::string_view::npos) return kInvalid;
     const std::string_view mistake = ReadOne(flag, key);
     if (mistake == kInvalid) return mistake;
-    if (!mistake.empty()) error = mistake;
+    if (!mistake.empty() && (error.empty() || mistake != kBadFlags)) error = mistake;
   }
   return error;
 }
@@ -58,8 +60,7 @@ std::string_view MetaFlags::ReadOne(std::string_view flag, std::string_view key)
     case 'R':
       return ParseSigned(token) ? "" : kBadToken;
     case 'F':
-      return Take(ParseUnsigned(token), &client_flags) ? ""
-                                                       : "CLIENT_ERROR bad command line format";
+      return Take(ParseUnsigned(token), &client_flags) ? "" : kBadFlags;
     case 'C':
       compares = true;
       return Take(ParseUnsigned(token), &compare) ? "" : kBadToken;
