@@ -20,8 +20,8 @@ using WireFactory = Wire*(const char* options, uint64_t seed, std::string* error
 inline constexpr char kWireFactoryName[] = "sluice_create_wire";
 
 struct LibraryOptions {
-  std::string file;
-  std::string options;
+  std::string file{};
+  std::string options{};
   uint64_t seed = 0;
 };
 

@@ -96,6 +96,24 @@ TEST(Arguments, ReadsPortsFaultsAndCpus) {
   EXPECT_EQ(faults.down_length_ns, 100'000'000u);
 }
 
+TEST(Arguments, ReadsLibrariesWhoseNamesHoldAPlus) {
+  const auto arguments = Parse({{"wire", "library:/opt/c++/wire.so+a=1+b"}, {"seed", "7"}});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->library.file, "/opt/c++/wire.so");
+  EXPECT_EQ(arguments->library.options, "a=1+b");
+  EXPECT_EQ(arguments->library.seed, 7u);
+  EXPECT_EQ(Parse({{"wire", "library:wire.so"}})->library.options, "");
+}
+
+TEST(LibraryWire, WhatIsNoLibraryOfOursIsNamed) {
+  std::string error;
+  EXPECT_EQ(LoadWire({.file = "/nowhere/wire.so"}, &error), nullptr);
+  EXPECT_NE(error.find("/nowhere/wire.so"), std::string::npos) << error;
+  // A library that every process has.
+  EXPECT_EQ(LoadWire({.file = "libc.so.6"}, &error), nullptr);
+  EXPECT_NE(error.find("sluice_create_wire"), std::string::npos) << error;
+}
+
 TEST(Arguments, RefusesNonsenseInOneLineThatNamesTheArgument) {
   const struct {
     Given given;
@@ -127,6 +145,8 @@ TEST(Arguments, RefusesNonsenseInOneLineThatNamesTheArgument) {
       {{{"wire", "pcap:"}}, "pcap:"},
       {{{"wire", "pcap:a+rate=0"}}, "rate=0"},
       {{{"wire", "port:"}}, "port:"},
+      {{{"wire", "library:"}}, "wire=library="},
+      {{{"wire", "library:wire.dll"}}, "wire.dll"},
       {{{"faults", ""}}, "faults="},
       {{{"faults", "drop:1.1"}}, "drop:1.1"},
       {{{"faults", "drop:"}}, "drop:"},
