@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Speed targets: what is asked, what was measured, met or not. Pure, as rows.py."""
 from rows import key
+from workloads import KV_REQUESTS
 
 # Of the engine alone: parse, VIP, connection, encapsulate.
 MAGLEV_NS = {"2^20 flows": 60, "16 flows": 30}
@@ -14,6 +15,8 @@ def verdicts(rows, hugepages, stream_cycles, engines=None):
     lines = []
     if "echo" in apps:
         lines += echo_verdicts(table, hugepages, stream_cycles)
+    if "kv" in apps:
+        lines += kv_verdicts(table, hugepages)
     if "maglev" in apps:
         lines += maglev_verdicts(table, (engines or {}).get("maglev", []))
     return lines
@@ -76,6 +79,31 @@ def echo_verdicts(table, hugepages, stream_cycles):
         ratio_line("bilateral, increment, 1518 B (1500-byte IP packets), at most 1.05x streaming's "
                    "cycles", 1.05, table.get(("echo", "increment", "bilateral", "1518"))),
     ]
+
+
+def kv_verdicts(table, hugepages):
+    """What one worker could serve, and what the client waited; then streaming against packetized."""
+    lines = []
+    rate = {}
+    for traffic, requests in KV_REQUESTS.items():
+        for iface in ("packetized", "streaming", "bilateral"):
+            row = table.get(("kv", "mica", iface, traffic))
+            if not row or not row["ns_per_pkt"]:
+                continue
+            rate[iface, traffic] = 1000 * requests / row["ns_per_pkt"]
+            wire = row.get("wire", {})
+            lines.append(f"kv, {iface}, {traffic} a datagram: {rate[iface, traffic]:.2f} Mops of the "
+                         f"worker's time, {requests * row['mpps']:.2f} with this client; gets p50 "
+                         f"{wire.get('client_get_p50_ns', 0) / 1000:.1f}, p99 "
+                         f"{wire.get('client_get_p99_ns', 0) / 1000:.1f} us")
+    text = "kv, 1 request a datagram, streaming at least 1.3x packetized's Mops"
+    pair = [table.get(("kv", "mica", iface, "1 request")) for iface in ("streaming", "packetized")]
+    if all(row and row["ns_per_pkt"] for row in pair):
+        ratio = rate["streaming", "1 request"] / rate["packetized", "1 request"]
+        lines.append(judge(f"{text}: {ratio:.2f}", hugepages, ratio >= 1.3, *pair))
+    else:
+        lines.append(f"{text}: not measured in this run")
+    return lines
 
 
 def maglev_verdicts(table, engine):

@@ -7,9 +7,15 @@ IFACES = ["packetized", "streaming", "bilateral"]
 APPS = {  # name: what it can be asked for
     "echo": {"ifaces": IFACES, "modes": ["increment", "reflect"]},
     "maglev": {"ifaces": IFACES, "modes": ["ip"]},  # Its encapsulation.
+    "kv": {"ifaces": IFACES, "modes": ["mica"]},  # Its protocol.
 }
 MAGLEV_BACKENDS = 1000
 MAGLEV_FLOWS = {"16 flows": 16, "2^20 flows": 1 << 20}
+
+
+# Of each datagram of sluice-kv's client.
+KV_REQUESTS = {"1 request": 1, "16 requests": 16}
+KV_CLIENT = "items=1000000+get=0.95+zipf=0.99+outstanding=4096"
 
 
 def modes_of(app, asked):
@@ -27,6 +33,12 @@ def maglev_traffic(config):
     """The same; the app sends to the VIPs of its configuration by itself."""
     return {name: ["--frame_size=64", f"--flows={flows}", f"--config={config}"]
             for name, flows in MAGLEV_FLOWS.items()}
+
+
+def kv_traffic():
+    """The same; a client of the app's own stands behind the NIC."""
+    return {name: ["--items=2000000", f"--client={KV_CLIENT}+batch={requests}"]
+            for name, requests in KV_REQUESTS.items()}
 
 
 def maglev_config():
@@ -47,6 +59,8 @@ def flags(args, captures, folder):
             with open(config, "w", encoding="utf-8") as file:
                 json.dump(maglev_config(), file)
             traffics = maglev_traffic(config)
+        elif app == "kv":
+            traffics = kv_traffic()
         else:
             traffics = echo_traffic(args.sizes, captures)
         for mode in modes_of(app, args.mode):

@@ -221,6 +221,30 @@ class MaglevVerdicts(unittest.TestCase):
         self.assertEqual(len(both), len(self.lines(sample())) + len(lines))
 
 
+def kv(iface, cycles, traffic="1 request", **fields):
+    """As maglev."""
+    return sample(iface, cycles, 2500 / cycles, app="kv", mode="mica", traffic=traffic,
+                  worker_busy=1.0, wire={"client_get_p50_ns": 1500, "client_get_p99_ns": 9000},
+                  **fields)
+
+
+class KvVerdicts(unittest.TestCase):
+    def lines(self, *samples):
+        return targets.verdicts(rows.build_rows(list(samples), True), True, 3.0)
+
+    def test_requests_are_counted_by_the_datagram(self):
+        [line] = [line for line in self.lines(kv("streaming", 250.0, "16 requests")) if "Mops of" in line]
+        self.assertIn("160.00 Mops of the worker's time", line)  # 100 ns for 16 requests.
+        self.assertIn("p50 1.5, p99 9.0 us", line)
+
+    def test_streaming_is_held_against_packetized_at_one_request(self):
+        met = self.lines(kv("packetized", 260.0), kv("streaming", 200.0))[-1]
+        self.assertTrue(met.endswith("1.30: met"), met)
+        missed = self.lines(kv("packetized", 200.0), kv("streaming", 200.0))[-1]
+        self.assertTrue(missed.endswith("1.00: NOT MET"), missed)
+        self.assertTrue(self.lines(kv("streaming", 200.0))[-1].endswith("not measured in this run"))
+
+
 class Workloads(unittest.TestCase):
     def arguments(self, **fields):
         return argparse.Namespace(**{"apps": ["echo"], "mode": [], "sizes": ["64"]} | fields)
