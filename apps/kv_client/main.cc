@@ -50,7 +50,8 @@ int main(int argc, char** argv) {
   run.Measure();
   const Figures& figures = run.figures();
   std::fputs(sluice::kv_client::Totals(*settings, figures).c_str(), stdout);
-  if (!settings->json.empty() && !Write(settings->json, sluice::kv_client::Json(*settings, figures))) {
+  const std::string json = sluice::kv_client::Json(*settings, figures);
+  if (!settings->json.empty() && !Write(settings->json, json)) {
     std::fprintf(stderr, "%s: the report could not be written\n", settings->json.c_str());
     return 1;
   }

@@ -21,7 +21,8 @@ DEFINE_uint32(workers, 1, "mica: ports of a server, from its port on, one a work
 DEFINE_uint32(partitions, 0, "mica: partitions of a server (0: as many as workers)");
 DEFINE_uint64(items, 100000, "How many items there are");
 DEFINE_uint64(first_item, 0, "Number of the first; clients at the same time must not share items");
-DEFINE_string(size, "tiny", "Bytes of keys and values: tiny (8, 8), small (16, 64), large (128, 1024)");
+DEFINE_string(size, "tiny",
+              "Bytes of keys and values: tiny (8, 8), small (16, 64), large (128, 1024)");
 DEFINE_uint32(key_bytes, 0, "1 … 250 (0: as --size says)");
 DEFINE_uint32(value_bytes, 0, "8 or more (0: as --size says)");
 DEFINE_double(mix, 0.5, "Share of gets, 0 … 1; the others are sets");
@@ -32,7 +33,7 @@ DEFINE_uint32(outstanding, 64, "Closed loop, and preloading: requests under way,
 DEFINE_uint32(batch, 1, "mica: requests in a datagram, 1 … 255");
 DEFINE_double(batch_wait_us, 10, "mica: how long a request waits for the batch to fill");
 DEFINE_uint32(max_datagram_bytes, 1472, "mica: longest request or answer");
-DEFINE_double(timeout_ms, 100, "Requests without an answer after this are lost, and not sent again");
+DEFINE_double(timeout_ms, 100, "Requests with no answer after this are lost, and not sent again");
 DEFINE_bool(preload, true, "Set every item first");
 DEFINE_bool(verify, true, "Check every value");
 DEFINE_uint64(seed, 1, "Of items and arrivals");
@@ -73,8 +74,9 @@ bool SetFlags(int argc, char** argv, std::string* error) {
       *error = argument + (dashes ? ": unknown flag: see --help" : ": not a flag: see --help");
       return false;
     }
-    std::string value = equals == absl::string_view::npos ? "" : std::string(name.substr(equals + 1));
-    if (equals == absl::string_view::npos) {
+    const bool bare = equals == absl::string_view::npos;
+    std::string value = bare ? "" : std::string(name.substr(equals + 1));
+    if (bare) {
       if (info.type == "bool") {
         value = "true";
       } else if (++i < argc) {
@@ -197,7 +199,7 @@ void CheckServers(Checker& check, Settings& settings) {
                 "memcached's protocols have one port: leave it out, or use --protocol=mica");
   check.Require(std::ranges::all_of(settings.servers, [](const auto& server) {
                   return server.port + FLAGS_workers - 1 <= UINT16_MAX;
-                }), "workers", "a server's ports would end above 65535: give fewer, or other ports");
+                }), "workers", "ports of a server would end above 65535: give fewer");
   const uint32_t partitions = FLAGS_partitions == 0 ? FLAGS_workers : FLAGS_partitions;
   check.Require(partitions >= FLAGS_workers && partitions <= 65535, "partitions",
                 "give at least as many as workers, up to 65535");
@@ -224,7 +226,7 @@ std::string Check(Settings& settings) {
   check.Require(FLAGS_patience_s > 0 && FLAGS_patience_s <= 1e7, "patience_s", "give seconds");
   if (!FLAGS_json.empty() && FLAGS_json != "-") {
     std::FILE* const file = std::fopen(FLAGS_json.c_str(), "ae");
-    check.Require(file != nullptr, "json", "cannot be written: name a file in a folder that is there");
+    check.Require(file != nullptr, "json", "cannot be written: name a file in another folder");
     if (file != nullptr) std::fclose(file);
   }
   client.items = FLAGS_items;

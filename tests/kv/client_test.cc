@@ -395,8 +395,8 @@ TEST(MemcachedMessagesTest, AreWrittenAsTheProtocolSays) {
              0, 0, 0, 0, 0, 0, 0, 0};
   set.insert(set.end(), key.begin(), key.end());
   set.insert(set.end(), value.begin(), value.end());
-  EXPECT_EQ(Framed(5, set),
-            Written(Protocol::kMemcachedBinary, {.set = true, .id = 5, .key = key, .value = value}));
+  EXPECT_EQ(Framed(5, set), Written(Protocol::kMemcachedBinary,
+                                    {.set = true, .id = 5, .key = key, .value = value}));
 }
 
 TEST(MemcachedMessagesTest, OfAsciiAnswersOnlyWholeOnesAreRead) {

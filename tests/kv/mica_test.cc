@@ -316,7 +316,8 @@ TEST(MicaBatchTest, WritesRequestsByTheFormat) {
   const uint64_t hash = 0x1122334455667788;
   ASSERT_TRUE(batch.Add({.operation = MicaOperation::kSet, .opaque = 9, .hash = hash, .key = key,
                          .value = value}));
-  ASSERT_TRUE(batch.Add({.operation = MicaOperation::kGet, .opaque = 10, .hash = hash, .key = key}));
+  ASSERT_TRUE(
+      batch.Add({.operation = MicaOperation::kGet, .opaque = 10, .hash = hash, .key = key}));
   EXPECT_EQ(Requests({Message(kSet, 0, "key", "v", 9), Message(kGet, 0, "key", "", 10)}),
             Buffer(batch.bytes().begin(), batch.bytes().end()));
   EXPECT_EQ(2u, batch.requests());

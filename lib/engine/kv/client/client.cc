@@ -237,9 +237,14 @@ void Client::OnSet(const Pending& pending, const Answer& answer) {
 
 void Client::OnGet(const Pending& pending, const Answer& answer) {
   switch (answer.outcome) {
-    case Outcome::kMiss: ++counters_.misses; break;
-    case Outcome::kHit: ++(MayFind(pending, answer.value) ? counters_.hits : counters_.wrong); break;
-    default: ++counters_.refused;
+    case Outcome::kMiss:
+      ++counters_.misses;
+      break;
+    case Outcome::kHit:
+      ++(MayFind(pending, answer.value) ? counters_.hits : counters_.wrong);
+      break;
+    default:
+      ++counters_.refused;
   }
 }
 
