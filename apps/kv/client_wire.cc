@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -27,6 +28,7 @@ constexpr packet::MacAddress kServerMac{0x02, 0, 0, 0, 0, 2};
 constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
 constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
 constexpr uint16_t kClientPort = 40000;
+constexpr uint64_t kMaxItems = uint64_t{1} << 28;  // Verification remembers 16 bytes of each.
 
 template <typename T>
 bool ReadNumber(std::string_view text, T* value) {
@@ -46,9 +48,9 @@ bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions*
                                           : Protocol::kMica;
     return value == "ascii" || value == "binary" || value == "mica";
   }
-  if (key == "mica_port" && in(1, 65535)) {
+  if (key == "mica_port" && in(0, 65535)) {
     options->mica_port = static_cast<uint16_t>(number);
-  } else if (key == "memcached_port" && in(1, 65535)) {
+  } else if (key == "memcached_port" && in(0, 65535)) {
     options->memcached_port = static_cast<uint16_t>(number);
   } else if (key == "workers" && in(1, 65535)) {
     client.workers = number;
@@ -66,12 +68,13 @@ bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions*
     client.verify = value == "on";
     return value == "on" || value == "off";
   } else if (key == "items") {
-    return ReadNumber(value, &client.items) && client.items >= 1;
+    return ReadNumber(value, &client.items) && client.items >= 1 && client.items <= kMaxItems;
   } else if (key == "get") {
     return ReadNumber(value, &client.get_share) && client.get_share >= 0 &&
            client.get_share <= 1;
   } else if (key == "zipf") {
-    return ReadNumber(value, &client.zipf_exponent) && client.zipf_exponent >= 0;
+    return ReadNumber(value, &client.zipf_exponent) && client.zipf_exponent >= 0 &&
+           std::isfinite(client.zipf_exponent);
   } else if (key == "rate") {
     return ReadNumber(value, &client.rate) && client.rate >= 0;
   } else {
@@ -98,6 +101,17 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
   if (options.client.items > options.client.sizes.MaxItems()) {
     *error = "items=" + std::to_string(options.client.items) + ": more than keys of " +
              std::to_string(options.client.sizes.key_bytes) + " bytes";
+    return std::nullopt;
+  }
+  if (options.client.LongestMessage() > options.client.max_datagram_bytes) {
+    *error = "value=" + std::to_string(options.client.sizes.value_bytes) +
+             ": with such keys, too long for a datagram of " +
+             std::to_string(options.client.max_datagram_bytes) + " bytes";
+    return std::nullopt;
+  }
+  if (const bool mica = options.client.protocol == Protocol::kMica;
+      (mica ? options.mica_port : options.memcached_port) == 0) {
+    *error = std::string(mica ? "mica" : "memcached") + "_port=0: this protocol is not served";
     return std::nullopt;
   }
   return options;

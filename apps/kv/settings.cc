@@ -64,7 +64,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
       complaint.Check(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                       "give 1 ... 68719476736") &&
       complaint.Check(FLAGS_memcached_port <= 65535, "memcached_port", "give 0 ... 65535") &&
-      complaint.Check(FLAGS_mica_port + partitions <= 65536, "mica_port",
+      complaint.Check(uint64_t{FLAGS_mica_port} + partitions <= 65536, "mica_port",
                       "give one that leaves room for a port a partition below 65536") &&
       complaint.Check(FLAGS_mica_port == 0 || FLAGS_memcached_port < FLAGS_mica_port ||
                           FLAGS_memcached_port >= FLAGS_mica_port + partitions,

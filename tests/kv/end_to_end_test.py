@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""end_to_end_test.py SLUICE_KV: the server and its embedded client on the model NICs, start to end:
+every request has an answer, every answer is right, and items outlive a run in a snapshot. Works
+without root and without hugepages."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+KV = sys.argv.pop()
+INTERFACES = ("packetized", "streaming", "bilateral")
+# Memory of our own, so that the test needs no hugepages and takes none from others.
+EAL = ("--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0,2@0", "--")
+ITEMS = 2000
+CLIENT = f"items={ITEMS}+get=0.5+outstanding=64"
+# All items are there and the client has found some of them.
+SERVED = rf"% of gets found, {ITEMS} items; client: gets "
+PATIENCE_S = 60
+
+
+def run_until(condition, *flags):
+    """Ends the run by a signal when a statistics line matches. Returns the report."""
+    process = subprocess.Popen([KV, *EAL, "--json=-", "--stats_period_s=0.05", *flags],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(PATIENCE_S, process.kill)
+    watchdog.start()
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if re.search(condition, line):
+            break
+    process.send_signal(signal.SIGTERM)
+    stdout, stderr = process.communicate()
+    watchdog.cancel()
+    assert process.returncode == 0, "".join(lines) + stderr
+    report = json.loads(stdout)
+    report["lines"] = lines
+    return report
+
+
+def fails(*arguments):
+    """Exit code and what is said to standard error, of a run that must end by itself."""
+    result = subprocess.run([KV, *arguments], capture_output=True, text=True, timeout=PATIENCE_S,
+                            check=False)
+    return result.returncode, result.stderr
+
+
+def ascii_frame(request_id, request):
+    """memcached over UDP over IPv4 over Ethernet (protocol.txt, RFC 768: no checksum, RFC 791)."""
+    udp = struct.pack(">HHHH", 40000, 11211, 16 + len(request), 0)
+    udp += struct.pack(">HHHH", request_id, 0, 1, 0) + request
+    ip = struct.pack(">BBHIBBH4s4s", 0x45, 0, 20 + len(udp), 0, 64, 17, 0, bytes((10, 0, 0, 1)),
+                     bytes((10, 0, 0, 2)))
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xffff) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", ~((total & 0xffff) + (total >> 16)) & 0xffff) + ip[12:]
+    return (bytes.fromhex("0200000000020200000000010800") + ip + udp).ljust(60, b"\0")
+
+
+def write_capture(path, requests):
+    """pcap: magic, version 2.4, zone, accuracy, snapshot length, link type 1; records: time,
+    lengths, bytes."""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for i, request in enumerate(requests):
+            frame = ascii_frame(i, request)
+            file.write(struct.pack("<IIII", 0, i, len(frame), len(frame)) + frame)
+
+
+def captured_answers(path):
+    """What came from memcached's port, by request id (pcapng: blocks of u32 type, u32 length, …, u32
+    length; enhanced packet blocks, 6, have the bytes at 28 and their number at 20). A frame is
+    captured whenever its sending is tried."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, answers = 0, {}
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        if kind == 6:
+            frame = data[at + 28:at + 28 + struct.unpack_from("<I", data, at + 20)[0]]
+            if frame[34:36] == struct.pack(">H", 11211):
+                request_id = struct.unpack(">H", frame[42:44])[0]
+                answers[request_id] = frame[50:34 + struct.unpack(">H", frame[38:40])[0]]
+        at += size
+    return answers
+
+
+class Serving(unittest.TestCase):
+    def check(self, report, protocol="mica"):
+        self.assertEqual(report["rx_pkts"] + report["sent_pkts"],
+                         report["tx_pkts"] + report["consumed_pkts"]
+                         + sum(report["drops"].values()))
+        self.assertEqual(sum(report["drops"].values()), 0)
+        self.assertTrue(report["link_up"])
+        # The wire names only what it has seen. No request is without an answer: an answer that
+        # was slower than the client's patience, on a machine that is busy with other things, is
+        # one of those that came late.
+        wire = report["wire"]
+        self.assertEqual(wire["accepted"], wire["returned"])
+        self.assertLessEqual(wire.get("client_timeouts", 0), wire.get("client_late", 0))
+        for nothing in ("wrong", "misses", "refused", "malformed", "unknown"):
+            self.assertEqual(wire.get("client_" + nothing, 0), 0, nothing)
+        self.assertEqual(wire["client_preloaded"], ITEMS)
+        self.assertGreater(wire["client_hits"], 0)
+        self.assertGreater(wire["client_stored"], 0)
+        self.assertEqual(report["store"]["items"], ITEMS)
+        self.assertEqual(report["store"]["evicted"], 0)
+        served = report[protocol]
+        self.assertGreater(served["get_hits"], 0)
+        self.assertEqual(served["get_hits"] + served["sets"], served["requests"])
+        for nothing in ("get_misses", "errors", "refused_admin", "cut_replies"):
+            self.assertEqual(served[nothing], 0, nothing)
+        self.assertEqual(report["mica" if protocol == "memcached" else "memcached"]["requests"], 0)
+        self.assertEqual(report["workers"]["handed_over"], report["workers"]["taken_over"])
+        self.assertEqual(report["workers"]["lost_on_the_way"], 0)
+
+    def test_every_protocol_on_every_interface(self):
+        for iface in INTERFACES:
+            for options, protocol in (("protocol=mica+batch=1", "mica"),
+                                      ("protocol=mica+batch=8", "mica"),
+                                      ("protocol=ascii", "memcached"),
+                                      ("protocol=binary", "memcached")):
+                with self.subTest(iface=iface, options=options):
+                    report = run_until(SERVED, f"--iface={iface}", f"--client={CLIENT}+{options}")
+                    self.check(report, protocol)
+                    self.assertEqual(report["iface"], iface)
+                    if "batch=8" in options:
+                        self.assertLess(report["rx_pkts"], report["mica"]["requests"])
+
+    def test_a_run_of_a_given_duration_ends_by_itself(self):
+        result = subprocess.run([KV, *EAL, "--json=-", "--duration_s=1", f"--client={CLIENT}"],
+                                capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["wire"]["accepted"], report["wire"]["returned"])
+        self.assertEqual(report["wire"].get("client_wrong", 0), 0)
+
+    def test_two_workers(self):
+        # RSS knows nothing of memcached's keys. A client with a single socket meets a single
+        # worker, and half of its sets are the other one's.
+        for iface in INTERFACES:
+            with self.subTest(iface=iface):
+                report = run_until(SERVED, f"--iface={iface}", "--workers=2", "--pipes=2",
+                                   f"--client={CLIENT}+protocol=ascii+workers=1+partitions=1")
+                self.check(report, "memcached")
+                self.assertEqual(len(report["lcores"]), 2)
+                self.assertGreater(report["workers"]["handed_over"], 0)
+
+    def test_a_port_a_partition(self):
+        report = run_until(SERVED, "--workers=2", f"--client={CLIENT}")
+        self.check(report)
+        # Two ports, IPv4 and IPv6.
+        self.assertIn("steering: hardware (4 rules)\n", report["lines"])
+        self.assertEqual(report["workers"]["handed_over"], 0)
+
+    def test_batches_for_several_owners(self):
+        # A client that takes the server for one of one partition: everything goes to the first
+        # port, and nearly every batch needs both workers.
+        for flags in ((), ("--concurrent_read=false",)):
+            with self.subTest(flags):
+                report = run_until(SERVED, "--workers=2", "--partitions=3", *flags,
+                                   f"--client={CLIENT}+batch=8+workers=1+partitions=1")
+                self.check(report)
+                self.assertGreater(report["workers"]["handed_over"], 0)
+
+    def test_store_mode(self):
+        for protocol in ("mica", "binary"):
+            with self.subTest(protocol):
+                self.check(run_until(SERVED, "--mode=store",
+                                     f"--client={CLIENT}+protocol={protocol}+value=300"),
+                           "mica" if protocol == "mica" else "memcached")
+
+    def test_an_open_loop(self):
+        report = run_until(SERVED, f"--client={CLIENT}+rate=2000+zipf=0.99")
+        self.check(report)
+
+    def test_one_protocol_alone(self):
+        self.check(run_until(SERVED, "--memcached_port=0", f"--client={CLIENT}"))
+        self.check(run_until(SERVED, "--mica_port=0", f"--client={CLIENT}+protocol=ascii"),
+                   "memcached")
+
+
+class Snapshots(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.snapshot = os.path.join(folder.name, "items")
+
+    def replay(self, requests, condition, *flags):
+        """Answers to the requests, in their order, and the report."""
+        requests_path = os.path.join(self.folder, "requests.pcap")
+        answers_path = os.path.join(self.folder, "answers.pcapng")
+        write_capture(requests_path, requests)
+        report = run_until(condition, f"--wire=pcap:{requests_path}+loop=1",
+                           f"--capture={answers_path}", *flags)
+        self.assertEqual(report["rx_pkts"], len(requests))
+        self.assertEqual(report["wire"]["returned"], len(requests))
+        self.assertEqual(sum(report["drops"].values()), 0)
+        answers = captured_answers(answers_path)
+        return [answers.get(i) for i in range(len(requests))], report
+
+    def test_a_later_run_finds_the_items_of_an_earlier_one(self):
+        values = {b"key-%d" % i: b"%d:" % i + bytes(48 + (i + j) % 10 for j in range(i % 200))
+                  for i in range(ITEMS)}
+        sets = [b"set %s %d 0 %d\r\n%s\r\n" % (key, i, len(value), value)
+                for i, (key, value) in enumerate(values.items())]
+        answers, report = self.replay(sets, rf" {ITEMS} items", f"--snapshot={self.snapshot}")
+        self.assertEqual(answers, [b"STORED\r\n"] * ITEMS)
+        self.assertEqual(report["store"]["items"], ITEMS)
+        self.assertNotIn("items.new", os.listdir(self.folder))
+
+        # Other partitions, another mode, another secret of the hashes. One more item tells that
+        # all requests before it were served.
+        gets = [b"get %s\r\n" % key for key in values] + [b"set last 0 0 1\r\nx\r\n"]
+        for flags in (("--partitions=4",), ("--mode=store", "--partitions=2", "--workers=2",
+                                            "--mica_port=0")):
+            with self.subTest(flags):
+                copy = self.snapshot + ".copy"
+                shutil.copyfile(self.snapshot, copy)
+                answers, report = self.replay(gets, rf" {ITEMS + 1} items",
+                                              f"--snapshot={copy}", *flags)
+                expected = [b"VALUE %s %d %d\r\n%s\r\nEND\r\n" % (key, i, len(value), value)
+                            for i, (key, value) in enumerate(values.items())]
+                self.assertEqual(answers, expected + [b"STORED\r\n"])
+                self.assertEqual(report["store"]["items"], ITEMS + 1)
+                self.assertEqual(report["memcached"]["get_hits"], ITEMS)
+                self.assertEqual(report["memcached"]["get_misses"], 0)
+
+    def test_items_of_the_embedded_client(self):
+        run_until(SERVED, f"--snapshot={self.snapshot}", f"--client={CLIENT}")
+        half = ITEMS // 2  # Sets half of them again.
+        report = run_until(rf"% of gets found, {ITEMS} items; client: gets ",
+                           f"--snapshot={self.snapshot}", "--workers=2", "--partitions=3",
+                           f"--client=items={half}+get=0.5+outstanding=64")
+        self.assertEqual(report["wire"]["client_preloaded"], half)
+        self.assertEqual(report["store"]["items"], ITEMS)
+        self.assertEqual(report["wire"].get("client_wrong", 0), 0)
+        self.assertEqual(report["mica"]["get_misses"], 0)
+
+    @staticmethod
+    def content(path):
+        if os.path.isdir(path):
+            return sorted(os.listdir(path))
+        with open(path, "rb") as file:
+            return file.read()
+
+    def refuses(self, path):
+        before = self.content(path)
+        code, said = fails(*EAL, "--duration_s=1", f"--snapshot={path}")
+        self.assertEqual(code, 2, said)
+        named = [line for line in said.splitlines() if "--snapshot" in line]
+        self.assertEqual(len(named), 1, said)
+        self.assertIn(path, named[0])
+        self.assertEqual(said.splitlines()[-1], named[0])
+        self.assertEqual(self.content(path), before)
+
+    def test_a_file_that_is_not_whole_is_refused_and_left_alone(self):
+        self.replay([b"set a 0 0 5\r\nvalue\r\n"], " 1 items", f"--snapshot={self.snapshot}")
+        with open(self.snapshot, "rb") as file:
+            whole = file.read()
+        at = whole.index(b"value")
+        for name, bad in (("changed", whole[:at] + b"V" + whole[at + 1:]),
+                          ("short", whole[:-1]), ("long", whole + b"\0"), ("empty", b""),
+                          ("foreign", b"#!/bin/sh\n" + bytes(100))):
+            with self.subTest(name):
+                with open(self.snapshot, "wb") as file:
+                    file.write(bad)
+                self.refuses(self.snapshot)
+        self.refuses(self.folder)
+
+    def test_a_file_that_cannot_be_written_is_said_at_the_end(self):
+        code, said = fails(*EAL, "--duration_s=0.2", f"--client={CLIENT}",
+                           f"--snapshot={self.folder}/missing/items")
+        self.assertEqual(code, 1, said)
+        self.assertIn("--snapshot", said.splitlines()[-1])
+
+
+class Flags(unittest.TestCase):
+    def test_a_bad_flag_is_named_in_one_line(self):
+        for flags in (
+                "--mode=database", "--mode=", "--partitions=1 --workers=2", "--partitions=1025",
+                "--memory_mb=3", "--memory_mb=31 --partitions=8", "--memory_mb=1048577",
+                "--items=0", "--items=68719476737", "--memcached_port=65536",
+                "--memcached_port=1024", "--memcached_port=1031 --partitions=8",
+                "--mica_port=65536", "--mica_port=65535 --partitions=2", "--mica_port=4294967295",
+                "--max_reply_bytes=1399", "--max_reply_bytes=2097153", "--ip=10.0.0.300",
+                "--items=many", "--allow_flush=maybe"):
+            with self.subTest(flags):
+                code, said = fails(*EAL, *flags.split())
+                self.assertEqual(code, 2, said)
+                self.assertEqual(len(said.splitlines()), 1, said)
+                self.assertIn(flags.split("=")[0], said)
+
+    def test_a_bad_option_of_the_client_is_named_in_one_line(self):
+        for option in ("protocol=http", "items=0", "items=268435457+key=16", "items=65+key=1",
+                       "items=", "key=0", "key=251", "value=7", "value=1301",
+                       "value=1300+key=250", "get=1.1", "get=-0.1", "get=nan", "zipf=-1",
+                       "zipf=inf", "rate=-1", "rate=10k", "outstanding=0", "outstanding=32769",
+                       "batch=0", "batch=256", "verify=yes", "workers=0", "partitions=0",
+                       "nothing=1", "items", "mica_port=0", "memcached_port=65536"):
+            with self.subTest(option):
+                code, said = fails(*EAL, f"--client={option}")
+                self.assertEqual(code, 2, said)
+                self.assertEqual(len(said.splitlines()), 1, said)
+                self.assertIn("--client=", said)
+        for flags, named in ((("--mica_port=0",), "mica_port"),
+                             (("--memcached_port=0", "--client=protocol=ascii"),
+                              "memcached_port")):
+            code, said = fails(*EAL, *flags)
+            self.assertEqual(code, 2, said)
+            self.assertIn(named, said)
+
+
+if __name__ == "__main__":
+    unittest.main()
