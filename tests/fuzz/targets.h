@@ -46,6 +46,10 @@ void KvMemcachedAscii(const uint8_t* data, size_t size);
 /// The same through the binary protocol: the reply is whole responses.
 void KvMemcachedBinary(const uint8_t* data, size_t size);
 
+/// Operations on a partition, each answer compared with an oracle's. The first byte sets mode, size
+/// and hashes, every two more make a choice.
+void KvStore(const uint8_t* data, size_t size);
+
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 

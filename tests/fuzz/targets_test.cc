@@ -110,6 +110,16 @@ TEST(FuzzTargets, KvMemcachedBinary) {
   for (const Bytes& seed : test::MemcachedBinarySeeds()) Bend(KvMemcachedBinary, seed);
 }
 
+TEST(FuzzTargets, KvStore) {
+  std::mt19937_64 random(6);
+  for (int round = 0; round < 320; ++round) {
+    Bytes choices(1 + random() % 2048);
+    for (uint8_t& choice : choices) choice = static_cast<uint8_t>(random());
+    choices[0] = static_cast<uint8_t>(round);
+    KvStore(choices.data(), choices.size());
+  }
+}
+
 TEST(FuzzTargets, FrameLengthWalkOverAPipe) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 1000; ++round) {

@@ -16,12 +16,18 @@ namespace {
 
 /// The value of a number: its length and every byte follow from it and the key.
 std::string ValueOf(uint32_t key, uint32_t number, uint32_t longest) {
-  std::mt19937 random(key * 7919 + number);
-  std::string value(8 + random() % longest, 0);
-  for (char& byte : value) byte = static_cast<char>(random());
-  for (int i = 0; i < 4; ++i) value[i] = static_cast<char>(number >> (8 * i));
-  return value;
+  static const std::string pattern = [] {
+    std::mt19937 random(1);
+    std::string bytes(300'000, 0);
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    return bytes;
+  }();
+  std::minstd_rand random(key * 7919 + number);
+  const uint32_t bytes = 8 + static_cast<uint32_t>(random() % longest);
+  return pattern.substr(random() % 150'000, bytes);
 }
+
+constexpr uint32_t kWrites = 10'000;
 
 struct Plan {
   const char* name;
@@ -33,7 +39,7 @@ struct Plan {
 };
 
 const Plan kPlans[] = {
-    {"TheLogGoesRound", Mode::kCache, uint64_t{4} << 20, 200, 100'000, ~uint64_t{0}},
+    {"TheLogGoesRound", Mode::kCache, uint64_t{4} << 20, 400, 50'000, ~uint64_t{0}},
     {"InPlace", Mode::kCache, uint64_t{4} << 20, 4, 7, ~uint64_t{0}},
     {"FullBuckets", Mode::kCache, uint64_t{4} << 20, 20, 200, uint64_t{1} << 46},
     {"TheHeapJoinsBlocks", Mode::kStore, uint64_t{1} << 20, 100, 20'000, ~uint64_t{0}},
@@ -82,7 +88,7 @@ TEST_P(KvConcurrent, ReadersSeeWholeValuesThatNeverGoBack) {
   }
 
   std::minstd_rand random(3);
-  for (uint32_t number = 1; number <= 20'000 || (found < 1000 && number < 2'000'000); ++number) {
+  for (uint32_t number = 1; number <= kWrites || (found < 1000 && number < 2'000'000); ++number) {
     const uint32_t key = static_cast<uint32_t>(random() % plan.keys);
     const std::string name = key_of(key);
     const uint64_t hash = hash_of(name);
@@ -94,8 +100,8 @@ TEST_P(KvConcurrent, ReadersSeeWholeValuesThatNeverGoBack) {
         partition.Set(BytesOf(name), hash, BytesOf(ValueOf(key, number, plan.longest)),
                       {number, 0}, Condition::kAlways, 1);
     }
-    if (number % 5000 == 0) partition.Clear();
-    if (number > 20'000) std::this_thread::yield();
+    if (number % 4000 == 0) partition.Clear();
+    if (number > kWrites) std::this_thread::yield();
   }
   done = true;
   for (std::thread& reader : readers) reader.join();

@@ -141,12 +141,15 @@ class Soak {
     if (unique != entry.unique) Fail("wrong unique", entry.unique);
   }
 
-  /// Store mode may refuse what is new if half of the heap is full: the rest may be in pieces.
-  bool Refused(Result result) {
+  /// Store mode may refuse what fills half of the heap, with what is there: the rest may be in
+  /// pieces.
+  bool Refused(Result result, size_t value_bytes) {
     if (result != Result::kNoMemory) return false;
     ++refused_;
     if (plan_.mode == Mode::kCache) Fail("refused by a cache", 0);
-    if (counters().item_bytes < plan_.memory_bytes / 2) Fail("refused early", 0);
+    if (counters().item_bytes + 3 * value_bytes < plan_.memory_bytes / 2) {
+      Fail("refused early", 0);
+    }
     return true;
   }
 
@@ -196,7 +199,7 @@ class Soak {
     }
     const Result result = partition_.Set(BytesOf(key_), hash_, BytesOf(value), attributes,
                                          condition, now_s_, &unique);
-    if (expected == Result::kOk && Refused(result)) return;
+    if (expected == Result::kOk && Refused(result, value.size())) return;
     if (!Expect(result, expected)) return;
     Changed(unique);
     entries_[number_] = {value, attributes.flags, attributes.expires_s, unique};
@@ -211,7 +214,7 @@ class Soak {
       Expect(result, Result::kNotStored);
     } else if (entry->value.size() + more.size() > partition_.max_value_bytes()) {
       Expect(result, Result::kTooLarge);
-    } else if (!Refused(result) && Expect(result, Result::kOk)) {
+    } else if (!Refused(result, entry->value.size() + more.size()) && Expect(result, Result::kOk)) {
       Changed(unique);
       entry->value = behind ? entry->value + more : more + entry->value;
       entry->unique = unique;

@@ -218,20 +218,13 @@ Result Partition::Put(Bytes key, uint64_t hash, Bytes value, Attributes attribut
   if (there == nullptr || ItemAt(*there)->size() < bytes) return Refuse(Result::kNoMemory);
   Item& item = *ItemAt(*there);
   Increase(counters_.item_bytes, bytes - item.size());
-  const Change change(head);
-  StoreWord(item.lengths, Item::Lengths(key.size(), value.size()));
-  StoreWord(item.flags, attributes.flags);
-  StoreWord(item.expires_s, attributes.expires_s);
-  StoreWord(item.unique, unique);
-  WordWriter writer(item.value_words());
-  writer.Write(value);
-  writer.Finish();
+  Overwrite(head, item, key.size(), value, attributes, unique);
   if (!same_size) heap_->Shrink(OffsetOf(*there), bytes);
   return Result::kOk;
 }
 
-Result Partition::Set(Bytes key, uint64_t hash, Bytes value, Attributes attributes,
-                      Condition condition, uint32_t now_s, uint64_t* unique) {
+Result Partition::SetAnyhow(Bytes key, uint64_t hash, Bytes value, Attributes attributes,
+                            Condition condition, uint32_t now_s, uint64_t* unique) {
   const uint64_t expected = unique == nullptr ? 0 : *unique;
   const Result result =
       Put(key, hash, value, attributes, condition, expected, last_unique_ + 1, now_s);

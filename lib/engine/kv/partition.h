@@ -109,7 +109,22 @@ class Partition {
   /// `unique`: with kIfUnchanged the expected one. Returns the new one in `unique`, if not null.
   /// What fails changes nothing.
   Result Set(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
-             uint32_t now_s, uint64_t* unique = nullptr);
+             uint32_t now_s, uint64_t* unique = nullptr) {
+    // What happens most, in line: the same size as before.
+    if (condition == Condition::kAlways && IsKey(key) && value.size() <= max_value_bytes_) {
+      Bucket& head = index_.bucket(index_.ChainOf(hash));
+      Slot* const slot = Find(head, hash, key);
+      if (slot != nullptr) {
+        Item& item = *ItemAt(*slot);
+        if (!item.IsExpired(now_s) && item.size() == Item::SizeOf(key.size(), value.size())) {
+          Overwrite(head, item, key.size(), value, attributes, ++last_unique_);
+          if (unique != nullptr) *unique = last_unique_;
+          return Result::kOk;
+        }
+      }
+    }
+    return SetAnyhow(key, hash, value, attributes, condition, now_s, unique);
+  }
   /// Adds `more` behind, or in front of, the value; attributes stay.
   Result Append(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr) {
     return Extend(key, hash, Bytes(), more, now_s, unique);
@@ -210,6 +225,20 @@ class Partition {
   uint64_t Allocate(uint64_t bytes, Bucket& head, Slot** slot, uint32_t now_s);
   /// Store mode: forgets expired items of some chains.
   void Sweep(uint32_t now_s);
+  /// In place: the value takes as many words as before, or fewer.
+  static void Overwrite(Bucket& head, Item& item, size_t key_bytes, Bytes value,
+                        Attributes attributes, uint64_t unique) {
+    const Change change(head);
+    StoreWord(item.lengths, Item::Lengths(key_bytes, value.size()));
+    StoreWord(item.flags, attributes.flags);
+    StoreWord(item.expires_s, attributes.expires_s);
+    StoreWord(item.unique, unique);
+    WordWriter writer(item.words() + RoundUp8(key_bytes) / 8);
+    writer.Write(value);
+    writer.Finish();
+  }
+  Result SetAnyhow(Bytes key, uint64_t hash, Bytes value, Attributes attributes,
+                   Condition condition, uint32_t now_s, uint64_t* unique);
   Result Put(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
              uint64_t expected, uint64_t unique, uint32_t now_s);
   /// Puts an item whose value is the three parts into new memory, in the place of the one that
