@@ -59,11 +59,12 @@ TEST_F(MemcachedTravel, TakesTheWholeGetBackIfALaterKeyFails) {
 
 TEST_F(MemcachedTravel, OfWritesServesEachOnceAndInOrder) {
   const std::string keys[] = {second_, mine_, third_, second_, mine_};
-  std::string requests, answers;
+  std::string requests;
   for (const std::string& key : keys) {
     requests += "ma " + key + " N0 J1 v\r\n";
   }
-  EXPECT_EQ(lab_.Ask(requests), "VA 1\r\n1\r\nVA 1\r\n1\r\nVA 1\r\n1\r\nVA 1\r\n2\r\nVA 1\r\n2\r\n");
+  EXPECT_EQ(lab_.Ask(requests),
+            "VA 1\r\n1\r\nVA 1\r\n1\r\nVA 1\r\n1\r\nVA 1\r\n2\r\nVA 1\r\n2\r\n");
   EXPECT_EQ(lab_.counters.requests, 5u);
   EXPECT_EQ(lab_.counters.sets, 5u);
 }

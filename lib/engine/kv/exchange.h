@@ -5,6 +5,7 @@
 // the answer so far, and goes on where it stood.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -98,6 +99,12 @@ struct Exchange {
   /// for whose shortest answer there is no room left; from 1024 on, there is for the first.
   uint32_t max_reply_bytes = 0;
   const ServerFacts* server = nullptr;  ///< Null: it says nothing.
+
+  /// By how much `reply` may still grow.
+  size_t RoomOf(const Reply& reply) const {
+    const size_t allowed = max_reply_bytes - std::min<size_t>(reply.size(), max_reply_bytes);
+    return std::min(allowed, reply.room());
+  }
 };
 
 }  // namespace sluice::engine::kv

@@ -5,12 +5,6 @@
 
 namespace sluice::engine::kv::memcached {
 
-size_t AsciiRequest::room() const {
-  const size_t used = reply.size();
-  const size_t allowed = exchange.max_reply_bytes - std::min<size_t>(used, exchange.max_reply_bytes);
-  return std::min(allowed, reply.room());
-}
-
 Step AsciiRequest::Say(std::string_view text) {
   if (!muted) {
     reply.Add(text);

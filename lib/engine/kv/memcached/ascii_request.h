@@ -54,7 +54,7 @@ struct AsciiRequest {
   bool muted = false;   ///< "noreply": errors are not answered either.
 
   /// What may still be said.
-  size_t room() const;
+  size_t room() const { return exchange.RoomOf(reply); }
   /// A line. There is room: kAnswerBytes were there before the request.
   Step Say(std::string_view text);
   /// The same, of what is the client's mistake.

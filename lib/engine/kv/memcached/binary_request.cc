@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/kv/memcached/binary_request.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace sluice::engine::kv::memcached {
@@ -29,12 +28,6 @@ uint8_t* Put(uint8_t* to, Bytes bytes) {
 }
 
 }  // namespace
-
-size_t BinaryRequest::room() const {
-  const size_t used = reply.size();
-  const size_t allowed = exchange.max_reply_bytes - std::min<size_t>(used, exchange.max_reply_bytes);
-  return std::min(allowed, reply.room());
-}
 
 Ending BinaryRequest::Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique,
                               Status status) {

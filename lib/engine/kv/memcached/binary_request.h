@@ -61,7 +61,7 @@ struct BinaryRequest {
         value(bytes.subspan(kHeaderBytes + bytes[4] + key.size())) {}
 
   /// What may still be said.
-  size_t room() const;
+  size_t room() const { return exchange.RoomOf(reply); }
   Ending Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique, Status status);
   /// A success without anything.
   Ending Done(uint64_t unique) { return Respond({}, {}, {}, unique, Status::kOk); }
