@@ -297,8 +297,9 @@ Row MeasureRteHash(uint64_t items, int rounds, const Requests (&bursts)[2]) {
 }
 
 int Main(uint64_t items, int rounds) {
-  std::vector<std::string> arguments = {"sluice-kv-bench", "--no-huge", "--no-shconf", "--no-pci",
-                                        "--no-telemetry", "--log-level=error", "-m", "4096"};
+  std::vector<std::string> arguments = {"sluice-kv-bench", "--no-huge",         "--no-shconf",
+                                        "--no-pci",        "--no-telemetry",    "-m", "4096",
+                                        "--log-level=error"};
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) return 1;
@@ -316,8 +317,7 @@ int Main(uint64_t items, int rounds) {
     for (size_t i = 0; i < kBurst; ++i) bursts[1].push_back(RequestOf(zipf(random)));
   }
   std::printf("%lu items of 8/8 bytes, one core; M operations per CPU second, best of %d\n", items, rounds);
-  std::printf("%-22s %8s %8s | %8s %7s | %8s %7s\n", "", "resident", "", "uniform", "", "Zipf .99",
-              "");
+  std::printf("%-22s %8s %8s | %8s %7s | %8s\n", "", "resident", "", "uniform", "", "Zipf .99");
   std::printf("%-22s %8s %8s %8s %8s %8s %8s\n", "", "B/item", "add", "get", "set", "get", "set");
   Print(MeasurePartition(Mode::kCache, items, rounds, bursts));
   Print(MeasurePartition(Mode::kStore, items, rounds, bursts));

@@ -3,7 +3,6 @@
 // An item as it lies in memory: 24 bytes, the key and the value, each padded with zeros to words.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "engine/kv/word.h"
