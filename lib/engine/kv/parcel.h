@@ -13,7 +13,7 @@ namespace sluice::engine::kv {
 
 struct Parcel {
   static constexpr uint32_t kMaxFrameBytes = 2048;
-  static constexpr uint32_t kMaxReplyBytes = 2048;
+  static constexpr uint32_t kMaxReplyBytes = 16384;
 
   uint32_t frame_bytes = 0;
   uint32_t reply_bytes = 0;  ///< The answer so far.

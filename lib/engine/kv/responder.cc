@@ -16,11 +16,6 @@ namespace sluice::engine::kv {
 namespace {
 
 // The key of a datagram's first request, if it is easily found; else nothing.
-Bytes FirstKeyOfMica(Bytes datagram) {
-  MicaMessage message;
-  return ReadMica(datagram, kMicaHeaderBytes, &message) != 0 ? message.key : Bytes();
-}
-
 Bytes FirstKeyOfMemcached(Bytes text) {
   if (text.empty()) return {};
   if (text[0] == memcached::kRequestMagic) {
@@ -220,11 +215,18 @@ void Responder::Prepare(const uint8_t* frame, uint32_t length) {
   if (length < kPlainPayload || !word.IsPlainIpv4()) return;
   const Bytes payload(frame + kPlainPayload, length - kPlainPayload);
   const Protocol protocol = ProtocolOf(packet::LoadBe16(frame + kPlainPayload - 6));
-  const Bytes key = protocol == Protocol::kMica        ? FirstKeyOfMica(payload)
-                    : protocol == Protocol::kMemcached ? FirstKeyOfMemcached(payload)
-                                                       : Bytes();
-  if (key.empty() || key.size() > kMaxKeyBytes) return;
-  const KeyHash hash = access_.Hash(key);
+  KeyHash hash;
+  if (protocol == Protocol::kMica) {
+    MicaMessage message;
+    if (ReadMica(payload, kMicaHeaderBytes, &message) == 0) return;
+    hash = access_.store().trust_hashes ? Trusted(message.hash) : access_.Hash(message.key);
+  } else if (protocol == Protocol::kMemcached && payload.size() > memcached::kUdpFrameBytes) {
+    const Bytes key = FirstKeyOfMemcached(payload.subspan(memcached::kUdpFrameBytes));
+    if (key.empty() || key.size() > kMaxKeyBytes) return;
+    hash = access_.Hash(key);
+  } else {
+    return;
+  }
   place = {&access_.store().PartitionFor(hash.route), hash.index};
   place.partition->PrefetchBucket(hash.index);
 }
