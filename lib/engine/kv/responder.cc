@@ -166,25 +166,25 @@ Service Responder::Continue(const uint8_t* frame, const Datagram& datagram, Prot
   return BuildMemcached(frame, datagram, in_place);
 }
 
-// The first datagrams are sent; the last one is the answer. Each has its header where the bytes
-// of the one before were, which have left.
+// Several datagrams are all sent, so that they leave in their order: the frame's own answer may
+// leave before or after them. Each has its header where the bytes of the one before were, which
+// have left.
 Service Responder::BuildMemcached(const uint8_t* frame, const Datagram& datagram,
                                   std::span<uint8_t> in_place) {
   const auto request = *memcached::ReadUdpFrame({frame + datagram.payload, datagram.payload_bytes});
   const uint32_t data = memcached::kMaxDatagramData;
   const uint32_t datagrams = static_cast<uint32_t>(memcached::DatagramsOf(replied_));
-  for (uint32_t i = 0;; ++i) {
+  for (uint32_t i = 0; i < datagrams; ++i) {
     uint8_t* const payload = front() + i * data - memcached::kUdpFrameBytes;
     const uint32_t bytes = std::min(data, replied_ - i * data) + memcached::kUdpFrameBytes;
     memcached::WriteUdpFrame(payload, {.request_id = request.request_id,
                                        .sequence = static_cast<uint16_t>(i),
                                        .total = static_cast<uint16_t>(datagrams)});
-    const bool last = i + 1 == datagrams;
-    const Service answer = Build(frame, datagram, payload, bytes,
-                                 last ? in_place : std::span<uint8_t>());
-    if (last) return answer;
+    if (datagrams == 1) return Build(frame, datagram, payload, bytes, in_place);
+    const Service answer = Build(frame, datagram, payload, bytes, {});
     Send(answer.data, answer.length);
   }
+  return {.outcome = Outcome::kServed};
 }
 
 Service Responder::Build(const uint8_t* frame, const Datagram& datagram, uint8_t* payload,

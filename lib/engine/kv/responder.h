@@ -67,8 +67,7 @@ class Responder {
   }
 
   /// Serves the datagram in a frame with `tailroom` bytes behind it. An answer lies in the frame
-  /// or in this object, until the next call. All but the last datagram of an answer go to the
-  /// outbox.
+  /// or in this object, until the next call. An answer of several datagrams goes to the outbox.
   Service Serve(uint8_t* frame, uint32_t length, uint32_t tailroom);
   /// After kForeign: writes down where the exchange stands. False: too long for a parcel.
   bool Pack(const uint8_t* frame, uint32_t length, Parcel& parcel);
