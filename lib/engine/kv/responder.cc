@@ -211,8 +211,7 @@ void Responder::Prepare(const uint8_t* frame, uint32_t length) {
   Prepared& place = prepared_[prepared_count_++ & (kStage - 1)];
   if (place.partition != nullptr) place.partition->PrefetchItem(place.hash);
   place.partition = nullptr;
-  const packet::LeadingWord word = packet::LeadingWord::Of(frame);
-  if (length < kPlainPayload || !word.IsPlainIpv4()) return;
+  if (length < kPlainPayload || !packet::LeadingWord::Of(frame).IsPlainIpv4()) return;
   const Bytes payload(frame + kPlainPayload, length - kPlainPayload);
   const Protocol protocol = ProtocolOf(packet::LoadBe16(frame + kPlainPayload - 6));
   KeyHash hash;
