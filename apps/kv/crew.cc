@@ -4,21 +4,18 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <utility>
+
+#include "engine/kv/word.h"
 
 namespace sluice::kv {
 namespace {
 
+using engine::kv::LoadWord;
 using engine::kv::PartitionCounters;
 using engine::kv::ProtocolCounters;
 using engine::kv::ResponderCounters;
-
-// Another thread writes it.
-uint64_t Load(const uint64_t& total) {
-  return std::atomic_ref(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
-}
 
 ProtocolCounters Plus(ProtocolCounters sum, const ProtocolCounters& more) {
   for (const auto total :
@@ -26,7 +23,7 @@ ProtocolCounters Plus(ProtocolCounters sum, const ProtocolCounters& more) {
         &ProtocolCounters::sets, &ProtocolCounters::deletes, &ProtocolCounters::touches,
         &ProtocolCounters::errors, &ProtocolCounters::refused_admin,
         &ProtocolCounters::cut_replies}) {
-    sum.*total += Load(more.*total);
+    sum.*total += LoadWord(more.*total);
   }
   return sum;
 }
@@ -37,7 +34,7 @@ void AddTo(ResponderCounters* sum, const ResponderCounters& more) {
   for (const auto total : {&ResponderCounters::handed_over, &ResponderCounters::taken_over,
                            &ResponderCounters::datagrams_sent,
                            &ResponderCounters::lost_on_the_way}) {
-    sum->*total += Load(more.*total);
+    sum->*total += LoadWord(more.*total);
   }
 }
 
@@ -56,7 +53,7 @@ PartitionCounters SumPartitions(const engine::kv::Store& store) {
          {&PartitionCounters::items, &PartitionCounters::item_bytes, &PartitionCounters::evicted,
           &PartitionCounters::expired, &PartitionCounters::refused,
           &PartitionCounters::extra_buckets}) {
-      sum.*total += Load(more.*total);
+      sum.*total += LoadWord(more.*total);
     }
   }
   return sum;

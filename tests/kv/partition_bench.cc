@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -23,11 +22,11 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "engine/kv/partition.h"
+#include "engine/kv/workload/popularity.h"
 
 namespace sluice::engine::kv {
 namespace {
@@ -48,27 +47,6 @@ Request RequestOf(uint64_t item) {
   request.hash = HashOf(BytesOf(request.key), 0x5eed).index;
   return request;
 }
-
-/// Zipf: the item of rank r has weight r^-s; by the cumulated weights, exact up to rounding.
-/// Ranks are spread over all items.
-class Zipf {
- public:
-  Zipf(uint64_t items, double s) : cumulated_(items) {
-    double sum = 0;
-    for (uint64_t i = 0; i < items; ++i) {
-      cumulated_[i] = sum += std::pow(static_cast<double>(i + 1), -s);
-    }
-  }
-  uint64_t operator()(std::mt19937_64& random) const {
-    const double at = std::uniform_real_distribution<>(0, cumulated_.back())(random);
-    const auto rank = std::upper_bound(cumulated_.begin(), cumulated_.end(), at);
-    const auto item = static_cast<uint64_t>(rank - cumulated_.begin());
-    return std::min<uint64_t>(item, cumulated_.size() - 1) * 0x9e3779b1 % cumulated_.size();
-  }
-
- private:
-  std::vector<double> cumulated_;
-};
 
 uint64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
@@ -310,13 +288,17 @@ int Main(uint64_t items, int rounds) {
       nullptr);
 
   Requests bursts[2];
-  std::mt19937_64 random(1);
-  for (size_t i = 0; i < kBurst; ++i) bursts[0].push_back(RequestOf(random() % items));
-  {
-    const Zipf zipf(items, 0.99);
-    for (size_t i = 0; i < kBurst; ++i) bursts[1].push_back(RequestOf(zipf(random)));
+  workload::Random random(1);
+  for (const double exponent : {0.0, 0.99}) {
+    const workload::Popularity popularity(items, exponent);
+    Requests& burst = bursts[exponent == 0 ? 0 : 1];
+    for (size_t i = 0; i < kBurst; ++i) {
+      // The popular ones are spread over all items.
+      burst.push_back(RequestOf(popularity.Draw(random) * 0x9e3779b1 % items));
+    }
   }
-  std::printf("%lu items of 8/8 bytes, one core; M operations per CPU second, best of %d\n", items, rounds);
+  std::printf("%lu items of 8/8 bytes, one core; M operations per CPU second, best of %d\n", items,
+              rounds);
   std::printf("%-22s %8s %8s | %8s %7s | %8s\n", "", "resident", "", "uniform", "", "Zipf .99");
   std::printf("%-22s %8s %8s %8s %8s %8s %8s\n", "", "B/item", "add", "get", "set", "get", "set");
   Print(MeasurePartition(Mode::kCache, items, rounds, bursts));

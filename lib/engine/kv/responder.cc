@@ -2,7 +2,6 @@
 #include "engine/kv/responder.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "engine/kv/memcached/udp_frame.h"
 #include "engine/kv/mica_format.h"
 #include "engine/kv/mica_protocol.h"
+#include "engine/kv/word.h"
 
 namespace sluice::engine::kv {
 namespace {
@@ -31,11 +31,6 @@ Bytes FirstKeyOfMemcached(Bytes text) {
   return {key, std::find_if(key, text.end(), is_end)};
 }
 
-// Another worker writes it.
-uint64_t Load(const uint64_t& total) {
-  return std::atomic_ref(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
-}
-
 }  // namespace
 
 Responder::Responder(Store& store, uint32_t worker, const ServiceOptions& options)
@@ -49,10 +44,10 @@ void Responder::RefreshFacts() {
   uint64_t reserved_bytes = 0;
   for (const Partition& partition : access_.store().partitions) {
     const PartitionCounters& counters = partition.counters();
-    kept.items += Load(counters.items);
-    kept.item_bytes += Load(counters.item_bytes);
-    kept.evicted += Load(counters.evicted);
-    kept.expired += Load(counters.expired);
+    kept.items += LoadWord(counters.items);
+    kept.item_bytes += LoadWord(counters.item_bytes);
+    kept.evicted += LoadWord(counters.evicted);
+    kept.expired += LoadWord(counters.expired);
     reserved_bytes += partition.reserved_bytes();
   }
   const ProtocolCounters& c = counters_.memcached;
@@ -85,23 +80,21 @@ Responder::Protocol Responder::ProtocolOf(uint16_t port) const {
 }
 
 Service Responder::Serve(uint8_t* frame, uint32_t length, uint32_t tailroom) {
-  const Datagram datagram = Datagram::In(frame, length);
-  if (datagram.kind == Datagram::Kind::kOther) return {.outcome = Outcome::kOther};
-  if (datagram.kind != Datagram::Kind::kUdp) {
-    return {.outcome = Outcome::kUnfit, .kind = datagram.kind};
+  datagram_ = Datagram::In(frame, length);
+  if (datagram_.kind == Datagram::Kind::kOther) return {.outcome = Outcome::kOther};
+  if (datagram_.kind != Datagram::Kind::kUdp) {
+    return {.outcome = Outcome::kUnfit, .kind = datagram_.kind};
   }
-  const Protocol protocol = ProtocolOf(datagram.port);
-  if (protocol == Protocol::kNone) return {.outcome = Outcome::kOther};
+  if (ProtocolOf(datagram_.port) == Protocol::kNone) return {.outcome = Outcome::kOther};
   exchange_ = {};
-  return Continue(frame, datagram, protocol, 0, {frame, length + tailroom});
+  return Continue(frame, 0, {frame, length + tailroom});
 }
 
 bool Responder::Pack(const uint8_t* frame, uint32_t length, Parcel& parcel) {
   if (length > Parcel::kMaxFrameBytes || replied_ > Parcel::kMaxReplyBytes) return false;
   std::memcpy(parcel.frame.data(), frame, length);
-  parcel.frame_bytes = length;
+  parcel.datagram = datagram_;
   PackProgress(parcel);
-  ++counters_.handed_over;
   return true;
 }
 
@@ -109,35 +102,33 @@ void Responder::PackProgress(Parcel& parcel) {
   std::memcpy(parcel.reply.data(), front(), replied_);
   parcel.reply_bytes = replied_;
   parcel.exchange = exchange_;
+  Increase(counters_.handed_over, uint64_t{1});
 }
 
 Service Responder::ServeParcel(Parcel& parcel) {
-  ++counters_.taken_over;
-  // The first worker has checked it; nobody else writes parcels.
-  const Datagram datagram = Datagram::In(parcel.frame.data(), parcel.frame_bytes);
-  const Protocol protocol = ProtocolOf(datagram.port);
+  Increase(counters_.taken_over, uint64_t{1});
+  datagram_ = parcel.datagram;
   exchange_ = parcel.exchange;
   std::memcpy(front(), parcel.reply.data(), parcel.reply_bytes);
-  Service service =
-      Continue(parcel.frame.data(), datagram, protocol, parcel.reply_bytes, {});
+  const Service service = Continue(parcel.frame.data(), parcel.reply_bytes, {});
   if (service.outcome == Outcome::kForeign) {
     if (replied_ <= Parcel::kMaxReplyBytes) {
       PackProgress(parcel);
-      ++counters_.handed_over;
       return service;
     }
-    ++counters_.lost_on_the_way;
+    Increase(counters_.lost_on_the_way, uint64_t{1});
     return {.outcome = Outcome::kServed};
   }
   if (service.outcome == Outcome::kAnswered) Send(service.data, service.length);
   return {.outcome = Outcome::kServed};
 }
 
-Service Responder::Continue(const uint8_t* frame, const Datagram& datagram, Protocol protocol,
-                            uint32_t replied, std::span<uint8_t> in_place) {
-  const Bytes payload(frame + datagram.payload, datagram.payload_bytes);
+Service Responder::Continue(const uint8_t* frame, uint32_t replied,
+                            std::span<uint8_t> in_place) {
+  const Protocol protocol = ProtocolOf(datagram_.port);
+  const Bytes payload(frame + datagram_.payload, datagram_.payload_bytes);
   const uint32_t one_datagram =
-      options_.mtu - (datagram.ipv6 ? kIpv6Headers : kIpv4Headers);
+      options_.mtu - (datagram_.ipv6 ? kIpv6Headers : kIpv4Headers);
   exchange_.now_s = now_s_ + 1;  // 0 stands for never.
   exchange_.unix_s = options_.unix_epoch_s + now_s_;
   facts_.server.statistics = facts_.statistics;  // Where this object is now.
@@ -162,16 +153,16 @@ Service Responder::Continue(const uint8_t* frame, const Datagram& datagram, Prot
   if (progress == Progress::kRefused) return {.outcome = Outcome::kUnfit};
   if (progress == Progress::kForeign) return {.outcome = Outcome::kForeign, .owner = exchange_.owner};
   if (replied_ == 0) return {.outcome = Outcome::kServed};
-  if (protocol == Protocol::kMica) return Build(frame, datagram, front(), replied_, in_place);
-  return BuildMemcached(frame, datagram, in_place);
+  if (protocol == Protocol::kMica) return Build(frame, front(), replied_, in_place);
+  return BuildMemcached(frame, in_place);
 }
 
 // Several datagrams are all sent, so that they leave in their order: the frame's own answer may
 // leave before or after them. Each has its header where the bytes of the one before were, which
 // have left.
-Service Responder::BuildMemcached(const uint8_t* frame, const Datagram& datagram,
-                                  std::span<uint8_t> in_place) {
-  const auto request = *memcached::ReadUdpFrame({frame + datagram.payload, datagram.payload_bytes});
+Service Responder::BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place) {
+  const auto request =
+      *memcached::ReadUdpFrame({frame + datagram_.payload, datagram_.payload_bytes});
   const uint32_t data = memcached::kMaxDatagramData;
   const uint32_t datagrams = static_cast<uint32_t>(memcached::DatagramsOf(replied_));
   for (uint32_t i = 0; i < datagrams; ++i) {
@@ -180,27 +171,27 @@ Service Responder::BuildMemcached(const uint8_t* frame, const Datagram& datagram
     memcached::WriteUdpFrame(payload, {.request_id = request.request_id,
                                        .sequence = static_cast<uint16_t>(i),
                                        .total = static_cast<uint16_t>(datagrams)});
-    if (datagrams == 1) return Build(frame, datagram, payload, bytes, in_place);
-    const Service answer = Build(frame, datagram, payload, bytes, {});
+    if (datagrams == 1) return Build(frame, payload, bytes, in_place);
+    const Service answer = Build(frame, payload, bytes, {});
     Send(answer.data, answer.length);
   }
   return {.outcome = Outcome::kServed};
 }
 
-Service Responder::Build(const uint8_t* frame, const Datagram& datagram, uint8_t* payload,
-                         uint32_t bytes, std::span<uint8_t> in_place) {
-  ++counters_.datagrams_sent;
-  const uint32_t used = datagram.payload + bytes;
+Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
+                         std::span<uint8_t> in_place) {
+  Increase(counters_.datagrams_sent, uint64_t{1});
+  const uint32_t used = datagram_.payload + bytes;
   const uint32_t length = std::max(used, kMinFrameBytes);
-  uint8_t* start = payload - datagram.payload;
+  uint8_t* start = payload - datagram_.payload;
   if (length <= in_place.size()) {
     start = in_place.data();
-    std::memcpy(start + datagram.payload, payload, bytes);
+    std::memcpy(start + datagram_.payload, payload, bytes);
   } else {
-    std::memcpy(start, frame, datagram.payload);
+    std::memcpy(start, frame, datagram_.payload);
   }
   std::memset(start + used, 0, length - used);
-  datagram.Answer(start, bytes);
+  datagram_.Answer(start, bytes);
   return {.outcome = Outcome::kAnswered, .length = length, .data = start};
 }
 

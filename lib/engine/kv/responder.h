@@ -103,14 +103,13 @@ class Responder {
   void RefreshFacts();
   Protocol ProtocolOf(uint16_t port) const;
   /// Serves what is left of `exchange_`, whose reply has `replied` bytes behind front().
-  Service Continue(const uint8_t* frame, const Datagram& datagram, Protocol protocol,
-                   uint32_t replied, std::span<uint8_t> in_place);
+  Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place);
+  /// Writes down where the exchange stands, for another worker.
   void PackProgress(Parcel& parcel);
-  Service BuildMemcached(const uint8_t* frame, const Datagram& datagram,
-                         std::span<uint8_t> in_place);
-  /// An answer to `datagram`, which lies in `frame`: headers and `payload`. In `in_place` if it
+  Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
+  /// An answer to `datagram_`, which lies in `frame`: headers and `payload`. In `in_place` if it
   /// fits, else in this object, where `payload` lies, over what is in front of it.
-  Service Build(const uint8_t* frame, const Datagram& datagram, uint8_t* payload, uint32_t bytes,
+  Service Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
                 std::span<uint8_t> in_place);
   void Send(const uint8_t* frame, uint32_t length);
   uint8_t* front() { return buffer_.get() + kFrontBytes; }
@@ -120,6 +119,7 @@ class Responder {
   packet::Outbox outbox_;
   uint32_t partitions_;
   uint32_t now_s_ = ~0u;  ///< Before the first SetTime.
+  Datagram datagram_;  ///< Being answered.
   Exchange exchange_;
   uint32_t replied_ = 0;  ///< Bytes of its reply, behind front().
   std::unique_ptr<uint8_t[]> buffer_;
