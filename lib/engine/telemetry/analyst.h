@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Makes reports of closed epochs: merges those of all workers, estimates, and compares with the
+// epoch before. One thread's, the readers'; allocates as it likes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "engine/telemetry/epoch_report.h"
+#include "engine/telemetry/setup.h"
+
+namespace sluice::engine::telemetry {
+
+class Epoch;
+
+class Analyst {
+ public:
+  /// `setup` is that of the meters, `cycles_per_second` that of their clock. Throws
+  /// std::bad_alloc.
+  Analyst(const Setup& setup, uint64_t cycles_per_second);
+  Analyst(const Analyst&) = delete;
+  ~Analyst();
+
+  /// The report of `epochs` (Meter::Closed, one of each worker, all of one time; none is
+  /// nullptr), which can be released afterwards. Nothing if there are none, or if one was
+  /// counted with another setup.
+  std::optional<EpochReport> Report(std::span<const Epoch* const> epochs);
+
+ private:
+  const Setup setup_;
+  const uint64_t cycles_per_second_;
+  std::unique_ptr<Epoch> current_, previous_;
+};
+
+}  // namespace sluice::engine::telemetry
