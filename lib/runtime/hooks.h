@@ -4,6 +4,8 @@
 // telemetry. Everything is optional. Given to Session::Run.
 #pragma once
 
+#include <prometheus/metric_family.h>
+
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -29,6 +31,9 @@ struct AppHooks {
   /// SIGHUP came; the main thread calls it. Without it SIGHUP ends the process, as ever.
   std::function<void()> on_hangup;
   std::vector<TelemetryCommand> commands;
+  /// Adds families to what --metrics serves; its threads call it, one at a time, while workers
+  /// run. Names begin with "sluice_".
+  std::function<void(std::vector<prometheus::MetricFamily>& families)> metrics;
 };
 
 }  // namespace sluice::runtime

@@ -29,6 +29,9 @@ DEFINE_uint32(regions, 0, "Bilateral: regions of each link, 3 to 64; 0: the driv
 DEFINE_uint32(region_bytes, 0,
               "Bilateral: size of a region, a multiple of 4096; 0: the driver's default");
 DEFINE_string(capture, "", "Write what passes the queues to this pcapng file; FILE or FILE,n=N");
+DEFINE_string(metrics, "",
+              "Serve figures to Prometheus at http://ADDRESS:PORT/metrics; PORT alone: to this host; "
+              "0: any free port");
 DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
 
 namespace sluice::runtime {
@@ -184,6 +187,7 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   options.duration_s = FLAGS_duration_s;
   options.stats_period_s = FLAGS_stats_period_s;
   options.json = FLAGS_json;
+  options.metrics = FLAGS_metrics;
   if (FLAGS_seed != 0) options.seed = FLAGS_seed;
   options.port = FLAGS_port;
   options.exception_port = FLAGS_exception_port;

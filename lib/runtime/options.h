@@ -31,6 +31,7 @@ struct Options {
   uint32_t burst = 64;
   uint32_t regions = 0;       ///< Of each worker's link; 0: what the driver prefers.
   uint32_t region_bytes = 0;  ///< The same.
+  std::string metrics;         ///< [ADDRESS:]PORT to serve metrics on; empty for none.
   std::string capture;         ///< Path; empty for none.
   uint64_t capture_pkts = 0;   ///< Packets to capture; 0: all.
 

@@ -26,26 +26,6 @@ double PerSecond(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
-// Every named drop of the law, the engine's first. Those of other interfaces stay
-// in: a reader finds the same keys in every report.
-std::vector<std::pair<std::string, uint64_t>> Drops(const RunFigures& run) {
-  const QueueCounters& c = run.final.counters;
-  std::vector<std::pair<std::string, uint64_t>> drops;
-  for (size_t i = 0; i < QueueCounters::kMaxReasons; ++i) {
-    if (i < run.reasons.size()) {
-      drops.emplace_back(run.reasons[i], c.engine_drops[i]);
-    } else if (c.engine_drops[i] > 0) {
-      drops.emplace_back("reason_" + std::to_string(i), c.engine_drops[i]);
-    }
-  }
-  drops.emplace_back("rx_scattered", c.rx_scattered);
-  drops.emplace_back("rx_bad_entry", c.rx_bad_entry);
-  drops.emplace_back("tx_full", c.tx_full);
-  drops.emplace_back("tx_unframeable", c.tx_unframeable);
-  drops.emplace_back("no_exception_port", c.no_exception_port);
-  return drops;
-}
-
 double DeviceBusy(const RunFigures& run) {
   const auto grown = [&](const char* name) {
     return run.port_measured.Get(name) - run.port_begin.Get(name);
@@ -81,6 +61,24 @@ Json FrameSize(const std::string& text) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, uint64_t>> DropsOf(const QueueCounters& c,
+                                                      std::span<const std::string_view> reasons) {
+  std::vector<std::pair<std::string, uint64_t>> drops;
+  for (size_t i = 0; i < QueueCounters::kMaxReasons; ++i) {
+    if (i < reasons.size()) {
+      drops.emplace_back(reasons[i], c.engine_drops[i]);
+    } else if (c.engine_drops[i] > 0) {
+      drops.emplace_back("reason_" + std::to_string(i), c.engine_drops[i]);
+    }
+  }
+  drops.emplace_back("rx_scattered", c.rx_scattered);
+  drops.emplace_back("rx_bad_entry", c.rx_bad_entry);
+  drops.emplace_back("tx_full", c.tx_full);
+  drops.emplace_back("tx_unframeable", c.tx_unframeable);
+  drops.emplace_back("no_exception_port", c.no_exception_port);
+  return drops;
+}
 
 double Gbps(uint64_t bytes, uint64_t pkts, double seconds) {
   const uint64_t wire_bytes = bytes + pkts * (packet::kFcsBytes + packet::kWireOverheadBytes);
@@ -136,7 +134,7 @@ std::string Totals(const RunFigures& run) {
       run.port_final.Get("wire_corrupted"), run.port_final.Get("wire_duplicated"),
       run.port_final.Get("wire_reordered"));
   if (c.sent_pkts > 0) text += absl::StrFormat("  sent unasked, or tried %d\n", c.sent_pkts);
-  for (const auto& [name, value] : Drops(run)) {
+  for (const auto& [name, value] : DropsOf(run.final.counters, run.reasons)) {
     if (value > 0) text += absl::StrFormat("  drop %-24s %d\n", name, value);
   }
   if (c.rx_desync > 0) text += absl::StrFormat("  rx_desync (64-byte flits)     %d\n", c.rx_desync);
@@ -158,7 +156,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["consumed_pkts"] = c.consumed_pkts;
   report["passed_pkts"] = c.passed_pkts;
   report["drops"] = Json::object();
-  for (const auto& [name, value] : Drops(run)) report["drops"][name] = value;
+  for (const auto& [name, value] : DropsOf(run.final.counters, run.reasons)) report["drops"][name] = value;
   report["rx_desync_flits"] = c.rx_desync;
   report["rx_bytes"] = c.rx_bytes;
   report["tx_bytes"] = c.tx_bytes;

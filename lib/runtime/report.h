@@ -49,6 +49,11 @@ struct RunFigures {
   bool drained = false;     ///< The source was stopped and what it had sent came through.
 };
 
+/// Every named drop of the law (nic::QueueCounters), the engine's first. Those of other
+/// interfaces stay in: a reader finds the same names in every run.
+std::vector<std::pair<std::string, uint64_t>> DropsOf(const nic::QueueCounters& counters,
+                                                      std::span<const std::string_view> reasons);
+
 /// Layer-1 rate: every frame costs its bytes, 4 of FCS and 20 of preamble and gap.
 double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
 

@@ -50,7 +50,7 @@ std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
   *exit_code = 2;
   if (!json.empty() && json != "-" && !WriteText(json, "")) {
     error = "--json=" + json + ": cannot be written: name a file in a folder that exists";
-  } else if (session->StartEal(&error) && session->FindPorts(&error)) {
+  } else if (session->OpenMetrics(&error) && session->StartEal(&error) && session->FindPorts(&error)) {
     *exit_code = session->OpenPorts(&error);
     if (*exit_code == 0) return session;
   }
@@ -81,6 +81,14 @@ bool Session::StartEal(std::string* error) {
       "--workers=%d: EAL has %d worker lcore(s) besides main: give more with -l",
       line_.options.workers, workers);
   return false;
+}
+
+bool Session::OpenMetrics(std::string* error) {
+  const Options& options = line_.options;
+  if (options.metrics.empty()) return true;
+  BlockSignals(options.hangup);  // The server's threads inherit the mask.
+  metrics_ = MetricsServer::Open(options.metrics, error);
+  return metrics_ != nullptr;
 }
 
 bool Session::FindPorts(std::string* error) {
@@ -208,7 +216,8 @@ int Session::Supervise(std::span<const WorkerView> workers,
                        std::span<const std::string_view> reasons) {
   const Options& options = line_.options;
   std::FILE* const text = TextFile(options);
-  Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text, &hooks_},
+  Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text, &hooks_,
+                         metrics_.get()},
                         workers);
   RunFigures run;
   run.app = line_.app;
@@ -231,6 +240,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
   std::fprintf(text, "sluice-%s, %s, memory: %s\n", line_.app.c_str(), run.iface.c_str(),
                memory_.c_str());
   for (const std::string& line : run.map) std::fprintf(text, "%s\n", line.c_str());
+  if (metrics_ != nullptr) std::fprintf(text, "metrics: %s\n", metrics_->url().c_str());
   std::fflush(text);
 
   supervisor.Run(&run);

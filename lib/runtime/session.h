@@ -25,6 +25,7 @@
 #include "runtime/capture.h"
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
+#include "runtime/metrics.h"
 #include "runtime/supervisor.h"
 #include "runtime/worker.h"
 
@@ -101,6 +102,7 @@ class Session {
   };
 
   explicit Session(CommandLine line) : line_(std::move(line)) {}
+  bool OpenMetrics(std::string* error);
   bool StartEal(std::string* error);
   bool FindPorts(std::string* error);
   /// 0, or the exit code.
@@ -148,6 +150,7 @@ class Session {
   std::vector<nic::EnsoPipes> enso_pipes_;         ///< Streaming, native: each worker's, until Run.
   std::vector<nic::IpuLink> links_;                ///< Bilateral: each worker's.
   std::unique_ptr<Capture> capture_;
+  std::unique_ptr<MetricsServer> metrics_;
 };
 
 }  // namespace sluice::runtime

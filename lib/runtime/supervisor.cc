@@ -140,12 +140,20 @@ void Supervisor::Run(RunFigures* figures) {
   const TelemetryScope telemetry([this] { return Take(); }, figures->reasons, figures->map,
                                  plan_.hooks->commands);
   begin_s_ = Now();
+  if (plan_.metrics != nullptr) {
+    plan_.metrics->Serve([this, reasons = figures->reasons] {
+      MetricFamilies families = MetricsOf(Take(), reasons);
+      if (plan_.hooks->metrics) plan_.hooks->metrics(families);
+      return families;
+    });
+  }
   for (size_t i = 0; i < workers_.size(); ++i) {
     rte_eal_remote_launch(workers_[i].main, workers_[i].job, lcores_[i]);
   }
   if (model) rte_eth_dev_set_link_up(plan_.port);
   Watch();
   Stop(model, figures);
+  if (plan_.metrics != nullptr) plan_.metrics->Serve(nullptr);
 }
 
 }  // namespace sluice::runtime

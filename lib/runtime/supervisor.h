@@ -12,6 +12,7 @@
 
 #include "nic/frame_queue.h"
 #include "runtime/hooks.h"
+#include "runtime/metrics.h"
 #include "runtime/report.h"
 #include "runtime/worker.h"
 
@@ -39,6 +40,7 @@ class Supervisor {
     uint16_t port;          ///< Whose source is started and stopped, if it is a model.
     std::FILE* text;        ///< Where lines and totals go.
     const AppHooks* hooks;
+    MetricsServer* metrics;  ///< Null for none.
   };
 
   /// EAL has at least as many worker lcores as there are workers.

@@ -20,6 +20,10 @@ LIBRARIES = {
     "pcap": ["pcap.h", "pcap/*"],
     "json": ["nlohmann/*"],
     "curl": ["curl/*"],
+    "hs": ["hs.h", "hs/*"],
+    "re2": ["re2/*"],
+    "simdjson": ["simdjson.h"],
+    "prometheus": ["prometheus/*"],
     "test": ["gtest/*", "gmock/*", "benchmark/*"],
 }
 # The only DPDK headers that are pure layouts of wire formats.
@@ -34,11 +38,13 @@ LAYERS = [
     ("lib/fabric", ["fabric", "bar", "regs", "swap"]),
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/engine", ["engine", "packet", "absl"]),
+    ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "re2", "simdjson"]),
     ("lib/device", ["device", "regs", "bar", "swap", "fabric", "packet"]),
     # attach.h is what a driver gets from a PCI probe, too: registers (bar, regs) and memory.
     ("lib/emulator", ["emulator", "device", "packet", "bar", "regs", "dpdk"]),
     ("lib/nic", ["nic", "packet", "swap", "net_*/rte_pmd_*.h", "rte_pmd_*.h", "dpdk"]),
-    ("lib/runtime", ["runtime", "nic", "packet", "dpdk", "absl", "gflags", "json"]),
+    ("lib/runtime", ["runtime", "nic", "packet", "dpdk", "absl", "gflags", "json",
+                     "prometheus"]),
     # frame_length.h: one decision about the length of a frame on a pipe, not two.
     ("drivers/net_enso", ["net_enso", "regs", "bar", "swap", "emulator/attach.h",
                           "packet/frame_length.h", "packet/bytes.h", "dpdk"]),
@@ -122,7 +128,8 @@ class Architecture(unittest.TestCase):
                               ("lib/device", "emulator/attach.h"), ("drivers/net_enso", "device/device.h"),
                               ("drivers/net_enso", "emulator/runner.h"), ("lib/nic", "engine/echo/echo.h"),
                               ("apps", "emulator/attach.h"), ("lib/bar", "gflags/gflags.h"),
-                              ("lib/packet", "rte_mbuf.h"), ("lib/runtime", "engine/echo/echo.h")):
+                              ("lib/packet", "rte_mbuf.h"), ("lib/runtime", "engine/echo/echo.h"),
+                              ("lib/engine", "re2/re2.h")):
             self.assertFalse(allowed(header, dict(LAYERS)[layer], layer), (layer, header))
 
     def test_every_source_folder_is_a_layer(self):

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What --metrics serves: the names and the form that Prometheus knows
+// (docs "Exposition formats", text format 0.0.4), the figures of the run.
+#include "runtime/metrics.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+
+namespace sluice::runtime {
+namespace {
+
+constexpr std::array<std::string_view, 2> kReasons{"malformed", "too_old"};
+
+Sample Example() {
+  Sample sample;
+  sample.counters.rx_pkts = 1000;
+  sample.counters.tx_pkts = 900;
+  sample.counters.engine_drops[1] = 60;
+  sample.counters.tx_full = 40;
+  return sample;
+}
+
+// The body of the answer to GET `path`, or "" if there is no answer with status 200.
+std::string Get(const std::string& url, const std::string& path) {
+  const size_t colon = url.rfind(':');
+  uint16_t port = 0;
+  std::from_chars(url.data() + colon + 1, url.data() + url.size(), port);
+  const int connection = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string answer;
+  if (connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
+    const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
+    if (write(connection, request.data(), request.size()) > 0) {
+      std::array<char, 4096> bytes;
+      for (ssize_t n = 0; (n = read(connection, bytes.data(), bytes.size())) > 0;) {
+        answer.append(bytes.data(), static_cast<size_t>(n));
+      }
+    }
+  }
+  close(connection);
+  const size_t body = answer.find("\r\n\r\n");
+  const bool ok = answer.find(" 200 ") < answer.find("\r\n");
+  return ok && body != std::string::npos ? answer.substr(body + 4) : "";
+}
+
+bool Has(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+TEST(Metrics, AreServedAsText) {
+  std::string error;
+  const auto server = MetricsServer::Open("0", &error);
+  ASSERT_NE(server, nullptr) << error;
+  EXPECT_TRUE(server->url().starts_with("http://127.0.0.1:")) << server->url();
+  server->Serve([] { return MetricsOf(Example(), kReasons); });
+  const std::string text = Get(server->url(), "/metrics");
+  EXPECT_TRUE(Has(text, "# TYPE sluice_rx_packets_total counter")) << text;
+  EXPECT_TRUE(Has(text, "sluice_rx_packets_total 1000")) << text;
+  EXPECT_TRUE(Has(text, "sluice_tx_packets_total 900")) << text;
+  EXPECT_TRUE(Has(text, "sluice_dropped_packets_total{reason=\"malformed\"} 0")) << text;
+  EXPECT_TRUE(Has(text, "sluice_dropped_packets_total{reason=\"too_old\"} 60")) << text;
+  EXPECT_TRUE(Has(text, "sluice_dropped_packets_total{reason=\"tx_full\"} 40")) << text;
+}
+
+TEST(Metrics, OfNoRunAreNone) {
+  std::string error;
+  const auto server = MetricsServer::Open("127.0.0.1:0", &error);
+  ASSERT_NE(server, nullptr) << error;
+  server->Serve([] { return MetricsOf(Example(), kReasons); });
+  server->Serve(nullptr);
+  EXPECT_EQ(Get(server->url(), "/metrics").find("sluice_"), std::string::npos);
+}
+
+TEST(Metrics, AreNowhereElse) {
+  std::string error;
+  const auto server = MetricsServer::Open("0", &error);
+  ASSERT_NE(server, nullptr) << error;
+  EXPECT_EQ(Get(server->url(), "/"), "");
+}
+
+TEST(Metrics, NeedAPortThatIsFree) {
+  std::string error;
+  const auto server = MetricsServer::Open("0", &error);
+  ASSERT_NE(server, nullptr) << error;
+  const std::string taken = server->url().substr(7, server->url().rfind('/') - 7);
+  EXPECT_EQ(MetricsServer::Open(taken, &error), nullptr);
+  EXPECT_EQ(error, "--metrics=" + taken +
+                       ": cannot listen there: give an address of this host and a free port");
+}
+
+TEST(Metrics, AreRefusedWhereNoPortIsGiven) {
+  for (const char* where : {"x", "", "127.0.0.1:", "1:2,3", "9000s", "localhost:1", "70000"}) {
+    std::string error;
+    EXPECT_EQ(MetricsServer::Open(where, &error), nullptr) << where;
+    EXPECT_EQ(error, std::string("--metrics=") + where + ": give PORT or ADDRESS:PORT");
+  }
+}
+
+}  // namespace
+}  // namespace sluice::runtime
