@@ -6,31 +6,24 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-struct rte_flow;
+#include "nic/flow_rules.h"
 
 namespace sluice::kv {
 
 class Steering {
  public:
   /// `port` has receive queues 0 … workers − 1, and is started if it ever is.
-  explicit Steering(uint16_t port) : port_(port) {}
-  ~Steering() { Clear(); }
-  Steering(const Steering&) = delete;
-  Steering& operator=(const Steering&) = delete;
+  explicit Steering(uint16_t port) : rules_(port) {}
 
   /// UDP port `first_port` + p to queue p % workers, for each p below `partitions`, IPv4 and
   /// IPv6. What became of it: "hardware (4 rules)" or "software (why)".
   std::string Apply(uint16_t first_port, uint32_t partitions, uint32_t workers);
 
  private:
-  /// "" or why not.
-  std::string Add(bool ipv6, uint16_t udp_port, uint16_t queue);
-  void Clear();
+  bool Add(bool ipv6, uint16_t udp_port, uint16_t queue, std::string* why);
 
-  uint16_t port_;
-  std::vector<rte_flow*> rules_;
+  nic::FlowRules rules_;
 };
 
 }  // namespace sluice::kv

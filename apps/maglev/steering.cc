@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 
 #include "packet/bytes.h"
@@ -61,13 +60,9 @@ class Pattern {
   size_t count_ = 0;
 };
 
-std::string Reason(const rte_flow_error& error, int code) {
-  return error.message != nullptr ? error.message : std::strerror(-code);
-}
-
 }  // namespace
 
-std::string Steering::Add(const VipSetup& vip) {
+bool Steering::Add(const VipSetup& vip, std::string* why) {
   const Pattern pattern(vip);
   std::vector<uint16_t> queues(workers_);
   std::iota(queues.begin(), queues.end(), uint16_t{0});
@@ -80,31 +75,14 @@ std::string Steering::Add(const VipSetup& vip) {
       {workers_ == 1 ? rte_flow_action{RTE_FLOW_ACTION_TYPE_QUEUE, &one}
                      : rte_flow_action{RTE_FLOW_ACTION_TYPE_RSS, &all},
        {RTE_FLOW_ACTION_TYPE_END, nullptr}}};
-  rte_flow_attr attributes{};
-  attributes.ingress = 1;
-  rte_flow_error error{};
-  const int code =
-      rte_flow_validate(port_, &attributes, pattern.items(), actions.data(), &error);
-  if (code != 0) return Reason(error, code);
-  rte_flow* const rule =
-      rte_flow_create(port_, &attributes, pattern.items(), actions.data(), &error);
-  if (rule == nullptr) return Reason(error, -rte_errno);
-  rules_.push_back(rule);
-  return "";
-}
-
-void Steering::Clear() {
-  for (rte_flow* const rule : rules_) rte_flow_destroy(port_, rule, nullptr);
-  rules_.clear();
+  return rules_.Add(pattern.items(), actions.data(), why);
 }
 
 std::string Steering::Apply(const std::vector<VipSetup>& vips) {
-  Clear();
+  std::string why;
+  rules_.Clear();
   for (const VipSetup& vip : vips) {
-    const std::string why = Add(vip);
-    if (why.empty()) continue;
-    Clear();
-    return "software (VIP " + vip.name + ": " + why + ")";
+    if (!Add(vip, &why)) return "software (VIP " + vip.name + ": " + why + ")";
   }
   return "hardware (" + std::to_string(rules_.size()) + " rules)";
 }

@@ -11,31 +11,24 @@
 #include <vector>
 
 #include "engine/maglev/setup.h"
-
-struct rte_flow;
+#include "nic/flow_rules.h"
 
 namespace sluice::maglev {
 
 class Steering {
  public:
   /// `port` has receive queues 0 … workers − 1, and is started if it ever is.
-  Steering(uint16_t port, uint32_t workers) : port_(port), workers_(workers) {}
-  ~Steering() { Clear(); }
-  Steering(const Steering&) = delete;
-  Steering& operator=(const Steering&) = delete;
+  Steering(uint16_t port, uint32_t workers) : workers_(workers), rules_(port) {}
 
   /// Rules for these VIPs instead of those before. What became of it: "hardware (2 rules)" or
   /// "software (why)".
   std::string Apply(const std::vector<engine::maglev::VipSetup>& vips);
 
  private:
-  /// "" or why not.
-  std::string Add(const engine::maglev::VipSetup& vip);
-  void Clear();
+  bool Add(const engine::maglev::VipSetup& vip, std::string* why);
 
-  uint16_t port_;
   uint32_t workers_;
-  std::vector<rte_flow*> rules_;
+  nic::FlowRules rules_;
 };
 
 }  // namespace sluice::maglev
