@@ -5,14 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 #include <utility>
 
-#include "json_reader.h"
+#include "runtime/json_reader.h"
 
 namespace sluice::maglev {
 
@@ -27,6 +23,8 @@ using engine::maglev::Setup;
 using engine::maglev::VipSetup;
 using engine::maglev::WeightRule;
 using nlohmann::json;
+using runtime::Errors;
+using runtime::ObjectReader;
 
 constexpr uint64_t kMax16 = 0xffff;
 constexpr uint64_t kMax32 = 0xffffffff;
@@ -205,7 +203,7 @@ Config ReadRoot(const json& root, Errors* errors) {
 
 std::optional<Config> ParseConfig(std::string_view text, Errors* errors) {
   const size_t before = errors->size();
-  const std::optional<json> root = ParseJson(text, errors);
+  const std::optional<json> root = runtime::ParseJson(text, errors);
   if (!root) return std::nullopt;
   Config config = ReadRoot(*root, errors);
   if (errors->size() == before) {
@@ -216,13 +214,8 @@ std::optional<Config> ParseConfig(std::string_view text, Errors* errors) {
 }
 
 std::optional<Config> ReadConfig(const std::string& path, Errors* errors) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    errors->push_back(path + ": " + (errno != 0 ? std::strerror(errno) : "empty"));
-    return std::nullopt;
-  }
-  return ParseConfig(text.str(), errors);
+  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  return text ? ParseConfig(*text, errors) : std::nullopt;
 }
 
 }  // namespace sluice::maglev

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "json_reader.h"
+#include "runtime/json_reader.h"
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <set>
+#include <sstream>
 
-namespace sluice::maglev {
+namespace sluice::runtime {
 
 namespace {
 
@@ -23,6 +27,15 @@ std::string Shown(const JsonValue& value) {
 }
 
 }  // namespace
+
+std::optional<std::string> ReadFile(const std::string& path, Errors* errors) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  errno = 0;
+  if (file && (text << file.rdbuf())) return text.str();
+  errors->push_back(path + ": " + (errno != 0 ? std::strerror(errno) : "empty"));
+  return std::nullopt;
+}
 
 std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors) {
   std::vector<std::set<std::string>> keys;  // Of the objects that are open.
@@ -158,4 +171,4 @@ void ObjectReader::Finish() {
   }
 }
 
-}  // namespace sluice::maglev
+}  // namespace sluice::runtime

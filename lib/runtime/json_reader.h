@@ -12,10 +12,13 @@
 #include <string_view>
 #include <vector>
 
-namespace sluice::maglev {
+namespace sluice::runtime {
 
 /// What was wrong, a line each.
 using Errors = std::vector<std::string>;
+
+/// The bytes of a file. Nothing, with a line in `errors`, if it cannot be read or is empty.
+std::optional<std::string> ReadFile(const std::string& path, Errors* errors);
 
 /// Parses text with comments. Nothing, with a line in `errors`, if it is no JSON, or an object
 /// names a member twice.
@@ -75,4 +78,4 @@ class ObjectReader {
   std::vector<std::string> asked_;
 };
 
-}  // namespace sluice::maglev
+}  // namespace sluice::runtime
