@@ -7,55 +7,18 @@
 #include <chrono>
 #include <utility>
 
-#include "engine/kv/word.h"
+#include "counters.h"
 
 namespace sluice::kv {
 namespace {
 
-using engine::kv::LoadWord;
 using engine::kv::PartitionCounters;
 using engine::kv::ProtocolCounters;
 using engine::kv::ResponderCounters;
 
-ProtocolCounters Plus(ProtocolCounters sum, const ProtocolCounters& more) {
-  for (const auto total :
-       {&ProtocolCounters::requests, &ProtocolCounters::get_hits, &ProtocolCounters::get_misses,
-        &ProtocolCounters::sets, &ProtocolCounters::deletes, &ProtocolCounters::touches,
-        &ProtocolCounters::errors, &ProtocolCounters::refused_admin,
-        &ProtocolCounters::cut_replies}) {
-    sum.*total += LoadWord(more.*total);
-  }
-  return sum;
-}
-
-void AddTo(ResponderCounters* sum, const ResponderCounters& more) {
-  sum->mica = Plus(sum->mica, more.mica);
-  sum->memcached = Plus(sum->memcached, more.memcached);
-  for (const auto total : {&ResponderCounters::handed_over, &ResponderCounters::taken_over,
-                           &ResponderCounters::datagrams_sent,
-                           &ResponderCounters::lost_on_the_way}) {
-    sum->*total += LoadWord(more.*total);
-  }
-}
-
-nlohmann::ordered_json Json(const ProtocolCounters& c) {
-  return {{"requests", c.requests},   {"get_hits", c.get_hits}, {"get_misses", c.get_misses},
-          {"sets", c.sets},           {"deletes", c.deletes},   {"touches", c.touches},
-          {"errors", c.errors},       {"refused_admin", c.refused_admin},
-          {"cut_replies", c.cut_replies}};
-}
-
 PartitionCounters SumPartitions(const engine::kv::Store& store) {
   PartitionCounters sum;
-  for (const engine::kv::Partition& partition : store.partitions) {
-    const PartitionCounters& more = partition.counters();
-    for (const auto total :
-         {&PartitionCounters::items, &PartitionCounters::item_bytes, &PartitionCounters::evicted,
-          &PartitionCounters::expired, &PartitionCounters::refused,
-          &PartitionCounters::extra_buckets}) {
-      sum.*total += LoadWord(more.*total);
-    }
-  }
+  for (const engine::kv::Partition& partition : store.partitions) Add(&sum, partition.counters());
   return sum;
 }
 
@@ -74,14 +37,14 @@ void Crew::Add(const engine::kv::Responder& responder) {
 void Crew::Remove(const engine::kv::Responder& responder) {
   const std::scoped_lock lock(mutex_);
   std::erase(responders_, &responder);
-  AddTo(&gone_, responder.counters());
+  sluice::kv::Add(&gone_, responder.counters());
 }
 
 ResponderCounters Crew::Sum() const {
   const std::scoped_lock lock(mutex_);
   ResponderCounters sum = gone_;
   for (const engine::kv::Responder* const responder : responders_) {
-    AddTo(&sum, responder->counters());
+    sluice::kv::Add(&sum, responder->counters());
   }
   return sum;
 }
@@ -115,17 +78,8 @@ std::string Crew::NextLine(const runtime::PortStats& port) {
 }
 
 void Crew::Extend(nlohmann::ordered_json& report) const {
-  const ResponderCounters sum = Sum();
-  const PartitionCounters kept = SumPartitions(store_);
-  report["store"] = {{"items", kept.items},     {"item_bytes", kept.item_bytes},
-                     {"evicted", kept.evicted}, {"expired", kept.expired},
-                     {"refused", kept.refused}, {"extra_buckets", kept.extra_buckets}};
-  report["mica"] = Json(sum.mica);
-  report["memcached"] = Json(sum.memcached);
-  report["workers"] = {{"handed_over", sum.handed_over},
-                       {"taken_over", sum.taken_over},
-                       {"datagrams_sent", sum.datagrams_sent},
-                       {"lost_on_the_way", sum.lost_on_the_way}};
+  report["store"] = ToJson(SumPartitions(store_));
+  Tell(Sum(), &report);
 }
 
 Worker::Worker(Crew& crew, Engine engine) : crew_(crew), engine_(std::move(engine)) {

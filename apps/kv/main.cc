@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "commands.h"
 #include "courier.h"
 #include "crew.h"
 #include "engine/kv/server.h"
@@ -80,6 +81,7 @@ int main(int argc, char** argv) {
   AppHooks hooks;
   hooks.line = [&] { return crew.NextLine(PortStats::Read(session->port())); };
   hooks.report = [&crew](nlohmann::ordered_json& report) { crew.Extend(report); };
+  hooks.commands = sluice::kv::Commands(crew, store, settings->partition);
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "commands.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "counters.h"
+
+namespace sluice::kv {
+namespace {
+
+using engine::kv::Mode;
+using engine::kv::PartitionCounters;
+using engine::kv::PartitionOptions;
+using engine::kv::Store;
+using Json = nlohmann::ordered_json;
+
+/// What partition.h makes of it.
+uint64_t MemoryOf(const PartitionOptions& sizes) {
+  return sizes.mode == Mode::kCache
+             ? std::bit_ceil(std::max(sizes.memory_bytes, uint64_t{4} << 20))
+             : sizes.memory_bytes;
+}
+
+Json Partitions(const Store& store, const PartitionOptions& sizes, std::string_view parameters) {
+  size_t first = 0;
+  const auto [end, error] =
+      std::from_chars(parameters.data(), parameters.data() + parameters.size(), first);
+  const bool right = parameters.empty() ||
+                     (error == std::errc() && end == parameters.data() + parameters.size());
+  if (!right || first >= store.partitions.size()) {
+    return {{"error", "give the number of the first partition, or nothing"}};
+  }
+  Json answer;
+  for (size_t p = first; p < store.partitions.size(); ++p) {
+    PartitionCounters counters;
+    Add(&counters, store.partitions[p].counters());
+    Json told = {{"worker", p % store.workers}};
+    told.update(ToJson(counters));
+    told["index_load_percent"] = counters.items * 100 / sizes.items;
+    told["memory_load_percent"] = counters.item_bytes * 100 / MemoryOf(sizes);
+    answer[std::to_string(p)] = told;
+  }
+  return answer;
+}
+
+}  // namespace
+
+std::vector<runtime::TelemetryCommand> Commands(const Crew& crew, const Store& store,
+                                                const PartitionOptions& sizes) {
+  return {
+      {"/sluice/kv/stats", "The store and its traffic, of all workers. No parameters.",
+       [&crew](std::string_view) {
+         Json answer;
+         crew.Extend(answer);
+         return answer;
+       }},
+      {"/sluice/kv/partitions", "Items and load of each partition. Parameters: [first].",
+       [&store, sizes](std::string_view parameters) {
+         return Partitions(store, sizes, parameters);
+       }},
+  };
+}
+
+}  // namespace sluice::kv

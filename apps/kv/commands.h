@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What can be asked of a running server: /sluice/kv/… of telemetry.
+#pragma once
+
+#include <vector>
+
+#include "crew.h"
+#include "engine/kv/access.h"
+#include "runtime/hooks.h"
+
+namespace sluice::kv {
+
+/// They refer to both. `sizes`: of each partition.
+std::vector<runtime::TelemetryCommand> Commands(const Crew& crew, const engine::kv::Store& store,
+                                                const engine::kv::PartitionOptions& sizes);
+
+}  // namespace sluice::kv
