@@ -6,38 +6,33 @@
 // copied together until its end is there).
 //
 // A line ends with LF, CR LF or CR. Of a line longer than the limit, the first bytes up to the
-// limit are matched and the others are not looked at. Behind a gap, the rest of the torn line is
-// skipped: nothing is ever matched across a gap.
+// limit are matched, as soon as it is known to be longer, and the others are not looked at. Behind
+// a gap, everything up to the next line end is skipped: nothing is ever matched across a gap.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string_view>
 
+#include "engine/logmon/scan/line_matcher.h"
 #include "engine/logmon/scan/rule_set.h"
+#include "engine/logmon/scan/unfinished_lines.h"
 
 namespace sluice::engine::logmon {
 
 /// Where a source is within a line. 0 is the beginning of a line. A handle: the bytes of an
-/// unfinished line are the scanner's.
+/// unfinished line are the scanner's. Whoever drops one calls Forget() or Finish() first.
 struct LineState {
   uint32_t unfinished = 0;  ///< Number of the memory that holds its bytes; 0: there are none.
   uint16_t flags = 0;       ///< line_scanner.cc: skipping, after CR.
 };
 
-struct MatchedLine {
-  std::string_view text;  ///< Without its end; valid during the call. Any bytes.
-  FilterSet filters;      ///< That match; at least one.
-  bool truncated;         ///< The line was longer than the limit.
-};
-
 struct ScanCounters {
-  uint64_t lines = 0;            ///< Ended.
+  uint64_t lines = 0;            ///< Ended, or longer than the limit.
   uint64_t matched_lines = 0;
   uint64_t asked = 0;            ///< Lines times filters whose needles did not decide.
   uint64_t truncated_lines = 0;
-  uint64_t torn_lines = 0;       ///< Given up at a gap; those that were skipped to their end.
+  uint64_t torn_lines = 0;       ///< Given up: before a gap, behind one, or with their source.
   uint64_t no_memory_lines = 0;  ///< Given up because unfinished lines fill their memory.
 };
 
@@ -46,30 +41,39 @@ struct ScanLimits {
   uint64_t unfinished_bytes = 32 << 20;  ///< All unfinished lines together.
 };
 
-/// One worker's. Allocates at construction only.
+/// One worker's. Allocates at construction only. A sink is called with a `const MatchedLine&`, in
+/// the order of lines; it must not call the scanner.
 class LineScanner {
  public:
   /// `rules` outlives it.
   LineScanner(const RuleSet& rules, const ScanLimits& limits);
-  ~LineScanner();
 
-  /// The next bytes of a source. `sink(const MatchedLine&)` is called in the order of lines.
-  template <typename Sink>
-  void Feed(LineState& state, std::string_view bytes, Sink&& sink);
+  /// The next bytes of a source.
+  void Feed(LineState& state, std::string_view bytes, LineSink sink);
   /// Bytes that are whole lines: the last one ends with them, terminated or not.
-  template <typename Sink>
-  void Lines(std::string_view bytes, Sink&& sink);
+  void Lines(std::string_view bytes, LineSink sink);
   /// The source ended: so did its last line.
-  template <typename Sink>
-  void Finish(LineState& state, Sink&& sink);
+  void Finish(LineState& state, LineSink sink);
   /// Bytes are missing here.
   void Gap(LineState& state);
   /// The source is forgotten; its unfinished line with it, as torn.
   void Forget(LineState& state);
 
-  const ScanCounters& counters() const;
+  ScanCounters counters() const;
   /// Memory of unfinished lines in use.
-  uint64_t unfinished_bytes() const;
+  uint64_t unfinished_bytes() const { return unfinished_.bytes_in_use(); }
+
+ private:
+  void EndLine(LineState& state, std::string_view rest, LineSink sink);
+  void Keep(LineState& state, std::string_view bytes, LineSink sink);
+  void OneLine(std::string_view line, LineSink sink);
+
+  const uint32_t line_bytes_;
+  const uint32_t text_bytes_;  ///< Lines that are scanned together.
+  LineMatcher matcher_;
+  UnfinishedLines unfinished_;
+  std::unique_ptr<char[]> joined_;  ///< Room for a line.
+  ScanCounters counters_;
 };
 
 }  // namespace sluice::engine::logmon

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/scan/line_matcher.h"
+
+#include <hs/hs.h>
+
+#include <new>
+
+#include "engine/logmon/scan/line_ends.h"
+
+namespace sluice::engine::logmon {
+
+using Role = NeedleUse::Role;
+
+LineMatcher::LineMatcher(const RuleSet& rules, uint32_t max_text_bytes) : rules_(rules) {
+  if (rules.database() && hs_alloc_scratch(rules.database(), &hyperscan_) != HS_SUCCESS) {
+    throw std::bad_alloc();
+  }
+  for (size_t i = 0; i < rules.filters().size(); ++i) all_filters_.set(i);
+  // A line with a needle has a byte and an end; the last one may have no end.
+  hits_.reserve(max_text_bytes / 2 + 1);
+  is_seen_.resize(rules.expressions().size());
+  seen_.reserve(is_seen_.size());
+  tallies_.resize(rules.filters().size());
+  touched_.reserve(tallies_.size());
+}
+
+LineMatcher::~LineMatcher() { hs_free_scratch(hyperscan_); }
+
+uint64_t LineMatcher::MatchText(std::string_view text, LineSink sink) {
+  if (text.empty()) return 0;
+  hits_.clear();
+  line_begin_ = line_behind_ = 0;
+  Scan(text);
+  if (disordered_) {
+    hits_.clear();
+    EmitAll(all_filters_, sink);
+  } else if (rules_.asked_always().any()) {
+    EmitAll(rules_.asked_always(), sink);
+  } else {
+    EmitHits(sink);
+  }
+  const char* const end = text.data() + text.size();
+  const bool ended = end[-1] == '\n' || end[-1] == '\r';
+  return CountLineEnds(text.data(), end) + (ended ? 0 : 1);
+}
+
+void LineMatcher::MatchLine(std::string_view line, bool truncated, LineSink sink) {
+  const uint32_t size = static_cast<uint32_t>(line.size());
+  hits_.assign(1, {0, size, {}, {}});
+  line_begin_ = 0;
+  line_behind_ = size;
+  // A needle has at least one byte.
+  if (size > 0) Scan(line);
+  Emit(line, hits_[0].matches, hits_[0].to_ask | rules_.asked_always(), truncated, sink);
+}
+
+void LineMatcher::Scan(std::string_view text) {
+  text_ = text;
+  disordered_ = false;
+  if (!rules_.database()) return;
+  const hs_error_t result =
+      hs_scan(rules_.database(), text.data(), static_cast<unsigned>(text.size()), 0, hyperscan_,
+              OnNeedle, this);
+  // Not if the memory is right and nobody else uses it.
+  if (result != HS_SUCCESS) disordered_ = true;
+  CloseLine();
+}
+
+int LineMatcher::OnNeedle(unsigned needle, unsigned long long, unsigned long long to, unsigned,
+                          void* self) {
+  LineMatcher& matcher = *static_cast<LineMatcher*>(self);
+  // The needle's last byte is its line's: of its text, or of its end.
+  const uint32_t at = static_cast<uint32_t>(to - 1);
+  if (at >= matcher.line_behind_) {
+    matcher.CloseLine();
+    matcher.BeginLine(at);
+  } else if (at < matcher.line_begin_) {
+    // Hyperscan reports by where needles end; a needle that waits for the byte behind it comes
+    // one byte late, which is still in its line. All depends on it, so it is not only believed.
+    matcher.disordered_ = true;
+    return 1;
+  }
+  Hit& hit = matcher.hits_.back();
+  for (const NeedleUse use : matcher.rules_.uses(needle)) {
+    if (use.role == Role::kDecides) {
+      hit.matches[use.filter] = true;
+    } else if (use.role == Role::kAsks) {
+      hit.to_ask[use.filter] = true;
+    } else if (!matcher.is_seen_[needle]) {
+      matcher.is_seen_[needle] = true;
+      matcher.seen_.push_back(needle);
+    }
+  }
+  return 0;
+}
+
+void LineMatcher::BeginLine(uint32_t at) {
+  const char* const base = text_.data();
+  const char* const behind = base + text_.size();
+  const char* byte = base + at;
+  // A needle that says "end of line" may have taken all of CR LF.
+  if (*byte == '\n' && at > line_behind_ && byte[-1] == '\r') --byte;
+  const char* const end = FindLineEnd(byte, behind);
+  const char* const begin = BehindLastLineEnd(base + line_behind_, byte);
+  line_begin_ = static_cast<uint32_t>(begin - base);
+  line_behind_ = static_cast<uint32_t>((end == behind ? end : BehindLineEnd(end, behind)) - base);
+  hits_.push_back({line_begin_, static_cast<uint32_t>(end - base), {}, {}});
+}
+
+void LineMatcher::CloseLine() {
+  if (seen_.empty()) return;
+  for (const uint32_t needle : seen_) {
+    is_seen_[needle] = false;
+    for (const NeedleUse use : rules_.uses(needle)) {
+      if (use.role == Role::kDecides || use.role == Role::kAsks) continue;
+      Tally& tally = tallies_[use.filter];
+      if (!tally.touched) touched_.push_back(use.filter);
+      tally.touched = true;
+      tally.all += use.role == Role::kAll;
+      tally.any |= use.role == Role::kAny;
+      tally.none |= use.role == Role::kNone;
+    }
+  }
+  seen_.clear();
+  Hit& hit = hits_.back();
+  for (const uint16_t filter : touched_) {
+    const FilterNeeds& needs = rules_.needs(filter);
+    const Tally tally = tallies_[filter];
+    tallies_[filter] = {};
+    if (tally.all != needs.all || (needs.any && !tally.any) || tally.none) continue;
+    (needs.decide ? hit.matches : hit.to_ask)[filter] = true;
+  }
+  touched_.clear();
+}
+
+void LineMatcher::EmitHits(LineSink sink) {
+  for (const Hit& hit : hits_) {
+    Emit(text_.substr(hit.begin, hit.end - hit.begin), hit.matches, hit.to_ask, false, sink);
+  }
+}
+
+void LineMatcher::EmitAll(const FilterSet& to_ask, LineSink sink) {
+  const char* const base = text_.data();
+  const char* const behind = base + text_.size();
+  size_t next_hit = 0;
+  for (const char* begin = base; begin != behind;) {
+    const char* const end = FindLineEnd(begin, behind);
+    const std::string_view line(begin, end - begin);
+    if (next_hit < hits_.size() && base + hits_[next_hit].begin == begin) {
+      const Hit& hit = hits_[next_hit++];
+      Emit(line, hit.matches, hit.to_ask | to_ask, false, sink);
+    } else {
+      Emit(line, {}, to_ask, false, sink);
+    }
+    begin = end == behind ? end : BehindLineEnd(end, behind);
+  }
+}
+
+void LineMatcher::Emit(std::string_view line, FilterSet matches, const FilterSet& to_ask,
+                       bool truncated, LineSink sink) {
+  if (to_ask.any()) {
+    for (size_t i = 0; i < rules_.filters().size(); ++i) {
+      if (!to_ask[i]) continue;
+      ++asked_;
+      matches[i] = rules_.filters()[i].Matches(line, scratch_);
+    }
+  }
+  if (matches.none()) return;
+  ++matched_lines_;
+  sink({line, matches, truncated});
+}
+
+}  // namespace sluice::engine::logmon

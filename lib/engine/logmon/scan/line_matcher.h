@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which lines of a text which filters match: Hyperscan looks at all lines in one call, what it
+// reports is told apart by line, and filters are asked where needles do not decide.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "engine/logmon/scan/rule_set.h"
+
+namespace sluice::engine::logmon {
+
+struct MatchedLine {
+  std::string_view text;  ///< Without its end; valid during the call. Any bytes.
+  FilterSet filters;      ///< That match; at least one.
+  bool truncated;         ///< The line was longer than the limit.
+};
+
+/// Told of lines in their order. It must not call the scanner that calls it.
+using LineSink = absl::FunctionRef<void(const MatchedLine&)>;
+
+/// One worker's. Allocates at construction only.
+class LineMatcher {
+ public:
+  /// Texts have at most `max_text_bytes`; a single line may be longer.
+  LineMatcher(const RuleSet& rules, uint32_t max_text_bytes);
+  ~LineMatcher();
+
+  /// `text` is whole lines; the last one ends with it, terminated or not. Returns their number.
+  uint64_t MatchText(std::string_view text, LineSink sink);
+  /// `line` is one line, without its end.
+  void MatchLine(std::string_view line, bool truncated, LineSink sink);
+
+  uint64_t matched_lines() const { return matched_lines_; }
+  /// Lines times filters that were asked.
+  uint64_t asked() const { return asked_; }
+
+ private:
+  /// A line with needles: bytes of the text being scanned.
+  struct Hit {
+    uint32_t begin, end;  ///< Without the line's end.
+    FilterSet matches, to_ask;
+  };
+  /// What the needles of a line say of a filter.
+  struct Tally {
+    uint16_t all = 0;
+    bool touched = false, any = false, none = false;
+  };
+
+  static int OnNeedle(unsigned needle, unsigned long long from, unsigned long long to,
+                      unsigned flags, void* self);
+  void Scan(std::string_view text);
+  void BeginLine(uint32_t at);
+  void CloseLine();
+  void EmitHits(LineSink sink);
+  void EmitAll(const FilterSet& to_ask, LineSink sink);
+  void Emit(std::string_view line, FilterSet matches, const FilterSet& to_ask, bool truncated,
+            LineSink sink);
+
+  const RuleSet& rules_;
+  hs_scratch* hyperscan_ = nullptr;
+  Scratch scratch_;
+  FilterSet all_filters_;
+
+  std::string_view text_;
+  std::vector<Hit> hits_;
+  uint32_t line_begin_ = 0;   ///< Of the last hit.
+  uint32_t line_behind_ = 0;  ///< Behind its end.
+  bool disordered_ = false;   ///< A needle was reported behind one of a later line.
+
+  // Of the last hit: needles that do not say everything alone.
+  std::vector<uint32_t> seen_;
+  std::vector<bool> is_seen_;
+  std::vector<Tally> tallies_;
+  std::vector<uint16_t> touched_;
+
+  uint64_t matched_lines_ = 0;
+  uint64_t asked_ = 0;
+};
+
+}  // namespace sluice::engine::logmon
