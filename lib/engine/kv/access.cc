@@ -5,12 +5,10 @@
 
 namespace sluice::engine::kv {
 
-std::optional<ItemView> Access::Get(Bytes key, const KeyHash& hash, uint32_t now_s) {
-  if (MayWrite(hash)) return Own(hash).Get(key, hash.index, now_s);
-  const Partition& partition = store_->PartitionFor(hash.route);
+std::optional<ItemView> Access::Read(Bytes key, const Home& home, uint32_t now_s) {
   ItemCopy copy;
   for (;;) {
-    const Result result = partition.Read(key, hash.index, now_s, copy_, &copy);
+    const Result result = home.partition->Read(key, home.index, now_s, copy_, &copy);
     if (result == Result::kOk) {
       return ItemView{Bytes(copy_).first(copy.value_bytes), copy.attributes, copy.unique};
     }

@@ -31,27 +31,72 @@ struct Store {
   }
 };
 
+/// Where a key is at home: found once for each request.
+struct Home {
+  Partition* partition;
+  uint64_t index;  ///< KeyHash::index.
+  uint32_t owner;  ///< Worker.
+};
+
 /// Used by one worker.
 class Access {
  public:
-  Access(Store& store, uint32_t worker) : store_(&store), worker_(worker) {}
+  /// The store has its partitions already.
+  Access(Store& store, uint32_t worker)
+      : store_(&store),
+        worker_(worker),
+        of_partitions_(static_cast<uint32_t>(store.partitions.size())),
+        of_workers_(store.workers) {}
 
   Store& store() const { return *store_; }
   uint32_t worker() const { return worker_; }
   KeyHash Hash(Bytes key) const { return HashOf(key, store_->secret); }
+  Home HomeOf(const KeyHash& hash) const {
+    const uint32_t partition = of_partitions_.Of(static_cast<uint32_t>(hash.route >> 48));
+    return {&store_->partitions[partition], hash.index, of_workers_.Of(partition)};
+  }
 
-  bool MayWrite(const KeyHash& hash) const { return store_->OwnerOf(hash.route) == worker_; }
-  bool MayRead(const KeyHash& hash) const { return store_->concurrent_read || MayWrite(hash); }
-  /// Of a key that this worker MayWrite.
-  Partition& Own(const KeyHash& hash) const { return store_->PartitionFor(hash.route); }
-
+  bool MayWrite(const Home& home) const { return home.owner == worker_; }
+  bool MayRead(const Home& home) const { return store_->concurrent_read || MayWrite(home); }
   /// Of a key that this worker MayRead. The view is valid until the next call of this worker
   /// for the store.
-  std::optional<ItemView> Get(Bytes key, const KeyHash& hash, uint32_t now_s);
+  std::optional<ItemView> Get(Bytes key, const Home& home, uint32_t now_s) {
+    if (MayWrite(home)) [[likely]] return home.partition->Get(key, home.index, now_s);
+    return Read(key, home, now_s);
+  }
+
+  // The same by the hash.
+  bool MayWrite(const KeyHash& hash) const { return MayWrite(HomeOf(hash)); }
+  bool MayRead(const KeyHash& hash) const { return MayRead(HomeOf(hash)); }
+  std::optional<ItemView> Get(Bytes key, const KeyHash& hash, uint32_t now_s) {
+    return Get(key, HomeOf(hash), now_s);
+  }
+  /// Of a key that this worker MayWrite.
+  Partition& Own(const KeyHash& hash) const { return *HomeOf(hash).partition; }
 
  private:
+  /// Remainders of numbers below 2^16 without a division (Lemire, Kaser, Kurz: Faster remainder
+  /// by direct computation, 2019), which is PartitionOf's modulo.
+  class Remainder {
+   public:
+    explicit Remainder(uint32_t divisor)
+        : inverse_(divisor == 0 ? 0 : ~uint32_t{0} / divisor + 1), divisor_(divisor) {}
+    uint32_t Of(uint32_t number) const {
+      return static_cast<uint32_t>(uint64_t{inverse_ * number} * divisor_ >> 32);
+    }
+
+   private:
+    uint32_t inverse_;  ///< 2^32 / divisor, rounded up; modulo 2^32.
+    uint32_t divisor_;  ///< Below 2^16.
+  };
+
+  /// Of another worker's partition.
+  std::optional<ItemView> Read(Bytes key, const Home& home, uint32_t now_s);
+
   Store* store_;
   uint32_t worker_;
+  Remainder of_partitions_;
+  Remainder of_workers_;
   std::vector<uint8_t> copy_;  ///< Of what another worker owns.
 };
 

@@ -8,18 +8,18 @@
 namespace sluice::engine::kv {
 namespace {
 
-constexpr uint8_t kTtl = 64;
-constexpr uint16_t kDontFragment = 0x4000;
-
-uint64_t PseudoHeaderSum(const uint8_t* ip, bool ipv6, uint32_t udp_bytes) {
-  return ipv6 ? packet::PseudoHeaderSumIpv6(ip, packet::kProtocolUdp, udp_bytes)
-              : packet::PseudoHeaderSumIpv4(ip, packet::kProtocolUdp,
-                                            static_cast<uint16_t>(udp_bytes));
+// Of the UDP datagram behind the IP header at `ip`, and its pseudo-header.
+uint64_t Sum(const uint8_t* ip, bool ipv6, const uint8_t* udp, uint32_t udp_bytes) {
+  return packet::SumBytes(
+      udp, udp_bytes,
+      ipv6 ? packet::PseudoHeaderSumIpv6(ip, packet::kProtocolUdp, udp_bytes)
+           : packet::PseudoHeaderSumIpv4(ip, packet::kProtocolUdp,
+                                         static_cast<uint16_t>(udp_bytes)));
 }
 
 }  // namespace
 
-Datagram Datagram::In(const uint8_t* frame, uint32_t length) {
+Datagram Datagram::InAny(const uint8_t* frame, uint32_t length) {
   const packet::Headers headers = packet::Parse(frame, length);
   Datagram found;
   if (headers.error != packet::ParseError::kNone) {
@@ -44,42 +44,30 @@ Datagram Datagram::In(const uint8_t* frame, uint32_t length) {
   found.port = packet::LoadBe16(frame + headers.l4 + 2);
   found.summed = packet::Load<uint16_t>(frame + headers.l4 + 6) != 0;
   found.kind = Kind::kUdp;
-  const uint32_t udp_bytes = packet::kUdpHeaderBytes + found.payload_bytes;
-  // RFC 8200 section 8.1: IPv6 has no UDP without a checksum.
-  if (found.summed ? !packet::ChecksumHolds(
-                         packet::SumBytes(frame + headers.l4, udp_bytes,
-                                          PseudoHeaderSum(frame + headers.l3, found.ipv6,
-                                                          udp_bytes)))
-                   : found.ipv6) {
-    found.kind = Kind::kBadChecksum;
+  if (found.summed) {
+    found.CheckSum(frame);
+  } else if (found.ipv6) {
+    found.kind = Kind::kBadChecksum;  // RFC 8200 section 8.1: there is no UDP without one.
   }
   return found;
 }
 
-void Datagram::Answer(uint8_t* frame, uint32_t bytes) const {
-  packet::SwapMacs(frame);
-  uint8_t* const ip = frame + l3;
+void Datagram::CheckSum(const uint8_t* frame) {
+  const uint64_t sum =
+      Sum(frame + l3, ipv6, frame + l4(), packet::kUdpHeaderBytes + payload_bytes);
+  if (!packet::ChecksumHolds(sum)) kind = Kind::kBadChecksum;
+}
+
+void Datagram::AnswerIpv6(uint8_t* ip, uint32_t bytes) {
+  packet::SwapIpv6Addresses(ip);
+  packet::StoreBe16(ip + 4, static_cast<uint16_t>(packet::kUdpHeaderBytes + bytes));
+  ip[7] = kTtl;
+}
+
+void Datagram::AddChecksum(uint8_t* frame, uint32_t bytes) const {
   uint8_t* const udp = frame + l4();
-  const uint32_t udp_bytes = packet::kUdpHeaderBytes + bytes;
-  if (ipv6) {
-    packet::SwapIpv6Addresses(ip);
-    packet::StoreBe16(ip + 4, static_cast<uint16_t>(udp_bytes));
-    ip[7] = kTtl;
-  } else {
-    packet::SwapIpv4Addresses(ip);
-    packet::StoreBe16(ip + 2, static_cast<uint16_t>(packet::kIpv4MinHeaderBytes + udp_bytes));
-    packet::StoreBe32(ip + 4, kDontFragment);  // Identification 0, RFC 6864.
-    ip[8] = kTtl;
-    packet::Store<uint16_t>(ip + 10, 0);
-    packet::Store(ip + 10,
-                  packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
-  }
-  packet::SwapPorts(udp);
-  packet::StoreBe16(udp + 4, static_cast<uint16_t>(udp_bytes));
-  packet::Store<uint16_t>(udp + 6, 0);
-  if (!summed) return;
-  const uint16_t sum = packet::FinishChecksum(
-      packet::SumBytes(udp, udp_bytes, PseudoHeaderSum(ip, ipv6, udp_bytes)));
+  const uint16_t sum =
+      packet::FinishChecksum(Sum(frame + l3, ipv6, udp, packet::kUdpHeaderBytes + bytes));
   packet::Store<uint16_t>(udp + 6, sum != 0 ? sum : 0xffff);
 }
 

@@ -4,11 +4,14 @@
 // out. IPv4 without options and IPv6 without extension headers, behind up to two VLAN tags.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "packet/bytes.h"
+#include "packet/checksum.h"
 #include "packet/ethernet.h"
 #include "packet/frame_length.h"
+#include "packet/rewrite.h"
 
 namespace sluice::engine::kv {
 
@@ -27,11 +30,80 @@ struct Datagram {
   uint32_t l4() const { return payload - packet::kUdpHeaderBytes; }
 
   /// Checks every length and, where there is one, the UDP checksum.
-  static Datagram In(const uint8_t* frame, uint32_t length);
+  static Datagram In(const uint8_t* frame, uint32_t length) {
+    return IsPlain(frame, length) ? Plain(frame) : InAny(frame, length);
+  }
 
   /// Makes the headers at `frame` (this datagram's, `payload` bytes of them) those of an answer
   /// whose payload, `bytes` long, follows them: from us to its sender.
-  void Answer(uint8_t* frame, uint32_t bytes) const;
+  void Answer(uint8_t* frame, uint32_t bytes) const {
+    packet::SwapMacs(frame);
+    if (ipv6) {
+      AnswerIpv6(frame + l3, bytes);
+    } else {
+      AnswerIpv4(frame + l3, bytes);
+    }
+    packet::SwapPorts(frame + l4());
+    packet::StoreBe32(frame + l4() + 4, (packet::kUdpHeaderBytes + bytes) << 16);
+    if (summed) AddChecksum(frame, bytes);
+  }
+
+  /// With UDP's.
+  static constexpr uint32_t kIpv4Headers = packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes;
+  static constexpr uint32_t kIpv6Headers = packet::kIpv6HeaderBytes + packet::kUdpHeaderBytes;
+  /// Where the payload of a plain one begins: untagged IPv4 without options.
+  static constexpr uint32_t kPlainPayload = packet::kEthernetHeaderBytes + kIpv4Headers;
+
+ private:
+  static constexpr uint8_t kTtl = 64;
+  static constexpr uint32_t kPlainUdp = kPlainPayload - packet::kUdpHeaderBytes;
+
+  /// UDP in untagged IPv4 without options, unfragmented, and whole: what a general parse would
+  /// find is known.
+  static bool IsPlain(const uint8_t* frame, uint32_t length) {
+    if (length < kPlainPayload) return false;
+    const packet::LeadingWord word = packet::LeadingWord::Of(frame);
+    const uint32_t total = word.TotalLength();
+    const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
+    const uint32_t udp_bytes = packet::LoadBe16(frame + kPlainUdp + 4);
+    return word.IsPlainIpv4() && total + packet::kEthernetHeaderBytes <= length &&
+           (packet::LoadBe16(ip + 6) & 0x3fff) == 0 && ip[9] == packet::kProtocolUdp &&
+           udp_bytes >= packet::kUdpHeaderBytes &&
+           udp_bytes + packet::kIpv4MinHeaderBytes <= total;
+  }
+  static Datagram Plain(const uint8_t* frame) {
+    Datagram found;
+    found.kind = Kind::kUdp;
+    found.port = packet::LoadBe16(frame + kPlainUdp + 2);
+    found.l3 = packet::kEthernetHeaderBytes;
+    found.payload = kPlainPayload;
+    found.payload_bytes =
+        packet::LoadBe16(frame + kPlainUdp + 4) - uint32_t{packet::kUdpHeaderBytes};
+    found.summed = packet::Load<uint16_t>(frame + kPlainUdp + 6) != 0;
+    if (found.summed) found.CheckSum(frame);
+    return found;
+  }
+  static Datagram InAny(const uint8_t* frame, uint32_t length);
+
+  /// kBadChecksum, if UDP's, which is there, does not hold.
+  void CheckSum(const uint8_t* frame);
+
+  /// In registers: what is stored by parts cannot be summed before it has reached the cache.
+  static void AnswerIpv4(uint8_t* ip, uint32_t bytes) {
+    constexpr uint32_t kDontFragment = 0x4000;  // Identification 0, RFC 6864.
+    const uint64_t first = uint64_t{packet::LoadBe16(ip)} << 48 |
+                           uint64_t{kIpv4Headers + bytes} << 32 | kDontFragment;
+    const uint32_t second = uint32_t{kTtl} << 24 | uint32_t{packet::kProtocolUdp} << 16;
+    const uint64_t addresses = packet::LoadBe64(ip + 12);
+    const uint64_t sum = (first >> 32) + kDontFragment + second + (addresses >> 32) +
+                         (addresses & 0xffffffff);
+    packet::Store(ip, __builtin_bswap64(first));
+    packet::StoreBe32(ip + 8, second | packet::FinishChecksum(sum));
+    packet::Store(ip + 12, __builtin_bswap64(std::rotl(addresses, 32)));
+  }
+  static void AnswerIpv6(uint8_t* ip, uint32_t bytes);
+  /// UDP's, over a field that is 0.
+  void AddChecksum(uint8_t* frame, uint32_t bytes) const;
 };
 
 }  // namespace sluice::engine::kv

@@ -68,30 +68,51 @@ constexpr size_t MicaMessageSize(size_t key_bytes, size_t value_bytes) {
   return kMicaMessageBytes + MicaPadded(key_bytes) + MicaPadded(value_bytes);
 }
 
+/// A message's lengths, key and value, as they came.
+struct MicaLengths {
+  uint32_t word;
+
+  static MicaLengths Of(const uint8_t* message) { return {packet::Load<uint32_t>(message + 4)}; }
+  uint32_t key_bytes() const { return word >> 24; }
+  uint32_t value_bytes() const { return word & kMicaMaxValueBytes; }
+  /// Of the whole message.
+  size_t size() const { return MicaMessageSize(key_bytes(), value_bytes()); }
+};
+
+/// Where the message at `position` ends; 0 if it reaches beyond the datagram.
+inline size_t MicaEnd(Bytes datagram, size_t position, MicaLengths* lengths) {
+  if (position > datagram.size() || datagram.size() - position < kMicaMessageBytes) return 0;
+  *lengths = MicaLengths::Of(datagram.data() + position);
+  return lengths->size() > datagram.size() - position ? 0 : position + lengths->size();
+}
+
+/// The message at `at`, whose lengths were checked.
+inline MicaMessage MicaAt(const uint8_t* at, MicaLengths lengths) {
+  const uint8_t* const key = at + kMicaMessageBytes;
+  return {static_cast<MicaOperation>(at[0]),
+          static_cast<MicaResult>(at[1]),
+          packet::Load<uint32_t>(at + 16),
+          packet::Load<uint64_t>(at + 8),
+          Bytes(key, lengths.key_bytes()),
+          Bytes(key + MicaPadded(lengths.key_bytes()), lengths.value_bytes())};
+}
+
 /// Reads the message at `position`, and returns where the next one begins; 0, and nothing read,
 /// if it reaches beyond the datagram.
 inline size_t ReadMica(Bytes datagram, size_t position, MicaMessage* message) {
-  if (position > datagram.size() || datagram.size() - position < kMicaMessageBytes) return 0;
-  const uint8_t* const at = datagram.data() + position;
-  const auto lengths = packet::Load<uint32_t>(at + 4);
-  const size_t key_bytes = lengths >> 24;
-  const size_t value_bytes = lengths & kMicaMaxValueBytes;
-  const size_t size = MicaMessageSize(key_bytes, value_bytes);
-  if (size > datagram.size() - position) return 0;
-  const uint8_t* const key = at + kMicaMessageBytes;
-  *message = {static_cast<MicaOperation>(at[0]),   static_cast<MicaResult>(at[1]),
-              packet::Load<uint32_t>(at + 16),     packet::Load<uint64_t>(at + 8),
-              Bytes(key, key_bytes),               Bytes(key + MicaPadded(key_bytes), value_bytes)};
-  return position + size;
+  MicaLengths lengths;
+  const size_t end = MicaEnd(datagram, position, &lengths);
+  if (end != 0) *message = MicaAt(datagram.data() + position, lengths);
+  return end;
 }
 
 /// The number of messages of a datagram with this magic; 0 if it is not whole.
 inline uint32_t CountMica(Bytes datagram, uint8_t magic) {
   if (datagram.size() < kMicaHeaderBytes || datagram[0] != magic) return 0;
   uint32_t messages = 0;
-  MicaMessage message;
+  MicaLengths lengths;
   for (size_t position = kMicaHeaderBytes; position != datagram.size(); ++messages) {
-    position = ReadMica(datagram, position, &message);
+    position = MicaEnd(datagram, position, &lengths);
     if (position == 0) return 0;
   }
   return messages == datagram[1] ? messages : 0;
@@ -120,6 +141,28 @@ inline void WriteMica(const MicaMessage& message, uint8_t* to) {
     std::memset(to + part.size(), 0, MicaPadded(part.size()) - part.size());
     to += MicaPadded(part.size());
   }
+}
+
+/// Writes the answer to the request at `request`: operation, hash and opaque as they came, no
+/// key. Returns the end of its MicaMessageSize bytes.
+inline uint8_t* AnswerMica(const uint8_t* request, MicaResult result, Bytes value, uint8_t* to) {
+  packet::Store(to, request[0] | uint64_t{static_cast<uint8_t>(result)} << 8 |
+                        uint64_t{static_cast<uint32_t>(value.size())} << 32);
+  packet::Store(to + 8, packet::Load<uint64_t>(request + 8));
+  packet::Store(to + 16, uint64_t{packet::Load<uint32_t>(request + 16)});
+  to += kMicaMessageBytes;
+  const size_t rest = value.size() % 8;
+  const size_t words = value.size() - rest;
+  if (words == 8) {  // The most frequent, without a call.
+    std::memcpy(to, value.data(), 8);
+  } else if (words != 0) {
+    std::memcpy(to, value.data(), words);
+  }
+  to += words;
+  if (rest == 0) return to;
+  packet::Store(to, uint64_t{0});
+  std::memcpy(to, value.data() + words, rest);
+  return to + 8;
 }
 
 /// A client's datagram being filled, in memory of the caller's.

@@ -3,21 +3,20 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <optional>
 
 #include "engine/kv/mica_format.h"
+#include "engine/kv/word.h"
 
 namespace sluice::engine::kv {
 
 namespace {
 
-// Requests between the fetch of a bucket, that of its items, and the execution (MICA, NSDI'14,
-// section 4.4).
-constexpr uint32_t kStageGap = 4;
+// Requests between the fetch of items and their execution (MICA, NSDI'14, section 4.4): as many
+// lines as a core fetches at a time.
+constexpr uint32_t kItemsAhead = 12;
 
-void Count(uint64_t& counter) {
-  std::atomic_ref(counter).store(counter + 1, std::memory_order_relaxed);
-}
+void Count(uint64_t& counter, uint64_t more = 1) { Increase(counter, more); }
 
 bool IsRead(MicaOperation operation) {
   return operation == MicaOperation::kGet || operation == MicaOperation::kTest;
@@ -27,160 +26,192 @@ bool NeedsKey(MicaOperation operation) {
   return operation >= MicaOperation::kAdd && operation <= MicaOperation::kIncrement;
 }
 
-// Serves the requests of one datagram. `value_room`: how many bytes the values of all answers
-// may still take.
+// A request that was found in a datagram, and its key's hash. Lengths are read once: memory that
+// a NIC shares may change.
+struct Step {
+  Home home;
+  uint32_t position;
+  MicaLengths lengths;
+};
+
+// Finds the requests from `position` on, and fetches their buckets: all of them, as the datagram
+// must be whole before any is served. 0: it is not.
+uint32_t Plan(Bytes datagram, size_t position, const Access& access, Step* steps) {
+  const bool begun = position != 0;
+  if (!begun) {
+    if (datagram.size() < kMicaHeaderBytes || datagram[0] != kMicaRequests) return 0;
+    position = kMicaHeaderBytes;
+  }
+  const bool trust = access.store().trust_hashes;
+  uint32_t count = 0;
+  for (; position != datagram.size(); ++count) {
+    MicaLengths lengths;
+    const size_t end = MicaEnd(datagram, position, &lengths);
+    if (end == 0 || count == kMicaMaxMessages) return 0;
+    const uint8_t* const message = datagram.data() + position;
+    const KeyHash hash =
+        trust ? Trusted(packet::Load<uint64_t>(message + 8))
+              : access.Hash(Bytes(message + kMicaMessageBytes, lengths.key_bytes()));
+    const Home home = access.HomeOf(hash);
+    home.partition->PrefetchBucket(home.index);
+    steps[count] = {home, static_cast<uint32_t>(position), lengths};
+    position = end;
+  }
+  return begun || count == datagram[1] ? count : 0;
+}
+
+// Serves the requests of one datagram, and writes answers to `to`, where they have room but for
+// their values, which have `value_room` bytes among them.
 class Server {
  public:
-  Server(const Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
+  Server(const Exchange& exchange, Access& access, ProtocolCounters& counters, uint8_t* to,
          size_t value_room)
-      : access_(access), reply_(reply), counters_(counters), now_s_(exchange.now_s),
+      : access_(access), counters_(counters), now_s_(exchange.now_s), to_(to),
         value_room_(value_room) {}
 
-  void Serve(const MicaMessage& request, const KeyHash& hash) {
-    Count(counters_.requests);
-    if (NeedsKey(request.operation) && (request.key.empty() || request.key.size() > kMaxKeyBytes)) {
-      return Refuse(request, MicaResult::kError);
+  // False, and nothing done: another worker must.
+  bool Serve(const uint8_t* message, const Step& step) {
+    const MicaMessage request = MicaAt(message, step.lengths);
+    if (!NeedsKey(request.operation)) [[unlikely]] {
+      ServeKeyless(message, request);
+      return true;
     }
-    switch (request.operation) {
-      case MicaOperation::kNoopRead:
-      case MicaOperation::kNoopWrite: return Answer(request, MicaResult::kSuccess);
-      case MicaOperation::kSet: return Put(request, hash, Condition::kAlways);
-      case MicaOperation::kAdd: return Put(request, hash, Condition::kIfAbsent);
-      case MicaOperation::kGet:
-      case MicaOperation::kTest: return Get(request, hash);
-      case MicaOperation::kDelete: return Delete(request, hash);
-      case MicaOperation::kIncrement: return Increment(request, hash);
-      case MicaOperation::kReset: Count(counters_.refused_admin); break;
+    if (!(IsRead(request.operation) ? access_.MayRead(step.home) : access_.MayWrite(step.home)))
+        [[unlikely]] {
+      return false;
     }
-    Refuse(request, MicaResult::kNotSupported);
+    if (request.key.size() - 1 >= kMaxKeyBytes) [[unlikely]] {
+      Refuse(message, MicaResult::kError);
+    } else if (request.operation == MicaOperation::kGet) [[likely]] {
+      Get(message, request, step.home);
+    } else if (request.operation == MicaOperation::kSet) {
+      Put(message, request, step.home, Condition::kAlways);
+    } else {
+      ServeRare(message, request, step.home);
+    }
+    return true;
   }
 
+  uint8_t* end() const { return to_; }
+
  private:
-  void Put(const MicaMessage& request, const KeyHash& hash, Condition condition) {
-    const Result result = access_.Own(hash).Set(request.key, hash.index, request.value, {},
-                                                condition, now_s_);
+  [[gnu::noinline]] void ServeKeyless(const uint8_t* message, const MicaMessage& request) {
+    if (request.operation == MicaOperation::kNoopRead ||
+        request.operation == MicaOperation::kNoopWrite) {
+      return Answer(message, MicaResult::kSuccess);
+    }
+    if (request.operation == MicaOperation::kReset) Count(counters_.refused_admin);
+    Refuse(message, MicaResult::kNotSupported);
+  }
+
+  [[gnu::noinline]] void ServeRare(const uint8_t* message, const MicaMessage& request,
+                                   const Home& home) {
+    switch (request.operation) {
+      case MicaOperation::kAdd: return Put(message, request, home, Condition::kIfAbsent);
+      case MicaOperation::kTest: return Test(message, request, home);
+      case MicaOperation::kDelete: return Delete(message, request, home);
+      default: return Increment(message, request, home);
+    }
+  }
+
+  void Put(const uint8_t* message, const MicaMessage& request, const Home& home,
+           Condition condition) {
+    const Result result = home.partition->Set(request.key, home.index, request.value, {},
+                                              condition, now_s_);
     if (result == Result::kOk) Count(counters_.sets);
-    Answer(request, result == Result::kOk       ? MicaResult::kSuccess
+    Answer(message, result == Result::kOk       ? MicaResult::kSuccess
                     : result == Result::kExists ? MicaResult::kExists
                                                 : MicaResult::kInsufficientSpace);
   }
 
-  void Get(const MicaMessage& request, const KeyHash& hash) {
-    const auto item = access_.Get(request.key, hash, now_s_);
+  void Get(const uint8_t* message, const MicaMessage& request, const Home& home) {
+    const auto item = access_.Get(request.key, home, now_s_);
     Count(item ? counters_.get_hits : counters_.get_misses);
-    if (!item) return Answer(request, MicaResult::kNotFound);
-    Answer(request, MicaResult::kSuccess,
-           request.operation == MicaOperation::kGet ? item->value : Bytes());
+    if (!item) return Answer(message, MicaResult::kNotFound);
+    Answer(message, MicaResult::kSuccess, item->value);
   }
 
-  void Delete(const MicaMessage& request, const KeyHash& hash) {
+  void Test(const uint8_t* message, const MicaMessage& request, const Home& home) {
+    const bool found = access_.Get(request.key, home, now_s_).has_value();
+    Count(found ? counters_.get_hits : counters_.get_misses);
+    Answer(message, found ? MicaResult::kSuccess : MicaResult::kNotFound);
+  }
+
+  void Delete(const uint8_t* message, const MicaMessage& request, const Home& home) {
     const bool deleted =
-        access_.Own(hash).Delete(request.key, hash.index, 0, now_s_) == Result::kOk;
+        home.partition->Delete(request.key, home.index, 0, now_s_) == Result::kOk;
     if (deleted) Count(counters_.deletes);
-    Answer(request, deleted ? MicaResult::kSuccess : MicaResult::kNotFound);
+    Answer(message, deleted ? MicaResult::kSuccess : MicaResult::kNotFound);
   }
 
-  void Increment(const MicaMessage& request, const KeyHash& hash) {
+  void Increment(const uint8_t* message, const MicaMessage& request, const Home& home) {
     std::array<uint8_t, 8> sum;
-    if (request.value.size() != sum.size()) return Refuse(request, MicaResult::kError);
-    Partition& partition = access_.Own(hash);
-    const auto item = partition.Get(request.key, hash.index, now_s_);
-    if (!item) return Answer(request, MicaResult::kNotFound);
-    if (item->value.size() != sum.size()) return Refuse(request, MicaResult::kError);
+    if (request.value.size() != sum.size()) return Refuse(message, MicaResult::kError);
+    const auto item = home.partition->Get(request.key, home.index, now_s_);
+    if (!item) return Answer(message, MicaResult::kNotFound);
+    if (item->value.size() != sum.size()) return Refuse(message, MicaResult::kError);
     packet::Store(sum.data(), packet::Load<uint64_t>(item->value.data()) +
                                   packet::Load<uint64_t>(request.value.data()));
     const Attributes attributes = item->attributes;
-    if (partition.Set(request.key, hash.index, sum, attributes, Condition::kAlways, now_s_) !=
-        Result::kOk) {
-      return Answer(request, MicaResult::kInsufficientSpace);
+    if (home.partition->Set(request.key, home.index, sum, attributes, Condition::kAlways,
+                            now_s_) != Result::kOk) {
+      return Answer(message, MicaResult::kInsufficientSpace);
     }
     Count(counters_.sets);
-    Answer(request, MicaResult::kSuccess, sum);
+    Answer(message, MicaResult::kSuccess, sum);
   }
 
-  void Refuse(const MicaMessage& request, MicaResult result) {
+  void Refuse(const uint8_t* message, MicaResult result) {
     Count(counters_.errors);
-    Answer(request, result);
+    Answer(message, result);
   }
 
-  void Answer(const MicaMessage& request, MicaResult result, Bytes value = {}) {
-    if (MicaPadded(value.size()) > value_room_) {
+  void Answer(const uint8_t* message, MicaResult result, Bytes value = {}) {
+    if (MicaPadded(value.size()) > value_room_) [[unlikely]] {
       Count(counters_.cut_replies);
       result = MicaResult::kPartialValue;
       value = {};
     }
     value_room_ -= MicaPadded(value.size());
-    WriteMica({request.operation, result, request.opaque, request.hash, {}, value},
-              reply_.Extend(MicaMessageSize(0, value.size())));
+    to_ = AnswerMica(message, result, value, to_);
   }
 
   Access& access_;
-  Reply& reply_;
   ProtocolCounters& counters_;
   const uint32_t now_s_;
+  uint8_t* to_;
   size_t value_room_;
 };
-
-// Between reading and execution.
-struct Stage {
-  MicaMessage request;
-  KeyHash hash;
-  size_t position;
-};
-
-bool MayServe(const Access& access, const Stage& stage) {
-  if (!NeedsKey(stage.request.operation)) return true;
-  return IsRead(stage.request.operation) ? access.MayRead(stage.hash) : access.MayWrite(stage.hash);
-}
 
 }  // namespace
 
 Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters) {
-  const Bytes datagram = exchange.datagram;
-  const uint32_t messages = CountMica(datagram, kMicaRequests);
-  if (messages == 0) return Progress::kRefused;
+  const uint8_t* const datagram = exchange.datagram.data();
+  std::array<Step, kMicaMaxMessages> steps;
+  const uint32_t left = Plan(exchange.datagram, exchange.position, access, steps.data());
+  if (left == 0) return Progress::kRefused;
   const size_t bound = std::min<size_t>(exchange.max_reply_bytes, reply.size() + reply.room());
   if (exchange.position == 0) {
-    if (bound < kMicaHeaderBytes + messages * kMicaMessageBytes) return Progress::kRefused;
-    WriteMicaHeader(reply.Extend(kMicaHeaderBytes), kMicaAnswers, messages);
-    exchange.position = kMicaHeaderBytes;
-  }
-  uint32_t left = 0;
-  MicaMessage message;
-  for (size_t at = exchange.position; at != datagram.size(); ++left) {
-    at = ReadMica(datagram, at, &message);
+    if (bound < kMicaHeaderBytes + left * kMicaMessageBytes) return Progress::kRefused;
+    WriteMicaHeader(reply.Extend(kMicaHeaderBytes), kMicaAnswers, left);
   }
 
-  Server server(exchange, access, reply, counters,
+  uint8_t* const begin = reply.Extend(0);
+  Server server(exchange, access, counters, begin,
                 bound - reply.size() - left * kMicaMessageBytes);
-  Store& store = access.store();
-  std::array<Stage, 16> stages;
-  static_assert(2 * kStageGap < stages.size());
-  size_t next = exchange.position;
-  for (uint32_t i = 0; i < left + 2 * kStageGap; ++i) {
-    if (i < left) {
-      Stage& stage = stages[i % stages.size()];
-      stage.position = next;
-      next = ReadMica(datagram, next, &stage.request);
-      stage.hash = store.trust_hashes ? Trusted(stage.request.hash)
-                                      : access.Hash(stage.request.key);
-      store.PartitionFor(stage.hash.route).PrefetchBucket(stage.hash.index);
-    }
-    if (i >= kStageGap && i - kStageGap < left) {
-      const KeyHash& hash = stages[(i - kStageGap) % stages.size()].hash;
-      store.PartitionFor(hash.route).PrefetchItem(hash.index);
-    }
-    if (i >= 2 * kStageGap) {
-      const Stage& stage = stages[(i - 2 * kStageGap) % stages.size()];
-      exchange.position = stage.position;
-      if (!MayServe(access, stage)) {
-        exchange.owner = store.OwnerOf(stage.hash.route);
-        return Progress::kForeign;
-      }
-      server.Serve(stage.request, stage.hash);
-    }
+  const auto fetch = [&](uint32_t i) { steps[i].home.partition->PrefetchItem(steps[i].home.index); };
+  for (uint32_t i = 0; i < std::min(left, kItemsAhead); ++i) fetch(i);
+  uint32_t served = 0;
+  for (; served < left; ++served) {
+    if (served + kItemsAhead < left) fetch(served + kItemsAhead);
+    if (!server.Serve(datagram + steps[served].position, steps[served])) [[unlikely]] break;
   }
-  return Progress::kDone;
+  Count(counters.requests, served);
+  reply.Extend(static_cast<size_t>(server.end() - begin));
+  if (served == left) return Progress::kDone;
+  exchange.position = steps[served].position;
+  exchange.owner = steps[served].home.owner;
+  return Progress::kForeign;
 }
 
 }  // namespace sluice::engine::kv

@@ -125,36 +125,46 @@ Service Responder::ServeParcel(Parcel& parcel) {
 
 Service Responder::Continue(const uint8_t* frame, uint32_t replied,
                             std::span<uint8_t> in_place) {
-  const Protocol protocol = ProtocolOf(datagram_.port);
   const Bytes payload(frame + datagram_.payload, datagram_.payload_bytes);
-  const uint32_t one_datagram =
-      options_.mtu - (datagram_.ipv6 ? kIpv6Headers : kIpv4Headers);
   exchange_.now_s = now_s_ + 1;  // 0 stands for never.
   exchange_.unix_s = options_.unix_epoch_s + now_s_;
-  facts_.server.statistics = facts_.statistics;  // Where this object is now.
-  exchange_.server = &facts_.server;
-  Progress progress = Progress::kRefused;
-  if (protocol == Protocol::kMica) {
-    exchange_.datagram = payload;
-    exchange_.max_reply_bytes = one_datagram;
-    Reply reply({front(), one_datagram}, replied);
-    progress = ServeMica(exchange_, access_, reply, counters_.mica);
-    replied_ = static_cast<uint32_t>(reply.size());
-  } else if (const auto header = memcached::ReadUdpFrame(payload)) {
-    exchange_.datagram = payload.subspan(memcached::kUdpFrameBytes);
-    exchange_.max_reply_bytes = options_.max_reply_bytes;
-    Reply reply({front(), options_.max_reply_bytes}, replied);
-    const bool binary =
-        !exchange_.datagram.empty() && exchange_.datagram[0] == memcached::kRequestMagic;
-    progress = binary ? memcached::ServeBinary(exchange_, access_, reply, counters_.memcached)
-                      : memcached::ServeAscii(exchange_, access_, reply, counters_.memcached);
-    replied_ = static_cast<uint32_t>(reply.size());
-  }
+  const Protocol protocol = ProtocolOf(datagram_.port);
+  const Progress progress = protocol == Protocol::kMica ? ContinueMica(payload, replied)
+                                                        : ContinueMemcached(payload, replied);
   if (progress == Progress::kRefused) return {.outcome = Outcome::kUnfit};
-  if (progress == Progress::kForeign) return {.outcome = Outcome::kForeign, .owner = exchange_.owner};
+  if (progress == Progress::kForeign) {
+    return {.outcome = Outcome::kForeign, .owner = exchange_.owner};
+  }
   if (replied_ == 0) return {.outcome = Outcome::kServed};
   if (protocol == Protocol::kMica) return Build(frame, front(), replied_, in_place);
   return BuildMemcached(frame, in_place);
+}
+
+Progress Responder::ContinueMica(Bytes payload, uint32_t replied) {
+  const uint32_t one_datagram =
+      options_.mtu - (datagram_.ipv6 ? Datagram::kIpv6Headers : Datagram::kIpv4Headers);
+  exchange_.datagram = payload;
+  exchange_.max_reply_bytes = one_datagram;
+  Reply reply({front(), one_datagram}, replied);
+  const Progress progress = ServeMica(exchange_, access_, reply, counters_.mica);
+  replied_ = static_cast<uint32_t>(reply.size());
+  return progress;
+}
+
+Progress Responder::ContinueMemcached(Bytes payload, uint32_t replied) {
+  if (!memcached::ReadUdpFrame(payload)) return Progress::kRefused;
+  exchange_.datagram = payload.subspan(memcached::kUdpFrameBytes);
+  exchange_.max_reply_bytes = options_.max_reply_bytes;
+  facts_.server.statistics = facts_.statistics;  // Where this object is now.
+  exchange_.server = &facts_.server;
+  Reply reply({front(), options_.max_reply_bytes}, replied);
+  const bool binary =
+      !exchange_.datagram.empty() && exchange_.datagram[0] == memcached::kRequestMagic;
+  const Progress progress =
+      binary ? memcached::ServeBinary(exchange_, access_, reply, counters_.memcached)
+             : memcached::ServeAscii(exchange_, access_, reply, counters_.memcached);
+  replied_ = static_cast<uint32_t>(reply.size());
+  return progress;
 }
 
 // Several datagrams are all sent, so that they leave in their order: the frame's own answer may
@@ -190,7 +200,7 @@ Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
   } else {
     std::memcpy(start, frame, datagram_.payload);
   }
-  std::memset(start + used, 0, length - used);
+  if (length != used) std::memset(start + used, 0, length - used);
   datagram_.Answer(start, bytes);
   return {.outcome = Outcome::kAnswered, .length = length, .data = start};
 }
@@ -202,9 +212,9 @@ void Responder::Prepare(const uint8_t* frame, uint32_t length) {
   Prepared& place = prepared_[prepared_count_++ & (kStage - 1)];
   if (place.partition != nullptr) place.partition->PrefetchItem(place.hash);
   place.partition = nullptr;
-  if (length < kPlainPayload || !packet::LeadingWord::Of(frame).IsPlainIpv4()) return;
-  const Bytes payload(frame + kPlainPayload, length - kPlainPayload);
-  const Protocol protocol = ProtocolOf(packet::LoadBe16(frame + kPlainPayload - 6));
+  if (length < Datagram::kPlainPayload || !packet::LeadingWord::Of(frame).IsPlainIpv4()) return;
+  const Bytes payload(frame + Datagram::kPlainPayload, length - Datagram::kPlainPayload);
+  const Protocol protocol = ProtocolOf(packet::LoadBe16(frame + Datagram::kPlainPayload - 6));
   KeyHash hash;
   if (protocol == Protocol::kMica) {
     MicaMessage message;
@@ -217,7 +227,7 @@ void Responder::Prepare(const uint8_t* frame, uint32_t length) {
   } else {
     return;
   }
-  place = {&access_.store().PartitionFor(hash.route), hash.index};
+  place = {access_.HomeOf(hash).partition, hash.index};
   place.partition->PrefetchBucket(hash.index);
 }
 

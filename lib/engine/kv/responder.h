@@ -84,10 +84,6 @@ class Responder {
   /// Headers and memcached's own, in front of a reply.
   static constexpr uint32_t kFrontBytes = 128;
   static constexpr uint32_t kMinFrameBytes = 60;
-  static constexpr uint32_t kIpv4Headers = packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes;
-  static constexpr uint32_t kIpv6Headers = packet::kIpv6HeaderBytes + packet::kUdpHeaderBytes;
-  /// Of UDP over untagged IPv4 without options.
-  static constexpr uint32_t kPlainPayload = packet::kEthernetHeaderBytes + kIpv4Headers;
   /// Between the fetch of a bucket and that of its items, in frames.
   static constexpr uint32_t kStage = 4;
   static_assert((kStage & (kStage - 1)) == 0);
@@ -106,6 +102,9 @@ class Responder {
   Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place);
   /// Writes down where the exchange stands, for another worker.
   void PackProgress(Parcel& parcel);
+  /// The same by the protocol: `payload` is UDP's. The reply has replied_ bytes then.
+  Progress ContinueMica(Bytes payload, uint32_t replied);
+  [[gnu::noinline]] Progress ContinueMemcached(Bytes payload, uint32_t replied);
   Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
   /// An answer to `datagram_`, which lies in `frame`: headers and `payload`. In `in_place` if it
   /// fits, else in this object, where `payload` lies, over what is in front of it.

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-kv-server-bench [ITEMS [ROUNDS]]: what one server needs for a request that comes in a
+// datagram, beside what its table needs for the same requests alone, in the same run. Frames of
+// MICA's protocol lie in memory that a core has at hand; they are served in bursts of 64 as the
+// packetized interface does, and are built anew between bursts, which is not measured. Items of
+// 8/8 bytes, 95 % gets, the server hashes. TSC cycles per request, the best of ROUNDS.
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <optional>
+#include <vector>
+
+#include "engine/kv/mica_format.h"
+#include "engine/kv/server.h"
+#include "engine/kv/workload/popularity.h"
+#include "packet/checksum.h"
+#include "packet/ethernet.h"
+
+namespace sluice::engine::kv {
+namespace {
+
+constexpr size_t kRequests = size_t{1} << 20;
+constexpr size_t kAhead = 16;        // Of the table alone, as sluice-kv-bench.
+constexpr uint32_t kFrames = 64;     // Of a burst.
+constexpr uint32_t kPrepareAhead = 8;  // As PacketizedQueue.
+constexpr uint32_t kSlotBytes = 2048;
+constexpr uint32_t kPayload = 42;
+constexpr uint16_t kPort = 1024;
+constexpr uint32_t kNow = 1;
+
+/// Of one worker: there is nobody to hand anything to.
+struct NoCourier {
+  Parcel* Empty() { return nullptr; }
+  void Send(uint32_t, Parcel*) {}
+  Parcel* Receive() { return nullptr; }
+  void Return(Parcel*) {}
+};
+
+struct Request {
+  uint64_t key;
+  KeyHash hash;
+  bool get;
+};
+
+Bytes BytesOf(const uint64_t& word) { return {reinterpret_cast<const uint8_t*>(&word), 8}; }
+
+Request RequestOf(uint64_t item, uint64_t secret, bool get) {
+  Request request{item * 0x9e3779b97f4a7c15, {}, get};
+  request.hash = HashOf(BytesOf(request.key), secret);
+  return request;
+}
+
+/// A frame of up to `batch` requests. Returns its length.
+uint32_t Build(uint8_t* frame, const Request* requests, uint32_t batch) {
+  MicaBatch messages({frame + kPayload, kSlotBytes - kPayload});
+  for (uint32_t i = 0; i < batch; ++i) {
+    const Request& request = requests[i];
+    messages.Add({.operation = request.get ? MicaOperation::kGet : MicaOperation::kSet,
+                  .opaque = i,
+                  .hash = request.hash.route,
+                  .key = BytesOf(request.key),
+                  .value = request.get ? Bytes() : BytesOf(request.hash.route)});
+  }
+  const auto udp_bytes =
+      static_cast<uint32_t>(packet::kUdpHeaderBytes + messages.bytes().size());
+  std::memset(frame, 2, 12);
+  packet::StoreBe16(frame + 12, packet::kEtherTypeIpv4);
+  uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
+  packet::StoreBe32(ip, 0x4500u << 16 | (packet::kIpv4MinHeaderBytes + udp_bytes));
+  packet::StoreBe32(ip + 4, 0x4000);
+  packet::StoreBe32(ip + 8, 64u << 24 | uint32_t{packet::kProtocolUdp} << 16);
+  packet::StoreBe32(ip + 12, 0x0a000001);
+  packet::StoreBe32(ip + 16, 0x0a000002);
+  packet::Store(ip + 10,
+                packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
+  uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
+  packet::StoreBe16(udp, 40000);
+  packet::StoreBe16(udp + 2, kPort);
+  packet::StoreBe16(udp + 4, static_cast<uint16_t>(udp_bytes));
+  packet::StoreBe16(udp + 6, 0);
+  return packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + udp_bytes;
+}
+
+class Bench {
+ public:
+  Bench(uint64_t items, uint64_t secret)
+      : secret_(secret), frames_(size_t{kFrames} * kSlotBytes) {
+    store_.secret = secret;
+    store_.partitions.emplace_back(PartitionOptions{
+        Mode::kCache, 2 * items * Item::SizeOf(8, 8) + (uint64_t{4} << 20), 2 * items});
+    for (uint64_t item = 0; item < items; ++item) {
+      const Request request = RequestOf(item, secret, false);
+      store_.partitions[0].Set(BytesOf(request.key), request.hash.index,
+                               BytesOf(request.hash.route), {}, Condition::kAlways, kNow);
+    }
+    ServiceOptions options;
+    options.mica_port = kPort;
+    server_.emplace(store_, 0, options, NoCourier(), 1);
+    server_->AtRest(0);
+  }
+
+  /// TSC cycles per request.
+  double Table(const std::vector<Request>& requests) {
+    Partition& partition = store_.partitions[0];
+    const size_t count = requests.size();
+    const uint64_t start = __rdtsc();
+    size_t done = 0;
+    for (size_t i = 0; i < count + 2 * kAhead; ++i) {
+      if (i < count) partition.PrefetchBucket(requests[i].hash.index);
+      if (i >= kAhead && i - kAhead < count) {
+        partition.PrefetchItem(requests[i - kAhead].hash.index);
+      }
+      if (i < 2 * kAhead) continue;
+      const Request& request = requests[i - 2 * kAhead];
+      if (!request.get) {
+        done += partition.Set(BytesOf(request.key), request.hash.index,
+                              BytesOf(request.hash.route), {}, Condition::kAlways,
+                              kNow) == Result::kOk;
+      } else if (const auto view =
+                     partition.Get(BytesOf(request.key), request.hash.index, kNow)) {
+        done += 1;
+        sum_ += view->value[0];
+      }
+    }
+    const uint64_t took = __rdtsc() - start;
+    Check(done, count);
+    return static_cast<double>(took) / static_cast<double>(count);
+  }
+
+  double Datagrams(const std::vector<Request>& requests, uint32_t batch) {
+    uint64_t took = 0;
+    const uint64_t hits = server_->responder().counters().mica.get_hits +
+                          server_->responder().counters().mica.sets;
+    const size_t burst = size_t{kFrames} * batch;
+    for (size_t at = 0; at + burst <= requests.size(); at += burst) {
+      for (uint32_t i = 0; i < kFrames; ++i) {
+        lengths_[i] = Build(Slot(i), &requests[at + size_t{i} * batch], batch);
+      }
+      const uint64_t start = __rdtsc();
+      for (uint32_t i = 0; i < kPrepareAhead; ++i) server_->Prepare(Slot(i), lengths_[i]);
+      for (uint32_t i = 0; i < kFrames; ++i) {
+        if (i + kPrepareAhead < kFrames) {
+          server_->Prepare(Slot(i + kPrepareAhead), lengths_[i + kPrepareAhead]);
+        }
+        packet::Frame frame{Slot(i), lengths_[i], 0, kSlotBytes - lengths_[i]};
+        if (server_->Process(frame, 0).action != packet::Action::kForward) std::exit(1);
+      }
+      took += __rdtsc() - start;
+    }
+    const size_t count = requests.size() / burst * burst;
+    Check(server_->responder().counters().mica.get_hits +
+              server_->responder().counters().mica.sets - hits,
+          count);
+    return static_cast<double>(took) / static_cast<double>(count);
+  }
+
+ private:
+  uint8_t* Slot(uint32_t i) { return frames_.data() + size_t{i} * kSlotBytes; }
+  // A cache forgets some.
+  static void Check(size_t found, size_t of) {
+    if (found >= of / 100 * 99) return;
+    std::fprintf(stderr, "only %zu of %zu were found\n", found, of);
+    std::exit(1);
+  }
+
+  uint64_t secret_;
+  Store store_;
+  std::optional<Server<NoCourier>> server_;
+  std::vector<uint8_t> frames_;
+  uint32_t lengths_[kFrames] = {};
+  uint64_t sum_ = 0;
+};
+
+double NsPerCycle() {
+  timespec before, after;
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  const uint64_t start = __rdtsc();
+  while (__rdtsc() - start < 50'000'000) _mm_pause();
+  const uint64_t cycles = __rdtsc() - start;
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  return (static_cast<double>(after.tv_sec - before.tv_sec) * 1e9 +
+          static_cast<double>(after.tv_nsec - before.tv_nsec)) /
+         static_cast<double>(cycles);
+}
+
+int Main(uint64_t items, int rounds) {
+  constexpr uint64_t kSecret = 0x5eed;
+  Bench bench(items, kSecret);
+  const double ns = NsPerCycle();
+  std::printf("%lu items of 8/8 bytes, 95 %% gets, one core; best of %d\n", items, rounds);
+  std::printf("%-26s %8s %8s %8s %8s\n", "", "cycles", "ns", "Mops", "of table");
+  for (const double exponent : {0.0, 0.99}) {
+    workload::Random random(1);
+    const workload::Popularity popularity(items, exponent);
+    std::vector<Request> requests;
+    for (size_t i = 0; i < kRequests; ++i) {
+      // The popular ones are spread over all items.
+      requests.push_back(RequestOf(popularity.Draw(random) * 0x9e3779b1 % items, kSecret,
+                                   random.Unit() < 0.95));
+    }
+    double best[3] = {1e9, 1e9, 1e9};
+    for (int i = 0; i < rounds; ++i) {
+      best[0] = std::min(best[0], bench.Table(requests));
+      best[1] = std::min(best[1], bench.Datagrams(requests, 1));
+      best[2] = std::min(best[2], bench.Datagrams(requests, 16));
+    }
+    const char* const names[] = {"table alone", "1 request a datagram", "16 requests a datagram"};
+    std::printf("%s\n", exponent == 0 ? "uniform" : "Zipf 0.99");
+    for (int i = 0; i < 3; ++i) {
+      std::printf("  %-24s %8.1f %8.1f %8.2f %8.2f\n", names[i], best[i], best[i] * ns,
+                  1000 / (best[i] * ns), best[0] / best[i]);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace sluice::engine::kv
+
+int main(int argc, char** argv) {
+  const uint64_t items = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
+  if (items < 1000 || rounds < 1) {
+    std::fprintf(stderr, "usage: sluice-kv-server-bench [ITEMS [ROUNDS]]\n");
+    return 2;
+  }
+  return sluice::engine::kv::Main(items, rounds);
+}
