@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The pattern of a filter, of whichever kind.
+#pragma once
+
+#include <utility>
+#include <variant>
+
+#include "engine/logmon/filter/host_regex.h"
+#include "engine/logmon/filter/term_pattern.h"
+
+namespace sluice::engine::logmon {
+
+class Condition {
+ public:
+  using Pattern = std::variant<TermPattern, HostRegex>;
+  explicit Condition(Pattern given) : pattern(std::move(given)) {}
+
+  const Pattern pattern;
+};
+
+}  // namespace sluice::engine::logmon

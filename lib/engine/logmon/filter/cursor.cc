@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/filter/cursor.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+
+namespace sluice::engine::logmon {
+
+void Cursor::SkipSpace() {
+  while (!AtEnd() && absl::ascii_isspace(static_cast<unsigned char>(Peek()))) ++at_;
+}
+
+bool Cursor::Take(std::string_view token) {
+  if (!rest().starts_with(token)) return false;
+  at_ += token.size();
+  return true;
+}
+
+bool Cursor::TakeWord(std::string_view word) {
+  const std::string_view next = rest().substr(0, word.size());
+  if (!absl::EqualsIgnoreCase({next.data(), next.size()}, {word.data(), word.size()})) return false;
+  const std::string_view behind = rest().substr(word.size());
+  if (!behind.empty() && absl::ascii_isalnum(static_cast<unsigned char>(behind[0]))) return false;
+  at_ += word.size();
+  return true;
+}
+
+std::optional<std::string> Cursor::TakeQuoted() {
+  const size_t begin = at_;
+  std::string text;
+  for (++at_; !AtEnd(); ++at_) {
+    const char c = Peek();
+    if (c == '"') {
+      ++at_;
+      return text;
+    }
+    if (c == '\r' || c == '\n') {
+      Fail("a line end inside quotes");
+      return std::nullopt;
+    }
+    if (c == '\\' && (rest().starts_with("\\\"") || rest().starts_with("\\\\"))) ++at_;
+    text.push_back(Peek());
+  }
+  FailAt(begin, "no closing quote");
+  return std::nullopt;
+}
+
+std::optional<std::string_view> Cursor::TakeRegex() {
+  const size_t begin = at_;
+  for (++at_; !AtEnd(); ++at_) {
+    if (Peek() == '%') return pattern_.substr(begin + 1, at_++ - begin - 1);
+    if (Peek() == '\\' && rest().size() > 1) ++at_;
+  }
+  FailAt(begin, "no closing percent sign");
+  return std::nullopt;
+}
+
+bool Cursor::FailAt(size_t position, std::string_view what) {
+  if (error_.empty()) {
+    error_ = absl::StrCat("at byte ", position + 1, ": ", absl::string_view(what.data(), what.size()));
+  }
+  return false;
+}
+
+}  // namespace sluice::engine::logmon

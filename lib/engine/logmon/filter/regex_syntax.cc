@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/filter/regex_syntax.h"
+
+#include <absl/strings/ascii.h>
+
+#include <utility>
+
+namespace sluice::engine::logmon {
+namespace {
+
+using ByteSet = std::bitset<256>;
+using Kind = RegexNode::Kind;
+
+ByteSet Range(int first, int last) {
+  ByteSet set;
+  for (int byte = first; byte <= last; ++byte) set.set(static_cast<size_t>(byte));
+  return set;
+}
+
+ByteSet Bytes(std::string_view bytes) {
+  ByteSet set;
+  for (const char c : bytes) set.set(static_cast<uint8_t>(c));
+  return set;
+}
+
+/// \d, \w and \s, and their complements, as RE2 has them.
+std::optional<ByteSet> PerlClass(char letter) {
+  ByteSet set;
+  switch (absl::ascii_tolower(static_cast<unsigned char>(letter))) {
+    case 'd': set = Range('0', '9'); break;
+    case 'w': set = Range('0', '9') | Range('a', 'z') | Range('A', 'Z') | Bytes("_"); break;
+    case 's': set = Bytes("\t\n\f\r "); break;
+    default: return std::nullopt;
+  }
+  return absl::ascii_isupper(static_cast<unsigned char>(letter)) ? ~set : set;
+}
+
+class RegexParser {
+ public:
+  explicit RegexParser(std::string_view text) : text_(text) {}
+
+  std::optional<RegexNode> Parse() {
+    auto tree = Choice(0);
+    if (at_ != text_.size()) return std::nullopt;
+    return tree;
+  }
+  bool is_wider() const { return is_wider_; }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  bool AtEnd() const { return at_ == text_.size(); }
+  bool Take(std::string_view token) {
+    if (!text_.substr(at_).starts_with(token)) return false;
+    at_ += token.size();
+    return true;
+  }
+
+  std::optional<RegexNode> Choice(int depth) {
+    if (depth > kMaxDepth) return std::nullopt;
+    const bool outer_fold = fold_;
+    RegexNode choice{.kind = Kind::kChoice};
+    do {
+      auto sequence = Sequence(depth);
+      if (!sequence) return std::nullopt;
+      choice.children.push_back(*std::move(sequence));
+    } while (Take("|"));
+    fold_ = outer_fold;
+    if (choice.children.size() == 1) return std::move(choice.children[0]);
+    return choice;
+  }
+
+  std::optional<RegexNode> Sequence(int depth) {
+    RegexNode sequence;
+    while (!AtEnd() && text_[at_] != '|' && text_[at_] != ')') {
+      auto item = Item(depth);
+      if (!item) return std::nullopt;
+      if (!Repeats(&*item)) return std::nullopt;
+      if (item->kind == Kind::kSequence && item->children.empty()) continue;
+      sequence.children.push_back(*std::move(item));
+    }
+    return sequence;
+  }
+
+  /// Puts the repetitions that follow around `item`.
+  bool Repeats(RegexNode* item) {
+    while (!AtEnd()) {
+      uint32_t min = 0, max = RegexNode::kUnbounded;
+      if (Take("+")) {
+        min = 1;
+      } else if (Take("?")) {
+        max = 1;
+      } else if (!Take("*") && !Counts(&min, &max)) {
+        return true;
+      }
+      Take("?");  // As few as possible: no matter for whether there is a match.
+      RegexNode repeat{.kind = Kind::kRepeat, .min = min, .max = max};
+      repeat.children.push_back(std::move(*item));
+      *item = std::move(repeat);
+      if (++repeats_ > 1000) return false;
+    }
+    return true;
+  }
+
+  /// {m}, {m,} or {m,n}; anything else is no repetition, but bytes.
+  bool Counts(uint32_t* min, uint32_t* max) {
+    const size_t begin = at_;
+    if (Take("{") && Number(min)) {
+      *max = *min;
+      if (Take(",")) {
+        *max = RegexNode::kUnbounded;
+        if (!AtEnd() && text_[at_] != '}' && !Number(max)) at_ = begin;
+      }
+      if (at_ != begin && Take("}")) return true;
+    }
+    at_ = begin;
+    return false;
+  }
+  bool Number(uint32_t* value) {
+    const size_t begin = at_;
+    *value = 0;
+    while (!AtEnd() && absl::ascii_isdigit(static_cast<unsigned char>(text_[at_])) &&
+           at_ - begin < 5) {
+      *value = *value * 10 + static_cast<uint32_t>(text_[at_++] - '0');
+    }
+    return at_ != begin;
+  }
+
+  std::optional<RegexNode> Item(int depth) {
+    if (Take("(")) return Group(depth);
+    if (Take("[")) return Class();
+    if (Take("^")) return RegexNode{.kind = Kind::kBegin};
+    if (Take("$")) return RegexNode{.kind = Kind::kEnd};
+    if (Take(".")) return RegexNode{.kind = Kind::kSet, .set = ByteSet().set()};
+    if (Take("\\")) {
+      if (AtEnd()) return std::nullopt;
+      const char c = text_[at_];
+      if (c == 'A') return ++at_, RegexNode{.kind = Kind::kBegin};
+      if (c == 'z') return ++at_, RegexNode{.kind = Kind::kEnd};
+      if (c == 'b' || c == 'B') return ++at_, RegexNode{.kind = Kind::kAssert};
+      if (c == 'C') return ++at_, RegexNode{.kind = Kind::kSet, .set = ByteSet().set()};
+      auto set = Escape();
+      if (!set) return std::nullopt;
+      return RegexNode{.kind = Kind::kSet, .set = Folded(*set)};
+    }
+    ByteSet set;
+    set.set(static_cast<uint8_t>(text_[at_++]));
+    return RegexNode{.kind = Kind::kSet, .set = Folded(set)};
+  }
+
+  std::optional<RegexNode> Group(int depth) {
+    const bool outer_fold = fold_;
+    if (Take("?P<")) {
+      const size_t end = text_.find('>', at_);
+      if (end == std::string_view::npos) return std::nullopt;
+      at_ = end + 1;
+    } else if (Take("?")) {
+      bool on = true;
+      for (; !AtEnd() && text_[at_] != ':' && text_[at_] != ')'; ++at_) {
+        switch (text_[at_]) {
+          case '-': on = false; break;
+          case 'i': fold_ = on; break;
+          case 's': case 'm': case 'U': break;  // Lines have no line end inside.
+          default: return std::nullopt;
+        }
+      }
+      if (Take(")")) return RegexNode{};  // For what follows, up to the end of the outer group.
+      if (!Take(":")) return std::nullopt;
+    }
+    auto inner = Choice(depth + 1);
+    fold_ = outer_fold;
+    if (!inner || !Take(")")) return std::nullopt;
+    return inner;
+  }
+
+  /// Behind a backslash.
+  std::optional<ByteSet> Escape() {
+    if (AtEnd()) return std::nullopt;
+    const char c = text_[at_++];
+    if (auto set = PerlClass(c)) return set;
+    switch (c) {
+      case 'a': return Bytes("\a");
+      case 'f': return Bytes("\f");
+      case 'n': return Bytes("\n");
+      case 'r': return Bytes("\r");
+      case 't': return Bytes("\t");
+      case 'v': return Bytes("\v");
+      case 'x': return Hex();
+      default: break;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || absl::ascii_isalnum(byte)) return std::nullopt;
+    return Bytes({&c, 1});
+  }
+
+  std::optional<ByteSet> Hex() {
+    const bool braces = Take("{");
+    int value = 0, digits = 0;
+    for (; !AtEnd() && absl::ascii_isxdigit(static_cast<unsigned char>(text_[at_])); ++digits) {
+      if (digits == 2 && !braces) break;
+      const char c = absl::ascii_tolower(static_cast<unsigned char>(text_[at_++]));
+      value = value * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
+      if (value > 0xff) return std::nullopt;
+    }
+    if (digits == 0 || (braces ? !Take("}") : digits != 2)) return std::nullopt;
+    return Range(value, value);
+  }
+
+  /// Behind the opening bracket.
+  std::optional<RegexNode> Class() {
+    const bool negated = Take("^");
+    ByteSet set;
+    for (bool first = true; first || AtEnd() || text_[at_] != ']'; first = false) {
+      if (AtEnd() || text_.substr(at_).starts_with("[:")) return std::nullopt;
+      const auto low = ClassItem();
+      if (!low) return std::nullopt;
+      const bool is_range =
+          text_.size() - at_ >= 2 && text_[at_] == '-' && text_[at_ + 1] != ']';
+      if (!is_range) {
+        set |= *low;
+        continue;
+      }
+      ++at_;
+      const auto high = ClassItem();
+      if (!high || low->count() != 1 || high->count() != 1) return std::nullopt;
+      set |= Range(static_cast<int>(low->_Find_first()), static_cast<int>(high->_Find_first()));
+    }
+    ++at_;
+    const bool was_wider = std::exchange(is_wider_, false);
+    set = Folded(set);
+    if (negated && is_wider_) return std::nullopt;  // The complement would be too small.
+    is_wider_ |= was_wider;
+    return RegexNode{.kind = Kind::kSet, .set = negated ? ~set : set};
+  }
+  std::optional<ByteSet> ClassItem() {
+    if (AtEnd()) return std::nullopt;
+    if (Take("\\")) return Escape();
+    return Bytes(text_.substr(at_++, 1));
+  }
+
+  /// With both cases of its letters, if case does not matter, and with all bytes beyond ASCII if
+  /// it has some.
+  ByteSet Folded(ByteSet set) {
+    if (!fold_) return set;
+    for (size_t c = 'a'; c <= 'z'; ++c) {
+      const size_t capital = c - 'a' + 'A';
+      if (set[c] || set[capital]) set.set(c).set(capital);
+    }
+    const ByteSet high = Range(0x80, 0xff);
+    if ((set & high).any() && (set & high) != high) {
+      set |= high;
+      is_wider_ = true;
+    }
+    return set;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  int repeats_ = 0;
+  bool fold_ = false;
+  bool is_wider_ = false;
+};
+
+}  // namespace
+
+std::optional<RegexNode> ParseRegex(std::string_view expression, bool* is_wider) {
+  RegexParser parser(expression);
+  auto tree = parser.Parse();
+  *is_wider = parser.is_wider();
+  return tree;
+}
+
+}  // namespace sluice::engine::logmon
