@@ -5,7 +5,6 @@
 
 #include <ctime>
 #include <random>
-#include <utility>
 
 #include "client_wire.h"
 
@@ -34,24 +33,11 @@ constexpr uint64_t kMaxItems = uint64_t{1} << 36;
 constexpr uint32_t kMinReplyBytes = 1400;
 constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value, and what is around it.
 
-// The first flag that is wrong, and the mend.
-struct Complaint {
-  std::string* flag;
-  std::string* mend;
-
-  bool Check(bool right, const char* name, std::string how) {
-    if (right) return true;
-    *flag = name;
-    *mend = std::move(how);
-    return false;
-  }
-};
-
 }  // namespace
 
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* mend) {
-  Complaint complaint{flag, mend};
+  const runtime::Complaint complaint{flag, mend};
   const uint32_t workers = line->options.workers;
   const uint32_t partitions = FLAGS_partitions != 0 ? FLAGS_partitions : workers;
   const bool right =

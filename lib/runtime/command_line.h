@@ -28,7 +28,21 @@ struct CommandLine {
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary,
                                            int argc, char** argv, int* exit_code);
 
-/// For flags that an application checks itself: prints the line, returns 2.
+/// For flags that an application checks itself: the first one that is wrong, and the mend.
+struct Complaint {
+  std::string* flag;
+  std::string* mend;
+
+  /// Returns `right`; if it is not, notes that flag `name` needs `how`.
+  bool Check(bool right, std::string_view name, std::string_view how) const {
+    if (right) return true;
+    *flag = name;
+    *mend = how;
+    return false;
+  }
+};
+
+/// What to do about it: prints the line, returns 2.
 int BadFlag(std::string_view flag, std::string_view mend);
 
 }  // namespace sluice::runtime

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Handover: everything that the worker counted is taken, once. Suite `concurrent`: under
+// ThreadSanitizer, too.
+#include "runtime/handover.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace sluice::runtime {
+namespace {
+
+using Numbers = std::vector<int>;
+
+std::vector<int> TakeAll(Handover<Numbers>& handover) {
+  std::vector<int> all;
+  handover.Take([&all](Numbers& half) {
+    for (const int number : std::exchange(half, {})) all.push_back(number);
+  });
+  return all;
+}
+
+TEST(Handover, GivesWhenAskedAndAtRest) {
+  Handover<Numbers> handover;
+  handover.filling() = {1, 2};
+  handover.AtRest();
+  EXPECT_EQ(TakeAll(handover), Numbers{});  // Nobody had asked before.
+  handover.filling().push_back(3);
+  EXPECT_EQ(TakeAll(handover), Numbers{});  // The worker has not rested since.
+  handover.AtRest();
+  handover.filling().push_back(4);
+  EXPECT_EQ(TakeAll(handover), (Numbers{1, 2, 3}));
+  handover.AtRest();
+  EXPECT_EQ(TakeAll(handover), Numbers{4});
+}
+
+TEST(Handover, GivesEverythingInTheEnd) {
+  Handover<Numbers> handover;
+  handover.filling() = {1};
+  EXPECT_EQ(TakeAll(handover), Numbers{});
+  handover.AtRest();
+  handover.filling() = {2};
+  handover.Leave();
+  Numbers all = TakeAll(handover);
+  std::ranges::sort(all);
+  EXPECT_EQ(all, (Numbers{1, 2}));
+  EXPECT_EQ(TakeAll(handover), Numbers{});
+}
+
+TEST(Handover, LosesNothingBetweenTwoThreads) {
+  constexpr int kNumbers = 300'000;
+  Handover<Numbers> handover;
+  std::thread worker([&handover] {
+    for (int i = 0; i < kNumbers; ++i) {
+      handover.filling().push_back(i);
+      if (i % 3 == 0) handover.AtRest();
+    }
+    handover.Leave();
+  });
+  Numbers taken;
+  while (taken.size() < kNumbers / 2) {
+    for (const int number : TakeAll(handover)) taken.push_back(number);
+  }
+  worker.join();
+  for (const int number : TakeAll(handover)) taken.push_back(number);
+  std::ranges::sort(taken);
+  ASSERT_EQ(taken.size(), static_cast<size_t>(kNumbers));
+  for (int i = 0; i < kNumbers; ++i) ASSERT_EQ(taken[static_cast<size_t>(i)], i);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
