@@ -5,20 +5,35 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "etcd_source.h"
+#include "file_source.h"
 #include "report.h"
 #include "run.h"
 #include "settings.h"
 
 namespace {
 
+using sluice::kv_client::EtcdSource;
 using sluice::kv_client::Figures;
+using sluice::kv_client::FileSource;
+using sluice::kv_client::MemberSource;
 using sluice::kv_client::Run;
 using sluice::kv_client::Settings;
 
 volatile std::sig_atomic_t interrupted = 0;
+
+// Null: the servers stay.
+std::unique_ptr<MemberSource> SourceOf(const Settings& settings) {
+  if (settings.servers_etcd) {
+    return std::make_unique<EtcdSource>(*settings.servers_etcd, settings.rules);
+  }
+  if (settings.servers_file.empty()) return nullptr;
+  return std::make_unique<FileSource>(settings.servers_file, settings.rules);
+}
 
 bool Write(const std::string& path, const std::string& text) {
   if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
@@ -35,12 +50,19 @@ int main(int argc, char** argv) {
   if (!settings) return exit_code;
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
 
-  Run run(*settings, interrupted);
+  // A bad argument; but what etcd says, or that it does not, is no fault of the command line.
+  const int no_servers = settings->servers_etcd ? 1 : 2;
   std::string error;
+  const std::unique_ptr<MemberSource> source = SourceOf(*settings);
+  const auto servers = source != nullptr ? source->Open(&error) : std::optional(settings->servers);
+  if (!servers) {
+    std::fprintf(stderr, "--%s: %s\n", settings->ServersFlag().c_str(), error.c_str());
+    return no_servers;
+  }
+  Run run(*settings, *servers, source.get(), interrupted);
   if (!run.Open(&error)) {
-    std::fprintf(stderr, "--%s: %s\n",
-                 settings->servers_file.empty() ? "server" : "servers_file", error.c_str());
-    return 2;
+    std::fprintf(stderr, "--%s: %s\n", settings->ServersFlag().c_str(), error.c_str());
+    return no_servers;
   }
   if (!run.Preload()) {
     std::fprintf(stderr, "no answer for %g s while preloading: is a server there?\n",
@@ -49,7 +71,7 @@ int main(int argc, char** argv) {
   }
   run.Measure();
   const Figures& figures = run.figures();
-  std::fputs(sluice::kv_client::Totals(*settings, figures).c_str(), stdout);
+  std::fputs(sluice::kv_client::Totals(*settings, figures).c_str(), settings->Text());
   const std::string json = sluice::kv_client::Json(*settings, figures);
   if (!settings->json.empty() && !Write(settings->json, json)) {
     std::fprintf(stderr, "%s: the report could not be written\n", settings->json.c_str());

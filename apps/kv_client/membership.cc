@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "membership.h"
 
-#include <absl/strings/str_cat.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -14,6 +11,8 @@ namespace {
 
 using engine::kv::client::Ring;
 using engine::kv::client::RingServer;
+
+constexpr size_t kMaxKnown = UINT16_MAX;  // Numbers are that wide.
 
 std::vector<uint16_t> PlaceItems(const Ring& ring, const std::vector<uint16_t>& numbers,
                                  const engine::kv::client::ClientOptions& options) {
@@ -28,35 +27,31 @@ std::vector<uint16_t> PlaceItems(const Ring& ring, const std::vector<uint16_t>& 
 
 }  // namespace
 
-Membership::Membership(const Settings& settings) : settings_(settings) {
-  FileChanged();
-  Adopt(settings.servers);
+Membership::Membership(const Settings& settings, const Servers& servers, MemberSource* source)
+    : settings_(settings), source_(source) {
+  Adopt(servers);
 }
 
-void Membership::Adopt(const Servers& servers) {
-  present_ = servers;
-  numbers_.clear();
+// False, and nothing has changed, if there would be more servers than numbers.
+bool Membership::Adopt(const Servers& servers) {
+  Servers known = known_;
+  std::vector<uint16_t> numbers;
   for (const RingServer& server : servers) {
-    auto known = std::ranges::find_if(known_, [&](const RingServer& other) {
+    auto same = std::ranges::find_if(known, [&](const RingServer& other) {
       return other.host == server.host && other.port == server.port;
     });
-    if (known == known_.end()) known = known_.insert(known, server);
-    numbers_.push_back(static_cast<uint16_t>(known - known_.begin()));
+    if (same == known.end()) same = known.insert(same, server);
+    numbers.push_back(static_cast<uint16_t>(same - known.begin()));
   }
+  if (known.size() > kMaxKnown) return false;
+  known_ = std::move(known);
+  numbers_ = std::move(numbers);
+  present_ = servers;
+  return true;
 }
 
 std::vector<uint16_t> Membership::Place() const {
   return PlaceItems(Ring(present_, settings_.ring), numbers_, settings_.client);
-}
-
-bool Membership::FileChanged() {
-  struct stat status;
-  if (settings_.servers_file.empty() || stat(settings_.servers_file.c_str(), &status) != 0) {
-    return false;
-  }
-  std::string signature = absl::StrCat(status.st_ino, " ", status.st_size, " ",
-                                       status.st_mtim.tv_sec, " ", status.st_mtim.tv_nsec);
-  return std::exchange(signature_, std::move(signature)) != signature_;
 }
 
 std::optional<std::vector<uint16_t>> Membership::Poll(std::string* error) {
@@ -66,13 +61,14 @@ std::optional<std::vector<uint16_t>> Membership::Poll(std::string* error) {
     }
     return placing_.get();
   }
-  if (!FileChanged()) return std::nullopt;
-  const auto servers = ReadServersFile(settings_.servers_file, settings_.default_port, error);
-  if (!servers) {
-    *error = absl::StrCat(settings_.servers_file, ": ", *error, " (the servers stay)");
-    return std::nullopt;
+  if (source_ == nullptr) return std::nullopt;
+  const auto servers = source_->Poll(error);
+  const bool adopted = servers && Adopt(*servers);
+  if (servers && !adopted) *error = "too many servers have come and gone: start again";
+  if (!error->empty()) {
+    *error = "--" + settings_.ServersFlag() + ": " + *error + " (the servers stay)";
   }
-  Adopt(*servers);
+  if (!adopted) return std::nullopt;
   placing_ = std::async(std::launch::async, [ring = Ring(present_, settings_.ring),
                                              numbers = numbers_, &options = settings_.client] {
     return PlaceItems(ring, numbers, options);

@@ -15,7 +15,7 @@ using engine::kv::client::ClientCounters;
 using engine::kv::client::Outgoing;
 
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kPollFileNs = 200'000'000;
+constexpr uint64_t kPollServersNs = 200'000'000;
 // Sleeping and waking takes about as long.
 constexpr uint64_t kSpinNs = 20'000;
 
@@ -29,13 +29,14 @@ uint64_t Ns(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
 
 }  // namespace
 
-Run::Run(const Settings& settings, const volatile std::sig_atomic_t& interrupted)
-    : settings_(settings), interrupted_(interrupted), membership_(settings),
+Run::Run(const Settings& settings, const Servers& servers, MemberSource* source,
+         const volatile std::sig_atomic_t& interrupted)
+    : settings_(settings), interrupted_(interrupted), membership_(settings, servers, source),
       client_(settings.client, settings.preload) {}
 
 bool Run::Open(std::string* error) {
   if (!AddServers(error)) return false;
-  if (membership_.size() > 1 || !settings_.servers_file.empty()) {
+  if (membership_.IsSpread()) {
     client_.Place(membership_.Place(), static_cast<uint32_t>(added_));
   }
   return true;
@@ -55,9 +56,10 @@ bool Run::Preload() {
     }
   }
   if (!settings_.preload || interrupted_) return true;
-  std::printf("preloaded %llu items in %.1f s\n", static_cast<unsigned long long>(done),
-              static_cast<double>(Now() - begin) / kSecond);
-  std::fflush(stdout);
+  std::fprintf(settings_.Text(), "preloaded %llu items in %.1f s\n",
+               static_cast<unsigned long long>(done),
+               static_cast<double>(Now() - begin) / kSecond);
+  std::fflush(settings_.Text());
   return true;
 }
 
@@ -75,8 +77,8 @@ void Run::Measure() {
     if (now < next_line) continue;
     next_line += (now - next_line) / period * period + period;
     Figures figures = Collect(now - begin);
-    std::puts(PeriodLine(last, figures).c_str());
-    std::fflush(stdout);
+    std::fprintf(settings_.Text(), "%s\n", PeriodLine(last, figures).c_str());
+    std::fflush(settings_.Text());
     last = std::move(figures);
   }
   const uint64_t stop = Now();
@@ -97,7 +99,7 @@ bool Run::AddServers(std::string* error) {
 // Sends what is due, takes what has arrived, or sleeps until there is something or `until_ns`.
 void Run::Turn(uint64_t until_ns) {
   uint64_t now = Now();
-  if (now - polled_ns_ >= kPollFileNs) PollServers(now);
+  if (now - polled_ns_ >= kPollServersNs) PollServers(now);
   bool idle = true;
   for (uint32_t i = 0; i < Sockets::kBurst; ++i) {
     const Outgoing out = client_.Next(now, sockets_.room());
@@ -110,7 +112,7 @@ void Run::Turn(uint64_t until_ns) {
   now = Now();
   for (const auto& datagram : arrived) client_.OnDatagram(now, datagram);
   if (!idle || !arrived.empty()) return;
-  const uint64_t wake = std::min({client_.NextWakeNs(), until_ns, now + kPollFileNs});
+  const uint64_t wake = std::min({client_.NextWakeNs(), until_ns, now + kPollServersNs});
   if (wake > now + kSpinNs) sockets_.Wait(wake - now - kSpinNs);
 }
 
@@ -122,10 +124,10 @@ void Run::PollServers(uint64_t now) {
     const uint64_t moved = client_.Place(*std::move(placement), static_cast<uint32_t>(added_));
     ++total_.changes;
     total_.items_moved += moved;
-    std::printf("%zu servers: %llu of %llu items moved\n", membership_.size(),
-                static_cast<unsigned long long>(moved),
-                static_cast<unsigned long long>(settings_.client.items));
-    std::fflush(stdout);
+    std::fprintf(settings_.Text(), "%zu servers: %llu of %llu items moved\n", membership_.size(),
+                 static_cast<unsigned long long>(moved),
+                 static_cast<unsigned long long>(settings_.client.items));
+    std::fflush(settings_.Text());
   }
   if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
 }

@@ -17,8 +17,10 @@ namespace sluice::kv_client {
 
 class Run {
  public:
-  /// `interrupted`, once not 0, ends everything soon; both outlive the run.
-  Run(const Settings& settings, const volatile std::sig_atomic_t& interrupted);
+  /// `source` says what comes after `servers`; null: nothing does. `interrupted`, once not 0, ends
+  /// everything soon. All but `servers` outlive the run.
+  Run(const Settings& settings, const Servers& servers, MemberSource* source,
+      const volatile std::sig_atomic_t& interrupted);
 
   /// False, with one line in `error`, if there is no way to a server.
   bool Open(std::string* error);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "servers.h"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/escaping.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_split.h>
 #include <absl/strings/string_view.h>
 #include <absl/strings/strip.h>
 
 #include <algorithm>
-#include <fstream>
+#include <utility>
 
 namespace sluice::kv_client {
 
@@ -16,8 +17,16 @@ namespace {
 
 using engine::kv::client::RingServer;
 
-constexpr uint32_t kMaxServers = 1000;
 constexpr uint32_t kMaxWeight = 1000;
+constexpr size_t kMaxHostBytes = 255;  // RFC 1035, section 2.3.4.
+constexpr size_t kShownBytes = 60;
+
+bool IsHost(const std::string& host) {
+  return !host.empty() && host.size() <= kMaxHostBytes &&
+         std::ranges::all_of(host, [](unsigned char c) {
+           return absl::ascii_isgraph(c) && c != '[' && c != ']';
+         });
+}
 
 bool ReadServer(absl::string_view text, uint16_t default_port, RingServer* server) {
   const size_t weight = text.find("/?");
@@ -42,55 +51,44 @@ bool ReadServer(absl::string_view text, uint16_t default_port, RingServer* serve
     }
     server->port = static_cast<uint16_t>(port);
   }
-  return !server->host.empty() && server->host.find_first_of(" \t[]") == std::string::npos;
+  return IsHost(server->host);
 }
 
-std::optional<Servers> Read(const std::vector<std::string>& words, uint16_t default_port,
-                            std::string* error) {
+// As messages show what may be anything: one short line.
+std::string Shown(absl::string_view word) {
+  return word.empty() ? "an empty name" : absl::CHexEscape(word.substr(0, kShownBytes));
+}
+
+}  // namespace
+
+std::optional<Servers> ReadServers(const std::vector<std::string>& words,
+                                   const ServerRules& rules, std::string* error) {
+  if (words.empty() || words.size() > kMaxServers) {
+    *error = absl::StrCat(words.size(), " servers: name 1 to ", kMaxServers);
+    return std::nullopt;
+  }
   Servers servers;
   for (const std::string& word : words) {
     RingServer server;
-    if (!ReadServer(word, default_port, &server)) {
-      *error = absl::StrCat(word.empty() ? "an empty name" : word,
-                            ": not a server: write host:port or [ipv6]:port, /?weight behind it");
+    if (!ReadServer(word, rules.default_port, &server)) {
+      *error = Shown(word) +
+               ": not a server: write host:port or [ipv6]:port, /?weight behind it";
+      return std::nullopt;
+    }
+    if (server.port + rules.ports - 1 > UINT16_MAX) {
+      *error = absl::StrCat(Shown(word), ": the ports of its --workers=", rules.ports,
+                            " would end above 65535: give fewer, or another port");
       return std::nullopt;
     }
     if (std::ranges::any_of(servers, [&](const RingServer& other) {
           return other.host == server.host && other.port == server.port;
         })) {
-      *error = word + ": is there twice: name each server once";
+      *error = Shown(word) + ": is there twice: name each server once";
       return std::nullopt;
     }
     servers.push_back(std::move(server));
   }
-  if (servers.empty() || servers.size() > kMaxServers) {
-    *error = absl::StrCat(servers.size(), " servers: name 1 to ", kMaxServers);
-    return std::nullopt;
-  }
   return servers;
-}
-
-}  // namespace
-
-std::optional<Servers> ReadServers(const std::string& text, uint16_t default_port,
-                                   std::string* error) {
-  return Read(absl::StrSplit(text, ','), default_port, error);
-}
-
-std::optional<Servers> ReadServersFile(const std::string& path, uint16_t default_port,
-                                       std::string* error) {
-  std::ifstream file(path);
-  if (!file) {
-    *error = "cannot be read: name a file with a server on each line";
-    return std::nullopt;
-  }
-  std::vector<std::string> words;
-  for (std::string line; std::getline(file, line);) {
-    line.resize(std::min(line.find('#'), line.size()));
-    const absl::string_view word = absl::StripAsciiWhitespace(line);
-    if (!word.empty()) words.emplace_back(word);
-  }
-  return Read(words, default_port, error);
 }
 
 }  // namespace sluice::kv_client

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lists of servers, as flags and files say them: host, host:port, [ipv6]:port, each with an
+// Lists of servers, as flags, files and etcd say them: host, host:port, [ipv6]:port, each with an
 // optional /?weight behind it, as libmemcached's --SERVER.
 #pragma once
 
@@ -15,13 +15,16 @@ namespace sluice::kv_client {
 
 using Servers = std::vector<engine::kv::client::RingServer>;
 
-/// Servers separated by commas; nothing, with the reason in `error`, if there is none, one of
-/// them is none, or one is there twice.
-std::optional<Servers> ReadServers(const std::string& text, uint16_t default_port,
-                                   std::string* error);
+inline constexpr size_t kMaxServers = 1000;
 
-/// A file with a server on each line; blank lines and what follows # say nothing.
-std::optional<Servers> ReadServersFile(const std::string& path, uint16_t default_port,
-                                       std::string* error);
+struct ServerRules {
+  uint16_t default_port = 0;
+  uint32_t ports = 1;  ///< That a server has, from its port on.
+};
+
+/// The servers of a list; nothing, with the reason in `error`, if there is none, one of them is
+/// none, or one is there twice.
+std::optional<Servers> ReadServers(const std::vector<std::string>& words,
+                                   const ServerRules& rules, std::string* error);
 
 }  // namespace sluice::kv_client

@@ -3,6 +3,7 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <absl/strings/string_view.h>
 #include <absl/strings/strip.h>
 #include <gflags/gflags.h>
@@ -13,6 +14,9 @@
 
 DEFINE_string(server, "127.0.0.1", "Servers: host:port,… (/?weight behind each, if they differ)");
 DEFINE_string(servers_file, "", "Read the servers from this file, one a line, whenever it changes");
+DEFINE_string(servers_etcd, "",
+              "Read the servers from etcd, HOST:PORT/PREFIX, the value of each key that begins with "
+              "PREFIX, whenever they change");
 DEFINE_string(sharding, "ketama",
               "Which of several servers has a key: ketama (libmemcached's KETAMA_WEIGHTED) or "
               "ketama-plain (its KETAMA with MD5)");
@@ -181,29 +185,30 @@ void CheckLoad(Checker& check, ClientOptions& client) {
 void CheckServers(Checker& check, Settings& settings) {
   ClientOptions& client = settings.client;
   const bool mica = client.protocol == Protocol::kMica;
-  settings.default_port = mica ? 1024 : 11211;
-  settings.servers_file = FLAGS_servers_file;
-  const char* const flag = FLAGS_servers_file.empty() ? "server" : "servers_file";
-  std::string error;
-  const auto servers =
-      FLAGS_servers_file.empty()
-          ? ReadServers(FLAGS_server, settings.default_port, &error)
-          : ReadServersFile(FLAGS_servers_file, settings.default_port, &error);
-  check.Require(servers.has_value(), flag, error);
-  if (servers) settings.servers = *servers;
-  settings.ring = FLAGS_sharding == "ketama-plain" ? Ring::Kind::kPlain : Ring::Kind::kWeighted;
-  check.Require(FLAGS_sharding == "ketama" || FLAGS_sharding == "ketama-plain", "sharding",
-                "give ketama or ketama-plain");
   check.Require(FLAGS_workers >= 1 && FLAGS_workers <= 1024, "workers", "give 1 to 1024");
   check.Require(mica || FLAGS_workers == 1, "workers",
                 "memcached's protocols have one port: leave it out, or use --protocol=mica");
-  check.Require(std::ranges::all_of(settings.servers, [](const auto& server) {
-                  return server.port + FLAGS_workers - 1 <= UINT16_MAX;
-                }), "workers", "ports of a server would end above 65535: give fewer");
+  settings.rules = {.default_port = static_cast<uint16_t>(mica ? 1024 : 11211),
+                    .ports = FLAGS_workers};
+  settings.servers_file = FLAGS_servers_file;
+  if (!FLAGS_servers_etcd.empty()) {
+    settings.servers_etcd = EtcdAddress::Read(FLAGS_servers_etcd);
+    check.Require(settings.servers_etcd.has_value(), "servers_etcd", "give HOST:PORT/PREFIX");
+    check.Require(FLAGS_servers_file.empty(), "servers_etcd",
+                  "leave out either this or --servers_file");
+  }
+  std::string error;
+  if (FLAGS_servers_file.empty() && FLAGS_servers_etcd.empty()) {
+    const auto servers = ReadServers(absl::StrSplit(FLAGS_server, ','), settings.rules, &error);
+    check.Require(servers.has_value(), "server", error);
+    if (servers) settings.servers = *servers;
+  }
+  settings.ring = FLAGS_sharding == "ketama-plain" ? Ring::Kind::kPlain : Ring::Kind::kWeighted;
+  check.Require(FLAGS_sharding == "ketama" || FLAGS_sharding == "ketama-plain", "sharding",
+                "give ketama or ketama-plain");
   const uint32_t partitions = FLAGS_partitions == 0 ? FLAGS_workers : FLAGS_partitions;
   check.Require(partitions >= FLAGS_workers && partitions <= 65535, "partitions",
                 "give at least as many as workers, up to 65535");
-  client.servers = static_cast<uint32_t>(settings.servers.size());
   client.workers = FLAGS_workers;
   client.partitions = partitions;
 }

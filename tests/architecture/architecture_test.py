@@ -53,6 +53,7 @@ LAYERS = [
     ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json"]),
     ("apps/maglev",
      ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "curl"]),
+    ("apps/kv_client", ["engine", "packet", "gflags", "absl", "json", "curl"]),
     # Its client can stand behind a model NIC, as a wire of its own.
     ("apps/kv", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                  "emulator/wire.h", "emulator/library_wire.h"]),

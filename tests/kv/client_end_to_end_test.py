@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """client_end_to_end_test.py SLUICE_KV_CLIENT: the client over kernel sockets, against Debian's
 memcached, against a MICA server of Python's, and against servers that lie, lose and come and go."""
-import bisect
 import collections
-import hashlib
 import json
 import os
 import re
@@ -18,6 +16,8 @@ import threading
 import time
 import unittest
 import urllib.parse
+
+from client_ketama import ring, server_of
 
 CLIENT = sys.argv.pop()
 MEMCACHED = shutil.which("memcached") or "/usr/bin/memcached"
@@ -166,23 +166,6 @@ class Mica:
         return reply
 
 
-def ring(servers):
-    """Ketama, weighted, all weights 1: (point, server), by hashlib."""
-    points = []
-    for server in servers:
-        host, port = server.split(":")
-        name = host if port == "11211" else server
-        for i in range(40):
-            digest = hashlib.md5(f"{name}-{i}".encode()).digest()
-            points += [(point, server) for point in struct.unpack("<4I", digest)]
-    return sorted(points)
-
-
-def server_of(points, key):
-    value = struct.unpack("<I", hashlib.md5(key).digest()[:4])[0]
-    return points[bisect.bisect_left(points, (value, "")) % len(points)][1]
-
-
 class Client(unittest.TestCase):
     def run_client(self, *flags, code=0):
         """Runs it to its end; the report."""
@@ -279,6 +262,16 @@ class Client(unittest.TestCase):
         self.assertEqual(report["lost"], dropped)
         self.assertGreater(dropped, 10)
 
+    def test_a_report_on_standard_output_is_alone_there(self):
+        server = Memcached(self)
+        done = subprocess.run(
+            [CLIENT, f"--server={server.name}", "--protocol=memcached-ascii", "--items=100",
+             "--duration_s=0.5", "--stats_period_s=0.1", "--timeout_ms=5000", "--json=-"],
+            capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(json.loads(done.stdout)["preloaded"], 100)
+        self.assertIn("preloaded 100 items", done.stderr)
+        self.assertIn("Mops", done.stderr)
+
     def test_a_server_that_is_not_there(self):
         started = time.monotonic()
         done = subprocess.run([CLIENT, f"--server=127.0.0.1:{free_port()}", "--patience_s=0.3"],
@@ -352,6 +345,14 @@ class Client(unittest.TestCase):
         (["--server=a:1/?0"], "--server"), (["--server=no-such-host.invalid"], "--server"),
         (["--servers_file=/nonexistent"], "--servers_file"),
         (["--servers_file=/dev/null"], "--servers_file"),
+        (["--servers_etcd=localhost:2379"], "--servers_etcd"),
+        (["--servers_etcd=localhost:2379/"], "--servers_etcd"),
+        (["--servers_etcd=localhost/kv/"], "--servers_etcd"),
+        (["--servers_etcd=:2379/kv/"], "--servers_etcd"),
+        (["--servers_etcd=localhost:0/kv/"], "--servers_etcd"),
+        (["--servers_etcd=localhost:65536/kv/"], "--servers_etcd"),
+        (["--servers_etcd=a@localhost:2379/kv/"], "--servers_etcd"),
+        (["--servers_etcd=localhost:1/kv/", "--servers_file=/dev/null"], "--servers_etcd"),
         (["--protocol=http"], "--protocol"), (["--sharding=modulo"], "--sharding"),
         (["--workers=0"], "--workers"), (["--server=a:65535", "--workers=2"], "--workers"),
         (["--workers=2", "--protocol=memcached-ascii"], "--workers"),

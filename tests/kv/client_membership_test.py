@@ -1,0 +1,417 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""client_membership_test.py SLUICE_KV_CLIENT: servers that come and go, as a file or etcd says, and
+what the client says about it. Nobody listens where the servers are said to be: only the lists count.
+Expected numbers of items are those of ketama in Python."""
+
+import base64
+import contextlib
+import http.server
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import client_ketama
+
+CLIENT = sys.argv.pop()
+ETCD, ETCDCTL = shutil.which("etcd"), shutil.which("etcdctl")
+ITEMS = 2000
+KEYS = [client_ketama.workload_key(item) for item in range(ITEMS)]
+SERVERS = [f"127.0.0.{i}:9" for i in range(1, 7)]
+PREFIX = "sluice/kv/"
+PATIENCE_S = 60
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(what())
+        time.sleep(0.02)
+
+
+def moved(before, after):
+    return len(client_ketama.moved(client_ketama.place(before, KEYS),
+                                   client_ketama.place(after, KEYS)))
+
+
+def free_port():
+    with socket.socket() as tcp:
+        tcp.bind(("127.0.0.1", 0))
+        return tcp.getsockname()[1]
+
+
+class Client:
+    """One that has read its first list and runs until it is told to end."""
+
+    def __init__(self, test, source):
+        self.test = test
+        self.report = tempfile.NamedTemporaryFile(suffix=".json")
+        test.addCleanup(self.report.close)
+        self.process = subprocess.Popen(
+            [CLIENT, source, "--preload=false", f"--items={ITEMS}", "--rate=1", "--duration_s=0",
+             "--timeout_ms=1", "--stats_period_s=0.1", "--json=" + self.report.name],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.lines, self.errors = [], []
+        self.running = threading.Event()
+        self.readers = [threading.Thread(target=self.read_lines),
+                        threading.Thread(target=lambda: self.errors.extend(self.process.stderr))]
+        for reader in self.readers:
+            reader.start()
+        test.addCleanup(self.kill)
+        test.assertTrue(self.running.wait(PATIENCE_S), self.said())
+
+    def read_lines(self):
+        for line in self.process.stdout:
+            if "Mops" in line:
+                self.running.set()
+            else:
+                self.lines.append(line)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        for reader in self.readers:
+            reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def said(self):
+        return f"{self.lines} {self.errors}"
+
+    def wait_for_lines(self, *lines):
+        """These are all that it has said and will say, so far."""
+        lines = [line + "\n" for line in lines]
+        wait_for(lambda: len(self.lines) >= len(lines), self.said)
+        self.test.assertEqual(self.lines, lines)
+
+    def wait_for_errors(self, *parts):
+        """One line with each of these, and no other."""
+        wait_for(lambda: len(self.errors) >= len(parts), self.said)
+        self.test.assertEqual(len(self.errors), len(parts), self.errors)
+        for part, line in zip(parts, self.errors):
+            self.test.assertIn(part, line)
+            self.test.assertIn("(the servers stay)", line)
+
+    def end(self):
+        """Its report. (Nobody has answered.)"""
+        self.process.terminate()
+        self.test.assertEqual(self.process.wait(timeout=PATIENCE_S), 1, self.said())
+        with open(self.report.name, encoding="utf-8") as file:
+            return json.load(file)
+
+
+class Sources:
+    """What holds for every source of a list."""
+
+    def test_each_change_moves_the_items_of_ketama(self):
+        lists = [SERVERS[:4], SERVERS[1:4], SERVERS[1:5], SERVERS[:5], [SERVERS[5]]]
+        self.write(lists[0])
+        client = Client(self, self.source)
+        expected = []
+        for before, after in zip(lists, lists[1:]):
+            self.write(after)
+            expected.append((len(after), moved(before, after)))
+            client.wait_for_lines(*(f"{count} servers: {items} of {ITEMS} items moved"
+                                    for count, items in expected))
+        report = client.end()
+        self.assertEqual(report["servers"], 1)
+        self.assertEqual(report["server_changes"], len(expected))
+        self.assertEqual(report["items_moved"], sum(items for _, items in expected))
+        self.assertEqual(client.errors, [])
+
+    def test_a_list_that_is_wrong_changes_nothing(self):
+        self.write(SERVERS[:2])
+        client = Client(self, self.source)
+        errors = []
+        for bad, what in (([*SERVERS[:2], "a:b"], "a:b: not a server"),
+                          ([*SERVERS[:2], "127.0.0.9:65536"], "not a server"),
+                          ([*SERVERS[:2], SERVERS[0]], "is there twice"),
+                          ([*SERVERS[:2], "x" * 300], "x" * 60 + ": not a server"),
+                          ([*SERVERS[:2], "\x01\x7f"], r"\x01\x7f: not a server"),
+                          ([], "0 servers")):
+            self.write(bad)
+            errors.append(what)
+            client.wait_for_errors(*errors)
+        self.write(SERVERS[:3])
+        client.wait_for_lines(f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
+        self.assertEqual(client.end()["server_changes"], 1)
+
+
+class File(Sources, unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "servers")
+        self.source = "--servers_file=" + self.path
+
+    def write(self, servers):  # In one step, as editors do.
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            file.write("# servers\n" + "".join(server + "\n" for server in servers))
+        os.rename(self.path + ".new", self.path)
+
+
+@unittest.skipUnless(ETCD and ETCDCTL, "etcd-server and etcd-client are not installed")
+class Etcd(Sources, unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.port, self.peers = free_port(), free_port()
+        self.source = f"--servers_etcd=127.0.0.1:{self.port}/{PREFIX}"
+        self.keys = {}
+        self.start("data")
+
+    def start(self, data):
+        """Its keys are in the folder `data`."""
+        here, peers = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peers}"
+        with open(os.path.join(self.folder, "log"), "w", encoding="utf-8") as log:
+            self.etcd = subprocess.Popen(
+                [ETCD, "--data-dir", os.path.join(self.folder, data),
+                 "--listen-client-urls", here, "--advertise-client-urls", here,
+                 "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+                 "--initial-cluster", f"default={peers}"], stdout=log, stderr=log)
+        self.addCleanup(self.stop)
+        wait_for(lambda: self.run_ctl("get", "x").returncode == 0, lambda: "no etcd")
+
+    def stop(self):
+        self.etcd.kill()
+        self.etcd.wait()
+
+    def run_ctl(self, *command, lines=""):
+        return subprocess.run([ETCDCTL, f"--endpoints=127.0.0.1:{self.port}", *command],
+                              env={**os.environ, "ETCDCTL_API": "3"}, input=lines,
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    def ctl(self, *command, lines=""):
+        done = self.run_ctl(*command, lines=lines)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def in_one_step(self, *lines):
+        """A transaction without conditions, and with nothing to do if one failed."""
+        self.assertIn("SUCCESS", self.ctl("txn", lines="\n" + "\n".join(lines) + "\n\n\n"))
+
+    def write(self, servers):
+        """A key each, named by its place in the list."""
+        keys = {f"{PREFIX}{i:04}": server for i, server in enumerate(servers)}
+        self.in_one_step(*(f"put {key} {json.dumps(value)}" for key, value in keys.items()
+                           if self.keys.get(key) != value),
+                         *(f"del {key}" for key in self.keys if key not in keys))
+        self.keys = keys
+
+    def test_a_server_leaves_with_its_lease(self):
+        self.write(SERVERS[:3])
+        lease = self.ctl("lease", "grant", "2").split()[1]
+        client = Client(self, self.source)
+        self.ctl("put", "--lease=" + lease, f"{PREFIX}leased", SERVERS[3])
+        four = moved(SERVERS[:3], SERVERS[:4])
+        client.wait_for_lines(f"4 servers: {four} of {ITEMS} items moved",
+                              f"3 servers: {four} of {ITEMS} items moved")
+        client.end()
+
+    def test_the_list_stays_while_etcd_is_away(self):
+        self.write(SERVERS[:4])
+        client = Client(self, self.source)
+        self.write(SERVERS[:3])
+        first = f"3 servers: {moved(SERVERS[:4], SERVERS[:3])} of {ITEMS} items moved"
+        client.wait_for_lines(first)
+        self.stop()
+        client.wait_for_errors("--servers_etcd")
+        time.sleep(1)  # Several attempts, about which it says no more.
+        self.start("data")
+        self.write(SERVERS[:4])
+        second = f"4 servers: {moved(SERVERS[:3], SERVERS[:4])} of {ITEMS} items moved"
+        client.wait_for_lines(first, second)
+        client.wait_for_errors("--servers_etcd")
+        # Another etcd in its place, whose revisions are earlier.
+        self.stop()
+        self.start("other")
+        self.keys = {}
+        self.write(SERVERS[:2])
+        client.wait_for_lines(
+            first, second, f"2 servers: {moved(SERVERS[:4], SERVERS[:2])} of {ITEMS} items moved")
+        client.end()
+
+    def test_keys_of_others_do_not_count(self):
+        self.write(SERVERS[:2])
+        self.ctl("put", "sluice/kv0", "nonsense")
+        self.ctl("put", "sluice/kv", "nonsense")
+        client = Client(self, self.source)
+        self.ctl("put", "sluice/kv.", "nonsense")
+        self.write(SERVERS[:3])
+        client.wait_for_lines(f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
+        client.end()
+        self.assertEqual(client.errors, [])
+
+    def test_more_servers_than_there_may_be(self):
+        self.write(SERVERS[:2])
+        client = Client(self, self.source)
+        for i in range(11):  # etcd limits what a transaction may do.
+            self.in_one_step(*(f"put {PREFIX}more{i}.{j} 127.1.{i}.{j}:9" for j in range(100)))
+        client.wait_for_errors("more than 1000")
+        self.ctl("del", "--prefix", f"{PREFIX}more")
+        wait_for(lambda: any(line.startswith("2 servers") for line in client.lines), client.said)
+        client.end()
+
+
+def b64(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def pair(key, value):
+    return {"key": b64(PREFIX + key), "value": b64(value)}
+
+
+def range_answer(revision, *servers):
+    return json.dumps({"header": {"revision": str(revision)},
+                       "kvs": [pair(str(i), server) for i, server in enumerate(servers)]})
+
+
+def watch_line(**result):
+    return json.dumps({"result": {"header": {"revision": "9"}, **result}}) + "\n"
+
+
+CREATED = watch_line(created=True)
+
+
+class Gateway:
+    """Answers as a script says: bodies for reads and for watches, in turn; the last of each holds
+    for all that follow, the last watch never ends."""
+
+    def __init__(self, test, reads, watches=(CREATED,)):
+        self.reads, self.watches, self.requests = list(reads), list(watches), []
+        self.times = []  # Of requests, taken before they are answered.
+        self.ending = threading.Event()
+        gateway = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                gateway.requests.append((self.path, json.loads(body)))
+                gateway.times.append(time.monotonic())
+                script = gateway.reads if self.path == "/v3/kv/range" else gateway.watches
+                last = len(script) == 1
+                answer = script[0] if last else script.pop(0)
+                self.send_response(200)
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    self.wfile.write(answer.encode() if isinstance(answer, str) else answer)
+                    if script is gateway.watches and last:
+                        gateway.ending.wait()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        thread = threading.Thread(target=self.server.serve_forever)
+        thread.start()
+        for cleanup in (self.server.server_close, thread.join, self.server.shutdown,
+                        self.ending.set):  # The last comes first.
+            test.addCleanup(cleanup)
+        self.source = f"--servers_etcd=127.0.0.1:{self.server.server_address[1]}/{PREFIX}"
+
+    def watched_from(self):
+        return [int(request["create_request"]["start_revision"])
+                for path, request in self.requests if path == "/v3/watch"]
+
+
+class Answers(unittest.TestCase):
+    """Of a gateway that is not what it should be, or says what etcd says only seldom."""
+
+    def start_and_fail(self, source):
+        done = subprocess.run([CLIENT, source, "--preload=false", "--duration_s=0.1"],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("--servers_etcd: "), done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    def test_nobody_is_there(self):
+        self.start_and_fail(f"--servers_etcd=127.0.0.1:{free_port()}/{PREFIX}")
+        self.start_and_fail(f"--servers_etcd=no-such-host.invalid:2379/{PREFIX}")
+
+    def test_answers_that_are_none(self):
+        good = json.loads(range_answer(5, SERVERS[0]))
+        for answer in ("", "x", "[]", "{}", "[" * 100000, '"' + "x" * 5000, b"\xff\xfe",
+                       '{"header":{"revision":"0"}}', '{"header":{"revision":"-4"}}',
+                       '{"header":{"revision":"9223372036854775807"}}',
+                       '{"header":{"revision":"99999999999999999999"}}',
+                       '{"header":{"revision":5}}', '{"header":"revision"}',
+                       json.dumps({**good, "kvs": 7}), json.dumps({**good, "kvs": [7]}),
+                       json.dumps({**good, "kvs": [{"key": 7}]}),
+                       json.dumps({**good, "kvs": [{"key": "!!", "value": "!!"}]}),
+                       json.dumps({**good, "kvs": [{"key": b64("other/1"), "value": b64("a")}]}),
+                       json.dumps({**good, "kvs": 2 * good["kvs"]}),
+                       json.dumps({**good, "kvs": [{**good["kvs"][0], "value": "a"}]})):
+            with self.subTest(answer[:60]):
+                self.assertIn("no answer of etcd's", self.start_and_fail(Gateway(self, [answer]).source))
+
+    def test_answers_that_are_too_long_or_name_no_server(self):
+        for answer, what in ((range_answer(5, *["x" * 1000] * 1100), "too long"),
+                             (range_answer(5), "0 servers"),
+                             (range_answer(5, "a b"), "a b: not a server"),
+                             (range_answer(5, *(f"h{i}" for i in range(1001))), "more than 1000")):
+            with self.subTest(what):
+                self.assertIn(what, self.start_and_fail(Gateway(self, [answer]).source))
+
+    def test_it_asks_for_the_prefix_and_watches_from_the_next_revision(self):
+        gateway = Gateway(self, [range_answer(41, *SERVERS[:2])])
+        client = Client(self, gateway.source)
+        wait_for(lambda: len(gateway.requests) == 2, client.said)
+        client.end()
+        # range_end: the key behind all with this prefix (etcd's API, "Key ranges").
+        keys = {"key": b64("sluice/kv/"), "range_end": b64("sluice/kv0")}
+        (path, read), (watch_path, watch) = gateway.requests
+        self.assertEqual((path, watch_path), ("/v3/kv/range", "/v3/watch"))
+        self.assertEqual({name: read[name] for name in keys}, keys)
+        self.assertEqual(watch, {"create_request": {**keys, "start_revision": "42"}})
+
+    def test_after_a_compaction_it_reads_again(self):
+        gateway = Gateway(self, [range_answer(5, *SERVERS[:2]), range_answer(80, *SERVERS[:3])],
+                          [CREATED + watch_line(canceled=True, compact_revision="70"), CREATED])
+        client = Client(self, gateway.source)
+        client.wait_for_lines(f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
+        wait_for(lambda: len(gateway.watched_from()) == 2, client.said)
+        self.assertEqual(gateway.watched_from(), [6, 81])
+        client.end()
+        self.assertEqual(client.errors, [])
+
+    def test_events_that_are_none_change_nothing(self):
+        put = {"kv": pair("1", SERVERS[2])}
+        lines = ["x\n", "\n", "{}\n", '{"error":{"message":"no"}}\n', '{"result":[]}\n',
+                 watch_line(canceled=True), watch_line(created=1), watch_line(compact_revision=4),
+                 watch_line(events=3), watch_line(events=[3]), watch_line(events=[{}]),
+                 watch_line(events=[{**put, "type": "OTHER"}]),
+                 watch_line(events=[{**put, "type": 1}]),
+                 watch_line(events=[{"kv": {"key": b64("other"), "value": b64("x")}}]),
+                 watch_line(events=[put, {"kv": {"key": "!"}}]), "y" * (1 << 20) + "yy", ""]
+        for line in lines:
+            with self.subTest(line[:60]):
+                gateway = Gateway(self, [range_answer(5, *SERVERS[:2])], [CREATED + line, CREATED])
+                client = Client(self, gateway.source)
+                wait_for(lambda g=gateway: len(g.watched_from()) == 2, client.said)
+                client.wait_for_errors("--servers_etcd: ")
+                self.assertEqual(client.end()["server_changes"], 0)
+
+    def test_a_watch_that_ends_again_and_again_is_not_asked_for_more_and_more_often(self):
+        gateway = Gateway(self, [range_answer(5, *SERVERS[:2])], [CREATED] * 100)
+        client = Client(self, gateway.source)
+        wait_for(lambda: len(gateway.times) >= 10, client.said)
+        # Five reads and watches, with pauses of 0.1, 0.2, 0.4 and 0.8 s at least.
+        self.assertGreater(gateway.times[9] - gateway.times[0], 1.4)
+        client.wait_for_errors("--servers_etcd: etcd ended the connection")
+        client.end()
+
+
+if __name__ == "__main__":
+    unittest.main()
