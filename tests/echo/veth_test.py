@@ -5,15 +5,17 @@ Linux resolves --ip by ARP, pings it, and gets its UDP datagrams back. Root only
 
 import contextlib
 import json
-import os
+import pathlib
 import signal
 import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+from veth import Veth  # pylint: disable=wrong-import-position
+
 ECHO = sys.argv.pop()
-ID = str(os.getpid())
-NETNS, HERE, THERE = "sluice" + ID, "sl" + ID, "slc" + ID
+PAIR = Veth("sl")
 CLIENT, SERVER = "10.99.0.1", "10.99.0.2"
 
 # Sends datagrams of many sizes and prints how many came back with one byte changed by 1.
@@ -53,32 +55,8 @@ print(right)
 """
 
 
-def sh(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-
-
-def in_namespace(*command):
-    return sh("ip", "netns", "exec", NETNS, *command)
-
-
-@contextlib.contextmanager
 def veth():
-    sh("ip", "netns", "add", NETNS)
-    try:
-        sh("ip", "link", "add", HERE, "type", "veth", "peer", "name", THERE, "netns", NETNS)
-        # Offloads would leave checksums to hardware that a veth does not have.
-        for where in ([], ["ip", "netns", "exec", NETNS]):
-            sh(*where, "ethtool", "-K", THERE if where else HERE,
-               "tx", "off", "tso", "off", "gso", "off", "gro", "off")
-        sh("ip", "link", "set", HERE, "up")
-        # The kernel must not answer in our stead, nor speak IPv6 of its own on this end.
-        sh("sysctl", "-qw", f"net.ipv6.conf.{HERE}.disable_ipv6=1")
-        in_namespace("ip", "addr", "add", CLIENT + "/24", "dev", THERE)
-        in_namespace("ip", "link", "set", THERE, "up")
-        yield
-    finally:
-        subprocess.run(["ip", "link", "del", HERE], check=False)
-        sh("ip", "netns", "del", NETNS)
+    return PAIR.up(CLIENT + "/24")
 
 
 @contextlib.contextmanager
@@ -108,45 +86,45 @@ def echo(*arguments):
 class Veth(unittest.TestCase):
     def talk(self, *arguments):
         with veth(), echo(*arguments) as report:
-            self.assertEqual(in_namespace("python3", "-c", UDP_CLIENT, SERVER).strip(), "28")
-            self.assertEqual(in_namespace("python3", "-c", PING_CLIENT, SERVER).strip(), "3")
-            self.assertIn("lladdr", in_namespace("ip", "neigh", "show", SERVER))
+            self.assertEqual(PAIR.run("python3", "-c", UDP_CLIENT, SERVER).strip(), "28")
+            self.assertEqual(PAIR.run("python3", "-c", PING_CLIENT, SERVER).strip(), "3")
+            self.assertIn("lladdr", PAIR.run("ip", "neigh", "show", SERVER))
         self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
                          + sum(report["drops"].values()))
         self.assertGreaterEqual(report["tx_pkts"], 28 + 3 + 1)
         return report
 
     def test_packetized(self):
-        self.talk(f"--vdev=net_af_packet0,iface={HERE}",
+        self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}",
                   "--vdev=net_ipu0,wire=port:net_af_packet0", "--")
 
     def test_bilateral(self):
-        report = self.talk(f"--vdev=net_af_packet0,iface={HERE}",
+        report = self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}",
                            "--vdev=net_ipu0,wire=port:net_af_packet0", "--", "--iface=bilateral")
         self.assertGreater(report["links"]["swaps"], 0)
 
     def test_packetized_without_a_model(self):
-        self.talk(f"--vdev=net_af_packet0,iface={HERE}", "--")
+        self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}", "--")
 
     def test_streaming(self):
         # ARP cannot leave through an Ensō NIC: it takes the exception port. (Not another
         # net_af_packet: all of a process on one interface share its frames among them.)
-        report = self.talk(f"--vdev=net_af_packet0,iface={HERE}",
-                           f"--vdev=net_pcap0,iface={HERE}",
+        report = self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}",
+                           f"--vdev=net_pcap0,iface={PAIR.here}",
                            "--vdev=net_enso0,wire=port:net_af_packet0", "--", "--iface=streaming",
                            "--exception_port=net_pcap0")
         self.assertEqual(report["drops"]["tx_unframeable"], 0)
 
     def test_streaming_without_a_model(self):
-        self.talk(f"--vdev=net_af_packet0,iface={HERE}", "--", "--iface=streaming")
+        self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}", "--", "--iface=streaming")
 
     def test_streaming_without_an_exception_port_counts_what_cannot_leave(self):
-        with veth(), echo(f"--vdev=net_af_packet0,iface={HERE}",
+        with veth(), echo(f"--vdev=net_af_packet0,iface={PAIR.here}",
                           "--vdev=net_enso0,wire=port:net_af_packet0", "--",
                           "--iface=streaming") as report:
             # The client's ARP request is answered, but the answer has no way out.
-            client = subprocess.run(["ip", "netns", "exec", NETNS, "python3", "-c", UDP_CLIENT,
-                                     SERVER], check=False, capture_output=True, timeout=30)
+            client = subprocess.run(PAIR.command("python3", "-c", UDP_CLIENT, SERVER), check=False,
+                                    capture_output=True, timeout=30)
             self.assertNotEqual(client.returncode, 0)
         self.assertGreater(report["drops"]["tx_unframeable"], 0)
 

@@ -7,7 +7,7 @@ protocol.txt and in MICA's batch format, Debian's memcaslap, and sluice-kv-clien
 import contextlib
 import ctypes
 import json
-import os
+import pathlib
 import re
 import shutil
 import signal
@@ -20,10 +20,12 @@ import threading
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+from veth import Veth  # pylint: disable=wrong-import-position
+
 KV_CLIENT = sys.argv.pop()
 KV = sys.argv.pop()
-ID = str(os.getpid())
-NETNS, HERE, THERE = "sluicekv" + ID, "kv" + ID, "kvc" + ID
+PAIR = Veth("kv")
 CLIENT, SERVER = "10.99.7.1", "10.99.7.2"
 CLIENT6, SERVER6 = "fd99:7::1", "fd99:7::2"
 MEMCASLAP = shutil.which("memcaslap") or shutil.which("memaslap")
@@ -32,19 +34,10 @@ MAX_REPLY_BYTES = 20000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def sh(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True,
-                          timeout=PATIENCE_S).stdout
-
-
-def in_namespace(*command):
-    return sh("ip", "netns", "exec", NETNS, *command)
-
-
 def socket_in_namespace(*kind):
     """It stays there; this process returns to where it was."""
     with open("/proc/thread-self/ns/net", "rb") as here, \
-            open("/run/netns/" + NETNS, "rb") as there:
+            open("/run/netns/" + PAIR.netns, "rb") as there:
         try:
             if LIBC.setns(there.fileno(), 0) != 0:
                 raise OSError(ctypes.get_errno(), "setns")
@@ -55,25 +48,8 @@ def socket_in_namespace(*kind):
     return made
 
 
-@contextlib.contextmanager
 def veth():
-    sh("ip", "netns", "add", NETNS)
-    try:
-        sh("ip", "link", "add", HERE, "type", "veth", "peer", "name", THERE, "netns", NETNS)
-        # Offloads would leave checksums to hardware that a veth does not have.
-        for where in ([], ["ip", "netns", "exec", NETNS]):
-            sh(*where, "ethtool", "-K", THERE if where else HERE,
-               "tx", "off", "tso", "off", "gso", "off", "gro", "off")
-        sh("ip", "link", "set", HERE, "up")
-        # The kernel must not answer in our stead, nor speak IPv6 of its own on this end.
-        sh("sysctl", "-qw", f"net.ipv6.conf.{HERE}.disable_ipv6=1")
-        in_namespace("ip", "addr", "add", CLIENT + "/24", "dev", THERE)
-        in_namespace("ip", "addr", "add", CLIENT6 + "/64", "dev", THERE, "nodad")
-        in_namespace("ip", "link", "set", THERE, "up")
-        yield
-    finally:
-        subprocess.run(["ip", "link", "del", HERE], check=False)
-        sh("ip", "netns", "del", NETNS)
+    return PAIR.up(CLIENT + "/24", CLIENT6 + "/64")
 
 
 @contextlib.contextmanager
@@ -111,11 +87,11 @@ def server(vdevs, *flags):
     report.update(json.loads(stdout))
 
 
-AF_PACKET = f"net_af_packet0,iface={HERE}"
+AF_PACKET = f"net_af_packet0,iface={PAIR.here}"
 PACKETIZED = [AF_PACKET, "net_ipu0,wire=port:net_af_packet0"]
 # What an Ensō NIC cannot send, ARP and IPv6, takes the exception port. Here that is another socket
 # on the same interface, and net_af_packet sees what it sends as well: enough for ARP only.
-STREAMING = [AF_PACKET, f"net_pcap0,iface={HERE}", "net_enso0,wire=port:net_af_packet0"]
+STREAMING = [AF_PACKET, f"net_pcap0,iface={PAIR.here}", "net_enso0,wire=port:net_af_packet0"]
 
 
 class Memcached:
@@ -434,7 +410,7 @@ class Veth(unittest.TestCase):
                         break
                 self.assertEqual(answer[4:], struct.pack("!HH", 77, 1) + b"payload")
         for address in addresses:
-            self.assertIn("lladdr", in_namespace("ip", "neigh", "show", address))
+            self.assertIn("lladdr", PAIR.run("ip", "neigh", "show", address))
 
     def everything(self, vdevs, *flags, addresses=(SERVER, SERVER6)):
         self.refused = 0
@@ -505,7 +481,7 @@ class Veth(unittest.TestCase):
         for options in ((), ("-d", "2")):
             with self.subTest(options):
                 with veth(), server(PACKETIZED) as report:
-                    said = in_namespace(MEMCASLAP, "-s", SERVER + ":11211", "-U", "-t", "2s",
+                    said = PAIR.run(MEMCASLAP, "-s", SERVER + ":11211", "-U", "-t", "2s",
                                         "-T", "1", "-c", "4", "-v", "1", "-X", "100", *options)
                 counted = {name: int(number)
                            for name, number in re.findall(r"^(\w+): (\d+)$", said, re.MULTILINE)}
@@ -521,7 +497,7 @@ class Veth(unittest.TestCase):
                                ("memcached-binary", 11211)):
             with self.subTest(protocol), tempfile.NamedTemporaryFile() as file:
                 with veth(), server(PACKETIZED, "--workers=2") as report:
-                    in_namespace(KV_CLIENT, f"--server={SERVER}:{port}", f"--protocol={protocol}",
+                    PAIR.run(KV_CLIENT, f"--server={SERVER}:{port}", f"--protocol={protocol}",
                                  f"--workers={2 if protocol == 'mica' else 1}", "--items=500",
                                  "--outstanding=16", "--timeout_ms=10000", "--size=small",
                                  "--verify=true", "--duration_s=1", f"--json={file.name}")

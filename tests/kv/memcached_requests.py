@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What memcached_oracle_test.py asks: single requests, conversations, the binary protocol; and where
+the answers are known to differ."""
+
+import struct
+
+
+def binary(opcode, key=b"", extras=b"", value=b"", unique=0, opaque=0x01020304, **lies):
+    """A request; `lies` replace lengths in its header."""
+    lengths = {"key": len(key), "extras": len(extras),
+               "body": len(key) + len(extras) + len(value), **lies}
+    return struct.pack(">BBHBBHIIQ", 0x80, opcode, lengths["key"], lengths["extras"], 0, 0,
+                       lengths["body"], opaque, unique) + extras + key + value
+
+
+def response(opcode, status, value, opaque=0x01020304):
+    return struct.pack(">BBHBBHIIQ", 0x81, opcode, 0, 0, 0, status, len(value), opaque, 0) + value
+
+
+# Request, memcached's answer, ours, and why. `None` for memcached: it keeps it waiting, or ends
+# the connection; what it stands for is in the reason. {version} is memcached's.
+DIFFERENCES = [
+    (b"set d 0 0 4294967297\r\nq\r\n", b"STORED\r\n",
+     b"CLIENT_ERROR bad command line format\r\nERROR\r\n",
+     "memcached takes the lower half of a length that does not fit into 32 bits"),
+    (b"ms d 1 T4294967297\r\nq\r\nmg d s\r\n", b"HD\r\nHD s1\r\n", b"HD\r\nHD s1\r\n",
+     "the same of an expiry: in memcached it is one second, here it is in the year 2106"),
+    (b"set d 0 3000000000 1\r\nq\r\nget d\r\n", b"STORED\r\nEND\r\n",
+     b"STORED\r\nVALUE d 0 1\r\nq\r\nEND\r\n",
+     "the same: the year 2065 is negative as a signed number"),
+    (b"set d 0 0 1\r\nq\r\nmg d h l\r\n", b"STORED\r\nHD h0 l0\r\n",
+     b"STORED\r\nCLIENT_ERROR invalid flag\r\n", "the store keeps no time of the last access"),
+    (b"mg e N30 v\r\nmd e\r\n", b"VA 0 W\r\n\r\nHD\r\n", b"CLIENT_ERROR invalid flag\r\nNF\r\n",
+     "the store keeps no mark for who may recache an item"),
+    (b"mg d R30\r\n", b"HD\r\n", b"CLIENT_ERROR invalid flag\r\n", "the same"),
+    (b"ms d 1 I\r\nq\r\n", b"HD\r\n", b"CLIENT_ERROR invalid flag\r\n",
+     "the store keeps no mark for stale items"),
+    (b"md d I\r\n", b"HD\r\n", b"CLIENT_ERROR invalid or duplicate flag\r\n", "the same"),
+    (b"md d\r\nms d 1\r\nq\r\nmg ZA== b k\r\n", b"HD\r\nHD\r\nHD kd\r\n",
+     b"HD\r\nHD\r\nHD kZA== b\r\n", "memcached notes how a key was written when it was stored"),
+    (b"set d 0 0 100\r\n1" + b" " * 99 + b"\r\nincr d 1\r\nmg d s\r\n",
+     b"STORED\r\n2\r\nHD s100\r\n", b"STORED\r\n2\r\nHD s1\r\n",
+     "numbers in values beyond 64 bytes are not padded, which memcached calls an optimization"),
+    (b"set d 0 0 1\r\n5\r\nma d O" + b"o" * 32 + b"\r\nget d\r\n",
+     b"STORED\r\nCLIENT_ERROR opaque token too long\r\nVALUE d 0 1\r\n6\r\nEND\r\n",
+     b"STORED\r\nCLIENT_ERROR opaque token too long\r\nVALUE d 0 1\r\n5\r\nEND\r\n",
+     "memcached has done what it then refuses"),
+    (b"version\r\nget " + b"k" * 251 + b"\r\n", b"CLIENT_ERROR bad command line format\r\n",
+     b"VERSION {version}\r\nCLIENT_ERROR bad command line format\r\n",
+     "memcached takes all answers back that it did not send yet, not only those of this get"),
+    (b"bget none\r\n", b"END\r\n", b"ERROR\r\n", "not in memcached's protocol.txt"),
+    (b"stats reset\r\n", b"RESET\r\n", b"ERROR\r\n", "administration from the network"),
+    (b"stats detail off\r\n", b"OK\r\n", b"ERROR\r\n", "statistics of memcached's insides"),
+    (b"cache_memlimit 10\r\n", b"OK\r\n", b"ERROR\r\n", "administration from the network"),
+    (b"shutdown\r\n", b"ERROR: shutdown not enabled\r\n", b"ERROR\r\n", "the same"),
+    (b"me nothing\r\n", b"EN\r\n", b"ERROR\r\n", "memcached's insides, for people who debug it"),
+    (b"flush_all 1000\r\n", b"OK\r\n", b"CLIENT_ERROR flush_all with a delay not allowed\r\n",
+     "a flush that is to come would have to be kept with every partition"),
+    (binary(0x10, b"settings"), None, response(0x10, 1, b"Not found"), "memcached tells them"),
+    (binary(0x1c, b"d", bytes(4), b"x"), None, response(0x1c, 4, b"Invalid arguments"),
+     "memcached takes the value for the beginning of the next request"),
+    (binary(0x1d, b"d", bytes(4), b"x"), None, response(0x1d, 4, b"Invalid arguments"),
+     "the same"),
+    (binary(0x10, value=b"x"), None, response(0x10, 4, b"Invalid arguments"), "the same"),
+    (binary(0x08, b"", struct.pack(">I", 9)), None, response(0x08, 4, b"Invalid arguments"),
+     "a flush that is to come, as above"),
+    (binary(0x1b, b"", bytes(4)), None, response(0x1b, 0x81, b"Unknown command"),
+     "the same answer, but memcached's ends the connection; it knows no verbosity either"),
+    (b"set d 0 0 10\r\nq\r\n", None, b"CLIENT_ERROR bad data chunk\r\n",
+     "memcached waits for the rest of the data, on UDP in vain"),
+]
+
+LONG = b"k" * 251
+OPAQUE = b"O" + b"o" * 31
+
+# One request each.
+REQUESTS = [
+    # Unknown commands, and too few or too many words.
+    b"\r\n", b"\n", b"foo\r\n", b"GET a\r\n", b" \r\n", b"get\r\n", b"get \r\n", b"gets\r\n",
+    b"set\r\n", b"set a\r\n", b"set a 0 0\r\n", b"add a 0\r\n", b"cas a 0 0 1\r\n", b"incr\r\n",
+    b"incr a\r\n", b"incr a 1 2 3\r\n", b"delete\r\n", b"delete a b c d\r\n", b"touch\r\n",
+    b"touch a\r\n", b"touch a 0 0 0\r\n", b"gat\r\n", b"gat 0\r\n", b"m\r\n", b"mx\r\n",
+    b"mgg\r\n", b"mg\r\n", b"ms\r\n", b"md\r\n", b"ma\r\n", b"verbosity\r\n",
+    b"verbosity 1 2 3\r\n", b"flush_all 1 2 3\r\n", b"stats foo\r\n", b"stats a b\r\n",
+    b"foo noreply\r\n", b"stats noreply\r\n", b"lru\r\n", b"slabs\r\n",
+    # Those without keys.
+    b"version\r\n", b"version x\r\n", b"version noreply\r\n", b"version\n", b"mn\r\n",
+    b"mn x\r\n", b"verbosity 1\r\n", b"verbosity 0 noreply\r\n", b"verbosity noreply\r\n",
+    b"verbosity x\r\n", b"verbosity -1\r\n", b"verbosity 0 0\r\n", b"flush_all\r\n",
+    b"flush_all 0\r\n", b"flush_all -1\r\n", b"flush_all x\r\n", b"flush_all noreply\r\n",
+    b"flush_all 0 noreply\r\n", b"flush_all x noreply\r\n",
+    # Keys.
+    b"get a\r\n", b"get a\n", b" get a\r\n", b"get  a \r\n", b"get a\r\r\n",
+    b"set a 5 0 3\r\nabc\r\n", b"get a\r\n", b"gets a\r\n", b"set \x01\x7f\xff\t 0 0 1\r\nx\r\n",
+    b"get \x01\x7f\xff\t\r\n", b"set " + b"k" * 250 + b" 0 0 1\r\nx\r\n",
+    b"get " + b"k" * 250 + b"\r\n", b"get " + LONG + b"\r\n", b"delete " + LONG + b"\r\n",
+    b"delete " + LONG + b" noreply\r\n", b"incr " + LONG + b" 1\r\n",
+    b"touch " + LONG + b" 1\r\n", b"gat 0 " + LONG + b"\r\n", b"mg " + LONG + b" v\r\n",
+    b"md " + LONG + b"\r\n", b"ma " + LONG + b"\r\n", b"ms " + LONG + b" 0\r\n",
+    b"get noreply\r\n", b"incr noreply 1\r\n",
+    # Storage.
+    b"set a 0 0 0\r\n\r\n", b"get a\r\n", b"set a 0 0 2\nxy\r\n", b"get a\r\n",
+    b"set a 4294967295 0 1\r\nq\r\n", b"get a\r\n", b"set a 4294967301 0 1\r\nq\r\n",
+    b"get a\r\n", b"set a +1 0 1\r\nq\r\n", b"get a\r\n", b"set a 0 0 -1\r\n",
+    b"set a 0 0 x\r\n", b"set a 0 0 2147483647\r\n", b"set a 0 0 x noreply\r\n",
+    b"set a 0 0 noreply\r\n", b"set a 0 0 1 noreply\r\nn\r\n", b"get a\r\n",
+    b"set a 0 0 1 noreplyx\r\nz\r\n", b"set a 0 -1 1\r\nq\r\n", b"get a\r\n",
+    b"add a 0 0 1\r\n1\r\n", b"add a 0 0 1\r\n2\r\n", b"replace a 7 0 1\r\n3\r\n",
+    b"replace none 0 0 1\r\n3\r\n", b"append a 9 9 1\r\n4\r\n", b"prepend a 9 9 1\r\n5\r\n",
+    b"append none 0 0 1\r\n4\r\n", b"prepend none 0 0 1\r\n4\r\n", b"append a 0 0 0\r\n\r\n",
+    b"gets a\r\n", b"cas a 0 0 1 {a}\r\nc\r\n", b"cas a 0 0 1 {a}\r\nd\r\n", b"gets a\r\n",
+    b"cas none 0 0 1 5\r\nd\r\n", b"cas a 0 0 1 0\r\nd\r\n", b"cas none 0 0 1 0\r\nd\r\n",
+    b"cas a 0 0 1 {a} noreply\r\ne\r\n", b"gets a\r\n",
+    # Numbers.
+    b"incr none 1\r\n", b"set n 3 0 2\r\n10\r\n", b"incr n 5\r\n", b"decr n 10\r\n",
+    b"gets n\r\n", b"decr n 100\r\n", b"incr n 18446744073709551615\r\n", b"incr n 1\r\n",
+    b"gets n\r\n", b"incr n 18446744073709551616\r\n", b"incr n x\r\n", b"incr n -1\r\n",
+    b"incr n -0\r\n", b"incr n +2\r\n", b"incr n -18446744073709551615\r\n", b"incr n 1\t\r\n",
+    b"incr n 1x\r\n", b"incr n \r\n", b"decr n -\r\n", b"incr n 1 noreply\r\n", b"get n\r\n",
+    b"incr n x noreply\r\n", b"incr n 1 foo\r\n", b"incr n 1 foo noreply\r\n",
+    # Times.
+    b"touch none 0\r\n", b"touch n 0\r\n", b"touch n x\r\n", b"touch n x noreply\r\n",
+    b"touch n 0 noreply\r\n", b"gat 0 n\r\n", b"gats 0 n\r\n", b"gat x n\r\n", b"gat 1x n\r\n",
+    b"gat 0 none\r\n", b"touch n -1\r\n", b"get n\r\n", b"set n 0 0 1\r\n1\r\n",
+    b"gat -1 n\r\n", b"get n\r\n", b"set n 0 1000000000 1\r\n1\r\n", b"get n\r\n",
+    b"set n 0 2592001 1\r\n1\r\n", b"get n\r\n", b"set n 0 9223372036854775808 1 noreply\r\n",
+    b"ms n 1 T1000000\r\n1\r\n", b"touch n 0\r\n", b"mg n t\r\n",
+    # Deletion.
+    b"delete n\r\n", b"delete n\r\n", b"delete a 0\r\n", b"delete a 1\r\n", b"delete a 00\r\n",
+    b"delete a 0 x\r\n", b"delete a noreply x\r\n", b"delete a x noreply\r\n",
+    b"delete a 0 noreply\r\n", b"delete a noreply\r\n",
+    # Meta get.
+    b"set a 5 0 3\r\nabc\r\n", b"mg a\r\n", b"mg a v\r\n", b"mg a v f t s k c Oxyz q\r\n",
+    b"mg none v k Oxyz\r\n", b"mg none v q k\r\n", b"mg a q\r\n", b"mg a k q O1\r\n",
+    b"mg a v v\r\n", b"mg a 1\r\n", b"mg a z\r\n", b"mg a \xff\r\n", b"mg a vfoo sbar\r\n",
+    b"mg a Pfoo Lbar u v\r\n", b"mg a F5 C5 J1 D1 MX\r\n", b"mg a S5\r\n", b"mg a Tx\r\n",
+    b"mg a T\r\n", b"mg a O\r\n", b"mg a " + OPAQUE + b"\r\n", b"mg a " + OPAQUE + b"o\r\n",
+    b"mg none " + OPAQUE + b"o\r\n", b"mg a M\r\n", b"mg a MXX\r\n", b"mg a D\r\n",
+    b"mg a Dx z\r\n", b"mg a Dx Tx\r\n", b"mg a Fx Tx\r\n", b"mg a Tx Fx\r\n", b"mg a Fx\r\n",
+    b"mg a Jx\r\n", b"mg a Jx Dx\r\n", b"mg a Tx v v\r\n", b"mg a T0 t\r\n", b"mg a T-1 v\r\n",
+    b"mg a v\r\n", b"mg Y b\r\n", b"mg YWI b\r\n", b"mg =Q== b\r\n", b"mg Y!== b\r\n",
+    b"mg c f k s t v u O P L q F1 C1 MX D1 J1 T0\r\n",
+    b"mg c c f k s t v u O P L q F1 C1 MX D1 J1 T0 b\r\n", b"mg a f t f t f t f t f t\r\n",
+    # Meta set.
+    b"ms a\r\n", b"ms a x\r\n", b"ms a -1\r\n", b"ms a x z\r\n", b"ms a 2\r\nhi\r\n",
+    b"ms a 2 k Oq c\r\nhi\r\n", b"mg a c v\r\n", b"ms a 2 q\r\nhi\r\n", b"ms a 2 q ME\r\nhi\r\n",
+    b"ms e 2 ME\r\nhi\r\n", b"ms a 2 MA\r\nhi\r\n", b"ms a 2 MP c\r\nho\r\n",
+    b"ms none 2 MA\r\nhi\r\n", b"ms none 2 MP k O1\r\nhi\r\n", b"ms none 2 MR k c\r\nhi\r\n",
+    b"ms a 2 MS\r\nhi\r\n", b"ms a 2 MR\r\nhi\r\n", b"ms a 2 MX\r\nhi\r\n",
+    b"ms a 2 Ma\r\nhi\r\n", b"ms a 2 MEE\r\nhi\r\n", b"ms a 2 M\r\nhi\r\n",
+    b"ms a 2 C9999 c k O1\r\nhi\r\n", b"ms none 2 C9999 c k O1\r\nhi\r\n", b"mg a c\r\n",
+    b"ms a 2 C{a} c\r\nhi\r\n", b"ms a 2 C{a} c\r\nhi\r\n", b"ms a 1 C0\r\n5\r\n",
+    b"ms a 1 C0 MA\r\n5\r\n", b"ms a 1 C9 MA\r\n5\r\n", b"ms none 1 C9 MA\r\n5\r\n",
+    b"ms a 1 C0 ME\r\n5\r\n", b"ms e2 1 C99 ME\r\n5\r\n", b"ms a 1 C99 MR\r\n5\r\n",
+    b"ms none 1 C99 MR\r\n5\r\n", b"ms a 2 q C1\r\nhi\r\n", b"ms none 2 q C1\r\nhi\r\n",
+    b"ms a 2 F77 T0\r\nhi\r\n", b"mg a f t v\r\n", b"ms a 2 Fx\r\nhi\r\n",
+    b"ms a 2 Cx\r\nhi\r\n", b"ms a 2 Tx\r\nhi\r\n", b"ms a 2 z\r\nhi\r\n",
+    b"ms a 2 k k\r\nhi\r\n", b"ms a 2 S2\r\nhi\r\n", b"ms a 2 " + OPAQUE + b"o\r\nhi\r\n",
+    b"ms a 1 MQ " + OPAQUE + b"o\r\nh\r\n", b"ms a 1 " + OPAQUE + b"o MQQ\r\nh\r\n",
+    b"ms a 2 v s f t l h N1 R1\r\nhi\r\n", b"ms a 2 T-1\r\nhi\r\n", b"mg a v\r\n",
+    b"ms  a  0 \r\n\r\n", b"mg a v\r\n", b"ms YmluYXJ5 2 b k c\r\nhi\r\n",
+    b"mg YmluYXJ5 b k v O1\r\n", b"get binary\r\n",
+    b"ms a 1 c f k s t v u O P L q F1 MS D1 J1 T0\r\n1\r\n",
+    # Meta arithmetic.
+    b"ma none\r\n", b"ma none q k\r\n", b"ma none k O1\r\n", b"set n 3 0 1\r\n5\r\n", b"ma n\r\n",
+    b"ma n v\r\n", b"ma n v D10 t c k Oq\r\n", b"ma n MD v\r\n", b"ma n M- D100 v\r\n",
+    b"ma n M+ v\r\n", b"ma n MI v\r\n", b"ma n MI MD\r\n", b"ma n MQ\r\n", b"ma n Md\r\n",
+    b"ma n M\r\n", b"ma n MII\r\n", b"ma n Dx\r\n", b"ma n Jx\r\n", b"ma n Nx\r\n",
+    b"ma n MQ " + OPAQUE + b"o\r\n", b"ma m N0 J13 v t c k\r\n",
+    b"ma m N0 v t\r\n", b"ma m2 N0\r\n", b"mg m2 v f t\r\n", b"ma n T0 t\r\n", b"gets n\r\n",
+    b"ma n C1 v k O1\r\n", b"ma n C0 v\r\n", b"ma n q\r\n", b"ma n q v\r\n", b"ma n q C1\r\n",
+    b"set s 0 0 1\r\nx\r\n", b"ma s\r\n", b"ma s q\r\n", b"ma n v v\r\n", b"ma n z\r\n",
+    b"ma n D18446744073709551615 v\r\n", b"ma n D18446744073709551616 v\r\n", b"mg n c\r\n",
+    b"ma n C{n} c v\r\n", b"ma bQ== b k v\r\n",
+    # Meta delete.
+    b"md none\r\n", b"md none k Oxx q\r\n", b"md a C1 k Oxx\r\n", b"md a C0\r\n", b"md a q C1\r\n",
+    b"md a z\r\n", b"md a M\r\n", b"md a Cx\r\n", b"md a k k\r\n", b"md a " + OPAQUE + b"o\r\n",
+    b"mg a c\r\n", b"md a v T5 C{a}\r\n", b"md a\r\n", b"ms a 2\r\nhi\r\n", b"md a q k\r\n",
+    b"md bQ== b k\r\n",
+    b"md zz c f k s t v u O P L q F1 C1 MX D1 J1 T1 N1\r\n",
+    b"ma zz c f k s t v u O P L q F1 C1 MI D1 J1 T1 N1\r\n",
+    b"mg zz c f k s t v u O P L q F1 C1 MX D1 J1 T1 b u\r\n",
+]
+for text in (b"18446744073709551615", b"018446744073709551615", b"18446744073709551616", b"5  ",
+             b" 5 ", b"+5 ", b"-5 ", b"-0", b"5x ", b"5 x", b"", b"   ", b"5\t3", b"5\x003",
+             b"0x5", b"0000000005", b"1" * 60, b"9", b"- 5", b"+-5", b"\n7", b"7\n"):
+    REQUESTS += [b"set i 7 0 %d\r\n%s\r\n" % (len(text), text), b"incr i 1\r\n", b"gets i\r\n",
+                 b"decr i 3\r\n", b"get i\r\n"]
+
+# Several requests, or keys, each.
+CONVERSATIONS = [
+    b"set a 1 0 1\r\nA\r\nset b 2 0 2\r\nBB\r\nset c 0 0 0\r\n\r\n", b"get a b c d\r\n",
+    b"gets d c b a a\r\n", b"get a\r\n\r\nget b\r\n", b"get a\r\nget d\r\nget c\r\n",
+    b"gat 0 a d b\r\ngats 0 c a\r\n", b"get a " + LONG + b" b\r\nget b\r\n",
+    b"get " + b" ".join([b"a", b"d"] * 40) + b"\r\n", b"get  a   b \r\n", b"get a noreply\r\n",
+    b"set a x 0 1\r\nq\r\n", b"set a 0 x 1\r\nq\r\n", b"set a -1 0 1\r\nq\r\n",
+    b"set a 18446744073709551616 0 1\r\nq\r\n", b"set a 1x 0 1\r\nq\r\n",
+    b"set a 0 9223372036854775808 1\r\nq\r\n", b"set a 0 0 3\r\nabcd\r\n",
+    b"set a 0 0 3\r\nab\r\nx\r\n", b"set a 0 0 1\r\nx\n\n", b"set a 0 0 3 noreply\r\nabcde\r\n",
+    b"set " + LONG + b" 0 0 1\r\na\r\n", b"set a 0 0 1 x noreply\r\nz\r\n",
+    b"set a 0 0 1 noreply noreply\r\nx\r\n", b"cas a 0 0 1\r\nu\r\n", b"cas a 0 0 1 x\r\nu\r\n",
+    b"cas a 0 0 1 -1\r\nu\r\n", b"ms a S2\r\nhi\r\n", b"ms a 2\r\nhix\r\n",
+    b"ms a 2 q\r\nhix\r\n", b"ms a 2 k k\r\nhi\r\nmg a k\r\n", b"ms " + LONG + b" 2\r\nhi\r\n",
+    b"ms a 1 c f k s t v u O P L q F1 C1 MS D1 J1 T1\r\n1\r\n",
+    b"mg a v q\r\nmg none v q\r\nmg b v q k\r\nmn\r\n", b"ms a 1 q\r\n1\r\nma a q\r\nmg a v\r\n",
+    b"set a 0 0 1 noreply\r\n1\r\nincr a 1 noreply\r\ntouch a 0 noreply\r\nget a\r\n"
+    b"delete a noreply\r\nget a\r\n",
+    b"version\r\nquit\r\nversion\r\n", b"quit x\r\nversion\r\n",
+    b"set a 0 0 1\r\nx\r\nset a 0 0 2000000\r\n" + bytes(2000000) + b"\r\nget a\r\n",
+    b"add a 0 0 2000000 noreply\r\n" + bytes(2000000) + b"\r\nget a\r\n",
+    b"ms a 2000000 q\r\n" + bytes(2000000) + b"\r\nget a\r\n",
+    b"set a 0 0 1\r\nx\r\nget a b\r\nflush_all\r\nget a b\r\n",
+]
+
+SET = struct.pack(">II", 0xdeadbeef, 0)
+TTL = struct.pack(">I", 0)
+
+
+def delta(amount, initial, expiry):
+    return struct.pack(">QQI", amount, initial, expiry)
+
+
+BINARY = [
+    binary(0x00, b"a"), binary(0x0c, b"a"), binary(0x09, b"a"), binary(0x0d, b"a"),
+    binary(0x01, b"a", SET, b"val"), binary(0x11, b"a", SET, b"val2"), binary(0x00, b"a"),
+    binary(0x09, b"a"), binary(0x0c, b"a"), binary(0x0d, b"a"),
+    binary(0x01, b"a", SET, b"v", 999), binary(0x01, b"no", SET, b"v", 999),
+    binary(0x11, b"a", SET, b"v", 999), binary(0x02, b"a", SET, b"v"),
+    binary(0x12, b"a", SET, b"v"), binary(0x02, b"b", SET, b"v"), binary(0x12, b"c", SET, b"v"),
+    binary(0x02, b"no", SET, b"v", 5), binary(0x02, b"a", SET, b"v", 5),
+    binary(0x03, b"no", SET, b"v"), binary(0x03, b"a", SET, b"w"), binary(0x13, b"a", SET, b"w"),
+    binary(0x13, b"no", SET, b"w"), binary(0x03, b"no", SET, b"v", 77),
+    binary(0x0e, b"a", value=b"++"), binary(0x19, b"a", value=b"++"),
+    binary(0x0e, b"no", value=b"++"), binary(0x19, b"no", value=b"++"),
+    binary(0x0f, b"a", value=b"--"), binary(0x1a, b"a", value=b"--"),
+    binary(0x0e, b"a", value=b"+", unique=1), binary(0x0e, b"no", value=b"+", unique=1),
+    binary(0x0e, b"a", SET, b"+"), binary(0x0e, b"a"), binary(0x00, b"a"),
+    binary(0x05, b"n", delta(1, 0, 0xffffffff)), binary(0x05, b"n", delta(1, 10, 0)),
+    binary(0x05, b"n", delta(5, 10, 0)), binary(0x00, b"n"), binary(0x06, b"n", delta(100, 0, 0)),
+    binary(0x00, b"n"), binary(0x15, b"n", delta(5, 10, 0)), binary(0x00, b"n"),
+    binary(0x05, b"a", delta(5, 10, 0)), binary(0x05, b"n", delta(5, 10, 0), unique=1),
+    binary(0x05, b"n", delta(5, 10, 0), b"x"), binary(0x05, b"n", delta(5, 10, 0)[:19]),
+    binary(0x16, b"nn", delta(5, 10, 0xffffffff)), binary(0x05, b"n", delta(2**64 - 1, 0, 0)),
+    binary(0x05, b"mc", delta(1, 5, 0), unique=9), binary(0x05, b"", delta(1, 1, 1)),
+    binary(0x16, b"n", delta(1, 0, 0)), binary(0x00, b"n"),
+    binary(0x04, b"b"), binary(0x04, b"b"), binary(0x14, b"b"), binary(0x04, b"a", unique=1),
+    binary(0x04, b"a", b"1234"), binary(0x04, b"a", value=b"x"), binary(0x14, b"a"),
+    binary(0x04), binary(0x00), binary(0x00, b"a", b"1234"), binary(0x00, b"a", value=b"x"),
+    binary(0x01, b"", SET, b"x"), binary(0x01, b"a", b"", b"x"), binary(0x01, LONG, SET, b"x"),
+    binary(0x00, LONG), binary(0x04, LONG), binary(0x1c, LONG, TTL), binary(0x0a),
+    binary(0x0a, b"k"), binary(0x0a, b"", b"x"), binary(0x0b), binary(0x0b, b"k"),
+    binary(0x0b, b"", b"1"), binary(0x08), binary(0x08, b"", TTL), binary(0x18),
+    binary(0x08, b"k"), binary(0x08, b"", b"xxx"), binary(0x1c, b"a", TTL),
+    binary(0x01, b"a", SET, b"val"), binary(0x1c, b"a", TTL),
+    binary(0x1d, b"a", TTL), binary(0x1e, b"a", TTL), binary(0x23, b"a", TTL),
+    binary(0x24, b"a", TTL), binary(0x1d, b"no", TTL), binary(0x1e, b"no", TTL),
+    binary(0x23, b"no", TTL), binary(0x24, b"no", TTL), binary(0x1c, b"a"),
+    binary(0x1d, b"a", b"1" * 8),
+    binary(0x1c, b"a", b"\xff" * 4), binary(0x00, b"a"),
+    binary(0x1c, b"a", struct.pack(">I", 2592001)), binary(0x00, b"a"),
+    binary(0x50), binary(0x1f), binary(0x20), binary(0x10, b"foo"), binary(0x10, b"", b"1"),
+    binary(0x01, b"a", SET, b"v", 0) + binary(0x11, b"p", SET, b"1") + binary(0x09, b"a") +
+    binary(0x09, b"no") + binary(0x0d, b"p") + binary(0x0a),
+    binary(0x0a) + binary(0x0a) + binary(0x00, b"a"), binary(0x50) + binary(0x0a),
+    binary(0x00, b"a", b"1234") + binary(0x0a), binary(0x00, LONG) + binary(0x0a),
+    binary(0x00, b"no") + binary(0x0a), binary(0x17), binary(0x07), binary(0x07) + binary(0x0a),
+    binary(0x17) + binary(0x0a), binary(0x07, b"k") + binary(0x0a),
+    binary(0x07, value=b"1"), binary(0x0a) + b"\x81" + bytes(23),
+    binary(0x00, b"abc", body=2)[:26], binary(0x01, b"a", SET, b"xyz", body=5)[:29],
+    binary(0x01, b"a", SET, b"1") + binary(0x01, b"a", SET, bytes(2000000)) + binary(0, b"a"),
+    binary(0x12, b"a", SET, bytes(2000000)) + binary(0x0a),
+]
