@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""sharding_test.py SLUICE_KV SLUICE_KV_CLIENT: four servers, an etcd and a client, each a host of
+its own on one Ethernet; one server dies, another joins, the dead one returns. Counts the keys that
+move, and compares them with consistent hashing. Root only.
+
+  client 10.99.8.1 ──┐
+  etcd   10.99.8.2 ──┼── bridge ──┬── server N, 10.99.8.1N: sluice-kv on net_af_packet
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import client_ketama
+
+KV_CLIENT = sys.argv.pop()
+KV = sys.argv.pop()
+ETCD, ETCDCTL = shutil.which("etcd"), shutil.which("etcdctl")
+LIBC = ctypes.CDLL(None, use_errno=True)
+PATIENCE_S = 90
+ITEMS = 3000
+KEYS = [client_ketama.workload_key(item) for item in range(ITEMS)]
+ITEMS_OF_A_REQUEST = 40  # Their answer fits into one datagram.
+CLIENT_ADDRESS, ETCD_ADDRESS = "10.99.8.1", "10.99.8.2"
+PREFIX = "sluice-kv/"
+VICTIM, NEWCOMER = 3, 5
+LEASE_S = 10
+SEEN = 30  # Keys of a new owner that were set again are a proof that it gets its sets.
+
+
+def name_of(server):
+    return f"{address_of(server)}:11211"
+
+
+def address_of(server):
+    return f"10.99.8.{10 + server}"
+
+
+def sh(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    return done.stdout
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"waited {PATIENCE_S} s in vain: {what()}"
+        time.sleep(0.05)
+
+
+class Host:
+    """A network namespace; it is gone when `stack` unwinds."""
+
+    def __init__(self, stack, name):
+        self.stack, self.name = stack, name
+        self.netns = f"skv{os.getpid()}{name}"
+        # First: an interrupt may come while the namespace is made.
+        stack.callback(subprocess.run, ["ip", "netns", "del", self.netns], check=False,
+                       capture_output=True)
+        sh("ip", "netns", "add", self.netns)
+        self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1",
+                 "net.ipv6.conf.default.disable_ipv6=1")
+        self.run("ip", "link", "set", "lo", "up")
+
+    def run(self, *command):
+        return sh("ip", "netns", "exec", self.netns, *command)
+
+    def plug_into(self, bridge, address=None):
+        """A link, `eth0` here; without an address the kernel says nothing on it."""
+        sh("ip", "link", "add", "eth0", "netns", self.netns, "type", "veth",
+           "peer", "name", self.name, "netns", bridge.netns)
+        # Offloads would leave checksums to hardware that a veth does not have.
+        for host, interface in ((self, "eth0"), (bridge, self.name)):
+            host.run("ethtool", "-K", interface,
+                     "tx", "off", "tso", "off", "gso", "off", "gro", "off")
+        bridge.run("ip", "link", "set", self.name, "master", "bridge", "up")
+        if address:
+            self.run("ip", "addr", "add", address + "/24", "dev", "eth0")
+        self.run("ip", "link", "set", "eth0", "up")
+
+
+class Process:
+    """In a host; what it says goes to `said`, but for standard output if that is a `report`. It
+    ends when `stack` unwinds, and dies with this process."""
+
+    def __init__(self, host, *command, report=False, **options):
+        self.popen = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "ip", "netns", "exec", host.netns, *command],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        self.said, self.output = [], []
+        self.readers = [
+            threading.Thread(target=self.read, args=(self.popen.stderr, self.said)),
+            threading.Thread(target=self.read,
+                             args=(self.popen.stdout, self.output if report else self.said))]
+        for reader in self.readers:
+            reader.start()
+        host.stack.callback(self.end, signal.SIGKILL)
+
+    @staticmethod
+    def read(stream, lines):
+        for line in stream:
+            lines.append(line)
+
+    def end(self, how=signal.SIGTERM):
+        """Its exit code."""
+        self.popen.send_signal(how)
+        watchdog = threading.Timer(PATIENCE_S, self.popen.kill)
+        watchdog.start()
+        self.popen.wait()
+        watchdog.cancel()
+        for reader in self.readers:
+            reader.join()
+        self.popen.stdout.close()
+        self.popen.stderr.close()
+        return self.popen.returncode
+
+    def text(self):
+        return "".join(self.said)
+
+    def wait_for_line(self, part):
+        def is_there():
+            assert self.popen.poll() is None, self.text()
+            return any(part in line for line in self.said)
+        wait_for(is_there, lambda: f"{part}: {self.text()}")
+        return next(line for line in self.said if part in line)
+
+
+class Lab:
+    def __init__(self, stack):
+        self.stack = stack
+        self.folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="skv"))
+        self.bridge = Host(stack, "bridge")
+        self.bridge.run("ip", "link", "add", "bridge", "type", "bridge", "mcast_snooping", "0")
+        self.bridge.run("ip", "link", "set", "bridge", "up")
+        self.client = self.host("client", CLIENT_ADDRESS)
+        self.etcd = self.host("etcd", ETCD_ADDRESS)
+        self.hosts = {}
+        self.servers = {}
+
+    def host(self, name, address=None):
+        host = Host(self.stack, name)
+        host.plug_into(self.bridge, address)
+        return host
+
+    def start_etcd(self):
+        url, peers = f"http://{ETCD_ADDRESS}:2379", f"http://{ETCD_ADDRESS}:2380"
+        Process(self.etcd, ETCD, "--data-dir", self.folder + "/etcd", "--listen-client-urls", url,
+                "--advertise-client-urls", url, "--listen-peer-urls", peers,
+                "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers
+                ).wait_for_line("ready to serve client requests")
+
+    def etcdctl(self, *command):
+        return ["env", "ETCDCTL_API=3", ETCDCTL, f"--endpoints={ETCD_ADDRESS}:2379", *command]
+
+    def register(self, server):
+        """As apps/kv_client/README.md says. Returns what keeps the lease alive."""
+        lease = self.etcd.run(*self.etcdctl("lease", "grant", str(LEASE_S))).split()[1]
+        self.etcd.run(*self.etcdctl("put", "--lease=" + lease, PREFIX + name_of(server),
+                                    name_of(server)))
+        return Process(self.etcd, *self.etcdctl("lease", "keep-alive", lease))
+
+    def start_servers(self, *servers):
+        """On two processors, which they share: all of them poll."""
+        for server in servers:
+            if server not in self.hosts:
+                self.hosts[server] = self.host(f"server{server}")
+            cpu = server % min(2, os.cpu_count())
+            self.servers[server] = Process(
+                self.hosts[server], KV, "--no-huge", "-m", "512", "--no-pci",
+                f"--lcores=0@{cpu},1@{cpu}", f"--file-prefix=server{server}",
+                "--vdev=net_af_packet0,iface=eth0", "--", "--ip=" + address_of(server),
+                "--memory_mb=16", f"--items={ITEMS}", "--stats_period_s=0.5", "--json=-",
+                report=True, env={**os.environ, "RUNTIME_DIRECTORY": self.folder})
+        for server in servers:
+            self.servers[server].wait_for_line("Mpps")
+
+    def start_client(self):
+        self.report = self.folder + "/client.json"
+        return Process(
+            self.client, KV_CLIENT, f"--servers_etcd={ETCD_ADDRESS}:2379/{PREFIX}",
+            "--protocol=memcached-ascii", f"--items={ITEMS}", "--outstanding=16", "--rate=400",
+            "--mix=0.7", "--duration_s=0", "--timeout_ms=5000", f"--patience_s={PATIENCE_S}",
+            "--json=" + self.report)
+
+    def held(self, *servers):
+        """{key: value} that each of them has."""
+        with open("/proc/thread-self/ns/net", "rb") as here, \
+                open("/run/netns/" + self.client.netns, "rb") as there:
+            try:
+                if LIBC.setns(there.fileno(), 0) != 0:
+                    raise OSError(ctypes.get_errno(), "setns")
+                udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            finally:
+                LIBC.setns(here.fileno(), 0)
+        with udp:
+            udp.settimeout(5)
+            return {server: self.held_by(server, udp) for server in servers}
+
+    def held_by(self, server, udp):
+        found = {}
+        for first in range(0, ITEMS, ITEMS_OF_A_REQUEST):
+            keys = KEYS[first:first + ITEMS_OF_A_REQUEST]
+            found.update(values_of(ask(udp, address_of(server), first,
+                                       b"get " + b" ".join(keys) + b"\r\n")))
+        return found
+
+
+def ask(udp, address, number, request):
+    """memcached's UDP frame (protocol.txt, "UDP protocol"); the kernel may lose either way."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        udp.sendto(struct.pack(">HHHH", number, 0, 1, 0) + request, (address, 11211))
+        with contextlib.suppress(TimeoutError):
+            while True:
+                answer, sender = udp.recvfrom(65536)
+                if sender[0] == address and struct.unpack_from(">H", answer)[0] == number:
+                    assert struct.unpack_from(">HHH", answer, 2) == (0, 1, 0), answer[:8]
+                    return answer[8:]
+    raise TimeoutError(address)
+
+
+def values_of(answer):
+    """Of an ASCII get."""
+    found = {}
+    while not answer.startswith(b"END\r\n"):
+        line, answer = answer.split(b"\r\n", 1)
+        word, key, _, length = line.split(b" ")
+        assert word == b"VALUE", line
+        found[key], answer = answer[:int(length)], answer[int(length) + 2:]
+    assert answer == b"END\r\n", answer
+    return found
+
+
+def versions(values):
+    """The client's values begin with how often it has set them."""
+    return {key: struct.unpack_from("<I", value)[0] for key, value in values.items()}
+
+
+@unittest.skipIf(os.geteuid() != 0, "namespaces need root")
+@unittest.skipUnless(ETCD and ETCDCTL, "etcd-server and etcd-client are not installed")
+class Sharding(unittest.TestCase):
+    def place(self, *servers):
+        """The server of each key, as two witnesses have it."""
+        names = {name_of(server): server for server in servers}
+        placed = client_ketama.place(list(names), KEYS)
+        self.assertIn(client_ketama.libmemcached_place(list(names), KEYS), (None, placed))
+        return {key: names[name] for key, name in placed.items()}
+
+    def check_line(self, servers, before, after, what):
+        """The client says how many moved."""
+        moved = client_ketama.moved(before, after)
+        line = self.client.wait_for_line(f"{servers} servers: ")
+        self.assertEqual(line, f"{servers} servers: {len(moved)} of {ITEMS} items moved\n")
+        print(f"{what}: {len(moved)} of {ITEMS} keys moved, {len(moved) / ITEMS:.1%}")
+        self.moves.append(len(moved))
+        return moved
+
+    def check_untouched(self, before, after, held_before):
+        """Each key of a server that stays with it is still there, and not older than it was."""
+        servers = set(after.values()) & set(held_before)
+        held = self.lab.held(*servers)
+        untouched = 0
+        for server in servers:
+            old, new = versions(held_before[server]), versions(held[server])
+            for key, owner in after.items():
+                if owner == before[key] == server:
+                    self.assertGreaterEqual(new[key], old[key], (server, key))
+                    untouched += 1
+        print(f"  {untouched} untouched keys answered by the {len(servers)} servers that had them")
+
+    def wait_for_sets(self, server, owned):
+        """It is set keys that are its own, and no others."""
+        def some():
+            held = set(self.lab.held(server)[server])
+            self.assertLessEqual(held, owned)
+            return len(held) >= SEEN
+        wait_for(some, lambda: f"sets for server {server}: {self.client.text()}")
+
+    def check_first_placement(self, before):
+        held = self.lab.held(1, 2, 3, 4)
+        for server, values in held.items():
+            own = {key for key in KEYS if before[key] == server}
+            self.assertEqual(set(values), own)
+            print(f"server {server}: {len(own)} keys")
+        return held
+
+    def one_dies(self, before, fewer, held):
+        self.assertEqual(self.lab.servers[VICTIM].end(signal.SIGKILL), -signal.SIGKILL)
+        self.alive[VICTIM].end(signal.SIGKILL)
+        moved = self.check_line(3, before, fewer, f"server {VICTIM} killed")
+        self.assertEqual(moved, set(held[VICTIM]))
+        self.check_untouched(before, fewer, {s: held[s] for s in held if s != VICTIM})
+        # Its keys are set where they belong now.
+        wait_for(lambda: sum(len(moved & set(values))
+                             for values in self.lab.held(1, 2, 4).values()) >= SEEN,
+                 lambda: f"sets of keys that moved: {self.client.text()}")
+
+    def one_joins(self, server, before, after, what):
+        held = self.lab.held(*set(before.values()))
+        self.lab.start_servers(server)
+        self.alive[server] = self.lab.register(server)
+        moved = self.check_line(len(set(after.values())), before, after, what)
+        own = {key for key in KEYS if after[key] == server}
+        self.assertEqual(moved, own)
+        share = ITEMS / len(set(after.values()))
+        self.assertTrue(share / 2 < len(own) < share * 2, f"{len(own)} of {share}")
+        # What had not been set again since the server died is nowhere.
+        have = {s: {key: value for key, value in values.items() if before[key] == s}
+                for s, values in held.items()}
+        still = {key: s for s, values in have.items() for key in values}
+        self.check_untouched({key: before[key] for key in still}, {key: after[key] for key in still},
+                             have)
+        self.wait_for_sets(server, own)
+
+    def test_a_server_dies_another_joins_and_the_dead_one_returns(self):
+        self.moves, self.alive = [], {}
+        four, three = self.place(1, 2, 3, 4), self.place(1, 2, 4)
+        other_four, five = self.place(1, 2, 4, 5), self.place(1, 2, 3, 4, 5)
+        with contextlib.ExitStack() as stack:
+            self.lab = Lab(stack)
+            self.lab.start_etcd()
+            self.lab.start_servers(1, 2, 3, 4)
+            self.alive = {server: self.lab.register(server) for server in (1, 2, 3, 4)}
+            self.client = self.lab.start_client()
+            self.client.wait_for_line(f"preloaded {ITEMS} items")
+            held = self.check_first_placement(four)
+            self.one_dies(four, three, held)
+            self.one_joins(NEWCOMER, three, other_four, f"server {NEWCOMER} added")
+            self.one_joins(VICTIM, other_four, five, f"server {VICTIM} back")
+            self.assertEqual(self.client.end(), 0, self.client.text())
+            with open(self.lab.report, encoding="utf-8") as file:
+                report = json.load(file)
+            for server, process in self.lab.servers.items():
+                self.assertEqual(process.end(), 0, process.text())
+                served = json.loads("".join(process.output))
+                self.assertEqual(served["memcached"]["errors"], 0, (server, served))
+                self.assertEqual(served["store"]["evicted"], 0, (server, served))
+        print("client: " + ", ".join(f"{name} {report[name]}" for name in (
+            "servers", "server_changes", "items_moved", "hits", "misses", "stored", "lost",
+            "wrong")))
+        self.assertEqual(report["servers"], 5)
+        self.assertEqual(report["server_changes"], 3)
+        self.assertEqual(report["items_moved"], sum(self.moves))
+        self.assertEqual(report["preloaded"], ITEMS)
+        self.assertGreater(report["hits"], 0)
+        for nothing in ("wrong", "refused", "malformed", "strangers"):
+            self.assertEqual(report[nothing], 0, report)
+
+
+if __name__ == "__main__":
+    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    unittest.main()
