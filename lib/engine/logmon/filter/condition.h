@@ -6,14 +6,16 @@
 #include <utility>
 #include <variant>
 
+#include "engine/logmon/filter/field_pattern.h"
 #include "engine/logmon/filter/host_regex.h"
+#include "engine/logmon/filter/json_pattern.h"
 #include "engine/logmon/filter/term_pattern.h"
 
 namespace sluice::engine::logmon {
 
 class Condition {
  public:
-  using Pattern = std::variant<TermPattern, HostRegex>;
+  using Pattern = std::variant<TermPattern, HostRegex, JsonPattern, FieldPattern>;
   explicit Condition(Pattern given) : pattern(std::move(given)) {}
 
   const Pattern pattern;

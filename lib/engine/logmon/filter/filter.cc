@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/logmon/filter/filter.h"
 
+#include <utility>
+
 #include "engine/logmon/filter/condition.h"
 #include "engine/logmon/filter/json_line.h"
 
 namespace sluice::engine::logmon {
+namespace {
+
+template <typename Pattern>
+std::unique_ptr<const Condition> Parse(Cursor& cursor, Needles* needles) {
+  auto pattern = Pattern::Parse(cursor);
+  if (!pattern) return nullptr;
+  *needles = pattern->GetNeedles();
+  return std::make_unique<const Condition>(*std::move(pattern));
+}
+
+}  // namespace
 
 Scratch::Scratch() : json_(std::make_unique<JsonLine>()) {}
 Scratch::~Scratch() = default;
@@ -22,13 +35,20 @@ std::optional<Filter> Filter::CloudWatch(std::string_view pattern, std::string* 
   Cursor cursor(pattern);
   cursor.SkipSpace();
   Filter filter;
-  auto terms = TermPattern::Parse(cursor);
-  if (!terms) {
+  if (cursor.Peek() == '{') {
+    filter.condition_ = Parse<JsonPattern>(cursor, &filter.needles_);
+  } else if (cursor.Peek() == '[') {
+    filter.condition_ = Parse<FieldPattern>(cursor, &filter.needles_);
+    if (filter.condition_ != nullptr) {
+      filter.fields_ = std::get<FieldPattern>(filter.condition_->pattern).names();
+    }
+  } else {
+    filter.condition_ = Parse<TermPattern>(cursor, &filter.needles_);
+  }
+  if (filter.condition_ == nullptr) {
     *error = cursor.error();
     return std::nullopt;
   }
-  filter.needles_ = terms->GetNeedles();
-  filter.condition_ = std::make_unique<const Condition>(*std::move(terms));
   return filter;
 }
 
@@ -41,9 +61,16 @@ std::optional<Filter> Filter::Regex(std::string_view expression, std::string* er
   return filter;
 }
 
-bool Filter::Matches(std::string_view line, Scratch&) const {
-  return std::visit([line](const auto& pattern) { return pattern.Matches(line); },
-                    condition_->pattern);
+bool Filter::Matches(std::string_view line, Scratch& scratch) const {
+  const auto& pattern = condition_->pattern;
+  if (const auto* json = std::get_if<JsonPattern>(&pattern)) {
+    return json->Matches(line, scratch.json());
+  }
+  if (const auto* fields = std::get_if<FieldPattern>(&pattern)) {
+    return fields->Matches(line, scratch.fields());
+  }
+  if (const auto* terms = std::get_if<TermPattern>(&pattern)) return terms->Matches(line);
+  return std::get<HostRegex>(pattern).Matches(line);
 }
 
 }  // namespace sluice::engine::logmon

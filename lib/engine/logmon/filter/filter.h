@@ -41,9 +41,12 @@ class Scratch {
   Scratch();
   ~Scratch();
   JsonLine& json() { return *json_; }
+  /// Room for the fields of a line.
+  std::vector<std::string_view>& fields() { return fields_; }
 
  private:
   std::unique_ptr<JsonLine> json_;
+  std::vector<std::string_view> fields_;
 };
 
 /// A compiled filter. Immutable; any number of threads may ask it, each with its own Scratch.
@@ -71,8 +74,9 @@ class Filter {
   const std::vector<std::string>& fields() const { return fields_; }
 
  private:
+  friend class LineValue;
   Filter();
-  std::unique_ptr<const Condition> condition_;
+  std::shared_ptr<const Condition> condition_;
   Needles needles_;
   std::vector<std::string> fields_;
 };

@@ -3,7 +3,6 @@
 // A line read as JSON, once for all filters that ask.
 #pragma once
 
-#define SIMDJSON_EXCEPTIONS 0
 #include <simdjson.h>
 
 #include <cstdint>

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/filter/comparison.h"
+
+#include <absl/strings/ascii.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace sluice::engine::logmon {
+namespace {
+
+constexpr int kMaxRegexes = 2;
+
+/// Up to what ends it in either kind of pattern.
+std::string_view TakeBare(Cursor& cursor) {
+  constexpr std::string_view kEnds = "()[]{},&|=!<>\" \t\r\n\v\f";
+  const std::string_view rest = cursor.rest();
+  const std::string_view text = rest.substr(0, std::min(rest.find_first_of(kEnds), rest.size()));
+  cursor.Advance(text.size());
+  return text;
+}
+
+}  // namespace
+
+std::optional<double> NumberIn(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const size_t sign = text.starts_with('-') ? 1 : 0;
+  // Neither "nan" nor "inf".
+  if (text.size() <= sign) return std::nullopt;
+  if (!absl::ascii_isdigit(static_cast<unsigned char>(text[sign])) && text[sign] != '.') {
+    return std::nullopt;
+  }
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+std::optional<Comparison::Operator> Comparison::TakeOperator(Cursor& cursor) {
+  if (cursor.Take("!=")) return Operator::kNotEqual;
+  if (cursor.Take("<=")) return Operator::kLessEqual;
+  if (cursor.Take(">=")) return Operator::kGreaterEqual;
+  if (cursor.Take("<")) return Operator::kLess;
+  if (cursor.Take(">")) return Operator::kGreater;
+  if (cursor.Take("=")) return Operator::kEqual;
+  cursor.Fail("one of = != < <= > >= is missing");
+  return std::nullopt;
+}
+
+std::optional<Comparison> Comparison::Take(Cursor& cursor, int* regexes) {
+  const auto given = TakeOperator(cursor);
+  if (!given) return std::nullopt;
+  cursor.SkipSpace();
+  const size_t begin = cursor.position();
+  const bool is_ordered = *given != Operator::kEqual && *given != Operator::kNotEqual;
+  if (is_ordered && (cursor.Peek() == '%' || cursor.Peek() == '"')) {
+    cursor.Fail("only numbers are less or greater");
+    return std::nullopt;
+  }
+  if (cursor.Peek() == '%') {
+    auto regex = AwsRegex::Take(cursor);
+    if (!regex) return std::nullopt;
+    if (++*regexes > kMaxRegexes) {
+      cursor.FailAt(begin, "a pattern has at most two regular expressions");
+      return std::nullopt;
+    }
+    return Comparison(*given, *std::move(regex), false);
+  }
+  if (cursor.Peek() == '"') {
+    const auto text = cursor.TakeQuoted();
+    if (!text) return std::nullopt;
+    return Comparison(*given, Wildcard(*text), true);
+  }
+  const std::string_view text = TakeBare(cursor);
+  if (const auto number = NumberIn(text)) return Comparison(*given, *number, false);
+  if (text.empty() || is_ordered) {
+    cursor.FailAt(begin, is_ordered ? "a number is missing" : "a value is missing");
+    return std::nullopt;
+  }
+  return Comparison(*given, Wildcard(text), false);
+}
+
+bool Comparison::HoldsForText(std::string_view text) const {
+  bool is_equal = false;
+  if (const Wildcard* wildcard = this->text()) is_equal = wildcard->Matches(text);
+  if (const AwsRegex* expression = regex()) is_equal = expression->Matches(text);
+  return is_negated() ? !is_equal : operator_ == Operator::kEqual && is_equal;
+}
+
+bool Comparison::HoldsForNumber(double number) const {
+  const double* operand = std::get_if<double>(&operand_);
+  if (operand == nullptr) return is_negated();
+  switch (operator_) {
+    case Operator::kEqual: return number == *operand;
+    case Operator::kNotEqual: return number != *operand;
+    case Operator::kLess: return number < *operand;
+    case Operator::kLessEqual: return number <= *operand;
+    case Operator::kGreater: return number > *operand;
+    case Operator::kGreaterEqual: return number >= *operand;
+  }
+  return false;
+}
+
+bool Comparison::HoldsForTextOrNumber(std::string_view text) const {
+  if (is_number()) {
+    if (const auto number = NumberIn(text)) return HoldsForNumber(*number);
+  }
+  return HoldsForText(text);
+}
+
+}  // namespace sluice::engine::logmon

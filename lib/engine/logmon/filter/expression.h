@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Conditions joined by && and ||, of which && binds tighter, with parentheses.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/logmon/filter/clauses.h"
+#include "engine/logmon/filter/cursor.h"
+
+namespace sluice::engine::logmon {
+
+template <typename Leaf>
+class Expression {
+ public:
+  /// Reads one at the cursor; `take_leaf(cursor)` gives an optional condition. Behind it, the
+  /// cursor is at something that continues no expression. Nothing, and the cursor's error, if it
+  /// is wrong, or if parentheses are nested more than 32 deep.
+  template <typename TakeLeaf>
+  static std::optional<Expression> Take(Cursor& cursor, const TakeLeaf& take_leaf) {
+    return TakeJoined(cursor, take_leaf, Kind::kOr, 0);
+  }
+
+  /// `holds(leaf)` for no more leaves than it takes.
+  template <typename Holds>
+  bool Evaluate(const Holds& holds) const {
+    if (kind_ == Kind::kLeaf) return holds(*leaf_);
+    for (const Expression& child : children_) {
+      if (child.Evaluate(holds) == (kind_ == Kind::kOr)) return kind_ == Kind::kOr;
+    }
+    return kind_ == Kind::kAnd;
+  }
+
+  /// `clauses_of(leaf)`: what a line has for which the leaf holds.
+  template <typename ClausesOf>
+  Clauses GetClauses(const ClausesOf& clauses_of) const {
+    if (kind_ == Kind::kLeaf) return clauses_of(*leaf_);
+    Clauses clauses = children_[0].GetClauses(clauses_of);
+    for (size_t i = 1; i < children_.size(); ++i) {
+      Clauses more = children_[i].GetClauses(clauses_of);
+      clauses = kind_ == Kind::kAnd ? Both(std::move(clauses), std::move(more))
+                                    : Either(clauses, more);
+    }
+    return clauses;
+  }
+
+ private:
+  enum class Kind { kLeaf, kAnd, kOr };
+  static constexpr int kMaxDepth = 32;
+
+  template <typename TakeLeaf>
+  static std::optional<Expression> TakeJoined(Cursor& cursor, const TakeLeaf& take_leaf, Kind kind,
+                                              int depth) {
+    Expression joined;
+    joined.kind_ = kind;
+    do {
+      auto child = kind == Kind::kOr ? TakeJoined(cursor, take_leaf, Kind::kAnd, depth)
+                                     : TakeOne(cursor, take_leaf, depth);
+      if (!child) return std::nullopt;
+      joined.children_.push_back(*std::move(child));
+      cursor.SkipSpace();
+    } while (cursor.Take(kind == Kind::kOr ? "||" : "&&"));
+    if (joined.children_.size() > 1) return joined;
+    Expression only = std::move(joined.children_[0]);
+    return only;
+  }
+
+  template <typename TakeLeaf>
+  static std::optional<Expression> TakeOne(Cursor& cursor, const TakeLeaf& take_leaf, int depth) {
+    cursor.SkipSpace();
+    const size_t begin = cursor.position();
+    if (cursor.Take("(")) {
+      if (depth == kMaxDepth) {
+        cursor.FailAt(begin, "parentheses nested more than 32 deep");
+        return std::nullopt;
+      }
+      auto inner = TakeJoined(cursor, take_leaf, Kind::kOr, depth + 1);
+      if (inner && !cursor.Take(")")) {
+        cursor.FailAt(begin, "no closing parenthesis");
+        return std::nullopt;
+      }
+      return inner;
+    }
+    auto leaf = take_leaf(cursor);
+    if (!leaf) return std::nullopt;
+    Expression expression;
+    expression.kind_ = Kind::kLeaf;
+    expression.leaf_ = std::move(leaf);
+    return expression;
+  }
+
+  Kind kind_ = Kind::kLeaf;
+  std::optional<Leaf> leaf_;
+  std::vector<Expression> children_;
+};
+
+}  // namespace sluice::engine::logmon

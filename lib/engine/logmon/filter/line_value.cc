@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/filter/line_value.h"
+
+#include <algorithm>
+
+#include "engine/logmon/filter/comparison.h"
+#include "engine/logmon/filter/condition.h"
+
+namespace sluice::engine::logmon {
+
+std::optional<LineValue> LineValue::Compile(std::string_view selector, const Filter& filter,
+                                            std::string* error) {
+  LineValue value;
+  const auto& pattern = filter.condition_->pattern;
+  if (std::holds_alternative<JsonPattern>(pattern)) {
+    Cursor cursor(selector);
+    value.selector_ = JsonSelector::Take(cursor);
+    if (value.selector_ && !cursor.AtEnd()) cursor.Fail("something behind the selector");
+    if (cursor.failed()) {
+      *error = cursor.error();
+      return std::nullopt;
+    }
+    return value;
+  }
+  if (!std::holds_alternative<FieldPattern>(pattern)) {
+    *error = "only JSON and space-delimited patterns name values";
+    return std::nullopt;
+  }
+  const std::string_view name = selector.substr(selector.starts_with('$') ? 1 : 0);
+  const auto found = std::find(filter.fields_.begin(), filter.fields_.end(), name);
+  if (name.empty() || name == selector || found == filter.fields_.end()) {
+    *error = "a value of a space-delimited pattern is $ and the name of one of its fields";
+    return std::nullopt;
+  }
+  value.condition_ = filter.condition_;
+  value.field_ = static_cast<size_t>(found - filter.fields_.begin());
+  return value;
+}
+
+std::optional<std::string_view> LineValue::FieldOf(std::string_view line, Scratch& scratch) const {
+  const auto& pattern = std::get<FieldPattern>(condition_->pattern);
+  if (!pattern.Split(line, scratch.fields())) return std::nullopt;
+  return scratch.fields()[field_];
+}
+
+std::optional<double> LineValue::NumberOf(std::string_view line, Scratch& scratch) const {
+  ScalarRoom room;
+  if (selector_) {
+    const simdjson::dom::object* object = scratch.json().Parse(line);
+    const auto value = object != nullptr ? selector_->In(*object) : std::nullopt;
+    if (!value) return std::nullopt;
+    if (const auto number = ScalarNumber(*value)) return number;
+    const auto text = ScalarText(*value, room);
+    return text ? NumberIn(*text) : std::nullopt;
+  }
+  const auto text = FieldOf(line, scratch);
+  return text ? NumberIn(*text) : std::nullopt;
+}
+
+std::optional<std::string_view> LineValue::TextOf(std::string_view line, Scratch& scratch,
+                                                  ScalarRoom& room) const {
+  if (!selector_) return FieldOf(line, scratch);
+  const simdjson::dom::object* object = scratch.json().Parse(line);
+  const auto value = object != nullptr ? selector_->In(*object) : std::nullopt;
+  return value ? ScalarText(*value, room) : std::nullopt;
+}
+
+}  // namespace sluice::engine::logmon
