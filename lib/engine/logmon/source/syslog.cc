@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/source/syslog.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+namespace sluice::engine::logmon {
+namespace {
+
+constexpr uint32_t kMaxPriority = 191;      // Facility 23, severity 7.
+constexpr uint32_t kDefaultPriority = 13;   // RFC 3164 section 4.3.3.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+/// Reads from the front. What fails may have read a part: who may go on otherwise reads with a copy.
+class Reader {
+ public:
+  explicit Reader(std::string_view rest) : rest_(rest) {}
+
+  std::string_view rest() const { return rest_; }
+  bool AtEnd() const { return rest_.empty(); }
+  bool Skip(std::string_view text) {
+    if (!rest_.starts_with(text)) return false;
+    rest_.remove_prefix(text.size());
+    return true;
+  }
+  bool SkipOneOf(std::string_view characters) {
+    if (rest_.empty() || characters.find(rest_[0]) == characters.npos) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  /// Up to `most` digits.
+  std::string_view Digits(size_t most) {
+    size_t count = 0;
+    while (count < most && count < rest_.size() && IsDigit(rest_[count])) ++count;
+    const std::string_view digits = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return digits;
+  }
+  bool SkipDigits(size_t least, size_t most) { return Digits(most).size() >= least; }
+  /// The bytes before the next space, or all.
+  std::string_view Word() {
+    const std::string_view word = rest_.substr(0, rest_.find(' '));
+    rest_.remove_prefix(word.size());
+    return word;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+/// "<0>" to "<191>", without leading zeros.
+std::optional<uint32_t> SkipPriority(Reader& reader) {
+  Reader probe = reader;
+  if (!probe.Skip("<")) return std::nullopt;
+  const std::string_view digits = probe.Digits(3);
+  if (digits.empty() || (digits[0] == '0' && digits.size() > 1)) return std::nullopt;
+  uint32_t priority = 0;
+  for (const char digit : digits) priority = priority * 10 + static_cast<uint32_t>(digit - '0');
+  if (priority > kMaxPriority || !probe.Skip(">")) return std::nullopt;
+  reader = probe;
+  return priority;
+}
+
+/// Date and time of RFC 3339, with an offset. RFC 5424 allows six digits of a
+/// second's fraction; senders that write nanoseconds exist.
+bool SkipRfc3339(Reader& reader) {
+  Reader probe = reader;
+  const bool date_and_time =
+      probe.SkipDigits(4, 4) && probe.Skip("-") && probe.SkipDigits(2, 2) && probe.Skip("-") &&
+      probe.SkipDigits(2, 2) && probe.Skip("T") && probe.SkipDigits(2, 2) && probe.Skip(":") &&
+      probe.SkipDigits(2, 2) && probe.Skip(":") && probe.SkipDigits(2, 2);
+  if (!date_and_time) return false;
+  if (probe.Skip(".") && !probe.SkipDigits(1, 9)) return false;
+  const bool zone = probe.Skip("Z") || (probe.SkipOneOf("+-") && probe.SkipDigits(2, 2) &&
+                                        probe.Skip(":") && probe.SkipDigits(2, 2));
+  if (!zone) return false;
+  reader = probe;
+  return true;
+}
+
+/// "Mmm dd hh:mm:ss" of RFC 3164 section 4.1.2; a day below 10 has a space in front, or a zero.
+bool SkipRfc3164Date(Reader& reader) {
+  constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  Reader probe = reader;
+  const bool month = std::any_of(std::begin(kMonths), std::end(kMonths),
+                                 [&](std::string_view name) { return probe.Skip(name); });
+  const bool rest = month && probe.Skip(" ") &&
+                    (probe.Skip(" ") ? probe.SkipDigits(1, 1) : probe.SkipDigits(1, 2)) &&
+                    probe.Skip(" ") && probe.SkipDigits(2, 2) && probe.Skip(":") &&
+                    probe.SkipDigits(2, 2) && probe.Skip(":") && probe.SkipDigits(2, 2);
+  if (rest) reader = probe;
+  return rest;
+}
+
+/// SD-NAME, RFC 5424 section 6.3.3.
+bool SkipName(Reader& reader) {
+  size_t count = 0;
+  const std::string_view rest = reader.rest();
+  while (count < rest.size() && rest[count] > ' ' && rest[count] < '\x7f' && rest[count] != '=' &&
+         rest[count] != ']' && rest[count] != '"') {
+    ++count;
+  }
+  return count > 0 && reader.Skip(rest.substr(0, count));
+}
+
+/// Up to and with the closing quote; a backslash before any other character than '"', '\' and ']'
+/// is a backslash (RFC 5424 section 6.3.3).
+bool SkipQuoted(Reader& reader) {
+  if (!reader.Skip("\"")) return false;
+  const std::string_view rest = reader.rest();
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] == '"') return reader.Skip(rest.substr(0, i + 1));
+    if (rest[i] == ']') return false;  // Must be escaped.
+    if (rest[i] == '\\' && i + 1 < rest.size() &&
+        (rest[i + 1] == '"' || rest[i + 1] == '\\' || rest[i + 1] == ']')) {
+      ++i;
+    }
+  }
+  return false;
+}
+
+bool SkipStructuredData(Reader& reader) {
+  if (reader.Skip("-")) return true;
+  if (!reader.rest().starts_with("[")) return false;
+  while (reader.Skip("[")) {
+    if (!SkipName(reader)) return false;
+    while (reader.Skip(" ")) {
+      if (!SkipName(reader) || !reader.Skip("=") || !SkipQuoted(reader)) return false;
+    }
+    if (!reader.Skip("]")) return false;
+  }
+  return true;
+}
+
+std::string_view UnlessNil(std::string_view word) { return word == "-" ? "" : word; }
+
+/// Everything behind the priority.
+bool ReadRfc5424(Reader reader, SyslogMessage& message) {
+  if (!reader.Skip("1 ") || !(SkipRfc3339(reader) || reader.Skip("-")) || !reader.Skip(" ")) {
+    return false;
+  }
+  std::string_view words[4];  // HOSTNAME, APP-NAME, PROCID, MSGID.
+  for (std::string_view& word : words) {
+    word = reader.Word();
+    if (word.empty() || !reader.Skip(" ")) return false;
+  }
+  if (!SkipStructuredData(reader) || !(reader.AtEnd() || reader.Skip(" "))) return false;
+  reader.Skip(kByteOrderMark);
+  message.header.hostname = UnlessNil(words[0]);
+  message.header.app = UnlessNil(words[1]);
+  message.text = reader.rest();
+  return true;
+}
+
+/// The tag without its "[pid]", if `reader` stands before "tag:" or "tag[pid]:".
+std::optional<std::string_view> SkipTag(Reader& reader) {
+  Reader probe = reader;
+  const std::string_view word = probe.Word();
+  const size_t colon = word.find(':');
+  // A colon inside a word is an address, a path or a time; not the end of a tag.
+  if (colon == word.npos || colon == 0 || colon + 1 != word.size()) return std::nullopt;
+  std::string_view tag = word.substr(0, colon);
+  if (tag.ends_with(']')) {
+    const size_t bracket = tag.find('[');
+    if (bracket == tag.npos || bracket == 0) return std::nullopt;
+    tag = tag.substr(0, bracket);
+  }
+  probe.Skip(" ");
+  reader = probe;
+  return tag;
+}
+
+bool ReadRfc3164(Reader reader, SyslogMessage& message) {
+  if (!(SkipRfc3164Date(reader) || SkipRfc3339(reader)) || !reader.Skip(" ")) return false;
+  std::optional<std::string_view> tag = SkipTag(reader);
+  if (!tag) {
+    message.header.hostname = reader.Word();
+    reader.Skip(" ");
+    tag = SkipTag(reader);
+  }
+  message.header.app = tag.value_or("");
+  message.text = reader.rest();
+  return true;
+}
+
+}  // namespace
+
+SyslogMessage ReadSyslog(std::string_view datagram) {
+  // Some senders end their datagrams as strings.
+  while (datagram.ends_with('\0')) datagram.remove_suffix(1);
+  SyslogMessage message;
+  Reader reader(datagram);
+  const std::optional<uint32_t> found = SkipPriority(reader);
+  const uint32_t priority = found.value_or(kDefaultPriority);
+  message.has_priority = found.has_value();
+  message.header.facility = static_cast<uint8_t>(priority / 8);
+  message.header.severity = static_cast<uint8_t>(priority % 8);
+  message.text = reader.rest();
+  if (found && !ReadRfc5424(reader, message)) ReadRfc3164(reader, message);
+  return message;
+}
+
+}  // namespace sluice::engine::logmon
