@@ -57,6 +57,9 @@ LAYERS = [
     # Its client can stand behind a model NIC, as a wire of its own.
     ("apps/kv", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                  "emulator/wire.h", "emulator/library_wire.h"]),
+    # Adds families of its own to what is served to Prometheus.
+    ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
+                        "prometheus"]),
     # The one application that is a device and not a host.
     ("apps/device", ["emulator", "dpdk", "json"]),
 ]

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exports.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "engine/telemetry/export/csv.h"
+#include "epoch_json.h"
+
+namespace sluice::telemetry {
+
+namespace {
+
+uint64_t UnixNs() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count());
+}
+
+}  // namespace
+
+bool Exports::File::Open(const std::string& its_flag, const std::string& its_path) {
+  flag = its_flag;
+  path = its_path;
+  file.reset(std::fopen(path.c_str(), "we"));
+  return file != nullptr;
+}
+
+// Readers may follow the file: what they see ends with a line.
+void Exports::File::Write(const std::string& text) {
+  if (file == nullptr) return;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  failed = failed || !written || std::fflush(file.get()) != 0;
+}
+
+std::unique_ptr<Exports> Exports::Open(const Settings& settings, uint64_t clock_unix_ns,
+                                       std::string* flag, std::string* mend) {
+  std::unique_ptr<Exports> exports(new Exports(settings, clock_unix_ns));
+  const ExportSettings& to = settings.exports;
+  if (!to.ipfix.empty()) {
+    exports->ipfix_ = IpfixSender::Open(to.ipfix,
+                                        {.domain = to.ipfix_domain,
+                                         .template_refresh_s = to.ipfix_template_s,
+                                         .confidence = settings.setup.confidence,
+                                         .clock_unix_ns = clock_unix_ns},
+                                        settings.setup.keys.size(), mend);
+    if (exports->ipfix_ == nullptr) {
+      *flag = "export_ipfix";
+      return nullptr;
+    }
+  }
+  const auto open = [&](File& file, const char* name, const std::string& path) {
+    if (path.empty() || file.Open(name, path)) return true;
+    *flag = name;
+    *mend = std::string(std::strerror(errno)) + ": give a file that can be written";
+    return false;
+  };
+  if (!open(exports->csv_, "export_csv", to.csv) ||
+      !open(exports->json_, "export_json", to.json)) {
+    return nullptr;
+  }
+  exports->csv_.Write(engine::telemetry::CsvHeader());
+  return exports;
+}
+
+void Exports::Write(const engine::telemetry::EpochReport& report) {
+  if (ipfix_ != nullptr) {
+    ipfix_->Send(report, UnixNs());
+    ipfix_messages_.store(ipfix_->counters().messages, std::memory_order_relaxed);
+    ipfix_failed_.store(ipfix_->counters().failed, std::memory_order_relaxed);
+  }
+  if (csv_.file != nullptr) csv_.Write(engine::telemetry::CsvRows(report, clock_unix_ns_));
+  if (json_.file != nullptr) {
+    json_.Write(EpochJson(report, clock_unix_ns_, confidence_).dump() + "\n");
+  }
+  epochs_.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Exports::Close(std::string* error) {
+  for (File* const file : {&csv_, &json_}) {
+    if (file->file == nullptr) continue;
+    if (std::fclose(file->file.release()) != 0) file->failed = true;
+    if (!file->failed) continue;
+    *error = "--" + file->flag + "=" + file->path + ": could not be written to its end";
+    return false;
+  }
+  return true;
+}
+
+nlohmann::ordered_json Exports::Counts() const {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (ipfix_ != nullptr) {
+    json["ipfix_messages"] = ipfix_messages_.load(std::memory_order_relaxed);
+    json["ipfix_failed"] = ipfix_failed_.load(std::memory_order_relaxed);
+  }
+  const uint64_t epochs = epochs_.load(std::memory_order_relaxed);
+  if (!csv_.path.empty()) json["csv_epochs"] = epochs;
+  if (!json_.path.empty()) json["json_epochs"] = epochs;
+  return json;
+}
+
+}  // namespace sluice::telemetry

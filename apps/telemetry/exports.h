@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Everywhere that reports go: IPFIX, CSV, lines of JSON.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/telemetry/epoch_report.h"
+#include "ipfix_sender.h"
+#include "settings.h"
+
+namespace sluice::telemetry {
+
+class Exports {
+ public:
+  /// Opens sockets and files. Null, with the flag that is wrong and the mend, if it cannot.
+  static std::unique_ptr<Exports> Open(const Settings& settings, uint64_t clock_unix_ns,
+                                       std::string* flag, std::string* mend);
+
+  /// One thread at a time.
+  void Write(const engine::telemetry::EpochReport& report);
+  /// After the last Write. False, with one line in `error`, if a file is not complete.
+  bool Close(std::string* error);
+
+  /// Any thread. What was written where; empty if there is no export.
+  nlohmann::ordered_json Counts() const;
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  /// A file that is written in whole lines.
+  struct File {
+    std::string flag;
+    std::string path;
+    std::unique_ptr<std::FILE, CloseFile> file;
+    bool failed = false;
+
+    bool Open(const std::string& its_flag, const std::string& its_path);
+    void Write(const std::string& text);
+  };
+
+  Exports(const Settings& settings, uint64_t clock_unix_ns)
+      : confidence_(settings.setup.confidence), clock_unix_ns_(clock_unix_ns) {}
+
+  const double confidence_;
+  const uint64_t clock_unix_ns_;
+  std::unique_ptr<IpfixSender> ipfix_;
+  File csv_, json_;
+  std::atomic<uint64_t> epochs_ = 0, ipfix_messages_ = 0, ipfix_failed_ = 0;
+};
+
+}  // namespace sluice::telemetry

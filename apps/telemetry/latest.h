@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The report of the last epoch and totals of all of them, for threads other than the reader's.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "engine/telemetry/epoch_report.h"
+
+namespace sluice::telemetry {
+
+/// Of all epochs that were reported.
+struct EpochTotals {
+  uint64_t epochs = 0;
+  engine::telemetry::Traffic traffic;
+  uint64_t exact_pkts = 0;  ///< Of traffic.pkts: seen while every packet was counted.
+  double other_pkts = 0;    ///< Estimated: no key was read from them.
+  double least_probability = 1;
+};
+
+class Latest {
+ public:
+  void Publish(const engine::telemetry::EpochReport& report) {
+    const std::scoped_lock lock(mutex_);
+    report_ = report;
+    totals_.epochs += 1;
+    totals_.traffic += report.total;
+    totals_.exact_pkts += report.exact_pkts;
+    totals_.other_pkts += report.other_pkts.value;
+    totals_.least_probability = std::min(totals_.least_probability, report.least_probability);
+  }
+
+  /// Nothing before the end of the first epoch.
+  std::optional<engine::telemetry::EpochReport> report() const {
+    const std::scoped_lock lock(mutex_);
+    return report_;
+  }
+  EpochTotals totals() const {
+    const std::scoped_lock lock(mutex_);
+    return totals_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<engine::telemetry::EpochReport> report_;
+  EpochTotals totals_;
+};
+
+}  // namespace sluice::telemetry

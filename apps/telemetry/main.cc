@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-telemetry: counts packets by flow, and forwards them all. The engine is
+// lib/engine/telemetry; reader.h takes its epochs, exports.h says where reports go; everything
+// else is lib/runtime. Start reading here.
+#include <gflags/gflags.h>
+#include <rte_cycles.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/telemetry/meter.h"
+#include "exports.h"
+#include "latest.h"
+#include "reader.h"
+#include "runtime/command_line.h"
+#include "runtime/session.h"
+#include "settings.h"
+#include "table.h"
+#include "traffic.h"
+#include "views.h"
+#include "worker.h"
+
+DECLARE_uint32(flows);
+DECLARE_string(rate);
+
+namespace {
+
+using namespace sluice::telemetry;
+using sluice::engine::telemetry::EpochReport;
+using sluice::engine::telemetry::Meter;
+using sluice::runtime::AppHooks;
+using sluice::runtime::BadFlag;
+using sluice::runtime::CommandLine;
+using sluice::runtime::Session;
+using sluice::runtime::WorkerInfo;
+
+// Since 1970, when the TSC was 0.
+uint64_t ClockUnixNs() {
+  const auto unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  const auto clock_ns =
+      static_cast<unsigned __int128>(rte_rdtsc()) * 1'000'000'000 / rte_get_tsc_hz();
+  return static_cast<uint64_t>(unix_ns.count()) - static_cast<uint64_t>(clock_ns);
+}
+
+// Traffic of the embedded NIC has heavy hitters, unless somebody said which. The file, or "".
+std::string MakeTraffic(const Settings& settings, CommandLine* line, std::string* error) {
+  sluice::runtime::Options& options = line->options;
+  if (line->own_port || options.frame_size.empty()) return "";
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("sluice-telemetry-" + std::to_string(getpid()) + ".pcap");
+  const TrafficOptions traffic{
+      .flows = FLAGS_flows,
+      .zipf = settings.zipf,
+      .size = options.frame_size,
+      .ipv4_only = options.iface == sluice::runtime::Interface::kStreaming,
+      .seed = options.seed.value_or(1)};
+  if (!WriteTraffic(traffic, path, error)) return "";
+  const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
+  options.wire = "pcap:" + path + rate;
+  options.traffic = "zipf:size=" + traffic.size + "+flows=" + std::to_string(traffic.flows) +
+                    "+exponent=" + std::to_string(traffic.zipf) +
+                    "+frames=" + std::to_string(kSampleFrames) + rate;
+  return path;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine(
+      "telemetry", "counts packets by flow, and forwards them", argc, argv, &exit_code);
+  if (!line) return exit_code;
+  std::string flag, mend;
+  const std::optional<Settings> settings = ReadSettings(*line, &flag, &mend);
+  if (!settings) return BadFlag(flag, mend);
+  std::FILE* const text = line->options.json == "-" ? stderr : stdout;
+  const std::string traffic = MakeTraffic(*settings, &*line, &mend);
+  if (!mend.empty()) return BadFlag("frame_size", "its traffic could not be written: " + mend);
+  const auto session = Session::Start(*std::move(line), &exit_code);
+  if (!traffic.empty()) {
+    std::filesystem::remove(traffic);
+    std::fprintf(text, "traffic: %u frames of %u flows, Zipf %g, again and again\n",
+                 kSampleFrames, FLAGS_flows, settings->zipf);
+    std::fflush(text);
+  }
+  if (session == nullptr) return exit_code;
+
+  const uint64_t clock_unix_ns = ClockUnixNs();
+  const auto exports = Exports::Open(*settings, clock_unix_ns, &flag, &mend);
+  if (exports == nullptr) return BadFlag(flag, mend);
+  Reader::Meters meters;
+  for (uint32_t worker = 0; worker < session->workers(); ++worker) {
+    meters.push_back(
+        std::make_unique<Meter>(settings->setup, worker, rte_get_tsc_hz(), rte_rdtsc()));
+  }
+  Latest latest;
+  Reader reader(settings->setup, rte_get_tsc_hz(), meters, [&](const EpochReport& report) {
+    exports->Write(report);
+    latest.Publish(report);
+  });
+  const Views views(latest, *exports, clock_unix_ns, settings->setup.confidence);
+  TableLine table(latest, settings->top);
+  AppHooks hooks;
+  hooks.line = [&table] { return table.Next(); };
+  hooks.report = [&](nlohmann::ordered_json& report) {
+    reader.Finish(rte_rdtsc());
+    views.Extend(report);
+  };
+  hooks.commands = views.Commands();
+  hooks.metrics = [&views](auto& families) { views.AddMetrics(families); };
+  exit_code = session->Run(
+      [&meters](const WorkerInfo& info) { return Worker(*meters[info.worker]); },
+      std::move(hooks));
+  reader.Finish(rte_rdtsc());
+  std::fprintf(text, "%s\n", TotalsLine(latest.totals()).c_str());
+  if (!exports->Close(&mend)) {
+    std::fprintf(stderr, "sluice-telemetry: %s\n", mend.c_str());
+    return exit_code != 0 ? exit_code : 1;
+  }
+  return exit_code;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings.h"
+
+#include <gflags/gflags.h>
+
+#include <cmath>
+#include <random>
+
+#include "key_list.h"
+
+DEFINE_string(keys, "5-tuple",
+              "What flows are told apart by, comma-separated: 5-tuple, source, destination, "
+              "source/24 (bits of IPv4), source/24,64 (and of IPv6)");
+DEFINE_string(sketch, "count_sketch", "count_sketch or count_min");
+DEFINE_uint32(rows, 8, "Of a sketch, 3 to 16");
+DEFINE_uint32(columns, 1 << 16, "Of a sketch, a power of two");
+DEFINE_uint32(top_k, 100, "Heavy hitters of a key, 1 to 10000");
+DEFINE_uint32(levels, 16, "Of sketches, for distinct flows and entropy (UnivMon); 1: neither");
+DEFINE_uint32(level_columns, 1 << 11, "Of the sketches of levels, a power of two");
+DEFINE_uint32(level_top_k, 1000, "Flows that each level knows");
+DEFINE_string(pace, "correct",
+              "Who sets the probability of updates: fixed (--probability from the first packet "
+              "on), correct (1 until an epoch has seen enough, then --probability) or line_rate "
+              "(by load, down to 1/128)");
+DEFINE_double(probability, 0.01, "That a packet updates a row of a sketch");
+DEFINE_double(full_rate_pps, 1e6, "With --pace=line_rate: up to here a worker counts all packets");
+DEFINE_double(epoch_s, 1, "Length of an epoch, 0.001 to 3600");
+DEFINE_double(heavy_hitter_share, 0.0005, "Least share of all packets of a heavy hitter");
+DEFINE_double(change_share, 0.0005, "Least change between epochs, as a share of all packets");
+DEFINE_double(confidence, 0.95, "That the truth lies within a bound");
+DEFINE_bool(oracle, false, "Count some flows exactly, and print measured errors beside bounds");
+DEFINE_uint32(oracle_one_in, 1000, "With --oracle: one of so many flows");
+DEFINE_uint32(oracle_flows, 1 << 14, "With --oracle: at most so many of each key");
+DEFINE_uint32(top, 5, "Flows of each key that are printed");
+DEFINE_double(zipf, 1, "Embedded NIC: exponent of the flows' popularity; 0: all equal");
+DEFINE_string(export_ipfix, "", "Send reports as IPFIX over UDP to this ADDRESS:PORT");
+DEFINE_uint32(ipfix_domain, 1, "Observation domain of the first key; each key has one of its own");
+DEFINE_uint32(ipfix_template_s, 10, "Seconds between repetitions of IPFIX templates");
+DEFINE_string(export_csv, "", "Write reports to this file, one number a row");
+DEFINE_string(export_json, "", "Write reports to this file, one JSON object a line");
+DECLARE_string(ip);
+
+namespace sluice::telemetry {
+
+namespace {
+
+using engine::telemetry::Pace;
+using engine::telemetry::SketchKind;
+
+constexpr uint32_t kMaxTop = 100;
+constexpr double kMaxZipf = 10;
+
+std::optional<Pace> ParsePace(const std::string& text) {
+  if (text == "fixed") return Pace::kFixed;
+  if (text == "correct") return Pace::kAlwaysCorrect;
+  if (text == "line_rate") return Pace::kAlwaysLineRate;
+  return std::nullopt;
+}
+
+std::optional<SketchKind> ParseSketch(const std::string& text) {
+  if (text == "count_sketch") return SketchKind::kCountSketch;
+  if (text == "count_min") return SketchKind::kCountMin;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
+                                     std::string* mend) {
+  const runtime::Complaint complaint{flag, mend};
+  const auto keys = ParseKeys(FLAGS_keys);
+  const auto pace = ParsePace(FLAGS_pace);
+  const auto sketch = ParseSketch(FLAGS_sketch);
+  const bool readable =
+      complaint.Check(keys.has_value(), "keys",
+                      "give 5-tuple, source, destination, or a prefix as source/24 or "
+                      "source/24,64, joined by commas") &&
+      complaint.Check(pace.has_value(), "pace", "give fixed, correct or line_rate") &&
+      complaint.Check(sketch.has_value(), "sketch", "give count_sketch or count_min") &&
+      complaint.Check(FLAGS_epoch_s >= 0.001 && FLAGS_epoch_s <= 3600, "epoch_s",
+                      "give 0.001 to 3600 seconds") &&
+      complaint.Check(!FLAGS_oracle || FLAGS_oracle_one_in >= 1, "oracle_one_in",
+                      "give 1 or more; without --oracle nothing is counted exactly") &&
+      complaint.Check(FLAGS_top <= kMaxTop, "top", "give 0 to 100") &&
+      complaint.Check(FLAGS_zipf >= 0 && FLAGS_zipf <= kMaxZipf, "zipf", "give 0 to 10") &&
+      complaint.Check(FLAGS_ipfix_domain >= 1 && FLAGS_ipfix_domain <= UINT32_MAX - 8,
+                      "ipfix_domain", "give 1 to 4294967287") &&
+      complaint.Check(FLAGS_ipfix_template_s >= 1, "ipfix_template_s", "give 1 second or more") &&
+      complaint.Check(FLAGS_ip.empty(), "ip",
+                      "all frames are forwarded and none is answered: leave it away");
+  if (!readable) return std::nullopt;
+
+  Settings settings;
+  engine::telemetry::Setup& setup = settings.setup;
+  setup.keys = *keys;
+  setup.sketch = *sketch;
+  setup.rows = FLAGS_rows;
+  setup.columns = FLAGS_columns;
+  setup.top_k = FLAGS_top_k;
+  setup.levels = FLAGS_levels;
+  setup.level_columns = FLAGS_level_columns;
+  setup.level_top_k = FLAGS_level_top_k;
+  setup.pace = *pace;
+  setup.probability = FLAGS_probability;
+  setup.full_rate_pps = FLAGS_full_rate_pps;
+  setup.epoch_ns = static_cast<uint64_t>(std::llround(FLAGS_epoch_s * 1e9));
+  setup.heavy_hitter_share = FLAGS_heavy_hitter_share;
+  setup.change_share = FLAGS_change_share;
+  setup.confidence = FLAGS_confidence;
+  setup.oracle_one_in = FLAGS_oracle ? FLAGS_oracle_one_in : 0;
+  setup.oracle_flows = FLAGS_oracle_flows;
+  setup.seed = line.options.seed ? *line.options.seed
+                                 : uint64_t{std::random_device()()} << 32 | std::random_device()();
+  // "member: mend"; members are called as their flags.
+  if (const std::string error = setup.Error(); !error.empty()) {
+    const size_t colon = error.find(": ");
+    *flag = error.substr(0, colon);
+    *mend = "give " + error.substr(colon + 2);
+    return std::nullopt;
+  }
+  settings.exports = {.ipfix = FLAGS_export_ipfix,
+                      .csv = FLAGS_export_csv,
+                      .json = FLAGS_export_json,
+                      .ipfix_domain = FLAGS_ipfix_domain,
+                      .ipfix_template_s = FLAGS_ipfix_template_s};
+  settings.zipf = FLAGS_zipf;
+  settings.top = FLAGS_top;
+  return settings;
+}
+
+}  // namespace sluice::telemetry

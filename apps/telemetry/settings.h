@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the flags of sluice-telemetry say, checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/telemetry/setup.h"
+#include "runtime/command_line.h"
+
+namespace sluice::telemetry {
+
+/// Where reports go; empty: nowhere.
+struct ExportSettings {
+  std::string ipfix;  ///< ADDRESS:PORT
+  std::string csv;    ///< Paths.
+  std::string json;
+  uint32_t ipfix_domain = 1;
+  uint32_t ipfix_template_s = 10;
+};
+
+struct Settings {
+  engine::telemetry::Setup setup;
+  ExportSettings exports;
+  double zipf = 1;     ///< Of the embedded NIC's traffic.
+  uint32_t top = 5;    ///< Flows that are printed.
+};
+
+/// Reads the flags. On a bad one returns nothing, with its name and the mend.
+std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
+                                     std::string* mend);
+
+}  // namespace sluice::telemetry

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What programs can ask a run for: /sluice/telemetry/… of EAL's telemetry, metrics, and members
+// of the final report.
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "exports.h"
+#include "latest.h"
+#include "runtime/hooks.h"
+
+namespace sluice::telemetry {
+
+class Views {
+ public:
+  /// Refers to both.
+  Views(const Latest& latest, const Exports& exports, uint64_t clock_unix_ns, double confidence)
+      : latest_(latest),
+        exports_(exports),
+        clock_unix_ns_(clock_unix_ns),
+        confidence_(confidence) {}
+
+  /// They refer to this object.
+  std::vector<runtime::TelemetryCommand> Commands() const;
+  void AddMetrics(std::vector<prometheus::MetricFamily>& families) const;
+  /// Adds "telemetry".
+  void Extend(nlohmann::ordered_json& report) const;
+
+ private:
+  nlohmann::ordered_json Top(std::string_view parameters) const;
+  nlohmann::ordered_json Epoch() const;
+
+  const Latest& latest_;
+  const Exports& exports_;
+  const uint64_t clock_unix_ns_;
+  const double confidence_;
+};
+
+}  // namespace sluice::telemetry

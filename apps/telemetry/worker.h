@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a worker lcore runs: a meter that others read. It outlives the worker, so that its last
+// epoch can be taken when all workers are at rest.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/telemetry/meter.h"
+
+namespace sluice::telemetry {
+
+class Worker {
+ public:
+  static constexpr auto& kDropReasons = engine::telemetry::Meter::kDropReasons;
+
+  explicit Worker(engine::telemetry::Meter& meter) : meter_(&meter) {}
+
+  void AtRest(uint64_t now) { meter_->AtRest(now); }
+  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
+    return meter_->Process(frame, now);
+  }
+
+ private:
+  engine::telemetry::Meter* meter_;
+};
+
+}  // namespace sluice::telemetry
