@@ -10,9 +10,7 @@ PEERS = ["net_null", "net_memif"]
 PEER_SECONDS = 1.0
 RELEASE = "build/release"
 CONTROL = "tests/bench/control/sluice-control"
-# Benchmarks of engines without an interface: the program, and its cases by name of the traffic.
-ENGINES = {"maglev": ("tests/maglev/sluice-maglev-bench",
-                      {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576"})}
+MAGLEV_CASES = {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576"}
 
 
 class RunError(Exception):
@@ -39,7 +37,8 @@ def last_json(text):
 def targets(apps):
     """What has to be built."""
     return [f"apps/{app}/sluice-{app}" for app in apps] + [CONTROL] + \
-        [ENGINES[app][0] for app in apps if app in ENGINES]
+        [ENGINES[app][0] for app in apps if app in ENGINES] + \
+        (["apps/kv_client/sluice-kv-client"] if "kv" in apps else [])
 
 
 def app_sample(app, iface, flags, duration_s):
@@ -58,16 +57,37 @@ def app_sample(app, iface, flags, duration_s):
     return report
 
 
+def maglev_engine(said):
+    """Of Google Benchmark's JSON."""
+    found = {result["name"].rsplit("/", 1)[0]: 1e9 / result["items_per_second"]
+             for result in last_json(said)["benchmarks"]}
+    return {traffic: found[case] for traffic, case in MAGLEV_CASES.items()}
+
+
+def kv_engine(said):
+    """Of the table of sluice-kv-bench; the last two columns are Mops by Zipf 0.99."""
+    row = re.search(r"^partition, cache mode .* ([\d.]+) +([\d.]+)$", said, re.MULTILINE)
+    if not row:
+        raise RunError(f"no row of the partition in:\n{said[-500:]}")
+    return {"get": 1000 / float(row[1]), "set": 1000 / float(row[2])}
+
+
+# Benchmarks of engines without an interface: the program, its arguments, and who reads what it says.
+ENGINES = {
+    "maglev": ("tests/maglev/sluice-maglev-bench",
+               ["--benchmark_format=json",
+                f"--benchmark_filter=^({'|'.join(MAGLEV_CASES.values())})/"], maglev_engine),
+    "kv": ("tests/kv/sluice-kv-bench", ["1000000", "1"], kv_engine),  # As many items as the rows'.
+}
+
+
 def engine_sample(app):
-    """Nanoseconds of CPU time for each packet, by traffic."""
-    program, cases = ENGINES[app]
-    done = execute([f"{RELEASE}/{program}", "--benchmark_format=json",
-                    f"--benchmark_filter=^({'|'.join(cases.values())})/"], 120)
+    """Nanoseconds of CPU time: of maglev for each packet, by traffic; of kv for each operation."""
+    program, arguments, read = ENGINES[app]
+    done = execute([f"{RELEASE}/{program}", *arguments], 120)
     if done.returncode != 0:
         raise RunError(f"{program}: exit code {done.returncode}\n{done.stderr[-2000:]}")
-    found = {result["name"].rsplit("/", 1)[0]: 1e9 / result["items_per_second"]
-             for result in last_json(done.stdout)["benchmarks"]}
-    return {traffic: found[case] for traffic, case in cases.items()}
+    return read(done.stdout)
 
 
 def control():

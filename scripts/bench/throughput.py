@@ -12,11 +12,14 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+import kv_comparison
+import kv_report
 import output
 import rows
 import run
@@ -48,7 +51,7 @@ def parse_arguments():
     parser.add_argument("--limit_s", type=float, default=420,
                         help="no new round after this long; 0 = no limit")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
-                        help="measure stock testpmd beside echo")
+                        help="measure stock testpmd beside echo, and memcached beside kv")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--csv", metavar="FILE")
     parser.add_argument("--plot", metavar="FILE", help="PNG")
@@ -211,15 +214,17 @@ def main():
         job.repeat_noisy()
     engines = {app: [run.engine_sample(app) for _ in range(args.repeats)]
                for app in args.apps if app in run.ENGINES}
+    comparison = kv_comparison.measure(args.ifaces, args.repeats, args.duration_s) \
+        if args.peers and "kv" in args.apps else None
     # The apps decide for themselves, and say it.
     hugepages = all(s.get("memory", "hugepages") == "hugepages" for s in job.samples) and hugepages
     manifest["hugepages"] = hugepages
     table_rows = rows.build_rows(job.samples, hugepages)
-    report(args, manifest | {"controls": job.controls}, table_rows, engines)
+    report(args, manifest | {"controls": job.controls}, table_rows, engines, comparison)
     return 1 if any(row["verdict"] == "FAILED" for row in table_rows) else 0
 
 
-def report(args, manifest, table_rows, engines):
+def report(args, manifest, table_rows, engines, comparison):
     controls = manifest["controls"]
     ping_pong = [c["ping_pong_cycles"] for c in controls]
     print(f"\n\n{manifest['cpu']}, {manifest['cpus']} CPUs, DPDK {manifest['dpdk']}, "
@@ -230,12 +235,16 @@ def report(args, manifest, table_rows, engines):
     print(output.table(table_rows))
     print()
     print(output.footer(table_rows, controls))
+    if comparison:
+        print("\n" + "\n".join(kv_report.lines(comparison)))
     print("\nTargets (worker TSC cycles or time, medians):")
     stream_cycles = sorted(c["stream_cycles"] for c in controls)[len(controls) // 2]
-    for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles, engines):
+    for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles, engines,
+                                 comparison):
         print("  " + line)
     if args.json:
-        output.write_json(args.json, manifest | {"engines": engines}, table_rows)
+        output.write_json(args.json, manifest | {"engines": engines, "comparison": comparison},
+                          table_rows)
     if args.csv:
         output.write_csv(args.csv, table_rows)
     if args.plot:
@@ -248,6 +257,10 @@ def report(args, manifest, table_rows, engines):
 
 
 if __name__ == "__main__":
+    # As an interrupt, so that processes and namespaces end with us; but for nohup's.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     try:
         sys.exit(main())
     except run.RunError as error:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What memcached_oracle_test.py asks: single requests, conversations, the binary protocol; and where
-the answers are known to differ."""
+"""What memcached_oracle_test.py asks: single requests, conversations, the binary protocol; and
+where the answers are known to differ."""
 
 import struct
 

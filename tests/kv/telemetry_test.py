@@ -66,7 +66,8 @@ class Telemetry(unittest.TestCase):
     def partitions(self, mode, memory_of_each):
         # The seed is that of the hashes: a cache that forgets nothing stays one.
         with server("--workers=2", "--partitions=3", f"--mode={mode}", "--memory_mb=15",
-                    "--items=30000", "--seed=1", f"--client=items={ITEMS}+get=0.5+value=1000") as ask:
+                    "--items=30000", "--seed=1",
+                    f"--client=items={ITEMS}+get=0.5+value=1000") as ask:
             store = ask("stats")["store"]
             found = ask("partitions")
             self.assertEqual(list(found), ["0", "1", "2"])

@@ -16,6 +16,7 @@ import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS / "bench"))
+import kv_report
 import output
 import plot
 import rows
@@ -229,20 +230,115 @@ def kv(iface, cycles, traffic="1 request", **fields):
 
 
 class KvVerdicts(unittest.TestCase):
-    def lines(self, *samples):
-        return targets.verdicts(rows.build_rows(list(samples), True), True, 3.0)
+    def lines(self, *samples, **more):
+        return targets.verdicts(rows.build_rows(list(samples), True), True, 3.0, **more)
+
+    def found(self, lines, *words):
+        [line] = [line for line in lines if all(word in line for word in words)]
+        return line
 
     def test_requests_are_counted_by_the_datagram(self):
-        [line] = [line for line in self.lines(kv("streaming", 250.0, "16 requests")) if "Mops of" in line]
+        line = self.found(self.lines(kv("streaming", 250.0, "16 requests")), "Mops of")
         self.assertIn("160.00 Mops of the worker's time", line)  # 100 ns for 16 requests.
         self.assertIn("p50 1.5, p99 9.0 us", line)
 
     def test_streaming_is_held_against_packetized_at_one_request(self):
-        met = self.lines(kv("packetized", 260.0), kv("streaming", 200.0))[-1]
-        self.assertTrue(met.endswith("1.30: met"), met)
-        missed = self.lines(kv("packetized", 200.0), kv("streaming", 200.0))[-1]
-        self.assertTrue(missed.endswith("1.00: NOT MET"), missed)
-        self.assertTrue(self.lines(kv("streaming", 200.0))[-1].endswith("not measured in this run"))
+        for cycles, end in ((260.0, "1.30: met"), (200.0, "1.00: NOT MET")):
+            lines = self.lines(kv("packetized", cycles), kv("streaming", 200.0))
+            line = self.found(lines, "1.3x")
+            self.assertTrue(line.endswith(end), line)
+        line = self.found(self.lines(kv("streaming", 200.0)), "1.3x")
+        self.assertTrue(line.endswith("not measured in this run"))
+
+    def test_streaming_is_held_against_the_table_that_does_the_same_share_of_gets(self):
+        # Three of four are gets: 0.75 x 40 + 0.25 x 80 = 50 ns in the table alone.
+        served = {"requests": 400, "get_hits": 299, "get_misses": 1}
+        engines = {"kv": [{"get": 40.0, "set": 80.0}, {"get": 30.0, "set": 80.0},
+                          {"get": 41.0, "set": 90.0}]}
+        for cycles, end in ((2500.0, "0.80: met"), (2600.0, "0.77: NOT MET")):  # 62.5, 65 ns each.
+            lines = self.lines(kv("streaming", cycles, "16 requests", mica=served),
+                               engines=engines)
+            line = self.found(lines, "table alone")
+            self.assertIn("(20.00 Mops)", line)
+            self.assertTrue(line.endswith(end), line)
+
+    def test_what_was_not_run_is_said(self):
+        lines = self.lines(kv("streaming", 200.0))
+        for words in ("table alone", "memcached's protocol"):
+            self.assertTrue(self.found(lines, words).endswith("not measured in this run"))
+
+
+def kv_row(server, path, requests, link="", client=None, **cpu_s):
+    """Three windows of a second: with a tenth less, with so many, with a tenth more requests."""
+    windows = [{"requests": requests * n // 10, "seconds": 1.0, "switches": 20, **cpu_s}
+               for n in (9, 11, 10)]
+    return {"server": server, "flags": "", "path": path, "link": link, "windows": windows,
+            "client": client}
+
+
+class KvComparison(unittest.TestCase):
+    MEMCACHED = kv_row("memcached", "kernel UDP", 100000, "loopback", process_s=0.5)  # 200 k/s.
+
+    def lines(self, *found, missing=()):
+        return kv_report.lines({"work": "work", "rows": list(found), "missing": list(missing)})
+
+    def verdicts(self, *found):
+        return kv_report.verdicts({"rows": list(found)},
+                                  lambda text, met, *rows: targets.judge(text, True, met, *rows))
+
+    def test_a_second_of_busy_worker_is_held_against_one_of_memcacheds_process(self):
+        for requests, ratio, end in ((1000000, "10.0", ": met"), (980000, "9.8", ": NOT MET")):
+            [line] = self.verdicts(self.MEMCACHED, kv_row("sluice-kv streaming", "model NIC",
+                                                          requests, busy_s=0.5, process_s=2.0))
+            self.assertIn(f"process) {ratio}, ", line)
+            self.assertTrue(line.endswith(end), line)
+
+    def test_what_all_threads_took_stands_beside_it(self):
+        [line] = self.verdicts(self.MEMCACHED, kv_row("sluice-kv streaming", "model NIC", 1000000,
+                                                      busy_s=0.5, process_s=2.0))
+        self.assertIn("with all that polls 2.5:", line)
+
+    def test_noisy_windows_are_left_out_and_nothing_else_is_no_verdict(self):
+        ours = kv_row("sluice-kv streaming", "model NIC", 1000000, busy_s=0.5, process_s=2.0)
+        ours["windows"][0] |= {"requests": 10**9, "switches": 21}  # 1100000 and 1000000 are left.
+        [line] = self.verdicts(self.MEMCACHED, ours)
+        self.assertIn("process) 10.5, ", line)
+        self.assertTrue(line.endswith(": met"), line)
+        for window in ours["windows"]:
+            window["switches"] = 21
+        [line] = self.verdicts(self.MEMCACHED, ours)
+        self.assertTrue(line.endswith("no verdict, noisy"), line)
+        self.assertTrue(self.lines(ours)[2].endswith(" noisy"))
+
+    def test_each_interface_has_its_line(self):
+        ours = [kv_row(f"sluice-kv {iface}", "model NIC", 10, busy_s=1.0, process_s=1.0)
+                for iface in ("packetized", "streaming")]
+        self.assertEqual(len(self.verdicts(self.MEMCACHED, *ours)), 2)
+
+    def test_what_came_over_a_veth_pair_is_not_judged(self):
+        rest = [kv_row("sluice-kv packetized", "af_packet", 10**9, "veth", busy_s=1.0,
+                       process_s=1.0),
+                kv_row("memcached", "kernel UDP", 1, "veth", process_s=1.0)]
+        for found in ([], [self.MEMCACHED], rest):
+            [line] = self.verdicts(*found)
+            self.assertTrue(line.endswith("not measured in this run"), line)
+
+    def test_every_row_names_its_path(self):
+        client = {"lost": 3, "get_latency_us": {"p50": 100.4, "p99": 900.0}}
+        lines = self.lines(kv_row("sluice-kv streaming", "model NIC", 1000000, busy_s=0.5,
+                                  process_s=2.0),
+                           kv_row("memcached", "kernel UDP", 100000, "veth", client, process_s=0.5))
+        self.assertEqual(lines[0], "work:")
+        self.assertEqual(lines[2].split(), ["sluice-kv", "streaming", "model", "NIC", "2000",
+                                            "(1800..2200)", "500", "(450..550)", "1.000", "-",
+                                            "-", "-"])
+        self.assertEqual(lines[3].split(), ["memcached", "kernel", "UDP,", "veth", "-", "200",
+                                            "(180..220)", "0.100", "100", "900", "3"])
+
+    def test_what_is_missing_says_why(self):
+        self.assertIn("veth: not measured, only root can make a veth pair",
+                      self.lines(self.MEMCACHED,
+                                 missing=["veth: not measured, only root can make a veth pair"]))
 
 
 class Workloads(unittest.TestCase):
@@ -326,6 +422,16 @@ class Reports(unittest.TestCase):
         self.assertEqual(run.last_json('{"mpps": 6}\n'), {"mpps": 6})
         with self.assertRaises(run.RunError):
             run.last_json("EAL: error\n")
+
+    def test_the_table_of_the_kv_benchmark_is_read(self):
+        text = ("1000000 items of 8/8 bytes, one core; M operations per CPU second, best of 3\n"
+                "                       resident          |  uniform         | Zipf .99\n"
+                "                         B/item      add      get      set      get      set\n"
+                "partition, cache mode      64.3      5.2     21.7     18.7     25.0     20.0\n"
+                "partition, store mode      62.9      5.3     20.4     18.8     23.8     21.9\n")
+        self.assertEqual(run.kv_engine(text), {"get": 40.0, "set": 50.0})
+        with self.assertRaises(run.RunError):
+            run.kv_engine("only 3 were found\n")
 
     def test_testpmd_output_is_read(self):
         text = ("  +++ Accumulated forward statistics for all ports+++\n"

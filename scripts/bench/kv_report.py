@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""sluice-kv beside memcached, for people. Pure, as rows.py: of what kv_comparison.measure says."""
+from statistics import median
+
+from rows import MAX_SWITCHES_PER_S
+
+MIN_RATIO = 10  # Of requests per CPU-second.
+NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: while it had "
+        "packets; process: all threads, of which DPDK's poll, and one is the model NIC and its "
+        "client")
+
+
+def judged(row):
+    """The row without noisy windows, and its `verdict`: noisy if it has no others."""
+    clean = [w for w in row["windows"]
+             if w["switches"] <= MAX_SWITCHES_PER_S * max(w["seconds"], 1)]
+    return row | {"windows": clean or row["windows"], "verdict": "" if clean else "noisy"}
+
+
+def per_cpu_second(row, time):
+    """Thousands of requests for each second of `time`, a window each, ascending; none: unknown."""
+    return sorted(w["requests"] / w[time] / 1000 for w in row["windows"] if w.get(time))
+
+
+def spread(values):
+    return f"{median(values):.0f} ({values[0]:.0f}..{values[-1]:.0f})" if values else "-"
+
+
+def path(row):
+    return row["path"] + (f", {row['link']}" if row["link"] else "")
+
+
+def lines(comparison):
+    """A table; each row says by which path its requests came."""
+    form = "{:<22} {:<21} {:>19} {:>19} {:>7} {:>8} {:>8} {:>6} {:>6}"
+    told = [comparison["work"] + ":",
+            form.format("server", "path", "k/s of busy worker", "k/s of process", "Mops", "get p50",
+                        "p99 us", "lost", "").rstrip()]
+    for row in map(judged, comparison["rows"]):
+        client = row["client"] or {}
+        latency = client.get("get_latency_us", {})
+        rate = median(w["requests"] / w["seconds"] / 1e6 for w in row["windows"])
+        told.append(form.format(
+            row["server"], path(row), spread(per_cpu_second(row, "busy_s")),
+            spread(per_cpu_second(row, "process_s")), f"{rate:.3f}",
+            *(f"{latency[part]:.0f}" if part in latency else "-" for part in ("p50", "p99")),
+            client.get("lost", "-"), row["verdict"]).rstrip())
+    told += comparison["missing"]
+    told.append(NOTE)
+    return told + sorted({row["flags"] for row in comparison["rows"] if row["flags"]})
+
+
+def verdicts(comparison, judge):
+    """Our busy worker against memcached's process, each by its path. `judge`: of a text, whether the
+    target is met, and the rows that say so, a line."""
+    text = f"kv, memcached's protocol, requests per CPU-second, at least {MIN_RATIO}x memcached's"
+    by_path = {path(row): row for row in map(judged, comparison["rows"])}
+    theirs = by_path.get("kernel UDP, loopback")
+    ours = [judged(row) for row in comparison["rows"] if row["path"] == "model NIC"]
+    base = theirs and per_cpu_second(theirs, "process_s")
+    told = []
+    for row in ours if base else []:
+        busy, process = (per_cpu_second(row, time) for time in ("busy_s", "process_s"))
+        if busy and process:
+            ratio = median(busy) / median(base)
+            told.append(judge(
+                f"{text}: {row['server']} (model NIC, busy worker) over memcached (kernel UDP, "
+                f"process) {ratio:.1f}, with all that polls {median(process) / median(base):.1f}",
+                ratio >= MIN_RATIO, row, theirs))
+    return told or [f"{text}: not measured in this run"]
