@@ -5,15 +5,23 @@ from statistics import median
 from rows import MAX_SWITCHES_PER_S
 
 MIN_RATIO = 10  # Of requests per CPU-second.
+# CPU time of a server that sleeps when it has nothing to do: below, its client was the limit, and
+# sleeping and waking are a large part of what it did.
+MIN_BUSY_SHARE = 0.8
 NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: while it had "
         "packets; process: all threads, of which DPDK's poll, and one is the model NIC and its "
         "client")
 
 
+def noisy(window):
+    sleeps = "busy_s" not in window
+    return (window["switches"] > MAX_SWITCHES_PER_S * max(window["seconds"], 1)
+            or sleeps and window["process_s"] < MIN_BUSY_SHARE * window["seconds"])
+
+
 def judged(row):
     """The row without noisy windows, and its `verdict`: noisy if it has no others."""
-    clean = [w for w in row["windows"]
-             if w["switches"] <= MAX_SWITCHES_PER_S * max(w["seconds"], 1)]
+    clean = [w for w in row["windows"] if not noisy(w)]
     return row | {"windows": clean or row["windows"], "verdict": "" if clean else "noisy"}
 
 

@@ -277,7 +277,7 @@ def kv_row(server, path, requests, link="", client=None, **cpu_s):
 
 
 class KvComparison(unittest.TestCase):
-    MEMCACHED = kv_row("memcached", "kernel UDP", 100000, "loopback", process_s=0.5)  # 200 k/s.
+    MEMCACHED = kv_row("memcached", "kernel UDP", 160000, "loopback", process_s=0.8)  # 200 k/s.
 
     def lines(self, *found, missing=()):
         return kv_report.lines({"work": "work", "rows": list(found), "missing": list(missing)})
@@ -310,6 +310,12 @@ class KvComparison(unittest.TestCase):
         self.assertTrue(line.endswith("no verdict, noisy"), line)
         self.assertTrue(self.lines(ours)[2].endswith(" noisy"))
 
+    def test_a_memcached_that_waits_for_its_client_is_noisy(self):
+        waiting = kv_row("memcached", "kernel UDP", 160000, "loopback", process_s=0.79)
+        [line] = self.verdicts(waiting, kv_row("sluice-kv streaming", "model NIC", 1000000,
+                                               busy_s=0.1, process_s=2.0))
+        self.assertTrue(line.endswith("no verdict, noisy"), line)
+
     def test_each_interface_has_its_line(self):
         ours = [kv_row(f"sluice-kv {iface}", "model NIC", 10, busy_s=1.0, process_s=1.0)
                 for iface in ("packetized", "streaming")]
@@ -327,13 +333,13 @@ class KvComparison(unittest.TestCase):
         client = {"lost": 3, "get_latency_us": {"p50": 100.4, "p99": 900.0}}
         lines = self.lines(kv_row("sluice-kv streaming", "model NIC", 1000000, busy_s=0.5,
                                   process_s=2.0),
-                           kv_row("memcached", "kernel UDP", 100000, "veth", client, process_s=0.5))
+                           kv_row("memcached", "kernel UDP", 160000, "veth", client, process_s=0.8))
         self.assertEqual(lines[0], "work:")
         self.assertEqual(lines[2].split(), ["sluice-kv", "streaming", "model", "NIC", "2000",
                                             "(1800..2200)", "500", "(450..550)", "1.000", "-",
                                             "-", "-"])
         self.assertEqual(lines[3].split(), ["memcached", "kernel", "UDP,", "veth", "-", "200",
-                                            "(180..220)", "0.100", "100", "900", "3"])
+                                            "(180..220)", "0.160", "100", "900", "3"])
 
     def test_what_is_missing_says_why(self):
         self.assertIn("veth: not measured, only root can make a veth pair",
