@@ -30,9 +30,9 @@ class Analyst {
   std::optional<EpochReport> Report(std::span<const Epoch* const> epochs);
 
  private:
-  const Setup setup_;
   const uint64_t cycles_per_second_;
-  std::unique_ptr<Epoch> current_, previous_;
+  std::unique_ptr<Epoch> current_;
+  std::unique_ptr<Epoch> previous_;  ///< The last that was reported; of no workers: none was.
 };
 
 }  // namespace sluice::engine::telemetry

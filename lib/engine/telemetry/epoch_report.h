@@ -18,7 +18,7 @@ struct OracleReport {
   static constexpr uint64_t kLeastPackets = 100;
 
   uint64_t flows = 0;          ///< Counted exactly.
-  uint64_t refused_flows = 0;  ///< Chosen, but there was no room: their packets were not counted.
+  uint64_t refused_pkts = 0;   ///< Of flows that were chosen when there was no room for them.
   uint64_t compared_flows = 0;          ///< Of kLeastPackets and more.
   double mean_relative_error = 0;       ///< Of their packets.
   double max_relative_error = 0;
@@ -33,8 +33,8 @@ struct KeyReport {
   /// all packets.
   std::vector<FlowRecord> heavy_hitters;
   /// Flows whose packets changed by at least Setup::change_share of all packets of this epoch
-  /// and the one before, and by more than the bound; the largest change first. Empty in the
-  /// first epoch, and after an epoch that was not seen.
+  /// and the one before, and by more than the bound; the largest change first. Empty unless the
+  /// epoch before was reported, too, and took as long, give or take a tenth.
   std::vector<FlowChange> changes;
   std::optional<Range> distinct_flows;  ///< Setup::levels > 1.
   /// Of packets over flows, in bits: Σ f/N · log2(N/f). Setup::levels > 1.
@@ -44,7 +44,7 @@ struct KeyReport {
 
 /// One epoch, all workers together.
 struct EpochReport {
-  uint64_t number = 0;    ///< Consecutive, unless nobody took an epoch in time.
+  uint64_t number = 0;    ///< Epochs between the clock's 0 and its start. Rises.
   uint64_t start_ns = 0;  ///< On the clock that Meter::Process is given, from its 0.
   uint64_t end_ns = 0;
   uint32_t workers = 0;   ///< That this epoch is merged from.

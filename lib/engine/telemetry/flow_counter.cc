@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/telemetry/flow_counter.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "engine/kv/workload/random.h"
+
+namespace sluice::engine::telemetry {
+
+namespace {
+
+using Flow = KnownFlows::Flow;
+
+Shape ShapeOf(const Setup& setup, uint32_t level, uint64_t seed) {
+  return {level == 0 ? setup.sketch : SketchKind::kCountSketch, setup.rows,
+          level == 0 ? setup.columns : setup.level_columns, seed};
+}
+
+/// Twice as many as are reported: those near the end of the list are told apart at the end of
+/// the epoch, when more is known about them.
+uint32_t KnownIn(const Setup& setup, uint32_t level) {
+  const uint32_t reported = level == 0 ? 2 * setup.top_k : 0;
+  return setup.levels > 1 ? std::max(reported, setup.level_top_k) : reported;
+}
+
+/// In the units of KnownFlows::Flow: the sum over all rows.
+Flow EstimateOf(const Sketch& sketch, const packet::FlowKey& key, uint64_t hash) {
+  const uint32_t rows = sketch.shape().rows;
+  double packets[Setup::kMaxRows], bytes[Setup::kMaxRows];
+  for (uint32_t row = 0; row < rows; ++row) {
+    const Cell reading = sketch.PlaceOf(row, hash).Read();
+    packets[row] = static_cast<double>(reading.packets);
+    bytes[row] = static_cast<double>(reading.bytes);
+  }
+  return {.key = key,
+          .hash = hash,
+          .count = static_cast<int64_t>(MiddleOf(packets, rows) * rows),
+          .bytes = static_cast<int64_t>(MiddleOf(bytes, rows) * rows)};
+}
+
+/// A flow that full `known` do not have, and that may have become large.
+void Challenge(KnownFlows& known, const Flow& flow) {
+  if (flow.count > known.Least()) {
+    known.Insert(flow);
+  } else {
+    known.TurnAway();
+  }
+}
+
+}  // namespace
+
+FlowCounter::FlowCounter(const Setup& setup, size_t key)
+    : spec_(setup.keys[key]),
+      deepest_(uint64_t{1} << (setup.levels - 1)),
+      oracle_(setup.oracle_one_in, setup.oracle_flows, ~setup.seed) {
+  kv::workload::Random random(kv::workload::Mix(setup.seed) + key);
+  for (uint64_t& salt : salts_) salt = random.Next();
+  depth_salt_ = random.Next();
+  size_t cells = 0;
+  for (uint32_t i = 0; i < setup.levels; ++i) cells += ShapeOf(setup, i, 0).cells();
+  AllocateCells(cells);
+  Cell* cell = cells_.get();
+  levels_.reserve(setup.levels);
+  for (uint32_t i = 0; i < setup.levels; ++i) {
+    const Shape shape = ShapeOf(setup, i, random.Next());
+    levels_.push_back({Sketch(shape, cell), KnownFlows(KnownIn(setup, i))});
+    cell += shape.cells();
+  }
+}
+
+/// On huge pages where the host has them: counters are hit at random.
+void FlowCounter::AllocateCells(size_t cells) {
+  constexpr size_t kPage = size_t{2} << 20;
+  cells_bytes_ = (cells * sizeof(Cell) + kPage - 1) / kPage * kPage;
+  auto* const memory = static_cast<Cell*>(std::aligned_alloc(kPage, cells_bytes_));
+  if (memory == nullptr) throw std::bad_alloc();
+  cells_.reset(memory);
+  madvise(memory, cells_bytes_, MADV_HUGEPAGE);
+  std::uninitialized_value_construct_n(memory, cells);
+}
+
+void FlowCounter::Settle() {
+  for (uint32_t i = 0; i < pending_count_; ++i) {
+    const Pending& update = pending_[i];
+    CountRowIn(levels_[0], update, update.place);
+    const uint32_t depth = levels_.size() > 1 ? DepthOf(update.hash) : 0;
+    for (uint32_t at = 1; at <= depth; ++at) {
+      CountRowIn(levels_[at], update, levels_[at].sketch.PlaceOf(update.row, update.hash));
+    }
+  }
+  pending_count_ = 0;
+}
+
+void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch::Place place) {
+  const int64_t bytes = update.weight * update.bytes;
+  const int64_t reading = level.sketch.Add(update.row, place, update.weight, bytes);
+  if (Flow* const flow = level.known.Find(update.key, update.hash)) {
+    level.known.Add(*flow, update.weight, bytes, 1);
+  } else if (!level.known.full()) {
+    level.known.Insert({update.key, update.hash, update.weight, bytes, 1, 1});
+  } else if (reading * level.sketch.shape().rows > level.known.Least()) {
+    // This row says that the flow is large: the others are asked. Of a flow that is, one of its
+    // rows will say so soon.
+    Challenge(level.known, EstimateOf(level.sketch, update.key, update.hash));
+  } else {
+    level.known.TurnAway();
+  }
+}
+
+void FlowCounter::CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t bytes) {
+  const uint32_t depth = DepthOf(hash);
+  for (uint32_t i = 0; i <= depth; ++i) CountWholeIn(levels_[i], key, hash, bytes);
+}
+
+void FlowCounter::CountWholeIn(Level& level, const packet::FlowKey& key, uint64_t hash,
+                               uint32_t bytes) {
+  const uint32_t rows = level.sketch.shape().rows;
+  Flow* const flow = level.known.Find(key, hash);
+  const bool challenges = flow == nullptr && level.known.full();
+  const int64_t least = challenges ? level.known.Least() : 0;
+  uint32_t above = 0;  // Rows that say that the flow is large.
+  for (uint32_t row = 0; row < rows; ++row) {
+    const int64_t reading =
+        level.sketch.Add(row, level.sketch.PlaceOf(row, hash), kUnit, kUnit * bytes);
+    above += reading * rows > least;
+  }
+  const int64_t count = kUnit * rows;
+  if (flow != nullptr) {
+    level.known.Add(*flow, count, count * bytes, rows);
+  } else if (!challenges) {
+    level.known.Insert({key, hash, count, count * bytes, rows, 1});
+  } else if (above > rows / 2) {
+    Challenge(level.known, EstimateOf(level.sketch, key, hash));
+  } else {
+    level.known.TurnAway();
+  }
+}
+
+void FlowCounter::Clear() {
+  pending_count_ = 0;
+  for (Level& level : levels_) {
+    level.sketch.Clear();
+    level.known.Clear();
+  }
+  oracle_.Clear();
+}
+
+void FlowCounter::Merge(const FlowCounter& other) {
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    Level& mine = levels_[i];
+    const Level& theirs = other.levels_[i];
+    mine.sketch.Merge(theirs.sketch);
+    std::vector<Flow> flows;
+    // A flow that either side may have missed is estimated; the others add up.
+    const auto add = [&](const Flow& flow, const Flow* elsewhere, bool elsewhere_complete) {
+      const bool whole = flow.whole && (elsewhere != nullptr ? elsewhere->whole : elsewhere_complete);
+      Flow sum = whole ? flow : EstimateOf(mine.sketch, flow.key, flow.hash);
+      if (whole && elsewhere != nullptr) {
+        sum.count += elsewhere->count;
+        sum.bytes += elsewhere->bytes;
+      }
+      sum.samples = flow.samples + (elsewhere != nullptr ? elsewhere->samples : 0);
+      flows.push_back(sum);
+    };
+    for (const Flow& flow : mine.known.flows()) {
+      add(flow, theirs.known.Find(flow.key, flow.hash), theirs.known.complete());
+    }
+    for (const Flow& flow : theirs.known.flows()) {
+      if (mine.known.Find(flow.key, flow.hash) == nullptr) {
+        add(flow, nullptr, mine.known.complete());
+      }
+    }
+    const bool complete = mine.known.complete() && theirs.known.complete();
+    std::sort(flows.begin(), flows.end(),
+              [](const Flow& a, const Flow& b) { return a.count > b.count; });
+    mine.known.Clear();
+    for (const Flow& flow : flows) {
+      if (mine.known.full()) {
+        mine.known.TurnAway();
+        break;
+      }
+      mine.known.Insert(flow);
+    }
+    if (!complete) mine.known.TurnAway();
+  }
+  oracle_.Merge(other.oracle_);
+}
+
+uint64_t FlowCounter::bytes() const {
+  uint64_t bytes = cells_bytes_ + oracle_.bytes() + sizeof(*this);
+  for (const Level& level : levels_) bytes += level.known.bytes();
+  return bytes;
+}
+
+}  // namespace sluice::engine::telemetry

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The counts of one KeySpec: a sketch with the flows it knows, and UnivMon's levels below it
+// (Liu et al., SIGCOMM'16), each of which sees half of the flows of the one above.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/telemetry/known_flows.h"
+#include "engine/telemetry/oracle.h"
+#include "engine/telemetry/setup.h"
+#include "engine/telemetry/sketch.h"
+#include "engine/telemetry/unit.h"
+#include "packet/bytes.h"
+#include "packet/flow_key.h"
+
+namespace sluice::engine::telemetry {
+
+struct Level {
+  Sketch sketch;
+  KnownFlows known;
+};
+
+class FlowCounter {
+ public:
+  /// Of setup.keys[key]. Throws std::bad_alloc.
+  FlowCounter(const Setup& setup, size_t key);
+
+  const KeySpec& spec() const { return spec_; }
+  /// Of a key that spec() made.
+  uint64_t HashOf(const packet::FlowKey& key) const {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&key);
+    const auto word = [&](uint32_t i) { return packet::Load<uint64_t>(bytes + 8 * i) ^ salts_[i]; };
+    const uint64_t all = packet::FoldProduct(word(0), word(1)) ^
+                         packet::FoldProduct(word(2), word(3)) ^
+                         packet::FoldProduct(word(4), salts_[5] | 1);
+    return packet::FoldProduct(all ^ salts_[6], kHashFactor);
+  }
+
+  /// Counts a packet in one row, which stands for `weight`/kUnit packets. It may wait: Settle.
+  void CountRow(const packet::FlowKey& key, uint64_t hash, uint32_t row, int64_t weight,
+                uint32_t bytes) {
+    const Sketch::Place place = levels_[0].sketch.PlaceOf(row, hash);
+    __builtin_prefetch(place.cell, 1);
+    pending_[pending_count_] = {key, hash, place, weight, row, bytes};
+    if (++pending_count_ == kPending) [[unlikely]] Settle();
+  }
+  /// Counts a packet in all rows, for one.
+  void CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
+  /// Makes everything counted visible in levels().
+  void Settle();
+
+  std::span<const Level> levels() const { return levels_; }
+  /// The last level that this flow belongs to: half of the flows of each belong to the next.
+  uint32_t DepthOf(uint64_t hash) const {
+    const uint64_t mixed = packet::FoldProduct(hash ^ depth_salt_, kDepthFactor);
+    return static_cast<uint32_t>(std::countr_zero(mixed | deepest_));
+  }
+  Oracle& oracle() { return oracle_; }
+  const Oracle& oracle() const { return oracle_; }
+
+  void Clear();
+  /// Adds the counts of another one of an equal setup. Both are settled.
+  void Merge(const FlowCounter& other);
+  uint64_t bytes() const;
+
+ private:
+  /// Rows that were sampled and whose counters are on their way to the cache.
+  struct Pending {
+    packet::FlowKey key;
+    uint64_t hash;
+    Sketch::Place place;
+    int64_t weight;
+    uint32_t row;
+    uint32_t bytes;
+  };
+  struct Free {
+    void operator()(Cell* cells) const { std::free(cells); }
+  };
+  static constexpr uint32_t kPending = 16;
+  static constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15;
+  static constexpr uint64_t kDepthFactor = 0xa0761d6478bd642f;  // Odd, of no pattern.
+
+  void AllocateCells(size_t cells);
+  static void CountRowIn(Level& level, const Pending& update, Sketch::Place place);
+  static void CountWholeIn(Level& level, const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
+
+  KeySpec spec_;
+  std::array<uint64_t, 7> salts_;
+  uint64_t depth_salt_;
+  uint64_t deepest_;  ///< A bit that ends the search for deeper levels.
+  size_t cells_bytes_ = 0;
+  std::unique_ptr<Cell[], Free> cells_;  ///< Of all levels.
+  std::vector<Level> levels_;
+  Oracle oracle_;
+  uint32_t pending_count_ = 0;
+  std::array<Pending, kPending> pending_;
+};
+
+}  // namespace sluice::engine::telemetry

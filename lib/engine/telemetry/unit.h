@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::engine::telemetry {
+
+/// Counters count packets and bytes in this fraction, so that 1/p need not be an integer.
+inline constexpr int64_t kUnit = 256;
+
+}  // namespace sluice::engine::telemetry

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/telemetry/universal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "engine/telemetry/estimator.h"
+
+namespace sluice::engine::telemetry {
+
+namespace {
+
+double Square(double x) { return x * x; }
+double TimesLog(double x) { return x > 0 ? x * std::log2(x) : 0; }
+
+/// A sum over all flows of one level, and the variance of that estimate.
+struct Sum {
+  double value = 0;
+  double variance = 0;
+
+  /// From the sum over the next level to that over this one. Half of this level's flows are there:
+  /// one that this level does not know contributes twice itself or nothing. `known` is the sum
+  /// over the known flows, and `part` the same, with those subtracted that the next level has.
+  /// No unknown term exceeds `largest_unknown`.
+  void Rise(double part, double known, double largest_unknown, double known_variance) {
+    value = 2 * value + part;
+    variance = 4 * variance + std::max(0.0, value - known) * largest_unknown + known_variance;
+  }
+  double Deviation() const { return std::sqrt(variance); }
+};
+
+struct Sums {
+  Sum flows;
+  Sum single;   ///< Flows of one sample.
+  Sum entropy;  ///< Σ f·log2 f.
+  bool all_known = false;  ///< In the last level that was looked at.
+};
+
+Sums SumUp(const Epoch& epoch, const FlowCounter& counter) {
+  const auto levels = counter.levels();
+  size_t last = 0;
+  while (last + 1 < levels.size() && !levels[last].known.complete()) ++last;
+  Sums sums;
+  sums.all_known = levels[last].known.complete();
+  const double deviations = DeviationsOf(1 - epoch.setup.confidence);
+  for (size_t at = last + 1; at-- > 0;) {
+    const Level& level = levels[at];
+    const Estimator estimator(level, epoch);
+    double flows = 0, flows_part = 0, single = 0, single_part = 0, terms = 0, terms_part = 0;
+    double least = std::numeric_limits<double>::infinity(), variance = 0;
+    for (const KnownFlows::Flow& flow : level.known.flows()) {
+      const Estimate packets = estimator.Of(flow).packets;
+      const double term = TimesLog(packets.value);
+      const double is_single = flow.whole && flow.samples == 1;
+      const double part = at != last && counter.DepthOf(flow.hash) > at ? -1 : 1;
+      flows += 1;
+      flows_part += part;
+      single += is_single;
+      single_part += part * is_single;
+      terms += term;
+      terms_part += part * term;
+      least = std::min(least, packets.value);
+      const double slope = std::log2(std::max(1.0, packets.value)) + std::numbers::log2e;
+      variance += Square(slope * packets.bound / deviations);
+    }
+    if (flows == 0) least = 0;
+    sums.flows.Rise(flows_part, flows, 1, 0);
+    sums.single.Rise(single_part, single, 1, 0);
+    sums.entropy.Rise(terms_part, terms, std::max(0.0, TimesLog(least)), variance);
+  }
+  return sums;
+}
+
+}  // namespace
+
+Universal EstimateUniversal(const Epoch& epoch, size_t key) {
+  const FlowCounter& counter = epoch.counters[key];
+  const Sums sums = SumUp(epoch, counter);
+  const double rows = epoch.setup.rows;
+  const double slots = rows * static_cast<double>(epoch.counters.size());
+  const double packets = std::max(
+      0.0, static_cast<double>(epoch.total.pkts) - static_cast<double>(epoch.other) / kUnit / slots);
+  if (packets == 0) return {};
+  const double p = epoch.least_probability;
+  const double c = (1 - p) / (rows * p);  // As in the header.
+  const double deviations = DeviationsOf(1 - epoch.setup.confidence);
+
+  Universal universal;
+  Range& distinct = universal.distinct_flows;
+  const auto known = static_cast<double>(counter.levels()[0].known.flows().size());
+  const double single = std::max(0.0, sums.single.value);
+  // GEE (Charikar et al., PODS 2000): the geometric mean of none and all that may be hidden.
+  distinct.value = sums.flows.value + single * (std::sqrt(1 + c) - 1);
+  distinct.low = std::max(known, sums.flows.value - deviations * sums.flows.Deviation());
+  distinct.high = sums.all_known ? sums.flows.value + deviations * sums.flows.Deviation() +
+                                       c * (single + deviations * sums.single.Deviation())
+                                 : packets;
+  if (c > 0) {
+    // Single flows are a sample themselves.
+    distinct.high += c * deviations * std::sqrt(single + 1);
+  }
+  distinct.high = std::max(distinct.low, std::min(distinct.high, std::max(packets, known)));
+  distinct.value = std::clamp(distinct.value, distinct.low, distinct.high);
+
+  Range& entropy = universal.entropy;
+  const double seen = std::log2(packets) - sums.entropy.value / packets;
+  const double hidden = std::log2(1 + c * distinct.high / packets);
+  const double spread = deviations * sums.entropy.Deviation() / packets;
+  const double most = std::log2(std::max(1.0, distinct.high));
+  entropy.low = std::clamp(seen - spread, 0.0, most);
+  entropy.high = sums.all_known ? std::clamp(seen + spread + hidden, entropy.low, most) : most;
+  // Of flows of many packets, samples hide half of their variance over themselves.
+  const double likely = c * distinct.value / packets * std::numbers::log2e / 2;
+  entropy.value = std::clamp(seen + std::min(hidden, likely), entropy.low, entropy.high);
+  return universal;
+}
+
+}  // namespace sluice::engine::telemetry
