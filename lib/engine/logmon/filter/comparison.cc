@@ -24,8 +24,9 @@ std::string_view TakeBare(Cursor& cursor) {
 }  // namespace
 
 std::optional<double> NumberIn(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  const size_t sign = text.starts_with('-') ? 1 : 0;
+  const bool is_positive = text.starts_with('+');
+  if (is_positive) text.remove_prefix(1);
+  const size_t sign = !is_positive && text.starts_with('-') ? 1 : 0;
   // Neither "nan" nor "inf".
   if (text.size() <= sign) return std::nullopt;
   if (!absl::ascii_isdigit(static_cast<unsigned char>(text[sign])) && text[sign] != '.') {

@@ -61,7 +61,7 @@ std::optional<FieldPattern::Field> FieldPattern::TakeField(Cursor& cursor, int* 
   const size_t begin = cursor.position();
   field.name.assign(TakeName(cursor));
   cursor.SkipSpace();
-  if (IsAtFieldEnd(cursor)) return field;
+  if (IsAtFieldEnd(cursor) || cursor.AtEnd()) return field;
   cursor.MoveTo(begin);
   field.name.clear();
   field.condition = Expression<Comparison>::Take(cursor, [&](Cursor& at) {
