@@ -50,6 +50,14 @@ void KvMemcachedBinary(const uint8_t* data, size_t size);
 /// and hashes, every two more make a choice.
 void KvStore(const uint8_t* data, size_t size);
 
+/// A datagram through the reader of syslog messages: the text is its end, and the header lies inside.
+void LogmonSyslog(const uint8_t* data, size_t size);
+
+/// Segments of two TCP streams whose bytes follow from their sequence numbers, with any numbers,
+/// lengths and flags: what is delivered is right, in order, and never joined across a gap. The
+/// first byte sets window, pool and first number.
+void LogmonTcp(const uint8_t* data, size_t size);
+
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 

@@ -10,6 +10,7 @@
 
 #include "mica_fixture.h"
 #include "kv/memcached_seeds.h"
+#include "logmon/syslog_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
 
@@ -131,6 +132,21 @@ TEST(FuzzTargets, FrameLengthWalkOverAPipe) {
     }
     pipe[random() % pipe.size()] = static_cast<uint8_t>(random());
     FrameLengthWalk(pipe.data(), pipe.size());
+  }
+}
+
+TEST(FuzzTargets, LogmonSyslog) {
+  for (const std::string_view seed : test::kSyslogSeeds) {
+    Bend(LogmonSyslog, Bytes(seed.begin(), seed.end()));
+  }
+  Splice(LogmonSyslog);
+}
+TEST(FuzzTargets, LogmonTcp) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    Bytes choices(1 + random() % 1024);
+    for (uint8_t& choice : choices) choice = static_cast<uint8_t>(random());
+    LogmonTcp(choices.data(), choices.size());
   }
 }
 

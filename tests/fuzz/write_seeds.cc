@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Writes the fixtures as files that the fuzzers start from, in the form that each
-// target reads: write_seeds FOLDER makes FOLDER/{frames,neighbor,quic,mica,captures}.
+// target reads: write_seeds FOLDER makes FOLDER/{frames,neighbor,quic,mica,…}.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "mica_fixture.h"
 #include "kv/memcached_seeds.h"
+#include "logmon/syslog_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
 
@@ -64,6 +65,11 @@ int main(int argc, char** argv) {
       good &= WriteSeed(folder / (binary ? "memcached_binary" : "memcached_ascii") /
                         std::to_string(number++), seed);
     }
+  }
+  int number = 0;
+  for (const std::string_view seed : sluice::test::kSyslogSeeds) {
+    good &= WriteSeed(folder / "syslog" / std::to_string(number++),
+                      Bytes(seed.begin(), seed.end()));
   }
   return good ? 0 : 1;
 }

@@ -2,18 +2,35 @@
 //
 // The log monitor of one worker: finds log text in frames, puts it in the order of its source,
 // matches its lines. A FrameEngine.
+//
+// A syslog message is whole, so that its source takes no place in the table of sources.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/logmon/scan/line_scanner.h"
+#include "engine/logmon/source/counters.h"
 #include "engine/logmon/source/source.h"
+#include "engine/logmon/source/source_table.h"
+#include "engine/logmon/source/syslog.h"
+#include "engine/logmon/source/tcp_stream.h"
+#include "engine/logmon/source/text_finder.h"
 #include "packet/frame.h"
 
 namespace sluice::engine::logmon {
+
+/// What a monitor keeps of a source whose text may go on. With its place in the table, 112 bytes:
+/// 100 000 sources, the bytes of segments that wait and those of unfinished lines fit into 64 MiB.
+struct SourceState {
+  LineState line;
+  TcpStream tcp;  ///< Of Transport::kTcp.
+};
 
 struct MonitorOptions {
   std::vector<uint16_t> syslog_ports{514};  ///< UDP destination ports.
@@ -24,13 +41,225 @@ struct MonitorOptions {
   uint32_t max_sources = 100000;
   uint64_t out_of_order_bytes = 16 << 20;  ///< TCP segments that wait for those before them.
   uint32_t out_of_order_window = 65536;    ///< Bytes ahead of a stream that are kept.
+  uint64_t gap_cycles = 0;   ///< Missing TCP bytes are given up after that; 0: only for room.
   uint64_t idle_cycles = 0;  ///< A source is forgotten after that; 0: only when room is needed.
   ScanLimits scan;
 };
 
 /// `Sink` has  void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&, uint64_t now).
-/// The header is null unless the text came as syslog.
+/// The header is null unless the text came as syslog; then the source has no port of the sender.
 template <typename Sink>
-class Monitor;
+class Monitor {
+ public:
+  enum Reason : uint8_t {
+    kMalformed,    ///< A header does not fit, or contradicts another.
+    kFragment,     ///< Of UDP or TCP: fragments are not put together.
+    kBadChecksum,  ///< Of log text; UDP over IPv6 also without one.
+    kReasons
+  };
+  static constexpr std::array<std::string_view, kReasons> kDropReasons{"malformed", "fragment",
+                                                                       "bad_checksum"};
+
+  /// `rules` outlives the monitor. `seed`: secret key of the table of sources.
+  Monitor(const RuleSet& rules, const MonitorOptions& options, Sink sink, uint64_t seed)
+      : sink_(std::move(sink)),
+        finder_(options.syslog_ports, options.line_ports, options.tcp_ports),
+        sources_(options.max_sources, seed),
+        tcp_({options.out_of_order_bytes, options.out_of_order_window, options.gap_cycles},
+             counters_),
+        scanner_(rules, options.scan),
+        pass_on_(options.pass_on),
+        idle_cycles_(options.idle_cycles) {}
+  Monitor(const Monitor&) = delete;
+
+  /// Between bursts: what waited for too long.
+  void AtRest(uint64_t now) {
+    now_ = now;
+    if (idle_cycles_ != 0) {
+      sources_.ForgetIdle(now, idle_cycles_, kForgottenAtRest,
+                          [this](const packet::FlowKey& flow, SourceState& state) {
+                            counters_.Count(SourceCounters::kIdleSources);
+                            EndSource(flow, state);
+                          });
+    }
+    for (uint32_t i = 0; i < kVisitedAtRest && tcp_.waiting_streams() != 0; ++i) {
+      const uint32_t place = SourceTable<SourceState>::first_place() + visit_;
+      visit_ = visit_ + 1 < sources_.capacity() ? visit_ + 1 : 0;
+      TcpStream& stream = sources_.state(place).tcp;
+      if (stream.IsWaiting()) tcp_.GiveUpLate(stream, now, ReceiverOf(place));
+    }
+  }
+
+  /// All sources end: before the monitor does.
+  void Finish(uint64_t now) {
+    now_ = now;
+    sources_.ForgetAll([this](const packet::FlowKey& flow, SourceState& state) {
+      EndSource(flow, state);
+    });
+  }
+
+  /// Fetches what Process will want of this frame. A hint: any bytes will do.
+  void Prepare(const uint8_t* frame, uint32_t length) const {
+    packet::FlowKey flow;
+    if (finder_.Guess(frame, length, flow)) sources_.Prefetch(flow);
+  }
+
+  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
+    now_ = now;
+    const FoundText found = finder_.Find(frame.data, frame.length);
+    const packet::Verdict verdict = Take(found, found.Payload(frame.data));
+    return pass_on_ ? packet::kForward : verdict;
+  }
+
+  const SourceCounters& counters() const { return counters_; }
+  ScanCounters scan_counters() const { return scanner_.counters(); }
+  const LineScanner& scanner() const { return scanner_; }
+  const TcpAssembler& tcp() const { return tcp_; }
+  /// Sources that have a place in the table.
+  uint32_t sources() const { return sources_.size(); }
+  Sink& sink() { return sink_; }
+  /// State of sources and segments that wait, allocated at construction; the scanner's besides.
+  uint64_t memory_bytes() const { return sources_.memory_bytes() + tcp_.pool().memory_bytes(); }
+
+ private:
+  /// Work between bursts must not keep frames waiting.
+  static constexpr uint32_t kForgottenAtRest = 4, kVisitedAtRest = 4;
+
+  /// The TcpAssembler's, and that of lines in datagrams.
+  struct Receiver {
+    Monitor& monitor;
+    Source source;
+    LineState& line;
+
+    void Text(std::string_view bytes) { monitor.scanner_.Feed(line, bytes, Matched()); }
+    void Gap() { monitor.scanner_.Gap(line); }
+    void End() {
+      monitor.scanner_.Finish(line, Matched());
+      line = {};
+    }
+    void Restart() { Forget(); }
+    void Forget() {
+      monitor.scanner_.Forget(line);
+      line = {};
+    }
+
+   private:
+    auto Matched() {
+      return [this](const MatchedLine& match) {
+        monitor.sink_.OnMatch(source, nullptr, match, monitor.now_);
+      };
+    }
+  };
+  static Transport TransportOf(const packet::FlowKey& flow) {
+    return flow.protocol == packet::kProtocolTcp ? Transport::kTcp : Transport::kLines;
+  }
+  Receiver ReceiverOf(const packet::FlowKey& flow, SourceState& state) {
+    return {*this, {flow, TransportOf(flow)}, state.line};
+  }
+  Receiver ReceiverOf(uint32_t place) {
+    return ReceiverOf(sources_.flow(place), sources_.state(place));
+  }
+
+  packet::Verdict Take(const FoundText& found, std::string_view payload) {
+    switch (found.kind) {
+      case FoundText::Kind::kText:
+        break;
+      case FoundText::Kind::kOther:
+        counters_.Count(SourceCounters::kOther);
+        return packet::kPass;
+      case FoundText::Kind::kMalformed:
+        counters_.Count(SourceCounters::kMalformed);
+        return packet::Drop(kMalformed);
+      case FoundText::Kind::kFragment:
+        counters_.Count(SourceCounters::kFragments);
+        return packet::Drop(kFragment);
+      case FoundText::Kind::kBadChecksum:
+        counters_.Count(SourceCounters::kBadChecksum);
+        return packet::Drop(kBadChecksum);
+    }
+    switch (found.transport) {
+      case Transport::kSyslog:
+        TakeSyslog(found.flow, payload);
+        break;
+      case Transport::kLines:
+        TakeLines(found.flow, payload);
+        break;
+      case Transport::kTcp:
+        TakeSegment(found.flow, {found.sequence, found.tcp_flags, payload});
+        break;
+    }
+    return packet::kConsume;
+  }
+
+  void TakeSyslog(const packet::FlowKey& flow, std::string_view datagram) {
+    const SyslogMessage message = ReadSyslog(datagram);
+    counters_.Count(SourceCounters::kSyslogMessages);
+    counters_.Count(SourceCounters::kTextBytes, message.text.size());
+    if (!message.has_priority) counters_.Count(SourceCounters::kWithoutPriority);
+    Source source{flow, Transport::kSyslog};
+    source.flow.source_port = 0;
+    const std::string_view text = message.text.empty() ? "\n" : message.text;
+    scanner_.Lines(text, [&](const MatchedLine& match) {
+      sink_.OnMatch(source, &message.header, match, now_);
+    });
+  }
+
+  void TakeLines(const packet::FlowKey& flow, std::string_view payload) {
+    counters_.Count(SourceCounters::kLineDatagrams);
+    if (payload.empty()) return;
+    uint32_t place = sources_.Find(flow);
+    if (place != SourceTable<SourceState>::kNone) {
+      sources_.Touch(place, now_);
+    } else {
+      place = NewSource(flow);
+    }
+    counters_.Count(SourceCounters::kTextBytes, payload.size());
+    ReceiverOf(place).Text(payload);
+  }
+
+  void TakeSegment(const packet::FlowKey& flow, const TcpSegment& segment) {
+    counters_.Count(SourceCounters::kTcpSegments);
+    const uint32_t known = sources_.Find(flow);
+    const bool is_known = known != SourceTable<SourceState>::kNone;
+    if (!is_known && !segment.Begins()) return;
+    const uint32_t place = is_known ? known : NewSource(flow);
+    // A segment that the stream does not believe keeps no source alive.
+    const bool part = tcp_.Take(sources_.state(place).tcp, segment, now_, ReceiverOf(place));
+    if (is_known && part) sources_.Touch(place, now_);
+  }
+
+  uint32_t NewSource(const packet::FlowKey& flow) {
+    counters_.Count(SourceCounters::kNewSources);
+    return sources_.Insert(flow, now_, [this](const packet::FlowKey& old, SourceState& state) {
+      counters_.Count(SourceCounters::kEvictedSources);
+      ForgetSource(old, state);
+    });
+  }
+
+  void ForgetSource(const packet::FlowKey& flow, SourceState& state) {
+    tcp_.Forget(state.tcp);
+    ReceiverOf(flow, state).Forget();
+  }
+  /// Of a source from which no more is expected. Silence is the only end that datagrams have; of
+  /// a stream it is none: its unfinished line is torn.
+  void EndSource(const packet::FlowKey& flow, SourceState& state) {
+    if (TransportOf(flow) == Transport::kLines) {
+      ReceiverOf(flow, state).End();
+    } else {
+      ForgetSource(flow, state);
+    }
+  }
+
+  Sink sink_;
+  TextFinder finder_;
+  SourceTable<SourceState> sources_;
+  SourceCounters counters_;
+  TcpAssembler tcp_;
+  LineScanner scanner_;
+  bool pass_on_;
+  uint64_t idle_cycles_;
+  uint64_t now_ = 0;
+  uint32_t visit_ = 0;  ///< The next place to look at for streams that wait too long.
+};
 
 }  // namespace sluice::engine::logmon

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Whole monitors, frames in and matches out, on all transports. What a filter matches is for its
+// own tests: these filters are plain terms, and the oracle looks for them line by line.
+#include "engine/logmon/monitor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "logmon/frames.h"
+
+namespace sluice::engine::logmon {
+namespace {
+
+using packet::Action;
+using test::Bytes;
+using test::MakeFrame;
+using test::TextFrame;
+using Counter = SourceCounters;
+
+constexpr uint16_t kSyslogPort = 514, kLinePort = 2000, kTcpPort = 443;
+constexpr uint8_t kSyn = TcpSegment::kSyn, kFin = TcpSegment::kFin;
+
+/// "ERROR", "timeout", every line.
+using Counts = std::array<uint64_t, 3>;
+
+struct Match {
+  Source source;
+  std::string line, hostname, app;
+  bool syslog;
+};
+struct TestSink {
+  Counts counts{};
+  Match last;
+
+  void OnMatch(const Source& source, const SyslogHeader* header, const MatchedLine& line,
+               uint64_t) {
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += line.filters[i];
+    last = {source, std::string(line.text), std::string(header ? header->hostname : ""),
+            std::string(header ? header->app : ""), header != nullptr};
+  }
+};
+
+std::unique_ptr<const RuleSet> Rules() {
+  std::vector<Filter> filters;
+  std::string error;
+  for (const char* pattern : {"ERROR", "timeout", ""}) {
+    filters.push_back(Filter::CloudWatch(pattern, &error).value());
+  }
+  return RuleSet::Compile(std::move(filters), &error);
+}
+
+class MonitorTest : public testing::Test {
+ protected:
+  MonitorTest() { Restart(Options()); }
+
+  static MonitorOptions Options() {
+    MonitorOptions options;
+    options.syslog_ports = {kSyslogPort};
+    options.line_ports = {kLinePort};
+    options.tcp_ports = {kTcpPort};
+    options.max_sources = 1000;
+    options.out_of_order_bytes = 1 << 20;
+    options.gap_cycles = 1000;
+    options.idle_cycles = 1'000'000;
+    options.scan.unfinished_bytes = 1 << 20;
+    return options;
+  }
+  void Restart(const MonitorOptions& options) {
+    monitor_.reset();
+    monitor_ = std::make_unique<Monitor<TestSink>>(*rules_, options, TestSink(), 42);
+  }
+
+  packet::Verdict Process(const Bytes& bytes) {
+    const test::ExactBuffer buffer(bytes);
+    packet::Frame frame{buffer.data(), buffer.size(), 0, 0};
+    monitor_->Prepare(frame.data, frame.length);
+    const packet::Verdict verdict = monitor_->Process(frame, now_);
+    EXPECT_EQ(buffer.bytes(), bytes);
+    return verdict;
+  }
+  packet::Verdict Process(const TextFrame& frame) { return Process(MakeFrame(frame)); }
+  packet::Verdict Line(std::string_view text, uint32_t sender = 1) {
+    return Process(TextFrame{.text = text, .sender = sender, .destination_port = kLinePort});
+  }
+  packet::Verdict Segment(uint32_t sequence, std::string_view text, uint8_t flags = 0x10) {
+    return Process(TextFrame{.text = text, .tcp = true, .destination_port = kTcpPort,
+                             .sequence = sequence, .flags = flags});
+  }
+  Counts Seen() { return std::exchange(monitor_->sink().counts, Counts()); }
+  uint64_t Count(Counter::Event event) const { return monitor_->counters().Load(event); }
+
+  const std::unique_ptr<const RuleSet> rules_ = Rules();
+  std::unique_ptr<Monitor<TestSink>> monitor_;
+  uint64_t now_ = 1'000'000'000;
+};
+
+/// A log, and what is to be counted in it.
+struct Log {
+  std::vector<std::string> lines;
+  Counts counts{};
+
+  explicit Log(uint32_t seed, uint32_t count) {
+    static constexpr const char* kWords[] = {"ERROR", "timeout", "INFO", "user=7", "10.0.0.1",
+                                             "E", "RROR", "time", "out", "\xc3\xa4", "{\"a\":1}"};
+    std::mt19937 random(seed);
+    for (uint32_t i = 0; i < count; ++i) {
+      std::string line;
+      for (uint32_t words = random() % 12; words > 0; --words) {
+        line += kWords[random() % std::size(kWords)];
+        if (random() % 4 != 0) line += ' ';
+      }
+      counts[0] += line.find("ERROR") != line.npos;
+      counts[1] += line.find("timeout") != line.npos;
+      counts[2] += 1;
+      lines.push_back(std::move(line));
+    }
+  }
+  std::string Text(std::string_view end = "\n") const {
+    std::string text;
+    for (const std::string& line : lines) text.append(line).append(end);
+    return text;
+  }
+};
+
+TEST_F(MonitorTest, CountsTheSameTextAlikeOnAllTransports) {
+  const Log log(1, 2000);
+  ASSERT_GT(log.counts[0], 100u);
+  for (const bool ipv6 : {false, true}) {
+    for (const char* header :
+         {"<13>1 2024-05-02T10:11:12.123456+02:00 h root - - [timeQuality tzKnown=\"1\"] ",
+          "<13>1 2024-05-02T10:11:12.123456+02:00 h root - - - \xef\xbb\xbf",
+          "<13>May  2 10:11:12 h root[12]: "}) {
+      for (const std::string& line : log.lines) {
+        const std::string datagram = header + line;
+        EXPECT_EQ(Process(TextFrame{.text = datagram, .ipv6 = ipv6}), packet::kConsume);
+      }
+      EXPECT_EQ(Seen(), log.counts) << header;
+    }
+    for (const char* end : {"\n", "\r\n"}) {
+      const std::string text = log.Text(end);
+      for (const size_t chunk : {1, 7, 64, 1472, 8972}) {
+        for (size_t at = 0; at < text.size(); at += chunk) {
+          const std::string part = text.substr(at, chunk);
+          Process(TextFrame{.text = part, .ipv6 = ipv6, .vlan = true,
+                            .source_port = static_cast<uint16_t>(chunk),
+                            .destination_port = kLinePort});
+        }
+        EXPECT_EQ(Seen(), log.counts) << chunk;
+        Process(TextFrame{.tcp = true, .ipv6 = ipv6, .destination_port = kTcpPort,
+                          .sequence = 0xffff0000, .flags = kSyn});
+        for (size_t at = 0; at < text.size(); at += 2 * chunk) {
+          // Each pair of segments the wrong way round, and one again.
+          for (const size_t begin : {at + chunk, at, at + chunk}) {
+            if (begin >= text.size()) continue;
+            const std::string part = text.substr(begin, chunk);
+            Process(TextFrame{.text = part, .tcp = true, .ipv6 = ipv6,
+                              .destination_port = kTcpPort,
+                              .sequence = 0xffff0001 + static_cast<uint32_t>(begin)});
+          }
+        }
+        Process(TextFrame{.tcp = true, .ipv6 = ipv6, .destination_port = kTcpPort,
+                          .sequence = 0xffff0001 + static_cast<uint32_t>(text.size()),
+                          .flags = kFin});
+        EXPECT_EQ(Seen(), log.counts) << chunk;
+        // The next round has another first sequence number than this one; so must its port.
+        Restart(Options());
+      }
+    }
+  }
+}
+
+TEST_F(MonitorTest, NamesTheSourceAndWhatSyslogSaysOfIt) {
+  Process(TextFrame{.text = "<11>May  2 10:11:12 web1 shop[3]: ERROR", .source_port = 4711});
+  const Match syslog = monitor_->sink().last;
+  EXPECT_TRUE(syslog.syslog);
+  EXPECT_EQ(syslog.line, "ERROR");
+  EXPECT_EQ(syslog.hostname, "web1");
+  EXPECT_EQ(syslog.app, "shop");
+  EXPECT_EQ(syslog.source.transport, Transport::kSyslog);
+  EXPECT_EQ(syslog.source.flow.source_port, 0);  // The source is the sender's address.
+  EXPECT_EQ(syslog.source.flow.destination_port, kSyslogPort);
+  Line("ERROR\n", 9);
+  EXPECT_FALSE(monitor_->sink().last.syslog);
+  EXPECT_EQ(monitor_->sink().last.source.transport, Transport::kLines);
+  EXPECT_EQ(monitor_->sink().last.source.flow.source[3], 9);
+  EXPECT_EQ(monitor_->sink().last.source.flow.source_port, 4000);
+  Segment(0, "ERROR\n", kSyn);
+  EXPECT_EQ(monitor_->sink().last.source.transport, Transport::kTcp);
+}
+
+TEST_F(MonitorTest, CountsAMessageWithoutTextAsAnEmptyLine) {
+  for (const char* message : {"", "<13>", "<13>1 - - - - - -", "<13>May  2 10:11:12 h root: "}) {
+    Process(TextFrame{.text = message});
+    EXPECT_EQ(Seen(), (Counts{0, 0, 1})) << message;
+  }
+}
+
+TEST_F(MonitorTest, ReadsFixturesOfEveryKindToTheirEnding) {
+  MonitorOptions options = Options();
+  options.line_ports = {2000};
+  options.tcp_ports = {443};
+  for (const bool pass_on : {false, true}) {
+    options.pass_on = pass_on;
+    const auto expect = [&](const Bytes& frame, packet::Verdict verdict, uint64_t text_bytes) {
+      Restart(options);
+      EXPECT_EQ(Process(frame), pass_on ? packet::kForward : verdict);
+      EXPECT_EQ(Count(Counter::kTextBytes), text_bytes);
+    };
+    for (const Bytes& udp : {test::kUdp4, test::kUdp4NoChecksum, test::kUdp4IpOptions,
+                             test::kVlanUdp4, test::kQinQUdp6, test::kUdp6,
+                             test::kUdp6Authenticated}) {
+      expect(udp, packet::kConsume, 18);
+    }
+    expect(test::kUdp4Empty, packet::kConsume, 0);  // Padding is no text.
+    expect(test::kTcp4Syn, packet::kConsume, 0);
+    expect(test::kTcp4Options, packet::kConsume, 5);
+    expect(test::kTcp6Extensions, packet::kConsume, 3);
+    expect(test::kUdp6Routed, packet::kPass, 0);  // Its destination is yet to come.
+    expect(test::kPing4, packet::kPass, 0);
+    expect(test::kVlanArp, packet::kPass, 0);
+    for (const Bytes& fragment : {test::kUdp4FirstFragment, test::kUdp4LaterFragment,
+                                  test::kUdp6FirstFragment, test::kUdp6LaterFragment}) {
+      expect(fragment, packet::Drop(Monitor<TestSink>::kFragment), 0);
+    }
+    Bytes unsummed = test::kUdp6;
+    unsummed[14 + 40 + 6] = unsummed[14 + 40 + 7] = 0;
+    expect(unsummed, packet::Drop(Monitor<TestSink>::kBadChecksum), 0);
+    Bytes cut = test::kUdp4;
+    cut.resize(40);
+    expect(cut, packet::Drop(Monitor<TestSink>::kMalformed), 0);
+    expect({}, packet::Drop(Monitor<TestSink>::kMalformed), 0);
+  }
+}
+
+TEST_F(MonitorTest, MatchesNoTextThatWasCorrupted) {
+  for (const bool tcp : {false, true}) {
+    for (const bool ipv6 : {false, true}) {
+      const Bytes whole = MakeFrame({.text = "ERROR\n", .tcp = tcp, .ipv6 = ipv6,
+                                     .destination_port = tcp ? kTcpPort : kLinePort});
+      for (size_t i = whole.size() - 6; i < whole.size(); ++i) {
+        Bytes bent = whole;
+        bent[i] ^= 0x20;
+        EXPECT_EQ(Process(bent), packet::Drop(Monitor<TestSink>::kBadChecksum));
+      }
+      EXPECT_EQ(Seen(), Counts());
+      EXPECT_EQ(Process(whole), packet::kConsume);
+      EXPECT_EQ(Seen(), tcp ? Counts() : (Counts{1, 0, 1}));  // A stream is joined in a line.
+    }
+  }
+}
+
+TEST_F(MonitorTest, PassesWhatIsForOtherPortsWhateverItsChecksum) {
+  Bytes frame = MakeFrame({.text = "ERROR\n", .destination_port = 515});
+  frame.back() ^= 1;
+  EXPECT_EQ(Process(frame), packet::kPass);
+  // A port is for one protocol.
+  EXPECT_EQ(Process(TextFrame{.text = "ERROR\n", .tcp = true, .destination_port = kLinePort}),
+            packet::kPass);
+  EXPECT_EQ(Process(TextFrame{.text = "ERROR\n", .destination_port = kTcpPort}), packet::kPass);
+  EXPECT_EQ(Seen(), Counts());
+  EXPECT_EQ(Count(Counter::kOther), 3u);
+}
+
+TEST_F(MonitorTest, FindsInPlainFramesWhatItFindsInTagged) {
+  const std::vector<uint16_t> syslog{kSyslogPort}, lines{kLinePort}, tcp{kTcpPort};
+  const TextFinder finder(syslog, lines, tcp);
+  std::mt19937 random(5);
+  const std::string text = "a text of some length";
+  for (int round = 0; round < 20'000; ++round) {
+    const bool is_tcp = random() % 2 == 0;
+    TextFrame from{.text = std::string_view(text).substr(random() % text.size()), .tcp = is_tcp,
+                   .destination_port = is_tcp ? kTcpPort : kLinePort, .sequence = 77};
+    Bytes plain = MakeFrame(from);
+    from.vlan = true;
+    Bytes tagged = MakeFrame(from);
+    // The same damage to both, behind the EtherType; ends that are cut alike.
+    for (uint32_t edits = random() % 3; edits > 0; --edits) {
+      const size_t at = 14 + random() % (plain.size() - 14);
+      plain[at] = tagged[at + 4] = static_cast<uint8_t>(random());
+    }
+    if (random() % 8 == 0) {
+      const size_t cut = random() % (plain.size() - 14);
+      plain.resize(plain.size() - cut);
+      tagged.resize(tagged.size() - cut);
+    }
+    const test::ExactBuffer one(plain), other(tagged);
+    const FoundText a = finder.Find(one.data(), one.size());
+    const FoundText b = finder.Find(other.data(), other.size());
+    ASSERT_EQ(a.kind, b.kind) << round;
+    if (a.kind != FoundText::Kind::kText) continue;
+    EXPECT_EQ(a.flow, b.flow);
+    EXPECT_EQ(a.transport, b.transport);
+    EXPECT_EQ(a.sequence, b.sequence);
+    EXPECT_EQ(a.tcp_flags, b.tcp_flags);
+    EXPECT_EQ(a.Payload(one.data()), b.Payload(other.data()));
+  }
+}
+
+TEST_F(MonitorTest, JoinsNothingAcrossAGapAndSkipsTheTornLine) {
+  Segment(0, "", kSyn);
+  Segment(1, "ERR");
+  Segment(10, "OR\nERROR\n");  // 4 … 9 are missing.
+  EXPECT_EQ(Seen(), Counts());
+  now_ += 500;
+  monitor_->AtRest(now_);
+  EXPECT_EQ(Seen(), Counts());
+  now_ += 501;
+  for (int i = 0; i < 1000; ++i) monitor_->AtRest(now_);  // A few sources at a time.
+  EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
+  EXPECT_EQ(Count(Counter::kGaps), 1u);
+  EXPECT_EQ(Count(Counter::kGapBytes), 6u);
+  EXPECT_EQ(monitor_->tcp().pool().used_blocks(), 0u);
+}
+
+TEST_F(MonitorTest, SkipsTheLineInWhichItJoinsAStream) {
+  Segment(1000, "ERROR half\nERROR whole\n");
+  EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
+  EXPECT_EQ(monitor_->sink().last.line, "ERROR whole");
+}
+
+TEST_F(MonitorTest, EndsTheLastLineOfAStreamWithFinAndReset) {
+  Segment(0, "", kSyn);
+  Segment(1, "ERROR", kFin);
+  EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
+  Segment(50, "", kSyn);
+  Segment(51, "timeout");
+  Segment(58, "", TcpSegment::kRst);
+  EXPECT_EQ(Seen(), (Counts{0, 1, 1}));
+}
+
+TEST_F(MonitorTest, BeginsAFreshLineWhenAPortIsUsedAgain) {
+  Segment(0, "", kSyn);
+  Segment(1, "ERR");
+  Segment(0x50000000, "", kSyn);
+  Segment(0x50000001, "OR\nERROR\n");
+  EXPECT_EQ(Seen(), (Counts{1, 0, 2}));
+}
+
+TEST_F(MonitorTest, EndsTheLastLineOfDatagramsWhenTheirSourceFallsSilent) {
+  Line("ERROR");
+  now_ += 1'000'000;
+  monitor_->AtRest(now_);
+  EXPECT_EQ(Seen(), Counts());
+  monitor_->AtRest(now_ + 1);
+  EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
+  EXPECT_EQ(monitor_->sources(), 0u);
+  EXPECT_EQ(Count(Counter::kIdleSources), 1u);
+  // A stream that says nothing did not end.
+  Segment(0, "ERROR", kSyn);
+  monitor_->AtRest(now_ + 2'000'000);
+  EXPECT_EQ(monitor_->sources(), 0u);
+  EXPECT_EQ(Seen(), Counts());
+  EXPECT_EQ(monitor_->scan_counters().torn_lines, 1u);
+}
+
+TEST_F(MonitorTest, EndsAllLinesOfDatagramsAtItsEnd) {
+  Line("ERROR", 1);
+  Line("timeout", 2);
+  monitor_->Finish(now_);
+  EXPECT_EQ(Seen(), (Counts{1, 1, 2}));
+  EXPECT_EQ(monitor_->sources(), 0u);
+}
+
+TEST_F(MonitorTest, EvictsTheOldestSourceWithItsUnfinishedLine) {
+  MonitorOptions options = Options();
+  options.max_sources = 4;
+  Restart(options);
+  for (uint32_t sender = 1; sender <= 4; ++sender) Line("ERR", sender), Line("O", sender);
+  EXPECT_GT(monitor_->scanner().unfinished_bytes(), 0u);
+  Line("x\n", 5);
+  EXPECT_EQ(Count(Counter::kEvictedSources), 1u);
+  Seen();
+  for (uint32_t sender = 2; sender <= 4; ++sender) Line("R\n", sender);
+  EXPECT_EQ(Seen(), (Counts{3, 0, 3}));
+  EXPECT_EQ(monitor_->scan_counters().torn_lines, 1u);
+  EXPECT_EQ(monitor_->scanner().unfinished_bytes(), 0u);
+}
+
+TEST_F(MonitorTest, KeepsWorkingStreamsThroughAScanOfPortsAndForgetsTheScan) {
+  Segment(0, "", kSyn);
+  Segment(1, "ERR");
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    Process(TextFrame{.tcp = true, .sender = 1000 + i, .destination_port = kTcpPort,
+                      .sequence = i, .flags = kSyn});
+  }
+  EXPECT_EQ(monitor_->sources(), 1000u);
+  EXPECT_EQ(Count(Counter::kEvictedSources), 20'001u - 1000u);
+  Segment(4, "OR\n");
+  EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
+  // Segments of no stream, without text, take no place.
+  Restart(Options());
+  for (const uint8_t flags : {0x10, 0x04, 0x01, 0x14, 0x11, 0x00}) Segment(7, "", flags);
+  EXPECT_EQ(monitor_->sources(), 0u);
+}
+
+TEST_F(MonitorTest, HoldsAHundredThousandUnfinishedLinesIn64MiB) {
+  constexpr uint32_t kSources = 100'000;
+  MonitorOptions options;  // As they are by default.
+  options.line_ports = {kLinePort};
+  Restart(options);
+  const uint64_t bytes = monitor_->memory_bytes() + options.scan.unfinished_bytes;
+  std::printf("state of %u sources: %.1f MiB with all that waits and all unfinished lines\n",
+              kSources, static_cast<double>(bytes) / (1 << 20));
+  EXPECT_LE(bytes, uint64_t{64} << 20);
+  EXPECT_GE(options.max_sources, kSources);
+  for (const char* part : {"a line of some length with ERR", "OR in the middle", " of it\n"}) {
+    for (uint32_t i = 0; i < kSources; ++i) Line(part, i);
+  }
+  EXPECT_EQ(Seen(), (Counts{kSources, 0, kSources}));
+  EXPECT_EQ(Count(Counter::kEvictedSources), 0u);
+  EXPECT_EQ(monitor_->scan_counters().no_memory_lines, 0u);
+  EXPECT_EQ(monitor_->sources(), kSources);
+}
+
+TEST_F(MonitorTest, GivesEveryFrameOneEndingAndEveryReasonAName) {
+  EXPECT_EQ(Monitor<TestSink>::kDropReasons.size(), size_t{Monitor<TestSink>::kReasons});
+  for (const std::string_view name : Counter::kNames) EXPECT_FALSE(name.empty());
+  std::array<uint64_t, 4> endings{};
+  for (const test::Fixture& fixture : test::kFixtures) {
+    ++endings[static_cast<size_t>(Process(*fixture.bytes).action)];
+  }
+  EXPECT_EQ(endings[static_cast<size_t>(Action::kForward)], 0u);
+  EXPECT_EQ(endings[static_cast<size_t>(Action::kDrop)],
+            Count(Counter::kMalformed) + Count(Counter::kFragments) +
+                Count(Counter::kBadChecksum));
+  EXPECT_EQ(endings[static_cast<size_t>(Action::kPass)], Count(Counter::kOther));
+  EXPECT_EQ(endings[static_cast<size_t>(Action::kConsume)],
+            Count(Counter::kSyslogMessages) + Count(Counter::kLineDatagrams) +
+                Count(Counter::kTcpSegments));
+}
+
+}  // namespace
+}  // namespace sluice::engine::logmon

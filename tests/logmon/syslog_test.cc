@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Expected values: the examples of RFC 5424 section 6.5 and RFC 3164 section 5.4, and datagrams
+// as util-linux logger 2.38 and rsyslog 8's forwarding write them.
+#include "engine/logmon/source/syslog.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sluice::engine::logmon {
+namespace {
+
+using namespace std::string_literals;
+
+/// A copy with no byte to spare: sanitizers see what is read beyond it.
+struct Read {
+  explicit Read(std::string_view text)
+      : bytes(new char[text.size()]), message((text.copy(bytes.get(), text.size()),
+                                               ReadSyslog({bytes.get(), text.size()}))) {}
+  std::unique_ptr<char[]> bytes;
+  SyslogMessage message;
+};
+
+struct Expected {
+  int facility, severity;
+  std::string hostname, app, text;
+};
+
+void ExpectRead(std::string_view datagram, const Expected& expected) {
+  const Read read(datagram);
+  EXPECT_EQ(read.message.header.facility, expected.facility) << datagram;
+  EXPECT_EQ(read.message.header.severity, expected.severity) << datagram;
+  EXPECT_EQ(read.message.header.hostname, expected.hostname) << datagram;
+  EXPECT_EQ(read.message.header.app, expected.app) << datagram;
+  EXPECT_EQ(read.message.text, expected.text) << datagram;
+}
+
+TEST(Syslog, ReadsTheExamplesOfRfc5424) {
+  ExpectRead("<34>1 2003-10-11T22:14:15.003Z mymachine.example.com su - ID47 - "
+             "\xef\xbb\xbf'su root' failed for lonvick on /dev/pts/8",
+             {4, 2, "mymachine.example.com", "su", "'su root' failed for lonvick on /dev/pts/8"});
+  ExpectRead("<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - "
+             "%% It's time to make the do-nuts.",
+             {20, 5, "192.0.2.1", "myproc", "%% It's time to make the do-nuts."});
+  const std::string data = "[exampleSDID@32473 iut=\"3\" eventSource=\"Application\" "
+                           "eventID=\"1011\"]";
+  ExpectRead("<165>1 2003-10-11T22:14:15.003Z mymachine.example.com evntslog - ID47 " + data +
+                 " \xef\xbb\xbf" "An application event log entry...",
+             {20, 5, "mymachine.example.com", "evntslog", "An application event log entry..."});
+  ExpectRead("<165>1 2003-10-11T22:14:15.003Z mymachine.example.com evntslog - ID47 " + data +
+                 "[examplePriority@32473 class=\"high\"]",
+             {20, 5, "mymachine.example.com", "evntslog", ""});
+}
+
+TEST(Syslog, ReadsTheExamplesOfRfc3164) {
+  ExpectRead("<34>Oct 11 22:14:15 mymachine su: 'su root' failed for lonvick on /dev/pts/8",
+             {4, 2, "mymachine", "su", "'su root' failed for lonvick on /dev/pts/8"});
+  // "It has no PRI": the priority is 13, and all of it content.
+  ExpectRead("Use the BFG!", {1, 5, "", "", "Use the BFG!"});
+  // The date is one, "CST" stands where the host name should.
+  ExpectRead("<165>Aug 24 05:34:00 CST 1987 mymachine myproc[10]: %% It's time to make the "
+             "do-nuts.  %%  Ingredients: Mix=OK, Jelly=OK #",
+             {20, 5, "CST", "", "1987 mymachine myproc[10]: %% It's time to make the do-nuts.  %%"
+                                "  Ingredients: Mix=OK, Jelly=OK #"});
+  // No date of RFC 3164: everything behind the priority is content.
+  ExpectRead("<0>1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 sched[0]: That's "
+             "All Folks!",
+             {0, 0, "", "", "1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 "
+                            "sched[0]: That's All Folks!"});
+  // The same as a relay sends it on.
+  ExpectRead("<0>Oct 22 10:52:12 scapegoat 1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org "
+             "10.1.2.3 sched[0]: That's All Folks!",
+             {0, 0, "scapegoat", "", "1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org "
+                                     "10.1.2.3 sched[0]: That's All Folks!"});
+}
+
+TEST(Syslog, ReadsWhatLoggerAndRsyslogSend) {
+  ExpectRead("<13>1 2024-05-02T10:11:12.123456+02:00 web1 root - - [timeQuality tzKnown=\"1\" "
+             "isSynced=\"1\" syncAccuracy=\"500000\"] 10.0.0.1 GET /index: 200",
+             {1, 5, "web1", "root", "10.0.0.1 GET /index: 200"});
+  ExpectRead("<13>May  2 10:11:12 web1 root: 10.0.0.1 GET /index: 200",
+             {1, 5, "web1", "root", "10.0.0.1 GET /index: 200"});
+  ExpectRead("<86>May 12 10:11:12 web1 sshd[4711]: Failed password for root",
+             {10, 6, "web1", "sshd", "Failed password for root"});
+  ExpectRead("<86>2024-05-12T10:11:12.123456+00:00 web1 sshd[4711]: Failed password for root",
+             {10, 6, "web1", "sshd", "Failed password for root"});
+  ExpectRead("<4>May 12 10:11:12 web1 kernel: [   12.5] eth0: link up",
+             {0, 4, "web1", "kernel", "[   12.5] eth0: link up"});
+  // To a local socket there is no host name.
+  ExpectRead("<13>May  2 10:11:12 root[12]: started", {1, 5, "", "root", "started"});
+}
+
+TEST(Syslog, TakesWordsInFrontOfAColonForATagOnlyWhereOneCanBe) {
+  const std::string front = "<13>May 12 10:11:12 web1 ";
+  ExpectRead(front + "10.0.0.1:80 refused", {1, 5, "web1", "", "10.0.0.1:80 refused"});
+  ExpectRead(front + "no tag here: really", {1, 5, "web1", "", "no tag here: really"});
+  ExpectRead(front + "a:b: c", {1, 5, "web1", "", "a:b: c"});
+  ExpectRead(front + ": c", {1, 5, "web1", "", ": c"});
+  ExpectRead(front + "[1]: c", {1, 5, "web1", "", "[1]: c"});
+  ExpectRead(front + "tag:", {1, 5, "web1", "tag", ""});
+  ExpectRead(front + "tag:  indented", {1, 5, "web1", "tag", " indented"});
+  ExpectRead(front, {1, 5, "web1", "", ""});
+}
+
+TEST(Syslog, HasPrioritiesFrom0To191AndTakesAllElseForText) {
+  for (int priority = 0; priority <= 191; ++priority) {
+    const Read read("<" + std::to_string(priority) + ">x");
+    EXPECT_TRUE(read.message.has_priority);
+    EXPECT_EQ(read.message.header.facility, priority / 8);
+    EXPECT_EQ(read.message.header.severity, priority % 8);
+    EXPECT_EQ(read.message.text, "x");
+  }
+  for (const std::string text : {"<192>x", "<999>x", "<1910>x", "<00>x", "<01>x", "<>x", "<-1>x",
+                                 "< 1>x", "<1x", "<1", "<", "", "x<1>", " <1>x", "<1a>x"}) {
+    const Read read(text);
+    EXPECT_FALSE(read.message.has_priority) << text;
+    ExpectRead(text, {1, 5, "", "", text});
+  }
+}
+
+TEST(Syslog, ReadsStructuredDataWithItsEscapes) {
+  const std::string front = "<13>1 - h a - - ";
+  const auto text_behind = [&](const std::string& data) {
+    return std::string(Read(front + data + " text").message.text);
+  };
+  for (const char* data :
+       {"-", "[a]", "[a b=\"\"]", R"([a b="\"\]"])", R"([a b="\\"])", R"([a b="\n \x"][c d=" "])",
+        R"([a b="[" c="="])", "[a b=\"\xc3\xa4\"]"}) {
+    EXPECT_EQ(text_behind(data), "text") << data;
+  }
+  // Where it is wrong, the header is none, and nothing of it is lost to the filters.
+  for (const char* data : {"", "--", "[]", "[ a]", "[a", "[a b]", "[a b=]", "[a b=c]",
+                           "[a b=\"c]", "[a b=\"c\"", "[a b=\"c\" ]", R"([a b="\"])",
+                           R"([a b="\"]\]"])", "[a=b]", "[a]x", "[a\x01]"}) {
+    const Read read(front + data + " text");
+    EXPECT_EQ(read.message.text, "1 - h a - - "s + data + " text") << data;
+    EXPECT_EQ(read.message.header.hostname, "");
+  }
+}
+
+TEST(Syslog, TakesNilAndUnknownVersionsAsTheRfcSays) {
+  ExpectRead("<13>1 - - - - - - text", {1, 5, "", "", "text"});
+  ExpectRead("<13>1 - - - - - -", {1, 5, "", "", ""});
+  ExpectRead("<13>2 - - - - - - text", {1, 5, "", "", "2 - - - - - - text"});
+  // Letters "T" and "Z" are capitals, and an offset is required (RFC 5424 section 6.2.3).
+  for (const std::string date :
+       {"2003-10-11t22:14:15Z", "2003-10-11T22:14:15z", "2003-10-11T22:14:15",
+        "2003-10-11T22:14:15.Z", "2003-10-11 22:14:15Z", "03-10-11T22:14:15Z", "yesterday"}) {
+    const Read read("<13>1 " + date + " h a - - - text");
+    EXPECT_EQ(read.message.text, "1 " + date + " h a - - - text");
+  }
+}
+
+TEST(Syslog, DropsNulsAtTheEndOnly) {
+  ExpectRead("<13>May  2 10:11:12 web1 root: text\0\0"s, {1, 5, "web1", "root", "text"});
+  ExpectRead("te\0xt\n\0"s, {1, 5, "", "", "te\0xt\n"s});
+}
+
+TEST(Syslog, ReadsEveryTruncationWithoutLosingBytesBehindThePriority) {
+  for (const std::string whole :
+       {"<165>1 2003-10-11T22:14:15.003Z my.example.com evntslog 12 ID47 "
+        "[ex@32473 iut=\"3\\\"\" a=\"b\"][p@32473 class=\"high\"] \xef\xbb\xbfThe text",
+        "<34>Oct 11 22:14:15 mymachine su[12]: 'su root' failed", "<34>Oct  1 22:14:15 su: x"}) {
+    for (size_t size = 0; size <= whole.size(); ++size) {
+      const std::string cut = whole.substr(0, size);
+      const Read read(cut);
+      const SyslogMessage& message = read.message;
+      const size_t priority = cut.find('>');
+      ASSERT_EQ(message.has_priority, priority != cut.npos);
+      // The text is the end of the datagram. What is not text is a header that was understood.
+      ASSERT_TRUE(cut.ends_with(message.text));
+      if (!message.has_priority) {
+        EXPECT_EQ(message.text, cut);
+      } else if (cut.ends_with(" 22:14:15 ")) {
+        EXPECT_EQ(message.text, "");  // A date, and nothing behind it.
+      } else if (message.header.hostname.empty() && message.header.app.empty()) {
+        EXPECT_EQ(message.text, cut.substr(priority + 1));
+      }
+    }
+  }
+}
+
+TEST(Syslog, GivesLinesTheTextThatTheyHaveInAFile) {
+  const std::vector<std::string> lines = {
+      "", " ", "ERROR 42", "127.0.0.1 - - [10/Oct/2000:13:55:36] \"GET /: HTTP/1.0\" 200 1",
+      "{\"a\": 1}", "error: disk full", "<34>nested", "trailing space ", "\ttab", "-", "[x]"};
+  for (const std::string& line : lines) {
+    EXPECT_EQ(Read("<13>1 2024-05-02T10:11:12.1+02:00 h root - - - " + line).message.text, line);
+    EXPECT_EQ(Read("<13>1 2024-05-02T10:11:12.1+02:00 h root - - [t a=\"1\"] " + line).message.text,
+              line);
+    EXPECT_EQ(Read("<13>May  2 10:11:12 h root: " + line).message.text, line);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::logmon

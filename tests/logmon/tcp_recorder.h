@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A TCP stream whose bytes follow from their sequence numbers, and a receiver that knows them: what
+// is delivered is checked wherever segments were cut, lost or laid over each other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/logmon/source/tcp_stream.h"
+
+namespace sluice::test {
+
+/// The byte with a sequence number.
+inline char ByteOf(uint32_t sequence) {
+  return static_cast<char>((sequence * 0x9e3779b1u) >> 24);
+}
+inline std::string BytesOf(uint32_t sequence, size_t count) {
+  std::string bytes(count, '\0');
+  for (char& byte : bytes) byte = ByteOf(sequence++);
+  return bytes;
+}
+
+/// Writes down what becomes of a stream: text as it is, and a letter in braces for the rest.
+struct Recorder {
+  std::string record;
+
+  void Text(std::string_view bytes) { record += bytes; }
+  void Gap() { record += "{gap}"; }
+  void End() { record += "{end}"; }
+  void Restart() { record += "{restart}"; }
+};
+
+/// Checks the text of ByteOf streams, byte by byte, and that it goes on where it stood unless
+/// there was a gap.
+struct Witness {
+  const engine::logmon::TcpStream& stream;
+  uint64_t bytes = 0, gaps = 0, ends = 0, restarts = 0;
+  uint64_t wrong_bytes = 0, unmarked_gaps = 0;
+  bool anywhere = true;
+  uint32_t at = 0;
+
+  /// `next` was advanced over the bytes already.
+  void Text(std::string_view text) {
+    const uint32_t begin = stream.next - static_cast<uint32_t>(text.size());
+    unmarked_gaps += !anywhere && begin != at;
+    for (uint32_t i = 0; i < text.size(); ++i) wrong_bytes += text[i] != ByteOf(begin + i);
+    bytes += text.size();
+    anywhere = false;
+    at = stream.next;
+  }
+  void Gap() { ++gaps, anywhere = true; }
+  void End() { ++ends, anywhere = true; }
+  void Restart() { ++restarts, anywhere = true; }
+  bool Holds() const { return wrong_bytes == 0 && unmarked_gaps == 0; }
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Expected values: RFC 9293 (order, wrap, SYN and FIN take a number each), RFC 5961 (resets), and
+// what the header promises.
+#include "engine/logmon/source/tcp_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "logmon/tcp_recorder.h"
+
+namespace sluice::engine::logmon {
+namespace {
+
+constexpr uint8_t kSyn = TcpSegment::kSyn, kFin = TcpSegment::kFin, kRst = TcpSegment::kRst;
+constexpr uint8_t kAck = 0x10;
+using Counter = SourceCounters;
+
+/// A stream that is told of segments and of time.
+class TcpStreamTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kWindow = 1000;
+  static constexpr uint64_t kGapCycles = 100;
+
+  bool Take(uint32_t sequence, std::string_view text, uint8_t flags = kAck) {
+    return assembler_.Take(stream_, {sequence, flags, text}, now_, recorder_);
+  }
+  uint64_t Count(Counter::Event event) const { return counters_.Load(event); }
+  /// What has come out since the last call.
+  std::string Out() { return std::exchange(recorder_.record, ""); }
+  std::string AfterWaiting() {
+    now_ += kGapCycles + 1;
+    assembler_.GiveUpLate(stream_, now_, recorder_);
+    return Out();
+  }
+
+  SourceCounters counters_;
+  TcpAssembler assembler_{{.pool_bytes = 1 << 20, .window = kWindow, .gap_cycles = kGapCycles},
+                          counters_};
+  TcpStream stream_;
+  test::Recorder recorder_;
+  uint64_t now_ = 1000;
+};
+
+TEST_F(TcpStreamTest, DeliversFromSynToFin) {
+  EXPECT_TRUE(Take(100, "", kSyn));
+  EXPECT_TRUE(Take(101, "one "));
+  EXPECT_TRUE(Take(105, "two", kAck | kFin));
+  EXPECT_EQ(Out(), "one two{end}");
+  EXPECT_EQ(Count(Counter::kStreams), 1u);
+  EXPECT_EQ(Count(Counter::kFinishedStreams), 1u);
+}
+
+TEST_F(TcpStreamTest, TakesDataThatComesWithSynAndFin) {
+  Take(100, "fast", kSyn | kFin);
+  EXPECT_EQ(Out(), "fast{end}");
+}
+
+TEST_F(TcpStreamTest, BeginsInTheMiddleBehindAGap) {
+  EXPECT_FALSE(Take(5000, ""));  // Without text nothing is known yet.
+  Take(5000, "half\nwhole\n");
+  EXPECT_EQ(Out(), "{gap}half\nwhole\n");
+  EXPECT_EQ(Count(Counter::kJoinedStreams), 1u);
+}
+
+TEST_F(TcpStreamTest, PutsReorderedSegmentsInTheirOrder) {
+  Take(0, "", kSyn);
+  Take(7, "three");
+  Take(4, "two");
+  EXPECT_EQ(assembler_.waiting_streams(), 1u);
+  Take(1, "one");
+  Take(12, "", kFin);
+  EXPECT_EQ(Out(), "onetwothree{end}");
+  EXPECT_EQ(Count(Counter::kWaitingSegments), 2u);
+  EXPECT_EQ(assembler_.waiting_streams(), 0u);
+  EXPECT_EQ(assembler_.pool().used_blocks(), 0u);
+}
+
+TEST_F(TcpStreamTest, KeepsTheFirstBytesReceivedWhereSegmentsOverlap) {
+  Take(0, "", kSyn);
+  Take(4, "CCC");      // 4, 5, 6.
+  Take(3, "xxxxxD");   // 3 and 7, 8 are new.
+  EXPECT_EQ(Out(), "");
+  Take(1, "ab????????EE");  // 1, 2 are new, and from 9 on.
+  EXPECT_EQ(Out(), "abxCCCxD??EE");
+  // What was delivered stays.
+  Take(1, "zzzzzzzzzzzzF");
+  EXPECT_EQ(Out(), "F");
+}
+
+TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
+  Take(0, "", kSyn);
+  Take(0, "", kSyn);
+  Take(1, "text");
+  Take(0, "", kSyn);
+  Take(1, "text");
+  Take(3, "xt");
+  EXPECT_TRUE(Take(4, ""));        // Keep-alives: one before what is next,
+  EXPECT_TRUE(Take(4, "\xff"));    // without a byte or with any (RFC 9293 section 3.8.4).
+  EXPECT_TRUE(Take(5, ""));        // Acknowledgements only, as with a window of zero.
+  Take(5, "!");                    // A probe of a zero window is the next byte.
+  Take(5, "!?");
+  EXPECT_EQ(Out(), "text!?");
+  EXPECT_EQ(Count(Counter::kStreams), 1u);
+  EXPECT_EQ(Count(Counter::kRepeatedBytes), 4u + 2 + 1 + 1);
+}
+
+TEST_F(TcpStreamTest, GoesOnWhereSequenceNumbersWrap) {
+  Take(0xfffffffd, "", kSyn);
+  Take(3, "f");
+  Take(0xffffffff, "bcde");
+  Take(0xfffffffe, "a");
+  Take(4, "", kFin);
+  EXPECT_EQ(Out(), "abcdef{end}");
+}
+
+TEST_F(TcpStreamTest, GivesUpMissingBytesInTime) {
+  Take(0, "", kSyn);
+  Take(1, "a");
+  Take(3, "c");
+  Take(5, "e");
+  EXPECT_EQ(Out(), "a");
+  now_ += kGapCycles;
+  assembler_.GiveUpLate(stream_, now_, recorder_);
+  EXPECT_EQ(Out(), "");
+  EXPECT_EQ(AfterWaiting(), "{gap}c");
+  EXPECT_EQ(AfterWaiting(), "{gap}e");
+  EXPECT_EQ(AfterWaiting(), "");
+  EXPECT_EQ(Count(Counter::kGaps), 2u);
+  EXPECT_EQ(Count(Counter::kGapBytes), 2u);
+  // Who waits again waits anew; a clock that falls behind gives nothing up.
+  Take(7, "g");
+  now_ = 5;
+  assembler_.GiveUpLate(stream_, now_, recorder_);
+  EXPECT_EQ(Out(), "");
+}
+
+TEST_F(TcpStreamTest, GivesUpMissingBytesWhenTheWindowEnds) {
+  Take(0, "", kSyn);
+  const std::string text(kWindow / 2, 'x');
+  Take(2, text.substr(1));
+  Take(1 + kWindow / 2, text);
+  EXPECT_EQ(Out(), "");  // One byte is missing, and the window is full.
+  Take(1 + kWindow, "!");
+  EXPECT_EQ(Out(), "{gap}" + text + text.substr(1) + "!");
+  // What is missing may be in front of the first that waits, too.
+  Take(2 + kWindow + kWindow, "far");
+  EXPECT_EQ(Out(), "{gap}far");
+}
+
+TEST_F(TcpStreamTest, EndsBehindMissingBytesOnlyWhenTheyAreGivenUp) {
+  Take(0, "", kSyn);
+  Take(4, "d", kFin);
+  EXPECT_EQ(Out(), "");
+  Take(1, "abc");
+  EXPECT_EQ(Out(), "abcd{end}");
+  stream_ = TcpStream();
+  Take(0, "", kSyn);
+  Take(2, "", kFin);
+  EXPECT_EQ(assembler_.waiting_streams(), 1u);
+  EXPECT_EQ(AfterWaiting(), "{gap}{end}");
+  EXPECT_EQ(assembler_.waiting_streams(), 0u);
+}
+
+TEST_F(TcpStreamTest, TakesNothingThatIsSentAgainForNewBehindTheEnd) {
+  Take(0, "", kSyn);
+  Take(1, "text", kFin);
+  EXPECT_EQ(Out(), "text{end}");
+  EXPECT_FALSE(Take(1, "text", kFin));
+  EXPECT_FALSE(Take(5, "", kFin));
+  EXPECT_FALSE(Take(5, "behind"));
+  EXPECT_FALSE(Take(0, "", kSyn));
+  EXPECT_FALSE(Take(5, "", kRst));
+  EXPECT_EQ(Out(), "");
+  EXPECT_EQ(Count(Counter::kBehindEndSegments), 1u);
+}
+
+TEST_F(TcpStreamTest, DeliversNothingBehindAFinThatIsKnown) {
+  Take(0, "", kSyn);
+  Take(3, "cXX");
+  Take(4, "", kFin);
+  Take(1, "abc!!!");
+  EXPECT_EQ(Out(), "abc{end}");
+  EXPECT_EQ(assembler_.pool().used_blocks(), 0u);
+}
+
+TEST_F(TcpStreamTest, EndsByAResetExactlyWhereItStands) {
+  Take(0, "", kSyn);
+  Take(1, "text");
+  EXPECT_TRUE(Take(5, "", kRst));
+  EXPECT_EQ(Out(), "text{end}");
+}
+
+TEST_F(TcpStreamTest, IgnoresResetsOutsideTheWindowAndBehind) {
+  Take(0, "", kSyn);
+  Take(1, "text");
+  for (const uint32_t sequence : {4u, 0u, 5 + kWindow + 1, 0x80000005u, 0xfffffff0u}) {
+    EXPECT_FALSE(Take(sequence, "", kRst)) << sequence;
+  }
+  EXPECT_EQ(Count(Counter::kIgnoredResets), 5u);
+  Take(5, "more");
+  EXPECT_EQ(Out(), "textmore");
+}
+
+TEST_F(TcpStreamTest, EndsByAResetAheadUnlessTextFollowsBehindIt) {
+  Take(0, "", kSyn);
+  Take(3, "", kRst);
+  Take(1, "ab");
+  EXPECT_EQ(Out(), "ab{end}");
+  stream_ = TcpStream();
+  Take(0, "", kSyn);
+  Take(3, "", kRst);
+  Take(1, "abcd");  // Who sends on was not reset.
+  EXPECT_EQ(Out(), "abcd");
+  EXPECT_EQ(Count(Counter::kIgnoredResets), 1u);
+}
+
+TEST_F(TcpStreamTest, DeliversWhatWaitsBeforeAReset) {
+  Take(0, "", kSyn);
+  Take(3, "c");
+  Take(1, "", kRst);
+  EXPECT_EQ(Out(), "{gap}c{end}");
+  stream_ = TcpStream();
+  Take(0, "", kSyn);
+  Take(4, "", kFin);
+  Take(1, "", kRst);  // The bytes up to FIN were sent, but not seen: the line is torn.
+  EXPECT_EQ(Out(), "{gap}{end}");
+}
+
+TEST_F(TcpStreamTest, BelievesOneSegmentFarAwayNothing) {
+  Take(0, "", kSyn);
+  Take(1, "a");
+  for (const uint32_t sequence : {0x40000000u, 0x80000000u, 0xc0000000u, 3 + 2 * kWindow}) {
+    EXPECT_FALSE(Take(sequence, "evil"));
+  }
+  EXPECT_EQ(Count(Counter::kOutsideSegments), 4u);
+  Take(2, "b");
+  EXPECT_EQ(Out(), "ab");
+  // Two that do not follow each other without an own one between them: nothing either.
+  Take(0x40000000, "evil");
+  Take(3, "c");
+  Take(0x40000004, "evil");
+  EXPECT_EQ(Out(), "c");
+}
+
+TEST_F(TcpStreamTest, TakesUpALostStreamBehindAGap) {
+  Take(0, "", kSyn);
+  Take(1, "a");
+  Take(3, "c");
+  Take(1'000'000, "lost");
+  Take(1'000'004, "found");
+  EXPECT_EQ(Out(), "a{gap}c{gap}found");
+  EXPECT_EQ(Count(Counter::kJoinedStreams), 1u);
+  Take(1'000'009, "!");
+  EXPECT_EQ(Out(), "!");
+  EXPECT_EQ(assembler_.waiting_streams(), 0u);
+}
+
+TEST_F(TcpStreamTest, BeginsAnewByASynAfterTheEnd) {
+  Take(0, "", kSyn);
+  Take(1, "one", kFin);
+  Take(90'000, "", kSyn);
+  Take(90'001, "two", kFin);
+  EXPECT_EQ(Out(), "one{end}two{end}");
+}
+
+TEST_F(TcpStreamTest, BeginsAnewByASynOnAnOpenStreamOnceASegmentFollowsIt) {
+  Take(0, "", kSyn);
+  Take(1, "one");
+  EXPECT_FALSE(Take(0x70000000, "", kSyn));
+  EXPECT_EQ(Out(), "one");
+  Take(4, "!");  // The stream goes on: the SYN was a trick.
+  Take(0x70000001, "evil");
+  EXPECT_EQ(Out(), "!");
+  Take(0x70000000, "", kSyn);
+  Take(0x70000001, "two");
+  EXPECT_EQ(Out(), "{restart}two");
+  // Also within the window of the stream before.
+  Take(0x70000010, "", kSyn);
+  Take(0x70000011, "three");
+  EXPECT_EQ(Out(), "{restart}three");
+}
+
+TEST_F(TcpStreamTest, ForgetsWithWhatWaits) {
+  Take(0, "", kSyn);
+  Take(3, "c");
+  EXPECT_EQ(assembler_.pool().used_blocks(), 1u);
+  assembler_.Forget(stream_);
+  EXPECT_EQ(assembler_.pool().used_blocks(), 0u);
+  EXPECT_EQ(assembler_.waiting_streams(), 0u);
+  Take(9, "i");
+  EXPECT_EQ(Out(), "{gap}i");
+}
+
+TEST_F(TcpStreamTest, TakesNoMoreBlocksThanItsWindowSpansHoweverSmallTheSegments) {
+  TcpAssembler assembler({.pool_bytes = 1 << 20, .window = 65536, .gap_cycles = 0}, counters_);
+  TcpStream stream;
+  assembler.Take(stream, {0, kSyn, ""}, 0, recorder_);
+  for (uint32_t sequence = 65536; sequence > 1; --sequence) {
+    assembler.Take(stream, {sequence, kAck, "x"}, 0, recorder_);
+  }
+  EXPECT_EQ(Out(), "");
+  EXPECT_LE(assembler.pool().used_blocks(), 65536 / WaitingBytes::kBlockBytes + 1);
+  assembler.Take(stream, {1, kAck, "x"}, 0, recorder_);
+  EXPECT_EQ(Out(), std::string(65536, 'x'));
+}
+
+TEST_F(TcpStreamTest, GoesOnBehindGapsWhenOthersFillThePool) {
+  TcpAssembler assembler({.pool_bytes = 10'000, .window = 65536, .gap_cycles = 0}, counters_);
+  ASSERT_LT(assembler.pool().blocks(), 5u);
+  std::vector<TcpStream> hoarders(assembler.pool().blocks());
+  test::Recorder ignored;
+  for (TcpStream& hoarder : hoarders) {
+    assembler.Take(hoarder, {0, kSyn, ""}, 0, ignored);
+    assembler.Take(hoarder, {9, kAck, "x"}, 0, ignored);
+  }
+  EXPECT_EQ(assembler.pool().used_blocks(), assembler.pool().blocks());
+  TcpStream stream;
+  assembler.Take(stream, {0, kSyn, ""}, 0, recorder_);
+  assembler.Take(stream, {5, kAck, "five"}, 0, recorder_);
+  assembler.Take(stream, {9, kAck, "nine"}, 0, recorder_);
+  EXPECT_EQ(Out(), "{gap}fivenine");
+  EXPECT_EQ(Count(Counter::kNoRoomSegments), 1u);
+}
+
+/// A cut of a stream: `count` bytes from `begin` on, counted from the first byte.
+struct Cut {
+  uint32_t begin, count;
+  uint64_t arrives;
+};
+
+/// Segments of `bytes` bytes: cut at random, some sent again in other cuts, none of them more than
+/// `jitter` bytes late.
+std::vector<Cut> Cuts(std::mt19937& random, uint32_t bytes, uint32_t jitter, uint32_t longest) {
+  std::vector<Cut> cuts;
+  for (uint32_t begin = 0; begin < bytes;) {
+    const uint32_t count = std::min<uint32_t>(1 + random() % longest, bytes - begin);
+    cuts.push_back({begin, count, begin + random() % jitter});
+    if (random() % 4 == 0) {
+      const uint32_t before = std::min(begin, static_cast<uint32_t>(random() % 200));
+      const uint32_t again = std::min<uint32_t>(1 + random() % longest, bytes - begin + before);
+      cuts.push_back({begin - before, again, begin - before + random() % jitter});
+    }
+    begin += count;
+  }
+  std::stable_sort(cuts.begin(), cuts.end(),
+                   [](const Cut& a, const Cut& b) { return a.arrives < b.arrives; });
+  return cuts;
+}
+
+class TcpStreamProperty : public testing::TestWithParam<double> {};
+
+TEST_P(TcpStreamProperty, DeliversTheStreamWithGapsExactlyWhereBytesAreMissing) {
+  std::mt19937 random(11);
+  const double loss = GetParam();
+  uint64_t all_holes = 0;
+  for (int round = 0; round < 60; ++round) {
+    constexpr uint32_t kBytes = 100'000, kLongest = 3000, kWide = 20'000;
+    SourceCounters counters;
+    TcpAssembler assembler({.pool_bytes = 1 << 20, .window = kWide, .gap_cycles = 1}, counters);
+    TcpStream stream;
+    test::Witness witness{stream};
+    // Half of the rounds wrap.
+    const uint32_t first = round % 2 == 0 ? 0u - random() % kBytes : random();
+    assembler.Take(stream, {first - 1, kSyn, ""}, 0, witness);
+    std::vector<bool> arrived(kBytes);
+    for (const Cut& cut : Cuts(random, kBytes, kWide - kLongest, kLongest)) {
+      if (random() < loss * static_cast<double>(std::mt19937::max())) continue;
+      std::fill_n(arrived.begin() + cut.begin, cut.count, true);
+      const std::string text = test::BytesOf(first + cut.begin, cut.count);
+      assembler.Take(stream, {first + cut.begin, kAck, text}, 0, witness);
+    }
+    assembler.Take(stream, {first + kBytes, kAck | kFin, ""}, 0, witness);
+    for (uint64_t now = 10; stream.IsWaiting() && now < 10'000; now += 10) {
+      assembler.GiveUpLate(stream, now, witness);
+    }
+    uint64_t missing = 0, holes = 0;
+    for (uint32_t i = 0; i < kBytes; ++i) {
+      missing += !arrived[i];
+      holes += !arrived[i] && (i == 0 || arrived[i - 1]);
+    }
+    all_holes += holes;
+    EXPECT_TRUE(witness.Holds());
+    EXPECT_EQ(witness.bytes, kBytes - missing);
+    EXPECT_EQ(witness.gaps, holes);
+    EXPECT_EQ(witness.ends, 1u);
+    EXPECT_EQ(counters.Load(Counter::kGapBytes), missing);
+    EXPECT_EQ(assembler.pool().used_blocks(), 0u);
+    EXPECT_EQ(assembler.waiting_streams(), 0u);
+  }
+  EXPECT_EQ(all_holes > 20, loss != 0);
+}
+INSTANTIATE_TEST_SUITE_P(Losses, TcpStreamProperty, testing::Values(0.0, 0.01, 0.2));
+
+TEST(TcpStream, NeverJoinsBytesAcrossWhatAFullPoolLost) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 40; ++round) {
+    SourceCounters counters;
+    TcpAssembler assembler({.pool_bytes = 8000, .window = 65536, .gap_cycles = 1}, counters);
+    std::vector<TcpStream> streams(4);
+    std::vector<test::Witness> witnesses;
+    for (const TcpStream& stream : streams) witnesses.push_back({stream});
+    const uint32_t first = random();
+    for (uint32_t i = 0; i < streams.size(); ++i) {
+      assembler.Take(streams[i], {first - 1, kSyn, ""}, 0, witnesses[i]);
+    }
+    for (const Cut& cut : Cuts(random, 200'000, 30'000, 2000)) {
+      const uint32_t i = random() % streams.size();
+      const std::string text = test::BytesOf(first + cut.begin, cut.count);
+      assembler.Take(streams[i], {first + cut.begin, kAck, text}, 0, witnesses[i]);
+    }
+    for (uint32_t i = 0; i < streams.size(); ++i) {
+      EXPECT_TRUE(witnesses[i].Holds());
+      EXPECT_GT(witnesses[i].bytes, 0u);
+      assembler.Forget(streams[i]);
+    }
+    EXPECT_GT(counters.Load(Counter::kNoRoomSegments), 0u);
+    EXPECT_EQ(assembler.pool().used_blocks(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::logmon
