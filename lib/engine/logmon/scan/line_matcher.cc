@@ -26,8 +26,7 @@ LineMatcher::LineMatcher(const RuleSet& rules, uint32_t max_text_bytes) : rules_
 
 LineMatcher::~LineMatcher() { hs_free_scratch(hyperscan_); }
 
-uint64_t LineMatcher::MatchText(std::string_view text, LineSink sink) {
-  if (text.empty()) return 0;
+void LineMatcher::MatchText(std::string_view text, LineSink sink) {
   hits_.clear();
   line_begin_ = line_behind_ = 0;
   Scan(text);
@@ -39,9 +38,6 @@ uint64_t LineMatcher::MatchText(std::string_view text, LineSink sink) {
   } else {
     EmitHits(sink);
   }
-  const char* const end = text.data() + text.size();
-  const bool ended = end[-1] == '\n' || end[-1] == '\r';
-  return CountLineEnds(text.data(), end) + (ended ? 0 : 1);
 }
 
 void LineMatcher::MatchLine(std::string_view line, bool truncated, LineSink sink) {

@@ -30,8 +30,8 @@ class LineMatcher {
   LineMatcher(const RuleSet& rules, uint32_t max_text_bytes);
   ~LineMatcher();
 
-  /// `text` is whole lines; the last one ends with it, terminated or not. Returns their number.
-  uint64_t MatchText(std::string_view text, LineSink sink);
+  /// `text` is whole lines; the last one ends with it, terminated or not. Not empty.
+  void MatchText(std::string_view text, LineSink sink);
   /// `line` is one line, without its end.
   void MatchLine(std::string_view line, bool truncated, LineSink sink);
 

@@ -3,7 +3,8 @@
 // Matches lines as their bytes arrive, in chunks that end anywhere. The result does not depend on
 // where they end: each line is matched once and as a whole, whether it lay in one chunk (then it
 // is scanned where it lies, together with its neighbours) or came in many (then its bytes are
-// copied together until its end is there).
+// copied together until its end is there; the other lines of a small chunk are copied behind them,
+// as a second scan would cost more).
 //
 // A line ends with LF, CR LF or CR. Of a line longer than the limit, the first bytes up to the
 // limit are matched, as soon as it is known to be longer, and the others are not looked at. Behind
@@ -64,15 +65,18 @@ class LineScanner {
   uint64_t unfinished_bytes() const { return unfinished_.bytes_in_use(); }
 
  private:
-  void EndLine(LineState& state, std::string_view rest, LineSink sink);
+  const char* EndLine(LineState& state, const char* at, const char* end, LineSink sink);
+  const char* WholeLines(const char* at, const char* end, LineSink sink);
+  void JoinLine(LineState& state, std::string_view bytes, LineSink sink);
   void Keep(LineState& state, std::string_view bytes, LineSink sink);
   void OneLine(std::string_view line, LineSink sink);
 
   const uint32_t line_bytes_;
   const uint32_t text_bytes_;  ///< Lines that are scanned together.
+  const uint32_t joined_bytes_;
   LineMatcher matcher_;
   UnfinishedLines unfinished_;
-  std::unique_ptr<char[]> joined_;  ///< Room for a line.
+  std::unique_ptr<char[]> joined_;  ///< Room for a line, and what Take() may write behind it.
   ScanCounters counters_;
 };
 

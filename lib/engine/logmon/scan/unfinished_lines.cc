@@ -67,15 +67,16 @@ bool UnfinishedLines::Append(uint32_t& line, std::string_view bytes) {
 
 void UnfinishedLines::Take(uint32_t& line, char* to) {
   if (line == 0) return;
+  // Whole blocks: their size is known to the compiler.
   uint32_t left = Length(line);
-  uint32_t count = std::min(left, kFirstBytes);
-  std::memcpy(to, blocks_[line].first.bytes, count);
+  std::memcpy(to, blocks_[line].first.bytes, kFirstBytes);
+  uint32_t count = kFirstBytes;
   for (uint32_t block = line; left > count;) {
     to += count;
     left -= count;
     block = blocks_[block].next;
-    count = std::min(left, kOtherBytes);
-    std::memcpy(to, blocks_[block].bytes, count);
+    std::memcpy(to, blocks_[block].bytes, kOtherBytes);
+    count = kOtherBytes;
   }
   Drop(line);
 }

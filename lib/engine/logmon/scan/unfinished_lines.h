@@ -13,6 +13,8 @@ namespace sluice::engine::logmon {
 /// Lines are numbered; 0 is a line without bytes.
 class UnfinishedLines {
  public:
+  static constexpr uint32_t kSpareBytes = 124;
+
   /// `bytes` of memory for all lines together and for what keeping them takes.
   explicit UnfinishedLines(uint64_t bytes);
 
@@ -21,7 +23,7 @@ class UnfinishedLines {
   /// lines go, and short ones still come.
   bool Append(uint32_t& line, std::string_view bytes);
   uint32_t Length(uint32_t line) const { return line == 0 ? 0 : blocks_[line].first.length; }
-  /// Copies the bytes of `line` to `to`, and drops it.
+  /// Copies the bytes of `line` to `to`, and drops it. May write kSpareBytes behind them.
   void Take(uint32_t& line, char* to);
   void Drop(uint32_t& line);
 
@@ -33,6 +35,7 @@ class UnfinishedLines {
   static constexpr uint32_t kBlockBytes = 128;
   static constexpr uint32_t kFirstBytes = kBlockBytes - 12;
   static constexpr uint32_t kOtherBytes = kBlockBytes - 4;
+  static_assert(kOtherBytes <= kSpareBytes);
   struct Block {
     uint32_t next;  ///< Of the line's blocks, or of the free ones.
     union {
