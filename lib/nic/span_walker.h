@@ -137,6 +137,7 @@ class SpanWalker {
     uint8_t* run;     ///< First byte of the run that ends at the cursor.
     uint8_t* owed;    ///< Oldest byte not given back.
     uint32_t pipe;
+    uint8_t* ahead;   ///< The next frame to prepare; perhaps behind the cursor.
   };
   static_assert(kLanes == 8, "Walk names the lane counts");
 
@@ -145,7 +146,7 @@ class SpanWalker {
     waiting_ = waiting_.subspan(1);
     uint8_t* const end = span.data + span.bytes;
     return {span.data, span.data + std::min(span.bytes, kRunBytes), end, span.data, span.data,
-            span.pipe};
+            span.pipe, span.data};
   }
 
   /// Walks while at least `kCount` lanes have bytes.
@@ -164,14 +165,22 @@ class SpanWalker {
   /// force them to be loaded again.
   template <uint32_t kCount, FrameEngine Engine>
   uint32_t Lockstep(Engine& engine, uint64_t now) {
+    // Fewer lanes hide less: frames are prepared further ahead.
+    constexpr uint32_t kAhead = kLanes / kCount;
     uint8_t* cursor[kCount];
     uint8_t* stop[kCount];
+    [[maybe_unused]] uint8_t* ahead[kCount];
     uint64_t turns = 0;
     uint64_t bytes = 0;
     uint64_t resized_bytes = 0;  // Folds away for engines that keep the length.
     for (uint32_t i = 0; i < kCount; ++i) {
       cursor[i] = lanes_[i].cursor;
       stop[i] = lanes_[i].stop;
+      if constexpr (PreparingEngine<Engine> && kAhead > 1) {
+        ahead[i] = std::max(cursor[i], lanes_[i].ahead);
+        if (ahead[i] > cursor[i]) continue;
+        for (uint32_t j = 0; j < kAhead; ++j) ahead[i] = PrepareNext(ahead[i], stop[i], engine);
+      }
     }
     const uint32_t careful = [&] {
       for (;; ++turns) {
@@ -188,7 +197,14 @@ class SpanWalker {
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]] return i;
           PrefetchForWriting(next + (next - at));  // Where sizes repeat: the one after next.
-          if constexpr (PreparingEngine<Engine>) engine.Prepare(next, packet::kFlitBytes);
+          if constexpr (PreparingEngine<Engine>) {
+            if constexpr (kAhead == 1) {
+              // How long it is would have to be loaded.
+              engine.Prepare(next, static_cast<uint32_t>(stop[i] - next));
+            } else {
+              ahead[i] = PrepareNext(ahead[i], stop[i], engine);
+            }
+          }
           packet::Frame frame = View(at, length);
           const packet::Verdict verdict = engine.Process(frame, now);
           if (StaysInPlace(at, length, word, frame, verdict)) [[likely]] {
@@ -201,11 +217,27 @@ class SpanWalker {
         }
       }
     }();
-    for (uint32_t i = 0; i < kCount; ++i) lanes_[i].cursor = cursor[i];
+    for (uint32_t i = 0; i < kCount; ++i) {
+      lanes_[i].cursor = cursor[i];
+      if constexpr (PreparingEngine<Engine> && kAhead > 1) lanes_[i].ahead = ahead[i];
+    }
     walked_.pkts += turns * kCount + careful;
     walked_.bytes += bytes;
     kept_back_.bytes -= resized_bytes;
     return careful;
+  }
+
+  /// Prepares the frame at `at`, if all of it lies before `stop`. Returns where the next one
+  /// begins, or `at` if it was not prepared.
+  template <FrameEngine Engine>
+  static uint8_t* PrepareNext(uint8_t* at, const uint8_t* stop, Engine& engine) {
+    if (at >= stop) return at;
+    const uint32_t length = packet::FrameLength(at);
+    uint8_t* const next = at + packet::FlitSpan(length);
+    if (!Credible(length) || next > stop) return at;
+    PrefetchForWriting(next + (next - at));
+    engine.Prepare(at, length);
+    return next;
   }
 
   /// One frame that is not plain IPv4, within the lockstep. Returns where the next

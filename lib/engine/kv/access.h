@@ -11,6 +11,7 @@
 
 #include "engine/kv/hash.h"
 #include "engine/kv/partition.h"
+#include "engine/kv/word.h"
 
 namespace sluice::engine::kv {
 
@@ -36,6 +37,28 @@ struct Home {
   Partition* partition;
   uint64_t index;  ///< KeyHash::index.
   uint32_t owner;  ///< Worker.
+};
+
+/// The home of a key that was read ahead of its turn. What is there then may be another key.
+struct KnownHome {
+  static constexpr size_t kMaxKeyBytes = 16;
+
+  Home home;
+  uint64_t key[kMaxKeyBytes / 8];
+  uint32_t key_bytes = 0;  ///< 0: none is known, or it is longer than this remembers.
+
+  void Remember(Bytes of, const Home& at) {
+    home = at;
+    key_bytes = 0;
+    if (of.size() > kMaxKeyBytes) return;
+    key_bytes = static_cast<uint32_t>(of.size());
+    WordWriter writer(key);
+    writer.Write(of);
+    writer.Finish();
+  }
+  bool Is(Bytes other) const {
+    return key_bytes != 0 && other.size() == key_bytes && EqualWords(key, other);
+  }
 };
 
 /// Used by one worker.

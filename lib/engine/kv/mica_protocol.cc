@@ -36,7 +36,8 @@ struct Step {
 
 // Finds the requests from `position` on, and fetches their buckets: all of them, as the datagram
 // must be whole before any is served. 0: it is not.
-uint32_t Plan(Bytes datagram, size_t position, const Access& access, Step* steps) {
+uint32_t Plan(Bytes datagram, size_t position, const Access& access, const KnownHome* known,
+              Step* steps) {
   const bool begun = position != 0;
   if (!begun) {
     if (datagram.size() < kMicaHeaderBytes || datagram[0] != kMicaRequests) return 0;
@@ -49,12 +50,17 @@ uint32_t Plan(Bytes datagram, size_t position, const Access& access, Step* steps
     const size_t end = MicaEnd(datagram, position, &lengths);
     if (end == 0 || count == kMicaMaxMessages) return 0;
     const uint8_t* const message = datagram.data() + position;
-    const KeyHash hash =
-        trust ? Trusted(packet::Load<uint64_t>(message + 8))
-              : access.Hash(Bytes(message + kMicaMessageBytes, lengths.key_bytes()));
-    const Home home = access.HomeOf(hash);
-    home.partition->PrefetchBucket(home.index);
-    steps[count] = {home, static_cast<uint32_t>(position), lengths};
+    const Bytes key(message + kMicaMessageBytes, lengths.key_bytes());
+    Step& step = steps[count];
+    step.position = static_cast<uint32_t>(position);
+    step.lengths = lengths;
+    if (count == 0 && known != nullptr && known->Is(key) && !trust) {
+      step.home = known->home;
+    } else {
+      step.home = access.HomeOf(trust ? Trusted(packet::Load<uint64_t>(message + 8))
+                                      : access.Hash(key));
+      step.home.partition->PrefetchBucket(step.home.index);
+    }
     position = end;
   }
   return begun || count == datagram[1] ? count : 0;
@@ -185,10 +191,11 @@ class Server {
 
 }  // namespace
 
-Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters) {
+Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
+                   const KnownHome* known) {
   const uint8_t* const datagram = exchange.datagram.data();
   std::array<Step, kMicaMaxMessages> steps;
-  const uint32_t left = Plan(exchange.datagram, exchange.position, access, steps.data());
+  const uint32_t left = Plan(exchange.datagram, exchange.position, access, known, steps.data());
   if (left == 0) return Progress::kRefused;
   const size_t bound = std::min<size_t>(exchange.max_reply_bytes, reply.size() + reply.room());
   if (exchange.position == 0) {
@@ -200,7 +207,8 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
   Server server(exchange, access, counters, begin,
                 bound - reply.size() - left * kMicaMessageBytes);
   const auto fetch = [&](uint32_t i) { steps[i].home.partition->PrefetchItem(steps[i].home.index); };
-  for (uint32_t i = 0; i < std::min(left, kItemsAhead); ++i) fetch(i);
+  // The item of a known home is fetched already.
+  for (uint32_t i = known == nullptr ? 0 : 1; i < std::min(left, kItemsAhead); ++i) fetch(i);
   uint32_t served = 0;
   for (; served < left; ++served) {
     if (served + kItemsAhead < left) fetch(served + kItemsAhead);

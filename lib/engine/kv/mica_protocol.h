@@ -27,6 +27,8 @@ namespace sluice::engine::kv {
 /// Serves a datagram. Refused, before anything is done: a datagram that is not whole, and one
 /// whose answers would not fit even without values, which cannot happen if answers may be as
 /// long as their requests.
-Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters);
+/// `known`: of the key of the first request, maybe; its lines are being fetched. Or null.
+Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
+                   const KnownHome* known = nullptr);
 
 }  // namespace sluice::engine::kv

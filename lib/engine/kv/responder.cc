@@ -79,15 +79,28 @@ Responder::Protocol Responder::ProtocolOf(uint16_t port) const {
   return Protocol::kNone;
 }
 
+const KnownHome* Responder::KnownOf(const uint8_t* frame) {
+  // In the order of their preparation, unless some are left out.
+  for (uint32_t i = 0; i < kPrepared; ++i) {
+    Prepared& next = prepared_[(served_count_ + i) & (kPrepared - 1)];
+    if (next.frame != frame) continue;
+    served_count_ += i + 1;
+    next.frame = nullptr;
+    return &next.known;
+  }
+  return nullptr;
+}
+
 Service Responder::Serve(uint8_t* frame, uint32_t length, uint32_t tailroom) {
   datagram_ = Datagram::In(frame, length);
   if (datagram_.kind == Datagram::Kind::kOther) return {.outcome = Outcome::kOther};
   if (datagram_.kind != Datagram::Kind::kUdp) {
     return {.outcome = Outcome::kUnfit, .kind = datagram_.kind};
   }
-  if (ProtocolOf(datagram_.port) == Protocol::kNone) return {.outcome = Outcome::kOther};
+  const Protocol protocol = ProtocolOf(datagram_.port);
+  if (protocol == Protocol::kNone) return {.outcome = Outcome::kOther};
   exchange_ = {};
-  return Continue(frame, 0, {frame, length + tailroom});
+  return Continue(frame, 0, {frame, length + tailroom}, protocol, KnownOf(frame));
 }
 
 bool Responder::Pack(const uint8_t* frame, uint32_t length, Parcel& parcel) {
@@ -110,7 +123,8 @@ Service Responder::ServeParcel(Parcel& parcel) {
   datagram_ = parcel.datagram;
   exchange_ = parcel.exchange;
   std::memcpy(front(), parcel.reply.data(), parcel.reply_bytes);
-  const Service service = Continue(parcel.frame.data(), parcel.reply_bytes, {});
+  const Service service = Continue(parcel.frame.data(), parcel.reply_bytes, {},
+                                   ProtocolOf(datagram_.port), nullptr);
   if (service.outcome == Outcome::kForeign) {
     if (replied_ <= Parcel::kMaxReplyBytes) {
       PackProgress(parcel);
@@ -124,12 +138,12 @@ Service Responder::ServeParcel(Parcel& parcel) {
 }
 
 Service Responder::Continue(const uint8_t* frame, uint32_t replied,
-                            std::span<uint8_t> in_place) {
+                            std::span<uint8_t> in_place, Protocol protocol,
+                            const KnownHome* known) {
   const Bytes payload(frame + datagram_.payload, datagram_.payload_bytes);
   exchange_.now_s = now_s_ + 1;  // 0 stands for never.
   exchange_.unix_s = options_.unix_epoch_s + now_s_;
-  const Protocol protocol = ProtocolOf(datagram_.port);
-  const Progress progress = protocol == Protocol::kMica ? ContinueMica(payload, replied)
+  const Progress progress = protocol == Protocol::kMica ? ContinueMica(payload, replied, known)
                                                         : ContinueMemcached(payload, replied);
   if (progress == Progress::kRefused) return {.outcome = Outcome::kUnfit};
   if (progress == Progress::kForeign) {
@@ -140,13 +154,13 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied,
   return BuildMemcached(frame, in_place);
 }
 
-Progress Responder::ContinueMica(Bytes payload, uint32_t replied) {
+Progress Responder::ContinueMica(Bytes payload, uint32_t replied, const KnownHome* known) {
   const uint32_t one_datagram =
       options_.mtu - (datagram_.ipv6 ? Datagram::kIpv6Headers : Datagram::kIpv4Headers);
   exchange_.datagram = payload;
   exchange_.max_reply_bytes = one_datagram;
   Reply reply({front(), one_datagram}, replied);
-  const Progress progress = ServeMica(exchange_, access_, reply, counters_.mica);
+  const Progress progress = ServeMica(exchange_, access_, reply, counters_.mica, known);
   replied_ = static_cast<uint32_t>(reply.size());
   return progress;
 }
@@ -209,26 +223,34 @@ void Responder::Send(const uint8_t* frame, uint32_t length) { outbox_.Send(frame
 
 void Responder::Prepare(const uint8_t* frame, uint32_t length) {
   // Stage two of the frame that was prepared kStage frames ago.
-  Prepared& place = prepared_[prepared_count_++ & (kStage - 1)];
-  if (place.partition != nullptr) place.partition->PrefetchItem(place.hash);
-  place.partition = nullptr;
+  const uint32_t count = prepared_count_++;
+  const Prepared& earlier = prepared_[(count - kStage) & (kPrepared - 1)];
+  if (earlier.frame != nullptr) {
+    earlier.known.home.partition->PrefetchItem(earlier.known.home.index);
+  }
+  Prepared& place = prepared_[count & (kPrepared - 1)];
+  place.frame = nullptr;
   if (length < Datagram::kPlainPayload || !packet::LeadingWord::Of(frame).IsPlainIpv4()) return;
   const Bytes payload(frame + Datagram::kPlainPayload, length - Datagram::kPlainPayload);
   const Protocol protocol = ProtocolOf(packet::LoadBe16(frame + Datagram::kPlainPayload - 6));
+  Bytes key;
   KeyHash hash;
   if (protocol == Protocol::kMica) {
     MicaMessage message;
     if (ReadMica(payload, kMicaHeaderBytes, &message) == 0) return;
-    hash = access_.store().trust_hashes ? Trusted(message.hash) : access_.Hash(message.key);
+    key = message.key;
+    hash = access_.store().trust_hashes ? Trusted(message.hash) : access_.Hash(key);
   } else if (protocol == Protocol::kMemcached && payload.size() > memcached::kUdpFrameBytes) {
-    const Bytes key = FirstKeyOfMemcached(payload.subspan(memcached::kUdpFrameBytes));
+    key = FirstKeyOfMemcached(payload.subspan(memcached::kUdpFrameBytes));
     if (key.empty() || key.size() > kMaxKeyBytes) return;
     hash = access_.Hash(key);
   } else {
     return;
   }
-  place = {access_.HomeOf(hash).partition, hash.index};
-  place.partition->PrefetchBucket(hash.index);
+  const Home home = access_.HomeOf(hash);
+  home.partition->PrefetchBucket(home.index);
+  place.frame = frame;
+  place.known.Remember(key, home);
 }
 
 }  // namespace sluice::engine::kv

@@ -86,7 +86,16 @@ class Responder {
   static constexpr uint32_t kMinFrameBytes = 60;
   /// Between the fetch of a bucket and that of its items, in frames.
   static constexpr uint32_t kStage = 4;
-  static_assert((kStage & (kStage - 1)) == 0);
+  /// Frames between their Prepare and their Serve, at most.
+  static constexpr uint32_t kPrepared = 16;
+  static_assert((kPrepared & (kPrepared - 1)) == 0 && kStage < kPrepared);
+
+  /// What Prepare found: the home of the first request's key, whose bytes are told too, as they
+  /// may be others when the frame is served.
+  struct Prepared {
+    const uint8_t* frame = nullptr;  ///< Null: nothing.
+    KnownHome known;
+  };
 
   enum class Protocol : uint8_t { kNone, kMica, kMemcached };
 
@@ -98,12 +107,16 @@ class Responder {
 
   void RefreshFacts();
   Protocol ProtocolOf(uint16_t port) const;
-  /// Serves what is left of `exchange_`, whose reply has `replied` bytes behind front().
-  Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place);
+  /// Of a frame that was prepared, what was found; else null.
+  const KnownHome* KnownOf(const uint8_t* frame);
+  /// Serves what is left of `exchange_`, whose reply has `replied` bytes behind front(). `known`:
+  /// of the first key, or null.
+  Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place,
+                   Protocol protocol, const KnownHome* known);
   /// Writes down where the exchange stands, for another worker.
   void PackProgress(Parcel& parcel);
   /// The same by the protocol: `payload` is UDP's. The reply has replied_ bytes then.
-  Progress ContinueMica(Bytes payload, uint32_t replied);
+  Progress ContinueMica(Bytes payload, uint32_t replied, const KnownHome* known);
   [[gnu::noinline]] Progress ContinueMemcached(Bytes payload, uint32_t replied);
   Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
   /// An answer to `datagram_`, which lies in `frame`: headers and `payload`. In `in_place` if it
@@ -122,12 +135,9 @@ class Responder {
   Exchange exchange_;
   uint32_t replied_ = 0;  ///< Bytes of its reply, behind front().
   std::unique_ptr<uint8_t[]> buffer_;
-  struct Prepared {
-    const Partition* partition = nullptr;
-    uint64_t hash = 0;
-  };
-  std::array<Prepared, kStage> prepared_{};
+  std::array<Prepared, kPrepared> prepared_{};
   uint32_t prepared_count_ = 0;
+  uint32_t served_count_ = 0;  ///< Where the frame that is served next is expected.
   ResponderCounters counters_;
   Facts facts_;
 };
