@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which server has a key, by hashlib and bisect after libmemcached's documentation (ketama, weighted,
-all weights 1), and by libmemcached itself where its library is installed."""
+"""Which server has a key, by hashlib and bisect after libmemcached's documentation (ketama,
+weighted, all weights 1), and by libmemcached itself where its library is installed."""
 
 import bisect
 import ctypes

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""client_membership_test.py SLUICE_KV_CLIENT: servers that come and go, as a file or etcd says, and
-what the client says about it. Nobody listens where the servers are said to be: only the lists count.
+"""client_membership_test.py SLUICE_KV_CLIENT: servers that come and go, as a file or etcd says,
+and what the client says about it. Nobody listens where the servers are said to be: only the lists count.
 Expected numbers of items are those of ketama in Python."""
 
 import base64
@@ -141,7 +141,8 @@ class Sources:
             errors.append(what)
             client.wait_for_errors(*errors)
         self.write(SERVERS[:3])
-        client.wait_for_lines(f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
+        client.wait_for_lines(
+            f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
         self.assertEqual(client.end()["server_changes"], 1)
 
 
@@ -247,7 +248,8 @@ class Etcd(Sources, unittest.TestCase):
         client = Client(self, self.source)
         self.ctl("put", "sluice/kv.", "nonsense")
         self.write(SERVERS[:3])
-        client.wait_for_lines(f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
+        client.wait_for_lines(
+            f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
         client.end()
         self.assertEqual(client.errors, [])
 
@@ -354,7 +356,8 @@ class Answers(unittest.TestCase):
                        json.dumps({**good, "kvs": 2 * good["kvs"]}),
                        json.dumps({**good, "kvs": [{**good["kvs"][0], "value": "a"}]})):
             with self.subTest(answer[:60]):
-                self.assertIn("no answer of etcd's", self.start_and_fail(Gateway(self, [answer]).source))
+                self.assertIn("no answer of etcd's",
+                              self.start_and_fail(Gateway(self, [answer]).source))
 
     def test_answers_that_are_too_long_or_name_no_server(self):
         for answer, what in ((range_answer(5, *["x" * 1000] * 1100), "too long"),
@@ -380,7 +383,8 @@ class Answers(unittest.TestCase):
         gateway = Gateway(self, [range_answer(5, *SERVERS[:2]), range_answer(80, *SERVERS[:3])],
                           [CREATED + watch_line(canceled=True, compact_revision="70"), CREATED])
         client = Client(self, gateway.source)
-        client.wait_for_lines(f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
+        client.wait_for_lines(
+            f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
         wait_for(lambda: len(gateway.watched_from()) == 2, client.said)
         self.assertEqual(gateway.watched_from(), [6, 81])
         client.end()

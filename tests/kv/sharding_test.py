@@ -321,8 +321,8 @@ class Sharding(unittest.TestCase):
         have = {s: {key: value for key, value in values.items() if before[key] == s}
                 for s, values in held.items()}
         still = {key: s for s, values in have.items() for key in values}
-        self.check_untouched({key: before[key] for key in still}, {key: after[key] for key in still},
-                             have)
+        self.check_untouched({key: before[key] for key in still},
+                             {key: after[key] for key in still}, have)
         self.wait_for_sets(server, own)
 
     def test_a_server_dies_another_joins_and_the_dead_one_returns(self):
