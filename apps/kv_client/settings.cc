@@ -15,8 +15,8 @@
 DEFINE_string(server, "127.0.0.1", "Servers: host:port,… (/?weight behind each, if they differ)");
 DEFINE_string(servers_file, "", "Read the servers from this file, one a line, whenever it changes");
 DEFINE_string(servers_etcd, "",
-              "Read the servers from etcd, HOST:PORT/PREFIX, the value of each key that begins with "
-              "PREFIX, whenever they change");
+              "Read the servers from etcd, HOST:PORT/PREFIX: the values of all keys that begin "
+              "with PREFIX, whenever they change");
 DEFINE_string(sharding, "ketama",
               "Which of several servers has a key: ketama (libmemcached's KETAMA_WEIGHTED) or "
               "ketama-plain (its KETAMA with MD5)");

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""client_membership_test.py SLUICE_KV_CLIENT: servers that come and go, as a file or etcd says,
-and what the client says about it. Nobody listens where the servers are said to be: only the lists count.
+"""client_membership_test.py SLUICE_KV_CLIENT: servers that come and go, as a file or etcd says, and
+what the client says about it. Nobody listens where they are said to be: only the lists count.
 Expected numbers of items are those of ketama in Python."""
 
 import base64
