@@ -29,6 +29,8 @@ enum Order : uint8_t { kPass, kEat, kDiscard, kHalve, kShave, kStrip, kOrders };
 // Carries out the frame's order and keeps a copy of what it was given.
 class Scripted {
  public:
+  // ASan sees to it that all of it may be read.
+  void Prepare(const uint8_t* frame, uint32_t length) { prepared += frame[0] + frame[length - 1]; }
   Verdict Process(Frame& frame, uint64_t /*now*/) {
     seen.emplace_back(frame.data, frame.data + frame.length);
     EXPECT_EQ(frame.headroom, 0u);
@@ -44,6 +46,7 @@ class Scripted {
     return packet::kForward;
   }
   std::vector<Bytes> seen;
+  uint64_t prepared = 0;
 
  private:
   static void SetLength(Frame& frame, uint32_t length) {
@@ -312,6 +315,39 @@ TEST(SpanWalker, FramesOfOnePipeReachTheEngineInOrder) {
   for (const Bytes& frame : engine.seen) {
     EXPECT_EQ(next[frame[1]]++, frame[2] << 8 | frame[3]);
   }
+}
+
+// Knows how far ahead of its turn each frame was prepared.
+class Foresight {
+ public:
+  void Prepare(const uint8_t* frame, uint32_t length) { prepared_[frame] = length; }
+  Verdict Process(Frame& frame, uint64_t /*now*/) {
+    const auto found = prepared_.find(frame.data);
+    unprepared += found == prepared_.end() || found->second != frame.length;
+    ahead.push_back(prepared_.size() - ++processed_);
+    return packet::kForward;
+  }
+  std::vector<size_t> ahead;
+  uint32_t unprepared = 0;
+
+ private:
+  std::map<const uint8_t*, uint32_t> prepared_;
+  size_t processed_ = 0;
+};
+
+TEST(SpanWalker, FramesOfALonePipeArePreparedWholeAndWellAhead) {
+  Bytes span;
+  for (int i = 0; i < 100; ++i) Append(span, Ipv4Frame(60 + i * 5));
+  RecordingPipes pipes;
+  QueueCounters counters;
+  ExceptionPath no_exception;
+  SpanWalker walker(pipes, no_exception, counters);
+  Foresight engine;
+  const std::vector<Span> spans = {pipes.Arrive(span)};
+  walker.Walk(spans, engine, 0);
+  ASSERT_EQ(engine.ahead.size(), 100u);
+  EXPECT_EQ(engine.unprepared, 0u);
+  for (size_t i = 0; i < 90; ++i) EXPECT_EQ(engine.ahead[i], 8u) << "frame " << i;
 }
 
 TEST(SpanWalker, FramesTheNicCannotCutStayOutOfRuns) {
