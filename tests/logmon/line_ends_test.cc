@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/scan/line_ends.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string_view>
+#include <vector>
+
+namespace sluice::engine::logmon {
+namespace {
+
+/// Byte by byte.
+struct Expected {
+  explicit Expected(std::string_view text) {
+    first = std::min(text.find_first_of("\r\n"), text.size());
+    behind_last = text.find_last_of("\r\n") + 1;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool of_a_pair = text[i] == '\n' && i > 0 && text[i - 1] == '\r';
+      count += (text[i] == '\r' || text[i] == '\n') && !of_a_pair;
+    }
+  }
+  size_t first, behind_last, count = 0;
+};
+
+void ExpectRight(const std::vector<char>& bytes) {
+  const char* const begin = bytes.data();
+  const char* const end = begin + bytes.size();
+  const Expected expected({begin, bytes.size()});
+  ASSERT_EQ(FindLineEnd(begin, end), begin + expected.first);
+  ASSERT_EQ(BehindLastLineEnd(begin, end), begin + expected.behind_last);
+  ASSERT_EQ(CountLineEnds(begin, end), expected.count);
+  const LineEnds ends = FindLineEnds(begin, end);
+  ASSERT_EQ(ends.count, expected.count);
+  ASSERT_EQ(ends.behind_last, begin + expected.behind_last);
+}
+
+TEST(LineEnds, AreFoundAtEveryPlaceOfTextsOfEveryLength) {
+  for (size_t size = 0; size <= 200; ++size) {
+    ExpectRight(std::vector<char>(size, 'x'));
+    for (size_t at = 0; at < size; ++at) {
+      for (const char byte : {'\n', '\r'}) {
+        std::vector<char> bytes(size, 'x');
+        bytes[at] = byte;
+        ExpectRight(bytes);
+        if (at + 1 < size) bytes[at + 1] = '\n';
+        ExpectRight(bytes);
+      }
+    }
+  }
+}
+
+TEST(LineEnds, AreToldFromAllOtherBytes) {
+  for (int value = 0; value < 256; ++value) {
+    for (const size_t size : {7, 31, 64, 2000}) {
+      ExpectRight(std::vector<char>(size, static_cast<char>(value)));
+    }
+  }
+}
+
+TEST(LineEnds, AreCountedInTextsOfAllMixtures) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    const uint64_t density = 1 + random() % 60;
+    std::vector<char> bytes(random() % (round % 10 ? 300 : 20000));
+    for (char& byte : bytes) {
+      byte = random() % density ? static_cast<char>(random()) : "\r\n"[random() % 2];
+    }
+    ExpectRight(bytes);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::logmon

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The scanner beside an oracle that splits the text itself and asks every filter about every line.
+#include "engine/logmon/scan/line_scanner.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <random>
+
+#include "line_oracle.h"
+#include "log_text.h"
+#include "rules_lab.h"
+
+namespace sluice::engine::logmon {
+namespace {
+
+using namespace std::string_literals;
+using test::Match;
+using test::Recorder;
+using test::Rules;
+
+using Matches = std::vector<Match>;
+/// The size of the next chunk.
+using Cut = std::function<size_t()>;
+
+Cut Always(size_t bytes) {
+  return [bytes] { return bytes; };
+}
+
+/// Mostly small, sometimes more than a text that is scanned at once.
+Cut AtRandom(uint64_t seed) {
+  return [random = std::mt19937_64(seed)]() mutable {
+    return 1 + random() % (random() % 4 ? 200 : random() % 8 ? 5000 : 60000);
+  };
+}
+
+/// Each chunk lies in memory of its own, of its exact size: a sanitizer sees who reads beyond.
+void FeedInChunks(LineScanner& scanner, LineState& state, std::string_view text, const Cut& cut,
+                  Matches* matches) {
+  while (!text.empty()) {
+    const std::string_view piece = text.substr(0, cut());
+    const std::vector<char> chunk(piece.begin(), piece.end());
+    scanner.Feed(state, {chunk.data(), chunk.size()}, Recorder(matches));
+    text.remove_prefix(piece.size());
+  }
+}
+
+Matches Scan(LineScanner& scanner, std::string_view text, const Cut& cut) {
+  Matches matches;
+  LineState state;
+  FeedInChunks(scanner, state, text, cut, &matches);
+  scanner.Finish(state, Recorder(&matches));
+  EXPECT_EQ(scanner.unfinished_bytes(), 0u);
+  return matches;
+}
+
+void ExpectAsTheOracle(const RuleSet& rules, std::string_view text, uint32_t line_bytes) {
+  const Matches expected = test::AskAll(rules.filters(), text, line_bytes);
+  const size_t lines = test::SplitLines(text).size();
+  size_t truncated = 0;
+  for (const std::string& line : test::SplitLines(text)) truncated += line.size() > line_bytes;
+
+  const std::pair<const char*, Cut> cuts[] = {
+      {"1", Always(1)},       {"7", Always(7)},         {"64", Always(64)},
+      {"1472", Always(1472)}, {"9000", Always(9000)},   {"all", Always(text.size() + 1)},
+      {"random", AtRandom(1)}, {"random", AtRandom(2)}, {"random", AtRandom(3)}};
+  for (const auto& [name, cut] : cuts) {
+    SCOPED_TRACE(name);
+    LineScanner scanner(rules, {.line_bytes = line_bytes});
+    const Matches found = Scan(scanner, text, cut);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      ASSERT_EQ(found[i].line, expected[i].line) << i;
+      ASSERT_EQ(found[i].filters, expected[i].filters) << expected[i].line;
+      ASSERT_EQ(found[i].truncated, expected[i].truncated) << i;
+    }
+    const ScanCounters counters = scanner.counters();
+    ASSERT_EQ(counters.lines, lines);
+    ASSERT_EQ(counters.matched_lines, expected.size());
+    ASSERT_EQ(counters.truncated_lines, truncated);
+    ASSERT_EQ(counters.torn_lines, 0u);
+    ASSERT_EQ(counters.no_memory_lines, 0u);
+  }
+  LineScanner scanner(rules, {.line_bytes = line_bytes});
+  Matches found;
+  const std::vector<char> whole(text.begin(), text.end());
+  scanner.Lines({whole.data(), whole.size()}, Recorder(&found));
+  ASSERT_EQ(found, expected);
+  ASSERT_EQ(scanner.counters().lines, lines);
+}
+
+/// What filters look for and what they trip over, in random order.
+std::string RandomText(uint64_t seed, size_t bytes) {
+  static const std::string kPieces[] = {
+      "ERROR", "ERR", "WARN", "foo", "bar", " ", "  ", "\t", "x", "y", "alpha", "omega", "\0"s,
+      "\xff\xfe"s, "\xc3\xa9"s, "from 192.0.2.1", " port 22", "status=404", "{\"a\":1}",
+      "10.0.0.1 bob 404", "\"", "[", "0123456789", "\v", "\f"};
+  static const std::string kEnds[] = {"\n", "\n", "\n", "\r\n", "\r\n", "\r", "\n\n", "\r\r\n",
+                                      "\n\r", "\r\n\r\n"};
+  std::mt19937_64 random(seed);
+  std::string text;
+  while (text.size() < bytes) {
+    for (uint64_t pieces = random() % 6; pieces > 0; --pieces) {
+      text += kPieces[random() % std::size(kPieces)];
+    }
+    if (random() % 50 == 0) text += std::string(random() % 700, '-') + "ERROR";
+    if (random() % 200 == 0) text += std::string(random() % 40000, '=') + "foo";
+    text += kEnds[random() % std::size(kEnds)];
+  }
+  if (random() % 2) text += "bar";
+  return text;
+}
+
+const std::vector<std::string>& MixedFilters() {
+  static const std::vector<std::string> filters = {
+      "ERROR", "\"foo bar\"", "?alpha ?omega", "ERROR -foo", "foo bar x", "ERROR foo -WARN",
+      "%status=[0-9]+%", "%^foo%", "%bar$%", "/^foo", "/bar$", "/foo\\s*$", "/\\bfoo\\b",
+      "/^foo.*bar$", "/from <HOST>( port \\d+)?$", "/x$|^y", "/(foo|bar)x", "\"\xc3\xa9\"",
+      "{ $.a = 1 }", "[ip, user, status = 4*]", "?foo ?ERROR", "ERROR"};
+  return filters;
+}
+
+TEST(LineScanner, SaysTheSameOfEveryTextHoweverItIsCut) {
+  const auto rules = Rules(MixedFilters());
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    ExpectAsTheOracle(*rules, RandomText(seed, seed * 9000), 65536);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(LineScanner, SaysTheSameOfLinesThatAreLongerThanTheLimit) {
+  const auto rules = Rules(MixedFilters());
+  for (const uint32_t line_bytes : {256u, 300u, 5000u, 20000u}) {
+    SCOPED_TRACE(line_bytes);
+    ExpectAsTheOracle(*rules, RandomText(line_bytes, 60000), line_bytes);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(LineScanner, AsksFiltersWithoutNeedlesAboutEveryLineEmptyOnesToo) {
+  const auto rules = Rules({"\"\"", "-foo", "/^$", "/x*", "ERROR"});
+  for (uint64_t seed = 20; seed < 24; ++seed) {
+    SCOPED_TRACE(seed);
+    ExpectAsTheOracle(*rules, RandomText(seed, 20000), 1000);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(LineScanner, SaysTheSameOfAServersLogs) {
+  test::LogText log(7);
+  ExpectAsTheOracle(*Rules(test::LightPatterns()), log.Service(200000), 65536);
+  std::vector<std::string> heavy;
+  for (const std::string& expression : test::HeavyExpressions()) heavy.push_back("/" + expression);
+  const auto rules = Rules(heavy);
+  const std::string auth = log.Auth(200000);
+  ExpectAsTheOracle(*rules, auth, 65536);
+  // The generator makes lines for most of them.
+  EXPECT_GT(test::AskAll(rules->filters(), auth, 65536).size(), auth.size() / 250);
+}
+
+TEST(LineScanner, SaysTheSameOfThisSystemsLog) {
+  std::ifstream file("/var/log/dpkg.log", std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (text.empty()) GTEST_SKIP() << "no log of installed packages";
+  text.resize(std::min<size_t>(text.size(), 300000));
+  ExpectAsTheOracle(*Rules({"installed", "status -triggers", "?remove ?purge", "/ (\\S+):amd64 \\S+$",
+                            "\"status half-configured\"", "[date, time, verb = status, ...]"}),
+                    text, 65536);
+}
+
+TEST(LineScanner, EndsALineWithLfCrLfOrCr) {
+  const auto rules = Rules({"foo"});
+  LineScanner scanner(*rules, {});
+  EXPECT_EQ(Scan(scanner, "foo 1\nfoo 2\r\nfoo 3\rfoo 4", Always(100)),
+            (Matches{{"foo 1", "0 "}, {"foo 2", "0 "}, {"foo 3", "0 "}, {"foo 4", "0 "}}));
+  EXPECT_EQ(scanner.counters().lines, 4u);
+}
+
+TEST(LineScanner, TakesCrLfForOneEndWhenAChunkEndsBetween) {
+  const auto rules = Rules({"\"\""});
+  LineScanner scanner(*rules, {});
+  Matches matches;
+  LineState state;
+  scanner.Feed(state, "a\r", Recorder(&matches));
+  EXPECT_EQ(matches, (Matches{{"a", "0 "}})) << "a CR ends a line whatever comes next";
+  scanner.Feed(state, "\n", Recorder(&matches));
+  scanner.Feed(state, "b\r", Recorder(&matches));
+  scanner.Feed(state, "\r", Recorder(&matches));
+  scanner.Feed(state, "\nc\n", Recorder(&matches));
+  EXPECT_EQ(matches, (Matches{{"a", "0 "}, {"b", "0 "}, {"", "0 "}, {"c", "0 "}}));
+  EXPECT_EQ(scanner.counters().lines, 4u);
+}
+
+TEST(LineScanner, DoesNotMatchAcrossLines) {
+  const auto rules = Rules({"\"foo bar\"", "foo bar", "/foo.*bar", "/foo\\s+bar"});
+  LineScanner scanner(*rules, {});
+  for (const char* text : {"foo\nbar", "foo \nbar", "foo\rbar", "foo \r\n bar", "foo \r bar"}) {
+    EXPECT_EQ(Scan(scanner, text, Always(100)), Matches{}) << text;
+    EXPECT_EQ(Scan(scanner, text, Always(1)), Matches{}) << text;
+  }
+}
+
+TEST(LineScanner, MatchesTheFirstBytesOfALongLineOnceAndSkipsTheOthers) {
+  const auto rules = Rules({"head", "tail", "/x$"});
+  const std::string text =
+      "head" + std::string(252, 'x') + "tail\nhead" + std::string(252, 'x') + "\ntail\n";
+  for (const size_t bytes : {1, 7, 64, 256, 257, 1000}) {
+    LineScanner scanner(*rules, {.line_bytes = 256});
+    const std::string head = "head" + std::string(252, 'x');
+    EXPECT_EQ(Scan(scanner, text, Always(bytes)),
+              (Matches{{head, "0 2 ", true}, {head, "0 2 ", false}, {"tail", "1 ", false}}));
+    EXPECT_EQ(scanner.counters().truncated_lines, 1u);
+    EXPECT_EQ(scanner.counters().lines, 3u);
+  }
+}
+
+TEST(LineScanner, MatchesNothingAcrossAGap) {
+  const auto rules = Rules({"foo"});
+  LineScanner scanner(*rules, {});
+  Matches matches;
+  LineState state;
+  scanner.Feed(state, "foo 1\nfoo 2 f", Recorder(&matches));
+  scanner.Gap(state);
+  scanner.Feed(state, "oo\nfoo 3\nfoo", Recorder(&matches));
+  EXPECT_EQ(matches, (Matches{{"foo 1", "0 "}, {"foo 3", "0 "}}));
+  EXPECT_EQ(scanner.counters().torn_lines, 2u) << "the piece before, and the one behind";
+  EXPECT_EQ(scanner.counters().lines, 2u);
+  scanner.Forget(state);
+}
+
+TEST(LineScanner, SkipsWhatFollowsAGapBetweenLinesToo) {
+  const auto rules = Rules({"foo"});
+  for (const char* before : {"", "foo\n", "foo\r"}) {
+    LineScanner scanner(*rules, {});
+    Matches matches;
+    LineState state;
+    scanner.Feed(state, before, Recorder(&matches));
+    matches.clear();
+    scanner.Gap(state);
+    scanner.Feed(state, "foo 1", Recorder(&matches));
+    scanner.Feed(state, " more", Recorder(&matches));
+    scanner.Feed(state, "\r", Recorder(&matches));
+    scanner.Feed(state, "\nfoo 2\n", Recorder(&matches));
+    EXPECT_EQ(matches, (Matches{{"foo 2", "0 "}})) << before;
+    EXPECT_EQ(scanner.counters().torn_lines, 1u);
+  }
+}
+
+TEST(LineScanner, SaysTheSameAroundAGapHoweverTheTextIsCut) {
+  const auto rules = Rules(MixedFilters());
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::string before = RandomText(seed, 3000), behind = RandomText(seed + 100, 3000);
+    // Whole lines before the gap, and lines behind the first line end behind it.
+    std::string head = before.substr(0, before.find_last_of("\r\n") + 1);
+    size_t torn = behind.find_first_of("\r\n");
+    torn += behind.compare(torn, 2, "\r\n") == 0 ? 2 : 1;
+    Matches expected = test::AskAll(rules->filters(), head, 2000);
+    const Matches rest = test::AskAll(rules->filters(), behind.substr(torn), 2000);
+    expected.insert(expected.end(), rest.begin(), rest.end());
+    // The unfinished line may be over the limit: then it was matched before the gap.
+    const std::string unfinished = before.substr(head.size());
+    ASSERT_LE(unfinished.size(), 2000u);
+    for (const Cut& cut : {Always(1), Always(64), Always(10000), AtRandom(seed)}) {
+      LineScanner scanner(*rules, {.line_bytes = 2000});
+      Matches found;
+      LineState state;
+      FeedInChunks(scanner, state, before, cut, &found);
+      scanner.Gap(state);
+      FeedInChunks(scanner, state, behind, cut, &found);
+      scanner.Finish(state, Recorder(&found));
+      ASSERT_EQ(found, expected) << seed;
+      ASSERT_EQ(scanner.counters().torn_lines, unfinished.empty() ? 1u : 2u) << seed;
+    }
+  }
+}
+
+TEST(LineScanner, ForgetsAnUnfinishedLineAsTorn) {
+  const auto rules = Rules({"foo"});
+  LineScanner scanner(*rules, {});
+  Matches matches;
+  LineState state;
+  scanner.Feed(state, "foo", Recorder(&matches));
+  EXPECT_GT(scanner.unfinished_bytes(), 0u);
+  scanner.Forget(state);
+  EXPECT_EQ(scanner.unfinished_bytes(), 0u);
+  EXPECT_EQ(scanner.counters().torn_lines, 1u);
+  // It may be used for another source.
+  scanner.Feed(state, " foo\n", Recorder(&matches));
+  EXPECT_EQ(matches, (Matches{{" foo", "0 "}}));
+}
+
+TEST(LineScanner, KeepsSourcesApart) {
+  const auto rules = Rules({"foo"});
+  LineScanner scanner(*rules, {});
+  std::vector<LineState> states(1000);
+  Matches matches;
+  for (const std::string_view piece : {"f", "o", "o "}) {
+    for (LineState& state : states) scanner.Feed(state, piece, Recorder(&matches));
+  }
+  for (size_t i = 0; i < states.size(); ++i) {
+    scanner.Feed(states[i], std::to_string(i) + "\n", Recorder(&matches));
+  }
+  ASSERT_EQ(matches.size(), states.size());
+  for (size_t i = 0; i < states.size(); ++i) {
+    EXPECT_EQ(matches[i].line, "foo " + std::to_string(i));
+  }
+  EXPECT_EQ(scanner.unfinished_bytes(), 0u);
+}
+
+TEST(LineScanner, GivesLinesUpWhenTheirMemoryIsFullAndGoesOnBehindThem) {
+  const auto rules = Rules({"foo"});
+  LineScanner scanner(*rules, {.unfinished_bytes = 4096});
+  std::vector<LineState> states(200);
+  Matches matches;
+  for (LineState& state : states) scanner.Feed(state, "foo", Recorder(&matches));
+  EXPECT_LE(scanner.unfinished_bytes(), 4096u);
+  const uint64_t given_up = scanner.counters().no_memory_lines;
+  EXPECT_GT(given_up, 100u);
+  EXPECT_LT(given_up, 200u) << "the first ones found room";
+  for (LineState& state : states) scanner.Feed(state, " 1\nfoo 2\n", Recorder(&matches));
+  EXPECT_EQ(matches.size(), 200 - given_up + 200);
+  EXPECT_EQ(scanner.unfinished_bytes(), 0u);
+  EXPECT_EQ(scanner.counters().no_memory_lines, given_up);
+}
+
+TEST(LineScanner, GivesLongLinesUpBeforeShortOnes) {
+  const auto rules = Rules({"foo"});
+  LineScanner scanner(*rules, {.unfinished_bytes = 65536});
+  Matches matches;
+  // As many endless lines as want to; all memory would be theirs.
+  std::vector<LineState> hostile(100);
+  for (int round = 0; round < 60; ++round) {
+    for (LineState& state : hostile) {
+      scanner.Feed(state, std::string(1000, 'x'), Recorder(&matches));
+    }
+  }
+  LineState state;
+  scanner.Feed(state, "fo", Recorder(&matches));
+  scanner.Feed(state, "o\n", Recorder(&matches));
+  EXPECT_EQ(matches, (Matches{{"foo", "0 "}}));
+  EXPECT_GT(scanner.counters().no_memory_lines, 0u);
+}
+
+TEST(LineScanner, KeepsAHundredThousandBegunLinesInLessThan64MiB) {
+  const auto rules = Rules({"foo"});
+  LineScanner scanner(*rules, {});
+  std::vector<LineState> states(100000);
+  Matches matches;
+  const std::string begun = "foo" + std::string(97, '.');
+  for (LineState& state : states) scanner.Feed(state, begun, Recorder(&matches));
+  EXPECT_EQ(scanner.counters().no_memory_lines, 0u);
+  EXPECT_LE(scanner.unfinished_bytes() + states.size() * sizeof(LineState), 64u << 20);
+  for (LineState& state : states) scanner.Feed(state, "\n", Recorder(&matches));
+  EXPECT_EQ(matches.size(), states.size());
+}
+
+TEST(LineScanner, CountsWhatItAsked) {
+  const auto rules = Rules({"ERROR", "{ $.a = 1 }"});
+  LineScanner scanner(*rules, {});
+  Matches matches;
+  scanner.Lines("ERROR\nnothing\n{\"a\": 1}\n{\"a\": 2}\n", Recorder(&matches));
+  EXPECT_EQ(matches, (Matches{{"ERROR", "0 "}, {"{\"a\": 1}", "1 "}}));
+  EXPECT_GE(scanner.counters().asked, 2u);
+  EXPECT_LE(scanner.counters().asked, 3u) << "terms are not asked; nor is JSON about other lines";
+}
+
+}  // namespace
+}  // namespace sluice::engine::logmon
