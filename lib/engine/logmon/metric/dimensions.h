@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a metric is told apart by: up to three named values of each line.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/logmon/filter/line_value.h"
+
+namespace sluice::engine::logmon {
+
+inline constexpr size_t kMaxDimensions = 3;
+
+class Dimensions {
+ public:
+  struct Named {
+    std::string name;
+    std::string selector;  ///< `$.a.b` or `$field`.
+  };
+  /// None, in any number of lines.
+  Dimensions() = default;
+  /// Nothing, and one line in `error`, if there are too many, a name is empty or twice there, or a
+  /// selector does not fit the filter.
+  static std::optional<Dimensions> Compile(const std::vector<Named>& named, const Filter& filter,
+                                           std::string* error);
+
+  const std::vector<std::string>& names() const { return names_; }
+
+  /// A line's values by dimension, the first kMaxValueBytes of each; empty where the line has
+  /// none.
+  struct Values {
+    std::array<std::string_view, kMaxDimensions> texts;
+    std::array<ScalarRoom, kMaxDimensions> room;
+  };
+  static constexpr size_t kMaxValueBytes = 255;
+  /// Valid as long as `line`, `values` and the scratch's last line.
+  void Of(std::string_view line, Scratch& scratch, Values& values) const;
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<LineValue> selectors_;
+};
+
+}  // namespace sluice::engine::logmon

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A histogram of metric values whose buckets grow with what they hold: 16 to each power of two,
+// so that a percentile is off by less than 3.2 %, from 2^-20 to 2^44, in 4 KiB.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::engine::logmon {
+
+class ValueHistogram {
+ public:
+  /// Finite. Values below the range, negative ones and zero too, are one bucket, which tells them
+  /// as the least of all; values beyond it another, which tells them as the greatest.
+  void Record(double value) {
+    ++counts_[IndexOf(value)];
+    min_ = count_ == 0 ? value : std::min(min_, value);
+    max_ = count_ == 0 ? value : std::max(max_, value);
+    ++count_;
+  }
+
+  /// As if all of `other` had been recorded here.
+  void Merge(const ValueHistogram& other) {
+    if (other.count_ == 0) return;
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+    min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
+    max_ = count_ == 0 ? other.max_ : std::max(max_, other.max_);
+    count_ += other.count_;
+  }
+
+  uint64_t count() const { return count_; }
+
+  /// The smallest value that `share` (0 … 1) of all values do not exceed: the nearest rank. 0 of
+  /// none.
+  double Percentile(double share) const {
+    const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
+    uint64_t seen = 0;
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      seen += counts_[i];
+      if (seen == 0 || seen < rank) continue;
+      if (i == 0) return min_;
+      if (i == counts_.size() - 1) return max_;
+      return std::clamp(MiddleOf(i), min_, max_);
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr int kPerPower = 16;
+  static constexpr int kMinPower = -20, kMaxPower = 44;
+  // Those below and beyond the range are the first and the last.
+  static constexpr size_t kBuckets = size_t{(kMaxPower - kMinPower) * kPerPower} + 2;
+
+  static size_t IndexOf(double value) {
+    if (value < std::ldexp(1.0, kMinPower)) return 0;
+    if (value >= std::ldexp(1.0, kMaxPower)) return kBuckets - 1;
+    int power = 0;
+    const double fraction = std::frexp(value, &power);  // 0.5 … 1, times 2^power.
+    const int within = static_cast<int>((fraction - 0.5) * 2 * kPerPower);
+    return static_cast<size_t>((power - 1 - kMinPower) * kPerPower + within) + 1;
+  }
+  static double MiddleOf(size_t index) {
+    const int bucket = static_cast<int>(index) - 1;
+    const double fraction = 1 + (bucket % kPerPower + 0.5) / kPerPower;
+    return std::ldexp(fraction, bucket / kPerPower + kMinPower);
+  }
+
+  std::array<uint32_t, kBuckets> counts_ = {};
+  uint64_t count_ = 0;
+  double min_ = 0, max_ = 0;
+};
+
+}  // namespace sluice::engine::logmon
