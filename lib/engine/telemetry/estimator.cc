@@ -55,7 +55,12 @@ void Estimator::MeasureCollisions() {
   const double share_known =
       std::min(1.0, static_cast<double>(level_.known.flows().size()) / shape.columns);
   constexpr double kLittle = 0.05;  // Of delta.
-  const bool without_known = MoreThan(spare, shape.rows, share_known) < kLittle * delta_;
+  // Of a count-min: how often a row may be off, be it by known flows or by others.
+  double each = EachOf(spare, shape.rows, delta_);
+  const bool without_known = count_min
+                                 ? share_known < each / 2
+                                 : MoreThan(spare, shape.rows, share_known) < kLittle * delta_;
+  if (without_known) each -= share_known;
   double packets = 0, bytes = 0;
   std::vector<uint8_t> known(shape.columns);
   for (uint32_t row = 0; row < shape.rows; ++row) {
@@ -76,7 +81,6 @@ void Estimator::MeasureCollisions() {
   packets /= static_cast<double>(shape.cells());
   bytes /= static_cast<double>(shape.cells());
   if (count_min) {
-    const double each = EachOf(spare, shape.rows, delta_);
     packets_.excess = packets / each;
     bytes_.excess = bytes / each;
     packets_.collisions = packets_.excess * packets_.samples;

@@ -21,7 +21,8 @@ namespace sluice::engine::telemetry {
 /// counters, as long as too few rows for the middle are concerned with the probability needed. A
 /// flow known from its first packet on collides with nothing.
 /// Deviations follow from variances as for sums of many small terms: √(2·ln(2/δ)) of them.
-/// A row of a count-min is off by more than L1/(q·columns) with a probability below q (Markov).
+/// A row of a count-min is off by more than L1/(q·columns) with a probability below q (Markov); q
+/// is such that rows enough are not, less the probability of meeting a known flow.
 class Estimator {
  public:
   struct Counts {

@@ -37,8 +37,8 @@ struct Setup {
   uint32_t top_k = 100;          ///< Heavy hitters that are reported; 1 … kMaxTopK.
   /// UnivMon: levels of sketches of halved sets of flows, for entropy and distinct flows. 1: none.
   uint32_t levels = 1;
-  uint32_t level_columns = 1 << 11;  ///< Of each level but the first. A power of two, from 16.
-  uint32_t level_top_k = 1000;       ///< Flows that each level knows; 16 … kMaxTopK.
+  uint32_t level_columns = 1 << 13;  ///< Of each level but the first. A power of two, from 16.
+  uint32_t level_top_k = 250;  ///< Flows that each level knows; 16 … kMaxTopK.
 
   Pace pace = Pace::kAlwaysCorrect;
   /// (0, 1], not below 2^-16. Taken as the nearest one whose inverse is a multiple of 1/256.

@@ -1,0 +1,548 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""end_to_end_test.py SLUICE_TELEMETRY: captures of known flows through the model NICs, and what is
+reported of them beside what was counted here: printed, as JSON, CSV and IPFIX, to EAL's telemetry
+and to Prometheus. Works without root and without hugepages."""
+
+import collections
+import csv
+import ipaddress
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+import ipfix_collectors
+
+TELEMETRY = sys.argv.pop()
+INTERFACES = ("packetized", "streaming", "bilateral")
+# Memory of our own, so that the test needs no hugepages and takes none from others.
+EAL = ["--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0,2@0"]
+PATIENCE_S = 90
+RUNTIME = "/var/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp")
+
+Flow = collections.namedtuple("Flow", "source destination protocol source_port destination_port")
+
+
+def frame_of(flow, payload_bytes):
+    """UDP or TCP (RFC 768, 9293) over IPv4 or IPv6 (RFC 791, 8200) over Ethernet. Checksums are
+    nobody's business here, but for the one of IPv4."""
+    source, destination = (ipaddress.ip_address(a) for a in (flow.source, flow.destination))
+    ports = struct.pack(">HH", flow.source_port, flow.destination_port)
+    payload = bytes(payload_bytes)
+    if flow.protocol == 17:
+        l4 = ports + struct.pack(">HH", 8 + len(payload), 0) + payload
+    else:
+        l4 = ports + struct.pack(">IIBBHHH", 1, 1, 5 << 4, 0x10, 65535, 0, 0) + payload
+    if source.version == 4:
+        ip = struct.pack(">BBHIBBH4s4s", 0x45, 0, 20 + len(l4), 0, 64, flow.protocol, 0,
+                         source.packed, destination.packed)
+        total = sum(struct.unpack(">10H", ip))
+        total = (total & 0xffff) + (total >> 16)
+        ip = ip[:10] + struct.pack(">H", ~((total & 0xffff) + (total >> 16)) & 0xffff) + ip[12:]
+        kind = b"\x08\x00"
+    else:
+        ip = struct.pack(">IHBB16s16s", 6 << 28, len(l4), flow.protocol, 64, source.packed,
+                         destination.packed)
+        kind = b"\x86\xdd"
+    return bytes.fromhex("020000000001020000000002") + kind + ip + l4
+
+
+ARP = (bytes.fromhex("ffffffffffff0200000000020806") + bytes.fromhex("0001080006040001")
+       + bytes.fromhex("0200000000020a0000010000000000000a000002")).ljust(60, b"\0")
+
+
+class Sample:
+    """A capture, and what there is in it."""
+
+    def __init__(self, folder, ipv4_only):
+        chance = random.Random(6)
+        frames = []
+        self.packets = collections.Counter()
+        self.bytes = collections.Counter()
+        for i in range(60):
+            protocol = (6, 17)[i % 2]
+            if i % 5 == 4 and not ipv4_only:
+                flow = Flow(f"2001:db8:{i % 3 + 1}::{i + 1:x}", "2001:db8:ff::1", protocol, 2000 + i, 53)
+            else:
+                flow = Flow(f"10.0.{i % 3}.{i + 1}", "192.0.2.1", protocol, 1024 + i, 443)
+            frame = frame_of(flow, 20 + i)  # At least 60 bytes: there is no padding.
+            count = 4000 // (i + 1)  # Zipf's law.
+            frames += [frame] * count
+            self.packets[flow] += count
+            self.bytes[flow] += count * len(frame)
+        self.other = 0 if ipv4_only else 70
+        frames += [ARP] * self.other
+        chance.shuffle(frames)
+        self.total = len(frames)
+        self.path = os.path.join(folder, "sample4.pcap" if ipv4_only else "sample.pcap")
+        ipfix_collectors.write_capture(self.path, frames)
+
+    def by(self, key, counts=None):
+        """Counts by another key, a function of a flow."""
+        sums = collections.Counter()
+        for flow, count in (self.packets if counts is None else counts).items():
+            sums[key(flow)] += count
+        return sums
+
+    def entropy(self):
+        """Σ f/N · log2(N/f) over flows."""
+        total = sum(self.packets.values())
+        return sum(f / total * math.log2(total / f) for f in self.packets.values())
+
+
+def prefix(address, ipv4_bits, ipv6_bits):
+    address = ipaddress.ip_address(address)
+    bits = ipv4_bits if address.version == 4 else ipv6_bits
+    return str(ipaddress.ip_network(f"{address}/{bits}", strict=False))
+
+
+def flow_of(hitter):
+    return Flow(*(hitter[name] for name in Flow._fields))
+
+
+class Running:
+    """A run; the report is on its standard output."""
+
+    count = 0
+
+    def __init__(self, *flags, eal=()):
+        Running.count += 1
+        self.prefix = f"sluice_telemetry_test_{os.getpid()}_{Running.count}"
+        self.folder = tempfile.TemporaryDirectory()
+        self.log = open(os.path.join(self.folder.name, "log"), "w+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [TELEMETRY, *EAL, *eal, f"--file-prefix={self.prefix}", "--", "--json=-", "--seed=1",
+             "--metrics=0", "--stats_period_s=0.1", *flags],
+            stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.url = self.wait(lambda: re.search(r"metrics: (\S+)", self.said()))[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        self.log.close()
+        self.folder.cleanup()
+
+    def said(self):
+        return pathlib.Path(self.log.name).read_text(encoding="utf-8")
+
+    def wait(self, condition):
+        end = time.monotonic() + PATIENCE_S
+        while not (value := condition()):
+            assert self.process.poll() is None, self.said()[-3000:]
+            assert time.monotonic() < end, self.said()[-3000:]
+            time.sleep(0.02)
+        return value
+
+    def metric(self, name):
+        """Sum over labels; nothing if it is not there (yet)."""
+        with urllib.request.urlopen(self.url, timeout=PATIENCE_S) as answer:
+            lines = answer.read().decode().splitlines()
+        values = [float(line.split()[-1]) for line in lines
+                  if re.match(re.escape(name) + r"[{ ]", line)]
+        return sum(values) if values else None
+
+    def ask(self, command):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
+            telemetry.settimeout(PATIENCE_S)
+            telemetry.connect(f"{RUNTIME}/dpdk/{self.prefix}/dpdk_telemetry.v2")
+            telemetry.recv(1 << 17)
+            telemetry.send(command.encode())
+            return json.loads(telemetry.recv(1 << 17))[command.split(",")[0]]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        stdout, _ = self.process.communicate(timeout=PATIENCE_S)
+        assert self.process.returncode == 0, self.said()
+        return json.loads(stdout)
+
+    def stop_after(self, packets):
+        self.wait(lambda: self.metric("sluice_rx_packets_total") == packets)
+        return self.stop()
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.samples = {ipv4_only: Sample(cls.folder.name, ipv4_only) for ipv4_only in (0, 1)}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def sample(self, iface="packetized"):
+        """A streaming NIC can send nothing but IPv4."""
+        return self.samples[iface == "streaming"]
+
+    def conserved(self, report, sent):
+        self.assertEqual(report["app"], "telemetry")
+        self.assertEqual(report["rx_pkts"], sent)
+        self.assertEqual(report["tx_pkts"], sent)
+        self.assertEqual(sum(report["drops"].values()), 0)
+        for nothing in ("lost", "corrupted", "duplicated", "reordered"):
+            self.assertEqual(report[nothing], 0, nothing)
+        self.assertEqual(report["telemetry"]["packets"], sent)
+        self.assertEqual(report["telemetry"]["bytes"], report["rx_bytes"])
+        self.assertGreater(report["telemetry"]["memory_bytes"], 0)
+
+
+class Counting(Case):
+    KEYS = "5-tuple,source/24,48,destination"
+
+    def test_without_sampling_all_is_exact(self):
+        for iface in INTERFACES:
+            with self.subTest(iface):
+                sample = self.sample(iface)
+                with Running(f"--iface={iface}", f"--wire=pcap:{sample.path}+loop=1",
+                             f"--keys={self.KEYS}", "--pace=fixed", "--probability=1",
+                             "--epoch_s=3600", "--heavy_hitter_share=0") as run:
+                    report = run.stop_after(sample.total)
+                self.conserved(report, sample.total)
+                self.assertEqual(report["telemetry"]["bytes"],
+                                 sum(sample.bytes.values()) + 60 * sample.other)
+                self.assertEqual(report["telemetry"]["exact_packets"], sample.total)
+                epoch = report["telemetry"]["last_epoch"]
+                self.assertEqual(epoch["other_packets"], {"value": sample.other, "bound": 0})
+                self.assertEqual(epoch["last_probability"], 1)
+                tuples, sources, destinations = epoch["keys"]
+                hitters = tuples["heavy_hitters"]
+                for hitter in hitters:
+                    self.assertEqual((hitter["packets"]["bound"], hitter["bytes"]["bound"]), (0, 0))
+                self.assertEqual({flow_of(h): h["packets"]["value"] for h in hitters},
+                                 sample.packets)
+                self.assertEqual({flow_of(h): h["bytes"]["value"] for h in hitters}, sample.bytes)
+                counts = [h["packets"]["value"] for h in hitters]
+                self.assertEqual(counts, sorted(counts, reverse=True))
+                self.assertEqual(sources["key"], "source/24,48")
+                self.assertEqual({h["source"]: h["packets"]["value"]
+                                  for h in sources["heavy_hitters"]},
+                                 sample.by(lambda flow: prefix(flow.source, 24, 48)))
+                self.assertEqual({h["destination"]: h["packets"]["value"]
+                                  for h in destinations["heavy_hitters"]},
+                                 sample.by(lambda flow: flow.destination))
+                self.assertEqual(tuples["distinct_flows"]["value"], 60)
+                self.assertAlmostEqual(tuples["entropy_bits"]["value"], sample.entropy(), 6)
+
+    def test_with_sampling_the_truth_lies_within_the_bounds(self):
+        rounds = 20
+        for iface in INTERFACES:
+            with self.subTest(iface):
+                sample = self.sample(iface)
+                # One pipe, and one epoch: with a given seed the same packets are sampled each time.
+                with Running(f"--iface={iface}", "--pipes=1", "--pace=fixed", "--probability=0.05",
+                             "--epoch_s=3600", f"--wire=pcap:{sample.path}+loop={rounds}") as run:
+                    report = run.stop_after(sample.total * rounds)
+                self.conserved(report, sample.total * rounds)
+                self.assertEqual(report["telemetry"]["exact_packets"], 0)
+                epoch = report["telemetry"]["last_epoch"]
+                self.assertAlmostEqual(epoch["last_probability"], 0.05, 3)
+                key, = epoch["keys"]
+                within = 0
+                for hitter in key["heavy_hitters"]:
+                    truth = sample.packets[flow_of(hitter)] * rounds
+                    bound = hitter["packets"]["bound"]
+                    self.assertGreater(bound, 0)
+                    error = abs(hitter["packets"]["value"] - truth)
+                    within += error <= bound
+                    self.assertLess(error, 4 * bound)
+                # 95 % are promised.
+                self.assertGreaterEqual(within, 0.85 * len(key["heavy_hitters"]))
+                largest = {flow for flow, _ in sample.packets.most_common(5)}
+                self.assertEqual({flow_of(h) for h in key["heavy_hitters"][:5]}, largest)
+                self.assertLessEqual(key["entropy_bits"]["low"], sample.entropy())
+                self.assertGreaterEqual(key["entropy_bits"]["high"], sample.entropy())
+
+    def test_workers_are_merged(self):
+        for iface in INTERFACES:
+            with self.subTest(iface):
+                sample = self.sample(iface)
+                with Running(f"--iface={iface}", "--workers=2", "--pipes=2", "--pace=fixed",
+                             "--probability=1", "--epoch_s=3600", "--heavy_hitter_share=0",
+                             f"--wire=pcap:{sample.path}+loop=1") as run:
+                    report = run.stop_after(sample.total)
+                self.conserved(report, sample.total)
+                epoch = report["telemetry"]["last_epoch"]
+                self.assertEqual(epoch["workers"], 2)
+                self.assertEqual({flow_of(h): h["packets"]["value"]
+                                  for h in epoch["keys"][0]["heavy_hitters"]}, sample.packets)
+
+    def test_the_oracle_counts_flows_exactly(self):
+        sample = self.sample()
+        rounds = 5
+        with Running("--oracle", "--oracle_one_in=2", "--pace=fixed", "--probability=0.1",
+                     "--epoch_s=3600", f"--wire=pcap:{sample.path}+loop={rounds}") as run:
+            report = run.stop_after(sample.total * rounds)
+        key, = report["telemetry"]["last_epoch"]["keys"]
+        known = [h for h in key["heavy_hitters"] if "exact" in h]
+        self.assertGreater(len(known), 0)
+        self.assertLess(len(known), len(key["heavy_hitters"]))
+        for hitter in known:
+            flow = flow_of(hitter)
+            self.assertEqual(hitter["exact"], {"packets": sample.packets[flow] * rounds,
+                                               "bytes": sample.bytes[flow] * rounds})
+        self.assertGreater(key["oracle"]["mean_relative_error"], 0)
+        self.assertGreater(key["oracle"]["mean_relative_bound"],
+                           key["oracle"]["mean_relative_error"])
+
+    def test_always_correct_begins_exactly(self):
+        sample = self.sample()
+        with Running(f"--wire=pcap:{sample.path}+loop=1", "--epoch_s=3600") as run:
+            report = run.stop_after(sample.total)
+        # Too few packets for anything to converge.
+        self.assertEqual(report["telemetry"]["exact_packets"], sample.total)
+
+    def test_always_line_rate_samples_when_there_is_much(self):
+        with Running("--pace=line_rate", "--full_rate_pps=1000", "--epoch_s=0.5") as run:
+            run.wait(lambda: (run.metric("sluice_telemetry_probability") or 1) < 1)
+            report = run.stop()
+        self.conserved(report, report["rx_pkts"])
+        self.assertIn(report["telemetry"]["least_probability"], [2 ** -i for i in range(1, 8)])
+
+
+class Exporting(Case):
+    """All exports of one run, whose epochs are short."""
+
+    ROUNDS = 40
+
+    def run_sample(self, *flags):
+        sample = self.sample()
+        with Running("--pace=fixed", "--probability=1", "--epoch_s=0.05", "--top_k=200",
+                     "--heavy_hitter_share=0", "--keys=5-tuple,source/24,48",
+                     f"--wire=pcap:{sample.path}+loop={self.ROUNDS}", *flags) as run:
+            return run.stop_after(sample.total * self.ROUNDS)
+
+    def expected(self):
+        sample = self.sample()
+        return {flow: count * self.ROUNDS for flow, count in sample.packets.items()}
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = {kind: os.path.join(folder, kind) for kind in ("csv", "json")}
+            report = self.run_sample(f"--export_csv={paths['csv']}", f"--export_json={paths['json']}")
+            with open(paths["json"], encoding="utf-8") as file:
+                epochs = [json.loads(line) for line in file]
+            with open(paths["csv"], encoding="utf-8", newline="") as file:
+                text = file.read()
+        telemetry = report["telemetry"]
+        self.assertGreater(telemetry["epochs"], 2)
+        self.assertEqual(telemetry["exports"], {"csv_epochs": telemetry["epochs"],
+                                                "json_epochs": telemetry["epochs"]})
+        # JSON: epochs follow each other, and together they are the capture.
+        self.assertEqual(len(epochs), telemetry["epochs"])
+        self.assertEqual(epochs[-1], telemetry["last_epoch"])
+        for before, after in zip(epochs, epochs[1:]):
+            self.assertLess(before["epoch"], after["epoch"])
+            self.assertEqual(before["end_ns"], after["start_ns"])
+        self.assertLess(abs(epochs[-1]["end_ns"] / 1e9 - time.time()), 600)
+        flows = collections.Counter()
+        for epoch in epochs:
+            for hitter in epoch["keys"][0]["heavy_hitters"]:
+                flows[flow_of(hitter)] += hitter["packets"]["value"]
+        self.assertEqual(flows, self.expected())
+        # CSV: the same.
+        self.assertTrue(text.endswith("\r\n"))
+        flows, prefixes, total = collections.Counter(), collections.Counter(), 0
+        for row in csv.DictReader(text.splitlines()):
+            if row["what"] != "packets":
+                continue
+            value = int(row["value"])
+            if row["key"] == "5-tuple":
+                flows[Flow(row["source"], row["destination"], int(row["protocol"]),
+                           int(row["source_port"]), int(row["destination_port"]))] += value
+            elif row["key"] == "source/24,48":
+                prefixes[row["source"]] += value
+            else:
+                self.assertEqual(row["key"], "")
+                total += value
+        self.assertEqual(total, report["rx_pkts"])
+        self.assertEqual(flows, self.expected())
+        self.assertEqual(prefixes, self.sample().by(lambda flow: prefix(flow.source, 24, 48),
+                                                    self.expected()))
+
+    def test_ipfix_to_nfdump(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                ipfix_collectors.Nfcapd(folder) as collector:
+            report = self.run_sample(f"--export_ipfix=127.0.0.1:{collector.port}")
+            records, said = collector.flows()
+        self.assertIn("Bad Packets: 0", said)
+        self.assertEqual(report["telemetry"]["exports"]["ipfix_failed"], 0)
+        self.assertGreater(report["telemetry"]["exports"]["ipfix_messages"], 0)
+        flows = collections.Counter()
+        for record in records:
+            if record["src_port"]:
+                ip = "4" if "src4_addr" in record else "6"
+                flows[Flow(record[f"src{ip}_addr"], record[f"dst{ip}_addr"], record["proto"],
+                           record["src_port"], record["dst_port"])] += record["in_packets"]
+        self.assertEqual(flows, self.expected())
+
+    def test_ipfix_to_wireshark(self):
+        messages = []
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as collector:
+            collector.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+            collector.bind(("127.0.0.1", 0))
+            collector.settimeout(0.1)
+            done = threading.Event()
+
+            def collect():
+                while True:
+                    try:
+                        messages.append(collector.recv(65536))
+                    except TimeoutError:
+                        if done.is_set():
+                            return
+
+            thread = threading.Thread(target=collect)
+            thread.start()
+            try:
+                report = self.run_sample("--ipfix_domain=7", "--ipfix_template_s=1",
+                                         f"--export_ipfix=127.0.0.1:{collector.getsockname()[1]}")
+            finally:
+                done.set()
+                thread.join()
+        self.assertEqual(len(messages), report["telemetry"]["exports"]["ipfix_messages"])
+        with tempfile.TemporaryDirectory() as folder:
+            records = ipfix_collectors.tshark_records(messages, folder)
+        flows, octets, totals = collections.Counter(), collections.Counter(), collections.Counter()
+        for record in records:
+            if record["set"] == 259:
+                totals[record["domain"]] += int(record["packets"])
+            elif record["domain"] == 7:
+                self.assertIn(record["set"], (256, 257))  # All is exact: there are no limits.
+                six = "v6" if record["set"] == 257 else ""
+                flow = Flow(record["srcaddr" + six], record["dstaddr" + six],
+                            int(record["protocol"]), int(record["srcport"]), int(record["dstport"]))
+                flows[flow] += int(record["packets"])
+                octets[flow] += int(record["layer2_octet_delta_count"])
+        self.assertEqual(flows, self.expected())
+        self.assertEqual(octets, {f: n * self.ROUNDS for f, n in self.sample().bytes.items()})
+        self.assertEqual(totals, {7: report["rx_pkts"], 8: report["rx_pkts"]})
+
+    def test_nobody_has_to_listen(self):
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as closed:
+            closed.bind(("::1", 0))
+            port = closed.getsockname()[1]
+        report = self.run_sample(f"--export_ipfix=[::1]:{port}")
+        self.assertGreater(report["telemetry"]["exports"]["ipfix_failed"], 0)
+
+    def test_a_file_that_is_full_is_said_at_the_end(self):
+        result = subprocess.run([TELEMETRY, *EAL, "--", "--duration_s=0.5", "--epoch_s=0.1",
+                                 "--export_csv=/dev/full"], capture_output=True, text=True,
+                                timeout=PATIENCE_S, check=False)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("--export_csv=/dev/full", result.stderr.splitlines()[-1])
+
+
+class Watching(Case):
+    def test_without_arguments_there_are_heavy_hitters(self):
+        for iface in INTERFACES:
+            with self.subTest(iface), Running(f"--iface={iface}", "--epoch_s=0.3") as run:
+                run.wait(lambda: (run.metric("sluice_telemetry_epochs_total") or 0) > 2)
+                top = run.wait(lambda: run.ask("/sluice/telemetry/top"))
+                run.wait(lambda: len(re.findall(r"^  epoch \d+: ", run.said(), re.M)) > 1)
+                report = run.stop()
+                self.assertIn("65536 frames of 1000 flows, Zipf 1, again and again", run.said())
+                self.assertRegex(run.said(), r"telemetry: \d+ epochs, \d+ packets")
+            self.conserved(report, report["rx_pkts"])
+            self.assertIn("zipf:size=64+flows=1000", report["traffic"])
+            self.assertEqual(list(top), [str(i) for i in range(1, 11)])
+            self.assertRegex(top["1"]["flow"], r"^(tcp|udp) \S+ > \S+$")
+            self.assertGreater(top["1"]["packets"], top["10"]["packets"])
+
+    def test_zipf_traffic_is_of_zipf(self):
+        with Running("--pace=fixed", "--probability=1", "--epoch_s=3600") as run:
+            run.wait(lambda: (run.metric("sluice_rx_packets_total") or 0) > 65536)
+            report = run.stop()
+        key, = report["telemetry"]["last_epoch"]["keys"]
+        harmonic = sum(1 / i for i in range(1, 1001))
+        for i in range(3):
+            share = key["heavy_hitters"][i]["packets"]["value"] / report["rx_pkts"]
+            self.assertAlmostEqual(share, 1 / (i + 1) / harmonic, delta=0.01)
+
+    def test_commands_and_metrics(self):
+        sample = self.sample()
+        with Running("--keys=5-tuple,source/24,48", "--pace=fixed", "--probability=1",
+                     "--epoch_s=0.2", f"--wire=pcap:{sample.path}+rate=50k") as run:
+            run.wait(lambda: (run.metric("sluice_telemetry_epochs_total") or 0) > 1)
+            epoch = run.ask("/sluice/telemetry/epoch")
+            self.assertGreater(epoch["packets"], 0)
+            self.assertEqual(epoch["exact_packets"], epoch["packets"])
+            self.assertEqual(epoch["key_2"]["key"], "source/24,48")
+            self.assertLessEqual(epoch["key_1"]["distinct_flows"], 60)
+            self.assertEqual(len(run.ask("/sluice/telemetry/top,3")), 3)
+            top = run.ask("/sluice/telemetry/top,source/24,48,1")
+            self.assertEqual(list(top), ["1"])
+            self.assertIn(top["1"]["flow"], sample.by(lambda flow: prefix(flow.source, 24, 48)))
+            self.assertEqual(top["1"]["packets_bound"], 0)
+            for bad in ("nothing", "5-tuple,x", "source", "-1"):
+                self.assertIn("error", run.ask(f"/sluice/telemetry/top,{bad}"), bad)
+            for name in ("packets_total", "exact_packets_total", "memory_bytes", "heavy_hitters",
+                         "changed_flows", "distinct_flows", "entropy_bits"):
+                self.assertIsNotNone(run.metric("sluice_telemetry_" + name), name)
+            self.assertEqual(run.metric("sluice_telemetry_probability"), 1)
+            run.stop()
+
+    def test_before_the_first_epoch_has_ended(self):
+        with Running("--epoch_s=3600") as run:
+            run.wait(lambda: "Mpps" in run.said())
+            self.assertIn("error", run.wait(lambda: run.ask("/sluice/telemetry/top")))
+            run.wait(lambda: "epoch under way" in run.said())
+            self.assertEqual(run.stop()["telemetry"]["epochs"], 1)
+
+
+class Flags(unittest.TestCase):
+    def test_a_bad_flag_is_named_in_one_line(self):
+        for flags in ("--keys=", "--keys=ports", "--keys=source,", "--keys=source/33",
+                      "--keys=source/24,129", "--keys=source/24,64,64", "--keys=source,24",
+                      "--keys=5-tuple/8", "--keys=source,source", "--keys=source/x",
+                      "--keys=" + ",".join(f"source/{i}" for i in range(9)),
+                      "--sketch=bloom", "--rows=2", "--rows=17", "--columns=1000",
+                      "--columns=33554432", "--top_k=0", "--top_k=10001", "--levels=0",
+                      "--levels=25", "--level_columns=3", "--level_top_k=1", "--pace=slow",
+                      "--probability=0", "--probability=1.5", "--probability=nan",
+                      "--probability=1e-6", "--probability=often", "--full_rate_pps=0",
+                      "--epoch_s=0", "--epoch_s=-1", "--epoch_s=3601", "--epoch_s=nan",
+                      "--heavy_hitter_share=-1", "--change_share=2", "--confidence=1",
+                      "--oracle_one_in=0 --oracle", "--oracle_flows=0", "--top=101", "--zipf=-1",
+                      "--zipf=inf", "--ipfix_domain=0", "--ipfix_template_s=0",
+                      "--ip=10.0.0.1", "--oracle=maybe", "--rows=many"):
+            with self.subTest(flags):
+                result = subprocess.run([TELEMETRY, *EAL, "--", *flags.split()],
+                                        capture_output=True, text=True, timeout=PATIENCE_S,
+                                        check=False)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+                self.assertIn(flags.split("=")[0], result.stderr)
+
+    def test_an_export_that_cannot_be(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for flag in ("--export_ipfix=collector", "--export_ipfix=127.0.0.1",
+                         "--export_ipfix=127.0.0.1:0", "--export_ipfix=127.0.0.1:65536",
+                         "--export_ipfix=127.0.0.1:x", "--export_ipfix=::1:4739",
+                         "--export_ipfix=[127.0.0.1]:4739", "--export_ipfix=:4739",
+                         f"--export_csv={folder}", f"--export_json={folder}/none/file"):
+                with self.subTest(flag):
+                    result = subprocess.run([TELEMETRY, *EAL, "--", flag], capture_output=True,
+                                            text=True, timeout=PATIENCE_S, check=False)
+                    self.assertEqual(result.returncode, 2, result.stderr)
+                    self.assertIn(flag, result.stderr.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()

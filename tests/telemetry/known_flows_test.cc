@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The flows known by name, beside a map of everything.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/kv/workload/random.h"
+#include "engine/telemetry/known_flows.h"
+#include "traffic.h"
+
+namespace sluice::engine::telemetry {
+namespace {
+
+using test::KeyOf;
+
+KnownFlows::Flow FlowOf(uint32_t number, uint64_t hash, int64_t count) {
+  return {KeyOf(number), hash, count, 0, 1, 1};
+}
+
+TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
+  // Hashes of eight values only: every probe sequence is crowded.
+  for (const uint64_t hashes : {~uint64_t{0}, uint64_t{7}}) {
+    kv::workload::Random random(5);
+    KnownFlows known(20);
+    std::map<uint32_t, int64_t> model;  // Of those known.
+    const auto hash = [&](uint32_t number) { return kv::workload::Mix(number) & hashes; };
+    for (int step = 0; step < 20'000; ++step) {
+      const auto number = static_cast<uint32_t>(random.Below(100));
+      const auto amount = static_cast<int64_t>(1 + random.Below(50));
+      KnownFlows::Flow* const flow = known.Find(KeyOf(number), hash(number));
+      ASSERT_EQ(flow != nullptr, model.contains(number));
+      if (flow != nullptr) {
+        known.Add(*flow, amount, 0, 1);
+        model[number] += amount;
+      } else if (!known.full()) {
+        known.Insert(FlowOf(number, hash(number), amount));
+        model[number] = amount;
+      } else {
+        const int64_t least = known.Least();
+        const auto smallest = std::min_element(model.begin(), model.end(), [](auto& a, auto& b) {
+          return a.second < b.second;
+        });
+        ASSERT_EQ(least, smallest->second);
+        known.Insert(FlowOf(number, hash(number), least + amount));
+        // Of several least ones, any may have gone.
+        for (auto it = model.begin(); it != model.end(); ++it) {
+          if (known.Find(KeyOf(it->first), hash(it->first)) == nullptr) {
+            ASSERT_EQ(it->second, least);
+            model.erase(it);
+            break;
+          }
+        }
+        model[number] = least + amount;
+      }
+      ASSERT_EQ(known.flows().size(), model.size());
+    }
+    std::set<uint32_t> seen;
+    for (const KnownFlows::Flow& flow : known.flows()) {
+      const auto at = std::find_if(model.begin(), model.end(),
+                                   [&](const auto& entry) { return KeyOf(entry.first) == flow.key; });
+      ASSERT_NE(at, model.end());
+      EXPECT_EQ(at->second, flow.count);
+      EXPECT_TRUE(seen.insert(at->first).second) << "twice";
+    }
+    EXPECT_EQ(seen.size(), model.size());
+    EXPECT_FALSE(known.complete());
+    known.Clear();
+    EXPECT_TRUE(known.complete());
+    EXPECT_EQ(known.Find(KeyOf(1), hash(1)), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::telemetry

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Gaps against the geometric distribution: mean 1/p, variance (1-p)/p², P(1) = p.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/telemetry/gap_sampler.h"
+
+namespace sluice::engine::telemetry {
+namespace {
+
+TEST(GapSampler, DrawsGapsOfTheGeometricDistribution) {
+  constexpr int kDraws = 400'000;
+  for (const double p : {0.5, 0.3, 0x1p-7, 0.01}) {
+    GapSampler gaps(7);
+    gaps.SetProbability(p);
+    double sum = 0, squares = 0;
+    int ones = 0;
+    for (int i = 0; i < kDraws; ++i) {
+      const auto gap = static_cast<double>(gaps.Next());
+      ASSERT_GE(gap, 1);
+      sum += gap;
+      squares += gap * gap;
+      ones += gap == 1;
+    }
+    const double q = gaps.probability();
+    const double mean = sum / kDraws;
+    const double deviation = std::sqrt((1 - q) / (q * q));
+    EXPECT_NEAR(mean, 1 / q, 5 * deviation / std::sqrt(kDraws)) << p;
+    // The variance of the sample variance of a geometric distribution is below 10·σ⁴/n.
+    EXPECT_NEAR(squares / kDraws - mean * mean, deviation * deviation,
+                5 * deviation * deviation * std::sqrt(10.0 / kDraws)) << p;
+    EXPECT_NEAR(ones, kDraws * q, 5 * std::sqrt(kDraws * q * (1 - q))) << p;
+  }
+}
+
+TEST(GapSampler, TakesTheProbabilityWhoseInverseItCanCountExactly) {
+  GapSampler gaps(1);
+  for (const double p : {1.0, 0.9, 0.7, 0.3, 0.1, 0.01, 0x1p-7, 0x1p-16}) {
+    gaps.SetProbability(p);
+    EXPECT_DOUBLE_EQ(gaps.probability() * static_cast<double>(gaps.weight()), kUnit);
+    EXPECT_NEAR(gaps.probability() / p, 1, 1.0 / kUnit);
+  }
+  gaps.SetProbability(0.01);
+  EXPECT_EQ(gaps.weight(), 100 * kUnit);
+}
+
+TEST(GapSampler, SamplesEverythingAtOneAndStaysFiniteAtTheLeastProbability) {
+  GapSampler gaps(3);
+  gaps.SetProbability(1);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(gaps.Next(), 1u);
+  gaps.SetProbability(0x1p-16);
+  for (int i = 0; i < 100'000; ++i) {
+    const uint64_t gap = gaps.Next();
+    EXPECT_GE(gap, 1u);
+    EXPECT_LE(gap, 2'500'000u);  // 53·ln 2·2^16 is 2.41 million.
+  }
+}
+
+TEST(GapSampler, DrawsTheSameFromTheSameSeedAndOthersFromAnother) {
+  GapSampler a(1), b(1), c(2);
+  for (GapSampler* gaps : {&a, &b, &c}) gaps->SetProbability(0.01);
+  int same = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t gap = a.Next();
+    EXPECT_EQ(gap, b.Next());
+    same += gap == c.Next();
+  }
+  EXPECT_LT(same, 100);
+}
+
+}  // namespace
+}  // namespace sluice::engine::telemetry
