@@ -50,6 +50,10 @@ void KvMemcachedBinary(const uint8_t* data, size_t size);
 /// and hashes, every two more make a choice.
 void KvStore(const uint8_t* data, size_t size);
 
+/// A pattern, up to the first line end, as one of CloudWatch's and as an expression of fail2ban's;
+/// and lines that both are asked about: which match have the needles.
+void LogmonFilter(const uint8_t* data, size_t size);
+
 /// A datagram through the reader of syslog messages: the text is its end, and the header lies inside.
 void LogmonSyslog(const uint8_t* data, size_t size);
 

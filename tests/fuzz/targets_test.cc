@@ -10,6 +10,7 @@
 
 #include "mica_fixture.h"
 #include "kv/memcached_seeds.h"
+#include "logmon/filter_seeds.h"
 #include "logmon/syslog_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
@@ -135,6 +136,11 @@ TEST(FuzzTargets, FrameLengthWalkOverAPipe) {
   }
 }
 
+TEST(FuzzTargets, LogmonFilter) {
+  for (const std::string seed : test::kFilterSeeds) {
+    Bend(LogmonFilter, Bytes(seed.begin(), seed.end()));
+  }
+}
 TEST(FuzzTargets, LogmonSyslog) {
   for (const std::string_view seed : test::kSyslogSeeds) {
     Bend(LogmonSyslog, Bytes(seed.begin(), seed.end()));

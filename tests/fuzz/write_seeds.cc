@@ -8,6 +8,7 @@
 
 #include "mica_fixture.h"
 #include "kv/memcached_seeds.h"
+#include "logmon/filter_seeds.h"
 #include "logmon/syslog_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
@@ -69,6 +70,11 @@ int main(int argc, char** argv) {
   int number = 0;
   for (const std::string_view seed : sluice::test::kSyslogSeeds) {
     good &= WriteSeed(folder / "syslog" / std::to_string(number++),
+                      Bytes(seed.begin(), seed.end()));
+  }
+  int filters = 0;
+  for (const std::string seed : sluice::test::kFilterSeeds) {
+    good &= WriteSeed(folder / "logmon_filter" / std::to_string(filters++),
                       Bytes(seed.begin(), seed.end()));
   }
   return good ? 0 : 1;

@@ -122,6 +122,19 @@ TEST_F(RegexFiles, OfFail2banAllowForTheTimeStampAndThePrefix) {
   EXPECT_FALSE(Matches(expressions[1], "a sshd: a Bad thing"));
 }
 
+TEST_F(RegexFiles, OfFail2banHaveBracketsForTimeStampsAndKnownOptions) {
+  Write("common.conf", "[DEFAULT]\n__prefix = a\n");
+  const auto expressions = Read(Write("z.conf",
+      "[INCLUDES]\nbefore = common.conf\n[Definition]\n__prefix = %(known/__prefix)sb\n"
+      "failregex = ^%(__prefix)s$\n   ^<HOST> - - \\[\\] \"GET\n   ^\\[\\] x$\n"));
+  ASSERT_EQ(expressions.size(), 3u);
+  EXPECT_TRUE(Matches(expressions[0], "ab"));
+  EXPECT_TRUE(Matches(expressions[1],
+                      "192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 5"));
+  EXPECT_TRUE(Matches(expressions[2], "[Sun Dec 04 04:47:44 2005] x"));
+  EXPECT_TRUE(Matches(expressions[2], "[] x"));
+}
+
 TEST_F(RegexFiles, ThatRefuseSayWhy) {
   const std::string definition = "[Definition]\nfailregex = ";
   EXPECT_EQ(ErrorOf(folder_ / "none"), "cannot be read");

@@ -67,7 +67,10 @@ bool Fail2banConfig::Add(const std::filesystem::path& file, std::string_view tex
     if (!Include(folder, before->second, true, depth, error)) return false;
   }
   for (const auto& [name, options] : own) {
-    for (const auto& [option, value] : options) sections_[name][option] = value;
+    for (const auto& [option, value] : options) {
+      if (const std::string* known = Find(name, option)) sections_["known"][option] = *known;
+      sections_[name][option] = value;
+    }
   }
   if (const auto after = includes.find("after"); after != includes.end()) {
     return Include(folder, after->second, false, depth, error);

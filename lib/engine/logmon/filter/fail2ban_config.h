@@ -23,7 +23,7 @@ class Fail2banConfig {
                                              std::string_view text, std::string* error);
 
   /// An option of [Definition], [Init] or [DEFAULT], with %(name)s and <name> replaced; a
-  /// name is also section/name. Empty if there is none; nothing, and one line in `error`, if it
+  /// name is also section/name, and known/name what an option was before a later file's. Empty if there is none; nothing, and one line in `error`, if it
   /// refers to what is not there, to itself, or to more than a MiB. A <name> that is no option
   /// stays.
   std::optional<std::string> Get(std::string_view name, std::string* error) const;

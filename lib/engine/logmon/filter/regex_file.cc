@@ -3,6 +3,7 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
 
 #include <string_view>
@@ -80,9 +81,11 @@ std::string Within(std::string_view prefix, const std::string& expression) {
                       std::string(prefix.substr(close + kClose.size())));
 }
 
-std::string BehindTimeStamp(const std::string& expression) {
+/// With time stamps, which fail2ban takes out of lines: [] is what it leaves of one in brackets.
+std::string WithTimeStamps(const std::string& expression) {
   std::string out;
-  for (const std::string& one : Alternatives(expression)) {
+  for (std::string one : Alternatives(expression)) {
+    one = absl::StrReplaceAll(one, {{R"(\[\])", R"(\[[^\]]*\])"}});
     if (!out.empty()) out += '|';
     if (one.starts_with('^')) {
       absl::StrAppend(&out, "^", kTimeStamp, one.substr(1));
@@ -117,7 +120,7 @@ std::optional<std::vector<std::string>> ReadRegexFile(const std::filesystem::pat
   }
   std::vector<std::string> out;
   for (const std::string& expression : Lines(*expressions)) {
-    out.push_back(BehindTimeStamp(Within(*prefix, expression)));
+    out.push_back(WithTimeStamps(Within(*prefix, expression)));
   }
   return out;
 }
