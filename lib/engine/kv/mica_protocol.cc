@@ -206,7 +206,9 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
   uint8_t* const begin = reply.Extend(0);
   Server server(exchange, access, counters, begin,
                 bound - reply.size() - left * kMicaMessageBytes);
-  const auto fetch = [&](uint32_t i) { steps[i].home.partition->PrefetchItem(steps[i].home.index); };
+  const auto fetch = [&](uint32_t i) {
+    steps[i].home.partition->PrefetchItem(steps[i].home.index);
+  };
   // The item of a known home is fetched already.
   for (uint32_t i = known == nullptr ? 0 : 1; i < std::min(left, kItemsAhead); ++i) fetch(i);
   uint32_t served = 0;
