@@ -54,13 +54,17 @@ void KvStore(const uint8_t* data, size_t size);
 /// and lines that both are asked about: which match have the needles.
 void LogmonFilter(const uint8_t* data, size_t size);
 
-/// A datagram through the reader of syslog messages: the text is its end, and the header lies inside.
+/// A datagram through the reader of syslog messages: the text is its end, the header lies inside.
 void LogmonSyslog(const uint8_t* data, size_t size);
 
 /// Segments of two TCP streams whose bytes follow from their sequence numbers, with any numbers,
 /// lengths and flags: what is delivered is right, in order, and never joined across a gap. The
 /// first byte sets window, pool and first number.
 void LogmonTcp(const uint8_t* data, size_t size);
+
+/// A report made of the bytes through the IPFIX encoder, and what it makes through a strict
+/// decoder: well-formed, complete, and within its room.
+void TelemetryIpfix(const uint8_t* data, size_t size);
 
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
