@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "packet/flow_key.h"
@@ -32,7 +34,9 @@ class SourceTable {
       : entries_(size_t{std::clamp(capacity, 1u, 1u << 30)} + kLists),
         chains_(std::bit_ceil(entries_.size() - kLists)),
         seed_(seed) {
-    for (uint32_t list = 0; list < kLists; ++list) entries_[list].newer = entries_[list].older = list;
+    for (uint32_t list = 0; list < kLists; ++list) {
+      entries_[list].newer = entries_[list].older = list;
+    }
     for (auto place = static_cast<uint32_t>(entries_.size()); place-- > kLists;) Free(place);
   }
 

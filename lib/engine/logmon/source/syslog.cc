@@ -14,7 +14,8 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-/// Reads from the front. What fails may have read a part: who may go on otherwise reads with a copy.
+/// Reads from the front. What fails may have read a part: who may go on otherwise reads with a
+/// copy.
 class Reader {
  public:
   explicit Reader(std::string_view rest) : rest_(rest) {}
