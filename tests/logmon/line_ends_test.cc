@@ -31,9 +31,6 @@ void ExpectRight(const std::vector<char>& bytes) {
   ASSERT_EQ(FindLineEnd(begin, end), begin + expected.first);
   ASSERT_EQ(BehindLastLineEnd(begin, end), begin + expected.behind_last);
   ASSERT_EQ(CountLineEnds(begin, end), expected.count);
-  const LineEnds ends = FindLineEnds(begin, end);
-  ASSERT_EQ(ends.count, expected.count);
-  ASSERT_EQ(ends.behind_last, begin + expected.behind_last);
 }
 
 TEST(LineEnds, AreFoundAtEveryPlaceOfTextsOfEveryLength) {

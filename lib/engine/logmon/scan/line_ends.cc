@@ -212,22 +212,4 @@ uint64_t CountLineEnds(const char* begin, const char* end) {
   return counts.lf + counts.cr - (counts.cr == 0 ? 0 : CountPairs(begin, end));
 }
 
-LineEnds FindLineEnds(const char* begin, const char* end) {
-#if defined(__AVX2__)
-  // As small as a packet can be: in a few instructions, and without a branch to guess wrong.
-  const ptrdiff_t size = end - begin;
-  if (size > Vector::kBytes && size <= 2 * Vector::kBytes) {
-    const int behind = static_cast<int>(size) - Vector::kBytes;
-    const auto marked = [&](char byte) {
-      return Vector::Marked(begin, byte) |
-             uint64_t{Vector::Marked(begin + behind, byte)} << behind;
-    };
-    const uint64_t lf = marked('\n'), cr = marked('\r');
-    const int count = std::popcount(lf | cr) - std::popcount(cr & lf >> 1);
-    return {static_cast<uint64_t>(count), begin + 64 - std::countl_zero(lf | cr)};
-  }
-#endif
-  return {CountLineEnds(begin, end), BehindLastLineEnd(begin, end)};
-}
-
 }  // namespace sluice::engine::logmon

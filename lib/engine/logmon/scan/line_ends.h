@@ -22,11 +22,4 @@ inline const char* BehindLineEnd(const char* line_end, const char* end) {
 /// The line ends in [begin, end); CR LF is one.
 uint64_t CountLineEnds(const char* begin, const char* end);
 
-/// All that is asked of a chunk.
-struct LineEnds {
-  uint64_t count;
-  const char* behind_last;  ///< The chunk's begin if there is none.
-};
-LineEnds FindLineEnds(const char* begin, const char* end);
-
 }  // namespace sluice::engine::logmon

@@ -66,7 +66,7 @@ class LineScanner {
 
  private:
   const char* EndLine(LineState& state, const char* at, const char* end, LineSink sink);
-  const char* WholeLines(const char* at, const char* end, LineSink sink);
+  void WholeLines(const char* at, const char* end, LineSink sink);
   void JoinLine(LineState& state, std::string_view bytes, LineSink sink);
   void Keep(LineState& state, std::string_view bytes, LineSink sink);
   void OneLine(std::string_view line, LineSink sink);
