@@ -54,6 +54,10 @@ void KvStore(const uint8_t* data, size_t size);
 /// and lines that both are asked about: which match have the needles.
 void LogmonFilter(const uint8_t* data, size_t size);
 
+/// Text through the scanner in chunks that the first byte chooses, beside an oracle that asks every
+/// filter about every line; with its highest bit, in too little memory.
+void LogmonScanner(const uint8_t* data, size_t size);
+
 /// A datagram through the reader of syslog messages: the text is its end, the header lies inside.
 void LogmonSyslog(const uint8_t* data, size_t size);
 

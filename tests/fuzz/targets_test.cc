@@ -141,6 +141,21 @@ TEST(FuzzTargets, LogmonFilter) {
     Bend(LogmonFilter, Bytes(seed.begin(), seed.end()));
   }
 }
+TEST(FuzzTargets, LogmonScanner) {
+  std::mt19937_64 random(8);
+  constexpr std::string_view kBytes = "abcde \r\n\r\n{\":1}$.";
+  for (int round = 0; round < 1000; ++round) {
+    Bytes text(1 + random() % 1500);
+    const bool long_lines = random() % 4 == 0;
+    for (uint8_t& byte : text) {
+      byte = static_cast<uint8_t>(long_lines && random() % 40 ? 'a' + random() % 5
+                                  : random() % 30 ? kBytes[random() % kBytes.size()]
+                                                  : random());
+    }
+    text[0] = static_cast<uint8_t>(random());
+    LogmonScanner(text.data(), text.size());
+  }
+}
 TEST(FuzzTargets, LogmonSyslog) {
   for (const std::string_view seed : test::kSyslogSeeds) {
     Bend(LogmonSyslog, Bytes(seed.begin(), seed.end()));
