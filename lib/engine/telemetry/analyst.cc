@@ -45,8 +45,8 @@ std::vector<FlowRecord> HeavyHitters(const Epoch& epoch, const FlowCounter& coun
 }
 
 std::vector<FlowChange> Changes(const Epoch& before, const Epoch& now, size_t key) {
-  const double least = now.setup.change_share *
-                       (static_cast<double>(before.total.pkts) + static_cast<double>(now.total.pkts));
+  const double least =
+      now.setup.change_share * static_cast<double>(before.total.pkts + now.total.pkts);
   const Level& level_before = before.counters[key].levels()[0];
   const Level& level_now = now.counters[key].levels()[0];
   const Estimator estimator_before(level_before, before), estimator_now(level_now, now);
