@@ -54,6 +54,8 @@ LAYERS = [
     ("apps/maglev",
      ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "curl"]),
     ("apps/kv_client", ["engine", "packet", "gflags", "absl", "json", "curl"]),
+    ("apps/logmon",
+     ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "prometheus"]),
     # Its client can stand behind a model NIC, as a wire of its own.
     ("apps/kv", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                  "emulator/wire.h", "emulator/library_wire.h"]),

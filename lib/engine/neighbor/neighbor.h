@@ -114,6 +114,11 @@ class WithNeighbor {
   WithNeighbor(const Neighbor& neighbor, Engine engine)
       : neighbor_(neighbor), engine_(std::move(engine)) {}
 
+  /// The engine is made in place, of `arguments`.
+  template <typename... Arguments>
+  WithNeighbor(const Neighbor& neighbor, std::in_place_t /*tag*/, Arguments&&... arguments)
+      : neighbor_(neighbor), engine_(std::forward<Arguments>(arguments)...) {}
+
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     if (std::optional<packet::Verdict> verdict = neighbor_.Process(frame, now)) [[unlikely]] {
       if (verdict->action == packet::Action::kDrop) verdict->reason += kFirstReason;

@@ -20,6 +20,7 @@ std::unique_ptr<const Condition> Parse(Cursor& cursor, Needles* needles) {
 }  // namespace
 
 Scratch::Scratch() : json_(std::make_unique<JsonLine>()) {}
+Scratch::Scratch(Scratch&&) noexcept = default;
 Scratch::~Scratch() = default;
 
 Filter::Filter() = default;

@@ -39,6 +39,7 @@ struct Needles {
 class Scratch {
  public:
   Scratch();
+  Scratch(Scratch&&) noexcept;
   ~Scratch();
   JsonLine& json() { return *json_; }
   /// Room for the fields of a line.

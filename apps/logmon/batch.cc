@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "batch.h"
+
+namespace sluice::logmon {
+
+Batch::Batch(const Config& config) {
+  for (size_t i = 0; i < config.about.size(); ++i) {
+    metrics.emplace_back(engine::logmon::TallyOptions{});  // The collector knows of defaults.
+  }
+}
+
+}  // namespace sluice::logmon

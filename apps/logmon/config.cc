@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "engine/logmon/filter/regex_file.h"
+#include "engine/logmon/scan/rule_set.h"
+#include "runtime/json_reader.h"
+
+namespace sluice::logmon {
+
+namespace {
+
+using engine::logmon::AlertOptions;
+using engine::logmon::Dimensions;
+using engine::logmon::Filter;
+using engine::logmon::MetricValue;
+using nlohmann::json;
+using runtime::Errors;
+using runtime::ObjectReader;
+
+constexpr uint32_t kMaxWindowS = 86'400;
+constexpr double kMaxNumber = 1e300;
+
+class Reader {
+ public:
+  Reader(std::string folder, Errors* errors) : folder_(std::move(folder)), errors_(errors) {}
+
+  Config ReadRoot(const json& root) {
+    ObjectReader reader(root, "", errors_);
+    reader.Require("filters");
+    reader.Array("filters", [this](const json& value, const std::string& path) {
+      ReadFilter(value, path);
+    });
+    reader.Finish();
+    if (config_.filters.size() > engine::logmon::kMaxFilters) {
+      errors_->push_back("filters: " + std::to_string(config_.filters.size()) +
+                         " with the expressions of files: give at most " +
+                         std::to_string(engine::logmon::kMaxFilters));
+    }
+    return std::move(config_);
+  }
+
+ private:
+  void ReadFilter(const json& value, const std::string& path) {
+    ObjectReader reader(value, path, errors_);
+    FilterConfig about;
+    std::string pattern, regex, file;
+    reader.Text("name", &about.name);
+    const int given = reader.Text("pattern", &pattern) + reader.Text("regex", &regex) +
+                      reader.Text("regex_file", &file);
+    if (given != 1) reader.Complain("pattern", "give one of pattern, regex and regex_file");
+    reader.Flag("show", &about.show);
+    std::string alert_path;
+    if (const json* alert = reader.Member("alert", &alert_path)) {
+      about.alert = ReadAlert(*alert, alert_path);
+    }
+    std::string metric_path;
+    const json* const metric = reader.Member("metric", &metric_path);
+    reader.Finish();
+    if (given != 1) return;
+    if (!file.empty()) {
+      if (metric != nullptr) reader.Complain("metric", "an expression has no fields: leave it away");
+      AddFile(file, about, reader);
+      return;
+    }
+    about.pattern = pattern.empty() ? regex : pattern;
+    if (about.name.empty()) about.name = about.pattern;
+    std::string error;
+    auto filter = regex.empty() ? Filter::CloudWatch(pattern, &error) : Filter::Regex(regex, &error);
+    if (!filter) {
+      reader.Complain(regex.empty() ? "pattern" : "regex", error);
+      return;
+    }
+    if (metric != nullptr) ReadMetric(*metric, metric_path, *filter, &about);
+    Add(*std::move(filter), std::move(about), reader);
+  }
+
+  AlertOptions ReadAlert(const json& value, const std::string& path) {
+    ObjectReader reader(value, path, errors_);
+    AlertOptions alert;
+    uint64_t window_s = 60;
+    reader.Whole("threshold", 1, engine::logmon::kMaxAlertThreshold, &alert.threshold);
+    reader.Whole("window_s", 1, kMaxWindowS, &window_s);
+    alert.window = window_s * 1000;
+    reader.Flag("sliding", &alert.sliding);
+    reader.Finish();
+    return alert;
+  }
+
+  void ReadMetric(const json& value, const std::string& path, const Filter& filter,
+                  FilterConfig* about) {
+    ObjectReader reader(value, path, errors_);
+    std::string text, error;
+    if (reader.Text("value", &text)) {
+      about->value = MetricValue::Compile(text, filter, &error);
+      if (!about->value) reader.Complain("value", error);
+    }
+    std::string dimensions_path;
+    if (const json* const dimensions = reader.Member("dimensions", &dimensions_path)) {
+      ReadDimensions(*dimensions, dimensions_path, filter, about);
+    }
+    double number = 0;
+    if (reader.Real("default", -kMaxNumber, kMaxNumber, &number)) about->default_value = number;
+    reader.Finish();
+  }
+
+  void ReadDimensions(const json& value, const std::string& path, const Filter& filter,
+                      FilterConfig* about) {
+    ObjectReader reader(value, path, errors_);
+    if (!value.is_object()) return;
+    std::vector<Dimensions::Named> named;
+    for (const auto& [name, unused] : value.items()) {
+      std::string selector;
+      if (reader.Text(name, &selector)) named.push_back({name, selector});
+    }
+    std::string error;
+    if (auto dimensions = Dimensions::Compile(named, filter, &error)) {
+      about->dimensions = *std::move(dimensions);
+    } else {
+      errors_->push_back(path + ": " + error);
+    }
+  }
+
+  // Each expression of the file is a filter, named after it and its place.
+  void AddFile(const std::string& name, const FilterConfig& about, ObjectReader& reader) {
+    const std::string path = std::filesystem::path(folder_) / name;
+    std::string error;
+    const auto expressions = engine::logmon::ReadRegexFile(path, &error);
+    if (!expressions) {
+      reader.Complain("regex_file", error);
+      return;
+    }
+    size_t number = 0;
+    for (const std::string& expression : *expressions) {
+      FilterConfig one;
+      one.name = (about.name.empty() ? name : about.name) + "#" + std::to_string(++number);
+      one.pattern = expression;
+      one.alert = about.alert;
+      one.show = about.show;
+      auto filter = Filter::Regex(expression, &error);
+      if (filter) {
+        Add(*std::move(filter), std::move(one), reader);
+      } else {
+        config_.left_out.push_back(one.name + ": " + error);
+      }
+    }
+  }
+
+  void Add(Filter filter, FilterConfig about, ObjectReader& reader) {
+    if (!names_.insert(about.name).second) {
+      reader.Complain("name", "\"" + about.name + "\": is another filter's name");
+    }
+    config_.filters.push_back(std::move(filter));
+    config_.about.push_back(std::move(about));
+  }
+
+  std::string folder_;
+  Errors* errors_;
+  Config config_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
+                                  Errors* errors) {
+  const size_t before = errors->size();
+  const std::optional<json> root = runtime::ParseJson(text, errors);
+  if (!root) return std::nullopt;
+  Config config = Reader(folder, errors).ReadRoot(*root);
+  if (errors->size() != before) return std::nullopt;
+  return config;
+}
+
+std::optional<Config> SingleFilter(const std::string& pattern, Errors* errors) {
+  std::string error;
+  auto filter = Filter::CloudWatch(pattern, &error);
+  if (!filter) {
+    errors->push_back(error);
+    return std::nullopt;
+  }
+  Config config;
+  config.filters.push_back(*std::move(filter));
+  FilterConfig& about = config.about.emplace_back();
+  about.name = about.pattern = pattern;
+  about.show = true;
+  return config;
+}
+
+}  // namespace sluice::logmon

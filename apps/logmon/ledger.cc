@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ledger.h"
+
+#include <optional>
+#include <utility>
+
+namespace sluice::logmon {
+
+using engine::logmon::MinuteReport;
+using engine::logmon::Tally;
+
+Ledger::Ledger(const Config& config) : config_(config), totals_(config.about.size()) {
+  for (const FilterConfig& about : config.about) {
+    tallies_.emplace_back(engine::logmon::TallyOptions{.default_value = about.default_value});
+  }
+}
+
+std::vector<uint64_t> Ledger::Add(Batch& batch) {
+  std::vector<uint64_t> events(totals_.size());
+  for (const MinuteCounts& counts : batch.counts) {
+    lines_ += counts.lines;
+    for (size_t i = 0; i < tallies_.size(); ++i) {
+      events[i] += counts.events[i];
+      totals_[i].events += counts.events[i];
+      MinuteReport report{.minute = counts.minute, .lines = counts.lines, .series = {}, .overflow = {}};
+      // Events of a metric come with their values, below.
+      if (!config_.about[i].has_metric() && counts.events[i] != 0) {
+        report.series.emplace_back().events = counts.events[i];
+      }
+      tallies_[i].Merge(report);
+    }
+  }
+  batch.counts.clear();
+  for (size_t i = 0; i < tallies_.size(); ++i) {
+    while (const std::optional<MinuteReport> report = batch.metrics[i].TakeAny()) {
+      tallies_[i].Merge(*report);
+      for (const engine::logmon::Series& series : report->series) {
+        totals_[i].metric.Merge(series);
+      }
+      totals_[i].metric.Merge(report->overflow);
+    }
+  }
+  return events;
+}
+
+template <typename TakeOne>
+std::vector<FilterMinute> Ledger::TakeEach(TakeOne take) {
+  std::vector<FilterMinute> minutes;
+  for (size_t i = 0; i < tallies_.size(); ++i) {
+    while (std::optional<MinuteReport> report = take(tallies_[i])) {
+      minutes.push_back({i, *std::move(report)});
+    }
+  }
+  return minutes;
+}
+
+std::vector<FilterMinute> Ledger::TakeOver(int64_t minute) {
+  return TakeEach([minute](Tally& tally) { return tally.Take(minute); });
+}
+
+std::vector<FilterMinute> Ledger::TakeAll() {
+  return TakeEach([](Tally& tally) { return tally.TakeAny(); });
+}
+
+}  // namespace sluice::logmon

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-logmon: matches the lines of logs on their way through the network. The engine is
+// lib/engine/logmon; what the flags mean is in settings.h; what becomes of matches, in collector.h;
+// everything else is lib/runtime. Start reading here.
+#include <gflags/gflags.h>
+#include <rte_cycles.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "collector.h"
+#include "engine/logmon/scan/rule_set.h"
+#include "engine/neighbor/neighbor.h"
+#include "recorder.h"
+#include "report.h"
+#include "runtime/command_line.h"
+#include "runtime/session.h"
+#include "settings.h"
+#include "test_filter.h"
+#include "worker.h"
+
+DECLARE_string(ip);
+DEFINE_string(test_filter, "",
+              "Say which lines of standard input this pattern matches, as JSON, and end");
+
+namespace {
+
+using sluice::engine::Neighbor;
+using sluice::engine::logmon::RuleSet;
+using sluice::logmon::Collector;
+using sluice::logmon::Figures;
+using sluice::logmon::Recorder;
+using sluice::logmon::Settings;
+using sluice::logmon::WallClock;
+using sluice::logmon::Worker;
+using sluice::runtime::AppHooks;
+using sluice::runtime::BadFlag;
+using sluice::runtime::Session;
+using sluice::runtime::WorkerInfo;
+
+// How long missing bytes of a TCP stream are waited for: several retransmissions.
+constexpr uint64_t kGapSeconds = 3;
+
+int RunTest() {
+  std::string error;
+  const auto answer = sluice::logmon::TestFilter(FLAGS_test_filter, std::cin, &error);
+  if (!answer) return BadFlag("test_filter", error);
+  std::fputs(sluice::logmon::AsciiLine(*answer).c_str(), stdout);
+  return 0;
+}
+
+uint64_t UnixNs() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+AppHooks MakeHooks(Collector& collector, const Settings& settings) {
+  const auto& config = settings.config;
+  AppHooks hooks;
+  hooks.line = [&, last = std::make_shared<Figures>(), then = UnixNs()]() mutable {
+    Figures figures = collector.Take();
+    const uint64_t before = std::exchange(then, UnixNs());
+    const double seconds = static_cast<double>(then - before) * 1e-9;
+    std::string line = PeriodLine(*last, figures, seconds, config);
+    *last = std::move(figures);
+    return line;
+  };
+  hooks.report = [&](nlohmann::ordered_json& report) {
+    collector.Stop();
+    report["logmon"] = FiguresJson(collector.Take(), config);
+    report["logmon"]["minutes"] = collector.Minutes();
+  };
+  hooks.metrics = [&](std::vector<prometheus::MetricFamily>& families) {
+    AddMetrics(collector.Take(), config, families);
+  };
+  hooks.commands = {{"/sluice/logmon/filters", "Every filter and its events. No parameters.",
+                     [&](std::string_view) {
+                       nlohmann::ordered_json answer;
+                       const Figures figures = collector.Take();
+                       for (size_t i = 0; i < config.about.size(); ++i) {
+                         answer[config.about[i].name] = figures.filters[i].events;
+                       }
+                       return answer;
+                     }},
+                    {"/sluice/logmon/sources", "What happened to text. No parameters.",
+                     [&](std::string_view) {
+                       return FiguresJson(collector.Take(), config)["sources"];
+                     }}};
+  return hooks;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine("logmon", "matches lines of logs", argc, argv,
+                                               &exit_code);
+  if (!line) return exit_code;
+  if (!FLAGS_test_filter.empty()) return RunTest();
+  std::string flag, mend, capture;
+  std::optional<Settings> settings = sluice::logmon::ReadSettings(*line, &flag, &mend);
+  if (!settings) return BadFlag(flag, mend);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
+  const auto rules = RuleSet::Compile(std::move(settings->config.filters), &mend);
+  if (rules == nullptr) return BadFlag("filters", mend);
+  if (!MakeSample(*settings, &*line, &capture, &flag, &mend)) return BadFlag(flag, mend);
+  line->options.answers = false;
+
+  std::FILE* const text = line->options.json == "-" ? stderr : stdout;
+  const uint64_t seed = line->options.seed ? *line->options.seed : std::random_device()();
+  const auto session = Session::Start(*std::move(line), &exit_code);
+  if (!capture.empty()) std::filesystem::remove(capture);
+  if (session == nullptr) return exit_code;
+  for (const std::string& left_out : settings->config.left_out) {
+    std::fprintf(stderr, "left out: %s\n", left_out.c_str());
+  }
+
+  const uint64_t hz = rte_get_tsc_hz();
+  settings->monitor.idle_cycles = static_cast<uint64_t>(settings->idle_s * static_cast<double>(hz));
+  settings->monitor.gap_cycles = kGapSeconds * hz;
+  const WallClock clock(UnixNs(), rte_rdtsc(), hz);
+  Collector collector(*settings, clock, session->workers(), text);
+  if (!collector.Open(&flag, &mend)) return BadFlag(flag, mend);
+  collector.Start();
+  return session->Run(
+      [&](const WorkerInfo& info) {
+        Neighbor neighbor(info.mac);
+        std::string error;  // The list was checked before EAL started.
+        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
+        auto& batches = collector.batches(info.worker);
+        return Worker(neighbor, *rules, settings->monitor,
+                      Recorder(settings->config, clock, batches), batches, seed);
+      },
+      MakeHooks(collector, *settings));
+}

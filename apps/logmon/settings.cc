@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings.h"
+
+#include <gflags/gflags.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/json_reader.h"
+#include "sample.h"
+
+DEFINE_string(filters, "", "File of filters: JSON, see the README; empty: a sample");
+DEFINE_string(filter, "", "One filter in CloudWatch's syntax instead, whose lines are shown");
+DEFINE_string(syslog_ports, "514", "UDP ports of syslog, one message a datagram; comma-separated");
+DEFINE_string(line_ports, "5140", "UDP ports of lines that datagrams may cut anywhere");
+DEFINE_string(tcp_ports, "", "TCP ports whose streams are observed, in the direction towards them");
+DEFINE_bool(pass_on, false, "Forward every frame: a bump in the wire");
+DEFINE_uint32(sources, 100'000, "Most sources at a time; the one longest idle makes room");
+DEFINE_uint32(line_bytes, 65'536, "Longest line; of longer ones the beginning is matched");
+DEFINE_double(idle_s, 300, "A source is forgotten after so many seconds of silence; 0: never");
+DEFINE_string(lines, "", "Write lines of filters with \"show\" here, as JSON; - for standard output");
+DEFINE_string(minutes, "", "Write every filter's minutes here, as JSON; - for standard output");
+DEFINE_string(alerts, "", "Write alerts here, too, as JSON");
+DEFINE_string(alert_exec, "", "Program to run for each alert");
+DEFINE_string(log, "", "Embedded NIC: send the lines of this file; empty: invented ones");
+DEFINE_string(log_as, "syslog", "Embedded NIC: how they are sent: syslog, lines or tcp");
+DEFINE_uint32(log_sources, 16, "Embedded NIC: senders");
+
+namespace sluice::logmon {
+
+namespace {
+
+using engine::logmon::Transport;
+using runtime::CommandLine;
+
+constexpr uint64_t kSampleBytes = 1 << 20;
+constexpr uint32_t kMaxSampleSources = 65'536;
+constexpr uint32_t kSampleTcpPort = 601;  // RFC 3195.
+
+// "514,601". False: not ports.
+bool ParsePorts(std::string_view text, std::vector<uint16_t>* ports) {
+  ports->clear();
+  while (!text.empty()) {
+    uint16_t port = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+    if (error != std::errc() || port == 0) return false;
+    ports->push_back(port);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (text.empty()) break;
+    if (text.front() != ',' || text.size() == 1) return false;
+    text.remove_prefix(1);
+  }
+  return true;
+}
+
+bool Share(const std::vector<uint16_t>& one, const std::vector<uint16_t>& other) {
+  for (const uint16_t port : one) {
+    if (std::ranges::find(other, port) != other.end()) return true;
+  }
+  return false;
+}
+
+std::optional<Config> ReadFilters(std::string* flag, std::string* mend) {
+  std::vector<std::string> errors;
+  std::optional<Config> config;
+  *flag = FLAGS_filter.empty() ? "filters" : "filter";
+  if (!FLAGS_filter.empty() && !FLAGS_filters.empty()) {
+    errors.emplace_back("give either --filter or --filters");
+  } else if (!FLAGS_filter.empty()) {
+    config = SingleFilter(FLAGS_filter, &errors);
+  } else if (FLAGS_filters.empty()) {
+    config = ParseConfig(kSampleFilters, "", &errors);
+  } else if (const auto text = runtime::ReadFile(FLAGS_filters, &errors)) {
+    config = ParseConfig(*text, std::filesystem::path(FLAGS_filters).parent_path(), &errors);
+  }
+  if (config) return config;
+  *mend = errors.front();
+  if (errors.size() > 1) *mend += " (and " + std::to_string(errors.size() - 1) + " more)";
+  return std::nullopt;
+}
+
+std::optional<Transport> TransportOf(std::string_view name) {
+  if (name == "syslog") return Transport::kSyslog;
+  if (name == "lines") return Transport::kLines;
+  if (name == "tcp") return Transport::kTcp;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
+                                     std::string* mend) {
+  const runtime::Complaint complaint{flag, mend};
+  Settings settings;
+  engine::logmon::MonitorOptions& monitor = settings.monitor;
+  const char* const ports = "give ports, 1 to 65535, with commas between them";
+  const bool right =
+      complaint.Check(ParsePorts(FLAGS_syslog_ports, &monitor.syslog_ports), "syslog_ports",
+                      ports) &&
+      complaint.Check(ParsePorts(FLAGS_line_ports, &monitor.line_ports), "line_ports", ports) &&
+      complaint.Check(!Share(monitor.syslog_ports, monitor.line_ports), "line_ports",
+                      "give others than those of --syslog_ports") &&
+      complaint.Check(ParsePorts(FLAGS_tcp_ports, &monitor.tcp_ports), "tcp_ports", ports) &&
+      complaint.Check(FLAGS_sources >= 1 && FLAGS_sources <= 16'777'216, "sources",
+                      "give 1 to 16777216") &&
+      complaint.Check(FLAGS_line_bytes >= 256 && FLAGS_line_bytes <= 262'144, "line_bytes",
+                      "give 256 to 262144") &&
+      complaint.Check(FLAGS_idle_s >= 0 && FLAGS_idle_s <= 1e6, "idle_s", "give 0 to 1000000") &&
+      complaint.Check(TransportOf(FLAGS_log_as).has_value(), "log_as",
+                      "give syslog, lines or tcp") &&
+      complaint.Check(FLAGS_log_sources >= 1 && FLAGS_log_sources <= kMaxSampleSources,
+                      "log_sources", "give 1 to 65536") &&
+      complaint.Check(FLAGS_log.empty() || !line.own_port, "log",
+                      "belongs to the embedded NIC, and EAL was given a device: leave it away");
+  if (!right) return std::nullopt;
+  auto config = ReadFilters(flag, mend);
+  if (!config) return std::nullopt;
+  settings.config = *std::move(config);
+  monitor.pass_on = FLAGS_pass_on;
+  monitor.max_sources = FLAGS_sources;
+  settings.idle_s = FLAGS_idle_s;
+  monitor.scan.line_bytes = FLAGS_line_bytes;
+  settings.lines = FLAGS_lines;
+  settings.minutes = FLAGS_minutes;
+  settings.alerts = FLAGS_alerts;
+  settings.alert_exec = FLAGS_alert_exec;
+  if (line.own_port || line.options.frame_size.empty()) return settings;
+  // The sample must find somebody who listens.
+  std::vector<uint16_t>* const used = FLAGS_log_as == "tcp"     ? &monitor.tcp_ports
+                                      : FLAGS_log_as == "lines" ? &monitor.line_ports
+                                                                : &monitor.syslog_ports;
+  if (used->empty()) {
+    if (!complaint.Check(FLAGS_log_as == "tcp", "log_as", "give one whose ports are listened to")) {
+      return std::nullopt;
+    }
+    used->push_back(kSampleTcpPort);
+  }
+  return settings;
+}
+
+bool MakeSample(const Settings& settings, CommandLine* line, std::string* capture,
+                std::string* flag, std::string* mend) {
+  runtime::Options& options = line->options;
+  capture->clear();
+  if (line->own_port || options.frame_size.empty()) return true;
+  SampleOptions sample{.transport = *TransportOf(FLAGS_log_as),
+                       .sources = FLAGS_log_sources,
+                       .seed = options.seed.value_or(1)};
+  sample.port = sample.transport == Transport::kTcp     ? settings.monitor.tcp_ports.front()
+                : sample.transport == Transport::kLines ? settings.monitor.line_ports.front()
+                                                        : settings.monitor.syslog_ports.front();
+  if (!gflags::GetCommandLineFlagInfoOrDie("frame_size").is_default) {
+    const std::string& size = options.frame_size;
+    const auto [end, error] =
+        std::from_chars(size.data(), size.data() + size.size(), sample.frame_bytes);
+    if (error != std::errc() || sample.frame_bytes < 96) {
+      *flag = "frame_size";
+      *mend = "give 96 to 1518: log text has no other sizes";
+      return false;
+    }
+  }
+  std::string text;
+  if (FLAGS_log.empty()) {
+    text = SampleText(kSampleBytes, sample.seed);
+  } else {
+    std::vector<std::string> errors;
+    auto read = runtime::ReadFile(FLAGS_log, &errors);
+    if (!read || read->empty()) {
+      *flag = "log";
+      *mend = errors.empty() ? "is empty" : errors.front();
+      return false;
+    }
+    text = *std::move(read);
+  }
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("sluice-logmon-" + std::to_string(getpid()) + ".pcap");
+  if (!WriteSample(text, sample, path, mend)) {
+    *flag = "log";
+    return false;
+  }
+  const std::string rate = gflags::GetCommandLineFlagInfoOrDie("rate").current_value;
+  options.wire = "pcap:" + path + (rate.empty() ? "" : "+rate=" + rate);
+  options.traffic = FLAGS_log_as + ":" + (FLAGS_log.empty() ? "invented" : FLAGS_log) +
+                    ":sources=" + std::to_string(FLAGS_log_sources);
+  options.frame_size.clear();
+  *capture = path;
+  return true;
+}
+
+}  // namespace sluice::logmon

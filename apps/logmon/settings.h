@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the flags of sluice-logmon mean, checked.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "config.h"
+#include "engine/logmon/monitor.h"
+#include "runtime/command_line.h"
+
+namespace sluice::logmon {
+
+struct Settings {
+  Config config;
+  engine::logmon::MonitorOptions monitor;  ///< All but times.
+  double idle_s = 0;       ///< 0: no source is forgotten for its silence.
+  std::string lines;       ///< Where shown lines go: a file, "-" or nowhere.
+  std::string minutes;     ///< The same of minutes that are over.
+  std::string alerts;      ///< The same of alerts, which are printed in any case.
+  std::string alert_exec;  ///< Program that is run for each alert; empty: none.
+};
+
+/// Reads the flags. Nothing, with the flag to blame and the mend, if one is wrong.
+std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
+                                     std::string* mend);
+
+/// Makes the traffic of the embedded NIC log text, unless somebody said which. The capture, which
+/// can go once the NIC is open, or "". False, with flag and mend, if it cannot be made.
+bool MakeSample(const Settings& settings, runtime::CommandLine* line, std::string* capture,
+                std::string* flag, std::string* mend);
+
+}  // namespace sluice::logmon
