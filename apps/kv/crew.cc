@@ -49,6 +49,8 @@ ResponderCounters Crew::Sum() const {
   return sum;
 }
 
+Crew::Crew(const engine::kv::Store& store) : store_(store), last_s_(Seconds()) {}
+
 std::string Crew::NextLine(const runtime::PortStats& port) {
   const ResponderCounters now = Sum();
   const double now_s = Seconds();
@@ -58,12 +60,12 @@ std::string Crew::NextLine(const runtime::PortStats& port) {
   const uint64_t requests = since(&ProtocolCounters::requests);
   const uint64_t hits = since(&ProtocolCounters::get_hits);
   const uint64_t gets = hits + since(&ProtocolCounters::get_misses);
-  const double period_s = last_s_ == 0 ? 0 : now_s - last_s_;
+  const double period_s = now_s - last_s_;
   last_ = now;
   last_s_ = now_s;
   std::string line = absl::StrFormat(
       "    %s Mops, %s of gets found, %d items",
-      period_s > 0 ? absl::StrFormat("%.3f", static_cast<double>(requests) / period_s / 1e6) : "-",
+      absl::StrFormat("%.3f", static_cast<double>(requests) / period_s / 1e6),
       gets > 0 ? absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(hits) /
                                                 static_cast<double>(gets))
                : "-",

@@ -21,7 +21,7 @@ using Engine = engine::WithNeighbor<engine::kv::Server<RingCourier>>;
 
 class Crew {
  public:
-  explicit Crew(const engine::kv::Store& store) : store_(store) {}
+  explicit Crew(const engine::kv::Store& store);
 
   /// One line a period: requests a second, share of gets that found something, items; and what
   /// a client behind a model NIC says in the port's statistics.

@@ -29,7 +29,7 @@ import ipfix_collectors
 TELEMETRY = sys.argv.pop()
 INTERFACES = ("packetized", "streaming", "bilateral")
 # Memory of our own, so that the test needs no hugepages and takes none from others.
-EAL = ["--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0,2@0"]
+EAL = ["--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@1,2@0"]
 PATIENCE_S = 90
 RUNTIME = "/var/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp")
 
