@@ -104,7 +104,8 @@ int main(int argc, char** argv) {
   auto line = sluice::runtime::ReadCommandLine("logmon", "matches lines of logs", argc, argv,
                                                &exit_code);
   if (!line) return exit_code;
-  if (!FLAGS_test_filter.empty()) return RunTest();
+  // An empty pattern is one that everything matches.
+  if (!gflags::GetCommandLineFlagInfoOrDie("test_filter").is_default) return RunTest();
   std::string flag, mend, capture;
   std::optional<Settings> settings = sluice::logmon::ReadSettings(*line, &flag, &mend);
   if (!settings) return BadFlag(flag, mend);

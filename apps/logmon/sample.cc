@@ -31,11 +31,14 @@ constexpr uint32_t kL4 = kIp + packet::kIpv4MinHeaderBytes;
 constexpr uint32_t kTcpHeader = 20;
 constexpr uint8_t kFin = 1, kSyn = 2, kPush = 8, kAck = 16;
 
+// Initial sequence numbers of a port's streams: neither is near the other.
+constexpr std::array<uint32_t, 2> kInitial{1, 0x80000001};
+
 // One sender: its number, and where its TCP stream is.
 struct Sender {
   uint32_t number;
   std::string text;
-  uint32_t sequence = 1;
+  uint32_t sequence = kInitial.front();
 };
 
 class Writer {
@@ -124,13 +127,15 @@ void WriteSyslog(const std::string& text, const std::vector<Sender>& senders, ui
   }
 }
 
-// Every sender's text in pieces, one of each in turn.
-void WriteStreams(const std::string& text, std::vector<Sender> senders, uint32_t room, bool tcp,
-                  Writer& writer) {
+void DealOut(const std::string& text, std::vector<Sender>& senders) {
   size_t next = 0;
   for (const std::string_view line : LinesOf(text)) {
     senders[next++ % senders.size()].text += line;
   }
+}
+
+// Every sender's text in pieces, one of each in turn.
+void WriteStreams(std::vector<Sender>& senders, uint32_t room, bool tcp, Writer& writer) {
   if (tcp) {
     for (Sender& sender : senders) writer.Segment(sender, kSyn, "");
   }
@@ -165,7 +170,12 @@ bool WriteSample(const std::string& text, const SampleOptions& options, const st
   if (options.transport == Transport::kSyslog) {
     WriteSyslog(text, senders, room, writer);
   } else {
-    WriteStreams(text, std::move(senders), room, tcp, writer);
+    DealOut(text, senders);
+    WriteStreams(senders, room, tcp, writer);
+    if (tcp && !options.once) {
+      for (Sender& sender : senders) sender.sequence = kInitial.back();
+      WriteStreams(senders, room, tcp, writer);
+    }
   }
   return writer.Close(error);
 }

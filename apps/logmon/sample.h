@@ -19,6 +19,9 @@ struct SampleOptions {
   /// Most bytes of a frame with FCS, 96 to 1518. Syslog sends a line each; the other transports
   /// cut the text of a source where a frame is full.
   uint32_t frame_bytes = 1518;
+  /// False: made to be replayed over and over. TCP's streams are there twice, with other sequence
+  /// numbers: the same ones again would be bytes sent again.
+  bool once = false;
   uint64_t seed = 1;            ///< Of SampleText.
 };
 

@@ -30,6 +30,7 @@ DEFINE_string(alert_exec, "", "Program to run for each alert");
 DEFINE_string(log, "", "Embedded NIC: send the lines of this file; empty: invented ones");
 DEFINE_string(log_as, "syslog", "Embedded NIC: how they are sent: syslog, lines or tcp");
 DEFINE_uint32(log_sources, 16, "Embedded NIC: senders");
+DEFINE_bool(log_once, false, "Embedded NIC: send everything once, not over and over");
 
 namespace sluice::logmon {
 
@@ -150,6 +151,7 @@ bool MakeSample(const Settings& settings, CommandLine* line, std::string* captur
   if (line->own_port || options.frame_size.empty()) return true;
   SampleOptions sample{.transport = *TransportOf(FLAGS_log_as),
                        .sources = FLAGS_log_sources,
+                       .once = FLAGS_log_once,
                        .seed = options.seed.value_or(1)};
   sample.port = sample.transport == Transport::kTcp     ? settings.monitor.tcp_ports.front()
                 : sample.transport == Transport::kLines ? settings.monitor.line_ports.front()
@@ -176,6 +178,7 @@ bool MakeSample(const Settings& settings, CommandLine* line, std::string* captur
       return false;
     }
     text = *std::move(read);
+    if (text.back() != '\n') text += '\n';  // It may be followed by itself.
   }
   const std::string path = std::filesystem::temp_directory_path() /
                            ("sluice-logmon-" + std::to_string(getpid()) + ".pcap");
@@ -184,7 +187,8 @@ bool MakeSample(const Settings& settings, CommandLine* line, std::string* captur
     return false;
   }
   const std::string rate = gflags::GetCommandLineFlagInfoOrDie("rate").current_value;
-  options.wire = "pcap:" + path + (rate.empty() ? "" : "+rate=" + rate);
+  options.wire = "pcap:" + path + (rate.empty() ? "" : "+rate=" + rate) +
+                 (FLAGS_log_once ? "+loop=1" : "");
   options.traffic = FLAGS_log_as + ":" + (FLAGS_log.empty() ? "invented" : FLAGS_log) +
                     ":sources=" + std::to_string(FLAGS_log_sources);
   options.frame_size.clear();
