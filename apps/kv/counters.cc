@@ -11,7 +11,7 @@ using engine::kv::PartitionCounters;
 using engine::kv::ProtocolCounters;
 using engine::kv::ResponderCounters;
 
-void Add(ProtocolCounters* sum, const ProtocolCounters& more) {
+void AddProtocol(ProtocolCounters* sum, const ProtocolCounters& more) {
   for (const auto total :
        {&ProtocolCounters::requests, &ProtocolCounters::get_hits, &ProtocolCounters::get_misses,
         &ProtocolCounters::sets, &ProtocolCounters::deletes, &ProtocolCounters::touches,
@@ -31,8 +31,8 @@ nlohmann::ordered_json ToJson(const ProtocolCounters& c) {
 }  // namespace
 
 void Add(ResponderCounters* sum, const ResponderCounters& more) {
-  Add(&sum->mica, more.mica);
-  Add(&sum->memcached, more.memcached);
+  AddProtocol(&sum->mica, more.mica);
+  AddProtocol(&sum->memcached, more.memcached);
   for (const auto total : {&ResponderCounters::handed_over, &ResponderCounters::taken_over,
                            &ResponderCounters::datagrams_sent,
                            &ResponderCounters::lost_on_the_way}) {

@@ -8,9 +8,7 @@
 namespace sluice::engine::kv {
 namespace {
 
-constexpr uint64_t kMargin = 4096;
-
-uint64_t Rounded(uint64_t bytes) {
+uint64_t InPowersOfTwo(uint64_t bytes) {
   // Offsets have 48 bits.
   if (bytes > uint64_t{1} << 47) throw std::bad_alloc();
   return std::bit_ceil(std::max(bytes, CircularLog::kMinBytes));
@@ -19,9 +17,8 @@ uint64_t Rounded(uint64_t bytes) {
 }  // namespace
 
 CircularLog::CircularLog(uint64_t bytes)
-    : mask_(Rounded(bytes) - 1),
+    : mask_(InPowersOfTwo(bytes) - 1),
       max_item_bytes_(std::min((mask_ + 1) / 4, Item::SizeOf(kMaxKeyBytes, Item::kMaxValueBytes))),
-      // Who looks at an item that is no more may look as far as a key is long.
-      mapping_(mask_ + 1 + kMargin) {}
+      mapping_(mask_ + 1 + kReadBeyondBytes) {}
 
 }  // namespace sluice::engine::kv

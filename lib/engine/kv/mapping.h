@@ -7,6 +7,10 @@
 
 namespace sluice::engine::kv {
 
+/// Bytes behind the items of a mapping: whoever looks at an item that is no more may look as far
+/// beyond the end as a key is long.
+inline constexpr uint64_t kReadBeyondBytes = 4096;
+
 /// Memory of the kernel, zeros, on huge pages where the host has them; pages are taken when
 /// they are touched first. Throws std::bad_alloc.
 class Mapping {

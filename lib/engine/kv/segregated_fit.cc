@@ -11,10 +11,8 @@ namespace sluice::engine::kv {
 namespace {
 
 constexpr int kTries = 16;
-/// Behind the end: who looks at a block that is no more may look as far as a key is long.
-constexpr uint64_t kMargin = 4096;
 
-uint64_t Rounded(uint64_t bytes) {
+uint64_t InWords(uint64_t bytes) {
   // Offsets have 48 bits.
   if (bytes > uint64_t{1} << 47) throw std::bad_alloc();
   return std::max<uint64_t>(bytes, 4096) / 8 * 8;
@@ -23,7 +21,7 @@ uint64_t Rounded(uint64_t bytes) {
 }  // namespace
 
 SegregatedFit::SegregatedFit(uint64_t bytes)
-    : bytes_(Rounded(bytes)), mapping_(bytes_ + kMargin) {
+    : bytes_(InWords(bytes)), mapping_(bytes_ + kReadBeyondBytes) {
   Clear();
 }
 

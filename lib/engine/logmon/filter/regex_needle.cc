@@ -17,7 +17,7 @@ using Kind = RegexNode::Kind;
 // the second there is no needle.
 constexpr uint64_t kMaxPreciseStates = 300;
 constexpr uint64_t kMaxStates = 3000;
-constexpr size_t kMaxBytes = 8000;
+constexpr size_t kMaxNeedleBytes = 8000;
 
 std::bitset<256> WithoutLineEnds(std::bitset<256> set) { return set.reset('\r').reset('\n'); }
 
@@ -191,7 +191,7 @@ std::optional<RegexNeedle> NeedleOf(const RegexNode& tree, RegexNeedleOptions op
   RegexNeedle needle;
   needle.needle.expression = printer.Take();
   needle.is_exact = printer.exact();
-  if (needle.needle.expression.size() > kMaxBytes) return std::nullopt;
+  if (needle.needle.expression.size() > kMaxNeedleBytes) return std::nullopt;
   return needle;
 }
 
