@@ -4,11 +4,11 @@ import csv
 import json
 
 COLUMNS = [  # title, width, how to read it from a row
-    ("app", 14, lambda r: f"{r['app']} {r['mode']}"),
+    ("app", 17, lambda r: f"{r['app']} {r['mode']}"),
     ("traffic", 12, lambda r: r["traffic"]),
     ("iface", 11, lambda r: r["iface"] + ("*" if r.get("peer") else "")),
-    ("Mpps", 8, lambda r: f"{r['mpps']:.2f}"),
-    ("Gb/s", 7, lambda r: f"{r['gbps']:.2f}"),
+    ("Mpps", 8, lambda r: f"{r['mpps']:.2f}" if r["mpps"] else "-"),
+    ("Gb/s", 7, lambda r: f"{r['gbps']:.2f}" if r["mpps"] else "-"),
     ("cyc/pkt", 8, lambda r: f"{r['cycles_per_pkt']:.1f}"),
     ("ns/pkt", 7, lambda r: f"{r['ns_per_pkt']:.1f}" if r["ns_per_pkt"] else "-"),
     ("worker", 7, lambda r: share(r.get("worker_busy"))),
@@ -30,7 +30,7 @@ def ratio(row, name):
     if not row or name not in row:
         return "-"
     if row[name] is None:
-        return "unequal work" if row["unequal_work"] else "device-bound"
+        return "unequal work" if row["unequal_work"] else "device-bound" if row["mpps"] else "-"
     return "{median:.2f} ({min:.2f}..{max:.2f})".format(**row[name])
 
 
@@ -55,7 +55,7 @@ def side_by_side(rows):
     compared = [iface for iface in ifaces if iface != "streaming"] if "streaming" in ifaces else []
 
     def value(name, digits):
-        return lambda row: f"{row[name]:.{digits}f}" if row and row[name] is not None else "-"
+        return lambda row: f"{row[name]:.{digits}f}" if row and row[name] else "-"
 
     groups = [  # title, interfaces, width of a cell, how to read it from a row
         ("worker cycles per packet", ifaces, 11, value("cycles_per_pkt", 1)),
@@ -73,7 +73,9 @@ def side_by_side(rows):
 
     lines = []
     for app, mode in dict.fromkeys((row["app"], row["mode"]) for row in ours):
-        shown = [time, *groups] if app == "maglev" else groups
+        shown = [time, *groups] if app in ("maglev", "telemetry") else groups
+        if not any(row["mpps"] for row in ours if row["app"] == app):
+            shown = shown[:-2]  # It answers nothing: there are no rates.
         lines += [""] if lines else []
         lines += [f"{app} {mode}: " + " | ".join(title for title, *_ in shown),
                   line("traffic", shown, lambda iface, _: iface)]

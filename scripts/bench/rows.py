@@ -37,9 +37,16 @@ def split_noise(samples):
     return clean, noisy
 
 
+def quiet(runs):
+    """Runs of an engine alone that kept their core, or all of them, and "noisy", if none did."""
+    kept = [r for r in runs if r["switches"] <= MAX_SWITCHES_PER_S * max(r["seconds"], 1)]
+    return (kept, "") if kept or not runs else (runs, "noisy")
+
+
 def ns_per_pkt(sample):
-    """Time in which the worker had packets, for each that it received; None of peers. Rates are of
-    packets sent, and the share that was is that of the whole run."""
+    """Time in which the worker had packets, for each that it received; None of peers, and of apps
+    that answer nothing. Rates are of packets sent, and the share that was is that of the whole
+    run."""
     if sample.get("worker_busy") is None or not sample["mpps"]:
         return None
     received = sample["mpps"] * sample.get("rx_pkts", 1) / sample.get("tx_pkts", 1)
@@ -105,5 +112,6 @@ def add_ratios(rows):
         pairs = pairs or [(row, base)]
         row["cycles_ratio"] = spread([s["cycles_per_pkt"] / b["cycles_per_pkt"] for s, b in pairs])
         row["device_bound"] = device_bound(row) or device_bound(base)
-        row["mpps_ratio"] = None if row["device_bound"] else \
+        sends = all(s["mpps"] for pair in pairs for s in pair)
+        row["mpps_ratio"] = None if row["device_bound"] or not sends else \
             spread([b["mpps"] / s["mpps"] for s, b in pairs])

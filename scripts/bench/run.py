@@ -6,10 +6,14 @@ import re
 import subprocess
 import time
 
+from workloads import LOGMON_CHUNK
+
 PEERS = ["net_null", "net_memif"]
 PEER_SECONDS = 1.0
 RELEASE = "build/release"
+LOGMON_BENCH = "tests/logmon/sluice-logmon-bench"
 CONTROL = "tests/bench/control/sluice-control"
+TELEMETRY_CONTESTANTS = {"sketch": "sluice_p0.01", "univmon": "sluice_p0.01_univmon"}
 MAGLEV_CASES = {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576"}
 
 
@@ -72,22 +76,45 @@ def kv_engine(said):
     return {"get": 1000 / float(row[1]), "set": 1000 / float(row[2])}
 
 
+def logmon_engine(said):
+    """Cycles per byte and the memory of sources, by sluice-logmon-bench."""
+    return last_json(said)
+
+
+def telemetry_engine(said):
+    """The contestants of sluice-telemetry-bench that stand behind interfaces, by mode."""
+    contestants = {found["name"]: found for found in last_json(said)}
+    return {mode: contestants[name] for mode, name in TELEMETRY_CONTESTANTS.items()}
+
+
 # Benchmarks of engines without an interface: the program, its arguments, and who reads what it says.
 ENGINES = {
     "maglev": ("tests/maglev/sluice-maglev-bench",
                ["--benchmark_format=json",
                 f"--benchmark_filter=^({'|'.join(MAGLEV_CASES.values())})/"], maglev_engine),
     "kv": ("tests/kv/sluice-kv-bench", ["1000000", "1"], kv_engine),  # As many items as the rows'.
+    "logmon": (LOGMON_BENCH, ["--rounds=3", f"--chunk={LOGMON_CHUNK}", "--json"], logmon_engine),
+    "telemetry": ("tests/telemetry/sluice-telemetry-bench",
+                  [f"--only={','.join(TELEMETRY_CONTESTANTS.values())}", "--json"],
+                  telemetry_engine),
 }
 
 
 def engine_sample(app):
-    """Nanoseconds of CPU time: of maglev for each packet, by traffic; of kv for each operation."""
+    """CPU time: of maglev in ns for each packet, by traffic; of kv in ns for each operation; of
+    logmon and telemetry what their benchmarks say, with involuntary context switches."""
     program, arguments, read = ENGINES[app]
     done = execute([f"{RELEASE}/{program}", *arguments], 120)
     if done.returncode != 0:
         raise RunError(f"{program}: exit code {done.returncode}\n{done.stderr[-2000:]}")
     return read(done.stdout)
+
+
+def write_log_texts(folder):
+    """A log for each set of filters, as the benchmark scans it."""
+    done = execute([f"{RELEASE}/{LOGMON_BENCH}", f"--texts={folder}"], 60)
+    if done.returncode != 0:
+        raise RunError(done.stderr)
 
 
 def control():

@@ -3,6 +3,8 @@
 from statistics import median
 
 import kv_report
+import logmon_report
+import telemetry_report
 from rows import key
 from workloads import KV_REQUESTS
 
@@ -25,6 +27,12 @@ def verdicts(rows, hugepages, stream_cycles, engines=None, comparison=None):
         lines.append(kv_table_verdict(table, hugepages, (engines or {}).get("kv", [])))
         lines += kv_report.verdicts(comparison or {"rows": []},
                                     lambda found, met, *rows: judge(found, hugepages, met, *rows))
+    if "logmon" in apps:
+        lines += logmon_report.verdicts(
+            table, (engines or {}).get("logmon", []),
+            lambda found, met, *rows: judge(found, hugepages, met, *rows))
+    if "telemetry" in apps:
+        lines += telemetry_report.verdicts((engines or {}).get("telemetry", []))
     if "maglev" in apps:
         lines += maglev_verdicts(table, (engines or {}).get("maglev", []))
     return lines

@@ -20,10 +20,12 @@ import time
 
 import kv_comparison
 import kv_report
+import logmon_report
 import output
 import rows
 import run
 import targets
+import telemetry_report
 import workloads
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,7 +42,7 @@ def parse_arguments():
     parser.add_argument("--ifaces", type=comma, default=workloads.IFACES,
                         help=f"default: {','.join(workloads.IFACES)}")
     parser.add_argument("--mode", type=comma, default=[],
-                        help="default: all; echo has increment,reflect, maglev has ip")
+                        help="default: all; echo has increment,reflect, telemetry has sketch,univmon")
     parser.add_argument("--sizes", type=comma, default=["64", "512", "1518", "imix", "random"],
                         help="of echo: frame sizes, imix, random; default: 64,512,1518,imix,random")
     parser.add_argument("--pcap", default=DEFAULT_CAPTURE,
@@ -148,9 +150,9 @@ class Progress:
 
     def step(self, sample):
         self.done += 1
+        rate = f"{sample['mpps']:.2f} Mpps, " if sample["mpps"] else ""
         text = (f"[{self.done}/{self.total}] {sample['app']} {sample['mode']} {sample['iface']} "
-                f"{sample['traffic']}: {sample['mpps']:.2f} Mpps, "
-                f"{sample['cycles_per_pkt']:.1f} cycles/packet")
+                f"{sample['traffic']}: {rate}{sample['cycles_per_pkt']:.1f} cycles/packet")
         print(f"{text:<79}", end=self.end, file=sys.stderr, flush=True)
 
 
@@ -209,6 +211,8 @@ def main():
     manifest = manifest_of(args, hugepages)
     captures = prepare_captures(args)
     with tempfile.TemporaryDirectory() as folder:
+        if "logmon" in args.apps:
+            run.write_log_texts(folder)
         job = Job(args, workloads.flags(args, captures, folder), hugepages)
         job.run_rounds()
         job.repeat_noisy()
@@ -237,6 +241,10 @@ def report(args, manifest, table_rows, engines, comparison):
     print(output.footer(table_rows, controls))
     if comparison:
         print("\n" + "\n".join(kv_report.lines(comparison)))
+    table = {rows.key(row): row for row in table_rows}
+    for app, told in (("logmon", logmon_report.lines), ("telemetry", telemetry_report.lines)):
+        if app in args.apps:
+            print("\n" + "\n".join(told(table, engines[app])))
     print("\nTargets (worker TSC cycles or time, medians):")
     stream_cycles = sorted(c["stream_cycles"] for c in controls)[len(controls) // 2]
     for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles, engines,

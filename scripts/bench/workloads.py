@@ -8,6 +8,8 @@ APPS = {  # name: what it can be asked for
     "echo": {"ifaces": IFACES, "modes": ["increment", "reflect"]},
     "maglev": {"ifaces": IFACES, "modes": ["ip"]},  # Its encapsulation.
     "kv": {"ifaces": IFACES, "modes": ["mica"]},  # Its protocol.
+    "logmon": {"ifaces": IFACES, "modes": ["lines"]},  # Its transport.
+    "telemetry": {"ifaces": IFACES, "modes": ["sketch", "univmon"]},
 }
 MAGLEV_BACKENDS = 1000
 MAGLEV_FLOWS = {"16 flows": 16, "2^20 flows": 1 << 20}
@@ -16,6 +18,19 @@ MAGLEV_FLOWS = {"16 flows": 16, "2^20 flows": 1 << 20}
 # Of each datagram of sluice-kv's client.
 KV_REQUESTS = {"1 request": 1, "16 requests": 16}
 KV_CLIENT = "items=1000000+get=0.95+zipf=0.99+outstanding=4096"
+
+# Sets of filters: configs/logmon-NAME.json. Text fills frames of 1518 bytes, FCS included: chunks of
+# 1472 bytes behind the headers of Ethernet, IPv4 and UDP.
+LOGMON_SETS = ["light", "heavy"]
+LOGMON_FRAME = 1518
+LOGMON_CHUNK = LOGMON_FRAME - 4 - 14 - 20 - 8
+
+TELEMETRY_FLOWS = 200_000
+# The settings of the same contestants of sluice-telemetry-bench.
+TELEMETRY_MODES = {
+    "sketch": ["--levels=1"],
+    "univmon": ["--levels=16", "--level_columns=8192", "--level_top_k=250"],
+}
 
 
 def modes_of(app, asked):
@@ -41,6 +56,19 @@ def kv_traffic():
             for name, requests in KV_REQUESTS.items()}
 
 
+def logmon_traffic(texts):
+    """The same. `texts`: a folder with a log for each set of filters, as the benchmark scans it."""
+    return {name: ["--log_as=lines", f"--frame_size={LOGMON_FRAME}", f"--log={texts}/{name}.log",
+                   f"--filters=configs/logmon-{name}.json"] for name in LOGMON_SETS}
+
+
+def telemetry_traffic():
+    """The same; popularity by Zipf 1.0."""
+    return {f"{TELEMETRY_FLOWS // 1000}k flows": [
+        "--frame_size=64", f"--flows={TELEMETRY_FLOWS}", "--zipf=1", "--pace=fixed",
+        "--probability=0.01", "--top_k=100"]}
+
+
 def maglev_config():
     """One VIP of many backends, as the papers measure, at the defaults of the app."""
     backends = [{"address": f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}"}
@@ -61,10 +89,15 @@ def flags(args, captures, folder):
             traffics = maglev_traffic(config)
         elif app == "kv":
             traffics = kv_traffic()
+        elif app == "logmon":
+            traffics = logmon_traffic(folder)
+        elif app == "telemetry":
+            traffics = telemetry_traffic()
         else:
             traffics = echo_traffic(args.sizes, captures)
         for mode in modes_of(app, args.mode):
             for traffic, given in traffics.items():
-                # Maglev's mode is what its configuration says.
-                found[app, mode, traffic] = given + ([f"--mode={mode}"] if app == "echo" else [])
+                # What is not echo has no --mode: its other flags say it.
+                said = {"echo": [f"--mode={mode}"], "telemetry": TELEMETRY_MODES.get(mode)}
+                found[app, mode, traffic] = given + said.get(app, [])
     return found

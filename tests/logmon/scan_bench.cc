@@ -1,29 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-logmon-bench [ROUNDS]: LineScanner on one core, beside bare hs_scan_stream with the same
-// expressions over the same payload in the same chunks, one stream in memory. Bare Hyperscan
-// counts what it reports, and no more: it knows no lines, asks no filter, and its text is lost
-// when a match is found. Rounds alternate; CPU time; the ratio is the median of all rounds', and
-// the rates are each one's best. Then: memory of 100000 sources with a line begun each.
+// LineScanner on one core, beside bare hs_scan_stream with the same expressions over the same
+// payload in the same chunks, one stream in memory. Bare Hyperscan counts what it reports, and no
+// more: it knows no lines, asks no filter, and its text is lost when a match is found. Then: the
+// memory of a monitor with 100000 sources that each stopped in a line.
+//
+//   sluice-logmon-bench [--rounds=9] [--chunk=BYTES] [--configs=configs] [--json] [--texts=FOLDER]
+//
+// Rounds alternate; CPU time; ratios are the median of all rounds', times each one's best. Filters
+// are those of logmon-light.json and logmon-heavy.json in the folder `configs`. --texts only writes
+// what is scanned to light.log and heavy.log there.
 #include <hs/hs.h>
+#include <rte_cycles.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config.h"
+#include "engine/logmon/monitor.h"
 #include "engine/logmon/scan/line_scanner.h"
 #include "log_text.h"
+#include "logmon/frames.h"
+#include "runtime/json_reader.h"
 
 namespace sluice::engine::logmon {
 namespace {
 
 constexpr size_t kTextBytes = size_t{8} << 20;
+constexpr uint32_t kSources = 100000;
+
+struct Options {
+  int rounds = 9;
+  std::vector<size_t> chunks{64, 1472, 9000, 65536};
+  std::string configs = "configs";
+  std::string texts;  ///< Folder; empty: measure.
+  bool json = false;
+};
 
 void Check(bool holds, const char* what) {
   if (holds) return;
@@ -31,11 +53,20 @@ void Check(bool holds, const char* what) {
   std::exit(1);
 }
 
-/// Of this thread: what others take of the core does not count.
-double CpuSeconds() {
+double Seconds(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+/// Of this thread: what others take of the core does not count.
+double CpuSeconds() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
+
+/// Of this process: how often others took its core away.
+long InvoluntarySwitches() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
 }
 
 template <typename Work>
@@ -91,92 +122,199 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void Measure(const char* name, const RuleSet& rules, std::string_view text, int rounds) {
+/// Of one rule set and size of chunks.
+struct Result {
+  const char* set;
+  size_t filters, database_bytes, chunk_bytes;
+  double scanner_s = 1e9, bare_s = 1e9;  ///< CPU time of the best round.
+  double ratio = 0;                      ///< Bare over scanner: median of the rounds'.
+  ScanCounters counted;                  ///< Of a round.
+  uint64_t reported = 0;                 ///< By bare Hyperscan in a round.
+};
+
+ScanCounters operator-(const ScanCounters& after, const ScanCounters& before) {
+  return {.lines = after.lines - before.lines,
+          .matched_lines = after.matched_lines - before.matched_lines,
+          .asked = after.asked - before.asked};
+}
+
+Result Measure(const char* set, const RuleSet& rules, std::string_view text, size_t chunk_bytes,
+               int rounds) {
+  Result result{.set = set, .filters = rules.filters().size(),
+                .database_bytes = rules.database_bytes(), .chunk_bytes = chunk_bytes, .counted = {}};
   BareStream bare(rules.expressions());
-  std::printf("%s: %zu filters, database %zu KiB, text %zu MiB\n", name, rules.filters().size(),
-              rules.database_bytes() >> 10, text.size() >> 20);
-  std::printf("%10s %10s %10s %8s %12s %12s %10s %10s\n", "chunk", "scanner", "bare", "ratio",
-              "lines", "matched", "asked", "reported");
-  for (const size_t chunk_bytes : {size_t{64}, size_t{1472}, size_t{9000}, size_t{65536}}) {
-    LineScanner scanner(rules, {});
-    ScanCounters before, counters;
-    uint64_t reported = 0;
-    double best = 1e9, best_bare = 1e9;
-    std::vector<double> ratios;
-    for (int round = 0; round < rounds; ++round) {
-      before = scanner.counters();
-      const double start = CpuSeconds();
-      LineState state;
-      const auto sink = [](const MatchedLine&) {};
-      ForEachChunk(text, chunk_bytes,
-                   [&](std::string_view chunk) { scanner.Feed(state, chunk, sink); });
-      scanner.Finish(state, sink);
-      const double between = CpuSeconds();
-      reported = bare.Scan(text, chunk_bytes);
-      const double end = CpuSeconds();
-      counters = scanner.counters();
-      best = std::min(best, between - start);
-      best_bare = std::min(best_bare, end - between);
-      ratios.push_back((end - between) / (between - start));
-    }
-    const double gigabits = static_cast<double>(text.size()) * 8 / 1e9;
-    std::printf("%10zu %10.2f %10.2f %8.2f %12lu %12lu %10lu %10lu\n", chunk_bytes,
-                gigabits / best, gigabits / best_bare, Median(ratios),
-                counters.lines - before.lines, counters.matched_lines - before.matched_lines,
-                counters.asked - before.asked, reported);
-    std::fflush(stdout);
-  }
-}
-
-/// Sources that each stopped somewhere in a line of `text`.
-void PrintStateOfSources(const RuleSet& rules, std::string_view text) {
-  constexpr size_t kSources = 100000;
   LineScanner scanner(rules, {});
-  std::vector<LineState> states(kSources);
-  std::mt19937_64 random(1);
-  uint64_t partial_bytes = 0;
-  for (LineState& state : states) {
-    const std::string_view chunk = text.substr(random() % (text.size() - 1472), 1472);
-    scanner.Feed(state, chunk, [](const MatchedLine&) {});
-    partial_bytes += chunk.size() - chunk.rfind('\n') - 1;
+  std::vector<double> ratios;
+  for (int round = 0; round < rounds; ++round) {
+    const ScanCounters before = scanner.counters();
+    const double start = CpuSeconds();
+    LineState state;
+    const auto sink = [](const MatchedLine&) {};
+    ForEachChunk(text, chunk_bytes,
+                 [&](std::string_view chunk) { scanner.Feed(state, chunk, sink); });
+    scanner.Finish(state, sink);
+    const double between = CpuSeconds();
+    result.reported = bare.Scan(text, chunk_bytes);
+    const double end = CpuSeconds();
+    result.counted = scanner.counters() - before;
+    result.scanner_s = std::min(result.scanner_s, between - start);
+    result.bare_s = std::min(result.bare_s, end - between);
+    ratios.push_back((end - between) / (between - start));
   }
-  const uint64_t bytes = scanner.unfinished_bytes() + states.size() * sizeof(LineState);
-  std::printf("state of %zu sources: %.1f MiB, %.1f bytes each, for %.1f bytes of their lines; "
-              "%lu lines given up\n", kSources, static_cast<double>(bytes) / (1 << 20),
-              static_cast<double>(bytes) / kSources,
-              static_cast<double>(partial_bytes) / kSources, scanner.counters().no_memory_lines);
-  for (LineState& state : states) scanner.Forget(state);
+  result.ratio = Median(ratios);
+  return result;
 }
 
-std::unique_ptr<const RuleSet> Compile(const std::vector<std::string>& patterns, bool cloud_watch) {
-  std::vector<Filter> filters;
-  std::string error;
-  for (const std::string& pattern : patterns) {
-    auto filter =
-        cloud_watch ? Filter::CloudWatch(pattern, &error) : Filter::Regex(pattern, &error);
-    Check(filter.has_value(), error.c_str());
-    filters.push_back(std::move(*filter));
+/// Of a monitor whose sources each sent one datagram that stops somewhere in a line of `text`.
+struct StateOfSources {
+  uint32_t sources;
+  uint64_t table_bytes;       ///< Sources, and room for TCP segments that wait.
+  uint64_t unfinished_bytes;  ///< What the unfinished lines take.
+  uint64_t given_up_lines;    ///< For want of memory.
+  uint64_t bytes() const { return table_bytes + unfinished_bytes; }
+};
+
+StateOfSources MeasureState(const RuleSet& rules, std::string_view text) {
+  constexpr uint16_t kPort = 5140;
+  constexpr size_t kDatagram = 1472;
+  struct NoSink {
+    void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&, uint64_t) {}
+  };
+  MonitorOptions options;
+  options.line_ports = {kPort};
+  options.max_sources = kSources;
+  Monitor<NoSink> monitor(rules, options, {}, 1);
+  std::mt19937_64 random(1);
+  for (uint32_t sender = 0; sender < kSources; ++sender) {
+    test::Bytes bytes =
+        test::MakeFrame({.text = text.substr(random() % (text.size() - kDatagram), kDatagram),
+                         .sender = sender,
+                         .destination_port = kPort});
+    packet::Frame frame{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0};
+    monitor.Process(frame, 0);
   }
-  auto rules = RuleSet::Compile(std::move(filters), &error);
+  return {monitor.sources(), monitor.memory_bytes(), monitor.scanner().unfinished_bytes(),
+          monitor.scan_counters().no_memory_lines};
+}
+
+std::unique_ptr<const RuleSet> Compile(const std::string& path) {
+  std::vector<std::string> errors;
+  const auto text = runtime::ReadFile(path, &errors);
+  auto config = text ? sluice::logmon::ParseConfig(*text, "", &errors) : std::nullopt;
+  Check(config.has_value(), errors.empty() ? path.c_str() : errors.front().c_str());
+  std::string error;
+  auto rules = RuleSet::Compile(std::move(config->filters), &error);
   Check(rules != nullptr, error.c_str());
   return rules;
 }
 
-int Main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
-  Check(rounds > 0, "usage: sluice-logmon-bench [ROUNDS]");
+void PrintTable(const std::vector<Result>& results, const StateOfSources& state) {
+  const char* set = "";
+  for (const Result& result : results) {
+    if (std::string_view(set) != result.set) {
+      set = result.set;
+      std::printf("%s: %zu filters, database %zu KiB, text %zu MiB; Gb/s\n", set, result.filters,
+                  result.database_bytes >> 10, kTextBytes >> 20);
+      std::printf("%10s %10s %10s %8s %12s %12s %10s %10s\n", "chunk", "scanner", "bare", "ratio",
+                  "lines", "matched", "asked", "reported");
+    }
+    const double gigabits = static_cast<double>(kTextBytes) * 8 / 1e9;
+    std::printf("%10zu %10.2f %10.2f %8.2f %12lu %12lu %10lu %10lu\n", result.chunk_bytes,
+                gigabits / result.scanner_s, gigabits / result.bare_s, result.ratio,
+                result.counted.lines, result.counted.matched_lines, result.counted.asked,
+                result.reported);
+  }
+  std::printf("state of %u sources: %.1f MiB, of which unfinished lines %.1f MiB; %lu lines given "
+              "up\n", state.sources, static_cast<double>(state.bytes()) / (1 << 20),
+              static_cast<double>(state.unfinished_bytes) / (1 << 20), state.given_up_lines);
+}
+
+void PrintJson(const std::vector<Result>& results, const StateOfSources& state, double tsc_hz,
+               double seconds, long switches) {
+  std::printf("{\"tsc_hz\": %.0f, \"seconds\": %.3f, \"switches\": %ld,\n \"scans\": [", tsc_hz,
+              seconds, switches);
+  const double cycles = tsc_hz / static_cast<double>(kTextBytes);
+  const char* comma = "\n";
+  for (const Result& result : results) {
+    std::printf("%s  {\"set\": \"%s\", \"chunk_bytes\": %zu, \"scanner_cycles_per_byte\": %.4f, "
+                "\"bare_cycles_per_byte\": %.4f, \"ratio\": %.4f, \"lines\": %lu, "
+                "\"matched_lines\": %lu}",
+                std::exchange(comma, ",\n"), result.set, result.chunk_bytes,
+                result.scanner_s * cycles, result.bare_s * cycles, result.ratio,
+                result.counted.lines, result.counted.matched_lines);
+  }
+  std::printf("],\n \"state\": {\"sources\": %u, \"bytes\": %lu, \"unfinished_bytes\": %lu, "
+              "\"given_up_lines\": %lu}}\n",
+              state.sources, state.bytes(), state.unfinished_bytes, state.given_up_lines);
+}
+
+bool Parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const size_t equals = argument.find('=');
+    const std::string_view name = argument.substr(0, equals);
+    const char* const value = equals == argument.npos ? "" : argv[i] + equals + 1;
+    if (name == "--rounds") options.rounds = std::atoi(value);
+    else if (name == "--chunk") options.chunks = {std::strtoull(value, nullptr, 10)};
+    else if (name == "--configs") options.configs = value;
+    else if (name == "--texts") options.texts = value;
+    else if (argument == "--json") options.json = true;
+    else return false;
+  }
+  return options.rounds > 0 && options.chunks[0] > 0 && options.chunks[0] <= kTextBytes;
+}
+
+void WriteText(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  Check(file.good(), ("cannot write " + path).c_str());
+}
+
+int Run(const Options& options) {
   test::LogText log(1);
-  const std::string service = log.Service(kTextBytes);
-  const std::string auth = log.Auth(kTextBytes);
-  const auto light = Compile(test::LightPatterns(), true);
-  const auto heavy = Compile(test::HeavyExpressions(), false);
-  Measure("light", *light, service, rounds);
-  Measure("heavy", *heavy, auth, rounds);
-  PrintStateOfSources(*light, service);
+  std::string service = log.Service(kTextBytes);
+  std::string auth = log.Auth(kTextBytes);
+  if (!options.texts.empty()) {
+    WriteText(options.texts + "/light.log", service);
+    WriteText(options.texts + "/heavy.log", auth);
+    return 0;
+  }
+  service.resize(kTextBytes);
+  auth.resize(kTextBytes);
+  const auto light = Compile(options.configs + "/logmon-light.json");
+  const auto heavy = Compile(options.configs + "/logmon-heavy.json");
+  const long switches = InvoluntarySwitches();
+  const double start = Seconds(CLOCK_MONOTONIC);
+  const uint64_t cycles = rte_rdtsc();
+  std::vector<Result> results;
+  for (const size_t chunk : options.chunks) {
+    results.push_back(Measure("light", *light, service, chunk, options.rounds));
+  }
+  for (const size_t chunk : options.chunks) {
+    results.push_back(Measure("heavy", *heavy, auth, chunk, options.rounds));
+  }
+  const double seconds = Seconds(CLOCK_MONOTONIC) - start;
+  const double tsc_hz = static_cast<double>(rte_rdtsc() - cycles) / seconds;
+  const long taken_away = InvoluntarySwitches() - switches;
+  const StateOfSources state = MeasureState(*light, service);
+  if (options.json) {
+    PrintJson(results, state, tsc_hz, seconds, taken_away);
+  } else {
+    PrintTable(results, state);
+  }
   return 0;
 }
 
 }  // namespace
 }  // namespace sluice::engine::logmon
 
-int main(int argc, char** argv) { return sluice::engine::logmon::Main(argc, argv); }
+int main(int argc, char** argv) {
+  sluice::engine::logmon::Options options;
+  if (!sluice::engine::logmon::Parse(argc, argv, options)) {
+    std::fprintf(stderr, "usage: %s [--rounds=N] [--chunk=BYTES] [--configs=FOLDER] [--json] "
+                 "[--texts=FOLDER]\n", argv[0]);
+    return 2;
+  }
+  return sluice::engine::logmon::Run(options);
+}

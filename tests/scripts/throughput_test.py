@@ -17,12 +17,16 @@ import unittest
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS / "bench"))
 import kv_report
+import logmon_report
 import output
 import plot
 import rows
 import run
 import targets
+import telemetry_report
 import workloads
+
+ROOT = SCRIPTS.parent
 
 
 def sample(iface="streaming", cycles=5.0, mpps=100.0, **fields):
@@ -268,6 +272,154 @@ class KvVerdicts(unittest.TestCase):
             self.assertTrue(self.found(lines, words).endswith("not measured in this run"))
 
 
+def logmon(iface, cycles, rule_set="light", **fields):
+    """Two datagrams of 1000 bytes each came; nothing was sent."""
+    return sample(iface, cycles, 0.0, app="logmon", mode="lines", traffic=rule_set, rx_pkts=2,
+                  tx_pkts=0, drops={},
+                  logmon={"sources": {"line_datagrams": 2, "text_bytes": 2000}}, **fields)
+
+
+def logmon_engine(bare, scanner=2.0, state=41 << 20, switches=0, given_up=0):
+    """A run of a second at 2.5 GHz. Chunks of another size are nobody's."""
+    def scan(rule_set, chunk, cycles):
+        return {"set": rule_set, "chunk_bytes": chunk, "bare_cycles_per_byte": cycles,
+                "scanner_cycles_per_byte": scanner, "ratio": cycles / scanner}
+
+    return {"tsc_hz": 2.5e9, "seconds": 1.0, "switches": switches,
+            "scans": [scan("light", 1472, bare), scan("light", 64, 99.0), scan("heavy", 1472, 20.0)],
+            "state": {"sources": 100000, "bytes": state, "unfinished_bytes": 12 << 20,
+                      "given_up_lines": given_up}}
+
+
+class LogmonVerdicts(unittest.TestCase):
+    def lines(self, *samples, hugepages=True, engine=()):
+        return targets.verdicts(rows.build_rows(list(samples), hugepages), hugepages, 3.0,
+                                {"logmon": list(engine)})
+
+    def found(self, lines, *words):
+        [line] = [line for line in lines if all(word in line for word in words)]
+        return line
+
+    def test_streaming_is_held_against_bare_hyperscan_by_the_byte(self):
+        for cycles, end in ((2000.0, "0.90: met"), (2100.0, "0.86: NOT MET")):  # 2.0, 2.1 a byte.
+            lines = self.lines(logmon("streaming", cycles),
+                               engine=[logmon_engine(1.8), logmon_engine(1.7), logmon_engine(1.9)])
+            line = self.found(lines, "light", "bare")
+            self.assertIn("(1.80 cycles/byte)", line)
+            self.assertTrue(line.endswith(end), line)
+
+    def test_each_set_of_filters_is_held_against_its_own(self):
+        lines = self.lines(logmon("streaming", 2000.0), logmon("streaming", 16000.0, "heavy"),
+                           engine=[logmon_engine(1.0)])
+        self.assertTrue(self.found(lines, "light", "bare").endswith("0.50: NOT MET"))
+        self.assertTrue(self.found(lines, "heavy", "bare").endswith("1.25: met"))
+
+    def test_runs_in_memory_that_lost_their_core_do_not_count(self):
+        lines = self.lines(logmon("streaming", 2000.0),
+                           engine=[logmon_engine(9.0, switches=21), logmon_engine(1.8, switches=20)])
+        self.assertTrue(self.found(lines, "light", "bare").endswith("0.90: met"))
+        lines = self.lines(logmon("streaming", 2000.0), engine=[logmon_engine(1.8, switches=21)])
+        self.assertTrue(self.found(lines, "light", "bare").endswith("0.90: no verdict, noisy"))
+
+    def test_noisy_rows_and_missing_hugepages_give_no_verdict(self):
+        engine = [logmon_engine(1.8)]
+        lines = self.lines(logmon("streaming", 2000.0, ctx_switches=21), engine=engine)
+        self.assertTrue(self.found(lines, "light", "bare").endswith("no verdict, noisy"))
+        lines = self.lines(logmon("streaming", 2000.0), hugepages=False, engine=engine)
+        self.assertTrue(self.found(lines, "light", "bare").endswith("without hugepages"))
+
+    def test_streaming_is_not_slower_than_packetized(self):
+        for cycles, end in ((2000.0, "1.00 (1.00..1.00): met"), (1900.0, "(0.95..0.95): NOT MET")):
+            lines = self.lines(logmon("packetized", cycles), logmon("streaming", 2000.0))
+            line = self.found(lines, "light", "packetized")
+            self.assertTrue(line.endswith(end), line)
+
+    def test_the_memory_of_sources_is_judged_on_a_loaded_machine_too(self):
+        for engine, end in ((logmon_engine(1.0, state=64 << 20, switches=99), ": met"),
+                            (logmon_engine(1.0, state=(64 << 20) + 1), ": NOT MET"),
+                            (logmon_engine(1.0, given_up=1), ": NOT MET")):
+            line = self.found(self.lines(logmon("streaming", 1.0), engine=[engine]), "100000")
+            self.assertTrue(line.endswith(end), line)
+
+    def test_what_was_not_run_is_said(self):
+        lines = self.lines(logmon("streaming", 2000.0))
+        self.assertEqual(len(lines), 5)
+        self.assertTrue(all(line.endswith("not measured in this run") for line in lines))
+
+    def test_every_line_of_the_table_has_rate_cycles_and_share_of_bare(self):
+        table = {rows.key(row): row for row in rows.build_rows([logmon("streaming", 4000.0)], True)}
+        told = logmon_report.lines(table, [logmon_engine(1.0)])
+        cells = [line.split()[-4:] for line in told if line.startswith("light")]
+        self.assertEqual(cells, [["20.00", "1.00", "-", "1.00x"], ["10.00", "2.00", "-", "0.50x"],
+                                 ["5.00", "4.00", "4000", "0.25x"]])
+
+    def test_a_run_without_text_has_no_line(self):
+        silent = logmon("streaming", 0.0)
+        silent["logmon"] = {"sources": {"line_datagrams": 0, "text_bytes": 0}}
+        table = {rows.key(row): row for row in rows.build_rows([silent], True)}
+        self.assertFalse(any("streaming" in line for line in logmon_report.lines(table, [])))
+        self.assertIn("not measured", self.found(self.lines(silent, engine=[logmon_engine(1.0)]),
+                                                 "light", "bare"))
+
+
+class NothingSent(unittest.TestCase):
+    def test_an_app_that_answers_nothing_has_no_rates(self):
+        table = rows.build_rows([logmon("packetized", 30.0), logmon("streaming", 20.0)], True)
+        self.assertEqual(table[0]["cycles_ratio"]["median"], 1.5)
+        self.assertIsNone(table[0]["mpps_ratio"])
+        title, _, line = output.side_by_side(table).splitlines()
+        self.assertEqual(title, "logmon lines: worker cycles per packet | over streaming's")
+        self.assertEqual(line.split(), ["light", "30.0", "20.0", "|", "1.50", "(1.50..1.50)"])
+        self.assertEqual(output.table(table).splitlines()[1].split()[:8],
+                         ["logmon", "lines", "light", "packetized", "-", "-", "30.0", "-"])
+
+
+def telemetry_engine(ns, error=0.02, recall=0.99, switches=0):
+    """A run of a second; univmon takes twice the time."""
+    def contestant(scale):
+        return {"ns_per_packet": ns * scale, "are_top100": error, "are_top1000": 0.1,
+                "recall_at_100": recall, "memory_bytes": 8 << 20, "seconds": 1.0,
+                "switches": switches}
+
+    return {"sketch": contestant(1), "univmon": contestant(2)}
+
+
+class TelemetryVerdicts(unittest.TestCase):
+    def verdicts(self, *engine):
+        return telemetry_report.verdicts(list(engine))
+
+    def test_the_engine_has_five_nanoseconds(self):
+        line = self.verdicts(telemetry_engine(4.0), telemetry_engine(5.0), telemetry_engine(9.0))[0]
+        self.assertTrue(line.endswith("5.00 (4.00..9.00): met"), line)
+        self.assertTrue(self.verdicts(telemetry_engine(5.1))[0].endswith("NOT MET"))
+
+    def test_noise_takes_the_verdict_on_time_and_none_on_errors(self):
+        line, error, recall = self.verdicts(telemetry_engine(4.0, switches=21))
+        self.assertTrue(line.endswith("no verdict, noisy"), line)
+        self.assertTrue(error.endswith("2.00 %: met"), error)
+        self.assertTrue(recall.endswith("0.990: met"), recall)
+
+    def test_errors_have_their_limits(self):
+        for error, end in ((0.022, ": met"), (0.0221, ": NOT MET")):
+            self.assertTrue(self.verdicts(telemetry_engine(4.0, error))[1].endswith(end))
+        self.assertTrue(self.verdicts(telemetry_engine(4.0, recall=0.989))[2].endswith(": NOT MET"))
+
+    def test_what_was_not_run_is_said(self):
+        for line in self.verdicts():
+            self.assertTrue(line.endswith("not measured in this run"), line)
+
+    def test_interfaces_stand_beside_the_engine_of_the_same_settings(self):
+        row = sample("streaming", 100.0, 25.0, app="telemetry", mode="univmon", traffic="200k flows",
+                     worker_busy=1.0)
+        table = {rows.key(found): found for found in rows.build_rows([row], True)}
+        told = telemetry_report.lines(table, [telemetry_engine(4.0)])
+        self.assertEqual(told, [
+            "telemetry, sketch, p 0.01, engine alone: 4.00 ns/packet, 8.0 MiB of counters",
+            "telemetry, univmon, p 0.01, engine alone: 8.00 ns/packet, 8.0 MiB of counters",
+            "telemetry, univmon, p 0.01, streaming: 25.00 Mpps, 100.0 cycles/packet, "
+            "40.0 ns/packet"])
+
+
 def kv_row(server, path, requests, link="", client=None, **cpu_s):
     """Three windows of a second: with a tenth less, with so many, with a tenth more requests."""
     windows = [{"requests": requests * n // 10, "seconds": 1.0, "switches": 20, **cpu_s}
@@ -374,6 +526,27 @@ class Workloads(unittest.TestCase):
         self.assertEqual(min(addresses), ipaddress.IPv4Address("10.0.0.1"))
         self.assertEqual(max(addresses), ipaddress.IPv4Address("10.0.3.232"))
 
+    def test_each_set_of_filters_reads_the_log_that_was_written_for_it(self):
+        found = workloads.flags(self.arguments(apps=["logmon"]), {}, "folder")
+        self.assertEqual([traffic for _, _, traffic in found], ["light", "heavy"])
+        for (_, _, traffic), given in found.items():
+            given = dict(flag.removeprefix("--").split("=") for flag in given)
+            self.assertEqual(given["log"], f"folder/{traffic}.log")
+            self.assertEqual((given["log_as"], given["frame_size"]), ("lines", "1518"))
+            filters = json.loads((ROOT / given["filters"]).read_text(encoding="utf-8"))["filters"]
+            self.assertEqual(len(filters), {"light": 3, "heavy": 22}[traffic])
+        # 1518: FCS, Ethernet, IPv4 and UDP take 4 + 14 + 20 + 8.
+        self.assertEqual(workloads.LOGMON_CHUNK, 1472)
+
+    def test_telemetry_counts_every_flow_with_the_settings_of_its_mode(self):
+        found = workloads.flags(self.arguments(apps=["telemetry"]), {}, "folder")
+        self.assertEqual(list(found), [("telemetry", "sketch", "200k flows"),
+                                       ("telemetry", "univmon", "200k flows")])
+        for (_, mode, _), given in found.items():
+            self.assertIn({"sketch": "--levels=1", "univmon": "--levels=16"}[mode], given)
+            for flag in ("--pace=fixed", "--probability=0.01", "--flows=200000", "--zipf=1"):
+                self.assertIn(flag, given)
+
     def test_a_mode_that_one_of_the_apps_has_is_run_by_that_app_alone(self):
         self.assertEqual(workloads.modes_of("echo", ["reflect", "ip"]), ["reflect"])
         self.assertEqual(workloads.modes_of("maglev", ["reflect", "ip"]), ["ip"])
@@ -438,6 +611,20 @@ class Reports(unittest.TestCase):
         self.assertEqual(run.kv_engine(text), {"get": 40.0, "set": 50.0})
         with self.assertRaises(run.RunError):
             run.kv_engine("only 3 were found\n")
+
+    def test_what_the_benchmark_of_sketches_says_is_told_by_mode(self):
+        text = ('[{"name": "sluice_p0.01", "ns_per_packet": 4.5},\n'
+                ' {"name": "sluice_p0.01_univmon", "ns_per_packet": 9.5}]\n')
+        found = run.telemetry_engine(text)
+        self.assertEqual({mode: said["ns_per_packet"] for mode, said in found.items()},
+                         {"sketch": 4.5, "univmon": 9.5})
+        with self.assertRaises(run.RunError):
+            run.telemetry_engine("librte_member: no memory\n")
+
+    def test_what_the_benchmark_of_scanners_says_is_told_as_it_is(self):
+        text = '{"tsc_hz": 2500000000,\n "scans": [\n  {"set": "light"}]}\n'
+        self.assertEqual(run.logmon_engine(text),
+                         {"tsc_hz": 2500000000, "scans": [{"set": "light"}]})
 
     def test_testpmd_output_is_read(self):
         text = ("  +++ Accumulated forward statistics for all ports+++\n"

@@ -5,13 +5,15 @@
 // frames, the others keys of 8 bytes.
 //
 //   sluice-telemetry-bench [--packets=20000000] [--flows=200000] [--exponent=1] [--seed=1]
-//                          [--repeats=3] [--only=NAME] [--json]
+//                          [--repeats=3] [--only=NAME,...] [--json]
 //
-// ns/packet: processor time of the fastest repeat; the machine may be loaded. ARE: average relative error of the k truly largest flows.
-// recall: how many of the 100 truly largest are among the 100 reported.
+// ns/packet: processor time of the fastest repeat; the machine may be loaded. ARE: average relative
+// error of the k truly largest flows. recall: how many of the 100 truly largest are among the 100
+// reported. switches: how often others took the core away, in so many seconds of all repeats.
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_member.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -85,11 +87,19 @@ struct Trace {
   std::vector<uint64_t> keys;
 };
 
-/// Of this thread: what other programs take meanwhile does not count.
-double ProcessorNs() {
+double Nanoseconds(clockid_t clock) {
   timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+/// Of this thread: what other programs take meanwhile does not count.
+double ProcessorNs() { return Nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
+
+long InvoluntarySwitches() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
 }
 
 /// One contestant: counts the trace once, then says what it found.
@@ -256,6 +266,8 @@ struct Result {
   double are_100 = 0, are_1000 = 0;
   double recall = -1;  ///< -1: reports no flows.
   uint64_t memory = 0;
+  double seconds = 0;
+  long switches = 0;  ///< Involuntary, within `seconds`.
 };
 
 double AverageRelativeError(const Trace& trace, const Counter& counter, size_t flows) {
@@ -271,6 +283,8 @@ double AverageRelativeError(const Trace& trace, const Counter& counter, size_t f
 Result Measure(const Trace& trace, int repeats,
                const std::function<std::unique_ptr<Counter>(int)>& make) {
   Result result{.ns = 1e9};
+  const double start = Nanoseconds(CLOCK_MONOTONIC);
+  const long switches = InvoluntarySwitches();
   double recall = 0;
   bool reports = false;
   for (int i = 0; i < repeats; ++i) {
@@ -289,6 +303,8 @@ Result Measure(const Trace& trace, int repeats,
     result.memory = counter->MemoryBytes();
   }
   if (reports) result.recall = recall / kTop / repeats;
+  result.seconds = (Nanoseconds(CLOCK_MONOTONIC) - start) / 1e9;
+  result.switches = InvoluntarySwitches() - switches;
   return result;
 }
 
@@ -358,14 +374,16 @@ int Run(const Options& options) {
   }
   bool first = true;
   for (const auto& [name, make] : all) {
-    if (!options.only.empty() && name != options.only) continue;
+    const bool asked = ("," + options.only + ",").find("," + name + ",") != std::string::npos;
+    if (!options.only.empty() && !asked) continue;
     const Result result = Measure(trace, options.repeats, make);
     if (options.json) {
       std::printf("%s{\"name\": \"%s\", \"ns_per_packet\": %.3f, \"are_top100\": %.6f, "
                   "\"are_top1000\": %.6f, ",
                   first ? "[" : ",\n ", name.c_str(), result.ns, result.are_100, result.are_1000);
       if (result.recall >= 0) std::printf("\"recall_at_100\": %.4f, ", result.recall);
-      std::printf("\"memory_bytes\": %llu}", static_cast<unsigned long long>(result.memory));
+      std::printf("\"memory_bytes\": %llu, \"seconds\": %.3f, \"switches\": %ld}",
+                  static_cast<unsigned long long>(result.memory), result.seconds, result.switches);
     } else {
       std::printf("%-26s %9.2f %7.1f %9.2f%% %10.2f%% ", name.c_str(), result.ns, 1e3 / result.ns,
                   100 * result.are_100, 100 * result.are_1000);
@@ -387,7 +405,7 @@ int main(int argc, char** argv) {
   sluice::engine::telemetry::Options options;
   if (!sluice::engine::telemetry::Parse(argc, argv, options)) {
     std::fprintf(stderr, "usage: %s [--packets=N] [--flows=1000…] [--exponent=X] [--seed=N] "
-                 "[--repeats=N] [--only=NAME] [--json]\n", argv[0]);
+                 "[--repeats=N] [--only=NAME,...] [--json]\n", argv[0]);
     return 2;
   }
   const char* eal[] = {argv[0], "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""sluice-logmon beside bare Hyperscan, for people. Pure, as rows.py."""
+from statistics import median
+
+from rows import quiet
+from workloads import IFACES, LOGMON_CHUNK, LOGMON_SETS
+
+BARE_SHARE = 0.9  # Of streaming, to bare hs_scan_stream.
+STATE_MIB = 64    # Of 100 000 sources.
+NOTE = ("payload Gb/s: what a worker that always has frames takes; cycles a byte of payload. Behind an "
+        "interface, headers, sources, counts and the fetch of lines that another core wrote are part "
+        "of it; in memory there are only text and filters")
+
+
+def of_engine(engine, rule_set, name):
+    """What sluice-logmon-bench said of a rule set, a figure for each quiet run of it."""
+    return [scan[name] for run in quiet(engine)[0] for scan in run["scans"]
+            if scan["set"] == rule_set and scan["chunk_bytes"] == LOGMON_CHUNK]
+
+
+def cycles_per_byte(row):
+    """Of the worker, for a byte of text; nothing if no text came."""
+    sources = row["logmon"]["sources"]
+    if not sources["line_datagrams"] or not sources["text_bytes"]:
+        return None
+    return row["cycles_per_pkt"] * sources["line_datagrams"] / sources["text_bytes"]
+
+
+def lines(table, engine):
+    """A table: each rule set in memory, bare and with lines, then behind each interface."""
+    form = "{:<10} {:<26} {:>13} {:>12} {:>13} {:>11} {:>6}"
+    hz = median(run["tsc_hz"] for run in engine) if engine else None
+    told = [f"logmon, payloads of at most {LOGMON_CHUNK} bytes:",
+            form.format("filters", "", "payload Gb/s", "cycles/byte", "cycles/packet", "of bare",
+                        "").rstrip()]
+
+    def line(rule_set, what, per_byte, per_packet, bare, verdict):
+        return form.format(
+            rule_set, what, f"{8 * hz / per_byte / 1e9:.2f}" if hz else "-", f"{per_byte:.2f}",
+            f"{per_packet:.0f}" if per_packet else "-", f"{bare / per_byte:.2f}x" if bare else "-",
+            verdict).rstrip()
+
+    for rule_set in LOGMON_SETS:
+        bare = of_engine(engine, rule_set, "bare_cycles_per_byte")
+        bare = median(bare) if bare else None
+        if bare:
+            scanner = median(of_engine(engine, rule_set, "scanner_cycles_per_byte"))
+            told.append(line(rule_set, "in memory, hs_scan_stream", bare, None, bare, quiet(engine)[1]))
+            told.append(line(rule_set, "in memory, lines", scanner, None, bare, quiet(engine)[1]))
+        for iface in IFACES:
+            row = table.get(("logmon", "lines", iface, rule_set))
+            if row and (per_byte := cycles_per_byte(row)):
+                told.append(line(rule_set, iface, per_byte, row["cycles_per_pkt"], bare,
+                                 row["verdict"]))
+    return told + [NOTE]
+
+
+def verdicts(table, engine, judge):
+    """Streaming against bare Hyperscan and against packetized; then the memory. `judge`: of a text,
+    whether the target is met, and the rows that say so, a line."""
+    told = []
+    for rule_set in LOGMON_SETS:
+        text = f"logmon, {rule_set}, streaming at least {BARE_SHARE}x bare hs_scan_stream"
+        row = table.get(("logmon", "lines", "streaming", rule_set))
+        bare = of_engine(engine, rule_set, "bare_cycles_per_byte")
+        per_byte = row and cycles_per_byte(row)
+        if bare and per_byte:
+            share = median(bare) / per_byte
+            told.append(judge(f"{text} ({median(bare):.2f} cycles/byte): {share:.2f}",
+                              share >= BARE_SHARE, row, {"verdict": quiet(engine)[1]}))
+        else:
+            told.append(f"{text}: not measured in this run")
+    for rule_set in LOGMON_SETS:
+        text = f"logmon, {rule_set}, streaming at least as fast as packetized"
+        row, base = (table.get(("logmon", "lines", iface, rule_set))
+                     for iface in ("packetized", "streaming"))
+        ratio = row and row.get("cycles_ratio")
+        if ratio:
+            told.append(judge("{text}: {median:.2f} ({min:.2f}..{max:.2f})".format(text=text, **ratio),
+                              ratio["median"] >= 1, row, base))
+        else:
+            told.append(f"{text}: not measured in this run")
+    return told + [state_verdict(engine)]
+
+
+def state_verdict(engine):
+    """Memory is what it is: a loaded machine changes nothing."""
+    if not engine:
+        return f"logmon, state of 100000 sources at most {STATE_MIB} MiB: not measured in this run"
+    state = max((run["state"] for run in engine), key=lambda found: found["bytes"])
+    met = state["bytes"] <= STATE_MIB << 20 and not state["given_up_lines"]
+    return (f"logmon, state of {state['sources']} sources at most {STATE_MIB} MiB: "
+            f"{state['bytes'] / (1 << 20):.1f}, of which unfinished lines "
+            f"{state['unfinished_bytes'] / (1 << 20):.1f}: {'met' if met else 'NOT MET'}")

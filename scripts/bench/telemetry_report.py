@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""sluice-telemetry's engine and its interfaces, for people. Pure, as rows.py."""
+from statistics import median
+
+from rows import quiet
+from workloads import IFACES, TELEMETRY_FLOWS, TELEMETRY_MODES
+
+MAX_NS = 5
+MAX_ERROR = 0.022
+MIN_RECALL = 0.99
+TRAFFIC = f"{TELEMETRY_FLOWS // 1000}k flows"
+
+
+def lines(table, engine):
+    """What each interface takes beside the engine alone, whose frames lie in memory."""
+    told = []
+    for mode in TELEMETRY_MODES:
+        runs, verdict = quiet([run[mode] for run in engine])
+        if runs:
+            noise = f" ({verdict})" if verdict else ""
+            told.append(f"telemetry, {mode}, p 0.01, engine alone: "
+                        f"{median(run['ns_per_packet'] for run in runs):.2f} ns/packet, "
+                        f"{runs[0]['memory_bytes'] / (1 << 20):.1f} MiB of counters{noise}")
+        for iface in IFACES:
+            row = table.get(("telemetry", mode, iface, TRAFFIC))
+            if row and row["ns_per_pkt"]:
+                noise = f" ({row['verdict']})" if row["verdict"] else ""
+                told.append(f"telemetry, {mode}, p 0.01, {iface}: {row['mpps']:.2f} Mpps, "
+                            f"{row['cycles_per_pkt']:.1f} cycles/packet, "
+                            f"{row['ns_per_pkt']:.1f} ns/packet{noise}")
+    return told
+
+
+def verdicts(engine):
+    """Of the engine alone, with a sketch of each key and no levels. A loaded machine changes its
+    time, and never its errors."""
+    named = [run["sketch"] for run in engine]
+    time = f"telemetry's engine alone, p 0.01, top-k 100, at most {MAX_NS} ns/packet"
+    error = (f"telemetry's engine alone, p 0.01, average relative error of the top 100 at most "
+             f"{100 * MAX_ERROR:.1f} %")
+    recall = f"telemetry's engine alone, p 0.01, recall@100 at least {MIN_RECALL}"
+    if not named:
+        return [f"{text}: not measured in this run" for text in (time, error, recall)]
+
+    def line(text, found, met, noise=""):
+        judged = f"no verdict, {noise}" if noise else "met" if met else "NOT MET"
+        return f"{text}: {found}: {judged}"
+
+    runs, noise = quiet(named)
+    times = sorted(run["ns_per_packet"] for run in runs)
+    errors = median(run["are_top100"] for run in named)
+    recalled = median(run["recall_at_100"] for run in named)
+    return [line(time, f"{median(times):.2f} ({times[0]:.2f}..{times[-1]:.2f})",
+                 median(times) <= MAX_NS, noise),
+            line(error, f"{100 * errors:.2f} %", errors <= MAX_ERROR),
+            line(recall, f"{recalled:.3f}", recalled >= MIN_RECALL)]
