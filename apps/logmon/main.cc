@@ -83,10 +83,12 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
   };
   hooks.commands = {{"/sluice/logmon/filters", "Every filter and its events. No parameters.",
                      [&](std::string_view) {
+                       // By place: telemetry's names have no room for all that a filter's has.
                        nlohmann::ordered_json answer;
                        const Figures figures = collector.Take();
                        for (size_t i = 0; i < config.about.size(); ++i) {
-                         answer[config.about[i].name] = figures.filters[i].events;
+                         answer[std::to_string(i)] = {{"name", config.about[i].name},
+                                                      {"events", figures.filters[i].events}};
                        }
                        return answer;
                      }},
@@ -114,6 +116,12 @@ int main(int argc, char** argv) {
   if (rules == nullptr) return BadFlag("filters", mend);
   if (!MakeSample(*settings, &*line, &capture, &flag, &mend)) return BadFlag(flag, mend);
   line->options.answers = false;
+  // An Enso NIC's SYN may take another pipe than its stream, and come late: then what precedes the
+  // first line end cannot be told from the rest of a line.
+  if (!settings->monitor.tcp_ports.empty() &&
+      gflags::GetCommandLineFlagInfoOrDie("pipes").is_default) {
+    line->options.pipes = 1;
+  }
 
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const uint64_t seed = line->options.seed ? *line->options.seed : std::random_device()();

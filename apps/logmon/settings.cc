@@ -122,6 +122,8 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
   auto config = ReadFilters(flag, mend);
   if (!config) return std::nullopt;
   settings.config = *std::move(config);
+  // Lines that nobody reads are neither kept nor lost.
+  for (FilterConfig& about : settings.config.about) about.show &= !FLAGS_lines.empty();
   monitor.pass_on = FLAGS_pass_on;
   monitor.max_sources = FLAGS_sources;
   settings.idle_s = FLAGS_idle_s;
