@@ -20,18 +20,16 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "config.h"
-#include "engine/logmon/monitor.h"
 #include "engine/logmon/scan/line_scanner.h"
 #include "log_text.h"
-#include "logmon/frames.h"
 #include "runtime/json_reader.h"
+#include "state_of_sources.h"
 
 namespace sluice::engine::logmon {
 namespace {
@@ -140,8 +138,11 @@ ScanCounters operator-(const ScanCounters& after, const ScanCounters& before) {
 
 Result Measure(const char* set, const RuleSet& rules, std::string_view text, size_t chunk_bytes,
                int rounds) {
-  Result result{.set = set, .filters = rules.filters().size(),
-                .database_bytes = rules.database_bytes(), .chunk_bytes = chunk_bytes, .counted = {}};
+  Result result{.set = set,
+                .filters = rules.filters().size(),
+                .database_bytes = rules.database_bytes(),
+                .chunk_bytes = chunk_bytes,
+                .counted = {}};
   BareStream bare(rules.expressions());
   LineScanner scanner(rules, {});
   std::vector<double> ratios;
@@ -165,38 +166,6 @@ Result Measure(const char* set, const RuleSet& rules, std::string_view text, siz
   return result;
 }
 
-/// Of a monitor whose sources each sent one datagram that stops somewhere in a line of `text`.
-struct StateOfSources {
-  uint32_t sources;
-  uint64_t table_bytes;       ///< Sources, and room for TCP segments that wait.
-  uint64_t unfinished_bytes;  ///< What the unfinished lines take.
-  uint64_t given_up_lines;    ///< For want of memory.
-  uint64_t bytes() const { return table_bytes + unfinished_bytes; }
-};
-
-StateOfSources MeasureState(const RuleSet& rules, std::string_view text) {
-  constexpr uint16_t kPort = 5140;
-  constexpr size_t kDatagram = 1472;
-  struct NoSink {
-    void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&, uint64_t) {}
-  };
-  MonitorOptions options;
-  options.line_ports = {kPort};
-  options.max_sources = kSources;
-  Monitor<NoSink> monitor(rules, options, {}, 1);
-  std::mt19937_64 random(1);
-  for (uint32_t sender = 0; sender < kSources; ++sender) {
-    test::Bytes bytes =
-        test::MakeFrame({.text = text.substr(random() % (text.size() - kDatagram), kDatagram),
-                         .sender = sender,
-                         .destination_port = kPort});
-    packet::Frame frame{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0};
-    monitor.Process(frame, 0);
-  }
-  return {monitor.sources(), monitor.memory_bytes(), monitor.scanner().unfinished_bytes(),
-          monitor.scan_counters().no_memory_lines};
-}
-
 std::unique_ptr<const RuleSet> Compile(const std::string& path) {
   std::vector<std::string> errors;
   const auto text = runtime::ReadFile(path, &errors);
@@ -208,7 +177,7 @@ std::unique_ptr<const RuleSet> Compile(const std::string& path) {
   return rules;
 }
 
-void PrintTable(const std::vector<Result>& results, const StateOfSources& state) {
+void PrintTable(const std::vector<Result>& results, const test::StateOfSources& state) {
   const char* set = "";
   for (const Result& result : results) {
     if (std::string_view(set) != result.set) {
@@ -229,7 +198,7 @@ void PrintTable(const std::vector<Result>& results, const StateOfSources& state)
               static_cast<double>(state.unfinished_bytes) / (1 << 20), state.given_up_lines);
 }
 
-void PrintJson(const std::vector<Result>& results, const StateOfSources& state, double tsc_hz,
+void PrintJson(const std::vector<Result>& results, const test::StateOfSources& state, double tsc_hz,
                double seconds, long switches) {
   std::printf("{\"tsc_hz\": %.0f, \"seconds\": %.3f, \"switches\": %ld,\n \"scans\": [", tsc_hz,
               seconds, switches);
@@ -297,7 +266,7 @@ int Run(const Options& options) {
   const double seconds = Seconds(CLOCK_MONOTONIC) - start;
   const double tsc_hz = static_cast<double>(rte_rdtsc() - cycles) / seconds;
   const long taken_away = InvoluntarySwitches() - switches;
-  const StateOfSources state = MeasureState(*light, service);
+  const test::StateOfSources state = test::MeasureState(*light, service, kSources);
   if (options.json) {
     PrintJson(results, state, tsc_hz, seconds, taken_away);
   } else {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What sources whose lines are unfinished take of memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string_view>
+
+#include "engine/logmon/monitor.h"
+#include "logmon/frames.h"
+
+namespace sluice::test {
+
+/// Of a monitor whose sources each sent one datagram that stops somewhere in a line of `text`.
+struct StateOfSources {
+  uint32_t sources;
+  uint64_t table_bytes;       ///< Sources, and room for TCP segments that wait.
+  uint64_t unfinished_bytes;  ///< What the unfinished lines take.
+  uint64_t given_up_lines;    ///< For want of memory.
+  uint64_t bytes() const { return table_bytes + unfinished_bytes; }
+};
+
+inline StateOfSources MeasureState(const engine::logmon::RuleSet& rules, std::string_view text,
+                                   uint32_t sources) {
+  using engine::logmon::MatchedLine, engine::logmon::Source, engine::logmon::SyslogHeader;
+  constexpr uint16_t kPort = 5140;
+  constexpr size_t kDatagram = 1472;
+  struct NoSink {
+    void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&, uint64_t) {}
+  };
+  engine::logmon::MonitorOptions options;
+  options.line_ports = {kPort};
+  options.max_sources = sources;
+  engine::logmon::Monitor<NoSink> monitor(rules, options, {}, 1);
+  std::mt19937_64 random(1);
+  for (uint32_t sender = 0; sender < sources; ++sender) {
+    Bytes bytes = MakeFrame({.text = text.substr(random() % (text.size() - kDatagram), kDatagram),
+                             .sender = sender,
+                             .destination_port = kPort});
+    packet::Frame frame{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0};
+    monitor.Process(frame, 0);
+  }
+  return {monitor.sources(), monitor.memory_bytes(), monitor.scanner().unfinished_bytes(),
+          monitor.scan_counters().no_memory_lines};
+}
+
+}  // namespace sluice::test
