@@ -21,6 +21,8 @@ def why_noisy(sample, ping_pong_median):
     """Names what keeps a sample out of its row, or nothing."""
     if "failure" in sample:
         return sample["failure"]
+    if not sample["cycles_per_pkt"]:
+        return "no work was seen"
     if switches(sample) > MAX_SWITCHES_PER_S * max(sample["duration_s"], 1):
         return f"{switches(sample)} involuntary context switches"
     deviation = sample["ping_pong_cycles"] / ping_pong_median
@@ -101,13 +103,13 @@ def add_ratios(rows):
     bases = {(r["app"], r["mode"], r["traffic"]): r for r in rows if r["iface"] == "streaming"}
     for row in rows:
         base = bases.get((row["app"], row["mode"], row["traffic"]))
-        if row["iface"] == "streaming" or not base:
+        if row["iface"] == "streaming" or not base or not base["cycles_per_pkt"]:
             continue
         row["unequal_work"] = abs(drop_share(row) - drop_share(base)) > MAX_DROP_DIFFERENCE
         if row["unequal_work"]:
             row["cycles_ratio"] = row["mpps_ratio"] = None
             continue
-        by_round = {s["round"]: s for s in base["samples"]}
+        by_round = {s["round"]: s for s in base["samples"] if s["cycles_per_pkt"]}
         pairs = [(s, by_round[s["round"]]) for s in row["samples"] if s["round"] in by_round]
         pairs = pairs or [(row, base)]
         row["cycles_ratio"] = spread([s["cycles_per_pkt"] / b["cycles_per_pkt"] for s, b in pairs])

@@ -59,6 +59,13 @@ class Rows(unittest.TestCase):
         [row] = rows.build_rows(samples, True)
         self.assertEqual((len(row["samples"]), row["noisy_samples"]), (3, 2))
 
+    def test_a_worker_that_told_of_no_work_is_noise_and_nothing_is_compared_with_it(self):
+        [row] = rows.build_rows([sample(cycles=0.0, round=0), sample(cycles=5.0, round=1)], True)
+        self.assertEqual((row["cycles_per_pkt"], row["noisy_samples"]), (5.0, 1))
+        table = rows.build_rows([sample("packetized"), sample("streaming", 0.0)], True)
+        self.assertEqual([row["verdict"] for row in table], ["", "noisy"])
+        self.assertNotIn("cycles_ratio", table[0])
+
     def test_a_row_of_nothing_but_noise_says_so(self):
         [row] = rows.build_rows([sample(ctx_switches=1000)], True)
         self.assertEqual(row["verdict"], "noisy")
