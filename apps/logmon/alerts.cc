@@ -102,7 +102,8 @@ void Alerts::Run(size_t filter) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = 0;
-  if (posix_spawnp(&pid, program_.c_str(), nullptr, &attributes, arguments, environment.data()) == 0) {
+  if (posix_spawnp(&pid, program_.c_str(), nullptr, &attributes, arguments, environment.data()) ==
+      0) {
     running_.push_back(pid);
   } else {
     ++failed_programs_;

@@ -63,14 +63,16 @@ class Reader {
     reader.Finish();
     if (given != 1) return;
     if (!file.empty()) {
-      if (metric != nullptr) reader.Complain("metric", "an expression has no fields: leave it away");
+      if (metric != nullptr)
+        reader.Complain("metric", "an expression has no fields: leave it away");
       AddFile(file, about, reader);
       return;
     }
     about.pattern = pattern.empty() ? regex : pattern;
     if (about.name.empty()) about.name = about.pattern;
     std::string error;
-    auto filter = regex.empty() ? Filter::CloudWatch(pattern, &error) : Filter::Regex(regex, &error);
+    auto filter =
+        regex.empty() ? Filter::CloudWatch(pattern, &error) : Filter::Regex(regex, &error);
     if (!filter) {
       reader.Complain(regex.empty() ? "pattern" : "regex", error);
       return;

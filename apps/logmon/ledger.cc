@@ -22,7 +22,8 @@ std::vector<uint64_t> Ledger::Add(Batch& batch) {
     for (size_t i = 0; i < tallies_.size(); ++i) {
       events[i] += counts.events[i];
       totals_[i].events += counts.events[i];
-      MinuteReport report{.minute = counts.minute, .lines = counts.lines, .series = {}, .overflow = {}};
+      MinuteReport report{
+          .minute = counts.minute, .lines = counts.lines, .series = {}, .overflow = {}};
       // Events of a metric come with their values, below.
       if (!config_.about[i].has_metric() && counts.events[i] != 0) {
         report.series.emplace_back().events = counts.events[i];

@@ -48,8 +48,8 @@ std::string AsciiLine(const ordered_json& json) {
 ordered_json MinuteJson(const FilterMinute& minute, const Config& config) {
   const FilterConfig& about = config.about[minute.filter];
   ordered_json json;
-  json["minute"] = absl::FormatTime("%Y-%m-%dT%H:%MZ", absl::FromUnixSeconds(minute.report.minute * 60),
-                                    absl::UTCTimeZone());
+  json["minute"] = absl::FormatTime(
+      "%Y-%m-%dT%H:%MZ", absl::FromUnixSeconds(minute.report.minute * 60), absl::UTCTimeZone());
   json["filter"] = about.name;
   json["lines"] = minute.report.lines;
   uint64_t events = minute.report.overflow.events;
@@ -143,8 +143,8 @@ void AddMetrics(const Figures& figures, const Config& config, std::vector<Metric
   MetricFamily sources{"sluice_logmon_source_events_total", "What happened to text on its way.",
                        MetricType::Counter, {}};
   for (size_t i = 0; i < SourceCounters::kEvents; ++i) {
-    sources.metric.push_back(
-        Counter(figures.workers.sources.events[i], {{"event", std::string(SourceCounters::kNames[i])}}));
+    sources.metric.push_back(Counter(figures.workers.sources.events[i],
+                                     {{"event", std::string(SourceCounters::kNames[i])}}));
   }
   families.push_back({"sluice_logmon_lines_total", "Lines, matching or not.", MetricType::Counter,
                       {Counter(figures.lines)}});

@@ -66,7 +66,8 @@ class Writer {
  private:
   uint8_t* Begin(const Sender& sender, uint8_t protocol, uint32_t header,
                  std::string_view payload) {
-    const uint32_t bytes = packet::kIpv4MinHeaderBytes + header + static_cast<uint32_t>(payload.size());
+    const uint32_t bytes =
+        packet::kIpv4MinHeaderBytes + header + static_cast<uint32_t>(payload.size());
     length_ = std::max(kIp + bytes, 60u);
     frame_.fill(0);
     std::ranges::copy(kMacs, frame_.begin());

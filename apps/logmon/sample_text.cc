@@ -12,8 +12,8 @@ namespace sluice::logmon {
 namespace {
 
 constexpr std::array<std::string_view, 6> kUsers{"root", "admin", "anna", "backup", "git", "ivo"};
-constexpr std::array<std::string_view, 6> kPaths{"/", "/cart", "/item/17", "/login", "/api/v1/flows",
-                                                 "/img/logo.png"};
+constexpr std::array<std::string_view, 6> kPaths{"/",      "/cart",         "/item/17",
+                                                 "/login", "/api/v1/flows", "/img/logo.png"};
 constexpr std::array<int, 10> kStatuses{200, 200, 200, 200, 200, 204, 304, 404, 500, 503};
 
 class Author {

@@ -23,7 +23,8 @@ DEFINE_bool(pass_on, false, "Forward every frame: a bump in the wire");
 DEFINE_uint32(sources, 100'000, "Most sources at a time; the one longest idle makes room");
 DEFINE_uint32(line_bytes, 65'536, "Longest line; of longer ones the beginning is matched");
 DEFINE_double(idle_s, 300, "A source is forgotten after so many seconds of silence; 0: never");
-DEFINE_string(lines, "", "Write lines of filters with \"show\" here, as JSON; - for standard output");
+DEFINE_string(lines, "",
+              "Write lines of filters with \"show\" here, as JSON; - for standard output");
 DEFINE_string(minutes, "", "Write every filter's minutes here, as JSON; - for standard output");
 DEFINE_string(alerts, "", "Write alerts here, too, as JSON");
 DEFINE_string(alert_exec, "", "Program to run for each alert");

@@ -37,7 +37,8 @@ std::optional<ordered_json> TestFilter(const std::string& pattern, std::istream&
     match["eventMessage"] = line;
     match["extractedValues"] = ordered_json::object();
     for (const auto& [name, value] : values) {
-      if (const auto text = value.TextOf(line, scratch, room)) match["extractedValues"][name] = *text;
+      if (const auto text = value.TextOf(line, scratch, room))
+        match["extractedValues"][name] = *text;
     }
     answer["matches"].push_back(std::move(match));
   }

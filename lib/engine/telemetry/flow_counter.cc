@@ -157,7 +157,8 @@ void FlowCounter::Merge(const FlowCounter& other) {
     std::vector<Flow> flows;
     // A flow that either side may have missed is estimated; the others add up.
     const auto add = [&](const Flow& flow, const Flow* elsewhere, bool elsewhere_complete) {
-      const bool whole = flow.whole && (elsewhere != nullptr ? elsewhere->whole : elsewhere_complete);
+      const bool whole =
+          flow.whole && (elsewhere != nullptr ? elsewhere->whole : elsewhere_complete);
       Flow sum = whole ? flow : EstimateOf(mine.sketch, flow.key, flow.hash);
       if (whole && elsewhere != nullptr) {
         sum.count += elsewhere->count;

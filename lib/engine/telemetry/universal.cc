@@ -80,8 +80,8 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
   const Sums sums = SumUp(epoch, counter);
   const double rows = epoch.setup.rows;
   const double slots = rows * static_cast<double>(epoch.counters.size());
-  const double packets = std::max(
-      0.0, static_cast<double>(epoch.total.pkts) - static_cast<double>(epoch.other) / kUnit / slots);
+  const double packets = std::max(0.0, static_cast<double>(epoch.total.pkts) -
+                                           static_cast<double>(epoch.other) / kUnit / slots);
   if (packets == 0) return {};
   const double p = epoch.least_probability;
   const double c = (1 - p) / (rows * p);  // As in the header.

@@ -58,7 +58,8 @@ std::optional<std::string_view> Cursor::TakeRegex() {
 
 bool Cursor::FailAt(size_t position, std::string_view what) {
   if (error_.empty()) {
-    error_ = absl::StrCat("at byte ", position + 1, ": ", absl::string_view(what.data(), what.size()));
+    error_ =
+        absl::StrCat("at byte ", position + 1, ": ", absl::string_view(what.data(), what.size()));
   }
   return false;
 }
