@@ -27,8 +27,10 @@ struct alignas(64) WorkerControl {
   std::atomic<uint64_t> ctx_switches{0};  ///< Involuntary ones; at the end.
 };
 
-/// Polls between two looks at `stop`: some tens of microseconds under load.
+/// Most polls between two looks at `stop`: some tens of microseconds under load.
 inline constexpr uint32_t kPollsPerLook = 64;
+/// TSC cycles after which a worker looks earlier: an engine may take long for a burst.
+inline constexpr uint64_t kLookCycles = 250'000;
 
 inline uint64_t InvoluntarySwitches() {
   rusage usage{};
@@ -57,7 +59,8 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   while (!control.stop.load(std::memory_order_relaxed)) {
     Rest(engine, now);
     if constexpr (packet::Sender<Engine>) queue.FlushSent();
-    for (uint32_t i = 0; i < kPollsPerLook; ++i) {
+    const uint64_t looked = now;
+    for (uint32_t i = 0; i < kPollsPerLook && now - looked < kLookCycles; ++i) {
       const uint32_t frames = queue.Poll(engine, now);
       const uint64_t after = rte_rdtsc();
       const uint64_t waited_now = queue.waited_cycles();
