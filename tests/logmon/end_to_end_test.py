@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_LOGMON: a log through the model NICs, as syslog, as lines that frames cut
-anywhere and as TCP, is counted as if it was read line by line. Works without root and without
+"""end_to_end_test.py SLUICE_LOGMON: a log through the model NICs, as syslog, as lines that frames
+cut anywhere and as TCP, is counted as if it was read line by line. Works without root and without
 hugepages."""
 
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A log with everything that is awkward in logs, filters, and what each of them counts: line by line,
-by Python's re and json, from the filters' documentation."""
+"""A log with everything that is awkward in logs, filters, and what each of them counts: line by
+line, by Python's re and json, from the filters' documentation."""
 
 import json
 import random
@@ -66,7 +66,7 @@ def make(lines, longest, seed):
 
 
 def lines_of(text):
-    """A line ends with LF, CR LF or CR; behind the last line end there is another line or nothing."""
+    """A line ends with LF, CR LF or CR; behind the last line end is another line or nothing."""
     lines = re.split(rb"\r\n|\r|\n", text)
     return lines if lines[-1] else lines[:-1]
 

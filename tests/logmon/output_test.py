@@ -11,7 +11,7 @@ import unittest
 import urllib.request
 
 import log_lines
-from logmon_run import EAL, PATIENCE_S, Folder, Running, say
+from logmon_run import EAL, PATIENCE_S, Folder, say
 
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d"
 
