@@ -48,7 +48,7 @@ void LogmonScanner(const uint8_t* data, size_t size) {
                                .unfinished_bytes = little_memory ? 512u : 1u << 20});
   LineState state;
   std::vector<test::Match> found;
-  const test::Recorder recorder(&found);
+  const test::LineRecorder recorder(&found);
   for (size_t at = 0; at < text.size();) {
     const size_t bytes = std::min<size_t>(1 + random() % (random() % 4 ? 16 : 600),
                                           text.size() - at);

@@ -19,9 +19,9 @@ using namespace engine::telemetry;
 using test::IpfixDecoder;
 
 /// Choices made of the input; 0 once it is used up.
-class Choices {
+class ReportBytes {
  public:
-  explicit Choices(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  explicit ReportBytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
   bool empty() const { return bytes_.empty(); }
   uint8_t Byte() {
     if (bytes_.empty()) return 0;
@@ -41,7 +41,7 @@ class Choices {
   std::span<const uint8_t> bytes_;
 };
 
-EpochReport AnyReport(Choices& choices, const KeySpec& spec) {
+EpochReport AnyReport(ReportBytes& choices, const KeySpec& spec) {
   EpochReport report;
   report.start_ns = choices.Word();
   report.end_ns = choices.Word();
@@ -101,7 +101,7 @@ void CheckRecords(const KeyReport& key, std::span<const IpfixDecoder::Record> re
 }  // namespace
 
 void TelemetryIpfix(const uint8_t* data, size_t size) {
-  Choices choices({data, size});
+  ReportBytes choices({data, size});
   KeySpec spec;
   spec.kind = static_cast<KeyKind>(choices.Byte() % 3);
   if (spec.kind != KeyKind::kFiveTuple) {

@@ -67,9 +67,9 @@ inline std::vector<Match> AskAll(const std::vector<engine::logmon::Filter>& filt
 }
 
 /// A sink that remembers.
-class Recorder {
+class LineRecorder {
  public:
-  explicit Recorder(std::vector<Match>* matches) : matches_(*matches) {}
+  explicit LineRecorder(std::vector<Match>* matches) : matches_(*matches) {}
   void operator()(const engine::logmon::MatchedLine& line) const {
     matches_.push_back({std::string(line.text), Numbers(line.filters), line.truncated});
   }

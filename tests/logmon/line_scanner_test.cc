@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::string_literals;
 using test::Match;
-using test::Recorder;
+using test::LineRecorder;
 using test::Rules;
 
 using Matches = std::vector<Match>;
@@ -43,7 +43,7 @@ void FeedInChunks(LineScanner& scanner, LineState& state, std::string_view text,
   while (!text.empty()) {
     const std::string_view piece = text.substr(0, cut());
     const std::vector<char> chunk(piece.begin(), piece.end());
-    scanner.Feed(state, {chunk.data(), chunk.size()}, Recorder(matches));
+    scanner.Feed(state, {chunk.data(), chunk.size()}, LineRecorder(matches));
     text.remove_prefix(piece.size());
   }
 }
@@ -52,7 +52,7 @@ Matches Scan(LineScanner& scanner, std::string_view text, const Cut& cut) {
   Matches matches;
   LineState state;
   FeedInChunks(scanner, state, text, cut, &matches);
-  scanner.Finish(state, Recorder(&matches));
+  scanner.Finish(state, LineRecorder(&matches));
   EXPECT_EQ(scanner.unfinished_bytes(), 0u);
   return matches;
 }
@@ -87,7 +87,7 @@ void ExpectAsTheOracle(const RuleSet& rules, std::string_view text, uint32_t lin
   LineScanner scanner(rules, {.line_bytes = line_bytes});
   Matches found;
   const std::vector<char> whole(text.begin(), text.end());
-  scanner.Lines({whole.data(), whole.size()}, Recorder(&found));
+  scanner.Lines({whole.data(), whole.size()}, LineRecorder(&found));
   ASSERT_EQ(found, expected);
   ASSERT_EQ(scanner.counters().lines, lines);
 }
@@ -185,12 +185,12 @@ TEST(LineScanner, TakesCrLfForOneEndWhenAChunkEndsBetween) {
   LineScanner scanner(*rules, {});
   Matches matches;
   LineState state;
-  scanner.Feed(state, "a\r", Recorder(&matches));
+  scanner.Feed(state, "a\r", LineRecorder(&matches));
   EXPECT_EQ(matches, (Matches{{"a", "0 "}})) << "a CR ends a line whatever comes next";
-  scanner.Feed(state, "\n", Recorder(&matches));
-  scanner.Feed(state, "b\r", Recorder(&matches));
-  scanner.Feed(state, "\r", Recorder(&matches));
-  scanner.Feed(state, "\nc\n", Recorder(&matches));
+  scanner.Feed(state, "\n", LineRecorder(&matches));
+  scanner.Feed(state, "b\r", LineRecorder(&matches));
+  scanner.Feed(state, "\r", LineRecorder(&matches));
+  scanner.Feed(state, "\nc\n", LineRecorder(&matches));
   EXPECT_EQ(matches, (Matches{{"a", "0 "}, {"b", "0 "}, {"", "0 "}, {"c", "0 "}}));
   EXPECT_EQ(scanner.counters().lines, 4u);
 }
@@ -223,9 +223,9 @@ TEST(LineScanner, MatchesNothingAcrossAGap) {
   LineScanner scanner(*rules, {});
   Matches matches;
   LineState state;
-  scanner.Feed(state, "foo 1\nfoo 2 f", Recorder(&matches));
+  scanner.Feed(state, "foo 1\nfoo 2 f", LineRecorder(&matches));
   scanner.Gap(state);
-  scanner.Feed(state, "oo\nfoo 3\nfoo", Recorder(&matches));
+  scanner.Feed(state, "oo\nfoo 3\nfoo", LineRecorder(&matches));
   EXPECT_EQ(matches, (Matches{{"foo 1", "0 "}, {"foo 3", "0 "}}));
   EXPECT_EQ(scanner.counters().torn_lines, 2u) << "the piece before, and the one behind";
   EXPECT_EQ(scanner.counters().lines, 2u);
@@ -238,13 +238,13 @@ TEST(LineScanner, SkipsWhatFollowsAGapBetweenLinesToo) {
     LineScanner scanner(*rules, {});
     Matches matches;
     LineState state;
-    scanner.Feed(state, before, Recorder(&matches));
+    scanner.Feed(state, before, LineRecorder(&matches));
     matches.clear();
     scanner.Gap(state);
-    scanner.Feed(state, "foo 1", Recorder(&matches));
-    scanner.Feed(state, " more", Recorder(&matches));
-    scanner.Feed(state, "\r", Recorder(&matches));
-    scanner.Feed(state, "\nfoo 2\n", Recorder(&matches));
+    scanner.Feed(state, "foo 1", LineRecorder(&matches));
+    scanner.Feed(state, " more", LineRecorder(&matches));
+    scanner.Feed(state, "\r", LineRecorder(&matches));
+    scanner.Feed(state, "\nfoo 2\n", LineRecorder(&matches));
     EXPECT_EQ(matches, (Matches{{"foo 2", "0 "}})) << before;
     EXPECT_EQ(scanner.counters().torn_lines, 1u);
   }
@@ -271,7 +271,7 @@ TEST(LineScanner, SaysTheSameAroundAGapHoweverTheTextIsCut) {
       FeedInChunks(scanner, state, before, cut, &found);
       scanner.Gap(state);
       FeedInChunks(scanner, state, behind, cut, &found);
-      scanner.Finish(state, Recorder(&found));
+      scanner.Finish(state, LineRecorder(&found));
       ASSERT_EQ(found, expected) << seed;
       ASSERT_EQ(scanner.counters().torn_lines, unfinished.empty() ? 1u : 2u) << seed;
     }
@@ -283,13 +283,13 @@ TEST(LineScanner, ForgetsAnUnfinishedLineAsTorn) {
   LineScanner scanner(*rules, {});
   Matches matches;
   LineState state;
-  scanner.Feed(state, "foo", Recorder(&matches));
+  scanner.Feed(state, "foo", LineRecorder(&matches));
   EXPECT_GT(scanner.unfinished_bytes(), 0u);
   scanner.Forget(state);
   EXPECT_EQ(scanner.unfinished_bytes(), 0u);
   EXPECT_EQ(scanner.counters().torn_lines, 1u);
   // It may be used for another source.
-  scanner.Feed(state, " foo\n", Recorder(&matches));
+  scanner.Feed(state, " foo\n", LineRecorder(&matches));
   EXPECT_EQ(matches, (Matches{{" foo", "0 "}}));
 }
 
@@ -299,10 +299,10 @@ TEST(LineScanner, KeepsSourcesApart) {
   std::vector<LineState> states(1000);
   Matches matches;
   for (const std::string_view piece : {"f", "o", "o "}) {
-    for (LineState& state : states) scanner.Feed(state, piece, Recorder(&matches));
+    for (LineState& state : states) scanner.Feed(state, piece, LineRecorder(&matches));
   }
   for (size_t i = 0; i < states.size(); ++i) {
-    scanner.Feed(states[i], std::to_string(i) + "\n", Recorder(&matches));
+    scanner.Feed(states[i], std::to_string(i) + "\n", LineRecorder(&matches));
   }
   ASSERT_EQ(matches.size(), states.size());
   for (size_t i = 0; i < states.size(); ++i) {
@@ -316,12 +316,12 @@ TEST(LineScanner, GivesLinesUpWhenTheirMemoryIsFullAndGoesOnBehindThem) {
   LineScanner scanner(*rules, {.unfinished_bytes = 4096});
   std::vector<LineState> states(200);
   Matches matches;
-  for (LineState& state : states) scanner.Feed(state, "foo", Recorder(&matches));
+  for (LineState& state : states) scanner.Feed(state, "foo", LineRecorder(&matches));
   EXPECT_LE(scanner.unfinished_bytes(), 4096u);
   const uint64_t given_up = scanner.counters().no_memory_lines;
   EXPECT_GT(given_up, 100u);
   EXPECT_LT(given_up, 200u) << "the first ones found room";
-  for (LineState& state : states) scanner.Feed(state, " 1\nfoo 2\n", Recorder(&matches));
+  for (LineState& state : states) scanner.Feed(state, " 1\nfoo 2\n", LineRecorder(&matches));
   EXPECT_EQ(matches.size(), 200 - given_up + 200);
   EXPECT_EQ(scanner.unfinished_bytes(), 0u);
   EXPECT_EQ(scanner.counters().no_memory_lines, given_up);
@@ -335,12 +335,12 @@ TEST(LineScanner, GivesLongLinesUpBeforeShortOnes) {
   std::vector<LineState> hostile(100);
   for (int round = 0; round < 60; ++round) {
     for (LineState& state : hostile) {
-      scanner.Feed(state, std::string(1000, 'x'), Recorder(&matches));
+      scanner.Feed(state, std::string(1000, 'x'), LineRecorder(&matches));
     }
   }
   LineState state;
-  scanner.Feed(state, "fo", Recorder(&matches));
-  scanner.Feed(state, "o\n", Recorder(&matches));
+  scanner.Feed(state, "fo", LineRecorder(&matches));
+  scanner.Feed(state, "o\n", LineRecorder(&matches));
   EXPECT_EQ(matches, (Matches{{"foo", "0 "}}));
   EXPECT_GT(scanner.counters().no_memory_lines, 0u);
 }
@@ -351,10 +351,10 @@ TEST(LineScanner, KeepsAHundredThousandBegunLinesInLessThan64MiB) {
   std::vector<LineState> states(100000);
   Matches matches;
   const std::string begun = "foo" + std::string(97, '.');
-  for (LineState& state : states) scanner.Feed(state, begun, Recorder(&matches));
+  for (LineState& state : states) scanner.Feed(state, begun, LineRecorder(&matches));
   EXPECT_EQ(scanner.counters().no_memory_lines, 0u);
   EXPECT_LE(scanner.unfinished_bytes() + states.size() * sizeof(LineState), 64u << 20);
-  for (LineState& state : states) scanner.Feed(state, "\n", Recorder(&matches));
+  for (LineState& state : states) scanner.Feed(state, "\n", LineRecorder(&matches));
   EXPECT_EQ(matches.size(), states.size());
 }
 
@@ -362,7 +362,7 @@ TEST(LineScanner, CountsWhatItAsked) {
   const auto rules = Rules({"ERROR", "{ $.a = 1 }"});
   LineScanner scanner(*rules, {});
   Matches matches;
-  scanner.Lines("ERROR\nnothing\n{\"a\": 1}\n{\"a\": 2}\n", Recorder(&matches));
+  scanner.Lines("ERROR\nnothing\n{\"a\": 1}\n{\"a\": 2}\n", LineRecorder(&matches));
   EXPECT_EQ(matches, (Matches{{"ERROR", "0 "}, {"{\"a\": 1}", "1 "}}));
   EXPECT_GE(scanner.counters().asked, 2u);
   EXPECT_LE(scanner.counters().asked, 3u) << "terms are not asked; nor is JSON about other lines";
