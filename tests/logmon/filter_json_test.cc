@@ -3,10 +3,10 @@
 // JSON patterns beside another reader of JSON (nlohmann) and an evaluation as simple as can be,
 // and both kinds of input bent at every byte.
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
-#include <regex>
 #include <string>
 
 #include "engine/logmon/filter/filter.h"
@@ -110,10 +110,10 @@ class Maker {
     std::string quoted, expression;
     for (const char c : text) {
       quoted += c == '"' ? "\\\"" : std::string(1, c);
-      expression += c == '*' ? "[^]*" : std::string(1, c);
+      expression += c == '*' ? "(?s:.*)" : std::string(1, c);
     }
     const bool equal = at && at->is_string() &&
-                       std::regex_match(at->get<std::string>(), std::regex(expression));
+                       RE2::FullMatch(at->get<std::string>(), expression);
     if (Below(2) == 0) return {selector + " = \"" + quoted + "\"", equal};
     return {selector + " != \"" + quoted + "\"", at && !at->is_structured() && !equal};
   }

@@ -16,9 +16,9 @@
 namespace sluice::runtime {
 namespace {
 
-constexpr std::array<std::string_view, 2> kReasons{"malformed", "too_old"};
+constexpr std::array<std::string_view, 2> kDropNames{"malformed", "too_old"};
 
-Sample Example() {
+Sample Counted() {
   Sample sample;
   sample.counters.rx_pkts = 1000;
   sample.counters.tx_pkts = 900;
@@ -62,7 +62,7 @@ TEST(Metrics, AreServedAsText) {
   const auto server = MetricsServer::Open("0", &error);
   ASSERT_NE(server, nullptr) << error;
   EXPECT_TRUE(server->url().starts_with("http://127.0.0.1:")) << server->url();
-  server->Serve([] { return MetricsOf(Example(), kReasons); });
+  server->Serve([] { return MetricsOf(Counted(), kDropNames); });
   const std::string text = Get(server->url(), "/metrics");
   EXPECT_TRUE(Has(text, "# TYPE sluice_rx_packets_total counter")) << text;
   EXPECT_TRUE(Has(text, "sluice_rx_packets_total 1000")) << text;
@@ -76,7 +76,7 @@ TEST(Metrics, OfNoRunAreNone) {
   std::string error;
   const auto server = MetricsServer::Open("127.0.0.1:0", &error);
   ASSERT_NE(server, nullptr) << error;
-  server->Serve([] { return MetricsOf(Example(), kReasons); });
+  server->Serve([] { return MetricsOf(Counted(), kDropNames); });
   server->Serve(nullptr);
   EXPECT_EQ(Get(server->url(), "/metrics").find("sluice_"), std::string::npos);
 }
