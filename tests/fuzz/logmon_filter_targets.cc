@@ -17,8 +17,14 @@ using engine::logmon::MetricValue;
 using engine::logmon::Needle;
 using engine::logmon::Scratch;
 
-/// RE2 refuses some counts that Hyperscan takes: of such a needle, `unknown`.
+/// RE2 refuses some counts that Hyperscan takes, and does not find some alternatives of bytes
+/// beyond ASCII, such as \x8d in "\x8d|\x8d": of such a needle, `unknown`.
 bool IsIn(const Needle& needle, std::string_view line, bool unknown) {
+  static const RE2 beyond_ascii(R"(\\x[89a-f])");
+  if (needle.expression.find('|') != std::string::npos &&
+      RE2::PartialMatch(needle.expression, beyond_ascii)) {
+    return unknown;
+  }
   RE2::Options options;
   options.set_encoding(RE2::Options::EncodingLatin1);
   options.set_log_errors(false);
