@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The bulk of all traffic, whose offsets are known without a parse: UDP or TCP in untagged IPv4
+// without options, unfragmented, and whole. packet::Parse says the same of such a frame.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "packet/bytes.h"
+#include "packet/ethernet.h"
+#include "packet/flow_key.h"
+#include "packet/frame_length.h"
+
+namespace sluice::packet {
+
+/// Offsets in a plain frame.
+inline constexpr uint32_t kPlainL3 = kEthernetHeaderBytes;
+inline constexpr uint32_t kPlainProtocol = kPlainL3 + 9;
+inline constexpr uint32_t kPlainL4 = kPlainL3 + kIpv4MinHeaderBytes;
+
+/// Whether the frame is such a one. Reads none of its bytes beyond `length`.
+inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
+  constexpr uint32_t kTcpDataOffset = kPlainL4 + 12;
+  constexpr uint16_t kFragmentBits = 0x3fff;  // More fragments, and the offset.
+  if (length <= kTcpDataOffset) return false;
+  const LeadingWord word = LeadingWord::Of(frame);
+  const uint32_t total = word.TotalLength();
+  if (!word.IsPlainIpv4() || total + kPlainL3 > length ||
+      (LoadBe16(frame + kPlainL3 + 6) & kFragmentBits) != 0) {
+    return false;
+  }
+  // The upper header is as packet::Parse wants it.
+  if (frame[kPlainProtocol] == kProtocolUdp) {
+    const uint32_t bytes = LoadBe16(frame + kPlainL4 + 4);
+    return bytes >= kUdpHeaderBytes && bytes + kIpv4MinHeaderBytes <= total;
+  }
+  const uint32_t header = uint32_t{frame[kTcpDataOffset]} >> 4 << 2;
+  return frame[kPlainProtocol] == kProtocolTcp && header >= kTcpMinHeaderBytes &&
+         header + kIpv4MinHeaderBytes <= total;
+}
+
+/// FlowKey::Of of a plain frame. Reads bytes up to the ports.
+inline FlowKey PlainFlowKey(const uint8_t* frame) {
+  FlowKey key;
+  std::memcpy(key.source.data(), frame + kPlainL3 + 12, 4);
+  std::memcpy(key.destination.data(), frame + kPlainL3 + 16, 4);
+  key.source_port = LoadBe16(frame + kPlainL4);
+  key.destination_port = LoadBe16(frame + kPlainL4 + 2);
+  key.protocol = frame[kPlainProtocol];
+  key.ip_version = 4;
+  return key;
+}
+
+}  // namespace sluice::packet
