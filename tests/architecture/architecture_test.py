@@ -20,6 +20,7 @@ LIBRARIES = {
     "pcap": ["pcap.h", "pcap/*"],
     "json": ["nlohmann/*"],
     "curl": ["curl/*"],
+    "context": ["boost/context/*"],
     "hs": ["hs.h", "hs/*"],
     "re2": ["re2/*"],
     "simdjson": ["simdjson.h"],
@@ -36,9 +37,15 @@ LAYERS = [
     ("lib/bar", ["bar", "regs"]),
     ("lib/swap", ["swap", "bar", "regs"]),
     ("lib/fabric", ["fabric", "bar", "regs", "swap"]),
+    ("lib/offload", ["offload", "bar", "swap"]),
+    # Whole systems in virtual time; context: a processor there is a coroutine.
+    ("lib/simulation", ["simulation", "offload", "fabric", "bar", "swap", "engine", "context"]),
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/engine", ["engine", "packet", "absl"]),
     ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "re2", "simdjson"]),
+    # Decisions and events are items of lib/offload's channels.
+    ("lib/engine/sched", ["engine", "packet", "absl", "offload/item.h"]),
+    ("lib/engine/tiering", ["engine", "packet", "absl", "offload/item.h"]),
     ("lib/device", ["device", "regs", "bar", "swap", "fabric", "packet"]),
     # attach.h is what a driver gets from a PCI probe, too: registers (bar, regs) and memory.
     ("lib/emulator", ["emulator", "device", "packet", "bar", "regs", "dpdk"]),
@@ -59,6 +66,11 @@ LAYERS = [
     # Its client can stand behind a model NIC, as a wire of its own.
     ("apps/kv", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                  "emulator/wire.h", "emulator/library_wire.h"]),
+    # Hosts and agents meet at a window: of the driver, or of shared memory. Tasks are coroutines;
+    # the sample's clients stand behind the model NIC.
+    ("apps/sched", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
+                    "offload", "bar", "swap", "context", "net_ipu/rte_pmd_ipu.h", "rte_pmd_ipu.h",
+                    "emulator/wire.h", "emulator/library_wire.h"]),
     # Adds families of its own to what is served to Prometheus.
     ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                         "prometheus"]),
