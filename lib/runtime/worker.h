@@ -32,6 +32,13 @@ inline constexpr uint32_t kPollsPerLook = 64;
 /// TSC cycles after which a worker looks earlier: an engine may take long for a burst.
 inline constexpr uint64_t kLookCycles = 250'000;
 
+/// The same for an engine whose own work is done at rest: it says `kPollsPerRest`.
+template <typename Engine>
+consteval uint32_t PollsPerLook() {
+  if constexpr (requires { Engine::kPollsPerRest; }) return Engine::kPollsPerRest;
+  return kPollsPerLook;
+}
+
 inline uint64_t InvoluntarySwitches() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -60,7 +67,7 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
     Rest(engine, now);
     if constexpr (packet::Sender<Engine>) queue.FlushSent();
     const uint64_t looked = now;
-    for (uint32_t i = 0; i < kPollsPerLook && now - looked < kLookCycles; ++i) {
+    for (uint32_t i = 0; i < PollsPerLook<Engine>() && now - looked < kLookCycles; ++i) {
       const uint32_t frames = queue.Poll(engine, now);
       const uint64_t after = rte_rdtsc();
       const uint64_t waited_now = queue.waited_cycles();
