@@ -7,12 +7,14 @@ namespace sluice::fabric {
 
 void Cpu::Arrived() {
   if (on_arrival_ == nullptr) return;
+  if (suspend_ != nullptr) return on_arrival_();
   arrived_ = true;
   Schedule();
 }
 
 void Cpu::Interrupted(uint32_t vector) {
   if (on_interrupt_ == nullptr) return;
+  if (suspend_ != nullptr) return on_interrupt_(vector);
   interrupts_.push_back(vector);
   Schedule();
 }
@@ -40,7 +42,28 @@ void Cpu::Dispatch() {
   Schedule();
 }
 
+void Cpu::CatchUp() {
+  if (suspend_ == nullptr) {
+    if (!queue_->running()) queue_->RunUntil(clock_);
+  } else if (clock_ > queue_->now()) {
+    queue_->At(clock_, resume_);
+    suspend_();
+  }
+}
+
+void Cpu::Awaited() {
+  if (std::exchange(awaiting_, false)) resume_();
+}
+
 void Cpu::Await(const bool& done) {
+  if (suspend_ != nullptr) {
+    if (!done) {
+      awaiting_ = true;
+      suspend_();
+    }
+    StallUntil(queue_->now());
+    return CatchUp();
+  }
   const bool was_occupied = std::exchange(occupied_, true);
   while (!done && queue_->Step()) {
   }

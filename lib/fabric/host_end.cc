@@ -8,8 +8,8 @@
 
 namespace sluice::fabric {
 
-HostEnd::HostEnd(WindowPair& pair, EventQueue& queue)
-    : FabricEnd(pair, queue), random_(pair.parameters().seed) {}
+HostEnd::HostEnd(WindowPair& pair, EventQueue& queue, uint32_t number)
+    : FabricEnd(pair, queue), random_(pair.parameters().seed + number) {}
 
 uint32_t HostEnd::capabilities() const { return pair_.Capabilities(); }
 
@@ -126,6 +126,7 @@ std::shared_ptr<HostEnd::Read> HostEnd::StartRead(uint32_t index, uint32_t bytes
         queue.At(answer.arrival, [=, this] {
           if (!pair_.Travels(epoch)) return Lose(read, began);
           read->done = true;
+          Awaited();
         });
       });
     });
@@ -134,7 +135,10 @@ std::shared_ptr<HostEnd::Read> HostEnd::StartRead(uint32_t index, uint32_t bytes
 }
 
 void HostEnd::Lose(const std::shared_ptr<Read>& read, Picoseconds began) {
-  pair_.queue().At(began + costs().completion_timeout, [read] { read->lost = read->done = true; });
+  pair_.queue().At(began + costs().completion_timeout, [this, read] {
+    read->lost = read->done = true;
+    Awaited();
+  });
 }
 
 bool HostEnd::Finish(const std::shared_ptr<Read>& read) {

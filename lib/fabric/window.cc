@@ -17,8 +17,10 @@ WindowPair::WindowPair(EventQueue& queue, const WindowParameters& parameters)
       nic_memory_(parameters.lines),
       device_lines_(parameters.lines),
       host_memory_(parameters.lines),
-      host_(std::make_unique<HostEnd>(*this, queue)),
-      nic_(std::make_unique<NicEnd>(*this, queue)) {}
+      readers_(parameters.lines),
+      nic_(std::make_unique<NicEnd>(*this, queue)) {
+  AddHost();
+}
 
 WindowPair::~WindowPair() = default;
 
@@ -26,8 +28,14 @@ void WindowPair::SetLinkUp(bool up) {
   link_up_ = up;
   ++epoch_;
   if (!up) return;
-  host_->dead_ = false;
-  host_->cache_.clear();
+  for (const auto& host : hosts_) {
+    host->dead_ = false;
+    host->cache_.clear();
+  }
+}
+
+HostEnd& WindowPair::AddHost() {
+  return *hosts_.emplace_back(std::make_unique<HostEnd>(*this, *queue_, hosts()));
 }
 
 void WindowPair::SendPosted(LinkDirection& direction, Cpu& cpu, uint32_t payload,
@@ -60,23 +68,23 @@ void NicEnd::Post(uint32_t index, const bar::Line& line) {
     bytes_.up += bar::TlpWriteBytes(bar::kLineBytes, pair_.parameters().link.maximum_payload);
     pair_.SendPosted(pair_.up_, *this, bar::kLineBytes, [&pair = pair_, index, stored] {
       pair.host_memory_[index] = stored;
-      pair.host().Arrived();
+      pair.host(pair.readers_[index]).Arrived();
     });
     Compute(costs().nic_write_line);
   } else {
-    Compute(costs().nic_cached_line);
+    Compute(Access(line.word.size()));
     pair_.queue().At(now(), [&pair = pair_, index, stored] { pair.device_lines_[index] = stored; });
   }
 }
 
 uint64_t NicEnd::Peek(uint32_t index) {
-  Compute(costs().nic_cached_line);
+  Compute(Access(1));
   CatchUp();
   return pair_.nic_memory_[index].word[0];
 }
 
 bool NicEnd::Poll(uint32_t index, bar::Line& out) {
-  Compute(costs().nic_cached_line);
+  Compute(Access(out.word.size()));
   CatchUp();
   out = pair_.nic_memory_[index];
   return !pair_.Tears() || bar::UnsealLine(out);
@@ -95,7 +103,9 @@ void NicEnd::Interrupt(uint32_t vector) {
   pair_.SendPosted(pair_.up_, *this, kMsixBytes, [&pair = pair_, vector] {
     const Costs& costs = pair.parameters().costs;
     pair.queue().After(costs.msix_receive + costs.msix_dispatch,
-                       [&pair, vector] { pair.host().Interrupted(vector); });
+                       [&pair, vector] {
+                         pair.host(vector < pair.hosts() ? vector : 0).Interrupted(vector);
+                       });
   });
 }
 

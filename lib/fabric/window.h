@@ -4,6 +4,10 @@
 // runs on the model as it is. Host lines lie in the memory of the NIC. NIC lines are
 // pushed into the memory of the host, or stay with the NIC and are read by the host,
 // uncached or write-through. A model: every time here is computed, none is measured.
+//
+// Several processors of the host may be at one window (AddHost): each has its own clock, its own
+// write-combining buffers and its own cache of write-through lines. Each line is posted by one of
+// them at a time.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +40,12 @@ enum class NicLines : uint8_t {
   kWriteThrough,  ///< At the NIC; a line once read stays cached until Flush().
 };
 
+/// How the NIC's own processor maps the memory of the NIC.
+enum class NicMapping : uint8_t {
+  kCached,    ///< Write-back: a look costs a line of its cache.
+  kUncached,  ///< Each 8 bytes cost an access to memory: Wave's starting point.
+};
+
 /// How long a read of the BAR takes. One mode per run.
 enum class ReadTime : uint8_t {
   kFlat,      ///< Costs::mmio_read_uncached, as measured by others.
@@ -46,6 +56,7 @@ struct WindowParameters {
   uint32_t lines = 1;
   HostStores host_stores = HostStores::kWholeLine;
   NicLines nic_lines = NicLines::kPushed;
+  NicMapping nic_mapping = NicMapping::kCached;
   ReadTime read_time = ReadTime::kFlat;
   /// Of 1000 write-combining buffers, how many the processor writes out before they are full.
   uint32_t early_evictions_permille = 0;
@@ -64,7 +75,13 @@ class WindowPair {
   WindowPair(EventQueue& queue, const WindowParameters& parameters);
   ~WindowPair();
 
-  HostEnd& host() { return *host_; }
+  HostEnd& host(uint32_t number = 0) { return *hosts_[number]; }
+  /// One more processor of the host, numbered onwards from 1: it gets the interrupts of the
+  /// vector of its number. Processor 0 gets all that are nobody else's.
+  HostEnd& AddHost();
+  uint32_t hosts() const { return static_cast<uint32_t>(hosts_.size()); }
+  /// From now on NIC line `index`, pushed, wakes that processor of the host. At first: 0.
+  void AssignLine(uint32_t index, uint32_t host) { readers_[index] = host; }
   NicEnd& nic() { return *nic_; }
   EventQueue& queue() { return *queue_; }
   const WindowParameters& parameters() const { return parameters_; }
@@ -101,7 +118,8 @@ class WindowPair {
   std::vector<bar::Line> nic_memory_;    ///< Host lines.
   std::vector<bar::Line> device_lines_;  ///< NIC lines as the NIC has them.
   std::vector<bar::Line> host_memory_;   ///< NIC lines, pushed.
-  std::unique_ptr<HostEnd> host_;
+  std::vector<uint32_t> readers_;        ///< Processor of the host that a NIC line is for.
+  std::vector<std::unique_ptr<HostEnd>> hosts_;
   std::unique_ptr<NicEnd> nic_;
 };
 
@@ -125,7 +143,7 @@ class FabricEnd : public Cpu {
 /// The host's end: bar::WindowEnd, and what only a host's processor does.
 class HostEnd : public FabricEnd {
  public:
-  HostEnd(WindowPair& pair, EventQueue& queue);
+  HostEnd(WindowPair& pair, EventQueue& queue, uint32_t number);
 
   uint32_t capabilities() const;
   void Post(uint32_t index, const bar::Line& line);
@@ -187,8 +205,15 @@ class NicEnd : public FabricEnd {
   uint64_t ReadUncached(uint32_t index, uint32_t word);
   void Flush() {}
   /// MSI-X. Behind everything posted before; the host's OnInterrupt runs
-  /// Costs::MsixEndToEnd() later.
+  /// Costs::MsixEndToEnd() later, on the processor of that number.
   void Interrupt(uint32_t vector);
+
+ private:
+  /// What a look at `words` words of the NIC's own memory takes, or a store of them.
+  Picoseconds Access(uint64_t words) const {
+    return pair_.parameters().nic_mapping == NicMapping::kCached ? costs().nic_cached_line
+                                                                 : costs().nic_memory * words;
+  }
 };
 
 static_assert(bar::WindowEnd<HostEnd> && bar::WindowEnd<NicEnd>);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A processor of virtual time as a fibre: its program is straight-line code over a window whose
+// operations block, and sees every memory exactly at the time of its clock. While it waits, the
+// other processors run.
+#pragma once
+
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <functional>
+#include <optional>
+
+#include "fabric/cpu.h"
+#include "fabric/event_queue.h"
+#include "fabric/picoseconds.h"
+
+namespace sluice::simulation {
+
+using fabric::Picoseconds;
+
+/// Takes over the waiting of `cpu`, an end of a window (its OnArrival and OnInterrupt, too). Both
+/// and the queue outlive it; the queue does not run any more when it goes. A program that has not
+/// returned by then is unwound.
+class Processor {
+ public:
+  static constexpr Picoseconds kForever = ~Picoseconds{0};
+  static constexpr size_t kStackBytes = 64 * 1024;
+
+  Processor(fabric::EventQueue& queue, fabric::Cpu& cpu);
+  Processor(const Processor&) = delete;
+  Processor& operator=(const Processor&) = delete;
+
+  /// Runs `program` from the queue's present time on.
+  void Start(std::function<void()> program);
+  bool finished() const { return finished_; }
+
+  Picoseconds now() const { return cpu_->now(); }
+  /// Called by every resumption before the program goes on.
+  void OnResume(std::function<void()> hook) { on_resume_ = std::move(hook); }
+
+  // For the program:
+
+  /// Works for `duration`, whatever arrives.
+  void Compute(Picoseconds duration);
+  /// Lets the time pass that operations cost which do not wait for themselves (posts).
+  void CatchUp() { cpu_->CatchUp(); }
+  /// Goes on at `until`, or as soon as a signal is there. True: a signal; it is taken.
+  bool Wait(Picoseconds until = kForever);
+  /// Whether a signal is there; it is taken.
+  bool TakeSignal();
+
+  // For everybody else:
+
+  /// A line arrived, or an interrupt, or somebody wants something.
+  void Signal();
+
+ private:
+  void Suspend();
+  void Resume();
+
+  fabric::EventQueue* queue_;
+  fabric::Cpu* cpu_;
+  std::function<void()> on_resume_;
+  boost::context::fiber fiber_;   ///< The program, while it is suspended.
+  boost::context::fiber caller_;  ///< Who resumed it, while it runs.
+  uint64_t waits_ = 0;            ///< Tells a time-out of an earlier wait.
+  bool signalled_ = false;
+  bool waiting_ = false;
+  bool finished_ = true;
+};
+
+}  // namespace sluice::simulation
