@@ -15,6 +15,8 @@
 namespace sluice::engine::kv {
 namespace {
 
+constexpr uint32_t kLineBytes = 64;
+
 // The key of a datagram's first request, if it is easily found; else nothing.
 Bytes FirstKeyOfMemcached(Bytes text) {
   if (text.empty()) return {};
@@ -236,6 +238,11 @@ void Responder::Prepare(const uint8_t* frame, uint32_t length) {
   Bytes key;
   KeyHash hash;
   if (protocol == Protocol::kMica) {
+    // The walk through requests goes from length to length, and would wait for each line in turn.
+    // Answers are written over them.
+    for (uint32_t line = kLineBytes; line < length; line += kLineBytes) {
+      __builtin_prefetch(frame + line, 1);
+    }
     MicaMessage message;
     if (ReadMica(payload, kMicaHeaderBytes, &message) == 0) return;
     key = message.key;
