@@ -16,19 +16,21 @@ namespace sluice::engine::sched {
 /// address stays as long as the task lives.
 struct AgentTask {
   Gtid gtid = kNoTask;
-  uint32_t seqnum = 0;          ///< Of the newest message about it.
+  uint32_t seqnum = 0;          ///< The newest of it that a message or an outcome told.
   uint8_t task_class = 0;
   uint16_t group = 0;
-  CpuId cpu = 0;                ///< Where it last was.
+  CpuId cpu = 0;                ///< Where it last was; of the agent's CPUs.
   CpuMask affinity = 0;
   Nanoseconds runtime = 0;      ///< As the host last said.
-  Nanoseconds runnable_since = 0;  ///< The agent's clock.
+  /// The agent's clock when it was last new, woken, or had yielded; a preemption leaves it.
+  Nanoseconds runnable_since = 0;
 
   // The policy's, from Enqueue until Next or Remove:
   AgentTask* next = nullptr;
   AgentTask* previous = nullptr;
   uint32_t queue = 0;
   bool queued = false;
+  // The policy's as long as the task lives; 0 when it is new.
   uint64_t key = 0;
 };
 
@@ -45,6 +47,8 @@ struct Running {
   Nanoseconds since = 0;
 };
 
+/// The agent calls Preempts only for CPUs on which a task runs. Where it is true and Next names
+/// nobody, the CPU is taken from who has it and left alone.
 template <typename P>
 concept Policy = requires(P policy, AgentTask& task, const Running& running, CpuId cpu,
                           Nanoseconds now) {
@@ -59,6 +63,33 @@ concept Policy = requires(P policy, AgentTask& task, const Running& running, Cpu
   /// Whether somebody who waits should have the place of `staged`, who was taken by Next for
   /// `cpu` and is not there yet.
   { policy.Supersedes(task, cpu, now) } -> std::same_as<bool>;
+};
+
+// What a policy may have besides.
+
+/// A policy that any CPU asks for the same tasks.
+template <typename P>
+concept SharesTasks = requires(const P policy, const AgentTask& task, CpuId cpu) {
+  /// Whether Next(cpu) could name `task` if it waited. An idle CPU that finds nobody then gets a
+  /// task that was decided beforehand for a CPU that still runs another. Without it: never.
+  { policy.Serves(task, cpu) } -> std::same_as<bool>;
+};
+
+/// A policy that preempts. Whom it decided for beforehand waits, too, and is in no queue.
+template <typename P>
+concept PreemptsForOne = requires(P policy, const AgentTask& task, const Running& running,
+                                  Nanoseconds now) {
+  /// Whether what runs should make way for `task` if that waited.
+  { policy.PreemptsFor(running, task, now) } -> std::same_as<bool>;
+};
+
+/// A policy that asks who is on which CPU, or on the way there.
+template <typename P>
+concept WatchesCpus = requires(P policy, AgentTask& task, CpuId cpu, Nanoseconds now) {
+  /// The task was named by Next for `cpu`, or was found there. It is on no other CPU.
+  { policy.Entered(task, cpu, now) };
+  /// It is no longer there, nor on the way. Once for each Entered.
+  { policy.Left(task, cpu, now) };
 };
 
 }  // namespace sluice::engine::sched

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What an agent knows of the host: every task in exactly one place, every CPU with whom it has.
+// Messages move tasks; so does what became of decisions. Both are late, and outcomes keep no order
+// with messages: a message that is older than what is known of its task changes attributes alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/sched/abi.h"
+#include "engine/sched/policy.h"
+#include "engine/sched/task_table.h"
+
+namespace sluice::engine::sched {
+
+/// A CPU of the host, as an agent knows it.
+struct CpuView {
+  Running running;
+  KnownTask* latched = nullptr;  ///< Gets on it as soon as who runs is off.
+  bool leaving = false;          ///< Who runs was told to go, and nobody is latched.
+  bool busy = false;             ///< A scheduler of the host's has it.
+};
+
+/// Owns the policy, which hears of every task that is queued, and of CPUs if it wants.
+template <Policy P>
+class AgentView {
+ public:
+  AgentView(P policy, CpuId cpus, uint32_t max_tasks)
+      : policy_(std::move(policy)), tasks_(max_tasks), cpus_(std::min(cpus, kMaxCpus)) {
+    for (CpuId cpu = 0; cpu < cpus_.size(); ++cpu) cpus_[cpu].running.cpu = cpu;
+  }
+
+  P& policy() { return policy_; }
+  const P& policy() const { return policy_; }
+  const std::vector<CpuView>& cpus() const { return cpus_; }
+  const CpuView& cpu(CpuId cpu) const { return cpus_[cpu]; }
+  uint32_t tasks() const { return tasks_.size(); }
+  KnownTask* Find(Gtid gtid) { return tasks_.Find(gtid); }
+
+  /// False: the message is about a task that is not known or finds no room, a CPU that is not
+  /// there, or of no type; it changed nothing.
+  bool Hear(const Message& m, Nanoseconds now) {
+    if (m.type == MessageType::kNop) return true;
+    if (m.type >= MessageType::kCpuTick) return HearOfCpu(m);
+    if (m.type < MessageType::kTaskDead || m.type > MessageType::kTaskLatchFailure) return false;
+    if (m.gtid <= kNoTask) return false;
+    KnownTask* const task = tasks_.Find(m.gtid);
+    if (m.type == MessageType::kTaskNew) return HearOfNew(m, task, now);
+    if (task == nullptr) return false;
+    HearOfTask(m, *task, now);
+    return true;
+  }
+
+  /// Who should run next on `cpu`: now decided for it. Null: nobody.
+  KnownTask* Decide(CpuId cpu, Nanoseconds now) {
+    auto* const task = static_cast<KnownTask*>(policy_.Next(cpu, now));
+    if (task != nullptr) Enter(*task, Whereabouts::kCommitted, cpu, now);
+    return task;
+  }
+
+  /// The decision for `gtid` (kNoTask: that who runs leaves), made when its barrier was `barrier`,
+  /// holds on `cpu`.
+  void Enforced(CpuId cpu, Gtid gtid, uint32_t barrier, Nanoseconds now) {
+    CpuView& view = cpus_[cpu];
+    if (gtid == kNoTask) {
+      view.leaving = view.running.task != nullptr;
+      return;
+    }
+    KnownTask* const task = tasks_.Find(gtid);
+    if (task == nullptr || !(CommittedTo(*task, cpu) || task->seqnum == barrier)) return;
+    if (task->where == Whereabouts::kOnCpu) return;  // ON_CPU was faster.
+    if (!CommittedTo(*task, cpu)) TakeOut(*task, now);
+    Latch(*task, cpu, now);
+  }
+
+  /// It was refused: `barrier` and `flags` (StatusFlag) are what the host knows of the task.
+  /// `blameless`: for reasons that are not the task's.
+  void Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
+               bool blameless, Nanoseconds now) {
+    KnownTask* const task = tasks_.Find(gtid);
+    if (task == nullptr || !CommittedTo(*task, cpu)) return;
+    constexpr uint32_t kWaits = kStatusInUse | kStatusRunnable;
+    const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
+    const bool told = task->seqnum != decided_at;  // Something was heard since.
+    if (Newer(barrier, task->seqnum)) {
+      // Messages are under way. That the task waits for a CPU is all that another try needs.
+      if (!waits) return TakeOut(*task, now);
+      task->seqnum = barrier;
+    } else if (!blameless && !told) {
+      TakeOut(*task, now);
+      if (waits) task->where = Whereabouts::kRefused;
+      return;
+    }
+    Queue(*task, Place::kFront, now);
+  }
+
+  /// The host does not know it.
+  void NotFound(Gtid gtid, Nanoseconds now) {
+    KnownTask* const task = tasks_.Find(gtid);
+    if (task != nullptr) Forget(*task, now);
+  }
+
+  /// Nothing is known from now on.
+  void Clear(Nanoseconds now) {
+    tasks_.ForEach([&](KnownTask& task) { Forget(task, now); });
+    for (CpuView& view : cpus_) view.leaving = view.busy = false;
+  }
+
+  /// The first of these that does not hold, or null (a check for tests; looks at everything).
+  const char* Violation() {
+    const char* violation = nullptr;
+    uint32_t on_cpus = 0;
+    tasks_.ForEach([&](KnownTask& task) {
+      if (tasks_.Find(task.gtid) != &task) violation = "a task is found by its name";
+      if (task.queued != (task.where == Whereabouts::kQueued)) {
+        violation = "a task is with the policy exactly when it is queued";
+      }
+      if (task.where == Whereabouts::kLatched && cpus_[task.at].latched != &task) {
+        violation = "a latched task is latched to its CPU";
+      }
+      if (task.where == Whereabouts::kOnCpu && cpus_[task.at].running.task != &task) {
+        violation = "a task on a CPU is who runs there";
+      }
+      on_cpus += task.where == Whereabouts::kLatched || task.where == Whereabouts::kOnCpu;
+    });
+    for (const CpuView& view : cpus_) {
+      on_cpus -= (view.running.task != nullptr) + (view.latched != nullptr);
+      if (view.running.task == nullptr && (view.leaving || view.latched != nullptr)) {
+        violation = "nobody waits for an idle CPU to be left";
+      }
+    }
+    if (on_cpus != 0) violation = "who runs or is latched on a CPU is a task that is there";
+    return violation;
+  }
+
+ private:
+  static bool Newer(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
+  static bool CommittedTo(const KnownTask& task, CpuId cpu) {
+    return task.where == Whereabouts::kCommitted && task.at == cpu;
+  }
+
+  bool HearOfCpu(const Message& m) {
+    if (m.type > MessageType::kCpuAgentWakeup || m.cpu >= cpus_.size()) return false;
+    if (m.type == MessageType::kCpuBusy) cpus_[m.cpu].busy = true;
+    if (m.type == MessageType::kCpuAvailable) cpus_[m.cpu].busy = false;
+    return true;
+  }
+
+  /// Also of a task that is known: this is its state as it is.
+  bool HearOfNew(const Message& m, KnownTask* task, Nanoseconds now) {
+    if (task == nullptr) {
+      task = tasks_.Insert(m.gtid);
+      if (task == nullptr) return false;
+    } else {
+      TakeOut(*task, now);
+    }
+    task->seqnum = m.seqnum;
+    task->task_class = m.task_class;
+    task->group = m.group;
+    task->affinity = m.affinity;
+    task->runtime = m.runtime;
+    task->runnable_since = now;
+    if (m.cpu < cpus_.size()) task->cpu = m.cpu;
+    if ((m.flags & kRunnable) != 0) Queue(*task, Place::kBack, now);
+    return true;
+  }
+
+  void HearOfTask(const Message& m, KnownTask& task, Nanoseconds now) {
+    switch (m.type) {
+      case MessageType::kTaskDead:
+      case MessageType::kTaskDeparted: return Forget(task, now);
+      case MessageType::kTaskAffinityChanged:
+      case MessageType::kTaskPriorityChanged: HearOfNature(m, task, now); break;
+      default: break;
+    }
+    if (Newer(task.seqnum, m.seqnum)) return;
+    const bool repeated = m.seqnum == task.seqnum;
+    task.seqnum = m.seqnum;
+    task.runtime = m.runtime;
+    if (m.cpu < cpus_.size()) task.cpu = m.cpu;
+    switch (m.type) {
+      case MessageType::kTaskBlocked:
+      case MessageType::kTaskSwitchto: return TakeOut(task, now);
+      case MessageType::kTaskWakeup:
+      case MessageType::kTaskYield:
+        // What an outcome told before needs no second telling.
+        if (repeated && !IsNowhere(task)) return;
+        task.runnable_since = now;
+        return Queue(task, Place::kBack, now);
+      case MessageType::kTaskPreempt:
+      case MessageType::kTaskLatchFailure: {
+        if (repeated && !IsNowhere(task)) return;
+        const bool blameless = m.type == MessageType::kTaskLatchFailure ||
+                               (m.flags & (kBoostPriority | kWasLatched)) != 0;
+        return Queue(task, blameless ? Place::kFront : Place::kBack, now);
+      }
+      case MessageType::kTaskOnCpu:
+        if (m.cpu >= cpus_.size()) return TakeOut(task, now);  // Not this agent's to watch.
+        if ((m.flags & kWasLatched) == 0) return GetOn(task, m.cpu, now);
+        TakeOut(task, now);
+        return Latch(task, m.cpu, now);
+      default: return;
+    }
+  }
+
+  /// Queues may be chosen by class and by where a task may run.
+  void HearOfNature(const Message& m, KnownTask& task, Nanoseconds now) {
+    const bool queue = task.where == Whereabouts::kQueued || task.where == Whereabouts::kRefused;
+    if (queue) TakeOut(task, now);
+    const bool reclassified = m.type == MessageType::kTaskPriorityChanged;
+    if (reclassified) {
+      task.task_class = m.task_class;
+    } else {
+      task.affinity = m.affinity;
+    }
+    if (queue) Queue(task, reclassified ? Place::kBack : Place::kFront, now);
+  }
+
+  void Forget(KnownTask& task, Nanoseconds now) {
+    TakeOut(task, now);
+    tasks_.Erase(task);
+  }
+
+  /// To kWaiting. Who is latched to the CPU that this leaves gets on it.
+  void TakeOut(KnownTask& task, Nanoseconds now) {
+    const Whereabouts where = std::exchange(task.where, Whereabouts::kWaiting);
+    if (where < Whereabouts::kQueued) return;
+    if (where == Whereabouts::kQueued) return policy_.Remove(task);
+    if constexpr (WatchesCpus<P>) policy_.Left(task, task.at, now);
+    CpuView& view = cpus_[task.at];
+    if (where == Whereabouts::kLatched) view.latched = nullptr;
+    if (where == Whereabouts::kOnCpu) {
+      view.running.task = nullptr;
+      view.leaving = false;
+      if (view.latched != nullptr) Run(*std::exchange(view.latched, nullptr), now);
+    }
+  }
+
+  void Queue(KnownTask& task, Place place, Nanoseconds now) {
+    TakeOut(task, now);
+    task.where = Whereabouts::kQueued;
+    policy_.Enqueue(task, place, now);
+  }
+
+  /// From nowhere, or as the policy's Next gave it.
+  void Enter(KnownTask& task, Whereabouts where, CpuId cpu, Nanoseconds now) {
+    task.where = where;
+    task.at = cpu;
+    if constexpr (WatchesCpus<P>) policy_.Entered(task, cpu, now);
+  }
+
+  /// The next on `cpu`; at once, if nobody is there. Who was the next has lost that.
+  void Latch(KnownTask& task, CpuId cpu, Nanoseconds now) {
+    if (!CommittedTo(task, cpu)) Enter(task, Whereabouts::kLatched, cpu, now);
+    CpuView& view = cpus_[cpu];
+    if (view.running.task == nullptr) return Run(task, now);
+    if (view.latched != nullptr) Queue(*view.latched, Place::kFront, now);
+    task.where = Whereabouts::kLatched;
+    view.latched = &task;
+  }
+
+  /// Nobody is on the CPU that `task` is at.
+  void Run(KnownTask& task, Nanoseconds now) {
+    task.where = Whereabouts::kOnCpu;
+    task.cpu = task.at;
+    cpus_[task.at].running = {.cpu = task.at, .task = &task, .since = now};
+  }
+
+  /// It is on `cpu`, whatever was thought. Who was believed there may run, too: a decision for it
+  /// tells.
+  void GetOn(KnownTask& task, CpuId cpu, Nanoseconds now) {
+    CpuView& view = cpus_[cpu];
+    if (view.running.task == &task) return;
+    if (!(IsAtCpu(task) && task.at == cpu)) {
+      TakeOut(task, now);
+      Enter(task, Whereabouts::kCommitted, cpu, now);
+    }
+    if (view.latched != nullptr) {
+      KnownTask& latched = *std::exchange(view.latched, nullptr);
+      latched.where = Whereabouts::kCommitted;
+      if (&latched != &task) Queue(latched, Place::kFront, now);
+    }
+    if (view.running.task != nullptr) {
+      Queue(*tasks_.Find(view.running.task->gtid), Place::kFront, now);
+    }
+    Run(task, now);
+  }
+  static bool IsNowhere(const KnownTask& task) { return task.where < Whereabouts::kQueued; }
+  static bool IsAtCpu(const KnownTask& task) { return task.where >= Whereabouts::kCommitted; }
+
+  P policy_;
+  TaskTable tasks_;
+  std::vector<CpuView> cpus_;
+};
+
+}  // namespace sluice::engine::sched
