@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/sched/kernel.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::engine::sched {
+
+Kernel::Kernel(const KernelLimits& limits)
+    : places_(std::max<uint32_t>(limits.max_tasks, 1)),
+      index_bits_(std::bit_width(static_cast<uint32_t>(places_.size() - 1))),
+      cpus_(std::clamp<CpuId>(limits.cpus, 1, kMaxCpus)) {
+  messages_.reserve(message_reserve());
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    places_[i].task.gtid = i;  // Taken 0 times: no name that Find() answers to.
+    Append(free_, places_[i]);
+  }
+}
+
+const Kernel::Place* Kernel::PlaceOf(Gtid gtid) const {
+  if (gtid >> index_bits_ <= 0) return nullptr;
+  const auto index = static_cast<uint64_t>(gtid) & ((uint64_t{1} << index_bits_) - 1);
+  if (index >= places_.size()) return nullptr;
+  const Place& place = places_[index];
+  return place.task.gtid == gtid ? &place : nullptr;
+}
+
+const Task* Kernel::Find(Gtid gtid) const {
+  const Place* place = PlaceOf(gtid);
+  return place == nullptr ? nullptr : &place->task;
+}
+
+void Kernel::Append(List& list, Place& place) {
+  const uint32_t index = IndexOf(place);
+  place.next = kNowhere;
+  place.previous = list.last;
+  (list.last == kNowhere ? list.first : places_[list.last].next) = index;
+  list.last = index;
+}
+
+void Kernel::Remove(List& list, Place& place) {
+  (place.previous == kNowhere ? list.first : places_[place.previous].next) = place.next;
+  (place.next == kNowhere ? list.last : places_[place.next].previous) = place.previous;
+  place.next = place.previous = kNowhere;
+}
+
+// --- What agents are told -------------------------------------------------------------------
+
+void Kernel::TellAsItIs(MessageType type, const Task& task, CpuId cpu, uint8_t flags) {
+  ++agent_barrier_;
+  messages_.push_back({.type = type,
+                       .cpu = cpu,
+                       .seqnum = task.barrier,
+                       .gtid = task.gtid,
+                       .runtime = task.runtime,
+                       .cpu_seqnum = cpus_[cpu].seqnum,
+                       .flags = flags,
+                       .task_class = task.task_class,
+                       .group = task.group,
+                       .affinity = task.affinity});
+}
+
+void Kernel::Tell(MessageType type, Task& task, CpuId cpu, uint8_t flags) {
+  ++task.barrier;
+  TellAsItIs(type, task, cpu, flags);
+}
+
+void Kernel::TellCpu(MessageType type, CpuId cpu) {
+  messages_.push_back({.type = type,
+                       .cpu = cpu,
+                       .seqnum = ++agent_barrier_,
+                       .gtid = cpus_[cpu].current,
+                       .cpu_seqnum = cpus_[cpu].seqnum});
+}
+
+void Kernel::StopIdling(CpuId cpu) {
+  Cpu& c = cpus_[cpu];
+  if (!c.idles) return;
+  c.idles = false;
+  if (!c.tell_not_idle) return;
+  c.tell_not_idle = false;
+  TellCpu(MessageType::kCpuNotIdle, cpu);
+}
+
+// --- Moving tasks ---------------------------------------------------------------------------
+
+void Kernel::LeaveCpu(Place& place, Nanoseconds now) {
+  Task& task = place.task;
+  Cpu& cpu = cpus_[task.cpu];
+  task.runtime += now - task.since;
+  cpu.current = kNoTask;
+  ++cpu.seqnum;
+  cpu.must_switch = true;
+  cpu.idle_since = now;
+}
+
+void Kernel::LeaveEverything(Place& place, Nanoseconds now) {
+  Task& task = place.task;
+  if (task.state == TaskState::kOnCpu) LeaveCpu(place, now);
+  if (task.state != TaskState::kRunnable) return;
+  Remove(waiting_, place);
+  if (!task.latched) return;
+  task.latched = false;
+  Cpu& cpu = cpus_[task.cpu];
+  cpu.latched = kNoTask;
+  // It was what the current one had to leave for.
+  if (cpu.current != kNoTask) cpu.must_switch = false;
+}
+
+void Kernel::Wait(Place& place, Nanoseconds now) {
+  place.task.state = TaskState::kRunnable;
+  place.task.since = now;
+  Append(waiting_, place);
+}
+
+void Kernel::Evict(CpuId cpu, uint8_t flags) {
+  Cpu& c = cpus_[cpu];
+  if (c.latched == kNoTask) return;
+  Task& task = PlaceOf(c.latched)->task;
+  task.latched = false;
+  c.latched = kNoTask;
+  if (c.current != kNoTask) c.must_switch = false;
+  Tell(MessageType::kTaskPreempt, task, cpu, flags | kWasLatched);
+}
+
+// --- Tasks ----------------------------------------------------------------------------------
+
+Gtid Kernel::Create(const TaskParameters& parameters, Nanoseconds now) {
+  const CpuMask all = ~CpuMask{0} >> (kMaxCpus - cpus());
+  if (free_.first == kNowhere || (parameters.affinity & all) == 0) return kNoTask;
+  Place& place = places_[free_.first];
+  Remove(free_, place);
+  const Gtid gtid = place.task.gtid + (Gtid{1} << index_bits_);
+  place.task = {.gtid = gtid,
+                .state = TaskState::kBlocked,
+                .task_class = parameters.task_class,
+                .group = parameters.group,
+                .affinity = parameters.affinity,
+                .since = now};
+  ++live_;
+  if (parameters.runnable) Wait(place, now);
+  Tell(MessageType::kTaskNew, place.task, 0, parameters.runnable ? kRunnable : 0);
+  return gtid;
+}
+
+bool Kernel::Wake(Gtid gtid, bool deferrable, Nanoseconds now) {
+  Place* place = PlaceOf(gtid);
+  if (place == nullptr || place->task.state != TaskState::kBlocked) return false;
+  Wait(*place, now);
+  Tell(MessageType::kTaskWakeup, place->task, place->task.cpu, deferrable ? kDeferrable : 0);
+  return true;
+}
+
+bool Kernel::Exit(Gtid gtid, Nanoseconds now) {
+  Place* place = PlaceOf(gtid);
+  if (place == nullptr || place->task.state == TaskState::kDead) return false;
+  Task& task = place->task;
+  LeaveEverything(*place, now);
+  if (task.state != TaskState::kDeparted) {
+    --live_;
+    Tell(MessageType::kTaskDead, task, task.cpu);
+  }
+  task.state = TaskState::kDead;
+  task.departure_unseen = false;
+  task.since = now;
+  Append(free_, *place);
+  return true;
+}
+
+bool Kernel::Depart(Gtid gtid, Nanoseconds now) {
+  Place* place = PlaceOf(gtid);
+  if (place == nullptr || place->task.state >= TaskState::kDeparted) return false;
+  Task& task = place->task;
+  const bool was_current = task.state == TaskState::kOnCpu;
+  LeaveEverything(*place, now);
+  task.state = TaskState::kDeparted;
+  task.departure_unseen = true;
+  task.since = now;
+  --live_;
+  Tell(MessageType::kTaskDeparted, task, task.cpu, was_current ? kWasCurrent : 0);
+  return true;
+}
+
+void Kernel::DepartureSeen(Gtid gtid) {
+  if (Place* place = PlaceOf(gtid)) place->task.departure_unseen = false;
+}
+
+bool Kernel::SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now) {
+  Place* place = PlaceOf(gtid);
+  const CpuMask all = ~CpuMask{0} >> (kMaxCpus - cpus());
+  if (place == nullptr || place->task.state >= TaskState::kDeparted || (affinity & all) == 0) {
+    return false;
+  }
+  Task& task = place->task;
+  task.affinity = affinity;
+  Tell(MessageType::kTaskAffinityChanged, task, task.cpu);
+  if ((affinity & MaskOf(task.cpu)) != 0) return true;
+  if (task.latched) Evict(task.cpu, 0);
+  if (task.state == TaskState::kOnCpu) Preempt(task.cpu, false, now);
+  return true;
+}
+
+bool Kernel::Block(CpuId cpu, Nanoseconds now) {
+  Place* place = PlaceOf(cpus_[cpu].current);
+  if (place == nullptr) return false;
+  LeaveCpu(*place, now);
+  place->task.state = TaskState::kBlocked;
+  place->task.since = now;
+  Tell(MessageType::kTaskBlocked, place->task, cpu);
+  return true;
+}
+
+bool Kernel::Yield(CpuId cpu, Nanoseconds now) {
+  Place* place = PlaceOf(cpus_[cpu].current);
+  if (place == nullptr) return false;
+  LeaveCpu(*place, now);
+  Wait(*place, now);
+  Tell(MessageType::kTaskYield, place->task, cpu);
+  return true;
+}
+
+bool Kernel::Preempt(CpuId cpu, bool boost, Nanoseconds now) {
+  Place* place = PlaceOf(cpus_[cpu].current);
+  if (place == nullptr) return false;
+  LeaveCpu(*place, now);
+  Wait(*place, now);
+  Tell(MessageType::kTaskPreempt, place->task, cpu, boost ? kBoostPriority : 0);
+  return true;
+}
+
+// --- CPUs -----------------------------------------------------------------------------------
+
+void Kernel::ChangeAvailability(CpuId cpu, bool before, Nanoseconds now) {
+  Cpu& c = cpus_[cpu];
+  if (c.available() == before) return;
+  if (before) {
+    TellCpu(MessageType::kCpuBusy, cpu);
+    Evict(cpu, kBoostPriority);
+    Preempt(cpu, true, now);
+  } else {
+    c.idle_since = now;
+    TellCpu(MessageType::kCpuAvailable, cpu);
+  }
+}
+
+void Kernel::SetOnline(CpuId cpu, bool online, Nanoseconds now) {
+  const bool before = cpus_[cpu].available();
+  cpus_[cpu].online = online;
+  ChangeAvailability(cpu, before, now);
+}
+
+void Kernel::SetBusyElsewhere(CpuId cpu, bool busy, Nanoseconds now) {
+  const bool before = cpus_[cpu].available();
+  cpus_[cpu].busy_elsewhere = busy;
+  if (busy) StopIdling(cpu);
+  ChangeAvailability(cpu, before, now);
+}
+
+// --- Transactions ---------------------------------------------------------------------------
+
+Status Kernel::CheckTarget(CpuId cpu, const Transaction& transaction) const {
+  const Place* place = PlaceOf(transaction.gtid);
+  if (place == nullptr) return Status::kTargetNotFound;
+  const Task& task = place->task;
+  if (task.departure_unseen) return Status::kTargetStale;
+  if (task.state == TaskState::kDeparted) return Status::kInvalidTarget;
+  if (task.state == TaskState::kDead) return Status::kTargetStale;
+  if (task.barrier != transaction.task_barrier) return Status::kTargetStale;
+  if (task.state == TaskState::kBlocked) return Status::kTargetNotRunnable;
+  const bool placed = task.latched || task.state == TaskState::kOnCpu;
+  const bool may_stay = task.cpu == cpu && (transaction.commit_flags & kAllowTaskOnCpu) != 0;
+  return placed && !may_stay ? Status::kTargetOnCpu : Status::kComplete;
+}
+
+Status Kernel::Check(CpuId cpu, const Transaction& transaction, bool local) const {
+  if (cpu >= cpus()) return Status::kInvalidCpu;
+  if (transaction.version != kAbiVersion) return Status::kUnsupportedVersion;
+  if (transaction.cpu != cpu) return Status::kInvalidCpu;
+  if ((transaction.run_flags & ~kRunFlags) != 0 ||
+      (transaction.commit_flags & ~kCommitFlags) != 0) {
+    return Status::kInvalidFlags;
+  }
+  if (const CpuMask group = transaction.sync_group; group != 0) {
+    const CpuMask all = ~CpuMask{0} >> (kMaxCpus - cpus());
+    if ((group & MaskOf(cpu)) == 0 || (group & ~all) != 0 ||
+        (transaction.commit_flags & kCommitAtSchedule) != 0) {
+      return Status::kInvalidFlags;
+    }
+  }
+  const Cpu& c = cpus_[cpu];
+  if (!c.online) return Status::kCpuOffline;
+  const Gtid gtid = transaction.gtid;
+  if (gtid < kIdleTask) return Status::kInvalidTarget;
+  if (gtid > 0) {
+    if (const Status status = CheckTarget(cpu, transaction); status != Status::kComplete) {
+      return status;
+    }
+  }
+  if (!agent_) return Status::kNoAgent;
+  if (gtid > 0 && (PlaceOf(gtid)->task.affinity & MaskOf(cpu)) == 0) return Status::kNotPermitted;
+  if (c.busy_elsewhere) return Status::kCpuUnavailable;
+  if ((transaction.run_flags & kDoNotPreempt) != 0 && c.current != kNoTask && c.current != gtid) {
+    return Status::kCpuUnavailable;
+  }
+  if (local && transaction.agent_barrier != agent_barrier_) return Status::kAgentStale;
+  return Status::kComplete;
+}
+
+void Kernel::Apply(const Transaction& transaction, Nanoseconds) {
+  const CpuId cpu = transaction.cpu;
+  Cpu& c = cpus_[cpu];
+  c.tell_not_idle = (transaction.run_flags & kNeedCpuNotIdle) != 0;
+  const Gtid gtid = transaction.gtid;
+  if (gtid == kAgentTask) {
+    TellCpu(MessageType::kCpuAgentWakeup, cpu);
+    return;
+  }
+  if (gtid > 0 && c.latched == gtid) return;
+  Evict(cpu, 0);
+  if (gtid > 0 && c.current == gtid) {
+    c.must_switch = false;
+    return;
+  }
+  if (gtid > 0) {
+    Task& task = PlaceOf(gtid)->task;
+    task.latched = true;
+    task.cpu = cpu;
+    c.latched = gtid;
+  }
+  c.must_switch = gtid > 0 || c.current != kNoTask;
+}
+
+bool Kernel::CheckGroup(std::span<const Transaction> transactions,
+                        std::span<Status> statuses) const {
+  for (size_t i = 0; i < transactions.size(); ++i) {
+    const Transaction& transaction = transactions[i];
+    Status status = Check(transaction.cpu, transaction);
+    for (size_t j = 0; j < i && status == Status::kComplete; ++j) {
+      // One task cannot be on two CPUs.
+      if (transaction.gtid > 0 && transactions[j].gtid == transaction.gtid) {
+        status = Status::kTargetOnCpu;
+      }
+    }
+    if (status != Status::kComplete) {
+      std::ranges::fill(statuses, Status::kPoisoned);
+      statuses[i] = status;
+      return false;
+    }
+  }
+  std::ranges::fill(statuses, Status::kComplete);
+  return true;
+}
+
+bool Kernel::ApplyGroup(std::span<const Transaction> transactions, std::span<Status> statuses,
+                        Nanoseconds now) {
+  if (!CheckGroup(transactions, statuses)) return false;
+  for (const Transaction& transaction : transactions) Apply(transaction, now);
+  return true;
+}
+
+bool Kernel::Unlatch(CpuId cpu, Nanoseconds) {
+  if (cpus_[cpu].latched == kNoTask) return false;
+  Evict(cpu, 0);
+  return true;
+}
+
+Outcome Kernel::Describe(CpuId cpu, const Transaction& transaction, Status status,
+                         Nanoseconds now) const {
+  Outcome outcome{.status = status, .gtid = transaction.gtid, .time = now};
+  if (const Place* place = PlaceOf(transaction.gtid)) {
+    const Task& task = place->task;
+    outcome.task_barrier = task.barrier;
+    const bool waits = task.state == TaskState::kRunnable;
+    const bool on_cpu = task.state == TaskState::kOnCpu;
+    outcome.task_flags = (task.state < TaskState::kDeparted ? kStatusInUse : 0u) |
+                         (on_cpu ? kStatusOnCpu : 0u) |
+                         (on_cpu || waits ? kStatusRunnable : 0u) |
+                         (task.latched ? kStatusLatched : 0u);
+  }
+  if (cpu < cpus()) {
+    outcome.cpu_seqnum = cpus_[cpu].seqnum;
+    outcome.current = cpus_[cpu].current;
+  }
+  return outcome;
+}
+
+// --- schedule() -----------------------------------------------------------------------------
+
+uint32_t Kernel::LongestWaiting(CpuId cpu) const {
+  uint32_t at = waiting_.first;
+  while (at != kNowhere &&
+         (places_[at].task.latched || (places_[at].task.affinity & MaskOf(cpu)) == 0)) {
+    at = places_[at].next;
+  }
+  return at;
+}
+
+bool Kernel::HasNext(CpuId cpu) const {
+  const Cpu& c = cpus_[cpu];
+  if (!c.available()) return false;
+  return c.latched != kNoTask || (!agent_ && LongestWaiting(cpu) != kNowhere);
+}
+
+Gtid Kernel::Switch(CpuId cpu, Nanoseconds now) {
+  Cpu& c = cpus_[cpu];
+  c.must_switch = false;
+  if (c.current != kNoTask) return c.current;
+  Place* place = nullptr;
+  if (c.latched != kNoTask) {
+    place = PlaceOf(c.latched);
+    c.latched = kNoTask;
+    place->task.latched = false;
+  } else if (!agent_ && c.available()) {
+    if (const uint32_t index = LongestWaiting(cpu); index != kNowhere) place = &places_[index];
+  }
+  if (place == nullptr) {
+    c.idles = c.available();
+    return kNoTask;
+  }
+  Remove(waiting_, *place);
+  Task& task = place->task;
+  task.state = TaskState::kOnCpu;
+  task.cpu = cpu;
+  task.since = now;
+  c.current = task.gtid;
+  ++c.seqnum;
+  StopIdling(cpu);
+  return task.gtid;
+}
+
+// --- Agents ---------------------------------------------------------------------------------
+
+void Kernel::SetAgent(bool attached, Nanoseconds) { agent_ = attached; }
+
+void Kernel::Discover(Nanoseconds) {
+  for (Place& place : places_) {
+    Task& task = place.task;
+    task.departure_unseen = false;
+    if (task.state >= TaskState::kDeparted) continue;
+    TellAsItIs(MessageType::kTaskNew, task, task.cpu,
+               task.state == TaskState::kBlocked ? 0 : kRunnable);
+    if (task.state == TaskState::kOnCpu || task.latched) {
+      TellAsItIs(MessageType::kTaskOnCpu, task, task.cpu, task.latched ? kWasLatched : 0);
+    }
+  }
+  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
+    if (!cpus_[cpu].available()) TellCpu(MessageType::kCpuBusy, cpu);
+  }
+}
+
+bool Kernel::Starves(Nanoseconds timeout, Nanoseconds now) const {
+  return waiting_.first != kNowhere && now - places_[waiting_.first].task.since > timeout;
+}
+
+bool Kernel::Neglected(Nanoseconds timeout, Nanoseconds now) const {
+  CpuMask idle = 0;
+  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
+    const Cpu& c = cpus_[cpu];
+    if (c.available() && c.current == kNoTask && c.latched == kNoTask &&
+        now - c.idle_since > timeout) {
+      idle |= MaskOf(cpu);
+    }
+  }
+  if (idle == 0) return false;
+  for (uint32_t at = waiting_.first; at != kNowhere; at = places_[at].next) {
+    const Task& task = places_[at].task;
+    if (now - task.since <= timeout) return false;
+    if (!task.latched && (task.affinity & idle) != 0) return true;
+  }
+  return false;
+}
+
+// --- The invariants -------------------------------------------------------------------------
+
+const char* Kernel::Violation() const {
+  uint32_t live = 0;
+  uint32_t waiting = 0;
+  for (const Place& place : places_) {
+    const Task& task = place.task;
+    if (task.state < TaskState::kDeparted) ++live;
+    if (task.state == TaskState::kRunnable) ++waiting;
+    if (task.state == TaskState::kOnCpu && cpus_[task.cpu].current != task.gtid) {
+      return "a task is on a CPU that does not know of it";
+    }
+    if (task.latched && task.state != TaskState::kRunnable) return "a latched task does not wait";
+    if (task.latched && cpus_[task.cpu].latched != task.gtid) {
+      return "a task is latched to a CPU that does not know of it";
+    }
+  }
+  if (live != live_) return "live_tasks() counts wrong";
+  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
+    const Cpu& c = cpus_[cpu];
+    if (c.current != kNoTask) {
+      const Task* task = Find(c.current);
+      if (task == nullptr || task->state != TaskState::kOnCpu || task->cpu != cpu) {
+        return "a CPU has a task that is not on it";
+      }
+      if (!c.available()) return "a task is on a CPU that agents may not use";
+      if ((task->affinity & MaskOf(cpu)) == 0) return "a task is on a CPU where it must not be";
+    }
+    if (c.latched != kNoTask) {
+      const Task* task = Find(c.latched);
+      if (task == nullptr || !task->latched || task->cpu != cpu) {
+        return "a CPU has latched a task that is not latched to it";
+      }
+      if (!c.available()) return "a task is latched to a CPU that agents may not use";
+      if ((task->affinity & MaskOf(cpu)) == 0) return "a task is latched where it must not be";
+      if (!c.must_switch) return "a CPU does not know that somebody is latched";
+    }
+  }
+  uint32_t previous = kNowhere;
+  for (uint32_t at = waiting_.first; at != kNowhere; at = places_[at].next) {
+    if (waiting-- == 0) return "the order of waiting holds too many";
+    if (places_[at].task.state != TaskState::kRunnable) return "one waits that is not runnable";
+    if (places_[at].previous != previous) return "the order of waiting is broken";
+    if (previous != kNowhere && places_[previous].task.since > places_[at].task.since) {
+      return "the order of waiting is not that of time";
+    }
+    previous = at;
+  }
+  if (waiting != 0) return "a waiting task is not in the order of waiting";
+  if (waiting_.last != previous) return "the order of waiting has a wrong end";
+  return nullptr;
+}
+
+}  // namespace sluice::engine::sched
