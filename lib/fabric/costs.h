@@ -38,7 +38,13 @@ struct Costs {
 
   // Scheduling on a NIC.
   Picoseconds context_switch = 3300_ns;  ///< [B26] With every optimisation of Wave.
+  /// [est] Of it, what the host does before it needs the decision: a prefetch hides behind it.
+  Picoseconds context_switch_before = 1650_ns;
   Picoseconds agent_decision = 1117_ns;  ///< [est] 1 / 895k requests per second of [B26].
+
+  // The same agent on a core of the host, over coherent memory.
+  Picoseconds coherent_line = 50_ns;     ///< [est] A line between cores of one die: 40-60.
+  Picoseconds host_interrupt = 1104_ns;  ///< [est] ghOSt, SOSP'21: 1772 less the agent's 668.
 
   constexpr Picoseconds MsixEndToEnd() const {
     return msix_send + pcie_oneway + msix_receive + msix_dispatch;

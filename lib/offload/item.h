@@ -43,26 +43,44 @@ concept Judge = requires(J judge, Slot slot, const Item& decision, Item& outcome
   { judge.Apply(slot, decision) };
 };
 
+/// What a recalled decision is answered with, which the host had not taken: a refusal. A judge may
+/// have a word of its own for it, `void Recalled(slot, decision, outcome)`; else the outcome is the
+/// state as Check() describes it.
+template <typename J>
+Ruling RuleRecalled(J& judge, Slot slot, const Item& decision, Item& outcome) {
+  if constexpr (requires { judge.Recalled(slot, decision, outcome); }) {
+    judge.Recalled(slot, decision, outcome);
+  } else {
+    judge.Check(slot, decision, outcome);
+  }
+  return Ruling::kRefuse;
+}
+
 /// When the host looks at a decision.
 enum class Urgency : uint8_t {
   kPrestaged,  ///< When it next looks for one of its own accord.
   kInterrupt,  ///< At once: the host is woken.
 };
 
-/// The host's end of a channel. One thread at a time for the events, one per slot for the rest.
+/// The host's end of a channel. One thread at a time. It meets agents in TakeRestart() alone:
+/// before that was true once there is no room for any event and no decision.
 template <typename C>
 concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out) {
   /// An event. Nothing is delivered out of order. False: no room; counted, and the agent then has
   /// to learn the state anew (NicChannel::TakeLoss).
   { channel.Send(item) } -> std::same_as<bool>;
   /// An event after which the host wants a decision for `slot`. As Send; a swap of `slot` where
-  /// the channel is made of swaps, and then refused, too, while the last one is unresolved.
+  /// the channel is made of swaps and the last one is resolved.
   { channel.Ask(slot, item) } -> std::same_as<bool>;
+  /// Events that Send certainly accepts now (Ask may take one of them). May look for progress of
+  /// the agent.
+  { channel.room() } -> std::convertible_to<uint32_t>;
   /// What was sent is on its way. Once for a batch of events.
   { channel.Flush() };
   /// Starts to fetch the decision of `slot`, where that is a fetch, and goes on.
   { channel.Prefetch(slot) };
-  /// The decision that waits for `slot`, without ruling on it. False: none.
+  /// The decision that waits for `slot`, without ruling on it. False: none, or it was recalled;
+  /// Decide then ends it.
   { channel.Look(slot, out) } -> std::same_as<bool>;
   /// True once after a new agent appeared, or the agent asked: it knows nothing, and is to be
   /// sent every live task.
@@ -80,7 +98,8 @@ template <typename C>
 concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out, Decided& how) {
   /// The next event, oldest first. False: none.
   { channel.Receive(out) } -> std::same_as<bool>;
-  /// True once after events were lost on the way: whatever is known may be wrong.
+  /// True once after events were lost on the way, or the host's memory: whatever is known may be
+  /// wrong. In the second case what was committed before ends without an outcome.
   { channel.TakeLoss() } -> std::same_as<bool>;
   /// Asks the host for every live task (HostChannel::TakeRestart).
   { channel.RequestRestart() };
@@ -88,8 +107,8 @@ concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out,
   { channel.CanCommit(slot) } -> std::same_as<bool>;
   /// Publishes a decision. Only if CanCommit(slot).
   { channel.Commit(slot, item, Urgency::kInterrupt) };
-  /// Wants the decision back. Whether that came in time, only its outcome tells. False: there is
-  /// none to recall.
+  /// Wants the decision back, and interrupts. Whether that came in time, only its outcome tells.
+  /// False: there is none to recall, or none that can be (swap_nic.h: the answer to an ask).
   { channel.Recall(slot) } -> std::same_as<bool>;
   /// How the last decision of `slot` ended, and the host's state then. Exactly once for each
   /// Commit, unless the host lost its memory. False: not yet. A recalled decision that the host

@@ -42,13 +42,25 @@ Flow EstimateOf(const Sketch& sketch, const packet::FlowKey& key, uint64_t hash)
           .bytes = static_cast<int64_t>(MiddleOf(bytes, rows) * rows)};
 }
 
-/// A flow that full `known` do not have, and that may have become large.
-void Challenge(KnownFlows& known, const Flow& flow) {
-  if (flow.count > known.Least()) {
-    known.Insert(flow);
-  } else {
-    known.TurnAway();
+/// Whether rows enough say that the flow has more than `least`, in the units of Flow, for
+/// EstimateOf to say so: more than those that it leaves out.
+bool MayExceed(const Sketch& sketch, uint64_t hash, int64_t least) {
+  const uint32_t rows = sketch.shape().rows;
+  uint32_t above = 0;
+  for (uint32_t row = 0; row < rows; ++row) {
+    above += sketch.PlaceOf(row, hash).Read().packets * rows > least;
   }
+  return above > TrimmedRows(rows);
+}
+
+/// A flow that full `known` do not have, and that may have become large.
+void Challenge(Level& level, const packet::FlowKey& key, uint64_t hash) {
+  const int64_t least = level.known.Least();
+  if (MayExceed(level.sketch, hash, least)) {
+    const Flow flow = EstimateOf(level.sketch, key, hash);
+    if (flow.count > least) return level.known.Insert(flow);
+  }
+  level.known.TurnAway();
 }
 
 }  // namespace
@@ -84,28 +96,37 @@ void FlowCounter::AllocateCells(size_t cells) {
 }
 
 void FlowCounter::Settle() {
+  std::array<uint64_t, kPending> hashes;
+  std::array<Sketch::Place, kPending> places;
+  for (uint32_t i = 0; i < pending_count_; ++i) {
+    hashes[i] = HashOf(pending_[i].key);
+    places[i] = levels_[0].sketch.PlaceOf(pending_[i].row, hashes[i]);
+    __builtin_prefetch(places[i].cell, 1);
+  }
   for (uint32_t i = 0; i < pending_count_; ++i) {
     const Pending& update = pending_[i];
-    CountRowIn(levels_[0], update, update.place);
-    const uint32_t depth = levels_.size() > 1 ? DepthOf(update.hash) : 0;
+    CountRowIn(levels_[0], update, hashes[i], places[i]);
+    const uint32_t depth = levels_.size() > 1 ? DepthOf(hashes[i]) : 0;
     for (uint32_t at = 1; at <= depth; ++at) {
-      CountRowIn(levels_[at], update, levels_[at].sketch.PlaceOf(update.row, update.hash));
+      CountRowIn(levels_[at], update, hashes[i],
+                 levels_[at].sketch.PlaceOf(update.row, hashes[i]));
     }
   }
   pending_count_ = 0;
 }
 
-void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch::Place place) {
+inline void FlowCounter::CountRowIn(Level& level, const Pending& update, uint64_t hash,
+                                    Sketch::Place place) {
   const int64_t bytes = update.weight * update.bytes;
   const int64_t reading = level.sketch.Add(update.row, place, update.weight, bytes);
-  if (Flow* const flow = level.known.Find(update.key, update.hash)) {
-    level.known.Add(*flow, update.weight, bytes, 1);
+  if (Flow* const flow = level.known.Find(update.key, hash)) {
+    KnownFlows::Add(*flow, update.weight, bytes, 1);
   } else if (!level.known.full()) {
-    level.known.Insert({update.key, update.hash, update.weight, bytes, 1, 1});
-  } else if (reading * level.sketch.shape().rows > level.known.Least()) {
+    level.known.Insert({update.key, hash, update.weight, bytes, 1, 1});
+  } else if (reading * level.sketch.shape().rows > level.known.Least()) [[unlikely]] {
     // This row says that the flow is large: the others are asked. Of a flow that is, one of its
     // rows will say so soon.
-    Challenge(level.known, EstimateOf(level.sketch, update.key, update.hash));
+    Challenge(level, update.key, hash);
   } else {
     level.known.TurnAway();
   }
@@ -130,11 +151,11 @@ void FlowCounter::CountWholeIn(Level& level, const packet::FlowKey& key, uint64_
   }
   const int64_t count = kUnit * rows;
   if (flow != nullptr) {
-    level.known.Add(*flow, count, count * bytes, rows);
+    KnownFlows::Add(*flow, count, count * bytes, rows);
   } else if (!challenges) {
     level.known.Insert({key, hash, count, count * bytes, rows, 1});
   } else if (above > rows / 2) {
-    Challenge(level.known, EstimateOf(level.sketch, key, hash));
+    Challenge(level, key, hash);
   } else {
     level.known.TurnAway();
   }

@@ -44,11 +44,8 @@ class FlowCounter {
   }
 
   /// Counts a packet in one row, which stands for `weight`/kUnit packets. It may wait: Settle.
-  void CountRow(const packet::FlowKey& key, uint64_t hash, uint32_t row, int64_t weight,
-                uint32_t bytes) {
-    const Sketch::Place place = levels_[0].sketch.PlaceOf(row, hash);
-    __builtin_prefetch(place.cell, 1);
-    pending_[pending_count_] = {key, hash, place, weight, row, bytes};
+  void CountRow(const packet::FlowKey& key, uint32_t row, int64_t weight, uint32_t bytes) {
+    pending_[pending_count_] = {key, weight, row, bytes};
     if (++pending_count_ == kPending) [[unlikely]] Settle();
   }
   /// Counts a packet in all rows, for one.
@@ -71,11 +68,9 @@ class FlowCounter {
   uint64_t bytes() const;
 
  private:
-  /// Rows that were sampled and whose counters are on their way to the cache.
+  /// A row that was sampled. Many are counted at once: none waits for its counter alone.
   struct Pending {
     packet::FlowKey key;
-    uint64_t hash;
-    Sketch::Place place;
     int64_t weight;
     uint32_t row;
     uint32_t bytes;
@@ -83,12 +78,12 @@ class FlowCounter {
   struct Free {
     void operator()(Cell* cells) const { std::free(cells); }
   };
-  static constexpr uint32_t kPending = 16;
+  static constexpr uint32_t kPending = 32;
   static constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15;
   static constexpr uint64_t kDepthFactor = 0xa0761d6478bd642f;  // Odd, of no pattern.
 
   void AllocateCells(size_t cells);
-  static void CountRowIn(Level& level, const Pending& update, Sketch::Place place);
+  static void CountRowIn(Level& level, const Pending& update, uint64_t hash, Sketch::Place place);
   static void CountWholeIn(Level& level, const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
 
   KeySpec spec_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How far it is to the next sample: geometric gaps (NitroSketch, SIGCOMM'19, section 4.2), drawn
-// many at a time, since a logarithm that nobody waits for costs little.
+// many at a time, since logarithms of many cost little: vectors of them are computed at once.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class GapSampler {
   double probability() const { return probability_; }
 
   /// 1, 2, …: g with the probability p·(1-p)^(g-1).
-  uint64_t Next() {
+  uint32_t Next() {
     if (next_ == kGaps) Refill();
     return gaps_[next_++];
   }
@@ -39,9 +39,9 @@ class GapSampler {
   kv::workload::Random random_;
   int64_t weight_ = kUnit;
   double probability_ = 1;
-  double scale_ = 0;  ///< 1 / ln(1 - p); 0 for p = 1.
+  double scale_ = 0;  ///< 1 / log2(1 - p); 0 for p = 1.
   uint32_t next_ = kGaps;
-  std::array<uint64_t, kGaps> gaps_;
+  std::array<uint32_t, kGaps> gaps_;
 };
 
 }  // namespace sluice::engine::telemetry

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The flows of a sketch that are known by name: the largest ones seen so far, in a heap with the
-// least on top, and an index by key, so that none is in it twice.
+// least on top, and an index by key, so that none is in it twice. Counting for a known flow does
+// not touch the heap, which is put right when the least is asked for: counts only grow.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +29,35 @@ class KnownFlows {
   explicit KnownFlows(uint32_t capacity);
 
   /// The flow of this key, or nullptr. `hash` is the key's.
-  Flow* Find(const packet::FlowKey& key, uint64_t hash);
+  Flow* Find(const packet::FlowKey& key, uint64_t hash) {
+    const auto tag = static_cast<uint32_t>(hash >> 32);
+    for (size_t at = Home(hash);; at = (at + 1) & (index_.size() - 1)) {
+      const IndexSlot& slot = index_[at];
+      if (slot.flow == 0) return nullptr;
+      if (slot.tag == tag && flows_[slot.flow - 1].key == key) return &flows_[slot.flow - 1];
+    }
+  }
   const Flow* Find(const packet::FlowKey& key, uint64_t hash) const {
     return const_cast<KnownFlows*>(this)->Find(key, hash);
   }
   /// Adds to the count of a flow that Find returned.
-  void Add(Flow& flow, int64_t count, int64_t bytes, uint32_t samples);
-  /// Takes up a flow that is not known, whose count is above Least() if they are full: the
-  /// least has to go.
+  static void Add(Flow& flow, int64_t count, int64_t bytes, uint32_t samples) {
+    flow.count += count;
+    flow.bytes += bytes;
+    flow.samples += samples;
+  }
+  /// Takes up a flow that is not known. If they are full, its count is above Least(), which was
+  /// asked since the last Add: the least has to go.
   void Insert(const Flow& flow);
   /// A flow was not taken up: from now on, unknown flows may have been seen before.
   void TurnAway() { complete_ = false; }
 
   bool full() const { return flows_.size() == capacity_; }
   /// The least count. Not of none.
-  int64_t Least() const { return heap_[0].count; }
+  int64_t Least() {
+    while (heap_[0].count != flows_[heap_[0].flow].count) [[unlikely]] Refresh();
+    return heap_[0].count;
+  }
   /// No flow was ever turned away or had to go: these are all.
   bool complete() const { return complete_; }
   /// In no order.
@@ -53,7 +68,7 @@ class KnownFlows {
 
  private:
   struct HeapNode {
-    int64_t count;
+    int64_t count;  ///< That the flow had when the node was put here: at most what it has.
     uint32_t flow;
   };
   /// Linear probing. `tag` are bits of the hash, `flow` one more than the place; 0: free.
@@ -65,14 +80,13 @@ class KnownFlows {
   size_t Home(uint64_t hash) const { return hash & (index_.size() - 1); }
   void AddToIndex(uint64_t hash, uint32_t flow);
   void RemoveFromIndex(uint32_t flow);
-  void SiftDown(uint32_t at);
+  void Refresh();
+  void Sink(HeapNode node);
   void SiftUp(uint32_t at);
-  void Settle(uint32_t at, HeapNode node);
 
   uint32_t capacity_;
   bool complete_ = true;
   std::vector<Flow> flows_;
-  std::vector<uint32_t> places_;  ///< In the heap, by flow.
   std::vector<HeapNode> heap_;
   std::vector<IndexSlot> index_;
 };

@@ -20,8 +20,8 @@ uint64_t CyclesOf(uint64_t ns, uint64_t cycles_per_second) {
 }  // namespace
 
 Meter::Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, uint64_t now)
-    : slots_(setup.keys.size() * setup.rows),
-      rows_(setup.rows),
+    : rows_(setup.rows),
+      slots_(static_cast<uint32_t>(setup.keys.size()) * setup.rows),
       oracle_(setup.oracle_one_in != 0),
       gaps_(kv::workload::Mix(kv::workload::Mix(setup.seed) + worker)),
       pacer_(setup, cycles_per_second, now),
@@ -32,7 +32,7 @@ Meter::Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, ui
 
 void Meter::Begin(Epoch* epoch, uint64_t now, double probability) {
   filling_ = epoch;
-  total_ = {};
+  left_ = upto_ = bytes_ = 0;
   longest_ = 0;
   noted_pkts_ = 0;
   epoch->number = now / epoch_cycles_;
@@ -48,20 +48,32 @@ void Meter::SetProbability(double probability) {
   filling_->last_probability = gaps_.probability();
   filling_->least_probability = std::min(filling_->least_probability, gaps_.probability());
   every_packet_ = gaps_.weight() == kUnit || oracle_;
-  skip_ = sampled_skip_ = 0;
+  upto_ -= left_;
+  left_ = sampled_left_ = 0;
   // The gap under way is drawn anew: geometric gaps have no memory.
-  if (gaps_.weight() != kUnit) (every_packet_ ? sampled_skip_ : skip_) = gaps_.Next() - 1;
+  if (gaps_.weight() != kUnit) {
+    const uint32_t frame = FrameOf(gaps_.Next() - 1);
+    every_packet_ ? sampled_left_ = frame : left_ = frame;
+  }
+  upto_ += left_;
+}
+
+/// The frame of the next sample, which lies `slot` slots behind the first one of frame 0.
+uint32_t Meter::FrameOf(uint32_t slot) {
+  const uint32_t frame = slot / slots_;
+  slot_ = slot - frame * slots_;
+  return frame;
 }
 
 void Meter::NoteExactPkts() {
-  if (gaps_.weight() == kUnit) filling_->exact_pkts += total_.pkts - noted_pkts_;
-  noted_pkts_ = total_.pkts;
+  if (gaps_.weight() == kUnit) filling_->exact_pkts += total().pkts - noted_pkts_;
+  noted_pkts_ = total().pkts;
 }
 
 void Meter::AtRest(uint64_t now) {
   if (now >= epoch_end_) Close(now);
-  filling_->total = total_;
-  const double probability = pacer_.Adapt(now, total_.pkts, *filling_);
+  filling_->total = total();
+  const double probability = pacer_.Adapt(now, filling_->total.pkts, *filling_);
   if (probability != asked_probability_) {
     NoteExactPkts();
     SetProbability(probability);
@@ -75,10 +87,10 @@ bool Meter::Close(uint64_t now) {
   Epoch* const full = filling_;
   for (FlowCounter& counter : full->counters) counter.Settle();
   NoteExactPkts();
-  full->total = total_;
+  full->total = total();
   full->longest_bytes = longest_;
   full->end_cycles = std::max(now, full->start_cycles);
-  Begin(epochs_[full == epochs_[0].get()].get(), now, pacer_.BeginEpoch(total_.pkts));
+  Begin(epochs_[full == epochs_[0].get()].get(), now, pacer_.BeginEpoch(full->total.pkts));
   closed_.store(full, std::memory_order_release);
   return true;
 }
@@ -92,14 +104,15 @@ void Meter::Release() {
 
 void Meter::Count(const uint8_t* frame, uint32_t length) {
   if (!every_packet_) {
-    skip_ = CountRows(frame, length, skip_);
+    left_ = CountRows(frame, length);
+    upto_ += left_;
   } else if (gaps_.weight() == kUnit) {
     CountWhole(frame, length);
   } else {
     CountExactly(frame, length);
-    sampled_skip_ = sampled_skip_ < slots_ ? CountRows(frame, length, sampled_skip_)
-                                           : sampled_skip_ - slots_;
+    sampled_left_ = sampled_left_ == 0 ? CountRows(frame, length) : sampled_left_ - 1;
   }
+  ++upto_;
 }
 
 void Meter::CountWhole(const uint8_t* frame, uint32_t length) {
@@ -125,26 +138,27 @@ void Meter::CountExactly(const uint8_t* frame, uint32_t length) {
   }
 }
 
-/// Of the rows from `slot` on; returns the slot of the next sample, counted from the next frame.
-uint64_t Meter::CountRows(const uint8_t* frame, uint32_t length, uint64_t slot) {
+/// Of the rows from slot_ on; returns how many frames lie between this one and the next that is
+/// sampled.
+uint32_t Meter::CountRows(const uint8_t* frame, uint32_t length) {
   const std::optional<packet::FlowKey> five_tuple = FiveTupleOf(frame, length);
   const int64_t weight = gaps_.weight();
-  for (; slot < slots_; slot += gaps_.Next()) {
+  uint32_t slot = slot_;
+  do {
     if (!five_tuple) {
       filling_->other += weight;
       continue;
     }
-    auto row = static_cast<uint32_t>(slot);
+    uint32_t row = slot;
     FlowCounter* counter = filling_->counters.data();
     for (; row >= rows_; row -= rows_) ++counter;
     if (counter->spec().kind == KeyKind::kFiveTuple) {
-      counter->CountRow(*five_tuple, counter->HashOf(*five_tuple), row, weight, length);
+      counter->CountRow(*five_tuple, row, weight, length);
     } else {
-      const packet::FlowKey key = counter->spec().Of(*five_tuple);
-      counter->CountRow(key, counter->HashOf(key), row, weight, length);
+      counter->CountRow(counter->spec().Of(*five_tuple), row, weight, length);
     }
-  }
-  return slot - slots_;
+  } while ((slot += gaps_.Next()) < slots_);
+  return FrameOf(slot) - 1;
 }
 
 }  // namespace sluice::engine::telemetry

@@ -37,13 +37,12 @@ class Meter {
   /// Worker. Forwards every frame as it is. Most frames that are not sampled cost a comparison
   /// and their share of the totals; their bytes are not looked at.
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
-    total_.pkts += 1;
-    total_.bytes += frame.length;
-    longest_ = frame.length > longest_ ? frame.length : longest_;
-    if (skip_ < slots_) [[unlikely]] {
+    bytes_ += frame.length;
+    if (frame.length > longest_) [[unlikely]] longest_ = frame.length;
+    if (left_ == 0) [[unlikely]] {
       Count(frame.data, frame.length);
     } else {
-      skip_ -= slots_;
+      --left_;
     }
     return packet::kForward;
   }
@@ -70,24 +69,28 @@ class Meter {
   [[gnu::noinline]] void Count(const uint8_t* frame, uint32_t length);
   void CountWhole(const uint8_t* frame, uint32_t length);
   void CountExactly(const uint8_t* frame, uint32_t length);
-  uint64_t CountRows(const uint8_t* frame, uint32_t length, uint64_t slot);
+  uint32_t CountRows(const uint8_t* frame, uint32_t length);
+  uint32_t FrameOf(uint32_t slot);
+  Traffic total() const { return {upto_ - left_, bytes_}; }
   void SetProbability(double probability);
   void NoteExactPkts();
   void Begin(Epoch* epoch, uint64_t now, double probability);
   bool Close(uint64_t now);
 
   // What Process touches.
-  uint64_t skip_ = 0;   ///< (packet, row) pairs until the next that is sampled.
-  uint64_t slots_;      ///< Rows of all keys: pairs per packet.
-  Traffic total_;       ///< Of this epoch.
+  uint64_t left_ = 0;   ///< Frames until the next with a sampled row.
+  uint64_t bytes_ = 0;  ///< Of this epoch.
   uint32_t longest_ = 0;
 
-  const uint32_t rows_;  ///< Of each key.
+  uint64_t upto_ = 0;  ///< Frames of this epoch when none is left.
+  const uint32_t rows_;   ///< Of each key.
+  const uint32_t slots_;  ///< Rows of all keys, from which samples are drawn.
+  uint32_t slot_ = 0;     ///< Of the next sample, in its frame.
   const bool oracle_;
-  bool every_packet_ = true;   ///< skip_ stays 0: the probability is 1, or there is an oracle.
-  uint64_t sampled_skip_ = 0;  ///< With an oracle: what skip_ would be.
+  bool every_packet_ = true;   ///< left_ stays 0: the probability is 1, or there is an oracle.
+  uint32_t sampled_left_ = 0;  ///< With an oracle: what left_ would be.
   double asked_probability_ = 1;  ///< That the pacer wished; gaps_ has the one it got.
-  uint64_t noted_pkts_ = 0;    ///< Of total_: when exact packets were noted last.
+  uint64_t noted_pkts_ = 0;    ///< Of total(): when exact packets were noted last.
   Epoch* filling_;
   GapSampler gaps_;
   Pacer pacer_;
