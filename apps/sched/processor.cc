@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "processor.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+namespace sluice::sched {
+namespace {
+
+// One of the signals that mean nothing to the kernel, and that nobody here waits for.
+int CutSignal() { return SIGRTMIN + 2; }
+
+// A signal handler may read it: without dynamic allocation.
+[[gnu::tls_model("initial-exec")]] thread_local Processor* current_processor = nullptr;
+
+// A fiber that was cut may go on in another thread, where errno lies elsewhere. Compilers take
+// its address for constant within a function: hence functions of their own.
+[[gnu::noinline]] int ReadErrno() {
+  asm volatile("" ::: "memory");
+  return errno;
+}
+[[gnu::noinline]] void WriteErrno(int value) {
+  asm volatile("" ::: "memory");
+  errno = value;
+}
+
+}  // namespace
+
+void Fiber::Start(Coroutine::Body body, void* argument) {
+  body_ = body;
+  argument_ = argument;
+  processor_ = nullptr;
+  uncut_.store(0, std::memory_order_relaxed);
+  away_cycles_.store(0, std::memory_order_relaxed);
+  coroutine_.Start(
+      [](void* self) {
+        Fiber& fiber = *static_cast<Fiber*>(self);
+        fiber.processor_->Arrive(fiber);
+        fiber.body_(fiber.argument_);
+        fiber.BeginUncut();
+        fiber.processor_->running_.store(nullptr, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+      },
+      this);
+}
+
+void Fiber::Leave() {
+  BeginUncut();  // From here on processor_ stays who it is.
+  const uint64_t left = rte_rdtsc();
+  processor_->running_.store(nullptr, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  coroutine_.Pause();
+  away_cycles_.fetch_add(rte_rdtsc() - left, std::memory_order_relaxed);
+  processor_->Arrive(*this);  // Maybe another one.
+  EndUncut();
+}
+
+void Processor::Arrive(Fiber& fiber) {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  running_.store(&fiber, std::memory_order_relaxed);
+}
+
+void Processor::Enter() {
+  current_processor = this;
+  if (runaway_cycles_ == 0) return;
+  struct sigaction action {};
+  action.sa_sigaction = &OnSignal;
+  // A fiber that is cut leaves the handler much later, or in another thread: the signal must not
+  // stay blocked in this one.
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = CutSignal();
+  event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+  timer_t timer{};
+  // It looks twice in the time that a runaway is allowed.
+  const uint64_t period_ns = std::max<uint64_t>(
+      static_cast<uint64_t>(static_cast<double>(runaway_cycles_) * 5e8 /
+                            static_cast<double>(cycles_per_second_)),
+      10'000);
+  const timespec period{static_cast<time_t>(period_ns / 1'000'000'000),
+                        static_cast<long>(period_ns % 1'000'000'000)};
+  const itimerspec times{period, period};
+  if (sigaction(CutSignal(), &action, nullptr) != 0 ||
+      timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) {
+    throw std::system_error(errno, std::generic_category(), "timer of a worker");
+  }
+  timer_ = timer;
+  timer_settime(timer, 0, &times, nullptr);
+}
+
+void Processor::Leave() {
+  if (timer_) timer_delete(*timer_);
+  timer_.reset();
+  if (current_processor == this) current_processor = nullptr;
+}
+
+Processor::Ended Processor::Run(Fiber& fiber, uint64_t until) {
+  fiber.processor_ = this;
+  cut_ = false;
+  cut_at_.store(until + runaway_cycles_, std::memory_order_relaxed);
+  until_.store(until, std::memory_order_relaxed);
+  if (fiber.coroutine_.Resume()) return Ended::kDone;
+  return cut_ ? Ended::kCut : Ended::kPaused;
+}
+
+void Processor::OnSignal(int, siginfo_t*, void*) {
+  Processor* const processor = current_processor;
+  if (processor == nullptr) return;
+  Fiber* const fiber = processor->running_.load(std::memory_order_relaxed);
+  if (fiber == nullptr || fiber->uncut_.load(std::memory_order_relaxed) != 0) return;
+  if (rte_rdtsc() < processor->cut_at_.load(std::memory_order_relaxed)) return;
+  const int error = ReadErrno();
+  ++processor->cuts_;
+  processor->cut_ = true;
+  fiber->Leave();  // The rest of its state waits on its stack, where the kernel put it.
+  WriteErrno(error);
+}
+
+}  // namespace sluice::sched

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What clients ask for: an open loop of independent users (Poisson), of whom few ask for much. By
+// default 99.5 % look up a key and 0.5 % scan a range, the mix of Shinjuku's and ghOSt's RocksDB.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/kv/workload/random.h"
+#include "engine/kv/workload/schedule.h"
+#include "request.h"
+
+namespace sluice::sched {
+
+struct WorkloadOptions {
+  double rate = 50'000;        ///< Requests a second.
+  double short_us = 5;
+  double long_us = 500;
+  double long_share = 0.005;   ///< Of requests.
+  double runaway_share = 0;    ///< Of the long ones: without safe points.
+  uint64_t seed = 1;
+};
+
+/// Classes of the two kinds.
+inline constexpr uint8_t kShortClass = 0;
+inline constexpr uint8_t kLongClass = 1;
+
+/// The sum of what is asked for a second, in processors.
+double Load(const WorkloadOptions& options);
+/// One line about what is wrong, or empty.
+std::string Complaint(const WorkloadOptions& options);
+
+class Workload {
+ public:
+  Workload(const WorkloadOptions& options, uint64_t start_ns)
+      : options_(options),
+        schedule_(options.rate, engine::kv::workload::Arrivals::kPoisson, start_ns, options.seed),
+        random_(~options.seed) {}
+
+  uint64_t due_ns() const { return schedule_.due_ns(); }
+  /// The one that is due; goes on to the next. Ids count from 0.
+  Request Take() {
+    Request request{.id = next_id_++};
+    const bool is_long = random_.Unit() < options_.long_share;
+    const bool runaway = is_long && random_.Unit() < options_.runaway_share;
+    request.task_class = is_long ? kLongClass : kShortClass;
+    request.service_ns =
+        static_cast<uint32_t>((is_long ? options_.long_us : options_.short_us) * 1e3);
+    request.flags = runaway ? kNoSafePoints : 0;
+    schedule_.Advance();
+    return request;
+  }
+
+ private:
+  WorkloadOptions options_;
+  engine::kv::workload::Schedule schedule_;
+  engine::kv::workload::Random random_;
+  uint64_t next_id_ = 0;
+};
+
+}  // namespace sluice::sched
