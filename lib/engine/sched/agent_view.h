@@ -189,13 +189,14 @@ class AgentView {
         // What an outcome told before needs no second telling.
         if (repeated && !IsNowhere(task)) return;
         task.runnable_since = now;
+        if (m.type == MessageType::kTaskWakeup) task.deferrable = (m.flags & kDeferrable) != 0;
         return Queue(task, Place::kBack, now);
       case MessageType::kTaskPreempt:
       case MessageType::kTaskLatchFailure: {
         if (repeated && !IsNowhere(task)) return;
         const bool blameless = m.type == MessageType::kTaskLatchFailure ||
                                (m.flags & (kBoostPriority | kWasLatched)) != 0;
-        return Queue(task, blameless ? Place::kFront : Place::kBack, now);
+        return Queue(task, blameless ? Place::kFront : Place::kPreempted, now);
       }
       case MessageType::kTaskOnCpu:
         if (m.cpu >= cpus_.size()) return TakeOut(task, now);  // Not this agent's to watch.

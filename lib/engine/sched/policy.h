@@ -24,6 +24,7 @@ struct AgentTask {
   Nanoseconds runtime = 0;      ///< As the host last said.
   /// The agent's clock when it was last new, woken, or had yielded; a preemption leaves it.
   Nanoseconds runnable_since = 0;
+  bool deferrable = false;      ///< Its last wake-up said that it does not mind to wait.
 
   // The policy's, from Enqueue until Next or Remove:
   AgentTask* next = nullptr;
@@ -36,8 +37,9 @@ struct AgentTask {
 
 /// Where a task that can run is put.
 enum class Place : uint8_t {
-  kBack,   ///< New, woken, or its slice is over.
-  kFront,  ///< It lost its place through no fault of its own: refused, recalled, boosted.
+  kBack,       ///< New, woken, or it yielded.
+  kPreempted,  ///< Its slice is over, or another was more urgent: the back, for most policies.
+  kFront,      ///< It lost its place through no fault of its own: refused, recalled, boosted.
 };
 
 /// What runs on a CPU, as far as the agent knows.
@@ -46,6 +48,12 @@ struct Running {
   const AgentTask* task = nullptr;  ///< Null: idle.
   Nanoseconds since = 0;
 };
+
+/// Classes that policies tell apart; a task of a higher one counts as of the last.
+inline constexpr uint8_t kTaskClasses = 8;
+inline uint8_t ClassOf(const AgentTask& task) {
+  return task.task_class < kTaskClasses ? task.task_class : kTaskClasses - 1;
+}
 
 /// The agent calls Preempts only for CPUs on which a task runs. Where it is true and Next names
 /// nobody, the CPU is taken from who has it and left alone.

@@ -4,6 +4,8 @@
 // FIFO, with which Wave was measured.
 #pragma once
 
+#include <string_view>
+
 #include "engine/sched/policies/task_queue.h"
 #include "engine/sched/policy.h"
 
@@ -11,6 +13,8 @@ namespace sluice::engine::sched {
 
 class FifoCentral {
  public:
+  static constexpr std::string_view kName = "fifo_central";
+
   void Enqueue(AgentTask& task, Place place, Nanoseconds) { queue_.Push(task, place); }
   void Remove(AgentTask& task) { queue_.Remove(task); }
   AgentTask* Next(CpuId cpu, Nanoseconds) { return queue_.PopFor(cpu); }

@@ -17,8 +17,8 @@ class TaskQueue {
   AgentTask* head() const { return head_; }
 
   void Push(AgentTask& task, Place place) {
-    task.previous = place == Place::kBack ? tail_ : nullptr;
-    task.next = place == Place::kBack ? nullptr : head_;
+    task.previous = place == Place::kFront ? nullptr : tail_;
+    task.next = place == Place::kFront ? head_ : nullptr;
     (task.previous == nullptr ? head_ : task.previous->next) = &task;
     (task.next == nullptr ? tail_ : task.next->previous) = &task;
     task.queued = true;

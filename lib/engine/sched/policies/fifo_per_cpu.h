@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A queue for each CPU, first come, first served, each until it blocks. ghOSt's per-CPU FIFO: a
+// task gets its CPU when it is new, by turns, and keeps it for as long as it may run there.
+#pragma once
+
+#include <bit>
+#include <string_view>
+#include <vector>
+
+#include "engine/sched/policies/task_queue.h"
+#include "engine/sched/policy.h"
+
+namespace sluice::engine::sched {
+
+class FifoPerCpu {
+ public:
+  static constexpr std::string_view kName = "fifo_per_cpu";
+
+  /// 1 … kMaxCpus.
+  explicit FifoPerCpu(CpuId cpus)
+      : queues_(cpus), all_(~CpuMask{0} >> (kMaxCpus - cpus)), last_(static_cast<CpuId>(cpus - 1)) {}
+
+  void Enqueue(AgentTask& task, Place place, Nanoseconds) {
+    // The key is the home, from 1.
+    if (task.key == 0 || (task.affinity & MaskOf(HomeOf(task))) == 0) task.key = Turn(task) + 1u;
+    task.queue = HomeOf(task);
+    queues_[task.queue].Push(task, place);
+  }
+  void Remove(AgentTask& task) { queues_[task.queue].Remove(task); }
+  AgentTask* Next(CpuId cpu, Nanoseconds) { return queues_[cpu].PopFor(cpu); }
+  bool Preempts(const Running&, Nanoseconds) const { return false; }
+  bool Supersedes(const AgentTask&, CpuId, Nanoseconds) const { return false; }
+
+ private:
+  static CpuId HomeOf(const AgentTask& task) { return static_cast<CpuId>(task.key - 1); }
+
+  /// The next CPU whose turn it is, of those that `task` may run on; any, if there is none.
+  CpuId Turn(const AgentTask& task) {
+    const CpuMask may = task.affinity & all_;
+    const CpuMask later = may & ~(MaskOf(last_) | (MaskOf(last_) - 1));
+    const CpuMask from = later != 0 ? later : may;
+    if (from != 0) last_ = static_cast<CpuId>(std::countr_zero(from));
+    return last_;
+  }
+
+  std::vector<TaskQueue> queues_;
+  CpuMask all_;
+  CpuId last_;  ///< Who got the last task.
+};
+
+}  // namespace sluice::engine::sched

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Shinjuku (NSDI'19) as its authors built it, where a class is a type of request with a target for
+// its latency: a queue for each class; next is the head that has waited for the largest part of
+// its target; who has run for a quantum makes way if anybody waits. Nobody starves: whoever waits
+// gets ahead of all that came later by more than a ratio of targets.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "engine/sched/policies/task_queue.h"
+#include "engine/sched/policy.h"
+
+namespace sluice::engine::sched {
+
+struct MultiQueueOptions {
+  /// Above 0, by class. The default: ten times the last one's.
+  std::array<Nanoseconds, kTaskClasses> slo{10'000,        100'000,        1'000'000,
+                                            10'000'000,    100'000'000,    1'000'000'000,
+                                            10'000'000'000, 100'000'000'000};
+  Nanoseconds quantum = 5'000;  ///< The paper's.
+  /// Requests are of one type, and the rare long one had better end: who was preempted goes to the
+  /// head of its queue. Else to the tail.
+  bool preempted_to_head = false;
+};
+
+class MultiQueue {
+ public:
+  static constexpr std::string_view kName = "multi_queue";
+
+  explicit MultiQueue(const MultiQueueOptions& options = {}) : options_(options) {}
+
+  void Enqueue(AgentTask& task, Place place, Nanoseconds) {
+    if (place == Place::kPreempted && options_.preempted_to_head) place = Place::kFront;
+    task.queue = ClassOf(task);
+    queues_[task.queue].Push(task, place);
+  }
+  void Remove(AgentTask& task) { queues_[task.queue].Remove(task); }
+  AgentTask* Next(CpuId cpu, Nanoseconds now) {
+    AgentTask* const task = Best(cpu, now);
+    if (task != nullptr) Remove(*task);
+    return task;
+  }
+  bool Preempts(const Running& running, Nanoseconds now) const {
+    if (now - running.since < options_.quantum) return false;
+    return std::ranges::any_of(queues_, [&](const TaskQueue& queue) {
+      return queue.FirstFor(running.cpu) != nullptr;
+    });
+  }
+  bool PreemptsFor(const Running& running, const AgentTask&, Nanoseconds now) const {
+    return now - running.since >= options_.quantum;
+  }
+  bool Supersedes(const AgentTask& staged, CpuId cpu, Nanoseconds now) const {
+    const AgentTask* const best = Best(cpu, now);
+    return best != nullptr && Before(*best, staged, now);
+  }
+  bool Serves(const AgentTask& task, CpuId cpu) const { return task.affinity & MaskOf(cpu); }
+
+ private:
+  /// The largest part of its target; the more urgent class, if equal.
+  AgentTask* Best(CpuId cpu, Nanoseconds now) const {
+    AgentTask* best = nullptr;
+    for (const TaskQueue& queue : queues_) {
+      AgentTask* const head = queue.FirstFor(cpu);
+      if (head != nullptr && (best == nullptr || Before(*head, *best, now))) best = head;
+    }
+    return best;
+  }
+
+  /// Whether waited(a) / slo(a) > waited(b) / slo(b).
+  bool Before(const AgentTask& a, const AgentTask& b, Nanoseconds now) const {
+    using Wide = unsigned __int128;
+    return Wide{now - a.runnable_since} * options_.slo[ClassOf(b)] >
+           Wide{now - b.runnable_since} * options_.slo[ClassOf(a)];
+  }
+
+  MultiQueueOptions options_;
+  std::array<TaskQueue, kTaskClasses> queues_;
+};
+
+}  // namespace sluice::engine::sched
