@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The channel made of swaps (lib/swap), the host's end. Each slot has two half-links:
+//
+//   asks     The host offers its event, and gets the decision as the answer. Four messages: the
+//            host has to see the decision before it commits, so the host is the commit point, and
+//            its closing line carries the outcome. The other choice, two messages with the outcome
+//            in the next offer, would halve the bytes (88 / 88 for 176 / 176), but an offer of 40
+//            bytes has no room for an outcome of 40, and until the next event of that CPU, a whole
+//            time slice, the agent would not know whether its decision holds. What is paid for
+//            it: the next ask of the slot waits one round trip more (758 ns). An event that comes
+//            sooner goes without a swap of its own, and is decided by an offer.
+//   offers   The agent offers a decision, under the condition that the state is what it saw. Two
+//            messages: the host is the responder and the commit point; Check() is the condition,
+//            evaluated when the host looks; a rejection carries the fresh state. It may stand until
+//            its moment comes: a decision prepared beforehand.
+//
+// Events that want no decision are swaps on a ring of half-links of their own, acknowledged one by
+// one. Asks and events are numbered in the order in which they were sent.
+//
+// A decision that answers an ask cannot be recalled (its holder is the responder); an agent that
+// may want it back offers it. Retained outcomes, incarnations and epochs are lib/swap's. Nothing is
+// read at the window between Check() and Apply().
+//
+// One thread at a time; see wave_host.h, also for ends that are replaced.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "bar/window.h"
+#include "offload/item.h"
+#include "offload/layout.h"
+#include "offload/session.h"
+#include "offload/swap_links.h"
+#include "swap/port.h"
+
+namespace sluice::offload {
+
+template <bar::WindowEnd W>
+class SwapHost {
+ public:
+  /// As WaveHost.
+  SwapHost(W& window, const SwapLayout& layout, uint32_t incarnation)
+      : window_(&window), layout_(layout), control_(window, layout.ControlLine(), incarnation) {
+    waits_.resize(layout.slots);
+    asks_.reserve(layout.asks ? layout.slots : 0);
+    offers_.reserve(layout.slots);
+    events_.reserve(layout.queue_depth);
+  }
+
+  // HostChannel.
+  bool Send(const Item& item) {
+    control_.Tell();  // of a loss, before what follows it
+    if (!up_ || !IsFree(sent_)) {
+      control_.Lose();
+      return false;
+    }
+    events_[sent_++ % layout_.queue_depth].Offer(item, number_++);
+    return true;
+  }
+  bool Ask(Slot slot, const Item& item) {
+    if (!up_ || !layout_.asks) return Send(item);
+    ItemInitiator<W>& ask = asks_[slot];
+    if (!ask.end().CanOffer()) PollAsk(ask);
+    if (!ask.end().CanOffer()) return Send(item);
+    control_.Tell();
+    ask.Offer(item, number_++);
+    return true;
+  }
+  void Flush() { control_.Tell(); }
+  uint32_t room() {
+    uint32_t free = 0;
+    while (up_ && free < layout_.queue_depth && IsFree(sent_ + free)) ++free;
+    return free;
+  }
+  void Prefetch(Slot slot) {
+    if (layout_.asks && asks_[slot].end().Unresolved()) {
+      offload::Prefetch(*window_, layout_.AskLine(slot));
+    }
+    offload::Prefetch(*window_, layout_.OfferLine(slot));
+  }
+  bool Look(Slot slot, Item& out);
+  template <Judge J>
+  Decided Decide(Slot slot, J& judge);
+  bool TakeRestart() {
+    if (control_.Look()) Join();
+    if (!up_ && control_.session().met()) up_ = Meet();
+    return up_ && control_.TakeRestart();
+  }
+  uint64_t overflows() const { return control_.lost(); }
+  /// A half-link whose peer broke the protocol stops until the next session, and counts as one.
+  uint64_t faults() const { return faults_ + LinkFaults() + control_.faults(); }
+
+  const SwapLayout& layout() const { return layout_; }
+
+ private:
+  /// Asks `judge` about the offers of `slot`.
+  template <Judge J>
+  struct Condition {
+    swap::Answer Evaluate(const swap::Message& offer, swap::Reply& reply) {
+      Item outcome;
+      const Item decision = ItemOf(offer);
+      ruling = offer.phase == swap::Phase::kCancel ? RuleRecalled(*judge, slot, decision, outcome)
+                                                   : judge->Check(slot, decision, outcome);
+      reply.key = outcome.word[0];
+      reply.payload = PayloadOf(outcome);
+      if (ruling == Ruling::kLater) return swap::Answer::kLater;
+      return ruling == Ruling::kEnforce ? swap::Answer::kTrue : swap::Answer::kFalse;
+    }
+    Slot slot;
+    J* judge;
+    Ruling ruling = Ruling::kRefuse;
+  };
+
+  /// Begins the session with another agent: every half-link anew.
+  void Join();
+  /// Goes on meeting the agent's ends. True if all are met.
+  bool Meet();
+  void PollAsk(ItemInitiator<W>& ask) {
+    if (!ask.end().Unresolved() || ask.end().state() == swap::State::kValidate) return;
+    ask.Poll();
+    Forget(*window_);
+  }
+  /// Whether the half-link of event `number` of this kind can take it.
+  bool IsFree(uint64_t number) {
+    ItemInitiator<W>& link = events_[number % layout_.queue_depth];
+    if (link.end().CanOffer()) return true;
+    const auto result = link.Poll();
+    // An agent takes every event.
+    if (result && result->outcome != swap::Outcome::kCommitted) ++faults_;
+    Forget(*window_);
+    return link.end().CanOffer();
+  }
+  template <Judge J>
+  Decided DecideAnswer(Slot slot, J& judge);
+  uint64_t LinkFaults() const {
+    const auto count = [](const auto& ends) {
+      return std::ranges::count_if(ends, [](const auto& port) { return port.end().faulted(); });
+    };
+    return static_cast<uint64_t>(count(asks_) + count(offers_) + count(events_));
+  }
+
+  W* window_;
+  SwapLayout layout_;
+  HostControl<W> control_;
+  std::vector<ItemInitiator<W>> asks_;
+  std::vector<ItemResponder<W>> offers_;
+  std::vector<ItemInitiator<W>> events_;
+  std::vector<uint8_t> waits_;  ///< The offer of a slot was heard, and is to be judged again.
+  bool up_ = false;             ///< Every half-link has met the agent's.
+  uint32_t number_ = 0;         ///< Of the next ask or event.
+  uint64_t sent_ = 0;           ///< Events, asks not among them.
+  uint64_t faults_ = 0;
+};
+
+template <bar::WindowEnd W>
+void SwapHost<W>::Join() {
+  faults_ += LinkFaults();
+  const Session& session = control_.session();
+  const swap::Initiator asker(swap::kFourMessage, session.Epoch(), session.host);
+  const swap::Initiator sender(swap::kTwoMessage, session.Epoch(), session.host);
+  const swap::Responder owner(swap::kTwoMessage, session.Epoch(), session.host);
+  asks_.clear();
+  offers_.clear();
+  events_.clear();
+  for (Slot slot = 0; slot < layout_.slots; ++slot) {
+    if (layout_.asks) asks_.emplace_back(*window_, layout_.AskLine(slot), asker);
+    offers_.emplace_back(*window_, layout_.OfferLine(slot), owner);
+    waits_[slot] = false;
+  }
+  for (uint32_t link = 0; link < layout_.queue_depth; ++link) {
+    events_.emplace_back(*window_, layout_.EventLine(link), sender);
+  }
+  number_ = 0;
+  sent_ = 0;
+  up_ = false;
+}
+
+template <bar::WindowEnd W>
+bool SwapHost<W>::Meet() {
+  const uint32_t agent = control_.session().agent;
+  bool met = true;
+  Deaf deaf;
+  for (auto& port : offers_) {
+    if (!port.HasMet(agent)) port.Poll(deaf);
+    met = met && port.HasMet(agent);
+  }
+  for (auto* ports : {&asks_, &events_}) {
+    for (auto& port : *ports) {
+      if (!port.HasMet(agent)) port.Poll();
+      met = met && port.HasMet(agent);
+    }
+  }
+  Forget(*window_);
+  return met;
+}
+
+template <bar::WindowEnd W>
+bool SwapHost<W>::Look(Slot slot, Item& out) {
+  if (!up_) return false;
+  if (layout_.asks) {
+    PollAsk(asks_[slot]);
+    if (asks_[slot].end().state() == swap::State::kValidate) {
+      out = ItemOf(asks_[slot].end().answer());
+      return true;
+    }
+  }
+  if (offers_[slot].Waiting(out)) return true;
+  Forget(*window_);
+  return false;
+}
+
+template <bar::WindowEnd W>
+template <Judge J>
+Decided SwapHost<W>::Decide(Slot slot, J& judge) {
+  if (!up_) return Decided::kNone;
+  if (layout_.asks) {
+    const Decided decided = DecideAnswer(slot, judge);
+    if (decided != Decided::kNone) return decided;
+  }
+  ItemResponder<W>& offers = offers_[slot];
+  Condition<J> condition{slot, &judge};
+  const swap::Event event = offers.Poll(condition, waits_[slot] != 0);
+  Decided decided = Decided::kNone;
+  if (event == swap::Event::kCommitted) {
+    judge.Apply(slot, ItemOf(offers.offer()));
+    decided = Decided::kEnforced;
+  } else if (event == swap::Event::kRejected) {
+    decided = Decided::kRefused;
+  }
+  if (event != swap::Event::kNothing) waits_[slot] = false;
+  if (condition.ruling == Ruling::kLater) waits_[slot] = true;
+  Forget(*window_);
+  return decided;
+}
+
+template <bar::WindowEnd W>
+template <Judge J>
+Decided SwapHost<W>::DecideAnswer(Slot slot, J& judge) {
+  ItemInitiator<W>& ask = asks_[slot];
+  PollAsk(ask);
+  if (ask.end().state() != swap::State::kValidate) return Decided::kNone;
+  ask.Prepare();
+  const Item decision = ItemOf(ask.end().answer());
+  Item outcome;
+  const Ruling ruling = judge.Check(slot, decision, outcome);
+  if (ruling == Ruling::kLater) return Decided::kNone;
+  ask.Close(ruling == Ruling::kEnforce, outcome);
+  if (ruling != Ruling::kEnforce) return Decided::kRefused;
+  judge.Apply(slot, decision);
+  return Decided::kEnforced;
+}
+
+}  // namespace sluice::offload

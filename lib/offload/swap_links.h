@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Half-links of lib/swap that carry items: an item is the key and the payload of a line. Two things
+// are added to what swap/port.h posts, both under its rules of publication:
+//
+//   - A number in bits 36 … 63 of word 1, which swap/message.h leaves free: the order among offers
+//     of different links.
+//   - Four messages: the initiator's closing line (COMMIT or ABORT) carries an item instead of the
+//     offer. The responder has read the offer, which its reflection shows, so it is not being read.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "bar/window.h"
+#include "offload/item.h"
+#include "offload/session.h"
+#include "swap/port.h"
+
+namespace sluice::offload {
+
+/// Numbers of offers count modulo 2^28.
+inline constexpr uint32_t kNumberShift = 36;
+inline constexpr uint32_t kNumberMask = (1u << 28) - 1;
+
+inline swap::Payload PayloadOf(const Item& item) {
+  return {item.word[1], item.word[2], item.word[3], item.word[4]};
+}
+inline Item ItemOf(uint64_t key, const swap::Payload& payload) {
+  return {{key, payload[0], payload[1], payload[2], payload[3]}};
+}
+inline Item ItemOf(const swap::Message& message) { return ItemOf(message.key, message.payload); }
+
+/// A resource that lets every offer wait. What it says to a recalled one is nothing.
+struct Deaf {
+  swap::Answer Evaluate(const swap::Message&, swap::Reply&) { return swap::Answer::kLater; }
+};
+
+template <bar::WindowEnd W>
+class ItemInitiator : public swap::InitiatorPort<W> {
+ public:
+  using swap::InitiatorPort<W>::InitiatorPort;
+
+  /// Offers `item`, to be answered when the peer can. Only if end().CanOffer().
+  void Offer(const Item& item, uint32_t number) {
+    this->PreparePost();
+    this->end_.MakeOffer({item.word[0], PayloadOf(item), /*standing=*/true});
+    if (this->end_.TakePublish()) Post(item, number);
+  }
+  /// Four messages: decides about end().answer(), and says `closing` with it.
+  void Close(bool commit, const Item& closing) {
+    if (commit) {
+      this->end_.Commit();
+    } else {
+      this->end_.Abort();
+    }
+    if (this->end_.TakePublish()) Post(closing, 0);
+  }
+  void Prepare() { this->PreparePost(); }
+  /// Whether it has met the peer of this incarnation, so that it can offer.
+  bool HasMet(uint32_t incarnation) const {
+    return this->end_.identity().peer == incarnation && this->end_.state() != swap::State::kSync;
+  }
+
+ private:
+  void Post(const Item& item, uint32_t number) {
+    bar::Line line = swap::Encode(this->end_.line());
+    line.word[1] |= uint64_t{number & kNumberMask} << kNumberShift;
+    std::copy(item.word.begin(), item.word.end(), line.word.begin() + 2);
+    this->window_->Post(this->index_, line);
+  }
+};
+
+template <bar::WindowEnd W>
+class ItemResponder : public swap::ResponderPort<W> {
+ public:
+  using swap::ResponderPort<W>::ResponderPort;
+
+  /// Of the line that the last Poll heard, or hears.
+  uint32_t number() const { return static_cast<uint32_t>(this->line_.word[1] >> kNumberShift); }
+  void Prepare() { this->PreparePost(); }
+  bool HasMet(uint32_t incarnation) const {
+    return this->end_.identity().peer == incarnation && this->end_.state() != swap::State::kSync;
+  }
+  /// Looks at the offer that waits, and answers nothing. False: none, or it was cancelled.
+  bool Waiting(Item& out) const {
+    bar::Line line;
+    if (!this->window_->Poll(this->index_, line)) return false;
+    const swap::Message offer = swap::Decode(line);
+    out = ItemOf(offer);
+    return this->end_.state() == swap::State::kReady && offer.phase == swap::Phase::kOffer &&
+           swap::Judge(this->end_.identity(), offer) == swap::Standing::kOurs &&
+           offer.txid == this->end_.txid() + 1;
+  }
+};
+
+}  // namespace sluice::offload

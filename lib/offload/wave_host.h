@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Wave's channel (Humphries et al., ASPLOS'25), the host's end: events go down a one-way queue;
+// each slot has a line in which the agent publishes a transaction, and one in which the host says
+// what became of it.
+//
+// A host that takes a decision and an agent that wants it back do not meet at one memory: the host
+// may hold the line in its cache when the agent writes to it. So there is no claim. The host's
+// ruling is authoritative, a transaction has an id, CANCEL is a request, and only the outcome line
+// tells which came first. Lines that are cached (write-through) are forgotten after each look that
+// found nothing and after each use; Prefetch() comes after that.
+//
+// One thread at a time. Calls for different slots may be interleaved where a window's reads let
+// others run (virtual time): what a call reads is its slot's own. The agent's end may be destroyed
+// and another made, under a greater incarnation, while this end lives on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bar/line_queue.h"
+#include "bar/window.h"
+#include "offload/item.h"
+#include "offload/layout.h"
+#include "offload/session.h"
+#include "offload/slot_line.h"
+
+namespace sluice::offload {
+
+template <bar::WindowEnd W>
+class WaveHost {
+ public:
+  /// `window`, which has the lines of `layout`, outlives it. `incarnation`: above 0, and greater
+  /// than that of every host's end before on this window.
+  WaveHost(W& window, const WaveLayout& layout, uint32_t incarnation)
+      : window_(&window),
+        layout_(layout),
+        control_(window, layout.ControlLine(), incarnation),
+        events_(window, layout.Queue(), control_.session().QueueStart()),
+        slots_(layout.slots) {}
+
+  // HostChannel. Before TakeRestart() was true there is no agent, and no room.
+  bool Send(const Item& item) {
+    control_.Tell();  // of a loss, before what follows it
+    bar::Line line;
+    for (uint32_t i = 0; i < item.word.size(); ++i) line.word[1 + i] = item.word[i];
+    if (control_.session().met() && events_.Push(line)) return true;
+    control_.Lose();
+    return false;
+  }
+  bool Ask(Slot, const Item& item) { return Send(item); }
+  void Flush() { control_.Tell(); }
+  uint32_t room() { return control_.session().met() ? events_.Room() : 0; }
+  void Prefetch(Slot slot) { offload::Prefetch(*window_, layout_.LineOf(slot)); }
+  bool Look(Slot slot, Item& out) {
+    SlotLine decision;
+    if (!Find(slot, decision) || decision.phase != SlotPhase::kReady) return false;
+    out = decision.item;
+    return true;
+  }
+  template <Judge J>
+  Decided Decide(Slot slot, J& judge);
+  bool TakeRestart() {
+    if (control_.Look()) {
+      queue_faults_ += events_.faults();
+      events_ = {*window_, layout_.Queue(), control_.session().QueueStart()};
+      for (SlotState& slot : slots_) slot = {};
+    }
+    return control_.TakeRestart();
+  }
+  uint64_t overflows() const { return control_.lost(); }
+  uint64_t faults() const {
+    return faults_ + queue_faults_ + events_.faults() + control_.faults();
+  }
+
+  const WaveLayout& layout() const { return layout_; }
+
+ private:
+  struct SlotState {
+    uint32_t decided = 0;  ///< Id of the last transaction that has an outcome.
+    uint64_t faulty = 0;   ///< Word 0 that was counted.
+  };
+
+  /// The transaction that waits for an outcome. What found none is not believed again.
+  bool Find(Slot slot, SlotLine& out) {
+    const uint32_t line = layout_.LineOf(slot);
+    const uint64_t word0 = window_->Peek(line);
+    bar::Line whole;
+    if (IsNext(slot, word0, out) && window_->Poll(line, whole) &&
+        out.Decode(whole, control_.session()) && IsNext(slot, whole.word[0], out)) {
+      return true;
+    }
+    Forget(*window_);
+    return false;
+  }
+  bool IsNext(Slot slot, uint64_t word0, SlotLine& out) {
+    SlotState& state = slots_[slot];
+    if (!out.DecodeWord0(word0, control_.session()) || out.txid == state.decided) return false;
+    const bool sound = out.txid == state.decided + 1 &&
+                       (out.phase == SlotPhase::kReady || out.phase == SlotPhase::kCancel);
+    if (!sound && word0 != state.faulty) {
+      state.faulty = word0;
+      ++faults_;
+    }
+    return sound;
+  }
+
+  W* window_;
+  WaveLayout layout_;
+  HostControl<W> control_;
+  bar::LineQueueProducer<W> events_;
+  std::vector<SlotState> slots_;
+  uint64_t queue_faults_ = 0;  ///< Of queues of earlier sessions.
+  uint64_t faults_ = 0;
+};
+
+template <bar::WindowEnd W>
+template <Judge J>
+Decided WaveHost<W>::Decide(Slot slot, J& judge) {
+  SlotLine decision;
+  if (!Find(slot, decision)) return Decided::kNone;
+  const uint32_t line = layout_.LineOf(slot);
+  PreparePost(*window_, line);
+  SlotLine outcome;
+  outcome.txid = decision.txid;
+  const Ruling ruling = decision.phase == SlotPhase::kCancel
+                            ? RuleRecalled(judge, slot, decision.item, outcome.item)
+                            : judge.Check(slot, decision.item, outcome.item);
+  if (ruling != Ruling::kLater) {
+    outcome.phase = ruling == Ruling::kEnforce ? SlotPhase::kEnforced : SlotPhase::kRefused;
+    slots_[slot].decided = decision.txid;
+    window_->Post(line, outcome.Encode(control_.session()));
+    if (ruling == Ruling::kEnforce) judge.Apply(slot, decision.item);
+  }
+  Forget(*window_);
+  if (ruling == Ruling::kLater) return Decided::kNone;
+  return ruling == Ruling::kEnforce ? Decided::kEnforced : Decided::kRefused;
+}
+
+}  // namespace sluice::offload
