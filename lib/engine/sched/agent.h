@@ -29,6 +29,8 @@ struct AgentOptions {
   uint32_t max_tasks = 65536;  ///< Known at a time; more are not scheduled, and counted.
   bool prestage = false;       ///< Decide for CPUs that still run something.
   Nanoseconds retry = 1'000'000;  ///< A CPU that refuses whoever it is, is left alone for as long.
+  /// A refusal told of news, and for as long no message came: the host talks to nobody any more.
+  Nanoseconds patience = 10'000'000;
 };
 
 struct AgentCounters {
@@ -67,7 +69,9 @@ class Agent {
       if (!view_.Hear(DecodeMessage(item), now)) ++counters_.unknown_tasks;
     }
     counters_.messages += done;
+    if (done != 0) awaits_news_ = false;
     done += Resolve(now);
+    if (awaits_news_ && now - awaits_since_ >= options_.patience) StartAnew(now);
     done += FillIdle(now);
     done += Preempt(now);
     if (options_.prestage) done += Prestage(now);
@@ -96,6 +100,7 @@ class Agent {
   /// After a loss, or when the host had given the agent up. Decisions under way still end.
   void StartAnew(Nanoseconds now) {
     ++counters_.losses;
+    awaits_news_ = false;
     view_.Clear(now);
     in_doubt_ = unresolved_;
     channel_->RequestRestart();
@@ -161,8 +166,13 @@ class Agent {
   }
 
   void Refused(CpuId cpu, const Outcome& outcome, bool blameless, Nanoseconds now) {
-    view_.Refused(cpu, decisions_[cpu].gtid, decisions_[cpu].barrier, outcome.task_barrier,
-                  outcome.task_flags, blameless, now);
+    const Decision& decision = decisions_[cpu];
+    if (view_.Refused(cpu, decision.gtid, decision.barrier, outcome.task_barrier,
+                      outcome.task_flags, blameless, now) || awaits_news_) {
+      return;
+    }
+    awaits_news_ = true;
+    awaits_since_ = now;
   }
 
   void Close(CpuId cpu) {
@@ -302,6 +312,8 @@ class Agent {
   CpuMask prestaged_ = 0;
   CpuMask recalled_ = 0;
   CpuMask in_doubt_ = 0;    ///< The host may have lost its memory of the decision.
+  bool awaits_news_ = false;  ///< A task was refused, and nothing was heard since.
+  Nanoseconds awaits_since_ = 0;
 };
 
 }  // namespace sluice::engine::sched

@@ -77,24 +77,26 @@ class AgentView {
   }
 
   /// It was refused: `barrier` and `flags` (StatusFlag) are what the host knows of the task.
-  /// `blameless`: for reasons that are not the task's.
-  void Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
+  /// `blameless`: for reasons that are not the task's. False: nothing can be done for it until a
+  /// message tells why.
+  bool Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
                bool blameless, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
-    if (task == nullptr || !CommittedTo(*task, cpu)) return;
+    if (task == nullptr || !CommittedTo(*task, cpu)) return true;
     constexpr uint32_t kWaits = kStatusInUse | kStatusRunnable;
     const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
     const bool told = task->seqnum != decided_at;  // Something was heard since.
     if (Newer(barrier, task->seqnum)) {
       // Messages are under way. That the task waits for a CPU is all that another try needs.
-      if (!waits) return TakeOut(*task, now);
+      if (!waits) return TakeOut(*task, now), false;
       task->seqnum = barrier;
     } else if (!blameless && !told) {
       TakeOut(*task, now);
       if (waits) task->where = Whereabouts::kRefused;
-      return;
+      return false;
     }
     Queue(*task, Place::kFront, now);
+    return true;
   }
 
   /// The host does not know it.
@@ -169,6 +171,8 @@ class AgentView {
   }
 
   void HearOfTask(const Message& m, KnownTask& task, Nanoseconds now) {
+    const bool older = Newer(task.seqnum, m.seqnum);
+    if (!older) task.runtime = m.runtime;
     switch (m.type) {
       case MessageType::kTaskDead:
       case MessageType::kTaskDeparted: return Forget(task, now);
@@ -176,10 +180,9 @@ class AgentView {
       case MessageType::kTaskPriorityChanged: HearOfNature(m, task, now); break;
       default: break;
     }
-    if (Newer(task.seqnum, m.seqnum)) return;
+    if (older) return;
     const bool repeated = m.seqnum == task.seqnum;
     task.seqnum = m.seqnum;
-    task.runtime = m.runtime;
     if (m.cpu < cpus_.size()) task.cpu = m.cpu;
     switch (m.type) {
       case MessageType::kTaskBlocked:
