@@ -168,9 +168,7 @@ void Host<C>::Deliver() {
   const bool too_many = outbox_.size() - sent_ > kernel_->message_reserve();
   if (too_many) paced_ = false;
   while (sent_ < outbox_.size()) {
-    if constexpr (requires { channel_->room(); }) {
-      if (paced_ && channel_->room() == 0) break;
-    }
+    if (paced_ && channel_->room() == 0) break;
     // By value: while it is sent, others may add.
     const Outgoing outgoing = outbox_[sent_++];
     if (SendOne(outgoing)) {
