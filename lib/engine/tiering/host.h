@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The host's side of memory tiering: scans access bits at the periods that the agent wished for,
+// reports them, and enforces decisions as far as they hold. Without an agent, or with one that is
+// silent, it does what needs none (the default action): a second chance for what is in the fast
+// tier, every 9.6 s.
+//
+// Each tick: Tick(), then Poll() as often as one likes. No clock, no lock; memory is taken when it
+// is made.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/tiering/abi.h"
+#include "engine/tiering/bulk.h"
+#include "engine/tiering/page_table.h"
+#include "offload/item.h"
+
+namespace sluice::engine::tiering {
+
+struct HostOptions {
+  uint32_t slots = 4;            ///< Decisions under way at a time.
+  uint32_t watchdog_ticks = 10;  ///< Without a decision that could be understood: 3 s.
+};
+
+struct HostCounters {
+  uint64_t scanned_regions = 0;
+  uint64_t deferred_regions = 0;  ///< Due, but the agent had given no piece back: the next tick.
+  uint64_t decisions = 0;
+  std::array<uint64_t, kVerdicts> verdicts{};         ///< Of decisions.
+  std::array<uint64_t, kElementStatuses> elements{};  ///< Of those understood.
+  uint64_t watchdog_expired = 0;
+  uint64_t introductions = 0;     ///< Agents that asked for everything.
+  uint64_t default_actions = 0;
+  uint64_t default_moves = 0;     ///< Pages.
+};
+
+/// `table` and `channel` outlive it. `down` carries scan results; piece i of `up` the elements of
+/// slot i, so it has `slots` pieces of kMaxElements elements.
+template <offload::HostChannel C>
+class Host {
+ public:
+  Host(PageTable& table, C& channel, Bulk down, Bulk up, const HostOptions& options)
+      : table_(&table), channel_(&channel), down_(down), up_(up), options_(options),
+        regions_(table.regions()), records_(down.piece_bytes() / sizeof(ScanRecord)),
+        asked_(options.slots) {}
+
+  /// A tick (kTickNanoseconds) is over.
+  void Tick() {
+    ++tick_;
+    const uint64_t fast = table_->accesses(Tier::kFast) - told_[0];
+    const uint64_t slow = table_->accesses(Tier::kSlow) - told_[1];
+    told_ = {told_[0] + fast, told_[1] + slow};
+    if (channel_->TakeRestart()) Introduce();
+    if (!alone_ && tick_ - heard_ > options_.watchdog_ticks) {
+      ++counters_.watchdog_expired;
+      alone_ = true;
+    }
+    if (alone_) {
+      if (tick_ % kSlowestTicks == 0) DefaultAction();
+    } else {
+      ReportScans();
+      channel_->Send(Encode(Event{.kind = EventKind::kTick, .tick = tick_,
+                                  .a = table_->fast_used(), .c = fast, .d = slow}));
+    }
+    // An agent that was only slow answers what it was asked before.
+    for (offload::Slot slot = 0; !alone_ && slot != options_.slots; ++slot) {
+      if (!asked_[slot]) asked_[slot] = channel_->Ask(slot, Encode(Event{.kind = EventKind::kAsk}));
+    }
+    channel_->Flush();
+  }
+
+  /// Enforces what was decided. Returns the decisions that ended.
+  uint32_t Poll() {
+    uint32_t ended = 0;
+    for (offload::Slot slot = 0; slot != options_.slots; ++slot) channel_->Prefetch(slot);
+    for (offload::Slot slot = 0; slot != options_.slots; ++slot) {
+      Judge judge{this, {}};
+      if (channel_->Decide(slot, judge) == offload::Decided::kNone) continue;
+      ++counters_.decisions;
+      ++counters_.verdicts[static_cast<uint32_t>(judge.ruled.verdict)];
+      asked_[slot] = false;
+      ++ended;
+    }
+    return ended;
+  }
+
+  uint32_t tick() const { return tick_; }
+  /// No agent decides.
+  bool alone() const { return alone_; }
+  const HostCounters& counters() const { return counters_; }
+  /// Bytes of scan results and of elements that were moved.
+  uint64_t bulk_bytes() const { return down_.bytes() + up_.bytes(); }
+  uint64_t scan_bytes() const { return down_.bytes(); }
+
+ private:
+  struct RegionSchedule {
+    uint32_t scanned = 0;   ///< Tick; 0: never.
+    uint64_t accessed = 0;  ///< DefaultAction: at its last look.
+    uint8_t arm = 0;
+  };
+
+  /// What Check found is enforced: elements that a peer may overwrite meanwhile are copied first.
+  struct Judge {
+    offload::Ruling Check(offload::Slot slot, const offload::Item& item, offload::Item& outcome) {
+      const Decision decision = DecodeDecision(item);
+      count = 0;
+      ruled = {.verdict = host->Read(slot, decision, elements), .number = decision.number};
+      if (ruled.verdict == Verdict::kUnderstood) {
+        count = decision.elements;
+        scans_seen = decision.scans_seen;
+        host->table_->Check(std::span(elements).first(count), statuses);
+        for (uint32_t i = 0; i != count; ++i) {
+          ruled.done |= uint64_t{statuses[i] == ElementStatus::kDone} << i;
+        }
+      }
+      ruled.generation = host->table_->generation();
+      ruled.fast_used = host->table_->fast_used();
+      ruled.fast_capacity = host->table_->fast_capacity();
+      outcome = Encode(ruled);
+      return ruled.verdict == Verdict::kUnderstood ? offload::Ruling::kEnforce
+                                                   : offload::Ruling::kRefuse;
+    }
+    void Apply(offload::Slot, const offload::Item&) { host->Enforce(*this); }
+
+    Host* host;
+    Outcome ruled;
+    std::array<Element, kMaxElements> elements{};
+    std::array<ElementStatus, kMaxElements> statuses{};
+    uint32_t count = 0;
+    uint64_t scans_seen = 0;
+  };
+
+  Verdict Read(offload::Slot slot, const Decision& decision,
+               std::array<Element, kMaxElements>& elements) {
+    if (decision.version != kAbiVersion) return Verdict::kBadVersion;
+    if (decision.elements > kMaxElements) return Verdict::kBadCount;
+    if (decision.scans_seen > sent_) return Verdict::kBadSequence;
+    const std::span to = std::span(elements).first(decision.elements);
+    if (!to.empty() && !up_.Read(slot, to)) return Verdict::kBadCount;
+    if (Checksum(std::as_bytes(to)) != decision.checksum) return Verdict::kBadChecksum;
+    return Verdict::kUnderstood;
+  }
+
+  void Enforce(const Judge& judge) {
+    given_back_ = std::max(given_back_, judge.scans_seen);
+    heard_ = tick_;
+    for (uint32_t i = 0; i != judge.count; ++i) {
+      const Element& e = judge.elements[i];
+      ++counters_.elements[static_cast<uint32_t>(judge.statuses[i])];
+      if (judge.statuses[i] != ElementStatus::kDone) continue;
+      if (e.kind == Element::kMigrate) {
+        table_->Migrate(e);
+      } else {
+        for (uint32_t k = 0; k != e.count; ++k) regions_[e.first + k].arm = e.value;
+      }
+    }
+    // It was silent, and knows nothing of what happened meanwhile.
+    if (alone_) Introduce();
+  }
+
+  /// To an agent that knows nothing. Scans that it was not shown are shown again.
+  void Introduce() {
+    ++counters_.introductions;
+    alone_ = false;
+    heard_ = tick_;
+    given_back_ = sent_;
+    for (RegionSchedule& r : regions_) r = {};
+    std::fill(asked_.begin(), asked_.end(), false);
+    channel_->Send(Encode(Event{.kind = EventKind::kGeometry, .tick = tick_,
+                                .a = table_->pages(), .b = table_->fast_capacity(), .c = sent_}));
+  }
+
+  bool Due(const RegionSchedule& r) const {
+    return r.scanned == 0 || tick_ - r.scanned >= PeriodTicks(r.arm);
+  }
+
+  void ReportScans() {
+    uint32_t filled = 0;
+    const Region first = next_;
+    const uint64_t deferred_before = counters_.deferred_regions;
+    for (uint32_t n = 0; n != table_->regions(); ++n) {
+      const Region region = (first + n) % table_->regions();
+      RegionSchedule& r = regions_[region];
+      if (!Due(r)) continue;
+      if (sent_ - given_back_ == down_.pieces()) {
+        // The next tick goes on there, so that all have their turn.
+        if (counters_.deferred_regions++ == deferred_before) next_ = region;
+        continue;
+      }
+      records_[filled++] = table_->Scan(region, r.scanned == 0 ? 0 : tick_ - r.scanned);
+      r.scanned = tick_;
+      ++counters_.scanned_regions;
+      if (filled == records_.size()) {
+        SendPiece(filled);
+        filled = 0;
+      }
+    }
+    if (filled != 0) SendPiece(filled);
+  }
+
+  void SendPiece(uint32_t records) {
+    const std::span from = std::span<const ScanRecord>(records_).first(records);
+    const auto piece = static_cast<uint32_t>(sent_ % down_.pieces());
+    down_.Write(piece, from);
+    const Event event{.kind = EventKind::kScans, .tick = tick_, .a = piece, .b = records,
+                      .c = sent_ + 1, .d = Checksum(std::as_bytes(from))};
+    if (channel_->Send(Encode(event))) ++sent_;
+  }
+
+  void DefaultAction() {
+    ++counters_.default_actions;
+    std::vector<Vpn>& up = hot_;
+    std::vector<Vpn>& down = cold_;
+    up.clear();
+    down.clear();
+    for (Region region = 0; region != table_->regions(); ++region) {
+      const ScanRecord s = table_->Scan(region, kSlowestTicks);
+      uint64_t& before = regions_[region].accessed;
+      const uint64_t hot = s.accessed & before & ~s.fast;
+      const uint64_t cold = s.fast & ~s.accessed & ~before;
+      before = s.accessed;
+      for (uint64_t w = hot; w != 0; w &= w - 1) {
+        up.push_back(region * kRegionPages + static_cast<uint32_t>(std::countr_zero(w)));
+      }
+      for (uint64_t w = cold; w != 0; w &= w - 1) {
+        down.push_back(region * kRegionPages + static_cast<uint32_t>(std::countr_zero(w)));
+      }
+    }
+    for (size_t i = 0, k = 0; i != up.size(); ++i) {
+      if (table_->fast_used() == table_->fast_capacity()) {
+        if (k == down.size()) return;
+        Move(down[k++], Tier::kSlow);
+      }
+      Move(up[i], Tier::kFast);
+    }
+  }
+  void Move(Vpn page, Tier tier) {
+    counters_.default_moves += table_->Migrate(
+        {.first = page, .count = 1, .value = static_cast<uint8_t>(tier)});
+  }
+
+  PageTable* table_;
+  C* channel_;
+  Bulk down_;
+  Bulk up_;
+  HostOptions options_;
+  HostCounters counters_;
+  std::vector<RegionSchedule> regions_;
+  std::vector<ScanRecord> records_;  ///< Of the piece that is being filled.
+  std::vector<Vpn> hot_, cold_;
+  std::vector<bool> asked_;          ///< By slot: a decision is wanted and has not come.
+  std::array<uint64_t, 2> told_{};   ///< Accesses reported, by tier.
+  uint64_t sent_ = 0;                ///< Pieces of scans.
+  uint64_t given_back_ = 0;
+  uint32_t tick_ = 0;
+  uint32_t heard_ = 0;               ///< Tick of the last decision that was understood.
+  Region next_ = 0;
+  bool alone_ = true;
+};
+
+}  // namespace sluice::engine::tiering
