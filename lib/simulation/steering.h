@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a host's processors are spared of an RPC if the NIC chooses the core: computed from the
+// table of costs, operation by operation. Not a measurement, and not the 8 cores of Wave's
+// abstract, which include the rest of its RPC stack.
+#pragma once
+
+#include "fabric/costs.h"
+
+namespace sluice::simulation {
+
+struct SteeringCosts {
+  fabric::Picoseconds dispatcher = 0;   ///< Host, a core of its own: of each RPC.
+  fabric::Picoseconds worker_local = 0; ///< Host, the worker: taking an RPC from a dispatcher.
+  fabric::Picoseconds worker_nic = 0;   ///< The same, from the NIC.
+
+  constexpr fabric::Picoseconds Removed() const { return dispatcher + worker_local - worker_nic; }
+  /// Cores that it spares at so many RPCs a second.
+  constexpr double Cores(double rpcs_per_second) const {
+    return static_cast<double>(Removed()) * 1e-12 * rpcs_per_second;
+  }
+};
+
+/// `decision`: what a host's processor takes to parse a header and choose; an input (the agent's
+/// is Costs::agent_decision, which the NIC pays instead).
+///   dispatcher: reads the request's first line (DDIO put it into the cache), decides, and takes
+///     the line of the worker's mailbox to write it: two lines and the decision.
+///   worker, after a dispatcher: gets the mailbox's line, and the request's from the dispatcher.
+///   worker, after the NIC: gets the decision's line, which the NIC pushed, and the request's.
+constexpr SteeringCosts SteeringOf(const fabric::Costs& costs, fabric::Picoseconds decision) {
+  return {.dispatcher = 2 * costs.host_cached_line + decision,
+          .worker_local = 2 * costs.host_cached_line,
+          .worker_nic = 2 * costs.host_cached_line};
+}
+
+}  // namespace sluice::simulation
