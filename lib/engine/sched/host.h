@@ -72,7 +72,8 @@ class Host {
   bool Look(CpuId cpu, Nanoseconds now);
 
   /// Now and then (a tick): the watchdog, an agent that is new or lost events. Watchdog: the agent
-  /// is taken for dead, SetAgent(false), until one says that it is there.
+  /// is taken for dead, SetAgent(false), until one says that it is there. Look() looks for one,
+  /// too, while there is none.
   void Tick(Nanoseconds now);
 
   const HostCounters& counters() const { return counters_; }
@@ -114,7 +115,7 @@ class Host {
   void Collect(CpuId asker);
   void Deliver();
   bool SendOne(const Outgoing& outgoing);
-  void Attach(Nanoseconds now);
+  void LookForAgent(Nanoseconds now);
   void Forget();
 
   Kernel* kernel_;
@@ -124,6 +125,7 @@ class Host {
   std::vector<Outgoing> outbox_;  ///< From `sent_` on not sent yet.
   size_t sent_ = 0;
   bool delivering_ = false;   ///< Somebody is in Deliver().
+  bool looking_ = false;      ///< Somebody is in LookForAgent().
   bool paced_ = false;        ///< A discovery is under way: no faster than the channel has room.
   Nanoseconds last_time_ = 0;
   Nanoseconds alive_ = 0;     ///< The agent's last sign: a decision that held, or room that it made.
@@ -346,6 +348,7 @@ Gtid Host<C>::EndSwitch(CpuId cpu, Nanoseconds now) {
 template <offload::HostChannel C>
 bool Host<C>::Look(CpuId cpu, Nanoseconds now) {
   last_time_ = now;
+  if (!kernel_->agent()) LookForAgent(now);
   SlotJudge judge{*this, now, false};
   Decide(cpu, judge);
   Forward();
@@ -356,9 +359,14 @@ bool Host<C>::Look(CpuId cpu, Nanoseconds now) {
 
 // --- The agent ------------------------------------------------------------------------------
 
-/// An agent is there that knows nothing.
+/// One that is there and knows nothing.
 template <offload::HostChannel C>
-void Host<C>::Attach(Nanoseconds now) {
+void Host<C>::LookForAgent(Nanoseconds now) {
+  if (looking_) return;
+  looking_ = true;
+  const bool found = channel_->TakeRestart();
+  looking_ = false;
+  if (!found) return;
   ++counters_.discoveries;
   Forget();
   kernel_->SetAgent(true, now);
@@ -380,9 +388,8 @@ void Host<C>::Forget() {
 template <offload::HostChannel C>
 void Host<C>::Tick(Nanoseconds now) {
   last_time_ = now;
-  if (channel_->TakeRestart()) {
-    Attach(now);
-  } else if (kernel_->agent() && options_.watchdog != 0 && now - alive_ > options_.watchdog &&
+  LookForAgent(now);
+  if (kernel_->agent() && options_.watchdog != 0 && now - alive_ > options_.watchdog &&
              kernel_->Neglected(options_.watchdog, now)) {
     ++counters_.watchdog_expired;
     kernel_->SetAgent(false, now);

@@ -437,8 +437,8 @@ void Kernel::Discover(Nanoseconds) {
     Task& task = place.task;
     task.departure_unseen = false;
     if (task.state >= TaskState::kDeparted) continue;
-    TellAsItIs(MessageType::kTaskNew, task, task.cpu,
-               task.state == TaskState::kBlocked ? 0 : kRunnable);
+    const bool waits = task.state == TaskState::kRunnable && !task.latched;
+    TellAsItIs(MessageType::kTaskNew, task, task.cpu, waits ? kRunnable : 0);
     if (task.state == TaskState::kOnCpu || task.latched) {
       TellAsItIs(MessageType::kTaskOnCpu, task, task.cpu, task.latched ? kWasLatched : 0);
     }

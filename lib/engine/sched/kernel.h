@@ -145,8 +145,8 @@ class Kernel {
   void SetAgent(bool attached, Nanoseconds now);
   bool agent() const { return agent_; }
   /// For an agent that knows nothing: NEW for every task in the agents' care, with its present
-  /// barrier, kRunnable or not; for one on a CPU, ON_CPU after it (kWasLatched: is latched to it);
-  /// then CPU_BUSY for CPUs that agents may not use. Departures count as seen. Looks at every place.
+  /// barrier, kRunnable if it could be given a CPU; for one on a CPU, ON_CPU after it (kWasLatched:
+  /// is latched to it); then CPU_BUSY for CPUs that agents may not use. Departures count as seen. Looks at every place.
   void Discover(Nanoseconds now);
   /// Whether some task has been runnable, and on no CPU, for longer than `timeout`.
   bool Starves(Nanoseconds timeout, Nanoseconds now) const;

@@ -31,7 +31,7 @@ struct AgentTask {
   AgentTask* previous = nullptr;
   uint32_t queue = 0;
   bool queued = false;
-  // The policy's as long as the task lives; 0 when it is new.
+  // The policy's as long as the task is known; 0 when it is new.
   uint64_t key = 0;
 };
 

@@ -2,8 +2,9 @@
 //
 // Shinjuku (NSDI'19) as its authors built it, where a class is a type of request with a target for
 // its latency: a queue for each class; next is the head that has waited for the largest part of
-// its target; who has run for a quantum makes way if anybody waits. Nobody starves: whoever waits
-// gets ahead of all that came later by more than a ratio of targets.
+// its target; who has run for a quantum makes way if anybody waits. A class does not starve while
+// the waits of more urgent ones are bounded: a head that waited for w is passed only by those that
+// waited for more than w times the ratio of targets.
 #pragma once
 
 #include <algorithm>
