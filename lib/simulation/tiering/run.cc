@@ -26,7 +26,7 @@ constexpr uint32_t kExchanges = 16;
 struct Wave {
   using Host = offload::WaveHost<HostEnd>;
   using Nic = offload::WaveNic<NicEnd>;
-  using Layout = offload::WaveLayout;
+  static offload::WaveLayout Layout(uint32_t slots) { return {.slots = slots}; }
   static fabric::WindowParameters Window() {
     fabric::WindowParameters window;
     window.host_stores = fabric::HostStores::kWriteCombining;
@@ -37,7 +37,8 @@ struct Wave {
 struct Swap {
   using Host = offload::SwapHost<HostEnd>;
   using Nic = offload::SwapNic<NicEnd>;
-  using Layout = offload::SwapLayout;
+  // Decisions are prepared before anybody asks: offers, on the condition that the state is as seen.
+  static offload::SwapLayout Layout(uint32_t slots) { return {.slots = slots, .asks = false}; }
   static fabric::WindowParameters Window() { return {}; }
 };
 
@@ -99,7 +100,7 @@ class Observer {
 
 template <typename C>
 TieringResult Play(const TieringRun& run, const AccessSource& source) {
-  const typename C::Layout layout{.slots = run.host.slots};
+  const auto layout = C::Layout(run.host.slots);
   fabric::WindowParameters window = C::Window();
   window.lines = layout.LinesNeeded();
   fabric::EventQueue queue;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Random times, the same on every machine: the standard library's distributions are its own
+// business.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+
+#include "fabric/picoseconds.h"
+
+namespace sluice::simulation {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : bits_(seed) {}
+
+  /// In [0, 1).
+  double Uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
+  /// Below `limit` > 0.
+  uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(Uniform() * limit); }
+  fabric::Picoseconds Exponential(fabric::Picoseconds mean) {
+    return static_cast<fabric::Picoseconds>(-std::log1p(-Uniform()) * static_cast<double>(mean));
+  }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+/// How long a request occupies a processor.
+struct ServiceTime {
+  enum class Kind : uint8_t { kFixed, kExponential, kBimodal };
+  Kind kind = Kind::kFixed;
+  fabric::Picoseconds time = 10'000'000;  ///< All, the mean, or the short ones.
+  fabric::Picoseconds long_time = 0;      ///< kBimodal: the others …
+  double long_share = 0;                  ///< … and how many of all those are.
+
+  fabric::Picoseconds Draw(Random& random) const {
+    switch (kind) {
+      case Kind::kFixed:
+        return time;
+      case Kind::kExponential:
+        return random.Exponential(time) + 1;
+      case Kind::kBimodal:
+        break;
+    }
+    return random.Uniform() < long_share ? long_time : time;
+  }
+  double Mean() const {
+    const auto common = static_cast<double>(time);
+    if (kind != Kind::kBimodal) return common;
+    return common + long_share * (static_cast<double>(long_time) - common);
+  }
+};
+
+}  // namespace sluice::simulation

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a host and its scheduling agent are connected: the stages of Wave's optimisations (reference:
+// uncached everywhere, then the NIC's own mapping write-back, then the host's write-combining and
+// write-through, then prestaging and prefetching), swaps, and an agent on the host.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "fabric/window.h"
+
+namespace sluice::simulation {
+
+enum class Mode : uint8_t {
+  kUncached,   ///< Wave: every access of 8 bytes alone, on both sides.
+  kNicCached,  ///< Wave: the NIC's own mapping is write-back.
+  kMapped,     ///< Wave: the host writes combined and reads write-through.
+  kPrestaged,  ///< Wave: and a decision waits at each CPU, and is prefetched.
+  kSwap,       ///< A swap for every decision.
+  kStanding,   ///< Swaps offered beforehand, on condition: prestaged.
+  kHost,       ///< The agent on a core of the host: prestaged, in coherent memory.
+};
+
+struct ModeTraits {
+  Mode mode;
+  std::string_view name;
+  fabric::HostStores host_stores;
+  fabric::NicLines nic_lines;
+  fabric::NicMapping nic_mapping;
+  bool swaps;
+  bool prestages;
+  bool prefetches;
+};
+
+inline constexpr std::array<ModeTraits, 7> kModes = {{
+    {Mode::kUncached, "uc", fabric::HostStores::kUncached, fabric::NicLines::kUncached,
+     fabric::NicMapping::kUncached, false, false, false},
+    {Mode::kNicCached, "nic-wb", fabric::HostStores::kUncached, fabric::NicLines::kUncached,
+     fabric::NicMapping::kCached, false, false, false},
+    {Mode::kMapped, "wc+wt", fabric::HostStores::kWriteCombining, fabric::NicLines::kWriteThrough,
+     fabric::NicMapping::kCached, false, false, false},
+    {Mode::kPrestaged, "prestage+prefetch", fabric::HostStores::kWriteCombining,
+     fabric::NicLines::kWriteThrough, fabric::NicMapping::kCached, false, true, true},
+    {Mode::kSwap, "swap", fabric::HostStores::kWholeLine, fabric::NicLines::kPushed,
+     fabric::NicMapping::kCached, true, false, false},
+    {Mode::kStanding, "standing offer", fabric::HostStores::kWholeLine, fabric::NicLines::kPushed,
+     fabric::NicMapping::kCached, true, true, false},
+    {Mode::kHost, "on-host", fabric::HostStores::kWholeLine, fabric::NicLines::kPushed,
+     fabric::NicMapping::kCached, false, true, false},
+}};
+
+constexpr const ModeTraits& TraitsOf(Mode mode) { return kModes[static_cast<size_t>(mode)]; }
+
+/// The costs of `mode`: an agent on the host has no link to cross, but lines of coherent memory
+/// and interrupts between processors.
+constexpr fabric::Costs CostsOf(Mode mode, fabric::Costs costs) {
+  if (mode != Mode::kHost) return costs;
+  costs.pcie_oneway = costs.coherent_line;
+  costs.mmio_write_line = costs.coherent_line;
+  costs.nic_write_line = costs.coherent_line;
+  costs.decision_to_msix_sent = costs.msix_send;
+  // Send, way, receipt and dispatch together take what an interrupt takes there.
+  const fabric::Picoseconds known = costs.msix_send + costs.pcie_oneway + costs.msix_receive;
+  costs.msix_dispatch = costs.host_interrupt > known ? costs.host_interrupt - known : 0;
+  return costs;
+}
+
+}  // namespace sluice::simulation
