@@ -81,7 +81,6 @@ enum class EventKind : uint8_t {
   kGeometry = 1,  ///< To an agent that knows nothing.
   kScans,         ///< A piece of ScanRecords.
   kTick,          ///< The end of a tick.
-  kAsk,           ///< A slot is free for a decision.
 };
 
 struct Event {

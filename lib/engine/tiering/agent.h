@@ -84,7 +84,7 @@ class Agent {
     } else if (event.kind == EventKind::kTick) {
       if (introduced_) learner_.OnTick(event.a, event.c, event.d);
       answer_ = introduced_;
-    } else if (event.kind != EventKind::kAsk) {
+    } else {
       ++counters_.unknown_events;
     }
   }

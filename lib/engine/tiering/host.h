@@ -30,7 +30,7 @@ struct HostOptions {
 
 struct HostCounters {
   uint64_t scanned_regions = 0;
-  uint64_t deferred_regions = 0;  ///< Due, but the agent had given no piece back: the next tick.
+  uint64_t deferred_regions = 0;  ///< Due, but the agent is behind: the next tick.
   uint64_t decisions = 0;
   std::array<uint64_t, kVerdicts> verdicts{};         ///< Of decisions.
   std::array<uint64_t, kElementStatuses> elements{};  ///< Of those understood.
@@ -47,8 +47,7 @@ class Host {
  public:
   Host(PageTable& table, C& channel, Bulk down, Bulk up, const HostOptions& options)
       : table_(&table), channel_(&channel), down_(down), up_(up), options_(options),
-        regions_(table.regions()), records_(down.piece_bytes() / sizeof(ScanRecord)),
-        asked_(options.slots) {}
+        regions_(table.regions()), records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
   /// A tick (kTickNanoseconds) is over.
   void Tick() {
@@ -68,23 +67,19 @@ class Host {
       channel_->Send(Encode(Event{.kind = EventKind::kTick, .tick = tick_,
                                   .a = table_->fast_used(), .c = fast, .d = slow}));
     }
-    // An agent that was only slow answers what it was asked before.
-    for (offload::Slot slot = 0; !alone_ && slot != options_.slots; ++slot) {
-      if (!asked_[slot]) asked_[slot] = channel_->Ask(slot, Encode(Event{.kind = EventKind::kAsk}));
-    }
     channel_->Flush();
   }
 
   /// Enforces what was decided. Returns the decisions that ended.
   uint32_t Poll() {
     uint32_t ended = 0;
+    if (channel_->TakeRestart()) Introduce();
     for (offload::Slot slot = 0; slot != options_.slots; ++slot) channel_->Prefetch(slot);
     for (offload::Slot slot = 0; slot != options_.slots; ++slot) {
       Judge judge{this, {}};
       if (channel_->Decide(slot, judge) == offload::Decided::kNone) continue;
       ++counters_.decisions;
       ++counters_.verdicts[static_cast<uint32_t>(judge.ruled.verdict)];
-      asked_[slot] = false;
       ++ended;
     }
     return ended;
@@ -171,7 +166,6 @@ class Host {
     heard_ = tick_;
     given_back_ = sent_;
     for (RegionSchedule& r : regions_) r = {};
-    std::fill(asked_.begin(), asked_.end(), false);
     channel_->Send(Encode(Event{.kind = EventKind::kGeometry, .tick = tick_,
                                 .a = table_->pages(), .b = table_->fast_capacity(), .c = sent_}));
   }
@@ -179,6 +173,9 @@ class Host {
   bool Due(const RegionSchedule& r) const {
     return r.scanned == 0 || tick_ - r.scanned >= PeriodTicks(r.arm);
   }
+
+  /// There is a piece, and room for the items that name it and the tick.
+  bool CanReport() { return sent_ - given_back_ != down_.pieces() && channel_->room() > 1; }
 
   void ReportScans() {
     uint32_t filled = 0;
@@ -188,7 +185,7 @@ class Host {
       const Region region = (first + n) % table_->regions();
       RegionSchedule& r = regions_[region];
       if (!Due(r)) continue;
-      if (sent_ - given_back_ == down_.pieces()) {
+      if (filled == 0 && !CanReport()) {
         // The next tick goes on there, so that all have their turn.
         if (counters_.deferred_regions++ == deferred_before) next_ = region;
         continue;
@@ -254,7 +251,6 @@ class Host {
   std::vector<RegionSchedule> regions_;
   std::vector<ScanRecord> records_;  ///< Of the piece that is being filled.
   std::vector<Vpn> hot_, cold_;
-  std::vector<bool> asked_;          ///< By slot: a decision is wanted and has not come.
   std::array<uint64_t, 2> told_{};   ///< Accesses reported, by tier.
   uint64_t sent_ = 0;                ///< Pieces of scans.
   uint64_t given_back_ = 0;
