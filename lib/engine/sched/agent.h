@@ -28,6 +28,9 @@ struct AgentOptions {
   CpuId cpus = 1;              ///< The agent decides for CPUs 0 … cpus - 1.
   uint32_t max_tasks = 65536;  ///< Known at a time; more are not scheduled, and counted.
   bool prestage = false;       ///< Decide for CPUs that still run something.
+  /// A CPU that idled for as long beside what was prestaged for it is woken: that came just after
+  /// the CPU had looked.
+  Nanoseconds nudge = 20'000;
   Nanoseconds retry = 1'000'000;  ///< A CPU that refuses whoever it is, is left alone for as long.
   /// A refusal told of news, and for as long no message came: the host talks to nobody any more.
   Nanoseconds patience = 10'000'000;
@@ -268,12 +271,14 @@ class Agent {
 
   /// Whether it may wait until the CPU schedules.
   bool Stands(CpuId cpu, Nanoseconds now) {
-    if (view_.cpu(cpu).busy) return false;
+    const CpuView& view = view_.cpu(cpu);
+    if (view.busy) return false;
+    if (view.running.task == nullptr) return now - view.running.since < options_.nudge;
     if (!Settled(cpu)) return true;  // That is about to be.
     const KnownTask* const staged = Staged(cpu);
     if (staged == nullptr || view_.policy().Supersedes(*staged, cpu, now)) return false;
     if constexpr (PreemptsForOne<P>) {
-      return !view_.policy().PreemptsFor(view_.cpu(cpu).running, *staged, now);
+      return !view_.policy().PreemptsFor(view.running, *staged, now);
     }
     return true;
   }

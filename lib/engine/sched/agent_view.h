@@ -237,7 +237,7 @@ class AgentView {
     CpuView& view = cpus_[task.at];
     if (where == Whereabouts::kLatched) view.latched = nullptr;
     if (where == Whereabouts::kOnCpu) {
-      view.running.task = nullptr;
+      view.running = {.cpu = task.at, .task = nullptr, .since = now};
       view.leaving = false;
       if (view.latched != nullptr) Run(*std::exchange(view.latched, nullptr), now);
     }

@@ -46,7 +46,7 @@ enum class Place : uint8_t {
 struct Running {
   CpuId cpu = 0;
   const AgentTask* task = nullptr;  ///< Null: idle.
-  Nanoseconds since = 0;
+  Nanoseconds since = 0;            ///< The agent's clock.
 };
 
 /// Classes that policies tell apart; a task of a higher one counts as of the last.
