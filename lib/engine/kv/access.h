@@ -73,7 +73,10 @@ class Access {
 
   Store& store() const { return *store_; }
   uint32_t worker() const { return worker_; }
-  KeyHash Hash(Bytes key) const { return HashOf(key, store_->secret); }
+  /// To a store of one partition all ways are one.
+  KeyHash Hash(Bytes key) const {
+    return {of_partitions_.divisor() == 1 ? 0 : RouteHash(key), IndexHash(key, store_->secret)};
+  }
   Home HomeOf(const KeyHash& hash) const {
     const uint32_t partition = of_partitions_.Of(static_cast<uint32_t>(hash.route >> 48));
     return {&store_->partitions[partition], hash.index, of_workers_.Of(partition)};
@@ -107,6 +110,8 @@ class Access {
     uint32_t Of(uint32_t number) const {
       return static_cast<uint32_t>(uint64_t{inverse_ * number} * divisor_ >> 32);
     }
+
+    uint32_t divisor() const { return divisor_; }
 
    private:
     uint32_t inverse_;  ///< 2^32 / divisor, rounded up; modulo 2^32.

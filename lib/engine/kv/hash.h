@@ -21,16 +21,21 @@ struct KeyHash {
   uint64_t index = 0;
 };
 
-/// XXH3, 64 bits, without a seed: what clients compute.
-inline uint64_t RouteHash(Bytes key) { return XXH3_64bits(key.data(), key.size()); }
-/// The same for keys of one length, at half the instructions: XXH3 need not choose by it.
-template <size_t kBytes>
-[[gnu::flatten]] inline KeyHash HashOfSized(const uint8_t* key, uint64_t secret) {
-  return {XXH3_64bits(key, kBytes), XXH3_64bits_withSeed(key, kBytes, secret)};
+/// XXH3, 64 bits. Of a word, as keys often are, at half the instructions: it need not choose by the
+/// length. (What is inlined into others is not flattened.)
+[[gnu::flatten, gnu::noinline]] inline uint64_t Xxh3OfWord(const uint8_t* key, uint64_t seed) {
+  return XXH3_64bits_withSeed(key, sizeof(uint64_t), seed);
 }
+inline uint64_t Xxh3(Bytes key, uint64_t seed) {
+  if (key.size() == sizeof(uint64_t)) return Xxh3OfWord(key.data(), seed);
+  return XXH3_64bits_withSeed(key.data(), key.size(), seed);
+}
+
+/// Without a seed: what clients compute.
+inline uint64_t RouteHash(Bytes key) { return Xxh3(key, 0); }
+inline uint64_t IndexHash(Bytes key, uint64_t secret) { return Xxh3(key, secret); }
 inline KeyHash HashOf(Bytes key, uint64_t secret) {
-  if (key.size() == 8) return HashOfSized<8>(key.data(), secret);
-  return {RouteHash(key), XXH3_64bits_withSeed(key.data(), key.size(), secret)};
+  return {RouteHash(key), IndexHash(key, secret)};
 }
 /// Of a client that is trusted to have hashed its keys well.
 inline KeyHash Trusted(uint64_t client_hash) { return {client_hash, client_hash}; }
