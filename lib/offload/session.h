@@ -38,7 +38,7 @@ void Prefetch(W& window, uint32_t line) {
   }
 }
 
-/// Incarnations are serial numbers above 0: each new one is greater, by half of what there are.
+/// Incarnations are above 0; each new one of an end is one greater.
 struct Session {
   uint32_t host = 0;
   uint32_t agent = 0;
@@ -81,8 +81,9 @@ class ControlReader {
  public:
   ControlReader(W& window, uint32_t index) : window_(&window), index_(index) {}
 
-  /// The line if it differs from the last one. False as well for one that is dead, torn, nobody's
-  /// or from an older incarnation.
+  /// The line if it differs from the last one. False as well for one that is dead, torn or
+  /// nobody's. Any other incarnation is a new one: if only greater ones were, a line written
+  /// wrongly once would keep out whoever comes next.
   bool Read(ControlLine& out) {
     const bool read = ReadChanged(out);
     Forget(*window_);
@@ -101,19 +102,14 @@ class ControlReader {
     seen_ = line.word[0];
     out = {static_cast<uint32_t>(line.word[0]), static_cast<uint32_t>(line.word[0] >> 32),
            static_cast<uint32_t>(line.word[1] >> 32), line.word[2]};
-    const bool older = incarnation_ != 0 && static_cast<int32_t>(out.incarnation - incarnation_) < 0;
-    if (out.incarnation == 0 || older) {
-      ++faults_;
-      return false;
-    }
-    incarnation_ = out.incarnation;
-    return true;
+    if (out.incarnation != 0) return true;
+    ++faults_;
+    return false;
   }
 
   W* window_;
   uint32_t index_;
   uint64_t seen_ = 0;
-  uint32_t incarnation_ = 0;
   uint64_t faults_ = 0;
 };
 

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What both channels promise (lib/offload/item.h), over shared memory and over every kind of
+// window in virtual time.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "rig.h"
+
+namespace sluice::offload {
+namespace {
+
+template <typename R>
+class Channel : public testing::Test {
+ protected:
+  void SetUp() override {
+    static_assert(HostChannel<typename R::Host> && NicChannel<typename R::Nic>);
+    ASSERT_TRUE(rig_.Meet());
+  }
+  /// Host and agent of `rig` are of use: an event down, a decision up, an outcome down.
+  static void ExpectWorks(R& rig, uint64_t number) {
+    TestJudge judge;
+    Item out;
+    Decided how = Decided::kNone;
+    ASSERT_TRUE(rig.host().Send(Numbered(number)));
+    ASSERT_TRUE(rig.Receive(out));
+    EXPECT_EQ(out, Numbered(number));
+    ASSERT_TRUE(rig.nic().CanCommit(1));
+    rig.nic().Commit(1, Numbered(number + 1), Urgency::kInterrupt);
+    ASSERT_EQ(rig.Decide(1, judge), Decided::kEnforced);
+    EXPECT_EQ(judge.applied, std::vector{Numbered(number + 1)});
+    ASSERT_TRUE(rig.TakeOutcome(1, out, how));
+    EXPECT_EQ(how, Decided::kEnforced);
+    EXPECT_EQ(out.word[1], Numbered(number + 1).word[0]);
+  }
+  /// Makes the ask of `slot` open at the agent.
+  void Ask(Slot slot, uint64_t number) {
+    Item out;
+    ASSERT_TRUE(rig_.host().Ask(slot, Numbered(number)));
+    ASSERT_TRUE(rig_.Receive(out));
+    ASSERT_EQ(out, Numbered(number));
+  }
+
+  R rig_;
+  TestJudge judge_;
+  Item out_;
+  Decided how_ = Decided::kNone;
+};
+
+using Rigs = testing::Types<
+    Rig<WaveChannel, SharedMemory>, Rig<WaveChannel, Pushed>, Rig<WaveChannel, PushedCombining>,
+    Rig<WaveChannel, Uncached>, Rig<WaveChannel, WriteThrough>, Rig<SwapChannel, SharedMemory>,
+    Rig<SwapChannel, Pushed>, Rig<SwapChannel, PushedCombining>, Rig<SwapChannel, Uncached>,
+    Rig<SwapChannel, WriteThrough>, Rig<OfferChannel, SharedMemory>, Rig<OfferChannel, Pushed>,
+    Rig<OfferChannel, WriteThrough>>;
+TYPED_TEST_SUITE(Channel, Rigs);
+
+// --- Events.
+
+TYPED_TEST(Channel, EventsArriveOnceAndInTheOrderInWhichTheyWereSentAsksAmongThem) {
+  TypeParam rig(3, 8);
+  ASSERT_TRUE(rig.Meet());
+  std::mt19937_64 random(1);
+  uint64_t sent = 0, received = 0;
+  Item out;
+  for (uint32_t step = 0; step < 600; ++step) {
+    if (random() % 2 != 0) {
+      const Slot slot = random() % 3;
+      const Item item = Numbered(sent + 1);
+      if (rig.host().room() != 0) {
+        const bool ask = random() % 3 == 0;
+        ASSERT_TRUE(ask ? rig.host().Ask(slot, item) : rig.host().Send(item));
+        ++sent;
+      }
+      rig.host().Flush();
+      // Answered, so that slots may ask again.
+      TestJudge judge;
+      rig.host().Decide(slot, judge);
+    } else if (rig.Receive(out)) {
+      ASSERT_EQ(out, Numbered(++received));
+      const Slot slot = random() % 3;
+      if (rig.nic().CanCommit(slot)) rig.nic().Commit(slot, out, Urgency::kInterrupt);
+    }
+    Decided how;
+    for (Slot slot = 0; slot < 3; ++slot) rig.nic().TakeOutcome(slot, out, how);
+  }
+  while (rig.Receive(out)) ASSERT_EQ(out, Numbered(++received));
+  EXPECT_EQ(received, sent);
+  EXPECT_GT(sent, 100u);
+  EXPECT_EQ(rig.Faults(), 0u);
+  EXPECT_EQ(rig.host().overflows(), 0u);
+}
+
+TYPED_TEST(Channel, EventsThatFindNoRoomAreRefusedCountedAndToldOnce) {
+  auto& rig = this->rig_;
+  uint64_t sent = 0;
+  while (rig.host().Send(Numbered(sent + 1))) ASSERT_LE(++sent, 8u);
+  EXPECT_EQ(sent, 8u);
+  EXPECT_FALSE(rig.host().Send(Numbered(99)));
+  EXPECT_EQ(rig.host().overflows(), 2u);
+  rig.host().Flush();
+  EXPECT_TRUE(rig.TakeLoss());
+  EXPECT_FALSE(rig.TakeLoss());
+  for (uint64_t n = 1; n <= sent; ++n) {
+    ASSERT_TRUE(rig.Receive(this->out_));
+    EXPECT_EQ(this->out_, Numbered(n));
+  }
+  EXPECT_FALSE(rig.Receive(this->out_));
+  this->ExpectWorks(rig, 100);
+}
+
+TYPED_TEST(Channel, ALossIsToldBeforeTheEventsAfterIt) {
+  auto& rig = this->rig_;
+  while (rig.host().Send(Numbered(1))) {
+  }
+  while (rig.Receive(this->out_)) {
+  }
+  rig.Settle();
+  ASSERT_TRUE(rig.host().Send(Numbered(2)));  // and no Flush
+  ASSERT_TRUE(rig.Receive(this->out_));
+  ASSERT_EQ(this->out_, Numbered(2));
+  EXPECT_TRUE(rig.nic().TakeLoss());
+}
+
+TYPED_TEST(Channel, RoomIsWhatIsCertainlyTaken) {
+  auto& rig = this->rig_;
+  for (uint32_t round = 0; round < 5; ++round) {
+    rig.Settle();
+    const uint32_t room = rig.host().room();
+    ASSERT_GT(room, 0u);
+    for (uint32_t i = 0; i < room; ++i) ASSERT_TRUE(rig.host().Send(Numbered(i)));
+    for (uint32_t i = 0; i < room; ++i) ASSERT_TRUE(rig.Receive(this->out_));
+  }
+  rig.Settle();
+  while (rig.host().Send(Numbered(1))) {
+  }
+  EXPECT_EQ(rig.host().room(), 0u);
+}
+
+// --- Decisions.
+
+TYPED_TEST(Channel, ADecisionIsEnforcedOnceAndItsOutcomeIsTakenOnce) {
+  auto& rig = this->rig_;
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+  for (uint64_t n = 1; n <= 20; ++n) {
+    ASSERT_TRUE(rig.nic().CanCommit(0));
+    rig.nic().Commit(0, Numbered(n), n % 2 == 0 ? Urgency::kPrestaged : Urgency::kInterrupt);
+    EXPECT_FALSE(rig.nic().CanCommit(0));
+    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
+    EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+    ASSERT_EQ(this->judge_.applied.size(), n);
+    EXPECT_EQ(this->judge_.applied.back(), Numbered(n));
+    ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_EQ(this->how_, Decided::kEnforced);
+    EXPECT_EQ(this->out_, (Item{{500, n, 0, 0, ~uint64_t{0} >> 1}}));
+    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+  }
+  EXPECT_EQ(rig.Faults(), 0u);
+}
+
+TYPED_TEST(Channel, ARefusalCarriesTheFreshState) {
+  auto& rig = this->rig_;
+  rig.nic().Commit(2, Numbered(7), Urgency::kInterrupt);
+  this->judge_.ruling = Ruling::kRefuse;
+  EXPECT_EQ(rig.Decide(2, this->judge_), Decided::kRefused);
+  EXPECT_TRUE(this->judge_.applied.empty());
+  ASSERT_TRUE(rig.TakeOutcome(2, this->out_, this->how_));
+  EXPECT_EQ(this->how_, Decided::kRefused);
+  EXPECT_EQ(this->out_, (Item{{500, 7, 0, 0, ~uint64_t{0} >> 1}}));
+  this->ExpectWorks(rig, 8);
+}
+
+TYPED_TEST(Channel, ADecisionWhoseMomentHasNotComeWaits) {
+  auto& rig = this->rig_;
+  rig.nic().Commit(0, Numbered(7), Urgency::kPrestaged);
+  this->judge_.ruling = Ruling::kLater;
+  for (uint32_t look = 1; look <= 3; ++look) {
+    EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+    EXPECT_EQ(this->judge_.checks, look);
+    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+  }
+  this->judge_.ruling = Ruling::kEnforce;
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
+  EXPECT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+}
+
+TYPED_TEST(Channel, LookShowsADecisionAndRulesOnNothing) {
+  auto& rig = this->rig_;
+  rig.Settle();
+  EXPECT_FALSE(rig.host().Look(1, this->out_));
+  rig.nic().Commit(1, Numbered(7), Urgency::kPrestaged);
+  rig.Settle();
+  for (uint32_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(rig.host().Look(1, this->out_));
+    EXPECT_EQ(this->out_, Numbered(7));
+  }
+  EXPECT_FALSE(rig.host().Look(0, this->out_));
+  EXPECT_FALSE(rig.TakeOutcome(1, this->out_, this->how_));
+  EXPECT_EQ(rig.Decide(1, this->judge_), Decided::kEnforced);
+  rig.Settle();
+  EXPECT_FALSE(rig.host().Look(1, this->out_));
+}
+
+TYPED_TEST(Channel, SlotsDecideIndependently) {
+  auto& rig = this->rig_;
+  for (Slot slot = 0; slot < 3; ++slot) {
+    rig.nic().Commit(slot, Numbered(slot + 10), Urgency::kInterrupt);
+  }
+  EXPECT_EQ(rig.Decide(1, this->judge_), Decided::kEnforced);
+  EXPECT_EQ(this->judge_.applied, std::vector{Numbered(11)});
+  EXPECT_EQ(this->judge_.slots, std::vector{Slot{1}});
+  EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_FALSE(rig.TakeOutcome(2, this->out_, this->how_));
+  EXPECT_TRUE(rig.TakeOutcome(1, this->out_, this->how_));
+  EXPECT_EQ(rig.Decide(2, this->judge_), Decided::kEnforced);
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
+}
+
+// --- Decisions asked for.
+
+TYPED_TEST(Channel, AnAskIsAnEventAndTheDecisionAfterItIsRuledOnLikeAnyOther) {
+  auto& rig = this->rig_;
+  for (uint64_t n = 1; n <= 20; ++n) {
+    this->Ask(0, n);
+    this->judge_.ruling = Ruling::kLater;
+    rig.nic().Commit(0, Numbered(100 + n), Urgency::kInterrupt);
+    rig.Settle();
+    ASSERT_TRUE(rig.host().Look(0, this->out_));
+    EXPECT_EQ(this->out_, Numbered(100 + n));
+    EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+    const bool enforce = n % 3 != 0;
+    this->judge_.ruling = enforce ? Ruling::kEnforce : Ruling::kRefuse;
+    this->judge_.applied.clear();
+    EXPECT_FALSE(rig.nic().CanCommit(0));
+    ASSERT_EQ(rig.Decide(0, this->judge_), enforce ? Decided::kEnforced : Decided::kRefused);
+    EXPECT_EQ(this->judge_.applied.size(), enforce ? 1u : 0u);
+    ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_EQ(this->how_, enforce ? Decided::kEnforced : Decided::kRefused);
+    EXPECT_EQ(this->out_, (Item{{500, 100 + n, 0, 0, ~uint64_t{0} >> 1}}));
+    rig.Settle();
+  }
+  EXPECT_EQ(rig.Faults(), 0u);
+}
+
+TYPED_TEST(Channel, AnAskWhileTheLastIsOpenIsStillDelivered) {
+  auto& rig = this->rig_;
+  this->Ask(0, 1);
+  this->Ask(0, 2);
+  this->Ask(1, 3);
+  rig.nic().Commit(0, Numbered(4), Urgency::kInterrupt);
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
+  EXPECT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  rig.nic().Commit(0, Numbered(5), Urgency::kInterrupt);
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
+  EXPECT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_EQ(this->judge_.applied, (std::vector{Numbered(4), Numbered(5)}));
+  EXPECT_EQ(rig.Faults(), 0u);
+}
+
+TYPED_TEST(Channel, APrestagedDecisionCanBeRecalledThoughAnAskIsOpen) {
+  auto& rig = this->rig_;
+  this->Ask(0, 1);
+  rig.nic().Commit(0, Numbered(4), Urgency::kPrestaged);
+  EXPECT_TRUE(rig.nic().Recall(0));
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kRefused);
+  EXPECT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  rig.nic().Commit(0, Numbered(5), Urgency::kInterrupt);
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
+  EXPECT_EQ(this->judge_.applied, std::vector{Numbered(5)});
+}
+
+// --- Recalls.
+
+TYPED_TEST(Channel, ARecallInTimeEndsAsARefusalWithTheJudgesWordForIt) {
+  auto& rig = this->rig_;
+  rig.nic().Commit(0, Numbered(7), Urgency::kPrestaged);
+  this->judge_.ruling = Ruling::kLater;
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+  EXPECT_TRUE(rig.nic().Recall(0));
+  rig.Settle();
+  EXPECT_FALSE(rig.host().Look(0, this->out_));
+  EXPECT_FALSE(rig.nic().CanCommit(0));
+  EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kRefused);
+  EXPECT_TRUE(this->judge_.applied.empty());
+  ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_EQ(this->how_, Decided::kRefused);
+  EXPECT_EQ(this->out_, (Item{{501, 7, 0, 0, 0}}));
+  this->ExpectWorks(rig, 8);
+}
+
+TYPED_TEST(Channel, ARecallTooLateFindsTheDecisionEnforced) {
+  auto& rig = this->rig_;
+  rig.nic().Commit(0, Numbered(7), Urgency::kPrestaged);
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
+  EXPECT_TRUE(rig.nic().Recall(0));  // The agent cannot know yet.
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+  ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_EQ(this->how_, Decided::kEnforced);
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+  EXPECT_EQ(this->judge_.applied.size(), 1u);
+  this->ExpectWorks(rig, 8);
+  EXPECT_EQ(rig.Faults(), 0u);
+}
+
+TYPED_TEST(Channel, ThereIsNothingToRecallBeforeACommitOrAfterItsOutcomeOrTwice) {
+  auto& rig = this->rig_;
+  EXPECT_FALSE(rig.nic().Recall(0));
+  rig.nic().Commit(0, Numbered(7), Urgency::kPrestaged);
+  EXPECT_TRUE(rig.nic().Recall(0));
+  EXPECT_FALSE(rig.nic().Recall(0));
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kRefused);
+  ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_FALSE(rig.nic().Recall(0));
+}
+
+// --- Who comes back without memory.
+
+TYPED_TEST(Channel, NothingIsTakenBeforeTheEndsMet) {
+  TypeParam rig;
+  EXPECT_EQ(rig.host().room(), 0u);
+  EXPECT_FALSE(rig.host().Send(Numbered(1)));
+  EXPECT_FALSE(rig.nic().CanCommit(0));
+  EXPECT_FALSE(rig.Receive(this->out_));
+  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+  ASSERT_TRUE(rig.Meet());
+  EXPECT_EQ(rig.restarts(), 1u);
+  EXPECT_EQ(rig.losses(), 0u) << "who has just begun has lost nothing";
+  this->ExpectWorks(rig, 1);
+}
+
+TYPED_TEST(Channel, ARestartAskedForIsTakenOnce) {
+  auto& rig = this->rig_;
+  EXPECT_FALSE(rig.TakeRestart());
+  rig.nic().RequestRestart();
+  EXPECT_TRUE(rig.TakeRestart());
+  EXPECT_FALSE(rig.TakeRestart());
+  rig.nic().RequestRestart();
+  rig.nic().RequestRestart();
+  EXPECT_TRUE(rig.TakeRestart());
+  this->ExpectWorks(rig, 1);
+}
+
+TYPED_TEST(Channel, WhatAReplacedAgentLeftIsVoid) {
+  auto& rig = this->rig_;
+  for (uint64_t round = 0; round < 20; ++round) {
+    this->judge_ = {};
+    this->ExpectWorks(rig, 1000 * round);
+    // The agent dies with one decision offered, one recalled, one that answers an ask, and
+    // events that it did not take.
+    if (round % 3 == 0) {
+      ASSERT_TRUE(rig.host().Ask(2, Numbered(1)));
+      ASSERT_TRUE(rig.Receive(this->out_));
+      ASSERT_EQ(this->out_, Numbered(1));
+    }
+    for (Slot slot = 0; slot < 3; ++slot) {
+      rig.nic().Commit(slot, Numbered(2 + slot), Urgency::kInterrupt);
+    }
+    rig.nic().Recall(1);
+    for (uint64_t n = 0; n < round % 8; ++n) ASSERT_TRUE(rig.host().Send(Numbered(9)));
+    rig.Settle();
+    rig.ReplaceNic();
+    ASSERT_TRUE(rig.Meet());
+    EXPECT_EQ(rig.restarts(), 1u);
+    EXPECT_EQ(rig.losses(), 0u);
+    for (Slot slot = 0; slot < 3; ++slot) {
+      EXPECT_EQ(rig.Decide(slot, this->judge_), Decided::kNone);
+      EXPECT_FALSE(rig.TakeOutcome(slot, this->out_, this->how_));
+      EXPECT_TRUE(rig.nic().CanCommit(slot));
+    }
+    EXPECT_TRUE(this->judge_.applied.empty());
+    EXPECT_FALSE(rig.Receive(this->out_));
+    EXPECT_FALSE(rig.nic().TakeLoss());
+  }
+  this->ExpectWorks(rig, 100'000);
+  EXPECT_EQ(rig.Faults(), 0u);
+}
+
+TYPED_TEST(Channel, AReplacedHostIsALossToTheAgentAndEndsItsDecisions) {
+  auto& rig = this->rig_;
+  for (uint64_t round = 0; round < 10; ++round) {
+    this->judge_ = {};
+    this->ExpectWorks(rig, 1000 * round);
+    rig.nic().Commit(0, Numbered(2), Urgency::kInterrupt);
+    ASSERT_TRUE(rig.host().Send(Numbered(9)));
+    rig.Settle();
+    rig.ReplaceHost();
+    ASSERT_TRUE(rig.Meet());
+    EXPECT_EQ(rig.restarts(), 1u) << "the host knows of no agent yet";
+    EXPECT_EQ(rig.losses(), 1u);
+    EXPECT_TRUE(rig.nic().CanCommit(0));
+    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+    EXPECT_FALSE(rig.Receive(this->out_));
+  }
+  this->ExpectWorks(rig, 100'000);
+  EXPECT_EQ(rig.Faults(), 0u);
+}
+
+// --- Lines under way.
+
+/// What one who sees both ends knows of a random run.
+struct Ledger {
+  std::map<uint64_t, Decided> ruled;  ///< By the host, by the decision's first word.
+  std::map<uint64_t, Decided> told;   ///< To the agent.
+  std::vector<uint64_t> sent, received;
+};
+
+TYPED_TEST(Channel, InARandomRunBothEndsAgreeOnEveryDecision) {
+  TypeParam rig(2, 4);
+  ASSERT_TRUE(rig.Meet());
+  std::mt19937_64 random(7);
+  Ledger ledger;
+  Item out;
+  uint64_t committed = 0;
+  for (uint32_t step = 0; step < 6000; ++step) {
+    const Slot slot = random() % 2;
+    Decided how = Decided::kNone;
+    switch (random() % 8) {
+      case 0:
+        if (rig.host().room() == 0) break;
+        ledger.sent.push_back(step);
+        ASSERT_TRUE(random() % 2 == 0 ? rig.host().Ask(slot, Numbered(step))
+                                      : rig.host().Send(Numbered(step)));
+        break;
+      case 1:
+        if (!rig.nic().Receive(out)) break;
+        ledger.received.push_back(out.word[0]);
+        ASSERT_EQ(out, Numbered(out.word[0]));
+        break;
+      case 2:
+        if (!rig.nic().CanCommit(slot)) break;
+        rig.nic().Commit(slot, Numbered(++committed),
+                         random() % 2 == 0 ? Urgency::kPrestaged : Urgency::kInterrupt);
+        break;
+      case 3:
+        if (random() % 4 == 0) rig.nic().Recall(slot);
+        break;
+      case 4:
+      case 5: {
+        TestJudge judge;
+        judge.ruling = static_cast<Ruling>(random() % 3);
+        how = rig.host().Decide(slot, judge);
+        if (how == Decided::kNone) {
+          ASSERT_TRUE(judge.applied.empty());
+          break;
+        }
+        ASSERT_EQ(judge.applied.size(), how == Decided::kEnforced ? 1u : 0u);
+        if (how == Decided::kEnforced) {
+          const Item& item = judge.applied[0];
+          ASSERT_EQ(item, Numbered(item.word[0]));
+          ASSERT_TRUE(ledger.ruled.emplace(item.word[0], how).second) << "enforced twice";
+        }
+        break;
+      }
+      case 6:
+        if (!rig.nic().TakeOutcome(slot, out, how)) break;
+        ASSERT_TRUE(out.word[0] == 500 || out.word[0] == 501);
+        ASSERT_TRUE(ledger.told.emplace(out.word[1], how).second) << "told twice";
+        ASSERT_EQ(how == Decided::kEnforced, ledger.ruled.contains(out.word[1]));
+        break;
+      default:
+        rig.host().Prefetch(slot);
+        break;
+    }
+    rig.window().Pass(static_cast<uint32_t>(random() % 400));
+  }
+  ASSERT_LE(ledger.received.size(), ledger.sent.size());
+  for (size_t i = 0; i < ledger.received.size(); ++i) {
+    ASSERT_EQ(ledger.received[i], ledger.sent[i]);
+  }
+  EXPECT_GT(ledger.received.size(), 100u);
+  EXPECT_GT(ledger.told.size(), 100u);
+  EXPECT_GE(ledger.told.size() + 2, committed) << "all but what is open has ended";
+  EXPECT_EQ(rig.Faults(), 0u);
+}
+
+// --- A dead link.
+
+TYPED_TEST(Channel, LinesOfAllOnesAreNeitherEventsNorDecisionsNorFaults) {
+  auto& rig = this->rig_;
+  rig.nic().Commit(0, Numbered(7), Urgency::kInterrupt);
+  ASSERT_TRUE(rig.host().Send(Numbered(1)));
+  rig.Settle();
+  bar::Line dead;
+  dead.word.fill(~uint64_t{0});
+  for (uint32_t line = 0; line < rig.layout().LinesNeeded(); ++line) {
+    rig.window().host().Post(line, dead);
+    rig.window().nic().Post(line, dead);
+  }
+  for (uint32_t i = 0; i < 300; ++i) {
+    EXPECT_FALSE(rig.Receive(this->out_));
+    EXPECT_FALSE(rig.TakeLoss());
+    EXPECT_FALSE(rig.TakeRestart());
+    EXPECT_FALSE(rig.host().Look(0, this->out_));
+    EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
+    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+    rig.host().room();
+  }
+  EXPECT_TRUE(this->judge_.applied.empty());
+  EXPECT_EQ(rig.Faults(), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::offload
