@@ -19,7 +19,7 @@ double Load(const WorkloadOptions& options) {
          (options.long_share * options.long_us + (1 - options.long_share) * options.short_us);
 }
 
-std::string Complaint(const WorkloadOptions& options) {
+std::string WhatIsWrong(const WorkloadOptions& options) {
   if (!(options.rate > 0 && options.rate <= kMaxRate)) return "rate: above 0, at most 100000000";
   if (!IsService(options.short_us)) return "short_us: 0 ... 1000000";
   if (!IsService(options.long_us)) return "long_us: 0 ... 1000000";

@@ -31,7 +31,7 @@ inline constexpr uint8_t kLongClass = 1;
 /// The sum of what is asked for a second, in processors.
 double Load(const WorkloadOptions& options);
 /// One line about what is wrong, or empty.
-std::string Complaint(const WorkloadOptions& options);
+std::string WhatIsWrong(const WorkloadOptions& options);
 
 class Workload {
  public:

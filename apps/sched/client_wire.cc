@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client_wire.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "emulator/library_wire.h"
+#include "engine/kv/datagram.h"
+#include "packet/checksum.h"
+#include "packet/ethernet.h"
+#include "packet/rewrite.h"
+
+namespace sluice::sched {
+namespace {
+
+using engine::kv::Datagram;
+
+constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
+constexpr packet::MacAddress kServerMac{0x02, 0, 0, 0, 0, 2};
+constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
+constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
+constexpr uint16_t kClientPort = 40000;
+
+template <typename T>
+bool ReadNumber(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions* options) {
+  uint32_t number = 0;
+  const auto in = [&](uint32_t least, uint32_t most) {
+    return ReadNumber(value, &number) && number >= least && number <= most;
+  };
+  if (key == "rate") return ReadNumber(value, &options->workload.rate);
+  if (key == "short_us") return ReadNumber(value, &options->workload.short_us);
+  if (key == "long_us") return ReadNumber(value, &options->workload.long_us);
+  if (key == "long_share") return ReadNumber(value, &options->workload.long_share);
+  if (key == "runaway_share") return ReadNumber(value, &options->workload.runaway_share);
+  if (key == "port" && in(1, 65535)) {
+    options->port = static_cast<uint16_t>(number);
+  } else if (key == "sockets" && in(1, 4096)) {
+    options->sockets = number;
+  } else if (key == "timeout_ms" && in(1, 600'000)) {
+    options->timeout_ms = number;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, uint64_t seed,
+                                                       std::string* error) {
+  ClientWireOptions options;
+  options.workload.seed = seed;
+  while (!text.empty()) {
+    const std::string_view option = text.substr(0, text.find('+'));
+    text.remove_prefix(std::min(option.size() + 1, text.size()));
+    const size_t equals = std::min(option.find('='), option.size());
+    const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+    if (option.empty() || ReadOption(option.substr(0, equals), value, &options)) continue;
+    *error = std::string(option) + ": no such option, or not such a value";
+    return std::nullopt;
+  }
+  *error = WhatIsWrong(options.workload);
+  if (!error->empty()) return std::nullopt;
+  return options;
+}
+
+ClientWire::ClientWire(const ClientWireOptions& options) : options_(options), pending_(kPending) {
+  frames_.reserve(kSlots);
+  for (auto& frame : slots_) {
+    packet::Store(frame.data(), kServerMac);
+    packet::Store(frame.data() + 6, kClientMac);
+    packet::StoreBe16(frame.data() + 12, packet::kEtherTypeIpv4);
+    uint8_t* const ip = frame.data() + packet::kEthernetHeaderBytes;
+    constexpr uint32_t kUdpBytes = packet::kUdpHeaderBytes + kRequestBytes;
+    packet::StoreBe32(ip, 0x4500u << 16 | (packet::kIpv4MinHeaderBytes + kUdpBytes));
+    packet::StoreBe32(ip + 4, 0x4000);
+    packet::StoreBe32(ip + 8, 64u << 24 | uint32_t{packet::kProtocolUdp} << 16);
+    packet::Store(ip + 12, kClientAddress);
+    packet::Store(ip + 16, kServerAddress);
+    packet::Store(ip + 10,
+                  packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
+    uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
+    packet::StoreBe16(udp + 2, options_.port);
+    packet::StoreBe32(udp + 4, kUdpBytes << 16);  // Without a checksum.
+  }
+}
+
+void ClientWire::Start(uint64_t now_ns) {
+  if (!workload_) workload_.emplace(options_.workload, now_ns);
+}
+
+bool ClientWire::MakeFrame(uint64_t now_ns) {
+  if (frames_.size() == kSlots || workload_->due_ns() > now_ns) return false;
+  Pending& pending = pending_[next_id_ % kPending];
+  if (pending.waits) return false;  // So many have no answer that this one waits.
+  pending.due_ns = workload_->due_ns();
+  const Request request = workload_->Take();
+  pending.id = request.id;
+  pending.service_ns = request.service_ns;
+  pending.flags = request.flags;
+  pending.task_class = request.task_class;
+  pending.waits = true;
+  next_id_ = request.id + 1;
+  auto& frame = slots_[(first_slot_ + frames_.size()) % kSlots];
+  packet::StoreBe16(frame.data() + kPayload - packet::kUdpHeaderBytes,
+                    static_cast<uint16_t>(kClientPort + request.id % options_.sockets));
+  Write(request, std::span(frame).last<kRequestBytes>());
+  frames_.push_back({frame.data(), kFrameBytes});
+  return true;
+}
+
+void ClientWire::Expire(uint64_t now_ns) {
+  const uint64_t timeout_ns = uint64_t{options_.timeout_ms} * 1'000'000;
+  for (; oldest_id_ < next_id_; ++oldest_id_) {
+    Pending& oldest = pending_[oldest_id_ % kPending];
+    if (!oldest.waits) continue;
+    if (now_ns < oldest.due_ns + timeout_ns) return;
+    oldest.waits = false;
+    ++timeouts_;
+  }
+}
+
+std::span<const device::WireFrame> ClientWire::Pull(uint64_t now_ns, uint32_t max) {
+  if (!workload_) return {};
+  Expire(now_ns);
+  while (frames_.size() < max && MakeFrame(now_ns)) {
+  }
+  return std::span<const device::WireFrame>(frames_).first(std::min<size_t>(max, frames_.size()));
+}
+
+void ClientWire::Consumed(uint32_t count) {
+  totals_.offered += count;
+  first_slot_ = (first_slot_ + count) % kSlots;
+  frames_.erase(frames_.begin(), frames_.begin() + count);
+}
+
+void ClientWire::OnReply(uint64_t now_ns, const Reply& reply) {
+  Pending& pending = pending_[reply.id % kPending];
+  if (!pending.waits || pending.id != reply.id) {
+    ++late_;
+    return;
+  }
+  pending.waits = false;
+  ++answers_;
+  cut_ += (reply.flags & kCut) != 0;
+  if (reply.task_class != pending.task_class || (reply.flags & ~kCut) != pending.flags ||
+      reply.ran_ns < pending.service_ns) {
+    ++wrong_;
+    return;
+  }
+  latency_[pending.task_class == kLongClass].Record(now_ns - std::min(now_ns, pending.due_ns));
+}
+
+void ClientWire::Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) {
+  for (const device::WireFrame& frame : frames) {
+    const Datagram datagram = Datagram::In(frame.data, frame.length);
+    Reply reply;
+    if (datagram.kind != Datagram::Kind::kUdp ||
+        Read(std::span(frame.data + datagram.payload, datagram.payload_bytes), reply) !=
+            Fault::kNone) {
+      ++unknown_;
+      continue;
+    }
+    OnReply(now_ns, reply);
+  }
+}
+
+std::span<const device::Counter> ClientWire::Counters() {
+  counters_ = {{"client_requests", next_id_},
+               {"client_answers", answers_},
+               {"client_wrong", wrong_},
+               {"client_unknown", unknown_},
+               {"client_timeouts", timeouts_},
+               {"client_late", late_},
+               {"client_cut", cut_},
+               {"client_short", latency_[0].count()},
+               {"client_short_p50_ns", latency_[0].Percentile(0.5)},
+               {"client_short_p99_ns", latency_[0].Percentile(0.99)},
+               {"client_short_p999_ns", latency_[0].Percentile(0.999)},
+               {"client_long", latency_[1].count()},
+               {"client_long_p50_ns", latency_[1].Percentile(0.5)},
+               {"client_long_p99_ns", latency_[1].Percentile(0.99)},
+               {"client_long_p999_ns", latency_[1].Percentile(0.999)}};
+  return counters_;
+}
+
+}  // namespace sluice::sched
+
+extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
+    const char* options, uint64_t seed, std::string* error) {
+  const auto read = sluice::sched::ReadClientWireOptions(options, seed, error);
+  return read ? new sluice::sched::ClientWire(*read) : nullptr;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What keeps workers from using the one kernel at once. Sections are a few hundred nanoseconds, so
+// that a worker that waits spins.
+#pragma once
+
+#include <rte_pause.h>
+
+#include <atomic>
+
+namespace sluice::sched {
+
+class Lock {
+ public:
+  /// Not `needed`: a single worker pays a branch.
+  explicit Lock(bool needed) : needed_(needed) {}
+
+  void lock() {
+    if (!needed_) return;
+    while (taken_.exchange(true, std::memory_order_acquire)) {
+      while (taken_.load(std::memory_order_relaxed)) rte_pause();
+    }
+  }
+  void unlock() {
+    if (needed_) taken_.store(false, std::memory_order_release);
+  }
+
+ private:
+  const bool needed_;
+  alignas(64) std::atomic<bool> taken_{false};
+};
+
+}  // namespace sluice::sched

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-sched: runs requests as tasks that an agent on a NIC's core chooses. The mechanism and
+// the policies are lib/engine/sched, what carries decisions is lib/offload; worker.h is what an
+// lcore does; everything else is lib/runtime. Start reading here.
+#include <gflags/gflags.h>
+#include <rte_cycles.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "engine/neighbor/neighbor.h"
+#include "runtime/command_line.h"
+#include "runtime/port_stats.h"
+#include "runtime/session.h"
+#include "settings.h"
+#include "stage.h"
+#include "views.h"
+#include "worker.h"
+
+DECLARE_string(ip);
+
+namespace {
+
+using namespace sluice::sched;
+using sluice::engine::Neighbor;
+using sluice::engine::WithNeighbor;
+using sluice::runtime::AppHooks;
+using sluice::runtime::BadFlag;
+using sluice::runtime::PortStats;
+using sluice::runtime::Session;
+using sluice::runtime::WorkerInfo;
+
+// A worker that answers what a network asks of any host.
+class Lcore {
+ public:
+  static constexpr auto& kDropReasons = WithNeighbor<Worker>::kDropReasons;
+  static constexpr uint32_t kPollsPerRest = 1;
+
+  Lcore(const Neighbor& neighbor, Play& play, uint32_t number, const WorkerOptions& options)
+      : engine_(neighbor, std::in_place, play, number, options) {}
+
+  void set_outbox(sluice::packet::Outbox outbox) { engine_.set_outbox(outbox); }
+  void Enter() { engine_.engine().Enter(); }
+  void Leave() { engine_.engine().Leave(); }
+  void AtRest(uint64_t now) { engine_.AtRest(now); }
+  sluice::packet::Verdict Process(sluice::packet::Frame& frame, uint64_t now) {
+    return engine_.Process(frame, now);
+  }
+
+ private:
+  WithNeighbor<Worker> engine_;
+};
+
+int Run(Session& session, const Settings& settings, std::FILE* text) {
+  Play play(settings.play, Clock(rte_get_tsc_hz()));
+  std::fprintf(text, "%s\n", Introduction(settings).c_str());
+  if (play.several()) std::fprintf(text, "%s\n", TableHead().c_str());
+  std::fflush(text);
+  Lines lines(play);
+  AppHooks hooks;
+  hooks.line = [&] { return lines.Next(PortStats::Read(session.port())); };
+  hooks.report = [&](nlohmann::ordered_json& report) {
+    play.Close();
+    Extend(play.board(), report);
+  };
+  hooks.commands = Commands(play);
+  const int exit_code = session.Run(
+      [&](const WorkerInfo& info) {
+        Neighbor neighbor(info.mac);
+        std::string error;  // The list was checked before EAL started.
+        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
+        return Lcore(neighbor, play, info.worker, settings.worker);
+      },
+      std::move(hooks));
+  play.Close();
+  std::fputs(Totals(play.board()).c_str(), text);
+  if (Unfinished(play.board()) == 0) return exit_code;
+  std::fprintf(stderr, "%llu requests had no answer at the end\n",
+               static_cast<unsigned long long>(Unfinished(play.board())));
+  return exit_code != 0 ? exit_code : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine(
+      "sched", "runs requests as tasks that an agent on a NIC's core chooses", argc, argv,
+      &exit_code);
+  if (!line) return exit_code;
+  std::string flag, mend;
+  const std::optional<Settings> settings = ReadSettings(&*line, &flag, &mend);
+  if (!settings) return BadFlag(flag, mend);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
+  const auto session = Session::Start(*std::move(line), &exit_code);
+  if (session == nullptr) return exit_code;
+  try {
+    return Run(*session, *settings, settings->worker.text != nullptr ? settings->worker.text : stderr);
+  } catch (const std::system_error& error) {
+    std::fprintf(stderr, "sluice-sched: %s: give fewer --max_tasks or a smaller --stack_kb\n",
+                 error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <gflags/gflags.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "client_wire.h"
+
+DECLARE_string(rate);
+
+DEFINE_string(policy, "",
+              "Who runs where: fifo_per_cpu, fifo_central, shinjuku, multi_queue or fair_share; "
+              "empty: each of them in turn, unless --mode is given");
+DEFINE_string(mode, "",
+              "How decisions travel: wave, wave-prestage, swap, swap-standing, or local (no agent); "
+              "empty: each of them in turn, unless --policy is given");
+DEFINE_double(cell_s, 1, "Seconds for each policy and mode, where there are several");
+DEFINE_string(requests, "",
+              "network: they come through the port; self: workers make them up, and the port is "
+              "idle; empty: self if there are several policies or modes and nothing is said of the "
+              "port");
+DEFINE_double(short_us, 5, "Made-up requests: service time of most");
+DEFINE_double(long_us, 500, "Made-up requests: service time of the others");
+DEFINE_double(long_share, 0.005, "Made-up requests: share of the others");
+DEFINE_double(runaway_share, 0, "Made-up requests: share of the long ones without safe points");
+DEFINE_uint32(request_port, 1025, "UDP port of requests");
+DEFINE_double(slice_us, 0, "Time slice or quantum of the policy; 0: its own");
+DEFINE_double(poll_us, 10, "Longest time that a worker stays away from its queue");
+DEFINE_double(runaway_us, 1000,
+              "Time beyond that, after which a task without safe points is cut by a signal; 0: never");
+DEFINE_uint32(max_tasks, 1024, "Requests in work at a time; more are dropped");
+DEFINE_uint32(stack_kb, 64, "Stack of each task");
+DEFINE_double(watchdog_ms, 20,
+              "A task waits for longer and no decision holds: the agent is taken for dead; 0: never");
+DEFINE_int32(agent_cpu, -1, "CPU of the agent; -1: one without a worker, if there is one");
+DEFINE_string(agent_fault, "",
+              "kill@SECONDS, freeze@SECONDS or replace@SECONDS: what happens to the agent");
+DEFINE_double(agent_down_ms, 200, "How long a killed agent is gone, or a frozen one stands still");
+
+namespace sluice::sched {
+namespace {
+
+using runtime::CommandLine;
+using runtime::Complaint;
+
+constexpr char kDefaultPolicy[] = "shinjuku";
+constexpr char kDefaultMode[] = "wave-prestage";
+constexpr double kDefaultRate = 50'000;
+
+bool IsAmong(std::string_view name, std::span<const std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+
+// "50000", "50k", "0.1M"; lib/runtime has checked it, where the port is the embedded one.
+std::optional<double> RateOf(std::string_view text) {
+  if (text.empty()) return kDefaultRate;
+  double unit = 1;
+  if (text.ends_with('k')) unit = 1e3;
+  if (text.ends_with('M')) unit = 1e6;
+  if (text.ends_with('G')) unit = 1e9;
+  if (unit != 1) text.remove_suffix(1);
+  double rate = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
+  if (error != std::errc() || end != text.data() + text.size() || !(rate > 0)) return std::nullopt;
+  return rate * unit;
+}
+
+// Every policy in every mode with an agent, and the host alone.
+std::vector<Cell> AllCells() {
+  std::vector<Cell> cells = {{"", "local"}};
+  for (const std::string_view policy : PolicyNames()) {
+    for (const std::string_view mode : kModes) {
+      if (mode != "local") cells.push_back({std::string(policy), std::string(mode)});
+    }
+  }
+  return cells;
+}
+
+std::vector<int> OwnCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// The workers follow the first CPU, on which the main thread sleeps: it is the agent's, unless
+// there is one that nobody has. The model NIC takes the one behind the workers.
+void PlaceAgent(const CommandLine& line, bool model, AgentThreadOptions* agent) {
+  const std::vector<int> cpus = OwnCpus();
+  const size_t taken = 1 + line.options.workers + (model ? 1 : 0);
+  agent->cpu = FLAGS_agent_cpu;
+  if (agent->cpu < 0 && !cpus.empty()) agent->cpu = taken < cpus.size() ? cpus[taken] : cpus[0];
+  // Somebody else may be there: the model NIC, or workers that share CPUs.
+  agent->yields = !line.eal.empty() || cpus.size() < taken + (model ? 0 : 1);
+}
+
+bool CheckNames(const Complaint& complaint) {
+  const std::string policies = absl::StrJoin(PolicyNames(), ", ",
+      [](std::string* out, std::string_view name) { out->append(name); });
+  return complaint.Check(FLAGS_policy.empty() || IsAmong(FLAGS_policy, PolicyNames()), "policy",
+                         "give one of " + policies) &&
+         complaint.Check(FLAGS_mode.empty() || IsAmong(FLAGS_mode, kModes), "mode",
+                         "give wave, wave-prestage, swap, swap-standing or local") &&
+         complaint.Check(
+             FLAGS_requests.empty() || FLAGS_requests == "self" || FLAGS_requests == "network",
+             "requests", "give self or network");
+}
+
+bool CheckNumbers(const Complaint& complaint) {
+  const auto in = [](double value, double least, double most) {
+    return value >= least && value <= most;
+  };
+  return complaint.Check(in(FLAGS_cell_s, 0.01, 3600), "cell_s", "give 0.01 ... 3600") &&
+         complaint.Check(in(FLAGS_short_us, 0, 1e6), "short_us", "give 0 ... 1000000") &&
+         complaint.Check(in(FLAGS_long_us, 0, 1e6), "long_us", "give 0 ... 1000000") &&
+         complaint.Check(in(FLAGS_long_share, 0, 1), "long_share", "give 0 ... 1") &&
+         complaint.Check(in(FLAGS_runaway_share, 0, 1), "runaway_share", "give 0 ... 1") &&
+         complaint.Check(in(FLAGS_request_port, 1, 65535), "request_port", "give 1 ... 65535") &&
+         complaint.Check(in(FLAGS_slice_us, 0, 1e6), "slice_us", "give 0 ... 1000000") &&
+         complaint.Check(in(FLAGS_poll_us, 1, 1e5), "poll_us", "give 1 ... 100000") &&
+         complaint.Check(FLAGS_runaway_us == 0 || in(FLAGS_runaway_us, 50, 1e6), "runaway_us",
+                         "give 50 ... 1000000, or 0 for never") &&
+         // Two mappings each, and the kernel allows 65530 to a process.
+         complaint.Check(in(FLAGS_max_tasks, 1, 16384), "max_tasks", "give 1 ... 16384") &&
+         // A signal's frame alone takes 11 KiB on some processors.
+         complaint.Check(in(FLAGS_stack_kb, 32, 8192), "stack_kb", "give 32 ... 8192") &&
+         complaint.Check(FLAGS_watchdog_ms == 0 || in(FLAGS_watchdog_ms, 1, 60'000),
+                         "watchdog_ms", "give 1 ... 60000, or 0 for never") &&
+         complaint.Check(FLAGS_agent_cpu >= -1 && FLAGS_agent_cpu < CPU_SETSIZE, "agent_cpu",
+                         "give -1 or a CPU") &&
+         complaint.Check(in(FLAGS_agent_down_ms, 0, 60'000), "agent_down_ms", "give 0 ... 60000") &&
+         complaint.Check(FLAGS_agent_fault.empty() || ReadAgentFault(FLAGS_agent_fault),
+                         "agent_fault", "give kill@SECONDS, freeze@SECONDS or replace@SECONDS");
+}
+
+Nanoseconds Ns(double us) { return static_cast<Nanoseconds>(us * 1e3); }
+
+// Clients behind the embedded NIC, in place of its generator.
+void BringClients(const WorkloadOptions& workload, CommandLine* line) {
+  const std::string client = absl::StrCat(
+      "rate=", workload.rate, "+short_us=", workload.short_us, "+long_us=", workload.long_us,
+      "+long_share=", workload.long_share, "+runaway_share=", workload.runaway_share,
+      "+port=", FLAGS_request_port);
+  // The library is part of this process already: its name is enough.
+  line->options.wire = "library:libsluice_sched_wire.so+" + client;
+  line->options.traffic = "client:" + client;
+}
+
+// A port that nobody sends to and that has no thread: the machine has two CPUs for worker and agent.
+void TakeIdlePort(CommandLine* line) {
+  line->eal.insert(line->eal.end(), {"--no-pci", "--vdev=net_null0,no-rx=1",
+                                     "--log-level=lib.eal:warning"});
+  line->own_port = true;
+}
+
+}  // namespace
+
+std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* mend) {
+  const Complaint complaint{flag, mend};
+  const std::optional<double> rate = RateOf(FLAGS_rate);
+  if (!CheckNames(complaint) || !CheckNumbers(complaint) ||
+      !complaint.Check(rate && *rate <= 1e8, "rate", "give requests a second, e.g. 50000 or 50k")) {
+    return std::nullopt;
+  }
+  const bool all = FLAGS_policy.empty() && FLAGS_mode.empty();
+  const bool says_port = line->own_port || !IsDefault("iface") || !IsDefault("wire") ||
+                         !IsDefault("pcap");
+  const bool self = FLAGS_requests.empty() ? all && !says_port : FLAGS_requests == "self";
+  if (!complaint.Check(!all || line->options.workers == 1, "workers",
+                       "give 1, or --policy or --mode: only one worker goes through them all") ||
+      !complaint.Check(line->options.workers <= engine::sched::kMaxCpus, "workers",
+                       "give 1 ... 64") ||
+      !complaint.Check(!self || !says_port || line->own_port, "requests",
+                       "give network: --iface, --wire and --pcap are of the port")) {
+    return std::nullopt;
+  }
+
+  Settings settings;
+  settings.worker = {.port = static_cast<uint16_t>(FLAGS_request_port),
+                     .poll_ns = Ns(FLAGS_poll_us),
+                     .runaway_ns = Ns(FLAGS_runaway_us),
+                     .own = {},
+                     .text = line->options.json == "-" ? stderr : stdout};
+  const WorkloadOptions workload{.rate = *rate,
+                                 .short_us = FLAGS_short_us,
+                                 .long_us = FLAGS_long_us,
+                                 .long_share = FLAGS_long_share,
+                                 .runaway_share = FLAGS_runaway_share,
+                                 .seed = line->options.seed.value_or(1)};
+  PlayOptions& play = settings.play;
+  play.agent.fault = ReadAgentFault(FLAGS_agent_fault);
+  play.agent.down = Ns(FLAGS_agent_down_ms * 1e3);
+  PlaceAgent(*line, !self && !line->own_port, &play.agent);
+  if (self) {
+    settings.worker.own = workload;
+    settings.worker.own->rate /= line->options.workers;
+    if (!line->own_port) TakeIdlePort(line);
+    line->options.traffic = "self";
+  } else if (!line->own_port && !line->options.frame_size.empty()) {
+    BringClients(workload, line);
+  }
+  line->options.answers = false;
+  if (all) {
+    play.cells = AllCells();
+    if (line->options.stats_period_s == 0) settings.worker.text = nullptr;
+    if (self) line->options.stats_period_s = 0;  // Rows say it all.
+  } else {
+    play.cells = {{FLAGS_policy.empty() ? kDefaultPolicy : FLAGS_policy,
+                   FLAGS_mode.empty() ? kDefaultMode : FLAGS_mode}};
+  }
+  play.cell_s = FLAGS_cell_s;
+  play.workers = line->options.workers;
+  play.stack_bytes = FLAGS_stack_kb << 10;
+  play.scheduler.max_tasks = FLAGS_max_tasks;
+  play.scheduler.slice = Ns(FLAGS_slice_us);
+  play.scheduler.watchdog = Ns(FLAGS_watchdog_ms * 1e3);
+  return settings;
+}
+
+}  // namespace sluice::sched

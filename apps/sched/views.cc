@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "views.h"
+
+#include <absl/strings/str_format.h>
+
+#include <utility>
+
+namespace sluice::sched {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+// Scalars and objects of scalars alone: what telemetry can carry.
+Json Flat(const Result& result) {
+  const Json whole = result.ToJson();
+  Json flat = Json::object();
+  for (const auto& [name, value] : whole.items()) {
+    if (!value.is_object()) {
+      flat[name] = value;
+      continue;
+    }
+    Json inner = Json::object();
+    for (const auto& [key, entry] : value.items()) {
+      if (!entry.is_object()) inner[key] = entry;
+    }
+    flat[name] = std::move(inner);
+  }
+  return flat;
+}
+
+}  // namespace
+
+std::string Introduction(const Settings& settings) {
+  const PlayOptions& play = settings.play;
+  std::string text = absl::StrFormat(
+      "%d worker CPU(s); agent on CPU %d; window: a model, lines of memory that two cores share",
+      play.workers, play.agent.cpu);
+  if (settings.worker.own) {
+    const WorkloadOptions& own = *settings.worker.own;
+    absl::StrAppendFormat(
+        &text,
+        "\nrequests: made up by each worker, Poisson, %.0f/s: %g %% of %g us, %g %% of %g us: "
+        "%.0f %% of the worker",
+        own.rate, 100 * (1 - own.long_share), own.short_us, 100 * own.long_share, own.long_us,
+        100 * Load(own));
+  }
+  return text;
+}
+
+std::string Lines::Next(const runtime::PortStats& port) {
+  const Result now = play_.Take();
+  const double seconds = now.seconds - last_.seconds;
+  if (now.policy != last_.policy || now.mode != last_.mode || seconds <= 0) last_ = {};
+  const double period = now.seconds - last_.seconds;
+  const Figures& f = now.figures;
+  std::string line = absl::StrFormat(
+      "    %s %s: %.0f requests/s, busy %.0f %%; short p50 %.1f, p99 %.1f us; long p99 %.0f us; "
+      "%.0f decisions/s, p50 %.1f, p99 %.1f us, %d refused; %d waiting",
+      now.policy, now.mode,
+      period > 0 ? static_cast<double>(f.answered - last_.figures.answered) / period : 0,
+      100 * now.busy, Us(f.latency[0].Percentile(0.5)), Us(f.latency[0].Percentile(0.99)),
+      Us(f.latency[1].Percentile(0.99)),
+      period > 0 ? static_cast<double>(now.Ruled() - last_.Ruled()) / period : 0,
+      Us(f.decision.Percentile(0.5)), Us(f.decision.Percentile(0.99)), now.Refused(),
+      now.host.unfinished);
+  if (now.host.counters.watchdog_expired > 0) {
+    absl::StrAppendFormat(&line, "; watchdog %d, %d agents, %d discoveries, %d local choices",
+                          now.host.counters.watchdog_expired, now.agents, now.host.counters.discoveries,
+                          now.host.counters.local_choices);
+  }
+  if (port.Get("wire_client_requests") > 0) {
+    absl::StrAppendFormat(
+        &line, "\n    clients: short p50 %.1f, p99 %.1f us, long p99 %.0f us, %d wrong, %d lost",
+        Us(port.Get("wire_client_short_p50_ns")), Us(port.Get("wire_client_short_p99_ns")),
+        Us(port.Get("wire_client_long_p99_ns")), port.Get("wire_client_wrong"),
+        port.Get("wire_client_timeouts"));
+  }
+  last_ = now;
+  return line;
+}
+
+void Extend(const Board& board, Json& report) {
+  Json runs = Json::array();
+  for (const Result& result : board.results()) runs.push_back(result.ToJson());
+  report["runs"] = std::move(runs);
+}
+
+std::string Totals(const Board& board) {
+  const std::vector<Result> results = board.results();
+  std::string text;
+  if (results.size() == 1) text = TableHead() + "\n" + TableRow(results[0]) + "\n";
+  uint64_t answered = 0, refused = 0, cuts = 0;
+  for (const Result& result : results) {
+    answered += result.figures.answered;
+    refused += result.figures.refused;
+    cuts += result.figures.cuts;
+    if (result.host.counters.watchdog_expired == 0 && result.agents <= 1 && result.host.faults == 0) continue;
+    absl::StrAppendFormat(
+        &text,
+        "%s %s: watchdog expired %d time(s), %d agent(s), %d discoveries, %d choices of the host, "
+        "%d faults of a peer\n",
+        result.policy, result.mode, result.host.counters.watchdog_expired, result.agents,
+        result.host.counters.discoveries, result.host.counters.local_choices, result.host.faults);
+  }
+  absl::StrAppendFormat(&text, "requests answered %d, refused %d, unfinished %d; cut by signals %d\n",
+                        answered, refused, Unfinished(board), cuts);
+  return text;
+}
+
+uint64_t Unfinished(const Board& board) {
+  uint64_t sum = 0;
+  for (const Result& result : board.results()) sum += result.host.unfinished;
+  return sum;
+}
+
+std::vector<runtime::TelemetryCommand> Commands(Play& play) {
+  return {{"/sluice/sched/stats", "Figures of the policy and mode that decides now",
+           [&play](std::string_view) { return Flat(play.Take()); }},
+          {"/sluice/sched/results",
+           "Figures of the policies and modes that are over, one object each",
+           [&play](std::string_view) {
+             Json all = Json::array();
+             for (const Result& result : play.board().results()) {
+               const Json whole = result.ToJson();
+               Json flat = Json::object();
+               for (const auto& [name, value] : whole.items()) {
+                 if (!value.is_object()) flat[name] = value;
+               }
+               all.push_back(std::move(flat));
+             }
+             return all;
+           }}};
+}
+
+}  // namespace sluice::sched
