@@ -160,8 +160,8 @@ void Learner::PlanMoves(double fast_per_tick, double slow_per_tick, bool enough)
       if (!sorted_.back().fast) slow_estimate += sorted_.back().rate;
     }
   }
-  // Access bits hide accesses, so estimates are rather low: the counters say by how much.
-  const double seen = slow_per_tick == 0 ? 1 : std::clamp(slow_estimate / slow_per_tick, 0.1, 1.0);
+  // Access bits hide accesses, so estimates are low, often by far: the counters say by how much.
+  const double seen = slow_per_tick == 0 ? 1 : std::min(slow_estimate / slow_per_tick, 1.0);
   const double may_be_slow = 1 - options_.target - options_.margin;
   const Moves moves =
       Place(sorted_, {.fast_capacity = fast_capacity_,

@@ -40,6 +40,8 @@ Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal) {
     moves.promote.push_back(page.page);
     left -= left != 0;
   }
+  // Little by little: whether that was right shows in the next round.
+  if (goal.shrink) left = std::min(left, goal.fast_used / 8);
   while (goal.shrink && left != 0) {
     const PageRate* leaving = coldest();
     if (leaving == nullptr || leaving->rate * 2 > threshold) break;
