@@ -32,8 +32,6 @@ struct AgentOptions {
   /// the CPU had looked.
   Nanoseconds nudge = 20'000;
   Nanoseconds retry = 1'000'000;  ///< A CPU that refuses whoever it is, is left alone for as long.
-  /// A refusal told of news, and for as long no message came: the host talks to nobody any more.
-  Nanoseconds patience = 10'000'000;
 };
 
 struct AgentCounters {
@@ -69,12 +67,13 @@ class Agent {
     if (channel_->TakeLoss()) StartAnew(now);
     uint32_t done = 0;
     for (offload::Item item; done < budget && channel_->Receive(item); ++done) {
-      if (!view_.Hear(DecodeMessage(item), now)) ++counters_.unknown_tasks;
+      const Message message = DecodeMessage(item);
+      // The host had given this agent up; everything before this is of no use.
+      if (message.type == MessageType::kCpuAgentBlocked) StartAnew(now);
+      if (!view_.Hear(message, now)) ++counters_.unknown_tasks;
     }
     counters_.messages += done;
-    if (done != 0) awaits_news_ = false;
     done += Resolve(now);
-    if (awaits_news_ && now - awaits_since_ >= options_.patience) StartAnew(now);
     done += FillIdle(now);
     done += Preempt(now);
     if (options_.prestage) done += Prestage(now);
@@ -103,7 +102,6 @@ class Agent {
   /// After a loss, or when the host had given the agent up. Decisions under way still end.
   void StartAnew(Nanoseconds now) {
     ++counters_.losses;
-    awaits_news_ = false;
     view_.Clear(now);
     in_doubt_ = unresolved_;
     channel_->RequestRestart();
@@ -170,12 +168,8 @@ class Agent {
 
   void Refused(CpuId cpu, const Outcome& outcome, bool blameless, Nanoseconds now) {
     const Decision& decision = decisions_[cpu];
-    if (view_.Refused(cpu, decision.gtid, decision.barrier, outcome.task_barrier,
-                      outcome.task_flags, blameless, now) || awaits_news_) {
-      return;
-    }
-    awaits_news_ = true;
-    awaits_since_ = now;
+    view_.Refused(cpu, decision.gtid, decision.barrier, outcome.task_barrier, outcome.task_flags,
+                  blameless, now);
   }
 
   void Close(CpuId cpu) {
@@ -316,9 +310,7 @@ class Agent {
   CpuMask unresolved_ = 0;  ///< CPUs whose decision has no outcome yet; the others are among them.
   CpuMask prestaged_ = 0;
   CpuMask recalled_ = 0;
-  CpuMask in_doubt_ = 0;    ///< The host may have lost its memory of the decision.
-  bool awaits_news_ = false;  ///< A task was refused, and nothing was heard since.
-  Nanoseconds awaits_since_ = 0;
+  CpuMask in_doubt_ = 0;   ///< The host may have lost its memory of the decision.
 };
 
 }  // namespace sluice::engine::sched

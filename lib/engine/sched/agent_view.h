@@ -77,26 +77,24 @@ class AgentView {
   }
 
   /// It was refused: `barrier` and `flags` (StatusFlag) are what the host knows of the task.
-  /// `blameless`: for reasons that are not the task's. False: nothing can be done for it until a
-  /// message tells why.
-  bool Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
+  /// `blameless`: for reasons that are not the task's.
+  void Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
                bool blameless, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
-    if (task == nullptr || !CommittedTo(*task, cpu)) return true;
+    if (task == nullptr || !CommittedTo(*task, cpu)) return;
     constexpr uint32_t kWaits = kStatusInUse | kStatusRunnable;
     const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
     const bool told = task->seqnum != decided_at;  // Something was heard since.
     if (Newer(barrier, task->seqnum)) {
       // Messages are under way. That the task waits for a CPU is all that another try needs.
-      if (!waits) return TakeOut(*task, now), false;
+      if (!waits) return TakeOut(*task, now);
       task->seqnum = barrier;
     } else if (!blameless && !told) {
       TakeOut(*task, now);
       if (waits) task->where = Whereabouts::kRefused;
-      return false;
+      return;
     }
     Queue(*task, Place::kFront, now);
-    return true;
   }
 
   /// The host does not know it.

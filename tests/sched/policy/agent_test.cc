@@ -385,19 +385,15 @@ TEST(AgentRefusal, AHostThatHadGivenTheAgentUpIsAskedForEverythingOnce) {
   EXPECT_EQ(bed.channel.Decision(0), 1);
 }
 
-TEST(AgentRefusal, AHostThatToldOfNewsAndThenSaysNothingIsAskedForEverything) {
-  FifoBed bed(FifoCentral(), {.cpus = 1, .patience = 10'000});
-  bed.New(1);
+TEST(AgentLoss, AHostThatGaveTheAgentUpIsAskedForEverything) {
+  FifoBed bed(FifoCentral(), {.cpus = 2});
+  bed.RunOnEach(1);
+  bed.Tell(MessageType::kCpuAgentBlocked, 0, 0);
+  bed.New(9);
   bed.Step();
-  bed.channel.Refuse(0, Status::kTargetOnCpu, 1, kStatusInUse | kStatusRunnable | kStatusOnCpu);
-  bed.Step();
-  bed.Step(9'000);
-  EXPECT_EQ(bed.channel.restarts, 1);
-  bed.Step(2'000);
-  EXPECT_EQ(bed.channel.restarts, 2);
-  EXPECT_EQ(bed.agent.tasks(), 0u);
-  bed.Step(100'000);
-  EXPECT_EQ(bed.channel.restarts, 2) << "once";
+  EXPECT_EQ(bed.channel.restarts, 2) << "the one of the beginning, and one more";
+  EXPECT_EQ(bed.agent.tasks(), 1u) << "what it told before is forgotten";
+  EXPECT_EQ(bed.agent.counters().losses, 1u);
 }
 
 TEST(AgentRefusal, BarriersOnEitherSideOfZeroAreComparedAsSerialNumbers) {
