@@ -18,7 +18,9 @@ namespace {
 using engine::sched::AgentCounters;
 
 constexpr uint32_t kStepsPerLook = 1024;  // Between two looks at what is no scheduling.
-constexpr uint32_t kIdleSteps = 64;       // Before the CPU is given away.
+// Idle for so long, it gives its CPU away, where somebody may want it. Who gets it keeps it for a
+// time slice, if it has work: not too soon.
+constexpr Nanoseconds kIdleNs = 20'000;
 
 AgentCounters Sum(AgentCounters sum, const AgentCounters& more) {
   sum.messages += more.messages;
@@ -64,9 +66,9 @@ AgentThread::AgentThread(Scheduler& scheduler, const Clock& clock,
                          const AgentThreadOptions& options)
     : scheduler_(scheduler), clock_(clock), options_(options), thread_([this] { Run(); }) {}
 
-AgentThread::~AgentThread() {
+void AgentThread::Stop() {
   stop_.store(true);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 AgentCounters AgentThread::counters() const {
@@ -116,17 +118,18 @@ void AgentThread::Run() {
   }
   std::unique_ptr<AgentSide> agent = scheduler_.NewAgent();
   agents_.fetch_add(1, std::memory_order_relaxed);
-  uint32_t idle = 0;
+  Nanoseconds busy_at = begin;
   while (!stop_.load(std::memory_order_relaxed)) {
     Nanoseconds now = 0;
     for (uint32_t i = 0; i < kStepsPerLook; ++i) {
       now = clock_.Nanoseconds(rte_rdtsc());
       if (agent->Step(now) != 0) {
-        idle = 0;
-      } else if (!options_.yields || ++idle < kIdleSteps) {
+        busy_at = now;
+      } else if (!options_.yields || now - busy_at < kIdleNs) {
         rte_pause();
       } else {
         sched_yield();
+        break;  // That may have taken long.
       }
     }
     if (now >= fault_at) {

@@ -41,10 +41,12 @@ class AgentThread {
  public:
   /// Begins. `scheduler`, which has agents, outlives it.
   AgentThread(Scheduler& scheduler, const Clock& clock, const AgentThreadOptions& options);
-  /// Ends.
-  ~AgentThread();
+  ~AgentThread() { Stop(); }
   AgentThread(const AgentThread&) = delete;
   AgentThread& operator=(const AgentThread&) = delete;
+
+  /// Ends the thread and its agent, as if it were killed.
+  void Stop();
 
   /// Of all agents that there were, as it was some milliseconds ago.
   engine::sched::AgentCounters counters() const;

@@ -45,7 +45,7 @@ Json Statuses(const std::array<uint64_t, engine::sched::kStatuses>& counts) {
 std::string Us(const Histogram& times, double share) {
   if (times.count() == 0) return "       -";
   const double us = static_cast<double>(times.Percentile(share)) / 1e3;
-  return us < 1000 ? absl::StrFormat("%8.1f", us) : absl::StrFormat("%8.0f", us);
+  return us < 1000 ? absl::StrFormat(" %7.1f", us) : absl::StrFormat(" %7.0f", us);
 }
 
 }  // namespace
@@ -111,10 +111,10 @@ Json Result::ToJson() const {
 
 std::string TableHead() {
   return
-      "                               |    short requests, us     |     long requests, us     |"
-      "       decisions        | refused prestage\n"
-      "policy            mode          requests/s |   p50     p99   p99.9 |   p50     p99   "
-      "p99.9 |    /s   p50 us  p99 us |      %    hits %";
+      "                                             |    short requests, us   |     long requests, "
+      "us   |       decisions         | refused prestage\n"
+      "policy              mode          requests/s |     p50     p99   p99.9 |     p50     p99   "
+      "p99.9 |      /s  p50 us  p99 us |       %   hits %";
 }
 
 std::string TableRow(const Result& result) {
@@ -122,7 +122,7 @@ std::string TableRow(const Result& result) {
   const uint64_t looked =
       result.host.counters.prestage_hits + result.host.counters.prestage_stale + result.host.counters.prestage_empty;
   return absl::StrFormat(
-      "%-17s %-13s %10.0f |%s%s%s |%s%s%s |%8.0f%s%s | %6.2f  %6.1f", result.policy,
+      "%-19s %-13s %10.0f |%s%s%s |%s%s%s | %7.0f%s%s | %7.2f   %6.1f", result.policy,
       result.mode, PerSecond(f.answered, result.seconds), Us(f.latency[0], 0.5),
       Us(f.latency[0], 0.99), Us(f.latency[0], 0.999), Us(f.latency[1], 0.5),
       Us(f.latency[1], 0.99), Us(f.latency[1], 0.999), PerSecond(result.Ruled(), result.seconds),

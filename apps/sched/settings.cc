@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "settings.h"
 
-#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 #include <gflags/gflags.h>
 #include <sched.h>
@@ -149,15 +149,18 @@ bool CheckNumbers(const Complaint& complaint) {
 
 Nanoseconds Ns(double us) { return static_cast<Nanoseconds>(us * 1e3); }
 
-// Clients behind the embedded NIC, in place of its generator.
-void BringClients(const WorkloadOptions& workload, CommandLine* line) {
-  const std::string client = absl::StrCat(
-      "rate=", workload.rate, "+short_us=", workload.short_us, "+long_us=", workload.long_us,
-      "+long_share=", workload.long_share, "+runaway_share=", workload.runaway_share,
-      "+port=", FLAGS_request_port);
+// Clients behind the embedded NIC, in place of its generator. False: they do not like it.
+bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::string* mend) {
+  // Without exponents: '+' joins options.
+  const std::string client = absl::StrFormat(
+      "rate=%.3f+short_us=%.3f+long_us=%.3f+long_share=%.9f+runaway_share=%.9f+port=%d",
+      workload.rate, workload.short_us, workload.long_us, workload.long_share,
+      workload.runaway_share, FLAGS_request_port);
+  if (!ReadClientWireOptions(client, 1, mend)) return false;
   // The library is part of this process already: its name is enough.
   line->options.wire = "library:libsluice_sched_wire.so+" + client;
   line->options.traffic = "client:" + client;
+  return true;
 }
 
 // A port that nobody sends to and that has no thread: the machine has two CPUs for worker and agent.
@@ -211,7 +214,10 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
     if (!line->own_port) TakeIdlePort(line);
     line->options.traffic = "self";
   } else if (!line->own_port && !line->options.frame_size.empty()) {
-    BringClients(workload, line);
+    if (!BringClients(workload, line, mend)) {
+      *flag = "rate";
+      return std::nullopt;
+    }
   }
   line->options.answers = false;
   if (all) {

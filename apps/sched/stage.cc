@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "stage.h"
 
+#include <rte_cycles.h>
+
 #include <utility>
 
 namespace sluice::sched {
@@ -16,6 +18,12 @@ Stage::Stage(const SchedulerOptions& options, const AgentThreadOptions& agent, c
       scheduler_(MakeScheduler(options, kernel_, processors)),
       begin_(std::chrono::steady_clock::now()) {
   if (options.mode != "local") agent_.emplace(*scheduler_, clock, agent);
+}
+
+void Stage::Dismiss() {
+  if (agent_) agent_->Stop();
+  const std::scoped_lock lock(lock_);
+  kernel_.SetAgent(false, clock_.Nanoseconds(rte_rdtsc()));
 }
 
 Result Stage::Take(Figures figures, const HostFigures& host) const {

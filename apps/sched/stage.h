@@ -42,6 +42,9 @@ class Stage {
   void Arrived() { ++on_cpu_; }
   void Left() { --on_cpu_; }
 
+  /// The agent is sent away for good: the host serves alone what is left. Not under the lock, and
+  /// by one thread.
+  void Dismiss();
   HostFigures host_figures() {
     return {host().counters(), host().overflows(), host().faults(), pool_.in_use()};
   }

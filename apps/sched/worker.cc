@@ -19,8 +19,10 @@ using engine::sched::kNoTask;
 constexpr uint64_t kTickNs = 1'000'000;
 constexpr uint64_t kPublishNs = 200'000'000;
 constexpr uint32_t kMadeAtOnce = 32;  // A burst, so that running is not put off for long.
+// An end does not wait for a slow agent.
+constexpr uint64_t kAgentsPatienceNs = 200'000'000;
 // What must not happen: tasks that nobody chooses. Then a run ends all the same, and says so.
-constexpr uint64_t kDrainNs = 10'000'000'000;
+constexpr uint64_t kDrainNs = 20'000'000'000;
 
 Worker::DropReason ReasonOf(Datagram::Kind kind) {
   switch (kind) {
@@ -235,11 +237,16 @@ bool Worker::Publish(bool last) {
 }
 
 void Worker::Drain(bool for_good) {
-  const uint64_t give_up = rte_rdtsc() + clock_.Cycles(kDrainNs);
-  for (uint64_t now = rte_rdtsc(); now < give_up; now = rte_rdtsc()) {
+  const uint64_t begin = rte_rdtsc();
+  bool dismissed = cpu_ != 0;  // One worker does that for all.
+  for (uint64_t now = begin; now - begin < clock_.Cycles(kDrainNs); now = rte_rdtsc()) {
     {
       const std::scoped_lock lock(stage_->lock());
       if (stage_->pool().in_use() == 0 && (!for_good || play_.AllLeft())) return;
+    }
+    if (!dismissed && now - begin > clock_.Cycles(kAgentsPatienceNs)) {
+      stage_->Dismiss();
+      dismissed = true;
     }
     Turn();
     if (now >= next_tick_) Tick(now);
