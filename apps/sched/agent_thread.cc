@@ -10,6 +10,8 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace sluice::sched {
@@ -64,11 +66,28 @@ std::optional<AgentFault> ReadAgentFault(std::string_view text) {
 
 AgentThread::AgentThread(Scheduler& scheduler, const Clock& clock,
                          const AgentThreadOptions& options)
-    : scheduler_(scheduler), clock_(clock), options_(options), thread_([this] { Run(); }) {}
+    : scheduler_(scheduler), clock_(clock), options_(options) {
+  // It begins on its CPU: who makes it may be a worker, who does not leave his.
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (options.cpu >= 0) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(options.cpu, &cpus);
+    pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
+  }
+  const auto run = [](void* self) -> void* {
+    static_cast<AgentThread*>(self)->Run();
+    return nullptr;
+  };
+  const int error = pthread_create(&thread_, &attributes, run, this);
+  pthread_attr_destroy(&attributes);
+  if (error != 0) throw std::system_error(error, std::generic_category(), "thread of the agent");
+}
 
 void AgentThread::Stop() {
-  stop_.store(true);
-  if (thread_.joinable()) thread_.join();
+  if (stop_.exchange(true)) return;
+  pthread_join(thread_, nullptr);
 }
 
 AgentCounters AgentThread::counters() const {
@@ -104,12 +123,6 @@ void AgentThread::Suffer(std::unique_ptr<AgentSide>& agent) {
 
 void AgentThread::Run() {
   pthread_setname_np(pthread_self(), "sched-agent");
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  if (options_.cpu >= 0) {
-    CPU_SET(options_.cpu, &cpus);
-    pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
-  }
   const Nanoseconds begin = clock_.Nanoseconds(rte_rdtsc());
   Nanoseconds fault_at = ~Nanoseconds{0};
   if (options_.fault) {

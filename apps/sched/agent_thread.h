@@ -4,13 +4,14 @@
 // what may happen to an agent, for demonstrations and tests.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
-#include <thread>
 
 #include "clock.h"
 #include "scheduler.h"
@@ -39,7 +40,7 @@ struct AgentThreadOptions {
 
 class AgentThread {
  public:
-  /// Begins. `scheduler`, which has agents, outlives it.
+  /// Begins. `scheduler`, which has agents, outlives it. Throws std::system_error.
   AgentThread(Scheduler& scheduler, const Clock& clock, const AgentThreadOptions& options);
   ~AgentThread() { Stop(); }
   AgentThread(const AgentThread&) = delete;
@@ -69,7 +70,7 @@ class AgentThread {
   mutable std::mutex mutex_;
   engine::sched::AgentCounters published_;
   engine::sched::AgentCounters gone_;  ///< Of agents that are. The thread's own.
-  std::thread thread_;
+  pthread_t thread_{};
 };
 
 }  // namespace sluice::sched
