@@ -70,6 +70,10 @@ void LogmonTcp(const uint8_t* data, size_t size);
 /// decoder: well-formed, complete, and within its room.
 void TelemetryIpfix(const uint8_t* data, size_t size);
 
+/// Messages and outcomes of a host that keeps to nothing, to an agent of the policy that the first
+/// byte chooses: its account holds, and no decision is made over another.
+void SchedAgent(const uint8_t* data, size_t size);
+
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 

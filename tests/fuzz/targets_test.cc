@@ -180,6 +180,20 @@ TEST(FuzzTargets, TelemetryIpfix) {
   }
 }
 
+TEST(FuzzTargets, SchedAgent) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 600; ++round) {
+    Bytes script(1 + random() % 2048);
+    for (uint8_t& byte : script) byte = static_cast<uint8_t>(random());
+    // The types that there are, ghOSt's 64 … 75, are found more often so.
+    for (size_t i = 0; i + 1 < script.size(); i += 6) {
+      script[i] = static_cast<uint8_t>(random() % 8);
+      script[i + 1] = static_cast<uint8_t>(64 + random() % 12);
+    }
+    SchedAgent(script.data(), script.size());
+  }
+}
+
 TEST(FuzzTargets, CaptureReader) {
   for (const bool big_endian : {false, true}) {
     test::CaptureFile file({big_endian, false});

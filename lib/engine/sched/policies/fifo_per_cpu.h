@@ -19,7 +19,8 @@ class FifoPerCpu {
 
   /// 1 … kMaxCpus.
   explicit FifoPerCpu(CpuId cpus)
-      : queues_(cpus), all_(~CpuMask{0} >> (kMaxCpus - cpus)), last_(static_cast<CpuId>(cpus - 1)) {}
+      : queues_(cpus), all_(~CpuMask{0} >> (kMaxCpus - cpus)),
+        last_(static_cast<CpuId>(cpus - 1)) {}
 
   void Enqueue(AgentTask& task, Place place, Nanoseconds) {
     // The key is the home, from 1.
