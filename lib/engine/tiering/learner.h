@@ -32,7 +32,7 @@ struct LearnerOptions {
   double target = 0.8;    ///< Share of accesses that the fast tier is to take.
   double margin = 0.02;   ///< Above that no page need move.
   double slack = 0.02;    ///< Below that by so much: the actuator safeguard.
-  GoodScan good_scan;
+  GoodScan good_scan = {};
   double validated = 0.1;      ///< Share of regions that are scanned at the full rate.
   double max_regret = 0.35;    ///< Mean of the validated regions; above it the model has failed.
   uint32_t warm_up_epochs = 4; ///< Of a region, before its model is judged.
