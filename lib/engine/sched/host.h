@@ -116,7 +116,7 @@ class Host {
   void Deliver();
   bool SendOne(const Outgoing& outgoing);
   void LookForAgent(Nanoseconds now);
-  void Forget();
+  void GiveUp(Nanoseconds now);
 
   Kernel* kernel_;
   C* channel_;
@@ -163,7 +163,11 @@ bool Host<C>::SendOne(const Outgoing& outgoing) {
 
 template <offload::HostChannel C>
 void Host<C>::Deliver() {
-  if (delivering_ || sent_ == outbox_.size()) return;
+  if (delivering_) return;
+  if (sent_ == outbox_.size()) {
+    paced_ = false;
+    return;
+  }
   delivering_ = true;
   bool flush = false;
   // More than this is never kept for an agent that does not listen: it then starts anew.
@@ -368,21 +372,33 @@ void Host<C>::LookForAgent(Nanoseconds now) {
   looking_ = false;
   if (!found) return;
   ++counters_.discoveries;
-  Forget();
+  // It may be an old one that asks again: what it was told once, and the discovery does not tell,
+  // is still news.
+  Collect(kNobody);
+  outbox_.erase(outbox_.begin(), outbox_.begin() + static_cast<ptrdiff_t>(sent_));
+  sent_ = 0;
+  std::erase_if(outbox_, [](const Outgoing& outgoing) {
+    const MessageType type = outgoing.message.type;
+    return type < MessageType::kCpuTick && type != MessageType::kTaskDead &&
+           type != MessageType::kTaskDeparted;
+  });
   kernel_->SetAgent(true, now);
   kernel_->Discover(now);
-  paced_ = !kernel_->messages().empty();
+  paced_ = true;
   alive_ = now;
 }
 
-/// What was meant for an agent that is gone.
+/// The agent is taken for dead.
 template <offload::HostChannel C>
-void Host<C>::Forget() {
+void Host<C>::GiveUp(Nanoseconds now) {
+  ++counters_.watchdog_expired;
+  kernel_->SetAgent(false, now);
   kernel_->ClearMessages();
   outbox_.clear();
   sent_ = 0;
   paced_ = false;
   verdicts_.fill(std::nullopt);
+  if constexpr (requires { channel_->Lose(); }) channel_->Lose();
 }
 
 template <offload::HostChannel C>
@@ -391,9 +407,7 @@ void Host<C>::Tick(Nanoseconds now) {
   LookForAgent(now);
   if (kernel_->agent() && options_.watchdog != 0 && now - alive_ > options_.watchdog &&
              kernel_->Neglected(options_.watchdog, now)) {
-    ++counters_.watchdog_expired;
-    kernel_->SetAgent(false, now);
-    Forget();
+    GiveUp(now);
   }
   Forward();
 }

@@ -149,14 +149,14 @@ TEST(Workload, LoadIsTheMeanServiceTimesTheRate) {
 }
 
 TEST(Workload, ComplainsOfWhatMakesNoSense) {
-  EXPECT_EQ(Complaint({}), "");
+  EXPECT_EQ(WhatIsWrong({}), "");
   for (const double rate : {0.0, -1.0, std::nan(""), 1e9}) {
-    EXPECT_NE(Complaint({.rate = rate}), "");
+    EXPECT_NE(WhatIsWrong({.rate = rate}), "");
   }
-  EXPECT_NE(Complaint({.short_us = -1}), "");
-  EXPECT_NE(Complaint({.long_us = 2e6}), "");
-  EXPECT_NE(Complaint({.long_share = 1.1}), "");
-  EXPECT_NE(Complaint({.runaway_share = std::nan("")}), "");
+  EXPECT_NE(WhatIsWrong({.short_us = -1}), "");
+  EXPECT_NE(WhatIsWrong({.long_us = 2e6}), "");
+  EXPECT_NE(WhatIsWrong({.long_share = 1.1}), "");
+  EXPECT_NE(WhatIsWrong({.runaway_share = std::nan("")}), "");
 }
 
 }  // namespace
