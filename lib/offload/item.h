@@ -75,6 +75,8 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   /// Events that Send certainly accepts now (Ask may take one of them). May look for progress of
   /// the agent.
   { channel.room() } -> std::convertible_to<uint32_t>;
+  /// As an event that finds no room: what the host withholds, the agent has to learn anew.
+  { channel.Lose() };
   /// What was sent is on its way. Once for a batch of events.
   { channel.Flush() };
   /// Starts to fetch the decision of `slot`, where that is a fetch, and goes on.
@@ -85,7 +87,7 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   /// True once after a new agent appeared, or the agent asked: it knows nothing, and is to be
   /// sent every live task.
   { channel.TakeRestart() } -> std::same_as<bool>;
-  /// Events that found no room.
+  /// Events that found no room, or were withheld.
   { channel.overflows() } -> std::convertible_to<uint64_t>;
   /// Times that the peer wrote what cannot be; nothing of it was believed.
   { channel.faults() } -> std::convertible_to<uint64_t>;

@@ -69,6 +69,10 @@ class SwapHost {
     ask.Offer(item, number_++);
     return true;
   }
+  void Lose() {
+    control_.Lose();
+    control_.Tell();
+  }
   void Flush() { control_.Tell(); }
   uint32_t room() {
     uint32_t free = 0;
@@ -157,6 +161,7 @@ class SwapHost {
 
 template <bar::WindowEnd W>
 void SwapHost<W>::Join() {
+  up_ = false;  // first: where posts let others run, they find nothing half built
   faults_ += LinkFaults();
   const Session& session = control_.session();
   const swap::Initiator asker(swap::kFourMessage, session.Epoch(), session.host);
@@ -175,7 +180,6 @@ void SwapHost<W>::Join() {
   }
   number_ = 0;
   sent_ = 0;
-  up_ = false;
 }
 
 template <bar::WindowEnd W>

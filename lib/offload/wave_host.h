@@ -49,6 +49,10 @@ class WaveHost {
     return false;
   }
   bool Ask(Slot, const Item& item) { return Send(item); }
+  void Lose() {
+    control_.Lose();
+    control_.Tell();
+  }
   void Flush() { control_.Tell(); }
   uint32_t room() { return control_.session().met() ? events_.Room() : 0; }
   void Prefetch(Slot slot) { offload::Prefetch(*window_, layout_.LineOf(slot)); }

@@ -126,6 +126,15 @@ TYPED_TEST(Channel, ALossIsToldBeforeTheEventsAfterIt) {
   EXPECT_TRUE(rig.nic().TakeLoss());
 }
 
+TYPED_TEST(Channel, WhatTheHostWithholdsIsALoss) {
+  auto& rig = this->rig_;
+  rig.host().Lose();
+  EXPECT_EQ(rig.host().overflows(), 1u);
+  EXPECT_TRUE(rig.TakeLoss());
+  EXPECT_FALSE(rig.TakeLoss());
+  this->ExpectWorks(rig, 1);
+}
+
 TYPED_TEST(Channel, RoomIsWhatIsCertainlyTaken) {
   auto& rig = this->rig_;
   for (uint32_t round = 0; round < 5; ++round) {

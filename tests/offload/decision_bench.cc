@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-offload-bench [cpu cpu]: what a decision costs between two cores, from the moment at which
+// the host asks until it is enforced, over either channel, against the least that two cores can
+// do: a bare ping-pong of one word on one line each way. The judge allows everything and the agent
+// knows its answer, so this is the channels' part alone. All modes take turns in short blocks on
+// the same two pinned threads, so that a disturbed machine disturbs all. Prestaged: the decision
+// is there, and was looked at (as a prefetch does), when the host asks.
+//
+// Prints one line of JSON: cycles of the TSC from asking to enforced, the ratio to the bare round
+// trip, and decisions per second, one at a time, outcome and acknowledgement included.
+#include <pthread.h>
+#include <sched.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "bar/shm_window.h"
+#include "offload/swap_host.h"
+#include "offload/swap_nic.h"
+#include "offload/wave_host.h"
+#include "offload/wave_nic.h"
+
+namespace {
+
+using sluice::bar::ShmWindow;
+using sluice::bar::WindowSide;
+using namespace sluice::offload;
+
+// Where a line lies decides how far it is from each core, so the blocks go round many channels.
+constexpr uint32_t kPlaces = 32;
+constexpr uint32_t kBlocks = 6 * kPlaces;  // Of each mode.
+constexpr uint32_t kRoundTrips = 300;
+constexpr uint32_t kWarmUp = 50;  // Of each block; not counted.
+constexpr uint32_t kEvents = 4;   // Under way.
+
+struct alignas(128) Word {
+  std::atomic<uint64_t> value{0};
+};
+
+void Await(const Word& word, uint64_t value) {
+  while (word.value.load(std::memory_order_acquire) != value) {
+  }
+}
+
+struct Allows {
+  Ruling Check(Slot, const Item& decision, Item& outcome) {
+    outcome = decision;
+    return Ruling::kEnforce;
+  }
+  void Apply(Slot, const Item& decision) { sum += decision.word[0]; }
+  uint64_t sum = 0;
+};
+
+/// Both ends of a channel at each of kPlaces places.
+template <typename Host, typename Nic, typename Layout>
+struct Channels {
+  explicit Channels(Layout layout)
+      : window(ShmWindow::Create(kPlaces * layout.LinesNeeded(), WindowSide::kHost)),
+        peer(window.Peer()) {
+    if (!window) {
+      std::perror("sluice-offload-bench: window");
+      std::exit(1);
+    }
+    hosts.reserve(kPlaces);
+    nics.reserve(kPlaces);
+    const uint32_t lines = layout.LinesNeeded();
+    for (uint32_t i = 0; i < kPlaces; ++i) {
+      layout.first = i * lines;
+      hosts.emplace_back(window, layout, 1);
+      nics.emplace_back(peer, layout, 1);
+      while (!hosts[i].TakeRestart()) nics[i].TakeLoss();
+      while (!nics[i].CanCommit(0)) nics[i].TakeLoss();
+    }
+  }
+
+  ShmWindow window, peer;
+  std::vector<Host> hosts;
+  std::vector<Nic> nics;
+};
+using Wave = Channels<WaveHost<ShmWindow>, WaveNic<ShmWindow>, WaveLayout>;
+using Swap = Channels<SwapHost<ShmWindow>, SwapNic<ShmWindow>, SwapLayout>;
+
+struct Samples {
+  std::vector<uint32_t> cycles;
+  uint64_t nanoseconds = 0;  ///< Of all blocks.
+
+  uint32_t Percentile(double fraction) {
+    const auto at = static_cast<ptrdiff_t>(fraction * static_cast<double>(cycles.size() - 1));
+    std::nth_element(cycles.begin(), cycles.begin() + at, cycles.end());
+    return cycles[static_cast<size_t>(at)];
+  }
+  double Rate() const { return 1e9 * kBlocks * kRoundTrips / static_cast<double>(nanoseconds); }
+};
+
+class Bench {
+ public:
+  void Run(int host_cpu, int agent_cpu);
+
+ private:
+  static constexpr uint32_t kModes = 5;
+  static constexpr std::array<const char*, kModes> kNames = {"bare", "wave", "wave_prestaged",
+                                                             "swap", "swap_offer"};
+
+  static void PinTo(int cpu);
+  void Agent();
+  /// The agent tells the host, beside the channel, that it is at the next decision.
+  void Ready() { ready_.value.store(++readied_, std::memory_order_release); }
+
+  template <typename Nic>
+  void AgentAsked(Nic& nic);
+  template <typename Nic>
+  void AgentBefore(Nic& nic);
+  template <typename F>
+  void Measure(Samples& samples, F round_trip);
+  template <typename Host>
+  void HostAsks(Samples& samples, Host& host, bool prestaged);
+
+  Wave wave_{WaveLayout{0, 1, kEvents}};
+  Swap swap_{SwapLayout{0, 1, kEvents, true}};
+  std::vector<Word> pings_{kPlaces};
+  std::vector<Word> pongs_{kPlaces};
+  std::array<Samples, kModes> samples_;
+  Allows judge_;
+  Word ready_;
+  uint64_t readied_ = 0;  ///< The agent's.
+  uint64_t expected_ = 0;  ///< The host's.
+};
+
+void Bench::PinTo(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(cpu), &set);
+  if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) != 0) {
+    std::fprintf(stderr, "sluice-offload-bench: CPU %d is not available\n", cpu);
+    std::exit(1);
+  }
+}
+
+template <typename Nic>
+void Bench::AgentAsked(Nic& nic) {
+  Item item;
+  Decided how;
+  for (uint32_t i = 0; i < kRoundTrips; ++i) {
+    Ready();
+    while (!nic.Receive(item)) {
+    }
+    nic.Commit(0, item, Urgency::kInterrupt);
+    while (!nic.TakeOutcome(0, item, how)) {
+    }
+  }
+}
+
+template <typename Nic>
+void Bench::AgentBefore(Nic& nic) {
+  Item item;
+  Decided how;
+  for (uint32_t i = 0; i < kRoundTrips; ++i) {
+    nic.Commit(0, Item{{i}}, Urgency::kPrestaged);
+    Ready();
+    while (!nic.TakeOutcome(0, item, how)) {
+    }
+    while (!nic.Receive(item)) {
+    }
+  }
+}
+
+void Bench::Agent() {
+  uint64_t round = 0;
+  for (uint32_t block = 0; block < kBlocks; ++block) {
+    const uint32_t place = block % kPlaces;
+    for (uint32_t i = 0; i < kRoundTrips; ++i) {
+      Ready();
+      Await(pings_[place], ++round);
+      pongs_[place].value.store(round, std::memory_order_release);
+    }
+    AgentAsked(wave_.nics[place]);
+    AgentBefore(wave_.nics[place]);
+    AgentAsked(swap_.nics[place]);
+    AgentBefore(swap_.nics[place]);
+  }
+}
+
+template <typename F>
+void Bench::Measure(Samples& samples, F round_trip) {
+  const auto started = std::chrono::steady_clock::now();
+  for (uint32_t i = 0; i < kRoundTrips; ++i) {
+    Await(ready_, ++expected_);
+    const uint64_t cycles = round_trip();
+    if (i >= kWarmUp) samples.cycles.push_back(static_cast<uint32_t>(cycles));
+  }
+  const auto took = std::chrono::steady_clock::now() - started;
+  samples.nanoseconds +=
+      static_cast<uint64_t>(std::chrono::nanoseconds(took).count());
+}
+
+template <typename Host>
+void Bench::HostAsks(Samples& samples, Host& host, bool prestaged) {
+  uint64_t number = 0;
+  Measure(samples, [&] {
+    Item item;
+    while (prestaged && !host.Look(0, item)) {
+    }
+    const uint64_t begin = __rdtsc();
+    host.Ask(0, Item{{++number}});
+    while (host.Decide(0, judge_) != Decided::kEnforced) {
+    }
+    return __rdtsc() - begin;
+  });
+}
+
+void Bench::Run(int host_cpu, int agent_cpu) {
+  for (Samples& samples : samples_) samples.cycles.reserve(kBlocks * kRoundTrips);
+  std::thread agent([&] {
+    PinTo(agent_cpu);
+    Agent();
+  });
+  PinTo(host_cpu);
+  uint64_t round = 0;
+  for (uint32_t block = 0; block < kBlocks; ++block) {
+    const uint32_t place = block % kPlaces;
+    Measure(samples_[0], [&] {
+      const uint64_t begin = __rdtsc();
+      pings_[place].value.store(++round, std::memory_order_release);
+      Await(pongs_[place], round);
+      return __rdtsc() - begin;
+    });
+    HostAsks(samples_[1], wave_.hosts[place], false);
+    HostAsks(samples_[2], wave_.hosts[place], true);
+    HostAsks(samples_[3], swap_.hosts[place], false);
+    HostAsks(samples_[4], swap_.hosts[place], true);
+  }
+  agent.join();
+  const double bare = samples_[0].Percentile(0.5);
+  std::printf("{");
+  for (uint32_t mode = 0; mode < kModes; ++mode) {
+    const uint32_t p50 = samples_[mode].Percentile(0.5);
+    std::printf("%s\"%s\": {\"p50_cycles\": %u, \"p99_cycles\": %u, \"p50_ratio\": %.3f, "
+                "\"decisions_per_second\": %.0f}",
+                mode == 0 ? "" : ", ", kNames[mode], p50, samples_[mode].Percentile(0.99),
+                p50 / bare, samples_[mode].Rate());
+  }
+  std::printf("}\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 1 && argc != 3) {
+    std::fprintf(stderr, "usage: sluice-offload-bench [cpu cpu]\n");
+    return 2;
+  }
+  static Bench bench;
+  bench.Run(argc == 3 ? std::atoi(argv[1]) : 0, argc == 3 ? std::atoi(argv[2]) : 1);
+  return 0;
+}
