@@ -67,10 +67,7 @@ class Agent {
     if (channel_->TakeLoss()) StartAnew(now);
     uint32_t done = 0;
     for (offload::Item item; done < budget && channel_->Receive(item); ++done) {
-      const Message message = DecodeMessage(item);
-      // The host had given this agent up; everything before this is of no use.
-      if (message.type == MessageType::kCpuAgentBlocked) StartAnew(now);
-      if (!view_.Hear(message, now)) ++counters_.unknown_tasks;
+      if (!view_.Hear(DecodeMessage(item), now)) ++counters_.unknown_tasks;
     }
     counters_.messages += done;
     done += Resolve(now);

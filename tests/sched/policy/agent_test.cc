@@ -385,17 +385,6 @@ TEST(AgentRefusal, AHostThatHadGivenTheAgentUpIsAskedForEverythingOnce) {
   EXPECT_EQ(bed.channel.Decision(0), 1);
 }
 
-TEST(AgentLoss, AHostThatGaveTheAgentUpIsAskedForEverything) {
-  FifoBed bed(FifoCentral(), {.cpus = 2});
-  bed.RunOnEach(1);
-  bed.Tell(MessageType::kCpuAgentBlocked, 0, 0);
-  bed.New(9);
-  bed.Step();
-  EXPECT_EQ(bed.channel.restarts, 2) << "the one of the beginning, and one more";
-  EXPECT_EQ(bed.agent.tasks(), 1u) << "what it told before is forgotten";
-  EXPECT_EQ(bed.agent.counters().losses, 1u);
-}
-
 TEST(AgentRefusal, BarriersOnEitherSideOfZeroAreComparedAsSerialNumbers) {
   FifoBed bed(FifoCentral(), {.cpus = 1});
   bed.New(1, 0xffff'ffff);
