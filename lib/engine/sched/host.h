@@ -318,7 +318,10 @@ offload::Decided Host<C>::Decide(CpuId cpu, SlotJudge& judge) {
 template <offload::HostChannel C>
 void Host<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
   last_time_ = now;
-  channel_->Prefetch(cpu);
+  // Who is next is known: EndSwitch will not look, so nothing is fetched that would be believed
+  // later, and nothing is asked that the next decision, of which nobody is told then, would answer.
+  const bool chosen = kernel_->cpu(cpu).latched != kNoTask && !verdicts_[cpu];
+  if (!chosen) channel_->Prefetch(cpu);
   Collect(kNobody);
   switch (reason) {
     case Reason::kIdle: break;
@@ -327,7 +330,7 @@ void Host<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
     case Reason::kExit: kernel_->Exit(kernel_->cpu(cpu).current, now); break;
     case Reason::kPreempt: kernel_->Preempt(cpu, false, now); break;
   }
-  Collect(cpu);
+  Collect(chosen ? kNobody : cpu);
   Deliver();
 }
 
@@ -398,7 +401,7 @@ void Host<C>::GiveUp(Nanoseconds now) {
   sent_ = 0;
   paced_ = false;
   verdicts_.fill(std::nullopt);
-  if constexpr (requires { channel_->Lose(); }) channel_->Lose();
+  channel_->Lose();
 }
 
 template <offload::HostChannel C>
