@@ -8,7 +8,7 @@ namespace sluice::simulation {
 
 Processor::Processor(fabric::EventQueue& queue, fabric::Cpu& cpu) : queue_(&queue), cpu_(&cpu) {
   cpu.RunAsCoroutine([this] { Suspend(); }, [this] { Resume(); });
-  cpu.OnArrival([this] { Signal(); });
+  cpu.OnArrival([this] { Arrived(); });
   cpu.OnInterrupt([this](uint32_t) { Signal(); });
 }
 
@@ -37,11 +37,19 @@ void Processor::Compute(Picoseconds duration) {
   cpu_->CatchUp();
 }
 
-bool Processor::TakeSignal() { return std::exchange(signalled_, false); }
+bool Processor::TakeNews() {
+  const bool arrived = watching_ && std::exchange(arrived_, false);
+  return std::exchange(signalled_, false) || arrived;
+}
 
-bool Processor::Wait(Picoseconds until) {
+bool Processor::Wait(Picoseconds until) { return WaitFor(true, until); }
+
+bool Processor::WaitForSignal(Picoseconds until) { return WaitFor(false, until); }
+
+bool Processor::WaitFor(bool arrivals, Picoseconds until) {
   CatchUp();
-  if (TakeSignal()) return true;
+  watching_ = arrivals;
+  if (TakeNews()) return true;
   if (until <= queue_->now()) return false;
   waiting_ = true;
   if (until != kForever) {
@@ -52,11 +60,20 @@ bool Processor::Wait(Picoseconds until) {
   Suspend();
   ++waits_;
   cpu_->StallUntil(queue_->now());
-  return TakeSignal();
+  return TakeNews();
 }
 
 void Processor::Signal() {
   signalled_ = true;
+  Wake();
+}
+
+void Processor::Arrived() {
+  arrived_ = true;
+  if (watching_) Wake();
+}
+
+void Processor::Wake() {
   // Not from here: who signals may be a fibre itself.
   if (std::exchange(waiting_, false)) queue_->At(queue_->now(), [this] { Resume(); });
 }

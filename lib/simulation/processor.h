@@ -44,17 +44,22 @@ class Processor {
   void Compute(Picoseconds duration);
   /// Lets the time pass that operations cost which do not wait for themselves (posts).
   void CatchUp() { cpu_->CatchUp(); }
-  /// Goes on at `until`, or as soon as a signal is there. True: a signal; it is taken.
+  /// Goes on at `until`, or as soon as a signal is there, or the arrival of a line. True: one of
+  /// these; they are taken.
   bool Wait(Picoseconds until = kForever);
-  /// Whether a signal is there; it is taken.
-  bool TakeSignal();
+  /// As Wait, by a processor that does not watch its lines: arrivals are left for the next Wait.
+  bool WaitForSignal(Picoseconds until = kForever);
 
   // For everybody else:
 
-  /// A line arrived, or an interrupt, or somebody wants something.
+  /// An interrupt, or somebody wants something.
   void Signal();
 
  private:
+  void Arrived();
+  bool TakeNews();
+  bool WaitFor(bool arrivals, Picoseconds until);
+  void Wake();
   void Suspend();
   void Resume();
 
@@ -65,6 +70,8 @@ class Processor {
   boost::context::fiber caller_;  ///< Who resumed it, while it runs.
   uint64_t waits_ = 0;            ///< Tells a time-out of an earlier wait.
   bool signalled_ = false;
+  bool arrived_ = false;
+  bool watching_ = false;  ///< The present wait is for arrivals, too.
   bool waiting_ = false;
   bool finished_ = true;
 };

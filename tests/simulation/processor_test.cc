@@ -121,6 +121,24 @@ TEST(Processor, ArrivalsAndInterruptsAreSignals) {
   EXPECT_EQ(woken, (std::vector<Picoseconds>{379_ns, 1680_ns}));
 }
 
+TEST(Processor, LeavesArrivalsForLaterWhileItDoesNotWatchItsLines) {
+  Model model(fabric::NicLines::kPushed);
+  Processor& processor = *model.processors[0];
+  std::vector<Picoseconds> woken;
+  processor.Start([&] {
+    EXPECT_FALSE(processor.WaitForSignal(1_us));
+    woken.push_back(processor.now());
+    EXPECT_TRUE(processor.Wait(9_us));
+    woken.push_back(processor.now());
+    EXPECT_TRUE(processor.WaitForSignal(9_us));
+    woken.push_back(processor.now());
+  });
+  model.pair.nic().Post(0, LineOf(1));
+  model.queue.At(2_us, [&] { processor.Signal(); });
+  model.queue.Run();
+  EXPECT_EQ(woken, (std::vector<Picoseconds>{1_us, 1_us, 2_us}));
+}
+
 TEST(Processor, LooksAtPushedLinesAfterTheTimeThatALookTakes) {
   Model model(fabric::NicLines::kPushed);
   std::vector<uint64_t> seen;

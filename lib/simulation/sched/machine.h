@@ -53,8 +53,9 @@ class Machine {
     host_window_->Enter(Dispatcher());
     host_channel_ = std::make_unique<typename Channels::HostEnd>(*host_window_, layout_, 1);
     observed_host_ = std::make_unique<Host_>(*host_channel_, log_, queue_);
-    host_ = std::make_unique<engine::sched::Host<Host_>>(kernel_, *observed_host_,
-                                                         engine::sched::HostOptions{});
+    host_ = std::make_unique<engine::sched::Host<Host_>>(
+        kernel_, *observed_host_,
+        engine::sched::HostOptions{.watchdog = parameters.watchdog / 1000});
     policy_ = std::make_unique<P>(std::move(policy));
   }
 
@@ -155,7 +156,7 @@ class Machine {
     Thaw(number);
     while (!stopping_) {
       const Picoseconds began = processor.now();
-      processor.Wait(began + worker.remaining);
+      processor.WaitForSignal(began + worker.remaining);
       worker.remaining -= std::min(processor.now() - began, worker.remaining);
       if (worker.remaining == 0) {
         Complete(number, processor.now());
@@ -212,6 +213,7 @@ class Machine {
       while (attached && workload_.CanBegin()) {
         const uint32_t number = workload_.Begin();
         kernel_.Wake(workload_.worker(number).gtid, false, Now());
+        Changed(number);
         Forward(processor);
       }
       Forward(processor);
@@ -274,11 +276,17 @@ class Machine {
       // The last bit belongs to no CPU of ours.
       affinity_ ^= engine::sched::MaskOf(engine::sched::kMaxCpus - 1);
       kernel_.SetAffinity(gtid, affinity_, Now());
+      Changed(number);
     } else {
       kernel_.Exit(gtid, Now());
       workload_.Name(number, kernel_.Create({}, Now()));
     }
     dispatcher().Signal();
+  }
+  /// From this moment on what agents know of the task may be out of date.
+  void Changed(uint32_t number) {
+    const engine::sched::Task* task = kernel_.Find(workload_.worker(number).gtid);
+    log_.Told(task->gtid, task->barrier, queue_.now());
   }
   /// The task is on a CPU: who wanted to change it may.
   void Thaw(uint32_t number) {

@@ -30,6 +30,7 @@ class ObservedHost {
   bool Look(offload::Slot slot, offload::Item& out) { return channel_->Look(slot, out); }
   bool TakeRestart() { return channel_->TakeRestart(); }
   uint32_t room() { return channel_->room(); }
+  void Lose() { channel_->Lose(); }
   uint64_t overflows() const { return channel_->overflows(); }
   uint64_t faults() const { return channel_->faults(); }
 

@@ -59,7 +59,8 @@ struct SchedulingParameters {
   bool freeze = false;
 
   Picoseconds agent_hangs_at = ~Picoseconds{0};
-  Picoseconds tick = 1'000'000'000;  ///< Of the host's watchdog.
+  Picoseconds watchdog = 20'000'000'000;  ///< The host gives its agent up then.
+  Picoseconds tick = 1'000'000'000;       ///< Of that.
   Picoseconds limit = 2'000'000'000'000;  ///< The run ends then, whatever was completed.
   uint64_t seed = 1;
 };

@@ -35,9 +35,9 @@ class StalenessLog {
   /// `rate`: changes of a task per second.
   explicit StalenessLog(double rate) : rate_(rate) {}
 
-  /// The host told the agent that the task's barrier is this.
+  /// The task's barrier is this, from now on or for longer, and the host tells the agent.
   void Told(engine::sched::Gtid gtid, uint32_t barrier, Picoseconds now) {
-    told_[gtid][barrier] = now;
+    told_[gtid].emplace(barrier, now);
   }
 
   /// The agent commits a decision about the task, and knows all that happened until `horizon`.

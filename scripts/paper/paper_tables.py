@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What papers say about a host and its NIC, beside what Sluice computes in virtual time.
+
+Values of papers are in values.json, each with its source. Ours come from sluice-paper-rows alone:
+operations on a modelled link, and a table of costs. A paper's value from which a cost was chosen
+is `fitted`, whatever comes out; a law that is checked against the process that generated it, or a
+sum against its own terms, is a `check of the simulator`. docs/paper_tables.md reads the table.
+"""
+import argparse
+import collections
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VALUES = pathlib.Path(__file__).resolve().parent / "values.json"
+PROGRAM = "tests/simulation/sluice-paper-rows"
+UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "ms": 1e6}
+# Of a count that follows a law: beyond this many standard deviations it does not.
+DEVIATIONS = 4
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="paper_tables", description=__doc__.splitlines()[0])
+    parser.add_argument("--set", action="append", default=[], metavar="INPUT=VALUE",
+                        help="change an input, as pcie_oneway=500ns; --inputs lists them")
+    parser.add_argument("--inputs", action="store_true", help="list the inputs")
+    parser.add_argument("--json", metavar="FILE", help="- = standard output, instead of the table")
+    parser.add_argument("--plot", metavar="FOLDER",
+                        help="write load.png and change.png: latency and stale decisions")
+    parser.add_argument("--program", metavar="FILE", help="use this sluice-paper-rows; build none")
+    return parser.parse_args()
+
+
+def build():
+    subprocess.run([ROOT / "scripts/build", "release", PROGRAM], check=True,
+                   stdout=sys.stderr)
+    return ROOT / "build/release" / PROGRAM
+
+
+def compute(program, settings, plots):
+    command = [str(program)] + [part for each in settings for part in ("--set", each)]
+    if plots:
+        command.append("--plots")
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+    return json.loads(done.stdout)
+
+
+def nanoseconds(text):
+    number, unit = re.fullmatch(r"([0-9.e+-]+)([a-z]*)", text).groups()
+    return float(number) * UNITS.get(unit, 1)
+
+
+def total(terms, inputs):
+    return sum(factor * nanoseconds(inputs[name]["value"]) for name, factor in terms.items())
+
+
+def holds(paper, value, inputs):
+    """Whether our value is what the paper says, and the tolerance that was allowed."""
+    tolerance = paper.get("tolerance", 0)
+    if "sum" in paper:
+        expected = total(paper["sum"], inputs)
+        return math.isclose(value, expected, rel_tol=tolerance), f"{tolerance:.1%}"
+    if "below_sum" in paper:
+        return value <= total(paper["below_sum"], inputs), "at most"
+    if "between" in paper:
+        low, high = paper["between"]
+        return low <= value <= high, "within"
+    if "above" in paper:
+        return value >= paper["above"], f">= {paper['above']:g}"
+    if "below" in paper:
+        return value <= paper["below"], f"<= {paper['below']:g}"
+    expected = paper["equals"]
+    return abs(value - expected) <= tolerance * abs(expected), f"{tolerance:.0%}"
+
+
+def judge(paper, row, inputs):
+    """(verdict, tolerance, class to be counted)."""
+    if "elsewhere" in paper:
+        if paper["kind"] == "not reproducible":
+            return "not reproducible; " + paper["elsewhere"], "", "not reproducible"
+        return paper["elsewhere"], "", "shown by other tests"
+    if row.get("law"):
+        law = row["law"]
+        off = abs(row["value"] - law["expected"]) / law["deviation"] if law["deviation"] else 0
+        verdict = "holds" if off <= DEVIATIONS else "FAILS"
+        return (f"check of the simulator: {verdict}, {off:.1f} deviations of {law['trials']}",
+                f"{DEVIATIONS} deviations", f"checks of the simulator that {'hold' if off <= DEVIATIONS else 'FAIL'}")
+    if "kind" not in paper:
+        return "", "", "without a paper's value"
+    good, tolerance = holds(paper, row["value"], inputs)
+    if paper.get("check"):
+        word = "hold" if good else "FAIL"
+        return (f"check of the simulator: {word}s" if good else "check of the simulator: FAILS",
+                tolerance, f"checks of the simulator that {word}")
+    if any(inputs[name]["chosen_from"] == row["id"] for name in row["inputs"]):
+        return "fitted" if good else "fitted, and missed", tolerance, "fitted"
+    if paper["kind"] == "falsifiable":
+        if good:
+            return "claim holds", tolerance, "claims that hold"
+        return "claim does not hold", tolerance, "claims that do not hold"
+    if good:
+        return "reproduced", tolerance, "reproduced"
+    if "equals" in paper and paper["equals"]:
+        return (f"differs by {row['value'] / paper['equals'] - 1:+.0%}", tolerance, "different")
+    return "differs", tolerance, "different"
+
+
+def number(value, unit):
+    if unit == "1/s":
+        return f"{value / 1000:.0f}K"
+    digits = 0 if unit == "ns" or (unit == "" and value == int(value)) else 2
+    text = f"{value:.{digits}f}"
+    return f"{text} {unit}".strip()
+
+
+def law_of(row):
+    return f"{row['law']['expected']:.2f} % = 1 - exp(-L W)"
+
+
+def join(data, computed):
+    inputs = {each["name"]: each for each in computed["inputs"]}
+    rows = {row["id"]: row for row in computed["rows"]}
+    joined = []
+    for paper in data["rows"]:
+        if "section" in paper:
+            joined.append(paper)
+            continue
+        row = rows.pop(paper["id"], None)
+        if row is None and "elsewhere" not in paper:
+            sys.exit(f"sluice-paper-rows computes no {paper['id']}")
+        verdict, tolerance, counted = judge(paper, row, inputs)
+        said = paper.get("paper", "")
+        if row and row.get("law"):
+            said = law_of(row)
+        elif not said and "sum" in paper:
+            said = number(total(paper["sum"], inputs), row["unit"]) + " (sum)"
+        joined.append({
+            "id": paper["id"],
+            "what": row["what"] if row else paper["what"],
+            "paper": said,
+            "source": paper["source"],
+            "kind": paper.get("kind", ""),
+            "ours": row["value"] if row else None,
+            "unit": row["unit"] if row else "",
+            "shown": number(row["value"], row["unit"]) if row else "",
+            "inputs": {name: inputs[name]["value"] for name in row["inputs"]} if row else {},
+            "groups": list(dict.fromkeys(inputs[name]["group"] for name in row["inputs"]))
+                      if row else [],
+            "law": row.get("law") if row else None,
+            "tolerance": tolerance,
+            "verdict": verdict,
+            "counted": counted,
+        })
+    if rows:
+        sys.exit(f"values.json does not know {', '.join(rows)}")
+    return joined
+
+
+def shown_inputs(row):
+    """Few by name, many by what they are costs of."""
+    return ", ".join(row["inputs"] if len(row["inputs"]) <= 4 else row["groups"])
+
+
+def counts(rows):
+    return collections.Counter(row["counted"] for row in rows if "id" in row)
+
+
+def print_table(rows, data, out):
+    print("| row | what | paper | ours | kind | tolerance | verdict | source | inputs |", file=out)
+    print("|---|---|---|---|---|---|---|---|---|", file=out)
+    for row in rows:
+        if "section" in row:
+            print(f"| | **{row['section']}** | | | | | | | |", file=out)
+            continue
+        cells = [row["id"], row["what"], row["paper"], row["shown"], row["kind"],
+                 row["tolerance"], row["verdict"], row["source"], shown_inputs(row)]
+        print("| " + " | ".join(cells) + " |", file=out)
+    print(file=out)
+    for source, text in data["sources"].items():
+        print(f"- {source}: {text}", file=out)
+    print(file=out)
+    for counted, count in sorted(counts(rows).items()):
+        print(f"{count} {counted}", file=out)
+
+
+def print_plots(plots, out):
+    """The plots' data in short."""
+    for plot, unit in (("load", "load"), ("change", "changes per task and second")):
+        series = plots[plot]
+        xs = [point[0] for point in next(iter(series.values()))]
+        print(f"\n| p99 in us / stale decisions in %, by {unit} | "
+              + " | ".join(f"{x:g}" for x in xs) + " |", file=out)
+        print("|---|" + "---|" * len(xs), file=out)
+        for name, points in series.items():
+            cells = [f"{latency:.1f} / {stale:.1f}" for _, latency, stale in points]
+            print(f"| {name} | " + " | ".join(cells) + " |", file=out)
+
+
+def draw(plots, folder):
+    import matplotlib  # pylint: disable=import-outside-toplevel
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt  # pylint: disable=import-outside-toplevel
+    folder.mkdir(parents=True, exist_ok=True)
+    for plot, label, log in (("load", "load of the CPUs", False),
+                             ("change", "changes of a waiting task per second", True)):
+        figure, axes = plt.subplots(1, 2, figsize=(11, 4.2))
+        for axis, column, title in ((axes[0], 1, "99th percentile of latency, us"),
+                                    (axes[1], 2, "stale decisions, %")):
+            for name, points in plots[plot].items():
+                axis.plot([p[0] for p in points], [p[column] for p in points], marker="o",
+                          markersize=3, label=name)
+            axis.set_xlabel(label)
+            axis.set_title(title, fontsize=10)
+            if log:
+                axis.set_xscale("log")
+            if column == 1:
+                axis.set_yscale("log")
+            axis.grid(alpha=0.3)
+        axes[0].legend(fontsize=8)
+        figure.suptitle("Model, virtual time", fontsize=9)
+        figure.tight_layout()
+        figure.savefig(folder / f"{plot}.png", dpi=120)
+
+
+def main():
+    args = parse_arguments()
+    data = json.loads(VALUES.read_text(encoding="utf-8"))
+    program = args.program or build()
+    computed = compute(program, args.set, plots=True)
+    if args.inputs:
+        for each in computed["inputs"]:
+            chosen = f"; chosen from {each['chosen_from']}" if each["chosen_from"] else ""
+            print(f"{each['name']:24} {each['value']:>10}  {each['group']}: {each['origin']}{chosen}")
+        return
+    rows = join(data, computed)
+    if args.json:
+        text = json.dumps({"inputs": computed["inputs"], "rows": rows, "counts": counts(rows),
+                           "plots": computed["plots"]}, indent=1)
+        if args.json == "-":
+            print(text)
+        else:
+            pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
+    if args.json != "-":
+        print_table(rows, data, sys.stdout)
+        print_plots(computed["plots"], sys.stdout)
+    if args.plot:
+        draw(computed["plots"], pathlib.Path(args.plot))
+
+
+if __name__ == "__main__":
+    main()

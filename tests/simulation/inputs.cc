@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "inputs.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace sluice::simulation {
+namespace {
+
+constexpr std::string_view kEstimate = "estimate";
+constexpr std::string_view kCritique = "Borrill 2026, quoting Wave (ASPLOS'25)";
+constexpr std::string_view kGhost = "ghOSt, SOSP'21, remembered";
+constexpr std::string_view kExperiment = "this experiment";
+
+struct Unit {
+  std::string_view suffix;
+  double picoseconds;
+};
+constexpr Unit kUnits[] = {{"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}, {"ps", 1}};
+
+}  // namespace
+
+std::vector<NamedInput> NamesOf(Inputs& i) {
+  fabric::Costs& c = i.costs;
+  return {
+      {"pcie_oneway", "link", &c.pcie_oneway, "Hou et al., NSDI'24, quoted by Nagare", ""},
+      {"mmio_read_uncached", "reads", &c.mmio_read_uncached, kCritique, "W1"},
+      {"mmio_read_cached", "reads", &c.mmio_read_cached, kEstimate, ""},
+      {"mmio_write_uncached", "stores", &c.mmio_write_uncached, kEstimate, ""},
+      {"mmio_write_line", "stores", &c.mmio_write_line, kEstimate, ""},
+      {"msix_send", "MSI-X", &c.msix_send, kEstimate, ""},
+      {"msix_receive", "MSI-X", &c.msix_receive, kEstimate, ""},
+      {"msix_dispatch", "MSI-X", &c.msix_dispatch, kCritique, "W2"},
+      {"decision_to_msix_sent", "MSI-X", &c.decision_to_msix_sent, kCritique, "W3"},
+      {"host_cached_line", "host memory", &c.host_cached_line, kEstimate, ""},
+      {"nic_memory", "NIC memory", &c.nic_memory, kEstimate, ""},
+      {"nic_cached_line", "NIC memory", &c.nic_cached_line, kEstimate, ""},
+      {"nic_write_line", "NIC memory", &c.nic_write_line, kEstimate, ""},
+      {"context_switch", "switch", &c.context_switch, kCritique, "W5"},
+      {"context_switch_before", "switch", &c.context_switch_before, kEstimate, ""},
+      {"agent_decision", "agent", &c.agent_decision, kCritique, "W6a"},
+      {"coherent_line", "on-host", &c.coherent_line, kEstimate, ""},
+      {"host_interrupt", "on-host", &c.host_interrupt, kGhost, ""},
+      {"offerer_validates", "agent", &i.offerer_validates, kEstimate, ""},
+      {"pcie_generation", "link", &i.link.generation, "an IPU of the first generation", ""},
+      {"pcie_lanes", "link", &i.link.lanes, "an IPU of the first generation", ""},
+      {"service", "requests", &i.service, kExperiment, ""},
+      {"gap_cpus", "requests", &i.gap_cpus, kExperiment, ""},
+      {"agent_bound_cpus", "requests", &i.agent_bound_cpus, kExperiment, ""},
+      {"workers_per_cpu", "requests", &i.workers_per_cpu, kExperiment, ""},
+      {"get_time", "requests", &i.get_time, kGhost, ""},
+      {"range_time", "requests", &i.range_time, kGhost, ""},
+      {"range_share", "requests", &i.range_share, "ghOSt's experiment", ""},
+      {"load", "requests", &i.load, "row W14", ""},
+      {"slice", "requests", &i.slice, "ghOSt's experiment", ""},
+      {"shinjuku_cpus", "requests", &i.shinjuku_cpus, "ghOSt's experiment", ""},
+      {"shinjuku_workers", "requests", &i.shinjuku_workers, "ghOSt's experiment", ""},
+      {"change_rate", "changes", &i.change_rate, kExperiment, ""},
+      {"freeze_change_rate", "changes", &i.freeze_change_rate, kExperiment, ""},
+      {"watchdog", "watchdog", &i.watchdog, kCritique, "W8"},
+      {"watchdog_tick", "watchdog", &i.watchdog_tick, kExperiment, ""},
+      {"silent_rounds", "EC_Link", &i.silent_rounds, "EC_Link's source, 2018", ""},
+      {"requests", "requests", &i.requests, kExperiment, ""},
+      {"seed", "requests", &i.seed, kExperiment, ""},
+  };
+}
+
+std::string Print(const NamedInput& input) {
+  char text[40];
+  if (const auto* number = std::get_if<uint32_t*>(&input.value)) {
+    std::snprintf(text, sizeof text, "%u", **number);
+  } else if (const auto* real = std::get_if<double*>(&input.value)) {
+    std::snprintf(text, sizeof text, "%g", **real);
+  } else {
+    const auto time = static_cast<double>(*std::get<Picoseconds*>(input.value));
+    if (input.name == "seed") {
+      std::snprintf(text, sizeof text, "%.0f", time);
+      return text;
+    }
+    for (const Unit& unit : kUnits) {
+      if (time < unit.picoseconds && unit.picoseconds > 1) continue;
+      std::snprintf(text, sizeof text, "%.15g%s", time / unit.picoseconds, unit.suffix.data());
+      break;
+    }
+  }
+  return text;
+}
+
+bool Parse(std::string_view text, NamedInput& input) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !std::isfinite(number) || number < 0 || number > 1e15) return false;
+  const std::string_view suffix(end, text.data() + text.size());
+  if (auto* const real = std::get_if<double*>(&input.value)) {
+    **real = number;
+    return suffix.empty();
+  }
+  if (auto* const count = std::get_if<uint32_t*>(&input.value)) {
+    if (!suffix.empty() || number != std::floor(number) || number > 1e9) return false;
+    **count = static_cast<uint32_t>(number);
+    return true;
+  }
+  Picoseconds& time = *std::get<Picoseconds*>(input.value);
+  if (input.name == "seed") {
+    time = static_cast<Picoseconds>(number);
+    return suffix.empty();
+  }
+  for (const Unit& unit : kUnits) {
+    if (suffix != unit.suffix || number * unit.picoseconds > 1e15) continue;
+    time = static_cast<Picoseconds>(std::llround(number * unit.picoseconds));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace sluice::simulation

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the values of the reproduction table are computed from, each by its name: costs of the
+// model, and the experiments' own sizes. Everything can be set on the command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "fabric/costs.h"
+#include "fabric/link.h"
+
+namespace sluice::simulation {
+
+using fabric::Picoseconds;
+
+struct Inputs {
+  fabric::Costs costs;
+  fabric::LinkParameters link;
+  Picoseconds offerer_validates = 200'000;  ///< Of the initiator of a swap of four messages.
+
+  // Requests of one kind, on CPUs that always have work.
+  Picoseconds service = 10'000'000;
+  uint32_t gap_cpus = 8;              ///< So few that the agent keeps up.
+  uint32_t agent_bound_cpus = 16;     ///< So many that it does not.
+  uint32_t workers_per_cpu = 4;
+
+  // RocksDB-like requests for Shinjuku.
+  Picoseconds get_time = 10'000'000;
+  Picoseconds range_time = 10'000'000'000;
+  double range_share = 0.005;
+  double load = 0.7;
+  Picoseconds slice = 30'000'000;
+  uint32_t shinjuku_cpus = 8;
+  uint32_t shinjuku_workers = 200;
+
+  double change_rate = 10'000;        ///< Lowest of three, ten times apart; per task and second.
+  double freeze_change_rate = 20'000;
+  Picoseconds watchdog = 20'000'000'000;
+  Picoseconds watchdog_tick = 1'000'000'000;
+  uint32_t silent_rounds = 5;         ///< After which EC_Link takes its peer's ring for lost.
+  uint32_t requests = 2000;           ///< Measured in each run.
+  uint64_t seed = 1;
+};
+
+/// An input by its name.
+struct NamedInput {
+  std::string_view name;
+  std::string_view group;  ///< What it is a cost or a size of, in a word.
+  std::variant<Picoseconds*, uint32_t*, double*> value;
+  std::string_view origin;
+  /// The row whose paper's value it was chosen from; empty: none.
+  std::string_view chosen_from;
+};
+
+/// All of `inputs`, which outlives the list.
+std::vector<NamedInput> NamesOf(Inputs& inputs);
+
+/// Durations as 379ns, 1.5us, 20ms; numbers as they are.
+std::string Print(const NamedInput& input);
+/// False: no such value.
+bool Parse(std::string_view text, NamedInput& input);
+
+}  // namespace sluice::simulation
