@@ -29,7 +29,7 @@ using Nanoseconds = uint64_t;
 /// Changes when a layout here does; a transaction with another is refused.
 inline constexpr uint16_t kAbiVersion = 1;
 
-/// ghOSt's numbers.
+/// ghOSt's numbers, and one of ours.
 enum class MessageType : uint16_t {
   kNop = 0,
   kTaskDead = 64,
@@ -51,6 +51,9 @@ enum class MessageType : uint16_t {
   kCpuBusy,
   kCpuAgentBlocked,
   kCpuAgentWakeup,
+  /// All that was told before is void: every live task follows, as it is. So begins a discovery;
+  /// what an agent still hears of the time before its loss must not mix with it.
+  kDiscovery = 192,
 };
 
 /// Message flags.

@@ -433,6 +433,7 @@ Gtid Kernel::Switch(CpuId cpu, Nanoseconds now) {
 void Kernel::SetAgent(bool attached, Nanoseconds) { agent_ = attached; }
 
 void Kernel::Discover(Nanoseconds) {
+  messages_.push_back({.type = MessageType::kDiscovery, .seqnum = ++agent_barrier_});
   for (Place& place : places_) {
     Task& task = place.task;
     task.departure_unseen = false;

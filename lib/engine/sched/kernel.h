@@ -144,7 +144,7 @@ class Kernel {
   /// come, first served. At the start there is none.
   void SetAgent(bool attached, Nanoseconds now);
   bool agent() const { return agent_; }
-  /// For an agent that knows nothing: NEW for every task in the agents' care, with its present
+  /// For an agent that knows nothing: DISCOVERY, then NEW for every task in the agents' care, with its present
   /// barrier, kRunnable if it could be given a CPU; for one on a CPU, ON_CPU after it (kWasLatched:
   /// is latched to it); then CPU_BUSY for CPUs that agents may not use. Departures count as seen. Looks at every place.
   void Discover(Nanoseconds now);

@@ -38,6 +38,7 @@ class DirectChannel {
     return true;
   }
   void Flush() {}
+  void Lose() { lost = true; }
   void Prefetch(offload::Slot) {}
   bool Look(offload::Slot slot, offload::Item& out) {
     if (!slots_[slot].decision) return false;

@@ -22,6 +22,9 @@ class HostTest : public testing::Test {
   void Attach(Nanoseconds now = 0) {
     channel.restart = true;
     host.Tick(now);
+    ASSERT_FALSE(channel.events.empty());
+    EXPECT_EQ(channel.events.front().type, MessageType::kDiscovery);
+    channel.events.pop_front();
   }
   Gtid Run(CpuId cpu, Reason reason, Nanoseconds now) {
     host.BeginSwitch(cpu, reason, now);
@@ -235,6 +238,7 @@ TEST_F(HostTest, TheWatchdogExpiresAfterTwentyMillisecondsWithoutADecisionForOne
   host.Tick(20 * kMillisecond + 2);
   EXPECT_FALSE(kernel.agent());
   EXPECT_EQ(host.counters().watchdog_expired, 1u);
+  EXPECT_TRUE(channel.lost);  // It learns, should it come to life again, that it missed events.
   EXPECT_TRUE(host.Look(0, 20 * kMillisecond + 3));
   EXPECT_EQ(Run(0, Reason::kIdle, 20 * kMillisecond + 3), task);
 }
@@ -273,6 +277,30 @@ TEST_F(HostTest, ANewAgentIsToldEverythingAndDecidesAgain) {
   EXPECT_EQ(channel.Ended(0), Status::kTargetNotRunnable);
 }
 
+TEST(HostPacing, ASecondDiscoveryDoesNotHideWhoDiedSinceTheFirst) {
+  Kernel kernel({.cpus = 1, .max_tasks = 8});
+  DirectChannel channel(2);
+  Host<DirectChannel> host(kernel, channel, {});
+  const Gtid first = kernel.Create({}, 1);
+  for (int i = 0; i < 5; ++i) kernel.Create({}, 1);
+  channel.restart = true;
+  host.Tick(2);
+  ASSERT_EQ(channel.events.back().gtid, first);
+  kernel.Exit(first, 3);
+  host.Forward();  // No room.
+  channel.restart = true;
+  bool told = false;
+  for (Nanoseconds now = 4; now < 20; ++now) {
+    for (const Message& message : channel.events) {
+      if (message.type == MessageType::kTaskDead) told = message.gtid == first;
+    }
+    channel.events.clear();
+    host.Tick(now);
+  }
+  EXPECT_TRUE(told);
+  EXPECT_FALSE(channel.lost);
+}
+
 TEST(HostPacing, ADiscoveryLongerThanTheRingLosesNothing) {
   Kernel kernel({.cpus = 1, .max_tasks = 100});
   DirectChannel channel(8);
@@ -283,7 +311,9 @@ TEST(HostPacing, ADiscoveryLongerThanTheRingLosesNothing) {
   Nanoseconds now = 2;
   for (int i = 0; i < 40; ++i) {
     host.Tick(++now);
-    for (const Message& message : channel.events) heard.push_back(message.gtid);
+    for (const Message& message : channel.events) {
+      if (message.type == MessageType::kTaskNew) heard.push_back(message.gtid);
+    }
     channel.events.clear();
   }
   EXPECT_FALSE(channel.lost);
@@ -298,6 +328,7 @@ TEST(HostPacing, EventsThatFindNoRoomAreLostAndSaidToBe) {
   Host<DirectChannel> host(kernel, channel, {});
   channel.restart = true;
   host.Tick(1);
+  channel.events.clear();
   for (int i = 0; i < 20; ++i) kernel.Create({}, 2);
   host.Forward();
   EXPECT_TRUE(channel.lost);
@@ -315,7 +346,7 @@ TEST(HostPacing, AnAgentThatStopsListeningDuringADiscoveryIsGivenUpNotWaitedFor)
   for (Nanoseconds now = 3; now < 10'000 && !channel.lost; ++now) {
     const Gtid task = kernel.Create({}, now);
     EXPECT_EQ(task, kNoTask);
-    EXPECT_TRUE(kernel.SetAffinity(channel.events.front().gtid, 1, now));
+    EXPECT_TRUE(kernel.SetAffinity(channel.events.back().gtid, 1, now));
     host.Forward();
   }
   EXPECT_TRUE(channel.lost);

@@ -469,7 +469,10 @@ TEST_F(KernelTest, DiscoveryTellsTheLivingWithTheirPresentBarriersAndChangesNone
   std::vector<uint32_t> barriers;
   for (const Gtid task : {waits, blocked, runs, latched}) barriers.push_back(Barrier(task));
   kernel.Discover(++now);
-  const std::vector<Message> heard = Heard();
+  std::vector<Message> heard = Heard();
+  ASSERT_FALSE(heard.empty());
+  EXPECT_EQ(heard.front().type, MessageType::kDiscovery);
+  heard.erase(heard.begin());
   ASSERT_EQ(heard.size(), 6u);
   const std::vector<std::pair<MessageType, Gtid>> expected = {
       {MessageType::kTaskNew, waits},   {MessageType::kTaskNew, blocked},
