@@ -33,13 +33,22 @@ TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
       KnownFlows::Flow* const flow = known.Find(KeyOf(number), hash(number));
       ASSERT_EQ(flow != nullptr, model.contains(number));
       if (flow != nullptr) {
-        known.Add(*flow, amount, 0, 1);
+        if (step % 2 == 0) {
+          known.Add(*flow, amount, 0, 1);
+        } else {
+          ASSERT_TRUE(known.AddIfKnown(KeyOf(number), hash(number), amount, 0));
+        }
         model[number] += amount;
-      } else if (!known.full()) {
+        continue;
+      }
+      ASSERT_FALSE(known.AddIfKnown(KeyOf(number), hash(number), amount, 0));
+      if (!known.full()) {
         known.Insert(FlowOf(number, hash(number), amount));
         model[number] = amount;
       } else {
+        ASSERT_LE(known.floor(), known.Least());
         const int64_t least = known.Least();
+        ASSERT_EQ(known.floor(), least);
         const auto smallest = std::min_element(model.begin(), model.end(), [](auto& a, auto& b) {
           return a.second < b.second;
         });

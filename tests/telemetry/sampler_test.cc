@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Gaps against the geometric distribution: mean 1/p, variance (1-p)/p², P(1) = p.
+// Gaps against the geometric distribution: mean 1/p, variance (1-p)/p², P(g) = p·(1-p)^(g-1).
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "engine/telemetry/gap_sampler.h"
+#include "engine/telemetry/row_sampler.h"
 
 namespace sluice::engine::telemetry {
 namespace {
@@ -35,6 +37,50 @@ TEST(GapSampler, DrawsGapsOfTheGeometricDistribution) {
   }
 }
 
+TEST(GapSampler, DrawsEveryGapAsOftenAsItShould) {
+  constexpr int kDraws = 2'000'000;
+  for (const double p : {0.5, 0.1, 0.01, 0x1p-7}) {
+    GapSampler gaps(11);
+    gaps.SetProbability(p);
+    const double q = gaps.probability();
+    // χ² over all gaps that are expected 20 times or more, and one class of the others.
+    std::vector<double> expected(1), counted(1);
+    for (double share = q; share * kDraws >= 20; share *= 1 - q) expected.push_back(share * kDraws);
+    double rest = kDraws;
+    for (const double count : expected) rest -= count;
+    expected[0] = rest;
+    counted.resize(expected.size());
+    for (int i = 0; i < kDraws; ++i) {
+      const uint32_t gap = gaps.Next();
+      ++counted[gap < counted.size() ? gap : 0];
+    }
+    double chi_squared = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      chi_squared += (counted[i] - expected[i]) * (counted[i] - expected[i]) / expected[i];
+    }
+    const auto freedom = static_cast<double>(expected.size() - 1);
+    EXPECT_LT(chi_squared, freedom + 5 * std::sqrt(2 * freedom)) << p;
+  }
+}
+
+TEST(RowSampler, TellsGapsAsFramesAndRows) {
+  for (const uint32_t rows : {1u, 3u, 8u, 40u, 128u}) {
+    for (const double p : {0.5, 0.01, 0x1p-16}) {
+      GapSampler gaps(5);
+      RowSampler samples(rows, 5);
+      gaps.SetProbability(p);
+      samples.SetProbability(p);
+      uint64_t behind = 0, frame = 0;  // Rows up to the last sample's; frames up to its own.
+      for (int i = 0; i < 1000; ++i) {
+        behind += gaps.Next();
+        const RowSampler::Sample sample = samples.Next();
+        frame += sample.frames;
+        ASSERT_EQ((frame - 1) * rows + sample.row, behind - 1);
+      }
+    }
+  }
+}
+
 TEST(GapSampler, TakesTheProbabilityWhoseInverseItCanCountExactly) {
   GapSampler gaps(1);
   for (const double p : {1.0, 0.9, 0.7, 0.3, 0.1, 0.01, 0x1p-7, 0x1p-16}) {
@@ -54,7 +100,7 @@ TEST(GapSampler, SamplesEverythingAtOneAndStaysFiniteAtTheLeastProbability) {
   for (int i = 0; i < 100'000; ++i) {
     const uint64_t gap = gaps.Next();
     EXPECT_GE(gap, 1u);
-    EXPECT_LE(gap, 2'500'000u);  // 53·ln 2·2^16 is 2.41 million.
+    EXPECT_LE(gap, 2'500'000u);  // 52·ln 2·2^16 is 2.36 million.
   }
 }
 

@@ -119,16 +119,22 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, uint64_
                                     Sketch::Place place) {
   const int64_t bytes = update.weight * update.bytes;
   const int64_t reading = level.sketch.Add(update.row, place, update.weight, bytes);
-  if (Flow* const flow = level.known.Find(update.key, hash)) {
-    KnownFlows::Add(*flow, update.weight, bytes, 1);
-  } else if (!level.known.full()) {
-    level.known.Insert({update.key, hash, update.weight, bytes, 1, 1});
-  } else if (reading * level.sketch.shape().rows > level.known.Least()) [[unlikely]] {
-    // This row says that the flow is large: the others are asked. Of a flow that is, one of its
-    // rows will say so soon.
-    Challenge(level, update.key, hash);
+  const bool known = level.known.AddIfKnown(update.key, hash, update.weight, bytes);
+  // Negative if the flow is not known and its reading is above the floor. In one number, for that
+  // is rare, while either alone would be a branch to guess.
+  const int64_t distance = level.known.floor() - reading * level.sketch.shape().rows;
+  if ((distance & (int64_t{known} - 1)) < 0) [[unlikely]] {
+    if (!level.known.full()) {
+      level.known.Insert({update.key, hash, update.weight, bytes, 1, 1});
+    } else if (reading * level.sketch.shape().rows > level.known.Least()) {
+      // This row says that the flow is large: the others are asked. Of a flow that is, one of its
+      // rows will say so soon.
+      Challenge(level, update.key, hash);
+    } else {
+      level.known.TurnAway();
+    }
   } else {
-    level.known.TurnAway();
+    level.known.TurnAwayUnless(known);
   }
 }
 

@@ -43,9 +43,15 @@ class FlowCounter {
     return packet::FoldProduct(all ^ salts_[6], kHashFactor);
   }
 
-  /// Counts a packet in one row, which stands for `weight`/kUnit packets. It may wait: Settle.
-  void CountRow(const packet::FlowKey& key, uint32_t row, int64_t weight, uint32_t bytes) {
-    pending_[pending_count_] = {key, weight, row, bytes};
+  /// Where the key belongs that CountRow will count. All of it must be written.
+  packet::FlowKey& next_key() { return pending_[pending_count_].key; }
+  /// Counts a packet of next_key() in one row, which stands for `weight`/kUnit packets. It may
+  /// wait: Settle.
+  void CountRow(uint32_t row, int64_t weight, uint32_t bytes) {
+    Pending& update = pending_[pending_count_];
+    update.weight = weight;
+    update.row = row;
+    update.bytes = bytes;
     if (++pending_count_ == kPending) [[unlikely]] Settle();
   }
   /// Counts a packet in all rows, for one.

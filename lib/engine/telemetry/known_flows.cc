@@ -8,7 +8,8 @@ namespace sluice::engine::telemetry {
 
 KnownFlows::KnownFlows(uint32_t capacity)
     : capacity_(capacity), index_(std::bit_ceil(size_t{capacity} * 4)) {
-  flows_.reserve(capacity);
+  flows_.reserve(size_t{capacity} + 1);
+  flows_.push_back({});
   heap_.reserve(capacity);
 }
 
@@ -18,7 +19,8 @@ void KnownFlows::Insert(const Flow& flow) {
     flows_.push_back(flow);
     heap_.push_back({flow.count, place});
     AddToIndex(flow.hash, place);
-    SiftUp(place);
+    SiftUp(static_cast<uint32_t>(heap_.size() - 1));
+    if (full()) floor_ = heap_[0].count;
     return;
   }
   complete_ = false;
@@ -31,7 +33,8 @@ void KnownFlows::Insert(const Flow& flow) {
 
 void KnownFlows::Clear() {
   complete_ = true;
-  flows_.clear();
+  floor_ = kNoFloor;
+  flows_.resize(1);
   heap_.clear();
   std::fill(index_.begin(), index_.end(), IndexSlot{});
 }
@@ -44,16 +47,16 @@ uint64_t KnownFlows::bytes() const {
 void KnownFlows::AddToIndex(uint64_t hash, uint32_t flow) {
   size_t at = Home(hash);
   while (index_[at].flow != 0) at = (at + 1) & (index_.size() - 1);
-  index_[at] = {static_cast<uint32_t>(hash >> 32), flow + 1};
+  index_[at] = {TagOf(hash), flow};
 }
 
 void KnownFlows::RemoveFromIndex(uint32_t flow) {
   const size_t mask = index_.size() - 1;
   size_t hole = Home(flows_[flow].hash);
-  while (index_[hole].flow != flow + 1) hole = (hole + 1) & mask;
+  while (index_[hole].flow != flow) hole = (hole + 1) & mask;
   // What follows moves up unless its home lies behind the hole (Knuth 6.4, algorithm R).
   for (size_t at = (hole + 1) & mask; index_[at].flow != 0; at = (at + 1) & mask) {
-    const size_t home = Home(flows_[index_[at].flow - 1].hash);
+    const size_t home = Home(flows_[index_[at].flow].hash);
     if (((at - home) & mask) >= ((at - hole) & mask)) {
       index_[hole] = index_[at];
       hole = at;
@@ -75,6 +78,7 @@ void KnownFlows::Sink(HeapNode node) {
     heap_[at] = heap_[child];
   }
   heap_[at] = node;
+  floor_ = heap_[0].count;
 }
 
 void KnownFlows::SiftUp(uint32_t at) {

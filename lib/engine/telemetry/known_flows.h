@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
+#include "packet/bytes.h"
 #include "packet/flow_key.h"
 
 namespace sluice::engine::telemetry {
@@ -30,15 +32,31 @@ class KnownFlows {
 
   /// The flow of this key, or nullptr. `hash` is the key's.
   Flow* Find(const packet::FlowKey& key, uint64_t hash) {
-    const auto tag = static_cast<uint32_t>(hash >> 32);
     for (size_t at = Home(hash);; at = (at + 1) & (index_.size() - 1)) {
       const IndexSlot& slot = index_[at];
       if (slot.flow == 0) return nullptr;
-      if (slot.tag == tag && flows_[slot.flow - 1].key == key) return &flows_[slot.flow - 1];
+      if (slot.tag == TagOf(hash) && AreEqual(flows_[slot.flow].key, key)) {
+        return &flows_[slot.flow];
+      }
     }
   }
   const Flow* Find(const packet::FlowKey& key, uint64_t hash) const {
     return const_cast<KnownFlows*>(this)->Find(key, hash);
+  }
+  /// As Find and Add together; false: not known. Whether a flow is known is a toss-up: no branch
+  /// depends on it, unless flows meet in the index.
+  bool AddIfKnown(const packet::FlowKey& key, uint64_t hash, int64_t count, int64_t bytes) {
+    const IndexSlot slot = index_[Home(hash)];
+    Flow& flow = flows_[slot.flow];  // Of a free slot: nobody.
+    const bool known = (slot.tag == TagOf(hash)) & AreEqual(flow.key, key);
+    if (!known & (slot.flow != 0)) [[unlikely]] {
+      Flow* const elsewhere = Find(key, hash);
+      if (elsewhere != nullptr) Add(*elsewhere, count, bytes, 1);
+      return elsewhere != nullptr;
+    }
+    const int64_t all = -int64_t{known};
+    Add(flow, count & all, bytes & all, known);
+    return known;
   }
   /// Adds to the count of a flow that Find returned.
   static void Add(Flow& flow, int64_t count, int64_t bytes, uint32_t samples) {
@@ -51,8 +69,12 @@ class KnownFlows {
   void Insert(const Flow& flow);
   /// A flow was not taken up: from now on, unknown flows may have been seen before.
   void TurnAway() { complete_ = false; }
+  void TurnAwayUnless(bool known) { complete_ &= known; }
 
-  bool full() const { return flows_.size() == capacity_; }
+  bool full() const { return heap_.size() == capacity_; }
+  /// No flow of a count that is not above this is taken up: at most Least(), and below all counts
+  /// while there is room.
+  int64_t floor() const { return floor_; }
   /// The least count. Not of none.
   int64_t Least() {
     while (heap_[0].count != flows_[heap_[0].flow].count) [[unlikely]] Refresh();
@@ -61,7 +83,7 @@ class KnownFlows {
   /// No flow was ever turned away or had to go: these are all.
   bool complete() const { return complete_; }
   /// In no order.
-  std::span<const Flow> flows() const { return flows_; }
+  std::span<const Flow> flows() const { return std::span(flows_).subspan(1); }
 
   void Clear();
   uint64_t bytes() const;
@@ -71,12 +93,24 @@ class KnownFlows {
     int64_t count;  ///< That the flow had when the node was put here: at most what it has.
     uint32_t flow;
   };
-  /// Linear probing. `tag` are bits of the hash, `flow` one more than the place; 0: free.
+  /// Linear probing. `tag` are bits of the hash; `flow` 0: free.
   struct IndexSlot {
     uint32_t tag = 0;
     uint32_t flow = 0;
   };
 
+  /// Far below all counts, and still something can be subtracted from it.
+  static constexpr int64_t kNoFloor = std::numeric_limits<int64_t>::min() / 2;
+
+  static uint32_t TagOf(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
+  /// Word by word, without a branch.
+  static bool AreEqual(const packet::FlowKey& a, const packet::FlowKey& b) {
+    const auto difference = [&](size_t word) {
+      return packet::Load<uint64_t>(reinterpret_cast<const uint8_t*>(&a) + 8 * word) ^
+             packet::Load<uint64_t>(reinterpret_cast<const uint8_t*>(&b) + 8 * word);
+    };
+    return (difference(0) | difference(1) | difference(2) | difference(3) | difference(4)) == 0;
+  }
   size_t Home(uint64_t hash) const { return hash & (index_.size() - 1); }
   void AddToIndex(uint64_t hash, uint32_t flow);
   void RemoveFromIndex(uint32_t flow);
@@ -86,7 +120,8 @@ class KnownFlows {
 
   uint32_t capacity_;
   bool complete_ = true;
-  std::vector<Flow> flows_;
+  int64_t floor_ = kNoFloor;
+  std::vector<Flow> flows_;  ///< The first is nobody, whose key no packet has.
   std::vector<HeapNode> heap_;
   std::vector<IndexSlot> index_;
 };

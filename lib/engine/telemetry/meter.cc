@@ -23,7 +23,7 @@ Meter::Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, ui
     : rows_(setup.rows),
       slots_(static_cast<uint32_t>(setup.keys.size()) * setup.rows),
       oracle_(setup.oracle_one_in != 0),
-      gaps_(kv::workload::Mix(kv::workload::Mix(setup.seed) + worker)),
+      samples_(slots_, kv::workload::Mix(kv::workload::Mix(setup.seed) + worker)),
       pacer_(setup, cycles_per_second, now),
       epoch_cycles_(CyclesOf(setup.epoch_ns, cycles_per_second)),
       epochs_{std::make_unique<Epoch>(setup), std::make_unique<Epoch>(setup)} {
@@ -39,34 +39,28 @@ void Meter::Begin(Epoch* epoch, uint64_t now, double probability) {
   epoch->start_cycles = now;
   epoch_end_ = (epoch->number + 1) * epoch_cycles_;
   SetProbability(probability);
-  epoch->least_probability = gaps_.probability();
+  epoch->least_probability = samples_.probability();
 }
 
 void Meter::SetProbability(double probability) {
   asked_probability_ = probability;
-  gaps_.SetProbability(probability);
-  filling_->last_probability = gaps_.probability();
-  filling_->least_probability = std::min(filling_->least_probability, gaps_.probability());
-  every_packet_ = gaps_.weight() == kUnit || oracle_;
+  samples_.SetProbability(probability);
+  filling_->last_probability = samples_.probability();
+  filling_->least_probability = std::min(filling_->least_probability, samples_.probability());
+  every_packet_ = samples_.weight() == kUnit || oracle_;
   upto_ -= left_;
   left_ = sampled_left_ = 0;
   // The gap under way is drawn anew: geometric gaps have no memory.
-  if (gaps_.weight() != kUnit) {
-    const uint32_t frame = FrameOf(gaps_.Next() - 1);
-    every_packet_ ? sampled_left_ = frame : left_ = frame;
+  if (samples_.weight() != kUnit) {
+    const RowSampler::Sample first = samples_.Next();
+    slot_ = first.row;
+    every_packet_ ? sampled_left_ = first.frames - 1 : left_ = first.frames - 1;
   }
   upto_ += left_;
 }
 
-/// The frame of the next sample, which lies `slot` slots behind the first one of frame 0.
-uint32_t Meter::FrameOf(uint32_t slot) {
-  const uint32_t frame = slot / slots_;
-  slot_ = slot - frame * slots_;
-  return frame;
-}
-
 void Meter::NoteExactPkts() {
-  if (gaps_.weight() == kUnit) filling_->exact_pkts += total().pkts - noted_pkts_;
+  if (samples_.weight() == kUnit) filling_->exact_pkts += total().pkts - noted_pkts_;
   noted_pkts_ = total().pkts;
 }
 
@@ -102,11 +96,43 @@ void Meter::Release() {
   closed_.store(nullptr, std::memory_order_release);
 }
 
+/// Of the sampled rows from slot_ on; returns how many frames lie between this one and the next
+/// that is sampled.
+inline uint32_t Meter::CountRows(const uint8_t* frame, uint32_t length) {
+  const bool plain = packet::IsPlainUdpOrTcp(frame, length);
+  std::optional<packet::FlowKey> five_tuple;
+  if (!plain) [[unlikely]] five_tuple = FiveTupleOf(frame, length);
+  const int64_t weight = samples_.weight();
+  for (;;) {
+    if (plain || five_tuple) [[likely]] {
+      uint32_t row = slot_;
+      FlowCounter* counter = filling_->counters.data();
+      for (; row >= rows_; row -= rows_) ++counter;
+      packet::FlowKey& key = counter->next_key();
+      if (plain) [[likely]] {
+        WritePlainFlowKey(frame, &key);
+      } else {
+        key = *five_tuple;
+      }
+      if (counter->spec().kind != KeyKind::kFiveTuple) key = counter->spec().Of(key);
+      counter->CountRow(row, weight, length);
+    } else {
+      filling_->other += weight;
+    }
+    const RowSampler::Sample next = samples_.Next();
+    slot_ = next.row;
+    if (next.frames != 0) return next.frames - 1;
+  }
+}
+
 void Meter::Count(const uint8_t* frame, uint32_t length) {
-  if (!every_packet_) {
-    left_ = CountRows(frame, length);
-    upto_ += left_;
-  } else if (gaps_.weight() == kUnit) {
+  if (every_packet_) return CountEvery(frame, length);
+  left_ = CountRows(frame, length);
+  upto_ += left_ + 1;
+}
+
+void Meter::CountEvery(const uint8_t* frame, uint32_t length) {
+  if (samples_.weight() == kUnit) {
     CountWhole(frame, length);
   } else {
     CountExactly(frame, length);
@@ -136,29 +162,6 @@ void Meter::CountExactly(const uint8_t* frame, uint32_t length) {
     const packet::FlowKey key = counter.spec().Of(*five_tuple);
     if (counter.oracle().Chooses(counter.HashOf(key))) counter.oracle().Count(key, length);
   }
-}
-
-/// Of the rows from slot_ on; returns how many frames lie between this one and the next that is
-/// sampled.
-uint32_t Meter::CountRows(const uint8_t* frame, uint32_t length) {
-  const std::optional<packet::FlowKey> five_tuple = FiveTupleOf(frame, length);
-  const int64_t weight = gaps_.weight();
-  uint32_t slot = slot_;
-  do {
-    if (!five_tuple) {
-      filling_->other += weight;
-      continue;
-    }
-    uint32_t row = slot;
-    FlowCounter* counter = filling_->counters.data();
-    for (; row >= rows_; row -= rows_) ++counter;
-    if (counter->spec().kind == KeyKind::kFiveTuple) {
-      counter->CountRow(*five_tuple, row, weight, length);
-    } else {
-      counter->CountRow(counter->spec().Of(*five_tuple), row, weight, length);
-    }
-  } while ((slot += gaps_.Next()) < slots_);
-  return FrameOf(slot) - 1;
 }
 
 }  // namespace sluice::engine::telemetry

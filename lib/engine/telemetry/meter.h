@@ -17,8 +17,8 @@
 #include <string_view>
 
 #include "engine/telemetry/epoch.h"
-#include "engine/telemetry/gap_sampler.h"
 #include "engine/telemetry/pacer.h"
+#include "engine/telemetry/row_sampler.h"
 #include "engine/telemetry/setup.h"
 #include "packet/frame.h"
 
@@ -67,10 +67,10 @@ class Meter {
  private:
   /// Of a frame with a sampled row, or of any while all are counted.
   [[gnu::noinline]] void Count(const uint8_t* frame, uint32_t length);
+  [[gnu::noinline]] void CountEvery(const uint8_t* frame, uint32_t length);
   void CountWhole(const uint8_t* frame, uint32_t length);
   void CountExactly(const uint8_t* frame, uint32_t length);
   uint32_t CountRows(const uint8_t* frame, uint32_t length);
-  uint32_t FrameOf(uint32_t slot);
   Traffic total() const { return {upto_ - left_, bytes_}; }
   void SetProbability(double probability);
   void NoteExactPkts();
@@ -85,14 +85,14 @@ class Meter {
   uint64_t upto_ = 0;  ///< Frames of this epoch when none is left.
   const uint32_t rows_;   ///< Of each key.
   const uint32_t slots_;  ///< Rows of all keys, from which samples are drawn.
-  uint32_t slot_ = 0;     ///< Of the next sample, in its frame.
+  uint32_t slot_ = 0;     ///< That is sampled of the frame when none is left.
   const bool oracle_;
   bool every_packet_ = true;   ///< left_ stays 0: the probability is 1, or there is an oracle.
   uint32_t sampled_left_ = 0;  ///< With an oracle: what left_ would be.
-  double asked_probability_ = 1;  ///< That the pacer wished; gaps_ has the one it got.
+  double asked_probability_ = 1;  ///< That the pacer wished; samples_ has the one it got.
   uint64_t noted_pkts_ = 0;    ///< Of total(): when exact packets were noted last.
   Epoch* filling_;
-  GapSampler gaps_;
+  RowSampler samples_;
   Pacer pacer_;
   const uint64_t epoch_cycles_;
   uint64_t epoch_end_ = 0;
