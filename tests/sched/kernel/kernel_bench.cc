@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-sched-bench: what the host pays for a transaction: validation (Check), enforcement
+// (Apply) and the switch to the task (Switch), in nanoseconds and in cycles of the time-stamp
+// counter. Batches of one transaction for each of 64 CPUs; what takes the tasks off again is not
+// counted. The median of the rounds; the least beside it, since other programs run, too. One line
+// of JSON for few tasks (everything is in the nearest cache) and one for as many as the default.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#include "engine/sched/kernel.h"
+
+namespace sluice::engine::sched {
+namespace {
+
+constexpr int kRounds = 201;
+constexpr int kBatches = 200;
+
+uint64_t Cycles() {
+#ifdef __x86_64__
+  return __rdtsc();
+#else
+  return 0;
+#endif
+}
+
+struct Sample {
+  double ns;
+  double cycles;
+};
+
+/// False: a transaction did not hold, or another task got the CPU.
+bool Round(Kernel& kernel, const std::vector<Gtid>& tasks, size_t& next, Nanoseconds& now,
+           Sample& sample) {
+  std::chrono::nanoseconds time{0};
+  uint64_t cycles = 0;
+  std::vector<Transaction> transactions(kMaxCpus);
+  for (int batch = 0; batch < kBatches; ++batch) {
+    for (CpuId cpu = 0; cpu < kMaxCpus; ++cpu) {
+      const Gtid gtid = tasks[next++ % tasks.size()];
+      transactions[cpu] = {.cpu = cpu, .gtid = gtid, .task_barrier = kernel.Find(gtid)->barrier};
+    }
+    // The look above has fetched the tasks: the agent's message about them does that at a host.
+    const auto start = std::chrono::steady_clock::now();
+    const uint64_t first = Cycles();
+    for (const Transaction& transaction : transactions) {
+      ++now;
+      if (kernel.Check(transaction.cpu, transaction) != Status::kComplete) return false;
+      kernel.Apply(transaction, now);
+      if (kernel.Switch(transaction.cpu, now) != transaction.gtid) return false;
+    }
+    cycles += Cycles() - first;
+    time += std::chrono::steady_clock::now() - start;
+    for (CpuId cpu = 0; cpu < kMaxCpus; ++cpu) kernel.Yield(cpu, ++now);
+    kernel.ClearMessages();
+  }
+  constexpr double kTransactions = kBatches * kMaxCpus;
+  sample = {static_cast<double>(time.count()) / kTransactions,
+            static_cast<double>(cycles) / kTransactions};
+  return true;
+}
+
+bool Measure(uint32_t tasks) {
+  Kernel kernel({.cpus = kMaxCpus, .max_tasks = tasks});
+  kernel.SetAgent(true, 0);
+  std::vector<Gtid> names;
+  for (uint32_t i = 0; i < tasks; ++i) names.push_back(kernel.Create({}, 0));
+  kernel.ClearMessages();
+  std::vector<Sample> samples(kRounds);
+  size_t next = 0;
+  Nanoseconds now = 0;
+  for (Sample& sample : samples) {
+    if (!Round(kernel, names, next, now, sample)) return false;
+  }
+  std::ranges::sort(samples, {}, &Sample::ns);
+  const Sample& median = samples[kRounds / 2];
+  std::printf("{\"tasks\": %u, \"cpus\": %u, \"transactions\": %d, \"check_apply_switch_ns\": %.1f, "
+              "\"check_apply_switch_cycles\": %.0f, \"least_ns\": %.1f}\n",
+              tasks, kMaxCpus, kRounds * kBatches * kMaxCpus, median.ns, median.cycles,
+              samples.front().ns);
+  return true;
+}
+
+}  // namespace
+}  // namespace sluice::engine::sched
+
+int main() {
+  using sluice::engine::sched::Measure;
+  return Measure(256) && Measure(65536) ? 0 : 1;
+}
