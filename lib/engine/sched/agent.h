@@ -158,7 +158,7 @@ class Agent {
       case Status::kAborted:
       case Status::kPoisoned: return Refused(cpu, outcome, true, now);
       default:
-        rests_until_[cpu] = now + options_.retry;
+        view_.Rest(cpu, now + options_.retry);
         return Refused(cpu, outcome, true, now);
     }
   }
@@ -226,7 +226,8 @@ class Agent {
 
   /// Whether a decision for `cpu` makes sense now.
   bool Open(CpuId cpu, Nanoseconds now) {
-    return (unresolved_ & MaskOf(cpu)) == 0 && !view_.cpu(cpu).busy && rests_until_[cpu] <= now &&
+    const CpuView& view = view_.cpu(cpu);
+    return (unresolved_ & MaskOf(cpu)) == 0 && !view.busy && view.rests_until <= now &&
            channel_->CanCommit(cpu);
   }
 
@@ -303,7 +304,6 @@ class Agent {
   C* channel_;
   AgentView<P> view_;
   std::array<Decision, kMaxCpus> decisions_{};
-  std::array<Nanoseconds, kMaxCpus> rests_until_{};
   CpuMask unresolved_ = 0;  ///< CPUs whose decision has no outcome yet; the others are among them.
   CpuMask prestaged_ = 0;
   CpuMask recalled_ = 0;

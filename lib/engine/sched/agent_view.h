@@ -22,6 +22,7 @@ struct CpuView {
   KnownTask* latched = nullptr;  ///< Gets on it as soon as who runs is off.
   bool leaving = false;          ///< Who runs was told to go, and nobody is latched.
   bool busy = false;             ///< A scheduler of the host's has it.
+  Nanoseconds rests_until = 0;   ///< It refused whoever it was.
 };
 
 /// Owns the policy, which hears of every task that is queued, and of CPUs if it wants.
@@ -44,6 +45,7 @@ class AgentView {
   /// there, or of no type; it changed nothing.
   bool Hear(const Message& m, Nanoseconds now) {
     if (m.type == MessageType::kNop) return true;
+    if (m.type == MessageType::kDiscovery) return Clear(now), true;
     if (m.type >= MessageType::kCpuTick) return HearOfCpu(m);
     if (m.type < MessageType::kTaskDead || m.type > MessageType::kTaskLatchFailure) return false;
     if (m.gtid <= kNoTask) return false;
@@ -97,6 +99,8 @@ class AgentView {
     Queue(*task, Place::kFront, now);
   }
 
+  void Rest(CpuId cpu, Nanoseconds until) { cpus_[cpu].rests_until = until; }
+
   /// The host does not know it.
   void NotFound(Gtid gtid, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
@@ -145,7 +149,10 @@ class AgentView {
   bool HearOfCpu(const Message& m) {
     if (m.type > MessageType::kCpuAgentWakeup || m.cpu >= cpus_.size()) return false;
     if (m.type == MessageType::kCpuBusy) cpus_[m.cpu].busy = true;
-    if (m.type == MessageType::kCpuAvailable) cpus_[m.cpu].busy = false;
+    if (m.type == MessageType::kCpuAvailable) {
+      cpus_[m.cpu].busy = false;
+      cpus_[m.cpu].rests_until = 0;
+    }
     return true;
   }
 

@@ -367,6 +367,12 @@ TEST(AgentRefusal, ACpuThatTakesNobodyRestsAndItsTaskGoesElsewhere) {
   EXPECT_FALSE(bed.channel.transaction(0));
   bed.Step(1'000'000);
   EXPECT_EQ(bed.channel.Decision(0), 2) << "it is asked again in the end";
+  bed.channel.Refuse(0, Status::kCpuOffline, 1);
+  bed.Step();
+  EXPECT_FALSE(bed.channel.transaction(0));
+  bed.Tell(MessageType::kCpuAvailable, 0, 1, 0);
+  bed.Step();
+  EXPECT_EQ(bed.channel.Decision(0), 2) << "and when the host says that it is back";
 }
 
 TEST(AgentRefusal, AHostThatHadGivenTheAgentUpIsAskedForEverythingOnce) {
@@ -623,6 +629,21 @@ TEST(AgentLoss, ForgetsEverythingAndLearnsItAnew) {
   EXPECT_EQ(bed.Runs(0), 1);
   EXPECT_EQ(bed.Runs(1), kNoTask);
   EXPECT_EQ(bed.Runs(2), 3);
+}
+
+TEST(AgentLoss, WhatIsStillHeardOfTheTimeBeforeADiscoveryDoesNotMixWithIt) {
+  FifoBed bed(FifoCentral(), {.cpus = 2});
+  bed.channel.loss = true;
+  bed.New(1);
+  bed.Tell(MessageType::kTaskOnCpu, 1, 1, 0);
+  // That 1 ended is what was lost.
+  bed.Tell(MessageType::kDiscovery, 0, 0);
+  bed.New(2);
+  bed.Step();
+  EXPECT_EQ(bed.agent.tasks(), 1u);
+  EXPECT_EQ(bed.Runs(0), kNoTask);
+  EXPECT_EQ(bed.channel.Decision(0), 2);
+  EXPECT_EQ(bed.agent.counters().unknown_tasks, 0u);
 }
 
 TEST(AgentLoss, ADecisionFromBeforeItThatHoldsAfterwardsIsBelieved) {
