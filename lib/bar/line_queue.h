@@ -73,7 +73,8 @@ class LineQueueProducer {
     const uint64_t taken = window_->Peek(place_.first);
     // A cached line would hide the room for ever (WT mappings).
     if ((window_->capabilities() & kWindowWriteThrough) != 0) window_->Flush();
-    if (taken == ~uint64_t{0} || IsForeign(taken, sent_, start_)) return Free() != 0;  // dead, or left
+    const bool dead = taken == ~uint64_t{0};
+    if (dead || IsForeign(taken, sent_, start_)) return Free() != 0;
     if (taken > sent_ || taken < known) {
       ++faults_;
       return false;

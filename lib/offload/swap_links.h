@@ -83,6 +83,12 @@ class ItemResponder : public swap::ResponderPort<W> {
   bool HasMet(uint32_t incarnation) const {
     return this->end_.identity().peer == incarnation && this->end_.state() != swap::State::kSync;
   }
+  /// Answers the offer that the last Poll heard and let wait, without another look: an offer may be
+  /// withdrawn, but then the answer to it says the same whenever it was read.
+  template <swap::Resource R>
+  swap::Event Answer(R& resource) {
+    return this->HearLine([&] { return this->end_.Hear(this->offer(), resource); });
+  }
   /// Looks at the offer that waits, and answers nothing. False: none, or it was cancelled.
   bool Waiting(Item& out) const {
     bar::Line line;

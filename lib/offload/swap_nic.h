@@ -229,7 +229,7 @@ void SwapNic<W>::Commit(Slot slot, const Item& item, Urgency urgency) {
   SlotState& state = slots_[slot];
   if (state.ask == Ask::kOpen && urgency == Urgency::kInterrupt) {
     Hand hand{&item};
-    if (asks_[slot].Poll(hand, /*again=*/true) == swap::Event::kHeld) {
+    if (asks_[slot].Answer(hand) == swap::Event::kHeld) {
       state = {Ask::kAnswered, Decision::kAnswered};
       // Who asked looks; but looks that cost a read each it does not repeat for long.
       if ((window_->capabilities() & bar::kWindowNicStoresHost) == 0) window_->Interrupt(slot);

@@ -60,45 +60,63 @@ struct Allows {
   uint64_t sum = 0;
 };
 
-/// Both ends of a channel at each of kPlaces places.
+/// A channel at each of kPlaces places. Each thread makes its ends itself, so that the memory of
+/// the two shares no cache line.
 template <typename Host, typename Nic, typename Layout>
 struct Channels {
-  explicit Channels(Layout layout)
-      : window(ShmWindow::Create(kPlaces * layout.LinesNeeded(), WindowSide::kHost)),
+  explicit Channels(Layout the_layout)
+      : layout(the_layout),
+        window(ShmWindow::Create(kPlaces * layout.LinesNeeded(), WindowSide::kHost)),
         peer(window.Peer()) {
     if (!window) {
       std::perror("sluice-offload-bench: window");
       std::exit(1);
     }
-    hosts.reserve(kPlaces);
-    nics.reserve(kPlaces);
-    const uint32_t lines = layout.LinesNeeded();
+  }
+  template <typename End>
+  std::vector<End> Make(ShmWindow& side) const {
+    std::vector<End> ends;
+    Layout at = layout;
     for (uint32_t i = 0; i < kPlaces; ++i) {
-      layout.first = i * lines;
-      hosts.emplace_back(window, layout, 1);
-      nics.emplace_back(peer, layout, 1);
-      while (!hosts[i].TakeRestart()) nics[i].TakeLoss();
-      while (!nics[i].CanCommit(0)) nics[i].TakeLoss();
+      at.first = i * layout.LinesNeeded();
+      ends.emplace_back(side, at, 1);
     }
+    return ends;
+  }
+  std::vector<Host> MakeHosts() {
+    std::vector<Host> hosts = Make<Host>(window);
+    for (Host& host : hosts) {
+      while (!host.TakeRestart()) {
+      }
+    }
+    return hosts;
+  }
+  std::vector<Nic> MakeNics() {
+    std::vector<Nic> nics = Make<Nic>(peer);
+    for (Nic& nic : nics) {
+      while (!nic.CanCommit(0)) nic.TakeLoss();
+    }
+    return nics;
   }
 
+  Layout layout;
   ShmWindow window, peer;
-  std::vector<Host> hosts;
-  std::vector<Nic> nics;
 };
 using Wave = Channels<WaveHost<ShmWindow>, WaveNic<ShmWindow>, WaveLayout>;
 using Swap = Channels<SwapHost<ShmWindow>, SwapNic<ShmWindow>, SwapLayout>;
 
 struct Samples {
   std::vector<uint32_t> cycles;
-  uint64_t nanoseconds = 0;  ///< Of all blocks.
+  std::vector<uint32_t> nanoseconds;  ///< Of each block.
 
-  uint32_t Percentile(double fraction) {
-    const auto at = static_cast<ptrdiff_t>(fraction * static_cast<double>(cycles.size() - 1));
-    std::nth_element(cycles.begin(), cycles.begin() + at, cycles.end());
-    return cycles[static_cast<size_t>(at)];
+  uint32_t Percentile(double fraction) { return At(cycles, fraction); }
+  double Rate() { return 1e9 * kRoundTrips / At(nanoseconds, 0.5); }
+
+  static uint32_t At(std::vector<uint32_t>& values, double fraction) {
+    const auto at = static_cast<ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));
+    std::nth_element(values.begin(), values.begin() + at, values.end());
+    return values[static_cast<size_t>(at)];
   }
-  double Rate() const { return 1e9 * kBlocks * kRoundTrips / static_cast<double>(nanoseconds); }
 };
 
 class Bench {
@@ -130,9 +148,9 @@ class Bench {
   std::vector<Word> pongs_{kPlaces};
   std::array<Samples, kModes> samples_;
   Allows judge_;
+  uint64_t expected_ = 0;
   Word ready_;
-  uint64_t readied_ = 0;  ///< The agent's.
-  uint64_t expected_ = 0;  ///< The host's.
+  alignas(128) uint64_t readied_ = 0;  ///< The agent's.
 };
 
 void Bench::PinTo(int cpu) {
@@ -174,18 +192,21 @@ void Bench::AgentBefore(Nic& nic) {
 }
 
 void Bench::Agent() {
+  auto wave = wave_.MakeNics();
+  auto swap = swap_.MakeNics();
   uint64_t round = 0;
   for (uint32_t block = 0; block < kBlocks; ++block) {
     const uint32_t place = block % kPlaces;
+    Word& ping = pings_[place];
+    Word& pong = pongs_[place];
     for (uint32_t i = 0; i < kRoundTrips; ++i) {
-      Ready();
-      Await(pings_[place], ++round);
-      pongs_[place].value.store(round, std::memory_order_release);
+      Await(ping, ++round);
+      pong.value.store(round, std::memory_order_release);
     }
-    AgentAsked(wave_.nics[place]);
-    AgentBefore(wave_.nics[place]);
-    AgentAsked(swap_.nics[place]);
-    AgentBefore(swap_.nics[place]);
+    AgentAsked(wave[place]);
+    AgentBefore(wave[place]);
+    AgentAsked(swap[place]);
+    AgentBefore(swap[place]);
   }
 }
 
@@ -193,13 +214,12 @@ template <typename F>
 void Bench::Measure(Samples& samples, F round_trip) {
   const auto started = std::chrono::steady_clock::now();
   for (uint32_t i = 0; i < kRoundTrips; ++i) {
-    Await(ready_, ++expected_);
     const uint64_t cycles = round_trip();
     if (i >= kWarmUp) samples.cycles.push_back(static_cast<uint32_t>(cycles));
   }
   const auto took = std::chrono::steady_clock::now() - started;
-  samples.nanoseconds +=
-      static_cast<uint64_t>(std::chrono::nanoseconds(took).count());
+  samples.nanoseconds.push_back(
+      static_cast<uint32_t>(std::chrono::nanoseconds(took).count()));
 }
 
 template <typename Host>
@@ -207,8 +227,10 @@ void Bench::HostAsks(Samples& samples, Host& host, bool prestaged) {
   uint64_t number = 0;
   Measure(samples, [&] {
     Item item;
-    while (prestaged && !host.Look(0, item)) {
-    }
+    Await(ready_, ++expected_);
+    do {
+      // At any time, as at a task's safe points; also takes what the agent acknowledges.
+    } while (!host.Look(0, item) && prestaged);
     const uint64_t begin = __rdtsc();
     host.Ask(0, Item{{++number}});
     while (host.Decide(0, judge_) != Decided::kEnforced) {
@@ -224,19 +246,23 @@ void Bench::Run(int host_cpu, int agent_cpu) {
     Agent();
   });
   PinTo(host_cpu);
+  auto wave = wave_.MakeHosts();
+  auto swap = swap_.MakeHosts();
   uint64_t round = 0;
   for (uint32_t block = 0; block < kBlocks; ++block) {
     const uint32_t place = block % kPlaces;
+    Word& ping = pings_[place];
+    Word& pong = pongs_[place];
     Measure(samples_[0], [&] {
       const uint64_t begin = __rdtsc();
-      pings_[place].value.store(++round, std::memory_order_release);
-      Await(pongs_[place], round);
+      ping.value.store(++round, std::memory_order_release);
+      Await(pong, round);
       return __rdtsc() - begin;
     });
-    HostAsks(samples_[1], wave_.hosts[place], false);
-    HostAsks(samples_[2], wave_.hosts[place], true);
-    HostAsks(samples_[3], swap_.hosts[place], false);
-    HostAsks(samples_[4], swap_.hosts[place], true);
+    HostAsks(samples_[1], wave[place], false);
+    HostAsks(samples_[2], wave[place], true);
+    HostAsks(samples_[3], swap[place], false);
+    HostAsks(samples_[4], swap[place], true);
   }
   agent.join();
   const double bare = samples_[0].Percentile(0.5);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Commit, recall and ruling, in every order: one slot, some decisions, an ask, an agent that
-// is replaced. The ends are the real ones; what they post is under way, in
-// order, until steps of their own let it arrive, in words or in halves of lines. After every step of every order: a
-// decision is enforced at most once, and what the agent is told is what the host did. At the end of
-// every road each decision of the agent that lives has ended, and it was told.
+// Commit, recall and ruling, in every order: one slot, some decisions, an ask, an agent that is
+// replaced. The ends are the real ones; what they post is under way, in order, until steps of
+// their own let it arrive, in words, halves or lines. After every step of every order: a decision
+// is enforced at most once, and what the agent is told is what the host did. At the end of every
+// road each decision of the agent that lives has ended, and it was told.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -37,19 +37,21 @@ struct Store {
   uint64_t value;
 };
 
+/// In which pieces a line arrives: its words, word 0 last; the rest and then word 0; as a whole.
+enum class Pieces : uint8_t { kWords, kHalves, kWhole };
+
 /// One direction: what the reader sees, and what is under way.
 struct Direction {
   std::array<Line, kLines> lines{};
   std::deque<Store> under_way;
 
-  /// The next word; or, in `halves`, all that come before word 0, then that.
-  void Arrive(bool halves) {
+  void Arrive(Pieces pieces) {
     uint16_t word;
     do {
       word = under_way.front().word;
       lines[under_way.front().index].word[word] = under_way.front().value;
       under_way.pop_front();
-    } while (halves && word != 7 && word != 0);
+    } while (pieces != Pieces::kWords && word != 0 && (word != 7 || pieces == Pieces::kWhole));
   }
 };
 
@@ -169,7 +171,7 @@ struct Bounds {
   uint32_t decisions;
   uint32_t asks;
   bool replace;
-  bool halves;  ///< Lines arrive in two pieces, and not in eight.
+  Pieces pieces;
 };
 
 template <typename Host, typename Nic, typename Layout>
@@ -214,7 +216,7 @@ class Exploration {
       case Step::kArriveUp: {
         Direction& direction = s.world.directions[step == Step::kArriveUp];
         if (direction.under_way.empty()) return false;
-        direction.Arrive(bounds_.halves);
+        direction.Arrive(bounds_.pieces);
         return true;
       }
       case Step::kEnforce:
@@ -350,7 +352,7 @@ State<Host, Nic> Met(const Layout& layout) {
   Nic nic(nic_window, layout, 1);
   const auto arrive = [&world] {
     for (Direction& direction : world.directions) {
-      while (!direction.under_way.empty()) direction.Arrive(true);
+      while (!direction.under_way.empty()) direction.Arrive(Pieces::kWhole);
     }
   };
   for (uint32_t round = 0; round < 10; ++round) {
@@ -383,22 +385,22 @@ void ExpectEndsAgree(const Layout& layout, const Bounds& bounds) {
 }
 
 TEST(InEveryOrder, HostAndAgentAgreeOverWaveQueues) {
-  ExpectEndsAgree<WaveEnds>(WaveLayout{0, 1, 2}, {3, 0, false, false});
+  ExpectEndsAgree<WaveEnds>(WaveLayout{0, 1, 2}, {3, 0, false, Pieces::kWords});
 }
 TEST(InEveryOrder, HostAndAgentAgreeOverWaveQueuesThoughTheAgentIsReplaced) {
-  ExpectEndsAgree<WaveEnds>(WaveLayout{0, 1, 2}, {2, 0, true, false});
+  ExpectEndsAgree<WaveEnds>(WaveLayout{0, 1, 2}, {2, 0, true, Pieces::kWords});
 }
 TEST(InEveryOrder, HostAndAgentAgreeOverSwaps) {
-  ExpectEndsAgree<SwapEnds>(SwapLayout{0, 1, 1, true}, {3, 2, false, true});
+  ExpectEndsAgree<SwapEnds>(SwapLayout{0, 1, 1, true}, {3, 2, false, Pieces::kHalves});
 }
 TEST(InEveryOrder, HostAndAgentAgreeOverSwapsThoughTheAgentIsReplaced) {
-  ExpectEndsAgree<SwapEnds>(SwapLayout{0, 1, 1, true}, {1, 1, true, true});
+  ExpectEndsAgree<SwapEnds>(SwapLayout{0, 1, 1, true}, {1, 1, true, Pieces::kWhole});
 }
 TEST(InEveryOrder, HostAndAgentAgreeOverOffers) {
-  ExpectEndsAgree<SwapEnds>(SwapLayout{0, 1, 1, false}, {3, 0, false, true});
+  ExpectEndsAgree<SwapEnds>(SwapLayout{0, 1, 1, false}, {3, 0, false, Pieces::kHalves});
 }
 TEST(InEveryOrder, HostAndAgentAgreeOverOffersThoughTheAgentIsReplaced) {
-  ExpectEndsAgree<SwapEnds>(SwapLayout{0, 1, 1, false}, {2, 0, true, true});
+  ExpectEndsAgree<SwapEnds>(SwapLayout{0, 1, 1, false}, {2, 0, true, Pieces::kHalves});
 }
 
 }  // namespace
