@@ -117,6 +117,7 @@ class Host {
   bool SendOne(const Outgoing& outgoing);
   void LookForAgent(Nanoseconds now);
   void GiveUp(Nanoseconds now);
+  void Forget();
 
   Kernel* kernel_;
   C* channel_;
@@ -375,16 +376,7 @@ void Host<C>::LookForAgent(Nanoseconds now) {
   looking_ = false;
   if (!found) return;
   ++counters_.discoveries;
-  // It may be an old one that asks again: what it was told once, and the discovery does not tell,
-  // is still news.
-  Collect(kNobody);
-  outbox_.erase(outbox_.begin(), outbox_.begin() + static_cast<ptrdiff_t>(sent_));
-  sent_ = 0;
-  std::erase_if(outbox_, [](const Outgoing& outgoing) {
-    const MessageType type = outgoing.message.type;
-    return type < MessageType::kCpuTick && type != MessageType::kTaskDead &&
-           type != MessageType::kTaskDeparted;
-  });
+  Forget();
   kernel_->SetAgent(true, now);
   kernel_->Discover(now);
   paced_ = true;
@@ -395,13 +387,19 @@ void Host<C>::LookForAgent(Nanoseconds now) {
 template <offload::HostChannel C>
 void Host<C>::GiveUp(Nanoseconds now) {
   ++counters_.watchdog_expired;
+  Forget();
   kernel_->SetAgent(false, now);
+  channel_->Lose();
+}
+
+/// What was not told yet is void: no agent, or a discovery, comes next.
+template <offload::HostChannel C>
+void Host<C>::Forget() {
   kernel_->ClearMessages();
   outbox_.clear();
   sent_ = 0;
   paced_ = false;
   verdicts_.fill(std::nullopt);
-  channel_->Lose();
 }
 
 template <offload::HostChannel C>

@@ -434,6 +434,9 @@ void Kernel::SetAgent(bool attached, Nanoseconds) { agent_ = attached; }
 
 void Kernel::Discover(Nanoseconds) {
   messages_.push_back({.type = MessageType::kDiscovery, .seqnum = ++agent_barrier_});
+  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
+    if (!cpus_[cpu].available()) TellCpu(MessageType::kCpuBusy, cpu);
+  }
   for (Place& place : places_) {
     Task& task = place.task;
     task.departure_unseen = false;
@@ -443,9 +446,6 @@ void Kernel::Discover(Nanoseconds) {
     if (task.state == TaskState::kOnCpu || task.latched) {
       TellAsItIs(MessageType::kTaskOnCpu, task, task.cpu, task.latched ? kWasLatched : 0);
     }
-  }
-  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
-    if (!cpus_[cpu].available()) TellCpu(MessageType::kCpuBusy, cpu);
   }
 }
 

@@ -144,9 +144,10 @@ class Kernel {
   /// come, first served. At the start there is none.
   void SetAgent(bool attached, Nanoseconds now);
   bool agent() const { return agent_; }
-  /// For an agent that knows nothing: DISCOVERY, then NEW for every task in the agents' care, with its present
-  /// barrier, kRunnable if it could be given a CPU; for one on a CPU, ON_CPU after it (kWasLatched:
-  /// is latched to it); then CPU_BUSY for CPUs that agents may not use. Departures count as seen. Looks at every place.
+  /// For an agent that knows nothing: DISCOVERY; CPU_BUSY for CPUs that agents may not use; NEW for
+  /// every task in the agents' care, with its present barrier, kRunnable if it could be given a
+  /// CPU; for one on a CPU, ON_CPU after it (kWasLatched: is latched to it). Departures count as
+  /// seen. Looks at every place.
   void Discover(Nanoseconds now);
   /// Whether some task has been runnable, and on no CPU, for longer than `timeout`.
   bool Starves(Nanoseconds timeout, Nanoseconds now) const;

@@ -375,6 +375,9 @@ class World {
   const char* Check() {
     if (wrong_ != nullptr) return wrong_;
     if (const char* violation = kernel_.Violation()) return violation;
+    if (agent_) {
+      if (const char* violation = agent_->Violation()) return violation;
+    }
     uint32_t live = 0;
     for (const auto& [gtid, account] : tasks_) {
       const Task* task = kernel_.Find(gtid);
