@@ -38,6 +38,7 @@ bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions*
   if (key == "long_us") return ReadNumber(value, &options->workload.long_us);
   if (key == "long_share") return ReadNumber(value, &options->workload.long_share);
   if (key == "runaway_share") return ReadNumber(value, &options->workload.runaway_share);
+  if (key == "count") return ReadNumber(value, &options->count);
   if (key == "port" && in(1, 65535)) {
     options->port = static_cast<uint16_t>(number);
   } else if (key == "sockets" && in(1, 4096)) {
@@ -97,6 +98,7 @@ void ClientWire::Start(uint64_t now_ns) {
 
 bool ClientWire::MakeFrame(uint64_t now_ns) {
   if (frames_.size() == kSlots || workload_->due_ns() > now_ns) return false;
+  if (options_.count != 0 && next_id_ == options_.count) return false;
   Pending& pending = pending_[next_id_ % kPending];
   if (pending.waits) return false;  // So many have no answer that this one waits.
   pending.due_ns = workload_->due_ns();

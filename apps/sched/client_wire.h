@@ -9,6 +9,7 @@
 //   rate=PER_SECOND  short_us=N  long_us=N  long_share=SHARE  runaway_share=SHARE  port=N
 //   sockets=N  (source ports from 40000 on, so that RSS spreads them)
 //   timeout_ms=N  (a request that has no answer by then is lost)
+//   count=N  (requests, all told; 0: without end)
 #pragma once
 
 #include <array>
@@ -32,6 +33,7 @@ struct ClientWireOptions {
   uint16_t port = 1025;
   uint32_t sockets = 64;
   uint32_t timeout_ms = 1000;
+  uint64_t count = 0;
 };
 
 /// Reads what stands above. Nothing, with one line in `error`, if something is wrong.

@@ -65,7 +65,10 @@ void Figures::Add(const Figures& more) {
 uint64_t Result::Ruled() const {
   return std::accumulate(host.counters.statuses.begin(), host.counters.statuses.end(), uint64_t{0});
 }
-uint64_t Result::Refused() const { return Ruled() - host.counters.statuses[0]; }
+uint64_t Result::Refused() const {
+  // Complete and aborted are the first of the statuses.
+  return Ruled() - host.counters.statuses[0] - host.counters.statuses[1];
+}
 
 Json Result::ToJson() const {
   return {{"policy", policy},
@@ -80,6 +83,8 @@ Json Result::ToJson() const {
           {"requests_per_s", PerSecond(figures.answered, seconds)},
           {"short", Latency(figures.latency[kShortClass])},
           {"long", Latency(figures.latency[kLongClass])},
+          {"decisions", Ruled()},
+          {"decisions_refused", Refused()},
           {"decisions_per_s", PerSecond(Ruled(), seconds)},
           {"decision", Latency(figures.decision)},
           {"switches", figures.switches},

@@ -55,6 +55,7 @@ struct Result {
 
   /// Transactions that came to an end at the host.
   uint64_t Ruled() const;
+  /// Of those: they did not fit the state that the host had. Recalled ones are not among them.
   uint64_t Refused() const;
   nlohmann::ordered_json ToJson() const;
 };

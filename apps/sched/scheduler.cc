@@ -34,6 +34,7 @@ struct NoChannel {
   uint32_t room() { return 0; }
   void Prefetch(offload::Slot) {}
   bool Look(offload::Slot, offload::Item&) { return false; }
+  void Lose() {}
   bool TakeRestart() { return false; }
   template <offload::Judge J>
   offload::Decided Decide(offload::Slot, J&) {

@@ -65,17 +65,20 @@ std::string Lines::Next(const runtime::PortStats& port) {
       period > 0 ? static_cast<double>(now.Ruled() - last_.Ruled()) / period : 0,
       Us(f.decision.Percentile(0.5)), Us(f.decision.Percentile(0.99)), now.Refused(),
       now.host.unfinished);
-  if (now.host.counters.watchdog_expired > 0) {
+  if (now.host.counters.watchdog_expired > 0 || now.agents > 1) {
     absl::StrAppendFormat(&line, "; watchdog %d, %d agents, %d discoveries, %d local choices",
-                          now.host.counters.watchdog_expired, now.agents, now.host.counters.discoveries,
+                          now.host.counters.watchdog_expired, now.agents,
+                          now.host.counters.discoveries,
                           now.host.counters.local_choices);
   }
   if (port.Get("wire_client_requests") > 0) {
     absl::StrAppendFormat(
-        &line, "\n    clients: short p50 %.1f, p99 %.1f us, long p99 %.0f us, %d wrong, %d lost",
+        &line,
+        "\n    clients: %d answers, short p50 %.1f, p99 %.1f us, long p99 %.0f us, %d wrong, %d late",
+        port.Get("wire_client_answers") + port.Get("wire_client_late"),
         Us(port.Get("wire_client_short_p50_ns")), Us(port.Get("wire_client_short_p99_ns")),
         Us(port.Get("wire_client_long_p99_ns")), port.Get("wire_client_wrong"),
-        port.Get("wire_client_timeouts"));
+        port.Get("wire_client_late"));
   }
   last_ = now;
   return line;
@@ -96,7 +99,10 @@ std::string Totals(const Board& board) {
     answered += result.figures.answered;
     refused += result.figures.refused;
     cuts += result.figures.cuts;
-    if (result.host.counters.watchdog_expired == 0 && result.agents <= 1 && result.host.faults == 0) continue;
+    if (result.host.counters.watchdog_expired == 0 && result.agents <= 1 &&
+        result.host.faults == 0) {
+      continue;
+    }
     absl::StrAppendFormat(
         &text,
         "%s %s: watchdog expired %d time(s), %d agent(s), %d discoveries, %d choices of the host, "
