@@ -117,10 +117,11 @@ TYPED_TEST(Tiering, OfABatchOnlyElementsWhosePagesChangedMeanwhileAreAborted) {
   FullWorld<TypeParam> world;
   Puppet<TypeParam> puppet(world);
   const Generation seen = world.table.generation();
-  const Decision decision = puppet.Write({{.first = 0, .count = 4, .value = kSlow, .generation = seen},
-                                          {.first = 8, .count = 4, .value = kSlow, .generation = seen},
-                                          {.first = 16, .count = 4, .value = kSlow, .generation = seen},
-                                          {.first = 100, .count = 4, .value = kFast, .generation = seen}});
+  const Decision decision =
+      puppet.Write({{.first = 0, .count = 4, .value = kSlow, .generation = seen},
+                    {.first = 8, .count = 4, .value = kSlow, .generation = seen},
+                    {.first = 16, .count = 4, .value = kSlow, .generation = seen},
+                    {.first = 100, .count = 4, .value = kFast, .generation = seen}});
   puppet.Commit(decision);
   // Between the decision and its enforcement:
   world.table.Unmap(9);

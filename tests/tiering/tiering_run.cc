@@ -4,6 +4,7 @@
 // through a host with two tiers of memory and an agent, in virtual time; prints JSON.
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,7 @@ ordered_json Describe(const simulation::TieringResult& r) {
         {"already_there", h.elements[4]},
         {"no_room", h.elements[5]}}},
       {"decisions", h.decisions},
+      {"refused_decisions", r.agent.refused_decisions},
       {"regions_scanned", h.scanned_regions},
       {"scans_saved", 1 - static_cast<double>(h.scanned_regions) /
                               static_cast<double>(std::max<uint64_t>(r.full_rate_scans, 1))},

@@ -80,7 +80,6 @@ class Learner {
   bool mitigating() const { return mitigating_; }
   uint32_t regions() const { return static_cast<uint32_t>(regions_.size()); }
   const ScanPeriods& periods(Region region) const { return regions_[region].periods; }
-  const AccessRates& rates(Region region) const { return regions_[region].rates; }
 
  private:
   struct RegionModel {

@@ -11,9 +11,11 @@
 // best.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <random>
 
 #include "engine/tiering/abi.h"
 #include "engine/tiering/bandit.h"
