@@ -1,0 +1,300 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""end_to_end_test.py SLUICE_SCHED: whole runs, over the model NICs and with requests of its own:
+every request has its answer, whatever policy decides in whatever mode and whatever happens to the
+agent. Works without root and without hugepages. No figure of time is checked: how fast a run is,
+only an idle machine shows."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts" / "bench"))
+import telemetry  # pylint: disable=wrong-import-position
+
+SCHED = sys.argv.pop()
+INTERFACES = ("packetized", "streaming", "bilateral")
+POLICIES = ("fifo_per_cpu", "fifo_central", "join_shortest_queue", "shinjuku", "multi_queue",
+            "fair_share")
+MODES = ("wave", "wave-prestage", "swap", "swap-standing")
+# Memory of our own, so that the test needs no hugepages and takes none from others.
+EAL = ("--no-huge", "-m", "512", "--no-pci")
+LOOSE = "--watchdog_ms=30000"  # On a busy machine an agent may well not run for 20 ms.
+SLOW = ("--rate=300", LOOSE)
+PATIENCE_S = 90
+
+
+def run(*flags, until=(), eal=()):
+    """The report of a run that ends by itself, or, with `until`, by a signal once lines have matched
+    each of its expressions, in this order."""
+    process = subprocess.Popen(
+        [SCHED, *EAL, *eal, "--", "--json=-", "--stats_period_s=0.05", *flags],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(PATIENCE_S, process.kill)
+    watchdog.start()
+    said = []
+    if until:
+        left = list(until)
+        for line in process.stderr:
+            said.append(line)
+            if re.search(left[0], line):
+                del left[0]
+            if not left:
+                break
+        process.send_signal(signal.SIGTERM)
+    stdout, stderr = process.communicate()
+    watchdog.cancel()
+    assert process.returncode == 0, f"exit {process.returncode}: " + "".join(said) + stderr
+    return json.loads(stdout)
+
+
+def serve(count, *flags, rate=300, mix="", events=(), **more):
+    """The report of a run that ends when `count` requests of clients have their answers, and
+    `events` were seen."""
+    return run(f"--wire=library:libsluice_sched_wire.so+rate={rate}+count={count}{mix}",
+               "--max_tasks=4096", *flags, until=(*events, f"clients: {count} answers"), **more)
+
+
+def fails(*flags):
+    """Exit code and what is said to standard error, of a run that must end by itself."""
+    result = subprocess.run([SCHED, *flags], capture_output=True, text=True, timeout=PATIENCE_S,
+                            check=False)
+    return result.returncode, result.stderr
+
+
+def frame(payload, port=1025, checksum=0, fragment=0x4000, options=b"", udp_bytes=None):
+    """UDP in IPv4 in Ethernet (RFC 768: a checksum of 0 is none; RFC 791)."""
+    udp = struct.pack(">HHHH", 40000, port, udp_bytes or 8 + len(payload), checksum) + payload
+    words = 5 + len(options) // 4
+    ip = struct.pack(">BBHIBBH4s4s", 0x40 | words, 0, 4 * words + len(udp), fragment, 64, 17, 0,
+                     bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2))) + options
+    total = sum(struct.unpack(f">{2 * words}H", ip))
+    total = (total & 0xffff) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", ~((total & 0xffff) + (total >> 16)) & 0xffff) + ip[12:]
+    return (bytes.fromhex("0200000000020200000000010800") + ip + udp).ljust(60, b"\0")
+
+
+def request(magic=b"SLSQ", version=1, task_class=0, flags=0, number=7, service_ns=1000, zero=0):
+    """By the table in apps/sched/request.h."""
+    return magic + struct.pack(">BBHQII", version, task_class, flags, number, service_ns, zero)
+
+
+def write_capture(path, frames):
+    """pcap: magic, version 2.4, zone, accuracy, snapshot length, link type 1; records: time,
+    lengths, bytes."""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for i, data in enumerate(frames):
+            file.write(struct.pack("<IIII", 0, i, len(data), len(data)) + data)
+
+
+class Scheduling(unittest.TestCase):
+    def check_conserved(self, report):
+        self.assertEqual(report["rx_pkts"] + report["sent_pkts"],
+                         report["tx_pkts"] + report["consumed_pkts"]
+                         + sum(report["drops"].values()))
+        for one in report["runs"]:
+            self.assertEqual(one["requests"], one["answered"], one)
+            self.assertEqual(one["unfinished"], 0)
+            self.assertEqual(one["host"]["faults"], 0)
+
+    def check_clients(self, report, count):
+        """Every request that the clients sent was answered, and right."""
+        self.check_conserved(report)
+        self.assertEqual(sum(report["drops"].values()), 0)
+        wire = report["wire"]
+        for sent in ("client_requests", "accepted", "returned"):
+            self.assertEqual(wire[sent], count, sent)
+        # An answer that was slower than their patience is one of those that came late.
+        self.assertEqual(wire.get("client_timeouts", 0), wire.get("client_late", 0))
+        self.assertEqual(wire.get("client_answers", 0) + wire.get("client_late", 0), count)
+        for nothing in ("wrong", "unknown"):
+            self.assertEqual(wire.get("client_" + nothing, 0), 0)
+        self.assertEqual((report["consumed_pkts"], report["sent_pkts"]), (count, count))
+
+    def test_clients_over_every_interface(self):
+        for iface in INTERFACES:
+            for mode in ("wave-prestage", "swap"):
+                with self.subTest(iface=iface, mode=mode):
+                    report = serve(200, f"--iface={iface}", f"--mode={mode}", LOOSE,
+                                   mix="+long_share=0.1")
+                    self.check_clients(report, 200)
+                    self.assertEqual(report["iface"], iface)
+                    one, = report["runs"]
+                    self.assertEqual((one["policy"], one["mode"]), ("shinjuku", mode))
+                    self.assertEqual(one["window"], "model")
+                    self.assertGreater(one["decisions"], 0)
+                    self.assertGreater(one["long"]["count"], 0)
+
+    def test_every_policy_in_every_mode(self):
+        report = run("--cell_s=0.1", *SLOW)
+        self.check_conserved(report)
+        expected = {("-", "local")} | {(policy, mode) for policy in POLICIES for mode in MODES}
+        self.assertEqual({(one["policy"], one["mode"]) for one in report["runs"]}, expected)
+        self.assertEqual(len(report["runs"]), len(expected))
+        for one in report["runs"]:
+            with self.subTest(policy=one["policy"], mode=one["mode"]):
+                self.assertGreater(one["requests"], 0)
+                self.assertEqual(one["refused"], 0)
+                self.assertEqual(one["short"]["count"] + one["long"]["count"], one["answered"])
+                # Who runs was decided by somebody each time.
+                local = one["host"]["local_choices"]
+                enforced = one["host"]["statuses"].get("complete", 0)
+                self.assertGreaterEqual(local + enforced, one["switches"])
+                if one["mode"] == "local":
+                    self.assertEqual((one["decisions"], one["agent"]["agents"]), (0, 0))
+                else:
+                    self.assertEqual(one["agent"]["agents"], 1)
+        for mode in MODES:
+            self.assertGreater(sum(one["decisions"] for one in report["runs"]
+                                   if one["mode"] == mode), 0, mode)
+
+    def test_policies_and_modes_change_under_traffic(self):
+        report = run("--iface=packetized", "--cell_s=0.05", *SLOW)
+        self.check_conserved(report)
+        self.assertEqual(sum(report["drops"].values()), 0)
+        self.assertEqual(report["consumed_pkts"], report["sent_pkts"])
+        self.assertEqual(len(report["runs"]), 1 + len(POLICIES) * len(MODES))
+
+    def test_an_agent_that_is_killed_frozen_or_replaced_under_load_loses_no_task(self):
+        for mode in ("wave-prestage", "swap"):
+            for fault, agents in (("kill", 2), ("freeze", 1), ("replace", 2)):
+                with self.subTest(mode=mode, fault=fault):
+                    # The watchdog finds out about the dead and the frozen; whoever comes then,
+                    # or comes back, is told of all tasks.
+                    expired = "" if fault == "replace" else "watchdog [1-9]"
+                    event = rf"{expired}.*, {agents} agents, ([2-9]|\d\d+) discoveries"
+                    report = serve(600, f"--mode={mode}", f"--agent_fault={fault}@0.2",
+                                   "--agent_down_ms=300", rate=500, events=(event,))
+                    self.check_clients(report, 600)
+                    one, = report["runs"]
+                    self.assertEqual(one["agent"]["agents"], agents)
+                    self.assertGreaterEqual(one["host"]["discoveries"], 2)
+                    if fault != "replace":
+                        self.assertGreater(one["host"]["watchdog_expired"], 0)
+                        self.assertGreater(one["host"]["local_choices"], 0)
+
+    def test_tasks_without_safe_points_are_cut_and_answered(self):
+        report = serve(100, "--policy=shinjuku", "--mode=wave", LOOSE, "--runaway_us=100", rate=100,
+                       mix="+long_share=0.5+long_us=3000+runaway_share=1")
+        self.check_clients(report, 100)
+        self.assertGreater(report["runs"][0]["cuts"], 0)
+        self.assertGreater(report["wire"]["client_cut"], 0)
+
+    def test_two_workers_under_one_agent(self):
+        for mode in MODES:
+            with self.subTest(mode=mode):
+                report = serve(200, "--workers=2", "--policy=fifo_central", f"--mode={mode}", LOOSE,
+                               eal=("--lcores=0@0,1@0,2@0",))
+                self.check_clients(report, 200)
+        report = run("--workers=2", "--requests=self", "--mode=local", "--duration_s=0.5", *SLOW,
+                     eal=("--lcores=0@0,1@0,2@0",))
+        self.check_conserved(report)
+        self.assertGreater(report["runs"][0]["answered"], 0)
+
+    def test_more_requests_than_tasks_are_a_named_drop(self):
+        report = run("--mode=local", "--iface=packetized", "--rate=20000", "--short_us=1000",
+                     "--max_tasks=2", "--duration_s=0.5")
+        self.check_conserved(report)
+        drops = dict(report["drops"])
+        self.assertGreater(drops.pop("no_task"), 0)
+        self.assertEqual(sum(drops.values()), 0)
+        self.assertEqual(report["runs"][0]["refused"], report["drops"]["no_task"])
+        self.assertEqual(report["wire"].get("client_wrong", 0), 0)
+
+    def test_every_malformed_request_is_a_named_drop(self):
+        good = request()
+        frames = {
+            None: frame(good),
+            "malformed": frame(good, udp_bytes=7),
+            "fragment": frame(good, fragment=0x2000),
+            "ip_options": frame(good, options=bytes(4)),
+            "bad_checksum": frame(good, checksum=0xdead),
+            "wrong_length": frame(good[:-1]),
+            "wrong_magic": frame(request(magic=b"SLSA")),
+            "wrong_version": frame(request(version=2)),
+            "wrong_class": frame(request(task_class=8)),
+            "wrong_flags": frame(request(flags=2)),
+            "service_too_long": frame(request(service_ns=1_000_000_001)),
+            "no_exception_port": frame(good, port=1026),
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            capture = os.path.join(folder, "requests.pcap")
+            write_capture(capture, frames.values())
+            report = run(f"--pcap={capture}", "--rate=2000", "--mode=local",
+                         until=("rx    0.00[1-9]",))
+        self.check_conserved(report)
+        self.assertGreater(report["consumed_pkts"], 0)
+        self.assertEqual(report["sent_pkts"], report["consumed_pkts"])
+        drops = dict(report["drops"])
+        for reason in frames:
+            if reason is not None:
+                # The capture was played some times, maybe not to its end.
+                self.assertAlmostEqual(drops.pop(reason), report["consumed_pkts"], delta=1,
+                                       msg=reason)
+        self.assertEqual(sum(drops.values()), 0)
+
+    def test_telemetry(self):
+        prefix = f"sluice-sched-telemetry-{os.getpid()}"
+        process = subprocess.Popen(
+            [SCHED, *EAL, f"--file-prefix={prefix}", "--", "--mode=wave", "--iface=packetized",
+             "--stats_period_s=0.1", *SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True)
+        watchdog = threading.Timer(PATIENCE_S, process.kill)
+        watchdog.start()
+        try:
+            for line in process.stdout:
+                if re.search(r"shinjuku wave: [1-9]", line):
+                    break
+            stats = telemetry.ask(prefix, "/sluice/sched/stats", "")
+            results = telemetry.ask(prefix, "/sluice/sched/results", "")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate()
+            watchdog.cancel()
+        self.assertEqual(process.returncode, 0, said)
+        self.assertEqual((stats["policy"], stats["mode"]), ("shinjuku", "wave"))
+        self.assertGreater(stats["requests"], 0)
+        self.assertIn("watchdog_expired", stats["host"])
+        self.assertIn("decisions", stats["agent"])
+        self.assertEqual(results, [], "nothing is over")
+
+
+class Arguments(unittest.TestCase):
+    def test_a_bad_flag_ends_with_2_and_names_the_flag_and_the_mend(self):
+        for bad, mend in (("--policy=lottery", "shinjuku"), ("--mode=pigeon", "wave-prestage"),
+                          ("--requests=none", "self or network"), ("--cell_s=0", "0.01"),
+                          ("--rate=-5", "rate|packets"), ("--short_us=-1", "1000000"),
+                          ("--long_us=2e6", "1000000"), ("--long_share=1.5", "0 ... 1"),
+                          ("--runaway_share=nan", "0 ... 1"), ("--request_port=0", "65535"),
+                          ("--slice_us=-1", "1000000"), ("--poll_us=0", "100000"),
+                          ("--runaway_us=1", "never"), ("--max_tasks=0", "16384"),
+                          ("--max_tasks=99999", "16384"), ("--stack_kb=1", "32"),
+                          ("--watchdog_ms=0.5", "never"), ("--agent_cpu=-2", "CPU"),
+                          ("--agent_fault=sing@3", "kill@SECONDS"),
+                          ("--agent_fault=kill@-1", "kill@SECONDS"),
+                          ("--agent_fault=kill@1s", "kill@SECONDS"),
+                          ("--agent_down_ms=-1", "60000"), ("--workers=2", "--policy"),
+                          ("--ip=nowhere", "ip")):
+            with self.subTest(flag=bad):
+                code, said = fails(bad)
+                self.assertEqual(code, 2, said)
+                self.assertIn(bad.split("=", maxsplit=1)[0], said)
+                self.assertRegex(said, mend)
+
+    def test_requests_of_its_own_have_no_port(self):
+        code, said = fails("--requests=self", "--iface=bilateral")
+        self.assertEqual(code, 2, said)
+        self.assertIn("--requests", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
