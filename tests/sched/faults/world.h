@@ -68,37 +68,39 @@ class World {
     return Check();
   }
 
-  /// No faults, no events but that whoever blocks is woken and whoever runs ends; a new agent.
-  /// What is wrong, or null: every task ran and ended, decided by the agent.
+  /// No faults any more, and a new agent if there were any: whoever is blocked is woken sooner or
+  /// later, and whoever runs ends. What is wrong, or null: every task ran and ended, decided by
+  /// the agent.
   const char* Finish() {
     faults_.dead = false;
     faults_.flip_permille = 0;
     if (options_.window_faults) MakeWindow();
-    StartAgent();
+    const bool another = options_.agent_faults || options_.window_faults;
+    if (another) StartAgent();
     for (CpuId cpu = 0; cpu < cpus_; ++cpu) {
       kernel_.SetOnline(cpu, true, now_);
       kernel_.SetBusyElsewhere(cpu, false, now_);
     }
-    for (auto& [gtid, task] : tasks_) {
-      if (!task.departed && !task.runnable && kernel_.Wake(gtid, false, now_)) task.runnable = true;
-    }
     finishing_ = true;
-    // Up to where it has been told everything, the last one may still be given up.
+    // Before it has been told everything, or of the CPUs, the agent may still be given up.
     const uint64_t discoveries = host_->counters().discoveries;
     uint64_t given_up = 0;
-    for (int i = 0; i < 200'000 && kernel_.live_tasks() != 0; ++i) {
-      if (host_->counters().discoveries == discoveries) {
+    for (int i = 0; i < 300'000 && kernel_.live_tasks() != 0; ++i) {
+      if (another ? host_->counters().discoveries == discoveries : i < 5000) {
         given_up = host_->counters().watchdog_expired;
       }
       now_ += random_() % 2000;
-      switch (random_() % 4) {
-        case 0: StepAgent(); break;
-        case 1: AsHost([this] { host_->Tick(now_); }); break;
+      switch (random_() % 16) {
+        case 0: case 1: case 2: case 3: StepAgent(); break;
+        case 4: case 5: case 6: AsHost([this] { host_->Tick(now_); }); break;
+        case 7:
+          if (Chance(100)) WakeSomebody();
+          break;
         default: RunCpu(AnyCpu());
       }
       if (const char* wrong = Check()) return wrong;
     }
-    if (host_->counters().watchdog_expired != given_up) return "a new agent forgot a task";
+    if (host_->counters().watchdog_expired != given_up) return "the agent forgot a task";
     return kernel_.live_tasks() == 0 ? nullptr : "a task was lost";
   }
 
@@ -216,9 +218,10 @@ class World {
     if (current != kNoTask) {
       constexpr std::array kReasons = {Reason::kBlock, Reason::kYield, Reason::kPreempt,
                                        Reason::kBlock, Reason::kExit};
-      reason = finishing_ ? Reason::kExit
-               : wanted   ? Reason::kPreempt
-                          : kReasons[random_() % kReasons.size()];
+      const bool ends = finishing_ && Chance(500);
+      reason = ends     ? Reason::kExit
+               : wanted ? Reason::kPreempt
+                        : kReasons[random_() % kReasons.size()];
       const auto at = tasks_.find(current);
       at->second.cpu = kNowhere;
       if (reason == Reason::kBlock) at->second.runnable = false;
@@ -265,12 +268,7 @@ class World {
     const auto at = tasks_.find(gtid);
     switch (random_() % 16) {
       case 0: case 1: case 2: return Create();
-      case 3: case 4: case 5: case 6: case 7:
-        if (kernel_.Wake(gtid, Chance(500), now_)) {
-          if (at->second.runnable || at->second.departed) Complain("woken, but was not blocked");
-          at->second.runnable = true;
-        }
-        return;
+      case 3: case 4: case 5: case 6: case 7: return WakeSomebody();
       case 8:  // Killed.
         if (gtid == kNoTask || !Chance(400)) return;
         if (!kernel_.Exit(gtid, now_)) Complain("a living task could not end");
@@ -301,6 +299,14 @@ class World {
         kernel_.SetOnline(cpu, Chance(800), now_);
         return LeaveIfUnavailable(cpu);
     }
+  }
+
+  void WakeSomebody() {
+    const Gtid gtid = AnyTask();
+    if (!kernel_.Wake(gtid, Chance(500), now_)) return;
+    Account& task = tasks_.find(gtid)->second;
+    if (task.runnable || task.departed) Complain("woken, but was not blocked");
+    task.runnable = true;
   }
 
   void Create() {
