@@ -4,6 +4,7 @@
 //
 //   word 0  bits  0…31 transaction id   32…47 epoch   48…55 phase   56…59 flags   60…63 binding
 //   word 1  bits  0…31 incarnation of the peer that this end talks to   32…35 binding
+//           bits 36…63 free for whoever drives a link (offload/swap_links.h)
 //   word 2  key: the condition of an offer, or the fresh state of an answer
 //   words 3 … 6  payload
 //   word 7  bits  0…31 incarnation of this end   32…63 the window's (bar/window.h)
