@@ -31,6 +31,13 @@ void ExpectRight(const std::vector<char>& bytes) {
   ASSERT_EQ(FindLineEnd(begin, end), begin + expected.first);
   ASSERT_EQ(BehindLastLineEnd(begin, end), begin + expected.behind_last);
   ASSERT_EQ(CountLineEnds(begin, end), expected.count);
+  // One byte more on either side, which stays as it is.
+  std::vector<char> copy(bytes.size() + 2, '?'), same{'?'};
+  same.insert(same.end(), bytes.begin(), bytes.end());
+  same.push_back('?');
+  const char* const from = bytes.empty() ? copy.data() : begin;
+  ASSERT_EQ(CopyAndCountLineEnds(from, from + bytes.size(), &copy[1]), expected.count);
+  ASSERT_EQ(copy, same);
 }
 
 TEST(LineEnds, AreFoundAtEveryPlaceOfTextsOfEveryLength) {

@@ -44,6 +44,9 @@ struct Vector {
   static __m256i Load(const char* at) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
   }
+  static void Store(char* to, __m256i bytes) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
+  }
   static Mask Marked(const char* at, char byte) {
     return static_cast<Mask>(
         _mm256_movemask_epi8(_mm256_cmpeq_epi8(Load(at), _mm256_set1_epi8(byte))));
@@ -114,10 +117,10 @@ class VectorCounter {
  public:
   static constexpr int kVectors = 15;
 
-  /// In kVectors vectors. Every byte of text comes through here: three instructions for 32 of
-  /// them. What a byte counts is looked up: LF in the low half of a byte, CR in the high half,
-  /// which is why there are fifteen.
-  void Add(const char* at) {
+  /// In kVectors vectors, which are copied to `to` unless that is null. Every byte of text comes
+  /// through here: three instructions for 32 of them. What a byte counts is looked up: LF in the
+  /// low half of a byte, CR in the high half, which is why there are fifteen.
+  void Add(const char* at, char* to = nullptr) {
     const __m256i fifteen = _mm256_set1_epi8(15);
     const __m256i ones = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0, 0, 0x10, 0, 0));
@@ -125,8 +128,10 @@ class VectorCounter {
     __m256i halves = zero;
 #pragma GCC unroll 15
     for (int i = 0; i < kVectors; ++i) {
-      const __m256i bytes = _mm256_min_epu8(Vector::Load(at + i * Vector::kBytes), fifteen);
-      halves = _mm256_add_epi8(halves, _mm256_shuffle_epi8(ones, bytes));
+      const __m256i bytes = Vector::Load(at + i * Vector::kBytes);
+      if (to != nullptr) Vector::Store(to + i * Vector::kBytes, bytes);
+      const __m256i kinds = _mm256_min_epu8(bytes, fifteen);
+      halves = _mm256_add_epi8(halves, _mm256_shuffle_epi8(ones, kinds));
     }
     lf_ = _mm256_add_epi64(lf_, _mm256_sad_epu8(_mm256_and_si256(halves, fifteen), zero));
     cr_ = _mm256_add_epi64(cr_, _mm256_sad_epu8(_mm256_andnot_si256(fifteen, halves), zero));
@@ -190,6 +195,17 @@ uint64_t CountPairs(const char* begin, const char* end) {
   return pairs;
 }
 
+/// In a text of any length.
+Counts CountAny(const char* begin, const char* end) {
+  if (end - begin >= Vector::kBytes) return CountIn<Vector>(begin, end);
+  return end - begin >= Word::kBytes ? CountIn<Word>(begin, end) : CountBytes(begin, end);
+}
+
+/// In [begin, end), which has `counts`.
+uint64_t LineEndsOf(const Counts& counts, const char* begin, const char* end) {
+  return counts.lf + counts.cr - (counts.cr == 0 ? 0 : CountPairs(begin, end));
+}
+
 }  // namespace
 
 const char* FindLineEnd(const char* at, const char* end) {
@@ -206,10 +222,22 @@ const char* BehindLastLineEnd(const char* begin, const char* end) {
 }
 
 uint64_t CountLineEnds(const char* begin, const char* end) {
-  const Counts counts = end - begin >= Vector::kBytes ? CountIn<Vector>(begin, end)
-                        : end - begin >= Word::kBytes ? CountIn<Word>(begin, end)
-                                                      : CountBytes(begin, end);
-  return counts.lf + counts.cr - (counts.cr == 0 ? 0 : CountPairs(begin, end));
+  return LineEndsOf(CountAny(begin, end), begin, end);
+}
+
+uint64_t CopyAndCountLineEnds(const char* begin, const char* end, char* to) {
+  Counts counts;
+  const char* at = begin;
+#if defined(__AVX2__)
+  constexpr ptrdiff_t kAtOnce = VectorCounter::kVectors * Vector::kBytes;
+  if (end - at >= kAtOnce) {
+    VectorCounter counter;
+    for (; end - at >= kAtOnce; at += kAtOnce, to += kAtOnce) counter.Add(at, to);
+    counts = counter.counts();
+  }
+#endif
+  std::memcpy(to, at, static_cast<size_t>(end - at));
+  return LineEndsOf(counts + CountAny(at, end), begin, end);
 }
 
 }  // namespace sluice::engine::logmon

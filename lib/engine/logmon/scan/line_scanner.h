@@ -66,6 +66,7 @@ class LineScanner {
 
  private:
   const char* EndLine(LineState& state, const char* at, const char* end, LineSink sink);
+  void EndChunk(LineState& state, const char* at, const char* end, LineSink sink);
   void WholeLines(const char* at, const char* end, LineSink sink);
   void JoinLine(LineState& state, std::string_view bytes, LineSink sink);
   void Keep(LineState& state, std::string_view bytes, LineSink sink);
@@ -77,6 +78,7 @@ class LineScanner {
   LineMatcher matcher_;
   UnfinishedLines unfinished_;
   std::unique_ptr<char[]> joined_;  ///< Room for a line, and what Take() may write behind it.
+  char* joined_rest_;  ///< In it: where a chunk is copied to, behind the line that it ends.
   ScanCounters counters_;
 };
 
