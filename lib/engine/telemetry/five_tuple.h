@@ -3,7 +3,6 @@
 // The 5-tuple of a frame.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <optional>
 
@@ -18,10 +17,9 @@ namespace sluice::engine::telemetry {
 /// tags and options are read without a parse.
 std::optional<packet::FlowKey> FiveTupleOf(const uint8_t* frame, uint32_t length);
 
-/// packet::PlainFlowKey, written to `to` word by word: whoever copies or hashes the key reads words,
-/// and would wait for narrower stores to leave the processor's store buffer.
+/// packet::PlainFlowKey, written to `to` word by word: whoever copies or hashes the key reads
+/// words, and would wait for narrower stores to leave the processor's store buffer.
 inline void WritePlainFlowKey(const uint8_t* frame, packet::FlowKey* to) {
-  static_assert(std::endian::native == std::endian::little);
   auto* const bytes = reinterpret_cast<uint8_t*>(to);
   const uint64_t ports =
       uint64_t{packet::LoadBe16(frame + packet::kPlainL4)} |
