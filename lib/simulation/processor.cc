@@ -4,7 +4,28 @@
 #include <memory>
 #include <utility>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace sluice::simulation {
+namespace {
+
+/// AddressSanitizer follows who runs on which stack: before a switch, and behind it.
+void Leave([[maybe_unused]] void** own, [[maybe_unused]] const void* bottom,
+           [[maybe_unused]] size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(own, bottom, bytes);
+#endif
+}
+void Arrive([[maybe_unused]] void* own, [[maybe_unused]] const void** bottom,
+            [[maybe_unused]] size_t* bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(own, bottom, bytes);
+#endif
+}
+
+}  // namespace
 
 Processor::Processor(fabric::EventQueue& queue, fabric::Cpu& cpu) : queue_(&queue), cpu_(&cpu) {
   cpu.RunAsCoroutine([this] { Suspend(); }, [this] { Resume(); });
@@ -14,22 +35,45 @@ Processor::Processor(fabric::EventQueue& queue, fabric::Cpu& cpu) : queue_(&queu
 
 void Processor::Start(std::function<void()> program) {
   finished_ = false;
+  boost::context::fixedsize_stack allocator(kStackBytes);
+  const boost::context::stack_context memory = allocator.allocate();
+  stack_ = {static_cast<const char*>(memory.sp) - memory.size, memory.size};
   fiber_ = boost::context::fiber(
-      std::allocator_arg, boost::context::fixedsize_stack(kStackBytes),
+      std::allocator_arg, boost::context::preallocated(memory.sp, memory.size, memory), allocator,
       [this, program = std::move(program)](boost::context::fiber&& caller) {
+        Arrive(nullptr, &caller_stack_.bottom, &caller_stack_.bytes);
         caller_ = std::move(caller);
-        program();
+        try {
+          if (!ending_) program();
+        } catch (const Ending&) {
+        }
         finished_ = true;
+        Leave(nullptr, caller_stack_.bottom, caller_stack_.bytes);
         return std::move(caller_);
       });
   queue_->At(queue_->now(), [this] { Resume(); });
 }
 
-void Processor::Suspend() { caller_ = std::move(caller_).resume(); }
+Processor::~Processor() {
+  if (finished_) return;
+  ending_ = true;
+  Resume();
+}
+
+void Processor::Suspend() {
+  void* own = nullptr;
+  Leave(&own, caller_stack_.bottom, caller_stack_.bytes);
+  caller_ = std::move(caller_).resume();
+  Arrive(own, &caller_stack_.bottom, &caller_stack_.bytes);
+  if (ending_) throw Ending{};
+}
 
 void Processor::Resume() {
   if (on_resume_ != nullptr) on_resume_();
+  void* own = nullptr;
+  Leave(&own, stack_.bottom, stack_.bytes);
   fiber_ = std::move(fiber_).resume();
+  Arrive(own, nullptr, nullptr);
 }
 
 void Processor::Compute(Picoseconds duration) {

@@ -27,6 +27,7 @@ class Processor {
   static constexpr size_t kStackBytes = 64 * 1024;
 
   Processor(fabric::EventQueue& queue, fabric::Cpu& cpu);
+  ~Processor();
   Processor(const Processor&) = delete;
   Processor& operator=(const Processor&) = delete;
 
@@ -60,6 +61,9 @@ class Processor {
   bool TakeNews();
   bool WaitFor(bool arrivals, Picoseconds until);
   void Wake();
+  /// Thrown at a program that is to be unwound.
+  struct Ending {};
+
   void Suspend();
   void Resume();
 
@@ -74,6 +78,15 @@ class Processor {
   bool watching_ = false;  ///< The present wait is for arrivals, too.
   bool waiting_ = false;
   bool finished_ = true;
+  bool ending_ = false;
+
+  /// A stack, as AddressSanitizer has to be told of it.
+  struct Stack {
+    const void* bottom = nullptr;
+    size_t bytes = 0;
+  };
+  Stack stack_;
+  Stack caller_stack_;
 };
 
 }  // namespace sluice::simulation

@@ -9,6 +9,7 @@ sum against its own terms, is a `check of the simulator`. docs/paper_tables.md r
 """
 import argparse
 import collections
+import io
 import json
 import math
 import pathlib
@@ -20,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VALUES = pathlib.Path(__file__).resolve().parent / "values.json"
 PROGRAM = "tests/simulation/sluice-paper-rows"
 UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "ms": 1e6}
+BEGIN, END = "<!-- begin: scripts/paper_tables --page -->", "<!-- end -->"
 # Of a count that follows a law: beyond this many standard deviations it does not.
 DEVIATIONS = 4
 
@@ -32,6 +34,8 @@ def parse_arguments():
     parser.add_argument("--json", metavar="FILE", help="- = standard output, instead of the table")
     parser.add_argument("--plot", metavar="FOLDER",
                         help="write load.png and change.png: latency and stale decisions")
+    parser.add_argument("--page", metavar="FILE",
+                        help="write the table into this page, docs/paper_tables.md")
     parser.add_argument("--program", metavar="FILE", help="use this sluice-paper-rows; build none")
     return parser.parse_args()
 
@@ -80,6 +84,12 @@ def holds(paper, value, inputs):
     return abs(value - expected) <= tolerance * abs(expected), f"{tolerance:.0%}"
 
 
+def check(good):
+    if good:
+        return "check of the simulator: holds", "checks of the simulator that hold"
+    return "check of the simulator: FAILS", "checks of the simulator that FAIL"
+
+
 def judge(paper, row, inputs):
     """(verdict, tolerance, class to be counted)."""
     if "elsewhere" in paper:
@@ -89,16 +99,14 @@ def judge(paper, row, inputs):
     if row.get("law"):
         law = row["law"]
         off = abs(row["value"] - law["expected"]) / law["deviation"] if law["deviation"] else 0
-        verdict = "holds" if off <= DEVIATIONS else "FAILS"
-        return (f"check of the simulator: {verdict}, {off:.1f} deviations of {law['trials']}",
-                f"{DEVIATIONS} deviations", f"checks of the simulator that {'hold' if off <= DEVIATIONS else 'FAIL'}")
+        good = off <= DEVIATIONS
+        return (f"{check(good)[0]}, {off:.1f} deviations, of {law['trials']}",
+                f"{DEVIATIONS} deviations", check(good)[1])
     if "kind" not in paper:
         return "", "", "without a paper's value"
     good, tolerance = holds(paper, row["value"], inputs)
     if paper.get("check"):
-        word = "hold" if good else "FAIL"
-        return (f"check of the simulator: {word}s" if good else "check of the simulator: FAILS",
-                tolerance, f"checks of the simulator that {word}")
+        return check(good)[0], tolerance, check(good)[1]
     if any(inputs[name]["chosen_from"] == row["id"] for name in row["inputs"]):
         return "fitted" if good else "fitted, and missed", tolerance, "fitted"
     if paper["kind"] == "falsifiable":
@@ -203,6 +211,13 @@ def print_plots(plots, out):
             print(f"| {name} | " + " | ".join(cells) + " |", file=out)
 
 
+def replace_in_page(page, text):
+    """What stands between the two marks."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(before + BEGIN + "\n" + text + END + after, encoding="utf-8")
+
+
 def draw(plots, folder):
     import matplotlib  # pylint: disable=import-outside-toplevel
     matplotlib.use("Agg")
@@ -247,9 +262,13 @@ def main():
             print(text)
         else:
             pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
-    if args.json != "-":
-        print_table(rows, data, sys.stdout)
-        print_plots(computed["plots"], sys.stdout)
+    out = io.StringIO()
+    print_table(rows, data, out)
+    print_plots(computed["plots"], out)
+    if args.page:
+        replace_in_page(pathlib.Path(args.page), out.getvalue())
+    elif args.json != "-":
+        print(out.getvalue(), end="")
     if args.plot:
         draw(computed["plots"], pathlib.Path(args.plot))
 

@@ -195,11 +195,11 @@ std::vector<Row> Experiments::FaultRows() {
   SchedulingParameters hung = Busy(Mode::kPrestaged, 4);
   hung.requests_per_second =
       2e12 / static_cast<double>(inputs_.service + hung.costs.context_switch);
-  hung.agent_hangs_at = 5'000'000'000;
   hung.watchdog = inputs_.watchdog;
+  hung.agent_hangs_at = inputs_.watchdog / 4;
   hung.tick = inputs_.watchdog_tick;
   // Twice as long as it takes.
-  const double seconds = 2e-12 * static_cast<double>(inputs_.watchdog);
+  const double seconds = 2.5e-12 * static_cast<double>(inputs_.watchdog);
   hung.requests = static_cast<uint64_t>(hung.requests_per_second * seconds);
   const SchedulingResults found = Run(hung);
   const double detection = static_cast<double>(found.watchdog_at - hung.agent_hangs_at) * 1e-9;

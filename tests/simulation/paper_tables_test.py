@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""paper_tables_test.py <sluice-paper-rows> <scripts/paper> <paper_tables.md>: what the values of
+the reproduction table follow from, how they are judged, and that the page shows what comes out."""
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+PROGRAM = sys.argv[1]
+SCRIPTS = pathlib.Path(sys.argv[2])
+PAGE = pathlib.Path(sys.argv[3])
+sys.path.insert(0, str(SCRIPTS))
+sys.dont_write_bytecode = True
+import paper_tables  # pylint: disable=wrong-import-position
+
+# Short runs: what depends on what shows all the same.
+SMALL = {"requests": "40", "watchdog": "1ms", "watchdog_tick": "100us",
+         "range_share": "0.05"}
+# Counts that are what they are, or the model is broken.
+COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g"}
+OTHER_VALUES = {"pcie_generation": "3", "pcie_lanes": "8", "shinjuku_workers": "3",
+                "watchdog": "2ms", "watchdog_tick": "150us"}
+
+
+def run(changes):
+    settings = [part for name, value in {**SMALL, **changes}.items()
+                for part in ("--set", f"{name}={value}")]
+    return subprocess.run([PROGRAM, *settings], capture_output=True, text=True, check=False)
+
+
+def compute(changes):
+    return json.loads(run(changes).stdout)
+
+
+def values(computed):
+    return {row["id"]: row["value"] for row in computed["rows"]}
+
+
+def another(name, value):
+    if name in OTHER_VALUES:
+        return OTHER_VALUES[name]
+    number, unit = re.fullmatch(r"([0-9.e+-]+)([a-z]*)", value).groups()
+    if unit or "." in number:
+        return f"{float(number) * 1.37:g}{unit}"
+    return str(int(int(number) * 1.5) + 1)
+
+
+class Inputs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.base = compute({})
+        cls.inputs = [each["name"] for each in cls.base["inputs"]]
+        cls.rows = values(cls.base)
+        changes = [(each["name"], another(each["name"], each["value"]))
+                   for each in cls.base["inputs"]]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            runs = list(pool.map(lambda change: values(compute(dict([change]))), changes))
+        cls.changed = {name: {row for row, value in run_.items() if value != cls.rows[row]}
+                       for (name, _), run_ in zip(changes, runs)}
+
+    def test_nothing_changes_a_row_but_the_inputs_that_it_names(self):
+        for row in self.base["rows"]:
+            changing = {name for name in self.inputs if row["id"] in self.changed[name]}
+            self.assertLessEqual(changing, set(row["inputs"]), row["id"])
+
+    def test_every_input_changes_some_row(self):
+        self.assertEqual([name for name in self.inputs if not self.changed[name]], [])
+
+    def test_no_row_is_constant_but_counts_of_what_must_not_be(self):
+        moved = set().union(*self.changed.values())
+        self.assertEqual(set(self.rows) - moved, COUNTS)
+
+    def test_what_a_row_stands_for_changes_it(self):
+        for name, rows in {"pcie_oneway": {"W2", "B1", "B1a", "B4", "B6e", "D1"},
+                           "mmio_read_uncached": {"W1", "W4", "W4a", "W4b", "W11b", "B6f"},
+                           "context_switch": {"W4", "W5", "S1", "S2", "S3", "B6a", "B6b"},
+                           "nic_memory": {"W4", "W6b", "W6c"},
+                           "agent_decision": {"W6a", "B1", "B6e"},
+                           "change_rate": {"B5a1", "B5b1", "B5c1"},
+                           "slice": {"W7b"}, "load": {"W14a", "W14b"},
+                           "coherent_line": {"S3"}}.items():
+            self.assertLessEqual(rows, self.changed[name], name)
+        self.assertNotIn("B6e", self.changed["context_switch"])
+        self.assertNotIn("W5", self.changed["nic_memory"])
+
+    def test_the_same_inputs_give_the_same_values(self):
+        self.assertEqual(run({}).stdout, run({}).stdout)
+
+    def test_each_row_has_a_paper_or_says_that_none_has(self):
+        data = json.loads((SCRIPTS / "values.json").read_text(encoding="utf-8"))
+        joined = [row for row in paper_tables.join(data, self.base) if "id" in row]
+        self.assertLessEqual(set(self.rows), {row["id"] for row in joined})
+        for row in joined:
+            self.assertIn(row["source"], data["sources"])
+
+    def test_inputs_that_are_none_are_refused(self):
+        for name, value in (("pcie_oneway", "379"), ("pcie_oneway", "379s"), ("nothing", "1"),
+                            ("requests", "1.5"), ("load", "x"), ("load", "-1")):
+            refused = run({name: value})
+            self.assertEqual(refused.returncode, 2, (name, value))
+            self.assertIn(name, refused.stderr)
+
+
+class Verdicts(unittest.TestCase):
+    INPUTS = {"cost": {"value": "100ns", "chosen_from": "X1"},
+              "other": {"value": "1us", "chosen_from": ""}}
+
+    def judge(self, paper, value, inputs=(), law=None):
+        row = {"id": "X1", "value": value, "inputs": list(inputs), "law": law}
+        return paper_tables.judge(paper, row, self.INPUTS)[0]
+
+    def test_a_value_from_which_an_input_was_chosen_is_never_reproduced(self):
+        paper = {"kind": "exact", "equals": 100, "tolerance": 0.01}
+        self.assertEqual(self.judge(paper, 100, ["cost"]), "fitted")
+        self.assertEqual(self.judge(paper, 150, ["cost"]), "fitted, and missed")
+        self.assertEqual(self.judge(paper, 100, ["other"]), "reproduced")
+
+    def test_what_is_beyond_its_tolerance_differs_by_so_much(self):
+        paper = {"kind": "calibrated", "equals": 100, "tolerance": 0.05}
+        self.assertEqual(self.judge(paper, 105), "reproduced")
+        self.assertEqual(self.judge(paper, 113), "differs by +13%")
+        self.assertEqual(self.judge({"kind": "exact", "between": [3, 4]}, 5), "differs")
+
+    def test_a_claim_holds_or_does_not(self):
+        paper = {"kind": "falsifiable", "below_sum": {"cost": 2}}
+        self.assertEqual(self.judge(paper, 200), "claim holds")
+        self.assertEqual(self.judge(paper, 201), "claim does not hold")
+
+    def test_a_law_is_a_check_of_the_simulator(self):
+        law = {"expected": 10.0, "deviation": 0.5, "trials": 1000}
+        self.assertTrue(self.judge({"kind": "exact"}, 11, law=law).startswith(
+            "check of the simulator: holds, 2.0 deviations"))
+        self.assertTrue(self.judge({"kind": "exact"}, 13, law=law).startswith(
+            "check of the simulator: FAILS"))
+
+    def test_a_sum_of_its_own_terms_is_a_check_of_the_simulator(self):
+        paper = {"kind": "exact", "sum": {"cost": 2, "other": 1}, "tolerance": 0.001,
+                 "check": True}
+        self.assertEqual(self.judge(paper, 1200), "check of the simulator: holds")
+        self.assertEqual(self.judge(paper, 1300), "check of the simulator: FAILS")
+
+
+class Page(unittest.TestCase):
+    def test_shows_what_the_program_prints(self):
+        printed = subprocess.run(
+            [sys.executable, SCRIPTS / "paper_tables.py", "--program", PROGRAM],
+            capture_output=True, text=True, check=True).stdout
+        page = PAGE.read_text(encoding="utf-8")
+        shown = page.split(paper_tables.BEGIN)[1].split(paper_tables.END)[0]
+        self.assertGreater(len(printed.splitlines()), 60)
+        self.assertEqual(shown.strip().splitlines(), printed.strip().splitlines(),
+                         "scripts/paper_tables --page docs/paper_tables.md mends it; then read "
+                         "what the page says about it again")
+        self.assertNotIn("FAIL", printed)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
