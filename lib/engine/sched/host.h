@@ -129,7 +129,7 @@ class Host {
   bool looking_ = false;      ///< Somebody is in LookForAgent().
   bool paced_ = false;        ///< A discovery is under way: no faster than the channel has room.
   Nanoseconds last_time_ = 0;
-  Nanoseconds alive_ = 0;     ///< The agent's last sign: a decision that held, or room that it made.
+  Nanoseconds alive_ = 0;     ///< The agent's last sign: a decision held, or it made room.
   std::array<std::optional<Verdict>, kMaxCpus> verdicts_;
 };
 

@@ -100,7 +100,7 @@ class Kernel {
   // What the task on a CPU does. False: none is there.
   bool Block(CpuId cpu, Nanoseconds now);
   bool Yield(CpuId cpu, Nanoseconds now);
-  /// It is taken off. `boost`: by the host for reasons of its own, so that it deserves the next place.
+  /// It is taken off. `boost`: by the host for reasons of its own; it deserves the next place.
   bool Preempt(CpuId cpu, bool boost, Nanoseconds now);
 
   // What happens to CPUs. Agents hear CPU_BUSY when a CPU is not theirs any more, for whichever of
