@@ -275,6 +275,19 @@ TEST(AgentRefusal, FreshStateOfATaskThatWaitsIsAllThatAnotherTryNeeds) {
   EXPECT_EQ(bed.agent.running(0).task->affinity, 3u) << "the news about its nature is taken";
 }
 
+TEST(AgentRefusal, MessagesOlderThanWhatARefusalToldMoveNobody) {
+  FifoBed bed(FifoCentral(), {.cpus = 2});
+  bed.New(1, 5);
+  bed.Step();
+  bed.channel.Refuse(0, Status::kTargetStale, 8);
+  bed.Step();
+  ASSERT_EQ(bed.channel.Decision(0), 1);
+  bed.Tell(MessageType::kTaskBlocked, 1, 6);
+  bed.Tell(MessageType::kTaskWakeup, 1, 7);
+  bed.Step();
+  EXPECT_FALSE(bed.channel.transaction(1)) << "it is decided for already";
+}
+
 TEST(AgentRefusal, AStaleTaskThatIsElsewhereWaitsForTheMessageThatMadeItStale) {
   for (const uint32_t flags : {uint32_t{kStatusInUse},
                                kStatusInUse | kStatusRunnable | kStatusOnCpu,

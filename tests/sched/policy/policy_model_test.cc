@@ -16,7 +16,7 @@
 namespace sluice::engine::sched {
 namespace {
 
-using Waiting = std::vector<AgentTask*>;
+using List = std::vector<AgentTask*>;
 
 bool May(const AgentTask& task, CpuId cpu) { return (task.affinity >> cpu & 1) != 0; }
 
@@ -37,7 +37,7 @@ class Model {
     }
     return best;
   }
-  Waiting waiting_;
+  List waiting_;
 };
 
 class FifoModel : public Model {
