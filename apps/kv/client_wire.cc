@@ -8,17 +8,15 @@
 #include <utility>
 
 #include "emulator/library_wire.h"
-#include "engine/kv/datagram.h"
 #include "engine/kv/partition.h"
-#include "packet/checksum.h"
+#include "packet/datagram.h"
 #include "packet/ethernet.h"
-#include "packet/rewrite.h"
 
 namespace sluice::kv {
 namespace {
 
 using engine::kv::Bytes;
-using engine::kv::Datagram;
+using packet::Datagram;
 using engine::kv::client::Client;
 using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
@@ -58,7 +56,7 @@ bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions*
     client.partitions = number;
   } else if (key == "key" && in(1, engine::kv::kMaxKeyBytes)) {
     client.sizes.key_bytes = number;
-  } else if (key == "value" && in(engine::kv::workload::kMinWorkloadValueBytes, 1300)) {
+  } else if (key == "value" && in(engine::kv::client::kMinWorkloadValueBytes, 1300)) {
     client.sizes.value_bytes = number;
   } else if (key == "outstanding" && in(1, 32768)) {
     client.outstanding = number;
@@ -89,15 +87,10 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
                                                        std::string* error) {
   ClientWireOptions options;
   options.client.seed = seed;
-  while (!text.empty()) {
-    const std::string_view option = text.substr(0, text.find('+'));
-    text.remove_prefix(std::min(option.size() + 1, text.size()));
-    const size_t equals = std::min(option.find('='), option.size());
-    const std::string_view value = option.substr(std::min(equals + 1, option.size()));
-    if (option.empty() || ReadOption(option.substr(0, equals), value, &options)) continue;
-    *error = std::string(option) + ": no such option, or not such a value";
-    return std::nullopt;
-  }
+  const auto read = [&](std::string_view key, std::string_view value) {
+    return ReadOption(key, value, &options);
+  };
+  if (!emulator::ReadOptions(text, read, error)) return std::nullopt;
   if (options.client.items > options.client.sizes.MaxItems()) {
     *error = "items=" + std::to_string(options.client.items) + ": more than keys of " +
              std::to_string(options.client.sizes.key_bytes) + " bytes";
@@ -133,23 +126,10 @@ uint16_t ClientWire::PortOf(uint32_t endpoint) const {
 
 uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing) {
   const auto bytes = static_cast<uint32_t>(outgoing.bytes);
-  packet::Store(frame, kServerMac);
-  packet::Store(frame + 6, kClientMac);
-  packet::StoreBe16(frame + 12, packet::kEtherTypeIpv4);
-  uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
-  const uint32_t udp_bytes = packet::kUdpHeaderBytes + bytes;
-  packet::StoreBe32(ip, 0x4500u << 16 | (packet::kIpv4MinHeaderBytes + udp_bytes));
-  packet::StoreBe32(ip + 4, 0x4000);
-  packet::StoreBe32(ip + 8, 64u << 24 | uint32_t{packet::kProtocolUdp} << 16);
-  packet::Store(ip + 12, kClientAddress);
-  packet::Store(ip + 16, kServerAddress);
-  packet::Store(ip + 10,
-                packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
-  uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
-  packet::StoreBe16(udp, static_cast<uint16_t>(kClientPort + outgoing.endpoint));
-  packet::StoreBe16(udp + 2, PortOf(outgoing.endpoint));
-  packet::StoreBe16(udp + 4, static_cast<uint16_t>(udp_bytes));
-  packet::Store<uint16_t>(udp + 6, 0);  // As MICA's clients: Ethernet's own check must do.
+  const packet::UdpPath path{kClientMac, kServerMac, kClientAddress, kServerAddress,
+                             static_cast<uint16_t>(kClientPort + outgoing.endpoint),
+                             PortOf(outgoing.endpoint)};
+  Datagram::WritePlain(frame, path, bytes);  // As MICA's clients.
   const uint32_t length = kPayload + bytes;
   if (length >= emulator::kMinFrameBytes) return length;
   std::memset(frame + length, 0, emulator::kMinFrameBytes - length);

@@ -19,7 +19,7 @@ std::vector<uint16_t> PlaceItems(const Ring& ring, const std::vector<uint16_t>& 
   std::vector<uint16_t> servers(options.items);
   std::vector<uint8_t> key(options.sizes.key_bytes);
   for (uint64_t i = 0; i < servers.size(); ++i) {
-    engine::kv::workload::MakeKey(options.first_item + i, options.sizes, key.data());
+    engine::kv::client::MakeKey(options.first_item + i, options.sizes, key.data());
     servers[i] = numbers[ring.ServerOf(key)];
   }
   return servers;

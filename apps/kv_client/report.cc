@@ -13,7 +13,7 @@ namespace {
 
 using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
-using engine::kv::workload::Histogram;
+using engine::workload::Histogram;
 
 double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
 

@@ -14,7 +14,7 @@ namespace sluice::kv_client {
 struct Figures {
   double seconds = 0;  ///< Of the measured run.
   engine::kv::client::ClientCounters counters;
-  engine::kv::workload::Histogram gets, sets;
+  engine::workload::Histogram gets, sets;
   uint64_t send_errors = 0, strangers = 0;
   uint64_t servers = 0;      ///< At the end.
   uint64_t changes = 0;      ///< Of the servers, while it ran.

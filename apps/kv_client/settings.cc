@@ -53,7 +53,7 @@ namespace {
 using engine::kv::client::ClientOptions;
 using engine::kv::client::Protocol;
 using engine::kv::client::Ring;
-using engine::kv::workload::Arrivals;
+using engine::workload::Arrivals;
 
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;
 
@@ -134,7 +134,7 @@ void CheckSizes(Checker& check, ClientOptions& client) {
   if (FLAGS_key_bytes != 0) sizes.key_bytes = FLAGS_key_bytes;
   if (FLAGS_value_bytes != 0) sizes.value_bytes = FLAGS_value_bytes;
   check.Require(sizes.key_bytes <= 250, "key_bytes", "give 1 to 250");
-  check.Require(sizes.value_bytes >= engine::kv::workload::kMinWorkloadValueBytes &&
+  check.Require(sizes.value_bytes >= engine::kv::client::kMinWorkloadValueBytes &&
                     sizes.value_bytes <= UINT16_MAX,
                 "value_bytes", "give 8 or more, and not more than fits into a datagram");
   const bool mica = client.protocol == Protocol::kMica;

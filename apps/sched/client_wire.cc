@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "emulator/library_wire.h"
-#include "engine/kv/datagram.h"
-#include "packet/checksum.h"
-#include "packet/ethernet.h"
-#include "packet/rewrite.h"
+#include "packet/datagram.h"
 
 namespace sluice::sched {
 namespace {
 
-using engine::kv::Datagram;
+using packet::Datagram;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
 constexpr packet::MacAddress kServerMac{0x02, 0, 0, 0, 0, 2};
@@ -57,15 +54,10 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
                                                        std::string* error) {
   ClientWireOptions options;
   options.workload.seed = seed;
-  while (!text.empty()) {
-    const std::string_view option = text.substr(0, text.find('+'));
-    text.remove_prefix(std::min(option.size() + 1, text.size()));
-    const size_t equals = std::min(option.find('='), option.size());
-    const std::string_view value = option.substr(std::min(equals + 1, option.size()));
-    if (option.empty() || ReadOption(option.substr(0, equals), value, &options)) continue;
-    *error = std::string(option) + ": no such option, or not such a value";
-    return std::nullopt;
-  }
+  const auto read = [&](std::string_view key, std::string_view value) {
+    return ReadOption(key, value, &options);
+  };
+  if (!emulator::ReadOptions(text, read, error)) return std::nullopt;
   *error = WhatIsWrong(options.workload);
   if (!error->empty()) return std::nullopt;
   return options;
@@ -74,21 +66,9 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
 ClientWire::ClientWire(const ClientWireOptions& options) : options_(options), pending_(kPending) {
   frames_.reserve(kSlots);
   for (auto& frame : slots_) {
-    packet::Store(frame.data(), kServerMac);
-    packet::Store(frame.data() + 6, kClientMac);
-    packet::StoreBe16(frame.data() + 12, packet::kEtherTypeIpv4);
-    uint8_t* const ip = frame.data() + packet::kEthernetHeaderBytes;
-    constexpr uint32_t kUdpBytes = packet::kUdpHeaderBytes + kRequestBytes;
-    packet::StoreBe32(ip, 0x4500u << 16 | (packet::kIpv4MinHeaderBytes + kUdpBytes));
-    packet::StoreBe32(ip + 4, 0x4000);
-    packet::StoreBe32(ip + 8, 64u << 24 | uint32_t{packet::kProtocolUdp} << 16);
-    packet::Store(ip + 12, kClientAddress);
-    packet::Store(ip + 16, kServerAddress);
-    packet::Store(ip + 10,
-                  packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
-    uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
-    packet::StoreBe16(udp + 2, options_.port);
-    packet::StoreBe32(udp + 4, kUdpBytes << 16);  // Without a checksum.
+    const packet::UdpPath path{kClientMac, kServerMac, kClientAddress, kServerAddress,
+                               kClientPort, options_.port};
+    Datagram::WritePlain(frame.data(), path, kRequestBytes);
   }
 }
 

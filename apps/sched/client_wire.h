@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "emulator/wire.h"
-#include "engine/kv/workload/histogram.h"
+#include "engine/workload/histogram.h"
 #include "request.h"
 #include "workload.h"
 
@@ -85,7 +85,7 @@ class ClientWire final : public emulator::Wire {
   uint32_t first_slot_ = 0;  ///< Of frames_; they follow each other around.
   emulator::WireTotals totals_;
   std::vector<device::Counter> counters_;
-  std::array<engine::kv::workload::Histogram, 2> latency_;  ///< Short and long.
+  std::array<engine::workload::Histogram, 2> latency_;  ///< Short and long.
   uint64_t answers_ = 0;
   uint64_t wrong_ = 0;      ///< Of another class or other flags, or run for less than asked.
   uint64_t unknown_ = 0;    ///< Frames that are no replies.

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "engine/kv/workload/histogram.h"
 #include "engine/sched/agent.h"
 #include "engine/sched/host.h"
+#include "engine/workload/histogram.h"
 #include "workload.h"
 
 namespace sluice::sched {
 
-using engine::kv::workload::Histogram;
+using engine::workload::Histogram;
 
 /// By one worker.
 struct Figures {

@@ -8,7 +8,7 @@
 
 namespace sluice::sched {
 
-void ReturnPath::Note(const uint8_t* frame, const engine::kv::Datagram& datagram) {
+void ReturnPath::Note(const uint8_t* frame, const packet::Datagram& datagram) {
   datagram_ = datagram;
   std::memcpy(headers_.data(), frame, std::min<size_t>(datagram.payload, headers_.size()));
 }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "clock.h"
-#include "engine/kv/datagram.h"
 #include "engine/sched/abi.h"
+#include "packet/datagram.h"
 #include "processor.h"
 #include "request.h"
 #include "stack_pool.h"
@@ -30,12 +30,12 @@ class ReturnPath {
   static constexpr uint32_t kMaxFrame = kMaxHeaders + kReplyBytes;
 
   /// Of a datagram that was found in `frame`.
-  void Note(const uint8_t* frame, const engine::kv::Datagram& datagram);
+  void Note(const uint8_t* frame, const packet::Datagram& datagram);
   /// The reply as a frame. Returns its length.
   uint32_t Frame(const Reply& reply, std::array<uint8_t, kMaxFrame>& frame) const;
 
  private:
-  engine::kv::Datagram datagram_;
+  packet::Datagram datagram_;
   std::array<uint8_t, kMaxHeaders> headers_{};
 };
 

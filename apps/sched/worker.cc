@@ -13,7 +13,7 @@
 namespace sluice::sched {
 namespace {
 
-using engine::kv::Datagram;
+using packet::Datagram;
 using engine::sched::kNoTask;
 
 constexpr uint64_t kTickNs = 1'000'000;

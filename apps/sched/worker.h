@@ -12,8 +12,8 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/kv/datagram.h"
 #include "figures.h"
+#include "packet/datagram.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
 #include "processor.h"
@@ -95,7 +95,7 @@ class Worker {
   std::optional<Workload> workload_;
   Task* current_ = nullptr;   ///< On this CPU, running or paused.
   bool submitted_ = false;    ///< Events wait to be forwarded.
-  uint64_t wished_ = 0;       ///< TSC since which this CPU wants a task that there is; 0: it does not.
+  uint64_t wished_ = 0;       ///< TSC since when this CPU wants one of the tasks; 0: not.
   uint64_t next_tick_ = 0;
   uint64_t next_publish_ = 0;
   uint64_t cell_end_ = 0;

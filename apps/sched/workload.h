@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/kv/workload/random.h"
-#include "engine/kv/workload/schedule.h"
+#include "engine/workload/random.h"
+#include "engine/workload/schedule.h"
 #include "request.h"
 
 namespace sluice::sched {
@@ -37,7 +37,7 @@ class Workload {
  public:
   Workload(const WorkloadOptions& options, uint64_t start_ns)
       : options_(options),
-        schedule_(options.rate, engine::kv::workload::Arrivals::kPoisson, start_ns, options.seed),
+        schedule_(options.rate, engine::workload::Arrivals::kPoisson, start_ns, options.seed),
         random_(~options.seed) {}
 
   uint64_t due_ns() const { return schedule_.due_ns(); }
@@ -56,8 +56,8 @@ class Workload {
 
  private:
   WorkloadOptions options_;
-  engine::kv::workload::Schedule schedule_;
-  engine::kv::workload::Random random_;
+  engine::workload::Schedule schedule_;
+  engine::workload::Random random_;
   uint64_t next_id_ = 0;
 };
 

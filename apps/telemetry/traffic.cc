@@ -5,8 +5,8 @@
 #include <array>
 #include <charconv>
 
-#include "engine/kv/workload/popularity.h"
-#include "engine/kv/workload/random.h"
+#include "engine/workload/popularity.h"
+#include "engine/workload/random.h"
 #include "packet/bytes.h"
 #include "packet/capture.h"
 #include "packet/checksum.h"
@@ -17,7 +17,7 @@ namespace sluice::telemetry {
 
 namespace {
 
-using engine::kv::workload::Mix;
+using engine::workload::Mix;
 using packet::StoreBe16;
 using packet::StoreBe32;
 
@@ -86,8 +86,8 @@ bool WriteTraffic(const TrafficOptions& options, const std::string& path, std::s
   auto writer = packet::CaptureWriter::Open(
       path, packet::CaptureWriter::Resolution::kNanoseconds, kMaxBytes, error);
   if (!writer) return false;
-  const engine::kv::workload::Popularity popularity(options.flows, options.zipf);
-  engine::kv::workload::Random random(options.seed);
+  const engine::workload::Popularity popularity(options.flows, options.zipf);
+  engine::workload::Random random(options.seed);
   std::array<uint8_t, kMaxBytes> frame;
   for (uint32_t i = 0; i < kSampleFrames; ++i) {
     const auto flow = static_cast<uint32_t>(popularity.Draw(random));

@@ -5,9 +5,11 @@
 // code: it runs in the model's process, with its rights, and is built with this project's headers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "emulator/wire.h"
 
@@ -24,6 +26,22 @@ struct LibraryOptions {
   std::string options{};
   uint64_t seed = 0;
 };
+
+/// Calls read(key, value), which says whether it likes them, for each option of "key=value+…".
+/// False, with one line in `error`, at the first that it does not like.
+template <typename Read>
+bool ReadOptions(std::string_view text, Read read, std::string* error) {
+  while (!text.empty()) {
+    const std::string_view option = text.substr(0, text.find('+'));
+    text.remove_prefix(std::min(option.size() + 1, text.size()));
+    const size_t equals = std::min(option.find('='), option.size());
+    const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+    if (option.empty() || read(option.substr(0, equals), value)) continue;
+    *error = std::string(option) + ": no such option, or not such a value";
+    return false;
+  }
+  return true;
+}
 
 /// Loads the library, which stays loaded. Null, with one line in `error`, if there is no such
 /// file, it is no such library, or it does not like its options.

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "engine/kv/partition.h"
-#include "engine/kv/workload/popularity.h"
+#include "engine/workload/popularity.h"
 
 namespace sluice::engine::kv {
 namespace {

@@ -19,9 +19,8 @@
 
 #include "engine/kv/mica_format.h"
 #include "engine/kv/server.h"
-#include "engine/kv/workload/popularity.h"
-#include "packet/checksum.h"
-#include "packet/ethernet.h"
+#include "engine/workload/popularity.h"
+#include "packet/datagram.h"
 
 namespace sluice::engine::kv {
 namespace {
@@ -69,24 +68,10 @@ uint32_t Build(uint8_t* frame, const Request* requests, uint32_t batch) {
                   .key = BytesOf(request.key),
                   .value = request.get ? Bytes() : BytesOf(request.hash.route)});
   }
-  const auto udp_bytes =
-      static_cast<uint32_t>(packet::kUdpHeaderBytes + messages.bytes().size());
-  std::memset(frame, 2, 12);
-  packet::StoreBe16(frame + 12, packet::kEtherTypeIpv4);
-  uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
-  packet::StoreBe32(ip, 0x4500u << 16 | (packet::kIpv4MinHeaderBytes + udp_bytes));
-  packet::StoreBe32(ip + 4, 0x4000);
-  packet::StoreBe32(ip + 8, 64u << 24 | uint32_t{packet::kProtocolUdp} << 16);
-  packet::StoreBe32(ip + 12, 0x0a000001);
-  packet::StoreBe32(ip + 16, 0x0a000002);
-  packet::Store(ip + 10,
-                packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
-  uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
-  packet::StoreBe16(udp, 40000);
-  packet::StoreBe16(udp + 2, kPort);
-  packet::StoreBe16(udp + 4, static_cast<uint16_t>(udp_bytes));
-  packet::StoreBe16(udp + 6, 0);
-  return packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + udp_bytes;
+  const auto bytes = static_cast<uint32_t>(messages.bytes().size());
+  packet::Datagram::WritePlain(frame, {{2}, {4}, {10, 0, 0, 1}, {10, 0, 0, 2}, 40000, kPort},
+                               bytes);
+  return kPayload + bytes;
 }
 
 class Bench {

@@ -12,13 +12,16 @@
 #include <string>
 #include <vector>
 
-#include "engine/kv/workload/histogram.h"
-#include "engine/kv/workload/items.h"
-#include "engine/kv/workload/popularity.h"
-#include "engine/kv/workload/schedule.h"
+#include "engine/kv/client/items.h"
+#include "engine/workload/histogram.h"
+#include "engine/workload/popularity.h"
+#include "engine/workload/schedule.h"
 
-namespace sluice::engine::kv::workload {
+namespace sluice::engine::workload {
 namespace {
+
+using namespace kv::client;
+using kv::Bytes;
 
 /// Pearson's statistic minus its mean, in standard deviations: about normal.
 double ChiSquareDeviation(const std::vector<uint64_t>& seen, const std::vector<double>& expected) {
@@ -227,4 +230,4 @@ TEST(ScheduleTest, PoissonArrivalsHaveExponentialGaps) {
 }
 
 }  // namespace
-}  // namespace sluice::engine::kv::workload
+}  // namespace sluice::engine::workload

@@ -75,7 +75,7 @@ std::pair<int, int> BeyondBounds(Choice setup, bool equal) {
     setup.oracle_one_in = 1;  // All flows, not only those that look large.
     Lab lab(setup);
     if (equal) {
-      kv::workload::Random random(seed);
+      engine::workload::Random random(seed);
       for (int i = 0; i < 60'000; ++i) lab.Send(static_cast<uint32_t>(random.Below(300)));
     } else {
       lab.SendZipf(60'000, 3000, seed);
@@ -216,7 +216,7 @@ TEST(Oracle, RefusesFlowsBeyondItsRoomAndCountsTheOthersExactly) {
 TEST(Oracle, ChoosesOneFlowOfAThousand) {
   const Oracle oracle(1000, 100, 5);
   int chosen = 0;
-  for (uint64_t i = 0; i < 1'000'000; ++i) chosen += oracle.Chooses(kv::workload::Mix(i));
+  for (uint64_t i = 0; i < 1'000'000; ++i) chosen += oracle.Chooses(engine::workload::Mix(i));
   EXPECT_NEAR(chosen, 1000, 5 * std::sqrt(1000));
 }
 

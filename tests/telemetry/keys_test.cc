@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "engine/kv/workload/random.h"
 #include "engine/telemetry/five_tuple.h"
 #include "engine/telemetry/setup.h"
+#include "engine/workload/random.h"
 #include "packet/parse.h"
 #include "traffic.h"
 
@@ -19,7 +19,7 @@ using test::FrameOf;
 using test::KeyOf;
 
 TEST(FiveTuple, IsThatOfTheGeneralParserForAnyFrame) {
-  kv::workload::Random random(11);
+  engine::workload::Random random(11);
   int known = 0;
   for (int i = 0; i < 300'000; ++i) {
     auto frame = FrameOf(static_cast<uint32_t>(i));

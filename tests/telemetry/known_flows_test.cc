@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "engine/kv/workload/random.h"
 #include "engine/telemetry/known_flows.h"
+#include "engine/workload/random.h"
 #include "traffic.h"
 
 namespace sluice::engine::telemetry {
@@ -23,10 +23,10 @@ KnownFlows::Flow FlowOf(uint32_t number, uint64_t hash, int64_t count) {
 TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
   // Hashes of eight values only: every probe sequence is crowded.
   for (const uint64_t hashes : {~uint64_t{0}, uint64_t{7}}) {
-    kv::workload::Random random(5);
+    engine::workload::Random random(5);
     KnownFlows known(20);
     std::map<uint32_t, int64_t> model;  // Of those known.
-    const auto hash = [&](uint32_t number) { return kv::workload::Mix(number) & hashes; };
+    const auto hash = [&](uint32_t number) { return engine::workload::Mix(number) & hashes; };
     for (int step = 0; step < 20'000; ++step) {
       const auto number = static_cast<uint32_t>(random.Below(100));
       const auto amount = static_cast<int64_t>(1 + random.Below(50));

@@ -7,9 +7,9 @@
 #include <map>
 #include <optional>
 
-#include "engine/kv/workload/popularity.h"
 #include "engine/telemetry/analyst.h"
 #include "engine/telemetry/meter.h"
+#include "engine/workload/popularity.h"
 #include "traffic.h"
 
 namespace sluice::engine::telemetry::test {
@@ -32,8 +32,8 @@ class Lab {
   }
   /// `packets` of flows 0 … flows - 1 by Zipf's law.
   void SendZipf(uint64_t packets, uint64_t flows, uint64_t seed) {
-    const kv::workload::Popularity popularity(flows, 1);
-    kv::workload::Random random(seed);
+    const engine::workload::Popularity popularity(flows, 1);
+    engine::workload::Random random(seed);
     for (uint64_t i = 0; i < packets; ++i) {
       Send(static_cast<uint32_t>(popularity.Draw(random)));
       if (i % 4096 == 0) meter.AtRest(now);

@@ -240,8 +240,8 @@ TEST(Merge, OfTwoWorkersIsWhatOneWouldHaveCounted) {
   setup.top_k = 50;
   setup.oracle_one_in = 2;
   Lab one(setup), a(setup, 0), b(setup, 1);
-  const kv::workload::Popularity popularity(2000, 1);
-  kv::workload::Random random(8);
+  const engine::workload::Popularity popularity(2000, 1);
+  engine::workload::Random random(8);
   for (int i = 0; i < 100'000; ++i) {
     const auto flow = static_cast<uint32_t>(popularity.Draw(random));
     one.Send(flow);

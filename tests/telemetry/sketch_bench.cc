@@ -32,10 +32,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/kv/workload/popularity.h"
 #include "engine/telemetry/analyst.h"
 #include "engine/telemetry/estimator.h"
 #include "engine/telemetry/meter.h"
+#include "engine/workload/popularity.h"
 #include "traffic.h"
 
 namespace sluice::engine::telemetry {
@@ -56,8 +56,8 @@ struct Options {
 struct Trace {
   explicit Trace(const Options& options)
       : flow_of_packet(options.packets), counts(options.flows), frames(options.flows * kStride) {
-    const kv::workload::Popularity popularity(options.flows, options.exponent);
-    kv::workload::Random random(options.seed);
+    const engine::workload::Popularity popularity(options.flows, options.exponent);
+    engine::workload::Random random(options.seed);
     // Numbers do not tell the rank.
     std::vector<uint32_t> flow_of_rank(options.flows);
     std::iota(flow_of_rank.begin(), flow_of_rank.end(), 0u);
@@ -254,7 +254,7 @@ class Plain : public Counter {
   static constexpr uint32_t kRows = 5, kColumns = 102'400;
 
   static size_t At(uint32_t row, uint64_t key) {
-    const uint64_t hash = kv::workload::Mix(key + (row + 1) * 0x9e3779b97f4a7c15);
+    const uint64_t hash = engine::workload::Mix(key + (row + 1) * 0x9e3779b97f4a7c15);
     return row * kColumns + ((hash >> 32) * kColumns >> 32);
   }
 

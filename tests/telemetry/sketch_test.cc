@@ -6,13 +6,13 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/kv/workload/random.h"
 #include "engine/telemetry/sketch.h"
+#include "engine/workload/random.h"
 
 namespace sluice::engine::telemetry {
 namespace {
 
-uint64_t HashOf(uint32_t flow) { return kv::workload::Mix(flow + 0x1234567); }
+uint64_t HashOf(uint32_t flow) { return engine::workload::Mix(flow + 0x1234567); }
 
 struct Lent {
   explicit Lent(const Shape& shape) : cells(shape.cells()), sketch(shape, cells.data()) {}

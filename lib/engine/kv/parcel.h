@@ -7,8 +7,8 @@
 #include <concepts>
 #include <cstdint>
 
-#include "engine/kv/datagram.h"
 #include "engine/kv/exchange.h"
+#include "packet/datagram.h"
 
 namespace sluice::engine::kv {
 
@@ -16,7 +16,7 @@ struct Parcel {
   static constexpr uint32_t kMaxFrameBytes = 2048;
   static constexpr uint32_t kMaxReplyBytes = 16384;
 
-  Datagram datagram;         ///< Of the frame; the first worker has checked it.
+  packet::Datagram datagram;  ///< Of the frame; the first worker has checked it.
   uint32_t reply_bytes = 0;  ///< The answer so far.
   Exchange exchange;         ///< Its `datagram` is that of the worker that serves it.
   std::array<uint8_t, kMaxFrameBytes> frame;

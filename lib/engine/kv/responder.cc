@@ -13,6 +13,9 @@
 #include "engine/kv/word.h"
 
 namespace sluice::engine::kv {
+
+using packet::Datagram;
+
 namespace {
 
 constexpr uint32_t kLineBytes = 64;
@@ -39,7 +42,8 @@ Responder::Responder(Store& store, uint32_t worker, const ServiceOptions& option
     : access_(store, worker),
       options_(options),
       partitions_(static_cast<uint32_t>(store.partitions.size())),
-      buffer_(new uint8_t[kFrontBytes + std::max(options.max_reply_bytes, options.mtu) + kMinFrameBytes]) {}
+      buffer_(new uint8_t[kFrontBytes + std::max(options.max_reply_bytes, options.mtu) +
+                          kMinFrameBytes]) {}
 
 void Responder::RefreshFacts() {
   PartitionCounters kept;

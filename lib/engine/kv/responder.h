@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "engine/kv/access.h"
-#include "engine/kv/datagram.h"
 #include "engine/kv/exchange.h"
 #include "engine/kv/parcel.h"
+#include "packet/datagram.h"
 #include "packet/outbox.h"
 
 namespace sluice::engine::kv {
@@ -48,7 +48,7 @@ enum class Outcome : uint8_t {
 
 struct Service {
   Outcome outcome = Outcome::kOther;
-  Datagram::Kind kind = Datagram::Kind::kUdp;
+  packet::Datagram::Kind kind = packet::Datagram::Kind::kUdp;
   uint32_t owner = 0;
   uint32_t length = 0;
   uint8_t* data = nullptr;
@@ -131,7 +131,7 @@ class Responder {
   packet::Outbox outbox_;
   uint32_t partitions_;
   uint32_t now_s_ = ~0u;  ///< Before the first SetTime.
-  Datagram datagram_;  ///< Being answered.
+  packet::Datagram datagram_;  ///< Being answered.
   Exchange exchange_;
   uint32_t replied_ = 0;  ///< Bytes of its reply, behind front().
   std::unique_ptr<uint8_t[]> buffer_;

@@ -95,15 +95,15 @@ class Server {
     return packet::kConsume;
   }
 
-  static Reason ReasonOf(Datagram::Kind kind) {
+  static Reason ReasonOf(packet::Datagram::Kind kind) {
     switch (kind) {
-      case Datagram::Kind::kFragment:
+      case packet::Datagram::Kind::kFragment:
         return kFragment;
-      case Datagram::Kind::kOptions:
+      case packet::Datagram::Kind::kOptions:
         return kOptions;
-      case Datagram::Kind::kBadChecksum:
+      case packet::Datagram::Kind::kBadChecksum:
         return kBadChecksum;
-      case Datagram::Kind::kUdp:
+      case packet::Datagram::Kind::kUdp:
         return kRefused;
       default:
         return kMalformed;

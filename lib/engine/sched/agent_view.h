@@ -86,7 +86,8 @@ class AgentView {
     if (task == nullptr || !CommittedTo(*task, cpu)) return;
     constexpr uint32_t kWaits = kStatusInUse | kStatusRunnable;
     const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
-    const bool told = task->seqnum != decided_at;  // Something was heard since.
+    // Something was heard since: another seqnum, or where it may run, whose seqnum an outcome told.
+    const bool told = task->seqnum != decided_at || (task->affinity & MaskOf(cpu)) == 0;
     if (Newer(barrier, task->seqnum)) {
       // Messages are under way. That the task waits for a CPU is all that another try needs.
       if (!waits) return TakeOut(*task, now);

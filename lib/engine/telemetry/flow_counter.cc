@@ -7,7 +7,7 @@
 #include <memory>
 #include <new>
 
-#include "engine/kv/workload/random.h"
+#include "engine/workload/random.h"
 
 namespace sluice::engine::telemetry {
 
@@ -69,7 +69,7 @@ FlowCounter::FlowCounter(const Setup& setup, size_t key)
     : spec_(setup.keys[key]),
       deepest_(uint64_t{1} << (setup.levels - 1)),
       oracle_(setup.oracle_one_in, setup.oracle_flows, ~setup.seed) {
-  kv::workload::Random random(kv::workload::Mix(setup.seed) + key);
+  workload::Random random(workload::Mix(setup.seed) + key);
   for (uint64_t& salt : salts_) salt = random.Next();
   depth_salt_ = random.Next();
   size_t cells = 0;

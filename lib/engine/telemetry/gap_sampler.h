@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/kv/workload/random.h"
 #include "engine/telemetry/unit.h"
+#include "engine/workload/random.h"
 
 namespace sluice::engine::telemetry {
 
@@ -36,7 +36,7 @@ class GapSampler {
 
   void Refill();
 
-  kv::workload::Random random_;
+  workload::Random random_;
   int64_t weight_ = kUnit;
   double probability_ = 1;
   double scale_ = 0;  ///< 1 / log2(1 - p); 0 for p = 1.

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/kv/workload/random.h"
 #include "engine/telemetry/five_tuple.h"
+#include "engine/workload/random.h"
 #include "packet/flow_key.h"
 
 namespace sluice::engine::telemetry {
@@ -23,7 +23,7 @@ Meter::Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, ui
     : rows_(setup.rows),
       slots_(static_cast<uint32_t>(setup.keys.size()) * setup.rows),
       oracle_(setup.oracle_one_in != 0),
-      samples_(slots_, kv::workload::Mix(kv::workload::Mix(setup.seed) + worker)),
+      samples_(slots_, workload::Mix(workload::Mix(setup.seed) + worker)),
       pacer_(setup, cycles_per_second, now),
       epoch_cycles_(CyclesOf(setup.epoch_ns, cycles_per_second)),
       epochs_{std::make_unique<Epoch>(setup), std::make_unique<Epoch>(setup)} {

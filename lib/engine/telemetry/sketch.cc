@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/kv/workload/random.h"
+#include "engine/workload/random.h"
 
 namespace sluice::engine::telemetry {
 
 Sketch::Sketch(const Shape& shape, Cell* cells)
     : shape_(shape), cells_(cells), flips_(shape.kind == SketchKind::kCountSketch ? -1 : 0) {
-  kv::workload::Random random(shape.seed);
+  workload::Random random(shape.seed);
   for (Salt& salt : salts_) salt = {random.Next(), random.Next() | 1};
 }
 

@@ -8,16 +8,16 @@
 #include <memory>
 #include <numeric>
 
-#include "engine/kv/workload/popularity.h"
-#include "engine/kv/workload/random.h"
 #include "engine/tiering/abi.h"
+#include "engine/workload/popularity.h"
+#include "engine/workload/random.h"
 
 namespace sluice::simulation {
 
 namespace {
 
-using engine::kv::workload::Popularity;
-using engine::kv::workload::Random;
+using engine::workload::Popularity;
+using engine::workload::Random;
 
 constexpr double kTickSeconds = engine::tiering::kTickNanoseconds * 1e-9;
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMaxSlots = 1 << 16;
 
-size_t MicaLongest(const workload::ItemSizes& sizes) {
+size_t MicaLongest(const ItemSizes& sizes) {
   return MicaMessageSize(sizes.key_bytes, sizes.value_bytes);
 }
 
@@ -134,7 +134,7 @@ std::optional<Pending> Client::Generate(uint64_t now_ns) {
 Outgoing Client::Next(uint64_t now_ns, std::span<uint8_t> room) {
   Expire(now_ns);
   while (auto pending = Generate(now_ns)) {
-    workload::MakeKey(options_.first_item + pending->item, options_.sizes, key_.data());
+    MakeKey(options_.first_item + pending->item, options_.sizes, key_.data());
     pending->route = RouteHash(key_);
     const uint32_t endpoint = EndpointOf(pending->item, pending->route);
     Batch& batch = batches_[endpoint];
@@ -165,8 +165,8 @@ Outgoing Client::Send(uint32_t endpoint, uint64_t now_ns, std::span<uint8_t> roo
           pending.set ? versions_.Issue(pending.item) : versions_.Oldest(pending.item);
     }
     if (!pending.preload) ++counters_.requests;
-    workload::MakeKey(item, options_.sizes, key_.data());
-    if (pending.set) workload::MakeValue(item, pending.version, value_);
+    MakeKey(item, options_.sizes, key_.data());
+    if (pending.set) MakeValue(item, pending.version, value_);
     const Bytes value = pending.set ? Bytes(value_) : Bytes();
     const uint32_t id = outstanding_.IdOf(slot);
     if (mica) {
@@ -251,7 +251,7 @@ void Client::OnGet(const Pending& pending, const Answer& answer) {
 bool Client::MayFind(const Pending& pending, Bytes value) const {
   if (!options_.verify) return true;
   const auto version =
-      workload::VersionOf(options_.first_item + pending.item, options_.sizes.value_bytes, value);
+      VersionOf(options_.first_item + pending.item, options_.sizes.value_bytes, value);
   return version && *version >= pending.version && *version <= versions_.Newest(pending.item);
 }
 

@@ -18,13 +18,13 @@
 #include <span>
 #include <vector>
 
+#include "engine/kv/client/items.h"
 #include "engine/kv/client/messages.h"
 #include "engine/kv/client/outstanding.h"
 #include "engine/kv/client/versions.h"
-#include "engine/kv/workload/histogram.h"
-#include "engine/kv/workload/items.h"
-#include "engine/kv/workload/popularity.h"
-#include "engine/kv/workload/schedule.h"
+#include "engine/workload/histogram.h"
+#include "engine/workload/popularity.h"
+#include "engine/workload/schedule.h"
 
 namespace sluice::engine::kv::client {
 
@@ -38,7 +38,7 @@ struct ClientOptions {
 
   uint64_t items = 1 << 20;     ///< At least 1.
   uint64_t first_item = 0;      ///< Clients at the same time must not share items.
-  workload::ItemSizes sizes;              ///< For first_item + items keys, at least.
+  ItemSizes sizes;                        ///< For first_item + items keys, at least.
   double get_share = 0.5;       ///< Of requests; the others are sets.
   double zipf_exponent = 0;     ///< 0: uniform.
   uint64_t seed = 1;

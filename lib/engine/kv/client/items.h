@@ -11,10 +11,12 @@
 #include <span>
 
 #include "engine/kv/hash.h"
-#include "engine/kv/workload/random.h"
+#include "engine/workload/random.h"
 #include "packet/bytes.h"
 
-namespace sluice::engine::kv::workload {
+namespace sluice::engine::kv::client {
+
+using workload::Mix;
 
 inline constexpr uint32_t kMinWorkloadValueBytes = 8;  ///< Version and check.
 
@@ -85,4 +87,4 @@ inline std::optional<uint32_t> VersionOf(uint64_t item, uint32_t value_bytes, By
   return version;
 }
 
-}  // namespace sluice::engine::kv::workload
+}  // namespace sluice::engine::kv::client

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "engine/kv/workload/random.h"
+#include "engine/workload/random.h"
 
-namespace sluice::engine::kv::workload {
+namespace sluice::engine::workload {
 
 /// Item i (0 …) of `items` with a probability proportional to 1 / (i + 1)^exponent, exactly but
 /// for the rounding of doubles, in constant time and memory: rejection-inversion (Hörmann and
@@ -33,4 +33,4 @@ class Popularity {
   double squeeze_ = 0;           // Draws this close below an integer need no further test.
 };
 
-}  // namespace sluice::engine::kv::workload
+}  // namespace sluice::engine::workload

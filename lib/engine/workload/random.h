@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace sluice::engine::kv::workload {
+namespace sluice::engine::workload {
 
 /// A bijection of 64-bit numbers that spreads every bit.
 constexpr uint64_t Mix(uint64_t x) {
@@ -30,4 +30,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace sluice::engine::kv::workload
+}  // namespace sluice::engine::workload

@@ -13,7 +13,14 @@
 #include "packet/frame_length.h"
 #include "packet/rewrite.h"
 
-namespace sluice::engine::kv {
+namespace sluice::packet {
+
+/// Between whom a datagram travels.
+struct UdpPath {
+  MacAddress from_mac, to_mac;
+  Ipv4Address from, to;
+  uint16_t from_port, to_port;
+};
 
 struct Datagram {
   /// What it is if it is none for us to answer.
@@ -27,7 +34,7 @@ struct Datagram {
   uint32_t payload = 0;
   uint32_t payload_bytes = 0;
 
-  uint32_t l4() const { return payload - packet::kUdpHeaderBytes; }
+  uint32_t l4() const { return payload - kUdpHeaderBytes; }
 
   /// Checks every length and, where there is one, the UDP checksum.
   static Datagram In(const uint8_t* frame, uint32_t length) {
@@ -37,49 +44,68 @@ struct Datagram {
   /// Makes the headers at `frame` (this datagram's, `payload` bytes of them) those of an answer
   /// whose payload, `bytes` long, follows them: from us to its sender.
   void Answer(uint8_t* frame, uint32_t bytes) const {
-    packet::SwapMacs(frame);
+    SwapMacs(frame);
     if (ipv6) {
       AnswerIpv6(frame + l3, bytes);
     } else {
       AnswerIpv4(frame + l3, bytes);
     }
-    packet::SwapPorts(frame + l4());
-    packet::StoreBe32(frame + l4() + 4, (packet::kUdpHeaderBytes + bytes) << 16);
+    SwapPorts(frame + l4());
+    StoreBe32(frame + l4() + 4, (kUdpHeaderBytes + bytes) << 16);
     if (summed) AddChecksum(frame, bytes);
   }
 
+  /// Writes kPlainPayload bytes of headers for `bytes` of payload, which follow them. Without a
+  /// UDP checksum: Ethernet's own check must do.
+  static void WritePlain(uint8_t* frame, const UdpPath& path, uint32_t bytes) {
+    Store(frame, path.to_mac);
+    Store(frame + 6, path.from_mac);
+    StoreBe16(frame + 12, kEtherTypeIpv4);
+    uint8_t* const ip = frame + kEthernetHeaderBytes;
+    StoreBe32(ip, 0x4500u << 16 | (kIpv4Headers + bytes));
+    StoreBe32(ip + 4, 0x4000);  // Don't fragment; identification 0, RFC 6864.
+    StoreBe32(ip + 8, uint32_t{kTtl} << 24 | uint32_t{kProtocolUdp} << 16);
+    Store(ip + 12, path.from);
+    Store(ip + 16, path.to);
+    Store(ip + 10, FinishChecksum(SumBytes(ip, kIpv4MinHeaderBytes)));
+    uint8_t* const udp = frame + kPlainUdp;
+    StoreBe16(udp, path.from_port);
+    StoreBe16(udp + 2, path.to_port);
+    StoreBe32(udp + 4, (kUdpHeaderBytes + bytes) << 16);
+  }
+
   /// With UDP's.
-  static constexpr uint32_t kIpv4Headers = packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes;
-  static constexpr uint32_t kIpv6Headers = packet::kIpv6HeaderBytes + packet::kUdpHeaderBytes;
+  static constexpr uint32_t kIpv4Headers = kIpv4MinHeaderBytes + kUdpHeaderBytes;
+  static constexpr uint32_t kIpv6Headers = kIpv6HeaderBytes + kUdpHeaderBytes;
   /// Where the payload of a plain one begins: untagged IPv4 without options.
-  static constexpr uint32_t kPlainPayload = packet::kEthernetHeaderBytes + kIpv4Headers;
+  static constexpr uint32_t kPlainPayload = kEthernetHeaderBytes + kIpv4Headers;
 
  private:
   static constexpr uint8_t kTtl = 64;
-  static constexpr uint32_t kPlainUdp = kPlainPayload - packet::kUdpHeaderBytes;
+  static constexpr uint32_t kPlainUdp = kPlainPayload - kUdpHeaderBytes;
 
   /// UDP in untagged IPv4 without options, unfragmented, and whole: what a general parse would
   /// find is known.
   static bool IsPlain(const uint8_t* frame, uint32_t length) {
     if (length < kPlainPayload) return false;
-    const packet::LeadingWord word = packet::LeadingWord::Of(frame);
+    const LeadingWord word = LeadingWord::Of(frame);
     const uint32_t total = word.TotalLength();
-    const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
-    const uint32_t udp_bytes = packet::LoadBe16(frame + kPlainUdp + 4);
-    return word.IsPlainIpv4() && total + packet::kEthernetHeaderBytes <= length &&
-           (packet::LoadBe16(ip + 6) & 0x3fff) == 0 && ip[9] == packet::kProtocolUdp &&
-           udp_bytes >= packet::kUdpHeaderBytes &&
-           udp_bytes + packet::kIpv4MinHeaderBytes <= total;
+    const uint8_t* const ip = frame + kEthernetHeaderBytes;
+    const uint32_t udp_bytes = LoadBe16(frame + kPlainUdp + 4);
+    return word.IsPlainIpv4() && total + kEthernetHeaderBytes <= length &&
+           (LoadBe16(ip + 6) & 0x3fff) == 0 && ip[9] == kProtocolUdp &&
+           udp_bytes >= kUdpHeaderBytes &&
+           udp_bytes + kIpv4MinHeaderBytes <= total;
   }
   static Datagram Plain(const uint8_t* frame) {
     Datagram found;
     found.kind = Kind::kUdp;
-    found.port = packet::LoadBe16(frame + kPlainUdp + 2);
-    found.l3 = packet::kEthernetHeaderBytes;
+    found.port = LoadBe16(frame + kPlainUdp + 2);
+    found.l3 = kEthernetHeaderBytes;
     found.payload = kPlainPayload;
     found.payload_bytes =
-        packet::LoadBe16(frame + kPlainUdp + 4) - uint32_t{packet::kUdpHeaderBytes};
-    found.summed = packet::Load<uint16_t>(frame + kPlainUdp + 6) != 0;
+        LoadBe16(frame + kPlainUdp + 4) - uint32_t{kUdpHeaderBytes};
+    found.summed = Load<uint16_t>(frame + kPlainUdp + 6) != 0;
     if (found.summed) found.CheckSum(frame);
     return found;
   }
@@ -91,19 +117,19 @@ struct Datagram {
   /// In registers: what is stored by parts cannot be summed before it has reached the cache.
   static void AnswerIpv4(uint8_t* ip, uint32_t bytes) {
     constexpr uint32_t kDontFragment = 0x4000;  // Identification 0, RFC 6864.
-    const uint64_t first = uint64_t{packet::LoadBe16(ip)} << 48 |
+    const uint64_t first = uint64_t{LoadBe16(ip)} << 48 |
                            uint64_t{kIpv4Headers + bytes} << 32 | kDontFragment;
-    const uint32_t second = uint32_t{kTtl} << 24 | uint32_t{packet::kProtocolUdp} << 16;
-    const uint64_t addresses = packet::LoadBe64(ip + 12);
+    const uint32_t second = uint32_t{kTtl} << 24 | uint32_t{kProtocolUdp} << 16;
+    const uint64_t addresses = LoadBe64(ip + 12);
     const uint64_t sum = (first >> 32) + kDontFragment + second + (addresses >> 32) +
                          (addresses & 0xffffffff);
-    packet::Store(ip, __builtin_bswap64(first));
-    packet::StoreBe32(ip + 8, second | packet::FinishChecksum(sum));
-    packet::Store(ip + 12, __builtin_bswap64(std::rotl(addresses, 32)));
+    Store(ip, __builtin_bswap64(first));
+    StoreBe32(ip + 8, second | FinishChecksum(sum));
+    Store(ip + 12, __builtin_bswap64(std::rotl(addresses, 32)));
   }
   static void AnswerIpv6(uint8_t* ip, uint32_t bytes);
   /// UDP's, over a field that is 0.
   void AddChecksum(uint8_t* frame, uint32_t bytes) const;
 };
 
-}  // namespace sluice::engine::kv
+}  // namespace sluice::packet

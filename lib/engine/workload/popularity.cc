@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/kv/workload/popularity.h"
+#include "engine/workload/popularity.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace sluice::engine::kv::workload {
+namespace sluice::engine::workload {
 
 namespace {
 
@@ -48,4 +48,4 @@ uint64_t Popularity::DrawZipf(Random& random) const {
   }
 }
 
-}  // namespace sluice::engine::kv::workload
+}  // namespace sluice::engine::workload

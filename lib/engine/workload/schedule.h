@@ -8,9 +8,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "engine/kv/workload/random.h"
+#include "engine/workload/random.h"
 
-namespace sluice::engine::kv::workload {
+namespace sluice::engine::workload {
 
 enum class Arrivals : uint8_t {
   kPoisson,   ///< Independent users.
@@ -41,4 +41,4 @@ class Schedule {
   double after_ns_ = 0;
 };
 
-}  // namespace sluice::engine::kv::workload
+}  // namespace sluice::engine::workload

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sluice::engine::kv::workload {
+namespace sluice::engine::workload {
 
 class Histogram {
  public:
@@ -71,4 +71,4 @@ class Histogram {
   uint64_t max_ = 0;
 };
 
-}  // namespace sluice::engine::kv::workload
+}  // namespace sluice::engine::workload
