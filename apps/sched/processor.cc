@@ -7,12 +7,23 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace sluice::sched {
 namespace {
 
 // One of the signals that mean nothing to the kernel, and that nobody here waits for.
 int CutSignal() { return SIGRTMIN + 2; }
+
+// Below it, signals would take more of the processor than what they guard.
+constexpr uint64_t kShortestPeriodNs = 50'000;
+
+void MaskCutSignal(int how) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, CutSignal());
+  pthread_sigmask(how, &signals, nullptr);
+}
 
 // A signal handler may read it: without dynamic allocation.
 [[gnu::tls_model("initial-exec")]] thread_local Processor* current_processor = nullptr;
@@ -34,6 +45,7 @@ void Fiber::Start(Coroutine::Body body, void* argument) {
   body_ = body;
   argument_ = argument;
   processor_ = nullptr;
+  in_handler_ = false;
   uncut_.store(0, std::memory_order_relaxed);
   away_cycles_.store(0, std::memory_order_relaxed);
   coroutine_.Start(
@@ -69,9 +81,9 @@ void Processor::Enter() {
   if (runaway_cycles_ == 0) return;
   struct sigaction action {};
   action.sa_sigaction = &OnSignal;
-  // A fiber that is cut leaves the handler much later, or in another thread: the signal must not
-  // stay blocked in this one.
-  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+  // Blocked in its handler, or signals that come faster than they are handled would pile up on
+  // the stack. A fiber that is cut leaves the handler much later, or in another thread: see Run.
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
@@ -82,7 +94,7 @@ void Processor::Enter() {
   const uint64_t period_ns = std::max<uint64_t>(
       static_cast<uint64_t>(static_cast<double>(runaway_cycles_) * 5e8 /
                             static_cast<double>(cycles_per_second_)),
-      10'000);
+      kShortestPeriodNs);
   const timespec period{static_cast<time_t>(period_ns / 1'000'000'000),
                         static_cast<long>(period_ns % 1'000'000'000)};
   const itimerspec times{period, period};
@@ -105,8 +117,14 @@ Processor::Ended Processor::Run(Fiber& fiber, uint64_t until) {
   cut_ = false;
   cut_at_.store(until + runaway_cycles_, std::memory_order_relaxed);
   until_.store(until, std::memory_order_relaxed);
-  if (fiber.coroutine_.Resume()) return Ended::kDone;
-  return cut_ ? Ended::kCut : Ended::kPaused;
+  // It goes on in the handler, and returning from that unblocks the signal.
+  if (std::exchange(fiber.in_handler_, false)) MaskCutSignal(SIG_BLOCK);
+  const bool done = fiber.coroutine_.Resume();
+  if (done) return Ended::kDone;
+  if (!cut_) return Ended::kPaused;
+  fiber.in_handler_ = true;
+  MaskCutSignal(SIG_UNBLOCK);
+  return Ended::kCut;
 }
 
 void Processor::OnSignal(int, siginfo_t*, void*) {

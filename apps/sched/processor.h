@@ -69,6 +69,7 @@ class Fiber {
   Processor* processor_ = nullptr;  ///< That runs it, or did last.
   Coroutine::Body body_ = nullptr;
   void* argument_ = nullptr;
+  bool in_handler_ = false;  ///< It was cut, and not run since.
   // Atomic because a signal handler of the same thread may come between.
   std::atomic<uint32_t> uncut_{0};
   std::atomic<uint64_t> away_cycles_{0};
