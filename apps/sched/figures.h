@@ -25,7 +25,7 @@ struct Figures {
   uint64_t refused = 0;      ///< That did not: every task was in use.
   uint64_t answered = 0;
   uint64_t switches = 0;     ///< A task got onto this processor that was not on it before.
-  uint64_t preemptions = 0;  ///< It was taken off at a safe point because it was decided so.
+  uint64_t preemptions = 0;  ///< Another took its place by decision, whether it paused or was cut.
   uint64_t cuts = 0;         ///< It was taken off by a signal.
   uint64_t busy_cycles = 0;  ///< TSC, in which tasks ran.
   std::array<Histogram, 2> latency;  ///< Short and long: from due to answered, in the host. ns.

@@ -17,8 +17,8 @@
 DECLARE_string(rate);
 
 DEFINE_string(policy, "",
-              "Who runs where: fifo_per_cpu, fifo_central, shinjuku, multi_queue or fair_share; "
-              "empty: each of them in turn, unless --mode is given");
+              "Who runs where: fifo_per_cpu, fifo_central, join_shortest_queue, shinjuku, "
+              "multi_queue or fair_share; empty: each of them in turn, unless --mode is given");
 DEFINE_string(mode, "",
               "How decisions travel: wave, wave-prestage, swap, swap-standing, or local (no agent); "
               "empty: each of them in turn, unless --policy is given");

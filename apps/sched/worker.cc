@@ -61,13 +61,14 @@ void Worker::Enter() {
   processor_.Enter();
   play_.processors()[cpu_].store(&processor_, std::memory_order_release);
   const uint64_t now = rte_rdtsc();
-  if (options_.own) workload_.emplace(*options_.own, clock_.Nanoseconds(now));
+  BeginWorkload(now);
   if (play_.several()) cell_end_ = now + clock_.Cycles(static_cast<uint64_t>(play_.cell_s() * 1e9));
 }
 
 void Worker::Leave() {
   play_.Leave();
   Drain(true);
+  if (cpu_ == 0) stage_->Dismiss();  // It interrupts processors that are gone soon.
   if (!over_) {
     Publish(true);
     stage_->End();
@@ -152,6 +153,8 @@ void Worker::Turn() {
       if (submitted_) stage_->host().Forward();
       submitted_ = false;
       wanted = stage_->host().Look(cpu_, NowNs());
+      // Others have taken what this CPU wished for.
+      if (current_ == nullptr && stage_->waiting() == 0) wished_ = 0;
     }
     if (wanted) Switch(current_ == nullptr ? Reason::kIdle : Reason::kPreempt);
     if (current_ == nullptr) return;
@@ -236,13 +239,13 @@ bool Worker::Publish(bool last) {
   return play_.board().Publish(cpu_, figures_, &host, last);
 }
 
-void Worker::Drain(bool for_good) {
+bool Worker::Drain(bool for_good) {
   const uint64_t begin = rte_rdtsc();
   bool dismissed = cpu_ != 0;  // One worker does that for all.
   for (uint64_t now = begin; now - begin < clock_.Cycles(kDrainNs); now = rte_rdtsc()) {
     {
       const std::scoped_lock lock(stage_->lock());
-      if (stage_->pool().in_use() == 0 && (!for_good || play_.AllLeft())) return;
+      if (stage_->pool().in_use() == 0 && (!for_good || play_.AllLeft())) return true;
     }
     if (!dismissed && now - begin > clock_.Cycles(kAgentsPatienceNs)) {
       stage_->Dismiss();
@@ -251,10 +254,15 @@ void Worker::Drain(bool for_good) {
     Turn();
     if (now >= next_tick_) Tick(now);
   }
+  return false;
 }
 
 void Worker::NextCell() {
-  Drain(false);
+  if (!Drain(false)) {  // Its tasks would be nobody's in the next kernel: the run ends here.
+    cell_end_ = 0;
+    kill(getpid(), SIGTERM);
+    return;
+  }
   Publish(true);
   figures_ = {};
   wished_ = 0;
@@ -271,7 +279,14 @@ void Worker::NextCell() {
   stage_ = &play_.stage();
   const uint64_t now = rte_rdtsc();
   cell_end_ = now + clock_.Cycles(static_cast<uint64_t>(play_.cell_s() * 1e9));
-  if (options_.own) workload_.emplace(*options_.own, clock_.Nanoseconds(now));
+  BeginWorkload(now);
+}
+
+void Worker::BeginWorkload(uint64_t now) {
+  if (!options_.own) return;
+  WorkloadOptions own = *options_.own;
+  own.seed += cpu_;
+  workload_.emplace(own, clock_.Nanoseconds(now));
 }
 
 }  // namespace sluice::sched

@@ -77,8 +77,10 @@ class Worker {
   void Tick(uint64_t now);
   /// Lays down figures. `last`: the host's, too, and whoever reads meanwhile.
   bool Publish(bool last);
-  /// Runs until no task is left, and, for good, none can come from another worker.
-  void Drain(bool for_good);
+  /// Runs until no task is left, and, for good, none can come from another worker. False: given up.
+  bool Drain(bool for_good);
+  /// Its users are independent of other workers'.
+  void BeginWorkload(uint64_t now);
   /// What runs here is over; on with the next one.
   void NextCell();
 

@@ -57,7 +57,7 @@ void Cpu::Awaited() {
 
 void Cpu::Await(const bool& done) {
   if (suspend_ != nullptr) {
-    if (!done) {
+    while (!done) {  // Reads that nobody waits for (prefetches) end, too.
       awaiting_ = true;
       suspend_();
     }

@@ -51,7 +51,7 @@ class Cpu {
   void Interrupted(uint32_t vector);
   /// Could not go on before `time`.
   void StallUntil(Picoseconds time) { clock_ = clock_ > time ? clock_ : time; }
-  /// Lets time pass until `done`, which an event sets that then calls Awaited(). Agents of this
+  /// Lets time pass until `done`, which some event sets that then calls Awaited(). Agents of this
   /// processor wait.
   void Await(const bool& done);
   void Awaited();

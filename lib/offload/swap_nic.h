@@ -64,6 +64,7 @@ class SwapNic {
   struct SlotState {
     Ask ask = Ask::kNone;
     Decision decision = Decision::kNone;
+    bool passed = false;  ///< An offer was enforced since: who asked may run somebody.
   };
 
   /// Takes an event if it is the next.
@@ -230,9 +231,11 @@ void SwapNic<W>::Commit(Slot slot, const Item& item, Urgency urgency) {
   if (state.ask == Ask::kOpen && urgency == Urgency::kInterrupt) {
     Hand hand{&item};
     if (asks_[slot].Answer(hand) == swap::Event::kHeld) {
+      // Who asked and has nobody looks; but looks that cost a read each it does not repeat for long.
+      const bool looks =
+          !state.passed && (window_->capabilities() & bar::kWindowNicStoresHost) != 0;
       state = {Ask::kAnswered, Decision::kAnswered};
-      // Who asked looks; but looks that cost a read each it does not repeat for long.
-      if ((window_->capabilities() & bar::kWindowNicStoresHost) == 0) window_->Interrupt(slot);
+      if (!looks) window_->Interrupt(slot);
       return;
     }
   }
@@ -250,6 +253,7 @@ bool SwapNic<W>::TakeOutcome(Slot slot, Item& out, Decided& how) {
     if (!result) return false;
     state.decision = Decision::kNone;
     how = result->outcome == swap::Outcome::kCommitted ? Decided::kEnforced : Decided::kRefused;
+    state.passed = state.passed || how == Decided::kEnforced;
     out = ItemOf(result->key, result->payload);
     if (result->outcome != swap::Outcome::kOrphaned) return true;
   } else if (state.decision == Decision::kAnswered) {

@@ -59,6 +59,25 @@ TEST(Processor, ReadsOfSeveralOverlapAndEachTakesItsOwnTime) {
   for (const auto& processor : model.processors) EXPECT_TRUE(processor->finished());
 }
 
+TEST(Processor, WaitsForItsOwnReadAlthoughAPrefetchEndsBefore) {
+  Model model(fabric::NicLines::kWriteThrough);
+  model.pair.nic().Post(1, LineOf(7));
+  model.queue.Run();
+  Processor& processor = *model.processors[0];
+  Picoseconds took = 0;
+  uint64_t seen = 0;
+  processor.Start([&] {
+    model.pair.host(0).Prefetch(0);
+    processor.Compute(400_ns);
+    const Picoseconds began = processor.now();
+    seen = model.pair.host(0).Peek(1);
+    took = processor.now() - began;
+  });
+  model.queue.Run();
+  EXPECT_EQ(seen, 7u);
+  EXPECT_GE(took, 750_ns);
+}
+
 TEST(Processor, SeesMemoryAsItIsAtTheTimeOfItsClock) {
   Model model(fabric::NicLines::kUncached);
   int shared = 0;

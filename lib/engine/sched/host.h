@@ -69,6 +69,8 @@ class Host {
   Gtid EndSwitch(CpuId cpu, Nanoseconds now);
   /// An idle CPU, or a running one at a safe point or after an interrupt: enforces what need not
   /// wait for schedule(). True: the CPU is to schedule now (BeginSwitch; kIdle or kPreempt).
+  /// Also for a CPU that is offline or busy elsewhere, by any thread in its stead, as long as
+  /// decisions for it may be under way: what nobody looks at is never refused, and its task waits.
   bool Look(CpuId cpu, Nanoseconds now);
 
   /// Now and then (a tick): the watchdog, an agent that is new or lost events. Watchdog: the agent
@@ -276,10 +278,15 @@ bool Host<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
     Transaction member = own;
     if (other != cpu) {
       offload::Item item;
-      if (!channel_->Look(other, item)) return false;  // Under way.
+      const bool there = channel_->Look(other, item);
+      // While it looked, another CPU may have ruled.
+      if (verdicts_[cpu] && verdicts_[cpu]->transaction == own) return true;
+      if (!there) return false;  // Under way.
       member = DecodeTransaction(item);
-      // Another decision is in its place.
-      if (member.sync_group != own.sync_group || member.cpu != other) {
+      // Another decision is in its place, or one that was ruled on with an earlier group.
+      const auto& ruled = verdicts_[other];
+      if (member.sync_group != own.sync_group || member.cpu != other ||
+          (ruled && ruled->transaction == member)) {
         broken = true;
         continue;
       }
@@ -288,9 +295,8 @@ bool Host<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
   }
   const std::span<const Transaction> all(members.data(), count);
   const std::span<Status> results(statuses.data(), count);
-  // While it looked, another CPU may have ruled, or the agent may have gone.
-  if (verdicts_[cpu] && verdicts_[cpu]->transaction == own) return true;
-  if (!kernel_->agent()) return false;
+  if (!kernel_->agent()) return false;  // It went while this looked.
+  now = std::max(now, last_time_);
   for (const Transaction& member : all) Revoke(member.cpu, now);
   if (broken) {
     std::ranges::fill(results, Status::kPoisoned);
@@ -318,7 +324,7 @@ offload::Decided Host<C>::Decide(CpuId cpu, SlotJudge& judge) {
 
 template <offload::HostChannel C>
 void Host<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
-  last_time_ = now;
+  last_time_ = std::max(last_time_, now);
   // Who is next is known: EndSwitch will not look, so nothing is fetched that would be believed
   // later, and nothing is asked that the next decision, of which nobody is told then, would answer.
   const bool chosen = kernel_->cpu(cpu).latched != kNoTask && !verdicts_[cpu];
@@ -337,7 +343,7 @@ void Host<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
 
 template <offload::HostChannel C>
 Gtid Host<C>::EndSwitch(CpuId cpu, Nanoseconds now) {
-  last_time_ = now;
+  last_time_ = std::max(last_time_, now);
   if (kernel_->cpu(cpu).latched == kNoTask || verdicts_[cpu]) {
     SlotJudge judge{*this, now, true};
     switch (Decide(cpu, judge)) {
@@ -355,7 +361,7 @@ Gtid Host<C>::EndSwitch(CpuId cpu, Nanoseconds now) {
 
 template <offload::HostChannel C>
 bool Host<C>::Look(CpuId cpu, Nanoseconds now) {
-  last_time_ = now;
+  last_time_ = std::max(last_time_, now);
   if (!kernel_->agent()) LookForAgent(now);
   SlotJudge judge{*this, now, false};
   Decide(cpu, judge);
@@ -404,8 +410,9 @@ void Host<C>::Forget() {
 
 template <offload::HostChannel C>
 void Host<C>::Tick(Nanoseconds now) {
-  last_time_ = now;
+  last_time_ = std::max(last_time_, now);
   LookForAgent(now);
+  now = std::max(now, last_time_);  // While it looked, others went on.
   if (kernel_->agent() && options_.watchdog != 0 && now - alive_ > options_.watchdog &&
              kernel_->Neglected(options_.watchdog, now)) {
     GiveUp(now);

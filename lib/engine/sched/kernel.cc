@@ -5,6 +5,12 @@
 #include <bit>
 
 namespace sluice::engine::sched {
+namespace {
+
+/// 0 of what began while the caller looked elsewhere.
+Nanoseconds Age(Nanoseconds since, Nanoseconds now) { return now > since ? now - since : 0; }
+
+}  // namespace
 
 Kernel::Kernel(const KernelLimits& limits)
     : places_(std::max<uint32_t>(limits.max_tasks, 1)),
@@ -443,14 +449,17 @@ void Kernel::Discover(Nanoseconds) {
     if (task.state >= TaskState::kDeparted) continue;
     const bool waits = task.state == TaskState::kRunnable && !task.latched;
     TellAsItIs(MessageType::kTaskNew, task, task.cpu, waits ? kRunnable : 0);
-    if (task.state == TaskState::kOnCpu || task.latched) {
-      TellAsItIs(MessageType::kTaskOnCpu, task, task.cpu, task.latched ? kWasLatched : 0);
-    }
+    if (task.state == TaskState::kOnCpu) TellAsItIs(MessageType::kTaskOnCpu, task, task.cpu, 0);
+  }
+  // After who is on the CPUs, who waits for them to leave.
+  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
+    const Task* const latched = Find(cpus_[cpu].latched);
+    if (latched != nullptr) TellAsItIs(MessageType::kTaskOnCpu, *latched, cpu, kWasLatched);
   }
 }
 
 bool Kernel::Starves(Nanoseconds timeout, Nanoseconds now) const {
-  return waiting_.first != kNowhere && now - places_[waiting_.first].task.since > timeout;
+  return waiting_.first != kNowhere && Age(places_[waiting_.first].task.since, now) > timeout;
 }
 
 bool Kernel::Neglected(Nanoseconds timeout, Nanoseconds now) const {
@@ -458,14 +467,14 @@ bool Kernel::Neglected(Nanoseconds timeout, Nanoseconds now) const {
   for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
     const Cpu& c = cpus_[cpu];
     if (c.available() && c.current == kNoTask && c.latched == kNoTask &&
-        now - c.idle_since > timeout) {
+        Age(c.idle_since, now) > timeout) {
       idle |= MaskOf(cpu);
     }
   }
   if (idle == 0) return false;
   for (uint32_t at = waiting_.first; at != kNowhere; at = places_[at].next) {
     const Task& task = places_[at].task;
-    if (now - task.since <= timeout) return false;
+    if (Age(task.since, now) <= timeout) return false;
     if (!task.latched && (task.affinity & idle) != 0) return true;
   }
   return false;

@@ -91,7 +91,8 @@ class Kernel {
   bool Exit(Gtid gtid, Nanoseconds now);
   /// Leaves the agents' care. It keeps its place until it exits.
   bool Depart(Gtid gtid, Nanoseconds now);
-  /// The agent has taken note of a departure: from now on the task is not one of its own.
+  /// The agent has taken note of a departure: from now on the task is not one of its own. For
+  /// channels that know; without it, that is so from the next discovery on.
   void DepartureSeen(Gtid gtid);
   /// May take it off a CPU, or off being latched, where it must not be any more (PREEMPT, after
   /// AFFINITY_CHANGED). False as well if it leaves no CPU.
