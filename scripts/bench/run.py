@@ -12,7 +12,7 @@ PEERS = ["net_null", "net_memif"]
 PEER_SECONDS = 1.0
 RELEASE = "build/release"
 LOGMON_BENCH = "tests/logmon/sluice-logmon-bench"
-CONTROL = "tests/bench/control/sluice-control"
+CONTROL = "tools/control/sluice-control"
 TELEMETRY_CONTESTANTS = {"sketch": "sluice_p0.01", "univmon": "sluice_p0.01_univmon"}
 MAGLEV_CASES = {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576"}
 

@@ -19,7 +19,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VALUES = pathlib.Path(__file__).resolve().parent / "values.json"
-PROGRAM = "tests/simulation/sluice-paper-rows"
+PROGRAM = "tools/paper_rows/sluice-paper-rows"
 UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "ms": 1e6}
 BEGIN, END = "<!-- begin: scripts/paper_tables --page -->", "<!-- end -->"
 # Of a count that follows a law: beyond this many standard deviations it does not.

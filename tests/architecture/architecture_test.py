@@ -76,7 +76,18 @@ LAYERS = [
                         "prometheus"]),
     # The one application that is a device and not a host.
     ("apps/device", ["emulator", "dpdk", "json"]),
+    ("tools/control", ["json"]),
+    ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
+    ("tools/paper_rows", ["fabric_costs", "simulation", "fabric", "bar", "swap", "engine", "json"]),
+    ("tools/tiering", ["simulation", "engine", "gflags", "json"]),
 ]
+# Lines of a file of lib, drivers, apps or tools; beyond that it holds more than one idea.
+MAX_LINES = 400
+
+# Headers are named from these folders on.
+INCLUDE_ROOTS = ("lib", "drivers", "tools")
+# A program that is built below tests/, but for benches, whose data the tests make, too.
+PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-]+")
 
 TEXT = {".h", ".cc", ".c", ".py", ".md", ".build", ".txt", ".flags", ""}
 MACHINE = re.compile(r"(?<![\w.>}$-])/(?:work|home|root|Users)/\w"
@@ -117,10 +128,10 @@ def allowed(header, may, own_folder):
     if library := library_of(header):
         return library in may
     top = header.split("/")[0]
-    folders = {p.name for base in ("lib", "drivers") for p in (ROOT / base).iterdir() if p.is_dir()}
+    folders = {p.name for base in INCLUDE_ROOTS for p in (ROOT / base).iterdir() if p.is_dir()}
     if "/" in header and top in folders:
         return top in may
-    return "/" not in header or top not in {"apps", "tests", "lib", "drivers"} or \
+    return "/" not in header or top not in {"apps", "tests", "lib", "drivers", "tools"} or \
         header.startswith(own_folder)
 
 
@@ -152,16 +163,30 @@ class Architecture(unittest.TestCase):
 
     def test_every_source_folder_is_a_layer(self):
         layers = {layer for layer, _ in LAYERS}
-        for base in ("lib", "drivers"):
+        for base in INCLUDE_ROOTS:
             for folder in (ROOT / base).iterdir():
                 if folder.is_dir() and any(folder.rglob("*.h")) or any(folder.rglob("*.cc")):
                     self.assertIn(f"{base}/{folder.name}", layers)
+
+    def test_users_run_no_program_of_the_tests(self):
+        told = [p for p in tracked() if p.suffix == ".md" or "scripts" in p.relative_to(ROOT).parts[:1]]
+        self.assertGreater(len(told), 20)
+        programs = {match[0] for path in told
+                    for match in PROGRAM_OF_TESTS.finditer(path.read_text(encoding="utf-8"))}
+        self.assertFalse({p for p in programs if not p.endswith("bench")})
 
 
 class Files(unittest.TestCase):
     def test_apps_stay_thin(self):
         for path in (ROOT / "apps").rglob("main.cc"):
             self.assertLess(len(path.read_text(encoding="utf-8").splitlines()), 200, path)
+
+    def test_no_file_grows_beyond_one_idea(self):
+        sources = [p for p in tracked() if p.suffix in (".h", ".cc", ".c") and
+                   p.relative_to(ROOT).parts[0] in ("lib", "drivers", "apps", "tools")]
+        long = {str(p.relative_to(ROOT)): lines for p in sources
+                if (lines := len(p.read_text(encoding="utf-8").splitlines())) > MAX_LINES}
+        self.assertFalse(long)
 
     def test_every_source_begins_with_its_licence(self):
         for path in tracked():

@@ -2,7 +2,7 @@
 //
 // What exchanges cost, derived by hand from one way = 379 ns, a read = 750 ns, MSI-X =
 // 1600 ns, and TLPs of 24 + n and 20 + n bytes, against what the model's link saw.
-#include "exchanges.h"
+#include "fabric_costs/exchanges.h"
 
 #include <gtest/gtest.h>
 

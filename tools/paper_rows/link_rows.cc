@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "../fabric/exchanges.h"
 #include "fabric/window.h"
+#include "fabric_costs/exchanges.h"
 #include "paper_rows.h"
 #include "simulation/host_window.h"
 #include "swap/port.h"
