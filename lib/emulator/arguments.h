@@ -31,7 +31,7 @@
 #include "emulator/faults.h"
 #include "emulator/library_wire.h"
 #include "emulator/replay.h"
-#include "emulator/templates.h"
+#include "emulator/frame_ring.h"
 #include "emulator/verify.h"
 
 namespace sluice::emulator {

@@ -8,23 +8,23 @@ namespace sluice::emulator {
 
 std::unique_ptr<GeneratorWire> GeneratorWire::Create(const GeneratorOptions& options,
                                                      VerifyMode verify, std::string* error) {
-  std::unique_ptr<FrameTemplates> templates = FrameTemplates::Build(options, error);
-  if (templates == nullptr) return nullptr;
-  return std::unique_ptr<GeneratorWire>(new GeneratorWire(options, verify, std::move(templates)));
+  std::unique_ptr<FrameRing> ring = FrameRing::Build(options, error);
+  if (ring == nullptr) return nullptr;
+  return std::unique_ptr<GeneratorWire>(new GeneratorWire(options, verify, std::move(ring)));
 }
 
 GeneratorWire::GeneratorWire(const GeneratorOptions& options, VerifyMode verify,
-                             std::unique_ptr<FrameTemplates> templates)
-    : templates_(std::move(templates)),
-      verifier_(*templates_, verify),
+                             std::unique_ptr<FrameRing> ring)
+    : ring_(std::move(ring)),
+      verifier_(*ring_, verify),
       pacer_(options.rate_pps, options.count) {}
 
 std::span<const device::WireFrame> GeneratorWire::Pull(uint64_t now_ns, uint32_t max) {
-  const auto ring = templates_->frames();
+  const auto ring = ring_->frames();
   const uint32_t to_end = static_cast<uint32_t>(ring.size()) - position_;
   const uint32_t burst = std::min(pacer_.Due(now_ns, max), to_end);
   if (burst > stamped_) {
-    templates_->Stamp(position_ + stamped_, position_ + burst);
+    ring_->Stamp(position_ + stamped_, position_ + burst);
     stamped_ = burst;
   }
   return ring.subspan(position_, burst);
@@ -35,7 +35,7 @@ void GeneratorWire::Consumed(uint32_t count) {
   totals_.offered += count;
   stamped_ -= count;
   position_ += count;
-  if (position_ == templates_->frames().size()) position_ = 0;
+  if (position_ == ring_->frames().size()) position_ = 0;
 }
 
 void GeneratorWire::Deliver(uint64_t, std::span<const device::WireFrame> frames) {

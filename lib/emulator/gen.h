@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // wire=gen: synthetic traffic. Frames are handed out as pointers into the ring of
-// templates, so the cost of a frame is one load and one store of its tag.
+// ring, so the cost of a frame is one load and one store of its tag.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "emulator/pacer.h"
-#include "emulator/templates.h"
+#include "emulator/frame_ring.h"
 #include "emulator/verify.h"
 #include "emulator/wire.h"
 
@@ -31,9 +31,9 @@ class GeneratorWire final : public Wire {
 
  private:
   GeneratorWire(const GeneratorOptions& options, VerifyMode verify,
-                std::unique_ptr<FrameTemplates> templates);
+                std::unique_ptr<FrameRing> ring);
 
-  std::unique_ptr<FrameTemplates> templates_;
+  std::unique_ptr<FrameRing> ring_;
   TagVerifier verifier_;
   Pacer pacer_;
   uint32_t position_ = 0;  ///< Next entry of the ring.

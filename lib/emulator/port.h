@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/templates.h"
+#include "emulator/frame_ring.h"
 #include "emulator/wire.h"
 
 struct rte_mempool;

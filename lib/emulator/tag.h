@@ -6,7 +6,7 @@
 //   0  u32  sequence number within the flow, modulo 2^32
 //   4  u32  its one's complement: the frame's checksums do not depend on the
 //           sequence, and any damage to either half shows
-//   8  u32  index of the frame template
+//   8  u32  index of the frame in the generator's ring
 //  12  u32  hash of the index
 #pragma once
 

@@ -13,13 +13,13 @@ constexpr uint64_t kTotalBits = uint64_t{1} << 23;
 
 }  // namespace
 
-TagVerifier::TagVerifier(const FrameTemplates& templates, VerifyMode mode)
-    : templates_(templates),
+TagVerifier::TagVerifier(const FrameRing& ring, VerifyMode mode)
+    : ring_(ring),
       mode_(mode),
-      window_(std::clamp<uint64_t>(std::bit_floor(kTotalBits / templates.flows()), 64, 1u << 16)),
-      expected_(templates.expected().begin(), templates.expected().end()),
-      flows_(templates.flows()),
-      bits_(templates.flows() * window_ / 64),
+      window_(std::clamp<uint64_t>(std::bit_floor(kTotalBits / ring.flows()), 64, 1u << 16)),
+      expected_(ring.expected().begin(), ring.expected().end()),
+      flows_(ring.flows()),
+      bits_(ring.flows() * window_ / 64),
       until_sample_(mode == VerifyMode::kFull ? 0 : kSampleInterval - 1) {
   expected_.resize(std::bit_ceil(expected_.size()), {0, 0});
   index_mask_ = static_cast<uint32_t>(expected_.size() - 1);
@@ -37,14 +37,14 @@ void TagVerifier::Check(std::span<const device::WireFrame> frames, WireTotals& t
   until_sample_ = static_cast<uint32_t>(next - frames.size());
 }
 
-inline const FrameTemplates::Expected* TagVerifier::Identify(const device::WireFrame& frame,
+inline const FrameRing::Expected* TagVerifier::Identify(const device::WireFrame& frame,
                                                              Tag& tag) const {
   if (frame.length < kTagBytes) [[unlikely]]
     return nullptr;
   tag = Tag::Load(frame.data + frame.length - kTagBytes);
   // The table ends at a power of two and its spare entries have length 0, so that
   // one comparison decides, whatever the index is.
-  const FrameTemplates::Expected& expected = expected_[tag.index & index_mask_];
+  const FrameRing::Expected& expected = expected_[tag.index & index_mask_];
   if ((tag.Damage() | (expected.length ^ frame.length)) != 0) [[unlikely]]
     return nullptr;
   return &expected;
@@ -55,7 +55,7 @@ void TagVerifier::CheckTags(std::span<const device::WireFrame> frames, WireTotal
   uint64_t in_order = 0;
   for (const device::WireFrame& frame : frames) {
     Tag tag;
-    const FrameTemplates::Expected* expected = Identify(frame, tag);
+    const FrameRing::Expected* expected = Identify(frame, tag);
     if (expected == nullptr) [[unlikely]] {
       ++totals.corrupted;
       continue;
@@ -75,8 +75,8 @@ void TagVerifier::CheckBytes(const device::WireFrame& frame, WireTotals& totals)
   Tag tag;
   if (Identify(frame, tag) == nullptr) return;  // counted by CheckTags
   ++totals.verified;
-  const device::WireFrame& sent = templates_.frames()[tag.index & index_mask_];
-  const uint32_t from = templates_.invariant_offset();
+  const device::WireFrame& sent = ring_.frames()[tag.index & index_mask_];
+  const uint32_t from = ring_.invariant_offset();
   if (std::memcmp(frame.data + from, sent.data + from, frame.length - kTagBytes - from) != 0) {
     ++totals.corrupted;
   }

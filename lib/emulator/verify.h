@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "emulator/templates.h"
+#include "emulator/frame_ring.h"
 #include "emulator/wire.h"
 
 namespace sluice::emulator {
@@ -27,8 +27,8 @@ inline constexpr uint32_t kSampleInterval = 64;
 /// Owned by the stepping thread.
 class TagVerifier {
  public:
-  /// `templates` outlives the verifier.
-  TagVerifier(const FrameTemplates& templates, VerifyMode mode);
+  /// `ring` outlives the verifier.
+  TagVerifier(const FrameRing& ring, VerifyMode mode);
 
   /// Accounts frames that came back in `totals`.
   void Check(std::span<const device::WireFrame> frames, WireTotals& totals);
@@ -42,8 +42,8 @@ class TagVerifier {
     uint64_t dense = 0;
   };
 
-  /// The template of a frame, or null if its tag or its length is not as sent.
-  const FrameTemplates::Expected* Identify(const device::WireFrame& frame, Tag& tag) const;
+  /// The frame of the ring that a frame is, or null if its tag or its length is not as sent.
+  const FrameRing::Expected* Identify(const device::WireFrame& frame, Tag& tag) const;
   void CheckTags(std::span<const device::WireFrame> frames, WireTotals& totals);
   /// Compares all bytes that applications leave alone with those that were sent.
   void CheckBytes(const device::WireFrame& frame, WireTotals& totals);
@@ -54,10 +54,10 @@ class TagVerifier {
     return bits_[(uint64_t{flow} * window_ + (sequence & (window_ - 1))) / 64];
   }
 
-  const FrameTemplates& templates_;
+  const FrameRing& ring_;
   const VerifyMode mode_;
   uint64_t window_;  ///< Power of two ≥ 64.
-  std::vector<FrameTemplates::Expected> expected_;
+  std::vector<FrameRing::Expected> expected_;
   uint32_t index_mask_ = 0;
   std::vector<Flow> flows_;
   std::vector<uint64_t> bits_;  ///< One bit per sequence number modulo the window.

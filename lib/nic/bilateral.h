@@ -19,16 +19,15 @@
 #include <rte_pause.h>
 
 #include <algorithm>
-#include <atomic>
 #include <concepts>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <utility>
 
 #include "net_ipu/rte_pmd_ipu.h"
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
+#include "nic/region_writer.h"
 #include "nic/tap.h"
 #include "nic/waiting_frames.h"
 #include "swap/region.h"
@@ -71,13 +70,13 @@ class BilateralQueue {
     Begin(region);
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived);
     if constexpr (packet::Sender<Engine>) PlaceWaiting();
-    const Totals leaving = Walk(region, engine, now);
+    const FrameTotals leaving = Walk(region, engine, now);
     if constexpr (packet::Sender<Engine>) {
       if (!waiting_.empty()) [[unlikely]] PlaceWaitingInHoles();
     }
     Give(leaving);
     exception_.Flush(counters_);
-    return at_work_.received;
+    return writer_.region().received;
   }
 
   /// Makes room for frames that wait, as many bytes as the largest region has.
@@ -88,11 +87,11 @@ class BilateralQueue {
   /// What the outbox calls. Into the region at work if there is one with room.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
-    if (!LengthIsSound(length)) {
+    if (!RegionWriter::LengthIsSound(length)) {
       QueueCounters::Add(counters_.tx_unframeable, 1);
       return false;
     }
-    const bool placed = working_ && waiting_.empty() && Append(frame, length);
+    const bool placed = working_ && waiting_.empty() && writer_.Append(frame, length);
     if (!placed && !waiting_.Push(frame, length)) {
       QueueCounters::Add(counters_.tx_full, 1);
       return false;
@@ -139,14 +138,10 @@ class BilateralQueue {
   static constexpr uint32_t kPrepareAhead = 8;
   static constexpr uint64_t kDrainMs = 200;
 
-  struct Totals {
-    uint64_t pkts = 0;
-    uint64_t bytes = 0;
-  };
   /// What the NIC has been given and has not answered.
   struct Given {
     const uint8_t* region = nullptr;
-    Totals frames;
+    FrameTotals frames;
     bool waits = false;  ///< For received frames, as long as it takes.
   };
 
@@ -154,34 +149,35 @@ class BilateralQueue {
   /// of the region; only frames with another ending than "forwarded as it came" cost
   /// bookkeeping of their own. `region` by value: registers, not memory. Returns what leaves.
   template <FrameEngine Engine>
-  Totals Walk(const rte_pmd_ipu_region region, Engine& engine, uint64_t now) {
+  FrameTotals Walk(const rte_pmd_ipu_region region, Engine& engine, uint64_t now) {
     if (region.received == 0) return {};
-    const swap::Geometry bounds = Bounds(region);
+    const swap::Geometry bounds = RegionWriter::Bounds(region);
     swap::Entry* const last = region.entries + region.received - 1;
     uint64_t bytes = 0;
     kept_back_ = {};
     __builtin_prefetch(region.base, 1);  // The header, for Give.
     for (swap::Entry* at = region.entries; at <= std::min(last, region.entries + kFramesAhead - 1);
          ++at) {
-      Prefetch(region.base, Load(*at));
+      Prefetch(region.base, RegionWriter::Load(*at));
     }
     for (swap::Entry* at = region.entries; at <= last; ++at) {
       __builtin_prefetch(at + kEntriesAhead);
-      Prefetch(region.base, Load(*std::min(at + kFramesAhead, last)));
+      Prefetch(region.base, RegionWriter::Load(*std::min(at + kFramesAhead, last)));
       if constexpr (PreparingEngine<Engine>) {
-        const swap::Entry ahead = Load(*std::min(at + kPrepareAhead, last));
+        const swap::Entry ahead = RegionWriter::Load(*std::min(at + kPrepareAhead, last));
         if (swap::EntryIsSound(ahead, bounds)) {
           engine.Prepare(region.base + swap::EntryOffset(ahead), swap::EntryLength(ahead));
         }
       }
-      const swap::Entry entry = Load(*at);
+      const swap::Entry entry = RegionWriter::Load(*at);
       if (!swap::EntryIsSound(entry, bounds)) [[unlikely]] {
         Refuse(*at);
         continue;
       }
       uint8_t* const data = region.base + swap::EntryOffset(entry);
       const uint32_t length = swap::EntryLength(entry);
-      packet::Frame frame{data, length, Headroom(region.data, entry), Tailroom(entry)};
+      packet::Frame frame{data, length, Headroom(region.data, entry),
+                          RegionWriter::Tailroom(entry)};
       const packet::Verdict verdict = engine.Process(frame, now);
       bytes += length;
       if (verdict.action != packet::Action::kForward) [[unlikely]] {
@@ -193,19 +189,12 @@ class BilateralQueue {
         Resize(*at, entry, frame.data, frame.length);
       }
     }
-    const Totals leaving{region.received - kept_back_.pkts, bytes - kept_back_.bytes};
+    const FrameTotals leaving{region.received - kept_back_.pkts, bytes - kept_back_.bytes};
     QueueCounters::Add(counters_.rx_pkts, region.received);
     QueueCounters::Add(counters_.rx_bytes, bytes);
     QueueCounters::Add(counters_.tx_pkts, leaving.pkts);
     QueueCounters::Add(counters_.tx_bytes, leaving.bytes);
     return leaving;
-  }
-
-  static swap::Entry Load(swap::Entry& entry) {
-    return std::atomic_ref(entry).load(std::memory_order_relaxed);
-  }
-  static void Store(swap::Entry& entry, swap::Entry value) {
-    std::atomic_ref(entry).store(value, std::memory_order_relaxed);
   }
 
   /// With the right to write: engines answer in place, and a line fetched for reading
@@ -214,27 +203,20 @@ class BilateralQueue {
     __builtin_prefetch(base + swap::EntryOffset(entry), 1);
   }
 
-  static swap::Geometry Bounds(const rte_pmd_ipu_region& region) {
-    return {.regions = 0, .region_bytes = region.bytes, .max_frames = region.capacity};
-  }
-  /// Room behind a sound entry's frame, to the end of its slot: within the region.
-  static uint32_t Tailroom(swap::Entry entry) {
-    return -(swap::EntryOffset(entry) + swap::EntryLength(entry)) & (swap::kSlotBytes - 1);
-  }
-  /// Room before it, which never reaches into the entries. `data`: where they end.
+  /// Room before a frame, which never reaches into the entries. `data`: where they end.
   uint32_t Headroom(uint32_t data, swap::Entry entry) const {
     return std::min(link_.headroom_bytes(), swap::EntryOffset(entry) - data);
   }
 
   [[gnu::noinline]] void Refuse(swap::Entry& entry) {
-    Store(entry, 0);
+    RegionWriter::Store(entry, 0);
     ++kept_back_.pkts;
     QueueCounters::Add(counters_.rx_bad_entry, 1);
   }
 
   /// A frame that does not leave.
   [[gnu::noinline]] void End(swap::Entry& entry, uint32_t length, packet::Verdict verdict) {
-    Store(entry, 0);
+    RegionWriter::Store(entry, 0);
     ++kept_back_.pkts;
     kept_back_.bytes += length;
     if (verdict.action == packet::Action::kConsume) {
@@ -245,86 +227,30 @@ class BilateralQueue {
     }
   }
 
-  /// The engine answered what `arrived` describes with `length` bytes at `data`: elsewhere
-  /// in the room it had, or in a buffer of its own, which is copied.
+  /// The engine answered what `arrived` describes with `length` bytes at `data`.
   /// Values, not a Frame: that would live in memory, for every frame.
   [[gnu::noinline]] void Resize(swap::Entry& entry, swap::Entry arrived, const uint8_t* data,
                                 uint32_t length) {
-    const uint32_t arrived_at = swap::EntryOffset(arrived);
-    const uint32_t room = swap::EntryLength(arrived) + Tailroom(arrived);
-    // Modulo 2^64: what lies before the region is far behind it.
-    const uint64_t at = reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(at_work_.base);
-    uint64_t* refused = nullptr;
-    uint32_t offset = static_cast<uint32_t>(at);
-    if (!LengthIsSound(length)) {
-      refused = &counters_.tx_unframeable;
-    } else if (at >= at_work_.bytes) {
-      offset = length <= room ? arrived_at : Allocate(length);
-      if (offset == 0) {
-        refused = &counters_.tx_full;
-      } else {
-        std::memcpy(at_work_.base + offset, data, length);
-      }
-    } else if (at + Headroom(at_work_.data, arrived) < arrived_at ||
-               at + length > arrived_at + room) {
-      refused = &counters_.tx_unframeable;
-    }
     kept_back_.bytes += swap::EntryLength(arrived);
-    if (refused != nullptr) {
-      Store(entry, 0);
-      ++kept_back_.pkts;
-      QueueCounters::Add(*refused, 1);
+    const auto placed = writer_.Replace(entry, arrived, data, length,
+                                        Headroom(writer_.region().data, arrived));
+    if (placed == RegionWriter::Placed::kPlaced) {
+      kept_back_.bytes -= length;
       return;
     }
-    Store(entry, swap::MakeEntry(offset, length));
-    kept_back_.bytes -= length;
+    ++kept_back_.pkts;
+    QueueCounters::Add(placed == RegionWriter::Placed::kNoRoom ? counters_.tx_full
+                                                               : counters_.tx_unframeable, 1);
   }
 
-  static bool LengthIsSound(uint32_t length) {
-    return length - swap::kMinFrameBytes <= swap::kMaxFrameBytes - swap::kMinFrameBytes;
-  }
-
-  /// Takes `length` bytes of the region at work, behind all that lies in it. Returns their
-  /// offset; 0: there are too few.
-  uint32_t Allocate(uint32_t length) {
-    if (free_ == 0) free_ = EndOfFrames();
-    if (length > at_work_.bytes - free_) return 0;
-    return std::exchange(free_, SlotEnd(free_ + length));
-  }
-  /// The NIC fills a region from front to back, but need not: all entries are looked at.
-  [[gnu::noinline]] uint32_t EndOfFrames() const {
-    uint32_t end = at_work_.data;
-    for (uint32_t i = 0; i < used_; ++i) {
-      const swap::Entry entry = Load(at_work_.entries[i]);
-      if (!swap::EntryIsSound(entry, Bounds(at_work_))) continue;
-      end = std::max(end, SlotEnd(swap::EntryOffset(entry) + swap::EntryLength(entry)));
-    }
-    return end;
-  }
-  /// Both ends of a region are on slots: at most its end, if `end` is.
-  static uint32_t SlotEnd(uint32_t end) {
-    return (end + swap::kSlotBytes - 1) & ~(swap::kSlotBytes - 1);
-  }
-
-  /// Puts a frame behind all others of the region at work. False: no room.
-  bool Append(const uint8_t* frame, uint32_t length) {
-    if (used_ == at_work_.capacity) return false;
-    const uint32_t offset = Allocate(length);
-    if (offset == 0) return false;
-    std::memcpy(at_work_.base + offset, frame, length);
-    Store(at_work_.entries[used_++], swap::MakeEntry(offset, length));
-    ++appended_.pkts;
-    appended_.bytes += length;
-    return true;
-  }
   /// As many as have room. One that has room in no region must not hold up the others.
   void PlaceWaiting() {
     while (!waiting_.empty()) {
       const std::span<const uint8_t> frame = waiting_.Front();
       const auto length = static_cast<uint32_t>(frame.size());
-      if (length > at_work_.bytes - at_work_.data) {
+      if (!writer_.CouldHold(length)) {
         Forget(counters_.tx_unframeable);
-      } else if (Append(frame.data(), length)) {
+      } else if (writer_.Append(frame.data(), length)) {
         waiting_.Pop();
       } else {
         return;
@@ -334,13 +260,7 @@ class BilateralQueue {
   /// The same once all frames of the region have an ending: entries of those that do not
   /// leave make room, and so do their bytes behind the last one that does.
   [[gnu::noinline]] void PlaceWaitingInHoles() {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < used_; ++i) {
-      const swap::Entry entry = Load(at_work_.entries[i]);
-      if (swap::EntryLength(entry) > 0) Store(at_work_.entries[kept++], entry);
-    }
-    used_ = kept;
-    free_ = 0;
+    writer_.CloseHoles();
     PlaceWaiting();
   }
   /// Drops the frame that waits longest.
@@ -361,10 +281,7 @@ class BilateralQueue {
   /// A region came. If it is the one given away, the NIC did not take it.
   void Begin(const rte_pmd_ipu_region& region) {
     Settle(region);
-    at_work_ = region;
-    used_ = region.received;
-    free_ = 0;
-    appended_ = {};
+    writer_.Begin(region);
     working_ = true;
   }
   void Settle(const rte_pmd_ipu_region& region) {
@@ -380,23 +297,20 @@ class BilateralQueue {
 
   /// Gives the region at work away, with `leaving` of the frames received in it and what was
   /// appended. Frames to send go at once; without any, the next region is worth waiting for.
-  void Give(Totals leaving) {
+  void Give(FrameTotals leaving) {
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kSent);
-    leaving.pkts += appended_.pkts;
-    leaving.bytes += appended_.bytes;
+    leaving.pkts += writer_.appended().pkts;
+    leaving.bytes += writer_.appended().bytes;
     const bool waits = leaving.pkts == 0 && waiting_.empty();
-    given_ = {at_work_.base, leaving, waits};
+    given_ = {writer_.region().base, leaving, waits};
     working_ = false;
-    link_.Give(leaving.pkts > 0 ? used_ : 0, waits);
+    link_.Give(leaving.pkts > 0 ? writer_.entries() : 0, waits);
   }
 
   [[gnu::noinline]] void Show(TapDirection direction) const {
-    for (uint32_t i = 0; i < used_; ++i) {
-      const swap::Entry entry = Load(at_work_.entries[i]);
-      if (!swap::EntryIsSound(entry, Bounds(at_work_))) continue;
-      tap_.see(tap_.context, direction, at_work_.base + swap::EntryOffset(entry),
-               swap::EntryLength(entry));
-    }
+    writer_.ForEachFrame([&](const uint8_t* data, uint32_t length) {
+      tap_.see(tap_.context, direction, data, length);
+    });
   }
 
   /// Looks for the answer to the last Give, for a bounded time. True: it came.
@@ -414,12 +328,9 @@ class BilateralQueue {
   Link& link_;
   ExceptionPath exception_;
   Given given_;
-  rte_pmd_ipu_region at_work_{};  ///< The host's while working_.
+  RegionWriter writer_;  ///< Of the region at work, which is the host's while working_.
   bool working_ = false;
-  uint32_t used_ = 0;  ///< Its entries: those received, and what was appended.
-  uint32_t free_ = 0;  ///< Offset behind everything that lies in it; 0: not looked for yet.
-  Totals appended_;    ///< To it.
-  Totals kept_back_;   ///< Of it: received minus what leaves; modulo 2^64.
+  FrameTotals kept_back_;  ///< Of it: received minus what leaves; modulo 2^64.
   WaitingFrames waiting_;
   FrameTap tap_;
   QueueCounters counters_;

@@ -14,7 +14,7 @@
 #include "net_enso/rte_pmd_enso.h"
 #include "nic/mbuf_transmitter.h"
 #include "nic/tap.h"
-#include "nic/span_walker.h"
+#include "nic/pipe_set.h"
 
 namespace sluice::nic {
 

@@ -12,7 +12,7 @@
 
 #include "nic/mbuf_transmitter.h"
 #include "nic/tap.h"
-#include "nic/span_walker.h"
+#include "nic/pipe_set.h"
 
 namespace sluice::nic {
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "emulator/gen.h"
-#include "emulator/templates.h"
+#include "emulator/frame_ring.h"
 #include "packet/bytes.h"
 #include "packet/checksum.h"
 #include "packet/parse.h"
@@ -22,11 +22,11 @@ using packet::LoadBe16;
 using packet::LoadBe32;
 using Sizes = GeneratorOptions::Sizes;
 
-std::unique_ptr<FrameTemplates> Build(const GeneratorOptions& options) {
+std::unique_ptr<FrameRing> Build(const GeneratorOptions& options) {
   std::string error;
-  auto templates = FrameTemplates::Build(options, &error);
+  auto ring = FrameRing::Build(options, &error);
   EXPECT_EQ(error, "");
-  return templates;
+  return ring;
 }
 
 std::unique_ptr<GeneratorWire> Generator(const GeneratorOptions& options,
@@ -53,11 +53,11 @@ TEST(Generator, FramesAreValidInEveryLapForEverySizeAndProtocol) {
     options.sizes = Sizes::kRandom;
     options.tcp = tcp;
     options.flows = 300;
-    const auto templates = Build(options);
-    const uint32_t entries = static_cast<uint32_t>(templates->frames().size());
+    const auto ring = Build(options);
+    const uint32_t entries = static_cast<uint32_t>(ring->frames().size());
     for (int lap = 0; lap < 3; ++lap) {
-      templates->Stamp(0, entries);
-      for (const device::WireFrame& frame : templates->frames()) ExpectValid(frame, tcp ? 6 : 17);
+      ring->Stamp(0, entries);
+      for (const device::WireFrame& frame : ring->frames()) ExpectValid(frame, tcp ? 6 : 17);
     }
   }
 }
@@ -66,17 +66,17 @@ TEST(Generator, SizesCountTheFcs) {
   for (const uint32_t size : {64u, 65u, 1518u, 9018u}) {
     GeneratorOptions options;
     options.list = {size};
-    const auto templates = Build(options);
-    for (const auto& frame : templates->frames()) ASSERT_EQ(frame.length, size - 4);
+    const auto ring = Build(options);
+    for (const auto& frame : ring->frames()) ASSERT_EQ(frame.length, size - 4);
   }
 }
 
 TEST(Generator, AListOfSizesIsUsedInTurn) {
   GeneratorOptions options;
   options.list = {64, 128, 1518};
-  const auto templates = Build(options);
+  const auto ring = Build(options);
   for (uint32_t i = 0; i < 9; ++i) {
-    EXPECT_EQ(templates->frames()[i].length, options.list[i % 3] - 4);
+    EXPECT_EQ(ring->frames()[i].length, options.list[i % 3] - 4);
   }
 }
 
@@ -86,9 +86,9 @@ TEST(Generator, ImixIsSevenSmallFourMediumOneLarge) {
   options.flows = 4800;  // a multiple of 12, so that the ratio is exact
   options.random_order = true;
   std::map<uint32_t, uint32_t> sizes;
-  const auto templates = Build(options);
-  for (const auto& frame : templates->frames()) ++sizes[frame.length + 4];
-  const uint32_t twelfth = static_cast<uint32_t>(templates->frames().size()) / 12;
+  const auto ring = Build(options);
+  for (const auto& frame : ring->frames()) ++sizes[frame.length + 4];
+  const uint32_t twelfth = static_cast<uint32_t>(ring->frames().size()) / 12;
   EXPECT_EQ(sizes,
             (std::map<uint32_t, uint32_t>{{64, 7 * twelfth}, {594, 4 * twelfth}, {1518, twelfth}}));
 }
@@ -99,9 +99,9 @@ TEST(Generator, RandomOrderDependsOnTheSeedAlone) {
   options.random_order = true;
   const auto lengths = [&](uint64_t seed) {
     options.seed = seed;
-    const auto templates = Build(options);
+    const auto ring = Build(options);
     std::vector<uint32_t> all;
-    for (const auto& frame : templates->frames()) all.push_back(frame.length);
+    for (const auto& frame : ring->frames()) all.push_back(frame.length);
     return all;
   };
   EXPECT_EQ(lengths(1), lengths(1));
@@ -111,20 +111,20 @@ TEST(Generator, RandomOrderDependsOnTheSeedAlone) {
 TEST(Generator, FlowsAreDistinctAndEachOccursEquallyOften) {
   GeneratorOptions options;
   options.flows = 1000;
-  const auto templates = Build(options);
+  const auto ring = Build(options);
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> flows;
-  for (const auto& frame : templates->frames()) {
+  for (const auto& frame : ring->frames()) {
     ++flows[{LoadBe32(frame.data + 26), LoadBe32(frame.data + 30), LoadBe32(frame.data + 34)}];
   }
   EXPECT_EQ(flows.size(), 1000u);
-  for (const auto& [flow, count] : flows) EXPECT_EQ(count, templates->per_lap());
+  for (const auto& [flow, count] : flows) EXPECT_EQ(count, ring->per_lap());
 }
 
 TEST(Generator, FramesGoToTheNicFromALocallyAdministeredUnicastSource) {
   GeneratorOptions options;
   options.destination = {2, 4, 6, 8, 10, 12};
-  const auto templates = Build(options);
-  const uint8_t* frame = templates->frames()[0].data;
+  const auto ring = Build(options);
+  const uint8_t* frame = ring->frames()[0].data;
   EXPECT_TRUE(std::equal(options.destination.begin(), options.destination.end(), frame));
   EXPECT_EQ(frame[6] & 3, 2);
 }
@@ -160,15 +160,15 @@ TEST(Generator, FlowsSpreadOverQueuesByTheirDestinationAloneAndByRss) {
   key.fill(0x6d);
   key[1] = 0x5a;
   GeneratorOptions options;
-  const auto templates = Build(options);
+  const auto ring = Build(options);
   std::array<uint32_t, 4> enso{}, rss{};
-  for (const auto& frame : templates->frames()) {
+  for (const auto& frame : ring->frames()) {
     const uint32_t dst_ip = LoadBe32(frame.data + 30);
     ++enso[EnsoUdpHash(dst_ip, LoadBe16(frame.data + 36)) & 3];
     uint32_t tuple[3] = {LoadBe32(frame.data + 26), dst_ip, LoadBe32(frame.data + 34)};
     ++rss[rte_softrss(tuple, 3, key.data()) & 3];
   }
-  const uint32_t fair = static_cast<uint32_t>(templates->frames().size()) / 4;
+  const uint32_t fair = static_cast<uint32_t>(ring->frames().size()) / 4;
   for (uint32_t queue = 0; queue < 4; ++queue) {
     EXPECT_NEAR(enso[queue], fair, fair / 4.0);
     EXPECT_NEAR(rss[queue], fair, fair / 4.0);
@@ -180,7 +180,7 @@ TEST(Generator, RefusesARingThatDoesNotFitInMemory) {
   options.flows = 1u << 20;
   options.list = {9018};
   std::string error;
-  EXPECT_EQ(FrameTemplates::Build(options, &error), nullptr);
+  EXPECT_EQ(FrameRing::Build(options, &error), nullptr);
   EXPECT_NE(error.find("flows=1048576"), std::string::npos) << error;
 }
 

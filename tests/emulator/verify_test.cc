@@ -160,12 +160,12 @@ TEST(Verify, BeyondTheWindowAFrameIsLateAndTheVerifierStaysExact) {
   GeneratorOptions options;
   options.flows = 65536;
   std::string error;
-  const auto templates = FrameTemplates::Build(options, &error);
-  ASSERT_EQ(templates->per_lap(), 1u);
-  TagVerifier verifier(*templates, VerifyMode::kFull);
+  const auto ring = FrameRing::Build(options, &error);
+  ASSERT_EQ(ring->per_lap(), 1u);
+  TagVerifier verifier(*ring, VerifyMode::kFull);
   WireTotals totals;
   const auto give = [&](uint32_t sequence) {
-    const device::WireFrame& frame = templates->frames()[0];
+    const device::WireFrame& frame = ring->frames()[0];
     Bytes copy(frame.data, frame.data + frame.length);
     StampTag(copy.data() + copy.size() - kTagBytes, sequence);
     const device::WireFrame view = {copy.data(), frame.length};
@@ -187,10 +187,10 @@ TEST(Verify, SequenceNumbersMayWrapTheir32Bits) {
   GeneratorOptions options;
   options.flows = 512;
   std::string error;
-  const auto templates = FrameTemplates::Build(options, &error);
-  TagVerifier verifier(*templates, VerifyMode::kSampled);
+  const auto ring = FrameRing::Build(options, &error);
+  TagVerifier verifier(*ring, VerifyMode::kSampled);
   WireTotals totals;
-  const device::WireFrame& frame = templates->frames()[0];
+  const device::WireFrame& frame = ring->frames()[0];
   Bytes copy(frame.data, frame.data + frame.length);
   const device::WireFrame view = {copy.data(), frame.length};
   uint64_t sequence = 0;

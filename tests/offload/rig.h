@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of a channel over a window, in one thread: what the sentences of channel_test.cc are
+// Both ends of a channel over a window, in one thread: what the sentences of channel_*_test.cc are
 // said of. A rig is a channel on a window; every combination has the same face.
 #pragma once
 

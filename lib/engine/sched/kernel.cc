@@ -2,55 +2,20 @@
 #include "engine/sched/kernel.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace sluice::engine::sched {
-namespace {
-
-/// 0 of what began while the caller looked elsewhere.
-Nanoseconds Age(Nanoseconds since, Nanoseconds now) { return now > since ? now - since : 0; }
-
-}  // namespace
 
 Kernel::Kernel(const KernelLimits& limits)
-    : places_(std::max<uint32_t>(limits.max_tasks, 1)),
-      index_bits_(std::bit_width(static_cast<uint32_t>(places_.size() - 1))),
-      cpus_(std::clamp<CpuId>(limits.cpus, 1, kMaxCpus)) {
+    : places_(limits.max_tasks), cpus_(std::clamp<CpuId>(limits.cpus, 1, kMaxCpus)) {
   messages_.reserve(message_reserve());
-  for (uint32_t i = 0; i < places_.size(); ++i) {
-    places_[i].task.gtid = i;  // Taken 0 times: no name that Find() answers to.
-    Append(free_, places_[i]);
-  }
-}
-
-const Kernel::Place* Kernel::PlaceOf(Gtid gtid) const {
-  if (gtid >> index_bits_ <= 0) return nullptr;
-  const auto index = static_cast<uint64_t>(gtid) & ((uint64_t{1} << index_bits_) - 1);
-  if (index >= places_.size()) return nullptr;
-  const Place& place = places_[index];
-  return place.task.gtid == gtid ? &place : nullptr;
 }
 
 const Task* Kernel::Find(Gtid gtid) const {
-  const Place* place = PlaceOf(gtid);
+  const Place* place = places_.Find(gtid);
   return place == nullptr ? nullptr : &place->task;
 }
 
-void Kernel::Append(List& list, Place& place) {
-  const uint32_t index = IndexOf(place);
-  place.next = kNowhere;
-  place.previous = list.last;
-  (list.last == kNowhere ? list.first : places_[list.last].next) = index;
-  list.last = index;
-}
-
-void Kernel::Remove(List& list, Place& place) {
-  (place.previous == kNowhere ? list.first : places_[place.previous].next) = place.next;
-  (place.next == kNowhere ? list.last : places_[place.next].previous) = place.previous;
-  place.next = place.previous = kNowhere;
-}
-
-// --- What agents are told -------------------------------------------------------------------
+// --- What agents are told ------------------------------------------------------------------------
 
 void Kernel::TellAsItIs(MessageType type, const Task& task, CpuId cpu, uint8_t flags) {
   ++agent_barrier_;
@@ -88,7 +53,7 @@ void Kernel::StopIdling(CpuId cpu) {
   TellCpu(MessageType::kCpuNotIdle, cpu);
 }
 
-// --- Moving tasks ---------------------------------------------------------------------------
+// --- Moving tasks --------------------------------------------------------------------------------
 
 void Kernel::LeaveCpu(Place& place, Nanoseconds now) {
   Task& task = place.task;
@@ -104,7 +69,7 @@ void Kernel::LeaveEverything(Place& place, Nanoseconds now) {
   Task& task = place.task;
   if (task.state == TaskState::kOnCpu) LeaveCpu(place, now);
   if (task.state != TaskState::kRunnable) return;
-  Remove(waiting_, place);
+  places_.StopWaiting(place);
   if (!task.latched) return;
   task.latched = false;
   Cpu& cpu = cpus_[task.cpu];
@@ -116,41 +81,39 @@ void Kernel::LeaveEverything(Place& place, Nanoseconds now) {
 void Kernel::Wait(Place& place, Nanoseconds now) {
   place.task.state = TaskState::kRunnable;
   place.task.since = now;
-  Append(waiting_, place);
+  places_.Wait(place);
 }
 
-void Kernel::Evict(CpuId cpu, uint8_t flags) {
+void Kernel::EvictLatched(CpuId cpu, uint8_t flags) {
   Cpu& c = cpus_[cpu];
-  if (c.latched == kNoTask) return;
-  Task& task = PlaceOf(c.latched)->task;
+  Task& task = places_.Find(c.latched)->task;
   task.latched = false;
   c.latched = kNoTask;
   if (c.current != kNoTask) c.must_switch = false;
   Tell(MessageType::kTaskPreempt, task, cpu, flags | kWasLatched);
 }
 
-// --- Tasks ----------------------------------------------------------------------------------
+// --- Tasks ---------------------------------------------------------------------------------------
 
 Gtid Kernel::Create(const TaskParameters& parameters, Nanoseconds now) {
   const CpuMask all = ~CpuMask{0} >> (kMaxCpus - cpus());
-  if (free_.first == kNowhere || (parameters.affinity & all) == 0) return kNoTask;
-  Place& place = places_[free_.first];
-  Remove(free_, place);
-  const Gtid gtid = place.task.gtid + (Gtid{1} << index_bits_);
-  place.task = {.gtid = gtid,
-                .state = TaskState::kBlocked,
-                .task_class = parameters.task_class,
-                .group = parameters.group,
-                .affinity = parameters.affinity,
-                .since = now};
+  if ((parameters.affinity & all) == 0) return kNoTask;
+  Place* place = places_.Take();
+  if (place == nullptr) return kNoTask;
+  Task& task = place->task;
+  task.state = TaskState::kBlocked;
+  task.task_class = parameters.task_class;
+  task.group = parameters.group;
+  task.affinity = parameters.affinity;
+  task.since = now;
   ++live_;
-  if (parameters.runnable) Wait(place, now);
-  Tell(MessageType::kTaskNew, place.task, 0, parameters.runnable ? kRunnable : 0);
-  return gtid;
+  if (parameters.runnable) Wait(*place, now);
+  Tell(MessageType::kTaskNew, task, 0, parameters.runnable ? kRunnable : 0);
+  return task.gtid;
 }
 
 bool Kernel::Wake(Gtid gtid, bool deferrable, Nanoseconds now) {
-  Place* place = PlaceOf(gtid);
+  Place* place = places_.Find(gtid);
   if (place == nullptr || place->task.state != TaskState::kBlocked) return false;
   Wait(*place, now);
   Tell(MessageType::kTaskWakeup, place->task, place->task.cpu, deferrable ? kDeferrable : 0);
@@ -158,7 +121,7 @@ bool Kernel::Wake(Gtid gtid, bool deferrable, Nanoseconds now) {
 }
 
 bool Kernel::Exit(Gtid gtid, Nanoseconds now) {
-  Place* place = PlaceOf(gtid);
+  Place* place = places_.Find(gtid);
   if (place == nullptr || place->task.state == TaskState::kDead) return false;
   Task& task = place->task;
   LeaveEverything(*place, now);
@@ -169,12 +132,12 @@ bool Kernel::Exit(Gtid gtid, Nanoseconds now) {
   task.state = TaskState::kDead;
   task.departure_unseen = false;
   task.since = now;
-  Append(free_, *place);
+  places_.Free(*place);
   return true;
 }
 
 bool Kernel::Depart(Gtid gtid, Nanoseconds now) {
-  Place* place = PlaceOf(gtid);
+  Place* place = places_.Find(gtid);
   if (place == nullptr || place->task.state >= TaskState::kDeparted) return false;
   Task& task = place->task;
   const bool was_current = task.state == TaskState::kOnCpu;
@@ -188,11 +151,11 @@ bool Kernel::Depart(Gtid gtid, Nanoseconds now) {
 }
 
 void Kernel::DepartureSeen(Gtid gtid) {
-  if (Place* place = PlaceOf(gtid)) place->task.departure_unseen = false;
+  if (Place* place = places_.Find(gtid)) place->task.departure_unseen = false;
 }
 
 bool Kernel::SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now) {
-  Place* place = PlaceOf(gtid);
+  Place* place = places_.Find(gtid);
   const CpuMask all = ~CpuMask{0} >> (kMaxCpus - cpus());
   if (place == nullptr || place->task.state >= TaskState::kDeparted || (affinity & all) == 0) {
     return false;
@@ -207,7 +170,7 @@ bool Kernel::SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now) {
 }
 
 bool Kernel::Block(CpuId cpu, Nanoseconds now) {
-  Place* place = PlaceOf(cpus_[cpu].current);
+  Place* place = places_.Find(cpus_[cpu].current);
   if (place == nullptr) return false;
   LeaveCpu(*place, now);
   place->task.state = TaskState::kBlocked;
@@ -217,7 +180,7 @@ bool Kernel::Block(CpuId cpu, Nanoseconds now) {
 }
 
 bool Kernel::Yield(CpuId cpu, Nanoseconds now) {
-  Place* place = PlaceOf(cpus_[cpu].current);
+  Place* place = places_.Find(cpus_[cpu].current);
   if (place == nullptr) return false;
   LeaveCpu(*place, now);
   Wait(*place, now);
@@ -226,7 +189,7 @@ bool Kernel::Yield(CpuId cpu, Nanoseconds now) {
 }
 
 bool Kernel::Preempt(CpuId cpu, bool boost, Nanoseconds now) {
-  Place* place = PlaceOf(cpus_[cpu].current);
+  Place* place = places_.Find(cpus_[cpu].current);
   if (place == nullptr) return false;
   LeaveCpu(*place, now);
   Wait(*place, now);
@@ -234,7 +197,7 @@ bool Kernel::Preempt(CpuId cpu, bool boost, Nanoseconds now) {
   return true;
 }
 
-// --- CPUs -----------------------------------------------------------------------------------
+// --- CPUs ----------------------------------------------------------------------------------------
 
 void Kernel::ChangeAvailability(CpuId cpu, bool before, Nanoseconds now) {
   Cpu& c = cpus_[cpu];
@@ -262,149 +225,21 @@ void Kernel::SetBusyElsewhere(CpuId cpu, bool busy, Nanoseconds now) {
   ChangeAvailability(cpu, before, now);
 }
 
-// --- Transactions ---------------------------------------------------------------------------
+// --- schedule() ----------------------------------------------------------------------------------
 
-Status Kernel::CheckTarget(CpuId cpu, const Transaction& transaction) const {
-  const Place* place = PlaceOf(transaction.gtid);
-  if (place == nullptr) return Status::kTargetNotFound;
-  const Task& task = place->task;
-  if (task.departure_unseen) return Status::kTargetStale;
-  if (task.state == TaskState::kDeparted) return Status::kInvalidTarget;
-  if (task.state == TaskState::kDead) return Status::kTargetStale;
-  if (task.barrier != transaction.task_barrier) return Status::kTargetStale;
-  if (task.state == TaskState::kBlocked) return Status::kTargetNotRunnable;
-  const bool placed = task.latched || task.state == TaskState::kOnCpu;
-  const bool may_stay = task.cpu == cpu && (transaction.commit_flags & kAllowTaskOnCpu) != 0;
-  return placed && !may_stay ? Status::kTargetOnCpu : Status::kComplete;
-}
-
-Status Kernel::Check(CpuId cpu, const Transaction& transaction, bool local) const {
-  if (cpu >= cpus()) return Status::kInvalidCpu;
-  if (transaction.version != kAbiVersion) return Status::kUnsupportedVersion;
-  if (transaction.cpu != cpu) return Status::kInvalidCpu;
-  if ((transaction.run_flags & ~kRunFlags) != 0 ||
-      (transaction.commit_flags & ~kCommitFlags) != 0) {
-    return Status::kInvalidFlags;
+const TaskPlaces::Place* Kernel::LongestWaiting(CpuId cpu) const {
+  const Place* place = places_.FirstWaiting();
+  while (place != nullptr &&
+         (place->task.latched || (place->task.affinity & MaskOf(cpu)) == 0)) {
+    place = places_.NextWaiting(*place);
   }
-  if (const CpuMask group = transaction.sync_group; group != 0) {
-    const CpuMask all = ~CpuMask{0} >> (kMaxCpus - cpus());
-    if ((group & MaskOf(cpu)) == 0 || (group & ~all) != 0 ||
-        (transaction.commit_flags & kCommitAtSchedule) != 0) {
-      return Status::kInvalidFlags;
-    }
-  }
-  const Cpu& c = cpus_[cpu];
-  if (!c.online) return Status::kCpuOffline;
-  const Gtid gtid = transaction.gtid;
-  if (gtid < kIdleTask) return Status::kInvalidTarget;
-  if (gtid > 0) {
-    if (const Status status = CheckTarget(cpu, transaction); status != Status::kComplete) {
-      return status;
-    }
-  }
-  if (!agent_) return Status::kNoAgent;
-  if (gtid > 0 && (PlaceOf(gtid)->task.affinity & MaskOf(cpu)) == 0) return Status::kNotPermitted;
-  if (c.busy_elsewhere) return Status::kCpuUnavailable;
-  if ((transaction.run_flags & kDoNotPreempt) != 0 && c.current != kNoTask && c.current != gtid) {
-    return Status::kCpuUnavailable;
-  }
-  if (local && transaction.agent_barrier != agent_barrier_) return Status::kAgentStale;
-  return Status::kComplete;
-}
-
-void Kernel::Apply(const Transaction& transaction, Nanoseconds) {
-  const CpuId cpu = transaction.cpu;
-  Cpu& c = cpus_[cpu];
-  c.tell_not_idle = (transaction.run_flags & kNeedCpuNotIdle) != 0;
-  const Gtid gtid = transaction.gtid;
-  if (gtid == kAgentTask) {
-    TellCpu(MessageType::kCpuAgentWakeup, cpu);
-    return;
-  }
-  if (gtid > 0 && c.latched == gtid) return;
-  Evict(cpu, 0);
-  if (gtid > 0 && c.current == gtid) {
-    c.must_switch = false;
-    return;
-  }
-  if (gtid > 0) {
-    Task& task = PlaceOf(gtid)->task;
-    task.latched = true;
-    task.cpu = cpu;
-    c.latched = gtid;
-  }
-  c.must_switch = gtid > 0 || c.current != kNoTask;
-}
-
-bool Kernel::CheckGroup(std::span<const Transaction> transactions,
-                        std::span<Status> statuses) const {
-  for (size_t i = 0; i < transactions.size(); ++i) {
-    const Transaction& transaction = transactions[i];
-    Status status = Check(transaction.cpu, transaction);
-    for (size_t j = 0; j < i && status == Status::kComplete; ++j) {
-      // One task cannot be on two CPUs.
-      if (transaction.gtid > 0 && transactions[j].gtid == transaction.gtid) {
-        status = Status::kTargetOnCpu;
-      }
-    }
-    if (status != Status::kComplete) {
-      std::ranges::fill(statuses, Status::kPoisoned);
-      statuses[i] = status;
-      return false;
-    }
-  }
-  std::ranges::fill(statuses, Status::kComplete);
-  return true;
-}
-
-bool Kernel::ApplyGroup(std::span<const Transaction> transactions, std::span<Status> statuses,
-                        Nanoseconds now) {
-  if (!CheckGroup(transactions, statuses)) return false;
-  for (const Transaction& transaction : transactions) Apply(transaction, now);
-  return true;
-}
-
-bool Kernel::Unlatch(CpuId cpu, Nanoseconds) {
-  if (cpus_[cpu].latched == kNoTask) return false;
-  Evict(cpu, 0);
-  return true;
-}
-
-Outcome Kernel::Describe(CpuId cpu, const Transaction& transaction, Status status,
-                         Nanoseconds now) const {
-  Outcome outcome{.status = status, .gtid = transaction.gtid, .time = now};
-  if (const Place* place = PlaceOf(transaction.gtid)) {
-    const Task& task = place->task;
-    outcome.task_barrier = task.barrier;
-    const bool waits = task.state == TaskState::kRunnable;
-    const bool on_cpu = task.state == TaskState::kOnCpu;
-    outcome.task_flags = (task.state < TaskState::kDeparted ? kStatusInUse : 0u) |
-                         (on_cpu ? kStatusOnCpu : 0u) |
-                         (on_cpu || waits ? kStatusRunnable : 0u) |
-                         (task.latched ? kStatusLatched : 0u);
-  }
-  if (cpu < cpus()) {
-    outcome.cpu_seqnum = cpus_[cpu].seqnum;
-    outcome.current = cpus_[cpu].current;
-  }
-  return outcome;
-}
-
-// --- schedule() -----------------------------------------------------------------------------
-
-uint32_t Kernel::LongestWaiting(CpuId cpu) const {
-  uint32_t at = waiting_.first;
-  while (at != kNowhere &&
-         (places_[at].task.latched || (places_[at].task.affinity & MaskOf(cpu)) == 0)) {
-    at = places_[at].next;
-  }
-  return at;
+  return place;
 }
 
 bool Kernel::HasNext(CpuId cpu) const {
   const Cpu& c = cpus_[cpu];
   if (!c.available()) return false;
-  return c.latched != kNoTask || (!agent_ && LongestWaiting(cpu) != kNowhere);
+  return c.latched != kNoTask || (!agent_ && LongestWaiting(cpu) != nullptr);
 }
 
 Gtid Kernel::Switch(CpuId cpu, Nanoseconds now) {
@@ -413,17 +248,17 @@ Gtid Kernel::Switch(CpuId cpu, Nanoseconds now) {
   if (c.current != kNoTask) return c.current;
   Place* place = nullptr;
   if (c.latched != kNoTask) {
-    place = PlaceOf(c.latched);
+    place = places_.Find(c.latched);
     c.latched = kNoTask;
     place->task.latched = false;
   } else if (!agent_ && c.available()) {
-    if (const uint32_t index = LongestWaiting(cpu); index != kNowhere) place = &places_[index];
+    place = const_cast<Place*>(LongestWaiting(cpu));
   }
   if (place == nullptr) {
     c.idles = c.available();
     return kNoTask;
   }
-  Remove(waiting_, *place);
+  places_.StopWaiting(*place);
   Task& task = place->task;
   task.state = TaskState::kOnCpu;
   task.cpu = cpu;
@@ -432,105 +267,6 @@ Gtid Kernel::Switch(CpuId cpu, Nanoseconds now) {
   ++c.seqnum;
   StopIdling(cpu);
   return task.gtid;
-}
-
-// --- Agents ---------------------------------------------------------------------------------
-
-void Kernel::SetAgent(bool attached, Nanoseconds) { agent_ = attached; }
-
-void Kernel::Discover(Nanoseconds) {
-  messages_.push_back({.type = MessageType::kDiscovery, .seqnum = ++agent_barrier_});
-  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
-    if (!cpus_[cpu].available()) TellCpu(MessageType::kCpuBusy, cpu);
-  }
-  for (Place& place : places_) {
-    Task& task = place.task;
-    task.departure_unseen = false;
-    if (task.state >= TaskState::kDeparted) continue;
-    const bool waits = task.state == TaskState::kRunnable && !task.latched;
-    TellAsItIs(MessageType::kTaskNew, task, task.cpu, waits ? kRunnable : 0);
-    if (task.state == TaskState::kOnCpu) TellAsItIs(MessageType::kTaskOnCpu, task, task.cpu, 0);
-  }
-  // After who is on the CPUs, who waits for them to leave.
-  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
-    const Task* const latched = Find(cpus_[cpu].latched);
-    if (latched != nullptr) TellAsItIs(MessageType::kTaskOnCpu, *latched, cpu, kWasLatched);
-  }
-}
-
-bool Kernel::Starves(Nanoseconds timeout, Nanoseconds now) const {
-  return waiting_.first != kNowhere && Age(places_[waiting_.first].task.since, now) > timeout;
-}
-
-bool Kernel::Neglected(Nanoseconds timeout, Nanoseconds now) const {
-  CpuMask idle = 0;
-  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
-    const Cpu& c = cpus_[cpu];
-    if (c.available() && c.current == kNoTask && c.latched == kNoTask &&
-        Age(c.idle_since, now) > timeout) {
-      idle |= MaskOf(cpu);
-    }
-  }
-  if (idle == 0) return false;
-  for (uint32_t at = waiting_.first; at != kNowhere; at = places_[at].next) {
-    const Task& task = places_[at].task;
-    if (Age(task.since, now) <= timeout) return false;
-    if (!task.latched && (task.affinity & idle) != 0) return true;
-  }
-  return false;
-}
-
-// --- The invariants -------------------------------------------------------------------------
-
-const char* Kernel::Violation() const {
-  uint32_t live = 0;
-  uint32_t waiting = 0;
-  for (const Place& place : places_) {
-    const Task& task = place.task;
-    if (task.state < TaskState::kDeparted) ++live;
-    if (task.state == TaskState::kRunnable) ++waiting;
-    if (task.state == TaskState::kOnCpu && cpus_[task.cpu].current != task.gtid) {
-      return "a task is on a CPU that does not know of it";
-    }
-    if (task.latched && task.state != TaskState::kRunnable) return "a latched task does not wait";
-    if (task.latched && cpus_[task.cpu].latched != task.gtid) {
-      return "a task is latched to a CPU that does not know of it";
-    }
-  }
-  if (live != live_) return "live_tasks() counts wrong";
-  for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
-    const Cpu& c = cpus_[cpu];
-    if (c.current != kNoTask) {
-      const Task* task = Find(c.current);
-      if (task == nullptr || task->state != TaskState::kOnCpu || task->cpu != cpu) {
-        return "a CPU has a task that is not on it";
-      }
-      if (!c.available()) return "a task is on a CPU that agents may not use";
-      if ((task->affinity & MaskOf(cpu)) == 0) return "a task is on a CPU where it must not be";
-    }
-    if (c.latched != kNoTask) {
-      const Task* task = Find(c.latched);
-      if (task == nullptr || !task->latched || task->cpu != cpu) {
-        return "a CPU has latched a task that is not latched to it";
-      }
-      if (!c.available()) return "a task is latched to a CPU that agents may not use";
-      if ((task->affinity & MaskOf(cpu)) == 0) return "a task is latched where it must not be";
-      if (!c.must_switch) return "a CPU does not know that somebody is latched";
-    }
-  }
-  uint32_t previous = kNowhere;
-  for (uint32_t at = waiting_.first; at != kNowhere; at = places_[at].next) {
-    if (waiting-- == 0) return "the order of waiting holds too many";
-    if (places_[at].task.state != TaskState::kRunnable) return "one waits that is not runnable";
-    if (places_[at].previous != previous) return "the order of waiting is broken";
-    if (previous != kNowhere && places_[previous].task.since > places_[at].task.since) {
-      return "the order of waiting is not that of time";
-    }
-    previous = at;
-  }
-  if (waiting != 0) return "a waiting task is not in the order of waiting";
-  if (waiting_.last != previous) return "the order of waiting has a wrong end";
-  return nullptr;
 }
 
 }  // namespace sluice::engine::sched

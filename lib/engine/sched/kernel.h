@@ -13,12 +13,13 @@
 // a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "engine/sched/abi.h"
+#include "engine/sched/task_places.h"
 
 namespace sluice::engine::sched {
 
@@ -32,29 +33,6 @@ struct TaskParameters {
   uint16_t group = 0;
   CpuMask affinity = ~CpuMask{0};
   bool runnable = true;
-};
-
-enum class TaskState : uint8_t {
-  kBlocked,
-  kRunnable,  ///< Waits for a CPU; may be latched to one.
-  kOnCpu,
-  kDeparted,  ///< Scheduled by somebody else from now on.
-  kDead,
-};
-
-/// A task as the host knows it.
-struct Task {
-  Gtid gtid = kNoTask;
-  TaskState state = TaskState::kDead;
-  uint8_t task_class = 0;
-  uint16_t group = 0;
-  CpuId cpu = 0;                 ///< Where it is, was last, or is latched to.
-  bool latched = false;          ///< Chosen for `cpu`, not yet there.
-  bool departure_unseen = false; ///< Departed, and agents may still name it.
-  uint32_t barrier = 0;
-  CpuMask affinity = 0;
-  Nanoseconds runtime = 0;       ///< Up to `since` if on a CPU.
-  Nanoseconds since = 0;         ///< When it got into its state.
 };
 
 /// A CPU as the host knows it.
@@ -172,35 +150,12 @@ class Kernel {
   uint32_t live_tasks() const { return live_; }
   uint32_t agent_barrier() const { return agent_barrier_; }
 
-  /// The first of these that does not hold, or null (a check for tests and simulations; looks at
-  /// everything): a task is on at most one CPU, and both say so; a latched task waits, on one
-  /// CPU's latch alone; nobody dead or departed is on a CPU, latched or waiting; every waiting
-  /// task is in the order of waiting exactly once; live_tasks() counts right.
-  const char* Violation() const;
+  const TaskPlaces& places() const { return places_; }
 
  private:
-  static constexpr uint32_t kNowhere = UINT32_MAX;
+  using Place = TaskPlaces::Place;
 
-  /// A place in the table. Waiting (kRunnable): linked by `since`. Free, dead or never used:
-  /// linked by `next`, those that are free for the longest first.
-  struct alignas(64) Place {
-    Task task;
-    uint32_t next = kNowhere;
-    uint32_t previous = kNowhere;
-  };
-  struct List {
-    uint32_t first = kNowhere;
-    uint32_t last = kNowhere;
-  };
-
-  uint32_t IndexOf(const Place& place) const {
-    return static_cast<uint32_t>(&place - places_.data());
-  }
-  Place* PlaceOf(Gtid gtid) { return const_cast<Place*>(std::as_const(*this).PlaceOf(gtid)); }
-  const Place* PlaceOf(Gtid gtid) const;
-  void Append(List& list, Place& place);
-  void Remove(List& list, Place& place);
-  uint32_t LongestWaiting(CpuId cpu) const;
+  const Place* LongestWaiting(CpuId cpu) const;
 
   void Tell(MessageType type, Task& task, CpuId cpu, uint8_t flags = 0);
   void TellAsItIs(MessageType type, const Task& task, CpuId cpu, uint8_t flags);
@@ -210,14 +165,14 @@ class Kernel {
   void LeaveCpu(Place& place, Nanoseconds now);
   void LeaveEverything(Place& place, Nanoseconds now);
   void Wait(Place& place, Nanoseconds now);
-  void Evict(CpuId cpu, uint8_t flags);
+  void Evict(CpuId cpu, uint8_t flags) {
+    if (cpus_[cpu].latched != kNoTask) EvictLatched(cpu, flags);
+  }
+  void EvictLatched(CpuId cpu, uint8_t flags);
   void ChangeAvailability(CpuId cpu, bool before, Nanoseconds now);
   Status CheckTarget(CpuId cpu, const Transaction& transaction) const;
 
-  std::vector<Place> places_;
-  int index_bits_;  ///< Of a Gtid; above them counts how often the place was taken.
-  List waiting_;
-  List free_;
+  TaskPlaces places_;
   std::vector<Cpu> cpus_;
   std::vector<Message> messages_;
   uint32_t live_ = 0;

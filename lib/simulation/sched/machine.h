@@ -14,6 +14,7 @@
 #include "engine/sched/agent.h"
 #include "engine/sched/host.h"
 #include "engine/sched/kernel.h"
+#include "engine/sched/kernel_checker.h"
 #include "fabric/event_queue.h"
 #include "fabric/window.h"
 #include "simulation/host_window.h"
@@ -333,7 +334,7 @@ class Machine {
   }
 
   SchedulingResults Results() {
-    const char* broken = kernel_.Violation();
+    const char* broken = engine::sched::Violation(kernel_);
     if (broken != nullptr) {
       results_.violation = broken;
     } else if (!workload_.Conserved()) {

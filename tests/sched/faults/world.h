@@ -21,6 +21,7 @@
 #include "engine/sched/agent.h"
 #include "engine/sched/host.h"
 #include "engine/sched/kernel.h"
+#include "engine/sched/kernel_checker.h"
 #include "faulty_window.h"
 
 namespace sluice::engine::sched {
@@ -380,7 +381,7 @@ class World {
 
   const char* Check() {
     if (wrong_ != nullptr) return wrong_;
-    if (const char* violation = kernel_.Violation()) return violation;
+    if (const char* violation = Violation(kernel_)) return violation;
     if (agent_) {
       if (const char* violation = agent_->Violation()) return violation;
     }

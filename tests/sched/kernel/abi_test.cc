@@ -10,6 +10,7 @@
 #include <random>
 
 #include "engine/sched/kernel.h"
+#include "engine/sched/kernel_checker.h"
 
 namespace sluice::engine::sched {
 namespace {
@@ -107,7 +108,7 @@ TEST(Abi, WhateverBytesArriveAsATransactionTheKernelStaysWhole) {
       kernel.Switch(cpu, now);
     }
     kernel.ClearMessages();
-    if (const char* violation = kernel.Violation()) FAIL() << violation << " at step " << now;
+    if (const char* violation = Violation(kernel)) FAIL() << violation << " at step " << now;
   }
 }
 

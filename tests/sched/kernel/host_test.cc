@@ -12,6 +12,7 @@
 
 #include "direct_channel.h"
 #include "engine/sched/kernel.h"
+#include "engine/sched/kernel_checker.h"
 
 namespace sluice::engine::sched {
 namespace {
@@ -170,7 +171,7 @@ TEST_F(HostTest, AGroupWaitsUntilAllItsSlotsHoldADecisionAndThenHoldsAsAWhole) {
   EXPECT_TRUE(host.Look(3, 4));
   EXPECT_EQ(channel.Ended(3), Status::kComplete);
   EXPECT_EQ(Run(3, Reason::kIdle, 5), other.gtid);
-  EXPECT_EQ(kernel.Violation(), nullptr);
+  EXPECT_EQ(Violation(kernel), nullptr);
 }
 
 TEST_F(HostTest, OneRefusedMemberPoisonsTheRestOfItsGroupAndNobodyRuns) {
@@ -215,7 +216,7 @@ TEST_F(HostTest, AMemberThatIsRecalledAfterItsGroupHeldIsTakenOffAgain) {
   EXPECT_EQ(channel.Ended(1), Status::kAborted);
   EXPECT_EQ(kernel.cpu(1).latched, kNoTask);
   EXPECT_EQ(Heard(), (std::vector{MessageType::kTaskPreempt}));
-  EXPECT_EQ(kernel.Violation(), nullptr);
+  EXPECT_EQ(Violation(kernel), nullptr);
 }
 
 TEST_F(HostTest, WithoutAnAgentTheHostServesInTheOrderOfArrivalAndRefusesDecisions) {

@@ -13,6 +13,7 @@
 #include "direct_channel.h"
 #include "engine/sched/host.h"
 #include "engine/sched/kernel.h"
+#include "engine/sched/kernel_checker.h"
 
 namespace sluice::engine::sched {
 namespace {
@@ -119,7 +120,7 @@ Status StatusOf(const std::vector<const Flaw*>& flaws) {
   }
   scene.SeeEverything();
   if (local) Flaws().back().make(scene);
-  EXPECT_EQ(scene.kernel.Violation(), nullptr);
+  EXPECT_EQ(Violation(scene.kernel), nullptr);
   return scene.kernel.Check(scene.cpu, scene.transaction, scene.local);
 }
 
@@ -235,7 +236,7 @@ TEST_F(Group, WithoutAFlawAllOfItHolds) {
   EXPECT_TRUE(kernel.ApplyGroup(transactions, statuses, 2));
   EXPECT_EQ(Statuses(), (std::vector(3, Status::kComplete)));
   for (CpuId cpu = 0; cpu < 3; ++cpu) EXPECT_EQ(kernel.Switch(cpu, 3), tasks[cpu]);
-  EXPECT_EQ(kernel.Violation(), nullptr);
+  EXPECT_EQ(Violation(kernel), nullptr);
 }
 
 TEST_F(Group, OneFlawPoisonsTheRestAndNothingIsEnforced) {
@@ -255,7 +256,7 @@ TEST_F(Group, ATaskCannotBeInItTwice) {
   EXPECT_FALSE(kernel.ApplyGroup(transactions, statuses, 2));
   EXPECT_EQ(Statuses(),
             (std::vector{Status::kPoisoned, Status::kPoisoned, Status::kTargetOnCpu}));
-  EXPECT_EQ(kernel.Violation(), nullptr);
+  EXPECT_EQ(Violation(kernel), nullptr);
 }
 
 TEST_F(Group, OfTwoFlawsTheFirstMembersIsNamed) {

@@ -15,6 +15,7 @@
 #include "engine/sched/agent.h"
 #include "engine/sched/host.h"
 #include "engine/sched/kernel.h"
+#include "engine/sched/kernel_checker.h"
 #include "engine/sched/policies/all.h"
 #include "offload/swap_host.h"
 #include "offload/swap_nic.h"
@@ -134,7 +135,7 @@ class System {
       Schedule(cpu, kernel.cpu(cpu).current == kNoTask ? Reason::kIdle : Reason::kPreempt);
     }
     if (random() % 4 == 0) host.Tick(now);
-    ASSERT_EQ(kernel.Violation(), nullptr);
+    ASSERT_EQ(Violation(kernel), nullptr);
   }
 
   void Play(int steps) {

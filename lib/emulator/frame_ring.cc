@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "emulator/templates.h"
+#include "emulator/frame_ring.h"
 
 #include <algorithm>
 #include <random>
@@ -88,35 +88,35 @@ void WriteHeaders(uint8_t* frame, uint32_t length, uint32_t flow, const Generato
 
 }  // namespace
 
-std::unique_ptr<FrameTemplates> FrameTemplates::Build(const GeneratorOptions& options,
+std::unique_ptr<FrameRing> FrameRing::Build(const GeneratorOptions& options,
                                                       std::string* error) {
   const bool mixed = options.sizes != GeneratorOptions::Sizes::kList || options.list.size() > 1;
   const uint32_t wanted = mixed ? kMixedEntries : kUniformEntries;
-  std::unique_ptr<FrameTemplates> templates(new FrameTemplates);
-  templates->flows_ = options.flows;
-  templates->per_lap_ = (wanted + options.flows - 1) / options.flows;
-  templates->invariant_offset_ =
+  std::unique_ptr<FrameRing> ring(new FrameRing);
+  ring->flows_ = options.flows;
+  ring->per_lap_ = (wanted + options.flows - 1) / options.flows;
+  ring->invariant_offset_ =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + 1 +
       (options.tcp ? packet::kTcpMinHeaderBytes : packet::kUdpHeaderBytes);
 
   std::mt19937_64 random(options.seed);
   const std::vector<uint32_t> sizes =
-      DrawSizes(options, templates->per_lap_ * options.flows, random);
+      DrawSizes(options, ring->per_lap_ * options.flows, random);
   size_t bytes = 0;
   for (const uint32_t size : sizes) bytes += Aligned(size - packet::kFcsBytes);
-  if (bytes <= kMaxBytes) templates->memory_ = AllocateBytes(bytes);
-  if (templates->memory_ == nullptr) {
+  if (bytes <= kMaxBytes) ring->memory_ = AllocateBytes(bytes);
+  if (ring->memory_ == nullptr) {
     *error = "wire=gen: flows=" + std::to_string(options.flows) + " of this size need " +
              std::to_string(bytes >> 20) + " MiB of frames, more than " +
              std::to_string(kMaxBytes >> 20) +
              " or than there is; give fewer flows or a smaller size";
     return nullptr;
   }
-  templates->Lay(options, sizes);
-  return templates;
+  ring->Lay(options, sizes);
+  return ring;
 }
 
-void FrameTemplates::Lay(const GeneratorOptions& options, std::span<const uint32_t> sizes) {
+void FrameRing::Lay(const GeneratorOptions& options, std::span<const uint32_t> sizes) {
   const uint32_t entries = static_cast<uint32_t>(sizes.size());
   std::mt19937_64 random(options.seed + 1);
   std::vector<uint32_t> order(entries);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both channels promise (lib/offload/item.h), over shared memory and over every kind of
-// window in virtual time.
+// What both channels promise about decisions: asked for or not, recalled, ruled on (lib/offload/item.h).
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -9,146 +8,10 @@
 #include <random>
 #include <vector>
 
-#include "rig.h"
+#include "channel_fixture.h"
 
 namespace sluice::offload {
 namespace {
-
-template <typename R>
-class Channel : public testing::Test {
- protected:
-  void SetUp() override {
-    static_assert(HostChannel<typename R::Host> && NicChannel<typename R::Nic>);
-    ASSERT_TRUE(rig_.Meet());
-  }
-  /// Host and agent of `rig` are of use: an event down, a decision up, an outcome down.
-  static void ExpectWorks(R& rig, uint64_t number) {
-    TestJudge judge;
-    Item out;
-    Decided how = Decided::kNone;
-    ASSERT_TRUE(rig.host().Send(Numbered(number)));
-    ASSERT_TRUE(rig.Receive(out));
-    EXPECT_EQ(out, Numbered(number));
-    ASSERT_TRUE(rig.nic().CanCommit(1));
-    rig.nic().Commit(1, Numbered(number + 1), Urgency::kInterrupt);
-    ASSERT_EQ(rig.Decide(1, judge), Decided::kEnforced);
-    EXPECT_EQ(judge.applied, std::vector{Numbered(number + 1)});
-    ASSERT_TRUE(rig.TakeOutcome(1, out, how));
-    EXPECT_EQ(how, Decided::kEnforced);
-    EXPECT_EQ(out.word[1], Numbered(number + 1).word[0]);
-  }
-  /// Makes the ask of `slot` open at the agent.
-  void Ask(Slot slot, uint64_t number) {
-    Item out;
-    ASSERT_TRUE(rig_.host().Ask(slot, Numbered(number)));
-    ASSERT_TRUE(rig_.Receive(out));
-    ASSERT_EQ(out, Numbered(number));
-  }
-
-  R rig_;
-  TestJudge judge_;
-  Item out_;
-  Decided how_ = Decided::kNone;
-};
-
-using Rigs = testing::Types<
-    Rig<WaveChannel, SharedMemory>, Rig<WaveChannel, Pushed>, Rig<WaveChannel, PushedCombining>,
-    Rig<WaveChannel, Uncached>, Rig<WaveChannel, WriteThrough>, Rig<SwapChannel, SharedMemory>,
-    Rig<SwapChannel, Pushed>, Rig<SwapChannel, PushedCombining>, Rig<SwapChannel, Uncached>,
-    Rig<SwapChannel, WriteThrough>, Rig<OfferChannel, SharedMemory>, Rig<OfferChannel, Pushed>,
-    Rig<OfferChannel, WriteThrough>>;
-TYPED_TEST_SUITE(Channel, Rigs);
-
-// --- Events.
-
-TYPED_TEST(Channel, EventsArriveOnceAndInTheOrderInWhichTheyWereSentAsksAmongThem) {
-  TypeParam rig(3, 8);
-  ASSERT_TRUE(rig.Meet());
-  std::mt19937_64 random(1);
-  uint64_t sent = 0, received = 0;
-  Item out;
-  for (uint32_t step = 0; step < 600; ++step) {
-    if (random() % 2 != 0) {
-      const Slot slot = random() % 3;
-      const Item item = Numbered(sent + 1);
-      if (rig.host().room() != 0) {
-        const bool ask = random() % 3 == 0;
-        ASSERT_TRUE(ask ? rig.host().Ask(slot, item) : rig.host().Send(item));
-        ++sent;
-      }
-      rig.host().Flush();
-      // Answered, so that slots may ask again.
-      TestJudge judge;
-      rig.host().Decide(slot, judge);
-    } else if (rig.Receive(out)) {
-      ASSERT_EQ(out, Numbered(++received));
-      const Slot slot = random() % 3;
-      if (rig.nic().CanCommit(slot)) rig.nic().Commit(slot, out, Urgency::kInterrupt);
-    }
-    Decided how;
-    for (Slot slot = 0; slot < 3; ++slot) rig.nic().TakeOutcome(slot, out, how);
-  }
-  while (rig.Receive(out)) ASSERT_EQ(out, Numbered(++received));
-  EXPECT_EQ(received, sent);
-  EXPECT_GT(sent, 100u);
-  EXPECT_EQ(rig.Faults(), 0u);
-  EXPECT_EQ(rig.host().overflows(), 0u);
-}
-
-TYPED_TEST(Channel, EventsThatFindNoRoomAreRefusedCountedAndToldOnce) {
-  auto& rig = this->rig_;
-  uint64_t sent = 0;
-  while (rig.host().Send(Numbered(sent + 1))) ASSERT_LE(++sent, 8u);
-  EXPECT_EQ(sent, 8u);
-  EXPECT_FALSE(rig.host().Send(Numbered(99)));
-  EXPECT_EQ(rig.host().overflows(), 2u);
-  rig.host().Flush();
-  EXPECT_TRUE(rig.TakeLoss());
-  EXPECT_FALSE(rig.TakeLoss());
-  for (uint64_t n = 1; n <= sent; ++n) {
-    ASSERT_TRUE(rig.Receive(this->out_));
-    EXPECT_EQ(this->out_, Numbered(n));
-  }
-  EXPECT_FALSE(rig.Receive(this->out_));
-  this->ExpectWorks(rig, 100);
-}
-
-TYPED_TEST(Channel, ALossIsToldBeforeTheEventsAfterIt) {
-  auto& rig = this->rig_;
-  while (rig.host().Send(Numbered(1))) {
-  }
-  while (rig.Receive(this->out_)) {
-  }
-  rig.Settle();
-  ASSERT_TRUE(rig.host().Send(Numbered(2)));  // and no Flush
-  ASSERT_TRUE(rig.Receive(this->out_));
-  ASSERT_EQ(this->out_, Numbered(2));
-  EXPECT_TRUE(rig.nic().TakeLoss());
-}
-
-TYPED_TEST(Channel, WhatTheHostWithholdsIsALoss) {
-  auto& rig = this->rig_;
-  rig.host().Lose();
-  EXPECT_EQ(rig.host().overflows(), 1u);
-  EXPECT_TRUE(rig.TakeLoss());
-  EXPECT_FALSE(rig.TakeLoss());
-  this->ExpectWorks(rig, 1);
-}
-
-TYPED_TEST(Channel, RoomIsWhatIsCertainlyTaken) {
-  auto& rig = this->rig_;
-  for (uint32_t round = 0; round < 5; ++round) {
-    rig.Settle();
-    const uint32_t room = rig.host().room();
-    ASSERT_GT(room, 0u);
-    for (uint32_t i = 0; i < room; ++i) ASSERT_TRUE(rig.host().Send(Numbered(i)));
-    for (uint32_t i = 0; i < room; ++i) ASSERT_TRUE(rig.Receive(this->out_));
-  }
-  rig.Settle();
-  while (rig.host().Send(Numbered(1))) {
-  }
-  EXPECT_EQ(rig.host().room(), 0u);
-}
 
 // --- Decisions.
 
@@ -328,89 +191,6 @@ TYPED_TEST(Channel, ThereIsNothingToRecallBeforeACommitOrAfterItsOutcomeOrTwice)
   EXPECT_FALSE(rig.nic().Recall(0));
 }
 
-// --- Who comes back without memory.
-
-TYPED_TEST(Channel, NothingIsTakenBeforeTheEndsMet) {
-  TypeParam rig;
-  EXPECT_EQ(rig.host().room(), 0u);
-  EXPECT_FALSE(rig.host().Send(Numbered(1)));
-  EXPECT_FALSE(rig.nic().CanCommit(0));
-  EXPECT_FALSE(rig.Receive(this->out_));
-  EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
-  ASSERT_TRUE(rig.Meet());
-  EXPECT_EQ(rig.restarts(), 1u);
-  EXPECT_EQ(rig.losses(), 0u) << "who has just begun has lost nothing";
-  this->ExpectWorks(rig, 1);
-}
-
-TYPED_TEST(Channel, ARestartAskedForIsTakenOnce) {
-  auto& rig = this->rig_;
-  EXPECT_FALSE(rig.TakeRestart());
-  rig.nic().RequestRestart();
-  EXPECT_TRUE(rig.TakeRestart());
-  EXPECT_FALSE(rig.TakeRestart());
-  rig.nic().RequestRestart();
-  rig.nic().RequestRestart();
-  EXPECT_TRUE(rig.TakeRestart());
-  this->ExpectWorks(rig, 1);
-}
-
-TYPED_TEST(Channel, WhatAReplacedAgentLeftIsVoid) {
-  auto& rig = this->rig_;
-  for (uint64_t round = 0; round < 20; ++round) {
-    this->judge_ = {};
-    this->ExpectWorks(rig, 1000 * round);
-    // The agent dies with one decision offered, one recalled, one that answers an ask, and
-    // events that it did not take.
-    if (round % 3 == 0) {
-      ASSERT_TRUE(rig.host().Ask(2, Numbered(1)));
-      ASSERT_TRUE(rig.Receive(this->out_));
-      ASSERT_EQ(this->out_, Numbered(1));
-    }
-    for (Slot slot = 0; slot < 3; ++slot) {
-      rig.nic().Commit(slot, Numbered(2 + slot), Urgency::kInterrupt);
-    }
-    rig.nic().Recall(1);
-    for (uint64_t n = 0; n < round % 8; ++n) ASSERT_TRUE(rig.host().Send(Numbered(9)));
-    rig.Settle();
-    rig.ReplaceNic();
-    ASSERT_TRUE(rig.Meet());
-    EXPECT_EQ(rig.restarts(), 1u);
-    EXPECT_EQ(rig.losses(), 0u);
-    for (Slot slot = 0; slot < 3; ++slot) {
-      EXPECT_EQ(rig.Decide(slot, this->judge_), Decided::kNone);
-      EXPECT_FALSE(rig.TakeOutcome(slot, this->out_, this->how_));
-      EXPECT_TRUE(rig.nic().CanCommit(slot));
-    }
-    EXPECT_TRUE(this->judge_.applied.empty());
-    EXPECT_FALSE(rig.Receive(this->out_));
-    EXPECT_FALSE(rig.nic().TakeLoss());
-  }
-  this->ExpectWorks(rig, 100'000);
-  EXPECT_EQ(rig.Faults(), 0u);
-}
-
-TYPED_TEST(Channel, AReplacedHostIsALossToTheAgentAndEndsItsDecisions) {
-  auto& rig = this->rig_;
-  for (uint64_t round = 0; round < 10; ++round) {
-    this->judge_ = {};
-    this->ExpectWorks(rig, 1000 * round);
-    rig.nic().Commit(0, Numbered(2), Urgency::kInterrupt);
-    ASSERT_TRUE(rig.host().Send(Numbered(9)));
-    rig.Settle();
-    rig.ReplaceHost();
-    ASSERT_TRUE(rig.Meet());
-    EXPECT_EQ(rig.restarts(), 1u) << "the host knows of no agent yet";
-    EXPECT_EQ(rig.losses(), 1u);
-    EXPECT_TRUE(rig.nic().CanCommit(0));
-    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
-    EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
-    EXPECT_FALSE(rig.Receive(this->out_));
-  }
-  this->ExpectWorks(rig, 100'000);
-  EXPECT_EQ(rig.Faults(), 0u);
-}
-
 // --- Lines under way.
 
 /// What one who sees both ends knows of a random run.
@@ -486,32 +266,6 @@ TYPED_TEST(Channel, InARandomRunBothEndsAgreeOnEveryDecision) {
   EXPECT_GT(ledger.received.size(), 100u);
   EXPECT_GT(ledger.told.size(), 100u);
   EXPECT_GE(ledger.told.size() + 2, committed) << "all but what is open has ended";
-  EXPECT_EQ(rig.Faults(), 0u);
-}
-
-// --- A dead link.
-
-TYPED_TEST(Channel, LinesOfAllOnesAreNeitherEventsNorDecisionsNorFaults) {
-  auto& rig = this->rig_;
-  rig.nic().Commit(0, Numbered(7), Urgency::kInterrupt);
-  ASSERT_TRUE(rig.host().Send(Numbered(1)));
-  rig.Settle();
-  bar::Line dead;
-  dead.word.fill(~uint64_t{0});
-  for (uint32_t line = 0; line < rig.layout().LinesNeeded(); ++line) {
-    rig.window().host().Post(line, dead);
-    rig.window().nic().Post(line, dead);
-  }
-  for (uint32_t i = 0; i < 300; ++i) {
-    EXPECT_FALSE(rig.Receive(this->out_));
-    EXPECT_FALSE(rig.TakeLoss());
-    EXPECT_FALSE(rig.TakeRestart());
-    EXPECT_FALSE(rig.host().Look(0, this->out_));
-    EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
-    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
-    rig.host().room();
-  }
-  EXPECT_TRUE(this->judge_.applied.empty());
   EXPECT_EQ(rig.Faults(), 0u);
 }
 

@@ -42,16 +42,16 @@ struct GeneratorOptions {
 };
 
 /// Owned by the generator; the verifier reads it.
-class FrameTemplates {
+class FrameRing {
  public:
-  /// What the verifier must know of a template.
+  /// What the verifier must know of a frame of the ring.
   struct Expected {
     uint32_t flow;
     uint32_t length;
   };
 
   /// Builds the ring, or returns null and sets `error` if it would be too large.
-  static std::unique_ptr<FrameTemplates> Build(const GeneratorOptions& options, std::string* error);
+  static std::unique_ptr<FrameRing> Build(const GeneratorOptions& options, std::string* error);
 
   /// The ring. Every flow occurs `per_lap()` times in it.
   std::span<const device::WireFrame> frames() const { return frames_; }
@@ -74,7 +74,7 @@ class FrameTemplates {
   }
 
  private:
-  FrameTemplates() = default;
+  FrameRing() = default;
   void Lay(const GeneratorOptions& options, std::span<const uint32_t> sizes);
 
   AlignedBytes memory_;

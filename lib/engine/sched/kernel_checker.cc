@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/sched/kernel_checker.h"
+
+namespace sluice::engine::sched {
+namespace {
+
+using Place = TaskPlaces::Place;
+
+const char* ViolationOfTask(const Kernel& kernel, const Task& task) {
+  if (task.state == TaskState::kOnCpu && kernel.cpu(task.cpu).current != task.gtid) {
+    return "a task is on a CPU that does not know of it";
+  }
+  if (task.latched && task.state != TaskState::kRunnable) return "a latched task does not wait";
+  if (task.latched && kernel.cpu(task.cpu).latched != task.gtid) {
+    return "a task is latched to a CPU that does not know of it";
+  }
+  return nullptr;
+}
+
+const char* ViolationOfCpu(const Kernel& kernel, CpuId cpu) {
+  const Cpu& c = kernel.cpu(cpu);
+  if (c.current != kNoTask) {
+    const Task* task = kernel.Find(c.current);
+    if (task == nullptr || task->state != TaskState::kOnCpu || task->cpu != cpu) {
+      return "a CPU has a task that is not on it";
+    }
+    if (!c.available()) return "a task is on a CPU that agents may not use";
+    if ((task->affinity & MaskOf(cpu)) == 0) return "a task is on a CPU where it must not be";
+  }
+  if (c.latched != kNoTask) {
+    const Task* task = kernel.Find(c.latched);
+    if (task == nullptr || !task->latched || task->cpu != cpu) {
+      return "a CPU has latched a task that is not latched to it";
+    }
+    if (!c.available()) return "a task is latched to a CPU that agents may not use";
+    if ((task->affinity & MaskOf(cpu)) == 0) return "a task is latched where it must not be";
+    if (!c.must_switch) return "a CPU does not know that somebody is latched";
+  }
+  return nullptr;
+}
+
+/// `waiting`: how many tasks say that they wait.
+const char* ViolationOfOrder(const TaskPlaces& places, uint32_t waiting) {
+  const Place* previous = nullptr;
+  for (const Place* at = places.FirstWaiting(); at != nullptr; at = places.NextWaiting(*at)) {
+    if (waiting-- == 0) return "the order of waiting holds too many";
+    if (at->task.state != TaskState::kRunnable) return "one waits that is not runnable";
+    if (places.PreviousWaiting(*at) != previous) return "the order of waiting is broken";
+    if (previous != nullptr && previous->task.since > at->task.since) {
+      return "the order of waiting is not that of time";
+    }
+    previous = at;
+  }
+  if (waiting != 0) return "a waiting task is not in the order of waiting";
+  if (places.LastWaiting() != previous) return "the order of waiting has a wrong end";
+  return nullptr;
+}
+
+}  // namespace
+
+const char* Violation(const Kernel& kernel) {
+  uint32_t live = 0;
+  uint32_t waiting = 0;
+  for (const Place& place : kernel.places()) {
+    live += place.task.state < TaskState::kDeparted;
+    waiting += place.task.state == TaskState::kRunnable;
+    if (const char* violation = ViolationOfTask(kernel, place.task)) return violation;
+  }
+  if (live != kernel.live_tasks()) return "live_tasks() counts wrong";
+  for (CpuId cpu = 0; cpu < kernel.cpus(); ++cpu) {
+    if (const char* violation = ViolationOfCpu(kernel, cpu)) return violation;
+  }
+  return ViolationOfOrder(kernel.places(), waiting);
+}
+
+}  // namespace sluice::engine::sched

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The host's table of tasks: a fixed number of places, names that are never used twice, and the
+// order of those who wait for a CPU. One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/sched/abi.h"
+
+namespace sluice::engine::sched {
+
+enum class TaskState : uint8_t {
+  kBlocked,
+  kRunnable,  ///< Waits for a CPU; may be latched to one.
+  kOnCpu,
+  kDeparted,  ///< Scheduled by somebody else from now on.
+  kDead,
+};
+
+/// A task as the host knows it.
+struct Task {
+  Gtid gtid = kNoTask;
+  TaskState state = TaskState::kDead;
+  uint8_t task_class = 0;
+  uint16_t group = 0;
+  CpuId cpu = 0;                 ///< Where it is, was last, or is latched to.
+  bool latched = false;          ///< Chosen for `cpu`, not yet there.
+  bool departure_unseen = false; ///< Departed, and agents may still name it.
+  uint32_t barrier = 0;
+  CpuMask affinity = 0;
+  Nanoseconds runtime = 0;       ///< Up to `since` if on a CPU.
+  Nanoseconds since = 0;         ///< When it got into its state.
+};
+
+class TaskPlaces {
+ public:
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+
+  /// Waiting (kRunnable): linked by `since`. Free, dead or never used: linked by `next`, those
+  /// that are free for the longest first.
+  struct alignas(64) Place {
+    Task task;
+    uint32_t next = kNowhere;
+    uint32_t previous = kNowhere;
+  };
+
+  /// 0 counts as 1. All are free.
+  explicit TaskPlaces(uint32_t places);
+
+  size_t size() const { return places_.size(); }
+  std::vector<Place>::iterator begin() { return places_.begin(); }
+  std::vector<Place>::iterator end() { return places_.end(); }
+  std::vector<Place>::const_iterator begin() const { return places_.begin(); }
+  std::vector<Place>::const_iterator end() const { return places_.end(); }
+
+  /// Null: no task ever had this name, or its place has another.
+  const Place* Find(Gtid gtid) const {
+    if (gtid >> index_bits_ <= 0) return nullptr;
+    const auto index = static_cast<uint64_t>(gtid) & ((uint64_t{1} << index_bits_) - 1);
+    if (index >= places_.size()) return nullptr;
+    const Place& place = places_[index];
+    return place.task.gtid == gtid ? &place : nullptr;
+  }
+  Place* Find(Gtid gtid) { return const_cast<Place*>(std::as_const(*this).Find(gtid)); }
+
+  /// Takes the place that is free for the longest, and gives it a new name; the rest of the task
+  /// is as at its making. Null: none is free.
+  Place* Take();
+  /// Behind all that are free. The task keeps its name, so that it is known as dead.
+  void Free(Place& place) { Append(free_, place); }
+
+  /// Behind all that wait.
+  void Wait(Place& place) { Append(waiting_, place); }
+  void StopWaiting(Place& place) { Remove(waiting_, place); }
+  /// Who waits for the longest, and who came after `place`; null: nobody.
+  const Place* FirstWaiting() const { return At(waiting_.first); }
+  const Place* NextWaiting(const Place& place) const { return At(place.next); }
+  const Place* LastWaiting() const { return At(waiting_.last); }
+  const Place* PreviousWaiting(const Place& place) const { return At(place.previous); }
+
+ private:
+  struct List {
+    uint32_t first = kNowhere;
+    uint32_t last = kNowhere;
+  };
+
+  const Place* At(uint32_t index) const {
+    return index == kNowhere ? nullptr : &places_[index];
+  }
+  void Append(List& list, Place& place) {
+    const auto index = static_cast<uint32_t>(&place - places_.data());
+    place.next = kNowhere;
+    place.previous = list.last;
+    (list.last == kNowhere ? list.first : places_[list.last].next) = index;
+    list.last = index;
+  }
+  void Remove(List& list, Place& place) {
+    (place.previous == kNowhere ? list.first : places_[place.previous].next) = place.next;
+    (place.next == kNowhere ? list.last : places_[place.next].previous) = place.previous;
+    place.next = place.previous = kNowhere;
+  }
+
+  std::vector<Place> places_;
+  int index_bits_;  ///< Of a Gtid; above them counts how often the place was taken.
+  List waiting_;
+  List free_;
+};
+
+}  // namespace sluice::engine::sched

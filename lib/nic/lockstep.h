@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The hot loop of the streaming interface (Ensō, OSDI'23, section 4).
+//
+// Only a frame's own header says where the next frame begins, so a walk is a
+// chain "load the length → address of the next frame": some seven cycles a frame
+// out of the cache, and a whole transfer between cores where the NIC has just
+// written the header, which no work on the frames can hide. Up to kLanes spans are
+// therefore walked in lockstep, one frame of each per turn: their chains overlap.
+//
+//            turn 1          turn 2          turn 3
+//   lane 0   [A0]----------->[A1]----------->[A2]--        A0, A1, ...: frames of one span
+//   lane 1     [B0]----------->[B1]----------->[B2]--      [A0]  the engine handles a frame
+//   lane 2       [C0]----------->[C1]----------->[C2]--    --->  the length that says where
+//   lane 3         [D0]----------->[D1]----------->[D2]--        the next frame begins loads
+//   time   ------------------------------------------->
+//
+// While one lane's next header is on its way, the other lanes' frames are handled.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "nic/frame_queue.h"
+#include "nic/span_runs.h"
+#include "packet/frame_length.h"
+
+namespace sluice::nic {
+
+/// The lanes of one worker. Which spans are on them, and what takes more care than the lockstep
+/// has, is the walker's (span_walker.h); not thread-safe.
+template <PipeSet Pipes>
+class Lockstep {
+ public:
+  /// Chains in flight. Four hide the cycles of a chain out of the cache; eight
+  /// halve what four leave of the transfers between cores (a core has ten to twelve
+  /// of them in flight at most), and cost nothing else: sixteen cost more than they hide.
+  static constexpr uint32_t kLanes = 8;
+
+  /// `runs` outlives it.
+  explicit Lockstep(SpanRuns<Pipes>& runs) : runs_(runs) {}
+
+  Lane& lane(uint32_t index) { return lanes_[index]; }
+
+  /// Frames given to the engine since Begin().
+  const FrameTotals& walked() const { return walked_; }
+  void Begin() { walked_ = {}; }
+
+  /// One frame of each of the first `kCount` lanes per turn, until a lane needs more care;
+  /// returns its index. Cursors stay in registers: nothing here takes their address, so
+  /// stores to frames cannot force them to be loaded again.
+  template <uint32_t kCount, FrameEngine Engine>
+  uint32_t Run(Engine& engine, uint64_t now) {
+    // Fewer lanes hide less: frames are prepared further ahead.
+    constexpr uint32_t kAhead = kLanes / kCount;
+    uint8_t* cursor[kCount];
+    uint8_t* stop[kCount];
+    [[maybe_unused]] uint8_t* ahead[kCount];
+    uint64_t turns = 0;
+    uint64_t bytes = 0;
+    uint64_t resized_bytes = 0;  // Folds away for engines that keep the length.
+    for (uint32_t i = 0; i < kCount; ++i) {
+      cursor[i] = lanes_[i].cursor;
+      stop[i] = lanes_[i].stop;
+      if constexpr (PreparingEngine<Engine> && kAhead > 1) {
+        ahead[i] = std::max(cursor[i], lanes_[i].ahead);
+        if (ahead[i] > cursor[i]) continue;
+        for (uint32_t j = 0; j < kAhead; ++j) ahead[i] = PrepareNext(ahead[i], stop[i], engine);
+      }
+    }
+    const uint32_t careful = [&] {
+      for (;; ++turns) {
+#pragma GCC unroll 8
+        for (uint32_t i = 0; i < kCount; ++i) {
+          uint8_t* const at = cursor[i];
+          const packet::LeadingWord word = packet::LeadingWord::Of(at);
+          if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) [[unlikely]] {
+            cursor[i] = StepOther(lanes_[i], at, stop[i], engine, now);
+            if (cursor[i] == at) return i;
+            continue;
+          }
+          const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
+          uint8_t* const next = at + packet::FlitSpan(length);
+          if (next >= stop[i]) [[unlikely]] return i;
+          PrefetchForWriting(next + (next - at));  // Where sizes repeat: the one after next.
+          if constexpr (PreparingEngine<Engine>) {
+            if constexpr (kAhead == 1) {
+              // How long it is would have to be loaded.
+              engine.Prepare(next, static_cast<uint32_t>(stop[i] - next));
+            } else {
+              ahead[i] = PrepareNext(ahead[i], stop[i], engine);
+            }
+          }
+          packet::Frame frame = View(at, length);
+          const packet::Verdict verdict = engine.Process(frame, now);
+          if (StaysInPlace(at, length, word, frame, verdict)) [[likely]] {
+            resized_bytes += static_cast<uint64_t>(frame.length) - length;
+          } else {
+            runs_.Divert(lanes_[i], at, length, frame.data, frame.length, verdict);
+          }
+          bytes += length;
+          cursor[i] = next;
+        }
+      }
+    }();
+    for (uint32_t i = 0; i < kCount; ++i) {
+      lanes_[i].cursor = cursor[i];
+      if constexpr (PreparingEngine<Engine> && kAhead > 1) lanes_[i].ahead = ahead[i];
+    }
+    walked_.pkts += turns * kCount + careful;
+    walked_.bytes += bytes;
+    runs_.Grew(resized_bytes);
+    return careful;
+  }
+
+  /// Gives the frame at the lane's cursor, of `length` bytes, to the engine and goes on behind it.
+  template <FrameEngine Engine>
+  void Step(Lane& lane, uint32_t length, Engine& engine, uint64_t now) {
+    HandleFrame(lane, lane.cursor, length, engine, now);
+    ++walked_.pkts;
+    lane.cursor += packet::FlitSpan(length);
+  }
+
+  /// Long enough for the headers that name its length, no longer than the NIC delivers.
+  static bool Credible(uint32_t length) {
+    return length - kMinFrameBytes <= Pipes::kMaxFrameBytes - kMinFrameBytes;
+  }
+
+ private:
+  /// Gives one frame to the engine and sees to its ending. Counts its bytes; turns count frames.
+  template <FrameEngine Engine>
+  void HandleFrame(Lane& lane, uint8_t* at, uint32_t length, Engine& engine, uint64_t now) {
+    const packet::LeadingWord word = packet::LeadingWord::Of(at);
+    packet::Frame frame = View(at, length);
+    const packet::Verdict verdict = engine.Process(frame, now);
+    if (StaysInPlace(at, length, word, frame, verdict)) {
+      runs_.Grew(static_cast<uint64_t>(frame.length) - length);
+    } else {
+      runs_.Divert(lane, at, length, frame.data, frame.length, verdict);
+    }
+    walked_.bytes += length;
+  }
+
+  /// Prepares the frame at `at`, if all of it lies before `stop`. Returns where the next one
+  /// begins, or `at` if it was not prepared.
+  template <FrameEngine Engine>
+  static uint8_t* PrepareNext(uint8_t* at, const uint8_t* stop, Engine& engine) {
+    if (at >= stop) return at;
+    const uint32_t length = packet::FrameLength(at);
+    uint8_t* const next = at + packet::FlitSpan(length);
+    if (!Credible(length) || next > stop) return at;
+    PrefetchForWriting(next + (next - at));
+    engine.Prepare(at, length);
+    return next;
+  }
+
+  /// One frame that is not plain IPv4, within the lockstep. Returns where the next
+  /// one begins, or `at` if it needs more care.
+  template <FrameEngine Engine>
+  [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop,
+                                       Engine& engine, uint64_t now) {
+    const uint32_t length = packet::FrameLength(at);
+    uint8_t* const next = at + packet::FlitSpan(length);
+    if (!Credible(length) || next >= stop) return at;
+    HandleFrame(lane, at, length, engine, now);
+    return next;
+  }
+
+  /// Fetches a header together with the right to write it: a fetch for reading
+  /// would cost a second transfer between cores when the engine stores.
+  static void PrefetchForWriting(const uint8_t* at) { __builtin_prefetch(at, 1); }
+
+  static packet::Frame View(uint8_t* data, uint32_t length) {
+    return {data, length, 0, packet::FlitSpan(length) - length};
+  }
+
+  /// True if the frame leaves as part of the run that it lies in. `word` is what
+  /// it arrived with: where an engine is seen not to touch it, nothing is left to check.
+  static bool StaysInPlace(const uint8_t* at, uint32_t length, packet::LeadingWord word,
+                           const packet::Frame& frame, packet::Verdict verdict) {
+    if (verdict.action != packet::Action::kForward || frame.data != at ||
+        packet::FlitSpan(frame.length) != packet::FlitSpan(length)) {
+      return false;
+    }
+    const bool untouched = packet::LeadingWord::Of(at).bits == word.bits;
+    return (untouched && word.IsPlainIpv4()) || CutsWell(at, frame.length);
+  }
+
+  [[gnu::noinline]] static bool CutsWell(const uint8_t* at, uint32_t length) {
+    return packet::TotalLengthCutsWell(at, length);
+  }
+
+  static constexpr uint32_t kMinFrameBytes =
+      packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
+  /// Total lengths that the lockstep handles itself; the lower is FrameLength's.
+  static constexpr uint32_t kMinTotalLength =
+      packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes + 1;
+  static constexpr uint32_t kMaxTotalLength = Pipes::kMaxFrameBytes - packet::kEthernetHeaderBytes;
+
+  SpanRuns<Pipes>& runs_;
+  std::array<Lane, kLanes> lanes_;
+  FrameTotals walked_;
+};
+
+}  // namespace sluice::nic

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What becomes of the frames of a span. Those that stay in place and leave form a *run*, which is
+// transmitted as one piece. A frame that does not (dropped, consumed, rebuilt elsewhere) ends the
+// run and leaves a gap, which is given back together with what follows it:
+//
+//   owed            run                    cursor              end
+//    v               v                      v                   v
+//    | a gap: is     | a run: frames that   | not walked yet    |
+//    | still owed    | stay, and leave      |                   |
+//
+// Every byte of a span is given back exactly once, in order, by Send or by Release.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "nic/exception_path.h"
+#include "nic/frame_queue.h"
+#include "nic/pipe_set.h"
+#include "packet/frame_length.h"
+
+namespace sluice::nic {
+
+/// A walk under way. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame;
+/// all on flit boundaries of the span.
+struct Lane {
+  uint8_t* cursor;  ///< The next frame.
+  uint8_t* stop;    ///< The lockstep handles only frames that end before it.
+  uint8_t* end;     ///< Of the span.
+  uint8_t* run;     ///< First byte of the run that ends at the cursor.
+  uint8_t* owed;    ///< Oldest byte not given back.
+  uint32_t pipe;
+  uint8_t* ahead;   ///< The next frame to prepare; perhaps behind the cursor.
+};
+
+/// Sees to the endings of the frames of one worker's pipes; not thread-safe.
+template <PipeSet Pipes>
+class SpanRuns {
+ public:
+  /// All must outlive it.
+  SpanRuns(Pipes& pipes, ExceptionPath& exception, QueueCounters& counters)
+      : pipes_(pipes), exception_(exception), counters_(counters) {}
+
+  /// Sends a copy of a frame that is no part of a run, and counts how it fared. Also while an
+  /// engine handles a frame, and outside a walk. True: accepted.
+  bool SendCopy(const uint8_t* data, uint32_t length) {
+    const SendResult result = pipes_.SendCopy(data, length);
+    switch (result) {
+      case SendResult::kSent:
+        QueueCounters::Add(counters_.tx_pkts, 1);
+        QueueCounters::Add(counters_.tx_bytes, length);
+        break;
+      case SendResult::kFull:
+        QueueCounters::Add(counters_.tx_full, 1);
+        break;
+      case SendResult::kUnframeable:
+        QueueCounters::Add(counters_.tx_unframeable, 1);
+        break;
+    }
+    return result == SendResult::kSent;
+  }
+
+  /// Ends a frame that does not stay in place: `arrived_bytes` at `at` became
+  /// `length` at `data`. Values, not a Frame: that would live in memory, for every frame.
+  [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t arrived_bytes,
+                                const uint8_t* data, uint32_t length, packet::Verdict verdict) {
+    EndRun(lane, at, packet::FlitSpan(arrived_bytes));
+    ++kept_back_.pkts;
+    kept_back_.bytes += arrived_bytes;
+    switch (verdict.action) {
+      case packet::Action::kConsume:
+        QueueCounters::Add(counters_.consumed_pkts, 1);
+        break;
+      case packet::Action::kForward:
+        SendCopy(data, length);
+        break;
+      case packet::Action::kPass:
+        exception_.Pass(data, length, counters_);
+        break;
+      case packet::Action::kDrop:
+        const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
+        QueueCounters::Add(counters_.engine_drops[reason], 1);
+        break;
+    }
+  }
+
+  /// Passes over flits that are no frame.
+  [[gnu::noinline]] void SkipFlits(Lane& lane, uint32_t bytes) {
+    EndRun(lane, lane.cursor, bytes);
+    lane.cursor += bytes;
+    QueueCounters::Add(counters_.rx_desync, bytes / packet::kFlitBytes);
+  }
+
+  /// Gives back everything before `upto`, the run that ends there sent.
+  void GiveBack(Lane& lane, uint8_t* upto) {
+    if (lane.run < upto) {
+      SendRun(lane, upto);
+    } else if (lane.owed < upto) {
+      pipes_.Release(lane.pipe, static_cast<uint32_t>(upto - lane.owed));
+      lane.owed = upto;
+    }
+    lane.run = upto;
+  }
+
+  /// Counts from 0 again.
+  void Begin() { kept_back_ = {}; }
+  /// Frames that stayed in place have `bytes` more than they came with; modulo 2^64.
+  void Grew(uint64_t bytes) { kept_back_.bytes -= bytes; }
+  /// What was walked minus what leaves in place; modulo 2^64.
+  const FrameTotals& kept_back() const { return kept_back_; }
+
+ private:
+  /// Sends the run up to `at` and leaves a gap of `gap_bytes` behind it.
+  void EndRun(Lane& lane, uint8_t* at, uint32_t gap_bytes) {
+    if (lane.run < at) SendRun(lane, at);
+    lane.run = at + gap_bytes;
+  }
+
+  void SendRun(Lane& lane, uint8_t* upto) {
+    const FrameTotals unsent = pipes_.Send(lane.pipe, lane.run,
+                                           static_cast<uint32_t>(upto - lane.run),
+                                           static_cast<uint32_t>(upto - lane.owed));
+    lane.owed = upto;
+    kept_back_.pkts += unsent.pkts;
+    kept_back_.bytes += unsent.bytes;
+    QueueCounters::Add(counters_.tx_full, unsent.pkts);
+  }
+
+  Pipes& pipes_;
+  ExceptionPath& exception_;
+  QueueCounters& counters_;
+  FrameTotals kept_back_;
+};
+
+}  // namespace sluice::nic
