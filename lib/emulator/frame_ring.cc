@@ -88,20 +88,17 @@ void WriteHeaders(uint8_t* frame, uint32_t length, uint32_t flow, const Generato
 
 }  // namespace
 
-std::unique_ptr<FrameRing> FrameRing::Build(const GeneratorOptions& options,
-                                                      std::string* error) {
+std::unique_ptr<FrameRing> FrameRing::Build(const GeneratorOptions& options, std::string* error) {
   const bool mixed = options.sizes != GeneratorOptions::Sizes::kList || options.list.size() > 1;
   const uint32_t wanted = mixed ? kMixedEntries : kUniformEntries;
   std::unique_ptr<FrameRing> ring(new FrameRing);
   ring->flows_ = options.flows;
   ring->per_lap_ = (wanted + options.flows - 1) / options.flows;
-  ring->invariant_offset_ =
-      packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + 1 +
-      (options.tcp ? packet::kTcpMinHeaderBytes : packet::kUdpHeaderBytes);
+  ring->invariant_offset_ = packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + 1 +
+                            (options.tcp ? packet::kTcpMinHeaderBytes : packet::kUdpHeaderBytes);
 
   std::mt19937_64 random(options.seed);
-  const std::vector<uint32_t> sizes =
-      DrawSizes(options, ring->per_lap_ * options.flows, random);
+  const std::vector<uint32_t> sizes = DrawSizes(options, ring->per_lap_ * options.flows, random);
   size_t bytes = 0;
   for (const uint32_t size : sizes) bytes += Aligned(size - packet::kFcsBytes);
   if (bytes <= kMaxBytes) ring->memory_ = AllocateBytes(bytes);

@@ -15,9 +15,7 @@ std::unique_ptr<GeneratorWire> GeneratorWire::Create(const GeneratorOptions& opt
 
 GeneratorWire::GeneratorWire(const GeneratorOptions& options, VerifyMode verify,
                              std::unique_ptr<FrameRing> ring)
-    : ring_(std::move(ring)),
-      verifier_(*ring_, verify),
-      pacer_(options.rate_pps, options.count) {}
+    : ring_(std::move(ring)), verifier_(*ring_, verify), pacer_(options.rate_pps, options.count) {}
 
 std::span<const device::WireFrame> GeneratorWire::Pull(uint64_t now_ns, uint32_t max) {
   const auto ring = ring_->frames();

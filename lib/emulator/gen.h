@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "emulator/pacer.h"
 #include "emulator/frame_ring.h"
+#include "emulator/pacer.h"
 #include "emulator/verify.h"
 #include "emulator/wire.h"
 

@@ -38,7 +38,7 @@ void TagVerifier::Check(std::span<const device::WireFrame> frames, WireTotals& t
 }
 
 inline const FrameRing::Expected* TagVerifier::Identify(const device::WireFrame& frame,
-                                                             Tag& tag) const {
+                                                        Tag& tag) const {
   if (frame.length < kTagBytes) [[unlikely]]
     return nullptr;
   tag = Tag::Load(frame.data + frame.length - kTagBytes);

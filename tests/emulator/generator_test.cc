@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "emulator/gen.h"
 #include "emulator/frame_ring.h"
+#include "emulator/gen.h"
 #include "packet/bytes.h"
 #include "packet/checksum.h"
 #include "packet/parse.h"

@@ -21,6 +21,7 @@
 #include "simulation/processor.h"
 #include "simulation/sched/observed.h"
 #include "simulation/sched/scheduling.h"
+#include "simulation/sched/task_changes.h"
 #include "simulation/sched/workload.h"
 
 namespace sluice::simulation {
@@ -40,8 +41,8 @@ class Machine {
         log_(parameters.changes_per_second),
         random_(parameters.seed),
         workload_(parameters.service, parameters.workers, parameters.seed + 1),
-        off_since_(parameters.cpus, kNever),
-        frozen_(parameters.workers) {
+        changes_(parameters_, queue_, kernel_, workload_, log_, [this] { dispatcher().Signal(); }),
+        off_since_(parameters.cpus, kNever) {
     for (uint32_t cpu = 0; cpu < parameters.cpus; ++cpu) pair_.AddHost();
     for (uint32_t line = 0; line < layout_.LinesNeeded(); ++line)
       pair_.AssignLine(line, layout_.SlotOf(line).value_or(Dispatcher()));
@@ -154,7 +155,7 @@ class Machine {
   Reason Serve(uint16_t cpu, Gtid gtid, Processor& processor) {
     const uint32_t number = workload_.WorkerOf(gtid);
     Workload::Worker& worker = workload_.worker(number);
-    Thaw(number);
+    changes_.Thaw(number);
     while (!stopping_) {
       const Picoseconds began = processor.now();
       processor.WaitForSignal(began + worker.remaining);
@@ -214,7 +215,7 @@ class Machine {
       while (attached && workload_.CanBegin()) {
         const uint32_t number = workload_.Begin();
         kernel_.Wake(workload_.worker(number).gtid, false, Now());
-        Changed(number);
+        changes_.Note(number);
         Forward(processor);
       }
       Forward(processor);
@@ -240,7 +241,7 @@ class Machine {
     } else {
       for (uint32_t i = 0; i < parameters_.workers; ++i) workload_.Arrive(queue_.now());
     }
-    if (parameters_.changes_per_second > 0) NextChange();
+    changes_.Begin();
   }
   void NextArrival() {
     const auto mean = static_cast<Picoseconds>(1e12 / parameters_.requests_per_second);
@@ -250,55 +251,6 @@ class Machine {
       dispatcher().Signal();
       NextArrival();
     });
-  }
-
-  // --- Changes of tasks that wait.
-
-  /// A Poisson process for all workers, of whom one is hit.
-  void NextChange() {
-    const double rate = parameters_.changes_per_second * parameters_.workers;
-    queue_.After(change_random_.Exponential(static_cast<Picoseconds>(1e12 / rate)), [this] {
-      if (stopping_) return;
-      const uint32_t number = change_random_.Below(parameters_.workers);
-      const engine::sched::Task* task = kernel_.Find(workload_.worker(number).gtid);
-      if (task != nullptr && task->state == engine::sched::TaskState::kRunnable) {
-        if (!parameters_.freeze) {
-          ChangeTask(number);
-        } else if (frozen_[number] == 0) {
-          frozen_[number] = queue_.now() + 1;
-        }
-      }
-      NextChange();
-    });
-  }
-  void ChangeTask(uint32_t number) {
-    const Gtid gtid = workload_.worker(number).gtid;
-    if (parameters_.change == Change::kAffinity) {
-      // The last bit belongs to no CPU of ours.
-      affinity_ ^= engine::sched::MaskOf(engine::sched::kMaxCpus - 1);
-      kernel_.SetAffinity(gtid, affinity_, Now());
-      Changed(number);
-    } else {
-      kernel_.Exit(gtid, Now());
-      workload_.Name(number, kernel_.Create({}, Now()));
-    }
-    dispatcher().Signal();
-  }
-  /// From this moment on what agents know of the task may be out of date.
-  void Changed(uint32_t number) {
-    const engine::sched::Task* task = kernel_.Find(workload_.worker(number).gtid);
-    log_.Told(task->gtid, task->barrier, queue_.now());
-  }
-  /// The task is on a CPU: who wanted to change it may.
-  void Thaw(uint32_t number) {
-    const Picoseconds since = std::exchange(frozen_[number], 0);
-    if (since == 0) return;
-    ++results_.deferred_changes;
-    results_.deferred_time += queue_.now() + 1 - since;
-    // Its end would take the request with it; the change of a running task is the same to agents.
-    affinity_ ^= engine::sched::MaskOf(engine::sched::kMaxCpus - 1);
-    kernel_.SetAffinity(workload_.worker(number).gtid, affinity_, Now());
-    dispatcher().Signal();
   }
 
   // --- The agent.
@@ -329,6 +281,7 @@ class Machine {
 
   void Stop() {
     stopping_ = true;
+    changes_.Stop();
     for (const auto& processor : processors_) processor->Signal();
     nic_processor_.Signal();
   }
@@ -345,6 +298,8 @@ class Machine {
     std::sort(results_.latencies.begin(), results_.latencies.end());
     results_.host = host_->counters();
     results_.staleness = log_.totals();
+    results_.deferred_changes = changes_.deferred();
+    results_.deferred_time = changes_.deferred_time();
     results_.overflows = host_channel_->overflows();
     results_.faults += host_channel_->faults();
     for (size_t i = 0; i < bar::kWindowOperations; ++i) {
@@ -374,11 +329,9 @@ class Machine {
   std::unique_ptr<P> policy_;
 
   Random random_;
-  Random change_random_{parameters_.seed + 2};
   Workload workload_;
-  engine::sched::CpuMask affinity_ = ~engine::sched::CpuMask{0};
+  TaskChanges changes_;
   std::vector<Picoseconds> off_since_;  ///< Of CPUs that idle: since when; kNever: none ran yet.
-  std::vector<Picoseconds> frozen_;     ///< When a change began to wait, + 1; 0: none waits.
   Picoseconds measured_since_ = 0;
   bool stopping_ = false;
   SchedulingResults results_;
