@@ -2,9 +2,8 @@
 #include "client_wire.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "emulator/library_wire.h"
@@ -28,57 +27,38 @@ constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
 constexpr uint16_t kClientPort = 40000;
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;  // Verification remembers 16 bytes of each.
 
-template <typename T>
-bool ReadNumber(std::string_view text, T* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions* options) {
+  using emulator::ReadNumber;
   auto& client = options->client;
-  uint32_t number = 0;
-  const auto in = [&](uint32_t least, uint32_t most) {
-    return ReadNumber(value, &number) && number >= least && number <= most;
-  };
   if (key == "protocol") {
     client.protocol = value == "ascii"    ? Protocol::kMemcachedAscii
                       : value == "binary" ? Protocol::kMemcachedBinary
                                           : Protocol::kMica;
     return value == "ascii" || value == "binary" || value == "mica";
   }
-  if (key == "mica_port" && in(0, 65535)) {
-    options->mica_port = static_cast<uint16_t>(number);
-  } else if (key == "memcached_port" && in(0, 65535)) {
-    options->memcached_port = static_cast<uint16_t>(number);
-  } else if (key == "workers" && in(1, 65535)) {
-    client.workers = number;
-  } else if (key == "partitions" && in(1, 65535)) {
-    client.partitions = number;
-  } else if (key == "key" && in(1, engine::kv::kMaxKeyBytes)) {
-    client.sizes.key_bytes = number;
-  } else if (key == "value" && in(engine::kv::client::kMinWorkloadValueBytes, 1300)) {
-    client.sizes.value_bytes = number;
-  } else if (key == "outstanding" && in(1, 32768)) {
-    client.outstanding = number;
-  } else if (key == "batch" && in(1, 255)) {
-    client.batch = number;
-  } else if (key == "verify") {
+  if (key == "verify") {
     client.verify = value == "on";
     return value == "on" || value == "off";
-  } else if (key == "items") {
-    return ReadNumber(value, &client.items) && client.items >= 1 && client.items <= kMaxItems;
-  } else if (key == "get") {
-    return ReadNumber(value, &client.get_share) && client.get_share >= 0 &&
-           client.get_share <= 1;
-  } else if (key == "zipf") {
-    return ReadNumber(value, &client.zipf_exponent) && client.zipf_exponent >= 0 &&
-           std::isfinite(client.zipf_exponent);
-  } else if (key == "rate") {
-    return ReadNumber(value, &client.rate) && client.rate >= 0;
-  } else {
-    return false;
   }
-  return true;
+  constexpr double kMost = std::numeric_limits<double>::max();
+  if (key == "mica_port") return ReadNumber(value, &options->mica_port);
+  if (key == "memcached_port") return ReadNumber(value, &options->memcached_port);
+  if (key == "workers") return ReadNumber(value, 1, 65535, &client.workers);
+  if (key == "partitions") return ReadNumber(value, 1, 65535, &client.partitions);
+  if (key == "key") {
+    return ReadNumber(value, 1, engine::kv::kMaxKeyBytes, &client.sizes.key_bytes);
+  }
+  if (key == "value") {
+    return ReadNumber(value, engine::kv::client::kMinWorkloadValueBytes, 1300,
+                      &client.sizes.value_bytes);
+  }
+  if (key == "outstanding") return ReadNumber(value, 1, 32768, &client.outstanding);
+  if (key == "batch") return ReadNumber(value, 1, 255, &client.batch);
+  if (key == "items") return ReadNumber(value, 1, kMaxItems, &client.items);
+  if (key == "get") return ReadNumber(value, 0, 1, &client.get_share);
+  if (key == "zipf") return ReadNumber(value, 0, kMost, &client.zipf_exponent);
+  if (key == "rate") return ReadNumber(value, 0, kMost, &client.rate);
+  return false;
 }
 
 }  // namespace

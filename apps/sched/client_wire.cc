@@ -2,7 +2,6 @@
 #include "client_wire.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "emulator/library_wire.h"
@@ -19,33 +18,19 @@ constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
 constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
 constexpr uint16_t kClientPort = 40000;
 
-template <typename T>
-bool ReadNumber(std::string_view text, T* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions* options) {
-  uint32_t number = 0;
-  const auto in = [&](uint32_t least, uint32_t most) {
-    return ReadNumber(value, &number) && number >= least && number <= most;
-  };
-  if (key == "rate") return ReadNumber(value, &options->workload.rate);
-  if (key == "short_us") return ReadNumber(value, &options->workload.short_us);
-  if (key == "long_us") return ReadNumber(value, &options->workload.long_us);
-  if (key == "long_share") return ReadNumber(value, &options->workload.long_share);
-  if (key == "runaway_share") return ReadNumber(value, &options->workload.runaway_share);
+  using emulator::ReadNumber;
+  WorkloadOptions& workload = options->workload;
+  if (key == "rate") return ReadNumber(value, &workload.rate);
+  if (key == "short_us") return ReadNumber(value, &workload.short_us);
+  if (key == "long_us") return ReadNumber(value, &workload.long_us);
+  if (key == "long_share") return ReadNumber(value, &workload.long_share);
+  if (key == "runaway_share") return ReadNumber(value, &workload.runaway_share);
   if (key == "count") return ReadNumber(value, &options->count);
-  if (key == "port" && in(1, 65535)) {
-    options->port = static_cast<uint16_t>(number);
-  } else if (key == "sockets" && in(1, 4096)) {
-    options->sockets = number;
-  } else if (key == "timeout_ms" && in(1, 600'000)) {
-    options->timeout_ms = number;
-  } else {
-    return false;
-  }
-  return true;
+  if (key == "port") return ReadNumber(value, 1, 65535, &options->port);
+  if (key == "sockets") return ReadNumber(value, 1, 4096, &options->sockets);
+  if (key == "timeout_ms") return ReadNumber(value, 1, 600'000, &options->timeout_ms);
+  return false;
 }
 
 }  // namespace

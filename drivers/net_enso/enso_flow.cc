@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "flow_items.h"
 #include "net_enso/enso_flow_parse.h"
 #include "net_enso/enso_port.h"
 
@@ -168,14 +169,7 @@ void UnbindRules(Port& port) {
   }
 }
 
-constinit const rte_flow_ops kFlowOps = [] {
-  rte_flow_ops ops{};
-  ops.validate = Validate;
-  ops.create = Create;
-  ops.destroy = Destroy;
-  ops.flush = Flush;
-  ops.query = Query;
-  return ops;
-}();
+constinit const rte_flow_ops kFlowOps =
+    drivers::FlowOps(Validate, Create, Destroy, Flush, Query);
 
 }  // namespace sluice::net_enso

@@ -6,43 +6,15 @@
 #include <rte_flow_driver.h>
 
 #include <cerrno>
-#include <cstring>
+
+#include "flow_items.h"
 
 namespace sluice::net_enso {
 namespace {
 
 constexpr uint8_t kSyn = RTE_TCP_SYN_FLAG;
 
-// The masks that rte_flow prescribes for an item without one; its own definitions are
-// for C alone.
-const rte_flow_item_eth kEthMask = [] {
-  rte_flow_item_eth mask{};
-  std::memset(&mask.hdr.dst_addr, 0xff, sizeof(mask.hdr.dst_addr));
-  std::memset(&mask.hdr.src_addr, 0xff, sizeof(mask.hdr.src_addr));
-  return mask;
-}();
-const rte_flow_item_ipv4 kIpv4Mask = [] {
-  rte_flow_item_ipv4 mask{};
-  mask.hdr.src_addr = mask.hdr.dst_addr = RTE_BE32(0xffffffff);
-  return mask;
-}();
-const rte_flow_item_udp kUdpMask = [] {
-  rte_flow_item_udp mask{};
-  mask.hdr.src_port = mask.hdr.dst_port = 0xffff;
-  return mask;
-}();
-const rte_flow_item_tcp kTcpMask = [] {
-  rte_flow_item_tcp mask{};
-  mask.hdr.src_port = mask.hdr.dst_port = 0xffff;
-  return mask;
-}();
-
-/// True if nothing of the mask is left.
-template <typename Header>
-bool IsZero(const Header& mask) {
-  const Header zero{};
-  return std::memcmp(&mask, &zero, sizeof(mask)) == 0;
-}
+using drivers::IsZero;
 
 struct Parser {
   rte_flow* rule;
@@ -67,7 +39,7 @@ struct Parser {
 
   int Eth(const rte_flow_item* item) const {
     rte_flow_item_eth spec, mask;
-    Load(item, kEthMask, &spec, &mask);
+    Load(item, drivers::kEthMask, &spec, &mask);
     const bool type_fits =
         mask.hdr.ether_type == 0 || (mask.hdr.ether_type == 0xffff &&
                                      spec.hdr.ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4));
@@ -79,7 +51,7 @@ struct Parser {
 
   int Ipv4(const rte_flow_item* item) {
     rte_flow_item_ipv4 spec, mask;
-    Load(item, kIpv4Mask, &spec, &mask);
+    Load(item, drivers::kIpv4Mask, &spec, &mask);
     if (mask.hdr.dst_addr != RTE_BE32(0xffffffff))
       return Refuse(item, "give one exact IPv4 destination address");
     if (mask.hdr.src_addr != 0 && mask.hdr.src_addr != RTE_BE32(0xffffffff)) {
@@ -100,7 +72,7 @@ struct Parser {
 
   int Udp(const rte_flow_item* item) {
     rte_flow_item_udp spec, mask;
-    Load(item, kUdpMask, &spec, &mask);
+    Load(item, drivers::kUdpMask, &spec, &mask);
     if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact UDP destination port");
     if (mask.hdr.src_port != 0 || src_ip_given) {
       return Refuse(item, "the NIC matches UDP by destination alone: leave the source out");
@@ -114,7 +86,7 @@ struct Parser {
 
   int Tcp(const rte_flow_item* item) {
     rte_flow_item_tcp spec, mask;
-    Load(item, kTcpMask, &spec, &mask);
+    Load(item, drivers::kTcpMask, &spec, &mask);
     if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact TCP destination port");
     if (ip_protocol_given && ip_protocol != IPPROTO_TCP)
       return Refuse(item, "the ipv4 item names another protocol");

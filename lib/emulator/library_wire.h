@@ -6,10 +6,13 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "emulator/wire.h"
 
@@ -26,6 +29,21 @@ struct LibraryOptions {
   std::string options{};
   uint64_t seed = 0;
 };
+
+/// Reads all of `text` as a number from `least` to `most`; no fraction and no sign where T has none.
+/// False: it is none; `value` may have changed.
+template <typename T>
+bool ReadNumber(std::string_view text, std::type_identity_t<T> least, std::type_identity_t<T> most,
+                T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size() && *value >= least &&
+         *value <= most;
+}
+/// Any finite number of the type.
+template <typename T>
+bool ReadNumber(std::string_view text, T* value) {
+  return ReadNumber(text, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max(), value);
+}
 
 /// Calls read(key, value), which says whether it likes them, for each option of "key=value+…".
 /// False, with one line in `error`, at the first that it does not like.

@@ -38,14 +38,19 @@ class Lockstep {
   /// of them in flight at most), and cost nothing else: sixteen cost more than they hide.
   static constexpr uint32_t kLanes = 8;
 
-  /// `runs` outlives it.
-  explicit Lockstep(SpanRuns<Pipes>& runs) : runs_(runs) {}
+  /// All must outlive it.
+  Lockstep(Pipes& pipes, ExceptionPath& exception, QueueCounters& counters)
+      : runs_(pipes, exception, counters) {}
 
+  SpanRuns<Pipes>& runs() { return runs_; }
   Lane& lane(uint32_t index) { return lanes_[index]; }
 
   /// Frames given to the engine since Begin().
   const FrameTotals& walked() const { return walked_; }
-  void Begin() { walked_ = {}; }
+  void Begin() {
+    walked_ = {};
+    runs_.Begin();
+  }
 
   /// One frame of each of the first `kCount` lanes per turn, until a lane needs more care;
   /// returns its index. Cursors stay in registers: nothing here takes their address, so
@@ -198,7 +203,7 @@ class Lockstep {
       packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes + 1;
   static constexpr uint32_t kMaxTotalLength = Pipes::kMaxFrameBytes - packet::kEthernetHeaderBytes;
 
-  SpanRuns<Pipes>& runs_;
+  SpanRuns<Pipes> runs_;
   std::array<Lane, kLanes> lanes_;
   FrameTotals walked_;
 };

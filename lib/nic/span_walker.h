@@ -32,7 +32,7 @@ class SpanWalker {
 
   /// All must outlive the walker.
   SpanWalker(Pipes& pipes, ExceptionPath& exception, QueueCounters& counters)
-      : runs_(pipes, exception, counters), lanes_(runs_), counters_(counters) {}
+      : lanes_(pipes, exception, counters), counters_(counters) {}
   SpanWalker(const SpanWalker&) = delete;
   SpanWalker& operator=(const SpanWalker&) = delete;
 
@@ -42,7 +42,6 @@ class SpanWalker {
   uint32_t Walk(std::span<const Span> spans, Engine& engine, uint64_t now) {
     waiting_ = spans;
     active_ = 0;
-    runs_.Begin();
     lanes_.Begin();
     while (active_ < kLanes && !waiting_.empty()) lanes_.lane(active_++) = NextLane();
     WalkLanes<8>(engine, now);
@@ -52,14 +51,14 @@ class SpanWalker {
     const FrameTotals walked = lanes_.walked();
     QueueCounters::Add(counters_.rx_pkts, walked.pkts);
     QueueCounters::Add(counters_.rx_bytes, walked.bytes);
-    QueueCounters::Add(counters_.tx_pkts, walked.pkts - runs_.kept_back().pkts);
-    QueueCounters::Add(counters_.tx_bytes, walked.bytes - runs_.kept_back().bytes);
+    QueueCounters::Add(counters_.tx_pkts, walked.pkts - lanes_.runs().kept_back().pkts);
+    QueueCounters::Add(counters_.tx_bytes, walked.bytes - lanes_.runs().kept_back().bytes);
     return static_cast<uint32_t>(walked.pkts);
   }
 
   /// Sends a copy of a frame that is no part of a run, and counts how it fared. Also while an
   /// engine handles a frame, and outside Walk. True: accepted.
-  bool SendCopy(const uint8_t* data, uint32_t length) { return runs_.SendCopy(data, length); }
+  bool SendCopy(const uint8_t* data, uint32_t length) { return lanes_.runs().SendCopy(data, length); }
 
  private:
   static_assert(kLanes == 8, "Walk names the lane counts");
@@ -89,20 +88,19 @@ class SpanWalker {
     const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);
     const uint32_t length = packet::FrameLength(lane.cursor);
     if (!Lockstep<Pipes>::Credible(length)) {
-      runs_.SkipFlits(lane, packet::kFlitBytes);
+      lanes_.runs().SkipFlits(lane, packet::kFlitBytes);
     } else if (packet::FlitSpan(length) > left) {
-      runs_.SkipFlits(lane, left);
+      lanes_.runs().SkipFlits(lane, left);
     } else {
       lanes_.Step(lane, length, engine, now);
     }
     if (lane.cursor >= lane.stop) {
-      runs_.GiveBack(lane, lane.cursor);
+      lanes_.runs().GiveBack(lane, lane.cursor);
       lane.stop = lane.cursor + std::min<ptrdiff_t>(lane.end - lane.cursor, kRunBytes);
     }
     return lane.cursor < lane.end;
   }
 
-  SpanRuns<Pipes> runs_;
   Lockstep<Pipes> lanes_;  ///< 0 … active_ - 1 have bytes or something to give back.
   QueueCounters& counters_;
   std::span<const Span> waiting_;  ///< Not on a lane yet.

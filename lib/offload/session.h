@@ -113,16 +113,40 @@ class ControlReader {
   uint64_t faults_ = 0;
 };
 
-/// The host's end of the control pair.
+/// One end of the control pair: what both have.
 template <bar::WindowEnd W>
-class HostControl {
+class ControlEnd {
  public:
-  /// `window` outlives it. `incarnation`: of this host's memory, above 0.
-  HostControl(W& window, uint32_t index, uint32_t incarnation)
-      : window_(&window), index_(index), reader_(window, index), session_{incarnation, 0} {
+  const Session& session() const { return session_; }
+  uint64_t faults() const { return reader_.faults(); }
+
+ protected:
+  ControlEnd(W& window, uint32_t index, uint32_t incarnation, const Session& session)
+      : session_(session), reader_(window, index), window_(&window), index_(index) {
     own_.incarnation = incarnation;
     Post();
   }
+  void Post() {
+    ++own_.version;
+    window_->Post(index_, own_.Encode());
+  }
+
+  Session session_;
+  ControlLine own_;
+  ControlReader<W> reader_;
+
+ private:
+  W* window_;
+  uint32_t index_;
+};
+
+/// The host's end of the control pair.
+template <bar::WindowEnd W>
+class HostControl : public ControlEnd<W> {
+ public:
+  /// `window` outlives it. `incarnation`: of this host's memory, above 0.
+  HostControl(W& window, uint32_t index, uint32_t incarnation)
+      : ControlEnd<W>(window, index, incarnation, {incarnation, 0}) {}
 
   /// Looks at the agent's line. True: another agent is there; the session is another one.
   bool Look() {
@@ -133,6 +157,7 @@ class HostControl {
     requests_ = agent.count;
     if (!another) return false;
     own_.met = session_.agent = agent.incarnation;
+    untold_ = false;
     Post();
     return true;
   }
@@ -141,25 +166,17 @@ class HostControl {
   void Lose() { ++own_.count, untold_ = true; }
   /// Posts what is not told yet.
   void Tell() {
-    if (untold_) Post();
+    if (std::exchange(untold_, false)) Post();
   }
   /// Events lost.
   uint64_t lost() const { return own_.count; }
-  const Session& session() const { return session_; }
-  uint64_t faults() const { return reader_.faults(); }
 
  private:
-  void Post() {
-    untold_ = false;
-    ++own_.version;
-    window_->Post(index_, own_.Encode());
-  }
+  using ControlEnd<W>::own_;
+  using ControlEnd<W>::reader_;
+  using ControlEnd<W>::session_;
+  using ControlEnd<W>::Post;
 
-  W* window_;
-  uint32_t index_;
-  ControlReader<W> reader_;
-  Session session_;
-  ControlLine own_;
   uint64_t requests_ = 0;
   bool restart_ = false;
   bool untold_ = false;
@@ -167,14 +184,11 @@ class HostControl {
 
 /// The agent's end.
 template <bar::WindowEnd W>
-class NicControl {
+class NicControl : public ControlEnd<W> {
  public:
   /// As HostControl; the agent's incarnation.
   NicControl(W& window, uint32_t index, uint32_t incarnation)
-      : window_(&window), index_(index), reader_(window, index), session_{0, incarnation} {
-    own_.incarnation = incarnation;
-    Post();
-  }
+      : ControlEnd<W>(window, index, incarnation, {0, incarnation}) {}
 
   /// Looks at the host's line. True: the session is another one, or over (not met()).
   bool Look() {
@@ -197,20 +211,13 @@ class NicControl {
     ++own_.count;
     Post();
   }
-  const Session& session() const { return session_; }
-  uint64_t faults() const { return reader_.faults(); }
 
  private:
-  void Post() {
-    ++own_.version;
-    window_->Post(index_, own_.Encode());
-  }
+  using ControlEnd<W>::own_;
+  using ControlEnd<W>::reader_;
+  using ControlEnd<W>::session_;
+  using ControlEnd<W>::Post;
 
-  W* window_;
-  uint32_t index_;
-  ControlReader<W> reader_;
-  Session session_;
-  ControlLine own_;
   uint64_t lost_ = 0;
   bool loss_ = false;
 };

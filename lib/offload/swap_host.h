@@ -43,12 +43,11 @@ class SwapHost {
  public:
   /// As WaveHost.
   SwapHost(W& window, const SwapLayout& layout, uint32_t incarnation)
-      : window_(&window), layout_(layout), control_(window, layout.ControlLine(), incarnation) {
-    waits_.resize(layout.slots);
-    asks_.reserve(layout.asks ? layout.slots : 0);
-    offers_.reserve(layout.slots);
-    events_.reserve(layout.queue_depth);
-  }
+      : window_(&window),
+        layout_(layout),
+        control_(window, layout.ControlLine(), incarnation),
+        links_(layout),
+        waits_(layout.slots) {}
 
   // HostChannel.
   bool Send(const Item& item) {
@@ -57,12 +56,12 @@ class SwapHost {
       control_.Lose();
       return false;
     }
-    events_[sent_++ % layout_.queue_depth].Offer(item, number_++);
+    links_.events[sent_++ % layout_.queue_depth].Offer(item, number_++);
     return true;
   }
   bool Ask(Slot slot, const Item& item) {
     if (!up_ || !layout_.asks) return Send(item);
-    ItemInitiator<W>& ask = asks_[slot];
+    ItemInitiator<W>& ask = links_.asks[slot];
     if (!ask.end().CanOffer()) PollAsk(ask);
     if (!ask.end().CanOffer()) return Send(item);
     control_.Tell();
@@ -80,7 +79,7 @@ class SwapHost {
     return free;
   }
   void Prefetch(Slot slot) {
-    if (layout_.asks && asks_[slot].end().Unresolved()) {
+    if (layout_.asks && links_.asks[slot].end().Unresolved()) {
       offload::Prefetch(*window_, layout_.AskLine(slot));
     }
     offload::Prefetch(*window_, layout_.OfferLine(slot));
@@ -95,7 +94,7 @@ class SwapHost {
   }
   uint64_t overflows() const { return control_.lost(); }
   /// A half-link whose peer broke the protocol stops until the next session, and counts as one.
-  uint64_t faults() const { return faults_ + LinkFaults() + control_.faults(); }
+  uint64_t faults() const { return faults_ + links_.Faults() + control_.faults(); }
 
   const SwapLayout& layout() const { return layout_; }
 
@@ -129,7 +128,7 @@ class SwapHost {
   }
   /// Whether the half-link of event `number` of this kind can take it.
   bool IsFree(uint64_t number) {
-    ItemInitiator<W>& link = events_[number % layout_.queue_depth];
+    ItemInitiator<W>& link = links_.events[number % layout_.queue_depth];
     if (link.end().CanOffer()) return true;
     const auto result = link.Poll();
     // An agent takes every event.
@@ -139,19 +138,10 @@ class SwapHost {
   }
   template <Judge J>
   Decided DecideAnswer(Slot slot, J& judge);
-  uint64_t LinkFaults() const {
-    const auto count = [](const auto& ends) {
-      return std::ranges::count_if(ends, [](const auto& port) { return port.end().faulted(); });
-    };
-    return static_cast<uint64_t>(count(asks_) + count(offers_) + count(events_));
-  }
-
   W* window_;
   SwapLayout layout_;
   HostControl<W> control_;
-  std::vector<ItemInitiator<W>> asks_;
-  std::vector<ItemResponder<W>> offers_;
-  std::vector<ItemInitiator<W>> events_;
+  HalfLinks<ItemInitiator<W>, ItemResponder<W>, ItemInitiator<W>> links_;
   std::vector<uint8_t> waits_;  ///< The offer of a slot was heard, and is to be judged again.
   bool up_ = false;             ///< Every half-link has met the agent's.
   uint32_t number_ = 0;         ///< Of the next ask or event.
@@ -162,41 +152,21 @@ class SwapHost {
 template <bar::WindowEnd W>
 void SwapHost<W>::Join() {
   up_ = false;  // first: where posts let others run, they find nothing half built
-  faults_ += LinkFaults();
+  faults_ += links_.Faults();
   const Session& session = control_.session();
   const swap::Initiator asker(swap::kFourMessage, session.Epoch(), session.host);
   const swap::Initiator sender(swap::kTwoMessage, session.Epoch(), session.host);
   const swap::Responder owner(swap::kTwoMessage, session.Epoch(), session.host);
-  asks_.clear();
-  offers_.clear();
-  events_.clear();
-  for (Slot slot = 0; slot < layout_.slots; ++slot) {
-    if (layout_.asks) asks_.emplace_back(*window_, layout_.AskLine(slot), asker);
-    offers_.emplace_back(*window_, layout_.OfferLine(slot), owner);
-    waits_[slot] = false;
-  }
-  for (uint32_t link = 0; link < layout_.queue_depth; ++link) {
-    events_.emplace_back(*window_, layout_.EventLine(link), sender);
-  }
+  links_.Clear();
+  links_.Make(*window_, layout_, asker, owner, sender);
+  std::ranges::fill(waits_, false);
   number_ = 0;
   sent_ = 0;
 }
 
 template <bar::WindowEnd W>
 bool SwapHost<W>::Meet() {
-  const uint32_t agent = control_.session().agent;
-  bool met = true;
-  Deaf deaf;
-  for (auto& port : offers_) {
-    if (!port.HasMet(agent)) port.Poll(deaf);
-    met = met && port.HasMet(agent);
-  }
-  for (auto* ports : {&asks_, &events_}) {
-    for (auto& port : *ports) {
-      if (!port.HasMet(agent)) port.Poll();
-      met = met && port.HasMet(agent);
-    }
-  }
+  const bool met = links_.Meet(control_.session().agent);
   Forget(*window_);
   return met;
 }
@@ -205,13 +175,13 @@ template <bar::WindowEnd W>
 bool SwapHost<W>::Look(Slot slot, Item& out) {
   if (!up_) return false;
   if (layout_.asks) {
-    PollAsk(asks_[slot]);
-    if (asks_[slot].end().state() == swap::State::kValidate) {
-      out = ItemOf(asks_[slot].end().answer());
+    PollAsk(links_.asks[slot]);
+    if (links_.asks[slot].end().state() == swap::State::kValidate) {
+      out = ItemOf(links_.asks[slot].end().answer());
       return true;
     }
   }
-  if (offers_[slot].Waiting(out)) return true;
+  if (links_.offers[slot].Waiting(out)) return true;
   Forget(*window_);
   return false;
 }
@@ -224,7 +194,7 @@ Decided SwapHost<W>::Decide(Slot slot, J& judge) {
     const Decided decided = DecideAnswer(slot, judge);
     if (decided != Decided::kNone) return decided;
   }
-  ItemResponder<W>& offers = offers_[slot];
+  ItemResponder<W>& offers = links_.offers[slot];
   Condition<J> condition{slot, &judge};
   const swap::Event event = offers.Poll(condition, waits_[slot] != 0);
   Decided decided = Decided::kNone;
@@ -243,7 +213,7 @@ Decided SwapHost<W>::Decide(Slot slot, J& judge) {
 template <bar::WindowEnd W>
 template <Judge J>
 Decided SwapHost<W>::DecideAnswer(Slot slot, J& judge) {
-  ItemInitiator<W>& ask = asks_[slot];
+  ItemInitiator<W>& ask = links_.asks[slot];
   PollAsk(ask);
   if (ask.end().state() != swap::State::kValidate) return Decided::kNone;
   ask.Prepare();

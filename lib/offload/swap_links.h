@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "bar/window.h"
 #include "offload/item.h"
+#include "offload/layout.h"
 #include "offload/session.h"
 #include "swap/port.h"
 
@@ -98,6 +100,69 @@ class ItemResponder : public swap::ResponderPort<W> {
     return this->end_.state() == swap::State::kReady && offer.phase == swap::Phase::kOffer &&
            swap::Judge(this->end_.identity(), offer) == swap::Standing::kOurs &&
            offer.txid == this->end_.txid() + 1;
+  }
+};
+
+/// The half-links of one end of a channel: for each slot its ask, if the layout has them, and its
+/// offer; and the ring of events.
+template <typename Asks, typename Offers, typename Events>
+struct HalfLinks {
+  explicit HalfLinks(const SwapLayout& layout) {
+    asks.reserve(layout.asks ? layout.slots : 0);
+    offers.reserve(layout.slots);
+    events.reserve(layout.queue_depth);
+  }
+
+  void Clear() {
+    asks.clear();
+    offers.clear();
+    events.clear();
+  }
+  /// Every half-link anew, from these ends of lib/swap.
+  template <bar::WindowEnd W, typename A, typename O, typename E>
+  void Make(W& window, const SwapLayout& layout, const A& ask, const O& offer, const E& event) {
+    for (Slot slot = 0; slot < layout.slots; ++slot) {
+      if (layout.asks) asks.emplace_back(window, layout.AskLine(slot), ask);
+      offers.emplace_back(window, layout.OfferLine(slot), offer);
+    }
+    for (uint32_t link = 0; link < layout.queue_depth; ++link) {
+      events.emplace_back(window, layout.EventLine(link), event);
+    }
+  }
+  /// Goes on meeting the ends of the peer of this incarnation. True: all are met.
+  bool Meet(uint32_t peer) {
+    const bool offers_met = Meet(offers, peer);
+    const bool asks_met = Meet(asks, peer);
+    return Meet(events, peer) && asks_met && offers_met;
+  }
+  /// Ends whose peer broke the protocol.
+  uint64_t Faults() const {
+    const auto count = [](const auto& ends) {
+      return std::ranges::count_if(ends, [](const auto& port) { return port.end().faulted(); });
+    };
+    return static_cast<uint64_t>(count(asks) + count(offers) + count(events));
+  }
+
+  std::vector<Asks> asks;
+  std::vector<Offers> offers;
+  std::vector<Events> events;
+
+ private:
+  template <typename Port>
+  static bool Meet(std::vector<Port>& ports, uint32_t peer) {
+    bool met = true;
+    for (Port& port : ports) {
+      if (!port.HasMet(peer)) {
+        if constexpr (requires { port.Poll(); }) {
+          port.Poll();
+        } else {
+          Deaf deaf;
+          port.Poll(deaf);
+        }
+      }
+      met = met && port.HasMet(peer);
+    }
+    return met;
   }
 };
 

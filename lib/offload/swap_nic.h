@@ -23,14 +23,13 @@ class SwapNic {
  public:
   /// As WaveNic.
   SwapNic(W& window, const SwapLayout& layout, uint32_t incarnation)
-      : window_(&window), layout_(layout), control_(window, layout.ControlLine(), incarnation) {
-    slots_.resize(layout.slots);
-    // As many as can be under way: from the oldest that was not received to the newest.
-    asked_.resize(std::bit_ceil(layout.queue_depth + layout.slots));
-    asks_.reserve(layout.asks ? layout.slots : 0);
-    offers_.reserve(layout.slots);
-    events_.reserve(layout.queue_depth);
-  }
+      : window_(&window),
+        layout_(layout),
+        control_(window, layout.ControlLine(), incarnation),
+        links_(layout),
+        slots_(layout.slots),
+        // As many as can be under way: from the oldest that was not received to the newest.
+        asked_(std::bit_ceil(layout.queue_depth + layout.slots)) {}
 
   // NicChannel.
   bool Receive(Item& out);
@@ -40,19 +39,19 @@ class SwapNic {
   }
   void RequestRestart() { control_.RequestRestart(); }
   bool CanCommit(Slot slot) const {
-    return up_ && slots_[slot].decision == Decision::kNone && offers_[slot].end().CanOffer();
+    return up_ && slots_[slot].decision == Decision::kNone && links_.offers[slot].end().CanOffer();
   }
   /// Answers the ask of `slot`, if one is open and the decision is for now; else offers it.
   void Commit(Slot slot, const Item& item, Urgency urgency);
   bool Recall(Slot slot) {
-    if (!up_ || slots_[slot].decision != Decision::kOffered || !offers_[slot].Cancel()) {
+    if (!up_ || slots_[slot].decision != Decision::kOffered || !links_.offers[slot].Cancel()) {
       return false;
     }
     window_->Interrupt(slot);
     return true;
   }
   bool TakeOutcome(Slot slot, Item& out, Decided& how);
-  uint64_t faults() const { return faults_ + LinkFaults() + control_.faults(); }
+  uint64_t faults() const { return faults_ + links_.Faults() + control_.faults(); }
 
   const SwapLayout& layout() const { return layout_; }
 
@@ -90,25 +89,15 @@ class SwapNic {
   /// Looks at the control pair, and meets the host's ends. Whether all are met.
   bool Look();
   void Join();
-  bool Meet();
   /// The next one if it is an ask that is known already.
   bool ReceiveAsk(Item& out);
   bool ReceiveEvent(Item& out);
   /// Learns the numbers of new asks.
   void LookForAsks();
-  uint64_t LinkFaults() const {
-    const auto count = [](const auto& ends) {
-      return std::ranges::count_if(ends, [](const auto& port) { return port.end().faulted(); });
-    };
-    return static_cast<uint64_t>(count(asks_) + count(offers_) + count(events_));
-  }
-
   W* window_;
   SwapLayout layout_;
   NicControl<W> control_;
-  std::vector<ItemResponder<W>> asks_;
-  std::vector<ItemInitiator<W>> offers_;
-  std::vector<ItemResponder<W>> events_;
+  HalfLinks<ItemResponder<W>, ItemInitiator<W>, ItemResponder<W>> links_;
   std::vector<SlotState> slots_;
   std::vector<uint32_t> asked_;  ///< By number, modulo its size: who asked.
   bool up_ = false;              ///< Every half-link has met the host's.
@@ -121,16 +110,14 @@ class SwapNic {
 template <bar::WindowEnd W>
 bool SwapNic<W>::Look() {
   if (control_.Look()) Join();
-  if (!up_ && control_.session().met()) up_ = Meet();
+  if (!up_ && control_.session().met()) up_ = links_.Meet(control_.session().host);
   return up_;
 }
 
 template <bar::WindowEnd W>
 void SwapNic<W>::Join() {
-  faults_ += LinkFaults();
-  asks_.clear();
-  offers_.clear();
-  events_.clear();
+  faults_ += links_.Faults();
+  links_.Clear();
   std::ranges::fill(slots_, SlotState{});
   std::ranges::fill(asked_, kNobody);
   up_ = head_heard_ = false;
@@ -141,31 +128,7 @@ void SwapNic<W>::Join() {
   const swap::Responder asked(swap::kFourMessage, session.Epoch(), session.agent);
   const swap::Responder receiver(swap::kTwoMessage, session.Epoch(), session.agent);
   const swap::Initiator offerer(swap::kTwoMessage, session.Epoch(), session.agent);
-  for (Slot slot = 0; slot < layout_.slots; ++slot) {
-    if (layout_.asks) asks_.emplace_back(*window_, layout_.AskLine(slot), asked);
-    offers_.emplace_back(*window_, layout_.OfferLine(slot), offerer);
-  }
-  for (uint32_t link = 0; link < layout_.queue_depth; ++link) {
-    events_.emplace_back(*window_, layout_.EventLine(link), receiver);
-  }
-}
-
-template <bar::WindowEnd W>
-bool SwapNic<W>::Meet() {
-  const uint32_t host = control_.session().host;
-  bool met = true;
-  Deaf deaf;
-  for (auto& port : offers_) {
-    if (!port.HasMet(host)) port.Poll();
-    met = met && port.HasMet(host);
-  }
-  for (auto* ports : {&asks_, &events_}) {
-    for (auto& port : *ports) {
-      if (!port.HasMet(host)) port.Poll(deaf);
-      met = met && port.HasMet(host);
-    }
-  }
-  return met;
+  links_.Make(*window_, layout_, asked, offerer, receiver);
 }
 
 template <bar::WindowEnd W>
@@ -182,8 +145,8 @@ bool SwapNic<W>::ReceiveAsk(Item& out) {
   uint32_t& asked = asked_[next_ & (asked_.size() - 1)];
   if (asked == kNobody) return false;
   slots_[asked].ask = Ask::kOpen;
-  asks_[asked].Prepare();
-  out = ItemOf(asks_[asked].offer());
+  links_.asks[asked].Prepare();
+  out = ItemOf(links_.asks[asked].offer());
   asked = kNobody;
   next_ = (next_ + 1) & kNumberMask;
   return true;
@@ -191,7 +154,7 @@ bool SwapNic<W>::ReceiveAsk(Item& out) {
 
 template <bar::WindowEnd W>
 bool SwapNic<W>::ReceiveEvent(Item& out) {
-  ItemResponder<W>& link = events_[taken_ % layout_.queue_depth];
+  ItemResponder<W>& link = links_.events[taken_ % layout_.queue_depth];
   Ear ear{&link, next_};
   const swap::Event event = link.Poll(ear, head_heard_);
   if (ear.heard) head_heard_ = true;
@@ -211,11 +174,11 @@ template <bar::WindowEnd W>
 void SwapNic<W>::LookForAsks() {
   for (Slot slot = 0; slot < layout_.slots; ++slot) {
     if (slots_[slot].ask != Ask::kNone) continue;
-    Ear ear{&asks_[slot], kNobody};
-    if (asks_[slot].Poll(ear) != swap::Event::kNothing) ++faults_;
+    Ear ear{&links_.asks[slot], kNobody};
+    if (links_.asks[slot].Poll(ear) != swap::Event::kNothing) ++faults_;
     if (!ear.heard) continue;
     slots_[slot].ask = Ask::kNumbered;
-    const uint32_t number = asks_[slot].number();
+    const uint32_t number = links_.asks[slot].number();
     uint32_t& asked = asked_[number & (asked_.size() - 1)];
     if (((number - next_) & kNumberMask) >= asked_.size() || asked != kNobody) {
       ++faults_;  // It is never received.
@@ -230,7 +193,7 @@ void SwapNic<W>::Commit(Slot slot, const Item& item, Urgency urgency) {
   SlotState& state = slots_[slot];
   if (state.ask == Ask::kOpen && urgency == Urgency::kInterrupt) {
     Hand hand{&item};
-    if (asks_[slot].Answer(hand) == swap::Event::kHeld) {
+    if (links_.asks[slot].Answer(hand) == swap::Event::kHeld) {
       // Who asked and has nobody looks; but looks that cost a read each it does not repeat for long.
       const bool looks =
           !state.passed && (window_->capabilities() & bar::kWindowNicStoresHost) != 0;
@@ -239,7 +202,7 @@ void SwapNic<W>::Commit(Slot slot, const Item& item, Urgency urgency) {
       return;
     }
   }
-  offers_[slot].Offer(item, 0);
+  links_.offers[slot].Offer(item, 0);
   state.decision = Decision::kOffered;
   if (urgency == Urgency::kInterrupt) window_->Interrupt(slot);
 }
@@ -249,7 +212,7 @@ bool SwapNic<W>::TakeOutcome(Slot slot, Item& out, Decided& how) {
   if (!up_) return false;
   SlotState& state = slots_[slot];
   if (state.decision == Decision::kOffered) {
-    const auto result = offers_[slot].Poll();
+    const auto result = links_.offers[slot].Poll();
     if (!result) return false;
     state.decision = Decision::kNone;
     how = result->outcome == swap::Outcome::kCommitted ? Decided::kEnforced : Decided::kRefused;
@@ -258,11 +221,11 @@ bool SwapNic<W>::TakeOutcome(Slot slot, Item& out, Decided& how) {
     if (result->outcome != swap::Outcome::kOrphaned) return true;
   } else if (state.decision == Decision::kAnswered) {
     Deaf deaf;
-    const swap::Event event = asks_[slot].Poll(deaf);
+    const swap::Event event = links_.asks[slot].Poll(deaf);
     if (event == swap::Event::kNothing) return false;
     state = {};
     how = event == swap::Event::kCommitted ? Decided::kEnforced : Decided::kRefused;
-    out = ItemOf(asks_[slot].offer());
+    out = ItemOf(links_.asks[slot].offer());
     if (event != swap::Event::kOrphaned) return true;
   } else {
     return false;

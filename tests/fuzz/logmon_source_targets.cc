@@ -4,8 +4,9 @@
 #include <string>
 
 #include "check.h"
+#include "choices.h"
 #include "engine/logmon/source/syslog.h"
-#include "engine/logmon/source/tcp_stream.h"
+#include "engine/logmon/source/tcp_assembler.h"
 #include "logmon/tcp_recorder.h"
 #include "packet/fixtures.h"
 #include "targets.h"
@@ -19,26 +20,6 @@ bool IsWithin(std::string_view part, std::string_view whole) {
   return part.empty() || (part.data() >= whole.data() &&
                           part.data() + part.size() <= whole.data() + whole.size());
 }
-
-/// Reads choices; zeros at the end.
-class Choices {
- public:
-  Choices(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  bool AtEnd() const { return size_ == 0; }
-  uint32_t Byte() {
-    if (size_ == 0) return 0;
-    --size_;
-    return *data_++;
-  }
-  uint32_t Word() {
-    const uint32_t high = Byte();
-    return high << 8 | Byte();
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-};
 
 }  // namespace
 
@@ -70,7 +51,7 @@ void LogmonTcp(const uint8_t* data, size_t size) {
   std::array<test::Witness, 2> witnesses{test::Witness{streams[0]}, test::Witness{streams[1]}};
   uint32_t base = control & 4 ? 0xffffff00 : control << 20;
   uint64_t now = 0;
-  while (!choices.AtEnd()) {
+  while (!choices.empty()) {
     const uint32_t what = choices.Byte();
     TcpStream& stream = streams[what & 1];
     test::Witness& witness = witnesses[what & 1];
@@ -80,16 +61,16 @@ void LogmonTcp(const uint8_t* data, size_t size) {
         assembler.GiveUpLate(stream, now, witness);
         break;
       case 1:
-        if ((what & 0xf0) == 0x10) base = choices.Word() << 16 | choices.Word();
+        if ((what & 0xf0) == 0x10) base = choices.Word16() << 16 | choices.Word16();
         if ((what & 0xf0) == 0x20) assembler.Forget(stream), witness.anywhere = true;
         break;
       default: {
         // Near where the stream stands, near its base, or just as it was sent.
         const uint32_t near = what & 0x40 ? stream.next : base;
-        const uint32_t offset = choices.Word() - (what & 0x20 ? 0x8000 : 0);
+        const uint32_t offset = choices.Word16() - (what & 0x20 ? 0x8000 : 0);
         const uint32_t sequence = near + (what & 0x10 ? offset >> 8 : offset);
         const uint32_t flags = choices.Byte() & 0x17;
-        const uint32_t bytes = choices.Word() >> (what & 0x80 ? 3 : 8);
+        const uint32_t bytes = choices.Word16() >> (what & 0x80 ? 3 : 8);
         const uint32_t syn = (flags & engine::logmon::TcpSegment::kSyn) != 0;
         const std::string text = test::BytesOf(sequence + syn, bytes);
         assembler.Take(stream, {sequence, static_cast<uint8_t>(flags), text}, now, witness);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "check.h"
+#include "choices.h"
 #include "engine/sched/agent.h"
 #include "engine/sched/policies/all.h"
 #include "targets.h"
@@ -61,74 +62,61 @@ class AnyHost {
   bool loss = false;
 };
 
-/// Takes what the input says, until it is used up; 0 then.
-class Script {
- public:
-  explicit Script(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  bool empty() const { return bytes_.empty(); }
-  uint8_t Byte() {
-    if (bytes_.empty()) return 0;
-    const uint8_t byte = bytes_.front();
-    bytes_ = bytes_.subspan(1);
-    return byte;
-  }
-  offload::Item Item() {
-    offload::Item item;
-    const size_t size = std::min(sizeof item.word, bytes_.size());
-    std::memcpy(item.word.data(), bytes_.data(), size);
-    bytes_ = bytes_.subspan(size);
-    return item;
-  }
-  /// One that is likely to mean something.
-  Message Plausible() {
-    Message message{.type = static_cast<MessageType>(Byte()), .cpu = Byte(), .seqnum = Byte(),
-                    .gtid = Byte() % 8, .flags = Byte()};
-    message.task_class = message.flags >> 5;
-    message.group = message.task_class;
-    message.runtime = uint64_t{message.seqnum} << message.flags % 64;
-    message.affinity = message.flags | 1u;
-    return message;
-  }
+offload::Item AnyItem(Choices& choices) {
+  offload::Item item;
+  const auto bytes = choices.Take(sizeof item.word);
+  std::memcpy(item.word.data(), bytes.data(), bytes.size());
+  return item;
+}
+/// One that is likely to mean something.
+Message PlausibleMessage(Choices& choices) {
+  Message message{.type = static_cast<MessageType>(choices.Byte()),
+                  .cpu = choices.Byte(),
+                  .seqnum = choices.Byte(),
+                  .gtid = choices.Byte() % 8,
+                  .flags = choices.Byte()};
+  message.task_class = message.flags >> 5;
+  message.group = message.task_class;
+  message.runtime = uint64_t{message.seqnum} << message.flags % 64;
+  message.affinity = message.flags | 1u;
+  return message;
+}
 
- private:
-  std::span<const uint8_t> bytes_;
-};
-
-void End(AnyHost::SlotState& slot, Script& script) {
-  const uint8_t choice = script.Byte();
+void End(AnyHost::SlotState& slot, Choices& choices) {
+  const uint8_t choice = choices.Byte();
   slot.how = choice % 2 == 0 ? offload::Decided::kEnforced : offload::Decided::kRefused;
   if (choice >= 0xf0) {
-    slot.outcome = script.Item();
+    slot.outcome = AnyItem(choices);
     return;
   }
   slot.outcome = Encode(Outcome{
       .status = static_cast<Status>(INT_MIN + choice / 2 % (kStatuses + 1)),
-      .task_barrier = slot.decision->task_barrier + script.Byte() % 4,
-      .task_flags = script.Byte(),
+      .task_barrier = slot.decision->task_barrier + choices.Byte() % 4,
+      .task_flags = choices.Byte(),
       .gtid = slot.decision->gtid});
 }
 
 }  // namespace
 
 void SchedAgent(const uint8_t* data, size_t size) {
-  Script script({data, size});
-  const auto name = kPolicyNames[script.Byte() % kPolicyNames.size()];
+  Choices choices(data, size);
+  const auto name = kPolicyNames[choices.Byte() % kPolicyNames.size()];
   VisitPolicy(name, {.cpus = kCpus}, [&](auto policy) {
     AnyHost host;
     Agent agent(std::move(policy), host,
                 AgentOptions{.cpus = kCpus, .max_tasks = 5, .prestage = true});
     Nanoseconds now = 0;
-    while (!script.empty()) {
-      const uint8_t what = script.Byte();
+    while (!choices.empty()) {
+      const uint8_t what = choices.Byte();
       auto& slot = host.slots[what / 8 % kCpus];
       switch (what % 8) {
-        case 0: host.events.push_back(script.Item()); break;
+        case 0: host.events.push_back(AnyItem(choices)); break;
         case 1:
         case 2:
-        case 3: host.events.push_back(Encode(script.Plausible())); break;
+        case 3: host.events.push_back(Encode(PlausibleMessage(choices))); break;
         case 4:
         case 5:
-          if (slot.decision && !slot.outcome) End(slot, script);
+          if (slot.decision && !slot.outcome) End(slot, choices);
           break;
         case 6: host.loss = what >= 0x80; break;
         default: now += uint64_t{1} << what / 8; break;

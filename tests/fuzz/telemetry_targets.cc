@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check.h"
+#include "choices.h"
 #include "engine/telemetry/export/ipfix_encoder.h"
 #include "targets.h"
 #include "telemetry/ipfix_decoder.h"
@@ -18,34 +19,14 @@ namespace {
 using namespace engine::telemetry;
 using test::IpfixDecoder;
 
-/// Choices made of the input; 0 once it is used up.
-class ReportBytes {
- public:
-  explicit ReportBytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  bool empty() const { return bytes_.empty(); }
-  uint8_t Byte() {
-    if (bytes_.empty()) return 0;
-    const uint8_t byte = bytes_.front();
-    bytes_ = bytes_.subspan(1);
-    return byte;
-  }
-  uint64_t Word() {
-    uint64_t word = 0;
-    for (int i = 0; i < 8; ++i) word = word << 8 | Byte();
-    return word;
-  }
-  /// Any bits at all: infinities and NaNs, too.
-  double Double() { return std::bit_cast<double>(Word()); }
+/// Any bits at all: infinities and NaNs, too.
+double Double(Choices& choices) { return std::bit_cast<double>(choices.Word64()); }
 
- private:
-  std::span<const uint8_t> bytes_;
-};
-
-EpochReport AnyReport(ReportBytes& choices, const KeySpec& spec) {
+EpochReport AnyReport(Choices& choices, const KeySpec& spec) {
   EpochReport report;
-  report.start_ns = choices.Word();
-  report.end_ns = choices.Word();
-  report.total = {choices.Word(), choices.Word()};
+  report.start_ns = choices.Word64();
+  report.end_ns = choices.Word64();
+  report.total = {choices.Word64(), choices.Word64()};
   KeyReport& key = report.keys.emplace_back();
   key.spec = spec;
   const uint32_t flows = choices.Byte();
@@ -57,8 +38,8 @@ EpochReport AnyReport(ReportBytes& choices, const KeySpec& spec) {
     tuple.source_port = static_cast<uint16_t>(i);
     tuple.protocol = choices.Byte();
     key.heavy_hitters.push_back({.key = spec.Of(tuple),
-                                 .packets = {choices.Double(), choices.Double()},
-                                 .bytes = {choices.Double(), choices.Double()},
+                                 .packets = {Double(choices), Double(choices)},
+                                 .bytes = {Double(choices), Double(choices)},
                                  .exact = {}});
   }
   return report;
@@ -101,7 +82,7 @@ void CheckRecords(const KeyReport& key, std::span<const IpfixDecoder::Record> re
 }  // namespace
 
 void TelemetryIpfix(const uint8_t* data, size_t size) {
-  ReportBytes choices({data, size});
+  Choices choices(data, size);
   KeySpec spec;
   spec.kind = static_cast<KeyKind>(choices.Byte() % 3);
   if (spec.kind != KeyKind::kFiveTuple) {
@@ -109,13 +90,13 @@ void TelemetryIpfix(const uint8_t* data, size_t size) {
     spec.ipv6_bits = choices.Byte() % 129;
   }
   std::vector<uint8_t> room(choices.Byte() * 16u);
-  IpfixEncoder encoder({.domain = static_cast<uint32_t>(choices.Word()),
+  IpfixEncoder encoder({.domain = static_cast<uint32_t>(choices.Word64()),
                         .template_refresh_s = choices.Byte(),
-                        .clock_unix_ns = choices.Word()});
+                        .clock_unix_ns = choices.Word64()});
   IpfixDecoder decoder;
   for (int round = 0; round < 3; ++round) {
     const EpochReport report = AnyReport(choices, spec);
-    encoder.Begin(report, 0, static_cast<uint32_t>(choices.Word()));
+    encoder.Begin(report, 0, static_cast<uint32_t>(choices.Word64()));
     std::vector<IpfixDecoder::Record> records;
     for (auto message = encoder.Next(room); !message.empty(); message = encoder.Next(room)) {
       FUZZ_CHECK(message.size() <= room.size());

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/logmon/source/tcp_stream.h"
+#include "engine/logmon/source/tcp_assembler.h"
 
 namespace sluice::test {
 

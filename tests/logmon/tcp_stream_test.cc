@@ -2,7 +2,7 @@
 //
 // Expected values: RFC 9293 (order, wrap, SYN and FIN take a number each), RFC 5961 (resets), and
 // what the header promises.
-#include "engine/logmon/source/tcp_stream.h"
+#include "engine/logmon/source/tcp_assembler.h"
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "../fuzz/choices.h"
 #include "swap/initiator.h"
 #include "swap/responder.h"
 
@@ -40,36 +41,19 @@ struct MetPair {
   Responder responder;
 };
 
-class ByteSource {
- public:
-  ByteSource(const uint8_t* data, size_t size) : data_(data), left_(size) {}
-  bool empty() const { return left_ == 0; }
-  uint8_t Next() {
-    if (left_ == 0) return 0;
-    --left_;
-    return *data_++;
-  }
-
- private:
-  const uint8_t* data_;
-  size_t left_;
-};
-
 /// The line of `honest` with bytes of it replaced; or nothing but bytes.
-inline bar::Line BendLine(const Message& honest, ByteSource& bytes) {
+inline bar::Line BendLine(const Message& honest, fuzz::Choices& bytes) {
   bar::Line line = Encode(honest);
-  const uint8_t how = bytes.Next();
+  const uint8_t how = bytes.Byte();
   if (how == 255) {
-    for (uint64_t& word : line.word) {
-      for (int i = 0; i < 8; ++i) word = word << 8 | bytes.Next();
-    }
+    for (uint64_t& word : line.word) word = bytes.Word64();
     return line;
   }
   for (int edits = how & 3; edits > 0; --edits) {
-    const uint8_t at = bytes.Next();
+    const uint8_t at = bytes.Byte();
     const int shift = (at >> 3 & 7) * 8;
     uint64_t& word = line.word[at & 7];
-    word = (word & ~(uint64_t{0xff} << shift)) | uint64_t{bytes.Next()} << shift;
+    word = (word & ~(uint64_t{0xff} << shift)) | uint64_t{bytes.Byte()} << shift;
   }
   if ((how & 4) != 0) line.word[0] ^= uint64_t{how & 0xf8u} << 48;  // The phase.
   return line;
@@ -87,8 +71,8 @@ inline Heard HearHostileLines(const uint8_t* data, size_t size) {
     heard.broken = promise;
     return heard;
   };
-  ByteSource bytes(data, size);
-  const Machine& machine = (bytes.Next() & 1) != 0 ? kFourMessage : kTwoMessage;
+  fuzz::Choices bytes(data, size);
+  const Machine& machine = (bytes.Byte() & 1) != 0 ? kFourMessage : kTwoMessage;
   MetPair pair(machine);
   Initiator& initiator = pair.initiator;
   Responder& responder = pair.responder;
@@ -96,7 +80,7 @@ inline Heard HearHostileLines(const uint8_t* data, size_t size) {
     if (initiator.CanOffer()) initiator.MakeOffer({});
     Message honest = responder.line();
     honest.txid = initiator.txid();
-    honest.phase = static_cast<Phase>(bytes.Next() % (kLastPhase + 2));
+    honest.phase = static_cast<Phase>(bytes.Byte() % (kLastPhase + 2));
     const Message to_initiator = Decode(BendLine(honest, bytes));
     const State state = initiator.state();
     const uint32_t incarnation = initiator.identity().incarnation;
@@ -116,8 +100,8 @@ inline Heard HearHostileLines(const uint8_t* data, size_t size) {
     if (initiator.state() == State::kValidate && !initiator.Commit()) return broken("commit");
 
     honest = initiator.line();
-    honest.txid = responder.txid() + (bytes.Next() & 1);
-    honest.phase = static_cast<Phase>(bytes.Next() % (kLastPhase + 2));
+    honest.txid = responder.txid() + (bytes.Byte() & 1);
+    honest.phase = static_cast<Phase>(bytes.Byte() % (kLastPhase + 2));
     const Message to_responder = Decode(BendLine(honest, bytes));
     const uint32_t last = responder.txid();
     const State held = responder.state();

@@ -19,7 +19,7 @@
 #include "engine/logmon/source/source.h"
 #include "engine/logmon/source/source_table.h"
 #include "engine/logmon/source/syslog.h"
-#include "engine/logmon/source/tcp_stream.h"
+#include "engine/logmon/source/tcp_assembler.h"
 #include "engine/logmon/source/text_finder.h"
 #include "packet/frame.h"
 

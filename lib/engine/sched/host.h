@@ -9,14 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "engine/sched/abi.h"
 #include "engine/sched/kernel.h"
+#include "engine/sched/outbox.h"
+#include "engine/sched/slot_judge.h"
+#include "engine/sched/sync_groups.h"
 #include "offload/item.h"
 
 namespace sluice::engine::sched {
@@ -81,42 +81,15 @@ class Host {
   const HostCounters& counters() const { return counters_; }
 
  private:
-  static constexpr CpuId kNobody = kMaxCpus;
-
-  /// What is to be sent; `asker` is the CPU that wants a decision with it, or kNobody.
-  struct Outgoing {
-    Message message;
-    CpuId asker;
-  };
-
-  /// What a group came to for one of its slots, until the slot's own CPU has said so.
-  struct Verdict {
-    Transaction transaction;
-    Status status;
-  };
-
-  /// Rules on one look of one CPU.
-  struct SlotJudge {
-    Host& host;
-    Nanoseconds now;
-    bool at_schedule;
-    Status status = Status::kComplete;  ///< Of the last ruling but kLater.
-    bool prestaged = false;             ///< kLater: waits for schedule().
-    std::optional<Transaction> group{};  ///< kLater: its group was not ruled on.
-
-    offload::Ruling Check(offload::Slot slot, const offload::Item& decision,
-                          offload::Item& outcome);
-    void Apply(offload::Slot slot, const offload::Item& decision);
-    /// The decision was taken back before it held.
-    void Recalled(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
-  };
+  static constexpr CpuId kNobody = Outbox::kNobody;
 
   offload::Decided Decide(CpuId cpu, SlotJudge& judge);
+  SlotJudge JudgeAt(SlotJudge::Moment moment, Nanoseconds now) {
+    return {*kernel_, groups_, moment, now, alive_};
+  }
   bool RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now);
-  void Revoke(CpuId cpu, Nanoseconds now);
-  void Collect(CpuId asker);
   void Deliver();
-  bool SendOne(const Outgoing& outgoing);
+  bool SendOne(const Outbox::Outgoing& outgoing);
   void LookForAgent(Nanoseconds now);
   void GiveUp(Nanoseconds now);
   void Forget();
@@ -125,39 +98,25 @@ class Host {
   C* channel_;
   HostOptions options_;
   HostCounters counters_;
-  std::vector<Outgoing> outbox_;  ///< From `sent_` on not sent yet.
-  size_t sent_ = 0;
-  bool delivering_ = false;   ///< Somebody is in Deliver().
-  bool looking_ = false;      ///< Somebody is in LookForAgent().
-  bool paced_ = false;        ///< A discovery is under way: no faster than the channel has room.
+  Outbox outbox_;
+  SyncGroups groups_;
+  bool looking_ = false;  ///< Somebody is in LookForAgent().
   Nanoseconds last_time_ = 0;
-  Nanoseconds alive_ = 0;     ///< The agent's last sign: a decision held, or it made room.
-  std::array<std::optional<Verdict>, kMaxCpus> verdicts_;
+  Nanoseconds alive_ = 0;  ///< The agent's last sign: a decision held, or it made room.
 };
 
 template <offload::HostChannel C>
 Host<C>::Host(Kernel& kernel, C& channel, const HostOptions& options)
-    : kernel_(&kernel), channel_(&channel), options_(options) {
-  outbox_.reserve(kernel.message_reserve());
-}
+    : kernel_(&kernel),
+      channel_(&channel),
+      options_(options),
+      outbox_(kernel.message_reserve()),
+      groups_(kernel) {}
 
 // --- Events ---------------------------------------------------------------------------------
 
-/// Takes the kernel's messages over; the last one asks for a decision for `asker`.
 template <offload::HostChannel C>
-void Host<C>::Collect(CpuId asker) {
-  const auto messages = kernel_->messages();
-  if (messages.empty()) return;
-  // Nobody listens: a new agent is told everything anyway.
-  if (kernel_->agent()) {
-    for (const Message& message : messages) outbox_.push_back({message, kNobody});
-    outbox_.back().asker = asker;
-  }
-  kernel_->ClearMessages();
-}
-
-template <offload::HostChannel C>
-bool Host<C>::SendOne(const Outgoing& outgoing) {
+bool Host<C>::SendOne(const Outbox::Outgoing& outgoing) {
   const offload::Item item = Encode(outgoing.message);
   // A question that cannot be asked now is an event like others.
   if (outgoing.asker != kNobody && channel_->Ask(outgoing.asker, item)) return true;
@@ -166,111 +125,35 @@ bool Host<C>::SendOne(const Outgoing& outgoing) {
 
 template <offload::HostChannel C>
 void Host<C>::Deliver() {
-  if (delivering_) return;
-  if (sent_ == outbox_.size()) {
-    paced_ = false;
-    return;
-  }
-  delivering_ = true;
-  bool flush = false;
-  // More than this is never kept for an agent that does not listen: it then starts anew.
-  const bool too_many = outbox_.size() - sent_ > kernel_->message_reserve();
-  if (too_many) paced_ = false;
-  while (sent_ < outbox_.size()) {
-    if (paced_ && channel_->room() == 0) break;
-    // By value: while it is sent, others may add.
-    const Outgoing outgoing = outbox_[sent_++];
-    if (SendOne(outgoing)) {
-      flush = true;
+  if (outbox_.state() != Outbox::State::kWaiting) return;
+  const bool too_many = outbox_.BeginSending();
+  bool sent = false;
+  while (outbox_.HasNext()) {
+    if (outbox_.pace() == Outbox::Pace::kAsRoomAllows && channel_->room() == 0) break;
+    if (SendOne(outbox_.TakeNext())) {
+      sent = true;
     } else if (too_many) {
-      sent_ = outbox_.size();
+      outbox_.DropRest();
     }
   }
-  if (paced_ && flush) alive_ = last_time_;
-  if (sent_ == outbox_.size()) {
-    outbox_.clear();
-    sent_ = 0;
-    paced_ = false;
-  } else if (sent_ > outbox_.size() / 2) {
-    outbox_.erase(outbox_.begin(), outbox_.begin() + static_cast<ptrdiff_t>(sent_));
-    sent_ = 0;
-  }
-  if (flush) channel_->Flush();
-  delivering_ = false;
+  if (outbox_.pace() == Outbox::Pace::kAsRoomAllows && sent) alive_ = last_time_;
+  outbox_.ForgetSent();
+  if (sent) channel_->Flush();
+  outbox_.EndSending();
 }
 
 template <offload::HostChannel C>
 void Host<C>::Forward() {
-  Collect(kNobody);
+  outbox_.Collect(*kernel_, kNobody);
   Deliver();
 }
 
 // --- Decisions ------------------------------------------------------------------------------
 
-template <offload::HostChannel C>
-offload::Ruling Host<C>::SlotJudge::Check(offload::Slot slot, const offload::Item& decision,
-                                          offload::Item& outcome) {
-  const Transaction transaction = DecodeTransaction(decision);
-  const auto cpu = static_cast<CpuId>(slot);
-  if ((transaction.commit_flags & kCommitAtSchedule) != 0 && !at_schedule) {
-    prestaged = true;
-    return offload::Ruling::kLater;
-  }
-  status = host.kernel_->Check(cpu, transaction);
-  const bool grouped = transaction.version == kAbiVersion && transaction.cpu == cpu &&
-                       (transaction.sync_group & MaskOf(cpu)) != 0;
-  if (grouped) {
-    const auto& verdict = host.verdicts_[cpu];
-    if (verdict && verdict->transaction == transaction) {
-      status = verdict->status;
-    } else if (host.kernel_->agent()) {
-      group = transaction;
-      return offload::Ruling::kLater;
-    }
-  }
-  outcome = Encode(host.kernel_->Describe(cpu, transaction, status, now));
-  return status == Status::kComplete ? offload::Ruling::kEnforce : offload::Ruling::kRefuse;
-}
-
-template <offload::HostChannel C>
-void Host<C>::SlotJudge::Apply(offload::Slot slot, const offload::Item& decision) {
-  host.alive_ = now;
-  const Transaction transaction = DecodeTransaction(decision);
-  auto& verdict = host.verdicts_[slot];
-  if (verdict && verdict->transaction == transaction) {
-    verdict.reset();  // Enforced with its group.
-  } else {
-    host.kernel_->Apply(transaction, now);
-  }
-}
-
-template <offload::HostChannel C>
-void Host<C>::SlotJudge::Recalled(offload::Slot slot, const offload::Item& decision,
-                                  offload::Item& outcome) {
-  const auto cpu = static_cast<CpuId>(slot);
-  status = Status::kAborted;
-  host.Revoke(cpu, now);
-  outcome = Encode(host.kernel_->Describe(cpu, DecodeTransaction(decision), status, now));
-}
-
-/// What a group enforced on `cpu` is taken back, as far as it is still there.
-template <offload::HostChannel C>
-void Host<C>::Revoke(CpuId cpu, Nanoseconds now) {
-  auto& verdict = verdicts_[cpu];
-  if (!verdict) return;
-  const Gtid gtid = verdict->transaction.gtid;
-  if (verdict->status == Status::kComplete && gtid > 0) {
-    if (kernel_->cpu(cpu).latched == gtid) kernel_->Unlatch(cpu, now);
-    if (kernel_->cpu(cpu).current == gtid) kernel_->Preempt(cpu, false, now);
-  }
-  verdict.reset();
-}
-
 /// Looks for the rest of the group of which `own` waits for `cpu`. True: `cpu` has a verdict.
 template <offload::HostChannel C>
 bool Host<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
   std::array<Transaction, kMaxCpus> members;
-  std::array<Status, kMaxCpus> statuses;
   size_t count = 0;
   bool broken = false;
   for (CpuId other = 0; other < kernel_->cpus(); ++other) {
@@ -280,43 +163,33 @@ bool Host<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
       offload::Item item;
       const bool there = channel_->Look(other, item);
       // While it looked, another CPU may have ruled.
-      if (verdicts_[cpu] && verdicts_[cpu]->transaction == own) return true;
+      if (groups_.VerdictOn(cpu, own)) return true;
       if (!there) return false;  // Under way.
       member = DecodeTransaction(item);
       // Another decision is in its place, or one that was ruled on with an earlier group.
-      const auto& ruled = verdicts_[other];
       if (member.sync_group != own.sync_group || member.cpu != other ||
-          (ruled && ruled->transaction == member)) {
+          groups_.VerdictOn(other, member)) {
         broken = true;
         continue;
       }
     }
     members[count++] = member;
   }
-  const std::span<const Transaction> all(members.data(), count);
-  const std::span<Status> results(statuses.data(), count);
   if (!kernel_->agent()) return false;  // It went while this looked.
-  now = std::max(now, last_time_);
-  for (const Transaction& member : all) Revoke(member.cpu, now);
-  if (broken) {
-    std::ranges::fill(results, Status::kPoisoned);
-  } else {
-    kernel_->ApplyGroup(all, results, now);
-  }
-  for (size_t i = 0; i < count; ++i) verdicts_[members[i].cpu] = Verdict{members[i], statuses[i]};
+  groups_.Rule(std::span(members).first(count), broken, std::max(now, last_time_));
   return true;
 }
 
 template <offload::HostChannel C>
 offload::Decided Host<C>::Decide(CpuId cpu, SlotJudge& judge) {
   offload::Decided how = channel_->Decide(cpu, judge);
-  if (how == offload::Decided::kNone && judge.group &&
-      RuleGroup(cpu, *judge.group, judge.now)) {
+  if (how == offload::Decided::kNone && judge.waits_for_group() &&
+      RuleGroup(cpu, *judge.waits_for_group(), judge.now())) {
     how = channel_->Decide(cpu, judge);
   }
   if (how == offload::Decided::kNone) return how;
-  ++counters_.statuses[static_cast<uint32_t>(judge.status) - static_cast<uint32_t>(INT_MIN)];
-  verdicts_[cpu].reset();
+  ++counters_.statuses[static_cast<uint32_t>(judge.status()) - static_cast<uint32_t>(INT_MIN)];
+  groups_.Drop(cpu);
   return how;
 }
 
@@ -327,9 +200,9 @@ void Host<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   // Who is next is known: EndSwitch will not look, so nothing is fetched that would be believed
   // later, and nothing is asked that the next decision, of which nobody is told then, would answer.
-  const bool chosen = kernel_->cpu(cpu).latched != kNoTask && !verdicts_[cpu];
+  const bool chosen = kernel_->cpu(cpu).latched != kNoTask && !groups_.HasVerdict(cpu);
   if (!chosen) channel_->Prefetch(cpu);
-  Collect(kNobody);
+  outbox_.Collect(*kernel_, kNobody);
   switch (reason) {
     case Reason::kIdle: break;
     case Reason::kBlock: kernel_->Block(cpu, now); break;
@@ -337,15 +210,15 @@ void Host<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
     case Reason::kExit: kernel_->Exit(kernel_->cpu(cpu).current, now); break;
     case Reason::kPreempt: kernel_->Preempt(cpu, false, now); break;
   }
-  Collect(chosen ? kNobody : cpu);
+  outbox_.Collect(*kernel_, chosen ? kNobody : cpu);
   Deliver();
 }
 
 template <offload::HostChannel C>
 Gtid Host<C>::EndSwitch(CpuId cpu, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
-  if (kernel_->cpu(cpu).latched == kNoTask || verdicts_[cpu]) {
-    SlotJudge judge{*this, now, true};
+  if (kernel_->cpu(cpu).latched == kNoTask || groups_.HasVerdict(cpu)) {
+    SlotJudge judge = JudgeAt(SlotJudge::Moment::kSchedule, now);
     switch (Decide(cpu, judge)) {
       case offload::Decided::kNone: counters_.prestage_empty += kernel_->agent(); break;
       case offload::Decided::kEnforced: ++counters_.prestage_hits; break;
@@ -363,12 +236,12 @@ template <offload::HostChannel C>
 bool Host<C>::Look(CpuId cpu, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   if (!kernel_->agent()) LookForAgent(now);
-  SlotJudge judge{*this, now, false};
+  SlotJudge judge = JudgeAt(SlotJudge::Moment::kLook, now);
   Decide(cpu, judge);
   Forward();
   const Cpu& c = kernel_->cpu(cpu);
-  return c.must_switch ||
-         (c.current == kNoTask && c.available() && (judge.prestaged || kernel_->HasNext(cpu)));
+  const bool may_take = c.current == kNoTask && c.available();
+  return c.must_switch || (may_take && (judge.waits_for_schedule() || kernel_->HasNext(cpu)));
 }
 
 // --- The agent ------------------------------------------------------------------------------
@@ -383,9 +256,9 @@ void Host<C>::LookForAgent(Nanoseconds now) {
   if (!found) return;
   ++counters_.discoveries;
   Forget();
+  outbox_.BeginDiscovery();
   kernel_->SetAgent(true, now);
   kernel_->Discover(now);
-  paced_ = true;
   alive_ = now;
 }
 
@@ -402,10 +275,8 @@ void Host<C>::GiveUp(Nanoseconds now) {
 template <offload::HostChannel C>
 void Host<C>::Forget() {
   kernel_->ClearMessages();
-  outbox_.clear();
-  sent_ = 0;
-  paced_ = false;
-  verdicts_.fill(std::nullopt);
+  outbox_.Forget();
+  groups_.Clear();
 }
 
 template <offload::HostChannel C>

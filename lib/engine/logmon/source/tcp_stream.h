@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One direction of a TCP connection, observed and never answered: its bytes in their order, by
-// sequence number (RFC 9293), with a mark where some are missing.
+// Where one direction of a TCP connection stands. tcp_assembler.h says what moves it:
 //
-//   - A stream begins with its SYN; one that was under way already begins with a gap.
-//   - Of bytes that come twice the first received count, also where segments overlap.
-//   - Bytes ahead wait for those before them, within a window and as long as the pool has room.
-//     Where either ends, or time, the missing bytes are given up: a gap.
-//   - A segment more than two windows ahead, or more than kMaxBehind behind, is not believed, for
-//     one alone may be anybody's (RFC 5961). If the next one goes on where it left off, the stream
-//     was lost, and is taken up there, behind a gap.
-//   - A SYN with another sequence number on an open stream is not believed either until a segment
-//     follows it; then the port was used again.
-//   - FIN ends the stream once the bytes before it are delivered. So does a RST; if it is not
-//     exactly where the stream stands, only as long as no text follows behind it. An ended stream
-//     stays known, so that what is sent again is not taken for new.
+//               SYN, text              FIN                     all delivered
+//    kUnknown ------------> kOpen ------------> kEnding ---------------------> kClosed
+//                           |   ^                  ^                           ^     |
+//                 RST ahead |   | text behind it   | FIN                       |     | SYN
+//                           v   |                  |                           |     v
+//                        kEndingByReset -----------+---------------------------+   kOpen
+//
+// Sequence numbers are below 2^32 and wrap (RFC 9293).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
-#include "engine/logmon/source/counters.h"
 #include "engine/logmon/source/waiting_bytes.h"
 
 namespace sluice::engine::logmon {
@@ -33,338 +26,58 @@ struct TcpSegment {
   uint8_t flags = 0;  ///< Byte 13 of the TCP header.
   std::string_view payload;
 
+  bool Is(uint8_t flag) const { return (flags & flag) != 0; }
   /// Whether it tells of a stream that was not known: SYN, or text.
-  bool Begins() const {
-    return (flags & kRst) == 0 && ((flags & kSyn) != 0 || !payload.empty());
-  }
+  bool Begins() const { return !Is(kRst) && (Is(kSyn) || !payload.empty()); }
 };
 
-/// Where a stream stands. All sequence numbers are below 2^32 and wrap.
+/// From `b` to `a`, negative if `a` is before `b`.
+constexpr int32_t SequenceDistance(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b); }
+
 struct TcpStream {
-  enum Flag : uint8_t {
-    kStarted = 1,       ///< `next` is known.
-    kFromSyn = 2,       ///< `first` is known.
-    kDoubt = 4,         ///< `doubt` is known.
-    kDoubtIsSyn = 8,    ///< It is the first byte of a stream.
-    kEnds = 16,         ///< `end` is known.
-    kEndsByReset = 32,  ///< By a RST that was ahead.
-    kClosed = 64,       ///< Everything up to `end` was delivered.
+  enum class State : uint8_t {
+    kUnknown,        ///< Nothing of it was seen.
+    kOpen,           ///< `next` is known, `end` is not.
+    kEnding,         ///< `end` is known, and bytes before it are missing.
+    kEndingByReset,  ///< The same, by a RST that was ahead: text behind it shows that it was none.
+    kClosed,         ///< Everything up to `end` was delivered.
+  };
+  /// Whether the last segment that was not believed would go on at `doubt`.
+  enum class Doubt : uint8_t {
+    kNone,
+    kText,
+    kSyn,  ///< `doubt` is the first byte of a stream.
   };
 
+  /// Begins at `at`, in whatever state it is; what waits is not touched.
+  void Start(uint32_t at, bool with_syn);
+  bool StartedBySynAt(uint32_t sequence) const { return from_syn && first == sequence; }
+
+  void DoubtAt(uint32_t sequence, Doubt kind);
+  /// Whether a segment at `sequence` goes on where the one in doubt left off.
+  bool Confirms(uint32_t sequence, uint32_t window) const;
+
+  /// FIN before `sequence`, or RST. kEnding or kEndingByReset.
+  void EndAt(uint32_t sequence, State how);
+  bool IsEnding() const { return state == State::kEnding || state == State::kEndingByReset; }
+  bool EndIsKnown() const { return state >= State::kEnding; }
+  bool IsClosed() const { return state == State::kClosed; }
+  bool IsAtEnd() const { return IsEnding() && next == end; }
+  /// Those of `bytes`, the first of which has the number `sequence`, that lie before the end.
+  std::string_view BeforeEnd(uint32_t sequence, std::string_view bytes) const;
+
+  /// Bytes that are missing keep others, or the end, from being delivered.
+  bool IsWaiting() const { return !waiting.empty() || IsEnding(); }
+
   uint32_t next = 0;   ///< The first byte that was not delivered.
-  uint32_t first = 0;  ///< The stream's first byte.
-  uint32_t doubt = 0;  ///< Where the last segment that was not believed would go on.
+  uint32_t first = 0;  ///< The stream's first byte, if from_syn.
+  uint32_t doubt = 0;
   uint32_t end = 0;    ///< Behind the last byte.
   Waiting waiting;
   uint64_t waiting_since = 0;
-  uint8_t flags = 0;
-
-  bool Is(uint8_t flag) const { return (flags & flag) != 0; }
-  /// Bytes that are missing keep others, or the end, from being delivered.
-  bool IsWaiting() const { return !waiting.empty() || (Is(kEnds) && !Is(kClosed)); }
-};
-
-struct TcpLimits {
-  uint64_t pool_bytes = 16 << 20;  ///< Of all streams together.
-  uint32_t window = 65536;         ///< Bytes ahead of a stream that are kept; at most 2^29.
-  uint64_t gap_cycles = 0;         ///< Missing bytes are given up after that; 0: never.
-};
-
-/// Puts the segments of all streams of one worker in their order. What comes out goes to a
-/// receiver, for the stream at hand:
-///   void Text(std::string_view bytes);  ///< The next bytes; valid during the call.
-///   void Gap();                         ///< Bytes are missing here.
-///   void End();                         ///< The stream ended, and may begin anew.
-///   void Restart();                     ///< Another stream of the same ports begins here; the
-///                                       ///< end of the one before was not seen.
-class TcpAssembler {
- public:
-  /// What is behind by no more was sent again: more than senders have under way.
-  static constexpr int32_t kMaxBehind = 16 << 20;
-
-  TcpAssembler(const TcpLimits& limits, SourceCounters& counters)
-      : counters_(counters),
-        pool_(limits.pool_bytes),
-        window_(std::clamp(limits.window, 1u, 1u << 29)),
-        gap_cycles_(limits.gap_cycles) {}
-
-  /// The next segment of a stream, as it arrives. False: the stream has no part in it.
-  template <typename Receiver>
-  bool Take(TcpStream& stream, const TcpSegment& segment, uint64_t now, Receiver&& receiver) {
-    const Watch watch(*this, stream);
-    const uint32_t before = stream.next;
-    const bool was_waiting = stream.IsWaiting();
-    const bool part = TakeSegment(stream, segment, receiver);
-    if (!was_waiting || stream.next != before) stream.waiting_since = now;
-    return part;
-  }
-
-  /// Gives up the missing bytes of a stream that waited too long, up to the next that are there.
-  template <typename Receiver>
-  void GiveUpLate(TcpStream& stream, uint64_t now, Receiver&& receiver) {
-    // As signed: a `now` that fell behind is no age.
-    if (gap_cycles_ == 0 || !stream.IsWaiting() ||
-        static_cast<int64_t>(now - stream.waiting_since - gap_cycles_) <= 0) {
-      return;
-    }
-    const Watch watch(*this, stream);
-    SkipTo(stream, stream.waiting.empty() ? stream.end : FirstWaiting(stream), receiver);
-    stream.waiting_since = now;
-  }
-
-  /// The stream is forgotten, with what waits.
-  void Forget(TcpStream& stream) {
-    const Watch watch(*this, stream);
-    pool_.Forget(stream.waiting);
-    stream = TcpStream();
-  }
-
-  /// Streams with missing bytes.
-  uint32_t waiting_streams() const { return waiting_streams_; }
-  const WaitingBytes& pool() const { return pool_; }
-
- private:
-  using Stream = TcpStream;
-  using Event = SourceCounters;
-
-  /// Keeps waiting_streams_ right through whatever becomes of a stream.
-  class Watch {
-   public:
-    Watch(TcpAssembler& assembler, const Stream& stream) : assembler_(assembler), stream_(stream) {
-      assembler_.waiting_streams_ -= stream_.IsWaiting();
-    }
-    ~Watch() { assembler_.waiting_streams_ += stream_.IsWaiting(); }
-    Watch(const Watch&) = delete;
-
-   private:
-    TcpAssembler& assembler_;
-    const Stream& stream_;
-  };
-
-  /// Bytes from `b` to `a`, negative if `a` is before `b`.
-  static int32_t Distance(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b); }
-  bool InWindow(int32_t ahead) const {
-    return ahead >= 0 && ahead <= static_cast<int32_t>(window_);
-  }
-  /// Of text. Twice the window: where bytes are missing, its far end may be, too.
-  bool IsBelieved(int32_t ahead) const {
-    return ahead >= -kMaxBehind && ahead <= 2 * static_cast<int32_t>(window_);
-  }
-
-  uint32_t FirstWaiting(const Stream& stream) const {
-    return pool_.FirstFrom(stream.waiting, stream.next);
-  }
-
-  template <typename Receiver>
-  bool TakeSegment(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
-    if ((segment.flags & TcpSegment::kRst) != 0) return TakeReset(stream, segment, receiver);
-    const bool syn = (segment.flags & TcpSegment::kSyn) != 0;
-    const uint32_t sequence = segment.sequence + syn;
-    if (syn && !(stream.Is(Stream::kFromSyn) && stream.first == sequence)) {
-      if (stream.Is(Stream::kStarted) && !stream.Is(Stream::kClosed)) {
-        Doubt(stream, sequence, Stream::kDoubtIsSyn);
-        return false;
-      }
-      Start(stream, sequence, true);
-    } else if (!stream.Is(Stream::kStarted)) {
-      if (segment.payload.empty()) return false;
-      Start(stream, sequence, false);
-      receiver.Gap();
-    }
-    const bool fin = (segment.flags & TcpSegment::kFin) != 0;
-    // A port's next stream may begin within the window of the one before.
-    const bool follows_syn = stream.Is(Stream::kDoubtIsSyn) && sequence == stream.doubt;
-    if (follows_syn || !IsBelieved(Distance(sequence, stream.next))) {
-      if (segment.payload.empty()) return false;
-      if (!TakeUp(stream, sequence, receiver)) {
-        Doubt(stream, sequence + static_cast<uint32_t>(segment.payload.size()), 0);
-        return false;
-      }
-    }
-    if (segment.payload.empty() && !fin) return !stream.Is(Stream::kClosed);
-    return TakeText(stream, sequence, segment.payload, fin, receiver);
-  }
-
-  void Start(Stream& stream, uint32_t next, bool from_syn) {
-    stream.flags = Stream::kStarted | (from_syn ? Stream::kFromSyn : 0);
-    stream.next = stream.first = next;
-    counters_.Count(from_syn ? Event::kStreams : Event::kJoinedStreams);
-  }
-
-  void Doubt(Stream& stream, uint32_t doubt, uint8_t syn) {
-    counters_.Count(Event::kOutsideSegments);
-    stream.doubt = doubt;
-    stream.flags &= static_cast<uint8_t>(~Stream::kDoubtIsSyn);
-    stream.flags |= Stream::kDoubt | syn;
-  }
-
-  /// True: what was in doubt is confirmed by a segment at `sequence`, and the stream stands there.
-  template <typename Receiver>
-  bool TakeUp(Stream& stream, uint32_t sequence, Receiver& receiver) {
-    if (!stream.Is(Stream::kDoubt) || !InWindow(Distance(sequence, stream.doubt))) return false;
-    const bool from_syn = stream.Is(Stream::kDoubtIsSyn);
-    const bool closed = stream.Is(Stream::kClosed);
-    // A hole before the end ends with the stream here.
-    stream.flags &= static_cast<uint8_t>(~Stream::kEnds);
-    while (!stream.waiting.empty()) SkipTo(stream, FirstWaiting(stream), receiver);
-    Start(stream, from_syn ? stream.doubt : sequence, from_syn);
-    if (!from_syn) {
-      CountGap(0);
-      receiver.Gap();
-    } else if (!closed) {
-      receiver.Restart();
-    }
-    return true;
-  }
-
-  template <typename Receiver>
-  bool TakeReset(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
-    const int32_t ahead = Distance(segment.sequence, stream.next);
-    if (!stream.Is(Stream::kStarted) || stream.Is(Stream::kClosed) || !InWindow(ahead)) {
-      counters_.Count(Event::kIgnoredResets);
-      return false;
-    }
-    if (ahead == 0) {
-      // Nothing will fill the holes.
-      const bool more = stream.Is(Stream::kEnds) && !stream.Is(Stream::kEndsByReset);
-      stream.flags &= static_cast<uint8_t>(~Stream::kEnds);
-      while (!stream.waiting.empty()) SkipTo(stream, FirstWaiting(stream), receiver);
-      if (more && Distance(stream.end, stream.next) > 0) SkipTo(stream, stream.end, receiver);
-      stream.end = stream.next;
-      stream.flags |= Stream::kEnds;
-      CloseAtEnd(stream, receiver);
-    } else if (!stream.Is(Stream::kEnds)) {
-      stream.end = segment.sequence;
-      stream.flags |= Stream::kEnds | Stream::kEndsByReset;
-    }
-    return true;
-  }
-
-  template <typename Receiver>
-  bool TakeText(Stream& stream, uint32_t sequence, std::string_view bytes, bool fin,
-                Receiver& receiver) {
-    const uint32_t stop = sequence + static_cast<uint32_t>(bytes.size());
-    if (stream.Is(Stream::kEnds) && Distance(stop, stream.end) > 0) {
-      if (stream.Is(Stream::kEndsByReset) && !stream.Is(Stream::kClosed)) {
-        stream.flags &= static_cast<uint8_t>(~(Stream::kEnds | Stream::kEndsByReset));
-        counters_.Count(Event::kIgnoredResets);
-      } else {
-        counters_.Count(Event::kBehindEndSegments);
-        const int32_t before_end = Distance(stream.end, sequence);
-        if (before_end <= 0) return false;
-        bytes = bytes.substr(0, static_cast<uint32_t>(before_end));
-        fin = false;
-      }
-    }
-    if (stream.Is(Stream::kClosed)) {
-      counters_.Count(Event::kRepeatedBytes, bytes.size());
-      return false;
-    }
-    if (fin && Distance(stop, stream.next) >= 0 &&
-        (!stream.Is(Stream::kEnds) || stream.Is(Stream::kEndsByReset))) {
-      stream.end = stop;
-      stream.flags |= Stream::kEnds;
-      stream.flags &= static_cast<uint8_t>(~Stream::kEndsByReset);
-    }
-    if (!bytes.empty()) {
-      stream.flags &= static_cast<uint8_t>(~(Stream::kDoubt | Stream::kDoubtIsSyn));
-      if (const int32_t behind = Distance(stream.next, sequence); behind > 0) {
-        counters_.Count(Event::kRepeatedBytes, std::min<uint64_t>(bytes.size(), behind));
-      }
-      Insert(stream, sequence, bytes, receiver);
-    }
-    CloseAtEnd(stream, receiver);
-    return true;
-  }
-
-  template <typename Receiver>
-  void Insert(Stream& stream, uint32_t sequence, std::string_view bytes, Receiver& receiver) {
-    for (;;) {
-      if (const int32_t old = Distance(stream.next, sequence); old > 0) {
-        bytes.remove_prefix(std::min<size_t>(bytes.size(), static_cast<uint32_t>(old)));
-        sequence = stream.next;
-      }
-      if (bytes.empty()) return;
-      const auto size = static_cast<uint32_t>(bytes.size());
-      if (sequence == stream.next) {
-        if (stream.waiting.empty()) return Deliver(stream, bytes, receiver);
-        // Up to the first byte that was received before.
-        Deliver(stream, bytes.substr(0, FirstWaiting(stream) - stream.next), receiver);
-        DeliverWaiting(stream, receiver);
-        continue;
-      }
-      if (Distance(sequence + size, stream.next) <= static_cast<int32_t>(window_)) {
-        if (pool_.Keep(stream.waiting, sequence, bytes)) {
-          counters_.Count(Event::kWaitingSegments);
-          return;
-        }
-        counters_.Count(Event::kNoRoomSegments);
-        // What was kept of it is before the rest of it.
-      }
-      uint32_t target = sequence;
-      if (!stream.waiting.empty() && Distance(FirstWaiting(stream), sequence) < 0) {
-        target = FirstWaiting(stream);
-      }
-      SkipTo(stream, target, receiver);
-    }
-  }
-
-  template <typename Receiver>
-  void Deliver(Stream& stream, std::string_view bytes, Receiver& receiver) {
-    if (stream.Is(Stream::kEnds)) {
-      const auto left = static_cast<uint32_t>(std::max(Distance(stream.end, stream.next), 0));
-      if (bytes.size() > left) counters_.Count(Event::kBehindEndSegments);
-      bytes = bytes.substr(0, left);
-    }
-    stream.next += static_cast<uint32_t>(bytes.size());
-    counters_.Count(Event::kTextBytes, bytes.size());
-    if (!bytes.empty()) receiver.Text(bytes);
-  }
-
-  /// Delivers what waited for the bytes up to here.
-  template <typename Receiver>
-  void DeliverWaiting(Stream& stream, Receiver& receiver) {
-    for (;;) {
-      pool_.Advance(stream.waiting, stream.next);
-      const std::string_view run = pool_.RunFrom(stream.waiting, stream.next);
-      const uint32_t before = stream.next;
-      if (!run.empty()) Deliver(stream, run, receiver);
-      if (stream.next == before) return;
-    }
-  }
-
-  /// Gives up the bytes up to `sequence`.
-  template <typename Receiver>
-  void SkipTo(Stream& stream, uint32_t sequence, Receiver& receiver) {
-    if (stream.Is(Stream::kEnds) && Distance(sequence, stream.end) > 0) sequence = stream.end;
-    CountGap(sequence - stream.next);
-    receiver.Gap();
-    stream.next = sequence;
-    DeliverWaiting(stream, receiver);
-    CloseAtEnd(stream, receiver);
-  }
-
-  void CountGap(uint32_t bytes) {
-    counters_.Count(Event::kGaps);
-    counters_.Count(Event::kGapBytes, bytes);
-  }
-
-  template <typename Receiver>
-  void CloseAtEnd(Stream& stream, Receiver& receiver) {
-    if (!stream.Is(Stream::kEnds) || stream.Is(Stream::kClosed) || stream.next != stream.end) {
-      return;
-    }
-    pool_.Forget(stream.waiting);  // What claimed to be behind the end.
-    stream.flags |= Stream::kClosed;
-    counters_.Count(Event::kFinishedStreams);
-    receiver.End();
-  }
-
-  SourceCounters& counters_;
-  WaitingBytes pool_;
-  uint32_t window_;
-  uint64_t gap_cycles_;
-  uint32_t waiting_streams_ = 0;
+  State state = State::kUnknown;
+  Doubt doubted = Doubt::kNone;
+  bool from_syn = false;
 };
 
 }  // namespace sluice::engine::logmon

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What every table of exact rules needs of rte_flow: the masks that rte_flow prescribes for an item
+// without one (rte_flow.h defines them for C alone), and how a field is masked.
+#pragma once
+
+#include <rte_byteorder.h>
+#include <rte_flow.h>
+#include <rte_flow_driver.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace sluice::drivers {
+
+template <typename Item>
+Item DefaultMask(void (*set)(Item&)) {
+  Item mask{};
+  set(mask);
+  return mask;
+}
+inline const auto kEthMask = DefaultMask<rte_flow_item_eth>([](rte_flow_item_eth& mask) {
+  std::memset(&mask.hdr.dst_addr, 0xff, sizeof(mask.hdr.dst_addr));
+  std::memset(&mask.hdr.src_addr, 0xff, sizeof(mask.hdr.src_addr));
+});
+inline const auto kIpv4Mask = DefaultMask<rte_flow_item_ipv4>(
+    [](rte_flow_item_ipv4& mask) { mask.hdr.src_addr = mask.hdr.dst_addr = UINT32_MAX; });
+inline const auto kIpv6Mask = DefaultMask<rte_flow_item_ipv6>([](rte_flow_item_ipv6& mask) {
+  std::memset(mask.hdr.src_addr, 0xff, sizeof(mask.hdr.src_addr));
+  std::memset(mask.hdr.dst_addr, 0xff, sizeof(mask.hdr.dst_addr));
+});
+inline const auto kUdpMask = DefaultMask<rte_flow_item_udp>(
+    [](rte_flow_item_udp& mask) { mask.hdr.src_port = mask.hdr.dst_port = UINT16_MAX; });
+inline const auto kTcpMask = DefaultMask<rte_flow_item_tcp>(
+    [](rte_flow_item_tcp& mask) { mask.hdr.src_port = mask.hdr.dst_port = UINT16_MAX; });
+
+/// A field under its mask: absent, exact, or neither.
+enum class Match { kAny, kExact, kPartial };
+inline Match MatchOf(const void* mask, size_t bytes) {
+  const auto* const first = static_cast<const uint8_t*>(mask);
+  if (std::all_of(first, first + bytes, [](uint8_t b) { return b == 0; })) return Match::kAny;
+  if (std::all_of(first, first + bytes, [](uint8_t b) { return b == 0xff; })) return Match::kExact;
+  return Match::kPartial;
+}
+/// Whether nothing of the mask is left.
+template <typename Header>
+bool IsZero(const Header& mask) {
+  return MatchOf(&mask, sizeof(mask)) == Match::kAny;
+}
+
+/// The operations of a driver that keeps rules and counts what they match.
+constexpr rte_flow_ops FlowOps(decltype(rte_flow_ops::validate) validate,
+                               decltype(rte_flow_ops::create) create,
+                               decltype(rte_flow_ops::destroy) destroy,
+                               decltype(rte_flow_ops::flush) flush,
+                               decltype(rte_flow_ops::query) query) {
+  rte_flow_ops ops{};
+  ops.validate = validate;
+  ops.create = create;
+  ops.destroy = destroy;
+  ops.flush = flush;
+  ops.query = query;
+  return ops;
+}
+
+}  // namespace sluice::drivers

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One direction of a TCP connection, observed and never answered: its bytes in their order, by
+// sequence number (RFC 9293), with a mark where some are missing.
+//
+//   - A stream begins with its SYN; one that was under way already begins with a gap.
+//   - Of bytes that come twice the first received count, also where segments overlap.
+//   - Bytes ahead wait for those before them, within a window and as long as the pool has room.
+//     Where either ends, or time, the missing bytes are given up: a gap.
+//   - A segment more than two windows ahead, or more than kMaxBehind behind, is not believed, for
+//     one alone may be anybody's (RFC 5961). If the next one goes on where it left off, the stream
+//     was lost, and is taken up there, behind a gap.
+//   - A SYN with another sequence number on an open stream is not believed either until a segment
+//     follows it; then the port was used again.
+//   - FIN ends the stream once the bytes before it are delivered. So does a RST; if it is not
+//     exactly where the stream stands, only as long as no text follows behind it. An ended stream
+//     stays known, so that what is sent again is not taken for new.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/logmon/source/counters.h"
+#include "engine/logmon/source/tcp_stream.h"
+#include "engine/logmon/source/waiting_bytes.h"
+
+namespace sluice::engine::logmon {
+
+struct TcpLimits {
+  uint64_t pool_bytes = 16 << 20;  ///< Of all streams together.
+  uint32_t window = 65536;         ///< Bytes ahead of a stream that are kept; at most 2^29.
+  uint64_t gap_cycles = 0;         ///< Missing bytes are given up after that; 0: never.
+};
+
+/// Puts the segments of all streams of one worker in their order. What comes out goes to a
+/// receiver, for the stream at hand:
+///   void Text(std::string_view bytes);  ///< The next bytes; valid during the call.
+///   void Gap();                         ///< Bytes are missing here.
+///   void End();                         ///< The stream ended, and may begin anew.
+///   void Restart();                     ///< Another stream of the same ports begins here; the
+///                                       ///< end of the one before was not seen.
+class TcpAssembler {
+ public:
+  /// What is behind by no more was sent again: more than senders have under way.
+  static constexpr int32_t kMaxBehind = 16 << 20;
+
+  TcpAssembler(const TcpLimits& limits, SourceCounters& counters)
+      : counters_(counters),
+        pool_(limits.pool_bytes),
+        window_(std::clamp(limits.window, 1u, 1u << 29)),
+        gap_cycles_(limits.gap_cycles) {}
+
+  /// The next segment of a stream, as it arrives. False: the stream has no part in it.
+  template <typename Receiver>
+  bool Take(TcpStream& stream, const TcpSegment& segment, uint64_t now, Receiver&& receiver) {
+    const Watch watch(*this, stream);
+    const uint32_t before = stream.next;
+    const bool was_waiting = stream.IsWaiting();
+    const bool part = TakeSegment(stream, segment, receiver);
+    if (!was_waiting || stream.next != before) stream.waiting_since = now;
+    return part;
+  }
+
+  /// Gives up the missing bytes of a stream that waited too long, up to the next that are there.
+  template <typename Receiver>
+  void GiveUpLate(TcpStream& stream, uint64_t now, Receiver&& receiver) {
+    // As signed: a `now` that fell behind is no age.
+    if (gap_cycles_ == 0 || !stream.IsWaiting() ||
+        static_cast<int64_t>(now - stream.waiting_since - gap_cycles_) <= 0) {
+      return;
+    }
+    const Watch watch(*this, stream);
+    SkipTo(stream, stream.waiting.empty() ? stream.end : FirstWaiting(stream), receiver);
+    stream.waiting_since = now;
+  }
+
+  /// The stream is forgotten, with what waits.
+  void Forget(TcpStream& stream) {
+    const Watch watch(*this, stream);
+    pool_.Forget(stream.waiting);
+    stream = TcpStream();
+  }
+
+  /// Streams with missing bytes.
+  uint32_t waiting_streams() const { return waiting_streams_; }
+  const WaitingBytes& pool() const { return pool_; }
+
+ private:
+  using Stream = TcpStream;
+  using State = TcpStream::State;
+  using Doubt = TcpStream::Doubt;
+  using Event = SourceCounters;
+
+  /// Keeps waiting_streams_ right through whatever becomes of a stream.
+  class Watch {
+   public:
+    Watch(TcpAssembler& assembler, const Stream& stream) : assembler_(assembler), stream_(stream) {
+      assembler_.waiting_streams_ -= stream_.IsWaiting();
+    }
+    ~Watch() { assembler_.waiting_streams_ += stream_.IsWaiting(); }
+    Watch(const Watch&) = delete;
+
+   private:
+    TcpAssembler& assembler_;
+    const Stream& stream_;
+  };
+
+  bool InWindow(int32_t ahead) const {
+    return ahead >= 0 && ahead <= static_cast<int32_t>(window_);
+  }
+  /// Of text. Twice the window: where bytes are missing, its far end may be, too.
+  bool IsBelieved(int32_t ahead) const {
+    return ahead >= -kMaxBehind && ahead <= 2 * static_cast<int32_t>(window_);
+  }
+
+  uint32_t FirstWaiting(const Stream& stream) const {
+    return pool_.FirstFrom(stream.waiting, stream.next);
+  }
+
+  template <typename Receiver>
+  bool TakeSegment(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
+    if (segment.Is(TcpSegment::kRst)) return TakeReset(stream, segment, receiver);
+    const bool syn = segment.Is(TcpSegment::kSyn);
+    const uint32_t sequence = segment.sequence + syn;
+    if (syn && !stream.StartedBySynAt(sequence)) {
+      if (stream.state != State::kUnknown && !stream.IsClosed()) {
+        Disbelieve(stream, sequence, Doubt::kSyn);
+        return false;
+      }
+      Start(stream, sequence, true);
+    } else if (stream.state == State::kUnknown) {
+      if (segment.payload.empty()) return false;
+      Start(stream, sequence, false);
+      receiver.Gap();
+    }
+    // A port's next stream may begin within the window of the one before.
+    const bool follows_syn = stream.doubted == Doubt::kSyn && sequence == stream.doubt;
+    if (follows_syn || !IsBelieved(SequenceDistance(sequence, stream.next))) {
+      if (segment.payload.empty()) return false;
+      if (!stream.Confirms(sequence, window_)) {
+        Disbelieve(stream, sequence + static_cast<uint32_t>(segment.payload.size()), Doubt::kText);
+        return false;
+      }
+      TakeUp(stream, sequence, receiver);
+    }
+    const bool fin = segment.Is(TcpSegment::kFin);
+    if (segment.payload.empty() && !fin) return !stream.IsClosed();
+    return TakeText(stream, sequence, segment.payload, fin, receiver);
+  }
+
+  void Start(Stream& stream, uint32_t next, bool from_syn) {
+    stream.Start(next, from_syn);
+    counters_.Count(from_syn ? Event::kStreams : Event::kJoinedStreams);
+  }
+
+  void Disbelieve(Stream& stream, uint32_t sequence, Doubt kind) {
+    counters_.Count(Event::kOutsideSegments);
+    stream.DoubtAt(sequence, kind);
+  }
+
+  /// What was in doubt is confirmed by a segment at `sequence`: the stream stands there.
+  template <typename Receiver>
+  void TakeUp(Stream& stream, uint32_t sequence, Receiver& receiver) {
+    const bool by_syn = stream.doubted == Doubt::kSyn;
+    const bool closed = stream.IsClosed();
+    DeliverAll(stream, receiver);  // A hole before the end ends with the stream here.
+    Start(stream, by_syn ? stream.doubt : sequence, by_syn);
+    if (!by_syn) {
+      CountGap(0);
+      receiver.Gap();
+    } else if (!closed) {
+      receiver.Restart();
+    }
+  }
+
+  template <typename Receiver>
+  bool TakeReset(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
+    const int32_t ahead = SequenceDistance(segment.sequence, stream.next);
+    if (stream.state == State::kUnknown || stream.IsClosed() || !InWindow(ahead)) {
+      counters_.Count(Event::kIgnoredResets);
+      return false;
+    }
+    if (ahead == 0) {
+      // Nothing will fill the holes.
+      const bool more = stream.state == State::kEnding;
+      DeliverAll(stream, receiver);
+      if (more && SequenceDistance(stream.end, stream.next) > 0) {
+        SkipTo(stream, stream.end, receiver);
+      }
+      stream.EndAt(stream.next, State::kEnding);
+      CloseAtEnd(stream, receiver);
+    } else if (!stream.EndIsKnown()) {
+      stream.EndAt(segment.sequence, State::kEndingByReset);
+    }
+    return true;
+  }
+
+  template <typename Receiver>
+  bool TakeText(Stream& stream, uint32_t sequence, std::string_view bytes, bool fin,
+                Receiver& receiver) {
+    const uint32_t stop = sequence + static_cast<uint32_t>(bytes.size());
+    if (stream.EndIsKnown() && SequenceDistance(stop, stream.end) > 0) {
+      if (stream.state == State::kEndingByReset) {
+        stream.state = State::kOpen;
+        counters_.Count(Event::kIgnoredResets);
+      } else {
+        counters_.Count(Event::kBehindEndSegments);
+        if (SequenceDistance(stream.end, sequence) <= 0) return false;
+        bytes = stream.BeforeEnd(sequence, bytes);
+        fin = false;
+      }
+    }
+    if (stream.IsClosed()) {
+      counters_.Count(Event::kRepeatedBytes, bytes.size());
+      return false;
+    }
+    if (fin && SequenceDistance(stop, stream.next) >= 0 && stream.state != State::kEnding) {
+      stream.EndAt(stop, State::kEnding);
+    }
+    if (!bytes.empty()) {
+      stream.doubted = Doubt::kNone;
+      if (const int32_t behind = SequenceDistance(stream.next, sequence); behind > 0) {
+        counters_.Count(Event::kRepeatedBytes, std::min<uint64_t>(bytes.size(), behind));
+      }
+      Insert(stream, sequence, bytes, receiver);
+    }
+    CloseAtEnd(stream, receiver);
+    return true;
+  }
+
+  /// All that waits, behind gaps; an end is not known any more.
+  template <typename Receiver>
+  void DeliverAll(Stream& stream, Receiver& receiver) {
+    stream.state = State::kOpen;
+    while (!stream.waiting.empty()) SkipTo(stream, FirstWaiting(stream), receiver);
+  }
+
+  template <typename Receiver>
+  void Insert(Stream& stream, uint32_t sequence, std::string_view bytes, Receiver& receiver) {
+    for (;;) {
+      if (const int32_t old = SequenceDistance(stream.next, sequence); old > 0) {
+        bytes.remove_prefix(std::min<size_t>(bytes.size(), static_cast<uint32_t>(old)));
+        sequence = stream.next;
+      }
+      if (bytes.empty()) return;
+      const auto size = static_cast<uint32_t>(bytes.size());
+      if (sequence == stream.next) {
+        if (stream.waiting.empty()) return Deliver(stream, bytes, receiver);
+        // Up to the first byte that was received before.
+        Deliver(stream, bytes.substr(0, FirstWaiting(stream) - stream.next), receiver);
+        DeliverWaiting(stream, receiver);
+        continue;
+      }
+      if (SequenceDistance(sequence + size, stream.next) <= static_cast<int32_t>(window_)) {
+        if (pool_.Keep(stream.waiting, sequence, bytes)) {
+          counters_.Count(Event::kWaitingSegments);
+          return;
+        }
+        counters_.Count(Event::kNoRoomSegments);
+        // What was kept of it is before the rest of it.
+      }
+      uint32_t target = sequence;
+      if (!stream.waiting.empty() && SequenceDistance(FirstWaiting(stream), sequence) < 0) {
+        target = FirstWaiting(stream);
+      }
+      SkipTo(stream, target, receiver);
+    }
+  }
+
+  template <typename Receiver>
+  void Deliver(Stream& stream, std::string_view bytes, Receiver& receiver) {
+    if (stream.EndIsKnown()) {
+      const std::string_view before_end = stream.BeforeEnd(stream.next, bytes);
+      if (before_end.size() < bytes.size()) counters_.Count(Event::kBehindEndSegments);
+      bytes = before_end;
+    }
+    stream.next += static_cast<uint32_t>(bytes.size());
+    counters_.Count(Event::kTextBytes, bytes.size());
+    if (!bytes.empty()) receiver.Text(bytes);
+  }
+
+  /// Delivers what waited for the bytes up to here.
+  template <typename Receiver>
+  void DeliverWaiting(Stream& stream, Receiver& receiver) {
+    for (;;) {
+      pool_.Advance(stream.waiting, stream.next);
+      const std::string_view run = pool_.RunFrom(stream.waiting, stream.next);
+      const uint32_t before = stream.next;
+      if (!run.empty()) Deliver(stream, run, receiver);
+      if (stream.next == before) return;
+    }
+  }
+
+  /// Gives up the bytes up to `sequence`.
+  template <typename Receiver>
+  void SkipTo(Stream& stream, uint32_t sequence, Receiver& receiver) {
+    if (stream.EndIsKnown() && SequenceDistance(sequence, stream.end) > 0) sequence = stream.end;
+    CountGap(sequence - stream.next);
+    receiver.Gap();
+    stream.next = sequence;
+    DeliverWaiting(stream, receiver);
+    CloseAtEnd(stream, receiver);
+  }
+
+  void CountGap(uint32_t bytes) {
+    counters_.Count(Event::kGaps);
+    counters_.Count(Event::kGapBytes, bytes);
+  }
+
+  template <typename Receiver>
+  void CloseAtEnd(Stream& stream, Receiver& receiver) {
+    if (!stream.IsAtEnd()) return;
+    pool_.Forget(stream.waiting);  // What claimed to be behind the end.
+    stream.state = State::kClosed;
+    counters_.Count(Event::kFinishedStreams);
+    receiver.End();
+  }
+
+  SourceCounters& counters_;
+  WaitingBytes pool_;
+  uint32_t window_;
+  uint64_t gap_cycles_;
+  uint32_t waiting_streams_ = 0;
+};
+
+}  // namespace sluice::engine::logmon
