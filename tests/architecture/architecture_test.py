@@ -4,6 +4,7 @@
 way fails, and names file and line. Also what every file owes: its licence, and no trace of the
 machine it was written on."""
 import fnmatch
+import functools
 import pathlib
 import re
 import subprocess
@@ -94,6 +95,7 @@ MACHINE = re.compile(r"(?<![\w.>}$-])/(?:work|home|root|Users)/\w"
                      r"|\b(?:deb|archive|mirror|security|snapshot|ftp)\.[a-z]+\.(?:org|com|net)\b")
 
 
+@functools.cache
 def tracked():
     listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=False,
                              capture_output=True, text=True)
@@ -104,11 +106,17 @@ def tracked():
     return sorted(p for p in paths if p.is_file())
 
 
+@functools.cache
+def include_folders():
+    return {p.name for base in INCLUDE_ROOTS for p in (ROOT / base).iterdir() if p.is_dir()}
+
+
+@functools.cache
 def includes(path):
-    """Yields (line number, header) of every #include."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if match := re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line):
-            yield number, match[1]
+    """(line number, header) of every #include."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [(number, match[1]) for number, line in enumerate(lines, 1)
+            if (match := re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line))]
 
 
 def layer_of(name):
@@ -128,8 +136,7 @@ def allowed(header, may, own_folder):
     if library := library_of(header):
         return library in may
     top = header.split("/")[0]
-    folders = {p.name for base in INCLUDE_ROOTS for p in (ROOT / base).iterdir() if p.is_dir()}
-    if "/" in header and top in folders:
+    if "/" in header and top in include_folders():
         return top in may
     return "/" not in header or top not in {"apps", "tests", "lib", "drivers", "tools"} or \
         header.startswith(own_folder)
