@@ -38,24 +38,43 @@ void Timestamper::RewriteReceived(uint8_t* flit, uint64_t cycles) const {
   StampTransmit(flit, static_cast<uint32_t>(cycles) - sent);
 }
 
+void RoundRobin::SetMask(uint32_t mask, uint64_t cycle) {
+  first_ = At(cycle);
+  mask_ = mask;
+  since_ = cycle;
+}
+
+// From the second value on no carry leaves the mask's lowest run of ones: the bit
+// above the run is always cleared, and the bits above that one stay as they are.
+uint32_t RoundRobin::At(uint64_t cycle) const {
+  if (cycle == since_) return first_;
+  const uint32_t second = (first_ + 1) & mask_;
+  const uint32_t run = mask_ & ~(mask_ + 1);
+  const uint32_t steps = static_cast<uint32_t>(cycle - since_ - 1);
+  return (second & ~run) | ((second + steps) & run);
+}
+
 void RateLimiter::Configure(bool enabled, uint16_t numerator, uint16_t denominator,
                             uint64_t cycles) {
   limited_ = enabled && (numerator == 0 || numerator < denominator);
   numerator_ = numerator;
   denominator_ = std::max<uint32_t>(denominator, 1);
-  seen_ = cycles;
+  start_ = cycles;
+  seen_ = 0;
   allowance_ = 0;
 }
 
 uint64_t RateLimiter::Allowance(uint64_t cycles) {
   if (!limited_) return kUnlimited;
-  allowance_ += PassingCycles(cycles) - PassingCycles(seen_);
-  seen_ = cycles;
+  const uint64_t seen = cycles - start_;
+  allowance_ += PassingCycles(seen) - PassingCycles(seen_);
+  seen_ = seen;
   return allowance_;
 }
 
-uint64_t RateLimiter::PassingCycles(uint64_t until) const {
-  return until / denominator_ * numerator_ + std::min<uint64_t>(until % denominator_, numerator_);
+uint64_t RateLimiter::PassingCycles(uint64_t cycles) const {
+  return cycles / denominator_ * numerator_ +
+         std::min<uint64_t>(cycles % denominator_, numerator_);
 }
 
 }  // namespace sluice::device::enso

@@ -49,7 +49,23 @@ class Timestamper {
   uint32_t offset_ = 18;  ///< IPv4 identification and fragment fields.
 };
 
-/// Global: the first `numerator` of every `denominator` cycles pass one flit each.
+/// Names the fallback pipe of a frame by the cycle in which it arrives: in every
+/// cycle the counter x becomes (x + 1) & mask, whoever arrives and however many
+/// fallback pipes there are. Pipes that the mask does not reach get nothing.
+class RoundRobin {
+ public:
+  void SetMask(uint32_t mask, uint64_t cycle);
+  /// `cycle` is not before that of the last SetMask.
+  uint32_t At(uint64_t cycle) const;
+
+ private:
+  uint32_t mask_ = 0;
+  uint64_t since_ = 0;  ///< Cycle in which the mask was set.
+  uint32_t first_ = 0;  ///< The counter in that cycle, still under the mask before.
+};
+
+/// Global: the first `numerator` of every `denominator` cycles pass one flit each;
+/// the first period begins when the limiter is configured.
 class RateLimiter {
  public:
   static constexpr uint64_t kUnlimited = ~uint64_t{0};
@@ -65,12 +81,14 @@ class RateLimiter {
   void Idle() { allowance_ = 0; }
 
  private:
-  uint64_t PassingCycles(uint64_t until) const;
+  /// Of the first `cycles` cycles since Configure.
+  uint64_t PassingCycles(uint64_t cycles) const;
 
   bool limited_ = false;
   uint32_t numerator_ = 0;
   uint32_t denominator_ = 1;
-  uint64_t seen_ = 0;       ///< Cycle up to which `allowance_` is counted.
+  uint64_t start_ = 0;      ///< Cycle of Configure.
+  uint64_t seen_ = 0;       ///< Cycles since then up to which `allowance_` is counted.
   uint64_t allowance_ = 0;
 };
 

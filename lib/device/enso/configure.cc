@@ -8,13 +8,12 @@ namespace {
 
 using namespace regs::enso;
 
-/// The slot seen as one of the formats of regs/enso.h; fields behind the words
-/// that were fetched are reserved in all of them.
+/// The slot as one of the formats of regs/enso.h, reserved bytes zero.
 template <typename Format>
-Format As(const Descriptor& slot) {
+Format As(const ConfigWords& slot) {
   static_assert(sizeof(Format) == kFlitBytes);
   Format format{};
-  std::memcpy(&format, slot.words.data(), sizeof(slot.words));
+  std::memcpy(&format, slot.data(), sizeof(slot));
   return format;
 }
 
@@ -24,9 +23,9 @@ bool Enabled(uint32_t field) { return field >> 31 != 0; }
 
 }  // namespace
 
-void Configurator::Apply(const Descriptor& slot) {
+void Configurator::Apply(const ConfigWords& slot) {
   ++tally_[Event::kTxConfigs];
-  switch (static_cast<ConfigId>(slot.words[1])) {
+  switch (static_cast<ConfigId>(slot[1])) {
     case ConfigId::kFlowEntry: {
       const auto flow = As<FlowEntryConfig>(slot);
       const FlowKey key = {.dst_ip = flow.dst_ip, .src_ip = flow.src_ip,

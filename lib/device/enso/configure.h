@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Executes the configuration commands that software sends as TX slots (hardware
-// sheet, section 2). None reports failure.
+// Executes the configuration commands that software sends as TX slots. None
+// reports failure.
 #pragma once
+
+#include <array>
+#include <cstdint>
 
 #include "device/enso/clocked.h"
 #include "device/enso/counters.h"
-#include "device/enso/descriptor_fetch.h"
 #include "device/enso/steering.h"
 
 namespace sluice::device::enso {
+
+/// The words of a configuration slot: 0 signal, 1 command, 2 … its fields. No format
+/// has fields behind the fifth.
+using ConfigWords = std::array<uint64_t, 5>;
 
 class Configurator {
  public:
@@ -18,8 +24,8 @@ class Configurator {
       : steering_(steering), timestamper_(timestamper), limiter_(limiter), clock_(clock),
         tally_(tally) {}
 
-  /// `slot` has signal kSignalConfig. An unknown command does nothing.
-  void Apply(const Descriptor& slot);
+  /// Called when the slot is fetched. An unknown command does nothing.
+  void Apply(const ConfigWords& slot);
 
  private:
   Steering& steering_;

@@ -17,58 +17,69 @@ void DescriptorFetcher::Request(uint32_t nb) {
   waiting_[waiting_tail_++ % waiting_.size()] = static_cast<uint16_t>(nb);
 }
 
-bool DescriptorFetcher::BeginRequest() {
-  if (waiting_head_ == waiting_tail_) return false;
+void DescriptorFetcher::BeginRequest() {
   nb_ = waiting_[waiting_head_++ % waiting_.size()];
   NotificationBuffer& buffer = registers_.nb(nb_);
   buffer.fetch_pending = false;
   request_next_ = buffer.tx_head & registers_.nb_mask();
   request_left_ = (buffer.tx_tail - buffer.tx_head) & registers_.nb_mask();
   buffer.tx_head = buffer.tx_tail;
-  return true;
 }
 
-// One DMA read. Reads that the host's memory refuses are skipped.
+// One DMA read that brings slots; those that the host's memory refuses are skipped.
+// Once the write engine is wedged no completion leaves it, and nothing more is read.
 bool DescriptorFetcher::Fetch() {
-  for (;;) {
-    while (request_left_ == 0) {
-      if (!BeginRequest()) return false;
+  if (port_.wedged()) [[unlikely]] return false;
+  while (Wanted()) {
+    if (request_left_ == 0) {
+      BeginRequest();
+      continue;
     }
     const uint32_t entries = registers_.nb_mask() + 1;
-    const uint32_t count = std::min({request_left_, kTxFetchMax, entries - request_next_});
+    const uint32_t first = request_next_;
+    const uint32_t count = std::min({request_left_, kTxFetchMax, entries - first});
     const NotificationBuffer& buffer = registers_.nb(nb_);
-    const uint64_t offset = uint64_t{request_next_} * kFlitBytes;
+    const uint64_t offset = uint64_t{first} * kFlitBytes;
     const uint64_t read_bytes = uint64_t{count} * kFlitBytes;
     const uint8_t* slots = buffer.tx_ring != nullptr
                                ? buffer.tx_ring + offset
                                : dma_.Translate(buffer.tx_mem + offset, read_bytes);
-    first_slot_ = request_next_;
-    request_next_ = (request_next_ + count) & registers_.nb_mask();
+    request_next_ = (first + count) & registers_.nb_mask();
     request_left_ -= count;
     if (slots == nullptr || reinterpret_cast<uintptr_t>(slots) % alignof(uint64_t) != 0) {
       ++tally_[Event::kDmaFaults];
       continue;
     }
-    ReadSlots(slots, count);
+    ReadSlots(slots, first, count);
     return true;
   }
+  return false;
 }
 
-void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t count) {
+void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t first, uint32_t count) {
   constexpr uint32_t kAhead = 8;  // slots; their completions will be written
   for (uint32_t i = 0; i < count; ++i) {
     // The host's thread wrote the slot before its signal word and its tail store.
     auto* words = reinterpret_cast<uint64_t*>(const_cast<uint8_t*>(slots + i * kFlitBytes));
     PrefetchForWrite(reinterpret_cast<uintptr_t>(words) + kAhead * kFlitBytes);
-    Descriptor& slot = descriptors_[i];
-    slot.words[0] = std::atomic_ref(words[0]).load(std::memory_order_acquire);
-    for (uint32_t word = 1; word < Descriptor::kWords; ++word) slot.words[word] = words[word];
-    const bool is_data = slot.words[0] != kSignalConfig;
-    slot.data = is_data ? dma_.Translate(slot.words[1], Length(slot)) : nullptr;
+    Descriptor& slot = descriptors_[(fetched_ + i) % kQueue];
+    const uint64_t signal = std::atomic_ref(words[0]).load(std::memory_order_acquire);
+    ConfigWords command = {signal, words[1], words[2]};
+    slot.word1 = command[1];
+    slot.length = command[2] & 0xf'ffff;
+    slot.config = signal == kSignalConfig;
+    slot.nb = static_cast<uint16_t>(nb_);
+    slot.slot = first + i;
+    if (slot.config) [[unlikely]] {
+      command[3] = words[3];
+      command[4] = words[4];
+      configurator_.Apply(command);
+    } else {
+      slot.data = dma_.Translate(slot.word1, slot.length);
+    }
   }
   tally_[Event::kTxSlots] += count;
-  next_ = 0;
-  fetched_ = count;
+  fetched_ += count;
 }
 
 }  // namespace sluice::device::enso

@@ -39,10 +39,11 @@ class EnsoNic::Impl {
   Impl(const bar::DmaSpace& dma, const EnsoConfig& config)
       : registers(dma, config.pipe_flits, config.nb_entries), port(dma, tally),
         notifier(registers, port, tally, config.notify_per_packet), steering(clock),
-        framer(clock, timestamper, tally), fetcher(dma, registers, tally),
+        framer(clock, timestamper, tally),
         configurator(steering, timestamper, limiter, clock, tally),
+        fetcher(dma, registers, port, configurator, tally),
         receiver({dma, registers, steering, notifier, port, clock, timestamper, tally}),
-        transmitter({registers, fetcher, framer, limiter, clock, configurator, port, tally}) {
+        transmitter({registers, fetcher, framer, limiter, clock, port, tally}) {
     for (uint32_t i = 0; i < kEvents; ++i) counters[i] = {kEventNames[i], 0};
   }
 
@@ -55,8 +56,8 @@ class EnsoNic::Impl {
   Notifier notifier;
   Steering steering;
   Framer framer;
-  DescriptorFetcher fetcher;
   Configurator configurator;
+  DescriptorFetcher fetcher;
   Receiver receiver;
   Transmitter transmitter;
   std::array<Counter, kEvents> counters;

@@ -5,7 +5,7 @@ namespace sluice::device::enso {
 
 void Notifier::HeadStored(uint32_t id) {
   ++tally_[Event::kRxHeadTriggers];
-  if (!port_.wedged()) {
+  if (!port_.stalled()) {
     ServeHeadTrigger(id);
   } else if (triggers_waiting_ < regs::enso::kHeadTriggerDepth) {
     ++triggers_waiting_;
@@ -16,13 +16,11 @@ void Notifier::HeadStored(uint32_t id) {
 
 void Notifier::NotifyPacket(uint32_t id, Pipe& pipe, NotificationBuffer& nb) {
   SetStatus(pipe);
-  if (Full(nb)) [[unlikely]] {
+  if (nb.rx_mem == 0 || Full(nb)) [[unlikely]] {
     ++tally_[Event::kRxNotificationsLost];
     return;
   }
-  WriteSlot(id, pipe, nb);
-  nb.rx_tail = (nb.rx_tail + 1) & registers_.nb_mask();
-  ++tally_[Event::kRxNotifications];
+  Notify(id, pipe, nb);
 }
 
 void Notifier::ServeHeadTrigger(uint32_t id) {
@@ -33,19 +31,32 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
   }
   SetStatus(pipe);
   NotificationBuffer& nb = registers_.nb_of(pipe);
-  if (pipe.rx_mem == 0 || nb.rx_mem == 0) {
+  if (pipe.rx_mem == 0) {
+    // An address of zero names buffer 0. It counts a notification that is never
+    // written: who polls that buffer waits at the hole for ever.
+    if (Full(nb)) return;
+    AdvanceTail(nb);
+    ++tally_[Event::kRxNotificationHoles];
+    return;
+  }
+  if (nb.rx_mem == 0) {
     ++tally_[Event::kRxNotificationsLost];
     return;
   }
-  WriteSlot(id, pipe, nb);
   if (Full(nb)) {
     // The hardware writes into the gap slot and leaves the tail: the next
     // notification overwrites it.
+    WriteSlot(id, pipe, nb);
     ++tally_[Event::kRxNotificationsUnclaimed];
     return;
   }
-  nb.rx_tail = (nb.rx_tail + 1) & registers_.nb_mask();
-  ++tally_[Event::kRxNotifications];
+  Notify(id, pipe, nb);
+}
+
+void Notifier::Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
+  WriteSlot(id, pipe, nb);
+  AdvanceTail(nb);
+  ++tally_[port_.wedged() ? Event::kRxNotificationsLost : Event::kRxNotifications];
 }
 
 void Notifier::WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb) {

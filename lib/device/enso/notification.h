@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reactive notifications (hardware sheet, section 3): one status bit a pipe
+// Reactive notifications: one status bit a pipe
 // decides whether an accepted packet or a head store writes a notification.
 // Called by the receive path and, for head stores, by the register window.
 #pragma once
@@ -26,8 +26,8 @@ class Notifier {
   /// A drop keeps the pipe silent until its head is stored.
   void PacketDropped(Pipe& pipe) { SetStatus(pipe); }
 
-  /// Queues the trigger of an rx_head store and serves the queue if the engine is
-  /// free, that is ahead of every packet still to come.
+  /// The trigger of an rx_head store is served at once, ahead of every packet still
+  /// to come; behind a stalled port triggers fill their queue and then are lost.
   void HeadStored(uint32_t id);
 
  private:
@@ -35,7 +35,11 @@ class Notifier {
   void SetStatus(Pipe& pipe) { pipe.status = !per_packet_; }
   [[gnu::noinline]] void NotifyPacket(uint32_t id, Pipe& pipe, NotificationBuffer& nb);
   void ServeHeadTrigger(uint32_t id);
+  void Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb);
   void WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb);
+  void AdvanceTail(NotificationBuffer& nb) {
+    nb.rx_tail = (nb.rx_tail + 1) & registers_.nb_mask();
+  }
   bool Full(const NotificationBuffer& nb) const {
     return ((nb.rx_head - nb.rx_tail - 1) & registers_.nb_mask()) == 0;
   }
@@ -44,7 +48,7 @@ class Notifier {
   WritePort& port_;
   Tally& tally_;
   const bool per_packet_;
-  uint32_t triggers_waiting_ = 0;  ///< Only a wedged engine leaves any waiting, for ever.
+  uint32_t triggers_waiting_ = 0;  ///< Only a stalled port leaves any waiting, for ever.
 };
 
 }  // namespace sluice::device::enso

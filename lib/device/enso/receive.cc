@@ -128,9 +128,8 @@ uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
 Receiver::Outcome Receiver::WriteUncommon(Pipe& pipe, const NotificationBuffer& nb,
                                           const WireFrame& frame, bool pause) {
   const uint32_t flits = Flits(frame.length);
-  const bool enabled = pipe.rx_mem != 0 && nb.rx_mem != 0;
-  const uint32_t free_flits = (pipe.rx_head - pipe.rx_tail - 1) & parts_.registers.pipe_mask();
-  if (!enabled || free_flits < flits) {
+  const bool enabled = Enabled(pipe, nb, flits);
+  if (!enabled || FreeFlits(pipe) < flits) {
     if (enabled && pause) return Outcome::kWait;
     Drop(pipe, nb, flits);
     return Outcome::kDropped;
@@ -173,7 +172,7 @@ void Receiver::DropUnsteered(uint32_t target) {
 void Receiver::Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
   pipe.planned_tail = pipe.rx_tail;
   parts_.notifier.PacketDropped(pipe);
-  if (pipe.rx_mem != 0 && nb.rx_mem != 0) {
+  if (Enabled(pipe, nb, flits)) {
     ++parts_.tally[Event::kRxPipeFull];
     return;
   }
@@ -182,12 +181,26 @@ void Receiver::Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
   if (flits > 1) parts_.port.Wedge();
 }
 
-// The MAC goes on filling packet buffers, then drops; nothing presses back.
+// Behind a wedge the MAC goes on filling packet buffers, then drops; nothing presses
+// back. Tails and status bits follow as if the frames were written.
 void Receiver::HoldForEver(std::span<const WireFrame> frames) {
-  uint64_t& stuck = parts_.tally[Event::kRxStuck];
-  const uint64_t held = std::min<uint64_t>(frames.size(), kPacketBuffers - stuck);
-  stuck += held;
-  parts_.tally[Event::kRxNoPacketBuffer] += frames.size() - held;
+  for (const WireFrame& frame : frames) {
+    if (!parts_.port.Hold()) {
+      ++parts_.tally[Event::kRxNoPacketBuffer];
+      continue;
+    }
+    const uint32_t target = SteerUncommon(frame);
+    if (target >= kMaxPipes) continue;
+    Pipe& pipe = parts_.registers.pipe(target);
+    NotificationBuffer& nb = parts_.registers.nb_of(pipe);
+    const uint32_t flits = Flits(frame.length);
+    if (Enabled(pipe, nb, flits) && flits <= FreeFlits(pipe)) {
+      pipe.rx_tail = (pipe.rx_tail + flits) & parts_.registers.pipe_mask();
+      parts_.notifier.PacketAccepted(target, pipe, nb);
+    } else {
+      parts_.notifier.PacketDropped(pipe);
+    }
+  }
 }
 
 }  // namespace sluice::device::enso

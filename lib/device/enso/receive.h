@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receive path (hardware sheet, section 3): frames from the MAC are steered,
-// copied flit by flit into their pipe and notified, or dropped whole.
+// The receive path: frames from the MAC are steered, copied flit by flit into their
+// pipe and notified, or dropped whole.
 #pragma once
 
 #include <array>
@@ -61,6 +61,13 @@ class Receiver {
   uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
   void DropUnsteered(uint32_t target);
   void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
+  uint32_t FreeFlits(const Pipe& pipe) const {
+    return (pipe.rx_head - pipe.rx_tail - 1) & parts_.registers.pipe_mask();
+  }
+  /// A frame of one flit reaches a pipe whose notification buffer is off.
+  static bool Enabled(const Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
+    return pipe.rx_mem != 0 && (nb.rx_mem != 0 || flits == 1);
+  }
   void HoldForEver(std::span<const WireFrame> frames);
 
   ReceiveParts parts_;

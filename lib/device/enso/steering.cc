@@ -15,6 +15,7 @@ void Steering::SetFallback(uint32_t count, uint32_t mask, bool round_robin) {
   fallback_count_ = count;
   fallback_mask_ = mask;
   round_robin_ = round_robin;
+  counter_.SetMask(mask, clock_.Cycles());
 }
 
 // What has no pipe of its own in the cache: unknown keys, drops, round robin.
@@ -23,8 +24,7 @@ uint32_t Steering::FillAndResolve(CacheEntry& entry, RawKey key, uint32_t length
     entry = {key.ips, key.ports, Lookup(key)};
   }
   if (entry.target != kRoundRobin) return entry.target;
-  const uint64_t cycle = clock_.Arrive(length);
-  return static_cast<uint32_t>(cycle % fallback_count_) % regs::enso::kMaxPipes;
+  return counter_.At(clock_.Arrive(length)) % regs::enso::kMaxPipes;
 }
 
 uint32_t Steering::Lookup(RawKey raw) const {

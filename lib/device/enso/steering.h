@@ -57,6 +57,7 @@ class Steering {
   uint32_t fallback_count_ = 0;
   uint32_t fallback_mask_ = 0;
   bool round_robin_ = false;
+  RoundRobin counter_;  ///< Steps whether or not it is used.
   std::vector<CacheEntry> cache_;
 };
 

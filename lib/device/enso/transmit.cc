@@ -12,6 +12,7 @@ uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
   // Slots without frames (configuration, faults) must not hold the caller for long.
   uint32_t slots_left = budget + kTxFetchMax;
   bool idle = false;
+  if (!halted_) parts_.fetcher.FetchAhead();
   parts_.limiter.Allowance(parts_.clock.Cycles());
   while (!halted_ && slots_left != 0 && parts_.framer.frames() - start < budget) {
     const Descriptor* slot = parts_.fetcher.Front();
@@ -21,7 +22,6 @@ uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
     if (progress == Progress::kHeld) break;
     if (progress == Progress::kSlotDone) {
       Complete(*slot);
-      if (slot->words[0] == kSignalConfig) parts_.configurator.Apply(*slot);
       parts_.fetcher.Pop();
       offset_ = 0;
       --slots_left;
@@ -34,8 +34,8 @@ uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
 
 // Moves as much of the front slot as framer and rate limiter let pass.
 Transmitter::Progress Transmitter::Advance(const Descriptor& slot, FrameSink& sink) {
-  if (slot.words[0] == kSignalConfig) return Progress::kSlotDone;
-  const uint32_t length = DescriptorFetcher::Length(slot);
+  if (slot.config) return Progress::kSlotDone;
+  const uint32_t length = slot.length;
   if (length == 0) [[unlikely]] {
     ++parts_.tally[Event::kTxZeroLength];
     halted_ = true;
@@ -64,13 +64,10 @@ Transmitter::Progress Transmitter::Advance(const Descriptor& slot, FrameSink& si
 // Overwrites the slot. Within a run of one buffer's slots the hardware counts on
 // from its previous completion and never looks at the real index.
 void Transmitter::Complete(const Descriptor& slot) {
-  const uint32_t id = parts_.fetcher.nb();
-  const NotificationBuffer& nb = parts_.registers.nb(id);
-  last_slot_ = id == last_nb_ ? (last_slot_ + 1) & parts_.registers.nb_mask()
-                              : parts_.fetcher.slot();
-  last_nb_ = id;
-  parts_.port.WriteSlot(nb.tx_ring, nb.tx_mem, last_slot_, kSignalNone, slot.words[1],
-                        DescriptorFetcher::Length(slot));
+  const NotificationBuffer& nb = parts_.registers.nb(slot.nb);
+  last_slot_ = slot.nb == last_nb_ ? (last_slot_ + 1) & parts_.registers.nb_mask() : slot.slot;
+  last_nb_ = slot.nb;
+  parts_.port.WriteSlot(nb.tx_ring, nb.tx_mem, last_slot_, kSignalNone, slot.word1, slot.length);
 }
 
 }  // namespace sluice::device::enso

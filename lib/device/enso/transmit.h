@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transmit path (hardware sheet, section 4): data slots are read into the
-// framer, configuration slots executed, and each slot completed in order.
+// The transmit path: data slots are read into the framer, and each slot, data or
+// configuration, is completed in order.
 #pragma once
 
 #include <cstdint>
 
 #include "device/device.h"
 #include "device/enso/clocked.h"
-#include "device/enso/configure.h"
 #include "device/enso/counters.h"
 #include "device/enso/descriptor_fetch.h"
 #include "device/enso/framer.h"
@@ -24,7 +23,6 @@ struct TransmitParts {
   Framer& framer;
   RateLimiter& limiter;
   const Clock& clock;
-  Configurator& configurator;
   WritePort& port;
   Tally& tally;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one port through which notifications and completions reach host memory.
-// A frame that hits a disabled pipe can wedge it (hardware sheet, section 8):
-// then neither leaves the NIC again.
+// The one port through which notifications and completions reach host memory. A
+// frame of several flits that hits a disabled pipe wedges it: then neither leaves
+// the NIC again. What stands before the port, the managers of tails and status
+// bits, goes on until all packet buffers hold frames that cannot leave.
 #pragma once
 
 #include <atomic>
@@ -23,6 +24,16 @@ class WritePort {
     wedged_ = true;
     tally_[Event::kWedged] = 1;
   }
+
+  /// One more frame waits behind the wedge; false if no packet buffer is free.
+  bool Hold() {
+    if (stalled()) return false;
+    ++held_;
+    ++tally_[Event::kRxStuck];
+    return true;
+  }
+  /// Not even tails advance any more.
+  bool stalled() const { return held_ == regs::enso::kPacketBuffers; }
 
   /// Writes all 64 bytes of slot `index` of a ring at bus address `bus`, `ring` in
   /// this process (null if the ring as a whole is not reachable). The signal word
@@ -50,6 +61,7 @@ class WritePort {
   const bar::DmaSpace& dma_;
   Tally& tally_;
   bool wedged_ = false;
+  uint32_t held_ = 0;  ///< Packet buffers taken for ever.
 };
 
 }  // namespace sluice::device::enso

@@ -39,36 +39,7 @@ TEST_F(EnsoConfiguration, AnUnknownCommandIsCompletedAndDoesNothing) {
   EXPECT_EQ(host.Count("tx_configs_unknown"), 1u);
 }
 
-TEST_F(EnsoConfiguration, CommandsAndDataCompleteInTheOrderOfTheirSlots) {
-  uint64_t bytes = 0;
-  const uint64_t bus = host.Compose({MakeFrame(64)}, &bytes);
-  const uint32_t first = host.PutData(0, bus, bytes);
-  const uint32_t second = host.Put(0, FallbackConfig{kSignalConfig, 4, 0, 0, 0, {}});
-  host.PutData(0, bus, bytes);
-  host.StoreTxTail(0);
-  EXPECT_EQ(host.Transmit(), 2u);
-  EXPECT_EQ(host.TxSlot(0, first).address, bus);
-  EXPECT_EQ(host.TxSlot(0, second).address, 4u);
-}
-
 // Timestamps.
-
-TEST_F(EnsoConfiguration, ATransmittedFrameCarriesTheCycleCounterBigEndianAtTheOffset) {
-  for (const uint32_t offset : {18u, 0u, 60u}) {
-    host.Timestamp(kEnable64, offset);
-    host.nic->SetTime(5 * 0x1'0203'0405 + 4);  // wraps 32 bits
-    const Bytes frame = MakeFrame(128);
-    host.wire.frames.clear();
-    host.Send(0, {frame, frame});
-    ASSERT_EQ(host.Transmit(), 2u);
-    for (const Bytes& sent : host.wire.frames) {
-      EXPECT_EQ(Be32(sent.data() + offset), 0x0203'0405u);
-      Bytes expected = frame;
-      PutBe32(expected, offset, 0x0203'0405);
-      EXPECT_EQ(sent, expected);
-    }
-  }
-}
 
 TEST_F(EnsoConfiguration, TheStampGoesIntoTheFirstFlitOnlyAndNotIntoHostMemory) {
   host.Timestamp(kEnable64, 18);
@@ -114,22 +85,6 @@ TEST_F(EnsoConfiguration, ReceivedFramesAreRewrittenBeforeTheyAreSteered) {
   EXPECT_EQ(host.Tail(1), 1u);
 }
 
-TEST_F(EnsoConfiguration, TimestampingIsEnabledByBit63Alone) {
-  host.nic->SetTime(1'000'000);
-  host.Timestamp(1, 18);
-  host.Send(0, {MakeFrame(64)});
-  host.Transmit();
-  EXPECT_EQ(host.wire.frames[0], MakeFrame(64)) << "1 instead of all ones does nothing";
-  host.Timestamp(uint64_t{1} << 63, 18);
-  host.Send(0, {MakeFrame(64)});
-  host.Transmit();
-  EXPECT_EQ(Be32(host.wire.frames[1].data() + 18), 200'000u);
-  host.Timestamp(0, 18);
-  host.Send(0, {MakeFrame(64)});
-  host.Transmit();
-  EXPECT_EQ(host.wire.frames[2], MakeFrame(64));
-}
-
 TEST_F(EnsoConfiguration, AWildTimestampOffsetStaysInsideTheFlit) {
   host.Timestamp(kEnable64, ~uint64_t{0});
   host.nic->SetTime(5 * 0x0102'0304);
@@ -152,18 +107,6 @@ class EnsoRateLimit : public EnsoConfiguration {
     return host.Transmit();
   }
 };
-
-TEST_F(EnsoRateLimit, TheFirstNumOfEachDenCyclesPassOneFlitEach) {
-  host.RateLimit(2, 10, kEnable32);
-  Queue();
-  EXPECT_EQ(TransmitAtCycle(0), 0u);
-  EXPECT_EQ(TransmitAtCycle(1), 1u);
-  EXPECT_EQ(TransmitAtCycle(2), 1u);
-  EXPECT_EQ(TransmitAtCycle(10), 0u) << "eight cycles closed";
-  EXPECT_EQ(TransmitAtCycle(11), 1u);
-  EXPECT_EQ(TransmitAtCycle(50), 2u * 4 - 1);
-  EXPECT_EQ(TransmitAtCycle(150), 20u);
-}
 
 TEST_F(EnsoRateLimit, FlitsAreCountedNotFrames) {
   host.RateLimit(1, 1000, kEnable32);
@@ -189,31 +132,6 @@ TEST_F(EnsoRateLimit, CyclesThatPassWhileNothingWaitsAreNotSavedUp) {
   Queue();
   EXPECT_EQ(host.Transmit(), 0u);
   EXPECT_EQ(TransmitAtCycle(1020), 2u);
-}
-
-TEST_F(EnsoRateLimit, ANumeratorNotBelowTheDenominatorSwitchesItOff) {
-  host.RateLimit(10, 10, kEnable32);
-  Queue();
-  EXPECT_EQ(host.Transmit(), 60u);
-}
-
-TEST_F(EnsoRateLimit, ANumeratorOfZeroBlocksTransmissionForEver) {
-  host.RateLimit(0, 10, kEnable32);
-  Queue();
-  EXPECT_EQ(TransmitAtCycle(uint64_t{1} << 50), 0u);
-  const uint32_t slot = host.Put(0, RateLimitConfig{kSignalConfig, 3, 1, 1, 0, {}});
-  host.StoreTxTail(0);
-  EXPECT_EQ(host.Transmit(), 0u) << "the command to switch it off waits behind the data";
-  EXPECT_EQ(host.TxSlot(0, slot).signal, kSignalConfig);
-}
-
-TEST_F(EnsoRateLimit, ItIsEnabledByBit31Alone) {
-  host.RateLimit(0, 10, 1);
-  Queue();
-  EXPECT_EQ(host.Transmit(), 60u);
-  host.RateLimit(0, 10, 1u << 31);
-  Queue();
-  EXPECT_EQ(host.Transmit(), 0u);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The host's side of the Ensō NIC for its tests: memory behind bus addresses that
-// differ from pointers, rings, and the bring-up order of the hardware sheet
-// (section 9). Written against regs/enso.h alone.
+// differ from pointers, rings, and the order in which they are brought up. Written
+// against regs/enso.h alone.
 #pragma once
+
+#include <sys/mman.h>
 
 #include <cstdint>
 #include <cstring>
@@ -75,15 +77,16 @@ inline Bytes MakeFrame(uint32_t length, const Headers& headers = {}, uint8_t see
   return frame;
 }
 
-/// A NIC and its host. Pipes and buffers are opened as section 9 says.
+/// A NIC and its host.
 class Host {
  public:
   static constexpr uint64_t kBus = 0x12'3400'0000;
-  static constexpr size_t kMemoryBytes = 8u << 20;
+  static constexpr size_t kMemoryBytes = 32u << 20;  ///< Pages that are never touched cost nothing.
 
   explicit Host(EnsoConfig config = {.pipe_flits = 64, .nb_entries = 32}) : config_(config) {
     EXPECT_EQ(config.Error(), nullptr);
-    memory_ = std::make_unique<Page[]>(kMemoryBytes / sizeof(Page));
+    memory_.reset(static_cast<Page*>(mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
     EXPECT_TRUE(dma.Add(kBus, memory_.get(), kMemoryBytes));
     nic = std::make_unique<EnsoNic>(dma, config);
   }
@@ -92,13 +95,16 @@ class Host {
   void Write64(uint32_t offset, uint64_t value) { nic->WriteRegister(offset, 8, value); }
   uint32_t Read32(uint32_t offset) { return static_cast<uint32_t>(nic->ReadRegister(offset, 4)); }
 
+  const EnsoConfig& config() const { return config_; }
+
   uint64_t Allocate(size_t bytes) {
     const uint64_t bus = kBus + used_;
     used_ += (bytes + sizeof(Page) - 1) / sizeof(Page) * sizeof(Page);
     EXPECT_LE(used_, kMemoryBytes);
     return bus;
   }
-  uint8_t* At(uint64_t bus) { return memory_[0].bytes + (bus - kBus); }
+  uint8_t* At(uint64_t bus) { return memory_->bytes + (bus - kBus); }
+  size_t allocated() const { return used_; }
 
   void OpenNb(uint32_t id) {
     Nb& nb = nbs_[id];
@@ -139,6 +145,7 @@ class Host {
     std::memcpy(&slot, At(nbs_[nb].rx + index * kFlitBytes), sizeof(slot));
     return slot;
   }
+  uint64_t pipe_ring(uint32_t pipe) { return rings_[pipe]; }
   uint64_t rx_ring(uint32_t nb) { return nbs_[nb].rx; }
   uint64_t tx_ring(uint32_t nb) { return nbs_[nb].tx; }
   TxNotification TxSlot(uint32_t nb, uint32_t index) {
@@ -176,7 +183,11 @@ class Host {
   uint32_t Transmit(uint32_t budget = 1000) { return nic->Transmit(wire, budget); }
 
   template <typename Format>
-  uint32_t Configure(const Format& command, uint32_t nb = 0) {
+  uint32_t Configure(const Format& command) {
+    return Configure(command, config_nb);
+  }
+  template <typename Format>
+  uint32_t Configure(const Format& command, uint32_t nb) {
     const uint32_t index = Put(nb, command);
     StoreTxTail(nb);
     Transmit();
@@ -233,17 +244,21 @@ class Host {
   bar::DmaSpace dma;
   std::unique_ptr<EnsoNic> nic;
   Collector wire;
+  uint32_t config_nb = 0;  ///< Carries what has no buffer of its own named.
 
  private:
   struct alignas(4096) Page {
     uint8_t bytes[4096];
   };
+  struct Unmap {
+    void operator()(Page* memory) const { munmap(memory, kMemoryBytes); }
+  };
   struct Nb {
     uint64_t rx = 0, tx = 0;
     uint32_t tx_tail = 0;
   };
-  EnsoConfig config_;
-  std::unique_ptr<Page[]> memory_;
+  const EnsoConfig config_;
+  std::unique_ptr<Page, Unmap> memory_;
   size_t used_ = 0;
   std::map<uint32_t, Nb> nbs_;
   std::map<uint32_t, uint64_t> rings_;

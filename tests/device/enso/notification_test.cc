@@ -27,46 +27,6 @@ class EnsoNotification : public testing::Test {
   Host host;
 };
 
-TEST_F(EnsoNotification, AnAcceptedPacketWithStatusClearIsNotifiedWithTheTailThatIncludesIt) {
-  ASSERT_TRUE(host.Receive(MakeFrame(200)));
-  ASSERT_EQ(Notifications(), 1u);
-  ExpectNotification(host.Slot(0, 0), /*pipe=*/0, /*tail=*/4);
-}
-
-TEST_F(EnsoNotification, AnAcceptedPacketWithStatusSetIsNotNotified) {
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  EXPECT_EQ(Notifications(), 1u);
-  EXPECT_EQ(host.Slot(0, 1).signal, kSignalNone);
-}
-
-TEST_F(EnsoNotification, AHeadStoreWithDataPendingAlwaysNotifiesWithTheCurrentTail) {
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  host.StoreHead(0, 1);
-  ASSERT_EQ(Notifications(), 2u);
-  ExpectNotification(host.Slot(0, 1), 0, 2);
-  host.StoreHead(0, 1);  // the same value, and tail 2 has been reported
-  ASSERT_EQ(Notifications(), 3u);
-  ExpectNotification(host.Slot(0, 2), 0, 2);
-}
-
-TEST_F(EnsoNotification, AfterAHeadStoreWithDataPendingTheStatusIsSet) {
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  host.StoreHead(0, 0);
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  EXPECT_EQ(Notifications(), 2u) << "the packet after the head store is silent";
-}
-
-TEST_F(EnsoNotification, AHeadStoreThatEqualsTheTailClearsTheStatusAndIsNotNotified) {
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  host.StoreHead(0, 1);
-  EXPECT_EQ(Notifications(), 1u);
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  ASSERT_EQ(Notifications(), 2u);
-  ExpectNotification(host.Slot(0, 1), 0, 2);
-}
-
 TEST_F(EnsoNotification, ReadingTheNotificationDoesNotReArmThePipeOnlyItsHeadDoes) {
   ASSERT_TRUE(host.Receive(MakeFrame(64)));
   Drain();
@@ -88,27 +48,6 @@ TEST_F(EnsoNotification, APacketDroppedByAFullPipeSetsTheStatusAndIsNotNotified)
   ExpectNotification(host.Slot(0, 0), 0, 1);
 }
 
-TEST_F(EnsoNotification, APacketDroppedByADisabledPipeLeavesItMuteUntilItsHeadIsStored) {
-  const uint64_t base = host.nic->ReadRegister(PipePage(0) + kRxMemLo, 8);
-  host.Write64(PipePage(0) + kRxMemLo, 0);
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  host.Write64(PipePage(0) + kRxMemLo, base);
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  EXPECT_EQ(Notifications(), 0u);
-  host.StoreHead(0, 0);
-  ASSERT_EQ(Notifications(), 1u);
-  ExpectNotification(host.Slot(0, 0), 0, 1);
-}
-
-TEST_F(EnsoNotification, TheStatusBitIsPerPipe) {
-  host.OpenPipe(1, 0);
-  host.Bind(81, 0, 0xc0a8'0000, 0, 1);
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  ASSERT_TRUE(host.Receive(MakeFrame(64, {.dst_port = 81})));
-  ASSERT_EQ(Notifications(), 2u);
-  ExpectNotification(host.Slot(0, 1), 1, 1);
-}
-
 TEST_F(EnsoNotification, AHeadStoreOnANotificationBufferFreesSlotsAndTriggersNothing) {
   ASSERT_TRUE(host.Receive(MakeFrame(64)));
   Drain();
@@ -124,30 +63,6 @@ TEST_F(EnsoNotification, TheRingWraps) {
     Drain();
     host.StoreHead(0, host.Tail(0));
   }
-}
-
-TEST_F(EnsoNotification, AllSixtyFourBytesOfASlotAreWritten) {
-  std::memset(host.At(host.rx_ring(0)), 0xee, kFlitBytes);
-  ASSERT_TRUE(host.Receive(MakeFrame(64)));
-  ExpectNotification(host.Slot(0, 0), 0, 1);
-}
-
-TEST_F(EnsoNotification, WithAFullRingDataIsWrittenTheNotificationDroppedAndThePipeStaysSilent) {
-  host.OpenPipe(1, 0);
-  host.Bind(81, 0, 0xc0a8'0000, 0, 1);
-  FillRing();
-  const Bytes frame = MakeFrame(64, {.dst_port = 81});
-  ASSERT_TRUE(host.Receive(frame));
-  EXPECT_EQ(std::memcmp(host.Flit(1, 0), frame.data(), 64), 0);
-  EXPECT_EQ(host.Tail(1), 1u);
-  EXPECT_EQ(host.Count("rx_notifications_lost"), 1u);
-  EXPECT_EQ(host.Slot(0, kEntries - 1).signal, kSignalNone) << "the gap slot is left alone";
-  Drain();
-  ASSERT_TRUE(host.Receive(frame));
-  EXPECT_EQ(Notifications(), kEntries - 1) << "status is still set";
-  host.StoreHead(1, 0);
-  EXPECT_EQ(Notifications(), 0u) << "one more, and the ring wraps";
-  ExpectNotification(host.Slot(0, kEntries - 1), 1, 2);
 }
 
 TEST_F(EnsoNotification, AHeadStoreWithAFullRingWritesTheGapSlotWithoutAdvancing) {
@@ -173,14 +88,6 @@ class EnsoPerPacket : public EnsoNotification {
  protected:
   EnsoPerPacket() : EnsoNotification(true) {}
 };
-
-TEST_F(EnsoPerPacket, EveryAcceptedPacketIsNotifiedWithItsOwnTail) {
-  EXPECT_EQ(host.ReceiveAll({MakeFrame(64), MakeFrame(100), MakeFrame(1500)}), 3u);
-  ASSERT_EQ(Notifications(), 3u);
-  ExpectNotification(host.Slot(0, 0), 0, 1);
-  ExpectNotification(host.Slot(0, 1), 0, 3);
-  ExpectNotification(host.Slot(0, 2), 0, 27);
-}
 
 TEST_F(EnsoPerPacket, APacketAfterADropOrAHeadStoreIsNotifiedAllTheSame) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(host.Receive(MakeFrame(1536)));

