@@ -25,7 +25,7 @@ constexpr uint64_t kAreaBytes = 64 * kPage;
 
 /// A file of `pages`, each full of its number plus `first`.
 File Numbered(int pages, uint8_t first) {
-  File file(memfd_create("test", MFD_CLOEXEC));
+  File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   std::string bytes;
   for (int i = 0; i < pages; ++i) bytes += std::string(kPage, static_cast<char>(first + i));
   EXPECT_EQ(write(file.fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
@@ -44,7 +44,8 @@ class Mappings : public testing::Test {
   }
 
   std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
-  HostMappings mappings_{*dma_};
+  LossAlarm alarm_;
+  HostMappings mappings_{*dma_, alarm_};
 };
 
 TEST_F(Mappings, PiecesOfSeveralFilesAreAsContiguousAsInTheHost) {
