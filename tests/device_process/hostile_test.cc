@@ -251,24 +251,5 @@ TEST(HostileDevice, SilenceIsWaitedForABoundedTime) {
   EXPECT_NE(error.find("does not answer"), std::string::npos) << error;
 }
 
-TEST(Socket, TakesTheDeadsPlaceAndNobodyElses) {
-  std::string error;
-  const std::string path = TestSocket();
-  File first = Listen(path, &error);
-  ASSERT_TRUE(first) << error;
-  EXPECT_FALSE(Listen(path, &error));
-  EXPECT_NE(error.find("another process"), std::string::npos) << error;
-  first = File();
-  EXPECT_FALSE(Connect(path, {}, &error));
-  EXPECT_TRUE(Listen(path, &error)) << error;
-  unlink(path.c_str());
-  const File file(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-  EXPECT_FALSE(Listen(path, &error)) << "a file is not ours to remove";
-  unlink(path.c_str());
-  EXPECT_FALSE(Listen(std::string(200, 'x'), &error));
-  EXPECT_FALSE(Listen("/does/not/exist", &error));
-  EXPECT_FALSE(Connect("", {}, &error));
-}
-
 }  // namespace
 }  // namespace sluice::emulator

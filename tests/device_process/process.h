@@ -19,6 +19,8 @@ namespace sluice::emulator {
 
 /// Where it is. Set by main().
 inline std::string device_binary;
+/// Attacks of each kind. Set by main().
+inline int attack_rounds = 3;
 
 class Process {
  public:
