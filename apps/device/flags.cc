@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "emulator/channel.h"
+#include "emulator/socket_path.h"
 
 namespace sluice::device_app {
 namespace {
@@ -22,7 +22,7 @@ struct FlagHelp {
 
 constexpr std::array kHelp = {
     FlagHelp{"model", "The NIC: ipu (attach net_ipu, default) or enso (attach net_enso)"},
-    FlagHelp{"socket", "Where to listen (default: sluice-device.sock in $XDG_RUNTIME_DIR or /tmp)"},
+    FlagHelp{"socket", "Where to listen (default: sluice-device.sock in this user's runtime folder)"},
     FlagHelp{"wire", "What is behind the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
     FlagHelp{"faults", "Faults of the wire, as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},
@@ -193,14 +193,19 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
   } else {
     ours = all;
   }
-  flags.server.path = emulator::DefaultSocketPath();
   flags.wire = "loopback";
   Reader reader(&flags);
   std::string error;
   for (const std::string& argument : flags.eal) {
     if (IsFlag(NameOf(argument))) error = argument + ": a flag of ours: put -- before it";
   }
-  if (error.empty() && reader.Read(ours)) return flags;
+  if (error.empty() && reader.Read(ours)) {
+    if (!flags.server.path.empty()) return flags;
+    if (auto path = emulator::DefaultSocketPath(&error)) {
+      flags.server.path = *std::move(path);
+      return flags;
+    }
+  }
   std::fprintf(stderr, "%s\n", error.empty() ? reader.error().c_str() : error.c_str());
   *exit_code = 2;
   return std::nullopt;

@@ -180,6 +180,6 @@ RTE_INIT(net_ipu_register) {
 
 RTE_PMD_EXPORT_NAME(net_ipu, __COUNTER__);
 RTE_PMD_REGISTER_PARAM_STRING(net_ipu,
-                              "port=<string> queues=<int> device=<string> wire=<string> "
-                              "device_cpu=<int> seed=<int> faults=<string> verify=<string> "
-                              "pause=<0|1>");
+                              "port=<string> queues=<int> device=<string> device_uid=<int> "
+                              "wire=<string> device_cpu=<int> seed=<int> faults=<string> "
+                              "verify=<string> pause=<0|1>");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bar/posted_queue.h"
 
+#include <array>
 #include <bitset>
 #include <mutex>
 #include <thread>
@@ -35,31 +36,37 @@ uint32_t ThisThread() {
   return number.value();
 }
 
+/// The lock of a queue's last lane. Not in the queue, where a device could hold it for ever.
+/// Queues are longer than a megabyte: few share a lock, and then wait for each other.
+std::mutex& LastLaneMutex(const PostedQueue& queue) {
+  static std::array<std::mutex, 256> mutexes;
+  return mutexes[(reinterpret_cast<uintptr_t>(&queue) >> 20) % mutexes.size()];
+}
+
 }  // namespace
 
 class PostedQueue::LaneGuard {
  public:
   explicit LaneGuard(PostedQueue& queue) : LaneGuard(queue, ThisThread()) {}
-  ~LaneGuard() {
-    if (shared_) lane_.shared_lock.clear(std::memory_order_release);
-  }
   LaneGuard(const LaneGuard&) = delete;
   LaneGuard& operator=(const LaneGuard&) = delete;
   Lane& operator*() { return lane_; }
 
  private:
   LaneGuard(PostedQueue& queue, uint32_t thread)
-      : lane_(queue.lanes_[thread]), shared_(thread == kLanes - 1) {
-    while (shared_ && lane_.shared_lock.test_and_set(std::memory_order_acquire))
-      std::this_thread::yield();
+      : lane_(queue.lanes_[thread]) {
+    if (thread == kLanes - 1) lock_ = std::unique_lock(LastLaneMutex(queue));
     uint32_t used = queue.lanes_used_.load(std::memory_order_relaxed);
-    while (used <= thread &&
-           !queue.lanes_used_.compare_exchange_weak(used, thread + 1, std::memory_order_acq_rel)) {
+    // Other host threads make it fail once each at most.
+    for (uint32_t tries = 0; used <= thread && tries < kLanes; ++tries) {
+      if (queue.lanes_used_.compare_exchange_strong(used, thread + 1, std::memory_order_acq_rel)) {
+        break;
+      }
     }
   }
 
   Lane& lane_;
-  const bool shared_;
+  std::unique_lock<std::mutex> lock_;  ///< Of the shared last lane.
 };
 
 void PostedQueue::GiveUp(uint32_t epoch) {

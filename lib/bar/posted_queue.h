@@ -22,7 +22,8 @@ struct RegisterAccess {
 
 /// Fixed-size, position-independent (no pointers): may live in shared memory, which one
 /// side creates it in. Neither side believes what the other stored beyond the worth of
-/// a register access: indices are masked, counts are clamped.
+/// a register access: indices are masked, counts are clamped, waits are bounded, and what
+/// the host's threads keep from each other with they do not keep here.
 ///
 /// The link is up in epochs. An entry counts in the epoch in which it was posted, so
 /// that nothing that was posted before a link reset reaches the device after it.
@@ -96,7 +97,6 @@ class PostedQueue {
     alignas(64) std::atomic<uint32_t> tail{0};
     uint32_t cached_head = 0;  ///< Host's last view of `head`.
     uint32_t read_sequence = 0;
-    std::atomic_flag shared_lock = ATOMIC_FLAG_INIT;  ///< Taken only on the shared last lane.
     alignas(64) std::atomic<uint32_t> head{0};
     std::atomic<uint32_t> reply_sequence{0};
     std::atomic<uint64_t> reply_value{0};

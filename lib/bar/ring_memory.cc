@@ -57,7 +57,7 @@ bool RingMemory::Create(size_t bytes, bool mirrored, bool huge) {
       MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0);
   attempt.fd_ = memfd_create("sluice_ring", flags);
   if (attempt.fd_ < 0 || ftruncate(attempt.fd_, static_cast<off_t>(bytes)) != 0 ||
-      fcntl(attempt.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
+      fcntl(attempt.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
       !attempt.Map(bytes, mirrored, huge)) {
     return false;
   }
@@ -71,10 +71,11 @@ RingMemory RingMemory::FromFile(int fd, size_t bytes, bool mirrored) {
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   struct stat file {};
   struct statfs system {};
-  if (fstat(fd, &file) != 0 || fstatfs(fd, &system) != 0) return memory;
+  // Only files in memory have seals: no file system is waited for.
   const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || fstat(fd, &file) != 0 || fstatfs(fd, &system) != 0) return memory;
   const bool huge = system.f_type == HUGETLBFS_MAGIC;
-  if (bytes == 0 || bytes % (huge ? kHugePageBytes : page_bytes) != 0 || seals < 0 ||
+  if (bytes == 0 || bytes % (huge ? kHugePageBytes : page_bytes) != 0 ||
       (seals & F_SEAL_SHRINK) == 0 || bytes > static_cast<uint64_t>(file.st_size)) {
     errno = EINVAL;
     return memory;

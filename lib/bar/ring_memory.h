@@ -28,7 +28,8 @@ class RingMemory {
 
   /// Maps the first `bytes` of a file that another process created here and passed on.
   /// Takes `fd`, also on failure. Believes nothing: the file must be at least that long
-  /// and sealed against shrinking (EINVAL otherwise), so that no access can fault.
+  /// and sealed against shrinking (EINVAL otherwise). Of a file of huge pages it may still
+  /// take pages away: who shares such a ring guards it against SIGBUS.
   static RingMemory FromFile(int fd, size_t bytes, bool mirrored);
 
   RingMemory(RingMemory&& other) noexcept { Swap(other); }
@@ -45,8 +46,8 @@ class RingMemory {
   size_t mapped_bytes() const { return mapped_bytes_; }
   bool mirrored() const { return mapped_bytes_ != bytes_; }
   bool huge() const { return huge_; }
-  /// The file behind it, offset 0, which can neither grow nor shrink; stays owned by
-  /// this object.
+  /// The file behind it, offset 0; stays owned by this object. What Create made can neither
+  /// grow nor shrink, nor be sealed any further by whom it is passed to.
   int fd() const { return fd_; }
 
  private:

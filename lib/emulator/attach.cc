@@ -2,7 +2,7 @@
 #include "emulator/attach.h"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -18,6 +18,7 @@ namespace sluice::emulator {
 namespace {
 
 constexpr std::string_view kDeviceKey = "device";
+constexpr std::string_view kDeviceUidKey = "device_uid";
 
 /// A model in this process.
 class Instance final : public Attachment {
@@ -66,6 +67,15 @@ class Instance final : public Attachment {
   std::unique_ptr<RunningModel> model_;
 };
 
+bool ReadUid(std::string_view text, std::optional<uid_t>* uid) {
+  uint32_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, value);
+  if (status != std::errc() || stop != end || value == static_cast<uid_t>(-1)) return false;
+  *uid = value;
+  return true;
+}
+
 }  // namespace
 
 size_t BarBytes(Model model) {
@@ -76,6 +86,7 @@ std::span<const char* const> ArgumentKeys() {
   static const std::vector<const char*> keys = [] {
     std::vector<const char*> all(KnownKeys().begin(), KnownKeys().end());
     all.push_back(kDeviceKey.data());
+    all.push_back(kDeviceUidKey.data());
     return all;
   }();
   return keys;
@@ -83,17 +94,31 @@ std::span<const char* const> ArgumentKeys() {
 
 std::unique_ptr<Attachment> Attach(std::string_view name, Model model, const Settings& settings,
                                    std::span<const Argument> arguments, std::string* error) {
-  const auto device = std::find_if(arguments.begin(), arguments.end(),
-                                   [](const Argument& a) { return a.first == kDeviceKey; });
+  const auto find = [&](std::string_view key) {
+    return std::find_if(arguments.begin(), arguments.end(),
+                        [&](const Argument& a) { return a.first == key; });
+  };
+  const auto device = find(kDeviceKey);
+  const auto uid = find(kDeviceUidKey);
+  if (uid != arguments.end() && device == arguments.end()) {
+    *error = "device_uid=" + uid->second +
+             ": says whose device to trust: give device=SOCKET as well, or leave it out";
+    return nullptr;
+  }
   if (device != arguments.end()) {
     for (const Argument& other : arguments) {
-      if (&other == &*device) continue;
+      if (&other == &*device || &other == &*uid) continue;
       *error = other.first + "=" + other.second + " with device=" + device->second +
                ": the model is in that process, and so is this setting: give it there, as --" +
                other.first + "=" + other.second;
       return nullptr;
     }
-    return AttachRemote(name, model, settings, device->second, error);
+    DeviceSocket socket{device->second, std::nullopt};
+    if (uid != arguments.end() && !ReadUid(uid->second, &socket.trusted)) {
+      *error = "device_uid=" + uid->second + ": give the number of a user, as id -u prints it";
+      return nullptr;
+    }
+    return AttachRemote(name, model, settings, socket, error);
   }
   std::optional<Arguments> parsed = ParseArguments(arguments, error);
   if (!parsed) return nullptr;

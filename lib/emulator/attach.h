@@ -32,7 +32,8 @@ using Argument = std::pair<std::string, std::string>;
 
 /// Device-argument keys that Attach understands, for the driver's own list of
 /// valid keys: wire, device_cpu, seed, faults, verify, pause, and device=<socket> for a
-/// model in another process (sluice-device), which has the other keys itself.
+/// model in another process (sluice-device), which has the other keys itself; with it,
+/// device_uid=<user> trusts that user's process, besides this user's and root's.
 std::span<const char* const> ArgumentKeys();
 
 /// One line of statistics of the model and its wire.

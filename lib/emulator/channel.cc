@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 namespace sluice::emulator {
@@ -124,11 +123,14 @@ void Channel::Shutdown() {
   if (socket_) shutdown(socket_.fd(), SHUT_RDWR);
 }
 
-std::string DefaultSocketPath() {
-  const char* const folder = std::getenv("XDG_RUNTIME_DIR");
-  const bool given = folder != nullptr && folder[0] == '/';
-  return std::string(given ? folder : "/tmp") + "/sluice-device.sock";
+std::optional<Peer> PeerOf(const File& socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  if (getsockopt(socket.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return std::nullopt;
+  return Peer{peer.pid, peer.uid};
 }
+
+bool IsOwnOrRoot(uid_t uid) { return uid == 0 || uid == geteuid(); }
 
 File Listen(const std::string& path, std::string* error) {
   sockaddr_un address;
@@ -159,12 +161,19 @@ File Listen(const std::string& path, std::string* error) {
   return socket;
 }
 
-File Connect(const std::string& path, std::string* error) {
+File Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error) {
   sockaddr_un address;
   if (!MakeAddress(path, &address, error)) return {};
   File socket = MakeSocket();
-  if (socket && WithAddress(connect, socket, address)) return socket;
-  *error = std::string(std::strerror(errno)) + ": start sluice-device --socket=" + path + " first";
+  if (!socket || !WithAddress(connect, socket, address)) {
+    *error = std::string(std::strerror(errno)) + ": start sluice-device --socket=" + path + " first";
+    return {};
+  }
+  const std::optional<Peer> peer = PeerOf(socket);
+  if (peer && (IsOwnOrRoot(peer->uid) || peer->uid == trusted)) return socket;
+  const std::string user = peer ? std::to_string(peer->uid) : "unknown";
+  *error = "user " + user + " listens there, and would get all memory of this process: start " +
+           "sluice-device as this user or root, or trust that user with device_uid=" + user;
   return {};
 }
 

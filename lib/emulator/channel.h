@@ -3,6 +3,8 @@
 // Files, and messages with files over a UNIX socket; no wait without a bound.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -57,12 +59,21 @@ class Channel {
   File socket_;
 };
 
-/// Where sluice-device listens unless it is told otherwise: in $XDG_RUNTIME_DIR, else /tmp.
-std::string DefaultSocketPath();
 /// Listens at `path`, which only this user may connect to; takes the place of a dead
 /// process's socket. Empty, with the reason in `error`, if that is not possible.
 File Listen(const std::string& path, std::string* error);
-/// Connects to `path`. Empty, with the reason in `error`, if nobody listens there.
-File Connect(const std::string& path, std::string* error);
+/// Connects to `path`. Empty, with the reason in `error`, if nobody listens there, or a
+/// process of another user than this one, root and `trusted`.
+File Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error);
+
+/// Who is at the other end of a connection: who connected, or who listened.
+struct Peer {
+  pid_t pid = 0;
+  uid_t uid = 0;
+};
+/// Nothing if the kernel does not say.
+std::optional<Peer> PeerOf(const File& socket);
+/// True for root's processes and this user's.
+bool IsOwnOrRoot(uid_t uid);
 
 }  // namespace sluice::emulator

@@ -1,23 +1,53 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of another process, mapped from a file that it may cut off at any time.
+// Memory that another process can take the pages of: by cutting its file off, or by a
+// hole in a file of huge pages when no page is free. An access there is a SIGBUS, and ends
+// one link instead of the process.
 #pragma once
 
 #include <cstddef>
 
 namespace sluice::emulator {
 
-/// While it exists, an access to a page of [begin, begin + bytes) that its file no longer
-/// has finds zeroes there, from then on, and is no SIGBUS. The first one installs a
-/// handler for that signal in this process. Control path.
+/// Tells whoever polls it that guarded memory was lost, once and for all.
+class LossAlarm {
+ public:
+  LossAlarm();
+  ~LossAlarm();
+  LossAlarm(const LossAlarm&) = delete;
+  LossAlarm& operator=(const LossAlarm&) = delete;
+
+  /// Readable from the first loss on, and never read; -1 if there was no descriptor left.
+  int fd() const { return fd_; }
+  /// False if there was no descriptor left. Nothing may be guarded then.
+  explicit operator bool() const { return fd_ >= 0; }
+  bool Rung() const;
+
+ private:
+  const int fd_;
+};
+
+/// While it exists, an access to a page of [begin, begin + bytes) that its file cannot
+/// supply finds zeroes, which are the process's own from then on, and rings the alarm.
+/// Ranges may overlap: all their alarms ring. Whole pages of whatever size is mapped there.
+///
+/// The first range installs a handler for SIGBUS, which keeps errno and hands every other
+/// SIGBUS to the handler that was there before. Control path; the access, from any thread.
 class GuardedRange {
  public:
-  GuardedRange(void* begin, size_t bytes);
+  enum class Loss {
+    kPage,   ///< Zeroes in place of the page; the rest stays as it is.
+    kRange,  ///< Zeroes in place of the whole range, so that it fails once.
+  };
+
+  GuardedRange() = default;
+  /// `alarm` outlives the range.
+  GuardedRange(void* begin, size_t bytes, Loss loss, const LossAlarm& alarm);
   ~GuardedRange();
   GuardedRange(GuardedRange&& other) noexcept;
-  GuardedRange& operator=(GuardedRange&&) = delete;
+  GuardedRange& operator=(GuardedRange&& other) noexcept;
 
-  /// False if there are too many already.
+  /// False if it guards nothing: made without a range, or too many exist.
   explicit operator bool() const { return slot_ >= 0; }
 
  private:

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -20,43 +19,35 @@ constexpr uint64_t kHugePage = uint64_t{2} << 20;
 /// No process has addresses beyond it.
 constexpr uint64_t kMaxBus = uint64_t{1} << 57;
 
+constexpr const char* kTooManyPieces =
+    "memory is in too many pieces; start with larger hugepages, or with --legacy-mem";
+
 bool IsRange(uint64_t bus, uint64_t bytes) {
-  return bytes != 0 && bus % kPage == 0 && bytes % kPage == 0 && bus < kMaxBus && bytes < kMaxBus;
+  return bus != 0 && bytes != 0 && bus % kPage == 0 && bytes % kPage == 0 && bus < kMaxBus &&
+         bytes < kMaxBus;
 }
 
-bool IsFileOf(int file, uint64_t offset, uint64_t bytes) {
+/// Null, or why the file has no such part. All of `seals` must be set.
+const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals) {
+  // Only files in memory have seals, none perhaps: no file system is waited for.
+  const int sealed = fcntl(file, F_GET_SEALS);
+  if (sealed < 0) return "the file of memory is on a disk: use hugepages or a memfd";
+  if ((sealed & seals) != seals) return "a ring's file may become shorter: seal it";
   struct stat info {};
   struct statfs system {};
-  if (fstat(file, &info) != 0 || fstatfs(file, &system) != 0) return false;
+  if (fstat(file, &info) != 0 || fstatfs(file, &system) != 0) return "the file cannot be asked";
   // The kernel rounds a mapping of huge pages up, over whatever lies behind it.
   const uint64_t page =
       system.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(system.f_bsize) : kPage;
-  return S_ISREG(info.st_mode) && offset % page == 0 && bytes % page == 0 && info.st_size >= 0 && offset <= static_cast<uint64_t>(info.st_size) &&
-         bytes <= static_cast<uint64_t>(info.st_size) - offset;
+  const auto size = static_cast<uint64_t>(info.st_size);
+  const bool inside = S_ISREG(info.st_mode) && offset % page == 0 && bytes % page == 0 &&
+                      info.st_size >= 0 && offset <= size && bytes <= size - offset;
+  return inside ? nullptr : "the file of memory is shorter than it";
 }
 
-void* Reserve(uint64_t bytes) {
-  return mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
-/// Zeroes in place of what was mapped, for a device that was not told to stop.
-void Blank(uint8_t* host, uint64_t bytes) {
-  mmap(host, bytes, PROT_READ | PROT_WRITE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-}
-
-bool MapFile(uint8_t* host, uint64_t bytes, int file, uint64_t offset) {
-  return mmap(host, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
-              static_cast<off_t>(offset)) != MAP_FAILED;
-}
+uint64_t Aligned(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
-
-HostMappings::~HostMappings() {
-  for (auto& [bus, area] : areas_) munmap(area.reserved, area.reserved_bytes);
-  for (auto& [bus, ring] : rings_) munmap(ring.host, ring.bytes);
-  for (auto& [bytes, host] : retired_) munmap(host, bytes);
-}
 
 HostMappings::Area* HostMappings::FindArea(uint64_t bus, uint64_t bytes) {
   auto area = areas_.upper_bound(bus);
@@ -65,6 +56,12 @@ HostMappings::Area* HostMappings::FindArea(uint64_t bus, uint64_t bytes) {
   const uint64_t offset = bus - area->first;
   const uint64_t size = area->second.bytes;
   return offset < size && bytes <= size - offset ? &area->second : nullptr;
+}
+
+size_t HostMappings::Mappings() const {
+  size_t mappings = rings_.size();
+  for (const auto& [bus, area] : areas_) mappings += area.pieces.size() + area.former.size();
+  return mappings;
 }
 
 const char* HostMappings::ReserveArea(const Piece& piece) {
@@ -76,18 +73,14 @@ const char* HostMappings::ReserveArea(const Piece& piece) {
     if (before + area.bytes > begin) return "areas overlap";
   }
   if (areas_.size() >= kMaxAreas) return "too many areas of memory";
-  const size_t reserved_bytes = piece.area_bytes + kGranule;
-  void* const reserved = Reserve(reserved_bytes);
-  if (reserved == MAP_FAILED) return "no address space for the host's memory";
-  const auto first = reinterpret_cast<uint64_t>(reserved);
+  ReservedSpace space(piece.area_bytes + kGranule);
+  if (!space) return "no address space for the host's memory";
+  const auto first = reinterpret_cast<uint64_t>(space.begin());
   const uint64_t host = first + (begin - first) % kGranule;
-  GuardedRange guard(reserved, reserved_bytes);
-  if (!guard) {
-    munmap(reserved, reserved_bytes);
-    return "too many areas of memory";
-  }
-  areas_.try_emplace(begin, Area{piece.area_bytes, reserved, reserved_bytes, std::move(guard),
-                                 MergedRanges(dma_, host - begin)});
+  GuardedRange guard(space.begin(), space.bytes(), GuardedRange::Loss::kRange, alarm_);
+  if (!guard) return "too many areas of memory";
+  areas_.try_emplace(begin, Area{piece.area_bytes, std::move(space), std::move(guard),
+                                 MergedRanges(dma_, host - begin), {}, {}});
   return nullptr;
 }
 
@@ -98,17 +91,22 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
       piece.bus - piece.area_bus > piece.area_bytes - piece.bytes) {
     return "memory lies outside its area";
   }
-  if (!IsFileOf(file, piece.offset, piece.bytes)) return "the file of memory is shorter than it";
+  if (const char* const wrong = WhyNoPart(file, piece.offset, piece.bytes, 0)) return wrong;
   Area* area = FindArea(piece.bus, piece.bytes);
   if (area == nullptr) {
     if (const char* const wrong = ReserveArea(piece)) return wrong;
     area = FindArea(piece.bus, piece.bytes);
   }
-  uint8_t* const host = reinterpret_cast<uint8_t*>(piece.bus + area->ranges.distance());
-  if (!MapFile(host, piece.bytes, file, piece.offset)) return "memory cannot be mapped";
-  return area->ranges.Insert(piece.bus, piece.bus + piece.bytes)
-             ? nullptr
-             : "memory is in too many pieces; start with larger hugepages, or with --legacy-mem";
+  const uint64_t end = piece.bus + piece.bytes;
+  if (area->pieces.Overlaps(piece.bus, end)) return "memory is announced twice";
+  // What lies in the middle of former memory leaves two parts of that.
+  if (Mappings() + 2 > kMaxMappings) return kTooManyPieces;
+  if (!area->space.MapFile(area->Host(piece.bus), piece.bytes, file, piece.offset)) {
+    return "memory cannot be mapped";
+  }
+  area->pieces.Add(piece.bus, end);
+  area->former.Erase(piece.bus, end);
+  return area->ranges.Insert(piece.bus, end) ? nullptr : kTooManyPieces;
 }
 
 const char* HostMappings::RemoveMemory(uint64_t bus, uint64_t bytes) {
@@ -116,41 +114,59 @@ const char* HostMappings::RemoveMemory(uint64_t bus, uint64_t bytes) {
   Area* const area = FindArea(bus, bytes);
   if (area == nullptr) return "no such memory";
   area->ranges.Erase(bus, bus + bytes);
-  Blank(reinterpret_cast<uint8_t*>(bus + area->ranges.distance()), bytes);
+  if (Mappings() + 2 > kMaxMappings) return kTooManyPieces;
+  area->space.Blank(area->Host(bus), bytes);
+  area->pieces.Erase(bus, bus + bytes);
+  area->former.Merge(bus, bus + bytes);
+  return nullptr;
+}
+
+const char* HostMappings::ReserveRings() {
+  ReservedSpace space(kRingSpaceBytes);
+  if (!space) return "no address space for rings";
+  GuardedRange guard(space.begin(), space.bytes(), GuardedRange::Loss::kRange, alarm_);
+  if (!guard) return "too many areas of memory";
+  Intervals free;
+  const auto begin = reinterpret_cast<uint64_t>(space.begin());
+  free.Add(Aligned(begin, kHugePage), begin + space.bytes());
+  ring_space_.emplace(RingSpace{std::move(space), std::move(guard), std::move(free)});
+  return nullptr;
+}
+
+uint8_t* HostMappings::TakeRingSpace(uint64_t bytes) {
+  for (const auto& [begin, end] : ring_space_->free.map()) {
+    if (end - begin < bytes) continue;
+    const uint64_t host = begin;
+    ring_space_->free.Erase(host, host + bytes);
+    return reinterpret_cast<uint8_t*>(host);
+  }
   return nullptr;
 }
 
 const char* HostMappings::AddRing(uint64_t bus, uint64_t bytes, int file) {
   if (!IsRange(bus, bytes) || bytes > kMaxRingBytes) return "a ring has no such size";
-  const int seals = fcntl(file, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || !IsFileOf(file, 0, bytes)) {
-    return "a ring's file is shorter than it, or may become so";
+  if (const char* const wrong = WhyNoPart(file, 0, bytes, F_SEAL_SHRINK)) return wrong;
+  if (Mappings() + 1 > kMaxMappings) return "too many rings";
+  if (!ring_space_) {
+    if (const char* const wrong = ReserveRings()) return wrong;
   }
-  uint8_t* host = nullptr;
-  if (const auto former = retired_.find(bytes); former != retired_.end()) {
-    host = former->second;
-    retired_.erase(former);
+  const uint64_t taken = Aligned(bytes, kHugePage);
+  uint8_t* const host = TakeRingSpace(taken);
+  if (host == nullptr) return "too many rings";
+  const char* wrong = nullptr;
+  if (!ring_space_->space.MapFile(host, bytes, file, 0)) {
+    wrong = "a ring cannot be mapped";
+  } else if (!dma_.Add(bus, host, bytes)) {
+    ring_space_->space.Blank(host, taken);
+    wrong = "a ring overlaps other memory, or there are too many";
+  }
+  if (wrong == nullptr) {
+    rings_[bus] = {host, taken};
   } else {
-    const size_t reserved_bytes = bytes + kHugePage;
-    void* const reserved = Reserve(reserved_bytes);
-    if (reserved == MAP_FAILED) return "no address space for a ring";
-    const auto first = reinterpret_cast<uint64_t>(reserved);
-    const uint64_t aligned = (first + kHugePage - 1) & ~(kHugePage - 1);
-    host = reinterpret_cast<uint8_t*>(aligned);
-    if (aligned != first) munmap(reserved, aligned - first);
-    munmap(host + bytes, first + reserved_bytes - (aligned + bytes));
+    const auto first = reinterpret_cast<uint64_t>(host);
+    ring_space_->free.Merge(first, first + taken);
   }
-  if (!MapFile(host, bytes, file, 0)) {
-    retired_.emplace(bytes, host);
-    return "a ring cannot be mapped";
-  }
-  if (!dma_.Add(bus, host, bytes)) {
-    Blank(host, bytes);
-    retired_.emplace(bytes, host);
-    return "a ring overlaps other memory, or there are too many";
-  }
-  rings_[bus] = {host, bytes};
-  return nullptr;
+  return wrong;
 }
 
 const char* HostMappings::RemoveRing(uint64_t bus) {
@@ -159,8 +175,9 @@ const char* HostMappings::RemoveRing(uint64_t bus) {
   const Ring old = ring->second;
   rings_.erase(ring);
   dma_.Remove(bus);
-  Blank(old.host, old.bytes);
-  retired_.emplace(old.bytes, old.host);
+  ring_space_->space.Blank(old.host, old.bytes);
+  const auto first = reinterpret_cast<uint64_t>(old.host);
+  ring_space_->free.Merge(first, first + old.bytes);
   return nullptr;
 }
 

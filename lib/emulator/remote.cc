@@ -5,10 +5,12 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -18,6 +20,7 @@
 #include "bar/posted_queue.h"
 #include "emulator/connection.h"
 #include "emulator/dpdk_memory.h"
+#include "emulator/guarded_range.h"
 #include "emulator/holdings.h"
 #include "emulator/log.h"
 #include "emulator/message.h"
@@ -36,8 +39,9 @@ constexpr milliseconds kMaxPause{1000};
 
 class Remote final : public Attachment, private DpdkMemory {
  public:
-  Remote(std::string_view name, Model model, const Settings& settings, std::string path)
-      : DpdkMemory(name), name_(name), path_(std::move(path)), model_(model), settings_(settings) {}
+  Remote(std::string_view name, Model model, const Settings& settings, DeviceSocket socket)
+      : DpdkMemory(name), name_(name), socket_(std::move(socket)), model_(model),
+        settings_(settings) {}
   ~Remote() override;
 
   bool Start(std::string* error);
@@ -65,13 +69,17 @@ class Remote final : public Attachment, private DpdkMemory {
   void DropIfBad();
   void Merge(const std::vector<Statistic>& fresh);
   void Watch();
-  /// Returns when the connection has ended, or at the end of this object.
-  void AwaitEnd();
+  /// Returns when the connection has ended: false if it may not come back.
+  bool AwaitEnd();
+  /// Guards memory that the device has a file of. False, with a reason in `error`, if too
+  /// much is guarded already. `mutex_` is held.
+  bool Guard(const void* begin, size_t bytes, std::string* error);
 
   const std::string name_;
-  const std::string path_;
+  const DeviceSocket socket_;
   const Model model_;
   const Settings settings_;
+  LossAlarm alarm_;
   bar::RingMemory queue_memory_;
   bar::PostedQueue* queue_ = nullptr;
   bar::Bar bar_;
@@ -81,6 +89,7 @@ class Remote final : public Attachment, private DpdkMemory {
   std::mutex mutex_;
   std::unique_ptr<Connection> connection_;  ///< Changed by the watching thread alone.
   Holdings holdings_;
+  std::map<const void*, GuardedRange> guards_;  ///< Of the queue, rings, and DPDK's memory.
   std::string missing_;                ///< Why the device cannot reach all of DPDK's memory.
   std::vector<Statistic> statistics_;  ///< The newest.
   uint8_t mac_[6] = {};
@@ -100,10 +109,11 @@ bool Remote::Start(std::string* error) {
   }
   queue_->TakeLinkDown();
   bar_ = bar::Bar(queue_, BarBytes(model_));
+  if (!Guard(queue_memory_.data(), queue_memory_.mapped_bytes(), error)) return false;
   DpdkMemory::Watch();
   *error = missing_;
   if (!missing_.empty() || !Reach(error)) {
-    *error = "device=" + path_ + ": " + *error;
+    *error = "device=" + socket_.path + ": " + *error;
     return false;
   }
   thread_ = std::thread([this] { Watch(); });
@@ -123,8 +133,20 @@ Remote::~Remote() {
   if (queue_ != nullptr) queue_->TakeLinkDown();
 }
 
+bool Remote::Guard(const void* begin, size_t bytes, std::string* error) {
+  if (guards_.contains(begin)) return true;
+  // The file may end, or a page of it; what is left may hold the application together.
+  GuardedRange guard(const_cast<void*>(begin), bytes, GuardedRange::Loss::kPage, alarm_);
+  if (!guard) {
+    *error = "too much memory is shared with devices, or too many files are open";
+    return false;
+  }
+  guards_.emplace(begin, std::move(guard));
+  return true;
+}
+
 bool Remote::Reach(std::string* error) {
-  File socket = Connect(path_, error);
+  File socket = Connect(socket_.path, socket_.trusted, error);
   if (!socket) return false;
   auto connection = std::make_unique<Connection>(Channel(std::move(socket)));
   Request hello;
@@ -176,7 +198,10 @@ bool Remote::Ask(const Request& request, Reply* reply, File* received) {
 bool Remote::Map(const bar::RingMemory& memory, std::string_view name) {
   const std::scoped_lock lock(mutex_);
   std::string error;
-  const bool mapped = holdings_.Map(connection_.get(), memory, name, &error);
+  const bool was_guarded = guards_.contains(memory.data());
+  const bool mapped = Guard(memory.data(), memory.mapped_bytes(), &error) &&
+                      holdings_.Map(connection_.get(), memory, name, &error);
+  if (!mapped && !was_guarded) guards_.erase(memory.data());
   DropIfBad();
   if (!mapped) Log(RTE_LOG_ERR, name_ + ": the device cannot reach a ring: " + error);
   return mapped;
@@ -185,6 +210,7 @@ bool Remote::Map(const bar::RingMemory& memory, std::string_view name) {
 void Remote::Unmap(const bar::RingMemory& memory) {
   const std::scoped_lock lock(mutex_);
   holdings_.Unmap(connection_.get(), memory);
+  guards_.erase(memory.data());
   DropIfBad();
 }
 
@@ -249,7 +275,7 @@ void Remote::EnableWire(bool enabled) {
 
 void Remote::Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) {
   const std::scoped_lock lock(mutex_);
-  if (holdings_.AddMemory(connection_.get(), list, begin, end, &missing_)) return;
+  if (Guard(list.base_va, list.len, &missing_) && holdings_.AddMemory(connection_.get(), list, begin, end, &missing_)) return;
   DropIfBad();
   if (connection_ != nullptr) Log(RTE_LOG_ERR, name_ + ": new memory: " + missing_);
 }
@@ -260,16 +286,22 @@ void Remote::Unmapping(uint64_t begin, uint64_t end) {
   DropIfBad();
 }
 
-void Remote::AwaitEnd() {
+bool Remote::AwaitEnd() {
   for (;;) {
-    pollfd end = {connection_->fd(), POLLRDHUP, 0};
-    const bool gone = poll(&end, 1, static_cast<int>(kLook.count())) > 0;
+    std::array<pollfd, 2> ends = {{{connection_->fd(), POLLRDHUP, 0}, {alarm_.fd(), POLLIN, 0}}};
+    const bool gone = poll(ends.data(), ends.size(), static_cast<int>(kLook.count())) > 0;
     const std::scoped_lock lock(mutex_);
-    if (stop_) return;
-    if (!gone && queue_->LinkUp()) continue;
+    if (stop_) return false;
+    const bool lost = alarm_.Rung();
+    if (!gone && !lost && queue_->LinkUp()) continue;
     queue_->TakeLinkDown();
     connection_.reset();
-    return;
+    if (lost) {
+      Log(RTE_LOG_ERR, name_ + ": the device at " + socket_.path +
+                           " took away memory that it shares with this process; the link stays "
+                           "down until the port is attached anew");
+    }
+    return !lost;
   }
 }
 
@@ -278,14 +310,14 @@ void Remote::Watch() {
   const cpu_set_t cpus = ControlCpus();
   pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
   for (;;) {
-    AwaitEnd();
+    if (!AwaitEnd()) return;
     std::string said;
     milliseconds pause = kLook;
     for (;;) {
       {
         std::unique_lock lock(mutex_);
         if (said.empty() && !stop_) {
-          said = "the device at " + path_ + " is gone; the link is down until it is back";
+          said = "the device at " + socket_.path + " is gone; the link is down until it is back";
           Log(RTE_LOG_WARNING, name_ + ": " + said);
         }
         if (stopping_.wait_for(lock, pause, [this] { return stop_; })) return;
@@ -304,10 +336,10 @@ void Remote::Watch() {
 }  // namespace
 
 std::unique_ptr<Attachment> AttachRemote(std::string_view name, Model model,
-                                         const Settings& settings, const std::string& path,
+                                         const Settings& settings, const DeviceSocket& socket,
                                          std::string* error) {
   try {
-    auto remote = std::make_unique<Remote>(name, model, settings, path);
+    auto remote = std::make_unique<Remote>(name, model, settings, socket);
     if (remote->Start(error)) return remote;
   } catch (const std::system_error& failure) {
     *error = std::string("cannot start the thread that watches the device: ") + failure.what();

@@ -4,8 +4,11 @@
 // that hands its memory over and does so again whenever the device comes back.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,9 +19,15 @@ namespace sluice::emulator {
 /// Bytes of a model's register window.
 size_t BarBytes(Model model);
 
-/// See Attach; the device listens at `path`. A thread of its own watches the connection.
+/// Where a device listens, and whose it may be besides this user's and root's.
+struct DeviceSocket {
+  std::string path;
+  std::optional<uid_t> trusted;
+};
+
+/// See Attach. A thread of its own watches the connection.
 std::unique_ptr<Attachment> AttachRemote(std::string_view name, Model model,
-                                         const Settings& settings, const std::string& path,
+                                         const Settings& settings, const DeviceSocket& socket,
                                          std::string* error);
 
 }  // namespace sluice::emulator

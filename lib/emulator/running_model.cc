@@ -144,9 +144,9 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, Model 
     options.on_start = [] { rte_thread_register(); };
     options.on_end = [] { rte_thread_unregister(); };
   }
-  running->device_ = running->MakeDevice({}, *running->no_memory_, error);
-  if (running->device_ == nullptr || !running->CreateWire(arguments, error)) return nullptr;
-  running->stepper_ = std::make_unique<Stepper>(nullptr, *running->device_, *running->wire_,
+  running->idle_ = running->MakeDevice({}, *running->no_memory_, error);
+  if (running->idle_ == nullptr || !running->CreateWire(arguments, error)) return nullptr;
+  running->stepper_ = std::make_unique<Stepper>(nullptr, *running->idle_, *running->wire_,
                                                 arguments.pause);
   running->runner_ = std::make_unique<Runner>(*running->stepper_, std::move(options));
   running->service_ = std::make_unique<Service>(running->name_, *running->runner_);
@@ -165,8 +165,9 @@ bool RunningModel::Connect(const Settings& settings, const bar::DmaSpace& dma,
 
 void RunningModel::Disconnect() {
   runner_->EnableWire(false);
-  std::string impossible;  // Default settings are good.
-  Connect({}, *no_memory_, nullptr, &impossible);
+  const Runner::Hold hold(*runner_);
+  stepper_->Connect(nullptr, *idle_);
+  device_.reset();
 }
 
 std::vector<Statistic> RunningModel::Statistics() {

@@ -41,7 +41,7 @@ class RunningModel {
   bool Connect(const Settings& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
                std::string* error);
   /// The host is gone: nothing of its memory or its queue is used any more. The wire's
-  /// source is switched off.
+  /// source is switched off. Needs no memory.
   void Disconnect();
 
   std::vector<Statistic> Statistics();
@@ -59,7 +59,8 @@ class RunningModel {
   const Model model_;
   emulator::MacAddress mac_;
   const std::unique_ptr<bar::DmaSpace> no_memory_ = std::make_unique<bar::DmaSpace>();
-  std::unique_ptr<device::Device> device_;
+  std::unique_ptr<device::Device> idle_;    ///< Stepped while there is no host: as at power-on.
+  std::unique_ptr<device::Device> device_;  ///< The host's; null: none.
   std::unique_ptr<Wire> wire_;
   std::unique_ptr<Stepper> stepper_;
   std::unique_ptr<Runner> runner_;

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <utility>
+#include <vector>
 
 #include "emulator/log.h"
 #include "emulator/queue_memory.h"
@@ -86,34 +88,50 @@ void Server::Serve(int wake, milliseconds patience) {
     if (newcomer_ != nullptr && now >= newcomer_->deadline) newcomer_.reset();
     const auto until = newcomer_ != nullptr ? std::min(end, newcomer_->deadline) : end;
     // A newcomer waits until the one before has spoken.
-    std::array<pollfd, 4> wait = {{{wake, POLLIN, 0},
+    std::array<pollfd, 5> wait = {{{wake, POLLIN, 0},
                                    {host_ != nullptr ? host_->channel.fd() : -1, POLLIN, 0},
                                    {newcomer_ != nullptr ? newcomer_->channel.fd() : -1, POLLIN, 0},
-                                   {newcomer_ == nullptr ? listener_.fd() : -1, POLLIN, 0}}};
+                                   {newcomer_ == nullptr ? listener_.fd() : -1, POLLIN, 0},
+                                   {host_ != nullptr ? host_->alarm.fd() : -1, POLLIN, 0}}};
     const auto left = std::chrono::duration_cast<milliseconds>(until - now);
     poll(wait.data(), wait.size(), std::max(static_cast<int>(left.count()), 0));
     if (wait[0].revents != 0 || steady_clock::now() >= end) return;
     // The old host first: a newcomer may be there because it is gone.
-    if (wait[1].revents != 0) Answer();
-    if (wait[2].revents != 0) Greet();
-    if (wait[3].revents != 0) Accept();
+    if (wait[4].revents != 0) {
+      EndLink("it took away memory that the device uses");
+    } else if (wait[1].revents != 0) {
+      Attempt(&Server::Answer);
+    }
+    if (wait[2].revents != 0) Attempt(&Server::Greet);
+    if (wait[3].revents != 0) Attempt(&Server::Accept);
+  }
+}
+
+void Server::Attempt(void (Server::*step)()) {
+  try {
+    (this->*step)();
+  } catch (const std::bad_alloc&) {
+    newcomer_.reset();
+    if (host_ != nullptr) EndLink("this process has no room for it");
   }
 }
 
 void Server::Accept() {
   File socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) return;
-  ucred peer{};
-  socklen_t bytes = sizeof(peer);
-  getsockopt(socket.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
-  newcomer_ = std::make_unique<Peer>();
+  const std::optional<Peer> peer = PeerOf(socket);
+  if (!peer || !IsOwnOrRoot(peer->uid)) {
+    Log(RTE_LOG_ERR, "refused a process of another user");
+    return;
+  }
+  newcomer_ = std::make_unique<Visitor>();
   newcomer_->channel = Channel(std::move(socket));
-  newcomer_->pid = peer.pid;
+  newcomer_->pid = peer->pid;
   newcomer_->deadline = steady_clock::now() + kMessagePatience;
 }
 
 void Server::Greet() {
-  std::unique_ptr<Peer> peer = std::move(newcomer_);
+  std::unique_ptr<Visitor> peer = std::move(newcomer_);
   Request hello;
   File queue;
   const auto bytes = peer->channel.Receive(&hello, sizeof(hello), &queue, milliseconds(0));
@@ -132,17 +150,17 @@ void Server::Greet() {
       wrong = refusal.c_str();
     } else {
       host_ = std::make_unique<Host>();
-      static_cast<Peer&>(*host_) = std::move(*peer);
+      static_cast<Visitor&>(*host_) = std::move(*peer);
       wrong = Admit(hello, std::move(queue), &refusal, &reply);
       if (wrong == nullptr) {
         ++hosts_;
         host_name_ = name;
         Log(RTE_LOG_INFO, host_name_ + " of process " + std::to_string(host_->pid) + " attached");
         reply.sequence = hello.sequence;
-        if (!host_->channel.Send(&reply, sizeof(reply))) LetGo("it does not read answers");
+        if (!host_->channel.Send(&reply, sizeof(reply))) EndLink("it does not read answers");
         return;
       }
-      static_cast<Peer&>(*peer) = std::move(*host_);
+      static_cast<Visitor&>(*peer) = std::move(*host_);
       host_.reset();
     }
   }
@@ -173,6 +191,9 @@ const char* Server::Admit(const Request& hello, File queue, std::string* refusal
   if (hello.bytes != QueueBytes()) return "the register queue has another size than in this build";
   host_->queue_memory = bar::RingMemory::FromFile(queue.Release(), hello.bytes, false);
   if (!host_->queue_memory) return "the register queue's file cannot be mapped";
+  host_->queue_guard = GuardedRange(host_->queue_memory.data(), host_->queue_memory.bytes(),
+                                    GuardedRange::Loss::kRange, host_->alarm);
+  if (!host_->queue_guard) return "the device has no descriptor left";
   if (!model_.Connect(agreed, *host_->dma, FindQueue(host_->queue_memory), refusal)) {
     return refusal->c_str();
   }
@@ -184,11 +205,11 @@ void Server::Answer() {
   Request request;
   File file;
   const auto bytes = host_->channel.Receive(&request, sizeof(request), &file, milliseconds(0));
-  if (!bytes) return LetGo(WhyNot(host_->channel));
+  if (!bytes) return EndLink(WhyNot(host_->channel));
   std::string_view name;
   const char* wrong = nullptr;
-  if (!IsRequest(request, *bytes, &name, &wrong)) return LetGo(wrong);
-  if (request.sequence != ++host_->sequence) return LetGo("a request is out of sequence");
+  if (!IsRequest(request, *bytes, &name, &wrong)) return EndLink(wrong);
+  if (request.sequence != ++host_->sequence) return EndLink("a request is out of sequence");
 
   if (request.kind == Kind::kStatistics) {
     const std::vector<Statistic> statistics = model_.Statistics();
@@ -204,24 +225,25 @@ void Server::Answer() {
       SetText(entry.name, statistics[i].name);
       std::memcpy(message.data() + sizeof(reply) + i * sizeof(entry), &entry, sizeof(entry));
     }
-    if (!host_->channel.Send(message.data(), message.size())) LetGo("it does not read answers");
+    if (!host_->channel.Send(message.data(), message.size())) EndLink("it does not read answers");
     return;
   }
   Reply reply;
   reply.sequence = request.sequence;
   int kept = -1;
   if (request.kind == Kind::kAdopt) {
-    if (const auto named = names_.find(name); named != names_.end() && named->second.bus == 0) {
-      kept = named->second.file.fd();
-      reply.bytes = named->second.bytes;
-      if (named->second.mirrored) reply.flags |= kMirrored;
+    const NamedMemory::Entry* const named = names_.Find(name);
+    if (named != nullptr && named->bus == 0) {
+      kept = named->file.fd();
+      reply.bytes = named->bytes;
+      if (named->mirrored) reply.flags |= kMirrored;
     }
     wrong = kept < 0 ? "nothing is kept under that name" : nullptr;
   } else {
     wrong = Handle(request, std::move(file), &reply);
   }
   if (wrong != nullptr) return Refuse(host_->channel, request.sequence, wrong);
-  if (!host_->channel.Send(&reply, sizeof(reply), kept)) LetGo("it does not read answers");
+  if (!host_->channel.Send(&reply, sizeof(reply), kept)) EndLink("it does not read answers");
 }
 
 const char* Server::Handle(const Request& request, File file, Reply* reply) {
@@ -252,49 +274,55 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
 
 const char* Server::Map(const Request& request, std::string_view name, File file) {
   if (!file) return "a ring without a file";
-  const auto known = names_.find(name);
-  const bool is_known = known != names_.end();
-  if (is_known && known->second.bus != 0) return "that name is in use";
-  if (!name.empty() && !is_known && names_.size() >= kMaxNames) return "too many names";
+  if (!name.empty()) {
+    if (const char* const wrong = names_.WhyNot(name)) return wrong;
+  }
   if (const char* const wrong = host_->mappings.AddRing(request.bus, request.bytes, file.fd())) {
     return wrong;
   }
   if (name.empty()) return nullptr;
-  if (is_known && !SameFile(known->second.file.fd(), file.fd())) {
+  const NamedMemory::Entry* const known = names_.Find(name);
+  if (known != nullptr && !SameFile(known->file.fd(), file.fd())) {
     Log(RTE_LOG_INFO, "other memory under the name " + std::string(name));
   }
-  names_.insert_or_assign(std::string(name), Named{std::move(file), request.bytes,
-                                                   (request.flags & kMirrored) != 0, request.bus});
+  names_.Keep(name, {.file = std::move(file),
+                     .bytes = request.bytes,
+                     .mirrored = (request.flags & kMirrored) != 0,
+                     .bus = request.bus});
   return nullptr;
 }
 
 const char* Server::Unmap(const Request& request, std::string_view name) {
   if (!name.empty()) {
-    const auto named = names_.find(name);
-    if (named == names_.end() || named->second.bus != request.bus) return "no such name there";
-    names_.erase(named);
+    const NamedMemory::Entry* const named = names_.Find(name);
+    if (named == nullptr || named->bus != request.bus) return "no such name there";
+    names_.Forget(name);
     if (request.bus == 0) return nullptr;
   }
   return host_->mappings.RemoveRing(request.bus);
 }
 
-void Server::LetGo(const std::string& reason) {
-  const std::string who = host_name_ + " of process " + std::to_string(host_->pid);
-  if (reason.empty()) {
-    Log(RTE_LOG_INFO, who + " is gone");
-  } else {
-    Log(RTE_LOG_ERR, who + " is let go: " + reason);
-  }
-  // In this order: the device stops, the host learns of it, its memory is let go.
+void Server::EndLink(std::string_view reason) {
+  // In this order: the device stops, the host learns of it, its memory is unmapped.
+  const pid_t pid = host_->pid;
   model_.Disconnect();
-  FindQueue(host_->queue_memory)->TakeLinkDown();
+  if (host_->queue_memory) FindQueue(host_->queue_memory)->TakeLinkDown();
   host_.reset();
-  for (auto& [name, named] : names_) named.bus = 0;
+  names_.Detach();
+  try {
+    const std::string who = host_name_ + " of process " + std::to_string(pid);
+    if (reason.empty()) {
+      Log(RTE_LOG_INFO, who + " is gone");
+    } else {
+      Log(RTE_LOG_ERR, (who + " is disconnected: ").append(reason));
+    }
+  } catch (const std::bad_alloc&) {  // It is gone without a word.
+  }
 }
 
 void Server::Reset() {
   newcomer_.reset();
-  if (host_ != nullptr) LetGo("the link is reset");
+  if (host_ != nullptr) EndLink("the link is reset");
 }
 
 }  // namespace sluice::emulator

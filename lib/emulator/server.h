@@ -6,23 +6,25 @@
 //
 // What survives what: the wire with its verification, and all counters, survive every
 // host; memory that a host mapped under a name survives the host, and a reset, until it
-// is unmapped or another host maps other memory under that name. Registers, rings and
+// is unmapped, another host maps other memory under that name, or there are too many such
+// names. Registers, rings and
 // everything else that a host set up end with its connection.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "bar/dma.h"
 #include "bar/ring_memory.h"
 #include "emulator/channel.h"
+#include "emulator/guarded_range.h"
 #include "emulator/host_mappings.h"
 #include "emulator/message.h"
+#include "emulator/named_memory.h"
 #include "emulator/running_model.h"
 
 namespace sluice::emulator {
@@ -41,7 +43,7 @@ class Server {
   /// Listens. `model` outlives the server. Null, with the reason in `error`, if it cannot.
   static std::unique_ptr<Server> Create(ServerOptions options, RunningModel& model,
                                         std::string* error);
-  /// Lets the host go and removes the socket.
+  /// Disconnects the host and removes the socket.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -57,27 +59,20 @@ class Server {
   const std::string& host_name() const { return host_name_; }  ///< Of the newest host's vdev.
   uint64_t hosts() const { return hosts_; }  ///< Connections that became hosts.
 
-  static constexpr size_t kMaxNames = 64;
-
  private:
   /// Somebody connected; a host from kHello on.
-  struct Peer {
+  struct Visitor {
     Channel channel;
     pid_t pid = 0;
     std::chrono::steady_clock::time_point deadline;  ///< For kHello.
   };
-  struct Host : Peer {
+  struct Host : Visitor {
     uint32_t sequence = 1;  ///< Of the last request.
+    LossAlarm alarm;        ///< Rings when memory of the host is gone that it shares.
     bar::RingMemory queue_memory;
+    GuardedRange queue_guard;
     std::unique_ptr<bar::DmaSpace> dma = std::make_unique<bar::DmaSpace>();
-    HostMappings mappings{*dma};
-  };
-  /// What is kept under a name.
-  struct Named {
-    File file;
-    uint64_t bytes;
-    bool mirrored;
-    uint64_t bus;  ///< Where the attached host has it; 0: nowhere.
+    HostMappings mappings{*dma, alarm};
   };
 
   Server(ServerOptions options, RunningModel& model, File listener);
@@ -87,7 +82,11 @@ class Server {
   void Greet();
   /// Reads and answers one request of the host.
   void Answer();
-  void LetGo(const std::string& reason);
+  /// Calls one of these. Where this process has no room for what the peer asks, the peer is
+  /// disconnected.
+  void Attempt(void (Server::*step)());
+  /// Disconnects the host; needs no memory. An empty reason: it is gone by itself.
+  void EndLink(std::string_view reason);
 
   /// Each fills `reply` and returns null, or says in one line why it refuses.
   const char* Admit(const Request& hello, File queue, std::string* refusal, Reply* reply);
@@ -98,9 +97,9 @@ class Server {
   const ServerOptions options_;
   RunningModel& model_;
   File listener_;
-  std::unique_ptr<Peer> newcomer_;
+  std::unique_ptr<Visitor> newcomer_;
   std::unique_ptr<Host> host_;
-  std::map<std::string, Named, std::less<>> names_;
+  NamedMemory names_;
   std::string host_name_;
   uint64_t hosts_ = 0;
 };

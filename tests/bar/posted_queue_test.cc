@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <thread>
@@ -145,6 +146,34 @@ TEST(PostedQueue, AReadEndsWithTheLinkEvenIfTheLinkComesBackAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, PostedQueue::kTimeout);
   device.Step(*queue);
   EXPECT_TRUE(queue->LinkUp());
+}
+
+TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
+  // Locks, counts and indices of every kind: all ones, and all zeroes but for the link.
+  const auto queue = std::make_unique<PostedQueue>();
+  uint8_t* const bytes = reinterpret_cast<uint8_t*>(queue.get());
+  for (const int pattern : {0xff, 0x01, 0x80}) {
+    std::memset(bytes, pattern, sizeof(PostedQueue));
+    constexpr uint32_t kThreads = 70;  // More than there are lanes.
+    std::atomic<uint32_t> done{0};
+    std::vector<std::thread> hosts;
+    for (uint32_t t = 0; t < kThreads; ++t) {
+      hosts.emplace_back([&] {
+        Bar bar(queue.get(), 4096);
+        bar.Write32(0, 1);
+        done.fetch_add(1);
+        // Holds its lane until all have one.
+        while (done.load() < kThreads && bar.LinkUp()) std::this_thread::yield();
+      });
+    }
+    const auto deadline = std::chrono::steady_clock::now() + 2 * PostedQueue::kTimeout;
+    while (done.load() < kThreads && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(done.load(), kThreads) << "pattern " << pattern;
+    std::memset(bytes, 0, sizeof(PostedQueue));  // The link is down: whoever waits ends.
+    for (std::thread& host : hosts) host.join();
+  }
 }
 
 }  // namespace

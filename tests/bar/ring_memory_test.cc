@@ -3,6 +3,7 @@
 // The memory of a ring: linear across its end, zeroed, owned by one object.
 #include "bar/ring_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -106,6 +107,17 @@ TEST(RingMemory, FromAFileIsTheSameMemoryElsewhere) {
   ring.data()[100] = 77;
   EXPECT_EQ(other.data()[100], 77);
   EXPECT_EQ(other.data()[8192 + 100], 77);
+}
+
+TEST(RingMemory, NobodyElseResizesOrSealsIt) {
+  const auto ring = RingMemory::Create(8192, false, RingMemory::Pages::kPreferHuge);
+  ASSERT_TRUE(ring);
+  EXPECT_NE(ftruncate(ring.fd(), 4096), 0);
+  EXPECT_NE(ftruncate(ring.fd(), 12288), 0);
+  // Else one device could keep the next from mapping it.
+  EXPECT_NE(fcntl(ring.fd(), F_ADD_SEALS, F_SEAL_WRITE), 0);
+  EXPECT_EQ(errno, EPERM);
+  EXPECT_TRUE(RingMemory::FromFile(dup(ring.fd()), 8192, false));
 }
 
 TEST(RingMemory, RefusesAFileThatIsTooShortOrMayBecomeSo) {

@@ -18,74 +18,12 @@
 #include "device.h"
 #include "emulator/channel.h"
 #include "emulator/message.h"
-#include "emulator/queue_memory.h"
+#include "liar.h"
 
 namespace sluice::emulator {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr milliseconds kPatience{10'000};
-
-/// A host that says what it is told to.
-class Liar {
- public:
-  Liar() : memory_(CreateQueue(&queue_)) {
-    std::string error;
-    channel_ = Channel(Connect(TestSocket(), &error));
-    EXPECT_TRUE(channel_) << error;
-  }
-
-  Request Hello() const {
-    Request hello;
-    hello.kind = Kind::kHello;
-    hello.sequence = 1;
-    hello.bytes = memory_.bytes();
-    hello.model = static_cast<uint32_t>(Model::kIpu);
-    SetText(hello.name, "liar");
-    return hello;
-  }
-  int queue_file() const { return memory_.fd(); }
-  Channel& channel() { return channel_; }
-
-  /// Sends the first `bytes` of a request.
-  void Send(const Request& request, int file, size_t bytes = sizeof(Request)) {
-    channel_.Send(&request, bytes, file);
-  }
-  /// 0 granted, 1 refused, nothing if the connection has ended.
-  std::optional<uint16_t> Hear() {
-    Reply reply;
-    File file;
-    const auto bytes = channel_.Receive(&reply, sizeof(reply), &file, kPatience);
-    if (!bytes) return std::nullopt;
-    EXPECT_GE(*bytes, sizeof(reply));
-    return reply.refused;
-  }
-  void Attach() {
-    Send(Hello(), queue_file());
-    ASSERT_EQ(Hear(), 0);
-    sequence_ = 1;
-  }
-  Request Next(Kind kind) {
-    Request request;
-    request.kind = kind;
-    request.sequence = ++sequence_;
-    return request;
-  }
-
- private:
-  bar::PostedQueue* queue_ = nullptr;
-  bar::RingMemory memory_;
-  Channel channel_;
-  uint32_t sequence_ = 0;
-};
-
-File Memfd(size_t bytes, bool sealed) {
-  File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  EXPECT_EQ(ftruncate(file.fd(), static_cast<off_t>(bytes)), 0);
-  EXPECT_EQ(fcntl(file.fd(), F_ADD_SEALS, sealed ? F_SEAL_SHRINK : 0), 0);
-  return file;
-}
 
 /// The device still serves who is honest.
 void ExpectServed(DeviceThread& device) {
@@ -246,7 +184,7 @@ TEST(HostileHost, MemoryThatCannotBeIsRefusedAndTheConnectionStays) {
   EXPECT_EQ(map(Kind::kForget, kRing, 4096, -1, ""), 1) << "no memory";
   EXPECT_EQ(map(static_cast<Kind>(999), 0, 0, -1, ""), 1);
   EXPECT_EQ(map(Kind::kHello, 0, QueueBytes(), -1, ""), 1) << "only once";
-  for (uint64_t i = 0; i < Server::kMaxNames; ++i) {
+  for (uint64_t i = 0; i < NamedMemory::kMaxNames; ++i) {
     ASSERT_EQ(map(Kind::kMap, kRing + 4096 * i, 4096, file.fd(), std::to_string(i)), 0);
   }
   EXPECT_EQ(map(Kind::kMap, kRing << 1, 4096, file.fd(), "one too many"), 1);
@@ -260,11 +198,11 @@ std::string AttachTo(const std::function<void(Channel&)>& answer) {
   EXPECT_TRUE(listener) << error;
   std::thread device([&] {
     pollfd wait = {listener.fd(), POLLIN, 0};
-    poll(&wait, 1, static_cast<int>(kPatience.count()));
+    poll(&wait, 1, static_cast<int>(kLiarPatience.count()));
     Channel channel(File(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
     Request hello;
     File queue;
-    EXPECT_TRUE(channel.Receive(&hello, sizeof(hello), &queue, kPatience));
+    EXPECT_TRUE(channel.Receive(&hello, sizeof(hello), &queue, kLiarPatience));
     answer(channel);
   });
   EXPECT_EQ(Attach("net_remote2", Model::kIpu, {},
@@ -311,25 +249,6 @@ TEST(HostileDevice, SilenceIsWaitedForABoundedTime) {
       AttachTo([&](Channel&) { std::this_thread::sleep_for(2 * kMessagePatience); });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 4 * kMessagePatience);
   EXPECT_NE(error.find("does not answer"), std::string::npos) << error;
-}
-
-TEST(Socket, TakesTheDeadsPlaceAndNobodyElses) {
-  std::string error;
-  const std::string path = TestSocket();
-  File first = Listen(path, &error);
-  ASSERT_TRUE(first) << error;
-  EXPECT_FALSE(Listen(path, &error));
-  EXPECT_NE(error.find("another process"), std::string::npos) << error;
-  first = File();
-  EXPECT_FALSE(Connect(path, &error));
-  EXPECT_TRUE(Listen(path, &error)) << error;
-  unlink(path.c_str());
-  const File file(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-  EXPECT_FALSE(Listen(path, &error)) << "a file is not ours to remove";
-  unlink(path.c_str());
-  EXPECT_FALSE(Listen(std::string(200, 'x'), &error));
-  EXPECT_FALSE(Listen("/does/not/exist", &error));
-  EXPECT_FALSE(Connect("", &error));
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An EAL with little memory and no device for all tests of this binary. Its argument is
-// the path of sluice-device.
+// An EAL with little memory and no device for all tests of this binary. Its arguments are
+// the path of sluice-device, and rounds of attacks.
 #include <gtest/gtest.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1) sluice::emulator::device_binary = argv[1];
+  if (argc > 2) sluice::emulator::attack_rounds = std::atoi(argv[2]);
   std::vector<std::string> arguments = {
       argv[0], "--no-huge", "-m", "128", "--no-pci", "--no-telemetry", "--lcores=0@0",
       "--log-level=error", "--log-level=sluice.emulator:critical",

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The memory of a host as the device's process sees it.
-#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -15,17 +19,19 @@
 #include "bar/ring_memory.h"
 #include "emulator/channel.h"
 #include "emulator/host_mappings.h"
+#include "liar.h"
 
 namespace sluice::emulator {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kArea = uint64_t{7} << 32;
 constexpr uint64_t kAreaBytes = 64 * kPage;
 
 /// A file of `pages`, each full of its number plus `first`.
 File Numbered(int pages, uint8_t first) {
-  File file(memfd_create("test", MFD_CLOEXEC));
+  File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   std::string bytes;
   for (int i = 0; i < pages; ++i) bytes += std::string(kPage, static_cast<char>(first + i));
   EXPECT_EQ(write(file.fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
@@ -44,7 +50,8 @@ class Mappings : public testing::Test {
   }
 
   std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
-  HostMappings mappings_{*dma_};
+  LossAlarm alarm_;
+  HostMappings mappings_{*dma_, alarm_};
 };
 
 TEST_F(Mappings, PiecesOfSeveralFilesAreAsContiguousAsInTheHost) {
@@ -111,6 +118,109 @@ TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
     EXPECT_EQ(dma_->Translate(kBus, 1), seen);
     ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
   }
+}
+
+/// Mappings that the kernel keeps for this process.
+size_t KernelMappings() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+
+TEST_F(Mappings, WhatIsAnnouncedTwiceIsRefusedAndTheFirstStays) {
+  const File a = Numbered(4, 10), huge = UnmappableMemfd();
+  ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
+  const uint8_t* const seen = At(0, 4);
+  ASSERT_NE(seen, nullptr);
+  EXPECT_NE(Add(2, 512, 0, huge.fd()), nullptr);
+  EXPECT_NE(Add(0, 4, 0, a.fd()), nullptr);
+  EXPECT_NE(Add(3, 1, 0, a.fd()), nullptr);
+  EXPECT_EQ(seen[3 * kPage], 13);
+
+  constexpr uint64_t kBus = uint64_t{9} << 32;
+  const auto ring = bar::RingMemory::Create(kPage, false, bar::RingMemory::Pages::kPreferHuge);
+  ring.data()[5] = 55;
+  ASSERT_EQ(mappings_.AddRing(kBus, kPage, ring.fd()), nullptr);
+  EXPECT_NE(mappings_.AddRing(kBus, kHugePage, huge.fd()), nullptr);
+  ASSERT_NE(dma_->Translate(kBus, kPage), nullptr);
+  EXPECT_EQ(dma_->Translate(kBus, kPage)[5], 55);
+}
+
+TEST_F(Mappings, AFileThatCannotBeMappedLeavesZeroesAndNoHole) {
+  const File a = Numbered(4, 10), huge = UnmappableMemfd();
+  ASSERT_EQ(mappings_.AddMemory({kArea, 4 * kPage, 0, kArea, kHugePage}, a.fd()), nullptr);
+  const uint8_t* const seen = At(0, 4);
+  ASSERT_EQ(mappings_.RemoveMemory(kArea, 4 * kPage), nullptr);
+  EXPECT_NE(mappings_.AddMemory({kArea, kHugePage, 0, kArea, kHugePage}, huge.fd()), nullptr);
+  EXPECT_EQ(seen[3 * kPage], 0) << "a device that was not told yet";
+
+  constexpr uint64_t kBus = uint64_t{9} << 32;
+  const auto ring = bar::RingMemory::Create(kPage, false, bar::RingMemory::Pages::kPreferHuge);
+  ASSERT_EQ(mappings_.AddRing(kBus, kPage, ring.fd()), nullptr);
+  const uint8_t* const former = dma_->Translate(kBus, kPage);
+  ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
+  EXPECT_NE(mappings_.AddRing(kBus, kHugePage, huge.fd()), nullptr);
+  EXPECT_EQ(former[0], 0);
+  EXPECT_EQ(dma_->Translate(kBus, 1), nullptr);
+  EXPECT_FALSE(alarm_.Rung());
+}
+
+TEST_F(Mappings, RingsOfEverySizeThatComeAndGoLeaveNothingBehind) {
+  const File file = Memfd(uint64_t{3000} * kPage, true);
+  constexpr uint64_t kBus = uint64_t{9} << 32;
+  const size_t before = KernelMappings();
+  for (uint64_t pages = 1; pages <= 3000; ++pages) {
+    ASSERT_EQ(mappings_.AddRing(kBus, pages * kPage, file.fd()), nullptr);
+    ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
+  }
+  EXPECT_LT(KernelMappings(), before + 20);
+}
+
+TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
+  const File file = Memfd(kPage, false);
+  constexpr uint64_t kBytes = 4 * HostMappings::kMaxMappings * kPage;
+  const char* wrong = nullptr;
+  const size_t before = KernelMappings();
+  uint64_t page = 0;
+  for (; wrong == nullptr && (page + 1) * kPage < kBytes; page += 2) {
+    wrong = mappings_.AddMemory({kArea + page * kPage, kPage, 0, kArea, kBytes}, file.fd());
+    // Former pieces count as well.
+    if (wrong == nullptr && page % 4 == 0) wrong = mappings_.RemoveMemory(kArea + page * kPage, kPage);
+  }
+  ASSERT_NE(wrong, nullptr);
+  EXPECT_NE(std::string(wrong).find("larger hugepages"), std::string::npos) << wrong;
+  EXPECT_LT(KernelMappings() - before, 2 * HostMappings::kMaxMappings + 100);
+  EXPECT_LT(KernelMappings(), 65'000u) << "there is room for everybody else";
+}
+
+TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
+  const auto ring = bar::RingMemory::Create(4 * kPage, false, bar::RingMemory::Pages::kPreferHuge);
+  constexpr uint64_t kBus = uint64_t{9} << 32;
+  ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
+  ring.data()[0] = 55;
+  uint8_t* const seen = dma_->Translate(kBus, ring.bytes());
+  ASSERT_NE(seen, nullptr);
+  // As a hole in a file of huge pages is where none is free.
+  const File empty = Memfd(0, false);
+  ASSERT_NE(mmap(seen + kPage, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(),
+                 0),
+            MAP_FAILED);
+  EXPECT_EQ(*const_cast<volatile uint8_t*>(seen + kPage), 0);
+  EXPECT_TRUE(alarm_.Rung());
+  EXPECT_EQ(*const_cast<volatile uint8_t*>(seen), 0) << "the host's memory is used no more";
+}
+
+TEST_F(Mappings, AFileOnADiskIsRefused) {
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  struct statfs system {};
+  ASSERT_EQ(fstatfs(fileno(file), &system), 0);
+  ASSERT_EQ(ftruncate(fileno(file), kAreaBytes), 0);
+  if (system.f_type != TMPFS_MAGIC) {
+    const char* const wrong = Add(0, 4, 0, fileno(file));
+    ASSERT_NE(wrong, nullptr);
+    EXPECT_NE(std::string(wrong).find("memfd"), std::string::npos) << wrong;
+  }
+  std::fclose(file);
 }
 
 }  // namespace

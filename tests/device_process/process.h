@@ -1,13 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where the tests find sluice-device.
+// sluice-device in a process of its own.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "device.h"
+#include "emulator/channel.h"
 
 namespace sluice::emulator {
 
-/// Set by main().
+/// Where it is. Set by main().
 inline std::string device_binary;
+/// Attacks of each kind. Set by main().
+inline int attack_rounds = 3;
+
+class Process {
+ public:
+  explicit Process(std::string socket = TestSocket()) : socket_(std::move(socket)) {
+    std::vector<std::string> arguments = {device_binary, "--socket=" + socket_,
+                                          "--wire=gen:rate=10k", "--stats_period_s=0"};
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1 /* O_WRONLY */, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
+    EXPECT_EQ(posix_spawn(&pid_, device_binary.c_str(), &actions, nullptr, argv.data(), environ),
+              0);
+    posix_spawn_file_actions_destroy(&actions);
+    std::string error;
+    EXPECT_TRUE(Eventually([&] { return static_cast<bool>(Connect(socket_, {}, &error)); }))
+        << error;
+  }
+  ~Process() { End(SIGTERM); }
+
+  const std::string& socket() const { return socket_; }
+  pid_t pid() const { return pid_; }
+  bool Runs() const { return waitpid(pid_, nullptr, WNOHANG) == 0; }
+  void Signal(int signal) const { kill(pid_, signal); }
+  /// Returns when no thread of it runs any more, which takes a moment.
+  void Freeze() const {
+    Signal(SIGSTOP);
+    siginfo_t info;
+    waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED);
+  }
+  /// Returns its exit code, or -1 if it had none.
+  int End(int signal) {
+    if (pid_ == 0) return -1;
+    kill(pid_, signal);
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  const std::string socket_;
+  pid_t pid_ = 0;
+};
 
 }  // namespace sluice::emulator

@@ -4,9 +4,6 @@
 #include "process.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <chrono>
 #include <string>
@@ -22,48 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-class Process {
- public:
-  Process() {
-    std::vector<std::string> arguments = {device_binary, "--socket=" + TestSocket(),
-                                          "--wire=gen:rate=10k", "--stats_period_s=0"};
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1 /* O_WRONLY */, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
-    EXPECT_EQ(posix_spawn(&pid_, device_binary.c_str(), &actions, nullptr, argv.data(), environ),
-              0);
-    posix_spawn_file_actions_destroy(&actions);
-    std::string error;
-    EXPECT_TRUE(Eventually([&] { return static_cast<bool>(Connect(TestSocket(), &error)); }))
-        << error;
-  }
-  ~Process() { End(SIGTERM); }
-
-  void Signal(int signal) const { kill(pid_, signal); }
-  /// Returns when no thread of it runs any more, which takes a moment.
-  void Freeze() const {
-    Signal(SIGSTOP);
-    siginfo_t info;
-    waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED);
-  }
-  /// Returns its exit code, or -1 if it had none.
-  int End(int signal) {
-    if (pid_ == 0) return -1;
-    kill(pid_, signal);
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    pid_ = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
- private:
-  pid_t pid_ = 0;
-};
 
 class DeviceProcess : public testing::Test {
  protected:

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/reserved_space.h"
+
+#include <sys/mman.h>
+
+#include <new>
+#include <utility>
+
+namespace sluice::emulator {
+
+ReservedSpace::ReservedSpace(size_t bytes) {
+  void* const area =
+      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (area == MAP_FAILED) return;
+  begin_ = static_cast<uint8_t*>(area);
+  bytes_ = bytes;
+}
+
+ReservedSpace::ReservedSpace(ReservedSpace&& other) noexcept
+    : begin_(std::exchange(other.begin_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+ReservedSpace::~ReservedSpace() {
+  if (begin_ != nullptr) munmap(begin_, bytes_);
+}
+
+bool ReservedSpace::MapFile(uint8_t* at, size_t bytes, int file, uint64_t offset) {
+  // Elsewhere first: a mapping over another one that fails may take that away before.
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  const auto position = static_cast<off_t>(offset);
+  void* const aside = mmap(nullptr, bytes, kAccess, MAP_SHARED, file, position);
+  if (aside == MAP_FAILED) return false;
+  if (mremap(aside, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED) return true;
+  // Linux before 5.16 does not move huge pages; `aside` holds them for this mapping.
+  const bool mapped =
+      mmap(at, bytes, kAccess, MAP_SHARED | MAP_FIXED, file, position) != MAP_FAILED;
+  munmap(aside, bytes);
+  if (!mapped) Blank(at, bytes);
+  return mapped;
+}
+
+void ReservedSpace::Blank(uint8_t* at, size_t bytes) {
+  if (mmap(at, bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    throw std::bad_alloc();
+  }
+}
+
+}  // namespace sluice::emulator

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/socket_path.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace sluice::emulator {
+
+bool IsPrivateFolder(const std::string& folder) {
+  struct stat info {};
+  if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
+  return (info.st_uid == geteuid() || info.st_uid == 0) &&
+         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0 && access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
+std::optional<std::string> OwnFolder(const std::string& shared, std::string* error) {
+  const std::string own = shared + "/sluice-" + std::to_string(geteuid());
+  mkdir(own.c_str(), S_IRWXU);
+  // In a shared folder somebody else may have been there first.
+  struct stat info {};
+  if (lstat(own.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+      (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
+    return own;
+  }
+  *error = own + " is not a folder of this user's alone; give a path with --socket=PATH";
+  return std::nullopt;
+}
+
+std::optional<std::string> DefaultSocketPath(std::string* error) {
+  const char* const given = std::getenv("XDG_RUNTIME_DIR");
+  const std::string user = "/run/user/" + std::to_string(geteuid());
+  std::optional<std::string> folder;
+  if (given != nullptr && given[0] == '/' && IsPrivateFolder(given)) {
+    folder = given;
+  } else if (IsPrivateFolder(user)) {
+    folder = user;
+  } else if (geteuid() == 0 && IsPrivateFolder("/run")) {
+    folder = "/run";
+  } else {
+    folder = OwnFolder("/tmp", error);
+  }
+  if (!folder) return std::nullopt;
+  return *folder + "/sluice-device.sock";
+}
+
+}  // namespace sluice::emulator

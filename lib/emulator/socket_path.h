@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where sluice-device listens unless it is told otherwise.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace sluice::emulator {
+
+/// True if `folder` exists, is no link, and belongs to this user or root, and nobody else may
+/// create files there.
+bool IsPrivateFolder(const std::string& folder);
+
+/// <shared>/sluice-<uid>, made if need be, which only this user may enter. Nothing, with one
+/// line in `error`, if somebody else made it or may enter it.
+std::optional<std::string> OwnFolder(const std::string& shared, std::string* error);
+
+/// A socket in the first private folder of $XDG_RUNTIME_DIR, /run/user/<uid>, for root /run,
+/// and this user's own below /tmp. Nothing, with one line in `error`, if there is none.
+std::optional<std::string> DefaultSocketPath(std::string* error);
+
+}  // namespace sluice::emulator
