@@ -22,7 +22,6 @@ using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
-constexpr packet::MacAddress kServerMac{0x02, 0, 0, 0, 0, 2};
 constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
 constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
 constexpr uint16_t kClientPort = 40000;
@@ -110,8 +109,9 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
   return options;
 }
 
-ClientWire::ClientWire(const ClientWireOptions& options)
+ClientWire::ClientWire(const ClientWireOptions& options, const packet::MacAddress& server)
     : options_(options),
+      server_(server),
       client_(options.client),
       slots_(new uint8_t[size_t{kSlots} * kSlotBytes]) {
   frames_.reserve(kSlots);
@@ -126,7 +126,7 @@ uint16_t ClientWire::PortOf(uint32_t endpoint) const {
 
 uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing) {
   const auto bytes = static_cast<uint32_t>(outgoing.bytes);
-  const packet::UdpPath path{kClientMac, kServerMac, kClientAddress, kServerAddress,
+  const packet::UdpPath path{kClientMac, server_, kClientAddress, kServerAddress,
                              static_cast<uint16_t>(kClientPort + outgoing.endpoint),
                              PortOf(outgoing.endpoint)};
   Datagram::WritePlain(frame, path, bytes);  // As MICA's clients.
@@ -195,7 +195,8 @@ std::span<const device::Counter> ClientWire::Counters() {
 }  // namespace sluice::kv
 
 extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
-    const char* options, uint64_t seed, std::string* error) {
+    const char* options, uint64_t seed, const uint8_t* nic, std::string* error) {
   const auto read = sluice::kv::ReadClientWireOptions(options, seed, error);
-  return read ? new sluice::kv::ClientWire(*read) : nullptr;
+  if (!read) return nullptr;
+  return new sluice::kv::ClientWire(*read, sluice::packet::Load<sluice::packet::MacAddress>(nic));
 }

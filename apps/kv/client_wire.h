@@ -21,6 +21,7 @@
 
 #include "emulator/wire.h"
 #include "engine/kv/client/client.h"
+#include "packet/rewrite.h"
 
 namespace sluice::kv {
 
@@ -36,7 +37,8 @@ struct ClientWireOptions {
 
 class ClientWire final : public emulator::Wire {
  public:
-  explicit ClientWire(const ClientWireOptions& options);
+  /// `server`: the MAC address that it sends to.
+  ClientWire(const ClientWireOptions& options, const packet::MacAddress& server);
 
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
   void Consumed(uint32_t count) override;
@@ -56,6 +58,7 @@ class ClientWire final : public emulator::Wire {
   uint16_t PortOf(uint32_t endpoint) const;
 
   ClientWireOptions options_;
+  packet::MacAddress server_;
   engine::kv::client::Client client_;
   std::unique_ptr<uint8_t[]> slots_;
   /// Made and not yet taken, in order, in slots of their own.
