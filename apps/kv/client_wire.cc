@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client_wire.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -22,8 +24,6 @@ using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
-constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
-constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
 constexpr uint16_t kClientPort = 40000;
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;  // Verification remembers 16 bytes of each.
 
@@ -44,6 +44,10 @@ bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions*
                       : value == "binary" ? Protocol::kMemcachedBinary
                                           : Protocol::kMica;
     return value == "ascii" || value == "binary" || value == "mica";
+  }
+  if (key == "to") {
+    const std::string text(value);
+    return inet_pton(AF_INET, text.c_str(), options->to.data()) == 1;
   }
   if (key == "mica_port" && in(0, 65535)) {
     options->mica_port = static_cast<uint16_t>(number);
@@ -126,7 +130,7 @@ uint16_t ClientWire::PortOf(uint32_t endpoint) const {
 
 uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing) {
   const auto bytes = static_cast<uint32_t>(outgoing.bytes);
-  const packet::UdpPath path{kClientMac, server_, kClientAddress, kServerAddress,
+  const packet::UdpPath path{kClientMac, server_, kClientWireAddress, options_.to,
                              static_cast<uint16_t>(kClientPort + outgoing.endpoint),
                              PortOf(outgoing.endpoint)};
   Datagram::WritePlain(frame, path, bytes);  // As MICA's clients.

@@ -7,7 +7,7 @@
 //
 //   protocol=mica|ascii|binary  mica_port=N  memcached_port=N  workers=N  partitions=N
 //   items=N  key=BYTES  value=BYTES  get=SHARE  zipf=EXPONENT  rate=PER_SECOND
-//   outstanding=N  batch=N  verify=on|off
+//   outstanding=N  batch=N  verify=on|off  to=ADDRESS
 #pragma once
 
 #include <array>
@@ -25,8 +25,12 @@
 
 namespace sluice::kv {
 
+/// Where its requests come from.
+inline constexpr packet::Ipv4Address kClientWireAddress{10, 0, 0, 1};
+
 struct ClientWireOptions {
   engine::kv::client::ClientOptions client;
+  packet::Ipv4Address to{10, 0, 0, 2};
   uint16_t mica_port = 1024;
   uint16_t memcached_port = 11211;
 };

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "settings.h"
 
+#include <absl/strings/str_format.h>
 #include <gflags/gflags.h>
 
 #include <ctime>
 #include <random>
 
 #include "client_wire.h"
+#include "engine/neighbor/own_addresses.h"
+
+DECLARE_string(ip);
 
 DEFINE_string(mode, "cache",
               "cache: the oldest items make room; store: nothing is lost, and what does not fit is "
@@ -41,6 +45,20 @@ constexpr uint32_t kMinReplyBytes = 1400;
 constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value, and what is around it.
 constexpr uint64_t kMaxExcessKb = 1'000'000'000;
 
+// What of --ip the client behind the embedded NIC asks, as an option of its own.
+bool FindServer(std::string* option, std::string* mend) {
+  if (FLAGS_ip.empty()) return true;
+  engine::OwnAddresses own{packet::MacAddress{}};
+  if (!own.Add(FLAGS_ip, mend)) return false;
+  if (own.ipv4().empty() || own.Owns(kClientWireAddress)) {
+    *mend = "the client behind the embedded NIC is 10.0.0.1: give another IPv4 address";
+    return false;
+  }
+  const packet::Ipv4Address& to = own.ipv4().front();
+  *option = absl::StrFormat("+to=%d.%d.%d.%d", to[0], to[1], to[2], to[3]);
+  return true;
+}
+
 }  // namespace
 
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
@@ -70,10 +88,15 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   if (!right) return std::nullopt;
 
   if (!line->own_port && !line->options.frame_size.empty()) {
+    std::string to;
+    if (!FindServer(&to, mend)) {
+      *flag = "ip";
+      return std::nullopt;
+    }
     const std::string client =
         "workers=" + std::to_string(workers) + "+partitions=" + std::to_string(partitions) +
         "+mica_port=" + std::to_string(FLAGS_mica_port) +
-        "+memcached_port=" + std::to_string(FLAGS_memcached_port) + "+" + FLAGS_client;
+        "+memcached_port=" + std::to_string(FLAGS_memcached_port) + to + "+" + FLAGS_client;
     if (!ReadClientWireOptions(client, 1, mend)) {
       *flag = "client";
       return std::nullopt;
