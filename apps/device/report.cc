@@ -68,7 +68,7 @@ std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t ho
   report["device"] = NonZero(totals, "model_");
   report["wire"] = NonZero(totals, "wire_");
   report["version"] = SLUICE_VERSION;
-  return report.dump(2) + "\n";
+  return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 bool WriteFile(const std::string& path, const std::string& text) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client_wire.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -21,9 +23,6 @@ using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
-constexpr packet::MacAddress kServerMac{0x02, 0, 0, 0, 0, 2};
-constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
-constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
 constexpr uint16_t kClientPort = 40000;
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;  // Verification remembers 16 bytes of each.
 
@@ -35,6 +34,10 @@ bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions*
                       : value == "binary" ? Protocol::kMemcachedBinary
                                           : Protocol::kMica;
     return value == "ascii" || value == "binary" || value == "mica";
+  }
+  if (key == "to") {
+    const std::string text(value);
+    return inet_pton(AF_INET, text.c_str(), options->to.data()) == 1;
   }
   if (key == "verify") {
     client.verify = value == "on";
@@ -90,8 +93,9 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
   return options;
 }
 
-ClientWire::ClientWire(const ClientWireOptions& options)
+ClientWire::ClientWire(const ClientWireOptions& options, const packet::MacAddress& server)
     : options_(options),
+      server_(server),
       client_(options.client),
       slots_(new uint8_t[size_t{kSlots} * kSlotBytes]) {
   frames_.reserve(kSlots);
@@ -106,7 +110,7 @@ uint16_t ClientWire::PortOf(uint32_t endpoint) const {
 
 uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing) {
   const auto bytes = static_cast<uint32_t>(outgoing.bytes);
-  const packet::UdpPath path{kClientMac, kServerMac, kClientAddress, kServerAddress,
+  const packet::UdpPath path{kClientMac, server_, kClientWireAddress, options_.to,
                              static_cast<uint16_t>(kClientPort + outgoing.endpoint),
                              PortOf(outgoing.endpoint)};
   Datagram::WritePlain(frame, path, bytes);  // As MICA's clients.
@@ -175,7 +179,8 @@ std::span<const device::Counter> ClientWire::Counters() {
 }  // namespace sluice::kv
 
 extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
-    const char* options, uint64_t seed, std::string* error) {
+    const char* options, uint64_t seed, const uint8_t* nic, std::string* error) {
   const auto read = sluice::kv::ReadClientWireOptions(options, seed, error);
-  return read ? new sluice::kv::ClientWire(*read) : nullptr;
+  if (!read) return nullptr;
+  return new sluice::kv::ClientWire(*read, sluice::packet::Load<sluice::packet::MacAddress>(nic));
 }

@@ -7,7 +7,7 @@
 //
 //   protocol=mica|ascii|binary  mica_port=N  memcached_port=N  workers=N  partitions=N
 //   items=N  key=BYTES  value=BYTES  get=SHARE  zipf=EXPONENT  rate=PER_SECOND
-//   outstanding=N  batch=N  verify=on|off
+//   outstanding=N  batch=N  verify=on|off  to=ADDRESS
 #pragma once
 
 #include <array>
@@ -21,11 +21,16 @@
 
 #include "emulator/wire.h"
 #include "engine/kv/client/client.h"
+#include "packet/rewrite.h"
 
 namespace sluice::kv {
 
+/// Where its requests come from.
+inline constexpr packet::Ipv4Address kClientWireAddress{10, 0, 0, 1};
+
 struct ClientWireOptions {
   engine::kv::client::ClientOptions client;
+  packet::Ipv4Address to{10, 0, 0, 2};
   uint16_t mica_port = 1024;
   uint16_t memcached_port = 11211;
 };
@@ -36,7 +41,8 @@ struct ClientWireOptions {
 
 class ClientWire final : public emulator::Wire {
  public:
-  explicit ClientWire(const ClientWireOptions& options);
+  /// `server`: the MAC address that it sends to.
+  ClientWire(const ClientWireOptions& options, const packet::MacAddress& server);
 
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
   void Consumed(uint32_t count) override;
@@ -56,6 +62,7 @@ class ClientWire final : public emulator::Wire {
   uint16_t PortOf(uint32_t endpoint) const;
 
   ClientWireOptions options_;
+  packet::MacAddress server_;
   engine::kv::client::Client client_;
   std::unique_ptr<uint8_t[]> slots_;
   /// Made and not yet taken, in order, in slots of their own.

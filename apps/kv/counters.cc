@@ -35,7 +35,7 @@ void Add(ResponderCounters* sum, const ResponderCounters& more) {
   AddProtocol(&sum->memcached, more.memcached);
   for (const auto total : {&ResponderCounters::handed_over, &ResponderCounters::taken_over,
                            &ResponderCounters::datagrams_sent,
-                           &ResponderCounters::lost_on_the_way}) {
+                           &ResponderCounters::lost_on_the_way, &ResponderCounters::withheld}) {
     sum->*total += LoadWord(more.*total);
   }
 }
@@ -55,7 +55,8 @@ void Tell(const ResponderCounters& sum, nlohmann::ordered_json* report) {
   (*report)["workers"] = {{"handed_over", sum.handed_over},
                           {"taken_over", sum.taken_over},
                           {"datagrams_sent", sum.datagrams_sent},
-                          {"lost_on_the_way", sum.lost_on_the_way}};
+                          {"lost_on_the_way", sum.lost_on_the_way},
+                          {"withheld", sum.withheld}};
 }
 
 nlohmann::ordered_json ToJson(const PartitionCounters& sum) {

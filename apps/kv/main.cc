@@ -32,6 +32,7 @@ namespace {
 
 using sluice::engine::Neighbor;
 using sluice::engine::kv::Server;
+using sluice::engine::kv::ServiceOptions;
 using sluice::kv::Crew;
 using sluice::kv::Persistence;
 using sluice::kv::PostOffice;
@@ -87,7 +88,9 @@ int main(int argc, char** argv) {
         Neighbor neighbor(info.mac);
         std::string error;  // The list was checked before EAL started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
-        return Worker(crew, {neighbor, Server<RingCourier>(store, info.worker, settings->service,
+        ServiceOptions service = settings->service;
+        service.gate.own = neighbor.own();
+        return Worker(crew, {neighbor, Server<RingCourier>(store, info.worker, service,
                                                            RingCourier(office, info.worker),
                                                            rte_get_tsc_hz())});
       },

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "settings.h"
 
+#include <absl/strings/str_format.h>
 #include <gflags/gflags.h>
 
 #include <ctime>
 #include <random>
 
 #include "client_wire.h"
+#include "engine/neighbor/own_addresses.h"
+
+DECLARE_string(ip);
 
 DEFINE_string(mode, "cache",
               "cache: the oldest items make room; store: nothing is lost, and what does not fit is "
@@ -16,8 +20,15 @@ DEFINE_uint64(items, 1 << 20, "Expected items, of all partitions");
 DEFINE_uint32(partitions, 0, "Parts of the store, each one worker's; 0: as many as workers");
 DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
 DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
-DEFINE_uint32(max_reply_bytes, 65536,
-              "Longest answer to one datagram, which a forged sender could be sent");
+DEFINE_uint32(max_reply_bytes, 2048,
+              "Longest answer to one datagram of memcached's, which a forged sender could be sent");
+DEFINE_uint64(excess_kb_s, 64'000,
+              "kB a second by which answers to one source may exceed three times its requests; 0: "
+              "not bounded");
+DEFINE_bool(any_destination, false,
+            "Answer datagrams for other hosts' addresses, too: replayed captures");
+DEFINE_bool(any_source_port, false,
+            "Answer senders at ports below 1024 and at ports that are served here, too");
 DEFINE_bool(trust_hashes, false, "Believe the key hashes that MICA's clients send");
 DEFINE_bool(concurrent_read, true, "Workers read each other's partitions; else only their own");
 DEFINE_string(client, "items=1000000+get=0.95+zipf=0.99+outstanding=1024",
@@ -32,6 +43,21 @@ constexpr uint64_t kMaxMemoryMb = uint64_t{1} << 20;
 constexpr uint64_t kMaxItems = uint64_t{1} << 36;
 constexpr uint32_t kMinReplyBytes = 1400;
 constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value, and what is around it.
+constexpr uint64_t kMaxExcessKb = 1'000'000'000;
+
+// What of --ip the client behind the embedded NIC asks, as an option of its own.
+bool FindServer(std::string* option, std::string* mend) {
+  if (FLAGS_ip.empty()) return true;
+  engine::OwnAddresses own{packet::MacAddress{}};
+  if (!own.Add(FLAGS_ip, mend)) return false;
+  if (own.ipv4().empty() || own.Owns(kClientWireAddress)) {
+    *mend = "the client behind the embedded NIC is 10.0.0.1: give another IPv4 address";
+    return false;
+  }
+  const packet::Ipv4Address& to = own.ipv4().front();
+  *option = absl::StrFormat("+to=%d.%d.%d.%d", to[0], to[1], to[2], to[3]);
+  return true;
+}
 
 }  // namespace
 
@@ -57,14 +83,20 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
                       "memcached_port", "give one that is none of MICA's ports") &&
       complaint.Check(FLAGS_max_reply_bytes >= kMinReplyBytes &&
                           FLAGS_max_reply_bytes <= kMaxReplyBytes,
-                      "max_reply_bytes", "give 1400 ... 2097152");
+                      "max_reply_bytes", "give 1400 ... 2097152") &&
+      complaint.Check(FLAGS_excess_kb_s <= kMaxExcessKb, "excess_kb_s", "give 0 ... 1000000000");
   if (!right) return std::nullopt;
 
   if (!line->own_port && !line->options.frame_size.empty()) {
+    std::string to;
+    if (!FindServer(&to, mend)) {
+      *flag = "ip";
+      return std::nullopt;
+    }
     const std::string client =
         "workers=" + std::to_string(workers) + "+partitions=" + std::to_string(partitions) +
         "+mica_port=" + std::to_string(FLAGS_mica_port) +
-        "+memcached_port=" + std::to_string(FLAGS_memcached_port) + "+" + FLAGS_client;
+        "+memcached_port=" + std::to_string(FLAGS_memcached_port) + to + "+" + FLAGS_client;
     if (!ReadClientWireOptions(client, 1, mend)) {
       *flag = "client";
       return std::nullopt;
@@ -90,6 +122,9 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   settings.service.memcached_port = static_cast<uint16_t>(FLAGS_memcached_port);
   settings.service.mica_port = static_cast<uint16_t>(FLAGS_mica_port);
   settings.service.max_reply_bytes = FLAGS_max_reply_bytes;
+  settings.service.excess_bytes_per_s = FLAGS_excess_kb_s * 1000;
+  settings.service.gate.any_destination = FLAGS_any_destination;
+  settings.service.gate.any_source_port = FLAGS_any_source_port;
   return settings;
 }
 

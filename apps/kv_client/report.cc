@@ -121,7 +121,7 @@ std::string Json(const Settings& settings, const Figures& run) {
       {"get_latency_us", LatencyJson(run.gets)},
       {"set_latency_us", LatencyJson(run.sets)},
       {"latency_us", LatencyJson(All(run))}};
-  return report.dump(2) + "\n";
+  return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace sluice::kv_client

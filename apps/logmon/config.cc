@@ -17,6 +17,7 @@ namespace {
 using engine::logmon::AlertOptions;
 using engine::logmon::Dimensions;
 using engine::logmon::Filter;
+using engine::logmon::kMaxFilters;
 using engine::logmon::MetricValue;
 using nlohmann::json;
 using runtime::Errors;
@@ -32,15 +33,10 @@ class Reader {
   Config ReadRoot(const json& root) {
     ObjectReader reader(root, "", errors_);
     reader.Require("filters");
-    reader.Array("filters", [this](const json& value, const std::string& path) {
+    reader.Array("filters", kMaxFilters, [this](const json& value, const std::string& path) {
       ReadFilter(value, path);
     });
     reader.Finish();
-    if (config_.filters.size() > engine::logmon::kMaxFilters) {
-      errors_->push_back("filters: " + std::to_string(config_.filters.size()) +
-                         " with the expressions of files: give at most " +
-                         std::to_string(engine::logmon::kMaxFilters));
-    }
     return std::move(config_);
   }
 
@@ -123,7 +119,7 @@ class Reader {
     if (auto dimensions = Dimensions::Compile(named, filter, &error)) {
       about->dimensions = *std::move(dimensions);
     } else {
-      errors_->push_back(path + ": " + error);
+      runtime::Tell(errors_, path + ": " + error);
     }
   }
 
@@ -134,6 +130,12 @@ class Reader {
     const auto expressions = engine::logmon::ReadRegexFile(path, &error);
     if (!expressions) {
       reader.Complain("regex_file", error);
+      return;
+    }
+    const size_t all = config_.filters.size() + config_.left_out.size() + expressions->size();
+    if (all > kMaxFilters) {
+      reader.Complain("regex_file", std::to_string(all) + " filters with its expressions: give at "
+                                    "most " + std::to_string(kMaxFilters));
       return;
     }
     size_t number = 0;
@@ -171,7 +173,7 @@ class Reader {
 std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
                                   Errors* errors) {
   const size_t before = errors->size();
-  const std::optional<json> root = runtime::ParseJson(text, errors);
+  const std::optional<json> root = runtime::ParseJson(text, errors, kMaxConfigBytes);
   if (!root) return std::nullopt;
   Config config = Reader(folder, errors).ReadRoot(*root);
   if (errors->size() != before) return std::nullopt;
@@ -182,7 +184,7 @@ std::optional<Config> SingleFilter(const std::string& pattern, Errors* errors) {
   std::string error;
   auto filter = Filter::CloudWatch(pattern, &error);
   if (!filter) {
-    errors->push_back(error);
+    runtime::Tell(errors, error);
     return std::nullopt;
   }
   Config config;

@@ -4,6 +4,7 @@
 // Every error names the place, as in `filters[2].alert.threshold`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@
 #include "engine/logmon/metric/dimensions.h"
 
 namespace sluice::logmon {
+
+/// Of a file of filters, without the files that it names.
+inline constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 
 struct FilterConfig {
   std::string name;
@@ -35,8 +39,8 @@ struct Config {
   std::vector<std::string> left_out;
 };
 
-/// Reads `text`. Nothing, with a line in `errors` for everything that is wrong, if it is not a
-/// configuration. Files that it names are found from `folder`.
+/// Reads `text`. Nothing, with lines in `errors` (runtime::Errors) of what is wrong, if it is not a
+/// configuration: limits first, before anything is compiled. Files that it names are found from `folder`.
 std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
                                   std::vector<std::string>* errors);
 

@@ -41,6 +41,7 @@ using engine::logmon::Transport;
 using runtime::CommandLine;
 
 constexpr uint64_t kSampleBytes = 1 << 20;
+constexpr size_t kMaxLogBytes = size_t{4} << 30;
 constexpr uint32_t kMaxSampleSources = 65'536;
 constexpr uint32_t kSampleTcpPort = 601;  // RFC 3195.
 
@@ -77,7 +78,7 @@ std::optional<Config> ReadFilters(std::string* flag, std::string* mend) {
     config = SingleFilter(FLAGS_filter, &errors);
   } else if (FLAGS_filters.empty()) {
     config = ParseConfig(kSampleFilters, "", &errors);
-  } else if (const auto text = runtime::ReadFile(FLAGS_filters, &errors)) {
+  } else if (const auto text = runtime::ReadFile(FLAGS_filters, &errors, kMaxConfigBytes)) {
     config = ParseConfig(*text, std::filesystem::path(FLAGS_filters).parent_path(), &errors);
   }
   if (config) return config;
@@ -174,7 +175,7 @@ bool MakeSample(const Settings& settings, CommandLine* line, std::string* captur
     text = SampleText(kSampleBytes, sample.seed);
   } else {
     std::vector<std::string> errors;
-    auto read = runtime::ReadFile(FLAGS_log, &errors);
+    auto read = runtime::ReadFile(FLAGS_log, &errors, kMaxLogBytes);
     if (!read || read->empty()) {
       *flag = "log";
       *mend = errors.empty() ? "is empty" : errors.front();

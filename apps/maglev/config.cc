@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include "runtime/json_reader.h"
@@ -28,6 +27,7 @@ using runtime::ObjectReader;
 
 constexpr uint64_t kMax16 = 0xffff;
 constexpr uint64_t kMax32 = 0xffffffff;
+constexpr size_t kMaxBalancers = 4096;
 
 // What one of a few words means.
 template <typename Value, size_t kWords>
@@ -132,16 +132,17 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   reader.Flag("connections", &vip.connections);
   reader.Flag("destination_port_only", &vip.destination_port_only);
   reader.Flag("no_source_port", &vip.no_source_port);
-  reader.Array("backends", [&](const json& item, const std::string& at) {
-    vip.backends.push_back(ReadBackend(item, at, errors));
-  });
+  reader.Array("backends", engine::maglev::kMaxBackends,
+               [&](const json& item, const std::string& at) {
+                 vip.backends.push_back(ReadBackend(item, at, errors));
+               });
   std::optional<HealthCheck> health;
   std::string at;
   if (const json* const member = reader.Member("health", &at)) {
     health = ReadHealth(*member, at, errors);
     // Where a backend listens must be known.
     if (health->kind != HealthCheck::Kind::kIcmp && health->port == 0 && vip.port == 0) {
-      errors->push_back(at + ".port: give the port to ask: the VIP has none");
+      runtime::Tell(errors, at + ".port: give the port to ask: the VIP has none");
     }
   }
   reader.Finish();
@@ -181,18 +182,18 @@ Config ReadRoot(const json& root, Errors* errors) {
   if (const json* const timeouts = reader.Member("timeouts", &at)) {
     ReadTimeouts(*timeouts, at, errors, &setup.timeouts);
   }
-  reader.Array("balancers", [&](const json& item, const std::string& path) {
+  reader.Array("balancers", kMaxBalancers, [&](const json& item, const std::string& path) {
     const auto address =
         item.is_string() ? IpAddress::Parse(item.get<std::string>()) : std::nullopt;
     if (address) {
       setup.balancers.push_back(*address);
     } else {
-      errors->push_back(path + ": give an IPv4 or IPv6 address");
+      runtime::Tell(errors, path + ": give an IPv4 or IPv6 address");
     }
   });
   ReadAddress(reader, "own_address", &setup.own_address);
   reader.Require("vips");
-  reader.Array("vips", [&](const json& item, const std::string& path) {
+  reader.Array("vips", engine::maglev::kMaxVips, [&](const json& item, const std::string& path) {
     ReadVip(item, path, errors, &config);
   });
   reader.Finish();
@@ -207,7 +208,9 @@ std::optional<Config> ParseConfig(std::string_view text, Errors* errors) {
   if (!root) return std::nullopt;
   Config config = ReadRoot(*root, errors);
   if (errors->size() == before) {
-    std::ranges::move(engine::maglev::Check(config.setup), std::back_inserter(*errors));
+    for (std::string& error : engine::maglev::Check(config.setup, runtime::kMaxErrors + 1)) {
+      runtime::Tell(errors, std::move(error));
+    }
   }
   if (errors->size() != before) return std::nullopt;
   return config;

@@ -160,7 +160,7 @@ std::span<const device::Counter> ClientWire::Counters() {
 }  // namespace sluice::sched
 
 extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
-    const char* options, uint64_t seed, std::string* error) {
+    const char* options, uint64_t seed, const uint8_t* /*nic*/, std::string* error) {
   const auto read = sluice::sched::ReadClientWireOptions(options, seed, error);
   return read ? new sluice::sched::ClientWire(*read) : nullptr;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -19,15 +20,18 @@
 namespace sluice::emulator {
 
 /// What such a library exports under kWireFactoryName. `options` is what follows the file's name
-/// on the command line, without the '+' in front. Returns a wire that the caller deletes, or null
-/// with one line in `error`. Called once per NIC, before it runs.
-using WireFactory = Wire*(const char* options, uint64_t seed, std::string* error);
+/// on the command line, without the '+' in front; `nic` is the MAC address of the model NIC, six
+/// bytes. Returns a wire that the caller deletes, or null with one line in `error`. Called once per
+/// NIC, before it runs.
+using WireFactory = Wire*(const char* options, uint64_t seed, const uint8_t* nic,
+                          std::string* error);
 inline constexpr char kWireFactoryName[] = "sluice_create_wire";
 
 struct LibraryOptions {
   std::string file{};
   std::string options{};
   uint64_t seed = 0;
+  std::array<uint8_t, 6> nic{};  ///< Its MAC address.
 };
 
 /// Reads all of `text` as a number from `least` to `most`; no fraction and no sign where T has none.

@@ -117,6 +117,7 @@ bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
       break;
     }
     case Arguments::WireKind::kLibrary:
+      arguments.library.nic = mac_;
       wire_ = LoadWire(arguments.library, error);
       break;
   }

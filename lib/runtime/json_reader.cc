@@ -5,12 +5,16 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <memory>
 #include <set>
-#include <sstream>
+#include <utility>
 
 namespace sluice::runtime {
 
@@ -28,16 +32,40 @@ std::string Shown(const JsonValue& value) {
 
 }  // namespace
 
-std::optional<std::string> ReadFile(const std::string& path, Errors* errors) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  errno = 0;
-  if (file && (text << file.rdbuf())) return text.str();
-  errors->push_back(path + ": " + (errno != 0 ? std::strerror(errno) : "empty"));
-  return std::nullopt;
+void Tell(Errors* errors, std::string line) {
+  if (Full(*errors)) return;
+  errors->push_back(errors->size() < kMaxErrors ? std::move(line) : "and more");
 }
 
-std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors) {
+std::optional<std::string> ReadFile(const std::string& path, Errors* errors, size_t max_bytes) {
+  const auto fail = [&](const std::string& why) {
+    Tell(errors, path + ": " + why);
+    return std::nullopt;
+  };
+  const auto close_it = [](std::FILE* file) { std::fclose(file); };
+  // Opening a pipe would wait for its other end.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const std::unique_ptr<std::FILE, decltype(close_it)> file(
+      descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), close_it);
+  struct stat status;
+  if (file == nullptr || fstat(descriptor, &status) != 0) return fail(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return fail("not a regular file");
+  // It may grow while it is read.
+  std::string text(std::min(static_cast<size_t>(status.st_size), max_bytes) + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) return fail(std::strerror(errno));
+  if (text.empty()) return fail("empty");
+  if (text.size() > max_bytes || static_cast<size_t>(status.st_size) > max_bytes) {
+    return fail("more than " + std::to_string(max_bytes) + " bytes");
+  }
+  return text;
+}
+
+std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors, size_t max_bytes) {
+  if (text.size() > max_bytes) {
+    Tell(errors, "the file has more than " + std::to_string(max_bytes) + " bytes");
+    return std::nullopt;
+  }
   std::vector<std::set<std::string>> keys;  // Of the objects that are open.
   std::string twice;
   bool deep = false;
@@ -54,14 +82,14 @@ std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors) {
   try {
     JsonValue json = JsonValue::parse(text, watch, true, true);
     if (deep) {
-      errors->push_back("objects and arrays are nested deeper than a configuration is");
+      Tell(errors, "objects and arrays are nested deeper than a configuration is");
     } else if (!twice.empty()) {
-      errors->push_back(Shown(twice) + ": twice in the same object");
+      Tell(errors, Shown(twice) + ": twice in the same object");
     } else {
       return json;
     }
   } catch (const JsonValue::exception& error) {
-    errors->push_back(std::string("not JSON: ") + error.what());
+    Tell(errors, std::string("not JSON: ") + error.what());
   }
   return std::nullopt;
 }
@@ -69,7 +97,7 @@ std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors) {
 ObjectReader::ObjectReader(const JsonValue& json, std::string path, Errors* errors)
     : json_(json), path_(std::move(path)), errors_(errors) {
   if (json_.is_object()) return;
-  errors_->push_back((path_.empty() ? "the file" : path_) + ": " + Shown(json_) +
+  Tell(errors_, (path_.empty() ? "the file" : path_) + ": " + Shown(json_) +
                      ": give an object, { ... }");
 }
 
@@ -83,7 +111,7 @@ std::string ObjectReader::PathOf(std::string_view key) const {
 }
 
 void ObjectReader::Complain(std::string_view key, const std::string& what) {
-  errors_->push_back(PathOf(key) + ": " + what);
+  Tell(errors_, PathOf(key) + ": " + what);
 }
 
 const JsonValue* ObjectReader::Take(std::string_view key) {
@@ -145,7 +173,7 @@ bool ObjectReader::Real(std::string_view key, double least, double most, double*
   return true;
 }
 
-bool ObjectReader::Array(std::string_view key,
+bool ObjectReader::Array(std::string_view key, size_t most,
                          const std::function<void(const JsonValue&, const std::string&)>& each) {
   const JsonValue* const member = Take(key);
   if (member == nullptr) return false;
@@ -153,7 +181,11 @@ bool ObjectReader::Array(std::string_view key,
     Complain(key, Shown(*member) + ": give an array, [ ... ]");
     return false;
   }
-  for (size_t i = 0; i < member->size(); ++i) {
+  if (member->size() > most) {
+    Complain(key, absl::StrFormat("%d: give at most %d", member->size(), most));
+    return false;
+  }
+  for (size_t i = 0; i < member->size() && !Full(*errors_); ++i) {
     each((*member)[i], PathOf(key) + "[" + std::to_string(i) + "]");
   }
   return true;
@@ -166,6 +198,7 @@ void ObjectReader::Require(std::string_view key) {
 void ObjectReader::Finish() {
   if (!json_.is_object()) return;
   for (const auto& [key, value] : json_.items()) {
+    if (Full(*errors_)) return;
     if (std::ranges::find(asked_, key) != asked_.end()) continue;
     Complain(key, "unknown; there are " + absl::StrJoin(asked_, ", "));
   }

@@ -14,15 +14,26 @@
 
 namespace sluice::runtime {
 
-/// What was wrong, a line each.
+/// What was wrong, a line each: at most kMaxErrors, and one that says that there is more.
 using Errors = std::vector<std::string>;
+inline constexpr size_t kMaxErrors = 100;
+/// There are so many that nothing more needs to be read.
+inline bool Full(const Errors& errors) { return errors.size() > kMaxErrors; }
+/// Adds a line, unless they are full.
+void Tell(Errors* errors, std::string line);
 
-/// The bytes of a file. Nothing, with a line in `errors`, if it cannot be read or is empty.
-std::optional<std::string> ReadFile(const std::string& path, Errors* errors);
+/// Of any configuration: all that Maglev's limits allow fits into it.
+inline constexpr size_t kMaxConfigBytes = size_t{32} << 20;
 
-/// Parses text with comments. Nothing, with a line in `errors`, if it is no JSON, or an object
-/// names a member twice.
-std::optional<nlohmann::json> ParseJson(std::string_view text, Errors* errors);
+/// The bytes of a regular file, at most `max_bytes`. Nothing, with a line in `errors`, if it cannot
+/// be read, is empty, longer or no regular file. Never waits for a writer.
+std::optional<std::string> ReadFile(const std::string& path, Errors* errors,
+                                    size_t max_bytes = kMaxConfigBytes);
+
+/// Parses text with comments. Nothing, with a line in `errors`, if it has more than `max_bytes`,
+/// is no JSON, or an object names a member twice.
+std::optional<nlohmann::json> ParseJson(std::string_view text, Errors* errors,
+                                        size_t max_bytes = kMaxConfigBytes);
 
 /// One object. Members are read once each; Finish complains about the others. Readers leave
 /// `value` alone, and return false, where the member is absent or wrong.
@@ -55,8 +66,9 @@ class ObjectReader {
     Complain(key, "\"" + text + "\": give " + std::string(mend));
     return false;
   }
-  /// Calls `each` with every item and its path.
-  bool Array(std::string_view key,
+  /// Calls `each` with every item and its path, while errors are not full. With more than
+  /// `most` items, complains and calls it with none.
+  bool Array(std::string_view key, size_t most,
              const std::function<void(const nlohmann::json&, const std::string&)>& each);
   /// The member itself and its path, or null.
   const nlohmann::json* Member(std::string_view key, std::string* path);

@@ -194,7 +194,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; outside that law"},
       {"links", "regions exchanged, and what happened to links: sums over them since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};
-  return report.dump(2) + "\n";
+  return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 bool WriteText(const std::string& path, const std::string& text) {

@@ -178,6 +178,31 @@ TEST(NeighborEcho, RefusesBadRequests) {
   ExpectDrop(With(test::kPing6, 6, "333300000001"), Neighbor::kBadSource);
 }
 
+// Nobody can have echo requests answered to a third party's group, to loopback or to nobody, nor
+// have all hosts of a link answer at once (RFC 1122, section 3.2.2.6; RFC 6890).
+TEST(NeighborEcho, AnswersNeitherGroupsNorMartians) {
+  for (const char* to : {"ffffffff", "e0000001", "efffffff", "0a0000ff", "00000000", "7f000001",
+                         "f0000001"}) {
+    ExpectNotMine(With(test::kPing4, 30, to));
+  }
+  for (const char* to : {"ffffffffffff", "01005e000001", "020000000099"}) {
+    ExpectNotMine(With(test::kPing4, 0, to));
+    ExpectNotMine(With(test::kPing6, 0, to));
+  }
+  for (const char* to : {"ff020000000000000000000000000001", "00000000000000000000000000000001",
+                         "00000000000000000000000000000000"}) {
+    ExpectNotMine(With(test::kPing6, 38, to));
+  }
+  for (const char* from : {"00000001", "7f000001", "7fffffff", "e0000001", "efffffff", "f0000001",
+                           "ffffffff"}) {
+    ExpectDrop(With(test::kPing4, 26, from), Neighbor::kBadSource);
+  }
+  for (const char* from : {"ff0e0000000000000000000000000001",
+                           "00000000000000000000ffff0a000001"}) {  // IPv4 in sockets.
+    ExpectDrop(With(test::kPing6, 22, from), Neighbor::kBadSource);
+  }
+}
+
 /// scapy's advertisement of fd00::2 by 02:00:00:00:00:02 to fd00::1, solicited.
 const char kAdvertisement[] =
     "02000000000102000000000286dd"
@@ -265,7 +290,7 @@ TEST(Neighbor, EveryTruncationOfEveryFixture) {
 
 TEST(NeighborAddresses, RefusesWhatIsNoHostAddress) {
   for (const char* bad : {"", ",", "10.0.0.1,", "10.0.0", "10.0.0.256", "0.0.0.0", "127.0.0.1",
-                          "224.0.0.1", "255.255.255.255", "::", "::1", "ff02::1", "fe80::1%eth0",
+                          "224.0.0.1", "255.255.255.255", "::", "::1", "::ffff:10.0.0.1", "ff02::1", "fe80::1%eth0",
                           "10.0.0.1/24", "host", " 10.0.0.1"}) {
     Neighbor neighbor(kMac);
     std::string error;

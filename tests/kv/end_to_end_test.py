@@ -66,13 +66,13 @@ def ascii_frame(request_id, request):
     return (bytes.fromhex("0200000000020200000000010800") + ip + udp).ljust(60, b"\0")
 
 
-def write_capture(path, requests):
+def write_capture(path, requests, change=lambda frame: frame):
     """pcap: magic, version 2.4, zone, accuracy, snapshot length, link type 1; records: time,
     lengths, bytes."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         for i, request in enumerate(requests):
-            frame = ascii_frame(i, request)
+            frame = change(ascii_frame(i, request))
             file.write(struct.pack("<IIII", 0, i, len(frame), len(frame)) + frame)
 
 
@@ -183,6 +183,26 @@ class Serving(unittest.TestCase):
         report = run_until(SERVED, f"--client={CLIENT}+rate=2000+zipf=0.99")
         self.check(report)
 
+    def test_an_address_of_its_own(self):
+        self.check(run_until(SERVED, "--ip=192.0.2.7,fd00::7", f"--client={CLIENT}"))
+
+    def test_a_forged_sender_gets_nothing(self):
+        """Frames for another MAC address than the port's, from ports of servers, from loopback."""
+        requests = b"set a 0 0 1\r\nx\r\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "forged.pcap")
+            for reason, flags, change in (
+                    ("not_ours", (), lambda frame: frame),
+                    ("bad_source_port", ("--any_destination",),
+                     lambda frame: frame[:34] + struct.pack(">H", 11211) + frame[36:]),
+                    ("bad_source", ("--any_destination",),
+                     lambda frame: frame[:26] + bytes((127, 0, 0, 1)) + frame[30:])):
+                with self.subTest(reason):
+                    write_capture(path, [requests] * 10, change)
+                    report = run_until(r"\b10 dropped|drop", f"--wire=pcap:{path}+loop=1", *flags)
+                    self.assertEqual(report["drops"][reason], 10)
+                    self.assertEqual(report["tx_pkts"] + report["sent_pkts"], 0)
+
     def test_one_protocol_alone(self):
         self.check(run_until(SERVED, "--memcached_port=0", f"--client={CLIENT}"))
         self.check(run_until(SERVED, "--mica_port=0", f"--client={CLIENT}+protocol=ascii"),
@@ -202,7 +222,7 @@ class Snapshots(unittest.TestCase):
         answers_path = os.path.join(self.folder, "answers.pcapng")
         write_capture(requests_path, requests)
         report = run_until(condition, f"--wire=pcap:{requests_path}+loop=1",
-                           f"--capture={answers_path}", *flags)
+                           f"--capture={answers_path}", "--any_destination", *flags)
         self.assertEqual(report["rx_pkts"], len(requests))
         self.assertEqual(report["wire"]["returned"], len(requests))
         self.assertEqual(sum(report["drops"].values()), 0)
@@ -296,7 +316,9 @@ class Flags(unittest.TestCase):
                 "--memcached_port=1024", "--memcached_port=1031 --partitions=8",
                 "--mica_port=65536", "--mica_port=65535 --partitions=2", "--mica_port=4294967295",
                 "--max_reply_bytes=1399", "--max_reply_bytes=2097153", "--ip=10.0.0.300",
-                "--items=many", "--allow_flush=maybe"):
+                "--items=many", "--allow_flush=maybe", "--excess_kb_s=1000000001",
+                "--any_destination=perhaps", "--any_source_port=perhaps", "--ip=10.0.0.1",
+                "--ip=fd00::1"):
             with self.subTest(flags):
                 code, said = fails(*EAL, *flags.split())
                 self.assertEqual(code, 2, said)

@@ -87,6 +87,7 @@ class Bench {
     }
     ServiceOptions options;
     options.mica_port = kPort;
+    options.gate.own = OwnAddresses({4});  // As Build's frames.
     server_.emplace(store_, 0, options, NoCourier(), 1);
     server_->AtRest(0);
   }

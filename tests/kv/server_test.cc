@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,56 +16,12 @@
 #include "engine/kv/mica_format.h"
 #include "packet/checksum.h"
 #include "packet/parse.h"
+#include "server_lab.h"
 
 namespace sluice::engine::kv {
 namespace {
 
 using packet::Action;
-using Frame = std::vector<uint8_t>;
-
-constexpr uint32_t kWorkers = 2;
-constexpr uint16_t kMicaPort = 1024;
-constexpr uint16_t kMemcachedPort = 11211;
-
-/// Parcels of two workers in one thread.
-struct Office {
-  std::vector<std::unique_ptr<Parcel>> parcels;
-  std::vector<Parcel*> empty;
-  std::deque<Parcel*> inbox[kWorkers];
-};
-
-class TestCourier {
- public:
-  TestCourier(Office& office, uint32_t worker) : office_(&office), worker_(worker) {}
-  Parcel* Empty() {
-    if (office_->empty.empty()) return nullptr;
-    Parcel* const parcel = office_->empty.back();
-    office_->empty.pop_back();
-    return parcel;
-  }
-  void Send(uint32_t worker, Parcel* parcel) { office_->inbox[worker].push_back(parcel); }
-  Parcel* Receive() {
-    auto& inbox = office_->inbox[worker_];
-    if (inbox.empty()) return nullptr;
-    Parcel* const parcel = inbox.front();
-    inbox.pop_front();
-    return parcel;
-  }
-  void Return(Parcel* parcel) { office_->empty.push_back(parcel); }
-
- private:
-  Office* office_;
-  uint32_t worker_;
-};
-
-/// The frames that a worker sends of its own accord.
-struct Sent {
-  std::vector<Frame> frames;
-  bool Send(const uint8_t* frame, uint32_t length) {
-    frames.emplace_back(frame, frame + length);
-    return true;
-  }
-};
 
 class ServerTest : public testing::Test {
  protected:
@@ -82,10 +37,8 @@ class ServerTest : public testing::Test {
       office_.parcels.push_back(std::make_unique<Parcel>());
       office_.empty.push_back(office_.parcels.back().get());
     }
-    ServiceOptions options;
-    options.mica_port = kMicaPort;
-    options.memcached_port = kMemcachedPort;
-    options.version = "1";
+    ServiceOptions options = LabOptions();
+    options.max_reply_bytes = 65536;
     for (uint32_t i = 0; i < kWorkers; ++i) {
       servers_.push_back(std::make_unique<Server<TestCourier>>(store_, i, options,
                                                                TestCourier(office_, i), 1000));
@@ -143,62 +96,13 @@ class CrampedServerTest : public ServerTest {
   CrampedServerTest() : ServerTest(true, /*parcels=*/1) {}
 };
 
-constexpr uint8_t kClientMac[] = {2, 0, 0, 0, 0, 1}, kServerMac[] = {2, 0, 0, 0, 0, 2};
-
-void FinishUdp(Frame* frame, size_t ip, size_t udp, bool ipv6, bool summed) {
-  const auto bytes = static_cast<uint16_t>(frame->size() - udp);
-  packet::StoreBe16(&(*frame)[udp + 4], bytes);
-  if (!summed) return;
-  const uint64_t pseudo = ipv6 ? packet::PseudoHeaderSumIpv6(&(*frame)[ip], 17, bytes)
-                               : packet::PseudoHeaderSumIpv4(&(*frame)[ip], 17, bytes);
-  packet::Store(&(*frame)[udp + 6],
-                packet::FinishChecksum(packet::SumBytes(&(*frame)[udp], bytes, pseudo)));
-}
-
-/// UDP from 10.0.0.1:40000 to 10.0.0.2:`port`, or from 2001:db8::1 to ::2.
-Frame Udp(uint16_t port, const Frame& payload, bool ipv6 = false, bool summed = true,
-          bool vlan = false) {
-  Frame frame(kServerMac, kServerMac + 6);
-  frame.insert(frame.end(), kClientMac, kClientMac + 6);
-  if (vlan) frame.insert(frame.end(), {0x81, 0x00, 0x00, 0x07});
-  const size_t ip = frame.size() + 2;
-  const auto udp_bytes = static_cast<uint16_t>(8 + payload.size());
-  if (ipv6) {
-    frame.insert(frame.end(), {0x86, 0xdd, 0x60, 0, 0, 0, static_cast<uint8_t>(udp_bytes >> 8),
-                               static_cast<uint8_t>(udp_bytes), 17, 64});
-    for (const uint8_t host : {1, 2}) {
-      frame.insert(frame.end(), {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host});
-    }
-  } else {
-    const auto total = static_cast<uint16_t>(20 + udp_bytes);
-    frame.insert(frame.end(), {0x08, 0x00, 0x45, 0, static_cast<uint8_t>(total >> 8),
-                               static_cast<uint8_t>(total), 0, 0, 0, 0, 64, 17, 0, 0,
-                               10, 0, 0, 1, 10, 0, 0, 2});
-    packet::Store(&frame[ip + 10], packet::FinishChecksum(packet::SumBytes(&frame[ip], 20)));
-  }
-  const size_t udp = frame.size();
-  frame.insert(frame.end(), {40000 >> 8, 40000 & 0xff, static_cast<uint8_t>(port >> 8),
-                             static_cast<uint8_t>(port), 0, 0, 0, 0});
-  frame.insert(frame.end(), payload.begin(), payload.end());
-  FinishUdp(&frame, ip, udp, ipv6, summed);
-  return frame;
-}
-
-/// memcached's ASCII over UDP.
-Frame Ascii(const std::string& text, uint16_t request_id = 0x1234) {
-  Frame payload{static_cast<uint8_t>(request_id >> 8), static_cast<uint8_t>(request_id),
-                0, 0, 0, 1, 0, 0};
-  payload.insert(payload.end(), text.begin(), text.end());
-  return payload;
-}
-
 /// The payload of an answer; checks that its headers are whole, summed, and to the client.
 Frame PayloadOf(const Frame& frame) {
   const packet::Headers headers =
       packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
   EXPECT_EQ(headers.error, packet::ParseError::kNone);
   EXPECT_EQ(headers.protocol, 17);
-  EXPECT_EQ(Frame(frame.begin(), frame.begin() + 6), Frame(kClientMac, kClientMac + 6));
+  EXPECT_EQ(Frame(frame.begin(), frame.begin() + 6), Frame(kClientMac.begin(), kClientMac.end()));
   EXPECT_EQ(packet::LoadBe16(&frame[headers.l4 + 2]), 40000) << "back to the client's port";
   const uint8_t* const ip = &frame[headers.l3];
   const uint32_t udp_bytes = 8 + headers.payload_bytes;

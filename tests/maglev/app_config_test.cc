@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -52,6 +53,39 @@ json Good() {
        "backends": [{"name": "x", "address": "10.1.0.1"}, {"name": "y", "address": "10.1.0.2"}]},
       {"name": "b", "address": "10.0.0.2", "port": 53, "protocol": "udp", "backends": []}
     ]})");
+}
+
+/// "item,item,…", `count` of them.
+std::string Many(size_t count, const std::string& item) {
+  std::string text = item;
+  for (size_t i = 1; i < count; ++i) text += "," + item;
+  return text;
+}
+
+TEST(Config, LimitsComeBeforeTheWorkAndErrorsAreToldInPart) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto vips = [](const std::string& items) { return R"({"vips": [)" + items + "]}"; };
+  const std::string backend = R"({"address": "127.0.0.1", "m": 1})";
+  EXPECT_EQ(ErrorsOf(vips(Many(200'000, "1"))),
+            std::vector<std::string>{"vips: 200000: give at most 4096"});
+  const auto pool = [&](size_t count) {
+    return vips(R"({"address": "10.0.0.1", "backends": [)" + Many(count, backend) + "]}");
+  };
+  EXPECT_EQ(ErrorsOf(pool(65'536)),
+            std::vector<std::string>{"vips[0].backends: 65536: give at most 65535"});
+  for (const std::string& text : {vips(Many(4096, "{}")), pool(65'535),
+                                  R"({"vips": [], "balancers": [)" + Many(4096, "1") + "]}"}) {
+    const std::vector<std::string> errors = ErrorsOf(text);
+    ASSERT_EQ(errors.size(), 101u);
+    EXPECT_EQ(errors.back(), "and more");
+  }
+  // What is wrong with it as a whole: no next hop, loopback, twice the same name, each time.
+  const std::vector<std::string> errors =
+      ErrorsOf(vips(R"({"address": "10.0.0.1", "backends": [)" +
+                    Many(50'000, R"({"address": "127.0.0.1"})") + "]}"));
+  EXPECT_EQ(errors.size(), 101u);
+  // Six configurations.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(6));
 }
 
 TEST(Config, EveryMemberIsRead) {

@@ -19,6 +19,19 @@ using packet::Datagram;
 namespace {
 
 constexpr uint32_t kLineBytes = 64;
+/// Longest answers that a full bucket pays for, at least: of a long one each datagram has headers.
+constexpr uint32_t kAnswersOfABurst = 2;
+
+// Answers in memcached's protocols begin with an upper-case letter, a number (incr's) or the
+// binary magic of answers, and requests with none of them. An error is no answer to an answer: two
+// servers would go on for ever with what was sent once in the name of one of them.
+bool BeginsLikeAnAnswer(Bytes text) {
+  constexpr uint8_t kBinaryAnswer = 0x81;
+  if (text.empty()) return false;
+  const uint8_t first = text[0];
+  return (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9') ||
+         first == kBinaryAnswer;
+}
 
 // The key of a datagram's first request, if it is easily found; else nothing.
 Bytes FirstKeyOfMemcached(Bytes text) {
@@ -36,12 +49,21 @@ Bytes FirstKeyOfMemcached(Bytes text) {
   return {key, std::find_if(key, text.end(), is_end)};
 }
 
+uint64_t WorkersShare(uint64_t rate, uint32_t workers) { return (rate + workers - 1) / workers; }
+
 }  // namespace
 
-Responder::Responder(Store& store, uint32_t worker, const ServiceOptions& options)
+Responder::Responder(Store& store, uint32_t worker, const ServiceOptions& options,
+                     uint64_t cycles_per_second)
     : access_(store, worker),
       options_(options),
       partitions_(static_cast<uint32_t>(store.partitions.size())),
+      cycles_per_second_(cycles_per_second),
+      gate_(options.gate, [this](uint16_t port) { return ProtocolOf(port) != Protocol::kNone; }),
+      excess_(WorkersShare(options.excess_bytes_per_s, store.workers),
+              std::max<uint64_t>(WorkersShare(options.excess_bytes_per_s, store.workers),
+                                 kAnswersOfABurst * options.max_reply_bytes),
+              cycles_per_second),
       buffer_(new uint8_t[kFrontBytes + std::max(options.max_reply_bytes, options.mtu) +
                           kMinFrameBytes]) {}
 
@@ -105,6 +127,9 @@ Service Responder::Serve(uint8_t* frame, uint32_t length, uint32_t tailroom) {
   }
   const Protocol protocol = ProtocolOf(datagram_.port);
   if (protocol == Protocol::kNone) return {.outcome = Outcome::kOther};
+  if (const Refusal refusal = gate_.Check(frame, datagram_); refusal != Refusal::kNone) {
+    return {.outcome = Outcome::kTurnedAway, .refusal = refusal};
+  }
   exchange_ = {};
   return Continue(frame, 0, {frame, length + tailroom}, protocol, KnownOf(frame));
 }
@@ -156,8 +181,33 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied,
     return {.outcome = Outcome::kForeign, .owner = exchange_.owner};
   }
   if (replied_ == 0) return {.outcome = Outcome::kServed};
+  // Nobody needs leave for what is no longer than the request.
+  if (replied_ > datagram_.payload_bytes && !MayAnswer(frame, protocol)) {
+    Increase(counters_.withheld, uint64_t{1});
+    return {.outcome = Outcome::kWithheld};
+  }
   if (protocol == Protocol::kMica) return Build(frame, front(), replied_, in_place);
   return BuildMemcached(frame, in_place);
+}
+
+// Without the padding of short frames, which only makes the ratio smaller.
+bool Responder::MayAnswer(const uint8_t* frame, Protocol protocol) {
+  const uint32_t in = datagram_.payload + datagram_.payload_bytes;
+  const uint32_t out =
+      protocol == Protocol::kMica
+          ? datagram_.payload + replied_
+          : static_cast<uint32_t>(memcached::DatagramsOf(replied_)) *
+                    (datagram_.payload + memcached::kUdpFrameBytes) +
+                replied_;
+  return excess_.Allow(in, out, [&] { return SourceOf(frame); });
+}
+
+// An IPv4 address, or the upper half of an IPv6 address: all of the lower is one host's.
+uint64_t Responder::SourceOf(const uint8_t* frame) const {
+  const uint8_t* const ip = frame + datagram_.l3;
+  const uint64_t source =
+      datagram_.ipv6 ? packet::Load<uint64_t>(ip + 8) : packet::Load<uint32_t>(ip + 12);
+  return Xxh3OfWord(reinterpret_cast<const uint8_t*>(&source), access_.store().secret);
 }
 
 Progress Responder::ContinueMica(Bytes payload, uint32_t replied, const KnownHome* known) {
@@ -174,6 +224,7 @@ Progress Responder::ContinueMica(Bytes payload, uint32_t replied, const KnownHom
 Progress Responder::ContinueMemcached(Bytes payload, uint32_t replied) {
   if (!memcached::ReadUdpFrame(payload)) return Progress::kRefused;
   exchange_.datagram = payload.subspan(memcached::kUdpFrameBytes);
+  if (BeginsLikeAnAnswer(exchange_.datagram)) return Progress::kRefused;
   exchange_.max_reply_bytes = options_.max_reply_bytes;
   facts_.server.statistics = facts_.statistics;  // Where this object is now.
   exchange_.server = &facts_.server;

@@ -10,7 +10,9 @@
 #include <string_view>
 
 #include "engine/kv/access.h"
+#include "engine/kv/excess.h"
 #include "engine/kv/exchange.h"
+#include "engine/kv/gate.h"
 #include "engine/kv/parcel.h"
 #include "packet/datagram.h"
 #include "packet/outbox.h"
@@ -23,8 +25,13 @@ struct ServiceOptions {
   /// MICA's protocol: partition p at this port plus p, so that ports can be steered. 0: not.
   uint16_t mica_port = 1024;
   uint32_t mtu = 1500;
-  /// Longest answer to one datagram: what a forged sender can be sent.
-  uint32_t max_reply_bytes = 65536;
+  /// Longest answer to one datagram of memcached's, in bytes of its protocol. Of this length, it
+  /// is never too short for a value that was set by one datagram.
+  uint32_t max_reply_bytes = 2048;
+  GateOptions gate;
+  /// What answers to one source may have beyond three times its requests (excess.h), frames with
+  /// their headers, of all workers together; 0: not bounded. Saved up for a second at most.
+  uint64_t excess_bytes_per_s = 64'000'000;
   uint32_t unix_epoch_s = 0;  ///< Seconds since 1970 when the workers' clock was 0.
   std::string_view version;   ///< What memcached's clients are told. Static storage.
 };
@@ -36,6 +43,7 @@ struct ResponderCounters {
   uint64_t taken_over = 0;   ///< Datagrams that came from one.
   uint64_t datagrams_sent = 0;
   uint64_t lost_on_the_way = 0;  ///< Of taken_over: the answer so far did not fit into a parcel.
+  uint64_t withheld = 0;  ///< Answers that were ready, and more than their source may be sent.
 };
 
 enum class Outcome : uint8_t {
@@ -44,11 +52,14 @@ enum class Outcome : uint8_t {
   kForeign,   ///< Service::owner must go on.
   kOther,     ///< Not for us.
   kUnfit,     ///< Not to be answered: Service::kind says why, kUdp being the protocol's refusal.
+  kTurnedAway,  ///< Not to be answered, whatever it says: Service::refusal.
+  kWithheld,    ///< Served, but its answer is more than its source may be sent.
 };
 
 struct Service {
   Outcome outcome = Outcome::kOther;
   packet::Datagram::Kind kind = packet::Datagram::Kind::kUdp;
+  Refusal refusal = Refusal::kNone;
   uint32_t owner = 0;
   uint32_t length = 0;
   uint8_t* data = nullptr;
@@ -56,11 +67,15 @@ struct Service {
 
 class Responder {
  public:
-  Responder(Store& store, uint32_t worker, const ServiceOptions& options);
+  /// `cycles_per_second` of the workers' clock.
+  Responder(Store& store, uint32_t worker, const ServiceOptions& options,
+            uint64_t cycles_per_second);
 
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
-  /// Seconds of the workers' clock. Before the first Serve.
-  void SetTime(uint32_t now_s) {
+  /// Of the workers' clock, in cycles. Before the first Serve.
+  void SetTime(uint64_t now) {
+    excess_.SetTime(now);
+    const auto now_s = static_cast<uint32_t>(now / cycles_per_second_);
     if (now_s == now_s_) return;
     now_s_ = now_s;
     RefreshFacts();
@@ -118,6 +133,9 @@ class Responder {
   /// The same by the protocol: `payload` is UDP's. The reply has replied_ bytes then.
   Progress ContinueMica(Bytes payload, uint32_t replied, const KnownHome* known);
   [[gnu::noinline]] Progress ContinueMemcached(Bytes payload, uint32_t replied);
+  /// Whether the sender of `datagram_` may be sent the reply; takes what it costs.
+  [[gnu::noinline]] bool MayAnswer(const uint8_t* frame, Protocol protocol);
+  uint64_t SourceOf(const uint8_t* frame) const;
   Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
   /// An answer to `datagram_`, which lies in `frame`: headers and `payload`. In `in_place` if it
   /// fits, else in this object, where `payload` lies, over what is in front of it.
@@ -130,6 +148,9 @@ class Responder {
   ServiceOptions options_;
   packet::Outbox outbox_;
   uint32_t partitions_;
+  uint64_t cycles_per_second_;
+  Gate gate_;
+  Excess excess_;
   uint32_t now_s_ = ~0u;  ///< Before the first SetTime.
   packet::Datagram datagram_;  ///< Being answered.
   Exchange exchange_;

@@ -26,24 +26,27 @@ class Server {
     kBadChecksum,  ///< UDP's; over IPv6 also none.
     kRefused,      ///< No request of the port's protocol.
     kNoParcel,     ///< Another worker's, and everything is under way to it already.
+    kNotOurs,      ///< Refusal::kNotOurs and its like.
+    kBadSource,
+    kBadPort,
+    kWithheld,     ///< Served, but the answer is more than its source may be sent.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "fragment", "ip_options", "bad_checksum", "refused", "no_parcel"};
+      "malformed", "fragment", "ip_options", "bad_checksum", "refused", "no_parcel",
+      "not_ours", "bad_source", "bad_source_port", "withheld"};
 
   /// `store` and what `courier` refers to outlive the server. `cycles_per_second` of `now`.
   Server(Store& store, uint32_t worker, const ServiceOptions& options, C courier,
          uint64_t cycles_per_second)
-      : responder_(store, worker, options),
-        courier_(std::move(courier)),
-        cycles_per_second_(cycles_per_second) {}
+      : responder_(store, worker, options, cycles_per_second), courier_(std::move(courier)) {}
 
   /// Before the first Process.
   void set_outbox(packet::Outbox outbox) { responder_.set_outbox(outbox); }
 
   /// Between bursts: takes up the time, and serves what other workers handed over.
   void AtRest(uint64_t now) {
-    responder_.SetTime(static_cast<uint32_t>(now / cycles_per_second_));
+    responder_.SetTime(now);
     for (uint32_t i = 0; i < kParcelsAtRest; ++i) {
       Parcel* const parcel = courier_.Receive();
       if (parcel == nullptr) break;
@@ -72,9 +75,13 @@ class Server {
       case Outcome::kForeign:
         return HandOver(frame.data, frame.length, service.owner);
       case Outcome::kUnfit:
+        return packet::Drop(ReasonOf(service.kind));
+      case Outcome::kTurnedAway:
+        return packet::Drop(ReasonOf(service.refusal));
+      case Outcome::kWithheld:
         break;
     }
-    return packet::Drop(ReasonOf(service.kind));
+    return packet::Drop(kWithheld);
   }
 
   const Responder& responder() const { return responder_; }
@@ -110,9 +117,13 @@ class Server {
     }
   }
 
+  static Reason ReasonOf(Refusal refusal) {
+    if (refusal == Refusal::kNotOurs) return kNotOurs;
+    return refusal == Refusal::kBadSource ? kBadSource : kBadPort;
+  }
+
   Responder responder_;
   C courier_;
-  uint64_t cycles_per_second_;
 };
 
 }  // namespace sluice::engine::kv

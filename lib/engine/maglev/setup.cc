@@ -69,7 +69,7 @@ std::string Text(const Endpoint& endpoint) {
 
 class Checker {
  public:
-  explicit Checker(const Setup& setup) : setup_(setup) {}
+  Checker(const Setup& setup, size_t most) : setup_(setup), most_(most) {}
 
   std::vector<std::string> Run() {
     CheckGlobals();
@@ -85,14 +85,16 @@ class Checker {
     if (backends > kMaxBackends) {
       Complain("%d backends of all VIPs are more than %d", backends, kMaxBackends);
     }
-    for (const VipSetup& vip : setup_.vips) CheckVip(vip);
+    for (const VipSetup& vip : setup_.vips) {
+      if (errors_.size() < most_) CheckVip(vip);
+    }
     return std::move(errors_);
   }
 
  private:
   template <typename... Args>
   void Complain(const absl::FormatSpec<Args...>& format, const Args&... args) {
-    errors_.push_back(where_ + absl::StrFormat(format, args...));
+    if (errors_.size() < most_) errors_.push_back(where_ + absl::StrFormat(format, args...));
   }
 
   void CheckRange(const char* what, uint32_t value, uint32_t least, uint32_t most) {
@@ -197,6 +199,7 @@ class Checker {
     std::map<IpAddress, std::string_view> addresses;
     std::map<uint32_t, std::string_view> quic_ids;
     for (const BackendSetup& backend : vip.backends) {
+      if (errors_.size() == most_) return;
       where_ = absl::StrCat(of_vip, "backend ", Quoted(backend.name), ": ");
       if (!IsName(backend.name)) {
         Complain("a name has 1 ... %d printable ASCII characters without quotes and backslashes",
@@ -276,6 +279,7 @@ class Checker {
   }
 
   const Setup& setup_;
+  size_t most_;
   std::vector<std::string> errors_;
   std::string where_;  ///< What every message begins with.
   std::set<std::string_view> vip_names_;
@@ -292,6 +296,8 @@ std::string_view EncapsulationName(Encapsulation encapsulation) {
   return kNames[static_cast<size_t>(encapsulation)];
 }
 
-std::vector<std::string> Check(const Setup& setup) { return Checker(setup).Run(); }
+std::vector<std::string> Check(const Setup& setup, size_t most) {
+  return Checker(setup, most).Run();
+}
 
 }  // namespace sluice::engine::maglev

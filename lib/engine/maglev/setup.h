@@ -85,11 +85,11 @@ struct Setup {
   std::vector<VipSetup> vips;
 };
 
-/// Everything that is wrong, a line each, naming the VIP and backend: duplicate or
+/// What is wrong, the first `most` of it, a line each, naming the VIP and backend: duplicate or
 /// conflicting VIPs, names twice, families that cannot meet (an IPv6 VIP in IPv4), slots that
 /// are not prime, weights out of range, no next hop, limits. An empty pool and a pool whose
 /// weights are all 0 are no errors: such a VIP drops under a counter.
-std::vector<std::string> Check(const Setup& setup);
+std::vector<std::string> Check(const Setup& setup, size_t most = SIZE_MAX);
 
 /// Limits.
 inline constexpr uint32_t kMaxVips = 4096;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/neighbor/neighbor.h"
 
-#include <arpa/inet.h>
-
-#include <algorithm>
-#include <cstring>
-
 #include "packet/bytes.h"
 #include "packet/checksum.h"
+#include "packet/host_address.h"
 #include "packet/parse.h"
 
 namespace sluice::engine {
@@ -27,7 +23,6 @@ constexpr MacAddress kBroadcast{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 constexpr MacAddress kAllNodesMac{0x33, 0x33, 0, 0, 0, 1};
 constexpr Ipv6Address kAllNodes{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 constexpr Ipv6Address kUnspecified{};
-constexpr Ipv6Address kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 constexpr Ipv4Address kUnspecifiedIpv4{};
 
 constexpr uint8_t kTtl = 64;  // RFC 1700's recommendation for IPv4, and Linux's for IPv6.
@@ -38,17 +33,6 @@ constexpr uint8_t kSourceLinkAddress = 1, kTargetLinkAddress = 2;  // ND options
 constexpr uint32_t kSolicitationBytes = 24;   // Without options.
 constexpr uint32_t kAdvertisementBytes = 32;  // With a target link-layer address.
 constexpr uint16_t kArpEthernet = 1, kArpRequest = 1, kArpReply = 2;
-
-bool IsUnicastMac(const uint8_t* mac) { return (mac[0] & 1) == 0; }
-
-/// A host's address that an answer may go to.
-bool IsUnicast(const Ipv4Address& address) {
-  return address[0] != 0 && address[0] != 127 && address[0] < 224;
-}
-
-bool IsUnicast(const Ipv6Address& address) {
-  return address != kUnspecified && address != kLoopback && address[0] != 0xff;
-}
 
 /// ff02::1:ffXX:XXXX with the last three bytes of `address`, RFC 4291.
 Ipv6Address SolicitedNode(const Ipv6Address& address) {
@@ -86,51 +70,6 @@ uint64_t Icmpv6Sum(const uint8_t* frame, const Headers& headers) {
 
 }  // namespace
 
-bool Neighbor::Add(const std::string& text) {
-  Ipv4Address v4;
-  Ipv6Address v6;
-  if (inet_pton(AF_INET, text.c_str(), v4.data()) == 1) {
-    if (!IsUnicast(v4) || ipv4_count_ == kMaxAddresses) return false;
-    ipv4_[ipv4_count_++] = v4;
-    return true;
-  }
-  if (inet_pton(AF_INET6, text.c_str(), v6.data()) == 1) {
-    if (!IsUnicast(v6) || ipv6_count_ == kMaxAddresses) return false;
-    ipv6_[ipv6_count_++] = v6;
-    return true;
-  }
-  return false;
-}
-
-bool Neighbor::AddAddresses(std::string_view list, std::string* error) {
-  for (;;) {
-    const size_t comma = list.find(',');
-    const std::string text(list.substr(0, comma));
-    // A NUL would end the text early for inet_pton.
-    if (text.find('\0') != std::string::npos || !Add(text)) {
-      *error = std::string(text.c_str());
-      error->append(": not a unicast IPv4 or IPv6 address, or more than ")
-          .append(std::to_string(kMaxAddresses))
-          .append(" of its family");
-      return false;
-    }
-    if (comma == std::string_view::npos) return true;
-    list.remove_prefix(comma + 1);
-  }
-}
-
-bool Neighbor::IsOurMac(const uint8_t* mac) const { return Load<MacAddress>(mac) == mac_; }
-
-bool Neighbor::Owns(const Ipv4Address& address) const {
-  const auto end = ipv4_.begin() + ipv4_count_;
-  return std::find(ipv4_.begin(), end, address) != end;
-}
-
-bool Neighbor::Owns(const Ipv6Address& address) const {
-  const auto end = ipv6_.begin() + ipv6_count_;
-  return std::find(ipv6_.begin(), end, address) != end;
-}
-
 Neighbor::Outcome Neighbor::Answer(uint8_t* frame, uint32_t length, uint32_t tailroom) const {
   const Outcome not_mine{packet::kForward, false, length};
   const Headers headers = packet::Parse(frame, length);
@@ -156,24 +95,25 @@ Neighbor::Outcome Neighbor::AnswerArp(uint8_t* frame, uint32_t length,
       arp[4] != 6 || arp[5] != 4 || LoadBe16(arp + 6) != kArpRequest) {
     return not_mine;
   }
-  if (!IsOurMac(frame) && Load<MacAddress>(frame) != kBroadcast) return not_mine;
+  if (!own_.IsOurMac(frame) && Load<MacAddress>(frame) != kBroadcast) return not_mine;
   const auto target = Load<Ipv4Address>(arp + 24);
-  if (!Owns(target)) return not_mine;
+  if (!own_.Owns(target)) return not_mine;
   const auto asker_mac = Load<MacAddress>(arp + 8);
   const auto asker = Load<Ipv4Address>(arp + 14);
   // A probe (RFC 5227) asks from 0.0.0.0 and is owed an answer; a claim of our own
   // address is no question.
-  if (!IsUnicastMac(asker_mac.data()) || !IsUnicastMac(frame + 6) || Owns(asker) ||
-      (asker != kUnspecifiedIpv4 && !IsUnicast(asker))) {
+  if (!packet::IsHostMac(asker_mac.data()) || !packet::IsHostMac(frame + 6) ||
+      own_.Owns(asker) ||
+      (asker != kUnspecifiedIpv4 && !packet::IsHost(asker))) {
     return {packet::Drop(kBadSource), true, length};
   }
   StoreBe16(arp + 6, kArpReply);
-  Store(arp + 8, mac_);
+  Store(arp + 8, own_.mac());
   Store(arp + 14, target);
   Store(arp + 18, asker_mac);
   Store(arp + 24, asker);
   packet::SetMac(frame, packet::End::kDestination, asker_mac);
-  packet::SetMac(frame, packet::End::kSource, mac_);
+  packet::SetMac(frame, packet::End::kSource, own_.mac());
   return {packet::kForward, true, length};
 }
 
@@ -182,11 +122,11 @@ Neighbor::Outcome Neighbor::AnswerEcho(uint8_t* frame, uint32_t length,
   uint8_t* ip = frame + headers.l3;
   uint8_t* icmp = frame + headers.l4;
   const auto source = Load<Ipv4Address>(ip + 12);
-  if (!IsOurMac(frame) || !Owns(Load<Ipv4Address>(ip + 16))) {
+  if (!own_.IsOurMac(frame) || !own_.Owns(Load<Ipv4Address>(ip + 16))) {
     return {packet::kForward, false, length};
   }
   if (icmp[1] != 0) return {packet::Drop(kMalformed), true, length};
-  if (!IsUnicastMac(frame + 6) || !IsUnicast(source) || Owns(source)) {
+  if (!packet::IsHostMac(frame + 6) || !packet::IsHost(source) || own_.Owns(source)) {
     return {packet::Drop(kBadSource), true, length};
   }
   if (headers.source_routed) return {packet::Drop(kUnsupported), true, length};
@@ -209,11 +149,11 @@ Neighbor::Outcome Neighbor::AnswerEchoIpv6(uint8_t* frame, uint32_t length,
   uint8_t* ip = frame + headers.l3;
   uint8_t* icmp = frame + headers.l4;
   const auto source = Load<Ipv6Address>(ip + 8);
-  if (!IsOurMac(frame) || !Owns(Load<Ipv6Address>(ip + 24))) {
+  if (!own_.IsOurMac(frame) || !own_.Owns(Load<Ipv6Address>(ip + 24))) {
     return {packet::kForward, false, length};
   }
   if (icmp[1] != 0) return {packet::Drop(kMalformed), true, length};
-  if (!IsUnicastMac(frame + 6) || !IsUnicast(source) || Owns(source)) {
+  if (!packet::IsHostMac(frame + 6) || !packet::IsHost(source) || own_.Owns(source)) {
     return {packet::Drop(kBadSource), true, length};
   }
   if (headers.source_routed) return {packet::Drop(kUnsupported), true, length};
@@ -236,10 +176,11 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
   uint8_t* icmp = frame + headers.l4;
   if (UpperBytes(headers) < kSolicitationBytes) return not_mine;
   const auto target = Load<Ipv6Address>(icmp + 8);
-  if (!Owns(target)) return not_mine;
+  if (!own_.Owns(target)) return not_mine;
   const auto destination = Load<Ipv6Address>(ip + 24);
   const bool to_group = destination == SolicitedNode(target);
-  if (!IsOurMac(frame) && !(to_group && Load<MacAddress>(frame) == MulticastMac(destination))) {
+  if (!own_.IsOurMac(frame) &&
+      !(to_group && Load<MacAddress>(frame) == MulticastMac(destination))) {
     return not_mine;
   }
 
@@ -248,7 +189,7 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
   if (headers.l4 != headers.l3 + packet::kIpv6HeaderBytes) return drop(kUnsupported);
   if (!packet::ChecksumHolds(Icmpv6Sum(frame, headers))) return drop(kBadChecksum);
   bool source_link_address = false;
-  if (icmp[1] != 0 || !(to_group || Owns(destination)) ||
+  if (icmp[1] != 0 || !(to_group || own_.Owns(destination)) ||
       !ReadOptions(icmp + kSolicitationBytes, UpperBytes(headers) - kSolicitationBytes,
                    &source_link_address)) {
     return drop(kMalformed);
@@ -256,7 +197,8 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
   const auto source = Load<Ipv6Address>(ip + 8);
   const bool duplicate_detection = source == kUnspecified;
   if (duplicate_detection && (!to_group || source_link_address)) return drop(kMalformed);
-  if (!IsUnicastMac(frame + 6) || Owns(source) || (!duplicate_detection && !IsUnicast(source))) {
+  if (!packet::IsHostMac(frame + 6) || own_.Owns(source) ||
+      (!duplicate_detection && !packet::IsHost(source))) {
     return drop(kBadSource);
   }
   const uint32_t answer_length = headers.l4 + kAdvertisementBytes;
@@ -264,7 +206,7 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
 
   const MacAddress asker_mac = Load<MacAddress>(frame + 6);
   packet::SetMac(frame, packet::End::kDestination, duplicate_detection ? kAllNodesMac : asker_mac);
-  packet::SetMac(frame, packet::End::kSource, mac_);
+  packet::SetMac(frame, packet::End::kSource, own_.mac());
   StoreBe16(ip + 4, kAdvertisementBytes);
   Store(ip + 8, target);
   Store(ip + 24, duplicate_detection ? kAllNodes : source);
@@ -274,7 +216,7 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
   packet::StoreBe32(icmp + 4, duplicate_detection ? 0x20000000 : 0x60000000);
   icmp[24] = kTargetLinkAddress;
   icmp[25] = 1;
-  Store(icmp + 26, mac_);
+  Store(icmp + 26, own_.mac());
   const uint64_t pseudo_sum =
       packet::PseudoHeaderSumIpv6(ip, packet::kProtocolIcmpv6, kAdvertisementBytes);
   Store(icmp + 2, packet::FinishChecksum(packet::SumBytes(icmp, kAdvertisementBytes, pseudo_sum)));

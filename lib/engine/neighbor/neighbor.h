@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/neighbor/own_addresses.h"
 #include "packet/ethernet.h"
 #include "packet/frame.h"
 #include "packet/frame_length.h"
@@ -29,9 +30,6 @@ namespace sluice::engine {
 /// any thread may call Process, which changes nothing in the object.
 class Neighbor {
  public:
-  /// Per address family.
-  static constexpr uint32_t kMaxAddresses = 16;
-
   /// Why a frame that was meant for us is neither answered nor passed on.
   enum Reason : uint8_t {
     kMalformed,    ///< A solicitation with a wrong code, length, option or destination.
@@ -46,11 +44,11 @@ class Neighbor {
       "neighbor_malformed", "neighbor_bad_checksum", "neighbor_bad_source",
       "neighbor_hop_limit", "neighbor_unsupported", "neighbor_no_room"};
 
-  explicit Neighbor(const packet::MacAddress& mac) : mac_(mac) {}
+  explicit Neighbor(const packet::MacAddress& mac) : own_(mac) {}
 
-  /// Adds the addresses of a comma-separated list ("10.0.0.2,fe80::2"). On failure
-  /// returns false with one line in `error`; what preceded the bad address stays.
-  bool AddAddresses(std::string_view list, std::string* error);
+  /// As OwnAddresses::Add.
+  bool AddAddresses(std::string_view list, std::string* error) { return own_.Add(list, error); }
+  const OwnAddresses& own() const { return own_; }
 
   /// Nothing if the frame is not ours to answer; otherwise its ending. An answer
   /// keeps VLAN tags and Ethernet padding. An advertisement may be longer than
@@ -85,16 +83,8 @@ class Neighbor {
   Outcome AnswerEchoIpv6(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
   Outcome AnswerSolicitation(uint8_t* frame, uint32_t length, uint32_t tailroom,
                              const packet::Headers& headers) const;
-  bool IsOurMac(const uint8_t* mac) const;
-  bool Owns(const packet::Ipv4Address& address) const;
-  bool Owns(const packet::Ipv6Address& address) const;
-  bool Add(const std::string& text);
 
-  packet::MacAddress mac_;
-  uint32_t ipv4_count_ = 0;
-  uint32_t ipv6_count_ = 0;
-  std::array<packet::Ipv4Address, kMaxAddresses> ipv4_{};
-  std::array<packet::Ipv6Address, kMaxAddresses> ipv6_{};
+  OwnAddresses own_;
 };
 
 /// An engine behind a Neighbor: frames that Neighbor does not answer are the

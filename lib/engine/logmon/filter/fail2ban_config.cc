@@ -33,11 +33,15 @@ std::string_view WithoutComment(std::string_view line) {
 }  // namespace
 
 std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::string* error) {
+  std::error_code unused;
+  if (!std::filesystem::is_regular_file(file, unused)) {  // A pipe would never end.
+    *error = absl::StrCat(file.string(), ": cannot be read as a file");
+    return std::nullopt;
+  }
   std::ifstream in(file, std::ios::binary);
   std::string text(kMaxBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
-  // A folder opens, but cannot be read.
   if (in.bad() || (!in.eof() && in.fail()) || text.size() > kMaxBytes) {
     *error = absl::StrCat(file.string(), text.size() > kMaxBytes ? ": more than a MiB"
                                                                  : ": cannot be read");

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/neighbor/own_addresses.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+
+#include "packet/bytes.h"
+#include "packet/host_address.h"
+
+namespace sluice::engine {
+
+using packet::Ipv4Address;
+using packet::Ipv6Address;
+
+bool OwnAddresses::AddOne(const std::string& text) {
+  Ipv4Address v4;
+  Ipv6Address v6;
+  if (inet_pton(AF_INET, text.c_str(), v4.data()) == 1) {
+    if (!packet::IsHost(v4) || ipv4_count_ == kMaxAddresses) return false;
+    ipv4_[ipv4_count_++] = v4;
+    return true;
+  }
+  if (inet_pton(AF_INET6, text.c_str(), v6.data()) == 1) {
+    if (!packet::IsHost(v6) || ipv6_count_ == kMaxAddresses) return false;
+    ipv6_[ipv6_count_++] = v6;
+    return true;
+  }
+  return false;
+}
+
+bool OwnAddresses::Add(std::string_view list, std::string* error) {
+  for (;;) {
+    const size_t comma = list.find(',');
+    const std::string text(list.substr(0, comma));
+    // A NUL would end the text early for inet_pton.
+    if (text.find('\0') != std::string::npos || !AddOne(text)) {
+      *error = std::string(text.c_str());
+      error->append(": not a unicast IPv4 or IPv6 address, or more than ")
+          .append(std::to_string(kMaxAddresses))
+          .append(" of its family");
+      return false;
+    }
+    if (comma == std::string_view::npos) return true;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+bool OwnAddresses::IsOurMac(const uint8_t* mac) const {
+  return packet::Load<packet::MacAddress>(mac) == mac_;
+}
+
+bool OwnAddresses::Owns(const Ipv4Address& address) const {
+  return std::ranges::find(ipv4(), address) != ipv4().end();
+}
+
+bool OwnAddresses::Owns(const Ipv6Address& address) const {
+  return std::ranges::find(ipv6(), address) != ipv6().end();
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a port answers to: its MAC address and a configured list of IP addresses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "packet/rewrite.h"
+
+namespace sluice::engine {
+
+/// A value. Add addresses first; then any thread may ask.
+class OwnAddresses {
+ public:
+  /// Per address family.
+  static constexpr uint32_t kMaxAddresses = 16;
+
+  explicit OwnAddresses(const packet::MacAddress& mac) : mac_(mac) {}
+
+  /// Adds the addresses of a comma-separated list ("10.0.0.2,fe80::2"). On failure
+  /// returns false with one line in `error`; what preceded the bad address stays.
+  bool Add(std::string_view list, std::string* error);
+
+  const packet::MacAddress& mac() const { return mac_; }
+  std::span<const packet::Ipv4Address> ipv4() const { return {ipv4_.data(), ipv4_count_}; }
+  std::span<const packet::Ipv6Address> ipv6() const { return {ipv6_.data(), ipv6_count_}; }
+  bool empty() const { return ipv4_count_ + ipv6_count_ == 0; }
+
+  /// Whether the six bytes at `mac` are the port's.
+  bool IsOurMac(const uint8_t* mac) const;
+  bool Owns(const packet::Ipv4Address& address) const;
+  bool Owns(const packet::Ipv6Address& address) const;
+
+ private:
+  bool AddOne(const std::string& text);
+
+  packet::MacAddress mac_;
+  uint32_t ipv4_count_ = 0;
+  uint32_t ipv6_count_ = 0;
+  std::array<packet::Ipv4Address, kMaxAddresses> ipv4_{};
+  std::array<packet::Ipv6Address, kMaxAddresses> ipv6_{};
+};
+
+}  // namespace sluice::engine

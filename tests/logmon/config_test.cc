@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Configurations with more filters or errors than there may be: refused before anything is
+// compiled, in few words.
+#include "config.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace sluice::logmon {
+namespace {
+
+constexpr std::chrono::seconds kAtOnce{1};
+
+struct Refusal {
+  std::vector<std::string> errors;
+  bool at_once = false;
+};
+
+Refusal Refuse(const std::string& text, const std::string& folder = "") {
+  Refusal refusal;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(ParseConfig(text, folder, &refusal.errors));
+  refusal.at_once = std::chrono::steady_clock::now() - start < kAtOnce;
+  return refusal;
+}
+
+/// `count` filters, of which each is `filter` with its number in the place of #.
+std::string Filters(size_t count, std::string_view filter) {
+  const size_t at = filter.find('#');
+  std::string text = R"({"filters": [)";
+  for (size_t i = 0; i < count; ++i) {
+    if (i != 0) text += ',';
+    text.append(filter.substr(0, at));
+    if (at == filter.npos) continue;
+    text.append(std::to_string(i)).append(filter.substr(at + 1));
+  }
+  return text + "]}";
+}
+
+TEST(Config, AMillionFiltersAreRefusedAtOnce) {
+  const Refusal refusal = Refuse(Filters(1'000'000, R"({"pattern": "word#"})"));
+  ASSERT_EQ(refusal.errors.size(), 1u);
+  EXPECT_EQ(refusal.errors[0], "the file has more than 4194304 bytes");
+  EXPECT_TRUE(refusal.at_once);
+}
+
+TEST(Config, AsManyFiltersAsFitIntoAFileAreRefusedAtOnce) {
+  const Refusal refusal = Refuse(Filters(150'000, R"({"pattern": "word#"})"));
+  ASSERT_EQ(refusal.errors.size(), 1u);
+  EXPECT_EQ(refusal.errors[0], "filters: 150000: give at most 256");
+  EXPECT_TRUE(refusal.at_once);
+}
+
+TEST(Config, ManyErrorsAreToldInPart) {
+  // 256 filters; 200000 members that nobody asked for.
+  std::string members;
+  for (int i = 0; i < 200'000; ++i) members += ",\"m" + std::to_string(i) + "\":1";
+  for (const std::string& text :
+       {Filters(256, R"({"pattern": "{", "x#": 1})"), R"({"filters": [])" + members + "}"}) {
+    const Refusal refusal = Refuse(text);
+    ASSERT_EQ(refusal.errors.size(), 101u);
+    EXPECT_EQ(refusal.errors.back(), "and more");
+    EXPECT_TRUE(refusal.at_once);
+  }
+}
+
+TEST(Config, ExpressionsOfFilesCountBeforeTheyAreCompiled) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("logmon_config_" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  std::ofstream many(folder / "many");
+  for (int i = 0; i < 100'000; ++i) many << "word" << i % 1000 << '\n';
+  many.close();
+  std::ofstream right(folder / "right");
+  for (int i = 0; i < 255; ++i) right << "word" << i << '\n';
+  right.close();
+  const Refusal refusal = Refuse(R"({"filters": [{"pattern": "a"}, {"regex_file": "many"}]})",
+                                 folder);
+  std::vector<std::string> errors;
+  const auto config =
+      ParseConfig(R"({"filters": [{"pattern": "a"}, {"regex_file": "right"}]})", folder, &errors);
+  const Refusal device = Refuse(R"({"filters": [{"regex_file": "/dev/zero"}]})", folder);
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(refusal.errors.size(), 1u);
+  EXPECT_EQ(refusal.errors[0],
+            "filters[1].regex_file: 100001 filters with its expressions: give at most 256");
+  EXPECT_TRUE(refusal.at_once);
+  ASSERT_TRUE(config) << errors.front();
+  EXPECT_EQ(config->filters.size(), 256u);
+  ASSERT_EQ(device.errors.size(), 1u);
+  EXPECT_EQ(device.errors[0], "filters[0].regex_file: /dev/zero: cannot be read as a file");
+}
+
+}  // namespace
+}  // namespace sluice::logmon
