@@ -2,8 +2,8 @@
 #include "device/enso/descriptor_fetch.h"
 
 #include <algorithm>
-#include <atomic>
 
+#include "bar/load_once.h"
 #include "device/enso/flit_copy.h"
 
 namespace sluice::device::enso {
@@ -58,11 +58,13 @@ void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t count) {
   constexpr uint32_t kAhead = 8;  // slots; their completions will be written
   for (uint32_t i = 0; i < count; ++i) {
     // The host's thread wrote the slot before its signal word and its tail store.
-    auto* words = reinterpret_cast<uint64_t*>(const_cast<uint8_t*>(slots + i * kFlitBytes));
+    const auto* words = reinterpret_cast<const uint64_t*>(slots + i * kFlitBytes);
     PrefetchForWrite(reinterpret_cast<uintptr_t>(words) + kAhead * kFlitBytes);
     Descriptor& slot = descriptors_[i];
-    slot.words[0] = std::atomic_ref(words[0]).load(std::memory_order_acquire);
-    for (uint32_t word = 1; word < Descriptor::kWords; ++word) slot.words[word] = words[word];
+    slot.words[0] = bar::LoadOnce(words[0], std::memory_order_acquire);
+    for (uint32_t word = 1; word < Descriptor::kWords; ++word) {
+      slot.words[word] = bar::LoadOnce(words[word]);
+    }
     const bool is_data = slot.words[0] != kSignalConfig;
     slot.data = is_data ? dma_.Translate(slot.words[1], Length(slot)) : nullptr;
   }
