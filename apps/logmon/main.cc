@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -108,7 +107,8 @@ int main(int argc, char** argv) {
   if (!line) return exit_code;
   // An empty pattern is one that everything matches.
   if (!gflags::GetCommandLineFlagInfoOrDie("test_filter").is_default) return RunTest();
-  std::string flag, mend, capture;
+  std::string flag, mend;
+  std::optional<sluice::runtime::SampleCapture> capture;
   std::optional<Settings> settings = sluice::logmon::ReadSettings(*line, &flag, &mend);
   if (!settings) return BadFlag(flag, mend);
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const uint64_t seed = line->options.seed ? *line->options.seed : std::random_device()();
   const auto session = Session::Start(*std::move(line), &exit_code);
-  if (!capture.empty()) std::filesystem::remove(capture);
+  capture.reset();
   if (session == nullptr) return exit_code;
   for (const std::string& left_out : settings->config.left_out) {
     std::fprintf(stderr, "left out: %s\n", left_out.c_str());

@@ -2,7 +2,6 @@
 #include "settings.h"
 
 #include <gflags/gflags.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -148,11 +147,11 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
   return settings;
 }
 
-bool MakeSample(const Settings& settings, CommandLine* line, std::string* capture,
-                std::string* flag, std::string* mend) {
+bool MakeSample(const Settings& settings, CommandLine* line,
+                std::optional<runtime::SampleCapture>* capture, std::string* flag,
+                std::string* mend) {
   runtime::Options& options = line->options;
-  capture->clear();
-  if (line->own_port || options.frame_size.empty()) return true;
+  if (!runtime::WantsSample(*line)) return true;
   SampleOptions sample{.transport = *TransportOf(FLAGS_log_as),
                        .sources = FLAGS_log_sources,
                        .once = FLAGS_log_once,
@@ -184,19 +183,19 @@ bool MakeSample(const Settings& settings, CommandLine* line, std::string* captur
     text = *std::move(read);
     if (text.back() != '\n') text += '\n';  // It may be followed by itself.
   }
-  const std::string path = std::filesystem::temp_directory_path() /
-                           ("sluice-logmon-" + std::to_string(getpid()) + ".pcap");
-  if (!WriteSample(text, sample, path, mend)) {
+  const auto write = [&](const std::string& path, std::string* why) {
+    return WriteSample(text, sample, path, why);
+  };
+  const std::string about = FLAGS_log_as + ":" + (FLAGS_log.empty() ? "invented" : FLAGS_log) +
+                            ":sources=" + std::to_string(FLAGS_log_sources);
+  auto made =
+      runtime::SampleCapture::Make(options, write, about, FLAGS_log_once ? "+loop=1" : "", mend);
+  if (!made) {
     *flag = "log";
     return false;
   }
-  const std::string rate = gflags::GetCommandLineFlagInfoOrDie("rate").current_value;
-  options.wire = "pcap:" + path + (rate.empty() ? "" : "+rate=" + rate) +
-                 (FLAGS_log_once ? "+loop=1" : "");
-  options.traffic = FLAGS_log_as + ":" + (FLAGS_log.empty() ? "invented" : FLAGS_log) +
-                    ":sources=" + std::to_string(FLAGS_log_sources);
   options.frame_size.clear();
-  *capture = path;
+  *capture = std::move(made);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "engine/logmon/monitor.h"
 #include "runtime/command_line.h"
+#include "runtime/sample_capture.h"
 
 namespace sluice::logmon {
 
@@ -27,8 +28,9 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
                                      std::string* mend);
 
 /// Makes the traffic of the embedded NIC log text, unless somebody said which. The capture, which
-/// can go once the NIC is open, or "". False, with flag and mend, if it cannot be made.
-bool MakeSample(const Settings& settings, runtime::CommandLine* line, std::string* capture,
-                std::string* flag, std::string* mend);
+/// can go once the NIC is open, or nothing. False, with flag and mend, if it cannot be made.
+bool MakeSample(const Settings& settings, runtime::CommandLine* line,
+                std::optional<runtime::SampleCapture>* capture, std::string* flag,
+                std::string* mend);
 
 }  // namespace sluice::logmon

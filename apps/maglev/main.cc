@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "report.h"
 #include "runtime/command_line.h"
 #include "runtime/replay.h"
+#include "runtime/sample_capture.h"
 #include "runtime/session.h"
 #include "sample.h"
 #include "steering.h"
@@ -32,7 +34,6 @@ DEFINE_string(explain, "", "Say where a flow goes and why, and end: 'tcp 1.2.3.4
 DEFINE_string(plan, "", "Say what this configuration would move, and end");
 DEFINE_string(instance, "", "With --plan: ask the running instance with this --file-prefix");
 DECLARE_uint32(flows);
-DECLARE_string(rate);
 
 namespace {
 
@@ -42,6 +43,7 @@ using sluice::engine::maglev::Tables;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::CommandLine;
+using sluice::runtime::SampleCapture;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
@@ -61,23 +63,23 @@ int RunReplay(const CommandLine& line, Config config) {
   return sluice::runtime::Replay(line, worker, MakeHooks(control, fleet));
 }
 
-// Traffic of the embedded NIC is for the VIPs, unless somebody said which. The file, or "".
-std::string MakeTraffic(const sluice::engine::maglev::Setup& setup, CommandLine* line,
-                        std::string* error) {
+// Traffic of the embedded NIC is for the VIPs, unless somebody said which. Nothing if so, or, with
+// one line in `error`, if it cannot be made.
+std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& setup,
+                                         CommandLine* line, std::string* error) {
   sluice::runtime::Options& options = line->options;
-  if (line->own_port || options.frame_size.empty()) return "";
-  const std::string path = std::filesystem::temp_directory_path() /
-                           ("sluice-maglev-" + std::to_string(getpid()) + ".pcap");
+  if (!sluice::runtime::WantsSample(*line)) return std::nullopt;
   const TrafficOptions traffic{
       .flows = FLAGS_flows,
       .size = options.frame_size,
       .ipv4_only = options.iface == sluice::runtime::Interface::kStreaming,
       .seed = options.seed.value_or(1)};
-  if (!WriteTraffic(setup, traffic, path, error)) return "";
-  const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
-  options.wire = "pcap:" + path + rate;
-  options.traffic = "vips:size=" + traffic.size + "+flows=" + std::to_string(traffic.flows) + rate;
-  return path;
+  const auto write = [&](const std::string& path, std::string* why) {
+    return WriteTraffic(setup, traffic, path, why);
+  };
+  return SampleCapture::Make(
+      options, write, "vips:size=" + traffic.size + "+flows=" + std::to_string(traffic.flows), "",
+      error);
 }
 
 int RunExplain(const Config& config) {
@@ -112,12 +114,12 @@ int RunLive(CommandLine line, Config config) {
   line.options.hangup = true;
   std::FILE* const text = line.options.json == "-" ? stderr : stdout;
   std::string error;
-  const std::string traffic = MakeTraffic(config.setup, &line, &error);
+  auto traffic = MakeTraffic(config.setup, &line, &error);
   if (!error.empty()) return BadFlag("config", error);
   Control control(std::move(config), FLAGS_config, line.options.workers);
   int exit_code = 0;
   const auto session = Session::Start(std::move(line), &exit_code);
-  if (!traffic.empty()) std::filesystem::remove(traffic);
+  traffic.reset();
   if (session == nullptr) return exit_code;
   Fleet fleet(rte_get_tsc_hz(), [] { return rte_rdtsc(); });
   control.set_new_owners(

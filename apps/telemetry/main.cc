@@ -5,11 +5,9 @@
 // else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +18,7 @@
 #include "latest.h"
 #include "reader.h"
 #include "runtime/command_line.h"
+#include "runtime/sample_capture.h"
 #include "runtime/session.h"
 #include "settings.h"
 #include "table.h"
@@ -28,7 +27,6 @@
 #include "worker.h"
 
 DECLARE_uint32(flows);
-DECLARE_string(rate);
 
 namespace {
 
@@ -38,6 +36,7 @@ using sluice::engine::telemetry::Meter;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::CommandLine;
+using sluice::runtime::SampleCapture;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
@@ -50,25 +49,26 @@ uint64_t ClockUnixNs() {
   return static_cast<uint64_t>(unix_ns.count()) - static_cast<uint64_t>(clock_ns);
 }
 
-// Traffic of the embedded NIC has heavy hitters, unless somebody said which. The file, or "".
-std::string MakeTraffic(const Settings& settings, CommandLine* line, std::string* error) {
+// Traffic of the embedded NIC has heavy hitters, unless somebody said which. Nothing if so, or, with
+// one line in `error`, if it cannot be made.
+std::optional<SampleCapture> MakeTraffic(const Settings& settings, CommandLine* line,
+                                         std::string* error) {
   sluice::runtime::Options& options = line->options;
-  if (line->own_port || options.frame_size.empty()) return "";
-  const std::string path = std::filesystem::temp_directory_path() /
-                           ("sluice-telemetry-" + std::to_string(getpid()) + ".pcap");
+  if (!sluice::runtime::WantsSample(*line)) return std::nullopt;
   const TrafficOptions traffic{
       .flows = FLAGS_flows,
       .zipf = settings.zipf,
       .size = options.frame_size,
       .ipv4_only = options.iface == sluice::runtime::Interface::kStreaming,
       .seed = options.seed.value_or(1)};
-  if (!WriteTraffic(traffic, path, error)) return "";
-  const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
-  options.wire = "pcap:" + path + rate;
-  options.traffic = "zipf:size=" + traffic.size + "+flows=" + std::to_string(traffic.flows) +
-                    "+exponent=" + std::to_string(traffic.zipf) +
-                    "+frames=" + std::to_string(kSampleFrames) + rate;
-  return path;
+  const std::string about = "zipf:size=" + traffic.size +
+                            "+flows=" + std::to_string(traffic.flows) +
+                            "+exponent=" + std::to_string(traffic.zipf) +
+                            "+frames=" + std::to_string(kSampleFrames);
+  const auto write = [&traffic](const std::string& path, std::string* why) {
+    return WriteTraffic(traffic, path, why);
+  };
+  return SampleCapture::Make(options, write, about, "", error);
 }
 
 }  // namespace
@@ -82,11 +82,11 @@ int main(int argc, char** argv) {
   const std::optional<Settings> settings = ReadSettings(*line, &flag, &mend);
   if (!settings) return BadFlag(flag, mend);
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
-  const std::string traffic = MakeTraffic(*settings, &*line, &mend);
+  auto traffic = MakeTraffic(*settings, &*line, &mend);
   if (!mend.empty()) return BadFlag("frame_size", "its traffic could not be written: " + mend);
   const auto session = Session::Start(*std::move(line), &exit_code);
-  if (!traffic.empty()) {
-    std::filesystem::remove(traffic);
+  if (traffic) {
+    traffic.reset();
     std::fprintf(text, "traffic: %u frames of %u flows, Zipf %g, again and again\n",
                  kSampleFrames, FLAGS_flows, settings->zipf);
     std::fflush(text);

@@ -7,9 +7,11 @@
 #include <atomic>
 #include <cerrno>
 
+#include "bar/load_once.h"
 #include "net_enso/enso_device.h"
 
 using namespace sluice::regs::enso;
+using sluice::bar::LoadOnce;
 using sluice::net_enso::Event;
 using sluice::net_enso::Pipe;
 using sluice::net_enso::SentSlot;
@@ -17,8 +19,8 @@ using sluice::net_enso::SentSlot;
 namespace {
 
 /// Slots are shared with the NIC; their signal word decides who owns the rest.
-uint64_t LoadSignal(uint64_t& signal) {
-  return std::atomic_ref<uint64_t>(signal).load(std::memory_order_acquire);
+uint64_t LoadSignal(const uint64_t& signal) {
+  return LoadOnce(signal, std::memory_order_acquire);
 }
 void StoreSignal(uint64_t& signal, uint64_t value) {
   std::atomic_ref<uint64_t>(signal).store(value, std::memory_order_relaxed);
@@ -34,7 +36,7 @@ void rte_pmd_enso_nb::ReadNotifications() {
     const uint64_t signal = LoadSignal(slot.signal);
     if (signal == kSignalNone) break;
     if (signal == kSignalData) [[likely]] {
-      AcceptNotification(slot.pipe, slot.tail);
+      AcceptNotification(LoadOnce(slot.pipe), LoadOnce(slot.tail));
     } else {
       device_->Count(Event::kBadNotification);
     }
@@ -102,7 +104,8 @@ void rte_pmd_enso_nb::ReapCompletions() {
     TxNotification& slot = tx_ring_[tx_clean_ & mask_];
     if (LoadSignal(slot.signal) != kSignalNone) break;
     const SentSlot& sent = sent_[tx_clean_ & mask_];
-    if (slot.address != sent.word1 || slot.length != (sent.word2 & 0xf'ffff)) [[unlikely]] {
+    if (LoadOnce(slot.address) != sent.word1 ||
+        LoadOnce(slot.length) != (sent.word2 & 0xf'ffff)) [[unlikely]] {
       if (suspicious_slot_ != tx_clean_) device_->Count(Event::kBadCompletion);
       suspicious_slot_ = tx_clean_;
       break;

@@ -8,13 +8,13 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "bar/load_once.h"
 #include "net_ipu/ipu_adapter.h"
 
 namespace sluice::net_ipu {
@@ -84,8 +84,8 @@ int StartNew(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t su
 
 /// A field of a region that the device may be writing.
 template <typename T>
-T Load(T& field) {
-  return std::atomic_ref(field).load(std::memory_order_acquire);
+T Load(const T& field) {
+  return bar::LoadOnce(field, std::memory_order_acquire);
 }
 
 /// Frames of those of the regions in `mask` that are of `kind`: not looked at by whoever
@@ -94,7 +94,7 @@ uint64_t CountFrames(const rte_pmd_ipu_link& link, RegionKind kind, uint64_t mas
   const swap::Geometry& geometry = link.layout.geometry();
   uint64_t frames = 0;
   for (uint32_t i = 0; i < geometry.regions; ++i) {
-    swap::RegionHeader& header = link.layout.region(i).header();
+    const swap::RegionHeader& header = link.layout.region(i).header();
     if ((mask >> i & 1) == 0 || Load(header.kind) != kind) continue;
     const uint32_t count = std::min(Load(header.count), geometry.max_frames);
     const uint32_t done = kind == RegionKind::kToSend ? Load(header.cursor) : 0;

@@ -184,7 +184,7 @@ uint16_t RxBurstScalar(void* opaque, rte_mbuf** packets, uint16_t count) {
       Discard(queue, mbuf);
       continue;
     }
-    FillMbuf(queue, mbuf, queue.ring[at].low, high);
+    FillMbuf(queue, mbuf, bar::LoadOnce(queue.ring[at].low), high);
     queue.bytes += mbuf->data_len;
     packets[received++] = mbuf;
   }
@@ -209,7 +209,7 @@ uint16_t RxBurstScattered(void* opaque, rte_mbuf** packets, uint16_t count) {
       DropPartial(queue);
       continue;
     }
-    FillMbuf(queue, mbuf, queue.ring[at].low, high);
+    FillMbuf(queue, mbuf, bar::LoadOnce(queue.ring[at].low), high);
     if (first == nullptr) {
       queue.first_segment = first = mbuf;
     } else {

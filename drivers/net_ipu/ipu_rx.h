@@ -6,11 +6,11 @@
 
 #include <rte_mbuf.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "bar/load_once.h"
 #include "net_ipu/ipu_queue.h"
 
 namespace sluice::net_ipu {
@@ -31,9 +31,7 @@ static_assert(regs::ipu::kClassOtherL4 == RTE_PTYPE_L4_NONFRAG);
 
 /// Acquire: with the done bit, the low word and the frame's bytes are visible.
 inline uint64_t LoadHigh(const regs::ipu::Descriptor& descriptor) {
-  // atomic_ref of a const object is C++26; nothing is stored.
-  return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(descriptor.high))
-      .load(std::memory_order_acquire);
+  return bar::LoadOnce(descriptor.high, std::memory_order_acquire);
 }
 
 inline bool Done(uint64_t high) { return (high & regs::ipu::kDone) != 0; }

@@ -43,14 +43,6 @@ void StoreMbuf(rte_mbuf* mbuf, __m128i descriptor, __m128i rearm) {
                   _mm_shuffle_epi8(descriptor, FieldsShuffle()));
 }
 
-void StoreMarks(const Descriptor* ring, rte_mbuf* const* mbufs) {
-  for (uint32_t i = 0; i < kGroup; ++i) {
-    if (mbufs[i]->ol_flags & RTE_MBUF_F_RX_FDIR) {
-      mbufs[i]->hash.fdir.hi = static_cast<uint32_t>(ring[i].low >> kRxMarkShift);
-    }
-  }
-}
-
 /// Loads of a group go from the last descriptor to the first: the device completes
 /// in order, so what is seen done is preceded only by what is also done. Aligned
 /// 16-byte loads and the device's low-then-high stores do not tear on x86 with AVX.
@@ -68,6 +60,17 @@ struct Group {
   }
   __m128i d[kGroup];
 };
+
+/// From what was loaded once: the ring may say something else by now.
+void StoreMarks(const Group& group, rte_mbuf* const* mbufs) {
+  for (uint32_t i = 0; i < kGroup; ++i) {
+    const auto low = static_cast<uint64_t>(_mm_cvtsi128_si64(group.d[i]));
+    const auto high = static_cast<uint64_t>(_mm_extract_epi64(group.d[i], 1));
+    if (high >> kRxFlagsShift & RTE_MBUF_F_RX_FDIR) {
+      mbufs[i]->hash.fdir.hi = static_cast<uint32_t>(low >> kRxMarkShift);
+    }
+  }
+}
 
 enum class RunEnd {
   kLimit,    ///< All descriptors of the run were done.
@@ -94,7 +97,7 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
   Run run{0, 0, RunEnd::kLimit};
   // Refill writes what is read here. Only behind a completion: to take lines that the
   // device is about to write would delay both.
-  if (ring->high & kDone) {
+  if (Done(bar::LoadOnce(ring->high))) {
     for (uint32_t i = kGroup; i < count; i += kGroup) __builtin_prefetch(ring + i, 1);
   }
   while (run.received < count) {
@@ -117,7 +120,7 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     std::memcpy(packets + run.received, own, kGroup * sizeof(*own));
     for (uint32_t i = 0; i < kGroup; ++i) StoreMbuf(own[i], group.d[i], rearm);
     if (!_mm_testz_si128(status, flow_hit)) [[unlikely]]
-      StoreMarks(ring + run.received, own);
+      StoreMarks(group, own);
     // Only lanes that are done count.
     bytes = _mm_add_epi32(bytes, _mm_and_si128(lengths, _mm_srai_epi32(status, 31)));
     if (done != (1u << kGroup) - 1) {

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "bar/load_once.h"
+
 namespace sluice::bar {
 
 /// One register access. `bytes` is 4 or 8.
@@ -57,16 +59,18 @@ class PostedQueue {
       if (head == tail) continue;
       uint32_t left = budget;
       for (; head != tail && left != 0; ++head, --left, ++handled) {
-        const Entry entry = lane.entries[head % kDepth];
-        if (entry.epoch != link) [[unlikely]]
+        const Entry& entry = lane.entries[head % kDepth];
+        if (LoadOnce(entry.epoch) != link) [[unlikely]]
           continue;
-        if (!entry.is_read) {
-          write(RegisterAccess{entry.offset, entry.bytes, entry.value});
+        const uint64_t value = LoadOnce(entry.value);
+        RegisterAccess access{LoadOnce(entry.offset), LoadOnce(entry.bytes), value};
+        if (LoadOnce(entry.is_read) == 0) {
+          write(access);
           continue;
         }
-        lane.reply_value.store(read(RegisterAccess{entry.offset, entry.bytes, 0}),
-                               std::memory_order_relaxed);
-        lane.reply_sequence.store(static_cast<uint32_t>(entry.value), std::memory_order_release);
+        access.value = 0;
+        lane.reply_value.store(read(access), std::memory_order_relaxed);
+        lane.reply_sequence.store(static_cast<uint32_t>(value), std::memory_order_release);
       }
       lane.head.store(head, std::memory_order_release);
     }
@@ -86,7 +90,7 @@ class PostedQueue {
     uint32_t offset;
     uint16_t epoch;
     uint8_t bytes;
-    bool is_read;
+    uint8_t is_read;  ///< 0: a store.
     uint64_t value;
   };
   static_assert(sizeof(Entry) == 16);

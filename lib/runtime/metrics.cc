@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/metrics.h"
 
-#include <prometheus/collectable.h>
-#include <prometheus/exposer.h>
+#include <prometheus/text_serializer.h>
 
 #include <charconv>
-#include <exception>
-#include <mutex>
+#include <optional>
 #include <utility>
 
 namespace sluice::runtime {
@@ -17,6 +15,9 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
+constexpr char kPath[] = "/metrics";
+constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
+
 ClientMetric Count(double value, std::vector<ClientMetric::Label> labels = {}) {
   ClientMetric metric;
   metric.label = std::move(labels);
@@ -24,17 +25,29 @@ ClientMetric Count(double value, std::vector<ClientMetric::Label> labels = {}) {
   return metric;
 }
 
-// "[ADDRESS:]PORT": what civetweb's listening_ports takes, or "".
-std::string Listening(std::string_view where) {
+struct Place {
+  std::string address, port;
+};
+
+// "[ADDRESS:]PORT" taken apart.
+std::optional<Place> Listening(std::string_view where) {
   const size_t colon = where.rfind(':');
   const std::string_view text = colon == std::string_view::npos ? where : where.substr(colon + 1);
   uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size()) return "";
-  if (colon == std::string_view::npos) return "127.0.0.1:" + std::string(text);
-  // A list of addresses, or options of civetweb behind the port, are not ours to pass on.
-  const bool sound = where.find_first_not_of("0123456789abcdefABCDEF.:[]") == std::string_view::npos;
-  return sound ? std::string(where) : "";
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (colon == std::string_view::npos) return Place{"127.0.0.1", std::string(text)};
+  const std::string_view address = where.substr(0, colon);
+  if (address.empty() || address.find_first_not_of("0123456789abcdefABCDEF.:[]") != where.npos) {
+    return std::nullopt;
+  }
+  return Place{std::string(address), std::string(text)};
+}
+
+// Without the brackets of an IPv6 address.
+std::string Bare(const std::string& address) {
+  const bool bracketed = address.starts_with('[') && address.ends_with(']');
+  return bracketed ? address.substr(1, address.size() - 2) : address;
 }
 
 }  // namespace
@@ -72,53 +85,34 @@ MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view>
   return families;
 }
 
-// What the listener asks.
-class MetricsServer::Answer : public prometheus::Collectable {
- public:
-  MetricFamilies Collect() const override {
-    const std::scoped_lock lock(mutex_);
-    return collect_ ? collect_() : MetricFamilies{};
-  }
-  void Set(std::function<MetricFamilies()> collect) {
-    const std::scoped_lock lock(mutex_);
-    collect_ = std::move(collect);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::function<MetricFamilies()> collect_;
-};
-
-class MetricsServer::Listener : public prometheus::Exposer {
- public:
-  using prometheus::Exposer::Exposer;
-};
-
-MetricsServer::MetricsServer() : answer_(std::make_shared<Answer>()) {}
-MetricsServer::~MetricsServer() = default;
-
 std::unique_ptr<MetricsServer> MetricsServer::Open(std::string_view where, std::string* error) {
   const std::string flag = "--metrics=" + std::string(where) + ": ";
-  const std::string listening = Listening(where);
-  if (listening.empty()) {
+  const std::optional<Place> place = Listening(where);
+  if (!place) {
     *error = flag + "give PORT or ADDRESS:PORT";
     return nullptr;
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer);
-  try {
-    server->listener_ = std::make_unique<Listener>(listening);
-  } catch (const std::exception&) {  // The only way that civetweb has to say no.
+  server->pages_ = PageServer::Open(
+      Bare(place->address), place->port,
+      {kPath, kTextFormat, [raw = server.get()] { return raw->Text(); }});
+  if (server->pages_ == nullptr) {
     *error = flag + "cannot listen there: give an address of this host and a free port";
     return nullptr;
   }
-  server->listener_->RegisterCollectable(server->answer_);
-  server->url_ = "http://" + listening.substr(0, listening.rfind(':') + 1) +
-                 std::to_string(server->listener_->GetListeningPorts().front()) + "/metrics";
+  server->url_ =
+      "http://" + place->address + ":" + std::to_string(server->pages_->port()) + kPath;
   return server;
 }
 
+std::string MetricsServer::Text() {
+  const std::scoped_lock lock(mutex_);
+  return collect_ ? prometheus::TextSerializer().Serialize(collect_()) : "";
+}
+
 void MetricsServer::Serve(std::function<MetricFamilies()> collect) {
-  answer_->Set(std::move(collect));
+  const std::scoped_lock lock(mutex_);
+  collect_ = std::move(collect);
 }
 
 }  // namespace sluice::runtime

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "bar/load_once.h"
+
 namespace sluice::swap {
 namespace {
 
@@ -54,7 +56,7 @@ void HostLink::Resume(const Message& own, const Message& nic) {
 // What an earlier process was doing in the region is lost, and counted.
 void HostLink::Discard() {
   RegionHeader& header = region_.header();
-  counters_.discarded_pkts += std::min(header.count, geometry().max_frames);
+  counters_.discarded_pkts += std::min(bar::LoadOnce(header.count), geometry().max_frames);
   header.count = 0;
   header.kind = RegionKind::kFree;
   Hold(0);

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <bit>
 
+#include "bar/load_once.h"
+
 namespace sluice::swap {
 
 const char* Geometry::Error() const {
@@ -33,6 +35,15 @@ LinkMemory LinkMemory::Format(std::span<uint8_t> memory, const Geometry& geometr
   return link;
 }
 
+namespace {
+
+Geometry LoadGeometry(const Geometry& shared) {
+  return {bar::LoadOnce(shared.regions), bar::LoadOnce(shared.region_bytes),
+          bar::LoadOnce(shared.max_frames), bar::LoadOnce(shared.headroom_bytes)};
+}
+
+}  // namespace
+
 LinkMemory LinkMemory::Find(std::span<uint8_t> memory) {
   LinkMemory link;
   constexpr uintptr_t kAlignment = alignof(LinkHeader);
@@ -40,7 +51,7 @@ LinkMemory LinkMemory::Find(std::span<uint8_t> memory) {
   if (reinterpret_cast<uintptr_t>(memory.data()) % kAlignment != 0) return link;
   auto* const header = reinterpret_cast<LinkHeader*>(memory.data());
   if (std::atomic_ref(header->magic).load(std::memory_order_acquire) != kLinkMagic) return link;
-  const Geometry geometry = header->geometry;
+  const Geometry geometry = LoadGeometry(header->geometry);
   if (geometry.Error() != nullptr || BytesFor(geometry) > memory.size()) return link;
   link.header_ = header;
   link.geometry_ = geometry;

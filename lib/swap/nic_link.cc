@@ -5,17 +5,9 @@
 #include <atomic>
 #include <bit>
 
+#include "bar/load_once.h"
+
 namespace sluice::swap {
-namespace {
-
-// The peer may write while we look: every value is read once.
-template <typename T>
-T ReadOnce(T& shared) {
-  return std::atomic_ref(shared).load(std::memory_order_relaxed);
-}
-
-}  // namespace
-
 NicLink::NicLink(LinkMemory memory, Responder end)
     : memory_(memory),
       geometry_(memory.geometry()),
@@ -45,9 +37,9 @@ void NicLink::Recover() {
   for (uint64_t left = mine_; left != 0; left &= left - 1) {
     const auto id = static_cast<uint32_t>(std::countr_zero(left));
     RegionHeader& header = memory_.region(id).header();
-    const RegionKind kind = ReadOnce(header.kind);
-    const uint32_t count = ReadOnce(header.count);
-    const uint32_t cursor = ReadOnce(header.cursor);
+    const RegionKind kind = bar::LoadOnce(header.kind);
+    const uint32_t count = bar::LoadOnce(header.count);
+    const uint32_t cursor = bar::LoadOnce(header.cursor);
     const bool filled = count > 0 && count <= geometry_.max_frames;
     if (filled && kind == RegionKind::kToSend && cursor < count && sending_ == kNone) {
       sending_ = id;
@@ -55,7 +47,7 @@ void NicLink::Recover() {
       send_count_ = count;
     } else if (filled && kind == RegionKind::kReceived) {
       full_[full_count_++] = static_cast<uint8_t>(id);
-      sequences[id] = ReadOnce(header.sequence);
+      sequences[id] = bar::LoadOnce(header.sequence);
       sequence_ = std::max(sequence_, sequences[id] + 1);
     } else {
       Free(id);
@@ -105,7 +97,7 @@ uint32_t NicLink::TakeFrames(FrameToSend* frames, uint32_t max) {
     // Before the frames are handed on: a device that comes after this one must not send them.
     std::atomic_ref(region.header().cursor).store(end, std::memory_order_release);
     for (; send_at_ < end; ++send_at_) {
-      const Entry entry = ReadOnce(region.entries()[send_at_]);
+      const Entry entry = bar::LoadOnce(region.entries()[send_at_]);
       if (EntryLength(entry) == 0) continue;
       if (!EntryIsSound(entry, geometry_)) {
         ++bad_entries_;
@@ -137,7 +129,7 @@ Answer NicLink::Evaluate(const Message& offer, Reply& reply) {
   const uint32_t given = Candidate(wants_frames_);
   waiting_ = given == kNone;
   if (waiting_) return Answer::kLater;
-  const uint32_t frames = ReadOnce(memory_.region(given).header().count);
+  const uint32_t frames = bar::LoadOnce(memory_.region(given).header().count);
   reply.payload[kGivenWord] = Given{given, frames}.Word();
   reply.payload[kTakenWord] = offer.payload[kGivenWord];
   return Answer::kTrue;

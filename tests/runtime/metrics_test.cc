@@ -12,6 +12,9 @@
 
 #include <array>
 #include <charconv>
+#include <initializer_list>
+#include <utility>
+#include <vector>
 
 namespace sluice::runtime {
 namespace {
@@ -27,8 +30,8 @@ Sample Counted() {
   return sample;
 }
 
-// The body of the answer to GET `path`, or "" if there is no answer with status 200.
-std::string Get(const std::string& url, const std::string& path) {
+// A connection to the server of `url`; -1: it does not answer.
+int Connect(const std::string& url) {
   const size_t colon = url.rfind(':');
   uint16_t port = 0;
   std::from_chars(url.data() + colon + 1, url.data() + url.size(), port);
@@ -37,17 +40,32 @@ std::string Get(const std::string& url, const std::string& path) {
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
   if (connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
-    const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
-    if (write(connection, request.data(), request.size()) > 0) {
-      std::array<char, 4096> bytes;
-      for (ssize_t n = 0; (n = read(connection, bytes.data(), bytes.size())) > 0;) {
-        answer.append(bytes.data(), static_cast<size_t>(n));
-      }
+    return connection;
+  }
+  close(connection);
+  return -1;
+}
+
+// All that is answered to `request` until the server closes, or `patience` ends.
+std::string Ask(const std::string& url, const std::string& request,
+                timeval patience = {10, 0}) {
+  const int connection = Connect(url);
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  std::string answer;
+  if (send(connection, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
+    std::array<char, 4096> bytes;
+    for (ssize_t n = 0; (n = read(connection, bytes.data(), bytes.size())) > 0;) {
+      answer.append(bytes.data(), static_cast<size_t>(n));
     }
   }
   close(connection);
+  return answer;
+}
+
+// The body of the answer to GET `path`, or "" if there is no answer with status 200.
+std::string Get(const std::string& url, const std::string& path) {
+  const std::string answer = Ask(url, "GET " + path + " HTTP/1.0\r\n\r\n");
   const size_t body = answer.find("\r\n\r\n");
   const bool ok = answer.find(" 200 ") < answer.find("\r\n");
   return ok && body != std::string::npos ? answer.substr(body + 4) : "";
@@ -86,6 +104,51 @@ TEST(Metrics, AreNowhereElse) {
   const auto server = MetricsServer::Open("0", &error);
   ASSERT_NE(server, nullptr) << error;
   EXPECT_EQ(Get(server->url(), "/"), "");
+}
+
+TEST(Metrics, AreServedBesideConnectionsThatNeverAsk) {
+  std::string error;
+  const auto server = MetricsServer::Open("0", &error);
+  ASSERT_NE(server, nullptr) << error;
+  server->Serve([] { return MetricsOf(Counted(), kDropNames); });
+  std::vector<int> held;
+  for (int i = 0; i < 200; ++i) {
+    held.push_back(Connect(server->url()));
+    ASSERT_GE(held.back(), 0) << i;
+    // Half of them begin to ask, and never end.
+    if (i % 2 == 0) {
+      send(held.back(), "GET /metrics HTTP/1.1\r\nHost:", 28, MSG_NOSIGNAL);
+    }
+  }
+  const std::string answer =
+      Ask(server->url(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", {1, 0});
+  EXPECT_TRUE(Has(answer, "sluice_rx_packets_total 1000")) << answer;
+  for (const int connection : held) close(connection);
+}
+
+TEST(Metrics, AnswerAsHttpDoes) {
+  std::string error;
+  const auto server = MetricsServer::Open("0", &error);
+  ASSERT_NE(server, nullptr) << error;
+  server->Serve([] { return MetricsOf(Counted(), kDropNames); });
+  // RFC 9110: what a request line earns.
+  for (const auto& [request, status] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"GET /metrics HTTP/1.1", "200"},
+           {"GET /metrics?name=x HTTP/1.1", "200"},
+           {"HEAD /metrics HTTP/1.1", "200"},
+           {"GET / HTTP/1.1", "404"},
+           {"GET /metrics/ HTTP/1.1", "404"},
+           {"POST /metrics HTTP/1.1", "405"},
+           {"GET", "400"},
+           {"GET /metrics SSH-2.0", "400"},
+           {"", "400"}}) {
+    const std::string answer = Ask(server->url(), request + "\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(answer.substr(0, 13), "HTTP/1.1 " + status + " ") << request;
+    if (request.starts_with("HEAD")) {
+      EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+    }
+  }
+  EXPECT_EQ(Ask(server->url(), std::string(PageServer::kMaxRequestBytes + 1, 'x')), "");
 }
 
 TEST(Metrics, NeedAPortThatIsFree) {

@@ -2,8 +2,8 @@
 #include "device/enso/descriptor_fetch.h"
 
 #include <algorithm>
-#include <atomic>
 
+#include "bar/load_once.h"
 #include "device/enso/flit_copy.h"
 
 namespace sluice::device::enso {
@@ -60,19 +60,19 @@ void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t first, uint32_t
   constexpr uint32_t kAhead = 8;  // slots; their completions will be written
   for (uint32_t i = 0; i < count; ++i) {
     // The host's thread wrote the slot before its signal word and its tail store.
-    auto* words = reinterpret_cast<uint64_t*>(const_cast<uint8_t*>(slots + i * kFlitBytes));
+    const auto* words = reinterpret_cast<const uint64_t*>(slots + i * kFlitBytes);
     PrefetchForWrite(reinterpret_cast<uintptr_t>(words) + kAhead * kFlitBytes);
     Descriptor& slot = descriptors_[(fetched_ + i) % kQueue];
-    const uint64_t signal = std::atomic_ref(words[0]).load(std::memory_order_acquire);
-    ConfigWords command = {signal, words[1], words[2]};
+    const uint64_t signal = bar::LoadOnce(words[0], std::memory_order_acquire);
+    ConfigWords command = {signal, bar::LoadOnce(words[1]), bar::LoadOnce(words[2])};
     slot.word1 = command[1];
     slot.length = command[2] & 0xf'ffff;
     slot.config = signal == kSignalConfig;
     slot.nb = static_cast<uint16_t>(nb_);
     slot.slot = first + i;
     if (slot.config) [[unlikely]] {
-      command[3] = words[3];
-      command[4] = words[4];
+      command[3] = bar::LoadOnce(words[3]);
+      command[4] = bar::LoadOnce(words[4]);
       configurator_.Apply(command);
     } else {
       slot.data = dma_.Translate(slot.word1, slot.length);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bar/load_once.h"
 #include "device/ipu/parser.h"
 #include "device/ipu/ring.h"
 
@@ -37,7 +38,8 @@ bool RxQueue::SetTail(uint32_t tail) {
 void RxQueue::Fetch(const bar::DmaSpace& dma) {
   const uint32_t end = fetched_ + std::min(kFetchBatch, tail_ - fetched_);
   for (; fetched_ != end; ++fetched_) {
-    uint8_t* const buffer = dma.Translate(ring_[fetched_ & mask_].low, buffer_bytes_);
+    const uint64_t address = bar::LoadOnce(ring_[fetched_ & mask_].low);
+    uint8_t* const buffer = dma.Translate(address, buffer_bytes_);
     buffers_[fetched_ % kFetchMax] = buffer;
     __builtin_prefetch(buffer, 1);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bar/load_once.h"
 #include "device/ipu/copy.h"
 #include "device/ipu/parser.h"
 #include "device/ipu/ring.h"
@@ -60,8 +61,9 @@ uint32_t TxQueue::Fetch(const bar::DmaSpace& dma) {
   const uint32_t count = std::min(kWindow, tail_ - head_);
   for (uint32_t i = 0; i < count; ++i) {
     const Descriptor& descriptor = ring_[(head_ + i) & mask_];
-    high_[i] = descriptor.high;
-    data_[i] = dma.Translate(descriptor.low, Length(descriptor.high));
+    const uint64_t high = bar::LoadOnce(descriptor.high);
+    high_[i] = high;
+    data_[i] = dma.Translate(bar::LoadOnce(descriptor.low), Length(high));
     __builtin_prefetch(data_[i]);
   }
   return count;

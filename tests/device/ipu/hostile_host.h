@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A host that does anything to the packetized NIC: turns a string of bytes into register accesses,
+// descriptors, links and frames. Shared by the seeded test and by the fuzz target; the properties
+// that must hold whatever happens are checked here.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "bar/dma.h"
+#include "bar/shared_line.h"
+#include "device/ipu/ipu_nic.h"
+#include "regs/ipu.h"
+#include "swap/link_memory.h"
+
+namespace sluice::device::ipu {
+
+class HostileHost {
+ public:
+  static constexpr uint64_t kBus = 0x4000'0000;
+  static constexpr uint32_t kBytes = 256 << 10;
+  static constexpr uint32_t kQueues = 4;
+  static constexpr uint32_t kRingBytes = 4096;  ///< RX rings first, then TX rings.
+  static constexpr swap::Geometry kGeometry{3, 16384, 16, 0};
+  /// The link's memory is the last of all: what overruns it leaves the allocation.
+  static constexpr uint32_t kLinkOffset = kBytes - (swap::kRegionsOffset + 3 * 16384);
+
+  /// Runs the whole input. Null, or the property that was violated.
+  const char* Run(std::span<const uint8_t> input) {
+    input_ = input;
+    dma_->Add(kBus, memory_.get(), kBytes);
+    IpuNic nic(*dma_, {.queue_pairs = kQueues});
+    nic.WriteRegister(regs::ipu::kPortControl, 4,
+                      regs::ipu::kPortReceive | regs::ipu::kPortPromiscuous);
+    nic.WriteRegister(regs::ipu::kMaxFrame, 4, regs::ipu::kMaxFrameBytes);
+    while (!input_.empty() && violation_ == nullptr) Step(nic);
+    nic.Transmit(sink_, 1000);
+    Judge(nic);
+    return violation_;
+  }
+  /// What the device counted: how far the input came.
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  class Reader final : public FrameSink {
+   public:
+    void Deliver(std::span<const WireFrame> frames) override {
+      if (frames.empty() || frames.size() > TxStaging::kBurst) bad_burst = true;
+      for (const WireFrame& frame : frames) {
+        if (frame.length < regs::ipu::kMinFrameBytes || frame.length > regs::ipu::kMaxFrameBytes) {
+          bad_length = true;
+        }
+        // Every byte is readable.
+        for (uint32_t i = 0; i < frame.length; ++i) sum = sum + frame.data[i];
+        bytes += frame.length;
+        ++count;
+      }
+    }
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+    volatile uint64_t sum = 0;
+    bool bad_burst = false, bad_length = false;
+  };
+  struct Free {
+    void operator()(uint8_t* p) const {
+      ::operator delete[](p, std::align_val_t{regs::ipu::kPageBytes});
+    }
+  };
+
+  uint8_t Take8() {
+    if (input_.empty()) return 0;
+    const uint8_t value = input_.front();
+    input_ = input_.subspan(1);
+    return value;
+  }
+  uint64_t Take(uint32_t bytes) {
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < bytes; ++i) value = value << 8 | Take8();
+    return value;
+  }
+  /// Mostly addresses near or in the host's memory, sometimes wild ones.
+  uint64_t TakeAddress() {
+    const uint8_t kind = Take8();
+    if (kind < 16) return Take(8);
+    const uint64_t at = kBus + Take(3) % (kBytes + 8192);
+    return kind < 128 ? at : at & ~uint64_t{63};
+  }
+  template <typename T>
+  T& At(uint32_t offset) {
+    return *reinterpret_cast<T*>(memory_.get() + offset);
+  }
+
+  void Step(IpuNic& nic) {
+    const uint32_t queue = Take8() % kQueues;
+    switch (Take8() % 12) {
+      case 0:
+        nic.WriteRegister(static_cast<uint32_t>(Take(3)), Take8() % 9, Take(8));
+        break;
+      case 1:
+        nic.ReadRegister(static_cast<uint32_t>(Take(3)), Take8() % 9);
+        break;
+      case 2:
+        StartRing(nic, queue, Take8() % 2 != 0);
+        break;
+      case 3: {
+        const bool transmit = Take8() % 2 != 0;
+        uint32_t& tail = tails_[transmit][queue];
+        tail += Take8() % 80;
+        nic.WriteRegister(Block(queue, transmit) + regs::ipu::kRingTail, 4, tail);
+        break;
+      }
+      case 4:
+      case 5:
+        PutDescriptor(queue);
+        break;
+      case 6:
+        Receive(nic);
+        break;
+      case 7:
+        nic.Transmit(sink_, 1 + Take8() % 80);
+        break;
+      case 8:
+        StartLink(nic, queue);
+        break;
+      case 9:
+        SpoilLink();
+        break;
+      case 10:
+        CommandFlow(nic);
+        break;
+      default:
+        nic.WriteRegister(regs::ipu::kPortControl, 4, Take8() | regs::ipu::kPortReceive);
+        nic.WriteRegister(regs::ipu::kRssFields, 4, Take8());
+        nic.WriteRegister(regs::ipu::kReta + Take8() % 128 / 4 * 4, 4, Take(4) & 0x0303'0303);
+        break;
+    }
+    if (sink_.bad_burst) violation_ = "a burst is empty, or too long";
+    if (sink_.bad_length) violation_ = "a frame that no wire carries";
+  }
+
+  static uint32_t Block(uint32_t queue, bool transmit) {
+    return regs::ipu::QueuePage(queue) + (transmit ? regs::ipu::kTxBlock : regs::ipu::kRxBlock);
+  }
+  static uint32_t RingOffset(uint32_t queue, bool transmit) {
+    return (queue + (transmit ? kQueues : 0)) * kRingBytes;
+  }
+
+  /// Mostly a ring where it belongs, sometimes any.
+  void StartRing(IpuNic& nic, uint32_t queue, bool transmit) {
+    const uint8_t how = Take8();
+    const uint32_t block = Block(queue, transmit);
+    const uint64_t base = how < 32 ? TakeAddress() : kBus + RingOffset(queue, transmit);
+    const uint64_t entries = how % 8 == 0 ? Take(4) : uint64_t{64} << how % 3;
+    nic.WriteRegister(block + regs::ipu::kRingBase, 8, base);
+    nic.WriteRegister(block + regs::ipu::kRingEntries, 4, entries);
+    nic.WriteRegister(block + regs::ipu::kRingBuffer, 4, Take(2));
+    nic.WriteRegister(block + regs::ipu::kRingControl, 4, how % 16 == 1 ? 0 : 1 + Take8() % 4);
+    tails_[transmit][queue] = 0;
+  }
+
+  /// A run of descriptors, so that chains of segments come about.
+  void PutDescriptor(uint32_t queue) {
+    const uint32_t ring = RingOffset(queue, Take8() % 2 != 0);
+    uint32_t at = Take8();
+    for (uint32_t n = 1 + Take8() % 16; n != 0; --n, ++at) {
+      auto& descriptor = At<regs::ipu::Descriptor>(ring + at % 256 * regs::ipu::kDescriptorBytes);
+      descriptor.low = TakeAddress();
+      const uint8_t kind = Take8();
+      uint64_t high = kind < 8 ? Take(8) : Take(kind % 2 + 1) | uint64_t{kind} << 16;
+      // Checksums to insert, anywhere.
+      if (kind >= 128) high |= Take(3) << regs::ipu::kTxIpOffsetShift;
+      descriptor.high = high;
+    }
+  }
+
+  void StartLink(IpuNic& nic, uint32_t queue) {
+    const uint8_t how = Take8();
+    const std::span<uint8_t> memory(memory_.get() + kLinkOffset, kBytes - kLinkOffset);
+    if (how % 4 == 0) {
+      std::memset(memory.data(), 0, memory.size());
+      swap::LinkMemory::Format(memory, kGeometry);
+    }
+    const uint32_t block = regs::ipu::QueuePage(queue) + regs::ipu::kLinkBlock;
+    nic.WriteRegister(Block(queue, false) + regs::ipu::kRingControl, 4, 0);
+    nic.WriteRegister(Block(queue, true) + regs::ipu::kRingControl, 4, 0);
+    nic.WriteRegister(block + regs::ipu::kLinkBase, 8, how < 32 ? TakeAddress() : kBus + kLinkOffset);
+    nic.WriteRegister(block + regs::ipu::kLinkBytes, 8, how < 64 ? Take(3) : memory.size());
+    nic.WriteRegister(block + regs::ipu::kLinkEpoch, 4, how % 8);
+    nic.WriteRegister(block + regs::ipu::kLinkControl, 4, how % 16 == 15 ? 0 : 1);
+  }
+
+  /// A word of the link's memory, or an offer that the NIC would expect next.
+  void SpoilLink() {
+    auto& header = At<swap::LinkHeader>(kLinkOffset);
+    const uint8_t what = Take8();
+    if (what < 64) {
+      At<uint32_t>(kLinkOffset + static_cast<uint32_t>(Take(2)) % (kBytes - kLinkOffset) / 4 * 4) =
+          static_cast<uint32_t>(Take(4));
+      return;
+    }
+    bar::Line line;
+    bar::ReadLine(header.nic_line, line);
+    const swap::Message nic = swap::Decode(line);
+    bar::ReadLine(header.host_line, line);
+    swap::Message message = swap::Decode(line);
+    message.epoch = nic.epoch;
+    message.incarnation = 1;
+    message.peer_incarnation = nic.incarnation;
+    message.binding = nic.binding;
+    message.txid = nic.txid + (what % 8 == 0 ? Take8() : 1);
+    message.phase = what % 4 == 0 ? static_cast<swap::Phase>(Take8() % 8)
+                    : nic.phase == swap::Phase::kSync ? swap::Phase::kSync
+                                                      : swap::Phase::kOffer;
+    message.flags = swap::kStanding;
+    message.key = what % 2;
+    const uint32_t region = Take8() % 4;
+    const auto frames = static_cast<uint32_t>(what < 96 ? Take(4) : Take8() % 20);
+    for (uint32_t i = 0; i < std::min(frames, kGeometry.max_frames) && region < 3; ++i) {
+      At<uint32_t>(kLinkOffset + swap::kRegionsOffset + region * kGeometry.region_bytes +
+                   swap::kRegionLineBytes + i * 4) =
+          what % 16 == 3 ? static_cast<uint32_t>(Take(4))
+                         : swap::MakeEntry(kGeometry.DataOffset() + i * 64, 14 + Take8() % 50);
+    }
+    message.payload = {swap::Given{region, frames}.Word()};
+    bar::PublishLine(header.host_line, swap::Encode(message));
+  }
+
+  void CommandFlow(IpuNic& nic) {
+    using namespace regs::ipu;  // NOLINT: the flow registers' names
+    const uint8_t what = Take8();
+    nic.WriteRegister(kFlowFields, 4, what < 16 ? Take(4) : what % 32);
+    nic.WriteRegister(kFlowProtocol, 4, (what % 2 != 0 ? 4 : 6) << 8 | (what % 4 < 2 ? 17 : 6));
+    nic.WriteRegister(kFlowPorts, 4, Take8() % 4);
+    nic.WriteRegister(kFlowSource, 4, Take8() % 4);
+    nic.WriteRegister(kFlowAction, 4, Take(2) & 0x7ff);
+    nic.WriteRegister(kFlowMark, 4, what);
+    nic.WriteRegister(kFlowCommand, 4, what < 128 ? 1 : Take8() % 7);
+  }
+
+  void Receive(IpuNic& nic) {
+    std::vector<std::vector<uint8_t>> frames(Take8() % 40);
+    std::vector<WireFrame> wire;
+    for (std::vector<uint8_t>& frame : frames) {
+      // Exactly as long as they claim, so that a reader beyond the end is found.
+      const uint8_t kind = Take8();
+      frame = std::vector<uint8_t>(kind < 8 ? Take(2) % 12'000 : kind);
+      for (size_t i = 0; i < frame.size() && i < 12; ++i) frame[i] = Take8() % 4;
+      PutHeaders(frame);
+      wire.push_back({frame.data(), static_cast<uint32_t>(frame.size())});
+    }
+    const bool pause = (Take8() & 1) != 0;
+    const uint32_t taken = nic.Receive(wire, pause);
+    if (taken > wire.size() || (!pause && taken != wire.size())) violation_ = "frames taken";
+    taken_ += taken;
+  }
+  /// What parsers look for, mostly: types, versions and protocols that there are.
+  void PutHeaders(std::vector<uint8_t>& frame) {
+    static constexpr std::array<std::array<uint8_t, 3>, 6> kTypes = {
+        {{8, 0, 0x45}, {8, 0, 0x4f}, {0x86, 0xdd, 0x60}, {0x81, 0, 0}, {0x88, 0xa8, 0}, {8, 6, 0}}};
+    static constexpr std::array<uint8_t, 8> kProtocols = {6, 17, 0, 43, 44, 60, 132, 1};
+    const uint8_t kind = Take8();
+    for (size_t i = 12; i < frame.size() && i < 72; ++i) frame[i] = kind % 8 == 7 ? Take8() : 0;
+    if (frame.size() < 64 || kind % 8 == 7) return;
+    uint32_t at = 12;
+    for (uint32_t tag = 0; tag < kind / 64; ++tag, at += 4) frame[at] = 0x81;
+    std::ranges::copy(kTypes[kind % 6], frame.begin() + at);
+    frame[at + 4] = Take8() % 4;  // Length, of IPv4 and of IPv6.
+    frame[at + 5] = Take8();
+    frame[at + 8] = kProtocols[kind / 8 % 8];
+    frame[at + 11] = kProtocols[kind / 8 % 8];
+  }
+
+  void Judge(IpuNic& nic) {
+    using namespace regs::ipu;  // NOLINT: the statistics' names
+    for (uint32_t i = 0; i < kStatisticCount; ++i) {
+      statistics_[i] = nic.ReadRegister(StatisticRegister(i), 8);
+    }
+    uint64_t endings = 0;
+    for (const Statistic statistic :
+         {kStatRxFrames, kStatRxNoDescriptor, kStatRxOversize, kStatRxUndersize, kStatRxFiltered,
+          kStatRxFlowDrop, kStatRxDisabled, kStatRxDmaFault, kStatRxNoRegion}) {
+      endings += statistics_[statistic];
+    }
+    if (endings != taken_) violation_ = "a received frame has no ending, or two";
+    if (statistics_[kStatTxFrames] != sink_.count) violation_ = "tx_frames";
+    if (statistics_[kStatTxBytes] != sink_.bytes) violation_ = "tx_bytes";
+  }
+
+  std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
+  std::unique_ptr<uint8_t[], Free> memory_{
+      new (std::align_val_t{regs::ipu::kPageBytes}) uint8_t[kBytes]()};
+  std::span<const uint8_t> input_;
+  Reader sink_;
+  std::array<std::array<uint32_t, kQueues>, 2> tails_{};
+  uint64_t taken_ = 0;
+  Statistics statistics_{};
+  const char* violation_ = nullptr;
+};
+
+}  // namespace sluice::device::ipu
