@@ -94,6 +94,7 @@ std::unique_ptr<FrameTemplates> FrameTemplates::Build(const GeneratorOptions& op
   const uint32_t wanted = mixed ? kMixedEntries : kUniformEntries;
   std::unique_ptr<FrameTemplates> templates(new FrameTemplates);
   templates->flows_ = options.flows;
+  templates->nonce_ = Tag::Nonce(options.run);
   templates->per_lap_ = (wanted + options.flows - 1) / options.flows;
   templates->invariant_offset_ =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + 1 +
@@ -136,7 +137,7 @@ void FrameTemplates::Lay(const GeneratorOptions& options, std::span<const uint32
     uint8_t* tag = frame + length - kTagBytes;
     StampTag(tag, before);
     packet::Store<uint32_t>(tag + 8, i);
-    packet::Store<uint32_t>(tag + 12, Tag::Check(i));
+    packet::Store<uint32_t>(tag + 12, i ^ nonce_);
     WriteHeaders(frame, length, order[i], options);
     frames_.push_back({frame, length});
     tags_.push_back(tag);
