@@ -13,7 +13,8 @@ namespace {
 using emulator::Statistic;
 
 /// What the wire says of hosts and of the way to them.
-constexpr std::array kFindings = {"lost", "abandoned", "corrupted", "duplicated", "reordered"};
+constexpr std::array kFindings = {"lost", "abandoned", "corrupted", "foreign",
+                                 "duplicated", "reordered"};
 
 uint64_t Value(const Statistics& statistics, std::string_view name) {
   const auto found = std::find_if(statistics.begin(), statistics.end(),

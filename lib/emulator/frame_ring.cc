@@ -93,6 +93,7 @@ std::unique_ptr<FrameRing> FrameRing::Build(const GeneratorOptions& options, std
   const uint32_t wanted = mixed ? kMixedEntries : kUniformEntries;
   std::unique_ptr<FrameRing> ring(new FrameRing);
   ring->flows_ = options.flows;
+  ring->nonce_ = Tag::Nonce(options.run);
   ring->per_lap_ = (wanted + options.flows - 1) / options.flows;
   ring->invariant_offset_ = packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + 1 +
                             (options.tcp ? packet::kTcpMinHeaderBytes : packet::kUdpHeaderBytes);
@@ -133,7 +134,7 @@ void FrameRing::Lay(const GeneratorOptions& options, std::span<const uint32_t> s
     uint8_t* tag = frame + length - kTagBytes;
     StampTag(tag, before);
     packet::Store<uint32_t>(tag + 8, i);
-    packet::Store<uint32_t>(tag + 12, Tag::Check(i));
+    packet::Store<uint32_t>(tag + 12, i ^ nonce_);
     WriteHeaders(frame, length, order[i], options);
     frames_.push_back({frame, length});
     tags_.push_back(tag);

@@ -38,6 +38,7 @@ struct GeneratorOptions {
   bool random_order = false;  ///< Sizes and flows shuffled instead of in turn.
   bool tcp = false;
   uint64_t seed = 1;
+  uint16_t run = 0;  ///< In all tags: frames of another run are foreign.
   MacAddress destination = {};
 };
 
@@ -58,6 +59,8 @@ class FrameRing {
   std::span<const Expected> expected() const { return expected_; }
   uint32_t flows() const { return flows_; }
   uint32_t per_lap() const { return per_lap_; }
+  /// Of the tags.
+  uint32_t nonce() const { return nonce_; }
   /// First byte that no application changes: behind the L4 header and the first
   /// payload byte, which echo applications increment.
   uint32_t invariant_offset() const { return invariant_offset_; }
@@ -83,6 +86,7 @@ class FrameRing {
   std::vector<Expected> expected_;
   uint32_t flows_ = 0;
   uint32_t per_lap_ = 0;
+  uint32_t nonce_ = 0;
   uint32_t invariant_offset_ = 0;
 };
 

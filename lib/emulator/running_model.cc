@@ -9,6 +9,7 @@
 
 #include <new>
 #include <optional>
+#include <random>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -98,6 +99,7 @@ bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
       break;
     case Arguments::WireKind::kGenerator:
       arguments.generator.destination = mac_;
+      arguments.generator.run = static_cast<uint16_t>(std::random_device()());
       wire_ = GeneratorWire::Create(arguments.generator, arguments.verify, error);
       break;
     case Arguments::WireKind::kReplay: {

@@ -78,7 +78,7 @@ void SignatureVerifier::CheckOne(const device::WireFrame& frame, WireTotals& tot
   } else if (mode_ == VerifyMode::kSampled) {
     ++totals.recognised;
   } else if (traffic->returned == traffic->sent) {
-    ++totals.duplicated;
+    ++(traffic->sent == 0 ? totals.foreign : totals.duplicated);
   } else {
     ++traffic->returned;
     ++totals.recognised;

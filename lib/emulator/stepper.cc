@@ -88,7 +88,8 @@ uint64_t Stepper::Outstanding() const {
       std::find_if(extra.begin(), extra.end(),
                    [](const device::Counter& counter) { return counter.name == "fault_dup"; });
   const uint64_t duplicates = injected != extra.end() ? injected->value : 0;
-  const uint64_t distinct = Less(returned_, wire_.totals().duplicated);
+  const WireTotals& totals = wire_.totals();
+  const uint64_t distinct = Less(returned_, totals.duplicated + totals.foreign);
   return Less(Less(Accepted(), duplicates), distinct + abandoned_);
 }
 
@@ -107,6 +108,7 @@ void Stepper::Visit(Emit&& emit) {
   emit("wire_", "abandoned", abandoned_);
   emit("wire_", "lost", Lost());
   emit("wire_", "corrupted", totals.corrupted);
+  emit("wire_", "foreign", totals.foreign);
   emit("wire_", "duplicated", totals.duplicated);
   emit("wire_", "reordered", totals.reordered);
   emit("wire_", "late", totals.late);

@@ -16,6 +16,7 @@ constexpr uint64_t kTotalBits = uint64_t{1} << 23;
 TagVerifier::TagVerifier(const FrameRing& ring, VerifyMode mode)
     : ring_(ring),
       mode_(mode),
+      nonce_(ring.nonce()),
       window_(std::clamp<uint64_t>(std::bit_floor(kTotalBits / ring.flows()), 64, 1u << 16)),
       expected_(ring.expected().begin(), ring.expected().end()),
       flows_(ring.flows()),
@@ -45,7 +46,7 @@ inline const FrameRing::Expected* TagVerifier::Identify(const device::WireFrame&
   // The table ends at a power of two and its spare entries have length 0, so that
   // one comparison decides, whatever the index is.
   const FrameRing::Expected& expected = expected_[tag.index & index_mask_];
-  if ((tag.Damage() | (expected.length ^ frame.length)) != 0) [[unlikely]]
+  if ((tag.Damage(nonce_) | (expected.length ^ frame.length)) != 0) [[unlikely]]
     return nullptr;
   return &expected;
 }
@@ -57,7 +58,7 @@ void TagVerifier::CheckTags(std::span<const device::WireFrame> frames, WireTotal
     Tag tag;
     const FrameRing::Expected* expected = Identify(frame, tag);
     if (expected == nullptr) [[unlikely]] {
-      ++totals.corrupted;
+      Blame(frame, totals);
       continue;
     }
     Flow& flow = flows[expected->flow];
@@ -69,6 +70,13 @@ void TagVerifier::CheckTags(std::span<const device::WireFrame> frames, WireTotal
     }
   }
   totals.recognised += in_order;
+}
+
+[[gnu::noinline]] void TagVerifier::Blame(const device::WireFrame& frame,
+                                          WireTotals& totals) const {
+  const bool foreign = frame.length >= kTagBytes &&
+                       Tag::Load(frame.data + frame.length - kTagBytes).IsForeign(nonce_);
+  ++(foreign ? totals.foreign : totals.corrupted);
 }
 
 void TagVerifier::CheckBytes(const device::WireFrame& frame, WireTotals& totals) {

@@ -47,6 +47,8 @@ class TagVerifier {
   void CheckTags(std::span<const device::WireFrame> frames, WireTotals& totals);
   /// Compares all bytes that applications leave alone with those that were sent.
   void CheckBytes(const device::WireFrame& frame, WireTotals& totals);
+  /// A frame whose tag or length is not as sent.
+  void Blame(const device::WireFrame& frame, WireTotals& totals) const;
   void CheckOutOfOrder(uint32_t flow, uint32_t sequence, WireTotals& totals);
   void OpenGap(uint32_t flow, uint64_t sequence, WireTotals& totals);
 
@@ -56,6 +58,7 @@ class TagVerifier {
 
   const FrameRing& ring_;
   const VerifyMode mode_;
+  const uint32_t nonce_;
   uint64_t window_;  ///< Power of two ≥ 64.
   std::vector<FrameRing::Expected> expected_;
   uint32_t index_mask_ = 0;

@@ -22,6 +22,7 @@ struct WireTotals {
   uint64_t recognised = 0;  ///< Returned frames that were sent and had not returned before.
   uint64_t gaps = 0;        ///< Frames overtaken by later ones of their flow and still missing.
   uint64_t corrupted = 0;   ///< Returned frames that nobody sent in this form.
+  uint64_t foreign = 0;     ///< Returned frames of another run, before a restart of the device.
   uint64_t duplicated = 0;  ///< Returned frames that had returned before.
   uint64_t reordered = 0;   ///< Returned behind a later frame of their flow.
   uint64_t late = 0;        ///< Older than the window: reordered or duplicated, unknown which.

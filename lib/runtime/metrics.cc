@@ -50,38 +50,43 @@ std::string Bare(const std::string& address) {
   return bracketed ? address.substr(1, address.size() - 2) : address;
 }
 
+// "rx_pkts" is sluice_rx_packets_total.
+std::string MetricName(std::string_view counter) {
+  constexpr std::string_view kPackets = "_pkts";
+  const bool packets = counter.ends_with(kPackets);
+  if (packets) counter.remove_suffix(kPackets.size());
+  return "sluice_" + std::string(counter) + (packets ? "_packets_total" : "_total");
+}
+
 }  // namespace
 
 MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view> reasons) {
-  const nic::QueueCounters& c = sample.counters;
-  const struct {
-    const char *name, *help;
-    uint64_t value;
-  } totals[] = {
-      {"sluice_rx_packets_total", "Frames received by the workers.", c.rx_pkts},
-      {"sluice_rx_bytes_total", "Their bytes, without FCS.", c.rx_bytes},
-      {"sluice_tx_packets_total", "Frames sent by the workers.", c.tx_pkts},
-      {"sluice_tx_bytes_total", "Their bytes, without FCS.", c.tx_bytes},
-      {"sluice_own_packets_total", "Frames that the application sent of its own accord.",
-       c.sent_pkts},
-      {"sluice_consumed_packets_total", "Frames that the application kept.", c.consumed_pkts},
-      {"sluice_passed_packets_total", "Frames handed to the exception port.", c.passed_pkts},
-      {"sluice_rx_desync_flits_total", "64-byte units that no frame could be made of.",
-       c.rx_desync},
-      {"sluice_busy_cycles_total", "TSC cycles of polls that handled frames.", sample.busy_cycles},
-      {"sluice_cycles_total", "TSC cycles of all polls.", sample.total_cycles},
-  };
   MetricFamilies families;
-  for (const auto& [name, help, value] : totals) {
+  const auto count = [&](std::string name, const char* help, uint64_t value) {
     families.push_back(
-        {name, help, MetricType::Counter, {Count(static_cast<double>(value))}});
+        {std::move(name), help, MetricType::Counter, {Count(static_cast<double>(value))}});
+  };
+  const auto by_reason = [&](const char* name, const char* help, const auto& drops) {
+    MetricFamily family{name, help, MetricType::Counter, {}};
+    for (const auto& [reason, value] : drops) {
+      family.metric.push_back(
+          Count(static_cast<double>(value), {{"reason", std::string(reason)}}));
+    }
+    families.push_back(std::move(family));
+  };
+  for (const nic::QueueCounter& counter : nic::kQueueCounters) {
+    if (!counter.drop) {
+      count(MetricName(counter.name), counter.help, sample.counters.*counter.member);
+    }
   }
-  MetricFamily drops{"sluice_dropped_packets_total", "Frames discarded, by reason.",
-                     MetricType::Counter, {}};
-  for (const auto& [reason, value] : DropsOf(c, reasons)) {
-    drops.metric.push_back(Count(static_cast<double>(value), {{"reason", reason}}));
-  }
-  families.push_back(std::move(drops));
+  count("sluice_busy_cycles_total", "TSC cycles of polls that handled frames.",
+        sample.busy_cycles);
+  count("sluice_cycles_total", "TSC cycles of all polls.", sample.total_cycles);
+  count("sluice_rx_nombuf_total", "Receive buffers that could not be had.", sample.nic.no_mbuf);
+  by_reason("sluice_dropped_packets_total", "Frames discarded, by reason.",
+            DropsOf(sample.counters, reasons));
+  by_reason("sluice_nic_dropped_packets_total",
+            "Frames that the port or the wire behind it dropped, by reason.", sample.nic.by_name);
   return families;
 }
 

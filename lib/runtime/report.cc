@@ -72,11 +72,9 @@ std::vector<std::pair<std::string, uint64_t>> DropsOf(const QueueCounters& c,
       drops.emplace_back("reason_" + std::to_string(i), c.engine_drops[i]);
     }
   }
-  drops.emplace_back("rx_scattered", c.rx_scattered);
-  drops.emplace_back("rx_bad_entry", c.rx_bad_entry);
-  drops.emplace_back("tx_full", c.tx_full);
-  drops.emplace_back("tx_unframeable", c.tx_unframeable);
-  drops.emplace_back("no_exception_port", c.no_exception_port);
+  for (const nic::QueueCounter& counter : nic::kQueueCounters) {
+    if (counter.drop) drops.emplace_back(counter.name, c.*counter.member);
+  }
   return drops;
 }
 
@@ -87,8 +85,8 @@ double Gbps(uint64_t bytes, uint64_t pkts, double seconds) {
 
 uint64_t Lost(const RunFigures& run) {
   const QueueCounters& c = run.final.counters;
-  const uint64_t named = c.consumed_pkts + c.DroppedPkts() + c.rx_desync +
-                         run.port_final.Get("rx_mbuf_allocation_errors");
+  const uint64_t named =
+      c.consumed_pkts + c.DroppedPkts() + c.rx_desync + run.final.nic.in_host;
   const uint64_t outstanding = run.port_final.Get("wire_outstanding");
   return outstanding - std::min(outstanding, named);
 }
@@ -116,28 +114,43 @@ std::string StatsLine(const Sample& before, const Sample& after) {
   const uint64_t tx = grown(&QueueCounters::tx_pkts);
   return absl::StrFormat(
       "%7.1f s  rx %8.3f Mpps  tx %8.3f Mpps  %7.2f Gb/s  %6.1f cycles/pkt  busy %3.0f %%  "
-      "drops %d  desync %d",
+      "drops %d  nic drops %d  desync %d",
       after.seconds, PerSecond(rx, seconds) / 1e6, PerSecond(tx, seconds) / 1e6,
       Gbps(grown(&QueueCounters::tx_bytes), tx, seconds),
       Ratio(after.busy_cycles - before.busy_cycles, rx),
       100 * Ratio(after.busy_cycles - before.busy_cycles, after.total_cycles - before.total_cycles),
       after.counters.DroppedPkts() - before.counters.DroppedPkts(),
+      after.nic.Sum() - before.nic.Sum(),
       grown(&QueueCounters::rx_desync));
 }
 
-std::string Totals(const RunFigures& run) {
+std::string Totals(const RunFigures& run, bool color) {
   const QueueCounters& c = run.final.counters;
+  const NicDrops& nic = run.final.nic;
+  const auto red = [color](uint64_t frames, const std::string& text) {
+    return color && frames > 0 ? "\x1b[31m" + text + "\x1b[0m" : text;
+  };
+  const auto found = [&](const char* what) {
+    const uint64_t frames = run.port_final.Get(std::string("wire_") + what);
+    return red(frames, absl::StrFormat("%s %d", what, frames));
+  };
   std::string text = absl::StrFormat(
-      "received %d, sent %d, consumed %d, dropped %d; lost %d, corrupted %d, duplicated %d, "
-      "reordered %d\n",
-      c.rx_pkts, c.tx_pkts, c.consumed_pkts, c.DroppedPkts(), Lost(run),
-      run.port_final.Get("wire_corrupted"), run.port_final.Get("wire_duplicated"),
-      run.port_final.Get("wire_reordered"));
+      "received %d, sent %d, consumed %d, dropped %d, %s; %s, %s, %s, %s, %s\n", c.rx_pkts,
+      c.tx_pkts, c.consumed_pkts, c.DroppedPkts(),
+      red(nic.Sum(), absl::StrFormat("dropped by the NIC %d", nic.Sum())),
+      red(Lost(run), absl::StrFormat("lost %d", Lost(run))), found("corrupted"),
+      found("duplicated"), found("reordered"), found("foreign"));
   if (c.sent_pkts > 0) text += absl::StrFormat("  sent unasked, or tried %d\n", c.sent_pkts);
-  for (const auto& [name, value] : DropsOf(run.final.counters, run.reasons)) {
-    if (value > 0) text += absl::StrFormat("  drop %-24s %d\n", name, value);
+  for (const auto& [name, frames] : DropsOf(c, run.reasons)) {
+    if (frames > 0) text += red(frames, absl::StrFormat("  drop %-24s %d", name, frames)) + "\n";
   }
-  if (c.rx_desync > 0) text += absl::StrFormat("  rx_desync (64-byte flits)     %d\n", c.rx_desync);
+  for (const auto& [name, frames] : nic.by_name) {
+    if (frames > 0) text += red(frames, absl::StrFormat("  NIC drop %-20s %d", name, frames)) + "\n";
+  }
+  if (nic.no_mbuf > 0) text += absl::StrFormat("  rx_nombuf (failed allocations) %d\n", nic.no_mbuf);
+  if (c.rx_desync > 0) {
+    text += red(c.rx_desync, absl::StrFormat("  rx_desync (64-byte flits)     %d", c.rx_desync)) + "\n";
+  }
   return text;
 }
 
@@ -150,16 +163,15 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["traffic"] = run.traffic;
   report["frame_size"] = FrameSize(run.frame_size);
   report["duration_s"] = run.measured.seconds;
-  report["rx_pkts"] = c.rx_pkts;
-  report["sent_pkts"] = c.sent_pkts;
-  report["tx_pkts"] = c.tx_pkts;
-  report["consumed_pkts"] = c.consumed_pkts;
-  report["passed_pkts"] = c.passed_pkts;
+  for (const nic::QueueCounter& counter : nic::kQueueCounters) {
+    if (!counter.drop) report[counter.name] = c.*counter.member;
+  }
   report["drops"] = Json::object();
-  for (const auto& [name, value] : DropsOf(run.final.counters, run.reasons)) report["drops"][name] = value;
-  report["rx_desync_flits"] = c.rx_desync;
-  report["rx_bytes"] = c.rx_bytes;
-  report["tx_bytes"] = c.tx_bytes;
+  for (const auto& [name, value] : DropsOf(c, run.reasons)) report["drops"][name] = value;
+  report["nic_drops"] = Json::object();
+  for (const auto& [name, value] : run.final.nic.by_name) report["nic_drops"][name] = value;
+  report["nic_dropped_pkts"] = run.final.nic.Sum();
+  report["rx_nombuf"] = run.final.nic.no_mbuf;
   report["mpps"] = PerSecond(measured.tx_pkts, run.measured.seconds) / 1e6;
   report["gbps"] = Gbps(measured.tx_bytes, measured.tx_pkts, run.measured.seconds);
   report["cycles_per_pkt"] = Ratio(run.measured.busy_cycles, measured.rx_pkts);
@@ -169,6 +181,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["corrupted"] = run.port_final.Get("wire_corrupted");
   report["duplicated"] = run.port_final.Get("wire_duplicated");
   report["reordered"] = run.port_final.Get("wire_reordered");
+  report["foreign"] = run.port_final.Get("wire_foreign");
   report["ctx_switches"] = run.ctx_switches;
   report["link_up"] = run.link_up;
   if (!run.links.empty()) {
@@ -191,6 +204,9 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"busy", "share of the time, 0 to 1"},
       {"sent_pkts", "frames that the application sent, or tried to, beyond one answer a frame"},
       {"drops", "frames; rx_pkts + sent_pkts = tx_pkts + consumed_pkts + their sum"},
+      {"nic_drops", "frames that the port or the wire dropped; no term of that law"},
+      {"rx_nombuf", "buffers that could not be had; their frames wait, or are missed"},
+      {"foreign", "frames of an earlier run of the device that came back to this one"},
       {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; outside that law"},
       {"links", "regions exchanged, and what happened to links: sums over them since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};

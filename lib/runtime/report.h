@@ -13,15 +13,17 @@
 #include <utility>
 #include <vector>
 
-#include "nic/frame_queue.h"
+#include "nic/queue_counters.h"
+#include "runtime/nic_drops.h"
 #include "runtime/port_stats.h"
 
 namespace sluice::runtime {
 
-/// Figures of all workers at one moment.
+/// Figures of all workers and of the port at one moment.
 struct Sample {
   double seconds = 0;  ///< Since the workers began.
   nic::QueueCounters counters;
+  NicDrops nic;  ///< Since the workers began.
   uint64_t busy_cycles = 0;
   uint64_t total_cycles = 0;
 };
@@ -57,8 +59,8 @@ std::vector<std::pair<std::string, uint64_t>> DropsOf(const nic::QueueCounters& 
 /// Layer-1 rate: every frame costs its bytes, 4 of FCS and 20 of preamble and gap.
 double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
 
-/// Frames that reached the host, did not come back and are under no named drop.
-/// 0 where the port has no source that knows. A flit under rx_desync excuses at most
+/// Frames that reached the host, did not come back and are under no named drop, the NIC's
+/// included. 0 where the port has no source that knows. A flit under rx_desync excuses at most
 /// one frame.
 uint64_t Lost(const RunFigures& run);
 
@@ -68,8 +70,8 @@ std::string Verdict(const RunFigures& run);
 
 /// One line for the time between two samples.
 std::string StatsLine(const Sample& before, const Sample& after);
-/// A few lines for the end of the run.
-std::string Totals(const RunFigures& run);
+/// A few lines for the end of the run. In `color`, for a terminal, what was lost is red.
+std::string Totals(const RunFigures& run, bool color = false);
 /// The JSON object, with the current values of all flags under "config". `extend`, if there,
 /// adds members.
 std::string JsonReport(const RunFigures& run,

@@ -41,6 +41,12 @@ std::string PortName(uint16_t port) {
 // Lines for people go where the JSON does not.
 std::FILE* TextFile(const Options& options) { return options.json == "-" ? stderr : stdout; }
 
+// NO_COLOR: https://no-color.org.
+bool TakesColor(std::FILE* file) {
+  const char* const refused = std::getenv("NO_COLOR");
+  return isatty(fileno(file)) == 1 && (refused == nullptr || *refused == '\0');
+}
+
 }  // namespace
 
 std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
@@ -246,7 +252,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
   supervisor.Run(&run);
   run.links = SumLinks();
 
-  std::fputs(Totals(run).c_str(), text);
+  std::fputs(Totals(run, TakesColor(text)).c_str(), text);
   std::fflush(text);
   int exit_code = 0;
   if (const std::string verdict = Verdict(run); !verdict.empty()) {

@@ -68,7 +68,7 @@ Supervisor::Supervisor(const Plan& plan, std::span<const WorkerView> workers)
   }
 }
 
-Sample Supervisor::Take() const {
+Sample Supervisor::Take(PortStats* port) const {
   Sample sample;
   for (const WorkerView& worker : workers_) {
     sample.counters += worker.counters->Snapshot();
@@ -76,6 +76,10 @@ Sample Supervisor::Take() const {
     sample.total_cycles += worker.control->total_cycles.load(std::memory_order_relaxed);
   }
   sample.seconds = Now() - begin_s_;
+  const std::scoped_lock lock(port_mutex_);
+  const PortStats now = PortStats::Read(plan_.port);
+  sample.nic = NicDropsSince(port_begin_, now);
+  if (port != nullptr) *port = now;
   return sample;
 }
 
@@ -108,15 +112,12 @@ void Supervisor::Drain(RunFigures* figures) const {
   DrainWatch watch(Now());
   do {
     nanosleep(&kLook, nullptr);  // A main thread that spun would keep the device from a CPU.
-    // In this order a frame in between counts as missing rather than as accounted for.
-    figures->final = Take();
-    figures->port_final = PortStats::Read(plan_.port);
+    figures->final = Take(&figures->port_final);
   } while (!watch.Over(*figures, Now()));
 }
 
 void Supervisor::Stop(bool model, RunFigures* figures) {
-  figures->measured = Take();
-  figures->port_measured = PortStats::Read(plan_.port);
+  figures->measured = Take(&figures->port_measured);
   figures->link_up = std::ranges::all_of(
       workers_, [](const WorkerView& worker) { return worker.link_up(worker.job); });
   UnblockSignals();
@@ -127,15 +128,15 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
     worker.control->stop.store(true, std::memory_order_relaxed);
   }
   rte_eal_mp_wait_lcore();
-  figures->final = Take();
-  figures->port_final = PortStats::Read(plan_.port);
+  figures->final = Take(&figures->port_final);
   for (const WorkerView& worker : workers_) {
     figures->ctx_switches += worker.control->ctx_switches.load(std::memory_order_relaxed);
   }
 }
 
 void Supervisor::Run(RunFigures* figures) {
-  figures->port_begin = PortStats::Read(plan_.port);
+  port_begin_ = PortStats::Read(plan_.port);
+  figures->port_begin = port_begin_;
   const bool model = figures->port_begin.IsModel();
   const TelemetryScope telemetry([this] { return Take(); }, figures->reasons, figures->map,
                                  plan_.hooks->commands);

@@ -7,10 +7,11 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <mutex>
 #include <span>
 #include <vector>
 
-#include "nic/frame_queue.h"
+#include "nic/queue_counters.h"
 #include "runtime/hooks.h"
 #include "runtime/metrics.h"
 #include "runtime/report.h"
@@ -53,7 +54,10 @@ class Supervisor {
   void Run(RunFigures* figures);
 
  private:
-  Sample Take() const;
+  /// Any thread; ethdev's statistics do not bear two at a time. `port`, if there, gets the
+  /// statistics that the sample's NIC drops are taken from, read behind the workers' counters: a
+  /// frame in between counts as missing rather than as accounted for.
+  Sample Take(PortStats* port = nullptr) const;
   /// Prints lines until the time is over or a signal comes.
   void Watch();
   void Stop(bool model, RunFigures* figures);
@@ -64,6 +68,8 @@ class Supervisor {
   std::span<const WorkerView> workers_;
   std::vector<uint32_t> lcores_;
   double begin_s_ = 0;
+  PortStats port_begin_;
+  mutable std::mutex port_mutex_;
 };
 
 }  // namespace sluice::runtime

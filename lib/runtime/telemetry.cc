@@ -34,22 +34,19 @@ int Stats(const char* /*command*/, const char* /*parameters*/, rte_tel_data* dat
   if (!source.take) return 0;
   const Sample sample = source.take();
   const nic::QueueCounters& c = sample.counters;
-  const std::pair<const char*, uint64_t> values[] = {
-      {"rx_pkts", c.rx_pkts},           {"rx_bytes", c.rx_bytes},
-      {"tx_pkts", c.tx_pkts},           {"tx_bytes", c.tx_bytes},
-      {"sent_pkts", c.sent_pkts},
-      {"consumed_pkts", c.consumed_pkts}, {"rx_scattered", c.rx_scattered},
-      {"rx_bad_entry", c.rx_bad_entry}, {"tx_full", c.tx_full},
-      {"tx_unframeable", c.tx_unframeable}, {"no_exception_port", c.no_exception_port},
-      {"passed_pkts", c.passed_pkts},   {"rx_desync_flits", c.rx_desync},
-      {"busy_cycles", sample.busy_cycles},
-      {"total_cycles", sample.total_cycles},
-      {"uptime_ms", static_cast<uint64_t>(sample.seconds * 1000)}};
-  for (const auto& [name, value] : values) rte_tel_data_add_dict_u64(data, name, value);
+  const auto add = [data](const std::string& name, uint64_t value) {
+    rte_tel_data_add_dict_u64(data, name.c_str(), value);
+  };
+  for (const nic::QueueCounter& counter : nic::kQueueCounters) add(counter.name, c.*counter.member);
+  add("busy_cycles", sample.busy_cycles);
+  add("total_cycles", sample.total_cycles);
+  add("uptime_ms", static_cast<uint64_t>(sample.seconds * 1000));
   for (size_t i = 0; i < source.reasons.size() && i < nic::QueueCounters::kMaxReasons; ++i) {
-    const std::string name = "drop_" + std::string(source.reasons[i]);
-    rte_tel_data_add_dict_u64(data, name.c_str(), c.engine_drops[i]);
+    add("drop_" + std::string(source.reasons[i]), c.engine_drops[i]);
   }
+  for (const auto& [name, frames] : sample.nic.by_name) add("nic_drop_" + std::string(name), frames);
+  add("nic_dropped_pkts", sample.nic.Sum());
+  add("rx_nombuf", sample.nic.no_mbuf);
   return 0;
 }
 

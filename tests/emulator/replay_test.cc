@@ -218,6 +218,19 @@ TEST_F(Replay, AFrameThatClaimsPaddingOfItsLastFlitMayGrowByIt) {
   EXPECT_EQ(rig["wire_corrupted"], 0u);
 }
 
+TEST_F(Replay, WhatReturnsBeforeItWasSentIsOfAnEarlierRun) {
+  Write({Udp(100, 1), Udp(100, 2)});
+  Rig rig(Open(Count(4)));
+  const Bytes old = Udp(100, 1);
+  const device::WireFrame view = {old.data(), 100};
+  rig.stepper().Deliver({&view, 1});
+  rig.Start();
+  rig.Run(10);
+  EXPECT_EQ(rig["wire_foreign"], 1u);
+  EXPECT_EQ(rig["wire_duplicated"], 0u);
+  EXPECT_EQ(rig["wire_outstanding"], 0u);
+}
+
 TEST_F(Replay, WhatReturnsMoreOftenThanItWasSentIsDuplicated) {
   Write({Udp(100, 1), Udp(100, 2)});
   Rig rig(Open(Count(4)));

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "emulator/gen.h"
 #include "rig.h"
@@ -16,8 +17,9 @@ namespace sluice::emulator {
 namespace {
 
 std::unique_ptr<Wire> Source(uint32_t flows, uint64_t count, VerifyMode verify = VerifyMode::kFull,
-                             uint32_t size = 128) {
+                             uint32_t size = 128, uint16_t run = 7) {
   GeneratorOptions options;
+  options.run = run;
   options.flows = flows;
   options.count = count;
   options.list = {size};
@@ -131,6 +133,68 @@ TEST(Verify, ADuplicateIsOneWhetherItComesAtOnceOrMuchLater) {
   const Script of_a_latecomer({0, 2, 1, 1});
   EXPECT_EQ(of_a_latecomer.totals().duplicated, 1u);
   EXPECT_EQ(of_a_latecomer.totals().reordered, 1u);
+}
+
+// All frames of a source, as they are on the wire.
+std::vector<Bytes> AllOf(Wire& wire, uint32_t count) {
+  std::vector<Bytes> sent;
+  wire.Start(0);
+  while (sent.size() < count) {
+    const auto frames = wire.Pull(0, 256);
+    for (const auto& frame : frames) sent.emplace_back(frame.data, frame.data + frame.length);
+    wire.Consumed(static_cast<uint32_t>(frames.size()));
+  }
+  return sent;
+}
+
+TEST(Verify, FramesOfTheRunBeforeARestartAreForeignWhereverTheyComeIn) {
+  for (const VerifyMode mode : {VerifyMode::kFull, VerifyMode::kSampled}) {
+    // Another size and number of flows: an earlier run need not have had the same traffic.
+    for (const auto& [flows, size] : {std::pair{4u, 128u}, std::pair{600u, 90u}}) {
+      const std::vector<Bytes> old = AllOf(*Source(flows, 40, mode, size, 6), 40);
+      Rig rig(Source(4, 400, mode, 128, 7));
+      uint32_t number = 0;
+      rig.device.transform = [&](Bytes& frame) {
+        if (number < 40) frame = old[number];
+        ++number;
+        return true;
+      };
+      rig.Start();
+      rig.Run(100);
+      rig.StopAndDrain();
+      EXPECT_EQ(rig["wire_foreign"], 40u);
+      EXPECT_EQ(rig["wire_returned"], 400u);
+      EXPECT_EQ(rig["wire_outstanding"], 40u) << "a foreign frame is nobody's return";
+      for (const char* wrong : {"wire_duplicated", "wire_reordered", "wire_late",
+                                "wire_corrupted"}) {
+        EXPECT_EQ(rig[wrong], 0u) << wrong;
+      }
+    }
+  }
+}
+
+TEST(Verify, ADamagedTagIsNeverForeign) {
+  const std::vector<Bytes> sent = AllOf(*Source(4, 4), 4);
+  for (uint32_t bit = 0; bit < 8 * kTagBytes; ++bit) {
+    const std::unique_ptr<Wire> wire = Source(4, 4);
+    Bytes frame = sent[3];
+    frame[frame.size() - kTagBytes + bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
+    const device::WireFrame view = {frame.data(), static_cast<uint32_t>(frame.size())};
+    wire->Deliver(0, {&view, 1});
+    EXPECT_EQ(wire->totals().corrupted, 1u) << bit;
+    EXPECT_EQ(wire->totals().foreign, 0u) << bit;
+  }
+}
+
+TEST(Verify, EveryRunHasANonceOfItsOwn) {
+  std::set<uint32_t> nonces;
+  for (uint32_t run = 0; run < 1u << 16; ++run) {
+    nonces.insert(Tag::Nonce(static_cast<uint16_t>(run)));
+  }
+  EXPECT_EQ(nonces.size(), 1u << 16);
+  std::set<uint32_t> permuted;
+  for (const uint32_t nonce : nonces) permuted.insert(nonce >> 16);
+  EXPECT_EQ(permuted.size(), 1u << 16) << "or one wrong bit could make another nonce";
 }
 
 TEST(Verify, ALatecomerClosesItsGapAndCountsAsReordered) {

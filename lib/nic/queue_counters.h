@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a queue counts, and the one table of it that reports, telemetry and metrics iterate over.
+//
+// Conservation. Whenever no Poll is running,
+//
+//   rx_pkts + sent_pkts = tx_pkts + consumed_pkts + Σ engine_drops + Σ counters marked `drop`.
+//
+// A frame that waits to be transmitted counts as transmitted, until it is clear that it will
+// not be.
+//
+// `rx_desync` stands outside this law, because flits that belong to no
+// recognisable frame cannot be counted in frames. On a streaming interface the
+// bytes that the NIC reported obey their own law,
+//
+//   notified bytes = 64 · (Σ over received frames of ⌈length / 64⌉ + rx_desync).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace sluice::nic {
+
+/// Frames and their bytes.
+struct FrameTotals {
+  uint64_t pkts = 0;
+  uint64_t bytes = 0;
+
+  FrameTotals& operator+=(const FrameTotals& more) {
+    pkts += more.pkts;
+    bytes += more.bytes;
+    return *this;
+  }
+};
+
+/// Totals of one queue. Written by the owning worker only, through Add; other
+/// threads read through Load and see values that were true recently. kQueueCounters says what
+/// each member is.
+struct QueueCounters {
+  static constexpr uint32_t kMaxReasons = 32;
+
+  uint64_t rx_pkts = 0;
+  uint64_t rx_bytes = 0;
+  uint64_t sent_pkts = 0;
+  uint64_t tx_pkts = 0;
+  uint64_t tx_bytes = 0;
+  uint64_t consumed_pkts = 0;
+  uint64_t passed_pkts = 0;
+  uint64_t engine_drops[kMaxReasons] = {};  ///< By the engine's reason.
+  uint64_t rx_scattered = 0;
+  uint64_t rx_bad_entry = 0;
+  uint64_t tx_full = 0;
+  uint64_t tx_unframeable = 0;
+  uint64_t no_exception_port = 0;
+  uint64_t rx_desync = 0;
+
+  /// Adds to one of the totals. Owner only. Wraps like any unsigned sum, so a
+  /// correction may be added as its two's complement.
+  static void Add(uint64_t& total, uint64_t amount) {
+    std::atomic_ref<uint64_t>(total).store(total + amount, std::memory_order_relaxed);
+  }
+  /// Reads one of the totals from any thread.
+  static uint64_t Load(const uint64_t& total) {
+    return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
+  }
+  /// A copy that any thread may take while the owner works.
+  QueueCounters Snapshot() const;
+  QueueCounters& operator+=(const QueueCounters& other);
+
+  /// Frames that ended in a named drop: everything but tx and consumed.
+  uint64_t DroppedPkts() const;
+  /// The law above. Exact only after the last Poll.
+  bool Conserved() const { return rx_pkts + sent_pkts == tx_pkts + consumed_pkts + DroppedPkts(); }
+};
+
+/// One counter as everybody names it.
+struct QueueCounter {
+  const char* name;  ///< In JSON and telemetry; its last part is the unit unless it is a drop.
+  const char* help;  ///< One sentence.
+  uint64_t QueueCounters::*member;
+  bool drop = false;  ///< Frames that end here did not leave: a term of the law.
+};
+
+/// All but the engine's drops, whose names the engine has.
+inline constexpr std::array kQueueCounters{
+    QueueCounter{"rx_pkts", "Frames received by the workers.", &QueueCounters::rx_pkts},
+    QueueCounter{"sent_pkts",
+                 "Frames that the application sent of its own accord, or tried to (Outbox).",
+                 &QueueCounters::sent_pkts},
+    QueueCounter{"tx_pkts", "Frames sent: answers, and what the application sent by itself.",
+                 &QueueCounters::tx_pkts},
+    QueueCounter{"consumed_pkts", "Frames that the application kept.",
+                 &QueueCounters::consumed_pkts},
+    QueueCounter{"passed_pkts", "Of those consumed: frames that left through the exception port.",
+                 &QueueCounters::passed_pkts},
+    QueueCounter{"rx_bytes", "Received, without FCS; streaming: also without Ethernet padding.",
+                 &QueueCounters::rx_bytes},
+    QueueCounter{"tx_bytes", "Sent, without FCS; streaming: also without Ethernet padding.",
+                 &QueueCounters::tx_bytes},
+    QueueCounter{"rx_scattered", "Packetized: in several buffers that do not fit into one.",
+                 &QueueCounters::rx_scattered, true},
+    QueueCounter{"rx_bad_entry", "Bilateral: entries of a region that describe no frame in it.",
+                 &QueueCounters::rx_bad_entry, true},
+    QueueCounter{"tx_full", "Not sent: the transmit side had no room, or gave it back.",
+                 &QueueCounters::tx_full, true},
+    QueueCounter{"tx_unframeable", "Not sent: this NIC cannot be told where the frame ends.",
+                 &QueueCounters::tx_unframeable, true},
+    QueueCounter{"no_exception_port", "Passed on by the engine, and there is no exception port.",
+                 &QueueCounters::no_exception_port, true},
+    QueueCounter{"rx_desync_flits",
+                 "Streaming: 64-byte flits that belong to no recognisable frame.",
+                 &QueueCounters::rx_desync}};
+static_assert(sizeof(QueueCounters) ==
+                  (QueueCounters::kMaxReasons + kQueueCounters.size()) * sizeof(uint64_t),
+              "every member has its row");
+
+}  // namespace sluice::nic

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/nic_drops.h"
+
+#include <array>
+#include <span>
+
+namespace sluice::runtime {
+
+namespace {
+
+/// Where a frame was dropped.
+enum class At {
+  kNic,   ///< Before it reached the host.
+  kHost,  ///< In the driver or, on its way out, in the NIC: the host's workers counted it.
+  kWire,  ///< Before it entered the NIC, or after it left it.
+};
+
+struct Ending {
+  std::string_view xstat;
+  std::string_view name;
+  At at;
+};
+
+/// Of models, their drivers and their wires. Each of their statistics that counts an ending is
+/// here once; sums of others, tries that are repeated and frames that a driver gives back to its
+/// caller are not.
+constexpr std::array kModelEndings{
+    // net_ipu: regs/ipu.h, then ipu_stats.cc.
+    Ending{"model_rx_no_descriptor", "rx_no_descriptor", At::kNic},
+    Ending{"model_rx_no_region", "rx_no_region", At::kNic},
+    Ending{"model_rx_undersize", "rx_undersize", At::kNic},
+    Ending{"model_rx_filtered", "rx_filtered", At::kNic},
+    Ending{"model_rx_flow_drop", "rx_flow_drop", At::kNic},
+    Ending{"model_rx_disabled", "rx_disabled", At::kNic},
+    Ending{"model_rx_dma_faults", "rx_dma_faults", At::kNic},
+    Ending{"model_tx_bad_descriptor", "tx_bad_descriptor", At::kHost},
+    Ending{"model_tx_dma_faults", "tx_dma_faults", At::kHost},
+    Ending{"model_link_bad_entries", "link_bad_entries", At::kHost},
+    Ending{"rx_bad_writeback", "rx_bad_writeback", At::kHost},
+    Ending{"rx_stop_discards", "rx_stop_discards", At::kHost},
+    Ending{"tx_bad_packet", "tx_bad_packet", At::kHost},
+    Ending{"link_discarded_pkts", "link_discarded_pkts", At::kHost},
+    Ending{"link_rx_stop_discards", "link_rx_stop_discards", At::kHost},
+    Ending{"link_tx_stop_discards", "link_tx_stop_discards", At::kHost},
+    // net_ipu and net_enso.
+    Ending{"model_rx_oversize", "rx_oversize", At::kNic},
+    // net_enso: device/enso/counters.h, then enso_stats.cc.
+    Ending{"model_rx_pipe_full", "rx_pipe_full", At::kNic},
+    Ending{"model_rx_pipe_disabled", "rx_pipe_disabled", At::kNic},
+    Ending{"model_rx_nb_disabled", "rx_nb_disabled", At::kNic},
+    Ending{"model_rx_no_fallback", "rx_no_fallback", At::kNic},
+    Ending{"model_rx_empty", "rx_empty", At::kNic},
+    Ending{"model_rx_no_packet_buffer", "rx_no_packet_buffer", At::kNic},
+    Ending{"model_rx_stuck", "rx_stuck", At::kNic},
+    Ending{"model_tx_oversize", "tx_oversize", At::kHost},
+    Ending{"rx_too_long", "rx_too_long", At::kHost},
+    Ending{"rx_stop_drops", "rx_stop_drops", At::kHost},
+    Ending{"tx_unframeable", "tx_unframeable", At::kHost},
+    // Wires: emulator/faults.cc, port.h, loopback.h.
+    Ending{"wire_fault_drop", "wire_fault_drop", At::kWire},
+    Ending{"wire_fault_linkdown", "wire_fault_linkdown", At::kWire},
+    Ending{"wire_port_rx_unusable", "wire_port_rx_unusable", At::kWire},
+    Ending{"wire_port_tx_full", "wire_port_tx_full", At::kWire},
+    Ending{"wire_port_tx_oversize", "wire_port_tx_oversize", At::kWire},
+    Ending{"wire_port_tx_no_mbuf", "wire_port_tx_no_mbuf", At::kWire},
+    Ending{"wire_loopback_full", "wire_loopback_full", At::kWire},
+};
+
+/// Of any port: how rte_eth_xstats_get names the members of rte_eth_stats.
+constexpr std::array kPlainEndings{
+    Ending{"rx_missed_errors", "imissed", At::kNic},
+    Ending{"rx_errors", "ierrors", At::kNic},
+    Ending{"tx_errors", "oerrors", At::kHost},
+};
+constexpr std::string_view kNoMbuf = "rx_mbuf_allocation_errors";
+
+}  // namespace
+
+uint64_t NicDrops::Sum() const {
+  uint64_t sum = 0;
+  for (const auto& [name, frames] : by_name) sum += frames;
+  return sum;
+}
+
+NicDrops NicDropsSince(const PortStats& begin, const PortStats& now) {
+  const auto grown = [&](std::string_view xstat) {
+    const uint64_t before = begin.Get(xstat);
+    const uint64_t after = now.Get(xstat);
+    return after > before ? after - before : 0;
+  };
+  std::span<const Ending> endings = kPlainEndings;
+  if (now.IsModel()) endings = kModelEndings;
+  NicDrops drops;
+  for (const Ending& ending : endings) {
+    if (!now.values().contains(std::string(ending.xstat))) continue;
+    const uint64_t frames = grown(ending.xstat);
+    drops.by_name.emplace_back(ending.name, frames);
+    if (ending.at == At::kHost) drops.in_host += frames;
+  }
+  drops.no_mbuf = grown(kNoMbuf);
+  return drops;
+}
+
+}  // namespace sluice::runtime
