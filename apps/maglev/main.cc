@@ -71,7 +71,7 @@ std::string MakeTraffic(const sluice::engine::maglev::Setup& setup, CommandLine*
   const TrafficOptions traffic{
       .flows = FLAGS_flows,
       .size = options.frame_size,
-      .ipv4_only = options.iface == sluice::runtime::Interface::kStreaming,
+      .ipv4_only = options.iface->ipv4_only,
       .seed = options.seed.value_or(1)};
   if (!WriteTraffic(setup, traffic, path, error)) return "";
   const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
@@ -107,7 +107,7 @@ int RunPlan(const Config& config) {
 
 int RunLive(CommandLine line, Config config) {
   const uint64_t seed = line.options.seed ? *line.options.seed : std::random_device()();
-  line.options.headroom_bytes = Balancer::kHeadroomBytes;
+  line.options.interface.headroom_bytes = Balancer::kHeadroomBytes;
   line.options.answers = false;
   line.options.hangup = true;
   std::FILE* const text = line.options.json == "-" ? stderr : stdout;

@@ -60,7 +60,7 @@ std::string MakeTraffic(const Settings& settings, CommandLine* line, std::string
       .flows = FLAGS_flows,
       .zipf = settings.zipf,
       .size = options.frame_size,
-      .ipv4_only = options.iface == sluice::runtime::Interface::kStreaming,
+      .ipv4_only = options.iface->ipv4_only,
       .seed = options.seed.value_or(1)};
   if (!WriteTraffic(traffic, path, error)) return "";
   const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "nic/frame_queue.h"
+#include "nic/interface.h"
 #include "runtime/port_stats.h"
 
 namespace sluice::runtime {
@@ -25,9 +26,6 @@ struct Sample {
   uint64_t busy_cycles = 0;
   uint64_t total_cycles = 0;
 };
-
-/// What a report says of links of regions: name and sum over all of them.
-using LinkFigures = std::vector<std::pair<std::string_view, uint64_t>>;
 
 /// Everything that the report is made of.
 struct RunFigures {
@@ -43,7 +41,7 @@ struct RunFigures {
   PortStats port_begin;
   PortStats port_measured;
   PortStats port_final;
-  LinkFigures links;        ///< Empty on interfaces without links.
+  nic::InterfaceFigures figures;  ///< The interface's own.
   uint64_t ctx_switches = 0;
   bool link_up = true;      ///< When the traffic was stopped.
   bool drained = false;     ///< The source was stopped and what it had sent came through.
