@@ -8,7 +8,27 @@
 #include <cmath>
 #include <string_view>
 
-DEFINE_string(iface, "packetized", "How the host talks to the NIC; --list=interfaces names the choices");
+namespace {
+
+// "packetized, streaming or bilateral".
+std::string Choices() {
+  std::string text;
+  for (size_t i = 0; i < sluice::nic::kInterfaces.size(); ++i) {
+    if (i > 0) text += i + 1 < sluice::nic::kInterfaces.size() ? ", " : " or ";
+    text += sluice::nic::kInterfaces[i].name;
+  }
+  return text;
+}
+
+// gflags keeps the pointer.
+const char* InterfaceHelp() {
+  static const std::string help = "How the host talks to the NIC: " + Choices();
+  return help.c_str();
+}
+
+}  // namespace
+
+DEFINE_string(iface, "packetized", InterfaceHelp());
 DEFINE_double(duration_s, 0, "Seconds to run; 0: until SIGINT or SIGTERM");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines; 0: none");
 DEFINE_string(json, "", "Write the final report to this file; - for standard output");
@@ -36,16 +56,6 @@ DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discov
 namespace sluice::runtime {
 
 namespace {
-
-// "packetized, streaming or bilateral".
-std::string Choices() {
-  std::string text;
-  for (size_t i = 0; i < nic::kInterfaces.size(); ++i) {
-    if (i > 0) text += i + 1 < nic::kInterfaces.size() ? ", " : " or ";
-    text += nic::kInterfaces[i].name;
-  }
-  return text;
-}
 
 // What is wrong with a flag, in the one form that all such lines have.
 std::string Bad(std::string_view flag, std::string_view mend) {
