@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   // first line end cannot be told from the rest of a line.
   if (!settings->monitor.tcp_ports.empty() &&
       gflags::GetCommandLineFlagInfoOrDie("pipes").is_default) {
-    line->options.pipes = 1;
+    line->options.interface.pipes = 1;
   }
 
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;

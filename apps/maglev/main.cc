@@ -72,7 +72,7 @@ std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& se
   const TrafficOptions traffic{
       .flows = FLAGS_flows,
       .size = options.frame_size,
-      .ipv4_only = options.iface == sluice::runtime::Interface::kStreaming,
+      .ipv4_only = options.iface->ipv4_only,
       .seed = options.seed.value_or(1)};
   const auto write = [&](const std::string& path, std::string* why) {
     return WriteTraffic(setup, traffic, path, why);
@@ -109,7 +109,7 @@ int RunPlan(const Config& config) {
 
 int RunLive(CommandLine line, Config config) {
   const uint64_t seed = line.options.seed ? *line.options.seed : std::random_device()();
-  line.options.headroom_bytes = Balancer::kHeadroomBytes;
+  line.options.interface.headroom_bytes = Balancer::kHeadroomBytes;
   line.options.answers = false;
   line.options.hangup = true;
   std::FILE* const text = line.options.json == "-" ? stderr : stdout;

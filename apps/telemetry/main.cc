@@ -59,7 +59,7 @@ std::optional<SampleCapture> MakeTraffic(const Settings& settings, CommandLine* 
       .flows = FLAGS_flows,
       .zipf = settings.zipf,
       .size = options.frame_size,
-      .ipv4_only = options.iface == sluice::runtime::Interface::kStreaming,
+      .ipv4_only = options.iface->ipv4_only,
       .seed = options.seed.value_or(1)};
   const std::string about = "zipf:size=" + traffic.size +
                             "+flows=" + std::to_string(traffic.flows) +

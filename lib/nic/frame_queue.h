@@ -30,9 +30,16 @@ concept PreparingEngine = FrameEngine<E> &&
   engine.Prepare(frame, length);
 };
 
+/// Stands for every engine where a concept has to name one.
+struct AnyEngine {
+  packet::Verdict Process(packet::Frame& frame, uint64_t now);
+};
+
 /// One receive queue and its answer path, owned by one worker.
 template <typename Q>
-concept FrameQueue = requires(Q queue, const Q& constant) {
+concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine, uint64_t now) {
+  /// Handles what has arrived, at most a burst: for any FrameEngine. Returns frames.
+  { queue.Poll(engine, now) } -> std::same_as<uint32_t>;
   /// Link state, for the run's verdict.
   { constant.LinkUp() } -> std::same_as<bool>;
   { constant.counters() } -> std::same_as<const QueueCounters&>;
@@ -45,7 +52,5 @@ concept FrameQueue = requires(Q queue, const Q& constant) {
   /// Waits, bounded, until outstanding transmissions are complete. At shutdown.
   { queue.Drain() };
 };
-// … and `template <FrameEngine E> uint32_t Poll(E& engine, uint64_t now)`, which
-// returns the number of frames handled. Templates cannot stand in a concept.
 
 }  // namespace sluice::nic

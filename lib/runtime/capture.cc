@@ -78,12 +78,10 @@ Capture::~Capture() {
   }
 }
 
-void Capture::Attach(uint16_t port, uint16_t queues) {
-  for (uint16_t queue = 0; queue < queues; ++queue) {
-    Point& point = points_.emplace_back(Point{this, port, queue});
-    callbacks_.push_back({port, queue, rte_eth_add_rx_callback(port, queue, OnReceive, &point),
-                          rte_eth_add_tx_callback(port, queue, OnTransmit, &point)});
-  }
+void Capture::Attach(uint16_t port, uint16_t queue) {
+  Point& point = points_.emplace_back(Point{this, port, queue});
+  callbacks_.push_back({port, queue, rte_eth_add_rx_callback(port, queue, OnReceive, &point),
+                        rte_eth_add_tx_callback(port, queue, OnTransmit, &point)});
 }
 
 nic::SpanTap Capture::TapSpans(uint16_t port, uint32_t queue) {

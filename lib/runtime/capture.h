@@ -36,8 +36,8 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// Watches queue pairs 0 … queues − 1 of a started port.
-  void Attach(uint16_t port, uint16_t queues);
+  /// Watches a queue pair of a started port.
+  void Attach(uint16_t port, uint16_t queue);
   /// For a streaming and for a bilateral queue. Valid while the capture lives.
   nic::SpanTap TapSpans(uint16_t port, uint32_t queue);
   nic::FrameTap TapFrames(uint16_t port, uint32_t queue);

@@ -10,6 +10,10 @@
 #include <fstream>
 #include <span>
 
+#include "runtime/listing.h"
+
+DEFINE_string(list, "", "Print what the build has, as JSON, and exit: interfaces");
+
 namespace sluice::runtime {
 
 namespace {
@@ -28,6 +32,13 @@ constexpr std::array<std::string_view, 36> kEalOptions = {
 int Fail(std::string_view line) {
   std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
   return 2;
+}
+
+int PrintListing() {
+  const std::string text = Listing(FLAGS_list);
+  if (text.empty()) return BadFlag("list", "give interfaces");
+  std::fputs(text.c_str(), stdout);
+  return 0;
 }
 
 std::string FlagName(std::string_view argument) {
@@ -194,6 +205,10 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
   std::vector<std::string> ours;
   std::string error;
   if (Split(arguments, &line.eal, &ours, &error) && SetFlags(ours, &error)) {
+    if (!FLAGS_list.empty()) {
+      *exit_code = PrintListing();
+      return std::nullopt;
+    }
     line.own_port = NamesDevice(line.eal);
     if (std::optional<Options> options = ReadOptions(line.own_port, &error)) {
       line.options = *std::move(options);

@@ -70,7 +70,7 @@ void PlanMemory(const CommandLine& line, const Host& host, EalPlan* plan) {
 void PlanDevice(const CommandLine& line, const Host& host, EalPlan* plan) {
   if (line.own_port) return;
   const Options& options = line.options;
-  plan->embedded = options.iface == Interface::kStreaming ? "net_enso0" : "net_ipu0";
+  plan->embedded = options.iface->model;
   const size_t taken = options.workers + 1;  // By main and workers.
   const uint32_t device_cpu = taken < host.cpus.size() ? host.cpus[taken] : host.cpus[0];
   std::string device = absl::StrFormat("--vdev=%s,wire=%s,device_cpu=%d", plan->embedded,

@@ -6,10 +6,29 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <iterator>
 #include <string_view>
 
-DEFINE_string(iface, "packetized", "How the host talks to the NIC: packetized, streaming or bilateral");
+namespace {
+
+// "packetized, streaming or bilateral".
+std::string Choices() {
+  std::string text;
+  for (size_t i = 0; i < sluice::nic::kInterfaces.size(); ++i) {
+    if (i > 0) text += i + 1 < sluice::nic::kInterfaces.size() ? ", " : " or ";
+    text += sluice::nic::kInterfaces[i].name;
+  }
+  return text;
+}
+
+// gflags keeps the pointer.
+const char* InterfaceHelp() {
+  static const std::string help = "How the host talks to the NIC: " + Choices();
+  return help.c_str();
+}
+
+}  // namespace
+
+DEFINE_string(iface, "packetized", InterfaceHelp());
 DEFINE_double(duration_s, 0, "Seconds to run; 0: until SIGINT or SIGTERM");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines; 0: none");
 DEFINE_string(json, "", "Write the final report to this file; - for standard output");
@@ -37,9 +56,6 @@ DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discov
 namespace sluice::runtime {
 
 namespace {
-
-constexpr Interface kInterfaces[] = {Interface::kPacketized, Interface::kStreaming,
-                                     Interface::kBilateral};
 
 // What is wrong with a flag, in the one form that all such lines have.
 std::string Bad(std::string_view flag, std::string_view mend) {
@@ -126,8 +142,8 @@ bool ReadCapture(Options* options, std::string* error) {
 }
 
 bool ReadRegions(Options* options, std::string* error) {
-  options->regions = FLAGS_regions;
-  options->region_bytes = FLAGS_region_bytes;
+  options->interface.regions = FLAGS_regions;
+  options->interface.region_bytes = FLAGS_region_bytes;
   if (FLAGS_regions != 0 && (FLAGS_regions < 3 || FLAGS_regions > 64)) {
     *error = Bad("regions", "give 3 to 64");
     return false;
@@ -151,23 +167,13 @@ bool IsSpan(const char* flag, double seconds, std::string* error) {
 
 }  // namespace
 
-std::string_view Name(Interface iface) {
-  switch (iface) {
-    case Interface::kPacketized: return "packetized";
-    case Interface::kStreaming: return "streaming";
-    case Interface::kBilateral: return "bilateral";
-  }
-  return "";
-}
-
 std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   Options options;
-  const auto* const iface = std::ranges::find(kInterfaces, FLAGS_iface, Name);
-  if (iface == std::end(kInterfaces)) {
-    *error = Bad("iface", "give packetized, streaming or bilateral");
+  options.iface = nic::FindInterface(FLAGS_iface);
+  if (options.iface == nullptr) {
+    *error = Bad("iface", "give " + Choices());
     return std::nullopt;
   }
-  options.iface = *iface;
   if (!IsSpan("duration_s", FLAGS_duration_s, error) ||
       !IsSpan("stats_period_s", FLAGS_stats_period_s, error) ||
       !InRange("workers", FLAGS_workers, 64, error) || !InRange("pipes", FLAGS_pipes, 64, error) ||
@@ -192,8 +198,8 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   options.port = FLAGS_port;
   options.exception_port = FLAGS_exception_port;
   options.workers = FLAGS_workers;
-  options.pipes = FLAGS_pipes;
-  options.burst = FLAGS_burst;
+  options.interface.pipes = FLAGS_pipes;
+  options.interface.burst = FLAGS_burst;
   return options;
 }
 

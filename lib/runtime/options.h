@@ -7,16 +7,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
+
+#include "nic/interfaces.h"
 
 namespace sluice::runtime {
 
-enum class Interface { kPacketized, kStreaming, kBilateral };
-/// As flags and reports call it.
-std::string_view Name(Interface iface);
-
 struct Options {
-  Interface iface = Interface::kPacketized;
+  const nic::InterfaceInfo* iface = &nic::kInterfaces[0];  ///< Of nic::kInterfaces.
+  /// What its binding opens; Session fills in the port, the exception port and the workers.
+  nic::InterfaceOptions interface;
   double duration_s = 0;      ///< 0: until a signal.
   double stats_period_s = 1;  ///< 0: no lines.
   std::string json;           ///< Path, "-" for standard output, empty for none.
@@ -27,16 +26,12 @@ struct Options {
   std::string port;            ///< Name or number; empty: the first that nobody owns.
   std::string exception_port;  ///< Name; empty for none.
   uint32_t workers = 1;
-  uint32_t pipes = 8;  ///< Of each worker.
-  uint32_t burst = 64;
-  uint32_t regions = 0;       ///< Of each worker's link; 0: what the driver prefers.
-  uint32_t region_bytes = 0;  ///< The same.
   std::string metrics;         ///< [ADDRESS:]PORT to serve metrics on; empty for none.
   std::string capture;         ///< Path; empty for none.
   uint64_t capture_pkts = 0;   ///< Packets to capture; 0: all.
 
-  // What no flag says; the application sets it before Session::Start.
-  uint32_t headroom_bytes = 0;  ///< Bilateral: room that its engine wants in front of frames.
+  // What no flag says, interface.headroom_bytes included; the application sets it before
+  // Session::Start.
   bool answers = true;  ///< It returns what it gets; else a model does not verify what leaves.
   bool hangup = false;  ///< It takes SIGHUP (hooks.h).
 };

@@ -184,10 +184,8 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["foreign"] = run.port_final.Get("wire_foreign");
   report["ctx_switches"] = run.ctx_switches;
   report["link_up"] = run.link_up;
-  if (!run.links.empty()) {
-    report["links"] = Json::object();
-    for (const auto& [name, value] : run.links) report["links"][name] = value;
-  }
+  const auto& [figures, figures_help, values] = run.figures;
+  for (const auto& [name, value] : values) report[std::string(figures)][std::string(name)] = value;
   report["memory"] = run.memory;
   report["lcores"] = run.map;
   report["device"] = NonZero(run.port_final, "model_");
@@ -208,8 +206,8 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"rx_nombuf", "buffers that could not be had; their frames wait, or are missed"},
       {"foreign", "frames of an earlier run of the device that came back to this one"},
       {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; outside that law"},
-      {"links", "regions exchanged, and what happened to links: sums over them since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};
+  if (!values.empty()) report["unit_notes"][std::string(figures)] = figures_help;
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

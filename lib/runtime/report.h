@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "nic/interface.h"
 #include "nic/queue_counters.h"
 #include "runtime/nic_drops.h"
 #include "runtime/port_stats.h"
@@ -28,9 +29,6 @@ struct Sample {
   uint64_t total_cycles = 0;
 };
 
-/// What a report says of links of regions: name and sum over all of them.
-using LinkFigures = std::vector<std::pair<std::string_view, uint64_t>>;
-
 /// Everything that the report is made of.
 struct RunFigures {
   std::string app;
@@ -45,7 +43,7 @@ struct RunFigures {
   PortStats port_begin;
   PortStats port_measured;
   PortStats port_final;
-  LinkFigures links;        ///< Empty on interfaces without links.
+  nic::InterfaceFigures figures;  ///< The interface's own.
   uint64_t ctx_switches = 0;
   bool link_up = true;      ///< When the traffic was stopped.
   bool drained = false;     ///< The source was stopped and what it had sent came through.

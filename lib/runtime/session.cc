@@ -32,12 +32,6 @@ std::optional<uint16_t> PortByName(const std::string& name) {
   return std::nullopt;
 }
 
-std::string PortName(uint16_t port) {
-  char name[RTE_ETH_NAME_MAX_LEN] = "?";
-  rte_eth_dev_get_name_by_port(port, name);
-  return name;
-}
-
 // Lines for people go where the JSON does not.
 std::FILE* TextFile(const Options& options) { return options.json == "-" ? stderr : stdout; }
 
@@ -133,89 +127,22 @@ int Session::OpenPorts(std::string* error) {
   const Options& options = line_.options;
   rte_ether_addr mac{};
   if (rte_eth_macaddr_get(port_, &mac) == 0) std::copy_n(mac.addr_bytes, 6, mac_.begin());
-  native_ = options.iface == Interface::kBilateral ||
-            (options.iface == Interface::kStreaming && rte_pmd_enso_supported(port_));
   const auto workers = static_cast<uint16_t>(options.workers);
   if (exception_) {
     exception_port_ = nic::EthPort::Open(*exception_, {1, workers, 0}, error);
     if (exception_port_ == nullptr) return 1;
   }
-  if (options.iface == Interface::kBilateral) {
-    if (const int exit_code = OpenLinks(error); exit_code != 0) return exit_code;
-  } else if (native_) {
-    if (!OpenPipes(error)) return 1;
-  } else {
-    eth_port_ = nic::EthPort::Open(port_, {workers, workers, 0}, error);
-    if (eth_port_ == nullptr) return 1;
-  }
+  nic::InterfaceOptions wanted = options.interface;
+  wanted.port = port_;
+  wanted.workers = workers;
+  wanted.exception = exception_port_.get();
+  nic::Emplace(*options.iface, binding_);
+  const nic::Opened opened =
+      std::visit([&](auto& binding) { return binding.Open(wanted, error); }, binding_);
+  if (opened != nic::Opened::kYes) return opened == nic::Opened::kBadArgument ? 2 : 1;
   if (options.capture.empty()) return 0;
   capture_ = Capture::Open(options.capture, options.capture_pkts, error);
-  if (capture_ == nullptr) return 1;
-  if (options.iface == Interface::kPacketized) capture_->Attach(port_, workers);
-  return 0;
-}
-
-int Session::OpenLinks(std::string* error) {
-  const Options& options = line_.options;
-  const int rc = nic::IpuLink::Open(port_, static_cast<uint16_t>(options.workers),
-                                    {.regions = options.regions,
-                                     .region_bytes = options.region_bytes,
-                                     .headroom_bytes = options.headroom_bytes},
-                                    &links_, error);
-  if (rc == -ENOTSUP || !rte_pmd_ipu_supported(port_)) {
-    *error = "--iface=bilateral: port " + PortName(port_) +
-             " has no links: use --vdev=net_ipu0 with a wire= or a device=, or give no device";
-    return 2;
-  }
-  if (rc == 0) return 0;
-  *error = "port " + PortName(port_) + " " + *error;
-  if (rc != -EINVAL) return 1;
-  *error = "--workers=" + std::to_string(options.workers) + ": " + *error + ": give fewer";
-  return 2;
-}
-
-nic::ExceptionPath Session::Exception(uint32_t worker) const {
-  if (!exception_port_) return {};
-  const auto queue = static_cast<uint16_t>(worker);
-  return nic::ExceptionPath(
-      nic::MbufTransmitter(exception_port_->id(), queue, exception_port_->pool(worker)));
-}
-
-LinkFigures Session::SumLinks() const {
-  rte_pmd_ipu_link_stats sum{};
-  for (const nic::IpuLink& link : links_) {
-    const rte_pmd_ipu_link_stats stats = link.Stats();
-    sum.swaps += stats.swaps;
-    sum.rejected += stats.rejected;
-    sum.too_late += stats.too_late;
-    sum.suspects += stats.suspects;
-    sum.resets += stats.resets;
-    sum.in_doubt += stats.in_doubt;
-    sum.discarded_pkts += stats.discarded_pkts;
-    sum.faults += stats.faults;
-  }
-  if (links_.empty()) return {};
-  return {{"swaps", sum.swaps},       {"rejected", sum.rejected},
-          {"too_late", sum.too_late}, {"suspects", sum.suspects},
-          {"resets", sum.resets},     {"in_doubt", sum.in_doubt},
-          {"faults", sum.faults},     {"discarded_pkts", sum.discarded_pkts}};
-}
-
-bool Session::OpenPipes(std::string* error) {
-  for (uint16_t worker = 0; worker < line_.options.workers; ++worker) {
-    std::optional<nic::MbufTransmitter> exception;
-    if (exception_port_) {
-      exception.emplace(exception_port_->id(), worker, exception_port_->pool(worker));
-    }
-    std::optional<nic::EnsoPipes> pipes =
-        nic::EnsoPipes::Open(port_, line_.options.pipes, std::move(exception), error);
-    if (!pipes) {
-      *error = "port " + PortName(port_) + ", worker " + std::to_string(worker) + ": " + *error;
-      return false;
-    }
-    enso_pipes_.push_back(*std::move(pipes));
-  }
-  return true;
+  return capture_ != nullptr ? 0 : 1;
 }
 
 int Session::Supervise(std::span<const WorkerView> workers,
@@ -227,8 +154,8 @@ int Session::Supervise(std::span<const WorkerView> workers,
                         workers);
   RunFigures run;
   run.app = line_.app;
-  run.iface = Name(options.iface);
-  run.traffic = embedded_.empty() ? "port " + PortName(port_) : options.traffic;
+  run.iface = options.iface->name;
+  run.traffic = embedded_.empty() ? nic::PortText(port_) : options.traffic;
   run.frame_size = embedded_.empty() ? "" : options.frame_size;
   run.memory = memory_;
   run.reasons = reasons;
@@ -237,11 +164,11 @@ int Session::Supervise(std::span<const WorkerView> workers,
     const rte_cpuset_t cpus = rte_lcore_cpuset(lcore);
     int cpu = 0;
     while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &cpus)) ++cpu;
-    const std::string what = !links_.empty() ? absl::StrFormat("link %d", i)
-                             : native_       ? absl::StrFormat("%d pipes", options.pipes)
-                                             : absl::StrFormat("queue %d", i);
-    run.map.push_back(
-        absl::StrFormat("lcore %d (cpu %d): port %s %s", lcore, cpu, PortName(port_), what));
+    const std::string place =
+        std::visit([&](const auto& binding) { return binding.Place(static_cast<uint32_t>(i)); },
+                   binding_);
+    run.map.push_back(absl::StrFormat("lcore %d (cpu %d): %s %s", lcore, cpu,
+                                      nic::PortText(port_), place));
   }
   std::fprintf(text, "sluice-%s, %s, memory: %s\n", line_.app.c_str(), run.iface.c_str(),
                memory_.c_str());
@@ -250,7 +177,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
   std::fflush(text);
 
   supervisor.Run(&run);
-  run.links = SumLinks();
+  run.figures = std::visit([](const auto& binding) { return binding.Figures(); }, binding_);
 
   std::fputs(Totals(run, TakesColor(text)).c_str(), text);
   std::fflush(text);
@@ -268,10 +195,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
 
 Session::~Session() {
   capture_.reset();
-  enso_pipes_.clear();
-  links_.clear();
-  eth_port_.reset();
-  if (native_) rte_eth_dev_close(port_);
+  binding_.emplace<0>();  // Closes what it had open.
   exception_port_.reset();
   if (eal_) rte_eal_cleanup();
 }

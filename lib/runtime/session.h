@@ -13,15 +13,11 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "nic/bilateral.h"
-#include "nic/enso_pipes.h"
 #include "nic/eth_port.h"
-#include "nic/ipu_link.h"
-#include "nic/mbuf_pipes.h"
-#include "nic/packetized.h"
-#include "nic/streaming.h"
+#include "nic/interfaces.h"
 #include "runtime/capture.h"
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
@@ -50,7 +46,9 @@ class Session {
   uint16_t port() const { return port_; }
   /// Whether numbers of the port's receive queues name the workers, in rte_flow too: not where
   /// each worker has pipes of its own.
-  bool has_queues() const { return eth_port_ != nullptr || !links_.empty(); }
+  bool has_queues() const {
+    return std::visit([](const auto& binding) { return binding.has_queues(); }, binding_);
+  }
   uint32_t workers() const { return line_.options.workers; }
 
   /// Runs `make_engine(const WorkerInfo&)`'s engines, one per worker, until the
@@ -60,29 +58,12 @@ class Session {
   template <typename MakeEngine>
   int Run(MakeEngine make_engine, AppHooks hooks = {}) {
     hooks_ = std::move(hooks);
-    if (line_.options.iface == Interface::kPacketized) {
-      return RunWorkers(make_engine, [this](uint32_t worker) {
-        const auto queue = static_cast<uint16_t>(worker);
-        return nic::PacketizedQueue(port_, queue, line_.options.burst, Exception(worker),
-                                    eth_port_->pool(queue));
-      });
-    }
-    if (line_.options.iface == Interface::kBilateral) {
-      return RunWorkers(make_engine, [this](uint32_t worker) {
-        return nic::BilateralQueue<nic::IpuLink>(links_[worker], Exception(worker));
-      });
-    }
-    if (native_) {
-      return RunWorkers(make_engine, [this](uint32_t worker) {
-        return nic::StreamingQueue<nic::EnsoPipes>(std::move(enso_pipes_[worker]),
-                                                   Exception(worker));
-      });
-    }
-    return RunWorkers(make_engine, [this](uint32_t worker) {
-      const auto queue = static_cast<uint16_t>(worker);
-      return nic::StreamingQueue<nic::MbufPipes>(
-          nic::MbufPipes(port_, queue, eth_port_->pool(queue)), Exception(worker));
-    });
+    return std::visit(
+        [&](auto& binding) {
+          return binding.WithQueues(
+              [&](auto make_queue) { return RunWorkers(make_engine, make_queue); });
+        },
+        binding_);
   }
 
  private:
@@ -107,11 +88,6 @@ class Session {
   bool FindPorts(std::string* error);
   /// 0, or the exit code.
   int OpenPorts(std::string* error);
-  bool OpenPipes(std::string* error);
-  int OpenLinks(std::string* error);
-  LinkFigures SumLinks() const;
-  /// A worker's way to the exception port, if there is one.
-  nic::ExceptionPath Exception(uint32_t worker) const;
 
   template <typename MakeEngine, typename MakeQueue>
   int RunWorkers(MakeEngine& make_engine, MakeQueue make_queue) {
@@ -123,15 +99,24 @@ class Session {
       jobs.emplace_back(
           new Job<Queue, Engine>{make_queue(i), make_engine(WorkerInfo{i, mac_}), {}});
       Job<Queue, Engine>& job = *jobs.back();
-      if constexpr (requires { job.queue.set_tap(nic::SpanTap{}); }) {
-        if (capture_) job.queue.set_tap(capture_->TapSpans(port_, i));
-      } else if constexpr (requires { job.queue.set_tap(nic::FrameTap{}); }) {
-        if (capture_) job.queue.set_tap(capture_->TapFrames(port_, i));
-      }
+      if (capture_) Watch(job.queue, i);
       views.push_back({&job.control, &job.queue.counters(), &Job<Queue, Engine>::Main,
                        &Job<Queue, Engine>::LinkUp, &job});
     }
     return Supervise(views, Engine::kDropReasons);
+  }
+
+  /// Shows the capture what passes a worker's queue: through the queue's tap, or, where it has
+  /// none, through ethdev's callbacks.
+  template <typename Queue>
+  void Watch(Queue& queue, uint32_t worker) {
+    if constexpr (requires { queue.set_tap(nic::SpanTap{}); }) {
+      queue.set_tap(capture_->TapSpans(port_, worker));
+    } else if constexpr (requires { queue.set_tap(nic::FrameTap{}); }) {
+      queue.set_tap(capture_->TapFrames(port_, worker));
+    } else {
+      capture_->Attach(port_, static_cast<uint16_t>(worker));
+    }
   }
 
   int Supervise(std::span<const WorkerView> workers, std::span<const std::string_view> reasons);
@@ -144,11 +129,8 @@ class Session {
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   std::array<uint8_t, 6> mac_{};
-  bool native_ = false;                            ///< On the driver's native face.
-  std::unique_ptr<nic::EthPort> eth_port_;         ///< Not if native.
   std::unique_ptr<nic::EthPort> exception_port_;
-  std::vector<nic::EnsoPipes> enso_pipes_;         ///< Streaming, native: each worker's, until Run.
-  std::vector<nic::IpuLink> links_;                ///< Bilateral: each worker's.
+  nic::AnyBinding binding_;  ///< Of the interface that the options name, from OpenPorts on.
   std::unique_ptr<Capture> capture_;
   std::unique_ptr<MetricsServer> metrics_;
 };

@@ -2,8 +2,8 @@
 """sluice-logmon beside bare Hyperscan, for people. Pure, as rows.py."""
 from statistics import median
 
-from rows import quiet
-from workloads import IFACES, LOGMON_CHUNK, LOGMON_SETS
+from rows import interfaces, quiet
+from workloads import LOGMON_CHUNK, LOGMON_SETS
 
 BARE_SHARE = 0.9  # Of streaming, to bare hs_scan_stream.
 SOURCES = 100_000
@@ -49,7 +49,7 @@ def lines(table, engine):
             scanner = median(of_engine(engine, rule_set, "scanner_cycles_per_byte"))
             told.append(line(rule_set, "in memory, hs_scan_stream", bare, None, bare, noise))
             told.append(line(rule_set, "in memory, lines", scanner, None, bare, noise))
-        for iface in IFACES:
+        for iface in interfaces(table):
             row = table.get(("logmon", "lines", iface, rule_set))
             if row and (per_byte := cycles_per_byte(row)):
                 told.append(line(rule_set, iface, per_byte, row["cycles_per_pkt"], bare,

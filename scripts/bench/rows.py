@@ -12,6 +12,11 @@ def key(sample):
     return sample["app"], sample["mode"], sample["iface"], sample["traffic"]
 
 
+def interfaces(table):
+    """Those of the rows of a table by key, in the table's order."""
+    return list(dict.fromkeys(iface for _, _, iface, _ in table))
+
+
 def switches(sample):
     """Involuntary context switches of a sample."""
     return sample.get("ctx_switches") or 0

@@ -45,6 +45,15 @@ def targets(apps):
         (["apps/kv_client/sluice-kv-client"] if "kv" in apps else [])
 
 
+def interfaces(app):
+    """Names of those that an app was built with, in their own order."""
+    binary = f"{RELEASE}/apps/{app}/sluice-{app}"
+    done = execute([binary, "--list=interfaces"], 10)
+    if done.returncode != 0:
+        raise RunError(f"{binary} --list=interfaces: {done.stderr.strip()}")
+    return [interface["name"] for interface in json.loads(done.stdout)]
+
+
 def app_sample(app, iface, flags, duration_s):
     """A run that ends with a report but fails is a sample with a `failure`. `flags`: mode and
     traffic."""

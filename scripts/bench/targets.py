@@ -5,7 +5,7 @@ from statistics import median
 import kv_report
 import logmon_report
 import telemetry_report
-from rows import key
+from rows import interfaces, key
 from workloads import KV_REQUESTS
 
 # Of the engine alone: parse, VIP, connection, encapsulate.
@@ -102,7 +102,7 @@ def kv_verdicts(table, hugepages):
     lines = []
     rate = {}
     for traffic, requests in KV_REQUESTS.items():
-        for iface in ("packetized", "streaming", "bilateral"):
+        for iface in interfaces(table):
             row = table.get(("kv", "mica", iface, traffic))
             if not row or not row["ns_per_pkt"]:
                 continue
@@ -150,7 +150,7 @@ def maglev_verdicts(table, engine):
                          f"{'met' if middle <= limit else 'NOT MET'}")
         else:
             lines.append(f"{text}: not measured in this run")
-        for iface in ("packetized", "streaming", "bilateral"):
+        for iface in interfaces(table):
             row = table.get(("maglev", "ip", iface, traffic))
             if row and row["ns_per_pkt"]:
                 lines.append(f"maglev with its interface, {iface}, 64 B, {traffic}: "

@@ -2,8 +2,8 @@
 """sluice-telemetry's engine and its interfaces, for people. Pure, as rows.py."""
 from statistics import median
 
-from rows import quiet
-from workloads import IFACES, TELEMETRY_FLOWS, TELEMETRY_MODES
+from rows import interfaces, quiet
+from workloads import TELEMETRY_FLOWS, TELEMETRY_MODES
 
 MAX_NS = 5
 MAX_ERROR = 0.022
@@ -21,7 +21,7 @@ def lines(table, engine):
             told.append(f"telemetry, {mode}, p 0.01, engine alone: "
                         f"{median(run['ns_per_packet'] for run in runs):.2f} ns/packet, "
                         f"{runs[0]['memory_bytes'] / (1 << 20):.1f} MiB of counters{noise}")
-        for iface in IFACES:
+        for iface in interfaces(table):
             row = table.get(("telemetry", mode, iface, TRAFFIC))
             if row and row["ns_per_pkt"]:
                 noise = f" ({row['verdict']})" if row["verdict"] else ""

@@ -38,9 +38,9 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="throughput", description=__doc__.splitlines()[0])
     comma = lambda text: [part for part in text.split(",") if part]
     parser.add_argument("--apps", type=comma, default=["echo"],
-                        help=f"of {','.join(workloads.APPS)}; default: echo")
-    parser.add_argument("--ifaces", type=comma, default=workloads.IFACES,
-                        help=f"default: {','.join(workloads.IFACES)}")
+                        help=f"of {','.join(workloads.MODES)}; default: echo")
+    parser.add_argument("--ifaces", type=comma, default=[],
+                        help="default: all; sluice-echo --list=interfaces names them")
     parser.add_argument("--mode", type=comma, default=[],
                         help="default: all; echo has increment,reflect, telemetry has sketch,univmon")
     parser.add_argument("--sizes", type=comma, default=["64", "512", "1518", "imix", "random"],
@@ -75,14 +75,11 @@ def parse_arguments():
 
 def check_apps(parser, args):
     for app in args.apps:
-        known = workloads.APPS.get(app)
-        if not known:
-            parser.error(f"--apps: no app '{app}'; there is {', '.join(workloads.APPS)}")
-        if unknown := sorted(set(args.ifaces) - set(known["ifaces"])):
-            parser.error(f"--ifaces: {app} has no '{unknown[0]}', only {', '.join(known['ifaces'])}")
+        if app not in workloads.MODES:
+            parser.error(f"--apps: no app '{app}'; there is {', '.join(workloads.MODES)}")
         if not workloads.modes_of(app, args.mode):
-            parser.error(f"--mode: {app} has only {', '.join(known['modes'])}")
-    modes = {mode for app in args.apps for mode in workloads.APPS[app]["modes"]}
+            parser.error(f"--mode: {app} has only {', '.join(workloads.MODES[app])}")
+    modes = {mode for app in args.apps for mode in workloads.MODES[app]}
     if unknown := sorted(set(args.mode) - modes):
         parser.error(f"--mode: no '{unknown[0]}', only {', '.join(sorted(modes))}")
 
@@ -103,6 +100,13 @@ def prepare(apps):
     print(f"memory: {free}" if hugepages else
           "memory: no hugepages; no verdict on speed (root, or reserved hugepages, would give one)")
     return hugepages
+
+
+def choose_interfaces(asked, known):
+    if unknown := sorted(set(asked) - set(known)):
+        print(f"throughput: --ifaces: no '{unknown[0]}', only {', '.join(known)}", file=sys.stderr)
+        sys.exit(2)
+    return asked or known
 
 
 def prepare_captures(args):
@@ -208,6 +212,7 @@ def main():
     args = parse_arguments()
     os.chdir(ROOT)
     hugepages = prepare(args.apps)
+    args.ifaces = choose_interfaces(args.ifaces, run.interfaces(args.apps[0]))
     manifest = manifest_of(args, hugepages)
     captures = prepare_captures(args)
     with tempfile.TemporaryDirectory() as folder:

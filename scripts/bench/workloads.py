@@ -3,13 +3,12 @@
 import json
 import os
 
-IFACES = ["packetized", "streaming", "bilateral"]
-APPS = {  # name: what it can be asked for
-    "echo": {"ifaces": IFACES, "modes": ["increment", "reflect"]},
-    "maglev": {"ifaces": IFACES, "modes": ["ip"]},  # Its encapsulation.
-    "kv": {"ifaces": IFACES, "modes": ["mica"]},  # Its protocol.
-    "logmon": {"ifaces": IFACES, "modes": ["lines"]},  # Its transport.
-    "telemetry": {"ifaces": IFACES, "modes": ["sketch", "univmon"]},
+MODES = {  # of each app
+    "echo": ["increment", "reflect"],
+    "maglev": ["ip"],  # Its encapsulation.
+    "kv": ["mica"],  # Its protocol.
+    "logmon": ["lines"],  # Its transport.
+    "telemetry": ["sketch", "univmon"],
 }
 MAGLEV_BACKENDS = 1000
 MAGLEV_FLOWS = {"16 flows": 16, "2^20 flows": 1 << 20}
@@ -35,7 +34,7 @@ TELEMETRY_MODES = {
 
 def modes_of(app, asked):
     """Those of the asked modes that an app has; all that it has if nothing was asked."""
-    return [mode for mode in asked or APPS[app]["modes"] if mode in APPS[app]["modes"]]
+    return [mode for mode in asked or MODES[app] if mode in MODES[app]]
 
 
 def echo_traffic(sizes, captures):

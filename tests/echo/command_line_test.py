@@ -3,6 +3,7 @@
 """The command line of every application, on sluice-echo: a bad argument ends with exit code 2
 and one line that names the flag, before EAL starts."""
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ BAD = [
     (["--rate=0"], "--rate"),
     (["--iface=coherent"], "--iface"),
     (["--iface=Streaming"], "--iface"),
+    (["--list=everything"], "--list"),
     (["--mode=reverse"], "--mode"),
     (["--duration_s=-1"], "--duration_s"),
     (["--duration_s=nan"], "--duration_s"),
@@ -69,6 +71,18 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
                 self.assertIn(flag, result.stderr)
                 self.assertEqual(result.stdout, "")
+
+    def test_interfaces_are_listed_for_scripts(self):
+        result = run("--list=interfaces")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        listed = {interface.pop("name"): interface for interface in json.loads(result.stdout)}
+        # docs/architecture.md: the table of interfaces.
+        self.assertEqual(list(listed), ["packetized", "streaming", "bilateral"])
+        self.assertEqual({name: about["model"] for name, about in listed.items()},
+                         {"packetized": "net_ipu0", "streaming": "net_enso0",
+                          "bilateral": "net_ipu0"})
+        self.assertEqual([name for name, about in listed.items() if about["ipv4_only"]],
+                         ["streaming"])
 
     def test_flags_from_a_file(self):
         with tempfile.NamedTemporaryFile("w", suffix=".flags") as flags:

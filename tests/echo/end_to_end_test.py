@@ -5,6 +5,7 @@ changed, whatever ends the run. Works without root and without hugepages."""
 
 import json
 import os
+import pathlib
 import signal
 import socket
 import struct
@@ -13,8 +14,11 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+
 ECHO = sys.argv.pop()
-INTERFACES = ("packetized", "streaming", "bilateral")
+INTERFACES = harness.interfaces(ECHO)
 # Memory of our own, so that the test needs no hugepages and takes none from others.
 EAL = ["--no-huge", "-m", "512", "--"]
 

@@ -6,6 +6,7 @@ without root and without hugepages."""
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -16,8 +17,11 @@ import tempfile
 import threading
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+
 KV = sys.argv.pop()
-INTERFACES = ("packetized", "streaming", "bilateral")
+INTERFACES = harness.interfaces(KV)
 # Memory of our own, so that the test needs no hugepages and takes none from others.
 EAL = ("--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0,2@0", "--")
 ITEMS = 2000

@@ -5,12 +5,16 @@ cut anywhere and as TCP, is counted as if it was read line by line. Works withou
 hugepages."""
 
 import json
+import pathlib
+import sys
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
 import log_lines
-from logmon_run import EAL, Folder, Running, say
+from logmon_run import EAL, LOGMON, Folder, Running, say
 
-INTERFACES = ("packetized", "streaming", "bilateral")
+INTERFACES = harness.interfaces(LOGMON)
 CONFIG = {"filters": [about for about, *_ in log_lines.FILTERS]}
 
 

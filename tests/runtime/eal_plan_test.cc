@@ -59,7 +59,7 @@ TEST(EalPlan, TooFewCpusAreSharedAndSaidSo) {
 
 TEST(EalPlan, StreamingTakesTheEnsoModel) {
   CommandLine line = Line();
-  line.options.iface = Interface::kStreaming;
+  line.options.iface = nic::FindInterface("streaming");
   line.options.seed = 5;
   EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
                   "--vdev=net_enso0,wire=gen:size=64,device_cpu=0,seed=5"));
@@ -74,7 +74,7 @@ TEST(EalPlan, WhatDoesNotComeBackAsItWasSentIsNotVerified) {
 
 TEST(EalPlan, BilateralTakesTheIpuModel) {
   CommandLine line = Line();
-  line.options.iface = Interface::kBilateral;
+  line.options.iface = nic::FindInterface("bilateral");
   EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7), "--vdev=net_ipu0,wire=gen:size=64,device_cpu=0"));
 }
 

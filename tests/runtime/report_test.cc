@@ -71,7 +71,7 @@ TEST(Report, OfLinksSaysWhatHappenedToThem) {
   RunFigures run = Example();
   EXPECT_FALSE(nlohmann::json::parse(JsonReport(run)).contains("links")) << "there are none";
   run.iface = "bilateral";
-  run.links = {{"swaps", 12}, {"resets", 1}};
+  run.figures = {"links", "of regions", {{"swaps", 12}, {"resets", 1}}};
   const auto json = nlohmann::json::parse(JsonReport(run));
   EXPECT_EQ(json["links"], (nlohmann::json{{"swaps", 12}, {"resets", 1}}));
 }

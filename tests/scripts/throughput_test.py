@@ -5,7 +5,9 @@
 Samples are written by hand; every expected value is worked out from them here.
 """
 import argparse
+import contextlib
 import csv
+import io
 import ipaddress
 import json
 import pathlib
@@ -24,6 +26,7 @@ import rows
 import run
 import targets
 import telemetry_report
+import throughput
 import workloads
 
 ROOT = SCRIPTS.parent
@@ -649,15 +652,25 @@ class Reports(unittest.TestCase):
 
 class Arguments(unittest.TestCase):
     def test_bad_arguments_name_the_flag_and_exit_with_2(self):
-        for arguments, flag in ((["--apps=nope"], "--apps"), (["--ifaces=coherent"], "--ifaces"),
-                                (["--sizes=63"], "--sizes"), (["--pcap=/none.pcap"], "--pcap"),
-                                (["--repeats=0"], "--repeats"), (["--mode=fast"], "--mode"),
+        for arguments, flag in ((["--apps=nope"], "--apps"), (["--sizes=63"], "--sizes"),
+                                (["--pcap=/none.pcap"], "--pcap"), (["--repeats=0"], "--repeats"),
+                                (["--mode=fast"], "--mode"),
                                 (["--apps=maglev", "--mode=reflect"], "--mode"),
                                 (["--apps=echo,maglev", "--mode=reflect"], "--mode"),
                                 (["--apps=echo", "--mode=reflect,ip"], "--mode")):
             done = run_script(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(flag, done.stderr.splitlines()[-1])
+
+    def test_interfaces_are_those_of_the_build(self):
+        known = ["packetized", "streaming"]
+        self.assertEqual(throughput.choose_interfaces([], known), known)
+        self.assertEqual(throughput.choose_interfaces(["streaming"], known), ["streaming"])
+        said = io.StringIO()
+        with self.assertRaises(SystemExit) as end, contextlib.redirect_stderr(said):
+            throughput.choose_interfaces(["coherent"], known)
+        self.assertEqual(end.exception.code, 2)
+        self.assertIn("--ifaces: no 'coherent'", said.getvalue())
 
 
 if __name__ == "__main__":

@@ -24,10 +24,13 @@ import time
 import unittest
 import urllib.request
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+
 import ipfix_collectors
 
 TELEMETRY = sys.argv.pop()
-INTERFACES = ("packetized", "streaming", "bilateral")
+INTERFACES = harness.interfaces(TELEMETRY)
 # Memory of our own, so that the test needs no hugepages and takes none from others.
 EAL = ["--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@1,2@0"]
 PATIENCE_S = 90

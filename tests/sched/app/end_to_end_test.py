@@ -17,11 +17,14 @@ import tempfile
 import threading
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+import harness
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts" / "bench"))
 import telemetry  # pylint: disable=wrong-import-position
 
 SCHED = sys.argv.pop()
-INTERFACES = ("packetized", "streaming", "bilateral")
+INTERFACES = harness.interfaces(SCHED)
 POLICIES = ("fifo_per_cpu", "fifo_central", "join_shortest_queue", "shinjuku", "multi_queue",
             "fair_share")
 MODES = ("wave", "wave-prestage", "swap", "swap-standing")

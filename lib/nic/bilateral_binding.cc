@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/bilateral_binding.h"
+
+#include <rte_ethdev.h>
+
+#include <cerrno>
+
+namespace sluice::nic {
+
+Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* error) {
+  options_ = options;
+  open_ = true;
+  const int rc = IpuLink::Open(options.port, options.workers,
+                               {.regions = options.regions,
+                                .region_bytes = options.region_bytes,
+                                .headroom_bytes = options.headroom_bytes},
+                               &links_, error);
+  if (rc == -ENOTSUP || !rte_pmd_ipu_supported(options.port)) {
+    *error = "--iface=bilateral: " + PortText(options.port) +
+             " has no links: use --vdev=net_ipu0 with a wire= or a device=, or give no device";
+    return Opened::kBadArgument;
+  }
+  if (rc == 0) return Opened::kYes;
+  *error = PortText(options.port) + " " + *error;
+  if (rc != -EINVAL) return Opened::kFailed;
+  *error = "--workers=" + std::to_string(options.workers) + ": " + *error + ": give fewer";
+  return Opened::kBadArgument;
+}
+
+InterfaceFigures BilateralBinding::Figures() const {
+  rte_pmd_ipu_link_stats sum{};
+  for (const IpuLink& link : links_) {
+    const rte_pmd_ipu_link_stats stats = link.Stats();
+    sum.swaps += stats.swaps;
+    sum.rejected += stats.rejected;
+    sum.too_late += stats.too_late;
+    sum.suspects += stats.suspects;
+    sum.resets += stats.resets;
+    sum.in_doubt += stats.in_doubt;
+    sum.discarded_pkts += stats.discarded_pkts;
+    sum.faults += stats.faults;
+  }
+  return {.name = "links",
+          .help = "regions exchanged, and what happened to links: sums over them since the start",
+          .values = {{"swaps", sum.swaps},
+                     {"rejected", sum.rejected},
+                     {"too_late", sum.too_late},
+                     {"suspects", sum.suspects},
+                     {"resets", sum.resets},
+                     {"in_doubt", sum.in_doubt},
+                     {"faults", sum.faults},
+                     {"discarded_pkts", sum.discarded_pkts}}};
+}
+
+BilateralBinding::~BilateralBinding() {
+  links_.clear();
+  if (open_) rte_eth_dev_close(options_.port);
+}
+
+}  // namespace sluice::nic

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/streaming_binding.h"
+
+#include <rte_ethdev.h>
+
+#include <optional>
+
+namespace sluice::nic {
+
+Opened StreamingBinding::Open(const InterfaceOptions& options, std::string* error) {
+  options_ = options;
+  native_ = rte_pmd_enso_supported(options.port);
+  if (!native_) {
+    port_ = EthPort::Open(options.port, {options.workers, options.workers, 0}, error);
+    return port_ != nullptr ? Opened::kYes : Opened::kFailed;
+  }
+  for (uint16_t worker = 0; worker < options.workers; ++worker) {
+    std::optional<MbufTransmitter> exception;
+    if (options.exception != nullptr) {
+      exception.emplace(options.exception->id(), worker, options.exception->pool(worker));
+    }
+    std::optional<EnsoPipes> pipes =
+        EnsoPipes::Open(options.port, options.pipes, std::move(exception), error);
+    if (!pipes) {
+      *error = PortText(options.port) + ", worker " + std::to_string(worker) + ": " + *error;
+      return Opened::kFailed;
+    }
+    pipes_.push_back(*std::move(pipes));
+  }
+  return Opened::kYes;
+}
+
+std::string StreamingBinding::Place(uint32_t worker) const {
+  return native_ ? std::to_string(options_.pipes) + " pipes" : "queue " + std::to_string(worker);
+}
+
+StreamingBinding::~StreamingBinding() {
+  pipes_.clear();
+  if (native_) rte_eth_dev_close(options_.port);
+}
+
+}  // namespace sluice::nic

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// --iface=streaming: pipes. On a net_enso port the NIC's own; on any other ethdev, pipes that
+// packets are copied into.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nic/enso_pipes.h"
+#include "nic/interface.h"
+#include "nic/mbuf_pipes.h"
+#include "nic/streaming.h"
+
+namespace sluice::nic {
+
+class StreamingBinding {
+ public:
+  static constexpr InterfaceInfo kInfo{
+      .name = "streaming",
+      .crosses = "bytes appended to one contiguous ring (an Enso pipe), notified reactively",
+      .model = "net_enso0",
+      .ipv4_only = true};
+
+  StreamingBinding() = default;
+  ~StreamingBinding();
+  StreamingBinding(const StreamingBinding&) = delete;
+  StreamingBinding& operator=(const StreamingBinding&) = delete;
+
+  Opened Open(const InterfaceOptions& options, std::string* error);
+  std::string Place(uint32_t worker) const;
+  bool has_queues() const { return port_ != nullptr; }
+  InterfaceFigures Figures() const { return {}; }
+
+  /// Once: the pipes of an Ensō NIC become the queues'.
+  template <typename Run>
+  int WithQueues(Run run) {
+    if (native_) {
+      return run([this](uint32_t worker) {
+        return StreamingQueue<EnsoPipes>(std::move(pipes_[worker]),
+                                         MakeExceptionPath(options_.exception, worker));
+      });
+    }
+    return run([this](uint32_t worker) {
+      const auto queue = static_cast<uint16_t>(worker);
+      return StreamingQueue<MbufPipes>(MbufPipes(port_->id(), queue, port_->pool(queue)),
+                                       MakeExceptionPath(options_.exception, worker));
+    });
+  }
+
+ private:
+  InterfaceOptions options_;
+  bool native_ = false;             ///< On the driver's own face: net_enso.
+  std::vector<EnsoPipes> pipes_;    ///< Native: each worker's, until WithQueues.
+  std::unique_ptr<EthPort> port_;   ///< Not native.
+};
+
+}  // namespace sluice::nic
