@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The last lines of scripts/test, from logs written by hand."""
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+SUMMARY = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "test_summary"
+# What GoogleTest and unittest say at the end of a program.
+GTEST = "[  PASSED  ] 4 tests.\n[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] Huge.Pages\n"
+UNITTEST = "Ran 9 tests in 0.1s\n\nOK (skipped=3)\n"
+
+
+def entry(name, result="OK", duration=1.0, **said):
+    return json.dumps({"name": name, "result": result, "duration": duration} | said)
+
+
+class Summary(unittest.TestCase):
+    def said(self, *logs, failed_builds=0):
+        with tempfile.TemporaryDirectory() as folder:
+            names = []
+            for i, log in enumerate(logs):
+                path = pathlib.Path(folder, f"{i}.json")
+                path.write_text("\n".join(log) + "\n", encoding="utf-8")
+                names.append(f"run{i}={path}")
+            done = subprocess.run([SUMMARY, f"--failed-builds={failed_builds}", *names],
+                                  capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()
+
+    def test_sums_over_runs(self):
+        code, lines = self.said([entry("a"), entry("b", "SKIP"), entry("c", "EXPECTEDFAIL")],
+                                [entry("a")])
+        self.assertEqual((code, lines[-1]), (0, "3 passed, 0 failed, 1 skipped"))
+
+    def test_everything_else_is_a_failure(self):
+        for result in ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"):
+            code, lines = self.said([entry("a"), entry("b", result)])
+            self.assertEqual((code, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"), result)
+        code, lines = self.said([entry("a")], failed_builds=2)
+        self.assertEqual((code, lines[-1]), (1, "1 passed, 2 failed, 0 skipped"))
+
+    def test_cases_that_a_program_skipped_are_told_and_counted(self):
+        code, lines = self.said([entry("gtest", stdout=GTEST), entry("python", stderr=UNITTEST)])
+        self.assertEqual((code, lines[-1]), (0, "2 passed, 0 failed, 5 skipped"))
+        self.assertEqual([line.split() for line in lines if "within" in line],
+                         [["skipped", "within:", "2", "run0", "gtest"],
+                          ["skipped", "within:", "3", "run0", "python"]])
+
+    def test_the_ten_slowest_come_first_the_slowest_before_the_others(self):
+        _, lines = self.said([entry(f"t{i}", duration=float(i)) for i in range(12)])
+        self.assertEqual([line.split()[-1] for line in lines[:-1]],
+                         [f"t{i}" for i in range(11, 1, -1)])
+
+
+if __name__ == "__main__":
+    unittest.main()
