@@ -113,9 +113,9 @@ void rte_pmd_enso_nb::ReapCompletions() {
 }
 
 void rte_pmd_enso_nb::CompleteSlot(const SentSlot& sent) {
-  Pipe* pipe = sent.pipe;
-  if (pipe == nullptr) return;  // A configuration.
   pending_bytes_ -= uint64_t{sent.flits} * kFlitBytes;
+  Pipe* pipe = sent.pipe;
+  if (pipe == nullptr) return;
   if (!pipe->receives()) pipe->tx_head += sent.flits;
   if (!sent.ends_send) return;
   --pipe->sends;
