@@ -44,7 +44,7 @@ struct rte_pmd_enso_nb {
 
   // Control path, with the device's lock held and the datapath at rest.
 
-  /// Brings the buffer up (enso.md section 9), continuing where the NIC's transmit
+  /// Brings the buffer up: off, pointers zeroed, on. Continues where the NIC's transmit
   /// pointer stands: the NIC computes completion slots from the previous one, so a
   /// pointer that went back would complete slots that nobody sent. 0, -ENOMEM, -EIO.
   int Open();
