@@ -129,6 +129,8 @@ class Device {
   std::vector<Pipe*> PipesOf(const NotificationBuffer* nb) const;
   int FreePipeId(bool fallback) const;
   int EnablePipe(Pipe* pipe);
+  /// Waits until the NIC has served every rx_head store so far.
+  void SettleHeadStores();
 
   std::mutex mutex_;
   std::unique_ptr<Backend> backend_;

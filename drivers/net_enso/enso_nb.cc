@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datapath of a notification buffer (enso.md sections 3 and 4).
+// Datapath of a notification buffer.
 #include "net_enso/enso_nb.h"
 
 #include <algorithm>
@@ -116,9 +116,9 @@ void rte_pmd_enso_nb::ReapCompletions() {
 }
 
 void rte_pmd_enso_nb::CompleteSlot(const SentSlot& sent) {
-  Pipe* pipe = sent.pipe;
-  if (pipe == nullptr) return;  // A configuration.
   pending_bytes_ -= uint64_t{sent.flits} * kFlitBytes;
+  Pipe* pipe = sent.pipe;
+  if (pipe == nullptr) return;
   if (!pipe->receives()) pipe->tx_head += sent.flits;
   if (!sent.ends_send) return;
   --pipe->sends;

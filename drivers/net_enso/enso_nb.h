@@ -22,7 +22,7 @@ class Device;
 struct SentSlot {
   uint64_t word1;  ///< Bus address, or id of a configuration.
   uint64_t word2;  ///< Length; of a configuration its bytes 16 … 23.
-  Pipe* pipe;      ///< Owner, null for a configuration.
+  Pipe* pipe;      ///< Owner; null for a configuration, or if it was closed meanwhile.
   uint32_t flits;
   uint32_t release_flits;  ///< Given back to the NIC with this slot.
   bool ends_send;
@@ -44,7 +44,7 @@ struct rte_pmd_enso_nb {
 
   // Control path, with the device's lock held and the datapath at rest.
 
-  /// Brings the buffer up (enso.md section 9), continuing where the NIC's transmit
+  /// Brings the buffer up: off, pointers zeroed, on. Continues where the NIC's transmit
   /// pointer stands: the NIC computes completion slots from the previous one, so a
   /// pointer that went back would complete slots that nobody sent. 0, -ENOMEM, -EIO.
   int Open();
@@ -55,7 +55,10 @@ struct rte_pmd_enso_nb {
   /// and every rx_head store yet unanswered has a slot reserved.
   bool HasRoomForPipe() const;
   void AddPipe(Pipe* pipe);
-  /// After the NIC was told to disable the pipe.
+  /// From here on nothing stores the pipe's rx_head, no completion that is still to
+  /// come and no idle poll. Its notifications are still read.
+  void Retire(const Pipe* pipe);
+  /// After the NIC was told to disable the pipe, which was retired.
   void RemovePipe(Pipe* pipe);
   /// Learns of everything that has arrived on `pipe`, also what the NIC has not
   /// notified: reads all notifications, then the pipe's tail register.
@@ -78,7 +81,7 @@ struct rte_pmd_enso_nb {
   void ReadNotifications();
   void Release(Pipe* pipe, uint32_t bytes);
   void Prefetch(Pipe* pipe) {
-    if (HasHeadCredit()) StoreHead(pipe);
+    if (pipe->receives() && HasHeadCredit()) StoreHead(pipe);
   }
   int Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
   /// False if a send of a whole pipe would find too few slots.

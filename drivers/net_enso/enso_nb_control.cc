@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A notification buffer's life: bring-up, configuration, tear-down (enso.md
-// section 9). Called by Device with its lock held.
+// A notification buffer's life: bring-up, configuration, tear-down.
+// Called by Device with its lock held.
 #include <rte_cycles.h>
 
 #include <algorithm>
@@ -15,6 +15,14 @@ using namespace sluice::regs::enso;
 using sluice::net_enso::Deadline;
 using sluice::net_enso::Device;
 using sluice::net_enso::Pipe;
+using sluice::net_enso::SentSlot;
+
+namespace {
+
+/// The NIC completes a configuration slightly before it takes effect.
+constexpr uint32_t kEffectUs = 1;
+
+}  // namespace
 
 rte_pmd_enso_nb::rte_pmd_enso_nb(Device* device, uint32_t id)
     : bar_(device->bar()),
@@ -68,11 +76,17 @@ void rte_pmd_enso_nb::AddPipe(Pipe* pipe) {
   head_credit_ = head_credit_ > slots ? head_credit_ - slots : 0;
 }
 
-void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
-  // Not one more rx_head store: its answer could go anywhere.
+void rte_pmd_enso_nb::Retire(const Pipe* pipe) {
   std::erase(pipes_, pipe);
   next_to_wake_ = 0;
   Unlink(&dirty_, pipe, &Pipe::next_dirty);
+  for (uint32_t slot = tx_clean_; slot != tx_tail_; ++slot) {
+    SentSlot& sent = sent_[slot & mask_];
+    if (sent.pipe == pipe) sent.pipe = nullptr;
+  }
+}
+
+void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
   // What the pipe still had to say is read and forgotten with it.
   CatchUp(pipe);
   reserved_ -= device_->NotificationsOfPipe();
@@ -121,7 +135,6 @@ int rte_pmd_enso_nb::Configure(const void* slot) {
   sent_[tx_tail_ & mask_] = {command.address, command.length, nullptr, 0, 0, false};
   ++tx_tail_;
   if (!Drain(nullptr)) return -EIO;
-  // The NIC completes a configuration slightly before it takes effect.
-  rte_delay_us_block(1);
+  rte_delay_us_block(kEffectUs);
   return 0;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Opening and closing pipes in the order that keeps the NIC's hazards out of reach
-// (enso.md sections 3, 5, 8, 9): a frame that hits a disabled pipe wedges its DMA
-// engine, so a pipe is enabled before anything is steered to it and disabled only
-// after nothing can be; both halves of an address are stored at once; a pipe's
-// status bit is cleared by one more rx_head store.
+// (Ensō RTL, v0.4.6). A frame that hits a disabled pipe wedges its DMA engine: a pipe
+// is enabled before anything is steered to it, and disabled only after nothing can be.
+// An rx_head store that a disabled pipe meets skips a slot of notification buffer 0,
+// whose poller then waits for ever: rx_head is stored only while the pipe is enabled,
+// and the NIC gets time to serve the last store before the pipe is disabled. Both
+// halves of an address are stored at once. A frame that was dropped earlier leaves a
+// pipe mute: the rx_head store that follows its enabling clears the status bit.
 #include "net_enso/enso_pipe.h"
 
 #include <rte_cycles.h>
@@ -12,6 +15,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <utility>
 
 #include "net_enso/enso_device.h"
 
@@ -24,6 +28,10 @@ namespace {
 /// Time in which the NIC empties its 1024 packet buffers of 2 KiB over a slow PCIe
 /// link: frames that were steered before a change have then reached their pipe.
 constexpr uint32_t kInFlightUs = 500;
+
+/// Time in which the NIC serves all rx_head stores that it has queued: at most
+/// kHeadTriggerDepth, ahead of every waiting frame.
+constexpr uint32_t kHeadStoresUs = 10;
 
 }  // namespace
 
@@ -86,23 +94,22 @@ int Device::EnablePipe(Pipe* pipe) {
   pipes_[pipe->id].nb.store(pipe->nb->id(), std::memory_order_release);
   pipe->nb->AddPipe(pipe);
   if (!StoreUntilRead64(page + kRxMemLo, 0) || !StoreUntilRead(page + kRxTail, 0) ||
-      !StoreUntilRead(page + kRxHead, 0) ||
       !StoreUntilRead64(page + kRxMemLo, pipe->bus | pipe->nb->id())) {
     return -EIO;
   }
-  // A frame that was dropped while the pipe was closed left it mute.
   return StoreUntilRead(page + kRxHead, 0) ? 0 : -EIO;
 }
 
 void Device::ClosePipe(Pipe* pipe) {
   bool let_go = pipe->nb->Drain(pipe);
+  pipe->nb->Retire(pipe);
   if (pipe->receives()) {
     for (const FlowKey& key : flows_.KeysOf(pipe->id)) UnbindFlow(pipe, key);
     if (pipe->fallback) {
       pipe->fallback = false;
       if (FallbackRun() < fallback_count_) ConfigureFallback();
     }
-    if (pipe->reachable) Quiesce();
+    pipe->reachable ? Quiesce() : SettleHeadStores();
     let_go &= StoreUntilRead64(PipePage(pipe->id) + kRxMemLo, 0);
     pipe->nb->RemovePipe(pipe);
     Count(Event::kUnreadFlits, pipe->tail - pipe->returned);
@@ -117,14 +124,25 @@ void Device::ClosePipe(Pipe* pipe) {
 }
 
 int Device::StopFallback() {
-  for (const auto& pipe : open_pipes_) pipe->fallback = false;
+  // Other pipes may still be reached by flows.
+  std::vector<Pipe*> stopped;
+  for (const auto& pipe : open_pipes_) {
+    if (std::exchange(pipe->fallback, false)) stopped.push_back(pipe.get());
+  }
   const int result = ConfigureFallback();
   Quiesce();
-  for (const auto& pipe : open_pipes_) pipe->reachable = false;
+  for (Pipe* pipe : stopped) pipe->reachable = !flows_.KeysOf(pipe->id).empty();
   return result;
 }
 
+void Device::SettleHeadStores() {
+  // The read pushes the stores before it into the NIC.
+  bar_.Read32(PipePage(0) + kRxTail);
+  rte_delay_us_block(kHeadStoresUs);
+}
+
 void Device::Quiesce() {
+  SettleHeadStores();
   rte_delay_us_block(kInFlightUs);
   // A register read returns behind whatever the NIC did before it: a model that was
   // not running meanwhile has caught up.

@@ -127,7 +127,8 @@ uint16_t rte_pmd_enso_poll(struct rte_pmd_enso_nb *nb, struct rte_pmd_enso_span 
  */
 void rte_pmd_enso_release(struct rte_pmd_enso_pipe *pipe, uint32_t bytes);
 
-/** Asks for one more notification if data is pending (notification prefetch). */
+/** Asks for one more notification if data is pending (notification prefetch); nothing
+ * on a TX pipe. */
 void rte_pmd_enso_prefetch(struct rte_pmd_enso_pipe *pipe);
 
 /**
@@ -155,7 +156,12 @@ uint32_t rte_pmd_enso_tx_pending(const struct rte_pmd_enso_nb *nb);
 bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb *nb);
 
 /** Device-wide settings (paper: EnableTimeStamping, EnableRateLimiting, …). Applied
- * through configuration notifications; return 0, -EINVAL, -EIO. */
+ * through configuration notifications; return 0, -EINVAL, -EIO. In force for what is
+ * sent, or arrives, after the return. The NIC obeys ahead of transmissions that are not
+ * complete, so these may go out either way: who needs a clear cut waits until
+ * rte_pmd_enso_tx_pending is 0 on every NB before the call.
+ * Round robin steps (x + 1) & mask in every 5 ns cycle of the NIC, the mask being the
+ * largest power of two ≤ the fallback pipes, less one: further pipes get nothing. */
 int rte_pmd_enso_set_timestamp(uint16_t port_id, bool enable, uint8_t offset);
 int rte_pmd_enso_set_rate_limit(uint16_t port_id, bool enable, uint16_t numerator,
 				uint16_t denominator);

@@ -31,7 +31,9 @@ constexpr uint32_t NbPage(uint32_t nb) { return (kMaxPipes + nb) * kPageBytes; }
 /// block aliases through the page. One aligned 8-byte store updates two registers
 /// at once; a register is written only if all four of its bytes are.
 inline constexpr uint32_t kRxTail = 0x00;   ///< NIC advances; software zeroes it at bring-up.
-inline constexpr uint32_t kRxHead = 0x04;   ///< Software. On a pipe page every store is a trigger.
+/// Software. On a pipe page every store is a trigger. On the page of a disabled pipe
+/// (rx_mem 0) a store that differs from rx_tail skips a slot of notification buffer 0.
+inline constexpr uint32_t kRxHead = 0x04;
 inline constexpr uint32_t kRxMemLo = 0x08;  ///< Pipe: base address with the NB id in the low 10 bits.
 inline constexpr uint32_t kRxMemHi = 0x0c;
 inline constexpr uint32_t kTxTail = 0x10;  ///< NB page only. A store starts the descriptor fetch.
@@ -79,7 +81,9 @@ struct TxNotification {
   uint64_t reserved[5];
 };
 
-/// Configuration commands: TX slots with signal kSignalConfig.
+/// Configuration commands: TX slots with signal kSignalConfig. The NIC obeys when it
+/// fetches the slot, ahead of data of earlier slots that it has not yet read, and
+/// completes the slot in its turn, slightly before the command takes effect.
 enum class ConfigId : uint64_t {
   kFlowEntry = 1,
   kTimestamp = 2,
@@ -122,7 +126,9 @@ struct FallbackConfig {
   uint64_t id;
   uint32_t count;   ///< Fallback pipes are ids 0 … count−1; 0: a miss is dropped.
   uint32_t mask;    ///< 2^⌊log2 count⌋ − 1, computed by software.
-  uint64_t enable_round_robin;  ///< Bit 63.
+  /// Bit 63. Without: pipe = hash & mask. With: in every cycle of kClockHz the pipe
+  /// becomes (pipe + 1) & mask, whatever the count.
+  uint64_t enable_round_robin;
   uint64_t reserved[4];
 };
 

@@ -12,23 +12,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "bar/posted_queue.h"
 #include "device/enso/enso_nic.h"
 #include "engine/echo/echo.h"
 #include "net_enso/enso_port.h"
 #include "nic/enso_pipes.h"
 #include "nic/streaming.h"
+#include "stepped_nic.h"
 
 using namespace sluice;  // NOLINT
 
@@ -36,73 +33,10 @@ namespace {
 
 using EchoQueue = nic::StreamingQueue<nic::EnsoPipes>;
 
+using net_enso::SteppedBackend;
+using net_enso::SteppedNic;
+
 constexpr char kName[] = "stepped";
-
-/// A NIC without threads: registers are served and frames moved only in Step.
-class SteppedNic {
- public:
-  explicit SteppedNic(const net_enso::Geometry& geometry)
-      : nic_(*dma_, {.pipe_flits = geometry.pipe_flits, .nb_entries = geometry.nb_entries}) {}
-
-  /// Lets the device see every register store so far and do what follows from them.
-  void Step() {
-    while (posted_->Drain(
-               1024, [&](bar::RegisterAccess a) { nic_.WriteRegister(a.offset, a.bytes, a.value); },
-               [&](bar::RegisterAccess a) { return nic_.ReadRegister(a.offset, a.bytes); }) != 0) {
-    }
-    while (nic_.Transmit(wire_, 256) != 0) {
-    }
-  }
-
-  /// Runs control-path code, which waits for the device, against it.
-  template <typename Function>
-  auto Control(Function&& function) {
-    std::atomic<bool> done{false};
-    std::thread server([&] {
-      while (!done.load(std::memory_order_acquire)) {
-        Step();
-        std::this_thread::yield();
-      }
-    });
-    auto result = function();
-    done.store(true, std::memory_order_release);
-    server.join();
-    Step();
-    return result;
-  }
-
-  bar::Bar registers() { return {posted_.get(), regs::enso::kBarBytes}; }
-  bar::DmaSpace& dma() { return *dma_; }
-  device::enso::EnsoNic& device() { return nic_; }
-  uint64_t transmitted() const { return wire_.frames; }
-
- private:
-  struct Wire final : device::FrameSink {
-    void Deliver(std::span<const device::WireFrame> f) override { frames += f.size(); }
-    uint64_t frames = 0;
-  };
-
-  std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
-  std::unique_ptr<bar::PostedQueue> posted_ = std::make_unique<bar::PostedQueue>();
-  device::enso::EnsoNic nic_;
-  Wire wire_;
-};
-
-/// What probing finds: the NIC above instead of one with a thread of its own.
-class SteppedBackend final : public net_enso::Backend {
- public:
-  explicit SteppedBackend(SteppedNic& nic) : nic_(nic) {}
-  bar::Bar registers() override { return nic_.registers(); }
-  bar::RingMemory::Pages pages() const override { return bar::RingMemory::Pages::kPreferHuge; }
-  bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
-    *bus = reinterpret_cast<uintptr_t>(memory.data());
-    return nic_.dma().Add(*bus, memory.data(), memory.bytes());
-  }
-  void Unmap(const bar::RingMemory&, uint64_t bus) override { nic_.dma().Remove(bus); }
-
- private:
-  SteppedNic& nic_;
-};
 
 /// UDP over IPv4, `size` bytes each; the destination port spreads them over pipes.
 std::vector<std::vector<uint8_t>> MakeFrames(uint32_t count, uint32_t size) {

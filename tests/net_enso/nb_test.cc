@@ -408,6 +408,32 @@ TEST_F(NbTest, HeadIsNotStoredWhenItsAnswerMightFindNoSlot) {
   EXPECT_EQ(RxHead(pipe), 0u) << "stored again once the slots were read";
 }
 
+/// The wait for its transmissions is bounded, and what completes later must not touch
+/// the pipe: least of all its rx_head, whose store a disabled pipe answers with a hole.
+TEST_F(NbTest, ASendThatOutlivesItsPipeIsForgotten) {
+  Open();
+  Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RXTX);
+  const uint32_t id = pipe->id;
+  Notify(id, 2);
+  const auto spans = Poll();
+  ASSERT_EQ(spans.size(), 1u);
+  ASSERT_EQ(rte_pmd_enso_send(pipe, spans[0].data, 128, 128), 0);
+  rte_pmd_enso_flush(nb_);
+  {
+    const std::scoped_lock lock(device_.mutex());
+    device_.ClosePipe(pipe);
+  }
+  EXPECT_EQ(device_.Counted(Event::kStuckRings), 1u) << "the NIC still reads the pipe's memory";
+  EXPECT_EQ(rte_pmd_enso_tx_pending(nb_), 128u);
+  constexpr uint32_t kMarker = 0xabcd;
+  bar_.Write32(PipePage(id) + kRxHead, kMarker);
+  Complete(0);
+  Poll();
+  Poll();
+  EXPECT_EQ(rte_pmd_enso_tx_pending(nb_), 0u);
+  EXPECT_EQ(bar_.Read32(PipePage(id) + kRxHead), kMarker);
+}
+
 TEST_F(NbTest, PipesThatWouldOverfillTheRingAreRefused) {
   Open();
   const std::scoped_lock lock(device_.mutex());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From the first flit of a frame to its pipe (hardware sheet, section 5): key
-// fields at fixed offsets, masked by protocol and SYN, then the flow table, then
+// From the first flit of a frame to its pipe: key fields at fixed offsets, masked by protocol and SYN, then the flow table, then
 // the fallback. Called by the receive path for every frame.
 #pragma once
 

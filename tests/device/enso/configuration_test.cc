@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 2: configuration commands, and section 5: what the
-// clocked ones do, timestamps and the rate limiter.
+// Configuration commands, and what the clocked ones do: timestamps, rate limiter.
 #include "host.h"
 
 namespace sluice::device::enso {

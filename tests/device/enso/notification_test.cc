@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 3: reactive notifications, row by row of the table, and
-// what happens when their ring is full.
+// Reactive notifications: what the table of receive vectors does not hold.
 #include "host.h"
 
 namespace sluice::device::enso {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 3: what becomes of a received frame.
+// What becomes of a received frame, beyond the table of receive vectors.
 #include <numeric>
 
 #include "host.h"

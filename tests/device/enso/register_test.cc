@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 1: the register window.
+// The register window.
 #include "host.h"
 
 namespace sluice::device::enso {
