@@ -17,6 +17,7 @@
 #include "device/device.h"
 #include "emulator/arguments.h"
 #include "emulator/attach.h"
+#include "emulator/hosted_model.h"
 #include "emulator/runner.h"
 #include "emulator/service.h"
 #include "emulator/stepper.h"
@@ -26,28 +27,22 @@ namespace sluice::emulator {
 
 /// Runs from Create to destruction. One controlling thread, which may be any; const
 /// methods, Statistics and EnableWire: any thread.
-class RunningModel {
+class RunningModel final : public HostedModel {
  public:
   /// Starts without a host, the wire's source off. `name` is unique in the process.
   /// Null, with one line in `error` that names the argument and the mend, if `arguments`
   /// ask for what there is not.
   static std::unique_ptr<RunningModel> Create(std::string_view name, Model model,
                                               Arguments arguments, std::string* error);
-  ~RunningModel();
+  ~RunningModel() override;
 
-  /// Connects a host: its register accesses and its memory. The device begins in its
-  /// power-on state, with these settings; wire and counters go on. False, with one line
-  /// in `error`, if no device has such settings; nothing has changed then.
   bool Connect(const Settings& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
-               std::string* error);
-  /// The host is gone: nothing of its memory or its queue is used any more. The wire's
-  /// source is switched off. Needs no memory.
-  void Disconnect();
-
-  std::vector<Statistic> Statistics();
-  bool WireUp() const { return runner_->LinkUp(); }
-  void EnableWire(bool enabled) { runner_->EnableWire(enabled); }
-  const emulator::MacAddress& mac() const { return mac_; }
+               std::string* error) override;
+  void Disconnect() override;
+  std::vector<Statistic> Statistics() override;
+  bool WireUp() const override { return runner_->LinkUp(); }
+  void EnableWire(bool enabled) override { runner_->EnableWire(enabled); }
+  const emulator::MacAddress& mac() const override { return mac_; }
 
  private:
   RunningModel(std::string_view name, Model model);

@@ -66,14 +66,14 @@ bool Agree(uint32_t flag, uint32_t wish, uint32_t* size) {
 
 }  // namespace
 
-std::unique_ptr<Server> Server::Create(ServerOptions options, RunningModel& model,
+std::unique_ptr<Server> Server::Create(ServerOptions options, HostedModel& model,
                                        std::string* error) {
   File listener = Listen(options.path, error);
   if (!listener) return nullptr;
   return std::unique_ptr<Server>(new Server(std::move(options), model, std::move(listener)));
 }
 
-Server::Server(ServerOptions options, RunningModel& model, File listener)
+Server::Server(ServerOptions options, HostedModel& model, File listener)
     : options_(std::move(options)), model_(model), listener_(std::move(listener)) {}
 
 Server::~Server() {
@@ -83,28 +83,35 @@ Server::~Server() {
 
 void Server::Serve(int wake, milliseconds patience) {
   const auto end = steady_clock::now() + patience;
-  for (;;) {
-    const auto now = steady_clock::now();
-    if (newcomer_ != nullptr && now >= newcomer_->deadline) newcomer_.reset();
-    const auto until = newcomer_ != nullptr ? std::min(end, newcomer_->deadline) : end;
-    // A newcomer waits until the one before has spoken.
-    std::array<pollfd, 5> wait = {{{wake, POLLIN, 0},
-                                   {host_ != nullptr ? host_->channel.fd() : -1, POLLIN, 0},
-                                   {newcomer_ != nullptr ? newcomer_->channel.fd() : -1, POLLIN, 0},
-                                   {newcomer_ == nullptr ? listener_.fd() : -1, POLLIN, 0},
-                                   {host_ != nullptr ? host_->alarm.fd() : -1, POLLIN, 0}}};
-    const auto left = std::chrono::duration_cast<milliseconds>(until - now);
-    poll(wait.data(), wait.size(), std::max(static_cast<int>(left.count()), 0));
-    if (wait[0].revents != 0 || steady_clock::now() >= end) return;
-    // The old host first: a newcomer may be there because it is gone.
-    if (wait[4].revents != 0) {
-      EndLink("it took away memory that the device uses");
-    } else if (wait[1].revents != 0) {
-      Attempt(&Server::Answer);
-    }
-    if (wait[2].revents != 0) Attempt(&Server::Greet);
-    if (wait[3].revents != 0) Attempt(&Server::Accept);
+  for (auto now = steady_clock::now(); now < end; now = steady_clock::now()) {
+    if (!Turn(wake, std::chrono::duration_cast<milliseconds>(end - now))) return;
   }
+}
+
+bool Server::Turn(int wake, milliseconds patience) {
+  if (newcomer_ != nullptr) {
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(newcomer_->deadline - steady_clock::now());
+    if (left.count() <= 0) newcomer_.reset();
+    patience = std::clamp(left, milliseconds(0), patience);
+  }
+  // A newcomer waits until the one before has spoken.
+  std::array<pollfd, 5> wait = {{{wake, POLLIN, 0},
+                                 {host_ != nullptr ? host_->channel.fd() : -1, POLLIN, 0},
+                                 {newcomer_ != nullptr ? newcomer_->channel.fd() : -1, POLLIN, 0},
+                                 {newcomer_ == nullptr ? listener_.fd() : -1, POLLIN, 0},
+                                 {host_ != nullptr ? host_->alarm.fd() : -1, POLLIN, 0}}};
+  poll(wait.data(), wait.size(), static_cast<int>(patience.count()));
+  if (wait[0].revents != 0) return false;
+  // The old host first: a newcomer may be there because it is gone.
+  if (wait[4].revents != 0) {
+    EndLink("it took away memory that the device uses");
+  } else if (wait[1].revents != 0) {
+    Attempt(&Server::Answer);
+  }
+  if (wait[2].revents != 0) Attempt(&Server::Greet);
+  if (wait[3].revents != 0) Attempt(&Server::Accept);
+  return true;
 }
 
 void Server::Attempt(void (Server::*step)()) {

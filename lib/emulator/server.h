@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,9 +24,9 @@
 #include "emulator/channel.h"
 #include "emulator/guarded_range.h"
 #include "emulator/host_mappings.h"
+#include "emulator/hosted_model.h"
 #include "emulator/message.h"
 #include "emulator/named_memory.h"
-#include "emulator/running_model.h"
 
 namespace sluice::emulator {
 
@@ -41,7 +42,7 @@ struct ServerOptions {
 class Server {
  public:
   /// Listens. `model` outlives the server. Null, with the reason in `error`, if it cannot.
-  static std::unique_ptr<Server> Create(ServerOptions options, RunningModel& model,
+  static std::unique_ptr<Server> Create(ServerOptions options, HostedModel& model,
                                         std::string* error);
   /// Disconnects the host and removes the socket.
   ~Server();
@@ -50,6 +51,9 @@ class Server {
 
   /// Serves until `wake` is readable, or for `patience`.
   void Serve(int wake, std::chrono::milliseconds patience);
+  /// Handles what hosts have to say by now, or the first that they say within `patience`.
+  /// False if `wake` is readable.
+  bool Turn(int wake, std::chrono::milliseconds patience);
   /// A hot reset of the host link: the connection ends, the device is in its power-on
   /// state; named memory stays. The host connects again by itself.
   void Reset();
@@ -75,7 +79,7 @@ class Server {
     HostMappings mappings{*dma, alarm};
   };
 
-  Server(ServerOptions options, RunningModel& model, File listener);
+  Server(ServerOptions options, HostedModel& model, File listener);
 
   void Accept();
   /// Reads what the newcomer says; it is a host then, or gone.
@@ -95,7 +99,7 @@ class Server {
   const char* Unmap(const Request& request, std::string_view name);
 
   const ServerOptions options_;
-  RunningModel& model_;
+  HostedModel& model_;
   File listener_;
   std::unique_ptr<Visitor> newcomer_;
   std::unique_ptr<Host> host_;

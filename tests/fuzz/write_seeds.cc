@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "device_process/device_socket_seeds.h"
 #include "mica_fixture.h"
 #include "kv/memcached_seeds.h"
 #include "logmon/filter_seeds.h"
@@ -71,6 +72,10 @@ int main(int argc, char** argv) {
   for (const std::string_view seed : sluice::test::kSyslogSeeds) {
     good &= WriteSeed(folder / "syslog" / std::to_string(number++),
                       Bytes(seed.begin(), seed.end()));
+  }
+  int sockets = 0;
+  for (const Bytes& seed : sluice::test::kDeviceSocketSeeds) {
+    good &= WriteSeed(folder / "device_socket" / std::to_string(sockets++), seed);
   }
   int filters = 0;
   for (const std::string seed : sluice::test::kFilterSeeds) {

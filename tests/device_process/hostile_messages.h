@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A host whose every message, file and register access follows from given bytes, before a
+// server whose device touches all that it can reach. For a fuzzer and for a test.
+#pragma once
+
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/channel.h"
+#include "emulator/hosted_model.h"
+#include "emulator/message.h"
+#include "emulator/queue_memory.h"
+#include "emulator/server.h"
+
+namespace sluice::emulator::test {
+
+/// One of the host's deeds.
+struct Deed {
+  uint8_t kind;    ///< Of the request; 15: none, but a register access.
+  uint8_t file;    ///< With the message: an index.
+  uint8_t bus;     ///< Low bits a base, high bits pages.
+  uint8_t area;    ///< The same.
+  uint8_t bytes;   ///< Low bits a power of two, high bits more.
+  uint8_t offset;  ///< Pages in the file.
+  uint8_t lies;    ///< See Say.
+  uint8_t after;   ///< What becomes of the file; see Spoil.
+};
+static_assert(sizeof(Deed) == 8);
+
+inline constexpr uint64_t kFuzzPage = 4096;
+inline constexpr uint64_t kFuzzFileBytes = 16 * kFuzzPage;
+
+inline uint64_t FuzzAddress(uint8_t choice) {
+  constexpr std::array<uint64_t, 8> kBases = {
+      0, uint64_t{1} << 33, uint64_t{1} << 34, uint64_t{3} << 33, (uint64_t{1} << 57) - kFuzzPage,
+      ~uint64_t{4095}, (uint64_t{1} << 33) + 1, (uint64_t{1} << 33) + (uint64_t{2} << 20)};
+  return kBases[choice % 8] + (choice / 8) * kFuzzPage;
+}
+
+/// Reads and writes all pages of the host's that it can reach, and answers its registers.
+class TouchingModel final : public HostedModel {
+ public:
+  bool Connect(const Settings&, const bar::DmaSpace& dma, bar::PostedQueue* queue,
+               std::string*) override {
+    dma_ = &dma;
+    queue_ = queue;
+    return true;
+  }
+  void Disconnect() override {
+    dma_ = nullptr;
+    queue_ = nullptr;
+  }
+  std::vector<Statistic> Statistics() override { return {{"model_touched", touched_}}; }
+  bool WireUp() const override { return true; }
+  void EnableWire(bool) override {}
+  const std::array<uint8_t, 6>& mac() const override { return mac_; }
+
+  void Touch() {
+    if (dma_ == nullptr) return;
+    queue_->Drain(
+        64, [](bar::RegisterAccess) {}, [](bar::RegisterAccess access) { return access.offset; });
+    for (uint32_t choice = 0; choice < 256; ++choice) {
+      uint8_t* const page = dma_->Translate(FuzzAddress(static_cast<uint8_t>(choice)), 64);
+      if (page == nullptr) continue;
+      auto* const byte = const_cast<volatile uint8_t*>(page);
+      *byte = static_cast<uint8_t>(*byte + 1);
+      ++touched_;
+    }
+  }
+
+ private:
+  const bar::DmaSpace* dma_ = nullptr;
+  bar::PostedQueue* queue_ = nullptr;
+  uint64_t touched_ = 0;
+  const std::array<uint8_t, 6> mac_ = {2, 0, 0, 0, 0, 1};
+};
+
+class HostileMessages {
+ public:
+  explicit HostileMessages(std::string path) : path_(std::move(path)) {
+    std::string error;
+    server_ = Server::Create({path_, Model::kIpu, {}}, model_, &error);
+    if (server_ == nullptr) std::abort();
+  }
+
+  /// Null, or what does not hold: after whatever the bytes say an honest host is served.
+  const char* Hear(const uint8_t* data, size_t bytes) {
+    Host host(path_);
+    if (!host.channel) return "nobody listens";
+    server_->Turn(-1, kAtOnce);
+    for (; bytes >= sizeof(Deed); data += sizeof(Deed), bytes -= sizeof(Deed)) {
+      Deed deed;
+      std::memcpy(&deed, data, sizeof(deed));
+      if (!Do(host, deed)) break;
+    }
+    host.channel = Channel();
+    for (int turn = 0; turn < 8 && server_->host() != 0; ++turn) server_->Turn(-1, kAtOnce);
+    if (server_->host() != 0) return "a host that is gone is still attached";
+    return ServesAnHonestHost();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kAtOnce{0};
+
+  struct Host {
+    explicit Host(const std::string& path) : memory(CreateQueue(&queue)) {
+      std::string error;
+      channel = Channel(Connect(path, {}, &error));
+      files = {Memory(F_SEAL_SHRINK, 0), Memory(F_SEAL_SHRINK | F_SEAL_GROW, 0), Memory(0, 0),
+               Memory(0, 0), Memory(F_SEAL_SHRINK, MFD_HUGETLB),
+               File(open("/dev/null", O_RDWR | O_CLOEXEC)), File(open("/", O_RDONLY | O_CLOEXEC)),
+               File(eventfd(0, EFD_CLOEXEC)), File(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+               File(open("/proc/self/maps", O_RDONLY | O_CLOEXEC))};
+    }
+    static File Memory(int seals, unsigned flags) {
+      File file(memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
+      const uint64_t bytes = flags != 0 ? uint64_t{1} << 40 : kFuzzFileBytes;
+      if (ftruncate(file.fd(), static_cast<off_t>(bytes)) == 0) {
+        fcntl(file.fd(), F_ADD_SEALS, seals);
+      }
+      return file;
+    }
+    int Chosen(uint8_t choice) const {
+      const size_t index = choice % 16;
+      if (index < files.size()) return files[index].fd();
+      return index < 13 ? memory.fd() : -1;
+    }
+
+    bar::PostedQueue* queue = nullptr;
+    bar::RingMemory memory;
+    Channel channel;
+    std::array<File, 10> files;
+    uint32_t sequence = 0;
+  };
+
+  /// False if the connection has ended.
+  bool Do(Host& host, const Deed& deed) {
+    if (deed.kind % 16 == 15) {
+      Access(host, deed);
+    } else {
+      Say(host, deed);
+    }
+    server_->Turn(-1, kAtOnce);
+    Spoil(host, deed);
+    model_.Touch();
+    server_->Turn(-1, kAtOnce);
+    std::array<uint8_t, sizeof(Reply) + kMaxStatistics * sizeof(StatisticEntry)> reply;
+    File file;
+    while (host.channel.Receive(reply.data(), reply.size(), &file, kAtOnce)) {
+    }
+    return server_->host() != 0 || host.sequence <= 1;
+  }
+
+  static void Say(Host& host, const Deed& deed) {
+    Request request;
+    request.kind = static_cast<Kind>(deed.kind % 16);
+    request.sequence = ++host.sequence;
+    request.bus = FuzzAddress(deed.bus);
+    request.area_bus = FuzzAddress(deed.area);
+    request.bytes = (kFuzzPage << (deed.bytes % 32)) * (1 + deed.bytes / 32);
+    request.area_bytes = request.bytes << (deed.lies >> 6);
+    request.offset = deed.offset * (kFuzzPage / (deed.offset >= 128 ? 2 : 1));
+    request.flags = deed.offset % 8;
+    if (request.kind == Kind::kHello) request.bytes = QueueBytes();
+    if ((deed.area & 1) != 0) SetText(request.name, std::string(1 + deed.area % 30, 'n'));
+    if ((deed.lies & 7) == 1) ++request.sequence;
+    if ((deed.lies & 7) == 2) request.magic = 0;
+    if ((deed.lies & 7) == 3) std::memset(request.name, deed.after, sizeof(request.name));
+    if ((deed.lies & 7) == 4) request.bytes = deed.after * uint64_t{0x0101'0101'0101'0101};
+    const size_t bytes = (deed.lies & 7) == 5 ? deed.after % sizeof(request) : sizeof(request);
+    host.channel.Send(&request, bytes, host.Chosen(deed.file));
+  }
+
+  static void Access(Host& host, const Deed& deed) {
+    if (host.queue->LinkUp() && deed.lies < 128) {
+      host.queue->Post({uint32_t{deed.bus}, deed.bytes % 2 == 0 ? 4u : 8u, deed.after});
+    } else {
+      host.memory.data()[(deed.bus * 256u + deed.bytes) % host.memory.bytes()] = deed.after;
+    }
+  }
+
+  static void Spoil(Host& host, const Deed& deed) {
+    const int file = host.Chosen(deed.file);
+    if (deed.after % 8 == 1 && ftruncate(file, 0) != 0) return;
+    if (deed.after % 8 == 2) {
+      fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kFuzzFileBytes);
+    }
+    if (deed.after % 8 == 3) fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK);
+  }
+
+  const char* ServesAnHonestHost() {
+    Host honest(path_);
+    Request hello;
+    hello.kind = Kind::kHello;
+    hello.sequence = 1;
+    hello.bytes = QueueBytes();
+    honest.channel.Send(&hello, sizeof(hello), honest.memory.fd());
+    for (int turn = 0; turn < 4; ++turn) server_->Turn(-1, kAtOnce);
+    Reply reply;
+    File none;
+    const auto bytes = honest.channel.Receive(&reply, sizeof(reply), &none, kAtOnce);
+    if (!bytes || reply.refused != 0) return "an honest host is not served";
+    honest.channel = Channel();
+    server_->Turn(-1, kAtOnce);
+    return server_->host() == 0 ? nullptr : "an honest host does not leave";
+  }
+
+  const std::string path_;
+  TouchingModel model_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace sluice::emulator::test

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-device's socket before a host that says, hands over and spoils what the fuzzer
+// invents.
+#include <unistd.h>
+
+#include <string>
+
+#include "../device_process/hostile_messages.h"
+#include "check.h"
+#include "emulator/log.h"
+
+namespace sluice::emulator {
+
+void Log(uint32_t, const std::string&) {}
+
+}  // namespace sluice::emulator
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static sluice::emulator::test::HostileMessages messages(
+      "/tmp/sluice-fuzz-" + std::to_string(getpid()) + ".sock");
+  FUZZ_CHECK(messages.Hear(data, size) == nullptr);
+  return 0;
+}
