@@ -39,8 +39,9 @@ struct Config {
   std::vector<std::string> left_out;
 };
 
-/// Reads `text`. Nothing, with lines in `errors` (runtime::Errors) of what is wrong, if it is not a
-/// configuration: limits first, before anything is compiled. Files that it names are found from `folder`.
+/// Reads `text`. Nothing, with what is wrong in `errors` (runtime::Errors), if it is not a
+/// configuration: limits first, before anything is compiled. Files that it names are found from
+/// `folder`.
 std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
                                   std::vector<std::string>* errors);
 

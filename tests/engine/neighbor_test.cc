@@ -290,8 +290,8 @@ TEST(Neighbor, EveryTruncationOfEveryFixture) {
 
 TEST(NeighborAddresses, RefusesWhatIsNoHostAddress) {
   for (const char* bad : {"", ",", "10.0.0.1,", "10.0.0", "10.0.0.256", "0.0.0.0", "127.0.0.1",
-                          "224.0.0.1", "255.255.255.255", "::", "::1", "::ffff:10.0.0.1", "ff02::1", "fe80::1%eth0",
-                          "10.0.0.1/24", "host", " 10.0.0.1"}) {
+                          "224.0.0.1", "255.255.255.255", "::", "::1", "::ffff:10.0.0.1", "ff02::1",
+                          "fe80::1%eth0", "10.0.0.1/24", "host", " 10.0.0.1"}) {
     Neighbor neighbor(kMac);
     std::string error;
     EXPECT_FALSE(neighbor.AddAddresses(bad, &error)) << bad;

@@ -203,8 +203,9 @@ class Serving(unittest.TestCase):
                      lambda frame: frame[:26] + bytes((127, 0, 0, 1)) + frame[30:])):
                 with self.subTest(reason):
                     write_capture(path, [requests] * 10, change)
-                    report = run_until(r"\b10 dropped|drop", f"--wire=pcap:{path}+loop=1", *flags)
-                    self.assertEqual(report["drops"][reason], 10)
+                    report = run_until(r"drops [1-9]", f"--wire=pcap:{path}+loop=1", *flags)
+                    self.assertGreater(report["rx_pkts"], 0)
+                    self.assertEqual(report["drops"][reason], report["rx_pkts"])
                     self.assertEqual(report["tx_pkts"] + report["sent_pkts"], 0)
 
     def test_one_protocol_alone(self):

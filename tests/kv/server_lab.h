@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What tests of whole servers share: parcels in one thread, and frames of a client.
+// What tests of whole servers share: parcels in one thread, frames of a client, and a host.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/kv/server.h"
@@ -118,5 +120,84 @@ inline Frame Ascii(const std::string& text, uint16_t request_id = 0x1234) {
   payload.insert(payload.end(), text.begin(), text.end());
   return payload;
 }
+
+inline constexpr uint64_t kCyclesPerSecond = 1000;
+
+/// Workers with a store of their own, in one thread.
+class Host {
+ public:
+  explicit Host(const ServiceOptions& options, uint32_t workers = 1, bool concurrent_read = true) {
+    store_.workers = workers;
+    store_.secret = 42;
+    store_.concurrent_read = concurrent_read;
+    for (uint32_t i = 0; i < workers; ++i) {
+      store_.partitions.emplace_back(PartitionOptions{.memory_bytes = 4 << 20, .items = 1 << 10});
+      parcels_.push_back(std::make_unique<Parcel>());
+      office_.empty.push_back(parcels_.back().get());
+    }
+    for (uint32_t i = 0; i < workers; ++i) {
+      servers_.push_back(std::make_unique<Server<TestCourier>>(
+          store_, i, options, TestCourier(office_, i), kCyclesPerSecond));
+      servers_[i]->set_outbox(packet::Outbox::To(sent_));
+    }
+    Rest(0);
+  }
+
+  void Rest(uint64_t now) {
+    for (int i = 0; i < 2; ++i) {
+      for (auto& server : servers_) server->AtRest(now);
+    }
+  }
+  /// `view` becomes the answer if the verdict is to forward it.
+  packet::Verdict Process(packet::Frame& view, uint32_t worker = 0) {
+    return servers_[worker]->Process(view, 0);
+  }
+  packet::Verdict Give(Frame frame, uint32_t worker = 0) {
+    packet::Frame view{frame.data(), static_cast<uint32_t>(frame.size()), 0, 0};
+    const packet::Verdict verdict = Process(view, worker);
+    if (verdict == packet::kForward) sent_.Send(view.data, view.length);
+    return verdict;
+  }
+  /// The frames that left since the last call.
+  std::vector<Frame> Sent() { return std::exchange(sent_.frames, {}); }
+  uint64_t SentBytes() {
+    uint64_t bytes = 0;
+    for (const Frame& frame : Sent()) bytes += frame.size();
+    return bytes;
+  }
+  const ResponderCounters& counters(uint32_t worker = 0) const {
+    return servers_[worker]->responder().counters();
+  }
+  std::string KeyOf(uint32_t worker) const {
+    for (int i = 0;; ++i) {
+      std::string key = "key" + std::to_string(i);
+      if (store_.OwnerOf(RouteHash({reinterpret_cast<const uint8_t*>(key.data()), key.size()})) ==
+          worker) {
+        return key;
+      }
+    }
+  }
+
+ private:
+  Store store_;
+  Office office_;
+  std::vector<std::unique_ptr<Parcel>> parcels_;
+  kv::Sent sent_;
+  std::vector<std::unique_ptr<Server<TestCourier>>> servers_;
+};
+
+/// Bytes in the place of others.
+inline void Put(Frame* frame, size_t at, const Frame& bytes) {
+  std::copy(bytes.begin(), bytes.end(), frame->begin() + static_cast<ptrdiff_t>(at));
+}
+
+/// Over IPv4, without a UDP checksum.
+inline Frame Get(const std::string& key = "a") {
+  return Udp(kMemcachedPort, Ascii("get " + key + "\r\n"), false, false);
+}
+
+/// Offsets in an untagged frame.
+inline constexpr size_t kSourceMac = 6, kSource4 = 26, kTo4 = 30, kPort4 = 34;
+constexpr size_t kSource6 = 22, kTo6 = 38, kPort6 = 54;
 
 }  // namespace sluice::engine::kv

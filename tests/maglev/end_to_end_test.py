@@ -88,7 +88,7 @@ class Running:
             telemetry.settimeout(PATIENCE_S)
             telemetry.connect(f"{RUNTIME}/dpdk/{self.prefix}/dpdk_telemetry.v2")
             telemetry.recv(1 << 17)
-            telemetry.send(f"/sluice/maglev/{command},{parameters}".encode())
+            telemetry.send(os.fsencode(f"/sluice/maglev/{command},{parameters}"))
             return json.loads(telemetry.recv(1 << 17))[f"/sluice/maglev/{command}"]
 
     def pkts(self, vip="web"):
@@ -259,6 +259,11 @@ class EndToEnd(unittest.TestCase):
             self.assertRegex(offline, rf"backend +{answer['backend']}\n")
             self.assertIn("error", balancer.ask("explain", "nonsense"))
             self.assertIn("error", balancer.ask("plan", "/nonexistent"))
+            # Files that never end; names that are no UTF-8, or cut within a character.
+            for path in ("/dev/zero", "/proc/self/fd", "\udcff", "/a/\udce4\udcb8", "\u20ac" * 100,
+                         "x" + "\u20ac" * 100, "xx" + "\u20ac" * 100):
+                with self.subTest(path):
+                    self.assertIn("error", balancer.ask("plan", path))
 
     def test_backends_that_do_not_answer_are_taken_away(self):
         class Server(http.server.BaseHTTPRequestHandler):

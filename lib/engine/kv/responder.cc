@@ -7,6 +7,7 @@
 
 #include "engine/kv/memcached/ascii.h"
 #include "engine/kv/memcached/binary.h"
+#include "engine/kv/memcached/glance.h"
 #include "engine/kv/memcached/udp_frame.h"
 #include "engine/kv/mica_format.h"
 #include "engine/kv/mica_protocol.h"
@@ -21,33 +22,6 @@ namespace {
 constexpr uint32_t kLineBytes = 64;
 /// Longest answers that a full bucket pays for, at least: of a long one each datagram has headers.
 constexpr uint32_t kAnswersOfABurst = 2;
-
-// Answers in memcached's protocols begin with an upper-case letter, a number (incr's) or the
-// binary magic of answers, and requests with none of them. An error is no answer to an answer: two
-// servers would go on for ever with what was sent once in the name of one of them.
-bool BeginsLikeAnAnswer(Bytes text) {
-  constexpr uint8_t kBinaryAnswer = 0x81;
-  if (text.empty()) return false;
-  const uint8_t first = text[0];
-  return (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9') ||
-         first == kBinaryAnswer;
-}
-
-// The key of a datagram's first request, if it is easily found; else nothing.
-Bytes FirstKeyOfMemcached(Bytes text) {
-  if (text.empty()) return {};
-  if (text[0] == memcached::kRequestMagic) {
-    if (text.size() < memcached::kHeaderBytes) return {};
-    const uint32_t key = memcached::kHeaderBytes + text[4];
-    const uint32_t bytes = packet::LoadBe16(&text[2]);
-    return key + bytes <= text.size() ? text.subspan(key, bytes) : Bytes();
-  }
-  const auto is_end = [](uint8_t c) { return c <= ' '; };
-  const auto command_end = std::find_if(text.begin(), text.end(), is_end);
-  if (command_end == text.end()) return {};
-  const auto key = command_end + 1;
-  return {key, std::find_if(key, text.end(), is_end)};
-}
 
 uint64_t WorkersShare(uint64_t rate, uint32_t workers) { return (rate + workers - 1) / workers; }
 
@@ -224,7 +198,7 @@ Progress Responder::ContinueMica(Bytes payload, uint32_t replied, const KnownHom
 Progress Responder::ContinueMemcached(Bytes payload, uint32_t replied) {
   if (!memcached::ReadUdpFrame(payload)) return Progress::kRefused;
   exchange_.datagram = payload.subspan(memcached::kUdpFrameBytes);
-  if (BeginsLikeAnAnswer(exchange_.datagram)) return Progress::kRefused;
+  if (memcached::BeginsLikeAnAnswer(exchange_.datagram)) return Progress::kRefused;
   exchange_.max_reply_bytes = options_.max_reply_bytes;
   facts_.server.statistics = facts_.statistics;  // Where this object is now.
   exchange_.server = &facts_.server;
@@ -303,7 +277,7 @@ void Responder::Prepare(const uint8_t* frame, uint32_t length) {
     key = message.key;
     hash = access_.store().trust_hashes ? Trusted(message.hash) : access_.Hash(key);
   } else if (protocol == Protocol::kMemcached && payload.size() > memcached::kUdpFrameBytes) {
-    key = FirstKeyOfMemcached(payload.subspan(memcached::kUdpFrameBytes));
+    key = memcached::FirstKey(payload.subspan(memcached::kUdpFrameBytes));
     if (key.empty() || key.size() > kMaxKeyBytes) return;
     hash = access_.Hash(key);
   } else {
