@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bar/load_once.h"
+#include "device/block.h"
 #include "device/enso/flit_copy.h"
 
 namespace sluice::device::enso {
@@ -62,9 +63,10 @@ void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t count) {
     PrefetchForWrite(reinterpret_cast<uintptr_t>(words) + kAhead * kFlitBytes);
     Descriptor& slot = descriptors_[i];
     slot.words[0] = bar::LoadOnce(words[0], std::memory_order_acquire);
-    for (uint32_t word = 1; word < Descriptor::kWords; ++word) {
-      slot.words[word] = bar::LoadOnce(words[word]);
-    }
+    // All other words at once, and once: volatile.
+    static_assert(sizeof(Block) == (Descriptor::kWords - 1) * sizeof(uint64_t));
+    reinterpret_cast<Block*>(&slot.words[1])->bytes =
+        reinterpret_cast<const volatile Block*>(words + 1)->bytes;
     const bool is_data = slot.words[0] != kSignalConfig;
     slot.data = is_data ? dma_.Translate(slot.words[1], Length(slot)) : nullptr;
   }
