@@ -50,6 +50,18 @@ void KvMemcachedBinary(const uint8_t* data, size_t size);
 /// and hashes, every two more make a choice.
 void KvStore(const uint8_t* data, size_t size);
 
+/// A snapshot's file, beside a reader that knows the format alone: what is not whole sets nothing,
+/// what is whole sets every item. The first byte says whether checksums are made right first.
+void KvSnapshot(const uint8_t* data, size_t size);
+
+/// What a client hears, of the protocol that the first byte chooses, with the ids of its requests
+/// or any: every request ends once.
+void KvClient(const uint8_t* data, size_t size);
+
+/// What etcd's gateway says to a range or to a watch, as the first byte chooses: only keys of the
+/// prefix are believed.
+void EtcdMessages(const uint8_t* data, size_t size);
+
 /// A pattern, up to the first line end, as one of CloudWatch's and as an expression of fail2ban's;
 /// and lines that both are asked about: which match have the needles.
 void LogmonFilter(const uint8_t* data, size_t size);

@@ -14,6 +14,7 @@
 #include "logmon/syslog_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
+#include "seeds.h"
 
 namespace sluice::fuzz {
 namespace {
@@ -120,6 +121,16 @@ TEST(FuzzTargets, KvStore) {
     choices[0] = static_cast<uint8_t>(round);
     KvStore(choices.data(), choices.size());
   }
+}
+
+TEST(FuzzTargets, KvSnapshot) {
+  for (const Bytes& seed : test::SnapshotSeeds()) Bend(KvSnapshot, seed);
+}
+TEST(FuzzTargets, KvClient) {
+  for (const Bytes& seed : test::ClientSeeds()) Bend(KvClient, seed);
+}
+TEST(FuzzTargets, EtcdMessages) {
+  for (const Bytes& seed : test::EtcdSeeds()) Bend(EtcdMessages, seed);
 }
 
 TEST(FuzzTargets, FrameLengthWalkOverAPipe) {

@@ -13,6 +13,7 @@
 #include "logmon/syslog_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
+#include "seeds.h"
 
 namespace {
 
@@ -82,5 +83,15 @@ int main(int argc, char** argv) {
     good &= WriteSeed(folder / "logmon_filter" / std::to_string(filters++),
                       Bytes(seed.begin(), seed.end()));
   }
+  const auto write_all = [&](const char* name, const std::vector<Bytes>& seeds) {
+    int count = 0;
+    for (const Bytes& seed : seeds) {
+      good &= WriteSeed(folder / name / std::to_string(count++), seed);
+    }
+  };
+  write_all("snapshots", sluice::test::SnapshotSeeds());
+  write_all("client", sluice::test::ClientSeeds());
+  write_all("etcd", sluice::test::EtcdSeeds());
+  write_all("scripts", sluice::test::ScriptSeeds());
   return good ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bar/load_once.h"
+#include "device/block.h"
 #include "device/enso/flit_copy.h"
 
 namespace sluice::device::enso {

@@ -45,6 +45,8 @@ struct End {
   uint64_t last_unique;
 };
 
+/// So many changes no store lives to see: those to come find numbers left.
+constexpr uint64_t kMaxUnique = uint64_t{1} << 63;
 constexpr size_t kBlockBytes = size_t{1} << 20;
 constexpr size_t kMaxBlockBytes =
     kBlockBytes + sizeof(Record) + kMaxKeyBytes + Item::kMaxValueBytes;
@@ -157,6 +159,7 @@ class Reader {
       return Fail(absl::StrCat("version ", header.version, ", not ", kHeader.version));
     }
     uint64_t items = 0;
+    uint64_t newest = 0;  // Unique of all records.
     std::vector<uint8_t> bytes;
     for (uint64_t block = 0;; ++block) {
       BlockHeader head;
@@ -165,7 +168,8 @@ class Reader {
       bytes.resize(head.bytes);
       if (!Read(bytes.data(), bytes.size())) return false;
       if (XXH3_64bits_withSeed(bytes.data(), bytes.size(), block) != head.checksum ||
-          !(head.records == 0 ? bytes.size() == sizeof *end : IsWhole(bytes, head.records))) {
+          !(head.records == 0 ? bytes.size() == sizeof *end
+                              : IsWhole(bytes, head.records, &newest))) {
         return Fail(absl::StrCat("block ", block, " is corrupt"));
       }
       if (head.records == 0) {
@@ -176,6 +180,9 @@ class Reader {
       if (!SeeAll(bytes, see)) return false;
     }
     if (end->items != items) return Fail("blocks are missing");
+    if (end->last_unique < newest || end->last_unique > kMaxUnique) {
+      return Fail("its last unique cannot be");
+    }
     uint8_t more;
     const auto got = file_.Read(&more, 1);
     return (got && *got == 0) || Fail("bytes behind the end");
@@ -199,12 +206,16 @@ class Reader {
   static size_t SizeOf(const Record& record) {
     return sizeof record + Item::KeyBytes(record.lengths) + Item::ValueBytes(record.lengths);
   }
-  static bool IsWhole(Bytes bytes, uint32_t records) {
+  static bool IsWhole(Bytes bytes, uint32_t records, uint64_t* newest) {
     for (; records > 0; --records) {
       if (bytes.size() < sizeof(Record)) return false;
       const Record record = RecordAt(bytes);
       const uint32_t key_bytes = Item::KeyBytes(record.lengths);
-      if (key_bytes == 0 || key_bytes > kMaxKeyBytes || SizeOf(record) > bytes.size()) return false;
+      if (key_bytes == 0 || key_bytes > kMaxKeyBytes || SizeOf(record) > bytes.size() ||
+          record.unique == 0) {
+        return false;
+      }
+      *newest = std::max(*newest, record.unique);
       bytes = bytes.subspan(SizeOf(record));
     }
     return bytes.empty();

@@ -6,9 +6,9 @@
 //   block     u32 bytes of records, u32 records, u64 XXH3 of the records, seeded with the number
 //             of the block (0, 1, …) so that none is missing or moved
 //   record    u32 value bytes << 8 | key bytes, u32 flags, u32 seconds left to live (0: for ever),
-//             u32 0, u64 unique, key, value
+//             u32 0, u64 unique (not 0), key, value
 //   end       a block of two u64 instead of records, said to be 0 of them: items of all blocks,
-//             last unique that was given; then nothing more
+//             last unique that was given, at most 2^63 and not below any item's; then nothing more
 //
 // Seconds left to live do not pass while an item is in the file.
 #pragma once

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Inputs that fuzzers start from, where a target reads a format or a script of its own.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "packet/fixtures.h"
+
+namespace sluice::test {
+
+inline void Append(Bytes& to, std::string_view text) {
+  to.insert(to.end(), text.begin(), text.end());
+}
+template <typename T>
+void AppendNumber(Bytes& to, T number) {
+  uint8_t bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  to.insert(to.end(), bytes, bytes + sizeof number);
+}
+
+/// A snapshot of one item behind a byte that asks for right checksums (engine/kv/snapshot.h).
+inline Bytes SnapshotOf(std::string_view key, std::string_view value, uint32_t seconds_left) {
+  Bytes file{1};
+  Append(file, "SLUICEKV");
+  AppendNumber(file, uint32_t{1});
+  AppendNumber(file, uint32_t{0});
+  AppendNumber(file, static_cast<uint32_t>(24 + key.size() + value.size()));
+  AppendNumber(file, uint32_t{1});
+  AppendNumber(file, uint64_t{0});
+  AppendNumber(file, static_cast<uint32_t>(value.size() << 8 | key.size()));
+  AppendNumber(file, uint32_t{7});  // Flags.
+  AppendNumber(file, seconds_left);
+  AppendNumber(file, uint32_t{0});
+  AppendNumber(file, uint64_t{41});  // Unique.
+  Append(file, key);
+  Append(file, value);
+  AppendNumber(file, uint32_t{16});
+  AppendNumber(file, uint32_t{0});
+  AppendNumber(file, uint64_t{0});
+  AppendNumber(file, uint64_t{1});   // Items.
+  AppendNumber(file, uint64_t{42});  // Last unique.
+  return file;
+}
+inline std::vector<Bytes> SnapshotSeeds() {
+  return {SnapshotOf("key", "value", 0), SnapshotOf("k", "", 50),
+          SnapshotOf(std::string(250, 'k'), std::string(600, 'v'), 1)};
+}
+
+/// Answers to a client: a byte of the protocol; then for each a byte (2: with the ids of what was
+/// asked last), its length, and the answer.
+inline Bytes ConversationOf(uint8_t protocol, const std::vector<Bytes>& answers) {
+  Bytes script{protocol};
+  for (const Bytes& answer : answers) {
+    script.push_back(2);
+    script.push_back(static_cast<uint8_t>(answer.size()));
+    script.insert(script.end(), answer.begin(), answer.end());
+  }
+  script.push_back(250);  // Time passes.
+  return script;
+}
+inline std::vector<Bytes> ClientSeeds() {
+  const auto ascii = [](std::string_view text) {
+    Bytes datagram{0, 0, 0, 0, 0, 1, 0, 0};
+    Append(datagram, text);
+    return datagram;
+  };
+  const auto binary = [](uint8_t opcode, uint8_t extras, uint8_t status, std::string_view value) {
+    Bytes datagram{0, 0, 0, 0, 0, 1, 0, 0, 0x81, opcode, 0, 0, extras, 0, 0, status, 0, 0, 0,
+                   static_cast<uint8_t>(extras + value.size())};
+    datagram.resize(8 + 24 + extras);
+    Append(datagram, value);
+    return datagram;
+  };
+  const auto mica = [](uint8_t operation, uint8_t result, uint8_t value_bytes) {
+    Bytes datagram{0x79, 1, 0, 0, 0, 0, operation, result, 0, 0, value_bytes};
+    datagram.resize(6 + 24 + (value_bytes + 7) / 8 * 8);
+    return datagram;
+  };
+  return {ConversationOf(0, {mica(4, 0, 0), mica(5, 0, 8), mica(5, 4, 0), mica(4, 1, 0)}),
+          ConversationOf(1, {ascii("STORED\r\n"), ascii("END\r\n"),
+                             ascii("VALUE k 0 8\r\n12345678\r\nEND\r\n"),
+                             ascii("SERVER_ERROR out of memory\r\n")}),
+          ConversationOf(2, {binary(1, 0, 0, ""), binary(0, 4, 0, "12345678"),
+                             binary(0, 0, 1, "Not found"), binary(1, 0, 0x82, "")})};
+}
+
+/// Answers of etcd's gateway, behind a byte that says to what: ranges are even, watches odd. The
+/// keys are "sluice/servers/0" and "sluice/x" in base64 (RFC 4648).
+inline std::vector<Bytes> EtcdSeeds() {
+  std::vector<Bytes> seeds;
+  for (const char* const text :
+       {R"(0{"header":{"revision":"9"},"kvs":[{"key":"c2x1aWNlL3NlcnZlcnMvMA==","value":"YQ=="}]})",
+        R"(0{"header":{"revision":"1"}})",
+        R"(1{"result":{"header":{"revision":"9"},"created":true}})",
+        R"(1{"result":{"events":[{"kv":{"key":"c2x1aWNlL3g=","value":"YQ=="}},)"
+        R"({"type":"DELETE","kv":{"key":"c2x1aWNlL3g="}}]}})",
+        R"(1{"result":{"canceled":true,"compact_revision":"7"}})"}) {
+    Bytes seed;
+    Append(seed, text);
+    seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+/// Scripts of hosts that do anything, and of peers that post anything: whatever the bytes are, they
+/// mean something. Of the lengths that the targets take.
+inline std::vector<Bytes> ScriptSeeds() {
+  std::mt19937_64 random(10);
+  std::vector<Bytes> seeds;
+  for (const size_t bytes : {64, 512, 2048, 4096, 20'000}) {
+    Bytes seed(bytes);
+    for (uint8_t& byte : seed) byte = static_cast<uint8_t>(random());
+    seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+}  // namespace sluice::test
