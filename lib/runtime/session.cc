@@ -15,6 +15,7 @@
 #include "runtime/eal_plan.h"
 #include "runtime/log.h"
 #include "runtime/report.h"
+#include "runtime/runtime_folder.h"
 
 namespace sluice::runtime {
 
@@ -68,6 +69,7 @@ bool Session::StartEal(std::string* error) {
   const EalPlan plan = PlanEal(line_, Host::Read(), getpid());
   memory_ = plan.memory.empty() ? "as EAL was told" : plan.memory;
   embedded_ = plan.embedded;
+  file_prefix_ = plan.file_prefix;
   if (!plan.warning.empty()) std::fprintf(stderr, "%s\n", plan.warning.c_str());
   std::vector<std::string> arguments = plan.arguments;
   arguments.insert(arguments.begin(), "sluice-" + line_.app);
@@ -81,6 +83,7 @@ bool Session::StartEal(std::string* error) {
              ": see the lines above; arguments before -- are EAL's";
     return false;
   }
+  SweepDeadRuns(file_prefix_);
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return true;
   *error = absl::StrFormat(
@@ -274,6 +277,7 @@ Session::~Session() {
   if (native_) rte_eth_dev_close(port_);
   exception_port_.reset();
   if (eal_) rte_eal_cleanup();
+  RemoveOwnRun(file_prefix_);
 }
 
 }  // namespace sluice::runtime

@@ -139,6 +139,7 @@ class Session {
   CommandLine line_;
   AppHooks hooks_;
   bool eal_ = false;
+  std::string file_prefix_;  ///< Whose files are removed at the end; empty if the user chose it.
   std::string memory_;
   std::string embedded_;  ///< Name of the model that we created; empty if the user gave a port.
   uint16_t port_ = 0;
