@@ -136,6 +136,7 @@ int Session::OpenPorts(std::string* error) {
   const Options& options = line_.options;
   rte_ether_addr mac{};
   if (rte_eth_macaddr_get(port_, &mac) == 0) std::copy_n(mac.addr_bytes, 6, mac_.begin());
+  opened_ = PortStats::Read(port_);  // A model's source does not wait for the workers.
   native_ = options.iface == Interface::kBilateral ||
             (options.iface == Interface::kStreaming && rte_pmd_enso_supported(port_));
   const auto workers = static_cast<uint16_t>(options.workers);
@@ -226,7 +227,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
   const Options& options = line_.options;
   std::FILE* const text = TextFile(options);
   Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text, &hooks_,
-                         metrics_.get()},
+                         metrics_.get(), opened_},
                         workers);
   RunFigures run;
   run.app = line_.app;

@@ -26,6 +26,7 @@
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
 #include "runtime/metrics.h"
+#include "runtime/port_stats.h"
 #include "runtime/supervisor.h"
 #include "runtime/worker.h"
 
@@ -145,6 +146,7 @@ class Session {
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   std::array<uint8_t, 6> mac_{};
+  PortStats opened_;  ///< Before the port was opened.
   bool native_ = false;                            ///< On the driver's native face.
   std::unique_ptr<nic::EthPort> eth_port_;         ///< Not if native.
   std::unique_ptr<nic::EthPort> exception_port_;
