@@ -26,6 +26,7 @@
 #include "emulator/server.h"
 #include "flags.h"
 #include "report.h"
+#include "runtime/runtime_folder.h"
 
 namespace {
 
@@ -67,7 +68,7 @@ std::string Cpus() {
 // What the user leaves open: no hugepages, since all memory that matters is the host's; no
 // devices but those that are named; one lcore, which sleeps, on all CPUs, so that the
 // model's thread may take any that the host leaves.
-bool StartEal(const Flags& flags) {
+bool StartEal(const Flags& flags, std::string* file_prefix) {
   const auto says = [&](std::initializer_list<std::string_view> options) {
     return std::any_of(flags.eal.begin(), flags.eal.end(), [&](std::string_view argument) {
       return std::any_of(options.begin(), options.end(),
@@ -77,7 +78,8 @@ bool StartEal(const Flags& flags) {
   std::vector<std::string> arguments = {"sluice-device"};
   arguments.insert(arguments.end(), flags.eal.begin(), flags.eal.end());
   if (!says({"--file-prefix", "--in-memory"})) {
-    arguments.push_back("--file-prefix=sluice-device-" + std::to_string(getpid()));
+    *file_prefix = sluice::runtime::FilePrefix("device", getpid());
+    arguments.push_back("--file-prefix=" + *file_prefix);
   }
   if (!says({"-a", "--allow", "-m", "--no-huge", "--in-memory", "--socket-mem", "--huge-dir"})) {
     arguments.insert(arguments.end(), {"--no-huge", "-m", "256"});
@@ -89,7 +91,10 @@ bool StartEal(const Flags& flags) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0) return true;
+  if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0) {
+    sluice::runtime::SweepDeadRuns(*file_prefix);
+    return true;
+  }
   std::fprintf(stderr, "EAL does not start: %s: arguments before -- are EAL's\n",
                rte_strerror(rte_errno));
   return false;
@@ -167,7 +172,11 @@ int main(int argc, char** argv) {
   const std::optional<Flags> flags = ReadFlags(argc, argv, &exit_code);
   if (!flags) return exit_code;
   const sluice::emulator::File signals = Signals();
-  if (!StartEal(*flags)) return 2;
+  std::string file_prefix;  // Of this process, unless the user chose one.
+  if (!StartEal(*flags, &file_prefix)) {
+    sluice::runtime::RemoveOwnRun(file_prefix);
+    return 2;
+  }
   try {
     exit_code = Serve(*flags, signals.fd());
   } catch (const std::exception&) {
@@ -175,5 +184,6 @@ int main(int argc, char** argv) {
     exit_code = 1;
   }
   rte_eal_cleanup();
+  sluice::runtime::RemoveOwnRun(file_prefix);
   return exit_code;
 }

@@ -11,6 +11,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "runtime/runtime_folder.h"
+
 namespace sluice::runtime {
 
 namespace {
@@ -110,7 +112,8 @@ EalPlan PlanEal(const CommandLine& line, const Host& host, int pid) {
   EalPlan plan;
   plan.arguments = line.eal;
   if (!Says(line, {"--file-prefix", "--in-memory"})) {
-    plan.arguments.push_back("--file-prefix=sluice-" + line.app + "-" + std::to_string(pid));
+    plan.file_prefix = FilePrefix(line.app, pid);
+    plan.arguments.push_back("--file-prefix=" + plan.file_prefix);
   }
   PlanDevice(line, host, &plan);
   if (!line.own_port) PlanCpus(line, host, &plan);

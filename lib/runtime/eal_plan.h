@@ -26,14 +26,15 @@ struct EalPlan {
   std::vector<std::string> arguments;  ///< For rte_eal_init, without the program's name.
   std::string memory;                  ///< What will be used, in words; empty: EAL decides.
   std::string embedded;                ///< Name of the model NIC's vdev; empty if there is none.
+  std::string file_prefix;             ///< Of this process; empty if the user chose.
   std::string warning;                 ///< One line, or empty.
 };
 
 /// Memory that an embedded run needs at least to be given hugepages, in bytes.
 inline constexpr uint64_t kWantedHugepageBytes = 256ull << 20;
 
-/// Adds to the user's EAL arguments what they leave open. Always a file prefix of
-/// this process. If they name no device: the embedded NIC with its traffic, main
+/// Adds to the user's EAL arguments what they leave open. A file prefix of
+/// this process, unless they name one or want no files. If they name no device: the embedded NIC with its traffic, main
 /// on the first CPU and workers on the following ones, the NIC's own thread on a
 /// CPU without a worker (main sleeps, so its CPU will do). If they name no
 /// physical device: hugepages if enough are free and we may use them, else none.

@@ -24,7 +24,7 @@ namespace sluice::runtime {
 struct Sample {
   double seconds = 0;  ///< Since the workers began.
   nic::QueueCounters counters;
-  NicDrops nic;  ///< Since the workers began.
+  NicDrops nic;  ///< Since the port was opened.
   uint64_t busy_cycles = 0;
   uint64_t total_cycles = 0;
 };

@@ -15,6 +15,7 @@
 #include "runtime/eal_plan.h"
 #include "runtime/log.h"
 #include "runtime/report.h"
+#include "runtime/runtime_folder.h"
 
 namespace sluice::runtime {
 
@@ -62,6 +63,7 @@ bool Session::StartEal(std::string* error) {
   const EalPlan plan = PlanEal(line_, Host::Read(), getpid());
   memory_ = plan.memory.empty() ? "as EAL was told" : plan.memory;
   embedded_ = plan.embedded;
+  file_prefix_ = plan.file_prefix;
   if (!plan.warning.empty()) std::fprintf(stderr, "%s\n", plan.warning.c_str());
   std::vector<std::string> arguments = plan.arguments;
   arguments.insert(arguments.begin(), "sluice-" + line_.app);
@@ -75,6 +77,7 @@ bool Session::StartEal(std::string* error) {
              ": see the lines above; arguments before -- are EAL's";
     return false;
   }
+  SweepDeadRuns(file_prefix_);
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return true;
   *error = absl::StrFormat(
@@ -127,6 +130,7 @@ int Session::OpenPorts(std::string* error) {
   const Options& options = line_.options;
   rte_ether_addr mac{};
   if (rte_eth_macaddr_get(port_, &mac) == 0) std::copy_n(mac.addr_bytes, 6, mac_.begin());
+  opened_ = PortStats::Read(port_);  // A model's source does not wait for the workers.
   const auto workers = static_cast<uint16_t>(options.workers);
   if (exception_) {
     exception_port_ = nic::EthPort::Open(*exception_, {1, workers, 0}, error);
@@ -150,7 +154,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
   const Options& options = line_.options;
   std::FILE* const text = TextFile(options);
   Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text, &hooks_,
-                         metrics_.get()},
+                         metrics_.get(), opened_},
                         workers);
   RunFigures run;
   run.app = line_.app;
@@ -198,6 +202,7 @@ Session::~Session() {
   binding_.emplace<0>();  // Closes what it had open.
   exception_port_.reset();
   if (eal_) rte_eal_cleanup();
+  RemoveOwnRun(file_prefix_);
 }
 
 }  // namespace sluice::runtime

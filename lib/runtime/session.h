@@ -22,6 +22,7 @@
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
 #include "runtime/metrics.h"
+#include "runtime/port_stats.h"
 #include "runtime/supervisor.h"
 #include "runtime/worker.h"
 
@@ -124,11 +125,13 @@ class Session {
   CommandLine line_;
   AppHooks hooks_;
   bool eal_ = false;
+  std::string file_prefix_;  ///< Whose files are removed at the end; empty if the user chose it.
   std::string memory_;
   std::string embedded_;  ///< Name of the model that we created; empty if the user gave a port.
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   std::array<uint8_t, 6> mac_{};
+  PortStats opened_;  ///< Before the port was opened.
   std::unique_ptr<nic::EthPort> exception_port_;
   nic::AnyBinding binding_;  ///< Of the interface that the options name, from OpenPorts on.
   std::unique_ptr<Capture> capture_;

@@ -78,7 +78,7 @@ Sample Supervisor::Take(PortStats* port) const {
   sample.seconds = Now() - begin_s_;
   const std::scoped_lock lock(port_mutex_);
   const PortStats now = PortStats::Read(plan_.port);
-  sample.nic = NicDropsSince(port_begin_, now);
+  sample.nic = NicDropsSince(plan_.opened, now);
   if (port != nullptr) *port = now;
   return sample;
 }
@@ -135,8 +135,7 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
 }
 
 void Supervisor::Run(RunFigures* figures) {
-  port_begin_ = PortStats::Read(plan_.port);
-  figures->port_begin = port_begin_;
+  figures->port_begin = PortStats::Read(plan_.port);
   const bool model = figures->port_begin.IsModel();
   const TelemetryScope telemetry([this] { return Take(); }, figures->reasons, figures->map,
                                  plan_.hooks->commands);

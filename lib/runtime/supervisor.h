@@ -14,6 +14,7 @@
 #include "nic/queue_counters.h"
 #include "runtime/hooks.h"
 #include "runtime/metrics.h"
+#include "runtime/port_stats.h"
 #include "runtime/report.h"
 #include "runtime/worker.h"
 
@@ -42,6 +43,7 @@ class Supervisor {
     std::FILE* text;        ///< Where lines and totals go.
     const AppHooks* hooks;
     MetricsServer* metrics;  ///< Null for none.
+    PortStats opened;        ///< Of the port, before it could receive.
   };
 
   /// EAL has at least as many worker lcores as there are workers.
@@ -68,7 +70,6 @@ class Supervisor {
   std::span<const WorkerView> workers_;
   std::vector<uint32_t> lcores_;
   double begin_s_ = 0;
-  PortStats port_begin_;
   mutable std::mutex port_mutex_;
 };
 

@@ -31,6 +31,17 @@ def run(*flags, eal=()):
 
 
 class EndToEnd(unittest.TestCase):
+    def setUp(self):
+        # DPDK's folder of runs, for this test alone.
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(self.check_that_no_run_left_files, os.path.join(folder.name, "dpdk"))
+        os.environ["RUNTIME_DIRECTORY"] = folder.name
+
+    def check_that_no_run_left_files(self, folder):
+        for left in os.listdir(folder) if os.path.isdir(folder) else []:
+            self.assertNotRegex(left, "^sluice-[a-z]+-[0-9]+$")
+
     def check(self, report):
         self.assertGreater(report["rx_pkts"], 0)
         self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
@@ -75,6 +86,22 @@ class EndToEnd(unittest.TestCase):
                     self.assertEqual(report["device"].get("rx_filtered", 0), 0)
                     self.assertEqual(report["lost"], 0)
 
+    def test_what_enters_the_nic_has_an_ending_when_most_is_dropped(self):
+        # Frames of 9018 bytes are longer than the default MTU admits.
+        for iface, sizes, named in (("packetized", "64/9018", ("rx_oversize", "rx_no_descriptor")),
+                                    ("streaming", "1518", ("rx_pipe_full",)),
+                                    ("bilateral", "64/9018", ("rx_oversize", "rx_no_region"))):
+            with self.subTest(iface=iface):
+                report = run(f"--iface={iface}", f"--wire=gen:size={sizes}+rate=50M+count=500000")
+                self.check(report)
+                nic = report["nic_drops"]
+                self.assertEqual(report["wire"]["offered"], report["wire"].get("returned", 0)
+                                 + report["consumed_pkts"] + sum(report["drops"].values())
+                                 + sum(nic.values()) + report["lost"])
+                self.assertEqual(sum(nic.values()), report["nic_dropped_pkts"])
+                for name in named:
+                    self.assertGreater(nic[name], 0, nic)
+
     def test_several_workers(self):
         for iface in INTERFACES:
             with self.subTest(iface=iface):
@@ -102,6 +129,30 @@ class EndToEnd(unittest.TestCase):
                     stdout, stderr = echo.communicate(timeout=30)
                     self.assertEqual(echo.returncode, 0, stderr)
                     self.check(json.loads(stdout))
+
+    def test_files_of_a_killed_run_go_with_the_next(self):
+        echo = subprocess.Popen([ECHO, *EAL, "--stats_period_s=0.1"], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True)
+        for line in echo.stdout:
+            if "Mpps" in line:
+                break
+        left = os.path.join(os.environ["RUNTIME_DIRECTORY"], "dpdk", f"sluice-echo-{echo.pid}")
+        run("--duration_s=0.1")
+        self.assertTrue(os.path.exists(os.path.join(left, "config")), "a run that lives")
+        echo.kill()
+        echo.communicate(timeout=30)
+        os.utime(left, (0, 0))  # A fresh folder might belong to a run that is about to start.
+        run("--duration_s=0.1")
+        self.assertFalse(os.path.exists(left))
+
+    def test_a_run_that_cannot_start_leaves_no_files(self):
+        for arguments, exit_code in (([*EAL, "--port=nobody"], 2),
+                                     (["--vdev=net_ipu0,nonsense=1", *EAL], 2),
+                                     ([*EAL, "--exception_port=nobody"], 2)):
+            with self.subTest(arguments):
+                result = subprocess.run([ECHO, *arguments], capture_output=True, timeout=60,
+                                        check=False)
+                self.assertEqual(result.returncode, exit_code)
 
     def test_report_file_and_lines(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -209,7 +260,7 @@ class EndToEnd(unittest.TestCase):
                 self.assertIn(named, result.stderr.splitlines()[-1])
 
     def test_telemetry(self):
-        prefix = f"sluice-telemetry-test-{os.getpid()}"
+        prefix = f"telemetry_test_{os.getpid()}"
         folders = ([os.environ["RUNTIME_DIRECTORY"]] if "RUNTIME_DIRECTORY" in os.environ else [])
         folders += ["/var/run", os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "/tmp"]
         echo = subprocess.Popen([ECHO, f"--file-prefix={prefix}", *EAL, "--stats_period_s=0.2"],
@@ -232,6 +283,9 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(echo.returncode, 0)
         self.assertGreater(stats["rx_pkts"], 0)
         self.assertIn("drop_malformed", stats)
+        self.assertEqual(stats["nic_dropped_pkts"], sum(
+            count for name, count in stats.items() if name.startswith("nic_drop_")))
+        self.assertIn("nic_drop_rx_no_descriptor", stats)
         self.assertEqual(len(where), 1)
         self.assertIn("net_ipu0", where[0])
 

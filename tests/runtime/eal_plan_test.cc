@@ -109,7 +109,12 @@ TEST(EalPlan, WhatTheUserSaysStays) {
 }
 
 TEST(EalPlan, InstancesDoNotMeet) {
-  EXPECT_TRUE(Has(PlanEal(Line(), kTwoCpus, 7), "--file-prefix=sluice-echo-7"));
+  const EalPlan plan = PlanEal(Line(), kTwoCpus, 7);
+  EXPECT_TRUE(Has(plan, "--file-prefix=sluice-echo-7"));
+  EXPECT_EQ(plan.file_prefix, "sluice-echo-7");
+  for (const char* own : {"--file-prefix=mine", "--in-memory"}) {
+    EXPECT_EQ(PlanEal(Line({own}), kTwoCpus, 7).file_prefix, "") << "not ours to remove";
+  }
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ Sample Counted() {
   sample.counters.tx_pkts = 900;
   sample.counters.engine_drops[1] = 60;
   sample.counters.tx_full = 40;
+  sample.nic = {{{"imissed", 1488}}, 0, 7};
   return sample;
 }
 
@@ -85,6 +86,10 @@ TEST(Metrics, AreServedAsText) {
   EXPECT_TRUE(Has(text, "# TYPE sluice_rx_packets_total counter")) << text;
   EXPECT_TRUE(Has(text, "sluice_rx_packets_total 1000")) << text;
   EXPECT_TRUE(Has(text, "sluice_tx_packets_total 900")) << text;
+  EXPECT_TRUE(Has(text, "sluice_sent_packets_total 0")) << text;
+  EXPECT_TRUE(Has(text, "sluice_rx_desync_flits_total 0")) << text;
+  EXPECT_TRUE(Has(text, "sluice_nic_dropped_packets_total{reason=\"imissed\"} 1488")) << text;
+  EXPECT_TRUE(Has(text, "sluice_rx_nombuf_total 7")) << text;
   EXPECT_TRUE(Has(text, "sluice_dropped_packets_total{reason=\"malformed\"} 0")) << text;
   EXPECT_TRUE(Has(text, "sluice_dropped_packets_total{reason=\"too_old\"} 60")) << text;
   EXPECT_TRUE(Has(text, "sluice_dropped_packets_total{reason=\"tx_full\"} 40")) << text;

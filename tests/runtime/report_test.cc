@@ -49,7 +49,8 @@ TEST(Report, HasTheFieldsThatScriptsRelyOn) {
        {"app", "iface", "traffic", "frame_size", "duration_s", "rx_pkts", "tx_pkts",
         "consumed_pkts", "drops", "rx_bytes", "tx_bytes", "mpps", "gbps", "cycles_per_pkt",
         "worker_busy", "device_busy", "lost", "corrupted", "duplicated", "reordered", "config",
-        "version", "ctx_switches", "sent_pkts"}) {
+        "version", "ctx_switches", "sent_pkts", "nic_drops", "nic_dropped_pkts", "rx_nombuf",
+        "foreign", "passed_pkts", "rx_desync_flits"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
   EXPECT_EQ(json["frame_size"], 64);
@@ -65,6 +66,40 @@ TEST(Report, HasTheFieldsThatScriptsRelyOn) {
   EXPECT_DOUBLE_EQ(json["cycles_per_pkt"], 20.0);
   EXPECT_DOUBLE_EQ(json["worker_busy"], 0.25);
   EXPECT_DOUBLE_EQ(json["device_busy"], 0.5);
+}
+
+RunFigures WithNicDrops() {
+  RunFigures run = Example();
+  run.final.nic = {{{"rx_no_descriptor", 1488}, {"rx_oversize", 0}, {"tx_bad_descriptor", 2}},
+                   2,
+                   7};
+  run.port_final = PortStats({{"wire_offered", 2490}, {"wire_outstanding", 102}});
+  return run;
+}
+
+TEST(Report, TellsWhatTheNicDropped) {
+  const RunFigures run = WithNicDrops();
+  const auto json = nlohmann::json::parse(JsonReport(run));
+  EXPECT_EQ(json["nic_drops"], (nlohmann::json{{"rx_no_descriptor", 1488},
+                                               {"rx_oversize", 0},
+                                               {"tx_bad_descriptor", 2}}));
+  EXPECT_EQ(json["nic_dropped_pkts"], 1490);
+  EXPECT_EQ(json["rx_nombuf"], 7);
+  EXPECT_EQ(json["lost"], 0) << "what the NIC dropped behind the host has its ending";
+  EXPECT_EQ(Verdict(run), "") << "and is no violation";
+}
+
+TEST(Totals, WhatIsLostIsRedOnATerminal) {
+  const RunFigures run = WithNicDrops();
+  const std::string plain = Totals(run);
+  EXPECT_NE(plain.find("dropped 60, dropped by the NIC 1490; lost 0"), std::string::npos) << plain;
+  EXPECT_NE(plain.find("  NIC drop rx_no_descriptor     1488\n"), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("rx_oversize"), std::string::npos) << "nothing was";
+  EXPECT_EQ(plain.find('\x1b'), std::string::npos);
+  const std::string color = Totals(run, true);
+  EXPECT_NE(color.find("\x1b[31mdropped by the NIC 1490\x1b[0m; lost 0, "), std::string::npos);
+  EXPECT_NE(color.find("\x1b[31m  NIC drop rx_no_descriptor     1488\x1b[0m\n"),
+            std::string::npos);
 }
 
 TEST(Report, OfLinksSaysWhatHappenedToThem) {
@@ -142,9 +177,12 @@ TEST(StatsLine, SpeaksOfTheTimeBetweenTwoSamples) {
   after.seconds = 3;
   after.counters.rx_pkts = after.counters.tx_pkts = 5'000'000;
   after.busy_cycles = 8'000'000;
+  before.nic.by_name = {{"imissed", 10}};
+  after.nic.by_name = {{"imissed", 15}, {"oerrors", 1}};
   const std::string line = StatsLine(before, after);
   EXPECT_NE(line.find("rx    2.000 Mpps"), std::string::npos) << line;
   EXPECT_NE(line.find("   2.0 cycles/pkt"), std::string::npos) << line;
+  EXPECT_NE(line.find("nic drops 6 "), std::string::npos) << line;
 }
 
 }  // namespace

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/runtime_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <rte_eal.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+
+namespace sluice::runtime {
+
+namespace {
+
+constexpr std::string_view kOurs = "sluice-";
+
+/// DPDK's, in which every run has a folder of its own; empty before EAL has chosen it.
+std::string RunsFolder() {
+  const std::string_view own = rte_eal_get_runtime_dir();
+  const size_t slash = own.rfind('/');
+  return std::string(slash == std::string_view::npos ? "" : own.substr(0, slash));
+}
+
+/// Owns a descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+/// A folder of this user, not what a link points to; −1 if it is not one.
+int OpenFolder(int at, const std::string& name) {
+  const int fd = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat status {};
+  if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_uid != geteuid())) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+std::vector<std::string> NamesIn(int folder) {
+  std::vector<std::string> names;
+  const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy < 0) return names;
+  const auto end = [](DIR* entries) { closedir(entries); };
+  const std::unique_ptr<DIR, decltype(end)> entries(fdopendir(copy), end);
+  if (entries == nullptr) {
+    close(copy);
+    return names;
+  }
+  while (const dirent* entry = readdir(entries.get())) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  return names;
+}
+
+/// EAL locks its configuration with fcntl, arrays and hugepages with flock.
+bool IsLocked(int folder, const std::string& name) {
+  const Descriptor file(
+      openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0) return errno != ENOENT;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK) return true;
+  return flock(file.get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+bool IsAnswered(int folder, const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const int length = std::snprintf(address.sun_path, sizeof(address.sun_path),
+                                   "/proc/self/fd/%d/%s", folder, name.c_str());
+  if (length < 0 || static_cast<size_t>(length) >= sizeof(address.sun_path)) return true;
+  const Descriptor client(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  return connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 ||
+         (errno != ECONNREFUSED && errno != ENOENT);
+}
+
+bool IsAlive(int run, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [run](const std::string& name) {
+    struct stat status {};
+    if (fstatat(run, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    if (S_ISREG(status.st_mode)) return IsLocked(run, name);
+    return S_ISSOCK(status.st_mode) && IsAnswered(run, name);
+  });
+}
+
+/// Files "<prefix>map_<number>" of this user.
+template <typename Remove>
+void RemoveHugepages(const std::string& prefix, const std::vector<std::string>& folders,
+                     Remove may_go) {
+  for (const std::string& path : folders) {
+    const Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() < 0) continue;
+    for (const std::string& name : NamesIn(folder.get())) {
+      struct stat status {};
+      if (name.starts_with(prefix + "map_") &&
+          fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+          S_ISREG(status.st_mode) && status.st_uid == geteuid() && may_go(folder.get(), name)) {
+        unlinkat(folder.get(), name.c_str(), 0);
+      }
+    }
+  }
+}
+
+void RemoveFolder(int parent, int run, const std::string& prefix) {
+  for (const std::string& name : NamesIn(run)) unlinkat(run, name.c_str(), 0);
+  unlinkat(parent, prefix.c_str(), AT_REMOVEDIR);
+}
+
+}  // namespace
+
+std::string FilePrefix(std::string_view app, int pid) {
+  return std::string(kOurs).append(app).append("-").append(std::to_string(pid));
+}
+
+bool IsOurPrefix(std::string_view name) {
+  const size_t dash = name.rfind('-');
+  return name.starts_with(kOurs) && dash > kOurs.size() && dash + 1 < name.size() &&
+         name.find_first_not_of("0123456789", dash + 1) == std::string_view::npos;
+}
+
+void SweepDeadRuns(const std::string& own) {
+  if (const std::string folder = RunsFolder(); !folder.empty()) {
+    SweepRuns(folder, own, HugepageFolders());
+  }
+}
+
+void RemoveOwnRun(const std::string& own) {
+  const std::string folder = RunsFolder();
+  if (!folder.empty() && IsOurPrefix(own)) RemoveRun(folder, own, HugepageFolders());
+}
+
+std::vector<std::string> HugepageFolders() {
+  std::vector<std::string> folders;
+  const auto end = [](std::FILE* table) { endmntent(table); };
+  const std::unique_ptr<std::FILE, decltype(end)> mounts(setmntent("/proc/self/mounts", "r"), end);
+  if (mounts == nullptr) return folders;
+  while (const mntent* mount = getmntent(mounts.get())) {
+    if (std::string_view(mount->mnt_type) == "hugetlbfs") folders.emplace_back(mount->mnt_dir);
+  }
+  return folders;
+}
+
+void RemoveRun(const std::string& folder, const std::string& prefix,
+               const std::vector<std::string>& hugepages) {
+  RemoveHugepages(prefix, hugepages, [](int, const std::string&) { return true; });
+  const Descriptor parent(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor run(parent.get() < 0 ? -1 : OpenFolder(parent.get(), prefix));
+  if (run.get() >= 0) RemoveFolder(parent.get(), run.get(), prefix);
+}
+
+void SweepRuns(const std::string& folder, const std::string& own,
+               const std::vector<std::string>& hugepages, int fresh_s) {
+  const Descriptor parent(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (parent.get() < 0) return;
+  for (const std::string& prefix : NamesIn(parent.get())) {
+    if (prefix == own || !IsOurPrefix(prefix)) continue;
+    const Descriptor run(OpenFolder(parent.get(), prefix));
+    struct stat status {};
+    if (run.get() < 0 || fstat(run.get(), &status) != 0 ||
+        status.st_mtime + fresh_s > time(nullptr) || IsAlive(run.get(), NamesIn(run.get()))) {
+      continue;
+    }
+    RemoveHugepages(prefix, hugepages,
+                    [](int at, const std::string& name) { return !IsLocked(at, name); });
+    RemoveFolder(parent.get(), run.get(), prefix);
+  }
+}
+
+}  // namespace sluice::runtime

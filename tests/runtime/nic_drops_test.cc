@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which statistics of a port are endings of frames: each once, none of the others. What they
+// count is said in regs/ipu.h, device/enso/counters.h and, of any port, rte_eth_stats.
+#include "runtime/nic_drops.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "device/enso/counters.h"
+#include "regs/ipu.h"
+
+namespace sluice::runtime {
+namespace {
+
+using Values = std::map<std::string, uint64_t>;
+
+// What `xstat` adds to the drops when it grows by 3.
+NicDrops When(const std::string& xstat, bool model = true) {
+  Values before{{xstat, 2}}, after{{xstat, 5}};
+  if (model) before["wire_offered"] = after["wire_offered"] = 0;
+  return NicDropsSince(PortStats(before), PortStats(after));
+}
+
+TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
+  const std::set<std::string_view> passed_on_or_no_frames{
+      "rx_frames", "rx_bytes", "tx_frames", "tx_bytes", "bad_doorbell", "link_swaps",
+      "link_faults", "rx_notifications", "rx_notifications_lost", "rx_notifications_unclaimed",
+      "rx_head_triggers", "rx_head_triggers_lost", "tx_slots", "tx_configs",
+      "tx_configs_unknown", "tx_zero_length", "flow_inserts_lost", "dma_faults", "wedged"};
+  std::set<std::string_view> names(device::enso::kEventNames.begin(),
+                                   device::enso::kEventNames.end());
+  names.insert(std::begin(regs::ipu::kStatisticNames), std::end(regs::ipu::kStatisticNames));
+  for (const std::string_view name : names) {
+    const NicDrops drops = When("model_" + std::string(name));
+    if (passed_on_or_no_frames.contains(name)) {
+      EXPECT_TRUE(drops.by_name.empty()) << name;
+      continue;
+    }
+    ASSERT_EQ(drops.by_name.size(), 1u) << name;
+    EXPECT_EQ(drops.by_name[0], std::pair(name, uint64_t{3}));
+    EXPECT_EQ(drops.Sum(), 3u) << name;
+    // What was received or was to be sent, the workers have counted.
+    EXPECT_EQ(drops.in_host, name.starts_with("rx_") ? 0u : 3u) << name;
+  }
+}
+
+TEST(NicDrops, OfAModelsDriver) {
+  for (const char* ending : {"rx_bad_writeback", "rx_stop_discards", "tx_bad_packet",
+                             "link_discarded_pkts", "rx_too_long", "rx_stop_drops",
+                             "tx_unframeable"}) {
+    EXPECT_EQ(When(ending).in_host, 3u) << ending;
+  }
+  // Failed allocations, frames given back to the caller, sums of the above, states of links.
+  for (const char* none : {"rx_no_mbuf", "rx_nombuf", "tx_full", "rx_missed_errors", "rx_errors",
+                           "tx_errors", "rx_desync", "link_rejected", "link_too_late",
+                           "nb_wakeups"}) {
+    EXPECT_EQ(When(none).Sum(), 0u) << none;
+  }
+}
+
+TEST(NicDrops, OfAWireStandApart) {
+  for (const char* ending : {"wire_fault_drop", "wire_fault_linkdown", "wire_port_tx_full",
+                             "wire_port_tx_oversize", "wire_port_tx_no_mbuf",
+                             "wire_port_rx_unusable", "wire_loopback_full"}) {
+    EXPECT_EQ(When(ending).Sum(), 3u) << ending;
+    EXPECT_EQ(When(ending).in_host, 0u) << ending;
+  }
+  for (const char* none : {"wire_lost", "wire_fault_dup", "wire_fault_delay", "wire_skipped",
+                           "wire_source_late", "wire_abandoned"}) {
+    EXPECT_EQ(When(none).Sum(), 0u) << none;
+  }
+}
+
+TEST(NicDrops, OfAnyOtherPortAreEthdevsOwn) {
+  for (const auto& [xstat, name] : {std::pair{"rx_missed_errors", "imissed"},
+                                    std::pair{"rx_errors", "ierrors"},
+                                    std::pair{"tx_errors", "oerrors"}}) {
+    const NicDrops drops = When(xstat, false);
+    ASSERT_EQ(drops.by_name.size(), 1u) << xstat;
+    EXPECT_EQ(drops.by_name[0], std::pair(std::string_view(name), uint64_t{3}));
+  }
+  // A driver's detail of what imissed holds already.
+  EXPECT_EQ(When("rx_out_of_buffer", false).Sum(), 0u);
+  EXPECT_EQ(When("rx_mbuf_allocation_errors", false).Sum(), 0u);
+  EXPECT_EQ(When("rx_mbuf_allocation_errors", false).no_mbuf, 3u);
+}
+
+TEST(NicDrops, ACounterThatWasResetMeanwhileTakesNothingBack) {
+  const NicDrops drops = NicDropsSince(PortStats({{"rx_missed_errors", 9}}),
+                                       PortStats({{"rx_missed_errors", 4}}));
+  EXPECT_EQ(drops.Sum(), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
