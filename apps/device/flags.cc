@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "emulator/socket_path.h"
+#include "models.h"
 
 namespace sluice::device_app {
 namespace {
@@ -20,8 +21,8 @@ struct FlagHelp {
   const char* help;
 };
 
+/// Besides --model and the settings of the models.
 constexpr std::array kHelp = {
-    FlagHelp{"model", "The NIC: ipu (attach net_ipu, default) or enso (attach net_enso)"},
     FlagHelp{"socket", "Where to listen (default: sluice-device.sock in this user's runtime folder)"},
     FlagHelp{"wire", "What is behind the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
     FlagHelp{"faults", "Faults of the wire, as drop:0.01+delay:50us"},
@@ -29,9 +30,6 @@ constexpr std::array kHelp = {
     FlagHelp{"pause", "on: the wire waits where the device has no room; off: frames are dropped"},
     FlagHelp{"seed", "Seed of traffic and faults"},
     FlagHelp{"device_cpu", "CPU of the thread that steps the model"},
-    FlagHelp{"pipe_flits", "Enso: 64-byte flits of a pipe (0, the default: as the host asks)"},
-    FlagHelp{"nb_entries", "Enso: slots of a notification ring (0: as the host asks)"},
-    FlagHelp{"notify", "Enso: packet: insist on a notification for every packet; host: as it asks"},
     FlagHelp{"duration_s", "Seconds to run (0, the default: until SIGINT or SIGTERM)"},
     FlagHelp{"stats_period_s", "Seconds between statistics lines (1; 0: none)"},
     FlagHelp{"json", "Write the final report to this file; - for standard output"},
@@ -43,8 +41,20 @@ constexpr std::array<std::string_view, 14> kEalOptions = {
     "allow",   "block",     "file-prefix", "huge-dir", "in-memory", "iova-mode",    "lcores",
     "legacy-mem", "log-level", "main-lcore",  "no-huge",  "no-pci",    "no-telemetry", "vdev"};
 
+/// The place of a setting among those of its model; nothing if the model has none of that name.
+std::optional<size_t> FindSetting(const emulator::ModelInfo& model, std::string_view key) {
+  const auto found = std::ranges::find(model.settings, key, &emulator::ModelSetting::key);
+  if (found == model.settings.end()) return std::nullopt;
+  return static_cast<size_t>(found - model.settings.begin());
+}
+
+bool IsSetting(std::string_view name) {
+  return std::ranges::any_of(kModels, [&](const auto* m) { return FindSetting(*m, name); });
+}
+
 bool IsFlag(std::string_view name) {
-  return std::any_of(kHelp.begin(), kHelp.end(), [&](const FlagHelp& f) { return name == f.name; });
+  return name == "model" || IsSetting(name) ||
+         std::any_of(kHelp.begin(), kHelp.end(), [&](const FlagHelp& f) { return name == f.name; });
 }
 
 /// "--name=value" or "--name"; nothing for what is no long option.
@@ -64,6 +74,13 @@ bool ReadNumber(std::string_view text, T* value) {
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, *value);
   return status == std::errc() && stop == end;
+}
+
+/// "ipu or enso".
+std::string Models() {
+  std::string text;
+  for (const auto* model : kModels) text += (text.empty() ? "" : " or ") + std::string(model->name);
+  return text;
 }
 
 class Reader {
@@ -96,11 +113,8 @@ class Reader {
       return false;
     }
     out_.model = *parsed;
-    const emulator::Settings& settings = out_.server.settings;
-    if (out_.server.model == emulator::Model::kIpu &&
-        (settings.pipe_flits != 0 || settings.nb_entries != 0 || settings.notify_per_packet)) {
-      error_ = "--model=ipu: has no pipes: leave --pipe_flits, --nb_entries and --notify away";
-      return false;
+    for (const auto& [name, value] : settings_) {
+      if (!SetModelSetting(name, value)) return false;
     }
     return true;
   }
@@ -112,21 +126,14 @@ class Reader {
   }
 
   bool Set(const std::string& name, const std::string& value) {
-    using emulator::Model;
-    emulator::Settings& settings = out_.server.settings;
-    if (name == "model") {
-      out_.server.model = value == "enso" ? Model::kEnso : Model::kIpu;
-      return value == "enso" || value == "ipu" || Bad(name, value, "give ipu or enso");
+    if (name == "model") return SetModel(value);
+    if (IsSetting(name)) {
+      settings_.emplace_back(name, value);  // Until all flags are read: --model may come last.
+      return true;
     }
     if (name == "socket") {
       out_.server.path = value;
       return !value.empty() || Bad(name, value, "give the path of a socket");
-    }
-    if (name == "pipe_flits") return RingSize(name, value, &settings.pipe_flits);
-    if (name == "nb_entries") return RingSize(name, value, &settings.nb_entries);
-    if (name == "notify") {
-      settings.notify_per_packet = value == "packet";
-      return value == "packet" || value == "host" || Bad(name, value, "give packet or host");
     }
     if (name == "duration_s") return Seconds(name, value, &out_.duration_s);
     if (name == "stats_period_s") return Seconds(name, value, &out_.stats_period_s);
@@ -139,10 +146,25 @@ class Reader {
     return true;
   }
 
-  bool RingSize(const std::string& name, const std::string& value, uint32_t* size) {
-    return (ReadNumber(value, size) && (*size == 0 || (*size >= 2 && *size <= 1u << 20 &&
-                                                       (*size & (*size - 1)) == 0))) ||
-           Bad(name, value, "give a power of two, 2 to 1048576, or 0 for what the host asks");
+  bool SetModel(const std::string& value) {
+    const auto* const found =
+        std::ranges::find_if(kModels, [&](const auto* m) { return m->name == value; });
+    if (found == kModels.end()) return Bad("model", value, ("give " + Models()).c_str());
+    out_.server.model = *found;
+    return true;
+  }
+
+  bool SetModelSetting(const std::string& name, const std::string& value) {
+    const emulator::ModelInfo& model = *out_.server.model;
+    const std::optional<size_t> place = FindSetting(model, name);
+    if (!place) {
+      error_ = "--" + name + "=" + value + ": --model=" + std::string(model.name) +
+               " has no such setting: omit it";
+      return false;
+    }
+    const emulator::ModelSetting& setting = model.settings[*place];
+    return setting.Read(value, &out_.server.settings[*place]) ||
+           Bad(name, value, setting.Choices().c_str());
   }
 
   bool Seconds(const std::string& name, const std::string& value, double* seconds) {
@@ -153,6 +175,7 @@ class Reader {
   Flags& out_;
   std::string error_;
   std::vector<std::pair<std::string, std::string>> model_;
+  std::vector<std::pair<std::string, std::string>> settings_;  ///< Of the model.
 };
 
 void PrintHelp() {
@@ -160,7 +183,16 @@ void PrintHelp() {
       "sluice-device: runs a model NIC and its wire in a process of its own\n\n"
       "Usage: sluice-device [EAL arguments] -- [flags]\n\n"
       "Flags (without EAL arguments they need no --):\n");
-  for (const FlagHelp& flag : kHelp) std::printf("  --%-16s %s\n", flag.name, flag.help);
+  const auto print = [](std::string_view name, const std::string& help) {
+    std::printf("  --%-16s %s\n", std::string(name).c_str(), help.c_str());
+  };
+  print("model", "The NIC: " + Models() + "; default: " + std::string(kModels[0]->name));
+  for (const FlagHelp& flag : kHelp) print(flag.name, flag.help);
+  for (const auto* model : kModels) {
+    for (const auto& setting : model->settings) {
+      print(setting.key, "--model=" + std::string(model->name) + ": " + std::string(setting.help));
+    }
+  }
   std::printf(
       "\nA host attaches with --vdev=net_ipu0,device=SOCKET (net_enso0 for --model=enso).\n"
       "SIGHUP resets the link to it; SIGINT and SIGTERM end the run with totals.\n");

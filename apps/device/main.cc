@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/model.h"
 #include "emulator/running_model.h"
 #include "emulator/server.h"
 #include "flags.h"
@@ -36,7 +37,6 @@ using sluice::device_app::RatesLine;
 using sluice::device_app::ReadFlags;
 using sluice::device_app::TotalsLine;
 using sluice::device_app::WriteFile;
-using sluice::emulator::Model;
 using sluice::emulator::RunningModel;
 using sluice::emulator::Server;
 using sluice::emulator::Statistic;
@@ -135,7 +135,8 @@ void Run(const Flags& flags, RunningModel& model, Server& server, int signals, s
 
 int Serve(const Flags& flags, int signals) {
   std::string error;
-  const auto model = RunningModel::Create(flags.server.path, flags.server.model, flags.model, &error);
+  const sluice::emulator::ModelInfo& info = *flags.server.model;
+  const auto model = RunningModel::Create(flags.server.path, info, flags.model, &error);
   if (model == nullptr) {
     std::fprintf(stderr, "--%s\n", error.c_str());
     return 2;
@@ -146,11 +147,10 @@ int Serve(const Flags& flags, int signals) {
     return 2;
   }
   std::FILE* const text = flags.json == "-" ? stderr : stdout;
-  const char* const driver = flags.server.model == Model::kIpu ? "net_ipu0" : "net_enso0";
-  std::fprintf(text, "sluice-device, a model of an %s NIC, wire %s, listens at %s\n"
-                     "attach a host with --vdev=%s,device=%s\n",
-               flags.server.model == Model::kIpu ? "IPU-style" : "Enso", flags.wire.c_str(),
-               flags.server.path.c_str(), driver, flags.server.path.c_str());
+  std::fprintf(text, "sluice-device, a model of %s, wire %s, listens at %s\n"
+                     "attach a host with --vdev=%s0,device=%s\n",
+               std::string(info.title).c_str(), flags.wire.c_str(), flags.server.path.c_str(),
+               std::string(info.driver).c_str(), flags.server.path.c_str());
   std::fflush(text);
   const auto begin = Clock::now();
   Run(flags, *model, *server, signals, text);

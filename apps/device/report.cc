@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "emulator/model.h"
+
 namespace sluice::device_app {
 namespace {
 
@@ -59,7 +61,7 @@ std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t ho
                        double seconds) {
   nlohmann::ordered_json report;
   report["app"] = "device";
-  report["model"] = flags.server.model == emulator::Model::kIpu ? "ipu" : "enso";
+  report["model"] = flags.server.model->name;
   report["traffic"] = flags.wire;
   report["duration_s"] = seconds;
   report["hosts"] = hosts;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "emulator/enso_model.h"
 #include "net_enso/enso_args.h"
 #include "net_enso/enso_port.h"
 #include "register_once.h"
@@ -50,11 +51,10 @@ int Probe(rte_vdev_device* vdev) {
     ENSO_LOG(ERR, "%s: %s", name, error.c_str());
     return -EINVAL;
   }
-  const emulator::Settings settings{.pipe_flits = geometry.pipe_flits,
-                                    .nb_entries = geometry.nb_entries,
-                                    .notify_per_packet = geometry.notify_per_packet};
-  auto attachment =
-      emulator::Attach(name, emulator::Model::kEnso, settings, arguments.passed_on, &error);
+  auto attachment = emulator::Attach(
+      name, emulator::kEnsoModel,
+      emulator::EnsoSettings(geometry.pipe_flits, geometry.nb_entries, geometry.notify_per_packet),
+      arguments.passed_on, &error);
   if (attachment == nullptr) {
     ENSO_LOG(ERR, "%s: %s", name, error.c_str());
     return -EINVAL;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/ipu_model.h"
 #include "net_ipu/ipu_adapter.h"
 #include "net_ipu/ipu_wrap.h"
 #include "register_once.h"
@@ -120,7 +121,7 @@ int Probe(rte_vdev_device* vdev) {
     const int failure = ProbeWrapper(vdev, arguments.port, &error);
     return failure == 0 ? 0 : Fail(vdev, error, failure);
   }
-  auto attachment = emulator::Attach(rte_vdev_device_name(vdev), emulator::Model::kIpu, {},
+  auto attachment = emulator::Attach(rte_vdev_device_name(vdev), emulator::kIpuModel, {},
                                      arguments.model, &error);
   if (attachment == nullptr) return Fail(vdev, error, -EINVAL);
 

@@ -9,10 +9,9 @@
 #include "bar/posted_queue.h"
 #include "emulator/arguments.h"
 #include "emulator/host_memory.h"
+#include "emulator/model.h"
 #include "emulator/remote.h"
 #include "emulator/running_model.h"
-#include "regs/enso.h"
-#include "regs/ipu.h"
 
 namespace sluice::emulator {
 namespace {
@@ -28,9 +27,9 @@ class Instance final : public Attachment {
     queue_.TakeLinkDown();
   }
 
-  bool Start(std::string_view name, Model model, const Settings& settings, Arguments arguments,
-             std::string* error) {
-    bar_ = bar::Bar(&queue_, BarBytes(model));
+  bool Start(std::string_view name, const ModelInfo& model, const SettingValues& settings,
+             Arguments arguments, std::string* error) {
+    bar_ = bar::Bar(&queue_, model.bar_bytes);
     host_memory_ = std::make_unique<HostMemory>(name, dma_);
     if (!host_memory_->complete()) {
       *error =
@@ -78,10 +77,6 @@ bool ReadUid(std::string_view text, std::optional<uid_t>* uid) {
 
 }  // namespace
 
-size_t BarBytes(Model model) {
-  return model == Model::kIpu ? regs::ipu::kBarBytes : regs::enso::kBarBytes;
-}
-
 std::span<const char* const> ArgumentKeys() {
   static const std::vector<const char*> keys = [] {
     std::vector<const char*> all(KnownKeys().begin(), KnownKeys().end());
@@ -92,7 +87,8 @@ std::span<const char* const> ArgumentKeys() {
   return keys;
 }
 
-std::unique_ptr<Attachment> Attach(std::string_view name, Model model, const Settings& settings,
+std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model,
+                                   const SettingValues& settings,
                                    std::span<const Argument> arguments, std::string* error) {
   const auto find = [&](std::string_view key) {
     return std::find_if(arguments.begin(), arguments.end(),

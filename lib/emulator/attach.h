@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How a driver obtains a device model: the same {registers, memory} pair that
-// probing a PCI device yields. The only header of lib/emulator that a driver may
-// include; nothing in it says how the model works.
+// probing a PCI device yields. Of lib/emulator a driver may include this header and
+// the one that names its model; nothing in them says how the model works.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,14 +20,12 @@
 
 namespace sluice::emulator {
 
-enum class Model { kEnso, kIpu };
+struct ModelInfo;  ///< Of a model: kEnsoModel, kIpuModel.
 
-/// What the hardware's own management tool would set (JTAG on the Ensō NIC).
-struct Settings {
-  uint32_t pipe_flits = 0;         ///< Ensō: size of a pipe; 0 = default.
-  uint32_t nb_entries = 0;         ///< Ensō: slots of each notification ring; 0 = default.
-  bool notify_per_packet = false;  ///< Ensō: a notification for every packet.
-};
+/// What the hardware's own management tool would set, in the order of ModelInfo::settings; 0: the
+/// model's default, or, with a device in another process, as that one has it.
+inline constexpr size_t kMaxModelSettings = 4;
+using SettingValues = std::array<uint32_t, kMaxModelSettings>;
 
 /// A device argument that the driver passes through untouched.
 using Argument = std::pair<std::string, std::string>;
@@ -81,7 +81,8 @@ class Attachment {
 /// Creates a model and starts it. `name` is the vdev's name (unique per process).
 /// On bad arguments returns null and sets `error` to one line that names the
 /// argument and the mend.
-std::unique_ptr<Attachment> Attach(std::string_view name, Model model, const Settings& settings,
+std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model,
+                                   const SettingValues& settings,
                                    std::span<const Argument> arguments, std::string* error);
 
 }  // namespace sluice::emulator

@@ -23,7 +23,7 @@ class HostedModel {
   /// Connects a host: its register accesses and its memory. The device begins in its
   /// power-on state, with these settings; wire and counters go on. False, with one line
   /// in `error`, if no device has such settings; nothing has changed then.
-  virtual bool Connect(const Settings& settings, const bar::DmaSpace& dma,
+  virtual bool Connect(const SettingValues& settings, const bar::DmaSpace& dma,
                        bar::PostedQueue* queue, std::string* error) = 0;
   /// The host is gone, if there was one: nothing of its memory or its queue is used any
   /// more. The wire's source is switched off. Needs no memory.

@@ -14,11 +14,13 @@
 #include <string_view>
 #include <type_traits>
 
+#include "emulator/attach.h"
+
 namespace sluice::emulator {
 
 inline constexpr uint32_t kMessageMagic = 0x6563'6c73;  ///< "slce".
 /// Raised with every change of these structs or of bar::PostedQueue.
-inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint16_t kProtocolVersion = 3;
 /// How long either side waits for a message that is due.
 inline constexpr std::chrono::milliseconds kMessagePatience{2000};
 
@@ -37,7 +39,6 @@ enum class Kind : uint16_t {
 /// Flags of requests and replies.
 inline constexpr uint32_t kMirrored = 1u << 0;
 inline constexpr uint32_t kEnabled = 1u << 1;
-inline constexpr uint32_t kNotifyPerPacket = 1u << 2;
 
 /// Names end with a NUL within their field.
 inline constexpr size_t kNameBytes = 32;
@@ -53,10 +54,8 @@ struct Request {
   uint64_t offset = 0;      ///< kMemory: where in the file.
   uint64_t area_bus = 0;    ///< kMemory: contiguous bus addresses that may come to hold
   uint64_t area_bytes = 0;  ///< memory, such as [bus, bus + bytes) now.
-  uint32_t model = 0;       ///< kHello: a Model, and its Settings.
-  uint32_t pipe_flits = 0;
-  uint32_t nb_entries = 0;
-  uint32_t reserved = 0;
+  char model[16] = {};      ///< kHello: name of the model, and its settings.
+  uint32_t settings[kMaxModelSettings] = {};
   char name[kNameBytes] = {};
 };
 static_assert(std::has_unique_object_representations_v<Request>);

@@ -24,6 +24,7 @@
 #include "emulator/holdings.h"
 #include "emulator/log.h"
 #include "emulator/message.h"
+#include "emulator/model.h"
 #include "emulator/queue_memory.h"
 #include "emulator/running_model.h"
 
@@ -39,7 +40,8 @@ constexpr milliseconds kMaxPause{1000};
 
 class Remote final : public Attachment, private DpdkMemory {
  public:
-  Remote(std::string_view name, Model model, const Settings& settings, DeviceSocket socket)
+  Remote(std::string_view name, const ModelInfo& model, const SettingValues& settings,
+         DeviceSocket socket)
       : DpdkMemory(name), name_(name), socket_(std::move(socket)), model_(model),
         settings_(settings) {}
   ~Remote() override;
@@ -77,8 +79,8 @@ class Remote final : public Attachment, private DpdkMemory {
 
   const std::string name_;
   const DeviceSocket socket_;
-  const Model model_;
-  const Settings settings_;
+  const ModelInfo& model_;
+  const SettingValues settings_;
   LossAlarm alarm_;
   bar::RingMemory queue_memory_;
   bar::PostedQueue* queue_ = nullptr;
@@ -108,7 +110,7 @@ bool Remote::Start(std::string* error) {
     return false;
   }
   queue_->TakeLinkDown();
-  bar_ = bar::Bar(queue_, BarBytes(model_));
+  bar_ = bar::Bar(queue_, model_.bar_bytes);
   if (!Guard(queue_memory_.data(), queue_memory_.mapped_bytes(), error)) return false;
   DpdkMemory::Watch();
   *error = missing_;
@@ -152,10 +154,8 @@ bool Remote::Reach(std::string* error) {
   Request hello;
   hello.kind = Kind::kHello;
   hello.bytes = queue_memory_.bytes();
-  hello.model = static_cast<uint32_t>(model_);
-  hello.pipe_flits = settings_.pipe_flits;
-  hello.nb_entries = settings_.nb_entries;
-  if (settings_.notify_per_packet) hello.flags |= kNotifyPerPacket;
+  SetText(hello.model, model_.name);
+  std::ranges::copy(settings_, hello.settings);
   SetText(hello.name, name_);
   Reply welcome;
   if (!connection->Ask(hello, queue_memory_.fd(), &welcome, nullptr, error)) return false;
@@ -335,8 +335,8 @@ void Remote::Watch() {
 
 }  // namespace
 
-std::unique_ptr<Attachment> AttachRemote(std::string_view name, Model model,
-                                         const Settings& settings, const DeviceSocket& socket,
+std::unique_ptr<Attachment> AttachRemote(std::string_view name, const ModelInfo& model,
+                                         const SettingValues& settings, const DeviceSocket& socket,
                                          std::string* error) {
   try {
     auto remote = std::make_unique<Remote>(name, model, settings, socket);

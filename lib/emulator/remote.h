@@ -6,7 +6,6 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +15,6 @@
 
 namespace sluice::emulator {
 
-/// Bytes of a model's register window.
-size_t BarBytes(Model model);
-
 /// Where a device listens, and whose it may be besides this user's and root's.
 struct DeviceSocket {
   std::string path;
@@ -26,8 +22,8 @@ struct DeviceSocket {
 };
 
 /// See Attach. A thread of its own watches the connection.
-std::unique_ptr<Attachment> AttachRemote(std::string_view name, Model model,
-                                         const Settings& settings, const DeviceSocket& socket,
+std::unique_ptr<Attachment> AttachRemote(std::string_view name, const ModelInfo& model,
+                                         const SettingValues& settings, const DeviceSocket& socket,
                                          std::string* error);
 
 }  // namespace sluice::emulator

@@ -14,11 +14,10 @@
 #include <thread>
 #include <utility>
 
-#include "device/enso/enso_nic.h"
-#include "device/ipu/ipu_nic.h"
 #include "emulator/gen.h"
 #include "emulator/log.h"
 #include "emulator/loopback.h"
+#include "emulator/model.h"
 #include "emulator/port.h"
 
 namespace sluice::emulator {
@@ -67,29 +66,12 @@ cpu_set_t ControlCpus() {
   return cpus;
 }
 
-RunningModel::RunningModel(std::string_view name, Model model)
+RunningModel::RunningModel(std::string_view name, const ModelInfo& model)
     : name_(name), model_(model), mac_(MacOf(name)) {}
 
 RunningModel::~RunningModel() {
   service_.reset();
   runner_.reset();
-}
-
-std::unique_ptr<device::Device> RunningModel::MakeDevice(const Settings& settings,
-                                                         const bar::DmaSpace& dma,
-                                                         std::string* error) const {
-  if (model_ == Model::kIpu) {
-    return std::make_unique<device::ipu::IpuNic>(dma, device::ipu::IpuConfig{});
-  }
-  device::enso::EnsoConfig config;
-  if (settings.pipe_flits != 0) config.pipe_flits = settings.pipe_flits;
-  if (settings.nb_entries != 0) config.nb_entries = settings.nb_entries;
-  config.notify_per_packet = settings.notify_per_packet;
-  if (const char* wrong = config.Error()) {
-    *error = wrong;
-    return nullptr;
-  }
-  return std::make_unique<device::enso::EnsoNic>(dma, config);
 }
 
 bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
@@ -129,7 +111,7 @@ bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
   return wire_ != nullptr;
 }
 
-std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, Model model,
+std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const ModelInfo& model,
                                                    Arguments arguments, std::string* error) {
   std::unique_ptr<RunningModel> running(new RunningModel(name, model));
   RunnerOptions options;
@@ -147,7 +129,7 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, Model 
     options.on_start = [] { rte_thread_register(); };
     options.on_end = [] { rte_thread_unregister(); };
   }
-  running->idle_ = running->MakeDevice({}, *running->no_memory_, error);
+  running->idle_ = model.make({}, *running->no_memory_, error);
   if (running->idle_ == nullptr || !running->CreateWire(arguments, error)) return nullptr;
   running->stepper_ = std::make_unique<Stepper>(nullptr, *running->idle_, *running->wire_,
                                                 arguments.pause);
@@ -156,9 +138,9 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, Model 
   return running;
 }
 
-bool RunningModel::Connect(const Settings& settings, const bar::DmaSpace& dma,
+bool RunningModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
                            bar::PostedQueue* queue, std::string* error) {
-  std::unique_ptr<device::Device> device = MakeDevice(settings, dma, error);
+  std::unique_ptr<device::Device> device = model_.make(settings, dma, error);
   if (device == nullptr) return false;
   const Runner::Hold hold(*runner_);
   stepper_->Connect(queue, *device);

@@ -32,11 +32,11 @@ class RunningModel final : public HostedModel {
   /// Starts without a host, the wire's source off. `name` is unique in the process.
   /// Null, with one line in `error` that names the argument and the mend, if `arguments`
   /// ask for what there is not.
-  static std::unique_ptr<RunningModel> Create(std::string_view name, Model model,
+  static std::unique_ptr<RunningModel> Create(std::string_view name, const ModelInfo& model,
                                               Arguments arguments, std::string* error);
   ~RunningModel() override;
 
-  bool Connect(const Settings& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
+  bool Connect(const SettingValues& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
                std::string* error) override;
   void Disconnect() override;
   std::vector<Statistic> Statistics() override;
@@ -45,13 +45,11 @@ class RunningModel final : public HostedModel {
   const emulator::MacAddress& mac() const override { return mac_; }
 
  private:
-  RunningModel(std::string_view name, Model model);
-  std::unique_ptr<device::Device> MakeDevice(const Settings& settings, const bar::DmaSpace& dma,
-                                             std::string* error) const;
+  RunningModel(std::string_view name, const ModelInfo& model);
   bool CreateWire(Arguments& arguments, std::string* error);
 
   const std::string name_;
-  const Model model_;
+  const ModelInfo& model_;
   emulator::MacAddress mac_;
   const std::unique_ptr<bar::DmaSpace> no_memory_ = std::make_unique<bar::DmaSpace>();
   std::unique_ptr<device::Device> idle_;    ///< Stepped while there is no host: as at power-on.

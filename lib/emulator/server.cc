@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "emulator/log.h"
+#include "emulator/model.h"
 #include "emulator/queue_memory.h"
 
 namespace sluice::emulator {
@@ -56,12 +57,6 @@ bool SameFile(int a, int b) {
   struct stat first {}, second {};
   return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
          first.st_ino == second.st_ino;
-}
-
-/// What both sides want of a size: the device's flag, else the host's wish.
-bool Agree(uint32_t flag, uint32_t wish, uint32_t* size) {
-  *size = flag != 0 ? flag : wish;
-  return flag == 0 || wish == 0 || flag == wish;
 }
 
 }  // namespace
@@ -177,22 +172,26 @@ void Server::Greet() {
 
 const char* Server::Admit(const Request& hello, File queue, std::string* refusal, Reply* reply) {
   if (hello.kind != Kind::kHello || hello.sequence != 1) return "the first message is no greeting";
-  if (hello.model != static_cast<uint32_t>(options_.model)) {
-    return options_.model == Model::kIpu
-               ? "the device is an IPU-style NIC; attach net_ipu, or use --model=enso"
-               : "the device is an Enso NIC; attach net_enso, or use --model=ipu";
+  std::string_view model;
+  if (!GetText(hello.model, &model)) return "the name of the model does not end";
+  if (model != options_.model->name) {
+    *refusal = "the device is " + std::string(options_.model->title) + "; attach " +
+               std::string(options_.model->driver) + ", or use --model=" + std::string(model);
+    return refusal->c_str();
   }
-  const Settings& given = options_.settings;
-  Settings agreed;
-  agreed.notify_per_packet = (hello.flags & kNotifyPerPacket) != 0;
-  const bool agree = (!given.notify_per_packet || agreed.notify_per_packet) &&
-                     Agree(given.pipe_flits, hello.pipe_flits, &agreed.pipe_flits) &&
-                     Agree(given.nb_entries, hello.nb_entries, &agreed.nb_entries);
+  const std::span<const ModelSetting> settings = options_.model->settings;
+  SettingValues agreed{};
+  bool agree = true;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    agree &= Agree(settings[i], options_.settings[i], hello.settings[i], &agreed[i]);
+  }
   if (!agree) {
-    *refusal = "the host needs --pipe_flits=" + std::to_string(hello.pipe_flits) +
-               " --nb_entries=" + std::to_string(hello.nb_entries) +
-               (agreed.notify_per_packet ? " --notify=packet" : " and no --notify=packet") +
-               ", or none of these flags";
+    *refusal = "the host needs ";
+    for (size_t i = 0; i < settings.size(); ++i) {
+      *refusal += "--" + std::string(settings[i].key) + "=" + settings[i].Text(hello.settings[i]) +
+                  " ";
+    }
+    *refusal += "or none of these flags";
     return refusal->c_str();
   }
   if (hello.bytes != QueueBytes()) return "the register queue has another size than in this build";

@@ -32,10 +32,9 @@ namespace sluice::emulator {
 
 struct ServerOptions {
   std::string path;  ///< Of the socket.
-  Model model = Model::kIpu;
-  /// Sizes that are not 0, and notifications for every packet if set, bind the host;
-  /// what is left open is as the host asks.
-  Settings settings;
+  const ModelInfo* model;
+  /// Those that are not 0 bind the host; what is left open is as the host asks.
+  SettingValues settings{};
 };
 
 /// Used by one thread.

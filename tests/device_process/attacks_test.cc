@@ -37,7 +37,7 @@ class Attacks : public testing::Test {
     victim_ = std::make_unique<Process>(TestSocket() + ".victim");
     other_ = std::make_unique<Process>(TestSocket() + ".other");
     std::string error;
-    honest_ = Attach("net_remote6", Model::kIpu, {},
+    honest_ = Attach("net_remote6", kIpuModel, {},
                      std::vector<Argument>{{"device", other_->socket()}}, &error);
     ASSERT_NE(honest_, nullptr) << error;
     honest_->EnableWire(true);
@@ -205,7 +205,7 @@ TEST_F(Attacks, SharedLockSetByADevice) {
   for (int i = 0; i < attack_rounds; ++i) {
     LyingDevice device;
     std::string error;
-    auto host = Attach("net_remote7", Model::kIpu, {},
+    auto host = Attach("net_remote7", kIpuModel, {},
                        std::vector<Argument>{{"device", device.path()}}, &error);
     ASSERT_NE(host, nullptr) << error;
     device.Scribble(0xff);
@@ -302,7 +302,7 @@ TEST_F(Attacks, AForeignUsersDeviceGetsNothing) {
   const std::string user = "device_uid=" + std::to_string(kNobody);
   for (int i = 0; i < attack_rounds; ++i) {
     std::string error;
-    EXPECT_EQ(Attach("net_remote7", Model::kIpu, {}, std::vector<Argument>{{"device", path}},
+    EXPECT_EQ(Attach("net_remote7", kIpuModel, {}, std::vector<Argument>{{"device", path}},
                      &error),
               nullptr);
     EXPECT_NE(error.find(user), std::string::npos) << error;

@@ -20,6 +20,9 @@
 
 #include "emulator/arguments.h"
 #include "emulator/attach.h"
+#include "emulator/enso_model.h"
+#include "emulator/ipu_model.h"
+#include "emulator/model.h"
 #include "emulator/running_model.h"
 #include "emulator/server.h"
 
@@ -44,14 +47,14 @@ bool Eventually(Condition&& condition) {
 
 class DeviceThread {
  public:
-  explicit DeviceThread(Model model, const std::vector<Argument>& arguments = {},
-                        const Settings& settings = {}) {
+  explicit DeviceThread(const ModelInfo& model, const std::vector<Argument>& arguments = {},
+                        const SettingValues& settings = {}) {
     std::string error;
     const auto parsed = ParseArguments(arguments, &error);
     EXPECT_TRUE(parsed) << error;
     model_ = RunningModel::Create("device", model, *parsed, &error);
     EXPECT_NE(model_, nullptr) << error;
-    server_ = Server::Create({TestSocket(), model, settings}, *model_, &error);
+    server_ = Server::Create({TestSocket(), &model, settings}, *model_, &error);
     EXPECT_NE(server_, nullptr) << error;
     thread_ = std::thread([this] { Serve(); });
   }

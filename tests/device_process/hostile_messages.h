@@ -55,7 +55,7 @@ inline uint64_t FuzzAddress(uint8_t choice) {
 /// Reads and writes all pages of the host's that it can reach, and answers its registers.
 class TouchingModel final : public HostedModel {
  public:
-  bool Connect(const Settings&, const bar::DmaSpace& dma, bar::PostedQueue* queue,
+  bool Connect(const SettingValues&, const bar::DmaSpace& dma, bar::PostedQueue* queue,
                std::string*) override {
     dma_ = &dma;
     queue_ = queue;
@@ -94,7 +94,7 @@ class HostileMessages {
  public:
   explicit HostileMessages(std::string path) : path_(std::move(path)) {
     std::string error;
-    server_ = Server::Create({path_, Model::kIpu, {}}, model_, &error);
+    server_ = Server::Create({path_, &kIpuModel, {}}, model_, &error);
     if (server_ == nullptr) std::abort();
   }
 

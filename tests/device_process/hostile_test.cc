@@ -33,7 +33,7 @@ void ExpectServed(DeviceThread& device) {
 }
 
 TEST(HostileHost, AGreetingCutOffAtEveryByteIsRefused) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   for (size_t bytes = 1; bytes < sizeof(Request); ++bytes) {
     Liar liar;
     liar.Send(liar.Hello(), liar.queue_file(), bytes);
@@ -45,7 +45,7 @@ TEST(HostileHost, AGreetingCutOffAtEveryByteIsRefused) {
 }
 
 TEST(HostileHost, AGreetingThatLiesIsRefused) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   const std::vector<void (*)(Request&)> lies = {
       [](Request& r) { r.magic ^= 1; },
       [](Request& r) { ++r.version; },
@@ -77,7 +77,7 @@ TEST(HostileHost, AGreetingThatLiesIsRefused) {
 }
 
 TEST(HostileHost, ASilentNewcomerDelaysTheNextByABoundedTime) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   const Liar silent;
   const auto begin = std::chrono::steady_clock::now();
   Liar honest;
@@ -87,7 +87,7 @@ TEST(HostileHost, ASilentNewcomerDelaysTheNextByABoundedTime) {
 }
 
 TEST(HostileHost, ARequestCutOffAtEveryByteEndsTheConnection) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   for (size_t bytes = 1; bytes < sizeof(Request); ++bytes) {
     Liar liar;
     liar.Attach();
@@ -99,7 +99,7 @@ TEST(HostileHost, ARequestCutOffAtEveryByteEndsTheConnection) {
 }
 
 TEST(HostileHost, OversizedAndOutOfSequenceRequestsEndTheConnection) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   for (int lie = 0; lie < 3; ++lie) {
     Liar liar;
     liar.Attach();
@@ -114,7 +114,7 @@ TEST(HostileHost, OversizedAndOutOfSequenceRequestsEndTheConnection) {
 }
 
 TEST(HostileHost, SeveralFilesEndTheConnectionAndStayWithNobody) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   Liar liar;
   liar.Attach();
   const Request request = liar.Next(Kind::kMap);
@@ -138,7 +138,7 @@ TEST(HostileHost, SeveralFilesEndTheConnectionAndStayWithNobody) {
 }
 
 TEST(HostileHost, MemoryThatCannotBeIsRefusedAndTheConnectionStays) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   Liar liar;
   liar.Attach();
   const File file = Memfd(1 << 20, true), unsealed = Memfd(1 << 20, false);
@@ -205,7 +205,7 @@ std::string AttachTo(const std::function<void(Channel&)>& answer) {
     EXPECT_TRUE(channel.Receive(&hello, sizeof(hello), &queue, kLiarPatience));
     answer(channel);
   });
-  EXPECT_EQ(Attach("net_remote2", Model::kIpu, {},
+  EXPECT_EQ(Attach("net_remote2", kIpuModel, {},
                    std::vector<Argument>{{"device", TestSocket()}}, &error),
             nullptr);
   device.join();

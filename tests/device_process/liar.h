@@ -39,7 +39,7 @@ class Liar {
     hello.kind = Kind::kHello;
     hello.sequence = 1;
     hello.bytes = memory_.bytes();
-    hello.model = static_cast<uint32_t>(Model::kIpu);
+    SetText(hello.model, kIpuModel.name);
     SetText(hello.name, "liar");
     return hello;
   }
@@ -92,7 +92,7 @@ class Liar {
   /// The device sends 64 bytes from `bus`, where it finds the descriptors as well.
   void Transmit(uint64_t bus) {
     using namespace regs::ipu;  // NOLINT: reads as statements about that register map
-    bar::Bar registers(queue_, BarBytes(Model::kIpu));
+    bar::Bar registers(queue_, kIpuModel.bar_bytes);
     const uint32_t ring = QueuePage(0) + kTxBlock;
     registers.Write64(ring + kRingBase, bus);
     registers.Write32(ring + kRingEntries, kMinRing);

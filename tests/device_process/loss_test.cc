@@ -62,7 +62,7 @@ void ExpectServed(DeviceThread& device) {
 }
 
 TEST(Loss, AHostThatCutsItsMemoryOffIsDisconnectedByTheFirstAccess) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   Liar liar;
   liar.Attach();
   const File file = Memfd(1 << 20, false);
@@ -75,7 +75,7 @@ TEST(Loss, AHostThatCutsItsMemoryOffIsDisconnectedByTheFirstAccess) {
 }
 
 TEST(Loss, AHostWithAllNamesLeavesRoomForTheNext) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   const File file = Memfd(kPage, true);
   for (int host = 0; host < 2; ++host) {
     Liar liar;
@@ -95,7 +95,7 @@ TEST(Loss, AHostWithAllNamesLeavesRoomForTheNext) {
 }
 
 TEST(Loss, WhereverTheDevicesRoomEndsOneHostIsDisconnected) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   const File memory = Memfd(1 << 20, true);
   bool failed = true;
   uint64_t ended = 0;
@@ -127,7 +127,7 @@ TEST(Loss, WhereverTheDevicesRoomEndsOneHostIsDisconnected) {
 
 std::unique_ptr<Attachment> Host() {
   std::string error;
-  auto host = Attach("net_remote4", Model::kIpu, {},
+  auto host = Attach("net_remote4", kIpuModel, {},
                      std::vector<Argument>{{"device", TestSocket()}}, &error);
   EXPECT_NE(host, nullptr) << error;
   return host;
@@ -142,7 +142,7 @@ void TakeAway(void* page) {
 }
 
 TEST(Loss, ADeviceThatTakesARingAwayLosesTheLinkForGood) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   const auto host = Host();
   ASSERT_NE(host, nullptr);
   const auto ring = bar::RingMemory::Create(4 * kPage, false, bar::RingMemory::Pages::kPreferHuge);
@@ -159,7 +159,7 @@ TEST(Loss, ADeviceThatTakesARingAwayLosesTheLinkForGood) {
 }
 
 TEST(Loss, ADeviceThatTakesDpdksMemoryAwayLosesTheLink) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   const auto host = Host();
   ASSERT_NE(host, nullptr);
   // Stays DPDK's, and out of use: what has no file cannot be handed to another device.

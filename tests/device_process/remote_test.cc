@@ -20,7 +20,8 @@ namespace {
 
 using Pages = bar::RingMemory::Pages;
 
-std::unique_ptr<Attachment> Host(Model model = Model::kIpu, const Settings& settings = {}) {
+std::unique_ptr<Attachment> Host(const ModelInfo& model = kIpuModel,
+                                 const SettingValues& settings = {}) {
   std::string error;
   auto host = Attach("net_remote0", model, settings,
                      std::vector<Argument>{{"device", TestSocket()}}, &error);
@@ -28,7 +29,8 @@ std::unique_ptr<Attachment> Host(Model model = Model::kIpu, const Settings& sett
   return host;
 }
 
-std::string WhyNot(Model model, const Settings& settings, const std::vector<Argument>& arguments) {
+std::string WhyNot(const ModelInfo& model, const SettingValues& settings,
+                   const std::vector<Argument>& arguments) {
   std::string error;
   EXPECT_EQ(Attach("net_remote1", model, settings, arguments, &error), nullptr);
   EXPECT_EQ(error.find('\n'), std::string::npos) << error;
@@ -46,12 +48,12 @@ uint64_t Value(Attachment& host, const std::string& name) {
 bool IsUp(Attachment& host) { return host.registers().LinkUp(); }
 
 TEST(Remote, LooksLikeADeviceInThisProcess) {
-  for (const Model model : {Model::kIpu, Model::kEnso}) {
+  for (const ModelInfo* model : {&kIpuModel, &kEnsoModel}) {
     const std::vector<Argument> wire = {{"wire", "gen:flows=10"}};
-    const DeviceThread device(model, wire);
+    const DeviceThread device(*model, wire);
     std::string error;
-    const auto near = Attach("net_near0", model, {}, wire, &error);
-    const auto far = Host(model);
+    const auto near = Attach("net_near0", *model, {}, wire, &error);
+    const auto far = Host(*model);
     ASSERT_NE(near, nullptr) << error;
     ASSERT_NE(far, nullptr);
     EXPECT_TRUE(IsUp(*far));
@@ -70,7 +72,7 @@ TEST(Remote, LooksLikeADeviceInThisProcess) {
 }
 
 TEST(Remote, RegistersHoldWhatIsWritten) {
-  const DeviceThread device(Model::kIpu);
+  const DeviceThread device(kIpuModel);
   const auto host = Host();
   ASSERT_NE(host, nullptr);
   EXPECT_EQ(host->registers().Read32(regs::ipu::kDeviceId), regs::ipu::kDeviceIdValue);
@@ -81,7 +83,7 @@ TEST(Remote, RegistersHoldWhatIsWritten) {
 }
 
 TEST(Remote, TheWireIsSwitchedThere) {
-  const DeviceThread device(Model::kIpu, {{"wire", "gen:rate=100k"}});
+  const DeviceThread device(kIpuModel, {{"wire", "gen:rate=100k"}});
   const auto host = Host();
   ASSERT_NE(host, nullptr);
   EXPECT_EQ(Value(*host, "wire_offered"), 0u);
@@ -95,28 +97,28 @@ TEST(Remote, TheWireIsSwitchedThere) {
 TEST(Remote, RefusesInOneLineThatNamesTheMend) {
   const std::string device = "device=" + TestSocket();
   const std::vector<Argument> alone = {{"device", TestSocket()}};
-  EXPECT_NE(WhyNot(Model::kIpu, {}, alone).find("start sluice-device --socket=" + TestSocket()),
+  EXPECT_NE(WhyNot(kIpuModel, {}, alone).find("start sluice-device --socket=" + TestSocket()),
             std::string::npos);
   const std::string both =
-      WhyNot(Model::kIpu, {}, {{"device", TestSocket()}, {"wire", "loopback"}});
+      WhyNot(kIpuModel, {}, {{"device", TestSocket()}, {"wire", "loopback"}});
   EXPECT_NE(both.find("wire=loopback"), std::string::npos) << both;
   EXPECT_NE(both.find(device), std::string::npos) << both;
 
-  const DeviceThread enso(Model::kEnso, {}, {.pipe_flits = 1024});
-  const std::string other = WhyNot(Model::kIpu, {}, alone);
+  const DeviceThread enso(kEnsoModel, {}, EnsoSettings(1024));
+  const std::string other = WhyNot(kIpuModel, {}, alone);
   EXPECT_NE(other.find("--model=ipu"), std::string::npos) << other;
   const std::string sizes =
-      WhyNot(Model::kEnso, {.pipe_flits = 2048, .nb_entries = 64}, alone);
+      WhyNot(kEnsoModel, EnsoSettings(2048, 64), alone);
   EXPECT_NE(sizes.find("--pipe_flits=2048"), std::string::npos) << sizes;
-  EXPECT_NE(WhyNot(Model::kEnso, {.pipe_flits = 1024, .nb_entries = 63}, alone), "");
-  const auto fitting = Host(Model::kEnso, {.pipe_flits = 1024, .nb_entries = 64});
+  EXPECT_NE(WhyNot(kEnsoModel, EnsoSettings(1024, 63), alone), "");
+  const auto fitting = Host(kEnsoModel, EnsoSettings(1024, 64));
   ASSERT_NE(fitting, nullptr);
-  const std::string busy = WhyNot(Model::kEnso, {.pipe_flits = 1024}, alone);
+  const std::string busy = WhyNot(kEnsoModel, EnsoSettings(1024), alone);
   EXPECT_NE(busy.find("serves process " + std::to_string(getpid())), std::string::npos) << busy;
 }
 
 TEST(Remote, NamedMemoryOutlivesTheHostUntilItIsUnmapped) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   {
     const auto host = Host();
     ASSERT_NE(host, nullptr);
@@ -145,7 +147,7 @@ TEST(Remote, NamedMemoryOutlivesTheHostUntilItIsUnmapped) {
 }
 
 TEST(Remote, AfterAResetTheDeviceIsAsAfterPowerOnAndTheLinkComesBack) {
-  DeviceThread device(Model::kIpu, {{"wire", "gen:rate=100k"}});
+  DeviceThread device(kIpuModel, {{"wire", "gen:rate=100k"}});
   const auto host = Host();
   ASSERT_NE(host, nullptr);
   bar::Bar& registers = host->registers();
@@ -168,7 +170,7 @@ TEST(Remote, AfterAResetTheDeviceIsAsAfterPowerOnAndTheLinkComesBack) {
 }
 
 TEST(Remote, WithoutADeviceTheLinkIsDownAndTheNextDeviceIsFound) {
-  auto device = std::make_unique<DeviceThread>(Model::kIpu, std::vector<Argument>{{"wire", "gen"}});
+  auto device = std::make_unique<DeviceThread>(kIpuModel, std::vector<Argument>{{"wire", "gen"}});
   const auto host = Host();
   ASSERT_NE(host, nullptr);
   const auto before = host->Statistics();
@@ -188,7 +190,7 @@ TEST(Remote, WithoutADeviceTheLinkIsDownAndTheNextDeviceIsFound) {
   void* const grown = rte_malloc(nullptr, 8 << 20, 0);  // handed over later
 
   // Another wire counts other things: the list stays as it was.
-  device = std::make_unique<DeviceThread>(Model::kIpu, std::vector<Argument>{{"faults", "drop:0"}});
+  device = std::make_unique<DeviceThread>(kIpuModel, std::vector<Argument>{{"faults", "drop:0"}});
   ASSERT_TRUE(Eventually([&] { return IsUp(*host); }));
   EXPECT_EQ(host->Generation(), 2u);
   EXPECT_NE(host->registers().Read32(regs::ipu::kMaxFrame), 77u) << "posted while it was away";
@@ -201,7 +203,7 @@ TEST(Remote, WithoutADeviceTheLinkIsDownAndTheNextDeviceIsFound) {
 }
 
 TEST(Remote, ADeviceThatIsSlowToAnswerIsReachedAgain) {
-  DeviceThread device(Model::kIpu);
+  DeviceThread device(kIpuModel);
   const auto host = Host();
   ASSERT_NE(host, nullptr);
   std::thread slow([&] {
@@ -215,10 +217,10 @@ TEST(Remote, ADeviceThatIsSlowToAnswerIsReachedAgain) {
 }
 
 TEST(Remote, HostsComeAndGoUnderTraffic) {
-  for (const Model model : {Model::kIpu, Model::kEnso}) {
-    DeviceThread device(model, {{"wire", "gen"}});
+  for (const ModelInfo* model : {&kIpuModel, &kEnsoModel}) {
+    DeviceThread device(*model, {{"wire", "gen"}});
     for (uint64_t i = 1; i <= 10; ++i) {
-      const auto host = Host(model);
+      const auto host = Host(*model);
       ASSERT_NE(host, nullptr);
       host->EnableWire(true);
       ASSERT_EQ(device.hosts(), i);

@@ -87,13 +87,13 @@ TEST(Socket, AFolderOfItsOwnIsThisUsersAlone) {
 TEST(Socket, WhoseDeviceToTrustIsANumberAndNeedsADevice) {
   for (const char* const uid : {"", "-1", "4294967295", "nobody", "1 ", "0x1"}) {
     std::string error;
-    EXPECT_EQ(Attach("net_remote5", Model::kIpu, {},
+    EXPECT_EQ(Attach("net_remote5", kIpuModel, {},
                      std::vector<Argument>{{"device", TestSocket()}, {"device_uid", uid}}, &error),
               nullptr);
     EXPECT_EQ(error.find("device_uid=" + std::string(uid) + ": give the number"), 0u) << error;
   }
   std::string error;
-  EXPECT_EQ(Attach("net_remote5", Model::kIpu, {}, std::vector<Argument>{{"device_uid", "0"}},
+  EXPECT_EQ(Attach("net_remote5", kIpuModel, {}, std::vector<Argument>{{"device_uid", "0"}},
                    &error),
             nullptr);
   EXPECT_NE(error.find("device=SOCKET"), std::string::npos) << error;

@@ -21,16 +21,19 @@
 #include <thread>
 #include <vector>
 
+#include "emulator/enso_model.h"
 #include "emulator/host_memory.h"
+#include "emulator/ipu_model.h"
+#include "emulator/model.h"
 
 namespace sluice::emulator {
 namespace {
 
-std::unique_ptr<Attachment> Open(Model model, const std::vector<Argument>& arguments,
+std::unique_ptr<Attachment> Open(const ModelInfo& model, const std::vector<Argument>& arguments,
                                  std::string* error = nullptr) {
   std::string ignored;
   auto attachment =
-      Attach("net_test0", model, Settings{}, arguments, error != nullptr ? error : &ignored);
+      Attach("net_test0", model, SettingValues{}, arguments, error != nullptr ? error : &ignored);
   EXPECT_TRUE(attachment != nullptr || error != nullptr) << ignored;
   return attachment;
 }
@@ -53,8 +56,8 @@ bool Reaches(Attachment& attachment, const std::string& name, uint64_t least) {
 }
 
 TEST(Attach, BothModelsAnswerRegisterReadsAndStartWithTheWireOff) {
-  for (const Model model : {Model::kEnso, Model::kIpu}) {
-    const auto attachment = Open(model, {{"wire", "gen"}});
+  for (const ModelInfo* model : {&kEnsoModel, &kIpuModel}) {
+    const auto attachment = Open(*model, {{"wire", "gen"}});
     ASSERT_NE(attachment, nullptr);
     EXPECT_NE(attachment->registers().Read32(0), 0xffff'ffffu);
     EXPECT_TRUE(attachment->registers().LinkUp());
@@ -64,8 +67,8 @@ TEST(Attach, BothModelsAnswerRegisterReadsAndStartWithTheWireOff) {
 }
 
 TEST(Attach, WithoutPipesOrQueuesEveryFrameEndsInADropCounterOfTheDevice) {
-  for (const Model model : {Model::kEnso, Model::kIpu}) {
-    const auto attachment = Open(model, {{"wire", "gen:rate=1M+count=1000"}, {"pause", "off"}});
+  for (const ModelInfo* model : {&kEnsoModel, &kIpuModel}) {
+    const auto attachment = Open(*model, {{"wire", "gen:rate=1M+count=1000"}, {"pause", "off"}});
     ASSERT_NE(attachment, nullptr);
     attachment->EnableWire(true);
     ASSERT_TRUE(Reaches(*attachment, "wire_offered", 1000));
@@ -97,14 +100,13 @@ TEST(Attach, RefusesBadArgumentsInOneLine) {
   };
   for (const auto& c : cases) {
     std::string error;
-    EXPECT_EQ(Open(Model::kEnso, c.arguments, &error), nullptr) << c.named;
+    EXPECT_EQ(Open(kEnsoModel, c.arguments, &error), nullptr) << c.named;
     EXPECT_NE(error.find(c.named), std::string::npos) << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   }
-  Settings settings;
-  settings.pipe_flits = 1000;
+  const SettingValues settings = EnsoSettings(1000);
   std::string error;
-  EXPECT_EQ(Attach("net_test0", Model::kEnso, settings, {}, &error), nullptr);
+  EXPECT_EQ(Attach("net_test0", kEnsoModel, settings, {}, &error), nullptr);
   EXPECT_NE(error, "");
 }
 
@@ -113,7 +115,7 @@ TEST(Attach, RunsOnTheCpuThatItIsGiven) {
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
-    const auto attachment = Open(Model::kIpu, {{"device_cpu", std::to_string(cpu)}});
+    const auto attachment = Open(kIpuModel, {{"device_cpu", std::to_string(cpu)}});
     ASSERT_NE(attachment, nullptr);
     EXPECT_EQ(attachment->registers().bytes() > 0, true);
     return;
@@ -122,8 +124,8 @@ TEST(Attach, RunsOnTheCpuThatItIsGiven) {
 
 TEST(Attach, TheMacAddressIsLocalUnicastAndTheNamesAlone) {
   uint8_t first[6], again[6];
-  Open(Model::kEnso, {})->MacAddress(first);
-  Open(Model::kEnso, {})->MacAddress(again);
+  Open(kEnsoModel, {})->MacAddress(first);
+  Open(kEnsoModel, {})->MacAddress(again);
   EXPECT_EQ(std::memcmp(first, again, 6), 0);
   EXPECT_EQ(first[0] & 3, 2);
 }
@@ -153,7 +155,7 @@ TEST(HostMemory, AllOfDpdksMemoryIsReachableAndNothingElse) {
 }
 
 TEST(Attach, MapsARingOnceAndAdoptsNothingInOneProcess) {
-  const auto attachment = Open(Model::kIpu, {});
+  const auto attachment = Open(kIpuModel, {});
   ASSERT_NE(attachment, nullptr);
   const auto ring =
       bar::RingMemory::Create(4096, false, bar::RingMemory::Pages::kPreferHuge);
@@ -168,7 +170,7 @@ TEST(Attach, MapsARingOnceAndAdoptsNothingInOneProcess) {
 
 TEST(Attach, MayBeDestroyedUnderTrafficAndAttachedAgain) {
   for (int i = 0; i < 20; ++i) {
-    const auto attachment = Open(i % 2 == 0 ? Model::kEnso : Model::kIpu, {{"wire", "gen"}});
+    const auto attachment = Open(i % 2 == 0 ? kEnsoModel : kIpuModel, {{"wire", "gen"}});
     ASSERT_NE(attachment, nullptr);
     attachment->EnableWire(true);
   }
@@ -176,7 +178,7 @@ TEST(Attach, MayBeDestroyedUnderTrafficAndAttachedAgain) {
 
 TEST(Attach, TheCarrierFollowsInjectedOutages) {
   const auto attachment =
-      Open(Model::kEnso, {{"wire", "gen:rate=1k"}, {"faults", "linkdown:20ms/10ms"}});
+      Open(kEnsoModel, {{"wire", "gen:rate=1k"}, {"faults", "linkdown:20ms/10ms"}});
   ASSERT_NE(attachment, nullptr);
   attachment->EnableWire(true);
   for (const bool up : {false, true, false}) {
@@ -192,7 +194,7 @@ TEST(PortWire, OwnsThePortTakesItsAddressAndItsFrames) {
   uint16_t port_id = 0;
   ASSERT_EQ(rte_eth_dev_get_port_by_name("net_null7", &port_id), 0);
   {
-    const auto attachment = Open(Model::kIpu, {{"wire", "port:net_null7"}, {"pause", "off"}});
+    const auto attachment = Open(kIpuModel, {{"wire", "port:net_null7"}, {"pause", "off"}});
     ASSERT_NE(attachment, nullptr);
     rte_ether_addr mac;
     uint8_t ours[6];
@@ -204,7 +206,7 @@ TEST(PortWire, OwnsThePortTakesItsAddressAndItsFrames) {
     EXPECT_STREQ(owner.name, "wire of net_test0");
 
     std::string error;
-    EXPECT_EQ(Open(Model::kIpu, {{"wire", "port:net_null7"}}, &error), nullptr);
+    EXPECT_EQ(Open(kIpuModel, {{"wire", "port:net_null7"}}, &error), nullptr);
     EXPECT_NE(error.find("wire of net_test0"), std::string::npos) << error;
 
     attachment->EnableWire(true);
@@ -217,7 +219,7 @@ TEST(PortWire, OwnsThePortTakesItsAddressAndItsFrames) {
 
 TEST(PortWire, SurvivesThatThePortIsTakenAway) {
   ASSERT_EQ(rte_vdev_init("net_null8", nullptr), 0);
-  const auto attachment = Open(Model::kIpu, {{"wire", "port:net_null8"}, {"pause", "off"}});
+  const auto attachment = Open(kIpuModel, {{"wire", "port:net_null8"}, {"pause", "off"}});
   ASSERT_NE(attachment, nullptr);
   rte_vdev_uninit("net_null8");
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -228,7 +230,7 @@ TEST(PortWire, SurvivesThatThePortIsTakenAway) {
 
 TEST(Service, StepsTheModelWhenTheApplicationGaveAServiceLcore) {
   if (rte_service_lcore_count() == 0) GTEST_SKIP() << "run with --service";
-  const auto attachment = Open(Model::kEnso, {{"wire", "gen:rate=1M"}, {"pause", "off"}});
+  const auto attachment = Open(kEnsoModel, {{"wire", "gen:rate=1M"}, {"pause", "off"}});
   ASSERT_NE(attachment, nullptr);
   uint32_t id = 0;
   ASSERT_EQ(rte_service_get_by_name("model_net_test0", &id), 0);

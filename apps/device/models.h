@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The models that sluice-device can run. A new one is a row here.
+#pragma once
+
+#include <array>
+
+#include "emulator/enso_model.h"
+#include "emulator/ipu_model.h"
+#include "emulator/model.h"
+
+namespace sluice::device_app {
+
+/// The first is the default.
+inline constexpr std::array<const emulator::ModelInfo*, 2> kModels{&emulator::kIpuModel,
+                                                                   &emulator::kEnsoModel};
+
+}  // namespace sluice::device_app

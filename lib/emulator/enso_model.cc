@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/enso_model.h"
+
+#include "device/enso/enso_nic.h"
+#include "emulator/model.h"
+#include "regs/enso.h"
+
+namespace sluice::emulator {
+namespace {
+
+enum Setting : size_t { kPipeFlits, kNbEntries, kNotify, kSettings };
+
+constexpr std::string_view kNotifyWords[] = {"host", "packet"};
+constexpr ModelSetting kEnsoSettings[kSettings] = {
+    {"pipe_flits", "64-byte flits of a pipe (0, the default: as the host asks)", {}, false},
+    {"nb_entries", "slots of a notification ring (0: as the host asks)", {}, false},
+    {"notify", "packet: insist on a notification for every packet; host: as it asks", kNotifyWords,
+     true}};
+
+std::unique_ptr<device::Device> MakeEnso(const SettingValues& values, const bar::DmaSpace& memory,
+                                         std::string* error) {
+  device::enso::EnsoConfig config;
+  if (values[kPipeFlits] != 0) config.pipe_flits = values[kPipeFlits];
+  if (values[kNbEntries] != 0) config.nb_entries = values[kNbEntries];
+  config.notify_per_packet = values[kNotify] != 0;
+  if (const char* const wrong = config.Error()) {
+    *error = wrong;
+    return nullptr;
+  }
+  return std::make_unique<device::enso::EnsoNic>(memory, config);
+}
+
+}  // namespace
+
+const ModelInfo kEnsoModel = {.name = "enso",
+                              .title = "an Enso NIC",
+                              .driver = "net_enso",
+                              .bar_bytes = regs::enso::kBarBytes,
+                              .settings = kEnsoSettings,
+                              .make = MakeEnso};
+
+SettingValues EnsoSettings(uint32_t pipe_flits, uint32_t nb_entries, bool notify_per_packet) {
+  SettingValues values{};
+  values[kPipeFlits] = pipe_flits;
+  values[kNbEntries] = nb_entries;
+  values[kNotify] = notify_per_packet ? 1 : 0;
+  return values;
+}
+
+}  // namespace sluice::emulator

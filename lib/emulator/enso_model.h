@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The model of the Ensō FPGA NIC (lib/device/enso), for net_enso and sluice-device.
+#pragma once
+
+#include "emulator/attach.h"
+
+namespace sluice::emulator {
+
+extern const ModelInfo kEnsoModel;
+
+/// Its settings, which software sets over JTAG on the hardware. Sizes are powers of two; 0: the
+/// hardware's defaults.
+SettingValues EnsoSettings(uint32_t pipe_flits, uint32_t nb_entries = 0,
+                           bool notify_per_packet = false);
+
+}  // namespace sluice::emulator

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/ipu_model.h"
+
+#include "device/ipu/ipu_nic.h"
+#include "emulator/model.h"
+#include "regs/ipu.h"
+
+namespace sluice::emulator {
+namespace {
+
+std::unique_ptr<device::Device> MakeIpu(const SettingValues&, const bar::DmaSpace& memory,
+                                        std::string*) {
+  return std::make_unique<device::ipu::IpuNic>(memory, device::ipu::IpuConfig{});
+}
+
+}  // namespace
+
+const ModelInfo kIpuModel = {.name = "ipu",
+                             .title = "an IPU-style NIC",
+                             .driver = "net_ipu",
+                             .bar_bytes = regs::ipu::kBarBytes,
+                             .settings = {},
+                             .make = MakeIpu};
+
+}  // namespace sluice::emulator
