@@ -19,9 +19,9 @@ namespace sluice::net_enso {
 namespace {
 
 using namespace regs::enso;
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
-constexpr Geometry kGeometry{.pipe_flits = 64, .nb_entries = 512, .notify_per_packet = false};
+constexpr Geometry kSmallRings{.pipe_flits = 64, .nb_entries = 512, .notify_per_packet = false};
 
 /// Knows what the registers of every pipe hold.
 class Referee {
@@ -33,24 +33,25 @@ class Referee {
     if (reg == kRxMemLo) {
       if (store.bytes != 8) ++halves;
       if (store.value == 0 && pipe.address != 0) {
-        shortest = std::min(shortest, Clock::now() - pipe.head_stored);
+        shortest = std::min(shortest, steady_clock::now() - pipe.head_stored);
       }
       pipe.address = store.value;
     }
     if (reg == kRxHead) {
       if (pipe.address == 0) ++heads_of_disabled_pipes;
-      pipe.head_stored = Clock::now();
+      pipe.head_stored = steady_clock::now();
     }
   }
 
   uint32_t heads_of_disabled_pipes = 0;
   uint32_t halves = 0;  ///< Addresses stored in two halves.
-  Clock::duration shortest = Clock::duration::max();  ///< From a pipe's last head to its end.
+  /// From the last head store of a pipe to its end.
+  steady_clock::duration shortest = steady_clock::duration::max();
 
  private:
   struct Pipe {
     uint64_t address = 0;
-    Clock::time_point head_stored;
+    steady_clock::time_point head_stored;
   };
   std::map<uint32_t, Pipe> pipes_;
 };
@@ -63,7 +64,7 @@ class OrderTest : public testing::Test {
     nic_.device().WriteRegister(PipePage(8191) + kRxTail, 4, 9);
     nic_.device().WriteRegister(PipePage(8191) + kRxHead, 4, 9);
     nic_.device().WriteRegister(PipePage(0) + kRxHead, 4, 0);
-    device_ = std::make_unique<Device>(std::make_unique<SteppedBackend>(nic_), kGeometry);
+    device_ = std::make_unique<Device>(std::make_unique<SteppedBackend>(nic_), kSmallRings);
   }
   ~OrderTest() override {
     Control([&] { device_.reset(); });
@@ -126,7 +127,7 @@ class OrderTest : public testing::Test {
     return 0;
   }
 
-  SteppedNic nic_{kGeometry};
+  SteppedNic nic_{kSmallRings};
   Referee referee_;
   std::unique_ptr<Device> device_;
 };

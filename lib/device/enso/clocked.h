@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the Ensō NIC derives from its 200 MHz clock: round robin by the instants of
-// arrival, timestamps, and the transmit rate limiter. Time comes from the runner through SetTime, so that it may be virtual.
+// arrival, timestamps, and the transmit rate limiter. Time comes from the runner
+// through SetTime, so that it may be virtual.
 #pragma once
 
 #include <cstdint>

@@ -47,9 +47,9 @@ inline constexpr std::array<std::string_view, kEvents> kEventNames = {
     "rx_frames", "rx_bytes", "rx_pipe_full", "rx_pipe_disabled", "rx_nb_disabled",
     "rx_no_fallback", "rx_oversize", "rx_empty", "rx_no_packet_buffer", "rx_stuck",
     "rx_notifications", "rx_notifications_lost", "rx_notifications_unclaimed",
-    "rx_notification_holes", "rx_head_triggers", "rx_head_triggers_lost", "tx_frames", "tx_bytes", "tx_slots",
-    "tx_configs", "tx_configs_unknown", "tx_zero_length", "tx_oversize",
-    "flow_inserts_lost", "dma_faults", "wedged"};
+    "rx_notification_holes", "rx_head_triggers", "rx_head_triggers_lost",
+    "tx_frames", "tx_bytes", "tx_slots", "tx_configs", "tx_configs_unknown",
+    "tx_zero_length", "tx_oversize", "flow_inserts_lost", "dma_faults", "wedged"};
 static_assert(!kEventNames.back().empty());
 
 class Tally {

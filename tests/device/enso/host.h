@@ -38,11 +38,14 @@ class Collector final : public FrameSink {
   size_t largest_burst = 0;
 };
 
+inline constexpr uint32_t kDst = 0xc0a8'0000;  ///< 192.168.0.0
+inline constexpr uint32_t kSrc = 0x0a00'0001;  ///< 10.0.0.1
+
 /// Fields of a test frame; addresses and ports in host order.
 struct Headers {
   uint8_t protocol = 17;
-  uint32_t dst_ip = 0xc0a8'0000;
-  uint32_t src_ip = 0x0a00'0001;
+  uint32_t dst_ip = kDst;
+  uint32_t src_ip = kSrc;
   uint16_t dst_port = 80;
   uint16_t src_port = 8080;
   uint8_t tcp_flags = 0x10;  ///< ACK

@@ -9,8 +9,6 @@
 namespace sluice::device::enso {
 namespace {
 
-constexpr uint32_t kDst = 0xc0a8'0000;  // 192.168.0.0
-constexpr uint32_t kSrc = 0x0a00'0001;  // 10.0.0.1
 constexpr Headers kUdp80 = {};
 constexpr Headers kTcpAck = {.protocol = 6};
 constexpr Headers kIcmp = {.protocol = 1};
@@ -110,16 +108,6 @@ TEST_F(EnsoSteering, AFlowEntryNamesThirteenBitsOfPipe) {
 class EnsoRoundRobin : public EnsoSteering {
  protected:
   EnsoRoundRobin() { host.Fallback(4, 3, kEnable64); }
-  /// How many of 64 frames reach each pipe if one arrives every `period_ns`.
-  std::vector<int> Spread(uint64_t period_ns) {
-    std::vector<int> hits(4);
-    for (int i = 0; i < 64; ++i) {
-      host.nic->SetTime(now_ += period_ns);
-      const int pipe = PipeOf(kUdp80);
-      if (pipe >= 0 && pipe < 4) ++hits[pipe];
-    }
-    return hits;
-  }
   uint64_t now_ = 1'000'000;
 };
 

@@ -9,8 +9,6 @@
 namespace sluice::device::enso {
 namespace {
 
-constexpr uint32_t kDst = 0xc0a8'0000;  // 192.168.0.0
-constexpr uint32_t kSrc = 0x0a00'0001;  // 10.0.0.1
 constexpr int kDrop = -1;
 constexpr uint8_t kSyn = 0x02, kSynAck = 0x12, kAck = 0x10;
 
