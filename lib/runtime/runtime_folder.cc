@@ -73,16 +73,24 @@ std::vector<std::string> NamesIn(int folder) {
   return names;
 }
 
-/// EAL locks its configuration with fcntl, arrays and hugepages with flock.
-bool IsLocked(int folder, const std::string& name) {
-  const Descriptor file(
-      openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+int OpenFile(int folder, const std::string& name) {
+  return openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+/// As EAL's primary locks its configuration. Takes no lock.
+bool HasRecordLock(int folder, const std::string& name) {
+  const Descriptor file(OpenFile(folder, name));
   if (file.get() < 0) return errno != ENOENT;
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  if (fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK) return true;
-  return flock(file.get(), LOCK_EX | LOCK_NB) != 0;
+  return fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/// As everybody who uses them locks arrays and hugepages. Takes the lock for a moment.
+bool HasFileLock(int folder, const std::string& name) {
+  const Descriptor file(OpenFile(folder, name));
+  return file.get() < 0 ? errno != ENOENT : flock(file.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
 bool IsAnswered(int folder, const std::string& name) {
@@ -97,12 +105,15 @@ bool IsAnswered(int folder, const std::string& name) {
 }
 
 bool IsAlive(int run, const std::vector<std::string>& names) {
-  return std::ranges::any_of(names, [run](const std::string& name) {
-    struct stat status {};
-    if (fstatat(run, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
-    if (S_ISREG(status.st_mode)) return IsLocked(run, name);
-    return S_ISSOCK(status.st_mode) && IsAnswered(run, name);
-  });
+  const auto any = [&](mode_t kind, bool (*says_so)(int, const std::string&)) {
+    return std::ranges::any_of(names, [&](const std::string& name) {
+      struct stat status {};
+      return fstatat(run, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+             (status.st_mode & S_IFMT) == kind && says_so(run, name);
+    });
+  };
+  // A live primary shows by the first: none of its arrays is ever locked under its hands.
+  return any(S_IFREG, HasRecordLock) || any(S_IFREG, HasFileLock) || any(S_IFSOCK, IsAnswered);
 }
 
 /// Files "<prefix>map_<number>" of this user.
@@ -183,7 +194,7 @@ void SweepRuns(const std::string& folder, const std::string& own,
       continue;
     }
     RemoveHugepages(prefix, hugepages,
-                    [](int at, const std::string& name) { return !IsLocked(at, name); });
+                    [](int at, const std::string& name) { return !HasFileLock(at, name); });
     RemoveFolder(parent.get(), run.get(), prefix);
   }
 }

@@ -55,9 +55,10 @@ LAYERS = [
                      "prometheus"]),
     # frame_length.h: one decision about the length of a frame on a pipe, not two.
     ("drivers/net_enso", ["net_enso", "regs", "bar", "swap", "emulator/attach.h",
-                          "packet/frame_length.h", "packet/bytes.h", "dpdk"]),
+                          "emulator/enso_model.h", "packet/frame_length.h", "packet/bytes.h", "dpdk"]),
     # fabric: the virtual-time back end of the window.
-    ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "fabric", "emulator/attach.h", "dpdk"]),
+    ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "fabric", "emulator/attach.h",
+                         "emulator/ipu_model.h", "dpdk"]),
     ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json"]),
     ("apps/maglev",
      ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "curl"]),
@@ -76,7 +77,7 @@ LAYERS = [
     ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                         "prometheus"]),
     # The one application that is a device and not a host.
-    ("apps/device", ["emulator", "dpdk", "json"]),
+    ("apps/device", ["emulator", "dpdk", "json", "runtime/runtime_folder.h"]),
     ("tools/control", ["json"]),
     ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
     ("tools/paper_rows", ["fabric_costs", "simulation", "fabric", "bar", "swap", "engine", "json"]),
