@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -63,7 +63,7 @@ std::string Many(size_t count, const std::string& item) {
 }
 
 TEST(Config, LimitsComeBeforeTheWorkAndErrorsAreToldInPart) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // CPU time: others may be at work.
   const auto vips = [](const std::string& items) { return R"({"vips": [)" + items + "]}"; };
   const std::string backend = R"({"address": "127.0.0.1", "m": 1})";
   EXPECT_EQ(ErrorsOf(vips(Many(200'000, "1"))),
@@ -85,7 +85,7 @@ TEST(Config, LimitsComeBeforeTheWorkAndErrorsAreToldInPart) {
                     Many(50'000, R"({"address": "127.0.0.1"})") + "]}"));
   EXPECT_EQ(errors.size(), 101u);
   // Six configurations.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(6));
+  EXPECT_LT(std::clock() - start, 6 * CLOCKS_PER_SEC);
 }
 
 TEST(Config, EveryMemberIsRead) {
