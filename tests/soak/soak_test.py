@@ -177,10 +177,9 @@ class Soak(unittest.TestCase):
         self.assertEqual(late[-1].files, early[0].files, "files of the runtime folder")
 
     def stop(self, processes):
-        for process in reversed(processes):  # Applications before the device that they use.
+        for process in reversed(processes):  # An application before the device that it uses.
             if process.child.poll() is None:
                 process.child.send_signal(signal.SIGTERM)
-        for process in processes:
             try:
                 process.child.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
