@@ -33,8 +33,7 @@ OwnedFd Listen(const addrinfo& address) {
   OwnedFd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
   if (fd && setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-      bind(fd.get(), address.ai_addr, address.ai_addrlen) == 0 &&
-      listen(fd.get(), kBacklog) == 0) {
+      bind(fd.get(), address.ai_addr, address.ai_addrlen) == 0 && listen(fd.get(), kBacklog) == 0) {
     return fd;
   }
   return OwnedFd();
@@ -75,8 +74,7 @@ std::unique_ptr<PageServer> PageServer::Open(const std::string& address, const s
   freeaddrinfo(found);
   if (!listener) return nullptr;
   const uint16_t bound = PortOf(listener.get());
-  std::unique_ptr<PageServer> server(
-      new PageServer(std::move(page), std::move(listener), bound));
+  std::unique_ptr<PageServer> server(new PageServer(std::move(page), std::move(listener), bound));
   return server->Start() ? std::move(server) : nullptr;
 }
 
@@ -160,9 +158,8 @@ bool PageServer::Advance(Connection& connection) {
     if (end == std::string::npos) return connection.request.size() < kMaxRequestBytes;
     connection.answer = Answer(connection.request);
   }
-  const ssize_t sent =
-      send(connection.fd.get(), connection.answer.data() + connection.taken,
-           connection.answer.size() - connection.taken, MSG_NOSIGNAL);
+  const ssize_t sent = send(connection.fd.get(), connection.answer.data() + connection.taken,
+                            connection.answer.size() - connection.taken, MSG_NOSIGNAL);
   if (sent < 0) return WouldWait();
   connection.taken += static_cast<size_t>(sent);
   if (connection.taken < connection.answer.size()) return true;
@@ -174,7 +171,8 @@ std::string PageServer::Answer(std::string_view request) const {
   const std::string_view line = request.substr(0, request.find("\r\n"));
   const size_t first = line.find(' ');
   const size_t second = line.find(' ', first + 1);
-  if (first == line.npos || second == line.npos || !line.substr(second + 1).starts_with("HTTP/1.")) {
+  if (first == line.npos || second == line.npos ||
+      !line.substr(second + 1).starts_with("HTTP/1.")) {
     return Response("400 Bad Request", "text/plain", "", false);
   }
   const std::string_view method = line.substr(0, first);

@@ -29,8 +29,8 @@ class PageServer {
   static constexpr size_t kMaxRequestBytes = 8192;
 
   struct Page {
-    std::string path;          ///< "/metrics"
-    std::string content_type;  ///< "text/plain"
+    std::string path;                   ///< "/metrics"
+    std::string content_type;           ///< "text/plain"
     std::function<std::string()> make;  ///< Called by the server's thread.
   };
 

@@ -32,8 +32,8 @@ class Pages {
  public:
   explicit Pages(size_t bytes)
       : bytes_((bytes + WatchedPage::kBytes - 1) & ~size_t{WatchedPage::kBytes - 1}),
-        data_(static_cast<uint8_t*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
+        data_(static_cast<uint8_t*>(
+            mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
   ~Pages() { munmap(data_, bytes_); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
@@ -88,8 +88,7 @@ TEST(ReadOnce, IpuTransmitDescriptor) {
   IpuHost host;
   host.Start(regs::ipu::kTxBlock);
   // 60 bytes at the very end of what the host mapped; then it claims 9000.
-  host.Post(regs::ipu::kTxBlock,
-            {kBus + host.memory.bytes() - 60, 60 | regs::ipu::kTxEndOfPacket});
+  host.Post(regs::ipu::kTxBlock, {kBus + host.memory.bytes() - 60, 60 | regs::ipu::kTxEndOfPacket});
   LengthSink sink;
   {
     WatchedPage page(host.memory.data());
@@ -193,8 +192,9 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
   {
     WatchedPage page(memory.data());
     page.ChangeAfterAccess(at - 8, 0xffff'ffff'ffff'ffff);
-    queue->Drain(16, [&](const bar::RegisterAccess& access) { stores.push_back(access); },
-                 [](const bar::RegisterAccess&) { return 0; });
+    queue->Drain(
+        16, [&](const bar::RegisterAccess& access) { stores.push_back(access); },
+        [](const bar::RegisterAccess&) { return 0; });
     EXPECT_EQ(page.most_accesses(at - 8, at + 8), 1u);
   }
   EXPECT_LE(stores.size(), 1u);

@@ -71,8 +71,9 @@ inline std::vector<Bytes> ClientSeeds() {
     return datagram;
   };
   const auto binary = [](uint8_t opcode, uint8_t extras, uint8_t status, std::string_view value) {
-    Bytes datagram{0, 0, 0, 0, 0, 1, 0, 0, 0x81, opcode, 0, 0, extras, 0, 0, status, 0, 0, 0,
-                   static_cast<uint8_t>(extras + value.size())};
+    Bytes datagram{
+        0, 0, 0,      0, 0, 1,      0, 0, 0x81, opcode,
+        0, 0, extras, 0, 0, status, 0, 0, 0,    static_cast<uint8_t>(extras + value.size())};
     datagram.resize(8 + 24 + extras);
     Append(datagram, value);
     return datagram;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -182,6 +183,19 @@ TEST_F(KvSnapshot, RefusesBlocksThatAreMissingOrInAnotherOrder) {
   ExpectRefused(whole.substr(0, 16) + whole.substr(16 + block, block) + whole.substr(16, block) +
                     whole.substr(16 + 2 * block),
                 "corrupt");
+}
+
+TEST_F(KvSnapshot, RefusesALastUniqueThatLeavesNoneOrIsBelowAnItems) {
+  WriteSmall();
+  for (const uint64_t unique : {uint64_t{0}, ~uint64_t{0}, (uint64_t{1} << 63) + 1}) {
+    std::string file = FileBytes();
+    std::memcpy(file.data() + file.size() - 8, &unique, sizeof unique);
+    // The end is block 1: its checksum stands before its 16 bytes.
+    const uint64_t checksum = XXH3_64bits_withSeed(file.data() + file.size() - 16, 16, 1);
+    std::memcpy(file.data() + file.size() - 24, &checksum, sizeof checksum);
+    ExpectRefused(file, "its last unique cannot be");
+    WriteSmall();
+  }
 }
 
 TEST_F(KvSnapshot, SaysHowManyItemsFoundRoom) {

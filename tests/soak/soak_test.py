@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""soak_test.py MINUTES DEVICE APP...: all applications side by side, each on its own traffic, asked
-by telemetry and by Prometheus all the while. Once they have filled their tables, what they hold must
-not grow: anonymous memory, descriptors and the files of DPDK's runtime folder, from the first
-quarter of the run to the last. Works without root and without hugepages."""
+"""soak_test.py MINUTES DEVICE APP...: all applications side by side, each on its own traffic,
+asked by telemetry and by Prometheus all the while. Once they have filled their tables, what they
+hold must not grow: anonymous memory, descriptors and the files of DPDK's runtime folder, from the
+first quarter of the run to the last. Works without root and without hugepages."""
 
 import dataclasses
 import os
@@ -177,10 +177,9 @@ class Soak(unittest.TestCase):
         self.assertEqual(late[-1].files, early[0].files, "files of the runtime folder")
 
     def stop(self, processes):
-        for process in reversed(processes):  # Applications before the device that they use.
+        for process in reversed(processes):  # An application before the device that it uses.
             if process.child.poll() is None:
                 process.child.send_signal(signal.SIGTERM)
-        for process in processes:
             try:
                 process.child.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:

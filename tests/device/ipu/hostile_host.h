@@ -190,7 +190,8 @@ class HostileHost {
     const uint32_t block = regs::ipu::QueuePage(queue) + regs::ipu::kLinkBlock;
     nic.WriteRegister(Block(queue, false) + regs::ipu::kRingControl, 4, 0);
     nic.WriteRegister(Block(queue, true) + regs::ipu::kRingControl, 4, 0);
-    nic.WriteRegister(block + regs::ipu::kLinkBase, 8, how < 32 ? TakeAddress() : kBus + kLinkOffset);
+    nic.WriteRegister(block + regs::ipu::kLinkBase, 8,
+                      how < 32 ? TakeAddress() : kBus + kLinkOffset);
     nic.WriteRegister(block + regs::ipu::kLinkBytes, 8, how < 64 ? Take(3) : memory.size());
     nic.WriteRegister(block + regs::ipu::kLinkEpoch, 4, how % 8);
     nic.WriteRegister(block + regs::ipu::kLinkControl, 4, how % 16 == 15 ? 0 : 1);
@@ -215,7 +216,7 @@ class HostileHost {
     message.peer_incarnation = nic.incarnation;
     message.binding = nic.binding;
     message.txid = nic.txid + (what % 8 == 0 ? Take8() : 1);
-    message.phase = what % 4 == 0 ? static_cast<swap::Phase>(Take8() % 8)
+    message.phase = what % 4 == 0                     ? static_cast<swap::Phase>(Take8() % 8)
                     : nic.phase == swap::Phase::kSync ? swap::Phase::kSync
                                                       : swap::Phase::kOffer;
     message.flags = swap::kStanding;
@@ -294,8 +295,8 @@ class HostileHost {
   }
 
   std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
-  std::unique_ptr<uint8_t[], Free> memory_{
-      new (std::align_val_t{regs::ipu::kPageBytes}) uint8_t[kBytes]()};
+  std::unique_ptr<uint8_t[], Free> memory_{new (std::align_val_t{regs::ipu::kPageBytes})
+                                               uint8_t[kBytes]()};
   std::span<const uint8_t> input_;
   Reader sink_;
   std::array<std::array<uint32_t, kQueues>, 2> tails_{};
