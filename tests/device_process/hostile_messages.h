@@ -114,6 +114,9 @@ class HostileMessages {
     return ServesAnHonestHost();
   }
 
+  /// Pages of hosts that the device has read and written.
+  uint64_t touched() { return model_.Statistics()[0].value; }
+
  private:
   static constexpr std::chrono::milliseconds kAtOnce{0};
 
@@ -176,6 +179,7 @@ class HostileMessages {
     request.area_bytes = request.bytes << (deed.lies >> 6);
     request.offset = deed.offset * (kFuzzPage / (deed.offset >= 128 ? 2 : 1));
     request.flags = deed.offset % 8;
+    request.model = static_cast<uint32_t>(Model::kIpu);
     if (request.kind == Kind::kHello) request.bytes = QueueBytes();
     if ((deed.area & 1) != 0) SetText(request.name, std::string(1 + deed.area % 30, 'n'));
     if ((deed.lies & 7) == 1) ++request.sequence;
@@ -209,6 +213,7 @@ class HostileMessages {
     hello.kind = Kind::kHello;
     hello.sequence = 1;
     hello.bytes = QueueBytes();
+    hello.model = static_cast<uint32_t>(Model::kIpu);
     honest.channel.Send(&hello, sizeof(hello), honest.memory.fd());
     for (int turn = 0; turn < 4; ++turn) server_->Turn(-1, kAtOnce);
     Reply reply;

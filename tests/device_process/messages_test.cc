@@ -24,6 +24,7 @@ TEST(HostileMessages, WhateverTheySayTheNextHostIsServed) {
     }
     ASSERT_EQ(messages.Hear(bytes.data(), bytes.size()), nullptr) << "round " << round;
   }
+  EXPECT_GT(messages.touched(), 1000u) << "what they said was not all refused";
 }
 
 }  // namespace
