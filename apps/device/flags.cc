@@ -23,7 +23,7 @@ struct FlagHelp {
 
 /// Besides --model and the settings of the models.
 constexpr std::array kHelp = {
-    FlagHelp{"socket", "Where to listen (default: sluice-device.sock in this user's runtime folder)"},
+    FlagHelp{"socket", "Where to listen (default: in this user's runtime folder)"},
     FlagHelp{"wire", "What is behind the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
     FlagHelp{"faults", "Faults of the wire, as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},

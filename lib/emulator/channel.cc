@@ -166,7 +166,8 @@ File Connect(const std::string& path, std::optional<uid_t> trusted, std::string*
   if (!MakeAddress(path, &address, error)) return {};
   File socket = MakeSocket();
   if (!socket || !WithAddress(connect, socket, address)) {
-    *error = std::string(std::strerror(errno)) + ": start sluice-device --socket=" + path + " first";
+    *error =
+        std::string(std::strerror(errno)) + ": start sluice-device --socket=" + path + " first";
     return {};
   }
   const std::optional<Peer> peer = PeerOf(socket);

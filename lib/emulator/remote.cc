@@ -275,7 +275,10 @@ void Remote::EnableWire(bool enabled) {
 
 void Remote::Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) {
   const std::scoped_lock lock(mutex_);
-  if (Guard(list.base_va, list.len, &missing_) && holdings_.AddMemory(connection_.get(), list, begin, end, &missing_)) return;
+  if (Guard(list.base_va, list.len, &missing_) &&
+      holdings_.AddMemory(connection_.get(), list, begin, end, &missing_)) {
+    return;
+  }
   DropIfBad();
   if (connection_ != nullptr) Log(RTE_LOG_ERR, name_ + ": new memory: " + missing_);
 }

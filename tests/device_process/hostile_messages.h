@@ -24,6 +24,7 @@
 #include "emulator/channel.h"
 #include "emulator/hosted_model.h"
 #include "emulator/message.h"
+#include "emulator/model.h"
 #include "emulator/queue_memory.h"
 #include "emulator/server.h"
 
@@ -90,11 +91,19 @@ class TouchingModel final : public HostedModel {
   const std::array<uint8_t, 6> mac_ = {2, 0, 0, 0, 0, 1};
 };
 
+/// The server looks at its name and its settings only.
+inline constexpr ModelInfo kAnyModel{.name = "any",
+                                     .title = "any NIC",
+                                     .driver = "net_any",
+                                     .bar_bytes = 4096,
+                                     .settings = {},
+                                     .make = nullptr};
+
 class HostileMessages {
  public:
   explicit HostileMessages(std::string path) : path_(std::move(path)) {
     std::string error;
-    server_ = Server::Create({path_, &kIpuModel, {}}, model_, &error);
+    server_ = Server::Create({path_, &kAnyModel, {}}, model_, &error);
     if (server_ == nullptr) std::abort();
   }
 
@@ -113,6 +122,9 @@ class HostileMessages {
     if (server_->host() != 0) return "a host that is gone is still attached";
     return ServesAnHonestHost();
   }
+
+  /// Pages of hosts that the device has read and written.
+  uint64_t touched() { return model_.Statistics()[0].value; }
 
  private:
   static constexpr std::chrono::milliseconds kAtOnce{0};
@@ -176,6 +188,7 @@ class HostileMessages {
     request.area_bytes = request.bytes << (deed.lies >> 6);
     request.offset = deed.offset * (kFuzzPage / (deed.offset >= 128 ? 2 : 1));
     request.flags = deed.offset % 8;
+    SetText(request.model, kAnyModel.name);
     if (request.kind == Kind::kHello) request.bytes = QueueBytes();
     if ((deed.area & 1) != 0) SetText(request.name, std::string(1 + deed.area % 30, 'n'));
     if ((deed.lies & 7) == 1) ++request.sequence;
@@ -204,24 +217,29 @@ class HostileMessages {
   }
 
   const char* ServesAnHonestHost() {
-    Host honest(path_);
+    std::string error;
+    Channel honest(Connect(path_, {}, &error));
+    if (!honest) return "nobody listens";
     Request hello;
     hello.kind = Kind::kHello;
     hello.sequence = 1;
     hello.bytes = QueueBytes();
-    honest.channel.Send(&hello, sizeof(hello), honest.memory.fd());
+    SetText(hello.model, kAnyModel.name);
+    honest.Send(&hello, sizeof(hello), honest_memory_.fd());
     for (int turn = 0; turn < 4; ++turn) server_->Turn(-1, kAtOnce);
     Reply reply;
     File none;
-    const auto bytes = honest.channel.Receive(&reply, sizeof(reply), &none, kAtOnce);
+    const auto bytes = honest.Receive(&reply, sizeof(reply), &none, kAtOnce);
     if (!bytes || reply.refused != 0) return "an honest host is not served";
-    honest.channel = Channel();
+    honest = Channel();
     server_->Turn(-1, kAtOnce);
     return server_->host() == 0 ? nullptr : "an honest host does not leave";
   }
 
   const std::string path_;
   TouchingModel model_;
+  bar::PostedQueue* honest_queue_ = nullptr;
+  const bar::RingMemory honest_memory_ = CreateQueue(&honest_queue_);
   std::unique_ptr<Server> server_;
 };
 

@@ -25,7 +25,8 @@ thread_local int64_t allocations_left = -1;
 
 void* Allocate(size_t bytes, size_t alignment) {
   if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
-  void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* const memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The memory of a host as the device's process sees it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bar/dma.h"
 #include "bar/ring_memory.h"
@@ -186,8 +188,10 @@ TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
     EXPECT_NE(std::string(wrong != nullptr ? wrong : "").find("too many"), std::string::npos);
     EXPECT_LT(KernelMappings() - before, 2 * HostMappings::kMaxMappings + 100);
   };
-  refused([&](uint64_t bus) { return mappings_.AddMemory({bus, kPage, 0, kArea, kBytes}, file.fd()); },
-          kPage);
+  const auto add = [&](uint64_t bus) {
+    return mappings_.AddMemory({bus, kPage, 0, kArea, kBytes}, file.fd());
+  };
+  refused(add, kPage);
   refused([&](uint64_t bus) { return mappings_.RemoveMemory(bus, kPage); }, 2 * kPage);
   EXPECT_LT(KernelMappings(), 65'000u) << "there is room for everybody else";
 }
@@ -207,6 +211,24 @@ TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
   EXPECT_EQ(*const_cast<volatile uint8_t*>(seen + kPage), 0);
   EXPECT_TRUE(alarm_.Rung());
   EXPECT_EQ(*const_cast<volatile uint8_t*>(seen), 0) << "the host's memory is used no more";
+}
+
+TEST_F(Mappings, AHoleInARingOfHugePagesWhereNoneIsFreeIsZeroesAndRings) {
+  const auto ring = bar::RingMemory::Create(kHugePage, false, bar::RingMemory::Pages::kHuge);
+  if (!ring) GTEST_SKIP() << "needs a free hugepage";
+  constexpr uint64_t kBus = uint64_t{9} << 32;
+  ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
+  ring.data()[9] = 55;
+  auto* const seen = const_cast<volatile uint8_t*>(dma_->Translate(kBus, ring.bytes()));
+  ASSERT_NE(seen, nullptr);
+  EXPECT_EQ(seen[9], 55);
+  ASSERT_EQ(fallocate(ring.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kHugePage), 0);
+  std::vector<bar::RingMemory> all;  // The page of the hole, and all others.
+  do {
+    all.push_back(bar::RingMemory::Create(kHugePage, false, bar::RingMemory::Pages::kHuge));
+  } while (all.back());
+  EXPECT_EQ(seen[9], 0);
+  EXPECT_TRUE(alarm_.Rung());
 }
 
 TEST_F(Mappings, AFileOnADiskIsRefused) {

@@ -4,6 +4,7 @@
 // invents.
 #include <unistd.h>
 
+#include <cstdio>
 #include <string>
 
 #include "../device_process/hostile_messages.h"
@@ -19,6 +20,8 @@ void Log(uint32_t, const std::string&) {}
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static sluice::emulator::test::HostileMessages messages(
       "/tmp/sluice-fuzz-" + std::to_string(getpid()) + ".sock");
-  FUZZ_CHECK(messages.Hear(data, size) == nullptr);
+  const char* const broken = messages.Hear(data, size);
+  if (broken != nullptr) std::fprintf(stderr, "%s\n", broken);
+  FUZZ_CHECK(broken == nullptr);
   return 0;
 }
