@@ -22,13 +22,59 @@ namespace {
 
 using JsonValue = nlohmann::json;
 
-constexpr int kMaxDepth = 16;
+constexpr size_t kMaxDepth = 16;
 
 // A value as messages show it: one short line.
 std::string Shown(const JsonValue& value) {
   const std::string text = value.dump(-1, ' ', true, JsonValue::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
+
+// Looks for what a tree would hide. A pass of its own: nlohmann's parser with a callback walks
+// through all items of an array at the end of each.
+class Watch final : public nlohmann::json_sax<JsonValue> {
+ public:
+  const std::string& wrong() const { return wrong_; }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t) override { return Open(); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& name) override {
+    if (keys_.back().insert(name).second) return true;
+    wrong_ = Shown(name) + ": twice in the same object";
+    return false;
+  }
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    wrong_ = std::string("not JSON: ") + error.what();
+    return false;
+  }
+
+ private:
+  bool Open() {
+    if (keys_.size() == kMaxDepth) {
+      wrong_ = "objects and arrays are nested deeper than a configuration is";
+      return false;
+    }
+    keys_.emplace_back();
+    return true;
+  }
+  bool Close() {
+    keys_.pop_back();
+    return true;
+  }
+
+  std::vector<std::set<std::string>> keys_;  // Of the objects and arrays that are open.
+  std::string wrong_;
+};
 
 }  // namespace
 
@@ -66,31 +112,11 @@ std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors, size_t
     Tell(errors, "the file has more than " + std::to_string(max_bytes) + " bytes");
     return std::nullopt;
   }
-  std::vector<std::set<std::string>> keys;  // Of the objects that are open.
-  std::string twice;
-  bool deep = false;
-  const auto watch = [&](int depth, JsonValue::parse_event_t event, JsonValue& value) {
-    if (depth > kMaxDepth) return !(deep = true);
-    if (event == JsonValue::parse_event_t::object_start) keys.emplace_back();
-    if (event == JsonValue::parse_event_t::object_end) keys.pop_back();
-    if (event == JsonValue::parse_event_t::key && twice.empty() &&
-        !keys.back().insert(value.get<std::string>()).second) {
-      twice = value.get<std::string>();
-    }
-    return true;
-  };
-  try {
-    JsonValue json = JsonValue::parse(text, watch, true, true);
-    if (deep) {
-      Tell(errors, "objects and arrays are nested deeper than a configuration is");
-    } else if (!twice.empty()) {
-      Tell(errors, Shown(twice) + ": twice in the same object");
-    } else {
-      return json;
-    }
-  } catch (const JsonValue::exception& error) {
-    Tell(errors, std::string("not JSON: ") + error.what());
+  Watch watch;
+  if (JsonValue::sax_parse(text, &watch, JsonValue::input_format_t::json, true, true)) {
+    return JsonValue::parse(text, nullptr, true, true);
   }
+  Tell(errors, watch.wrong());
   return std::nullopt;
 }
 
