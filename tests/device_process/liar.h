@@ -114,7 +114,17 @@ inline File Memfd(size_t bytes, bool sealed, unsigned flags = 0) {
   return file;
 }
 
-/// A file of huge pages that is longer than there are free ones: it cannot be mapped.
-inline File UnmappableMemfd() { return Memfd(size_t{1} << 44, true, MFD_HUGETLB | MFD_HUGE_2MB); }
+/// A sealed file whose mapping fails: of huge pages, which fails late, where none is free.
+inline File UnmappableMemfd() {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  File file = Memfd(size_t{1} << 44, true, MFD_HUGETLB | MFD_HUGE_2MB);
+  void* const area =
+      mmap(nullptr, kHugePage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
+  if (area == MAP_FAILED) return file;
+  munmap(area, kHugePage);
+  file = Memfd(kHugePage, true);
+  EXPECT_EQ(fcntl(file.fd(), F_ADD_SEALS, F_SEAL_WRITE), 0);
+  return file;
+}
 
 }  // namespace sluice::emulator
