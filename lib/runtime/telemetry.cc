@@ -63,14 +63,14 @@ constexpr size_t kMaxEntries = 250;
 using Json = nlohmann::ordered_json;
 using Data = std::unique_ptr<rte_tel_data, decltype(&rte_tel_data_free)>;
 
-// What DPDK writes into its JSON: it escapes control characters, and takes the rest as it is.
+// Printable ASCII, with ? for all else: DPDK's own writer makes no JSON of other bytes.
 std::string Scalar(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (value.is_string()) text = Json::parse(text).get<std::string>();
-  size_t end = std::min<size_t>(text.size(), RTE_TEL_MAX_STRING_LEN - 1);
-  const auto is_inside = [&](size_t at) { return (text[at] & 0xc0) == 0x80; };
-  while (end > 0 && end < text.size() && is_inside(end)) --end;
-  return text.substr(0, end);
+  std::string text = value.is_string()
+                         ? value.get<std::string>()
+                         : value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  text.resize(std::min<size_t>(text.size(), RTE_TEL_MAX_STRING_LEN - 1));
+  std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
 }
 
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested);
