@@ -49,7 +49,8 @@ std::optional<size_t> FindSetting(const emulator::ModelInfo& model, std::string_
 }
 
 bool IsSetting(std::string_view name) {
-  return std::ranges::any_of(kModels, [&](const auto* m) { return FindSetting(*m, name); });
+  return std::ranges::any_of(kModels,
+                             [&](const auto* m) { return FindSetting(*m, name).has_value(); });
 }
 
 bool IsFlag(std::string_view name) {
