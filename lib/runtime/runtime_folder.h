@@ -33,8 +33,9 @@ void RemoveRun(const std::string& folder, const std::string& prefix,
 /// Does the same for all runs below `folder` that have our prefix and user, but `own`, and are
 /// dead: nobody has a lock on a file of theirs, as EAL has on its own for life, or answers at a
 /// socket. Process ids say nothing: they are given again, and another container has its own.
-/// A run younger than `fresh_s` seconds may be about to take its locks and is left alone.
+/// A run younger than `fresh_s` seconds may be about to take its locks, which on a loaded machine
+/// takes a while, and is left alone.
 void SweepRuns(const std::string& folder, const std::string& own,
-               const std::vector<std::string>& hugepages, int fresh_s = 10);
+               const std::vector<std::string>& hugepages, int fresh_s = 600);
 
 }  // namespace sluice::runtime
