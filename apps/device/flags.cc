@@ -194,8 +194,12 @@ void PrintHelp() {
       print(setting.key, "--model=" + std::string(model->name) + ": " + std::string(setting.help));
     }
   }
+  std::printf("\nA host attaches with\n");
+  for (const auto* model : kModels) {
+    print("model=" + std::string(model->name),
+          "--vdev=" + std::string(model->driver) + "0,device=SOCKET");
+  }
   std::printf(
-      "\nA host attaches with --vdev=net_ipu0,device=SOCKET (net_enso0 for --model=enso).\n"
       "SIGHUP resets the link to it; SIGINT and SIGTERM end the run with totals.\n");
 }
 

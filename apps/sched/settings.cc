@@ -16,9 +16,25 @@
 
 DECLARE_string(rate);
 
-DEFINE_string(policy, "",
-              "Who runs where: fifo_per_cpu, fifo_central, join_shortest_queue, shinjuku, "
-              "multi_queue or fair_share; empty: each of them in turn, unless --mode is given");
+namespace {
+
+// "fifo_per_cpu, fifo_central, …".
+std::string Policies() {
+  return absl::StrJoin(
+      sluice::sched::PolicyNames(), ", ",
+      [](std::string* out, std::string_view name) { out->append(name); });
+}
+
+// gflags keeps the pointer.
+const char* PolicyHelp() {
+  static const std::string help = "Who runs where: one of " + Policies() +
+                                  "; empty: each of them in turn, unless --mode is given";
+  return help.c_str();
+}
+
+}  // namespace
+
+DEFINE_string(policy, "", PolicyHelp());
 DEFINE_string(mode, "",
               "How decisions travel: wave, wave-prestage, swap, swap-standing, or local (no agent); "
               "empty: each of them in turn, unless --policy is given");
@@ -109,10 +125,8 @@ void PlaceAgent(const CommandLine& line, bool model, AgentThreadOptions* agent) 
 }
 
 bool CheckNames(const Complaint& complaint) {
-  const std::string policies = absl::StrJoin(PolicyNames(), ", ",
-      [](std::string* out, std::string_view name) { out->append(name); });
   return complaint.Check(FLAGS_policy.empty() || IsAmong(FLAGS_policy, PolicyNames()), "policy",
-                         "give one of " + policies) &&
+                         "give one of " + Policies()) &&
          complaint.Check(FLAGS_mode.empty() || IsAmong(FLAGS_mode, kModes), "mode",
                          "give wave, wave-prestage, swap, swap-standing or local") &&
          complaint.Check(

@@ -18,6 +18,9 @@ import threading
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+
 MAGLEV = sys.argv.pop()
 SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "maglev-sample.json"
 # Memory of our own, so that the test needs no hugepages and takes none from others.
@@ -127,8 +130,8 @@ class EndToEnd(unittest.TestCase):
         self.assertRegex(lines[-1], r"epoch 1 +web: web1 \d+\.\d% web2 \d+\.\d% web3 \d+\.\d%")
         self.assertIn("lost 0", rest)
 
-    def test_three_interfaces(self):
-        for iface in ("packetized", "streaming", "bilateral"):
+    def test_every_interface(self):
+        for iface in harness.interfaces(MAGLEV):
             with self.subTest(iface):
                 report = json.loads(run(f"--iface={iface}", "--duration_s=0.5", "--json=-",
                                         "--rate=20k").stdout)

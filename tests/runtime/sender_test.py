@@ -5,11 +5,15 @@ unchanged, while it handles frames and while it rests. What is sent comes back: 
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
 
 APP = sys.argv.pop()
 SEEDS = 3000
@@ -53,14 +57,10 @@ class Sender(unittest.TestCase):
         self.assertEqual(report["consumed_pkts"], 4 * SEEDS)
         self.assertEqual(report["rx_bytes"], report["tx_bytes"])
 
-    def test_packetized(self):
-        self.check("packetized")
-
-    def test_streaming(self):
-        self.check("streaming")
-
-    def test_bilateral(self):
-        self.check("bilateral")
+    def test_every_interface(self):
+        for iface in harness.interfaces(APP):
+            with self.subTest(iface):
+                self.check(iface)
 
 
 if __name__ == "__main__":

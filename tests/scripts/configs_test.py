@@ -7,6 +7,9 @@ import subprocess
 import sys
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ECHO = pathlib.Path(sys.argv[1]).resolve()  # meson gives a path relative to the build
 
@@ -16,7 +19,7 @@ class Configs(unittest.TestCase):
         files = sorted((ROOT / "configs").glob("echo-*.flags"))
         self.assertTrue(files)
         for file in files:
-            for iface in ("packetized", "streaming", "bilateral"):
+            for iface in harness.interfaces(ECHO):
                 with self.subTest(file=file.name, iface=iface):
                     done = subprocess.run(
                         [ECHO, f"--flagfile={file}", f"--iface={iface}", "--duration_s=0.2",

@@ -55,6 +55,14 @@ inline uint8_t ClassOf(const AgentTask& task) {
   return task.task_class < kTaskClasses ? task.task_class : kTaskClasses - 1;
 }
 
+/// What whoever chooses a policy by name may say besides.
+struct PolicyOptions {
+  CpuId cpus = 1;         ///< 1 … kMaxCpus.
+  Nanoseconds slice = 0;  ///< Slice or quantum, where there is one. 0: the policy's own.
+
+  Nanoseconds SliceOr(Nanoseconds own) const { return slice != 0 ? slice : own; }
+};
+
 /// The agent calls Preempts only for CPUs on which a task runs. Where it is true and Next names
 /// nobody, the CPU is taken from who has it and left alone.
 template <typename P>

@@ -25,8 +25,10 @@ import telemetry  # pylint: disable=wrong-import-position
 
 SCHED = sys.argv.pop()
 INTERFACES = harness.interfaces(SCHED)
-POLICIES = ("fifo_per_cpu", "fifo_central", "join_shortest_queue", "shinjuku", "multi_queue",
-            "fair_share")
+# The documents say which policies there are.
+README = pathlib.Path(__file__).resolve().parents[3] / "apps" / "sched" / "README.md"
+POLICIES = re.findall(r"`(\w+)`", re.search(r"^\| `--policy` \| all \| ([^;|]*)",
+                                           README.read_text(encoding="utf-8"), re.M)[1])
 MODES = ("wave", "wave-prestage", "swap", "swap-standing")
 # Memory of our own, so that the test needs no hugepages and takes none from others.
 EAL = ("--no-huge", "-m", "512", "--no-pci")

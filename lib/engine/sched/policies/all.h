@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every policy, by name: whoever offers them needs no list of its own.
+// The policies of this build. A new one is an alternative here; flags, agents and tests ask this
+// table.
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <string_view>
-#include <utility>
+#include <type_traits>
+#include <variant>
 
 #include "engine/sched/policies/fair_share.h"
 #include "engine/sched/policies/fifo_central.h"
@@ -16,32 +19,28 @@
 
 namespace sluice::engine::sched {
 
-inline constexpr std::array kPolicyNames{FifoPerCpu::kName, FifoCentral::kName,
-                                         JoinShortestQueue::kName, Shinjuku::kName,
-                                         MultiQueue::kName, FairShare::kName};
+using AnyPolicy =
+    std::variant<FifoPerCpu, FifoCentral, JoinShortestQueue, Shinjuku, MultiQueue, FairShare>;
 
-struct PolicyOptions {
-  CpuId cpus = 1;
-  Nanoseconds slice = 0;  ///< Slice or quantum, where there is one. 0: the policy's own.
-  std::array<Nanoseconds, kTaskClasses> slo = MultiQueueOptions{}.slo;
+/// What all of them have: a name for flags and reports, and how to make one.
+template <typename P>
+concept NamedPolicy = Policy<P> && requires(const PolicyOptions& options) {
+  { P::kName } -> std::convertible_to<std::string_view>;
+  { P::Make(options) } -> std::same_as<P>;
 };
+
+/// In the order of AnyPolicy's alternatives.
+inline constexpr auto kPolicyNames = []<typename... P>(std::type_identity<std::variant<P...>>) {
+  static_assert((NamedPolicy<P> && ...));
+  return std::array{P::kName...};
+}(std::type_identity<AnyPolicy>());
 
 /// Calls visit(policy) with the one of that name. False: there is none.
 template <typename V>
 bool VisitPolicy(std::string_view name, const PolicyOptions& options, V&& visit) {
-  const auto slice = [&](Nanoseconds own) { return options.slice != 0 ? options.slice : own; };
-  if (name == FifoPerCpu::kName) return visit(FifoPerCpu(options.cpus)), true;
-  if (name == FifoCentral::kName) return visit(FifoCentral()), true;
-  if (name == JoinShortestQueue::kName) return visit(JoinShortestQueue(options.cpus)), true;
-  if (name == Shinjuku::kName) return visit(Shinjuku(slice(Shinjuku::kSlice))), true;
-  if (name == MultiQueue::kName) {
-    return visit(MultiQueue({.slo = options.slo, .quantum = slice(MultiQueueOptions{}.quantum)})),
-           true;
-  }
-  if (name == FairShare::kName) {
-    return visit(FairShare(options.cpus, slice(FairShare::kQuantum))), true;
-  }
-  return false;
+  return [&]<typename... P>(std::type_identity<std::variant<P...>>) {
+    return ((name == P::kName && (visit(P::Make(options)), true)) || ...);
+  }(std::type_identity<AnyPolicy>());
 }
 
 }  // namespace sluice::engine::sched

@@ -25,6 +25,10 @@ class FairShare {
   static constexpr std::string_view kName = "fair_share";
   static constexpr Nanoseconds kQuantum = 4'000'000;
 
+  static FairShare Make(const PolicyOptions& options) {
+    return FairShare(options.cpus, options.SliceOr(kQuantum));
+  }
+
   explicit FairShare(CpuId cpus, Nanoseconds quantum = kQuantum)
       : quantum_(quantum), cpus_(cpus), cores_((cpus + 1u) / 2), groups_(kGroups) {
     waiting_.reserve(kGroups);

@@ -15,6 +15,8 @@ class FifoCentral {
  public:
   static constexpr std::string_view kName = "fifo_central";
 
+  static FifoCentral Make(const PolicyOptions&) { return FifoCentral(); }
+
   void Enqueue(AgentTask& task, Place place, Nanoseconds) { queue_.Push(task, place); }
   void Remove(AgentTask& task) { queue_.Remove(task); }
   AgentTask* Next(CpuId cpu, Nanoseconds) { return queue_.PopFor(cpu); }

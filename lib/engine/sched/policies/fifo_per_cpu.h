@@ -17,6 +17,8 @@ class FifoPerCpu {
  public:
   static constexpr std::string_view kName = "fifo_per_cpu";
 
+  static FifoPerCpu Make(const PolicyOptions& options) { return FifoPerCpu(options.cpus); }
+
   /// 1 … kMaxCpus.
   explicit FifoPerCpu(CpuId cpus)
       : queues_(cpus), all_(~CpuMask{0} >> (kMaxCpus - cpus)),

@@ -22,6 +22,10 @@ class JoinShortestQueue {
  public:
   static constexpr std::string_view kName = "join_shortest_queue";
 
+  static JoinShortestQueue Make(const PolicyOptions& options) {
+    return JoinShortestQueue(options.cpus);
+  }
+
   /// 1 … kMaxCpus. Without `steals` a CPU that finds its queue empty idles.
   explicit JoinShortestQueue(CpuId cpus, bool steals = true)
       : cpus_(cpus), all_(~CpuMask{0} >> (kMaxCpus - cpus)),

@@ -31,6 +31,10 @@ class MultiQueue {
  public:
   static constexpr std::string_view kName = "multi_queue";
 
+  static MultiQueue Make(const PolicyOptions& options) {
+    return MultiQueue({.quantum = options.SliceOr(MultiQueueOptions{}.quantum)});
+  }
+
   explicit MultiQueue(const MultiQueueOptions& options = {}) : options_(options) {}
 
   void Enqueue(AgentTask& task, Place place, Nanoseconds) {

@@ -25,6 +25,8 @@ class Shinjuku {
   static constexpr Nanoseconds kSlice = 30'000;  ///< That of ghOSt's experiment.
   static constexpr Nanoseconds kEndless = ~Nanoseconds{0};
 
+  static Shinjuku Make(const PolicyOptions& options) { return Shinjuku(options.SliceOr(kSlice)); }
+
   explicit Shinjuku(Nanoseconds slice = kSlice) : slice_(slice) {}
 
   void Enqueue(AgentTask& task, Place place, Nanoseconds) {
