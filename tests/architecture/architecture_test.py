@@ -160,6 +160,11 @@ class Architecture(unittest.TestCase):
                  and any(library_of(h) == "pcap" for _, h in includes(p))]
         self.assertFalse([u for u in users if not u.startswith("capture")], users)
 
+    def test_each_driver_is_known_to_one_file_of_nic(self):
+        users = {p.name for p in tracked() if "lib/nic/" in str(p) and p.suffix in (".h", ".cc")
+                 if any("rte_pmd_" in header for _, header in includes(p))}
+        self.assertEqual(users, {"enso_pipes.h", "ipu_link.h"})
+
     def test_an_arrow_the_wrong_way_is_seen(self):
         for layer, header in (("lib/engine", "rte_mbuf.h"), ("lib/device", "rte_ethdev.h"),
                               ("lib/device", "emulator/attach.h"), ("drivers/net_enso", "device/device.h"),
