@@ -67,12 +67,12 @@ LAYERS = [
      ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "prometheus"]),
     # Its client can stand behind a model NIC, as a wire of its own.
     ("apps/kv", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
-                 "emulator/wire.h", "emulator/library_wire.h"]),
+                 "emulator/wire.h", "emulator/options.h"]),
     # Hosts and agents meet at a window: of the driver, or of shared memory. Tasks are coroutines;
     # the sample's clients stand behind the model NIC.
     ("apps/sched", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                     "offload", "bar", "swap", "context", "net_ipu/rte_pmd_ipu.h", "rte_pmd_ipu.h",
-                    "emulator/wire.h", "emulator/library_wire.h"]),
+                    "emulator/wire.h", "emulator/options.h"]),
     # Adds families of its own to what is served to Prometheus.
     ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                         "prometheus"]),
