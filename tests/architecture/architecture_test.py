@@ -201,6 +201,17 @@ class Files(unittest.TestCase):
                 if (lines := len(p.read_text(encoding="utf-8").splitlines())) > MAX_LINES}
         self.assertFalse(long)
 
+    def test_what_the_harness_has_is_defined_there_alone(self):
+        harness = ROOT / "tests" / "harness.py"
+        names = set(re.findall(r"^def (\w+)\(", harness.read_text(encoding="utf-8"), re.MULTILINE))
+        names.remove("run")  # Of an application: harness.run() with its own arguments.
+        self.assertIn("wait_until", names)
+        again = [f"{path.relative_to(ROOT)}: {name}" for path in tracked()
+                 if path.suffix == ".py" and "tests" in path.parts and path != harness
+                 for name in re.findall(r"^def (\w+)\(", path.read_text(encoding="utf-8"),
+                                        re.MULTILINE) if name in names]
+        self.assertFalse(again)
+
     def test_every_source_begins_with_its_licence(self):
         for path in tracked():
             head = path.read_bytes()[:200]
