@@ -3,8 +3,90 @@
 taken: an argument of its own is --full."""
 import itertools
 import json
+import pathlib
+import re
+import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
+import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "bench"))
+from telemetry import ask  # pylint: disable=wrong-import-position,unused-import
+
+# EAL's memory of a test's own: it needs no hugepages and takes none from others.
+MEMORY = ("--no-huge", "-m", "512")
+PATIENCE_S = 60
+
+
+def wait_until(condition, what, patience_s=PATIENCE_S):
+    """What `condition` returns once that is true. `what`: what is waited for, or a function that
+    says it."""
+    end = time.monotonic() + patience_s
+    while not (value := condition()):
+        if time.monotonic() > end:
+            what = what() if callable(what) else what
+            raise TimeoutError(f"waited {patience_s} s in vain: {what}")
+        time.sleep(0.02)
+    return value
+
+
+def free_port():
+    """A port that is free for UDP and TCP alike."""
+    while True:
+        with socket.socket(type=socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
+            udp.bind(("127.0.0.1", 0))
+            try:
+                tcp.bind(udp.getsockname())
+            except OSError:
+                continue
+            return udp.getsockname()[1]
+
+
+def sh(*command, text=None):
+    """Standard output of a command that succeeds; `text` is its input."""
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_S,
+                          check=False)
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    return done.stdout
+
+
+def run(*command, until=(), patience_s=PATIENCE_S):
+    """Runs an application with --json=-, whose lines for people are on standard error. It ends by
+    itself, or, with `until`, by a signal once lines have matched each of these expressions, in this
+    order. Returns the report and the lines up to the signal."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(patience_s, process.kill)
+    watchdog.start()
+    left, said = list(until), []
+    while left and (line := process.stderr.readline()):
+        said.append(line)
+        if re.search(left[0], line):
+            del left[0]
+    if until:
+        process.send_signal(signal.SIGTERM)
+    stdout, stderr = process.communicate()
+    watchdog.cancel()
+    assert process.returncode == 0, f"exit {process.returncode}: " + "".join(said) + stderr
+    return json.loads(stdout), said
+
+
+def fails(*command, patience_s=PATIENCE_S):
+    """Exit code and what is said to standard error, of a run that must end by itself."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience_s, check=False)
+    return done.returncode, done.stderr
+
+
+def write_capture(path, frames):
+    """pcap: magic, version 2.4, zone, accuracy, snapshot length, link type 1; records: time,
+    lengths, bytes."""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for i, frame in enumerate(frames):
+            file.write(struct.pack("<IIII", i // 1_000_000, i % 1_000_000, len(frame), len(frame)))
+            file.write(frame)
 
 
 def listing(binary, what):

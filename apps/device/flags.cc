@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "emulator/options.h"
 #include "emulator/socket_path.h"
 #include "models.h"
 
@@ -68,13 +68,6 @@ std::string_view NameOf(std::string_view argument) {
 bool IsEalArgument(std::string_view argument) {
   if (argument.starts_with("-") && !argument.starts_with("--")) return true;
   return std::find(kEalOptions.begin(), kEalOptions.end(), NameOf(argument)) != kEalOptions.end();
-}
-
-template <typename T>
-bool ReadNumber(std::string_view text, T* value) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, *value);
-  return status == std::errc() && stop == end;
 }
 
 /// "ipu or enso".
@@ -169,7 +162,7 @@ class Reader {
   }
 
   bool Seconds(const std::string& name, const std::string& value, double* seconds) {
-    return (ReadNumber(value, seconds) && *seconds >= 0 && std::isfinite(*seconds)) ||
+    return emulator::ReadNumber(value, 0, std::numeric_limits<double>::max(), seconds) ||
            Bad(name, value, "give seconds, 0 or more");
   }
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "emulator/library_wire.h"
+#include "emulator/options.h"
 #include "engine/kv/partition.h"
 #include "packet/datagram.h"
 #include "packet/ethernet.h"

@@ -51,13 +51,13 @@ Json Partitions(const Store& store, const PartitionOptions& sizes, std::string_v
 
 }  // namespace
 
-std::vector<runtime::TelemetryCommand> Commands(const Crew& crew, const Store& store,
+std::vector<runtime::TelemetryCommand> Commands(const Workers& workers, const Store& store,
                                                 const PartitionOptions& sizes) {
   return {
       {"/sluice/kv/stats", "The store and its traffic, of all workers. No parameters.",
-       [&crew](std::string_view) {
+       [&workers](std::string_view) {
          Json answer;
-         crew.Extend(answer);
+         workers.Extend(answer);
          return answer;
        }},
       {"/sluice/kv/partitions", "Items and load of each partition. Parameters: [first].",

@@ -5,14 +5,15 @@
 
 #include <vector>
 
-#include "crew.h"
 #include "engine/kv/access.h"
 #include "runtime/hooks.h"
+#include "workers.h"
 
 namespace sluice::kv {
 
 /// They refer to both. `sizes`: of each partition.
-std::vector<runtime::TelemetryCommand> Commands(const Crew& crew, const engine::kv::Store& store,
+std::vector<runtime::TelemetryCommand> Commands(const Workers& workers,
+                                                const engine::kv::Store& store,
                                                 const engine::kv::PartitionOptions& sizes);
 
 }  // namespace sluice::kv

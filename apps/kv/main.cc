@@ -12,16 +12,16 @@
 #include <utility>
 
 #include "commands.h"
-#include "courier.h"
-#include "crew.h"
 #include "engine/kv/server.h"
 #include "engine/neighbor/neighbor.h"
+#include "handoff_rings.h"
 #include "persistence.h"
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
 #include "settings.h"
 #include "steering.h"
+#include "workers.h"
 
 DECLARE_string(ip);
 DEFINE_string(snapshot, "",
@@ -33,13 +33,13 @@ namespace {
 using sluice::engine::Neighbor;
 using sluice::engine::kv::Server;
 using sluice::engine::kv::ServiceOptions;
-using sluice::kv::Crew;
+using sluice::kv::HandoffRings;
 using sluice::kv::Persistence;
-using sluice::kv::PostOffice;
-using sluice::kv::RingCourier;
+using sluice::kv::RingHandoffQueue;
 using sluice::kv::Settings;
 using sluice::kv::Steering;
 using sluice::kv::Worker;
+using sluice::kv::Workers;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::PortStats;
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
 
   settings->service.version = SLUICE_VERSION;
   settings->service.unix_epoch_s = static_cast<uint32_t>(std::time(nullptr)) - ItemSeconds();
-  PostOffice office(session->workers());
+  HandoffRings handoffs(session->workers());
   Steering steering(session->port());
   if (settings->service.mica_port != 0 && session->has_queues()) {
     const std::string how = steering.Apply(settings->service.mica_port, settings->partitions,
@@ -78,11 +78,11 @@ int main(int argc, char** argv) {
     std::fprintf(text, "steering: %s\n", how.c_str());
     std::fflush(text);
   }
-  Crew crew(store);
+  Workers workers(store);
   AppHooks hooks;
-  hooks.line = [&] { return crew.NextLine(PortStats::Read(session->port())); };
-  hooks.report = [&crew](nlohmann::ordered_json& report) { crew.Extend(report); };
-  hooks.commands = sluice::kv::Commands(crew, store, settings->partition);
+  hooks.line = [&] { return workers.NextLine(PortStats::Read(session->port())); };
+  hooks.report = [&workers](nlohmann::ordered_json& report) { workers.Extend(report); };
+  hooks.commands = sluice::kv::Commands(workers, store, settings->partition);
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
@@ -90,9 +90,10 @@ int main(int argc, char** argv) {
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         ServiceOptions service = settings->service;
         service.gate.own = neighbor.own();
-        return Worker(crew, {neighbor, Server<RingCourier>(store, info.worker, service,
-                                                           RingCourier(office, info.worker),
-                                                           rte_get_tsc_hz())});
+        return Worker(workers,
+                      {neighbor, Server<RingHandoffQueue>(store, info.worker, service,
+                                                          RingHandoffQueue(handoffs, info.worker),
+                                                          rte_get_tsc_hz())});
       },
       std::move(hooks));
   if (!persistence.Save(ItemSeconds(), &mend)) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/library_wire.h"
+#include "emulator/options.h"
 #include "packet/datagram.h"
 
 namespace sluice::sched {

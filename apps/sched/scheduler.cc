@@ -18,7 +18,7 @@ namespace {
 
 using engine::sched::Agent;
 using engine::sched::AgentOptions;
-using engine::sched::Host;
+using engine::sched::SchedHost;
 using engine::sched::Kernel;
 using engine::sched::PolicyOptions;
 
@@ -63,7 +63,7 @@ class HostOf final : public HostSide {
 
  private:
   C& channel_;
-  Host<C> host_;
+  SchedHost<C> host_;
 };
 
 template <typename P, typename C>

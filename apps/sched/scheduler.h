@@ -23,7 +23,8 @@ using engine::sched::Gtid;
 using engine::sched::Nanoseconds;
 using engine::sched::Reason;
 
-/// What a worker uses of engine::sched::Host, which says what each call is. One thread at a time.
+/// What a worker uses of engine::sched::SchedHost, which says what each call is. One thread at a
+/// time.
 class HostSide {
  public:
   virtual ~HostSide() = default;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-telemetry: counts packets by flow, and forwards them all. The engine is
-// lib/engine/telemetry; reader.h takes its epochs, exports.h says where reports go; everything
-// else is lib/runtime. Start reading here.
+// lib/engine/telemetry; epoch_reader.h takes its epochs, exports.h says where reports go;
+// everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "engine/telemetry/meter.h"
+#include "epoch_reader.h"
 #include "exports.h"
 #include "latest.h"
-#include "reader.h"
 #include "runtime/command_line.h"
 #include "runtime/sample_capture.h"
 #include "runtime/session.h"
@@ -96,13 +96,13 @@ int main(int argc, char** argv) {
   const uint64_t clock_unix_ns = ClockUnixNs();
   const auto exports = Exports::Open(*settings, clock_unix_ns, &flag, &mend);
   if (exports == nullptr) return BadFlag(flag, mend);
-  Reader::Meters meters;
+  EpochReader::Meters meters;
   for (uint32_t worker = 0; worker < session->workers(); ++worker) {
     meters.push_back(
         std::make_unique<Meter>(settings->setup, worker, rte_get_tsc_hz(), rte_rdtsc()));
   }
   Latest latest;
-  Reader reader(settings->setup, rte_get_tsc_hz(), meters, [&](const EpochReport& report) {
+  EpochReader reader(settings->setup, rte_get_tsc_hz(), meters, [&](const EpochReport& report) {
     exports->Write(report);
     latest.Publish(report);
   });

@@ -33,7 +33,7 @@ inline constexpr uint16_t kMaxMtu = kMaxFrameBytes - RTE_ETHER_HDR_LEN;
 
 /// Counters of a queue: written by its thread alone, read by any. Tearing is
 /// impossible for aligned words, and a reader wants no more than a recent value.
-struct QueueCounters {
+struct QueueTraffic {
   uint64_t packets = 0;
   uint64_t bytes = 0;
 };
@@ -68,7 +68,7 @@ struct RxQueue {
   bool scatter = false;
   uint32_t max_bytes = 0;  ///< Longest frame that the MTU admits.
 
-  QueueCounters counters;
+  QueueTraffic counters;
   uint64_t desync_flits = 0;
   uint64_t too_long = 0;
   uint64_t no_mbuf = 0;
@@ -91,7 +91,7 @@ struct RxQueue {
 struct TxQueue {
   NotificationBuffer* nb = nullptr;
   Pipe* pipe = nullptr;
-  QueueCounters counters;
+  QueueTraffic counters;
   uint64_t unframeable = 0;
   uint64_t full = 0;
   uint16_t id = 0;

@@ -29,9 +29,9 @@
 #include <utility>
 
 #include "emulator/faults.h"
+#include "emulator/gen_options.h"
 #include "emulator/library_wire.h"
 #include "emulator/replay.h"
-#include "emulator/frame_ring.h"
 #include "emulator/verify.h"
 
 namespace sluice::emulator {

@@ -5,13 +5,44 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/options.h"
+
 namespace sluice::emulator {
 namespace {
 
 constexpr std::string_view kNames[] = {"fault_drop",    "fault_dup",   "fault_reorder",
                                        "fault_corrupt", "fault_delay", "fault_linkdown"};
 
+/// Empty, or what to write instead.
+std::string_view ReadFault(std::string_view kind, std::string_view amount, FaultOptions* faults) {
+  if (kind == "delay") {
+    return ReadDuration(amount, &faults->delay_ns) ? "" : "give a time, as in delay:50us";
+  }
+  if (kind == "linkdown") {
+    const auto [period, length] = Cut(amount, '/');
+    const bool read = ReadDuration(period, &faults->down_period_ns) &&
+                      ReadDuration(length, &faults->down_length_ns) &&
+                      faults->down_length_ns < faults->down_period_ns;
+    return read ? "" : "give period/outage, the outage shorter, as in linkdown:1s/100ms";
+  }
+  double* const probability = kind == "drop"      ? &faults->drop
+                              : kind == "dup"     ? &faults->duplicate
+                              : kind == "reorder" ? &faults->reorder
+                              : kind == "corrupt" ? &faults->corrupt
+                                                  : nullptr;
+  if (probability == nullptr) return "unknown; use drop, dup, reorder, corrupt, delay or linkdown";
+  return ReadNumber(amount, 0, 1, probability) ? "" : "give a probability 0…1, as in drop:0.01";
+}
+
 }  // namespace
+
+bool FaultOptions::Read(std::string_view text, std::string* error) {
+  return ReadList(text, '+', [&](std::string_view fault) {
+    const auto [kind, amount] = Cut(fault, ':');
+    const std::string_view fix = ReadFault(kind, amount, this);
+    return fix.empty() || Refuse("faults", fault, fix, error);
+  });
+}
 
 FaultyWire::FaultyWire(std::unique_ptr<Wire> inner, const FaultOptions& options)
     : inner_(std::move(inner)), options_(options), random_(options.seed) {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/frame_fifo.h"
@@ -25,6 +27,9 @@ struct FaultOptions {
   uint64_t down_period_ns = 0;  ///< The carrier is lost once in this time; 0: never.
   uint64_t down_length_ns = 0;  ///< For this long, at the end of the period.
   uint64_t seed = 1;
+
+  /// Reads what follows "faults=". False, with one line in `error`, if any of it is wrong.
+  bool Read(std::string_view text, std::string* error);
 
   bool Any() const {
     return drop > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay_ns != 0 ||

@@ -3,7 +3,19 @@
 
 #include <dlfcn.h>
 
+#include "emulator/options.h"
+
 namespace sluice::emulator {
+
+bool LibraryOptions::Read(std::string_view text, std::string* error) {
+  constexpr std::string_view kSuffix = ".so";
+  // A file name may hold a '+': the first one behind the suffix ends it.
+  const size_t end = text.find(".so+");
+  file = text.substr(0, end == std::string_view::npos ? end : end + kSuffix.size());
+  if (end != std::string_view::npos) options = text.substr(end + kSuffix.size() + 1);
+  return file.ends_with(kSuffix) ||
+         Refuse("wire=library", text, "name a shared library, as in library:wire.so", error);
+}
 
 std::unique_ptr<Wire> LoadWire(const LibraryOptions& options, std::string* error) {
   void* const library = dlopen(options.file.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -5,15 +5,11 @@
 // code: it runs in the model's process, with its rights, and is built with this project's headers.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include "emulator/wire.h"
 
@@ -32,38 +28,10 @@ struct LibraryOptions {
   std::string options{};
   uint64_t seed = 0;
   std::array<uint8_t, 6> nic{};  ///< Its MAC address.
+
+  /// Reads what follows "wire=library:". False, with one line in `error`, if any of it is wrong.
+  bool Read(std::string_view text, std::string* error);
 };
-
-/// Reads all of `text` as a number from `least` to `most`; no fraction and no sign where T has none.
-/// False: it is none; `value` may have changed.
-template <typename T>
-bool ReadNumber(std::string_view text, std::type_identity_t<T> least, std::type_identity_t<T> most,
-                T* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size() && *value >= least &&
-         *value <= most;
-}
-/// Any finite number of the type.
-template <typename T>
-bool ReadNumber(std::string_view text, T* value) {
-  return ReadNumber(text, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max(), value);
-}
-
-/// Calls read(key, value), which says whether it likes them, for each option of "key=value+…".
-/// False, with one line in `error`, at the first that it does not like.
-template <typename Read>
-bool ReadOptions(std::string_view text, Read read, std::string* error) {
-  while (!text.empty()) {
-    const std::string_view option = text.substr(0, text.find('+'));
-    text.remove_prefix(std::min(option.size() + 1, text.size()));
-    const size_t equals = std::min(option.find('='), option.size());
-    const std::string_view value = option.substr(std::min(equals + 1, option.size()));
-    if (option.empty() || read(option.substr(0, equals), value)) continue;
-    *error = std::string(option) + ": no such option, or not such a value";
-    return false;
-  }
-  return true;
-}
 
 /// Loads the library, which stays loaded. Null, with one line in `error`, if there is no such
 /// file, it is no such library, or it does not like its options.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "emulator/options.h"
 #include "packet/capture.h"
 #include "packet/ethernet.h"
 
@@ -22,6 +23,29 @@ uint64_t FramesToSend(const ReplayOptions& options, uint64_t records) {
 }
 
 }  // namespace
+
+bool ReplayOptions::Read(std::string_view text, std::string* error) {
+  // A file name may hold a '+': options are what stands at the end and reads as one.
+  for (;;) {
+    const size_t plus = text.rfind('+');
+    if (plus == std::string_view::npos) break;
+    const auto [key, value] = Cut(text.substr(plus + 1), '=');
+    if (key == "rate") {
+      if (!ReadRate(value, &rate_pps)) return Refuse("wire=pcap: rate", value, kRateFix, error);
+    } else if (key == "count") {
+      if (!ReadCount(value, &count)) return Refuse("wire=pcap: count", value, kCountFix, error);
+    } else if (key == "loop") {
+      if (!ReadNumber(value, &loop)) {
+        return Refuse("wire=pcap: loop", value, "give a number of times, 0 for ever", error);
+      }
+    } else {
+      break;
+    }
+    text = text.substr(0, plus);
+  }
+  file = text;
+  return !file.empty() || Refuse("wire", "pcap:", "name a capture, as in pcap:trace.pcap", error);
+}
 
 bool ReplayWire::Load(const std::string& file, Loaded& loaded, std::string* warning,
                       std::string* error) {

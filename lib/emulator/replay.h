@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/aligned_bytes.h"
@@ -23,6 +24,9 @@ struct ReplayOptions {
   double rate_pps = 0;  ///< 0: as fast as the device takes frames.
   uint64_t count = 0;   ///< Frames to send; 0: no end.
   uint64_t loop = 0;    ///< Times to play the capture; 0: for ever.
+
+  /// Reads what follows "wire=pcap:". False, with one line in `error`, if any of it is wrong.
+  bool Read(std::string_view text, std::string* error);
 };
 
 class ReplayWire final : public Wire {

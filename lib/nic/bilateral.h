@@ -24,9 +24,9 @@
 #include <span>
 #include <utility>
 
-#include "net_ipu/rte_pmd_ipu.h"
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
+#include "nic/held_region.h"
 #include "nic/region_writer.h"
 #include "nic/tap.h"
 #include "nic/waiting_frames.h"
@@ -34,9 +34,9 @@
 
 namespace sluice::nic {
 
-/// The host's end of a link, as rte_pmd_ipu.h describes its functions. Production: IpuLink.
+/// The host's end of a link, of any driver; used by one worker. Production: IpuLink.
 template <typename L>
-concept SwapLink = requires(L link, const L& constant, rte_pmd_ipu_region& region, uint64_t now) {
+concept SwapLink = requires(L link, const L& constant, HeldRegion& region, uint64_t now) {
   { link.Region(region) } -> std::same_as<bool>;
   { link.Give(/*frames=*/uint32_t{}, /*wait_for_frames=*/true) };
   { link.Poll(now, region) } -> std::same_as<bool>;
@@ -54,7 +54,7 @@ class BilateralQueue {
   /// a link is opened is given away at once, for one with frames.
   explicit BilateralQueue(Link& link, ExceptionPath exception = {})
       : link_(link), exception_(std::move(exception)) {
-    rte_pmd_ipu_region region;
+    HeldRegion region;
     if (!link_.Region(region)) return;
     Begin(region);
     Give({});
@@ -65,7 +65,7 @@ class BilateralQueue {
   /// Handles one region, if the NIC has answered. Returns frames.
   template <FrameEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
-    rte_pmd_ipu_region region;
+    HeldRegion region;
     if (!link_.Poll(now, region)) return 0;
     Begin(region);
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived);
@@ -104,7 +104,7 @@ class BilateralQueue {
   void FlushSent() {
     if (waiting_.empty() || !given_.waits || !link_.Cancel()) return;
     given_.waits = false;
-    rte_pmd_ipu_region region;
+    HeldRegion region;
     if (link_.Region(region)) GiveWaiting(region);  // It had not gone yet. Else Poll gets it.
   }
 
@@ -118,7 +118,7 @@ class BilateralQueue {
   /// Waits until the NIC has taken the last frames given to it; if it does not, asks for
   /// them back: tx_full. Frames that come instead stay unseen, as in a ring.
   void Drain() {
-    rte_pmd_ipu_region region;
+    HeldRegion region;
     FlushSent();
     if (!waiting_.empty()) {
       if (Await(region)) GiveWaiting(region);
@@ -149,7 +149,7 @@ class BilateralQueue {
   /// of the region; only frames with another ending than "forwarded as it came" cost
   /// bookkeeping of their own. `region` by value: registers, not memory. Returns what leaves.
   template <FrameEngine Engine>
-  FrameTotals Walk(const rte_pmd_ipu_region region, Engine& engine, uint64_t now) {
+  FrameTotals Walk(const HeldRegion region, Engine& engine, uint64_t now) {
     if (region.received == 0) return {};
     const swap::Geometry bounds = RegionWriter::Bounds(region);
     swap::Entry* const last = region.entries + region.received - 1;
@@ -271,7 +271,7 @@ class BilateralQueue {
     waiting_.Pop();
   }
   /// Gives the region away with what waits, received frames in it unseen.
-  void GiveWaiting(rte_pmd_ipu_region region) {
+  void GiveWaiting(HeldRegion region) {
     region.received = 0;
     Begin(region);
     PlaceWaiting();
@@ -279,12 +279,12 @@ class BilateralQueue {
   }
 
   /// A region came. If it is the one given away, the NIC did not take it.
-  void Begin(const rte_pmd_ipu_region& region) {
+  void Begin(const HeldRegion& region) {
     Settle(region);
     writer_.Begin(region);
     working_ = true;
   }
-  void Settle(const rte_pmd_ipu_region& region) {
+  void Settle(const HeldRegion& region) {
     if (region.base == given_.region) [[unlikely]] TakeBack();
     given_ = {};
   }
@@ -314,7 +314,7 @@ class BilateralQueue {
   }
 
   /// Looks for the answer to the last Give, for a bounded time. True: it came.
-  bool Await(rte_pmd_ipu_region& region) {
+  bool Await(HeldRegion& region) {
     const uint64_t deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() * kDrainMs / 1000;
     for (uint64_t now = 0; now < deadline; rte_pause()) {
       now = rte_get_tsc_cycles();

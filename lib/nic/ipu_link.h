@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net_ipu/rte_pmd_ipu.h"
+#include "nic/held_region.h"
 
 namespace sluice::nic {
 
@@ -29,12 +30,16 @@ class IpuLink {
   static int Open(uint16_t port, uint16_t count, const Options& options,
                   std::vector<IpuLink>* links, std::string* error);
 
-  bool Region(rte_pmd_ipu_region& region) { return rte_pmd_ipu_link_region(link_.get(), &region); }
+  bool Region(HeldRegion& region) {
+    rte_pmd_ipu_region held;
+    return rte_pmd_ipu_link_region(link_.get(), &held) && Describe(held, region);
+  }
   void Give(uint32_t frames, bool wait_for_frames) {
     rte_pmd_ipu_link_give(link_.get(), frames, wait_for_frames);
   }
-  bool Poll(uint64_t now_cycles, rte_pmd_ipu_region& region) {
-    return rte_pmd_ipu_link_poll(link_.get(), now_cycles, &region);
+  bool Poll(uint64_t now_cycles, HeldRegion& region) {
+    rte_pmd_ipu_region held;
+    return rte_pmd_ipu_link_poll(link_.get(), now_cycles, &held) && Describe(held, region);
   }
   bool Cancel() { return rte_pmd_ipu_link_cancel(link_.get()); }
   bool LinkUp() const { return rte_pmd_ipu_link_up(link_.get()); }
@@ -48,6 +53,13 @@ class IpuLink {
   };
   IpuLink(rte_pmd_ipu_link* link, uint32_t headroom_bytes)
       : link_(link), headroom_bytes_(headroom_bytes) {}
+
+  /// Once per region. Always true.
+  static bool Describe(const rte_pmd_ipu_region& held, HeldRegion& region) {
+    region = {.base = held.base, .entries = held.entries, .received = held.received,
+              .capacity = held.capacity, .data = held.data, .bytes = held.bytes};
+    return true;
+  }
 
   std::unique_ptr<rte_pmd_ipu_link, Close> link_;
   uint32_t headroom_bytes_;

@@ -17,8 +17,8 @@
 #include <cstring>
 #include <utility>
 
-#include "net_ipu/rte_pmd_ipu.h"
 #include "nic/frame_queue.h"
+#include "nic/held_region.h"
 #include "swap/region.h"
 
 namespace sluice::nic {
@@ -30,13 +30,13 @@ class RegionWriter {
   enum class Placed : uint8_t { kPlaced, kNoRoom, kUnframeable };
 
   /// From now on `region` is written, which the worker holds until it gives it away.
-  void Begin(const rte_pmd_ipu_region& region) {
+  void Begin(const HeldRegion& region) {
     region_ = region;
     used_ = region.received;
     free_ = 0;
     appended_ = {};
   }
-  const rte_pmd_ipu_region& region() const { return region_; }
+  const HeldRegion& region() const { return region_; }
   /// Those received, and behind them what was appended.
   uint32_t entries() const { return used_; }
   const FrameTotals& appended() const { return appended_; }
@@ -47,7 +47,7 @@ class RegionWriter {
   static void Store(swap::Entry& entry, swap::Entry value) {
     std::atomic_ref(entry).store(value, std::memory_order_relaxed);
   }
-  static swap::Geometry Bounds(const rte_pmd_ipu_region& region) {
+  static swap::Geometry Bounds(const HeldRegion& region) {
     return {.regions = 0, .region_bytes = region.bytes, .max_frames = region.capacity};
   }
   /// Room behind a sound entry's frame, to the end of its slot: within the region.
@@ -145,7 +145,7 @@ class RegionWriter {
     return (end + swap::kSlotBytes - 1) & ~(swap::kSlotBytes - 1);
   }
 
-  rte_pmd_ipu_region region_{};
+  HeldRegion region_{};
   uint32_t used_ = 0;
   uint32_t free_ = 0;  ///< Offset behind everything that lies in it; 0: not looked for yet.
   FrameTotals appended_;

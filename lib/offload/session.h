@@ -39,7 +39,7 @@ void Prefetch(W& window, uint32_t line) {
 }
 
 /// Incarnations are above 0; each new one of an end is one greater.
-struct Session {
+struct AgentSession {
   uint32_t host = 0;
   uint32_t agent = 0;
 
@@ -56,7 +56,7 @@ struct Session {
     return uint64_t{(host & 0xffff) << 16 | (agent & 0xffff)} << 32;
   }
 
-  friend bool operator==(const Session&, const Session&) = default;
+  friend bool operator==(const AgentSession&, const AgentSession&) = default;
 };
 
 /// What a control line says.
@@ -117,11 +117,11 @@ class ControlReader {
 template <bar::WindowEnd W>
 class ControlEnd {
  public:
-  const Session& session() const { return session_; }
+  const AgentSession& session() const { return session_; }
   uint64_t faults() const { return reader_.faults(); }
 
  protected:
-  ControlEnd(W& window, uint32_t index, uint32_t incarnation, const Session& session)
+  ControlEnd(W& window, uint32_t index, uint32_t incarnation, const AgentSession& session)
       : session_(session), reader_(window, index), window_(&window), index_(index) {
     own_.incarnation = incarnation;
     Post();
@@ -131,7 +131,7 @@ class ControlEnd {
     window_->Post(index_, own_.Encode());
   }
 
-  Session session_;
+  AgentSession session_;
   ControlLine own_;
   ControlReader<W> reader_;
 

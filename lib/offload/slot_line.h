@@ -34,7 +34,7 @@ struct SlotLine {
   SlotPhase phase = SlotPhase::kNone;
   Item item;
 
-  bar::Line Encode(const Session& session) const {
+  bar::Line Encode(const AgentSession& session) const {
     bar::Line line;
     line.word[0] = txid | uint64_t{static_cast<uint8_t>(phase)} << 32 |
                    uint64_t{session.Tag()} << 40;
@@ -43,12 +43,12 @@ struct SlotLine {
     return line;
   }
   /// Word 0 alone. False: of another session, of none, or of a dead link. The phase may be any.
-  bool DecodeWord0(uint64_t word0, const Session& session) {
+  bool DecodeWord0(uint64_t word0, const AgentSession& session) {
     txid = static_cast<uint32_t>(word0);
     phase = static_cast<SlotPhase>(word0 >> 32 & 0xff);
     return word0 >> 40 == session.Tag() && word0 != ~uint64_t{0};
   }
-  bool Decode(const bar::Line& line, const Session& session) {
+  bool Decode(const bar::Line& line, const AgentSession& session) {
     for (uint32_t i = 0; i < item.word.size(); ++i) item.word[i] = line.word[2 + i];
     return DecodeWord0(line.word[0], session) && line.word[1] == session.Word();
   }

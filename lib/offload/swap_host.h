@@ -153,7 +153,7 @@ template <bar::WindowEnd W>
 void SwapHost<W>::Join() {
   up_ = false;  // first: where posts let others run, they find nothing half built
   faults_ += links_.Faults();
-  const Session& session = control_.session();
+  const AgentSession& session = control_.session();
   const swap::Initiator asker(swap::kFourMessage, session.Epoch(), session.host);
   const swap::Initiator sender(swap::kTwoMessage, session.Epoch(), session.host);
   const swap::Responder owner(swap::kTwoMessage, session.Epoch(), session.host);

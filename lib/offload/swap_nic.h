@@ -123,7 +123,7 @@ void SwapNic<W>::Join() {
   up_ = head_heard_ = false;
   next_ = 0;
   taken_ = 0;
-  const Session& session = control_.session();
+  const AgentSession& session = control_.session();
   if (!session.met()) return;
   const swap::Responder asked(swap::kFourMessage, session.Epoch(), session.agent);
   const swap::Responder receiver(swap::kTwoMessage, session.Epoch(), session.agent);

@@ -31,7 +31,7 @@ bool Says(const CommandLine& line, std::initializer_list<std::string_view> optio
 }
 
 // Lcore i on the i-th CPU, workers sharing CPUs in turn when there are too few.
-std::string LcoreMap(const Host& host, uint32_t workers) {
+std::string LcoreMap(const HostResources& host, uint32_t workers) {
   std::string map = absl::StrFormat("0@%d", host.cpus[0]);
   const size_t spare = host.cpus.size() - 1;
   for (uint32_t i = 1; i <= workers; ++i) {
@@ -41,7 +41,7 @@ std::string LcoreMap(const Host& host, uint32_t workers) {
   return map;
 }
 
-void PlanCpus(const CommandLine& line, const Host& host, EalPlan* plan) {
+void PlanCpus(const CommandLine& line, const HostResources& host, EalPlan* plan) {
   if (Says(line, {"-l", "-c", "--lcores"})) return;
   const uint32_t workers = line.options.workers;
   plan->arguments.push_back("--lcores=" + LcoreMap(host, workers));
@@ -52,7 +52,7 @@ void PlanCpus(const CommandLine& line, const Host& host, EalPlan* plan) {
   }
 }
 
-void PlanMemory(const CommandLine& line, const Host& host, EalPlan* plan) {
+void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* plan) {
   if (Says(line, {"-m", "--no-huge", "--in-memory", "--socket-mem", "--huge-dir", "--legacy-mem",
                   "--huge-unlink", "--single-file-segments"})) {
     return;
@@ -69,7 +69,7 @@ void PlanMemory(const CommandLine& line, const Host& host, EalPlan* plan) {
   plan->arguments.push_back(std::to_string(kPlainMemoryMb));
 }
 
-void PlanDevice(const CommandLine& line, const Host& host, EalPlan* plan) {
+void PlanDevice(const CommandLine& line, const HostResources& host, EalPlan* plan) {
   if (line.own_port) return;
   const Options& options = line.options;
   plan->embedded = options.iface->model;
@@ -86,8 +86,8 @@ void PlanDevice(const CommandLine& line, const Host& host, EalPlan* plan) {
 
 }  // namespace
 
-Host Host::Read() {
-  Host host;
+HostResources HostResources::Read() {
+  HostResources host;
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) == 0) {
@@ -108,7 +108,7 @@ Host Host::Read() {
   return host;
 }
 
-EalPlan PlanEal(const CommandLine& line, const Host& host, int pid) {
+EalPlan PlanEal(const CommandLine& line, const HostResources& host, int pid) {
   EalPlan plan;
   plan.arguments = line.eal;
   if (!Says(line, {"--file-prefix", "--in-memory"})) {

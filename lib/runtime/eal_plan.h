@@ -14,12 +14,12 @@
 namespace sluice::runtime {
 
 /// What the machine offers this process.
-struct Host {
+struct HostResources {
   std::vector<uint32_t> cpus;       ///< That it may run on, ascending; at least one.
   bool root = false;
   uint64_t free_hugepage_bytes = 0;
 
-  static Host Read();
+  static HostResources Read();
 };
 
 struct EalPlan {
@@ -38,6 +38,6 @@ inline constexpr uint64_t kWantedHugepageBytes = 256ull << 20;
 /// on the first CPU and workers on the following ones, the NIC's own thread on a
 /// CPU without a worker (main sleeps, so its CPU will do). If they name no
 /// physical device: hugepages if enough are free and we may use them, else none.
-EalPlan PlanEal(const CommandLine& line, const Host& host, int pid);
+EalPlan PlanEal(const CommandLine& line, const HostResources& host, int pid);
 
 }  // namespace sluice::runtime

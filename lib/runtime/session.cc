@@ -60,7 +60,7 @@ std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
 }
 
 bool Session::StartEal(std::string* error) {
-  const EalPlan plan = PlanEal(line_, Host::Read(), getpid());
+  const EalPlan plan = PlanEal(line_, HostResources::Read(), getpid());
   memory_ = plan.memory.empty() ? "as EAL was told" : plan.memory;
   embedded_ = plan.embedded;
   file_prefix_ = plan.file_prefix;

@@ -67,12 +67,12 @@ LAYERS = [
      ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "prometheus"]),
     # Its client can stand behind a model NIC, as a wire of its own.
     ("apps/kv", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
-                 "emulator/wire.h", "emulator/library_wire.h"]),
+                 "emulator/wire.h", "emulator/options.h"]),
     # Hosts and agents meet at a window: of the driver, or of shared memory. Tasks are coroutines;
     # the sample's clients stand behind the model NIC.
     ("apps/sched", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                     "offload", "bar", "swap", "context", "net_ipu/rte_pmd_ipu.h", "rte_pmd_ipu.h",
-                    "emulator/wire.h", "emulator/library_wire.h"]),
+                    "emulator/wire.h", "emulator/options.h"]),
     # Adds families of its own to what is served to Prometheus.
     ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                         "prometheus"]),
@@ -160,6 +160,11 @@ class Architecture(unittest.TestCase):
                  and any(library_of(h) == "pcap" for _, h in includes(p))]
         self.assertFalse([u for u in users if not u.startswith("capture")], users)
 
+    def test_each_driver_is_known_to_one_file_of_nic(self):
+        users = {p.name for p in tracked() if "lib/nic/" in str(p) and p.suffix in (".h", ".cc")
+                 if any("rte_pmd_" in header for _, header in includes(p))}
+        self.assertEqual(users, {"enso_pipes.h", "ipu_link.h"})
+
     def test_an_arrow_the_wrong_way_is_seen(self):
         for layer, header in (("lib/engine", "rte_mbuf.h"), ("lib/device", "rte_ethdev.h"),
                               ("lib/device", "emulator/attach.h"), ("drivers/net_enso", "device/device.h"),
@@ -195,6 +200,17 @@ class Files(unittest.TestCase):
         long = {str(p.relative_to(ROOT)): lines for p in sources
                 if (lines := len(p.read_text(encoding="utf-8").splitlines())) > MAX_LINES}
         self.assertFalse(long)
+
+    def test_what_the_harness_has_is_defined_there_alone(self):
+        harness = ROOT / "tests" / "harness.py"
+        names = set(re.findall(r"^def (\w+)\(", harness.read_text(encoding="utf-8"), re.MULTILINE))
+        names.remove("run")  # Of an application: harness.run() with its own arguments.
+        self.assertIn("wait_until", names)
+        again = [f"{path.relative_to(ROOT)}: {name}" for path in tracked()
+                 if path.suffix == ".py" and "tests" in path.parts and path != harness
+                 for name in re.findall(r"^def (\w+)\(", path.read_text(encoding="utf-8"),
+                                        re.MULTILINE) if name in names]
+        self.assertFalse(again)
 
     def test_every_source_begins_with_its_licence(self):
         for path in tracked():

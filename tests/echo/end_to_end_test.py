@@ -8,7 +8,6 @@ import os
 import pathlib
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -19,8 +18,7 @@ import harness
 
 ECHO = sys.argv.pop()
 INTERFACES = harness.interfaces(ECHO)
-# Memory of our own, so that the test needs no hugepages and takes none from others.
-EAL = ["--no-huge", "-m", "512", "--"]
+EAL = [*harness.MEMORY, "--"]
 
 
 def run(*flags, eal=()):
@@ -67,17 +65,13 @@ class EndToEnd(unittest.TestCase):
                     self.check(run(f"--iface={iface}", f"--frame_size={size}"))
 
     def test_no_frame_of_a_capture_meets_the_address_filter(self):
-        # Captures of IPv4/UDP to a station that is not the NIC (pcap file format: magic, version
-        # 2.4, zone, accuracy, snapshot length, link type 1; records: time, lengths, bytes).
+        # IPv4/UDP to a station that is not the NIC.
         frame = bytes.fromhex("0200000000990200000000980800"
                               "4500002e00000000401166bd0a0000010a000002"
                               "00070007001a0000") + bytes(18)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "in.pcap")
-            with open(path, "wb") as file:
-                file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-                for i in range(500):
-                    file.write(struct.pack("<IIII", 0, i, len(frame), len(frame)) + frame)
+            harness.write_capture(path, [frame] * 500)
             for iface in INTERFACES:
                 with self.subTest(iface=iface):
                     report = run(f"--iface={iface}", f"--wire=pcap:{path}+loop=4")
@@ -209,10 +203,7 @@ class EndToEnd(unittest.TestCase):
         frames = [bytes.fromhex("020000000099" "020000000098") + kind for kind in kinds] * 100
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "in.pcap")
-            with open(path, "wb") as file:
-                file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-                for i, frame in enumerate(frames):
-                    file.write(struct.pack("<IIII", 0, i, len(frame), len(frame)) + frame)
+            harness.write_capture(path, frames)
             report = run("--iface=bilateral", "--mode=increment",
                          f"--wire=pcap:{path}+loop=3")
         self.assertEqual((report["rx_pkts"], report["tx_pkts"]), (1500, 1500))

@@ -5,6 +5,7 @@ memcached, against a MICA server of Python's, and against servers that lie, lose
 import collections
 import json
 import os
+import pathlib
 import re
 import shutil
 import socket
@@ -17,30 +18,12 @@ import time
 import unittest
 import urllib.parse
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from client_ketama import ring, server_of
+from harness import free_port, wait_until
 
 CLIENT = sys.argv.pop()
 MEMCACHED = shutil.which("memcached") or "/usr/bin/memcached"
-
-
-def free_port():
-    """A port that is free for UDP and TCP alike."""
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
-            udp.bind(("127.0.0.1", 0))
-            try:
-                tcp.bind(udp.getsockname())
-            except OSError:
-                continue
-            return udp.getsockname()[1]
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(condition)
-        time.sleep(0.02)
 
 
 class Memcached:
@@ -52,7 +35,7 @@ class Memcached:
             [MEMCACHED, "-l", "127.0.0.1", "-p", str(self.port), "-U", str(self.port), "-t", "1",
              "-m", "256", *(["-u", "nobody"] if os.geteuid() == 0 else [])])
         test.addCleanup(self.stop)
-        wait_for(self.answers)
+        wait_until(self.answers, "memcached")
 
     def stop(self):
         self.process.kill()
@@ -303,23 +286,23 @@ class Client(unittest.TestCase):
             self.addCleanup(client.stdout.close)
             for cleanup in (reader.join, client.wait, client.kill):  # The last comes first.
                 self.addCleanup(cleanup)
-            wait_for(lambda: any("preloaded" in line for line in lines))
+            wait_until(lambda: any("preloaded" in line for line in lines), lines.copy)
             placed = {}
 
             def all_placed():  # One dump may miss items that are being set.
                 placed.update((key, server.name) for server in servers for key in server.keys())
                 return len(placed) == 3000
 
-            wait_for(all_placed)
+            wait_until(all_placed, lambda: f"{len(placed)} placed")
             self.assertEqual(placed, {key: server_of(before, key) for key in placed})
 
             servers[0].stop()
             write(names[1:4])
-            wait_for(lambda: any("3 servers" in line for line in lines))
+            wait_until(lambda: any("3 servers" in line for line in lines), lines.copy)
             write(names[1:])
-            wait_for(lambda: any("4 servers" in line for line in lines))
+            wait_until(lambda: any("4 servers" in line for line in lines), lines.copy)
             # Sets go where the new ring says.
-            wait_for(lambda: len(servers[4].keys()) > 100)
+            wait_until(lambda: len(servers[4].keys()) > 100, "sets for the newcomer")
             for key in servers[4].keys():
                 self.assertEqual(server_of(after, key), names[4])
             client.terminate()

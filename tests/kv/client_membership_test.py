@@ -9,8 +9,8 @@ import contextlib
 import http.server
 import json
 import os
+import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +18,9 @@ import threading
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import client_ketama
+from harness import PATIENCE_S, free_port, wait_until
 
 CLIENT = sys.argv.pop()
 ETCD, ETCDCTL = shutil.which("etcd"), shutil.which("etcdctl")
@@ -26,26 +28,11 @@ ITEMS = 2000
 KEYS = [client_ketama.workload_key(item) for item in range(ITEMS)]
 SERVERS = [f"127.0.0.{i}:9" for i in range(1, 7)]
 PREFIX = "sluice/kv/"
-PATIENCE_S = 60
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(what())
-        time.sleep(0.02)
 
 
 def moved(before, after):
     return len(client_ketama.moved(client_ketama.place(before, KEYS),
                                    client_ketama.place(after, KEYS)))
-
-
-def free_port():
-    with socket.socket() as tcp:
-        tcp.bind(("127.0.0.1", 0))
-        return tcp.getsockname()[1]
 
 
 class Client:
@@ -89,12 +76,12 @@ class Client:
     def wait_for_lines(self, *lines):
         """These are all that it has said and will say, so far."""
         lines = [line + "\n" for line in lines]
-        wait_for(lambda: len(self.lines) >= len(lines), self.said)
+        wait_until(lambda: len(self.lines) >= len(lines), self.said)
         self.test.assertEqual(self.lines, lines)
 
     def wait_for_errors(self, *parts):
         """One line with each of these, and no other."""
-        wait_for(lambda: len(self.errors) >= len(parts), self.said)
+        wait_until(lambda: len(self.errors) >= len(parts), self.said)
         self.test.assertEqual(len(self.errors), len(parts), self.errors)
         for part, line in zip(parts, self.errors):
             self.test.assertIn(part, line)
@@ -180,7 +167,7 @@ class Etcd(Sources, unittest.TestCase):
                  "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
                  "--initial-cluster", f"default={peers}"], stdout=log, stderr=log)
         self.addCleanup(self.stop)
-        wait_for(lambda: self.run_ctl("get", "x").returncode == 0, lambda: "no etcd")
+        wait_until(lambda: self.run_ctl("get", "x").returncode == 0, "etcd")
 
     def stop(self):
         self.etcd.kill()
@@ -260,7 +247,7 @@ class Etcd(Sources, unittest.TestCase):
             self.in_one_step(*(f"put {PREFIX}more{i}.{j} 127.1.{i}.{j}:9" for j in range(100)))
         client.wait_for_errors("more than 1000")
         self.ctl("del", "--prefix", f"{PREFIX}more")
-        wait_for(lambda: any(line.startswith("2 servers") for line in client.lines), client.said)
+        wait_until(lambda: any(line.startswith("2 servers") for line in client.lines), client.said)
         client.end()
 
 
@@ -370,7 +357,7 @@ class Answers(unittest.TestCase):
     def test_it_asks_for_the_prefix_and_watches_from_the_next_revision(self):
         gateway = Gateway(self, [range_answer(41, *SERVERS[:2])])
         client = Client(self, gateway.source)
-        wait_for(lambda: len(gateway.requests) == 2, client.said)
+        wait_until(lambda: len(gateway.requests) == 2, client.said)
         client.end()
         # range_end: the key behind all with this prefix (etcd's API, "Key ranges").
         keys = {"key": b64("sluice/kv/"), "range_end": b64("sluice/kv0")}
@@ -385,7 +372,7 @@ class Answers(unittest.TestCase):
         client = Client(self, gateway.source)
         client.wait_for_lines(
             f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
-        wait_for(lambda: len(gateway.watched_from()) == 2, client.said)
+        wait_until(lambda: len(gateway.watched_from()) == 2, client.said)
         self.assertEqual(gateway.watched_from(), [6, 81])
         client.end()
         self.assertEqual(client.errors, [])
@@ -403,14 +390,14 @@ class Answers(unittest.TestCase):
             with self.subTest(line[:60]):
                 gateway = Gateway(self, [range_answer(5, *SERVERS[:2])], [CREATED + line, CREATED])
                 client = Client(self, gateway.source)
-                wait_for(lambda g=gateway: len(g.watched_from()) == 2, client.said)
+                wait_until(lambda g=gateway: len(g.watched_from()) == 2, client.said)
                 client.wait_for_errors("--servers_etcd: ")
                 self.assertEqual(client.end()["server_changes"], 0)
 
     def test_a_watch_that_ends_again_and_again_is_not_asked_for_more_and_more_often(self):
         gateway = Gateway(self, [range_answer(5, *SERVERS[:2])], [CREATED] * 100)
         client = Client(self, gateway.source)
-        wait_for(lambda: len(gateway.times) >= 10, client.said)
+        wait_until(lambda: len(gateway.times) >= 10, client.said)
         # Five reads and watches, with pauses of 0.1, 0.2, 0.4 and 0.8 s at least.
         self.assertGreater(gateway.times[9] - gateway.times[0], 1.4)
         client.wait_for_errors("--servers_etcd: etcd ended the connection")

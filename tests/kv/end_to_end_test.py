@@ -4,17 +4,15 @@
 every request has an answer, every answer is right, and items outlive a run in a snapshot. Works
 without root and without hugepages."""
 
+import itertools
 import json
 import os
 import pathlib
-import re
 import shutil
-import signal
 import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
@@ -22,8 +20,7 @@ import harness
 
 KV = sys.argv.pop()
 INTERFACES = harness.interfaces(KV)
-# Memory of our own, so that the test needs no hugepages and takes none from others.
-EAL = ("--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0,2@0", "--")
+EAL = (*harness.MEMORY, "--no-pci", "--lcores=0@0,1@0,2@0", "--")
 ITEMS = 2000
 CLIENT = f"items={ITEMS}+get=0.5+outstanding=64"
 # All items are there and the client has found some of them.
@@ -33,29 +30,10 @@ PATIENCE_S = 60
 
 def run_until(condition, *flags):
     """Ends the run by a signal when a statistics line matches. Returns the report."""
-    process = subprocess.Popen([KV, *EAL, "--json=-", "--stats_period_s=0.05", *flags],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    watchdog = threading.Timer(PATIENCE_S, process.kill)
-    watchdog.start()
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if re.search(condition, line):
-            break
-    process.send_signal(signal.SIGTERM)
-    stdout, stderr = process.communicate()
-    watchdog.cancel()
-    assert process.returncode == 0, "".join(lines) + stderr
-    report = json.loads(stdout)
+    report, lines = harness.run(KV, *EAL, "--json=-", "--stats_period_s=0.05", *flags,
+                                until=[condition])
     report["lines"] = lines
     return report
-
-
-def fails(*arguments):
-    """Exit code and what is said to standard error, of a run that must end by itself."""
-    result = subprocess.run([KV, *arguments], capture_output=True, text=True, timeout=PATIENCE_S,
-                            check=False)
-    return result.returncode, result.stderr
 
 
 def ascii_frame(request_id, request):
@@ -68,16 +46,6 @@ def ascii_frame(request_id, request):
     total = (total & 0xffff) + (total >> 16)
     ip = ip[:10] + struct.pack(">H", ~((total & 0xffff) + (total >> 16)) & 0xffff) + ip[12:]
     return (bytes.fromhex("0200000000020200000000010800") + ip + udp).ljust(60, b"\0")
-
-
-def write_capture(path, requests, change=lambda frame: frame):
-    """pcap: magic, version 2.4, zone, accuracy, snapshot length, link type 1; records: time,
-    lengths, bytes."""
-    with open(path, "wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-        for i, request in enumerate(requests):
-            frame = change(ascii_frame(i, request))
-            file.write(struct.pack("<IIII", 0, i, len(frame), len(frame)) + frame)
 
 
 def captured_answers(path):
@@ -202,7 +170,8 @@ class Serving(unittest.TestCase):
                     ("bad_source", ("--any_destination",),
                      lambda frame: frame[:26] + bytes((127, 0, 0, 1)) + frame[30:])):
                 with self.subTest(reason):
-                    write_capture(path, [requests] * 10, change)
+                    harness.write_capture(path, [change(ascii_frame(i, requests))
+                                                 for i in range(10)])
                     report = run_until(r"drops [1-9]", f"--wire=pcap:{path}+loop=1", *flags)
                     self.assertGreater(report["rx_pkts"], 0)
                     self.assertEqual(report["drops"][reason], report["rx_pkts"])
@@ -225,7 +194,7 @@ class Snapshots(unittest.TestCase):
         """Compares the answers that were captured. Returns the report."""
         requests_path = os.path.join(self.folder, "requests.pcap")
         answers_path = os.path.join(self.folder, "answers.pcapng")
-        write_capture(requests_path, requests)
+        harness.write_capture(requests_path, map(ascii_frame, itertools.count(), requests))
         report = run_until(condition, f"--wire=pcap:{requests_path}+loop=1",
                            f"--capture={answers_path}", "--any_destination", *flags)
         self.assertEqual(report["rx_pkts"], len(requests))
@@ -282,7 +251,7 @@ class Snapshots(unittest.TestCase):
 
     def refuses(self, path):
         before = self.content(path)
-        code, said = fails(*EAL, "--duration_s=1", f"--snapshot={path}")
+        code, said = harness.fails(KV, *EAL, "--duration_s=1", f"--snapshot={path}")
         self.assertEqual(code, 2, said)
         named = [line for line in said.splitlines() if "--snapshot" in line]
         self.assertEqual(len(named), 1, said)
@@ -306,7 +275,7 @@ class Snapshots(unittest.TestCase):
         self.refuses(self.folder)
 
     def test_a_file_that_cannot_be_written_is_said_at_the_end(self):
-        code, said = fails(*EAL, "--duration_s=0.2", f"--client={CLIENT}",
+        code, said = harness.fails(KV, *EAL, "--duration_s=0.2", f"--client={CLIENT}",
                            f"--snapshot={self.folder}/missing/items")
         self.assertEqual(code, 1, said)
         self.assertIn("--snapshot", said.splitlines()[-1])
@@ -325,7 +294,7 @@ class Flags(unittest.TestCase):
                 "--any_destination=perhaps", "--any_source_port=perhaps", "--ip=10.0.0.1",
                 "--ip=fd00::1"):
             with self.subTest(flags):
-                code, said = fails(*EAL, *flags.split())
+                code, said = harness.fails(KV, *EAL, *flags.split())
                 self.assertEqual(code, 2, said)
                 self.assertEqual(len(said.splitlines()), 1, said)
                 self.assertIn(flags.split("=")[0], said)
@@ -338,14 +307,14 @@ class Flags(unittest.TestCase):
                        "batch=0", "batch=256", "verify=yes", "workers=0", "partitions=0",
                        "nothing=1", "items", "mica_port=0", "memcached_port=65536"):
             with self.subTest(option):
-                code, said = fails(*EAL, f"--client={option}")
+                code, said = harness.fails(KV, *EAL, f"--client={option}")
                 self.assertEqual(code, 2, said)
                 self.assertEqual(len(said.splitlines()), 1, said)
                 self.assertIn("--client=", said)
         for flags, named in ((("--mica_port=0",), "mica_port"),
                              (("--memcached_port=0", "--client=protocol=ascii"),
                               "memcached_port")):
-            code, said = fails(*EAL, *flags)
+            code, said = harness.fails(KV, *EAL, *flags)
             self.assertEqual(code, 2, said)
             self.assertIn(named, said)
 

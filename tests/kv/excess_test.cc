@@ -30,7 +30,7 @@ std::atomic<uint64_t> g_allocations{0};
 namespace sluice::engine::kv {
 namespace {
 
-using S = Server<TestCourier>;
+using S = Server<TestHandoffQueue>;
 
 /// A server with a value of 1000 bytes for each worker's key.
 std::unique_ptr<Host> Loaded(const ServiceOptions& options, uint32_t workers,

@@ -16,7 +16,7 @@
 namespace sluice::engine::kv {
 namespace {
 
-using S = Server<TestCourier>;
+using S = Server<TestHandoffQueue>;
 
 void PutPort(Frame* frame, size_t at, uint16_t port) { packet::StoreBe16(&(*frame)[at], port); }
 

@@ -8,6 +8,7 @@ because memcached 1.6.18 frames each hit of a multi-get on UDP as a message of i
 answers of later requests."""
 
 import os
+import pathlib
 import re
 import socket
 import struct
@@ -16,6 +17,8 @@ import sys
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import free_port
 from memcached_random import RandomRequests
 from memcached_requests import BINARY, CONVERSATIONS, DIFFERENCES, REQUESTS, TTL, binary
 
@@ -25,18 +28,6 @@ VERSION = subprocess.run([MEMCACHED, "-V"], capture_output=True, text=True,
                          check=True).stdout.split()[1]
 PATIENCE_S = 30
 MARK = 0x6d61726b  # Opaque of the request that ends a conversation.
-
-
-def free_port():
-    """A port that is free for both protocols; nobody else knows it."""
-    while True:
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
-            try:
-                udp.bind(tcp.getsockname())
-            except OSError:
-                continue
-            return tcp.getsockname()[1]
 
 
 def is_binary(request):

@@ -36,11 +36,11 @@ constexpr uint16_t kPort = 1024;
 constexpr uint32_t kNow = 1;
 
 /// Of one worker: there is nobody to hand anything to.
-struct NoCourier {
-  Parcel* Empty() { return nullptr; }
-  void Send(uint32_t, Parcel*) {}
-  Parcel* Receive() { return nullptr; }
-  void Return(Parcel*) {}
+struct NoHandoffQueue {
+  Handoff* Allocate() { return nullptr; }
+  void Send(uint32_t, Handoff*) {}
+  Handoff* Receive() { return nullptr; }
+  void Free(Handoff*) {}
 };
 
 struct Request {
@@ -88,7 +88,7 @@ class Bench {
     ServiceOptions options;
     options.mica_port = kPort;
     options.gate.own = OwnAddresses({4});  // As Build's frames.
-    server_.emplace(store_, 0, options, NoCourier(), 1);
+    server_.emplace(store_, 0, options, NoHandoffQueue(), 1);
     server_->AtRest(0);
   }
 
@@ -166,7 +166,7 @@ class Bench {
   }
 
   Store store_;
-  std::optional<Server<NoCourier>> server_;
+  std::optional<Server<NoHandoffQueue>> server_;
   std::vector<uint8_t> frames_;
   uint32_t lengths_[kFrames] = {};
   uint64_t sum_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What tests of whole servers share: parcels in one thread, frames of a client, and a host.
+// What tests of whole servers share: handoffs in one thread, frames of a client, and a host.
 #pragma once
 
 #include <algorithm>
@@ -22,34 +22,34 @@ inline constexpr uint32_t kWorkers = 2;
 inline constexpr uint16_t kMicaPort = 1024;
 inline constexpr uint16_t kMemcachedPort = 11211;
 
-/// Parcels of two workers in one thread.
-struct Office {
-  std::vector<std::unique_ptr<Parcel>> parcels;
-  std::vector<Parcel*> empty;
-  std::deque<Parcel*> inbox[kWorkers];
+/// Handoffs of two workers in one thread.
+struct Handoffs {
+  std::vector<std::unique_ptr<Handoff>> handoffs;
+  std::vector<Handoff*> empty;
+  std::deque<Handoff*> inbox[kWorkers];
 };
 
-class TestCourier {
+class TestHandoffQueue {
  public:
-  TestCourier(Office& office, uint32_t worker) : office_(&office), worker_(worker) {}
-  Parcel* Empty() {
-    if (office_->empty.empty()) return nullptr;
-    Parcel* const parcel = office_->empty.back();
-    office_->empty.pop_back();
-    return parcel;
+  TestHandoffQueue(Handoffs& handoffs, uint32_t worker) : handoffs_(&handoffs), worker_(worker) {}
+  Handoff* Allocate() {
+    if (handoffs_->empty.empty()) return nullptr;
+    Handoff* const handoff = handoffs_->empty.back();
+    handoffs_->empty.pop_back();
+    return handoff;
   }
-  void Send(uint32_t worker, Parcel* parcel) { office_->inbox[worker].push_back(parcel); }
-  Parcel* Receive() {
-    auto& inbox = office_->inbox[worker_];
+  void Send(uint32_t worker, Handoff* handoff) { handoffs_->inbox[worker].push_back(handoff); }
+  Handoff* Receive() {
+    auto& inbox = handoffs_->inbox[worker_];
     if (inbox.empty()) return nullptr;
-    Parcel* const parcel = inbox.front();
+    Handoff* const handoff = inbox.front();
     inbox.pop_front();
-    return parcel;
+    return handoff;
   }
-  void Return(Parcel* parcel) { office_->empty.push_back(parcel); }
+  void Free(Handoff* handoff) { handoffs_->empty.push_back(handoff); }
 
  private:
-  Office* office_;
+  Handoffs* handoffs_;
   uint32_t worker_;
 };
 
@@ -132,12 +132,12 @@ class Host {
     store_.concurrent_read = concurrent_read;
     for (uint32_t i = 0; i < workers; ++i) {
       store_.partitions.emplace_back(PartitionOptions{.memory_bytes = 4 << 20, .items = 1 << 10});
-      parcels_.push_back(std::make_unique<Parcel>());
-      office_.empty.push_back(parcels_.back().get());
+      entries_.push_back(std::make_unique<Handoff>());
+      handoffs_.empty.push_back(entries_.back().get());
     }
     for (uint32_t i = 0; i < workers; ++i) {
-      servers_.push_back(std::make_unique<Server<TestCourier>>(
-          store_, i, options, TestCourier(office_, i), kCyclesPerSecond));
+      servers_.push_back(std::make_unique<Server<TestHandoffQueue>>(
+          store_, i, options, TestHandoffQueue(handoffs_, i), kCyclesPerSecond));
       servers_[i]->set_outbox(packet::Outbox::To(sent_));
     }
     Rest(0);
@@ -180,10 +180,10 @@ class Host {
 
  private:
   Store store_;
-  Office office_;
-  std::vector<std::unique_ptr<Parcel>> parcels_;
+  Handoffs handoffs_;
+  std::vector<std::unique_ptr<Handoff>> entries_;
   kv::Sent sent_;
-  std::vector<std::unique_ptr<Server<TestCourier>>> servers_;
+  std::vector<std::unique_ptr<Server<TestHandoffQueue>>> servers_;
 };
 
 /// Bytes in the place of others.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whole servers, frame in and frames out: two workers that hand parcels to each other, MICA's and
+// Whole servers, frame in and frames out: two workers that hand handoffs to each other, MICA's and
 // memcached's protocols, answers in place, longer ones and those of several datagrams, and what is
 // not answered. What the protocols say is for their own tests.
 #include "engine/kv/server.h"
@@ -25,7 +25,7 @@ using packet::Action;
 
 class ServerTest : public testing::Test {
  protected:
-  explicit ServerTest(bool concurrent_read = true, uint32_t parcels = 4) {
+  explicit ServerTest(bool concurrent_read = true, uint32_t handoffs = 4) {
     store_.workers = kWorkers;
     store_.secret = 42;
     store_.concurrent_read = concurrent_read;
@@ -33,15 +33,15 @@ class ServerTest : public testing::Test {
       store_.partitions.emplace_back(
           PartitionOptions{.memory_bytes = 8 << 20, .items = 1 << 12});
     }
-    for (uint32_t i = 0; i < parcels; ++i) {
-      office_.parcels.push_back(std::make_unique<Parcel>());
-      office_.empty.push_back(office_.parcels.back().get());
+    for (uint32_t i = 0; i < handoffs; ++i) {
+      handoffs_.handoffs.push_back(std::make_unique<Handoff>());
+      handoffs_.empty.push_back(handoffs_.handoffs.back().get());
     }
     ServiceOptions options = LabOptions();
     options.max_reply_bytes = 65536;
     for (uint32_t i = 0; i < kWorkers; ++i) {
-      servers_.push_back(std::make_unique<Server<TestCourier>>(store_, i, options,
-                                                               TestCourier(office_, i), 1000));
+      servers_.push_back(std::make_unique<Server<TestHandoffQueue>>(
+          store_, i, options, TestHandoffQueue(handoffs_, i), 1000));
       servers_[i]->set_outbox(packet::Outbox::To(sent_[i]));
       servers_[i]->AtRest(0);
     }
@@ -74,7 +74,7 @@ class ServerTest : public testing::Test {
     result.in_place = view.data == frame.data();
     return result;
   }
-  /// Lets workers rest until no parcel is under way.
+  /// Lets workers rest until no handoff is under way.
   void Rest() {
     for (int i = 0; i < 4; ++i) {
       for (auto& server : servers_) server->AtRest(0);
@@ -82,9 +82,9 @@ class ServerTest : public testing::Test {
   }
 
   Store store_;
-  Office office_;
+  Handoffs handoffs_;
   Sent sent_[kWorkers];
-  std::vector<std::unique_ptr<Server<TestCourier>>> servers_;
+  std::vector<std::unique_ptr<Server<TestHandoffQueue>>> servers_;
 };
 
 class StrictServerTest : public ServerTest {
@@ -93,7 +93,7 @@ class StrictServerTest : public ServerTest {
 };
 class CrampedServerTest : public ServerTest {
  protected:
-  CrampedServerTest() : ServerTest(true, /*parcels=*/1) {}
+  CrampedServerTest() : ServerTest(true, /*handoffs=*/1) {}
 };
 
 /// The payload of an answer; checks that its headers are whole, summed, and to the client.
@@ -207,7 +207,7 @@ TEST_F(ServerTest, AWriteAtTheWrongWorkerIsDoneAndAnsweredByTheOwner) {
   EXPECT_EQ(TextOf(sent_[1].frames[0]), "STORED\r\n");
   EXPECT_EQ(servers_[0]->responder().counters().handed_over, 1u);
   EXPECT_EQ(servers_[1]->responder().counters().taken_over, 1u);
-  EXPECT_EQ(office_.empty.size(), office_.parcels.size()) << "every parcel came back";
+  EXPECT_EQ(handoffs_.empty.size(), handoffs_.handoffs.size()) << "every handoff came back";
 }
 
 TEST_F(ServerTest, AReadAtTheWrongWorkerIsAnsweredAtOnce) {
@@ -316,7 +316,7 @@ TEST_F(ServerTest, FramesAreServedInAnyOrderOfTheirPreparation) {
 TEST_F(CrampedServerTest, WithoutAFreeParcelTheDatagramIsDroppedUnderItsName) {
   const Frame set = Udp(kMemcachedPort, Ascii("set " + KeyOf(1) + " 0 0 2\r\nhi\r\n"));
   EXPECT_EQ(Give(0, set).verdict, packet::kConsume);
-  EXPECT_EQ(Give(0, set).verdict, packet::Drop(Server<TestCourier>::kNoParcel));
+  EXPECT_EQ(Give(0, set).verdict, packet::Drop(Server<TestHandoffQueue>::kNoHandoff));
   Rest();
   EXPECT_EQ(Give(0, set).verdict, packet::kConsume) << "it came back";
 }
@@ -352,7 +352,7 @@ TEST_F(ServerTest, WhatIsNotForUsGoesToTheSlowPath) {
 }
 
 TEST_F(ServerTest, WhatCannotBeTrustedIsDroppedUnderItsName) {
-  using S = Server<TestCourier>;
+  using S = Server<TestHandoffQueue>;
   const Frame good = Udp(kMemcachedPort, Ascii("get a\r\n"));
   Frame bad = good;
   bad.back() ^= 1;

@@ -10,8 +10,10 @@ move, and compares them with consistent hashing. Root only.
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -23,13 +25,17 @@ import threading
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import client_ketama
+import harness
+from harness import sh
 
 KV_CLIENT = sys.argv.pop()
 KV = sys.argv.pop()
 ETCD, ETCDCTL = shutil.which("etcd"), shutil.which("etcdctl")
 LIBC = ctypes.CDLL(None, use_errno=True)
 PATIENCE_S = 90
+wait_until = functools.partial(harness.wait_until, patience_s=PATIENCE_S)
 ITEMS = 3000
 KEYS = [client_ketama.workload_key(item) for item in range(ITEMS)]
 ITEMS_OF_A_REQUEST = 40  # Their answer fits into one datagram.
@@ -46,19 +52,6 @@ def name_of(server):
 
 def address_of(server):
     return f"10.99.8.{10 + server}"
-
-
-def sh(*command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    return done.stdout
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, f"waited {PATIENCE_S} s in vain: {what()}"
-        time.sleep(0.05)
 
 
 class Host:
@@ -134,7 +127,7 @@ class Process:
         def is_there():
             assert self.popen.poll() is None, self.text()
             return any(part in line for line in self.said)
-        wait_for(is_there, lambda: f"{part}: {self.text()}")
+        wait_until(is_there, lambda: f"{part}: {self.text()}")
         return next(line for line in self.said if part in line)
 
 
@@ -179,7 +172,7 @@ class Lab:
                 self.hosts[server] = self.host(f"server{server}")
             cpu = server % min(2, os.cpu_count())
             self.servers[server] = Process(
-                self.hosts[server], KV, "--no-huge", "-m", "512", "--no-pci",
+                self.hosts[server], KV, *harness.MEMORY, "--no-pci",
                 f"--lcores=0@{cpu},1@{cpu}", f"--file-prefix=server{server}",
                 "--vdev=net_af_packet0,iface=eth0", "--", "--ip=" + address_of(server),
                 # Cache mode forgets a key for another of its bucket with an equal tag.
@@ -289,7 +282,7 @@ class Sharding(unittest.TestCase):
             held = set(self.lab.held(server)[server])
             self.assertLessEqual(held, owned)
             return len(held) >= SEEN
-        wait_for(some, lambda: f"sets for server {server}: {self.client.text()}")
+        wait_until(some, lambda: f"sets for server {server}: {self.client.text()}")
 
     def check_first_placement(self, before):
         held = self.lab.held(1, 2, 3, 4)
@@ -306,7 +299,7 @@ class Sharding(unittest.TestCase):
         self.assertEqual(moved, set(held[VICTIM]))
         self.check_untouched(before, fewer, {s: held[s] for s in held if s != VICTIM})
         # Its keys are set where they belong now.
-        wait_for(lambda: sum(len(moved & set(values))
+        wait_until(lambda: sum(len(moved & set(values))
                              for values in self.lab.held(1, 2, 4).values()) >= SEEN,
                  lambda: f"sets of keys that moved: {self.client.text()}")
 

@@ -10,16 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
-import telemetry  # pylint: disable=wrong-import-position
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
 
 LOGMON = sys.argv.pop()
-# Memory of our own, so that a test needs no hugepages and takes none from others.
-EAL = ("--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0,2@0")
-PATIENCE_S = 60
+EAL = (*harness.MEMORY, "--no-pci", "--lcores=0@0,1@0,2@0")
+PATIENCE_S = harness.PATIENCE_S
 
 
 class Running:
@@ -57,18 +55,17 @@ class Running:
         self.process.stderr.close()
 
     def wait(self, condition):
-        end = time.monotonic() + PATIENCE_S
-        while not (value := condition()):
-            assert self.process.poll() is None and time.monotonic() < end, "".join(self.said)
-            time.sleep(0.02)
-        return value
+        def done():
+            assert self.process.poll() is None, "".join(self.said)
+            return condition()
+        return harness.wait_until(done, lambda: "".join(self.said))
 
     def find(self, pattern):
         """In what was said to people."""
         return self.wait(lambda: re.search(pattern, "".join(self.said)))
 
     def ask(self, command):
-        return telemetry.ask(self.prefix, f"/sluice/logmon/{command}")
+        return harness.ask(self.prefix, f"/sluice/logmon/{command}")
 
     def taken(self):
         sources = self.ask("sources")

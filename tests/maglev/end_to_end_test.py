@@ -15,18 +15,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
+from harness import MEMORY as EAL
+from harness import PATIENCE_S, wait_until
 
 MAGLEV = sys.argv.pop()
 SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "maglev-sample.json"
-# Memory of our own, so that the test needs no hugepages and takes none from others.
-EAL = ["--no-huge", "-m", "512"]
-PATIENCE_S = 60
-RUNTIME = "/var/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp")
 
 
 def sample():
@@ -40,14 +37,6 @@ def run(*flags, code=0, eal=EAL):
                             timeout=PATIENCE_S)
     assert result.returncode == code, f"{result.returncode}: {result.stderr}"
     return result
-
-
-def wait_until(condition, what):
-    end = time.monotonic() + PATIENCE_S
-    while not (value := condition()):
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-    return value
 
 
 class Running:
@@ -87,12 +76,7 @@ class Running:
         return pathlib.Path(self.log.name).read_text(encoding="utf-8")
 
     def ask(self, command, parameters=""):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
-            telemetry.settimeout(PATIENCE_S)
-            telemetry.connect(f"{RUNTIME}/dpdk/{self.prefix}/dpdk_telemetry.v2")
-            telemetry.recv(1 << 17)
-            telemetry.send(os.fsencode(f"/sluice/maglev/{command},{parameters}"))
-            return json.loads(telemetry.recv(1 << 17))[f"/sluice/maglev/{command}"]
+        return harness.ask(self.prefix, f"/sluice/maglev/{command}", parameters)
 
     def pkts(self, vip="web"):
         return {name: b["pkts"] for name, b in self.ask("backends", vip).items()}

@@ -5,6 +5,7 @@ import ipaddress
 import subprocess
 import tempfile
 
+import harness
 import offline
 from frames import BALANCER_MAC, NEXT_HOP_MAC, cut, encapsulated, lower_ttl, split
 from frames_case import WAYS, FramesTest, all_ways, every_packet, setup, tcp, udp, way_addresses
@@ -108,7 +109,7 @@ def tshark(frames):
     """What tshark finds in each frame, by TSHARK_FIELDS; GUE's variant 1 is IP behind UDP."""
     names = [name for columns in TSHARK_FIELDS.values() for name in columns]
     with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
-        offline.write_capture(file.name, frames)
+        harness.write_capture(file.name, frames)
         lines = subprocess.run(
             ["timeout", "60", "tshark", "-n", "-r", file.name, "-d", "udp.port==6080,ip",
              *(f"-o{layer}.check_checksum:TRUE" for layer in ("ip", "tcp", "udp")),

@@ -17,7 +17,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import MEMORY, sh, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONFIGS = HERE.parents[1] / "configs" / "scale_out"
@@ -33,20 +35,6 @@ TOOLS = ("ip", "tc", "ethtool", "sysctl", "setpriv", "bird", "birdc", "clang-14"
 
 def missing_tools():
     return [tool for tool in TOOLS if shutil.which(tool) is None]
-
-
-def sh(*command, text=None):
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60,
-                          check=False)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    return done.stdout
-
-
-def wait_until(condition, what, patience_s=PATIENCE_S):
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {patience_s} s in vain: {what}"
-        time.sleep(0.05)
 
 
 class Host:
@@ -205,7 +193,7 @@ class Lab:
         net_af_packet asks the kernel to put IPv4 fragments together before it looks at them.)"""
         host = self.balancers[n]
         process = host.start(
-            "maglev", binary, "--no-huge", "-m", "512", "--no-pci", f"--lcores=0@{n - 1},1@{n - 1}",
+            "maglev", binary, *MEMORY, "--no-pci", f"--lcores=0@{n - 1},1@{n - 1}",
             f"--file-prefix={host.name}", "--vdev=net_pcap0,rx_iface_in=eth0,tx_iface=eth0", "--",
             f"--config={self.balancer_config(n)}", "--json=-", "--stats_period_s=0.5",
             stdout=subprocess.PIPE, env={**os.environ, "RUNTIME_DIRECTORY": self.folder})

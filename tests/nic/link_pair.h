@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "net_ipu/rte_pmd_ipu.h"
+#include "nic/held_region.h"
 #include "swap/host_link.h"
 #include "swap/nic_link.h"
 
@@ -35,7 +35,7 @@ class LinkPair {
   }
 
   // The host's end. With `answers` the NIC answers whenever the host looks.
-  bool Region(rte_pmd_ipu_region& region) {
+  bool Region(nic::HeldRegion& region) {
     if (!host_->holding()) return false;
     const swap::Geometry& geometry = host_->geometry();
     region = {host_->region().base, host_->region().entries(), host_->received(),
@@ -46,7 +46,7 @@ class LinkPair {
     given.push_back({frames, wait_for_frames});
     host_->Give(frames, wait_for_frames);
   }
-  bool Poll(uint64_t now, rte_pmd_ipu_region& region) {
+  bool Poll(uint64_t now, nic::HeldRegion& region) {
     if (answers) nic_->Serve();
     return host_->Poll(now) && Region(region);
   }

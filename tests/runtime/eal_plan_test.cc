@@ -12,7 +12,7 @@
 namespace sluice::runtime {
 namespace {
 
-const Host kTwoCpus{{0, 1}, true, 1ull << 30};
+const HostResources kTwoCpus{{0, 1}, true, 1ull << 30};
 
 CommandLine Line(std::vector<std::string> eal = {}, bool own_port = false) {
   CommandLine line;
@@ -81,7 +81,8 @@ TEST(EalPlan, BilateralTakesTheIpuModel) {
 TEST(EalPlan, HugepagesIfRootAndEnoughElseNone) {
   EXPECT_FALSE(Mentions(PlanEal(Line(), kTwoCpus, 7), "--no-huge"));
   EXPECT_EQ(PlanEal(Line(), kTwoCpus, 7).memory, "hugepages");
-  for (const Host& host : {Host{{0, 1}, false, 1ull << 30}, Host{{0, 1}, true, 2ull << 20}}) {
+  for (const auto& host : {HostResources{{0, 1}, false, 1ull << 30},
+                           HostResources{{0, 1}, true, 2ull << 20}}) {
     const EalPlan plan = PlanEal(Line(), host, 7);
     EXPECT_TRUE(Has(plan, "--no-huge"));
     EXPECT_TRUE(plan.memory.starts_with("no hugepages"));

@@ -31,10 +31,8 @@ import ipfix_collectors
 
 TELEMETRY = sys.argv.pop()
 INTERFACES = harness.interfaces(TELEMETRY)
-# Memory of our own, so that the test needs no hugepages and takes none from others.
-EAL = ["--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@1,2@0"]
+EAL = [*harness.MEMORY, "--no-pci", "--lcores=0@0,1@1,2@0"]
 PATIENCE_S = 90
-RUNTIME = "/var/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp")
 
 Flow = collections.namedtuple("Flow", "source destination protocol source_port destination_port")
 
@@ -91,7 +89,7 @@ class Sample:
         chance.shuffle(frames)
         self.total = len(frames)
         self.path = os.path.join(folder, "sample4.pcap" if ipv4_only else "sample.pcap")
-        ipfix_collectors.write_capture(self.path, frames)
+        harness.write_capture(self.path, frames)
 
     def by(self, key, counts=None):
         """Counts by another key, a function of a flow."""
@@ -146,12 +144,10 @@ class Running:
         return pathlib.Path(self.log.name).read_text(encoding="utf-8")
 
     def wait(self, condition):
-        end = time.monotonic() + PATIENCE_S
-        while not (value := condition()):
+        def done():
             assert self.process.poll() is None, self.said()[-3000:]
-            assert time.monotonic() < end, self.said()[-3000:]
-            time.sleep(0.02)
-        return value
+            return condition()
+        return harness.wait_until(done, lambda: self.said()[-3000:], PATIENCE_S)
 
     def metric(self, name):
         """Sum over labels; nothing if it is not there (yet)."""
@@ -162,12 +158,7 @@ class Running:
         return sum(values) if values else None
 
     def ask(self, command):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
-            telemetry.settimeout(PATIENCE_S)
-            telemetry.connect(f"{RUNTIME}/dpdk/{self.prefix}/dpdk_telemetry.v2")
-            telemetry.recv(1 << 17)
-            telemetry.send(command.encode())
-            return json.loads(telemetry.recv(1 << 17))[command.split(",")[0]]
+        return harness.ask(self.prefix, *command.split(",", 1))
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

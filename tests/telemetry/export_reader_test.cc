@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "epoch_reader.h"
 #include "key_list.h"
 #include "packet/fixtures.h"
-#include "reader.h"
 
 namespace sluice::telemetry {
 namespace {
@@ -41,8 +41,8 @@ Setup SmallSetup() {
   return setup;
 }
 
-Reader::Meters MakeMeters(const Setup& setup, uint32_t workers, uint64_t now) {
-  Reader::Meters meters;
+EpochReader::Meters MakeMeters(const Setup& setup, uint32_t workers, uint64_t now) {
+  EpochReader::Meters meters;
   for (uint32_t i = 0; i < workers; ++i) {
     meters.push_back(std::make_unique<Meter>(setup, i, kHz, now));
   }
@@ -67,13 +67,13 @@ struct Sums {
   }
 };
 
-TEST(Reader, EveryPacketOfEveryWorkerIsInOneReport) {
+TEST(EpochReader, EveryPacketOfEveryWorkerIsInOneReport) {
   constexpr uint32_t kWorkers = 3;
   constexpr uint64_t kPackets = 30'000;  // Of each.
   const auto setup = SmallSetup();
-  Reader::Meters meters = MakeMeters(setup, kWorkers, NowNs());
+  EpochReader::Meters meters = MakeMeters(setup, kWorkers, NowNs());
   Sums sums;
-  Reader reader(setup, kHz, meters, [&](const EpochReport& report) { sums.Add(report); });
+  EpochReader reader(setup, kHz, meters, [&](const EpochReport& report) { sums.Add(report); });
   std::vector<std::thread> workers;
   for (const auto& meter : meters) {
     workers.emplace_back([&meter] {
@@ -92,13 +92,14 @@ TEST(Reader, EveryPacketOfEveryWorkerIsInOneReport) {
   EXPECT_EQ(sums.epochs, before.epochs);
 }
 
-TEST(Reader, AWorkerThatIsAnEpochAheadAtTheEndIsReportedToo) {
+TEST(EpochReader, AWorkerThatIsAnEpochAheadAtTheEndIsReportedToo) {
   auto setup = SmallSetup();
   setup.epoch_ns = 3'600'000'000'000;
   const uint64_t now = setup.epoch_ns * 3;
-  Reader::Meters meters = MakeMeters(setup, 2, now);
+  EpochReader::Meters meters = MakeMeters(setup, 2, now);
   std::vector<EpochReport> reports;
-  Reader reader(setup, kHz, meters, [&](const EpochReport& report) { reports.push_back(report); });
+  EpochReader reader(setup, kHz, meters,
+                     [&](const EpochReport& report) { reports.push_back(report); });
   CountOne(*meters[0], now);
   CountOne(*meters[1], now);
   meters[0]->AtRest(now + setup.epoch_ns);  // The first has passed the end of the epoch.
@@ -112,10 +113,10 @@ TEST(Reader, AWorkerThatIsAnEpochAheadAtTheEndIsReportedToo) {
   EXPECT_EQ(reports[1].total.pkts, 2u);
 }
 
-TEST(Reader, IsGoneWithoutFinish) {
+TEST(EpochReader, IsGoneWithoutFinish) {
   const auto setup = SmallSetup();
-  Reader::Meters meters = MakeMeters(setup, 1, 0);
-  const Reader reader(setup, kHz, meters, [](const EpochReport&) {});
+  EpochReader::Meters meters = MakeMeters(setup, 1, 0);
+  const EpochReader reader(setup, kHz, meters, [](const EpochReport&) {});
 }
 
 TEST(KeyList, IsReadAsItIsWritten) {

@@ -3,26 +3,19 @@
 
 import json
 import os
+import pathlib
 import re
-import socket
 import struct
 import subprocess
-import time
+import sys
 import xml.etree.ElementTree
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
 
 PATIENCE_S = 60
 # Times are printed in UTC, numbers without separators.
 ENVIRONMENT = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
-
-
-def write_capture(path, frames):
-    """pcap: magic, version 2.4, zone, accuracy, snapshot length, link type 1; records: time,
-    lengths, bytes."""
-    with open(path, "wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-        for i, frame in enumerate(frames):
-            file.write(struct.pack("<IIII", i // 1_000_000, i % 1_000_000, len(frame), len(frame)))
-            file.write(frame)
 
 
 def udp_frame(message, port=4739):
@@ -37,7 +30,7 @@ def tshark_records(messages, folder):
     """Every data record as Wireshark reads it: {"set", "domain", field: value as it is shown}.
     Fails if the dissector finds anything to complain about."""
     path = os.path.join(folder, "messages.pcap")
-    write_capture(path, [udp_frame(message) for message in messages])
+    harness.write_capture(path, [udp_frame(message) for message in messages])
     result = subprocess.run(
         ["tshark", "-r", path, "-o", "ip.check_checksum:FALSE", "-d", "udp.port==4739,cflow",
          "-T", "pdml"], capture_output=True, env=ENVIRONMENT, timeout=PATIENCE_S, check=True)
@@ -65,9 +58,7 @@ class Nfcapd:
     def __init__(self, folder):
         self.folder = os.path.join(folder, "nfcapd")
         os.mkdir(self.folder)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = harness.free_port()
         self.process = subprocess.Popen(
             ["nfcapd", "-b", "127.0.0.1", "-p", str(self.port), "-w", self.folder, "-t", "3600"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
@@ -82,11 +73,10 @@ class Nfcapd:
         self.process.communicate()
 
     def wait(self, condition):
-        end = time.monotonic() + PATIENCE_S
-        while not condition():
+        def done():
             assert self.process.poll() is None, self.process.stdout.read()
-            assert time.monotonic() < end, "nfcapd does not do it"
-            time.sleep(0.02)
+            return condition()
+        harness.wait_until(done, "nfcapd", PATIENCE_S)
 
     def queued(self):
         """Bytes that it has not read yet; nothing if it does not listen."""

@@ -81,7 +81,7 @@ struct World {
   std::vector<std::byte> down = std::vector<std::byte>(16 * kDownBytes);
   std::vector<std::byte> up = std::vector<std::byte>(options.slots * kUpBytes);
   PageTable table;
-  Host<typename C::Host> host{table, host_channel, Down(), Up(), options};
+  TieringHost<typename C::Host> host{table, host_channel, Down(), Up(), options};
   std::unique_ptr<Agent<typename C::Nic>> agent;
   uint32_t incarnation = 0;
 };

@@ -108,31 +108,31 @@ Service Responder::Serve(uint8_t* frame, uint32_t length, uint32_t tailroom) {
   return Continue(frame, 0, {frame, length + tailroom}, protocol, KnownOf(frame));
 }
 
-bool Responder::Pack(const uint8_t* frame, uint32_t length, Parcel& parcel) {
-  if (length > Parcel::kMaxFrameBytes || replied_ > Parcel::kMaxReplyBytes) return false;
-  std::memcpy(parcel.frame.data(), frame, length);
-  parcel.datagram = datagram_;
-  PackProgress(parcel);
+bool Responder::Pack(const uint8_t* frame, uint32_t length, Handoff& handoff) {
+  if (length > Handoff::kMaxFrameBytes || replied_ > Handoff::kMaxReplyBytes) return false;
+  std::memcpy(handoff.frame.data(), frame, length);
+  handoff.datagram = datagram_;
+  PackProgress(handoff);
   return true;
 }
 
-void Responder::PackProgress(Parcel& parcel) {
-  std::memcpy(parcel.reply.data(), front(), replied_);
-  parcel.reply_bytes = replied_;
-  parcel.exchange = exchange_;
+void Responder::PackProgress(Handoff& handoff) {
+  std::memcpy(handoff.reply.data(), front(), replied_);
+  handoff.reply_bytes = replied_;
+  handoff.exchange = exchange_;
   Increase(counters_.handed_over, uint64_t{1});
 }
 
-Service Responder::ServeParcel(Parcel& parcel) {
+Service Responder::ServeHandoff(Handoff& handoff) {
   Increase(counters_.taken_over, uint64_t{1});
-  datagram_ = parcel.datagram;
-  exchange_ = parcel.exchange;
-  std::memcpy(front(), parcel.reply.data(), parcel.reply_bytes);
-  const Service service = Continue(parcel.frame.data(), parcel.reply_bytes, {},
+  datagram_ = handoff.datagram;
+  exchange_ = handoff.exchange;
+  std::memcpy(front(), handoff.reply.data(), handoff.reply_bytes);
+  const Service service = Continue(handoff.frame.data(), handoff.reply_bytes, {},
                                    ProtocolOf(datagram_.port), nullptr);
   if (service.outcome == Outcome::kForeign) {
-    if (replied_ <= Parcel::kMaxReplyBytes) {
-      PackProgress(parcel);
+    if (replied_ <= Handoff::kMaxReplyBytes) {
+      PackProgress(handoff);
       return service;
     }
     Increase(counters_.lost_on_the_way, uint64_t{1});

@@ -13,7 +13,7 @@
 #include "engine/kv/excess.h"
 #include "engine/kv/exchange.h"
 #include "engine/kv/gate.h"
-#include "engine/kv/parcel.h"
+#include "engine/kv/handoff.h"
 #include "packet/datagram.h"
 #include "packet/outbox.h"
 
@@ -42,7 +42,7 @@ struct ResponderCounters {
   uint64_t handed_over = 0;  ///< Datagrams that went on to another worker.
   uint64_t taken_over = 0;   ///< Datagrams that came from one.
   uint64_t datagrams_sent = 0;
-  uint64_t lost_on_the_way = 0;  ///< Of taken_over: the answer so far did not fit into a parcel.
+  uint64_t lost_on_the_way = 0;  ///< Of taken_over: the answer so far did not fit into a handoff.
   uint64_t withheld = 0;  ///< Answers that were ready, and more than their source may be sent.
 };
 
@@ -84,10 +84,10 @@ class Responder {
   /// Serves the datagram in a frame with `tailroom` bytes behind it. An answer lies in the frame
   /// or in this object, until the next call. An answer of several datagrams goes to the outbox.
   Service Serve(uint8_t* frame, uint32_t length, uint32_t tailroom);
-  /// After kForeign: writes down where the exchange stands. False: too long for a parcel.
-  bool Pack(const uint8_t* frame, uint32_t length, Parcel& parcel);
+  /// After kForeign: writes down where the exchange stands. False: too long for a handoff.
+  bool Pack(const uint8_t* frame, uint32_t length, Handoff& handoff);
   /// Goes on with what another worker began: kServed, or kForeign, written down again.
-  Service ServeParcel(Parcel& parcel);
+  Service ServeHandoff(Handoff& handoff);
 
   /// Fetches what Serve will want of this frame, and more of one that was prepared before. A
   /// hint: any bytes will do.
@@ -129,7 +129,7 @@ class Responder {
   Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place,
                    Protocol protocol, const KnownHome* known);
   /// Writes down where the exchange stands, for another worker.
-  void PackProgress(Parcel& parcel);
+  void PackProgress(Handoff& handoff);
   /// The same by the protocol: `payload` is UDP's. The reply has replied_ bytes then.
   Progress ContinueMica(Bytes payload, uint32_t replied, const KnownHome* known);
   [[gnu::noinline]] Progress ContinueMemcached(Bytes payload, uint32_t replied);

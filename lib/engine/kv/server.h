@@ -9,14 +9,14 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/kv/parcel.h"
+#include "engine/kv/handoff.h"
 #include "engine/kv/responder.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
 
 namespace sluice::engine::kv {
 
-template <Courier C>
+template <HandoffQueue Q>
 class Server {
  public:
   enum Reason : uint8_t {
@@ -25,7 +25,7 @@ class Server {
     kOptions,      ///< IPv4 options or IPv6 extension headers.
     kBadChecksum,  ///< UDP's; over IPv6 also none.
     kRefused,      ///< No request of the port's protocol.
-    kNoParcel,     ///< Another worker's, and everything is under way to it already.
+    kNoHandoff,    ///< Another worker's, and everything is under way to it already.
     kNotOurs,      ///< Refusal::kNotOurs and its like.
     kBadSource,
     kBadPort,
@@ -33,13 +33,13 @@ class Server {
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "fragment", "ip_options", "bad_checksum", "refused", "no_parcel",
+      "malformed", "fragment", "ip_options", "bad_checksum", "refused", "no_handoff",
       "not_ours", "bad_source", "bad_source_port", "withheld"};
 
-  /// `store` and what `courier` refers to outlive the server. `cycles_per_second` of `now`.
-  Server(Store& store, uint32_t worker, const ServiceOptions& options, C courier,
+  /// `store` and what `queue` refers to outlive the server. `cycles_per_second` of `now`.
+  Server(Store& store, uint32_t worker, const ServiceOptions& options, Q queue,
          uint64_t cycles_per_second)
-      : responder_(store, worker, options, cycles_per_second), courier_(std::move(courier)) {}
+      : responder_(store, worker, options, cycles_per_second), handoffs_(std::move(queue)) {}
 
   /// Before the first Process.
   void set_outbox(packet::Outbox outbox) { responder_.set_outbox(outbox); }
@@ -48,13 +48,13 @@ class Server {
   void AtRest(uint64_t now) {
     responder_.SetTime(now);
     for (uint32_t i = 0; i < kParcelsAtRest; ++i) {
-      Parcel* const parcel = courier_.Receive();
-      if (parcel == nullptr) break;
-      const Service service = responder_.ServeParcel(*parcel);
+      Handoff* const handoff = handoffs_.Receive();
+      if (handoff == nullptr) break;
+      const Service service = responder_.ServeHandoff(*handoff);
       if (service.outcome == Outcome::kForeign) {
-        courier_.Send(service.owner, parcel);
+        handoffs_.Send(service.owner, handoff);
       } else {
-        courier_.Return(parcel);
+        handoffs_.Free(handoff);
       }
     }
   }
@@ -87,18 +87,18 @@ class Server {
   const Responder& responder() const { return responder_; }
 
  private:
-  /// A burst's worth: parcels must not keep frames waiting.
+  /// A burst's worth: handoffs must not keep frames waiting.
   static constexpr uint32_t kParcelsAtRest = 64;
 
   [[gnu::noinline]] packet::Verdict HandOver(const uint8_t* frame, uint32_t length,
                                              uint32_t owner) {
-    Parcel* const parcel = courier_.Empty();
-    if (parcel == nullptr) return packet::Drop(kNoParcel);
-    if (!responder_.Pack(frame, length, *parcel)) {
-      courier_.Return(parcel);
-      return packet::Drop(kNoParcel);
+    Handoff* const handoff = handoffs_.Allocate();
+    if (handoff == nullptr) return packet::Drop(kNoHandoff);
+    if (!responder_.Pack(frame, length, *handoff)) {
+      handoffs_.Free(handoff);
+      return packet::Drop(kNoHandoff);
     }
-    courier_.Send(owner, parcel);
+    handoffs_.Send(owner, handoff);
     return packet::kConsume;
   }
 
@@ -123,7 +123,7 @@ class Server {
   }
 
   Responder responder_;
-  C courier_;
+  Q handoffs_;
 };
 
 }  // namespace sluice::engine::kv

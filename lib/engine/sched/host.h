@@ -53,9 +53,9 @@ struct HostCounters {
 /// that instant; each CPU says so in its own slot when it next looks there. kCommitAtSchedule
 /// waits for EndSwitch. While somebody is latched, EndSwitch leaves the slot alone.
 template <offload::HostChannel C>
-class Host {
+class SchedHost {
  public:
-  Host(Kernel& kernel, C& channel, const HostOptions& options);
+  SchedHost(Kernel& kernel, C& channel, const HostOptions& options);
 
   /// After anything was done to the kernel other than through here: tells the agent.
   void Forward();
@@ -106,7 +106,7 @@ class Host {
 };
 
 template <offload::HostChannel C>
-Host<C>::Host(Kernel& kernel, C& channel, const HostOptions& options)
+SchedHost<C>::SchedHost(Kernel& kernel, C& channel, const HostOptions& options)
     : kernel_(&kernel),
       channel_(&channel),
       options_(options),
@@ -116,7 +116,7 @@ Host<C>::Host(Kernel& kernel, C& channel, const HostOptions& options)
 // --- Events ---------------------------------------------------------------------------------
 
 template <offload::HostChannel C>
-bool Host<C>::SendOne(const Outbox::Outgoing& outgoing) {
+bool SchedHost<C>::SendOne(const Outbox::Outgoing& outgoing) {
   const offload::Item item = Encode(outgoing.message);
   // A question that cannot be asked now is an event like others.
   if (outgoing.asker != kNobody && channel_->Ask(outgoing.asker, item)) return true;
@@ -124,7 +124,7 @@ bool Host<C>::SendOne(const Outbox::Outgoing& outgoing) {
 }
 
 template <offload::HostChannel C>
-void Host<C>::Deliver() {
+void SchedHost<C>::Deliver() {
   if (outbox_.state() != Outbox::State::kWaiting) return;
   const bool too_many = outbox_.BeginSending();
   bool sent = false;
@@ -143,7 +143,7 @@ void Host<C>::Deliver() {
 }
 
 template <offload::HostChannel C>
-void Host<C>::Forward() {
+void SchedHost<C>::Forward() {
   outbox_.Collect(*kernel_, kNobody);
   Deliver();
 }
@@ -152,7 +152,7 @@ void Host<C>::Forward() {
 
 /// Looks for the rest of the group of which `own` waits for `cpu`. True: `cpu` has a verdict.
 template <offload::HostChannel C>
-bool Host<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
+bool SchedHost<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
   std::array<Transaction, kMaxCpus> members;
   size_t count = 0;
   bool broken = false;
@@ -181,7 +181,7 @@ bool Host<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
 }
 
 template <offload::HostChannel C>
-offload::Decided Host<C>::Decide(CpuId cpu, SlotJudge& judge) {
+offload::Decided SchedHost<C>::Decide(CpuId cpu, SlotJudge& judge) {
   offload::Decided how = channel_->Decide(cpu, judge);
   if (how == offload::Decided::kNone && judge.waits_for_group() &&
       RuleGroup(cpu, *judge.waits_for_group(), judge.now())) {
@@ -196,7 +196,7 @@ offload::Decided Host<C>::Decide(CpuId cpu, SlotJudge& judge) {
 // --- schedule() -----------------------------------------------------------------------------
 
 template <offload::HostChannel C>
-void Host<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
+void SchedHost<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   // Who is next is known: EndSwitch will not look, so nothing is fetched that would be believed
   // later, and nothing is asked that the next decision, of which nobody is told then, would answer.
@@ -215,7 +215,7 @@ void Host<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
 }
 
 template <offload::HostChannel C>
-Gtid Host<C>::EndSwitch(CpuId cpu, Nanoseconds now) {
+Gtid SchedHost<C>::EndSwitch(CpuId cpu, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   if (kernel_->cpu(cpu).latched == kNoTask || groups_.HasVerdict(cpu)) {
     SlotJudge judge = JudgeAt(SlotJudge::Moment::kSchedule, now);
@@ -233,7 +233,7 @@ Gtid Host<C>::EndSwitch(CpuId cpu, Nanoseconds now) {
 }
 
 template <offload::HostChannel C>
-bool Host<C>::Look(CpuId cpu, Nanoseconds now) {
+bool SchedHost<C>::Look(CpuId cpu, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   if (!kernel_->agent()) LookForAgent(now);
   SlotJudge judge = JudgeAt(SlotJudge::Moment::kLook, now);
@@ -248,7 +248,7 @@ bool Host<C>::Look(CpuId cpu, Nanoseconds now) {
 
 /// One that is there and knows nothing.
 template <offload::HostChannel C>
-void Host<C>::LookForAgent(Nanoseconds now) {
+void SchedHost<C>::LookForAgent(Nanoseconds now) {
   if (looking_) return;
   looking_ = true;
   const bool found = channel_->TakeRestart();
@@ -264,7 +264,7 @@ void Host<C>::LookForAgent(Nanoseconds now) {
 
 /// The agent is taken for dead.
 template <offload::HostChannel C>
-void Host<C>::GiveUp(Nanoseconds now) {
+void SchedHost<C>::GiveUp(Nanoseconds now) {
   ++counters_.watchdog_expired;
   Forget();
   kernel_->SetAgent(false, now);
@@ -273,14 +273,14 @@ void Host<C>::GiveUp(Nanoseconds now) {
 
 /// What was not told yet is void: no agent, or a discovery, comes next.
 template <offload::HostChannel C>
-void Host<C>::Forget() {
+void SchedHost<C>::Forget() {
   kernel_->ClearMessages();
   outbox_.Forget();
   groups_.Clear();
 }
 
 template <offload::HostChannel C>
-void Host<C>::Tick(Nanoseconds now) {
+void SchedHost<C>::Tick(Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   LookForAgent(now);
   now = std::max(now, last_time_);  // While it looked, others went on.

@@ -43,9 +43,9 @@ struct HostCounters {
 /// `table` and `channel` outlive it. `down` carries scan results; piece i of `up` the elements of
 /// slot i, so it has `slots` pieces of kMaxElements elements.
 template <offload::HostChannel C>
-class Host {
+class TieringHost {
  public:
-  Host(PageTable& table, C& channel, Bulk down, Bulk up, const HostOptions& options)
+  TieringHost(PageTable& table, C& channel, Bulk down, Bulk up, const HostOptions& options)
       : table_(&table), channel_(&channel), down_(down), up_(up), options_(options),
         regions_(table.regions()), records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
@@ -123,7 +123,7 @@ class Host {
     }
     void Apply(offload::Slot, const offload::Item&) { host->Enforce(*this); }
 
-    Host* host;
+    TieringHost* host;
     Outcome ruled;
     std::array<Element, kMaxElements> elements{};
     std::array<ElementStatus, kMaxElements> statuses{};

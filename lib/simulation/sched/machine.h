@@ -55,7 +55,7 @@ class Machine {
     host_window_->Enter(Dispatcher());
     host_channel_ = std::make_unique<typename Channels::HostEnd>(*host_window_, layout_, 1);
     observed_host_ = std::make_unique<Host_>(*host_channel_, log_, queue_);
-    host_ = std::make_unique<engine::sched::Host<Host_>>(
+    host_ = std::make_unique<engine::sched::SchedHost<Host_>>(
         kernel_, *observed_host_,
         engine::sched::HostOptions{.watchdog = parameters.watchdog / 1000});
     policy_ = std::make_unique<P>(std::move(policy));
@@ -325,7 +325,7 @@ class Machine {
   StalenessLog log_;
   std::unique_ptr<typename Channels::HostEnd> host_channel_;
   std::unique_ptr<Host_> observed_host_;
-  std::unique_ptr<engine::sched::Host<Host_>> host_;
+  std::unique_ptr<engine::sched::SchedHost<Host_>> host_;
   std::unique_ptr<P> policy_;
 
   Random random_;

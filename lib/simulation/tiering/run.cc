@@ -114,7 +114,7 @@ TieringResult Play(const TieringRun& run, const AccessSource& source) {
   const tiering::Bulk down_bulk(down, run.bulk_piece_bytes), up_bulk(up, kUpBytes);
 
   tiering::PageTable table(run.pages, static_cast<uint32_t>(run.fast_share * run.pages));
-  tiering::Host host(table, host_channel, down_bulk, up_bulk, run.host);
+  tiering::TieringHost host(table, host_channel, down_bulk, up_bulk, run.host);
   tiering::Agent agent(nic_channel, down_bulk, up_bulk,
                        {.slots = run.host.slots, .learner = run.learner});
 

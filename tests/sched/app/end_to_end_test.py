@@ -5,7 +5,6 @@ every request has its answer, whatever policy decides in whatever mode and whate
 agent. Works without root and without hugepages. No figure of time is checked: how fast a run is,
 only an idle machine shows."""
 
-import json
 import os
 import pathlib
 import re
@@ -30,35 +29,16 @@ README = pathlib.Path(__file__).resolve().parents[3] / "apps" / "sched" / "READM
 POLICIES = re.findall(r"`(\w+)`", re.search(r"^\| `--policy` \| all \| ([^;|]*)",
                                            README.read_text(encoding="utf-8"), re.M)[1])
 MODES = ("wave", "wave-prestage", "swap", "swap-standing")
-# Memory of our own, so that the test needs no hugepages and takes none from others.
-EAL = ("--no-huge", "-m", "512", "--no-pci")
+EAL = (*harness.MEMORY, "--no-pci")
 LOOSE = "--watchdog_ms=30000"  # On a busy machine an agent may well not run for 20 ms.
 SLOW = ("--rate=300", LOOSE)
 PATIENCE_S = 90
 
 
 def run(*flags, until=(), eal=()):
-    """The report of a run that ends by itself, or, with `until`, by a signal once lines have matched
-    each of its expressions, in this order."""
-    process = subprocess.Popen(
-        [SCHED, *EAL, *eal, "--", "--json=-", "--stats_period_s=0.05", *flags],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    watchdog = threading.Timer(PATIENCE_S, process.kill)
-    watchdog.start()
-    said = []
-    if until:
-        left = list(until)
-        for line in process.stderr:
-            said.append(line)
-            if re.search(left[0], line):
-                del left[0]
-            if not left:
-                break
-        process.send_signal(signal.SIGTERM)
-    stdout, stderr = process.communicate()
-    watchdog.cancel()
-    assert process.returncode == 0, f"exit {process.returncode}: " + "".join(said) + stderr
-    return json.loads(stdout)
+    report, _ = harness.run(SCHED, *EAL, *eal, "--", "--json=-", "--stats_period_s=0.05", *flags,
+                            until=until, patience_s=PATIENCE_S)
+    return report
 
 
 def serve(count, *flags, rate=300, mix="", events=(), **more):
@@ -66,13 +46,6 @@ def serve(count, *flags, rate=300, mix="", events=(), **more):
     `events` were seen."""
     return run(f"--wire=library:libsluice_sched_wire.so+rate={rate}+count={count}{mix}",
                "--max_tasks=4096", *flags, until=(*events, f"clients: {count} answers"), **more)
-
-
-def fails(*flags):
-    """Exit code and what is said to standard error, of a run that must end by itself."""
-    result = subprocess.run([SCHED, *flags], capture_output=True, text=True, timeout=PATIENCE_S,
-                            check=False)
-    return result.returncode, result.stderr
 
 
 def frame(payload, port=1025, checksum=0, fragment=0x4000, options=b"", udp_bytes=None):
@@ -90,15 +63,6 @@ def frame(payload, port=1025, checksum=0, fragment=0x4000, options=b"", udp_byte
 def request(magic=b"SLSQ", version=1, task_class=0, flags=0, number=7, service_ns=1000, zero=0):
     """By the table in apps/sched/request.h."""
     return magic + struct.pack(">BBHQII", version, task_class, flags, number, service_ns, zero)
-
-
-def write_capture(path, frames):
-    """pcap: magic, version 2.4, zone, accuracy, snapshot length, link type 1; records: time,
-    lengths, bytes."""
-    with open(path, "wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-        for i, data in enumerate(frames):
-            file.write(struct.pack("<IIII", 0, i, len(data), len(data)) + data)
 
 
 class Scheduling(unittest.TestCase):
@@ -233,7 +197,7 @@ class Scheduling(unittest.TestCase):
         }
         with tempfile.TemporaryDirectory() as folder:
             capture = os.path.join(folder, "requests.pcap")
-            write_capture(capture, frames.values())
+            harness.write_capture(capture, frames.values())
             report = run(f"--pcap={capture}", "--rate=2000", "--mode=local",
                          until=("rx    0.00[1-9]",))
         self.check_conserved(report)
@@ -290,13 +254,13 @@ class Arguments(unittest.TestCase):
                           ("--agent_down_ms=-1", "60000"), ("--workers=2", "--policy"),
                           ("--ip=nowhere", "ip")):
             with self.subTest(flag=bad):
-                code, said = fails(bad)
+                code, said = harness.fails(SCHED, bad)
                 self.assertEqual(code, 2, said)
                 self.assertIn(bad.split("=", maxsplit=1)[0], said)
                 self.assertRegex(said, mend)
 
     def test_requests_of_its_own_have_no_port(self):
-        code, said = fails("--requests=self", "--iface=bilateral")
+        code, said = harness.fails(SCHED, "--requests=self", "--iface=bilateral")
         self.assertEqual(code, 2, said)
         self.assertIn("--requests", said)
 

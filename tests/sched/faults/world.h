@@ -418,7 +418,7 @@ class World {
   std::optional<FaultyWindow> nic_window_;
   std::optional<HostEnd> host_end_;
   std::optional<NicEnd> nic_end_;
-  std::optional<Host<HostEnd>> host_;
+  std::optional<SchedHost<HostEnd>> host_;
   std::optional<Agent<P, NicEnd>> agent_;
   uint32_t incarnation_ = 0;
   std::map<Gtid, Account> tasks_;

@@ -52,7 +52,7 @@ class HostTest : public testing::Test {
 
   Kernel kernel{{.cpus = 4, .max_tasks = 64}};
   DirectChannel channel;
-  Host<DirectChannel> host{kernel, channel, {}};
+  SchedHost<DirectChannel> host{kernel, channel, {}};
 };
 
 TEST_F(HostTest, ACommittedTaskRunsAfterTheIdleCpuLookedAndTheAgentHearsThatItHeld) {
@@ -282,7 +282,7 @@ TEST_F(HostTest, ANewAgentIsToldEverythingAndDecidesAgain) {
 TEST(HostPacing, ASecondDiscoveryVoidsTheFirstAndDoesNotNameWhoDiedSince) {
   Kernel kernel({.cpus = 1, .max_tasks = 8});
   DirectChannel channel(2);
-  Host<DirectChannel> host(kernel, channel, {});
+  SchedHost<DirectChannel> host(kernel, channel, {});
   const Gtid first = kernel.Create({}, 1);
   for (int i = 0; i < 5; ++i) kernel.Create({}, 1);
   channel.restart = true;
@@ -308,7 +308,7 @@ TEST(HostPacing, ASecondDiscoveryVoidsTheFirstAndDoesNotNameWhoDiedSince) {
 TEST(HostPacing, ADiscoveryLongerThanTheRingLosesNothing) {
   Kernel kernel({.cpus = 1, .max_tasks = 100});
   DirectChannel channel(8);
-  Host<DirectChannel> host(kernel, channel, {});
+  SchedHost<DirectChannel> host(kernel, channel, {});
   for (int i = 0; i < 100; ++i) kernel.Create({}, 1);
   channel.restart = true;
   std::vector<Gtid> heard;
@@ -329,7 +329,7 @@ TEST(HostPacing, ADiscoveryLongerThanTheRingLosesNothing) {
 TEST(HostPacing, EventsThatFindNoRoomAreLostAndSaidToBe) {
   Kernel kernel({.cpus = 1, .max_tasks = 100});
   DirectChannel channel(8);
-  Host<DirectChannel> host(kernel, channel, {});
+  SchedHost<DirectChannel> host(kernel, channel, {});
   channel.restart = true;
   host.Tick(1);
   channel.events.clear();
@@ -343,7 +343,7 @@ TEST(HostPacing, EventsThatFindNoRoomAreLostAndSaidToBe) {
 TEST(HostPacing, AnAgentThatStopsListeningDuringADiscoveryIsGivenUpNotWaitedFor) {
   Kernel kernel({.cpus = 1, .max_tasks = 16});
   DirectChannel channel(8);
-  Host<DirectChannel> host(kernel, channel, {});
+  SchedHost<DirectChannel> host(kernel, channel, {});
   for (int i = 0; i < 16; ++i) kernel.Create({}, 1);
   channel.restart = true;
   host.Tick(2);

@@ -272,7 +272,7 @@ TEST(Transaction, EveryCodeOfGhostsReachesTheAgentThatCausedIt) {
   std::set<Status> seen;
   const auto commit = [&](Scene& scene, bool recall = false) {
     DirectChannel channel;
-    Host<DirectChannel> host(scene.kernel, channel, {});
+    SchedHost<DirectChannel> host(scene.kernel, channel, {});
     channel.Commit(0, scene.transaction);
     if (recall) channel.Recall(0);
     host.Look(0, ++scene.now);
@@ -310,7 +310,7 @@ TEST(Transaction, EveryCodeOfGhostsReachesTheAgentThatCausedIt) {
     scene.SeeEverything();
     scene.transaction.sync_group = 0b11;
     DirectChannel channel;
-    Host<DirectChannel> host(scene.kernel, channel, {});
+    SchedHost<DirectChannel> host(scene.kernel, channel, {});
     channel.Commit(0, scene.transaction);
     channel.Commit(1, {.cpu = 1, .gtid = 77, .sync_group = 0b11});
     host.Look(0, ++scene.now);

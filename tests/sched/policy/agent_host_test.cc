@@ -197,7 +197,7 @@ class System {
   uint32_t incarnation_ = 0;
 
  public:
-  Host<typename Channel::HostEnd> host;
+  SchedHost<typename Channel::HostEnd> host;
   std::optional<Agent<P, typename Channel::NicEnd>> agent;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "reader.h"
+#include "epoch_reader.h"
 
 #include <algorithm>
 #include <optional>
@@ -11,17 +11,18 @@ using engine::telemetry::Epoch;
 using engine::telemetry::EpochReport;
 using engine::telemetry::Meter;
 
-Reader::Reader(const engine::telemetry::Setup& setup, uint64_t cycles_per_second, Meters& meters,
-               std::function<void(const EpochReport&)> publish)
+EpochReader::EpochReader(const engine::telemetry::Setup& setup, uint64_t cycles_per_second,
+                         Meters& meters,
+                         std::function<void(const EpochReport&)> publish)
     : meters_(meters),
       analyst_(setup, cycles_per_second),
       publish_(std::move(publish)),
       pause_(std::clamp<uint64_t>(setup.epoch_ns / 16, 1'000'000, 50'000'000)),
       thread_([this] { Main(); }) {}
 
-Reader::~Reader() { Stop(); }
+EpochReader::~EpochReader() { Stop(); }
 
-void Reader::Main() {
+void EpochReader::Main() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
@@ -31,7 +32,7 @@ void Reader::Main() {
   }
 }
 
-void Reader::Stop() {
+void EpochReader::Stop() {
   {
     const std::scoped_lock lock(mutex_);
     stop_ = true;
@@ -40,7 +41,7 @@ void Reader::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool Reader::Take() {
+bool EpochReader::Take() {
   std::vector<const Epoch*> epochs;
   for (const std::unique_ptr<Meter>& meter : meters_) {
     const Epoch* const closed = meter->Closed();
@@ -52,11 +53,11 @@ bool Reader::Take() {
   return true;
 }
 
-void Reader::Report(std::span<const Epoch* const> epochs) {
+void EpochReader::Report(std::span<const Epoch* const> epochs) {
   if (const std::optional<EpochReport> report = analyst_.Report(epochs)) publish_(*report);
 }
 
-void Reader::Finish(uint64_t now) {
+void EpochReader::Finish(uint64_t now) {
   if (std::exchange(finished_, true)) return;
   Stop();
   // Workers that have closed an epoch already have begun another one, which comes second.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What wires of libraries read of their options: numbers within a range, in full.
-#include "emulator/library_wire.h"
+// What wires read of their options: numbers within a range, in full.
+#include "emulator/options.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace sluice::emulator {
 namespace {
 
-TEST(LibraryOptions, ANumberIsReadInFullAndWithinItsRange) {
+TEST(Options, ANumberIsReadInFullAndWithinItsRange) {
   const struct {
     const char* text;
     bool fits;
@@ -32,7 +32,7 @@ TEST(LibraryOptions, ANumberIsReadInFullAndWithinItsRange) {
   }
 }
 
-TEST(LibraryOptions, WithoutARangeTheTypeIsOneAndNoFractionIsInfinite) {
+TEST(Options, WithoutARangeTheTypeIsOneAndNoFractionIsInfinite) {
   uint16_t port = 0;
   EXPECT_TRUE(ReadNumber("0", &port));
   EXPECT_FALSE(ReadNumber("65536", &port));
@@ -45,18 +45,49 @@ TEST(LibraryOptions, WithoutARangeTheTypeIsOneAndNoFractionIsInfinite) {
   EXPECT_FALSE(ReadNumber("1.01", 0, 1, &share));
 }
 
-TEST(LibraryOptions, OptionsAreTakenOneByOneAndTheFirstWrongOneIsNamed) {
+TEST(Options, OptionsAreTakenOneByOneAndTheFirstWrongOneIsNamed) {
   std::map<std::string, std::string> seen;
   std::string error;
   const auto read = [&](std::string_view key, std::string_view value) {
     seen[std::string(key)] = value;
     return key != "bad";
   };
-  EXPECT_TRUE(ReadOptions("a=1+b=two=2++flag", read, &error));
+  EXPECT_TRUE(ReadOptions("", read, &error));
+  EXPECT_TRUE(ReadOptions("a=1+b=two=2+flag", read, &error));
   EXPECT_EQ(seen, (std::map<std::string, std::string>{{"a", "1"}, {"b", "two=2"}, {"flag", ""}}));
   EXPECT_FALSE(ReadOptions("a=1+bad=3+c=4", read, &error));
   EXPECT_EQ(error, "bad=3: no such option, or not such a value");
   EXPECT_FALSE(seen.contains("c"));
+}
+
+TEST(Options, AnOptionMayBeWrongInWordsOfItsOwnAndNoneIsEmpty) {
+  std::string error = "of another time";
+  const auto read = [&](std::string_view key, std::string_view value) {
+    return !key.empty() && (key != "size" || Refuse("wire=x: size", value, "give 64", &error));
+  };
+  EXPECT_FALSE(ReadOptions("a=1+size=63", read, &error));
+  EXPECT_EQ(error, "wire=x: size=63: give 64");
+  for (const char* text : {"a++b", "a+", "+a"}) {
+    EXPECT_FALSE(ReadOptions(text, read, &error)) << text;
+    EXPECT_EQ(error, ": no such option, or not such a value") << text;
+  }
+}
+
+TEST(Options, QuantitiesHaveUnitsAndEnds) {
+  double pps = 0;
+  EXPECT_TRUE(ReadRate("14.88M", &pps));
+  EXPECT_DOUBLE_EQ(pps, 14.88e6);
+  EXPECT_TRUE(ReadRate("1000G", &pps));
+  for (const char* text : {"", "k", "0", "-1k", "1001G", "1e3", "1 k", "1kk", "inf", "nan"}) {
+    EXPECT_FALSE(ReadRate(text, &pps)) << text;
+  }
+  uint64_t ns = 0;
+  EXPECT_TRUE(ReadDuration("2.5us", &ns));
+  EXPECT_EQ(ns, 2500u);
+  EXPECT_TRUE(ReadDuration("3600s", &ns));
+  for (const char* text : {"1", "0.5ns", "3601s", "1m", "s"}) {
+    EXPECT_FALSE(ReadDuration(text, &ns)) << text;
+  }
 }
 
 }  // namespace

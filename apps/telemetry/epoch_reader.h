@@ -21,17 +21,17 @@
 
 namespace sluice::telemetry {
 
-class Reader {
+class EpochReader {
  public:
   using Meters = std::vector<std::unique_ptr<engine::telemetry::Meter>>;
 
   /// `meters` and what `publish` refers to outlive it. `publish` is called by the reader's thread,
   /// and by Finish.
-  Reader(const engine::telemetry::Setup& setup, uint64_t cycles_per_second, Meters& meters,
-         std::function<void(const engine::telemetry::EpochReport&)> publish);
-  ~Reader();
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  EpochReader(const engine::telemetry::Setup& setup, uint64_t cycles_per_second, Meters& meters,
+              std::function<void(const engine::telemetry::EpochReport&)> publish);
+  ~EpochReader();
+  EpochReader(const EpochReader&) = delete;
+  EpochReader& operator=(const EpochReader&) = delete;
 
   /// Workers are at rest: ends their epochs and publishes what is left. Once; later calls do
   /// nothing.

@@ -10,18 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "courier.h"
 #include "engine/kv/server.h"
 #include "engine/neighbor/neighbor.h"
+#include "handoff_rings.h"
 #include "runtime/port_stats.h"
 
 namespace sluice::kv {
 
-using Engine = engine::WithNeighbor<engine::kv::Server<RingCourier>>;
+using Engine = engine::WithNeighbor<engine::kv::Server<RingHandoffQueue>>;
 
-class Crew {
+class Workers {
  public:
-  explicit Crew(const engine::kv::Store& store);
+  explicit Workers(const engine::kv::Store& store);
 
   /// One line a period: requests a second, share of gets that found something, items; and what
   /// a client behind a model NIC says in the port's statistics.
@@ -44,13 +44,13 @@ class Crew {
   double last_s_ = 0;
 };
 
-/// What a worker lcore runs. Is part of the crew while it lives.
+/// What a worker lcore runs. Its counters are among those of `workers`, also after its end.
 class Worker {
  public:
   static constexpr auto& kDropReasons = Engine::kDropReasons;
 
-  Worker(Crew& crew, Engine engine);
-  ~Worker() { crew_.Remove(engine_.engine().responder()); }
+  Worker(Workers& workers, Engine engine);
+  ~Worker() { workers_.Remove(engine_.engine().responder()); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -62,7 +62,7 @@ class Worker {
   }
 
  private:
-  Crew& crew_;
+  Workers& workers_;
   Engine engine_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A datagram on its way to the worker that may serve what is left of it.
+// A datagram handed over to the worker that may serve what is left of it.
 #pragma once
 
 #include <array>
@@ -12,7 +12,8 @@
 
 namespace sluice::engine::kv {
 
-struct Parcel {
+/// Belongs to the worker that allocated or received it, until it sends or frees it.
+struct Handoff {
   static constexpr uint32_t kMaxFrameBytes = 2048;
   static constexpr uint32_t kMaxReplyBytes = 16384;
 
@@ -23,17 +24,17 @@ struct Parcel {
   std::array<uint8_t, kMaxReplyBytes> reply;
 };
 
-/// How parcels get from worker to worker. Each worker has one, and calls it alone.
-template <typename C>
-concept Courier = requires(C courier, Parcel* parcel, uint32_t worker) {
+/// How handoffs get from worker to worker. Each worker has one, and calls it alone.
+template <typename Q>
+concept HandoffQueue = requires(Q queue, Handoff* handoff, uint32_t worker) {
   /// One to fill in, or null: all are under way.
-  { courier.Empty() } -> std::same_as<Parcel*>;
-  /// To another worker. Parcels that came out of Empty or Receive always find room.
-  { courier.Send(worker, parcel) };
+  { queue.Allocate() } -> std::same_as<Handoff*>;
+  /// To another worker. Handoffs that came out of Allocate or Receive always find room.
+  { queue.Send(worker, handoff) };
   /// The next one for this worker, or null.
-  { courier.Receive() } -> std::same_as<Parcel*>;
-  /// Gives it back, for Empty.
-  { courier.Return(parcel) };
+  { queue.Receive() } -> std::same_as<Handoff*>;
+  /// Gives it back, for Allocate.
+  { queue.Free(handoff) };
 };
 
 }  // namespace sluice::engine::kv

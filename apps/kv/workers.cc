@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "crew.h"
+#include "workers.h"
 
 #include <absl/strings/str_format.h>
 
@@ -29,18 +29,18 @@ double Seconds() {
 
 }  // namespace
 
-void Crew::Add(const engine::kv::Responder& responder) {
+void Workers::Add(const engine::kv::Responder& responder) {
   const std::scoped_lock lock(mutex_);
   responders_.push_back(&responder);
 }
 
-void Crew::Remove(const engine::kv::Responder& responder) {
+void Workers::Remove(const engine::kv::Responder& responder) {
   const std::scoped_lock lock(mutex_);
   std::erase(responders_, &responder);
   sluice::kv::Add(&gone_, responder.counters());
 }
 
-ResponderCounters Crew::Sum() const {
+ResponderCounters Workers::Sum() const {
   const std::scoped_lock lock(mutex_);
   ResponderCounters sum = gone_;
   for (const engine::kv::Responder* const responder : responders_) {
@@ -49,9 +49,9 @@ ResponderCounters Crew::Sum() const {
   return sum;
 }
 
-Crew::Crew(const engine::kv::Store& store) : store_(store), last_s_(Seconds()) {}
+Workers::Workers(const engine::kv::Store& store) : store_(store), last_s_(Seconds()) {}
 
-std::string Crew::NextLine(const runtime::PortStats& port) {
+std::string Workers::NextLine(const runtime::PortStats& port) {
   const ResponderCounters now = Sum();
   const double now_s = Seconds();
   const auto since = [&](uint64_t ProtocolCounters::*total) {
@@ -79,13 +79,13 @@ std::string Crew::NextLine(const runtime::PortStats& port) {
   return line;
 }
 
-void Crew::Extend(nlohmann::ordered_json& report) const {
+void Workers::Extend(nlohmann::ordered_json& report) const {
   report["store"] = ToJson(SumPartitions(store_));
   Tell(Sum(), &report);
 }
 
-Worker::Worker(Crew& crew, Engine engine) : crew_(crew), engine_(std::move(engine)) {
-  crew_.Add(engine_.engine().responder());
+Worker::Worker(Workers& workers, Engine engine) : workers_(workers), engine_(std::move(engine)) {
+  workers_.Add(engine_.engine().responder());
 }
 
 }  // namespace sluice::kv
