@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configuration notifications (enso.md sections 2 and 5). They travel on a buffer of
+// Configuration notifications (docs/enso-hardware.md, "Formats"). They travel on a buffer of
 // their own, so that waiting for one never disturbs a datapath.
 #include <cerrno>
 

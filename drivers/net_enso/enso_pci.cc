@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Probing of the FPGA: vendor 1172 device 0000, BAR 2 (enso.md section 1). Never run
-// on hardware; probing and mapping are tested against a fake sysfs tree.
+// Probing of the FPGA: vendor 1172 device 0000, BAR 2 (docs/enso-hardware.md, "Identity and
+// registers"). Never run on hardware; probing and mapping are tested against a fake sysfs tree.
 //
 // The BAR is mapped by EAL if VFIO or UIO is bound, else, under another kernel driver
 // such as Ensō's own, straight from sysfs; EAL passes over devices without one. Bus addresses are

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Opening and closing pipes in the order that keeps the NIC's hazards out of reach
-// (enso.md sections 3, 5, 8, 9): a frame that hits a disabled pipe wedges its DMA
-// engine, so a pipe is enabled before anything is steered to it and disabled only
-// after nothing can be; both halves of an address are stored at once; a pipe's
+// (docs/enso-hardware.md, "Traps"; "Bring-up and tear-down"): a frame that hits a
+// disabled pipe wedges its DMA engine, so a pipe is enabled before anything is
+// steered to it and disabled only after nothing can be; both halves of an address are stored at once; a pipe's
 // status bit is cleared by one more rx_head store.
 #include "net_enso/enso_pipe.h"
 

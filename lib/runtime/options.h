@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The common flags of all applications, checked and in the units that the rest
-// of lib/runtime uses (design.md, "The command line"). Filled before EAL starts.
+// of lib/runtime uses (docs/command-line.md). Filled before EAL starts.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the Ensō NIC derives from its 200 MHz clock (hardware sheet, section 5):
+// What the Ensō NIC derives from its 200 MHz clock (docs/enso-hardware.md):
 // arrival instants for round robin, timestamps, and the transmit rate limiter.
 // Time comes from the runner through SetTime, so that it may be virtual.
 #pragma once

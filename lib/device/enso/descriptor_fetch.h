@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads TX slots from host memory (hardware sheet, section 4): a tx_tail store
+// Reads TX slots from host memory (docs/enso-hardware.md, "Transmitting"): a tx_tail store
 // asks for [head, tail) of its ring, which is fetched in DMA reads of at most 256
 // slots, split at the ring's end; head becomes tail when the fetch begins.
 #pragma once

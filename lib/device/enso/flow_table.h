@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flow table (hardware sheet, section 5): four sub-tables of 2048 rows, a key
+// The flow table (docs/enso-hardware.md, "Steering"): four sub-tables of 2048 rows, a key
 // may stand in one row of each. There is no delete and no eviction.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receive path (hardware sheet, section 3): frames from the MAC are steered,
+// The receive path (docs/enso-hardware.md, "Receiving"): frames from the MAC are steered,
 // copied flit by flit into their pipe and notified, or dropped whole.
 #pragma once
 

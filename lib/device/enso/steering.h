@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From the first flit of a frame to its pipe (hardware sheet, section 5): key
+// From the first flit of a frame to its pipe (docs/enso-hardware.md, "Steering"): key
 // fields at fixed offsets, masked by protocol and SYN, then the flow table, then
 // the fallback. Called by the receive path for every frame.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transmit path (hardware sheet, section 4): data slots are read into the
+// The transmit path (docs/enso-hardware.md, "Transmitting"): data slots are read into the
 // framer, configuration slots executed, and each slot completed in order.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The one port through which notifications and completions reach host memory.
-// A frame that hits a disabled pipe can wedge it (hardware sheet, section 8):
+// A frame that hits a disabled pipe can wedge it (docs/enso-hardware.md, "Traps"):
 // then neither leaves the NIC again.
 #pragma once
 

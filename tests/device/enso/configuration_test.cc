@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 2: configuration commands, and section 5: what the
-// clocked ones do, timestamps and the rate limiter.
+// docs/enso-hardware.md, "Formats": configuration commands; "Timestamp and rate limiter": what
+// the clocked ones do.
 #include "host.h"
 
 namespace sluice::device::enso {

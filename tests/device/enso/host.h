@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The host's side of the Ensō NIC for its tests: memory behind bus addresses that
-// differ from pointers, rings, and the bring-up order of the hardware sheet
-// (section 9). Written against regs/enso.h alone.
+// differ from pointers, rings, and the bring-up order of docs/enso-hardware.md,
+// "Bring-up and tear-down". Written against regs/enso.h alone.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 3: reactive notifications, row by row of the table, and
+// docs/enso-hardware.md, "Receiving": reactive notifications, row by row of the table, and
 // what happens when their ring is full.
 #include "host.h"
 

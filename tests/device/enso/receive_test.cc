@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 3: what becomes of a received frame.
+// docs/enso-hardware.md, "Receiving": what becomes of a received frame.
 #include <numeric>
 
 #include "host.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 1: the register window.
+// docs/enso-hardware.md, "Identity and registers": the register window.
 #include "host.h"
 
 namespace sluice::device::enso {

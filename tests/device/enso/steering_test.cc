@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 5: flow table, fallback, round robin. Hashes and rows
-// are the sheet's vectors, taken from the hardware's simulation.
+// docs/enso-hardware.md, "Steering": flow table, fallback, round robin. Hashes and rows
+// are the page's vectors, taken from the hardware's simulation.
 #include <random>
 
 #include "device/enso/flow_table.h"
@@ -216,7 +216,7 @@ struct KeyAndRows {
   std::array<uint32_t, 4> rows;
 };
 
-/// Lookup3's rows from the statement of the sheet, independent of the model.
+/// Lookup3's rows from the statement of docs/enso-hardware.md, independent of the model.
 std::array<uint32_t, 4> RowsOf(const FlowKey& key) {
   std::array<uint32_t, 4> rows;
   const auto rot = [](uint32_t x, int k) { return x << k | x >> (32 - k); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware sheet, section 4: descriptors, framing, completions.
+// docs/enso-hardware.md, "Transmitting": descriptors, framing, completions.
 #include "host.h"
 
 namespace sluice::device::enso {
