@@ -75,7 +75,7 @@ inline Bytes MakeFrame(uint32_t length, const Headers& headers = {}, uint8_t see
   return frame;
 }
 
-/// A NIC and its host. Pipes and buffers are opened as section 9 says.
+/// A NIC and its host. Pipes and buffers are opened as "Bring-up and tear-down" says.
 class Host {
  public:
   static constexpr uint64_t kBus = 0x12'3400'0000;

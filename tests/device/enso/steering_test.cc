@@ -209,7 +209,7 @@ TEST_F(EnsoRoundRobin, ItsEnableFieldIsBit63Alone) {
   EXPECT_EQ(Spread(15)[0], 16);
 }
 
-// Insertion: section 5, four sub-tables of 2048 rows.
+// Insertion: four sub-tables of 2048 rows.
 
 struct KeyAndRows {
   FlowKey key;
