@@ -106,8 +106,8 @@ class Reader {
   }
 
  private:
-  bool Bad(const std::string& name, const std::string& value, const char* mend) {
-    error_ = "--" + name + "=" + value + ": " + mend;
+  bool Bad(const std::string& name, const std::string& value, const char* fix) {
+    error_ = "--" + name + "=" + value + ": " + fix;
     return false;
   }
 

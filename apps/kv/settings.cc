@@ -36,8 +36,8 @@ constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value, and what is 
 }  // namespace
 
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
-                                     std::string* mend) {
-  const runtime::Complaint complaint{flag, mend};
+                                     std::string* fix) {
+  const runtime::Complaint complaint{flag, fix};
   const uint32_t workers = line->options.workers;
   const uint32_t partitions = FLAGS_partitions != 0 ? FLAGS_partitions : workers;
   const bool right =
@@ -65,7 +65,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
         "workers=" + std::to_string(workers) + "+partitions=" + std::to_string(partitions) +
         "+mica_port=" + std::to_string(FLAGS_mica_port) +
         "+memcached_port=" + std::to_string(FLAGS_memcached_port) + "+" + FLAGS_client;
-    if (!ReadClientWireOptions(client, 1, mend)) {
+    if (!ReadClientWireOptions(client, 1, fix)) {
       *flag = "client";
       return std::nullopt;
     }

@@ -113,9 +113,9 @@ void PrintHelp() {
 // Collects the first complaint.
 class Checker {
  public:
-  void Require(bool good, const char* flag, absl::string_view mend) {
+  void Require(bool good, const char* flag, absl::string_view fix) {
     if (!good && error_.empty()) {
-      error_ = absl::StrCat("--", flag, "=", ValueOf(flag), ": ", mend);
+      error_ = absl::StrCat("--", flag, "=", ValueOf(flag), ": ", fix);
     }
   }
   const std::string& error() const { return error_; }

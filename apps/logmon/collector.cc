@@ -48,13 +48,13 @@ Collector::Collector(const Settings& settings, const WallClock& clock, uint32_t 
   }
 }
 
-bool Collector::Open(std::string* flag, std::string* mend) {
+bool Collector::Open(std::string* flag, std::string* fix) {
   *flag = "lines";
-  if (!settings_.lines.empty() && !lines_.Open(settings_.lines, mend)) return false;
+  if (!settings_.lines.empty() && !lines_.Open(settings_.lines, fix)) return false;
   *flag = "minutes";
-  if (!settings_.minutes.empty() && !minutes_.Open(settings_.minutes, mend)) return false;
+  if (!settings_.minutes.empty() && !minutes_.Open(settings_.minutes, fix)) return false;
   *flag = "alerts";
-  return settings_.alerts.empty() || alerts_.WriteTo(settings_.alerts, mend);
+  return settings_.alerts.empty() || alerts_.WriteTo(settings_.alerts, fix);
 }
 
 void Collector::Start() {

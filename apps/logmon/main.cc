@@ -108,13 +108,13 @@ int main(int argc, char** argv) {
   if (!line) return exit_code;
   // An empty pattern is one that everything matches.
   if (!gflags::GetCommandLineFlagInfoOrDie("test_filter").is_default) return RunTest();
-  std::string flag, mend, capture;
-  std::optional<Settings> settings = sluice::logmon::ReadSettings(*line, &flag, &mend);
-  if (!settings) return BadFlag(flag, mend);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
-  const auto rules = RuleSet::Compile(std::move(settings->config.filters), &mend);
-  if (rules == nullptr) return BadFlag("filters", mend);
-  if (!MakeSample(*settings, &*line, &capture, &flag, &mend)) return BadFlag(flag, mend);
+  std::string flag, fix, capture;
+  std::optional<Settings> settings = sluice::logmon::ReadSettings(*line, &flag, &fix);
+  if (!settings) return BadFlag(flag, fix);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
+  const auto rules = RuleSet::Compile(std::move(settings->config.filters), &fix);
+  if (rules == nullptr) return BadFlag("filters", fix);
+  if (!MakeSample(*settings, &*line, &capture, &flag, &fix)) return BadFlag(flag, fix);
   line->options.answers = false;
   // An Enso NIC's SYN may take another pipe than its stream, and come late: then what precedes the
   // first line end cannot be told from the rest of a line.
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
   settings->monitor.gap_cycles = kGapSeconds * hz;
   const WallClock clock(UnixNs(), rte_rdtsc(), hz);
   Collector collector(*settings, clock, session->workers(), text);
-  if (!collector.Open(&flag, &mend)) return BadFlag(flag, mend);
+  if (!collector.Open(&flag, &fix)) return BadFlag(flag, fix);
   collector.Start();
   return session->Run(
       [&](const WorkerInfo& info) {

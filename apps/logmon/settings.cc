@@ -67,7 +67,7 @@ bool Share(const std::vector<uint16_t>& one, const std::vector<uint16_t>& other)
   return false;
 }
 
-std::optional<Config> ReadFilters(std::string* flag, std::string* mend) {
+std::optional<Config> ReadFilters(std::string* flag, std::string* fix) {
   std::vector<std::string> errors;
   std::optional<Config> config;
   *flag = FLAGS_filter.empty() ? "filters" : "filter";
@@ -81,8 +81,8 @@ std::optional<Config> ReadFilters(std::string* flag, std::string* mend) {
     config = ParseConfig(*text, std::filesystem::path(FLAGS_filters).parent_path(), &errors);
   }
   if (config) return config;
-  *mend = errors.front();
-  if (errors.size() > 1) *mend += " (and " + std::to_string(errors.size() - 1) + " more)";
+  *fix = errors.front();
+  if (errors.size() > 1) *fix += " (and " + std::to_string(errors.size() - 1) + " more)";
   return std::nullopt;
 }
 
@@ -96,8 +96,8 @@ std::optional<Transport> TransportOf(std::string_view name) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
-                                     std::string* mend) {
-  const runtime::Complaint complaint{flag, mend};
+                                     std::string* fix) {
+  const runtime::Complaint complaint{flag, fix};
   Settings settings;
   engine::logmon::MonitorOptions& monitor = settings.monitor;
   const char* const ports = "give ports, 1 to 65535, with commas between them";
@@ -120,7 +120,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
       complaint.Check(FLAGS_log.empty() || !line.own_port, "log",
                       "belongs to the embedded NIC, and EAL was given a device: leave it away");
   if (!right) return std::nullopt;
-  auto config = ReadFilters(flag, mend);
+  auto config = ReadFilters(flag, fix);
   if (!config) return std::nullopt;
   settings.config = *std::move(config);
   // Lines that nobody reads are neither kept nor lost.
@@ -148,7 +148,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
 }
 
 bool MakeSample(const Settings& settings, CommandLine* line, std::string* capture,
-                std::string* flag, std::string* mend) {
+                std::string* flag, std::string* fix) {
   runtime::Options& options = line->options;
   capture->clear();
   if (line->own_port || options.frame_size.empty()) return true;
@@ -165,7 +165,7 @@ bool MakeSample(const Settings& settings, CommandLine* line, std::string* captur
         std::from_chars(size.data(), size.data() + size.size(), sample.frame_bytes);
     if (error != std::errc() || sample.frame_bytes < 96) {
       *flag = "frame_size";
-      *mend = "give 96 to 1518: log text has no other sizes";
+      *fix = "give 96 to 1518: log text has no other sizes";
       return false;
     }
   }
@@ -177,7 +177,7 @@ bool MakeSample(const Settings& settings, CommandLine* line, std::string* captur
     auto read = runtime::ReadFile(FLAGS_log, &errors);
     if (!read || read->empty()) {
       *flag = "log";
-      *mend = errors.empty() ? "is empty" : errors.front();
+      *fix = errors.empty() ? "is empty" : errors.front();
       return false;
     }
     text = *std::move(read);
@@ -185,7 +185,7 @@ bool MakeSample(const Settings& settings, CommandLine* line, std::string* captur
   }
   const std::string path = std::filesystem::temp_directory_path() /
                            ("sluice-logmon-" + std::to_string(getpid()) + ".pcap");
-  if (!WriteSample(text, sample, path, mend)) {
+  if (!WriteSample(text, sample, path, fix)) {
     *flag = "log";
     return false;
   }

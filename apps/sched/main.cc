@@ -92,10 +92,10 @@ int main(int argc, char** argv) {
       "sched", "runs requests as tasks that an agent on a NIC's core chooses", argc, argv,
       &exit_code);
   if (!line) return exit_code;
-  std::string flag, mend;
-  const std::optional<Settings> settings = ReadSettings(&*line, &flag, &mend);
-  if (!settings) return BadFlag(flag, mend);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
+  std::string flag, fix;
+  const std::optional<Settings> settings = ReadSettings(&*line, &flag, &fix);
+  if (!settings) return BadFlag(flag, fix);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   try {

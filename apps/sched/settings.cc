@@ -150,13 +150,13 @@ bool CheckNumbers(const Complaint& complaint) {
 Nanoseconds Ns(double us) { return static_cast<Nanoseconds>(us * 1e3); }
 
 // Clients behind the embedded NIC, in place of its generator. False: they do not like it.
-bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::string* mend) {
+bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::string* fix) {
   // Without exponents: '+' joins options.
   const std::string client = absl::StrFormat(
       "rate=%.3f+short_us=%.3f+long_us=%.3f+long_share=%.9f+runaway_share=%.9f+port=%d",
       workload.rate, workload.short_us, workload.long_us, workload.long_share,
       workload.runaway_share, FLAGS_request_port);
-  if (!ReadClientWireOptions(client, 1, mend)) return false;
+  if (!ReadClientWireOptions(client, 1, fix)) return false;
   // The library is part of this process already: its name is enough.
   line->options.wire = "library:libsluice_sched_wire.so+" + client;
   line->options.traffic = "client:" + client;
@@ -172,8 +172,8 @@ void TakeIdlePort(CommandLine* line) {
 
 }  // namespace
 
-std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* mend) {
-  const Complaint complaint{flag, mend};
+std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* fix) {
+  const Complaint complaint{flag, fix};
   const std::optional<double> rate = RateOf(FLAGS_rate);
   if (!CheckNames(complaint) || !CheckNumbers(complaint) ||
       !complaint.Check(rate && *rate <= 1e8, "rate", "give requests a second, e.g. 50000 or 50k")) {
@@ -214,7 +214,7 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
     if (!line->own_port) TakeIdlePort(line);
     line->options.traffic = "self";
   } else if (!line->own_port && !line->options.frame_size.empty()) {
-    if (!BringClients(workload, line, mend)) {
+    if (!BringClients(workload, line, fix)) {
       *flag = "rate";
       return std::nullopt;
     }

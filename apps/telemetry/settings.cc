@@ -66,8 +66,8 @@ std::optional<SketchKind> ParseSketch(const std::string& text) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
-                                     std::string* mend) {
-  const runtime::Complaint complaint{flag, mend};
+                                     std::string* fix) {
+  const runtime::Complaint complaint{flag, fix};
   const auto keys = ParseKeys(FLAGS_keys);
   const auto pace = ParsePace(FLAGS_pace);
   const auto sketch = ParseSketch(FLAGS_sketch);
@@ -111,11 +111,11 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   setup.oracle_flows = FLAGS_oracle_flows;
   setup.seed = line.options.seed ? *line.options.seed
                                  : uint64_t{std::random_device()()} << 32 | std::random_device()();
-  // "member: mend"; members are called as their flags.
+  // "member: fix"; members are called as their flags.
   if (const std::string error = setup.Error(); !error.empty()) {
     const size_t colon = error.find(": ");
     *flag = error.substr(0, colon);
-    *mend = "give " + error.substr(colon + 2);
+    *fix = "give " + error.substr(colon + 2);
     return std::nullopt;
   }
   settings.exports = {.ipfix = FLAGS_export_ipfix,

@@ -41,7 +41,7 @@ std::string KnownKeys() {
   return keys;
 }
 
-/// False with `error` set to one line that names the key and the mend.
+/// False with `error` set to one line that names the key and the fix.
 bool ParseArgument(const std::string& key, const std::string& text, Arguments* arguments,
                    std::string* error) {
   if (key == kQueuesKey) {

@@ -103,7 +103,7 @@ bool rte_pmd_ipu_link_region(struct rte_pmd_ipu_link *link, struct rte_pmd_ipu_r
 void rte_pmd_ipu_link_give(struct rte_pmd_ipu_link *link, uint32_t frames, bool wait_for_frames);
 /**
  * Looks for the answer to the last give: one load if there is none. True: the host owns a
- * region again, now in `region`. Also mends the link, and the port, after the device came
+ * region again, now in `region`. Also fixes the link, and the port, after the device came
  * back from power-on, without waiting for it. `now_cycles`: TSC.
  */
 bool rte_pmd_ipu_link_poll(struct rte_pmd_ipu_link *link, uint64_t now_cycles,

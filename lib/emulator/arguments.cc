@@ -18,8 +18,8 @@ using std::string_view;
 class Complaint {
  public:
   explicit Complaint(std::string* error) : error_(error) {}
-  bool Say(string_view what, string_view given, string_view mend) {
-    *error_ = std::string(what) + "=" + std::string(given) + ": " + std::string(mend);
+  bool Say(string_view what, string_view given, string_view fix) {
+    *error_ = std::string(what) + "=" + std::string(given) + ": " + std::string(fix);
     return false;
   }
 

@@ -204,11 +204,11 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
   return std::nullopt;
 }
 
-int BadFlag(std::string_view flag, std::string_view mend) {
+int BadFlag(std::string_view flag, std::string_view fix) {
   const std::string name(flag);
   return Fail("--" + name + "=" +
               gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value + ": " +
-              std::string(mend));
+              std::string(fix));
 }
 
 }  // namespace sluice::runtime

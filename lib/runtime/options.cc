@@ -42,10 +42,10 @@ constexpr Interface kInterfaces[] = {Interface::kPacketized, Interface::kStreami
                                      Interface::kBilateral};
 
 // What is wrong with a flag, in the one form that all such lines have.
-std::string Bad(std::string_view flag, std::string_view mend) {
+std::string Bad(std::string_view flag, std::string_view fix) {
   const std::string name(flag);
   const std::string value = gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value;
-  return "--" + name + "=" + value + ": " + std::string(mend);
+  return "--" + name + "=" + value + ": " + std::string(fix);
 }
 
 bool ParseNumber(std::string_view text, uint64_t* value) {

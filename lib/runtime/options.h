@@ -42,7 +42,7 @@ struct Options {
 };
 
 /// Values of the flags. On a bad one returns nothing and sets `error` to one line
-/// that names the flag and the mend. `own_port` says that EAL was given a device,
+/// that names the flag and the fix. `own_port` says that EAL was given a device,
 /// where flags of the embedded traffic source would have no effect.
 std::optional<Options> ReadOptions(bool own_port, std::string* error);
 
