@@ -21,17 +21,17 @@ struct FlagHelp {
 };
 
 constexpr std::array kHelp = {
-    FlagHelp{"model", "The NIC: ipu (attach net_ipu, default) or enso (attach net_enso)"},
+    FlagHelp{"model", "The model: ipu (attach net_ipu; default) or enso (attach net_enso)"},
     FlagHelp{"socket", "Where to listen (default: sluice-device.sock in $XDG_RUNTIME_DIR or /tmp)"},
-    FlagHelp{"wire", "What is behind the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
-    FlagHelp{"faults", "Faults of the wire, as drop:0.01+delay:50us"},
+    FlagHelp{"wire", "What the NIC is wired to: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
+    FlagHelp{"faults", "Faults on the wire, such as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},
     FlagHelp{"pause", "on: the wire waits where the device has no room; off: frames are dropped"},
     FlagHelp{"seed", "Seed of traffic and faults"},
     FlagHelp{"device_cpu", "CPU of the thread that steps the model"},
-    FlagHelp{"pipe_flits", "Enso: 64-byte flits of a pipe (0, the default: as the host asks)"},
-    FlagHelp{"nb_entries", "Enso: slots of a notification ring (0: as the host asks)"},
-    FlagHelp{"notify", "Enso: packet: insist on a notification for every packet; host: as it asks"},
+    FlagHelp{"pipe_flits", "Enso: 64-byte flits in a pipe (0, the default: as the host asks)"},
+    FlagHelp{"nb_entries", "Enso: slots in a notification ring (0: as the host asks)"},
+    FlagHelp{"notify", "Enso: packet: insist on one notification per packet; host: as it asks"},
     FlagHelp{"duration_s", "Seconds to run (0, the default: until SIGINT or SIGTERM)"},
     FlagHelp{"stats_period_s", "Seconds between statistics lines (1; 0: none)"},
     FlagHelp{"json", "Write the final report to this file; - for standard output"},
@@ -77,7 +77,7 @@ class Reader {
       const std::string& argument = arguments[i];
       const std::string name(NameOf(argument));
       if (!IsFlag(name)) {
-        error_ = argument + ": unknown flag: see --help; EAL arguments stand before --";
+        error_ = argument + ": unknown flag: see --help; EAL arguments go before --";
         return false;
       }
       const size_t equals = argument.find('=');
@@ -99,7 +99,7 @@ class Reader {
     const emulator::Settings& settings = out_.server.settings;
     if (out_.server.model == emulator::Model::kIpu &&
         (settings.pipe_flits != 0 || settings.nb_entries != 0 || settings.notify_per_packet)) {
-      error_ = "--model=ipu: has no pipes: leave --pipe_flits, --nb_entries and --notify away";
+      error_ = "--model=ipu: has no pipes: omit --pipe_flits, --nb_entries and --notify";
       return false;
     }
     return true;
@@ -142,7 +142,7 @@ class Reader {
   bool RingSize(const std::string& name, const std::string& value, uint32_t* size) {
     return (ReadNumber(value, size) && (*size == 0 || (*size >= 2 && *size <= 1u << 20 &&
                                                        (*size & (*size - 1)) == 0))) ||
-           Bad(name, value, "give a power of two, 2 to 1048576, or 0 for what the host asks");
+           Bad(name, value, "give a power of two, 2 to 1048576, or 0 for what the host asks for");
   }
 
   bool Seconds(const std::string& name, const std::string& value, double* seconds) {
@@ -198,7 +198,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
   Reader reader(&flags);
   std::string error;
   for (const std::string& argument : flags.eal) {
-    if (IsFlag(NameOf(argument))) error = argument + ": a flag of ours: put -- before it";
+    if (IsFlag(NameOf(argument))) error = argument + ": a flag of sluice-device: put -- before it";
   }
   if (error.empty() && reader.Read(ours)) return flags;
   std::fprintf(stderr, "%s\n", error.empty() ? reader.error().c_str() : error.c_str());

@@ -90,7 +90,7 @@ bool StartEal(const Flags& flags) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0) return true;
-  std::fprintf(stderr, "EAL does not start: %s: arguments before -- are EAL's\n",
+  std::fprintf(stderr, "EAL failed to start: %s: arguments before -- belong to EAL\n",
                rte_strerror(rte_errno));
   return false;
 }

@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     return no_servers;
   }
   if (!run.Preload()) {
-    std::fprintf(stderr, "no answer for %g s while preloading: is a server there?\n",
+    std::fprintf(stderr, "no answer for %g s while preloading: is a server running there?\n",
                  settings->patience_s);
     return 1;
   }

@@ -114,7 +114,7 @@ void Collector::ShowLines(ShownLines& lines) {
     lines_.Write(ShownLineText(line, settings_.config));
   });
   if (!lines_.Flush() && !std::exchange(lines_failed_, true)) {
-    std::fprintf(stderr, "--lines=%s: not all could be written\n", settings_.lines.c_str());
+    std::fprintf(stderr, "--lines=%s: some lines could not be written\n", settings_.lines.c_str());
   }
 }
 

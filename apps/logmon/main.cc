@@ -29,7 +29,7 @@
 
 DECLARE_string(ip);
 DEFINE_string(test_filter, "",
-              "Say which lines of standard input this pattern matches, as JSON, and end");
+              "Print which lines of standard input this pattern matches, as JSON, and exit");
 
 namespace {
 
@@ -92,7 +92,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
                        }
                        return answer;
                      }},
-                    {"/sluice/logmon/sources", "What happened to text. No parameters.",
+                    {"/sluice/logmon/sources", "What happened to sources' text. No parameters.",
                      [&](std::string_view) {
                        return FiguresJson(collector.Take(), config)["sources"];
                      }}};
@@ -103,7 +103,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("logmon", "matches lines of logs", argc, argv,
+  auto line = sluice::runtime::ReadCommandLine("logmon", "matches log lines", argc, argv,
                                                &exit_code);
   if (!line) return exit_code;
   // An empty pattern is one that everything matches.
@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
   if (!capture.empty()) std::filesystem::remove(capture);
   if (session == nullptr) return exit_code;
   for (const std::string& left_out : settings->config.left_out) {
-    std::fprintf(stderr, "left out: %s\n", left_out.c_str());
+    std::fprintf(stderr, "skipped: %s\n", left_out.c_str());
   }
 
   const uint64_t hz = rte_get_tsc_hz();

@@ -79,7 +79,7 @@ int Run(Session& session, const Settings& settings, std::FILE* text) {
   play.Close();
   std::fputs(Totals(play.board()).c_str(), text);
   if (Unfinished(play.board()) == 0) return exit_code;
-  std::fprintf(stderr, "%llu requests had no answer at the end\n",
+  std::fprintf(stderr, "%llu requests had no reply at the end\n",
                static_cast<unsigned long long>(Unfinished(play.board())));
   return exit_code != 0 ? exit_code : 1;
 }

@@ -82,7 +82,7 @@ bool Exports::Close(std::string* error) {
     if (file->file == nullptr) continue;
     if (std::fclose(file->file.release()) != 0) file->failed = true;
     if (!file->failed) continue;
-    *error = "--" + file->flag + "=" + file->path + ": could not be written to its end";
+    *error = "--" + file->flag + "=" + file->path + ": could not be written completely";
     return false;
   }
   return true;

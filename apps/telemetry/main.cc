@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (!traffic.empty()) {
     std::filesystem::remove(traffic);
-    std::fprintf(text, "traffic: %u frames of %u flows, Zipf %g, again and again\n",
+    std::fprintf(text, "traffic: %u frames of %u flows, Zipf %g, repeated\n",
                  kSampleFrames, FLAGS_flows, settings->zipf);
     std::fflush(text);
   }

@@ -140,7 +140,7 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
   if (arguments.notify_per_packet) {
     ENSO_LOG(ERR,
              "%s: notify=packet: the FPGA's notification rings are smaller than a pipe and "
-             "would overflow: leave it out",
+             "would overflow: omit it",
              name);
     return -EINVAL;
   }

@@ -136,7 +136,7 @@ File Listen(const std::string& path, std::string* error) {
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0) {
     if (!S_ISSOCK(there.st_mode)) {
-      *error = "is a file: name one that does not exist";
+      *error = "exists and is not a socket: name a path that does not exist";
       return {};
     }
     const File probe = MakeSocket();

@@ -54,7 +54,7 @@ std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors) {
   try {
     JsonValue json = JsonValue::parse(text, watch, true, true);
     if (deep) {
-      errors->push_back("objects and arrays are nested deeper than a configuration is");
+      errors->push_back("objects and arrays are nested too deeply");
     } else if (!twice.empty()) {
       errors->push_back(Shown(twice) + ": twice in the same object");
     } else {
@@ -167,7 +167,7 @@ void ObjectReader::Finish() {
   if (!json_.is_object()) return;
   for (const auto& [key, value] : json_.items()) {
     if (std::ranges::find(asked_, key) != asked_.end()) continue;
-    Complain(key, "unknown; there are " + absl::StrJoin(asked_, ", "));
+    Complain(key, "unknown; use one of " + absl::StrJoin(asked_, ", "));
   }
 }
 

@@ -101,7 +101,7 @@ std::string Verdict(const RunFigures& run) {
   }
   if (!run.link_up) return "the link was down at the end of the run";
   if (run.drained && Lost(run) > 0) {
-    return absl::StrFormat("%d frames reached the host and are neither back nor under any drop",
+    return absl::StrFormat("%d frames reached the host and are neither back nor counted as drops",
                            Lost(run));
   }
   return "";
@@ -183,15 +183,15 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["version"] = SLUICE_VERSION;
   if (extend) extend(report);
   report["unit_notes"] = {
-      {"pkts", "totals, the frames that were under way when the traffic stopped included"},
+      {"pkts", "totals, including frames in flight when the traffic stopped"},
       {"bytes", "without FCS; a streaming interface does not see Ethernet padding"},
-      {"mpps", "frames sent, 10^6 a second, over duration_s"},
-      {"gbps", "layer 1: bytes sent + 4 of FCS + 20 of preamble and gap a frame, over duration_s"},
+      {"mpps", "frames sent, 10^6 per second, over duration_s"},
+      {"gbps", "layer 1: bytes sent + 4 of FCS + 20 of preamble and gap per frame"},
       {"cycles_per_pkt", "TSC cycles of polls that handled frames, per frame received"},
       {"busy", "share of the time, 0 to 1"},
-      {"sent_pkts", "frames that the application sent, or tried to, beyond one answer a frame"},
+      {"sent_pkts", "frames that the application sent, or tried to, beyond one answer per frame"},
       {"drops", "frames; rx_pkts + sent_pkts = tx_pkts + consumed_pkts + their sum"},
-      {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; outside that law"},
+      {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; not in that sum"},
       {"links", "regions exchanged, and what happened to links: sums over them since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};
   return report.dump(2) + "\n";

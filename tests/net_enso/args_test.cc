@@ -36,7 +36,7 @@ TEST(Arguments, OwnKeysAreParsedAndTheModelsPassedOn) {
   EXPECT_EQ(arguments.passed_on[1], emulator::Argument("seed", "3"));
 }
 
-TEST(Arguments, RefusalsNameTheKeyAndTheMend) {
+TEST(Arguments, RefusalsNameTheKeyAndTheFix) {
   struct Case {
     const char* text;
     const char* names;

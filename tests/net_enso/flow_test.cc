@@ -178,7 +178,7 @@ TEST_F(FlowTest, RulesSurviveARestart) {
 TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
-    ExpectRefused(rule.From(2, 3), "destination alone");
+    ExpectRefused(rule.From(2, 3), "destination only");
   }
   ExpectRefused(Rule(IPPROTO_TCP, 1, 80, 0), "all four");
   {

@@ -64,7 +64,7 @@ class Check(Host):
         code, text = self.run_script("check")
         self.assertEqual((code, text.count("WRONG")), (0, 0), text)
 
-    def test_each_defect_is_named_with_its_mend(self):
+    def test_each_defect_is_named_with_its_fix(self):
         for path, text, named, fix in (
                 (f"{HUGE}/free_hugepages", "0", "0 free", "hugepages 1024"),
                 ("proc/mounts", "", "not mounted", "mount -t hugetlbfs"),

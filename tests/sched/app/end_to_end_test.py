@@ -269,7 +269,7 @@ class Scheduling(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
-    def test_a_bad_flag_ends_with_2_and_names_the_flag_and_the_mend(self):
+    def test_a_bad_flag_ends_with_2_and_names_the_flag_and_the_fix(self):
         for bad, fix in (("--policy=lottery", "shinjuku"), ("--mode=pigeon", "wave-prestage"),
                           ("--requests=none", "self or network"), ("--cell_s=0", "0.01"),
                           ("--rate=-5", "rate|packets"), ("--short_us=-1", "1000000"),
