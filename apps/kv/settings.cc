@@ -11,15 +11,15 @@
 DEFINE_string(mode, "cache",
               "cache: the oldest items make room; store: nothing is lost, and what does not fit is "
               "refused");
-DEFINE_uint64(memory_mb, 256, "Of all items, in MiB");
-DEFINE_uint64(items, 1 << 20, "Expected items, of all partitions");
-DEFINE_uint32(partitions, 0, "Parts of the store, each one worker's; 0: as many as workers");
+DEFINE_uint64(memory_mb, 256, "Memory of all items, in MiB");
+DEFINE_uint64(items, 1 << 20, "Expected number of items in all partitions");
+DEFINE_uint32(partitions, 0, "Partitions of the store, one worker each; 0: as many as workers");
 DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
 DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
 DEFINE_uint32(max_reply_bytes, 65536,
-              "Longest answer to one datagram, which a forged sender could be sent");
-DEFINE_bool(trust_hashes, false, "Believe the key hashes that MICA's clients send");
-DEFINE_bool(concurrent_read, true, "Workers read each other's partitions; else only their own");
+              "Longest answer to one datagram; a forged sender can be sent that much");
+DEFINE_bool(trust_hashes, false, "Trust the key hashes that MICA's clients send");
+DEFINE_bool(concurrent_read, true, "Let workers read each other's partitions");
 DEFINE_string(client, "items=1000000+get=0.95+zipf=0.99+outstanding=1024",
               "What the client behind the embedded NIC does: see client_wire.h or the README");
 DEFINE_bool(allow_flush, false, "Let memcached's flush_all empty the store");

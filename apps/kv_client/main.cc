@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-client: loads key-value servers over UDP and checks what they say. Start reading at
+// sluice-kv-client: loads key-value servers over UDP and checks every value. Start reading at
 // run.h; the client itself is lib/engine/kv/client.
 #include <csignal>
 #include <cstdio>

@@ -108,7 +108,7 @@ std::optional<size_t> Channel::Receive(void* data, size_t capacity, File* file,
       *file = std::move(taken[0]);
       return static_cast<size_t>(received);
     }
-    // A reset is told once, before what the peer had sent last.
+    // A reset is reported once, before what the peer had sent last.
     if (errno == EINTR || errno == ECONNRESET) continue;
     if (errno != EAGAIN) return std::nullopt;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -57,7 +57,7 @@ class Channel {
   File socket_;
 };
 
-/// Where sluice-device listens unless it is told otherwise: in $XDG_RUNTIME_DIR, else /tmp.
+/// Where sluice-device listens by default: in $XDG_RUNTIME_DIR, else /tmp.
 std::string DefaultSocketPath();
 /// Listens at `path`, which only this user may connect to; takes the place of a dead
 /// process's socket. Empty, with the reason in `error`, if that is not possible.

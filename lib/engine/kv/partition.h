@@ -171,7 +171,7 @@ class Partition {
 
   const PartitionCounters& counters() const { return counters_; }
   Mode mode() const { return mode_; }
-  /// Of index and memory, all told: what it may come to occupy.
+  /// Of index and memory together: what it may come to occupy.
   uint64_t reserved_bytes() const {
     return index_.bytes() + (log_ ? log_->bytes() : heap_->reserved_bytes());
   }
