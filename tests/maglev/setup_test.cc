@@ -295,8 +295,7 @@ TEST(Check, WantsWeightsInRange) {
 
 TEST(Check, WantsBackendsThatCanBeReached) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].address = Address("0.0.0.0"); }),
-              ElementsAre("vip \"web\": backend \"a\": address 0.0.0.0 is not the address of a "
-                          "host"));
+              ElementsAre("vip \"web\": backend \"a\": address 0.0.0.0 is not a host's address"));
   // Of another VIP of the list, and a later one.
   EXPECT_THAT(
       After([](auto& setup) { setup.vips[0].backends[0].address = Address("2001:db8::80"); }),
@@ -328,8 +327,8 @@ TEST(Check, WantsFamiliesThatCanMeet) {
 
 TEST(Check, WantsPortsOnlyWhereTheyAreRewritten) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].port = 8080; }),
-              ElementsAre("vip \"web\": backend \"a\": port 8080 cannot be had with encapsulation "
-                          "ip, only with nat"));
+              ElementsAre("vip \"web\": backend \"a\": port 8080 needs encapsulation nat, not "
+                          "ip"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].encapsulation = Encapsulation::kNat;
                 setup.vips[0].backends[0].port = 8080;

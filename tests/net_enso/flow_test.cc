@@ -197,7 +197,7 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.ip_mask.hdr.type_of_service = 0xff;
-    ExpectRefused(rule, "IPv4 field");
+    ExpectRefused(rule, "only addresses of IPv4");
   }
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
