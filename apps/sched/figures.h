@@ -42,7 +42,7 @@ struct HostFigures {
   uint64_t unfinished = 0;  ///< Tasks that have not ended.
 };
 
-/// Of one policy and mode, all told.
+/// Totals of one policy and mode.
 struct Result {
   std::string policy;
   std::string mode;

@@ -18,8 +18,8 @@ using std::string_view;
 class Complaint {
  public:
   explicit Complaint(std::string* error) : error_(error) {}
-  bool Say(string_view what, string_view given, string_view mend) {
-    *error_ = std::string(what) + "=" + std::string(given) + ": " + std::string(mend);
+  bool Say(string_view what, string_view given, string_view fix) {
+    *error_ = std::string(what) + "=" + std::string(given) + ": " + std::string(fix);
     return false;
   }
 
@@ -101,8 +101,8 @@ bool ReadDuration(string_view text, uint64_t* ns) {
   return true;
 }
 
-constexpr string_view kRateMend = "give packets/s as 1000, 10k, 14.88M or 1G";
-constexpr string_view kCountMend = "give a number of frames, 1 or more";
+constexpr string_view kRateFix = "give packets per second, such as 1000, 10k, 14.88M or 1G";
+constexpr string_view kCountFix = "give a number of frames, 1 or more";
 
 class Parser {
  public:
@@ -184,11 +184,11 @@ class Parser {
              complaint_.Say("wire=gen: flows", value, "give 1…1048576");
     }
     if (key == "rate") {
-      return ReadRate(value, &gen.rate_pps) || complaint_.Say("wire=gen: rate", value, kRateMend);
+      return ReadRate(value, &gen.rate_pps) || complaint_.Say("wire=gen: rate", value, kRateFix);
     }
     if (key == "count") {
       return ReadInteger<uint64_t>(value, 1, ~uint64_t{0}, &gen.count) ||
-             complaint_.Say("wire=gen: count", value, kCountMend);
+             complaint_.Say("wire=gen: count", value, kCountFix);
     }
     if (key == "seed")
       return Seed("wire=gen: seed", value, &gen.seed) && (generator_seed_given_ = true);
@@ -258,14 +258,14 @@ class Parser {
   bool ReplayOption(string_view key, string_view value) {
     if (key == "rate") {
       return ReadRate(value, &out_.replay.rate_pps) ||
-             complaint_.Say("wire=pcap: rate", value, kRateMend);
+             complaint_.Say("wire=pcap: rate", value, kRateFix);
     }
     if (key == "count") {
       return ReadInteger<uint64_t>(value, 1, ~uint64_t{0}, &out_.replay.count) ||
-             complaint_.Say("wire=pcap: count", value, kCountMend);
+             complaint_.Say("wire=pcap: count", value, kCountFix);
     }
     return ReadInteger<uint64_t>(value, 0, ~uint64_t{0}, &out_.replay.loop) ||
-           complaint_.Say("wire=pcap: loop", value, "give a number of times, 0 for ever");
+           complaint_.Say("wire=pcap: loop", value, "give a number of times, or 0 for no end");
   }
 
   bool Faults(string_view value) {

@@ -24,7 +24,7 @@ enum class Variant : uint8_t { kTwoMessage, kFourMessage, kBoth };
 
 enum class State : uint8_t {
   kSync,     ///< Either: started without memory.
-  kFaulted,  ///< Either: the peer broke the protocol; only a restart mends it.
+  kFaulted,  ///< Either: the peer broke the protocol; only a restart fixes it.
   // Initiator, transaction n
   kIdle,      ///< n is resolved.
   kOffer,     ///< n is offered; its outcome may exist and not be known here: in doubt.

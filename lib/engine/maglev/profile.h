@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Hash profiles: whose rings and slots this balancer computes. `katran` and `cilium` are
-// byte-exact (reference 1.2 and 1.4), so that Sluice can serve beside such a fleet.
+// byte-exact (docs/maglev-peers.md), so that Sluice can serve beside such a fleet.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 // virtual time alike.
 //
 // A task is in exactly one place: queued (with the policy), committed to a CPU and unresolved,
-// on a CPU, or blocked (agent_view.h). After ghOSt's FIFO and Shinjuku agents; prestaging by Wave
-// section 1.5 of the reference: one decision a CPU beforehand, refilled when it was used, recalled
+// on a CPU, or blocked (agent_view.h). After ghOSt's FIFO and Shinjuku agents. Prestaging is Wave's
+// (docs/wave.md, "Prestaging"): one decision per CPU in advance, refilled when it was used, recalled
 // when the policy prefers another.
 #pragma once
 
