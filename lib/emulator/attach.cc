@@ -98,7 +98,7 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
   const auto uid = find(kDeviceUidKey);
   if (uid != arguments.end() && device == arguments.end()) {
     *error = "device_uid=" + uid->second +
-             ": says whose device to trust: give device=SOCKET as well, or leave it out";
+             ": says whose device to trust: give device=SOCKET as well, or omit it";
     return nullptr;
   }
   if (device != arguments.end()) {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/host_setup against a made-up /sys and /proc (SLUICE_SYSFS)."""
+"""scripts/host_setup against a fake /sys and /proc (SLUICE_SYSFS)."""
 import os
 import pathlib
 import subprocess
