@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-logmon: matches the lines of logs on their way through the network. The engine is
-// lib/engine/logmon; what the flags mean is in settings.h; what becomes of matches, in collector.h;
+// lib/engine/logmon; what the flags mean is in settings.h; what happens to matches, in collector.h;
 // everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>

@@ -27,7 +27,7 @@ struct Settings {
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
 
-/// Makes the traffic of the embedded NIC log text, unless somebody said which. The capture, which
+/// Makes the traffic of the embedded NIC log text, unless a flag says which. The capture, which
 /// can go once the NIC is open, or nothing. False, with flag and fix, if it cannot be made.
 bool MakeSample(const Settings& settings, runtime::CommandLine* line,
                 std::optional<runtime::SampleCapture>* capture, std::string* flag,

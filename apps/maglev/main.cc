@@ -64,7 +64,7 @@ int RunReplay(const CommandLine& line, Config config) {
   return sluice::runtime::Replay(line, worker, MakeHooks(control, fleet));
 }
 
-// Traffic of the embedded NIC is for the VIPs, unless somebody said which. Nothing if so, or, with
+// Traffic of the embedded NIC is for the VIPs, unless a flag says which. Nothing if so, or, with
 // one line in `error`, if it cannot be made.
 std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& setup,
                                          CommandLine* line, std::string* error) {

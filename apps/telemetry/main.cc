@@ -49,7 +49,7 @@ uint64_t ClockUnixNs() {
   return static_cast<uint64_t>(unix_ns.count()) - static_cast<uint64_t>(clock_ns);
 }
 
-// Traffic of the embedded NIC has heavy hitters, unless somebody said which. Nothing if so, or,
+// Traffic of the embedded NIC has heavy hitters, unless a flag says which. Nothing if so, or,
 // with one line in `error`, if it cannot be made.
 std::optional<SampleCapture> MakeTraffic(const Settings& settings, CommandLine* line,
                                          std::string* error) {

@@ -41,7 +41,7 @@ void Program(rte_pmd_ipu_link& link) {
   registers.Write32(Register(link, kLinkControl), kLinkEnable);
 }
 
-/// Disables the link; behind the read the device has let go of its memory.
+/// Disables the link; behind the read the device has released its memory.
 void Disable(rte_pmd_ipu_link& link) {
   bar::Bar& registers = link.adapter->registers;
   registers.Write32(Register(link, kLinkControl), 0);

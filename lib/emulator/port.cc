@@ -91,7 +91,7 @@ PortWire::~PortWire() {
     if (started_) rte_eth_dev_stop(port_id_);
     rte_eth_dev_owner_unset(port_id_, owner_);
     // The queues keep mbufs of the pool until the port is closed or configured
-    // anew; closing is the port's last user's business, and that is us.
+    // again; its last user closes it, which is this object.
     rte_eth_dev_close(port_id_);
   }
   rte_mempool_free(pool_);

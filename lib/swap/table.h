@@ -47,7 +47,7 @@ enum class Input : uint8_t {
   kCallCommit,
   kCallAbort,
   // From the link
-  kReset,    ///< The link came up anew, under a new epoch. Memory was kept.
+  kReset,    ///< The link came up again, under a new epoch. Memory was kept.
   kExpired,  ///< No progress within the window.
   // From the peer's line, at either end
   kPeerNew,  ///< The peer is a new incarnation: it lost its memory, or is met for the first time.

@@ -119,7 +119,7 @@ def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_p
 
 
 def rewritten(frame, source=None, destination=None, sport=None, dport=None):
-    """`frame` with addresses or ports changed, one hop on, every checksum computed anew by scapy
+    """`frame` with addresses or ports changed, one hop on, every checksum recomputed by scapy
     (a UDP checksum of 0 is none and stays)."""
     old_destination, _, tags, kind, payload = split(frame)
     packet = {0x0800: IP, 0x86DD: IPv6}[kind](lower_ttl(cut(payload)))

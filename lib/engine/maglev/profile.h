@@ -25,7 +25,7 @@ enum class Profile : uint8_t {
 };
 std::string_view ProfileName(Profile profile);
 std::optional<Profile> ProfileByName(std::string_view name);
-/// The ring size that a profile has unless told otherwise.
+/// The ring size that a profile has by default.
 uint32_t DefaultSlots(Profile profile);
 /// The same for what weights mean.
 WeightRule DefaultWeightRule(Profile profile);

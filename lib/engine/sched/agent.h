@@ -43,7 +43,7 @@ struct AgentCounters {
   uint64_t prestaged = 0;
   uint64_t recalled_in_time = 0;
   uint64_t recalled_too_late = 0;
-  uint64_t losses = 0;            ///< Times that everything had to be learnt anew.
+  uint64_t losses = 0;            ///< Times that everything had to be learnt again.
   /// Messages about tasks that it does not know or has no room for, about CPUs that are not its
   /// own, and of no type; outcomes of no status.
   uint64_t unknown_tasks = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// docs/enso-hardware.md, "Receiving": what becomes of a received frame, beyond the table of
+// docs/enso-hardware.md, "Receiving": what happens to a received frame, beyond the table of
 // receive vectors.
 #include <numeric>
 
