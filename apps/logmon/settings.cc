@@ -188,7 +188,7 @@ bool MakeSample(const Settings& settings, CommandLine* line,
   const auto write = [&](const std::string& path, std::string* why) {
     return WriteSample(text, sample, path, why);
   };
-  const std::string about = FLAGS_log_as + ":" + (FLAGS_log.empty() ? "invented" : FLAGS_log) +
+  const std::string about = FLAGS_log_as + ":" + (FLAGS_log.empty() ? "generated" : FLAGS_log) +
                             ":sources=" + std::to_string(FLAGS_log_sources);
   auto made =
       runtime::SampleCapture::Make(options, write, about, FLAGS_log_once ? "+loop=1" : "", fix);
