@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What end-to-end tests of several applications share. Import it before the last argument is
-taken: an argument of its own is --full."""
+"""What end-to-end tests of several applications share. Import it before reading the last argument:
+it removes its own, --full, from sys.argv."""
 import itertools
 import json
 import pathlib

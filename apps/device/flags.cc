@@ -24,8 +24,8 @@ struct FlagHelp {
 /// Besides --model and the settings of the models.
 constexpr std::array kHelp = {
     FlagHelp{"socket", "Where to listen (default: in this user's runtime folder)"},
-    FlagHelp{"wire", "What is behind the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
-    FlagHelp{"faults", "Faults of the wire, as drop:0.01+delay:50us"},
+    FlagHelp{"wire", "What the NIC is wired to: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
+    FlagHelp{"faults", "Faults on the wire, such as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},
     FlagHelp{"pause", "on: the wire waits where the device has no room; off: frames are dropped"},
     FlagHelp{"seed", "Seed of traffic and faults"},
@@ -88,7 +88,7 @@ class Reader {
       const std::string& argument = arguments[i];
       const std::string name(NameOf(argument));
       if (!IsFlag(name)) {
-        error_ = argument + ": unknown flag: see --help; EAL arguments stand before --";
+        error_ = argument + ": unknown flag: see --help; EAL arguments go before --";
         return false;
       }
       const size_t equals = argument.find('=');
@@ -114,8 +114,8 @@ class Reader {
   }
 
  private:
-  bool Bad(const std::string& name, const std::string& value, const char* mend) {
-    error_ = "--" + name + "=" + value + ": " + mend;
+  bool Bad(const std::string& name, const std::string& value, const char* fix) {
+    error_ = "--" + name + "=" + value + ": " + fix;
     return false;
   }
 
@@ -227,7 +227,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
   Reader reader(&flags);
   std::string error;
   for (const std::string& argument : flags.eal) {
-    if (IsFlag(NameOf(argument))) error = argument + ": a flag of ours: put -- before it";
+    if (IsFlag(NameOf(argument))) error = argument + ": a flag of sluice-device: put -- before it";
   }
   if (error.empty() && reader.Read(ours)) {
     if (!flags.server.path.empty()) return flags;

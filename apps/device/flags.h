@@ -24,7 +24,7 @@ struct Flags {
 
 /// Reads the arguments. Nothing when the run is over already, with `exit_code` set: 0
 /// after --help or --version, 2 after a bad argument (one line on standard error names it
-/// and the mend).
+/// and the fix).
 std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code);
 
 }  // namespace sluice::device_app

@@ -95,7 +95,7 @@ bool StartEal(const Flags& flags, std::string* file_prefix) {
     sluice::runtime::SweepDeadRuns(*file_prefix);
     return true;
   }
-  std::fprintf(stderr, "EAL does not start: %s: arguments before -- are EAL's\n",
+  std::fprintf(stderr, "EAL failed to start: %s: arguments before -- belong to EAL\n",
                rte_strerror(rte_errno));
   return false;
 }

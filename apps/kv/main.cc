@@ -56,17 +56,17 @@ int main(int argc, char** argv) {
   auto line = sluice::runtime::ReadCommandLine("kv", "keeps values by their keys", argc, argv,
                                                &exit_code);
   if (!line) return exit_code;
-  std::string flag, mend;
-  std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &mend);
-  if (!settings) return BadFlag(flag, mend);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
+  std::string flag, fix;
+  std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
+  if (!settings) return BadFlag(flag, fix);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
 
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   auto store = sluice::kv::MakeStore(*settings, session->workers());
   Persistence persistence(store, FLAGS_snapshot);
-  if (!persistence.Restore(ItemSeconds(), &mend)) return BadFlag("snapshot", mend);
+  if (!persistence.Restore(ItemSeconds(), &fix)) return BadFlag("snapshot", fix);
 
   settings->service.version = SLUICE_VERSION;
   settings->service.unix_epoch_s = static_cast<uint32_t>(std::time(nullptr)) - ItemSeconds();
@@ -96,8 +96,8 @@ int main(int argc, char** argv) {
                                                           rte_get_tsc_hz())});
       },
       std::move(hooks));
-  if (!persistence.Save(ItemSeconds(), &mend)) {
-    std::fprintf(stderr, "sluice-kv: --snapshot: %s\n", mend.c_str());
+  if (!persistence.Save(ItemSeconds(), &fix)) {
+    std::fprintf(stderr, "sluice-kv: --snapshot: %s\n", fix.c_str());
     return exit_code != 0 ? exit_code : 1;
   }
   return exit_code;

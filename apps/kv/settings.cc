@@ -15,22 +15,22 @@ DECLARE_string(ip);
 DEFINE_string(mode, "cache",
               "cache: the oldest items make room; store: nothing is lost, and what does not fit is "
               "refused");
-DEFINE_uint64(memory_mb, 256, "Of all items, in MiB");
-DEFINE_uint64(items, 1 << 20, "Expected items, of all partitions");
-DEFINE_uint32(partitions, 0, "Parts of the store, each one worker's; 0: as many as workers");
+DEFINE_uint64(memory_mb, 256, "Memory of all items, in MiB");
+DEFINE_uint64(items, 1 << 20, "Expected number of items in all partitions");
+DEFINE_uint32(partitions, 0, "Partitions of the store, one worker each; 0: as many as workers");
 DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
 DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
 DEFINE_uint32(max_reply_bytes, 2048,
-              "Longest answer to one datagram of memcached's, which a forged sender could be sent");
+              "Longest answer to one memcached datagram; a forged sender can be sent that much");
 DEFINE_uint64(excess_kb_s, 64'000,
-              "kB a second by which answers to one source may exceed three times its requests; 0: "
-              "not bounded");
+              "kB per second by which answers to one source may exceed three times its requests; "
+              "0: no limit");
 DEFINE_bool(any_destination, false,
             "Answer datagrams for other hosts' addresses, too: replayed captures");
 DEFINE_bool(any_source_port, false,
             "Answer senders at ports below 1024 and at ports that are served here, too");
-DEFINE_bool(trust_hashes, false, "Believe the key hashes that MICA's clients send");
-DEFINE_bool(concurrent_read, true, "Workers read each other's partitions; else only their own");
+DEFINE_bool(trust_hashes, false, "Trust the key hashes that MICA's clients send");
+DEFINE_bool(concurrent_read, true, "Let workers read each other's partitions");
 DEFINE_string(client, "items=1000000+get=0.95+zipf=0.99+outstanding=1024",
               "What the client behind the embedded NIC does: see client_wire.h or the README");
 DEFINE_bool(allow_flush, false, "Let memcached's flush_all empty the store");
@@ -46,12 +46,12 @@ constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value, and what is 
 constexpr uint64_t kMaxExcessKb = 1'000'000'000;
 
 // What of --ip the client behind the embedded NIC asks, as an option of its own.
-bool FindServer(std::string* option, std::string* mend) {
+bool FindServer(std::string* option, std::string* fix) {
   if (FLAGS_ip.empty()) return true;
   engine::OwnAddresses own{packet::MacAddress{}};
-  if (!own.Add(FLAGS_ip, mend)) return false;
+  if (!own.Add(FLAGS_ip, fix)) return false;
   if (own.ipv4().empty() || own.Owns(kClientWireAddress)) {
-    *mend = "the client behind the embedded NIC is 10.0.0.1: give another IPv4 address";
+    *fix = "the client behind the embedded NIC is 10.0.0.1: give another IPv4 address";
     return false;
   }
   const packet::Ipv4Address& to = own.ipv4().front();
@@ -62,8 +62,8 @@ bool FindServer(std::string* option, std::string* mend) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
-                                     std::string* mend) {
-  const runtime::Complaint complaint{flag, mend};
+                                     std::string* fix) {
+  const runtime::Complaint complaint{flag, fix};
   const uint32_t workers = line->options.workers;
   const uint32_t partitions = FLAGS_partitions != 0 ? FLAGS_partitions : workers;
   const bool right =
@@ -89,7 +89,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
 
   if (!line->own_port && !line->options.frame_size.empty()) {
     std::string to;
-    if (!FindServer(&to, mend)) {
+    if (!FindServer(&to, fix)) {
       *flag = "ip";
       return std::nullopt;
     }
@@ -97,7 +97,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
         "workers=" + std::to_string(workers) + "+partitions=" + std::to_string(partitions) +
         "+mica_port=" + std::to_string(FLAGS_mica_port) +
         "+memcached_port=" + std::to_string(FLAGS_memcached_port) + to + "+" + FLAGS_client;
-    if (!ReadClientWireOptions(client, 1, mend)) {
+    if (!ReadClientWireOptions(client, 1, fix)) {
       *flag = "client";
       return std::nullopt;
     }

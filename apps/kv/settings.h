@@ -25,9 +25,9 @@ struct Settings {
 };
 
 /// Reads the flags. Without a port of the user's own, `line`'s traffic becomes a client of this
-/// server. On a bad flag returns nothing, with its name and the mend.
+/// server. On a bad flag returns nothing, with its name and the fix.
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
-                                     std::string* mend);
+                                     std::string* fix);
 
 /// Empty. Throws std::bad_alloc.
 engine::kv::Store MakeStore(const Settings& settings, uint32_t workers);

@@ -102,7 +102,7 @@ std::optional<RangeAnswer> ReadRange(std::string_view json, const std::string& p
   if (header == nullptr || !ReadNumber(Member(*header, "revision"), &range.revision) ||
       range.revision <= 0 || range.revision == INT64_MAX ||
       !ReadPairs(Member(answer, "kvs"), prefix, &range.keys)) {
-    *error = "this is no answer of etcd's: is it there?";
+    *error = "the answer is not etcd's: is etcd running there?";
     return std::nullopt;
   }
   return range;
@@ -118,7 +118,7 @@ std::optional<WatchAnswer> ReadWatch(std::string_view json, const std::string& p
       !ReadFlag(Member(*result, "canceled"), &watch.canceled) ||
       !ReadNumber(Member(*result, "compact_revision"), &watch.compacted) ||
       !ReadEvents(Member(*result, "events"), prefix, &watch.events)) {
-    *error = "this is nothing that etcd says while it watches";
+    *error = "the answer to the watch is not etcd's";
     return std::nullopt;
   }
   return watch;

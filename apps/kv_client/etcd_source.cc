@@ -16,7 +16,7 @@ constexpr int kReadTimeoutS = 5;
 constexpr milliseconds kShortestPause{100}, kLongestPause{5000};
 constexpr size_t kMaxAnswerBytes = 1 << 20;  // Of all keys, or of one line while watching.
 static_assert(kMaxServers == 1000);
-constexpr char kTooMany[] = "etcd has more than 1000 such keys: give a prefix of servers alone";
+constexpr char kTooMany[] = "etcd has more than 1000 such keys: give a prefix of servers only";
 
 }  // namespace
 
@@ -115,7 +115,7 @@ std::string EtcdSource::Watch() {
           const size_t end = piece.find('\n');
           line += piece.substr(0, end);
           if (line.size() > kMaxAnswerBytes) {
-            trouble = "what etcd says while it watches is too long";
+            trouble = "etcd's answer to the watch is too long";
             ended = true;
           }
           if (ended || end == std::string_view::npos) break;
@@ -135,7 +135,7 @@ bool EtcdSource::TakeLine(std::string_view line, std::string* trouble) {
   if (!watch) return false;
   if (watch->compacted != 0) return false;  // It has forgotten the revision.
   if (watch->canceled) {
-    *trouble = "etcd does not let these keys be watched";
+    *trouble = "etcd refuses to watch these keys";
     return false;
   }
   if (watch->created) since_ = Clock::now();

@@ -2,7 +2,7 @@
 //
 // Servers from etcd: one key each below a prefix, its value a server as on a line of a file. A
 // thread reads all keys, then watches them from the next revision on. Whenever that ends, it reads
-// them anew, after a pause that grows while etcd is away: what was missed in between (an etcd that
+// them again, after a pause that grows while etcd is away: what was missed in between (an etcd that
 // has forgotten old revisions, or is another one) does not matter then.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-client: loads key-value servers over UDP and checks what they say. Start reading at
+// sluice-kv-client: loads key-value servers over UDP and checks every value. Start reading at
 // run.h; the client itself is lib/engine/kv/client.
 #include <csignal>
 #include <cstdio>
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     return no_servers;
   }
   if (!run.Preload()) {
-    std::fprintf(stderr, "no answer for %g s while preloading: is a server there?\n",
+    std::fprintf(stderr, "no answer for %g s while preloading: is a server running there?\n",
                  settings->patience_s);
     return 1;
   }

@@ -72,7 +72,7 @@ std::optional<Servers> ReadServers(const std::vector<std::string>& words,
     RingServer server;
     if (!ReadServer(word, rules.default_port, &server)) {
       *error = Shown(word) +
-               ": not a server: write host:port or [ipv6]:port, /?weight behind it";
+               ": not a server: write host:port or [ipv6]:port, followed by /?weight";
       return std::nullopt;
     }
     if (server.port + rules.ports - 1 > UINT16_MAX) {
@@ -83,7 +83,7 @@ std::optional<Servers> ReadServers(const std::vector<std::string>& words,
     if (std::ranges::any_of(servers, [&](const RingServer& other) {
           return other.host == server.host && other.port == server.port;
         })) {
-      *error = Shown(word) + ": is there twice: name each server once";
+      *error = Shown(word) + ": listed twice: name each server once";
       return std::nullopt;
     }
     servers.push_back(std::move(server));

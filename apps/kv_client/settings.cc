@@ -12,8 +12,10 @@
 #include <cstdio>
 #include <string_view>
 
-DEFINE_string(server, "127.0.0.1", "Servers: host:port,… (/?weight behind each, if they differ)");
-DEFINE_string(servers_file, "", "Read the servers from this file, one a line, whenever it changes");
+DEFINE_string(server, "127.0.0.1",
+              "Servers: host:port,… (append /?weight to each if weights differ)");
+DEFINE_string(servers_file, "",
+              "Read the servers from this file, one per line, whenever it changes");
 DEFINE_string(servers_etcd, "",
               "Read the servers from etcd, HOST:PORT/PREFIX: the values of all keys that begin "
               "with PREFIX, whenever they change");
@@ -21,29 +23,32 @@ DEFINE_string(sharding, "ketama",
               "Which of several servers has a key: ketama (libmemcached's KETAMA_WEIGHTED) or "
               "ketama-plain (its KETAMA with MD5)");
 DEFINE_string(protocol, "mica", "mica, memcached-ascii or memcached-binary; all over UDP");
-DEFINE_uint32(workers, 1, "mica: ports of a server, from its port on, one a worker");
+DEFINE_uint32(workers, 1, "mica: consecutive ports of a server, one per worker");
 DEFINE_uint32(partitions, 0, "mica: partitions of a server (0: as many as workers)");
-DEFINE_uint64(items, 100000, "How many items there are");
-DEFINE_uint64(first_item, 0, "Number of the first; clients at the same time must not share items");
+DEFINE_uint64(items, 100000, "Number of items");
+DEFINE_uint64(first_item, 0,
+              "Number of the first item; clients that run at the same time must not share items");
 DEFINE_string(size, "tiny",
               "Bytes of keys and values: tiny (8, 8), small (16, 64), large (128, 1024)");
 DEFINE_uint32(key_bytes, 0, "1 … 250 (0: as --size says)");
 DEFINE_uint32(value_bytes, 0, "8 or more (0: as --size says)");
 DEFINE_double(mix, 0.5, "Share of gets, 0 … 1; the others are sets");
 DEFINE_string(distribution, "uniform", "Popularity of items: uniform or zipf:EXPONENT (zipf:0.99)");
-DEFINE_double(rate, 0, "Open loop: requests per second, due at times fixed in advance (0: closed)");
+DEFINE_double(rate, 0,
+              "Open loop: requests per second, at times fixed in advance (0: closed loop)");
 DEFINE_string(arrivals, "poisson", "Open loop: poisson or constant");
-DEFINE_uint32(outstanding, 64, "Closed loop, and preloading: requests under way, 1 … 32768");
-DEFINE_uint32(batch, 1, "mica: requests in a datagram, 1 … 255");
+DEFINE_uint32(outstanding, 64, "Closed loop and preloading: requests in flight, 1 … 32768");
+DEFINE_uint32(batch, 1, "mica: requests per datagram, 1 … 255");
 DEFINE_double(batch_wait_us, 10, "mica: how long a request waits for the batch to fill");
-DEFINE_uint32(max_datagram_bytes, 1472, "mica: longest request or answer");
-DEFINE_double(timeout_ms, 100, "Requests with no answer after this are lost, and not sent again");
+DEFINE_uint32(max_datagram_bytes, 1472, "mica: longest request or reply");
+DEFINE_double(timeout_ms, 100,
+              "A request without a reply after this time is lost; it is not sent again");
 DEFINE_bool(preload, true, "Set every item first");
 DEFINE_bool(verify, true, "Check every value");
-DEFINE_uint64(seed, 1, "Of items and arrivals");
+DEFINE_uint64(seed, 1, "Seed of items and arrival times");
 DEFINE_double(duration_s, 10, "Seconds to run, after preloading (0: until SIGINT or SIGTERM)");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines (0: none)");
-DEFINE_double(patience_s, 5, "How long preloading may wait without any answer");
+DEFINE_double(patience_s, 5, "How long preloading waits without any reply");
 DEFINE_string(json, "", "Write the final report to this file; - for standard output");
 
 namespace sluice::kv_client {
@@ -99,7 +104,7 @@ bool SetFlags(int argc, char** argv, std::string* error) {
 }
 
 void PrintHelp() {
-  std::printf("sluice-kv-client: loads key-value servers over UDP and checks what they say\n\n"
+  std::printf("sluice-kv-client: loads key-value servers over UDP and checks every value\n\n"
               "Usage: sluice-kv-client [flags]\n");
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
@@ -113,9 +118,9 @@ void PrintHelp() {
 // Collects the first complaint.
 class Checker {
  public:
-  void Require(bool good, const char* flag, absl::string_view mend) {
+  void Require(bool good, const char* flag, absl::string_view fix) {
     if (!good && error_.empty()) {
-      error_ = absl::StrCat("--", flag, "=", ValueOf(flag), ": ", mend);
+      error_ = absl::StrCat("--", flag, "=", ValueOf(flag), ": ", fix);
     }
   }
   const std::string& error() const { return error_; }
@@ -136,7 +141,7 @@ void CheckSizes(Checker& check, ClientOptions& client) {
   check.Require(sizes.key_bytes <= 250, "key_bytes", "give 1 to 250");
   check.Require(sizes.value_bytes >= engine::kv::client::kMinWorkloadValueBytes &&
                     sizes.value_bytes <= UINT16_MAX,
-                "value_bytes", "give 8 or more, and not more than fits into a datagram");
+                "value_bytes", "give 8 or more, and no more than fits into a datagram");
   const bool mica = client.protocol == Protocol::kMica;
   client.max_datagram_bytes = mica ? FLAGS_max_datagram_bytes
                                    : static_cast<uint32_t>(client.MaxDatagram());
@@ -146,7 +151,7 @@ void CheckSizes(Checker& check, ClientOptions& client) {
   if (!check.error().empty()) return;
   const char* const culprit = FLAGS_value_bytes != 0 ? "value_bytes" : "size";
   check.Require(client.LongestMessage() <= client.max_datagram_bytes, culprit,
-                absl::StrCat("a request or its answer would take ", client.LongestMessage(),
+                absl::StrCat("a request or its reply would take ", client.LongestMessage(),
                              " bytes: make keys and values shorter, so that it takes at most ",
                              client.max_datagram_bytes));
   check.Require(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
@@ -155,7 +160,7 @@ void CheckSizes(Checker& check, ClientOptions& client) {
                 absl::StrCat("there are only ", sizes.MaxItems(), " keys of this length: give "
                              "fewer, or longer keys"));
   check.Require(FLAGS_first_item <= sizes.MaxItems() - std::min(FLAGS_items, sizes.MaxItems()),
-                "first_item", "there are not so many keys of this length: give a smaller number");
+                "first_item", "there are fewer keys of this length: give a smaller number");
 }
 
 void CheckLoad(Checker& check, ClientOptions& client) {
@@ -165,7 +170,7 @@ void CheckLoad(Checker& check, ClientOptions& client) {
                     absl::SimpleAtod(exponent, &client.zipf_exponent);
   check.Require(FLAGS_distribution == "uniform" ||
                     (zipf && client.zipf_exponent > 0 && client.zipf_exponent <= 10),
-                "distribution", "give uniform or zipf:EXPONENT, as zipf:0.99");
+                "distribution", "give uniform or zipf:EXPONENT, such as zipf:0.99");
   check.Require(FLAGS_rate == 0 || (FLAGS_rate >= 0.001 && FLAGS_rate <= 1e9), "rate",
                 "give requests per second, up to 1e9, or 0 for a closed loop");
   client.arrivals = FLAGS_arrivals == "constant" ? Arrivals::kConstant : Arrivals::kPoisson;
@@ -175,7 +180,7 @@ void CheckLoad(Checker& check, ClientOptions& client) {
                 "give 1 to 32768");
   check.Require(FLAGS_batch >= 1 && FLAGS_batch <= 255, "batch", "give 1 to 255");
   check.Require(client.protocol == Protocol::kMica || FLAGS_batch == 1, "batch",
-                "memcached takes one request a datagram: leave it out, or use --protocol=mica");
+                "memcached takes one request per datagram: omit it, or use --protocol=mica");
   check.Require(FLAGS_batch_wait_us >= 0 && FLAGS_batch_wait_us <= 1e6, "batch_wait_us",
                 "give 0 to 1e6");
   check.Require(FLAGS_timeout_ms >= 0.001 && FLAGS_timeout_ms <= 60'000, "timeout_ms",
@@ -187,7 +192,7 @@ void CheckServers(Checker& check, Settings& settings) {
   const bool mica = client.protocol == Protocol::kMica;
   check.Require(FLAGS_workers >= 1 && FLAGS_workers <= 1024, "workers", "give 1 to 1024");
   check.Require(mica || FLAGS_workers == 1, "workers",
-                "memcached's protocols have one port: leave it out, or use --protocol=mica");
+                "memcached's protocols have one port: omit it, or use --protocol=mica");
   settings.rules = {.default_port = static_cast<uint16_t>(mica ? 1024 : 11211),
                     .ports = FLAGS_workers};
   settings.servers_file = FLAGS_servers_file;
@@ -195,7 +200,7 @@ void CheckServers(Checker& check, Settings& settings) {
     settings.servers_etcd = EtcdAddress::Read(FLAGS_servers_etcd);
     check.Require(settings.servers_etcd.has_value(), "servers_etcd", "give HOST:PORT/PREFIX");
     check.Require(FLAGS_servers_file.empty(), "servers_etcd",
-                  "leave out either this or --servers_file");
+                  "give either this or --servers_file");
   }
   std::string error;
   if (FLAGS_servers_file.empty() && FLAGS_servers_etcd.empty()) {

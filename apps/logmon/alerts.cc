@@ -53,7 +53,7 @@ std::vector<std::string> Alerts::Update(const std::vector<uint64_t>& events, uin
     const bool fired = edge == Alert::Edge::kFired;
     const FilterConfig& about = config_.about[i];
     // Names are the operator's own; those of files' expressions may hold anything printable.
-    lines.push_back(absl::StrFormat("%s: \"%s\", %d events in %d s", fired ? "ALERT" : "calm again",
+    lines.push_back(absl::StrFormat("%s: \"%s\", %d events in %d s", fired ? "ALERT" : "normal",
                                     about.name, about.alert->threshold,
                                     about.alert->window / 1000));
     Tell(i, fired, now_ms);

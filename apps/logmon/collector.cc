@@ -48,13 +48,13 @@ Collector::Collector(const Settings& settings, const WallClock& clock, uint32_t 
   }
 }
 
-bool Collector::Open(std::string* flag, std::string* mend) {
+bool Collector::Open(std::string* flag, std::string* fix) {
   *flag = "lines";
-  if (!settings_.lines.empty() && !lines_.Open(settings_.lines, mend)) return false;
+  if (!settings_.lines.empty() && !lines_.Open(settings_.lines, fix)) return false;
   *flag = "minutes";
-  if (!settings_.minutes.empty() && !minutes_.Open(settings_.minutes, mend)) return false;
+  if (!settings_.minutes.empty() && !minutes_.Open(settings_.minutes, fix)) return false;
   *flag = "alerts";
-  return settings_.alerts.empty() || alerts_.WriteTo(settings_.alerts, mend);
+  return settings_.alerts.empty() || alerts_.WriteTo(settings_.alerts, fix);
 }
 
 void Collector::Start() {
@@ -114,7 +114,7 @@ void Collector::ShowLines(ShownLines& lines) {
     lines_.Write(ShownLineText(line, settings_.config));
   });
   if (!lines_.Flush() && !std::exchange(lines_failed_, true)) {
-    std::fprintf(stderr, "--lines=%s: not all could be written\n", settings_.lines.c_str());
+    std::fprintf(stderr, "--lines=%s: some lines could not be written\n", settings_.lines.c_str());
   }
 }
 

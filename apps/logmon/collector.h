@@ -43,8 +43,8 @@ class Collector {
   Collector(const Settings& settings, const WallClock& clock, uint32_t workers, std::FILE* text);
   ~Collector() { Stop(); }
 
-  /// Opens the files. False, with the flag to blame and the mend, if one cannot be.
-  bool Open(std::string* flag, std::string* mend);
+  /// Opens the files. False, with the flag to blame and the fix, if one cannot be.
+  bool Open(std::string* flag, std::string* fix);
   /// Where worker `i` puts what it counts.
   runtime::Handover<Batch>& batches(uint32_t i) { return *batches_[i]; }
 

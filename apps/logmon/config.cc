@@ -60,7 +60,7 @@ class Reader {
     if (given != 1) return;
     if (!file.empty()) {
       if (metric != nullptr)
-        reader.Complain("metric", "an expression has no fields: leave it away");
+        reader.Complain("metric", "a regular expression has no fields: omit it");
       AddFile(file, about, reader);
       return;
     }
@@ -156,7 +156,7 @@ class Reader {
 
   void Add(Filter filter, FilterConfig about, ObjectReader& reader) {
     if (!names_.insert(about.name).second) {
-      reader.Complain("name", "\"" + about.name + "\": is another filter's name");
+      reader.Complain("name", "\"" + about.name + "\": another filter has this name");
     }
     config_.filters.push_back(std::move(filter));
     config_.about.push_back(std::move(about));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-logmon: matches the lines of logs on their way through the network. The engine is
-// lib/engine/logmon; what the flags mean is in settings.h; what becomes of matches, in collector.h;
+// lib/engine/logmon; what the flags mean is in settings.h; what happens to matches, in collector.h;
 // everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
@@ -28,7 +28,7 @@
 
 DECLARE_string(ip);
 DEFINE_string(test_filter, "",
-              "Say which lines of standard input this pattern matches, as JSON, and end");
+              "Print which lines of standard input this pattern matches, as JSON, and exit");
 
 namespace {
 
@@ -91,7 +91,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
                        }
                        return answer;
                      }},
-                    {"/sluice/logmon/sources", "What happened to text. No parameters.",
+                    {"/sluice/logmon/sources", "What happened to sources' text. No parameters.",
                      [&](std::string_view) {
                        return FiguresJson(collector.Take(), config)["sources"];
                      }}};
@@ -102,19 +102,19 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("logmon", "matches lines of logs", argc, argv,
+  auto line = sluice::runtime::ReadCommandLine("logmon", "matches log lines", argc, argv,
                                                &exit_code);
   if (!line) return exit_code;
   // An empty pattern is one that everything matches.
   if (!gflags::GetCommandLineFlagInfoOrDie("test_filter").is_default) return RunTest();
-  std::string flag, mend;
+  std::string flag, fix;
   std::optional<sluice::runtime::SampleCapture> capture;
-  std::optional<Settings> settings = sluice::logmon::ReadSettings(*line, &flag, &mend);
-  if (!settings) return BadFlag(flag, mend);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
-  const auto rules = RuleSet::Compile(std::move(settings->config.filters), &mend);
-  if (rules == nullptr) return BadFlag("filters", mend);
-  if (!MakeSample(*settings, &*line, &capture, &flag, &mend)) return BadFlag(flag, mend);
+  std::optional<Settings> settings = sluice::logmon::ReadSettings(*line, &flag, &fix);
+  if (!settings) return BadFlag(flag, fix);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
+  const auto rules = RuleSet::Compile(std::move(settings->config.filters), &fix);
+  if (rules == nullptr) return BadFlag("filters", fix);
+  if (!MakeSample(*settings, &*line, &capture, &flag, &fix)) return BadFlag(flag, fix);
   line->options.answers = false;
   // An Enso NIC's SYN may take another pipe than its stream, and come late: then what precedes the
   // first line end cannot be told from the rest of a line.
@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
   capture.reset();
   if (session == nullptr) return exit_code;
   for (const std::string& left_out : settings->config.left_out) {
-    std::fprintf(stderr, "left out: %s\n", left_out.c_str());
+    std::fprintf(stderr, "skipped: %s\n", left_out.c_str());
   }
 
   const uint64_t hz = rte_get_tsc_hz();
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
   settings->monitor.gap_cycles = kGapSeconds * hz;
   const WallClock clock(UnixNs(), rte_rdtsc(), hz);
   Collector collector(*settings, clock, session->workers(), text);
-  if (!collector.Open(&flag, &mend)) return BadFlag(flag, mend);
+  if (!collector.Open(&flag, &fix)) return BadFlag(flag, fix);
   collector.Start();
   return session->Run(
       [&](const WorkerInfo& info) {

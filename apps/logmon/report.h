@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is told about a run: the line of a period, the JSON report, the answers of telemetry, and
+// What a run reports: the line of a period, the JSON report, the answers of telemetry, and
 // metrics. Pure.
 #pragma once
 

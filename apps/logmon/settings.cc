@@ -13,24 +13,26 @@
 #include "runtime/json_reader.h"
 #include "sample.h"
 
-DEFINE_string(filters, "", "File of filters: JSON, see the README; empty: a sample");
-DEFINE_string(filter, "", "One filter in CloudWatch's syntax instead, whose lines are shown");
-DEFINE_string(syslog_ports, "514", "UDP ports of syslog, one message a datagram; comma-separated");
-DEFINE_string(line_ports, "5140", "UDP ports of lines that datagrams may cut anywhere");
-DEFINE_string(tcp_ports, "", "TCP ports whose streams are observed, in the direction towards them");
+DEFINE_string(filters, "", "JSON file of filters, see the README; empty: a sample");
+DEFINE_string(filter, "", "Instead: one filter in CloudWatch's syntax, whose lines are shown");
+DEFINE_string(syslog_ports, "514",
+              "UDP ports of syslog, one message per datagram; comma-separated");
+DEFINE_string(line_ports, "5140", "UDP ports of lines, which datagrams may cut anywhere");
+DEFINE_string(tcp_ports, "", "TCP ports whose streams are observed, in the direction of the port");
 DEFINE_bool(pass_on, false, "Forward every frame: a bump in the wire");
-DEFINE_uint32(sources, 100'000, "Most sources at a time; the one longest idle makes room");
-DEFINE_uint32(line_bytes, 65'536, "Longest line; of longer ones the beginning is matched");
-DEFINE_double(idle_s, 300, "A source is forgotten after so many seconds of silence; 0: never");
+DEFINE_uint32(sources, 100'000, "Maximum number of sources; the one idle longest makes room");
+DEFINE_uint32(line_bytes, 65'536, "Longest line; only the beginning of a longer one is matched");
+DEFINE_double(idle_s, 300, "Seconds of silence after which a source is forgotten; 0: never");
 DEFINE_string(lines, "",
               "Write lines of filters with \"show\" here, as JSON; - for standard output");
-DEFINE_string(minutes, "", "Write every filter's minutes here, as JSON; - for standard output");
-DEFINE_string(alerts, "", "Write alerts here, too, as JSON");
+DEFINE_string(minutes, "",
+              "Write per-minute figures of every filter here, as JSON; - for standard output");
+DEFINE_string(alerts, "", "Also write alerts here, as JSON");
 DEFINE_string(alert_exec, "", "Program to run for each alert");
-DEFINE_string(log, "", "Embedded NIC: send the lines of this file; empty: invented ones");
-DEFINE_string(log_as, "syslog", "Embedded NIC: how they are sent: syslog, lines or tcp");
-DEFINE_uint32(log_sources, 16, "Embedded NIC: senders");
-DEFINE_bool(log_once, false, "Embedded NIC: send everything once, not over and over");
+DEFINE_string(log, "", "Embedded NIC: send the lines of this file; empty: generated ones");
+DEFINE_string(log_as, "syslog", "Embedded NIC: how to send them: syslog, lines or tcp");
+DEFINE_uint32(log_sources, 16, "Embedded NIC: number of senders");
+DEFINE_bool(log_once, false, "Embedded NIC: send everything once instead of repeating it");
 
 namespace sluice::logmon {
 
@@ -67,7 +69,7 @@ bool Share(const std::vector<uint16_t>& one, const std::vector<uint16_t>& other)
   return false;
 }
 
-std::optional<Config> ReadFilters(std::string* flag, std::string* mend) {
+std::optional<Config> ReadFilters(std::string* flag, std::string* fix) {
   std::vector<std::string> errors;
   std::optional<Config> config;
   *flag = FLAGS_filter.empty() ? "filters" : "filter";
@@ -81,8 +83,8 @@ std::optional<Config> ReadFilters(std::string* flag, std::string* mend) {
     config = ParseConfig(*text, std::filesystem::path(FLAGS_filters).parent_path(), &errors);
   }
   if (config) return config;
-  *mend = errors.front();
-  if (errors.size() > 1) *mend += " (and " + std::to_string(errors.size() - 1) + " more)";
+  *fix = errors.front();
+  if (errors.size() > 1) *fix += " (and " + std::to_string(errors.size() - 1) + " more)";
   return std::nullopt;
 }
 
@@ -96,17 +98,17 @@ std::optional<Transport> TransportOf(std::string_view name) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
-                                     std::string* mend) {
-  const runtime::Complaint complaint{flag, mend};
+                                     std::string* fix) {
+  const runtime::Complaint complaint{flag, fix};
   Settings settings;
   engine::logmon::MonitorOptions& monitor = settings.monitor;
-  const char* const ports = "give ports, 1 to 65535, with commas between them";
+  const char* const ports = "give ports, 1 to 65535, separated by commas";
   const bool right =
       complaint.Check(ParsePorts(FLAGS_syslog_ports, &monitor.syslog_ports), "syslog_ports",
                       ports) &&
       complaint.Check(ParsePorts(FLAGS_line_ports, &monitor.line_ports), "line_ports", ports) &&
       complaint.Check(!Share(monitor.syslog_ports, monitor.line_ports), "line_ports",
-                      "give others than those of --syslog_ports") &&
+                      "give ports that --syslog_ports does not have") &&
       complaint.Check(ParsePorts(FLAGS_tcp_ports, &monitor.tcp_ports), "tcp_ports", ports) &&
       complaint.Check(FLAGS_sources >= 1 && FLAGS_sources <= 16'777'216, "sources",
                       "give 1 to 16777216") &&
@@ -118,9 +120,9 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
       complaint.Check(FLAGS_log_sources >= 1 && FLAGS_log_sources <= kMaxSampleSources,
                       "log_sources", "give 1 to 65536") &&
       complaint.Check(FLAGS_log.empty() || !line.own_port, "log",
-                      "belongs to the embedded NIC, and EAL was given a device: leave it away");
+                      "only the embedded NIC has this, and EAL was given a device: omit it");
   if (!right) return std::nullopt;
-  auto config = ReadFilters(flag, mend);
+  auto config = ReadFilters(flag, fix);
   if (!config) return std::nullopt;
   settings.config = *std::move(config);
   // Lines that nobody reads are neither kept nor lost.
@@ -139,7 +141,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
                                       : FLAGS_log_as == "lines" ? &monitor.line_ports
                                                                 : &monitor.syslog_ports;
   if (used->empty()) {
-    if (!complaint.Check(FLAGS_log_as == "tcp", "log_as", "give one whose ports are listened to")) {
+    if (!complaint.Check(FLAGS_log_as == "tcp", "log_as", "give one that has ports to send to")) {
       return std::nullopt;
     }
     used->push_back(kSampleTcpPort);
@@ -149,7 +151,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
 
 bool MakeSample(const Settings& settings, CommandLine* line,
                 std::optional<runtime::SampleCapture>* capture, std::string* flag,
-                std::string* mend) {
+                std::string* fix) {
   runtime::Options& options = line->options;
   if (!runtime::WantsSample(*line)) return true;
   SampleOptions sample{.transport = *TransportOf(FLAGS_log_as),
@@ -165,7 +167,7 @@ bool MakeSample(const Settings& settings, CommandLine* line,
         std::from_chars(size.data(), size.data() + size.size(), sample.frame_bytes);
     if (error != std::errc() || sample.frame_bytes < 96) {
       *flag = "frame_size";
-      *mend = "give 96 to 1518: log text has no other sizes";
+      *fix = "give 96 to 1518, the sizes that log text can have";
       return false;
     }
   }
@@ -177,7 +179,7 @@ bool MakeSample(const Settings& settings, CommandLine* line,
     auto read = runtime::ReadFile(FLAGS_log, &errors, kMaxLogBytes);
     if (!read || read->empty()) {
       *flag = "log";
-      *mend = errors.empty() ? "is empty" : errors.front();
+      *fix = errors.empty() ? "is empty" : errors.front();
       return false;
     }
     text = *std::move(read);
@@ -186,10 +188,10 @@ bool MakeSample(const Settings& settings, CommandLine* line,
   const auto write = [&](const std::string& path, std::string* why) {
     return WriteSample(text, sample, path, why);
   };
-  const std::string about = FLAGS_log_as + ":" + (FLAGS_log.empty() ? "invented" : FLAGS_log) +
+  const std::string about = FLAGS_log_as + ":" + (FLAGS_log.empty() ? "generated" : FLAGS_log) +
                             ":sources=" + std::to_string(FLAGS_log_sources);
   auto made =
-      runtime::SampleCapture::Make(options, write, about, FLAGS_log_once ? "+loop=1" : "", mend);
+      runtime::SampleCapture::Make(options, write, about, FLAGS_log_once ? "+loop=1" : "", fix);
   if (!made) {
     *flag = "log";
     return false;

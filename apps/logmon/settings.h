@@ -23,14 +23,14 @@ struct Settings {
   std::string alert_exec;  ///< Program that is run for each alert; empty: none.
 };
 
-/// Reads the flags. Nothing, with the flag to blame and the mend, if one is wrong.
+/// Reads the flags. Nothing, with the flag to blame and the fix, if one is wrong.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
-                                     std::string* mend);
+                                     std::string* fix);
 
-/// Makes the traffic of the embedded NIC log text, unless somebody said which. The capture, which
-/// can go once the NIC is open, or nothing. False, with flag and mend, if it cannot be made.
+/// Makes the traffic of the embedded NIC log text, unless a flag says which. The capture, which
+/// can go once the NIC is open, or nothing. False, with flag and fix, if it cannot be made.
 bool MakeSample(const Settings& settings, runtime::CommandLine* line,
                 std::optional<runtime::SampleCapture>* capture, std::string* flag,
-                std::string* mend);
+                std::string* fix);
 
 }  // namespace sluice::logmon

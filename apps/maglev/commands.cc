@@ -32,7 +32,7 @@ std::string Operator::Reload() {
 
 std::string Operator::Steer() {
   const std::scoped_lock lock(steering_mutex_);
-  if (steering_ == nullptr) return "steering: software (the NIC spreads over pipes by itself)";
+  if (steering_ == nullptr) return "steering: software (the NIC itself spreads frames over pipes)";
   std::vector<engine::maglev::VipSetup> vips;
   control_.View([&](const Config& config, const Tables&) { vips = config.setup.vips; });
   return "steering: " + steering_->Apply(vips);
@@ -107,13 +107,13 @@ std::vector<runtime::TelemetryCommand> Operator::Commands() {
       {"/sluice/maglev/explain",
        "Why a flow goes where it goes. Parameters: tcp|udp address:port address:port.",
        [this](std::string_view parameters) { return ExplainFlow(parameters); }},
-      {"/sluice/maglev/plan", "What another configuration would move. Parameters: its file.",
+      {"/sluice/maglev/plan", "What another configuration would move. Parameters: file.",
        [this](std::string_view parameters) { return PlanFile(std::string(parameters)); }},
       {"/sluice/maglev/reload", "Reads the configuration again. No parameters.",
        [this, done](std::string_view) { return done(Reload()); }},
       {"/sluice/maglev/drain", "Gives a backend no new flows. Parameters: vip/backend.",
        with_backend(&Control::Drain)},
-      {"/sluice/maglev/restore", "Takes a drain back. Parameters: vip/backend.",
+      {"/sluice/maglev/restore", "Ends a drain. Parameters: vip/backend.",
        with_backend(&Control::Restore)},
   };
 }

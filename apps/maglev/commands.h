@@ -22,7 +22,7 @@ class Operator {
   Operator(Control& control, const Fleet& fleet, Steering* steering)
       : control_(control), fleet_(fleet), steering_(steering) {}
 
-  /// Reads the file again and steers anew; says so on standard error. "" or why not.
+  /// Reads the file again and updates the steering; says so on standard error. "" or why not.
   std::string Reload();
   /// VIPs in the port's rules; a line for people.
   std::string Steer();

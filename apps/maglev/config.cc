@@ -142,7 +142,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
     health = ReadHealth(*member, at, errors);
     // Where a backend listens must be known.
     if (health->kind != HealthCheck::Kind::kIcmp && health->port == 0 && vip.port == 0) {
-      runtime::Tell(errors, at + ".port: give the port to ask: the VIP has none");
+      runtime::Tell(errors, at + ".port: give the port to check: the VIP has none");
     }
   }
   reader.Finish();

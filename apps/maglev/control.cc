@@ -102,7 +102,7 @@ void Control::Publish() {
 }
 
 std::string Control::Reload() {
-  if (path_.empty()) return "the built-in sample is no file: start with --config=FILE";
+  if (path_.empty()) return "the built-in sample is not a file: start with --config=FILE";
   std::vector<std::string> errors;
   std::optional<Config> next = ReadConfig(path_, &errors);
   if (!next) return path_ + ": " + absl::StrJoin(errors, "; ");

@@ -28,10 +28,11 @@
 #include "steering.h"
 #include "traffic.h"
 
-DEFINE_string(config, "", "VIPs and their backends, a JSON file; empty: a built-in sample");
-DEFINE_bool(check, false, "Say ok, or everything that is wrong with the configuration, and end");
-DEFINE_string(explain, "", "Say where a flow goes and why, and end: 'tcp 1.2.3.4:5 10.0.0.1:80'");
-DEFINE_string(plan, "", "Say what this configuration would move, and end");
+DEFINE_string(config, "", "JSON file of VIPs and their backends; empty: a built-in sample");
+DEFINE_bool(check, false, "Check the configuration: print ok or every error, and exit");
+DEFINE_string(explain, "",
+              "Print where a flow goes and why, and exit: 'tcp 1.2.3.4:5 10.0.0.1:80'");
+DEFINE_string(plan, "", "Print what this configuration would move, and exit");
 DEFINE_string(instance, "", "With --plan: ask the running instance with this --file-prefix");
 DECLARE_uint32(flows);
 
@@ -63,7 +64,7 @@ int RunReplay(const CommandLine& line, Config config) {
   return sluice::runtime::Replay(line, worker, MakeHooks(control, fleet));
 }
 
-// Traffic of the embedded NIC is for the VIPs, unless somebody said which. Nothing if so, or, with
+// Traffic of the embedded NIC is for the VIPs, unless a flag says which. Nothing if so, or, with
 // one line in `error`, if it cannot be made.
 std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& setup,
                                          CommandLine* line, std::string* error) {
@@ -162,7 +163,7 @@ int main(int argc, char** argv) {
   }
   if (!FLAGS_explain.empty()) return RunExplain(*config);
   if (!FLAGS_plan.empty()) return RunPlan(*config);
-  if (!FLAGS_instance.empty()) return BadFlag("instance", "is for --plan");
+  if (!FLAGS_instance.empty()) return BadFlag("instance", "needs --plan");
   if (sluice::runtime::WantsReplay()) return RunReplay(*line, *std::move(config));
   return RunLive(*std::move(line), *std::move(config));
 }

@@ -94,7 +94,7 @@ bool WriteTraffic(const engine::maglev::Setup& setup, const TrafficOptions& opti
     if (!options.ipv4_only || IsIpv4(vip)) vips.push_back(&vip);
   }
   if (vips.empty()) {
-    *error = "no VIP to send traffic to: give a VIP, or traffic with --pcap or --wire";
+    *error = "no VIP to send traffic to: configure a VIP, or give traffic with --pcap or --wire";
     return false;
   }
   uint32_t fixed = 0;

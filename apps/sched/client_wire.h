@@ -9,7 +9,7 @@
 //   rate=PER_SECOND  short_us=N  long_us=N  long_share=SHARE  runaway_share=SHARE  port=N
 //   sockets=N  (source ports from 40000 on, so that RSS spreads them)
 //   timeout_ms=N  (a request that has no answer by then is lost)
-//   count=N  (requests, all told; 0: without end)
+//   count=N  (requests in total; 0: without end)
 #pragma once
 
 #include <array>

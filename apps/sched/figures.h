@@ -42,7 +42,7 @@ struct HostFigures {
   uint64_t unfinished = 0;  ///< Tasks that have not ended.
 };
 
-/// Of one policy and mode, all told.
+/// Totals of one policy and mode.
 struct Result {
   std::string policy;
   std::string mode;
@@ -75,7 +75,7 @@ class Board {
   /// The sum as it was last laid down.
   void Sum(Figures* figures, HostFigures* host) const;
 
-  /// A policy and mode that is over; its workers begin anew.
+  /// A policy and mode that is over; its workers begin again.
   void Finish(Result result);
   std::vector<Result> results() const;
 

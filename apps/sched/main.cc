@@ -79,7 +79,7 @@ int Run(Session& session, const Settings& settings, std::FILE* text) {
   play.Close();
   std::fputs(Totals(play.board()).c_str(), text);
   if (Unfinished(play.board()) == 0) return exit_code;
-  std::fprintf(stderr, "%llu requests had no answer at the end\n",
+  std::fprintf(stderr, "%llu requests had no reply at the end\n",
                static_cast<unsigned long long>(Unfinished(play.board())));
   return exit_code != 0 ? exit_code : 1;
 }
@@ -92,10 +92,10 @@ int main(int argc, char** argv) {
       "sched", "runs requests as tasks that an agent on a NIC's core chooses", argc, argv,
       &exit_code);
   if (!line) return exit_code;
-  std::string flag, mend;
-  const std::optional<Settings> settings = ReadSettings(&*line, &flag, &mend);
-  if (!settings) return BadFlag(flag, mend);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &mend)) return BadFlag("ip", mend);
+  std::string flag, fix;
+  const std::optional<Settings> settings = ReadSettings(&*line, &flag, &fix);
+  if (!settings) return BadFlag(flag, fix);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   try {

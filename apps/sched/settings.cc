@@ -40,26 +40,26 @@ DEFINE_string(mode, "",
               "empty: each of them in turn, unless --policy is given");
 DEFINE_double(cell_s, 1, "Seconds for each policy and mode, where there are several");
 DEFINE_string(requests, "",
-              "network: they come through the port; self: workers make them up, and the port is "
+              "network: they arrive at the port; self: workers generate them, and the port is "
               "idle; empty: self if there are several policies or modes and nothing is said of the "
               "port");
-DEFINE_double(short_us, 5, "Made-up requests: service time of most");
-DEFINE_double(long_us, 500, "Made-up requests: service time of the others");
-DEFINE_double(long_share, 0.005, "Made-up requests: share of the others");
-DEFINE_double(runaway_share, 0, "Made-up requests: share of the long ones without safe points");
+DEFINE_double(short_us, 5, "Generated requests: service time of most");
+DEFINE_double(long_us, 500, "Generated requests: service time of the others");
+DEFINE_double(long_share, 0.005, "Generated requests: share of the others");
+DEFINE_double(runaway_share, 0, "Generated requests: share of the long ones without safe points");
 DEFINE_uint32(request_port, 1025, "UDP port of requests");
 DEFINE_double(slice_us, 0, "Time slice or quantum of the policy; 0: its own");
-DEFINE_double(poll_us, 10, "Longest time that a worker stays away from its queue");
+DEFINE_double(poll_us, 10, "Longest time between two polls of a worker's queue");
 DEFINE_double(runaway_us, 1000,
               "Time beyond that, after which a task without safe points is cut by a signal; 0: never");
-DEFINE_uint32(max_tasks, 1024, "Requests in work at a time; more are dropped");
-DEFINE_uint32(stack_kb, 64, "Stack of each task");
+DEFINE_uint32(max_tasks, 1024, "Maximum number of requests in service; further ones are dropped");
+DEFINE_uint32(stack_kb, 64, "Stack size of each task");
 DEFINE_double(watchdog_ms, 20,
-              "A task waits for longer and no decision holds: the agent is taken for dead; 0: never");
-DEFINE_int32(agent_cpu, -1, "CPU of the agent; -1: one without a worker, if there is one");
+              "Wait for a valid decision after which the agent counts as dead; 0: never");
+DEFINE_int32(agent_cpu, -1, "CPU of the agent; -1: one without a worker, if possible");
 DEFINE_string(agent_fault, "",
               "kill@SECONDS, freeze@SECONDS or replace@SECONDS: what happens to the agent");
-DEFINE_double(agent_down_ms, 200, "How long a killed agent is gone, or a frozen one stands still");
+DEFINE_double(agent_down_ms, 200, "How long a killed agent is gone, or a frozen one stops");
 
 namespace sluice::sched {
 namespace {
@@ -164,13 +164,13 @@ bool CheckNumbers(const Complaint& complaint) {
 Nanoseconds Ns(double us) { return static_cast<Nanoseconds>(us * 1e3); }
 
 // Clients behind the embedded NIC, in place of its generator. False: they do not like it.
-bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::string* mend) {
+bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::string* fix) {
   // Without exponents: '+' joins options.
   const std::string client = absl::StrFormat(
       "rate=%.3f+short_us=%.3f+long_us=%.3f+long_share=%.9f+runaway_share=%.9f+port=%d",
       workload.rate, workload.short_us, workload.long_us, workload.long_share,
       workload.runaway_share, FLAGS_request_port);
-  if (!ReadClientWireOptions(client, 1, mend)) return false;
+  if (!ReadClientWireOptions(client, 1, fix)) return false;
   // The library is part of this process already: its name is enough.
   line->options.wire = "library:libsluice_sched_wire.so+" + client;
   line->options.traffic = "client:" + client;
@@ -186,11 +186,11 @@ void TakeIdlePort(CommandLine* line) {
 
 }  // namespace
 
-std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* mend) {
-  const Complaint complaint{flag, mend};
+std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* fix) {
+  const Complaint complaint{flag, fix};
   const std::optional<double> rate = RateOf(FLAGS_rate);
   if (!CheckNames(complaint) || !CheckNumbers(complaint) ||
-      !complaint.Check(rate && *rate <= 1e8, "rate", "give requests a second, e.g. 50000 or 50k")) {
+      !complaint.Check(rate && *rate <= 1e8, "rate", "give requests/s, e.g. 50000 or 50k")) {
     return std::nullopt;
   }
   const bool all = FLAGS_policy.empty() && FLAGS_mode.empty();
@@ -198,11 +198,11 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
                          !IsDefault("pcap");
   const bool self = FLAGS_requests.empty() ? all && !says_port : FLAGS_requests == "self";
   if (!complaint.Check(!all || line->options.workers == 1, "workers",
-                       "give 1, or --policy or --mode: only one worker goes through them all") ||
+                       "give 1, or --policy or --mode: the comparison of all runs on one worker") ||
       !complaint.Check(line->options.workers <= engine::sched::kMaxCpus, "workers",
                        "give 1 ... 64") ||
       !complaint.Check(!self || !says_port || line->own_port, "requests",
-                       "give network: --iface, --wire and --pcap are of the port")) {
+                       "give network: --iface, --wire and --pcap concern the port")) {
     return std::nullopt;
   }
 
@@ -228,7 +228,7 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
     if (!line->own_port) TakeIdlePort(line);
     line->options.traffic = "self";
   } else if (!line->own_port && !line->options.frame_size.empty()) {
-    if (!BringClients(workload, line, mend)) {
+    if (!BringClients(workload, line, fix)) {
       *flag = "rate";
       return std::nullopt;
     }

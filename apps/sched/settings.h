@@ -19,8 +19,8 @@ struct Settings {
 
 /// Reads the flags. Without a port of the user's own, `line`'s traffic becomes clients of this
 /// server, or there is none because workers make their requests up themselves. On a bad flag
-/// returns nothing, with its name and the mend.
+/// returns nothing, with its name and the fix.
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
-                                     std::string* mend);
+                                     std::string* fix);
 
 }  // namespace sluice::sched

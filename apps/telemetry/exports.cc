@@ -35,7 +35,7 @@ void Exports::File::Write(const std::string& text) {
 }
 
 std::unique_ptr<Exports> Exports::Open(const Settings& settings, uint64_t clock_unix_ns,
-                                       std::string* flag, std::string* mend) {
+                                       std::string* flag, std::string* fix) {
   std::unique_ptr<Exports> exports(new Exports(settings, clock_unix_ns));
   const ExportSettings& to = settings.exports;
   if (!to.ipfix.empty()) {
@@ -44,7 +44,7 @@ std::unique_ptr<Exports> Exports::Open(const Settings& settings, uint64_t clock_
                                          .template_refresh_s = to.ipfix_template_s,
                                          .confidence = settings.setup.confidence,
                                          .clock_unix_ns = clock_unix_ns},
-                                        settings.setup.keys.size(), mend);
+                                        settings.setup.keys.size(), fix);
     if (exports->ipfix_ == nullptr) {
       *flag = "export_ipfix";
       return nullptr;
@@ -53,7 +53,7 @@ std::unique_ptr<Exports> Exports::Open(const Settings& settings, uint64_t clock_
   const auto open = [&](File& file, const char* name, const std::string& path) {
     if (path.empty() || file.Open(name, path)) return true;
     *flag = name;
-    *mend = std::string(std::strerror(errno)) + ": give a file that can be written";
+    *fix = std::string(std::strerror(errno)) + ": give a file that can be written";
     return false;
   };
   if (!open(exports->csv_, "export_csv", to.csv) ||
@@ -82,7 +82,7 @@ bool Exports::Close(std::string* error) {
     if (file->file == nullptr) continue;
     if (std::fclose(file->file.release()) != 0) file->failed = true;
     if (!file->failed) continue;
-    *error = "--" + file->flag + "=" + file->path + ": could not be written to its end";
+    *error = "--" + file->flag + "=" + file->path + ": could not be written completely";
     return false;
   }
   return true;

@@ -18,9 +18,9 @@ namespace sluice::telemetry {
 
 class Exports {
  public:
-  /// Opens sockets and files. Null, with the flag that is wrong and the mend, if it cannot.
+  /// Opens sockets and files. Null, with the flag that is wrong and the fix, if it cannot.
   static std::unique_ptr<Exports> Open(const Settings& settings, uint64_t clock_unix_ns,
-                                       std::string* flag, std::string* mend);
+                                       std::string* flag, std::string* fix);
 
   /// One thread at a time.
   void Write(const engine::telemetry::EpochReport& report);

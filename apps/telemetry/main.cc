@@ -49,7 +49,7 @@ uint64_t ClockUnixNs() {
   return static_cast<uint64_t>(unix_ns.count()) - static_cast<uint64_t>(clock_ns);
 }
 
-// Traffic of the embedded NIC has heavy hitters, unless somebody said which. Nothing if so, or,
+// Traffic of the embedded NIC has heavy hitters, unless a flag says which. Nothing if so, or,
 // with one line in `error`, if it cannot be made.
 std::optional<SampleCapture> MakeTraffic(const Settings& settings, CommandLine* line,
                                          std::string* error) {
@@ -78,24 +78,24 @@ int main(int argc, char** argv) {
   auto line = sluice::runtime::ReadCommandLine(
       "telemetry", "counts packets by flow, and forwards them", argc, argv, &exit_code);
   if (!line) return exit_code;
-  std::string flag, mend;
-  const std::optional<Settings> settings = ReadSettings(*line, &flag, &mend);
-  if (!settings) return BadFlag(flag, mend);
+  std::string flag, fix;
+  const std::optional<Settings> settings = ReadSettings(*line, &flag, &fix);
+  if (!settings) return BadFlag(flag, fix);
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
-  auto traffic = MakeTraffic(*settings, &*line, &mend);
-  if (!mend.empty()) return BadFlag("frame_size", "its traffic could not be written: " + mend);
+  auto traffic = MakeTraffic(*settings, &*line, &fix);
+  if (!fix.empty()) return BadFlag("frame_size", "its traffic could not be written: " + fix);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (traffic) {
     traffic.reset();
-    std::fprintf(text, "traffic: %u frames of %u flows, Zipf %g, again and again\n",
+    std::fprintf(text, "traffic: %u frames of %u flows, Zipf %g, repeated\n",
                  kSampleFrames, FLAGS_flows, settings->zipf);
     std::fflush(text);
   }
   if (session == nullptr) return exit_code;
 
   const uint64_t clock_unix_ns = ClockUnixNs();
-  const auto exports = Exports::Open(*settings, clock_unix_ns, &flag, &mend);
-  if (exports == nullptr) return BadFlag(flag, mend);
+  const auto exports = Exports::Open(*settings, clock_unix_ns, &flag, &fix);
+  if (exports == nullptr) return BadFlag(flag, fix);
   EpochReader::Meters meters;
   for (uint32_t worker = 0; worker < session->workers(); ++worker) {
     meters.push_back(
@@ -121,8 +121,8 @@ int main(int argc, char** argv) {
       std::move(hooks));
   reader.Finish(rte_rdtsc());
   std::fprintf(text, "%s\n", TotalsLine(latest.totals()).c_str());
-  if (!exports->Close(&mend)) {
-    std::fprintf(stderr, "sluice-telemetry: %s\n", mend.c_str());
+  if (!exports->Close(&fix)) {
+    std::fprintf(stderr, "sluice-telemetry: %s\n", fix.c_str());
     return exit_code != 0 ? exit_code : 1;
   }
   return exit_code;

@@ -9,35 +9,39 @@
 #include "key_list.h"
 
 DEFINE_string(keys, "5-tuple",
-              "What flows are told apart by, comma-separated: 5-tuple, source, destination, "
+              "What distinguishes flows, comma-separated: 5-tuple, source, destination, "
               "source/24 (bits of IPv4), source/24,64 (and of IPv6)");
 DEFINE_string(sketch, "count_sketch", "count_sketch or count_min");
-DEFINE_uint32(rows, 8, "Of a sketch, 3 to 16");
-DEFINE_uint32(columns, 1 << 16, "Of a sketch, a power of two");
-DEFINE_uint32(top_k, 100, "Heavy hitters of a key, 1 to 10000");
-DEFINE_uint32(levels, 16, "Of sketches, for distinct flows and entropy (UnivMon); 1: neither");
-DEFINE_uint32(level_columns, 1 << 11, "Of the sketches of levels, a power of two");
-DEFINE_uint32(level_top_k, 1000, "Flows that each level knows");
+DEFINE_uint32(rows, 8, "Rows of a sketch, 3 to 16");
+DEFINE_uint32(columns, 1 << 16, "Columns of a sketch, a power of two");
+DEFINE_uint32(top_k, 100, "Heavy hitters per key, 1 to 10000");
+DEFINE_uint32(levels, 16,
+              "Levels of sketches, for distinct flows and entropy (UnivMon); 1: neither");
+DEFINE_uint32(level_columns, 1 << 11, "Columns of each level's sketch, a power of two");
+DEFINE_uint32(level_top_k, 1000, "Flows that each level tracks");
 DEFINE_string(pace, "correct",
               "Who sets the probability of updates: fixed (--probability from the first packet "
               "on), correct (1 until an epoch has seen enough, then --probability) or line_rate "
               "(by load, down to 1/128)");
-DEFINE_double(probability, 0.01, "That a packet updates a row of a sketch");
-DEFINE_double(full_rate_pps, 1e6, "With --pace=line_rate: up to here a worker counts all packets");
+DEFINE_double(probability, 0.01, "Probability that a packet updates a row of a sketch");
+DEFINE_double(full_rate_pps, 1e6,
+              "With --pace=line_rate: rate up to which a worker counts all packets");
 DEFINE_double(epoch_s, 1, "Length of an epoch, 0.001 to 3600");
-DEFINE_double(heavy_hitter_share, 0.0005, "Least share of all packets of a heavy hitter");
-DEFINE_double(change_share, 0.0005, "Least change between epochs, as a share of all packets");
-DEFINE_double(confidence, 0.95, "That the truth lies within a bound");
+DEFINE_double(heavy_hitter_share, 0.0005,
+              "Smallest share of all packets that makes a flow a heavy hitter");
+DEFINE_double(change_share, 0.0005,
+              "Smallest change between epochs that is reported, as a share of all packets");
+DEFINE_double(confidence, 0.95, "Probability that the truth lies within a bound");
 DEFINE_bool(oracle, false, "Count some flows exactly, and print measured errors beside bounds");
-DEFINE_uint32(oracle_one_in, 1000, "With --oracle: one of so many flows");
-DEFINE_uint32(oracle_flows, 1 << 14, "With --oracle: at most so many of each key");
-DEFINE_uint32(top, 5, "Flows of each key that are printed");
-DEFINE_double(zipf, 1, "Embedded NIC: exponent of the flows' popularity; 0: all equal");
+DEFINE_uint32(oracle_one_in, 1000, "With --oracle: count one flow in this many");
+DEFINE_uint32(oracle_flows, 1 << 14, "With --oracle: most flows counted for each key");
+DEFINE_uint32(top, 5, "Flows printed for each key");
+DEFINE_double(zipf, 1, "Embedded NIC: Zipf exponent of the flows' popularity; 0: all equal");
 DEFINE_string(export_ipfix, "", "Send reports as IPFIX over UDP to this ADDRESS:PORT");
 DEFINE_uint32(ipfix_domain, 1, "Observation domain of the first key; each key has one of its own");
 DEFINE_uint32(ipfix_template_s, 10, "Seconds between repetitions of IPFIX templates");
-DEFINE_string(export_csv, "", "Write reports to this file, one number a row");
-DEFINE_string(export_json, "", "Write reports to this file, one JSON object a line");
+DEFINE_string(export_csv, "", "Write reports to this CSV file, one number per row");
+DEFINE_string(export_json, "", "Write reports to this file, one JSON object per line");
 DECLARE_string(ip);
 
 namespace sluice::telemetry {
@@ -66,8 +70,8 @@ std::optional<SketchKind> ParseSketch(const std::string& text) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
-                                     std::string* mend) {
-  const runtime::Complaint complaint{flag, mend};
+                                     std::string* fix) {
+  const runtime::Complaint complaint{flag, fix};
   const auto keys = ParseKeys(FLAGS_keys);
   const auto pace = ParsePace(FLAGS_pace);
   const auto sketch = ParseSketch(FLAGS_sketch);
@@ -87,7 +91,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
                       "ipfix_domain", "give 1 to 4294967287") &&
       complaint.Check(FLAGS_ipfix_template_s >= 1, "ipfix_template_s", "give 1 second or more") &&
       complaint.Check(FLAGS_ip.empty(), "ip",
-                      "all frames are forwarded and none is answered: leave it away");
+                      "all frames are forwarded and none is answered: omit it");
   if (!readable) return std::nullopt;
 
   Settings settings;
@@ -111,11 +115,11 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   setup.oracle_flows = FLAGS_oracle_flows;
   setup.seed = line.options.seed ? *line.options.seed
                                  : uint64_t{std::random_device()()} << 32 | std::random_device()();
-  // "member: mend"; members are called as their flags.
+  // "member: fix"; members are called as their flags.
   if (const std::string error = setup.Error(); !error.empty()) {
     const size_t colon = error.find(": ");
     *flag = error.substr(0, colon);
-    *mend = "give " + error.substr(colon + 2);
+    *fix = "give " + error.substr(colon + 2);
     return std::nullopt;
   }
   settings.exports = {.ipfix = FLAGS_export_ipfix,

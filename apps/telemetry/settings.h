@@ -28,8 +28,8 @@ struct Settings {
   uint32_t top = 5;    ///< Flows that are printed.
 };
 
-/// Reads the flags. On a bad one returns nothing, with its name and the mend.
+/// Reads the flags. On a bad one returns nothing, with its name and the fix.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
-                                     std::string* mend);
+                                     std::string* fix);
 
 }  // namespace sluice::telemetry

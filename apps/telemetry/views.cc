@@ -116,11 +116,11 @@ void Views::AddMetrics(std::vector<MetricFamily>& families) const {
                                std::vector<ClientMetric> metrics) {
     families.push_back({name, help, type, std::move(metrics)});
   };
-  add("sluice_telemetry_epochs_total", "Epochs that were reported.", MetricType::Counter,
+  add("sluice_telemetry_epochs_total", "Epochs reported.", MetricType::Counter,
       {Counter(static_cast<double>(totals.epochs))});
   add("sluice_telemetry_packets_total", "Packets of these epochs.", MetricType::Counter,
       {Counter(static_cast<double>(totals.traffic.pkts))});
-  add("sluice_telemetry_exact_packets_total", "Of them, seen while every packet was counted.",
+  add("sluice_telemetry_exact_packets_total", "Packets seen while every packet was counted.",
       MetricType::Counter, {Counter(static_cast<double>(totals.exact_pkts))});
   const Json exports = exports_.Counts();
   if (exports.contains("ipfix_messages")) {
@@ -131,9 +131,9 @@ void Views::AddMetrics(std::vector<MetricFamily>& families) const {
   }
   const std::optional<EpochReport> report = latest_.report();
   if (!report) return;
-  add("sluice_telemetry_probability", "Of sketch updates, at the end of the last epoch.",
+  add("sluice_telemetry_probability", "Probability of sketch updates at the end of the last epoch.",
       MetricType::Gauge, {Gauge(report->last_probability)});
-  add("sluice_telemetry_memory_bytes", "Of the counters of all workers.", MetricType::Gauge,
+  add("sluice_telemetry_memory_bytes", "Memory of the counters of all workers.", MetricType::Gauge,
       {Gauge(static_cast<double>(report->memory_bytes))});
   std::vector<ClientMetric> heavy, changed, flows, entropy;
   for (const KeyReport& key : report->keys) {

@@ -24,7 +24,7 @@ struct Arguments {
 
 /// Parses `text` (key=value, …; may be null). Keys in `passed_on_keys` are collected,
 /// unknown ones refused. On failure false, and `error` is one line that names the key
-/// and the mend.
+/// and the fix.
 bool ParseArguments(const char* text, std::span<const char* const> passed_on_keys,
                     Arguments* arguments, std::string* error);
 

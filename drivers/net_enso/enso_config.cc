@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configuration notifications. They travel on a buffer of their own, so that waiting
-// for one never disturbs a datapath. The NIC obeys a command when it fetches the slot,
-// possibly ahead of data that other buffers published before, and completes it
-// slightly before it takes effect: nothing here relies on an order between commands
-// and data, and each command is waited for alone.
+// Configuration notifications (docs/enso-hardware.md, "Formats"). They travel on a buffer of
+// their own, so that waiting for one never disturbs a datapath. The NIC obeys a command when it
+// fetches the slot, possibly ahead of data that other buffers published before, and completes it
+// slightly before it takes effect: nothing here relies on an order between commands and data,
+// and each command is waited for alone.
 #include <cerrno>
 
 #include "net_enso/enso_device.h"

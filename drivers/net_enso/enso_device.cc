@@ -42,7 +42,7 @@ int Device::CreateNb(NotificationBuffer** nb) {
 
 void Device::CloseNb(NotificationBuffer* nb) {
   for (auto& pipe : PipesOf(nb)) ClosePipe(pipe);
-  // A buffer that the NIC did not let go of keeps its id: it must not serve anew.
+  // A buffer that the NIC did not release keeps its id: it must not be used again.
   if (nb->Close()) nbs_used_.reset(nb->id());
   if (nb == control_nb_) control_nb_ = nullptr;
   std::erase_if(nbs_, [nb](const auto& open) { return open.get() == nb; });

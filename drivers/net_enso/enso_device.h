@@ -49,7 +49,7 @@ enum class Event : uint32_t {
   kBadCompletion,    ///< A TX slot came back altered or before an earlier one: ignored.
   kWakeups,          ///< rx_head stores that looked for a lost notification.
   kUnreadFlits,      ///< Flits in a pipe that was closed before they were read.
-  kStuckRings,       ///< Rings kept mapped because the NIC did not let go of them.
+  kStuckRings,       ///< Rings kept mapped because the NIC did not release them.
   kCount,
 };
 
@@ -105,7 +105,7 @@ class Device {
   /// Stores a register and waits until it reads back. False if it never does.
   bool StoreUntilRead(uint32_t offset, uint32_t value);
   bool StoreUntilRead64(uint32_t offset, uint64_t value);
-  /// Keeps a ring mapped for the device's life: the NIC did not let go of it.
+  /// Keeps a ring mapped for the device's life: the NIC did not release it.
   void KeepMapped(DmaRing ring);
   /// Most notifications that one pipe can cause without an rx_head store.
   uint32_t NotificationsOfPipe() const {

@@ -25,7 +25,8 @@ int CheckTable(const Port& port, const rte_flow& rule, rte_flow_error* error) {
   const int result = duplicate ? -EEXIST : port.device->CheckFlow(rule.key);
   if (result == -EEXIST) {
     return Fail(error, EEXIST,
-                "this flow is steered already; UDP and TCP SYN to one destination share an entry");
+                "a rule steers this flow already; UDP and TCP SYN to one destination "
+                "share an entry");
   }
   if (result == -ENOSPC)
     return Fail(error, ENOSPC, "all four rows of this flow in the NIC's table are taken");
@@ -90,7 +91,7 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attr, const rte_flow_ite
     const int result = Bind(port, *rule);
     if (result != 0) {
       Fail(error, -result,
-           result == -ENOMEM ? "the queue counts as many rules as it can"
+           result == -ENOMEM ? "the queue already counts as many rules as it can"
                              : "the NIC does not answer");
       return nullptr;
     }

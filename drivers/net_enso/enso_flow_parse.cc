@@ -67,7 +67,7 @@ struct Parser {
     ip_protocol = spec.hdr.next_proto_id;
     mask.hdr.dst_addr = mask.hdr.src_addr = 0;
     mask.hdr.next_proto_id = 0;
-    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches no IPv4 field but addresses");
+    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches only addresses of IPv4");
   }
 
   int Udp(const rte_flow_item* item) {
@@ -75,13 +75,13 @@ struct Parser {
     Load(item, drivers::kUdpMask, &spec, &mask);
     if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact UDP destination port");
     if (mask.hdr.src_port != 0 || src_ip_given) {
-      return Refuse(item, "the NIC matches UDP by destination alone: leave the source out");
+      return Refuse(item, "the NIC matches UDP by destination only: omit the source");
     }
     if (ip_protocol_given && ip_protocol != IPPROTO_UDP)
       return Refuse(item, "the ipv4 item names another protocol");
     rule->key.dst_port = rte_be_to_cpu_16(spec.hdr.dst_port);
     mask.hdr.dst_port = 0;
-    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches no UDP field but the destination port");
+    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches only the destination port of UDP");
   }
 
   int Tcp(const rte_flow_item* item) {
@@ -93,10 +93,10 @@ struct Parser {
     const bool flags_given = mask.hdr.tcp_flags != 0;
     const bool syn = (spec.hdr.tcp_flags & kSyn) != 0;
     if (flags_given && mask.hdr.tcp_flags != kSyn)
-      return Refuse(item, "of the TCP flags the NIC sees SYN alone");
+      return Refuse(item, "SYN is the only TCP flag that the NIC matches");
     if (flags_given && syn) {
       if (mask.hdr.src_port != 0 || src_ip_given) {
-        return Refuse(item, "the NIC matches a SYN by destination alone: leave the source out");
+        return Refuse(item, "the NIC matches a SYN by destination only: omit the source");
       }
     } else if (mask.hdr.src_port != 0xffff || !src_ip_given) {
       return Refuse(
@@ -110,14 +110,14 @@ struct Parser {
     rule->key.dst_port = rte_be_to_cpu_16(spec.hdr.dst_port);
     mask.hdr.dst_port = mask.hdr.src_port = 0;
     mask.hdr.tcp_flags = 0;
-    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches no TCP field but ports and SYN");
+    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches only ports and SYN of TCP");
   }
 
   int Pattern(const rte_flow_item* item) {
     enum { kStart, kEth, kIpv4, kDone } state = kStart;
     for (;; ++item) {
       if (item->type == RTE_FLOW_ITEM_TYPE_VOID) continue;
-      if (item->last != nullptr) return Refuse(item, "the NIC matches no ranges");
+      if (item->last != nullptr) return Refuse(item, "the NIC does not match ranges");
       int result = 0;
       if (item->type == RTE_FLOW_ITEM_TYPE_ETH && state == kStart) {
         result = Eth(item);
@@ -134,7 +134,7 @@ struct Parser {
       } else if (item->type == RTE_FLOW_ITEM_TYPE_END && state == kDone) {
         return 0;
       } else {
-        return Refuse(item, "the NIC matches eth / ipv4 / udp and eth / ipv4 / tcp alone");
+        return Refuse(item, "the NIC matches only eth / ipv4 / udp and eth / ipv4 / tcp");
       }
       if (result != 0) return result;
     }

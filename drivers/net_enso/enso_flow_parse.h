@@ -15,7 +15,7 @@ namespace sluice::net_enso {
 /// Fills `rule` from `eth / ipv4 / udp` or `eth / ipv4 / tcp` (eth optional) with exact
 /// fields, actions queue and count. 0, or a negative errno with `error` filled.
 ///
-/// What the table matches (Ensō RTL, v0.4.6), and so what is accepted:
+/// What the table matches (docs/enso-hardware.md, "Steering"), and so what is accepted:
 ///   UDP: destination address and port, nothing of the source;
 ///   TCP: all four fields, for segments without SYN;
 ///   TCP with flags SYN: destination address and port.

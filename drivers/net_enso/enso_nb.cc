@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datapath of a notification buffer.
+// Datapath of a notification buffer (docs/enso-hardware.md, "Receiving"; "Transmitting").
 #include "net_enso/enso_nb.h"
 
 #include <algorithm>

@@ -44,9 +44,10 @@ struct rte_pmd_enso_nb {
 
   // Control path, with the device's lock held and the datapath at rest.
 
-  /// Brings the buffer up: off, pointers zeroed, on. Continues where the NIC's transmit
-  /// pointer stands: the NIC computes completion slots from the previous one, so a
-  /// pointer that went back would complete slots that nobody sent. 0, -ENOMEM, -EIO.
+  /// Brings the buffer up (docs/enso-hardware.md, "Bring-up and tear-down"): off, pointers
+  /// zeroed, on. Continues where the NIC's transmit pointer stands: the NIC computes completion
+  /// slots from the previous one, so a pointer that went back would complete slots that nobody
+  /// sent. 0, -ENOMEM, -EIO.
   int Open();
   /// Waits for transmissions, then disables. False if the NIC still holds a slot
   /// after kDrainTimeoutUs; the rings must then stay mapped.

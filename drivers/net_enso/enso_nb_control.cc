@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A notification buffer's life: bring-up, configuration, tear-down.
-// Called by Device with its lock held.
+// A notification buffer's life: bring-up, configuration, tear-down (docs/enso-hardware.md,
+// "Bring-up and tear-down"). Called by Device with its lock held.
 #include <rte_cycles.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Probing of the FPGA: vendor 1172 device 0000, BAR 2. Never run on
-// hardware; probing and mapping are tested against a fake sysfs tree.
+// Probing of the FPGA: vendor 1172 device 0000, BAR 2 (docs/enso-hardware.md, "Identity and
+// registers"). Never run on hardware; probing and mapping are tested against a fake sysfs tree.
 //
 // The BAR is mapped by EAL if VFIO or UIO is bound, else, under another kernel driver
 // such as Ensō's own, straight from sysfs; EAL passes over devices without one. Bus addresses are
@@ -140,7 +140,7 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
   if (arguments.notify_per_packet) {
     ENSO_LOG(ERR,
              "%s: notify=packet: the FPGA's notification rings are smaller than a pipe and "
-             "would overflow: leave it out",
+             "would overflow: omit it",
              name);
     return -EINVAL;
   }

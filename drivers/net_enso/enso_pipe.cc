@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Opening and closing pipes in the order that keeps the NIC's hazards out of reach
-// (Ensō RTL, v0.4.6). A frame that hits a disabled pipe wedges its DMA engine: a pipe
-// is enabled before anything is steered to it, and disabled only after nothing can be.
-// An rx_head store that a disabled pipe meets skips a slot of notification buffer 0,
-// whose poller then waits for ever: rx_head is stored only while the pipe is enabled,
-// and the NIC gets time to serve the last store before the pipe is disabled. Both
-// halves of an address are stored at once. A frame that was dropped earlier leaves a
-// pipe mute: the rx_head store that follows its enabling clears the status bit.
+// (docs/enso-hardware.md, "Traps"; "Bring-up and tear-down"). A frame that hits a disabled
+// pipe wedges its DMA engine: a pipe is enabled before anything is steered to it, and disabled
+// only after nothing can be.
+// An rx_head store that reaches a disabled pipe skips a slot of notification buffer 0, whose
+// poller then waits for ever: rx_head is stored only while the pipe is enabled, and the NIC gets
+// time to serve the last store before the pipe is disabled. Both halves of an address are stored
+// at once. A frame that was dropped earlier leaves a pipe mute: the rx_head store that follows
+// its enabling clears the status bit.
 #include "net_enso/enso_pipe.h"
 
 #include <rte_cycles.h>

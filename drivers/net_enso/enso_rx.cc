@@ -2,7 +2,7 @@
 //
 // Receive burst of the ethdev face: cuts the bytes of a pipe into frames and copies
 // each into an mbuf. A pipe carries no lengths; they come from the frames' headers,
-// or, with notify=packet, from the notifications.
+// or, with notify=packet, from the notifications (docs/enso-hardware.md, "Receiving").
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
@@ -118,7 +118,7 @@ inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
   return mbuf;
 }
 
-/// True if the NIC looks the frame up under the rule's key (Ensō RTL, v0.4.6).
+/// True if the NIC looks the frame up under the rule's key (docs/enso-hardware.md, "Steering").
 bool Matches(const CountedRule& rule, const uint8_t* frame) {
   constexpr uint8_t kSyn = 0x02;
   const uint8_t protocol = frame[23];

@@ -3,7 +3,7 @@
 // Transmit burst of the ethdev face: copies mbufs back to back into a TX pipe, each
 // from a flit boundary, and sends the whole burst as one transfer. The NIC cuts the
 // byte stream by IPv4 total length alone, so a frame that it would cut wrongly, and
-// everybody's frames with it, is refused here (Ensō RTL, v0.4.6).
+// everybody's frames with it, is refused here (docs/enso-hardware.md, "Transmitting").
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
 

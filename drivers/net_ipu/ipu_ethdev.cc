@@ -78,7 +78,7 @@ uint32_t RingEntries(uint16_t wanted) {
 int RxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t entries, unsigned int socket,
                  const rte_eth_rxconf* conf, rte_mempool* pool) {
   if (rte_pktmbuf_data_room_size(pool) < RTE_PKTMBUF_HEADROOM + kMinBuffer) {
-    Log(RTE_LOG_ERR, "%s: pool %s has less than %u bytes behind the headroom", dev->data->name,
+    Log(RTE_LOG_ERR, "%s: pool %s has less than %u bytes after the headroom", dev->data->name,
         pool->name, kMinBuffer);
     return -EINVAL;
   }

@@ -66,7 +66,7 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
     case FlowStatus::kFull:
       return refuse(ENOSPC, "the device's flow table is full");
     default:
-      return refuse(EIO, "the device does not take the rule");
+      return refuse(EIO, "the device refused the rule");
   }
   return &adapter.flows.emplace_back(flow);
 }
@@ -83,7 +83,7 @@ int Destroy(rte_eth_dev* dev, rte_flow* flow, rte_flow_error* error) {
   flows.erase(it);
   if (status == FlowStatus::kOk) return 0;
   return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr,
-                            "the device did not hold the rule");
+                            "the device did not have the rule");
 }
 
 int Flush(rte_eth_dev* dev, rte_flow_error*) {

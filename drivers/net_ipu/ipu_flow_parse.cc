@@ -76,7 +76,7 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   rest.src_addr = rest.dst_addr = 0;
   rest.next_proto_id = 0;
   if (!drivers::IsZero(rest)) {
-    return RefuseItem(error, item, "of IPv4 only addresses and protocol are matched");
+    return RefuseItem(error, item, "only addresses and protocol of IPv4 are matched");
   }
   // By offset: the header is packed.
   constexpr size_t kSource = offsetof(rte_ipv4_hdr, src_addr);
@@ -102,7 +102,7 @@ int TakeIpv6(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   std::memset(rest.dst_addr, 0, sizeof(rest.dst_addr));
   rest.proto = 0;
   if (!drivers::IsZero(rest)) {
-    return RefuseItem(error, item, "of IPv6 only addresses and protocol are matched");
+    return RefuseItem(error, item, "only addresses and protocol of IPv6 are matched");
   }
   if (!TakeBytes(flow, kFlowMatchSource, spec.src_addr, mask.src_addr, 16, flow->source.data()) ||
       !TakeBytes(flow, kFlowMatchDestination, spec.dst_addr, mask.dst_addr, 16,
@@ -130,7 +130,7 @@ int TakeTransport(const rte_flow_item* item, rte_flow* flow, rte_flow_error* err
   const auto* const ports = static_cast<const rte_udp_hdr*>(item->spec);
   const auto* const port_mask = static_cast<const rte_udp_hdr*>(mask);
   if (drivers::MatchOf(static_cast<const uint8_t*>(mask) + 4, size - 4) != drivers::Match::kAny) {
-    return RefuseItem(error, item, "of UDP and TCP only ports are matched");
+    return RefuseItem(error, item, "only ports of UDP and TCP are matched");
   }
   if (!TakePort(flow, kFlowMatchSourcePort, ports->src_port, port_mask->src_port, 16) ||
       !TakePort(flow, kFlowMatchDestinationPort, ports->dst_port, port_mask->dst_port, 0)) {
@@ -186,7 +186,7 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
         const uint16_t queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
         if (queue >= dev->data->nb_rx_queues && !IsLink(dev, queue)) {
           return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-                                    "the queue is not configured, and is no link");
+                                    "the queue is neither configured nor a link");
         }
         flow->action |= kFlowActionQueue | queue;
         ++fates;
@@ -201,7 +201,7 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
         break;
       default:
         return Refuse(error, RTE_FLOW_ERROR_TYPE_ACTION, action,
-                      "the actions are queue or drop, mark, count");
+                      "the actions are queue or drop, and mark and count");
     }
   }
   if (fates != 1) {
@@ -217,11 +217,11 @@ int Translate(const rte_eth_dev* dev, const rte_flow_attr* attributes, const rte
               const rte_flow_action* actions, rte_flow* flow, rte_flow_error* error) {
   *flow = {};
   if (!attributes->ingress || attributes->egress || attributes->transfer) {
-    return Refuse(error, RTE_FLOW_ERROR_TYPE_ATTR, attributes, "rules are ingress rules");
+    return Refuse(error, RTE_FLOW_ERROR_TYPE_ATTR, attributes, "rules apply to ingress only");
   }
   if (attributes->group != 0 || attributes->priority != 0) {
     return Refuse(error, RTE_FLOW_ERROR_TYPE_ATTR, attributes,
-                  "one group and one priority: of several matches the most specific wins");
+                  "there is one group and one priority: the most specific match wins");
   }
   if (const int result = TakePattern(items, flow, error); result != 0) return result;
   return TakeActions(dev, actions, flow, error);

@@ -41,7 +41,7 @@ void Program(rte_pmd_ipu_link& link) {
   registers.Write32(Register(link, kLinkControl), kLinkEnable);
 }
 
-/// Disables the link; behind the read the device has let go of its memory.
+/// Disables the link; behind the read the device has released its memory.
 void Disable(rte_pmd_ipu_link& link) {
   bar::Bar& registers = link.adapter->registers;
   registers.Write32(Register(link, kLinkControl), 0);
@@ -63,7 +63,7 @@ bool Resume(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t sus
     link.host = swap::HostLink::Open(link.layout, suspect_cycles);
     if (!link.host->faulted()) return true;
   }
-  Log(RTE_LOG_WARNING, "%s: link %u: what an earlier process left is of other sizes, or damaged",
+  Log(RTE_LOG_WARNING, "%s: link %u: what an earlier process left has other sizes or is damaged",
       link.dev->data->name, link.queue);
   attachment.Unmap(link.memory);
   link.host.reset();
@@ -110,7 +110,7 @@ uint64_t TakeBack(rte_pmd_ipu_link& link) {
   const bool held = host.holding();
   const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kDrainTimeoutMs / 1000;
   const auto waits = [&] {
-    MendLink(link);
+    RepairLink(link);
     return link.adapter->registers.LinkUp() && rte_get_timer_cycles() < deadline;
   };
   host.Cancel();
@@ -215,7 +215,7 @@ LinkTotals SumLinks(const Adapter& adapter) {
   return sum;
 }
 
-void MendLink(rte_pmd_ipu_link& link) {
+void RepairLink(rte_pmd_ipu_link& link) {
   Adapter& adapter = *link.adapter;
   if (link.host->faulted()) link.faulted.store(true, std::memory_order_relaxed);
   const uint32_t generation = adapter.attachment->Generation();

@@ -76,6 +76,6 @@ LinkTotals CountersOf(const swap::HostLink& link);
 
 /// Looks whether the device came back from power-on, and if so tells it everything again.
 /// Called by the link's thread; posted stores only, and no wait for a lock.
-void MendLink(rte_pmd_ipu_link& link);
+void RepairLink(rte_pmd_ipu_link& link);
 
 }  // namespace sluice::net_ipu

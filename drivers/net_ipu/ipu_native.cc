@@ -90,7 +90,7 @@ bool rte_pmd_ipu_link_poll(rte_pmd_ipu_link* link, uint64_t now_cycles,
     return true;
   }
   if (++link->fruitless % sluice::net_ipu::kPollsPerLook == 0) [[unlikely]] {
-    sluice::net_ipu::MendLink(*link);
+    sluice::net_ipu::RepairLink(*link);
   }
   return false;
 }

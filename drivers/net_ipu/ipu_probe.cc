@@ -42,7 +42,7 @@ std::string KnownKeys() {
   return keys;
 }
 
-/// False with `error` set to one line that names the key and the mend.
+/// False with `error` set to one line that names the key and the fix.
 bool ParseArgument(const std::string& key, const std::string& text, Arguments* arguments,
                    std::string* error) {
   if (key == kQueuesKey) {
@@ -58,7 +58,7 @@ bool ParseArgument(const std::string& key, const std::string& text, Arguments* a
   }
   if (key == kPortKey) {
     arguments->port = text;
-    if (text.empty()) *error = "port=: name the ethdev that is to be wrapped";
+    if (text.empty()) *error = "port=: name the ethdev to wrap";
     return !text.empty();
   }
   const auto keys = emulator::ArgumentKeys();
@@ -112,7 +112,7 @@ int Fail(rte_vdev_device* vdev, const std::string& error, int code) {
 int Probe(rte_vdev_device* vdev) {
   std::string error;
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-    return Fail(vdev, "runs in the primary process alone", -ENOTSUP);
+    return Fail(vdev, "runs in the primary process only", -ENOTSUP);
   }
   Arguments arguments;
   if (!ParseArguments(rte_vdev_device_args(vdev), &arguments, &error))

@@ -128,7 +128,7 @@ int RxStart(RxQueue& queue, bool scatter) {
 void RxStop(RxQueue& queue) {
   if (!queue.started) return;
   queue.registers.Write32(queue.page + kRingControl, 0);
-  queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has let go
+  queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has released it
   queue.stop_discards += RxPending(queue);
   DropPartial(queue);
   for (; queue.head != queue.tail; ++queue.head) {

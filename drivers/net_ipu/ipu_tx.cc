@@ -149,7 +149,7 @@ void TxStop(TxQueue& queue) {
          rte_get_timer_cycles() < deadline) {
   }
   queue.registers.Write32(queue.page + kRingControl, 0);
-  queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has let go
+  queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has released it
   for (; queue.cleaned != queue.tail; ++queue.cleaned) {
     rte_pktmbuf_free_seg(queue.mbufs[queue.cleaned & queue.mask]);
   }

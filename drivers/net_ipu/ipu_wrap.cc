@@ -98,7 +98,7 @@ int Wrap(rte_eth_dev* dev, uint16_t inner_port) {
 int ProbeWrapper(rte_vdev_device* vdev, const std::string& name, std::string* error) {
   uint16_t inner;
   if (rte_eth_dev_get_port_by_name(name.c_str(), &inner) != 0) {
-    *error = "port=" + name + ": there is no such port; name an ethdev that is probed before this";
+    *error = "port=" + name + ": no such port; name an ethdev that EAL probes before this one";
     return -ENODEV;
   }
   uint64_t owner = 0;

@@ -9,7 +9,7 @@
  * queue pair of the same number; RSS and rte_flow steer to it as they do to queues.
  *
  * Window. Pairs of 64-byte lines between host and NIC, for protocols of one's own: swaps
- * of small state, one-way queues. What carries it says honestly what it can do.
+ * of small state, one-way queues. Capability bits say what its carrier can do.
  */
 #ifndef RTE_PMD_IPU_H
 #define RTE_PMD_IPU_H
@@ -41,7 +41,7 @@ struct rte_pmd_ipu_link_conf {
 struct rte_pmd_ipu_region {
 	uint8_t *base;      /**< First byte; entries count offsets from here. */
 	uint32_t *entries;  /**< One per frame: offset in bits 0..17, length in bits 18..31; length 0: none. */
-	uint32_t received;  /**< Entries that the NIC filled. Each is the NIC's word: check it. */
+	uint32_t received;  /**< Entries that the NIC filled. Untrusted: check each. */
 	uint32_t capacity;  /**< Entries that there is room for. */
 	uint32_t data;      /**< Offset of the first byte behind the entries. */
 	uint32_t bytes;     /**< Size of the region. */
@@ -64,7 +64,7 @@ struct rte_pmd_ipu_link_stats {
  * Opens link `queue` of a net_ipu port; the queue pair's rings must not be in use, and
  * cannot be started until it is closed. The port needs no configuration for links alone:
  * without a queue in ethdev's configuration, it receives every frame of up to 9728 bytes
- * (or what fits a region) promiscuously, RSS shares IPv4 and IPv6, TCP and UDP out over
+ * (or what fits a region) promiscuously, RSS spreads IPv4 and IPv6, TCP and UDP over
  * all open links, and the basic statistics are the device's. Beside rings, a link takes
  * the part of its queue in what ethdev configured. Traffic flows once
  * rte_eth_dev_set_link_up() is called after this, and until the last link is closed. If
@@ -103,12 +103,12 @@ bool rte_pmd_ipu_link_region(struct rte_pmd_ipu_link *link, struct rte_pmd_ipu_r
 void rte_pmd_ipu_link_give(struct rte_pmd_ipu_link *link, uint32_t frames, bool wait_for_frames);
 /**
  * Looks for the answer to the last give: one load if there is none. True: the host owns a
- * region again, now in `region`. Also mends the link, and the port, after the device came
+ * region again, now in `region`. Also restores the link, and the port, after the device came
  * back from power-on, without waiting for it. `now_cycles`: TSC.
  */
 bool rte_pmd_ipu_link_poll(struct rte_pmd_ipu_link *link, uint64_t now_cycles,
 	struct rte_pmd_ipu_region *region);
-/** Asks for the region back; poll tells which way it went. False: it is not away. */
+/** Asks for the region back; poll says how that ended. False: the host owns one. */
 bool rte_pmd_ipu_link_cancel(struct rte_pmd_ipu_link *link);
 
 /** False while the device is gone, the wire has no carrier, or after a fault. Any thread;
@@ -156,7 +156,7 @@ struct rte_pmd_ipu_window_conf {
  * virtual time passes with every look. BAR: this end is the host's; NIC lines follow the
  * host's in the BAR; every line carries a CRC. Control path.
  * @return 0; -ENOTSUP: not a net_ipu port, or this end cannot be opened here; -EINVAL;
- *   -EBUSY: that end is open; -ENOMEM; else what opening the BAR said.
+ *   -EBUSY: that end is open; -ENOMEM; otherwise the error of opening the BAR.
  */
 int rte_pmd_ipu_window_open(uint16_t port_id, const struct rte_pmd_ipu_window_conf *conf,
 	struct rte_pmd_ipu_window **window);
@@ -177,7 +177,7 @@ uint64_t rte_pmd_ipu_window_peek(struct rte_pmd_ipu_window *window, uint32_t lin
 bool rte_pmd_ipu_window_poll(struct rte_pmd_ipu_window *window, uint32_t line, uint64_t words[8]);
 /** One word past every cache: blocks for a round trip and pushes what was posted. */
 uint64_t rte_pmd_ipu_window_read(struct rte_pmd_ipu_window *window, uint32_t line, uint32_t word);
-/** Everything posted is on its way; nothing cached is believed any more. */
+/** Sends what was posted and discards what is cached. */
 void rte_pmd_ipu_window_flush(struct rte_pmd_ipu_window *window);
 /** Wakes the other end; no effect without CAP_INTERRUPT. */
 void rte_pmd_ipu_window_interrupt(struct rte_pmd_ipu_window *window, uint32_t vector);

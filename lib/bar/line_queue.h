@@ -20,7 +20,7 @@ namespace sluice::bar {
 
 /// Where a queue is in a window: pairs `first` … `first + depth - 1`, all below lines().
 /// Both ends are made with the same, and with the same start: the number before that of the
-/// first item. A queue that begins anew over lines that were used (an end was replaced) starts
+/// first item. A queue that begins again over lines that were used (an end was replaced) starts
 /// at a number of other upper 32 bits, not 0, so that nothing left there is taken for its own.
 struct LineQueuePlace {
   uint32_t first = 0;

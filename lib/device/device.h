@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a NIC model is to whoever runs it: a step function without threads and
-// without a clock of its own. lib/emulator steps it in real time, lib/fabric in
-// virtual time. Calls are per burst, never per packet.
+// without a clock of its own. lib/emulator steps it in real time; a test gives it any
+// time it likes. Calls are per burst, never per packet.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ struct Arguments {
 /// The keys above.
 std::span<const char* const> KnownKeys();
 
-/// Nothing, with one line in `error` that names the argument and the mend, if any
+/// Nothing, with one line in `error` that names the argument and the fix, if any
 /// is wrong. Each key may be given once.
 std::optional<Arguments> ParseArguments(std::span<const std::pair<std::string, std::string>> given,
                                         std::string* error);

@@ -98,14 +98,14 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
   const auto uid = find(kDeviceUidKey);
   if (uid != arguments.end() && device == arguments.end()) {
     *error = "device_uid=" + uid->second +
-             ": says whose device to trust: give device=SOCKET as well, or leave it out";
+             ": says whose device to trust: give device=SOCKET as well, or omit it";
     return nullptr;
   }
   if (device != arguments.end()) {
     for (const Argument& other : arguments) {
       if (&other == &*device || &other == &*uid) continue;
       *error = other.first + "=" + other.second + " with device=" + device->second +
-               ": the model is in that process, and so is this setting: give it there, as --" +
+               ": the model runs in that process: give it there, as --" +
                other.first + "=" + other.second;
       return nullptr;
     }

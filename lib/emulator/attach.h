@@ -80,7 +80,7 @@ class Attachment {
 
 /// Creates a model and starts it. `name` is the vdev's name (unique per process).
 /// On bad arguments returns null and sets `error` to one line that names the
-/// argument and the mend.
+/// argument and the fix.
 std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model,
                                    const SettingValues& settings,
                                    std::span<const Argument> arguments, std::string* error);

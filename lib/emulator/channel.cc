@@ -107,7 +107,7 @@ std::optional<size_t> Channel::Receive(void* data, size_t capacity, File* file,
       *file = std::move(taken[0]);
       return static_cast<size_t>(received);
     }
-    // A reset is told once, before what the peer had sent last.
+    // A reset is reported once, before what the peer had sent last.
     if (errno == EINTR || errno == ECONNRESET) continue;
     if (errno != EAGAIN) return std::nullopt;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -138,7 +138,7 @@ File Listen(const std::string& path, std::string* error) {
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0) {
     if (!S_ISSOCK(there.st_mode)) {
-      *error = "is a file: name one that does not exist";
+      *error = "exists and is not a socket: name a path that does not exist";
       return {};
     }
     const File probe = MakeSocket();

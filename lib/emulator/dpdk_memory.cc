@@ -4,7 +4,7 @@
 namespace sluice::emulator {
 
 void DpdkMemory::Watch() {
-  // First the events, then what exists: what comes in between is told twice. Events are
+  // First the events, then what exists: what comes in between is reported twice. Events are
   // not supported with --no-huge and --legacy-mem, where memory does not change.
   rte_mem_event_callback_register(name_.c_str(), Changed, this);
   rte_memseg_contig_walk(Existing, this);

@@ -24,7 +24,7 @@ class DpdkMemory {
   DpdkMemory& operator=(const DpdkMemory&) = delete;
 
  protected:
-  /// [begin, end) is mapped and belongs to `list`; may be told more than once.
+  /// [begin, end) is mapped and belongs to `list`; may be reported more than once.
   virtual void Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) = 0;
   /// [begin, end) is about to be unmapped.
   virtual void Unmapping(uint64_t begin, uint64_t end) = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that another process can take the pages of: by cutting its file off, or by a
-// hole in a file of huge pages when no page is free. An access there is a SIGBUS, and ends
+// Memory whose pages another process can take away: by truncating its file, or by punching
+// a hole in a file of huge pages when no page is free. An access there is a SIGBUS, and ends
 // one link instead of the process.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace sluice::emulator {
 
-/// Tells whoever polls it that guarded memory was lost, once and for all.
+/// Signals, for good, that guarded memory was lost.
 class LossAlarm {
  public:
   LossAlarm();

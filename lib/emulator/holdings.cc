@@ -56,7 +56,7 @@ bool Holdings::AddMemory(Connection* connection, const rte_memseg_list& list, ui
       });
   if (!complete) {
     *error =
-        "some of DPDK's memory is in no file that the device could map; start with hugepages "
+        "some of DPDK's memory is not in a file that the device can map; start with hugepages "
         "or with --no-huge, without external memory";
   }
   return sent && complete;

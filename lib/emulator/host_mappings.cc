@@ -32,10 +32,10 @@ const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals) {
   // Only files in memory have seals, none perhaps: no file system is waited for.
   const int sealed = fcntl(file, F_GET_SEALS);
   if (sealed < 0) return "the file of memory is on a disk: use hugepages or a memfd";
-  if ((sealed & seals) != seals) return "a ring's file may become shorter: seal it";
+  if ((sealed & seals) != seals) return "a ring's file may shrink: seal it";
   struct stat info {};
   struct statfs system {};
-  if (fstat(file, &info) != 0 || fstatfs(file, &system) != 0) return "the file cannot be asked";
+  if (fstat(file, &info) != 0 || fstatfs(file, &system) != 0) return "the file cannot be examined";
   // The kernel rounds a mapping of huge pages up, over whatever lies behind it.
   const uint64_t page =
       system.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(system.f_bsize) : kPage;
@@ -144,7 +144,7 @@ uint8_t* HostMappings::TakeRingSpace(uint64_t bytes) {
 }
 
 const char* HostMappings::AddRing(uint64_t bus, uint64_t bytes, int file) {
-  if (!IsRange(bus, bytes) || bytes > kMaxRingBytes) return "a ring has no such size";
+  if (!IsRange(bus, bytes) || bytes > kMaxRingBytes) return "a ring cannot have this size";
   if (const char* const wrong = WhyNoPart(file, 0, bytes, F_SEAL_SHRINK)) return wrong;
   if (Mappings() + 1 > kMaxMappings) return "too many rings";
   if (!ring_space_) {

@@ -25,7 +25,7 @@ std::unique_ptr<PortWire> PortWire::Create(const std::string& port, std::string_
                                            std::string* error) {
   uint16_t port_id = 0;
   if (rte_eth_dev_get_port_by_name(port.c_str(), &port_id) != 0) {
-    *error = Complaint(port, "no such ethdev; give it before this one on the command line");
+    *error = Complaint(port, "no such ethdev; create it before this one on the command line");
     return nullptr;
   }
   rte_eth_dev_owner owner = {};
@@ -91,7 +91,7 @@ PortWire::~PortWire() {
     if (started_) rte_eth_dev_stop(port_id_);
     rte_eth_dev_owner_unset(port_id_, owner_);
     // The queues keep mbufs of the pool until the port is closed or configured
-    // anew; closing is the port's last user's business, and that is us.
+    // again; its last user closes it, which is this object.
     rte_eth_dev_close(port_id_);
   }
   rte_mempool_free(pool_);

@@ -302,7 +302,7 @@ bool Remote::AwaitEnd() {
     if (lost) {
       Log(RTE_LOG_ERR, name_ + ": the device at " + socket_.path +
                            " took away memory that it shares with this process; the link stays "
-                           "down until the port is attached anew");
+                           "down until the port is attached again");
     }
     return !lost;
   }

@@ -118,7 +118,7 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const 
   options.cpus = arguments.device_cpu ? NamedCpu(*arguments.device_cpu) : ControlCpus();
   if (!options.cpus) {
     *error = "device_cpu=" + std::to_string(*arguments.device_cpu) +
-             ": this process may not run there; give a CPU of its cpuset, or leave it out";
+             ": this process may not run there; give a CPU of its cpuset, or omit it";
     return nullptr;
   }
   options.thread_name = "model-" + running->name_;

@@ -30,7 +30,7 @@ namespace sluice::emulator {
 class RunningModel final : public HostedModel {
  public:
   /// Starts without a host, the wire's source off. `name` is unique in the process.
-  /// Null, with one line in `error` that names the argument and the mend, if `arguments`
+  /// Null, with one line in `error` that names the argument and the fix, if `arguments`
   /// ask for what there is not.
   static std::unique_ptr<RunningModel> Create(std::string_view name, const ModelInfo& model,
                                               Arguments arguments, std::string* error);

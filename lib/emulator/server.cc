@@ -28,7 +28,7 @@ bool IsRequest(const Request& request, size_t bytes, std::string_view* name, con
   if (bytes != sizeof(request)) {
     *wrong = "a message has another length than a request";
   } else if (request.magic != kMessageMagic) {
-    *wrong = "a message is no request";
+    *wrong = "a message is not a request";
   } else if (request.version != kProtocolVersion) {
     *wrong = "the host speaks another version of the protocol; use a driver of this build";
   } else if (!GetText(request.name, name)) {
@@ -114,7 +114,7 @@ void Server::Attempt(void (Server::*step)()) {
     (this->*step)();
   } catch (const std::bad_alloc&) {
     newcomer_.reset();
-    if (host_ != nullptr) EndLink("this process has no room for it");
+    if (host_ != nullptr) EndLink("this process has no memory for it");
   }
 }
 
@@ -171,7 +171,7 @@ void Server::Greet() {
 }
 
 const char* Server::Admit(const Request& hello, File queue, std::string* refusal, Reply* reply) {
-  if (hello.kind != Kind::kHello || hello.sequence != 1) return "the first message is no greeting";
+  if (hello.kind != Kind::kHello || hello.sequence != 1) return "the first message is not a greeting";
   std::string_view model;
   if (!GetText(hello.model, &model)) return "the name of the model does not end";
   if (model != options_.model->name) {

@@ -33,7 +33,7 @@ namespace sluice::emulator {
 struct ServerOptions {
   std::string path;  ///< Of the socket.
   const ModelInfo* model;
-  /// Those that are not 0 bind the host; what is left open is as the host asks.
+  /// Those that are not 0 bind the host; for the others the host chooses.
   SettingValues settings{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where sluice-device listens unless it is told otherwise.
+// Where sluice-device listens by default.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace sluice::emulator {
 
-/// True if `folder` exists, is no link, and belongs to this user or root, and nobody else may
-/// create files there.
+/// True if `folder` exists, is not a symbolic link, belongs to this user or root, and nobody else
+/// may create files there.
 bool IsPrivateFolder(const std::string& folder);
 
-/// <shared>/sluice-<uid>, made if need be, which only this user may enter. Nothing, with one
+/// <shared>/sluice-<uid>, created if missing, which only this user may enter. Nothing, with one
 /// line in `error`, if somebody else made it or may enter it.
 std::optional<std::string> OwnFolder(const std::string& shared, std::string* error);
 

@@ -12,7 +12,7 @@
 // With many processors that would let one run the events of another inside its own waits. So a
 // processor may be a coroutine instead (RunAsCoroutine): where it waits, it is suspended, and
 // the event that it waits for resumes it. Its straight-line code then sees every memory exactly
-// when its clock says; what arrives is told at once, and what it does about it is its own care.
+// when its clock says; what arrives is reported at once, and what it does about it is its own care.
 #pragma once
 
 #include <cstdint>

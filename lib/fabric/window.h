@@ -91,7 +91,7 @@ class WindowPair {
 
   /// Down: what is under way is lost, what is sent goes nowhere, reads return all ones
   /// after the completion time-out; the first tells the host that the link is dead. Up
-  /// again: the host may look anew. Memory stays.
+  /// again: the host may read again. Memory stays.
   void SetLinkUp(bool up);
 
  private:

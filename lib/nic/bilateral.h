@@ -131,7 +131,7 @@ class BilateralQueue {
 
  private:
   /// Frames between the one at work and the one whose line is fetched. With all offsets
-  /// in one array any distance can be had; chosen by measurement.
+  /// in one array any distance is possible; chosen by measurement.
   static constexpr uint32_t kFramesAhead = 24;
   static constexpr uint32_t kEntriesAhead = 64;
   /// The same for what the engine needs besides, once the frame itself is there.

@@ -59,7 +59,7 @@ int EthPort::Configure(const Options& options, std::string* step) {
                                     info.tx_desc_lim);
   const int socket = rte_eth_dev_socket_id(port_);
   for (uint16_t i = 0; i < std::max(options.rx_queues, options.tx_queues); ++i) {
-    *step = "memory for queue " + std::to_string(i) + " (more memory: -m or hugepages)";
+    *step = "memory for queue " + std::to_string(i) + " (give more memory: -m, or hugepages)";
     const std::string name = "sluice_" + std::to_string(port_) + "_" + std::to_string(i);
     rte_mempool* const pool =
         rte_pktmbuf_pool_create(name.c_str(), rx_ring + tx_ring + kMbufsInFlight, kPoolCache, 0,

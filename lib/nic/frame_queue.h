@@ -43,9 +43,9 @@ concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine, uin
   /// Link state, for the run's verdict.
   { constant.LinkUp() } -> std::same_as<bool>;
   { constant.counters() } -> std::same_as<const QueueCounters&>;
-  /// TSC cycles that Poll has spent waiting for room to transmit, all told.
+  /// TSC cycles that Poll has spent waiting for room to transmit, in total.
   { constant.waited_cycles() } -> std::same_as<uint64_t>;
-  /// The way out for what the engine sends of its own accord. The queue stays where it is.
+  /// The way out for what the engine sends by itself. The queue stays where it is.
   { queue.outbox() } -> std::same_as<packet::Outbox>;
   /// Sees to it that frames sent while no Poll was running leave, though none may come.
   { queue.FlushSent() };

@@ -28,7 +28,7 @@ class PacketizedQueue {
   static constexpr uint32_t kMaxBurst = 64;
 
   /// The port is started and has this queue for both directions. 1 ≤ burst ≤ kMaxBurst.
-  /// `pool` is for frames that the engine sends of its own accord; null: there is no room for any.
+  /// `pool` is for frames that the engine sends by itself; null: there is no room for any.
   PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst,
                   ExceptionPath exception = {}, rte_mempool* pool = nullptr)
       : port_(port),

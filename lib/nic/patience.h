@@ -24,7 +24,7 @@ class Patience {
  public:
   /// The transmit side took something.
   void Renew() { deadline_ = 0; }
-  /// TSC cycles spent waiting, all told: a worker is not busy then.
+  /// TSC cycles spent waiting, in total: a worker is not busy then.
   uint64_t waited_cycles() const { return waited_cycles_; }
 
   /// An attempt was fruitless. Pauses; false when it is time to give up.

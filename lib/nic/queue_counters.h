@@ -86,7 +86,7 @@ struct QueueCounter {
 inline constexpr std::array kQueueCounters{
     QueueCounter{"rx_pkts", "Frames received by the workers.", &QueueCounters::rx_pkts},
     QueueCounter{"sent_pkts",
-                 "Frames that the application sent of its own accord, or tried to (Outbox).",
+                 "Frames that the application sent, or tried to, beyond one answer per frame.",
                  &QueueCounters::sent_pkts},
     QueueCounter{"tx_pkts", "Frames sent: answers, and what the application sent by itself.",
                  &QueueCounters::tx_pkts},

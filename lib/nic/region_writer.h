@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Writes frames into a region that the worker holds: answers that do not fit where the frame lay,
-// and frames that the engine sends of its own accord. Both go behind all that lies there:
+// and frames that the engine sends by itself. Both go behind all that lies there:
 //
 //   base         data                        free                bytes
 //    v            v                           v                   v

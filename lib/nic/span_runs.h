@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What becomes of the frames of a span. Those that stay in place and leave form a *run*, which is
+// What happens to the frames of a span. Those that stay in place and leave form a *run*, which is
 // transmitted as one piece. A frame that does not (dropped, consumed, rebuilt elsewhere) ends the
 // run and leaves a gap, which is given back together with what follows it:
 //

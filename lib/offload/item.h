@@ -58,7 +58,7 @@ Ruling RuleRecalled(J& judge, Slot slot, const Item& decision, Item& outcome) {
 
 /// When the host looks at a decision.
 enum class Urgency : uint8_t {
-  kPrestaged,  ///< When it next looks for one of its own accord.
+  kPrestaged,  ///< When it next looks for one by itself.
   kInterrupt,  ///< At once: the host is woken.
 };
 
@@ -67,7 +67,7 @@ enum class Urgency : uint8_t {
 template <typename C>
 concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out) {
   /// An event. Nothing is delivered out of order. False: no room; counted, and the agent then has
-  /// to learn the state anew (NicChannel::TakeLoss).
+  /// to learn the state again (NicChannel::TakeLoss).
   { channel.Send(item) } -> std::same_as<bool>;
   /// An event after which the host wants a decision for `slot`. As Send; a swap of `slot` where
   /// the channel is made of swaps and the last one is resolved.
@@ -75,7 +75,7 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   /// Events that Send certainly accepts now (Ask may take one of them). May look for progress of
   /// the agent.
   { channel.room() } -> std::convertible_to<uint32_t>;
-  /// As an event that finds no room: what the host withholds, the agent has to learn anew.
+  /// As an event that finds no room: what the host withholds, the agent has to learn again.
   { channel.Lose() };
   /// What was sent is on its way. Once for a batch of events.
   { channel.Flush() };

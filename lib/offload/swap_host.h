@@ -117,7 +117,7 @@ class SwapHost {
     Ruling ruling = Ruling::kRefuse;
   };
 
-  /// Begins the session with another agent: every half-link anew.
+  /// Begins the session with another agent: every half-link restarts.
   void Join();
   /// Goes on meeting the agent's ends. True if all are met.
   bool Meet();

@@ -118,7 +118,7 @@ struct HalfLinks {
     offers.clear();
     events.clear();
   }
-  /// Every half-link anew, from these ends of lib/swap.
+  /// Restarts every half-link, from these ends of lib/swap.
   template <bar::WindowEnd W, typename A, typename O, typename E>
   void Make(W& window, const SwapLayout& layout, const A& ask, const O& offer, const E& event) {
     for (Slot slot = 0; slot < layout.slots; ++slot) {

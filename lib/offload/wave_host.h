@@ -12,7 +12,7 @@
 //
 // One thread at a time. Calls for different slots may be interleaved where a window's reads let
 // others run (virtual time): what a call reads is its slot's own. The agent's end may be destroyed
-// and another made, under a greater incarnation, while this end lives on.
+// and another made, under a greater incarnation, while this end stays.
 #pragma once
 
 #include <cstdint>

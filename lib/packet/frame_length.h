@@ -4,8 +4,8 @@
 // frames out back to back, each on a 64-byte flit boundary, and stores no length
 // with them: receivers recover it from the frame's own headers, and the NIC's
 // transmitter cuts the byte stream by the IPv4 total length alone
-// (Ensō, reference sections 3 and 4). Called once per frame by the streaming
-// interface: the hottest code of the project.
+// (docs/enso-hardware.md, "Receiving"; "Transmitting"). Called once per frame by the
+// streaming interface: the hottest code of the project.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 //
 // Register map and 64-byte formats of the Ensō FPGA NIC, hardware version 0.4.6
 // (Sadok et al., "Ensō: A Streaming Interface for NIC-Application
-// Communication", OSDI'23, and the published RTL). Shared by the driver and the
-// model; neither may know more about the other than what stands here.
+// Communication", OSDI'23, and the published RTL; docs/enso-hardware.md). Shared by the driver
+// and the model; neither may know more about the other than what stands here.
 // All multi-byte fields are little-endian. A flit is 64 bytes, the unit of every
 // pointer in this file unless its name says otherwise.
 #pragma once

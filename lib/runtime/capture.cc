@@ -47,7 +47,7 @@ std::unique_ptr<Capture> Capture::Open(const std::string& path, uint64_t max_pkt
                               SOCKET_ID_ANY);
   capture->ring_ = rte_ring_create("sluice_capture", kRingSlots, SOCKET_ID_ANY, RING_F_SC_DEQ);
   if (capture->pcapng_ == nullptr || capture->pool_ == nullptr || capture->ring_ == nullptr) {
-    *error = std::string("--capture: no memory for it: ") + rte_strerror(rte_errno);
+    *error = std::string("--capture: out of memory: ") + rte_strerror(rte_errno);
     return nullptr;
   }
   capture->writer_ = std::thread([raw = capture.get()] { raw->Write(); });
@@ -74,7 +74,7 @@ Capture::~Capture() {
   rte_mempool_free(pool_);
   if (const uint64_t lost = lost_.load(std::memory_order_relaxed); lost > 0) {
     SLUICE_LOG(capture, WARNING,
-               "%" PRIu64 " packets are missing in the capture: its thread was slower", lost);
+               "%" PRIu64 " packets are missing in the capture: its thread was too slow", lost);
   }
 }
 

@@ -76,7 +76,7 @@ bool ReadFlagFile(const std::string& path, std::string* error) {
   static int depth = 0;
   std::ifstream file(path);
   if (!file || depth > 8) {
-    *error = "--flagfile=" + path + ": cannot be read: name a file of lines --flag=value";
+    *error = "--flagfile=" + path + ": cannot be read: name a file with one --flag=value per line";
     return false;
   }
   std::vector<std::string> arguments;
@@ -98,7 +98,7 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error) {
     const std::string name = FlagName(argument);
     if (!IsFlag(name)) {
       *error = argument + (name.empty() ? ": not a flag" : ": unknown flag") +
-               ": see --help; EAL arguments stand before --";
+               ": see --help; EAL arguments go before --";
       return false;
     }
     const size_t equals = argument.find('=');
@@ -145,14 +145,14 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
   for (const std::string& argument : *ours) {
     if (IsFlag(FlagName(argument)) || !argument.starts_with("-")) continue;
     if (!IsEalArgument(argument) || dashes != arguments.end()) continue;
-    *error = argument + ": an argument of EAL: put EAL arguments first and -- behind them";
+    *error = argument + ": an EAL argument: put EAL arguments first, then --";
     return false;
   }
   return true;
 }
 
 void PrintFlags() {
-  std::printf("\nApplication flags, behind -- (alone, they need none):\n");
+  std::printf("\nApplication flags, after -- (not needed without EAL arguments):\n");
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   for (const gflags::CommandLineFlagInfo& flag : flags) {
@@ -160,7 +160,7 @@ void PrintFlags() {
     std::printf("  --%-16s %s (%s)\n", flag.name.c_str(), flag.description.c_str(),
                 flag.default_value.empty() ? "empty" : flag.default_value.c_str());
   }
-  std::printf("  --%-16s %s\n", "flagfile", "Read flags from this file, one --flag=value a line");
+  std::printf("  --%-16s %s\n", "flagfile", "Read flags from this file, one --flag=value per line");
 }
 
 // Ours, then EAL's, which ends the process with 0.
@@ -219,11 +219,11 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
   return std::nullopt;
 }
 
-int BadFlag(std::string_view flag, std::string_view mend) {
+int BadFlag(std::string_view flag, std::string_view fix) {
   const std::string name(flag);
   return Fail("--" + name + "=" +
               gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value + ": " +
-              std::string(mend));
+              std::string(fix));
 }
 
 }  // namespace sluice::runtime

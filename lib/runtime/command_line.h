@@ -28,21 +28,21 @@ struct CommandLine {
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary,
                                            int argc, char** argv, int* exit_code);
 
-/// For flags that an application checks itself: the first one that is wrong, and the mend.
+/// For flags that an application checks itself: the first one that is wrong, and the fix.
 struct Complaint {
   std::string* flag;
-  std::string* mend;
+  std::string* fix;
 
   /// Returns `right`; if it is not, notes that flag `name` needs `how`.
   bool Check(bool right, std::string_view name, std::string_view how) const {
     if (right) return true;
     *flag = name;
-    *mend = how;
+    *fix = how;
     return false;
   }
 };
 
 /// What to do about it: prints the line, returns 2.
-int BadFlag(std::string_view flag, std::string_view mend);
+int BadFlag(std::string_view flag, std::string_view fix);
 
 }  // namespace sluice::runtime

@@ -47,7 +47,7 @@ void PlanCpus(const CommandLine& line, const HostResources& host, EalPlan* plan)
   plan->arguments.push_back("--lcores=" + LcoreMap(host, workers));
   if (workers >= host.cpus.size()) {
     plan->warning =
-        absl::StrFormat("%d worker(s) on %d CPU(s): they share CPUs, and speed means nothing",
+        absl::StrFormat("%d worker(s) on %d CPU(s): they share CPUs, so do not trust the rates",
                         workers, host.cpus.size());
   }
 }
@@ -63,7 +63,7 @@ void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* pla
     return;
   }
   plan->memory = std::string("no hugepages (") +
-                 (host.root ? "too few are free" : "not root") + "): slower, not for figures";
+                 (host.root ? "too few are free" : "not root") + "): slower, not for measurements";
   plan->arguments.push_back("--no-huge");
   plan->arguments.push_back("-m");
   plan->arguments.push_back(std::to_string(kPlainMemoryMb));

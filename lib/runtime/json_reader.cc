@@ -61,7 +61,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
  private:
   bool Open() {
     if (keys_.size() == kMaxDepth) {
-      wrong_ = "objects and arrays are nested deeper than a configuration is";
+      wrong_ = "objects and arrays are nested too deeply";
       return false;
     }
     keys_.emplace_back();
@@ -226,7 +226,7 @@ void ObjectReader::Finish() {
   for (const auto& [key, value] : json_.items()) {
     if (Full(*errors_)) return;
     if (std::ranges::find(asked_, key) != asked_.end()) continue;
-    Complain(key, "unknown; there are " + absl::StrJoin(asked_, ", "));
+    Complain(key, "unknown; use one of " + absl::StrJoin(asked_, ", "));
   }
 }
 

@@ -54,16 +54,16 @@ class ObjectReader {
   }
   /// A number within [least, most].
   bool Real(std::string_view key, double least, double most, double* value);
-  /// A text that `parse` makes something of; `mend` says what it should be.
+  /// A text that `parse` makes something of; `fix` says what it should be.
   template <typename Value, typename Parse>
-  bool Parsed(std::string_view key, std::string_view mend, Parse parse, Value* value) {
+  bool Parsed(std::string_view key, std::string_view fix, Parse parse, Value* value) {
     std::string text;
     if (!Text(key, &text)) return false;
     if (auto parsed = parse(text)) {
       *value = *std::move(parsed);
       return true;
     }
-    Complain(key, "\"" + text + "\": give " + std::string(mend));
+    Complain(key, "\"" + text + "\": give " + std::string(fix));
     return false;
   }
   /// Calls `each` with every item and its path, while errors are not full. With more than

@@ -82,7 +82,7 @@ MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view>
   count("sluice_busy_cycles_total", "TSC cycles of polls that handled frames.",
         sample.busy_cycles);
   count("sluice_cycles_total", "TSC cycles of all polls.", sample.total_cycles);
-  count("sluice_rx_nombuf_total", "Receive buffers that could not be had.", sample.nic.no_mbuf);
+  count("sluice_rx_nombuf_total", "Failed allocations of receive buffers.", sample.nic.no_mbuf);
   by_reason("sluice_dropped_packets_total", "Frames discarded, by reason.",
             DropsOf(sample.counters, reasons));
   by_reason("sluice_nic_dropped_packets_total",

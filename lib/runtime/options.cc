@@ -35,22 +35,24 @@ DEFINE_string(json, "", "Write the final report to this file; - for standard out
 DEFINE_string(pcap, "", "Embedded NIC: replay the frames of this capture");
 DEFINE_string(frame_size, "64", "Embedded NIC: bytes with FCS, 64 to 1518, or imix, or random");
 DEFINE_uint32(flows, 1000, "Embedded NIC: number of distinct flows");
-DEFINE_string(rate, "", "Embedded NIC: packets a second, e.g. 500k or 10M; empty: all it can");
-DEFINE_string(wire, "", "Embedded NIC: what is behind it, in full (instead of the flags above)");
+DEFINE_string(rate, "",
+              "Embedded NIC: packets per second, e.g. 500k or 10M; empty: as fast as it can");
+DEFINE_string(wire, "", "Embedded NIC: everything about its wire, instead of the flags above");
 DEFINE_uint64(seed, 0, "Embedded NIC: seed of its traffic; 0: its default");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
 DEFINE_string(exception_port, "",
-              "Slow path: port for frames that are not the application's or that a NIC cannot send");
-DEFINE_uint32(workers, 1, "Worker lcores, one queue (or set of pipes, or link) each");
+              "Port for frames that are not the application's, or that the NIC cannot send");
+DEFINE_uint32(workers, 1, "Worker lcores, each with one queue (or set of pipes, or link)");
 DEFINE_uint32(pipes, 8, "Streaming on an Enso NIC: pipes of each worker; 8 are walked at once");
-DEFINE_uint32(burst, 64, "Packetized: most packets of one receive burst");
+DEFINE_uint32(burst, 64, "Packetized: most packets in one receive burst");
 DEFINE_uint32(regions, 0, "Bilateral: regions of each link, 3 to 64; 0: the driver's default");
 DEFINE_uint32(region_bytes, 0,
               "Bilateral: size of a region, a multiple of 4096; 0: the driver's default");
-DEFINE_string(capture, "", "Write what passes the queues to this pcapng file; FILE or FILE,n=N");
+DEFINE_string(capture, "",
+              "Write frames that pass the queues to this pcapng file; FILE or FILE,n=N");
 DEFINE_string(metrics, "",
-              "Serve figures to Prometheus at http://ADDRESS:PORT/metrics; PORT alone: to this host; "
-              "0: any free port");
+              "Serve figures to Prometheus at http://ADDRESS:PORT/metrics; PORT alone: this host "
+              "only; 0: any free port");
 DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
 
 namespace sluice::runtime {
@@ -58,10 +60,10 @@ namespace sluice::runtime {
 namespace {
 
 // What is wrong with a flag, in the one form that all such lines have.
-std::string Bad(std::string_view flag, std::string_view mend) {
+std::string Bad(std::string_view flag, std::string_view fix) {
   const std::string name(flag);
   const std::string value = gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value;
-  return "--" + name + "=" + value + ": " + std::string(mend);
+  return "--" + name + "=" + value + ": " + std::string(fix);
 }
 
 bool ParseNumber(std::string_view text, uint64_t* value) {
@@ -93,14 +95,14 @@ bool ReadTraffic(Options* options, std::string* error) {
   if (!FLAGS_wire.empty()) {
     for (const char* other : {"pcap", "frame_size", "flows", "rate"}) {
       if (IsDefault(other)) continue;
-      *error = Bad(other, "say it inside --wire, or leave --wire away");
+      *error = Bad(other, "put it into --wire, or omit --wire");
       return false;
     }
     options->wire = options->traffic = FLAGS_wire;
     return true;
   }
   if (!FLAGS_rate.empty() && !IsRate(FLAGS_rate)) {
-    *error = Bad("rate", "give packets a second, e.g. 500000, 500k or 10M");
+    *error = Bad("rate", "give packets per second, e.g. 500000, 500k or 10M");
     return false;
   }
   const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
@@ -184,7 +186,7 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   if (own_port) {
     for (const char* flag : {"wire", "pcap", "frame_size", "flows", "rate", "seed"}) {
       if (IsDefault(flag)) continue;
-      *error = Bad(flag, "belongs to the embedded NIC, and EAL was given a device: leave it away");
+      *error = Bad(flag, "only the embedded NIC has this, and EAL was given a device: omit it");
       return std::nullopt;
     }
   } else if (!ReadTraffic(&options, error)) {

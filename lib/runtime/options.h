@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The common flags of all applications, checked and in the units that the rest
-// of lib/runtime uses (design.md, "The command line"). Filled before EAL starts.
+// of lib/runtime uses (docs/command-line.md). Filled before EAL starts.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Options {
 };
 
 /// Values of the flags. On a bad one returns nothing and sets `error` to one line
-/// that names the flag and the mend. `own_port` says that EAL was given a device,
+/// that names the flag and the fix. `own_port` says that EAL was given a device,
 /// where flags of the embedded traffic source would have no effect.
 std::optional<Options> ReadOptions(bool own_port, std::string* error);
 

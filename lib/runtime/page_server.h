@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One page over HTTP/1.1 (RFC 9112), made anew for whoever asks, from one thread that nobody can
-// keep busy: connections are bounded in number and in time, and who has asked comes before who
-// only connected.
+// One page over HTTP/1.1 (RFC 9112), rebuilt for each request, from one thread that no client can
+// keep busy: connections are limited in number and in time, and clients that have sent a request
+// come before those that have only connected.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,9 @@
 #include <utility>
 
 DECLARE_string(pcap);
-DEFINE_string(out_pcap, "", "With --pcap: offline; write the frames that leave to this capture");
-DEFINE_string(pass_pcap, "", "With --out_pcap: write the frames for the slow path to this capture");
+DEFINE_string(out_pcap, "", "With --pcap: run without a NIC and write frames sent to this capture");
+DEFINE_string(pass_pcap, "",
+              "With --out_pcap: write frames for the exception port to this capture");
 
 namespace sluice::runtime {
 

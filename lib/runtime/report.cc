@@ -99,7 +99,7 @@ std::string Verdict(const RunFigures& run) {
   }
   if (!run.link_up) return "the link was down at the end of the run";
   if (run.drained && Lost(run) > 0) {
-    return absl::StrFormat("%d frames reached the host and are neither back nor under any drop",
+    return absl::StrFormat("%d frames reached the host and are neither back nor counted as drops",
                            Lost(run));
   }
   return "";
@@ -194,18 +194,18 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["version"] = SLUICE_VERSION;
   if (extend) extend(report);
   report["unit_notes"] = {
-      {"pkts", "totals, the frames that were under way when the traffic stopped included"},
+      {"pkts", "totals, including frames in flight when the traffic stopped"},
       {"bytes", "without FCS; a streaming interface does not see Ethernet padding"},
-      {"mpps", "frames sent, 10^6 a second, over duration_s"},
-      {"gbps", "layer 1: bytes sent + 4 of FCS + 20 of preamble and gap a frame, over duration_s"},
+      {"mpps", "frames sent, 10^6 per second, over duration_s"},
+      {"gbps", "layer 1: bytes sent + 4 of FCS + 20 of preamble and gap per frame"},
       {"cycles_per_pkt", "TSC cycles of polls that handled frames, per frame received"},
       {"busy", "share of the time, 0 to 1"},
-      {"sent_pkts", "frames that the application sent, or tried to, beyond one answer a frame"},
+      {"sent_pkts", "frames that the application sent, or tried to, beyond one answer per frame"},
       {"drops", "frames; rx_pkts + sent_pkts = tx_pkts + consumed_pkts + their sum"},
-      {"nic_drops", "frames that the port or the wire dropped; no term of that law"},
-      {"rx_nombuf", "buffers that could not be had; their frames wait, or are missed"},
+      {"nic_drops", "frames that the port or the wire dropped; not in that sum"},
+      {"rx_nombuf", "failed buffer allocations; their frames wait, or are missed"},
       {"foreign", "frames of an earlier run of the device that came back to this one"},
-      {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; outside that law"},
+      {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; not in that sum"},
       {"ctx_switches", "involuntary context switches of the workers"}};
   if (!values.empty()) report["unit_notes"][std::string(figures)] = figures_help;
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a run has to say: the statistics line, the final totals and the JSON
-// report (design.md, "The command line"). Pure: takes figures, gives text.
+// report (docs/command-line.md, "The JSON report"). Pure: takes figures, gives text.
 #pragma once
 
 #include <cstdint>

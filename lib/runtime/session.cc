@@ -61,7 +61,7 @@ std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
 
 bool Session::StartEal(std::string* error) {
   const EalPlan plan = PlanEal(line_, HostResources::Read(), getpid());
-  memory_ = plan.memory.empty() ? "as EAL was told" : plan.memory;
+  memory_ = plan.memory.empty() ? "as given to EAL" : plan.memory;
   embedded_ = plan.embedded;
   file_prefix_ = plan.file_prefix;
   if (!plan.warning.empty()) std::fprintf(stderr, "%s\n", plan.warning.c_str());
@@ -73,8 +73,8 @@ bool Session::StartEal(std::string* error) {
   BlockSignals(line_.options.hangup);
   eal_ = rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0;
   if (!eal_) {
-    *error = std::string("EAL does not start: ") + rte_strerror(rte_errno) +
-             ": see the lines above; arguments before -- are EAL's";
+    *error = std::string("EAL failed to start: ") + rte_strerror(rte_errno) +
+             ": see the lines above; arguments before -- belong to EAL";
     return false;
   }
   SweepDeadRuns(file_prefix_);
@@ -110,7 +110,7 @@ bool Session::FindPorts(std::string* error) {
     if (!port) {
       *error = options.port.empty()
                    ? "the embedded NIC could not be created: see the line above"
-                   : "--port=" + wanted + ": no such port: name one that EAL was given";
+                   : "--port=" + wanted + ": no such port: name one that EAL has";
       return false;
     }
     port_ = *port;
@@ -122,7 +122,7 @@ bool Session::FindPorts(std::string* error) {
     port_ = port;
     return true;
   }
-  *error = "no port is free: give one with --vdev or -a, or leave EAL arguments away";
+  *error = "no port is free: give one with --vdev or -a, or omit EAL arguments";
   return false;
 }
 

@@ -53,7 +53,7 @@ void Rest(Engine& engine, uint64_t now) {
 
 /// Runs until told to leave. `Queue` and `engine` are the calling worker's alone. An engine may
 /// have Enter() and Leave(), called by the worker first and last, AtRest(now), and
-/// set_outbox(packet::Outbox), called before all of them, if it sends frames of its own accord.
+/// set_outbox(packet::Outbox), called before all of them, if it sends frames by itself.
 template <nic::FrameQueue Queue, nic::FrameEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();

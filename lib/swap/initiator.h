@@ -65,7 +65,7 @@ class Initiator : public End {
 
   /// The peer's line, as often as wanted. Returns how a transaction ended, if one did.
   std::optional<Result> Hear(const Message& peer);
-  /// The link came up anew under `epoch`.
+  /// The link came up again under `epoch`.
   void Reset(uint16_t epoch);
   /// There was no progress within the window.
   void Expire();

@@ -39,7 +39,7 @@ class Attention {
 template <bar::WindowEnd W, typename E>
 class Port {
  public:
-  /// The link came up anew under `epoch`.
+  /// The link came up again under `epoch`.
   void Reset(uint16_t epoch) {
     end_.Reset(epoch);
     Post();

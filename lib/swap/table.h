@@ -24,7 +24,7 @@ enum class Variant : uint8_t { kTwoMessage, kFourMessage, kBoth };
 
 enum class State : uint8_t {
   kSync,     ///< Either: started without memory.
-  kFaulted,  ///< Either: the peer broke the protocol; only a restart mends it.
+  kFaulted,  ///< Either: the peer broke the protocol; only a restart fixes it.
   // Initiator, transaction n
   kIdle,      ///< n is resolved.
   kOffer,     ///< n is offered; its outcome may exist and not be known here: in doubt.
@@ -47,7 +47,7 @@ enum class Input : uint8_t {
   kCallCommit,
   kCallAbort,
   // From the link
-  kReset,    ///< The link came up anew, under a new epoch. Memory was kept.
+  kReset,    ///< The link came up again, under a new epoch. Memory was kept.
   kExpired,  ///< No progress within the window.
   // From the peer's line, at either end
   kPeerNew,  ///< The peer is a new incarnation: it lost its memory, or is met for the first time.

@@ -41,21 +41,21 @@ def path(row):
 def lines(comparison):
     """A table; each row says by which path its requests came."""
     form = "{:<22} {:<21} {:>19} {:>19} {:>7} {:>8} {:>8} {:>6} {:>6}"
-    told = [comparison["work"] + ":",
-            form.format("server", "path", "k/s of busy worker", "k/s of process", "Mops", "get p50",
-                        "p99 us", "lost", "").rstrip()]
+    out = [comparison["work"] + ":",
+           form.format("server", "path", "k/s of busy worker", "k/s of process", "Mops", "get p50",
+                       "p99 us", "lost", "").rstrip()]
     for row in map(judged, comparison["rows"]):
         client = row["client"] or {}
         latency = client.get("get_latency_us", {})
         rate = median(w["requests"] / w["seconds"] / 1e6 for w in row["windows"])
-        told.append(form.format(
+        out.append(form.format(
             row["server"], path(row), spread(per_cpu_second(row, "busy_s")),
             spread(per_cpu_second(row, "process_s")), f"{rate:.3f}",
             *(f"{latency[part]:.0f}" if part in latency else "-" for part in ("p50", "p99")),
             client.get("lost", "-"), row["verdict"]).rstrip())
-    told += comparison["missing"]
-    told.append(NOTE)
-    return told + sorted({row["flags"] for row in comparison["rows"] if row["flags"]})
+    out += comparison["missing"]
+    out.append(NOTE)
+    return out + sorted({row["flags"] for row in comparison["rows"] if row["flags"]})
 
 
 def verdicts(comparison, judge):
@@ -66,13 +66,13 @@ def verdicts(comparison, judge):
     theirs = by_path.get("kernel UDP, loopback")
     ours = [judged(row) for row in comparison["rows"] if row["path"] == "model NIC"]
     base = theirs and per_cpu_second(theirs, "process_s")
-    told = []
+    out = []
     for row in ours if base else []:
         busy, process = (per_cpu_second(row, time) for time in ("busy_s", "process_s"))
         if busy and process:
             ratio = median(busy) / median(base)
-            told.append(judge(
+            out.append(judge(
                 f"{text}: {row['server']} (model NIC, busy worker) over memcached (kernel UDP, "
                 f"process) {ratio:.1f}, with all that polls {median(process) / median(base):.1f}",
                 ratio >= MIN_RATIO, row, theirs))
-    return told or [f"{text}: not measured in this run"]
+    return out or [f"{text}: not measured in this run"]

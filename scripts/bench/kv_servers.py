@@ -106,10 +106,10 @@ class Memcached(Process):
         return dict(re.findall(r"STAT (\S+) (\S+)\r\n", said.decode()))
 
     def read(self):
-        told = self.statistics()
+        stats = self.statistics()
         return {"time_s": time.monotonic(), "process_s": cpu_s(f"/proc/{self.pid}/stat"),
                 "switches": sum(map(switches, pathlib.Path(f"/proc/{self.pid}/task").iterdir())),
-                "requests": int(told["cmd_get"]) + int(told["cmd_set"])}
+                "requests": int(stats["cmd_get"]) + int(stats["cmd_set"])}
 
 
 class SluiceKv(Process):

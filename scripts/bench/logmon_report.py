@@ -32,9 +32,9 @@ def lines(table, engine):
     form = "{:<10} {:<26} {:>13} {:>12} {:>13} {:>11} {:>6}"
     noise = quiet(engine)[1]
     hz = median(run["tsc_hz"] for run in engine) if engine else None
-    told = [f"logmon, payloads of at most {LOGMON_CHUNK} bytes:",
-            form.format("filters", "", "payload Gb/s", "cycles/byte", "cycles/packet", "of bare",
-                        "").rstrip()]
+    out = [f"logmon, payloads of at most {LOGMON_CHUNK} bytes:",
+           form.format("filters", "", "payload Gb/s", "cycles/byte", "cycles/packet", "of bare",
+                       "").rstrip()]
 
     def line(rule_set, what, per_byte, per_packet, bare, verdict):
         return form.format(
@@ -47,20 +47,20 @@ def lines(table, engine):
         bare = median(bare) if bare else None
         if bare:
             scanner = median(of_engine(engine, rule_set, "scanner_cycles_per_byte"))
-            told.append(line(rule_set, "in memory, hs_scan_stream", bare, None, bare, noise))
-            told.append(line(rule_set, "in memory, lines", scanner, None, bare, noise))
+            out.append(line(rule_set, "in memory, hs_scan_stream", bare, None, bare, noise))
+            out.append(line(rule_set, "in memory, lines", scanner, None, bare, noise))
         for iface in interfaces(table):
             row = table.get(("logmon", "lines", iface, rule_set))
             if row and (per_byte := cycles_per_byte(row)):
-                told.append(line(rule_set, iface, per_byte, row["cycles_per_pkt"], bare,
-                                 row["verdict"]))
-    return told + [NOTE]
+                out.append(line(rule_set, iface, per_byte, row["cycles_per_pkt"], bare,
+                                row["verdict"]))
+    return out + [NOTE]
 
 
 def verdicts(table, engine, judge):
     """Streaming against bare Hyperscan and against packetized; then the memory. `judge`: of a text,
     whether the target is met, and the rows that say so, a line."""
-    told = []
+    out = []
     for rule_set in LOGMON_SETS:
         text = f"logmon, {rule_set}, streaming at least {BARE_SHARE}x bare hs_scan_stream"
         row = table.get(("logmon", "lines", "streaming", rule_set))
@@ -68,21 +68,21 @@ def verdicts(table, engine, judge):
         per_byte = row and cycles_per_byte(row)
         if bare and per_byte:
             share = median(bare) / per_byte
-            told.append(judge(f"{text} ({median(bare):.2f} cycles/byte): {share:.2f}",
-                              share >= BARE_SHARE, row, {"verdict": quiet(engine)[1]}))
+            out.append(judge(f"{text} ({median(bare):.2f} cycles/byte): {share:.2f}",
+                             share >= BARE_SHARE, row, {"verdict": quiet(engine)[1]}))
         else:
-            told.append(f"{text}: not measured in this run")
+            out.append(f"{text}: not measured in this run")
     for rule_set in LOGMON_SETS:
         text = f"logmon, {rule_set}, streaming at least as fast as packetized"
         row, base = (table.get(("logmon", "lines", iface, rule_set))
                      for iface in ("packetized", "streaming"))
         ratio = row and row.get("cycles_ratio")
         if ratio:
-            told.append(judge("{text}: {median:.2f} ({min:.2f}..{max:.2f})".format(text=text, **ratio),
-                              ratio["median"] >= 1, row, base))
+            out.append(judge("{text}: {median:.2f} ({min:.2f}..{max:.2f})".format(text=text, **ratio),
+                             ratio["median"] >= 1, row, base))
         else:
-            told.append(f"{text}: not measured in this run")
-    return told + [state_verdict(engine)]
+            out.append(f"{text}: not measured in this run")
+    return out + [state_verdict(engine)]
 
 
 def state_verdict(engine):

@@ -13,22 +13,22 @@ TRAFFIC = f"{TELEMETRY_FLOWS // 1000}k flows"
 
 def lines(table, engine):
     """What each interface takes beside the engine alone, whose frames lie in memory."""
-    told = []
+    out = []
     for mode in TELEMETRY_MODES:
         runs, verdict = quiet([run[mode] for run in engine])
         if runs:
             noise = f" ({verdict})" if verdict else ""
-            told.append(f"telemetry, {mode}, p 0.01, engine alone: "
-                        f"{median(run['ns_per_packet'] for run in runs):.2f} ns/packet, "
-                        f"{runs[0]['memory_bytes'] / (1 << 20):.1f} MiB of counters{noise}")
+            out.append(f"telemetry, {mode}, p 0.01, engine alone: "
+                       f"{median(run['ns_per_packet'] for run in runs):.2f} ns/packet, "
+                       f"{runs[0]['memory_bytes'] / (1 << 20):.1f} MiB of counters{noise}")
         for iface in interfaces(table):
             row = table.get(("telemetry", mode, iface, TRAFFIC))
             if row and row["ns_per_pkt"]:
                 noise = f" ({row['verdict']})" if row["verdict"] else ""
-                told.append(f"telemetry, {mode}, p 0.01, {iface}: {row['mpps']:.2f} Mpps, "
-                            f"{row['cycles_per_pkt']:.1f} cycles/packet, "
-                            f"{row['ns_per_pkt']:.1f} ns/packet{noise}")
-    return told
+                out.append(f"telemetry, {mode}, p 0.01, {iface}: {row['mpps']:.2f} Mpps, "
+                           f"{row['cycles_per_pkt']:.1f} cycles/packet, "
+                           f"{row['ns_per_pkt']:.1f} ns/packet{noise}")
+    return out
 
 
 def verdicts(engine):

@@ -225,7 +225,7 @@ def main():
                for app in args.apps if app in run.ENGINES}
     comparison = kv_comparison.measure(args.ifaces, args.repeats, args.duration_s) \
         if args.peers and "kv" in args.apps else None
-    # The apps decide for themselves, and say it.
+    # Applications decide for themselves and report it.
     hugepages = all(s.get("memory", "hugepages") == "hugepages" for s in job.samples) and hugepages
     manifest["hugepages"] = hugepages
     table_rows = rows.build_rows(job.samples, hugepages)
@@ -247,9 +247,9 @@ def report(args, manifest, table_rows, engines, comparison):
     if comparison:
         print("\n" + "\n".join(kv_report.lines(comparison)))
     table = {rows.key(row): row for row in table_rows}
-    for app, told in (("logmon", logmon_report.lines), ("telemetry", telemetry_report.lines)):
+    for app, lines in (("logmon", logmon_report.lines), ("telemetry", telemetry_report.lines)):
         if app in args.apps:
-            print("\n" + "\n".join(told(table, engines[app])))
+            print("\n" + "\n".join(lines(table, engines[app])))
     print("\nTargets (worker TSC cycles or time, medians):")
     stream_cycles = sorted(c["stream_cycles"] for c in controls)[len(controls) // 2]
     for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles, engines,

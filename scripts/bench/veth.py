@@ -30,7 +30,7 @@ class Veth:
     @contextlib.contextmanager
     def up(self, *there, here=()):
         """Addresses with their prefixes, of both ends. An end here that has none is left alone by
-        the kernel: it neither answers in our stead nor speaks of its own accord."""
+        the kernel: it neither answers in our stead nor speaks by itself."""
         try:
             sh("ip", "netns", "add", self.netns)
             sh("ip", "link", "add", self.here, "type", "veth", "peer", "name", self.there,

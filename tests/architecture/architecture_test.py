@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The layers of docs/architecture.md, read off the #include lines: an arrow that points the wrong
 way fails, and names file and line. Also what every file owes: its licence, and no trace of the
-machine it was written on."""
+machine it was written on.
+
+architecture_test.py --write-page writes the table of include rules into docs/architecture.md."""
 import fnmatch
 import functools
 import pathlib
 import re
 import subprocess
+import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -35,28 +38,23 @@ WIRE_STRUCTS = ["rte_ether.h", "rte_ip.h", "rte_udp.h", "rte_tcp.h"]
 # without .h), single headers of the tree, libraries, single headers of libraries.
 LAYERS = [
     ("lib/regs", ["regs"]),
-    ("lib/bar", ["bar", "regs"]),
-    ("lib/swap", ["swap", "bar", "regs"]),
-    ("lib/fabric", ["fabric", "bar", "regs", "swap"]),
+    ("lib/bar", ["bar"]),
+    ("lib/swap", ["swap", "bar"]),
+    ("lib/fabric", ["fabric", "bar"]),
     ("lib/offload", ["offload", "bar", "swap"]),
-    # Whole systems in virtual time; context: a processor there is a coroutine.
-    ("lib/simulation", ["simulation", "offload", "fabric", "bar", "swap", "engine", "context"]),
+    ("lib/simulation", ["simulation", "offload", "fabric", "bar", "engine", "context"]),
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/engine", ["engine", "packet", "absl"]),
     ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "re2", "simdjson"]),
-    # Decisions and events are items of lib/offload's channels.
     ("lib/engine/sched", ["engine", "packet", "absl", "offload/item.h"]),
     ("lib/engine/tiering", ["engine", "packet", "absl", "offload/item.h"]),
-    ("lib/device", ["device", "regs", "bar", "swap", "fabric", "packet"]),
-    # attach.h is what a driver gets from a PCI probe, too: registers (bar, regs) and memory.
+    ("lib/device", ["device", "regs", "bar", "swap", "packet"]),
     ("lib/emulator", ["emulator", "device", "packet", "bar", "regs", "dpdk"]),
-    ("lib/nic", ["nic", "packet", "swap", "net_*/rte_pmd_*.h", "rte_pmd_*.h", "dpdk"]),
+    ("lib/nic", ["nic", "packet", "swap", "net_*/rte_pmd_*.h", "dpdk"]),
     ("lib/runtime", ["runtime", "nic", "packet", "dpdk", "absl", "gflags", "json",
                      "prometheus"]),
-    # frame_length.h: one decision about the length of a frame on a pipe, not two.
-    ("drivers/net_enso", ["net_enso", "regs", "bar", "swap", "emulator/attach.h",
-                          "emulator/enso_model.h", "packet/frame_length.h", "packet/bytes.h", "dpdk"]),
-    # fabric: the virtual-time back end of the window.
+    ("drivers/net_enso", ["net_enso", "regs", "bar", "emulator/attach.h", "emulator/enso_model.h",
+                          "packet/frame_length.h", "packet/bytes.h", "dpdk"]),
     ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "fabric", "emulator/attach.h",
                          "emulator/ipu_model.h", "dpdk"]),
     ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json"]),
@@ -65,19 +63,14 @@ LAYERS = [
     ("apps/kv_client", ["engine", "packet", "gflags", "absl", "json", "curl"]),
     ("apps/logmon",
      ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "prometheus"]),
-    # Its client can stand behind a model NIC, as a wire of its own.
     ("apps/kv", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                  "emulator/wire.h", "emulator/options.h"]),
-    # Hosts and agents meet at a window: of the driver, or of shared memory. Tasks are coroutines;
-    # the sample's clients stand behind the model NIC.
     ("apps/sched", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
-                    "offload", "bar", "swap", "context", "net_ipu/rte_pmd_ipu.h", "rte_pmd_ipu.h",
-                    "emulator/wire.h", "emulator/options.h"]),
-    # Adds families of its own to what is served to Prometheus.
+                    "offload", "bar", "context", "emulator/wire.h",
+                    "emulator/options.h"]),
     ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                         "prometheus"]),
-    # The one application that is a device and not a host.
-    ("apps/device", ["emulator", "dpdk", "json", "runtime/runtime_folder.h"]),
+    ("apps/device", ["emulator", "runtime/runtime_folder.h", "dpdk", "json"]),
     ("tools/control", ["json"]),
     ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
     ("tools/paper_rows", ["fabric_costs", "simulation", "fabric", "bar", "swap", "engine", "json"]),
@@ -90,6 +83,40 @@ MAX_LINES = 400
 INCLUDE_ROOTS = ("lib", "drivers", "tools")
 # A program that is built below tests/, but for benches, whose data the tests make, too.
 PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-]+")
+
+# What is surprising about a rule, for the page.
+WHY = {
+    "lib/fabric": "a PCIe link in virtual time",
+    "lib/offload": "decisions of agents on the NIC, over a window",
+    "lib/simulation": "whole systems in virtual time; a processor there is a coroutine",
+    "lib/packet": "wire formats only; libpcap in the capture reader alone",
+    "lib/engine": "no EAL, ethdev, mbufs, flags, logs or locks: pure functions of bytes and time",
+    "lib/engine/logmon": "matchers",
+    "lib/engine/sched": "a decision is an item; what carries it is a template's parameter",
+    "lib/engine/tiering": "the same",
+    "lib/device": "models: neither DPDK nor drivers",
+    "lib/emulator": "`attach.h` gives a driver what a PCI probe gives: registers and memory",
+    "lib/nic": "the drivers' public headers, never what is behind them",
+    "drivers/net_enso": "`frame_length.h`: one decision about the length of a frame on a pipe",
+    "drivers/net_ipu": "`fabric` is the virtual-time back end of its window",
+    "apps/maglev": "health checks over HTTP",
+    "apps/kv_client": "no NIC: kernel sockets",
+    "apps/logmon": "families of its own among the metrics",
+    "apps/kv": "its client can stand behind a model NIC, as a wire",
+    "apps/sched": "tasks are coroutines, agents meet the host at a `bar::ShmWindow`, and its "
+                  "clients are a wire",
+    "apps/telemetry": "families of its own among the metrics",
+    "apps/device": "the one application that is a device and not a host",
+    "tools/control": "what this host's memory system costs; the standard library alone",
+    "tools/fabric_costs": "what exchanges cost on the model of PCIe",
+    "tools/paper_rows": "rows of docs/paper_tables.md",
+    "tools/tiering": "runs of memory tiering",
+}
+TITLES = {"dpdk": "DPDK", "absl": "Abseil", "pcap": "libpcap", "json": "nlohmann JSON",
+          "curl": "libcurl", "context": "Boost.Context", "hs": "Hyperscan", "re2": "RE2",
+          "prometheus": "prometheus-cpp"}
+PAGE = ROOT / "docs" / "architecture.md"
+BEGIN, END = "<!-- include rules -->\n", "<!-- end of include rules -->\n"
 
 TEXT = {".h", ".cc", ".c", ".py", ".md", ".build", ".txt", ".flags", ""}
 MACHINE = re.compile(r"(?<![\w.>}$-])/(?:work|home|root|Users)/\w"
@@ -125,6 +152,7 @@ def layer_of(name):
     return max((layer for layer, _ in LAYERS if name.startswith(layer + "/")), key=len, default=None)
 
 
+@functools.cache
 def library_of(header):
     return next((name for name, patterns in LIBRARIES.items()
                  if any(fnmatch.fnmatch(header, p) for p in patterns)), None)
@@ -143,7 +171,29 @@ def allowed(header, may, own_folder):
         header.startswith(own_folder)
 
 
+def rules_table():
+    """LAYERS as docs/architecture.md shows them."""
+    lines = ["| folder | may include | |", "|---|---|---|"]
+    for layer, may in LAYERS:
+        own = layer.split("/")[1] if "/" in layer else ""
+        names = [f"`{x}`" for x in may if x not in LIBRARIES and x not in WIRE_STRUCTS and x != own]
+        names += ["DPDK's wire structs"] * any(x in WIRE_STRUCTS for x in may)
+        names += [TITLES.get(x, x) for x in may if x in LIBRARIES]
+        lines.append(f"| `{layer}` | {', '.join(names) or 'nothing'} | {WHY.get(layer, '')} |")
+    return "\n".join(lines) + "\n"
+
+
+def page_with(table):
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    return head + BEGIN + table + END + rest.split(END)[1]
+
+
 class Architecture(unittest.TestCase):
+    def test_the_page_has_this_table(self):
+        self.assertEqual(PAGE.read_text(encoding="utf-8"), page_with(rules_table()),
+                         "tests/architecture/architecture_test.py --write-page fixes it")
+
     def test_arrows_point_down(self):
         wrong = []
         for layer, may in LAYERS:
@@ -182,7 +232,9 @@ class Architecture(unittest.TestCase):
                     self.assertIn(f"{base}/{folder.name}", layers)
 
     def test_users_run_no_program_of_the_tests(self):
-        told = [p for p in tracked() if p.suffix == ".md" or "scripts" in p.relative_to(ROOT).parts[:1]]
+        # docs/extending.md is for people who change the tree, and run its tests.
+        told = [p for p in tracked() if (p.suffix == ".md" and p.name != "extending.md")
+                or "scripts" in p.relative_to(ROOT).parts[:1]]
         self.assertGreater(len(told), 20)
         programs = {match[0] for path in told
                     for match in PROGRAM_OF_TESTS.finditer(path.read_text(encoding="utf-8"))}
@@ -231,4 +283,7 @@ class Files(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:] == ["--write-page"]:
+        PAGE.write_text(page_with(rules_table()), encoding="utf-8")
+    else:
+        unittest.main()

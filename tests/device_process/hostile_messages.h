@@ -39,7 +39,7 @@ struct Deed {
   uint8_t bytes;   ///< Low bits a power of two, high bits more.
   uint8_t offset;  ///< Pages in the file.
   uint8_t lies;    ///< See Say.
-  uint8_t after;   ///< What becomes of the file; see Spoil.
+  uint8_t after;   ///< What happens to the file; see Spoil.
 };
 static_assert(sizeof(Deed) == 8);
 

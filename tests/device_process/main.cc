@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   if (rte_eal_init(static_cast<int>(pointers.size()), pointers.data()) < 0) {
-    std::fprintf(stderr, "EAL does not start: %s\n", rte_strerror(rte_errno));
+    std::fprintf(stderr, "EAL failed to start: %s\n", rte_strerror(rte_errno));
     return 1;
   }
   const int result = RUN_ALL_TESTS();

@@ -94,7 +94,7 @@ TEST(Remote, TheWireIsSwitchedThere) {
   EXPECT_EQ(Value(*host, "wire_offered"), offered);
 }
 
-TEST(Remote, RefusesInOneLineThatNamesTheMend) {
+TEST(Remote, RefusesInOneLineThatNamesTheFix) {
   const std::string device = "device=" + TestSocket();
   const std::vector<Argument> alone = {{"device", TestSocket()}};
   EXPECT_NE(WhyNot(kIpuModel, {}, alone).find("start sluice-device --socket=" + TestSocket()),

@@ -154,7 +154,7 @@ uint32_t EnsoUdpHash(uint32_t dst_ip, uint16_t dst_port) {
 }
 
 TEST(Generator, FlowsSpreadOverQueuesByTheirDestinationAloneAndByRss) {
-  // The reference's vector: UDP to 192.168.0.0:80.
+  // A vector of docs/enso-hardware.md, "Vectors": UDP to 192.168.0.0:80.
   ASSERT_EQ(EnsoUdpHash(0xc0a80000, 80), 0x1f302f21u);
   std::array<uint8_t, 40> key;
   key.fill(0x6d);

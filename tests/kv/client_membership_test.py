@@ -85,7 +85,7 @@ class Client:
         self.test.assertEqual(len(self.errors), len(parts), self.errors)
         for part, line in zip(parts, self.errors):
             self.test.assertIn(part, line)
-            self.test.assertIn("(the servers stay)", line)
+            self.test.assertIn("(keeping the servers)", line)
 
     def end(self):
         """Its report. (Nobody has answered.)"""
@@ -120,7 +120,7 @@ class Sources:
         errors = []
         for bad, what in (([*SERVERS[:2], "a:b"], "a:b: not a server"),
                           ([*SERVERS[:2], "127.0.0.9:65536"], "not a server"),
-                          ([*SERVERS[:2], SERVERS[0]], "is there twice"),
+                          ([*SERVERS[:2], SERVERS[0]], "listed twice"),
                           ([*SERVERS[:2], "x" * 300], "x" * 60 + ": not a server"),
                           ([*SERVERS[:2], "\x01\x7f"], r"\x01\x7f: not a server"),
                           ([], "0 servers")):
@@ -343,7 +343,7 @@ class Answers(unittest.TestCase):
                        json.dumps({**good, "kvs": 2 * good["kvs"]}),
                        json.dumps({**good, "kvs": [{**good["kvs"][0], "value": "a"}]})):
             with self.subTest(answer[:60]):
-                self.assertIn("no answer of etcd's",
+                self.assertIn("not etcd's",
                               self.start_and_fail(Gateway(self, [answer]).source))
 
     def test_answers_that_are_too_long_or_name_no_server(self):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How much a source is answered: whoever forges one gets little out of a server.
+// How much a source is answered: forging one gains little.
 #include "engine/kv/excess.h"
 
 #include <gtest/gtest.h>
@@ -160,7 +160,7 @@ TEST(Excess, AMillionForgedSourcesTakeNoMemory) {
 
 TEST(LargeAnswers, AreNotGivenUnlessAskedFor) {
   Host host(LabOptions());
-  // The longest value that one datagram of an MTU of 1500 sets can be had.
+  // The longest value that one datagram of an MTU of 1500 sets is answered.
   const std::string set = "set a 0 0 1441\r\n";
   Frame longest = Udp(kMemcachedPort, Ascii(set + std::string(1441, 'v') + "\r\n"));
   ASSERT_EQ(longest.size(), 14u + 20 + 8 + 8 + set.size() + 1441 + 2);

@@ -3,7 +3,7 @@
 // sluice-kv-server-bench [ITEMS [ROUNDS]]: what one server needs for a request that comes in a
 // datagram, beside what its table needs for the same requests alone, in the same run. Frames of
 // MICA's protocol lie in memory that a core has at hand; they are served in bursts of 64 as the
-// packetized interface does, and are built anew between bursts, which is not measured. Items of
+// packetized interface does, and are rebuilt between bursts, which is not measured. Items of
 // 8/8 bytes, 95 % gets, the server hashes. TSC cycles per request: of the median burst, so that
 // bursts in which others had the core do not count, in the best of ROUNDS.
 #include <x86intrin.h>

@@ -53,7 +53,7 @@ class TestHandoffQueue {
   uint32_t worker_;
 };
 
-/// The frames that a worker sends of its own accord.
+/// The frames that a worker sends by itself.
 struct Sent {
   std::vector<Frame> frames;
   bool Send(const uint8_t* frame, uint32_t length) {

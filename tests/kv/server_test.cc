@@ -313,7 +313,7 @@ TEST_F(ServerTest, FramesAreServedInAnyOrderOfTheirPreparation) {
   }
 }
 
-TEST_F(CrampedServerTest, WithoutAFreeParcelTheDatagramIsDroppedUnderItsName) {
+TEST_F(CrampedServerTest, WithoutAFreeHandoffTheDatagramIsDroppedUnderItsName) {
   const Frame set = Udp(kMemcachedPort, Ascii("set " + KeyOf(1) + " 0 0 2\r\nhi\r\n"));
   EXPECT_EQ(Give(0, set).verdict, packet::kConsume);
   EXPECT_EQ(Give(0, set).verdict, packet::Drop(Server<TestHandoffQueue>::kNoHandoff));

@@ -193,7 +193,7 @@ TEST_F(KvSnapshot, RefusesALastUniqueThatLeavesNoneOrIsBelowAnItems) {
     // The end is block 1: its checksum stands before its 16 bytes.
     const uint64_t checksum = XXH3_64bits_withSeed(file.data() + file.size() - 16, 16, 1);
     std::memcpy(file.data() + file.size() - 24, &checksum, sizeof checksum);
-    ExpectRefused(file, "its last unique cannot be");
+    ExpectRefused(file, "its last unique is impossible");
     WriteSmall();
   }
 }

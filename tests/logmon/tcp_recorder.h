@@ -22,7 +22,7 @@ inline std::string BytesOf(uint32_t sequence, size_t count) {
   return bytes;
 }
 
-/// Writes down what becomes of a stream: text as it is, and a letter in braces for the rest.
+/// Writes down what happens to a stream: text as it is, and a letter in braces for the rest.
 struct Recorder {
   std::string record;
 

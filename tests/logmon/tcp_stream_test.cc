@@ -132,7 +132,7 @@ TEST_F(TcpStreamTest, GivesUpMissingBytesInTime) {
   EXPECT_EQ(AfterWaiting(), "");
   EXPECT_EQ(Count(Counter::kGaps), 2u);
   EXPECT_EQ(Count(Counter::kGapBytes), 2u);
-  // Who waits again waits anew; a clock that falls behind gives nothing up.
+  // A new wait starts from zero; a clock that falls behind gives nothing up.
   Take(7, "g");
   now_ = 5;
   assembler_.GiveUpLate(stream_, now_, recorder_);

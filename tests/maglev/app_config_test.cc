@@ -302,10 +302,10 @@ TEST_F(Schema, NamesTheMembersThatTheReaderKnows) {
     config[json::json_pointer(object.place)]["?"] = 1;
     const std::vector<std::string> errors = ErrorsOf(config.dump());
     ASSERT_EQ(errors.size(), 1u);
-    const size_t at = errors[0].find("there are ");
+    const size_t at = errors[0].find("use one of ");
     ASSERT_NE(at, std::string::npos) << errors[0];
     std::set<std::string> read;
-    std::istringstream names(errors[0].substr(at + 10));
+    std::istringstream names(errors[0].substr(at + 11));
     for (std::string name; names >> name;) {
       std::erase(name, ',');
       read.insert(name);

@@ -216,7 +216,7 @@ TEST(ParseFlow, RefusesEverythingElse) {
   }
 }
 
-// The slot is the reference's for Katran: 192.168.1.1:31337 to port 80 is 48717.
+// The slot is of docs/maglev-peers.md, "Katran: the slot of a flow": 192.168.1.1:31337 to port 80 is 48717.
 TEST(Explain, NamesSlotAndBackend) {
   const Config config = Parse(Text({"a"}, R"({"profile": "katran"})"));
   const auto tables = Tables::Build(config.setup, nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What an operator may expect of the balancer: who gets which flow, before and after a change
-// of the pool, and what becomes of packets that it cannot deliver. How packets of settled
+// of the pool, and what happens to packets that it cannot deliver. How packets of settled
 // connections leave is in plain_path_test.cc; frames of every kind are for frames_test.py, which
 // asks scapy and tshark.
 #include "engine/maglev/balancer.h"

@@ -87,7 +87,7 @@ def lower_ttl(ip):
 
 def entropy(ip):
     """Katran's: the last word of the source address, its first half xor the source port with its
-    bytes swapped (reference: 192.168.1.1:31337 gives 172.16.104.123 and 100::bac1:101)."""
+    bytes swapped (docs/maglev-peers.md, "Katran: encapsulation": two examples)."""
     source = ip[12:16] if ip[0] >> 4 == 4 else ip[20:24]
     high, low = divmod(ports(ip)[0], 256)
     return bytes([source[2] ^ low, source[3] ^ high]), \
@@ -119,7 +119,7 @@ def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_p
 
 
 def rewritten(frame, source=None, destination=None, sport=None, dport=None):
-    """`frame` with addresses or ports changed, one hop on, every checksum computed anew by scapy
+    """`frame` with addresses or ports changed, one hop on, every checksum recomputed by scapy
     (a UDP checksum of 0 is none and stays)."""
     old_destination, _, tags, kind, payload = split(frame)
     packet = {0x0800: IP, 0x86DD: IPv6}[kind](lower_ttl(cut(payload)))

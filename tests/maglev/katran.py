@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Katran's flow hash and ring, as its reference describes them. Only what tests compare with."""
+"""Katran's flow hash and ring, as docs/maglev-peers.md describes them. Only what tests compare with."""
 
 import ipaddress
 import struct

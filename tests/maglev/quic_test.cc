@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Headers as RFC 8999 (invariants), RFC 9000 section 17 and RFC 9369 section 3.2 draw them, ids
-// as the reference does; two packets are the RFCs' own examples.
+// as docs/maglev-peers.md, "Katran: QUIC"; two packets are the RFCs' own examples.
 #include "engine/maglev/quic.h"
 
 #include <gtest/gtest.h>

@@ -39,7 +39,7 @@ std::vector<Seat> RandomSeats(std::mt19937& random, size_t count, uint32_t slots
   return seats;
 }
 
-/// The paper's pseudocode (section 3.4, "Populate Maglev hashing lookup table") with its
+/// The pseudocode of Maglev (NSDI'16, section 3.4, "Populate Maglev hashing lookup table") with its
 /// permutations in 64 bits, and with weights as Katran's and Cilium's sources have them.
 class Oracle {
  public:

@@ -148,7 +148,7 @@ TEST(Check, WantsOuterSourcesOfTheirFamily) {
   EXPECT_THAT(After([](auto& setup) { setup.source_ipv6 = Address("10.0.0.9"); }),
               ElementsAre("the outer source 10.0.0.9 is not an IPv6 address"));
   EXPECT_THAT(After([](auto& setup) { setup.source_ipv4 = Address("224.0.0.1"); }),
-              ElementsAre("the outer source 224.0.0.1 is not the address of a host"));
+              ElementsAre("the outer source 224.0.0.1 is not a host's address"));
 }
 
 TEST(Check, WantsANextHopForEveryBackend) {
@@ -187,7 +187,7 @@ TEST(Check, WantsThisBalancerAmongAllAndAWayToTheOthers) {
                 with_balancers(setup);
                 setup.balancers.push_back(setup.balancers[1]);
               }),
-              ElementsAre("balancer fd00::102 is there twice"));
+              ElementsAre("balancer fd00::102 is listed twice"));
   EXPECT_THAT(After([&](auto& setup) {
                 with_balancers(setup);
                 setup.next_hop.reset();
@@ -249,7 +249,7 @@ TEST(Check, WantsTcpOrUdpToAHostsAddress) {
                   setup.vips[0].address = Address(address);
                   setup.vips[0].backends.clear();
                 }),
-                ElementsAre(HasSubstr("is not the address of a host")))
+                ElementsAre(HasSubstr("is not a host's address")))
         << address;
   }
 }
@@ -295,8 +295,7 @@ TEST(Check, WantsWeightsInRange) {
 
 TEST(Check, WantsBackendsThatCanBeReached) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].address = Address("0.0.0.0"); }),
-              ElementsAre("vip \"web\": backend \"a\": address 0.0.0.0 is not the address of a "
-                          "host"));
+              ElementsAre("vip \"web\": backend \"a\": address 0.0.0.0 is not a host's address"));
   // Of another VIP of the list, and a later one.
   EXPECT_THAT(
       After([](auto& setup) { setup.vips[0].backends[0].address = Address("2001:db8::80"); }),
@@ -328,8 +327,8 @@ TEST(Check, WantsFamiliesThatCanMeet) {
 
 TEST(Check, WantsPortsOnlyWhereTheyAreRewritten) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].port = 8080; }),
-              ElementsAre("vip \"web\": backend \"a\": port 8080 cannot be had with encapsulation "
-                          "ip, only with nat"));
+              ElementsAre("vip \"web\": backend \"a\": port 8080 needs encapsulation nat, not "
+                          "ip"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].encapsulation = Encapsulation::kNat;
                 setup.vips[0].backends[0].port = 8080;

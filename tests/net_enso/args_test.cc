@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Device arguments: what is understood, what is passed on, and that every refusal
-// names the key and the mend in one line.
+// names the key and the fix in one line.
 #include "net_enso/enso_args.h"
 
 #include <gtest/gtest.h>
@@ -36,11 +36,11 @@ TEST(Arguments, OwnKeysAreParsedAndTheModelsPassedOn) {
   EXPECT_EQ(arguments.passed_on[1], emulator::Argument("seed", "3"));
 }
 
-TEST(Arguments, RefusalsNameTheKeyAndTheMend) {
+TEST(Arguments, RefusalsNameTheKeyAndTheFix) {
   struct Case {
     const char* text;
     const char* names;
-    const char* mends;
+    const char* fixes;
   };
   for (const Case& bad : {
            Case{"colour=red", "colour", "pipes, notify, wire, seed"},
@@ -57,7 +57,7 @@ TEST(Arguments, RefusalsNameTheKeyAndTheMend) {
     std::string error;
     EXPECT_FALSE(ParseArguments(bad.text, kWireKeys, &arguments, &error)) << bad.text;
     EXPECT_NE(error.find(bad.names), std::string::npos) << error;
-    EXPECT_NE(error.find(bad.mends), std::string::npos) << error;
+    EXPECT_NE(error.find(bad.fixes), std::string::npos) << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The mirror of the flow table against the statements of the reference about the
-// hardware: hash vectors, four rows a key, no eviction, no deletion.
+// The mirror of the flow table against docs/enso-hardware.md, "Steering": hash vectors, four
+// rows per key, no eviction, no deletion.
 #include "net_enso/enso_flow_table.h"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST(FlowTable, UnbindingDoesNotFreeARow) {
   EXPECT_EQ(table.Insert(refused, 1), Result::kFull);
 }
 
-/// A hardware table in miniature, written from the reference alone: which rows are
+/// A hardware table in miniature, written from docs/enso-hardware.md alone: which rows are
 /// taken, and which key holds which.
 class RowBook {
  public:
@@ -127,7 +127,7 @@ TEST(FlowTable, RefusesExactlyWhatTheHardwareWouldLose) {
       if (!stores && ++lost == 1) first_lost = i;
     }
     EXPECT_GT(lost, 0u);
-    EXPECT_GT(first_lost, 1000u) << "8192 rows: the reference saw its first loss at key 2538";
+    EXPECT_GT(first_lost, 1000u) << "8192 rows: the RTL's first loss was at key 2538";
   }
 }
 

@@ -178,7 +178,7 @@ TEST_F(FlowTest, RulesSurviveARestart) {
 TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
-    ExpectRefused(rule.From(2, 3), "destination alone");
+    ExpectRefused(rule.From(2, 3), "destination only");
   }
   ExpectRefused(Rule(IPPROTO_TCP, 1, 80, 0), "all four");
   {
@@ -197,7 +197,7 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.ip_mask.hdr.type_of_service = 0xff;
-    ExpectRefused(rule, "IPv4 field");
+    ExpectRefused(rule, "only addresses of IPv4");
   }
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);

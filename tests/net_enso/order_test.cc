@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The order of the driver's register stores, watched store by store: the NIC has
-// hazards that no answer of it reveals (Ensō RTL, v0.4.6).
+// hazards that nothing it returns reveals (docs/enso-hardware.md, "Traps").
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -114,9 +114,9 @@ def test_flow_rules(plugin):
     pmd.run(f"flow validate 0 ingress {udp} / end", until="Flow rule validated")
     pmd.run(f"flow create 0 ingress {udp} / count / end", until="Flow rule #0 created")
     pmd.run(f"flow create 0 ingress {tcp} / end", until="Flow rule #1 created")
-    pmd.run(f"flow create 0 ingress {udp} / end", until="steered already")
+    pmd.run(f"flow create 0 ingress {udp} / end", until="steers this flow already")
     pmd.run("flow create 0 ingress pattern eth / ipv6 / udp dst is 80 / end actions queue index 1 / end",
-            until="the NIC matches eth / ipv4")
+            until="the NIC matches only eth / ipv4")
     pmd.run("flow query 0 0 count", until="hits_set: 1")
     pmd.forward_at_least(5_000)
     pmd.run("flow destroy 0 rule 0", until="Flow rule #0 destroyed")

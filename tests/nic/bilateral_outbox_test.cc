@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a bilateral queue puts behind the received frames of a region: answers that do not fit
-// where the frame lay, and frames that the engine sends of its own accord.
+// where the frame lay, and frames that the engine sends by itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -101,7 +101,7 @@ TEST_F(FlowRulesTest, ARuleThatIsRefusedTakesTheOthersWithIt) {
   EXPECT_NE(why_.find("already"), std::string::npos) << why_;
   EXPECT_EQ(rules.size(), 0u);
   ExpectNone();
-  // And it can be tried anew.
+  // And it can be tried again.
   EXPECT_TRUE(first_.AddTo(rules, &why_)) << why_;
 }
 

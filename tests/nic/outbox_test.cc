@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames that an engine sends of its own accord, through queues on an ethdev: they leave, in
+// Frames that an engine sends by itself, through queues on an ethdev: they leave, in
 // their order, and are accounted for.
 #include "packet/outbox.h"
 

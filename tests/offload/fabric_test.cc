@@ -233,7 +233,7 @@ TEST(Latency, OfAnAskedDecisionIsOneRoundTripAndTheAgentsTime) {
   host.OnArrival(nullptr);
 }
 
-// --- A link that goes down loses what is under way. A new agent begins anew.
+// --- A link that goes down loses what is under way. A new agent begins again.
 
 template <typename R>
 class ChannelOverADeadLink : public testing::Test {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How EAL is started on different machines and command lines (design.md, "The
-// command line").
+// How EAL is started on different machines and command lines
+// (docs/command-line.md).
 #include "runtime/eal_plan.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The report: its fields (design.md, "The command line"), its units, and the
+// The report: its fields (docs/command-line.md, "The JSON report"), its units, and the
 // verdict about a run.
 #include "runtime/report.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that an application sends of its own accord leave on every interface, in their order and
+"""Frames that an application sends by itself leave on every interface, in their order and
 unchanged, while it handles frames and while it rests. What is sent comes back: wire=loopback."""
 
 import json

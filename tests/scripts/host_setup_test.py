@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/host_setup against a made-up /sys and /proc (SLUICE_SYSFS)."""
+"""scripts/host_setup against a fake /sys and /proc (SLUICE_SYSFS)."""
 import os
 import pathlib
 import subprocess
@@ -64,8 +64,8 @@ class Check(Host):
         code, text = self.run_script("check")
         self.assertEqual((code, text.count("WRONG")), (0, 0), text)
 
-    def test_each_defect_is_named_with_its_mend(self):
-        for path, text, named, mend in (
+    def test_each_defect_is_named_with_its_fix(self):
+        for path, text, named, fix in (
                 (f"{HUGE}/free_hugepages", "0", "0 free", "hugepages 1024"),
                 ("proc/mounts", "", "not mounted", "mount -t hugetlbfs"),
                 ("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise", "always", "madvise"),
@@ -82,7 +82,7 @@ class Check(Host):
                 wrong = out[out.index("WRONG"):]
                 self.assertEqual((code, out.count("WRONG")), (1, 1), out)
                 self.assertIn(named, wrong.splitlines()[0])
-                self.assertIn(mend, wrong.splitlines()[1])
+                self.assertIn(fix, wrong.splitlines()[1])
                 if before is None:
                     (self.root / path).unlink()
                 else:

@@ -74,7 +74,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(row["verdict"], "noisy")
 
     def test_a_failed_run_is_never_the_row_unless_nothing_else_is_there(self):
-        failed = sample(cycles=1.0, failure="6 frames are neither back nor under any drop")
+        failed = sample(cycles=1.0, failure="6 frames were neither sent back nor counted")
         [row] = rows.build_rows([sample(), failed], True)
         self.assertEqual((row["cycles_per_pkt"], row["verdict"]), (5.0, ""))
         [row] = rows.build_rows([failed], True)

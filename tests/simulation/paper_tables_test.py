@@ -153,7 +153,7 @@ class Page(unittest.TestCase):
         shown = page.split(paper_tables.BEGIN)[1].split(paper_tables.END)[0]
         self.assertGreater(len(printed.splitlines()), 60)
         self.assertEqual(shown.strip().splitlines(), printed.strip().splitlines(),
-                         "scripts/paper_tables --page docs/paper_tables.md mends it; then read "
+                         "scripts/paper_tables --page docs/paper_tables.md fixes it; then read "
                          "what the page says about it again")
         self.assertNotIn("FAIL", printed)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """soak_test.py MINUTES DEVICE APP...: all applications side by side, each on its own traffic,
-asked by telemetry and by Prometheus all the while. Once they have filled their tables, what they
-hold must not grow: anonymous memory, descriptors and the files of DPDK's runtime folder, from the
-first quarter of the run to the last. Works without root and without hugepages."""
+queried by telemetry and by Prometheus without a pause. Once their tables are full, anonymous
+memory, descriptors and the files of DPDK's runtime folder must not grow from the first quarter of
+the run to the last. Works without root and without hugepages."""
 
 import dataclasses
 import os

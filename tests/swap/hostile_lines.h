@@ -115,7 +115,7 @@ inline Heard HearHostileLines(const uint8_t* data, size_t size) {
         (to_responder.phase != Phase::kCommit || to_responder.txid != last)) {
       return broken("committed");
     }
-    // A fault ends it; only a restart mends an end, under a new incarnation.
+    // A fault ends it; only a restart fixes an end, under a new incarnation.
     if (initiator.faulted()) initiator = Initiator(machine, 1, incarnation + 1);
     if (responder.faulted()) {
       responder = Responder(machine, 1, responder.identity().incarnation + 1);

@@ -451,7 +451,7 @@ class Watching(Case):
                 top = run.wait(lambda: run.ask("/sluice/telemetry/top"))
                 run.wait(lambda: len(re.findall(r"^  epoch \d+: ", run.said(), re.M)) > 1)
                 report = run.stop()
-                self.assertIn("65536 frames of 1000 flows, Zipf 1, again and again", run.said())
+                self.assertIn("65536 frames of 1000 flows, Zipf 1, repeated", run.said())
                 self.assertRegex(run.said(), r"telemetry: \d+ epochs, \d+ packets")
             self.conserved(report, report["rx_pkts"])
             self.assertIn("zipf:size=64+flows=1000", report["traffic"])

@@ -36,7 +36,7 @@ def show(result):
 
 class Run(unittest.TestCase):
     def expect_wave_w10(self, result):
-        """Row W10 of the reference: >= 80 % of accesses with <= 21 % of the pages."""
+        """Row W10 of docs/paper_tables.md: >= 80 % of accesses with <= 21 % of the pages."""
         show(result)
         self.assertGreaterEqual(result["share_in_fast_tier"], 0.80)
         self.assertLessEqual(result["most_fast_pages"] / result["pages"], 0.21)

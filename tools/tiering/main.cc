@@ -11,17 +11,17 @@
 
 #include "simulation/tiering/run.h"
 
-DEFINE_string(trace, "", "A trace of record_trace.py; without: Zipf's law.");
+DEFINE_string(trace, "", "A trace of record_trace.py; if omitted: Zipf's law.");
 DEFINE_string(channel, "wave", "wave or swap.");
 DEFINE_double(seconds, 600, "Virtual time that the accesses are spread over.");
 DEFINE_double(fast_share, 0.21, "Share of the pages that the fast tier holds.");
-DEFINE_double(target, 0.8, "Share of the accesses that it is to take.");
+DEFINE_double(target, 0.8, "Share of the accesses that the fast tier should serve.");
 DEFINE_uint64(seed, 1, "Of the trace and of the agent.");
 DEFINE_uint32(pages, 16384, "Zipf: pages.");
 DEFINE_double(exponent, 0.99, "Zipf: exponent.");
-DEFINE_double(rate, 25'000, "Zipf: accesses a second.");
+DEFINE_double(rate, 25'000, "Zipf: accesses per second.");
 DEFINE_uint32(cluster, 64, "Zipf: pages of neighbouring ranks that lie next to each other.");
-DEFINE_double(moves, 2, "Zipf: hot clusters that change places, a minute.");
+DEFINE_double(moves, 2, "Zipf: hot clusters that change places, per minute.");
 
 namespace {
 

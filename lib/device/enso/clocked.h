@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the Ensō NIC derives from its 200 MHz clock: round robin by the instants of
-// arrival, timestamps, and the transmit rate limiter. Time comes from the runner
+// What the Ensō NIC derives from its 200 MHz clock (docs/enso-hardware.md): round robin by the
+// instants of arrival, timestamps, and the transmit rate limiter. Time comes from the runner
 // through SetTime, so that it may be virtual.
 #pragma once
 

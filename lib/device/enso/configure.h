@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Executes the configuration commands that software sends as TX slots. None
-// reports failure.
+// Executes the configuration commands that software sends as TX slots
+// (docs/enso-hardware.md, "Formats"). None reports failure.
 #pragma once
 
 #include <array>

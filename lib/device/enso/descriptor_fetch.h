@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads TX slots from host memory: a tx_tail store asks for [head, tail) of its
-// ring, which is fetched in DMA reads of at most 256 slots, split at the ring's
-// end; head becomes tail when the fetch begins. Fetching runs ahead of the data: a
-// configuration acts when its slot is fetched, while data of slots before it, of
-// any buffer, may still be unread. It is completed in its turn.
+// Reads TX slots from host memory (docs/enso-hardware.md, "Transmitting"): a tx_tail store
+// asks for [head, tail) of its ring, which is fetched in DMA reads of at most 256 slots, split
+// at the ring's end; head becomes tail when the fetch begins. Fetching runs ahead of the data: a
+// configuration acts when its slot is fetched, while data of slots before it, of any buffer, may
+// still be unread. It is completed in its turn.
 #pragma once
 
 #include <array>

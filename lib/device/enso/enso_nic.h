@@ -3,7 +3,7 @@
 // Model of the Ensō FPGA NIC, hardware 0.4.6: registers, receive and transmit
 // path, steering and clocked functions of regs/enso.h as one step function. It
 // does what the hardware does, hazards included; each hazard has a counter.
-// Stepped by lib/emulator in real time and by lib/fabric in virtual time.
+// Stepped by lib/emulator in real time, and by tests at times of their choice.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flow table: four sub-tables of 2048 rows, a key may stand in one row of each.
-// There is no delete and no eviction.
+// The flow table (docs/enso-hardware.md, "Steering"): four sub-tables of 2048 rows, a key
+// may stand in one row of each. There is no delete and no eviction.
 #pragma once
 
 #include <array>

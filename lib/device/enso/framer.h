@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cuts frames out of the transmitted byte stream: the first flit's be16 at 16, plus
-// 14, is the frame's length; the next frame begins on the next flit. One for the
-// whole NIC, whichever buffer the bytes come from. Behind it stands the
-// store-and-forward FIFO, 64 flits deep.
+// Cuts frames out of the transmitted byte stream (docs/enso-hardware.md, "Transmitting"): the
+// first flit's be16 at 16, plus 14, is the frame's length; the next frame begins
+// on the next flit. One for the whole NIC, whichever buffer the bytes come from.
+// Behind it stands the store-and-forward FIFO, 64 flits deep.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reactive notifications: one status bit a pipe
+// Reactive notifications (docs/enso-hardware.md, "Receiving"): one status bit a pipe
 // decides whether an accepted packet or a head store writes a notification.
 // Called by the receive path and, for head stores, by the register window.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receive path: frames from the MAC are steered, copied flit by flit into their
-// pipe and notified, or dropped whole.
+// The receive path (docs/enso-hardware.md, "Receiving"): frames from the MAC are steered,
+// copied flit by flit into their pipe and notified, or dropped whole.
 #pragma once
 
 #include <array>

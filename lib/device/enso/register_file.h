@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // BAR 2 of the Ensō NIC: a page of registers per pipe and per notification
-// buffer. The registers are the NIC's state itself:
-// what either side stored last is what reads return and what the paths use.
+// buffer (docs/enso-hardware.md, "Identity and registers"). The registers are the NIC's
+// state itself: what either side stored last is what reads return and what the paths use.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From the first flit of a frame to its pipe: key fields at fixed offsets, masked by
-// protocol and SYN, then the flow table, then the fallback. Called by the receive path
-// for every frame.
+// From the first flit of a frame to its pipe (docs/enso-hardware.md, "Steering"): key
+// fields at fixed offsets, masked by protocol and SYN, then the flow table, then
+// the fallback. Called by the receive path for every frame.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transmit path: data slots are read into the framer, and each slot, data or
-// configuration, is completed in order.
+// The transmit path (docs/enso-hardware.md, "Transmitting"): data slots are read into the
+// framer, and each slot, data or configuration, is completed in order.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The one port through which notifications and completions reach host memory. A
-// frame of several flits that hits a disabled pipe wedges it: then neither leaves
-// the NIC again. What stands before the port, the managers of tails and status
-// bits, goes on until all packet buffers hold frames that cannot leave.
+// frame of several flits that hits a disabled pipe wedges it (docs/enso-hardware.md, "Traps"):
+// then neither leaves the NIC again. What stands before the port, the managers of tails and
+// status bits, goes on until all packet buffers hold frames that cannot leave.
 #pragma once
 
 #include <atomic>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How much more a source is sent than it has sent. An answer of up to three times its request is
-// free, as QUIC's to a client that it does not know (RFC 9000, section 8.1); what is beyond that is
-// paid from a bucket of the source, which fills at a fixed rate. So whoever forges a source's
+// How much more a source receives than it has sent. An answer of up to three times its request is
+// free, as QUIC's to an unvalidated client (RFC 9000, section 8.1); the rest is paid from the
+// source's token bucket, which fills at a fixed rate. So an attacker who forges a source's
 // address makes this server send it, in t seconds, at most
 //
 //   kFree * (bytes sent in its name) + rate * t + burst
 //
-// Sources share buckets by a keyed hash, in a table that is as large as it ever gets: the bound
-// holds for all that share one. One worker's.
+// Sources share buckets by a keyed hash, in a table of fixed size: the bound holds for all
+// that share one. Owned by one worker.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A datagram being answered, as protocols see it. Requests are served in their order. One that
-// only another worker may serve ends the work here: the datagram travels on to that worker, with
-// the answer so far, and goes on where it stood.
+// only another worker may serve ends the work here: the datagram goes to that worker, with the
+// answer so far, and continues there.
 #pragma once
 
 #include <algorithm>

@@ -155,8 +155,8 @@ class Partition {
   /// in). Never a mixture of two values; tries again while the owner writes.
   Result Read(Bytes key, uint64_t hash, uint32_t now_s, std::span<uint8_t> to,
               ItemCopy* copy) const;
-  /// The two stages of a lookup's fetches (MICA, section 4.4): first the bucket; some requests
-  /// later, when it is there, the items that its tags promise.
+  /// The two stages of a lookup's fetches (MICA, NSDI'14, section 4.4): first the bucket;
+  /// some requests later, when it is there, the items that its tags promise.
   void PrefetchBucket(uint64_t hash) const {
     __builtin_prefetch(&index_.bucket(index_.ChainOf(hash)));
   }
@@ -171,7 +171,7 @@ class Partition {
 
   const PartitionCounters& counters() const { return counters_; }
   Mode mode() const { return mode_; }
-  /// Of index and memory, all told: what it may come to occupy.
+  /// Of index and memory together: what it may come to occupy.
   uint64_t reserved_bytes() const {
     return index_.bytes() + (log_ ? log_->bytes() : heap_->reserved_bytes());
   }

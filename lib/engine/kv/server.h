@@ -47,7 +47,7 @@ class Server {
   /// Between bursts: takes up the time, and serves what other workers handed over.
   void AtRest(uint64_t now) {
     responder_.SetTime(now);
-    for (uint32_t i = 0; i < kParcelsAtRest; ++i) {
+    for (uint32_t i = 0; i < kHandoffsAtRest; ++i) {
       Handoff* const handoff = handoffs_.Receive();
       if (handoff == nullptr) break;
       const Service service = responder_.ServeHandoff(*handoff);
@@ -88,7 +88,7 @@ class Server {
 
  private:
   /// A burst's worth: handoffs must not keep frames waiting.
-  static constexpr uint32_t kParcelsAtRest = 64;
+  static constexpr uint32_t kHandoffsAtRest = 64;
 
   [[gnu::noinline]] packet::Verdict HandOver(const uint8_t* frame, uint32_t length,
                                              uint32_t owner) {

@@ -181,7 +181,7 @@ class Reader {
     }
     if (end->items != items) return Fail("blocks are missing");
     if (end->last_unique < newest || end->last_unique > kMaxUnique) {
-      return Fail("its last unique cannot be");
+      return Fail("its last unique is impossible");
     }
     uint8_t more;
     const auto got = file_.Read(&more, 1);

@@ -130,7 +130,7 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
   std::optional<ConnectionTable::Hit> hit = connections_.Find(arrival.tag, owner, seconds_);
   if (!hit) return kNobody;
   Connection& entry = hit->entry;
-  // A flow that begins anew is a new one where its backend takes no new ones, and in Katran.
+  // A flow that begins again is a new one where its backend takes no new ones, and in Katran.
   const bool anew = arrival.syn && (entry.state == ConnectionState::kClosing ||
                                     vip.rule.profile == Profile::kKatran ||
                                     tables_->backends()[entry.backend.index].state !=

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The connection table of one worker: which backend a flow was given, so that it keeps it
-// when the pool changes (Maglev, section 3.3). Bounded, allocated once; a bucket is one
+// when the pool changes (Maglev, NSDI'16, section 3.3). Bounded, allocated once; a bucket is one
 // cache line of four entries, and a flow has two buckets.
 //
 // A flow is known by 64 bits of a keyed hash of its VIP and 5-tuple, not by the tuple: two

@@ -30,7 +30,7 @@ struct BalancerCounters {
     kByRing,           ///< By the ring, of a VIP without connections.
     kQuicServer,       ///< By the server id of a connection id.
     kQuicUnknown,      ///< The id names no backend: by the ring.
-    kMoved,            ///< Its backend is gone: decided anew.
+    kMoved,            ///< Its backend is gone: decided again.
     kFragmentFirst,    ///< First fragments of VIPs.
     kFragmentLater,    ///< Later ones that found their first.
     kRedirected,       ///< Fragments sent to the balancer that owns them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the first fragments of datagrams decided, for the fragments that follow and carry no
-// ports (Maglev, section 4.3). One worker's; bounded; the oldest of a bucket gives way.
+// ports (Maglev, NSDI'16, section 4.3). One worker's; bounded; the oldest of a bucket gives way.
 #pragma once
 
 #include <array>

@@ -54,7 +54,7 @@ uint64_t KatranHash(uint64_t a, uint64_t b, uint64_t seed) {
   return Murmur3(bytes, seed, seed).first;
 }
 
-/// Two independent hashes, reduced as the paper does (section 3.4).
+/// Two independent hashes, reduced as the paper does (Maglev, NSDI'16, section 3.4).
 Seat SeatOf(uint64_t offset_hash, uint64_t skip_hash, uint32_t slots) {
   return {static_cast<uint32_t>(offset_hash % slots),
           static_cast<uint32_t>(skip_hash % (slots - 1) + 1)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Hash profiles: whose rings and slots this balancer computes. `katran` and `cilium` are
-// byte-exact (reference 1.2 and 1.4), so that Sluice can serve beside such a fleet.
+// byte-exact (docs/maglev-peers.md), so that Sluice can serve beside such a fleet.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class Profile : uint8_t {
 };
 std::string_view ProfileName(Profile profile);
 std::optional<Profile> ProfileByName(std::string_view name);
-/// The ring size that a profile has unless told otherwise.
+/// The ring size that a profile has by default.
 uint32_t DefaultSlots(Profile profile);
 /// The same for what weights mean.
 WeightRule DefaultWeightRule(Profile profile);

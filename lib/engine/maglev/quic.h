@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The server id in a QUIC connection id, as Katran's fleet encodes it (reference 1.2): the
-// first two bits are a version, then follow 16 (right behind), or, from the second byte on,
-// 24 or 32 bits of id.
+// The server id in a QUIC connection id, as Katran's fleet encodes it
+// (docs/maglev-peers.md, "Katran: QUIC"): the first two bits are a version, then follow
+// 16 (right behind), or, from the second byte on, 24 or 32 bits of id.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ struct Seat {
 enum class WeightRule : uint8_t {
   kProportional,  ///< Turns in proportion to weights (Katran's second rule): shares stay true.
   kFirstRound,    ///< Katran's default: weight slots in the first round, then one a round.
-  kCilium,        ///< Cilium's counters, used only where weights differ (reference 1.4).
+  kCilium,        ///< Cilium's counters, used only where weights differ (docs/maglev-peers.md).
 };
 
 /// Slots of the rings that this library is measured with; both prime.

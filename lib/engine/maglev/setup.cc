@@ -103,7 +103,7 @@ class Checker {
   }
 
   void CheckHost(const char* what, const IpAddress& address) {
-    if (!IsHost(address)) Complain("%s %s is not the address of a host", what, address.ToString());
+    if (!IsHost(address)) Complain("%s %s is not a host's address", what, address.ToString());
   }
 
   void CheckNextHop(const std::optional<packet::MacAddress>& mac) {
@@ -150,12 +150,12 @@ class Checker {
     for (const IpAddress& balancer : setup_.balancers) {
       CheckHost("balancer", balancer);
       if (!seen.insert(balancer).second) {
-        Complain("balancer %s is there twice", balancer.ToString());
+        Complain("balancer %s is listed twice", balancer.ToString());
       }
     }
     if (seen.empty()) return;
     if (!setup_.own_address) {
-      Complain("there are balancers, but not which of them this one is");
+      Complain("balancers are listed, but not which of them this one is");
     } else if (!seen.contains(*setup_.own_address)) {
       Complain("%s, this balancer, is not among the balancers", setup_.own_address->ToString());
     }
@@ -236,7 +236,7 @@ class Checker {
     if (vip.encapsulation == Encapsulation::kNat) {
       CheckNat(vip, backend);
     } else if (backend.port != 0) {
-      Complain("port %d cannot be had with encapsulation %s, only with nat", backend.port,
+      Complain("port %d needs encapsulation nat, not %s", backend.port,
                EncapsulationName(vip.encapsulation));
     }
   }
@@ -263,7 +263,7 @@ class Checker {
   /// Answers are known by where they come from: that must name one VIP, and one port of it.
   void CheckNat(const VipSetup& vip, const BackendSetup& backend) {
     if (vip.port == 0 && backend.port != 0) {
-      Complain("a VIP of any port cannot be rewritten to port %d: answers would not know theirs",
+      Complain("a VIP of any port cannot be rewritten to port %d: answers would not be restored",
                backend.port);
     }
     const uint16_t port = backend.port != 0 ? backend.port : vip.port;

@@ -47,7 +47,7 @@ struct VipSetup {
   uint16_t port = 0;     ///< Host order; 0: any.
   uint8_t protocol = 6;  ///< TCP or UDP.
   Encapsulation encapsulation = Encapsulation::kIp;
-  bool quic = false;  ///< UDP: connection ids choose the backend (reference 1.2).
+  bool quic = false;  ///< UDP: connection ids choose the backend (docs/maglev-peers.md).
   bool connections = true;  ///< False: every packet by the ring.
   bool destination_port_only = false;  ///< As SlotRule.
   bool no_source_port = false;         ///< As SlotRule.

@@ -51,7 +51,7 @@ enum class MessageType : uint16_t {
   kCpuBusy,
   kCpuAgentBlocked,
   kCpuAgentWakeup,
-  /// All that was told before is void: every live task follows, as it is. So begins a discovery;
+  /// Everything reported before is void: every live task follows, as it is. So begins a discovery;
   /// what an agent still hears of the time before its loss must not mix with it.
   kDiscovery = 192,
 };
@@ -69,7 +69,7 @@ struct Message {
   CpuId cpu = 0;           ///< Where it happened; WAKEUP: where the task last ran.
   uint32_t seqnum = 0;     ///< The task's barrier behind this message (a CPU message: the agent's).
   Gtid gtid = kNoTask;
-  Nanoseconds runtime = 0; ///< That the task has had on CPUs, all told.
+  Nanoseconds runtime = 0; ///< Total time of the task on CPUs.
   uint32_t cpu_seqnum = 0; ///< Of `cpu`: grows when what runs there changes.
   uint8_t flags = 0;
   uint8_t task_class = 0;  ///< QoS or SLO class; 0 is the most urgent.

@@ -7,8 +7,8 @@
 // virtual time alike.
 //
 // A task is in exactly one place: queued (with the policy), committed to a CPU and unresolved,
-// on a CPU, or blocked (agent_view.h). After ghOSt's FIFO and Shinjuku agents; prestaging by Wave
-// section 1.5 of the reference: one decision a CPU beforehand, refilled when it was used, recalled
+// on a CPU, or blocked (agent_view.h). After ghOSt's FIFO and Shinjuku agents. Prestaging is Wave's
+// (docs/wave.md, "Prestaging"): one decision per CPU in advance, refilled when it was used, recalled
 // when the policy prefers another.
 #pragma once
 
@@ -43,7 +43,7 @@ struct AgentCounters {
   uint64_t prestaged = 0;
   uint64_t recalled_in_time = 0;
   uint64_t recalled_too_late = 0;
-  uint64_t losses = 0;            ///< Times that everything had to be learnt anew.
+  uint64_t losses = 0;            ///< Times that everything had to be learnt again.
   /// Messages about tasks that it does not know or has no room for, about CPUs that are not its
   /// own, and of no type; outcomes of no status.
   uint64_t unknown_tasks = 0;

@@ -44,7 +44,7 @@ const char* ViolationOfOrder(const TaskPlaces& places, uint32_t waiting) {
   const Place* previous = nullptr;
   for (const Place* at = places.FirstWaiting(); at != nullptr; at = places.NextWaiting(*at)) {
     if (waiting-- == 0) return "the order of waiting holds too many";
-    if (at->task.state != TaskState::kRunnable) return "one waits that is not runnable";
+    if (at->task.state != TaskState::kRunnable) return "a waiting task is not runnable";
     if (places.PreviousWaiting(*at) != previous) return "the order of waiting is broken";
     if (previous != nullptr && previous->task.since > at->task.since) {
       return "the order of waiting is not that of time";
@@ -66,7 +66,7 @@ const char* Violation(const Kernel& kernel) {
     waiting += place.task.state == TaskState::kRunnable;
     if (const char* violation = ViolationOfTask(kernel, place.task)) return violation;
   }
-  if (live != kernel.live_tasks()) return "live_tasks() counts wrong";
+  if (live != kernel.live_tasks()) return "live_tasks() is wrong";
   for (CpuId cpu = 0; cpu < kernel.cpus(); ++cpu) {
     if (const char* violation = ViolationOfCpu(kernel, cpu)) return violation;
   }

@@ -50,7 +50,7 @@ class Outbox {
   Pace pace() const { return pace_; }
 
   /// From kWaiting to kBeingSent. True: there is too much. Then it goes as fast as it can, and
-  /// what the channel does not take is void, with all that follows: the agent starts anew.
+  /// what the channel does not take is void, with all that follows: the agent starts again.
   bool BeginSending();
   bool HasNext() const { return sent_ < items_.size(); }
   /// By value: while it is sent, others may add.

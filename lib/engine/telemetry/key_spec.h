@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// By what packets are told apart: the 5-tuple, an address, or a prefix of an address.
+// What distinguishes flows: the 5-tuple, an address, or a prefix of an address.
 #pragma once
 
 #include <cstdint>

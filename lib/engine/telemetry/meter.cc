@@ -50,7 +50,7 @@ void Meter::SetProbability(double probability) {
   every_packet_ = samples_.weight() == kUnit || oracle_;
   upto_ -= left_;
   left_ = sampled_left_ = 0;
-  // The gap under way is drawn anew: geometric gaps have no memory.
+  // The gap under way is drawn again: geometric gaps have no memory.
   if (samples_.weight() != kUnit) {
     const RowSampler::Sample first = samples_.Next();
     slot_ = first.row;

@@ -11,9 +11,10 @@
 namespace sluice::engine::telemetry {
 
 /// True if `epoch`, counted with a probability of 1 so far, has seen enough traffic for its bounds
-/// to hold when it goes on with `probability`. NitroSketch, section 5: a count sketch of ε once
-/// the median row has Σ c² > 121·(1 + ε√p)·ε⁻⁴·p⁻²; a count-min of ε after 10·ε⁻²·√ln(1/δ)
-/// packets, δ = 2^-rows. ε is what the columns suffice for: 8·ε⁻²/p and 4/(ε·p) of them.
+/// to hold when it goes on with `probability`. NitroSketch (SIGCOMM'19, section 5): a count
+/// sketch of ε once the median row has Σ c² > 121·(1 + ε√p)·ε⁻⁴·p⁻²; a count-min of ε after
+/// 10·ε⁻²·√ln(1/δ) packets, δ = 2^-rows. ε is what the columns suffice for: 8·ε⁻²/p and 4/(ε·p)
+/// of them.
 bool HasConverged(const Epoch& epoch, double probability);
 
 class Pacer {

@@ -20,7 +20,7 @@ enum class SketchKind : uint8_t {
 enum class Pace : uint8_t {
   kFixed,           ///< Setup::probability from the first packet on.
   kAlwaysCorrect,   ///< 1 until an epoch's sketches have converged, then Setup::probability.
-  kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 beyond, anew every 100 ms.
+  kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 beyond; chosen every 100 ms.
 };
 
 struct Setup {

@@ -145,7 +145,7 @@ void Learner::EndRound() {
 
 void Learner::PlanMoves(double fast_per_tick, double slow_per_tick, bool enough) {
   ++counters_.rounds;
-  // What was planned before and not committed yet is planned anew.
+  // What was planned before and not committed yet is planned again.
   std::erase_if(wishes_, [](const Element& e) { return e.kind == Element::kMigrate; });
   sorted_.clear();
   double slow_estimate = 0;

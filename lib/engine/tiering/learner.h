@@ -7,7 +7,7 @@
 //   data       a record that cannot be is not learnt from; with too many of them in a round
 //              nothing is decided
 //   model      a random tenth of the regions is scanned at the full rate; if the model chose
-//              clearly worse periods there than could be had, it is forgotten
+//              clearly worse periods there than were possible, it is forgotten
 //   default    and for an epoch everything is scanned at the full rate and nothing moves
 //   actuator   if the fast tier takes less than it should, whatever the reason, hot pages move at
 //              once and often, and nothing leaves but for them

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a host and its scheduling agent are connected: the stages of Wave's optimisations (reference:
-// uncached everywhere, then the NIC's own mapping write-back, then the host's write-combining and
-// write-through, then prestaging and prefetching), swaps, and an agent on the host.
+// How a host and its scheduling agent are connected: the stages of Wave's optimisations
+// (docs/wave.md, "Stages"), swaps, and an agent on the host.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configuration commands, and what the clocked ones do: timestamps, rate limiter.
+// docs/enso-hardware.md, "Formats": configuration commands; "Timestamp and rate limiter": what
+// the clocked ones do.
 #include "host.h"
 
 namespace sluice::device::enso {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The host's side of the Ensō NIC for its tests: memory behind bus addresses that
-// differ from pointers, rings, and the order in which they are brought up. Written
-// against regs/enso.h alone.
+// differ from pointers, rings, and the bring-up order of docs/enso-hardware.md,
+// "Bring-up and tear-down". Written against regs/enso.h alone.
 #pragma once
 
 #include <sys/mman.h>
@@ -80,7 +80,7 @@ inline Bytes MakeFrame(uint32_t length, const Headers& headers = {}, uint8_t see
   return frame;
 }
 
-/// A NIC and its host.
+/// A NIC and its host. Pipes and buffers are opened as "Bring-up and tear-down" says.
 class Host {
  public:
   static constexpr uint64_t kBus = 0x12'3400'0000;

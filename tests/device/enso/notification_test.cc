@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reactive notifications: what the table of receive vectors does not hold.
+// docs/enso-hardware.md, "Receiving": reactive notifications, beyond the table of receive vectors.
 #include "host.h"
 
 namespace sluice::device::enso {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What becomes of a received frame, beyond the table of receive vectors.
+// docs/enso-hardware.md, "Receiving": what happens to a received frame, beyond the table of
+// receive vectors.
 #include <numeric>
 
 #include "host.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The register window.
+// docs/enso-hardware.md, "Identity and registers": the register window.
 #include "host.h"
 
 namespace sluice::device::enso {

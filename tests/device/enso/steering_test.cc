@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Flow table, fallback, round robin: what the table of steering vectors does not hold.
+// docs/enso-hardware.md, "Steering": flow table, fallback, round robin, beyond the table of
+// steering vectors.
 #include <random>
 
 #include "device/enso/flow_table.h"
@@ -133,7 +134,7 @@ struct KeyAndRows {
   std::array<uint32_t, 4> rows;
 };
 
-/// Rows of lookup3's final mix, written apart from the model's.
+/// Rows of lookup3's final mix as docs/enso-hardware.md states it, independent of the model.
 std::array<uint32_t, 4> RowsOf(const FlowKey& key) {
   std::array<uint32_t, 4> rows;
   const auto rot = [](uint32_t x, int k) { return x << k | x >> (32 - k); };

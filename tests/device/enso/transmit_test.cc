@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Descriptors, framing, completions: what the table of transmit vectors does not hold.
+// docs/enso-hardware.md, "Transmitting": descriptors, framing, completions, beyond the table of
+// transmit vectors.
 #include "host.h"
 
 namespace sluice::device::enso {

@@ -238,8 +238,8 @@ class Scheduling(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
-    def test_a_bad_flag_ends_with_2_and_names_the_flag_and_the_mend(self):
-        for bad, mend in (("--policy=lottery", "shinjuku"), ("--mode=pigeon", "wave-prestage"),
+    def test_a_bad_flag_ends_with_2_and_names_the_flag_and_the_fix(self):
+        for bad, fix in (("--policy=lottery", "shinjuku"), ("--mode=pigeon", "wave-prestage"),
                           ("--requests=none", "self or network"), ("--cell_s=0", "0.01"),
                           ("--rate=-5", "rate|packets"), ("--short_us=-1", "1000000"),
                           ("--long_us=2e6", "1000000"), ("--long_share=1.5", "0 ... 1"),
@@ -257,7 +257,7 @@ class Arguments(unittest.TestCase):
                 code, said = harness.fails(SCHED, bad)
                 self.assertEqual(code, 2, said)
                 self.assertIn(bad.split("=", maxsplit=1)[0], said)
-                self.assertRegex(said, mend)
+                self.assertRegex(said, fix)
 
     def test_requests_of_its_own_have_no_port(self):
         code, said = harness.fails(SCHED, "--requests=self", "--iface=bilateral")

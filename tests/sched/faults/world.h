@@ -31,7 +31,7 @@ struct WorldOptions {
   CpuId cpus = 1;  ///< At most 4; the policy's are as many.
   bool prestage = false;
   bool agent_faults = true;   ///< Agents freeze, die, are replaced.
-  bool window_faults = false;  ///< Dead links and flipped bits; then the window is made anew.
+  bool window_faults = false;  ///< Dead links and flipped bits; then the window is rebuilt.
 };
 
 /// What happened, so that a test can tell that it did.

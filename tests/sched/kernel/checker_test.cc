@@ -45,7 +45,7 @@ TEST(Checker, FindsEveryFalseEntry) {
       {"a task is on a CPU that does not know of it", [](Books& b) { b.task(1).cpu = 3; }},
       {"a latched task does not wait", [](Books& b) { b.task(5).latched = true; }},
       {"a task is latched to a CPU that does not know of it", [](Books& b) { b.task(2).cpu = 3; }},
-      {"live_tasks() counts wrong", [](Books& b) { b.task(5).state = TaskState::kDead; }},
+      {"live_tasks() is wrong", [](Books& b) { b.task(5).state = TaskState::kDead; }},
       {"a CPU has a task that is not on it", [](Books& b) { b.cpu(3).current = b.task(5).gtid; }},
       {"a task is on a CPU that agents may not use", [](Books& b) { b.cpu(0).online = false; }},
       {"a task is on a CPU where it must not be", [](Books& b) { b.task(1).affinity = 0b10; }},
@@ -56,7 +56,7 @@ TEST(Checker, FindsEveryFalseEntry) {
       {"a task is latched where it must not be", [](Books& b) { b.task(2).affinity = 0b01; }},
       {"a CPU does not know that somebody is latched",
        [](Books& b) { b.cpu(1).must_switch = false; }},
-      {"one waits that is not runnable", [](Books& b) {
+      {"a waiting task is not runnable", [](Books& b) {
          b.task(4).state = TaskState::kBlocked;
          b.task(5).state = TaskState::kRunnable;
        }},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Agents and a host over both channels on a window of shared memory, in steps of made-up time:
+// Agents and a host over both channels on a window of shared memory, in steps of virtual time:
 // anything happens to tasks and CPUs at any moment, agents are replaced, freeze, and lose events.
 // The host's own check of its state is the oracle, and so is that every task comes to its end.
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The NIC's end of a channel whose other side is the test: it says what the agent hears and when,
-// and how each decision ends. So every order of messages and outcomes can be had.
+// and how each decision ends. So every order of messages and outcomes is possible.
 #pragma once
 
 #include <gtest/gtest.h>

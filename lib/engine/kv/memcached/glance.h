@@ -13,8 +13,8 @@
 namespace sluice::engine::kv::memcached {
 
 /// Answers begin with an upper-case letter, a number (incr's) or the binary magic of answers, and
-/// requests with none of them (protocol.txt). An error is no answer to an answer: two servers would
-/// go on for ever with what was sent once in the name of one of them.
+/// requests with none of them (protocol.txt). An answer gets no error: otherwise two servers
+/// would answer each other for ever after one forged datagram.
 inline bool BeginsLikeAnAnswer(Bytes text) {
   constexpr uint8_t kAnswerMagic = 0x81;
   if (text.empty()) return false;

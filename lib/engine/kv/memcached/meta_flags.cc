@@ -22,7 +22,7 @@ bool Take(const From& number, To* to) {
 
 }  // namespace
 
-// Unknown and repeated flags end the reading. Of bad tokens, the last one is told; but that of F
+// Unknown and repeated flags end the reading. Of bad tokens, the last one is reported; but that of F
 // only if there is no other.
 std::string_view MetaFlags::Read(std::string_view key, std::string_view refused) {
   std::copy(key.begin(), key.end(), key_bytes.begin());

@@ -55,8 +55,9 @@ class Scratch {
 class Filter {
  public:
   /// A pattern in the metric-filter syntax of CloudWatch Logs: terms and phrases, `?optional`,
-  /// `-excluded`, `%regex%`, `{ $.json … }`, `[space, delimited, …]` (reference: AWS, "Filter
-  /// pattern syntax"). At most kMaxPatternBytes. Nothing, and one line in `error`, if it is wrong.
+  /// `-excluded`, `%regex%`, `{ $.json … }`, `[space, delimited, …]` (Amazon CloudWatch Logs
+  /// user guide, "Filter pattern syntax"). At most kMaxPatternBytes. Nothing, and one line in
+  /// `error`, if it is wrong.
   static std::optional<Filter> CloudWatch(std::string_view pattern, std::string* error);
   /// A regular expression, searched in the line; `<HOST>` stands for a host name or address, as
   /// in fail2ban. What RE2 cannot say (look-around, conditionals, back references) is an error.

@@ -47,7 +47,7 @@ Alert::Edge Alert::Update(bool is_reached) {
 
 Alert::Edge Alert::OnEvent(uint64_t now) {
   now = Advance(now);
-  // It may have been below since the last event: then this one fires anew, and the time in
+  // It may have been below since the last event: then this one fires again, and the time in
   // between is not told.
   if (!IsReached(now)) is_firing_ = false;
   if (options_.sliding) times_[events_ % options_.threshold] = now;

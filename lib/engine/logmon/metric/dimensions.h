@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a metric is told apart by: up to three named values of each line.
+// What distinguishes the series of a metric: up to three named values of each line.
 #pragma once
 
 #include <array>

@@ -100,7 +100,7 @@ class RuleSet::Builder {
         hs_expression_info(expression.c_str(), kHyperscanFlags, &info, &wrong);
     const CompileError owned(wrong);
     if (result != HS_SUCCESS) {
-      *error = absl::StrCat("Hyperscan does not take it: ", wrong ? wrong->message : "no memory");
+      *error = absl::StrCat("Hyperscan refuses it: ", wrong ? wrong->message : "no memory");
       return std::nullopt;
     }
     const bool may_be_empty = info->min_width == 0;
@@ -160,7 +160,7 @@ std::unique_ptr<const RuleSet> RuleSet::Compile(std::vector<Filter> filters, std
     *error = absl::StrCat(
         known ? absl::StrCat("filter ", rules->uses(wrong->expression).front().filter + 1)
               : "the filters together",
-        ": Hyperscan does not take it: ", wrong ? wrong->message : "no memory");
+        ": Hyperscan refuses it: ", wrong ? wrong->message : "no memory");
     return nullptr;
   }
   if (rules->database_bytes() > kMaxDatabaseBytes) {

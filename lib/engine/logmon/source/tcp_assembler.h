@@ -4,17 +4,17 @@
 // sequence number (RFC 9293), with a mark where some are missing.
 //
 //   - A stream begins with its SYN; one that was under way already begins with a gap.
-//   - Of bytes that come twice the first received count, also where segments overlap.
+//   - Of bytes that arrive twice the first count, also where segments overlap.
 //   - Bytes ahead wait for those before them, within a window and as long as the pool has room.
 //     Where either ends, or time, the missing bytes are given up: a gap.
-//   - A segment more than two windows ahead, or more than kMaxBehind behind, is not believed, for
-//     one alone may be anybody's (RFC 5961). If the next one goes on where it left off, the stream
-//     was lost, and is taken up there, behind a gap.
-//   - A SYN with another sequence number on an open stream is not believed either until a segment
+//   - A segment more than two windows ahead, or more than kMaxBehind behind, is not trusted, for
+//     one alone may be forged (RFC 5961). If the next one continues it, the stream was lost and
+//     resumes there, after a gap.
+//   - A SYN with another sequence number on an open stream is not trusted either until a segment
 //     follows it; then the port was used again.
 //   - FIN ends the stream once the bytes before it are delivered. So does a RST; if it is not
-//     exactly where the stream stands, only as long as no text follows behind it. An ended stream
-//     stays known, so that what is sent again is not taken for new.
+//     exactly at the stream's position, only as long as no text follows it. An ended stream stays
+//     known, so that retransmissions are not taken for new data.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct TcpLimits {
 /// receiver, for the stream at hand:
 ///   void Text(std::string_view bytes);  ///< The next bytes; valid during the call.
 ///   void Gap();                         ///< Bytes are missing here.
-///   void End();                         ///< The stream ended, and may begin anew.
+///   void End();                         ///< The stream ended, and may begin again.
 ///   void Restart();                     ///< Another stream of the same ports begins here; the
 ///                                       ///< end of the one before was not seen.
 class TcpAssembler {
@@ -92,7 +92,7 @@ class TcpAssembler {
   using Doubt = TcpStream::Doubt;
   using Event = SourceCounters;
 
-  /// Keeps waiting_streams_ right through whatever becomes of a stream.
+  /// Keeps waiting_streams_ right through whatever happens to a stream.
   class Watch {
    public:
     Watch(TcpAssembler& assembler, const Stream& stream) : assembler_(assembler), stream_(stream) {

@@ -28,7 +28,7 @@ class IpfixEncoder {
 
   struct Options {
     uint32_t domain = 1;              ///< Observation domain of the key.
-    uint32_t template_refresh_s = 10; ///< Over UDP templates are repeated (section 8.4).
+    uint32_t template_refresh_s = 10; ///< Templates are repeated over UDP (RFC 7011, section 8.4).
     double confidence = 0.95;         ///< Setup::confidence.
     uint64_t clock_unix_ns = 0;       ///< Since 1970, at the 0 of the reports' clock.
   };
