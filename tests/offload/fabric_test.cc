@@ -243,7 +243,7 @@ using ChannelRigs =
                    Rig<SwapChannel, Uncached>, Rig<SwapChannel, WriteThrough>>;
 TYPED_TEST_SUITE(ChannelOverADeadLink, ChannelRigs);
 
-TYPED_TEST(ChannelOverADeadLink, SaysNothingAndAnotherAgentMendsIt) {
+TYPED_TEST(ChannelOverADeadLink, SaysNothingAndAnotherAgentRepairsIt) {
   TypeParam rig;
   ASSERT_TRUE(rig.Meet());
   TestJudge judge;
