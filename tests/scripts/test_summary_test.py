@@ -18,14 +18,14 @@ def entry(name, result="OK", duration=1.0, **said):
 
 
 class Summary(unittest.TestCase):
-    def said(self, *logs, failed_builds=0):
+    def said(self, *logs, failed_builds=0, runs=None, flags=()):
         with tempfile.TemporaryDirectory() as folder:
             names = []
             for i, log in enumerate(logs):
                 path = pathlib.Path(folder, f"{i}.json")
                 path.write_text("\n".join(log) + "\n", encoding="utf-8")
-                names.append(f"run{i}={path}")
-            done = subprocess.run([SUMMARY, f"--failed-builds={failed_builds}", *names],
+                names.append(f"{runs[i] if runs else f'run{i}'}={path}")
+            done = subprocess.run([SUMMARY, f"--failed-builds={failed_builds}", *flags, *names],
                                   capture_output=True, text=True, check=False)
         return done.returncode, done.stdout.splitlines()
 
@@ -52,6 +52,26 @@ class Summary(unittest.TestCase):
         _, lines = self.said([entry(f"t{i}", duration=float(i)) for i in range(12)])
         self.assertEqual([line.split()[-1] for line in lines[:-1]],
                          [f"t{i}" for i in range(11, 1, -1)])
+
+    def test_a_run_over_its_budget_is_named_and_only_strictly_a_failure(self):
+        slow = [entry(f"t{i}", duration=1000.0) for i in range(3)]
+        for flags, expected in (((), 0), (("--strict",), 1)):
+            code, lines = self.said(slow, [entry("fast")], runs=("release", "asan"), flags=flags)
+            self.assertEqual((code, lines[-1]), (expected, "4 passed, 0 failed, 0 skipped"))
+            over = [line for line in lines if line.startswith("over budget: ")]
+            self.assertEqual(len(over), 1)
+            self.assertIn("release: 3000 s of tests, ", over[0])
+
+    def test_each_run_has_a_budget_of_its_own(self):
+        for run in ("release", "asan", "tsan", "fuzz"):
+            for duration, expected in ((1.0, 0), (1e5, 1)):
+                code, lines = self.said([entry("t", duration=duration)], runs=(run,),
+                                        flags=("--strict",))
+                self.assertEqual(code, expected, lines)
+
+    def test_what_has_no_budget_may_take_its_time(self):
+        code, _ = self.said([entry("t", duration=1e5)], runs=("other",), flags=("--strict",))
+        self.assertEqual(code, 0)
 
 
 if __name__ == "__main__":
