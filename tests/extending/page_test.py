@@ -90,7 +90,7 @@ class Page(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_page_that_is_wrong_is_seen(self):
-        for text in ("In `docs/none.md`, after `x`:\n\n```text\ny\n```\n",
+        for text in ("In `lib/none.h`, after `x`:\n\n```text\ny\n```\n",
                      "In `docs/extending.md`, after `no such line`:\n\n```text\ny\n```\n",
                      "In `docs/extending.md`, instead of `the`:\n\n```text\ny\n```\n",
                      "New file `docs/extending.md`:\n\n```text\ny\n```\n",

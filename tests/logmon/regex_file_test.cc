@@ -137,8 +137,8 @@ TEST_F(RegexFiles, OfFail2banHaveBracketsForTimeStampsAndKnownOptions) {
 
 TEST_F(RegexFiles, ThatRefuseSayWhy) {
   const std::string definition = "[Definition]\nfailregex = ";
-  EXPECT_EQ(ErrorOf(folder_ / "none"), "cannot be read");
-  EXPECT_EQ(ErrorOf(folder_), "cannot be read");
+  EXPECT_EQ(ErrorOf(folder_ / "none"), "cannot be read as a file");
+  EXPECT_EQ(ErrorOf(folder_), "cannot be read as a file");
   EXPECT_EQ(ErrorOf(Write("a", definition + "%(none)s\n")), "no option none");
   EXPECT_EQ(ErrorOf(Write("b", definition + "%(b)s\nb = %(c)s\nc = %(b)s\n")),
             "options refer to each other in a circle");
@@ -146,7 +146,7 @@ TEST_F(RegexFiles, ThatRefuseSayWhy) {
             "tags refer to each other in a circle");
   EXPECT_EQ(ErrorOf(Write("d", definition + "x\n[INCLUDES]\nbefore = d\n")),
             "includes too many files");
-  EXPECT_EQ(ErrorOf(Write("e", definition + "x\n[INCLUDES]\nbefore = none\n")), "cannot be read");
+  EXPECT_EQ(ErrorOf(Write("e", definition + "x\n[INCLUDES]\nbefore = none\n")), "cannot be read as a file");
   EXPECT_EQ(ErrorOf(Write("f", std::string((1 << 20) + 1, 'a'))), "more than a MiB");
   std::string doubling = definition + "%(x30)s\nx0 = aaaaaaaa\n";
   for (int i = 1; i <= 12; ++i) {
