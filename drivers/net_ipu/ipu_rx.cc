@@ -5,7 +5,6 @@
 
 #include <immintrin.h>
 #include <rte_errno.h>
-#include <rte_lcore.h>
 #include <rte_malloc.h>
 
 #include <algorithm>
@@ -30,30 +29,18 @@ uint64_t AddressOffset(rte_mempool* pool) {
   return sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool) + RTE_PKTMBUF_HEADROOM;
 }
 
-/// `count` mbufs of the queue's pool: straight out of this lcore's cache if it holds
-/// them, else through `spare`, which has room for them. Null if the pool is empty.
-rte_mbuf** TakeMbufs(RxQueue& queue, rte_mbuf** spare, uint32_t count) {
-  rte_mempool_cache* const cache = rte_mempool_default_cache(queue.pool, rte_lcore_id());
-  if (cache != nullptr && cache->len >= count) [[likely]] {
-    cache->len -= count;
-    return reinterpret_cast<rte_mbuf**>(&cache->objs[cache->len]);
-  }
-  const int error =
-      rte_mempool_generic_get(queue.pool, reinterpret_cast<void**>(spare), count, cache);
-  return error == 0 ? spare : nullptr;
-}
-
-/// Writes `count` (even) descriptors and mbuf pointers, contiguous in both rings.
-void Post(RxQueue& queue, uint32_t at, rte_mbuf* const* mbufs, uint32_t count) {
+/// Takes `count` (even) mbufs of the pool into the ring of mbufs and posts their buffers. Both rings
+/// are contiguous there. False: the pool has fewer.
+bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
   Descriptor* const ring = queue.ring + at;
-  rte_mbuf** const kept = queue.mbufs + at;
+  rte_mbuf** const mbufs = queue.mbufs + at;
+  if (rte_mempool_get_bulk(queue.pool, reinterpret_cast<void**>(mbufs), count) != 0) return false;
   const uint64_t offset = queue.address_offset;
   if (offset == 0) [[unlikely]] {
     for (uint32_t i = 0; i < count; ++i) {
-      kept[i] = mbufs[i];
       ring[i] = {reinterpret_cast<uint64_t>(mbufs[i]->buf_addr) + RTE_PKTMBUF_HEADROOM, 0};
     }
-    return;
+    return true;
   }
   // Two at a time: address beside a zero word, one 16-byte store each.
   const __m128i offsets = _mm_set1_epi64x(static_cast<int64_t>(offset));
@@ -62,10 +49,10 @@ void Post(RxQueue& queue, uint32_t at, rte_mbuf* const* mbufs, uint32_t count) {
   for (uint32_t i = 0; i < count; i += 2) {
     const __m128i pair = _mm_loadu_si128(reinterpret_cast<const __m128i*>(mbufs + i));
     const __m128i address = _mm_add_epi64(pair, offsets);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(kept + i), pair);
     _mm_store_si128(reinterpret_cast<__m128i*>(ring + i), _mm_unpacklo_epi64(address, zero));
     _mm_store_si128(reinterpret_cast<__m128i*>(ring + i + 1), _mm_unpackhi_epi64(address, zero));
   }
+  return true;
 }
 
 void Discard(RxQueue& queue, rte_mbuf* mbuf) {
@@ -155,16 +142,13 @@ void RxRefill(RxQueue& queue) {
     const uint32_t at = queue.tail & queue.mask;
     // A pool with less than a whole run left may still have a batch.
     uint32_t count = std::min({wanted, entries - at, 2 * kBatch});
-    rte_mbuf** mbufs = TakeMbufs(queue, queue.mbufs + at, count);
-    if (mbufs == nullptr) [[unlikely]] {
+    if (!Post(queue, at, count)) [[unlikely]] {
       count = kBatch;
-      mbufs = TakeMbufs(queue, queue.mbufs + at, count);
-      if (mbufs == nullptr) {
+      if (!Post(queue, at, count)) {
         queue.no_mbuf += wanted;
         break;
       }
     }
-    Post(queue, at, mbufs, count);
     queue.tail += count;
     wanted -= count;
   }

@@ -9,7 +9,8 @@
 namespace sluice::engine::kv::memcached {
 
 /// Decodes RFC 4648 base64 with its padding. Returns the bytes written to `to`; nothing if it is
-/// none, is empty or does not fit.
+/// none, is empty or does not fit. Abseil's decoder allocates its result, and takes white space and
+/// text without padding, which memcached refuses.
 std::optional<size_t> DecodeBase64(std::string_view text, std::span<uint8_t> to);
 
 }  // namespace sluice::engine::kv::memcached
