@@ -30,7 +30,7 @@ import harness
 import ipfix_collectors
 
 TELEMETRY = sys.argv.pop()
-INTERFACES = harness.interfaces(TELEMETRY)
+INTERFACES = {about["name"]: about for about in harness.listing(TELEMETRY, "interfaces")}
 EAL = [*harness.MEMORY, "--no-pci", "--lcores=0@0,1@1,2@0"]
 PATIENCE_S = 90
 
@@ -182,8 +182,7 @@ class Case(unittest.TestCase):
         cls.folder.cleanup()
 
     def sample(self, iface="packetized"):
-        """A streaming NIC can send nothing but IPv4."""
-        return self.samples[iface == "streaming"]
+        return self.samples[INTERFACES[iface]["ipv4_only"]]
 
     def conserved(self, report, sent):
         self.assertEqual(report["app"], "telemetry")
