@@ -6,11 +6,13 @@ changed, whatever ends the run. Works without root and without hugepages."""
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
@@ -22,10 +24,30 @@ EAL = [*harness.MEMORY, "--"]
 
 
 def run(*flags, eal=()):
+    """The report of a run that ends by itself, after half a second unless a flag says otherwise."""
     result = subprocess.run([ECHO, *eal, *EAL, "--json=-", "--duration_s=0.5", *flags],
                             capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
+
+
+def run_until_traffic(*flags, eal=(), ending=signal.SIGTERM):
+    """The report of a run that a signal ends once a thousand frames passed between two of its lines."""
+    echo = subprocess.Popen([ECHO, *eal, *EAL, "--json=-", "--stats_period_s=0.05", *flags],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(60, echo.kill)
+    watchdog.start()
+    said = []
+    for line in echo.stderr:
+        said.append(line)
+        rate = re.search(r" rx +(\d+\.\d+) Mpps", line)
+        if rate and float(rate[1]) >= 0.02:  # In 0.05 s or more.
+            break
+    echo.send_signal(ending)
+    stdout, stderr = echo.communicate()
+    watchdog.cancel()
+    assert echo.returncode == 0, "".join(said) + stderr
+    return json.loads(stdout)
 
 
 class EndToEnd(unittest.TestCase):
@@ -52,7 +74,7 @@ class EndToEnd(unittest.TestCase):
         for iface in INTERFACES:
             for mode in ("reflect", "increment"):
                 with self.subTest(iface=iface, mode=mode):
-                    report = run(f"--iface={iface}", f"--mode={mode}")
+                    report = run_until_traffic(f"--iface={iface}", f"--mode={mode}")
                     self.check(report)
                     self.assertEqual(report["iface"], iface)
                     self.assertEqual(report["frame_size"], 64)
@@ -62,7 +84,7 @@ class EndToEnd(unittest.TestCase):
         for iface in INTERFACES:
             for size in ("1518", "imix", "random"):
                 with self.subTest(iface=iface, size=size):
-                    self.check(run(f"--iface={iface}", f"--frame_size={size}"))
+                    self.check(run_until_traffic(f"--iface={iface}", f"--frame_size={size}"))
 
     def test_no_frame_of_a_capture_meets_the_address_filter(self):
         # IPv4/UDP to a station that is not the NIC.
@@ -99,30 +121,21 @@ class EndToEnd(unittest.TestCase):
     def test_several_workers(self):
         for iface in INTERFACES:
             with self.subTest(iface=iface):
-                report = run(f"--iface={iface}", "--workers=2", "--pipes=2",
-                             eal=("--lcores=0@0,1@0,2@0",))
+                report = run_until_traffic(f"--iface={iface}", "--workers=2", "--pipes=2",
+                                           eal=("--lcores=0@0,1@0,2@0",))
                 self.check(report)
                 self.assertEqual(len(report["lcores"]), 2)
 
     def test_addresses_in_front_of_the_echo(self):
         for iface in INTERFACES:
             with self.subTest(iface=iface):
-                self.check(run(f"--iface={iface}", "--ip=10.9.8.7,fe80::7"))
+                self.check(run_until_traffic(f"--iface={iface}", "--ip=10.9.8.7,fe80::7"))
 
     def test_a_signal_under_traffic_ends_the_run_cleanly(self):
         for iface in INTERFACES:
             for ending in (signal.SIGTERM, signal.SIGINT):
                 with self.subTest(iface=iface, ending=ending):
-                    echo = subprocess.Popen(
-                        [ECHO, *EAL, "--json=-", f"--iface={iface}", "--stats_period_s=0.2"],
-                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                    for line in echo.stderr:  # Traffic flows when the first line is there.
-                        if "Mpps" in line:
-                            break
-                    echo.send_signal(ending)
-                    stdout, stderr = echo.communicate(timeout=30)
-                    self.assertEqual(echo.returncode, 0, stderr)
-                    self.check(json.loads(stdout))
+                    self.check(run_until_traffic(f"--iface={iface}", ending=ending))
 
     def test_files_of_a_killed_run_go_with_the_next(self):
         echo = subprocess.Popen([ECHO, *EAL, "--stats_period_s=0.1"], stdout=subprocess.PIPE,
@@ -164,7 +177,7 @@ class EndToEnd(unittest.TestCase):
         for iface in INTERFACES:
             with self.subTest(iface=iface), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "out.pcapng")
-                self.check(run(f"--iface={iface}", f"--capture={path},n=100"))
+                self.check(run_until_traffic(f"--iface={iface}", f"--capture={path},n=100"))
                 with open(path, "rb") as file:
                     data = file.read()
                 # Blocks: u32 type, u32 length, …, u32 length (pcapng specification, 3.1).
@@ -177,19 +190,19 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(kinds.count(6), 100)  # Enhanced packet blocks.
 
     def test_bilateral_says_what_happened_to_its_links(self):
-        report = run("--iface=bilateral")
+        report = run_until_traffic("--iface=bilateral")
         links = report["links"]
         self.assertGreater(links["swaps"], 0)
         for nothing in ("resets", "in_doubt", "discarded_pkts", "faults", "rejected"):
             self.assertEqual(links[nothing], 0, nothing)
         self.assertIn("net_ipu0 link 0", report["lcores"][0])
-        self.assertNotIn("links", run("--iface=packetized"))
+        self.assertNotIn("links", run("--iface=packetized", "--duration_s=0.1"))
 
     def test_bilateral_sizes_of_regions(self):
         for flags in (("--regions=3", "--region_bytes=4096", "--frame_size=1518"),
                       ("--regions=64", "--region_bytes=262144"), ("--region_bytes=8192",)):
             with self.subTest(flags):
-                self.check(run("--iface=bilateral", *flags))
+                self.check(run_until_traffic("--iface=bilateral", *flags))
 
     def test_bilateral_returns_every_kind_of_frame(self):
         # ARP, IPv6/UDP, IPv4 behind a VLAN tag, an EtherType that nobody knows, and a frame that
