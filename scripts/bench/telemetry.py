@@ -20,5 +20,5 @@ def ask(prefix, command, parameters=""):
         client.settimeout(PATIENCE_S)
         client.connect(path(prefix))
         client.recv(MESSAGE_BYTES)  # The greeting.
-        client.send((f"{command},{parameters}" if parameters else command).encode())
+        client.send(os.fsencode(f"{command},{parameters}" if parameters else command))
         return json.loads(client.recv(MESSAGE_BYTES))[command]
