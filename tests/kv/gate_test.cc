@@ -218,7 +218,9 @@ TEST(Gate, ServersDoNotAnswerEachOther) {
     EXPECT_LE(Exchange(open, open, 11211, 11211, Ascii(request)), 2) << request;
     EXPECT_LE(Exchange(open, open, 11211, 1024, Ascii(request)), 2) << request;
   }
-  Frame binary = Ascii(std::string("\x80\x7f", 2) + std::string(22, '\0'));  // No such command.
+  std::string no_such_command = "\x80\x7f";
+  no_such_command.resize(24);
+  Frame binary = Ascii(no_such_command);
   EXPECT_EQ(Exchange(open, open, 11211, 11211, binary), 2);
   Frame mica(kMicaHeaderBytes + kMicaMessageBytes, 0);
   WriteMicaHeader(mica.data(), kMicaRequests, 1);
