@@ -30,6 +30,10 @@ struct Counter {
   uint64_t value;
 };
 
+/// The counter of frames that reached the host's memory: what of them neither comes back nor ends
+/// under a name in the host is lost. A device without it is taken to let every frame reach the host.
+inline constexpr std::string_view kReceivedCounter = "rx_frames";
+
 /// A NIC model. Used by one thread at a time.
 class Device {
  public:

@@ -7,9 +7,6 @@
 namespace sluice::emulator {
 namespace {
 
-/// How device models name the frames that they delivered to the host.
-constexpr std::string_view kReceived = "rx_frames";
-
 uint64_t Less(uint64_t from, uint64_t amount) { return from > amount ? from - amount : 0; }
 
 }  // namespace
@@ -76,7 +73,7 @@ uint64_t Stepper::Lost() const {
 uint64_t Stepper::Accepted() const {
   const auto counters = device_->Counters();
   for (size_t i = 0; i < counters.size(); ++i) {
-    if (counters[i].name == kReceived) return base_[i] + counters[i].value;
+    if (counters[i].name == device::kReceivedCounter) return base_[i] + counters[i].value;
   }
   return taken_;
 }

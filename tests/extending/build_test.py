@@ -79,6 +79,7 @@ class Extending(unittest.TestCase):
         self.assertGreater(report["rx_pkts"], 0)
         self.assertEqual(report["rx_pkts"], report["tx_pkts"])
         self.assertGreater(report["nic_drops"]["rx_ignored"], 0)
+        self.assertEqual(report["lost"], 0)
         done = run(f"{ECHO} --no-pci --vdev=net_null0 -- --iface=null")
         self.assertEqual(done.returncode, 2)
         self.assertIn("net_sink0", done.stderr.splitlines()[-1])
