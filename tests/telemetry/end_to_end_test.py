@@ -309,34 +309,81 @@ class Counting(Case):
         self.assertIn(report["telemetry"]["least_probability"], [2 ** -i for i in range(1, 8)])
 
 
+class Relay:
+    """Keeps IPFIX messages and passes them on to another collector on this machine."""
+
+    def __init__(self, port):
+        self.messages = []
+        self.next = ("127.0.0.1", port)
+        self.ended = threading.Event()
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        self.socket.bind(("127.0.0.1", 0))
+        self.socket.settimeout(0.1)
+        self.port = self.socket.getsockname()[1]
+        self.thread = threading.Thread(target=self.collect)
+
+    def collect(self):
+        while True:
+            try:
+                self.messages.append(self.socket.recv(65536))
+            except TimeoutError:
+                if self.ended.is_set():
+                    return
+            else:
+                self.socket.sendto(self.messages[-1], self.next)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        """Takes what is still in the socket."""
+        self.ended.set()
+        self.thread.join()
+        self.socket.close()
+
+
 class Exporting(Case):
     """All exports of one run, whose epochs are short."""
 
-    ROUNDS = 40
+    ROUNDS = 20
 
-    def run_sample(self, *flags):
-        sample = self.sample()
-        with Running("--pace=fixed", "--probability=1", "--epoch_s=0.05", "--top_k=200",
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        paths = {kind: os.path.join(cls.folder.name, kind) for kind in ("csv", "json")}
+        with ipfix_collectors.Nfcapd(cls.folder.name) as collector:
+            with Relay(collector.port) as relay:
+                cls.report = cls.run_sample(
+                    *(f"--export_{kind}={path}" for kind, path in paths.items()),
+                    "--ipfix_domain=7", "--ipfix_template_s=1",
+                    f"--export_ipfix=127.0.0.1:{relay.port}")
+            cls.messages = relay.messages
+            cls.nfdump_records, cls.nfcapd_said = collector.flows()
+        with open(paths["json"], encoding="utf-8") as file:
+            cls.json_epochs = [json.loads(line) for line in file]
+        with open(paths["csv"], encoding="utf-8", newline="") as file:
+            cls.csv_text = file.read()
+
+    @classmethod
+    def run_sample(cls, *flags):
+        sample = cls.samples[False]
+        with Running("--pace=fixed", "--probability=1", "--epoch_s=0.03", "--top_k=200",
                      "--heavy_hitter_share=0", "--keys=5-tuple,source/24,48",
-                     f"--wire=pcap:{sample.path}+loop={self.ROUNDS}", *flags) as run:
-            return run.stop_after(sample.total * self.ROUNDS)
+                     f"--wire=pcap:{sample.path}+loop={cls.ROUNDS}", *flags) as run:
+            return run.stop_after(sample.total * cls.ROUNDS)
 
     def expected(self):
         sample = self.sample()
         return {flow: count * self.ROUNDS for flow, count in sample.packets.items()}
 
     def test_files(self):
-        with tempfile.TemporaryDirectory() as folder:
-            paths = {kind: os.path.join(folder, kind) for kind in ("csv", "json")}
-            report = self.run_sample(f"--export_csv={paths['csv']}", f"--export_json={paths['json']}")
-            with open(paths["json"], encoding="utf-8") as file:
-                epochs = [json.loads(line) for line in file]
-            with open(paths["csv"], encoding="utf-8", newline="") as file:
-                text = file.read()
+        report, epochs, text = self.report, self.json_epochs, self.csv_text
         telemetry = report["telemetry"]
         self.assertGreater(telemetry["epochs"], 2)
-        self.assertEqual(telemetry["exports"], {"csv_epochs": telemetry["epochs"],
-                                                "json_epochs": telemetry["epochs"]})
+        for kind in ("csv_epochs", "json_epochs"):
+            self.assertEqual(telemetry["exports"][kind], telemetry["epochs"])
         # JSON: epochs follow each other, and together they are the capture.
         self.assertEqual(len(epochs), telemetry["epochs"])
         self.assertEqual(epochs[-1], telemetry["last_epoch"])
@@ -370,15 +417,11 @@ class Exporting(Case):
                                                     self.expected()))
 
     def test_ipfix_to_nfdump(self):
-        with tempfile.TemporaryDirectory() as folder, \
-                ipfix_collectors.Nfcapd(folder) as collector:
-            report = self.run_sample(f"--export_ipfix=127.0.0.1:{collector.port}")
-            records, said = collector.flows()
-        self.assertIn("Bad Packets: 0", said)
-        self.assertEqual(report["telemetry"]["exports"]["ipfix_failed"], 0)
-        self.assertGreater(report["telemetry"]["exports"]["ipfix_messages"], 0)
+        self.assertIn("Bad Packets: 0", self.nfcapd_said)
+        self.assertEqual(self.report["telemetry"]["exports"]["ipfix_failed"], 0)
+        self.assertGreater(self.report["telemetry"]["exports"]["ipfix_messages"], 0)
         flows = collections.Counter()
-        for record in records:
+        for record in self.nfdump_records:
             if record["src_port"]:
                 ip = "4" if "src4_addr" in record else "6"
                 flows[Flow(record[f"src{ip}_addr"], record[f"dst{ip}_addr"], record["proto"],
@@ -386,32 +429,10 @@ class Exporting(Case):
         self.assertEqual(flows, self.expected())
 
     def test_ipfix_to_wireshark(self):
-        messages = []
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as collector:
-            collector.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-            collector.bind(("127.0.0.1", 0))
-            collector.settimeout(0.1)
-            done = threading.Event()
-
-            def collect():
-                while True:
-                    try:
-                        messages.append(collector.recv(65536))
-                    except TimeoutError:
-                        if done.is_set():
-                            return
-
-            thread = threading.Thread(target=collect)
-            thread.start()
-            try:
-                report = self.run_sample("--ipfix_domain=7", "--ipfix_template_s=1",
-                                         f"--export_ipfix=127.0.0.1:{collector.getsockname()[1]}")
-            finally:
-                done.set()
-                thread.join()
-        self.assertEqual(len(messages), report["telemetry"]["exports"]["ipfix_messages"])
+        self.assertEqual(len(self.messages),
+                         self.report["telemetry"]["exports"]["ipfix_messages"])
         with tempfile.TemporaryDirectory() as folder:
-            records = ipfix_collectors.tshark_records(messages, folder)
+            records = ipfix_collectors.tshark_records(self.messages, folder)
         flows, octets, totals = collections.Counter(), collections.Counter(), collections.Counter()
         for record in records:
             if record["set"] == 259:
@@ -425,7 +446,7 @@ class Exporting(Case):
                 octets[flow] += int(record["layer2_octet_delta_count"])
         self.assertEqual(flows, self.expected())
         self.assertEqual(octets, {f: n * self.ROUNDS for f, n in self.sample().bytes.items()})
-        self.assertEqual(totals, {7: report["rx_pkts"], 8: report["rx_pkts"]})
+        self.assertEqual(totals, {7: self.report["rx_pkts"], 8: self.report["rx_pkts"]})
 
     def test_nobody_has_to_listen(self):
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as closed:

@@ -141,9 +141,9 @@ class Scheduling(unittest.TestCase):
                     # or comes back, is told of all tasks.
                     expired = "" if fault == "replace" else "watchdog [1-9]"
                     event = rf"{expired}.*, {agents} agents, ([2-9]|\d\d+) discoveries"
-                    report = serve(600, f"--mode={mode}", f"--agent_fault={fault}@0.2",
+                    report = serve(400, f"--mode={mode}", f"--agent_fault={fault}@0.2",
                                    "--agent_down_ms=300", rate=500, events=(event,))
-                    self.check_clients(report, 600)
+                    self.check_clients(report, 400)
                     one, = report["runs"]
                     self.assertEqual(one["agent"]["agents"], agents)
                     self.assertGreaterEqual(one["host"]["discoveries"], 2)
