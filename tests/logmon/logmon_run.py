@@ -27,7 +27,7 @@ class Running:
 
     def __init__(self, *flags, eal=()):
         Running.count += 1
-        self.prefix = f"sluice_logmon_test_{os.getpid()}_{Running.count}"
+        self.prefix = f"sluice-logmon-{os.getpid()}{Running.count:04}"
         self.process = subprocess.Popen(
             [LOGMON, *EAL, *eal, f"--file-prefix={self.prefix}", "--", "--json=-",
              "--stats_period_s=0.2", *flags],

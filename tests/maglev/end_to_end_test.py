@@ -46,7 +46,7 @@ class Running:
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "maglev.json")
         self.write(config)
-        self.prefix = f"sluice_maglev_test_{os.getpid()}"
+        self.prefix = f"sluice-maglev-{os.getpid()}"
         self.log = open(os.path.join(self.folder.name, "log"), "w+", encoding="utf-8")
         self.process = subprocess.Popen(
             [MAGLEV, *EAL, f"--file-prefix={self.prefix}", "--", f"--config={self.path}",

@@ -121,7 +121,7 @@ class Running:
 
     def __init__(self, *flags, eal=()):
         Running.count += 1
-        self.prefix = f"sluice_telemetry_test_{os.getpid()}_{Running.count}"
+        self.prefix = f"sluice-telemetry-{os.getpid()}{Running.count:04}"
         self.folder = tempfile.TemporaryDirectory()
         self.log = open(os.path.join(self.folder.name, "log"), "w+", encoding="utf-8")
         self.process = subprocess.Popen(
