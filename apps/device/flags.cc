@@ -223,6 +223,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
   } else {
     ours = all;
   }
+  flags.server.model = kModels[0];
   flags.wire = "loopback";
   Reader reader(&flags);
   std::string error;
