@@ -56,7 +56,7 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kBus = uint64_t{1} << 33;
 
-void ExpectServed(DeviceThread& device) {
+void ExpectStillServed(DeviceThread& device) {
   ASSERT_TRUE(Eventually([&] { return !device.attached(); }));
   Liar honest;
   honest.Attach();
@@ -72,7 +72,7 @@ TEST(Loss, AHostThatCutsItsMemoryOffIsDisconnectedByTheFirstAccess) {
   EXPECT_TRUE(device.attached());
   liar.Transmit(kBus);
   EXPECT_TRUE(Eventually([&] { return !device.attached(); }));
-  ExpectServed(device);
+  ExpectStillServed(device);
 }
 
 TEST(Loss, AHostWithAllNamesLeavesRoomForTheNext) {
@@ -123,10 +123,10 @@ TEST(Loss, WhereverTheDevicesRoomEndsOneHostIsDisconnected) {
     ended += failed;
   }
   EXPECT_GT(ended, 10u);
-  ExpectServed(device);
+  ExpectStillServed(device);
 }
 
-std::unique_ptr<Attachment> Host() {
+std::unique_ptr<Attachment> HostOfDevice() {
   std::string error;
   auto host = Attach("net_remote4", kIpuModel, {},
                      std::vector<Argument>{{"device", TestSocket()}}, &error);
@@ -144,7 +144,7 @@ void TakeAway(void* page) {
 
 TEST(Loss, ADeviceThatTakesARingAwayLosesTheLinkForGood) {
   DeviceThread device(kIpuModel);
-  const auto host = Host();
+  const auto host = HostOfDevice();
   ASSERT_NE(host, nullptr);
   const auto ring = bar::RingMemory::Create(4 * kPage, false, bar::RingMemory::Pages::kPreferHuge);
   ASSERT_TRUE(host->Map(ring));
@@ -154,14 +154,14 @@ TEST(Loss, ADeviceThatTakesARingAwayLosesTheLinkForGood) {
   EXPECT_EQ(ring.data()[0], 55) << "all else is the application's";
   EXPECT_TRUE(Eventually([&] { return !host->registers().LinkUp(); }));
   EXPECT_EQ(host->registers().Read32(regs::ipu::kDeviceId), 0xffff'ffffu);
-  ExpectServed(device);
+  ExpectStillServed(device);
   EXPECT_FALSE(host->registers().LinkUp());
   EXPECT_EQ(host->Generation(), 1u);
 }
 
 TEST(Loss, ADeviceThatTakesDpdksMemoryAwayLosesTheLink) {
   DeviceThread device(kIpuModel);
-  const auto host = Host();
+  const auto host = HostOfDevice();
   ASSERT_NE(host, nullptr);
   // Stays DPDK's, and out of use: what has no file cannot be handed to another device.
   auto* const page = static_cast<uint8_t*>(rte_malloc(nullptr, 3 * kPage, kPage));

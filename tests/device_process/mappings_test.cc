@@ -26,16 +26,16 @@
 namespace sluice::emulator {
 namespace {
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMappedPage = 4096;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kArea = uint64_t{7} << 32;
-constexpr uint64_t kAreaBytes = 64 * kPage;
+constexpr uint64_t kAreaBytes = 64 * kMappedPage;
 
 /// A file of `pages`, each full of its number plus `first`.
 File Numbered(int pages, uint8_t first) {
   File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   std::string bytes;
-  for (int i = 0; i < pages; ++i) bytes += std::string(kPage, static_cast<char>(first + i));
+  for (int i = 0; i < pages; ++i) bytes += std::string(kMappedPage, static_cast<char>(first + i));
   EXPECT_EQ(write(file.fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   return file;
 }
@@ -43,12 +43,12 @@ File Numbered(int pages, uint8_t first) {
 class Mappings : public testing::Test {
  protected:
   const char* Add(uint64_t page, uint64_t pages, uint64_t offset_pages, int file) {
-    return mappings_.AddMemory({kArea + page * kPage, pages * kPage, offset_pages * kPage, kArea,
+    return mappings_.AddMemory({kArea + page * kMappedPage, pages * kMappedPage, offset_pages * kMappedPage, kArea,
                                 kAreaBytes},
                                file);
   }
   const uint8_t* At(uint64_t page, uint64_t pages) {
-    return dma_->Translate(kArea + page * kPage, pages * kPage);
+    return dma_->Translate(kArea + page * kMappedPage, pages * kMappedPage);
   }
 
   std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
@@ -63,12 +63,12 @@ TEST_F(Mappings, PiecesOfSeveralFilesAreAsContiguousAsInTheHost) {
   const uint8_t* const four = At(6, 4);
   ASSERT_NE(four, nullptr);
   for (uint64_t page = 0; page < 4; ++page) {
-    EXPECT_EQ(four[page * kPage], (std::array<uint8_t, 4>{12, 13, 21, 22})[page]);
+    EXPECT_EQ(four[page * kMappedPage], (std::array<uint8_t, 4>{12, 13, 21, 22})[page]);
   }
   EXPECT_EQ(At(5, 1), nullptr);
   EXPECT_EQ(At(9, 2), nullptr) << "nothing behind the last";
   const uint64_t host = reinterpret_cast<uint64_t>(four);
-  EXPECT_EQ(host % (1 << 30), (kArea + 6 * kPage) % (1 << 30)) << "hugepages would fit";
+  EXPECT_EQ(host % (1 << 30), (kArea + 6 * kMappedPage) % (1 << 30)) << "hugepages would fit";
 }
 
 TEST_F(Mappings, WhatIsTakenBackIsUnreachableAndNoTrap) {
@@ -76,15 +76,15 @@ TEST_F(Mappings, WhatIsTakenBackIsUnreachableAndNoTrap) {
   ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
   const uint8_t* const kept = At(0, 4);
   ASSERT_NE(kept, nullptr);
-  ASSERT_EQ(mappings_.RemoveMemory(kArea + kPage, 2 * kPage), nullptr);
+  ASSERT_EQ(mappings_.RemoveMemory(kArea + kMappedPage, 2 * kMappedPage), nullptr);
   EXPECT_EQ(At(0, 2), nullptr);
   EXPECT_NE(At(0, 1), nullptr);
   EXPECT_NE(At(3, 1), nullptr);
-  EXPECT_EQ(kept[kPage], 0) << "a device that looks there all the same sees zeroes";
-  EXPECT_EQ(kept[3 * kPage], 13);
+  EXPECT_EQ(kept[kMappedPage], 0) << "a device that looks there all the same sees zeroes";
+  EXPECT_EQ(kept[3 * kMappedPage], 13);
   ASSERT_EQ(Add(1, 2, 0, a.fd()), nullptr);
   EXPECT_EQ(At(0, 4), kept);
-  EXPECT_EQ(kept[kPage], 10);
+  EXPECT_EQ(kept[kMappedPage], 10);
 }
 
 TEST_F(Mappings, AFileThatIsCutOffLeavesZeroesAndNoTrap) {
@@ -92,15 +92,15 @@ TEST_F(Mappings, AFileThatIsCutOffLeavesZeroesAndNoTrap) {
   ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
   volatile const uint8_t* const seen = At(0, 4);
   EXPECT_EQ(seen[0], 10);
-  ASSERT_EQ(ftruncate(a.fd(), kPage), 0);
+  ASSERT_EQ(ftruncate(a.fd(), kMappedPage), 0);
   EXPECT_EQ(seen[0], 10);
-  EXPECT_EQ(seen[2 * kPage], 0);
-  EXPECT_EQ(seen[4 * kPage - 1], 0);
+  EXPECT_EQ(seen[2 * kMappedPage], 0);
+  EXPECT_EQ(seen[4 * kMappedPage - 1], 0);
 }
 
 TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
   const auto ring =
-      bar::RingMemory::Create(4 * kPage, true, bar::RingMemory::Pages::kPreferHuge);
+      bar::RingMemory::Create(4 * kMappedPage, true, bar::RingMemory::Pages::kPreferHuge);
   constexpr uint64_t kBus = uint64_t{9} << 32;
   ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
   uint8_t* const seen = dma_->Translate(kBus, ring.bytes());
@@ -108,7 +108,7 @@ TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
   EXPECT_EQ(dma_->Translate(kBus, ring.bytes() + 1), nullptr);
   seen[5] = 55;
   EXPECT_EQ(ring.data()[ring.bytes() + 5], 55);
-  EXPECT_NE(mappings_.AddRing(kBus + kPage, kPage, ring.fd()), nullptr) << "overlaps";
+  EXPECT_NE(mappings_.AddRing(kBus + kMappedPage, kMappedPage, ring.fd()), nullptr) << "overlaps";
   ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
   EXPECT_EQ(dma_->Translate(kBus, 1), nullptr);
   EXPECT_EQ(seen[5], 0);
@@ -136,29 +136,29 @@ TEST_F(Mappings, WhatIsAnnouncedTwiceIsRefusedAndTheFirstStays) {
   EXPECT_NE(Add(2, 512, 0, huge.fd()), nullptr);
   EXPECT_NE(Add(0, 4, 0, a.fd()), nullptr);
   EXPECT_NE(Add(3, 1, 0, a.fd()), nullptr);
-  EXPECT_EQ(seen[3 * kPage], 13);
+  EXPECT_EQ(seen[3 * kMappedPage], 13);
 
   constexpr uint64_t kBus = uint64_t{9} << 32;
-  const auto ring = bar::RingMemory::Create(kPage, false, bar::RingMemory::Pages::kPreferHuge);
+  const auto ring = bar::RingMemory::Create(kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
   ring.data()[5] = 55;
-  ASSERT_EQ(mappings_.AddRing(kBus, kPage, ring.fd()), nullptr);
+  ASSERT_EQ(mappings_.AddRing(kBus, kMappedPage, ring.fd()), nullptr);
   EXPECT_NE(mappings_.AddRing(kBus, kHugePage, huge.fd()), nullptr);
-  ASSERT_NE(dma_->Translate(kBus, kPage), nullptr);
-  EXPECT_EQ(dma_->Translate(kBus, kPage)[5], 55);
+  ASSERT_NE(dma_->Translate(kBus, kMappedPage), nullptr);
+  EXPECT_EQ(dma_->Translate(kBus, kMappedPage)[5], 55);
 }
 
 TEST_F(Mappings, AFileThatCannotBeMappedLeavesZeroesAndNoHole) {
   const File a = Numbered(4, 10), huge = UnmappableMemfd();
-  ASSERT_EQ(mappings_.AddMemory({kArea, 4 * kPage, 0, kArea, kHugePage}, a.fd()), nullptr);
+  ASSERT_EQ(mappings_.AddMemory({kArea, 4 * kMappedPage, 0, kArea, kHugePage}, a.fd()), nullptr);
   const uint8_t* const seen = At(0, 4);
-  ASSERT_EQ(mappings_.RemoveMemory(kArea, 4 * kPage), nullptr);
+  ASSERT_EQ(mappings_.RemoveMemory(kArea, 4 * kMappedPage), nullptr);
   EXPECT_NE(mappings_.AddMemory({kArea, kHugePage, 0, kArea, kHugePage}, huge.fd()), nullptr);
-  EXPECT_EQ(seen[3 * kPage], 0) << "a device that was not told yet";
+  EXPECT_EQ(seen[3 * kMappedPage], 0) << "a device that was not told yet";
 
   constexpr uint64_t kBus = uint64_t{9} << 32;
-  const auto ring = bar::RingMemory::Create(kPage, false, bar::RingMemory::Pages::kPreferHuge);
-  ASSERT_EQ(mappings_.AddRing(kBus, kPage, ring.fd()), nullptr);
-  const uint8_t* const former = dma_->Translate(kBus, kPage);
+  const auto ring = bar::RingMemory::Create(kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
+  ASSERT_EQ(mappings_.AddRing(kBus, kMappedPage, ring.fd()), nullptr);
+  const uint8_t* const former = dma_->Translate(kBus, kMappedPage);
   ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
   EXPECT_NE(mappings_.AddRing(kBus, kHugePage, huge.fd()), nullptr);
   EXPECT_EQ(former[0], 0);
@@ -167,11 +167,11 @@ TEST_F(Mappings, AFileThatCannotBeMappedLeavesZeroesAndNoHole) {
 }
 
 TEST_F(Mappings, RingsOfEverySizeThatComeAndGoLeaveNothingBehind) {
-  const File file = Memfd(uint64_t{3000} * kPage, true);
+  const File file = Memfd(uint64_t{3000} * kMappedPage, true);
   constexpr uint64_t kBus = uint64_t{9} << 32;
   const size_t before = KernelMappings();
   for (uint64_t pages = 1; pages <= 3000; ++pages) {
-    ASSERT_EQ(mappings_.AddRing(kBus, pages * kPage, file.fd()), nullptr);
+    ASSERT_EQ(mappings_.AddRing(kBus, pages * kMappedPage, file.fd()), nullptr);
     ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
   }
   EXPECT_LT(KernelMappings(), before + 20);
@@ -179,8 +179,8 @@ TEST_F(Mappings, RingsOfEverySizeThatComeAndGoLeaveNothingBehind) {
 
 TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
   // One page of a file again and again: as many mappings, and former ones, as there are pages.
-  const File file = Memfd(kPage, false);
-  constexpr uint64_t kBytes = 2 * HostMappings::kMaxMappings * kPage;
+  const File file = Memfd(kMappedPage, false);
+  constexpr uint64_t kBytes = 2 * HostMappings::kMaxMappings * kMappedPage;
   const size_t before = KernelMappings();
   const auto refused = [&](auto act, uint64_t step) {
     const char* wrong = nullptr;
@@ -189,15 +189,15 @@ TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
     EXPECT_LT(KernelMappings() - before, 2 * HostMappings::kMaxMappings + 100);
   };
   const auto add = [&](uint64_t bus) {
-    return mappings_.AddMemory({bus, kPage, 0, kArea, kBytes}, file.fd());
+    return mappings_.AddMemory({bus, kMappedPage, 0, kArea, kBytes}, file.fd());
   };
-  refused(add, kPage);
-  refused([&](uint64_t bus) { return mappings_.RemoveMemory(bus, kPage); }, 2 * kPage);
+  refused(add, kMappedPage);
+  refused([&](uint64_t bus) { return mappings_.RemoveMemory(bus, kMappedPage); }, 2 * kMappedPage);
   EXPECT_LT(KernelMappings(), 65'000u) << "there is room for everybody else";
 }
 
 TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
-  const auto ring = bar::RingMemory::Create(4 * kPage, false, bar::RingMemory::Pages::kPreferHuge);
+  const auto ring = bar::RingMemory::Create(4 * kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
   constexpr uint64_t kBus = uint64_t{9} << 32;
   ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
   ring.data()[0] = 55;
@@ -205,10 +205,10 @@ TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
   ASSERT_NE(seen, nullptr);
   // As a hole in a file of huge pages is where none is free.
   const File empty = Memfd(0, false);
-  ASSERT_NE(mmap(seen + kPage, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(),
+  ASSERT_NE(mmap(seen + kMappedPage, kMappedPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(),
                  0),
             MAP_FAILED);
-  EXPECT_EQ(*const_cast<volatile uint8_t*>(seen + kPage), 0);
+  EXPECT_EQ(*const_cast<volatile uint8_t*>(seen + kMappedPage), 0);
   EXPECT_TRUE(alarm_.Rung());
   EXPECT_EQ(*const_cast<volatile uint8_t*>(seen), 0) << "the host's memory is used no more";
 }

@@ -99,7 +99,7 @@ std::map<std::string, std::string> ItemsIn(const std::vector<Partition>& store) 
 }
 
 /// Emptied before each use.
-std::vector<Partition>& EmptyStore() {
+std::vector<Partition>& EmptyPartitions() {
   static std::vector<Partition> store = [] {
     std::vector<Partition> made;
     for (int i = 0; i < 2; ++i) {
@@ -123,7 +123,7 @@ void KvSnapshot(const uint8_t* data, size_t size) {
   FUZZ_CHECK(write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
   const std::string path = "/proc/self/fd/" + std::to_string(file);
 
-  std::vector<Partition>& store = EmptyStore();
+  std::vector<Partition>& store = EmptyPartitions();
   const auto hash = [](engine::kv::Bytes key) { return engine::kv::HashOf(key, 9); };
   std::string error;
   const bool read = ReadSnapshot(path, store, hash, kNow, &error);
