@@ -114,7 +114,7 @@ class Reader {
   }
 
  private:
-  bool Bad(const std::string& name, const std::string& value, const char* fix) {
+  bool Bad(const std::string& name, const std::string& value, const std::string& fix) {
     error_ = "--" + name + "=" + value + ": " + fix;
     return false;
   }
@@ -143,7 +143,7 @@ class Reader {
   bool SetModel(const std::string& value) {
     const auto* const found =
         std::ranges::find_if(kModels, [&](const auto* m) { return m->name == value; });
-    if (found == kModels.end()) return Bad("model", value, ("give " + Models()).c_str());
+    if (found == kModels.end()) return Bad("model", value, "give " + Models());
     out_.server.model = *found;
     return true;
   }
@@ -158,7 +158,7 @@ class Reader {
     }
     const emulator::ModelSetting& setting = model.settings[*place];
     return setting.Read(value, &out_.server.settings[*place]) ||
-           Bad(name, value, setting.Choices().c_str());
+           Bad(name, value, setting.Choices());
   }
 
   bool Seconds(const std::string& name, const std::string& value, double* seconds) {

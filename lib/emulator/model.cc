@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
+
+#include "emulator/options.h"
 
 namespace sluice::emulator {
 namespace {
@@ -18,9 +19,7 @@ bool ModelSetting::Read(std::string_view text, uint32_t* value) const {
     *value = static_cast<uint32_t>(found - words.begin());
     return found != words.end();
   }
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *value);
-  return error == std::errc() && stop == end &&
+  return ReadNumber(text, value) &&
          (*value == 0 || (*value >= 2 && *value <= kMostNumber && std::has_single_bit(*value)));
 }
 

@@ -42,6 +42,12 @@ int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues) {
   return rte_eth_dev_configure(port, rx_queues, tx_queues, &conf);
 }
 
+std::string PortText(uint16_t port) {
+  char name[RTE_ETH_NAME_MAX_LEN] = "?";
+  rte_eth_dev_get_name_by_port(port, name);
+  return std::string("port ") + name;
+}
+
 int EthPort::Configure(const Options& options, std::string* step) {
   rte_eth_dev_info info{};
   *step = "its description";
@@ -94,9 +100,7 @@ std::unique_ptr<EthPort> EthPort::Open(uint16_t port, const Options& options, st
   std::string step;
   const int rc = opened->Configure(options, &step);
   if (rc == 0) return opened;
-  char name[RTE_ETH_NAME_MAX_LEN] = "?";
-  rte_eth_dev_get_name_by_port(port, name);
-  *error = std::string("port ") + name + " refuses " + step + ": " + rte_strerror(-rc);
+  *error = PortText(port) + " refuses " + step + ": " + rte_strerror(-rc);
   return nullptr;
 }
 

@@ -18,6 +18,9 @@ namespace sluice::nic {
 /// where there are several to receive. 0 or a negative errno.
 int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues);
 
+/// "port net_ipu0".
+std::string PortText(uint16_t port);
+
 /// A configured, started port; stopped and closed at the end.
 class EthPort {
  public:

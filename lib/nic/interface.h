@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -16,6 +17,7 @@
 #include "nic/eth_port.h"
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
+#include "nic/mbuf_transmitter.h"
 
 namespace sluice::nic {
 
@@ -73,10 +75,9 @@ concept Binding = requires(B binding, const B& constant, const InterfaceOptions&
   { constant.Figures() } -> std::same_as<InterfaceFigures>;
 };
 
-/// "port net_ipu0".
-std::string PortText(uint16_t port);
-
-/// A worker's way to the exception port, if there is one.
+/// A worker's transmit queue of the exception port, if there is one.
+std::optional<MbufTransmitter> MakeExceptionTransmitter(EthPort* exception, uint32_t worker);
+/// The same as a way out for frames that an engine passes on.
 ExceptionPath MakeExceptionPath(EthPort* exception, uint32_t worker);
 
 }  // namespace sluice::nic

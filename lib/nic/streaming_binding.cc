@@ -15,12 +15,8 @@ Opened StreamingBinding::Open(const InterfaceOptions& options, std::string* erro
     return port_ != nullptr ? Opened::kYes : Opened::kFailed;
   }
   for (uint16_t worker = 0; worker < options.workers; ++worker) {
-    std::optional<MbufTransmitter> exception;
-    if (options.exception != nullptr) {
-      exception.emplace(options.exception->id(), worker, options.exception->pool(worker));
-    }
-    std::optional<EnsoPipes> pipes =
-        EnsoPipes::Open(options.port, options.pipes, std::move(exception), error);
+    std::optional<EnsoPipes> pipes = EnsoPipes::Open(
+        options.port, options.pipes, MakeExceptionTransmitter(options.exception, worker), error);
     if (!pipes) {
       *error = PortText(options.port) + ", worker " + std::to_string(worker) + ": " + *error;
       return Opened::kFailed;
