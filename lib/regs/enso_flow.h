@@ -22,12 +22,13 @@ struct FlowKey {
 };
 
 /// The 32-bit hash of sub-table `index` (0 … 3); its low 11 bits are the row. The final
-/// mix of Bob Jenkins' lookup3 (2006, public domain) over three words.
-constexpr uint32_t FlowHash(const FlowKey& key, uint32_t index) {
+/// mix of Bob Jenkins' lookup3 (2006, public domain) over three words. `ports` holds the
+/// source port in its high half, the destination port in its low half.
+constexpr uint32_t FlowHash(uint32_t dst_ip, uint32_t src_ip, uint32_t ports, uint32_t index) {
   const uint32_t seed = kHashSeed + index;
-  uint32_t a = ((key.dst_ip & 0xffff) << 16 | key.dst_port) + seed;
-  uint32_t b = (uint32_t{key.src_port} << 16 | key.dst_ip >> 16) + seed;
-  uint32_t c = key.src_ip + seed;
+  uint32_t a = (dst_ip << 16 | (ports & 0xffff)) + seed;
+  uint32_t b = ((ports & 0xffff'0000) | dst_ip >> 16) + seed;
+  uint32_t c = src_ip + seed;
   c = (c ^ b) - std::rotl(b, 14);
   a = (a ^ c) - std::rotl(c, 11);
   b = (b ^ a) - std::rotl(a, 25);
@@ -36,6 +37,10 @@ constexpr uint32_t FlowHash(const FlowKey& key, uint32_t index) {
   b = (b ^ a) - std::rotl(a, 14);
   c = (c ^ b) - std::rotl(b, 24);
   return c;
+}
+
+constexpr uint32_t FlowHash(const FlowKey& key, uint32_t index) {
+  return FlowHash(key.dst_ip, key.src_ip, uint32_t{key.src_port} << 16 | key.dst_port, index);
 }
 
 /// The row of `key` in sub-table `index`.
