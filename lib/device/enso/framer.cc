@@ -19,11 +19,6 @@ uint32_t ClaimedLength(const uint8_t* flit) {
   return __builtin_bswap16(total_length_be) + kEthernetBytes;
 }
 
-void SetClaimedLength(uint8_t* flit, uint32_t length) {
-  const uint16_t total_length_be = __builtin_bswap16(static_cast<uint16_t>(length - kEthernetBytes));
-  std::memcpy(flit + 16, &total_length_be, sizeof(total_length_be));
-}
-
 }  // namespace
 
 void Framer::Append(const uint8_t* data, uint32_t bytes, FrameSink& sink) {
@@ -41,37 +36,48 @@ void Framer::Append(const uint8_t* data, uint32_t bytes, FrameSink& sink) {
   }
 }
 
-// One pass: each flit is copied once, and a frame is cut when its last flit is. Lines are taken
-// ahead with the right to write: who sends from a pipe gives them back to the NIC.
+// One pass: a frame is cut when its last flit is copied. Lengths are read from the copy, since the
+// memory is the host's and may change.
 void Framer::AppendFlits(const uint8_t* data, uint32_t flits, FrameSink& sink) {
-  const bool stamped = timestamper_.enabled();
+  if (held_ != 0) {
+    const uint32_t more = std::min(Flits(length_) - held_, flits);
+    CopyFlits<HostSide::kFrom>(Flit(start_ + held_), data, more);
+    held_ += more;
+    data += uint64_t{more} * kFlitBytes;
+    flits -= more;
+    if (held_ != Flits(length_)) return;
+    Cut(Flit(start_), length_, sink);
+    start_ += held_;
+    held_ = 0;
+  }
   uint8_t* first = Flit(start_);
-  uint32_t held = held_;
-  uint32_t length = length_;
   while (flits != 0) {
-    if (held == 0) length = ClaimedLength(data);
-    const uint32_t whole = Flits(length);
-    const uint32_t count = std::min(whole - held, flits);
-    uint8_t* to = first + uint64_t{held} * kFlitBytes;
-    for (const uint8_t* const stop = data + uint64_t{count} * kFlitBytes; data != stop;
-         data += kFlitBytes, to += kFlitBytes) {
-      PrefetchForWrite(reinterpret_cast<uintptr_t>(data) + kAheadBytes);
-      CopyFlit(to, data);
+    CopyFlitTakingAhead<HostSide::kFrom>(first, data);
+    const uint32_t length = ClaimedLength(first);
+    // The branch, which is predicted, keeps the next frame's address from waiting for the length.
+    uint32_t whole = 1;
+    if (length > kFlitBytes) {
+      whole = Flits(length);
+      CopyFlits<HostSide::kFrom>(first + kFlitBytes, data + kFlitBytes,
+                                 std::min(whole, flits) - 1);
+      if (whole > flits) {
+        held_ = flits;
+        length_ = length;
+        break;
+      }
     }
-    held += count;
-    flits -= count;
-    if (held != whole) break;
-    // What was copied may differ from what was looked at: the memory is the host's.
-    if (ClaimedLength(first) != length) [[unlikely]] SetClaimedLength(first, length);
-    if (stamped) [[unlikely]] timestamper_.StampTransmit(first, clock_.Cycles());
-    if (in_burst_ == kBurst) [[unlikely]] Flush(sink);
-    burst_[in_burst_++] = {first, length};
-    first = to;
-    held = 0;
+    Cut(first, length, sink);
+    first += uint64_t{whole} * kFlitBytes;
+    data += uint64_t{whole} * kFlitBytes;
+    flits -= whole;
   }
   start_ = static_cast<uint32_t>(first - Flit(0)) / kFlitBytes;
-  held_ = held;
-  length_ = length;
+}
+
+inline void Framer::Cut(uint8_t* first, uint32_t length, FrameSink& sink) {
+  if (timestamper_.enabled()) [[unlikely]] timestamper_.StampTransmit(first, clock_.Cycles());
+  if (in_burst_ == kBurst) [[unlikely]] Flush(sink);
+  burst_[in_burst_++] = {first, length};
 }
 
 void Framer::Flush(FrameSink& sink) {

@@ -45,6 +45,7 @@ class Framer {
     return staging_.data() + index * regs::enso::kFlitBytes;
   }
   void AppendFlits(const uint8_t* data, uint32_t flits, FrameSink& sink);
+  void Cut(uint8_t* first, uint32_t length, FrameSink& sink);
 
   const Clock& clock_;
   const Timestamper& timestamper_;

@@ -42,18 +42,21 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
   uint64_t bytes = 0;
   uint32_t refused = 0;
   uint32_t i = 0;
-  for (; i < frames.size(); ++i) {
-    const WireFrame frame = frames[i];
+  const uint32_t count = static_cast<uint32_t>(frames.size());
+  for (; i < count; ++i) {
+    const uint8_t* const data = frames[i].data;
+    const uint32_t length = frames[i].length;
     const uint32_t target = targets_[i];
-    const uint32_t flits = Flits(frame.length);
-    if (target < kMaxPipes && flits <= (pipes[target].room & room_mask)) [[likely]] {
-      Pipe& pipe = pipes[target];
+    const uint32_t flits = Flits(length);
+    Pipe& pipe = pipes[target];
+    // An empty frame wraps below zero.
+    if (flits - 1 < (pipe.room & room_mask)) [[likely]] {
       const uint32_t tail = pipe.rx_tail;
       pipe.rx_tail = (tail + flits) & mask;
       pipe.room -= flits;
-      CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, frame.length);
+      CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, data, length);
     } else {
-      const Outcome outcome = ReceiveUncommon(target, frame, pause, stamped);
+      const Outcome outcome = ReceiveUncommon(target, frames[i], pause, stamped);
       if (outcome == Outcome::kWait) break;
       if (outcome == Outcome::kDropped) {
         ++refused;
@@ -62,7 +65,7 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
         break;
       }
     }
-    bytes += frame.length;
+    bytes += length;
   }
   parts_.tally[Event::kRxFrames] += i - refused;
   parts_.tally[Event::kRxBytes] += bytes;

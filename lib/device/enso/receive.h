@@ -44,6 +44,7 @@ class Receiver {
   /// Instead of a pipe: the frame is dropped before it is steered.
   static constexpr uint32_t kEmpty = Steering::kNoPipe + 1;
   static constexpr uint32_t kOversize = Steering::kNoPipe + 2;
+  static_assert(kOversize < regs::enso::kMaxPipes + RegisterFile::kNoPipes);
 
   enum class Outcome : uint8_t { kWritten, kDropped, kWait };
 

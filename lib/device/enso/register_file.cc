@@ -21,7 +21,7 @@ uint32_t NbOfPage(uint32_t page) { return (page - kMaxPipes) % kMaxNotificationB
 }  // namespace
 
 RegisterFile::RegisterFile(const bar::DmaSpace& dma, uint32_t pipe_flits, uint32_t nb_entries)
-    : dma_(dma), pipe_mask_(pipe_flits - 1), nb_mask_(nb_entries - 1), pipes_(kMaxPipes),
+    : dma_(dma), pipe_mask_(pipe_flits - 1), nb_mask_(nb_entries - 1), pipes_(kMaxPipes + kNoPipes),
       nbs_(kMaxNotificationBuffers) {}
 
 SideEffect RegisterFile::Write(uint32_t offset, uint32_t bytes, uint64_t value) {

@@ -62,6 +62,8 @@ class RegisterFile {
   SideEffect Write(uint32_t offset, uint32_t bytes, uint64_t value);
   uint64_t Read(uint32_t offset, uint32_t bytes) const;
 
+  /// Pipe kMaxPipes and those behind it, kNoPipes of them, stand for none: they never have room.
+  static constexpr uint32_t kNoPipes = 3;
   Pipe& pipe(uint32_t id) { return pipes_[id]; }
   NotificationBuffer& nb(uint32_t id) { return nbs_[id]; }
   NotificationBuffer& nb_of(const Pipe& pipe) {

@@ -11,58 +11,63 @@ namespace {
 using regs::enso::FlowHash;
 using regs::enso::kMaxPipes;
 
-/// The fields of a key where the vector unit wants them: one lane a frame. First as they stand
-/// in the frame, then in host order.
-struct Lanes {
-  alignas(32) uint32_t dst_ip[Steering::kLanes];
-  alignas(32) uint32_t src_ip[Steering::kLanes];
-  alignas(32) uint32_t ports[Steering::kLanes];  ///< Source in the high half, once swapped.
+/// What of a frame is its key, in the order of bytes on the wire: source address, destination
+/// address, ports; the last word is 0.
+using RawKey [[gnu::vector_size(16)]] = uint32_t;
+/// One word of eight keys.
+using Lanes [[gnu::vector_size(32)]] = uint32_t;
 
-  void Load(uint32_t lane, const uint8_t* header);
-  void ToHostOrder(uint32_t lane) {
-    dst_ip[lane] = __builtin_bswap32(dst_ip[lane]);
-    src_ip[lane] = __builtin_bswap32(src_ip[lane]);
-    ports[lane] = __builtin_bswap32(ports[lane]);
-  }
-  uint32_t Hash(uint32_t lane) const {
-    return FlowHash(dst_ip[lane], src_ip[lane], ports[lane], 0);
-  }
-  FlowKey Key(uint32_t lane) const {
-    return {.dst_ip = dst_ip[lane], .src_ip = src_ip[lane],
-            .dst_port = static_cast<uint16_t>(ports[lane]),
-            .src_port = static_cast<uint16_t>(ports[lane] >> 16)};
-  }
-};
-
-void Lanes::Load(uint32_t lane, const uint8_t* header) {
-  // What of source address and ports is part of the key, by kind of protocol and SYN; the
-  // destination address always is. In the order of bytes on the wire.
-  struct Mask {
-    uint32_t src_ip;
-    uint32_t ports;
-  };
-  static constexpr Mask kIp = {0, 0};
-  static constexpr Mask kDestination = {0, 0xffff'0000};
-  static constexpr Mask kConnection = {0xffff'ffff, 0xffff'ffff};
-  static constexpr Mask kMasks[] = {kIp,          kIp,         kDestination,
-                                    kDestination, kConnection, kDestination};
+/// The key of a frame whose first kHeaderBytes stand at `header`.
+RawKey ExtractKey(const uint8_t* header) {
+  constexpr uint32_t kProtocolAt = 23, kKeyAt = 26, kTcpFlagsAt = 47, kSynBit = 2;
+  constexpr uint32_t kAll = 0xffff'ffff, kDestinationPort = 0xffff'0000;
+  constexpr uint32_t kUdp = 4, kTcp = 8;  // Rows of the masks; kSynBit chooses between two.
   static constexpr auto kKinds = [] {
     std::array<uint8_t, 256> kinds{};
-    kinds[17] = 2;  // UDP
-    kinds[6] = 4;   // TCP
+    kinds[17] = kUdp;
+    kinds[6] = kTcp;
     return kinds;
   }();
-  constexpr uint32_t kProtocolAt = 23, kSrcIpAt = 26, kDstIpAt = 30, kPortsAt = 34;
-  constexpr uint32_t kTcpFlagsAt = 47, kSynBit = 1;
-  const uint32_t syn = header[kTcpFlagsAt] >> kSynBit & 1;
-  const Mask& mask = kMasks[kKinds[header[kProtocolAt]] | syn];
-  uint32_t src, dst, both_ports;
-  std::memcpy(&src, header + kSrcIpAt, sizeof(src));
-  std::memcpy(&dst, header + kDstIpAt, sizeof(dst));
-  std::memcpy(&both_ports, header + kPortsAt, sizeof(both_ports));
-  dst_ip[lane] = dst;
-  src_ip[lane] = src & mask.src_ip;
-  ports[lane] = both_ports & mask.ports;
+  // By kind and SYN; every other row is one.
+  static constexpr RawKey kMasks[] = {{0, kAll, 0, 0},
+                                      {0, kAll, 0, 0},
+                                      {0, kAll, kDestinationPort, 0},
+                                      {0, kAll, kDestinationPort, 0},
+                                      {kAll, kAll, kAll, 0},
+                                      {0, kAll, kDestinationPort, 0}};
+  const uint32_t row = kKinds[header[kProtocolAt]] | (header[kTcpFlagsAt] & kSynBit);
+  RawKey key;
+  std::memcpy(&key, header + kKeyAt, sizeof(key));
+  return key & kMasks[row / 2];
+}
+
+FlowKey HostKey(RawKey raw) {
+  const uint32_t ports = __builtin_bswap32(raw[2]);
+  return {.dst_ip = __builtin_bswap32(raw[1]),
+          .src_ip = __builtin_bswap32(raw[0]),
+          .dst_port = static_cast<uint16_t>(ports),
+          .src_port = static_cast<uint16_t>(ports >> 16)};
+}
+
+Lanes Swapped(Lanes words) {
+  return words << 24 | (words & 0xff00u) << 8 | (words >> 8 & 0xff00u) | words >> 24;
+}
+
+/// The hashes of the first sub-table.
+Lanes Hashes(const RawKey (&keys)[Steering::kLanes]) {
+  // Rows to columns, in two halves of four keys.
+  const auto both = [&keys](uint32_t i) {
+    return __builtin_shufflevector(keys[i], keys[i + 4], 0, 1, 2, 3, 4, 5, 6, 7);
+  };
+  const Lanes k0 = both(0), k1 = both(1), k2 = both(2), k3 = both(3);
+  const Lanes low01 = __builtin_shufflevector(k0, k1, 0, 8, 1, 9, 4, 12, 5, 13);
+  const Lanes low23 = __builtin_shufflevector(k2, k3, 0, 8, 1, 9, 4, 12, 5, 13);
+  const Lanes high01 = __builtin_shufflevector(k0, k1, 2, 10, 3, 11, 6, 14, 7, 15);
+  const Lanes high23 = __builtin_shufflevector(k2, k3, 2, 10, 3, 11, 6, 14, 7, 15);
+  const Lanes src_ip = __builtin_shufflevector(low01, low23, 0, 1, 8, 9, 4, 5, 12, 13);
+  const Lanes dst_ip = __builtin_shufflevector(low01, low23, 2, 3, 10, 11, 6, 7, 14, 15);
+  const Lanes ports = __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 4, 5, 12, 13);
+  return FlowHash(Swapped(dst_ip), Swapped(src_ip), Swapped(ports), 0);
 }
 
 }  // namespace
@@ -75,10 +80,8 @@ void Steering::SetFallback(uint32_t count, uint32_t mask, bool round_robin) {
 }
 
 uint32_t Steering::Target(const uint8_t* header, uint32_t length) {
-  Lanes one;
-  one.Load(0, header);
-  one.ToHostOrder(0);
-  return Resolve(one.Key(0), one.Hash(0), length);
+  const FlowKey key = HostKey(ExtractKey(header));
+  return Resolve(key, FlowHash(key, 0), length);
 }
 
 void Steering::Targets(const WireFrame* frames, uint32_t* pipes) {
@@ -87,16 +90,16 @@ void Steering::Targets(const WireFrame* frames, uint32_t* pipes) {
     std::fill_n(pipes, kLanes, 0);
     return;
   }
-  Lanes lanes;
-  for (uint32_t i = 0; i < kLanes; ++i) lanes.Load(i, frames[i].data);
-  uint32_t hashes[kLanes];
-  for (uint32_t i = 0; i < kLanes; ++i) {
-    lanes.ToHostOrder(i);
-    hashes[i] = lanes.Hash(i);
+  RawKey keys[kLanes];
+  for (uint32_t i = 0; i < kLanes; ++i) keys[i] = ExtractKey(frames[i].data);
+  const Lanes hashes = Hashes(keys);
+  if (by_hash_alone) {
+    const Lanes chosen = hashes & (fallback_mask_ % kMaxPipes);
+    std::memcpy(pipes, &chosen, sizeof(chosen));
+    return;
   }
   for (uint32_t i = 0; i < kLanes; ++i) {
-    pipes[i] = by_hash_alone ? (hashes[i] & fallback_mask_) % kMaxPipes
-                             : Resolve(lanes.Key(i), hashes[i], frames[i].length);
+    pipes[i] = Resolve(HostKey(keys[i]), hashes[i], frames[i].length);
   }
 }
 
