@@ -4,7 +4,6 @@
 // hardware that its model and the driver's mirror of the table share.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "regs/enso.h"
@@ -22,20 +21,28 @@ struct FlowKey {
 };
 
 /// The 32-bit hash of sub-table `index` (0 … 3); its low 11 bits are the row. The final
-/// mix of Bob Jenkins' lookup3 (2006, public domain) over three words.
-constexpr uint32_t FlowHash(const FlowKey& key, uint32_t index) {
+/// mix of Bob Jenkins' lookup3 (2006, public domain) over three words. `ports` holds the
+/// source port in its high half, the destination port in its low half. `Word` is uint32_t or a
+/// vector of them.
+template <typename Word>
+constexpr Word FlowHash(Word dst_ip, Word src_ip, Word ports, uint32_t index) {
+  const auto rotl = [](Word word, int bits) { return word << bits | word >> (32 - bits); };
   const uint32_t seed = kHashSeed + index;
-  uint32_t a = ((key.dst_ip & 0xffff) << 16 | key.dst_port) + seed;
-  uint32_t b = (uint32_t{key.src_port} << 16 | key.dst_ip >> 16) + seed;
-  uint32_t c = key.src_ip + seed;
-  c = (c ^ b) - std::rotl(b, 14);
-  a = (a ^ c) - std::rotl(c, 11);
-  b = (b ^ a) - std::rotl(a, 25);
-  c = (c ^ b) - std::rotl(b, 16);
-  a = (a ^ c) - std::rotl(c, 4);
-  b = (b ^ a) - std::rotl(a, 14);
-  c = (c ^ b) - std::rotl(b, 24);
+  Word a = (dst_ip << 16 | (ports & 0xffffu)) + seed;
+  Word b = ((ports & 0xffff'0000u) | dst_ip >> 16) + seed;
+  Word c = src_ip + seed;
+  c = (c ^ b) - rotl(b, 14);
+  a = (a ^ c) - rotl(c, 11);
+  b = (b ^ a) - rotl(a, 25);
+  c = (c ^ b) - rotl(b, 16);
+  a = (a ^ c) - rotl(c, 4);
+  b = (b ^ a) - rotl(a, 14);
+  c = (c ^ b) - rotl(b, 24);
   return c;
+}
+
+constexpr uint32_t FlowHash(const FlowKey& key, uint32_t index) {
+  return FlowHash(key.dst_ip, key.src_ip, uint32_t{key.src_port} << 16 | key.dst_port, index);
 }
 
 /// The row of `key` in sub-table `index`.

@@ -160,7 +160,7 @@ void EnsoEcho(benchmark::State& state) {
   state.counters["tx_cycles"] = Median(echo.tx_cycles) / kBurst;
   state.SetItemsProcessed(static_cast<int64_t>(echo.sink.count));
 }
-BENCHMARK(EnsoEcho)
+BENCHMARK(EnsoEcho)->Iterations(2000)
     ->Args({60, 1, 1, 1'000'000, 256})     // all in the first-level cache
     ->Args({60, 1, 1, 1'000'000, 32768})   // one 2 MiB pipe
     ->Args({60, 1, 1, 1, 32768})           // a slot a frame, as from mbufs

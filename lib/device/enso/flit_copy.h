@@ -45,14 +45,42 @@ inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   }
 }
 
-/// A frame of `bytes` > 0 into as many whole flits as it needs.
-inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
-  while (bytes > regs::enso::kFlitBytes) {
-    CopyFlit(to, from);
-    to += regs::enso::kFlitBytes;
-    from += regs::enso::kFlitBytes;
-    bytes -= regs::enso::kFlitBytes;
+/// Bytes between a line that is copied and the one that is asked for: memory is used in the
+/// order of its addresses, and a line of another core's cache takes hundreds of cycles.
+inline constexpr uint32_t kAheadBytes = 32 * regs::enso::kFlitBytes;
+
+/// Which end of a copy is the host's memory. Its lines ahead are taken with the right to write:
+/// pipes are the NIC's to write, and who sends from a pipe gives it back.
+enum class HostSide : uint8_t { kTo, kFrom };
+
+template <HostSide kHost>
+inline void CopyFlitTakingAhead(uint8_t* to, const uint8_t* from) {
+  const uint8_t* const host = kHost == HostSide::kTo ? to : from;
+  PrefetchForWrite(reinterpret_cast<uintptr_t>(host) + kAheadBytes);
+  CopyFlit(to, from);
+}
+
+template <HostSide kHost>
+inline void CopyFlits(uint8_t* to, const uint8_t* from, uint32_t flits) {
+  constexpr uint32_t kFlit = regs::enso::kFlitBytes;
+  for (; flits >= 2; flits -= 2, to += 2 * kFlit, from += 2 * kFlit) {
+    CopyFlitTakingAhead<kHost>(to, from);
+    CopyFlitTakingAhead<kHost>(to + kFlit, from + kFlit);
   }
+  if (flits != 0) CopyFlitTakingAhead<kHost>(to, from);
+}
+
+/// A frame of `bytes` > 0 into as many whole flits of a pipe as it needs.
+inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
+  constexpr uint32_t kFlit = regs::enso::kFlitBytes;
+  const uint32_t before = (bytes - 1) / kFlit;  // The last flit may be the frame's in part.
+  if (before != 0) {
+    CopyFlits<HostSide::kTo>(to, from, before);
+    to += uint64_t{before} * kFlit;
+    from += uint64_t{before} * kFlit;
+    bytes -= before * kFlit;
+  }
+  PrefetchForWrite(reinterpret_cast<uintptr_t>(to) + kAheadBytes);
   CopyLastFlit(to, from, bytes);
 }
 

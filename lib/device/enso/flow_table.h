@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 
@@ -23,21 +24,23 @@ class FlowTable {
   /// Overwrites the entry of the same key, else takes the first free row. False if
   /// all four are taken: the hardware says nothing.
   bool Insert(const FlowKey& key, uint32_t pipe);
-  uint32_t Find(const FlowKey& key) const;
+  /// `hash` is that of the key in the first sub-table.
+  uint32_t Find(const FlowKey& key, uint32_t hash) const;
+  bool empty() const { return tables_used_ == 0; }
 
  private:
   struct Entry {
     FlowKey key;
     uint32_t pipe = 0;
-    bool valid = false;
   };
-  using Rows = std::array<std::array<Entry, regs::enso::kSubTableRows>, regs::enso::kSubTables>;
+  struct SubTable {
+    std::array<Entry, regs::enso::kSubTableRows> rows;
+    std::bitset<regs::enso::kSubTableRows> valid;
+  };
 
-  Entry& Row(const FlowKey& key, uint32_t index) const {
-    return (*rows_)[index][regs::enso::FlowRow(key, index)];
-  }
-
-  std::unique_ptr<Rows> rows_ = std::make_unique<Rows>();
+  std::unique_ptr<std::array<SubTable, regs::enso::kSubTables>> tables_ =
+      std::make_unique<std::array<SubTable, regs::enso::kSubTables>>();
+  uint32_t tables_used_ = 0;  ///< Sub-tables from here on have no entry.
 };
 
 }  // namespace sluice::device::enso

@@ -35,7 +35,7 @@ class Framer {
   void Flush(FrameSink& sink);
 
   /// Frames cut since the NIC was made.
-  uint64_t frames() const { return frames_; }
+  uint64_t frames() const { return delivered_ + in_burst_; }
 
  private:
   static constexpr uint32_t kBurst = 64;
@@ -44,7 +44,8 @@ class Framer {
   uint8_t* Flit(uint32_t index) {
     return staging_.data() + index * regs::enso::kFlitBytes;
   }
-  void Cut(FrameSink& sink);
+  void AppendFlits(const uint8_t* data, uint32_t flits, FrameSink& sink);
+  void Cut(uint8_t* first, uint32_t length, FrameSink& sink);
 
   const Clock& clock_;
   const Timestamper& timestamper_;
@@ -54,7 +55,8 @@ class Framer {
   uint32_t in_burst_ = 0;
   uint32_t start_ = 0;  ///< Flit of staging_ at which the next frame begins.
   uint32_t held_ = 0;   ///< Flits from start_ on: the beginning of a frame.
-  uint64_t frames_ = 0;
+  uint32_t length_ = 0;   ///< Bytes of that frame, as its first flit claims; if held_ is not 0.
+  uint64_t delivered_ = 0;  ///< Frames that the sink had.
 };
 
 }  // namespace sluice::device::enso

@@ -9,6 +9,12 @@ namespace sluice::device::enso {
 
 using namespace regs::enso;
 
+namespace {
+
+constexpr uint32_t kMaxRxBytes = kMaxRxFlits * kFlitBytes;
+
+}  // namespace
+
 uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
   uint32_t taken = 0;
   while (taken < frames.size()) {
@@ -31,33 +37,26 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
   const bool stamped = parts_.timestamper.enabled();
   Steer(frames, stamped);
   Pipe* const pipes = &parts_.registers.pipe(0);
-  NotificationBuffer* const nbs = &parts_.registers.nb(0);
   const uint32_t mask = parts_.registers.pipe_mask();
-  // Flit up to which a frame is written in one piece; none if it must be stamped.
-  const uint32_t straight_end = stamped ? 0 : mask + 1;
+  const uint32_t room_mask = stamped ? 0 : ~0u;
   uint64_t bytes = 0;
   uint32_t refused = 0;
   uint32_t i = 0;
-  for (; i < frames.size(); ++i) {
-    const WireFrame& frame = frames[i];
+  const uint32_t count = static_cast<uint32_t>(frames.size());
+  for (; i < count; ++i) {
+    const uint8_t* const data = frames[i].data;
+    const uint32_t length = frames[i].length;
     const uint32_t target = targets_[i];
-    if (target >= kMaxPipes) [[unlikely]] {
-      DropUnsteered(target);
-      ++refused;
-      continue;
-    }
-    Pipe& pipe = pipes[target];
-    NotificationBuffer& nb = nbs[pipe.rx_mem & kPipeNbMask];
-    const uint32_t length = frame.length;
     const uint32_t flits = Flits(length);
-    const uint32_t tail = pipe.rx_tail & mask;
-    // One flit always stays free: equal pointers mean empty.
-    const uint32_t free_flits = (pipe.rx_head - tail - 1) & mask;
-    if (pipe.ring != nullptr && nb.rx_mem != 0 && flits <= free_flits &&
-        tail + flits <= straight_end) [[likely]] {
-      CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, length);
+    Pipe& pipe = pipes[target];
+    // An empty frame wraps below zero.
+    if (flits - 1 < (pipe.room & room_mask)) [[likely]] {
+      const uint32_t tail = pipe.rx_tail;
+      pipe.rx_tail = (tail + flits) & mask;
+      pipe.room -= flits;
+      CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, data, length);
     } else {
-      const Outcome outcome = WriteUncommon(pipe, nb, frame, pause);
+      const Outcome outcome = ReceiveUncommon(target, frames[i], pause, stamped);
       if (outcome == Outcome::kWait) break;
       if (outcome == Outcome::kDropped) {
         ++refused;
@@ -66,47 +65,30 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
         break;
       }
     }
-    pipe.rx_tail = (tail + flits) & mask;
     bytes += length;
-    parts_.notifier.PacketAccepted(target, pipe, nb);
   }
-  ForgetPlans(frames.size(), i);
   parts_.tally[Event::kRxFrames] += i - refused;
   parts_.tally[Event::kRxBytes] += bytes;
   return i;
 }
 
-// Frames from `begin` on were steered, but are not written in this burst.
-void Receiver::ForgetPlans(size_t end, uint32_t begin) {
-  for (uint32_t i = begin; i < end; ++i) {
-    if (targets_[i] >= kMaxPipes) continue;
-    Pipe& pipe = parts_.registers.pipe(targets_[i]);
-    pipe.planned_tail = pipe.rx_tail;
-  }
-}
-
 void Receiver::Steer(std::span<const WireFrame> frames, bool stamped) {
-  constexpr uint32_t kCommonRange = kMaxRxFlits * kFlitBytes - Steering::kHeaderBytes;
-  const uint32_t mask = parts_.registers.pipe_mask();
-  Pipe* const pipes = &parts_.registers.pipe(0);
-  Steering& steering = parts_.steering;
-  for (uint32_t i = 0; i < frames.size(); ++i) {
-    const WireFrame& frame = frames[i];
-    const uint32_t length = frame.length;
-    const bool common = length - Steering::kHeaderBytes <= kCommonRange && !stamped;
-    const uint32_t target =
-        common ? steering.Target(frame.data, length) : SteerUncommon(frame);
-    targets_[i] = target;
-    if (target >= kMaxPipes) [[unlikely]] continue;
-    Pipe& pipe = pipes[target];
-    const auto ring = reinterpret_cast<uintptr_t>(pipe.ring);
-    const uint32_t tail = pipe.planned_tail;
-    const uint32_t flits = Flits(length);
-    pipe.planned_tail = tail + flits;
-    PrefetchForWrite(ring + (tail & mask) * uintptr_t{kFlitBytes});
-    if (flits == 1) continue;
-    for (uint32_t flit = 1; flit < std::min(flits, kPrefetchFlits); ++flit) {
-      PrefetchForWrite(ring + ((tail + flit) & mask) * uintptr_t{kFlitBytes});
+  constexpr uint32_t kLanes = Steering::kLanes;
+  const auto common = [stamped](const WireFrame& frame) {
+    return frame.length - Steering::kHeaderBytes <= kMaxRxBytes - Steering::kHeaderBytes &&
+           !stamped;
+  };
+  for (size_t i = 0; i < frames.size();) {
+    const auto rest = frames.subspan(i);
+    if (rest.size() >= kLanes && std::all_of(rest.begin(), rest.begin() + kLanes, common)) {
+      parts_.steering.Targets(rest.data(), &targets_[i]);
+      i += kLanes;
+      continue;
+    }
+    const size_t end = i + std::min<size_t>(rest.size(), kLanes);
+    for (; i < end; ++i) {
+      targets_[i] = common(frames[i]) ? parts_.steering.Target(frames[i].data, frames[i].length)
+                                      : SteerUncommon(frames[i]);
     }
   }
 }
@@ -114,7 +96,7 @@ void Receiver::Steer(std::span<const WireFrame> frames, bool stamped) {
 // Frames whose header is not whole, or is rewritten before it is parsed.
 uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   if (frame.length == 0) return kEmpty;
-  if (frame.length > kMaxRxFlits * kFlitBytes) return kOversize;
+  if (frame.length > kMaxRxBytes) return kOversize;
   uint8_t flit[kFlitBytes];
   CopyLastFlit(flit, frame.data, std::min(frame.length, kFlitBytes));
   if (parts_.timestamper.enabled()) {
@@ -123,20 +105,39 @@ uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   return parts_.steering.Target(flit, frame.length);
 }
 
-// A pipe that may not be written, a frame that wraps or is stamped, or a ring of
-// which only parts may be reachable.
-Receiver::Outcome Receiver::WriteUncommon(Pipe& pipe, const NotificationBuffer& nb,
-                                          const WireFrame& frame, bool pause) {
+// Whatever the pipe's room does not answer: frames without a pipe, a pipe that may not be
+// written or whose next frame is notified, a frame that wraps or is stamped, a ring of which
+// only parts may be reachable.
+Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
+                                            bool stamped) {
+  if (target >= kMaxPipes) {
+    DropUnsteered(target);
+    return Outcome::kDropped;
+  }
+  Pipe& pipe = parts_.registers.pipe(target);
+  NotificationBuffer& nb = parts_.registers.nb_of(pipe);
   const uint32_t flits = Flits(frame.length);
   const bool enabled = Enabled(pipe, nb, flits);
-  if (!enabled || FreeFlits(pipe) < flits) {
+  if (!enabled || parts_.registers.FreeFlits(pipe) < flits) {
     if (enabled && pause) return Outcome::kWait;
     Drop(pipe, nb, flits);
     return Outcome::kDropped;
   }
-  WriteFlitwise(pipe, frame, flits);
-  if (parts_.timestamper.enabled()) RewriteStamp(pipe);
+  Write(pipe, frame, flits, stamped);
+  pipe.rx_tail = (pipe.rx_tail + flits) & parts_.registers.pipe_mask();
+  parts_.notifier.PacketAccepted(target, pipe, nb);
+  parts_.registers.UpdateRoom(pipe);
   return Outcome::kWritten;
+}
+
+void Receiver::Write(const Pipe& pipe, const WireFrame& frame, uint32_t flits, bool stamped) {
+  const uint32_t tail = pipe.rx_tail & parts_.registers.pipe_mask();
+  if (pipe.ring != nullptr && !stamped && tail + flits <= parts_.registers.pipe_mask() + 1) {
+    CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, frame.length);
+    return;
+  }
+  WriteFlitwise(pipe, frame, flits);
+  if (stamped) RewriteStamp(pipe);
 }
 
 void Receiver::WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits) {
@@ -170,7 +171,6 @@ void Receiver::DropUnsteered(uint32_t target) {
 }
 
 void Receiver::Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
-  pipe.planned_tail = pipe.rx_tail;
   parts_.notifier.PacketDropped(pipe);
   if (Enabled(pipe, nb, flits)) {
     ++parts_.tally[Event::kRxPipeFull];
@@ -194,7 +194,7 @@ void Receiver::HoldForEver(std::span<const WireFrame> frames) {
     Pipe& pipe = parts_.registers.pipe(target);
     NotificationBuffer& nb = parts_.registers.nb_of(pipe);
     const uint32_t flits = Flits(frame.length);
-    if (Enabled(pipe, nb, flits) && flits <= FreeFlits(pipe)) {
+    if (Enabled(pipe, nb, flits) && flits <= parts_.registers.FreeFlits(pipe)) {
       pipe.rx_tail = (pipe.rx_tail + flits) & parts_.registers.pipe_mask();
       parts_.notifier.PacketAccepted(target, pipe, nb);
     } else {

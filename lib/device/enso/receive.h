@@ -39,31 +39,26 @@ class Receiver {
   uint32_t Receive(std::span<const WireFrame> frames, bool pause);
 
  private:
-  /// Frames that are steered before the first of them is delivered, so that the
-  /// lines of their pipes are on the way.
+  /// Frames that are steered before the first of them is delivered.
   static constexpr uint32_t kBurst = 32;
-  /// Lines of a frame that are asked for ahead; the copy itself streams the rest.
-  static constexpr uint32_t kPrefetchFlits = 4;
   /// Instead of a pipe: the frame is dropped before it is steered.
   static constexpr uint32_t kEmpty = Steering::kNoPipe + 1;
   static constexpr uint32_t kOversize = Steering::kNoPipe + 2;
+  static_assert(kOversize < regs::enso::kMaxPipes + RegisterFile::kNoPipes);
 
   enum class Outcome : uint8_t { kWritten, kDropped, kWait };
 
   uint32_t ReceiveBurst(std::span<const WireFrame> frames, bool pause);
-  void ForgetPlans(size_t end, uint32_t begin);
   void Steer(std::span<const WireFrame> frames, bool stamped);
+  [[gnu::noinline]] Outcome ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
+                                            bool stamped);
   [[gnu::noinline]] uint32_t SteerUncommon(const WireFrame& frame);
-  [[gnu::noinline]] Outcome WriteUncommon(Pipe& pipe, const NotificationBuffer& nb,
-                                          const WireFrame& frame, bool pause);
+  void Write(const Pipe& pipe, const WireFrame& frame, uint32_t flits, bool stamped);
   void WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
   void RewriteStamp(const Pipe& pipe);
   uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
   void DropUnsteered(uint32_t target);
   void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
-  uint32_t FreeFlits(const Pipe& pipe) const {
-    return (pipe.rx_head - pipe.rx_tail - 1) & parts_.registers.pipe_mask();
-  }
   /// A frame of one flit reaches a pipe whose notification buffer is off.
   static bool Enabled(const Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
     return pipe.rx_mem != 0 && (nb.rx_mem != 0 || flits == 1);

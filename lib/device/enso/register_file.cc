@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/enso/register_file.h"
 
+#include <algorithm>
+
 namespace sluice::device::enso {
 namespace {
 
@@ -19,10 +21,13 @@ uint32_t NbOfPage(uint32_t page) { return (page - kMaxPipes) % kMaxNotificationB
 }  // namespace
 
 RegisterFile::RegisterFile(const bar::DmaSpace& dma, uint32_t pipe_flits, uint32_t nb_entries)
-    : dma_(dma), pipe_mask_(pipe_flits - 1), nb_mask_(nb_entries - 1), pipes_(kMaxPipes),
+    : dma_(dma), pipe_mask_(pipe_flits - 1), nb_mask_(nb_entries - 1), pipes_(kMaxPipes + kNoPipes),
       nbs_(kMaxNotificationBuffers) {}
 
 SideEffect RegisterFile::Write(uint32_t offset, uint32_t bytes, uint64_t value) {
+  if (bytes == 4 && offset % 4 == 0 && offset < kBar2Bytes) [[likely]] {
+    return Store(offset, static_cast<uint32_t>(value));
+  }
   SideEffect effect;
   if (offset >= kBar2Bytes || bytes > sizeof(value)) return effect;
   // Only registers whose four bytes all lie in the store.
@@ -53,10 +58,9 @@ SideEffect RegisterFile::Store(uint32_t offset, uint32_t value) {
 
 SideEffect RegisterFile::StorePipe(uint32_t id, uint32_t reg, uint32_t value) {
   Pipe& pipe = pipes_[id];
+  pipe.room = 0;
   switch (reg) {
-    case kRxTail:
-      pipe.rx_tail = pipe.planned_tail = value;
-      return {};
+    case kRxTail: pipe.rx_tail = value; return {};
     case kRxHead:
       pipe.rx_head = value;
       return {SideEffect::Kind::kHeadTrigger, id};
@@ -83,9 +87,21 @@ SideEffect RegisterFile::StoreNb(uint32_t id, uint32_t reg, uint32_t value) {
     case kTxMemHi: SetHigh(nb.tx_mem, value); break;
     default: return {};
   }
+  if (nb.rx_mem == 0) ForgetRooms();
   nb.rx_ring = dma_.Translate(nb.rx_mem, ring_bytes);
   nb.tx_ring = dma_.Translate(nb.tx_mem, ring_bytes);
   return {};
+}
+
+void RegisterFile::UpdateRoom(Pipe& pipe) const {
+  const bool plain = pipe.status && pipe.ring != nullptr && pipe.rx_tail <= pipe_mask_ &&
+                     nbs_[pipe.rx_mem & kPipeNbMask].rx_mem != 0;
+  pipe.room = plain ? std::min(FreeFlits(pipe), pipe_mask_ + 1 - pipe.rx_tail) : 0;
+}
+
+// Every pipe's room is looked up anew by its next frame.
+void RegisterFile::ForgetRooms() {
+  for (Pipe& pipe : pipes_) pipe.room = 0;
 }
 
 uint32_t RegisterFile::Load(uint32_t offset) const {

@@ -86,12 +86,16 @@ class Host {
   static constexpr uint64_t kBus = 0x12'3400'0000;
   static constexpr size_t kMemoryBytes = 32u << 20;  ///< Pages that are never touched cost nothing.
 
-  explicit Host(EnsoConfig config = {.pipe_flits = 64, .nb_entries = 32}) : config_(config) {
+  using MakeNic = std::unique_ptr<Device>(const bar::DmaSpace&, const EnsoConfig&);
+
+  explicit Host(EnsoConfig config = {.pipe_flits = 64, .nb_entries = 32},
+                MakeNic* make = &MakeEnsoNic)
+      : config_(config) {
     EXPECT_EQ(config.Error(), nullptr);
     memory_.reset(static_cast<Page*>(mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE,
                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
     EXPECT_TRUE(dma.Add(kBus, memory_.get(), kMemoryBytes));
-    nic = std::make_unique<EnsoNic>(dma, config);
+    nic = make(dma, config);
   }
 
   void Write32(uint32_t offset, uint32_t value) { nic->WriteRegister(offset, 4, value); }
@@ -245,11 +249,14 @@ class Host {
   }
 
   bar::DmaSpace dma;
-  std::unique_ptr<EnsoNic> nic;
+  std::unique_ptr<Device> nic;
   Collector wire;
   uint32_t config_nb = 0;  ///< Carries what has no buffer of its own named.
 
  private:
+  static std::unique_ptr<Device> MakeEnsoNic(const bar::DmaSpace& dma, const EnsoConfig& config) {
+    return std::make_unique<EnsoNic>(dma, config);
+  }
   struct alignas(4096) Page {
     uint8_t bytes[4096];
   };
