@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client_wire.h"
+#include "runtime/argument_faults.h"
 
 DECLARE_string(rate);
 
@@ -154,8 +155,8 @@ bool CheckNumbers(const Complaint& complaint) {
          complaint.Check(in(FLAGS_stack_kb, 32, 8192), "stack_kb", "give 32 ... 8192") &&
          complaint.Check(FLAGS_watchdog_ms == 0 || in(FLAGS_watchdog_ms, 1, 60'000),
                          "watchdog_ms", "give 1 ... 60000, or 0 for never") &&
-         complaint.Check(FLAGS_agent_cpu >= -1 && FLAGS_agent_cpu < CPU_SETSIZE, "agent_cpu",
-                         "give -1 or a CPU") &&
+         complaint.Accept(FLAGS_agent_cpu == -1 ? "" : runtime::CpuFault(FLAGS_agent_cpu),
+                          "agent_cpu") &&
          complaint.Check(in(FLAGS_agent_down_ms, 0, 60'000), "agent_down_ms", "give 0 ... 60000") &&
          complaint.Check(FLAGS_agent_fault.empty() || ReadAgentFault(FLAGS_agent_fault),
                          "agent_fault", "give kill@SECONDS, freeze@SECONDS or replace@SECONDS");

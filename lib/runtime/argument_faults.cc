@@ -45,6 +45,7 @@ bool IsProgram(const std::string& path) {
 }  // namespace
 
 std::string OutputFileFault(const std::string& path) {
+  if (path.empty()) return "";
   struct stat status;
   if (stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return "is a folder: name a file in it";
@@ -61,7 +62,12 @@ std::string OutputFileFault(const std::string& path) {
   return "cannot be created in " + folder + ": " + Why() + ": name a file in another folder";
 }
 
+std::string OutputFault(const std::string& path) {
+  return path == "-" ? "" : OutputFileFault(path);
+}
+
 std::string InputFileFault(const std::string& path) {
+  if (path.empty()) return "";
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return Why() + ": name a file that is there";
   if (S_ISDIR(status.st_mode)) return "is a folder: name a file";
@@ -70,6 +76,7 @@ std::string InputFileFault(const std::string& path) {
 }
 
 std::string ProgramFault(const std::string& program) {
+  if (program.empty()) return "";
   if (program.find('/') != std::string::npos) {
     return IsProgram(program) ? "" : "no program that can be run: name an executable file";
   }
@@ -80,7 +87,7 @@ std::string ProgramFault(const std::string& program) {
     const size_t end = folders.find(':');
     const std::string_view folder = folders.substr(0, end);
     const std::string found = std::string(folder.empty() ? "." : folder) + "/" + program;
-    if (!program.empty() && IsProgram(found)) return "";
+    if (IsProgram(found)) return "";
     if (end == std::string_view::npos) break;
     folders.remove_prefix(end + 1);
   }

@@ -20,6 +20,7 @@ struct Options {
   double stats_period_s = 1;  ///< 0: no lines.
   std::string json;           ///< Path, "-" for standard output, empty for none.
   std::string wire;           ///< Of the embedded NIC; empty if no traffic flag was given.
+  std::string wire_flag;      ///< The flag that names `wire` or its file; empty for none.
   std::string traffic;        ///< The same for readers: what the report calls it.
   std::string frame_size;     ///< "64" … "1518", "imix", "random"; empty for a capture.
   std::optional<uint64_t> seed;

@@ -61,6 +61,14 @@ TEST_F(ArgumentFaults, OfFilesThatAreToBeWritten) {
   EXPECT_TRUE(Says(OutputFileFault(Path("file/new")), {Path("file"), "is no folder"}));
 }
 
+TEST_F(ArgumentFaults, AreNoneWhereNothingIsNamed) {
+  for (const auto fault : {OutputFileFault, OutputFault, InputFileFault, ProgramFault}) {
+    EXPECT_EQ(fault(""), "");
+  }
+  EXPECT_EQ(OutputFault("-"), "");
+  EXPECT_EQ(OutputFault(Path("none/new")), OutputFileFault(Path("none/new")));
+}
+
 TEST_F(ArgumentFaults, OfFilesWithoutAFolderInTheirName) {
   const fs::path here = fs::current_path();
   fs::current_path(Path("folder"));
@@ -82,9 +90,7 @@ TEST_F(ArgumentFaults, OfProgramsAsTheyAreRun) {
   for (const std::string& bad : {Path("none"), Path("file"), Path("folder")}) {
     EXPECT_TRUE(Says(ProgramFault(bad), {"executable"})) << bad;
   }
-  for (const char* const bad : {"no-such-program-anywhere", ""}) {
-    EXPECT_TRUE(Says(ProgramFault(bad), {"PATH"})) << bad;
-  }
+  EXPECT_TRUE(Says(ProgramFault("no-such-program-anywhere"), {"PATH"}));
   const std::string path = std::getenv("PATH");
   setenv("PATH", Path("").c_str(), 1);
   EXPECT_EQ(ProgramFault("program"), "");
