@@ -7,7 +7,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -77,20 +76,6 @@ bool IsAmong(std::string_view name, std::span<const std::string_view> names) {
 }
 
 bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
-
-// "50000", "50k", "0.1M"; lib/runtime has checked it, where the port is the embedded one.
-std::optional<double> RateOf(std::string_view text) {
-  if (text.empty()) return kDefaultRate;
-  double unit = 1;
-  if (text.ends_with('k')) unit = 1e3;
-  if (text.ends_with('M')) unit = 1e6;
-  if (text.ends_with('G')) unit = 1e9;
-  if (unit != 1) text.remove_suffix(1);
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
-  if (error != std::errc() || end != text.data() + text.size() || !(rate > 0)) return std::nullopt;
-  return rate * unit;
-}
 
 // Every policy in every mode with an agent, and the host alone.
 std::vector<Cell> AllCells() {
@@ -189,7 +174,8 @@ void TakeIdlePort(CommandLine* line) {
 
 std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* fix) {
   const Complaint complaint{flag, fix};
-  const std::optional<double> rate = RateOf(FLAGS_rate);
+  const std::optional<double> rate =
+      FLAGS_rate.empty() ? std::optional(kDefaultRate) : runtime::ParseRate(FLAGS_rate);
   if (!CheckNames(complaint) || !CheckNumbers(complaint) ||
       !complaint.Check(rate && *rate <= 1e8, "rate", "give requests/s, e.g. 50000 or 50k")) {
     return std::nullopt;

@@ -79,17 +79,6 @@ bool IsFrameSize(std::string_view text) {
          (ParseNumber(text, &bytes) && bytes >= 64 && bytes <= 1518);
 }
 
-// "500k", "10M", "1.5G": what the generator takes.
-bool IsRate(std::string_view text) {
-  if (!text.empty() && std::string_view("kMG").find(text.back()) != std::string_view::npos) {
-    text.remove_suffix(1);
-  }
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
-  return error == std::errc() && end == text.data() + text.size() && rate > 0 &&
-         std::isfinite(rate);
-}
-
 bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
 // The wire of the embedded NIC, from the traffic flags.
@@ -104,7 +93,7 @@ bool ReadTraffic(Options* options, std::string* error) {
     options->wire_flag = "wire";
     return true;
   }
-  if (!FLAGS_rate.empty() && !IsRate(FLAGS_rate)) {
+  if (!FLAGS_rate.empty() && !ParseRate(FLAGS_rate)) {
     *error = FlagComplaint("rate", "give packets per second, e.g. 500000, 500k or 10M");
     return false;
   }
@@ -174,6 +163,19 @@ bool IsSpan(const char* flag, double seconds, std::string* error) {
 }
 
 }  // namespace
+
+std::optional<double> ParseRate(std::string_view text) {
+  double unit = 1;
+  if (text.ends_with('k')) unit = 1e3;
+  if (text.ends_with('M')) unit = 1e6;
+  if (text.ends_with('G')) unit = 1e9;
+  if (unit != 1) text.remove_suffix(1);
+  double rate = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  rate *= unit;
+  return rate >= 1e-3 && rate <= 1e12 ? std::optional(rate) : std::nullopt;
+}
 
 std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   Options options;

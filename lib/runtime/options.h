@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nic/interfaces.h"
 
@@ -36,6 +37,10 @@ struct Options {
   bool answers = true;  ///< It returns what it gets; else a model does not verify what leaves.
   bool hangup = false;  ///< It takes SIGHUP (hooks.h).
 };
+
+/// Packets a second as --rate names them: "500000", "500k", "10M", "1.5G". Nothing if `text` is none
+/// of that, or not between 0.001 and 10^12, the bounds of a model's wire.
+std::optional<double> ParseRate(std::string_view text);
 
 /// Values of the flags. On a bad one returns nothing and sets `error` to one line
 /// that names the flag and the fix. `own_port` says that EAL was given a device,
