@@ -74,7 +74,8 @@ bool SetFlags(int argc, char** argv, std::string* error) {
     const size_t equals = name.find('=');
     const std::string flag(name.substr(0, equals));
     gflags::CommandLineFlagInfo info;
-    if (!dashes || !gflags::GetCommandLineFlagInfo(flag.c_str(), &info) || !runtime::IsOwnFlag(info)) {
+    if (!dashes || !gflags::GetCommandLineFlagInfo(flag.c_str(), &info) ||
+        !runtime::IsOwnFlag(info)) {
       *error = argument + (dashes ? ": unknown flag: see --help" : ": not a flag: see --help");
       return false;
     }
@@ -99,9 +100,10 @@ bool SetFlags(int argc, char** argv, std::string* error) {
 }
 
 void PrintHelp() {
-  std::printf("sluice-kv-client: loads key-value servers over UDP and checks every value\n\n"
-              "Usage: sluice-kv-client [flags]\n%s",
-              runtime::FlagHelp().c_str());
+  std::printf(
+      "sluice-kv-client: loads key-value servers over UDP and checks every value\n\n"
+      "Usage: sluice-kv-client [flags]\n%s",
+      runtime::FlagHelp().c_str());
 }
 
 // Collects the first complaint.

@@ -151,7 +151,8 @@ int main(int argc, char** argv) {
                                                argv, &exit_code);
   if (!line) return exit_code;
   if (!FLAGS_ip.empty()) {
-    return BadFlag("ip", "what is for a VIP is balanced, all else passes to --exception_port: omit it");
+    return BadFlag("ip",
+                   "what is for a VIP is balanced, all else passes to --exception_port: omit it");
   }
   std::vector<std::string> errors;
   std::optional<Config> config = FLAGS_config.empty() ? ParseConfig(kSample, &errors)

@@ -7,7 +7,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -138,8 +137,8 @@ bool CheckNumbers(const Complaint& complaint) {
          complaint.Check(in(FLAGS_max_tasks, 1, 16384), "max_tasks", "give 1 ... 16384") &&
          // A signal's frame alone takes 11 KiB on some processors.
          complaint.Check(in(FLAGS_stack_kb, 32, 8192), "stack_kb", "give 32 ... 8192") &&
-         complaint.Check(FLAGS_watchdog_ms == 0 || in(FLAGS_watchdog_ms, 1, 60'000),
-                         "watchdog_ms", "give 1 ... 60000, or 0 for never") &&
+         complaint.Check(FLAGS_watchdog_ms == 0 || in(FLAGS_watchdog_ms, 1, 60'000), "watchdog_ms",
+                         "give 1 ... 60000, or 0 for never") &&
          complaint.Accept(FLAGS_agent_cpu == -1 ? "" : runtime::CpuFault(FLAGS_agent_cpu),
                           "agent_cpu") &&
          complaint.Check(in(FLAGS_agent_down_ms, 0, 60'000), "agent_down_ms", "give 0 ... 60000") &&

@@ -19,9 +19,8 @@ void CompletePartialChecksum(uint8_t* frame, uint32_t length) {
   const bool udp = headers.protocol == kProtocolUdp;
   const uint32_t bytes = udp ? LoadBe16(l4 + 4) : headers.end - headers.l4;
   const uint64_t pseudo =
-      headers.IsIpv6()
-          ? PseudoHeaderSumIpv6(ip, headers.protocol, bytes)
-          : PseudoHeaderSumIpv4(ip, headers.protocol, static_cast<uint16_t>(bytes));
+      headers.IsIpv6() ? PseudoHeaderSumIpv6(ip, headers.protocol, bytes)
+                       : PseudoHeaderSumIpv4(ip, headers.protocol, static_cast<uint16_t>(bytes));
   uint8_t* const field = frame + headers.L4ChecksumOffset();
   if (Load<uint16_t>(field) != FoldSum(pseudo)) return;
   const uint16_t sum = FinishChecksum(SumBytes(l4, bytes));

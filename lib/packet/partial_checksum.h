@@ -18,9 +18,9 @@ constexpr bool HidesPartialChecksums(std::string_view driver) {
 }
 
 /// Completes the checksum of an unfragmented UDP or TCP packet whose field holds the sum of its
-/// pseudo-header, as the sender's NIC would have done. All other frames stay as they are: a complete
-/// checksum that happens to be that sum is computed to itself. A damaged frame is taken for a
-/// partial one, and made whole, once in 65536 times: use it where frames come from memory or
+/// pseudo-header, as the sender's NIC would have done. All other frames stay as they are: a
+/// complete checksum that happens to be that sum is computed to itself. A damaged frame is taken
+/// for a partial one, and made whole, once in 65536 times: use it where frames come from memory or
 /// through a NIC that has checked them.
 void CompletePartialChecksum(uint8_t* frame, uint32_t length);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is wrong with a file, a program or a CPU that a flag names: looked up before a run begins, so
-// that it does not fail at its end. Each function returns the second half of the one line that names
-// the flag, what is wrong and the fix, or an empty text if nothing is: also for an empty name, which
-// is how flags say "none". Nothing is created, changed or read. What holds now may be otherwise
-// later: whoever opens a file still checks. Thread-safe.
+// What is wrong with a file, a program or a CPU that a flag names: looked up before a run begins,
+// so that it does not fail at its end. Each function returns the second half of the one line that
+// names the flag, what is wrong and the fix, or an empty text if nothing is: also for an empty
+// name, which is how flags say "none". Nothing is created, changed or read. What holds now may be
+// otherwise later: whoever opens a file still checks. Thread-safe.
 #pragma once
 
 #include <cstdint>

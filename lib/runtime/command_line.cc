@@ -149,13 +149,13 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
 }
 
 void PrintHelp(std::string_view app, std::string_view summary) {
-  std::printf("sluice-%.*s: %.*s\n\nUsage: sluice-%.*s [EAL arguments] -- [flags]\n\n"
-              "Application flags, after -- (not needed without EAL arguments):\n%s"
-              "  --%-18s Read flags from this file, one --flag=value per line\n"
-              "  --%-18s This text; --help=eal: EAL's arguments\n",
-              static_cast<int>(app.size()), app.data(), static_cast<int>(summary.size()),
-              summary.data(), static_cast<int>(app.size()), app.data(), FlagHelp().c_str(),
-              "flagfile", "help");
+  std::printf(
+      "sluice-%.*s: %.*s\n\nUsage: sluice-%.*s [EAL arguments] -- [flags]\n\n"
+      "Application flags, after -- (not needed without EAL arguments):\n%s"
+      "  --%-18s Read flags from this file, one --flag=value per line\n"
+      "  --%-18s This text; --help=eal: EAL's arguments\n",
+      static_cast<int>(app.size()), app.data(), static_cast<int>(summary.size()), summary.data(),
+      static_cast<int>(app.size()), app.data(), FlagHelp().c_str(), "flagfile", "help");
 }
 
 // EAL prints its arguments, and ends the process with 0.

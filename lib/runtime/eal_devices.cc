@@ -64,8 +64,7 @@ std::string MissingDevice(std::span<const EalDevice> devices, const std::string&
     if (!device.pci) continue;
     std::error_code ignored;
     if (std::filesystem::exists(bus + "/" + *PciName(device.value), ignored)) continue;
-    return device.argument + ": there is no such PCI device: dpdk-devbind.py --status lists those "
-                             "of this machine";
+    return device.argument + ": there is no such PCI device: dpdk-devbind.py --status lists yours";
   }
   return "";
 }

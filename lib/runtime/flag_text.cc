@@ -24,9 +24,8 @@ std::string FlagText(std::string_view type, const std::string& value) {
   const double size = std::abs(number);
   const bool plain = size == 0 || (size >= 1e-6 && size < 1e12);
   std::array<char, 64> text;
-  const auto written =
-      std::to_chars(text.data(), text.data() + text.size(), number,
-                    plain ? std::chars_format::fixed : std::chars_format::general);
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), number,
+                                     plain ? std::chars_format::fixed : std::chars_format::general);
   return written.ec == std::errc() ? std::string(text.data(), written.ptr) : value;
 }
 

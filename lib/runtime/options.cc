@@ -194,7 +194,8 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   if (own_port) {
     for (const char* flag : {"wire", "pcap", "frame_size", "flows", "rate", "seed"}) {
       if (IsDefault(flag)) continue;
-      *error = FlagComplaint(flag, "only the embedded NIC has this, and EAL was given a device: omit it");
+      *error = FlagComplaint(flag,
+                             "only the embedded NIC has this, and EAL was given a device: omit it");
       return std::nullopt;
     }
   } else if (!ReadTraffic(&options, error)) {

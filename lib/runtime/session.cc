@@ -108,10 +108,13 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
   const std::string& wanted = options.port.empty() ? embedded_ : options.port;
   if (!wanted.empty()) {
     const std::optional<uint16_t> port = PortByName(wanted);
+    if (!port && !options.port.empty()) {
+      *error = FlagComplaint("port", "no such port: name one that EAL has");
+      return false;
+    }
     if (!port) {
-      *error = !options.port.empty() ? FlagComplaint("port", "no such port: name one that EAL has")
-               : options.wire_flag.empty() ? "the embedded NIC cannot be made: " + why
-                                           : FlagComplaint(options.wire_flag, why);
+      const std::string what = "the embedded NIC cannot be made: " + why;
+      *error = options.wire_flag.empty() ? what : FlagComplaint(options.wire_flag, what);
       return false;
     }
     port_ = *port;
@@ -125,8 +128,9 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
     port_ = port;
     return true;
   }
-  *error = exception_ ? FlagComplaint("exception_port", "no port is left: create one with --vdev or -a")
-                      : NoPort(EalDevices(line_.eal), why);
+  *error = exception_
+               ? FlagComplaint("exception_port", "no port is left: create one with --vdev or -a")
+               : NoPort(EalDevices(line_.eal), why);
   return false;
 }
 

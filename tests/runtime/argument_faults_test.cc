@@ -46,7 +46,8 @@ class ArgumentFaults : public testing::Test {
   std::string Path(const std::string& name) const { return folder_ / name; }
 
  private:
-  const fs::path folder_ = fs::temp_directory_path() / ("argument_faults_" + std::to_string(getpid()));
+  const fs::path folder_ =
+      fs::temp_directory_path() / ("argument_faults_" + std::to_string(getpid()));
 };
 
 TEST_F(ArgumentFaults, OfFilesThatAreToBeWritten) {
