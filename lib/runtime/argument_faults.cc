@@ -29,8 +29,9 @@ std::string Ranges(const cpu_set_t& cpus) {
     if (!CPU_ISSET(cpu, &cpus)) continue;
     int last = cpu;
     while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &cpus)) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(cpu);
-    if (last > cpu) text += "-" + std::to_string(last);
+    if (!text.empty()) text += ',';
+    text += std::to_string(cpu);
+    if (last > cpu) text.append(1, '-').append(std::to_string(last));
     cpu = last;
   }
   return text;
@@ -52,8 +53,8 @@ std::string OutputFileFault(const std::string& path) {
     if (May(path, W_OK)) return "";
     return "cannot be written: " + Why() + ": name another file";
   }
-  std::string folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) folder = ".";
+  const std::string parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent;
   if (stat(folder.c_str(), &status) != 0) {
     return folder + ": " + Why() + ": create that folder, or name a file in another";
   }
