@@ -76,7 +76,10 @@ void StartLog::Show() {
 
 // EAL does not always set rte_errno.
 std::string StartLog::WhyNotStarted() const {
-  if (!first_error_.empty()) return first_error_;
+  constexpr std::string_view kOwn = "EAL: ";
+  if (!first_error_.empty()) {
+    return first_error_.substr(first_error_.starts_with(kOwn) ? kOwn.size() : 0);
+  }
   return rte_errno != 0 ? rte_strerror(rte_errno) : "it does not say why";
 }
 

@@ -222,7 +222,7 @@ BAD_EAL = (
     ("-a 0000:fe:1f.7", "-a 0000:fe:1f.7: there is no such PCI device"),
     ("--allow=fe:1f.7 --", "--allow=fe:1f.7: there is no such PCI device"),
     ("--no-pci --no-huge -m 64 --vdev=net_nobody0",
-     "--vdev=net_nobody0: EAL made no port of it: "),
+     'EAL does not start: failed to parse device "net_nobody0": '),
     ("--no-pci --no-huge -m 64 --vdev=net_af_packet0,iface=nobody",
      "--vdev=net_af_packet0,iface=nobody: EAL made no port of it: "),
     ("--no-pci --no-huge -m 64 --vdev=net_ipu0,device_cpu=1023",
@@ -231,7 +231,7 @@ BAD_EAL = (
      "--exception_port=net_null0: "),
     ("--no-pci --no-huge -m 64 --vdev=net_null0 -- --workers=9", "--workers=9: "),
     ("--no-pci --no-huge -m 64 -l 0,1023", "EAL does not start: "),
-    ("--no-pci --no-huge -m 64 --log-level=nonsense:9", "EAL does not start: "),
+    ("--no-pci --no-huge -m 64 --iova-mode=nonsense", "EAL does not start: "),
     (f"--no-pci --proc-type=secondary --file-prefix=nobody_{os.getpid()}", "EAL does not start: "),
 )
 
