@@ -190,8 +190,8 @@ class Commands(unittest.TestCase):
                 eal = False
             elif name and name[1] not in (self.eal if eal else flags):
                 found.append(word)
-        # Or EAL takes devices of the machine that nobody named.
-        if any("=net_af_packet" in word for word in words) and "--no-pci" not in words:
+        # Or EAL tries to take devices of the machine that nobody named.
+        if any(word.startswith("--vdev") for word in words) and not {"-a", "--no-pci"} & {*words}:
             found.append("no --no-pci")
         return found
 
