@@ -19,7 +19,7 @@ Bytes Completed(const Bytes& frame) {
   return copy.bytes();
 }
 
-Bytes With(Bytes frame, size_t field, uint16_t value) {
+Bytes WithField(Bytes frame, size_t field, uint16_t value) {
   frame[field] = static_cast<uint8_t>(value >> 8);
   frame[field + 1] = static_cast<uint8_t>(value);
   return frame;
@@ -46,7 +46,7 @@ const struct {
 
 TEST(PartialChecksum, IsCompleted) {
   for (const auto& [name, frame, field, pseudo] : kPartial) {
-    EXPECT_EQ(Completed(With(frame, field, pseudo)), frame) << name;
+    EXPECT_EQ(Completed(WithField(frame, field, pseudo)), frame) << name;
   }
 }
 
@@ -54,7 +54,7 @@ TEST(PartialChecksum, IsWhatOnlyThatSumIs) {
   for (const auto& [name, frame, field, pseudo] : kPartial) {
     EXPECT_EQ(Completed(frame), frame) << name << ", complete";
     for (const int wrong : {pseudo - 1, pseudo + 1, 0, 0xffff}) {
-      const Bytes damaged = With(frame, field, static_cast<uint16_t>(wrong));
+      const Bytes damaged = WithField(frame, field, static_cast<uint16_t>(wrong));
       EXPECT_EQ(Completed(damaged), damaged) << name << ", " << wrong;
     }
   }
@@ -68,19 +68,19 @@ TEST(PartialChecksum, OfUdpIsNeverZero) {
       "0200000000020200000000010800"
       "4500001e00010000401166cc0a0000010a000002"
       "03e807d0000a141ee01f");
-  EXPECT_EQ(Completed(frame), With(frame, 40, 0xffff));
+  EXPECT_EQ(Completed(frame), WithField(frame, 40, 0xffff));
 }
 
 TEST(PartialChecksum, OfAnythingElseIsLeftAlone) {
   // Fields of the same values where no checksum of UDP or TCP is to be completed.
-  const Bytes fragment = With(test::kUdp4FirstFragment, 40, 0x1444);
-  const Bytes routed = With(test::kUdp6Routed, 84, 0xfa2f);
+  const Bytes fragment = WithField(test::kUdp4FirstFragment, 40, 0x1444);
+  const Bytes routed = WithField(test::kUdp6Routed, 84, 0xfa2f);
   for (const Bytes& frame : {fragment, routed, test::kUdp4LaterFragment, test::kPing4, test::kPing6,
                              test::kArpRequest, test::kLldp, Bytes{}, Bytes(13)}) {
     EXPECT_EQ(Completed(frame), frame);
   }
   // Cut off: what is missing could not be summed.
-  const Bytes partial = With(test::kUdp4, 40, 0x142e);
+  const Bytes partial = WithField(test::kUdp4, 40, 0x142e);
   for (size_t bytes = 0; bytes < partial.size(); ++bytes) {
     const Bytes cut(partial.begin(), partial.begin() + static_cast<ptrdiff_t>(bytes));
     EXPECT_EQ(Completed(cut), cut) << bytes;

@@ -13,7 +13,7 @@
 namespace sluice::runtime {
 namespace {
 
-std::vector<std::string> Values(const std::vector<std::string>& eal) {
+std::vector<std::string> ValuesOf(const std::vector<std::string>& eal) {
   std::vector<std::string> values;
   for (const EalDevice& device : EalDevices(eal)) values.push_back(device.value);
   return values;
@@ -21,14 +21,14 @@ std::vector<std::string> Values(const std::vector<std::string>& eal) {
 
 TEST(EalDevices, AreFoundInEverySpelling) {
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(Values({"-l", "0-1", "--no-pci"}), Texts{});
-  EXPECT_EQ(Values({"-a", "81:00.0", "-a0000:81:00.1"}), (Texts{"81:00.0", "0000:81:00.1"}));
-  EXPECT_EQ(Values({"--allow=81:00.0", "--allow", "81:00.1"}), (Texts{"81:00.0", "81:00.1"}));
-  EXPECT_EQ(Values({"--vdev=net_tap0,iface=t0", "--vdev", "net_null0"}),
+  EXPECT_EQ(ValuesOf({"-l", "0-1", "--no-pci"}), Texts{});
+  EXPECT_EQ(ValuesOf({"-a", "81:00.0", "-a0000:81:00.1"}), (Texts{"81:00.0", "0000:81:00.1"}));
+  EXPECT_EQ(ValuesOf({"--allow=81:00.0", "--allow", "81:00.1"}), (Texts{"81:00.0", "81:00.1"}));
+  EXPECT_EQ(ValuesOf({"--vdev=net_tap0,iface=t0", "--vdev", "net_null0"}),
             (Texts{"net_tap0,iface=t0", "net_null0"}));
-  EXPECT_EQ(Values({"--vdevs=x", "--allowed"}), Texts{});
+  EXPECT_EQ(ValuesOf({"--vdevs=x", "--allowed"}), Texts{});
   EXPECT_EQ(EalDevices(Texts{"-a", "81:00.0"})[0].argument, "-a 81:00.0");
-  EXPECT_EQ(Values({"-a"}), Texts{""});  // EAL will say what is missing.
+  EXPECT_EQ(ValuesOf({"-a"}), Texts{""});  // EAL will say what is missing.
 }
 
 TEST(EalDevices, AreHardwareIfTheyBeginWithAnAddressOfPci) {
