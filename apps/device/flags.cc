@@ -12,6 +12,7 @@
 #include "emulator/options.h"
 #include "emulator/socket_path.h"
 #include "models.h"
+#include "runtime/argument_faults.h"
 
 namespace sluice::device_app {
 namespace {
@@ -133,7 +134,8 @@ class Reader {
     if (name == "stats_period_s") return Seconds(name, value, &out_.stats_period_s);
     if (name == "json") {
       out_.json = value;
-      return true;
+      const std::string fault = runtime::OutputFault(value);
+      return fault.empty() || Bad(name, value, fault);
     }
     if (name == "wire") out_.wire = value;
     model_.emplace_back(name, value);

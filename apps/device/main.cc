@@ -4,7 +4,6 @@
 // at a time. The model is lib/emulator/running_model.h, what hosts see of it
 // lib/emulator/server.h; here are EAL, signals and the report.
 #include <rte_eal.h>
-#include <rte_errno.h>
 #include <sched.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -28,6 +27,7 @@
 #include "flags.h"
 #include "report.h"
 #include "runtime/runtime_folder.h"
+#include "runtime/start_log.h"
 
 namespace {
 
@@ -40,6 +40,7 @@ using sluice::device_app::WriteFile;
 using sluice::emulator::RunningModel;
 using sluice::emulator::Server;
 using sluice::emulator::Statistic;
+using sluice::runtime::StartLog;
 using Clock = std::chrono::steady_clock;
 
 // A file that tells the signals of a run.
@@ -91,12 +92,14 @@ bool StartEal(const Flags& flags, std::string* file_prefix) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0) {
+  StartLog log(flags.eal.empty() ? StartLog::Lines::kKept : StartLog::Lines::kShown);
+  if (log.StartEal(static_cast<int>(arguments.size()), argv.data())) {
+    log.Show();
     sluice::runtime::SweepDeadRuns(*file_prefix);
     return true;
   }
-  std::fprintf(stderr, "EAL failed to start: %s: arguments before -- belong to EAL\n",
-               rte_strerror(rte_errno));
+  std::fprintf(stderr, "EAL does not start: %s: arguments before -- are EAL's\n",
+               log.WhyNotStarted().c_str());
   return false;
 }
 

@@ -12,6 +12,9 @@
 #include <cstdio>
 #include <string_view>
 
+#include "runtime/argument_faults.h"
+#include "runtime/flag_text.h"
+
 DEFINE_string(server, "127.0.0.1",
               "Servers: host:port,… (append /?weight to each if weights differ)");
 DEFINE_string(servers_file, "",
@@ -62,14 +65,6 @@ using engine::workload::Arrivals;
 
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;
 
-bool Ours(const gflags::CommandLineFlagInfo& info) {
-  return std::string_view(info.filename).ends_with("settings.cc");
-}
-
-std::string ValueOf(const char* flag) {
-  return gflags::GetCommandLineFlagInfoOrDie(flag).current_value;
-}
-
 // Sets the flags; false, with one line in `error`, if an argument is none.
 bool SetFlags(int argc, char** argv, std::string* error) {
   for (int i = 1; i < argc; ++i) {
@@ -79,7 +74,8 @@ bool SetFlags(int argc, char** argv, std::string* error) {
     const size_t equals = name.find('=');
     const std::string flag(name.substr(0, equals));
     gflags::CommandLineFlagInfo info;
-    if (!dashes || !gflags::GetCommandLineFlagInfo(flag.c_str(), &info) || !Ours(info)) {
+    if (!dashes || !gflags::GetCommandLineFlagInfo(flag.c_str(), &info) ||
+        !runtime::IsOwnFlag(info)) {
       *error = argument + (dashes ? ": unknown flag: see --help" : ": not a flag: see --help");
       return false;
     }
@@ -104,15 +100,10 @@ bool SetFlags(int argc, char** argv, std::string* error) {
 }
 
 void PrintHelp() {
-  std::printf("sluice-kv-client: loads key-value servers over UDP and checks every value\n\n"
-              "Usage: sluice-kv-client [flags]\n");
-  std::vector<gflags::CommandLineFlagInfo> flags;
-  gflags::GetAllFlags(&flags);
-  for (const gflags::CommandLineFlagInfo& flag : flags) {
-    if (!Ours(flag)) continue;
-    std::printf("  --%-18s %s (%s)\n", flag.name.c_str(), flag.description.c_str(),
-                flag.default_value.empty() ? "empty" : flag.default_value.c_str());
-  }
+  std::printf(
+      "sluice-kv-client: loads key-value servers over UDP and checks every value\n\n"
+      "Usage: sluice-kv-client [flags]\n%s",
+      runtime::FlagHelp().c_str());
 }
 
 // Collects the first complaint.
@@ -120,9 +111,10 @@ class Checker {
  public:
   void Require(bool good, const char* flag, absl::string_view fix) {
     if (!good && error_.empty()) {
-      error_ = absl::StrCat("--", flag, "=", ValueOf(flag), ": ", fix);
+      error_ = runtime::FlagComplaint(flag, std::string_view(fix.data(), fix.size()));
     }
   }
+  void Accept(const std::string& fault, const char* flag) { Require(fault.empty(), flag, fault); }
   const std::string& error() const { return error_; }
 
  private:
@@ -196,6 +188,7 @@ void CheckServers(Checker& check, Settings& settings) {
   settings.rules = {.default_port = static_cast<uint16_t>(mica ? 1024 : 11211),
                     .ports = FLAGS_workers};
   settings.servers_file = FLAGS_servers_file;
+  check.Accept(runtime::InputFileFault(FLAGS_servers_file), "servers_file");
   if (!FLAGS_servers_etcd.empty()) {
     settings.servers_etcd = EtcdAddress::Read(FLAGS_servers_etcd);
     check.Require(settings.servers_etcd.has_value(), "servers_etcd", "give HOST:PORT/PREFIX");
@@ -234,11 +227,7 @@ std::string Check(Settings& settings) {
   check.Require(FLAGS_stats_period_s >= 0 && FLAGS_stats_period_s <= 1e7, "stats_period_s",
                 "give seconds, or 0 for none");
   check.Require(FLAGS_patience_s > 0 && FLAGS_patience_s <= 1e7, "patience_s", "give seconds");
-  if (!FLAGS_json.empty() && FLAGS_json != "-") {
-    std::FILE* const file = std::fopen(FLAGS_json.c_str(), "ae");
-    check.Require(file != nullptr, "json", "cannot be written: name a file in another folder");
-    if (file != nullptr) std::fclose(file);
-  }
+  check.Accept(runtime::OutputFault(FLAGS_json), "json");
   client.items = FLAGS_items;
   client.first_item = FLAGS_first_item;
   client.get_share = FLAGS_mix;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/argument_faults.h"
 #include "runtime/json_reader.h"
 #include "sample.h"
 
@@ -119,6 +120,9 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
                       "give syslog, lines or tcp") &&
       complaint.Check(FLAGS_log_sources >= 1 && FLAGS_log_sources <= kMaxSampleSources,
                       "log_sources", "give 1 to 65536") &&
+      complaint.Accept(runtime::OutputFault(FLAGS_lines), "lines") &&
+      complaint.Accept(runtime::OutputFault(FLAGS_minutes), "minutes") &&
+      complaint.Accept(runtime::OutputFault(FLAGS_alerts), "alerts") &&
       complaint.Check(FLAGS_log.empty() || !line.own_port, "log",
                       "only the embedded NIC has this, and EAL was given a device: omit it");
   if (!right) return std::nullopt;

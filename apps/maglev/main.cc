@@ -34,6 +34,7 @@ DEFINE_string(explain, "",
               "Print where a flow goes and why, and exit: 'tcp 1.2.3.4:5 10.0.0.1:80'");
 DEFINE_string(plan, "", "Print what this configuration would move, and exit");
 DEFINE_string(instance, "", "With --plan: ask the running instance with this --file-prefix");
+DECLARE_string(ip);
 DECLARE_uint32(flows);
 
 namespace {
@@ -149,6 +150,10 @@ int main(int argc, char** argv) {
   auto line = sluice::runtime::ReadCommandLine("maglev", "spreads connections over backends", argc,
                                                argv, &exit_code);
   if (!line) return exit_code;
+  if (!FLAGS_ip.empty()) {
+    return BadFlag("ip",
+                   "what is for a VIP is balanced, all else passes to --exception_port: omit it");
+  }
   std::vector<std::string> errors;
   std::optional<Config> config = FLAGS_config.empty() ? ParseConfig(kSample, &errors)
                                                       : ReadConfig(FLAGS_config, &errors);

@@ -7,12 +7,11 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "client_wire.h"
+#include "runtime/argument_faults.h"
 
 DECLARE_string(rate);
 
@@ -77,20 +76,6 @@ bool IsAmong(std::string_view name, std::span<const std::string_view> names) {
 
 bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
-// "50000", "50k", "0.1M"; lib/runtime has checked it, where the port is the embedded one.
-std::optional<double> RateOf(std::string_view text) {
-  if (text.empty()) return kDefaultRate;
-  double unit = 1;
-  if (text.ends_with('k')) unit = 1e3;
-  if (text.ends_with('M')) unit = 1e6;
-  if (text.ends_with('G')) unit = 1e9;
-  if (unit != 1) text.remove_suffix(1);
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
-  if (error != std::errc() || end != text.data() + text.size() || !(rate > 0)) return std::nullopt;
-  return rate * unit;
-}
-
 // Every policy in every mode with an agent, and the host alone.
 std::vector<Cell> AllCells() {
   std::vector<Cell> cells = {{"", "local"}};
@@ -152,10 +137,10 @@ bool CheckNumbers(const Complaint& complaint) {
          complaint.Check(in(FLAGS_max_tasks, 1, 16384), "max_tasks", "give 1 ... 16384") &&
          // A signal's frame alone takes 11 KiB on some processors.
          complaint.Check(in(FLAGS_stack_kb, 32, 8192), "stack_kb", "give 32 ... 8192") &&
-         complaint.Check(FLAGS_watchdog_ms == 0 || in(FLAGS_watchdog_ms, 1, 60'000),
-                         "watchdog_ms", "give 1 ... 60000, or 0 for never") &&
-         complaint.Check(FLAGS_agent_cpu >= -1 && FLAGS_agent_cpu < CPU_SETSIZE, "agent_cpu",
-                         "give -1 or a CPU") &&
+         complaint.Check(FLAGS_watchdog_ms == 0 || in(FLAGS_watchdog_ms, 1, 60'000), "watchdog_ms",
+                         "give 1 ... 60000, or 0 for never") &&
+         complaint.Accept(FLAGS_agent_cpu == -1 ? "" : runtime::CpuFault(FLAGS_agent_cpu),
+                          "agent_cpu") &&
          complaint.Check(in(FLAGS_agent_down_ms, 0, 60'000), "agent_down_ms", "give 0 ... 60000") &&
          complaint.Check(FLAGS_agent_fault.empty() || ReadAgentFault(FLAGS_agent_fault),
                          "agent_fault", "give kill@SECONDS, freeze@SECONDS or replace@SECONDS");
@@ -188,7 +173,8 @@ void TakeIdlePort(CommandLine* line) {
 
 std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* fix) {
   const Complaint complaint{flag, fix};
-  const std::optional<double> rate = RateOf(FLAGS_rate);
+  const std::optional<double> rate =
+      FLAGS_rate.empty() ? std::optional(kDefaultRate) : runtime::ParseRate(FLAGS_rate);
   if (!CheckNames(complaint) || !CheckNumbers(complaint) ||
       !complaint.Check(rate && *rate <= 1e8, "rate", "give requests/s, e.g. 50000 or 50k")) {
     return std::nullopt;

@@ -64,12 +64,17 @@ size_t MessageBytes(int socket, bool ipv6) {
 
 }  // namespace
 
+bool IpfixSender::IsAddress(const std::string& where) {
+  Address address;
+  return Parse(where, &address);
+}
+
 std::unique_ptr<IpfixSender> IpfixSender::Open(const std::string& where,
                                                const IpfixEncoder::Options& first, size_t keys,
                                                std::string* error) {
   Address address;
   if (!Parse(where, &address)) {
-    *error = "give ADDRESS:PORT, an IPv6 address in brackets; IANA's port is 4739";
+    *error = kAddressFix;
     return nullptr;
   }
   const int made = socket(address.bytes.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

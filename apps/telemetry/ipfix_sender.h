@@ -21,6 +21,12 @@ class IpfixSender {
     uint64_t failed = 0;
   };
 
+  /// Whether `where` is ADDRESS:PORT, an IPv6 address in brackets.
+  static bool IsAddress(const std::string& where);
+  /// What to give instead, for who gave something else.
+  static constexpr char kAddressFix[] =
+      "give ADDRESS:PORT, an IPv6 address in brackets; IANA's port is 4739";
+
   /// `where` is ADDRESS:PORT, an IPv6 address in brackets; `first` of the first of `keys` keys,
   /// each of which has an observation domain of its own. Null, with one line in `error`, if it
   /// is none of that or there is no way to it.

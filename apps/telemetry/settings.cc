@@ -6,7 +6,9 @@
 #include <cmath>
 #include <random>
 
+#include "ipfix_sender.h"
 #include "key_list.h"
+#include "runtime/argument_faults.h"
 
 DEFINE_string(keys, "5-tuple",
               "What distinguishes flows, comma-separated: 5-tuple, source, destination, "
@@ -91,7 +93,11 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
                       "ipfix_domain", "give 1 to 4294967287") &&
       complaint.Check(FLAGS_ipfix_template_s >= 1, "ipfix_template_s", "give 1 second or more") &&
       complaint.Check(FLAGS_ip.empty(), "ip",
-                      "all frames are forwarded and none is answered: omit it");
+                      "all frames are forwarded and none is answered: omit it") &&
+      complaint.Check(FLAGS_export_ipfix.empty() || IpfixSender::IsAddress(FLAGS_export_ipfix),
+                      "export_ipfix", IpfixSender::kAddressFix) &&
+      complaint.Accept(runtime::OutputFileFault(FLAGS_export_csv), "export_csv") &&
+      complaint.Accept(runtime::OutputFileFault(FLAGS_export_json), "export_json");
   if (!readable) return std::nullopt;
 
   Settings settings;

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "packet/partial_checksum.h"
+
 namespace sluice::emulator {
 namespace {
 
@@ -57,6 +59,11 @@ bool PortWire::Open(const std::string& port, std::string_view name, std::string*
   pool_ = rte_pktmbuf_pool_create(pool_name.c_str(), kPoolMbufs, kPoolCache, 0,
                                   RTE_MBUF_DEFAULT_BUF_SIZE, socket);
   if (pool_ == nullptr) return fail("creating its mbuf pool", rte_errno);
+  rte_eth_dev_info info = {};
+  if (const int code = rte_eth_dev_info_get(port_id_, &info); code != 0) {
+    return fail("asking what it is", code);
+  }
+  partial_checksums_ = packet::HidesPartialChecksums(info.driver_name);
   const rte_eth_conf config = {};
   if (const int code = rte_eth_dev_configure(port_id_, 1, 1, &config); code != 0) {
     return fail("configuring it", code);
@@ -123,6 +130,10 @@ std::span<const device::WireFrame> PortWire::Pull(uint64_t, uint32_t max) {
         rte_pktmbuf_free(mbuf);
         ++counters_[kRxUnusable].value;
         continue;
+      }
+      if (partial_checksums_) {
+        packet::CompletePartialChecksum(rte_pktmbuf_mtod(mbuf, uint8_t*),
+                                        rte_pktmbuf_data_len(mbuf));
       }
       received_[last_] = mbuf;
       frames_[last_++] = {rte_pktmbuf_mtod(mbuf, const uint8_t*), rte_pktmbuf_data_len(mbuf)};

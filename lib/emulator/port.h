@@ -57,6 +57,7 @@ class PortWire final : public Wire {
   const uint64_t owner_;
   rte_mempool* pool_ = nullptr;
   bool started_ = false;
+  bool partial_checksums_ = false;  ///< It may give frames with them (packet/partial_checksum.h).
   std::atomic<bool> gone_{false};  ///< The port was released under us; set by its event.
   MacAddress mac_ = {};
   std::array<rte_mbuf*, kBurst> received_ = {};

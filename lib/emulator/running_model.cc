@@ -88,7 +88,7 @@ bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
       std::string summary;
       wire_ = ReplayWire::Create(arguments.replay, arguments.verify, &summary, error);
       if (wire_ == nullptr) {
-        error->insert(0, "wire=pcap: ");
+        error->insert(0, "wire=pcap:");
       } else {
         Log(RTE_LOG_NOTICE, name_ + ": replays " + summary);
       }

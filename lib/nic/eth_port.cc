@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "packet/partial_checksum.h"
+
 namespace sluice::nic {
 
 namespace {
@@ -84,6 +86,7 @@ int EthPort::Configure(const Options& options, std::string* step) {
     rc = rte_eth_tx_queue_setup(port_, i, tx_ring, static_cast<unsigned>(socket), nullptr);
     if (rc != 0) return rc;
   }
+  if (packet::HidesPartialChecksums(info.driver_name)) CompleteChecksums(options.rx_queues);
   // Before the start, or the first frames would meet the address filter. Not every
   // driver can: some not yet, some not at all; then the port's own address counts.
   const bool promiscuous = rte_eth_promiscuous_enable(port_) == 0;
@@ -93,6 +96,19 @@ int EthPort::Configure(const Options& options, std::string* step) {
   started_ = true;
   if (!promiscuous) rte_eth_promiscuous_enable(port_);
   return 0;
+}
+
+void EthPort::CompleteChecksums(uint16_t rx_queues) {
+  const auto complete = [](uint16_t, uint16_t, rte_mbuf** mbufs, uint16_t count, uint16_t, void*) {
+    for (uint16_t i = 0; i < count; ++i) {
+      packet::CompletePartialChecksum(rte_pktmbuf_mtod(mbufs[i], uint8_t*),
+                                      rte_pktmbuf_data_len(mbufs[i]));
+    }
+    return count;
+  };
+  for (uint16_t i = 0; i < rx_queues; ++i) {
+    callbacks_.push_back(rte_eth_add_rx_callback(port_, i, complete, nullptr));
+  }
 }
 
 std::unique_ptr<EthPort> EthPort::Open(uint16_t port, const Options& options, std::string* error) {
@@ -106,6 +122,10 @@ std::unique_ptr<EthPort> EthPort::Open(uint16_t port, const Options& options, st
 
 EthPort::~EthPort() {
   if (started_) rte_eth_dev_stop(port_);
+  // A port that takes this number later must not have them.
+  for (uint16_t i = 0; i < callbacks_.size(); ++i) {
+    if (callbacks_[i] != nullptr) rte_eth_remove_rx_callback(port_, i, callbacks_[i]);
+  }
   rte_eth_dev_close(port_);
   for (rte_mempool* pool : pools_) rte_mempool_free(pool);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+struct rte_eth_rxtx_callback;
 struct rte_mempool;
 
 namespace sluice::nic {
@@ -32,7 +33,8 @@ class EthPort {
   };
 
   /// Configures and starts `port`, with RSS over IP, UDP and TCP when there are
-  /// several receive queues, promiscuous where the driver can be. On failure
+  /// several receive queues, promiscuous where the driver can be. Checksums that Linux left
+  /// partial are completed (packet/partial_checksum.h). On failure
   /// returns null and sets `error` to one line that names the port and what it refused.
   static std::unique_ptr<EthPort> Open(uint16_t port, const Options& options, std::string* error);
 
@@ -48,10 +50,12 @@ class EthPort {
  private:
   explicit EthPort(uint16_t port) : port_(port) {}
   int Configure(const Options& options, std::string* step);
+  void CompleteChecksums(uint16_t rx_queues);
 
   uint16_t port_;
   bool started_ = false;
   std::vector<rte_mempool*> pools_;
+  std::vector<const rte_eth_rxtx_callback*> callbacks_;  ///< Of each receive queue, or none.
 };
 
 }  // namespace sluice::nic

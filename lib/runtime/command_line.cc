@@ -10,6 +10,8 @@
 #include <fstream>
 #include <span>
 
+#include "runtime/eal_devices.h"
+#include "runtime/flag_text.h"
 #include "runtime/listing.h"
 
 DEFINE_string(list, "", "Print what the build has, as JSON, and exit: interfaces");
@@ -47,15 +49,10 @@ std::string FlagName(std::string_view argument) {
   return std::string(argument.substr(0, argument.find('=')));
 }
 
-bool IsOurs(const gflags::CommandLineFlagInfo& info) {
-  return info.filename.find("runtime/") != std::string::npos ||
-         info.filename.find("apps/") != std::string::npos;
-}
-
 bool IsFlag(const std::string& name) {
   gflags::CommandLineFlagInfo info;
   return name == "flagfile" ||
-         (gflags::GetCommandLineFlagInfo(name.c_str(), &info) && IsOurs(info));
+         (gflags::GetCommandLineFlagInfo(name.c_str(), &info) && IsOwnFlag(info));
 }
 
 // Alone, it means true.
@@ -151,36 +148,22 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
   return true;
 }
 
-void PrintFlags() {
-  std::printf("\nApplication flags, after -- (not needed without EAL arguments):\n");
-  std::vector<gflags::CommandLineFlagInfo> flags;
-  gflags::GetAllFlags(&flags);
-  for (const gflags::CommandLineFlagInfo& flag : flags) {
-    if (!IsOurs(flag)) continue;
-    std::printf("  --%-16s %s (%s)\n", flag.name.c_str(), flag.description.c_str(),
-                flag.default_value.empty() ? "empty" : flag.default_value.c_str());
-  }
-  std::printf("  --%-16s %s\n", "flagfile", "Read flags from this file, one --flag=value per line");
+void PrintHelp(std::string_view app, std::string_view summary) {
+  std::printf(
+      "sluice-%.*s: %.*s\n\nUsage: sluice-%.*s [EAL arguments] -- [flags]\n\n"
+      "Application flags, after -- (not needed without EAL arguments):\n%s"
+      "  --%-18s Read flags from this file, one --flag=value per line\n"
+      "  --%-18s This text; --help=eal: EAL's arguments\n",
+      static_cast<int>(app.size()), app.data(), static_cast<int>(summary.size()), summary.data(),
+      static_cast<int>(app.size()), app.data(), FlagHelp().c_str(), "flagfile", "help");
 }
 
-// Ours, then EAL's, which ends the process with 0.
-void PrintHelp(std::string_view app, std::string_view summary) {
-  std::printf("sluice-%.*s: %.*s\n\nUsage: sluice-%.*s [EAL arguments] -- [flags]\n",
-              static_cast<int>(app.size()), app.data(), static_cast<int>(summary.size()),
-              summary.data(), static_cast<int>(app.size()), app.data());
-  PrintFlags();
+// EAL prints its arguments, and ends the process with 0.
+void PrintEalHelp(std::string_view app) {
   std::string name = "sluice-" + std::string(app);
   std::string help = "--help";
   std::array<char*, 3> arguments = {name.data(), help.data(), nullptr};
   rte_eal_init(2, arguments.data());
-}
-
-bool NamesDevice(std::span<const std::string> eal) {
-  return std::ranges::any_of(eal, [](std::string_view argument) {
-    return argument.starts_with("-a") || argument == "--allow" ||
-           argument.starts_with("--allow=") || argument == "--vdev" ||
-           argument.starts_with("--vdev=");
-  });
 }
 
 }  // namespace
@@ -191,6 +174,11 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
   for (const std::string_view argument : arguments) {
     if (argument == "--help" || argument == "-h") {
       PrintHelp(app, summary);
+      *exit_code = 0;
+      return std::nullopt;
+    }
+    if (argument == "--help=eal") {
+      PrintEalHelp(app);
       *exit_code = 0;
       return std::nullopt;
     }
@@ -209,8 +197,10 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
       *exit_code = PrintListing();
       return std::nullopt;
     }
-    line.own_port = NamesDevice(line.eal);
-    if (std::optional<Options> options = ReadOptions(line.own_port, &error)) {
+    const std::vector<EalDevice> devices = EalDevices(line.eal);
+    line.own_port = !devices.empty();
+    if (std::optional<Options> options = ReadOptions(line.own_port, &error);
+        options && (error = MissingDevice(devices)).empty()) {
       line.options = *std::move(options);
       return line;
     }
@@ -220,10 +210,7 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
 }
 
 int BadFlag(std::string_view flag, std::string_view fix) {
-  const std::string name(flag);
-  return Fail("--" + name + "=" +
-              gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value + ": " +
-              std::string(fix));
+  return Fail(FlagComplaint(std::string(flag), fix));
 }
 
 }  // namespace sluice::runtime

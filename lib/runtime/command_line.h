@@ -40,6 +40,11 @@ struct Complaint {
     *fix = how;
     return false;
   }
+  /// Returns whether `fault` is empty; if not, notes that it is what flag `name` has
+  /// (argument_faults.h).
+  bool Accept(std::string_view fault, std::string_view name) const {
+    return Check(fault.empty(), name, fault);
+  }
 };
 
 /// What to do about it: prints the line, returns 2.

@@ -8,6 +8,9 @@
 #include <cmath>
 #include <string_view>
 
+#include "runtime/argument_faults.h"
+#include "runtime/flag_text.h"
+
 namespace {
 
 // "packetized, streaming or bilateral".
@@ -59,11 +62,10 @@ namespace sluice::runtime {
 
 namespace {
 
-// What is wrong with a flag, in the one form that all such lines have.
-std::string Bad(std::string_view flag, std::string_view fix) {
-  const std::string name(flag);
-  const std::string value = gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value;
-  return "--" + name + "=" + value + ": " + std::string(fix);
+// Whether `fault` is empty; if not, the flag's complaint is in `error`.
+bool Accept(std::string_view fault, const char* flag, std::string* error) {
+  if (!fault.empty()) *error = FlagComplaint(flag, fault);
+  return fault.empty();
 }
 
 bool ParseNumber(std::string_view text, uint64_t* value) {
@@ -77,17 +79,6 @@ bool IsFrameSize(std::string_view text) {
          (ParseNumber(text, &bytes) && bytes >= 64 && bytes <= 1518);
 }
 
-// "500k", "10M", "1.5G": what the generator takes.
-bool IsRate(std::string_view text) {
-  if (!text.empty() && std::string_view("kMG").find(text.back()) != std::string_view::npos) {
-    text.remove_suffix(1);
-  }
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
-  return error == std::errc() && end == text.data() + text.size() && rate > 0 &&
-         std::isfinite(rate);
-}
-
 bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
 // The wire of the embedded NIC, from the traffic flags.
@@ -95,32 +86,34 @@ bool ReadTraffic(Options* options, std::string* error) {
   if (!FLAGS_wire.empty()) {
     for (const char* other : {"pcap", "frame_size", "flows", "rate"}) {
       if (IsDefault(other)) continue;
-      *error = Bad(other, "put it into --wire, or omit --wire");
+      *error = FlagComplaint(other, "put it into --wire, or omit --wire");
       return false;
     }
     options->wire = options->traffic = FLAGS_wire;
+    options->wire_flag = "wire";
     return true;
   }
-  if (!FLAGS_rate.empty() && !IsRate(FLAGS_rate)) {
-    *error = Bad("rate", "give packets per second, e.g. 500000, 500k or 10M");
+  if (!FLAGS_rate.empty() && !ParseRate(FLAGS_rate)) {
+    *error = FlagComplaint("rate", "give packets per second, e.g. 500000, 500k or 10M");
     return false;
   }
   const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
   if (!FLAGS_pcap.empty()) {
     if (FLAGS_pcap.find_first_of(",+") != std::string::npos) {
-      *error = Bad("pcap", "device arguments cannot hold ',' or '+': rename the file");
+      *error = FlagComplaint("pcap", "device arguments cannot hold ',' or '+': rename the file");
       return false;
     }
     options->wire = "pcap:" + FLAGS_pcap + rate;
+    options->wire_flag = "pcap";
     options->traffic = options->wire;
-    return true;
+    return Accept(InputFileFault(FLAGS_pcap), "pcap", error);
   }
   if (!IsFrameSize(FLAGS_frame_size)) {
-    *error = Bad("frame_size", "give 64 to 1518, imix or random");
+    *error = FlagComplaint("frame_size", "give 64 to 1518, imix or random");
     return false;
   }
   if (FLAGS_flows < 1 || FLAGS_flows > 1'048'576) {
-    *error = Bad("flows", "give 1 to 1048576");
+    *error = FlagComplaint("flows", "give 1 to 1048576");
     return false;
   }
   options->frame_size = FLAGS_frame_size;
@@ -131,62 +124,78 @@ bool ReadTraffic(Options* options, std::string* error) {
 }
 
 bool ReadCapture(Options* options, std::string* error) {
+  if (FLAGS_capture.empty()) return true;
   const size_t comma = FLAGS_capture.rfind(",n=");
   options->capture = FLAGS_capture.substr(0, comma);
-  if (comma == std::string::npos) return true;
-  const std::string_view count = std::string_view(FLAGS_capture).substr(comma + 3);
-  if (ParseNumber(count, &options->capture_pkts) && options->capture_pkts > 0 &&
-      !options->capture.empty()) {
-    return true;
+  const std::string_view count =
+      comma == std::string::npos ? "" : std::string_view(FLAGS_capture).substr(comma + 3);
+  if (options->capture.empty() ||
+      (comma != std::string::npos &&
+       (!ParseNumber(count, &options->capture_pkts) || options->capture_pkts == 0))) {
+    *error = FlagComplaint("capture", "give FILE or FILE,n=N with N packets, at least 1");
+    return false;
   }
-  *error = Bad("capture", "give FILE or FILE,n=N with N packets, at least 1");
-  return false;
+  return Accept(OutputFileFault(options->capture), "capture", error);
 }
 
 bool ReadRegions(Options* options, std::string* error) {
   options->interface.regions = FLAGS_regions;
   options->interface.region_bytes = FLAGS_region_bytes;
   if (FLAGS_regions != 0 && (FLAGS_regions < 3 || FLAGS_regions > 64)) {
-    *error = Bad("regions", "give 3 to 64");
+    *error = FlagComplaint("regions", "give 3 to 64");
     return false;
   }
   if (FLAGS_region_bytes % 4096 == 0 && FLAGS_region_bytes <= 262'144) return true;
-  *error = Bad("region_bytes", "give a multiple of 4096, at most 262144");
+  *error = FlagComplaint("region_bytes", "give a multiple of 4096, at most 262144");
   return false;
 }
 
 bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error) {
   if (value >= 1 && value <= max) return true;
-  *error = Bad(flag, "give 1 to " + std::to_string(max));
+  *error = FlagComplaint(flag, "give 1 to " + std::to_string(max));
   return false;
 }
 
 bool IsSpan(const char* flag, double seconds, std::string* error) {
   if (seconds >= 0 && std::isfinite(seconds)) return true;
-  *error = Bad(flag, "give seconds, 0 or more");
+  *error = FlagComplaint(flag, "give seconds, 0 or more");
   return false;
 }
 
 }  // namespace
 
+std::optional<double> ParseRate(std::string_view text) {
+  double unit = 1;
+  if (text.ends_with('k')) unit = 1e3;
+  if (text.ends_with('M')) unit = 1e6;
+  if (text.ends_with('G')) unit = 1e9;
+  if (unit != 1) text.remove_suffix(1);
+  double rate = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  rate *= unit;
+  return rate >= 1e-3 && rate <= 1e12 ? std::optional(rate) : std::nullopt;
+}
+
 std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   Options options;
   options.iface = nic::FindInterface(FLAGS_iface);
   if (options.iface == nullptr) {
-    *error = Bad("iface", "give " + Choices());
+    *error = FlagComplaint("iface", "give " + Choices());
     return std::nullopt;
   }
   if (!IsSpan("duration_s", FLAGS_duration_s, error) ||
       !IsSpan("stats_period_s", FLAGS_stats_period_s, error) ||
       !InRange("workers", FLAGS_workers, 64, error) || !InRange("pipes", FLAGS_pipes, 64, error) ||
       !InRange("burst", FLAGS_burst, 64, error) || !ReadRegions(&options, error) ||
-      !ReadCapture(&options, error)) {
+      !ReadCapture(&options, error) || !Accept(OutputFault(FLAGS_json), "json", error)) {
     return std::nullopt;
   }
   if (own_port) {
     for (const char* flag : {"wire", "pcap", "frame_size", "flows", "rate", "seed"}) {
       if (IsDefault(flag)) continue;
-      *error = Bad(flag, "only the embedded NIC has this, and EAL was given a device: omit it");
+      *error = FlagComplaint(flag,
+                             "only the embedded NIC has this, and EAL was given a device: omit it");
       return std::nullopt;
     }
   } else if (!ReadTraffic(&options, error)) {

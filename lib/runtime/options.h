@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nic/interfaces.h"
 
@@ -20,6 +21,7 @@ struct Options {
   double stats_period_s = 1;  ///< 0: no lines.
   std::string json;           ///< Path, "-" for standard output, empty for none.
   std::string wire;           ///< Of the embedded NIC; empty if no traffic flag was given.
+  std::string wire_flag;      ///< The flag that names `wire` or its file; empty for none.
   std::string traffic;        ///< The same for readers: what the report calls it.
   std::string frame_size;     ///< "64" … "1518", "imix", "random"; empty for a capture.
   std::optional<uint64_t> seed;
@@ -35,6 +37,10 @@ struct Options {
   bool answers = true;  ///< It returns what it gets; else a model does not verify what leaves.
   bool hangup = false;  ///< It takes SIGHUP (hooks.h).
 };
+
+/// Packets a second as --rate names them: "500000", "500k", "10M", "1.5G". Nothing if `text` is
+/// none of that, or not between 0.001 and 10^12, the bounds of a model's wire.
+std::optional<double> ParseRate(std::string_view text);
 
 /// Values of the flags. On a bad one returns nothing and sets `error` to one line
 /// that names the flag and the fix. `own_port` says that EAL was given a device,

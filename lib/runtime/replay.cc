@@ -30,7 +30,7 @@ bool OpenWriter(const std::string& path, std::optional<packet::CaptureWriter>* w
 
 }  // namespace
 
-bool WantsReplay() { return !FLAGS_out_pcap.empty(); }
+bool WantsReplay() { return !FLAGS_out_pcap.empty() || !FLAGS_pass_pcap.empty(); }
 
 ReplayFiles::ReplayFiles(const CommandLine& line, packet::CaptureReader reader)
     : app_(line.app),
@@ -45,6 +45,10 @@ ReplayFiles::ReplayFiles(const CommandLine& line, packet::CaptureReader reader)
 
 std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exit_code) {
   *exit_code = 2;
+  if (FLAGS_out_pcap.empty()) {
+    BadFlag("pass_pcap", "needs --out_pcap=FILE, too");
+    return nullptr;
+  }
   if (FLAGS_pcap.empty()) {
     BadFlag("out_pcap", "needs --pcap=FILE, the frames to read");
     return nullptr;

@@ -26,7 +26,7 @@ namespace sluice::runtime {
 /// `now` of a replay counts nanoseconds since 1970.
 inline constexpr uint64_t kReplayHz = 1'000'000'000;
 
-/// Whether --out_pcap is given.
+/// Whether --out_pcap or --pass_pcap is given.
 bool WantsReplay();
 
 /// Reads frames, writes what became of them, counts, reports. Use Replay.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "packet/frame.h"
+#include "runtime/flag_text.h"
 
 namespace sluice::runtime {
 
@@ -38,10 +39,7 @@ Json Config() {
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   for (const gflags::CommandLineFlagInfo& flag : flags) {
-    if (flag.filename.find("runtime/") != std::string::npos ||
-        flag.filename.find("apps/") != std::string::npos) {
-      config[flag.name] = flag.current_value;
-    }
+    if (IsOwnFlag(flag)) config[flag.name] = FlagText(flag.type, flag.current_value);
   }
   return config;
 }

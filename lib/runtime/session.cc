@@ -3,7 +3,6 @@
 
 #include <absl/strings/str_format.h>
 #include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <unistd.h>
@@ -12,10 +11,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "runtime/eal_devices.h"
 #include "runtime/eal_plan.h"
+#include "runtime/flag_text.h"
 #include "runtime/log.h"
 #include "runtime/report.h"
 #include "runtime/runtime_folder.h"
+#include "runtime/start_log.h"
 
 namespace sluice::runtime {
 
@@ -46,12 +48,9 @@ bool TakesColor(std::FILE* file) {
 
 std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
   std::unique_ptr<Session> session(new Session(std::move(line)));
-  const std::string& json = session->line_.options.json;
   std::string error;
   *exit_code = 2;
-  if (!json.empty() && json != "-" && !WriteText(json, "")) {
-    error = "--json=" + json + ": cannot be written: name a file in a folder that exists";
-  } else if (session->OpenMetrics(&error) && session->StartEal(&error) && session->FindPorts(&error)) {
+  if (session->OpenMetrics(&error) && session->StartEal(&error)) {
     *exit_code = session->OpenPorts(&error);
     if (*exit_code == 0) return session;
   }
@@ -71,13 +70,16 @@ bool Session::StartEal(std::string* error) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   BlockSignals(line_.options.hangup);
-  eal_ = rte_eal_init(static_cast<int>(arguments.size()), argv.data()) >= 0;
+  // Who gave EAL a device talks to EAL; who did not wants to know about flags.
+  StartLog log(embedded_.empty() ? StartLog::Lines::kShown : StartLog::Lines::kKept);
+  eal_ = log.StartEal(static_cast<int>(arguments.size()), argv.data());
   if (!eal_) {
-    *error = std::string("EAL failed to start: ") + rte_strerror(rte_errno) +
-             ": see the lines above; arguments before -- belong to EAL";
+    *error = "EAL does not start: " + log.WhyNotStarted() + ": arguments before -- are EAL's";
     return false;
   }
   SweepDeadRuns(file_prefix_);
+  if (!FindPorts(log.first_error(), error)) return false;
+  log.Show();
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return true;
   *error = absl::StrFormat(
@@ -94,27 +96,31 @@ bool Session::OpenMetrics(std::string* error) {
   return metrics_ != nullptr;
 }
 
-bool Session::FindPorts(std::string* error) {
+bool Session::FindPorts(const std::string& why, std::string* error) {
   const Options& options = line_.options;
   if (!options.exception_port.empty()) {
     exception_ = PortByName(options.exception_port);
     if (!exception_) {
-      *error = "--exception_port=" + options.exception_port +
-               ": no such port: create it with --vdev or -a";
+      *error = FlagComplaint("exception_port", "no such port: create it with --vdev or -a");
       return false;
     }
   }
   const std::string& wanted = options.port.empty() ? embedded_ : options.port;
   if (!wanted.empty()) {
     const std::optional<uint16_t> port = PortByName(wanted);
+    if (!port && !options.port.empty()) {
+      *error = FlagComplaint("port", "no such port: name one that EAL has");
+      return false;
+    }
     if (!port) {
-      *error = options.port.empty()
-                   ? "the embedded NIC could not be created: see the line above"
-                   : "--port=" + wanted + ": no such port: name one that EAL has";
+      const std::string what = "the embedded NIC cannot be made: " + why;
+      *error = options.wire_flag.empty() ? what : FlagComplaint(options.wire_flag, what);
       return false;
     }
     port_ = *port;
-    return true;
+    if (exception_ != port_) return true;
+    *error = FlagComplaint("exception_port", "name another port than --port");
+    return false;
   }
   uint16_t port = 0;
   RTE_ETH_FOREACH_DEV(port) {
@@ -122,7 +128,9 @@ bool Session::FindPorts(std::string* error) {
     port_ = port;
     return true;
   }
-  *error = "no port is free: give one with --vdev or -a, or omit EAL arguments";
+  *error = exception_
+               ? FlagComplaint("exception_port", "no port is left: create one with --vdev or -a")
+               : NoPort(EalDevices(line_.eal), why);
   return false;
 }
 

@@ -86,7 +86,8 @@ class Session {
   explicit Session(CommandLine line) : line_(std::move(line)) {}
   bool OpenMetrics(std::string* error);
   bool StartEal(std::string* error);
-  bool FindPorts(std::string* error);
+  /// `why`: what EAL said first of an error, in case a port is not there.
+  bool FindPorts(const std::string& why, std::string* error);
   /// 0, or the exit code.
   int OpenPorts(std::string* error);
 

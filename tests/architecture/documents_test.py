@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What comments and pages cite exists: pages, their sections, the targets of links. And what
 pages repeat from the code is what the code says: flags, members of the report, the picture."""
+import itertools
 import pathlib
 import re
+import shlex
 import unittest
 
 from architecture_test import ROOT, TEXT, tracked
@@ -13,6 +15,8 @@ PAGE = re.compile(r"(?<![\w/.<-])((?:[\w-]+/)*[\w-]+\.md)\b")
 SECTION = re.compile(PAGE.pattern + r',\s("[^"]+"(?:; "[^"]+")*)')
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
+# Of ours: its name, and what follows.
+COMMAND = re.compile(r"(?:^|[\s/])sluice-([a-z]+(?:-[a-z]+)*)((?:\s.*)?)$")
 # "section 4.3" of what? A publication that anybody can open, named shortly before it.
 NUMBERED = re.compile(r"\bsections? \d")
 PUBLIC = re.compile(r"RFC \d+|[A-Z]{3,} ?['’]\d\d|specification")
@@ -138,6 +142,79 @@ class Contract(unittest.TestCase):
                    *re.findall(r'return \{\.name = "(\w+)"', bindings)}
         self.assertGreater(len(written), 30)
         self.assertEqual(written, listed)
+
+
+def commands(text):
+    """Commands of our programs in a page's code: the program's name and its arguments."""
+    text = text.replace("\\\n", " ")
+    fenced = CODE_BLOCK.findall(text)
+    rest = CODE_BLOCK.sub("", text)
+    lines = [line for block in fenced for line in block.splitlines()[1:-1]]
+    lines += re.findall(r"^ {4,}(.*)$", rest, re.M) + re.findall(r"`([^`\n]+)`", rest)
+    for line in lines:
+        if match := COMMAND.search(line):
+            lexer = shlex.shlex(match[2], posix=True, punctuation_chars=True)
+            lexer.whitespace_split = True
+            words = itertools.takewhile(lambda word: word[0] not in "|;&<>()", lexer)
+            yield match[1], list(words)
+
+
+class Commands(unittest.TestCase):
+    """What pages tell people to type, the programs take."""
+    runtime = "".join(text_of(p) for p in sorted((ROOT / "lib" / "runtime").glob("*.cc"))
+                      if p.name != "replay.cc")
+    eal = set(re.findall(r'"([\w-]+)"', re.search(r"kEalOptions = \{(.*?)\};", runtime, re.S)[1]))
+
+    def flags(self, app):
+        """Flags of an application, from where they are defined."""
+        own = "".join(text_of(p) for p in sorted((ROOT / "apps" / app).glob("*.cc")))
+        if app == "device":
+            models = "".join(text_of(p) for p in (ROOT / "lib" / "emulator").glob("*_model.cc"))
+            return {"model", *re.findall(r'FlagHelp\{"(\w+)"', own),
+                    *re.findall(r'^ {4}\{"(\w+)", "', models, re.M)}
+        if app != "kv_client":
+            own += self.runtime
+        if "runtime/replay.h" in own:
+            own += text_of(ROOT / "lib" / "runtime" / "replay.cc")
+        return {"help", "version", "flagfile", *re.findall(r"DEFINE_\w+\((\w+)", own)}
+
+    def wrong(self, app, words):
+        """What a command has that its program does not take."""
+        flags = self.flags(app)
+        names = [re.match(r"--([\w-]+)", word) for word in words]
+        first = names[0][1] if names and names[0] else ""
+        eal = "--" in words or (words and words[0].startswith("-") and first not in flags)
+        found = []
+        for word, name in zip(words, names):
+            if word == "--":
+                eal = False
+            elif name and name[1] not in (self.eal if eal else flags):
+                found.append(word)
+        # Or EAL tries to take devices of the machine that nobody named.
+        if any(word.startswith("--vdev") for word in words) and not {"-a", "--no-pci"} & {*words}:
+            found.append("no --no-pci")
+        return found
+
+    def test_commands_of_pages_have_flags_that_exist(self):
+        wrong, seen = [], set()
+        for page in (p for p in tracked() if p.suffix == ".md"):
+            for program, words in commands(text_of(page)):
+                app = program.replace("-", "_")
+                if not (ROOT / "apps" / app).is_dir():  # Not of apps/, or one that a page adds.
+                    continue
+                seen.add(app)
+                wrong += [f"{page.relative_to(ROOT)}: sluice-{program}: {what}"
+                          for what in self.wrong(app, words)]
+        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+        self.assertEqual(seen, {p.name for p in (ROOT / "apps").iterdir() if p.is_dir()})
+
+    def test_what_a_program_does_not_take_is_seen(self):
+        page = ("    x/sluice-kv --no-pci --vdev=net_null0 -- --ip=10.0.0.1 --ips=1 | less --raw\n"
+                "`sluice-echo --rate=5 --lcores=1`\n```\nsluice-device --model=enso --moddel=x\n```\n"
+                "    sluice-logmon --vdev=net_af_packet0,iface=eth1 -- --filter='a --b'\n")
+        found = {app: self.wrong(app, words) for app, words in commands(page)}
+        self.assertEqual(found, {"device": ["--moddel=x"], "kv": ["--ips=1"],
+                                 "logmon": ["no --no-pci"], "echo": ["--lcores=1"]})
 
 
 class Pictures(unittest.TestCase):

@@ -94,13 +94,17 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("--workers=0", result.stderr)
 
-    def test_help_shows_both_halves(self):
-        result = run("--help")
-        self.assertEqual(result.returncode, 0)
-        for option in ("--frame_size", "--mode", "--ip", "--vdev", "--lcores", "bilateral"):
-            self.assertIn(option, result.stdout)
-        for missing in ("coherent", "--tab_completion_word"):
-            self.assertNotIn(missing, result.stdout)
+    def test_help_shows_our_half_and_on_request_that_of_eal(self):
+        for request, shown, missing in (
+                ("--help", ("--frame_size", "--mode", "--ip", "bilateral", "--help=eal"),
+                 ("--lcores", "coherent", "--tab_completion_word")),
+                ("--help=eal", ("--vdev", "--lcores"), ("--frame_size",))):
+            result = run(request)
+            self.assertEqual(result.returncode, 0)
+            for option in shown:
+                self.assertIn(option, result.stdout)
+            for option in missing:
+                self.assertNotIn(option, result.stdout)
 
     def test_version(self):
         result = run("--version")

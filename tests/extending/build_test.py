@@ -86,7 +86,7 @@ class Extending(unittest.TestCase):
 
     def test_model_in_a_process_of_its_own(self):
         for command in ((f"{DEVICE} --model=null --socket=null.sock"),
-                        (f"{ECHO} --vdev=net_sink0,device=null.sock -- --iface=null")):
+                        (f"{ECHO} --no-pci --vdev=net_sink0,device=null.sock -- --iface=null")):
             self.assertIn(command, TEXT)
         device = subprocess.Popen([COPY / DEVICE, "--model=null", "--socket=null.sock", "--json=-"],
                                   cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -361,6 +361,7 @@ class Exporting(Case):
                     f"--export_ipfix=127.0.0.1:{relay.port}")
             cls.messages = relay.messages
             cls.nfdump_records, cls.nfcapd_said = collector.flows()
+            cls.nfdump_table = collector.table()
         with open(paths["json"], encoding="utf-8") as file:
             cls.json_epochs = [json.loads(line) for line in file]
         with open(paths["csv"], encoding="utf-8", newline="") as file:
@@ -427,6 +428,11 @@ class Exporting(Case):
                 flows[Flow(record[f"src{ip}_addr"], record[f"dst{ip}_addr"], record["proto"],
                            record["src_port"], record["dst_port"])] += record["in_packets"]
         self.assertEqual(flows, self.expected())
+        # Debian's nfdump shows firewall events, unless it is told otherwise.
+        self.assertNotIn("INVALID", self.nfdump_table)
+        most = max((flow for flow in flows if "." in flow.source), key=flows.get)
+        self.assertRegex(self.nfdump_table,
+                         rf"{re.escape(most.source)}:{most.source_port} .* {flows[most]} ")
 
     def test_ipfix_to_wireshark(self):
         self.assertEqual(len(self.messages),

@@ -13,6 +13,7 @@ import xml.etree.ElementTree
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
 
+README = pathlib.Path(__file__).resolve().parents[2] / "apps" / "telemetry" / "README.md"
 PATIENCE_S = 60
 # Times are printed in UTC, numbers without separators.
 ENVIRONMENT = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
@@ -100,3 +101,9 @@ class Nfcapd:
             if result.stdout.strip().startswith("["):
                 flows += json.loads(result.stdout)
         return flows, said
+
+    def table(self):
+        """What the README's command shows of them."""
+        options = re.search(r"nfdump -r flows (.*)", README.read_text("utf-8"))[1].split()
+        return subprocess.run(["nfdump", "-r", self.folder, *options], capture_output=True,
+                              text=True, env=ENVIRONMENT, timeout=PATIENCE_S, check=True).stdout

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/argument_faults.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+namespace sluice::runtime {
+
+namespace {
+
+bool May(const std::string& path, int mode) {
+  return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
+std::string Why() { return std::strerror(errno); }
+
+// "0-3,6".
+std::string Ranges(const cpu_set_t& cpus) {
+  std::string text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &cpus)) continue;
+    int last = cpu;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &cpus)) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(cpu);
+    if (last > cpu) text.append(1, '-').append(std::to_string(last));
+    cpu = last;
+  }
+  return text;
+}
+
+// A folder can be "executed", too.
+bool IsProgram(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && May(path, X_OK);
+}
+
+}  // namespace
+
+std::string OutputFileFault(const std::string& path) {
+  if (path.empty()) return "";
+  struct stat status;
+  if (stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return "is a folder: name a file in it";
+    if (May(path, W_OK)) return "";
+    return "cannot be written: " + Why() + ": name another file";
+  }
+  const std::string parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent;
+  if (stat(folder.c_str(), &status) != 0) {
+    return folder + ": " + Why() + ": create that folder, or name a file in another";
+  }
+  if (!S_ISDIR(status.st_mode)) return folder + " is no folder: name a file in another";
+  if (May(folder, W_OK | X_OK)) return "";
+  return "cannot be created in " + folder + ": " + Why() + ": name a file in another folder";
+}
+
+std::string OutputFault(const std::string& path) {
+  return path == "-" ? "" : OutputFileFault(path);
+}
+
+std::string InputFileFault(const std::string& path) {
+  if (path.empty()) return "";
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return Why() + ": name a file that is there";
+  if (S_ISDIR(status.st_mode)) return "is a folder: name a file";
+  if (May(path, R_OK)) return "";
+  return Why() + ": name a file that can be read";
+}
+
+std::string ProgramFault(const std::string& program) {
+  if (program.empty()) return "";
+  if (program.find('/') != std::string::npos) {
+    return IsProgram(program) ? "" : "no program that can be run: name an executable file";
+  }
+  const char* const path = std::getenv("PATH");
+  // What execvp searches without one.
+  std::string_view folders = path != nullptr ? path : "/bin:/usr/bin";
+  for (;;) {
+    const size_t end = folders.find(':');
+    const std::string_view folder = folders.substr(0, end);
+    const std::string found = std::string(folder.empty() ? "." : folder) + "/" + program;
+    if (IsProgram(found)) return "";
+    if (end == std::string_view::npos) break;
+    folders.remove_prefix(end + 1);
+  }
+  return "no such program in PATH: give its path";
+}
+
+std::string CpuFault(int64_t cpu) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) return "";  // More than a set has room for.
+  if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &cpus)) return "";
+  return "this process cannot run there: give one of the CPUs " + Ranges(cpus);
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/flag_text.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <system_error>
+#include <vector>
+
+namespace sluice::runtime {
+
+bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag) {
+  return flag.filename.find("runtime/") != std::string::npos ||
+         flag.filename.find("apps/") != std::string::npos;
+}
+
+std::string FlagText(std::string_view type, const std::string& value) {
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto read = std::from_chars(value.data(), end, number);
+  if (type != "double" || read.ec != std::errc() || read.ptr != end) return value;
+  // Between these bounds nobody writes an exponent.
+  const double size = std::abs(number);
+  const bool plain = size == 0 || (size >= 1e-6 && size < 1e12);
+  std::array<char, 64> text;
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), number,
+                                     plain ? std::chars_format::fixed : std::chars_format::general);
+  return written.ec == std::errc() ? std::string(text.data(), written.ptr) : value;
+}
+
+std::string FlagComplaint(const std::string& name, std::string_view fix) {
+  const gflags::CommandLineFlagInfo flag = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
+  return "--" + name + "=" + FlagText(flag.type, flag.current_value) + ": " + std::string(fix);
+}
+
+std::string FlagHelp() {
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  std::string text;
+  for (const gflags::CommandLineFlagInfo& flag : flags) {
+    if (!IsOwnFlag(flag)) continue;
+    std::array<char, 64> name;
+    std::snprintf(name.data(), name.size(), "  --%-18s ", flag.name.c_str());
+    const std::string value = FlagText(flag.type, flag.default_value);
+    text += name.data() + flag.description + " (" + (value.empty() ? "empty" : value) + ")\n";
+  }
+  return text;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// gflags' flags in words: values as people write them, the line of a complaint, the lines of a
+// help. Every program with gflags has them from here. Control path.
+#pragma once
+
+#include <gflags/gflags.h>
+
+#include <string>
+#include <string_view>
+
+namespace sluice::runtime {
+
+/// Whether it is defined by lib/runtime or an application, not by a library that they use.
+bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag);
+
+/// `value` of a flag of gflags' type `type` ("double", "string", …). gflags writes doubles with 17
+/// digits; this gives them as few as tell the number.
+std::string FlagText(std::string_view type, const std::string& value);
+
+/// "--name=value: fix": what is said of a flag whose current value is wrong.
+std::string FlagComplaint(const std::string& name, std::string_view fix);
+
+/// A line for each flag of our own: name, description, default.
+std::string FlagHelp();
+
+}  // namespace sluice::runtime

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""bad_arguments_test.py SLUICE_ECHO …: values that no flag may have, for every flag of every
+application. Each ends the run before it begins, with exit code 2 and one line that names the flag
+and the value; what is not there (files, folders, programs, CPUs, devices, addresses) is told at
+the start and not when a run is over."""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARIES = {pathlib.Path(path).name.removeprefix("sluice-"): path for path in sys.argv[1:]}
+del sys.argv[1:]
+
+NOWHERE = "/nonexistent/folder/file"
+THIS = pathlib.Path(__file__).resolve()
+CONFIG = THIS.parents[2] / "configs" / "maglev-sample.json"
+# A capture without a frame.
+CAPTURE = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
+
+# The first flag of each line is wrong.
+BAD = {
+    "echo": f"""
+        --iface=coherent
+        --duration_s=-1
+        --duration_s=nan
+        --duration_s=long
+        --stats_period_s=-0.1
+        --json={NOWHERE}
+        --json=/
+        --pcap={NOWHERE}
+        --pcap=/
+        --pcap={THIS}
+        --frame_size=63
+        --flows=0
+        --rate=fast
+        --rate=1e13
+        --rate=1e300G
+        --wire=string
+        --wire=gen:size=1
+        --wire=pcap:{NOWHERE}
+        --wire=port:nobody
+        --seed=x
+        --port=nobody
+        --exception_port=nobody
+        --workers=0
+        --workers=65
+        --pipes=0
+        --burst=65
+        --regions=2
+        --region_bytes=5000
+        --capture={NOWHERE}
+        --capture={NOWHERE},n=5
+        --capture=,n=5
+        --metrics=x
+        --metrics=65536
+        --metrics=192.0.2.1:0
+        --metrics=300.0.0.1:0
+        --ip=10.0.0.300
+        --list=everything
+        --flagfile={NOWHERE}
+        --mode=reverse""",
+    "maglev": f"""
+        --config={NOWHERE}
+        --config={THIS}
+        --explain=nonsense
+        --plan={NOWHERE}
+        --instance=nobody
+        --instance=nobody --plan={CONFIG}
+        --out_pcap=out.pcap
+        --out_pcap={NOWHERE} --pcap=CAPTURE
+        --pass_pcap=pass.pcap --pcap=CAPTURE
+        --pass_pcap={NOWHERE} --pcap=CAPTURE --out_pcap=/dev/null
+        --ip=10.0.0.1
+        --metrics=192.0.2.1:0
+        --json={NOWHERE}""",
+    "kv": f"""
+        --mode=database
+        --memory_mb=3
+        --items=0
+        --partitions=1025
+        --memcached_port=65536
+        --mica_port=65536
+        --max_reply_bytes=1
+        --excess_kb_s=1000000001
+        --client=protocol=http
+        --ip=10.0.0
+        --json={NOWHERE}""",
+    "kv-client": f"""
+        --server=10.0.0.1:99999
+        --servers_file={NOWHERE}
+        --servers_file=/
+        --servers_etcd=nowhere
+        --sharding=modulo
+        --protocol=http
+        --workers=0
+        --partitions=65536
+        --items=0
+        --first_item=18446744073709551615
+        --size=huge
+        --key_bytes=251
+        --value_bytes=7
+        --mix=1.1
+        --distribution=normal
+        --rate=-1
+        --arrivals=late
+        --outstanding=0
+        --batch=256
+        --batch_wait_us=-1
+        --max_datagram_bytes=63
+        --timeout_ms=0
+        --seed=x
+        --duration_s=-1
+        --stats_period_s=nan
+        --patience_s=0
+        --json={NOWHERE}
+        --json=/""",
+    "logmon": f"""
+        --filters={NOWHERE}
+        --filters={THIS}
+        --filter='{{ $.'
+        --syslog_ports=0
+        --line_ports=514
+        --tcp_ports=x
+        --sources=0
+        --line_bytes=1
+        --idle_s=-1
+        --lines={NOWHERE}
+        --minutes={NOWHERE}
+        --alerts={NOWHERE}
+        --alerts=/
+        --log={NOWHERE}
+        --log_as=pigeon
+        --log_sources=0
+        --test_filter='{{ $.'
+        --ip=10.0.0.1.1
+        --json={NOWHERE}""",
+    "telemetry": f"""
+        --keys=ports
+        --sketch=bloom
+        --rows=2
+        --columns=1000
+        --top_k=0
+        --levels=0
+        --level_columns=3
+        --level_top_k=1
+        --pace=slow
+        --probability=1.1
+        --full_rate_pps=0
+        --epoch_s=0.0001
+        --heavy_hitter_share=-1
+        --change_share=2
+        --confidence=1
+        --oracle_one_in=0 --oracle
+        --oracle_flows=0
+        --top=101
+        --zipf=-1
+        --export_ipfix=collector
+        --export_ipfix=[127.0.0.1]:4739
+        --ipfix_domain=0
+        --ipfix_template_s=0
+        --export_csv={NOWHERE}
+        --export_csv=/
+        --export_json={NOWHERE}
+        --ip=10.0.0.1
+        --json={NOWHERE}""",
+    "sched": f"""
+        --policy=lottery
+        --mode=pigeon
+        --cell_s=0
+        --requests=none
+        --short_us=-1
+        --long_us=2000000
+        --long_share=1.5
+        --runaway_share=nan
+        --request_port=0
+        --slice_us=-1
+        --poll_us=0
+        --runaway_us=1
+        --max_tasks=0
+        --stack_kb=1
+        --watchdog_ms=0.5
+        --agent_cpu=-2
+        --agent_cpu=4095
+        --agent_cpu=1023
+        --agent_fault=sing@3
+        --agent_down_ms=-1
+        --rate=1e9
+        --ip=nowhere
+        --json={NOWHERE}""",
+    "device": f"""
+        --model=fpga
+        --socket=
+        --socket={NOWHERE}
+        --wire=string
+        --wire=pcap:{NOWHERE}
+        --faults=drop:2
+        --verify=a
+        --pause=maybe
+        --seed=x
+        --device_cpu=cpu
+        --device_cpu=1023
+        --duration_s=-1
+        --stats_period_s=nan
+        --json={NOWHERE}
+        --pipe_flits=1000 --model=enso
+        --nb_entries=1000 --model=enso
+        --notify=never --model=enso""",
+}
+# What they name is looked up by tests of their own.
+FREE = {"kv": {"snapshot"}, "logmon": {"alert_exec"}}
+
+# EAL's own arguments, and how the last line begins. EAL says more before it.
+BAD_EAL = (
+    ("-a 0000:fe:1f.7", "-a 0000:fe:1f.7: there is no such PCI device"),
+    ("--allow=fe:1f.7 --", "--allow=fe:1f.7: there is no such PCI device"),
+    ("--no-pci --no-huge -m 64 --vdev=net_nobody0",
+     'EAL does not start: failed to parse device "net_nobody0": '),
+    ("--no-pci --no-huge -m 64 --vdev=net_af_packet0,iface=nobody",
+     "--vdev=net_af_packet0,iface=nobody: EAL made no port of it: "),
+    ("--no-pci --no-huge -m 64 --vdev=net_ipu0,device_cpu=1023",
+     "--vdev=net_ipu0,device_cpu=1023: EAL made no port of it: "),
+    ("--no-pci --no-huge -m 64 --vdev=net_null0 -- --exception_port=net_null0",
+     "--exception_port=net_null0: "),
+    ("--no-pci --no-huge -m 64 --vdev=net_null0 -- --workers=9", "--workers=9: "),
+    ("--no-pci --no-huge -m 64 -l 0,1023", "EAL does not start: "),
+    ("--no-pci --no-huge -m 64 --iova-mode=nonsense", "EAL does not start: "),
+    (f"--no-pci --proc-type=secondary --file-prefix=nobody_{os.getpid()}", "EAL does not start: "),
+)
+
+
+def run(app, line):
+    done = subprocess.run([BINARIES[app], *shlex.split(line)], capture_output=True, text=True,
+                          timeout=60, stdin=subprocess.DEVNULL, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def lines_of(app):
+    return [line.strip() for line in BAD[app].splitlines() if line.strip()]
+
+
+def help_of(app):
+    """Flags that --help lists, and those of them that are switches."""
+    code, text, _ = run(app, "--help")
+    assert code == 0
+    listed = dict(re.findall(r"^  --(\w+) +(.*)$", text, re.M))
+    listed.pop("help", None)
+    return set(listed), {name for name, rest in listed.items()
+                         if rest.endswith(("(true)", "(false)"))}
+
+
+class BadArguments(unittest.TestCase):
+    def test_every_flag_has_a_value_that_it_refuses(self):
+        common, _ = help_of("echo")
+        common.remove("mode")
+        for app in BAD:
+            with self.subTest(app):
+                flags, switches = help_of(app)
+                if app not in ("echo", "kv-client", "device"):
+                    flags -= common
+                tried = {re.match(r"--(\w+)", line)[1] for line in lines_of(app)}
+                self.assertLessEqual(flags - switches - tried, FREE.get(app, set()))
+
+    def test_a_bad_value_ends_the_run_before_it_begins(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                concurrent.futures.ThreadPoolExecutor(2) as pool:
+            capture = pathlib.Path(folder) / "a.pcap"
+            capture.write_bytes(CAPTURE)
+            tries = [(app, line.replace("=CAPTURE", f"={capture}"))
+                     for app in BAD for line in lines_of(app)]
+            for (app, line), (code, stdout, stderr) in zip(
+                    tries, pool.map(lambda one: run(*one), tries)):
+                with self.subTest(f"sluice-{app} {line}"):
+                    self.assertEqual(code, 2, stderr)
+                    self.assertEqual(len(stderr.splitlines()), 1, stderr)
+                    self.assertTrue(stderr.startswith(shlex.split(line)[0] + ": "), stderr)
+                    self.assertEqual(stdout, "")
+
+    def test_a_missing_file_is_not_called_empty(self):
+        for app, flag in (("maglev", "config"), ("maglev", "plan"), ("logmon", "filters"),
+                          ("logmon", "log"), ("kv-client", "servers_file"), ("echo", "pcap"),
+                          ("device", "wire=pcap:")):
+            with self.subTest(app=app, flag=flag):
+                _, _, stderr = run(app, f"--{flag}{'' if ':' in flag else '='}{NOWHERE}")
+                self.assertIn("No such file or directory", stderr)
+
+    def test_what_eal_does_not_take(self):
+        for line, beginning in BAD_EAL:
+            with self.subTest(line):
+                code, stdout, stderr = run("echo", line)
+                self.assertEqual(code, 2, stderr)
+                self.assertTrue(stderr.splitlines()[-1].startswith(beginning), stderr)
+                self.assertNotIn("Success", stderr)
+                self.assertEqual(stdout, "")
+
+    def test_help_shows_numbers_as_they_are_written(self):
+        for app in BAD:
+            with self.subTest(app):
+                self.assertIsNone(re.search(r"\(\S*\d{14}\S*\)$", run(app, "--help")[1], re.M))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Numbers look as they were written.
+#include "runtime/flag_text.h"
+
+#include <gflags/gflags.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+DEFINE_double(test_share, 0.1, "A share");
+
+namespace sluice::runtime {
+namespace {
+
+TEST(FlagText, OfDoublesHasTheirDigitsAlone) {
+  // As gflags keeps them ("%.17g"), and as they are written.
+  for (const auto& [kept, written] : {std::pair{"0.10000000000000001", "0.1"},
+                                      {"0.00050000000000000001", "0.0005"},
+                                      {"0.94999999999999996", "0.95"},
+                                      {"1000000", "1000000"},
+                                      {"0", "0"},
+                                      {"-1", "-1"},
+                                      {"1.0000000000000001e-05", "0.00001"},
+                                      {"1e+300", "1e+300"},
+                                      {"nan", "nan"},
+                                      {"inf", "inf"},
+                                      {"1e-300", "1e-300"}}) {
+    EXPECT_EQ(FlagText("double", kept), written);
+  }
+}
+
+TEST(FlagText, OfOtherTypesIsLeftAlone) {
+  EXPECT_EQ(FlagText("string", "0.10000000000000001"), "0.10000000000000001");
+  EXPECT_EQ(FlagText("uint64", "18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(FlagText("double", ""), "");
+}
+
+TEST(FlagText, OfAComplaintNamesFlagValueAndFix) {
+  FLAGS_test_share = 1.1;
+  EXPECT_EQ(FlagComplaint("test_share", "give 0 to 1"), "--test_share=1.1: give 0 to 1");
+  FLAGS_test_share = 0.1;
+}
+
+TEST(FlagText, OfHelpHasALineForEachFlagOfOurs) {
+  const std::string help = FlagHelp();
+  EXPECT_NE(help.find("  --test_share         A share (0.1)\n"), std::string::npos) << help;
+  EXPECT_EQ(help.find("--tab_completion_word"), std::string::npos) << help;  // gflags' own.
+}
+
+}  // namespace
+}  // namespace sluice::runtime
