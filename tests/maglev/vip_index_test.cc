@@ -153,7 +153,7 @@ std::string Found(const Tables& tables, const IpAddress& address, uint16_t port,
 }
 
 TEST(VipIndex, TheLongestPrefixWithTheServiceComesFirst) {
-  Setup setup;
+  maglev::Setup setup;
   for (const auto& [prefix, port] : {std::pair("192.0.2.0/24", 80), {"192.0.2.0/25", 0},
                                      {"192.0.2.7", 443}, {"192.0.2.0/24", 0},
                                      {"2001:db8::/64", 80}, {"2001:db8::/65", 0},
@@ -185,7 +185,7 @@ TEST(VipIndex, TheLongestPrefixWithTheServiceComesFirst) {
 
 // A prefix and its first address have the same bytes.
 TEST(VipIndex, APrefixAndItsFirstAddressAreTwo) {
-  Setup setup;
+  maglev::Setup setup;
   setup.vips = {MakeVip(Prefix("192.0.2.0/24"), 80, 6), MakeVip(Prefix("192.0.2.0"), 80, 6)};
   const auto tables = Tables::Build(setup, nullptr);
   EXPECT_EQ(Found(*tables, Address("192.0.2.0"), 80, 6), "192.0.2.0 80 6");
@@ -197,7 +197,7 @@ TEST(VipIndex, AgreesWithASearchThroughAllVips) {
   constexpr uint16_t kPorts[] = {0, 80, 443};
   constexpr uint8_t kProtocols[] = {6, 17};
   for (int round = 0; round < 100; ++round) {
-    Setup setup;
+    maglev::Setup setup;
     std::map<std::tuple<IpPrefix, uint16_t, uint8_t>, std::string> all;
     for (int i = 0; i < 16; ++i) {
       const VipSetup vip = MakeVip(RandomPrefix(&random, random() % 2 == 0),
