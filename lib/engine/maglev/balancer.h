@@ -138,8 +138,12 @@ class Balancer {
   uint64_t TagOf(const packet::FlowKey& flow) const;
 
   /// Plain frames of settled connections whose outer is plain, here: the bulk of all traffic.
-  /// The others by ProcessOther.
+  /// The others by ProcessOther. Functions that are called last cost the bulk no stack.
   [[gnu::always_inline]] Ending ProcessAny(uint8_t* data, uint32_t length, uint32_t headroom);
+  /// Plain frames that no VIP of one address is for.
+  [[gnu::noinline]] Ending ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom);
+  [[gnu::always_inline]] Ending ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom,
+                                             const Vip* vip);
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom);
   packet::Verdict Decide(packet::Frame& frame);
   packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers,
@@ -214,14 +218,20 @@ class Balancer {
 
 inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
                                              uint32_t headroom) {
-  const Setup& setup = tables_->setup();
   if (!IsPlain(data, length)) [[unlikely]] return ProcessOther(data, length, headroom);
+  const Vip* const vip = tables_->index().FindIpv4(
+      packet::Load<uint64_t>(data + kAddressesOffset + 4), data[kProtocolOffset]);
+  if (vip == nullptr) [[unlikely]] return ProcessInPrefix(data, length, headroom);
+  return ProcessPlain(data, length, headroom, vip);
+}
+
+inline Balancer::Ending Balancer::ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom,
+                                               const Vip* vip) {
+  const Setup& setup = tables_->setup();
   const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
   const uint8_t protocol = data[kProtocolOffset];
-  const auto destination_and_ports = packet::Load<uint64_t>(data + kAddressesOffset + 4);
-  const Vip* const vip = tables_->index().FindIpv4(destination_and_ports, protocol);
   const bool tcp = protocol == packet::kProtocolTcp;
-  if (vip == nullptr || !vip->plain || total + kPlainBytes > plain_mtu_ ||
+  if (!vip->plain || total + kPlainBytes > plain_mtu_ ||
       (tcp && (data[kTcpFlagsOffset] & (kSyn | kFin | kRst)) != 0)) [[unlikely]] {
     return ProcessOther(data, length, headroom);
   }
@@ -238,7 +248,7 @@ inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
   CountBadChecksum(data + kIpOffset);
   if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
   const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
-                        .port = static_cast<uint16_t>(destination_and_ports >> 32)};
+                        .port = packet::Load<uint16_t>(data + kPortsOffset)};
   uint8_t* start = data - kPlainBytes;
   if (headroom < kPlainBytes) {
     start = buffer_.get();

@@ -71,6 +71,13 @@ uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
 
 }  // namespace
 
+Balancer::Ending Balancer::ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom) {
+  const Vip* const vip = tables_->index().FindIpv4InPrefix(
+      packet::Load<uint64_t>(data + kAddressesOffset + 4), data[kProtocolOffset]);
+  if (vip == nullptr) return ProcessOther(data, length, headroom);
+  return ProcessPlain(data, length, headroom, vip);
+}
+
 Balancer::Ending Balancer::ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom) {
   packet::Frame frame{data, length, headroom, /*tailroom=*/0};
   const packet::Verdict verdict = Decide(frame);
@@ -96,6 +103,11 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
   }
   const IpAddress destination = Destination(frame.data, headers);
   const VipIndex& index = tables_->index();
+  if (headers.HasPorts() && !headers.IsFragment()) {
+    const Vip* const vip = index.Find(
+        destination, packet::Load<uint16_t>(frame.data + headers.l4 + 2), headers.protocol);
+    if (vip != nullptr) return ForwardFlow(frame, headers, *vip, FlowOf(frame.data, headers));
+  }
   if (!index.Covers(destination)) {
     if (!redirected) {
       if (auto verdict = ReceiveRedirected(frame, headers)) return *verdict;
@@ -113,17 +125,9 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
   if (headers.protocol == (ipv6 ? packet::kProtocolIcmpv6 : packet::kProtocolIcmp)) {
     return ProcessIcmp(frame, headers);
   }
-  const Vip* vip = nullptr;
-  if (headers.HasPorts()) {
-    vip = index.Find(destination, packet::Load<uint16_t>(frame.data + headers.l4 + 2),
-                     headers.protocol);
-  }
-  if (vip == nullptr) {
-    if (tables_->setup().profile != Profile::kKatran) return packet::Drop(kUnknownProtocol);
-    counters_.Count(Event::kPassed);
-    return packet::kPass;
-  }
-  return ForwardFlow(frame, headers, *vip, FlowOf(frame.data, headers));
+  if (tables_->setup().profile != Profile::kKatran) return packet::Drop(kUnknownProtocol);
+  counters_.Count(Event::kPassed);
+  return packet::kPass;
 }
 
 packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& headers,

@@ -11,6 +11,10 @@ namespace {
 
 size_t RoomFor(size_t places) { return std::bit_ceil(std::max<size_t>(2 * places, 2)); }
 
+IpAddress Network(const IpAddress& address, uint8_t host_bits) {
+  return host_bits == 0 ? address : WithoutHostBits(address, host_bits);
+}
+
 /// Into an ascending list without repetitions.
 template <typename Value>
 void InsertOnce(std::vector<Value>* values, const Value& value) {
@@ -49,7 +53,10 @@ VipIndex::VipIndex(std::span<const Vip> vips, std::span<const Backend> backends)
     }
   }
   for (const Scope& scope : ipv4_scopes) {
-    if (scope == Scope{}) continue;
+    if (scope.host_bits == 0) {
+      ipv4_any_port_ |= scope.any_port;
+      continue;
+    }
     IpAddress ones;
     std::fill_n(ones.bytes.begin(), 4, uint8_t{0xff});
     const IpAddress network = WithoutHostBits(ones, scope.host_bits);
@@ -78,22 +85,16 @@ void VipIndex::AddIpv4(const Vip& vip) {
   ipv4_places_[at & ipv4_mask_] = {key, &vip};
 }
 
-const Vip* VipIndex::FindIpv4Wider(uint64_t key) const {
-  for (const Ipv4Scope& scope : ipv4_scopes_) {
-    const Vip* const vip = FindIpv4Key((key & scope.mask) | scope.host_bits);
-    if (vip != nullptr) return vip;
-  }
-  return nullptr;
-}
-
 const Vip* VipIndex::Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const {
   if (!address.ipv6) {
-    const uint64_t destination = packet::Load<uint32_t>(address.bytes.data());
-    return FindIpv4(destination | uint64_t{port_be} << kPortShift, protocol);
+    const uint64_t destination =
+        packet::Load<uint32_t>(address.bytes.data()) | uint64_t{port_be} << kPortShift;
+    const Vip* const vip = FindIpv4(destination, protocol);
+    return vip != nullptr ? vip : FindIpv4InPrefix(destination, protocol);
   }
   for (const Scope& scope : ipv6_scopes_) {
     const Vip* const vip =
-        ipv6_places_.Find({.address = WithoutHostBits(address, scope.host_bits),
+        ipv6_places_.Find({.address = Network(address, scope.host_bits),
                            .port_be = scope.any_port ? uint16_t{0} : port_be,
                            .protocol = protocol,
                            .host_bits = scope.host_bits});
@@ -104,7 +105,7 @@ const Vip* VipIndex::Find(const IpAddress& address, uint16_t port_be, uint8_t pr
 
 bool VipIndex::Covers(const IpAddress& address) const {
   return std::ranges::any_of(address_scopes_[address.ipv6], [&](const Scope& scope) {
-    return addresses_.Find({.address = WithoutHostBits(address, scope.host_bits),
+    return addresses_.Find({.address = Network(address, scope.host_bits),
                             .host_bits = scope.host_bits}) != nullptr;
   });
 }

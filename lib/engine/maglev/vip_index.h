@@ -30,13 +30,21 @@ class VipIndex {
 
   /// The VIP of a destination, or null. `port_be` as it lies in the frame.
   const Vip* Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
-  /// The same for IPv4, with one load per look: of the eight bytes from the destination address
-  /// to the destination port, as they lie in a header without options.
+  /// The same for IPv4, in two steps with one load per look: of the eight bytes from the
+  /// destination address to the destination port, as they lie in a header without options. First
+  /// the VIP of this address alone; where there is none, that of a prefix.
   const Vip* FindIpv4(uint64_t destination_and_ports, uint8_t protocol) const {
+    const Vip* const vip = FindIpv4Key(Ipv4Key(destination_and_ports, protocol));
+    if (vip != nullptr || !ipv4_any_port_) [[likely]] return vip;
+    return FindIpv4Key(Ipv4Key(static_cast<uint32_t>(destination_and_ports), protocol));
+  }
+  const Vip* FindIpv4InPrefix(uint64_t destination_and_ports, uint8_t protocol) const {
     const uint64_t key = Ipv4Key(destination_and_ports, protocol);
-    const Vip* const vip = FindIpv4Key(key);
-    if (vip != nullptr || ipv4_scopes_.empty()) [[likely]] return vip;
-    return FindIpv4Wider(key);
+    for (const Ipv4Scope& scope : ipv4_scopes_) {
+      const Vip* const vip = FindIpv4Key((key & scope.mask) | scope.host_bits);
+      if (vip != nullptr) return vip;
+    }
+    return nullptr;
   }
   /// Whether any VIP has this address: for ICMP and fragments.
   bool Covers(const IpAddress& address) const;
@@ -119,13 +127,12 @@ class VipIndex {
       if (place.key == 0) return nullptr;
     }
   }
-  /// Of the VIPs that are not one address and one port.
-  const Vip* FindIpv4Wider(uint64_t key) const;
   void AddIpv4(const Vip& vip);
 
   std::vector<Ipv4Place> ipv4_places_ = std::vector<Ipv4Place>(2);
-  size_t ipv4_mask_ = 1;                 ///< Their number less one.
-  std::vector<Ipv4Scope> ipv4_scopes_;   ///< But for one address and one port, which comes first.
+  size_t ipv4_mask_ = 1;                ///< Their number less one.
+  bool ipv4_any_port_ = false;          ///< A VIP of one address has port 0.
+  std::vector<Ipv4Scope> ipv4_scopes_;  ///< Of prefixes.
   PlaceMap ipv6_places_;
   std::vector<Scope> ipv6_scopes_;
   PlaceMap addresses_;
