@@ -78,8 +78,8 @@ bool ReadAddress(ObjectReader& reader, std::string_view key, Address* address) {
 }
 
 bool ReadPrefix(ObjectReader& reader, std::string_view key, IpPrefix* prefix) {
-  return reader.Parsed(key, "an IPv4 or IPv6 address, or a prefix without bits behind it, "
-                            "192.0.2.0/24", IpPrefix::Parse, prefix);
+  constexpr std::string_view kFix = "an IPv4 or IPv6 address, or a prefix of it: 192.0.2.0/24";
+  return reader.Parsed(key, kFix, IpPrefix::Parse, prefix);
 }
 
 BackendSetup ReadBackend(const json& value, const std::string& path, Errors* errors) {

@@ -28,9 +28,9 @@ void TellOpened(const Setup& before, const Setup& now) {
   }
   for (const VipSetup& vip : now.vips) {
     if (vip.failed_open == opened.contains(vip.name)) continue;
-    std::fprintf(stderr, "health: %s %s\n", vip.name.c_str(),
-                 vip.failed_open ? "fails open: no backend answers, all are used"
-                                 : "no longer fails open");
+    std::fprintf(
+        stderr, "health: %s %s\n", vip.name.c_str(),
+        vip.failed_open ? "fails open: no backend answers, all are used" : "no longer fails open");
   }
 }
 

@@ -79,8 +79,8 @@ Json Explain(const Tables& tables, const packet::FlowKey& flow) {
     return answer;
   };
   const IpAddress destination{flow.destination, ipv6};
-  const Vip* const vip = tables.index().Find(
-      destination, __builtin_bswap16(flow.destination_port), flow.protocol);
+  const Vip* const vip =
+      tables.index().Find(destination, __builtin_bswap16(flow.destination_port), flow.protocol);
   if (vip == nullptr) {
     return tables.index().Covers(destination)
                ? end("drop", "unknown_protocol: a VIP's address, but no service of it")
@@ -90,8 +90,7 @@ Json Explain(const Tables& tables, const packet::FlowKey& flow) {
   answer["profile"] = ProfileName(vip->rule.profile);
   uint32_t slot = 0;
   const uint16_t by_source = tables.BackendBySource(*vip, flow);
-  const uint16_t index =
-      by_source != kNobody ? by_source : tables.BackendOf(*vip, flow, &slot);
+  const uint16_t index = by_source != kNobody ? by_source : tables.BackendOf(*vip, flow, &slot);
   if (index == kNobody) {
     return end("drop", "no_backend: every backend of the VIP is down, drained or without weight");
   }

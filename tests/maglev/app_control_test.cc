@@ -115,16 +115,16 @@ std::string CheckedText(const char* more) {
 
 bool FailedOpen(const Control& control) {
   bool open = false;
-  control.View([&](const Config&, const Tables& tables) {
-    open = tables.setup().vips[0].failed_open;
-  });
+  control.View(
+      [&](const Config&, const Tables& tables) { open = tables.setup().vips[0].failed_open; });
   return open;
 }
 
 TEST(Control, WithoutAnyHealthyBackendAVipMayFailOpen) {
   for (const bool fail_open : {false, true}) {
     Control control(Parse(CheckedText(fail_open ? R"({"type": "tcp", "fail_open": true})"
-                                                : R"({"type": "tcp"})")), "", 1);
+                                                : R"({"type": "tcp"})")),
+                    "", 1);
     const auto states = [&] { return StateOf(control, "a") + " " + StateOf(control, "b"); };
     control.SetHealthy({"web", "a"}, false);
     EXPECT_EQ(states(), "down up");

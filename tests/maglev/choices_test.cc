@@ -96,9 +96,11 @@ TEST(QuicFlows, AServerMayHaveSeveralIds) {
   setup.vips[0].backends[0].quic_ids = {1, 1000, 7};
   setup.vips[0].backends[1].quic_ids = {999, 2};
   Lab lab(setup);
-  for (const auto& [id, address] : std::map<uint16_t, std::string>{
-           {1, "10.0.0.1"}, {1000, "10.0.0.1"}, {7, "10.0.0.1"}, {999, "10.0.0.2"},
-           {2, "10.0.0.2"}}) {
+  for (const auto& [id, address] : std::map<uint16_t, std::string>{{1, "10.0.0.1"},
+                                                                   {1000, "10.0.0.1"},
+                                                                   {7, "10.0.0.1"},
+                                                                   {999, "10.0.0.2"},
+                                                                   {2, "10.0.0.2"}}) {
     EXPECT_EQ(lab.BackendOf(QuicFrame(5, id)), address) << id;
   }
   EXPECT_EQ(lab.Count(BalancerCounters::kQuicServer), 5u);

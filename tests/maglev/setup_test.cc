@@ -256,9 +256,8 @@ TEST(Check, WantsTcpOrUdpToAHostsAddress) {
               ElementsAre("vip \"web\": protocol 132 is neither TCP (6) nor UDP (17)"));
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].quic = true; }),
               ElementsAre("vip \"web\": QUIC needs UDP"));
-  for (const char* address :
-       {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1",
-        "::ffff:192.0.2.1", "ff02::1"}) {
+  for (const char* address : {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1",
+                              "255.255.255.255", "::", "::1", "::ffff:192.0.2.1", "ff02::1"}) {
     EXPECT_THAT(After([&](auto& setup) {
                   setup.vips[0].address = Address(address);
                   setup.vips[0].backends.clear();
@@ -352,7 +351,9 @@ TEST(Check, WantsQuicServerIdsThatNameOneBackend) {
               ElementsAre("vip \"web\": backend \"b\": backend \"a\" has the QUIC server id 2 "
                           "too",
                           "vip \"web\": backend \"b\": 0 is no QUIC server id"));
-  EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].quic_ids = {5, 5}; }),
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips[0].backends[0].quic_ids = {5, 5};
+              }),
               ElementsAre("vip \"web\": backend \"a\": backend \"a\" has the QUIC server id 5 "
                           "too"));
 }

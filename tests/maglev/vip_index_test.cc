@@ -139,8 +139,7 @@ std::string NameOf(const Tables& tables, const Vip* vip) {
   return vip == nullptr ? "" : tables.VipName(vip->index);
 }
 
-std::string Found(const Tables& tables, const IpAddress& address, uint16_t port,
-                  uint8_t protocol) {
+std::string Found(const Tables& tables, const IpAddress& address, uint16_t port, uint8_t protocol) {
   const uint16_t port_be = __builtin_bswap16(port);
   const std::string name = NameOf(tables, tables.index().Find(address, port_be, protocol));
   if (!address.ipv6) {
@@ -156,10 +155,14 @@ std::string Found(const Tables& tables, const IpAddress& address, uint16_t port,
 
 TEST(VipIndex, TheLongestPrefixWithTheServiceComesFirst) {
   maglev::Setup setup;
-  for (const auto& [prefix, port] : {std::pair("192.0.2.0/24", 80), {"192.0.2.0/25", 0},
-                                     {"192.0.2.7", 443}, {"192.0.2.0/24", 0},
-                                     {"2001:db8::/64", 80}, {"2001:db8::/65", 0},
-                                     {"2001:db8::7", 443}, {"2001:db8::/64", 0}}) {
+  for (const auto& [prefix, port] : {std::pair("192.0.2.0/24", 80),
+                                     {"192.0.2.0/25", 0},
+                                     {"192.0.2.7", 443},
+                                     {"192.0.2.0/24", 0},
+                                     {"2001:db8::/64", 80},
+                                     {"2001:db8::/65", 0},
+                                     {"2001:db8::7", 443},
+                                     {"2001:db8::/64", 0}}) {
     setup.vips.push_back(MakeVip(Prefix(prefix), static_cast<uint16_t>(port), 6));
   }
   const auto tables = Tables::Build(setup, nullptr);
@@ -202,8 +205,8 @@ TEST(VipIndex, AgreesWithASearchThroughAllVips) {
     maglev::Setup setup;
     std::map<std::tuple<IpPrefix, uint16_t, uint8_t>, std::string> all;
     for (int i = 0; i < 16; ++i) {
-      const VipSetup vip = MakeVip(RandomPrefix(&random, random() % 2 == 0),
-                                   kPorts[random() % 3], kProtocols[random() % 2]);
+      const VipSetup vip = MakeVip(RandomPrefix(&random, random() % 2 == 0), kPorts[random() % 3],
+                                   kProtocols[random() % 2]);
       if (all.try_emplace({vip.prefix(), vip.port, vip.protocol}, vip.name).second) {
         setup.vips.push_back(vip);
       }

@@ -158,8 +158,8 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
   return Deliver(frame, headers, vip, flow, backend);
 }
 
-packet::Verdict Balancer::ForwardError(packet::Frame& frame, const Headers& headers,
-                                       const Vip& vip, const packet::FlowKey& flow) {
+packet::Verdict Balancer::ForwardError(packet::Frame& frame, const Headers& headers, const Vip& vip,
+                                       const packet::FlowKey& flow) {
   // A rewritten quote would be needed: what a NAT backend sent says its own address.
   if (vip.encapsulation == Encapsulation::kNat) return packet::Drop(kIcmpOther);
   const auto hit = connections_.Find(TagOf(flow), static_cast<uint8_t>(vip.index), seconds_);
@@ -190,10 +190,9 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
   if (!headers.IsLaterFragment()) {
     if (!headers.HasPorts()) return packet::Drop(kUnknownProtocol);
     const packet::FlowKey flow = FlowOf(frame.data, headers);
-    const Vip* const vip =
-        tables_->index().Find({flow.destination, headers.IsIpv6()},
-                              packet::Load<uint16_t>(frame.data + headers.l4 + 2),
-                              headers.protocol);
+    const Vip* const vip = tables_->index().Find(
+        {flow.destination, headers.IsIpv6()}, packet::Load<uint16_t>(frame.data + headers.l4 + 2),
+        headers.protocol);
     if (vip == nullptr) return packet::Drop(kUnknownProtocol);
     counters_.Count(Event::kFragmentFirst);
     return ForwardFlow(frame, headers, *vip, flow);
@@ -238,9 +237,9 @@ std::optional<packet::Verdict> Balancer::ReceiveRedirected(packet::Frame& frame,
 
 packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& headers) {
   if (const auto flow = FlowOfError(frame, headers)) {
-    const Vip* const vip = tables_->index().Find({flow->destination, headers.IsIpv6()},
-                                                 __builtin_bswap16(flow->destination_port),
-                                                 flow->protocol);
+    const Vip* const vip =
+        tables_->index().Find({flow->destination, headers.IsIpv6()},
+                              __builtin_bswap16(flow->destination_port), flow->protocol);
     if (vip != nullptr) return ForwardError(frame, headers, *vip, *flow);
   } else if (IsEchoRequest(frame, headers)) {
     if (!AnswerEcho(frame, headers)) return packet::Drop(kIcmpOther);
