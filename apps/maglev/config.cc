@@ -17,8 +17,10 @@ using engine::maglev::BackendSetup;
 using engine::maglev::BackendState;
 using engine::maglev::Encapsulation;
 using engine::maglev::IpAddress;
+using engine::maglev::IpPrefix;
 using engine::maglev::ProfileByName;
 using engine::maglev::Setup;
+using engine::maglev::SourceSetup;
 using engine::maglev::VipSetup;
 using engine::maglev::WeightRule;
 using nlohmann::json;
@@ -28,6 +30,7 @@ using runtime::ObjectReader;
 constexpr uint64_t kMax16 = 0xffff;
 constexpr uint64_t kMax32 = 0xffffffff;
 constexpr size_t kMaxBalancers = 4096;
+constexpr size_t kMaxQuicIds = 65535;  // Of a backend.
 
 // What one of a few words means.
 template <typename Value, size_t kWords>
@@ -74,6 +77,11 @@ bool ReadAddress(ObjectReader& reader, std::string_view key, Address* address) {
   return reader.Parsed(key, "an IPv4 or IPv6 address", IpAddress::Parse, address);
 }
 
+bool ReadPrefix(ObjectReader& reader, std::string_view key, IpPrefix* prefix) {
+  constexpr std::string_view kFix = "an IPv4 or IPv6 address, or a prefix of it: 192.0.2.0/24";
+  return reader.Parsed(key, kFix, IpPrefix::Parse, prefix);
+}
+
 BackendSetup ReadBackend(const json& value, const std::string& path, Errors* errors) {
   ObjectReader reader(value, path, errors);
   BackendSetup backend;
@@ -84,9 +92,30 @@ BackendSetup ReadBackend(const json& value, const std::string& path, Errors* err
   reader.Whole("weight", 0, kMax16, &backend.weight);
   reader.Parsed("state", "up, draining or down", WordOf(kStates), &backend.state);
   ReadMac(reader, "mac", &backend.mac);
-  reader.Whole("quic_id", 0, kMax32, &backend.quic_id);
+  uint32_t quic_id = 0;
+  reader.Whole("quic_id", 0, kMax32, &quic_id);
+  if (quic_id != 0) backend.quic_ids.push_back(quic_id);
+  reader.Array("quic_ids", kMaxQuicIds, [&](const json& item, const std::string& at) {
+    const uint64_t id = item.is_number_unsigned() ? item.get<uint64_t>() : 0;
+    if (id >= 1 && id <= kMax32) {
+      backend.quic_ids.push_back(static_cast<uint32_t>(id));
+    } else {
+      runtime::Tell(errors, at + ": give a whole number, 1 ... 4294967295");
+    }
+  });
   reader.Finish();
   return backend;
+}
+
+SourceSetup ReadSource(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  SourceSetup source;
+  reader.Require("prefix");
+  ReadPrefix(reader, "prefix", &source.prefix);
+  reader.Require("backend");
+  reader.Text("backend", &source.backend);
+  reader.Finish();
+  return source;
 }
 
 HealthCheck ReadHealth(const json& value, const std::string& path, Errors* errors) {
@@ -105,13 +134,14 @@ HealthCheck ReadHealth(const json& value, const std::string& path, Errors* error
       }))) {
     reader.Complain("path", "give a path, /health, without spaces");
   }
+  reader.Flag("fail_open", &check.fail_open);
   reader.Finish();
   return check;
 }
 
 // "tcp 10.0.0.1:80"; port 0: "tcp 10.0.0.1:any".
 std::string EndpointText(const VipSetup& vip) {
-  const std::string address = vip.address.ToString();
+  const std::string address = vip.prefix().ToString();
   return std::string(vip.protocol == 6 ? "tcp " : "udp ") +
          (vip.address.ipv6 ? "[" + address + "]" : address) + ":" +
          (vip.port == 0 ? "any" : std::to_string(vip.port));
@@ -121,7 +151,10 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   ObjectReader reader(value, path, errors);
   VipSetup vip;
   reader.Require("address");
-  ReadAddress(reader, "address", &vip.address);
+  if (IpPrefix prefix; ReadPrefix(reader, "address", &prefix)) {
+    vip.address = prefix.address;
+    vip.host_bits = prefix.host_bits;
+  }
   reader.Whole("port", 0, kMax16, &vip.port);
   reader.Parsed("protocol", "tcp or udp", WordOf(kProtocols), &vip.protocol);
   vip.name = EndpointText(vip);
@@ -135,6 +168,10 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   reader.Array("backends", engine::maglev::kMaxBackends,
                [&](const json& item, const std::string& at) {
                  vip.backends.push_back(ReadBackend(item, at, errors));
+               });
+  reader.Array("sources", engine::maglev::kMaxSources,
+               [&](const json& item, const std::string& at) {
+                 vip.sources.push_back(ReadSource(item, at, errors));
                });
   std::optional<HealthCheck> health;
   std::string at;
@@ -169,7 +206,7 @@ Config ReadRoot(const json& root, Errors* errors) {
   reader.Whole("slots", 0, kMax32, &setup.slots);
   reader.Parsed("weight_rule", "proportional, first_round or cilium", WordOf(kWeightRules),
                 &setup.weight_rule);
-  reader.Whole("mtu", 0, kMax32, &setup.mtu);
+  if (uint32_t mtu = 0; reader.Whole("mtu", 0, kMax32, &mtu)) setup.mtu = mtu;
   ReadMac(reader, "next_hop", &setup.next_hop);
   ReadAddress(reader, "source_ipv4", &setup.source_ipv4);
   ReadAddress(reader, "source_ipv6", &setup.source_ipv6);

@@ -25,6 +25,8 @@ struct HealthCheck {
   uint32_t fall = 3;      ///< Failures in a row that take it away.
   uint16_t port = 0;      ///< 0: where the backend gets its packets: its own port or the VIP's.
   std::string path = "/";  ///< kHttp.
+  /// Where no backend that could take new flows passes: all are used as if all passed. Else none.
+  bool fail_open = false;
 
   friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
 };

@@ -4,7 +4,11 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <vector>
 
 namespace sluice::maglev {
@@ -13,6 +17,24 @@ using engine::maglev::BackendSetup;
 using engine::maglev::BackendState;
 using engine::maglev::Setup;
 using engine::maglev::VipSetup;
+
+namespace {
+
+// Says of which VIPs checks begin or cease to be ignored.
+void TellOpened(const Setup& before, const Setup& now) {
+  std::set<std::string_view> opened;
+  for (const VipSetup& vip : before.vips) {
+    if (vip.failed_open) opened.insert(vip.name);
+  }
+  for (const VipSetup& vip : now.vips) {
+    if (vip.failed_open == opened.contains(vip.name)) continue;
+    std::fprintf(
+        stderr, "health: %s %s\n", vip.name.c_str(),
+        vip.failed_open ? "fails open: no backend answers, all are used" : "no longer fails open");
+  }
+}
+
+}  // namespace
 
 std::string_view StateName(BackendState state) {
   switch (state) {
@@ -55,13 +77,24 @@ Setup Control::Effective(const Config& config) const {
 
 Setup Control::Apply(const Config& config) const {
   Setup setup = config.setup;
-  for (VipSetup& vip : setup.vips) {
+  for (size_t i = 0; i < setup.vips.size(); ++i) {
+    VipSetup& vip = setup.vips[i];
+    bool any_takes = false;
+    bool any_takes_and_answers = false;
     for (BackendSetup& backend : vip.backends) {
       const BackendId id{vip.name, backend.name};
       if (backend.state == BackendState::kUp && drained_.contains(id)) {
         backend.state = BackendState::kDraining;
       }
-      if (unhealthy_.contains(id)) backend.state = BackendState::kDown;
+      const bool takes = backend.state == BackendState::kUp && backend.weight != 0;
+      any_takes |= takes;
+      any_takes_and_answers |= takes && !unhealthy_.contains(id);
+    }
+    const std::optional<HealthCheck>& health = config.health[i];
+    vip.failed_open = health && health->fail_open && any_takes && !any_takes_and_answers;
+    if (vip.failed_open) continue;
+    for (BackendSetup& backend : vip.backends) {
+      if (unhealthy_.contains({vip.name, backend.name})) backend.state = BackendState::kDown;
     }
   }
   return setup;
@@ -84,6 +117,7 @@ const BackendSetup* Control::Find(const BackendId& id) const {
 void Control::Publish() {
   const Tables& before = published_.current();
   std::unique_ptr<const Tables> next = Tables::Build(Apply(config_), &before);
+  TellOpened(before.setup(), next->setup());
   std::vector<uint16_t> vips;
   std::vector<uint16_t> backends;
   for (size_t i = 0; i < std::min(before.vips().size(), next->vips().size()); ++i) {

@@ -58,8 +58,8 @@ class Control {
   /// Gives a backend no new flows, whatever the file says; or takes that back.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
-  /// What a health check found. A backend that is not healthy is down; one that recovers is
-  /// what file and operator say.
+  /// What a health check found. A backend that is not healthy is down, unless its VIP fails open
+  /// (HealthCheck::fail_open); one that recovers is what file and operator say.
   void SetHealthy(const BackendId& backend, bool healthy);
 
  private:

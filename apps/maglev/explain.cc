@@ -78,27 +78,34 @@ Json Explain(const Tables& tables, const packet::FlowKey& flow) {
     answer["why"] = why;
     return answer;
   };
-  const Vip* const vip = tables.Find(flow.destination, ipv6,
-                                     __builtin_bswap16(flow.destination_port), flow.protocol);
+  const IpAddress destination{flow.destination, ipv6};
+  const Vip* const vip =
+      tables.index().Find(destination, __builtin_bswap16(flow.destination_port), flow.protocol);
   if (vip == nullptr) {
-    return tables.IsVipAddress(flow.destination, ipv6)
+    return tables.index().Covers(destination)
                ? end("drop", "unknown_protocol: a VIP's address, but no service of it")
                : end("pass", "no VIP has this destination: to the slow path");
   }
   answer["vip"] = tables.VipName(vip->index);
   answer["profile"] = ProfileName(vip->rule.profile);
   uint32_t slot = 0;
-  const uint16_t index = tables.BackendOf(*vip, flow, &slot);
+  const uint16_t by_source = tables.BackendBySource(*vip, flow);
+  const uint16_t index = by_source != kNobody ? by_source : tables.BackendOf(*vip, flow, &slot);
   if (index == kNobody) {
     return end("drop", "no_backend: every backend of the VIP is down, drained or without weight");
   }
   const engine::maglev::Backend& backend = tables.backends()[index];
-  answer["slot"] = slot;
-  answer["slots"] = vip->ring.size();
+  if (by_source == kNobody) {
+    answer["slot"] = slot;
+    answer["slots"] = vip->ring.size();
+  }
   answer["backend"] = tables.BackendName(index);
   answer["address"] = backend.address.ToString();
   answer["state"] = StateName(backend.state);
   answer["encapsulation"] = EncapsulationName(vip->encapsulation);
+  if (by_source != kNobody) {
+    return end("forward", "sources: a prefix of this source is this backend's" + Caveats(*vip));
+  }
   return end("forward", absl::StrFormat("the ring: slot %d of %d is this backend's%s", slot,
                                         vip->ring.size(), Caveats(*vip)));
 }

@@ -17,7 +17,8 @@ namespace sluice::maglev {
 std::optional<packet::FlowKey> ParseFlow(std::string_view text);
 
 /// What a flow that no connection table knows gets: {verdict, why} and, as far as it comes,
-/// {vip, profile, slot, slots, backend, address, encapsulation, state, epoch}.
+/// {vip, profile, slot, slots, backend, address, encapsulation, state, epoch}. Slots are the
+/// ring's, which is not asked about flows whose source names their backend.
 nlohmann::ordered_json Explain(const engine::maglev::Tables& tables, const packet::FlowKey& flow);
 
 /// A line a member.

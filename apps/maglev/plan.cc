@@ -70,11 +70,12 @@ const engine::maglev::VipSetup* Find(const engine::maglev::Setup& setup, const s
   return it == setup.vips.end() ? nullptr : &*it;
 }
 
-// Whether a VIP of both configurations is somewhere else, or reached in another way.
+// Whether a VIP of both configurations is somewhere else, or sends other than by its ring.
 bool Differs(const engine::maglev::VipSetup* one, const engine::maglev::VipSetup* other) {
   return one != nullptr && other != nullptr &&
-         (one->address != other->address || one->port != other->port ||
-          one->protocol != other->protocol || one->encapsulation != other->encapsulation);
+         (one->prefix() != other->prefix() || one->port != other->port ||
+          one->protocol != other->protocol || one->encapsulation != other->encapsulation ||
+          one->sources != other->sources);
 }
 
 std::string Percent(uint64_t part, uint64_t whole) {

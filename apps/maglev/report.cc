@@ -91,10 +91,11 @@ struct View {
 };
 
 Json VipJson(const VipSetup& vip, const Traffic& traffic) {
-  Json json = {{"address", vip.address.ToString()},
+  Json json = {{"address", vip.prefix().ToString()},
                {"port", vip.port},
                {"protocol", vip.protocol == 6 ? "tcp" : "udp"},
-               {"encapsulation", EncapsulationName(vip.encapsulation)}};
+               {"encapsulation", EncapsulationName(vip.encapsulation)},
+               {"failed_open", vip.failed_open}};
   json.update(TrafficJson(traffic));
   return json;
 }

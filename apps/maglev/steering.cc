@@ -14,6 +14,7 @@ namespace sluice::maglev {
 
 namespace {
 
+using engine::maglev::IpAddress;
 using engine::maglev::VipSetup;
 
 // {destination address, protocol, destination port}: what a VIP is, as items of a pattern.
@@ -21,25 +22,28 @@ class Pattern {
  public:
   explicit Pattern(const VipSetup& vip) {
     const auto& bytes = vip.address.bytes;
+    IpAddress mask{.bytes = {}, .ipv6 = vip.address.ipv6};
+    mask.bytes.fill(0xff);
+    mask = engine::maglev::WithoutHostBits(mask, vip.host_bits);
     Add({.type = RTE_FLOW_ITEM_TYPE_ETH, .spec = nullptr, .last = nullptr, .mask = nullptr});
     if (vip.address.ipv6) {
       std::copy_n(bytes.begin(), 16, ipv6_.hdr.dst_addr);
-      std::fill_n(ipv6_mask_.hdr.dst_addr, 16, uint8_t{0xff});
+      std::ranges::copy(mask.bytes, ipv6_mask_.hdr.dst_addr);
       Add({.type = RTE_FLOW_ITEM_TYPE_IPV6, .spec = &ipv6_, .last = nullptr, .mask = &ipv6_mask_});
     } else {
       ipv4_.hdr.dst_addr = packet::Load<uint32_t>(bytes.data());
-      ipv4_mask_.hdr.dst_addr = ~uint32_t{0};
+      ipv4_mask_.hdr.dst_addr = packet::Load<uint32_t>(mask.bytes.data());
       Add({.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &ipv4_, .last = nullptr, .mask = &ipv4_mask_});
     }
     const uint16_t port_be = rte_cpu_to_be_16(vip.port);
-    const uint16_t mask = vip.port == 0 ? 0 : 0xffff;
+    const uint16_t port_mask = vip.port == 0 ? 0 : 0xffff;
     if (vip.protocol == 6) {
       tcp_.hdr.dst_port = port_be;
-      tcp_mask_.hdr.dst_port = mask;
+      tcp_mask_.hdr.dst_port = port_mask;
       Add({.type = RTE_FLOW_ITEM_TYPE_TCP, .spec = &tcp_, .last = nullptr, .mask = &tcp_mask_});
     } else {
       udp_.hdr.dst_port = port_be;
-      udp_mask_.hdr.dst_port = mask;
+      udp_mask_.hdr.dst_port = port_mask;
       Add({.type = RTE_FLOW_ITEM_TYPE_UDP, .spec = &udp_, .last = nullptr, .mask = &udp_mask_});
     }
     Add({.type = RTE_FLOW_ITEM_TYPE_END, .spec = nullptr, .last = nullptr, .mask = nullptr});

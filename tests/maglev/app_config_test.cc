@@ -20,6 +20,7 @@ namespace {
 using engine::maglev::BackendState;
 using engine::maglev::Encapsulation;
 using engine::maglev::IpAddress;
+using engine::maglev::IpPrefix;
 using engine::maglev::Profile;
 using engine::maglev::WeightRule;
 using nlohmann::json;
@@ -50,7 +51,8 @@ json Good() {
     "next_hop": "02:00:00:00:00:01",
     "vips": [
       {"name": "a", "address": "10.0.0.1", "port": 80,
-       "backends": [{"name": "x", "address": "10.1.0.1"}, {"name": "y", "address": "10.1.0.2"}]},
+       "backends": [{"name": "x", "address": "10.1.0.1"}, {"name": "y", "address": "10.1.0.2"}],
+       "sources": [{"prefix": "10.2.0.0/16", "backend": "x"}]},
       {"name": "b", "address": "10.0.0.2", "port": 53, "protocol": "udp", "backends": []}
     ]})");
 }
@@ -100,9 +102,11 @@ TEST(Config, EveryMemberIsRead) {
       "name": "v", "address": "10.0.0.1", "port": 443, "protocol": "udp", "encapsulation": "gue",
       "quic": true, "connections": false, "destination_port_only": true, "no_source_port": true,
       "backends": [{"name": "w", "address": "10.1.0.1", "weight": 7, "state": "draining",
-                    "mac": "02:00:00:00:00:0b", "quic_id": 77}],
+                    "mac": "02:00:00:00:00:0b", "quic_id": 77, "quic_ids": [78, 4294967295]}],
+      "sources": [{"prefix": "198.51.100.0/24", "backend": "w"},
+                  {"prefix": "203.0.113.9", "backend": "w"}],
       "health": {"type": "http", "interval_s": 0.5, "timeout_s": 0.25, "rise": 4, "fall": 5,
-                 "port": 8080, "path": "/up"}}]})");
+                 "port": 8080, "path": "/up", "fail_open": true}}]})");
   const engine::maglev::Setup& setup = config.setup;
   EXPECT_EQ(setup.profile, Profile::kKatran);
   EXPECT_EQ(setup.slots, 1021u);
@@ -139,17 +143,30 @@ TEST(Config, EveryMemberIsRead) {
   EXPECT_EQ(vip.backends[0].weight, 7u);
   EXPECT_EQ(vip.backends[0].state, BackendState::kDraining);
   EXPECT_EQ(vip.backends[0].mac, (packet::MacAddress{2, 0, 0, 0, 0, 11}));
-  EXPECT_EQ(vip.backends[0].quic_id, 77u);
+  EXPECT_EQ(vip.backends[0].quic_ids, (std::vector<uint32_t>{77, 78, 4294967295}));
+  EXPECT_EQ(vip.host_bits, 0);
+  using Sources = std::vector<engine::maglev::SourceSetup>;
+  EXPECT_EQ(vip.sources, (Sources{{*IpPrefix::Parse("198.51.100.0/24"), "w"},
+                                  {*IpPrefix::Parse("203.0.113.9"), "w"}}));
   ASSERT_TRUE(config.health[0]);
   EXPECT_EQ(*config.health[0],
-            (HealthCheck{HealthCheck::Kind::kHttp, 0.5, 0.25, 4, 5, 8080, "/up"}));
+            (HealthCheck{HealthCheck::Kind::kHttp, 0.5, 0.25, 4, 5, 8080, "/up", true}));
+}
+
+TEST(Config, AVipMayBeAPrefix) {
+  const Config config = Parse(R"({"vips": [{"address": "192.0.2.0/24", "port": 80},
+                                           {"address": "2001:db8::/32"}]})");
+  EXPECT_EQ(config.setup.vips[0].prefix(), IpPrefix::Parse("192.0.2.0/24"));
+  EXPECT_EQ(config.setup.vips[0].name, "tcp 192.0.2.0/24:80");
+  EXPECT_EQ(config.setup.vips[1].prefix(), IpPrefix::Parse("2001:db8::/32"));
+  EXPECT_EQ(config.setup.vips[1].name, "tcp [2001:db8::/32]:any");
 }
 
 TEST(Config, WhatIsNotSaidHasADefault) {
   const Config config = Parse(R"({"next_hop": "02:00:00:00:00:01",
     "vips": [{"address": "fc00::1", "backends": [{"address": "fc00::2"}]}]})");
   EXPECT_EQ(config.setup.profile, Profile::kSluice);
-  EXPECT_EQ(config.setup.mtu, 1500u);
+  EXPECT_FALSE(config.setup.mtu);
   EXPECT_FALSE(config.setup.weight_rule);
   EXPECT_EQ(config.setup.vips[0].name, "tcp [fc00::1]:any");
   EXPECT_EQ(config.setup.vips[0].backends[0].name, "fc00::2");
@@ -187,6 +204,16 @@ TEST(Config, EveryErrorNamesItsPlace) {
       {"/vips/0/encapsulation", "vxlan", "vips[0].encapsulation: \"vxlan\""},
       {"/vips/0/quic", 1, "vips[0].quic: 1: give true or false"},
       {"/vips/0/name", nullptr, "vips[0].name: null: give a text"},
+      {"/vips/0/address", "10.0.0.1/24", "vips[0].address: \"10.0.0.1/24\": give an IPv4"},
+      {"/vips/0/address", "10.0.0.0/33", "vips[0].address: \"10.0.0.0/33\": give an IPv4"},
+      {"/vips/0/backends/0/quic_ids", json::array({1, 0}), "vips[0].backends[0].quic_ids[1]"},
+      {"/vips/0/backends/0/quic_ids", json::array({4294967296}), "vips[0].backends[0].quic_ids[0]"},
+      {"/vips/0/backends/0/quic_ids", json::array({-1}), "vips[0].backends[0].quic_ids[0]"},
+      {"/vips/0/sources", json::array({1}), "vips[0].sources[0]: 1: give an object"},
+      {"/vips/0/sources/0/prefix", "10.0.0.1/24", "vips[0].sources[0].prefix: \"10.0.0.1/24\""},
+      {"/vips/0/sources/0/backend", 7, "vips[0].sources[0].backend: 7: give a text"},
+      {"/vips/0/sources/0/backend", "z", "vip \"a\": source 10.2.0.0/16: the VIP has no backend"},
+      {"/vips/0/health", {{"type", "tcp"}, {"fail_open", 1}}, "vips[0].health.fail_open: 1"},
       {"/vips/0/health", {{"type", "ftp"}}, "vips[0].health.type: \"ftp\""},
       {"/vips/0/health", json::object(), "vips[0].health.type: is missing"},
       {"/vips/0/health", {{"type", "tcp"}, {"fall", 0}}, "vips[0].health.fall: 0"},
@@ -278,6 +305,7 @@ constexpr SchemaObject kObjects[] = {{"", ""},
                                      {"/$defs/timeouts", "/timeouts"},
                                      {"/$defs/vip", "/vips/0"},
                                      {"/$defs/backend", "/vips/0/backends/0"},
+                                     {"/$defs/source", "/vips/0/sources/0"},
                                      {"/$defs/health", "/vips/0/health"}};
 
 class Schema : public testing::Test {
@@ -375,7 +403,6 @@ TEST_F(Schema, DefaultsAreWhatTheReaderTakes) {
   const auto said = [&](const char* pointer) {
     return schema_.at(json::json_pointer(pointer))["default"];
   };
-  EXPECT_EQ(said("/properties/mtu"), setup.mtu);
   EXPECT_EQ(said("/properties/slots"), setup.slots);
   EXPECT_EQ(said("/properties/gue_port"), setup.gue_port);
   EXPECT_EQ(said("/properties/decrement_ttl"), setup.decrement_ttl);
@@ -394,6 +421,7 @@ TEST_F(Schema, DefaultsAreWhatTheReaderTakes) {
   EXPECT_EQ(said("/$defs/health/properties/rise"), health.rise);
   EXPECT_EQ(said("/$defs/health/properties/fall"), health.fall);
   EXPECT_EQ(said("/$defs/health/properties/path"), health.path);
+  EXPECT_EQ(said("/$defs/health/properties/fail_open"), health.fail_open);
 }
 
 }  // namespace

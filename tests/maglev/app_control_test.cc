@@ -106,6 +106,58 @@ TEST(Control, ABackendThatDoesNotAnswerIsDownWhateverElseItWas) {
   EXPECT_EQ(StateOf(control, "a"), "draining");  // Draining stays draining.
 }
 
+/// `a` and `b`, checked; `more` of the checks.
+std::string CheckedText(const char* more) {
+  json config = json::parse(Text({"a", "b"}));
+  config["vips"][0]["health"] = json::parse(more);
+  return config.dump();
+}
+
+bool FailedOpen(const Control& control) {
+  bool open = false;
+  control.View(
+      [&](const Config&, const Tables& tables) { open = tables.setup().vips[0].failed_open; });
+  return open;
+}
+
+TEST(Control, WithoutAnyHealthyBackendAVipMayFailOpen) {
+  for (const bool fail_open : {false, true}) {
+    Control control(Parse(CheckedText(fail_open ? R"({"type": "tcp", "fail_open": true})"
+                                                : R"({"type": "tcp"})")),
+                    "", 1);
+    const auto states = [&] { return StateOf(control, "a") + " " + StateOf(control, "b"); };
+    control.SetHealthy({"web", "a"}, false);
+    EXPECT_EQ(states(), "down up");
+    EXPECT_FALSE(FailedOpen(control));
+    control.SetHealthy({"web", "b"}, false);
+    EXPECT_EQ(states(), fail_open ? "up up" : "down down");
+    EXPECT_EQ(FailedOpen(control), fail_open);
+    control.SetHealthy({"web", "a"}, true);
+    EXPECT_EQ(states(), "up down");
+    EXPECT_FALSE(FailedOpen(control));
+  }
+}
+
+TEST(Control, FailingOpenIsNoWayAroundFileAndOperator) {
+  json config = json::parse(CheckedText(R"({"type": "tcp", "fail_open": true})"));
+  Control drained(Parse(config.dump()), "", 1);
+  drained.Drain({"web", "b"});
+  drained.SetHealthy({"web", "a"}, false);
+  EXPECT_EQ(StateOf(drained, "a"), "up") << "the only one that may take new flows";
+  EXPECT_EQ(StateOf(drained, "b"), "draining");
+  drained.Drain({"web", "a"});
+  EXPECT_EQ(StateOf(drained, "a"), "down") << "nobody may take new flows: nothing to open";
+  config["vips"][0]["backends"][1]["state"] = "down";
+  Control down(Parse(config.dump()), "", 1);
+  down.SetHealthy({"web", "a"}, false);
+  EXPECT_EQ(StateOf(down, "a"), "up");
+  EXPECT_EQ(StateOf(down, "b"), "down");
+  config["vips"][0]["backends"][1].update({{"state", "up"}, {"weight", 0}});
+  Control weightless(Parse(config.dump()), "", 1);
+  weightless.SetHealthy({"web", "a"}, false);
+  EXPECT_TRUE(FailedOpen(weightless)) << "who has no weight takes no new flows";
+}
+
 TEST(Control, AReloadTakesUpTheFileAndKeepsDrains) {
   const ConfigFile file;
   file.Write(Text({"a", "b"}));
@@ -228,6 +280,23 @@ TEST(Explain, NamesSlotAndBackend) {
   EXPECT_EQ(answer["backend"], "a");
 }
 
+TEST(Explain, NamesTheSourceThatDecided) {
+  const Config config = Parse(R"({"next_hop": "02:00:00:00:00:01", "vips": [
+    {"name": "net", "address": "192.0.2.0/24", "port": 80,
+     "backends": [{"name": "a", "address": "10.1.0.1"}, {"name": "b", "address": "10.1.0.2",
+                                                         "weight": 0}],
+     "sources": [{"prefix": "198.51.100.0/24", "backend": "b"}]}]})");
+  const auto tables = Tables::Build(config.setup, nullptr);
+  const auto by_source = Explain(*tables, *ParseFlow("tcp 198.51.100.255:5 192.0.2.77:80"));
+  EXPECT_EQ(by_source["vip"], "net");
+  EXPECT_EQ(by_source["backend"], "b");
+  EXPECT_FALSE(by_source.contains("slot"));
+  EXPECT_NE(by_source["why"].get<std::string>().find("sources"), std::string::npos);
+  const auto by_ring = Explain(*tables, *ParseFlow("tcp 198.51.101.0:5 192.0.2.77:80"));
+  EXPECT_EQ(by_ring["backend"], "a");
+  EXPECT_TRUE(by_ring.contains("slot"));
+}
+
 TEST(Explain, SaysWhyAFlowIsNotForwarded) {
   const Config config = Parse(Text({}));
   const auto tables = Tables::Build(config.setup, nullptr);
@@ -277,6 +346,17 @@ TEST(Plan, FlowsOfDrainedBackendsStayAndThoseOfDownOnesMove) {
   EXPECT_EQ(plan["web"]["flows"], 60);
   EXPECT_EQ(plan["web"]["flows_lost"], 30);
   EXPECT_NEAR(plan["web"]["gone"].get<double>(), 65537 * 2.0 / 3, 2);
+}
+
+TEST(Plan, OtherSourcesOrAnotherPrefixAreAChange) {
+  const auto tables = Tables::Build(Parse(Text({"a", "b"})).setup, nullptr);
+  MaglevSetup next = tables->setup();
+  next.vips[0].sources = {{*engine::maglev::IpPrefix::Parse("10.2.0.0/16"), "a"}};
+  EXPECT_EQ(Plan(*tables, next, std::nullopt)["web"]["change"], "changed");
+  next = tables->setup();
+  next.vips[0].address = *IpAddress::Parse("10.0.0.0");
+  next.vips[0].host_bits = 8;
+  EXPECT_EQ(Plan(*tables, next, std::nullopt)["web"]["change"], "changed");
 }
 
 TEST(Plan, VipsThatComeAndGoAreNamed) {

@@ -85,20 +85,40 @@ def lower_ttl(ip):
     return ip[:8] + struct.pack("!HH", old - 0x100, total ^ 0xFFFF) + ip[12:]
 
 
-def entropy(ip):
-    """Katran's: the last word of the source address, its first half xor the source port with its
-    bytes swapped (docs/maglev-peers.md, "Katran: encapsulation": two examples)."""
-    source = ip[12:16] if ip[0] >> 4 == 4 else ip[20:24]
-    high, low = divmod(ports(ip)[0], 256)
-    return bytes([source[2] ^ low, source[3] ^ high]), \
-        bytes([source[0] ^ high, source[1] ^ low]) + source[2:]
+def flow_source(ip):
+    """Source address and port of the flow that a packet is of. An ICMP error is of that of the
+    packet that it quotes, which went the other way."""
+    if ip[0] >> 4 == 4:
+        if ip[9] != 1:
+            return ip[12:16], ports(ip)[0]
+        quote = ip[(ip[0] & 15) * 4 + 8:]
+        return quote[16:20], ports(quote)[1]
+    if ip[6] != 58:
+        return ip[8:24], ports(ip)[0]
+    return ip[72:88], ports(ip[48:])[1]
 
 
-def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_port=6080, ttl=True):
-    """`frame` on its way to `backend`. `ttl`: the balancer counts as a router."""
+def entropy(address, port, outer):
+    """What Katran makes of a flow's source (docs/maglev-peers.md, "Katran: encapsulation"): the
+    last half of an outer IPv4 address, the last word of an outer IPv6 one, and GUE's source
+    port."""
+    word, high, low = address[-4:], *divmod(port, 256)
+    half = bytes([word[2] ^ low, word[3] ^ high])
+    in_ipv6 = word[:2] if len(address) == 16 else word[2:]
+    return half, bytes([word[0] ^ high, word[1] ^ low]) + word[2:], \
+        int.from_bytes(half, "big") if outer == 4 else int.from_bytes(in_ipv6, "big") ^ port
+
+
+def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_port=6080, ttl=True,
+                 anonymous=False):
+    """`frame` on its way to `backend`. `ttl`: the balancer counts as a router. `anonymous`: the
+    flow's source does not count."""
     old_destination, _, tags, _, payload = split(frame)
     inner = cut(payload)
-    half, word = entropy(inner)
+    address, port = flow_source(inner)
+    if anonymous:
+        address, port = bytes(len(address)), 0
+    half, word, gue_source = entropy(address, port, ipaddress.ip_address(backend).version)
     tos = inner[1] if inner[0] >> 4 == 4 else struct.unpack_from("!H", inner)[0] >> 4 & 0xFF
     if ttl:
         inner = lower_ttl(inner)
@@ -113,7 +133,7 @@ def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_p
     if kind == "gre":
         outer /= GRE(proto=ethertype(inner))
     if kind == "gue":
-        outer /= UDP(sport=int.from_bytes(half, "big"), dport=gue_port)
+        outer /= UDP(sport=gue_source, dport=gue_port)
     outer = bytes(outer / inner)
     return mac(next_hop) + old_destination + tags + struct.pack("!H", ethertype(outer)) + outer
 

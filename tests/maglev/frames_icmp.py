@@ -7,7 +7,8 @@ from frames_case import BACKEND4, BACKEND6, CLIENT4, CLIENT6, PASS, POOL, VIP4, 
     way_addresses
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6EchoRequest, \
-    ICMPv6PacketTooBig, ICMPv6ParamProblem, ICMPv6TimeExceeded, IPv6
+    ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA, ICMPv6PacketTooBig, ICMPv6ParamProblem, \
+    ICMPv6TimeExceeded, IPv6
 
 
 class Icmp(FramesTest):
@@ -44,12 +45,27 @@ class Icmp(FramesTest):
         answer = bytes(IP(src=VIP4, dst=CLIENT4) / TCP(sport=80, dport=1))
         nobody = bytes(IP(src=VIP4, dst=CLIENT4) / TCP(sport=81, dport=1))
         stranger = bytes(IP(src="10.200.1.9", dst=CLIENT4) / TCP(sport=80, dport=1))
-        self.check(one_vip(4), [
-            (error4(3, 1, nobody), "icmp_other"), (error4(3, 1, stranger), "icmp_other"),
-            (error4(3, 1, answer[:20]), "icmp_other"), (error4(3, 1, answer[:23]), "icmp_other"),
-            (error4(3, 1, b""), "icmp_other"), (error4(13, 0, answer), "icmp_other"),
-            (error4(0, 0, b"reply"), "icmp_other"),
-            (error4(3, 1, answer, destination="10.200.1.9"), PASS)], icmp_error=0)
+        cases = [(frame, PASS) for frame in (
+            error4(3, 1, nobody), error4(3, 1, stranger), error4(3, 1, answer[:20]),
+            error4(3, 1, answer[:23]), error4(3, 1, b""), error4(13, 0, answer),
+            error4(3, 1, answer, destination="10.200.1.9"))]
+        self.check(one_vip(4), cases, icmp_error=0)
+        # A NAT backend knows nothing of the VIP that an error quotes.
+        self.check(one_vip(4, "nat"), [(error4(3, 1, answer), "icmp_other")], icmp_error=0)
+
+    def test_what_the_host_must_hear_passes(self):
+        reply = from_client(IP(src=CLIENT4, dst=VIP4), ICMP(type=0, id=1, seq=2), b"reply")
+        cases = [reply, error4(13, 0, bytes(12)),
+                 *(from_client(IPv6(src="fe80::1", dst=VIP6, hlim=255), message)
+                   for message in (ICMPv6ND_NS(tgt=VIP6), ICMPv6ND_NA(tgt="fe80::1"), ICMPv6ND_RA(),
+                                   ICMPv6EchoReply(id=1, seq=2, data=b"reply")))]
+        for profile in ("sluice", "katran"):
+            config = setup(vip(VIP4, [BACKEND4]), vip(VIP6, [BACKEND6]), profile=profile)
+            self.check(config, [(frame, PASS) for frame in cases], echo=0)
+
+    def test_an_echo_that_deserves_no_answer(self):
+        from_group = from_client(IP(src="224.0.0.1", dst=VIP4), ICMP(id=1, seq=2))
+        self.check(one_vip(4), [(from_group, "icmp_other")], echo=0)
 
     def test_a_vip_answers_ping(self):
         cases = []

@@ -107,6 +107,32 @@ class Oddities(FramesTest):
                                               "10.0.0.2" if port == 443 else "10.0.0.1")))
         self.check(config, [*cases, (udp(CLIENT4, VIP4), "unknown_protocol")])
 
+    def test_a_vip_may_be_a_prefix_and_the_longest_counts(self):
+        config = setup(
+            vip("10.200.0.0/16", ["10.0.0.1"], port=0), vip("10.200.1.0/24", ["10.0.0.2"]),
+            vip(VIP4, ["10.0.0.3"], port=443),
+            vip("fc00:1::/32", ["fc00::1"]), vip("fc00:1::/126", ["fc00::2"]))
+        cases = []
+        for destination, port, target in (
+                (VIP4, 443, "10.0.0.3"), (VIP4, 80, "10.0.0.2"), ("10.200.1.0", 80, "10.0.0.2"),
+                ("10.200.1.255", 80, "10.0.0.2"), (VIP4, 81, "10.0.0.1"),
+                ("10.200.2.0", 80, "10.0.0.1"), ("10.200.255.255", 9, "10.0.0.1"),
+                (VIP6, 80, "fc00::2"), ("fc00:1::3", 80, "fc00::2"), ("fc00:1::4", 80, "fc00::1"),
+                ("fc00:1:ffff::", 80, "fc00::1")):
+            frame = tcp(CLIENT6 if ":" in destination else CLIENT4, destination, dport=port,
+                        flags="A")
+            # Twice: then the flow is known.
+            cases += [(frame, encapsulated(frame, "ip", target))] * 2
+        for destination in ("10.199.255.255", "10.201.0.0"):
+            cases.append((tcp(CLIENT4, destination), PASS))
+        cases += [(tcp(CLIENT6, "fc00:2::"), PASS), (tcp(CLIENT6, VIP6, dport=81),
+                                                     "unknown_protocol")]
+        left = self.check(config, cases)
+        self.assertEqual(len(left), 22)
+        # All of its addresses answer.
+        ask = from_client(IP(src=CLIENT4, dst="10.200.77.78"), ICMP(id=1, seq=2))
+        self.assertEqual(len(self.run_frames(config, [ask])[0]), 1)
+
     def test_a_backend_may_have_a_next_hop_of_its_own(self):
         own = "02:00:00:00:00:a9"
         frame = tcp(CLIENT4, VIP4)

@@ -5,9 +5,9 @@ import collections
 import zlib
 
 import katran
-from frames import BALANCER_MAC, NEXT_HOP_MAC, encapsulated, from_client, mac
+from frames import BALANCER_MAC, NEXT_HOP_MAC, encapsulated, from_client, mac, split, too_big
 from frames_case import BACKEND4, BACKEND6, CLIENT4, CLIENT6, VIP4, VIP6, WAYS, FramesTest, \
-    all_ways, outer_destination, setup, tcp, udp, vip, way_addresses
+    all_ways, error4, outer_destination, setup, tcp, udp, vip, way_addresses
 from scapy.layers.inet import IP, TCP, UDP, IPOption_Router_Alert, fragment
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
 
@@ -85,6 +85,84 @@ class Katran(FramesTest):
                       / IP(src="192.168.1.1", dst=VIP4) / TCP(sport=31337, dport=80))
         self.check(gue, [(frame, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x08\x00" + outer)])
 
+    def test_golden_source_ports_of_gue_in_ipv6(self):
+        # Of an IPv4 packet: 31337 is 7a69; the address ends in 01 01; 7a69 ^ 0101 = 7b68.
+        # Of an IPv6 packet: the first half of the address' last word, 0000, and beef ^ 7a69 = c486.
+        for source, address, port in (("192.168.1.1", VIP4, 0x7B68), ("fc00:2::1", VIP6, 31337),
+                                      ("fc00:2::beef:1", VIP6, 0xC486)):
+            config = self.config(vip(address, [BACKEND6], encapsulation="gue"),
+                                 source_ipv6="fc00:2307::1337", gue_port=9886)
+            frame = tcp(source, address, sport=31337, dport=80)
+            left, _ = self.forwarded(config, [frame])
+            udp_header = split(left[0])[4][40:48]
+            self.assertEqual(udp_header[:4].hex(), f"{port:04x}269e")
+            self.check(config, [(frame, encapsulated(frame, "gue", BACKEND6, "fc00:2307::1337",
+                                                     gue_port=9886, ttl=False))])
+
+    def test_golden_outer_headers_of_errors(self):
+        # The quoted packet went from the VIP to 192.168.1.1 port 31337: entropy as that flow's.
+        answer = bytes(IP(src=VIP4, dst="192.168.1.1") / TCP(sport=80, dport=31337))
+        error = error4(3, 4, answer, nexthopmtu=1300)
+        inner = split(error)[4]
+        for target, kind, outer in (
+                (BACKEND4, 0x0800, IP(src="172.16.104.123", dst=BACKEND4, ttl=64, id=0, proto=4)),
+                (BACKEND6, 0x86DD, IPv6(src="100::bac1:101", dst=BACKEND6, hlim=64, nh=4))):
+            self.check(self.config(vip(VIP4, [target])), [
+                (error, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + kind.to_bytes(2, "big")
+                 + bytes(outer / inner))], icmp_error=1)
+        # 104.123 is 687b, or 26747.
+        gue = self.config(vip(VIP4, [BACKEND4], encapsulation="gue"), source_ipv4="10.0.13.37")
+        outer = bytes(IP(src="10.0.13.37", dst=BACKEND4, ttl=64, id=0)
+                      / UDP(sport=26747, dport=6080) / inner)
+        self.check(gue, [(error, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x08\x00" + outer)])
+
+    def test_errors_take_the_slot_of_their_flow(self):
+        pool = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+        ring, cases = katran.ring(pool), []
+        for i in range(50):
+            client, port = f"172.20.{i}.{255 - i}", 1024 + 37 * i
+            answer = bytes(IP(src=VIP4, dst=client) / TCP(sport=80, dport=port))
+            error = error4(3, 1, answer, source="192.0.2.9")
+            cases.append((error, encapsulated(error, "ip", ring[katran.slot(client, port, 80)],
+                                              ttl=False)))
+        self.check(self.config(vip(VIP4, pool)), cases, icmp_error=50)
+
+    def test_golden_outer_headers_without_a_source(self):
+        # The ring's slot is that of source 0.0.0.0 and the destination port twice; the outer header
+        # has nothing of the client.
+        ring = katran.ring(["10.0.0.1", "10.0.0.2", "10.0.0.3"])
+        config = self.config(vip(VIP4, ["10.0.0.1", "10.0.0.2", "10.0.0.3"], port=42,
+                                 destination_port_only=True))
+        cases = []
+        for source, sport in (("192.168.1.1", 31337), ("192.168.1.1", 31337), ("10.9.8.7", 1)):
+            frame = tcp(source, VIP4, sport=sport, dport=42, flags="A")
+            outer = bytes(IP(src="172.16.0.0", dst=ring[46348], ttl=64, id=0, proto=4)
+                          / split(frame)[4])
+            cases.append((frame, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x08\x00" + outer))
+        self.check(config, cases)
+        frame = tcp("fc00:2::1", VIP6, sport=31337, dport=42)
+        outer = bytes(IPv6(src="100::", dst=BACKEND6, hlim=64, nh=41) / split(frame)[4])
+        self.check(self.config(vip(VIP6, [BACKEND6], port=42, destination_port_only=True)),
+                   [(frame, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x86\xdd" + outer)])
+
+    def test_frames_of_1514_bytes_go_into_any_outer_header(self):
+        for mtu in ({}, {"mtu": 1600}, {"mtu": 9000}):
+            cases = []
+            for i, (kind, inner, _) in enumerate(WAYS):
+                _, addresses, target = way_addresses(i)
+                headers = 28 if inner == 4 else 48
+                fits = udp(*addresses, data=bytes(1500 - headers))
+                self.assertEqual(len(fits), 1514)
+                longer = udp(*addresses, data=bytes(1501 - headers))
+                # Twice: then the flow is known.
+                cases += [(fits, encapsulated(fits, kind, target, ttl=False)),
+                          (longer, too_big(longer, 1500))] * 2
+            with self.subTest(mtu):
+                self.check(self.config(*all_ways(), **mtu), cases, too_big=len(cases) // 2)
+        # A path that is said to carry less is believed.
+        longer = udp(*way_addresses(0)[1], data=bytes(1453))
+        self.check(self.config(*all_ways(), mtu=1500), [(longer, too_big(longer, 1480))])
+
     def test_flows_take_the_slots_of_the_reference(self):
         pools = {4: ["10.0.0.3", "10.0.0.1", "10.0.0.2"], 6: ["fc00::2", "fc00::1", "fc00::3"]}
         rings = {family: katran.ring(pool) for family, pool in pools.items()}
@@ -98,7 +176,6 @@ class Katran(FramesTest):
         for family, source, sport, dport, slot in goldens:
             case(family, source, sport, dport, VIP4 if family == 4 else VIP6, slot)
         case(4, "192.168.1.1", 31337, 80, "10.200.1.2", 39962)   # A VIP of any port.
-        case(4, "192.168.1.1", 31337, 42, "10.200.1.3", 46348)   # By destination port alone.
         for i in range(200):
             source, sport = f"172.20.{i}.{255 - i}", 1024 + 37 * i
             case(4, source, sport, 443, VIP4, katran.slot(source, sport, 443))
@@ -107,9 +184,7 @@ class Katran(FramesTest):
         vips = [vip(address, pool, port=port) for address, pool in ((VIP4, pools[4]),
                                                                     (VIP6, pools[6]))
                 for port in (2, 80, 443)]
-        self.check(self.config(*vips, vip("10.200.1.2", pools[4], port=0),
-                               vip("10.200.1.3", pools[4], port=42, destination_port_only=True)),
-                   cases)
+        self.check(self.config(*vips, vip("10.200.1.2", pools[4], port=0)), cases)
 
     def test_drops_options_and_fragments(self):
         options = from_client(IP(src=CLIENT4, dst=VIP4, options=[IPOption_Router_Alert()]),

@@ -66,6 +66,36 @@ class Quic(FramesTest):
         self.assertEqual(report["events"]["quic_server"], 0)
         self.assertEqual(report["events"]["quic_unknown"], unknown)
 
+    def test_a_flow_stays_where_an_id_took_it(self):
+        """A later packet without an id that helps follows; so does one of another flow not."""
+        ids = {"10.0.0.1": "448d000000000000", "10.0.0.2": "8012345600000000"}
+        for profile in ("sluice", "katran"):
+            cases = []
+            def case(sport, data, address):
+                frame = udp(CLIENT4, VIP4, sport=sport, dport=443, data=data)
+                cases.append((frame, encapsulated(frame, "ip", address, ttl=profile != "katran")))
+            for sport in range(1000, 1016):
+                for address, text in [*ids.items(), *list(ids.items())[:1]]:
+                    case(sport, self.short(bytes.fromhex(text)), address)
+                    for data in (b"", b"\x40abc", self.long(0, b"8 bytes."), self.long(1, b""),
+                                 self.short(bytes(8))):
+                        case(sport, data, address)
+            with self.subTest(profile):
+                self.check(self.config(profile=profile, decrement_ttl=profile != "katran"), cases,
+                           quic_server=16 * 3, hit=16 * 3 * 5)
+
+    def test_a_backend_may_have_several_ids(self):
+        config = setup(vip(VIP4, [backend("10.0.0.1", quic_id=1, quic_ids=[2, 70000]),
+                                  backend("10.0.0.2", quic_ids=[0x12345678, 3])],
+                           port=443, protocol="udp", quic=True))
+        cases = []
+        for text, address in (("4000400000000000", "10.0.0.1"), ("4000800000000000", "10.0.0.1"),
+                              ("8001117000000000", "10.0.0.1"), ("c012345678000000", "10.0.0.2"),
+                              ("4000c00000000000", "10.0.0.2")):
+            frame = udp(CLIENT4, VIP4, dport=443, data=self.short(bytes.fromhex(text)))
+            cases.append((frame, encapsulated(frame, "ip", address)))
+        self.check(config, cases, quic_server=len(cases))
+
     def test_katran_drops_what_belongs_to_a_backend_that_is_gone(self):
         config = self.config(profile="katran")
         config["vips"][0]["backends"][0]["state"] = "down"

@@ -12,6 +12,7 @@ namespace sluice::engine::maglev {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -142,6 +143,17 @@ TEST(Check, WantsRoomForTheSmallestPacketsInTheMtu) {
               IsEmpty());
 }
 
+TEST(Mtu, IsTheProfilesUnlessItIsSaid) {
+  maglev::Setup setup;
+  EXPECT_EQ(MtuOf(setup), 1500u);
+  setup.profile = Profile::kKatran;  // 1514 bytes with Ethernet's header, in IPv6 and UDP.
+  EXPECT_EQ(MtuOf(setup), 1500u + 40 + 8);
+  setup.mtu = 1600;
+  EXPECT_EQ(MtuOf(setup), 1600u);
+  EXPECT_EQ(MaxInnerBytes(Profile::kKatran), 1500u);
+  EXPECT_EQ(MaxInnerBytes(Profile::kSluice), 65535u);
+}
+
 TEST(Check, WantsOuterSourcesOfTheirFamily) {
   EXPECT_THAT(After([](auto& setup) { setup.source_ipv4 = Address("fd00::9"); }),
               ElementsAre("the outer source fd00::9 is not an IPv4 address"));
@@ -244,7 +256,8 @@ TEST(Check, WantsTcpOrUdpToAHostsAddress) {
               ElementsAre("vip \"web\": protocol 132 is neither TCP (6) nor UDP (17)"));
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].quic = true; }),
               ElementsAre("vip \"web\": QUIC needs UDP"));
-  for (const char* address : {"0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1"}) {
+  for (const char* address : {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1",
+                              "255.255.255.255", "::", "::1", "::ffff:192.0.2.1", "ff02::1"}) {
     EXPECT_THAT(After([&](auto& setup) {
                   setup.vips[0].address = Address(address);
                   setup.vips[0].backends.clear();
@@ -252,6 +265,43 @@ TEST(Check, WantsTcpOrUdpToAHostsAddress) {
                 ElementsAre(HasSubstr("is not a host's address")))
         << address;
   }
+}
+
+TEST(Check, WantsPrefixesOfHosts) {
+  const auto with_prefix = [](const char* text, Encapsulation encapsulation = Encapsulation::kIp) {
+    return After([&](auto& setup) {
+      const IpPrefix prefix = *IpPrefix::Parse(text);
+      VipSetup& vip = setup.vips[prefix.address.ipv6 ? 1 : 0];
+      vip.address = prefix.address;
+      vip.host_bits = prefix.host_bits;
+      vip.encapsulation = encapsulation;
+    });
+  };
+  EXPECT_THAT(with_prefix("192.0.2.0/24"), IsEmpty());
+  EXPECT_THAT(with_prefix("2001:db8::/32"), IsEmpty());
+  for (const char* const text : {"0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1", "112.0.0.0/4",
+                                 "224.0.0.0/4", "::/0", "::/96", "8000::/1", "ff00::/8"}) {
+    EXPECT_THAT(with_prefix(text), Contains(HasSubstr("is not a host's address"))) << text;
+  }
+  EXPECT_THAT(with_prefix("10.0.0.0/24"),
+              ElementsAre("vip \"web\": backend \"a\": address 10.0.0.1 is a VIP: packets would "
+                          "come back",
+                          HasSubstr("backend \"b\": address 10.0.0.2 is a VIP")));
+  EXPECT_THAT(with_prefix("192.0.2.0/24", Encapsulation::kNat),
+              ElementsAre("vip \"web\": nat needs one address, not 192.0.2.0/24: answers could "
+                          "come from any of it"));
+  EXPECT_THAT(After([](auto& setup) { setup.vips[0].host_bits = 8; }),
+              ElementsAre("vip \"web\": address 192.0.2.80 is not the first of its prefix"));
+  // A prefix within another one is another VIP; the same is not.
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips.push_back(WebVip("net", "192.0.2.0"));
+                setup.vips.back().host_bits = 8;
+                setup.vips.push_back(WebVip("half", "192.0.2.0"));
+                setup.vips.back().host_bits = 7;
+                setup.vips.push_back(WebVip("again", "192.0.2.0"));
+                setup.vips.back().host_bits = 8;
+              }),
+              ElementsAre("vip \"again\": vip \"net\" serves TCP 192.0.2.0/24:80 already"));
 }
 
 TEST(Check, WantsNamesThatCanBePrinted) {
@@ -281,10 +331,58 @@ TEST(Check, WantsBackendsThatDiffer) {
               ElementsAre("vip \"web\": backend \"b\": backend \"a\" has this address too; "
                           "Katran's ring knows backends by address"));
   EXPECT_THAT(After([](auto& setup) {
-                for (BackendSetup& backend : setup.vips[0].backends) backend.quic_id = 7;
+                for (BackendSetup& backend : setup.vips[0].backends) backend.quic_ids = {7};
               }),
               ElementsAre("vip \"web\": backend \"b\": backend \"a\" has the QUIC server id 7 "
                           "too"));
+}
+
+TEST(Check, WantsQuicServerIdsThatNameOneBackend) {
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips[0].backends[0].quic_ids = {1, 2, 70000};
+                setup.vips[0].backends[1].quic_ids = {3, 4};
+                setup.vips[1].backends[0].quic_ids = {1};
+              }),
+              IsEmpty());
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips[0].backends[0].quic_ids = {1, 2};
+                setup.vips[0].backends[1].quic_ids = {3, 2, 0};
+              }),
+              ElementsAre("vip \"web\": backend \"b\": backend \"a\" has the QUIC server id 2 "
+                          "too",
+                          "vip \"web\": backend \"b\": 0 is no QUIC server id"));
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips[0].backends[0].quic_ids = {5, 5};
+              }),
+              ElementsAre("vip \"web\": backend \"a\": backend \"a\" has the QUIC server id 5 "
+                          "too"));
+}
+
+SourceSetup Source(const char* prefix, const char* backend) {
+  return {*IpPrefix::Parse(prefix), backend};
+}
+
+TEST(Check, WantsSourcesThatNameABackendOnce) {
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips[0].sources = {Source("198.51.100.0/24", "a"),
+                                         Source("198.51.100.0/25", "b"),
+                                         Source("198.51.100.0", "a"), Source("0.0.0.0/0", "b")};
+                setup.vips[1].sources = {Source("2001:db8::/32", "a")};
+              }),
+              IsEmpty());
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips[0].sources = {Source("198.51.100.0/24", "c"),
+                                         Source("2001:db8::/32", "a"),
+                                         Source("198.51.100.0/24", "b")};
+              }),
+              ElementsAre("vip \"web\": source 198.51.100.0/24: the VIP has no backend \"c\"",
+                          "vip \"web\": source 2001:db8::/32: the VIP's clients have IPv4 "
+                          "addresses",
+                          "vip \"web\": source 198.51.100.0/24: it is listed twice"));
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips[0].sources = {{{Address("198.51.100.1"), 8}, "a"}};
+              }),
+              ElementsAre(HasSubstr("the address is not the first of its prefix")));
 }
 
 TEST(Check, WantsWeightsInRange) {
@@ -296,6 +394,12 @@ TEST(Check, WantsWeightsInRange) {
 TEST(Check, WantsBackendsThatCanBeReached) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].address = Address("0.0.0.0"); }),
               ElementsAre("vip \"web\": backend \"a\": address 0.0.0.0 is not a host's address"));
+  EXPECT_THAT(After([](auto& setup) {
+                setup.vips[0].backends[0].address = Address("127.0.0.1");
+                setup.vips[1].backends[0].address = Address("::1");
+              }),
+              IsEmpty())
+      << "health checks reach this machine";
   // Of another VIP of the list, and a later one.
   EXPECT_THAT(
       After([](auto& setup) { setup.vips[0].backends[0].address = Address("2001:db8::80"); }),

@@ -41,7 +41,7 @@ Balancer::Balancer(const std::atomic<const Tables*>* tables, const Setup& setup,
 
 void Balancer::AtRest(uint64_t now) {
   tables_ = published_->load(std::memory_order_acquire);
-  plain_mtu_ = std::min(tables_->setup().mtu, kMaxBuiltBytes);
+  plain_mtu_ = std::min(tables_->MaxInner(kPlainBytes) + kPlainBytes, kMaxBuiltBytes);
   const auto seconds = static_cast<uint32_t>(now / cycles_per_second_);
   if (seconds != seconds_) new_this_second_ = 0;
   seconds_ = seconds;
@@ -73,11 +73,22 @@ uint16_t Balancer::ChooseByRing(const Vip& vip, const packet::FlowKey& flow) {
   return tables_->BackendOf(vip, flow, &slot);
 }
 
+uint16_t Balancer::ChooseAfresh(const Vip& vip, const packet::FlowKey& flow) {
+  const uint16_t by_source = tables_->BackendBySource(vip, flow);
+  if (by_source == kNobody) return ChooseByRing(vip, flow);
+  counters_.Count(Event::kBySource);
+  return by_source;
+}
+
 uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow,
                              const Arrival& arrival) {
-  const uint16_t chosen = ChooseByRing(vip, flow);
+  const bool may_record = MayRecord();
+  // In a flood Katran does not look at sources. Elsewhere the packets of a flow that is not
+  // recorded still go to one backend.
+  const bool ring_alone = !may_record && vip.rule.profile == Profile::kKatran;
+  const uint16_t chosen = ring_alone ? ChooseByRing(vip, flow) : ChooseAfresh(vip, flow);
   if (chosen == kNobody) return kNobody;
-  if (!MayRecord()) {
+  if (!may_record) {
     counters_.Count(Event::kFlood);
     return chosen;
   }
@@ -100,7 +111,7 @@ uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow,
 uint16_t Balancer::Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival) {
   if (!vip.connections) {
     counters_.Count(Event::kByRing);
-    return ChooseByRing(vip, flow);
+    return ChooseAfresh(vip, flow);
   }
   const uint16_t known = ChooseKnown(vip, arrival);
   return known != kNobody ? known : ChooseNew(vip, flow, arrival);
@@ -123,6 +134,21 @@ uint16_t Balancer::ChooseByQuic(const Vip& vip, const packet::Frame& frame,
   const bool serves = tables_->backends()[place->second].generation != 0;
   counters_.Count(serves ? Event::kQuicServer : Event::kQuicUnknown);
   return serves || vip.rule.profile == Profile::kKatran ? place->second : kNobody;
+}
+
+void Balancer::Learn(const Vip& vip, uint64_t tag, uint16_t backend) {
+  if (!vip.connections) return;
+  const BackendRef ref{backend, tables_->backends()[backend].generation};
+  const auto owner = static_cast<uint8_t>(vip.index);
+  if (const auto hit = connections_.Find(tag, owner, seconds_)) {
+    Connection entry = hit->entry;
+    entry.backend = ref;
+    entry.seen_s = static_cast<uint16_t>(seconds_);
+    connections_.Update(hit->place, entry);
+  } else if (MayRecord()) {
+    connections_.Insert(
+        {.tag = tag, .backend = ref, .owner = owner, .state = ConnectionState::kUdp}, seconds_);
+  }
 }
 
 uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {

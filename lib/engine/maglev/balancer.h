@@ -34,7 +34,7 @@ class Balancer {
     kFragment,         ///< A later fragment whose first was not seen; `katran`: any.
     kIpOptions,        ///< `katran`: IPv4 options.
     kQuicNoServer,     ///< `katran`: the server id belongs to a backend that is gone.
-    kIcmpOther,        ///< ICMP to a VIP that is neither echo nor error, or about no VIP's flow.
+    kIcmpOther,        ///< To a VIP: an echo that deserves no answer, an error about NAT's flow.
     kUnknownProtocol,  ///< To a VIP's address, but no service of it; `katran` passes it on.
     kReasons
   };
@@ -138,8 +138,12 @@ class Balancer {
   uint64_t TagOf(const packet::FlowKey& flow) const;
 
   /// Plain frames of settled connections whose outer is plain, here: the bulk of all traffic.
-  /// The others by ProcessOther.
+  /// The others by ProcessOther. Functions that are called last cost the bulk no stack.
   [[gnu::always_inline]] Ending ProcessAny(uint8_t* data, uint32_t length, uint32_t headroom);
+  /// Plain frames that no VIP of one address is for.
+  [[gnu::noinline]] Ending ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom);
+  [[gnu::always_inline]] Ending ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom,
+                                             const Vip* vip);
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom);
   packet::Verdict Decide(packet::Frame& frame);
   packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers,
@@ -154,12 +158,15 @@ class Balancer {
                                                    const packet::Headers& headers);
   packet::Verdict ForwardFlow(packet::Frame& frame, const packet::Headers& headers,
                               const Vip& vip, const packet::FlowKey& flow);
-  /// Sends a packet to a backend: TTL, MTU, encapsulation or NAT.
+  packet::Verdict ForwardError(packet::Frame& frame, const packet::Headers& headers,
+                               const Vip& vip, const packet::FlowKey& flow);
+  /// Sends a packet of `flow` to a backend: TTL, MTU, encapsulation or NAT.
   packet::Verdict Deliver(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
-                          uint16_t backend);
+                          const packet::FlowKey& flow, uint16_t backend);
   packet::Verdict Rewrite(packet::Frame& frame, const packet::Headers& headers,
                           const Backend& backend);
-  packet::Verdict Wrap(packet::Frame& frame, const packet::Headers& headers, const Outer& outer);
+  packet::Verdict Wrap(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,
+                       Entropy entropy);
   packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers,
                                 uint32_t mtu);
 
@@ -167,12 +174,16 @@ class Balancer {
   uint16_t Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
   /// By the connection table; kNobody: the ring must decide.
   uint16_t ChooseKnown(const Vip& vip, const Arrival& arrival);
-  /// By the ring, and records it.
+  /// By source or ring, and records it.
   uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
+  /// By the source's prefix, else by the ring.
+  uint16_t ChooseAfresh(const Vip& vip, const packet::FlowKey& flow);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
   /// kNobody: the connection id does not say. In Katran also a backend that is gone.
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame,
                         const packet::Headers& headers);
+  /// What a connection id said is the flow's backend from now on.
+  void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
   /// Sees to `bytes` of headroom, in buffer_ if need be. False: the frame is too long for it.
   bool MakeRoom(packet::Frame& frame, uint32_t bytes);
@@ -197,7 +208,7 @@ class Balancer {
   ConnectionTable connections_;
   FragmentTable fragments_;
   BalancerCounters counters_;
-  uint32_t plain_mtu_ = 0;  ///< The MTU, as far as buffer_ has room.
+  uint32_t plain_mtu_ = 0;  ///< Of a plain outer packet, as far as buffer_ has room.
   uint64_t cycles_per_second_;
   uint32_t seconds_ = 0;
   uint32_t new_this_second_ = 0;
@@ -207,14 +218,20 @@ class Balancer {
 
 inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
                                              uint32_t headroom) {
-  const Setup& setup = tables_->setup();
   if (!IsPlain(data, length)) [[unlikely]] return ProcessOther(data, length, headroom);
+  const Vip* const vip = tables_->index().FindIpv4(
+      packet::Load<uint64_t>(data + kAddressesOffset + 4), data[kProtocolOffset]);
+  if (vip == nullptr) [[unlikely]] return ProcessInPrefix(data, length, headroom);
+  return ProcessPlain(data, length, headroom, vip);
+}
+
+inline Balancer::Ending Balancer::ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom,
+                                               const Vip* vip) {
+  const Setup& setup = tables_->setup();
   const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
   const uint8_t protocol = data[kProtocolOffset];
-  const auto destination_and_ports = packet::Load<uint64_t>(data + kAddressesOffset + 4);
-  const Vip* const vip = tables_->FindIpv4(destination_and_ports, protocol);
   const bool tcp = protocol == packet::kProtocolTcp;
-  if (vip == nullptr || !vip->plain || total + kPlainBytes > plain_mtu_ ||
+  if (!vip->plain || total + kPlainBytes > plain_mtu_ ||
       (tcp && (data[kTcpFlagsOffset] & (kSyn | kFin | kRst)) != 0)) [[unlikely]] {
     return ProcessOther(data, length, headroom);
   }
@@ -231,7 +248,7 @@ inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
   CountBadChecksum(data + kIpOffset);
   if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
   const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
-                        .port = static_cast<uint16_t>(destination_and_ports >> 32)};
+                        .port = packet::Load<uint16_t>(data + kPortsOffset)};
   uint8_t* start = data - kPlainBytes;
   if (headroom < kPlainBytes) {
     start = buffer_.get();

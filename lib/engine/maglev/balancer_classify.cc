@@ -71,6 +71,13 @@ uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
 
 }  // namespace
 
+Balancer::Ending Balancer::ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom) {
+  const Vip* const vip = tables_->index().FindIpv4InPrefix(
+      packet::Load<uint64_t>(data + kAddressesOffset + 4), data[kProtocolOffset]);
+  if (vip == nullptr) return ProcessOther(data, length, headroom);
+  return ProcessPlain(data, length, headroom, vip);
+}
+
 Balancer::Ending Balancer::ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom) {
   packet::Frame frame{data, length, headroom, /*tailroom=*/0};
   const packet::Verdict verdict = Decide(frame);
@@ -95,14 +102,20 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
     if (headers.IsFragment()) return packet::Drop(kFragment);
   }
   const IpAddress destination = Destination(frame.data, headers);
-  if (!tables_->IsVipAddress(destination.bytes, ipv6)) {
+  const VipIndex& index = tables_->index();
+  if (headers.HasPorts() && !headers.IsFragment()) {
+    const Vip* const vip = index.Find(
+        destination, packet::Load<uint16_t>(frame.data + headers.l4 + 2), headers.protocol);
+    if (vip != nullptr) return ForwardFlow(frame, headers, *vip, FlowOf(frame.data, headers));
+  }
+  if (!index.Covers(destination)) {
     if (!redirected) {
       if (auto verdict = ReceiveRedirected(frame, headers)) return *verdict;
     }
     if (headers.HasPorts()) {
-      const Vip* const vip = tables_->FindNatSource(
-          Source(frame.data, headers).bytes, ipv6,
-          packet::Load<uint16_t>(frame.data + headers.l4), headers.protocol);
+      const Vip* const vip =
+          index.FindNatSource(Source(frame.data, headers),
+                              packet::Load<uint16_t>(frame.data + headers.l4), headers.protocol);
       if (vip != nullptr) return ProcessNatReturn(frame, headers, *vip);
     }
     counters_.Count(Event::kPassed);
@@ -112,34 +125,27 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
   if (headers.protocol == (ipv6 ? packet::kProtocolIcmpv6 : packet::kProtocolIcmp)) {
     return ProcessIcmp(frame, headers);
   }
-  const Vip* vip = nullptr;
-  if (headers.HasPorts()) {
-    vip = tables_->Find(destination.bytes, ipv6,
-                        packet::Load<uint16_t>(frame.data + headers.l4 + 2), headers.protocol);
-  }
-  if (vip == nullptr) {
-    if (tables_->setup().profile != Profile::kKatran) return packet::Drop(kUnknownProtocol);
-    counters_.Count(Event::kPassed);
-    return packet::kPass;
-  }
-  return ForwardFlow(frame, headers, *vip, FlowOf(frame.data, headers));
+  if (tables_->setup().profile != Profile::kKatran) return packet::Drop(kUnknownProtocol);
+  counters_.Count(Event::kPassed);
+  return packet::kPass;
 }
 
 packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& headers,
                                       const Vip& vip, const packet::FlowKey& flow) {
   uint16_t backend = kNobody;
-  if (vip.quic && headers.protocol == packet::kProtocolUdp) {
+  const uint64_t tag = TagOf(flow);
+  if (vip.quic) {
     backend = ChooseByQuic(vip, frame, headers);
     if (backend != kNobody && tables_->backends()[backend].generation == 0) {
       return packet::Drop(kQuicNoServer);
     }
+    if (backend != kNobody) Learn(vip, tag, backend);
   }
   if (backend == kNobody) {
     const bool tcp = flow.protocol == packet::kProtocolTcp;
-    const uint8_t flags =
-        tcp && headers.protocol == packet::kProtocolTcp ? frame.data[headers.l4 + 13] : 0;
+    const uint8_t flags = tcp ? frame.data[headers.l4 + 13] : 0;
     backend = Choose(vip, flow,
-                     {.tag = TagOf(flow),
+                     {.tag = tag,
                       .tcp = tcp,
                       .syn = (flags & kSyn) != 0,
                       .fin_or_rst = (flags & (kFin | kRst)) != 0});
@@ -149,7 +155,19 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
     fragments_.Put(FragmentTag(frame.data, headers),
                     {backend, tables_->backends()[backend].generation}, vip.index, seconds_);
   }
-  return Deliver(frame, headers, vip, backend);
+  return Deliver(frame, headers, vip, flow, backend);
+}
+
+packet::Verdict Balancer::ForwardError(packet::Frame& frame, const Headers& headers, const Vip& vip,
+                                       const packet::FlowKey& flow) {
+  // A rewritten quote would be needed: what a NAT backend sent says its own address.
+  if (vip.encapsulation == Encapsulation::kNat) return packet::Drop(kIcmpOther);
+  const auto hit = connections_.Find(TagOf(flow), static_cast<uint8_t>(vip.index), seconds_);
+  const bool known = hit && tables_->Serves(hit->entry.backend, vip.index);
+  const uint16_t backend = known ? hit->entry.backend.index : ChooseAfresh(vip, flow);
+  if (backend == kNobody) return packet::Drop(kNoBackend);
+  counters_.Count(Event::kIcmpError);
+  return Deliver(frame, headers, vip, flow, backend);
 }
 
 uint64_t Balancer::FragmentTag(const uint8_t* frame, const Headers& headers) const {
@@ -163,20 +181,18 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
     const uint64_t hash = packet::HashFlowKey(DatagramOf(frame.data, headers), kOwnerSeed);
     const Peer& owner = peers[hash % peers.size()];
     if (!owner.self) {
-      const uint32_t mtu = tables_->setup().mtu;
-      if (headers.end - headers.l3 + owner.outer.header_bytes > mtu) {
-        return RefuseTooLong(frame, headers, mtu - owner.outer.header_bytes);
-      }
+      const uint32_t most = tables_->MaxInner(owner.outer.header_bytes);
+      if (headers.end - headers.l3 > most) return RefuseTooLong(frame, headers, most);
       counters_.Count(Event::kRedirected);
-      return Wrap(frame, headers, owner.outer);
+      return Wrap(frame, headers, owner.outer, Entropy::Of(FlowOf(frame.data, headers)));
     }
   }
   if (!headers.IsLaterFragment()) {
     if (!headers.HasPorts()) return packet::Drop(kUnknownProtocol);
     const packet::FlowKey flow = FlowOf(frame.data, headers);
-    const Vip* const vip =
-        tables_->Find(flow.destination, headers.IsIpv6(),
-                      packet::Load<uint16_t>(frame.data + headers.l4 + 2), headers.protocol);
+    const Vip* const vip = tables_->index().Find(
+        {flow.destination, headers.IsIpv6()}, packet::Load<uint16_t>(frame.data + headers.l4 + 2),
+        headers.protocol);
     if (vip == nullptr) return packet::Drop(kUnknownProtocol);
     counters_.Count(Event::kFragmentFirst);
     return ForwardFlow(frame, headers, *vip, flow);
@@ -186,7 +202,8 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
     return packet::Drop(kFragment);
   }
   counters_.Count(Event::kFragmentLater);
-  return Deliver(frame, headers, tables_->vips()[found->vip], found->backend.index);
+  return Deliver(frame, headers, tables_->vips()[found->vip], FlowOf(frame.data, headers),
+                 found->backend.index);
 }
 
 /// A fragment from another balancer, out of its outer header: never redirected again.
@@ -220,24 +237,18 @@ std::optional<packet::Verdict> Balancer::ReceiveRedirected(packet::Frame& frame,
 
 packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& headers) {
   if (const auto flow = FlowOfError(frame, headers)) {
-    const Vip* const vip = tables_->Find(flow->destination, headers.IsIpv6(),
-                                         __builtin_bswap16(flow->destination_port),
-                                         flow->protocol);
-    // A rewritten quote would be needed: what a NAT backend sent says its own address.
-    if (vip == nullptr || vip->encapsulation == Encapsulation::kNat) {
-      return packet::Drop(kIcmpOther);
-    }
-    const auto hit =
-        connections_.Find(TagOf(*flow), static_cast<uint8_t>(vip->index), seconds_);
-    const bool known = hit && tables_->Serves(hit->entry.backend, vip->index);
-    const uint16_t backend = known ? hit->entry.backend.index : ChooseByRing(*vip, *flow);
-    if (backend == kNobody) return packet::Drop(kNoBackend);
-    counters_.Count(Event::kIcmpError);
-    return Deliver(frame, headers, *vip, backend);
+    const Vip* const vip =
+        tables_->index().Find({flow->destination, headers.IsIpv6()},
+                              __builtin_bswap16(flow->destination_port), flow->protocol);
+    if (vip != nullptr) return ForwardError(frame, headers, *vip, *flow);
+  } else if (IsEchoRequest(frame, headers)) {
+    if (!AnswerEcho(frame, headers)) return packet::Drop(kIcmpOther);
+    counters_.Count(Event::kEcho);
+    return packet::kForward;
   }
-  if (!AnswerEcho(frame, headers)) return packet::Drop(kIcmpOther);
-  counters_.Count(Event::kEcho);
-  return packet::kForward;
+  // The host's: replies to it, neighbour discovery.
+  counters_.Count(Event::kPassed);
+  return packet::kPass;
 }
 
 }  // namespace sluice::engine::maglev

@@ -17,33 +17,33 @@ using Event = BalancerCounters::Event;
 }  // namespace
 
 packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, const Vip& vip,
-                                  uint16_t backend_index) {
+                                  const packet::FlowKey& flow, uint16_t backend_index) {
   const Backend& backend = tables_->backends()[backend_index];
   const Setup& setup = tables_->setup();
   uint8_t* const ip = frame.data + headers.l3;
   const bool ipv6 = headers.IsIpv6();
-  const uint32_t bytes = headers.end - headers.l3 + backend.outer.header_bytes;
-  if (bytes > setup.mtu) {
-    return RefuseTooLong(frame, headers, setup.mtu - backend.outer.header_bytes);
-  }
+  const uint32_t most = tables_->MaxInner(backend.outer.header_bytes);
+  if (headers.end - headers.l3 > most) return RefuseTooLong(frame, headers, most);
   if (setup.decrement_ttl && ip[ipv6 ? 7 : 8] <= 1) return packet::Drop(kTtlExpired);
   if (!ipv6 && !packet::ChecksumHolds(packet::SumBytes(ip, (ip[0] & 0xfu) * 4))) {
     counters_.Count(Event::kBadIpChecksum);
   }
   const uint32_t arrived_bytes = frame.length;
   if (setup.decrement_ttl) LowerTtl(ip, ipv6);
+  const Entropy entropy = vip.rule.destination_port_only ? Entropy{} : Entropy::Of(flow);
   const packet::Verdict verdict = vip.encapsulation == Encapsulation::kNat
                                       ? Rewrite(frame, headers, backend)
-                                      : Wrap(frame, headers, backend.outer);
+                                      : Wrap(frame, headers, backend.outer, entropy);
   if (verdict == packet::kForward) {
     counters_.CountTraffic(vip.index, backend_index, arrived_bytes);
   }
   return verdict;
 }
 
-packet::Verdict Balancer::Wrap(packet::Frame& frame, const Headers& headers, const Outer& outer) {
+packet::Verdict Balancer::Wrap(packet::Frame& frame, const Headers& headers, const Outer& outer,
+                               Entropy entropy) {
   if (!MakeRoom(frame, outer.header_bytes)) return packet::Drop(kNoHeadroom);
-  Encapsulate(frame, headers, outer, Entropy::Of(frame.data, headers));
+  Encapsulate(frame, headers, outer, entropy);
   return packet::kForward;
 }
 

@@ -30,6 +30,7 @@ struct BalancerCounters {
     kByRing,           ///< By the ring, of a VIP without connections.
     kQuicServer,       ///< By the server id of a connection id.
     kQuicUnknown,      ///< The id names no backend: by the ring.
+    kBySource,         ///< Decided by the source's prefix instead of the ring: besides the others.
     kMoved,            ///< Its backend is gone: decided again.
     kFragmentFirst,    ///< First fragments of VIPs.
     kFragmentLater,    ///< Later ones that found their first.
@@ -44,9 +45,9 @@ struct BalancerCounters {
     kEvents
   };
   static constexpr std::array<std::string_view, kEvents> kNames{
-      "hit", "new", "unrecorded", "flood", "by_ring", "quic_server", "quic_unknown", "moved",
-      "fragment_first", "fragment_later", "redirected", "redirected_here", "icmp_error", "echo",
-      "too_big", "bad_ip_checksum", "nat_return", "passed"};
+      "hit", "new", "unrecorded", "flood", "by_ring", "quic_server", "quic_unknown", "by_source",
+      "moved", "fragment_first", "fragment_later", "redirected", "redirected_here", "icmp_error",
+      "echo", "too_big", "bad_ip_checksum", "nat_return", "passed"};
 
   std::array<uint64_t, kEvents> events{};
   std::vector<Traffic> by_vip = std::vector<Traffic>(kMaxVips);          ///< By index.

@@ -7,6 +7,7 @@
 #include "packet/bytes.h"
 #include "packet/checksum.h"
 #include "packet/ethernet.h"
+#include "packet/host_address.h"
 #include "packet/rewrite.h"
 
 namespace sluice::engine::maglev {
@@ -45,24 +46,12 @@ constexpr uint32_t kErrorHeaderBytesIpv6 = packet::kIpv6HeaderBytes + packet::kI
 constexpr uint32_t kMaxQuotedExtensions = 8;  // As many as packet::Parse takes.
 constexpr uint32_t kPortBytes = 4;
 
-bool IsGroup(const uint8_t* mac) { return (mac[0] & 1) != 0; }
-
-/// Whether `address` names one host; RFC 1122 section 3.2.2 lists those that do not.
-bool IsOneHost(const Ipv4Address& address) {
-  return address[0] != 0 && address[0] != 127 && address[0] < 224;
-}
-
-bool IsOneHost(const Ipv6Address& address) {
-  constexpr Ipv6Address kUnspecified{};
-  constexpr Ipv6Address kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  return address != kUnspecified && address != kLoopback && address[0] != 0xff;
-}
-
-/// Whether a packet goes from one host to another one, on the link and in IP.
+/// Whether a packet goes from one host to another one, on the link and in IP (RFC 1122 section
+/// 3.2.2).
 template <typename Address>
 bool BetweenHosts(const uint8_t* frame, const Address& source, const Address& destination) {
-  return !IsGroup(frame) && !IsGroup(frame + 6) && IsOneHost(source) && IsOneHost(destination) &&
-         source != destination;
+  return packet::IsHostMac(frame) && packet::IsHostMac(frame + 6) && packet::IsHost(source) &&
+         packet::IsHost(destination) && source != destination;
 }
 
 /// The same of a packet that Parse understood as IP.
@@ -206,14 +195,22 @@ void InsertErrorIpv6(Frame& frame, const Headers& headers, uint32_t mtu) {
 
 }  // namespace
 
+bool IsEchoRequest(const Frame& frame, const Headers& headers) {
+  if (!IsIcmp(headers)) return false;
+  const bool ipv4 = headers.network == Network::kIpv4;
+  return frame.data[headers.l4] == (ipv4 ? kEchoRequest : kEchoRequestIpv6);
+}
+
 bool AnswerEcho(Frame& frame, const Headers& headers) {
-  if (!IsIcmp(headers) || headers.IsFragment() || headers.source_routed) return false;
+  if (!IsEchoRequest(frame, headers) || headers.IsFragment() || headers.source_routed) {
+    return false;
+  }
   uint8_t* ip = frame.data + headers.l3;
   uint8_t* icmp = frame.data + headers.l4;
   const bool ipv4 = headers.network == Network::kIpv4;
   const uint8_t request = ipv4 ? kEchoRequest : kEchoRequestIpv6;
   const uint8_t reply = ipv4 ? kEchoReply : kEchoReplyIpv6;
-  if (icmp[0] != request || icmp[1] != 0 || !BetweenHosts(frame.data, headers)) return false;
+  if (icmp[1] != 0 || !BetweenHosts(frame.data, headers)) return false;
   packet::SwapMacs(frame.data);
   icmp[0] = reply;
   packet::RepairL4Checksum(frame.data, headers, request, reply);

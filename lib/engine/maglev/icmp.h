@@ -19,6 +19,9 @@ namespace sluice::engine::maglev {
 /// it is none, a fragment, source routed, or not sent by one other host to one host.
 bool AnswerEcho(packet::Frame& frame, const packet::Headers& headers);
 
+/// An ICMP or ICMPv6 echo request, answered or not.
+bool IsEchoRequest(const packet::Frame& frame, const packet::Headers& headers);
+
 /// The flow that an ICMP error is about, in the direction from client to VIP: the quoted packet
 /// is one of the VIP's answers, and its source is the VIP, to which the error is sent. Nothing:
 /// not an error (RFC 792 types 3, 4, 5, 11, 12; RFC 4443 types 1 … 4), the quoted packet was

@@ -55,10 +55,11 @@ void FinishIpv6(uint8_t* ip, const Outer& outer, uint16_t payload, uint8_t tos,
   if (!outer.fixed_source) Store(ip + 20, entropy.Word());
 }
 
+// `source_port` as it lies in memory.
 void FinishUdp(uint8_t* udp, const uint8_t* ip, const Outer& outer, uint16_t bytes,
-               uint64_t inner_sum, Entropy entropy) {
+               uint64_t inner_sum, uint16_t source_port) {
   StoreBe16(udp + 4, bytes);
-  Store(udp, entropy.Half());
+  Store(udp, source_port);
   const uint64_t pseudo = outer.ipv6
                               ? packet::PseudoHeaderSumIpv6(ip, packet::kProtocolUdp, bytes)
                               : packet::PseudoHeaderSumIpv4(ip, packet::kProtocolUdp, bytes);
@@ -159,7 +160,7 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
   }
   if (outer.udp) {
     FinishUdp(ip + ip_bytes, ip, outer, static_cast<uint16_t>(total - ip_bytes), inner_sum,
-              entropy);
+              outer.ipv6 ? entropy.PortInIpv6(inner_ipv6) : entropy.Half());
   }
   const uint32_t length = headers.end + outer.header_bytes;
   frame.tailroom += frame.length - headers.end;
@@ -168,11 +169,9 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
   frame.length = length;
 }
 
-Entropy Entropy::Of(const uint8_t* frame, const packet::Headers& headers) {
-  const uint8_t* const ip = frame + headers.l3;
-  const bool ipv6 = headers.IsIpv6();
-  return {.source = Load<uint32_t>(ip + (ipv6 ? 20 : 12)),
-          .port = headers.HasPorts() ? Load<uint16_t>(frame + headers.l4) : uint16_t{0}};
+Entropy Entropy::Of(const packet::FlowKey& flow) {
+  return {.source = Load<uint32_t>(flow.source.data() + (flow.ip_version == 6 ? 12 : 0)),
+          .port = __builtin_bswap16(flow.source_port)};
 }
 
 }  // namespace sluice::engine::maglev

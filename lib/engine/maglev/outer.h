@@ -20,6 +20,7 @@
 #include "packet/bytes.h"
 #include "packet/checksum.h"
 #include "packet/ethernet.h"
+#include "packet/flow_key.h"
 #include "packet/frame.h"
 #include "packet/parse.h"
 #include "packet/rewrite.h"
@@ -54,11 +55,17 @@ struct Entropy {
   uint32_t source = 0;  ///< Source address; of IPv6 its last word.
   uint16_t port = 0;    ///< Source port, 0 without ports.
 
-  static Entropy Of(const uint8_t* frame, const packet::Headers& headers);
+  static Entropy Of(const packet::FlowKey& flow);
+  /// The last half of an outer IPv4 source; GUE's source port behind outer IPv4.
   uint16_t Half() const {
     return static_cast<uint16_t>(__builtin_bswap32(port) >> 16 ^ source >> 16);
   }
+  /// The last word of an outer IPv6 source.
   uint32_t Word() const { return source ^ port; }
+  /// GUE's source port behind outer IPv6.
+  uint16_t PortInIpv6(bool inner_ipv6) const {
+    return static_cast<uint16_t>((inner_ipv6 ? source : source >> 16) ^ port);
+  }
 };
 
 /// Puts `outer` in front of the IP packet of a frame that Parse understood: Ethernet header

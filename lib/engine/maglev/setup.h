@@ -38,13 +38,22 @@ struct BackendSetup {
   uint32_t weight = 1;  ///< 0 … 65535; 0 is drained.
   BackendState state = BackendState::kUp;
   std::optional<packet::MacAddress> mac;  ///< Next hop; else Setup::next_hop.
-  uint32_t quic_id = 0;  ///< Server id in QUIC connection ids; 0: none.
+  std::vector<uint32_t> quic_ids;  ///< Server ids in QUIC connection ids; none is 0.
+};
+
+/// New flows from `prefix` go to `backend` as long as it takes new flows, whatever its weight.
+struct SourceSetup {
+  IpPrefix prefix;      ///< Of the VIP's family. The longest that has a source counts.
+  std::string backend;  ///< Of the VIP, by name.
+
+  friend bool operator==(const SourceSetup&, const SourceSetup&) = default;
 };
 
 struct VipSetup {
   std::string name;  ///< Unique.
   IpAddress address;
-  uint16_t port = 0;     ///< Host order; 0: any.
+  uint8_t host_bits = 0;  ///< The VIP is the prefix without so many bits; 0: one address.
+  uint16_t port = 0;      ///< Host order; 0: any.
   uint8_t protocol = 6;  ///< TCP or UDP.
   Encapsulation encapsulation = Encapsulation::kIp;
   bool quic = false;  ///< UDP: connection ids choose the backend (docs/maglev-peers.md).
@@ -52,6 +61,11 @@ struct VipSetup {
   bool destination_port_only = false;  ///< As SlotRule.
   bool no_source_port = false;         ///< As SlotRule.
   std::vector<BackendSetup> backends;
+  std::vector<SourceSetup> sources;
+  /// For reports alone: no backend passes its checks, and all are used all the same.
+  bool failed_open = false;
+
+  IpPrefix prefix() const { return {address, host_bits}; }
 };
 
 /// Seconds without a packet after which a connection is forgotten.
@@ -67,7 +81,8 @@ struct Setup {
   Profile profile = Profile::kSluice;
   uint32_t slots = 0;  ///< Prime; 0: the profile's.
   std::optional<WeightRule> weight_rule;  ///< Else the profile's.
-  uint32_t mtu = 1500;  ///< Of the path to the backends: bytes of the outer IP packet.
+  /// Of the path to the backends: bytes of the outer IP packet; not set: see MtuOf.
+  std::optional<uint32_t> mtu;
   std::optional<packet::MacAddress> next_hop;  ///< Router towards backends without `mac`.
   /// Outer source addresses; not set: as Katran makes them, from the flow (172.16/16, 100::/8).
   std::optional<IpAddress> source_ipv4, source_ipv6;
@@ -85,16 +100,24 @@ struct Setup {
   std::vector<VipSetup> vips;
 };
 
+/// Bytes of the outer IP packet that the path carries: Setup::mtu, else 1500; of kKatran
+/// MaxInnerBytes and the longest outer header.
+uint32_t MtuOf(const Setup& setup);
+/// Bytes of the longest inner packet, whatever the outer header: 1500 in kKatran, which takes
+/// frames of 1514 bytes; else kMaxMtu.
+uint32_t MaxInnerBytes(Profile profile);
+
 /// What is wrong, the first `most` of it, a line each, naming the VIP and backend: duplicate or
-/// conflicting VIPs, names twice, families that cannot meet (an IPv6 VIP in IPv4), slots that
-/// are not prime, weights out of range, no next hop, limits. An empty pool and a pool whose
-/// weights are all 0 are no errors: such a VIP drops under a counter.
+/// conflicting VIPs, names twice, sources without a backend, families that cannot meet (an IPv6
+/// VIP in IPv4), slots that are not prime, weights out of range, no next hop, limits. An empty pool
+/// and a pool whose weights are all 0 are no errors: such a VIP drops under a counter.
 std::vector<std::string> Check(const Setup& setup, size_t most = SIZE_MAX);
 
 /// Limits.
 inline constexpr uint32_t kMaxVips = 4096;
-inline constexpr uint32_t kMaxBackends = 65535;  ///< Of all VIPs together.
-inline constexpr uint32_t kMaxNameBytes = 255;   ///< Printable ASCII without " and \.
+inline constexpr uint32_t kMaxBackends = 65535;   ///< Of all VIPs together.
+inline constexpr uint32_t kMaxSources = 1 << 18;  ///< Of all VIPs together.
+inline constexpr uint32_t kMaxNameBytes = 255;    ///< Printable ASCII without " and \.
 inline constexpr uint32_t kMaxConnections = 1 << 28;
 inline constexpr uint32_t kMaxFragments = 1 << 24;
 inline constexpr uint32_t kMaxTimeoutSeconds = 32767;

@@ -5,7 +5,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
-#include <bit>
+#include <string_view>
 #include <utility>
 
 namespace sluice::engine::maglev {
@@ -31,7 +31,17 @@ bool SameRing(const VipSetup& one, const VipSetup& other) {
   });
 }
 
-uint8_t Family(bool ipv6) { return ipv6 ? 6 : 4; }
+// `members`: the backends' indices.
+PrefixMap SourcesOf(const VipSetup& vip, const std::vector<uint16_t>& members) {
+  PrefixMap sources;
+  if (vip.sources.empty()) return sources;
+  absl::flat_hash_map<std::string_view, uint16_t> by_name;
+  for (size_t i = 0; i < members.size(); ++i) by_name[vip.backends[i].name] = members[i];
+  for (const SourceSetup& source : vip.sources) {
+    sources.Add(source.prefix, by_name.at(source.backend));
+  }
+  return sources;
+}
 
 // Hands out indices: known keys keep theirs, new ones take the lowest that is free.
 class IndexKeeper {
@@ -77,11 +87,8 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
       backend_indices.Keep(BackendKey(vip.name, backend.name));
     }
   }
-  tables->endpoints_.Reserve(setup.vips.size());
-  tables->addresses_.Reserve(setup.vips.size());
-  size_t backends = 0;
-  for (const VipSetup& vip : setup.vips) backends += vip.backends.size();
-  tables->nat_sources_.Reserve(backends);
+  tables->mtu_ = MtuOf(setup);
+  tables->max_inner_ = MaxInnerBytes(setup.profile);
   tables->last_generation_ = before.last_generation_;
   tables->backends_.resize(before.backends_.size());
   tables->backend_names_.resize(before.backends_.size());
@@ -97,7 +104,7 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
     }
     tables->AddVip(setup, vip, index, members, before);
   }
-  tables->IndexIpv4();
+  tables->index_ = VipIndex(tables->vips_, tables->backends_);
   for (const Backend& backend : tables->backends_) {
     tables->plain_outers_.push_back(MakePlainOuter(backend.outer, backend.generation, backend.vip));
   }
@@ -134,14 +141,6 @@ void Tables::AddBackend(const Setup& setup, const VipSetup& vip, uint16_t vip_in
     last = last == 0xffff ? uint16_t{1} : static_cast<uint16_t>(last + 1);
     entry.generation = last;
   }
-  if (vip.encapsulation == Encapsulation::kNat && Serving(backend)) {
-    const uint16_t port = backend.port != 0 ? backend.port : vip.port;
-    nat_sources_.Add({.address = backend.address.bytes,
-                      .port_be = __builtin_bswap16(port),
-                      .protocol = vip.protocol,
-                      .family = Family(backend.address.ipv6),
-                      .vip = vip_index});
-  }
 }
 
 void Tables::AddPeers(const Setup& setup) {
@@ -170,12 +169,14 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
   entry.index = index;
   entry.protocol = vip.protocol;
   entry.address = vip.address;
+  entry.host_bits = vip.host_bits;
   entry.port_be = __builtin_bswap16(vip.port);
   entry.encapsulation = vip.encapsulation;
   entry.in_use = true;
   entry.quic = vip.quic;
   entry.connections = vip.connections && setup.connections != 0;
-  entry.plain = entry.connections && !entry.quic;
+  // EncapsulatePlain makes the outer source of the packet's own.
+  entry.plain = entry.connections && !entry.quic && !vip.destination_port_only;
   entry.rule = {.profile = setup.profile,
                 .slots = setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile),
                 .any_port = vip.port == 0,
@@ -183,35 +184,12 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
                 .no_source_port = vip.no_source_port};
   entry.ring = Ring(setup, vip, index, entry.rule.slots, members, before);
   for (size_t i = 0; i < members.size(); ++i) {
-    if (vip.backends[i].quic_id != 0) {
-      entry.quic_ids.emplace_back(vip.backends[i].quic_id, members[i]);
+    for (const uint32_t id : vip.backends[i].quic_ids) {
+      entry.quic_ids.emplace_back(id, members[i]);
     }
   }
   std::ranges::sort(entry.quic_ids);
-  const Place place{.address = vip.address.bytes,
-                    .port_be = entry.port_be,
-                    .protocol = vip.protocol,
-                    .family = Family(vip.address.ipv6),
-                    .vip = index};
-  endpoints_.Add(place);
-  any_port_ |= vip.port == 0;
-  const Place address{
-      .address = place.address, .port_be = 0, .protocol = 0, .family = place.family, .vip = index};
-  if (addresses_.Find(address) == nullptr) addresses_.Add(address);
-}
-
-// Once vips_ does not grow any more.
-void Tables::IndexIpv4() {
-  ipv4_places_.assign(std::bit_ceil(std::max<size_t>(2 * vips_.size(), 2)), {});
-  ipv4_mask_ = ipv4_places_.size() - 1;
-  for (const Vip& vip : vips_) {
-    if (!vip.in_use || vip.address.ipv6) continue;
-    const uint64_t address = packet::Load<uint32_t>(vip.address.bytes.data());
-    const uint64_t key = Ipv4Key(address | uint64_t{vip.port_be} << 48, vip.protocol);
-    size_t at = Ipv4Hash(key);
-    while (ipv4_places_[at & ipv4_mask_].key != 0) ++at;
-    ipv4_places_[at & ipv4_mask_] = {key, &vip};
-  }
+  entry.sources = SourcesOf(vip, members);
 }
 
 std::vector<uint16_t> Tables::Ring(const Setup& setup, const VipSetup& vip, uint16_t index,
@@ -236,39 +214,6 @@ std::vector<uint16_t> Tables::Ring(const Setup& setup, const VipSetup& vip, uint
   return ring;
 }
 
-const Vip* Tables::Find(const packet::Ipv6Address& address, bool ipv6, uint16_t port_be,
-                        uint8_t protocol) const {
-  return FindIn(endpoints_, address, ipv6, port_be, protocol);
-}
-
-const Vip* Tables::FindIn(const PlaceMap& places, const packet::Ipv6Address& address, bool ipv6,
-                          uint16_t port_be, uint8_t protocol) const {
-  Place wanted{.address = address,
-               .port_be = port_be,
-               .protocol = protocol,
-               .family = Family(ipv6),
-               .vip = 0};
-  const Place* place = places.Find(wanted);
-  if (place == nullptr) {
-    wanted.port_be = 0;
-    place = places.Find(wanted);
-  }
-  return place == nullptr ? nullptr : &vips_[place->vip];
-}
-
-bool Tables::IsVipAddress(const packet::Ipv6Address& address, bool ipv6) const {
-  return addresses_.Find({.address = address,
-                          .port_be = 0,
-                          .protocol = 0,
-                          .family = Family(ipv6),
-                          .vip = 0}) != nullptr;
-}
-
-const Vip* Tables::FindNatSource(const packet::Ipv6Address& address, bool ipv6, uint16_t port_be,
-                                 uint8_t protocol) const {
-  return nat_sources_.empty() ? nullptr : FindIn(nat_sources_, address, ipv6, port_be, protocol);
-}
-
 const std::string& Tables::VipName(uint16_t index) const {
   return index < vip_names_.size() ? vip_names_[index] : kNoName;
 }
@@ -277,21 +222,16 @@ const std::string& Tables::BackendName(uint16_t index) const {
   return index < backend_names_.size() ? backend_names_[index] : kNoName;
 }
 
+uint16_t Tables::BackendBySource(const Vip& vip, const packet::FlowKey& flow) const {
+  if (vip.sources.empty()) return kNobody;
+  const uint16_t* const found = vip.sources.Find({flow.source, flow.ip_version == 6});
+  return found != nullptr && backends_[*found].state == BackendState::kUp ? *found : kNobody;
+}
+
 uint16_t Tables::BackendOf(const Vip& vip, const packet::FlowKey& flow, uint32_t* slot) const {
   if (vip.ring.empty()) return kNobody;
   *slot = SlotOf(flow, vip.rule);
   return vip.ring[*slot];
-}
-
-void Tables::PlaceMap::Reserve(size_t places) {
-  slots_.assign(std::bit_ceil(std::max<size_t>(2 * places, 2)), {});
-}
-
-void Tables::PlaceMap::Add(const Place& place) {
-  size_t at = Hash(place) & (slots_.size() - 1);
-  while (slots_[at].family != 0) at = (at + 1) & (slots_.size() - 1);
-  slots_[at] = place;
-  empty_ = false;
 }
 
 }  // namespace sluice::engine::maglev

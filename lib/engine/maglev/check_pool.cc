@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/maglev/check_pool.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace sluice::engine::maglev {
+namespace {
+
+/// Bytes that an encapsulation adds to the inner packet.
+uint32_t OuterBytes(Encapsulation encapsulation, bool ipv6) {
+  const uint32_t ip = ipv6 ? 40 : 20;
+  switch (encapsulation) {
+    case Encapsulation::kIp:
+      return ip;
+    case Encapsulation::kGue:
+      return ip + 8;
+    case Encapsulation::kGre:
+      return ip + 4;
+    case Encapsulation::kNat:
+      break;
+  }
+  return 0;
+}
+
+/// No packet gets there; but health checks do, and so may a backend be on this machine.
+bool IsLoopback(const IpAddress& address) {
+  return address.ipv6 ? address == *IpAddress::Parse("::1") : address.bytes[0] == 127;
+}
+
+}  // namespace
+
+std::string EndpointText(const IpPrefix& prefix, uint16_t port, uint8_t protocol) {
+  return absl::StrFormat(prefix.address.ipv6 ? "%s [%s]:%s" : "%s %s:%s", ProtocolName(protocol),
+                         prefix.ToString(), port == 0 ? "any" : absl::StrCat(port));
+}
+
+void PoolChecker::Check(const VipSetup& vip) {
+  const std::string of_vip = complaints_.where();
+  CheckBackends(vip);
+  complaints_.set_where(of_vip);
+  CheckSources(vip);
+  complaints_.set_where(of_vip);
+}
+
+void PoolChecker::CheckBackends(const VipSetup& vip) {
+  const std::string of_vip = complaints_.where();
+  std::set<std::string_view> names;
+  std::map<IpAddress, std::string_view> addresses;
+  std::map<uint32_t, std::string_view> quic_ids;
+  for (const BackendSetup& backend : vip.backends) {
+    if (complaints_.IsFull()) return;
+    complaints_.set_where(absl::StrCat(of_vip, "backend ", Quoted(backend.name), ": "));
+    complaints_.CheckName(backend.name);
+    if (!names.insert(backend.name).second) {
+      complaints_.Add("another backend of this VIP has this name");
+    }
+    const auto [same, is_new] = addresses.try_emplace(backend.address, backend.name);
+    if (!is_new && setup_.profile == Profile::kKatran) {
+      complaints_.Add("backend %s has this address too; Katran's ring knows backends by address",
+                      Quoted(same->second));
+    }
+    for (const uint32_t id : backend.quic_ids) {
+      if (id == 0) complaints_.Add("0 is no QUIC server id");
+      const auto [twin, id_is_new] = quic_ids.try_emplace(id, backend.name);
+      if (!id_is_new) {
+        complaints_.Add("backend %s has the QUIC server id %d too", Quoted(twin->second), id);
+      }
+    }
+    CheckBackend(vip, backend);
+  }
+}
+
+void PoolChecker::CheckSources(const VipSetup& vip) {
+  const std::string of_vip = complaints_.where();
+  std::set<std::string_view> names;
+  if (!vip.sources.empty()) {
+    for (const BackendSetup& backend : vip.backends) names.insert(backend.name);
+  }
+  std::set<IpPrefix> seen;
+  for (const SourceSetup& source : vip.sources) {
+    if (complaints_.IsFull()) return;
+    complaints_.set_where(absl::StrCat(of_vip, "source ", source.prefix.ToString(), ": "));
+    if (!source.prefix.Contains(source.prefix.address)) {
+      complaints_.Add("the address is not the first of its prefix");
+    }
+    if (source.prefix.address.ipv6 != vip.address.ipv6) {
+      complaints_.Add("the VIP's clients have %s addresses", FamilyName(vip.address.ipv6));
+    }
+    if (!seen.insert(source.prefix).second) complaints_.Add("it is listed twice");
+    if (!names.contains(source.backend)) {
+      complaints_.Add("the VIP has no backend %s", Quoted(source.backend));
+    }
+  }
+}
+
+void PoolChecker::CheckBackend(const VipSetup& vip, const BackendSetup& backend) {
+  if (!IsLoopback(backend.address)) complaints_.CheckHost("address", backend.address);
+  if (vips_.Find(backend.address) != nullptr) {
+    complaints_.Add("address %s is a VIP: packets would come back", backend.address.ToString());
+  }
+  complaints_.CheckRange("weight", backend.weight, 0, 65535);
+  complaints_.CheckNextHop(backend.mac);
+  if (!backend.mac && !setup_.next_hop) {
+    complaints_.Add("no next hop: give its MAC address, or the router's for all");
+  }
+  CheckFamilies(vip, backend);
+  if (vip.encapsulation == Encapsulation::kNat) {
+    CheckNat(vip, backend);
+  } else if (backend.port != 0) {
+    complaints_.Add("port %d needs encapsulation nat, not %s", backend.port,
+                    EncapsulationName(vip.encapsulation));
+  }
+}
+
+void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend) {
+  const bool inner_ipv6 = vip.address.ipv6;
+  const bool outer_ipv6 = backend.address.ipv6;
+  if (vip.encapsulation == Encapsulation::kNat) {
+    if (inner_ipv6 != outer_ipv6) {
+      complaints_.Add("nat cannot turn an %s VIP into an %s address", FamilyName(inner_ipv6),
+                      FamilyName(outer_ipv6));
+    }
+  } else if (inner_ipv6 && !outer_ipv6) {
+    complaints_.Add("an IPv6 VIP cannot travel in IPv4: give the backend's IPv6 address");
+  }
+  const uint32_t least =
+      (inner_ipv6 ? kMinIpv6Mtu : kMinMtu) + OuterBytes(vip.encapsulation, outer_ipv6);
+  if (const uint32_t mtu = MtuOf(setup_); mtu < least && mtu >= kMinMtu) {
+    complaints_.Add("an MTU of %d is too small for %s with encapsulation %s: at least %d", mtu,
+                    FamilyName(inner_ipv6), EncapsulationName(vip.encapsulation), least);
+  }
+}
+
+/// Answers are known by where they come from: that must name one VIP, and one port of it.
+void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
+  if (vip.port == 0 && backend.port != 0) {
+    complaints_.Add(
+        "a VIP of any port cannot be rewritten to port %d: answers would not be restored",
+        backend.port);
+  }
+  const uint16_t port = backend.port != 0 ? backend.port : vip.port;
+  auto& by_port = nat_sources_[{backend.address, vip.protocol}];
+  for (const auto& taken :
+       {by_port.find(port), by_port.find(0), port == 0 ? by_port.begin() : by_port.end()}) {
+    if (taken == by_port.end() || taken->second == &vip) continue;
+    complaints_.Add("vip %s rewrites to %s too: answers could be either's",
+                    Quoted(taken->second->name),
+                    EndpointText({backend.address, 0}, taken->first, vip.protocol));
+    break;
+  }
+  by_port.try_emplace(port, &vip);
+}
+
+}  // namespace sluice::engine::maglev

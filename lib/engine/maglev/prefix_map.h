@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The longest prefix that an address is in. A look costs one hash for each length that is in use
+// in the address' family, and allocates nothing.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/hash/hash.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/maglev/address.h"
+
+namespace sluice::engine::maglev {
+
+class PrefixMap {
+ public:
+  /// False, nothing changed: it has this prefix already.
+  bool Add(const IpPrefix& prefix, uint16_t value) {
+    if (!values_.try_emplace(prefix, value).second) return false;
+    std::vector<uint8_t>& lengths = host_bits_[prefix.address.ipv6];
+    const auto at = std::ranges::lower_bound(lengths, prefix.host_bits);
+    if (at == lengths.end() || *at != prefix.host_bits) lengths.insert(at, prefix.host_bits);
+    return true;
+  }
+  /// The value of the longest prefix that `address` is in; null: it is in none.
+  const uint16_t* Find(const IpAddress& address) const {
+    for (const uint8_t bits : host_bits_[address.ipv6]) {
+      const auto found = values_.find(IpPrefix{WithoutHostBits(address, bits), bits});
+      if (found != values_.end()) return &found->second;
+    }
+    return nullptr;
+  }
+  bool empty() const { return values_.empty(); }
+
+ private:
+  struct Hash {
+    size_t operator()(const IpPrefix& prefix) const {
+      return absl::HashOf(prefix.address.bytes, prefix.address.ipv6, prefix.host_bits);
+    }
+  };
+
+  absl::flat_hash_map<IpPrefix, uint16_t, Hash> values_;
+  std::array<std::vector<uint8_t>, 2> host_bits_;  ///< In use, ascending; IPv4's, IPv6's.
+};
+
+}  // namespace sluice::engine::maglev

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which VIP a packet is for: of all whose prefix has its destination, that of the longest prefix
+// which serves its protocol and port; within a prefix a port of its own comes before any port.
+// And whose answer a packet is: a NAT backend's.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/maglev/address.h"
+#include "packet/bytes.h"
+#include "packet/rewrite.h"
+
+namespace sluice::engine::maglev {
+
+struct Backend;
+struct Vip;
+
+/// Immutable once built; any number of threads.
+class VipIndex {
+ public:
+  /// Of nothing.
+  VipIndex() = default;
+  /// Of the VIPs in use and of NAT's backends that are somebody. `vips` outlive it, in place.
+  VipIndex(std::span<const Vip> vips, std::span<const Backend> backends);
+
+  /// The VIP of a destination, or null. `port_be` as it lies in the frame.
+  const Vip* Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
+  /// The same for IPv4, in two steps with one load per look: of the eight bytes from the
+  /// destination address to the destination port, as they lie in a header without options. First
+  /// the VIP of this address alone; where there is none, that of a prefix.
+  const Vip* FindIpv4(uint64_t destination_and_ports, uint8_t protocol) const {
+    const Vip* const vip = FindIpv4Key(Ipv4Key(destination_and_ports, protocol));
+    if (vip != nullptr || !ipv4_any_port_) [[likely]] return vip;
+    return FindIpv4Key(Ipv4Key(static_cast<uint32_t>(destination_and_ports), protocol));
+  }
+  const Vip* FindIpv4InPrefix(uint64_t destination_and_ports, uint8_t protocol) const {
+    const uint64_t key = Ipv4Key(destination_and_ports, protocol);
+    for (const Ipv4Scope& scope : ipv4_scopes_) {
+      const Vip* const vip = FindIpv4Key((key & scope.mask) | scope.host_bits);
+      if (vip != nullptr) return vip;
+    }
+    return nullptr;
+  }
+  /// Whether any VIP has this address: for ICMP and fragments.
+  bool Covers(const IpAddress& address) const;
+  /// The VIP that a NAT backend's answers come from, or null.
+  const Vip* FindNatSource(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
+
+ private:
+  /// Where a VIP or a NAT backend is. What is not asked about is 0.
+  struct Place {
+    IpAddress address;
+    uint16_t port_be = 0;
+    uint8_t protocol = 0;
+    uint8_t host_bits = 0;
+    const Vip* vip = nullptr;  ///< Null: empty.
+  };
+  /// Open addressing, at most half full; the size is a power of two.
+  class PlaceMap {
+   public:
+    void Reserve(size_t places);
+    /// What was added before at the same place stays.
+    void Add(const Place& place);
+    /// Of what was added with the same address, port, protocol and host bits, or null.
+    const Vip* Find(const Place& wanted) const {
+      for (size_t at = Hash(wanted);; ++at) {
+        const Place& place = slots_[at & (slots_.size() - 1)];
+        if (place.vip == nullptr) return nullptr;
+        if (place.port_be == wanted.port_be && place.protocol == wanted.protocol &&
+            place.host_bits == wanted.host_bits && place.address == wanted.address) {
+          return place.vip;
+        }
+      }
+    }
+    bool empty() const { return empty_; }
+
+   private:
+    static size_t Hash(const Place& place) {
+      const auto* const words = place.address.bytes.data();
+      const uint64_t rest = uint64_t{place.port_be} << 16 | uint64_t{place.protocol} << 8 |
+                            place.host_bits;
+      const uint64_t mixed = (packet::Load<uint64_t>(words) ^ rest << 32) * 0x9e3779b97f4a7c15 ^
+                             packet::Load<uint64_t>(words + 8) * 0xbf58476d1ce4e5b9;
+      return (mixed ^ mixed >> 29) * 0x94d049bb133111eb >> 32;
+    }
+
+    std::vector<Place> slots_ = std::vector<Place>(2);
+    bool empty_ = true;
+  };
+
+  /// Open addressing, at most half full; the size is a power of two. Key 0: empty.
+  struct Ipv4Place {
+    uint64_t key = 0;
+    const Vip* vip = nullptr;
+  };
+  /// What a key has of a packet's, and what it has besides.
+  struct Ipv4Scope {
+    uint64_t mask = 0;
+    uint64_t host_bits = 0;  ///< In its place in the key.
+  };
+  /// What a VIP has of a destination's address and port.
+  struct Scope {
+    uint8_t host_bits = 0;
+    bool any_port = false;
+
+    static Scope Of(const Vip& vip);
+    /// The most particular first.
+    friend auto operator<=>(const Scope&, const Scope&) = default;
+  };
+
+  static constexpr uint32_t kProtocolShift = 32, kHostBitsShift = 40, kPortShift = 48;
+  /// The protocol, and 0 for the host bits, in place of the source port.
+  static uint64_t Ipv4Key(uint64_t destination_and_ports, uint8_t protocol) {
+    constexpr uint64_t kSourcePort = uint64_t{0xffff} << kProtocolShift;
+    return (destination_and_ports & ~kSourcePort) | uint64_t{protocol} << kProtocolShift;
+  }
+  static size_t Ipv4Hash(uint64_t key) { return key * 0x9e3779b97f4a7c15 >> 40; }
+  const Vip* FindIpv4Key(uint64_t key) const {
+    for (size_t at = Ipv4Hash(key);; ++at) {
+      const Ipv4Place& place = ipv4_places_[at & ipv4_mask_];
+      if (place.key == key) return place.vip;
+      if (place.key == 0) return nullptr;
+    }
+  }
+  void AddIpv4(const Vip& vip);
+
+  std::vector<Ipv4Place> ipv4_places_ = std::vector<Ipv4Place>(2);
+  size_t ipv4_mask_ = 1;                ///< Their number less one.
+  bool ipv4_any_port_ = false;          ///< A VIP of one address has port 0.
+  std::vector<Ipv4Scope> ipv4_scopes_;  ///< Of prefixes.
+  PlaceMap ipv6_places_;
+  std::vector<Scope> ipv6_scopes_;
+  PlaceMap addresses_;
+  std::vector<Scope> address_scopes_[2];  ///< IPv4's, IPv6's; of any port.
+  PlaceMap nat_sources_;
+};
+
+}  // namespace sluice::engine::maglev
