@@ -186,7 +186,7 @@ DateTemplate Epoch(std::string_view key, std::string_view pattern) {
     return Bound("(" + regex + ")", Begin::kWord, true);
   }
   if (key == "EPOCH" || key == "LEPOCH") {
-    return Bound(absl::StrCat(R"(((?:^|(?P<square>(?<=^\[))|(?P<selinux>(?<=\baudit\()))", epoch,
+    return Bound(absl::StrCat(R"(((?:^|(?P<square>(?<=^\[))|(?P<selinux>(?<=\baudit\())))", epoch,
                               R"()(?:(?(selinux)(?=:\d+\)))|(?(square)(?=\]))))"),
                  Begin::kAnywhere, true);
   }

@@ -93,7 +93,7 @@ class Replacer {
       const auto opened = std::find(open_.begin(), open_.end(), tag.substr(1));
       if (opened == open_.end()) return Fail("</F-…> without <F-…>");
       open_.erase(opened);
-      replacement = ")";
+      replacement.assign(1, ')');
     } else if (replacement.empty()) {
       Copy();
       return true;
@@ -109,7 +109,8 @@ class Replacer {
     for (size_t at = text.find(kOpen); at != text.npos; at = text.find(kOpen, at + 1)) {
       const size_t end = text.find('>', at);
       const std::string name = text.substr(at + kOpen.size(), end - at - kOpen.size());
-      if (!names_.insert(name).second) text.replace(at, end + 1 - at, "(?:");
+      if (names_.insert(name).second) continue;
+      text = absl::StrCat(text.substr(0, at), "(?:", text.substr(end + 1));
     }
     return text;
   }

@@ -111,10 +111,18 @@ bool Filter::Matches(std::string_view line, Scratch& scratch) const {
   return std::get<HostRegex>(pattern).Matches(line, scratch.regex());
 }
 
+size_t Filter::rules() const {
+  const auto* rules = std::get_if<Fail2banFilter>(&condition_->pattern);
+  return rules != nullptr ? rules->rules() : 1;
+}
+
+bool Filter::wants_speaker() const {
+  return std::holds_alternative<Fail2banFilter>(condition_->pattern);
+}
+
 bool Filter::names_host() const {
   const auto* regex = std::get_if<HostRegex>(&condition_->pattern);
-  return std::holds_alternative<Fail2banFilter>(condition_->pattern) ||
-         (regex != nullptr && regex->names_host());
+  return wants_speaker() || (regex != nullptr && regex->names_host());
 }
 
 std::string_view Filter::HostOf(std::string_view line, Scratch& scratch) const {

@@ -104,11 +104,15 @@ class Filter {
   /// Whether the filter matches `line`, which has no line end. Any bytes. One of fail2ban's is
   /// asked about each line once, in their order.
   bool Matches(std::string_view line, Scratch& scratch) const;
+  /// It puts lines together: Scratch::speaker counts.
+  bool wants_speaker() const;
   /// Its expressions say who: <HOST>, <F-ID/>.
   bool names_host() const;
   /// Who that is in the last line that it matched, with the same scratch; empty if it names nobody.
   std::string_view HostOf(std::string_view line, Scratch& scratch) const;
   const Needles& needles() const { return needles_; }
+  /// Of a file: how many run.
+  size_t rules() const;
   /// The names of the fields of a space-delimited pattern; empty for other patterns.
   const std::vector<std::string>& fields() const { return fields_; }
 

@@ -2,6 +2,7 @@
 #include "engine/logmon/filter/line_buffer.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace sluice::engine::logmon {
 
