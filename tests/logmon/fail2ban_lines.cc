@@ -38,14 +38,19 @@ json AskAll(const Filter& filter, const std::vector<std::string>& lines) {
 /// Every line is scanned among its neighbours.
 json ScanAll(const RuleSet& rules, const std::vector<std::string>& lines) {
   std::string text;
-  for (const std::string& line : lines) text += line + '\n';
+  std::vector<size_t> begins;
+  for (const std::string& line : lines) {
+    begins.push_back(text.size());
+    text += line + '\n';
+  }
   LineScanner scanner(rules, {});
   scanner.SetSpeaker({.id = 1});
   json failures = json::array();
   size_t next = 0;
   scanner.Lines(text, [&](const MatchedLine& line) {
-    while (lines[next] != line.text) ++next;
-    failures.push_back({next++, std::string(line.HostOf(0))});
+    // Whole lines are matched where they lie.
+    while (&text[begins[next]] != line.text.data()) ++next;
+    failures.push_back({next, std::string(line.HostOf(0))});
   });
   return failures;
 }

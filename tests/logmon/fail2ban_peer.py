@@ -20,7 +20,8 @@ def find():
 
 class Peer:
     """What fail2ban-regex -o says of lines: as the server does, the first rule that matches
-    decides. Names of hosts are not resolved."""
+    decides. Names of hosts are not resolved, and no line's time stamp is looked for where those of
+    earlier lines were: each line is judged by itself."""
 
     def __init__(self, root, name):
         sys.path.insert(0, str(root / LIBRARY))
@@ -39,6 +40,18 @@ class Peer:
         except Exception as error:  # pylint: disable=broad-except
             self.errors.append(str(error))
             self.runs = False
+        self.detector = self.regex._filter.dateDetector  # pylint: disable=protected-access
+        if not self.detector.templates:
+            self.detector.addDefaultTemplate()
+        self.templates = list(self.detector.templates)
+
+    def unlearn(self):
+        for template in self.templates:
+            template.hits, template.distance = 0, 0x7fffffff
+        self.detector.__dict__.update(
+            _DateDetector__templates=list(self.templates), _DateDetector__firstUnused=0,
+            _DateDetector__lastTemplIdx=0x7fffffff, _DateDetector__lastPos=(1, None),
+            _DateDetector__lastEndPos=(0x7fffffff, None))
 
     def rules(self):
         return self.regex._filter.getFailRegex()  # pylint: disable=protected-access
@@ -49,6 +62,7 @@ class Peer:
 
     def failure(self, line):
         """Who fails by this line, or None."""
+        self.unlearn()
         _, failures, _ = self.regex.testRegex(line)
         if not failures:
             return None
