@@ -52,7 +52,7 @@ class Reader {
     reader.Flag("show", &about.show);
     std::string alert_path;
     if (const json* alert = reader.Member("alert", &alert_path)) {
-      about.alert = ReadAlert(*alert, alert_path);
+      about.alert = ReadAlert(*alert, alert_path, &by_host_);
     }
     std::string metric_path;
     const json* const metric = reader.Member("metric", &metric_path);
@@ -77,9 +77,14 @@ class Reader {
     Add(*std::move(filter), std::move(about), reader);
   }
 
-  AlertOptions ReadAlert(const json& value, const std::string& path) {
+  /// `by_host`: nothing if it does not say.
+  AlertOptions ReadAlert(const json& value, const std::string& path,
+                         std::optional<bool>* by_host) {
     ObjectReader reader(value, path, errors_);
     AlertOptions alert;
+    bool given = false;
+    by_host->reset();
+    if (reader.Flag("by_host", &given)) *by_host = given;
     uint64_t window_s = 60;
     reader.Whole("threshold", 1, engine::logmon::kMaxAlertThreshold, &alert.threshold);
     reader.Whole("window_s", 1, kMaxWindowS, &window_s);
@@ -123,28 +128,48 @@ class Reader {
     }
   }
 
-  // Each expression of the file is a filter, named after it and its place.
-  void AddFile(const std::string& name, const FilterConfig& about, ObjectReader& reader) {
+  void AddFile(const std::string& name, FilterConfig about, ObjectReader& reader) {
     const std::string path = std::filesystem::path(folder_) / name;
+    if (about.name.empty()) about.name = name;
     std::string error;
-    const auto expressions = engine::logmon::ReadRegexFile(path, &error);
-    if (!expressions) {
+    const auto file = engine::logmon::ReadRegexFile(path, &error);
+    if (!file) {
       reader.Complain("regex_file", error);
-      return;
+    } else if (file->is_fail2ban) {
+      AddFail2ban(path, std::move(about), reader);
+    } else {
+      AddExpressions(file->expressions, about, reader);
     }
-    const size_t all = config_.filters.size() + config_.left_out.size() + expressions->size();
+  }
+
+  void AddFail2ban(const std::string& path, FilterConfig about, ObjectReader& reader) {
+    std::string error;
+    std::vector<std::string> left_out;
+    auto filter = Filter::Fail2ban(path, &left_out, &error);
+    if (!filter) return reader.Complain("regex_file", error);
+    for (const std::string& rule : left_out) config_.left_out.push_back(about.name + ": " + rule);
+    about.pattern = path;
+    about.rules = filter->rules();
+    Add(*std::move(filter), std::move(about), reader);
+  }
+
+  /// Each expression is a filter, named after the file and its place.
+  void AddExpressions(const std::vector<std::string>& expressions, const FilterConfig& about,
+                      ObjectReader& reader) {
+    const size_t all = config_.filters.size() + config_.left_out.size() + expressions.size();
     if (all > kMaxFilters) {
       reader.Complain("regex_file", std::to_string(all) + " filters with its expressions: give at "
                                     "most " + std::to_string(kMaxFilters));
       return;
     }
     size_t number = 0;
-    for (const std::string& expression : *expressions) {
+    for (const std::string& expression : expressions) {
       FilterConfig one;
-      one.name = (about.name.empty() ? name : about.name) + "#" + std::to_string(++number);
+      one.name = about.name + "#" + std::to_string(++number);
       one.pattern = expression;
       one.alert = about.alert;
       one.show = about.show;
+      std::string error;
       auto filter = Filter::Regex(expression, &error);
       if (filter) {
         Add(*std::move(filter), std::move(one), reader);
@@ -158,6 +183,12 @@ class Reader {
     if (!names_.insert(about.name).second) {
       reader.Complain("name", "\"" + about.name + "\": another filter has this name");
     }
+    if (about.alert) {
+      about.alert_by_host = by_host_.value_or(filter.names_host());
+      if (about.alert_by_host && !filter.names_host()) {
+        reader.Complain("alert.by_host", "its expression names no host, as <HOST> would: omit it");
+      }
+    }
     config_.filters.push_back(std::move(filter));
     config_.about.push_back(std::move(about));
   }
@@ -166,6 +197,7 @@ class Reader {
   Errors* errors_;
   Config config_;
   std::set<std::string> names_;
+  std::optional<bool> by_host_;  ///< What the filter at hand says.
 };
 
 }  // namespace

@@ -27,6 +27,8 @@ struct FilterConfig {
   std::optional<double> default_value;  ///< Of a minute that had lines and no event.
   engine::logmon::Dimensions dimensions;  ///< What tells events of the metric apart.
   std::optional<engine::logmon::AlertOptions> alert;  ///< In milliseconds.
+  bool alert_by_host = false;  ///< Events of each host count by themselves.
+  std::optional<size_t> rules;  ///< Of one of fail2ban's files: how many run.
   bool has_metric() const { return value.has_value() || !dimensions.names().empty(); }
   bool show = false;  ///< Its lines go to --lines.
 };
@@ -35,7 +37,7 @@ struct FilterConfig {
 struct Config {
   std::vector<engine::logmon::Filter> filters;
   std::vector<FilterConfig> about;
-  /// Expressions of files that no engine of linear time can run, a line each.
+  /// Expressions and rules of files that do not run, a line each, with the reason.
   std::vector<std::string> left_out;
 };
 

@@ -28,6 +28,7 @@ LIBRARIES = {
     "hs": ["hs.h", "hs/*"],
     "re2": ["re2/*"],
     "simdjson": ["simdjson.h"],
+    "pcre2": ["pcre2.h"],
     "prometheus": ["prometheus/*"],
     "test": ["gtest/*", "gmock/*", "benchmark/*"],
 }
@@ -45,7 +46,7 @@ LAYERS = [
     ("lib/simulation", ["simulation", "offload", "fabric", "bar", "engine", "context"]),
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/engine", ["engine", "packet", "absl"]),
-    ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "re2", "simdjson"]),
+    ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "pcre2", "re2", "simdjson"]),
     ("lib/engine/sched", ["engine", "packet", "absl", "offload/item.h"]),
     ("lib/engine/tiering", ["engine", "packet", "absl", "offload/item.h"]),
     ("lib/device", ["device", "regs", "bar", "swap", "packet"]),
@@ -115,7 +116,7 @@ WHY = {
     "tools/tiering": "runs of memory tiering",
 }
 TITLES = {"dpdk": "DPDK", "absl": "Abseil", "pcap": "libpcap", "json": "nlohmann JSON",
-          "curl": "libcurl", "context": "Boost.Context", "hs": "Hyperscan", "re2": "RE2",
+          "curl": "libcurl", "context": "Boost.Context", "hs": "Hyperscan", "pcre2": "PCRE2", "re2": "RE2",
           "prometheus": "prometheus-cpp"}
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- include rules -->\n", "<!-- end of include rules -->\n"

@@ -162,6 +162,27 @@ TEST(JsonPatterns, CompareStringsNumbersAndKinds) {
   });
 }
 
+TEST(JsonPatterns, HoldOfOneElementWhereTheSelectorHasAWildcard) {
+  const char* items = R"({"a":[{"b":1},{"b":5,"c":[7,8]},{"c":[]}],"d":[],"e":{"b":1}})";
+  Check({
+      {"{ $.a[*].b = 5 }", items, true},
+      {"{ $.a[*].b = 6 }", items, false},
+      {"{ $.a[*].b != 1 }", items, true},
+      {"{ $.a[*].c[*] = 8 }", items, true},
+      {"{ $.a[*].c[0] = 8 }", items, false},
+      {"{ $.a[1].c[*] > 7 }", items, true},
+      {"{ $.a[0].c[*] > 0 }", items, false},
+      {"{ $.a[*].x NOT EXISTS }", items, true},
+      {"{ $.a[*].b NOT EXISTS }", items, false},
+      {"{ $.d[*] NOT EXISTS }", items, true},
+      {"{ $.e[*] = 1 }", items, false},
+      {"{ $.e[*].b = 1 }", items, false},
+      {"{ $.t[*] = \"*x\" && $.t[*] IS NULL }", R"({"t":["y","ax",null]})", true},
+      {"{ $.t[*] IS TRUE }", R"({"t":[[true]]})", false},
+      {"{ $.t[*][*] IS TRUE }", R"({"t":[[true]]})", true},
+  });
+}
+
 TEST(JsonPatterns, AreFalseOfAbsentPropertiesAndOfContainers) {
   Check({
       {"{ $.a != 1 }", "{}", false},
@@ -285,7 +306,8 @@ TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
   EXPECT_EQ(ErrorOf("{ $.a > \"1\" }"), "at byte 9: only numbers are less or greater");
   EXPECT_EQ(ErrorOf("{ a = 1 }"), "at byte 3: a selector is missing: it begins with $.");
   EXPECT_EQ(ErrorOf("{ $. = 1 }"), "at byte 5: a name is missing: letters, digits, _ and -");
-  EXPECT_EQ(ErrorOf("{ $.a[x] = 1 }"), "at byte 7: an index is missing: a number in brackets");
+  EXPECT_EQ(ErrorOf("{ $.a[x] = 1 }"), "at byte 7: an index is missing: a number or * in brackets");
+  EXPECT_EQ(ErrorOf("{ $.a[**] = 1 }"), "at byte 8: an index is missing: a number or * in brackets");
   EXPECT_EQ(ErrorOf("{ $.a IS 1 }"), "at byte 10: NULL, TRUE or FALSE is missing behind IS");
   EXPECT_EQ(ErrorOf("{ ($.a = 1 }"), "at byte 3: no closing parenthesis");
   EXPECT_EQ(ErrorOf("{ $.a = 1 $.b = 2 }"), "at byte 11: &&, || or a closing brace is missing");

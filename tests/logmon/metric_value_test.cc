@@ -55,6 +55,8 @@ TEST(MetricValues, FitTheirPattern) {
   EXPECT_EQ(error_of("$.a", "a"), "only JSON and space-delimited patterns name values");
   EXPECT_EQ(error_of("$a", "{ $.a = 1 }"), "at byte 1: a selector is missing: it begins with $.");
   EXPECT_EQ(error_of("$.a b", "{ $.a = 1 }"), "at byte 4: something behind the selector");
+  EXPECT_EQ(error_of("$.a[*].b", "{ $.a[*].b = 1 }"),
+            "at byte 1: a value has one place: give an index instead of *");
   EXPECT_EQ(error_of("$c", "[a, b]"),
             "a value of a space-delimited pattern is $ and the name of one of its fields");
   EXPECT_EQ(error_of("$", "[a, ]"),

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "engine/logmon/scan/line_scanner.h"
 #include "engine/logmon/source/counters.h"
 #include "engine/logmon/source/source.h"
@@ -43,6 +44,7 @@ struct MonitorOptions {
   uint32_t out_of_order_window = 65536;    ///< Bytes ahead of a stream that are kept.
   uint64_t gap_cycles = 0;   ///< Missing TCP bytes are given up after that; 0: only for room.
   uint64_t idle_cycles = 0;  ///< A source is forgotten after that; 0: only when room is needed.
+  uint64_t session_cycles = 0;  ///< Lines of a session are not further apart; 0: any time.
   ScanLimits scan;
 };
 
@@ -69,7 +71,9 @@ class Monitor {
              counters_),
         scanner_(rules, options.scan),
         pass_on_(options.pass_on),
-        idle_cycles_(options.idle_cycles) {}
+        wants_speaker_(rules.wants_speaker()),
+        idle_cycles_(options.idle_cycles),
+        session_cycles_(options.session_cycles) {}
   Monitor(const Monitor&) = delete;
 
   /// Between bursts: what waited for too long.
@@ -131,9 +135,13 @@ class Monitor {
     Source source;
     LineState& line;
 
-    void Text(std::string_view bytes) { monitor.scanner_.Feed(line, bytes, Matched()); }
+    void Text(std::string_view bytes) {
+      monitor.SetSpeaker(source, {}, {});
+      monitor.scanner_.Feed(line, bytes, Matched());
+    }
     void Gap() { monitor.scanner_.Gap(line); }
     void End() {
+      monitor.SetSpeaker(source, {}, {});
       monitor.scanner_.Finish(line, Matched());
       line = {};
     }
@@ -191,6 +199,15 @@ class Monitor {
     return packet::kConsume;
   }
 
+  /// Of syslog, a run of a program; else, who sends the text.
+  void SetSpeaker(const Source& source, const SyslogHeader& header, std::string_view process) {
+    if (!wants_speaker_) return;
+    const packet::FlowKey& flow = source.flow;
+    scanner_.SetSpeaker({absl::HashOf(flow.source, flow.source_port, flow.destination_port,
+                                      header.hostname, header.app, process),
+                         now_, session_cycles_});
+  }
+
   void TakeSyslog(const packet::FlowKey& flow, std::string_view datagram) {
     const SyslogMessage message = ReadSyslog(datagram);
     counters_.Count(SourceCounters::kSyslogMessages);
@@ -199,6 +216,7 @@ class Monitor {
     Source source{flow, Transport::kSyslog};
     source.flow.source_port = 0;
     const std::string_view text = message.text.empty() ? "\n" : message.text;
+    SetSpeaker(source, message.header, message.process);
     scanner_.Lines(text, [&](const MatchedLine& match) {
       sink_.OnMatch(source, &message.header, match, now_);
     });
@@ -257,7 +275,8 @@ class Monitor {
   TcpAssembler tcp_;
   LineScanner scanner_;
   bool pass_on_;
-  uint64_t idle_cycles_;
+  bool wants_speaker_;
+  uint64_t idle_cycles_, session_cycles_;
   uint64_t now_ = 0;
   uint32_t visit_ = 0;  ///< The next place to look at for streams that wait too long.
 };

@@ -67,16 +67,15 @@ std::optional<AwsRegex> AwsRegex::Take(Cursor& cursor) {
   AwsRegex regex;
   std::string error;
   regex.bytes_ = CompileRe2(*text, Reading::kBytes, &error);
-  bool is_wider = false;
-  const auto tree = ParseRegex(*text, &is_wider);
-  if (regex.bytes_ != nullptr && (!tree || HasCharacters(*tree))) {
+  const auto tree = ParseRegex(*text);
+  if (regex.bytes_ != nullptr && (!tree || HasCharacters(tree->root))) {
     regex.characters_ = CompileRe2(*text, Reading::kCharacters, &error);
   }
   if (!error.empty()) {
     cursor.FailAt(begin, error);
     return std::nullopt;
   }
-  if (tree && !is_wider) {
+  if (tree) {
     regex.line_needle_ = NeedleOf(*tree, {.characters = true, .whole_line = true});
     regex.part_needle_ = NeedleOf(*tree, {.characters = true, .whole_line = false});
   }

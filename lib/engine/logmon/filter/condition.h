@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "engine/logmon/filter/fail2ban_filter.h"
 #include "engine/logmon/filter/field_pattern.h"
 #include "engine/logmon/filter/host_regex.h"
 #include "engine/logmon/filter/json_pattern.h"
@@ -15,7 +16,7 @@ namespace sluice::engine::logmon {
 
 class Condition {
  public:
-  using Pattern = std::variant<TermPattern, HostRegex, JsonPattern, FieldPattern>;
+  using Pattern = std::variant<TermPattern, HostRegex, JsonPattern, FieldPattern, Fail2banFilter>;
   explicit Condition(Pattern given) : pattern(std::move(given)) {}
 
   const Pattern pattern;

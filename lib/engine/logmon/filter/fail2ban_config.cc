@@ -121,9 +121,10 @@ void Fail2banConfig::AddOptions(std::string_view text,
 }
 
 const std::string* Fail2banConfig::Find(std::string_view section, std::string_view name) const {
+  // Options of [Init] are those of [Definition], too, and count before them.
+  const bool is_definition = section == "Definition";
   for (const std::string_view place :
-       {section, std::string_view("Definition"), std::string_view("Init"),
-        std::string_view("DEFAULT")}) {
+       {is_definition ? std::string_view("Init") : section, section, std::string_view("DEFAULT")}) {
     const auto options = sections_.find(place);
     if (options == sections_.end()) continue;
     const auto option = options->second.find(name);

@@ -23,6 +23,21 @@ Scratch::Scratch() : json_(std::make_unique<JsonLine>()) {}
 Scratch::Scratch(Scratch&&) noexcept = default;
 Scratch::~Scratch() = default;
 
+RegexMemory& Scratch::regex() {
+  if (regex_ == nullptr) regex_ = std::make_unique<RegexMemory>();
+  return *regex_;
+}
+
+Fail2banMemory& Scratch::fail2ban(const Condition& filter, size_t max_lines) {
+  for (const auto& [known, memory] : fail2ban_) {
+    if (known == &filter) return *memory;
+  }
+  fail2ban_.emplace_back(&filter, std::make_unique<Fail2banMemory>(max_lines));
+  return *fail2ban_.back().second;
+}
+
+uint64_t Scratch::given_up() const { return regex_ != nullptr ? regex_->pcre2.given_up() : 0; }
+
 Filter::Filter() = default;
 Filter::Filter(Filter&&) noexcept = default;
 Filter& Filter::operator=(Filter&&) noexcept = default;
@@ -62,6 +77,24 @@ std::optional<Filter> Filter::Regex(std::string_view expression, std::string* er
   return filter;
 }
 
+std::optional<Filter> Filter::Fail2ban(const std::filesystem::path& file,
+                                       std::vector<std::string>* left_out, std::string* error) {
+  auto rules = Fail2banFilter::Read(file, left_out, error);
+  if (!rules) return std::nullopt;
+  Filter filter;
+  filter.needles_ = rules->GetNeedles();
+  filter.condition_ = std::make_unique<const Condition>(*std::move(rules));
+  return filter;
+}
+
+void Filter::Prepare(Scratch& scratch) const {
+  if (std::holds_alternative<HostRegex>(condition_->pattern)) scratch.regex();
+  if (const auto* rules = std::get_if<Fail2banFilter>(&condition_->pattern)) {
+    scratch.regex();
+    scratch.fail2ban(*condition_, rules->max_lines());
+  }
+}
+
 bool Filter::Matches(std::string_view line, Scratch& scratch) const {
   const auto& pattern = condition_->pattern;
   if (const auto* json = std::get_if<JsonPattern>(&pattern)) {
@@ -71,7 +104,33 @@ bool Filter::Matches(std::string_view line, Scratch& scratch) const {
     return fields->Matches(line, scratch.fields());
   }
   if (const auto* terms = std::get_if<TermPattern>(&pattern)) return terms->Matches(line);
-  return std::get<HostRegex>(pattern).Matches(line);
+  if (const auto* rules = std::get_if<Fail2banFilter>(&pattern)) {
+    return rules->Matches(line, scratch.speaker, scratch.regex(),
+                          scratch.fail2ban(*condition_, rules->max_lines()));
+  }
+  return std::get<HostRegex>(pattern).Matches(line, scratch.regex());
+}
+
+size_t Filter::rules() const {
+  const auto* rules = std::get_if<Fail2banFilter>(&condition_->pattern);
+  return rules != nullptr ? rules->rules() : 1;
+}
+
+bool Filter::wants_speaker() const {
+  return std::holds_alternative<Fail2banFilter>(condition_->pattern);
+}
+
+bool Filter::names_host() const {
+  const auto* regex = std::get_if<HostRegex>(&condition_->pattern);
+  return wants_speaker() || (regex != nullptr && regex->names_host());
+}
+
+std::string_view Filter::HostOf(std::string_view line, Scratch& scratch) const {
+  if (const auto* rules = std::get_if<Fail2banFilter>(&condition_->pattern)) {
+    return scratch.fail2ban(*condition_, rules->max_lines()).host;
+  }
+  const auto* regex = std::get_if<HostRegex>(&condition_->pattern);
+  return regex != nullptr ? regex->HostOf(line, scratch.regex()) : std::string_view();
 }
 
 }  // namespace sluice::engine::logmon

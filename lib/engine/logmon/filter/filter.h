@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a filter says of a line. A filter is a pattern in the syntax of CloudWatch Logs, or a
-// regular expression as fail2ban writes them; both are compiled once, and then asked per line.
+// What a filter says of a line. A filter is a pattern in the syntax of CloudWatch Logs, a regular
+// expression as fail2ban writes them, or one of fail2ban's files of rules; all are compiled once,
+// and then asked per line.
 //
 // Most lines match nothing, and are never asked: scan/rule_set.h looks for a filter's needles in
 // all text at once, and asks only where they are found.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice::engine::logmon {
 
-class JsonLine;
 class Condition;
+class JsonLine;
+struct Fail2banMemory;
+struct RegexMemory;
 
 /// Something to look for in text, in the syntax that Hyperscan and PCRE share. Its matches lie
 /// within one line: it never matches CR or LF, but for one that ends its line where the pattern
@@ -35,7 +40,15 @@ struct Needles {
   bool decide = false;
 };
 
-/// Memory that answering takes; one for each thread, for all filters. See json_line.h.
+/// Who writes a line, and when: for filters that put lines together.
+struct Speaker {
+  uint64_t id = 0;           ///< Lines with different ids never belong together.
+  uint64_t now = 0;          ///< In any unit.
+  uint64_t max_silence = 0;  ///< In that unit: lines further apart do not either; 0: they do.
+};
+
+/// Memory that answering takes, and what filters remember of earlier lines; one for each thread,
+/// for all filters.
 class Scratch {
  public:
   Scratch();
@@ -44,14 +57,26 @@ class Scratch {
   JsonLine& json() { return *json_; }
   /// Room for the fields of a line.
   std::vector<std::string_view>& fields() { return fields_; }
+  /// Room for searches. Allocates when it is asked for first.
+  RegexMemory& regex();
+  /// What a filter that spans `max_lines` remembers. The same, by filter.
+  Fail2banMemory& fail2ban(const Condition& filter, size_t max_lines);
+  /// Searches that were given up; a line is then taken for one that does not match.
+  uint64_t given_up() const;
+
+  /// Of the lines that come next.
+  Speaker speaker;
 
  private:
   std::unique_ptr<JsonLine> json_;
   std::vector<std::string_view> fields_;
+  std::unique_ptr<RegexMemory> regex_;
+  std::vector<std::pair<const Condition*, std::unique_ptr<Fail2banMemory>>> fail2ban_;
 };
 
 /// A compiled filter. Immutable; any number of threads may ask it, each with its own Scratch.
-/// Bounded: expressions run in RE2, in time linear in the line's length.
+/// Bounded: expressions run in RE2, in time linear in the line's length, or in PCRE2, within limits
+/// (Pcre2Regex).
 class Filter {
  public:
   /// A pattern in the metric-filter syntax of CloudWatch Logs: terms and phrases, `?optional`,
@@ -59,9 +84,14 @@ class Filter {
   /// user guide, "Filter pattern syntax"). At most kMaxPatternBytes. Nothing, and one line in
   /// `error`, if it is wrong.
   static std::optional<Filter> CloudWatch(std::string_view pattern, std::string* error);
-  /// A regular expression, searched in the line; `<HOST>` stands for a host name or address, as
-  /// in fail2ban. What RE2 cannot say (look-around, conditionals, back references) is an error.
+  /// A regular expression of Python's, searched in the line; `<HOST>` stands for a host name or
+  /// address, as in fail2ban.
   static std::optional<Filter> Regex(std::string_view expression, std::string* error);
+  /// A file of fail2ban's filter.d and those it includes: matches lines that are failures. Rules
+  /// that do not run are named in `left_out`, a line each, with the reason. Nothing, and one line
+  /// in `error`, if the file is wrong or none of its rules runs.
+  static std::optional<Filter> Fail2ban(const std::filesystem::path& file,
+                                        std::vector<std::string>* left_out, std::string* error);
 
   Filter(Filter&&) noexcept;
   Filter& operator=(Filter&&) noexcept;
@@ -69,9 +99,20 @@ class Filter {
 
   static constexpr size_t kMaxPatternBytes = 1024;
 
-  /// Whether the filter matches `line`, which has no line end. Any bytes.
+  /// Allocates what asking takes, so that asking need not.
+  void Prepare(Scratch& scratch) const;
+  /// Whether the filter matches `line`, which has no line end. Any bytes. One of fail2ban's is
+  /// asked about each line once, in their order.
   bool Matches(std::string_view line, Scratch& scratch) const;
+  /// It puts lines together: Scratch::speaker counts.
+  bool wants_speaker() const;
+  /// Its expressions say who: <HOST>, <F-ID/>.
+  bool names_host() const;
+  /// Who that is in the last line that it matched, with the same scratch; empty if it names nobody.
+  std::string_view HostOf(std::string_view line, Scratch& scratch) const;
   const Needles& needles() const { return needles_; }
+  /// Of a file: how many run.
+  size_t rules() const;
   /// The names of the fields of a space-delimited pattern; empty for other patterns.
   const std::vector<std::string>& fields() const { return fields_; }
 

@@ -83,16 +83,19 @@ std::optional<JsonPattern> JsonPattern::Parse(Cursor& cursor) {
 }
 
 bool JsonPattern::Leaf::HoldsIn(const simdjson::dom::object& object) const {
-  const auto value = selector.In(object);
-  if (!value) return test == Test::kNotExists;
-  switch (test) {
-    case Test::kComparison: return HoldsForValue(*comparison, *value);
-    case Test::kIsNull: return value->is_null();
-    case Test::kIsTrue: return value->is_bool() && value->get_bool().value_unsafe();
-    case Test::kIsFalse: return value->is_bool() && !value->get_bool().value_unsafe();
-    case Test::kNotExists: break;
+  if (test == Test::kNotExists) {
+    return !selector.AnyIn(object, [](const simdjson::dom::element&) { return true; });
   }
-  return false;
+  return selector.AnyIn(object, [this](const simdjson::dom::element& value) {
+    switch (test) {
+      case Test::kComparison: return HoldsForValue(*comparison, value);
+      case Test::kIsNull: return value.is_null();
+      case Test::kIsTrue: return value.is_bool() && value.get_bool().value_unsafe();
+      case Test::kIsFalse: return value.is_bool() && !value.get_bool().value_unsafe();
+      case Test::kNotExists: break;
+    }
+    return false;
+  });
 }
 
 bool JsonPattern::Matches(std::string_view line, JsonLine& json) const {

@@ -16,7 +16,8 @@ namespace sluice::engine::logmon {
 
 /// What holds of a property that is absent, an object or an array: only NOT EXISTS, if absent.
 /// A quoted text equals strings only; a bare one and a regular expression see numbers (as
-/// shortest decimals) and true and false as text, too; a bare * equals all of these.
+/// shortest decimals) and true and false as text, too; a bare * equals all of these. With [*] in
+/// the selector, it holds if it holds of one element; NOT EXISTS, if there is no such place at all.
 class JsonPattern {
  public:
   /// Reads to the end of the pattern; { is next. Nothing, and the cursor's error, if it is wrong.

@@ -36,12 +36,14 @@ std::optional<JsonSelector> JsonSelector::Take(Cursor& cursor) {
     } else if (cursor.Take("[")) {
       uint32_t index = 0;
       const auto [end, code] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
-      if (code == std::errc()) cursor.Advance(static_cast<size_t>(end - rest.data()) - 1);
-      if (code != std::errc() || !cursor.Take("]")) {
-        cursor.Fail("an index is missing: a number in brackets");
+      if (code == std::errc()) {
+        cursor.Advance(static_cast<size_t>(end - rest.data()) - 1);
+        step.index = index;
+      }
+      if ((!step.index && !cursor.Take("*")) || !cursor.Take("]")) {
+        cursor.Fail("an index is missing: a number or * in brackets");
         return std::nullopt;
       }
-      step.index = index;
     } else {
       return selector;
     }
@@ -49,29 +51,51 @@ std::optional<JsonSelector> JsonSelector::Take(Cursor& cursor) {
   }
 }
 
-std::optional<simdjson::dom::element> JsonSelector::In(const simdjson::dom::object& object) const {
-  simdjson::dom::element at;
-  if (object.at_key(steps_[0].name).get(at) != simdjson::SUCCESS) return std::nullopt;
-  for (size_t i = 1; i < steps_.size(); ++i) {
+bool JsonSelector::has_wildcard() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.IsEach(); });
+}
+
+bool JsonSelector::AnyIn(const simdjson::dom::object& object, Holds holds) const {
+  simdjson::dom::element first;
+  return object.at_key(steps_[0].name).get(first) == simdjson::SUCCESS &&
+         AnyBelow(first, 1, holds);
+}
+
+bool JsonSelector::AnyBelow(simdjson::dom::element at, size_t step, Holds holds) const {
+  for (; step < steps_.size(); ++step) {
+    simdjson::dom::object object;
     simdjson::dom::array array;
-    simdjson::dom::object inner;
     simdjson::error_code code;
-    if (steps_[i].index) {
-      code = at.get_array().get(array);
-      if (code == simdjson::SUCCESS) code = array.at(*steps_[i].index).get(at);
+    if (!steps_[step].name.empty()) {
+      code = at.get_object().get(object);
+      if (code == simdjson::SUCCESS) code = object.at_key(steps_[step].name).get(at);
     } else {
-      code = at.get_object().get(inner);
-      if (code == simdjson::SUCCESS) code = inner.at_key(steps_[i].name).get(at);
+      code = at.get_array().get(array);
+      if (code == simdjson::SUCCESS && steps_[step].IsEach()) {
+        return std::any_of(array.begin(), array.end(), [&](const simdjson::dom::element& element) {
+          return AnyBelow(element, step + 1, holds);
+        });
+      }
+      if (code == simdjson::SUCCESS) code = array.at(*steps_[step].index).get(at);
     }
-    if (code != simdjson::SUCCESS) return std::nullopt;
+    if (code != simdjson::SUCCESS) return false;
   }
-  return at;
+  return holds(at);
+}
+
+std::optional<simdjson::dom::element> JsonSelector::In(const simdjson::dom::object& object) const {
+  std::optional<simdjson::dom::element> place;
+  AnyIn(object, [&place](const simdjson::dom::element& found) {
+    place = found;
+    return true;
+  });
+  return place;
 }
 
 Clauses JsonSelector::GetClauses() const {
   Clauses clauses;
   for (const Step& step : steps_) {
-    if (!step.index) clauses.push_back(JsonTextClause(absl::StrCat("\"", step.name, "\"")));
+    if (!step.name.empty()) clauses.push_back(JsonTextClause(absl::StrCat("\"", step.name, "\"")));
   }
   return clauses;
 }

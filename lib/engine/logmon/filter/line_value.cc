@@ -16,6 +16,9 @@ std::optional<LineValue> LineValue::Compile(std::string_view selector, const Fil
     Cursor cursor(selector);
     value.selector_ = JsonSelector::Take(cursor);
     if (value.selector_ && !cursor.AtEnd()) cursor.Fail("something behind the selector");
+    if (value.selector_ && value.selector_->has_wildcard()) {
+      cursor.FailAt(0, "a value has one place: give an index instead of *");
+    }
     if (cursor.failed()) {
       *error = cursor.error();
       return std::nullopt;

@@ -182,15 +182,16 @@ class Printer {
 
 }  // namespace
 
-std::optional<RegexNeedle> NeedleOf(const RegexNode& tree, RegexNeedleOptions options) {
-  if (MatchesEmpty(tree) || MatchesNothing(tree)) return std::nullopt;
-  const bool counted = States(tree, true) <= kMaxPreciseStates;
-  if (!counted && States(tree, false) > kMaxStates) return std::nullopt;
+std::optional<RegexNeedle> NeedleOf(const RegexTree& tree, RegexNeedleOptions options) {
+  const RegexNode& root = tree.root;
+  if (MatchesEmpty(root) || MatchesNothing(root)) return std::nullopt;
+  const bool counted = States(root, true) <= kMaxPreciseStates;
+  if (!counted && States(root, false) > kMaxStates) return std::nullopt;
   Printer printer(options, counted);
-  printer.Print(tree, true, true);
+  printer.Print(root, true, true);
   RegexNeedle needle;
   needle.needle.expression = printer.Take();
-  needle.is_exact = printer.exact();
+  needle.is_exact = printer.exact() && !tree.is_wider;
   if (needle.needle.expression.size() > kMaxNeedleBytes) return std::nullopt;
   return needle;
 }

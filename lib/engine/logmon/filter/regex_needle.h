@@ -27,6 +27,6 @@ struct RegexNeedleOptions {
 /// Compiled with HS_FLAG_MULTILINE, it is found in every line that the tree matches. Nothing if
 /// the tree matches the empty text, no line at all, or would need thousands of states or
 /// bytes.
-std::optional<RegexNeedle> NeedleOf(const RegexNode& tree, RegexNeedleOptions options);
+std::optional<RegexNeedle> NeedleOf(const RegexTree& tree, RegexNeedleOptions options);
 
 }  // namespace sluice::engine::logmon

@@ -39,12 +39,11 @@ class RegexParser {
  public:
   explicit RegexParser(std::string_view text) : text_(text) {}
 
-  std::optional<RegexNode> Parse() {
-    auto tree = Choice(0);
-    if (at_ != text_.size()) return std::nullopt;
-    return tree;
+  std::optional<RegexTree> Parse() {
+    auto root = Choice(0);
+    if (!root || !AtEnd()) return std::nullopt;
+    return RegexTree{*std::move(root), is_wider_};
   }
-  bool is_wider() const { return is_wider_; }
 
  private:
   static constexpr int kMaxDepth = 64;
@@ -93,7 +92,8 @@ class RegexParser {
       } else if (!Take("*") && !Counts(&min, &max)) {
         return true;
       }
-      Take("?");  // As few as possible: no matter for whether there is a match.
+      // As few as possible is no matter for whether there is a match; never to give back is.
+      if (!Take("?") && Take("+")) is_wider_ = true;
       RegexNode repeat{.kind = Kind::kRepeat, .min = min, .max = max};
       repeat.children.push_back(std::move(*item));
       *item = std::move(repeat);
@@ -139,6 +139,7 @@ class RegexParser {
       if (c == 'z') return ++at_, RegexNode{.kind = Kind::kEnd};
       if (c == 'b' || c == 'B') return ++at_, RegexNode{.kind = Kind::kAssert};
       if (c == 'C') return ++at_, RegexNode{.kind = Kind::kSet, .set = ByteSet().set()};
+      if (uint32_t group = 0; c != '0' && Number(&group)) return AnyText();
       auto set = Escape();
       if (!set) return std::nullopt;
       return RegexNode{.kind = Kind::kSet, .set = Folded(*set)};
@@ -148,29 +149,76 @@ class RegexParser {
     return RegexNode{.kind = Kind::kSet, .set = Folded(set)};
   }
 
+  /// What an earlier group matched.
+  RegexNode AnyText() {
+    is_wider_ = true;
+    RegexNode any{.kind = Kind::kRepeat, .min = 0, .max = RegexNode::kUnbounded};
+    any.children.push_back({.kind = Kind::kSet, .set = ByteSet().set()});
+    return any;
+  }
+
+  /// Behind the opening parenthesis.
   std::optional<RegexNode> Group(int depth) {
+    if (Take("?P=")) {
+      if (!SkipBehind(')')) return std::nullopt;
+      return AnyText();
+    }
+    if (Take("?=") || Take("?!") || Take("?<=") || Take("?<!")) {
+      if (!Inner(depth)) return std::nullopt;
+      return RegexNode{.kind = Kind::kAssert};
+    }
+    if (Take("?(")) return SkipBehind(')') ? Condition(depth) : std::nullopt;
+    if (Take("?>")) {
+      is_wider_ = true;
+      return Inner(depth);
+    }
+    if (Take("?P<") || Take("?<")) return SkipBehind('>') ? Inner(depth) : std::nullopt;
     const bool outer_fold = fold_;
-    if (Take("?P<")) {
-      const size_t end = text_.find('>', at_);
-      if (end == std::string_view::npos) return std::nullopt;
-      at_ = end + 1;
-    } else if (Take("?")) {
-      bool on = true;
-      for (; !AtEnd() && text_[at_] != ':' && text_[at_] != ')'; ++at_) {
-        switch (text_[at_]) {
-          case '-': on = false; break;
-          case 'i': fold_ = on; break;
-          case 's': case 'm': case 'U': break;  // Lines have no line end inside.
-          default: return std::nullopt;
-        }
-      }
+    if (Take("?")) {
+      if (!Flags()) return std::nullopt;
       if (Take(")")) return RegexNode{};  // For what follows, up to the end of the outer group.
       if (!Take(":")) return std::nullopt;
     }
-    auto inner = Choice(depth + 1);
+    auto inner = Inner(depth);
     fold_ = outer_fold;
+    return inner;
+  }
+
+  /// A choice, and the parenthesis that closes its group.
+  std::optional<RegexNode> Inner(int depth) {
+    auto inner = Choice(depth + 1);
     if (!inner || !Take(")")) return std::nullopt;
     return inner;
+  }
+
+  /// "yes|no" or "yes" of a condition: either may be what matches.
+  std::optional<RegexNode> Condition(int depth) {
+    is_wider_ = true;
+    auto inner = Inner(depth);
+    if (!inner || inner->kind == Kind::kChoice) return inner;
+    RegexNode optional{.kind = Kind::kRepeat, .min = 0, .max = 1};
+    optional.children.push_back(*std::move(inner));
+    return optional;
+  }
+
+  bool Flags() {
+    bool on = true;
+    for (; !AtEnd() && text_[at_] != ':' && text_[at_] != ')'; ++at_) {
+      switch (text_[at_]) {
+        case '-': on = false; break;
+        case 'i': fold_ = on; break;
+        case 's': case 'm': case 'U': break;  // Lines have no line end inside.
+        default: return false;
+      }
+    }
+    return true;
+  }
+
+  bool SkipBehind(char end) {
+    const size_t found = text_.find(end, at_);
+    if (found == std::string_view::npos) return false;
+    at_ = found + 1;
+    return true;
   }
 
   /// Behind a backslash.
@@ -263,11 +311,8 @@ class RegexParser {
 
 }  // namespace
 
-std::optional<RegexNode> ParseRegex(std::string_view expression, bool* is_wider) {
-  RegexParser parser(expression);
-  auto tree = parser.Parse();
-  *is_wider = parser.is_wider();
-  return tree;
+std::optional<RegexTree> ParseRegex(std::string_view expression) {
+  return RegexParser(expression).Parse();
 }
 
 }  // namespace sluice::engine::logmon

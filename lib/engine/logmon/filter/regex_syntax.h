@@ -29,10 +29,16 @@ struct RegexNode {
   std::vector<RegexNode> children = {};
 };
 
-/// The tree of an expression that RE2 accepts in Latin-1. Nothing if it uses what few do: Unicode
-/// and POSIX classes, octal escapes, quoting with \Q, groups nested more than 64 deep.
-/// `is_wider` is set if the tree matches more than the expression: which bytes beyond ASCII differ
-/// in case only is left to RE2.
-std::optional<RegexNode> ParseRegex(std::string_view expression, bool* is_wider);
+struct RegexTree {
+  RegexNode root;
+  /// The tree matches more than the expression: look-around, conditions and back-references are
+  /// left to who runs it, as are the bytes beyond ASCII that differ in case only.
+  bool is_wider = false;
+};
+
+/// The tree of an expression that RE2 (in Latin-1) or PCRE2 (in bytes) accepts. Nothing if it uses
+/// what few do: Unicode and POSIX classes, octal escapes, quoting with \Q, the flag x, groups
+/// nested more than 64 deep.
+std::optional<RegexTree> ParseRegex(std::string_view expression);
 
 }  // namespace sluice::engine::logmon

@@ -22,7 +22,6 @@ std::unique_ptr<const RE2> CompileRe2(std::string_view expression, Reading readi
   options.set_encoding(reading == Reading::kBytes ? RE2::Options::EncodingLatin1
                                                   : RE2::Options::EncodingUTF8);
   options.set_log_errors(false);
-  options.set_never_capture(true);
   options.set_max_mem(kMaxBytes);
   auto compiled = std::make_unique<const RE2>(
       re2::StringPiece(expression.data(), expression.size()), options);

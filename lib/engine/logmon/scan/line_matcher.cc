@@ -15,7 +15,10 @@ LineMatcher::LineMatcher(const RuleSet& rules, uint32_t max_text_bytes) : rules_
   if (rules.database() && hs_alloc_scratch(rules.database(), &hyperscan_) != HS_SUCCESS) {
     throw std::bad_alloc();
   }
-  for (size_t i = 0; i < rules.filters().size(); ++i) all_filters_.set(i);
+  for (size_t i = 0; i < rules.filters().size(); ++i) {
+    all_filters_.set(i);
+    rules.filters()[i].Prepare(scratch_);
+  }
   // A line with a needle has a byte and an end; the last one may have no end.
   hits_.reserve(max_text_bytes / 2 + 1);
   is_seen_.resize(rules.expressions().size());
@@ -163,7 +166,7 @@ void LineMatcher::Emit(std::string_view line, FilterSet matches, const FilterSet
   }
   if (matches.none()) return;
   ++matched_lines_;
-  sink({line, matches, truncated});
+  sink({line, matches, truncated, rules_, scratch_});
 }
 
 }  // namespace sluice::engine::logmon

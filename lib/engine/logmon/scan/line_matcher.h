@@ -18,6 +18,14 @@ struct MatchedLine {
   std::string_view text;  ///< Without its end; valid during the call. Any bytes.
   FilterSet filters;      ///< That match; at least one.
   bool truncated;         ///< The line was longer than the limit.
+  const RuleSet& rules;
+  Scratch& scratch;
+
+  /// Who is named by the line, to a filter that matches; empty if nobody. Valid until the next
+  /// call for the same filter, at most during the sink's.
+  std::string_view HostOf(size_t filter) const {
+    return rules.filters()[filter].HostOf(text, scratch);
+  }
 };
 
 /// Told of lines in their order. It must not call the scanner that calls it.
@@ -35,9 +43,14 @@ class LineMatcher {
   /// `line` is one line, without its end.
   void MatchLine(std::string_view line, bool truncated, LineSink sink);
 
+  /// Who writes the lines that come next.
+  void SetSpeaker(const Speaker& speaker) { scratch_.speaker = speaker; }
+
   uint64_t matched_lines() const { return matched_lines_; }
   /// Lines times filters that were asked.
   uint64_t asked() const { return asked_; }
+  /// Searches in lines that took too many steps and were given up.
+  uint64_t given_up() const { return scratch_.given_up(); }
 
  private:
   /// A line with needles: bytes of the text being scanned.

@@ -88,6 +88,7 @@ ScanCounters LineScanner::counters() const {
   ScanCounters counters = counters_;
   counters.matched_lines = matcher_.matched_lines();
   counters.asked = matcher_.asked();
+  counters.given_up = matcher_.given_up();
   return counters;
 }
 

@@ -32,6 +32,7 @@ struct ScanCounters {
   uint64_t lines = 0;            ///< Ended, or longer than the limit.
   uint64_t matched_lines = 0;
   uint64_t asked = 0;            ///< Lines times filters whose needles did not decide.
+  uint64_t given_up = 0;         ///< Searches in lines that took too many steps.
   uint64_t truncated_lines = 0;
   uint64_t torn_lines = 0;       ///< Given up: before a gap, behind one, or with their source.
   uint64_t no_memory_lines = 0;  ///< Given up because unfinished lines fill their memory.
@@ -49,6 +50,9 @@ class LineScanner {
   /// `rules` outlives it.
   LineScanner(const RuleSet& rules, const ScanLimits& limits);
 
+  /// Who writes what comes next, for filters that put lines together. A line that came in pieces
+  /// is its last piece's.
+  void SetSpeaker(const Speaker& speaker) { matcher_.SetSpeaker(speaker); }
   /// The next bytes of a source.
   void Feed(LineState& state, std::string_view bytes, LineSink sink);
   /// Bytes that are whole lines: the last one ends with them, terminated or not.

@@ -153,12 +153,14 @@ bool ReadRfc5424(Reader reader, SyslogMessage& message) {
   reader.Skip(kByteOrderMark);
   message.header.hostname = UnlessNil(words[0]);
   message.header.app = UnlessNil(words[1]);
+  message.process = UnlessNil(words[2]);
   message.text = reader.rest();
   return true;
 }
 
-/// The tag without its "[pid]", if `reader` stands before "tag:" or "tag[pid]:".
-std::optional<std::string_view> SkipTag(Reader& reader) {
+/// The tag without its "[pid]", if `reader` stands before "tag:" or "tag[pid]:"; `pid` without the
+/// brackets.
+std::optional<std::string_view> SkipTag(Reader& reader, std::string_view* pid) {
   Reader probe = reader;
   const std::string_view word = probe.Word();
   const size_t colon = word.find(':');
@@ -168,6 +170,7 @@ std::optional<std::string_view> SkipTag(Reader& reader) {
   if (tag.ends_with(']')) {
     const size_t bracket = tag.find('[');
     if (bracket == tag.npos || bracket == 0) return std::nullopt;
+    *pid = tag.substr(bracket + 1, tag.size() - bracket - 2);
     tag = tag.substr(0, bracket);
   }
   probe.Skip(" ");
@@ -177,11 +180,11 @@ std::optional<std::string_view> SkipTag(Reader& reader) {
 
 bool ReadRfc3164(Reader reader, SyslogMessage& message) {
   if (!(SkipRfc3164Date(reader) || SkipRfc3339(reader)) || !reader.Skip(" ")) return false;
-  std::optional<std::string_view> tag = SkipTag(reader);
+  std::optional<std::string_view> tag = SkipTag(reader, &message.process);
   if (!tag) {
     message.header.hostname = reader.Word();
     reader.Skip(" ");
-    tag = SkipTag(reader);
+    tag = SkipTag(reader, &message.process);
   }
   message.header.app = tag.value_or("");
   message.text = reader.rest();

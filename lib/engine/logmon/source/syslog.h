@@ -16,6 +16,9 @@ namespace sluice::engine::logmon {
 
 struct SyslogMessage {
   SyslogHeader header;
+  /// Which run of the program: PROCID of RFC 5424, and of RFC 3164 what the tag has in brackets.
+  /// Empty where the message does not say.
+  std::string_view process;
   /// Without a byte order mark in front, and NULs behind. May hold line ends: then it is as many
   /// lines. Empty if nothing was logged: an empty line.
   std::string_view text;

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/filter/fail2ban_filter.h"
+
+#include <absl/hash/hash.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/logmon/filter/fail2ban_config.h"
+#include "engine/logmon/filter/regex_literals.h"
+
+namespace sluice::engine::logmon {
+namespace {
+
+constexpr uint32_t kMaxMaxLines = 100;
+
+std::vector<std::string> Rules(const std::string& texts) {
+  return absl::StrSplit(texts, '\n', absl::SkipWhitespace());
+}
+
+}  // namespace
+
+std::optional<Fail2banFilter::Rule> Fail2banFilter::CompileRule(const std::string& text,
+                                                                bool multi_line,
+                                                                std::string* error) {
+  const auto python = ReplaceTags(text, multi_line, error);
+  auto regex = python ? LineRegex::Compile(*python, multi_line, error) : std::nullopt;
+  if (!regex) return std::nullopt;
+  TagGroups tags(*regex);
+  return Rule{*std::move(regex), std::move(tags)};
+}
+
+std::string Fail2banFilter::WhyNot(const Rule& rule) const {
+  const bool names_somebody =
+      rule.tags.names_host() || rule.tags.names_session() ||
+      (prefix_ && (prefix_->tags.names_host() || prefix_->tags.names_session()));
+  if (!names_somebody) return "names no host, as <HOST> would";
+  if (max_lines_ > 1 && prefix_) return "spans several lines, which a prefregex does not";
+  return "";
+}
+
+bool Fail2banFilter::AddRules(const std::string& texts, std::vector<std::string>* left_out,
+                              std::string* error) {
+  size_t number = 0;
+  for (const std::string& text : Rules(texts)) {
+    ++number;
+    std::string why;
+    auto rule = CompileRule(text, max_lines_ > 1, &why);
+    if (rule) why = WhyNot(*rule);
+    if (why.empty()) {
+      rules_.push_back(*std::move(rule));
+    } else {
+      left_out->push_back(absl::StrCat("rule ", number, ": ", why));
+    }
+  }
+  if (!rules_.empty()) return true;
+  *error = number == 0 ? "no failregex" : "no rule that runs: " + left_out->front();
+  return false;
+}
+
+std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& file,
+                                                   std::vector<std::string>* left_out,
+                                                   std::string* error) {
+  Fail2banFilter filter;
+  const auto read = [&](std::string* why) {
+    const auto text = ReadTextFile(file, why);
+    const auto config = text ? Fail2banConfig::Parse(file, *text, why) : std::nullopt;
+    if (!config) return false;
+    const auto prefix = config->Get("prefregex", why);
+    const auto rules = prefix ? config->Get("failregex", why) : std::nullopt;
+    const auto ignored = rules ? config->Get("ignoreregex", why) : std::nullopt;
+    const auto dates = ignored ? config->Get("datepattern", why) : std::nullopt;
+    const auto lines = dates ? config->Get("maxlines", why) : std::nullopt;
+    if (!lines) return false;
+    uint32_t max_lines = 1;
+    if (!lines->empty() && (!absl::SimpleAtoi(*lines, &max_lines) || max_lines < 1 ||
+                            max_lines > kMaxMaxLines)) {
+      *why = absl::StrCat("maxlines: give 1 to ", kMaxMaxLines);
+      return false;
+    }
+    filter.max_lines_ = max_lines;
+    const bool multi_line = max_lines > 1;
+    if (!(filter.dates_ = DatePatterns::Compile(*dates, why))) return false;
+    if (!prefix->empty() && !(filter.prefix_ = CompileRule(*prefix, multi_line, why))) {
+      *why = "prefregex: " + *why;
+      return false;
+    }
+    for (const std::string& one : Rules(*ignored)) {
+      // Without it, lines would count that must not.
+      auto rule = CompileRule(one, multi_line, why);
+      if (!rule) return *why = "ignoreregex: " + *why, false;
+      filter.ignored_.push_back(std::move(rule->regex));
+    }
+    return filter.AddRules(*rules, left_out, why);
+  };
+  std::string why;
+  if (read(&why)) return filter;
+  // ReadTextFile names the file itself.
+  *error = why.starts_with(file.string()) ? why : absl::StrCat(file.string(), ": ", why);
+  return std::nullopt;
+}
+
+bool Fail2banFilter::IsIgnored(std::string_view text, RegexMemory& regex) const {
+  return std::any_of(ignored_.begin(), ignored_.end(),
+                     [&](const LineRegex& one) { return one.Matches(text, regex); });
+}
+
+const Fail2banFilter::Rule* Fail2banFilter::FindRule(std::string_view text,
+                                                     RegexMemory& regex) const {
+  for (const Rule& rule : rules_) {
+    if (rule.regex.Search(text, regex)) return &rule;
+  }
+  return nullptr;
+}
+
+/// Lines that the rule matched are not searched again, but for those that it skipped.
+void Fail2banFilter::ForgetLines(std::string_view text, const Rule& rule, const RegexMemory& regex,
+                                 Fail2banMemory& memory) {
+  const std::string skipped(regex.group(rule.regex.GroupOf("skiplines0")));
+  const auto begin = static_cast<size_t>(regex.groups[0].data() - text.data());
+  memory.lines.Forget(begin, begin + regex.groups[0].size(), skipped);
+}
+
+bool Fail2banFilter::Matches(std::string_view line, const Speaker& speaker, RegexMemory& regex,
+                             Fail2banMemory& memory) const {
+  const DatePatterns::Span stamp = dates_->Find(line, regex.pcre2, &regex.groups);
+  memory.text.assign(line.substr(0, stamp.begin)).append(line.substr(stamp.end)).append("\n");
+  std::string_view text = memory.text;
+  if (max_lines_ > 1) text = memory.lines.Add(speaker.id, text);
+  // fail2ban asks at once where few are to be ignored.
+  if (ignored_.size() + 2 < rules_.size() && IsIgnored(text, regex)) return false;
+  TaggedLine tagged;
+  if (prefix_) {
+    if (!prefix_->regex.Search(text, regex)) return false;
+    prefix_->tags.Add(regex, &tagged);
+    if (!tagged.content.empty()) {
+      memory.content.assign(tagged.content).append("\n");
+      text = memory.content;
+    }
+  }
+  const Rule* const rule = FindRule(text, regex);
+  if (rule == nullptr) return false;
+  rule->tags.Add(regex, &tagged);
+  const bool is_ignored = IsIgnored(max_lines_ > 1 ? regex.groups[0] : text, regex);
+  if (max_lines_ > 1) {
+    memory.host = tagged.host();
+    ForgetLines(text, *rule, regex, memory);
+    return !is_ignored && tagged.no_fail.empty();
+  }
+  if (is_ignored) return false;
+  if (tagged.session.data() == nullptr) {
+    if (!tagged.no_fail.empty() || tagged.host().data() == nullptr) return false;
+    memory.host = tagged.host();
+    return true;
+  }
+  const uint64_t key = absl::HashOf(speaker.id, tagged.session) | 1;
+  const std::string_view host =
+      memory.sessions.Take(key, speaker.now, speaker.max_silence, tagged);
+  if (host.data() == nullptr) return false;
+  memory.host = host;
+  return true;
+}
+
+Needles Fail2banFilter::GetNeedles() const {
+  if (max_lines_ > 1) return {};  // Every line may be the first of several.
+  const auto of = [](const LineRegex& regex) {
+    return regex.tree() ? TornLiteralsOf(regex.tree()->root) : Clauses();
+  };
+  Clauses rules = of(rules_[0].regex);
+  for (size_t i = 1; i < rules_.size(); ++i) rules = Either(rules, of(rules_[i].regex));
+  return ToNeedles(prefix_ ? Both(of(prefix_->regex), std::move(rules)) : std::move(rules));
+}
+
+}  // namespace sluice::engine::logmon

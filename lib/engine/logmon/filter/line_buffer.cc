@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/logmon/filter/line_buffer.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace sluice::engine::logmon {
+
+LineBuffers::LineBuffers(size_t max_lines) : max_lines_(max_lines), buffers_(kMaxSpeakers) {}
+
+std::string_view LineBuffers::Add(uint64_t speaker, std::string_view line) {
+  auto found = std::find_if(buffers_.begin(), buffers_.end(),
+                            [speaker](const Lines& lines) { return lines.speaker == speaker; });
+  if (found == buffers_.end()) {
+    found = buffers_.begin() + static_cast<ptrdiff_t>(next_);
+    next_ = (next_ + 1) % kMaxSpeakers;
+    found->speaker = speaker;
+    found->text.clear();
+  }
+  last_ = &*found;
+  std::string& text = last_->text;
+  if (static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) == max_lines_) {
+    text.erase(0, text.find('\n') + 1);
+  }
+  text += line.substr(0, kMaxLineBytes);
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+void LineBuffers::Forget(size_t begin, size_t end, std::string_view kept) {
+  std::string& text = last_->text;
+  // Behind the last byte of the match is its line's end; the match may have taken it.
+  begin = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
+  end = std::min(text.find('\n', end == begin ? end : end - 1), text.size() - 1) + 1;
+  text = text.substr(0, begin) + std::string(kept) + text.substr(end);
+}
+
+}  // namespace sluice::engine::logmon

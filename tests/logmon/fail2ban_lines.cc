@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// fail2ban_lines: says which lines are failures by fail2ban's filters. Reads from standard input,
+// again and again: a line with the path of a filter, one with the number of lines that follow, and
+// these. Answers with JSON, a line for each filter: {"rules": 5, "left_out": ["rule 2: …"],
+// "failures": [[3, "192.0.2.1"], …]}, where lines count from 0; or {"error": "…"}. The scanner
+// and the filter itself, asked about every line, must say the same.
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/logmon/scan/line_scanner.h"
+
+namespace {
+
+using nlohmann::json;
+using sluice::engine::logmon::Filter;
+using sluice::engine::logmon::LineScanner;
+using sluice::engine::logmon::MatchedLine;
+using sluice::engine::logmon::RuleSet;
+using sluice::engine::logmon::Scratch;
+
+json AskAll(const Filter& filter, const std::vector<std::string>& lines) {
+  json failures = json::array();
+  Scratch scratch;
+  scratch.speaker.id = 1;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (filter.Matches(lines[i], scratch)) {
+      failures.push_back({i, std::string(filter.HostOf(lines[i], scratch))});
+    }
+  }
+  return failures;
+}
+
+/// Every line is scanned among its neighbours.
+json ScanAll(const RuleSet& rules, const std::vector<std::string>& lines) {
+  std::string text;
+  std::vector<size_t> begins;
+  for (const std::string& line : lines) {
+    begins.push_back(text.size());
+    text += line + '\n';
+  }
+  LineScanner scanner(rules, {});
+  scanner.SetSpeaker({.id = 1});
+  json failures = json::array();
+  size_t next = 0;
+  scanner.Lines(text, [&](const MatchedLine& line) {
+    // Whole lines are matched where they lie.
+    while (&text[begins[next]] != line.text.data()) ++next;
+    failures.push_back({next, std::string(line.HostOf(0))});
+  });
+  return failures;
+}
+
+json Answer(const std::string& path, const std::vector<std::string>& lines) {
+  std::vector<std::string> left_out;
+  std::string error;
+  auto filter = Filter::Fail2ban(path, &left_out, &error);
+  if (!filter) return {{"error", error}, {"left_out", left_out}};
+  json answer{{"rules", filter->rules()}, {"left_out", left_out}};
+  answer["failures"] = AskAll(*filter, lines);
+  std::vector<Filter> filters;
+  filters.push_back(*std::move(filter));
+  const auto rules = RuleSet::Compile(std::move(filters), &error);
+  if (rules == nullptr) return {{"error", error}};
+  answer["asked_always"] = rules->asked_always().any();
+  if (ScanAll(*rules, lines) != answer["failures"]) answer["error"] = "the scanner differs";
+  return answer;
+}
+
+}  // namespace
+
+int main() {
+  std::string path, count;
+  while (std::getline(std::cin, path) && std::getline(std::cin, count)) {
+    std::vector<std::string> lines(std::strtoull(count.c_str(), nullptr, 10));
+    for (std::string& line : lines) std::getline(std::cin, line);
+    const auto handler = json::error_handler_t::replace;
+    std::printf("%s\n", Answer(path, lines).dump(-1, ' ', true, handler).c_str());
+    std::fflush(stdout);
+  }
+}

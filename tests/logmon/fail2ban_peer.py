@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""fail2ban's own reading of its filters: the library of Debian's package, which scripts/setup
+unpacks without installing it, with the options of fail2ban-regex."""
+
+import logging
+import pathlib
+import sys
+
+ROOTS = (pathlib.Path(__file__).resolve().parents[2] / "build/deps/fail2ban", pathlib.Path("/"))
+LIBRARY = "usr/lib/python3/dist-packages"
+
+
+def find():
+    """The folder in which the package lies, or None."""
+    for root in ROOTS:
+        if (root / LIBRARY / "fail2ban").is_dir() and (root / "etc/fail2ban/filter.d").is_dir():
+            return root
+    return None
+
+
+class Peer:
+    """What fail2ban-regex -o says of lines: as the server does, the first rule that matches
+    decides. Names of hosts are not resolved, and no line's time stamp is looked for where those of
+    earlier lines were: each line is judged by itself."""
+
+    def __init__(self, root, name):
+        sys.path.insert(0, str(root / LIBRARY))
+        # pylint: disable=import-outside-toplevel,import-error
+        from fail2ban.client import fail2banregex
+        sys.path.pop(0)
+        logging.getLogger("fail2ban").setLevel(logging.CRITICAL)
+        parser = fail2banregex.get_opt_parser()
+        options, _ = parser.parse_args(["--config", str(root / "etc/fail2ban"), "--raw",
+                                        "--out", "row", "--no-check-all"])
+        self.errors = []
+        fail2banregex.output = self.errors.append
+        self.regex = fail2banregex.Fail2banRegex(options)
+        try:
+            self.runs = bool(self.regex.readRegex(name, "fail")) and bool(self.rules())
+        except Exception as error:  # pylint: disable=broad-except
+            self.errors.append(str(error))
+            self.runs = False
+        self.detector = self.regex._filter.dateDetector  # pylint: disable=protected-access
+        if not self.detector.templates:
+            self.detector.addDefaultTemplate()
+        self.templates = list(self.detector.templates)
+
+    def unlearn(self):
+        for template in self.templates:
+            template.hits, template.distance = 0, 0x7fffffff
+        self.detector.__dict__.update(
+            _DateDetector__templates=list(self.templates), _DateDetector__firstUnused=0,
+            _DateDetector__lastTemplIdx=0x7fffffff, _DateDetector__lastPos=(1, None),
+            _DateDetector__lastEndPos=(0x7fffffff, None))
+
+    def rules(self):
+        return self.regex._filter.getFailRegex()  # pylint: disable=protected-access
+
+    def prefix(self):
+        regex = self.regex._filter.prefRegex  # pylint: disable=protected-access
+        return regex.getRegex() if regex else None
+
+    def failure(self, line):
+        """Who fails by this line, or None."""
+        self.unlearn()
+        _, failures, _ = self.regex.testRegex(line)
+        if not failures:
+            return None
+        groups = failures[0][3]
+        return next(groups[one] for one in ("ip4", "ip6", "dns", "fid")
+                    if groups.get(one) is not None)

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""fail2ban_test.py FAIL2BAN_LINES: every filter of Debian's package, beside fail2ban itself. Lines
+are those of the package's samples, lines that the filters' expressions match, the same bent, and
+lines of other filters; both must name the same failures, and whose. Prints a table."""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import unittest
+
+import fail2ban_peer
+import regex_lines
+
+ROOT = fail2ban_peer.find()
+TOOL = sys.argv.pop()
+# What makes a line's time stamp, before it or in the place of empty brackets.
+STAMPS = ("Dec 10 06:55:46", "2024-12-10T06:55:46+01:00", "2024-12-10 06:55:46,123",
+          "Sun Dec 10 06:55:46.123456 2023", "10/Dec/2023:13:55:36 -0700", "1718000000",
+          "1718000000.123", "10/12/2023 06:55:46", "12/10/2023 06:55:46", "Dec-10-23 06:55:46",
+          "10-Dec-2023 06:55:46.123", "06:55:46", "@4000000041ef4b4f0a3b5a2c",
+          "2023:12:10-06:55:46", "20231210T065546", "Dec 10, 2023 6:55:46 AM", "2023/12/10 06:55:46",
+          "t=2023-12-10T06:55:46+0000", "12-10 06:55:46")
+# No rules of their own: other filters include them.
+PARTS = {"apache-common", "botsearch-common", "common", "exim-common", "selinux-common"}
+
+
+def with_stamps(text, prefix_first, choose):
+    """Lines that are `text` when a time stamp is taken out."""
+    for stamp in STAMPS:
+        if "[]" in text:
+            yield text.replace("[]", f"[{stamp}]", 1)
+        yield (f"{stamp}{text}" if text[:1] in (" ", ".", ",", "", "]") else f"{stamp} {text}")
+        yield f"[{stamp}]{text}"
+        if prefix_first:
+            cut = choose.randrange(len(text) + 1)
+            yield text[:cut] + stamp + text[cut:]
+    yield text
+
+
+def bent(line, choose):
+    at = choose.randrange(len(line) + 1)
+    return choose.choice((line[:at], line[at:], line[:at] + choose.choice(" x0[]\"'\t#") + line[at:],
+                          line[:at] + line[at + 1:], line + line[at:], line.swapcase(),
+                          line + " 1.2.3.4"))
+
+
+class Lines:
+    """Of one filter, as many times as fail2ban has read them: its verdict goes with each."""
+
+    def __init__(self, name):
+        self.name = name
+        self.choose = random.Random(name)
+        self.peer = fail2ban_peer.Peer(ROOT, name)
+        self.lines, self.failures, self.matched = [], [], set()
+
+    def add(self, line):
+        """What fail2ban says of it. Neither end of a line nor a comment of fail2ban-regex."""
+        line = "".join(c for c in line if c not in "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+        if not line or line[0] == "#":
+            return None
+        host = self.peer.failure(line)
+        if host is not None:
+            self.failures.append([len(self.lines), host])
+        self.lines.append(line)
+        return host
+
+    def of_samples(self):
+        file = ROOT / fail2ban_peer.LIBRARY / "fail2ban/tests/files/logs" / self.name
+        if file.exists():
+            for line in file.read_text(errors="replace").split("\n"):
+                self.add(line)
+
+    def of_rules(self, per_rule):
+        """Until fail2ban takes some of each rule, or it is hopeless."""
+        for number, rule in enumerate(self.peer.rules()):
+            for attempt in range(12):
+                writer = regex_lines.Writer(self.choose)
+                host = self.choose.choice(("192.0.2.%d" % self.choose.randrange(9),
+                                           "2001:db8::7", "host.example.org"))
+                writer.given = {"ip4": host} if host[0] == "1" else \
+                    {"ip6": host} if ":" in host else {"dns": host}
+                text = writer.text(rule)
+                if self.peer.prefix():
+                    outer = regex_lines.Writer(self.choose, {"content": text.rstrip("\n")})
+                    text = outer.text(self.peer.prefix())
+                hits = 0
+                for line in with_stamps(text, attempt == 0, self.choose):
+                    # Several lines in one are told one by one.
+                    hosts = [self.add(part) for part in line.split("\n")]
+                    if any(host is not None for host in hosts):
+                        self.matched.add(number)
+                        hits += 1
+                        self.add(bent(self.choose.choice(line.split("\n")), self.choose))
+                    if hits >= 2:
+                        break
+                if hits and attempt + 1 >= per_rule:
+                    break
+
+
+@unittest.skipIf(ROOT is None, "fail2ban is not there: run scripts/setup")
+class EveryFilter(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        folder = ROOT / "etc/fail2ban/filter.d"
+        cls.filters = {}
+        for file in sorted(folder.glob("*.conf")):
+            lines = Lines(file.stem)
+            if lines.peer.runs:
+                lines.of_samples()
+                lines.of_rules(3)
+            cls.filters[file] = lines
+        every = [line for lines in cls.filters.values() for line in lines.lines]
+        for lines in cls.filters.values():
+            if lines.peer.runs:
+                for line in lines.choose.sample(every, 60):
+                    lines.add(line)
+        script = "".join(f"{file}\n{len(lines.lines)}\n" + "".join(f"{x}\n" for x in lines.lines)
+                         for file, lines in cls.filters.items())
+        told = subprocess.run([TOOL], input=script.encode("utf-8", "surrogateescape"),
+                              stdout=subprocess.PIPE, check=True).stdout
+        cls.answers = dict(zip(cls.filters, map(json.loads, told.decode().splitlines())))
+
+    def test_names_the_same_failures_as_fail2ban(self):
+        print(f"\n{'filter':24}{'rules run':>10}{'left out':>10}{'lines':>8}{'failures':>10}"
+              f"{'differ':>8}")
+        for file, lines in self.filters.items():
+            answer = self.answers[file]
+            if not lines.peer.runs:
+                print(f"{lines.name:24}{answer.get('error', '').split(': ', 1)[-1]}")
+                continue
+            found = {number: host for number, host in answer.get("failures", ())}
+            expected = {number: host for number, host in lines.failures}
+            differ = [number for number in range(len(lines.lines))
+                      if found.get(number) != expected.get(number)]
+            print(f"{lines.name:24}{answer.get('rules', 0):10}{len(answer['left_out']):10}"
+                  f"{len(lines.lines):8}{len(expected):10}{len(differ):8}")
+            with self.subTest(lines.name):
+                self.assertNotIn("error", answer)
+                self.assertEqual([(lines.lines[n], expected.get(n), found.get(n))
+                                  for n in differ[:5]], [])
+
+    def test_every_rule_runs_or_is_named(self):
+        for file, lines in self.filters.items():
+            answer = self.answers[file]
+            with self.subTest(lines.name):
+                if lines.peer.runs:
+                    self.assertEqual(answer.get("rules", 0) + len(answer["left_out"]),
+                                     len(lines.peer.rules()), answer)
+                    self.assertEqual(answer["left_out"], [])
+                else:
+                    self.assertIn(lines.name, PARTS)
+                    self.assertRegex(answer["error"], "no failregex|no option")
+
+    def test_the_lines_reach_most_rules(self):
+        reached = sum(len(lines.matched) for lines in self.filters.values())
+        rules = sum(len(lines.peer.rules()) for lines in self.filters.values() if lines.peer.runs)
+        print(f"\nrules that made a failure: {reached} of {rules}")
+        self.assertGreater(reached, rules * 0.6)
+
+
+if __name__ == "__main__":
+    if ROOT is None:
+        print("SKIP: fail2ban is not there: run scripts/setup")
+        sys.exit(77)
+    unittest.main()
