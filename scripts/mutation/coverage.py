@@ -119,11 +119,11 @@ def run_of(program):
     return known
 
 
-def measure(scripts, say):
+def measure(choice, say):
     """Builds and runs every program."""
     good, said = tree.build(PRESET, ["build.ninja"])
     if good:
-        chosen = programs.programs(PRESET, scripts)
+        chosen = programs.programs(PRESET, choice)
         good, said = tree.build(PRESET, sorted({t for one in chosen for t in one.targets}))
     if not good:
         raise RuntimeError("the coverage build fails:\n" + said[-3000:])

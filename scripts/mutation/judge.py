@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What becomes of a mutant: the programs that run its line are built with it and run, one after the
 other, until one of them fails."""
+import json
+
 import programs
 import tree
 
@@ -10,12 +12,16 @@ NOT_COMPILED, SAME_CODE = "does not compile", "same object code"
 VERDICTS = (KILLED, SURVIVED, NOT_COMPILED, SAME_CODE)
 
 
+NORMAL = tree.WORK / "normal.json"
+LIMIT_S = 600  # Of a program as it is.
+
+
 class Judge:
-    def __init__(self, coverage, scripts):
+    def __init__(self, coverage, choice, say):
         good, said = tree.build(PRESET, ["build.ninja"])
         known = {}
         if good:
-            known = {one.name: one for one in programs.programs(PRESET, scripts)
+            known = {one.name: one for one in programs.programs(PRESET, choice)
                      if one.name in coverage.tests}
             good, said = tree.build(PRESET, sorted({t for one in known.values()
                                                     for t in one.targets}))
@@ -24,6 +30,24 @@ class Judge:
         self._programs = known
         self._coverage = coverage
         self._digests = {name: one.digest() for name, one in known.items()}
+        self._normal = self._run_all(say)
+
+    def _run_all(self, say):
+        """{program: [seconds, seconds of processor time]} of those that pass as they are. A program
+        that was not built anew does not run again."""
+        before = json.loads(NORMAL.read_text(encoding="utf-8")) if NORMAL.is_file() else {}
+        normal = {}
+        for name, program in self._programs.items():
+            digest = self._digests[name]
+            if digest not in before:
+                outcome = program.run(LIMIT_S, LIMIT_S)
+                say(f"as it is: {name}, {outcome.seconds:.1f} s" +
+                    ("" if outcome.passed else f", FAILED: {outcome.why}; it is not used"))
+                before[digest] = [outcome.seconds, outcome.cpu_s] if outcome.passed else None
+                NORMAL.write_text(json.dumps(before), encoding="utf-8")
+            if before[digest]:
+                normal[name] = before[digest]
+        return normal
 
     def verdict(self, mutant, source):
         """(one of VERDICTS, by which test, why)."""
@@ -37,6 +61,8 @@ class Judge:
     def _attack(self, mutant):
         differs = False
         for name in self._coverage.testing(mutant.path, mutant.site.line):
+            if name not in self._normal:
+                continue
             program = self._programs[name]
             good, said = tree.build(PRESET, program.targets, keep=False)
             if not good:
@@ -50,10 +76,10 @@ class Judge:
 
     def _failure(self, name, program):
         """Why the program fails, twice in a row: a busy machine may make one run fail."""
-        known = self._coverage.tests[name]
+        seconds, cpu_s = self._normal[name]
         outcome = None
         for _ in range(2):
-            outcome = program.run(max(20, 5 * known["cpu_s"]), max(120, 10 * known["seconds"]))
+            outcome = program.run(max(10, 5 * cpu_s), max(120, 10 * seconds))
             if outcome.passed or outcome.why in ("computes on", "waits"):
                 break
         return "" if outcome.passed else outcome.why

@@ -14,6 +14,7 @@ import coverage
 import draw
 import judge
 import page
+import programs
 import sandbox
 import tree
 
@@ -28,6 +29,8 @@ def parse_arguments():
                         "the same object code are drawn besides; default: 20")
     parser.add_argument("--files", default="*", metavar="PATTERN",
                         help="only in files such as 'lib/swap/*'; default: all")
+    parser.add_argument("--tests", default="*", metavar="PATTERN,...",
+                        help="only with tests such as 'swap_*,bar'; default: all")
     parser.add_argument("--scripts", action="store_true",
                         help="also with the scripts that run whole applications: slow")
     parser.add_argument("--survivors", action="store_true",
@@ -49,17 +52,22 @@ def say(line):
 
 
 class Results:
-    """What is known of a seed's mutants, in a file that is written after each."""
+    """What is known of a seed's mutants, in a file that is written after each. Of a tree that has
+    changed, only what --survivors keeps; survivors only as far as no test has been added."""
 
-    def __init__(self, seed, digest, survivors_again):
+    def __init__(self, seed, digest, tests, survivors_again):
         self._file = RUNS / f"{seed}.json"
-        self._digest = digest
+        self._of = {"tree": digest, "tests": sorted(tests)}
         self._known = {}
-        if self._file.is_file():
-            last = json.loads(self._file.read_text(encoding="utf-8"))
-            self._known = {key: one for key, one in last["mutants"].items()
-                           if (one["verdict"] != judge.SURVIVED if survivors_again else
-                               last["tree"] == digest)}
+        if not self._file.is_file():
+            return
+        last = json.loads(self._file.read_text(encoding="utf-8"))
+        same_tree = last["tree"] == digest
+        same_tests = same_tree and not survivors_again and set(tests) <= set(last["tests"])
+        for key, one in last["mutants"].items():
+            decided = one["verdict"] in (judge.KILLED, judge.NOT_COMPILED)
+            if same_tests or (decided and (same_tree or survivors_again)):
+                self._known[key] = one
 
     def get(self, key):
         return self._known.get(key)
@@ -67,7 +75,7 @@ class Results:
     def put(self, key, result):
         self._known[key] = result
         RUNS.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(json.dumps({"tree": self._digest, "mutants": self._known}, indent=1),
+        self._file.write_text(json.dumps(self._of | {"mutants": self._known}, indent=1),
                               encoding="utf-8")
 
 
@@ -104,10 +112,11 @@ def main():
     if not sandbox.is_possible():
         sys.exit("mutate: mutants may harm what runs beside them and need namespaces of their own: "
                  "run as root, or allow users to make them (kernel.unprivileged_userns_clone=1)")
+    choice = programs.Choice(tuple(args.tests.split(",")), args.scripts)
     digest = tree.sync()
     try:
-        covered = coverage.measure(args.scripts, say)
-        judging = judge.Judge(covered, args.scripts)
+        covered = coverage.measure(choice, say)
+        judging = judge.Judge(covered, choice, say)
     except RuntimeError as error:
         sys.exit(f"mutate: {error}")
     sources = {path: text for path, text in tree.sources().items()
@@ -119,7 +128,7 @@ def main():
            "mutants are drawn from these.")
     say(ran)
     found = attack(mutants, args.mutants, sources,
-                   Results(args.seed, digest, args.survivors), judging)
+                   Results(args.seed, digest, covered.tests, args.survivors), judging)
     say("\n".join(page.table(found)))
     known = page.judgements(page.PAGE.read_text(encoding="utf-8"))
     for one in found:

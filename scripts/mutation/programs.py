@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tests that mutants run against: those of the default suites that execute compiled code."""
+import fnmatch
 import functools
 import hashlib
 import json
@@ -14,6 +15,15 @@ import tree
 
 # "text" tests no compiled code; the others need what not every machine has, or hours.
 OMITTED_SUITES = {"slow", "root", "huge", "fuzz", "text"}
+
+
+class Choice(NamedTuple):
+    """Of tests."""
+    names: tuple = ("*",)  # Patterns.
+    scripts: bool = False  # Also scripts that run whole applications.
+
+    def has(self, name, compiled):
+        return (compiled or self.scripts) and any(fnmatch.fnmatch(name, p) for p in self.names)
 
 
 class Program(NamedTuple):
@@ -57,9 +67,8 @@ def information(preset, name):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def programs(preset, scripts):
-    """Every test program of a configured folder; with `scripts`, also scripts that run whole
-    applications."""
+def programs(preset, choice):
+    """Those test programs of a configured folder that a choice includes."""
     build = tree.folder(preset)
     outputs = {target["id"]: [str(pathlib.Path(name).relative_to(build))
                               for name in target["filename"]]
@@ -71,7 +80,7 @@ def programs(preset, scripts):
         targets = [name for target in test["depends"] for name in outputs[target]]
         if compiled:
             targets.append(str(pathlib.Path(test["cmd"][0]).relative_to(build)))
-        if suites & OMITTED_SUITES or not targets or not (compiled or scripts):
+        if suites & OMITTED_SUITES or not targets or not choice.has(test["name"], compiled):
             continue
         found.append(Program(test["name"], preset, tuple(test["cmd"]), test["env"],
                              pathlib.Path(test["workdir"] or build), tuple(sorted(set(targets)))))

@@ -233,8 +233,8 @@ class Judge(unittest.TestCase):
         judging = judge.Judge.__new__(judge.Judge)
         judging._programs = {name: program(name) for name in ("a", "b")}
         judging._coverage = types.SimpleNamespace(
-            testing=lambda path, line: ["a", "b"],
-            tests={name: {"cpu_s": 1, "seconds": 1} for name in ("a", "b")})
+            testing=lambda path, line: ["fails as it is", "a", "b"])
+        judging._normal = {"a": [1, 1], "b": [1, 1]}
         judging._digests = {"a": 1, "b": 1}
         old, judge.tree.build = judge.tree.build, lambda preset, targets, keep: built[targets[0]]
         try:
