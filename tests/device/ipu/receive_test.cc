@@ -54,6 +54,33 @@ TEST(IpuReceive, ABurstIsWrittenBackInOrderAcrossTheEndOfTheRing) {
   EXPECT_EQ(host.Stat(kStatRxFrames), 300u);
 }
 
+TEST(IpuReceive, BurstsOfPlainFramesArriveWholeFromAnyPlaceOfAWriteBackBatch) {
+  // A batch is 32 descriptors; bursts begin and end at its edges, beside them, and far from them.
+  for (const std::vector<uint32_t>& bursts : std::vector<std::vector<uint32_t>>{
+           {1, 31}, {1, 32}, {31, 2}, {32, 33}, {20, 64, 40}, {63, 65}, {128}}) {
+    Host host;
+    host.StartRx(128, 2048, 128);
+    std::vector<std::string> sent;
+    for (const uint32_t burst : bursts) {
+      std::vector<std::string> frames;
+      std::vector<WireFrame> wire;
+      for (uint16_t i = 0; i < burst; ++i) {
+        frames.push_back(Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, i, static_cast<uint16_t>(burst)}));
+      }
+      for (const std::string& frame : frames) {
+        wire.push_back({reinterpret_cast<const uint8_t*>(frame.data()), 60});
+      }
+      ASSERT_EQ(host.nic.Receive(wire, false), burst);
+      sent.insert(sent.end(), frames.begin(), frames.end());
+    }
+    for (uint32_t i = 0; i < sent.size(); ++i) {
+      ASSERT_EQ(host.Received(i), sent[i]) << "descriptor " << i << " of bursts that begin with "
+                                           << bursts[0];
+    }
+    EXPECT_EQ(host.Stat(kStatRxFrames), sent.size());
+  }
+}
+
 TEST(IpuReceive, WithoutADescriptorTheFrameIsCountedAndWithPauseItWaits) {
   Host host;
   host.StartRx(64, 2048, 2);

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a test that may do anything: kill every process, remove what lies in the runtime folder,
+allocate, write or compute without end. It has processes, /run, /tmp and /dev/shm of its own."""
+import math
+import os
+import re
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from typing import NamedTuple
+
+import tree
+
+DATA_KIB = 6 << 20
+# $0: a folder that must stay visible; $1: seconds of processor time; then the command, as a child:
+# signals do not end process 1.
+SETUP = """
+for own in /run /tmp /dev/shm; do
+  case $0/ in $own/*) ;; *) mount -t tmpfs tmpfs $own ;; esac
+done
+ulimit -c 0 -d %d
+ulimit -t $1
+shift
+"$@"
+exit $?
+""" % DATA_KIB
+FAILED_CASE = re.compile(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)|^(?:FAIL|ERROR): (\w+)", re.M)
+PASSED = (0, 77)  # 77: it cannot run here.
+
+
+class Outcome(NamedTuple):
+    passed: bool
+    why: str  # Of a failure: a case, a signal, a limit.
+    seconds: float
+    cpu_s: float
+
+
+def run(command, cwd, environment, cpu_limit_s, limit_s):
+    """cpu_limit_s holds for each process, limit_s for all of them by the clock: it is for those
+    that wait forever, and may be long, as a busy machine makes everything late."""
+    confined = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount",
+                "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", SETUP,
+                str(tree.ROOT), str(math.ceil(cpu_limit_s)), *map(str, command)]
+    before, start = children_cpu_s(), time.monotonic()
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(["tail", "-c", "65536"], stdin=subprocess.PIPE, stdout=said) as tail:
+            with subprocess.Popen(confined, cwd=cwd, env=os.environ | environment,
+                                  stdin=subprocess.DEVNULL, stdout=tail.stdin,
+                                  stderr=subprocess.STDOUT) as test:
+                tail.stdin.close()
+                try:
+                    code = test.wait(limit_s)
+                except subprocess.TimeoutExpired:
+                    test.kill()
+                    code = None
+        said.seek(0)
+        text = said.read().decode("utf-8", "replace")
+    return Outcome(code in PASSED, reason(code, text), time.monotonic() - start,
+                   children_cpu_s() - before)
+
+
+def reason(code, text):
+    if code is None:
+        return "waits"
+    if code not in PASSED and (case := FAILED_CASE.search(text)):
+        return case[1] or case[2]
+    if code > 128:
+        number = code - 128
+        return "computes on" if number in (signal.SIGXCPU, signal.SIGKILL) \
+            else signal.Signals(number).name if number in set(signal.Signals) else f"exit {code}"
+    return "" if code in PASSED else f"exit {code}"
+
+
+def children_cpu_s():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def is_possible():
+    return run(["true"], "/", {}, 10, 30).passed
