@@ -160,7 +160,7 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied,
     Increase(counters_.withheld, uint64_t{1});
     return {.outcome = Outcome::kWithheld};
   }
-  if (protocol == Protocol::kMica) return Build(frame, front(), replied_, in_place);
+  if (protocol == Protocol::kMica) return Build(frame, front(), replied_, in_place, true);
   return BuildMemcached(frame, in_place);
 }
 
@@ -226,15 +226,15 @@ Service Responder::BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_pl
     memcached::WriteUdpFrame(payload, {.request_id = request.request_id,
                                        .sequence = static_cast<uint16_t>(i),
                                        .total = static_cast<uint16_t>(datagrams)});
-    if (datagrams == 1) return Build(frame, payload, bytes, in_place);
-    const Service answer = Build(frame, payload, bytes, {});
+    if (datagrams == 1) return Build(frame, payload, bytes, in_place, true);
+    const Service answer = Build(frame, payload, bytes, {}, false);
     Send(answer.data, answer.length);
   }
   return {.outcome = Outcome::kServed};
 }
 
 Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
-                         std::span<uint8_t> in_place) {
+                         std::span<uint8_t> in_place, bool only) {
   Increase(counters_.datagrams_sent, uint64_t{1});
   const uint32_t used = datagram_.payload + bytes;
   const uint32_t length = std::max(used, kMinFrameBytes);
@@ -246,7 +246,7 @@ Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
     std::memcpy(start, frame, datagram_.payload);
   }
   if (length != used) std::memset(start + used, 0, length - used);
-  datagram_.Answer(start, bytes);
+  datagram_.Answer(start, bytes, only);
   return {.outcome = Outcome::kAnswered, .length = length, .data = start};
 }
 

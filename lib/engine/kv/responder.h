@@ -138,9 +138,10 @@ class Responder {
   uint64_t SourceOf(const uint8_t* frame) const;
   Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
   /// An answer to `datagram_`, which lies in `frame`: headers and `payload`. In `in_place` if it
-  /// fits, else in this object, where `payload` lies, over what is in front of it.
+  /// fits, else in this object, where `payload` lies, over what is in front of it. `only`: no
+  /// other answers the same request.
   Service Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
-                std::span<uint8_t> in_place);
+                std::span<uint8_t> in_place, bool only);
   void Send(const uint8_t* frame, uint32_t length);
   uint8_t* front() { return buffer_.get() + kFrontBytes; }
 
