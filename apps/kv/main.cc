@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
+  if (!Persistence::Check(FLAGS_snapshot, &fix)) return BadFlag("snapshot", fix);
 
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const auto session = Session::Start(*std::move(line), &exit_code);

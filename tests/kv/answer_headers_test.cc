@@ -78,7 +78,9 @@ TEST(AnswerHeaders, OneAnswerMayBeFragmentedIfItsRequestMight) {
 }
 
 TEST(AnswerHeaders, SeveralAnswersToOneRequestAreNeverFragmented) {
-  Host host(LabOptions());
+  ServiceOptions options = LabOptions();
+  options.max_reply_bytes = 65536;
+  Host host(options);
   const std::string kilobyte(1000, 'x');
   host.Give(Udp(kMemcachedPort, Ascii("set a 0 0 1000\r\n" + kilobyte + "\r\n")));
   host.Give(Udp(kMemcachedPort, Ascii("append a 0 0 1000\r\n" + kilobyte + "\r\n")));

@@ -8,7 +8,9 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -274,10 +276,27 @@ class Snapshots(unittest.TestCase):
                 self.refuses(self.snapshot)
         self.refuses(self.folder)
 
-    def test_a_file_that_cannot_be_written_is_said_at_the_end(self):
-        code, said = harness.fails(KV, *EAL, "--duration_s=0.2", f"--client={CLIENT}",
-                           f"--snapshot={self.folder}/missing/items")
-        self.assertEqual(code, 1, said)
+    def test_a_folder_that_is_not_there_is_said_before_anything_is_stored(self):
+        for path in (f"{self.folder}/missing/items", "/dev/null/items"):
+            code, said = harness.fails(KV, *EAL, "--duration_s=0.2", f"--client={CLIENT}",
+                                       f"--snapshot={path}")
+            self.assertEqual(code, 2, said)
+            self.assertEqual(len(said.splitlines()), 1, said)
+            self.assertIn(f"--snapshot={path}", said)
+            self.assertIn("name a file in a folder that exists", said)
+
+    def test_a_folder_that_vanishes_is_said_at_the_end(self):
+        folder = os.path.join(self.folder, "vanishing")
+        os.mkdir(folder)
+        process = subprocess.Popen([KV, *EAL, "--stats_period_s=0.05", f"--client={CLIENT}",
+                                    f"--snapshot={folder}/items"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        while not re.search(SERVED, process.stdout.readline()):
+            self.assertIsNone(process.poll())
+        os.rmdir(folder)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(process.returncode, 1, said)
         self.assertIn("--snapshot", said.splitlines()[-1])
 
 
@@ -298,6 +317,21 @@ class Flags(unittest.TestCase):
                 self.assertEqual(code, 2, said)
                 self.assertEqual(len(said.splitlines()), 1, said)
                 self.assertIn(flags.split("=")[0], said)
+
+    def test_memory_beyond_the_machine_is_refused_at_the_start(self):
+        machine_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+        rounded_up = (1 << machine_mb.bit_length() - 1) + 1
+        cases = [(f"--mode=store --memory_mb={machine_mb + 1}", "--memory_mb="),
+                 (f"--mode=cache --memory_mb={rounded_up} --items=1", "--memory_mb=")]
+        if machine_mb < 1 << 17:  # The longest index has 128 GiB.
+            cases.append(("--items=68719476736", "--items="))
+        for flags, named in cases:
+            with self.subTest(flags):
+                code, said = harness.fails(KV, *EAL, *flags.split())
+                self.assertEqual(code, 2, said)
+                self.assertEqual(len(said.splitlines()), 1, said)
+                self.assertTrue(said.startswith(named), said)
+                self.assertIn(f"this machine has {machine_mb}", said)
 
     def test_a_bad_option_of_the_client_is_named_in_one_line(self):
         for option in ("protocol=http", "items=0", "items=268435457+key=16", "items=65+key=1",

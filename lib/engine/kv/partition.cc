@@ -2,6 +2,7 @@
 #include "engine/kv/partition.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace sluice::engine::kv {
@@ -26,6 +27,15 @@ uint32_t ExtraBucketsOf(const PartitionOptions& options) {
 }
 
 }  // namespace
+
+uint64_t PartitionOptions::RoundedMemoryBytes() const {
+  return mode == Mode::kCache ? std::bit_ceil(std::max(memory_bytes, CircularLog::kMinBytes))
+                              : memory_bytes;
+}
+
+uint64_t PartitionOptions::OccupiedBytes() const {
+  return RoundedMemoryBytes() + uint64_t{ChainsOf(*this)} * sizeof(Bucket);
+}
 
 Partition::Partition(const PartitionOptions& options)
     : mode_(options.mode), index_(ChainsOf(options), ExtraBucketsOf(options)) {

@@ -38,6 +38,11 @@ struct PartitionOptions {
   uint64_t memory_bytes = uint64_t{64} << 20;
   /// Expected; sizes the index. Store mode takes more as long as there is memory.
   uint64_t items = 1 << 20;
+
+  /// What memory_bytes comes to.
+  uint64_t RoundedMemoryBytes() const;
+  /// That and the index, without what store mode adds to it when chains grow.
+  uint64_t OccupiedBytes() const;
 };
 
 enum class Result : uint8_t {
