@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "counters.h"
+#include "engine/kv/totals.h"
 
 namespace sluice::kv {
 namespace {

@@ -65,7 +65,7 @@ uint64_t MachineBytes() {
 }
 
 // Of each partition. Flags were checked.
-engine::kv::PartitionOptions PartitionOf(uint32_t partitions) {
+engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
   return {.mode = FLAGS_mode == "store" ? engine::kv::Mode::kStore : engine::kv::Mode::kCache,
           .memory_bytes = (FLAGS_memory_mb << 20) / partitions,
           .items = (FLAGS_items + partitions - 1) / partitions};
@@ -73,7 +73,7 @@ engine::kv::PartitionOptions PartitionOf(uint32_t partitions) {
 
 // What does not fit would be noticed only when the store fills up.
 bool FitsMachine(uint32_t partitions, const runtime::Complaint& complaint) {
-  const engine::kv::PartitionOptions partition = PartitionOf(partitions);
+  const engine::kv::PartitionOptions partition = OptionsOfEach(partitions);
   const uint64_t bytes = partition.OccupiedBytes() * partitions;
   const bool memory = partition.RoundedMemoryBytes() * partitions > MachineBytes();
   return complaint.Check(
@@ -134,7 +134,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   line->options.answers = false;
 
   Settings settings;
-  settings.partition = PartitionOf(partitions);
+  settings.partition = OptionsOfEach(partitions);
   settings.partitions = partitions;
   settings.secret = line->options.seed ? *line->options.seed
                                        : uint64_t{std::random_device()()} << 32 |

@@ -2,6 +2,7 @@
 #include "engine/kv/partition.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 
@@ -283,6 +284,33 @@ Result Partition::Extend(Bytes key, uint64_t hash, Bytes front, Bytes back, uint
     }
   }
   ++last_unique_;
+  if (unique != nullptr) *unique = last_unique_;
+  return Result::kOk;
+}
+
+Result Partition::SetPadded(Bytes key, uint64_t hash, Bytes text, uint32_t now_s,
+                            uint64_t* unique) {
+  static constexpr auto kSpaces = [] {
+    std::array<uint8_t, 64> spaces{};
+    spaces.fill(' ');
+    return spaces;
+  }();
+  Bucket& head = index_.bucket(index_.ChainOf(hash));
+  Slot* const slot = FindLive(head, hash, key, now_s);
+  if (slot == nullptr) return Result::kNotFound;
+  Item& item = *ItemAt(*slot);
+  const size_t bytes = item.value().size();
+  if (text.size() > bytes) return Result::kTooLarge;
+  const Change change(head);
+  StoreWord(item.unique, ++last_unique_);
+  WordWriter writer(item.value_words());
+  writer.Write(text);
+  for (size_t left = bytes - text.size(); left > 0;) {
+    const size_t part = std::min(left, kSpaces.size());
+    writer.Write(Bytes(kSpaces).first(part));
+    left -= part;
+  }
+  writer.Finish();
   if (unique != nullptr) *unique = last_unique_;
   return Result::kOk;
 }

@@ -50,7 +50,7 @@ enum class Result : uint8_t {
   kNotFound,
   kExists,     ///< Compare-and-swap: changed since. kIfAbsent: it is there.
   kNotStored,  ///< kIfPresent, Append, Prepend: it is not there.
-  kTooLarge,   ///< Key or value, or beyond what the log keeps.
+  kTooLarge,   ///< Key or value, or beyond what the log keeps; longer than what is padded.
   kNoMemory,   ///< Store mode: full.
 };
 
@@ -138,6 +138,9 @@ class Partition {
                  uint64_t* unique = nullptr) {
     return Extend(key, hash, more, Bytes(), now_s, unique);
   }
+  /// Puts `text` in the place of a value that is at least as long, and spaces behind it: the
+  /// length and the attributes stay.
+  Result SetPadded(Bytes key, uint64_t hash, Bytes text, uint32_t now_s, uint64_t* unique);
   /// `unique`: if not 0, only this one.
   Result Delete(Bytes key, uint64_t hash, uint64_t unique, uint32_t now_s);
   /// Changes the expiry alone; `unique` of the item stays.
