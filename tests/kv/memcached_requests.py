@@ -65,6 +65,52 @@ DIFFERENCES = [
      "memcached waits for the rest of the data, on UDP in vain"),
 ]
 
+# Asked one after the other, without padding or times being forgiven: nobody else refers to the
+# items, and memcached's clock has whole seconds.
+NUMBERS = [
+    b"set n 0 0 2\r\n10\r\n", b"decr n 1\r\n", b"mg n s v\r\n", b"get n\r\n", b"incr n 90\r\n",
+    b"incr n 1\r\n", b"get n\r\n", b"decr n 99\r\n", b"get n\r\n",
+    b"set n 7 0 100\r\n1" + b" " * 99 + b"\r\n", b"incr n 1\r\n", b"mg n s f\r\n", b"get n\r\n",
+    b"set n 0 0 4\r\n5 x \r\n", b"incr n 1\r\n", b"get n\r\n", b"set n 0 0 0\r\n\r\n",
+    b"incr n 1\r\n", b"set n 0 0 20\r\n09999999999999999999\r\n", b"incr n 1\r\n", b"get n\r\n",
+    b"set n 0 0 3\r\n007\r\n", b"decr n 8\r\n", b"get n\r\n", b"ma n D5 v\r\n", b"get n\r\n",
+    b"set n 0 0 2\r\n10\r\n", b"ma n t T100\r\n", b"ma n T200 t\r\n", b"ma n t\r\n",
+    b"ma n q T300 t\r\n", b"mg n t\r\n", b"ma n T0 t v\r\n", b"ma n T100 T200\r\n",
+    b"ma v N30 t T50\r\n", b"mg v t\r\n", b"md v\r\n", b"ma v t N30 v\r\n", b"mg v t\r\n",
+    b"ma v N90 t\r\n", b"md v\r\n", b"ma v T50 N30 t\r\n", b"mg v t\r\n", b"md v\r\n",
+    b"ma v N30 J7 q\r\n", b"ma v N30 J7 q v\r\n", b"ma v T-1\r\n", b"mg v\r\n",
+    b"set g 5 0 1\r\n1\r\n", b"gat 100 g g\r\n", b"mg g t\r\n", b"gat 0 g none\r\n", b"mg g t\r\n",
+    b"touch g 300\r\n", b"mg g T200 t\r\n", b"mg g t T0 v\r\n", b"mg g t\r\n", b"gat -1 g\r\n",
+    b"get g\r\n",
+]
+
+# After each of these, both servers' statistics have grown by the same.
+COUNTED = [
+    b"get a\r\n", b"set a 0 0 1\r\n5\r\n", b"set a 0 0 1\r\n5\r\n", b"get a b\r\n", b"gets a\r\n",
+    b"gat 0 a\r\n", b"gat 0 none\r\n", b"gats 0 a none\r\n", b"touch a 0\r\n", b"touch none 0\r\n",
+    b"add a 0 0 1\r\n5\r\n", b"add q 0 0 1\r\n5\r\n", b"replace a 0 0 1\r\n6\r\n",
+    b"replace none 0 0 1\r\n6\r\n", b"append q 0 0 1\r\n6\r\n", b"append none 0 0 1\r\n6\r\n",
+    b"prepend q 0 0 1\r\n6\r\n", b"cas a 0 0 1 999999\r\n6\r\n", b"cas none 0 0 1 1\r\n6\r\n",
+    b"set n 0 0 1\r\n8\r\n", b"incr n 1\r\n", b"incr n 1\r\n", b"incr none 1\r\n", b"decr n 1\r\n",
+    b"decr none 1\r\n", b"set t 0 0 1\r\nx\r\n", b"incr t 1\r\n", b"incr a x\r\n", b"delete a\r\n",
+    b"delete a\r\n", b"mg q\r\n", b"mg none v\r\n", b"mg q T0 v\r\n", b"mg none T0\r\n",
+    b"ms m 1\r\n5\r\n", b"ms m 1 ME\r\n5\r\n", b"ms m 1 C99999\r\n5\r\n",
+    b"ms none 1 C5\r\n5\r\n", b"ms m 1 MA\r\n5\r\n", b"md m C99999\r\n", b"md m\r\n", b"md m\r\n",
+    b"ma n\r\n", b"ma n T0 t\r\n", b"ma none\r\n", b"ma n2 N0\r\n", b"ma n MD\r\n",
+    b"ma none MD\r\n", b"mn\r\n", b"set e 0 -1 1\r\nx\r\n", b"get e\r\n", b"flush_all\r\n",
+    b"get q\r\n", b"get " + b"k" * 251 + b"\r\n", b"set x 0 0 x\r\n",
+    b"set big 0 0 2000000\r\n" + b"x" * 2000000 + b"\r\n", b"get q q\r\n", b"foo\r\n",
+    b"verbosity 1\r\n", b"version\r\n", b"set r 0 0 1\r\n1\r\n", b"stats reset\r\n", b"get r\r\n",
+    binary(0x01, b"bb", bytes(8), b"1"), binary(0x00, b"bb"), binary(0x00, b"none"),
+    binary(0x1c, b"bb", bytes(4)), binary(0x1c, b"none", bytes(4)), binary(0x1d, b"bb", bytes(4)),
+    binary(0x1d, b"none", bytes(4)), binary(0x05, b"bb", struct.pack(">QQI", 1, 0, 0)),
+    binary(0x05, b"none", struct.pack(">QQI", 1, 0, 0xffffffff)),
+    binary(0x06, b"new", struct.pack(">QQI", 1, 5, 0)), binary(0x04, b"bb"), binary(0x04, b"bb"),
+    binary(0x02, b"bc", bytes(8), b"1"), binary(0x02, b"bc", bytes(8), b"1"),
+    binary(0x01, b"bc", bytes(8), b"1", 999999), binary(0x0e, b"bc", value=b"2"),
+    binary(0x10, b"reset"),
+]
+
 LONG = b"k" * 251
 OPAQUE = b"O" + b"o" * 31
 
