@@ -8,6 +8,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "nic/reassembler.h"
+
 namespace {
 
 // "packetized, streaming or bilateral".
@@ -53,6 +55,9 @@ DEFINE_string(capture, "",
 DEFINE_string(metrics, "",
               "Serve figures to Prometheus at http://ADDRESS:PORT/metrics; PORT alone: this host "
               "only; 0: any free port");
+DEFINE_uint32(reassemble, 0,
+              "Datagrams to addresses of --ip that each worker puts together at a time, up to "
+              "16384; 0: fragments stay fragments");
 DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
 
 namespace sluice::runtime {
@@ -155,6 +160,16 @@ bool ReadRegions(Options* options, std::string* error) {
   return false;
 }
 
+bool CheckReassembly(std::string* error) {
+  if (FLAGS_reassemble > nic::Reassembler::kMaxDatagrams) {
+    *error = Bad("reassemble", "give 0 to " + std::to_string(nic::Reassembler::kMaxDatagrams));
+    return false;
+  }
+  if (FLAGS_reassemble == 0 || !FLAGS_ip.empty()) return true;
+  *error = Bad("reassemble", "only datagrams to addresses of --ip are put together: give some");
+  return false;
+}
+
 bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error) {
   if (value >= 1 && value <= max) return true;
   *error = Bad(flag, "give 1 to " + std::to_string(max));
@@ -180,7 +195,7 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
       !IsSpan("stats_period_s", FLAGS_stats_period_s, error) ||
       !InRange("workers", FLAGS_workers, 64, error) || !InRange("pipes", FLAGS_pipes, 64, error) ||
       !InRange("burst", FLAGS_burst, 64, error) || !ReadRegions(&options, error) ||
-      !ReadCapture(&options, error)) {
+      !ReadCapture(&options, error) || !CheckReassembly(error)) {
     return std::nullopt;
   }
   if (own_port) {
@@ -200,6 +215,7 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   options.port = FLAGS_port;
   options.exception_port = FLAGS_exception_port;
   options.workers = FLAGS_workers;
+  options.reassemble = FLAGS_reassemble;
   options.interface.pipes = FLAGS_pipes;
   options.interface.burst = FLAGS_burst;
   return options;
