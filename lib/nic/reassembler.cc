@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nic/reassembler.h"
 
-#include <rte_errno.h>
 #include <rte_lcore.h>
+#include <rte_log.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -46,8 +46,12 @@ std::optional<Reassembler> Reassembler::Make(const std::string& name, uint32_t d
                                            RTE_PKTMBUF_HEADROOM + kMaxFrameBytes, socket));
   if (made.pool_ == nullptr) return std::nullopt;
   made.dead_ = std::make_unique<rte_ip_frag_death_row>();
+  // The library says on every occasion how many bytes it took.
+  const int level = rte_log_get_level(RTE_LOGTYPE_USER1);
+  rte_log_set_level(RTE_LOGTYPE_USER1, RTE_LOG_WARNING);
   made.table_.reset(rte_ip_frag_table_create(std::max(datagrams / kBucketEntries, 1u),
                                              kBucketEntries, datagrams, timeout_cycles, socket));
+  rte_log_set_level(RTE_LOGTYPE_USER1, static_cast<uint32_t>(level));
   if (made.table_ == nullptr) return std::nullopt;
   made.whole_.reset(new uint8_t[kRoomBytes + kMaxWholeBytes + kRoomBytes]);
   return made;

@@ -20,6 +20,7 @@
 #include "nic/reassembler.h"
 #include "packet/bytes.h"
 #include "packet/ethernet.h"
+#include "packet/frame_length.h"
 #include "packet/parse.h"
 #include "packet/rewrite.h"
 
@@ -120,10 +121,12 @@ class Reassembling : public RestsOf<Engine> {
     uint32_t length = 0;
   };
 
-  /// True of every fragment, and of everything but untagged IPv4: the flag and the offset.
+  /// True of every fragment, and of everything but untagged IPv4 without options: what engines, and
+  /// the lockstep of pipes, ask anyway. Of others, the flag and the offset are looked at.
   static bool MayBeFragment(const uint8_t* frame) {
     constexpr uint16_t kMoreOrOffset = 0xff3f;  // 0x3fff in network order.
-    return (packet::Load<uint16_t>(frame + packet::kEthernetHeaderBytes + 6) & kMoreOrOffset) != 0;
+    return !packet::LeadingWord::Of(frame).IsPlainIpv4() ||
+           (packet::Load<uint16_t>(frame + packet::kEthernetHeaderBytes + 6) & kMoreOrOffset) != 0;
   }
 
   [[gnu::noinline]] Front Take(const uint8_t* frame, uint32_t length, uint64_t now) {
