@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "commands.h"
 
-#include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -10,22 +8,15 @@
 #include <system_error>
 
 #include "counters.h"
+#include "engine/kv/totals.h"
 
 namespace sluice::kv {
 namespace {
 
-using engine::kv::Mode;
 using engine::kv::PartitionCounters;
 using engine::kv::PartitionOptions;
 using engine::kv::Store;
 using Json = nlohmann::ordered_json;
-
-/// What partition.h makes of it.
-uint64_t MemoryOf(const PartitionOptions& sizes) {
-  return sizes.mode == Mode::kCache
-             ? std::bit_ceil(std::max(sizes.memory_bytes, uint64_t{4} << 20))
-             : sizes.memory_bytes;
-}
 
 Json Partitions(const Store& store, const PartitionOptions& sizes, std::string_view parameters) {
   size_t first = 0;
@@ -43,7 +34,7 @@ Json Partitions(const Store& store, const PartitionOptions& sizes, std::string_v
     Json told = {{"worker", p % store.workers}};
     told.update(ToJson(counters));
     told["index_load_percent"] = counters.items * 100 / sizes.items;
-    told["memory_load_percent"] = counters.item_bytes * 100 / MemoryOf(sizes);
+    told["memory_load_percent"] = counters.item_bytes * 100 / sizes.RoundedMemoryBytes();
     answer[std::to_string(p)] = told;
   }
   return answer;

@@ -4,6 +4,7 @@
 // settings.h; everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <ctime>
@@ -31,14 +32,13 @@ DEFINE_string(snapshot, "",
 namespace {
 
 using sluice::engine::Neighbor;
-using sluice::engine::kv::Server;
 using sluice::engine::kv::ServiceOptions;
+using sluice::kv::Engine;
 using sluice::kv::HandoffRings;
 using sluice::kv::Persistence;
 using sluice::kv::RingHandoffQueue;
 using sluice::kv::Settings;
 using sluice::kv::Steering;
-using sluice::kv::Worker;
 using sluice::kv::Workers;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
@@ -46,8 +46,9 @@ using sluice::runtime::PortStats;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// The workers' clock, as items know it (Exchange::now_s).
-uint32_t ItemSeconds() { return static_cast<uint32_t>(rte_rdtsc() / rte_get_tsc_hz()) + 1; }
+// The workers' clock; and as items know it (Exchange::now_s).
+uint32_t ClockSeconds() { return static_cast<uint32_t>(rte_rdtsc() / rte_get_tsc_hz()); }
+uint32_t ItemSeconds() { return ClockSeconds() + 1; }
 
 }  // namespace
 
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
   std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
+  if (!Persistence::Check(FLAGS_snapshot, &fix)) return BadFlag("snapshot", fix);
 
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const auto session = Session::Start(*std::move(line), &exit_code);
@@ -68,8 +70,11 @@ int main(int argc, char** argv) {
   Persistence persistence(store, FLAGS_snapshot);
   if (!persistence.Restore(ItemSeconds(), &fix)) return BadFlag("snapshot", fix);
 
-  settings->service.version = SLUICE_VERSION;
-  settings->service.unix_epoch_s = static_cast<uint32_t>(std::time(nullptr)) - ItemSeconds();
+  const auto unix_s = static_cast<uint32_t>(std::time(nullptr));
+  settings->service.unix_epoch_s = unix_s - ClockSeconds();
+  settings->service.facts = {.version = SLUICE_VERSION,
+                             .pid = static_cast<uint32_t>(getpid()),
+                             .started_unix_s = unix_s};
   HandoffRings handoffs(session->workers());
   Steering steering(session->port());
   if (settings->service.mica_port != 0 && session->has_queues()) {
@@ -90,10 +95,8 @@ int main(int argc, char** argv) {
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         ServiceOptions service = settings->service;
         service.gate.own = neighbor.own();
-        return Worker(workers,
-                      {neighbor, Server<RingHandoffQueue>(store, info.worker, service,
-                                                          RingHandoffQueue(handoffs, info.worker),
-                                                          rte_get_tsc_hz())});
+        return Engine(neighbor, std::in_place, store, info.worker, service,
+                      RingHandoffQueue(handoffs, info.worker), rte_get_tsc_hz());
       },
       std::move(hooks));
   if (!persistence.Save(ItemSeconds(), &fix)) {

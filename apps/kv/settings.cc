@@ -3,8 +3,8 @@
 
 #include <absl/strings/str_format.h>
 #include <gflags/gflags.h>
+#include <unistd.h>
 
-#include <ctime>
 #include <random>
 
 #include "client_wire.h"
@@ -59,6 +59,31 @@ bool FindServer(std::string* option, std::string* fix) {
   return true;
 }
 
+uint64_t MachineBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+// Of each partition. Flags were checked.
+engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
+  return {.mode = FLAGS_mode == "store" ? engine::kv::Mode::kStore : engine::kv::Mode::kCache,
+          .memory_bytes = (FLAGS_memory_mb << 20) / partitions,
+          .items = (FLAGS_items + partitions - 1) / partitions};
+}
+
+// What does not fit would be noticed only when the store fills up.
+bool FitsMachine(uint32_t partitions, const runtime::Complaint& complaint) {
+  const engine::kv::PartitionOptions partition = OptionsOfEach(partitions);
+  const uint64_t bytes = partition.OccupiedBytes() * partitions;
+  const bool memory = partition.RoundedMemoryBytes() * partitions > MachineBytes();
+  return complaint.Check(
+      bytes <= MachineBytes(), memory ? "memory_mb" : "items",
+      absl::StrFormat("items and index take %d MiB%s, and this machine has %d: give less",
+                      bytes >> 20,
+                      FLAGS_mode == "cache" ? " (cache mode rounds up to powers of two)" : "",
+                      MachineBytes() >> 20));
+}
+
 }  // namespace
 
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
@@ -75,6 +100,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
                       "memory_mb", "give 4 for each partition at least, 1048576 at most") &&
       complaint.Check(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                       "give 1 ... 68719476736") &&
+      FitsMachine(partitions, complaint) &&
       complaint.Check(FLAGS_memcached_port <= 65535, "memcached_port", "give 0 ... 65535") &&
       complaint.Check(uint64_t{FLAGS_mica_port} + partitions <= 65536, "mica_port",
                       "give one that leaves room for a port a partition below 65536") &&
@@ -108,10 +134,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   line->options.answers = false;
 
   Settings settings;
-  settings.partition.mode =
-      FLAGS_mode == "store" ? engine::kv::Mode::kStore : engine::kv::Mode::kCache;
-  settings.partition.memory_bytes = (FLAGS_memory_mb << 20) / partitions;
-  settings.partition.items = (FLAGS_items + partitions - 1) / partitions;
+  settings.partition = OptionsOfEach(partitions);
   settings.partitions = partitions;
   settings.secret = line->options.seed ? *line->options.seed
                                        : uint64_t{std::random_device()()} << 32 |

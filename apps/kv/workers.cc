@@ -3,24 +3,16 @@
 
 #include <absl/strings/str_format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "counters.h"
+#include "engine/kv/totals.h"
 
 namespace sluice::kv {
 namespace {
 
-using engine::kv::PartitionCounters;
 using engine::kv::ProtocolCounters;
 using engine::kv::ResponderCounters;
-
-PartitionCounters SumPartitions(const engine::kv::Store& store) {
-  PartitionCounters sum;
-  for (const engine::kv::Partition& partition : store.partitions) Add(&sum, partition.counters());
-  return sum;
-}
 
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -29,30 +21,10 @@ double Seconds() {
 
 }  // namespace
 
-void Workers::Add(const engine::kv::Responder& responder) {
-  const std::scoped_lock lock(mutex_);
-  responders_.push_back(&responder);
-}
-
-void Workers::Remove(const engine::kv::Responder& responder) {
-  const std::scoped_lock lock(mutex_);
-  std::erase(responders_, &responder);
-  sluice::kv::Add(&gone_, responder.counters());
-}
-
-ResponderCounters Workers::Sum() const {
-  const std::scoped_lock lock(mutex_);
-  ResponderCounters sum = gone_;
-  for (const engine::kv::Responder* const responder : responders_) {
-    sluice::kv::Add(&sum, responder->counters());
-  }
-  return sum;
-}
-
 Workers::Workers(const engine::kv::Store& store) : store_(store), last_s_(Seconds()) {}
 
 std::string Workers::NextLine(const runtime::PortStats& port) {
-  const ResponderCounters now = Sum();
+  const ResponderCounters now = TrafficOf(store_);
   const double now_s = Seconds();
   const auto since = [&](uint64_t ProtocolCounters::*total) {
     return now.mica.*total + now.memcached.*total - last_.mica.*total - last_.memcached.*total;
@@ -69,7 +41,7 @@ std::string Workers::NextLine(const runtime::PortStats& port) {
       gets > 0 ? absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(hits) /
                                                 static_cast<double>(gets))
                : "-",
-      SumPartitions(store_).items);
+      ItemsOf(store_).items);
   if (port.Get("wire_client_requests") > 0) {
     absl::StrAppendFormat(&line, "; client: gets p50 %.1f, p99 %.1f us, %d wrong, %d timed out",
                           static_cast<double>(port.Get("wire_client_get_p50_ns")) / 1e3,
@@ -80,12 +52,8 @@ std::string Workers::NextLine(const runtime::PortStats& port) {
 }
 
 void Workers::Extend(nlohmann::ordered_json& report) const {
-  report["store"] = ToJson(SumPartitions(store_));
-  Tell(Sum(), &report);
-}
-
-Worker::Worker(Workers& workers, Engine engine) : workers_(workers), engine_(std::move(engine)) {
-  workers_.Add(engine_.engine().responder());
+  report["store"] = ToJson(ItemsOf(store_));
+  Tell(TrafficOf(store_), &report);
 }
 
 }  // namespace sluice::kv

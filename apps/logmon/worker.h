@@ -27,6 +27,7 @@ class Worker {
         engine_(neighbor, std::in_place, rules, options, std::move(recorder), seed) {}
   Worker(const Worker&) = delete;
 
+  const engine::OwnAddresses& own() const { return engine_.own(); }
   void Prepare(const uint8_t* frame, uint32_t length) { engine_.Prepare(frame, length); }
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     return engine_.Process(frame, now);

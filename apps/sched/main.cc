@@ -43,6 +43,7 @@ class Lcore {
   Lcore(const Neighbor& neighbor, Play& play, uint32_t number, const WorkerOptions& options)
       : engine_(neighbor, std::in_place, play, number, options) {}
 
+  const auto& own() const { return engine_.own(); }
   void set_outbox(sluice::packet::Outbox outbox) { engine_.set_outbox(outbox); }
   void Enter() { engine_.engine().Enter(); }
   void Leave() { engine_.engine().Leave(); }

@@ -114,6 +114,7 @@ class BilateralQueue {
   /// Never: a region that is given away is room of its own.
   uint64_t waited_cycles() const { return 0; }
   const QueueCounters& counters() const { return counters_; }
+  QueueCounters& counters() { return counters_; }
 
   /// Waits until the NIC has taken the last frames given to it; if it does not, asks for
   /// them back: tx_full. Frames that come instead stay unseen, as in a ring.

@@ -43,6 +43,8 @@ concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine, uin
   /// Link state, for the run's verdict.
   { constant.LinkUp() } -> std::same_as<bool>;
   { constant.counters() } -> std::same_as<const QueueCounters&>;
+  /// The same for what counts on the queue's worker besides: reassembling.h.
+  { queue.counters() } -> std::same_as<QueueCounters&>;
   /// TSC cycles that Poll has spent waiting for room to transmit, in total.
   { constant.waited_cycles() } -> std::same_as<uint64_t>;
   /// The way out for what the engine sends by itself. The queue stays where it is.

@@ -109,6 +109,7 @@ class PacketizedQueue {
   }
   uint64_t waited_cycles() const { return sender_.waited_cycles(); }
   const QueueCounters& counters() const { return counters_; }
+  QueueCounters& counters() { return counters_; }
 
  private:
   /// Far enough to hide a miss behind the work on the frames between.

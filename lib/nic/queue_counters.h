@@ -47,6 +47,7 @@ struct QueueCounters {
   uint64_t tx_bytes = 0;
   uint64_t consumed_pkts = 0;
   uint64_t passed_pkts = 0;
+  uint64_t reassembled_pkts = 0;
   uint64_t engine_drops[kMaxReasons] = {};  ///< By the engine's reason.
   uint64_t rx_scattered = 0;
   uint64_t rx_bad_entry = 0;
@@ -94,6 +95,9 @@ inline constexpr std::array kQueueCounters{
                  &QueueCounters::consumed_pkts},
     QueueCounter{"passed_pkts", "Of those consumed: frames that left through the exception port.",
                  &QueueCounters::passed_pkts},
+    QueueCounter{"reassembled_pkts",
+                 "Datagrams put together; all their fragments but the last are consumed.",
+                 &QueueCounters::reassembled_pkts},
     QueueCounter{"rx_bytes", "Received, without FCS; streaming: also without Ethernet padding.",
                  &QueueCounters::rx_bytes},
     QueueCounter{"tx_bytes", "Sent, without FCS; streaming: also without Ethernet padding.",

@@ -74,6 +74,7 @@ class StreamingQueue {
   bool LinkUp() const { return pipes_.LinkUp(); }
   uint64_t waited_cycles() const { return pipes_.waited_cycles(); }
   const QueueCounters& counters() const { return counters_; }
+  QueueCounters& counters() { return counters_; }
 
  private:
   void Flush() {

@@ -42,13 +42,16 @@ struct Datagram {
   }
 
   /// Makes the headers at `frame` (this datagram's, `payload` bytes of them) those of an answer
-  /// whose payload, `bytes` long, follows them: from us to its sender.
-  void Answer(uint8_t* frame, uint32_t bytes) const {
+  /// whose payload, `bytes` long, follows them: from us to its sender. Over IPv4, routers may
+  /// fragment the only answer if they were allowed to fragment the request. It has the request's
+  /// identification then, which its sender keeps from repeating too soon (RFC 6864, section 4.3);
+  /// several answers cannot share one, so they are not to be fragmented.
+  void Answer(uint8_t* frame, uint32_t bytes, bool only = true) const {
     SwapMacs(frame);
     if (ipv6) {
       AnswerIpv6(frame + l3, bytes);
     } else {
-      AnswerIpv4(frame + l3, bytes);
+      AnswerIpv4(frame + l3, bytes, only);
     }
     SwapPorts(frame + l4());
     StoreBe32(frame + l4() + 4, (kUdpHeaderBytes + bytes) << 16);
@@ -63,7 +66,7 @@ struct Datagram {
     StoreBe16(frame + 12, kEtherTypeIpv4);
     uint8_t* const ip = frame + kEthernetHeaderBytes;
     StoreBe32(ip, 0x4500u << 16 | (kIpv4Headers + bytes));
-    StoreBe32(ip + 4, 0x4000);  // Don't fragment; identification 0, RFC 6864.
+    StoreBe32(ip + 4, kDontFragment);  // Such a datagram needs no identification: RFC 6864.
     StoreBe32(ip + 8, uint32_t{kTtl} << 24 | uint32_t{kProtocolUdp} << 16);
     Store(ip + 12, path.from);
     Store(ip + 16, path.to);
@@ -82,6 +85,7 @@ struct Datagram {
 
  private:
   static constexpr uint8_t kTtl = 64;
+  static constexpr uint32_t kDontFragment = 0x4000;
   static constexpr uint32_t kPlainUdp = kPlainPayload - kUdpHeaderBytes;
 
   /// UDP in untagged IPv4 without options, unfragmented, and whole: what a general parse would
@@ -115,13 +119,15 @@ struct Datagram {
   void CheckSum(const uint8_t* frame);
 
   /// In registers: what is stored by parts cannot be summed before it has reached the cache.
-  static void AnswerIpv4(uint8_t* ip, uint32_t bytes) {
-    constexpr uint32_t kDontFragment = 0x4000;  // Identification 0, RFC 6864.
-    const uint64_t first = uint64_t{LoadBe16(ip)} << 48 |
-                           uint64_t{kIpv4Headers + bytes} << 32 | kDontFragment;
+  static void AnswerIpv4(uint8_t* ip, uint32_t bytes, bool only) {
+    constexpr uint64_t kUpToService = uint64_t{0xffff} << 48;
+    constexpr uint64_t kIdentification = 0xffff0000;
+    const uint64_t kept = kUpToService | (only ? kIdentification | kDontFragment : 0);
+    const uint64_t first = (LoadBe64(ip) & kept) | uint64_t{kIpv4Headers + bytes} << 32 |
+                           (only ? 0 : kDontFragment);
     const uint32_t second = uint32_t{kTtl} << 24 | uint32_t{kProtocolUdp} << 16;
     const uint64_t addresses = LoadBe64(ip + 12);
-    const uint64_t sum = (first >> 32) + kDontFragment + second + (addresses >> 32) +
+    const uint64_t sum = (first >> 32) + (first & 0xffffffff) + second + (addresses >> 32) +
                          (addresses & 0xffffffff);
     Store(ip, __builtin_bswap64(first));
     StoreBe32(ip + 8, second | FinishChecksum(sum));

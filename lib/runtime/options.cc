@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "nic/reassembler.h"
 #include "runtime/argument_faults.h"
 #include "runtime/flag_text.h"
 
@@ -56,6 +57,9 @@ DEFINE_string(capture, "",
 DEFINE_string(metrics, "",
               "Serve figures to Prometheus at http://ADDRESS:PORT/metrics; PORT alone: this host "
               "only; 0: any free port");
+DEFINE_uint32(reassemble, 0,
+              "Datagrams to addresses of --ip that each worker puts together at a time, up to "
+              "16384; 0: fragments stay fragments");
 DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
 
 namespace sluice::runtime {
@@ -150,6 +154,16 @@ bool ReadRegions(Options* options, std::string* error) {
   return false;
 }
 
+bool CheckReassembly(std::string* error) {
+  if (FLAGS_reassemble > nic::Reassembler::kMaxDatagrams) {
+    *error = FlagComplaint("reassemble", "give 0 to " + std::to_string(nic::Reassembler::kMaxDatagrams));
+    return false;
+  }
+  if (FLAGS_reassemble == 0 || !FLAGS_ip.empty()) return true;
+  *error = FlagComplaint("reassemble", "only datagrams to addresses of --ip are put together: give some");
+  return false;
+}
+
 bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error) {
   if (value >= 1 && value <= max) return true;
   *error = FlagComplaint(flag, "give 1 to " + std::to_string(max));
@@ -188,7 +202,8 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
       !IsSpan("stats_period_s", FLAGS_stats_period_s, error) ||
       !InRange("workers", FLAGS_workers, 64, error) || !InRange("pipes", FLAGS_pipes, 64, error) ||
       !InRange("burst", FLAGS_burst, 64, error) || !ReadRegions(&options, error) ||
-      !ReadCapture(&options, error) || !Accept(OutputFault(FLAGS_json), "json", error)) {
+      !ReadCapture(&options, error) || !CheckReassembly(error) ||
+      !Accept(OutputFault(FLAGS_json), "json", error)) {
     return std::nullopt;
   }
   if (own_port) {
@@ -209,6 +224,7 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   options.port = FLAGS_port;
   options.exception_port = FLAGS_exception_port;
   options.workers = FLAGS_workers;
+  options.reassemble = FLAGS_reassemble;
   options.interface.pipes = FLAGS_pipes;
   options.interface.burst = FLAGS_burst;
   return options;

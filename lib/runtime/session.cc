@@ -2,6 +2,7 @@
 #include "runtime/session.h"
 
 #include <absl/strings/str_format.h>
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
@@ -152,9 +153,29 @@ int Session::OpenPorts(std::string* error) {
   const nic::Opened opened =
       std::visit([&](auto& binding) { return binding.Open(wanted, error); }, binding_);
   if (opened != nic::Opened::kYes) return opened == nic::Opened::kBadArgument ? 2 : 1;
+  if (!MakeReassemblers(error)) return 2;
   if (options.capture.empty()) return 0;
   capture_ = Capture::Open(options.capture, options.capture_pkts, error);
   return capture_ != nullptr ? 0 : 1;
+}
+
+bool Session::MakeReassemblers(std::string* error) {
+  const uint32_t datagrams = line_.options.reassemble;
+  for (uint32_t i = 0; i < line_.options.workers; ++i) {
+    std::optional<nic::Reassembler> made = datagrams == 0
+                    ? nic::Reassembler()
+                    : nic::Reassembler::Make("sluice_fragments_" + std::to_string(i), datagrams,
+                                             nic::Reassembler::kTimeoutS * rte_get_tsc_hz());
+    if (!made) {
+      *error = absl::StrFormat(
+          "--reassemble=%d: EAL has too little memory for that many: give fewer, or more memory "
+          "with -m",
+          datagrams);
+      return false;
+    }
+    reassemblers_.push_back(*std::move(made));
+  }
+  return true;
 }
 
 int Session::Supervise(std::span<const WorkerView> workers,
@@ -207,6 +228,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
 
 Session::~Session() {
   capture_.reset();
+  reassemblers_.clear();
   binding_.emplace<0>();  // Closes what it had open.
   exception_port_.reset();
   if (eal_) rte_eal_cleanup();

@@ -18,6 +18,7 @@
 
 #include "nic/eth_port.h"
 #include "nic/interfaces.h"
+#include "nic/reassembling.h"
 #include "runtime/capture.h"
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
@@ -54,7 +55,8 @@ class Session {
 
   /// Runs `make_engine(const WorkerInfo&)`'s engines, one per worker, until the
   /// time is over or a signal comes. The engine's static `kDropReasons` names its
-  /// drops; worker.h says what else it may have. `hooks` are called until Run returns the
+  /// drops; worker.h says what else it may have. Of an engine with addresses of its own
+  /// (reassembling.h), fragments can be put together. `hooks` are called until Run returns the
   /// exit code.
   template <typename MakeEngine>
   int Run(MakeEngine make_engine, AppHooks hooks = {}) {
@@ -84,6 +86,7 @@ class Session {
   };
 
   explicit Session(CommandLine line) : line_(std::move(line)) {}
+  bool MakeReassemblers(std::string* error);
   bool OpenMetrics(std::string* error);
   bool StartEal(std::string* error);
   /// `why`: what EAL said first of an error, in case a port is not there.
@@ -91,15 +94,32 @@ class Session {
   /// 0, or the exit code.
   int OpenPorts(std::string* error);
 
+  /// A worker's engine, behind what puts fragments together if it has addresses of its own.
+  template <typename MakeEngine>
+  auto MakeFront(MakeEngine& make_engine, uint32_t worker) {
+    using Engine = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
+    const WorkerInfo info{worker, mac_};
+    if constexpr (nic::HostEngine<Engine>) {
+      return nic::Reassembling<Engine>(std::move(reassemblers_[worker]),
+                                       [&] { return make_engine(info); });
+    } else {
+      return make_engine(info);
+    }
+  }
+
   template <typename MakeEngine, typename MakeQueue>
   int RunWorkers(MakeEngine& make_engine, MakeQueue make_queue) {
-    using Engine = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
+    using Bare = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
+    if (!nic::HostEngine<Bare> && line_.options.reassemble > 0) {
+      return BadFlag("reassemble", "sluice-" + line_.app + " puts nothing together: omit it");
+    }
+    using Engine = decltype(MakeFront(make_engine, 0));
     using Queue = std::invoke_result_t<MakeQueue&, uint32_t>;
     std::vector<std::unique_ptr<Job<Queue, Engine>>> jobs;
     std::vector<WorkerView> views;
     for (uint32_t i = 0; i < line_.options.workers; ++i) {
       jobs.emplace_back(
-          new Job<Queue, Engine>{make_queue(i), make_engine(WorkerInfo{i, mac_}), {}});
+          new Job<Queue, Engine>{make_queue(i), MakeFront(make_engine, i), {}});
       Job<Queue, Engine>& job = *jobs.back();
       if (capture_) Watch(job.queue, i);
       views.push_back({&job.control, &job.queue.counters(), &Job<Queue, Engine>::Main,
@@ -134,6 +154,7 @@ class Session {
   std::array<uint8_t, 6> mac_{};
   PortStats opened_;  ///< Before the port was opened.
   std::unique_ptr<nic::EthPort> exception_port_;
+  std::vector<nic::Reassembler> reassemblers_;  ///< By worker, until the engines have them.
   nic::AnyBinding binding_;  ///< Of the interface that the options name, from OpenPorts on.
   std::unique_ptr<Capture> capture_;
   std::unique_ptr<MetricsServer> metrics_;

@@ -53,7 +53,8 @@ void Rest(Engine& engine, uint64_t now) {
 
 /// Runs until told to leave. `Queue` and `engine` are the calling worker's alone. An engine may
 /// have Enter() and Leave(), called by the worker first and last, AtRest(now), and
-/// set_outbox(packet::Outbox), called before all of them, if it sends frames by itself.
+/// set_outbox(packet::Outbox), called before all of them, if it sends frames by itself, and
+/// set_counters(nic::QueueCounters&), if it counts among the queue's.
 template <nic::FrameQueue Queue, nic::FrameEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
@@ -62,6 +63,9 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   uint64_t busy = 0;
   uint64_t waited = 0;
   if constexpr (packet::Sender<Engine>) engine.set_outbox(queue.outbox());
+  if constexpr (requires { engine.set_counters(queue.counters()); }) {
+    engine.set_counters(queue.counters());
+  }
   if constexpr (requires { engine.Enter(); }) engine.Enter();
   while (!control.stop.load(std::memory_order_relaxed)) {
     Rest(engine, now);

@@ -8,7 +8,9 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -274,11 +276,100 @@ class Snapshots(unittest.TestCase):
                 self.refuses(self.snapshot)
         self.refuses(self.folder)
 
-    def test_a_file_that_cannot_be_written_is_said_at_the_end(self):
-        code, said = harness.fails(KV, *EAL, "--duration_s=0.2", f"--client={CLIENT}",
-                           f"--snapshot={self.folder}/missing/items")
-        self.assertEqual(code, 1, said)
+    def test_a_folder_that_is_not_there_is_said_before_anything_is_stored(self):
+        for path in (f"{self.folder}/missing/items", "/dev/null/items"):
+            code, said = harness.fails(KV, *EAL, "--duration_s=0.2", f"--client={CLIENT}",
+                                       f"--snapshot={path}")
+            self.assertEqual(code, 2, said)
+            self.assertEqual(len(said.splitlines()), 1, said)
+            self.assertIn(f"--snapshot={path}", said)
+            self.assertIn("name a file in a folder that exists", said)
+
+    def test_a_folder_that_vanishes_is_said_at_the_end(self):
+        folder = os.path.join(self.folder, "vanishing")
+        os.mkdir(folder)
+        process = subprocess.Popen([KV, *EAL, "--stats_period_s=0.05", f"--client={CLIENT}",
+                                    f"--snapshot={folder}/items"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        while not re.search(SERVED, process.stdout.readline()):
+            self.assertIsNone(process.poll())
+        os.rmdir(folder)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(process.returncode, 1, said)
         self.assertIn("--snapshot", said.splitlines()[-1])
+
+
+def model_mac(name):
+    """Of a model NIC of this name: FNV-1a (lib/emulator/running_model.cc)."""
+    value = 0x811c9dc5
+    for byte in name.encode():
+        value = (value ^ byte) * 0x01000193 & 0xffffffff
+    return bytes((2, 0x53, 0x6c)) + value.to_bytes(4, "big")[1:]
+
+
+def fragments(frame, identification, part=1480):
+    """Of an IPv4 frame without options, at most `part` bytes each (RFC 791, section 3.2); `part` is
+    a multiple of 8."""
+    total = struct.unpack(">H", frame[16:18])[0]
+    data = frame[34:14 + total]
+    for at in range(0, len(data), part):
+        piece = data[at:at + part]
+        more = 0x2000 if at + part < len(data) else 0
+        yield (frame[:16] + struct.pack(">HHH", 20 + len(piece), identification, more | at // 8)
+               + frame[22:24] + b"\0\0" + frame[26:34] + piece).ljust(60, b"\0")
+
+
+class Fragments(unittest.TestCase):
+    """Values of 4096 bytes, which no frame holds: they come in three fragments, the last one
+    first."""
+
+    def run_with(self, iface, condition, *flags):
+        value = bytes(97 + i % 26 for i in range(4096))
+        models = {i["name"]: i["model"] for i in harness.listing(KV, "interfaces")}
+        frames = []
+        for i in range(20):
+            request = b"set key-%d 0 0 4096\r\n%s\r\n" % (i, value)
+            whole = model_mac(models[iface]) + ascii_frame(i, request)[6:]
+            frames += reversed(list(fragments(whole, i)))
+        frames += frames[:1] + frames[4:5] + frames[4:5]  # One too many; and one twice.
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "requests.pcap")
+            harness.write_capture(path, frames)
+            report = run_until(condition, f"--wire=pcap:{path}+loop=1",
+                               f"--iface={iface}", "--ip=10.0.0.2", *flags)
+        self.assertEqual(report["rx_pkts"] + report["sent_pkts"],
+                         report["tx_pkts"] + report["consumed_pkts"]
+                         + sum(report["drops"].values()))
+        return report
+
+    def test_that_they_are_put_together_on_every_interface(self):
+        for iface in INTERFACES:
+            with self.subTest(iface):
+                report = self.run_with(iface, r", 20 items", "--reassemble=64")
+                self.assertEqual(report["rx_pkts"], 63)
+                self.assertEqual(report["reassembled_pkts"], 20)
+                self.assertEqual(report["memcached"]["sets"], 20)
+                self.assertEqual(report["store"]["items"], 20)
+                self.assertEqual(report["consumed_pkts"], 40)
+                drops = {name: count for name, count in report["drops"].items() if count > 0}
+                unfinished = drops.pop("fragment_unfinished", 0)
+                self.assertEqual(unfinished + drops.pop("fragment_timed_out", 0), 3)
+                self.assertEqual(drops, {})
+
+    def test_that_they_are_dropped_by_name_unless_asked_for(self):
+        report = self.run_with("packetized", r"drops [1-9]")
+        self.assertGreater(report["rx_pkts"], 0)
+        self.assertEqual(report["drops"]["fragment"], report["rx_pkts"])
+        self.assertEqual(report["reassembled_pkts"], 0)
+
+    def test_that_the_flag_needs_addresses_and_memory(self):
+        for flags, fix in (("--reassemble=8", "--ip"), ("--reassemble=16385 --ip=10.0.0.2", "16384"),
+                           ("--reassemble=16384 --ip=10.0.0.2 --workers=2", "-m")):
+            code, said = harness.fails(KV, *EAL, *flags.split())
+            self.assertEqual(code, 2, said)
+            self.assertIn("--reassemble=", said.splitlines()[-1])
+            self.assertIn(fix, said.splitlines()[-1])
 
 
 class Flags(unittest.TestCase):
@@ -298,6 +389,21 @@ class Flags(unittest.TestCase):
                 self.assertEqual(code, 2, said)
                 self.assertEqual(len(said.splitlines()), 1, said)
                 self.assertIn(flags.split("=")[0], said)
+
+    def test_memory_beyond_the_machine_is_refused_at_the_start(self):
+        machine_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+        rounded_up = (1 << machine_mb.bit_length() - 1) + 1
+        cases = [(f"--mode=store --memory_mb={machine_mb + 1}", "--memory_mb="),
+                 (f"--mode=cache --memory_mb={rounded_up} --items=1", "--memory_mb=")]
+        if machine_mb < 1 << 17:  # The longest index has 128 GiB.
+            cases.append(("--items=68719476736", "--items="))
+        for flags, named in cases:
+            with self.subTest(flags):
+                code, said = harness.fails(KV, *EAL, *flags.split())
+                self.assertEqual(code, 2, said)
+                self.assertEqual(len(said.splitlines()), 1, said)
+                self.assertTrue(said.startswith(named), said)
+                self.assertIn(f"this machine has {machine_mb}", said)
 
     def test_a_bad_option_of_the_client_is_named_in_one_line(self):
         for option in ("protocol=http", "items=0", "items=268435457+key=16", "items=65+key=1",

@@ -45,13 +45,18 @@ Store MakeStore(Mode mode, uint32_t workers, bool allow_flush) {
   store.workers = workers;
   store.concurrent_read = workers == 1;
   store.allow_flush = allow_flush;
+  store.traffic.push_back(std::make_shared<ResponderCounters>());
   return store;
 }
 
-void Answer(Store& store, Bytes datagram, std::string_view version, Reply& reply) {
+void Answer(Store& store, Bytes datagram, std::string_view version, uint32_t started_unix_s,
+            Reply& reply) {
   constexpr uint32_t kClock = 1000;  // Seconds that the workers' clock is older than 1970.
-  ProtocolCounters counters;
-  const ServerFacts facts{version, {}};
+  ProtocolCounters& counters = store.traffic.front()->memcached;
+  const ServerFacts facts{.version = version,
+                          .pid = 1,
+                          .started_unix_s = started_unix_s,
+                          .udp_port = 11211};
   Exchange exchange;
   exchange.datagram = datagram;
   exchange.unix_s = static_cast<uint32_t>(std::time(nullptr));
@@ -77,11 +82,12 @@ int main(int argc, char** argv) {
   }
   const Mode mode = std::string_view(argv[1]) == "cache" ? Mode::kCache : Mode::kStore;
   Store store = MakeStore(mode, static_cast<uint32_t>(std::stoul(argv[2])), argc > 4);
+  const auto started_unix_s = static_cast<uint32_t>(std::time(nullptr));
   std::vector<uint8_t> room(4 << 20);
   for (std::string line; std::getline(std::cin, line);) {
     const std::vector<uint8_t> datagram = FromHex(line);
     Reply reply(room);
-    Answer(store, datagram, argv[3], reply);
+    Answer(store, datagram, argv[3], started_unix_s, reply);
     std::cout << ToHex(reply.bytes()) << std::endl;
   }
   return 0;

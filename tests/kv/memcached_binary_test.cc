@@ -106,15 +106,6 @@ TEST(MemcachedBinary, RefusesToFlushUnlessAllowedAndThenVisitsEveryWorker) {
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(open.Ask(Request(kGetQ, open.KeyOf(i))), "");
 }
 
-TEST(MemcachedBinary, TellsTheServersStatistics) {
-  const ServerFacts::Statistic statistics[] = {{"items", 12}};
-  const ServerFacts server{"1.2.3", statistics};
-  MemcachedLab lab;
-  lab.server = &server;
-  EXPECT_EQ(lab.Ask(Request(kStat)), Message('\x81', kStat, 5, 0, 0, 7, 0) + "items12" +
-                                         Message('\x81', kStat, 0, 0, 0, 0, 0));
-}
-
 TEST(MemcachedBinary, TravelsFromRequestToRequest) {
   MemcachedLab lab({.workers = 3, .concurrent_read = false});
   std::string sets, gets;

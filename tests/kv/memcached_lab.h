@@ -24,6 +24,7 @@ class MemcachedLab {
   };
 
   MemcachedLab() : MemcachedLab(Options{}) {}
+  MemcachedLab(const MemcachedLab&) = delete;
   explicit MemcachedLab(const Options& options) {
     for (uint32_t i = 0; i < options.workers; ++i) {
       store.partitions.emplace_back(
@@ -32,6 +33,7 @@ class MemcachedLab {
     store.workers = options.workers;
     store.concurrent_read = options.concurrent_read;
     store.allow_flush = options.allow_flush;
+    store.traffic.push_back(traffic_);
   }
 
   /// The whole reply to a datagram that comes to worker 0, wherever it travels.
@@ -72,9 +74,14 @@ class MemcachedLab {
   uint32_t max_reply_bytes = 65536;
   size_t reply_room = 65536;
   const ServerFacts* server = nullptr;
-  ProtocolCounters counters;
   Progress progress = Progress::kDone;
   int hops = 0;  ///< Of the last datagram.
+
+ private:
+  std::shared_ptr<ResponderCounters> traffic_ = std::make_shared<ResponderCounters>();
+
+ public:
+  ProtocolCounters& counters = traffic_->memcached;  ///< Of all workers.
 };
 
 }  // namespace sluice::engine::kv

@@ -20,7 +20,8 @@ import unittest
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import free_port
 from memcached_random import RandomRequests
-from memcached_requests import BINARY, CONVERSATIONS, DIFFERENCES, REQUESTS, TTL, binary
+from memcached_requests import (BINARY, CONVERSATIONS, COUNTED, DIFFERENCES, NUMBERS, REQUESTS, TTL,
+                                binary)
 
 ANSWERS = sys.argv.pop()
 MEMCACHED = "/usr/bin/memcached"
@@ -261,6 +262,77 @@ class Answers(unittest.TestCase):
                     told = int(re.fullmatch(rb"HD t(\d+)\r\n", answer)[1])
                     self.assertLessEqual(told, left + 1)
                     self.assertGreater(told, left - PATIENCE_S)
+
+
+    def test_numbers_and_times(self):
+        self.start()
+        for request in NUMBERS:
+            with self.subTest(request=request):
+                self.assertEqual(self.ours.ask(request), self.memcached.ask(request))
+
+
+class Statistics(unittest.TestCase):
+    # Figures of ours that are no count, or that depend on how items lie in memory.
+    OURS = {"pid", "uptime", "time", "limit_maxbytes", "bytes", "udp_requests"}
+    # memcached has these of its slabs.
+    OURS_OF_CLASSES = {"mem_requested"}
+
+    def setUp(self):
+        self.memcached = Memcached("-m", "64")
+        self.addCleanup(self.memcached.close)
+        self.ours = Ours("cache", "1", VERSION, "flush")
+        self.addCleanup(self.ours.close)
+
+    @staticmethod
+    def figures(server, words=b"stats"):
+        lines = server.ask(words + b"\r\n").decode().split("\r\n")
+        assert lines[-2:] == ["END", ""], lines
+        return dict(line.split(" ", 2)[1:] for line in lines[:-2])
+
+    def grown(self, server, request):
+        before = self.figures(server)
+        server.ask(request)
+        after = self.figures(server)
+        names = set(self.figures(self.ours)) - self.OURS - {"version"}
+        grown = {name: int(after[name]) - int(before[name]) for name in names}
+        # The mark behind each text that memcached is asked over TCP is a delete that misses.
+        if server is self.memcached:
+            grown["delete_misses"] -= 1 if is_binary(request) else 2
+        if b"reset" in request:
+            del grown["delete_misses"]
+        return grown
+
+    def test_that_they_count_the_same(self):
+        for request in COUNTED:
+            with self.subTest(request=request[:60]):
+                self.assertEqual(self.grown(self.ours, request),
+                                 self.grown(self.memcached, request))
+
+    def test_that_their_names_are_memcacheds(self):
+        for server in (self.ours, self.memcached):
+            server.ask(b"set a 0 0 1\r\nx\r\n")
+        general = self.figures(self.ours)
+        self.assertLessEqual(set(general) - {"udp_requests"}, set(self.figures(self.memcached)))
+        for name in ("version", "pointer_size", "threads"):
+            self.assertEqual(general[name], self.figures(self.memcached)[name])
+        self.assertLess(abs(int(general["time"]) - time.time()), PATIENCE_S)
+        self.assertLess(int(general["uptime"]), PATIENCE_S)
+        settings = self.figures(self.ours, b"stats settings")
+        theirs = self.figures(self.memcached, b"stats settings")
+        self.assertLessEqual(set(settings), set(theirs))
+        for name in ("verbosity", "evictions", "domain_socket", "num_threads", "cas_enabled",
+                     "binding_protocol", "auth_enabled_sasl", "auth_enabled_ascii",
+                     "flush_enabled", "shutdown_command", "detail_enabled", "track_sizes"):
+            self.assertEqual(settings[name], theirs[name], name)
+        self.assertEqual(set(self.figures(self.ours, b"stats items")),
+                         {f"items:1:{name}" for name in ("number", "mem_requested", "evicted",
+                                                         "outofmemory")})
+        self.assertLessEqual(set(self.figures(self.ours, b"stats items")),
+                             set(self.figures(self.memcached, b"stats items")))
+        self.assertLessEqual(
+            {name for name in self.figures(self.ours, b"stats slabs")
+             if name.split(":")[-1] not in self.OURS_OF_CLASSES},
+            set(self.figures(self.memcached, b"stats slabs")))
 
 
 class AnswersOfFourWorkers(Answers):

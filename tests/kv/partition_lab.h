@@ -37,6 +37,9 @@ struct PartitionLab {
   Result Prepend(const std::string& key, const std::string& more) {
     return partition.Prepend(BytesOf(key), Hash(key), BytesOf(more), now_s);
   }
+  Result SetPadded(const std::string& key, const std::string& text) {
+    return partition.SetPadded(BytesOf(key), Hash(key), BytesOf(text), now_s, nullptr);
+  }
   Result Delete(const std::string& key, uint64_t unique = 0) {
     return partition.Delete(BytesOf(key), Hash(key), unique, now_s);
   }

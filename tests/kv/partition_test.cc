@@ -93,6 +93,24 @@ TEST_P(KvPartition, AppendsAndPrependsAtEveryAlignment) {
   EXPECT_EQ(lab_.Prepend("absent", "x"), Result::kNotStored);
 }
 
+TEST_P(KvPartition, PadsAtEveryAlignment) {
+  for (size_t size = 0; size <= 140; ++size) {
+    for (size_t text = 0; text <= std::min<size_t>(size, 20); ++text) {
+      lab_.Set("key", Letters(size), {5, 300});
+      lab_.Set("behind", "2");
+      const uint64_t before = lab_.View("key")->unique;
+      ASSERT_EQ(lab_.SetPadded("key", Letters(text, 'A')), Result::kOk);
+      ASSERT_EQ(lab_.Get("key"), Letters(text, 'A') + std::string(size - text, ' '));
+      ASSERT_EQ(lab_.View("key")->attributes.flags, 5u);
+      ASSERT_EQ(lab_.View("key")->attributes.expires_s, 300u);
+      ASSERT_GT(lab_.View("key")->unique, before);
+      ASSERT_EQ(lab_.Get("behind"), "2");
+    }
+    ASSERT_EQ(lab_.SetPadded("key", Letters(size + 1)), Result::kTooLarge);
+  }
+  EXPECT_EQ(lab_.SetPadded("absent", ""), Result::kNotFound);
+}
+
 TEST_P(KvPartition, RefusesKeysAndValuesThatAreTooLong) {
   const std::string longest(lab_.partition.max_value_bytes(), 'v');
   EXPECT_EQ(lab_.Set(Letters(kMaxKeyBytes), longest), Result::kOk);

@@ -69,7 +69,7 @@ inline ServiceOptions LabOptions() {
   ServiceOptions options;
   options.mica_port = kMicaPort;
   options.memcached_port = kMemcachedPort;
-  options.version = "1";
+  options.facts.version = "1";
   options.gate.own = OwnAddresses(kServerMac);
   return options;
 }

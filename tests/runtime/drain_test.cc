@@ -77,6 +77,7 @@ struct SilentQueue {
   bool LinkUp() const { return true; }
   uint64_t waited_cycles() const { return 0; }
   const nic::QueueCounters& counters() const { return none; }
+  nic::QueueCounters& counters() { return none; }
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
   bool Send(const uint8_t*, uint32_t) {
     ++waiting;

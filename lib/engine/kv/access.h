@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/kv/counters.h"
 #include "engine/kv/hash.h"
 #include "engine/kv/partition.h"
 #include "engine/kv/word.h"
@@ -23,6 +25,14 @@ struct Store {
   bool trust_hashes = false;    ///< MICA protocol: believe the client's.
   bool concurrent_read = true;  ///< CREW; else EREW: reads are the owner's, too.
   bool allow_flush = false;     ///< flush_all from the network.
+  /// One of each worker, which adds it when it is made, before any works; kept when it is gone.
+  std::vector<std::shared_ptr<ResponderCounters>> traffic;
+  /// Totals at the last `stats reset`, for memcached's `stats` alone. Any worker writes them.
+  struct {
+    ProtocolCounters memcached;
+    uint64_t sets = 0;  ///< Of all protocols.
+    uint64_t evicted = 0;
+  } reset;
 
   uint32_t OwnerOf(uint64_t route) const {
     return PartitionOf(route, static_cast<uint32_t>(partitions.size())) % workers;

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "engine/kv/access.h"
+#include "engine/kv/counters.h"
 
 namespace sluice::engine::kv {
 
@@ -62,26 +63,12 @@ enum class Progress : uint8_t {
   kRefused,  ///< The datagram is none of this protocol: drop it, as malformed.
 };
 
-/// What a protocol counts, per worker. Relaxed for others.
-struct ProtocolCounters {
-  uint64_t requests = 0;
-  uint64_t get_hits = 0, get_misses = 0;
-  uint64_t sets = 0;            ///< Everything that stored a value.
-  uint64_t deletes = 0;
-  uint64_t touches = 0;
-  uint64_t errors = 0;          ///< Answered as an error of the client's.
-  uint64_t refused_admin = 0;   ///< flush_all, reset and their like, from the network.
-  uint64_t cut_replies = 0;     ///< Longer than allowed: answered as an error instead.
-};
-
 /// What a server says of itself when a client asks.
 struct ServerFacts {
-  struct Statistic {
-    std::string_view name;
-    uint64_t value = 0;
-  };
-  std::string_view version;
-  std::span<const Statistic> statistics;
+  std::string_view version;     ///< Static storage.
+  uint32_t pid = 0;
+  uint32_t started_unix_s = 0;  ///< Seconds since 1970.
+  uint16_t udp_port = 0;        ///< Of memcached's protocols.
 };
 
 /// Where a datagram stands. Protocols are functions Progress(Exchange&, Access&, Reply&,

@@ -14,7 +14,8 @@ namespace sluice::engine::kv {
 
 /// Belongs to the worker that allocated or received it, until it sends or frees it.
 struct Handoff {
-  static constexpr uint32_t kMaxFrameBytes = 2048;
+  /// Of datagrams that were put together, too.
+  static constexpr uint32_t kMaxFrameBytes = 16384;
   static constexpr uint32_t kMaxReplyBytes = 16384;
 
   packet::Datagram datagram;  ///< Of the frame; the first worker has checked it.

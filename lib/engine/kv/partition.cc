@@ -2,6 +2,8 @@
 #include "engine/kv/partition.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
 
 namespace sluice::engine::kv {
@@ -26,6 +28,15 @@ uint32_t ExtraBucketsOf(const PartitionOptions& options) {
 }
 
 }  // namespace
+
+uint64_t PartitionOptions::RoundedMemoryBytes() const {
+  return mode == Mode::kCache ? std::bit_ceil(std::max(memory_bytes, CircularLog::kMinBytes))
+                              : memory_bytes;
+}
+
+uint64_t PartitionOptions::OccupiedBytes() const {
+  return RoundedMemoryBytes() + uint64_t{ChainsOf(*this)} * sizeof(Bucket);
+}
 
 Partition::Partition(const PartitionOptions& options)
     : mode_(options.mode), index_(ChainsOf(options), ExtraBucketsOf(options)) {
@@ -277,6 +288,33 @@ Result Partition::Extend(Bytes key, uint64_t hash, Bytes front, Bytes back, uint
   return Result::kOk;
 }
 
+Result Partition::SetPadded(Bytes key, uint64_t hash, Bytes text, uint32_t now_s,
+                            uint64_t* unique) {
+  static constexpr auto kSpaces = [] {
+    std::array<uint8_t, 64> spaces{};
+    spaces.fill(' ');
+    return spaces;
+  }();
+  Bucket& head = index_.bucket(index_.ChainOf(hash));
+  Slot* const slot = FindLive(head, hash, key, now_s);
+  if (slot == nullptr) return Result::kNotFound;
+  Item& item = *ItemAt(*slot);
+  const size_t bytes = item.value().size();
+  if (text.size() > bytes) return Result::kTooLarge;
+  const Change change(head);
+  StoreWord(item.unique, ++last_unique_);
+  WordWriter writer(item.value_words());
+  writer.Write(text);
+  for (size_t left = bytes - text.size(); left > 0;) {
+    const size_t part = std::min(left, kSpaces.size());
+    writer.Write(Bytes(kSpaces).first(part));
+    left -= part;
+  }
+  writer.Finish();
+  if (unique != nullptr) *unique = last_unique_;
+  return Result::kOk;
+}
+
 Result Partition::Delete(Bytes key, uint64_t hash, uint64_t unique, uint32_t now_s) {
   Bucket& head = index_.bucket(index_.ChainOf(hash));
   Slot* const slot = FindLive(head, hash, key, now_s);
@@ -321,64 +359,6 @@ void Partition::ForEach(uint32_t now_s,
         see(ItemAt(slot)->key(), ViewOf(*ItemAt(slot)));
       }
     }
-  }
-}
-
-bool Partition::TryFind(const Bucket& head, uint32_t version, uint64_t hash, Bytes key,
-                        Found* found) const {
-  const auto unchanged = [&] {
-    std::atomic_thread_fence(std::memory_order_acquire);
-    return LoadWord(head.version) == version;
-  };
-  const uint64_t tag = TagOf(hash);
-  for (const Bucket* bucket = &head;;) {
-    for (const Slot& place : bucket->slots) {
-      const Slot slot = LoadWord(place);
-      if (slot >> 48 != tag) continue;
-      const Item& item = *ItemAt(slot);
-      const uint32_t lengths = LoadWord(item.lengths);
-      if (Item::KeyBytes(lengths) != key.size() || !EqualWords(item.words(), key)) continue;
-      *found = {&item, lengths};
-      return unchanged();
-    }
-    const uint32_t next = LoadWord(bucket->next);
-    if (!unchanged()) return false;
-    if (next == 0) return true;
-    bucket = &index_.bucket(next);
-  }
-}
-
-std::optional<Result> Partition::TryRead(const Bucket& head, Bytes key, uint64_t hash,
-                                         uint32_t now_s, std::span<uint8_t> to,
-                                         ItemCopy* copy) const {
-  const uint32_t version =
-      std::atomic_ref(const_cast<uint32_t&>(head.version)).load(std::memory_order_acquire);
-  if (version & 1) return std::nullopt;
-  Found found{};
-  if (!TryFind(head, version, hash, key, &found)) return std::nullopt;
-  if (found.item == nullptr) return Result::kNotFound;
-  const Item& item = *found.item;
-  // The lengths were true a moment ago: what is copied lies inside the memory.
-  const uint32_t value_bytes = Item::ValueBytes(found.lengths);
-  const uint32_t expires_s = LoadWord(item.expires_s);
-  *copy = {value_bytes, {LoadWord(item.flags), expires_s}, LoadWord(item.unique)};
-  const bool fits = value_bytes <= to.size();
-  if (fits) {
-    CopyFromWords(to.data(), item.words() + RoundUp8(key.size()) / 8, value_bytes);
-  }
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (LoadWord(head.version) != version) return std::nullopt;
-  if (expires_s != 0 && expires_s <= now_s) return Result::kNotFound;
-  return fits ? Result::kOk : Result::kTooLarge;
-}
-
-Result Partition::Read(Bytes key, uint64_t hash, uint32_t now_s, std::span<uint8_t> to,
-                       ItemCopy* copy) const {
-  if (!IsKey(key)) return Result::kNotFound;
-  const Bucket& head = index_.bucket(index_.ChainOf(hash));
-  for (;;) {
-    if (const auto result = TryRead(head, key, hash, now_s, to, copy)) return *result;
-    __builtin_ia32_pause();
   }
 }
 

@@ -38,6 +38,11 @@ struct PartitionOptions {
   uint64_t memory_bytes = uint64_t{64} << 20;
   /// Expected; sizes the index. Store mode takes more as long as there is memory.
   uint64_t items = 1 << 20;
+
+  /// What memory_bytes comes to.
+  uint64_t RoundedMemoryBytes() const;
+  /// That and the index, without what store mode adds to it when chains grow.
+  uint64_t OccupiedBytes() const;
 };
 
 enum class Result : uint8_t {
@@ -45,7 +50,7 @@ enum class Result : uint8_t {
   kNotFound,
   kExists,     ///< Compare-and-swap: changed since. kIfAbsent: it is there.
   kNotStored,  ///< kIfPresent, Append, Prepend: it is not there.
-  kTooLarge,   ///< Key or value, or beyond what the log keeps.
+  kTooLarge,   ///< Key or value, or beyond what the log keeps; longer than what is padded.
   kNoMemory,   ///< Store mode: full.
 };
 
@@ -133,6 +138,9 @@ class Partition {
                  uint64_t* unique = nullptr) {
     return Extend(key, hash, more, Bytes(), now_s, unique);
   }
+  /// Puts `text` in the place of a value that is at least as long, and spaces behind it: the
+  /// length and the attributes stay.
+  Result SetPadded(Bytes key, uint64_t hash, Bytes text, uint32_t now_s, uint64_t* unique);
   /// `unique`: if not 0, only this one.
   Result Delete(Bytes key, uint64_t hash, uint64_t unique, uint32_t now_s);
   /// Changes the expiry alone; `unique` of the item stays.

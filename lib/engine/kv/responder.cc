@@ -39,35 +39,10 @@ Responder::Responder(Store& store, uint32_t worker, const ServiceOptions& option
                                  kAnswersOfABurst * options.max_reply_bytes),
               cycles_per_second),
       buffer_(new uint8_t[kFrontBytes + std::max(options.max_reply_bytes, options.mtu) +
-                          kMinFrameBytes]) {}
-
-void Responder::RefreshFacts() {
-  PartitionCounters kept;
-  uint64_t reserved_bytes = 0;
-  for (const Partition& partition : access_.store().partitions) {
-    const PartitionCounters& counters = partition.counters();
-    kept.items += LoadWord(counters.items);
-    kept.item_bytes += LoadWord(counters.item_bytes);
-    kept.evicted += LoadWord(counters.evicted);
-    kept.expired += LoadWord(counters.expired);
-    reserved_bytes += partition.reserved_bytes();
-  }
-  const ProtocolCounters& c = counters_.memcached;
-  facts_.statistics = {{{"time", options_.unix_epoch_s + now_s_},
-                        {"threads", access_.store().workers},
-                        {"curr_items", kept.items},
-                        {"bytes", kept.item_bytes},
-                        {"limit_maxbytes", reserved_bytes},
-                        {"evictions", kept.evicted},
-                        {"expired_unfetched", kept.expired},
-                        {"cmd_get", c.get_hits + c.get_misses},
-                        {"cmd_set", c.sets},
-                        {"cmd_touch", c.touches},
-                        {"get_hits", c.get_hits},
-                        {"get_misses", c.get_misses},
-                        {"delete_hits", c.deletes},
-                        {"udp_requests", c.requests}}};
-  facts_.server.version = options_.version;
+                          kMinFrameBytes]),
+      counters_(std::make_shared<ResponderCounters>()) {
+  options_.facts.udp_port = options_.memcached_port;
+  store.traffic.push_back(counters_);
 }
 
 Responder::Protocol Responder::ProtocolOf(uint16_t port) const {
@@ -120,11 +95,11 @@ void Responder::PackProgress(Handoff& handoff) {
   std::memcpy(handoff.reply.data(), front(), replied_);
   handoff.reply_bytes = replied_;
   handoff.exchange = exchange_;
-  Increase(counters_.handed_over, uint64_t{1});
+  Increase(counters_->handed_over, uint64_t{1});
 }
 
 Service Responder::ServeHandoff(Handoff& handoff) {
-  Increase(counters_.taken_over, uint64_t{1});
+  Increase(counters_->taken_over, uint64_t{1});
   datagram_ = handoff.datagram;
   exchange_ = handoff.exchange;
   std::memcpy(front(), handoff.reply.data(), handoff.reply_bytes);
@@ -135,7 +110,7 @@ Service Responder::ServeHandoff(Handoff& handoff) {
       PackProgress(handoff);
       return service;
     }
-    Increase(counters_.lost_on_the_way, uint64_t{1});
+    Increase(counters_->lost_on_the_way, uint64_t{1});
     return {.outcome = Outcome::kServed};
   }
   if (service.outcome == Outcome::kAnswered) Send(service.data, service.length);
@@ -157,10 +132,10 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied,
   if (replied_ == 0) return {.outcome = Outcome::kServed};
   // Nobody needs leave for what is no longer than the request.
   if (replied_ > datagram_.payload_bytes && !MayAnswer(frame, protocol)) {
-    Increase(counters_.withheld, uint64_t{1});
+    Increase(counters_->withheld, uint64_t{1});
     return {.outcome = Outcome::kWithheld};
   }
-  if (protocol == Protocol::kMica) return Build(frame, front(), replied_, in_place);
+  if (protocol == Protocol::kMica) return Build(frame, front(), replied_, in_place, true);
   return BuildMemcached(frame, in_place);
 }
 
@@ -190,7 +165,7 @@ Progress Responder::ContinueMica(Bytes payload, uint32_t replied, const KnownHom
   exchange_.datagram = payload;
   exchange_.max_reply_bytes = one_datagram;
   Reply reply({front(), one_datagram}, replied);
-  const Progress progress = ServeMica(exchange_, access_, reply, counters_.mica, known);
+  const Progress progress = ServeMica(exchange_, access_, reply, counters_->mica, known);
   replied_ = static_cast<uint32_t>(reply.size());
   return progress;
 }
@@ -200,14 +175,13 @@ Progress Responder::ContinueMemcached(Bytes payload, uint32_t replied) {
   exchange_.datagram = payload.subspan(memcached::kUdpFrameBytes);
   if (memcached::BeginsLikeAnAnswer(exchange_.datagram)) return Progress::kRefused;
   exchange_.max_reply_bytes = options_.max_reply_bytes;
-  facts_.server.statistics = facts_.statistics;  // Where this object is now.
-  exchange_.server = &facts_.server;
+  exchange_.server = &options_.facts;
   Reply reply({front(), options_.max_reply_bytes}, replied);
   const bool binary =
       !exchange_.datagram.empty() && exchange_.datagram[0] == memcached::kRequestMagic;
   const Progress progress =
-      binary ? memcached::ServeBinary(exchange_, access_, reply, counters_.memcached)
-             : memcached::ServeAscii(exchange_, access_, reply, counters_.memcached);
+      binary ? memcached::ServeBinary(exchange_, access_, reply, counters_->memcached)
+             : memcached::ServeAscii(exchange_, access_, reply, counters_->memcached);
   replied_ = static_cast<uint32_t>(reply.size());
   return progress;
 }
@@ -226,16 +200,16 @@ Service Responder::BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_pl
     memcached::WriteUdpFrame(payload, {.request_id = request.request_id,
                                        .sequence = static_cast<uint16_t>(i),
                                        .total = static_cast<uint16_t>(datagrams)});
-    if (datagrams == 1) return Build(frame, payload, bytes, in_place);
-    const Service answer = Build(frame, payload, bytes, {});
+    if (datagrams == 1) return Build(frame, payload, bytes, in_place, true);
+    const Service answer = Build(frame, payload, bytes, {}, false);
     Send(answer.data, answer.length);
   }
   return {.outcome = Outcome::kServed};
 }
 
 Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
-                         std::span<uint8_t> in_place) {
-  Increase(counters_.datagrams_sent, uint64_t{1});
+                         std::span<uint8_t> in_place, bool only) {
+  Increase(counters_->datagrams_sent, uint64_t{1});
   const uint32_t used = datagram_.payload + bytes;
   const uint32_t length = std::max(used, kMinFrameBytes);
   uint8_t* start = payload - datagram_.payload;
@@ -246,7 +220,7 @@ Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
     std::memcpy(start, frame, datagram_.payload);
   }
   if (length != used) std::memset(start + used, 0, length - used);
-  datagram_.Answer(start, bytes);
+  datagram_.Answer(start, bytes, only);
   return {.outcome = Outcome::kAnswered, .length = length, .data = start};
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "engine/kv/access.h"
 #include "engine/kv/excess.h"
@@ -33,17 +32,7 @@ struct ServiceOptions {
   /// their headers, of all workers together; 0: not bounded. Saved up for a second at most.
   uint64_t excess_bytes_per_s = 64'000'000;
   uint32_t unix_epoch_s = 0;  ///< Seconds since 1970 when the workers' clock was 0.
-  std::string_view version;   ///< What memcached's clients are told. Static storage.
-};
-
-struct ResponderCounters {
-  ProtocolCounters mica;
-  ProtocolCounters memcached;
-  uint64_t handed_over = 0;  ///< Datagrams that went on to another worker.
-  uint64_t taken_over = 0;   ///< Datagrams that came from one.
-  uint64_t datagrams_sent = 0;
-  uint64_t lost_on_the_way = 0;  ///< Of taken_over: the answer so far did not fit into a handoff.
-  uint64_t withheld = 0;  ///< Answers that were ready, and more than their source may be sent.
+  ServerFacts facts;          ///< What memcached's clients are told; the port is the one above.
 };
 
 enum class Outcome : uint8_t {
@@ -67,7 +56,7 @@ struct Service {
 
 class Responder {
  public:
-  /// `cycles_per_second` of the workers' clock.
+  /// `cycles_per_second` of the workers' clock. Main thread, before workers work.
   Responder(Store& store, uint32_t worker, const ServiceOptions& options,
             uint64_t cycles_per_second);
 
@@ -75,10 +64,7 @@ class Responder {
   /// Of the workers' clock, in cycles. Before the first Serve.
   void SetTime(uint64_t now) {
     excess_.SetTime(now);
-    const auto now_s = static_cast<uint32_t>(now / cycles_per_second_);
-    if (now_s == now_s_) return;
-    now_s_ = now_s;
-    RefreshFacts();
+    now_s_ = static_cast<uint32_t>(now / cycles_per_second_);
   }
 
   /// Serves the datagram in a frame with `tailroom` bytes behind it. An answer lies in the frame
@@ -93,7 +79,7 @@ class Responder {
   /// hint: any bytes will do.
   void Prepare(const uint8_t* frame, uint32_t length);
 
-  const ResponderCounters& counters() const { return counters_; }
+  const ResponderCounters& counters() const { return *counters_; }
 
  private:
   /// Headers and memcached's own, in front of a reply.
@@ -114,13 +100,6 @@ class Responder {
 
   enum class Protocol : uint8_t { kNone, kMica, kMemcached };
 
-  /// What memcached's `stats` tells: names as there, of this worker, but for the items.
-  struct Facts {
-    std::array<ServerFacts::Statistic, 14> statistics{};
-    ServerFacts server;
-  };
-
-  void RefreshFacts();
   Protocol ProtocolOf(uint16_t port) const;
   /// Of a frame that was prepared, what was found; else null.
   const KnownHome* KnownOf(const uint8_t* frame);
@@ -138,9 +117,10 @@ class Responder {
   uint64_t SourceOf(const uint8_t* frame) const;
   Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
   /// An answer to `datagram_`, which lies in `frame`: headers and `payload`. In `in_place` if it
-  /// fits, else in this object, where `payload` lies, over what is in front of it.
+  /// fits, else in this object, where `payload` lies, over what is in front of it. `only`: no
+  /// other answers the same request.
   Service Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
-                std::span<uint8_t> in_place);
+                std::span<uint8_t> in_place, bool only);
   void Send(const uint8_t* frame, uint32_t length);
   uint8_t* front() { return buffer_.get() + kFrontBytes; }
 
@@ -151,7 +131,7 @@ class Responder {
   uint64_t cycles_per_second_;
   Gate gate_;
   Excess excess_;
-  uint32_t now_s_ = ~0u;  ///< Before the first SetTime.
+  uint32_t now_s_ = 0;
   packet::Datagram datagram_;  ///< Being answered.
   Exchange exchange_;
   uint32_t replied_ = 0;  ///< Bytes of its reply, behind front().
@@ -159,8 +139,7 @@ class Responder {
   std::array<Prepared, kPrepared> prepared_{};
   uint32_t prepared_count_ = 0;
   uint32_t served_count_ = 0;  ///< Where the frame that is served next is expected.
-  ResponderCounters counters_;
-  Facts facts_;
+  std::shared_ptr<ResponderCounters> counters_;  ///< Store::traffic has it, too.
 };
 
 }  // namespace sluice::engine::kv

@@ -135,6 +135,7 @@ class WithNeighbor {
   }
 
   Engine& engine() { return engine_; }
+  const OwnAddresses& own() const { return neighbor_.own(); }
 
  private:
   static constexpr uint8_t kFirstReason = Engine::kDropReasons.size();

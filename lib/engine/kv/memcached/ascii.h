@@ -14,8 +14,9 @@
 //                and l of mg (hit before, last access, who may recache), I of ms and md. u is
 //                taken for the hint that it is. k answers b if the request has b; memcached: if
 //                the item was stored so.
+//   t            of an item that expires at once is 0; memcached's falls below and wraps.
 //   me, bget     me, slabs, lru, watch, cache_memlimit, shutdown and other ways into memcached's
-//   and others   insides are no commands. `stats` has one list, the server's, and no reset.
+//   and others   insides are no commands. `stats` has what is true here (statistics.h).
 //   flush_all    is refused unless the store allows it; never with a delay.
 #pragma once
 

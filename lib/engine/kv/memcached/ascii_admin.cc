@@ -4,6 +4,7 @@
 #include "engine/kv/memcached/ascii_request.h"
 #include "engine/kv/memcached/flush.h"
 #include "engine/kv/memcached/numbers.h"
+#include "engine/kv/memcached/statistics.h"
 
 namespace sluice::engine::kv::memcached {
 
@@ -21,26 +22,30 @@ Step ServeFlush(AsciiRequest& request, Words words) {
     if (*delay > 0) return request.SayError("CLIENT_ERROR flush_all with a delay not allowed");
   }
   if (request.exchange.within == 0) request.exchange.reply_before = request.reply_before;
-  return ClearOwn(request.exchange, request.access) ? request.Say("OK") : Step::kForeign;
+  if (!ClearOwn(request.exchange, request.access)) return Step::kForeign;
+  ++request.counters.flushes;
+  return request.Say("OK");
 }
 
+// Words behind the list's are ignored, as by memcached.
 Step ServeStatistics(AsciiRequest& request, Words words) {
-  const std::string_view list = words.Next();
-  if (!list.empty()) {
-    if (list == "reset") ++request.counters.refused_admin;
-    return request.SayError(kError);
+  const std::string_view word = words.Next();
+  if (word == kResetWord) {
+    ResetStatistics(request.access.store());
+    return request.Say("RESET");
   }
-  if (request.exchange.server != nullptr) {
-    for (const auto& [name, value] : request.exchange.server->statistics) {
-      const Digits digits(value);
-      if (name.size() + digits.text().size() + 8 + kAnswerBytes > request.room()) {
-        return request.SayCut();
-      }
-      request.reply.Add("STAT ");
-      request.reply.Add(name);
-      request.reply.Add(" ");
-      request.Say(digits.text());
+  const auto list = StatisticsListOf(word);
+  if (!list) return request.SayError(kError);
+  const auto tell = [&request](std::string_view name, std::string_view value) {
+    if (name.size() + value.size() + 8 + kAnswerBytes > request.room()) return false;
+    for (const std::string_view part : {std::string_view("STAT "), name, std::string_view(" ")}) {
+      request.reply.Add(part);
     }
+    request.Say(value);
+    return true;
+  };
+  if (!TellStatistics(*list, request.exchange, request.access.store(), tell)) {
+    return request.SayCut();
   }
   return request.Say("END");
 }

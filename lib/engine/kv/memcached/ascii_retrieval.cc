@@ -67,14 +67,12 @@ Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch) 
     }
     const auto item = request.access.Get(key, hash, exchange.now_s);
     if (!item) {
-      ++request.counters.get_misses;
+      ++(touch ? request.counters.touch_misses : request.counters.get_misses);
       continue;
     }
-    ++request.counters.get_hits;
+    ++(touch ? request.counters.touches : request.counters.get_hits);
     if (!AddItem(request, word, *item, with_unique)) return request.SayCut();
-    if (!touch) continue;
-    request.access.Own(hash).Touch(key, hash.index, expires_s, exchange.now_s);
-    ++request.counters.touches;
+    if (touch) request.access.Own(hash).Touch(key, hash.index, expires_s, exchange.now_s);
   }
   return request.Say("END");
 }

@@ -14,7 +14,6 @@ constexpr int64_t kMaxDataBytes = 0x7fffffff - 2;  // memcached's.
 Step SayStored(AsciiRequest& request, Result result) {
   switch (result) {
     case Result::kOk:
-      ++request.counters.sets;
       return request.Say("STORED");
     case Result::kNotStored:
       return request.Say("NOT_STORED");
@@ -60,7 +59,8 @@ Step ServeStore(AsciiRequest& request, Words words, StoreMode mode) {
   store.value = *data;
   store.attributes = {static_cast<uint32_t>(*flags), ExpiryOf(*exptime, request.exchange)};
   uint64_t unique = 0;
-  return SayStored(request, StoreItem(partition, store, request.exchange.now_s, &unique));
+  return SayStored(request, StoreItem(partition, store, request.exchange.now_s, &unique,
+                                      request.counters));
 }
 
 Step ServeDelta(AsciiRequest& request, Words words, bool decrement) {
@@ -76,9 +76,8 @@ Step ServeDelta(AsciiRequest& request, Words words, bool decrement) {
   DeltaAnswer answer;
   switch (ChangeNumber(request.access.Own(hash),
                        {.key = key, .hash = hash.index, .delta = *delta, .decrement = decrement},
-                       request.exchange.now_s, &answer)) {
+                       request.exchange.now_s, &answer, request.counters)) {
     case DeltaOutcome::kOk:
-      ++request.counters.sets;
       return request.Say(Digits(answer.value).text());
     case DeltaOutcome::kNonNumeric:
       return request.SayError(kNonNumeric);
@@ -88,6 +87,7 @@ Step ServeDelta(AsciiRequest& request, Words words, bool decrement) {
     case DeltaOutcome::kExists:
       break;
   }
+  CountMissedNumber(decrement, request.counters);
   return request.Say(kNotFound);
 }
 
@@ -109,7 +109,10 @@ Step ServeDelete(AsciiRequest& request, Words words) {
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
   const Result result =
       request.access.Own(hash).Delete(key, hash.index, 0, request.exchange.now_s);
-  if (result != Result::kOk) return request.Say(kNotFound);
+  if (result != Result::kOk) {
+    ++request.counters.delete_misses;
+    return request.Say(kNotFound);
+  }
   ++request.counters.deletes;
   return request.Say("DELETED");
 }
@@ -126,7 +129,10 @@ Step ServeTouch(AsciiRequest& request, Words words) {
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
   const Result result = request.access.Own(hash).Touch(
       key, hash.index, ExpiryOf(*exptime, request.exchange), request.exchange.now_s);
-  if (result != Result::kOk) return request.Say(kNotFound);
+  if (result != Result::kOk) {
+    ++request.counters.touch_misses;
+    return request.Say(kNotFound);
+  }
   ++request.counters.touches;
   return request.Say("TOUCHED");
 }

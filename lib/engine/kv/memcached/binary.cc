@@ -7,7 +7,7 @@
 
 #include "engine/kv/memcached/binary_request.h"
 #include "engine/kv/memcached/flush.h"
-#include "engine/kv/memcached/numbers.h"
+#include "engine/kv/memcached/statistics.h"
 
 namespace sluice::engine::kv::memcached {
 namespace {
@@ -52,27 +52,28 @@ Ending ServeFlush(BinaryRequest& request, bool quiet) {
   }
   if (request.exchange.within == 0) request.exchange.reply_before = request.reply_before;
   if (!ClearOwn(request.exchange, request.access)) return Ending::kForeign;
+  ++request.counters.flushes;
   return quiet ? Ending::kNext : request.Done(0);
 }
 
-// One response a number, and an empty one.
+// One response a figure, and an empty one.
 Ending ServeStat(BinaryRequest& request) {
   if (!request.extras.empty() || !request.value.empty()) return request.Refuse(Status::kInvalid);
-  if (!request.key.empty()) {
-    const std::string_view reset = "reset";
-    if (std::equal(request.key.begin(), request.key.end(), reset.begin(), reset.end())) {
-      ++request.counters.refused_admin;
-    }
-    return request.Fail(Status::kNotFound);
+  const std::string_view word(reinterpret_cast<const char*>(request.key.data()),
+                              request.key.size());
+  if (word == kResetWord) {
+    ResetStatistics(request.access.store());
+    return request.Done(0);
   }
-  if (request.exchange.server != nullptr) {
-    for (const auto& [name, value] : request.exchange.server->statistics) {
-      const Digits digits(value);
-      if (kHeaderBytes + name.size() + digits.text().size() + kResponseBytes > request.room()) {
-        return request.SayCut();
-      }
-      request.Respond({}, BytesOf(name), BytesOf(digits.text()), 0, Status::kOk);
-    }
+  const auto list = StatisticsListOf(word);
+  if (!list) return request.Fail(Status::kNotFound);
+  const auto tell = [&request](std::string_view name, std::string_view value) {
+    if (kHeaderBytes + name.size() + value.size() + kResponseBytes > request.room()) return false;
+    request.Respond({}, BytesOf(name), BytesOf(value), 0, Status::kOk);
+    return true;
+  };
+  if (!TellStatistics(*list, request.exchange, request.access.store(), tell)) {
+    return request.SayCut();
   }
   return request.Done(0);
 }

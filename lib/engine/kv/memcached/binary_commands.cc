@@ -28,7 +28,6 @@ uint32_t ExpiryAt(const BinaryRequest& request, size_t offset) {
 }
 
 Ending Missed(BinaryRequest& request, bool quiet, bool with_key) {
-  ++request.counters.get_misses;
   if (quiet) return Ending::kNext;
   if (!with_key) return request.Fail(Status::kNotFound);
   return request.Respond({}, request.key, {}, 0, Status::kNotFound);
@@ -50,11 +49,10 @@ Ending TouchItem(BinaryRequest& request, bool quiet, bool with_key, bool with_va
   Partition& partition = request.access.Own(hash);
   const uint32_t now_s = request.exchange.now_s;
   const auto item = partition.Get(request.key, hash.index, now_s);
+  ++(item ? request.counters.touches : request.counters.touch_misses);
   if (!item) return Missed(request, quiet, with_key);
-  ++request.counters.get_hits;
   const Ending ending = Hit(request, *item, with_key, with_value);
   partition.Touch(request.key, hash.index, ExpiryAt(request, 0), now_s);
-  ++request.counters.touches;
   return ending;
 }
 
@@ -62,7 +60,6 @@ Ending SayStored(BinaryRequest& request, Result result, uint64_t unique, Status 
                  bool quiet) {
   switch (result) {
     case Result::kOk:
-      ++request.counters.sets;
       return quiet ? Ending::kNext : request.Done(unique);
     case Result::kNotStored:
       return request.Fail(not_stored);
@@ -88,8 +85,8 @@ Ending ServeBinaryGet(BinaryRequest& request, bool quiet, bool with_key) {
   const KeyHash hash = request.access.Hash(request.key);
   if (!request.access.MayRead(hash)) return request.Foreign(hash);
   const auto item = request.access.Get(request.key, hash, request.exchange.now_s);
+  ++(item ? request.counters.get_hits : request.counters.get_misses);
   if (!item) return Missed(request, quiet, with_key);
-  ++request.counters.get_hits;
   return Hit(request, *item, with_key, true);
 }
 
@@ -117,7 +114,8 @@ Ending ServeBinarySet(BinaryRequest& request, Opcode command, bool quiet) {
   }
   uint64_t unique = 0;
   const Result result =
-      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique);
+      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique,
+                request.counters);
   return SayStored(request, result, unique, not_stored, quiet);
 }
 
@@ -131,7 +129,7 @@ Ending ServeBinaryAppend(BinaryRequest& request, Opcode command, bool quiet) {
   const Result result =
       StoreItem(request.access.Own(hash),
                 {request.key, hash.index, request.value, {}, mode, request.unique},
-                request.exchange.now_s, &unique);
+                request.exchange.now_s, &unique, request.counters);
   return SayStored(request, result, unique, Status::kNotStored, quiet);
 }
 
@@ -146,8 +144,8 @@ Ending ServeBinaryDelta(BinaryRequest& request, bool decrement, bool quiet) {
   const uint64_t delta = packet::LoadBe64(&request.extras[0]);
   DeltaAnswer answer;
   switch (ChangeNumber(partition,
-                       {request.key, hash.index, delta, decrement, request.unique, {}}, now_s,
-                       &answer)) {
+                       {request.key, hash.index, delta, decrement, request.unique}, now_s,
+                       &answer, request.counters)) {
     case DeltaOutcome::kOk:
       break;
     case DeltaOutcome::kExists:
@@ -159,6 +157,7 @@ Ending ServeBinaryDelta(BinaryRequest& request, bool decrement, bool quiet) {
       return request.Fail(Status::kNoMemory);
     case DeltaOutcome::kNotFound: {
       if (packet::LoadBe32(&request.extras[16]) == kDoNotCreate) {
+        CountMissedNumber(decrement, request.counters);
         return request.Fail(Status::kNotFound);
       }
       answer.value = packet::LoadBe64(&request.extras[8]);
@@ -169,9 +168,9 @@ Ending ServeBinaryDelta(BinaryRequest& request, bool decrement, bool quiet) {
                                           {0, ExpiryAt(request, 16)}, Condition::kIfAbsent,
                                           now_s, &answer.unique);
       if (result != Result::kOk) return request.Fail(Status::kNoMemory);
+      ++request.counters.sets;
     }
   }
-  ++request.counters.sets;
   if (quiet) return Ending::kNext;
   return request.Respond({}, {}, BigEndian(answer.value), answer.unique, Status::kOk);
 }
@@ -190,6 +189,7 @@ Ending ServeBinaryDelete(BinaryRequest& request, bool quiet) {
     case Result::kExists:
       return request.Fail(Status::kExists);
     default:
+      ++request.counters.delete_misses;
       return request.Fail(Status::kNotFound);
   }
 }

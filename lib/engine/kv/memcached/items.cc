@@ -2,7 +2,6 @@
 #include "engine/kv/memcached/items.h"
 
 #include <algorithm>
-#include <array>
 
 #include "engine/kv/memcached/numbers.h"
 
@@ -38,10 +37,8 @@ Result SetIf(Condition condition, Partition& partition, const StoreRequest& requ
                        now_s, unique);
 }
 
-}  // namespace
-
-Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now_s,
-                 uint64_t* unique) {
+Result StoreUncounted(Partition& partition, const StoreRequest& request, uint32_t now_s,
+                      uint64_t* unique) {
   switch (request.mode) {
     case StoreMode::kSet: {
       const Result result = SetIf(Condition::kAlways, partition, request, now_s, unique);
@@ -65,8 +62,29 @@ Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now
   return CompareAndSet(partition, request, now_s, unique);
 }
 
+}  // namespace
+
+Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now_s,
+                 uint64_t* unique, ProtocolCounters& counters) {
+  const Result result = StoreUncounted(partition, request, now_s, unique);
+  if (result == Result::kTooLarge) {
+    ++counters.too_large;
+  } else if (result == Result::kNoMemory) {
+    ++counters.no_memory;
+  } else {
+    ++counters.stores;
+  }
+  if (result == Result::kOk) ++counters.sets;
+  if (request.mode == StoreMode::kCas) {
+    if (result == Result::kOk) ++counters.cas_hits;
+    if (result == Result::kExists) ++counters.cas_badval;
+    if (result == Result::kNotFound) ++counters.cas_misses;
+  }
+  return result;
+}
+
 DeltaOutcome ChangeNumber(Partition& partition, const DeltaRequest& request, uint32_t now_s,
-                          DeltaAnswer* answer) {
+                          DeltaAnswer* answer, ProtocolCounters& counters) {
   const auto item = partition.Get(request.key, request.hash, now_s);
   if (!item) return DeltaOutcome::kNotFound;
   if (request.compare != 0 && request.compare != item->unique) return DeltaOutcome::kExists;
@@ -74,19 +92,24 @@ DeltaOutcome ChangeNumber(Partition& partition, const DeltaRequest& request, uin
       {reinterpret_cast<const char*>(item->value.data()), item->value.size()});
   if (!old) return DeltaOutcome::kNonNumeric;
   answer->value = request.decrement ? *old - std::min(*old, request.delta) : *old + request.delta;
+  answer->expires_s = item->attributes.expires_s;
 
-  std::array<uint8_t, kPaddedBytes> text;
-  text.fill(' ');
   const Digits digits(answer->value);
-  std::copy(digits.text().begin(), digits.text().end(), text.begin());
-  size_t bytes = digits.text().size();
-  if (item->value.size() <= text.size()) bytes = std::max(bytes, item->value.size());
-  Attributes attributes = item->attributes;
-  if (request.expires_s) attributes.expires_s = *request.expires_s;
-  answer->expires_s = attributes.expires_s;
-  const Result result = partition.Set(request.key, request.hash, Bytes(text).first(bytes),
-                                      attributes, Condition::kAlways, now_s, &answer->unique);
-  return result == Result::kOk ? DeltaOutcome::kOk : DeltaOutcome::kNoMemory;
+  const Bytes text(reinterpret_cast<const uint8_t*>(digits.text().data()), digits.text().size());
+  if (text.size() <= item->value.size()) {
+    partition.SetPadded(request.key, request.hash, text, now_s, &answer->unique);
+  } else if (partition.Set(request.key, request.hash, text, Attributes(item->attributes),
+                           Condition::kAlways, now_s, &answer->unique) == Result::kOk) {
+    ++counters.sets;
+  } else {
+    return DeltaOutcome::kNoMemory;
+  }
+  ++(request.decrement ? counters.decr_hits : counters.incr_hits);
+  return DeltaOutcome::kOk;
+}
+
+void CountMissedNumber(bool decrement, ProtocolCounters& counters) {
+  ++(decrement ? counters.decr_misses : counters.incr_misses);
 }
 
 }  // namespace sluice::engine::kv::memcached

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
+#include "engine/kv/counters.h"
 #include "engine/kv/partition.h"
 
 namespace sluice::engine::kv::memcached {
@@ -23,17 +23,16 @@ struct StoreRequest {
 
 /// kOk, kNotFound (cas), kExists (compared, and another one), kNotStored (the others'
 /// condition), kTooLarge or kNoMemory. In cache mode, a set that is too large deletes what was
-/// there, as memcached does: it would be stale. `unique`: the new one.
+/// there, as memcached does: it would be stale. `unique`: the new one. Counts how it went.
 Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now_s,
-                 uint64_t* unique);
+                 uint64_t* unique, ProtocolCounters& counters);
 
 struct DeltaRequest {
   Bytes key{};
   uint64_t hash = 0;
   uint64_t delta = 1;
-  bool decrement = false;             ///< Stops at 0; increments wrap.
-  uint64_t compare = 0;               ///< If not 0.
-  std::optional<uint32_t> expires_s{};  ///< A new expiry; else that of the item stays.
+  bool decrement = false;  ///< Stops at 0; increments wrap.
+  uint64_t compare = 0;    ///< If not 0.
 };
 
 enum class DeltaOutcome : uint8_t { kOk, kNotFound, kExists, kNonNumeric, kNoMemory };
@@ -41,13 +40,13 @@ enum class DeltaOutcome : uint8_t { kOk, kNotFound, kExists, kNonNumeric, kNoMem
 struct DeltaAnswer {
   uint64_t value = 0;
   uint64_t unique = 0;
-  uint32_t expires_s = 0;
+  uint32_t expires_s = 0;  ///< As it was.
 };
 
-/// Changes a decimal number. As memcached's, a value keeps its length, filled with spaces, where
-/// the number becomes shorter; those longer than kPaddedBytes become as long as the number.
-inline constexpr size_t kPaddedBytes = 64;
+/// Changes a decimal number. As memcached's, a value keeps its length, filled with spaces, unless
+/// the number becomes longer. Counts how it went, but no miss: kNotFound may create the number.
 DeltaOutcome ChangeNumber(Partition& partition, const DeltaRequest& request, uint32_t now_s,
-                          DeltaAnswer* answer);
+                          DeltaAnswer* answer, ProtocolCounters& counters);
+void CountMissedNumber(bool decrement, ProtocolCounters& counters);
 
 }  // namespace sluice::engine::kv::memcached

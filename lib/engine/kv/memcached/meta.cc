@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The meta commands mg, ms, md and ma.
-#include "engine/kv/memcached/ascii_request.h"
-#include "engine/kv/memcached/meta_flags.h"
+// The meta commands mg, ms and md.
+#include "engine/kv/memcached/meta_request.h"
 #include "engine/kv/memcached/numbers.h"
 
 namespace sluice::engine::kv::memcached {
@@ -13,11 +12,8 @@ constexpr std::string_view kRefusedGet = "NRhl";
 constexpr std::string_view kRefusedSet = "I";
 constexpr std::string_view kRefusedDelete = "I";
 
-constexpr std::string_view kTooManyFlags = "CLIENT_ERROR options flags too long";
-constexpr std::string_view kInvalidOrDuplicate = "CLIENT_ERROR invalid or duplicate flag";
+}  // namespace
 
-// The room that an answer without a value may take: it repeats no more than the request's line,
-// and adds numbers for c, f, s and t.
 bool HasRoom(const AsciiRequest& request) {
   return request.room() >= request.line.size() + 2 * kAnswerBytes;
 }
@@ -35,11 +31,8 @@ bool OpaqueFits(const MetaFlags& flags) {
   return true;
 }
 
-constexpr std::string_view kLongOpaque = "CLIENT_ERROR opaque token too long";
-
-// An answer with k, b and O, and c if there is a `unique`.
 Step SayCode(AsciiRequest& request, std::string_view code, std::string_view key,
-             const MetaFlags& flags, const uint64_t* unique = nullptr) {
+             const MetaFlags& flags, const uint64_t* unique) {
   MetaLine line(code);
   for (size_t i = 0; i < flags.words.count; ++i) {
     const std::string_view flag = flags.words.at[i];
@@ -48,8 +41,6 @@ Step SayCode(AsciiRequest& request, std::string_view code, std::string_view key,
   }
   return request.Say(line.text());
 }
-
-}  // namespace
 
 Step ServeMetaGet(AsciiRequest& request, Words words) {
   const std::string_view key = words.Next();
@@ -72,7 +63,7 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
     ++request.counters.get_misses;
     return flags.quiet ? Step::kNext : SayCode(request, "EN", key, flags);
   }
-  ++request.counters.get_hits;
+  ++(flags.has_ttl ? request.counters.touches : request.counters.get_hits);
   uint32_t expires_s = item->attributes.expires_s;
   MetaLine line(flags.value ? "VA " : "HD");
   if (flags.value) line.Add(Digits(item->value.size()).text());
@@ -106,7 +97,6 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
   if (flags.value) request.Say(AsText(item->value));
   if (flags.has_ttl) {
     request.access.Own(hash).Touch(flags.key(), hash.index, expires_s, exchange.now_s);
-    ++request.counters.touches;
   }
   return Step::kNext;
 }
@@ -130,7 +120,6 @@ Step SayMetaStored(AsciiRequest& request, Result result, std::string_view key,
   const uint64_t none = 0;
   switch (result) {
     case Result::kOk:
-      ++request.counters.sets;
       return flags.quiet ? Step::kNext : SayCode(request, "HD", key, flags, &unique);
     case Result::kNotStored:
       return SayCode(request, "NS", key, flags, &none);
@@ -184,7 +173,8 @@ Step ServeMetaSet(AsciiRequest& request, Words words) {
   store.compare = flags.compare;
   uint64_t unique = 0;
   const Result result =
-      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique);
+      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique,
+                request.counters);
   return SayMetaStored(request, result, key, flags, unique);
 }
 
@@ -202,76 +192,14 @@ Step ServeMetaDelete(AsciiRequest& request, Words words) {
   Partition& partition = request.access.Own(hash);
   const uint32_t now_s = request.exchange.now_s;
   const auto item = partition.Get(flags.key(), hash.index, now_s);
-  if (!item) return SayCode(request, "NF", key, flags);
-  if (flags.compares && flags.compare != item->unique) return SayCode(request, "EX", key, flags);
+  const bool matches = item && (!flags.compares || flags.compare == item->unique);
+  if (!matches) {
+    ++request.counters.delete_misses;
+    return SayCode(request, item ? "EX" : "NF", key, flags);
+  }
   partition.Delete(flags.key(), hash.index, 0, now_s);
   ++request.counters.deletes;
   return flags.quiet ? Step::kNext : SayCode(request, "HD", key, flags);
-}
-
-namespace {
-
-Step SayNumber(AsciiRequest& request, std::string_view key, const MetaFlags& flags,
-               const DeltaAnswer& answer) {
-  ++request.counters.sets;
-  const Digits digits(answer.value);
-  MetaLine line(flags.value ? "VA " : "HD");
-  if (flags.value) line.Add(Digits(digits.text().size()).text());
-  for (size_t i = 0; i < flags.words.count; ++i) {
-    const std::string_view flag = flags.words.at[i];
-    if (flag[0] == 'c') line.AddNumber('c', answer.unique);
-    if (flag[0] == 't') line.AddNumber('t', SecondsLeft(answer.expires_s, request.exchange));
-    line.AddCommon(flag, key, flags.binary_key);
-  }
-  request.Say(line.text());
-  return flags.value ? request.Say(digits.text()) : Step::kNext;
-}
-
-}  // namespace
-
-Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
-  const std::string_view key = words.Next();
-  if (key.empty()) return request.SayError(kError);
-  if (!IsKey(key)) return request.SayError(kBadLine);
-  MetaFlags flags(words);
-  if (flags.words.more) return request.SayError(kTooManyFlags);
-  if (!flags.Read(key, "").empty()) return request.SayError(kInvalidOrDuplicate);
-  const bool decrement = flags.mode == 'D' || flags.mode == '-';
-  if (flags.mode != 0 && !decrement && flags.mode != 'I' && flags.mode != '+') {
-    return request.SayError("CLIENT_ERROR invalid mode for ma M token");
-  }
-  if (!OpaqueFits(flags)) return request.SayError(kLongOpaque);
-  if (!HasRoom(request)) return SayTooLittleRoom(request);
-  const KeyHash hash = request.access.Hash(flags.key());
-  if (!request.access.MayWrite(hash)) return request.Foreign(hash);
-  Partition& partition = request.access.Own(hash);
-  const Exchange& exchange = request.exchange;
-  DeltaRequest delta{flags.key(), hash.index, flags.delta, decrement, flags.compare, {}};
-  if (flags.has_ttl) delta.expires_s = ExpiryOf(flags.ttl, exchange);
-  DeltaAnswer answer;
-  switch (ChangeNumber(partition, delta, exchange.now_s, &answer)) {
-    case DeltaOutcome::kOk:
-      if (!flags.quiet) return SayNumber(request, key, flags, answer);
-      ++request.counters.sets;
-      return Step::kNext;
-    case DeltaOutcome::kExists:
-      return SayCode(request, "EX", key, flags);
-    case DeltaOutcome::kNonNumeric:
-      return request.SayError(kNonNumeric);
-    case DeltaOutcome::kNoMemory:
-      return request.Say(kNoMemory);
-    case DeltaOutcome::kNotFound:
-      break;
-  }
-  // A number that was created is answered even if the request is quiet.
-  if (!flags.creates) return SayCode(request, "NF", key, flags);
-  answer.value = flags.initial;
-  answer.expires_s = ExpiryOf(flags.created_ttl, exchange);
-  const Digits digits(flags.initial);
-  const Result result =
-      partition.Set(delta.key, delta.hash, AsBytes(digits.text()), {0, answer.expires_s},
-                    Condition::kIfAbsent, exchange.now_s, &answer.unique);
-  return result == Result::kOk ? SayNumber(request, key, flags, answer) : request.Say(kNoMemory);
 }
 
 }  // namespace sluice::engine::kv::memcached

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What workers count. Each worker writes its own counters; others read them relaxed (word.h), at
+// any time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace sluice::engine::kv {
+
+/// What one protocol counts.
+struct ProtocolCounters {
+  uint64_t requests = 0;
+  uint64_t get_hits = 0, get_misses = 0;
+  uint64_t stores = 0;  ///< Requests to store a value that there was room for.
+  uint64_t sets = 0;    ///< Items that were made or replaced.
+  uint64_t deletes = 0, delete_misses = 0;
+  uint64_t touches = 0, touch_misses = 0;  ///< Of gets that touch, too: those are no gets.
+  uint64_t incr_hits = 0, incr_misses = 0;
+  uint64_t decr_hits = 0, decr_misses = 0;
+  uint64_t cas_hits = 0, cas_misses = 0, cas_badval = 0;
+  uint64_t too_large = 0, no_memory = 0;
+  uint64_t flushes = 0;
+  uint64_t errors = 0;         ///< Answered as an error of the client's.
+  uint64_t refused_admin = 0;  ///< flush_all, reset and their like, from the network.
+  uint64_t cut_replies = 0;    ///< Longer than allowed: answered as an error instead.
+};
+
+/// One of them as reports name it.
+struct ProtocolCounter {
+  std::string_view name;
+  uint64_t ProtocolCounters::*member;
+};
+
+inline constexpr std::array kProtocolCounters{
+    ProtocolCounter{"requests", &ProtocolCounters::requests},
+    ProtocolCounter{"get_hits", &ProtocolCounters::get_hits},
+    ProtocolCounter{"get_misses", &ProtocolCounters::get_misses},
+    ProtocolCounter{"stores", &ProtocolCounters::stores},
+    ProtocolCounter{"sets", &ProtocolCounters::sets},
+    ProtocolCounter{"deletes", &ProtocolCounters::deletes},
+    ProtocolCounter{"delete_misses", &ProtocolCounters::delete_misses},
+    ProtocolCounter{"touches", &ProtocolCounters::touches},
+    ProtocolCounter{"touch_misses", &ProtocolCounters::touch_misses},
+    ProtocolCounter{"incr_hits", &ProtocolCounters::incr_hits},
+    ProtocolCounter{"incr_misses", &ProtocolCounters::incr_misses},
+    ProtocolCounter{"decr_hits", &ProtocolCounters::decr_hits},
+    ProtocolCounter{"decr_misses", &ProtocolCounters::decr_misses},
+    ProtocolCounter{"cas_hits", &ProtocolCounters::cas_hits},
+    ProtocolCounter{"cas_misses", &ProtocolCounters::cas_misses},
+    ProtocolCounter{"cas_badval", &ProtocolCounters::cas_badval},
+    ProtocolCounter{"too_large", &ProtocolCounters::too_large},
+    ProtocolCounter{"no_memory", &ProtocolCounters::no_memory},
+    ProtocolCounter{"flushes", &ProtocolCounters::flushes},
+    ProtocolCounter{"errors", &ProtocolCounters::errors},
+    ProtocolCounter{"refused_admin", &ProtocolCounters::refused_admin},
+    ProtocolCounter{"cut_replies", &ProtocolCounters::cut_replies}};
+static_assert(sizeof(ProtocolCounters) == kProtocolCounters.size() * sizeof(uint64_t));
+
+/// What one worker counts, apart from its partitions. On cache lines of its own.
+struct alignas(64) ResponderCounters {
+  ProtocolCounters mica;
+  ProtocolCounters memcached;
+  uint64_t handed_over = 0;  ///< Datagrams that went on to another worker.
+  uint64_t taken_over = 0;   ///< Datagrams that came from one.
+  uint64_t datagrams_sent = 0;
+  uint64_t lost_on_the_way = 0;  ///< Of taken_over: the answer so far did not fit into a handoff.
+  uint64_t withheld = 0;  ///< Answers that were ready, and more than their source may be sent.
+};
+
+}  // namespace sluice::engine::kv

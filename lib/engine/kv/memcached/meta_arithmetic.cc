@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The meta command ma.
+#include "engine/kv/memcached/meta_request.h"
+#include "engine/kv/memcached/numbers.h"
+
+namespace sluice::engine::kv::memcached {
+namespace {
+
+// The answer of ma, and when the number expires. As memcached does, flags take effect from left to
+// right: t tells what T and N in front of it have set, and what is behind it overrules them.
+class NumberAnswer {
+ public:
+  NumberAnswer(const MetaFlags& flags, const DeltaAnswer& answer, bool created)
+      : flags_(flags), answer_(answer), created_(created), expires_s_(answer.expires_s) {}
+
+  Step Say(AsciiRequest& request, std::string_view key) {
+    const Digits digits(answer_.value);
+    MetaLine line(flags_.value ? "VA " : "HD");
+    if (flags_.value) line.Add(Digits(digits.text().size()).text());
+    for (size_t i = 0; i < flags_.words.count; ++i) {
+      Apply(flags_.words.at[i], request.exchange, key, line);
+    }
+    // A number that was created is answered even if the request is quiet.
+    if (flags_.quiet && !created_) return Step::kNext;
+    request.Say(line.text());
+    return flags_.value ? request.Say(digits.text()) : Step::kNext;
+  }
+  uint32_t expires_s() const { return expires_s_; }
+
+ private:
+  void Apply(std::string_view flag, const Exchange& exchange, std::string_view key,
+             MetaLine& line) {
+    switch (flag[0]) {
+      case 'N':
+        if (created_) expires_s_ = ExpiryOf(flags_.created_ttl, exchange);
+        break;
+      case 'T':
+        expires_s_ = ExpiryOf(flags_.ttl, exchange);
+        break;
+      case 't':
+        line.AddNumber('t', SecondsLeft(expires_s_, exchange));
+        break;
+      case 'c':
+        line.AddNumber('c', answer_.unique);
+        break;
+      default:
+        line.AddCommon(flag, key, flags_.binary_key);
+    }
+  }
+
+  const MetaFlags& flags_;
+  const DeltaAnswer& answer_;
+  const bool created_;
+  uint32_t expires_s_;
+};
+
+// Of a miss. False: there is no memory.
+bool CreateNumber(Partition& partition, const DeltaRequest& delta, uint64_t initial,
+                  uint32_t now_s, DeltaAnswer* answer, ProtocolCounters& counters) {
+  answer->value = initial;
+  const Digits digits(initial);
+  if (partition.Set(delta.key, delta.hash, AsBytes(digits.text()), {}, Condition::kIfAbsent, now_s,
+                    &answer->unique) != Result::kOk) {
+    return false;
+  }
+  ++counters.sets;
+  return true;
+}
+
+}  // namespace
+
+Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
+  const std::string_view key = words.Next();
+  if (key.empty()) return request.SayError(kError);
+  if (!IsKey(key)) return request.SayError(kBadLine);
+  MetaFlags flags(words);
+  if (flags.words.more) return request.SayError(kTooManyFlags);
+  if (!flags.Read(key, "").empty()) return request.SayError(kInvalidOrDuplicate);
+  const bool decrement = flags.mode == 'D' || flags.mode == '-';
+  if (flags.mode != 0 && !decrement && flags.mode != 'I' && flags.mode != '+') {
+    return request.SayError("CLIENT_ERROR invalid mode for ma M token");
+  }
+  if (!OpaqueFits(flags)) return request.SayError(kLongOpaque);
+  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  const KeyHash hash = request.access.Hash(flags.key());
+  if (!request.access.MayWrite(hash)) return request.Foreign(hash);
+  Partition& partition = request.access.Own(hash);
+  const uint32_t now_s = request.exchange.now_s;
+  const DeltaRequest delta{flags.key(), hash.index, flags.delta, decrement, flags.compare};
+  DeltaAnswer answer;
+  bool created = false;
+  switch (ChangeNumber(partition, delta, now_s, &answer, request.counters)) {
+    case DeltaOutcome::kOk:
+      break;
+    case DeltaOutcome::kExists:
+      return SayCode(request, "EX", key, flags);
+    case DeltaOutcome::kNonNumeric:
+      return request.SayError(kNonNumeric);
+    case DeltaOutcome::kNoMemory:
+      return request.Say(kNoMemory);
+    case DeltaOutcome::kNotFound:
+      if (!flags.creates) {
+        CountMissedNumber(decrement, request.counters);
+        return SayCode(request, "NF", key, flags);
+      }
+      created = CreateNumber(partition, delta, flags.initial, now_s, &answer, request.counters);
+      if (!created) return request.Say(kNoMemory);
+  }
+  NumberAnswer said(flags, answer, created);
+  said.Say(request, key);
+  if (said.expires_s() != answer.expires_s) {
+    partition.Touch(delta.key, delta.hash, said.expires_s(), now_s);
+  }
+  return Step::kNext;
+}
+
+}  // namespace sluice::engine::kv::memcached

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An engine that answers for addresses of its own, behind what puts fragments of datagrams to these
+// addresses together: a whole datagram is a frame to it, whatever interface the fragments came
+// from. It is handled in the place of the fragment that came last, in memory of its own, as if the
+// engine had answered there. Session puts it in front of each such engine.
+//
+// A fragment that waits is consumed. If it ends otherwise later, it is counted as consumed no more:
+// the law of QueueCounters holds whenever no Poll is running.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "nic/frame_queue.h"
+#include "nic/queue_counters.h"
+#include "nic/reassembler.h"
+#include "packet/bytes.h"
+#include "packet/ethernet.h"
+#include "packet/frame_length.h"
+#include "packet/parse.h"
+#include "packet/rewrite.h"
+
+namespace sluice::nic {
+
+/// What an engine says of its addresses.
+template <typename E>
+concept HostEngine = FrameEngine<E> && requires(const E& engine, const uint8_t* mac,
+                                                const packet::Ipv4Address& ipv4,
+                                                const packet::Ipv6Address& ipv6) {
+  { engine.own().IsOurMac(mac) } -> std::same_as<bool>;
+  { engine.own().Owns(ipv4) } -> std::same_as<bool>;
+  { engine.own().Owns(ipv6) } -> std::same_as<bool>;
+};
+
+/// What an engine says of its rests; of others, nothing.
+template <typename Engine>
+struct RestsOf {};
+template <typename Engine>
+  requires requires { Engine::kPollsPerRest; }
+struct RestsOf<Engine> {
+  static constexpr uint32_t kPollsPerRest = Engine::kPollsPerRest;
+};
+
+template <HostEngine Engine>
+class Reassembling : public RestsOf<Engine> {
+ public:
+  /// The engine's, and Reassembler's behind them.
+  static constexpr auto kDropReasons = [] {
+    constexpr size_t kOwn = Engine::kDropReasons.size();
+    std::array<std::string_view, kOwn + Reassembler::kReasons> all{};
+    for (size_t i = 0; i < kOwn; ++i) all[i] = Engine::kDropReasons[i];
+    for (size_t i = 0; i < Reassembler::kReasons; ++i) {
+      all[kOwn + i] = Reassembler::kDropReasons[i];
+    }
+    return all;
+  }();
+  static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
+
+  /// The engine is made in place, by `make()`.
+  template <typename Make>
+  Reassembling(Reassembler fragments, Make make)
+      : fragments_(std::move(fragments)), engine_(make()) {}
+
+  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
+    if (frame.length >= kLeastBytes && MayBeFragment(frame.data)) [[unlikely]] {
+      const Front front = Take(frame.data, frame.length, now);
+      if (front.ended) return front.verdict;
+      if (front.whole != nullptr) {
+        frame = {front.whole, front.length, Reassembler::kRoomBytes, Reassembler::kRoomBytes};
+      }
+    }
+    return engine_.Process(frame, now);
+  }
+
+  /// Of the queue that hands over frames; before the first Process.
+  void set_counters(QueueCounters& counters) { counters_ = &counters; }
+  void AtRest(uint64_t now) {
+    if (fragments_.waiting() > 0) [[unlikely]] {
+      fragments_.Expire(now);
+      Recount();
+    }
+    if constexpr (requires { engine_.AtRest(now); }) engine_.AtRest(now);
+  }
+  void Leave() {
+    if constexpr (requires { engine_.Leave(); }) engine_.Leave();
+    fragments_.Finish();
+    Recount();
+  }
+
+  // What else the engine may have.
+  void Enter()
+    requires requires(Engine& engine) { engine.Enter(); }
+  {
+    engine_.Enter();
+  }
+  void Prepare(const uint8_t* frame, uint32_t length)
+    requires PreparingEngine<Engine>
+  {
+    engine_.Prepare(frame, length);
+  }
+  void set_outbox(packet::Outbox outbox)
+    requires packet::Sender<Engine>
+  {
+    engine_.set_outbox(outbox);
+  }
+
+ private:
+  static constexpr uint8_t kFirstReason = Engine::kDropReasons.size();
+  static constexpr uint32_t kLeastBytes =
+      packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
+
+  /// By value, so that the caller's Frame stays in registers.
+  struct Front {
+    packet::Verdict verdict = packet::kConsume;
+    bool ended = false;
+    uint8_t* whole = nullptr;
+    uint32_t length = 0;
+  };
+
+  /// True of every fragment, and of everything but untagged IPv4 without options: what engines, and
+  /// the lockstep of pipes, ask anyway. Of others, the flag and the offset are looked at.
+  static bool MayBeFragment(const uint8_t* frame) {
+    constexpr uint16_t kMoreOrOffset = 0xff3f;  // 0x3fff in network order.
+    return !packet::LeadingWord::Of(frame).IsPlainIpv4() ||
+           (packet::Load<uint16_t>(frame + packet::kEthernetHeaderBytes + 6) & kMoreOrOffset) != 0;
+  }
+
+  [[gnu::noinline]] Front Take(const uint8_t* frame, uint32_t length, uint64_t now) {
+    const bool untagged_ipv6 = packet::LoadBe16(frame + 12) == packet::kEtherTypeIpv6;
+    if (!fragments_.on() || (untagged_ipv6 && frame[20] != packet::kProtocolFragment)) return {};
+    const packet::Headers headers = packet::Parse(frame, length);
+    if (headers.error != packet::ParseError::kNone || !Reassembler::Takes(headers) ||
+        !IsOurs(frame, headers)) {
+      return {};
+    }
+    const Reassembler::Taken taken = fragments_.Take(frame, headers, now);
+    Recount();
+    switch (taken.outcome) {
+      case Reassembler::Taken::Outcome::kWaits:
+        return {.verdict = packet::kConsume, .ended = true};
+      case Reassembler::Taken::Outcome::kDropped:
+        return {.verdict = packet::Drop(kFirstReason + taken.reason), .ended = true};
+      case Reassembler::Taken::Outcome::kWhole:
+        break;
+    }
+    QueueCounters::Add(counters_->reassembled_pkts, 1);
+    return {.whole = taken.frame, .length = taken.length};
+  }
+
+  bool IsOurs(const uint8_t* frame, const packet::Headers& headers) const {
+    const auto& own = engine_.own();
+    if (!own.IsOurMac(frame)) return false;
+    const uint8_t* const ip = frame + headers.l3;
+    return headers.IsIpv6() ? own.Owns(packet::Load<packet::Ipv6Address>(ip + 24))
+                            : own.Owns(packet::Load<packet::Ipv4Address>(ip + 16));
+  }
+
+  /// Fragments that waited, and have ended otherwise since.
+  void Recount() {
+    for (uint8_t reason = 0; reason < Reassembler::kReasons; ++reason) {
+      const uint64_t ended = fragments_.TakeEnded(static_cast<Reassembler::Reason>(reason));
+      if (ended == 0) continue;
+      QueueCounters::Add(counters_->consumed_pkts, -ended);
+      QueueCounters::Add(counters_->engine_drops[kFirstReason + reason], ended);
+    }
+  }
+
+  Reassembler fragments_;
+  QueueCounters* counters_ = nullptr;
+  Engine engine_;
+};
+
+}  // namespace sluice::nic

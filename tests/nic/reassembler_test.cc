@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Fragments on their way to an engine: in every order, too many, too late, overlapping, cut short,
+// lying. Each has one ending. What is whole must be, byte by byte, what was fragmented here by the
+// rules of RFC 791 (section 3.2) and RFC 8200 (section 4.5).
+#include <gtest/gtest.h>
+#include <rte_eal.h>
+#include <rte_mempool.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nic/reassembling.h"
+#include "packet/checksum.h"
+
+namespace sluice::nic {
+namespace {
+
+using packet::Ipv4Address;
+using packet::Ipv6Address;
+using packet::MacAddress;
+using Bytes = std::vector<uint8_t>;
+
+constexpr MacAddress kOurs{2, 0, 0, 0, 0, 2}, kTheirs{2, 0, 0, 0, 0, 1};
+constexpr Ipv4Address kOurs4{10, 0, 0, 2};
+constexpr uint64_t kTimeout = 1000;
+constexpr uint32_t kDatagrams = 8;
+
+struct Kind {
+  bool ipv6 = false;
+  bool vlan = false;
+};
+
+/// Ethernet and IP of a datagram with `payload` behind them. IPv6: without a fragment header.
+Bytes Whole(Kind kind, const Bytes& payload, uint32_t id = 7) {
+  Bytes frame(kOurs.begin(), kOurs.end());
+  frame.insert(frame.end(), kTheirs.begin(), kTheirs.end());
+  if (kind.vlan) frame.insert(frame.end(), {0x81, 0x00, 0x00, 0x07});
+  const size_t ip = frame.size() + 2;
+  if (kind.ipv6) {
+    frame.insert(frame.end(), {0x86, 0xdd, 0x60, 0, 0, 0, static_cast<uint8_t>(payload.size() >> 8),
+                               static_cast<uint8_t>(payload.size()), 17, 64});
+    for (const uint8_t host : {1, 2}) {
+      frame.insert(frame.end(), {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host});
+    }
+  } else {
+    const size_t total = 20 + payload.size();
+    frame.insert(frame.end(),
+                 {0x08, 0x00, 0x45, 0, static_cast<uint8_t>(total >> 8),
+                  static_cast<uint8_t>(total), static_cast<uint8_t>(id >> 8),
+                  static_cast<uint8_t>(id), 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2});
+    packet::Store(&frame[ip + 10], packet::FinishChecksum(packet::SumBytes(&frame[ip], 20)));
+  }
+  frame.insert(frame.end(), payload.begin(), payload.end());
+  return frame;
+}
+
+/// Bytes [from, to) of the payload of Whole(), as a fragment.
+Bytes Fragment(Kind kind, const Bytes& payload, size_t from, size_t to, bool more,
+               uint32_t id = 7) {
+  const Bytes part(payload.begin() + static_cast<ptrdiff_t>(from),
+                   payload.begin() + static_cast<ptrdiff_t>(to));
+  const size_t ip = kind.vlan ? 18 : 14;
+  if (!kind.ipv6) {
+    Bytes frame = Whole(kind, part, id);
+    packet::StoreBe16(&frame[ip + 6], static_cast<uint16_t>((more ? 0x2000 : 0) | from / 8));
+    packet::Store<uint16_t>(&frame[ip + 10], 0);
+    packet::Store(&frame[ip + 10], packet::FinishChecksum(packet::SumBytes(&frame[ip], 20)));
+    return frame;
+  }
+  Bytes behind(8);
+  behind[0] = 17;
+  packet::StoreBe16(&behind[2], static_cast<uint16_t>(from | (more ? 1 : 0)));
+  packet::StoreBe32(&behind[4], id);
+  behind.insert(behind.end(), part.begin(), part.end());
+  Bytes frame = Whole(kind, behind);
+  frame[ip + 6] = 44;
+  return frame;
+}
+
+/// A UDP datagram: 16 bytes of the header and data for each fragment of `count`, and 5 more.
+Bytes Payload(size_t count) {
+  Bytes payload(16 * count + 5);
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i * 7 + 1);
+  packet::StoreBe16(&payload[4], static_cast<uint16_t>(payload.size()));
+  return payload;
+}
+std::vector<Bytes> Fragments(Kind kind, size_t count, uint32_t id = 7) {
+  const Bytes payload = Payload(count);
+  std::vector<Bytes> fragments;
+  for (size_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    fragments.push_back(
+        Fragment(kind, payload, 16 * i, last ? payload.size() : 16 * (i + 1), !last, id));
+  }
+  return fragments;
+}
+
+/// Keeps what it is given.
+struct Recording {
+  struct Own {
+    bool IsOurMac(const uint8_t* mac) const { return packet::Load<MacAddress>(mac) == kOurs; }
+    bool Owns(const Ipv4Address& address) const { return address == kOurs4; }
+    bool Owns(const Ipv6Address& address) const { return address[15] == 2; }
+  };
+  static constexpr std::array<std::string_view, 1> kDropReasons{"none"};
+
+  const Own& own() const { return addresses; }
+  packet::Verdict Process(packet::Frame& frame, uint64_t) {
+    seen.emplace_back(frame.data, frame.data + frame.length);
+    return packet::kForward;
+  }
+  Own addresses;
+  std::vector<Bytes> seen;
+};
+
+/// A queue's part: counts frames by their verdicts.
+class Rig {
+ public:
+  explicit Rig(uint32_t datagrams = kDatagrams)
+      : name_("test" + std::to_string(next_++)),
+        front_(*Reassembler::Make(name_, datagrams, kTimeout), [this] {
+          return Forwarded{&engine};
+        }) {
+    front_.set_counters(counters);
+    free_ = rte_mempool_avail_count(rte_mempool_lookup(name_.c_str()));
+  }
+  /// Everything has an ending, and every mbuf came back.
+  ~Rig() {
+    front_.Leave();
+    EXPECT_TRUE(counters.Conserved());
+    EXPECT_EQ(rte_mempool_avail_count(rte_mempool_lookup(name_.c_str())), free_);
+  }
+
+  packet::Verdict Give(const Bytes& frame, uint64_t now = 0) {
+    // Exactly as long as it is, so that a sanitizer sees what is read behind it.
+    const std::unique_ptr<uint8_t[]> bytes(new uint8_t[frame.size()]);
+    std::copy(frame.begin(), frame.end(), bytes.get());
+    packet::Frame view{bytes.get(), static_cast<uint32_t>(frame.size()), 0, 0};
+    ++counters.rx_pkts;
+    const packet::Verdict verdict = front_.Process(view, now);
+    if (verdict.action == packet::Action::kForward) ++counters.tx_pkts;
+    if (verdict.action == packet::Action::kConsume) ++counters.consumed_pkts;
+    if (verdict.action == packet::Action::kDrop) ++counters.engine_drops[verdict.reason];
+    EXPECT_TRUE(counters.Conserved());
+    return verdict;
+  }
+  void Rest(uint64_t now) { front_.AtRest(now); }
+  uint64_t Dropped(Reassembler::Reason reason) const { return counters.engine_drops[1 + reason]; }
+  void End() { front_.Leave(); }
+
+  Recording engine;
+  QueueCounters counters;
+
+ private:
+  /// Engines are made in place; this one is the rig's.
+  struct Forwarded {
+    static constexpr auto kDropReasons = Recording::kDropReasons;
+    const Recording::Own& own() const { return engine->own(); }
+    packet::Verdict Process(packet::Frame& frame, uint64_t now) {
+      return engine->Process(frame, now);
+    }
+    Recording* engine;
+  };
+
+  static inline int next_ = 0;
+  std::string name_;
+  Reassembling<Forwarded> front_;
+  unsigned free_ = 0;
+};
+
+using R = Reassembler;
+
+TEST(Reassembling, PutsFragmentsTogetherInEveryOrder) {
+  for (const Kind kind : {Kind{}, Kind{true, false}, Kind{false, true}, Kind{true, true}}) {
+    for (const size_t count : {2u, 3u, 4u}) {
+      std::vector<size_t> order(count);
+      for (size_t i = 0; i < count; ++i) order[i] = i;
+      const std::vector<Bytes> fragments = Fragments(kind, count);
+      Rig rig;
+      uint64_t whole = 0;
+      do {
+        for (size_t i = 0; i < count; ++i) {
+          EXPECT_EQ(rig.Give(fragments[order[i]]),
+                    i + 1 < count ? packet::kConsume : packet::kForward);
+        }
+        ASSERT_EQ(rig.engine.seen.size(), ++whole);
+        ASSERT_EQ(rig.engine.seen.back(), Whole(kind, Payload(count)));
+      } while (std::next_permutation(order.begin(), order.end()));
+      EXPECT_EQ(rig.counters.reassembled_pkts, whole);
+      EXPECT_EQ(rig.counters.consumed_pkts, whole * (count - 1));
+    }
+  }
+}
+
+TEST(Reassembling, TellsDatagramsApartThatComeMixed) {
+  const std::vector<Bytes> a = Fragments({}, 3, 1), b = Fragments({}, 3, 2),
+                           c = Fragments({true, false}, 3, 1);
+  Rig rig;
+  for (size_t i = 0; i < 3; ++i) {
+    for (const auto* datagram : {&a, &b, &c}) rig.Give((*datagram)[i]);
+  }
+  const std::vector<Bytes> expected{Whole({}, Payload(3), 1), Whole({}, Payload(3), 2),
+                                    Whole({true, false}, Payload(3))};
+  EXPECT_EQ(rig.engine.seen, expected);
+}
+
+TEST(Reassembling, EthernetPaddingIsNoData) {
+  std::vector<Bytes> fragments = Fragments({}, 2);
+  for (Bytes& fragment : fragments) fragment.resize(fragment.size() + 9, 0xee);
+  Rig rig;
+  for (const Bytes& fragment : fragments) rig.Give(fragment);
+  ASSERT_EQ(rig.engine.seen.size(), 1u);
+  EXPECT_EQ(rig.engine.seen[0], Whole({}, Payload(2)));
+}
+
+// What is no fragment for us goes to the engine as it came.
+TEST(Reassembling, LeavesOtherFramesAlone) {
+  std::vector<Bytes> frames{Whole({}, Payload(3)), Whole({true, false}, Payload(3)),
+                            Whole({false, true}, Payload(3)), Bytes(14, 0x88), Bytes(60, 0xff),
+                            Bytes()};
+  Bytes other = Fragments({}, 2)[0];
+  other[5] ^= 1;  // Another MAC address.
+  frames.push_back(other);
+  other = Fragments({}, 2)[0];
+  other[33] ^= 1;  // Another IPv4 address.
+  frames.push_back(other);
+  other = Fragments({true, false}, 2)[0];
+  other[53] ^= 1;  // Another IPv6 address.
+  frames.push_back(other);
+  Bytes atomic = Fragment({true, false}, Payload(1), 0, 21, false);  // RFC 6946.
+  frames.push_back(atomic);
+  Bytes dont_fragment = Whole({}, Payload(1));
+  dont_fragment[20] = 0x40;
+  frames.push_back(dont_fragment);
+  Rig rig;
+  for (const Bytes& frame : frames) EXPECT_EQ(rig.Give(frame), packet::kForward);
+  EXPECT_EQ(rig.engine.seen, frames);
+}
+
+struct Range {
+  size_t from, to;
+  bool more;
+};
+
+// Byte ranges of one datagram of 53 bytes, in the order in which they come; none fits together.
+TEST(Reassembling, EndsDatagramsThatDoNotFitTogether) {
+  const std::vector<Range> cases[] = {
+      {{0, 16, true}, {0, 16, true}},                                  // The first, twice.
+      {{32, 53, false}, {32, 53, false}},                              // The last, twice.
+      {{0, 16, true}, {16, 32, true}, {16, 32, true}, {32, 53, false}},  // One between, twice.
+      {{0, 24, true}, {16, 32, true}, {32, 53, false}},                // Over one another.
+      {{0, 16, true}, {8, 24, true}, {32, 53, false}},                 // And a hole as long.
+      {{0, 16, true}, {16, 48, true}, {32, 53, false}},
+      {{0, 48, true}, {32, 40, false}},                                // Behind the end.
+      {{32, 53, false}, {40, 53, false}},                              // Two ends.
+      {{16, 32, true}, {0, 53, true}, {32, 40, false}}};
+  for (const bool ipv6 : {false, true}) {
+    for (const std::vector<Range>& ranges : cases) {
+      SCOPED_TRACE(&ranges - cases);
+      const Bytes payload = Payload(3);
+      Rig rig;
+      for (const auto& [from, to, more] : ranges) {
+        // Lengths of those with others behind them are multiples of eight.
+        const size_t end = more ? to / 8 * 8 : to;
+        rig.Give(Fragment({ipv6, false}, payload, from, end, more));
+      }
+      EXPECT_TRUE(rig.engine.seen.empty());
+      EXPECT_EQ(rig.Dropped(R::kOverlap), ranges.size());
+      // The next datagram with the same identification is not hurt.
+      for (const Bytes& fragment : Fragments({ipv6, false}, 3)) rig.Give(fragment);
+      EXPECT_EQ(rig.engine.seen.size(), 1u);
+    }
+  }
+}
+
+TEST(Reassembling, EndsDatagramsOfMoreFragmentsThanTheLibraryTakes) {
+  for (const size_t count : {R::kMaxFragments, R::kMaxFragments + 1}) {
+    Rig rig;
+    for (const Bytes& fragment : Fragments({}, count)) rig.Give(fragment);
+    EXPECT_EQ(rig.engine.seen.size(), count == R::kMaxFragments ? 1u : 0u);
+    // What comes after the end of a datagram waits for another one.
+    EXPECT_EQ(rig.Dropped(R::kOverlap) >= R::kMaxFragments, count > R::kMaxFragments);
+    rig.End();
+    EXPECT_EQ(rig.Dropped(R::kOverlap) + rig.Dropped(R::kUnfinished),
+              count == R::kMaxFragments ? 0 : count);
+  }
+}
+
+TEST(Reassembling, ForgetsWhatHasWaitedTooLong) {
+  const std::vector<Bytes> fragments = Fragments({}, 3);
+  Rig rig;
+  rig.Give(fragments[0], 5);
+  rig.Give(fragments[1], 5 + kTimeout);  // Just in time.
+  rig.Rest(5 + kTimeout);
+  EXPECT_EQ(rig.Dropped(R::kTimedOut), 0u);
+  rig.Rest(6 + kTimeout);
+  EXPECT_EQ(rig.Dropped(R::kTimedOut), 2u) << "though no other fragment came";
+  EXPECT_EQ(rig.counters.consumed_pkts, 0u);
+  rig.Give(fragments[2], 7 + kTimeout);
+  EXPECT_TRUE(rig.engine.seen.empty());
+  rig.Give(Fragments({}, 2, 9)[0], 8 + 2 * kTimeout);
+  EXPECT_EQ(rig.Dropped(R::kTimedOut), 3u) << "when the next one comes";
+  rig.End();
+  EXPECT_EQ(rig.Dropped(R::kUnfinished), 1u);
+  EXPECT_EQ(rig.counters.consumed_pkts, 0u);
+}
+
+TEST(Reassembling, ForgetsMoreAtOnceThanTheLibrarysListOfTheDead) {
+  constexpr uint32_t kMany = 500;
+  Rig rig(1024);
+  for (uint32_t id = 0; id < kMany; ++id) {
+    for (const Bytes& fragment : Fragments({}, 2, id)) {
+      if (id % 2 == 0 || fragment != Fragments({}, 2, id)[1]) rig.Give(fragment);
+    }
+  }
+  rig.Rest(kTimeout + 1);
+  EXPECT_EQ(rig.Dropped(R::kTimedOut), kMany / 2);
+  EXPECT_EQ(rig.counters.reassembled_pkts, kMany / 2);
+}
+
+TEST(Reassembling, TakesNoMoreDatagramsThanItWasMadeFor) {
+  for (const uint32_t room : {1u, 2u, 7u, 64u}) {
+    Rig rig(room);
+    for (uint32_t id = 0; id < 4 * room; ++id) rig.Give(Fragments({}, 2, id)[0]);
+    // Buckets may fill up before the table does.
+    EXPECT_LE(rig.counters.consumed_pkts, room);
+    EXPECT_GE(rig.counters.consumed_pkts, (room + 1) / 2);
+    EXPECT_EQ(rig.Dropped(R::kNoRoom), 4 * room - rig.counters.consumed_pkts);
+    EXPECT_EQ(rig.Give(Fragments({}, 2, 0)[1]), packet::kForward) << "what is there goes on";
+    rig.Rest(kTimeout + 1);
+    EXPECT_EQ(rig.Give(Fragments({}, 2, 999)[0], kTimeout + 1), packet::kConsume);
+  }
+}
+
+TEST(Reassembling, RefusesLengthsThatCannotBe) {
+  const Bytes payload = Payload(128);
+  struct {
+    Bytes frame;
+    R::Reason reason;
+  } cases[] = {
+      {Fragment({}, payload, 8, 8, true), R::kMalformed},  // Of nothing.
+      {Fragment({}, payload, 16, 16, false), R::kMalformed},
+      {Fragment({true, false}, payload, 16, 16, false), R::kMalformed},
+      {Fragment({}, payload, 0, 20, true), R::kMalformed},  // No multiple of eight.
+      {Fragment({true, false}, payload, 0, 20, true), R::kMalformed},
+      {Fragment({}, payload, 16, 24, true), R::kMalformed},   // With the offset from below:
+      {Fragment({}, payload, 0, 2048, true), R::kNoRoom},  // A frame longer than a buffer.
+      {Fragment({true, false}, payload, 0, 2048, true), R::kNoRoom}};
+  // 65528 + 8 and the header: beyond an IPv4 datagram, though not beyond 65535 of data.
+  packet::StoreBe16(&cases[5].frame[20], 0x2000 | (65512 / 8));
+  for (const auto& [frame, reason] : cases) {
+    SCOPED_TRACE(&frame - &cases[0].frame);
+    Rig rig;
+    EXPECT_EQ(rig.Give(frame), packet::Drop(static_cast<uint8_t>(1 + reason)));
+    EXPECT_TRUE(rig.engine.seen.empty());
+  }
+}
+
+TEST(Reassembling, SurvivesEveryTruncationAndEveryAlteredByte) {
+  for (const Kind kind : {Kind{}, Kind{true, false}, Kind{false, true}}) {
+    const std::vector<Bytes> fragments = Fragments(kind, 3);
+    for (size_t bytes = 0; bytes < fragments[1].size(); ++bytes) {
+      Rig rig;
+      rig.Give(fragments[0]);
+      rig.Give(Bytes(fragments[1].begin(), fragments[1].begin() + static_cast<ptrdiff_t>(bytes)));
+      rig.Give(fragments[2]);
+      for (const Bytes& frame : rig.engine.seen) EXPECT_LT(frame.size(), fragments[1].size());
+      EXPECT_EQ(rig.counters.reassembled_pkts, 0u);
+    }
+    for (size_t at = 0; at < 60; ++at) {
+      for (const uint8_t flipped : {0x01, 0x08, 0x20, 0x80, 0xff}) {
+        Rig rig;
+        Bytes altered = fragments[1];
+        altered[at % altered.size()] ^= flipped;
+        for (const Bytes& frame : {fragments[0], altered, fragments[2], fragments[1]}) {
+          rig.Give(frame);
+        }
+      }
+    }
+  }
+}
+
+TEST(Reassembling, KeepsTheLawUnderAnyTraffic) {
+  std::mt19937 random(1);
+  const Bytes payload = Payload(12);
+  Rig rig(16);
+  uint64_t now = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    const size_t from = random() % 24 * 8;
+    const size_t to = std::min<size_t>(payload.size(), from + 8 + random() % 4 * 8);
+    const bool more = random() % 4 != 0;
+    if (from >= to) continue;
+    rig.Give(Fragment({random() % 2 == 0, false}, payload, from, to, more && to % 8 == 0,
+                      random() % 20),
+             now);
+    now += random() % (kTimeout / 20);
+    if (random() % 16 == 0) rig.Rest(now);
+    ASSERT_TRUE(rig.counters.Conserved());
+  }
+  EXPECT_GT(rig.Dropped(R::kTimedOut), 0u);
+  EXPECT_GT(rig.Dropped(R::kOverlap), 0u);
+  EXPECT_GT(rig.Dropped(R::kNoRoom), 0u);
+  for (const Bytes& frame : rig.engine.seen) {
+    const packet::Headers headers =
+        packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
+    EXPECT_FALSE(headers.IsFragment());
+    EXPECT_EQ(headers.end, frame.size());
+  }
+}
+
+TEST(Reassembling, IsRefusedWhereThereIsNoMemory) {
+  std::vector<Reassembler> made;
+  bool refused = false;
+  for (int i = 0; i < 20 && !refused; ++i) {
+    auto another = Reassembler::Make("much" + std::to_string(i), R::kMaxDatagrams, kTimeout);
+    refused = !another;
+    if (another) made.push_back(*std::move(another));
+  }
+  EXPECT_TRUE(refused);
+}
+
+}  // namespace
+}  // namespace sluice::nic
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  std::vector<std::string> arguments = {
+      argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--lcores=0@0",
+      "--log-level=lib.eal:warning", "--file-prefix=reassembler-" + std::to_string(getpid())};
+  std::vector<char*> eal;
+  for (std::string& argument : arguments) eal.push_back(argument.data());
+  if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
+  const int result = RUN_ALL_TESTS();
+  rte_eal_cleanup();
+  return result;
+}
