@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bar/shm_window.h"
@@ -164,6 +166,50 @@ TEST_F(LineQueue, NumbersThatCannotBeAreCountedAndNotBelieved) {
   nic_.Post(kPlace.first, lie);
   EXPECT_FALSE(producer.Push(Item(15)));
   EXPECT_EQ(producer.faults(), 2u);
+}
+
+/// A window whose looks let others run, as those of virtual time do: what they read was there
+/// before.
+class Interrupted {
+ public:
+  explicit Interrupted(ShmWindow& window) : window_(&window) {}
+  uint32_t lines() const { return window_->lines(); }
+  uint32_t capabilities() const { return window_->capabilities(); }
+  void Post(uint32_t index, const Line& line) { window_->Post(index, line); }
+  uint64_t Peek(uint32_t index) {
+    const uint64_t seen = window_->Peek(index);
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
+    return seen;
+  }
+  bool Poll(uint32_t index, Line& out) { return window_->Poll(index, out); }
+  uint64_t ReadUncached(uint32_t index, uint32_t word) {
+    return window_->ReadUncached(index, word);
+  }
+  void Flush() { window_->Flush(); }
+  void Interrupt(uint32_t index) { window_->Interrupt(index); }
+
+  std::function<void()> meanwhile;  ///< Once, during the next look.
+
+ private:
+  ShmWindow* window_;
+};
+
+TEST_F(LineQueue, ProgressThatIsReadLateDoesNotTakeRoomBack) {
+  Interrupted host(host_);
+  LineQueueProducer producer(host, kPlace);
+  LineQueueConsumer consumer(nic_, kPlace);
+  Line item;
+  for (uint64_t n = 1; n <= 8; ++n) ASSERT_TRUE(producer.Push(Item(n)));
+  for (uint64_t n = 1; n <= 2; ++n) ASSERT_TRUE(consumer.Pop(item));
+  host.meanwhile = [&] {  // Behind the look that found 2.
+    for (uint64_t n = 3; n <= 6; ++n) ASSERT_TRUE(consumer.Pop(item));
+    EXPECT_EQ(producer.Room(), 6u);
+    ASSERT_TRUE(producer.Push(Item(9)));
+  };
+  EXPECT_EQ(producer.Room(), 5u);
+  for (uint64_t n = 10; n <= 14; ++n) EXPECT_TRUE(producer.Push(Item(n)));
+  EXPECT_FALSE(producer.Push(Item(15)));
+  EXPECT_EQ(producer.faults(), 0u) << "nobody lied";
 }
 
 TEST_F(LineQueue, ADeadLinkIsNoFault) {

@@ -131,6 +131,26 @@ TEST_P(KvPartition, RefusesKeysAndValuesThatAreTooLong) {
   EXPECT_EQ(lab_.partition.counters().refused, 5u);
 }
 
+TEST_P(KvPartition, ExtendsAValueUpToTheLongestAndNoFurther) {
+  const size_t longest = lab_.partition.max_value_bytes();
+  uint64_t refused = 0;
+  for (const size_t more : {1, 7, 8, 1000}) {
+    for (const bool behind : {false, true}) {
+      const auto extend = [&](const std::string& text) {
+        return behind ? lab_.Append("key", text) : lab_.Prepend("key", text);
+      };
+      const std::string old(longest - more, 'v'), added = Letters(more);
+      ASSERT_EQ(lab_.Set("key", old), Result::kOk);
+      EXPECT_EQ(extend(Letters(more + 1)), Result::kTooLarge);
+      EXPECT_EQ(lab_.partition.counters().refused, ++refused);
+      EXPECT_TRUE(lab_.Get("key") == old) << "what fails changes nothing";
+      EXPECT_EQ(extend(added), Result::kOk) << more;
+      EXPECT_TRUE(lab_.Get("key") == (behind ? old + added : added + old)) << more;
+      EXPECT_EQ(extend(""), Result::kOk);
+    }
+  }
+}
+
 TEST_P(KvPartition, SetsUnderConditions) {
   EXPECT_EQ(lab_.Set("key", "1", {}, Condition::kIfPresent), Result::kNotStored);
   uint64_t unique = 5;

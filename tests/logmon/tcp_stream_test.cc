@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "logmon/tcp_recorder.h"
@@ -245,6 +246,57 @@ TEST_F(TcpStreamTest, BelievesOneSegmentFarAwayNothing) {
   Take(3, "c");
   Take(0x40000004, "evil");
   EXPECT_EQ(Out(), "c");
+}
+
+// The last number that is believed, and the first that is not. A whole window may be missing
+// before what a segment says, and as much again before the segment itself.
+TEST_F(TcpStreamTest, DrawsItsLinesWhereTheHeaderSaysTo) {
+  constexpr int32_t kAhead = kWindow, kFar = 2 * kWindow;
+  const struct {
+    int32_t distance;  // From the first byte that was not delivered.
+    uint8_t flags;
+    bool believed;
+  } kEdges[] = {{-1, kRst, false},
+                {0, kRst, true},
+                {kAhead, kRst, true},
+                {kAhead + 1, kRst, false},
+                {kFar, kAck, true},
+                {kFar + 1, kAck, false},
+                {-TcpAssembler::kMaxBehind, kAck, true},
+                {-TcpAssembler::kMaxBehind - 1, kAck, false}};
+  uint64_t doubted = 0;
+  for (const auto& [distance, flags, believed] : kEdges) {
+    assembler_.Forget(stream_);
+    Take(999, "", kSyn);
+    Take(1000, "text");
+    const uint32_t sequence = 1004 + static_cast<uint32_t>(distance);
+    EXPECT_EQ(Take(sequence, flags == kRst ? "" : "x", flags), believed) << distance;
+    doubted += !believed;
+    EXPECT_EQ(Count(Counter::kOutsideSegments) + Count(Counter::kIgnoredResets), doubted);
+  }
+}
+
+TEST_F(TcpStreamTest, KeepsAsManyBytesAheadAsItsWindowHas) {
+  for (const uint32_t beyond : {0, 1}) {
+    assembler_.Forget(stream_);
+    Out();
+    Take(0, "", kSyn);
+    const std::string text(kWindow - 1, 'x');
+    Take(2 + beyond, text);
+    EXPECT_EQ(Out(), beyond == 0 ? "" : "{gap}" + text);
+  }
+}
+
+TEST_F(TcpStreamTest, TakesALostStreamUpWithinAWindowOfWhereItWouldGoOn) {
+  for (const auto& [distance, taken] :
+       {std::pair{-1, false}, {0, true}, {int{kWindow}, true}, {int{kWindow} + 1, false}}) {
+    assembler_.Forget(stream_);
+    Take(0, "", kSyn);
+    Take(1'000'000, "lost");
+    Out();
+    EXPECT_EQ(Take(1'000'004 + static_cast<uint32_t>(distance), "found"), taken) << distance;
+    EXPECT_EQ(Out(), taken ? "{gap}found" : "");
+  }
 }
 
 TEST_F(TcpStreamTest, TakesUpALostStreamBehindAGap) {

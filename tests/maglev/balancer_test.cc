@@ -325,6 +325,29 @@ TEST(Balancer, NatAnswersComeFromTheVip) {
   EXPECT_EQ(lab.Count(BalancerCounters::kNatReturn), 1u);
 }
 
+// RFC 768: a computed checksum of 0 is sent as all ones. Of all values of a word of the payload,
+// one makes it 0.
+TEST(Balancer, AnOuterUdpChecksumIsNeverZero) {
+  maglev::Setup setup = SetupOf(1);
+  setup.vips[0].encapsulation = Encapsulation::kGue;
+  Lab lab(setup);
+  Bytes frame = UdpFrame(1), out;
+  uint32_t all_ones = 0;
+  for (uint32_t word = 0; word <= 0xffff; ++word) {
+    packet::StoreBe16(frame.data() + 42, static_cast<uint16_t>(word));
+    ASSERT_EQ(lab.Send(frame, &out), kForward);
+    const uint8_t* const ip = out.data() + 14;
+    ASSERT_EQ(ip[9], packet::kProtocolUdp);
+    const auto bytes = static_cast<uint16_t>(out.size() - 34);
+    const uint16_t checksum = packet::LoadBe16(ip + 26);
+    ASSERT_NE(checksum, 0) << word;
+    all_ones += checksum == 0xffff;
+    ASSERT_TRUE(packet::ChecksumHolds(packet::SumBytes(
+        ip + 20, bytes, packet::PseudoHeaderSumIpv4(ip, packet::kProtocolUdp, bytes))));
+  }
+  EXPECT_GE(all_ones, 1u);
+}
+
 TEST(Balancer, CountsTrafficByVipAndBackend) {
   Lab lab(SetupOf(2));
   for (uint32_t flow = 0; flow < 100; ++flow) lab.Send(UdpFrame(flow));

@@ -360,6 +360,31 @@ TEST(ConnectionTable, OpeningFlowsGiveWayAndEstablishedOnesStay) {
   EXPECT_TRUE(table.Find(Crowd(100), kOwner, kNow));
 }
 
+/// Its first bucket is the crowd's, its second one is not.
+constexpr uint64_t kNeighbour = 0xabcd'ee01'0000'0123;
+
+// To move a settled flow costs the reading of eight more lines, which a flood is not worth.
+TEST(ConnectionTable, SettledFlowsMoveOnlyForOneThatIsNotOpening) {
+  for (const State settled : {State::kTcp, State::kUdp}) {
+    ConnectionTable table(1 << 12, TestTimeouts());
+    const auto is_in_first_bucket = [&](uint64_t tag) {
+      return table.FindSettled(tag, kOwner, settled, kNow) != BackendRef();
+    };
+    table.Insert(Flow(kNeighbour, settled), kNow);
+    for (uint64_t i = 0; i < 7; ++i) ASSERT_TRUE(table.Insert(Flow(Crowd(i), settled), kNow));
+
+    EXPECT_FALSE(table.Insert(Flow(Crowd(7), State::kOpening), kNow));
+    EXPECT_FALSE(table.Find(Crowd(7), kOwner, kNow));
+    EXPECT_TRUE(is_in_first_bucket(kNeighbour));
+
+    EXPECT_TRUE(table.Insert(Flow(Crowd(7), State::kTcp), kNow));
+    EXPECT_TRUE(table.Find(Crowd(7), kOwner, kNow));
+    EXPECT_FALSE(is_in_first_bucket(kNeighbour));
+    EXPECT_TRUE(table.Find(kNeighbour, kOwner, kNow)) << "it is in its other bucket";
+    for (uint64_t i = 0; i < 7; ++i) EXPECT_TRUE(table.Find(Crowd(i), kOwner, kNow)) << i;
+  }
+}
+
 TEST(ConnectionTable, OfABucketTheOldestOpeningFlowGivesWay) {
   ConnectionTable table(1 << 12, TestTimeouts());
   const uint32_t began[] = {3, 2, 1, 4, 7, 5, 6, 8};

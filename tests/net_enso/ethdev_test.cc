@@ -257,6 +257,46 @@ TEST(Ethdev, SegmentsAreSentAsOneFrame) {
   }
 }
 
+/// A frame may claim more bytes than it has, as long as its last flit has them: 0 then.
+TEST(Ethdev, BytesOfTheLastFlitThatNoFrameHasLeaveAsZeros) {
+  const Pool pool(2048);
+  Vdev vdev("wire=loopback");
+  vdev.Start(1, pool.get());
+  // Once around the pipe of 2 MiB, so that there is something else in every byte.
+  constexpr uint32_t kFlits = 23;
+  for (uint32_t flits = 0; flits <= (2u << 20) / 64; flits += kBurst * kFlits) {
+    rte_mbuf* mbufs[kBurst];
+    for (rte_mbuf*& mbuf : mbufs) mbuf = pool.Fill(Ipv4Frame({.length = kFlits * 64}));
+    ASSERT_EQ(rte_eth_tx_burst(vdev.port(), 0, mbufs, kBurst), kBurst);
+    ASSERT_EQ(ReceiveFrames(vdev.port(), kBurst).size(), kBurst);
+  }
+  const struct {
+    uint32_t length, claimed;
+  } kCases[] = {{60, 64}, {63, 64}, {65, 128}, {100, 128}, {1400, 1408}};
+  for (const uint16_t segment : {0, 33}) {
+    for (const auto& [length, claimed] : kCases) {
+      Bytes frame = WithTotalLength(Ipv4Frame({.length = length, .seed = length}),
+                                    static_cast<uint16_t>(claimed - 14));
+      SendFrame(vdev, pool, frame, segment);
+      frame.resize(claimed);
+      EXPECT_EQ(ReceiveFrames(vdev.port(), 1), std::vector<Bytes>{frame}) << length;
+    }
+  }
+}
+
+TEST(Ethdev, MbufsOfTwoPoolsReturnEachToItsOwn) {
+  const Pool own(1024), other(1024);
+  Vdev vdev("wire=loopback");
+  vdev.Start(1, own.get());
+  rte_mbuf* mbufs[kBurst];
+  for (uint32_t i = 0; i < kBurst; ++i) {
+    mbufs[i] = (i % 3 == 0 ? own : other).Fill(Ipv4Frame({.length = 100, .seed = i}));
+  }
+  ASSERT_EQ(rte_eth_tx_burst(vdev.port(), 0, mbufs, kBurst), kBurst);
+  EXPECT_EQ(rte_mempool_in_use_count(other.get()), 0u);
+  EXPECT_EQ(ReceiveFrames(vdev.port(), kBurst).size(), kBurst);
+}
+
 TEST(Ethdev, FullPipeTakesFewerThanOffered) {
   const Pool pool(8192);
   Vdev vdev("wire=loopback");

@@ -200,6 +200,22 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
     ExpectRefused(rule, "only addresses of IPv4");
   }
   {
+    Rule rule(IPPROTO_TCP, 1, 80, 0);
+    rule.From(2, 3).ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffff'ff00);
+    ExpectRefused(rule, "whole source addresses");
+  }
+  for (const uint8_t mask : {0x11, 0x7f, 0xfe}) {  // Part of what the UDP item says anyway.
+    Rule rule(IPPROTO_UDP, 1, 80, 0);
+    rule.ip.hdr.next_proto_id = IPPROTO_UDP;
+    rule.ip_mask.hdr.next_proto_id = mask;
+    ExpectRefused(rule, "exactly or not at all");
+  }
+  for (const uint16_t mask : {0x00ff, 0x7fff}) {
+    Rule rule(IPPROTO_UDP, 1, 80, 0);
+    rule.udp_mask.hdr.dst_port = mask;
+    ExpectRefused(rule, "exact UDP destination port");
+  }
+  {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.pattern[2].last = &rule.udp;
     ExpectRefused(rule, "range");

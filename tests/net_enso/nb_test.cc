@@ -8,88 +8,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <random>
-#include <vector>
 
-#include "net_enso/enso_device.h"
+#include "net_enso/nb_fixture.h"
 #include "net_enso/rte_pmd_enso.h"
-#include "regs/enso.h"
 
 namespace sluice::net_enso {
 namespace {
-
-using namespace regs::enso;
-
-constexpr Geometry kGeometry{.pipe_flits = 1024, .nb_entries = 1024, .notify_per_packet = false};
-constexpr uint32_t kPipeBytes = 1024 * 64;
-constexpr uint32_t kNb = 1;  ///< Buffer 0 carries the driver's configuration.
-
-/// Registers that are memory: they hold what was stored last, as the NIC's RAM does.
-class MemoryBackend final : public Backend {
- public:
-  MemoryBackend()
-      : registers_(bar::RingMemory::Create(kBarBytes, false, bar::RingMemory::Pages::kPreferHuge)) {
-  }
-  bar::Bar registers() override { return {registers_.data(), kBarBytes}; }
-  bar::RingMemory::Pages pages() const override { return bar::RingMemory::Pages::kPreferHuge; }
-  bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
-    *bus = reinterpret_cast<uintptr_t>(memory.data());
-    return true;
-  }
-  void Unmap(const bar::RingMemory&, uint64_t) override {}
-
- private:
-  bar::RingMemory registers_;
-};
-
-class NbTest : public testing::Test {
- protected:
-  NbTest() : device_(std::make_unique<MemoryBackend>(), kGeometry), bar_(device_.bar()) {}
-
-  void Open(uint32_t nic_tx_tail = 0) {
-    bar_.Write32(NbPage(kNb) + kTxTail, nic_tx_tail);
-    const std::scoped_lock lock(device_.mutex());
-    ASSERT_EQ(device_.OpenNb(&nb_), 0);
-    ASSERT_EQ(nb_->id(), kNb);
-  }
-  Pipe* OpenPipe(rte_pmd_enso_pipe_kind kind) {
-    const std::scoped_lock lock(device_.mutex());
-    Pipe* pipe = nullptr;
-    EXPECT_EQ(device_.OpenPipe(nb_, kind, false, FallbackOwner::kNative, &pipe), 0);
-    return pipe;
-  }
-
-  RxNotification& RxSlot(uint32_t index) {
-    auto* ring = reinterpret_cast<RxNotification*>(bar_.Read64(NbPage(kNb) + kRxMemLo));
-    return ring[index % kGeometry.nb_entries];
-  }
-  TxNotification& TxSlot(uint32_t index) {
-    auto* ring = reinterpret_cast<TxNotification*>(bar_.Read64(NbPage(kNb) + kTxMemLo));
-    return ring[index % kGeometry.nb_entries];
-  }
-  /// What the NIC does after data arrived.
-  void Notify(uint64_t pipe, uint64_t tail, uint64_t signal = 1) {
-    RxSlot(notified_++) = {.signal = signal, .pipe = pipe, .tail = tail, .reserved = {}};
-  }
-  /// What the NIC does when a slot's data left.
-  void Complete(uint32_t index) {
-    const TxNotification slot = TxSlot(index);
-    TxSlot(index) = {.signal = 0, .address = slot.address, .length = slot.length, .reserved = {}};
-  }
-  std::vector<rte_pmd_enso_span> Poll(uint16_t max = 16, uint32_t max_bytes = 0) {
-    std::vector<rte_pmd_enso_span> spans(max);
-    spans.resize(rte_pmd_enso_poll(nb_, spans.data(), max, max_bytes));
-    return spans;
-  }
-  uint32_t RxHead(const Pipe* pipe) { return bar_.Read32(PipePage(pipe->id) + kRxHead); }
-  uint32_t TxTail() { return bar_.Read32(NbPage(kNb) + kTxTail); }
-
-  Device device_;
-  bar::Bar bar_;
-  NotificationBuffer* nb_ = nullptr;
-  uint32_t notified_ = 0;
-};
 
 TEST_F(NbTest, BringUpContinuesFromTheNicsTransmitTail) {
   Open(77);

@@ -222,7 +222,29 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
   };
   EXPECT_EQ(refused([](Rule& r) { r.ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffffff00); }),
             -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.ip_mask.hdr.dst_addr = rte_cpu_to_be_32(0x7fffffff); }),
+            -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dst_port = 0x00ff; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.src_port = 0x7fff; }), -ENOTSUP);
+  // Half a protocol, which is that of the UDP item.
+  EXPECT_EQ(refused([](Rule& r) {
+              r.ip_spec.hdr.next_proto_id = IPPROTO_UDP;
+              r.ip_mask.hdr.next_proto_id = 0x7f;
+            }),
+            -ENOTSUP);
+  rte_flow_item_ipv6 ip6_spec{}, ip6_mask{};
+  const auto refused_ipv6 = [&](uint8_t* mask_byte) {
+    ip6_spec.hdr.proto = IPPROTO_UDP;
+    ip6_mask = {};
+    *mask_byte = 0x7f;
+    return refused([&](Rule& r) {
+      r.pattern[1] = {RTE_FLOW_ITEM_TYPE_IPV6, &ip6_spec, nullptr, &ip6_mask};
+    });
+  };
+  EXPECT_EQ(refused_ipv6(&ip6_mask.hdr.proto), -ENOTSUP);
+  EXPECT_EQ(refused_ipv6(&ip6_mask.hdr.src_addr[15]), -ENOTSUP);
+  EXPECT_EQ(refused_ipv6(&ip6_mask.hdr.dst_addr[0]), -ENOTSUP);
+  EXPECT_EQ(refused_ipv6(&ip6_mask.hdr.hop_limits), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.ip_mask.hdr.time_to_live = 0xff; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dgram_len = 0xffff; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.pattern[2].last = &r.udp_spec; }), -ENOTSUP);

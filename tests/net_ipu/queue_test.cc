@@ -254,6 +254,24 @@ TEST(Transmit, AnMbufThatSomeoneElseHoldsOutlivesItsTransmission) {
   rte_pktmbuf_free(held);
 }
 
+TEST(Transmit, MbufsOfTwoPoolsReturnEachToItsOwn) {
+  for (const uint32_t run : {1u, 3u, 31u, 32u}) {  // A batch is 32.
+    SCOPED_TRACE(run);
+    CheckedPool own(512), other(512);
+    QueuePair pair(own.get(), 64);
+    const uint32_t posted = own.in_use();
+    rte_mbuf* packets[64];
+    for (uint32_t i = 0; i < 64; ++i) {
+      packets[i] = MbufOf(i / run % 2 == 0 ? own.get() : other.get(), Numbered(i));
+    }
+    EXPECT_EQ(TxBurstSimple(pair.tx, packets, 64), 64u);
+    pair.Step();
+    EXPECT_EQ(TxClean(*pair.tx, 0), 64u);
+    EXPECT_EQ(own.in_use(), posted);
+    EXPECT_EQ(other.in_use(), 0u);
+  }
+}
+
 TEST(Transmit, StoppingWaitsForWhatIsPosted) {
   CheckedPool pool(512);
   QueuePair pair(pool.get(), 64);

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "frames.h"
@@ -178,6 +179,45 @@ TEST(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
   EXPECT_TRUE(queue.counters().Conserved());
   EXPECT_EQ(link.Send().back(), Ordered(0, 61));
   EXPECT_EQ(link.nic().bad_entries(), 0u) << "the host does not hand them back";
+}
+
+// What an engine may write to, in front of a frame and behind it.
+struct RoomSeen {
+  Verdict Process(Frame& frame, uint64_t) {
+    seen.emplace_back(frame.headroom, frame.tailroom);
+    return packet::kForward;
+  }
+  std::vector<std::pair<uint32_t, uint32_t>> seen;
+};
+
+TEST(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
+  swap::Geometry geometry;
+  geometry.headroom_bytes = 128;
+  LinkPair link(geometry);
+  Queue queue(link);
+  const uint32_t data = 64 + 4 * geometry.max_frames;  // Header and entries.
+  const struct {
+    uint32_t offset, length, headroom, tailroom;
+  } kCases[] = {{data + 128, 64, 128, 0},  // As an honest NIC lays it.
+                {data + 128, 60, 128, 4},
+                {data + 127, 60, 127, 5},
+                {data + 192, 65, 128, 63},
+                {data + 64, 64, 64, 0},
+                {data + 1, 62, 1, 1},
+                {data, 64, 0, 0},  // Right behind the entries.
+                {geometry.region_bytes - 64, 14, 128, 50}};
+  std::vector<std::pair<uint32_t, uint32_t>> expected;
+  for (const auto& c : kCases) {
+    ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
+    expected.emplace_back(c.headroom, c.tailroom);
+  }
+  // The first region that the NIC fills is the last of its stack of free ones.
+  const swap::Region region = link.memory().region(geometry.regions - 1);
+  swap::Entry* entry = region.entries();
+  for (const auto& c : kCases) *entry++ = swap::MakeEntry(c.offset, c.length);
+  RoomSeen engine;
+  EXPECT_EQ(queue.Poll(engine, 0), std::size(kCases));
+  EXPECT_EQ(engine.seen, expected);
 }
 
 TEST(Bilateral, AtTheEndItWaitsForTheNicToTakeTheLastFrames) {

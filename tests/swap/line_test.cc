@@ -71,18 +71,100 @@ TEST(Line, CutAtAMeetingIsMeantForNobody) {
   EXPECT_FALSE(Resumable(Decode(bar::Line{})));
 }
 
-TEST(Ends, AGapIsAFault) {
-  test::MetPair pair(kTwoMessage);
-  Message line = pair.initiator.line();
-  line.phase = Phase::kOffer;
-  line.txid += 2;
-  EXPECT_EQ(pair.responder.Hear(line, pair), Event::kNothing);
-  EXPECT_TRUE(pair.responder.faulted());
-  line = pair.responder.line();
-  line.phase = Phase::kCommitted;
-  line.txid += 1;
-  EXPECT_FALSE(pair.initiator.Hear(line));
-  EXPECT_TRUE(pair.initiator.faulted());
+/// Both hear what the other says, until the initiator has nothing under way. A held answer is
+/// committed.
+void Finish(test::MetPair& pair) {
+  for (int round = 0; round < 3; ++round) {
+    pair.responder.Hear(pair.initiator.line(), pair);
+    pair.initiator.Hear(pair.responder.line());
+    if (pair.initiator.state() == State::kValidate) pair.initiator.Commit();
+  }
+}
+
+/// Brings the initiator to a state in which it waits for its peer.
+void Reach(test::MetPair& pair, State state) {
+  pair.initiator.MakeOffer({});
+  if (state == State::kCancel) pair.initiator.Cancel();
+  if (state != State::kCommit && state != State::kAbort) return;
+  pair.responder.Hear(pair.initiator.line(), pair);
+  pair.initiator.Hear(pair.responder.line());
+  if (state == State::kCommit) pair.initiator.Commit();
+  if (state == State::kAbort) pair.initiator.Abort();
+}
+
+TEST(Ends, OneThatExpiredOffersAgainOnceItsTransactionHasEnded) {
+  const struct {
+    const Machine& machine;
+    State waits;
+  } kCases[] = {{kTwoMessage, State::kOffer},   {kTwoMessage, State::kCancel},
+                {kFourMessage, State::kOffer},  {kFourMessage, State::kCancel},
+                {kFourMessage, State::kCommit}, {kFourMessage, State::kAbort}};
+  for (const auto& [machine, waits] : kCases) {
+    SCOPED_TRACE(static_cast<int>(waits));
+    test::MetPair pair(machine);
+    Reach(pair, waits);
+    ASSERT_EQ(pair.initiator.state(), waits);
+    const bool holds = pair.responder.state() == State::kTentative;
+    pair.initiator.Expire();
+    pair.responder.Expire();
+    EXPECT_TRUE(pair.initiator.suspect());
+    EXPECT_EQ(pair.responder.suspect(), holds) << "nobody else waits";
+    EXPECT_EQ(pair.initiator.state(), waits) << "suspicion decides nothing";
+    Finish(pair);
+    EXPECT_EQ(pair.initiator.state(), State::kIdle);
+    EXPECT_FALSE(pair.initiator.suspect());
+    EXPECT_FALSE(pair.responder.suspect());
+    EXPECT_TRUE(pair.initiator.CanOffer());
+    pair.initiator.MakeOffer({});
+    EXPECT_EQ(pair.initiator.txid(), 2u);
+  }
+}
+
+// An initiator offers the next transaction, and goes on from it only with an answer: it shows the
+// last one that was answered, or the next one offered or cancelled.
+TEST(Ends, AnInitiatorThatIsTooFarAheadIsAFaultOfTheLink) {
+  for (const Machine& machine : {kTwoMessage, kFourMessage}) {
+    for (const bool held : {false, true}) {
+      if (held && machine.variant() == Variant::kTwoMessage) continue;
+      for (const Phase phase :
+           {Phase::kIdle, Phase::kOffer, Phase::kCancel, Phase::kCommit, Phase::kAbort}) {
+        for (const int ahead : {-1, 0, 1, 2}) {
+          test::MetPair pair(machine, 5);
+          if (held) {
+            pair.initiator.MakeOffer({});
+            ASSERT_EQ(pair.responder.Hear(pair.initiator.line(), pair), Event::kHeld);
+          }
+          Message line = pair.initiator.line();
+          line.txid = pair.responder.txid() + static_cast<uint32_t>(ahead);
+          line.phase = phase;
+          pair.responder.Hear(line, pair);
+          const bool offers = phase == Phase::kOffer || phase == Phase::kCancel;
+          EXPECT_EQ(pair.responder.faulted(), ahead == 2 || (ahead == 1 && !offers))
+              << "held " << held << ", " << ahead << " ahead, phase " << static_cast<int>(phase);
+        }
+      }
+    }
+  }
+}
+
+// A responder answers what was offered to it.
+TEST(Ends, AResponderThatIsAheadIsAFaultOfTheLink) {
+  for (const State state : {State::kIdle, State::kOffer, State::kCancel}) {
+    for (const Phase phase : {Phase::kReady, Phase::kCommitted, Phase::kRejected}) {
+      for (const int ahead : {-1, 0, 1, 2}) {
+        test::MetPair pair(kTwoMessage, 5);
+        if (state != State::kIdle) Reach(pair, state);
+        ASSERT_EQ(pair.initiator.state(), state);
+        Message line = pair.responder.line();
+        line.txid = pair.initiator.txid() + static_cast<uint32_t>(ahead);
+        line.phase = phase;
+        EXPECT_EQ(pair.initiator.Hear(line).has_value(),
+                  ahead == 0 && phase != Phase::kReady && state != State::kIdle);
+        EXPECT_EQ(pair.initiator.faulted(), ahead > 0)
+            << static_cast<int>(state) << ", " << ahead << " ahead";
+      }
+    }
+  }
 }
 
 TEST(Ends, TransactionIdsWrap) {

@@ -294,6 +294,83 @@ TEST(Merge, OfFlowsThatBothWorkersKnowFromTheirFirstPacketIsExact) {
   }
 }
 
+// Half of a flow's packets each: what one would have counted, down to the samples by which flows
+// that were seen once are told from others.
+TEST(Merge, OfFlowsThatSeveralWorkersSawIsWhatOneWouldHaveCounted) {
+  Choice setup = Small();
+  setup.levels = 4;
+  setup.level_top_k = 64;
+  Lab one(setup), a(setup, 0), b(setup, 1), c(setup, 2);
+  for (uint32_t flow = 0; flow < 30; ++flow) {
+    // Flow 0 is seen once, by a; flow 1 by a and b; flow 2 by all; and so on.
+    uint32_t left = flow + 1;
+    for (; left != 0; --left) {
+      one.Send(flow);
+      (left % 3 == 1 ? a : left % 3 == 2 ? b : c).Send(flow);
+    }
+  }
+  Epoch merged(setup);
+  for (Lab* lab : {&one, &a, &b, &c}) ASSERT_TRUE(lab->meter.Finish(kEpoch / 2));
+  for (Lab* lab : {&a, &b, &c}) ASSERT_TRUE(merged.Merge(*lab->meter.Closed()));
+  for (size_t level = 0; level < setup.levels; ++level) {
+    const auto& whole = one.meter.Closed()->counters[0].levels()[level].known;
+    const auto& sum = merged.counters[0].levels()[level].known;
+    EXPECT_TRUE(sum.complete());
+    ASSERT_EQ(sum.flows().size(), whole.flows().size());
+    for (const KnownFlows::Flow& flow : whole.flows()) {
+      const KnownFlows::Flow* const found = sum.Find(flow.key, flow.hash);
+      ASSERT_NE(found, nullptr);
+      EXPECT_EQ(found->count, flow.count);
+      EXPECT_EQ(found->bytes, flow.bytes);
+      EXPECT_EQ(found->samples, flow.samples);
+      EXPECT_EQ(found->samples, setup.rows * (test::NumberOf(flow.key) + 1));
+      EXPECT_EQ(found->whole, 1u);
+    }
+  }
+}
+
+TEST(Merge, AddsWhatAddsUpAndKeepsTheWorstOfTheRest) {
+  const Choice setup = Small();
+  const auto epoch = [&](uint64_t number, uint64_t start, uint64_t end, Traffic total,
+                         uint64_t exact_pkts, int64_t other, uint32_t longest, double least,
+                         double last) {
+    auto made = std::make_unique<Epoch>(setup);
+    made->number = number;
+    made->start_cycles = start;
+    made->end_cycles = end;
+    made->total = total;
+    made->exact_pkts = exact_pkts;
+    made->other = other;
+    made->longest_bytes = longest;
+    made->least_probability = least;
+    made->last_probability = last;
+    return made;
+  };
+  // Each has the worst of something.
+  const auto a = epoch(4, 100, 180, {10, 1000}, 3, 7, 1514, 0.5, 1.0);
+  const auto b = epoch(3, 90, 170, {20, 3000}, 4, 8, 60, 0.25, 0.25);
+  const auto c = epoch(5, 110, 190, {30, 5000}, 5, 9, 9000, 1.0, 0.5);
+  const Epoch* const orders[][3] = {
+      {a.get(), b.get(), c.get()}, {c.get(), a.get(), b.get()}, {b.get(), c.get(), a.get()}};
+  for (const auto& [first, second, third] : orders) {
+    Epoch merged(setup);
+    merged.workers = 0;
+    merged.number = first->number;
+    merged.start_cycles = first->start_cycles;
+    for (const Epoch* const each : {first, second, third}) ASSERT_TRUE(merged.Merge(*each));
+    EXPECT_EQ(merged.workers, 3u);
+    EXPECT_EQ(merged.number, 3u);
+    EXPECT_EQ(merged.start_cycles, 90u);
+    EXPECT_EQ(merged.end_cycles, 190u);
+    EXPECT_EQ(merged.total, (Traffic{60, 9000}));
+    EXPECT_EQ(merged.exact_pkts, 12u);
+    EXPECT_EQ(merged.other, 24);
+    EXPECT_EQ(merged.longest_bytes, 9000u);
+    EXPECT_EQ(merged.least_probability, 0.25);
+    EXPECT_EQ(merged.last_probability, 0.25);
+  }
+}
+
 TEST(Merge, OfDifferentSetupsIsRefused) {
   Choice setup = Small();
   Lab lab(setup);

@@ -130,7 +130,6 @@ bool Kernel::Exit(Gtid gtid, Nanoseconds now) {
     Tell(MessageType::kTaskDead, task, task.cpu);
   }
   task.state = TaskState::kDead;
-  task.departure_unseen = false;
   task.since = now;
   places_.Free(*place);
   return true;

@@ -40,6 +40,31 @@ TEST_F(EnsoTransmit, AFrameMaySpanTransfersThatOneTailStorePublishes) {
   EXPECT_EQ(host.wire.frames, (std::vector<Bytes>{frame, next}));
 }
 
+// The NIC sends as many bytes as the frame claims. Those that the transfer does not have are 0:
+// neither what the NIC held before nor what lies in the host's memory behind the transfer.
+TEST_F(EnsoTransmit, AFrameThatClaimsMoreThanItsTransferEndsInZeros) {
+  Bytes full(64, 0xee);
+  PutBe16(full, 16, 64 - 14);
+  for (int i = 0; i < 10; ++i) {
+    host.Send(0, std::vector<Bytes>(64, full));
+    ASSERT_EQ(host.Transmit(), 64u);
+  }
+  const struct {
+    uint32_t transfer, claimed;
+  } kCases[] = {{18, 64}, {50, 51}, {60, 64}, {63, 64}, {65, 128}, {97, 100}, {1001, 1024}};
+  for (const auto& [transfer, claimed] : kCases) {
+    Bytes frame(transfer, 0xaa);
+    PutBe16(frame, 16, static_cast<uint16_t>(claimed - 14));
+    Bytes expected = frame;
+    expected.resize(claimed);
+    frame.resize(Flits(transfer) * kFlitBytes, 0xee);
+    host.PutData(0, host.Compose({frame}), transfer);
+    host.StoreTxTail(0);
+    ASSERT_EQ(host.Transmit(), 1u);
+    EXPECT_EQ(host.wire.frames.back(), expected) << transfer << " of " << claimed;
+  }
+}
+
 TEST_F(EnsoTransmit, AVlanFrameSwallowsFollowingPacketsOfEveryone) {
   Bytes vlan = MakeFrame(64);
   PutBe16(vlan, 16, 0x0800);  // 2048 + 14 bytes claimed: 33 flits

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "host.h"
+#include "packet/bytes.h"
 
 namespace sluice::device::ipu::test {
 namespace {
@@ -161,6 +162,30 @@ TEST_F(Classified, VerifiesChecksumsOnlyWhenAsked) {
   EXPECT_EQ(Flags(Receive(frame)), kRxIpBad) << "a UDP checksum of zero says nothing";
 }
 
+TEST_F(Classified, AnUpperHeaderThatIsNotWholeIsBadWhateverItSumsTo) {
+  // From 192.168.0.1 to 192.168.0.2; everything above IP is 0 but UDP's length and the checksum:
+  // the complement of 8154 (the addresses) + protocol + length (+ UDP's length), by RFC 1071.
+  const struct {
+    uint8_t protocol;
+    uint8_t bytes;  // Of UDP or TCP.
+    uint16_t ip_sum, sum;
+    uint16_t flag;
+  } kCases[] = {{6, 19, 0xf97d, 0x7e92, kRxL4Bad},
+                {6, 20, 0xf97c, 0x7e91, kRxL4Good},
+                {17, 7, 0xf97e, 0, kRxL4Bad},
+                {17, 8, 0xf97d, 0x7e8a, kRxL4Good}};
+  host.nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous | kPortChecksum);
+  for (const auto& c : kCases) {
+    std::string frame = Ipv4Frame({{192, 168, 0, 1}, {192, 168, 0, 2}, 0, 0, c.protocol});
+    frame[17] = static_cast<char>(20 + c.bytes);
+    frame[39] = static_cast<char>(c.protocol == 17 ? c.bytes : 0);
+    packet::StoreBe16(reinterpret_cast<uint8_t*>(&frame[24]), c.ip_sum);
+    const uint32_t field = c.protocol == 6 ? 50 : 40;
+    packet::StoreBe16(reinterpret_cast<uint8_t*>(&frame[field]), c.sum);
+    EXPECT_EQ(Flags(Receive(frame)), kRxIpGood | c.flag) << int{c.protocol} << " " << int{c.bytes};
+  }
+}
+
 class Flows : public Classified {
  protected:
   Flows() { host.StartRx(64, 2048, 64, false, 2); }
@@ -215,6 +240,32 @@ TEST_F(Flows, TheMoreSpecificRuleWinsAndDropsAreCounted) {
   other.source = {10, 9, 9, 9};
   host.Receive(Ipv4Frame(other));
   EXPECT_EQ(host.Stat(kStatRxFlowDrop), 1u);
+}
+
+TEST_F(Flows, OfRulesThatSelectAsManyFieldsTheHigherFieldsWin) {
+  constexpr uint32_t kPairs[][2] = {
+      // One field each, then two and three.
+      {kFlowMatchDestination, kFlowMatchSource},
+      {kFlowMatchSourcePort, kFlowMatchDestination},
+      {kFlowMatchDestinationPort, kFlowMatchSourcePort},
+      {kFlowMatchProtocol, kFlowMatchDestinationPort},
+      {kFlowMatchProtocol, kFlowMatchSource},
+      {kFlowMatchDestinationPort | kFlowMatchSource, kFlowMatchSourcePort | kFlowMatchDestination},
+      {kFlowMatchProtocol | kFlowMatchSource, kFlowMatchDestinationPort | kFlowMatchSourcePort},
+      {kFlowMatchProtocol | kFlowMatchDestination | kFlowMatchSource,
+       kFlowMatchDestinationPort | kFlowMatchSourcePort | kFlowMatchDestination}};
+  for (const auto& [higher, lower] : kPairs) {
+    ASSERT_GT(higher, lower);
+    for (const bool higher_first : {true, false}) {
+      Command(tuple_, 0, 0, FlowCommand::kFlush);
+      for (const bool now_higher : {higher_first, !higher_first}) {
+        ASSERT_EQ(Command(tuple_, now_higher ? higher : lower, kFlowActionMark, FlowCommand::kAdd,
+                          now_higher ? 2 : 1),
+                  FlowStatus::kOk);
+      }
+      EXPECT_EQ(Receive(Ipv4Frame(tuple_)).low >> kRxMarkShift, 2u) << higher << " " << lower;
+    }
+  }
 }
 
 TEST_F(Flows, AMarkTravelsInTheWriteBack) {

@@ -4,6 +4,7 @@
 // descriptor by descriptor through the registers of regs/ipu.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -42,13 +43,24 @@ class Host {
   static constexpr uint32_t kTxRingOffset = 1 << 20;
   static constexpr uint32_t kBuffers = 2 << 20;
 
-  Host() : memory_(new (std::align_val_t{kPageBytes}) uint8_t[kBytes]()), nic(dma, {}) {
-    dma.Add(kBus, memory_.get(), kBytes);
+  Host()
+      : memory_(new (std::align_val_t{kPageBytes}) uint8_t[kGuard + kBytes + kGuard]()),
+        nic(dma, {}) {
+    std::memset(memory_.get(), kUntouched, kGuard);
+    std::memset(At(kBytes), kUntouched, kGuard);
+    dma.Add(kBus, At(0), kBytes);
     nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous);
     nic.WriteRegister(kMaxFrame, 4, kMaxFrameBytes);
   }
 
-  uint8_t* At(uint32_t offset) { return memory_.get() + offset; }
+  uint8_t* At(uint32_t offset) { return memory_.get() + kGuard + offset; }
+  /// Whether the memory in front of what the device was granted, and behind it, is as it was.
+  bool StayedInside() {
+    const auto untouched = [](const uint8_t* from) {
+      return std::all_of(from, from + kGuard, [](uint8_t byte) { return byte == kUntouched; });
+    };
+    return untouched(memory_.get()) && untouched(At(kBytes));
+  }
   Descriptor& Rx(uint32_t index, uint32_t queue = 0) {
     return reinterpret_cast<Descriptor*>(At(kRingOffset + queue * 65536))[index];
   }
@@ -98,6 +110,8 @@ class Host {
   uint64_t Stat(Statistic statistic) { return nic.ReadRegister(StatisticRegister(statistic), 8); }
 
  private:
+  static constexpr uint32_t kGuard = 16 * kPageBytes;  ///< More than any buffer.
+  static constexpr uint8_t kUntouched = 0xa5;
   struct Free {
     void operator()(uint8_t* p) const { ::operator delete[](p, std::align_val_t{kPageBytes}); }
   };

@@ -116,6 +116,26 @@ TEST(IpuReceive, AScatteredFrameNeedsAllItsDescriptors) {
   EXPECT_EQ(host.Receive(PlainFrame(512), true), 1u);
 }
 
+TEST(IpuReceive, AScatteredFrameMayTakeExactlyAllThatIsPosted) {
+  for (const bool pause : {false, true}) {
+    for (uint32_t posted = 2; posted <= 5; ++posted) {
+      SCOPED_TRACE(posted);
+      Host host;
+      host.StartRx(64, 256, posted, true);
+      EXPECT_EQ(host.Receive(PlainFrame(256 * posted + 1), pause), pause ? 0u : 1u);
+      EXPECT_EQ(host.Stat(kStatRxNoDescriptor), pause ? 0u : 1u);
+      const std::string frame = PlainFrame(256 * posted);
+      EXPECT_EQ(host.Receive(frame, pause), 1u);
+      EXPECT_EQ(host.Stat(kStatRxFrames), 1u);
+      EXPECT_EQ(host.Stat(kStatRxNoDescriptor), pause ? 0u : 1u) << "no other was refused";
+      std::string received;
+      for (uint32_t i = 0; i < posted; ++i) received += host.Received(i);
+      EXPECT_EQ(received, frame);
+      EXPECT_EQ(host.Rx(posted - 1).high, kWhole | 256);
+    }
+  }
+}
+
 TEST(IpuReceive, TheLongestFrameFitsTheSmallestBuffers) {
   Host host;
   host.StartRx(128, kMinBuffer, 128, true);

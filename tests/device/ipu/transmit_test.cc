@@ -102,6 +102,20 @@ TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
   EXPECT_EQ(sent.substr(40, 2), "\xb9\xb8");
 }
 
+TEST_F(Transmit, AUdpChecksumOfZeroLeavesAsAllOnes) {
+  // The frame above with a first word that is b9b8 more: 6162 + b9b8 = 1b1b, with the carry. All
+  // words now sum to ffff. RFC 768: a computed 0 is sent as all ones, for 0 says "none".
+  const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,    0,    0x08, 0x00, 0x45, 0,
+                           0, 32, 0, 0, 0, 0, 64, 17, 0,    0,    192,  168,  0,    1,    192,  168,
+                           0, 2,  0, 1, 0, 2, 0,  12, 0x81, 0x71, 0x1b, 0x1b, 'c',  'd'};
+  std::memcpy(host.At(kData), bytes, sizeof(bytes));
+  host.PostTx(0, kData, sizeof(bytes),
+              kTxEndOfPacket | kTxL4Checksum | uint64_t{14} << kTxIpOffsetShift |
+                  uint64_t{20} << kTxIpLengthShift | uint64_t{6} << kTxL4FieldShift);
+  EXPECT_EQ(Ring(1), 1u);
+  EXPECT_EQ(sink.frames.at(0).substr(40, 2), "\xff\xff");
+}
+
 TEST_F(Transmit, ChecksumOffsetsOutsideTheFrameAreRefused) {
   host.PostTx(0, kData, 40,
               kTxEndOfPacket | kTxIpChecksum | uint64_t{30} << kTxIpOffsetShift |

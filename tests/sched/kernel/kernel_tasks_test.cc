@@ -197,9 +197,33 @@ TEST_F(KernelTest, ADepartureIsStaleUntilItWasSeenAndAnInvalidTargetAfterwards) 
   EXPECT_EQ(Commit(Choose(0, task)), Status::kTargetStale);
   kernel.DepartureSeen(task);
   EXPECT_EQ(Commit(Choose(0, task)), Status::kInvalidTarget);
-  EXPECT_TRUE(kernel.Exit(task, ++now));
-  EXPECT_TRUE(Heard().empty());
-  EXPECT_EQ(Commit(Choose(0, task)), Status::kTargetStale);
+}
+
+TEST_F(KernelTest, ATaskThatDepartedEndsInSilenceWhetherThatWasSeenOrNot) {
+  for (const bool seen : {false, true}) {
+    const Gtid stays = kernel.Create({}, ++now);
+    const Gtid task = kernel.Create({}, ++now);
+    kernel.Depart(task, ++now);
+    if (seen) kernel.DepartureSeen(task);
+    kernel.ClearMessages();
+    const uint32_t barrier = Barrier(task);
+    EXPECT_EQ(kernel.live_tasks(), 1u);
+    EXPECT_TRUE(kernel.Exit(task, ++now));
+    EXPECT_TRUE(Heard().empty());
+    EXPECT_EQ(Barrier(task), barrier);
+    EXPECT_EQ(kernel.live_tasks(), 1u) << "it had left already";
+    EXPECT_EQ(Commit(Choose(0, task)), Status::kTargetStale);
+    EXPECT_FALSE(kernel.Exit(task, ++now)) << "once";
+    kernel.Exit(stays, ++now);
+    // Its place is the next task's, which is nobody's departure.
+    for (uint32_t i = 0; i < kLimits.max_tasks; ++i) {
+      const Gtid next = kernel.Create({}, ++now);
+      EXPECT_EQ(kernel.Check(0, Choose(0, next)), Status::kComplete);
+      kernel.Exit(next, ++now);
+    }
+    EXPECT_EQ(kernel.Find(task), nullptr);
+    kernel.ClearMessages();
+  }
 }
 
 }  // namespace
