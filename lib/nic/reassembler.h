@@ -52,8 +52,8 @@ class Reassembler {
 
   /// Puts nothing together.
   Reassembler() = default;
-  /// For `datagrams` at a time, 1 ... kMaxDatagrams. `name`: of its memory pool, used once. Nothing:
-  /// there is too little of EAL's memory.
+  /// For `datagrams` at a time, 1 … kMaxDatagrams. `name`: of its memory pool, used once.
+  /// Nothing: there is too little of EAL's memory.
   static std::optional<Reassembler> Make(const std::string& name, uint32_t datagrams,
                                          uint64_t timeout_cycles);
 

@@ -29,7 +29,7 @@ namespace sluice::engine::kv {
 bool WriteSnapshot(const std::string& path, std::span<const Partition> partitions, uint32_t now_s,
                    std::string* error);
 
-/// Whether a file can be made beside `path` now, as WriteSnapshot will. False: `error` says why not.
+/// Whether a file can be made beside `path` now, as WriteSnapshot will. False: `error` says why.
 bool MayWriteSnapshot(const std::string& path, std::string* error);
 
 /// Sets all items of a file. `hash` tells the partition, of which there may be another number now,
