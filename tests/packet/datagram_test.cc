@@ -17,7 +17,7 @@ Datagram In(const Bytes& frame) {
   return Datagram::In(buffer.data(), buffer.size());
 }
 
-Bytes With(Bytes frame, size_t at, uint8_t value) {
+Bytes Changed(Bytes frame, size_t at, uint8_t value) {
   frame.at(at) = value;
   return frame;
 }
@@ -37,12 +37,12 @@ TEST(Datagram, IsFoundWhereverItLiesOrSaysWhatElseThereIs) {
       {"vlan udp4", test::kVlanUdp4, Kind::kUdp, 46, 18},
       {"udp6", test::kUdp6, Kind::kUdp, 62, 18},
       {"qinq udp6", test::kQinQUdp6, Kind::kUdp, 70, 18},
-      {"udp4, first byte changed", With(test::kUdp4, 42, 0x31), Kind::kBadChecksum, 42, 18},
-      {"udp4, last byte changed", With(test::kUdp4, 59, 0x42), Kind::kBadChecksum, 42, 18},
-      {"udp6 changed", With(test::kUdp6, 79, 0x42), Kind::kBadChecksum, 62, 18},
+      {"udp4, first byte changed", Changed(test::kUdp4, 42, 0x31), Kind::kBadChecksum, 42, 18},
+      {"udp4, last byte changed", Changed(test::kUdp4, 59, 0x42), Kind::kBadChecksum, 42, 18},
+      {"udp6 changed", Changed(test::kUdp6, 79, 0x42), Kind::kBadChecksum, 62, 18},
       {"udp4, a byte short", Cut(test::kUdp4, 59), Kind::kMalformed, 0, 0},
-      {"udp4, longer than IP", With(test::kUdp4, 39, 27), Kind::kMalformed, 0, 0},
-      {"udp4, length 7", With(test::kUdp4, 39, 7), Kind::kMalformed, 0, 0},
+      {"udp4, longer than IP", Changed(test::kUdp4, 39, 27), Kind::kMalformed, 0, 0},
+      {"udp4, length 7", Changed(test::kUdp4, 39, 7), Kind::kMalformed, 0, 0},
       {"first fragment", test::kUdp4FirstFragment, Kind::kFragment, 0, 0},
       {"later fragment", test::kUdp4LaterFragment, Kind::kFragment, 0, 0},
       {"ip options", test::kUdp4IpOptions, Kind::kOptions, 0, 0},
@@ -61,7 +61,7 @@ TEST(Datagram, IsFoundWhereverItLiesOrSaysWhatElseThereIs) {
     }
   }
   // RFC 8200 section 8.1: over IPv6 there is no UDP without a checksum.
-  EXPECT_EQ(In(With(With(test::kUdp6, 60, 0), 61, 0)).kind, Kind::kBadChecksum);
+  EXPECT_EQ(In(Changed(Changed(test::kUdp6, 60, 0), 61, 0)).kind, Kind::kBadChecksum);
 }
 
 // The answer is as long as the question, so that its sum is that of the fixture, whose addresses
