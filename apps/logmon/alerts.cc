@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "alerts.h"
 
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_format.h>
 #include <absl/time/time.h>
 #include <spawn.h>
@@ -24,70 +25,120 @@ using engine::logmon::Alert;
 // Programs that run at a time: a storm of alerts must not become a storm of processes.
 constexpr size_t kMaxPrograms = 8;
 
+// An alert remembers the times of as many events as its threshold, for each host.
+constexpr size_t kMaxHosts = 65'536, kMinHosts = 16, kMaxTimes = 1 << 20;
+
+size_t MaxHosts(uint64_t threshold) {
+  return std::clamp<size_t>(kMaxTimes / threshold, kMinHosts, kMaxHosts);
+}
+
 }  // namespace
 
 Alerts::Alerts(const Config& config, std::string program)
-    : config_(config), program_(std::move(program)) {
-  for (const FilterConfig& about : config.about) {
-    std::string error;  // The configuration's reader saw to the bounds.
-    alerts_.push_back(about.alert ? Alert::Create(*about.alert, &error) : std::nullopt);
-  }
-}
+    : config_(config), program_(std::move(program)), hosts_(config.about.size()) {}
 
 bool Alerts::WriteTo(const std::string& path, std::string* error) {
   return file_.Open(path, error);
 }
 
-std::vector<std::string> Alerts::Update(const std::vector<uint64_t>& events, uint64_t now_ms) {
+void Alerts::Add(const AlertEvent& event) {
+  const engine::logmon::AlertOptions& options = *config_.about[event.filter].alert;
+  auto& hosts = hosts_[event.filter];
+  const std::string host(event.host);
+  auto found = hosts.find(host);
+  if (found == hosts.end()) {
+    std::string error;  // The configuration's reader saw to the bounds.
+    auto alert = Alert::Create(options, &error);
+    if (!alert || hosts.size() >= MaxHosts(options.threshold)) {
+      lost_hosts_ += event.count;
+      return;
+    }
+    found = hosts.emplace(host, HostAlert{*std::move(alert), 0, {}}).first;
+  }
+  found->second.new_events += event.count;
+  found->second.line = event.line;
+}
+
+/// Whether there is something to tell.
+bool Alerts::Count(HostAlert& one, uint64_t now_ms, Telling* telling) {
+  const uint64_t threshold = config_.about[telling->filter].alert->threshold;
+  const uint64_t events = std::exchange(one.new_events, 0);
+  Alert::Edge edge = one.alert.OnTime(now_ms);
+  // Of events at one moment, more than the threshold change nothing more.
+  uint64_t counted = 0;
+  while (counted < std::min(events, threshold) && edge != Alert::Edge::kFired) {
+    edge = one.alert.OnEvent(now_ms);
+    ++counted;
+  }
+  telling->fired = edge == Alert::Edge::kFired;
+  telling->count = threshold + (events - counted);
+  return edge != Alert::Edge::kNone;
+}
+
+std::vector<std::string> Alerts::Update(uint64_t now_ms) {
   Reap();
   std::vector<std::string> lines;
-  for (size_t i = 0; i < alerts_.size(); ++i) {
-    if (!alerts_[i]) continue;
-    Alert::Edge edge = alerts_[i]->OnTime(now_ms);
-    // Of events at one moment, more than the threshold change nothing more.
-    const uint64_t told = std::min(events[i], config_.about[i].alert->threshold);
-    for (uint64_t n = 0; n < told && edge != Alert::Edge::kFired; ++n) {
-      edge = alerts_[i]->OnEvent(now_ms);
+  for (size_t i = 0; i < hosts_.size(); ++i) {
+    for (auto at = hosts_[i].begin(); at != hosts_[i].end();) {
+      auto& [host, one] = *at;
+      Telling telling{.filter = i, .host = host, .line = one.line, .fired = false, .count = 0};
+      if (Count(one, now_ms, &telling)) {
+        lines.push_back(LineFor(telling));
+        Tell(telling, now_ms);
+      }
+      if (one.alert.IsAtRest(now_ms)) {
+        hosts_[i].erase(at++);
+      } else {
+        ++at;
+      }
     }
-    if (edge == Alert::Edge::kNone) continue;
-    const bool fired = edge == Alert::Edge::kFired;
-    const FilterConfig& about = config_.about[i];
-    // Names are the operator's own; those of files' expressions may hold anything printable.
-    lines.push_back(absl::StrFormat("%s: \"%s\", %d events in %d s", fired ? "ALERT" : "normal",
-                                    about.name, about.alert->threshold,
-                                    about.alert->window / 1000));
-    Tell(i, fired, now_ms);
   }
   return lines;
 }
 
-void Alerts::Tell(size_t filter, bool fired, uint64_t now_ms) {
-  fired_ += fired;
-  const FilterConfig& about = config_.about[filter];
+std::string Alerts::LineFor(const Telling& telling) const {
+  const FilterConfig& about = config_.about[telling.filter];
+  const std::string host = telling.host.empty() ? "" : " " + absl::CHexEscape(telling.host);
+  // Names are the operator's own.
+  return absl::StrFormat("%s: \"%s\"%s, %d events in %d s", telling.fired ? "ALERT" : "normal",
+                         about.name, host, about.alert->threshold, about.alert->window / 1000);
+}
+
+void Alerts::Tell(const Telling& telling, uint64_t now_ms) {
+  fired_ += telling.fired;
+  const FilterConfig& about = config_.about[telling.filter];
   if (file_.is_open()) {
     nlohmann::ordered_json json;
     json["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ",
                                     absl::FromUnixMillis(static_cast<int64_t>(now_ms)),
                                     absl::UTCTimeZone());
     json["filter"] = about.name;
-    json["firing"] = fired;
+    json["firing"] = telling.fired;
     json["threshold"] = about.alert->threshold;
     json["window_s"] = about.alert->window / 1000;
+    if (!telling.host.empty()) json["host"] = telling.host;
+    if (telling.fired) {
+      json["count"] = telling.count;
+      json["line"] = telling.line;
+    }
     file_.Write(AsciiLine(json));
     file_.Flush();
   }
-  if (fired && !program_.empty()) Run(filter);
+  if (telling.fired && !program_.empty()) Run(telling);
 }
 
-// The program learns what fired from its environment. Nothing of what was logged reaches it.
-void Alerts::Run(size_t filter) {
+// The program learns what fired from its environment. What was logged is escaped: printable ASCII.
+void Alerts::Run(const Telling& telling) {
   if (running_.size() >= kMaxPrograms) {
     ++failed_programs_;
     return;
   }
-  const FilterConfig& about = config_.about[filter];
+  const FilterConfig& about = config_.about[telling.filter];
   std::vector<std::string> own{
       "SLUICE_FILTER=" + about.name,
+      "SLUICE_HOST=" + absl::CHexEscape(telling.host),
+      "SLUICE_COUNT=" + std::to_string(telling.count),
+      "SLUICE_LINE=" + absl::CHexEscape(telling.line),
       "SLUICE_THRESHOLD=" + std::to_string(about.alert->threshold),
       "SLUICE_WINDOW_S=" + std::to_string(about.alert->window / 1000)};
   std::vector<char*> environment;

@@ -5,11 +5,13 @@
 
 #include <sys/types.h>
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "alert_events.h"
 #include "config.h"
 #include "engine/logmon/metric/alert.h"
 #include "lines_file.h"
@@ -24,23 +26,44 @@ class Alerts {
 
   /// False, with one line in `error`, if alerts cannot be written there.
   bool WriteTo(const std::string& path, std::string* error);
-  /// Events by filter since the last call, none included; `now_ms` since 1970. Lines for people.
-  std::vector<std::string> Update(const std::vector<uint64_t>& events, uint64_t now_ms);
+  /// Of a filter with an alert. Counts at the next Update.
+  void Add(const AlertEvent& event);
+  /// Lines for people, of printable ASCII; `now_ms` since 1970.
+  std::vector<std::string> Update(uint64_t now_ms);
 
   uint64_t fired() const { return fired_; }
+  /// Events of hosts beyond those that an alert has room for.
+  uint64_t lost_hosts() const { return lost_hosts_; }
   uint64_t failed_programs() const { return failed_programs_; }
 
  private:
-  void Tell(size_t filter, bool fired, uint64_t now_ms);
-  void Run(size_t filter);
+  /// An alert of one host, or of all.
+  struct HostAlert {
+    engine::logmon::Alert alert;
+    uint64_t new_events = 0;
+    std::string line;  ///< The last one's.
+  };
+  /// What is told of an edge.
+  struct Telling {
+    size_t filter;
+    const std::string& host;
+    const std::string& line;
+    bool fired;
+    uint64_t count;  ///< Events in the window.
+  };
+  bool Count(HostAlert& one, uint64_t now_ms, Telling* telling);
+  std::string LineFor(const Telling& telling) const;
+  void Tell(const Telling& telling, uint64_t now_ms);
+  void Run(const Telling& telling);
   void Reap();
 
   const Config& config_;
   std::string program_;
-  std::vector<std::optional<engine::logmon::Alert>> alerts_;  ///< By filter.
+  std::vector<absl::flat_hash_map<std::string, HostAlert>> hosts_;  ///< By filter, then host.
   LinesFile file_;
   std::vector<pid_t> running_;
   uint64_t fired_ = 0;
+  uint64_t lost_hosts_ = 0;
   uint64_t failed_programs_ = 0;
 };
 

@@ -19,7 +19,7 @@ WorkerFigures Plus(WorkerFigures sum, const WorkerFigures& more) {
   using engine::logmon::ScanCounters;
   for (const auto total :
        {&ScanCounters::lines, &ScanCounters::matched_lines, &ScanCounters::asked,
-        &ScanCounters::truncated_lines, &ScanCounters::torn_lines,
+        &ScanCounters::given_up, &ScanCounters::truncated_lines, &ScanCounters::torn_lines,
         &ScanCounters::no_memory_lines}) {
     sum.scan.*total += more.scan.*total;
   }
@@ -27,7 +27,8 @@ WorkerFigures Plus(WorkerFigures sum, const WorkerFigures& more) {
     sum.sources.events[i] += more.sources.events[i];
   }
   for (const auto total : {&WorkerFigures::known_sources, &WorkerFigures::state_bytes,
-                           &WorkerFigures::shown_lines, &WorkerFigures::lost_lines}) {
+                           &WorkerFigures::shown_lines, &WorkerFigures::lost_lines,
+                           &WorkerFigures::lost_hosts}) {
     sum.*total += more.*total;
   }
   return sum;
@@ -79,18 +80,17 @@ void Collector::Loop() {
 
 void Collector::Collect() {
   const std::scoped_lock lock(mutex_);
-  std::vector<uint64_t> events(settings_.config.about.size());
   for (size_t worker = 0; worker < batches_.size(); ++worker) {
     batches_[worker]->Take([&](Batch& batch) {
-      const std::vector<uint64_t> more = ledger_.Add(batch);
-      for (size_t i = 0; i < events.size(); ++i) events[i] += more[i];
+      ledger_.Add(batch);
+      batch.alerts.TakeAll([this](const AlertEvent& event) { alerts_.Add(event); });
       // After the worker left there are two halves, the older one perhaps last.
       if (batch.figures.scan.lines >= figures_[worker].scan.lines) figures_[worker] = batch.figures;
       ShowLines(batch.shown);
     });
   }
   const uint64_t now_ns = clock_.Ns(rte_rdtsc());
-  for (const std::string& line : alerts_.Update(events, now_ns / 1'000'000)) {
+  for (const std::string& line : alerts_.Update(now_ns / 1'000'000)) {
     std::fprintf(text_, "%s\n", line.c_str());
     std::fflush(text_);
   }
@@ -124,6 +124,7 @@ Figures Collector::Take() const {
                   .filters = {},
                   .workers = {},
                   .alerts = alerts_.fired(),
+                  .lost_hosts = alerts_.lost_hosts(),
                   .failed_programs = alerts_.failed_programs()};
   for (const FilterTotals& totals : ledger_.totals()) {
     FilterTotals& copy = figures.filters.emplace_back();
@@ -133,6 +134,7 @@ Figures Collector::Take() const {
   for (const WorkerFigures& worker : figures_) {
     figures.workers = Plus(std::move(figures.workers), worker);
   }
+  figures.lost_hosts += figures.workers.lost_hosts;
   return figures;
 }
 

@@ -31,6 +31,7 @@ struct Figures {
   std::vector<FilterTotals> filters;
   WorkerFigures workers;  ///< All, added up.
   uint64_t alerts = 0;
+  uint64_t lost_hosts = 0;  ///< Events that no alert counted: it had no room for another host.
   uint64_t failed_programs = 0;
 };
 

@@ -61,7 +61,7 @@ class Reader {
     if (!file.empty()) {
       if (metric != nullptr)
         reader.Complain("metric", "a regular expression has no fields: omit it");
-      AddFile(file, about, reader);
+      AddFile(file, std::move(about), reader);
       return;
     }
     about.pattern = pattern.empty() ? regex : pattern;

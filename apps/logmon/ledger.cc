@@ -15,12 +15,10 @@ Ledger::Ledger(const Config& config) : config_(config), totals_(config.about.siz
   }
 }
 
-std::vector<uint64_t> Ledger::Add(Batch& batch) {
-  std::vector<uint64_t> events(totals_.size());
+void Ledger::Add(Batch& batch) {
   for (const MinuteCounts& counts : batch.counts) {
     lines_ += counts.lines;
     for (size_t i = 0; i < tallies_.size(); ++i) {
-      events[i] += counts.events[i];
       totals_[i].events += counts.events[i];
       MinuteReport report{
           .minute = counts.minute, .lines = counts.lines, .series = {}, .overflow = {}};
@@ -41,7 +39,6 @@ std::vector<uint64_t> Ledger::Add(Batch& batch) {
       totals_[i].metric.Merge(report->overflow);
     }
   }
-  return events;
 }
 
 template <typename TakeOne>

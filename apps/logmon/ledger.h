@@ -31,8 +31,8 @@ class Ledger {
   /// `config` outlives it.
   explicit Ledger(const Config& config);
 
-  /// Adds what a worker counted, and empties it. Returns events by filter.
-  std::vector<uint64_t> Add(Batch& batch);
+  /// Adds what a worker counted, and empties it.
+  void Add(Batch& batch);
   /// Minutes before `minute` that were not taken yet; all minutes at the end.
   std::vector<FilterMinute> TakeOver(int64_t minute);
   std::vector<FilterMinute> TakeAll();

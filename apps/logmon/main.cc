@@ -47,6 +47,8 @@ using sluice::runtime::WorkerInfo;
 
 // How long missing bytes of a TCP stream are waited for: several retransmissions.
 constexpr uint64_t kGapSeconds = 3;
+// Lines of one session of a log-in are not further apart; fail2ban's mlfidCache.
+constexpr uint64_t kSessionSeconds = 300;
 
 int RunTest() {
   std::string error;
@@ -135,6 +137,7 @@ int main(int argc, char** argv) {
   const uint64_t hz = rte_get_tsc_hz();
   settings->monitor.idle_cycles = static_cast<uint64_t>(settings->idle_s * static_cast<double>(hz));
   settings->monitor.gap_cycles = kGapSeconds * hz;
+  settings->monitor.session_cycles = kSessionSeconds * hz;
   const WallClock clock(UnixNs(), rte_rdtsc(), hz);
   Collector collector(*settings, clock, session->workers(), text);
   if (!collector.Open(&flag, &fix)) return BadFlag(flag, fix);

@@ -16,6 +16,8 @@ Recorder::Recorder(const Config& config, const WallClock& clock,
   for (size_t i = 0; i < config.about.size(); ++i) {
     shown_[i] = config.about[i].show;
     metrics_[i] = config.about[i].has_metric();
+    alerts_[i] = config.about[i].alert.has_value();
+    by_host_[i] = config.about[i].alert_by_host;
   }
 }
 
@@ -37,7 +39,16 @@ void Recorder::OnMatch(const Source& source, const SyslogHeader* header, const M
       if (line.filters[i] && metrics_[i]) CountMetric(i, line.text);
     }
   }
+  if ((line.filters & alerts_).any()) CountForAlerts(line);
   if ((line.filters & shown_).any()) Show(source, header, line, now);
+}
+
+void Recorder::CountForAlerts(const MatchedLine& line) {
+  for (size_t i = 0; i < config_->about.size(); ++i) {
+    if (!line.filters[i] || !alerts_[i]) continue;
+    const std::string_view host = by_host_[i] ? line.HostOf(i) : std::string_view();
+    if (!batches_->filling().alerts.Add(i, host, line.text)) ++lost_hosts_;
+  }
 }
 
 void Recorder::CountMetric(size_t filter, std::string_view line) {

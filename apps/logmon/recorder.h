@@ -27,10 +27,12 @@ class Recorder {
 
   uint64_t shown_lines() const { return shown_lines_; }
   uint64_t lost_lines() const { return lost_lines_; }
+  uint64_t lost_hosts() const { return lost_hosts_; }
 
  private:
   /// Those of the present minute, in the batch at hand.
   MinuteCounts& Counts();
+  void CountForAlerts(const engine::logmon::MatchedLine& line);
   void CountMetric(size_t filter, std::string_view line);
   void Show(const engine::logmon::Source& source, const engine::logmon::SyslogHeader* header,
             const engine::logmon::MatchedLine& line, uint64_t now);
@@ -38,12 +40,12 @@ class Recorder {
   const Config* config_;
   const WallClock* clock_;
   runtime::Handover<Batch>* batches_;
-  engine::logmon::FilterSet shown_, metrics_;
+  engine::logmon::FilterSet shown_, metrics_, alerts_, by_host_;
   engine::logmon::Scratch scratch_;
   engine::logmon::Dimensions::Values dimensions_;
   int64_t minute_ = 0;  ///< Since 1970.
   uint64_t lines_ = 0;
-  uint64_t shown_lines_ = 0, lost_lines_ = 0;
+  uint64_t shown_lines_ = 0, lost_lines_ = 0, lost_hosts_ = 0;
 };
 
 }  // namespace sluice::logmon

@@ -99,12 +99,14 @@ ordered_json FiguresJson(const Figures& figures, const Config& config) {
     ordered_json filter;
     filter["name"] = config.about[i].name;
     filter["pattern"] = config.about[i].pattern;
+    if (config.about[i].rules) filter["rules"] = *config.about[i].rules;
     filter["events"] = figures.filters[i].events;
     AddValues(figures.filters[i].metric, filter);
     json["filters"].push_back(std::move(filter));
   }
   const engine::logmon::ScanCounters& scan = figures.workers.scan;
   json["scan"] = {{"asked", scan.asked},
+                  {"given_up", scan.given_up},
                   {"truncated_lines", scan.truncated_lines},
                   {"torn_lines", scan.torn_lines},
                   {"no_memory_lines", scan.no_memory_lines}};
@@ -117,6 +119,7 @@ ordered_json FiguresJson(const Figures& figures, const Config& config) {
   json["shown_lines"] = figures.workers.shown_lines;
   json["lost_lines"] = figures.workers.lost_lines;
   json["alerts"] = figures.alerts;
+  json["lost_alert_hosts"] = figures.lost_hosts;
   json["failed_alert_programs"] = figures.failed_programs;
   if (!config.left_out.empty()) json["left_out"] = config.left_out;
   return json;

@@ -2,10 +2,13 @@
 #include "settings.h"
 
 #include <gflags/gflags.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -89,6 +92,21 @@ std::optional<Config> ReadFilters(std::string* flag, std::string* fix) {
   return std::nullopt;
 }
 
+/// As a shell would find it.
+bool IsProgram(const std::string& name) {
+  const auto can_run = [](const std::filesystem::path& file) {
+    std::error_code unused;
+    return std::filesystem::is_regular_file(file, unused) && access(file.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != name.npos) return can_run(name);
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (can_run(std::filesystem::path(folder.empty() ? "." : folder) / name)) return true;
+  }
+  return false;
+}
+
 std::optional<Transport> TransportOf(std::string_view name) {
   if (name == "syslog") return Transport::kSyslog;
   if (name == "lines") return Transport::kLines;
@@ -123,6 +141,8 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
       complaint.Accept(runtime::OutputFault(FLAGS_lines), "lines") &&
       complaint.Accept(runtime::OutputFault(FLAGS_minutes), "minutes") &&
       complaint.Accept(runtime::OutputFault(FLAGS_alerts), "alerts") &&
+      complaint.Check(FLAGS_alert_exec.empty() || IsProgram(FLAGS_alert_exec), "alert_exec",
+                      FLAGS_alert_exec + ": no such program: give one that can be executed") &&
       complaint.Check(FLAGS_log.empty() || !line.own_port, "log",
                       "only the embedded NIC has this, and EAL was given a device: omit it");
   if (!right) return std::nullopt;

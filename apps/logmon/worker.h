@@ -58,6 +58,7 @@ class Worker {
     figures.state_bytes = monitor().memory_bytes() + monitor().scanner().unfinished_bytes();
     figures.shown_lines = recorder.shown_lines();
     figures.lost_lines = recorder.lost_lines();
+    figures.lost_hosts = recorder.lost_hosts();
   }
 
   runtime::Handover<Batch>& batches_;

@@ -37,6 +37,7 @@ GOLDEN = [
     ("{ $.sourceIPAddress != 123.123.* }", '{"sourceIPAddress": "123.124.1.1"}', True),
     ("{ $.sourceIPAddress != 123.123.* }", '{"other": 1}', False),
     ("{ $.a.b[0] = \"x*\" }", '{"a": {"b": ["xyz"]}}', True),
+    ("{ $.a[*].b = \"x*\" }", '{"a": [{"b": 1}, {"b": "xyz"}]}', True),
     ("{ $.x IS NULL }", '{"x": null}', True),
     ("{ $.x NOT EXISTS }", '{"y": null}', True),
     ("{ $.x IS TRUE }", '{"x": true}', True),
@@ -155,25 +156,55 @@ class Output(Folder):
                             if part["dimensions"] == {"status": status}),
                         text.count(f'"status": {status},'.encode()))
 
-    def test_an_alert_is_told_written_and_run(self):
-        program, seen = self.folder / "program", self.folder / "seen"
-        program.write_text(f'#!/bin/sh\necho "$SLUICE_FILTER $SLUICE_THRESHOLD $SLUICE_WINDOW_S"'
-                           f' > {seen}.new && mv {seen}.new {seen}\n')
+    def program(self, script):
+        program = self.folder / "program"
+        program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o700)
+        return program
+
+    def test_an_alert_is_told_written_and_run(self):
+        seen = self.folder / "seen"
+        program = self.program(
+            'echo "$SLUICE_FILTER $SLUICE_THRESHOLD $SLUICE_WINDOW_S $SLUICE_COUNT'
+            f' <$SLUICE_HOST> $SLUICE_LINE" > {seen}.new && mv {seen}.new {seen}')
         self.replayed = lambda run: (run.wait(seen.exists),
                                      run.find(r'ALERT: "many", 5 events in 3600 s\n'))
-        report = self.replay(b"ERROR\n" * 5, f"--alert_exec={program}",
+        report = self.replay(b"ERROR \x1b\n" * 5, f"--alert_exec={program}",
                              f"--alerts={self.folder / 'alerts'}", config=ALERTS)["logmon"]
         self.assertEqual((report["alerts"], report["failed_alert_programs"]), (1, 0))
-        self.assertEqual(seen.read_text(), "many 5 3600\n")
+        self.assertEqual(seen.read_text(), "many 5 3600 5 <> ERROR \\x1b\n")
         [alert] = self.read("alerts")
         self.assertRegex(alert.pop("time"), rf"^{DATE}:\d\d\.\d{{3}}Z$")
         self.assertEqual(alert, {"filter": "many", "firing": True, "threshold": 5,
-                                 "window_s": 3600})
+                                 "window_s": 3600, "count": 5, "line": "ERROR \x1b"})
 
-    def test_a_program_that_is_not_there_is_counted(self):
-        report = self.replay(b"ERROR\n" * 5, f"--alert_exec={self.folder / 'missing'}",
-                             config=ALERTS)["logmon"]
+    def test_alerts_count_each_host_by_itself(self):
+        seen = self.folder / "seen"
+        program = self.program(f'echo "$SLUICE_HOST $SLUICE_COUNT $SLUICE_LINE" >> {seen}')
+        self.file("f.conf", b"[Definition]\nfailregex = ^bad \\w+ (?!local)from <HOST>$\n")
+        alert = {"threshold": 3, "window_s": 3600}
+        config = {"filters": [
+            {"name": "hosts", "regex_file": str(self.folder / "f.conf"), "alert": alert},
+            {"name": "all", "regex": "bad \\w+ from <HOST>",
+             "alert": alert | {"threshold": 6, "by_host": False}}]}
+        text = b"".join(b"bad u%d from %s\n" % (i, host) for i, host in enumerate(
+            (b"192.0.2.1", b"192.0.2.2", b"192.0.2.1", b"a.example", b"192.0.2.2", b"192.0.2.1")))
+        self.replayed = lambda run: (run.find(r'ALERT: "hosts" 192.0.2.1, 3 events in 3600 s\n'),
+                                     run.find(r'ALERT: "all", 6 events in 3600 s\n'),
+                                     run.wait(lambda: seen.exists() and
+                                              len(seen.read_text().splitlines()) == 2))
+        report = self.replay(text, "--log_sources=1", f"--alert_exec={program}", config=config)
+        self.assertEqual(report["logmon"]["alerts"], 2)
+        self.assertEqual([(one["name"], one.get("rules"), one["events"])
+                          for one in report["logmon"]["filters"]], [("hosts", 1, 6), ("all", None, 6)])
+        self.assertEqual(sorted(seen.read_text().splitlines()),
+                         [" 6 bad u5 from 192.0.2.1", "192.0.2.1 3 bad u5 from 192.0.2.1"])
+
+    def test_a_program_that_fails_is_counted(self):
+        seen = self.folder / "seen"
+        program = self.program(f"touch {seen}; exit 3")
+        self.replayed = lambda run: run.wait(seen.exists)
+        report = self.replay(b"ERROR\n" * 5, f"--alert_exec={program}", config=ALERTS)["logmon"]
         self.assertEqual((report["alerts"], report["failed_alert_programs"]), (1, 1))
 
     def test_prometheus_and_telemetry_tell_the_same(self):
@@ -221,6 +252,8 @@ class Flags(Folder):
                       "--log=/nonexistent", f"--log={empty}", "--frame_size=95",
                       "--frame_size=1519", "--frame_size=imix", "--filter=#", "--filter={",
                       "--filters=/nonexistent", "--filters=/", "--ip=10.0.0.300",
+                      "--alert_exec=/nonexistent", f"--alert_exec={empty}", "--alert_exec=/",
+                      "--alert_exec=no-such-program-anywhere",
                       "--log_as=syslog --syslog_ports=", "--filter=a --filters=b"):
             with self.subTest(flags):
                 self.wrong(flags.split("=")[0], *flags.split())
@@ -243,6 +276,8 @@ class Flags(Folder):
                  "filters[0].alert.threshold"),
                 ({"filters": [{"pattern": "a", "alert": {"threshold": 1, "window_s": 86401}}]},
                  "filters[0].alert.window_s"),
+                ({"filters": [{"regex": "a", "alert": {"by_host": True}}]},
+                 "filters[0].alert.by_host"),
                 ({"filters": [{"pattern": "a", "metric": {"value": "$.x"}}]},
                  "filters[0].metric.value")):
             with self.subTest(config):

@@ -77,9 +77,11 @@ bool Fail2banConfig::Add(const std::filesystem::path& file, std::string_view tex
     }
   }
   if (const auto after = includes.find("after"); after != includes.end()) {
-    return Include(folder, after->second, false, depth, error);
+    if (!Include(folder, after->second, false, depth, error)) return false;
   }
-  return true;
+  std::filesystem::path local = file.filename();
+  local.replace_extension(".local");
+  return local == file.filename() || Include(folder, local.string(), false, depth, error);
 }
 
 bool Fail2banConfig::Include(const std::filesystem::path& folder, const std::string& names,

@@ -18,14 +18,15 @@ std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::
 class Fail2banConfig {
  public:
   /// `file`, whose text is `text`, and the files it includes from its folder. Of an option that is
-  /// given twice, the file's counts before those of `before`, and those of `after` count most.
+  /// given several times, the last counts: of those in `before`, the file, those in `after`, and
+  /// the file's name with .local, where there is one. An included file has the same order.
   static std::optional<Fail2banConfig> Parse(const std::filesystem::path& file,
                                              std::string_view text, std::string* error);
 
-  /// An option of [Definition], [Init] or [DEFAULT], with %(name)s and <name> replaced; a
-  /// name is also section/name, and known/name what an option was before a later file's. Empty if there is none; nothing, and one line in `error`, if it
-  /// refers to what is not there, to itself, or to more than a MiB. A <name> that is no option
-  /// stays.
+  /// An option of [Init], [Definition] or [DEFAULT], with %(name)s and <name> replaced. A name is
+  /// also section/name, and known/name what the option was before a later file's. Empty if there is
+  /// none; nothing, and one line in `error`, if it refers to what is not there, to itself, or to
+  /// more than a MiB. A <name> that is no option stays.
   std::optional<std::string> Get(std::string_view name, std::string* error) const;
 
  private:

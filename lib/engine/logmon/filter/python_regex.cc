@@ -7,7 +7,7 @@ namespace sluice::engine::logmon {
 namespace {
 
 // Python's \s of ASCII; neither RE2's nor PCRE2's.
-constexpr std::string_view kSpace = R"(\t-\r\x1c-\x1f\x20)";
+constexpr std::string_view kSpaceClass = R"(\t-\r\x1c-\x1f\x20)";
 
 class Translator {
  public:
@@ -44,8 +44,8 @@ class Translator {
   void Escape() {
     switch (rest_[1]) {
       case 'Z': return Replace(2, "\\z");
-      case 's': return Replace(2, "[" + std::string(kSpace) + "]");
-      case 'S': return Replace(2, "[^" + std::string(kSpace) + "]");
+      case 's': return Replace(2, "[" + std::string(kSpaceClass) + "]");
+      case 'S': return Replace(2, "[^" + std::string(kSpaceClass) + "]");
       default: EscapedByte();
     }
   }
@@ -66,7 +66,7 @@ class Translator {
       } else if (c != '\\' || rest_.size() == 1) {
         Copy(1);
       } else if (rest_[1] == 's') {
-        Replace(2, kSpace);
+        Replace(2, kSpaceClass);
       } else if (rest_[1] == 'b') {
         Replace(2, "\\x08");
       } else {

@@ -55,6 +55,13 @@ Alert::Edge Alert::OnEvent(uint64_t now) {
   return Update(IsReached(now));
 }
 
+bool Alert::IsAtRest(uint64_t now) {
+  now = Advance(now);
+  if (is_firing_) return false;
+  if (events_ == 0) return !options_.sliding ? last_window_events_ == 0 : true;
+  return options_.sliding && now - times_[(events_ - 1) % options_.threshold] >= options_.window;
+}
+
 Alert::Edge Alert::OnTime(uint64_t now) { return Update(IsReached(Advance(now))); }
 
 }  // namespace sluice::engine::logmon

@@ -34,6 +34,8 @@ class Alert {
   /// Time passed without events.
   Edge OnTime(uint64_t now);
   bool is_firing() const { return is_firing_; }
+  /// It is as if nothing had ever happened: no event counts any more.
+  bool IsAtRest(uint64_t now);
 
  private:
   explicit Alert(const AlertOptions& options);
