@@ -2,13 +2,10 @@
 #include "settings.h"
 
 #include <gflags/gflags.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -90,21 +87,6 @@ std::optional<Config> ReadFilters(std::string* flag, std::string* fix) {
   *fix = errors.front();
   if (errors.size() > 1) *fix += " (and " + std::to_string(errors.size() - 1) + " more)";
   return std::nullopt;
-}
-
-/// As a shell would find it.
-bool IsProgram(const std::string& name) {
-  const auto can_run = [](const std::filesystem::path& file) {
-    std::error_code unused;
-    return std::filesystem::is_regular_file(file, unused) && access(file.c_str(), X_OK) == 0;
-  };
-  if (name.find('/') != name.npos) return can_run(name);
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (can_run(std::filesystem::path(folder.empty() ? "." : folder) / name)) return true;
-  }
-  return false;
 }
 
 std::optional<Transport> TransportOf(std::string_view name) {
