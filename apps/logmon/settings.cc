@@ -123,8 +123,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
       complaint.Accept(runtime::OutputFault(FLAGS_lines), "lines") &&
       complaint.Accept(runtime::OutputFault(FLAGS_minutes), "minutes") &&
       complaint.Accept(runtime::OutputFault(FLAGS_alerts), "alerts") &&
-      complaint.Check(FLAGS_alert_exec.empty() || IsProgram(FLAGS_alert_exec), "alert_exec",
-                      FLAGS_alert_exec + ": no such program: give one that can be executed") &&
+      complaint.Accept(runtime::ProgramFault(FLAGS_alert_exec), "alert_exec") &&
       complaint.Check(FLAGS_log.empty() || !line.own_port, "log",
                       "only the embedded NIC has this, and EAL was given a device: omit it");
   if (!right) return std::nullopt;

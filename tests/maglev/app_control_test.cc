@@ -37,7 +37,7 @@ std::string Text(std::initializer_list<const char*> backends, const char* more =
   return config.dump();
 }
 
-Config Parse(const std::string& text) {
+Config ParseText(const std::string& text) {
   std::vector<std::string> errors;
   auto config = ParseConfig(text, &errors);
   EXPECT_TRUE(config) << (errors.empty() ? "" : errors.front());
@@ -72,7 +72,7 @@ class ConfigFile {
 };
 
 TEST(Control, AnOperatorDrainsAndRestores) {
-  Control control(Parse(Text({"a", "b"})), "", 1);
+  Control control(ParseText(Text({"a", "b"})), "", 1);
   EXPECT_EQ(control.Drain({"web", "a"}), "");
   EXPECT_EQ(StateOf(control, "a"), "draining");
   EXPECT_EQ(EpochOf(control), 2u);
@@ -82,7 +82,7 @@ TEST(Control, AnOperatorDrainsAndRestores) {
 }
 
 TEST(Control, WhatChangesNothingPublishesNothing) {
-  Control control(Parse(Text({"a", "b"})), "", 1);
+  Control control(ParseText(Text({"a", "b"})), "", 1);
   EXPECT_EQ(control.Restore({"web", "a"}), "");
   control.SetHealthy({"web", "a"}, true);
   control.SetHealthy({"web", "nobody"}, false);
@@ -90,14 +90,14 @@ TEST(Control, WhatChangesNothingPublishesNothing) {
 }
 
 TEST(Control, BackendsThatDoNotExistAreNamed) {
-  Control control(Parse(Text({"a"})), "", 1);
+  Control control(ParseText(Text({"a"})), "", 1);
   EXPECT_NE(control.Drain({"web", "z"}).find("z"), std::string::npos);
   EXPECT_NE(control.Restore({"mail", "a"}).find("mail"), std::string::npos);
   EXPECT_EQ(EpochOf(control), 1u);
 }
 
 TEST(Control, ABackendThatDoesNotAnswerIsDownWhateverElseItWas) {
-  Control control(Parse(Text({"a", "b"})), "", 1);
+  Control control(ParseText(Text({"a", "b"})), "", 1);
   control.SetHealthy({"web", "a"}, false);
   EXPECT_EQ(StateOf(control, "a"), "down");
   control.Drain({"web", "a"});
@@ -122,7 +122,7 @@ bool FailedOpen(const Control& control) {
 
 TEST(Control, WithoutAnyHealthyBackendAVipMayFailOpen) {
   for (const bool fail_open : {false, true}) {
-    Control control(Parse(CheckedText(fail_open ? R"({"type": "tcp", "fail_open": true})"
+    Control control(ParseText(CheckedText(fail_open ? R"({"type": "tcp", "fail_open": true})"
                                                 : R"({"type": "tcp"})")),
                     "", 1);
     const auto states = [&] { return StateOf(control, "a") + " " + StateOf(control, "b"); };
@@ -140,7 +140,7 @@ TEST(Control, WithoutAnyHealthyBackendAVipMayFailOpen) {
 
 TEST(Control, FailingOpenIsNoWayAroundFileAndOperator) {
   json config = json::parse(CheckedText(R"({"type": "tcp", "fail_open": true})"));
-  Control drained(Parse(config.dump()), "", 1);
+  Control drained(ParseText(config.dump()), "", 1);
   drained.Drain({"web", "b"});
   drained.SetHealthy({"web", "a"}, false);
   EXPECT_EQ(StateOf(drained, "a"), "up") << "the only one that may take new flows";
@@ -148,12 +148,12 @@ TEST(Control, FailingOpenIsNoWayAroundFileAndOperator) {
   drained.Drain({"web", "a"});
   EXPECT_EQ(StateOf(drained, "a"), "down") << "nobody may take new flows: nothing to open";
   config["vips"][0]["backends"][1]["state"] = "down";
-  Control down(Parse(config.dump()), "", 1);
+  Control down(ParseText(config.dump()), "", 1);
   down.SetHealthy({"web", "a"}, false);
   EXPECT_EQ(StateOf(down, "a"), "up");
   EXPECT_EQ(StateOf(down, "b"), "down");
   config["vips"][0]["backends"][1].update({{"state", "up"}, {"weight", 0}});
-  Control weightless(Parse(config.dump()), "", 1);
+  Control weightless(ParseText(config.dump()), "", 1);
   weightless.SetHealthy({"web", "a"}, false);
   EXPECT_TRUE(FailedOpen(weightless)) << "who has no weight takes no new flows";
 }
@@ -161,7 +161,7 @@ TEST(Control, FailingOpenIsNoWayAroundFileAndOperator) {
 TEST(Control, AReloadTakesUpTheFileAndKeepsDrains) {
   const ConfigFile file;
   file.Write(Text({"a", "b"}));
-  Control control(Parse(Text({"a", "b"})), file.path(), 1);
+  Control control(ParseText(Text({"a", "b"})), file.path(), 1);
   control.Drain({"web", "b"});
   file.Write(Text({"a", "b", "c"}));
   EXPECT_EQ(control.Reload(), "");
@@ -172,7 +172,7 @@ TEST(Control, AReloadTakesUpTheFileAndKeepsDrains) {
 
 TEST(Control, ADrainOfABackendThatIsRemovedIsForgotten) {
   const ConfigFile file;
-  Control control(Parse(Text({"a", "b"})), file.path(), 1);
+  Control control(ParseText(Text({"a", "b"})), file.path(), 1);
   control.Drain({"web", "b"});
   file.Write(Text({"a"}));
   EXPECT_EQ(control.Reload(), "");
@@ -184,23 +184,23 @@ TEST(Control, ADrainOfABackendThatIsRemovedIsForgotten) {
 TEST(Control, ABadFileChangesNothing) {
   const ConfigFile file;
   file.Write("{\"vips\": [7]}");
-  Control control(Parse(Text({"a"})), file.path(), 1);
+  Control control(ParseText(Text({"a"})), file.path(), 1);
   EXPECT_NE(control.Reload().find("vips[0]"), std::string::npos);
   EXPECT_EQ(EpochOf(control), 1u);
-  EXPECT_NE(Control(Parse(Text({"a"})), "", 1).Reload(), "");
+  EXPECT_NE(Control(ParseText(Text({"a"})), "", 1).Reload(), "");
 }
 
 TEST(Control, WhatWorkersAreBuiltWithCannotBeReloaded) {
   const ConfigFile file;
   file.Write(Text({"a"}, R"({"connections": 2000, "timeouts": {"udp_s": 7}})"));
-  Control control(Parse(Text({"a"})), file.path(), 1);
+  Control control(ParseText(Text({"a"})), file.path(), 1);
   const std::string error = control.Reload();
   EXPECT_NE(error.find("connections, timeouts.udp_s"), std::string::npos) << error;
 }
 
 TEST(Control, IndicesThatGetNewOwnersAreTold) {
   const ConfigFile file;
-  Control control(Parse(Text({"a", "b"})), file.path(), 1);
+  Control control(ParseText(Text({"a", "b"})), file.path(), 1);
   std::vector<uint16_t> renewed;
   control.set_new_owners([&](const auto& /*vips*/, const auto& backends) { renewed = backends; });
   file.Write(Text({"a", "c"}));
@@ -229,7 +229,7 @@ TEST(HealthCheck, GoesToThePortThatIsMostParticular) {
   VipSetup vip;
   vip.port = 80;
   BackendSetup backend;
-  backend.address = *IpAddress::Parse("10.1.0.1");
+  backend.address = *IpAddress::ParseText("10.1.0.1");
   HealthCheck check;
   check.kind = HealthCheck::Kind::kHttp;
   check.path = "/up";
@@ -238,7 +238,7 @@ TEST(HealthCheck, GoesToThePortThatIsMostParticular) {
   EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:8080/up");
   check.port = 9090;
   EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:9090/up");
-  backend.address = *IpAddress::Parse("fc00::1");
+  backend.address = *IpAddress::ParseText("fc00::1");
   check.kind = HealthCheck::Kind::kTcp;
   EXPECT_EQ(CheckUrl(check, vip, backend), "http://[fc00::1]:9090/");
 }
@@ -270,7 +270,7 @@ TEST(ParseFlow, RefusesEverythingElse) {
 
 // The slot is of docs/maglev-peers.md, "Katran: the slot of a flow": 192.168.1.1:31337 to port 80 is 48717.
 TEST(Explain, NamesSlotAndBackend) {
-  const Config config = Parse(Text({"a"}, R"({"profile": "katran"})"));
+  const Config config = ParseText(Text({"a"}, R"({"profile": "katran"})"));
   const auto tables = Tables::Build(config.setup, nullptr);
   const auto answer = Explain(*tables, *ParseFlow("tcp 192.168.1.1:31337 10.0.0.1:80"));
   EXPECT_EQ(answer["verdict"], "forward");
@@ -281,7 +281,7 @@ TEST(Explain, NamesSlotAndBackend) {
 }
 
 TEST(Explain, NamesTheSourceThatDecided) {
-  const Config config = Parse(R"({"next_hop": "02:00:00:00:00:01", "vips": [
+  const Config config = ParseText(R"({"next_hop": "02:00:00:00:00:01", "vips": [
     {"name": "net", "address": "192.0.2.0/24", "port": 80,
      "backends": [{"name": "a", "address": "10.1.0.1"}, {"name": "b", "address": "10.1.0.2",
                                                          "weight": 0}],
@@ -298,7 +298,7 @@ TEST(Explain, NamesTheSourceThatDecided) {
 }
 
 TEST(Explain, SaysWhyAFlowIsNotForwarded) {
-  const Config config = Parse(Text({}));
+  const Config config = ParseText(Text({}));
   const auto tables = Tables::Build(config.setup, nullptr);
   const auto verdict = [&](const char* flow) {
     return Explain(*tables, *ParseFlow(flow))["verdict"];
@@ -309,7 +309,7 @@ TEST(Explain, SaysWhyAFlowIsNotForwarded) {
 }
 
 TEST(Plan, TheSameConfigurationMovesNothing) {
-  const Config config = Parse(Text({"a", "b"}));
+  const Config config = ParseText(Text({"a", "b"}));
   const auto tables = Tables::Build(config.setup, nullptr);
   const auto plan = Plan(*tables, config.setup, std::nullopt);
   EXPECT_EQ(plan["web"]["change"], "same");
@@ -320,8 +320,8 @@ TEST(Plan, TheSameConfigurationMovesNothing) {
 
 // 65537 slots of which two equal backends have 32768 and 32769.
 TEST(Plan, WhatARemovedBackendHadMovesAndNothingElseOfTwo) {
-  const auto tables = Tables::Build(Parse(Text({"a", "b"})).setup, nullptr);
-  const auto plan = Plan(*tables, Parse(Text({"a"})).setup, std::nullopt);
+  const auto tables = Tables::Build(ParseText(Text({"a", "b"})).setup, nullptr);
+  const auto plan = Plan(*tables, ParseText(Text({"a"})).setup, std::nullopt);
   EXPECT_EQ(plan["web"]["change"], "changed");
   EXPECT_GE(plan["web"]["gone"], 32768);
   EXPECT_LE(plan["web"]["gone"], 32769);
@@ -329,14 +329,14 @@ TEST(Plan, WhatARemovedBackendHadMovesAndNothingElseOfTwo) {
 }
 
 TEST(Plan, ABackendThatTakesAnothersPlaceIsNotTheSame) {
-  const auto tables = Tables::Build(Parse(Text({"a", "b"})).setup, nullptr);
-  const auto plan = Plan(*tables, Parse(Text({"a", "c"})).setup, std::nullopt);
+  const auto tables = Tables::Build(ParseText(Text({"a", "b"})).setup, nullptr);
+  const auto plan = Plan(*tables, ParseText(Text({"a", "c"})).setup, std::nullopt);
   EXPECT_GE(plan["web"]["gone"], 32768);
   EXPECT_LE(plan["web"]["gone"], 32769);
 }
 
 TEST(Plan, FlowsOfDrainedBackendsStayAndThoseOfDownOnesMove) {
-  const Config now = Parse(Text({"a", "b", "c"}));
+  const Config now = ParseText(Text({"a", "b", "c"}));
   const auto tables = Tables::Build(now.setup, nullptr);
   const std::vector<uint32_t> live{10, 20, 30};
   MaglevSetup next = now.setup;
@@ -349,18 +349,18 @@ TEST(Plan, FlowsOfDrainedBackendsStayAndThoseOfDownOnesMove) {
 }
 
 TEST(Plan, OtherSourcesOrAnotherPrefixAreAChange) {
-  const auto tables = Tables::Build(Parse(Text({"a", "b"})).setup, nullptr);
+  const auto tables = Tables::Build(ParseText(Text({"a", "b"})).setup, nullptr);
   MaglevSetup next = tables->setup();
-  next.vips[0].sources = {{*engine::maglev::IpPrefix::Parse("10.2.0.0/16"), "a"}};
+  next.vips[0].sources = {{*engine::maglev::IpPrefix::ParseText("10.2.0.0/16"), "a"}};
   EXPECT_EQ(Plan(*tables, next, std::nullopt)["web"]["change"], "changed");
   next = tables->setup();
-  next.vips[0].address = *IpAddress::Parse("10.0.0.0");
+  next.vips[0].address = *IpAddress::ParseText("10.0.0.0");
   next.vips[0].host_bits = 8;
   EXPECT_EQ(Plan(*tables, next, std::nullopt)["web"]["change"], "changed");
 }
 
 TEST(Plan, VipsThatComeAndGoAreNamed) {
-  const auto tables = Tables::Build(Parse(Text({"a"})).setup, nullptr);
+  const auto tables = Tables::Build(ParseText(Text({"a"})).setup, nullptr);
   MaglevSetup next = tables->setup();
   next.vips[0].name = "mail";
   const std::vector<uint32_t> live{5};
