@@ -56,6 +56,7 @@ TEST(IpuReceive, ABurstIsWrittenBackInOrderAcrossTheEndOfTheRing) {
 
 TEST(IpuReceive, BurstsOfPlainFramesArriveWholeFromAnyPlaceOfAWriteBackBatch) {
   // A batch is 32 descriptors; bursts begin and end at its edges, beside them, and far from them.
+  // Every frame has a length of its own, so that each descriptor must be its own, too.
   for (const std::vector<uint32_t>& bursts : std::vector<std::vector<uint32_t>>{
            {1, 31}, {1, 32}, {31, 2}, {32, 33}, {20, 64, 40}, {63, 65}, {128}}) {
     Host host;
@@ -65,17 +66,20 @@ TEST(IpuReceive, BurstsOfPlainFramesArriveWholeFromAnyPlaceOfAWriteBackBatch) {
       std::vector<std::string> frames;
       std::vector<WireFrame> wire;
       for (uint16_t i = 0; i < burst; ++i) {
-        frames.push_back(Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, i, static_cast<uint16_t>(burst)}));
+        frames.push_back(
+            Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, i, static_cast<uint16_t>(burst)}));
+        frames.back().resize(60 + sent.size() + i, 'x');
       }
       for (const std::string& frame : frames) {
-        wire.push_back({reinterpret_cast<const uint8_t*>(frame.data()), 60});
+        wire.push_back(
+            {reinterpret_cast<const uint8_t*>(frame.data()), static_cast<uint32_t>(frame.size())});
       }
       ASSERT_EQ(host.nic.Receive(wire, false), burst);
       sent.insert(sent.end(), frames.begin(), frames.end());
     }
     for (uint32_t i = 0; i < sent.size(); ++i) {
-      ASSERT_EQ(host.Received(i), sent[i]) << "descriptor " << i << " of bursts that begin with "
-                                           << bursts[0];
+      ASSERT_EQ(host.Received(i), sent[i])
+          << "descriptor " << i << " of bursts that begin with " << bursts[0];
     }
     EXPECT_EQ(host.Stat(kStatRxFrames), sent.size());
   }
