@@ -17,6 +17,7 @@
 #include "engine/neighbor/neighbor.h"
 #include "handoff_rings.h"
 #include "persistence.h"
+#include "runtime/argument_faults.h"
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
@@ -61,7 +62,8 @@ int main(int argc, char** argv) {
   std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
-  if (!Persistence::Check(FLAGS_snapshot, &fix)) return BadFlag("snapshot", fix);
+  fix = sluice::runtime::OutputFileFault(FLAGS_snapshot);
+  if (!fix.empty()) return BadFlag("snapshot", fix);
 
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const auto session = Session::Start(*std::move(line), &exit_code);

@@ -8,12 +8,6 @@
 
 namespace sluice::kv {
 
-bool Persistence::Check(const std::string& path, std::string* error) {
-  if (path.empty() || engine::kv::MayWriteSnapshot(path, error)) return true;
-  *error += ": name a file in a folder that exists and may be written to";
-  return false;
-}
-
 bool Persistence::Restore(uint32_t now_s, std::string* error) {
   std::error_code ignored;
   if (path_.empty() || !std::filesystem::exists(path_, ignored)) return true;

@@ -16,8 +16,6 @@ class Persistence {
   /// `path`: of the file; empty: there is none.
   Persistence(engine::kv::Store& store, std::string path) : store_(store), path_(std::move(path)) {}
 
-  /// Whether Save can succeed. False: `error` says in one line why not, and what to do.
-  static bool Check(const std::string& path, std::string* error);
   /// `now_s`: of the workers' clock. Reads the file, if it is there. False: `error` says in one
   /// line why not.
   bool Restore(uint32_t now_s, std::string* error);

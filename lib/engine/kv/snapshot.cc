@@ -248,16 +248,6 @@ std::string Beside(const std::string& path) { return path + ".new"; }
 
 }  // namespace
 
-bool MayWriteSnapshot(const std::string& path, std::string* error) {
-  const File file(Beside(path), O_WRONLY | O_CREAT | O_CLOEXEC);
-  if (file.is_open()) {
-    unlink(Beside(path).c_str());
-    return true;
-  }
-  *error = SystemError("cannot write beside", path);
-  return false;
-}
-
 bool WriteSnapshot(const std::string& path, std::span<const Partition> partitions, uint32_t now_s,
                    std::string* error) {
   const std::string beside = Beside(path);

@@ -29,9 +29,6 @@ namespace sluice::engine::kv {
 bool WriteSnapshot(const std::string& path, std::span<const Partition> partitions, uint32_t now_s,
                    std::string* error);
 
-/// Whether a file can be made beside `path` now, as WriteSnapshot will. False: `error` says why.
-bool MayWriteSnapshot(const std::string& path, std::string* error);
-
 /// Sets all items of a file. `hash` tells the partition, of which there may be another number now,
 /// and the place in it: HashOf with the store's secret, or, if clients are trusted to hash, what
 /// they do. Items that are there already stay unless the file has their keys. Uniques to come are
