@@ -2,6 +2,7 @@
 #include "alerts.h"
 
 #include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/time/time.h>
 #include <spawn.h>
@@ -98,7 +99,7 @@ std::vector<std::string> Alerts::Update(uint64_t now_ms) {
 
 std::string Alerts::LineFor(const Telling& telling) const {
   const FilterConfig& about = config_.about[telling.filter];
-  const std::string host = telling.host.empty() ? "" : " " + absl::CHexEscape(telling.host);
+  const std::string host = telling.host.empty() ? "" : absl::StrCat(" ", absl::CHexEscape(telling.host));
   // Names are the operator's own.
   return absl::StrFormat("%s: \"%s\"%s, %d events in %d s", telling.fired ? "ALERT" : "normal",
                          about.name, host, about.alert->threshold, about.alert->window / 1000);
@@ -136,9 +137,9 @@ void Alerts::Run(const Telling& telling) {
   const FilterConfig& about = config_.about[telling.filter];
   std::vector<std::string> own{
       "SLUICE_FILTER=" + about.name,
-      "SLUICE_HOST=" + absl::CHexEscape(telling.host),
+      absl::StrCat("SLUICE_HOST=", absl::CHexEscape(telling.host)),
       "SLUICE_COUNT=" + std::to_string(telling.count),
-      "SLUICE_LINE=" + absl::CHexEscape(telling.line),
+      absl::StrCat("SLUICE_LINE=", absl::CHexEscape(telling.line)),
       "SLUICE_THRESHOLD=" + std::to_string(about.alert->threshold),
       "SLUICE_WINDOW_S=" + std::to_string(about.alert->window / 1000)};
   std::vector<char*> environment;

@@ -186,7 +186,7 @@ class Reader {
     if (about.alert) {
       about.alert_by_host = by_host_.value_or(filter.names_host());
       if (about.alert_by_host && !filter.names_host()) {
-        reader.Complain("alert.by_host", "its expression names no host, as <HOST> would: omit it");
+        reader.Complain("alert", "its expression names no host, as <HOST> would: omit by_host");
       }
     }
     config_.filters.push_back(std::move(filter));

@@ -252,6 +252,23 @@ TEST(Alerts, OfFixedWindowsCountFromZero) {
   EXPECT_EQ(alert.OnEvent(42), Edge::kFired);
 }
 
+TEST(Alerts, AreAtRestWhenNoEventCounts) {
+  Alert sliding = Make(2, 10, true), fixed = Make(2, 10, false);
+  for (Alert* alert : {&sliding, &fixed}) {
+    EXPECT_TRUE(alert->IsAtRest(5));
+    alert->OnEvent(5);
+    EXPECT_FALSE(alert->IsAtRest(9));
+    EXPECT_EQ(alert->IsAtRest(10), alert == &fixed);  // From 10 on is another window.
+    EXPECT_EQ(alert->IsAtRest(14), alert == &fixed);
+    EXPECT_TRUE(alert->IsAtRest(15));
+    alert->OnEvent(16);
+    EXPECT_EQ(alert->OnEvent(17), Edge::kFired);
+    EXPECT_FALSE(alert->IsAtRest(50)) << "nobody has been told that it cleared";
+    EXPECT_EQ(alert->OnTime(50), Edge::kCleared);
+    EXPECT_TRUE(alert->IsAtRest(50));
+  }
+}
+
 TEST(Alerts, BearClockSteps) {
   for (const bool sliding : {true, false}) {
     Alert alert = Make(2, 10, sliding);

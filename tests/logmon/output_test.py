@@ -277,7 +277,7 @@ class Flags(Folder):
                 ({"filters": [{"pattern": "a", "alert": {"threshold": 1, "window_s": 86401}}]},
                  "filters[0].alert.window_s"),
                 ({"filters": [{"regex": "a", "alert": {"by_host": True}}]},
-                 "filters[0].alert.by_host"),
+                 "filters[0].alert"),
                 ({"filters": [{"pattern": "a", "metric": {"value": "$.x"}}]},
                  "filters[0].metric.value")):
             with self.subTest(config):

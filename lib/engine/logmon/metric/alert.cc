@@ -57,8 +57,7 @@ Alert::Edge Alert::OnEvent(uint64_t now) {
 
 bool Alert::IsAtRest(uint64_t now) {
   now = Advance(now);
-  if (is_firing_) return false;
-  if (events_ == 0) return !options_.sliding ? last_window_events_ == 0 : true;
+  if (is_firing_ || events_ == 0) return !is_firing_;
   return options_.sliding && now - times_[(events_ - 1) % options_.threshold] >= options_.window;
 }
 
