@@ -229,7 +229,7 @@ TEST(HealthCheck, GoesToThePortThatIsMostParticular) {
   VipSetup vip;
   vip.port = 80;
   BackendSetup backend;
-  backend.address = *IpAddress::ParseText("10.1.0.1");
+  backend.address = *IpAddress::Parse("10.1.0.1");
   HealthCheck check;
   check.kind = HealthCheck::Kind::kHttp;
   check.path = "/up";
@@ -238,7 +238,7 @@ TEST(HealthCheck, GoesToThePortThatIsMostParticular) {
   EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:8080/up");
   check.port = 9090;
   EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:9090/up");
-  backend.address = *IpAddress::ParseText("fc00::1");
+  backend.address = *IpAddress::Parse("fc00::1");
   check.kind = HealthCheck::Kind::kTcp;
   EXPECT_EQ(CheckUrl(check, vip, backend), "http://[fc00::1]:9090/");
 }
@@ -351,10 +351,10 @@ TEST(Plan, FlowsOfDrainedBackendsStayAndThoseOfDownOnesMove) {
 TEST(Plan, OtherSourcesOrAnotherPrefixAreAChange) {
   const auto tables = Tables::Build(ParseText(Text({"a", "b"})).setup, nullptr);
   MaglevSetup next = tables->setup();
-  next.vips[0].sources = {{*engine::maglev::IpPrefix::ParseText("10.2.0.0/16"), "a"}};
+  next.vips[0].sources = {{*engine::maglev::IpPrefix::Parse("10.2.0.0/16"), "a"}};
   EXPECT_EQ(Plan(*tables, next, std::nullopt)["web"]["change"], "changed");
   next = tables->setup();
-  next.vips[0].address = *IpAddress::ParseText("10.0.0.0");
+  next.vips[0].address = *IpAddress::Parse("10.0.0.0");
   next.vips[0].host_bits = 8;
   EXPECT_EQ(Plan(*tables, next, std::nullopt)["web"]["change"], "changed");
 }
