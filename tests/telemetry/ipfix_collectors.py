@@ -91,8 +91,7 @@ class Nfcapd:
     def flows(self):
         """Ends it. Returns its flows and what it said."""
         self.wait(lambda: self.queued() == 0)
-        self.process.terminate()
-        said, _ = self.process.communicate(timeout=PATIENCE_S)
+        said = self.end()
         flows = []
         for name in sorted(os.listdir(self.folder)):
             result = subprocess.run(["nfdump", "-r", os.path.join(self.folder, name), "-o", "json"],
@@ -101,6 +100,16 @@ class Nfcapd:
             if result.stdout.strip().startswith("["):
                 flows += json.loads(result.stdout)
         return flows, said
+
+    def end(self):
+        """What it said. It forgets a signal that comes just before it waits for datagrams."""
+        for _ in range(PATIENCE_S):
+            self.process.terminate()
+            try:
+                return self.process.communicate(timeout=1)[0]
+            except subprocess.TimeoutExpired:
+                pass
+        raise AssertionError("nfcapd does not end")
 
     def table(self):
         """What the README's command shows of them."""
