@@ -24,10 +24,19 @@ def ends_alike(a, b):
     return len(os.path.commonprefix([a[::-1], b[::-1]]))
 
 
+def sources(entry):
+    """What a compiler's command compiles: a file, or the files that Meson put into one."""
+    path = (BUILD / entry["file"]).resolve()
+    if "-unity" not in path.name:
+        return [str(path)]
+    return [str(pathlib.Path(included).resolve())
+            for included in re.findall(r"^#include ?[<\"](.+)[>\"]", path.read_text("utf-8"), re.M)]
+
+
 def command_for(source):
     """How this build compiles the file that is the most like `source`, for a copy of the tree."""
     with open(BUILD / "compile_commands.json", encoding="utf-8") as file:
-        entries = {str((BUILD / entry["file"]).resolve()): entry for entry in json.load(file)}
+        entries = {path: entry for entry in json.load(file) for path in sources(entry)}
     like = max((path for path in entries if path.startswith(str(page.ROOT / "")) and
                 not path.startswith(str(BUILD / ""))),
                key=lambda path: (len(os.path.commonprefix([path, str(page.ROOT / source)])),
