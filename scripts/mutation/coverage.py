@@ -95,9 +95,8 @@ def add(found, report):
 
 
 def stamp(program):
-    """Changes when the program was built anew."""
-    return [list(program.command)] + [[str(path), path.stat().st_mtime_ns]
-                                      for path in program.files()]
+    """Changes with the program."""
+    return [*map(str, program.command), program.digest()]
 
 
 def run_of(program):

@@ -124,8 +124,9 @@ def main():
     everything = {path: covered.executable[path] for path in sources}
     possible = draw.mutants(args.seed, sources, everything, covered.function_at)
     mutants = [one for one in possible if covered.lines[one.path][one.site.line]]
-    ran = (f"{len(mutants)} of {len(possible)} lines that can be mutated are run by a test; "
-           "mutants are drawn from these.")
+    ran = (f"{len(covered.tests)} tests (`--tests='{args.tests}'`) run {len(mutants)} of the "
+           f"{len(possible)} lines that can be mutated and that are built for them; mutants are "
+           "drawn from these.")
     say(ran)
     found = attack(mutants, args.mutants, sources,
                    Results(args.seed, digest, covered.tests, args.survivors), judging)

@@ -48,6 +48,17 @@ TEST(JoinShortestQueue, IdleCpusGetOneTaskEachBeforeAnyGetsTwo) {
   }
 }
 
+TEST(JoinShortestQueue, EquallyShortQueuesAreJoinedInTurnFromTheFirstCpuOn) {
+  for (const CpuId cpus : {1, 3, 4}) {
+    JoinShortestQueue policy(cpus);
+    Tasks tasks;
+    for (uint32_t i = 0; i < 3u * cpus; ++i) {
+      policy.Enqueue(tasks.New(), Place::kBack, 0);
+      EXPECT_EQ(policy.waiting(static_cast<CpuId>(i % cpus)), i / cpus + 1) << i;
+    }
+  }
+}
+
 TEST(JoinShortestQueue, WhoIsOnTheCpuCountsAsOneWhoWaits) {
   JoinShortestQueue policy(2);
   Tasks tasks;

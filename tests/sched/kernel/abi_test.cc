@@ -54,6 +54,14 @@ TEST(Abi, AMessageIsThisInBytes) {
   EXPECT_EQ(DecodeMessage(item), message);
 }
 
+TEST(Abi, WhatAMessageDoesNotSayIsZero) {
+  const Item item = Encode(Message{.type = MessageType::kCpuTick, .cpu = 3});
+  EXPECT_EQ(item.word[0], 3u << 16 | 128u);
+  EXPECT_EQ(item.word[2], 0u) << "runtime";
+  EXPECT_EQ(item.word[3], 0u) << "CPU barrier, flags, class, group";
+  EXPECT_EQ(item.word[4], 0u) << "affinity";
+}
+
 TEST(Abi, ATransactionIsThisInBytes) {
   const Transaction transaction{.version = 1,
                                 .cpu = 0x0203,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Steering of RPCs to cores: a request joins the shortest of the queues that it may join, counted
-// with who is on the CPU or on the way there, and stays in it; within a queue the most urgent
-// class goes first, in each class the oldest. The queue is chosen as the request arrives, so its
-// data can go to that core's cache with it; that is why only a CPU that would idle takes somebody
-// else's, from the longest queue. Runs to completion: nobody is preempted.
+// with who is on the CPU or on the way there, and stays in it. Equally short ones take turns, from
+// CPU 0 on. Within a queue the most urgent class goes first, in each class the oldest. The queue is
+// chosen as the request arrives, so its data can go to that core's cache with it; that is why only
+// a CPU that would idle takes somebody else's, from the longest queue. Runs to completion: nobody
+// is preempted.
 #pragma once
 
 #include <array>
