@@ -32,8 +32,21 @@ bool ParseNotify(std::string_view value, bool* per_packet, std::string* error) {
   return false;
 }
 
+bool ParsePipeFlits(std::string_view value, uint32_t* flits, std::string* error) {
+  constexpr uint32_t kLeast = 256;  // Ten frames of the largest size.
+  const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), *flits);
+  if (code == std::errc() && end == value.data() + value.size() && std::has_single_bit(*flits) &&
+      *flits >= kLeast && *flits <= regs::enso::kMaxPipeFlits) {
+    return true;
+  }
+  *error = std::string(kPipeFlitsKey).append("=").append(value) +
+           ": give the 64-byte flits of a pipe, a power of two, " + std::to_string(kLeast) +
+           " to " + std::to_string(regs::enso::kMaxPipeFlits);
+  return false;
+}
+
 std::string KnownKeys(std::span<const char* const> passed_on_keys) {
-  std::string keys = std::string(kPipesKey) + ", " + kNotifyKey;
+  std::string keys = std::string(kPipesKey) + ", " + kNotifyKey + ", " + kPipeFlitsKey;
   for (const char* key : passed_on_keys) keys += std::string(", ") + key;
   return keys;
 }
@@ -52,6 +65,8 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
       if (!ParsePipes(value, &arguments->pipes, error)) return false;
     } else if (key == kNotifyKey) {
       if (!ParseNotify(value, &arguments->notify_per_packet, error)) return false;
+    } else if (key == kPipeFlitsKey) {
+      if (!ParsePipeFlits(value, &arguments->pipe_flits, error)) return false;
     } else if (passed_on) {
       arguments->passed_on.emplace_back(key, value);
     } else {
@@ -64,19 +79,21 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
 }
 
 bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* error) {
-  *geometry = {regs::enso::kDefaultPipeFlits, regs::enso::kDefaultNbEntries,
-               arguments.notify_per_packet};
+  constexpr uint32_t kPipeFlitsOfNotifiedPackets = 8192;
+  const uint32_t pipe_flits = arguments.pipe_flits != 0     ? arguments.pipe_flits
+                              : arguments.notify_per_packet ? kPipeFlitsOfNotifiedPackets
+                                                            : regs::enso::kDefaultPipeFlits;
+  *geometry = {pipe_flits, regs::enso::kDefaultNbEntries, arguments.notify_per_packet};
   if (!arguments.notify_per_packet) return true;
-  constexpr uint32_t kSmallPipeFlits = 8192;
   constexpr uint32_t kMaxEntries = 1u << 20;
   // A queue has up to twice the pipes asked for, since their sum is a power of two.
-  const uint64_t needed = uint64_t{2} * arguments.pipes * kSmallPipeFlits + 1024;
+  const uint64_t needed = uint64_t{2} * arguments.pipes * pipe_flits + 1024;
   if (needed > kMaxEntries) {
     *error = "pipes=" + std::to_string(arguments.pipes) + " with notify=packet: give at most " +
-             std::to_string((kMaxEntries - 1024) / (2 * kSmallPipeFlits));
+             std::to_string((kMaxEntries - 1024) / (2 * pipe_flits)) +
+             ", or smaller pipes by " + kPipeFlitsKey + "=";
     return false;
   }
-  geometry->pipe_flits = kSmallPipeFlits;
   geometry->nb_entries = static_cast<uint32_t>(std::bit_ceil(needed));
   return true;
 }

@@ -15,10 +15,12 @@ namespace sluice::net_enso {
 
 inline constexpr const char* kPipesKey = "pipes";
 inline constexpr const char* kNotifyKey = "notify";
+inline constexpr const char* kPipeFlitsKey = "pipe_flits";
 
 struct Arguments {
   uint32_t pipes = 1;  ///< Fallback pipes of a receive queue.
   bool notify_per_packet = false;
+  uint32_t pipe_flits = 0;  ///< Of a model's pipes, a power of two; 0: the default.
   std::vector<emulator::Argument> passed_on;
 };
 
@@ -28,7 +30,7 @@ struct Arguments {
 bool ParseArguments(const char* text, std::span<const char* const> passed_on_keys,
                     Arguments* arguments, std::string* error);
 
-/// Ring sizes of a model for these arguments: with a notification for every packet, a
+/// Ring sizes of a model for these arguments. With a notification for every packet, a
 /// ring must hold as many as the pipes of a queue hold packets. False, with `error`,
 /// if no ring is that large.
 bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* error);

@@ -144,6 +144,11 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
              name);
     return -EINVAL;
   }
+  if (arguments.pipe_flits != 0) {
+    ENSO_LOG(ERR, "%s: pipe_flits: the FPGA's pipes have %u flits, only a model's may differ: omit it",
+             name, kDefaultPipeFlits);
+    return -EINVAL;
+  }
   std::unique_ptr<Backend> backend = MapDevice(device, &error);
   if (backend == nullptr) {
     ENSO_LOG(ERR, "%s: %s", name, error.c_str());

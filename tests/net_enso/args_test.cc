@@ -43,7 +43,11 @@ TEST(Arguments, RefusalsNameTheKeyAndTheFix) {
     const char* fixes;
   };
   for (const Case& bad : {
-           Case{"colour=red", "colour", "pipes, notify, wire, seed"},
+           Case{"colour=red", "colour", "pipes, notify, pipe_flits, wire, seed"},
+           Case{"pipe_flits=1000", "pipe_flits=1000", "a power of two, 256 to 1048576"},
+           Case{"pipe_flits=128", "pipe_flits=128", "a power of two, 256 to 1048576"},
+           Case{"pipe_flits=2097152", "pipe_flits=2097152", "256 to 1048576"},
+           Case{"pipe_flits=4k", "pipe_flits=4k", "256 to 1048576"},
            Case{"pipes=0", "pipes=0", "1 to 8192"},
            Case{"pipes=8193", "pipes=8193", "1 to 8192"},
            Case{"pipes=2x", "pipes=2x", "1 to 8192"},
@@ -62,13 +66,17 @@ TEST(Arguments, RefusalsNameTheKeyAndTheFix) {
   }
 }
 
-TEST(Geometry, ReactiveModelHasTheHardwaresDefaults) {
-  Geometry geometry;
-  std::string error;
-  ASSERT_TRUE(ModelGeometry({.pipes = 8192, .notify_per_packet = false, .passed_on = {}}, &geometry,
-                            &error));
-  EXPECT_EQ(geometry.pipe_flits, 32768u);
-  EXPECT_EQ(geometry.nb_entries, 16384u);
+TEST(Geometry, PipesOfAModelHaveTheFlitsAskedForAndItsBuffersTheHardwaresSlots) {
+  for (const uint32_t flits : {0u, 256u, 32768u, 1u << 20}) {
+    Arguments arguments;
+    arguments.pipes = 8192;
+    arguments.pipe_flits = flits;
+    Geometry geometry;
+    std::string error;
+    ASSERT_TRUE(ModelGeometry(arguments, &geometry, &error));
+    EXPECT_EQ(geometry.pipe_flits, flits != 0 ? flits : 32768u);
+    EXPECT_EQ(geometry.nb_entries, 16384u);
+  }
 }
 
 /// Packets of one flit may each cause a notification, and rx_head stores more.
@@ -76,7 +84,9 @@ TEST(Geometry, EveryPacketOfAQueuesPipesFindsANotificationSlot) {
   for (const uint32_t pipes : {1u, 2u, 3u, 16u, 63u}) {
     Geometry geometry;
     std::string error;
-    const Arguments arguments{.pipes = pipes, .notify_per_packet = true, .passed_on = {}};
+    Arguments arguments;
+    arguments.pipes = pipes;
+    arguments.notify_per_packet = true;
     ASSERT_TRUE(ModelGeometry(arguments, &geometry, &error)) << error;
     EXPECT_GT(geometry.nb_entries, 2 * pipes * geometry.pipe_flits);
     EXPECT_LE(geometry.nb_entries, 1u << 20);
@@ -84,9 +94,11 @@ TEST(Geometry, EveryPacketOfAQueuesPipesFindsANotificationSlot) {
   }
   Geometry geometry;
   std::string error;
-  EXPECT_FALSE(
-      ModelGeometry({.pipes = 64, .notify_per_packet = true, .passed_on = {}}, &geometry, &error));
-  EXPECT_NE(error.find("63"), std::string::npos) << error;
+  Arguments too_many;
+  too_many.pipes = 64;
+  too_many.notify_per_packet = true;
+  EXPECT_FALSE(ModelGeometry(too_many, &geometry, &error));
+  EXPECT_NE(error.find("at most 63"), std::string::npos) << error;
 }
 
 }  // namespace
