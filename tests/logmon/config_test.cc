@@ -13,11 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "timing/at_once.h"
+
 namespace sluice::logmon {
 namespace {
-
-/// CPU time: others may be at work.
-constexpr std::clock_t kAtOnce = CLOCKS_PER_SEC;
 
 struct Refusal {
   std::vector<std::string> errors;
