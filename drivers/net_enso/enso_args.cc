@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <string_view>
 
+#include "emulator/options.h"
 #include "regs/enso.h"
 #include "split_arguments.h"
 
@@ -15,11 +15,7 @@ namespace {
 using regs::enso::kMaxPipes;
 
 bool ParsePipes(std::string_view value, uint32_t* pipes, std::string* error) {
-  const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), *pipes);
-  if (code == std::errc() && end == value.data() + value.size() && *pipes >= 1 &&
-      *pipes <= kMaxPipes) {
-    return true;
-  }
+  if (emulator::ReadNumber(value, 1, kMaxPipes, pipes)) return true;
   *error = std::string(kPipesKey).append("=").append(value) +
            ": give the fallback pipes of a receive queue, 1 to " + std::to_string(kMaxPipes);
   return false;
@@ -34,9 +30,8 @@ bool ParseNotify(std::string_view value, bool* per_packet, std::string* error) {
 
 bool ParsePipeFlits(std::string_view value, uint32_t* flits, std::string* error) {
   constexpr uint32_t kLeast = 256;  // Ten frames of the largest size.
-  const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), *flits);
-  if (code == std::errc() && end == value.data() + value.size() && std::has_single_bit(*flits) &&
-      *flits >= kLeast && *flits <= regs::enso::kMaxPipeFlits) {
+  if (emulator::ReadNumber(value, kLeast, regs::enso::kMaxPipeFlits, flits) &&
+      std::has_single_bit(*flits)) {
     return true;
   }
   *error = std::string(kPipeFlitsKey).append("=").append(value) +

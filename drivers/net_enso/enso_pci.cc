@@ -145,7 +145,8 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
     return -EINVAL;
   }
   if (arguments.pipe_flits != 0) {
-    ENSO_LOG(ERR, "%s: pipe_flits: the FPGA's pipes have %u flits, only a model's may differ: omit it",
+    ENSO_LOG(ERR,
+             "%s: pipe_flits: the FPGA's pipes have %u flits, only a model's may differ: omit it",
              name, kDefaultPipeFlits);
     return -EINVAL;
   }

@@ -83,7 +83,7 @@ RTE_INIT(net_enso_vdev_register) {
 RTE_PMD_EXPORT_NAME(net_enso, __COUNTER__);
 RTE_PMD_REGISTER_PARAM_STRING(
     net_enso,
-    "pipes=<1-8192> notify=<reactive|packet> pipe_flits=<256-1048576> wire=<string> device_cpu=<int> "
-    "seed=<int> faults=<string> verify=<string> pause=<on|off> device=<string> "
+    "pipes=<1-8192> notify=<reactive|packet> pipe_flits=<256-1048576> wire=<string> "
+    "device_cpu=<int> seed=<int> faults=<string> verify=<string> pause=<on|off> device=<string> "
     "device_uid=<int>");
 RTE_LOG_REGISTER(net_enso_log_type, pmd.net.enso, NOTICE);

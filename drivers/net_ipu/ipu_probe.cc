@@ -9,7 +9,6 @@
 #include <rte_malloc.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdarg>
 #include <cstdio>
 #include <new>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "emulator/ipu_model.h"
+#include "emulator/options.h"
 #include "net_ipu/ipu_adapter.h"
 #include "net_ipu/ipu_wrap.h"
 #include "register_once.h"
@@ -46,12 +46,7 @@ std::string KnownKeys() {
 bool ParseArgument(const std::string& key, const std::string& text, Arguments* arguments,
                    std::string* error) {
   if (key == kQueuesKey) {
-    const char* const end = text.data() + text.size();
-    const auto [stop, result] = std::from_chars(text.data(), end, arguments->queues);
-    if (result == std::errc() && stop == end && arguments->queues >= 1 &&
-        arguments->queues <= regs::ipu::kMaxQueues) {
-      return true;
-    }
+    if (emulator::ReadNumber(text, 1, regs::ipu::kMaxQueues, &arguments->queues)) return true;
     *error = "queues=" + text + ": give the number of queue pairs, 1 to " +
              std::to_string(regs::ipu::kMaxQueues);
     return false;
