@@ -99,7 +99,8 @@ std::vector<std::string> Alerts::Update(uint64_t now_ms) {
 
 std::string Alerts::LineFor(const Telling& telling) const {
   const FilterConfig& about = config_.about[telling.filter];
-  const std::string host = telling.host.empty() ? "" : absl::StrCat(" ", absl::CHexEscape(telling.host));
+  const std::string host =
+      telling.host.empty() ? "" : absl::StrCat(" ", absl::CHexEscape(telling.host));
   // Names are the operator's own.
   return absl::StrFormat("%s: \"%s\"%s, %d events in %d s", telling.fired ? "ALERT" : "normal",
                          about.name, host, about.alert->threshold, about.alert->window / 1000);

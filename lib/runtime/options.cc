@@ -156,11 +156,13 @@ bool ReadRegions(Options* options, std::string* error) {
 
 bool CheckReassembly(std::string* error) {
   if (FLAGS_reassemble > nic::Reassembler::kMaxDatagrams) {
-    *error = FlagComplaint("reassemble", "give 0 to " + std::to_string(nic::Reassembler::kMaxDatagrams));
+    *error = FlagComplaint("reassemble",
+                           "give 0 to " + std::to_string(nic::Reassembler::kMaxDatagrams));
     return false;
   }
   if (FLAGS_reassemble == 0 || !FLAGS_ip.empty()) return true;
-  *error = FlagComplaint("reassemble", "only datagrams to addresses of --ip are put together: give some");
+  *error = FlagComplaint("reassemble",
+                         "only datagrams to addresses of --ip are put together: give some");
   return false;
 }
 

@@ -162,15 +162,14 @@ int Session::OpenPorts(std::string* error) {
 bool Session::MakeReassemblers(std::string* error) {
   const uint32_t datagrams = line_.options.reassemble;
   for (uint32_t i = 0; i < line_.options.workers; ++i) {
-    std::optional<nic::Reassembler> made = datagrams == 0
-                    ? nic::Reassembler()
-                    : nic::Reassembler::Make("sluice_fragments_" + std::to_string(i), datagrams,
-                                             nic::Reassembler::kTimeoutS * rte_get_tsc_hz());
+    std::optional<nic::Reassembler> made =
+        datagrams == 0 ? nic::Reassembler()
+                       : nic::Reassembler::Make("sluice_fragments_" + std::to_string(i), datagrams,
+                                                nic::Reassembler::kTimeoutS * rte_get_tsc_hz());
     if (!made) {
-      *error = absl::StrFormat(
-          "--reassemble=%d: EAL has too little memory for that many: give fewer, or more memory "
-          "with -m",
-          datagrams);
+      *error = FlagComplaint(
+          "reassemble",
+          "EAL has too little memory for that many: give fewer, or more memory with -m");
       return false;
     }
     reassemblers_.push_back(*std::move(made));

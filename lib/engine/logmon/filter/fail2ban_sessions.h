@@ -21,9 +21,9 @@ class Fail2banSessions {
 
   Fail2banSessions();
 
-  /// Takes a line of the session `key`, not 0, that came at `now`, in any unit; sessions without a line for
-  /// longer than `max_age` are forgotten, unless that is 0. The host that has failed, valid until
-  /// the next call; without data if none has: nobody failed, or nobody knows yet who.
+  /// Takes a line of the session `key`, not 0, that came at `now`, in any unit; sessions without a
+  /// line for longer than `max_age` are forgotten, unless that is 0. The host that has failed,
+  /// valid until the next call; without data if none has: nobody failed, or nobody knows yet who.
   std::string_view Take(uint64_t key, uint64_t now, uint64_t max_age, const TaggedLine& line);
 
  private:
