@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 
 namespace sluice::engine::maglev {
 namespace {
@@ -35,8 +34,10 @@ bool IsLoopback(const IpAddress& address) {
 }  // namespace
 
 std::string EndpointText(const IpPrefix& prefix, uint16_t port, uint8_t protocol) {
-  return absl::StrFormat(prefix.address.ipv6 ? "%s [%s]:%s" : "%s %s:%s", ProtocolName(protocol),
-                         prefix.ToString(), port == 0 ? "any" : absl::StrCat(port));
+  const std::string host = prefix.ToString();
+  return absl::StrCat(ProtocolName(protocol), " ",
+                      prefix.address.ipv6 ? absl::StrCat("[", host, "]") : host, ":",
+                      port == 0 ? "any" : absl::StrCat(port));
 }
 
 void PoolChecker::Check(const VipSetup& vip) {
