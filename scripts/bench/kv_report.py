@@ -2,7 +2,7 @@
 """sluice-kv beside memcached, for people. Pure, as rows.py: of what kv_comparison.measure says."""
 from statistics import median
 
-from rows import MAX_SWITCHES_PER_S
+from rows import envelope, text as spread_text
 
 MIN_RATIO = 10  # Of requests per CPU-second.
 # CPU time of a server that sleeps when it has nothing to do: below, its client was the limit, and
@@ -13,25 +13,25 @@ NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: wh
         "client")
 
 
-def noisy(window):
-    sleeps = "busy_s" not in window
-    return (window["switches"] > MAX_SWITCHES_PER_S * max(window["seconds"], 1)
-            or sleeps and window["process_s"] < MIN_BUSY_SHARE * window["seconds"])
+def waits(window):
+    return "busy_s" not in window and window["process_s"] < MIN_BUSY_SHARE * window["seconds"]
 
 
 def judged(row):
-    """The row without noisy windows, and its `verdict`: noisy if it has no others."""
-    clean = [w for w in row["windows"] if not noisy(w)]
-    return row | {"windows": clean or row["windows"], "verdict": "" if clean else "noisy"}
+    """The row without windows in which its server waited, and its `verdict`: idle if it has no
+    others."""
+    kept = [w for w in row["windows"] if not waits(w)]
+    return row | {"windows": kept or row["windows"], "verdict": "" if kept else "idle"}
 
 
 def per_cpu_second(row, time):
-    """Thousands of requests for each second of `time`, a window each, ascending; none: unknown."""
-    return sorted(w["requests"] / w[time] / 1000 for w in row["windows"] if w.get(time))
+    """The envelope of thousands of requests for each second of `time`; none: unknown."""
+    found = [w["requests"] / w[time] / 1000 for w in row["windows"] if w.get(time)]
+    return envelope(found, max) if found else None
 
 
-def spread(values):
-    return f"{median(values):.0f} ({values[0]:.0f}..{values[-1]:.0f})" if values else "-"
+def spread(found):
+    return spread_text(found, 0) if found else "-"
 
 
 def path(row):
@@ -70,9 +70,9 @@ def verdicts(comparison, judge):
     for row in ours if base else []:
         busy, process = (per_cpu_second(row, time) for time in ("busy_s", "process_s"))
         if busy and process:
-            ratio = median(busy) / median(base)
+            ratio = busy["value"] / base["value"]
             out.append(judge(
                 f"{text}: {row['server']} (model NIC, busy worker) over memcached (kernel UDP, "
-                f"process) {ratio:.1f}, with all that polls {median(process) / median(base):.1f}",
+                f"process) {ratio:.1f}, with all that polls {process['value'] / base['value']:.1f}",
                 ratio >= MIN_RATIO, row, theirs))
     return out or [f"{text}: not measured in this run"]

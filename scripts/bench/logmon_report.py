@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """sluice-logmon beside bare Hyperscan, for people. Pure, as rows.py."""
-from statistics import median
-
-from rows import interfaces, quiet
+from rows import envelope, interfaces
 from workloads import LOGMON_CHUNK, LOGMON_SETS
 
 BARE_SHARE = 0.9  # Of streaming, to bare hs_scan_stream.
@@ -14,9 +12,10 @@ NOTE = ("payload Gb/s: what a worker that always has frames takes. Behind an int
 
 
 def of_engine(engine, rule_set, name):
-    """What sluice-logmon-bench said of a rule set, a figure for each quiet run of it."""
-    return [scan[name] for run in quiet(engine)[0] for scan in run["scans"]
-            if scan["set"] == rule_set and scan["chunk_bytes"] == LOGMON_CHUNK]
+    """What sluice-logmon-bench said of a rule set, or None."""
+    found = [scan[name] for run in engine for scan in run["scans"]
+             if scan["set"] == rule_set and scan["chunk_bytes"] == LOGMON_CHUNK]
+    return envelope(found)["value"] if found else None
 
 
 def cycles_per_byte(row):
@@ -30,8 +29,7 @@ def cycles_per_byte(row):
 def lines(table, engine):
     """A table: each rule set in memory, bare and with lines, then behind each interface."""
     form = "{:<10} {:<26} {:>13} {:>12} {:>13} {:>11} {:>6}"
-    noise = quiet(engine)[1]
-    hz = median(run["tsc_hz"] for run in engine) if engine else None
+    hz = engine[0]["tsc_hz"] if engine else None
     out = [f"logmon, payloads of at most {LOGMON_CHUNK} bytes:",
            form.format("filters", "", "payload Gb/s", "cycles/byte", "cycles/packet", "of bare",
                        "").rstrip()]
@@ -44,11 +42,10 @@ def lines(table, engine):
 
     for rule_set in LOGMON_SETS:
         bare = of_engine(engine, rule_set, "bare_cycles_per_byte")
-        bare = median(bare) if bare else None
         if bare:
-            scanner = median(of_engine(engine, rule_set, "scanner_cycles_per_byte"))
-            out.append(line(rule_set, "in memory, hs_scan_stream", bare, None, bare, noise))
-            out.append(line(rule_set, "in memory, lines", scanner, None, bare, noise))
+            scanner = of_engine(engine, rule_set, "scanner_cycles_per_byte")
+            out.append(line(rule_set, "in memory, hs_scan_stream", bare, None, bare, ""))
+            out.append(line(rule_set, "in memory, lines", scanner, None, bare, ""))
         for iface in interfaces(table):
             row = table.get(("logmon", "lines", iface, rule_set))
             if row and (per_byte := cycles_per_byte(row)):
@@ -67,9 +64,9 @@ def verdicts(table, engine, judge):
         bare = of_engine(engine, rule_set, "bare_cycles_per_byte")
         per_byte = row and cycles_per_byte(row)
         if bare and per_byte:
-            share = median(bare) / per_byte
-            out.append(judge(f"{text} ({median(bare):.2f} cycles/byte): {share:.2f}",
-                             share >= BARE_SHARE, row, {"verdict": quiet(engine)[1]}))
+            share = bare / per_byte
+            out.append(judge(f"{text} ({bare:.2f} cycles/byte): {share:.2f}", share >= BARE_SHARE,
+                             row))
         else:
             out.append(f"{text}: not measured in this run")
     for rule_set in LOGMON_SETS:
@@ -78,8 +75,8 @@ def verdicts(table, engine, judge):
                      for iface in ("packetized", "streaming"))
         ratio = row and row.get("cycles_ratio")
         if ratio:
-            out.append(judge("{text}: {median:.2f} ({min:.2f}..{max:.2f})".format(text=text, **ratio),
-                             ratio["median"] >= 1, row, base))
+            out.append(judge("{text}: {value:.2f} ({low:.2f}..{high:.2f})".format(text=text, **ratio),
+                             ratio["value"] >= 1, row, base))
         else:
             out.append(f"{text}: not measured in this run")
     return out + [state_verdict(engine)]

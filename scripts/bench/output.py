@@ -3,6 +3,8 @@
 import csv
 import json
 
+from rows import MAX_SWITCHES_PER_S
+
 COLUMNS = [  # title, width, how to read it from a row
     ("app", 17, lambda r: f"{r['app']} {r['mode']}"),
     ("traffic", 12, lambda r: r["traffic"]),
@@ -16,7 +18,6 @@ COLUMNS = [  # title, width, how to read it from a row
     ("drops", 8, lambda r: str(sum(r.get("drops", {}).values()))),
     ("lost", 6, lambda r: str(r.get("lost", "-"))),
     ("switches", 9, lambda r: str(r.get("ctx_switches", "-"))),
-    ("ping-pong", 10, lambda r: f"{r['ping_pong_cycles']:.0f}"),
     ("", 10, lambda r: r["verdict"]),
 ]
 LEFT_ALIGNED = 3
@@ -31,7 +32,7 @@ def ratio(row, name):
         return "-"
     if row[name] is None:
         return "unequal work" if row["unequal_work"] else "device-bound" if row["mpps"] else "-"
-    return "{median:.2f} ({min:.2f}..{max:.2f})".format(**row[name])
+    return "{value:.2f} ({low:.2f}..{high:.2f})".format(**row[name])
 
 
 def table(rows):
@@ -54,16 +55,17 @@ def side_by_side(rows):
     ifaces = list(dict.fromkeys(row["iface"] for row in ours))
     compared = [iface for iface in ifaces if iface != "streaming"] if "streaming" in ifaces else []
 
-    def value(name, digits):
-        return lambda row: f"{row[name]:.{digits}f}" if row and row[name] else "-"
+    def value(read, digits):
+        return lambda row: f"{read(row):.{digits}f}" if row and read(row) else "-"
 
     groups = [  # title, interfaces, width of a cell, how to read it from a row
-        ("worker cycles per packet", ifaces, 11, value("cycles_per_pkt", 1)),
+        ("worker cycles per packet", ifaces, 11, value(lambda r: r["cycles_per_pkt"], 1)),
         ("over streaming's", compared, 20, lambda row: ratio(row, "cycles_ratio")),
-        ("Mpps", ifaces, 11, value("mpps", 2)),
+        ("Mpps", ifaces, 11, value(lambda r: r["mpps_spread"]["value"], 2)),
         ("streaming's over theirs", compared, 20, lambda row: ratio(row, "mpps_ratio")),
     ]
-    time = ("worker ns per packet", ifaces, 11, value("ns_per_pkt", 1))  # Where it is a target.
+    # Where it is a target.
+    time = ("worker ns per packet", ifaces, 11, value(lambda r: r["ns_per_pkt"], 1))
 
     def line(start, shown, cell):
         """cell: makes one of an interface and the way to read it."""
@@ -88,18 +90,18 @@ def side_by_side(rows):
 def footer(rows, controls):
     """How the tables are to be read, and the floor that the host sets."""
     stream = [c["stream_cycles"] for c in controls]
-    lines = ["ratios: median (min..max) of neighbouring samples; above 1, streaming is cheaper, or "
-             "faster",
+    lines = ["figures: the quartile of a row's samples next to the best; ratios of these (quartiles "
+             "of neighbouring samples):\nabove 1, streaming is cheaper, or faster",
              f"line-stream floor of this host: {min(stream):.1f}..{max(stream):.1f} cycles for a "
              "64-byte line that another core wrote"]
     if any(r.get("peer") for r in rows):
         lines.append("* a peer, measured here: stock dpdk-testpmd macswap, burst 64 "
                      "(net_null moves no bytes; net_memif in two processes)")
-    noisy = sum(r["noisy_samples"] for r in rows)
-    lines.append(f"{noisy} noisy or failed samples, none averaged in" if noisy else
-                 "no noisy samples")
-    lines += [f"FAILED: {row['app']} {row['mode']} {row['iface']} {row['traffic']}: {row['noise']}"
-              for row in rows if row["verdict"] == "FAILED"]
+    disturbed = sum(r["disturbed_samples"] for r in rows)
+    lines.append(f"{disturbed} of {sum(len(r['samples']) for r in rows)} samples lost their core more "
+                 f"than {MAX_SWITCHES_PER_S} times a second")
+    lines += [f"{row['verdict'] or 'left out'}: {row['app']} {row['mode']} {row['iface']} "
+              f"{row['traffic']}: {why}" for row in rows for why in row["left_out"]]
     return "\n".join(lines)
 
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Speed targets: what is asked, what was measured, met or not. Pure, as rows.py."""
-from statistics import median
-
 import kv_report
 import logmon_report
 import telemetry_report
-from rows import interfaces, key
+from rows import envelope, interfaces, key, text as spread_text
 from workloads import KV_REQUESTS
 
 # Of the engine alone: parse, VIP, connection, encapsulate.
@@ -71,14 +69,14 @@ def echo_verdicts(table, hugepages, stream_cycles):
         return judged + floor
 
     def ratio_line(text, limit, row):
-        """The median ratio of a row to streaming's, of neighbouring samples."""
+        """A row's ratio to streaming's."""
         if not row or "cycles_ratio" not in row:
             return f"{text}: not measured in this run"
         if not row["cycles_ratio"]:
             return f"{text}: no verdict, the work is not equal"
-        found = "{text}: {median:.2f} ({min:.2f}..{max:.2f})".format(text=text, **row["cycles_ratio"])
+        found = "{text}: {value:.2f} ({low:.2f}..{high:.2f})".format(text=text, **row["cycles_ratio"])
         base = table[row["app"], row["mode"], "streaming", row["traffic"]]
-        return judge(found, hugepages, row["cycles_ratio"]["median"] <= limit, row, base)
+        return judge(found, hugepages, row["cycles_ratio"]["value"] <= limit, row, base)
 
     null_cycles = null["cycles_per_pkt"] if null else None
     rival = f" ({null_cycles:.1f})" if null else ""
@@ -131,7 +129,8 @@ def kv_table_verdict(table, hugepages, engine):
         return f"{text}: not measured in this run"
     served = row["mica"]
     gets = (served["get_hits"] + served["get_misses"]) / served["requests"]
-    alone_ns = gets * median(s["get"] for s in engine) + (1 - gets) * median(s["set"] for s in engine)
+    get_ns, set_ns = (envelope([s[what] for s in engine])["value"] for what in ("get", "set"))
+    alone_ns = gets * get_ns + (1 - gets) * set_ns
     share = alone_ns / (row["ns_per_pkt"] / KV_REQUESTS["16 requests"])
     return judge(f"{text} ({1000 / alone_ns:.2f} Mops): {share:.2f}", hugepages,
                  share >= KV_TABLE_SHARE, row)
@@ -143,11 +142,10 @@ def maglev_verdicts(table, engine):
     lines = []
     for traffic, limit in MAGLEV_NS.items():
         text = f"maglev's engine alone, {traffic}, at most {limit} ns/packet"
-        times = sorted(sample[traffic] for sample in engine)
-        if times:
-            middle = times[len(times) // 2]
-            lines.append(f"{text}: {middle:.1f} ({times[0]:.1f}..{times[-1]:.1f}): "
-                         f"{'met' if middle <= limit else 'NOT MET'}")
+        if engine:
+            times = envelope([sample[traffic] for sample in engine])
+            lines.append(f"{text}: {spread_text(times, 1)}: "
+                         f"{'met' if times['value'] <= limit else 'NOT MET'}")
         else:
             lines.append(f"{text}: not measured in this run")
         for iface in interfaces(table):
@@ -163,6 +161,6 @@ def maglev_verdicts(table, engine):
         elif not row["cycles_ratio"]:
             lines.append(f"{text}: no ratio, the work is not equal")
         else: # Packetized over streaming: the other way round.
-            low, middle, high = (1 / row["cycles_ratio"][part] for part in ("max", "median", "min"))
-            lines.append(f"{text}: {middle:.2f} ({low:.2f}..{high:.2f})")
+            low, found, high = (1 / row["cycles_ratio"][part] for part in ("high", "value", "low"))
+            lines.append(f"{text}: {found:.2f} ({low:.2f}..{high:.2f})")
     return lines

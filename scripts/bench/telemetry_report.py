@@ -2,7 +2,7 @@
 """sluice-telemetry's engine and its interfaces, for people. Pure, as rows.py."""
 from statistics import median
 
-from rows import interfaces, quiet
+from rows import envelope, interfaces, text as spread_text
 from workloads import TELEMETRY_FLOWS, TELEMETRY_MODES
 
 MAX_NS = 5
@@ -15,12 +15,11 @@ def lines(table, engine):
     """What each interface takes beside the engine alone, whose frames lie in memory."""
     out = []
     for mode in TELEMETRY_MODES:
-        runs, verdict = quiet([run[mode] for run in engine])
+        runs = [run[mode] for run in engine]
         if runs:
-            noise = f" ({verdict})" if verdict else ""
             out.append(f"telemetry, {mode}, p 0.01, engine alone: "
-                       f"{median(run['ns_per_packet'] for run in runs):.2f} ns/packet, "
-                       f"{runs[0]['memory_bytes'] / (1 << 20):.1f} MiB of counters{noise}")
+                       f"{envelope([run['ns_per_packet'] for run in runs])['value']:.2f} ns/packet, "
+                       f"{runs[0]['memory_bytes'] / (1 << 20):.1f} MiB of counters")
         for iface in interfaces(table):
             row = table.get(("telemetry", mode, iface, TRAFFIC))
             if row and row["ns_per_pkt"]:
@@ -32,8 +31,7 @@ def lines(table, engine):
 
 
 def verdicts(engine):
-    """Of the engine alone, with a sketch of each key and no levels. A loaded machine changes its
-    time, and never its errors."""
+    """Of the engine alone, with a sketch of each key and no levels."""
     named = [run["sketch"] for run in engine]
     time = f"telemetry's engine alone, p 0.01, top-k 100, at most {MAX_NS} ns/packet"
     error = (f"telemetry's engine alone, p 0.01, average relative error of the top 100 at most "
@@ -42,15 +40,12 @@ def verdicts(engine):
     if not named:
         return [f"{text}: not measured in this run" for text in (time, error, recall)]
 
-    def line(text, found, met, noise=""):
-        judged = f"no verdict, {noise}" if noise else "met" if met else "NOT MET"
-        return f"{text}: {found}: {judged}"
+    def line(text, found, met):
+        return f"{text}: {found}: {'met' if met else 'NOT MET'}"
 
-    runs, noise = quiet(named)
-    times = sorted(run["ns_per_packet"] for run in runs)
+    times = envelope([run["ns_per_packet"] for run in named])
     errors = median(run["are_top100"] for run in named)
     recalled = median(run["recall_at_100"] for run in named)
-    return [line(time, f"{median(times):.2f} ({times[0]:.2f}..{times[-1]:.2f})",
-                 median(times) <= MAX_NS, noise),
+    return [line(time, spread_text(times), times["value"] <= MAX_NS),
             line(error, f"{100 * errors:.2f} %", errors <= MAX_ERROR),
             line(recall, f"{recalled:.3f}", recalled >= MIN_RECALL)]

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import instructions
 import kv_comparison
 import kv_report
 import logmon_report
@@ -31,7 +32,10 @@ import workloads
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_CAPTURE = "build/deps/captures/tcpdump.pcap"
 HUGEPAGES = 1024
+QUICK = {"apps": ["echo"], "mode": ["increment"], "sizes": ["64", "1518", "imix"], "pcap": "none",
+         "peers": False, "limit_s": 90}
 PCAP_HEADER_BYTES = 24
+ENGINE_REPEATS = 5  # Of an engine without an interface, which takes up to ten seconds.
 
 
 def parse_arguments():
@@ -48,17 +52,24 @@ def parse_arguments():
     parser.add_argument("--pcap", default=DEFAULT_CAPTURE,
                         help="of echo: traffic of the rows 'capture' and, as far as every NIC can "
                         "send it, 'capture-ipv4'; 'none' leaves them out")
-    parser.add_argument("--duration_s", type=float, default=1.0, help="of one sample")
-    parser.add_argument("--repeats", type=int, default=5, help="samples of each row")
+    parser.add_argument("--duration_s", type=float, default=0,
+                        help="of one sample; default: "
+                        + ", ".join(f"{s:g} for {app}" for app, s in workloads.SECONDS.items()))
+    parser.add_argument("--repeats", type=int, default=9, help="samples of each row; default: 9")
     parser.add_argument("--limit_s", type=float, default=420,
-                        help="no new round after this long; 0 = no limit")
+                        help="no new round after this long; 0 = no limit; default: 420")
+    parser.add_argument("--quick", action="store_true",
+                        help="two minutes: echo, --mode=increment --sizes=64,1518,imix --pcap=none "
+                        "--no-peers --limit_s=90")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
                         help="measure stock testpmd beside echo, and memcached beside kv")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--csv", metavar="FILE")
     parser.add_argument("--plot", metavar="FILE", help="PNG")
     args = parser.parse_args()
-    if args.repeats < 1 or not 0 < args.duration_s <= 3600:
+    if args.quick:
+        vars(args).update(QUICK)
+    if args.repeats < 1 or not 0 <= args.duration_s <= 3600:
         parser.error("--repeats must be at least 1, and --duration_s within 0 and 3600")
     for size in args.sizes:
         if size not in ("imix", "random") and not (size.isdigit() and 64 <= int(size) <= 1518):
@@ -87,7 +98,8 @@ def check_apps(parser, args):
 def prepare(apps):
     """Build, hugepages. Returns whether hugepages can be used."""
     print("building build/release ...", flush=True)
-    done = subprocess.run(["scripts/build", "release", *run.targets(apps)],
+    benches = instructions.BENCHES.values() if "echo" in apps else []
+    done = subprocess.run(["scripts/build", "release", *run.targets(apps), *benches],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit((done.stdout + done.stderr)[-4000:] + "\nthroughput: the build failed")
@@ -179,11 +191,9 @@ class Job:
             report = run.peer_sample(iface, self.hugepages)
         else:
             report = run.app_sample(app, iface, self.flags[app, mode, traffic],
-                                    self.args.duration_s)
-        self.controls.append(run.control())
-        around = [c["ping_pong_cycles"] for c in self.controls[-2:]]
+                                    self.args.duration_s or workloads.SECONDS[app])
         report |= {"app": app, "mode": mode, "iface": iface, "traffic": traffic,
-                   "round": round_number, "ping_pong_cycles": max(around)}
+                   "round": round_number}
         self.samples.append(report)
         self.progress.step(report)
 
@@ -196,16 +206,7 @@ class Job:
                 break
             for group in self.plan:
                 self.sample(group, number)
-
-    def repeat_noisy(self):
-        """One more sample for each noisy one."""
-        _, noisy = rows.split_noise(self.samples)
-        self.progress.total = self.progress.done + len(noisy)
-        for bad in noisy:
-            if time.monotonic() + 2 * self.args.duration_s > self.deadline:
-                print("\ntime limit: noisy samples left unrepeated", file=sys.stderr)
-                break
-            self.sample(rows.key(bad), bad["round"])
+            self.controls.append(run.control())
 
 
 def main():
@@ -220,16 +221,21 @@ def main():
             run.write_log_texts(folder)
         job = Job(args, workloads.flags(args, captures, folder), hugepages)
         job.run_rounds()
-        job.repeat_noisy()
-    engines = {app: [run.engine_sample(app) for _ in range(args.repeats)]
+    alone = min(args.repeats, ENGINE_REPEATS)
+    engines = {app: [run.engine_sample(app) for _ in range(alone)]
                for app in args.apps if app in run.ENGINES}
-    comparison = kv_comparison.measure(args.ifaces, args.repeats, args.duration_s) \
+    comparison = kv_comparison.measure(args.ifaces, alone,
+                                       args.duration_s or workloads.SECONDS["kv"]) \
         if args.peers and "kv" in args.apps else None
     # Applications decide for themselves and report it.
     hugepages = all(s.get("memory", "hugepages") == "hugepages" for s in job.samples) and hugepages
     manifest["hugepages"] = hugepages
     table_rows = rows.build_rows(job.samples, hugepages)
-    report(args, manifest | {"controls": job.controls}, table_rows, engines, comparison)
+    counts = {iface: instructions.count(bench, instructions.BURST)
+              for iface, bench in instructions.BENCHES.items()
+              if "echo" in args.apps and iface in args.ifaces}
+    report(args, manifest | {"controls": job.controls, "instructions": counts}, table_rows, engines,
+           comparison)
     return 1 if any(row["verdict"] == "FAILED" for row in table_rows) else 0
 
 
@@ -244,13 +250,16 @@ def report(args, manifest, table_rows, engines, comparison):
     print(output.table(table_rows))
     print()
     print(output.footer(table_rows, controls))
+    if counts := manifest["instructions"]:
+        print(f"instructions per 64-byte packet, burst {instructions.BURST}, the same on every run: "
+              + ", ".join(f"{iface} {count:.1f}" for iface, count in counts.items()))
     if comparison:
         print("\n" + "\n".join(kv_report.lines(comparison)))
     table = {rows.key(row): row for row in table_rows}
     for app, lines in (("logmon", logmon_report.lines), ("telemetry", telemetry_report.lines)):
         if app in args.apps:
             print("\n" + "\n".join(lines(table, engines[app])))
-    print("\nTargets (worker TSC cycles or time, medians):")
+    print("\nTargets (worker TSC cycles or time):")
     stream_cycles = sorted(c["stream_cycles"] for c in controls)[len(controls) // 2]
     for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles, engines,
                                  comparison):

@@ -10,6 +10,8 @@ MODES = {  # of each app
     "logmon": ["lines"],  # Its transport.
     "telemetry": ["sketch", "univmon"],
 }
+# Of a sample. Echo has no table to fill first.
+SECONDS = {"echo": 0.3, "maglev": 1.0, "kv": 1.0, "logmon": 1.0, "telemetry": 1.0}
 MAGLEV_BACKENDS = 1000
 MAGLEV_FLOWS = {"16 flows": 16, "2^20 flows": 1 << 20}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""How scripts/throughput judges samples: medians, noise, ratios, the device as the limit, verdicts.
+"""How scripts/throughput judges samples: envelopes, ratios, the device as the limit, verdicts.
 
 Samples are written by hand; every expected value is worked out from them here.
 """
@@ -36,7 +36,7 @@ def sample(iface="streaming", cycles=5.0, mpps=100.0, **fields):
     return {"app": "echo", "mode": "increment", "iface": iface, "traffic": "64", "duration_s": 1.0,
             "mpps": mpps, "gbps": mpps * 0.512, "cycles_per_pkt": cycles, "worker_busy": 0.9,
             "device_busy": 0.5, "drops": {"rx_full": 2, "tx_full": 3}, "lost": 0,
-            "ctx_switches": 1, "ping_pong_cycles": 500.0, "round": 0} | fields
+            "ctx_switches": 1, "round": 0} | fields
 
 
 def run_script(*arguments):
@@ -45,38 +45,49 @@ def run_script(*arguments):
 
 
 class Rows(unittest.TestCase):
-    def test_a_row_is_the_sample_with_the_median_cycles(self):
-        samples = [sample(cycles=c, round=i) for i, c in enumerate((9.0, 5.0, 6.0))]
+    def test_a_row_is_the_sample_at_the_quartile_next_to_the_best(self):
+        cycles = (9.0, 5.0, 6.0, 30.0, 7.0)
+        samples = [sample(cycles=c, mpps=600 / c, round=i) for i, c in enumerate(cycles)]
         [row] = rows.build_rows(samples, True)
         self.assertEqual(row["cycles_per_pkt"], 6.0)
-        self.assertEqual(row["cycles_spread"], {"median": 6.0, "min": 5.0, "max": 9.0})
-        self.assertEqual(len(row["samples"]), 3)
+        self.assertEqual(row["cycles_spread"], {"best": 5.0, "value": 6.0, "median": 7.0})
+        self.assertEqual(row["mpps_spread"], {"best": 120.0, "value": 100.0, "median": 600 / 7})
+        self.assertEqual(len(row["samples"]), 5)
 
-    def test_context_switches_keep_a_sample_out_of_the_row(self):
-        [row] = rows.build_rows([sample(cycles=5.0), sample(cycles=1.0, ctx_switches=21)], True)
-        self.assertEqual((row["cycles_per_pkt"], row["noisy_samples"]), (5.0, 1))
+    def test_a_quarter_of_quiet_samples_is_enough_for_a_verdict(self):
+        quiet, disturbed = (sample(cycles=c, ctx_switches=n) for c, n in ((5.0, 20), (50.0, 21)))
+        for count, cycles, verdict in ((2, 5.0, ""), (1, 50.0, "noisy")):
+            [row] = rows.build_rows([disturbed] * (8 - count) + [quiet] * count, True)
+            self.assertEqual((row["cycles_per_pkt"], row["verdict"]), (cycles, verdict))
+            self.assertEqual(row["disturbed_samples"], 8 - count)
 
-    def test_a_ping_pong_off_by_more_than_half_keeps_a_sample_out(self):
-        samples = [sample(), sample(), sample(ping_pong_cycles=751.0, cycles=1.0),
-                   sample(ping_pong_cycles=749.0), sample(ping_pong_cycles=332.0, cycles=1.0)]
+    def test_an_envelope_that_is_a_tenth_above_the_best_sample_is_no_verdict(self):
+        for second, verdict in ((5.5, ""), (5.6, "noisy")):
+            [row] = rows.build_rows([sample(cycles=c) for c in (5.0, *[second] * 4)], True)
+            self.assertEqual(row["verdict"], verdict)
+
+    def test_what_disturbs_is_a_matter_of_time(self):
+        samples = [sample(ctx_switches=20, duration_s=0.3), sample(ctx_switches=40, duration_s=2.0),
+                   sample(ctx_switches=41, duration_s=2.0)]
         [row] = rows.build_rows(samples, True)
-        self.assertEqual((len(row["samples"]), row["noisy_samples"]), (3, 2))
+        self.assertEqual(row["disturbed_samples"], 1)
+        self.assertIn("1 of 3 samples", output.footer([row], [{"stream_cycles": 3.0}]))
 
-    def test_a_worker_that_told_of_no_work_is_noise_and_nothing_is_compared_with_it(self):
+    def test_a_worker_that_told_of_no_work_is_left_out_and_nothing_is_compared_with_it(self):
         [row] = rows.build_rows([sample(cycles=0.0, round=0), sample(cycles=5.0, round=1)], True)
-        self.assertEqual((row["cycles_per_pkt"], row["noisy_samples"]), (5.0, 1))
-        table = rows.build_rows([sample("packetized"), sample("streaming", 0.0)], True)
-        self.assertEqual([row["verdict"] for row in table], ["", "noisy"])
-        self.assertNotIn("cycles_ratio", table[0])
-
-    def test_a_row_of_nothing_but_noise_says_so(self):
-        [row] = rows.build_rows([sample(ctx_switches=1000)], True)
-        self.assertEqual(row["verdict"], "noisy")
+        self.assertEqual((row["cycles_per_pkt"], row["left_out"]), (5.0, ["no work was seen"]))
+        for one, other in ((1, 0), (0, 1)):
+            table = rows.build_rows([sample("packetized", 5.0 * one), sample("streaming", 5.0 * other)],
+                                    True)
+            self.assertEqual([row["verdict"] for row in table],
+                             ["" if one else "noisy", "" if other else "noisy"])
+            self.assertNotIn("cycles_ratio", table[0])
 
     def test_a_failed_run_is_never_the_row_unless_nothing_else_is_there(self):
         failed = sample(cycles=1.0, failure="6 frames were neither sent back nor counted")
         [row] = rows.build_rows([sample(), failed], True)
         self.assertEqual((row["cycles_per_pkt"], row["verdict"]), (5.0, ""))
+        self.assertIn("left out: echo", output.footer([row], [{"stream_cycles": 3.0}]))
         [row] = rows.build_rows([failed], True)
         self.assertEqual(row["verdict"], "FAILED")
         self.assertIn("6 frames", output.footer([row], [{"stream_cycles": 3.0}]))
@@ -87,27 +98,30 @@ class Rows(unittest.TestCase):
 
 
 class Ratios(unittest.TestCase):
-    def test_samples_of_one_round_are_compared(self):
-        samples = [sample("packetized", 20.0, 50.0, round=0), sample("streaming", 5.0, 100.0, round=0),
-                   sample("packetized", 30.0, 40.0, round=1), sample("streaming", 5.0, 120.0, round=1)]
+    def test_envelopes_are_compared_and_neighbours_say_how_far_they_differ(self):
+        packetized, streaming = (20.0, 30.0, 22.0, 24.0, 60.0), (5.0, 5.0, 10.0, 6.0, 6.0)
+        samples = [one for i, (p, s) in enumerate(zip(packetized, streaming))
+                   for one in (sample("packetized", p, 600 / p, round=i),
+                               sample("streaming", s, 600 / s, round=i))]
         row, _ = rows.build_rows(samples, True)
-        self.assertEqual(row["cycles_ratio"], {"median": 5.0, "min": 4.0, "max": 6.0})
-        self.assertEqual(row["mpps_ratio"], {"median": 2.5, "min": 2.0, "max": 3.0})
+        # 22 over 5; of 2.2, 4, 4, 6 and 10 the second and the fourth.
+        self.assertEqual(row["cycles_ratio"], {"value": 4.4, "low": 4.0, "high": 6.0})
+        self.assertAlmostEqual(row["mpps_ratio"]["value"], 4.4)
 
     def test_every_interface_is_compared_with_streaming(self):
         samples = [sample("packetized", 20.0, 50.0), sample("streaming", 10.0, 100.0),
                    sample("bilateral", 11.0, 80.0)]
         packetized, streaming, bilateral = rows.build_rows(samples, True)
-        self.assertEqual(packetized["cycles_ratio"]["median"], 2.0)
-        self.assertEqual(bilateral["cycles_ratio"]["median"], 1.1)
-        self.assertEqual(bilateral["mpps_ratio"]["median"], 1.25)
+        self.assertEqual(packetized["cycles_ratio"]["value"], 2.0)
+        self.assertEqual(bilateral["cycles_ratio"]["value"], 1.1)
+        self.assertEqual(bilateral["mpps_ratio"]["value"], 1.25)
         self.assertNotIn("cycles_ratio", streaming)
 
     def test_where_the_device_is_the_limit_rates_are_not_compared(self):
         samples = [sample("packetized"), sample("streaming", device_busy=0.95, worker_busy=0.4)]
         table = rows.build_rows(samples, True)
         self.assertIsNone(table[0]["mpps_ratio"])
-        self.assertEqual(table[0]["cycles_ratio"]["median"], 1.0)
+        self.assertEqual(table[0]["cycles_ratio"]["value"], 1.0)
         self.assertIn("device-bound", output.side_by_side(table))
 
     def test_dropping_what_the_other_sends_is_not_compared(self):
@@ -116,7 +130,7 @@ class Ratios(unittest.TestCase):
             streaming = sample(cycles=5.0, rx_pkts=1000, drops={"tx_unframeable": dropped})
             table = rows.build_rows([packetized, streaming], True)
             found = table[0]["cycles_ratio"]
-            self.assertEqual(found and found["median"], ratio)
+            self.assertEqual(found and found["value"], ratio)
         self.assertIn("unequal work", output.side_by_side(table))
 
     def test_a_worker_as_busy_as_the_device_is_not_device_bound(self):
@@ -167,7 +181,7 @@ class Verdicts(unittest.TestCase):
                            sample("bilateral", cycles, traffic=traffic)]
                 self.assertTrue(self.verdict(samples, number).endswith(end), (traffic, cycles))
                 self.assertIn("no verdict", self.verdict(samples, number, False))
-        noisy = [sample("streaming", ctx_switches=99), sample("bilateral")]
+        noisy = [sample("streaming", c) for c in (5.0, 6.0, 6.0, 6.0, 6.0)] + [sample("bilateral")]
         self.assertTrue(self.verdict(noisy, 4).endswith("no verdict, noisy"))
 
 
@@ -201,11 +215,13 @@ class MaglevVerdicts(unittest.TestCase):
             self.assertIsNone(row["ns_per_pkt"])
             self.assertIn(row["iface"], output.table([row]))
 
-    def test_the_engine_is_held_against_the_limit_of_its_traffic_by_the_median(self):
+    def test_the_engine_is_held_against_the_limit_of_its_traffic_by_its_envelope(self):
         lines = self.lines(maglev("packetized", 75.5),
                            engine=[{"16 flows": 29.0, "2^20 flows": 59.0},
                                    {"16 flows": 30.2, "2^20 flows": 59.9},
-                                   {"16 flows": 31.0, "2^20 flows": 70.0}])
+                                   {"16 flows": 31.0, "2^20 flows": 70.0},
+                                   {"16 flows": 50.0, "2^20 flows": 90.0},
+                                   {"16 flows": 60.0, "2^20 flows": 99.0}])
         self.assertTrue(self.found(lines, "engine alone", "16").endswith("30.2 (29.0..31.0): NOT MET"))
         self.assertTrue(self.found(lines, "engine alone", "2^20").endswith("59.9 (59.0..70.0): met"))
         self.assertIn("not measured", self.found(self.lines(maglev("packetized", 75.5)),
@@ -218,9 +234,8 @@ class MaglevVerdicts(unittest.TestCase):
 
     def test_streaming_over_packetized_is_said_for_each_traffic(self):
         lines = self.lines(maglev("packetized", 100.0, round=0), maglev("streaming", 80.0, round=0),
-                           maglev("packetized", 100.0, round=1), maglev("streaming", 50.0, round=1),
-                           maglev("packetized", 100.0, round=2), maglev("streaming", 40.0, round=2))
-        self.assertIn("0.50 (0.40..0.80)", self.found(lines, "streaming/packetized", "16 flows"))
+                           maglev("packetized", 100.0, round=1), maglev("streaming", 40.0, round=1))
+        self.assertIn("0.40 (0.40..0.80)", self.found(lines, "streaming/packetized", "16 flows"))
 
     def test_there_is_no_ratio_where_one_interface_drops_what_the_other_sends(self):
         lines = self.lines(maglev("packetized", 100.0, rx_pkts=1000, tx_pkts=1000, drops={}),
@@ -267,8 +282,8 @@ class KvVerdicts(unittest.TestCase):
     def test_streaming_is_held_against_the_table_that_does_the_same_share_of_gets(self):
         # Three of four are gets: 0.75 x 40 + 0.25 x 80 = 50 ns in the table alone.
         served = {"requests": 400, "get_hits": 299, "get_misses": 1}
-        engines = {"kv": [{"get": 40.0, "set": 80.0}, {"get": 30.0, "set": 80.0},
-                          {"get": 41.0, "set": 90.0}]}
+        engines = {"kv": [{"get": get, "set": set_} for get, set_ in
+                          ((30.0, 70.0), (40.0, 80.0), (41.0, 80.0), (60.0, 90.0), (99.0, 99.0))]}
         for cycles, end in ((2500.0, "0.80: met"), (2600.0, "0.77: NOT MET")):  # 62.5, 65 ns each.
             lines = self.lines(kv("streaming", cycles, "16 requests", mica=served),
                                engines=engines)
@@ -289,14 +304,14 @@ def logmon(iface, cycles, rule_set="light", **fields):
                   logmon={"sources": {"line_datagrams": 2, "text_bytes": 2000}}, **fields)
 
 
-def logmon_engine(bare, scanner=2.0, state=41 << 20, switches=0, given_up=0,
+def logmon_engine(bare, scanner=2.0, state=41 << 20, given_up=0,
                   sources=100000):
     """A run of a second at 2.5 GHz. Chunks of another size are nobody's."""
     def scan(rule_set, chunk, cycles):
         return {"set": rule_set, "chunk_bytes": chunk, "bare_cycles_per_byte": cycles,
                 "scanner_cycles_per_byte": scanner, "ratio": cycles / scanner}
 
-    return {"tsc_hz": 2.5e9, "seconds": 1.0, "switches": switches,
+    return {"tsc_hz": 2.5e9, "seconds": 1.0,
             "scans": [scan("light", 1472, bare), scan("light", 64, 99.0), scan("heavy", 1472, 20.0)],
             "state": {"sources": sources, "bytes": state, "unfinished_bytes": 12 << 20,
                       "given_up_lines": given_up}}
@@ -314,7 +329,7 @@ class LogmonVerdicts(unittest.TestCase):
     def test_streaming_is_held_against_bare_hyperscan_by_the_byte(self):
         for cycles, end in ((2000.0, "0.90: met"), (2100.0, "0.86: NOT MET")):  # 2.0, 2.1 a byte.
             lines = self.lines(logmon("streaming", cycles),
-                               engine=[logmon_engine(1.8), logmon_engine(1.7), logmon_engine(1.9)])
+                               engine=[logmon_engine(c) for c in (1.8, 1.7, 1.9, 9.0, 9.9)])
             line = self.found(lines, "light", "bare")
             self.assertIn("(1.80 cycles/byte)", line)
             self.assertTrue(line.endswith(end), line)
@@ -325,16 +340,9 @@ class LogmonVerdicts(unittest.TestCase):
         self.assertTrue(self.found(lines, "light", "bare").endswith("0.50: NOT MET"))
         self.assertTrue(self.found(lines, "heavy", "bare").endswith("1.25: met"))
 
-    def test_runs_in_memory_that_lost_their_core_do_not_count(self):
-        lines = self.lines(logmon("streaming", 2000.0),
-                           engine=[logmon_engine(9.0, switches=21), logmon_engine(1.8, switches=20)])
-        self.assertTrue(self.found(lines, "light", "bare").endswith("0.90: met"))
-        lines = self.lines(logmon("streaming", 2000.0), engine=[logmon_engine(1.8, switches=21)])
-        self.assertTrue(self.found(lines, "light", "bare").endswith("0.90: no verdict, noisy"))
-
     def test_noisy_rows_and_missing_hugepages_give_no_verdict(self):
         engine = [logmon_engine(1.8)]
-        lines = self.lines(logmon("streaming", 2000.0, ctx_switches=21), engine=engine)
+        lines = self.lines(*(logmon("streaming", c) for c in (1000.0, *[2000.0] * 4)), engine=engine)
         self.assertTrue(self.found(lines, "light", "bare").endswith("no verdict, noisy"))
         lines = self.lines(logmon("streaming", 2000.0), hugepages=False, engine=engine)
         self.assertTrue(self.found(lines, "light", "bare").endswith("without hugepages"))
@@ -345,8 +353,8 @@ class LogmonVerdicts(unittest.TestCase):
             line = self.found(lines, "light", "packetized")
             self.assertTrue(line.endswith(end), line)
 
-    def test_the_memory_of_sources_is_judged_on_a_loaded_machine_too(self):
-        for engine, end in ((logmon_engine(1.0, state=64 << 20, switches=99), ": met"),
+    def test_the_memory_of_sources_has_a_limit(self):
+        for engine, end in ((logmon_engine(1.0, state=64 << 20), ": met"),
                             (logmon_engine(1.0, state=(64 << 20) + 1), ": NOT MET"),
                             (logmon_engine(1.0, sources=99999), ": NOT MET"),
                             (logmon_engine(1.0, given_up=1), ": NOT MET")):
@@ -377,7 +385,7 @@ class LogmonVerdicts(unittest.TestCase):
 class NothingSent(unittest.TestCase):
     def test_an_app_that_answers_nothing_has_no_rates(self):
         table = rows.build_rows([logmon("packetized", 30.0), logmon("streaming", 20.0)], True)
-        self.assertEqual(table[0]["cycles_ratio"]["median"], 1.5)
+        self.assertEqual(table[0]["cycles_ratio"]["value"], 1.5)
         self.assertIsNone(table[0]["mpps_ratio"])
         title, _, line = output.side_by_side(table).splitlines()
         self.assertEqual(title, "logmon lines: worker cycles per packet | over streaming's")
@@ -386,12 +394,11 @@ class NothingSent(unittest.TestCase):
                          ["logmon", "lines", "light", "packetized", "-", "-", "30.0", "-"])
 
 
-def telemetry_engine(ns, error=0.02, recall=0.99, switches=0):
+def telemetry_engine(ns, error=0.02, recall=0.99):
     """A run of a second; univmon takes twice the time."""
     def contestant(scale):
         return {"ns_per_packet": ns * scale, "are_top100": error, "are_top1000": 0.1,
-                "recall_at_100": recall, "memory_bytes": 8 << 20, "seconds": 1.0,
-                "switches": switches}
+                "recall_at_100": recall, "memory_bytes": 8 << 20, "seconds": 1.0}
 
     return {"sketch": contestant(1), "univmon": contestant(2)}
 
@@ -401,15 +408,9 @@ class TelemetryVerdicts(unittest.TestCase):
         return telemetry_report.verdicts(list(engine))
 
     def test_the_engine_has_five_nanoseconds(self):
-        line = self.verdicts(telemetry_engine(4.0), telemetry_engine(5.0), telemetry_engine(9.0))[0]
+        line = self.verdicts(*map(telemetry_engine, (4.0, 5.0, 9.0, 9.0, 9.0)))[0]
         self.assertTrue(line.endswith("5.00 (4.00..9.00): met"), line)
         self.assertTrue(self.verdicts(telemetry_engine(5.1))[0].endswith("NOT MET"))
-
-    def test_noise_takes_the_verdict_on_time_and_none_on_errors(self):
-        line, error, recall = self.verdicts(telemetry_engine(4.0, switches=21))
-        self.assertTrue(line.endswith("no verdict, noisy"), line)
-        self.assertTrue(error.endswith("2.00 %: met"), error)
-        self.assertTrue(recall.endswith("0.990: met"), recall)
 
     def test_errors_have_their_limits(self):
         for error, end in ((0.022, ": met"), (0.0221, ": NOT MET")):
@@ -434,7 +435,7 @@ class TelemetryVerdicts(unittest.TestCase):
 
 def kv_row(server, path, requests, link="", client=None, **cpu_s):
     """Three windows of a second: with a tenth less, with so many, with a tenth more requests."""
-    windows = [{"requests": requests * n // 10, "seconds": 1.0, "switches": 20, **cpu_s}
+    windows = [{"requests": requests * n // 10, "seconds": 1.0, **cpu_s}
                for n in (9, 11, 10)]
     return {"server": server, "flags": "", "path": path, "link": link, "windows": windows,
             "client": client}
@@ -462,23 +463,11 @@ class KvComparison(unittest.TestCase):
                                                       busy_s=0.5, process_s=2.0))
         self.assertIn("with all that polls 2.5:", line)
 
-    def test_noisy_windows_are_left_out_and_nothing_else_is_no_verdict(self):
-        ours = kv_row("sluice-kv streaming", "model NIC", 1000000, busy_s=0.5, process_s=2.0)
-        ours["windows"][0] |= {"requests": 10**9, "switches": 21}  # 1100000 and 1000000 are left.
-        [line] = self.verdicts(self.MEMCACHED, ours)
-        self.assertIn("process) 10.5, ", line)
-        self.assertTrue(line.endswith(": met"), line)
-        for window in ours["windows"]:
-            window["switches"] = 21
-        [line] = self.verdicts(self.MEMCACHED, ours)
-        self.assertTrue(line.endswith("no verdict, noisy"), line)
-        self.assertTrue(self.lines(ours)[2].endswith(" noisy"))
-
-    def test_a_memcached_that_waits_for_its_client_is_noisy(self):
+    def test_a_memcached_that_waits_for_its_client_gives_no_verdict(self):
         waiting = kv_row("memcached", "kernel UDP", 160000, "loopback", process_s=0.79)
         [line] = self.verdicts(waiting, kv_row("sluice-kv streaming", "model NIC", 1000000,
                                                busy_s=0.1, process_s=2.0))
-        self.assertTrue(line.endswith("no verdict, noisy"), line)
+        self.assertTrue(line.endswith("no verdict, idle"), line)
 
     def test_each_interface_has_its_line(self):
         ours = [kv_row(f"sluice-kv {iface}", "model NIC", 10, busy_s=1.0, process_s=1.0)
@@ -499,11 +488,11 @@ class KvComparison(unittest.TestCase):
                                   process_s=2.0),
                            kv_row("memcached", "kernel UDP", 160000, "veth", client, process_s=0.8))
         self.assertEqual(lines[0], "work:")
-        self.assertEqual(lines[2].split(), ["sluice-kv", "streaming", "model", "NIC", "2000",
-                                            "(1800..2200)", "500", "(450..550)", "1.000", "-",
+        self.assertEqual(lines[2].split(), ["sluice-kv", "streaming", "model", "NIC", "2200",
+                                            "(2200..2000)", "550", "(550..500)", "1.000", "-",
                                             "-", "-"])
-        self.assertEqual(lines[3].split(), ["memcached", "kernel", "UDP,", "veth", "-", "200",
-                                            "(180..220)", "0.160", "100", "900", "3"])
+        self.assertEqual(lines[3].split(), ["memcached", "kernel", "UDP,", "veth", "-", "220",
+                                            "(220..200)", "0.160", "100", "900", "3"])
 
     def test_what_is_missing_says_why(self):
         self.assertIn("veth: not measured, only root can make a veth pair",
@@ -602,7 +591,7 @@ class Files(unittest.TestCase):
             output.write_csv(path, table)
             lines = list(csv.DictReader(path.read_text().splitlines()))
             self.assertEqual([line["drops"] for line in lines], ["5", "5"])
-            self.assertEqual(lines[0]["mpps_ratio_median"], "1.0")
+            self.assertEqual(lines[0]["mpps_ratio_value"], "1.0")
             plot.plot(path, table, "title")
             self.assertTrue(path.read_bytes().startswith(b"\x89PNG"))
 
