@@ -122,7 +122,7 @@ def judge(paper, row, inputs):
 
 def number(value, unit):
     if unit == "1/s":
-        return f"{value / 1000:.0f}K"
+        return f"{value / 1e6:.1f}M" if value >= 10e6 else f"{value / 1000:.0f}K"
     digits = 0 if unit == "ns" or (unit == "" and value == int(value)) else 2
     text = f"{value:.{digits}f}"
     return f"{text} {unit}".strip()

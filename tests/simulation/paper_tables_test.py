@@ -22,7 +22,8 @@ SMALL = {"requests": "40", "watchdog": "1ms", "watchdog_tick": "100us",
          "range_share": "0.05"}
 # Counts that are what they are, or the model is broken.
 COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g"}
-OTHER_VALUES = {"pcie_generation": "3", "pcie_lanes": "8", "shinjuku_workers": "3",
+OTHER_VALUES = {"fpga_lanes": "8", "fpga_payload": "128", "pcie_generation": "3",
+                "pcie_lanes": "8", "shinjuku_workers": "3",
                 "watchdog": "2ms", "watchdog_tick": "150us"}
 
 
@@ -99,7 +100,9 @@ class Inputs(unittest.TestCase):
 
     def test_inputs_that_are_none_are_refused(self):
         for name, value in (("pcie_oneway", "379"), ("pcie_oneway", "379s"), ("nothing", "1"),
-                            ("requests", "1.5"), ("load", "x"), ("load", "-1")):
+                            ("requests", "1.5"), ("load", "x"), ("load", "-1"),
+                            ("pcie_generation", "2"), ("fpga_payload", "64"),
+                            ("frames_per_notification", "0")):
             refused = run({name: value})
             self.assertEqual(refused.returncode, 2, (name, value))
             self.assertIn(name, refused.stderr)

@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kEstimate = "estimate";
 constexpr std::string_view kCritique = "Borrill 2026, quoting Wave (ASPLOS'25)";
 constexpr std::string_view kGhost = "ghOSt, SOSP'21, remembered";
+constexpr std::string_view kEnso = "Ensō, OSDI'23";
 constexpr std::string_view kExperiment = "this experiment";
 
 struct Unit {
@@ -45,6 +46,10 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"offerer_validates", "agent", &i.offerer_validates, kEstimate, ""},
       {"pcie_generation", "link", &i.link.generation, "an IPU of the first generation", ""},
       {"pcie_lanes", "link", &i.link.lanes, "an IPU of the first generation", ""},
+      {"fpga_generation", "FPGA's link", &i.fpga_link.generation, kEnso, ""},
+      {"fpga_lanes", "FPGA's link", &i.fpga_link.lanes, kEnso, ""},
+      {"fpga_payload", "FPGA's link", &i.fpga_link.maximum_payload, kEstimate, ""},
+      {"frames_per_notification", "pipes", &i.frames_per_notification, kEstimate, "E1c"},
       {"service", "requests", &i.service, kExperiment, ""},
       {"gap_cpus", "requests", &i.gap_cpus, kExperiment, ""},
       {"agent_bound_cpus", "requests", &i.agent_bound_cpus, kExperiment, ""},

@@ -20,6 +20,9 @@ using fabric::Picoseconds;
 struct Inputs {
   fabric::Costs costs;
   fabric::LinkParameters link;
+  /// Of the FPGA with pipes, and of the packetized NIC that was measured beside it.
+  fabric::LinkParameters fpga_link{.generation = 3};
+  uint32_t frames_per_notification = 256;
   Picoseconds offerer_validates = 200'000;  ///< Of the initiator of a swap of four messages.
 
   // Requests of one kind, on CPUs that always have work.

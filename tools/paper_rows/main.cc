@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "bar/tlp.h"
 #include "paper_rows.h"
 
 namespace sluice::simulation {
@@ -58,6 +60,14 @@ int Main(int argc, char** argv) {
     }
   }
 
+  for (const auto& [link, name] : {std::pair(inputs.link, "pcie"), {inputs.fpga_link, "fpga"}}) {
+    if (bar::TlpRate(link.generation, link.lanes, link.maximum_payload) == 0) {
+      return Usage((std::string(name) + "_generation is 3 to 5, " + name + "_lanes are 8 or 16, " +
+                    name + "_payload is 128, 256 or 512").c_str());
+    }
+  }
+  if (inputs.frames_per_notification == 0) return Usage("frames_per_notification: at least 1");
+
   nlohmann::ordered_json out;
   for (const NamedInput& input : names) {
     out["inputs"].push_back({{"name", input.name},
@@ -81,6 +91,7 @@ int Main(int argc, char** argv) {
       if (std::string_view(row.id).starts_with(prefix)) out["rows"].push_back(JsonOf(row));
   };
   add("W1 W2 W3 W11 B1 B3 B4 D1 D2", [&] { return experiments.LinkRows(); });
+  add("E1 E2 E3 E5 E8", [&] { return experiments.InterfaceRows(); });
   add("W4 W5 S1 S2 S3", [&] { return experiments.SwitchRows(); });
   add("W6 W7 S4 S5", [&] { return experiments.ThroughputRows(); });
   add("W8 W9", [&] { return experiments.FaultRows(); });

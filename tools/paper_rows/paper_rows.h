@@ -55,6 +55,8 @@ class Experiments {
 
   /// What single operations and exchanges take.
   std::vector<Row> LinkRows() const;
+  /// What frames cost on the link, by interface.
+  std::vector<Row> InterfaceRows() const;
   /// What whole systems do.
   std::vector<Row> SwitchRows();
   std::vector<Row> ThroughputRows();

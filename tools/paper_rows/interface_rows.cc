@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rows of what frames cost on the link, by the interface that moves them: every TLP of an echo is
+// sent through both directions of the model, and the busier one sets the rate. Queues are deep:
+// latencies limit nothing, and neither does a processor.
+#include <algorithm>
+
+#include "bar/tlp.h"
+#include "fabric/link.h"
+#include "paper_rows.h"
+
+namespace sluice::simulation {
+namespace {
+
+using fabric::TlpKind;
+
+constexpr uint32_t kFrame = 60;         // 64 bytes on the wire: the FCS is not in memory.
+constexpr uint32_t kFrames = 4096;      // Of an experiment; all batches divide it.
+constexpr double kWireBytes = 64 + 20;  // Of a frame, with preamble and gap.
+constexpr double kWireBits = 100e9;     // A second.
+constexpr uint32_t kRegister = 4;
+constexpr uint32_t kLine = 64;          // A flit, a notification, a swap's message.
+constexpr uint32_t kReadRequest = 512;  // At most.
+
+// A packetized NIC as of the papers' measurements: sizes, and how many go at once.
+constexpr uint32_t kRxDescriptor = 32;
+constexpr uint32_t kTxDescriptor = 16;
+constexpr uint32_t kFetch = 256;    // Bytes of descriptors that are read at once.
+constexpr uint32_t kBurst = 64;     // Frames to a doorbell.
+constexpr uint32_t kTxReport = 32;  // Frames to a descriptor that reports that they were sent.
+
+constexpr uint32_t kRegionFrames = 512;  // Of a swap.
+
+/// The two directions of a link while frames go back and forth.
+class Traffic {
+ public:
+  Traffic(const fabric::LinkParameters& link, Picoseconds oneway)
+      : link_(link), oneway_(oneway), up_(link, oneway), down_(link, oneway) {}
+
+  void DeviceWrites(uint32_t bytes) { Send(up_, TlpKind::kPosted, bytes); }
+  void DeviceReads(uint32_t bytes) {
+    for (uint32_t asked = 0; asked < bytes; asked += kReadRequest)
+      up_.Send(0, TlpKind::kReadRequest, 0, oneway_);
+    Send(down_, TlpKind::kCompletion, bytes);
+  }
+  void HostWrites(uint32_t bytes) { Send(down_, TlpKind::kPosted, bytes); }
+
+  /// Frames a second.
+  double Rate() const {
+    const Picoseconds busy =
+        std::max(up_.ServiceTime(up_.bytes()), down_.ServiceTime(down_.bytes()));
+    return kFrames / (static_cast<double>(busy) * 1e-12);
+  }
+  uint64_t down() const { return down_.bytes(); }
+
+ private:
+  void Send(fabric::LinkDirection& direction, TlpKind kind, uint32_t bytes) {
+    for (uint32_t sent = 0; sent < bytes; sent += link_.maximum_payload)
+      direction.Send(0, kind, std::min(bytes - sent, link_.maximum_payload), oneway_);
+  }
+
+  fabric::LinkParameters link_;
+  Picoseconds oneway_;
+  fabric::LinkDirection up_;
+  fabric::LinkDirection down_;
+};
+
+/// `at_once`: completed descriptors that are written back in one TLP.
+void Packetized(Traffic& traffic, uint32_t at_once) {
+  for (uint32_t i = 0; i < kFrames; ++i) {
+    if (i % (kFetch / kRxDescriptor) == 0) traffic.DeviceReads(kFetch);
+    traffic.DeviceWrites(kFrame);
+    if (i % at_once == 0) traffic.DeviceWrites(at_once * kRxDescriptor);
+    if (i % (kFetch / kTxDescriptor) == 0) traffic.DeviceReads(kFetch);
+    traffic.DeviceReads(kFrame);
+    if (i % kTxReport == 0) traffic.DeviceWrites(kTxDescriptor);
+    if (i % kBurst == 0) {
+      traffic.HostWrites(kRegister);
+      traffic.HostWrites(kRegister);
+    }
+  }
+}
+
+/// `notified`: frames that one notification announces. What is sent is sent in batches of `batch`.
+void Pipes(Traffic& traffic, uint32_t notified, uint32_t batch) {
+  for (uint32_t i = 0; i < kFrames; ++i) {
+    traffic.DeviceWrites(kLine);  // A frame by itself, as it came.
+    if (i % notified == 0) traffic.DeviceWrites(kLine);
+    if (i % batch != 0) continue;
+    traffic.HostWrites(kRegister);  // Space of the receive pipe; then what is to be sent.
+    traffic.HostWrites(kRegister);
+    traffic.DeviceReads(kLine);
+    traffic.DeviceReads(std::min(batch, kFrames - i) * kLine);
+    traffic.DeviceWrites(kLine);
+  }
+}
+
+/// A region up and one down by one swap of two messages.
+void Regions(Traffic& traffic) {
+  for (uint32_t i = 0; i < kFrames; i += kRegionFrames) {
+    traffic.DeviceWrites(kRegionFrames * kLine);
+    traffic.HostWrites(kLine);
+    traffic.DeviceWrites(kLine);
+    traffic.DeviceReads(kRegionFrames * kLine);
+  }
+}
+
+}  // namespace
+
+std::vector<Row> Experiments::InterfaceRows() const {
+  const auto play = [&](auto&& interface) {
+    Traffic traffic(inputs_.fpga_link, inputs_.costs.pcie_oneway);
+    interface(traffic);
+    return traffic;
+  };
+  const auto on_the_wire = [](double rate) { return std::min(rate, kWireBits / 8 / kWireBytes); };
+  const uint32_t batch = inputs_.frames_per_notification;
+  const Traffic singly = play([](Traffic& t) { Packetized(t, 1); });
+  const Traffic eight = play([](Traffic& t) { Packetized(t, 8); });
+  const Traffic pipes = play([&](Traffic& t) { Pipes(t, batch, batch); });
+  const Traffic each = play([&](Traffic& t) { Pipes(t, 1, batch); });
+  const Traffic regions = play(Regions);
+  const Traffic frames_alone = play([](Traffic& t) {
+    for (uint32_t i = 0; i < kFrames; ++i) t.DeviceReads(kFrame);
+  });
+  const Traffic flits_alone = play([](Traffic& t) { t.DeviceReads(kFrames * kLine); });
+
+  const auto percent_besides = [](const Traffic& all, const Traffic& payload) {
+    return 100 * (1 - static_cast<double>(payload.down()) / static_cast<double>(all.down()));
+  };
+  const double descriptors =
+      100 * bar::FracMetadata(kRxDescriptor, kTxDescriptor, kFrame,
+                              inputs_.fpga_link.maximum_payload, kFetch / kTxDescriptor);
+  const auto small_writes =
+      static_cast<double>(bar::TlpRate(inputs_.fpga_link.generation, inputs_.fpga_link.lanes, 128));
+  const Names link = {"fpga_generation", "fpga_lanes", "fpga_payload"};
+  const Names payload = {"fpga_payload"};
+  const Names batches = {"frames_per_notification"};
+  return {
+      {"E1a",
+       "descriptors, of what a packetized NIC reads to echo 64-byte frames",
+       descriptors,
+       "%",
+       payload,
+       {}},
+      {"E1b",
+       "the same, doorbells included",
+       percent_besides(singly, frames_alone),
+       "%",
+       payload,
+       {}},
+      {"E1c",
+       "notifications and registers, of what goes down to a NIC with pipes",
+       percent_besides(pipes, flits_alone),
+       "%",
+       payload + batches,
+       {}},
+      {"E2",
+       "64-byte blocks that a NIC can read, payloads of 128 at most",
+       small_writes * kLine / (kLine + bar::kTlpCompletionHeaderBytes) / 1e9,
+       "Gb/s",
+       {"fpga_generation", "fpga_lanes"},
+       {}},
+      {"E3a",
+       "echo of 64-byte frames, limit of the link, descriptors written back one by one",
+       singly.Rate(),
+       "1/s",
+       link,
+       {}},
+      {"E3b", "the same, eight written back at once", eight.Rate(), "1/s", link, {}},
+      {"E3c",
+       "the same by pipes at 100 Gb/s",
+       on_the_wire(pipes.Rate()),
+       "1/s",
+       link + batches,
+       {}},
+      {"E3d", "the same by pipes, whatever the wire", pipes.Rate(), "1/s", link + batches, {}},
+      {"E3e", "the same by swaps of regions, whatever the wire", regions.Rate(), "1/s", link, {}},
+      {"E5a",
+       "pipes with a notification for every frame, of 100 Gb/s",
+       on_the_wire(each.Rate()) * kWireBytes * 8 / 1e9,
+       "Gb/s",
+       link + batches,
+       {}},
+      {"E5b",
+       "pipes with reactive notifications, of 100 Gb/s",
+       on_the_wire(pipes.Rate()) * kWireBytes * 8 / 1e9,
+       "Gb/s",
+       link + batches,
+       {}},
+      {"E8",
+       "what 39 % of descriptors leave of 512 Gb/s, for 400 Gb/s of small frames",
+       512 * (1 - descriptors / 100),
+       "Gb/s",
+       payload,
+       {}},
+  };
+}
+
+}  // namespace sluice::simulation
