@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import growth
 import instructions
 import kv_comparison
 import kv_report
@@ -63,12 +64,20 @@ def parse_arguments():
                         "--no-peers --limit_s=90")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
                         help="measure stock testpmd beside echo, and memcached beside kv")
+    parser.add_argument("--growth", action="store_true",
+                        help="instead of the table: what a packet costs while flows, pipes, frames "
+                        "and tables grow; --ifaces, --duration_s, --repeats, --limit_s and --json "
+                        "apply")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--csv", metavar="FILE")
     parser.add_argument("--plot", metavar="FILE", help="PNG")
     args = parser.parse_args()
+    if args.quick and args.growth:
+        parser.error("--growth takes no --quick: give --repeats=1")
     if args.quick:
         vars(args).update(QUICK)
+    if args.growth:
+        args.apps = growth.APPS
     if args.repeats < 1 or not 0 <= args.duration_s <= 3600:
         parser.error("--repeats must be at least 1, and --duration_s within 0 and 3600")
     for size in args.sizes:
@@ -215,6 +224,8 @@ def main():
     hugepages = prepare(args.apps)
     args.ifaces = choose_interfaces(args.ifaces, run.interfaces(args.apps[0]))
     manifest = manifest_of(args, hugepages)
+    if args.growth:
+        return print_growth(args, manifest)
     captures = prepare_captures(args)
     with tempfile.TemporaryDirectory() as folder:
         if "logmon" in args.apps:
@@ -237,6 +248,22 @@ def main():
     report(args, manifest | {"controls": job.controls, "instructions": counts}, table_rows, engines,
            comparison)
     return 1 if any(row["verdict"] == "FAILED" for row in table_rows) else 0
+
+
+def print_growth(args, manifest):
+    progress = Progress(len(growth.plan(args.ifaces)) * args.repeats)
+    with tempfile.TemporaryDirectory() as folder:
+        found = growth.measure(args.ifaces, args.repeats, args.duration_s,
+                               time.monotonic() + (args.limit_s or float("inf")), folder,
+                               run.app_sample, progress.step)
+    print(f"\n\n{manifest['cpu']}, DPDK {manifest['dpdk']}, "
+          f"{'hugepages' if manifest['hugepages'] else 'NO HUGEPAGES'}, {manifest['git'][:12]}\n")
+    print("\n".join(growth.lines(found)))
+    if args.json:
+        output.write_json(args.json, manifest, [
+            {"app": growth.CURVES[curve].app, "axis": growth.CURVES[curve].axis, "iface": iface,
+             "points": points} for (curve, iface), points in found.items()])
+    return 0
 
 
 def report(args, manifest, table_rows, engines, comparison):

@@ -18,6 +18,7 @@ import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS / "bench"))
+import growth
 import kv_report
 import logmon_report
 import output
@@ -553,6 +554,50 @@ class Workloads(unittest.TestCase):
         self.assertEqual(workloads.modes_of("maglev", ["reflect", "ip"]), ["ip"])
 
 
+class Growth(unittest.TestCase):
+    def measured(self, cost, repeats=1, deadline=float("inf")):
+        """cost: of an interface and the flags of a point."""
+        asked = []
+
+        def app_sample(app, iface, flags, duration_s):
+            asked.append((app, iface, tuple(flags), duration_s))
+            return {"cycles_per_pkt": cost(iface, flags)}
+        with tempfile.TemporaryDirectory() as folder:
+            found = growth.measure(["packetized", "streaming"], repeats, 0, deadline, folder,
+                                   app_sample, lambda sample: None)
+        return found, asked
+
+    def test_every_point_of_every_curve_is_sampled_in_each_round(self):
+        found, asked = self.measured(lambda iface, flags: 1.0, repeats=3)
+        points = len(growth.plan(["packetized", "streaming"]))
+        self.assertEqual(len(asked), 3 * points)
+        self.assertEqual(asked[:points] * 3, asked)
+        self.assertTrue(all(len(samples) == 3 for points in found.values()
+                            for samples in points.values()))
+        self.assertEqual({app: s for app, _, _, s in asked},
+                         {"echo": 0.3, "maglev": 1.0, "telemetry": 1.0})
+
+    def test_no_round_begins_after_the_deadline(self):
+        _, asked = self.measured(lambda iface, flags: 1.0, repeats=3, deadline=0)
+        self.assertEqual(len(asked), len(growth.plan(["packetized", "streaming"])))
+
+    def test_a_line_ends_with_its_growth(self):
+        def cost(iface, flags):
+            sizes = [int(flag.split("=")[1]) for flag in flags if flag.startswith("--frame_size")]
+            return sizes[0] / 10 if iface == "streaming" else 5.0
+        lines = growth.lines(self.measured(cost)[0])
+        self.assertEqual(lines[0], "echo: worker cycles per packet by frame size")
+        self.assertEqual(lines[1].split(), ["64", "128", "256", "512", "1K", "1518", "growth"])
+        self.assertEqual(lines[2].split(), ["packetized", *["5.0"] * 6, "1.00x"])
+        self.assertEqual(lines[3].split()[0:2] + lines[3].split()[-2:],
+                         ["streaming", "6.4", "151.8", "23.72x"])
+        self.assertEqual(sum("by pipes" in line for line in lines), 1)
+
+    def test_a_point_that_failed_has_no_cost(self):
+        lines = growth.lines(self.measured(lambda iface, flags: 0.0)[0])
+        self.assertEqual(lines[2].split(), ["packetized", *["-"] * 7])
+
+
 class SideBySide(unittest.TestCase):
     def test_one_line_for_each_traffic_with_every_interface(self):
         table = rows.build_rows([sample("packetized", 52.5, 8.0), sample("streaming", 35.0, 16.0),
@@ -644,6 +689,7 @@ class Arguments(unittest.TestCase):
         for arguments, flag in ((["--apps=nope"], "--apps"), (["--sizes=63"], "--sizes"),
                                 (["--pcap=/none.pcap"], "--pcap"), (["--repeats=0"], "--repeats"),
                                 (["--mode=fast"], "--mode"),
+                                (["--growth", "--quick"], "--growth"),
                                 (["--apps=maglev", "--mode=reflect"], "--mode"),
                                 (["--apps=echo,maglev", "--mode=reflect"], "--mode"),
                                 (["--apps=echo", "--mode=reflect,ip"], "--mode")):
