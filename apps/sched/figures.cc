@@ -3,6 +3,7 @@
 
 #include <absl/strings/str_format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -70,12 +71,20 @@ uint64_t Result::Refused() const {
   return Ruled() - host.counters.statuses[0] - host.counters.statuses[1];
 }
 
+bool Result::IsDisturbed() const {
+  constexpr double kSwitchesPerSecond = 20;
+  return disturbance.stolen_ms > 0 ||
+         static_cast<double>(disturbance.switches) > kSwitchesPerSecond * std::max(seconds, 1.0);
+}
+
 Json Result::ToJson() const {
   return {{"policy", policy},
           {"mode", mode},
           {"window", mode == "local" ? "none" : "model"},
           {"seconds", seconds},
           {"busy", busy},
+          {"stolen_ms", disturbance.stolen_ms},
+          {"involuntary_switches", disturbance.switches},
           {"requests", figures.requests},
           {"refused", figures.refused},
           {"answered", figures.answered},
@@ -117,9 +126,9 @@ Json Result::ToJson() const {
 std::string TableHead() {
   return
       "                                             |    short requests, us   |     long requests, "
-      "us   |       decisions         | refused prestage\n"
+      "us   |       decisions         | refused prestage | stolen switched\n"
       "policy              mode          requests/s |     p50     p99   p99.9 |     p50     p99   "
-      "p99.9 |      /s  p50 us  p99 us |       %   hits %";
+      "p99.9 |      /s  p50 us  p99 us |       %   hits % |     ms      out";
 }
 
 std::string TableRow(const Result& result) {
@@ -127,12 +136,13 @@ std::string TableRow(const Result& result) {
   const uint64_t looked =
       result.host.counters.prestage_hits + result.host.counters.prestage_stale + result.host.counters.prestage_empty;
   return absl::StrFormat(
-      "%-19s %-13s %10.0f |%s%s%s |%s%s%s | %7.0f%s%s | %7.2f   %6.1f", result.policy,
+      "%-19s %-13s %10.0f |%s%s%s |%s%s%s | %7.0f%s%s | %7.2f   %6.1f | %6d %8d", result.policy,
       result.mode, PerSecond(f.answered, result.seconds), Us(f.latency[0], 0.5),
       Us(f.latency[0], 0.99), Us(f.latency[0], 0.999), Us(f.latency[1], 0.5),
       Us(f.latency[1], 0.99), Us(f.latency[1], 0.999), PerSecond(result.Ruled(), result.seconds),
       Us(f.decision, 0.5), Us(f.decision, 0.99), Percent(result.Refused(), result.Ruled()),
-      Percent(result.host.counters.prestage_hits, looked));
+      Percent(result.host.counters.prestage_hits, looked), result.disturbance.stolen_ms,
+      result.disturbance.switches);
 }
 
 bool Board::Publish(uint32_t worker, const Figures& figures, const HostFigures* host, bool wait) {
@@ -155,8 +165,13 @@ void Board::Sum(Figures* figures, HostFigures* host) const {
 }
 
 void Board::Finish(Result result) {
+  Restart();
   const std::scoped_lock lock(mutex_);
   results_.push_back(std::move(result));
+}
+
+void Board::Restart() {
+  const std::scoped_lock lock(mutex_);
   for (Figures& figures : figures_) figures = {};
   host_ = {};
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "disturbance.h"
 #include "engine/sched/agent.h"
 #include "engine/sched/host.h"
 #include "engine/workload/histogram.h"
@@ -52,6 +53,10 @@ struct Result {
   HostFigures host;
   engine::sched::AgentCounters agent;
   uint64_t agents = 0;     ///< That there were.
+  Disturbance disturbance;
+
+  /// Time was stolen, or a processor was left more than 20 times a second.
+  bool IsDisturbed() const;
 
   /// Transactions that came to an end at the host.
   uint64_t Ruled() const;
@@ -77,6 +82,8 @@ class Board {
 
   /// A policy and mode that is over; its workers begin again.
   void Finish(Result result);
+  /// The present one begins once more.
+  void Restart();
   std::vector<Result> results() const;
 
  private:

@@ -37,6 +37,8 @@ DEFINE_string(policy, "", PolicyHelp());
 DEFINE_string(mode, "",
               "How decisions travel: wave, wave-prestage, swap, swap-standing, or local (no agent); "
               "empty: each of them in turn, unless --policy is given");
+DEFINE_uint32(replays, 1,
+              "Times that a policy and mode of several is played again if others took processors away");
 DEFINE_double(cell_s, 1, "Seconds for each policy and mode, where there are several");
 DEFINE_string(requests, "",
               "network: they arrive at the port; self: workers generate them, and the port is "
@@ -124,6 +126,7 @@ bool CheckNumbers(const Complaint& complaint) {
     return value >= least && value <= most;
   };
   return complaint.Check(in(FLAGS_cell_s, 0.01, 3600), "cell_s", "give 0.01 ... 3600") &&
+         complaint.Check(FLAGS_replays <= 100, "replays", "give 0 ... 100") &&
          complaint.Check(in(FLAGS_short_us, 0, 1e6), "short_us", "give 0 ... 1000000") &&
          complaint.Check(in(FLAGS_long_us, 0, 1e6), "long_us", "give 0 ... 1000000") &&
          complaint.Check(in(FLAGS_long_share, 0, 1), "long_share", "give 0 ... 1") &&
@@ -229,6 +232,7 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
                    FLAGS_mode.empty() ? kDefaultMode : FLAGS_mode}};
   }
   play.cell_s = FLAGS_cell_s;
+  play.replays = FLAGS_replays;
   play.workers = line->options.workers;
   play.stack_bytes = FLAGS_stack_kb << 10;
   play.scheduler.max_tasks = FLAGS_max_tasks;

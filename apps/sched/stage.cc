@@ -16,7 +16,8 @@ Stage::Stage(const SchedulerOptions& options, const AgentThreadOptions& agent, c
       kernel_({.cpus = options.cpus, .max_tasks = 2 * options.max_tasks}),
       pool_(pool),
       scheduler_(MakeScheduler(options, kernel_, processors)),
-      begin_(std::chrono::steady_clock::now()) {
+      begin_(std::chrono::steady_clock::now()),
+      before_(DisturbanceSoFar()) {
   if (options.mode != "local") agent_.emplace(*scheduler_, clock, agent);
 }
 
@@ -36,6 +37,7 @@ Result Stage::Take(Figures figures, const HostFigures& host) const {
       (end == Time() ? std::chrono::steady_clock::now() : end) - begin_).count();
   result.busy = static_cast<double>(clock_.Nanoseconds(figures.busy_cycles)) /
                 (result.seconds * 1e9 * options_.cpus);
+  result.disturbance = DisturbanceSoFar() - before_;
   result.figures = std::move(figures);
   result.host = host;
   if (agent_) {
@@ -70,16 +72,24 @@ Result Play::Take() const {
   return stage_->Take(std::move(figures), host);
 }
 
-bool Play::Advance() {
+Play::Next Play::Advance() {
   stage_->End();
-  board_.Finish(Take());
+  Result result = Take();
+  if (!best_ || result.disturbance < best_->disturbance) best_ = std::move(result);
+  const bool again = best_->IsDisturbed() && replayed_ < options_.replays;
+  if (again) {
+    board_.Restart();
+  } else {
+    board_.Finish(*std::exchange(best_, std::nullopt));
+  }
   const std::scoped_lock lock(mutex_);
-  closed_ = cell_ + 1 == options_.cells.size();
-  if (closed_) return false;
-  ++cell_;
+  closed_ = !again && cell_ + 1 == options_.cells.size();
+  if (closed_) return Next::kNone;
+  replayed_ = again ? replayed_ + 1 : 0;
+  if (!again) ++cell_;
   stage_.reset();
   Begin();
-  return true;
+  return again ? Next::kAgain : Next::kOther;
 }
 
 void Play::Close() {

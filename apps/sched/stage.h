@@ -65,6 +65,7 @@ class Stage {
   std::unique_ptr<Scheduler> scheduler_;
   std::optional<AgentThread> agent_;  ///< Not without agents. Ends before the rest does.
   std::chrono::steady_clock::time_point begin_;
+  Disturbance before_;
   std::atomic<std::chrono::steady_clock::time_point> end_{};  ///< The epoch: not yet.
 };
 
@@ -79,6 +80,7 @@ struct Cell {
 struct PlayOptions {
   std::vector<Cell> cells;
   double cell_s = 1;  ///< Each, if there are several.
+  uint32_t replays = 0;  ///< Of a cell that was disturbed, if there are several.
   SchedulerOptions scheduler;
   AgentThreadOptions agent;
   uint32_t workers = 1;
@@ -98,9 +100,13 @@ class Play {
   const Board& board() const { return board_; }
   std::vector<ProcessorSlot>& processors() { return processors_; }
 
-  /// Notes what the present cell came to, and begins the next one. No task is there. False: that
-  /// was the last.
-  bool Advance();
+  enum class Next : uint8_t {
+    kAgain,  ///< The present cell: it was disturbed. Of its plays the least disturbed one counts.
+    kOther,
+    kNone,
+  };
+  /// Notes what the present cell came to, and begins the next one. No task is there.
+  Next Advance();
   /// The present cell as its workers last said. Any thread.
   Result Take() const;
   /// A worker takes no more requests.
@@ -120,6 +126,8 @@ class Play {
   /// Which stage it is. Its worker alone changes that, and reads it without.
   mutable std::mutex mutex_;
   size_t cell_ = 0;
+  uint32_t replayed_ = 0;
+  std::optional<Result> best_;  ///< Of the present cell's earlier plays.
   bool closed_ = false;
   std::atomic<uint32_t> left_{0};
   std::unique_ptr<Stage> stage_;

@@ -52,7 +52,10 @@ std::string Introduction(const Settings& settings) {
 std::string Lines::Next(const runtime::PortStats& port) {
   const Result now = play_.Take();
   const double seconds = now.seconds - last_.seconds;
-  if (now.policy != last_.policy || now.mode != last_.mode || seconds <= 0) last_ = {};
+  if (now.policy != last_.policy || now.mode != last_.mode || seconds <= 0 ||
+      now.figures.answered < last_.figures.answered) {
+    last_ = {};
+  }
   const double period = now.seconds - last_.seconds;
   const Figures& f = now.figures;
   std::string line = absl::StrFormat(

@@ -266,12 +266,12 @@ void Worker::NextCell() {
   Publish(true);
   figures_ = {};
   wished_ = 0;
-  const bool more = play_.Advance();
-  if (options_.text != nullptr) {
+  const Play::Next next = play_.Advance();
+  if (options_.text != nullptr && next != Play::Next::kAgain) {
     std::fprintf(options_.text, "%s\n", TableRow(play_.board().results().back()).c_str());
     std::fflush(options_.text);
   }
-  if (!more) {
+  if (next == Play::Next::kNone) {
     over_ = true;
     kill(getpid(), SIGTERM);  // As if the user had asked for the end: the totals come.
     return;

@@ -181,6 +181,7 @@ BAD = {
         --policy=lottery
         --mode=pigeon
         --cell_s=0
+        --replays=101
         --requests=none
         --short_us=-1
         --long_us=2000000

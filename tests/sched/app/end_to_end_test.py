@@ -104,7 +104,7 @@ class Scheduling(unittest.TestCase):
                     self.assertGreater(one["long"]["count"], 0)
 
     def test_every_policy_in_every_mode(self):
-        report = run("--cell_s=0.1", *SLOW)
+        report = run("--cell_s=0.1", "--replays=0", *SLOW)
         self.check_conserved(report)
         expected = {("-", "local")} | {(policy, mode) for policy in POLICIES for mode in MODES}
         self.assertEqual({(one["policy"], one["mode"]) for one in report["runs"]}, expected)
@@ -127,7 +127,7 @@ class Scheduling(unittest.TestCase):
                                    if one["mode"] == mode), 0, mode)
 
     def test_policies_and_modes_change_under_traffic(self):
-        report = run("--iface=packetized", "--cell_s=0.05", *SLOW)
+        report = run("--iface=packetized", "--cell_s=0.05", "--replays=0", *SLOW)
         self.check_conserved(report)
         self.assertEqual(sum(report["drops"].values()), 0)
         self.assertEqual(report["consumed_pkts"], report["sent_pkts"])
