@@ -25,11 +25,15 @@ import telemetry  # noqa: E402
 MINUTES = float(sys.argv[1])
 DEVICE, *APPS = sys.argv[2:]
 EAL = ["--no-huge", "-m", "512", "--no-pci"]
-# One policy and one channel for all of the run, where an application would play many and end.
-FLAGS = {"sluice-sched": ["--policy=fifo_central", "--mode=swap", "--requests=network"]}
+FLAGS = {
+    # One policy and one channel for all of the run, where an application would play many and end.
+    "sluice-sched": ["--policy=fifo_central", "--mode=swap", "--requests=network"],
+    # Memory that is full while it warms up: a store takes pages as items reach them.
+    "sluice-kv": ["--memory_mb=8", "--items=20000",
+                  "--client=items=20000+get=0.5+zipf=0.99+outstanding=1024"],
+}
 PATIENCE_S = 120
 ASK_S = 0.5  # Between two rounds of questions.
-# sluice-kv's client first sets every item: memory that was reserved is touched.
 WARM_UP_S = 600
 REST_S = 10  # No process has gained as much as GROWTH_BYTES for so long: they are warm.
 # What a heap may gain by its own fragmentation; a leak of 1 KB a second is found in 30 minutes.
