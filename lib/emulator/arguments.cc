@@ -22,7 +22,7 @@ bool ReadKeys(Given given, std::string* error) {
       return Refuse(key, value, "unknown; use wire, device_cpu, seed, faults, verify or pause",
                     error);
     }
-    if (std::any_of(given.begin(), at, [&](const auto& other) { return other.first == key; })) {
+    if (std::any_of(given.begin(), at, [&](const auto& other) { return other.first == at->first; })) {
       return Refuse(key, value, "given twice; give it once", error);
     }
   }
