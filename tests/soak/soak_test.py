@@ -93,6 +93,11 @@ class App(Process):
         self.url = self.said(r"metrics: (http\S+)")
         self.commands = [command for command in telemetry.ask(self.prefix, "/")
                          if command.startswith("/sluice/") and not command.endswith("/plan")]
+        # The page is served before the workers begin.
+        deadline = time.monotonic() + PATIENCE_S
+        while b"sluice_rx_packets_total" not in self.metrics():
+            assert time.monotonic() < deadline, f"{name}: no metrics"
+            time.sleep(0.1)
 
     def files(self):
         return frozenset((entry.name, entry.stat().st_size) for entry in os.scandir(self.folder))
@@ -100,8 +105,11 @@ class App(Process):
     def ask(self):
         for command in self.commands:
             telemetry.ask(self.prefix, command)
+        assert b"sluice_rx_packets_total" in self.metrics()
+
+    def metrics(self):
         with urllib.request.urlopen(self.url, timeout=PATIENCE_S) as answer:
-            assert b"sluice_rx_packets_total" in answer.read()
+            return answer.read()
 
 
 class Soak(unittest.TestCase):
