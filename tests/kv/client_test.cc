@@ -381,6 +381,23 @@ Buffer Written(Protocol protocol, const Request& request) {
   return room;
 }
 
+TEST(ClientTest, CountsAnswersThatComeTwiceWhereTheirIdsSayNoUse) {
+  ClientOptions options = Small();
+  options.protocol = Protocol::kMemcachedAscii;  // 16 bits of an id come back.
+  options.max_datagram_bytes = 1400;
+  options.outstanding = 1;
+  options.get_share = 1;
+  Client client(options, /*preload=*/false);
+  client.Start(0);
+  Buffer room(1400);
+  ASSERT_TRUE(client.Next(0, room));
+  const Buffer miss = Framed(static_cast<uint16_t>(room[0] << 8 | room[1]), Text("END\r\n"));
+  for (int i = 0; i < 3; ++i) client.OnDatagram(0, miss);
+  EXPECT_EQ(1u, client.counters().misses);
+  EXPECT_EQ(2u, client.counters().late);
+  EXPECT_EQ(0u, client.outstanding());
+}
+
 TEST(MemcachedMessagesTest, AreWrittenAsTheProtocolSays) {
   const Buffer key = Text("key"), value = Text("val\r\nue");
   EXPECT_EQ(Framed(0x0203, Text("get key\r\n")),

@@ -66,6 +66,19 @@ uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Fr
   return out;
 }
 
+TEST(Excess, IsWhatGoesBeyondThreeTimesTheRequest) {
+  Excess excess(1, 1000, 1);  // 1 B/s, and 1000 at first.
+  const auto source = [] { return uint64_t{7}; };
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(excess.Allow(100, 300, source)) << "free";
+  EXPECT_TRUE(excess.Allow(100, 900, source)) << "600 of 1000";
+  EXPECT_FALSE(excess.Allow(100, 701, source)) << "400 are left";
+  EXPECT_TRUE(excess.Allow(100, 700, source));
+  EXPECT_FALSE(excess.Allow(100, 301, source));
+  excess.SetTime(1);
+  EXPECT_TRUE(excess.Allow(100, 301, source));
+  EXPECT_FALSE(excess.Allow(100, 301, source));
+}
+
 TEST(Excess, OfASourceIsBounded) {
   ServiceOptions options = LabOptions();
   options.excess_bytes_per_s = kRate;

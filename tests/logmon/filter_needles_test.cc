@@ -11,6 +11,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/logmon/filter/filter.h"
@@ -231,6 +232,23 @@ TEST(Needles, DecideWhereTheyAreExact) {
   }
   for (const char* asked : {"%a.b%", "%a^b%", "%a*%", "{ $.a = 1 }", "[a = b, c]"}) {
     EXPECT_FALSE(Of(asked).decide) << asked;
+  }
+}
+
+// Hyperscan knows neither references nor conditions nor atomic groups: it finds more than matches.
+TEST(Needles, DoNotDecideWhereTheyAreFoundInLinesThatDoNotMatch) {
+  for (const auto& [expression, line] : {std::pair{"(a|b)x\\1", "axb"},
+                                         {"(?P<q>a|b)x(?P=q)", "axb"},
+                                         {"^(a)?x(?(1)b|c)$", "axc"},
+                                         {"(?>a+)ab", "aaab"},
+                                         {"a(?=b)", "ac"}}) {
+    std::string error;
+    const auto filter = Filter::Regex(expression, &error);
+    ASSERT_TRUE(filter) << expression << ": " << error;
+    Scratch scratch;
+    EXPECT_FALSE(filter->Matches(line, scratch)) << expression;
+    EXPECT_TRUE(Seekers(filter->needles()).Accept(line)) << expression;
+    EXPECT_FALSE(filter->needles().decide) << expression;
   }
 }
 

@@ -325,6 +325,31 @@ TEST(Balancer, NatAnswersComeFromTheVip) {
   EXPECT_EQ(lab.Count(BalancerCounters::kNatReturn), 1u);
 }
 
+/// Of an IPv4 frame without options, over pseudo-header, header and payload.
+bool UdpChecksumHolds(const Bytes& frame) {
+  const uint8_t* const ip = frame.data() + 14;
+  const auto bytes = static_cast<uint16_t>(frame.size() - 34);
+  return packet::ChecksumHolds(packet::SumBytes(
+      ip + 20, bytes, packet::PseudoHeaderSumIpv4(ip, packet::kProtocolUdp, bytes)));
+}
+
+TEST(Balancer, AnOuterUdpChecksumHoldsAroundThatOfTheInnerDatagram) {
+  for (const uint8_t protocol : {packet::kProtocolUdp, packet::kProtocolTcp}) {
+    const bool tcp = protocol == packet::kProtocolTcp;
+    maglev::Setup setup = tcp ? TcpSetup(1) : SetupOf(1);
+    setup.vips[0].encapsulation = Encapsulation::kGue;
+    Lab lab(setup);
+    Bytes frame = tcp ? TcpFrame(1, kSyn) : UdpFrame(1), out;
+    const auto inner = static_cast<uint16_t>(frame.size() - 34);
+    const uint16_t checksum = packet::FinishChecksum(packet::SumBytes(
+        frame.data() + 34, inner, packet::PseudoHeaderSumIpv4(frame.data() + 14, protocol, inner)));
+    packet::Store(frame.data() + (tcp ? 50 : 40), checksum);
+    ASSERT_EQ(lab.Send(frame, &out), kForward);
+    ASSERT_EQ(out.size(), frame.size() + 28) << "IPv4 and UDP";
+    EXPECT_TRUE(UdpChecksumHolds(out)) << int{protocol};
+  }
+}
+
 // RFC 768: a computed checksum of 0 is sent as all ones. Of all values of a word of the payload,
 // one makes it 0.
 TEST(Balancer, AnOuterUdpChecksumIsNeverZero) {
@@ -338,12 +363,10 @@ TEST(Balancer, AnOuterUdpChecksumIsNeverZero) {
     ASSERT_EQ(lab.Send(frame, &out), kForward);
     const uint8_t* const ip = out.data() + 14;
     ASSERT_EQ(ip[9], packet::kProtocolUdp);
-    const auto bytes = static_cast<uint16_t>(out.size() - 34);
     const uint16_t checksum = packet::LoadBe16(ip + 26);
     ASSERT_NE(checksum, 0) << word;
     all_ones += checksum == 0xffff;
-    ASSERT_TRUE(packet::ChecksumHolds(packet::SumBytes(
-        ip + 20, bytes, packet::PseudoHeaderSumIpv4(ip, packet::kProtocolUdp, bytes))));
+    ASSERT_TRUE(UdpChecksumHolds(out));
   }
   EXPECT_GE(all_ones, 1u);
 }

@@ -319,6 +319,17 @@ TEST(Ethdev, FullPipeTakesFewerThanOffered) {
   ASSERT_EQ(rte_pmd_enso_set_rate_limit(vdev.port(), false, 1, 1), 0);
 }
 
+TEST(Ethdev, FramesThatFindThePipeFullAreMissed) {
+  constexpr uint64_t kFrames = 3000;  // Of 24 flits: 4.4 MiB, for a pipe of 2 MiB.
+  const Pool pool(1024);
+  Vdev vdev("wire=gen:size=1518+count=3000,pause=off");
+  vdev.Start(1, pool.get());
+  EXPECT_TRUE(Eventually(
+      [&] { return vdev.Xstat("model_rx_frames") + vdev.Stats().imissed == kFrames; }))
+      << vdev.Stats().imissed;
+  EXPECT_GE(vdev.Stats().imissed, kFrames - (2u << 20) / (24 * 64));
+}
+
 TEST(Ethdev, EmptyPoolLeavesFramesInThePipe) {
   Vdev vdev("wire=gen:size=64+count=1000");
   const Pool pool(128);

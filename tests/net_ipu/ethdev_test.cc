@@ -334,6 +334,9 @@ TEST(Queues, TellTheirState) {
   rte_eth_rxq_info rx;
   ASSERT_EQ(rte_eth_rx_queue_info_get(port.id, 0, &rx), 0);
   EXPECT_EQ(rx.nb_desc, 512);
+  rte_eth_txq_info tx;
+  ASSERT_EQ(rte_eth_tx_queue_info_get(port.id, 0, &tx), 0);
+  EXPECT_EQ(tx.nb_desc, 512);
   port.Start();
   rte_eth_burst_mode mode;
   EXPECT_EQ(rte_eth_rx_burst_mode_get(port.id, 0, &mode), 0);

@@ -93,6 +93,7 @@ TEST(LinkTraffic, EveryFrameGoesBackToTheWireWholeAndInOrder) {
   const rte_pmd_ipu_link_stats link = port.links[0].Stats();
   EXPECT_GT(link.swaps, 0u);
   EXPECT_EQ(link.resets + link.faults + link.discarded_pkts, 0u);
+  EXPECT_EQ(port.Xstats().at("link_swaps"), link.swaps) << "of an open link";
   port.links.clear();  // lets everything leave
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("wire_returned"), 20000u);

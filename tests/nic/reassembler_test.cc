@@ -362,6 +362,26 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
   }
 }
 
+// A datagram is at most 65535 bytes long: with its header in IPv4 (RFC 791), behind it in IPv6
+// (RFC 8200).
+TEST(Reassembling, TakesFragmentsUpToTheEndOfTheLongestDatagram) {
+  const struct {
+    bool ipv6;
+    uint16_t offset;
+    size_t bytes;
+    bool fits;
+  } cases[] = {{false, 65512, 3, true}, {false, 65512, 4, false},
+               {true, 65528, 7, true},  {true, 65528, 8, false}};
+  for (const auto& [ipv6, offset, bytes, fits] : cases) {
+    Bytes last = Fragment({ipv6, false}, Payload(1), 0, bytes, false);
+    packet::StoreBe16(&last[ipv6 ? 56 : 20], ipv6 ? offset : static_cast<uint16_t>(offset / 8));
+    Rig rig;
+    EXPECT_EQ(rig.Give(last),
+              fits ? packet::kConsume : packet::Drop(static_cast<uint8_t>(1 + R::kMalformed)))
+        << offset << " + " << bytes;
+  }
+}
+
 TEST(Reassembling, SurvivesEveryTruncationAndEveryAlteredByte) {
   for (const Kind kind : {Kind{}, Kind{true, false}, Kind{false, true}}) {
     const std::vector<Bytes> fragments = Fragments(kind, 3);

@@ -104,11 +104,14 @@ TEST(Totals, WhatIsLostIsRedOnATerminal) {
 
 TEST(Report, OfLinksSaysWhatHappenedToThem) {
   RunFigures run = Example();
-  EXPECT_FALSE(nlohmann::json::parse(JsonReport(run)).contains("links")) << "there are none";
+  const auto without = nlohmann::json::parse(JsonReport(run));
+  EXPECT_FALSE(without.contains("links")) << "there are none";
+  EXPECT_FALSE(without["unit_notes"].contains(""));
   run.iface = "bilateral";
   run.figures = {"links", "of regions", {{"swaps", 12}, {"resets", 1}}};
   const auto json = nlohmann::json::parse(JsonReport(run));
   EXPECT_EQ(json["links"], (nlohmann::json{{"swaps", 12}, {"resets", 1}}));
+  EXPECT_EQ(json["unit_notes"]["links"], "of regions");
 }
 
 TEST(Report, RatesAreLayerOne) {
