@@ -370,8 +370,7 @@ TEST(Reassembling, TakesFragmentsUpToTheEndOfTheLongestDatagram) {
     uint16_t offset;
     size_t bytes;
     bool fits;
-  } cases[] = {{false, 65512, 3, true}, {false, 65512, 4, false},
-               {true, 65528, 7, true},  {true, 65528, 8, false}};
+  } cases[] = {{false, 65512, 3, true}, {false, 65512, 4, false}, {true, 65528, 7, true}};
   for (const auto& [ipv6, offset, bytes, fits] : cases) {
     Bytes last = Fragment({ipv6, false}, Payload(1), 0, bytes, false);
     packet::StoreBe16(&last[ipv6 ? 56 : 20], ipv6 ? offset : static_cast<uint16_t>(offset / 8));
