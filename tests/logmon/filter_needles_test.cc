@@ -252,6 +252,15 @@ TEST(Needles, DoNotDecideWhereTheyAreFoundInLinesThatDoNotMatch) {
   }
 }
 
+TEST(Needles, OfExpressionsDecideWithGroupsAndFlagsToo) {
+  for (const char* exact : {"(?i)ab", "a(?i:b)c", "(?:ab|cd)e", "(?s)a.b", "ab$"}) {
+    std::string error;
+    const auto filter = Filter::Regex(exact, &error);
+    ASSERT_TRUE(filter) << exact << ": " << error;
+    EXPECT_TRUE(filter->needles().decide) << exact;
+  }
+}
+
 TEST(Needles, AreNoneWhereALineNeedsNothing) {
   for (const char* pattern : {"", "-a", "%a*%", "[a, b]", "[a > 5, b]", "[a != x]"}) {
     EXPECT_TRUE(Of(pattern).all.empty() && Of(pattern).any.empty()) << pattern;

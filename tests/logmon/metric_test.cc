@@ -46,6 +46,28 @@ TEST(ValueHistogram, HoldsAnyFiniteValue) {
   EXPECT_EQ(one.Percentile(0.5), 7.3);
 }
 
+TEST(ValueHistogram, MergedHasTheLeastAndTheGreatestOfAll) {
+  // Below the range and beyond it, where these are all that is told.
+  const struct {
+    std::vector<std::vector<double>> parts;
+    double least, greatest;
+  } kCases[] = {{{{-5, 1e15}, {-7, 3e15}, {-6, 2e15}}, -7, 3e15},
+                {{{}, {1e-7, 1e15}, {}, {2e-7, 1e14}}, 1e-7, 1e15}};
+  for (const auto& [parts, least, greatest] : kCases) {
+    ValueHistogram merged;
+    size_t count = 0;
+    for (const std::vector<double>& values : parts) {
+      ValueHistogram part;
+      for (const double value : values) part.Record(value);
+      merged.Merge(part);
+      count += values.size();
+    }
+    EXPECT_EQ(merged.count(), count);
+    EXPECT_EQ(merged.Percentile(0), least);
+    EXPECT_EQ(merged.Percentile(1), greatest);
+  }
+}
+
 TEST(Tally, CountsEventsAndValuesByMinute) {
   Tally tally({});
   tally.AddLines(10, 5);

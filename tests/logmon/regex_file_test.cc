@@ -256,6 +256,18 @@ TEST_F(RegexFiles, OfFail2banPutLinesOfASessionTogether) {
   EXPECT_EQ(Failures(filter, {"s[1]: perhaps a from 192.0.2.1", "s[2]: too many"}), "- - ");
 }
 
+// The same place in memory serves one session after the other.
+TEST_F(RegexFiles, OfFail2banKeepNothingOfSessionsThatAreOver) {
+  const Filter filter = Read(Write("s.conf", kSessions));
+  EXPECT_EQ(Failures(filter, {"s[1]: accepted a from 192.0.2.1", "s[2]: accepted b from 192.0.2.2"}),
+            "- - ") << "either of one line";
+  Scratch scratch;
+  for (size_t i = 0; i < 3000; ++i) {  // More than are remembered.
+    const std::string line = absl::StrCat("s[", i, "]: perhaps user", i, " from 192.0.2.1");
+    ASSERT_EQ(Failures(filter, {line}, scratch), "- ") << line;
+  }
+}
+
 TEST_F(RegexFiles, OfFail2banPutNoLinesTogetherOfDifferentSpeakersOrTimes) {
   const Filter filter = Read(Write("s.conf", kSessions));
   Scratch scratch;

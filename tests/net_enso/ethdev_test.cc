@@ -406,6 +406,7 @@ TEST(Ethdev, TellsItsLimits) {
   ASSERT_EQ(rte_eth_dev_info_get(vdev.port(), &info), 0);
   EXPECT_EQ(info.max_rx_pktlen, 24u * 64) << "design limit of the NIC";
   EXPECT_EQ(info.max_mtu, 24u * 64 - 14);
+  EXPECT_EQ(info.max_mac_addrs, 1u) << "its own";
   EXPECT_NE(info.speed_capa & RTE_ETH_LINK_SPEED_100G, 0u);
   EXPECT_EQ(info.flow_type_rss_offloads, 0u) << "the hash cannot be configured";
   EXPECT_NE(rte_eth_dev_set_mtu(vdev.port(), 9000), 0);

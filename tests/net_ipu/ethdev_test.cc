@@ -76,6 +76,15 @@ TEST(Traffic, FramesLongerThanTheMtuAreCounted) {
   EXPECT_EQ(port.Xstats().at("model_rx_oversize"), 1000u);
 }
 
+/// DPDK's own hash of an IPv4/UDP frame: of the addresses, or of the ports, too.
+uint32_t SoftwareHash(const rte_mbuf* m, const uint8_t* key, bool with_ports) {
+  const auto* ip = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
+  const auto* ports = reinterpret_cast<const rte_be16_t*>(ip + 1);
+  uint32_t tuple[3] = {rte_be_to_cpu_32(ip->src_addr), rte_be_to_cpu_32(ip->dst_addr),
+                       uint32_t{rte_be_to_cpu_16(ports[0])} << 16 | rte_be_to_cpu_16(ports[1])};
+  return rte_softrss(tuple, with_ports ? 3 : 2, key);
+}
+
 TEST(Rss, SpreadsFlowsAndReportsTheHashThatDpdkComputes) {
   Port port("wire=gen:size=64+flows=1000+count=20000", {.queues = 4, .rss_types = kRssUdp});
   uint8_t key[40];
@@ -92,16 +101,39 @@ TEST(Rss, SpreadsFlowsAndReportsTheHashThatDpdkComputes) {
         ++received;
         ++by_queue[queue];
         ASSERT_TRUE(m->ol_flags & RTE_MBUF_F_RX_RSS_HASH);
-        const auto* ip = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
-        const auto* ports = reinterpret_cast<const rte_be16_t*>(ip + 1);
-        uint32_t tuple[3] = {
-            rte_be_to_cpu_32(ip->src_addr), rte_be_to_cpu_32(ip->dst_addr),
-            uint32_t{rte_be_to_cpu_16(ports[0])} << 16 | rte_be_to_cpu_16(ports[1])};
-        ASSERT_EQ(m->hash.rss, rte_softrss(tuple, 3, key));
+        ASSERT_EQ(m->hash.rss, SoftwareHash(m, key, true));
         const auto [it, first] = queue_of.emplace(m->hash.rss, queue);
         EXPECT_EQ(it->second, queue) << "one flow, one queue";
       }));
   for (const uint64_t share : by_queue) EXPECT_GT(share, 20000u / 8);
+}
+
+TEST(Rss, HashesWhatTheTypesNameAndNothingElse) {
+  const struct {
+    uint64_t types;
+    bool hashed, with_ports;
+  } kCases[] = {{RTE_ETH_RSS_IPV4, true, false},
+                {RTE_ETH_RSS_NONFRAG_IPV4_UDP, true, true},
+                {RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_TCP, true, false},
+                {RTE_ETH_RSS_NONFRAG_IPV4_TCP, false, false},
+                {RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_UDP, false, false}};
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.types);
+    Port port("wire=gen:size=64+flows=10+count=20", {.rss_types = c.types});
+    uint8_t key[40];
+    rte_eth_rss_conf conf{key, sizeof(key), 0};
+    ASSERT_EQ(rte_eth_dev_rss_hash_conf_get(port.id, &conf), 0);
+    port.Start();
+    uint64_t received = 0;
+    EXPECT_TRUE(port.ReceiveUntil([&] { return received == 20; },
+                                  [&](uint16_t, rte_mbuf* m) {
+                                    ++received;
+                                    const bool hashed = m->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
+                                    ASSERT_EQ(hashed, c.hashed);
+                                    if (!hashed) return;
+                                    EXPECT_EQ(m->hash.rss, SoftwareHash(m, key, c.with_ports));
+                                  }));
+  }
 }
 
 TEST(Rss, TheTableDecides) {

@@ -70,6 +70,23 @@ TEST(WrapProbe, HasNoLinksForNobodyServesThem) {
   EXPECT_EQ(rte_pmd_ipu_link_open(port.id, 0, nullptr, &link), -ENOTSUP);
 }
 
+TEST(WrapProbe, FindsThePortAsItWasConfigured) {
+  Inner inner("net_ipu_w", "wire=loopback");
+  rte_eth_conf conf{};
+  conf.rxmode.mtu = 1400;
+  ASSERT_EQ(rte_eth_dev_configure(inner.id, 1, 1, &conf), 0);
+  ASSERT_EQ(rte_eth_promiscuous_enable(inner.id), 0);
+  ASSERT_EQ(rte_eth_allmulticast_enable(inner.id), 0);
+  ASSERT_EQ(rte_vdev_init(Port::kName, "port=net_ipu_w"), 0);
+  uint16_t id = 0, mtu = 0;
+  ASSERT_EQ(rte_eth_dev_get_port_by_name(Port::kName, &id), 0);
+  EXPECT_EQ(rte_eth_dev_get_mtu(id, &mtu), 0);
+  EXPECT_EQ(mtu, 1400);
+  EXPECT_EQ(rte_eth_promiscuous_get(id), 1);
+  EXPECT_EQ(rte_eth_allmulticast_get(id), 1);
+  EXPECT_EQ(rte_vdev_uninit(Port::kName), 0);
+}
+
 TEST(WrapBurst, IsTheWrappedDriversOwnWithItsOwnQueues) {
   Inner inner("net_null_w");
   Port port("port=net_null_w");

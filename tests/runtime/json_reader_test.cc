@@ -78,6 +78,20 @@ TEST(ParseJson, RefusesWhatIsTooLongUnread) {
   EXPECT_EQ(errors[0], "the file has more than 1000 bytes");
 }
 
+TEST(ParseJson, SaysInOneLineWhatIsWrong) {
+  for (const auto& [text, begin] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"{\"a\": 1,}", "not JSON: "},
+           {"{\"a\": 1} 2", "not JSON: "},
+           {"{\"a\": 1, \"a\": 2}", "\"a\": twice in the same object"},
+           {std::string(100, '['), "objects and arrays are nested too deeply"}}) {
+    Errors errors;
+    EXPECT_FALSE(ParseJson(text, &errors, kMax)) << text;
+    ASSERT_EQ(errors.size(), 1u) << text;
+    EXPECT_TRUE(errors[0].starts_with(begin)) << errors[0];
+    EXPECT_EQ(errors[0].find('\n'), std::string::npos) << errors[0];
+  }
+}
+
 /// [item,item,…] or {"0":item,…}.
 nlohmann::json Many(size_t count, bool object) {
   nlohmann::json json = object ? nlohmann::json::object() : nlohmann::json::array();

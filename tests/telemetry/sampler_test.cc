@@ -104,6 +104,16 @@ TEST(GapSampler, SamplesEverythingAtOneAndStaysFiniteAtTheLeastProbability) {
   }
 }
 
+TEST(GapSampler, ForgetsWhatItDrewForAnotherProbability) {
+  GapSampler gaps(5);
+  for (int round = 0; round < 3; ++round) {
+    gaps.SetProbability(0x1p-16);
+    EXPECT_GT(gaps.Next(), 1u);
+    gaps.SetProbability(1);
+    EXPECT_EQ(gaps.Next(), 1u);
+  }
+}
+
 TEST(GapSampler, DrawsTheSameFromTheSameSeedAndOthersFromAnother) {
   GapSampler a(1), b(1), c(2);
   for (GapSampler* gaps : {&a, &b, &c}) gaps->SetProbability(0.01);

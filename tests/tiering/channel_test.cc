@@ -71,6 +71,16 @@ TYPED_TEST(Tiering, WithoutAnAgentTheHostDoesWhatNeedsNone) {
   EXPECT_GT(ShareOver(world, programs, kSlowestTicks), 0.8) << "a second chance finds the hot ones";
 }
 
+TYPED_TEST(Tiering, WithoutAnAgentTheHostActsAtItsPeriod) {
+  constexpr uint64_t kPeriodNanoseconds = 9'600'000'000;
+  World<TypeParam> world(kRegionPages, 1);
+  for (uint64_t ticks = 1; ticks <= 100; ++ticks) {
+    world.host.Tick();
+    ASSERT_EQ(world.host.counters().default_actions, ticks * kTickNanoseconds / kPeriodNanoseconds)
+        << ticks;
+  }
+}
+
 TYPED_TEST(Tiering, AnAgentThatDiesIsMissedWithinItsTimeAndTheNextOneLearnsEverythingAnew) {
   World<TypeParam> world(kPages, kCapacity);
   MapAll(world);

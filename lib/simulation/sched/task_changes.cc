@@ -35,8 +35,8 @@ void TaskChanges::Hit(uint32_t number) {
   if (task == nullptr || task->state != engine::sched::TaskState::kRunnable) return;
   if (!parameters_->freeze) {
     ChangeTask(number);
-  } else if (frozen_[number] == 0) {
-    frozen_[number] = queue_->now() + 1;
+  } else if (!frozen_[number]) {
+    frozen_[number] = queue_->now();
   }
 }
 
@@ -63,10 +63,10 @@ void TaskChanges::Note(uint32_t number) {
 }
 
 void TaskChanges::Thaw(uint32_t number) {
-  const Picoseconds since = std::exchange(frozen_[number], 0);
-  if (since == 0) return;
+  const std::optional<Picoseconds> since = std::exchange(frozen_[number], std::nullopt);
+  if (!since) return;
   ++deferred_;
-  deferred_time_ += queue_->now() + 1 - since;
+  deferred_time_ += queue_->now() - *since;
   // Its end would take the request with it; the change of a running task is the same to agents.
   ChangeAffinity(number);
   forward_();

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "engine/sched/kernel.h"
@@ -52,7 +53,7 @@ class TaskChanges {
   StalenessLog* log_;
   std::function<void()> forward_;
   Random random_;
-  std::vector<Picoseconds> frozen_;  ///< When a change began to wait, + 1; 0: none waits.
+  std::vector<std::optional<Picoseconds>> frozen_;  ///< When a change began to wait, if one does.
   engine::sched::CpuMask affinity_ = ~engine::sched::CpuMask{0};
   bool stopped_ = false;
   uint64_t deferred_ = 0;

@@ -268,6 +268,38 @@ TEST_F(Flows, OfRulesThatSelectAsManyFieldsTheHigherFieldsWin) {
   }
 }
 
+TEST_F(Flows, OfIpv6AllBytesOfBothAddressesCount) {
+  // UDP without a payload from 2001:db8::1 port 1000 to 2001:db8::2 port 80.
+  std::string frame(14 + 40 + 8, '\0');
+  frame[12] = '\x86', frame[13] = '\xdd', frame[14] = 0x60, frame[19] = 8, frame[20] = 17;
+  constexpr uint32_t kSource = 22, kDestination = 38;
+  for (const uint32_t address : {kSource, kDestination}) {
+    frame[address] = 0x20, frame[address + 1] = 0x01;
+    frame[address + 2] = 0x0d, frame[address + 3] = '\xb8';
+    frame[address + 15] = address == kSource ? 1 : 2;
+  }
+  frame[54] = 1000 >> 8, frame[55] = static_cast<char>(1000 & 255), frame[57] = 80, frame[59] = 8;
+  host.nic.WriteRegister(kFlowFields, 4, kFlowMatchAll);
+  host.nic.WriteRegister(kFlowProtocol, 4, 6 << 8 | 17);
+  host.nic.WriteRegister(kFlowPorts, 4, 1000 << 16 | 80);
+  for (uint32_t at = 0; at < 16; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, &frame[kSource + at], 4);
+    host.nic.WriteRegister(kFlowSource + at, 4, word);
+    std::memcpy(&word, &frame[kDestination + at], 4);
+    host.nic.WriteRegister(kFlowDestination + at, 4, word);
+  }
+  host.nic.WriteRegister(kFlowAction, 4, kFlowActionMark);
+  host.nic.WriteRegister(kFlowCommand, 4, static_cast<uint32_t>(FlowCommand::kAdd));
+  ASSERT_EQ(static_cast<FlowStatus>(host.nic.ReadRegister(kFlowStatus, 4)), FlowStatus::kOk);
+  EXPECT_TRUE(Flags(Receive(frame)) & kRxFlowHit);
+  for (uint32_t at = kSource; at < kDestination + 16; ++at) {
+    std::string other = frame;
+    other[at] ^= 1;
+    EXPECT_FALSE(Flags(Receive(other)) & kRxFlowHit) << at;
+  }
+}
+
 TEST_F(Flows, AMarkTravelsInTheWriteBack) {
   Command(tuple_, kFlowMatchAll, kFlowActionMark, FlowCommand::kAdd, 0xcafe);
   const Descriptor d = Receive(Ipv4Frame(tuple_));

@@ -158,6 +158,19 @@ TEST_F(KernelTest, ADecisionThatRacesWithAnAffinityChangeIsStaleAndTheNextIsNotP
   EXPECT_EQ(Commit(Choose(0, task)), Status::kComplete);
 }
 
+// Names are numbers of places and of their uses: with one place, the first task's is 1.
+TEST(KernelOfOneTask, HeedsWhereThatMayRun) {
+  Kernel kernel({.cpus = 2, .max_tasks = 1});
+  kernel.SetAgent(true, 0);
+  const Gtid task = kernel.Create({.affinity = MaskOf(1)}, 1);
+  const auto check = [&](CpuId cpu) {
+    return kernel.Check(
+        cpu, {.cpu = cpu, .gtid = task, .task_barrier = kernel.Find(task)->barrier});
+  };
+  EXPECT_EQ(check(0), Status::kNotPermitted);
+  EXPECT_EQ(check(1), Status::kComplete);
+}
+
 TEST_F(KernelTest, AnAffinityThatExcludesItsCpuTakesATaskOffIt) {
   const Gtid task = kernel.Create({}, ++now);
   Run(1, task);
