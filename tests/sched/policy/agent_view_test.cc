@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What an agent knows is checked after every step of its tests: the check finds each way in which
+// it can be wrong. One entry is falsified at a time.
+#include "engine/sched/agent_view.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string_view>
+
+#include "engine/sched/policies/fifo_central.h"
+
+namespace sluice::engine::sched {
+namespace {
+
+/// Task 1 runs on CPU 0 and 2 is latched to it, 3 is queued, 4 is blocked; CPU 1 idles.
+class Knowledge {
+ public:
+  Knowledge() {
+    for (Gtid gtid = 1; gtid <= 4; ++gtid) {
+      Hear({.type = MessageType::kTaskNew,
+            .seqnum = 1,
+            .gtid = gtid,
+            .flags = gtid == 4 ? uint8_t{0} : kRunnable,
+            .affinity = 0b11});
+    }
+    Hear({.type = MessageType::kTaskOnCpu, .seqnum = 2, .gtid = 1});
+    Hear({.type = MessageType::kTaskOnCpu, .seqnum = 2, .gtid = 2, .flags = kWasLatched});
+  }
+  KnownTask& task(Gtid gtid) { return *view.Find(gtid); }
+  CpuView& cpu(CpuId cpu) { return const_cast<CpuView&>(view.cpu(cpu)); }
+
+  AgentView<FifoCentral> view{FifoCentral(), 2, 64};
+
+ private:
+  void Hear(const Message& message) { EXPECT_TRUE(view.Hear(message, 1)); }
+};
+
+TEST(AgentView, ItsCheckFindsEveryFalseEntry) {
+  Knowledge right;
+  ASSERT_EQ(right.task(2).where, Whereabouts::kLatched);
+  ASSERT_EQ(right.view.Violation(), nullptr);
+  const struct {
+    std::string_view rule;
+    std::function<void(Knowledge&)> falsify;
+  } kCases[] = {
+      {"a task is found by its name", [](Knowledge& k) { k.task(4).gtid = 9; }},
+      {"a task is with the policy exactly when it is queued",
+       [](Knowledge& k) { k.task(3).queued = false; }},
+      {"a task is with the policy exactly when it is queued",
+       [](Knowledge& k) { k.task(4).queued = true; }},
+      {"a latched task is latched to its CPU", [](Knowledge& k) { k.task(2).at = 1; }},
+      {"a task on a CPU is who runs there", [](Knowledge& k) { k.task(1).at = 1; }},
+      {"nobody waits for an idle CPU to be left", [](Knowledge& k) { k.cpu(1).leaving = true; }},
+      {"who runs or is latched on a CPU is a task that is there",
+       [](Knowledge& k) { k.cpu(1).running.task = &k.task(3); }},
+  };
+  for (const auto& [rule, falsify] : kCases) {
+    Knowledge falsified;
+    falsify(falsified);
+    const char* const violation = falsified.view.Violation();
+    ASSERT_NE(violation, nullptr) << rule;
+    EXPECT_EQ(violation, rule);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::sched
