@@ -45,11 +45,12 @@ constexpr std::array<std::pair<std::string_view, WeightRule>, 3> kWeightRules{
     {{"proportional", WeightRule::kProportional},
      {"first_round", WeightRule::kFirstRound},
      {"cilium", WeightRule::kCilium}}};
-constexpr std::array<std::pair<std::string_view, Encapsulation>, 4> kEncapsulations{
+constexpr std::array<std::pair<std::string_view, Encapsulation>, 5> kEncapsulations{
     {{"ip", Encapsulation::kIp},
      {"gue", Encapsulation::kGue},
      {"gre", Encapsulation::kGre},
-     {"nat", Encapsulation::kNat}}};
+     {"nat", Encapsulation::kNat},
+     {"mac", Encapsulation::kMac}}};
 constexpr std::array<std::pair<std::string_view, BackendState>, 3> kStates{
     {{"up", BackendState::kUp},
      {"draining", BackendState::kDraining},
@@ -159,7 +160,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   reader.Parsed("protocol", "tcp or udp", WordOf(kProtocols), &vip.protocol);
   vip.name = EndpointText(vip);
   reader.Text("name", &vip.name);
-  reader.Parsed("encapsulation", "ip, gue, gre or nat", WordOf(kEncapsulations),
+  reader.Parsed("encapsulation", "ip, gue, gre, nat or mac", WordOf(kEncapsulations),
                 &vip.encapsulation);
   reader.Flag("quic", &vip.quic);
   reader.Flag("connections", &vip.connections);

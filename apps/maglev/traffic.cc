@@ -30,10 +30,13 @@ constexpr std::array<uint8_t, 12> kMacs{2, 0x53, 0x6c, 0x6c, 0x62, 1, 2, 0x53, 0
 // IMIX as the generator of the NIC has it: 64, 594 and 1518 in the ratio 7:4:1.
 constexpr std::array<uint32_t, 12> kImix{64, 594, 64, 594, 64, 1518, 64, 594, 64, 64, 594, 64};
 
+// Whether what leaves is IPv4, too.
 bool IsIpv4(const VipSetup& vip) {
-  return !vip.address.ipv6 && std::ranges::none_of(vip.backends, [](const BackendSetup& backend) {
-    return backend.address.ipv6;
-  });
+  if (vip.address.ipv6) return false;
+  return engine::maglev::RewritesInPlace(vip.encapsulation) ||
+         std::ranges::none_of(vip.backends, [](const BackendSetup& backend) {
+           return backend.address.ipv6;
+         });
 }
 
 void WriteIpv4(uint8_t* ip, uint32_t bytes, uint32_t flow, const VipSetup& vip) {

@@ -3,12 +3,12 @@
 
 #include <rte_cycles.h>
 #include <rte_errno.h>
-#include <rte_memcpy.h>
 #include <rte_pause.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "nic/streaming.h"
@@ -95,38 +95,65 @@ void EnsoPipes::Release(uint32_t pipe, uint32_t bytes) {
 }
 
 SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
-  if (length > kMaxFrameBytes || !packet::TotalLengthCutsWell(frame, length)) {
-    if (!exception_) return SendResult::kUnframeable;
-    if (tap_.see != nullptr) {
-      tap_.see(tap_.context, TapDirection::kSent, frame, packet::FlitSpan(length));
-    }
-    if (exception_->full()) unsent_ += exception_->Flush();
-    return exception_->Add(frame, length) ? SendResult::kSent : SendResult::kFull;
+  if (length > kMaxFrameBytes || !packet::TotalLengthCutsWell(frame, length)) [[unlikely]] {
+    return SendException(frame, length);
   }
   const uint32_t step = packet::FlitSpan(length);
-  if (composed_bytes_ + step > kComposedBytes) SendComposed();
-  uint8_t* room = nullptr;
-  while (rte_pmd_enso_tx_room(composer_.get(), &room) < composed_bytes_ + step) {
-    if (composed_bytes_ > 0) SendComposed();  // What is not sent never comes free.
-    rte_pmd_enso_flush(nb_.get());
-    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
-    if (!patience_.Wait()) return SendResult::kFull;
+  if (frame != spare_) {
+    if (composed_bytes_ + step > room_bytes_ && !MakeRoom(step)) return SendResult::kFull;
+    // What was built at spare_ lies in the same memory, if frames before it were given up since.
+    std::memmove(room_ + composed_bytes_, frame, length);
   }
-  patience_.Renew();
-  rte_memcpy(room + composed_bytes_, frame, length);
   composed_bytes_ += step;
+  FindSpare();
+  for (uint32_t at = 0; at < step; at += packet::kFlitBytes) {
+    __builtin_prefetch(room_ + composed_bytes_ + kTakenAheadBytes - packet::kFlitBytes - at, 1);
+  }
   return SendResult::kSent;
 }
 
+SendResult EnsoPipes::SendException(const uint8_t* frame, uint32_t length) {
+  if (!exception_) return SendResult::kUnframeable;
+  if (tap_.see != nullptr) {
+    tap_.see(tap_.context, TapDirection::kSent, frame, packet::FlitSpan(length));
+  }
+  if (exception_->full()) unsent_ += exception_->Flush();
+  return exception_->Add(frame, length) ? SendResult::kSent : SendResult::kFull;
+}
+
+/// Sees to `step` bytes behind those that are composed. False: there is no room in time.
+bool EnsoPipes::MakeRoom(uint32_t step) {
+  if (composed_bytes_ + step > kComposedBytes) SendComposed();
+  while (AskForRoom() < composed_bytes_ + step) {
+    if (composed_bytes_ > 0) SendComposed();  // What is not sent never comes free.
+    rte_pmd_enso_flush(nb_.get());
+    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
+    if (!patience_.Wait()) return false;
+  }
+  patience_.Renew();
+  return true;
+}
+
+/// Once for many copies: what comes free later is found when this is used up.
+uint32_t EnsoPipes::AskForRoom() {
+  room_bytes_ = std::min(rte_pmd_enso_tx_room(composer_.get(), &room_), kComposedBytes);
+  FindSpare();
+  return room_bytes_;
+}
+
+void EnsoPipes::FindSpare() {
+  const bool fits = composed_bytes_ + packet::Frame::kSpareBytes <= room_bytes_;
+  spare_ = fits ? room_ + composed_bytes_ : nullptr;
+}
+
 void EnsoPipes::SendComposed() {
-  uint8_t* data = nullptr;
-  rte_pmd_enso_tx_room(composer_.get(), &data);
   const uint32_t bytes = std::exchange(composed_bytes_, 0);
   if (tap_.see != nullptr) [[unlikely]] {
-    tap_.see(tap_.context, TapDirection::kSent, data, bytes);
+    tap_.see(tap_.context, TapDirection::kSent, room_, bytes);
   }
-  if (!TrySend(composer_.get(), data, bytes, 0)) unsent_ += CountFrames(data, bytes);
+  if (!TrySend(composer_.get(), room_, bytes, 0)) unsent_ += CountFrames(room_, bytes);
   rte_pmd_enso_flush(nb_.get());  // Else the NIC learns of it after the last frame.
+  AskForRoom();
 }
 
 FrameTotals EnsoPipes::Flush() {

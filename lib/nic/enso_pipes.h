@@ -37,6 +37,7 @@ class EnsoPipes {
   FrameTotals Send(uint32_t pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
   void Release(uint32_t pipe, uint32_t bytes);
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
+  uint8_t* spare() const { return spare_; }
   FrameTotals Flush();
   void Drain();
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
@@ -55,7 +56,11 @@ class EnsoPipes {
   EnsoPipes() = default;
   bool TrySend(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t bytes,
                uint32_t release_bytes);
+  bool MakeRoom(uint32_t step);
   void SendComposed();
+  SendResult SendException(const uint8_t* frame, uint32_t length);
+  uint32_t AskForRoom();
+  void FindSpare();
 
   std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Outlives its pipes.
   std::vector<Pipe> pipes_;
@@ -64,7 +69,14 @@ class EnsoPipes {
   /// while the worker goes on.
   static constexpr uint32_t kComposedBytes = 32 * 1024;
 
-  uint32_t composed_bytes_ = 0;  ///< At the start of the composer's free room, not sent yet.
+  /// Lines of the composer that are taken, with the right to write, ahead of the copies that
+  /// will lie there: the NIC read them last, and a copy does not wait for it.
+  static constexpr uint32_t kTakenAheadBytes = 16 * packet::kFlitBytes;
+
+  uint8_t* room_ = nullptr;      ///< The composer's free room,
+  uint32_t room_bytes_ = 0;      ///< at least so many bytes of it; 0: has to be asked for.
+  uint32_t composed_bytes_ = 0;  ///< At its start, not sent yet.
+  uint8_t* spare_ = nullptr;     ///< Behind them, if a whole frame has room there.
   Patience patience_;  ///< With the NB's slots and the composer's room.
   std::optional<MbufTransmitter> exception_;
   FrameTotals unsent_;  ///< Accepted and then not sent, since the last Send or Flush.

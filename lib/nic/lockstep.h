@@ -97,7 +97,7 @@ class Lockstep {
               ahead[i] = PrepareNext(ahead[i], stop[i], engine);
             }
           }
-          packet::Frame frame = View(at, length);
+          packet::Frame frame = View(at, length, runs_.spare());
           const packet::Verdict verdict = engine.Process(frame, now);
           if (StaysInPlace(at, length, word, frame, verdict)) [[likely]] {
             resized_bytes += static_cast<uint64_t>(frame.length) - length;
@@ -137,7 +137,7 @@ class Lockstep {
   template <FrameEngine Engine>
   void HandleFrame(Lane& lane, uint8_t* at, uint32_t length, Engine& engine, uint64_t now) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
-    packet::Frame frame = View(at, length);
+    packet::Frame frame = View(at, length, runs_.spare());
     const packet::Verdict verdict = engine.Process(frame, now);
     if (StaysInPlace(at, length, word, frame, verdict)) {
       runs_.Grew(static_cast<uint64_t>(frame.length) - length);
@@ -176,8 +176,8 @@ class Lockstep {
   /// would cost a second transfer between cores when the engine stores.
   static void PrefetchForWriting(const uint8_t* at) { __builtin_prefetch(at, 1); }
 
-  static packet::Frame View(uint8_t* data, uint32_t length) {
-    return {data, length, 0, packet::FlitSpan(length) - length};
+  static packet::Frame View(uint8_t* data, uint32_t length, uint8_t* spare) {
+    return {data, length, 0, packet::FlitSpan(length) - length, spare};
   }
 
   /// True if the frame leaves as part of the run that it lies in. `word` is what

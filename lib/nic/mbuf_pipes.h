@@ -33,6 +33,7 @@ class MbufPipes {
   FrameTotals Send(uint32_t pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
   void Release(uint32_t /*pipe*/, uint32_t /*bytes*/) {}  // Receive overwrites what it returned.
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
+  uint8_t* spare() const { return nullptr; }  // Copies lie in mbufs.
   FrameTotals Flush();
   void Drain() { transmitter_.Drain(); }
   uint64_t waited_cycles() const { return transmitter_.waited_cycles(); }

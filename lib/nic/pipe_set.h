@@ -38,8 +38,11 @@ concept PipeSet = requires(P pipes, uint32_t pipe, const uint8_t* data, uint32_t
   /// Gives back the oldest `bytes` of the pipe unsent.
   { pipes.Release(pipe, bytes) };
   /// Accepts a copy of one frame for transmission, behind all earlier sends and
-  /// before all later ones.
+  /// before all later ones. What begins at spare() is there already.
   { pipes.SendCopy(data, /*length=*/bytes) } -> std::same_as<SendResult>;
+  /// Where the next copy will lie, Frame::kSpareBytes, valid until the next call of another
+  /// function; null where that is not known.
+  { pipes.spare() } -> std::same_as<uint8_t*>;
 };
 
 /// Frames in a run, as the transmitter cuts it.

@@ -61,6 +61,9 @@ class SpanRuns {
     return result == SendResult::kSent;
   }
 
+  /// Frame::spare of the next frame.
+  uint8_t* spare() const { return pipes_.spare(); }
+
   /// Ends a frame that does not stay in place: `arrived_bytes` at `at` became
   /// `length` at `data`. Values, not a Frame: that would live in memory, for every frame.
   [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t arrived_bytes,

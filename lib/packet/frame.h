@@ -12,10 +12,17 @@ namespace sluice::packet {
 /// place. The memory belongs to the interface that lent it and is valid until
 /// the engine returns its verdict.
 struct Frame {
+  /// Bytes at `spare`: as many as an Ensō NIC can send as one frame.
+  static constexpr uint32_t kSpareBytes = 1536;
+
   uint8_t* data;      ///< First byte of the Ethernet header.
   uint32_t length;    ///< Bytes of the frame; an engine may change it within the room it has.
   uint32_t headroom;  ///< Writable bytes before `data`. 0 on a pipe.
   uint32_t tailroom;  ///< Writable bytes after `data + length`.
+  /// Where the interface would copy a frame that outgrows its room: an engine that builds the
+  /// frame here, from the first byte on, saves the copy. Writable, apart from `data`, until the
+  /// verdict or until the engine sends a frame by itself; null: there is no such place.
+  uint8_t* spare = nullptr;
 };
 
 /// How a frame ends. Every frame has exactly one ending.

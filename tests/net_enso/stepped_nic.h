@@ -65,17 +65,25 @@ class SteppedNic {
   std::function<void(bar::RegisterAccess)> on_store;
   /// Called between two steps while control-path code runs. May be null.
   std::function<void()> while_controlled;
+  /// Sees every frame that leaves. May be null.
+  std::function<void(const device::WireFrame&)> on_frame;
 
  private:
   struct Wire final : device::FrameSink {
-    void Deliver(std::span<const device::WireFrame> f) override { frames += f.size(); }
+    explicit Wire(const SteppedNic& nic) : nic(nic) {}
+    void Deliver(std::span<const device::WireFrame> f) override {
+      frames += f.size();
+      if (!nic.on_frame) return;
+      for (const device::WireFrame& frame : f) nic.on_frame(frame);
+    }
+    const SteppedNic& nic;
     uint64_t frames = 0;
   };
 
   std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
   std::unique_ptr<bar::PostedQueue> posted_ = std::make_unique<bar::PostedQueue>();
   sluice::device::enso::EnsoNic nic_;
-  Wire wire_;
+  Wire wire_{*this};
 };
 
 /// What probing finds: the NIC above instead of one with a thread of its own.

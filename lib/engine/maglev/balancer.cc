@@ -41,7 +41,6 @@ Balancer::Balancer(const std::atomic<const Tables*>* tables, const Setup& setup,
 
 void Balancer::AtRest(uint64_t now) {
   tables_ = published_->load(std::memory_order_acquire);
-  plain_mtu_ = std::min(tables_->MaxInner(kPlainBytes) + kPlainBytes, kMaxBuiltBytes);
   const auto seconds = static_cast<uint32_t>(now / cycles_per_second_);
   if (seconds != seconds_) new_this_second_ = 0;
   seconds_ = seconds;

@@ -16,6 +16,7 @@
 #include "engine/maglev/connections.h"
 #include "engine/maglev/counters.h"
 #include "engine/maglev/fragments.h"
+#include "engine/maglev/in_place.h"
 #include "engine/maglev/tables.h"
 #include "packet/frame.h"
 #include "packet/frame_length.h"
@@ -41,8 +42,8 @@ class Balancer {
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
       "malformed", "no_backend", "too_long", "no_headroom", "ttl_expired", "fragment",
       "ip_options", "quic_no_server", "icmp_other", "unknown_protocol"};
-  /// Room that the engine wants in front of a frame; without it (a pipe has none) it builds
-  /// the frame in a buffer of its own.
+  /// Room that the engine wants in front of a frame that it puts into another packet; without it
+  /// (a pipe has none) it builds the frame in Frame::spare, or in a buffer of its own.
   static constexpr uint32_t kHeadroomBytes = 64;
 
   /// Reads `tables` at AtRest; the owner keeps what was read alive until the AtRest that
@@ -59,7 +60,7 @@ class Balancer {
   }
 
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
-    const Ending ending = ProcessAny(frame.data, frame.length, frame.headroom);
+    const Ending ending = ProcessAny(frame.data, frame.length, frame.headroom, frame.spare);
     frame.data = ending.data;
     frame.length = ending.length;
     return ending.verdict;
@@ -85,8 +86,6 @@ class Balancer {
   /// Up to the last byte that the plain path reads before it knows what the packet is.
   static constexpr uint32_t kMinPlainBytes = kTcpFlagsOffset + 1;
   static constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04;
-  /// The longest frame that is built in the balancer's own buffer: a jumbo frame.
-  static constexpr uint32_t kMaxBuiltBytes = 9728;
 
   /// A frame's verdict, and where it is. By value, as frames are handed on until they turn out
   /// not to be plain: a Frame whose address is taken would live in memory, not in registers.
@@ -139,11 +138,13 @@ class Balancer {
 
   /// Plain frames of settled connections whose outer is plain, here: the bulk of all traffic.
   /// The others by ProcessOther. Functions that are called last cost the bulk no stack.
-  [[gnu::always_inline]] Ending ProcessAny(uint8_t* data, uint32_t length, uint32_t headroom);
+  [[gnu::always_inline]] Ending ProcessAny(uint8_t* data, uint32_t length, uint32_t headroom,
+                                           uint8_t* spare);
   /// Plain frames that no VIP of one address is for.
-  [[gnu::noinline]] Ending ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom);
+  [[gnu::noinline]] Ending ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom,
+                                           uint8_t* spare);
   [[gnu::always_inline]] Ending ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom,
-                                             const Vip* vip);
+                                             uint8_t* spare, const Vip* vip);
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom);
   packet::Verdict Decide(packet::Frame& frame);
   packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers,
@@ -160,11 +161,11 @@ class Balancer {
                               const Vip& vip, const packet::FlowKey& flow);
   packet::Verdict ForwardError(packet::Frame& frame, const packet::Headers& headers,
                                const Vip& vip, const packet::FlowKey& flow);
-  /// Sends a packet of `flow` to a backend: TTL, MTU, encapsulation or NAT.
+  /// Sends a packet of `flow` to a backend: TTL, MTU, encapsulation or rewrite.
   packet::Verdict Deliver(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
                           const packet::FlowKey& flow, uint16_t backend);
-  packet::Verdict Rewrite(packet::Frame& frame, const packet::Headers& headers,
-                          const Backend& backend);
+  static void Rewrite(packet::Frame& frame, const packet::Headers& headers,
+                      const Backend& backend);
   packet::Verdict Wrap(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,
                        Entropy entropy);
   packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers,
@@ -185,6 +186,10 @@ class Balancer {
   /// What a connection id said is the flow's backend from now on.
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
+  /// Where a frame of `length` bytes that has no headroom is built: `spare`, if it fits there.
+  uint8_t* Elsewhere(uint8_t* spare, uint32_t length) {
+    return spare != nullptr && length <= packet::Frame::kSpareBytes ? spare : buffer_.get();
+  }
   /// Sees to `bytes` of headroom, in buffer_ if need be. False: the frame is too long for it.
   bool MakeRoom(packet::Frame& frame, uint32_t bytes);
   static void LowerTtl(uint8_t* ip, bool ipv6);
@@ -208,7 +213,6 @@ class Balancer {
   ConnectionTable connections_;
   FragmentTable fragments_;
   BalancerCounters counters_;
-  uint32_t plain_mtu_ = 0;  ///< Of a plain outer packet, as far as buffer_ has room.
   uint64_t cycles_per_second_;
   uint32_t seconds_ = 0;
   uint32_t new_this_second_ = 0;
@@ -216,22 +220,22 @@ class Balancer {
   std::unique_ptr<uint8_t[]> buffer_;
 };
 
-inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length,
-                                             uint32_t headroom) {
+inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length, uint32_t headroom,
+                                             uint8_t* spare) {
   if (!IsPlain(data, length)) [[unlikely]] return ProcessOther(data, length, headroom);
   const Vip* const vip = tables_->index().FindIpv4(
       packet::Load<uint64_t>(data + kAddressesOffset + 4), data[kProtocolOffset]);
-  if (vip == nullptr) [[unlikely]] return ProcessInPrefix(data, length, headroom);
-  return ProcessPlain(data, length, headroom, vip);
+  if (vip == nullptr) [[unlikely]] return ProcessInPrefix(data, length, headroom, spare);
+  return ProcessPlain(data, length, headroom, spare, vip);
 }
 
 inline Balancer::Ending Balancer::ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom,
-                                               const Vip* vip) {
+                                               uint8_t* spare, const Vip* vip) {
   const Setup& setup = tables_->setup();
   const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
   const uint8_t protocol = data[kProtocolOffset];
   const bool tcp = protocol == packet::kProtocolTcp;
-  if (!vip->plain || total + kPlainBytes > plain_mtu_ ||
+  if (total > vip->plain_bytes ||
       (tcp && (data[kTcpFlagsOffset] & (kSyn | kFin | kRst)) != 0)) [[unlikely]] {
     return ProcessOther(data, length, headroom);
   }
@@ -246,16 +250,23 @@ inline Balancer::Ending Balancer::ProcessPlain(uint8_t* data, uint32_t length, u
   counters_.Count(BalancerCounters::kHit);
   counters_.CountTraffic(vip->index, backend.index, length);
   CountBadChecksum(data + kIpOffset);
-  if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
+  if (RewritesInPlace(vip->encapsulation)) {
+    if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
+    if (vip->encapsulation == Encapsulation::kNat) RewriteDestination(data, tcp, outer);
+    SendToNextHop(data, outer);
+    return {data, length, packet::kForward};
+  }
   const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
                         .port = packet::Load<uint16_t>(data + kPortsOffset)};
+  const uint32_t built = kIpOffset + kPlainBytes + total;
   uint8_t* start = data - kPlainBytes;
   if (headroom < kPlainBytes) {
-    start = buffer_.get();
-    std::memcpy(start + kIpOffset + kPlainBytes, data + kIpOffset, total);
+    start = Elsewhere(spare, built);
+    CopyPlain(data + kIpOffset, total, start + kIpOffset + kPlainBytes);
   }
   EncapsulatePlain(data, total, outer, entropy, start);
-  return {start, kIpOffset + kPlainBytes + total, packet::kForward};
+  if (setup.decrement_ttl) LowerTtl(start + kIpOffset + kPlainBytes, false);
+  return {start, built, packet::kForward};
 }
 
 /// Of a packet with TTL to spare.

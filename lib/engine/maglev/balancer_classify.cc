@@ -71,11 +71,12 @@ uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
 
 }  // namespace
 
-Balancer::Ending Balancer::ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom) {
+Balancer::Ending Balancer::ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom,
+                                           uint8_t* spare) {
   const Vip* const vip = tables_->index().FindIpv4InPrefix(
       packet::Load<uint64_t>(data + kAddressesOffset + 4), data[kProtocolOffset]);
   if (vip == nullptr) return ProcessOther(data, length, headroom);
-  return ProcessPlain(data, length, headroom, vip);
+  return ProcessPlain(data, length, headroom, spare, vip);
 }
 
 Balancer::Ending Balancer::ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom) {

@@ -14,6 +14,12 @@ namespace {
 using packet::Headers;
 using Event = BalancerCounters::Event;
 
+// From the address that it was sent to.
+void SendTo(uint8_t* frame, const packet::MacAddress& next_hop) {
+  packet::SetMac(frame, packet::End::kSource, packet::Load<packet::MacAddress>(frame));
+  packet::SetMac(frame, packet::End::kDestination, next_hop);
+}
+
 }  // namespace
 
 packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, const Vip& vip,
@@ -30,14 +36,16 @@ packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, 
   }
   const uint32_t arrived_bytes = frame.length;
   if (setup.decrement_ttl) LowerTtl(ip, ipv6);
-  const Entropy entropy = vip.rule.destination_port_only ? Entropy{} : Entropy::Of(flow);
-  const packet::Verdict verdict = vip.encapsulation == Encapsulation::kNat
-                                      ? Rewrite(frame, headers, backend)
-                                      : Wrap(frame, headers, backend.outer, entropy);
-  if (verdict == packet::kForward) {
-    counters_.CountTraffic(vip.index, backend_index, arrived_bytes);
+  if (RewritesInPlace(vip.encapsulation)) {
+    if (vip.encapsulation == Encapsulation::kNat) Rewrite(frame, headers, backend);
+    SendTo(frame.data, backend.outer.next_hop);
+  } else {
+    const Entropy entropy = vip.rule.destination_port_only ? Entropy{} : Entropy::Of(flow);
+    const packet::Verdict verdict = Wrap(frame, headers, backend.outer, entropy);
+    if (verdict != packet::kForward) return verdict;
   }
-  return verdict;
+  counters_.CountTraffic(vip.index, backend_index, arrived_bytes);
+  return packet::kForward;
 }
 
 packet::Verdict Balancer::Wrap(packet::Frame& frame, const Headers& headers, const Outer& outer,
@@ -47,8 +55,7 @@ packet::Verdict Balancer::Wrap(packet::Frame& frame, const Headers& headers, con
   return packet::kForward;
 }
 
-packet::Verdict Balancer::Rewrite(packet::Frame& frame, const Headers& headers,
-                                  const Backend& backend) {
+void Balancer::Rewrite(packet::Frame& frame, const Headers& headers, const Backend& backend) {
   if (headers.IsIpv6()) {
     packet::SetIpv6Address(frame.data, headers, packet::End::kDestination,
                            backend.address.bytes);
@@ -60,10 +67,6 @@ packet::Verdict Balancer::Rewrite(packet::Frame& frame, const Headers& headers,
     packet::SetPort(frame.data, headers, packet::End::kDestination,
                     __builtin_bswap16(backend.nat_port_be));
   }
-  packet::SetMac(frame.data, packet::End::kSource,
-                 packet::Load<packet::MacAddress>(frame.data));
-  packet::SetMac(frame.data, packet::End::kDestination, backend.outer.next_hop);
-  return packet::kForward;
 }
 
 packet::Verdict Balancer::ProcessNatReturn(packet::Frame& frame, const Headers& headers,
@@ -84,10 +87,7 @@ packet::Verdict Balancer::ProcessNatReturn(packet::Frame& frame, const Headers& 
   if (vip.port_be != 0) {
     packet::SetPort(frame.data, headers, packet::End::kSource, __builtin_bswap16(vip.port_be));
   }
-  packet::SetMac(frame.data, packet::End::kSource,
-                 packet::Load<packet::MacAddress>(frame.data));
-  packet::SetMac(frame.data, packet::End::kDestination,
-                 setup.next_hop.value_or(packet::MacAddress{}));
+  SendTo(frame.data, setup.next_hop.value_or(packet::MacAddress{}));
   counters_.Count(Event::kNatReturn);
   return packet::kForward;
 }

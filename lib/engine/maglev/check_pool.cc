@@ -21,6 +21,7 @@ uint32_t OuterBytes(Encapsulation encapsulation, bool ipv6) {
     case Encapsulation::kGre:
       return ip + 4;
     case Encapsulation::kNat:
+    case Encapsulation::kMac:
       break;
   }
   return 0;
@@ -106,7 +107,9 @@ void PoolChecker::CheckBackend(const VipSetup& vip, const BackendSetup& backend)
   }
   complaints_.CheckRange("weight", backend.weight, 0, 65535);
   complaints_.CheckNextHop(backend.mac);
-  if (!backend.mac && !setup_.next_hop) {
+  if (!backend.mac && vip.encapsulation == Encapsulation::kMac) {
+    complaints_.Add("encapsulation mac needs the backend's own MAC address");
+  } else if (!backend.mac && !setup_.next_hop) {
     complaints_.Add("no next hop: give its MAC address, or the router's for all");
   }
   CheckFamilies(vip, backend);
@@ -126,7 +129,7 @@ void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend
       complaints_.Add("nat cannot turn an %s VIP into an %s address", FamilyName(inner_ipv6),
                       FamilyName(outer_ipv6));
     }
-  } else if (inner_ipv6 && !outer_ipv6) {
+  } else if (inner_ipv6 && !outer_ipv6 && vip.encapsulation != Encapsulation::kMac) {
     complaints_.Add("an IPv6 VIP cannot travel in IPv4: give the backend's IPv6 address");
   }
   const uint32_t least =

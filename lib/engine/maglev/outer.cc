@@ -73,7 +73,7 @@ void FinishUdp(uint8_t* udp, const uint8_t* ip, const Outer& outer, uint16_t byt
 Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSetup& backend) {
   Outer outer;
   outer.next_hop = backend.mac ? *backend.mac : setup.next_hop.value_or(packet::MacAddress{});
-  if (encapsulation == Encapsulation::kNat) return outer;
+  if (RewritesInPlace(encapsulation)) return outer;
   outer.ipv6 = backend.address.ipv6;
   outer.udp = encapsulation == Encapsulation::kGue;
   const std::optional<IpAddress>& source = outer.ipv6 ? setup.source_ipv6 : setup.source_ipv4;
@@ -123,7 +123,7 @@ PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip)
   return {.next_hop = outer.next_hop,
           .generation = generation,
           .destination = Load<uint32_t>(outer.header.data() + 16),
-          .ipv4_sum = outer.ipv4_sum,
+          .sum_or_port = outer.ipv4_sum,
           .vip = vip};
 }
 

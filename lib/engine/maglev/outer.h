@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "engine/maglev/address.h"
@@ -33,11 +34,13 @@ inline constexpr uint8_t kTtl = 64;          ///< Of outer headers.
 inline constexpr uint16_t kPrivatePrefix = 0xac10;
 /// Longest outer header: IPv6 and UDP. What a frame grows by at most.
 inline constexpr uint32_t kMaxOuterBytes = 48;
+/// The longest frame that is built where there is room, since it came without: a jumbo frame.
+inline constexpr uint32_t kMaxBuiltBytes = 9728;
 
 struct Outer {
   alignas(16) std::array<uint8_t, kMaxOuterBytes> header{};
   packet::MacAddress next_hop{};
-  uint8_t header_bytes = 0;  ///< 0: nothing is put in front (kNat).
+  uint8_t header_bytes = 0;  ///< 0: nothing is put in front (RewritesInPlace).
   bool ipv6 = false;         ///< The outer header.
   bool udp = false;
   bool fixed_source = false;  ///< Else the source address is made of the flow.
@@ -75,17 +78,29 @@ struct Entropy {
 void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,
                  Entropy entropy);
 
-/// An outer that is `plain`, in a quarter of a cache line; and whose it is, so that one look
-/// tells a connection of this backend that it may stay (Tables::Serves), and how it is sent.
+/// An outer that is `plain`, or what is rewritten in place, in a quarter of a cache line; and
+/// whose it is, so that one look tells a connection of this backend that it may stay
+/// (Tables::Serves), and how it is sent.
 struct alignas(16) PlainOuter {
   packet::MacAddress next_hop{};
   uint16_t generation = 0;  ///< The backend's; 0: not in use, or not plain.
   uint32_t destination = 0;  ///< Address, as it lies in a header.
-  uint16_t ipv4_sum = 0;     ///< Outer::ipv4_sum.
+  uint16_t sum_or_port = 0;  ///< Outer::ipv4_sum; of kNat the port, as in a header, 0: stays.
   uint16_t vip = 0;          ///< The backend's.
 };
 static_assert(sizeof(PlainOuter) == 16);
 PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip);
+
+/// Copies a plain packet, of at least 16 bytes. In line: most are short, and a call costs more.
+inline void CopyPlain(const uint8_t* from, uint32_t bytes, uint8_t* to) {
+  if (bytes < 32) {
+    std::memcpy(to, from, 16);
+    std::memcpy(to + bytes - 16, from + bytes - 16, 16);
+    return;
+  }
+  for (uint32_t at = 0; at < bytes - 32; at += 32) std::memcpy(to + at, from + at, 32);
+  std::memcpy(to + bytes - 32, from + bytes - 32, 32);
+}
 
 /// Encapsulate for the bulk of all traffic: an untagged IPv4 packet without options of
 /// `total_length` bytes. Writes the headers, up to the inner packet, to `start`: elsewhere, or
@@ -104,7 +119,7 @@ inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const 
   const uint32_t tos = frame[packet::kEthernetHeaderBytes + 1];
   const uint32_t total_be = __builtin_bswap32(total_length + kPlainBytes) >> 16;
   const uint32_t half = entropy.Half();
-  const uint32_t sum = outer.ipv4_sum + (tos << 8) + total_be + half;  // Below 2^18.
+  const uint32_t sum = outer.sum_or_port + (tos << 8) + total_be + half;  // Below 2^18.
   // Its upper half is the sum of both halves of `sum`, with the carry.
   const uint32_t folded = sum + (sum << 16 | sum >> 16);
   const uint64_t checksum = ~folded >> 16;

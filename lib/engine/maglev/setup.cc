@@ -160,7 +160,7 @@ class Checker {
 }  // namespace
 
 std::string_view EncapsulationName(Encapsulation encapsulation) {
-  constexpr std::array<std::string_view, 4> kNames{"ip", "gue", "gre", "nat"};
+  constexpr std::array<std::string_view, 5> kNames{"ip", "gue", "gre", "nat", "mac"};
   return kNames[static_cast<size_t>(encapsulation)];
 }
 

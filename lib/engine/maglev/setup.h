@@ -22,8 +22,14 @@ enum class Encapsulation : uint8_t {
   kGue,  ///< In UDP, variant 1: the inner IP header directly behind UDP (RFC draft, Katran).
   kGre,  ///< In GRE without options (RFC 2784).
   kNat,  ///< Not at all: the destination is rewritten, and answers are rewritten back.
+  kMac,  ///< Not at all: the next hop is the backend itself, which serves the VIP's address.
 };
 std::string_view EncapsulationName(Encapsulation encapsulation);
+/// Whether packets keep their length and stay where they are: fields are rewritten, nothing is
+/// put in front.
+constexpr bool RewritesInPlace(Encapsulation encapsulation) {
+  return encapsulation == Encapsulation::kNat || encapsulation == Encapsulation::kMac;
+}
 
 enum class BackendState : uint8_t {
   kUp,
@@ -37,7 +43,7 @@ struct BackendSetup {
   uint16_t port = 0;  ///< kNat: rewrites the port; 0: keeps it. Host order.
   uint32_t weight = 1;  ///< 0 … 65535; 0 is drained.
   BackendState state = BackendState::kUp;
-  std::optional<packet::MacAddress> mac;  ///< Next hop; else Setup::next_hop.
+  std::optional<packet::MacAddress> mac;  ///< Next hop; else Setup::next_hop. kMac: its own.
   std::vector<uint32_t> quic_ids;  ///< Server ids in QUIC connection ids; none is 0.
 };
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "packet/bytes.h"
+
 namespace sluice::engine::maglev {
 namespace {
 
@@ -41,6 +43,18 @@ PrefixMap SourcesOf(const VipSetup& vip, const std::vector<uint16_t>& members) {
     sources.Add(source.prefix, by_name.at(source.backend));
   }
   return sources;
+}
+
+PlainOuter PlainOuterOf(const Backend& backend, const std::vector<Vip>& vips) {
+  if (backend.generation == 0) return {};
+  if (!RewritesInPlace(vips[backend.vip].encapsulation)) {
+    return MakePlainOuter(backend.outer, backend.generation, backend.vip);
+  }
+  return {.next_hop = backend.outer.next_hop,
+          .generation = backend.generation,
+          .destination = packet::Load<uint32_t>(backend.address.bytes.data()),
+          .sum_or_port = backend.nat_port_be,
+          .vip = backend.vip};
 }
 
 // Hands out indices: known keys keep theirs, new ones take the lowest that is free.
@@ -106,7 +120,7 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
   }
   tables->index_ = VipIndex(tables->vips_, tables->backends_);
   for (const Backend& backend : tables->backends_) {
-    tables->plain_outers_.push_back(MakePlainOuter(backend.outer, backend.generation, backend.vip));
+    tables->plain_outers_.push_back(PlainOuterOf(backend, tables->vips_));
   }
   return tables;
 }
@@ -176,7 +190,11 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
   entry.quic = vip.quic;
   entry.connections = vip.connections && setup.connections != 0;
   // EncapsulatePlain makes the outer source of the packet's own.
-  entry.plain = entry.connections && !entry.quic && !vip.destination_port_only;
+  if (entry.connections && !entry.quic && !vip.destination_port_only) {
+    entry.plain_bytes = RewritesInPlace(vip.encapsulation)
+                            ? MaxInner(0)
+                            : std::min(MaxInner(kPlainBytes), kMaxBuiltBytes - kPlainBytes);
+  }
   entry.rule = {.profile = setup.profile,
                 .slots = setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile),
                 .any_port = vip.port == 0,

@@ -28,7 +28,7 @@ inline constexpr uint16_t kNobody = 0xffff;
 /// A backend, for the data path. Its index is stable: the same name in the same VIP keeps
 /// index and generation from one epoch to the next; a removed or downed one loses both.
 struct Backend {
-  Outer outer;              ///< What is put in front; with kNat only the next hop.
+  Outer outer;              ///< What is put in front; if RewritesInPlace only the next hop.
   IpAddress address;
   uint16_t generation = 0;  ///< 0: not in use.
   uint16_t vip = 0;
@@ -47,7 +47,9 @@ struct Vip {
   bool in_use = false;
   bool quic = false;
   bool connections = true;
-  bool plain = false;  ///< The connection table and the ring decide alone.
+  /// Bytes of the longest packet that leaves by the plain path; 0: none, since more than the
+  /// connection table and the ring decides.
+  uint32_t plain_bytes = 0;
   SlotRule rule;
   /// The backend index of each slot; empty: nobody has weight.
   std::vector<uint16_t> ring;
