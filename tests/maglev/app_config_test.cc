@@ -154,6 +154,16 @@ TEST(Config, EveryMemberIsRead) {
             (HealthCheck{HealthCheck::Kind::kHttp, 0.5, 0.25, 4, 5, 8080, "/up", true}));
 }
 
+TEST(Config, EveryEncapsulationHasAWord) {
+  for (const std::string word : {"ip", "gue", "gre", "nat", "mac"}) {
+    const Config config = Parse(R"({"next_hop": "02:00:00:00:00:0a", "vips": [
+                                {"address": "192.0.2.1", "encapsulation": ")" + word +
+                                R"(", "backends": [{"address": "10.0.0.1",
+                                                    "mac": "02:00:00:00:00:0b"}]}]})");
+    EXPECT_EQ(EncapsulationName(config.setup.vips[0].encapsulation), word);
+  }
+}
+
 TEST(Config, AVipMayBeAPrefix) {
   const Config config = Parse(R"({"vips": [{"address": "192.0.2.0/24", "port": 80},
                                            {"address": "2001:db8::/32"}]})");
@@ -202,7 +212,8 @@ TEST(Config, EveryErrorNamesItsPlace) {
       {"/vips/0/backends", json::object(), "vips[0].backends: {}: give an array"},
       {"/vips/0/port", 65536, "vips[0].port: 65536"},
       {"/vips/0/protocol", "sctp", "vips[0].protocol: \"sctp\": give tcp or udp"},
-      {"/vips/0/encapsulation", "vxlan", "vips[0].encapsulation: \"vxlan\""},
+      {"/vips/0/encapsulation", "vxlan",
+       "vips[0].encapsulation: \"vxlan\": give ip, gue, gre, nat or mac"},
       {"/vips/0/quic", 1, "vips[0].quic: 1: give true or false"},
       {"/vips/0/name", nullptr, "vips[0].name: null: give a text"},
       {"/vips/0/address", "10.0.0.1/24", "vips[0].address: \"10.0.0.1/24\": give an IPv4"},

@@ -127,6 +127,28 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(report["passed_pkts"], 0)
                 self.assertEqual(sum(report["drops"].values()), 0, report["drops"])
 
+    def test_every_interface_rewrites_in_place(self):
+        config = sample()
+        for vip, encapsulation in zip(config["vips"], ("mac", "nat", "mac")):
+            vip["encapsulation"] = encapsulation
+            for number, backend in enumerate(vip["backends"]):
+                backend["mac"] = f"02:00:00:00:01:{number:02x}"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "maglev.json"
+            path.write_text(json.dumps(config), encoding="utf-8")
+            for iface in harness.interfaces(MAGLEV):
+                with self.subTest(iface):
+                    report = json.loads(run(f"--config={path}", f"--iface={iface}",
+                                            "--duration_s=0.5", "--json=-", "--rate=20k",
+                                            "--frame_size=imix").stdout)
+                    self.check(report)
+                    self.assertEqual(report["vips"]["web"]["encapsulation"], "mac")
+                    self.assertGreater(report["vips"]["web"]["pkts"], 0)
+                    self.assertGreater(report["vips"]["dns"]["pkts"], 0)
+                    self.assertEqual(report["tx_pkts"], report["rx_pkts"], report["drops"])
+                    # As long as they came.
+                    self.assertEqual(report["tx_bytes"], report["rx_bytes"])
+
     def test_sizes_and_several_workers(self):
         report = json.loads(run("--workers=2", "--duration_s=0.5", "--json=-", "--frame_size=imix",
                                 "--rate=20k", eal=[*EAL, "--lcores=0@0,1@0,2@0"]).stdout)

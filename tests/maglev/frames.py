@@ -153,6 +153,14 @@ def rewritten(frame, source=None, destination=None, sport=None, dport=None):
     return mac(NEXT_HOP_MAC) + old_destination + tags + struct.pack("!H", kind) + bytes(packet)
 
 
+def direct(frame, backend_mac, ttl=True):
+    """`frame` on its way to the backend with that MAC address: one hop on, padding and all."""
+    old_destination, _, tags, kind, payload = split(frame)
+    packet = cut(payload)
+    return mac(backend_mac) + old_destination + tags + struct.pack("!H", kind) \
+        + (lower_ttl(packet) if ttl else packet) + payload[len(packet):]
+
+
 def too_big(frame, mtu):
     """The error that a router sends back."""
     destination, source, tags, kind, payload = split(frame)

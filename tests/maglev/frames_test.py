@@ -9,7 +9,7 @@ import unittest
 
 from frames_case import FramesTest
 
-KINDS = ("encapsulation", "nat", "fragments", "icmp", "oddities", "quic", "profiles")
+KINDS = ("encapsulation", "mac", "nat", "fragments", "icmp", "oddities", "quic", "profiles")
 
 if __name__ == "__main__":
     FramesTest.maglev = sys.argv.pop()

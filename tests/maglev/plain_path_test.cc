@@ -12,6 +12,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "balancer_lab.h"
@@ -52,6 +53,23 @@ uint16_t Rfc1071(const Bytes& bytes, size_t at, size_t count) {
 void PutIpv4Checksum(Bytes* frame, size_t header) {
   Put(frame, header + 10, 0, 2);
   Put(frame, header + 10, Rfc1071(*frame, header, 20), 2);
+}
+
+/// The checksum of TCP or UDP over pseudo-header, header and payload, RFC 9293 and 768.
+void PutUpperChecksum(Bytes* frame) {
+  const size_t upper_bytes = (size_t{(*frame)[16]} << 8 | (*frame)[17]) - 20;
+  const bool tcp = (*frame)[23] == kTcp;
+  const size_t field = tcp ? 50 : 40;
+  Put(frame, field, 0, 2);
+  Bytes summed(frame->begin() + 26, frame->begin() + 34);
+  summed.resize(12);
+  Put(&summed, 8, (*frame)[23], 2);
+  Put(&summed, 10, static_cast<uint32_t>(upper_bytes), 2);
+  summed.insert(summed.end(), frame->begin() + 34,
+                frame->begin() + 34 + static_cast<std::ptrdiff_t>(upper_bytes));
+  if (summed.size() % 2 != 0) summed.push_back(0);
+  const uint16_t checksum = Rfc1071(summed, 0, summed.size());
+  Put(frame, field, !tcp && checksum == 0 ? 0xffff : checksum, 2);
 }
 
 /// A packet to 198.51.100.1.
@@ -161,6 +179,191 @@ TEST(PlainPath, EveryPacketOfAFlowLeavesAsItsFirstDidAndAsTheRfcsSay) {
   EXPECT_EQ(lab.Count(BalancerCounters::kNew), kFlows);
   EXPECT_EQ(lab.Count(BalancerCounters::kHit), 4 * kFlows);
   EXPECT_EQ(lab.Count(BalancerCounters::kBadIpChecksum), 0u);
+}
+
+// --- rewritten in place ------------------------------------------------------------------------
+
+constexpr packet::MacAddress kBackendMac{0x02, 0, 0, 0, 0, 0x77};
+
+/// AnyPortSetup, or one of port 80, whose backend is reached by a rewrite.
+Setup InPlaceSetup(Encapsulation encapsulation, uint16_t vip_port, uint16_t backend_port) {
+  maglev::Setup setup = AnyPortSetup();
+  for (VipSetup& vip : setup.vips) {
+    vip.encapsulation = encapsulation;
+    vip.port = vip_port;
+    vip.backends[0].mac = kBackendMac;
+    vip.backends[0].port = backend_port;
+  }
+  return setup;
+}
+
+/// What must leave for `frame`: to the backend's MAC address, one hop on, padding and all.
+Bytes ToBackend(const Bytes& frame) {
+  Bytes out = frame;
+  std::copy(kBackendMac.begin(), kBackendMac.end(), out.begin());
+  std::copy(frame.begin(), frame.begin() + 6, out.begin() + 6);
+  --out[22];
+  PutIpv4Checksum(&out, 14);
+  return out;
+}
+
+/// The same to 10.0.0.1, and to `port` there unless it is 0, everything summed anew.
+Bytes ToAddress(const Bytes& frame, uint16_t port) {
+  Bytes out = ToBackend(frame);
+  Put(&out, 30, 0x0a00'0001, 4);
+  if (port != 0) Put(&out, 36, port, 2);
+  PutIpv4Checksum(&out, 14);
+  const bool none = out[23] == kUdp && out[40] == 0 && out[41] == 0;
+  if (!none) PutUpperChecksum(&out);
+  return out;
+}
+
+TEST(PlainPath, ARewriteInPlaceChangesWhatItMustAndNothingElse) {
+  constexpr uint32_t kFlows = 500;
+  for (const auto& [encapsulation, backend_port] :
+       {std::pair{Encapsulation::kMac, uint16_t{0}}, std::pair{Encapsulation::kNat, uint16_t{0}},
+        std::pair{Encapsulation::kNat, uint16_t{8080}}}) {
+    // The port of any VIP but one with a port of its own stays.
+    const auto vip_port = static_cast<uint16_t>(backend_port == 0 ? 0 : 80);
+    Lab lab(InPlaceSetup(encapsulation, vip_port, backend_port));
+    std::mt19937 random(7);
+    const auto below = [&](uint32_t bound) { return static_cast<uint32_t>(random() % bound); };
+    for (uint32_t flow = 0; flow < kFlows; ++flow) {
+      Packet packet{.protocol = below(2) == 0 ? kTcp : kUdp,
+                    .tos = static_cast<uint8_t>(random()),
+                    .id = static_cast<uint16_t>(random()),
+                    .dont_fragment = below(2) == 0,
+                    .ttl = static_cast<uint8_t>(2 + below(254)),
+                    .source = static_cast<uint32_t>(random()),
+                    .source_port = static_cast<uint16_t>(random()),
+                    .port = vip_port != 0 ? vip_port : static_cast<uint16_t>(random()),
+                    .padding_bytes = below(3) == 0 ? below(64) : 0};
+      const uint32_t least = packet.protocol == kTcp ? 40 : 28;
+      packet.total_bytes = least + below(below(2) == 0 ? 30 : 1501 - least);
+      Bytes frame = packet.Frame(&random);
+      PutUpperChecksum(&frame);
+      if (packet.protocol == kUdp && below(4) == 0) Put(&frame, 40, 0, 2);
+      ExpectForwarded(&lab, frame, encapsulation == Encapsulation::kMac
+                                       ? ToBackend(frame)
+                                       : ToAddress(frame, backend_port));
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_EQ(lab.Count(BalancerCounters::kNew), kFlows);
+    EXPECT_EQ(lab.Count(BalancerCounters::kHit), 4 * kFlows);
+    EXPECT_EQ(lab.Count(BalancerCounters::kBadIpChecksum), 0u);
+    EXPECT_EQ(lab.balancer().counters().by_backend[0].pkts +
+                  lab.balancer().counters().by_backend[1].pkts,
+              5u * kFlows);
+  }
+}
+
+// Among all values of a word are those for which a checksum is 0, or 0xffff, before or after.
+TEST(PlainPath, AnIncrementalChecksumIsTheRecomputedOneForEveryValue) {
+  Lab lab(InPlaceSetup(Encapsulation::kNat, 80, 8080));
+  std::mt19937 random(8);
+  for (const uint8_t protocol : {kTcp, kUdp}) {
+    Bytes frame = Packet{.protocol = protocol, .total_bytes = 61}.Frame(&random);
+    uint32_t all_ones = 0;
+    for (uint32_t word = 0; word <= 0xffff; ++word) {
+      Put(&frame, 60, word, 2);
+      PutUpperChecksum(&frame);
+      Bytes out;
+      ASSERT_EQ(lab.Send(frame, &out), kForward);
+      ASSERT_EQ(out, ToAddress(frame, 8080)) << word;
+      all_ones += out[40] == 0xff && out[41] == 0xff;
+    }
+    if (protocol == kUdp) {
+      EXPECT_GT(all_ones, 0u);
+    }
+  }
+}
+
+TEST(PlainPath, WhatIsWrongInsideStaysAsWrong) {
+  Lab lab(InPlaceSetup(Encapsulation::kNat, 80, 8080));
+  std::mt19937 random(9);
+  Bytes frame = Packet{.protocol = kTcp, .total_bytes = 60}.Frame(&random);
+  PutUpperChecksum(&frame);
+  ExpectForwarded(&lab, frame, ToAddress(frame, 8080));
+  Bytes wrong = frame, expected = ToAddress(frame, 8080);
+  for (const size_t checksum : {24, 50}) {
+    for (Bytes* bytes : {&wrong, &expected}) {
+      const uint32_t more = (uint32_t{(*bytes)[checksum]} << 8 | (*bytes)[checksum + 1]) + 0x1234;
+      Put(bytes, checksum, more > 0xffff ? more - 0xffff : more, 2);
+    }
+  }
+  ExpectForwarded(&lab, wrong, expected);
+  EXPECT_EQ(lab.Count(BalancerCounters::kBadIpChecksum), 5u);
+}
+
+TEST(PlainPath, WhatStaysInPlaceMayBeAsLongAsThePathCarries) {
+  for (const Encapsulation encapsulation : {Encapsulation::kMac, Encapsulation::kNat}) {
+    maglev::Setup setup = InPlaceSetup(encapsulation, 0, 0);
+    std::mt19937 random(10);
+    const auto expected = [&](const Bytes& frame) {
+      return encapsulation == Encapsulation::kMac ? ToBackend(frame) : ToAddress(frame, 0);
+    };
+    Lab lab(setup);
+    Bytes fits = Packet{.total_bytes = 1500}.Frame(&random);
+    Bytes longer = Packet{.total_bytes = 1501}.Frame(&random);
+    PutUpperChecksum(&fits);
+    Bytes out;
+    for (int i = 0; i < 2; ++i) {
+      ExpectForwarded(&lab, fits, expected(fits));
+      ASSERT_EQ(lab.Send(longer, &out), kForward);
+      EXPECT_EQ(Bytes(out.begin() + 34, out.begin() + 36), (Bytes{3, 4})) << "too big, RFC 1191";
+      EXPECT_EQ(Bytes(out.begin() + 40, out.begin() + 42), (Bytes{1500 >> 8, 1500 & 0xff}));
+    }
+    setup.mtu = 65535;
+    lab.Apply(setup);
+    Bytes jumbo = Packet{.total_bytes = 65535}.Frame(&random);
+    PutUpperChecksum(&jumbo);
+    ExpectForwarded(&lab, jumbo, expected(jumbo));
+  }
+}
+
+TEST(PlainPath, AFlowChangesFromOneWayToAnotherAtOnce) {
+  Lab lab(SetupOf(1));
+  std::mt19937 random(11);
+  Bytes frame = Packet{}.Frame(&random);
+  PutUpperChecksum(&frame);
+  maglev::Setup setup = SetupOf(1);
+  VipSetup& vip = setup.vips[0];
+  vip.backends[0].mac = kBackendMac;
+  for (int round = 0; round < 3; ++round) {
+    vip.encapsulation = Encapsulation::kMac;
+    lab.Apply(setup);
+    ExpectForwarded(&lab, frame, ToBackend(frame));
+    vip.encapsulation = Encapsulation::kNat;
+    lab.Apply(setup);
+    ExpectForwarded(&lab, frame, ToAddress(frame, 0));
+    lab.Apply(SetupOf(1));
+    ExpectForwarded(&lab, frame, InIp(frame));
+  }
+}
+
+// --- encapsulated elsewhere --------------------------------------------------------------------
+
+TEST(PlainPath, AFrameWithoutHeadroomIsBuiltInSpareRoomIfItFits) {
+  maglev::Setup setup = AnyPortSetup();
+  setup.mtu = 9000;
+  Lab lab(setup);
+  std::mt19937 random(12);
+  for (const uint32_t total : {28, 31, 32, 33, 46, 64, 65, 1502, 1503, 8980}) {
+    const Bytes frame =
+        Packet{.total_bytes = total, .padding_bytes = total < 46 ? 46 - total : 0}.Frame(&random);
+    ASSERT_EQ(lab.Send(frame), kForward);
+    for (const uint32_t headroom : {0, 19, 20}) {
+      Bytes arrived(headroom + frame.size()), spare(packet::Frame::kSpareBytes);
+      std::copy(frame.begin(), frame.end(), arrived.begin() + headroom);
+      packet::Frame view{arrived.data() + headroom, static_cast<uint32_t>(frame.size()), headroom,
+                         0, spare.data()};
+      ASSERT_EQ(lab.balancer().Process(view, 0), kForward);
+      EXPECT_EQ(Bytes(view.data, view.data + view.length), InIp(frame)) << total;
+      // 34 bytes of Ethernet and outer header.
+      EXPECT_EQ(view.data == spare.data(), headroom < 20 && total + 34 <= 1536) << total;
+      EXPECT_EQ(view.data == arrived.data(), headroom == 20) << total;
+    }
+  }
 }
 
 TEST(PlainPath, AJumboFrameWithoutHeadroomIsBuiltElsewhereAsFarAsThereIsRoom) {

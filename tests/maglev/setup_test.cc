@@ -429,6 +429,47 @@ TEST(Check, WantsFamiliesThatCanMeet) {
                           "address"));
 }
 
+TEST(Check, WantsTheMacAddressOfABackendThatIsReachedByIt) {
+  constexpr packet::MacAddress kMac{0x02, 0, 0, 0, 0, 0x77};
+  EXPECT_THAT(After([](auto& setup) { setup.vips[0].encapsulation = Encapsulation::kMac; }),
+              ElementsAre("vip \"web\": backend \"a\": encapsulation mac needs the backend's own "
+                          "MAC address",
+                          StartsWith("vip \"web\": backend \"b\": encapsulation mac needs")))
+      << "the router would send it back";
+  const auto with_macs = [&](const std::function<void(maglev::Setup&)>& change) {
+    return After([&](auto& setup) {
+      setup.next_hop.reset();
+      for (VipSetup& vip : setup.vips) {
+        vip.encapsulation = Encapsulation::kMac;
+        for (BackendSetup& backend : vip.backends) backend.mac = kMac;
+      }
+      change(setup);
+    });
+  };
+  EXPECT_THAT(with_macs([](auto&) {}), IsEmpty());
+  EXPECT_THAT(with_macs([](auto& setup) {
+                setup.vips[0].backends[0].address = Address("fd00::1");
+                setup.vips[1].backends[0].address = Address("10.0.0.1");
+              }),
+              IsEmpty())
+      << "the address is in no packet";
+  EXPECT_THAT(with_macs([](auto& setup) {
+                setup.vips[0].address = Address("192.0.2.0");
+                setup.vips[0].host_bits = 8;
+              }),
+              IsEmpty());
+  EXPECT_THAT(with_macs([](auto& setup) {
+                setup.vips[0].backends[0].mac = packet::MacAddress{0x03};
+              }),
+              ElementsAre(HasSubstr("MAC address is 0 or a group's")));
+  EXPECT_THAT(with_macs([](auto& setup) { setup.vips[0].backends[0].port = 8080; }),
+              ElementsAre(HasSubstr("port 8080 needs encapsulation nat, not mac")));
+  EXPECT_THAT(with_macs([](auto& setup) { setup.mtu = 1279; }),
+              ElementsAre(HasSubstr("an MTU of 1279 is too small for IPv6 with encapsulation mac: "
+                                    "at least 1280"),
+                          HasSubstr("at least 1280")));
+}
+
 TEST(Check, WantsPortsOnlyWhereTheyAreRewritten) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].port = 8080; }),
               ElementsAre("vip \"web\": backend \"a\": port 8080 needs encapsulation nat, not "
@@ -458,6 +499,21 @@ std::vector<std::string> AfterNat(uint16_t vip_port, uint16_t port, uint16_t oth
     setup.vips[0].backends[0].port = port;
     setup.vips[1].backends[0].port = other_port;
   });
+}
+
+TEST(Check, WantsAWayBackForNatAnswers) {
+  const auto with_macs = [](Encapsulation encapsulation) {
+    return After([=](auto& setup) {
+      setup.next_hop.reset();
+      setup.vips.resize(1);
+      setup.vips[0].encapsulation = encapsulation;
+      for (BackendSetup& backend : setup.vips[0].backends) backend.mac = kRouter;
+    });
+  };
+  EXPECT_THAT(with_macs(Encapsulation::kIp), IsEmpty());
+  EXPECT_THAT(with_macs(Encapsulation::kNat),
+              ElementsAre("vip \"web\": nat needs a next hop for the way back to clients: give the "
+                          "router's MAC address"));
 }
 
 TEST(Check, WantsNatAnswersThatBelongToOneVip) {
@@ -491,6 +547,7 @@ TEST(Encapsulations, HaveNames) {
   EXPECT_EQ(EncapsulationName(Encapsulation::kGue), "gue");
   EXPECT_EQ(EncapsulationName(Encapsulation::kGre), "gre");
   EXPECT_EQ(EncapsulationName(Encapsulation::kNat), "nat");
+  EXPECT_EQ(EncapsulationName(Encapsulation::kMac), "mac");
 }
 
 }  // namespace

@@ -123,6 +123,10 @@ class Checker {
       complaints_.Add("protocol %d is neither TCP (6) nor UDP (17)", vip.protocol);
     }
     if (vip.quic && vip.protocol != packet::kProtocolUdp) complaints_.Add("QUIC needs UDP");
+    if (vip.encapsulation == Encapsulation::kNat && !setup_.next_hop) {
+      complaints_.Add(
+          "nat needs a next hop for the way back to clients: give the router's MAC address");
+    }
     const Endpoint endpoint{vip.prefix(), vip.port, vip.protocol};
     const auto [other, is_new] = vips_.try_emplace(endpoint, &vip);
     if (!is_new) {
