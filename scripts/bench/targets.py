@@ -4,10 +4,12 @@ import kv_report
 import logmon_report
 import telemetry_report
 from rows import envelope, interfaces, key, text as spread_text
-from workloads import KV_REQUESTS
+from workloads import KV_REQUESTS, MODES
 
 # Of the engine alone: parse, VIP, connection, encapsulate.
 MAGLEV_NS = {"2^20 flows": 60, "16 flows": 30}
+# Of streaming's cycles to packetized's, by encapsulation: where frames grow, and where they stay.
+MAGLEV_SHARES = {"ip": 0.9, "mac": 0.7, "nat": 0.7}
 # Of streaming with 16 requests a datagram, to the table alone.
 KV_TABLE_SHARE = 0.8
 
@@ -32,7 +34,7 @@ def verdicts(rows, hugepages, stream_cycles, engines=None, comparison=None):
     if "telemetry" in apps:
         lines += telemetry_report.verdicts((engines or {}).get("telemetry", []))
     if "maglev" in apps:
-        lines += maglev_verdicts(table, (engines or {}).get("maglev", []))
+        lines += maglev_verdicts(table, hugepages, (engines or {}).get("maglev", []))
     return lines
 
 
@@ -136,9 +138,9 @@ def kv_table_verdict(table, hugepages, engine):
                  share >= KV_TABLE_SHARE, row)
 
 
-def maglev_verdicts(table, engine):
-    """The engine against its limits; what it takes with each interface; and, for each traffic,
-    streaming over packetized."""
+def maglev_verdicts(table, hugepages, engine):
+    """The engine against its limits; for each encapsulation that was run, what it takes with each
+    interface; and, for each traffic, streaming over packetized."""
     lines = []
     for traffic, limit in MAGLEV_NS.items():
         text = f"maglev's engine alone, {traffic}, at most {limit} ns/packet"
@@ -148,19 +150,32 @@ def maglev_verdicts(table, engine):
                          f"{'met' if times['value'] <= limit else 'NOT MET'}")
         else:
             lines.append(f"{text}: not measured in this run")
-        for iface in interfaces(table):
-            row = table.get(("maglev", "ip", iface, traffic))
-            if row and row["ns_per_pkt"]:
-                lines.append(f"maglev with its interface, {iface}, 64 B, {traffic}: "
-                             f"{row['ns_per_pkt']:.1f} ns/packet")
+    run = {mode for app, mode, *_ in table if app == "maglev"}
+    for mode in MODES["maglev"]:
+        if mode in run:
+            lines += maglev_mode_verdicts(table, hugepages, mode)
+    return lines
+
+
+def maglev_mode_verdicts(table, hugepages, mode):
+    lines = []
     for traffic in MAGLEV_NS:
-        text = f"maglev, {traffic}, streaming/packetized cycles"
-        row = table.get(("maglev", "ip", "packetized", traffic))
+        for iface in interfaces(table):
+            row = table.get(("maglev", mode, iface, traffic))
+            if row and row["ns_per_pkt"]:
+                lines.append(f"maglev {mode} with its interface, {iface}, 64 B, {traffic}: "
+                             f"{row['ns_per_pkt']:.1f} ns/packet")
+    limit = MAGLEV_SHARES[mode]
+    for traffic in MAGLEV_NS:
+        text = f"maglev {mode}, {traffic}, streaming/packetized cycles, at most {limit}"
+        row = table.get(("maglev", mode, "packetized", traffic))
         if not row or "cycles_ratio" not in row:
             lines.append(f"{text}: not measured in this run")
         elif not row["cycles_ratio"]:
             lines.append(f"{text}: no ratio, the work is not equal")
         else: # Packetized over streaming: the other way round.
             low, found, high = (1 / row["cycles_ratio"][part] for part in ("high", "value", "low"))
-            lines.append(f"{text}: {found:.2f} ({low:.2f}..{high:.2f})")
+            lines.append(judge(f"{text}: {found:.2f} ({low:.2f}..{high:.2f})", hugepages,
+                               found <= limit, row,
+                               table["maglev", mode, "streaming", traffic]))
     return lines

@@ -5,7 +5,7 @@ import os
 
 MODES = {  # of each app
     "echo": ["increment", "reflect"],
-    "maglev": ["ip"],  # Its encapsulation.
+    "maglev": ["ip", "mac", "nat"],  # Its encapsulation.
     "kv": ["mica"],  # Its protocol.
     "logmon": ["lines"],  # Its transport.
     "telemetry": ["sketch", "univmon"],
@@ -45,10 +45,9 @@ def echo_traffic(sizes, captures):
             | {name: [f"--pcap={file}"] for name, file in captures.items()})
 
 
-def maglev_traffic(config):
+def maglev_traffic():
     """The same; the app sends to the VIPs of its configuration by itself."""
-    return {name: ["--frame_size=64", f"--flows={flows}", f"--config={config}"]
-            for name, flows in MAGLEV_FLOWS.items()}
+    return {name: ["--frame_size=64", f"--flows={flows}"] for name, flows in MAGLEV_FLOWS.items()}
 
 
 def kv_traffic():
@@ -70,24 +69,32 @@ def telemetry_traffic():
         "--probability=0.01", "--top_k=100"]}
 
 
-def maglev_config():
+def maglev_config(encapsulation):
     """One VIP of many backends, as the papers measure, at the defaults of the app."""
-    backends = [{"address": f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}"}
+    backends = [{"address": f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}",
+                 "mac": f"02:00:00:01:{i >> 8:02x}:{i & 255:02x}"}
                 for i in range(1, MAGLEV_BACKENDS + 1)]
     return {"next_hop": "02:00:00:00:00:01",
-            "vips": [{"address": "192.0.2.1", "port": 80, "protocol": "tcp", "encapsulation": "ip",
-                      "backends": backends}]}
+            "vips": [{"address": "192.0.2.1", "port": 80, "protocol": "tcp",
+                      "encapsulation": encapsulation, "backends": backends}]}
+
+
+def maglev_configs(folder):
+    """A file of each encapsulation."""
+    files = {mode: os.path.join(folder, f"maglev-{mode}.json") for mode in MODES["maglev"]}
+    for mode, path in files.items():
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(maglev_config(mode), file)
+    return files
 
 
 def flags(args, captures, folder):
     """Flags by (app, mode, traffic), in the order of the rows. Files go to `folder`."""
     found = {}
     for app in args.apps:
+        configs = maglev_configs(folder) if app == "maglev" else {}
         if app == "maglev":
-            config = os.path.join(folder, "maglev-1000.json")
-            with open(config, "w", encoding="utf-8") as file:
-                json.dump(maglev_config(), file)
-            traffics = maglev_traffic(config)
+            traffics = maglev_traffic()
         elif app == "kv":
             traffics = kv_traffic()
         elif app == "logmon":
@@ -99,6 +106,7 @@ def flags(args, captures, folder):
         for mode in modes_of(app, args.mode):
             for traffic, given in traffics.items():
                 # What is not echo has no --mode: its other flags say it.
-                said = {"echo": [f"--mode={mode}"], "telemetry": TELEMETRY_MODES.get(mode)}
+                said = {"echo": [f"--mode={mode}"], "telemetry": TELEMETRY_MODES.get(mode),
+                        "maglev": [f"--config={configs.get(mode)}"]}
                 found[app, mode, traffic] = given + said.get(app, [])
     return found

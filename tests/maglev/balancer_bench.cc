@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The whole engine per packet, without an interface: parse, VIP, connection, encapsulation of
-// 60-byte UDP frames that lie in memory, prepared some frames ahead as lib/nic does it. Also
+// The whole engine per packet, without an interface: parse, VIP, connection, encapsulation or
+// rewrite of 60-byte UDP frames that lie in memory, prepared some frames ahead as lib/nic does it. Also
 // counted in instructions: valgrind --tool=callgrind.
 #include <benchmark/benchmark.h>
 
@@ -21,10 +21,12 @@ constexpr uint32_t kHeadroom = 64;
 constexpr uint32_t kAhead = 8;
 constexpr uint32_t kBatch = 2048;  // Frames at a time, as many as a ring holds.
 
-void BM_Balancer(benchmark::State& state) {
+void Measure(benchmark::State& state, Encapsulation encapsulation) {
   const auto flows = static_cast<uint32_t>(state.range(0));
   Setup setup = test::SetupOf(1000);
   setup.connections = 1 << 21;
+  setup.vips[0].encapsulation = encapsulation;
+  for (BackendSetup& backend : setup.vips[0].backends) backend.mac = test::kRouter;
   const auto tables = Tables::Build(setup, nullptr);
   const std::atomic<const Tables*> published = tables.get();
   Balancer balancer(&published, 1, 1'000'000'000);
@@ -58,7 +60,13 @@ void BM_Balancer(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<int64_t>(forwarded));
 }
+
+void BM_Balancer(benchmark::State& state) { Measure(state, Encapsulation::kIp); }
 BENCHMARK(BM_Balancer)->Arg(16)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20)->MinTime(2);
+void BM_BalancerMac(benchmark::State& state) { Measure(state, Encapsulation::kMac); }
+BENCHMARK(BM_BalancerMac)->Arg(16)->Arg(1 << 20)->MinTime(2);
+void BM_BalancerNat(benchmark::State& state) { Measure(state, Encapsulation::kNat); }
+BENCHMARK(BM_BalancerNat)->Arg(16)->Arg(1 << 20)->MinTime(2);
 
 }  // namespace
 }  // namespace sluice::engine::maglev

@@ -186,9 +186,9 @@ class Verdicts(unittest.TestCase):
         self.assertTrue(self.verdict(noisy, 4).endswith("no verdict, noisy"))
 
 
-def maglev(iface, cycles, traffic="16 flows", **fields):
+def maglev(iface, cycles, traffic="16 flows", mode="ip", **fields):
     """At 2.5 GHz: 100 cycles are 40 ns; a worker that is busy all the time sends 25 Mpps."""
-    return sample(iface, cycles, 2500 / cycles, app="maglev", mode="ip", traffic=traffic,
+    return sample(iface, cycles, 2500 / cycles, app="maglev", mode=mode, traffic=traffic,
                   worker_busy=1.0, **fields)
 
 
@@ -237,6 +237,20 @@ class MaglevVerdicts(unittest.TestCase):
         lines = self.lines(maglev("packetized", 100.0, round=0), maglev("streaming", 80.0, round=0),
                            maglev("packetized", 100.0, round=1), maglev("streaming", 40.0, round=1))
         self.assertIn("0.40 (0.40..0.80)", self.found(lines, "streaming/packetized", "16 flows"))
+
+    def test_streaming_is_held_against_packetized_by_encapsulation(self):
+        for mode, met, missed in (("ip", 90, 91), ("mac", 70, 71), ("nat", 70, 71)):
+            for cycles, end in ((met, ": met"), (missed, ": NOT MET")):
+                samples = [maglev("packetized", 100.0, mode=mode),
+                           maglev("streaming", float(cycles), mode=mode)]
+                words = ("streaming/packetized", f"maglev {mode}", "16 flows")
+                self.assertTrue(self.found(self.lines(*samples), *words).endswith(end), mode)
+                self.assertIn("no verdict", self.found(self.lines(*samples, hugepages=False), *words))
+
+    def test_an_encapsulation_that_was_not_run_is_not_mentioned(self):
+        lines = self.lines(maglev("packetized", 75.5, mode="mac"))
+        self.assertFalse(any("maglev ip" in line or "maglev nat" in line for line in lines), lines)
+        self.assertIn("not measured", self.found(lines, "streaming/packetized", "mac, 16 flows"))
 
     def test_there_is_no_ratio_where_one_interface_drops_what_the_other_sends(self):
         lines = self.lines(maglev("packetized", 100.0, rx_pkts=1000, tx_pkts=1000, drops={}),
@@ -512,21 +526,25 @@ class Workloads(unittest.TestCase):
             self.assertEqual(list(found), [
                 ("echo", "increment", "64"), ("echo", "increment", "capture"),
                 ("echo", "reflect", "64"), ("echo", "reflect", "capture"),
-                ("maglev", "ip", "16 flows"), ("maglev", "ip", "2^20 flows")])
+                *(("maglev", mode, traffic) for mode in ("ip", "mac", "nat")
+                  for traffic in ("16 flows", "2^20 flows"))])
             self.assertEqual(found["echo", "reflect", "capture"], ["--pcap=c.pcap", "--mode=reflect"])
             self.assertEqual(found["maglev", "ip", "2^20 flows"][:2],
                              ["--frame_size=64", "--flows=1048576"])
 
-    def test_a_thousand_backends_of_one_vip_are_configured(self):
+    def test_a_thousand_backends_of_one_vip_are_configured_by_each_encapsulation(self):
         with tempfile.TemporaryDirectory() as folder:
             found = workloads.flags(self.arguments(apps=["maglev"]), {}, folder)
-            [file] = {flag.removeprefix("--config=") for flags in found.values() for flag in flags
-                      if flag.startswith("--config=")}
-            [vip] = json.loads(pathlib.Path(file).read_text())["vips"]
-        addresses = {ipaddress.IPv4Address(backend["address"]) for backend in vip["backends"]}
-        self.assertEqual(len(addresses), 1000)
-        self.assertEqual(min(addresses), ipaddress.IPv4Address("10.0.0.1"))
-        self.assertEqual(max(addresses), ipaddress.IPv4Address("10.0.3.232"))
+            for (_, mode, _), flags in found.items():
+                [file] = [flag.removeprefix("--config=") for flag in flags
+                          if flag.startswith("--config=")]
+                [vip] = json.loads(pathlib.Path(file).read_text())["vips"]
+                self.assertEqual(vip["encapsulation"], mode)
+                addresses = {ipaddress.IPv4Address(b["address"]) for b in vip["backends"]}
+                self.assertEqual(len(addresses), 1000)
+                self.assertEqual(min(addresses), ipaddress.IPv4Address("10.0.0.1"))
+                self.assertEqual(max(addresses), ipaddress.IPv4Address("10.0.3.232"))
+                self.assertEqual(len({b["mac"] for b in vip["backends"]}), 1000)
 
     def test_each_set_of_filters_reads_the_log_that_was_written_for_it(self):
         found = workloads.flags(self.arguments(apps=["logmon"]), {}, "folder")
