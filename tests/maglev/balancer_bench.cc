@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The whole engine per packet, without an interface: parse, VIP, connection, encapsulation or
-// rewrite of 60-byte UDP frames that lie in memory, prepared some frames ahead as lib/nic does it. Also
-// counted in instructions: valgrind --tool=callgrind.
+// rewrite of 60-byte UDP frames that lie in memory, prepared some frames ahead as lib/nic does it.
+// Also counted in instructions: valgrind --tool=callgrind.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
