@@ -104,11 +104,7 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
     // What was built at spare_ lies in the same memory, if frames before it were given up since.
     std::memmove(room_ + composed_bytes_, frame, length);
   }
-  composed_bytes_ += step;
-  FindSpare();
-  for (uint32_t at = 0; at < step; at += packet::kFlitBytes) {
-    __builtin_prefetch(room_ + composed_bytes_ + kTakenAheadBytes - packet::kFlitBytes - at, 1);
-  }
+  Compose(step);
   return SendResult::kSent;
 }
 
@@ -139,11 +135,6 @@ uint32_t EnsoPipes::AskForRoom() {
   room_bytes_ = std::min(rte_pmd_enso_tx_room(composer_.get(), &room_), kComposedBytes);
   FindSpare();
   return room_bytes_;
-}
-
-void EnsoPipes::FindSpare() {
-  const bool fits = composed_bytes_ + packet::Frame::kSpareBytes <= room_bytes_;
-  spare_ = fits ? room_ + composed_bytes_ : nullptr;
 }
 
 void EnsoPipes::SendComposed() {

@@ -25,6 +25,7 @@ class EnsoPipes {
  public:
   /// The NIC's design limit: 24 flits.
   static constexpr uint32_t kMaxFrameBytes = 24 * RTE_PMD_ENSO_FLIT_BYTES;
+  static_assert(packet::Frame::kSpareBytes <= kMaxFrameBytes, "what fits there can be sent");
 
   /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that
   /// the NIC would cut wrongly leave through `exception`, if there is one. On
@@ -38,6 +39,11 @@ class EnsoPipes {
   void Release(uint32_t pipe, uint32_t bytes);
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
   uint8_t* spare() const { return spare_; }
+  bool SendBuilt(uint32_t length) {
+    if (!packet::TotalLengthCutsWell(spare_, length)) [[unlikely]] return false;
+    Compose(packet::FlitSpan(length));
+    return true;
+  }
   FrameTotals Flush();
   void Drain();
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
@@ -60,7 +66,19 @@ class EnsoPipes {
   void SendComposed();
   SendResult SendException(const uint8_t* frame, uint32_t length);
   uint32_t AskForRoom();
-  void FindSpare();
+  void FindSpare() {
+    const bool fits = composed_bytes_ + packet::Frame::kSpareBytes <= room_bytes_;
+    spare_ = fits ? room_ + composed_bytes_ : nullptr;
+  }
+  /// The next `step` bytes of room hold a copy.
+  void Compose(uint32_t step) {
+    const uint8_t* ahead = room_ + composed_bytes_ + kTakenAheadBytes;
+    composed_bytes_ += step;
+    FindSpare();
+    for (const uint8_t* const end = ahead + step; ahead != end; ahead += packet::kFlitBytes) {
+      __builtin_prefetch(ahead, 1);
+    }
+  }
 
   std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Outlives its pipes.
   std::vector<Pipe> pipes_;

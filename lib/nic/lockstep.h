@@ -99,7 +99,10 @@ class Lockstep {
           }
           packet::Frame frame = View(at, length, runs_.spare());
           const packet::Verdict verdict = engine.Process(frame, now);
-          if (StaysInPlace(at, length, word, frame, verdict)) [[likely]] {
+          const bool leaves =
+              StaysInPlace(at, length, word, frame, verdict) ||
+              runs_.TakeBuilt(lanes_[i], at, length, frame.data, frame.length, verdict);
+          if (leaves) [[likely]] {
             resized_bytes += static_cast<uint64_t>(frame.length) - length;
           } else {
             runs_.Divert(lanes_[i], at, length, frame.data, frame.length, verdict);
@@ -139,7 +142,8 @@ class Lockstep {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     packet::Frame frame = View(at, length, runs_.spare());
     const packet::Verdict verdict = engine.Process(frame, now);
-    if (StaysInPlace(at, length, word, frame, verdict)) {
+    if (StaysInPlace(at, length, word, frame, verdict) ||
+        runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict)) {
       runs_.Grew(static_cast<uint64_t>(frame.length) - length);
     } else {
       runs_.Divert(lane, at, length, frame.data, frame.length, verdict);

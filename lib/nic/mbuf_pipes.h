@@ -34,6 +34,7 @@ class MbufPipes {
   void Release(uint32_t /*pipe*/, uint32_t /*bytes*/) {}  // Receive overwrites what it returned.
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
   uint8_t* spare() const { return nullptr; }  // Copies lie in mbufs.
+  bool SendBuilt(uint32_t /*length*/) { return false; }
   FrameTotals Flush();
   void Drain() { transmitter_.Drain(); }
   uint64_t waited_cycles() const { return transmitter_.waited_cycles(); }

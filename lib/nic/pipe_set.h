@@ -43,6 +43,8 @@ concept PipeSet = requires(P pipes, uint32_t pipe, const uint8_t* data, uint32_t
   /// Where the next copy will lie, Frame::kSpareBytes, valid until the next call of another
   /// function; null where that is not known.
   { pipes.spare() } -> std::same_as<uint8_t*>;
+  /// SendCopy of what begins at spare(), which is not null. False: SendCopy says why not.
+  { pipes.SendBuilt(/*length=*/bytes) } -> std::same_as<bool>;
 };
 
 /// Frames in a run, as the transmitter cuts it.

@@ -64,6 +64,19 @@ class SpanRuns {
   /// Frame::spare of the next frame.
   uint8_t* spare() const { return pipes_.spare(); }
 
+  /// Ends a frame of `arrived_bytes` at `at` that left its place, if it was built where its copy
+  /// lies: it is counted as one that stays (Grew). False: Divert sees to it.
+  bool TakeBuilt(Lane& lane, uint8_t* at, uint32_t arrived_bytes, const uint8_t* data,
+                 uint32_t length, packet::Verdict verdict) {
+    // A run before it would have to be sent first.
+    if (verdict.action != packet::Action::kForward || data != pipes_.spare() || lane.run != at ||
+        !pipes_.SendBuilt(length)) {
+      return false;
+    }
+    lane.run = at + packet::FlitSpan(arrived_bytes);
+    return true;
+  }
+
   /// Ends a frame that does not stay in place: `arrived_bytes` at `at` became
   /// `length` at `data`. Values, not a Frame: that would live in memory, for every frame.
   [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t arrived_bytes,
@@ -108,7 +121,7 @@ class SpanRuns {
 
   /// Counts from 0 again.
   void Begin() { kept_back_ = {}; }
-  /// Frames that stayed in place have `bytes` more than they came with; modulo 2^64.
+  /// Frames that leave, and were not diverted, have `bytes` more than they came with; modulo 2^64.
   void Grew(uint64_t bytes) { kept_back_.bytes -= bytes; }
   /// What was walked minus what leaves in place; modulo 2^64.
   const FrameTotals& kept_back() const { return kept_back_; }
