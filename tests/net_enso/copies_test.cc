@@ -144,7 +144,7 @@ TEST(Copies, AndFramesThatStayLeaveInOneOrder) {
     // Half of the pipe at most: what the last round released may not have been given back.
     for (uint32_t i = 0; i < 1 + random() % 5; ++i) {
       Bytes frame = Numbered(60 + random() % (random() % 3 == 0 ? 1400 : 100), round * 8 + i);
-      frame[0] = static_cast<uint8_t>(round % 3 == 0 ? kGrows : random() % kOrders);
+      frame[0] = round % 3 == 0 ? uint8_t{kGrows} : static_cast<uint8_t>(random() % kOrders);
       dropped += frame[0] == kDropped;
       grow += frame[0] == kGrows;
       if (frame[0] == kStays) expected.push_back(frame);
