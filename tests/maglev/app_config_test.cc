@@ -328,6 +328,7 @@ class Schema : public testing::Test {
     json config = Good();
     config["timeouts"] = json::object();
     config["vips"][0]["health"] = {{"type", "tcp"}};
+    for (json& backend : config["vips"][0]["backends"]) backend["mac"] = "02:00:00:00:00:0b";
     return config;
   }
   const json& Resolved(const json& type) const {
