@@ -22,7 +22,7 @@ class Curve(NamedTuple):
 def maglev(folder, flows, slots=65537):
     path = os.path.join(folder, f"maglev-{slots}.json")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"slots": slots} | workloads.maglev_config(), file)
+        json.dump({"slots": slots} | workloads.maglev_config("ip"), file)
     return ["--frame_size=64", f"--config={path}", f"--flows={flows}"]
 
 
