@@ -121,5 +121,13 @@ def combinations(*axes):
     return chosen
 
 
+def each(*axes):
+    """Rows in which every value of every axis stands, as many as the longest axis has. With --full
+    (suite slow) the product of the axes."""
+    if FULL:
+        return list(itertools.product(*axes))
+    return [tuple(axis[i % len(axis)] for axis in axes) for i in range(max(map(len, axes)))]
+
+
 def pairs_of(row):
     return set(itertools.combinations(enumerate(row), 2))

@@ -6,6 +6,7 @@ plugins of net_ipu and net_enso."""
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -48,7 +49,7 @@ class Device:
         vdev = f"--vdev=net_{self.model}0,device={self.socket}"
         return subprocess.Popen(
             [ECHO, *(MEMORY if eal is None else eal), "--lcores=0@0,1@0", "--no-pci", vdev, "--",
-             f"--iface={INTERFACES[self.model]}", "--json=-", *flags],
+             f"--iface={INTERFACES[self.model]}", "--json=-", "--stats_period_s=0.05", *flags],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
 
     def end(self, how=signal.SIGTERM):
@@ -66,12 +67,18 @@ class Device:
         shutil.rmtree(self.folder)
 
 
-def wait_for_traffic(host):
-    """Returns when the host has printed a line of statistics."""
+def wait_for_line(host, pattern):
+    said = []
     for line in host.stderr:
-        if "Mpps" in line:
+        said.append(line)
+        if re.search(pattern, line):
             return
-    raise AssertionError("the host ended early")
+    raise AssertionError(f"no {pattern!r} in:\n" + "".join(said))
+
+
+def wait_for_traffic(host):
+    """Returns when frames have passed between two of the host's lines."""
+    wait_for_line(host, r" rx +(?!0\.000)\S+ Mpps")
 
 
 class EndToEnd(unittest.TestCase):
@@ -81,6 +88,9 @@ class EndToEnd(unittest.TestCase):
         return device
 
     def finished(self, host):
+        """Ends a host under traffic; returns its report."""
+        wait_for_traffic(host)
+        host.send_signal(signal.SIGTERM)
         stdout, stderr = host.communicate(timeout=60)
         self.assertEqual(host.returncode, 0, stderr)
         return json.loads(stdout)
@@ -105,7 +115,7 @@ class EndToEnd(unittest.TestCase):
         for model in INTERFACES:
             with self.subTest(model=model):
                 device = self.device(model, f"--wire={WIRE}", "--pause=on")
-                host = self.finished(device.host("--duration_s=1"))
+                host = self.finished(device.host())
                 self.check_host(host)
                 report = device.end(signal.SIGINT)
                 self.check_device(report, hosts=1)
@@ -120,22 +130,23 @@ class EndToEnd(unittest.TestCase):
                   encoding="ascii") as file:
             if int(file.read()) < 256:
                 self.skipTest("too few hugepages")
-        for eal in (["--huge-unlink"], ["--in-memory"], ["--single-file-segments", "--in-memory"]):
+        kinds = (["--huge-unlink"], ["--in-memory"], ["--single-file-segments", "--in-memory"])
+        device = self.device("ipu", f"--wire={WIRE}", "--pause=on")
+        for eal in kinds:
             with self.subTest(eal=eal):
-                device = self.device("ipu", f"--wire={WIRE}", "--pause=on")
-                self.check_host(self.finished(device.host("--duration_s=1", eal=eal)))
-                self.check_device(device.end(), hosts=1)
+                self.check_host(self.finished(device.host(eal=eal)))
+        self.check_device(device.end(), hosts=len(kinds))
 
     def test_a_killed_host_takes_its_frames_with_it_and_nothing_else(self):
         for model in INTERFACES:
             with self.subTest(model=model):
-                device = self.device(model, f"--wire={WIRE}", "--pause=on", "--stats_period_s=0.2")
+                device = self.device(model, f"--wire={WIRE}", "--pause=on")
                 for _ in range(2):
-                    host = device.host("--stats_period_s=0.2")
+                    host = device.host()
                     wait_for_traffic(host)
                     host.kill()
                     host.communicate()
-                self.check_host(self.finished(device.host("--duration_s=0.5")))
+                self.check_host(self.finished(device.host()))
                 report = device.end()
                 self.check_device(report, hosts=3)
                 self.assertEqual(report["lost"], report["abandoned"])
@@ -144,10 +155,12 @@ class EndToEnd(unittest.TestCase):
         for model in INTERFACES:
             with self.subTest(model=model):
                 device = self.device(model, f"--wire={WIRE}")
-                host = device.host("--stats_period_s=0.2", "--duration_s=2")
+                host = device.host()
                 wait_for_traffic(host)
                 device.process.kill()
                 device.process.communicate()
+                wait_for_line(host, "the link is down until it is back")
+                host.send_signal(signal.SIGTERM)
                 stdout, stderr = host.communicate(timeout=60)
                 self.assertEqual(host.returncode, 1, stderr)
                 self.assertIn("link was down", stderr)
@@ -157,18 +170,19 @@ class EndToEnd(unittest.TestCase):
         for who in ("device", "host"):
             with self.subTest(who=who):
                 device = self.device("ipu", f"--wire={WIRE}", "--pause=on")
-                host = device.host("--stats_period_s=0.2", "--duration_s=2")
+                host = device.host()
                 wait_for_traffic(host)
                 frozen = host if who == "host" else device.process
                 frozen.send_signal(signal.SIGSTOP)
                 time.sleep(0.5)
                 frozen.send_signal(signal.SIGCONT)
+                wait_for_traffic(host)  # Some of this line may have passed before it froze.
                 self.check_host(self.finished(host))
                 self.check_device(device.end(), hosts=1)
 
     def test_one_host_at_a_time(self):
         device = self.device("ipu", f"--wire={WIRE}")
-        first = device.host("--stats_period_s=0.2", "--duration_s=2")
+        first = device.host()
         wait_for_traffic(first)
         second = device.host("--duration_s=1")
         _, stderr = second.communicate(timeout=60)

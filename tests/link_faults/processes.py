@@ -81,9 +81,12 @@ class Process:
             self.kill()
 
 
+TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # A line about a time in which frames passed.
+
+
 def device(binary, socket, *arguments, eal=(), prefix=()):
     process = Process([*prefix, binary, "--no-huge", "-m", "256", "--no-pci", *eal, "--", "--model=ipu",
-                       f"--socket={socket}", "--json=-", "--stats_period_s=0.2", *arguments])
+                       f"--socket={socket}", "--json=-", "--stats_period_s=0.05", *arguments])
     process.wait_for("listens at")
     return process
 
@@ -92,7 +95,7 @@ def echo(binary, socket, name):
     """`name` makes its shared memory its own."""
     process = Process([binary, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0",
                        f"--file-prefix={name}", f"--vdev=net_ipu0,device={socket}", "--",
-                       "--iface=bilateral", "--mode=reflect", "--json=-", "--stats_period_s=0.2"])
+                       "--iface=bilateral", "--mode=reflect", "--json=-", "--stats_period_s=0.05"])
     process.wait_for("Mpps")
     return process
 

@@ -32,6 +32,7 @@ MODES = ("wave", "wave-prestage", "swap", "swap-standing")
 EAL = (*harness.MEMORY, "--no-pci")
 LOOSE = "--watchdog_ms=30000"  # On a busy machine an agent may well not run for 20 ms.
 SLOW = ("--rate=300", LOOSE)
+WORKERS_ON_ONE_CPU = {1: "--lcores=0@0,1@0", 2: "--lcores=0@0,1@0,2@0"}
 PATIENCE_S = 90
 
 
@@ -41,7 +42,7 @@ def run(*flags, until=(), eal=()):
     return report
 
 
-def serve(count, *flags, rate=300, mix="", events=(), **more):
+def serve(count, *flags, rate=1000, mix="", events=(), **more):
     """The report of a run that ends when `count` requests of clients have their answers, and
     `events` were seen."""
     return run(f"--wire=library:libsluice_sched_wire.so+rate={rate}+count={count}{mix}",
@@ -89,22 +90,24 @@ class Scheduling(unittest.TestCase):
             self.assertEqual(wire.get("client_" + nothing, 0), 0)
         self.assertEqual((report["consumed_pkts"], report["sent_pkts"]), (count, count))
 
-    def test_clients_over_every_interface(self):
-        for iface in INTERFACES:
-            for mode in ("wave-prestage", "swap"):
-                with self.subTest(iface=iface, mode=mode):
-                    report = serve(200, f"--iface={iface}", f"--mode={mode}", LOOSE,
-                                   mix="+long_share=0.1")
-                    self.check_clients(report, 200)
-                    self.assertEqual(report["iface"], iface)
-                    one, = report["runs"]
-                    self.assertEqual((one["policy"], one["mode"]), ("shinjuku", mode))
-                    self.assertEqual(one["window"], "model")
-                    self.assertGreater(one["decisions"], 0)
-                    self.assertGreater(one["long"]["count"], 0)
+    def test_clients_over_every_interface_in_every_mode(self):
+        # Several workers need a policy with one agent for all of them.
+        for iface, mode, (policy, workers) in harness.each(
+                INTERFACES, MODES, (("shinjuku", 1), ("fifo_central", 2))):
+            with self.subTest(iface=iface, mode=mode, workers=workers):
+                report = serve(200, f"--iface={iface}", f"--mode={mode}", f"--policy={policy}",
+                               f"--workers={workers}", LOOSE, mix="+long_share=0.1",
+                               eal=(WORKERS_ON_ONE_CPU[workers],))
+                self.check_clients(report, 200)
+                self.assertEqual(report["iface"], iface)
+                one, = report["runs"]
+                self.assertEqual((one["policy"], one["mode"]), (policy, mode))
+                self.assertEqual(one["window"], "model")
+                self.assertGreater(one["decisions"], 0)
+                self.assertGreater(one["long"]["count"], 0)
 
     def test_every_policy_in_every_mode(self):
-        report = run("--cell_s=0.1", "--replays=0", *SLOW)
+        report = run("--cell_s=0.05", "--replays=0", *SLOW)
         self.check_conserved(report)
         expected = {("-", "local")} | {(policy, mode) for policy in POLICIES for mode in MODES}
         self.assertEqual({(one["policy"], one["mode"]) for one in report["runs"]}, expected)
@@ -127,29 +130,29 @@ class Scheduling(unittest.TestCase):
                                    if one["mode"] == mode), 0, mode)
 
     def test_policies_and_modes_change_under_traffic(self):
-        report = run("--iface=packetized", "--cell_s=0.05", "--replays=0", *SLOW)
+        report = run("--iface=packetized", "--cell_s=0.02", "--replays=0", *SLOW)
         self.check_conserved(report)
         self.assertEqual(sum(report["drops"].values()), 0)
         self.assertEqual(report["consumed_pkts"], report["sent_pkts"])
         self.assertEqual(len(report["runs"]), 1 + len(POLICIES) * len(MODES))
 
     def test_an_agent_that_is_killed_frozen_or_replaced_under_load_loses_no_task(self):
-        for mode in ("wave-prestage", "swap"):
-            for fault, agents in (("kill", 2), ("freeze", 1), ("replace", 2)):
-                with self.subTest(mode=mode, fault=fault):
-                    # The watchdog finds out about the dead and the frozen; whoever comes then,
-                    # or comes back, is told of all tasks.
-                    expired = "" if fault == "replace" else "watchdog [1-9]"
-                    event = rf"{expired}.*, {agents} agents, ([2-9]|\d\d+) discoveries"
-                    report = serve(400, f"--mode={mode}", f"--agent_fault={fault}@0.2",
-                                   "--agent_down_ms=300", rate=500, events=(event,))
-                    self.check_clients(report, 400)
-                    one, = report["runs"]
-                    self.assertEqual(one["agent"]["agents"], agents)
-                    self.assertGreaterEqual(one["host"]["discoveries"], 2)
-                    if fault != "replace":
-                        self.assertGreater(one["host"]["watchdog_expired"], 0)
-                        self.assertGreater(one["host"]["local_choices"], 0)
+        for (fault, agents), mode in harness.each(
+                (("kill", 2), ("freeze", 1), ("replace", 2)), ("wave-prestage", "swap")):
+            with self.subTest(mode=mode, fault=fault):
+                # The watchdog finds out about the dead and the frozen; whoever comes then,
+                # or comes back, is told of all tasks.
+                expired = "" if fault == "replace" else "watchdog [1-9]"
+                event = rf"{expired}.*, {agents} agents, ([2-9]|\d\d+) discoveries"
+                report = serve(300, f"--mode={mode}", f"--agent_fault={fault}@0.1",
+                               "--agent_down_ms=200", rate=500, events=(event,))
+                self.check_clients(report, 300)
+                one, = report["runs"]
+                self.assertEqual(one["agent"]["agents"], agents)
+                self.assertGreaterEqual(one["host"]["discoveries"], 2)
+                if fault != "replace":
+                    self.assertGreater(one["host"]["watchdog_expired"], 0)
+                    self.assertGreater(one["host"]["local_choices"], 0)
 
     def test_tasks_without_safe_points_are_cut_and_answered(self):
         report = serve(100, "--policy=shinjuku", "--mode=wave", LOOSE, "--runaway_us=100", rate=100,
@@ -158,14 +161,9 @@ class Scheduling(unittest.TestCase):
         self.assertGreater(report["runs"][0]["cuts"], 0)
         self.assertGreater(report["wire"]["client_cut"], 0)
 
-    def test_two_workers_under_one_agent(self):
-        for mode in MODES:
-            with self.subTest(mode=mode):
-                report = serve(200, "--workers=2", "--policy=fifo_central", f"--mode={mode}", LOOSE,
-                               eal=("--lcores=0@0,1@0,2@0",))
-                self.check_clients(report, 200)
-        report = run("--workers=2", "--requests=self", "--mode=local", "--duration_s=0.5", *SLOW,
-                     eal=("--lcores=0@0,1@0,2@0",))
+    def test_two_workers_without_an_agent(self):
+        report = run("--workers=2", "--requests=self", "--mode=local", "--duration_s=0.2", *SLOW,
+                     eal=(WORKERS_ON_ONE_CPU[2],))
         self.check_conserved(report)
         self.assertGreater(report["runs"][0]["answered"], 0)
 
