@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What end-to-end tests of several applications share. Import it before reading the last argument:
 it removes its own, --full, from sys.argv."""
+import concurrent.futures
 import itertools
 import json
 import pathlib
@@ -71,6 +72,14 @@ def run(*command, until=(), patience_s=PATIENCE_S):
     watchdog.cancel()
     assert process.returncode == 0, f"exit {process.returncode}: " + "".join(said) + stderr
     return json.loads(stdout), said
+
+
+def for_each(cases, function):
+    """Pairs of a case and what `function` returns of it, a few at a time: for runs that end at
+    once and do not poll."""
+    cases = list(cases)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return list(zip(cases, pool.map(function, cases)))
 
 
 def fails(*command, patience_s=PATIENCE_S):

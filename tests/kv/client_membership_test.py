@@ -165,7 +165,8 @@ class Etcd(Sources, unittest.TestCase):
                 [ETCD, "--data-dir", os.path.join(self.folder, data),
                  "--listen-client-urls", here, "--advertise-client-urls", here,
                  "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
-                 "--initial-cluster", f"default={peers}"], stdout=log, stderr=log)
+                 "--initial-cluster", f"default={peers}", *client_ketama.ETCD_ALONE],
+                stdout=log, stderr=log)
         self.addCleanup(self.stop)
         wait_until(lambda: self.run_ctl("get", "x").returncode == 0, "etcd")
 
@@ -213,7 +214,7 @@ class Etcd(Sources, unittest.TestCase):
         client.wait_for_lines(first)
         self.stop()
         client.wait_for_errors("--servers_etcd")
-        time.sleep(1)  # Several attempts, about which it says no more.
+        time.sleep(0.5)  # Several attempts, about which it says no more.
         self.start("data")
         self.write(SERVERS[:4])
         second = f"4 servers: {moved(SERVERS[:3], SERVERS[:4])} of {ITEMS} items moved"
@@ -301,7 +302,8 @@ class Gateway:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        thread = threading.Thread(target=self.server.serve_forever)
+        # How often it looks whether it is to end.
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
         thread.start()
         for cleanup in (self.server.server_close, thread.join, self.server.shutdown,
                         self.ending.set):  # The last comes first.

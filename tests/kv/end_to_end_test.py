@@ -98,20 +98,18 @@ class Serving(unittest.TestCase):
         self.assertEqual(report["workers"]["lost_on_the_way"], 0)
 
     def test_every_protocol_on_every_interface(self):
-        for iface in INTERFACES:
-            for options, protocol in (("protocol=mica+batch=1", "mica"),
-                                      ("protocol=mica+batch=8", "mica"),
-                                      ("protocol=ascii", "memcached"),
-                                      ("protocol=binary", "memcached")):
-                with self.subTest(iface=iface, options=options):
-                    report = run_until(SERVED, f"--iface={iface}", f"--client={CLIENT}+{options}")
-                    self.check(report, protocol)
-                    self.assertEqual(report["iface"], iface)
-                    if "batch=8" in options:
-                        self.assertLess(report["rx_pkts"], report["mica"]["requests"])
+        for iface, (options, protocol) in harness.each(
+                INTERFACES, (("protocol=mica+batch=1", "mica"), ("protocol=mica+batch=8", "mica"),
+                             ("protocol=binary", "memcached"), ("protocol=ascii", "memcached"))):
+            with self.subTest(iface=iface, options=options):
+                report = run_until(SERVED, f"--iface={iface}", f"--client={CLIENT}+{options}")
+                self.check(report, protocol)
+                self.assertEqual(report["iface"], iface)
+                if "batch=8" in options:
+                    self.assertLess(report["rx_pkts"], report["mica"]["requests"])
 
     def test_a_run_of_a_given_duration_ends_by_itself(self):
-        result = subprocess.run([KV, *EAL, "--json=-", "--duration_s=1", f"--client={CLIENT}"],
+        result = subprocess.run([KV, *EAL, "--json=-", "--duration_s=0.3", f"--client={CLIENT}"],
                                 capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
@@ -146,19 +144,14 @@ class Serving(unittest.TestCase):
                 self.check(report)
                 self.assertGreater(report["workers"]["handed_over"], 0)
 
-    def test_store_mode(self):
-        for protocol in ("mica", "binary"):
-            with self.subTest(protocol):
-                self.check(run_until(SERVED, "--mode=store",
-                                     f"--client={CLIENT}+protocol={protocol}+value=300"),
-                           "mica" if protocol == "mica" else "memcached")
-
-    def test_an_open_loop(self):
-        report = run_until(SERVED, f"--client={CLIENT}+rate=2000+zipf=0.99")
-        self.check(report)
-
-    def test_an_address_of_its_own(self):
-        self.check(run_until(SERVED, "--ip=192.0.2.7,fd00::7", f"--client={CLIENT}"))
+    def test_store_mode_one_protocol_alone_an_address_and_an_open_loop(self):
+        for protocol, flags, options in (
+                ("mica", ("--memcached_port=0", "--ip=192.0.2.7,fd00::7"), "+value=300"),
+                ("memcached", ("--mica_port=0",), "+protocol=binary+value=300"),
+                ("memcached", ("--mica_port=0",), "+protocol=ascii+rate=2000+zipf=0.99")):
+            with self.subTest(protocol=protocol, options=options):
+                self.check(run_until(SERVED, "--mode=store", *flags, f"--client={CLIENT}{options}"),
+                           protocol)
 
     def test_a_forged_sender_gets_nothing(self):
         """Frames for another MAC address than the port's, from ports of servers, from loopback."""
@@ -178,11 +171,6 @@ class Serving(unittest.TestCase):
                     self.assertGreater(report["rx_pkts"], 0)
                     self.assertEqual(report["drops"][reason], report["rx_pkts"])
                     self.assertEqual(report["tx_pkts"] + report["sent_pkts"], 0)
-
-    def test_one_protocol_alone(self):
-        self.check(run_until(SERVED, "--memcached_port=0", f"--client={CLIENT}"))
-        self.check(run_until(SERVED, "--mica_port=0", f"--client={CLIENT}+protocol=ascii"),
-                   "memcached")
 
 
 class Snapshots(unittest.TestCase):
@@ -373,8 +361,12 @@ class Fragments(unittest.TestCase):
 
 
 class Flags(unittest.TestCase):
+    @staticmethod
+    def refusals(*cases):
+        return harness.for_each(cases, lambda flags: harness.fails(KV, *EAL, *flags.split()))
+
     def test_a_bad_flag_is_named_in_one_line(self):
-        for flags in (
+        for flags, (code, said) in self.refusals(
                 "--mode=database", "--mode=", "--partitions=1 --workers=2", "--partitions=1025",
                 "--memory_mb=3", "--memory_mb=31 --partitions=8", "--memory_mb=1048577",
                 "--items=0", "--items=68719476737", "--memcached_port=65536",
@@ -385,7 +377,6 @@ class Flags(unittest.TestCase):
                 "--any_destination=perhaps", "--any_source_port=perhaps", "--ip=10.0.0.1",
                 "--ip=fd00::1"):
             with self.subTest(flags):
-                code, said = harness.fails(KV, *EAL, *flags.split())
                 self.assertEqual(code, 2, said)
                 self.assertEqual(len(said.splitlines()), 1, said)
                 self.assertIn(flags.split("=")[0], said)
@@ -406,14 +397,14 @@ class Flags(unittest.TestCase):
                 self.assertIn(f"this machine has {machine_mb}", said)
 
     def test_a_bad_option_of_the_client_is_named_in_one_line(self):
-        for option in ("protocol=http", "items=0", "items=268435457+key=16", "items=65+key=1",
-                       "items=", "key=0", "key=251", "value=7", "value=1301",
-                       "value=1300+key=250", "get=1.1", "get=-0.1", "get=nan", "zipf=-1",
-                       "zipf=inf", "rate=-1", "rate=10k", "outstanding=0", "outstanding=32769",
-                       "batch=0", "batch=256", "verify=yes", "workers=0", "partitions=0",
-                       "nothing=1", "items", "mica_port=0", "memcached_port=65536"):
+        for option, (code, said) in self.refusals(*map("--client={}".format, (
+                "protocol=http", "items=0", "items=268435457+key=16", "items=65+key=1",
+                "items=", "key=0", "key=251", "value=7", "value=1301",
+                "value=1300+key=250", "get=1.1", "get=-0.1", "get=nan", "zipf=-1",
+                "zipf=inf", "rate=-1", "rate=10k", "outstanding=0", "outstanding=32769",
+                "batch=0", "batch=256", "verify=yes", "workers=0", "partitions=0",
+                "nothing=1", "items", "mica_port=0", "memcached_port=65536"))):
             with self.subTest(option):
-                code, said = harness.fails(KV, *EAL, f"--client={option}")
                 self.assertEqual(code, 2, said)
                 self.assertEqual(len(said.splitlines()), 1, said)
                 self.assertIn("--client=", said)

@@ -11,6 +11,7 @@ move, and compares them with consistent hashing. Root only.
 import contextlib
 import ctypes
 import functools
+import itertools
 import json
 import os
 import pathlib
@@ -39,10 +40,11 @@ wait_until = functools.partial(harness.wait_until, patience_s=PATIENCE_S)
 ITEMS = 3000
 KEYS = [client_ketama.workload_key(item) for item in range(ITEMS)]
 ITEMS_OF_A_REQUEST = 40  # Their answer fits into one datagram.
+UNDER_WAY = 32  # Requests: a socket's buffer holds their answers.
 CLIENT_ADDRESS, ETCD_ADDRESS = "10.99.8.1", "10.99.8.2"
 PREFIX = "sluice-kv/"
 VICTIM, NEWCOMER = 3, 5
-LEASE_S = 10
+LEASE_S = 4
 SEEN = 30  # Keys of a new owner that were set again are a proof that it gets its sets.
 
 
@@ -152,8 +154,8 @@ class Lab:
         url, peers = f"http://{ETCD_ADDRESS}:2379", f"http://{ETCD_ADDRESS}:2380"
         Process(self.etcd, ETCD, "--data-dir", self.folder + "/etcd", "--listen-client-urls", url,
                 "--advertise-client-urls", url, "--listen-peer-urls", peers,
-                "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers
-                ).wait_for_line("ready to serve client requests")
+                "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers,
+                *client_ketama.ETCD_ALONE).wait_for_line("ready to serve client requests")
 
     def etcdctl(self, *command):
         return ["env", "ETCDCTL_API=3", ETCDCTL, f"--endpoints={ETCD_ADDRESS}:2379", *command]
@@ -176,7 +178,7 @@ class Lab:
                 f"--lcores=0@{cpu},1@{cpu}", f"--file-prefix=server{server}",
                 "--vdev=net_af_packet0,iface=eth0", "--", "--ip=" + address_of(server),
                 # Cache mode forgets a key for another of its bucket with an equal tag.
-                "--mode=store", "--memory_mb=16", f"--items={ITEMS}", "--stats_period_s=0.5",
+                "--mode=store", "--memory_mb=16", f"--items={ITEMS}", "--stats_period_s=0.1",
                 "--json=-",
                 report=True, env={**os.environ, "RUNTIME_DIRECTORY": self.folder})
         for server in servers:
@@ -186,7 +188,7 @@ class Lab:
         self.report = self.folder + "/client.json"
         return Process(
             self.client, KV_CLIENT, f"--servers_etcd={ETCD_ADDRESS}:2379/{PREFIX}",
-            "--protocol=memcached-ascii", f"--items={ITEMS}", "--outstanding=16", "--rate=400",
+            "--protocol=memcached-ascii", f"--items={ITEMS}", "--outstanding=16", "--rate=1000",
             "--mix=0.7", "--duration_s=0", "--timeout_ms=5000", f"--patience_s={PATIENCE_S}",
             "--json=" + self.report)
 
@@ -200,31 +202,37 @@ class Lab:
                 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             finally:
                 LIBC.setns(here.fileno(), 0)
+        requests = {(address_of(server), first): b"get " + b" ".join(
+                        KEYS[first:first + ITEMS_OF_A_REQUEST]) + b"\r\n"
+                    for first in range(0, ITEMS, ITEMS_OF_A_REQUEST) for server in servers}
+        found = {address_of(server): {} for server in servers}
         with udp:
-            udp.settimeout(5)
-            return {server: self.held_by(server, udp) for server in servers}
-
-    def held_by(self, server, udp):
-        found = {}
-        for first in range(0, ITEMS, ITEMS_OF_A_REQUEST):
-            keys = KEYS[first:first + ITEMS_OF_A_REQUEST]
-            found.update(values_of(ask(udp, address_of(server), first,
-                                       b"get " + b" ".join(keys) + b"\r\n")))
-        return found
+            udp.settimeout(2)
+            for (address, _), answer in ask(udp, requests):
+                found[address].update(values_of(answer))
+        return {server: found[address_of(server)] for server in servers}
 
 
-def ask(udp, address, number, request):
-    """memcached's UDP frame (protocol.txt, "UDP protocol"); the kernel may lose either way."""
+def ask(udp, requests):
+    """Answers to requests by (address, number), several at a time, in any order, in memcached's UDP
+    frames (protocol.txt, "UDP protocol"). The kernel may lose either way: what is not answered is
+    asked again."""
     deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        udp.sendto(struct.pack(">HHHH", number, 0, 1, 0) + request, (address, 11211))
+    waiting = dict(requests)
+    while waiting and time.monotonic() < deadline:
+        asked = list(itertools.islice(waiting, UNDER_WAY))
+        for address, number in asked:
+            udp.sendto(struct.pack(">HHHH", number, 0, 1, 0) + waiting[address, number],
+                       (address, 11211))
         with contextlib.suppress(TimeoutError):
-            while True:
+            while any(one in waiting for one in asked):
                 answer, sender = udp.recvfrom(65536)
-                if sender[0] == address and struct.unpack_from(">H", answer)[0] == number:
+                one = sender[0], struct.unpack_from(">H", answer)[0]
+                if waiting.pop(one, None) is not None:
                     assert struct.unpack_from(">HHH", answer, 2) == (0, 1, 0), answer[:8]
-                    return answer[8:]
-    raise TimeoutError(address)
+                    yield one, answer[8:]
+    if waiting:
+        raise TimeoutError(next(iter(waiting)))
 
 
 def values_of(answer):

@@ -30,7 +30,7 @@ class Running:
         self.prefix = f"sluice-logmon-{os.getpid()}{Running.count:04}"
         self.process = subprocess.Popen(
             [LOGMON, *EAL, *eal, f"--file-prefix={self.prefix}", "--", "--json=-",
-             "--stats_period_s=0.2", *flags],
+             "--stats_period_s=0.05", *flags],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.watchdog = threading.Timer(PATIENCE_S, self.process.kill)
         self.watchdog.start()

@@ -11,7 +11,7 @@ import unittest
 import urllib.request
 
 import log_lines
-from logmon_run import EAL, PATIENCE_S, Folder, say
+from logmon_run import EAL, PATIENCE_S, Folder, harness, say
 
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d"
 
@@ -66,9 +66,9 @@ ALERTS = {"filters": [
 
 class TestFilter(unittest.TestCase):
     def test_cases_of_the_documentation(self):
-        for pattern, line, matches in GOLDEN:
+        for (pattern, line, matches), (code, said, errors) in harness.for_each(
+                GOLDEN, lambda case: say(f"--test_filter={case[0]}", text=case[1].encode() + b"\n")):
             with self.subTest(pattern=pattern, line=line):
-                code, said, errors = say(f"--test_filter={pattern}", text=line.encode() + b"\n")
                 self.assertEqual((code, errors), (0, ""))
                 self.assertEqual([match["eventMessage"] for match in json.loads(said)["matches"]],
                                  [line] * matches)
@@ -234,7 +234,9 @@ class Output(Folder):
 
 class Flags(Folder):
     def wrong(self, flag, *flags):
-        code, said, errors = say(*EAL, "--", *flags)
+        return self.check_wrong(flag, *say(*EAL, "--", *flags))
+
+    def check_wrong(self, flag, code, said, errors):
         self.assertEqual((code, said), (2, ""), errors)
         self.assertEqual(len(errors.splitlines()), 1, errors)
         self.assertIn(flag, errors)
@@ -242,21 +244,23 @@ class Flags(Folder):
 
     def test_a_bad_flag_is_named_in_one_line(self):
         empty = self.file("empty", b"")
-        for flags in ("--syslog_ports=0", "--syslog_ports=65536", "--syslog_ports=514,",
-                      "--syslog_ports=,514", "--syslog_ports=syslog", "--syslog_ports=-1",
-                      "--line_ports=5140x", "--line_ports=514", "--line_ports=1,,2",
-                      "--tcp_ports=65536", "--sources=0", "--sources=16777217", "--sources=-1",
-                      "--line_bytes=255", "--line_bytes=262145", "--idle_s=-1", "--idle_s=nan",
-                      "--idle_s=1e7", "--log_as=http", "--log_as=", "--log_sources=0",
-                      "--log_sources=65537", "--log_once=maybe", "--pass_on=maybe",
-                      "--log=/nonexistent", f"--log={empty}", "--frame_size=95",
-                      "--frame_size=1519", "--frame_size=imix", "--filter=#", "--filter={",
-                      "--filters=/nonexistent", "--filters=/", "--ip=10.0.0.300",
-                      "--alert_exec=/nonexistent", f"--alert_exec={empty}", "--alert_exec=/",
-                      "--alert_exec=no-such-program-anywhere",
-                      "--log_as=syslog --syslog_ports=", "--filter=a --filters=b"):
+        for flags, said in harness.for_each((
+                "--syslog_ports=0", "--syslog_ports=65536", "--syslog_ports=514,",
+                "--syslog_ports=,514", "--syslog_ports=syslog", "--syslog_ports=-1",
+                "--line_ports=5140x", "--line_ports=514", "--line_ports=1,,2",
+                "--tcp_ports=65536", "--sources=0", "--sources=16777217", "--sources=-1",
+                "--line_bytes=255", "--line_bytes=262145", "--idle_s=-1", "--idle_s=nan",
+                "--idle_s=1e7", "--log_as=http", "--log_as=", "--log_sources=0",
+                "--log_sources=65537", "--log_once=maybe", "--pass_on=maybe",
+                "--log=/nonexistent", f"--log={empty}", "--frame_size=95",
+                "--frame_size=1519", "--frame_size=imix", "--filter=#", "--filter={",
+                "--filters=/nonexistent", "--filters=/", "--ip=10.0.0.300",
+                "--alert_exec=/nonexistent", f"--alert_exec={empty}", "--alert_exec=/",
+                "--alert_exec=no-such-program-anywhere",
+                "--log_as=syslog --syslog_ports=", "--filter=a --filters=b"),
+                lambda flags: say(*EAL, "--", *flags.split())):
             with self.subTest(flags):
-                self.wrong(flags.split("=")[0], *flags.split())
+                self.check_wrong(flags.split("=")[0], *said)
         code, _, errors = say(*EAL, "--vdev=net_null0", "--", "--log=x")
         self.assertEqual(code, 2)
         self.assertIn("--log", errors)
@@ -295,7 +299,7 @@ class Flags(Folder):
     def test_a_full_disk_is_said_once(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        code, _, errors = say(*EAL, "--", "--filter=ERROR", "--lines=/dev/full", "--duration_s=1")
+        code, _, errors = say(*EAL, "--", "--filter=ERROR", "--lines=/dev/full", "--duration_s=0.5")
         self.assertEqual(code, 0, errors)
         self.assertEqual(errors.count("--lines=/dev/full"), 1)
 

@@ -3,6 +3,7 @@
 """veth_test.py SLUICE_LOGMON: real senders. The monitor on one end of a veth pair, Linux in a
 network namespace on the other: logger of util-linux, rsyslog, and plain sockets. Root only."""
 
+import collections
 import contextlib
 import json
 import os
@@ -78,33 +79,36 @@ class Senders(logmon_run.Folder):
         """Datagrams may be on their way still."""
         run.wait(lambda: run.ask("filters")["0"]["events"] >= lines)
 
-    def check(self, text):
+    def check(self, *texts):
+        """One after another these were sent, and nothing else."""
         found = self.report["logmon"]
-        self.assertEqual(found["lines"], len(log_lines.lines_of(text)))
+        lines = [line for text in texts for line in log_lines.lines_of(text)]
+        self.assertEqual(found["lines"], len(lines))
         for one in found["filters"]:
-            events, _ = log_lines.expected(text, CONFIG)[one["name"]]
+            events = sum(log_lines.expected(text, CONFIG)[one["name"]][0] for text in texts)
             self.assertEqual(one["events"], events, one["name"])
         self.assertEqual(sorted(one["line"] for one in self.shown),
-                         sorted(line.decode() for line in log_lines.lines_of(text)))
+                         sorted(line.decode() for line in lines))
 
     @unittest.skipUnless(LOGGER, "logger is not installed")
     def test_logger_in_every_format(self):
         text = printable(150, seed=11)
         lines = len(log_lines.lines_of(text))
         file = self.file("log", text)
-        for form in ("--rfc5424", "--rfc5424=notime,nohost,notq", "--rfc3164"):
-            with self.subTest(form):
-                with self.monitor() as run:
-                    PAIR.run(LOGGER, "-n", MONITOR, "-d", "-P", "514", form, "-t", "sender",
-                             "-p", "local3.warning", "--id=77", "-f", str(file))
-                    self.counted(run, lines)
-                self.check(text)
-                self.assertEqual(self.report["logmon"]["sources"]["syslog_messages"], lines)
-                self.assertEqual(self.report["logmon"]["sources"]["without_priority"], 0)
-                for one in self.shown:
-                    # RFC 5424 section 6.2.1: local3 is 19, warning is 4.
-                    self.assertEqual((one["source"], one["facility"], one["severity"],
-                                      one["app"]), ("syslog " + SENDER, 19, 4, "sender"))
+        forms = ("--rfc5424", "--rfc5424=notime,nohost,notq", "--rfc3164")
+        with self.monitor() as run:
+            for i, form in enumerate(forms):
+                PAIR.run(LOGGER, "-n", MONITOR, "-d", "-P", "514", form, "-t", f"sender{i}",
+                         "-p", "local3.warning", "--id=77", "-f", str(file))
+                self.counted(run, (i + 1) * lines)
+        self.check(*[text] * len(forms))
+        self.assertEqual(self.report["logmon"]["sources"]["syslog_messages"], len(forms) * lines)
+        self.assertEqual(self.report["logmon"]["sources"]["without_priority"], 0)
+        # RFC 5424 section 6.2.1: local3 is 19, warning is 4.
+        self.assertEqual(
+            collections.Counter((one["source"], one["facility"], one["severity"], one["app"])
+                                for one in self.shown),
+            {("syslog " + SENDER, 19, 4, f"sender{i}"): lines for i in range(len(forms))})
 
     @unittest.skipUnless(LOGGER, "logger is not installed")
     def test_logger_over_ipv6_on_every_interface(self):
@@ -125,18 +129,20 @@ class Senders(logmon_run.Folder):
         text = printable(150, seed=13)
         lines = len(log_lines.lines_of(text))
         # Of what follows the tag, a space and all, rsyslog makes the MSG of RFC 5424.
-        for form, before in (("RSYSLOG_SyslogProtocol23Format", b" "),
-                             ("RSYSLOG_ForwardFormat", b""),
-                             ("RSYSLOG_TraditionalForwardFormat", b"")):
-            with self.subTest(form):
-                with self.monitor() as run, self.rsyslog(form) as socket:
-                    PAIR.run(LOGGER, "-u", str(socket), "-t", "sender", "-p", "auth.err",
+        forms = {"RSYSLOG_SyslogProtocol23Format": b" ", "RSYSLOG_ForwardFormat": b"",
+                 "RSYSLOG_TraditionalForwardFormat": b""}
+        with self.monitor() as run:
+            for i, form in enumerate(forms):
+                with self.rsyslog(form) as socket:
+                    PAIR.run(LOGGER, "-u", str(socket), "-t", f"sender{i}", "-p", "auth.err",
                              "-f", str(self.file("log", text)))
-                    self.counted(run, lines)
-                self.check(b"\n".join(before + line for line in log_lines.lines_of(text)))
-                for one in self.shown:
-                    self.assertEqual((one["facility"], one["severity"], one["app"]),
-                                     (4, 3, "sender"))
+                    self.counted(run, (i + 1) * lines)
+        self.check(*(b"\n".join(before + line for line in log_lines.lines_of(text))
+                     for before in forms.values()))
+        self.assertEqual(
+            collections.Counter((one["facility"], one["severity"], one["app"])
+                                for one in self.shown),
+            {(4, 3, f"sender{i}"): lines for i in range(len(forms))})
 
     @contextlib.contextmanager
     def rsyslog(self, form):
@@ -167,14 +173,13 @@ class Senders(logmon_run.Folder):
     def test_datagrams_that_cut_lines_anywhere(self):
         # One socket is one source.
         text = log_lines.make(100, 3000, seed=14)
-        for size, address in ((64, MONITOR), (1472, MONITOR), (333, MONITOR6)):
-            with self.subTest(size):
-                datagrams = [text[at:at + size] for at in range(0, len(text), size)]
-                with self.monitor() as run:
-                    self.send(datagrams, address)
-                    run.wait(lambda r=run: r.ask("sources")["text_bytes"] >= len(text))
-                self.check(text)
-                self.assertEqual(self.report["logmon"]["sources"]["new_sources"], 1)
+        ways = ((64, MONITOR), (1472, MONITOR), (333, MONITOR6))
+        with self.monitor() as run:
+            for sent, (size, address) in enumerate(ways, 1):
+                self.send([text[at:at + size] for at in range(0, len(text), size)], address)
+                run.wait(lambda n=sent: run.ask("sources")["text_bytes"] >= n * len(text))
+        self.check(*[text] * len(ways))
+        self.assertEqual(self.report["logmon"]["sources"]["new_sources"], len(ways))
 
     def test_what_is_no_log_is_not_counted(self):
         with self.monitor("--line_ports=9000") as run:

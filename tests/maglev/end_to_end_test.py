@@ -50,7 +50,7 @@ class Running:
         self.log = open(os.path.join(self.folder.name, "log"), "w+", encoding="utf-8")
         self.process = subprocess.Popen(
             [MAGLEV, *EAL, f"--file-prefix={self.prefix}", "--", f"--config={self.path}",
-             "--json=-", "--stats_period_s=0.2", *flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
+             "--json=-", "--stats_period_s=0.05", *flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
         wait_until(lambda: "Mpps" in self.said() or self.process.poll() is not None, "traffic")
         assert self.process.poll() is None, self.said()
 
@@ -286,7 +286,7 @@ class EndToEnd(unittest.TestCase):
                 pass
 
         server = http.server.HTTPServer(("127.0.0.1", 0), Server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         with socket.socket() as unused:  # Bound and not listening: connections are refused.
             unused.bind(("127.0.0.1", 0))
             port, closed = server.server_address[1], unused.getsockname()[1]

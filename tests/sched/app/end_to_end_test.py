@@ -32,7 +32,7 @@ MODES = ("wave", "wave-prestage", "swap", "swap-standing")
 EAL = (*harness.MEMORY, "--no-pci")
 LOOSE = "--watchdog_ms=30000"  # On a busy machine an agent may well not run for 20 ms.
 SLOW = ("--rate=300", LOOSE)
-WORKERS_ON_ONE_CPU = {1: "--lcores=0@0,1@0", 2: "--lcores=0@0,1@0,2@0"}
+EAL_OF_WORKERS = {1: (), 2: ("--lcores=0@0,1@0,2@0",)}
 PATIENCE_S = 90
 
 
@@ -97,7 +97,7 @@ class Scheduling(unittest.TestCase):
             with self.subTest(iface=iface, mode=mode, workers=workers):
                 report = serve(200, f"--iface={iface}", f"--mode={mode}", f"--policy={policy}",
                                f"--workers={workers}", LOOSE, mix="+long_share=0.1",
-                               eal=(WORKERS_ON_ONE_CPU[workers],))
+                               eal=EAL_OF_WORKERS[workers])
                 self.check_clients(report, 200)
                 self.assertEqual(report["iface"], iface)
                 one, = report["runs"]
@@ -163,7 +163,7 @@ class Scheduling(unittest.TestCase):
 
     def test_two_workers_without_an_agent(self):
         report = run("--workers=2", "--requests=self", "--mode=local", "--duration_s=0.2", *SLOW,
-                     eal=(WORKERS_ON_ONE_CPU[2],))
+                     eal=EAL_OF_WORKERS[2])
         self.check_conserved(report)
         self.assertGreater(report["runs"][0]["answered"], 0)
 
@@ -237,22 +237,22 @@ class Scheduling(unittest.TestCase):
 
 class Arguments(unittest.TestCase):
     def test_a_bad_flag_ends_with_2_and_names_the_flag_and_the_fix(self):
-        for bad, fix in (("--policy=lottery", "shinjuku"), ("--mode=pigeon", "wave-prestage"),
-                          ("--requests=none", "self or network"), ("--cell_s=0", "0.01"),
-                          ("--rate=-5", "rate|packets"), ("--short_us=-1", "1000000"),
-                          ("--long_us=2e6", "1000000"), ("--long_share=1.5", "0 ... 1"),
-                          ("--runaway_share=nan", "0 ... 1"), ("--request_port=0", "65535"),
-                          ("--slice_us=-1", "1000000"), ("--poll_us=0", "100000"),
-                          ("--runaway_us=1", "never"), ("--max_tasks=0", "16384"),
-                          ("--max_tasks=99999", "16384"), ("--stack_kb=1", "32"),
-                          ("--watchdog_ms=0.5", "never"), ("--agent_cpu=-2", "CPU"),
-                          ("--agent_fault=sing@3", "kill@SECONDS"),
-                          ("--agent_fault=kill@-1", "kill@SECONDS"),
-                          ("--agent_fault=kill@1s", "kill@SECONDS"),
-                          ("--agent_down_ms=-1", "60000"), ("--workers=2", "--policy"),
-                          ("--ip=nowhere", "ip")):
+        for (bad, fix), (code, said) in harness.for_each((
+                ("--policy=lottery", "shinjuku"), ("--mode=pigeon", "wave-prestage"),
+                ("--requests=none", "self or network"), ("--cell_s=0", "0.01"),
+                ("--rate=-5", "rate|packets"), ("--short_us=-1", "1000000"),
+                ("--long_us=2e6", "1000000"), ("--long_share=1.5", "0 ... 1"),
+                ("--runaway_share=nan", "0 ... 1"), ("--request_port=0", "65535"),
+                ("--slice_us=-1", "1000000"), ("--poll_us=0", "100000"),
+                ("--runaway_us=1", "never"), ("--max_tasks=0", "16384"),
+                ("--max_tasks=99999", "16384"), ("--stack_kb=1", "32"),
+                ("--watchdog_ms=0.5", "never"), ("--agent_cpu=-2", "CPU"),
+                ("--agent_fault=sing@3", "kill@SECONDS"),
+                ("--agent_fault=kill@-1", "kill@SECONDS"),
+                ("--agent_fault=kill@1s", "kill@SECONDS"),
+                ("--agent_down_ms=-1", "60000"), ("--workers=2", "--policy"),
+                ("--ip=nowhere", "ip")), lambda case: harness.fails(SCHED, case[0])):
             with self.subTest(flag=bad):
-                code, said = harness.fails(SCHED, bad)
                 self.assertEqual(code, 2, said)
                 self.assertIn(bad.split("=", maxsplit=1)[0], said)
                 self.assertRegex(said, fix)
