@@ -18,11 +18,12 @@ ECHO = sys.argv.pop()
 PAIR = Veth("sl")
 CLIENT, SERVER = "10.99.0.1", "10.99.0.2"
 
-# Sends datagrams of many sizes and prints how many came back with one byte changed by 1.
+# Sends datagrams of many sizes and prints how many came back with one byte changed by 1. Arguments:
+# the address, and seconds of patience.
 UDP_CLIENT = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(5)
+s.settimeout(float(sys.argv[2]))
 back = 0
 for size in range(1, 1400, 50):
     data = bytes((size + i) % 251 for i in range(size))
@@ -64,7 +65,7 @@ def veth():
 def echo(*arguments):
     process = subprocess.Popen(
         [ECHO, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0", *arguments,
-         f"--ip={SERVER}", "--json=-", "--stats_period_s=0.2"],
+         f"--ip={SERVER}", "--json=-", "--stats_period_s=0.05"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     report = {}
     try:
@@ -87,7 +88,7 @@ def echo(*arguments):
 class Veth(unittest.TestCase):
     def talk(self, *arguments):
         with veth(), echo(*arguments) as report:
-            self.assertEqual(PAIR.run("python3", "-c", UDP_CLIENT, SERVER).strip(), "28")
+            self.assertEqual(PAIR.run("python3", "-c", UDP_CLIENT, SERVER, "5").strip(), "28")
             self.assertEqual(PAIR.run("python3", "-c", PING_CLIENT, SERVER).strip(), "3")
             self.assertIn("lladdr", PAIR.run("ip", "neigh", "show", SERVER))
         self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
@@ -124,7 +125,7 @@ class Veth(unittest.TestCase):
                           "--vdev=net_enso0,wire=port:net_af_packet0", "--",
                           "--iface=streaming") as report:
             # The client's ARP request is answered, but the answer has no way out.
-            client = subprocess.run(PAIR.command("python3", "-c", UDP_CLIENT, SERVER), check=False,
+            client = subprocess.run(PAIR.command("python3", "-c", UDP_CLIENT, SERVER, "0.5"), check=False,
                                     capture_output=True, timeout=30)
             self.assertNotEqual(client.returncode, 0)
         self.assertGreater(report["drops"]["tx_unframeable"], 0)

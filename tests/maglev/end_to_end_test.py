@@ -117,7 +117,7 @@ class EndToEnd(unittest.TestCase):
     def test_every_interface(self):
         for iface in harness.interfaces(MAGLEV):
             with self.subTest(iface):
-                report = json.loads(run(f"--iface={iface}", "--duration_s=0.5", "--json=-",
+                report = json.loads(run(f"--iface={iface}", "--duration_s=0.3", "--json=-",
                                         "--rate=20k").stdout)
                 self.check(report)
                 self.assertEqual(report["iface"], iface)
@@ -150,7 +150,7 @@ class EndToEnd(unittest.TestCase):
                     self.assertEqual(report["tx_bytes"], report["rx_bytes"])
 
     def test_sizes_and_several_workers(self):
-        report = json.loads(run("--workers=2", "--duration_s=0.5", "--json=-", "--frame_size=imix",
+        report = json.loads(run("--workers=2", "--duration_s=0.3", "--json=-", "--frame_size=imix",
                                 "--rate=20k", eal=[*EAL, "--lcores=0@0,1@0,2@0"]).stdout)
         self.check(report)
         self.assertEqual(len(report["lcores"]), 2)

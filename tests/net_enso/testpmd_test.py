@@ -4,12 +4,16 @@
 modes, queues, restarts, flow rules at its prompt. Arguments: the plugin's path."""
 
 import os
+import pathlib
 import re
 import select
 import shutil
 import subprocess
 import sys
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
 
 MODES = ["io", "mac", "macswap", "csum"]
 TIMEOUT_S = 30
@@ -81,16 +85,15 @@ def expect_sound(stats):
 
 
 def test_modes(plugin):
-    for mode in MODES:
-        for queues in [1, 4]:
-            pmd = Testpmd([plugin], "net_enso0,wire=gen:size=64+flows=64",
-                          [f"--forward-mode={mode}", f"--rxq={queues}", f"--txq={queues}"])
-            pmd.forward_at_least(100_000)
-            stats = pmd.xstats()
-            expect_sound(stats)
-            for queue in range(queues):
-                assert stats[f"rx_q{queue}_packets"] > 0, f"{mode}: queue {queue} is idle"
-            pmd.quit()
+    for mode, queues in harness.each(MODES, (4, 1)):
+        pmd = Testpmd([plugin], "net_enso0,wire=gen:size=64+flows=64",
+                      [f"--forward-mode={mode}", f"--rxq={queues}", f"--txq={queues}"])
+        pmd.forward_at_least(100_000)
+        stats = pmd.xstats()
+        expect_sound(stats)
+        for queue in range(queues):
+            assert stats[f"rx_q{queue}_packets"] > 0, f"{mode}: queue {queue} is idle"
+        pmd.quit()
 
 
 def test_restarts(plugin):
