@@ -239,15 +239,17 @@ class Snapshots(unittest.TestCase):
         with open(path, "rb") as file:
             return file.read()
 
-    def refuses(self, path):
-        before = self.content(path)
-        code, said = harness.fails(KV, *EAL, "--duration_s=1", f"--snapshot={path}")
-        self.assertEqual(code, 2, said)
-        named = [line for line in said.splitlines() if "--snapshot" in line]
-        self.assertEqual(len(named), 1, said)
-        self.assertIn(path, named[0])
-        self.assertEqual(said.splitlines()[-1], named[0])
-        self.assertEqual(self.content(path), before)
+    def check_refusals(self, *paths):
+        contents = [self.content(path) for path in paths]
+        for (path, (code, said)), before in zip(harness.for_each(paths, lambda path: harness.fails(
+                KV, *EAL, "--duration_s=1", f"--snapshot={path}")), contents):
+            with self.subTest(path):
+                self.assertEqual(code, 2, said)
+                named = [line for line in said.splitlines() if "--snapshot" in line]
+                self.assertEqual(len(named), 1, said)
+                self.assertIn(path, named[0])
+                self.assertEqual(said.splitlines()[-1], named[0])
+                self.assertEqual(self.content(path), before)
 
     def test_a_file_that_is_not_whole_is_refused_and_left_alone(self):
         self.replay([b"set a 0 0 5\r\nvalue\r\n"], [b"STORED\r\n"], " 1 items",
@@ -255,14 +257,14 @@ class Snapshots(unittest.TestCase):
         with open(self.snapshot, "rb") as file:
             whole = file.read()
         at = whole.index(b"value")
+        folder = os.path.join(self.folder, "bad")
+        os.mkdir(folder)
         for name, bad in (("changed", whole[:at] + b"V" + whole[at + 1:]),
                           ("short", whole[:-1]), ("long", whole + b"\0"), ("empty", b""),
                           ("foreign", b"#!/bin/sh\n" + bytes(100))):
-            with self.subTest(name):
-                with open(self.snapshot, "wb") as file:
-                    file.write(bad)
-                self.refuses(self.snapshot)
-        self.refuses(self.folder)
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(bad)
+        self.check_refusals(*(os.path.join(folder, name) for name in os.listdir(folder)), folder)
 
     def test_a_folder_that_is_not_there_is_said_before_anything_is_stored(self):
         for path in (f"{self.folder}/missing/items", "/dev/null/items"):
