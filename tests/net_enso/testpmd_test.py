@@ -5,74 +5,15 @@ modes, queues, restarts, flow rules at its prompt. Arguments: the plugin's path.
 
 import os
 import pathlib
-import re
-import select
 import shutil
-import subprocess
 import sys
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
+from testpmd import Testpmd
 
 MODES = ["io", "mac", "macswap", "csum"]
-TIMEOUT_S = 30
-
-
-class Testpmd:
-    """A testpmd at its prompt."""
-
-    def __init__(self, plugins, vdev, arguments):
-        self.prefix = f"enso_testpmd_{os.getpid()}_{time.monotonic_ns()}"
-        # Line-buffered, so that output and prompts come in their order.
-        command = ["stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1", "--no-huge", "-m", "512", "--no-pci",
-                   "--no-telemetry", f"--file-prefix={self.prefix}"]
-        for plugin in plugins:
-            command += ["-d", plugin]
-        command += [f"--vdev={vdev}", "--", "-i", "--total-num-mbufs=8192", "--no-mlockall",
-                    "--no-flush-rx"] + arguments
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT)
-        self.output = ""
-        self.wait_for("testpmd> ", 0)
-
-    def wait_for(self, pattern, start):
-        """Reads until the pattern occurs behind `start`; returns what was read since then."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while not re.search(pattern, self.output[start:]):
-            ready, _, _ = select.select([self.process.stdout], [], [], 1)
-            data = os.read(self.process.stdout.fileno(), 65536) if ready else None
-            if data == b"" or time.monotonic() > deadline:
-                raise AssertionError(f"no {pattern!r} in:\n{self.output[-4000:]}")
-            self.output += (data or b"").decode(errors="replace")
-        return self.output[start:]
-
-    def run(self, command, until="testpmd> "):
-        start = len(self.output)
-        self.process.stdin.write((command + "\n").encode())
-        self.process.stdin.flush()
-        # The prompt echoes the command, then prompts again.
-        return self.wait_for(re.escape(command) + r"[\s\S]*" + until, start)
-
-    def xstats(self):
-        text = self.run("show port xstats 0", until=r"wire_\w+: \d+\s+testpmd> ")
-        return {name: int(value) for name, value in re.findall(r"(\w+): (\d+)", text)}
-
-    def forward_at_least(self, packets):
-        """Starts forwarding and stops it once that many more packets were sent."""
-        target = self.xstats()["tx_good_packets"] + packets
-        self.run("start")
-        deadline = time.monotonic() + TIMEOUT_S
-        while self.xstats()["tx_good_packets"] < target:
-            assert time.monotonic() < deadline, self.output[-4000:]
-        self.run("stop", until=r"Done\.\s+testpmd> ")
-
-    def quit(self):
-        self.process.stdin.write(b"quit\n")
-        self.process.stdin.flush()
-        out, _ = self.process.communicate(timeout=TIMEOUT_S)
-        self.output += out.decode(errors="replace")
-        assert self.process.returncode == 0, self.output[-4000:]
 
 
 def expect_sound(stats):
@@ -86,7 +27,7 @@ def expect_sound(stats):
 
 def test_modes(plugin):
     for mode, queues in harness.each(MODES, (4, 1)):
-        pmd = Testpmd([plugin], "net_enso0,wire=gen:size=64+flows=64",
+        pmd = Testpmd([plugin], ["net_enso0,wire=gen:size=64+flows=64"],
                       [f"--forward-mode={mode}", f"--rxq={queues}", f"--txq={queues}"])
         pmd.forward_at_least(100_000)
         stats = pmd.xstats()
@@ -97,19 +38,18 @@ def test_modes(plugin):
 
 
 def test_restarts(plugin):
-    pmd = Testpmd([plugin], "net_enso0,wire=gen:size=64+flows=64,pipes=2",
+    pmd = Testpmd([plugin], ["net_enso0,wire=gen:size=64+flows=64,pipes=2"],
                   ["--forward-mode=macswap", "--rxq=2", "--txq=2"])
     for _ in range(10):
         pmd.forward_at_least(5_000)
-        pmd.run("port stop all")
-        pmd.run("port start all", until=r"Done\s+testpmd> ")
+        pmd.restart_port("all")
     pmd.forward_at_least(5_000)
     expect_sound(pmd.xstats())
     pmd.quit()
 
 
 def test_flow_rules(plugin):
-    pmd = Testpmd([plugin], "net_enso0,wire=gen:size=64+flows=64",
+    pmd = Testpmd([plugin], ["net_enso0,wire=gen:size=64+flows=64"],
                   ["--forward-mode=macswap", "--rxq=4", "--txq=4"])
     udp = "pattern eth / ipv4 dst is 192.168.0.1 / udp dst is 80 / end actions queue index 1"
     tcp = ("pattern eth / ipv4 dst is 192.168.0.1 src is 10.0.0.1 / tcp dst is 80 src is 99 / end "
@@ -137,7 +77,7 @@ def test_two_copies_make_one_port(plugin):
     os.makedirs(folder, exist_ok=True)
     try:
         copy = shutil.copy(plugin, os.path.join(folder, "librte_net_enso.so"))
-        pmd = Testpmd([plugin, copy], "net_enso0,wire=gen:size=64", [])
+        pmd = Testpmd([plugin, copy], ["net_enso0,wire=gen:size=64"], [])
         pmd.forward_at_least(1_000)
         with open(f"/proc/{pmd.process.pid}/maps", encoding="ascii") as maps:
             text = maps.read()
@@ -149,7 +89,7 @@ def test_two_copies_make_one_port(plugin):
 
 
 def main():
-    plugin = sys.argv[1]
+    plugin = os.path.abspath(sys.argv[1])
     for test in [test_modes, test_restarts, test_flow_rules, test_two_copies_make_one_port]:
         begin = time.monotonic()
         test(plugin)
