@@ -107,7 +107,7 @@ class Scheduling(unittest.TestCase):
                 self.assertGreater(one["long"]["count"], 0)
 
     def test_every_policy_in_every_mode(self):
-        report = run("--cell_s=0.05", "--replays=0", *SLOW)
+        report = run("--cell_s=0.1", "--replays=0", *SLOW)
         self.check_conserved(report)
         expected = {("-", "local")} | {(policy, mode) for policy in POLICIES for mode in MODES}
         self.assertEqual({(one["policy"], one["mode"]) for one in report["runs"]}, expected)
