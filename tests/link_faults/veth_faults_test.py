@@ -118,6 +118,8 @@ def veth():
             run(*inside, "ip", "link", "set", name, "up")
         yield
     finally:
+        # First the pair: with its namespace it goes some time later, and the next test makes it anew.
+        subprocess.run(["ip", "link", "del", THERE], check=False, capture_output=True, timeout=60)
         run("ip", "netns", "del", NETNS)
 
 
