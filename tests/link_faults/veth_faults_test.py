@@ -118,7 +118,7 @@ def veth():
             run(*inside, "ip", "link", "set", name, "up")
         yield
     finally:
-        # First the pair: with its namespace it goes some time later, and the next test makes it anew.
+        # First the pair: with its namespace it goes later, and the next test needs its name.
         subprocess.run(["ip", "link", "del", THERE], check=False, capture_output=True, timeout=60)
         run("ip", "netns", "del", NETNS)
 
@@ -155,8 +155,8 @@ class Faults(unittest.TestCase):
 
     def settle(self):
         """Traffic passes again: what is sent from here on, all comes back."""
-        # Frames pass in order: the first time, what had piled up before this moment has gone through;
-        # the second time, what piled up behind it.
+        # Frames pass in order: after the first wait, what had piled up before this moment has gone
+        # through; after the second, what piled up behind it.
         for _ in range(2):
             self.cable.wait_for_return(self.cable.sent)
         begin = self.cable.sent
