@@ -27,6 +27,7 @@
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
 #include "nic/held_region.h"
+#include "nic/region_walker.h"
 #include "nic/region_writer.h"
 #include "nic/tap.h"
 #include "nic/waiting_frames.h"
@@ -63,14 +64,14 @@ class BilateralQueue {
   BilateralQueue& operator=(const BilateralQueue&) = delete;
 
   /// Handles one region, if the NIC has answered. Returns frames.
-  template <FrameEngine Engine>
+  template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     HeldRegion region;
     if (!link_.Poll(now, region)) return 0;
     Begin(region);
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived);
     if constexpr (packet::Sender<Engine>) PlaceWaiting();
-    const FrameTotals leaving = Walk(region, engine, now);
+    const FrameTotals leaving = walker_.Walk(region, link_.headroom_bytes(), engine, now);
     if constexpr (packet::Sender<Engine>) {
       if (!waiting_.empty()) [[unlikely]] PlaceWaitingInHoles();
     }
@@ -131,12 +132,6 @@ class BilateralQueue {
   }
 
  private:
-  /// Frames between the one at work and the one whose line is fetched. With all offsets
-  /// in one array any distance is possible; chosen by measurement.
-  static constexpr uint32_t kFramesAhead = 24;
-  static constexpr uint32_t kEntriesAhead = 64;
-  /// The same for what the engine needs besides, once the frame itself is there.
-  static constexpr uint32_t kPrepareAhead = 8;
   static constexpr uint64_t kDrainMs = 200;
 
   /// What the NIC has been given and has not answered.
@@ -145,104 +140,6 @@ class BilateralQueue {
     FrameTotals frames;
     bool waits = false;  ///< For received frames, as long as it takes.
   };
-
-  /// The hot loop. Entries are the NIC's word: each is read once and checked. The sums are
-  /// of the region; only frames with another ending than "forwarded as it came" cost
-  /// bookkeeping of their own. `region` by value: registers, not memory. Returns what leaves.
-  template <FrameEngine Engine>
-  FrameTotals Walk(const HeldRegion region, Engine& engine, uint64_t now) {
-    if (region.received == 0) return {};
-    const swap::Geometry bounds = RegionWriter::Bounds(region);
-    swap::Entry* const last = region.entries + region.received - 1;
-    uint64_t bytes = 0;
-    kept_back_ = {};
-    __builtin_prefetch(region.base, 1);  // The header, for Give.
-    for (swap::Entry* at = region.entries; at <= std::min(last, region.entries + kFramesAhead - 1);
-         ++at) {
-      Prefetch(region.base, RegionWriter::Load(*at));
-    }
-    for (swap::Entry* at = region.entries; at <= last; ++at) {
-      __builtin_prefetch(at + kEntriesAhead);
-      Prefetch(region.base, RegionWriter::Load(*std::min(at + kFramesAhead, last)));
-      if constexpr (PreparingEngine<Engine>) {
-        const swap::Entry ahead = RegionWriter::Load(*std::min(at + kPrepareAhead, last));
-        if (swap::EntryIsSound(ahead, bounds)) {
-          engine.Prepare(region.base + swap::EntryOffset(ahead), swap::EntryLength(ahead));
-        }
-      }
-      const swap::Entry entry = RegionWriter::Load(*at);
-      if (!swap::EntryIsSound(entry, bounds)) [[unlikely]] {
-        Refuse(*at);
-        continue;
-      }
-      uint8_t* const data = region.base + swap::EntryOffset(entry);
-      const uint32_t length = swap::EntryLength(entry);
-      packet::Frame frame{data, length, Headroom(region.data, entry),
-                          RegionWriter::Tailroom(entry)};
-      const packet::Verdict verdict = engine.Process(frame, now);
-      bytes += length;
-      if (verdict.action != packet::Action::kForward) [[unlikely]] {
-        if (verdict.action == packet::Action::kPass) {
-          exception_.Pass(frame.data, frame.length, counters_);
-        }
-        End(*at, length, verdict);
-      } else if (frame.data != data || frame.length != length) [[unlikely]] {
-        Resize(*at, entry, frame.data, frame.length);
-      }
-    }
-    const FrameTotals leaving{region.received - kept_back_.pkts, bytes - kept_back_.bytes};
-    QueueCounters::Add(counters_.rx_pkts, region.received);
-    QueueCounters::Add(counters_.rx_bytes, bytes);
-    QueueCounters::Add(counters_.tx_pkts, leaving.pkts);
-    QueueCounters::Add(counters_.tx_bytes, leaving.bytes);
-    return leaving;
-  }
-
-  /// With the right to write: engines answer in place, and a line fetched for reading
-  /// would be fetched twice. Any entry will do: a fetch cannot fault.
-  static void Prefetch(const uint8_t* base, swap::Entry entry) {
-    __builtin_prefetch(base + swap::EntryOffset(entry), 1);
-  }
-
-  /// Room before a frame, which never reaches into the entries. `data`: where they end.
-  uint32_t Headroom(uint32_t data, swap::Entry entry) const {
-    return std::min(link_.headroom_bytes(), swap::EntryOffset(entry) - data);
-  }
-
-  [[gnu::noinline]] void Refuse(swap::Entry& entry) {
-    RegionWriter::Store(entry, 0);
-    ++kept_back_.pkts;
-    QueueCounters::Add(counters_.rx_bad_entry, 1);
-  }
-
-  /// A frame that does not leave.
-  [[gnu::noinline]] void End(swap::Entry& entry, uint32_t length, packet::Verdict verdict) {
-    RegionWriter::Store(entry, 0);
-    ++kept_back_.pkts;
-    kept_back_.bytes += length;
-    if (verdict.action == packet::Action::kConsume) {
-      QueueCounters::Add(counters_.consumed_pkts, 1);
-    } else if (verdict.action == packet::Action::kDrop) {
-      const uint32_t reason = std::min<uint32_t>(verdict.reason, QueueCounters::kMaxReasons - 1);
-      QueueCounters::Add(counters_.engine_drops[reason], 1);
-    }
-  }
-
-  /// The engine answered what `arrived` describes with `length` bytes at `data`.
-  /// Values, not a Frame: that would live in memory, for every frame.
-  [[gnu::noinline]] void Resize(swap::Entry& entry, swap::Entry arrived, const uint8_t* data,
-                                uint32_t length) {
-    kept_back_.bytes += swap::EntryLength(arrived);
-    const auto placed = writer_.Replace(entry, arrived, data, length,
-                                        Headroom(writer_.region().data, arrived));
-    if (placed == RegionWriter::Placed::kPlaced) {
-      kept_back_.bytes -= length;
-      return;
-    }
-    ++kept_back_.pkts;
-    QueueCounters::Add(placed == RegionWriter::Placed::kNoRoom ? counters_.tx_full
-                                                               : counters_.tx_unframeable, 1);
-  }
 
   /// As many as have room. One that has room in no region must not hold up the others.
   void PlaceWaiting() {
@@ -281,11 +178,11 @@ class BilateralQueue {
 
   /// A region came. If it is the one given away, the NIC did not take it.
   void Begin(const HeldRegion& region) {
-    Settle(region);
+    TakeUp(region);
     writer_.Begin(region);
     working_ = true;
   }
-  void Settle(const HeldRegion& region) {
+  void TakeUp(const HeldRegion& region) {
     if (region.base == given_.region) [[unlikely]] TakeBack();
     given_ = {};
   }
@@ -320,7 +217,7 @@ class BilateralQueue {
     for (uint64_t now = 0; now < deadline; rte_pause()) {
       now = rte_get_tsc_cycles();
       if (!link_.Poll(now, region)) continue;
-      Settle(region);
+      TakeUp(region);
       return true;
     }
     return false;
@@ -331,10 +228,10 @@ class BilateralQueue {
   Given given_;
   RegionWriter writer_;  ///< Of the region at work, which is the host's while working_.
   bool working_ = false;
-  FrameTotals kept_back_;  ///< Of it: received minus what leaves; modulo 2^64.
   WaitingFrames waiting_;
   FrameTap tap_;
   QueueCounters counters_;
+  RegionWalker walker_{writer_, exception_, counters_};
 };
 
 }  // namespace sluice::nic

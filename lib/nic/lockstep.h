@@ -52,11 +52,48 @@ class Lockstep {
     runs_.Begin();
   }
 
+  /// Frames of the first `kCount` lanes, until a lane needs more care; returns its index.
+  template <uint32_t kCount, QueueEngine Engine>
+  uint32_t Run(Engine& engine, uint64_t now) {
+    if constexpr (BurstEngine<Engine>) {
+      uint32_t careful;
+      do careful = RunBurst<kCount>(engine, now);
+      while (careful == kCount);
+      return careful;
+    } else {
+      return RunFrames<kCount>(engine, now);
+    }
+  }
+
+  /// Gives the frame at the lane's cursor, of `length` bytes, to the engine and goes on behind it.
+  template <QueueEngine Engine>
+  void Step(Lane& lane, uint32_t length, Engine& engine, uint64_t now) {
+    HandleFrame(lane, lane.cursor, length, engine, now);
+    ++walked_.pkts;
+    lane.cursor += packet::FlitSpan(length);
+  }
+
+  /// Long enough for the headers that name its length, no longer than the NIC delivers.
+  static bool Credible(uint32_t length) {
+    return length - kMinFrameBytes <= Pipes::kMaxFrameBytes - kMinFrameBytes;
+  }
+
+ private:
+  /// Frames that an engine sees at once, of all lanes: their headers fit into half of a
+  /// first-level cache.
+  static constexpr uint32_t kBurstFrames = 128;
+  static_assert(kBurstFrames % kLanes == 0);
+
+  struct Found {
+    uint8_t* data;
+    uint32_t length;
+  };
+
   /// One frame of each of the first `kCount` lanes per turn, until a lane needs more care;
   /// returns its index. Cursors stay in registers: nothing here takes their address, so
   /// stores to frames cannot force them to be loaded again.
   template <uint32_t kCount, FrameEngine Engine>
-  uint32_t Run(Engine& engine, uint64_t now) {
+  uint32_t RunFrames(Engine& engine, uint64_t now) {
     // Fewer lanes hide less: frames are prepared further ahead.
     constexpr uint32_t kAhead = kLanes / kCount;
     uint8_t* cursor[kCount];
@@ -122,33 +159,74 @@ class Lockstep {
     return careful;
   }
 
-  /// Gives the frame at the lane's cursor, of `length` bytes, to the engine and goes on behind it.
-  template <FrameEngine Engine>
-  void Step(Lane& lane, uint32_t length, Engine& engine, uint64_t now) {
-    HandleFrame(lane, lane.cursor, length, engine, now);
-    ++walked_.pkts;
-    lane.cursor += packet::FlitSpan(length);
+  /// Finds frames in the same turns, for the engine to see at once, until a lane needs more care
+  /// or there are kBurstFrames. Returns the lane's index, or kCount. Nothing but headers is
+  /// fetched, and not for writing: those that the engine writes to, it fetches itself.
+  template <uint32_t kCount, BurstEngine Engine>
+  uint32_t RunBurst(Engine& engine, uint64_t now) {
+    std::array<Found, kBurstFrames> found;
+    uint8_t* cursor[kCount];
+    uint8_t* stop[kCount];
+    for (uint32_t i = 0; i < kCount; ++i) {
+      cursor[i] = lanes_[i].cursor;
+      stop[i] = lanes_[i].stop;
+    }
+    packet::BurstTotals totals;
+    uint32_t turn = 0;  // Frames of whole turns.
+    const uint32_t careful = [&] {
+      for (; turn < kBurstFrames; turn += kCount) {
+#pragma GCC unroll 8
+        for (uint32_t i = 0; i < kCount; ++i) {
+          uint8_t* const at = cursor[i];
+          const packet::LeadingWord word = packet::LeadingWord::Of(at);
+          if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) [[unlikely]] return i;
+          const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
+          uint8_t* const next = at + packet::FlitSpan(length);
+          if (next >= stop[i]) [[unlikely]] return i;
+          __builtin_prefetch(next + (next - at));  // Where sizes repeat: the one after next.
+          found[turn + i] = {at, length};
+          totals.Add(length);
+          cursor[i] = next;
+        }
+      }
+      return kCount;
+    }();
+    const uint32_t frames = turn + careful % kCount;
+    if (frames == 0) return careful;
+    for (uint32_t i = 0; i < kCount; ++i) lanes_[i].cursor = cursor[i];
+    walked_.pkts += frames;
+    walked_.bytes += totals.bytes;
+    packet::FoundBurst burst(
+        frames, totals,
+        [&](uint32_t number) { return View(found[number].data, found[number].length); },
+        [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
+          const auto [at, length] = found[number];
+          End(lanes_[number % kCount], at, length, {}, frame, verdict);
+        });
+    engine.ProcessBurst(burst, now);
+    return careful;
   }
 
-  /// Long enough for the headers that name its length, no longer than the NIC delivers.
-  static bool Credible(uint32_t length) {
-    return length - kMinFrameBytes <= Pipes::kMaxFrameBytes - kMinFrameBytes;
-  }
-
- private:
   /// Gives one frame to the engine and sees to its ending. Counts its bytes; turns count frames.
-  template <FrameEngine Engine>
+  template <QueueEngine Engine>
   void HandleFrame(Lane& lane, uint8_t* at, uint32_t length, Engine& engine, uint64_t now) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     packet::Frame frame = View(at, length, runs_.spare());
-    const packet::Verdict verdict = engine.Process(frame, now);
+    const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
+    End(lane, at, length, word, frame, verdict);
+    walked_.bytes += length;
+  }
+
+  /// Sees to the ending of a frame that arrived as `length` bytes at `at`, with `word`, which may
+  /// be any if it is not known: it spares a look.
+  void End(Lane& lane, uint8_t* at, uint32_t length, packet::LeadingWord word,
+           const packet::Frame& frame, packet::Verdict verdict) {
     if (StaysInPlace(at, length, word, frame, verdict) ||
         runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict)) {
       runs_.Grew(static_cast<uint64_t>(frame.length) - length);
     } else {
       runs_.Divert(lane, at, length, frame.data, frame.length, verdict);
     }
-    walked_.bytes += length;
   }
 
   /// Prepares the frame at `at`, if all of it lies before `stop`. Returns where the next one
@@ -180,7 +258,7 @@ class Lockstep {
   /// would cost a second transfer between cores when the engine stores.
   static void PrefetchForWriting(const uint8_t* at) { __builtin_prefetch(at, 1); }
 
-  static packet::Frame View(uint8_t* data, uint32_t length, uint8_t* spare) {
+  static packet::Frame View(uint8_t* data, uint32_t length, uint8_t* spare = nullptr) {
     return {data, length, 0, packet::FlitSpan(length) - length, spare};
   }
 

@@ -37,43 +37,24 @@ class PacketizedQueue {
         exception_(std::move(exception)),
         sender_(port, queue, pool) {}
 
-  /// Receives one burst and answers it. Returns frames. The sums are of the
-  /// burst; only frames with another ending than "forwarded as it came" cost
-  /// bookkeeping of their own.
-  template <FrameEngine Engine>
+  /// Receives one burst and answers it. Returns frames.
+  template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     std::array<rte_mbuf*, kMaxBurst> mbufs;
     const uint32_t received = rte_eth_rx_burst(port_, queue_, mbufs.data(), burst_);
     if (received == 0) return 0;
-    for (uint32_t i = 0; i < std::min(received, kPrefetchAhead); ++i) Prefetch(mbufs[i]);
-    uint64_t bytes = 0;
-    uint32_t kept = 0;  // mbufs[0 … kept) leave.
     tx_bytes_ = 0;
     freed_count_ = 0;
-    for (uint32_t i = 0; i < std::min(received, kPrepareAhead); ++i) Prepare(engine, mbufs[i]);
-    for (uint32_t i = 0; i < received; ++i) {
-      if (i + kPrefetchAhead < received) Prefetch(mbufs[i + kPrefetchAhead]);
-      if (i + kPrepareAhead < received) Prepare(engine, mbufs[i + kPrepareAhead]);
-      rte_mbuf* const mbuf = mbufs[i];
-      bytes += mbuf->pkt_len;
-      if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]] continue;
-      packet::Frame frame = View(mbuf);
-      const uint8_t* const data = frame.data;
-      const uint32_t length = frame.length;
-      const packet::Verdict verdict = engine.Process(frame, now);
-      if (verdict.action != packet::Action::kForward) [[unlikely]] {
-        End(mbuf, frame, verdict);
-        continue;
-      }
-      if (frame.data != data || frame.length != length) [[unlikely]] {
-        if (!Resize(mbuf, frame, data)) continue;
-      }
-      mbufs[kept++] = mbuf;
+    Handled handled;
+    if constexpr (BurstEngine<Engine>) {
+      handled = HandleBurst(mbufs.data(), received, engine, now);
+    } else {
+      handled = HandleFrames(mbufs.data(), received, engine, now);
     }
     QueueCounters::Add(counters_.rx_pkts, received);
-    QueueCounters::Add(counters_.rx_bytes, bytes);
-    tx_bytes_ += bytes;
-    Transmit(mbufs.data(), kept);
+    QueueCounters::Add(counters_.rx_bytes, handled.bytes);
+    tx_bytes_ += handled.bytes;
+    Transmit(mbufs.data(), handled.kept);
     if (freed_count_ > 0) rte_pktmbuf_free_bulk(freed_.data(), freed_count_);
     exception_.Flush(counters_);
     if constexpr (packet::Sender<Engine>) FlushSent();
@@ -116,6 +97,74 @@ class PacketizedQueue {
   static constexpr uint32_t kPrefetchAhead = 16;
   /// The same for what the engine needs besides, once the frame itself is there.
   static constexpr uint32_t kPrepareAhead = 8;
+
+  struct Handled {
+    uint32_t kept = 0;   ///< mbufs[0 … kept) leave.
+    uint64_t bytes = 0;  ///< That arrived.
+  };
+
+  /// Frame by frame. The sums are of the burst; only frames with another ending than "forwarded
+  /// as it came" cost bookkeeping of their own.
+  template <FrameEngine Engine>
+  Handled HandleFrames(rte_mbuf** mbufs, uint32_t received, Engine& engine, uint64_t now) {
+    Handled handled;
+    for (uint32_t i = 0; i < std::min(received, kPrefetchAhead); ++i) Prefetch(mbufs[i]);
+    for (uint32_t i = 0; i < std::min(received, kPrepareAhead); ++i) Prepare(engine, mbufs[i]);
+    for (uint32_t i = 0; i < received; ++i) {
+      if (i + kPrefetchAhead < received) Prefetch(mbufs[i + kPrefetchAhead]);
+      if (i + kPrepareAhead < received) Prepare(engine, mbufs[i + kPrepareAhead]);
+      rte_mbuf* const mbuf = mbufs[i];
+      handled.bytes += mbuf->pkt_len;
+      if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]] continue;
+      packet::Frame frame = View(mbuf);
+      const uint8_t* const data = frame.data;
+      const uint32_t length = frame.length;
+      const packet::Verdict verdict = engine.Process(frame, now);
+      if (Leaves(mbuf, data, length, frame, verdict)) [[likely]] mbufs[handled.kept++] = mbuf;
+    }
+    return handled;
+  }
+
+  /// All at once. Of a frame that the engine does not look at, the mbuf alone is loaded.
+  template <BurstEngine Engine>
+  Handled HandleBurst(rte_mbuf** mbufs, uint32_t received, Engine& engine, uint64_t now) {
+    Handled handled;
+    packet::BurstTotals totals;
+    for (uint32_t i = 0; i < received; ++i) {
+      rte_mbuf* const mbuf = mbufs[i];
+      handled.bytes += mbuf->pkt_len;
+      if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]] continue;
+      totals.Add(mbuf->pkt_len);
+      mbufs[handled.kept++] = mbuf;
+    }
+    bool all_leave = true;
+    packet::FoundBurst burst(
+        handled.kept, totals, [&](uint32_t number) { return View(mbufs[number]); },
+        [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
+          rte_mbuf* const mbuf = mbufs[number];
+          const auto* const data = rte_pktmbuf_mtod(mbuf, const uint8_t*);
+          if (Leaves(mbuf, data, mbuf->data_len, frame, verdict)) return;
+          mbufs[number] = nullptr;
+          all_leave = false;
+        });
+    engine.ProcessBurst(burst, now);
+    if (!all_leave) {
+      rte_mbuf** const end = std::remove(mbufs, mbufs + handled.kept, nullptr);
+      handled.kept = static_cast<uint32_t>(end - mbufs);
+    }
+    return handled;
+  }
+
+  /// Sees to the ending of a frame that arrived as `length` bytes at `data`. True: it leaves.
+  bool Leaves(rte_mbuf* mbuf, const uint8_t* data, uint32_t length, const packet::Frame& frame,
+              packet::Verdict verdict) {
+    if (verdict.action != packet::Action::kForward) [[unlikely]] {
+      End(mbuf, frame, verdict);
+      return false;
+    }
+    if (frame.data == data && frame.length == length) [[likely]] return true;
+    return Resize(mbuf, frame, data);
+  }
 
   /// With the right to write: engines answer in place, and a line fetched for reading
   /// would be fetched twice.

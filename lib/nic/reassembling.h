@@ -18,6 +18,7 @@
 #include "nic/frame_queue.h"
 #include "nic/queue_counters.h"
 #include "nic/reassembler.h"
+#include "packet/burst.h"
 #include "packet/bytes.h"
 #include "packet/ethernet.h"
 #include "packet/frame_length.h"
@@ -28,7 +29,7 @@ namespace sluice::nic {
 
 /// What an engine says of its addresses.
 template <typename E>
-concept HostEngine = FrameEngine<E> && requires(const E& engine, const uint8_t* mac,
+concept HostEngine = QueueEngine<E> && requires(const E& engine, const uint8_t* mac,
                                                 const packet::Ipv4Address& ipv4,
                                                 const packet::Ipv6Address& ipv6) {
   { engine.own().IsOurMac(mac) } -> std::same_as<bool>;
@@ -73,7 +74,7 @@ class Reassembling : public RestsOf<Engine> {
         frame = {front.whole, front.length, Reassembler::kRoomBytes, Reassembler::kRoomBytes};
       }
     }
-    return engine_.Process(frame, now);
+    return packet::ProcessFrame(engine_, frame, now);
   }
 
   /// Of the queue that hands over frames; before the first Process.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a frame engine over contiguous bytes: the heart of the streaming interface. Used by
+// Runs an engine over contiguous bytes: the heart of the streaming interface. Used by
 // StreamingQueue; independent of where the spans come from. Puts spans on the lanes of the
 // lockstep (lockstep.h), and sees to what is rare there: the end of a span, flits that are no
 // frame, runs that have become long.
@@ -38,7 +38,7 @@ class SpanWalker {
 
   /// Gives every frame of `spans` to the engine and every byte back to the
   /// pipes. Two spans of one pipe must not be in one call. Returns frames.
-  template <FrameEngine Engine>
+  template <QueueEngine Engine>
   uint32_t Walk(std::span<const Span> spans, Engine& engine, uint64_t now) {
     waiting_ = spans;
     active_ = 0;
@@ -72,7 +72,7 @@ class SpanWalker {
   }
 
   /// Walks while at least `kCount` lanes have bytes.
-  template <uint32_t kCount, FrameEngine Engine>
+  template <uint32_t kCount, QueueEngine Engine>
   void WalkLanes(Engine& engine, uint64_t now) {
     while (active_ >= kCount) {
       Lane& lane = lanes_.lane(lanes_.template Run<kCount>(engine, now));
@@ -83,7 +83,7 @@ class SpanWalker {
 
   /// Handles whatever is at the cursor: a frame, or flits that are none. False
   /// when the span is done and all of it given back.
-  template <FrameEngine Engine>
+  template <QueueEngine Engine>
   bool StepLane(Lane& lane, Engine& engine, uint64_t now) {
     const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);
     const uint32_t length = packet::FrameLength(lane.cursor);

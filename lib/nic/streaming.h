@@ -36,7 +36,7 @@ class StreamingQueue {
   StreamingQueue& operator=(const StreamingQueue&) = delete;
 
   /// Handles everything that the NIC has reported. Returns frames.
-  template <FrameEngine Engine>
+  template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     std::array<Span, kMaxPipesPerWorker> spans;
     const uint32_t count = pipes_.Receive(spans, counters_);

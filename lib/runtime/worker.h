@@ -55,7 +55,7 @@ void Rest(Engine& engine, uint64_t now) {
 /// have Enter() and Leave(), called by the worker first and last, AtRest(now), and
 /// set_outbox(packet::Outbox), called before all of them, if it sends frames by itself, and
 /// set_counters(nic::QueueCounters&), if it counts among the queue's.
-template <nic::FrameQueue Queue, nic::FrameEngine Engine>
+template <nic::FrameQueue Queue, nic::QueueEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
   const uint64_t begin = rte_rdtsc();

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "engine/neighbor/own_addresses.h"
+#include "packet/burst.h"
 #include "packet/ethernet.h"
 #include "packet/frame.h"
 #include "packet/frame_length.h"
@@ -114,7 +115,7 @@ class WithNeighbor {
       if (verdict->action == packet::Action::kDrop) verdict->reason += kFirstReason;
       return *verdict;
     }
-    return engine_.Process(frame, now);
+    return packet::ProcessFrame(engine_, frame, now);
   }
 
   // What else the engine may have.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Frames that arrived together, for engines that gain from seeing several at once: they jump to the
+// frames that matter to them, or have memory fetched for many before they need it for the first.
+// Part of the vocabulary between lib/engine and lib/nic (frame.h).
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+
+#include "packet/frame.h"
+
+namespace sluice::packet {
+
+/// What the frames of a burst amount to.
+struct BurstTotals {
+  uint64_t bytes = 0;
+  uint32_t longest = 0;  ///< Bytes of the longest frame.
+
+  void Add(uint32_t length) {
+    bytes += length;
+    longest = std::max(longest, length);
+  }
+};
+
+/// Frames 0 … size() - 1, lent until the engine returns. Those of one flow are in the order in
+/// which they came. A frame leaves as it came unless the engine answers it, so that one that it
+/// has no interest in costs it nothing: not a byte of it is loaded for its sake.
+template <typename B>
+concept Burst = requires(B burst, const B& constant, uint32_t number, const Frame& frame,
+                         Verdict verdict) {
+  /// Frames.
+  { constant.size() } -> std::same_as<uint32_t>;
+  /// Of all of them.
+  { constant.totals() } -> std::same_as<BurstTotals>;
+  /// Frame `number`, as in a FrameEngine's hands. Nothing of it was fetched.
+  { constant.At(number) } -> std::same_as<Frame>;
+  /// Frame `number` became `frame` and ends as `verdict` says. An engine answers each frame that it
+  /// wrote to or that is not to leave, once, and in the order of numbers.
+  { burst.Answer(number, frame, verdict) };
+};
+
+/// The burst of an interface that has found the frames already. `view(number)` returns a Frame,
+/// `answer(number, frame, verdict)` sees to an ending.
+template <typename View, typename Answered>
+class FoundBurst {
+ public:
+  FoundBurst(uint32_t size, BurstTotals totals, View view, Answered answer)
+      : size_(size), totals_(totals), view_(view), answer_(answer) {}
+
+  uint32_t size() const { return size_; }
+  BurstTotals totals() const { return totals_; }
+  Frame At(uint32_t number) const { return view_(number); }
+  void Answer(uint32_t number, const Frame& frame, Verdict verdict) {
+    answer_(number, frame, verdict);
+  }
+
+ private:
+  uint32_t size_;
+  BurstTotals totals_;
+  View view_;
+  Answered answer_;
+};
+
+/// A burst of one frame, for those who have one at a time. It keeps the answer.
+class OneFrame {
+ public:
+  explicit OneFrame(const Frame& frame) : frame_(frame), totals_{frame.length, frame.length} {}
+
+  uint32_t size() const { return 1; }
+  BurstTotals totals() const { return totals_; }
+  Frame At(uint32_t /*number*/) const { return frame_; }
+  void Answer(uint32_t /*number*/, const Frame& frame, Verdict verdict) {
+    frame_ = frame;
+    verdict_ = verdict;
+  }
+
+  /// What became of it.
+  const Frame& frame() const { return frame_; }
+  Verdict verdict() const { return verdict_; }
+
+ private:
+  Frame frame_;
+  BurstTotals totals_;
+  Verdict verdict_ = kForward;
+};
+static_assert(Burst<OneFrame>);
+
+/// One frame for an engine of either kind: how whoever has single frames calls it, such as a layer
+/// in front of it. Inlined, it is engine.Process where there is one.
+template <typename Engine>
+Verdict ProcessFrame(Engine& engine, Frame& frame, uint64_t now) {
+  if constexpr (requires { engine.Process(frame, now); }) {
+    return engine.Process(frame, now);
+  } else {
+    OneFrame burst(frame);
+    engine.ProcessBurst(burst, now);
+    frame = burst.frame();
+    return burst.verdict();
+  }
+}
+
+}  // namespace sluice::packet
