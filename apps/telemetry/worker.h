@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "engine/telemetry/meter.h"
+#include "packet/burst.h"
 
 namespace sluice::telemetry {
 
@@ -17,8 +18,9 @@ class Worker {
   explicit Worker(engine::telemetry::Meter& meter) : meter_(&meter) {}
 
   void AtRest(uint64_t now) { meter_->AtRest(now); }
-  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    return meter_->Process(frame, now);
+  template <packet::Burst Burst>
+  void ProcessBurst(const Burst& burst, uint64_t now) {
+    meter_->ProcessBurst(burst, now);
   }
 
  private:

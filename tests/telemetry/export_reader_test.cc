@@ -53,7 +53,7 @@ void CountOne(Meter& meter, uint64_t now) {
   test::Bytes bytes = test::kUdp4;
   packet::Frame frame{.data = bytes.data(), .length = static_cast<uint32_t>(bytes.size()),
                       .headroom = 0, .tailroom = 0};
-  EXPECT_EQ(meter.Process(frame, now), packet::kForward);
+  EXPECT_EQ(packet::ProcessFrame(meter, frame, now), packet::kForward);
 }
 
 struct Sums {

@@ -26,7 +26,7 @@ class Lab {
     auto bytes = FrameOf(flow);
     for (uint32_t i = 0; i < times; ++i) {
       packet::Frame frame{bytes.data(), kFrameBytes, 0, 0};
-      meter.Process(frame, 0);
+      packet::ProcessFrame(meter, frame, 0);
     }
     exact[flow] += times;
   }

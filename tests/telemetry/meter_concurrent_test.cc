@@ -35,7 +35,7 @@ TEST(MeterConcurrent, EveryPacketIsInOneEpochThatTheReaderTook) {
         for (uint64_t i = 0; i < kBurst; ++i) {
           auto bytes = test::FrameOf(static_cast<uint32_t>(burst * i % 100));
           packet::Frame frame{bytes.data(), test::kFrameBytes, 0, 0};
-          meter.Process(frame, now);
+          packet::ProcessFrame(meter, frame, now);
         }
         now += 10'000;  // A hundred bursts an epoch.
       }

@@ -35,7 +35,7 @@ TEST(Meter, ForwardsEveryFrameUntouched) {
   for (std::vector<uint8_t>& bytes : frames) {
     const std::vector<uint8_t> before = bytes;
     packet::Frame frame{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0};
-    EXPECT_EQ(meter.Process(frame, 0), packet::kForward);
+    EXPECT_EQ(packet::ProcessFrame(meter, frame, 0), packet::kForward);
     EXPECT_EQ(frame.data, bytes.data());
     EXPECT_EQ(frame.length, bytes.size());
     EXPECT_EQ(bytes, before);
@@ -53,7 +53,7 @@ TEST(Meter, CountsFramesWithoutAKeyAndLetsThemCountAsPackets) {
     arp[13] = 6;
     for (int i = 0; i < 20'000; ++i) {
       packet::Frame frame{arp.data(), 60, 0, 0};
-      lab.meter.Process(frame, 0);
+      packet::ProcessFrame(lab.meter, frame, 0);
       if (i % 4 == 0) lab.Send(1);
     }
     const EpochReport report = *lab.EndEpoch();
@@ -215,7 +215,7 @@ TEST(AlwaysLineRate, FollowsTheRateEveryTenthOfASecond) {
   const auto probability_after = [&](int pkts) {
     for (int i = 0; i < pkts; ++i) {
       packet::Frame frame{bytes.data(), 60, 0, 0};
-      meter.Process(frame, now);
+      packet::ProcessFrame(meter, frame, now);
     }
     now += 100'000'000;
     meter.AtRest(now);

@@ -32,7 +32,7 @@ Meter::Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, ui
 
 void Meter::Begin(Epoch* epoch, uint64_t now, double probability) {
   filling_ = epoch;
-  left_ = upto_ = bytes_ = 0;
+  total_ = {};
   longest_ = 0;
   noted_pkts_ = 0;
   epoch->number = now / epoch_cycles_;
@@ -48,25 +48,23 @@ void Meter::SetProbability(double probability) {
   filling_->last_probability = samples_.probability();
   filling_->least_probability = std::min(filling_->least_probability, samples_.probability());
   every_packet_ = samples_.weight() == kUnit || oracle_;
-  upto_ -= left_;
-  left_ = sampled_left_ = 0;
+  left_ = kNever;
   // The gap under way is drawn again: geometric gaps have no memory.
   if (samples_.weight() != kUnit) {
     const RowSampler::Sample first = samples_.Next();
     slot_ = first.row;
-    every_packet_ ? sampled_left_ = first.frames - 1 : left_ = first.frames - 1;
+    left_ = first.frames - 1;
   }
-  upto_ += left_;
 }
 
 void Meter::NoteExactPkts() {
-  if (samples_.weight() == kUnit) filling_->exact_pkts += total().pkts - noted_pkts_;
-  noted_pkts_ = total().pkts;
+  if (samples_.weight() == kUnit) filling_->exact_pkts += total_.pkts - noted_pkts_;
+  noted_pkts_ = total_.pkts;
 }
 
 void Meter::AtRest(uint64_t now) {
   if (now >= epoch_end_) Close(now);
-  filling_->total = total();
+  filling_->total = total_;
   const double probability = pacer_.Adapt(now, filling_->total.pkts, *filling_);
   if (probability != asked_probability_) {
     NoteExactPkts();
@@ -81,7 +79,7 @@ bool Meter::Close(uint64_t now) {
   Epoch* const full = filling_;
   for (FlowCounter& counter : full->counters) counter.Settle();
   NoteExactPkts();
-  full->total = total();
+  full->total = total_;
   full->longest_bytes = longest_;
   full->end_cycles = std::max(now, full->start_cycles);
   Begin(epochs_[full == epochs_[0].get()].get(), now, pacer_.BeginEpoch(full->total.pkts));
@@ -96,71 +94,38 @@ void Meter::Release() {
   closed_.store(nullptr, std::memory_order_release);
 }
 
-/// Of the sampled rows from slot_ on; returns how many frames lie between this one and the next
-/// that is sampled.
-inline uint32_t Meter::CountRows(const uint8_t* frame, uint32_t length) {
-  const bool plain = packet::IsPlainUdpOrTcp(frame, length);
-  std::optional<packet::FlowKey> five_tuple;
-  if (!plain) [[unlikely]] five_tuple = FiveTupleOf(frame, length);
+void Meter::CountRows(std::span<const Sampled> sampled) {
   const int64_t weight = samples_.weight();
-  for (;;) {
-    if (plain || five_tuple) [[likely]] {
-      uint32_t row = slot_;
-      FlowCounter* counter = filling_->counters.data();
-      for (; row >= rows_; row -= rows_) ++counter;
-      packet::FlowKey& key = counter->next_key();
-      if (plain) [[likely]] {
-        WritePlainFlowKey(frame, &key);
-      } else {
-        key = *five_tuple;
-      }
-      if (counter->spec().kind != KeyKind::kFiveTuple) key = counter->spec().Of(key);
-      counter->CountRow(row, weight, length);
+  for (const auto& [frame, length, slot] : sampled) {
+    uint32_t row = slot;
+    FlowCounter* counter = filling_->counters.data();
+    for (; row >= rows_; row -= rows_) ++counter;
+    packet::FlowKey& key = counter->next_key();
+    if (packet::IsPlainUdpOrTcp(frame, length)) [[likely]] {
+      WritePlainFlowKey(frame, &key);
+    } else if (const auto five_tuple = FiveTupleOf(frame, length)) {
+      key = *five_tuple;
     } else {
       filling_->other += weight;
+      continue;
     }
-    const RowSampler::Sample next = samples_.Next();
-    slot_ = next.row;
-    if (next.frames != 0) return next.frames - 1;
+    if (counter->spec().kind != KeyKind::kFiveTuple) key = counter->spec().Of(key);
+    counter->CountRow(row, weight, length);
   }
 }
 
-void Meter::Count(const uint8_t* frame, uint32_t length) {
-  if (every_packet_) return CountEvery(frame, length);
-  left_ = CountRows(frame, length);
-  upto_ += left_ + 1;
-}
-
-void Meter::CountEvery(const uint8_t* frame, uint32_t length) {
-  if (samples_.weight() == kUnit) {
-    CountWhole(frame, length);
-  } else {
-    CountExactly(frame, length);
-    sampled_left_ = sampled_left_ == 0 ? CountRows(frame, length) : sampled_left_ - 1;
-  }
-  ++upto_;
-}
-
-void Meter::CountWhole(const uint8_t* frame, uint32_t length) {
-  const std::optional<packet::FlowKey> five_tuple = FiveTupleOf(frame, length);
+void Meter::CountEvery(const packet::Frame& frame) {
+  const std::optional<packet::FlowKey> five_tuple = FiveTupleOf(frame.data, frame.length);
+  const bool whole = samples_.weight() == kUnit;
   if (!five_tuple) {
-    filling_->other += kUnit * static_cast<int64_t>(slots_);
+    if (whole) filling_->other += kUnit * static_cast<int64_t>(slots_);
     return;
   }
   for (FlowCounter& counter : filling_->counters) {
     const packet::FlowKey key = counter.spec().Of(*five_tuple);
     const uint64_t hash = counter.HashOf(key);
-    counter.CountWhole(key, hash, length);
-    if (oracle_ && counter.oracle().Chooses(hash)) counter.oracle().Count(key, length);
-  }
-}
-
-void Meter::CountExactly(const uint8_t* frame, uint32_t length) {
-  const std::optional<packet::FlowKey> five_tuple = FiveTupleOf(frame, length);
-  if (!five_tuple) return;
-  for (FlowCounter& counter : filling_->counters) {
-    const packet::FlowKey key = counter.spec().Of(*five_tuple);
-    if (counter.oracle().Chooses(counter.HashOf(key))) counter.oracle().Count(key, length);
+    if (whole) counter.CountWhole(key, hash, frame.length);
+    if (oracle_ && counter.oracle().Chooses(hash)) counter.oracle().Count(key, frame.length);
   }
 }
 

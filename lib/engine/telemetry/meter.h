@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The engine of sluice-telemetry: counts frames by flow and forwards them all. Pure;
-// a nic::FrameEngine.
+// a nic::BurstEngine.
 //
-// Two threads may use a Meter. The *worker* calls Process, AtRest and Finish. The *reader* calls
+// Two threads may use a Meter. The *worker* calls ProcessBurst, AtRest and Finish. The *reader* calls
 // Closed and Release. Everything else needs both to rest. There are two epochs in a Meter, one
 // that the worker fills and one that belongs to the reader from the moment that Closed returns it
 // until Release; neither waits for the other. A reader that is late makes an epoch longer, and
 // loses nothing.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "engine/telemetry/epoch.h"
 #include "engine/telemetry/pacer.h"
 #include "engine/telemetry/row_sampler.h"
 #include "engine/telemetry/setup.h"
-#include "packet/frame.h"
+#include "packet/burst.h"
 
 namespace sluice::engine::telemetry {
 
@@ -34,17 +37,23 @@ class Meter {
   Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, uint64_t now);
   Meter(const Meter&) = delete;
 
-  /// Worker. Forwards every frame as it is. Most frames that are not sampled cost a comparison
-  /// and their share of the totals; their bytes are not looked at.
-  packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
-    bytes_ += frame.length;
-    if (frame.length > longest_) [[unlikely]] longest_ = frame.length;
-    if (left_ == 0) [[unlikely]] {
-      Count(frame.data, frame.length);
-    } else {
-      --left_;
+  /// Worker. Forwards every frame as it is. Jumps from each frame with a sampled row to the next:
+  /// the frames between cost their share of the totals, and their bytes are not looked at. What is
+  /// counted does not depend on how frames are divided into bursts.
+  template <packet::Burst Burst>
+  void ProcessBurst(const Burst& burst, uint64_t /*now*/) {
+    const packet::BurstTotals totals = burst.totals();
+    total_.pkts += burst.size();
+    total_.bytes += totals.bytes;
+    longest_ = std::max(longest_, totals.longest);
+    if (every_packet_) [[unlikely]] {
+      for (uint32_t i = 0; i < burst.size(); ++i) CountEvery(burst.At(i));
     }
-    return packet::kForward;
+    if (left_ >= burst.size()) {
+      left_ -= burst.size();
+    } else {
+      CountSampled(burst);
+    }
   }
 
   /// Worker, between bursts, and often: ends epochs and adapts the probability. A clock that
@@ -65,32 +74,60 @@ class Meter {
   }
 
  private:
-  /// Of a frame with a sampled row, or of any while all are counted.
-  [[gnu::noinline]] void Count(const uint8_t* frame, uint32_t length);
-  [[gnu::noinline]] void CountEvery(const uint8_t* frame, uint32_t length);
-  void CountWhole(const uint8_t* frame, uint32_t length);
-  void CountExactly(const uint8_t* frame, uint32_t length);
-  uint32_t CountRows(const uint8_t* frame, uint32_t length);
-  Traffic total() const { return {upto_ - left_, bytes_}; }
+  /// A row that is sampled of a frame, which is still the burst's.
+  struct Sampled {
+    const uint8_t* frame;
+    uint32_t length;
+    uint32_t slot;
+  };
+  static constexpr uint32_t kSampledAtOnce = 32;
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+  /// From frame left_ on. All samples of a burst are found before the first of them is counted,
+  /// so that their frames are fetched at the same time.
+  template <packet::Burst Burst>
+  void CountSampled(const Burst& burst) {
+    std::array<Sampled, kSampledAtOnce> sampled;
+    uint32_t found = 0;
+    uint64_t at = left_;
+    uint32_t slot = slot_;
+    while (at < burst.size()) {
+      const packet::Frame frame = burst.At(static_cast<uint32_t>(at));
+      __builtin_prefetch(frame.data);
+      sampled[found++] = {frame.data, frame.length, slot};
+      const RowSampler::Sample next = samples_.Next();
+      at += next.frames;
+      slot = next.row;
+      if (found == kSampledAtOnce) [[unlikely]] {
+        CountRows(sampled);
+        found = 0;
+      }
+    }
+    left_ = at - burst.size();
+    slot_ = slot;
+    CountRows(std::span(sampled).first(found));
+  }
+
+  [[gnu::noinline]] void CountRows(std::span<const Sampled> sampled);
+  /// Of any frame while all are counted, or those of the oracle exactly.
+  [[gnu::noinline]] void CountEvery(const packet::Frame& frame);
   void SetProbability(double probability);
   void NoteExactPkts();
   void Begin(Epoch* epoch, uint64_t now, double probability);
   bool Close(uint64_t now);
 
-  // What Process touches.
-  uint64_t left_ = 0;   ///< Frames until the next with a sampled row.
-  uint64_t bytes_ = 0;  ///< Of this epoch.
+  // What most bursts touch.
+  uint64_t left_ = 0;  ///< Frames until the next with a sampled row; kNever while all are counted.
+  Traffic total_;      ///< Of this epoch.
   uint32_t longest_ = 0;
+  bool every_packet_ = true;  ///< The probability is 1, or there is an oracle.
 
-  uint64_t upto_ = 0;  ///< Frames of this epoch when none is left.
   const uint32_t rows_;   ///< Of each key.
   const uint32_t slots_;  ///< Rows of all keys, from which samples are drawn.
   uint32_t slot_ = 0;     ///< That is sampled of the frame when none is left.
   const bool oracle_;
-  bool every_packet_ = true;   ///< left_ stays 0: the probability is 1, or there is an oracle.
-  uint32_t sampled_left_ = 0;  ///< With an oracle: what left_ would be.
   double asked_probability_ = 1;  ///< That the pacer wished; samples_ has the one it got.
-  uint64_t noted_pkts_ = 0;    ///< Of total(): when exact packets were noted last.
+  uint64_t noted_pkts_ = 0;    ///< Of total_: when exact packets were noted last.
   Epoch* filling_;
   RowSampler samples_;
   Pacer pacer_;
