@@ -21,7 +21,7 @@ struct Lent {
 
   void Add(uint32_t flow, int64_t packets, int64_t bytes) {
     for (uint32_t row = 0; row < sketch.shape().rows; ++row) {
-      sketch.Add(row, sketch.PlaceOf(row, HashOf(flow)), packets, bytes);
+      sketch.AddSquaring(row, sketch.PlaceOf(row, HashOf(flow)), packets, bytes);
     }
   }
   Cell Read(uint32_t row, uint32_t flow) const { return sketch.PlaceOf(row, HashOf(flow)).Read(); }

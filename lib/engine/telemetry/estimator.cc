@@ -117,9 +117,20 @@ Estimate Estimator::OfWhole(int64_t count, const Noise& noise) const {
   return {value, Bound(value, {.samples = noise.samples}, 1.0 / rows)};
 }
 
+/// Nothing collides with what was counted since the flow is known; the bound is that of a flow
+/// that became known just now.
+Estimate Estimator::OfLater(int64_t count, const Noise& noise) const {
+  const uint32_t rows = level_.sketch.shape().rows;
+  const double value = std::max(0.0, Packets(count) / rows);
+  return {value, noise.excess + Bound(value, noise, std::numbers::pi / 2 / rows)};
+}
+
 Estimator::Counts Estimator::Of(const KnownFlows::Flow& flow) const {
-  if (!flow.whole) return FromSketch(flow.hash);
-  return {OfWhole(flow.count, packets_), OfWhole(flow.bytes, bytes_)};
+  if (flow.whole) return {OfWhole(flow.count, packets_), OfWhole(flow.bytes, bytes_)};
+  // The least row of a count-min without samples says more than the middle of when it became known.
+  const bool least = level_.sketch.shape().kind == SketchKind::kCountMin && every_packet_;
+  if (least) return FromSketch(flow.hash);
+  return {OfLater(flow.count, packets_), OfLater(flow.bytes, bytes_)};
 }
 
 Estimator::Counts Estimator::Of(const packet::FlowKey& key, uint64_t hash) const {

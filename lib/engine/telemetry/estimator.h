@@ -48,6 +48,7 @@ class Estimator {
   void MeasureCollisions();
   Estimate Combine(double* rows, const Noise& noise) const;
   Estimate OfWhole(int64_t count, const Noise& noise) const;
+  Estimate OfLater(int64_t count, const Noise& noise) const;
   double Bound(double value, const Noise& noise, double factor) const;
   Counts FromSketch(uint64_t hash) const;
 

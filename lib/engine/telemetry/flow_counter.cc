@@ -23,6 +23,7 @@ Shape ShapeOf(const Setup& setup, uint32_t level, uint64_t seed) {
 /// Twice as many as are reported: those near the end of the list are told apart at the end of
 /// the epoch, when more is known about them.
 uint32_t KnownIn(const Setup& setup, uint32_t level) {
+  static_assert(2 * Setup::kMaxTopK <= KnownFlows::kMaxCapacity);
   const uint32_t reported = level == 0 ? 2 * setup.top_k : 0;
   return setup.levels > 1 ? std::max(reported, setup.level_top_k) : reported;
 }
@@ -118,7 +119,7 @@ void FlowCounter::Settle() {
 inline void FlowCounter::CountRowIn(Level& level, const Pending& update, uint64_t hash,
                                     Sketch::Place place) {
   const int64_t bytes = update.weight * update.bytes;
-  const int64_t reading = level.sketch.Add(update.row, place, update.weight, bytes);
+  const int64_t reading = Sketch::Add(place, update.weight, bytes);
   const bool known = level.known.AddIfKnown(update.key, hash, update.weight, bytes);
   // Negative if the flow is not known and its reading is above the floor. In one number, for that
   // is rare, while either alone would be a branch to guess.
@@ -152,7 +153,7 @@ void FlowCounter::CountWholeIn(Level& level, const packet::FlowKey& key, uint64_
   uint32_t above = 0;  // Rows that say that the flow is large.
   for (uint32_t row = 0; row < rows; ++row) {
     const int64_t reading =
-        level.sketch.Add(row, level.sketch.PlaceOf(row, hash), kUnit, kUnit * bytes);
+        level.sketch.AddSquaring(row, level.sketch.PlaceOf(row, hash), kUnit, kUnit * bytes);
     above += reading * rows > least;
   }
   const int64_t count = kUnit * rows;
@@ -177,45 +178,44 @@ void FlowCounter::Clear() {
 }
 
 void FlowCounter::Merge(const FlowCounter& other) {
-  for (size_t i = 0; i < levels_.size(); ++i) {
-    Level& mine = levels_[i];
-    const Level& theirs = other.levels_[i];
-    mine.sketch.Merge(theirs.sketch);
-    std::vector<Flow> flows;
-    // A flow that either side may have missed is estimated; the others add up.
-    const auto add = [&](const Flow& flow, const Flow* elsewhere, bool elsewhere_complete) {
-      const bool whole =
-          flow.whole && (elsewhere != nullptr ? elsewhere->whole : elsewhere_complete);
-      Flow sum = whole ? flow : EstimateOf(mine.sketch, flow.key, flow.hash);
-      if (whole && elsewhere != nullptr) {
-        sum.count += elsewhere->count;
-        sum.bytes += elsewhere->bytes;
-      }
-      sum.samples = flow.samples + (elsewhere != nullptr ? elsewhere->samples : 0);
-      flows.push_back(sum);
-    };
-    for (const Flow& flow : mine.known.flows()) {
-      add(flow, theirs.known.Find(flow.key, flow.hash), theirs.known.complete());
-    }
-    for (const Flow& flow : theirs.known.flows()) {
-      if (mine.known.Find(flow.key, flow.hash) == nullptr) {
-        add(flow, nullptr, mine.known.complete());
-      }
-    }
-    const bool complete = mine.known.complete() && theirs.known.complete();
-    std::sort(flows.begin(), flows.end(),
-              [](const Flow& a, const Flow& b) { return a.count > b.count; });
-    mine.known.Clear();
-    for (const Flow& flow : flows) {
-      if (mine.known.full()) {
-        mine.known.TurnAway();
-        break;
-      }
-      mine.known.Insert(flow);
-    }
-    if (!complete) mine.known.TurnAway();
-  }
+  for (size_t i = 0; i < levels_.size(); ++i) MergeLevel(levels_[i], other.levels_[i]);
   oracle_.Merge(other.oracle_);
+}
+
+/// Each side says what it knows of a flow that either knows: its count, or that it saw none of it,
+/// or else what its sketch says.
+void FlowCounter::MergeLevel(Level& mine, const Level& theirs) {
+  const auto counted = [](const Level& level, const Flow& flow) {
+    const Flow* const known = level.known.Find(flow.key, flow.hash);
+    if (known != nullptr) return *known;
+    if (level.known.complete()) return Flow{.key = flow.key, .hash = flow.hash, .whole = 1};
+    return EstimateOf(level.sketch, flow.key, flow.hash);
+  };
+  std::vector<Flow> flows;
+  const auto add = [&](const Flow& flow) {
+    Flow sum = counted(mine, flow);
+    const Flow more = counted(theirs, flow);
+    KnownFlows::Add(sum, more.count, more.bytes, more.samples);
+    sum.whole &= more.whole;
+    flows.push_back(sum);
+  };
+  for (const Flow& flow : mine.known.flows()) add(flow);
+  for (const Flow& flow : theirs.known.flows()) {
+    if (mine.known.Find(flow.key, flow.hash) == nullptr) add(flow);
+  }
+  const bool complete = mine.known.complete() && theirs.known.complete();
+  std::sort(flows.begin(), flows.end(),
+            [](const Flow& a, const Flow& b) { return a.count > b.count; });
+  mine.sketch.Merge(theirs.sketch);
+  mine.known.Clear();
+  for (const Flow& flow : flows) {
+    if (mine.known.full()) {
+      mine.known.TurnAway();
+      break;
+    }
+    mine.known.Insert(flow);
+  }
+  if (!complete) mine.known.TurnAway();
 }
 
 uint64_t FlowCounter::bytes() const {

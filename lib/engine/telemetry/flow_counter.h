@@ -90,6 +90,7 @@ class FlowCounter {
 
   void AllocateCells(size_t cells);
   static void CountRowIn(Level& level, const Pending& update, uint64_t hash, Sketch::Place place);
+  static void MergeLevel(Level& mine, const Level& theirs);
   static void CountWholeIn(Level& level, const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
 
   KeySpec spec_;

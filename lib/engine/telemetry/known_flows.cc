@@ -7,7 +7,7 @@
 namespace sluice::engine::telemetry {
 
 KnownFlows::KnownFlows(uint32_t capacity)
-    : capacity_(capacity), index_(std::bit_ceil(size_t{capacity} * 4)) {
+    : capacity_(capacity), index_(std::bit_ceil(size_t{capacity} * kSlotsPerFlow)) {
   flows_.reserve(size_t{capacity} + 1);
   flows_.push_back({});
   heap_.reserve(capacity);
@@ -47,7 +47,7 @@ uint64_t KnownFlows::bytes() const {
 void KnownFlows::AddToIndex(uint64_t hash, uint32_t flow) {
   size_t at = Home(hash);
   while (index_[at].flow != 0) at = (at + 1) & (index_.size() - 1);
-  index_[at] = {TagOf(hash), flow};
+  index_[at] = {TagOf(hash), static_cast<uint16_t>(flow)};
 }
 
 void KnownFlows::RemoveFromIndex(uint32_t flow) {

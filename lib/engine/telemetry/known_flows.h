@@ -28,7 +28,9 @@ class KnownFlows {
     uint32_t whole = 0;    ///< 1: known from its first sample on, so that nothing is estimated.
   };
 
+  /// At most kMaxCapacity flows.
   explicit KnownFlows(uint32_t capacity);
+  static constexpr uint32_t kMaxCapacity = 0xffff;
 
   /// The flow of this key, or nullptr. `hash` is the key's.
   Flow* Find(const packet::FlowKey& key, uint64_t hash) {
@@ -95,14 +97,16 @@ class KnownFlows {
   };
   /// Linear probing. `tag` are bits of the hash; `flow` 0: free.
   struct IndexSlot {
-    uint32_t tag = 0;
-    uint32_t flow = 0;
+    uint16_t tag = 0;
+    uint16_t flow = 0;
   };
+  /// Slots per flow: an unknown flow seldom meets another one.
+  static constexpr size_t kSlotsPerFlow = 8;
 
   /// Far below all counts, and still something can be subtracted from it.
   static constexpr int64_t kNoFloor = std::numeric_limits<int64_t>::min() / 2;
 
-  static uint32_t TagOf(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
+  static uint16_t TagOf(uint64_t hash) { return static_cast<uint16_t>(hash >> 32); }
   /// Word by word, without a branch.
   static bool AreEqual(const packet::FlowKey& a, const packet::FlowKey& b) {
     const auto difference = [&](size_t word) {

@@ -54,17 +54,23 @@ class Sketch {
     return {cells_ + size_t{row} * shape_.columns + column,
             static_cast<int64_t>(mixed) >> 63 & flips_};
   }
-  /// Adds to a counter of `row`; returns what the flow reads there afterwards, in packets.
-  int64_t Add(uint32_t row, Place place, int64_t packets, int64_t bytes) {
-    const int64_t before = place.cell->packets;
-    const int64_t after = before + place.Flipped(packets);
-    place.cell->packets = after;
+  /// Adds to a counter; returns what the flow reads there afterwards, in packets.
+  static int64_t Add(Place place, int64_t packets, int64_t bytes) {
+    place.cell->packets += place.Flipped(packets);
     place.cell->bytes += place.Flipped(bytes);
-    squares_[row] += static_cast<double>(after - before) * static_cast<double>(after + before);
-    return place.Flipped(after);
+    return place.Flipped(place.cell->packets);
+  }
+  /// The same for a counter of `row`, of which it also keeps Squares.
+  int64_t AddSquaring(uint32_t row, Place place, int64_t packets, int64_t bytes) {
+    const auto before = static_cast<double>(place.cell->packets);
+    const int64_t reading = Add(place, packets, bytes);
+    const auto after = static_cast<double>(place.cell->packets);
+    squares_[row] += (after - before) * (after + before);
+    return reading;
   }
 
   /// Σ counter² of the row, in kUnit⁻² packets²: what a count sketch takes for Σ f² of the flows.
+  /// As long as only AddSquaring adds, and of a merged one.
   double Squares(uint32_t row) const { return squares_[row]; }
   /// The counters of a row.
   const Cell* Row(uint32_t row) const { return cells_ + size_t{row} * shape_.columns; }
