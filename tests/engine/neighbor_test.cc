@@ -328,6 +328,27 @@ TEST(WithNeighbor, AnswersFirstAndLeavesTheRestToTheEngine) {
   EXPECT_EQ(run(test::kUdp4), packet::kForward);
 }
 
+/// Drops all frames of a burst.
+struct DropsBursts {
+  static constexpr std::array<std::string_view, 1> kDropReasons{"all"};
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t) {
+    for (uint32_t i = 0; i < burst.size(); ++i) burst.Answer(i, burst.At(i), packet::Drop(0));
+  }
+};
+static_assert(nic::BurstEngine<DropsBursts> && nic::FrameEngine<WithNeighbor<DropsBursts>>);
+
+TEST(WithNeighbor, GivesAnEngineThatSeesBurstsOneFrameAtATime) {
+  WithNeighbor<DropsBursts> engine(Host(), DropsBursts());
+  const auto run = [&](const Bytes& request) {
+    const ExactBuffer buffer(request);
+    Frame frame{buffer.data(), buffer.size(), 0, 0};
+    return engine.Process(frame, 0);
+  };
+  EXPECT_EQ(run(test::kArpRequest), packet::kForward);
+  EXPECT_EQ(run(test::kUdp4), packet::Drop(0));
+}
+
 TEST(WithNeighbor, NamesItsReasonsAfterTheEngines) {
   using Engine = WithNeighbor<ReflectEcho>;
   Engine engine(Host(), ReflectEcho());

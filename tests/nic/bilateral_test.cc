@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "contracts.h"
 #include "frames.h"
 #include "link_pair.h"
 
@@ -20,6 +21,9 @@ using packet::Frame;
 using packet::Verdict;
 using Gift = LinkPair::Gift;
 using Queue = BilateralQueue<LinkPair>;
+
+class Bilateral : public testing::Test, public ByContract {};
+INSTANTIATE_TEST_SUITE_P(Contracts, Bilateral, kContracts, NameOf);
 
 struct Pass {
   Verdict Process(Frame&, uint64_t) { return packet::kForward; }
@@ -49,18 +53,18 @@ Bytes Ordered(uint8_t order, uint32_t length) {
   return frame;
 }
 
-TEST(Bilateral, TheFirstRegionIsGivenAwayForOneWithFrames) {
+TEST_P(Bilateral, TheFirstRegionIsGivenAwayForOneWithFrames) {
   LinkPair link;
   Queue queue(link);
   Pass engine;
   EXPECT_EQ(link.given, (std::vector<Gift>{{0, true}}));
-  EXPECT_EQ(queue.Poll(engine, 0), 0u) << "the NIC has none yet";
+  EXPECT_EQ(Poll(queue, engine), 0u) << "the NIC has none yet";
   ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
-  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  EXPECT_EQ(Poll(queue, engine), 1u);
   EXPECT_EQ(link.given.back(), (Gift{1, false})) << "what is to be sent does not wait";
 }
 
-TEST(Bilateral, EveryKindOfFrameReturnsInOrder) {
+TEST_P(Bilateral, EveryKindOfFrameReturnsInOrder) {
   LinkPair link;
   Queue queue(link);
   Pass engine;
@@ -69,15 +73,15 @@ TEST(Bilateral, EveryKindOfFrameReturnsInOrder) {
                                      VlanFrame(70),  unknown,    Bytes(14, 0xff), Bytes(9000, 1),
                                      Ipv4Frame(1514)};
   for (const Bytes& frame : frames) ASSERT_TRUE(link.Receive(frame));
-  EXPECT_EQ(queue.Poll(engine, 0), frames.size());
-  queue.Poll(engine, 0);
+  EXPECT_EQ(Poll(queue, engine), frames.size());
+  Poll(queue, engine);
   EXPECT_EQ(link.Send(), frames);
   EXPECT_EQ(queue.counters().rx_bytes, 60u + 42 + 1514 + 100 + 70 + 77 + 14 + 9000 + 1514);
   EXPECT_EQ(queue.counters().tx_bytes, queue.counters().rx_bytes);
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST(Bilateral, RegionAfterRegionNothingIsLostOrTurnedAround) {
+TEST_P(Bilateral, RegionAfterRegionNothingIsLostOrTurnedAround) {
   LinkPair link;
   Queue queue(link);
   Pass engine;
@@ -86,13 +90,13 @@ TEST(Bilateral, RegionAfterRegionNothingIsLostOrTurnedAround) {
     Bytes frame = Ipv4Frame(60 + i % 1400);
     PutBe16(frame, 42, i);
     while (!link.Receive(frame)) {  // Full: the host is slower. Nothing is dropped for it.
-      queue.Poll(engine, 0);
+      Poll(queue, engine);
       for (Bytes& back : link.Send()) sent.push_back(std::move(back));
     }
     received.push_back(std::move(frame));
   }
   for (uint32_t quiet = 0; quiet < 20; ++quiet) {
-    queue.Poll(engine, 0);
+    Poll(queue, engine);
     for (Bytes& back : link.Send()) sent.push_back(std::move(back));
   }
   EXPECT_EQ(sent, received);
@@ -100,15 +104,15 @@ TEST(Bilateral, RegionAfterRegionNothingIsLostOrTurnedAround) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST(Bilateral, EveryEndingIsCountedAndHolesDoNotLeave) {
+TEST_P(Bilateral, EveryEndingIsCountedAndHolesDoNotLeave) {
   swap::Geometry geometry;
   geometry.headroom_bytes = 64;
   LinkPair link(geometry);
   Queue queue(link);
   ByFirstByte engine;
   for (uint8_t order = 0; order < 9; ++order) ASSERT_TRUE(link.Receive(Ordered(order, 100)));
-  EXPECT_EQ(queue.Poll(engine, 0), 9u);
-  queue.Poll(engine, 0);
+  EXPECT_EQ(Poll(queue, engine), 9u);
+  Poll(queue, engine);
   const QueueCounters& counters = queue.counters();
   EXPECT_EQ(counters.rx_pkts, 9u);
   EXPECT_EQ(counters.rx_bytes, 900u);
@@ -129,19 +133,19 @@ TEST(Bilateral, EveryEndingIsCountedAndHolesDoNotLeave) {
   EXPECT_EQ(link.nic().bad_entries(), 0u);
 }
 
-TEST(Bilateral, ARegionWithoutAFrameToSendWaitsForFrames) {
+TEST_P(Bilateral, ARegionWithoutAFrameToSendWaitsForFrames) {
   LinkPair link;
   Queue queue(link);
   ByFirstByte engine;
   for (uint32_t i = 0; i < 20; ++i) ASSERT_TRUE(link.Receive(Ordered(1 + i % 2, 60)));
-  EXPECT_EQ(queue.Poll(engine, 0), 20u);
+  EXPECT_EQ(Poll(queue, engine), 20u);
   EXPECT_EQ(link.given.back(), (Gift{0, true}));
-  EXPECT_EQ(queue.Poll(engine, 0), 0u);
+  EXPECT_EQ(Poll(queue, engine), 0u);
   EXPECT_FALSE(link.nic().Sending());
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
+TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
   swap::Geometry geometry;
   geometry.headroom_bytes = 256;
   LinkPair link(geometry);
@@ -171,8 +175,8 @@ TEST(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
   std::copy(std::begin(lies), std::end(lies), region.entries());
   std::copy(std::begin(edges), std::end(edges), region.entries() + std::size(lies));
   region.base[data] = 7;  // Takes all the headroom that it is told, and one byte.
-  EXPECT_EQ(queue.Poll(engine, 0), std::size(lies) + std::size(edges) + 1);
-  queue.Poll(engine, 0);
+  EXPECT_EQ(Poll(queue, engine), std::size(lies) + std::size(edges) + 1);
+  Poll(queue, engine);
   EXPECT_EQ(queue.counters().rx_bad_entry, std::size(lies));
   EXPECT_EQ(queue.counters().tx_unframeable, 1u);
   EXPECT_EQ(queue.counters().tx_pkts, std::size(edges));
@@ -190,7 +194,7 @@ struct RoomSeen {
   std::vector<std::pair<uint32_t, uint32_t>> seen;
 };
 
-TEST(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
+TEST_P(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
   swap::Geometry geometry;
   geometry.headroom_bytes = 128;
   LinkPair link(geometry);
@@ -216,28 +220,28 @@ TEST(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
   swap::Entry* entry = region.entries();
   for (const auto& c : kCases) *entry++ = swap::MakeEntry(c.offset, c.length);
   RoomSeen engine;
-  EXPECT_EQ(queue.Poll(engine, 0), std::size(kCases));
+  EXPECT_EQ(Poll(queue, engine), std::size(kCases));
   EXPECT_EQ(engine.seen, expected);
 }
 
-TEST(Bilateral, AtTheEndItWaitsForTheNicToTakeTheLastFrames) {
+TEST_P(Bilateral, AtTheEndItWaitsForTheNicToTakeTheLastFrames) {
   LinkPair link;
   Queue queue(link);
   Pass engine;
   ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
-  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  EXPECT_EQ(Poll(queue, engine), 1u);
   queue.Drain();
   EXPECT_EQ(link.Send().size(), 1u);
   EXPECT_EQ(queue.counters().tx_pkts, 1u);
   EXPECT_EQ(link.host().counters().rejected, 0u);
 }
 
-TEST(Bilateral, FramesThatComeBackAtTheEndWereNotSent) {
+TEST_P(Bilateral, FramesThatComeBackAtTheEndWereNotSent) {
   LinkPair link;
   Queue queue(link);
   Pass engine;
   for (uint32_t i = 0; i < 7; ++i) ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
-  EXPECT_EQ(queue.Poll(engine, 0), 7u);
+  EXPECT_EQ(Poll(queue, engine), 7u);
   link.answers = false;  // Until the host cancels.
   queue.Drain();
   EXPECT_EQ(link.host().counters().rejected, 1u);
@@ -250,37 +254,37 @@ TEST(Bilateral, FramesThatComeBackAtTheEndWereNotSent) {
   EXPECT_EQ(queue.counters().tx_full, 7u) << "counted once";
 }
 
-TEST(Bilateral, ANicThatNeverAnswersDoesNotHoldUpTheEnd) {
+TEST_P(Bilateral, ANicThatNeverAnswersDoesNotHoldUpTheEnd) {
   LinkPair link;
   link.answers_cancel = false;
   Queue queue(link);
   Pass engine;
   ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
-  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  EXPECT_EQ(Poll(queue, engine), 1u);
   link.answers = false;
   queue.Drain();
   EXPECT_EQ(queue.counters().tx_full, 1u);
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST(Bilateral, AnOfferThatTheNicRefusesWasNotSentAndTheLinkGoesOn) {
+TEST_P(Bilateral, AnOfferThatTheNicRefusesWasNotSentAndTheLinkGoesOn) {
   LinkPair link;
   Queue queue(link);
   Pass engine;
   ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
-  EXPECT_EQ(queue.Poll(engine, 0), 1u);
+  EXPECT_EQ(Poll(queue, engine), 1u);
   link.Cancel();
-  EXPECT_EQ(queue.Poll(engine, 0), 0u);
+  EXPECT_EQ(Poll(queue, engine), 0u);
   EXPECT_EQ(queue.counters().tx_full, 1u);
   EXPECT_EQ(link.given.back(), (Gift{0, true}));
   ASSERT_TRUE(link.Receive(Ipv4Frame(70)));
-  EXPECT_EQ(queue.Poll(engine, 0), 1u);
-  queue.Poll(engine, 0);
+  EXPECT_EQ(Poll(queue, engine), 1u);
+  Poll(queue, engine);
   EXPECT_EQ(link.Send(), std::vector<Bytes>{Ipv4Frame(70)});
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST(Bilateral, ATapSeesFramesAsTheyComeAndAsTheyLeave) {
+TEST_P(Bilateral, ATapSeesFramesAsTheyComeAndAsTheyLeave) {
   LinkPair link;
   Queue queue(link);
   std::vector<std::pair<TapDirection, Bytes>> seen;
@@ -292,7 +296,7 @@ TEST(Bilateral, ATapSeesFramesAsTheyComeAndAsTheyLeave) {
   ByFirstByte engine;
   ASSERT_TRUE(link.Receive(Ordered(1, 60)));
   ASSERT_TRUE(link.Receive(Ordered(4, 90)));
-  EXPECT_EQ(queue.Poll(engine, 0), 2u);
+  EXPECT_EQ(Poll(queue, engine), 2u);
   Bytes shorter = Ordered(4, 90);
   shorter.resize(80);
   EXPECT_EQ(seen, (decltype(seen){{TapDirection::kReceived, Ordered(1, 60)},

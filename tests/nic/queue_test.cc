@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "contracts.h"
 #include "frames.h"
 #include "nic/mbuf_pipes.h"
 #include "nic/packetized.h"
@@ -25,7 +26,8 @@ using namespace nic_test;
 using packet::Frame;
 using packet::Verdict;
 
-using QueueTest = RingPort;
+class QueueTest : public RingPort, public ByContract {};
+INSTANTIATE_TEST_SUITE_P(Contracts, QueueTest, kContracts, NameOf);
 
 // Ends a frame as its first byte says.
 struct ByFirstByte {
@@ -47,7 +49,7 @@ Bytes Ordered(uint8_t order, uint32_t length) {
   return frame;
 }
 
-TEST_F(QueueTest, PacketizedForwardsInOrderWhateverTheBurst) {
+TEST_P(QueueTest, PacketizedForwardsInOrderWhateverTheBurst) {
   for (uint32_t burst : {1u, 3u, 64u}) {
     PacketizedQueue queue(port_->id(), 0, burst);
     ByFirstByte engine;
@@ -57,7 +59,7 @@ TEST_F(QueueTest, PacketizedForwardsInOrderWhateverTheBurst) {
       Receive(frames.back());
     }
     uint32_t handled = 0;
-    while (const uint32_t count = queue.Poll(engine, 0)) {
+    while (const uint32_t count = Poll(queue, engine)) {
       EXPECT_LE(count, burst);
       handled += count;
     }
@@ -69,11 +71,11 @@ TEST_F(QueueTest, PacketizedForwardsInOrderWhateverTheBurst) {
   }
 }
 
-TEST_F(QueueTest, PacketizedCountsEveryEnding) {
+TEST_P(QueueTest, PacketizedCountsEveryEnding) {
   PacketizedQueue queue(port_->id(), 0);
   ByFirstByte engine;
   for (uint8_t order = 0; order < 5; ++order) Receive(Ordered(order, 100));
-  EXPECT_EQ(queue.Poll(engine, 0), 5u);
+  EXPECT_EQ(Poll(queue, engine), 5u);
   const QueueCounters& counters = queue.counters();
   EXPECT_EQ(counters.rx_pkts, 5u);
   EXPECT_EQ(counters.rx_bytes, 500u);
@@ -90,7 +92,7 @@ TEST_F(QueueTest, PacketizedCountsEveryEnding) {
   EXPECT_EQ(sent[2].size(), 90u);
 }
 
-TEST_F(QueueTest, PacketizedBringsSegmentsTogetherOrSaysThatTheyDoNotFit) {
+TEST_P(QueueTest, PacketizedBringsSegmentsTogetherOrSaysThatTheyDoNotFit) {
   PacketizedQueue queue(port_->id(), 0);
   ByFirstByte engine;
   const Bytes frame = Ordered(0, 300);
@@ -100,7 +102,7 @@ TEST_F(QueueTest, PacketizedBringsSegmentsTogetherOrSaysThatTheyDoNotFit) {
   rte_mbuf* const huge = Mbuf(Bytes(1500));
   ASSERT_EQ(rte_pktmbuf_chain(huge, Mbuf(Bytes(1500))), 0);
   Receive(huge);
-  EXPECT_EQ(queue.Poll(engine, 0), 2u);
+  EXPECT_EQ(Poll(queue, engine), 2u);
   EXPECT_EQ(Sent(), std::vector<Bytes>{frame});
   EXPECT_EQ(queue.counters().rx_scattered, 1u);
   EXPECT_EQ(queue.counters().rx_bytes, 3300u);
@@ -108,11 +110,11 @@ TEST_F(QueueTest, PacketizedBringsSegmentsTogetherOrSaysThatTheyDoNotFit) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST_F(QueueTest, PacketizedFreesAndCountsWhatThePortDoesNotTake) {
+TEST_P(QueueTest, PacketizedFreesAndCountsWhatThePortDoesNotTake) {
   PacketizedQueue queue(port_->id(), 0);
   ByFirstByte engine;
   for (uint32_t i = 0; i < 300; ++i) Receive(Ordered(0, 60));
-  while (queue.Poll(engine, 0) > 0) {
+  while (Poll(queue, engine) > 0) {
   }
   EXPECT_EQ(queue.counters().tx_pkts, kTransmitRing - 1);
   EXPECT_EQ(queue.counters().tx_full, 300 - (kTransmitRing - 1));
@@ -120,7 +122,7 @@ TEST_F(QueueTest, PacketizedFreesAndCountsWhatThePortDoesNotTake) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST_F(QueueTest, PacketizedWaitsForAPortWhoseThreadIsLate) {
+TEST_P(QueueTest, PacketizedWaitsForAPortWhoseThreadIsLate) {
   PacketizedQueue queue(port_->id(), 0);
   ByFirstByte engine;
   for (uint32_t i = 0; i < 300; ++i) Receive(Ordered(0, 60));
@@ -131,20 +133,20 @@ TEST_F(QueueTest, PacketizedWaitsForAPortWhoseThreadIsLate) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     Sent();
   });
-  while (queue.Poll(engine, 0) > 0) {
+  while (Poll(queue, engine) > 0) {
   }
   port.join();
   EXPECT_EQ(queue.counters().tx_pkts, 300u);
   EXPECT_EQ(queue.counters().tx_full, 0u);
 }
 
-TEST_F(QueueTest, APortThatTakesNothingCostsThePatienceOnceAndNotForEachBurst) {
+TEST_P(QueueTest, APortThatTakesNothingCostsThePatienceOnceAndNotForEachBurst) {
   constexpr uint32_t kBursts = 200;
   PacketizedQueue queue(port_->id(), 0, 1);
   ByFirstByte engine;
   for (uint32_t i = 0; i < kTransmitRing - 1 + kBursts; ++i) Receive(Ordered(0, 60));
   const auto begin = std::chrono::steady_clock::now();
-  while (queue.Poll(engine, 0) > 0) {
+  while (Poll(queue, engine) > 0) {
   }
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(queue.counters().tx_full, kBursts);
@@ -157,19 +159,19 @@ struct Pass {
   Verdict Process(Frame&, uint64_t) { return packet::kForward; }
 };
 
-TEST_F(QueueTest, StreamingRunsOverAnyPortAndCarriesEveryKindOfFrame) {
+TEST_P(QueueTest, StreamingRunsOverAnyPortAndCarriesEveryKindOfFrame) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
   Pass engine;
   const std::vector<Bytes> frames = {Ipv4Frame(60),  ArpFrame(),    Ipv4Frame(1514),
                                      Ipv6Frame(100), VlanFrame(70), Ipv4Frame(64)};
   for (const Bytes& frame : frames) Receive(frame);
-  EXPECT_EQ(queue.Poll(engine, 0), frames.size());
+  EXPECT_EQ(Poll(queue, engine), frames.size());
   EXPECT_EQ(Sent(), frames);
   EXPECT_EQ(queue.counters().tx_pkts, frames.size());
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST_F(QueueTest, StreamingLosesOnlyThePacketWhoseHeaderLies) {
+TEST_P(QueueTest, StreamingLosesOnlyThePacketWhoseHeaderLies) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
   Pass engine;
   Bytes lie = Ipv4Frame(200);
@@ -179,13 +181,13 @@ TEST_F(QueueTest, StreamingLosesOnlyThePacketWhoseHeaderLies) {
   Receive(Bytes(130));  // Zeroes: no frame at all.
   Receive(Bytes(9));    // Shorter than an Ethernet header.
   Receive(Ipv4Frame(70));
-  EXPECT_EQ(queue.Poll(engine, 0), 2u);
+  EXPECT_EQ(Poll(queue, engine), 2u);
   EXPECT_EQ(Sent(), (std::vector<Bytes>{Ipv4Frame(60), Ipv4Frame(70)}));
   EXPECT_EQ(queue.counters().rx_desync, 4u + 3 + 1);
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST_F(QueueTest, StreamingCountsEveryEnding) {
+TEST_P(QueueTest, StreamingCountsEveryEnding) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
   struct {
     Verdict Process(Frame& frame, uint64_t) {
@@ -195,7 +197,7 @@ TEST_F(QueueTest, StreamingCountsEveryEnding) {
     }
   } engine;
   for (uint32_t i = 0; i < 30; ++i) Receive(Ordered(static_cast<uint8_t>(i % 3), 60 + i * 20));
-  while (queue.Poll(engine, 0) > 0) {
+  while (Poll(queue, engine) > 0) {
   }
   EXPECT_EQ(queue.counters().consumed_pkts, 10u);
   EXPECT_EQ(queue.counters().engine_drops[4], 10u);
@@ -203,18 +205,18 @@ TEST_F(QueueTest, StreamingCountsEveryEnding) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST_F(QueueTest, StreamingCountsWhatThePortDoesNotTake) {
+TEST_P(QueueTest, StreamingCountsWhatThePortDoesNotTake) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
   Pass engine;
   for (uint32_t i = 0; i < 300; ++i) Receive(Ipv4Frame(60));
-  while (queue.Poll(engine, 0) > 0) {
+  while (Poll(queue, engine) > 0) {
   }
   EXPECT_EQ(queue.counters().tx_pkts, kTransmitRing - 1);
   EXPECT_EQ(queue.counters().tx_full, 300 - (kTransmitRing - 1));
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-TEST_F(QueueTest, ATapSeesEverySpanAndRun) {
+TEST_P(QueueTest, ATapSeesEverySpanAndRun) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
   std::array<uint32_t, 2> bytes{};
   queue.set_tap({[](void* context, TapDirection direction, const uint8_t*, uint32_t count) {
@@ -225,7 +227,7 @@ TEST_F(QueueTest, ATapSeesEverySpanAndRun) {
   Pass engine;
   Receive(Ipv4Frame(100));
   Receive(ArpFrame());
-  queue.Poll(engine, 0);
+  Poll(queue, engine);
   EXPECT_EQ(bytes[0], 128u + 64);
   EXPECT_EQ(bytes[1], 128u + 64);
 }

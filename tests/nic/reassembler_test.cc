@@ -158,12 +158,15 @@ class Rig {
   QueueCounters counters;
 
  private:
-  /// Engines are made in place; this one is the rig's.
+  /// Engines are made in place; this one is the rig's. It sees bursts, each of which has one frame
+  /// here: what is in front of it works frame by frame.
   struct Forwarded {
     static constexpr auto kDropReasons = Recording::kDropReasons;
     const Recording::Own& own() const { return engine->own(); }
-    packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-      return engine->Process(frame, now);
+    template <packet::Burst Burst>
+    void ProcessBurst(Burst& burst, uint64_t now) {
+      EXPECT_EQ(burst.size(), 1u);
+      FrameByFrame(*engine).ProcessBurst(burst, now);
     }
     Recording* engine;
   };

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "contracts.h"
 #include "frames.h"
 
 namespace sluice::nic {
@@ -182,8 +183,16 @@ Bytes RandomSpan(std::mt19937& random, uint32_t frames, bool orders, bool lies) 
 
 std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
+template <typename Walker, typename Engine>
+uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& spans,
+                Engine& engine) {
+  if (contract == Contract::kFrames) return walker.Walk(spans, engine, 0);
+  FrameByFrame bursts(engine);
+  return walker.Walk(spans, bursts, 0);
+}
+
 // Walks `spans` and compares everything with the naive walk.
-void Check(const std::vector<Bytes>& spans) {
+void Check(Contract contract, const std::vector<Bytes>& spans) {
   RecordingPipes pipes;
   QueueCounters counters;
   ExceptionPath no_exception;
@@ -202,7 +211,7 @@ void Check(const std::vector<Bytes>& spans) {
     desync += expected.desync_flits;
     arrived.push_back(pipes.Arrive(span));
   }
-  EXPECT_EQ(walker.Walk(arrived, engine, 0), count);
+  EXPECT_EQ(WalkBy(contract, walker, arrived, engine), count);
   EXPECT_EQ(counters.rx_pkts, count);
   EXPECT_EQ(counters.rx_bytes, bytes);
   EXPECT_EQ(counters.rx_desync, desync);
@@ -226,6 +235,9 @@ void Check(const std::vector<Bytes>& spans) {
   EXPECT_EQ(counters.tx_pkts, sent_pkts);
   EXPECT_EQ(counters.tx_bytes, sent_bytes);
   EXPECT_EQ(counters.tx_full, pipes.copies.size() / 7);
+}
+void Check(const std::vector<Bytes>& spans) {
+  for (const Contract contract : {Contract::kFrames, Contract::kBursts}) Check(contract, spans);
 }
 
 TEST(SpanWalker, AgreesWithTheNaiveWalkOnHonestTraffic) {
@@ -274,7 +286,10 @@ TEST(SpanWalker, SurvivesBytesWithoutAnyFrame) {
   }
 }
 
-TEST(SpanWalker, FramesThatStayAndLeaveAreOneRun) {
+class SpanWalkerBy : public testing::TestWithParam<Contract> {};
+INSTANTIATE_TEST_SUITE_P(Contracts, SpanWalkerBy, kContracts, NameOf);
+
+TEST_P(SpanWalkerBy, FramesThatStayAndLeaveAreOneRun) {
   Bytes span;
   for (int i = 0; i < 10; ++i) Append(span, Ipv4Frame(60 + i * 50));
   RecordingPipes pipes;
@@ -283,12 +298,12 @@ TEST(SpanWalker, FramesThatStayAndLeaveAreOneRun) {
   SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   const std::vector<Span> spans = {pipes.Arrive(span)};
-  walker.Walk(spans, engine, 0);
+  WalkBy(GetParam(), walker, spans, engine);
   EXPECT_EQ(pipes.longest_run, span.size());
   EXPECT_EQ(counters.tx_pkts, 10u);
 }
 
-TEST(SpanWalker, RunsAreSentBeforeTheyOutgrowTheCache) {
+TEST_P(SpanWalkerBy, RunsAreSentBeforeTheyOutgrowTheCache) {
   Bytes span;
   for (int i = 0; i < 40000; ++i) Append(span, Ipv4Frame(60));
   RecordingPipes pipes;
@@ -297,12 +312,12 @@ TEST(SpanWalker, RunsAreSentBeforeTheyOutgrowTheCache) {
   SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   const std::vector<Span> spans = {pipes.Arrive(span), pipes.Arrive(span)};
-  walker.Walk(spans, engine, 0);
+  WalkBy(GetParam(), walker, spans, engine);
   EXPECT_LE(pipes.longest_run, SpanWalker<RecordingPipes>::kRunBytes + 1536);
   EXPECT_EQ(counters.tx_pkts, 80000u);
 }
 
-TEST(SpanWalker, FramesOfOnePipeReachTheEngineInOrder) {
+TEST_P(SpanWalkerBy, FramesOfOnePipeReachTheEngineInOrder) {
   std::mt19937 random(5);
   std::vector<Bytes> spans;
   RecordingPipes pipes;
@@ -321,7 +336,7 @@ TEST(SpanWalker, FramesOfOnePipeReachTheEngineInOrder) {
   ExceptionPath no_exception;
   SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
-  walker.Walk(arrived, engine, 0);
+  WalkBy(GetParam(), walker, arrived, engine);
   std::map<int, int> next;
   for (const Bytes& frame : engine.seen) {
     EXPECT_EQ(next[frame[1]]++, frame[2] << 8 | frame[3]);
@@ -408,7 +423,7 @@ TEST(SpanWalker, AFrameMayBeBuiltWhereItsCopyWillLie) {
   EXPECT_TRUE(counters.Conserved());
 }
 
-TEST(SpanWalker, FramesTheNicCannotCutStayOutOfRuns) {
+TEST_P(SpanWalkerBy, FramesTheNicCannotCutStayOutOfRuns) {
   Bytes span;
   Append(span, Ipv4Frame(100));
   Append(span, ArpFrame());
@@ -421,13 +436,13 @@ TEST(SpanWalker, FramesTheNicCannotCutStayOutOfRuns) {
   SpanWalker walker(pipes, no_exception, counters);
   Scripted engine;
   const std::vector<Span> spans = {pipes.Arrive(span)};
-  EXPECT_EQ(walker.Walk(spans, engine, 0), 5u);
+  EXPECT_EQ(WalkBy(GetParam(), walker, spans, engine), 5u);
   EXPECT_EQ(counters.tx_unframeable, 3u);
   EXPECT_EQ(counters.tx_pkts, 2u);
   EXPECT_EQ(counters.rx_desync, 0u);
 }
 
-TEST(SpanWalker, ARunThatCannotBeSentIsCountedFrameByFrame) {
+TEST_P(SpanWalkerBy, ARunThatCannotBeSentIsCountedFrameByFrame) {
   std::mt19937 random(6);
   Bytes span;
   for (int i = 0; i < 50; ++i) Append(span, Ipv4Frame(64 + random() % 1000));
@@ -439,7 +454,7 @@ TEST(SpanWalker, ARunThatCannotBeSentIsCountedFrameByFrame) {
   Scripted engine;
   const std::vector<Span> spans = {pipes.Arrive(span), pipes.Arrive(span), pipes.Arrive(span),
                                    pipes.Arrive(span)};
-  walker.Walk(spans, engine, 0);
+  WalkBy(GetParam(), walker, spans, engine);
   EXPECT_EQ(counters.tx_full, 200u);
   EXPECT_EQ(counters.tx_pkts, 0u);
   EXPECT_EQ(counters.tx_bytes, 0u);
