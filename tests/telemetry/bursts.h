@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Bursts of frames in memory that note which frames an engine looks at.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/workload/random.h"
+#include "packet/burst.h"
+#include "traffic.h"
+
+namespace sluice::engine::telemetry::test {
+
+/// `count` frames of `flows` flows, 60 to 200 bytes long; one in eight is ARP.
+class Traffic {
+ public:
+  Traffic(uint32_t count, uint32_t flows, uint64_t seed) : bytes_(count) {
+    engine::workload::Random random(seed);
+    for (Buffer& buffer : bytes_) {
+      const auto flow = static_cast<uint32_t>(random.Below(flows));
+      const std::array<uint8_t, kFrameBytes> frame = FrameOf(flow);
+      std::copy(frame.begin(), frame.end(), buffer.begin());
+      if (random.Below(8) == 0) buffer[13] = 0x06;
+      const auto length = static_cast<uint32_t>(60 + random.Below(141));
+      frames_.push_back({buffer.data(), length, 0, 0});
+      flows_.push_back(buffer[13] == 0x06 ? kNoFlow : flow);
+    }
+  }
+  static constexpr uint32_t kNoFlow = ~0u;
+
+  std::span<const packet::Frame> frames() const { return frames_; }
+  /// By frame.
+  std::span<const uint32_t> flows() const { return flows_; }
+
+ private:
+  using Buffer = std::array<uint8_t, 200>;
+  std::vector<Buffer> bytes_;
+  std::vector<packet::Frame> frames_;
+  std::vector<uint32_t> flows_;
+};
+
+/// packet::Burst over some of them. `looked_at` gets a frame's place once for each look.
+class NotedBurst {
+ public:
+  NotedBurst(std::span<const packet::Frame> frames, std::vector<const uint8_t*>& looked_at)
+      : frames_(frames), looked_at_(looked_at) {}
+
+  uint32_t size() const { return static_cast<uint32_t>(frames_.size()); }
+  packet::BurstTotals totals() const {
+    packet::BurstTotals totals;
+    for (const packet::Frame& frame : frames_) totals.Add(frame.length);
+    return totals;
+  }
+  packet::Frame At(uint32_t number) const {
+    looked_at_.push_back(frames_[number].data);
+    return frames_[number];
+  }
+  void Answer(uint32_t, const packet::Frame&, packet::Verdict) { FAIL() << "all are forwarded"; }
+
+ private:
+  std::span<const packet::Frame> frames_;
+  std::vector<const uint8_t*>& looked_at_;
+};
+static_assert(packet::Burst<NotedBurst>);
+
+/// Gives the engine all frames in bursts of random sizes up to `most`. Returns what it looked at.
+template <typename Engine>
+std::vector<const uint8_t*> InBursts(Engine& engine, std::span<const packet::Frame> frames,
+                                     uint64_t most, uint64_t seed) {
+  engine::workload::Random random(seed);
+  std::vector<const uint8_t*> looked_at;
+  while (!frames.empty()) {
+    const size_t count = std::min<size_t>(random.Below(most + 1), frames.size());
+    NotedBurst burst(frames.first(count), looked_at);
+    engine.ProcessBurst(burst, 0);
+    frames = frames.subspan(count);
+  }
+  return looked_at;
+}
+
+}  // namespace sluice::engine::telemetry::test
