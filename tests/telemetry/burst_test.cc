@@ -64,7 +64,7 @@ void ExpectEqual(const Epoch& a, const Epoch& b) {
 }
 
 TEST(MeterBursts, CountTheSameHoweverFramesAreDivided) {
-  const test::Traffic traffic(20'000, 400, 3);
+  const test::MixedFrames traffic(20'000, 400, 3);
   std::vector<Choice> setups = {Fixed(1), Fixed(0.3), Fixed(0.01), Fixed(0.001)};
   for (const size_t i : {1u, 2u}) {
     Choice keys = setups[i], oracle = setups[i], levels = setups[i];
@@ -93,7 +93,7 @@ TEST(MeterBursts, CountTheSameHoweverFramesAreDivided) {
 // Every frame has `rows` rows, one after the other; gaps over them all say which are sampled. A
 // sampled row gets 1/p packets.
 TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
-  const test::Traffic traffic(50'000, 400, 5);
+  const test::MixedFrames traffic(50'000, 400, 5);
   const Choice setup = Fixed(0.01);
   Meter meter(setup, 3, kCyclesPerSecond, 0);
   const std::vector<const uint8_t*> looked_at =
@@ -115,7 +115,7 @@ TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
       if (--until != 0) continue;
       until = gaps.Next();
       sampled_frames.insert(frame.data);
-      if (traffic.flows()[i] == test::Traffic::kNoFlow) {
+      if (traffic.flows()[i] == test::MixedFrames::kNoFlow) {
         other += gaps.weight();
         continue;
       }

@@ -18,9 +18,9 @@
 namespace sluice::engine::telemetry::test {
 
 /// `count` frames of `flows` flows, 60 to 200 bytes long; one in eight is ARP.
-class Traffic {
+class MixedFrames {
  public:
-  Traffic(uint32_t count, uint32_t flows, uint64_t seed) : bytes_(count) {
+  MixedFrames(uint32_t count, uint32_t flows, uint64_t seed) : bytes_(count) {
     engine::workload::Random random(seed);
     for (Buffer& buffer : bytes_) {
       const auto flow = static_cast<uint32_t>(random.Below(flows));
