@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-telemetry's worker behind each kind of queue, both ends in one thread: cost without
-// cross-core traffic. Under callgrind with --toggle-collect='Worker*' it counts the worker's
+// cross-core traffic. Under callgrind with --toggle-collect='*WorkerPoll*' it counts the worker's
 // instructions; alone it prints TSC cycles.
 //
 //   telemetry_queue_bench packetized|streaming|bilateral [frame_size] [burst] [packets] [pipes]
@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
   }
   engine::telemetry::Setup setup;
   setup.pace = engine::telemetry::Pace::kFixed;
-  engine::telemetry::Meter meter(setup, 0, rte_get_tsc_hz() + 1, 0);
+  engine::telemetry::Meter meter(setup, 0, 1'000'000'000, 0);
   telemetry::Worker worker(meter);
   if (iface == "packetized") return OnPackets(options, worker);
   if (iface == "streaming") return OnPipes(options, worker);
