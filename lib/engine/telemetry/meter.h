@@ -3,10 +3,10 @@
 // The engine of sluice-telemetry: counts frames by flow and forwards them all. Pure;
 // a nic::BurstEngine.
 //
-// Two threads may use a Meter. The *worker* calls ProcessBurst, AtRest and Finish. The *reader* calls
-// Closed and Release. Everything else needs both to rest. There are two epochs in a Meter, one
-// that the worker fills and one that belongs to the reader from the moment that Closed returns it
-// until Release; neither waits for the other. A reader that is late makes an epoch longer, and
+// Two threads may use a Meter. The *worker* calls ProcessBurst, AtRest and Finish. The *reader*
+// calls Closed and Release. Everything else needs both to rest. There are two epochs in a Meter,
+// one that the worker fills and one that belongs to the reader from the moment that Closed returns
+// it until Release; neither waits for the other. A reader that is late makes an epoch longer, and
 // loses nothing.
 #pragma once
 
