@@ -10,14 +10,18 @@ void RowSampler::SetProbability(double probability) {
 }
 
 void RowSampler::Refill() {
-  // Gaps are below 2^22 and rows at most 2^7: the quotient is exact.
-  const uint64_t inverse = (uint64_t{1} << 32) / rows_ + 1;
+  // Rows and frames from the frame of the last sample on, so that no division waits for another.
+  uint64_t rows = row_, frames = 0;
+  // Exact below 2^63 / rows_: gaps are below 2^22, and rows_ is at most 2^7.
+  const uint64_t inverse = (uint64_t{1} << 63) / rows_ + 1;
   for (Sample& sample : samples_) {
-    const uint32_t to = row_ + gaps_.Next();
-    const auto frames = static_cast<uint32_t>(to * inverse >> 32);
-    row_ = to - frames * rows_;
-    sample = {frames, row_};
+    rows += gaps_.Next();
+    const auto whole =
+        static_cast<uint64_t>(static_cast<unsigned __int128>(rows) * inverse >> 63);
+    sample = {static_cast<uint32_t>(whole - frames), static_cast<uint32_t>(rows - whole * rows_)};
+    frames = whole;
   }
+  row_ = samples_.back().row;
   next_ = 0;
 }
 
