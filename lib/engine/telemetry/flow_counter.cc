@@ -97,29 +97,23 @@ void FlowCounter::AllocateCells(size_t cells) {
 }
 
 void FlowCounter::Settle() {
-  std::array<uint64_t, kPending> hashes;
-  std::array<Sketch::Place, kPending> places;
-  for (uint32_t i = 0; i < pending_count_; ++i) {
-    hashes[i] = HashOf(pending_[i].key);
-    places[i] = levels_[0].sketch.PlaceOf(pending_[i].row, hashes[i]);
-    __builtin_prefetch(places[i].cell, 1);
-  }
-  for (uint32_t i = 0; i < pending_count_; ++i) {
-    const Pending& update = pending_[i];
-    CountRowIn(levels_[0], update, hashes[i], places[i]);
-    const uint32_t depth = levels_.size() > 1 ? DepthOf(hashes[i]) : 0;
-    for (uint32_t at = 1; at <= depth; ++at) {
-      CountRowIn(levels_[at], update, hashes[i],
-                 levels_[at].sketch.PlaceOf(update.row, hashes[i]));
+  const auto updates = std::span(pending_).first(pending_count_);
+  for (const Pending& update : updates) CountRowIn(levels_[0], update, update.place);
+  if (levels_.size() > 1) {
+    for (const Pending& update : updates) {
+      const uint32_t depth = DepthOf(update.hash);
+      for (uint32_t at = 1; at <= depth; ++at) {
+        CountRowIn(levels_[at], update, levels_[at].sketch.PlaceOf(update.row, update.hash));
+      }
     }
   }
   pending_count_ = 0;
 }
 
-inline void FlowCounter::CountRowIn(Level& level, const Pending& update, uint64_t hash,
-                                    Sketch::Place place) {
+inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch::Place place) {
   const int64_t bytes = update.weight * update.bytes;
   const int64_t reading = Sketch::Add(place, update.weight, bytes);
+  const uint64_t hash = update.hash;
   const bool known = level.known.AddIfKnown(update.key, hash, update.weight, bytes);
   // Negative if the flow is not known and its reading is above the floor. In one number, for that
   // is rare, while either alone would be a branch to guess.

@@ -49,6 +49,9 @@ class FlowCounter {
   /// wait: Settle.
   void CountRow(uint32_t row, int64_t weight, uint32_t bytes) {
     Pending& update = pending_[pending_count_];
+    update.hash = HashOf(update.key);
+    update.place = levels_[0].sketch.PlaceOf(row, update.hash);
+    __builtin_prefetch(update.place.cell, 1);
     update.weight = weight;
     update.row = row;
     update.bytes = bytes;
@@ -77,6 +80,8 @@ class FlowCounter {
   /// A row that was sampled. Many are counted at once: none waits for its counter alone.
   struct Pending {
     packet::FlowKey key;
+    uint64_t hash;
+    Sketch::Place place;  ///< In the first level.
     int64_t weight;
     uint32_t row;
     uint32_t bytes;
@@ -89,7 +94,7 @@ class FlowCounter {
   static constexpr uint64_t kDepthFactor = 0xa0761d6478bd642f;  // Odd, of no pattern.
 
   void AllocateCells(size_t cells);
-  static void CountRowIn(Level& level, const Pending& update, uint64_t hash, Sketch::Place place);
+  static void CountRowIn(Level& level, const Pending& update, Sketch::Place place);
   static void MergeLevel(Level& mine, const Level& theirs);
   static void CountWholeIn(Level& level, const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
 

@@ -7,7 +7,9 @@
 namespace sluice::engine::telemetry {
 
 KnownFlows::KnownFlows(uint32_t capacity)
-    : capacity_(capacity), index_(std::bit_ceil(size_t{capacity} * kSlotsPerFlow)) {
+    : capacity_(capacity),
+      index_(std::bit_ceil(size_t{capacity} * kSlotsPerFlow)),
+      mask_(index_.size() - 1) {
   flows_.reserve(size_t{capacity} + 1);
   flows_.push_back({});
   heap_.reserve(capacity);
@@ -46,18 +48,17 @@ uint64_t KnownFlows::bytes() const {
 
 void KnownFlows::AddToIndex(uint64_t hash, uint32_t flow) {
   size_t at = Home(hash);
-  while (index_[at].flow != 0) at = (at + 1) & (index_.size() - 1);
+  while (index_[at].flow != 0) at = (at + 1) & mask_;
   index_[at] = {TagOf(hash), static_cast<uint16_t>(flow)};
 }
 
 void KnownFlows::RemoveFromIndex(uint32_t flow) {
-  const size_t mask = index_.size() - 1;
   size_t hole = Home(flows_[flow].hash);
-  while (index_[hole].flow != flow) hole = (hole + 1) & mask;
+  while (index_[hole].flow != flow) hole = (hole + 1) & mask_;
   // What follows moves up unless its home lies behind the hole (Knuth 6.4, algorithm R).
-  for (size_t at = (hole + 1) & mask; index_[at].flow != 0; at = (at + 1) & mask) {
+  for (size_t at = (hole + 1) & mask_; index_[at].flow != 0; at = (at + 1) & mask_) {
     const size_t home = Home(flows_[index_[at].flow].hash);
-    if (((at - home) & mask) >= ((at - hole) & mask)) {
+    if (((at - home) & mask_) >= ((at - hole) & mask_)) {
       index_[hole] = index_[at];
       hole = at;
     }

@@ -34,7 +34,7 @@ class KnownFlows {
 
   /// The flow of this key, or nullptr. `hash` is the key's.
   Flow* Find(const packet::FlowKey& key, uint64_t hash) {
-    for (size_t at = Home(hash);; at = (at + 1) & (index_.size() - 1)) {
+    for (size_t at = Home(hash);; at = (at + 1) & mask_) {
       const IndexSlot& slot = index_[at];
       if (slot.flow == 0) return nullptr;
       if (slot.tag == TagOf(hash) && AreEqual(flows_[slot.flow].key, key)) {
@@ -115,7 +115,7 @@ class KnownFlows {
     };
     return (difference(0) | difference(1) | difference(2) | difference(3) | difference(4)) == 0;
   }
-  size_t Home(uint64_t hash) const { return hash & (index_.size() - 1); }
+  size_t Home(uint64_t hash) const { return hash & mask_; }
   void AddToIndex(uint64_t hash, uint32_t flow);
   void RemoveFromIndex(uint32_t flow);
   void Refresh();
@@ -128,6 +128,7 @@ class KnownFlows {
   std::vector<Flow> flows_;  ///< The first is nobody, whose key no packet has.
   std::vector<HeapNode> heap_;
   std::vector<IndexSlot> index_;
+  uint64_t mask_;  ///< Of index_, whose size is a power of two.
 };
 
 }  // namespace sluice::engine::telemetry
