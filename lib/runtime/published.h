@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "packet/frame.h"
+#include "packet/burst.h"
 
 namespace sluice::runtime {
 
@@ -140,7 +140,7 @@ class WithTables {
     engine_.Prepare(frame, length);
   }
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    return engine_.Process(frame, now);
+    return packet::ProcessFrame(engine_, frame, now);
   }
 
   const Engine& engine() const { return engine_; }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "packet/burst.h"
 #include "packet/capture.h"
 #include "packet/frame.h"
 #include "runtime/command_line.h"
@@ -80,7 +81,7 @@ int Replay(const CommandLine& line, Engine& engine, const AppHooks& hooks = {}) 
   while (files->Next(&frame, &now)) {
     Rest(engine, now);
     files->FlushSent();
-    const packet::Verdict verdict = engine.Process(frame, now);
+    const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
     files->End(frame, verdict);
     files->FlushSent();
   }
