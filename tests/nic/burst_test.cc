@@ -152,7 +152,7 @@ std::vector<Bytes> RandomTraffic(uint32_t seed, uint32_t count) {
       case 4: frame = Ipv4Frame(length); frame[16] ^= 0x10; break;  // Lies about its length.
       default: frame = Ipv4Frame(length);
     }
-    frame[0] = static_cast<uint8_t>(random() % 2 == 0 ? kLeave : random() % kOrders);
+    frame[0] = random() % 2 == 0 ? uint8_t{kLeave} : static_cast<uint8_t>(random() % kOrders);
     frame[1] = static_cast<uint8_t>(random());
     frames.push_back(std::move(frame));
   }

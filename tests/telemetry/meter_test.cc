@@ -318,7 +318,7 @@ TEST(Merge, OfFlowsThatSeveralWorkersSawIsWhatOneWouldHaveCounted) {
     EXPECT_TRUE(sum.complete());
     ASSERT_EQ(sum.flows().size(), whole.flows().size());
     for (const KnownFlows::Flow& flow : whole.flows()) {
-      const KnownFlows::Flow* const found = sum.Find(flow.key, flow.hash);
+      const KnownFlows::Flow* const found = sum.Find(flow.hash);
       ASSERT_NE(found, nullptr);
       EXPECT_EQ(found->count, flow.count);
       EXPECT_EQ(found->bytes, flow.bytes);

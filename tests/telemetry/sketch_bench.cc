@@ -122,7 +122,7 @@ class Sluice : public Counter {
 
   double Count(const Trace& trace) override {
     // As many frames as a ring holds, put there as a NIC would: with their lengths beside them.
-    constexpr size_t kRing = 4096;
+    constexpr size_t kRing = 2048;
     std::vector<uint8_t> ring(kRing * Trace::kStride);
     std::vector<uint32_t> lengths(kRing);
     const auto& packets = trace.flow_of_packet;
@@ -152,7 +152,7 @@ class Sluice : public Counter {
   }
   double Estimate(const Trace&, uint32_t flow) const override {
     const packet::FlowKey key = test::KeyOf(flow);
-    return estimator_->Of(key, meter_.Closed()->counters[0].HashOf(key)).packets.value;
+    return estimator_->Of(meter_.Closed()->counters[0].HashOf(key)).packets.value;
   }
   std::vector<uint32_t> Reported(const Trace& trace) const override {
     std::unordered_map<packet::FlowKey, uint32_t> flows;

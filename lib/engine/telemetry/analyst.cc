@@ -52,8 +52,8 @@ std::vector<FlowChange> Changes(const Epoch& before, const Epoch& now, size_t ke
   const Estimator estimator_before(level_before, before), estimator_now(level_now, now);
   std::vector<FlowChange> changes;
   const auto compare = [&](const KnownFlows::Flow& flow) {
-    const Estimate past = estimator_before.Of(flow.key, flow.hash).packets;
-    const Estimate present = estimator_now.Of(flow.key, flow.hash).packets;
+    const Estimate past = estimator_before.Of(flow.hash).packets;
+    const Estimate present = estimator_now.Of(flow.hash).packets;
     const Estimate difference{present.value - past.value, present.bound + past.bound};
     const double size = std::abs(difference.value);
     if (size == 0 || size < least || size <= difference.bound) return;
@@ -61,7 +61,7 @@ std::vector<FlowChange> Changes(const Epoch& before, const Epoch& now, size_t ke
   };
   for (const KnownFlows::Flow& flow : level_now.known.flows()) compare(flow);
   for (const KnownFlows::Flow& flow : level_before.known.flows()) {
-    if (level_now.known.Find(flow.key, flow.hash) == nullptr) compare(flow);
+    if (level_now.known.Find(flow.hash) == nullptr) compare(flow);
   }
   std::sort(changes.begin(), changes.end(), [](const FlowChange& a, const FlowChange& b) {
     const double size_a = std::abs(a.difference.value), size_b = std::abs(b.difference.value);
@@ -77,7 +77,7 @@ OracleReport Compare(const FlowCounter& counter, const Estimator& estimator) {
   report.refused_pkts = counter.oracle().refused_pkts();
   for (const auto& [key, truth] : counter.oracle().counts()) {
     if (truth.pkts < OracleReport::kLeastPackets) continue;
-    const Estimate packets = estimator.Of(key, counter.HashOf(key)).packets;
+    const Estimate packets = estimator.Of(counter.HashOf(key)).packets;
     const auto exact = static_cast<double>(truth.pkts);
     const double error = std::abs(packets.value - exact);
     ++report.compared_flows;

@@ -133,8 +133,8 @@ Estimator::Counts Estimator::Of(const KnownFlows::Flow& flow) const {
   return {OfLater(flow.count, packets_), OfLater(flow.bytes, bytes_)};
 }
 
-Estimator::Counts Estimator::Of(const packet::FlowKey& key, uint64_t hash) const {
-  const KnownFlows::Flow* const flow = level_.known.Find(key, hash);
+Estimator::Counts Estimator::Of(uint64_t hash) const {
+  const KnownFlows::Flow* const flow = level_.known.Find(hash);
   if (flow != nullptr) return Of(*flow);
   // All flows are known: this one was not seen, or no sample hit it.
   if (level_.known.complete()) return {OfWhole(0, packets_), OfWhole(0, bytes_)};

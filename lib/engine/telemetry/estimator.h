@@ -34,8 +34,8 @@ class Estimator {
 
   /// Of one of level.known.
   Counts Of(const KnownFlows::Flow& flow) const;
-  /// Of any.
-  Counts Of(const packet::FlowKey& key, uint64_t hash) const;
+  /// Of any, by its hash.
+  Counts Of(uint64_t hash) const;
 
  private:
   /// What the bounds need to know, of packets or of bytes.

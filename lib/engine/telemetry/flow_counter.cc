@@ -114,7 +114,7 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   const int64_t bytes = update.weight * update.bytes;
   const int64_t reading = Sketch::Add(place, update.weight, bytes);
   const uint64_t hash = update.hash;
-  const bool known = level.known.AddIfKnown(update.key, hash, update.weight, bytes);
+  const bool known = level.known.AddIfKnown(hash, update.weight, bytes);
   // Negative if the flow is not known and its reading is above the floor. In one number, for that
   // is rare, while either alone would be a branch to guess.
   const int64_t distance = level.known.floor() - reading * level.sketch.shape().rows;
@@ -141,7 +141,7 @@ void FlowCounter::CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t
 void FlowCounter::CountWholeIn(Level& level, const packet::FlowKey& key, uint64_t hash,
                                uint32_t bytes) {
   const uint32_t rows = level.sketch.shape().rows;
-  Flow* const flow = level.known.Find(key, hash);
+  Flow* const flow = level.known.Find(hash);
   const bool challenges = flow == nullptr && level.known.full();
   const int64_t least = challenges ? level.known.Least() : 0;
   uint32_t above = 0;  // Rows that say that the flow is large.
@@ -180,7 +180,7 @@ void FlowCounter::Merge(const FlowCounter& other) {
 /// or else what its sketch says.
 void FlowCounter::MergeLevel(Level& mine, const Level& theirs) {
   const auto counted = [](const Level& level, const Flow& flow) {
-    const Flow* const known = level.known.Find(flow.key, flow.hash);
+    const Flow* const known = level.known.Find(flow.hash);
     if (known != nullptr) return *known;
     if (level.known.complete()) return Flow{.key = flow.key, .hash = flow.hash, .whole = 1};
     return EstimateOf(level.sketch, flow.key, flow.hash);
@@ -195,7 +195,7 @@ void FlowCounter::MergeLevel(Level& mine, const Level& theirs) {
   };
   for (const Flow& flow : mine.known.flows()) add(flow);
   for (const Flow& flow : theirs.known.flows()) {
-    if (mine.known.Find(flow.key, flow.hash) == nullptr) add(flow);
+    if (mine.known.Find(flow.hash) == nullptr) add(flow);
   }
   const bool complete = mine.known.complete() && theirs.known.complete();
   std::sort(flows.begin(), flows.end(),

@@ -38,32 +38,32 @@ void KnownFlows::Clear() {
   floor_ = kNoFloor;
   flows_.resize(1);
   heap_.clear();
-  std::fill(index_.begin(), index_.end(), IndexSlot{});
+  std::fill(index_.begin(), index_.end(), uint16_t{0});
 }
 
 uint64_t KnownFlows::bytes() const {
   return capacity_ * (sizeof(Flow) + sizeof(HeapNode)) +
-         index_.size() * sizeof(IndexSlot);
+         index_.size() * sizeof(uint16_t);
 }
 
 void KnownFlows::AddToIndex(uint64_t hash, uint32_t flow) {
   size_t at = Home(hash);
-  while (index_[at].flow != 0) at = (at + 1) & mask_;
-  index_[at] = {TagOf(hash), static_cast<uint16_t>(flow)};
+  while (index_[at] != 0) at = (at + 1) & mask_;
+  index_[at] = static_cast<uint16_t>(flow);
 }
 
 void KnownFlows::RemoveFromIndex(uint32_t flow) {
   size_t hole = Home(flows_[flow].hash);
-  while (index_[hole].flow != flow) hole = (hole + 1) & mask_;
+  while (index_[hole] != flow) hole = (hole + 1) & mask_;
   // What follows moves up unless its home lies behind the hole (Knuth 6.4, algorithm R).
-  for (size_t at = (hole + 1) & mask_; index_[at].flow != 0; at = (at + 1) & mask_) {
-    const size_t home = Home(flows_[index_[at].flow].hash);
+  for (size_t at = (hole + 1) & mask_; index_[at] != 0; at = (at + 1) & mask_) {
+    const size_t home = Home(flows_[index_[at]].hash);
     if (((at - home) & mask_) >= ((at - hole) & mask_)) {
       index_[hole] = index_[at];
       hole = at;
     }
   }
-  index_[hole] = {};
+  index_[hole] = 0;
 }
 
 /// The least of old counts gets its flow's present one.

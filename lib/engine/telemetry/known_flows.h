@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The flows of a sketch that are known by name: the largest ones seen so far, in a heap with the
-// least on top, and an index by key, so that none is in it twice. Counting for a known flow does
+// least on top, and an index, so that none is in it twice. A flow is told by its hash: 64 well-mixed
+// bits, of which a secret is part where strangers send. Counting for a known flow does
 // not touch the heap, which is put right when the least is asked for: counts only grow.
 #pragma once
 
@@ -10,7 +11,6 @@
 #include <span>
 #include <vector>
 
-#include "packet/bytes.h"
 #include "packet/flow_key.h"
 
 namespace sluice::engine::telemetry {
@@ -32,27 +32,22 @@ class KnownFlows {
   explicit KnownFlows(uint32_t capacity);
   static constexpr uint32_t kMaxCapacity = 0xffff;
 
-  /// The flow of this key, or nullptr. `hash` is the key's.
-  Flow* Find(const packet::FlowKey& key, uint64_t hash) {
+  /// The flow of this hash, or nullptr.
+  Flow* Find(uint64_t hash) {
     for (size_t at = Home(hash);; at = (at + 1) & mask_) {
-      const IndexSlot& slot = index_[at];
-      if (slot.flow == 0) return nullptr;
-      if (slot.tag == TagOf(hash) && AreEqual(flows_[slot.flow].key, key)) {
-        return &flows_[slot.flow];
-      }
+      if (index_[at] == 0) return nullptr;
+      if (flows_[index_[at]].hash == hash) return &flows_[index_[at]];
     }
   }
-  const Flow* Find(const packet::FlowKey& key, uint64_t hash) const {
-    return const_cast<KnownFlows*>(this)->Find(key, hash);
-  }
+  const Flow* Find(uint64_t hash) const { return const_cast<KnownFlows*>(this)->Find(hash); }
   /// As Find and Add together; false: not known. Whether a flow is known is a toss-up: no branch
   /// depends on it, unless flows meet in the index.
-  bool AddIfKnown(const packet::FlowKey& key, uint64_t hash, int64_t count, int64_t bytes) {
-    const IndexSlot slot = index_[Home(hash)];
-    Flow& flow = flows_[slot.flow];  // Of a free slot: nobody.
-    const bool known = (slot.tag == TagOf(hash)) & AreEqual(flow.key, key);
-    if (!known & (slot.flow != 0)) [[unlikely]] {
-      Flow* const elsewhere = Find(key, hash);
+  bool AddIfKnown(uint64_t hash, int64_t count, int64_t bytes) {
+    const uint32_t slot = index_[Home(hash)];
+    Flow& flow = flows_[slot];  // Of a free slot: nobody.
+    const bool known = flow.hash == hash;
+    if (!known & (slot != 0)) [[unlikely]] {
+      Flow* const elsewhere = Find(hash);
       if (elsewhere != nullptr) Add(*elsewhere, count, bytes, 1);
       return elsewhere != nullptr;
     }
@@ -95,26 +90,12 @@ class KnownFlows {
     int64_t count;  ///< That the flow had when the node was put here: at most what it has.
     uint32_t flow;
   };
-  /// Linear probing. `tag` are bits of the hash; `flow` 0: free.
-  struct IndexSlot {
-    uint16_t tag = 0;
-    uint16_t flow = 0;
-  };
   /// Slots per flow: an unknown flow seldom meets another one.
   static constexpr size_t kSlotsPerFlow = 8;
 
   /// Far below all counts, and still something can be subtracted from it.
   static constexpr int64_t kNoFloor = std::numeric_limits<int64_t>::min() / 2;
 
-  static uint16_t TagOf(uint64_t hash) { return static_cast<uint16_t>(hash >> 32); }
-  /// Word by word, without a branch.
-  static bool AreEqual(const packet::FlowKey& a, const packet::FlowKey& b) {
-    const auto difference = [&](size_t word) {
-      return packet::Load<uint64_t>(reinterpret_cast<const uint8_t*>(&a) + 8 * word) ^
-             packet::Load<uint64_t>(reinterpret_cast<const uint8_t*>(&b) + 8 * word);
-    };
-    return (difference(0) | difference(1) | difference(2) | difference(3) | difference(4)) == 0;
-  }
   size_t Home(uint64_t hash) const { return hash & mask_; }
   void AddToIndex(uint64_t hash, uint32_t flow);
   void RemoveFromIndex(uint32_t flow);
@@ -125,9 +106,9 @@ class KnownFlows {
   uint32_t capacity_;
   bool complete_ = true;
   int64_t floor_ = kNoFloor;
-  std::vector<Flow> flows_;  ///< The first is nobody, whose key no packet has.
+  std::vector<Flow> flows_;  ///< The first is nobody.
   std::vector<HeapNode> heap_;
-  std::vector<IndexSlot> index_;
+  std::vector<uint16_t> index_;  ///< Linear probing; 0: free.
   uint64_t mask_;  ///< Of index_, whose size is a power of two.
 };
 

@@ -100,17 +100,16 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
     uint32_t row = slot;
     FlowCounter* counter = filling_->counters.data();
     for (; row >= rows_; row -= rows_) ++counter;
-    packet::FlowKey& key = counter->next_key();
-    if (packet::IsPlainUdpOrTcp(frame, length)) [[likely]] {
-      WritePlainFlowKey(frame, &key);
+    const bool plain = packet::IsPlainUdpOrTcp(frame, length);
+    if (plain && counter->spec().kind == KeyKind::kFiveTuple) [[likely]] {
+      WritePlainFlowKey(frame, &counter->next_key());
+      counter->CountRow(row, weight, length);
     } else if (const auto five_tuple = FiveTupleOf(frame, length)) {
-      key = *five_tuple;
+      counter->next_key() = counter->spec().Of(*five_tuple);
+      counter->CountRow(row, weight, length);
     } else {
       filling_->other += weight;
-      continue;
     }
-    if (counter->spec().kind != KeyKind::kFiveTuple) key = counter->spec().Of(key);
-    counter->CountRow(row, weight, length);
   }
 }
 
