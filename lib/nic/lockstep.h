@@ -84,11 +84,6 @@ class Lockstep {
   static constexpr uint32_t kBurstFrames = 128;
   static_assert(kBurstFrames % kLanes == 0);
 
-  struct Found {
-    uint8_t* data;
-    uint32_t length;
-  };
-
   /// One frame of each of the first `kCount` lanes per turn, until a lane needs more care;
   /// returns its index. Cursors stay in registers: nothing here takes their address, so
   /// stores to frames cannot force them to be loaded again.
@@ -164,14 +159,14 @@ class Lockstep {
   /// fetched, and not for writing: those that the engine writes to, it fetches itself.
   template <uint32_t kCount, BurstEngine Engine>
   uint32_t RunBurst(Engine& engine, uint64_t now) {
-    std::array<Found, kBurstFrames> found;
+    std::array<uint8_t*, kBurstFrames> starts;
+    std::array<uint32_t, kBurstFrames> lengths;
     uint8_t* cursor[kCount];
     uint8_t* stop[kCount];
     for (uint32_t i = 0; i < kCount; ++i) {
       cursor[i] = lanes_[i].cursor;
       stop[i] = lanes_[i].stop;
     }
-    packet::BurstTotals totals;
     uint32_t turn = 0;  // Frames of whole turns.
     const uint32_t careful = [&] {
       for (; turn < kBurstFrames; turn += kCount) {
@@ -184,8 +179,8 @@ class Lockstep {
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]] return i;
           __builtin_prefetch(next + (next - at));  // Where sizes repeat: the one after next.
-          found[turn + i] = {at, length};
-          totals.Add(length);
+          starts[turn + i] = at;
+          lengths[turn + i] = length;
           cursor[i] = next;
         }
       }
@@ -194,14 +189,18 @@ class Lockstep {
     const uint32_t frames = turn + careful % kCount;
     if (frames == 0) return careful;
     for (uint32_t i = 0; i < kCount; ++i) lanes_[i].cursor = cursor[i];
+    uint32_t bytes = 0, longest = 0;
+    for (uint32_t i = 0; i < frames; ++i) {
+      bytes += lengths[i];
+      longest = std::max(longest, lengths[i]);
+    }
     walked_.pkts += frames;
-    walked_.bytes += totals.bytes;
+    walked_.bytes += bytes;
     packet::FoundBurst burst(
-        frames, totals,
-        [&](uint32_t number) { return View(found[number].data, found[number].length); },
+        frames, packet::BurstTotals{bytes, longest},
+        [&](uint32_t number) { return View(starts[number], lengths[number]); },
         [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
-          const auto [at, length] = found[number];
-          End(lanes_[number % kCount], at, length, {}, frame, verdict);
+          End(lanes_[number % kCount], starts[number], lengths[number], {}, frame, verdict);
         });
     engine.ProcessBurst(burst, now);
     return careful;

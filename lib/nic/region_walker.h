@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
 
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
@@ -100,26 +104,28 @@ class RegionWalker {
   uint64_t WalkBurst(const HeldRegion region, swap::Entry* const first, swap::Entry* const end,
                      Engine& engine, uint64_t now) {
     const swap::Geometry bounds = RegionWriter::Bounds(region);
+    const auto frames = static_cast<uint32_t>(end - first);
     std::array<swap::Entry, kBurstFrames> entries;
-    packet::BurstTotals totals;
-    uint32_t frames = 0;
-    bool sound = true;
-    __builtin_prefetch(end);
-    for (swap::Entry* at = first; at < end; ++at) {
-      const swap::Entry entry = RegionWriter::Load(*at);
-      sound &= swap::EntryIsSound(entry, bounds);
-      totals.Add(swap::EntryLength(entry));
-      entries[frames++] = entry;
+    std::memcpy(entries.data(), first, frames * sizeof(swap::Entry));
+    // The NIC may write to them yet: from here on, only what was copied is looked at.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const auto arrived = std::span(std::as_const(entries)).first(frames);
+    if (!swap::EntriesAreSound(arrived, bounds)) [[unlikely]] {
+      return WalkFrames(region, first, end, engine, now);
     }
-    if (!sound) [[unlikely]] return WalkFrames(region, first, end, engine, now);
+    uint32_t bytes = 0, longest = 0;
+    for (const swap::Entry entry : arrived) {
+      bytes += swap::EntryLength(entry);
+      longest = std::max(longest, swap::EntryLength(entry));
+    }
     packet::FoundBurst burst(
-        frames, totals,
+        frames, packet::BurstTotals{bytes, longest},
         [&](uint32_t number) { return View(region.base, region.data, entries[number]); },
         [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
           Settle(first[number], entries[number], region.base, frame, verdict);
         });
     engine.ProcessBurst(burst, now);
-    return totals.bytes;
+    return bytes;
   }
 
   /// With the right to write: engines answer in place, and a line fetched for reading

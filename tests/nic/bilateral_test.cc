@@ -185,6 +185,25 @@ TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
   EXPECT_EQ(link.nic().bad_entries(), 0u) << "the host does not hand them back";
 }
 
+TEST(Entries, ManyAreSoundIfEachIs) {
+  const swap::Geometry geometry;
+  const uint32_t data = 64 + 4 * geometry.max_frames, bytes = geometry.region_bytes;
+  for (const uint32_t offset : {0u, 63u, data - 1, data, data + 1, bytes - 9729, bytes - 9728,
+                                bytes - 100, bytes - 99, bytes - 14, bytes - 13, bytes - 1}) {
+    for (const uint32_t length : {0u, 1u, 13u, 14u, 99u, 100u, 9728u, 9729u, 16383u}) {
+      const swap::Entry entry = swap::MakeEntry(offset, length);
+      const bool sound = length >= 14 && length <= 9728 && offset >= data &&
+                         offset + length <= bytes;
+      EXPECT_EQ(swap::EntryIsSound(entry, geometry), sound) << offset << " " << length;
+      for (const size_t place : {0u, 7u, 8u, 20u}) {
+        std::vector<swap::Entry> entries(21, swap::MakeEntry(data, 60));
+        entries[place] = entry;
+        EXPECT_EQ(swap::EntriesAreSound(entries, geometry), sound) << offset << " " << length;
+      }
+    }
+  }
+}
+
 // What an engine may write to, in front of a frame and behind it.
 struct RoomSeen {
   Verdict Process(Frame& frame, uint64_t) {

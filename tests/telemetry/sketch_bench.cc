@@ -2,7 +2,7 @@
 //
 // What counting costs, and how well it counts: the whole engine beside librte_member's sketch
 // and a plain count-min, over one trace in memory, on one core, in one run. The engine is given
-// bursts of 64 frames, the others keys of 8 bytes.
+// bursts of 128 frames, the others keys of 8 bytes.
 //
 //   sluice-telemetry-bench [--packets=20000000] [--flows=200000] [--exponent=1] [--seed=1]
 //                          [--repeats=3] [--only=NAME,...] [--json]
@@ -167,7 +167,7 @@ class Sluice : public Counter {
 
  private:
   static constexpr uint64_t kCyclesPerSecond = 1'000'000'000;
-  static constexpr size_t kBurst = 64;  ///< What a packetized queue receives at once.
+  static constexpr size_t kBurst = 128;  ///< As many as streaming and bilateral queues show.
 
   /// What an interface does that knows lengths without frames.
   void Process(uint8_t* frames, std::span<const uint32_t> lengths) {
