@@ -121,8 +121,9 @@ class Sluice : public Counter {
       : meter_(setup, 0, kCyclesPerSecond, 0), analyst_(setup, kCyclesPerSecond) {}
 
   double Count(const Trace& trace) override {
-    // As many frames as a ring holds, put there as a NIC would: with their lengths beside them.
-    constexpr size_t kRing = 2048;
+    // As many frames as leave the caches of a core, put there as a NIC would: with their lengths
+    // beside them.
+    constexpr size_t kRing = 65536;
     std::vector<uint8_t> ring(kRing * Trace::kStride);
     std::vector<uint32_t> lengths(kRing);
     const auto& packets = trace.flow_of_packet;
