@@ -77,6 +77,8 @@ class MemoryPipes {
   nic::FrameTotals Send(uint32_t, const uint8_t*, uint32_t, uint32_t) { return {}; }
   void Release(uint32_t, uint32_t) {}
   nic::SendResult SendCopy(const uint8_t*, uint32_t) { return nic::SendResult::kSent; }
+  uint8_t* spare() { return nullptr; }
+  bool SendBuilt(uint32_t) { return false; }
   nic::FrameTotals Flush() { return {}; }
   void Drain() {}
   bool LinkUp() const { return true; }
