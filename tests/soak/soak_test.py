@@ -28,9 +28,10 @@ EAL = ["--no-huge", "-m", "512", "--no-pci"]
 FLAGS = {
     # One policy and one channel for all of the run, where an application would play many and end.
     "sluice-sched": ["--policy=fifo_central", "--mode=swap", "--requests=network"],
-    # Memory that is full while it warms up: a store takes pages as items reach them.
-    "sluice-kv": ["--memory_mb=8", "--items=20000",
-                  "--client=items=20000+get=0.5+zipf=0.99+outstanding=1024"],
+    # More than its memory holds, so that this is full while it warms up: a store takes pages as
+    # items reach them.
+    "sluice-kv": ["--memory_mb=4", "--items=20000",
+                  "--client=items=200000+get=0.5+zipf=0.99+outstanding=1024"],
 }
 PATIENCE_S = 120
 ASK_S = 0.5  # Between two rounds of questions.
