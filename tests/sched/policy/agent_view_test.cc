@@ -37,6 +37,16 @@ class Knowledge {
   void Hear(const Message& message) { EXPECT_TRUE(view.Hear(message, 1)); }
 };
 
+TEST(AgentView, HearsOfItsCpusAndOfNoOthers) {
+  Knowledge known;
+  EXPECT_TRUE(known.view.Hear({.type = MessageType::kCpuBusy, .cpu = 1}, 2));
+  EXPECT_TRUE(known.cpu(1).busy);
+  EXPECT_TRUE(known.view.Hear({.type = MessageType::kCpuAvailable, .cpu = 1}, 3));
+  EXPECT_FALSE(known.cpu(1).busy);
+  EXPECT_TRUE(known.view.Hear({.type = MessageType::kCpuTick, .cpu = 0}, 4));
+  EXPECT_FALSE(known.view.Hear({.type = MessageType::kCpuBusy, .cpu = 2}, 5));
+}
+
 TEST(AgentView, ItsCheckFindsEveryFalseEntry) {
   Knowledge right;
   ASSERT_EQ(right.task(2).where, Whereabouts::kLatched);
