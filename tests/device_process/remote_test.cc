@@ -133,7 +133,7 @@ TEST(Remote, NamedMemoryOutlivesTheHostUntilItIsUnmapped) {
     EXPECT_FALSE(host->Adopt("link0")) << "in use";
   }
   ASSERT_TRUE(Eventually([&] { return !device.attached(); }));
-  const auto next = Host();
+  auto next = Host();
   ASSERT_NE(next, nullptr);
   EXPECT_FALSE(next->Adopt("link1"));
   const auto memory = next->Adopt("link0");
@@ -144,6 +144,11 @@ TEST(Remote, NamedMemoryOutlivesTheHostUntilItIsUnmapped) {
   ASSERT_TRUE(next->Map(memory, "link0"));
   next->Unmap(memory);
   EXPECT_FALSE(next->Adopt("link0")) << "unmapped";
+  next.reset();
+  ASSERT_TRUE(Eventually([&] { return !device.attached(); }));
+  const auto last = Host();
+  ASSERT_NE(last, nullptr);
+  EXPECT_FALSE(last->Adopt("link0")) << "nor is it kept for others";
 }
 
 TEST(Remote, AfterAResetTheDeviceIsAsAfterPowerOnAndTheLinkComesBack) {
