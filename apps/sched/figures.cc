@@ -165,13 +165,17 @@ void Board::Sum(Figures* figures, HostFigures* host) const {
 }
 
 void Board::Finish(Result result) {
-  Restart();
   const std::scoped_lock lock(mutex_);
   results_.push_back(std::move(result));
+  Clear();
 }
 
 void Board::Restart() {
   const std::scoped_lock lock(mutex_);
+  Clear();
+}
+
+void Board::Clear() {
   for (Figures& figures : figures_) figures = {};
   host_ = {};
 }

@@ -87,6 +87,8 @@ class Board {
   std::vector<Result> results() const;
 
  private:
+  void Clear();  ///< Under the lock.
+
   mutable std::mutex mutex_;
   std::vector<Figures> figures_;
   HostFigures host_;

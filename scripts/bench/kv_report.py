@@ -2,7 +2,7 @@
 """sluice-kv beside memcached, for people. Pure, as rows.py: of what kv_comparison.measure says."""
 from statistics import median
 
-from rows import envelope, text as spread_text
+from rows import envelope, spread_text
 
 MIN_RATIO = 10  # Of requests per CPU-second.
 # CPU time of a server that sleeps when it has nothing to do: below, its client was the limit, and

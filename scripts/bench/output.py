@@ -3,7 +3,7 @@
 import csv
 import json
 
-from rows import MAX_SWITCHES_PER_S
+from rows import MAX_SWITCHES_PER_S, ratio_text
 
 COLUMNS = [  # title, width, how to read it from a row
     ("app", 17, lambda r: f"{r['app']} {r['mode']}"),
@@ -32,7 +32,7 @@ def ratio(row, name):
         return "-"
     if row[name] is None:
         return "unequal work" if row["unequal_work"] else "device-bound" if row["mpps"] else "-"
-    return "{value:.2f} ({low:.2f}..{high:.2f})".format(**row[name])
+    return ratio_text(row[name])
 
 
 def table(rows):

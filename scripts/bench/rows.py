@@ -32,9 +32,14 @@ def envelope(values, best=min):
     return {"best": ordered[0], "value": ordered[quartile(len(ordered))], "median": median(ordered)}
 
 
-def text(spread, digits=2):
+def spread_text(spread, digits=2):
     """Of an envelope."""
     return "{value:.{0}f} ({best:.{0}f}..{median:.{0}f})".format(digits, **spread)
+
+
+def ratio_text(found):
+    """Of what ratio() says."""
+    return "{value:.2f} ({low:.2f}..{high:.2f})".format(**found)
 
 
 def switches(sample):

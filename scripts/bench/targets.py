@@ -3,7 +3,7 @@
 import kv_report
 import logmon_report
 import telemetry_report
-from rows import envelope, interfaces, key, text as spread_text
+from rows import envelope, interfaces, key, ratio_text, spread_text
 from workloads import KV_REQUESTS, MODES
 
 # Of the engine alone: parse, VIP, connection, encapsulate.
@@ -76,7 +76,7 @@ def echo_verdicts(table, hugepages, stream_cycles):
             return f"{text}: not measured in this run"
         if not row["cycles_ratio"]:
             return f"{text}: no verdict, the work is not equal"
-        found = "{text}: {value:.2f} ({low:.2f}..{high:.2f})".format(text=text, **row["cycles_ratio"])
+        found = f"{text}: {ratio_text(row['cycles_ratio'])}"
         base = table[row["app"], row["mode"], "streaming", row["traffic"]]
         return judge(found, hugepages, row["cycles_ratio"]["value"] <= limit, row, base)
 

@@ -2,7 +2,7 @@
 """sluice-telemetry's engine and its interfaces, for people. Pure, as rows.py."""
 from statistics import median
 
-from rows import envelope, interfaces, text as spread_text
+from rows import envelope, interfaces, spread_text
 from workloads import TELEMETRY_FLOWS, TELEMETRY_MODES
 
 MAX_NS = 5

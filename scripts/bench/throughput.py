@@ -227,6 +227,10 @@ def main():
     if args.growth:
         return print_growth(args, manifest)
     captures = prepare_captures(args)
+    # Before the samples: if it fails, none of them are lost.
+    counts = {iface: instructions.count(bench, instructions.BURST)
+              for iface, bench in instructions.BENCHES.items()
+              if "echo" in args.apps and iface in args.ifaces}
     with tempfile.TemporaryDirectory() as folder:
         if "logmon" in args.apps:
             run.write_log_texts(folder)
@@ -242,9 +246,6 @@ def main():
     hugepages = all(s.get("memory", "hugepages") == "hugepages" for s in job.samples) and hugepages
     manifest["hugepages"] = hugepages
     table_rows = rows.build_rows(job.samples, hugepages)
-    counts = {iface: instructions.count(bench, instructions.BURST)
-              for iface, bench in instructions.BENCHES.items()
-              if "echo" in args.apps and iface in args.ifaces}
     report(args, manifest | {"controls": job.controls, "instructions": counts}, table_rows, engines,
            comparison)
     return 1 if any(row["verdict"] == "FAILED" for row in table_rows) else 0
