@@ -31,8 +31,8 @@ def ratio(row, name):
     if not row or name not in row:
         return "-"
     if row[name] is None:
-        return "unequal work" if row["unequal_work"] else "device-bound" if row["mpps"] else "-"
-    return ratio_text(row[name])
+        return "unequal work" if row["unequal_work"] else "-"
+    return ratio_text(row[name]) + ("d" if name == "mpps_ratio" and row["device_bound"] else "")
 
 
 def table(rows):
@@ -92,6 +92,7 @@ def footer(rows, controls):
     stream = [c["stream_cycles"] for c in controls]
     lines = ["figures: the quartile of a row's samples next to the best; ratios of these (quartiles "
              "of neighbouring samples):\nabove 1, streaming is cheaper, or faster",
+             "d: the core that plays the NIC was the limit of one of them, so that models are compared",
              f"line-stream floor of this host: {min(stream):.1f}..{max(stream):.1f} cycles for a "
              "64-byte line that another core wrote"]
     if any(r.get("peer") for r in rows):

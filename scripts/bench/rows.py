@@ -9,6 +9,7 @@ from statistics import median
 DEVICE_BOUND_SHARE = 0.95       # Busy share of the device lcore above which it is the limit.
 MAX_SWITCHES_PER_S = 20         # Involuntary context switches of a sample that nobody disturbed.
 MAX_UNSETTLED = 1.1             # Envelope over best sample, for fewer quiet samples than it needs.
+MIN_PAIRS = 5                   # Of neighbouring samples, for their quartiles to decide.
 MAX_DROP_DIFFERENCE = 0.01      # Of the frames, between interfaces whose work is compared.
 
 
@@ -108,7 +109,21 @@ def drop_share(row):
 def ratio(ours, theirs, by_pair):
     """Of two envelopes, and the quartiles of the ratios of neighbouring samples."""
     ordered, at = sorted(by_pair), quartile(len(by_pair))
-    return {"value": ours["value"] / theirs["value"], "low": ordered[at], "high": ordered[-1 - at]}
+    return {"value": ours["value"] / theirs["value"], "low": ordered[at], "high": ordered[-1 - at],
+            "pairs": len(ordered)}
+
+
+def inverse(found):
+    """Of a ratio: the other way round."""
+    return found | {"value": 1 / found["value"], "low": 1 / found["high"], "high": 1 / found["low"]}
+
+
+def at_most(found, limit):
+    """Whether neighbours, which see the same machine, agree that a ratio keeps to its limit, however
+    noisy that machine is; None if they do not agree, or are too few."""
+    if found["pairs"] < MIN_PAIRS or found["low"] <= limit < found["high"]:
+        return None
+    return found["high"] <= limit
 
 
 def add_ratios(rows):
@@ -132,6 +147,6 @@ def add_ratios(rows):
                                     [s["cycles_per_pkt"] / b["cycles_per_pkt"] for s, b in pairs])
         row["device_bound"] = device_bound(row) or device_bound(base)
         sends = all(s["mpps"] for pair in pairs for s in pair)
-        row["mpps_ratio"] = None if row["device_bound"] or not sends else \
+        row["mpps_ratio"] = None if not sends else \
             ratio(base["mpps_spread"], row["mpps_spread"],
                   [b["mpps"] / s["mpps"] for s, b in pairs])

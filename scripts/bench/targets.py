@@ -3,9 +3,15 @@
 import kv_report
 import logmon_report
 import telemetry_report
-from rows import envelope, interfaces, key, ratio_text, spread_text
+from rows import at_most, envelope, interfaces, inverse, key, ratio_text, spread_text
 from workloads import KV_REQUESTS, MODES
 
+# Of streaming's cycles to packetized's in echo, and of its rate to theirs, by traffic.
+STREAMING_CYCLES_SHARE = 0.7
+STREAMING_RATES = {"64": 1.5, "512": 1.2, "1518": 1.0, "imix": 1.2, "random": 1.0,
+                   "capture-ipv4": 1.2}
+# Of streaming's rate to that of frames between two processes over net_memif.
+STREAMING_OVER_MEMIF = 2.0
 # Of the engine alone: parse, VIP, connection, encapsulate.
 MAGLEV_NS = {"2^20 flows": 60, "16 flows": 30}
 # Of streaming's cycles to packetized's, by encapsulation: where frames grow, and where they stay.
@@ -50,6 +56,49 @@ def judge(found, hugepages, met, *rows):
     return f"{found}: {no_verdict(hugepages, *rows) or ('met' if met else 'NOT MET')}"
 
 
+def judge_ratio(text, hugepages, found, limit, *rows):
+    """A ratio that is to be at most `limit`: neighbours decide if they agree, else its rows."""
+    found_text = f"{text}: {ratio_text(found)}"
+    agreed = at_most(found, limit)
+    if agreed is None:
+        return judge(found_text, hugepages, found["value"] <= limit, *rows)
+    return judge(found_text, hugepages, agreed)
+
+
+def judge_rate(text, hugepages, found, limit, *rows):
+    """A ratio that is to be at least `limit`."""
+    agreed = at_most(inverse(found), 1 / limit)
+    met, *judged_by = (found["value"] >= limit, *rows) if agreed is None else (agreed,)
+    return judge(f"{text}: {ratio_text(found)}", hugepages, met, *judged_by)
+
+
+def streaming_verdicts(table, hugepages):
+    """What streaming saves its worker in echo, and what of it is delivered."""
+    lines = []
+    for traffic, least in STREAMING_RATES.items():
+        row = table.get(("echo", "increment", "packetized", traffic))
+        base = table.get(("echo", "increment", "streaming", traffic))
+        cycles = f"streaming/packetized cycles, {traffic}, at most {STREAMING_CYCLES_SHARE}"
+        rates = f"streaming/packetized Mpps, {traffic}, at least {least}"
+        if not row or not row.get("cycles_ratio") or not row.get("mpps_ratio"):
+            lines += [f"{text}: not measured in this run" for text in (cycles, rates)]
+            continue
+        lines.append(judge_ratio(cycles, hugepages, inverse(row["cycles_ratio"]),
+                                 STREAMING_CYCLES_SHARE, row, base))
+        bound = "; the core that plays the NIC is the limit" if row["device_bound"] else ""
+        lines.append(judge_rate(rates, hugepages, row["mpps_ratio"], least, row, base) + bound)
+    memif = table.get(("testpmd", "macswap", "net_memif", "64"))
+    base = table.get(("echo", "increment", "streaming", "64"))
+    text = f"streaming/net_memif Mpps, 64, at least {STREAMING_OVER_MEMIF}"
+    if memif and base:
+        over = base["mpps_spread"]["value"] / memif["mpps_spread"]["value"]
+        lines.append(judge(f"{text}: {over:.2f}", hugepages, over >= STREAMING_OVER_MEMIF, memif,
+                           base))
+    else:
+        lines.append(f"{text}: not measured in this run")
+    return lines
+
+
 def echo_verdicts(table, hugepages, stream_cycles):
     packetized = table.get(("echo", "increment", "packetized", "64"))
     null = table.get(("testpmd", "macswap", "net_null", "64"))
@@ -76,9 +125,8 @@ def echo_verdicts(table, hugepages, stream_cycles):
             return f"{text}: not measured in this run"
         if not row["cycles_ratio"]:
             return f"{text}: no verdict, the work is not equal"
-        found = f"{text}: {ratio_text(row['cycles_ratio'])}"
         base = table[row["app"], row["mode"], "streaming", row["traffic"]]
-        return judge(found, hugepages, row["cycles_ratio"]["value"] <= limit, row, base)
+        return judge_ratio(text, hugepages, row["cycles_ratio"], limit, row, base)
 
     null_cycles = null["cycles_per_pkt"] if null else None
     rival = f" ({null_cycles:.1f})" if null else ""
@@ -94,6 +142,7 @@ def echo_verdicts(table, hugepages, stream_cycles):
                    table.get(("echo", "increment", "bilateral", "64"))),
         ratio_line("bilateral, increment, 1518 B (1500-byte IP packets), at most 1.05x streaming's "
                    "cycles", 1.05, table.get(("echo", "increment", "bilateral", "1518"))),
+        *streaming_verdicts(table, hugepages),
     ]
 
 
@@ -173,9 +222,7 @@ def maglev_mode_verdicts(table, hugepages, mode):
             lines.append(f"{text}: not measured in this run")
         elif not row["cycles_ratio"]:
             lines.append(f"{text}: no ratio, the work is not equal")
-        else: # Packetized over streaming: the other way round.
-            low, found, high = (1 / row["cycles_ratio"][part] for part in ("high", "value", "low"))
-            lines.append(judge(f"{text}: {found:.2f} ({low:.2f}..{high:.2f})", hugepages,
-                               found <= limit, row,
-                               table["maglev", mode, "streaming", traffic]))
+        else:
+            lines.append(judge_ratio(text, hugepages, inverse(row["cycles_ratio"]), limit, row,
+                                     table["maglev", mode, "streaming", traffic]))
     return lines

@@ -106,7 +106,7 @@ class Ratios(unittest.TestCase):
                                sample("streaming", s, 600 / s, round=i))]
         row, _ = rows.build_rows(samples, True)
         # 22 over 5; of 2.2, 4, 4, 6 and 10 the second and the fourth.
-        self.assertEqual(row["cycles_ratio"], {"value": 4.4, "low": 4.0, "high": 6.0})
+        self.assertEqual(row["cycles_ratio"], {"value": 4.4, "low": 4.0, "high": 6.0, "pairs": 5})
         self.assertAlmostEqual(row["mpps_ratio"]["value"], 4.4)
 
     def test_every_interface_is_compared_with_streaming(self):
@@ -118,12 +118,22 @@ class Ratios(unittest.TestCase):
         self.assertEqual(bilateral["mpps_ratio"]["value"], 1.25)
         self.assertNotIn("cycles_ratio", streaming)
 
-    def test_where_the_device_is_the_limit_rates_are_not_compared(self):
-        samples = [sample("packetized"), sample("streaming", device_busy=0.95, worker_busy=0.4)]
-        table = rows.build_rows(samples, True)
-        self.assertIsNone(table[0]["mpps_ratio"])
-        self.assertEqual(table[0]["cycles_ratio"]["value"], 1.0)
-        self.assertIn("device-bound", output.side_by_side(table))
+    def test_rates_are_marked_where_the_device_is_the_limit(self):
+        for busy, cell in ((0.95, "1.00 (1.00..1.00)d"), (0.94, "1.00 (1.00..1.00)")):
+            samples = [sample("packetized"), sample("streaming", device_busy=busy, worker_busy=0.4)]
+            line = output.side_by_side(rows.build_rows(samples, True)).splitlines()[-1]
+            self.assertTrue(line.endswith(cell), line)
+
+    def test_neighbours_that_agree_decide_whatever_the_noise(self):
+        five = (0.1, 0.4, 0.5, 0.6, 0.9)  # Quartiles: 0.4 and 0.6.
+        for pairs, limit, agreed in ((five, 0.6, True), (five, 0.59, None), (five, 0.4, None),
+                                     (five, 0.39, False), (five[1:], 1.0, None)):
+            found = rows.ratio({"value": 1.0}, {"value": 2.0}, list(pairs))
+            self.assertEqual(rows.at_most(found, limit), agreed, (pairs, limit))
+
+    def test_the_inverse_of_a_ratio_keeps_its_order(self):
+        found = {"value": 2.0, "low": 1.0, "high": 4.0, "pairs": 5}
+        self.assertEqual(rows.inverse(found), {"value": 0.5, "low": 0.25, "high": 1.0, "pairs": 5})
 
     def test_dropping_what_the_other_sends_is_not_compared(self):
         packetized = sample("packetized", 20.0, rx_pkts=1000, drops={})
@@ -136,7 +146,7 @@ class Ratios(unittest.TestCase):
 
     def test_a_worker_as_busy_as_the_device_is_not_device_bound(self):
         samples = [sample("packetized"), sample("streaming", device_busy=0.97, worker_busy=0.99)]
-        self.assertIsNotNone(rows.build_rows(samples, True)[0]["mpps_ratio"])
+        self.assertFalse(rows.build_rows(samples, True)[0]["device_bound"])
 
 
 class Verdicts(unittest.TestCase):
@@ -184,6 +194,43 @@ class Verdicts(unittest.TestCase):
                 self.assertIn("no verdict", self.verdict(samples, number, False))
         noisy = [sample("streaming", c) for c in (5.0, 6.0, 6.0, 6.0, 6.0)] + [sample("bilateral")]
         self.assertTrue(self.verdict(noisy, 4).endswith("no verdict, noisy"))
+
+    def found(self, samples, text, hugepages=True):
+        lines = targets.verdicts(rows.build_rows(samples, hugepages), hugepages, 3.0)
+        [line] = [line for line in lines if line.startswith(text)]
+        return line
+
+    def test_what_streaming_saves_is_judged_in_cycles_and_in_frames_delivered(self):
+        for traffic, least in (("64", 1.5), ("512", 1.2), ("imix", 1.2), ("capture-ipv4", 1.2),
+                               ("1518", 1.0), ("random", 1.0)):
+            for cycles, mpps, end in ((7.0, 100 * least, ": met"), (7.1, 99 * least, ": NOT MET")):
+                samples = [sample("packetized", 10.0, 100.0, traffic=traffic),
+                           sample("streaming", cycles, mpps, traffic=traffic)]
+                for what in ("cycles", "Mpps"):
+                    line = self.found(samples, f"streaming/packetized {what}, {traffic},")
+                    self.assertTrue(line.endswith(end), line)
+        self.assertIn("not measured", self.found([sample()], "streaming/packetized Mpps, 64,"))
+
+    def test_pairs_decide_a_ratio_of_noisy_rows(self):
+        def at(iface, cycles, number):
+            return sample(iface, cycles, 500 / cycles, round=number)
+
+        noise = (1.0, 2.0, 4.0, 8.0, 16.0)
+        samples = [at(iface, cycles * factor, number) for number, factor in enumerate(noise)
+                   for iface, cycles in (("packetized", 10.0), ("streaming", 6.0))]
+        for what in ("cycles", "Mpps"):
+            line = self.found(samples, f"streaming/packetized {what}, 64,")
+            self.assertTrue(line.endswith(": met"), line)
+            self.assertIn("no verdict", self.found(samples, f"streaming/packetized {what}, 64,", False))
+
+    def test_the_limit_of_the_model_is_named_beside_a_rate(self):
+        samples = [sample("packetized"), sample("streaming", device_busy=0.97, worker_busy=0.4)]
+        self.assertIn("plays the NIC is the limit", self.found(samples, "streaming/packetized Mpps, 64,"))
+
+    def test_streaming_is_held_against_memif_of_the_same_run(self):
+        memif = sample("net_memif", 100.0, 50.0, app="testpmd", mode="macswap", peer=True)
+        for mpps, end in ((100.0, "2.00: met"), (99.0, "1.98: NOT MET")):
+            self.assertTrue(self.found([sample(mpps=mpps), memif], "streaming/net_memif").endswith(end))
 
 
 def maglev(iface, cycles, traffic="16 flows", mode="ip", **fields):
