@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/pktgen/rate_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+namespace sluice::engine::pktgen {
+namespace {
+
+constexpr double kFirstShare = 1.0 / 1024;
+constexpr double kLastShare = 1.0 / (1 << 20);  // A device that fails below it carries nothing.
+// A rate is judged when so many more trials passed than failed, or the other way round: Wald's
+// sequential test (Annals of Mathematical Statistics 16, 1945). If one trial errs with the
+// probability e, this does with 1 / (1 + ((1 - e) / e)^kLead).
+constexpr int kLead = 3;
+constexpr double kMinConfidence = 0.9;  // Below it there is no verdict.
+
+class Searcher {
+ public:
+  Searcher(const RateSearch& search, Trial trial)
+      : search_(search), trial_(trial), ceiling_(std::min(search.max_pps, search.generator_pps)) {}
+
+  FoundRate Run() {
+    Ramp();
+    Close([this](double rate) { return Probe(rate); });
+    Settle();
+    Close([this](double rate) { return Holds(rate); });
+    return Report(EndsHoldAgain());
+  }
+
+ private:
+  struct Votes {
+    int passed = 0, failed = 0;
+  };
+
+  bool Exhausted() const { return exhausted_ || found_.trials.size() >= search_.max_trials; }
+
+  bool RunTrial(double rate, double duration_s) {
+    for (;;) {
+      if (Exhausted()) {
+        exhausted_ = true;
+        return false;
+      }
+      const Offer offer{rate, duration_s};
+      const Outcome outcome = trial_(offer);
+      const auto count = static_cast<double>(outcome.offered);
+      const auto sent = static_cast<double>(outcome.offered - outcome.unsent);
+      const bool starved = static_cast<double>(outcome.unsent) > search_.tolerated_unsent * count;
+      const bool passed = !outcome.disturbed && !starved && outcome.offered != 0 &&
+                          static_cast<double>(outcome.lost) <= search_.tolerated_loss * sent;
+      found_.trials.push_back({offer, outcome, passed});
+      if (outcome.disturbed) {
+        ++disturbed_;
+        continue;
+      }
+      if (starved && (starved_at_ == 0 || rate < starved_at_)) starved_at_ = rate;
+      return passed;
+    }
+  }
+
+  bool Probe(double rate) { return RunTrial(rate, search_.probe_s); }
+
+  // By full trials.
+  bool Holds(double rate) { return Judge(rate, judged_[rate]); }
+
+  bool Judge(double rate, Votes& votes) {
+    while (std::abs(votes.passed - votes.failed) < kLead && !exhausted_) {
+      const bool passed = RunTrial(rate, search_.trial_s);
+      if (!exhausted_) ++(passed ? votes.passed : votes.failed);
+    }
+    return votes.passed > votes.failed;
+  }
+
+  // From a rate that every device carries to the first that fails.
+  void Ramp() {
+    double rate = ceiling_ * kFirstShare;
+    while (rate > ceiling_ * kLastShare && !Probe(rate) && !exhausted_) {
+      high_ = rate;
+      rate /= 2;
+    }
+    if (exhausted_ || rate <= ceiling_ * kLastShare) return;
+    low_ = rate;
+    while (high_ == 0 && low_ < ceiling_ && !exhausted_) {
+      const double next = std::min(2 * low_, ceiling_);
+      (Probe(next) ? low_ : high_) = next;
+    }
+  }
+
+  bool Narrow() const { return high_ == 0 || low_ == 0 || high_ <= low_ * (1 + search_.precision); }
+
+  template <typename Passes>
+  void Close(const Passes& passes) {
+    while (!Narrow() && !exhausted_) {
+      const double middle = std::sqrt(low_ * high_);
+      (passes(middle) ? low_ : high_) = middle;
+    }
+  }
+
+  // Judges both ends: what a probe missed because loss starts late lies lower, what it lost to
+  // noise higher.
+  void Settle() {
+    double step = search_.precision;
+    while (low_ != 0 && !exhausted_ && !Holds(low_)) {
+      high_ = low_;
+      low_ = low_ / (1 + step);
+      if (low_ < ceiling_ * kLastShare) low_ = 0;
+      step *= 2;
+    }
+    step = search_.precision;
+    while (high_ != 0 && !exhausted_ && Holds(high_)) {
+      low_ = high_;
+      high_ = low_ < ceiling_ ? std::min(low_ * (1 + step), ceiling_) : 0;
+      step *= 2;
+    }
+  }
+
+  // Judges both ends anew: the search went where trials let it, lucky ones too.
+  bool EndsHoldAgain() {
+    Votes low, high;
+    return (low_ == 0 || Judge(low_, low)) && (high_ == 0 || !Judge(high_, high));
+  }
+
+  // How often a trial goes against the ends: fails at or below the low one, passes at or above the
+  // high one, where a probe may pass because it is short. Jeffreys' estimate, so that few trials do
+  // not look certain.
+  double Contradictions() const {
+    int against = 0, all = 0;
+    for (const auto& [offer, outcome, passed] : found_.trials) {
+      if (outcome.disturbed) continue;
+      const bool below = offer.rate_pps <= low_;
+      const bool above = high_ != 0 && offer.rate_pps >= high_ && offer.duration_s == search_.trial_s;
+      all += below || above;
+      against += (below && !passed) || (above && passed);
+    }
+    return (against + 0.5) / (all + 1);
+  }
+
+  FoundRate Report(bool confirmed) {
+    found_.low_pps = low_;
+    found_.high_pps = high_ == 0 ? low_ : high_;
+    const double error = Contradictions();
+    const double wrong = 1 / (1 + std::pow((1 - error) / error, kLead));
+    const double confidence = 1 - (high_ == 0 ? 1 : 2) * wrong;
+    if (!confirmed || exhausted_ || 2 * disturbed_ > found_.trials.size() ||
+        confidence < kMinConfidence) {
+      found_.limit = RateLimit::kNoise;
+      return std::move(found_);
+    }
+    found_.confidence = confidence;
+    if (starved_at_ != 0 && high_ != 0 && high_ >= starved_at_) {
+      found_.limit = RateLimit::kGenerator;
+    } else if (high_ != 0) {
+      found_.limit = RateLimit::kDevice;
+    } else {
+      found_.limit = search_.generator_pps < search_.max_pps ? RateLimit::kGenerator
+                                                             : RateLimit::kLine;
+    }
+    return std::move(found_);
+  }
+
+  const RateSearch& search_;
+  Trial trial_;
+  const double ceiling_;
+  FoundRate found_;
+  std::map<double, Votes> judged_;
+  double low_ = 0, high_ = 0;  // high_ == 0: nothing failed yet.
+  double starved_at_ = 0;      // The lowest rate that the generator could not keep; 0: it always did.
+  size_t disturbed_ = 0;
+  bool exhausted_ = false;
+};
+
+}  // namespace
+
+std::string_view NameOf(RateLimit limit) {
+  switch (limit) {
+    case RateLimit::kDevice: return "device";
+    case RateLimit::kLine: return "line";
+    case RateLimit::kGenerator: return "generator";
+    case RateLimit::kNoise: return "noise";
+  }
+  return "";
+}
+
+FoundRate FindRate(const RateSearch& search, Trial trial) { return Searcher(search, trial).Run(); }
+
+}  // namespace sluice::engine::pktgen

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The highest rate that a device forwards without loss, or with a tolerated share of it, found by
+// trials that may be noisy. RFC 2544, section 26.1, asks for the rate alone; here an interval is
+// reported, and a verdict is refused where the generator or noise was the limit.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+
+namespace sluice::engine::pktgen {
+
+/// What a trial offers: frames at a steady rate.
+struct Offer {
+  double rate_pps;    ///< > 0.
+  double duration_s;  ///< > 0.
+};
+
+/// What came of it: counted after the last frame was sent and stragglers had their time.
+struct Outcome {
+  uint64_t offered = 0;    ///< Frames that were due.
+  uint64_t unsent = 0;     ///< Of these, the generator's own loss: it could not send them.
+  uint64_t lost = 0;       ///< Sent and not returned.
+  bool disturbed = false;  ///< The host took time from the generator: the trial says nothing.
+};
+
+/// Runs one trial.
+using Trial = absl::FunctionRef<Outcome(const Offer&)>;
+
+struct RateSearch {
+  /// Of the line. > 0.
+  double max_pps;
+  /// What the generator sent and counted on a loopback: nothing is offered above it. > 0.
+  double generator_pps;
+  /// Share of the frames sent that may be lost: 0 for the non-drop rate (NDR), above it for the
+  /// partial drop rate (PDR).
+  double tolerated_loss = 0;
+  /// Relative width of the interval asked for. A device with a buffer hides an excess of less than
+  /// the buffer over a trial: precision * rate * trial_s should be more frames than it holds.
+  double precision = 0.005;
+  /// Of a trial that is judged; RFC 2544 asks for 60 s.
+  double trial_s = 10;
+  /// Of a trial that only guides the search.
+  double probe_s = 1;
+  /// Share of the frames that the generator may fail to send in a valid trial.
+  double tolerated_unsent = 1e-5;
+  /// No search runs more trials.
+  uint32_t max_trials = 200;
+};
+
+/// What set the upper end of the interval.
+enum class RateLimit : uint8_t {
+  kDevice,     ///< It lost frames above it.
+  kLine,       ///< It lost none at the line's rate.
+  kGenerator,  ///< The generator cannot send faster: the device carries at least `low_pps`.
+  kNoise,      ///< Trials contradict each other, or the host disturbed them: no verdict.
+};
+std::string_view NameOf(RateLimit limit);
+
+/// A trial of a search, in order.
+struct TrialRecord {
+  Offer offer;
+  Outcome outcome;
+  bool passed;
+};
+
+struct FoundRate {
+  RateLimit limit = RateLimit::kNoise;
+  /// The highest rate that was judged to pass; 0: none was.
+  double low_pps = 0;
+  /// The lowest rate above it that was judged to fail; equal to `low_pps` where the line or the
+  /// generator is the limit.
+  double high_pps = 0;
+  /// Of the interval holding the rate at which half of all trials fail: 0 … 1, from how often
+  /// trials contradicted each other. 0 where there is no verdict.
+  double confidence = 0;
+  std::vector<TrialRecord> trials;
+};
+
+/// Ramps up from a thousandth of the rate, so that tables fill gently; closes in with probes, then
+/// judges both ends of the interval by full trials, which are repeated until three more say one thing
+/// than the other, and both ends once more when the search is over. Disturbed trials are repeated.
+FoundRate FindRate(const RateSearch& search, Trial trial);
+
+}  // namespace sluice::engine::pktgen

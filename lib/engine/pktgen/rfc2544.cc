@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/pktgen/rfc2544.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::engine::pktgen {
+namespace {
+
+constexpr uint32_t kStepPercent = 10;
+constexpr uint64_t kBurstPrecision = 200;  // One part of so many.
+
+// What the generator did not send did not pass either: the burst had a gap.
+bool PassesWhole(const Outcome& outcome) {
+  return !outcome.disturbed && outcome.lost == 0 && outcome.unsent == 0;
+}
+
+// The longest burst that passes, begun at a guess: gallops away from it, then bisects.
+uint64_t LongestBurst(uint64_t guess, uint64_t longest, double max_pps, Trial trial) {
+  const auto passes = [&](uint64_t frames) {
+    return PassesWhole(trial({max_pps, static_cast<double>(frames) / max_pps}));
+  };
+  uint64_t low = 0, high = longest + 1;  // Passed, failed; neither end is offered.
+  for (uint64_t next = guess, step = std::max<uint64_t>(guess / 16, 1); high - low > 1; step *= 2) {
+    const bool passed = passes(next);
+    (passed ? low : high) = next;
+    if (low != 0 && high <= longest) break;
+    if (low == longest) return longest;
+    next = passed ? std::min(next + step, longest) : next - std::min(step, next - 1);
+    if (next == high) return 0;  // Not even one frame.
+  }
+  while (high - low > std::max<uint64_t>(low / kBurstPrecision, 1)) {
+    const uint64_t middle = low + (high - low) / 2;
+    (passes(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, Trial trial) {
+  std::vector<LossAtRate> rates;
+  uint32_t clean = 0;
+  for (uint32_t percent = 100; percent >= kStepPercent && clean < 2; percent -= kStepPercent) {
+    rates.push_back({percent, trial({max_pps * percent / 100, trial_s})});
+    clean = rates.back().outcome.lost == 0 ? clean + 1 : 0;
+  }
+  return rates;
+}
+
+BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Trial trial) {
+  BackToBack found;
+  found.longest = std::max<uint64_t>(static_cast<uint64_t>(std::llround(max_pps * longest_s)), 1);
+  uint64_t guess = found.longest;
+  for (uint32_t i = 0; i < repeats; ++i) {
+    found.bursts.push_back(LongestBurst(guess, found.longest, max_pps, trial));
+    guess = std::max<uint64_t>(found.bursts.back(), 1);
+  }
+  return found;
+}
+
+}  // namespace sluice::engine::pktgen

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The search against devices in virtual time whose caps it does not know.
+#include "engine/pktgen/rate_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "engine/pktgen/rfc2544.h"
+#include "gtest/gtest.h"
+
+namespace sluice::engine::pktgen {
+namespace {
+
+constexpr double kLine = 14'880'952;  // 64-byte frames of a 10 Gb/s line.
+
+// How a device with a cap loses what exceeds it.
+enum class Loss { kAtOnce, kLate, kInBursts };
+
+// Serves `cap` frames a second and holds `buffer` frames. Trials of a fluid: exact but for the
+// frames that are in the buffer when the trial ends.
+struct Policer {
+  double cap;
+  double buffer = 0;
+  uint64_t burst = 1;           // Frames are lost so many at once.
+  double spurious = 0;          // Share of trials that lose frames below the cap.
+  double disturbed = 0;         // Share of trials that the host disturbed.
+  double generator = INFINITY;  // What can be sent.
+  mutable std::mt19937_64 random = std::mt19937_64(1);
+  mutable uint64_t trials = 0;
+
+  bool Happens(double share) const { return std::uniform_real_distribution<>(0, 1)(random) < share; }
+
+  Outcome operator()(const Offer& offer) const {
+    ++trials;
+    Outcome outcome;
+    outcome.offered = static_cast<uint64_t>(std::llround(offer.rate_pps * offer.duration_s));
+    const double sent_pps = std::min(offer.rate_pps, generator);
+    const auto sent = static_cast<uint64_t>(std::llround(sent_pps * offer.duration_s));
+    outcome.unsent = outcome.offered - std::min(sent, outcome.offered);
+    const double excess = std::max((sent_pps - cap) * offer.duration_s - buffer, 0.0);
+    outcome.lost = static_cast<uint64_t>(excess) / burst * burst;
+    if (Happens(spurious)) outcome.lost += 1 + random() % 100;
+    if (Happens(disturbed)) {
+      outcome.disturbed = true;
+      outcome.lost = random() % 2;
+    }
+    return outcome;
+  }
+};
+
+RateSearch Search() { return {.max_pps = kLine, .generator_pps = kLine}; }
+
+TEST(RateSearch, FindsCapsOfEverySeedWithinOnePercent) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Policer device{.cap = 0};
+    device.random.seed(seed);
+    std::uniform_real_distribution<> exponent(std::log(10'000.0), std::log(0.98 * kLine));
+    device.cap = std::exp(exponent(device.random));
+    switch (static_cast<Loss>(seed % 3)) {
+      case Loss::kAtOnce: break;
+      // Full after 8 s of a trial that exceeds the cap by half a percent.
+      case Loss::kLate: device.buffer = 0.005 * 8 * device.cap; break;
+      case Loss::kInBursts: device.burst = 1 + device.random() % 256; break;
+    }
+    device.spurious = seed % 4 == 3 ? 0.05 : 0;
+    device.disturbed = seed % 5 == 4 ? 0.2 : 0;
+    const FoundRate found = FindRate(Search(), device);
+    EXPECT_EQ(found.limit, RateLimit::kDevice) << seed;
+    EXPECT_NEAR(found.low_pps, device.cap, 0.01 * device.cap) << seed;
+    EXPECT_NEAR(found.high_pps, device.cap, 0.01 * device.cap) << seed;
+    EXPECT_LE(found.high_pps, 1.005001 * found.low_pps) << seed;
+    EXPECT_GT(found.confidence, 0.9) << seed;
+  }
+}
+
+TEST(RateSearch, IntervalHoldsTheCapHoweverManyTrialsLoseByChance) {
+  for (const double spurious : {0.0, 0.05, 0.1, 0.2, 0.3}) {
+    int verdicts = 0, wrong = 0;
+    double doubt = 0;
+    for (uint64_t seed = 0; seed < 300; ++seed) {
+      Policer device{.cap = 0, .spurious = spurious};
+      device.random.seed(seed);
+      device.cap = std::uniform_real_distribution<>(10'000, 0.98 * kLine)(device.random);
+      const FoundRate found = FindRate(Search(), device);
+      if (found.limit == RateLimit::kNoise) continue;
+      ++verdicts;
+      doubt += 1 - found.confidence;
+      // Trials offer whole frames.
+      wrong += found.low_pps > device.cap * 1.00001 || found.high_pps < device.cap;
+    }
+    EXPECT_GE(verdicts, spurious <= 0.1 ? 285 : 0) << spurious;
+    EXPECT_LE(wrong, 0.2 * verdicts) << spurious;
+    if (spurious <= 0.2) {
+      EXPECT_LE(wrong, 2 * doubt + 1) << spurious;
+    }
+  }
+}
+
+TEST(RateSearch, StartsGently) {
+  Policer device{.cap = 1'000'000};
+  const FoundRate found = FindRate(Search(), device);
+  ASSERT_FALSE(found.trials.empty());
+  EXPECT_LT(found.trials[0].offer.rate_pps, kLine / 1000);
+  double highest = found.trials[0].offer.rate_pps;
+  for (const TrialRecord& record : found.trials) {
+    EXPECT_LE(record.offer.rate_pps, 2 * highest);
+    highest = std::max(highest, record.offer.rate_pps);
+  }
+}
+
+TEST(RateSearch, ToleratedLossFindsAHigherRate) {
+  Policer device{.cap = 1'000'000};
+  RateSearch search = Search();
+  search.tolerated_loss = 0.01;
+  const FoundRate found = FindRate(search, device);
+  // (rate - cap) / rate = 0.01.
+  EXPECT_NEAR(found.low_pps, 1'000'000 / 0.99, 0.006 * 1'000'000);
+}
+
+TEST(RateSearch, NamesWhatWasTheLimit) {
+  struct Case {
+    const char* name;
+    Policer device;
+    double generator_pps;
+    RateLimit limit;
+    double low_pps;  // 0: not checked
+  };
+  const Case cases[] = {
+      {"nothing is lost on the line", {.cap = 2 * kLine}, kLine, RateLimit::kLine, kLine},
+      {"the loopback was slower", {.cap = 2 * kLine}, kLine / 2, RateLimit::kGenerator, kLine / 2},
+      {"slower than on the loopback", {.cap = 2 * kLine, .generator = 5e6}, kLine,
+       RateLimit::kGenerator, 5e6},
+      {"the device is slower than the generator", {.cap = 4e6, .generator = 5e6}, kLine,
+       RateLimit::kDevice, 4e6},
+      {"every second trial loses", {.cap = 1e6, .spurious = 0.5}, kLine, RateLimit::kNoise, 0},
+      {"most trials are disturbed", {.cap = 1e6, .disturbed = 0.8}, kLine, RateLimit::kNoise, 0},
+      {"all trials are disturbed", {.cap = 1e6, .disturbed = 1}, kLine, RateLimit::kNoise, 0},
+      {"nothing passes", {.cap = -1e9}, kLine, RateLimit::kDevice, 0},
+  };
+  for (Case test : cases) {
+    RateSearch search = Search();
+    search.generator_pps = test.generator_pps;
+    const FoundRate found = FindRate(search, test.device);
+    EXPECT_EQ(NameOf(found.limit), NameOf(test.limit)) << test.name;
+    if (test.low_pps != 0) {
+      EXPECT_NEAR(found.low_pps, test.low_pps, 0.01 * test.low_pps) << test.name;
+    }
+    EXPECT_EQ(found.confidence == 0, test.limit == RateLimit::kNoise) << test.name;
+    EXPECT_LE(found.trials.size(), search.max_trials) << test.name;
+    EXPECT_EQ(found.trials.size(), test.device.trials) << test.name;
+  }
+}
+
+TEST(RateSearch, ADeviceThatForwardsNothingHasRateZero) {
+  Policer device{.cap = -1e9};
+  const FoundRate found = FindRate(Search(), device);
+  EXPECT_EQ(found.low_pps, 0);
+  EXPECT_GT(found.high_pps, 0);
+}
+
+TEST(Rfc2544, FrameLossRateEndsAfterTwoCleanTrials) {
+  Policer device{.cap = 0.75 * kLine};
+  const std::vector<LossAtRate> rates = FrameLossRate(kLine, 1, device);
+  ASSERT_EQ(rates.size(), 5u);  // 100, 90, 80, then 70 and 60 without loss.
+  for (size_t i = 0; i < rates.size(); ++i) {
+    EXPECT_EQ(rates[i].percent, 100 - 10 * i);
+    const double expected = std::max((1.0 - 0.1 * static_cast<double>(i) - 0.75) * kLine, 0.0);
+    EXPECT_NEAR(static_cast<double>(rates[i].outcome.lost), expected, 2);
+  }
+  Policer deaf{.cap = -1e9};
+  EXPECT_EQ(FrameLossRate(kLine, 1, deaf).size(), 10u);
+}
+
+TEST(Rfc2544, BackToBackFindsTheBuffer) {
+  for (const double buffer : {0.0, 1.0, 100.0, 4096.0, 1e6}) {
+    Policer device{.cap = kLine / 2, .buffer = buffer};
+    const BackToBack found = LongestBursts(kLine, 2, 3, device);
+    ASSERT_EQ(found.bursts.size(), 3u);
+    // The device drains while the burst arrives: n frames leave n / 2 in the buffer, and a loss of
+    // less than one frame is none.
+    const double longest = 2 * (buffer + 1);
+    for (const uint64_t burst : found.bursts) {
+      EXPECT_NEAR(static_cast<double>(burst), longest, 0.005 * longest + 2) << buffer;
+    }
+  }
+}
+
+TEST(Rfc2544, BackToBackKnowsItsLongestBurst) {
+  Policer device{.cap = kLine};
+  const BackToBack found = LongestBursts(1000, 2, 2, device);
+  EXPECT_EQ(found.longest, 2000u);
+  EXPECT_EQ(found.bursts, (std::vector<uint64_t>{2000, 2000}));
+  Policer deaf{.cap = -1e9};
+  EXPECT_EQ(LongestBursts(1000, 2, 2, deaf).bursts, (std::vector<uint64_t>{0, 0}));
+}
+
+}  // namespace
+}  // namespace sluice::engine::pktgen
