@@ -16,6 +16,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VALUES = pathlib.Path(__file__).resolve().parent / "values.json"
@@ -26,6 +27,26 @@ BEGIN, END = "<!-- begin: scripts/paper_tables --page -->", "<!-- end -->"
 DEVIATIONS = 4
 
 
+class Plot(NamedTuple):
+    axis: str
+    short: str  # What a cell of its table holds.
+    panels: tuple
+    log_x: bool = False
+
+
+PLOTS = {
+    "load": Plot("load", "p99 in us / stale decisions in %",
+                 ("99th percentile of latency, us", "stale decisions, %")),
+    "change": Plot("changes per task and second", "p99 in us / stale decisions in %",
+                   ("99th percentile of latency, us", "stale decisions, %"), log_x=True),
+    "rtt": Plot("Gb/s of 64-byte frames", "round trip of an echo by one worker, p50 / p99 in us",
+                ("median of the round trip, us", "99th percentile of the round trip, us")),
+    "workers": Plot("workers", "echo: Mpps of a full wire / ns of a worker for a frame, each "
+                    "offered a sixteenth",
+                    ("Mpps of a full wire", "time of a worker for a frame, ns"), log_x=True),
+}
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="paper_tables", description=__doc__.splitlines()[0])
     parser.add_argument("--set", action="append", default=[], metavar="INPUT=VALUE",
@@ -33,7 +54,8 @@ def parse_arguments():
     parser.add_argument("--inputs", action="store_true", help="list the inputs")
     parser.add_argument("--json", metavar="FILE", help="- = standard output, instead of the table")
     parser.add_argument("--plot", metavar="FOLDER",
-                        help="write load.png and change.png: latency and stale decisions")
+                        help="write load.png and change.png: latency and stale decisions; rtt.png "
+                        "and workers.png: latency and rate of an echo")
     parser.add_argument("--page", metavar="FILE",
                         help="write the table into this page, docs/paper_tables.md")
     parser.add_argument("--program", metavar="FILE", help="use this sluice-paper-rows; build none")
@@ -95,6 +117,8 @@ def judge(paper, row, inputs):
     if "elsewhere" in paper:
         if paper["kind"] == "not reproducible":
             return "not reproducible; " + paper["elsewhere"], "", "not reproducible"
+        if paper["kind"] == "measured":
+            return "measured by " + paper["elsewhere"], "", "measured by scripts/throughput"
         return paper["elsewhere"], "", "shown by other tests"
     if row.get("law"):
         law = row["law"]
@@ -198,17 +222,23 @@ def print_table(rows, data, out):
         print(f"{count} {counted}", file=out)
 
 
+def cell(point):
+    """Of a plot's table: what its panels show."""
+    return " / ".join(f"{value:.1f}" for value in point[1:])
+
+
 def print_plots(plots, out):
     """The plots' data in short."""
-    for plot, unit in (("load", "load"), ("change", "changes per task and second")):
-        series = plots[plot]
-        xs = [point[0] for point in next(iter(series.values()))]
-        print(f"\n| p99 in us / stale decisions in %, by {unit} | "
-              + " | ".join(f"{x:g}" for x in xs) + " |", file=out)
+    for name, plot in PLOTS.items():
+        series = {line: {point[0]: point for point in points}
+                  for line, points in plots[name].items()}
+        xs = sorted(set().union(*series.values()))
+        print(f"\n| {plot.short}, by {plot.axis} | " + " | ".join(f"{x:g}" for x in xs) + " |",
+              file=out)
         print("|---|" + "---|" * len(xs), file=out)
-        for name, points in series.items():
-            cells = [f"{latency:.1f} / {stale:.1f}" for _, latency, stale in points]
-            print(f"| {name} | " + " | ".join(cells) + " |", file=out)
+        for line, points in series.items():
+            cells = [cell(points[x]) if x in points else "-" for x in xs]
+            print(f"| {line} | " + " | ".join(cells) + " |", file=out)
 
 
 def replace_in_page(page, text):
@@ -223,25 +253,24 @@ def draw(plots, folder):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt  # pylint: disable=import-outside-toplevel
     folder.mkdir(parents=True, exist_ok=True)
-    for plot, label, log in (("load", "load of the CPUs", False),
-                             ("change", "changes of a waiting task per second", True)):
-        figure, axes = plt.subplots(1, 2, figsize=(11, 4.2))
-        for axis, column, title in ((axes[0], 1, "99th percentile of latency, us"),
-                                    (axes[1], 2, "stale decisions, %")):
-            for name, points in plots[plot].items():
+    for name, plot in PLOTS.items():
+        figure, axes = plt.subplots(1, len(plot.panels), figsize=(11, 4.2))
+        for column, (axis, title) in enumerate(zip(axes, plot.panels), 1):
+            for line, points in plots[name].items():
                 axis.plot([p[0] for p in points], [p[column] for p in points], marker="o",
-                          markersize=3, label=name)
-            axis.set_xlabel(label)
+                          markersize=3, label=line)
+            axis.set_xlabel(plot.axis)
             axis.set_title(title, fontsize=10)
-            if log:
+            if plot.log_x:
                 axis.set_xscale("log")
-            if column == 1:
+            if title.endswith(", us"):
                 axis.set_yscale("log")
             axis.grid(alpha=0.3)
         axes[0].legend(fontsize=8)
         figure.suptitle("Model, virtual time", fontsize=9)
         figure.tight_layout()
-        figure.savefig(folder / f"{plot}.png", dpi=120)
+        figure.savefig(folder / f"{name}.png", dpi=120)
+        plt.close(figure)
 
 
 def main():

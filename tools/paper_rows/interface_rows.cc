@@ -8,28 +8,15 @@
 #include "bar/tlp.h"
 #include "fabric/link.h"
 #include "paper_rows.h"
+#include "simulation/echo/sizes.h"
 
 namespace sluice::simulation {
 namespace {
 
 using fabric::TlpKind;
 
-constexpr uint32_t kFrame = 60;         // 64 bytes on the wire: the FCS is not in memory.
-constexpr uint32_t kFrames = 4096;      // Of an experiment; all batches divide it.
-constexpr double kWireBytes = 64 + 20;  // Of a frame, with preamble and gap.
-constexpr double kWireBits = 100e9;     // A second.
-constexpr uint32_t kRegister = 4;
-constexpr uint32_t kLine = 64;          // A flit, a notification, a swap's message.
-constexpr uint32_t kReadRequest = 512;  // At most.
-
-// A packetized NIC as of the papers' measurements: sizes, and how many go at once.
-constexpr uint32_t kRxDescriptor = 32;
-constexpr uint32_t kTxDescriptor = 16;
-constexpr uint32_t kFetch = 256;    // Bytes of descriptors that are read at once.
-constexpr uint32_t kBurst = 64;     // Frames to a doorbell.
-constexpr uint32_t kTxReport = 32;  // Frames to a descriptor that reports that they were sent.
-
-constexpr uint32_t kRegionFrames = 512;  // Of a swap.
+constexpr uint32_t kFrames = 4096;         // Of an experiment; all batches divide it.
+constexpr uint32_t kRegionFrames = 512;    // Of a swap.
 
 /// The two directions of a link while frames go back and forth.
 class Traffic {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots]: computes our side of the
-// reproduction table and prints it as JSON. Virtual time: the same inputs, the same output.
+// sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots | --plot name]: computes our side
+// of the reproduction table and prints it as JSON. Virtual time: the same inputs, the same output.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "bar/tlp.h"
 #include "paper_rows.h"
@@ -30,7 +33,8 @@ nlohmann::ordered_json JsonOf(const Row& row) {
 
 int Usage(const char* problem) {
   std::fprintf(stderr,
-               "%s\nusage: sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots]\n",
+               "%s\nusage: sluice-paper-rows [--set name=value ...] [--rows prefix] "
+               "[--plots | --plot name]\n",
                problem);
   return 2;
 }
@@ -39,11 +43,15 @@ int Main(int argc, char** argv) {
   Inputs inputs;
   std::vector<NamedInput> names = NamesOf(inputs);
   std::string_view prefix;
-  bool plots = false;
+  std::vector<std::string_view> plots;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--plots") {
-      plots = true;
+      plots.assign(std::begin(kPlots), std::end(kPlots));
+    } else if (argument == "--plot" && i + 1 < argc) {
+      plots.push_back(argv[++i]);
+      if (std::find(std::begin(kPlots), std::end(kPlots), plots.back()) == std::end(kPlots))
+        return Usage(("no such plot: " + std::string(plots.back())).c_str());
     } else if (argument == "--rows" && i + 1 < argc) {
       prefix = argv[++i];
     } else if (argument == "--set" && i + 1 < argc) {
@@ -67,6 +75,10 @@ int Main(int argc, char** argv) {
     }
   }
   if (inputs.frames_per_notification == 0) return Usage("frames_per_notification: at least 1");
+  if (inputs.pipes_per_worker == 0) return Usage("pipes_per_worker: at least 1");
+  if (inputs.echo_frames < kLeastEchoFrames) {
+    return Usage(("echo_frames: at least " + std::to_string(kLeastEchoFrames)).c_str());
+  }
 
   nlohmann::ordered_json out;
   for (const NamedInput& input : names) {
@@ -92,18 +104,20 @@ int Main(int argc, char** argv) {
   };
   add("W1 W2 W3 W11 B1 B3 B4 D1 D2", [&] { return experiments.LinkRows(); });
   add("E1 E2 E3 E5 E8", [&] { return experiments.InterfaceRows(); });
+  add("F5 F6 F7", [&] { return experiments.EchoRows(); });
   add("W4 W5 S1 S2 S3", [&] { return experiments.SwitchRows(); });
   add("W6 W7 S4 S5", [&] { return experiments.ThroughputRows(); });
   add("W8 W9", [&] { return experiments.FaultRows(); });
   add("W14", [&] { return experiments.TailRows(); });
   add("B5 D3", [&] { return experiments.StalenessRows(); });
   add("B6", [&] { return experiments.BreakEvenRows(); });
-  if (plots) {
-    for (const Series& series : experiments.Plots()) {
-      nlohmann::ordered_json points;
-      for (const Point& point : series.points)
-        points.push_back({point.x, point.latency_us, point.stale_percent});
-      out["plots"][series.plot][series.name] = points;
+  for (const std::string_view plot : plots) {
+    for (const Series& series : experiments.Plot(plot)) {
+      nlohmann::ordered_json& points = out["plots"][series.plot][series.name];
+      for (const Point& point : series.points) {
+        points.push_back(nlohmann::ordered_json::array({point.x}));
+        for (const double y : point.y) points.back().push_back(y);
+      }
     }
   }
   std::printf("%s\n", out.dump(1).c_str());

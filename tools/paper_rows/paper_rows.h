@@ -6,9 +6,11 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inputs.h"
+#include "simulation/echo/echo.h"
 #include "simulation/sched/scheduling.h"
 
 namespace sluice::simulation {
@@ -20,6 +22,9 @@ Names operator+(Names a, const Names& b);
 /// every optimisation needs agent_decision for a decision.
 extern const Names kWaveInputs;
 extern const Names kSwapInputs;  ///< And of swaps.
+
+/// Fewer would leave no frame to be measured behind those that warm up.
+inline constexpr uint32_t kLeastEchoFrames = 30;
 
 struct Row {
   std::string id;
@@ -40,14 +45,22 @@ struct Row {
 /// A line of a plot.
 struct Point {
   double x = 0;
-  double latency_us = 0;      ///< 99th percentile.
-  double stale_percent = 0;   ///< Of decisions.
+  /// As many as the plot has panels.
+  std::vector<double> y;
 };
 struct Series {
-  std::string plot;  ///< "load" or "change".
+  std::string plot;  ///< One of kPlots.
   std::string name;
   std::vector<Point> points;
 };
+
+/// Every plot, with what its axis and its panels show.
+///   load    load of the CPUs: 99th percentile of latency in us, stale decisions in %
+///   change  changes of a task and second: the same
+///   rtt     Gb/s of 64-byte frames, as far as one worker sustains: median and 99th percentile in us
+///   workers their number: Mpps of a full wire; ns of a worker for a frame, if each is offered a
+///           sixteenth of the wire
+inline constexpr std::string_view kPlots[] = {"load", "change", "rtt", "workers"};
 
 class Experiments {
  public:
@@ -57,6 +70,8 @@ class Experiments {
   std::vector<Row> LinkRows() const;
   /// What frames cost on the link, by interface.
   std::vector<Row> InterfaceRows() const;
+  /// What an echo takes by each interface, and how fast it is.
+  std::vector<Row> EchoRows() const;
   /// What whole systems do.
   std::vector<Row> SwitchRows();
   std::vector<Row> ThroughputRows();
@@ -65,9 +80,13 @@ class Experiments {
   std::vector<Row> StalenessRows();
   std::vector<Row> BreakEvenRows();
 
-  std::vector<Series> Plots();
+  /// The lines of a plot.
+  std::vector<Series> Plot(std::string_view plot);
 
  private:
+  std::vector<Series> SchedulingPlot(std::string_view plot);
+  std::vector<Series> EchoPlot(std::string_view plot) const;
+  EchoParameters Echo(NicInterface interface, double load) const;
   /// A CPU, or more, that always has work.
   SchedulingParameters Busy(Mode mode, uint32_t cpus);
   /// One task on one CPU, woken now and then: every decision alone.

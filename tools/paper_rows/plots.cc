@@ -2,6 +2,10 @@
 //
 // Latency and stale decisions against load, and against the rate at which the state changes.
 #include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "paper_rows.h"
 
@@ -25,36 +29,39 @@ constexpr double kLoadOfRates = 0.5;
 
 Point PointOf(double x, const SchedulingResults& results) {
   const Staleness& s = results.staleness;
-  return {x, static_cast<double>(results.Percentile(0.99)) * 1e-6,
-          s.ruled == 0 ? 0 : 100 * static_cast<double>(s.stale) / static_cast<double>(s.ruled)};
+  return {x,
+          {static_cast<double>(results.Percentile(0.99)) * 1e-6,
+           s.ruled == 0 ? 0 : 100 * static_cast<double>(s.stale) / static_cast<double>(s.ruled)}};
 }
 
 }  // namespace
 
-std::vector<Series> Experiments::Plots() {
+std::vector<Series> Experiments::SchedulingPlot(std::string_view plot) {
   std::vector<Series> all;
-  for (const bool loads : {true, false}) {
-    for (const Line& line : kLines) {
-      Series series{loads ? "load" : "change", line.name, {}};
-      const auto point = [&](double x, double load, double rate) {
-        SchedulingParameters parameters = Busy(line.mode, inputs_.gap_cpus);
-        parameters.interrupts = line.interrupts;
-        // Of what the CPUs could serve if a switch were the host's own part alone.
-        parameters.requests_per_second =
-            load * inputs_.gap_cpus * 1e12 /
-            static_cast<double>(inputs_.service + inputs_.costs.context_switch);
-        parameters.changes_per_second = rate;
-        series.points.push_back(PointOf(x, Run(parameters)));
-      };
-      if (loads) {
-        for (const double load : kLoads) point(load, load, kRateOfLoads);
-      } else {
-        for (const double rate : kRates) point(rate, kLoadOfRates, rate);
-      }
-      all.push_back(std::move(series));
+  for (const Line& line : kLines) {
+    Series series{std::string(plot), line.name, {}};
+    const auto point = [&](double x, double load, double rate) {
+      SchedulingParameters parameters = Busy(line.mode, inputs_.gap_cpus);
+      parameters.interrupts = line.interrupts;
+      // Of what the CPUs could serve if a switch were the host's own part alone.
+      parameters.requests_per_second =
+          load * inputs_.gap_cpus * 1e12 /
+          static_cast<double>(inputs_.service + inputs_.costs.context_switch);
+      parameters.changes_per_second = rate;
+      series.points.push_back(PointOf(x, Run(parameters)));
+    };
+    if (plot == "load") {
+      for (const double load : kLoads) point(load, load, kRateOfLoads);
+    } else {
+      for (const double rate : kRates) point(rate, kLoadOfRates, rate);
     }
+    all.push_back(std::move(series));
   }
   return all;
+}
+
+std::vector<Series> Experiments::Plot(std::string_view plot) {
+  return plot == "load" || plot == "change" ? SchedulingPlot(plot) : EchoPlot(plot);
 }
 
 }  // namespace sluice::simulation

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "simulation/echo/echo.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "fabric/event_queue.h"
+#include "simulation/echo/nic.h"
+
+namespace sluice::simulation {
+
+std::string_view NameOf(NicInterface interface) {
+  switch (interface) {
+    case NicInterface::kPacketized:
+      return "packetized";
+    case NicInterface::kNotifyPacket:
+      return "pipes, a notification per packet";
+    case NicInterface::kReactive:
+      return "pipes, reactive";
+    case NicInterface::kPrefetch:
+      break;
+  }
+  return "pipes, reactive and prefetched";
+}
+
+Picoseconds EchoResults::Percentile(double share) const {
+  if (latencies.empty()) return 0;
+  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(latencies.size())));
+  return latencies[std::clamp<size_t>(rank, 1, latencies.size()) - 1];
+}
+
+EchoResults PlayEcho(const EchoParameters& parameters) {
+  const double gap = static_cast<double>(WireOut::kFrameTime) / parameters.load;
+  const auto comes = [gap](uint32_t number) {
+    return static_cast<Picoseconds>(gap * (number + 1.0));
+  };
+  fabric::EventQueue queue;
+  WireOut wire(comes(parameters.frames / 3));
+  const auto nic = parameters.interface == NicInterface::kPacketized
+                       ? MakePacketNic(queue, parameters, wire)
+                       : MakePipeNic(queue, parameters, wire);
+  for (uint32_t number = 0; number < parameters.frames; ++number) {
+    queue.RunUntil(comes(number));
+    nic->Receive(number);
+  }
+  queue.Run();
+  EchoResults results;
+  results.frames_per_second = wire.FramesPerSecond();
+  results.latencies = wire.TakeLatencies();
+  std::sort(results.latencies.begin(), results.latencies.end());
+  results.dropped = nic->dropped();
+  results.worker_time = wire.left() == 0 ? 0 : nic->WorkersBusy() / wire.left();
+  return results;
+}
+
+}  // namespace sluice::simulation

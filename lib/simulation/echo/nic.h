@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What both kinds of NIC of an echo have: a wire, buffers in front of the link, and workers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "fabric/cpu.h"
+#include "fabric/event_queue.h"
+#include "simulation/echo/dma_link.h"
+#include "simulation/echo/echo.h"
+#include "simulation/echo/sizes.h"
+#include "simulation/processor.h"
+
+namespace sluice::simulation {
+
+/// The way back: frames leave one after the other.
+class WireOut {
+ public:
+  static constexpr Picoseconds kFrameTime =
+      static_cast<Picoseconds>(kWireBytes * 8 * 1e12 / kWireBits);
+
+  /// Frames that came before are not measured.
+  explicit WireOut(Picoseconds measured_from) : measured_from_(measured_from) {}
+
+  /// The NIC has a frame that came at `came`.
+  void Leaves(Picoseconds now, Picoseconds came) {
+    free_at_ = std::max(free_at_, now) + kFrameTime;
+    ++left_;
+    if (came < measured_from_) return;
+    if (latencies_.empty()) first_ = free_at_;
+    latencies_.push_back(free_at_ - came);
+  }
+
+  uint64_t left() const { return left_; }  ///< Measured or not.
+  std::vector<Picoseconds> TakeLatencies() { return std::move(latencies_); }
+  double FramesPerSecond() const {
+    if (latencies_.size() < 2) return 0;
+    return static_cast<double>(latencies_.size() - 1) /
+           (static_cast<double>(free_at_ - first_) * 1e-12);
+  }
+
+ private:
+  Picoseconds measured_from_;
+  Picoseconds free_at_ = 0;
+  Picoseconds first_ = 0;
+  uint64_t left_ = 0;
+  std::vector<Picoseconds> latencies_;
+};
+
+/// A core of the host, and the time that it was not idle.
+class EchoWorker {
+ public:
+  explicit EchoWorker(fabric::EventQueue& queue) : cpu_(queue), processor_(queue, cpu_) {}
+
+  void Work(Picoseconds duration) {
+    busy_ += duration;
+    processor_.Compute(duration);
+  }
+  Processor& processor() { return processor_; }
+  Picoseconds busy() const { return busy_; }
+
+ private:
+  fabric::Cpu cpu_;
+  Processor processor_;
+  Picoseconds busy_ = 0;
+};
+
+/// Frames come by Receive; workers run from the construction of the NIC on.
+class EchoNic {
+ public:
+  static constexpr uint32_t kBuffers = 1024;
+
+  EchoNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)
+      : parameters_(parameters), queue_(&queue),
+        link_(queue, parameters.link, parameters.costs.pcie_oneway), wire_(&wire) {}
+  virtual ~EchoNic() = default;
+  EchoNic(const EchoNic&) = delete;
+  EchoNic& operator=(const EchoNic&) = delete;
+
+  /// The frame of this number has come, now.
+  virtual void Receive(uint32_t number) = 0;
+  virtual Picoseconds WorkersBusy() const = 0;
+  uint64_t dropped() const { return dropped_; }
+
+ protected:
+  /// A buffer is free for a frame; counts it as dropped otherwise.
+  bool HasBuffer() {
+    while (!waiting_.empty() && waiting_.front() <= queue_->now()) waiting_.pop_front();
+    if (waiting_.size() < kBuffers) return true;
+    Drop();
+    return false;
+  }
+  /// Writes the frame to the host's memory.
+  void WriteFrame(uint32_t bytes) { waiting_.push_back(link_.DeviceWrites(bytes)); }
+  void Drop() { ++dropped_; }
+
+  const EchoParameters& parameters() const { return parameters_; }
+  fabric::EventQueue& queue() { return *queue_; }
+  DmaLink& link() { return link_; }
+  WireOut& wire() { return *wire_; }
+
+ private:
+  EchoParameters parameters_;
+  fabric::EventQueue* queue_;
+  DmaLink link_;
+  WireOut* wire_;
+  std::deque<Picoseconds> waiting_;  ///< When each frame begins to leave its buffer.
+  uint64_t dropped_ = 0;
+};
+
+std::unique_ptr<EchoNic> MakePacketNic(fabric::EventQueue& queue, const EchoParameters& parameters,
+                                       WireOut& wire);
+std::unique_ptr<EchoNic> MakePipeNic(fabric::EventQueue& queue, const EchoParameters& parameters,
+                                     WireOut& wire);
+
+}  // namespace sluice::simulation

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A packetized NIC and its workers. Receive descriptors are read ahead, so that no frame waits for
+// one; each is written back alone. A worker takes up to 64 packets, sends them by one doorbell and
+// gives their buffers back by another.
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "simulation/echo/nic.h"
+
+namespace sluice::simulation {
+namespace {
+
+constexpr uint32_t kRing = 8192;  // Receive descriptors of a worker.
+constexpr uint32_t kFetched = kFetch / kTxDescriptor;
+
+class PacketNic final : public EchoNic {
+ public:
+  PacketNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)
+      : EchoNic(queue, parameters, wire) {
+    for (uint32_t i = 0; i < parameters.workers; ++i) {
+      workers_.push_back(std::make_unique<Worker>(queue));
+      workers_[i]->processor().Start([this, i] { Run(*workers_[i]); });
+    }
+  }
+
+  void Receive(uint32_t number) override {
+    Worker& worker = *workers_[number % workers_.size()];
+    if (!HasBuffer()) return;
+    if (worker.buffers == 0) return Drop();
+    if (worker.received++ % (kFetch / kRxDescriptor) == 0) link().DeviceReads(kFetch, [](auto) {});
+    --worker.buffers;
+    worker.came.push_back(queue().now());
+    WriteFrame(kFrame);
+    link().DeviceWrites(kRxDescriptor, [&worker] {
+      ++worker.ready;
+      worker.processor().Signal();
+    });
+  }
+
+  Picoseconds WorkersBusy() const override {
+    Picoseconds busy = 0;
+    for (const auto& worker : workers_) busy += worker->busy();
+    return busy;
+  }
+
+ private:
+  struct Worker : EchoWorker {
+    using EchoWorker::EchoWorker;
+    uint64_t received = 0;
+    uint64_t sent = 0;
+    uint32_t buffers = kRing;       ///< That the NIC may fill.
+    uint32_t ready = 0;             ///< Descriptors written back and not yet seen.
+    std::deque<Picoseconds> came;   ///< When each frame did that has not left.
+  };
+
+  void Run(Worker& worker) {
+    const fabric::Costs& costs = parameters().costs;
+    for (;;) {
+      while (worker.ready == 0) worker.processor().Wait();
+      worker.Work(costs.host_cached_line);
+      const uint32_t burst = std::min(worker.ready, kBurst);
+      worker.ready -= burst;
+      worker.Work(burst * parameters().packet_time + costs.mmio_write_uncached);
+      link().HostStores([this, &worker, burst] { Fetch(worker, burst); });
+      worker.Work(costs.mmio_write_uncached);
+      link().HostStores([&worker, burst] { worker.buffers += burst; });
+    }
+  }
+
+  /// Reads descriptors of packets to be sent, then the packets.
+  void Fetch(Worker& worker, uint32_t packets) {
+    for (uint32_t at = 0; at < packets; at += kFetched) {
+      const uint32_t fetched = std::min(packets - at, kFetched);
+      link().DeviceReads(fetched * kTxDescriptor, [this, &worker, fetched](uint32_t) {
+        for (uint32_t i = 0; i < fetched; ++i)
+          link().DeviceReads(kFrame, [this, &worker](uint32_t) { Leave(worker); });
+      });
+    }
+  }
+
+  void Leave(Worker& worker) {
+    wire().Leaves(queue().now(), worker.came.front());
+    worker.came.pop_front();
+    if (++worker.sent % kTxReport == 0) link().DeviceWrites(kTxDescriptor);
+  }
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<EchoNic> MakePacketNic(fabric::EventQueue& queue, const EchoParameters& parameters,
+                                       WireOut& wire) {
+  return std::make_unique<PacketNic>(queue, parameters, wire);
+}
+
+}  // namespace sluice::simulation

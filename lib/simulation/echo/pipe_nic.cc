@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A NIC with pipes and its workers, by the rules of Ensō's hardware: a pipe of which nothing is
+// pending is told of its next frame; then it is silent until its head is stored, and is told again
+// if frames are behind that head. A worker echoes what it was told of in place, as one transfer
+// each pipe, and stores the head when the NIC reports that the transfer was read.
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "simulation/echo/nic.h"
+
+namespace sluice::simulation {
+namespace {
+
+constexpr uint64_t kPipeFlits = 32768;
+
+/// A pipe from both sides; counts of frames of one flit each, from the start.
+struct Pipe {
+  // The NIC's.
+  uint64_t head = 0;  ///< As the worker stored it.
+  uint64_t tail = 0;
+  uint64_t left = 0;             ///< Read to be sent.
+  bool silent = false;           ///< Frames that come are not told of.
+  std::deque<Picoseconds> came;  ///< When each frame did that has not left.
+  // The worker's.
+  uint64_t told = 0;   ///< The newest tail that it was told.
+  uint64_t taken = 0;
+  uint64_t freed = 0;  ///< Reported as read by the NIC.
+};
+
+struct Notification {
+  uint32_t pipe;
+  uint64_t tail;
+};
+
+/// What is sent at once: the frames of a pipe from `begin` to `end`.
+struct Transfer {
+  uint32_t pipe;
+  uint64_t begin;
+  uint64_t end;
+};
+
+struct PipeWorker : EchoWorker {
+  PipeWorker(fabric::EventQueue& queue, uint32_t pipe_count) : EchoWorker(queue), pipes(pipe_count) {}
+
+  std::vector<Pipe> pipes;
+  std::vector<Notification> news;  ///< Not yet seen.
+  std::vector<Transfer> reports;   ///< Of transfers that were read; not yet seen.
+};
+
+class PipeNic final : public EchoNic {
+ public:
+  PipeNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)
+      : EchoNic(queue, parameters, wire) {
+    for (uint32_t i = 0; i < parameters.workers; ++i) {
+      workers_.push_back(std::make_unique<PipeWorker>(queue, parameters.pipes));
+      workers_[i]->processor().Start([this, i] { Run(*workers_[i]); });
+    }
+  }
+
+  void Receive(uint32_t number) override {
+    PipeWorker& worker = *workers_[number % workers_.size()];
+    const auto at = static_cast<uint32_t>(number / workers_.size() % worker.pipes.size());
+    Pipe& pipe = worker.pipes[at];
+    if (!HasBuffer()) return;
+    if (pipe.tail - pipe.head + 1 >= kPipeFlits) {
+      pipe.silent = true;
+      return Drop();
+    }
+    ++pipe.tail;
+    pipe.came.push_back(queue().now());
+    WriteFrame(kLine);
+    const bool each = parameters().interface == NicInterface::kNotifyPacket;
+    if (each || !pipe.silent) Notify(worker, at);
+    pipe.silent = !each;
+  }
+
+  Picoseconds WorkersBusy() const override {
+    Picoseconds busy = 0;
+    for (const auto& worker : workers_) busy += worker->busy();
+    return busy;
+  }
+
+ private:
+  void Notify(PipeWorker& worker, uint32_t pipe) {
+    link().DeviceWrites(kLine, [&worker, pipe, tail = worker.pipes[pipe].tail] {
+      worker.news.push_back({pipe, tail});
+      worker.processor().Signal();
+    });
+  }
+
+  void Run(PipeWorker& worker) {
+    for (;;) {
+      while (worker.news.empty() && worker.reports.empty()) worker.processor().Wait();
+      const auto reports = std::exchange(worker.reports, {});
+      const auto news = std::exchange(worker.news, {});
+      worker.Work(parameters().costs.host_cached_line +
+                  (reports.size() + news.size() - 1) * parameters().line_time);
+      if (!news.empty()) Store(worker, [] {});  // The slots are free again.
+      Free(worker, reports);
+      for (const auto& [pipe, tail] : news) worker.pipes[pipe].told = tail;
+      for (uint32_t pipe = 0; pipe < worker.pipes.size(); ++pipe) {
+        if (worker.pipes[pipe].taken != worker.pipes[pipe].told) Echo(worker, pipe);
+      }
+    }
+  }
+
+  void Store(PipeWorker& worker, DmaLink::Action then) {
+    worker.Work(parameters().costs.mmio_write_uncached);
+    link().HostStores(std::move(then));
+  }
+
+  void StoreHead(PipeWorker& worker, uint32_t pipe) {
+    Store(worker, [this, &worker, pipe, head = worker.pipes[pipe].freed] {
+      Pipe& stored = worker.pipes[pipe];
+      stored.head = head;
+      stored.silent = head != stored.tail;
+      if (stored.silent) Notify(worker, pipe);
+    });
+  }
+
+  /// One store a pipe, whatever was read of it.
+  void Free(PipeWorker& worker, const std::vector<Transfer>& reports) {
+    for (const Transfer& transfer : reports) worker.pipes[transfer.pipe].freed = transfer.end;
+    for (const Transfer& transfer : reports) {
+      if (worker.pipes[transfer.pipe].freed == transfer.end) StoreHead(worker, transfer.pipe);
+    }
+  }
+
+  /// Everything of a pipe that the worker was told of.
+  void Echo(PipeWorker& worker, uint32_t pipe) {
+    if (parameters().interface == NicInterface::kPrefetch)
+      StoreHead(worker, static_cast<uint32_t>((pipe + 1) % worker.pipes.size()));
+    Pipe& echoed = worker.pipes[pipe];
+    const Transfer transfer = {pipe, std::exchange(echoed.taken, echoed.told), echoed.told};
+    worker.Work((transfer.end - transfer.begin) * parameters().line_time);
+    Store(worker, [this, &worker, transfer] {
+      link().DeviceReads(kLine, [this, &worker, transfer](uint32_t) { Fetch(worker, transfer); });
+    });
+  }
+
+  /// Reads a transfer, sends its frames, reports it.
+  void Fetch(PipeWorker& worker, Transfer transfer) {
+    const auto bytes = static_cast<uint32_t>((transfer.end - transfer.begin) * kLine);
+    link().DeviceReads(bytes, [this, &worker, transfer](uint32_t read) {
+      Pipe& pipe = worker.pipes[transfer.pipe];
+      for (uint32_t at = 0; at < read; at += kLine) {
+        wire().Leaves(queue().now(), pipe.came.front());
+        pipe.came.pop_front();
+        ++pipe.left;
+      }
+      if (pipe.left == transfer.end) Report(worker, transfer);
+    });
+  }
+
+  void Report(PipeWorker& worker, Transfer transfer) {
+    link().DeviceWrites(kLine, [&worker, transfer] {
+      worker.reports.push_back(transfer);
+      worker.processor().Signal();
+    });
+  }
+
+  std::vector<std::unique_ptr<PipeWorker>> workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<EchoNic> MakePipeNic(fabric::EventQueue& queue, const EchoParameters& parameters,
+                                     WireOut& wire) {
+  return std::make_unique<PipeNic>(queue, parameters, wire);
+}
+
+}  // namespace sluice::simulation

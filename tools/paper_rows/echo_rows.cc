@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rows and curves of an echo of 64-byte frames by each interface, with processors and latencies, all
+// of them modelled: packet rate against workers, and round trips against load.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "paper_rows.h"
+#include "simulation/echo/echo.h"
+#include "simulation/echo/sizes.h"
+
+namespace sluice::simulation {
+namespace {
+
+constexpr double kWireGbps = kWireBits / 1e9;
+constexpr double kGbps[] = {1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100};
+constexpr uint32_t kWorkers[] = {1, 2, 4, 8, 16};
+constexpr double kShareOfWorker = 1.0 / 16;
+// A run that sends less of what it was offered has lost frames, or will.
+constexpr double kSustained = 0.99;
+
+double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
+
+/// Of frames that left, at 100 Gb/s at most.
+double GbpsOf(const EchoResults& results) {
+  return std::min(results.frames_per_second * kWireBytes * 8 / 1e9, kWireGbps);
+}
+
+}  // namespace
+
+EchoParameters Experiments::Echo(NicInterface interface, double load) const {
+  return {.interface = interface,
+          .costs = inputs_.costs,
+          .link = inputs_.fpga_link,
+          .packet_time = inputs_.packet_time,
+          .line_time = inputs_.line_time,
+          .pipes = inputs_.pipes_per_worker,
+          .load = load,
+          .frames = inputs_.echo_frames};
+}
+
+std::vector<Row> Experiments::EchoRows() const {
+  const auto play = [&](NicInterface interface, double gbps, uint32_t workers = 1) {
+    EchoParameters parameters = Echo(interface, gbps / kWireGbps);
+    parameters.workers = workers;
+    return PlayEcho(parameters);
+  };
+  const auto full = [&](NicInterface interface) { return play(interface, kWireGbps); };
+  const auto median = [&](NicInterface interface, double gbps) {
+    return Microseconds(play(interface, gbps).Percentile(0.5));
+  };
+  const auto tail = [&](NicInterface interface, double gbps) {
+    return Microseconds(play(interface, gbps).Percentile(0.99));
+  };
+  const auto packetized = [&](uint32_t workers) {
+    return play(NicInterface::kPacketized, kWireGbps, workers).frames_per_second;
+  };
+  using enum NicInterface;
+  const Names both = {"pcie_oneway", "fpga_generation", "fpga_lanes", "fpga_payload",
+                      "host_cached_line", "mmio_write_uncached", "echo_frames"};
+  const Names packets = both + Names{"packet_time"};
+  const Names pipes = both + Names{"line_time", "pipes_per_worker"};
+  const Names all = packets + Names{"line_time", "pipes_per_worker"};
+  const double two = packetized(2);
+  return {
+      {"F5a", "echo of 64-byte frames by one worker, packetized, modelled", packetized(1), "1/s",
+       packets, {}},
+      {"F5b", "the same by two workers, modelled", two, "1/s", packets, {}},
+      {"F5c", "eight workers over two, packetized, modelled", packetized(8) / two, "", packets, {}},
+      {"F5d", "the same echo by one worker, pipes, modelled",
+       GbpsOf(full(kReactive)) * 1e9 / (kWireBytes * 8), "1/s", pipes, {}},
+      {"F6a", "sustained by one worker, a notification for every frame, modelled",
+       GbpsOf(full(kNotifyPacket)), "Gb/s", pipes, {}},
+      {"F6b", "sustained by one worker, reactive notifications, modelled", GbpsOf(full(kReactive)),
+       "Gb/s", pipes, {}},
+      {"F6c", "median round trip at 1 Gb/s, a notification for every frame, modelled",
+       median(kNotifyPacket, 1), "us", pipes, {}},
+      {"F6d", "median round trip at 1 Gb/s, reactive, modelled", median(kReactive, 1), "us", pipes,
+       {}},
+      {"F6e", "the same at 90 Gb/s over that at 1 Gb/s, modelled",
+       median(kReactive, 90) / median(kReactive, 1), "", pipes, {}},
+      {"F6f", "99th percentile at 100 Gb/s, reactive, modelled", tail(kReactive, 100), "us", pipes,
+       {}},
+      {"F7a", "sustained by one worker, notifications prefetched, modelled",
+       GbpsOf(full(kPrefetch)), "Gb/s", pipes, {}},
+      {"F7b", "median round trip at 90 Gb/s, reactive over prefetched, modelled",
+       median(kReactive, 90) / median(kPrefetch, 90), "", pipes, {}},
+      {"F7c", "median round trip at 30 Gb/s, prefetched over packetized, modelled",
+       median(kPrefetch, 30) / median(kPacketized, 30), "", all, {}},
+      {"F7d", "99th percentile at 30 Gb/s, prefetched over packetized, modelled",
+       tail(kPrefetch, 30) / tail(kPacketized, 30), "", all, {}},
+      {"F7e", "99th percentile at 100 Gb/s, notifications prefetched, modelled",
+       tail(kPrefetch, 100), "us", pipes, {}},
+  };
+}
+
+std::vector<Series> Experiments::EchoPlot(std::string_view plot) const {
+  std::vector<Series> all;
+  for (const NicInterface interface : kNicInterfaces) {
+    Series series{std::string(plot), std::string(NameOf(interface)), {}};
+    if (plot == "rtt") {
+      for (const double gbps : kGbps) {
+        const EchoResults results = PlayEcho(Echo(interface, gbps / kWireGbps));
+        if (GbpsOf(results) < kSustained * gbps) break;
+        series.points.push_back({gbps,
+                                 {Microseconds(results.Percentile(0.5)),
+                                  Microseconds(results.Percentile(0.99))}});
+      }
+    } else {
+      for (const uint32_t workers : kWorkers) {
+        EchoParameters full = Echo(interface, 1);
+        full.workers = workers;
+        EchoParameters share = Echo(interface, kShareOfWorker * workers);
+        share.workers = workers;
+        series.points.push_back({static_cast<double>(workers),
+                                 {GbpsOf(PlayEcho(full)) * 1e3 / (kWireBytes * 8),
+                                  static_cast<double>(PlayEcho(share).worker_time) * 1e-3}});
+      }
+    }
+    all.push_back(std::move(series));
+  }
+  return all;
+}
+
+}  // namespace sluice::simulation
