@@ -55,7 +55,7 @@ std::optional<EnsoPipes> EnsoPipes::Open(uint16_t port, uint32_t pipes,
 }
 
 uint32_t EnsoPipes::Receive(std::span<Span> spans, QueueCounters& /*counters*/) {
-  std::array<rte_pmd_enso_span, kMaxPipesPerWorker> arrived;
+  std::array<rte_pmd_enso_span, kMaxSpansOfPoll> arrived;
   const uint32_t room = static_cast<uint32_t>(std::min(spans.size(), arrived.size()));
   const uint32_t count =
       rte_pmd_enso_poll(nb_.get(), arrived.data(), static_cast<uint16_t>(room), 0);

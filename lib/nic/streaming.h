@@ -17,11 +17,13 @@
 
 namespace sluice::nic {
 
-/// Most pipes of one worker: what one Poll can return.
-inline constexpr uint32_t kMaxPipesPerWorker = 64;
+/// Most pipes of one worker.
+inline constexpr uint32_t kMaxPipesPerWorker = 1024;
+/// Most spans of one Poll; pipes for which there is no room are returned by the next.
+inline constexpr uint32_t kMaxSpansOfPoll = 64;
 
 /// FrameQueue over pipes. `Pipes` satisfies PipeSet and has besides
-///   uint32_t Receive(std::span<Span>, QueueCounters&)  all that arrived, ≤ 1 span a pipe;
+///   uint32_t Receive(std::span<Span>, QueueCounters&)  what arrived, ≤ 1 span a pipe;
 ///                        what it cannot lay out as spans it counts as rx_desync;
 ///   FrameTotals Flush()  sends what was accepted, shows the NIC what was sent and
 ///                        released; returns what could not be sent;
@@ -38,7 +40,7 @@ class StreamingQueue {
   /// Handles everything that the NIC has reported. Returns frames.
   template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
-    std::array<Span, kMaxPipesPerWorker> spans;
+    std::array<Span, kMaxSpansOfPoll> spans;
     const uint32_t count = pipes_.Receive(spans, counters_);
     if (count == 0) return 0;
     if (tap_.see != nullptr) [[unlikely]] {

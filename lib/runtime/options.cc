@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "nic/reassembler.h"
+#include "nic/streaming.h"
 #include "runtime/argument_faults.h"
 #include "runtime/flag_text.h"
 
@@ -202,7 +203,8 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
   }
   if (!IsSpan("duration_s", FLAGS_duration_s, error) ||
       !IsSpan("stats_period_s", FLAGS_stats_period_s, error) ||
-      !InRange("workers", FLAGS_workers, 64, error) || !InRange("pipes", FLAGS_pipes, 64, error) ||
+      !InRange("workers", FLAGS_workers, 64, error) ||
+      !InRange("pipes", FLAGS_pipes, nic::kMaxPipesPerWorker, error) ||
       !InRange("burst", FLAGS_burst, 64, error) || !ReadRegions(&options, error) ||
       !ReadCapture(&options, error) || !CheckReassembly(error) ||
       !Accept(OutputFault(FLAGS_json), "json", error)) {

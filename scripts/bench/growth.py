@@ -1,14 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a packet costs while something grows: flows, pipes, frames, tables. A curve is a line of worker
-cycles per packet, point by point, for each interface; points are sampled in turn, round after round.
+"""What a packet costs while something grows: flows, pipes, frames, tables, workers. A curve is a line
+of worker cycles per packet, point by point, for each interface; points are sampled in turn, round
+after round. Beside a curve whose table outgrows the caches stands a bare table of as many entries.
+Workers are more than this machine has cores: theirs is a model in virtual time.
 """
 import json
 import os
+import re
 import time
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Optional
 
+import run
 import workloads
 from rows import envelope, why_unusable
+
+FLAT = 1.3  # Last point over first, at most.
+WORKERS = "tools/paper_rows/sluice-paper-rows"
+
+
+class BareTable(NamedTuple):
+    """A program that looks keys up in a table, and nothing else."""
+    what: str
+    program: str
+    arguments: Callable  # Of a point.
+    read: Callable  # ns of CPU time for each, of what it says.
 
 
 class Curve(NamedTuple):
@@ -17,6 +32,7 @@ class Curve(NamedTuple):
     points: tuple
     flags: Callable  # Of a point and a folder for files.
     ifaces: tuple = ()  # Empty: all.
+    bare: Optional[BareTable] = None
 
 
 def maglev(folder, flows, slots=65537):
@@ -26,24 +42,49 @@ def maglev(folder, flows, slots=65537):
     return ["--frame_size=64", f"--config={path}", f"--flows={flows}"]
 
 
+def hash_map_ns(said):
+    """The last but one column of sluice-kv-bench: Mops of gets by Zipf 0.99."""
+    row = re.search(r"^absl::flat_hash_map .* ([\d.]+) +[\d.]+$", said, re.MULTILINE)
+    if not row:
+        raise run.RunError(f"no row of the hash map in:\n{said[-500:]}")
+    return 1000 / float(row[1])
+
+
+CONNECTIONS = BareTable(
+    "connection table", "tests/maglev/sluice-maglev-connections-bench",
+    lambda flows: ["--benchmark_format=json",
+                   f"--benchmark_filter=^FindHit/flows:{flows}/ahead:8$"],
+    lambda said: run.last_json(said)["benchmarks"][0]["cpu_time"])
+COUNT_MIN = BareTable(
+    "count-min", "tests/telemetry/sluice-telemetry-bench",
+    lambda flows: [f"--flows={flows}", "--packets=5000000", "--only=plain_count_min", "--json"],
+    lambda said: run.last_json(said)[0]["ns_per_packet"])
+HASH_MAP = BareTable("absl::flat_hash_map", "tests/kv/sluice-kv-bench",
+                     lambda items: [str(items), "1"], hash_map_ns)
+
 CURVES = [
     Curve("echo", "frame size", (64, 128, 256, 512, 1024, 1518),
           lambda size, _: ["--mode=increment", f"--frame_size={size}"]),
     Curve("echo", "flows", (16, 1 << 10, 1 << 14, 1 << 17, 1 << 20),
           lambda flows, _: ["--mode=increment", "--frame_size=64", f"--flows={flows}"]),
-    Curve("echo", "pipes", (1, 4, 16, 64, 256),
-          lambda pipes, _: ["--mode=increment", "--frame_size=64", f"--pipes={pipes}"],
+    Curve("echo", "pipes", (1, 4, 16, 64, 256, 1024),
+          lambda pipes, _: ["--mode=increment", "--frame_size=64", "--flows=65536",
+                            f"--pipes={pipes}"],
           ("streaming",)),
     Curve("maglev", "connections", (16, 1 << 10, 1 << 14, 1 << 17, 1 << 20),
-          lambda flows, folder: maglev(folder, flows)),
+          lambda flows, folder: maglev(folder, flows), bare=CONNECTIONS),
     Curve("maglev", "slots of the ring", (16381, 65537, 1048573),
           lambda slots, folder: maglev(folder, 1 << 14, slots)),
+    Curve("kv", "items", (1 << 10, 1 << 14, 1 << 17, 1 << 20),
+          lambda items, _: [f"--items={2 * items}",
+                            f"--client=items={items}+get=0.95+zipf=0.99+outstanding=4096+batch=16"],
+          bare=HASH_MAP),
     Curve("telemetry", "flows", (1 << 10, 1 << 14, 1 << 17, 1 << 20),
           lambda flows, _: ["--frame_size=64", f"--flows={flows}", "--zipf=1", "--pace=fixed",
-                            "--probability=0.01", "--top_k=100", "--levels=1"]),
+                            "--probability=0.01", "--top_k=100", "--levels=1"], bare=COUNT_MIN),
 ]
 APPS = list(dict.fromkeys(curve.app for curve in CURVES))
-REPEATS = 5
+TARGETS = [curve.bare.program for curve in CURVES if curve.bare] + [WORKERS]
 
 
 def plan(ifaces):
@@ -56,12 +97,14 @@ def measure(ifaces, repeats, duration_s, deadline, folder, app_sample, step):
     """{(curve, interface): {point: samples}}. `app_sample` as run.app_sample; `step` is told each
     sample. No round begins that would end after the deadline."""
     found = {}
+    flags = {(curve.app, curve.axis, point): curve.flags(point, folder)
+             for curve in CURVES for point in curve.points}
     began = time.monotonic()
     for number in range(repeats):
         if number and time.monotonic() + (time.monotonic() - began) / number > deadline:
             break
         for curve, iface, point in plan(ifaces):
-            sample = app_sample(curve.app, iface, curve.flags(point, folder),
+            sample = app_sample(curve.app, iface, flags[curve.app, curve.axis, point],
                                 duration_s or workloads.SECONDS[curve.app])
             found.setdefault((CURVES.index(curve), iface), {}).setdefault(point, []).append(sample)
             step(sample | {"app": curve.app, "mode": curve.axis, "iface": iface,
@@ -69,32 +112,89 @@ def measure(ifaces, repeats, duration_s, deadline, folder, app_sample, step):
     return found
 
 
+def measure_bare(program_says):
+    """{curve: {point: ns}}. `program_says`: of a program and its arguments, what it prints."""
+    return {number: {point: curve.bare.read(program_says(curve.bare.program,
+                                                         curve.bare.arguments(point)))
+                     for point in curve.points}
+            for number, curve in enumerate(CURVES) if curve.bare}
+
+
+def play_workers(program_says):
+    """{interface: [(workers, ns of a worker for a frame)]} in virtual time."""
+    said = json.loads(program_says(WORKERS, ["--rows", "none", "--plot", "workers"]))
+    return {name: [(workers, ns) for workers, _, ns in points]
+            for name, points in said["plots"]["workers"].items()}
+
+
 def short(point):
     """16, 1K, 128K, 1M; what is no such round number stays as it is."""
     for bits, unit in ((20, "M"), (10, "K")):
         if point >= 1 << bits and point % (1 << bits) == 0:
             return f"{point >> bits}{unit}"
-    return str(point)
+    return f"{point:g}"
 
 
-def lines(found):
+def growth_of(costs):
+    """The last point over the first; none: one is missing."""
+    return costs[-1] / costs[0] if costs[0] and costs[-1] else None
+
+
+def verdict(growth, bare):
+    """`bare`: the growth of a bare table, or none."""
+    if growth is None:
+        return ""
+    if growth <= FLAT:
+        return "flat"
+    return "grows, but not more than the bare table" if bare and growth <= bare else "GROWS"
+
+
+def line(name, width, costs, said=""):
+    growth = growth_of(costs)
+    return (f"{name:<{width}}" + "".join(f"{cost:>9.1f}" if cost else f"{'-':>9}" for cost in costs)
+            + (f"{growth:>8.2f}x" if growth else f"{'-':>9}") + (f"  {said}" if said else ""))
+
+
+def head(width, points):
+    return " " * width + "".join(f"{short(point):>9}" for point in points) + f"{'growth':>9}"
+
+
+def costs_of(curve, points):
+    """Of samples by point."""
+    costs = []
+    for point in curve.points:
+        usable = [s["cycles_per_pkt"] for s in points[point] if not why_unusable(s)]
+        costs.append(envelope(usable)["value"] if usable else None)
+    return costs
+
+
+def lines(found, bare):
     """A block for each curve; `growth` is the last point over the first."""
     out = []
     for number, curve in enumerate(CURVES):
         measured = {iface: points for (of, iface), points in found.items() if of == number}
         if not measured:
             continue
+        table = list(bare[number].values()) if number in bare else []
+        width = 12 if not table else len(curve.bare.what) + 6
         out += [""] if out else []
-        out.append(f"{curve.app}: worker cycles per packet by {curve.axis}")
-        out.append(f"{'':<12}" + "".join(f"{short(point):>9}" for point in curve.points)
-                   + f"{'growth':>9}")
+        out += [f"{curve.app}: worker cycles per packet by {curve.axis}", head(width, curve.points)]
         for iface, points in measured.items():
-            costs = []
-            for point in curve.points:
-                usable = [s["cycles_per_pkt"] for s in points[point] if not why_unusable(s)]
-                costs.append(envelope(usable)["value"] if usable else None)
-            growth = f"{costs[-1] / costs[0]:.2f}x" if costs[0] and costs[-1] else "-"
-            out.append(f"{iface:<12}"
-                       + "".join(f"{cost:>9.1f}" if cost else f"{'-':>9}" for cost in costs)
-                       + f"{growth:>9}")
+            costs = costs_of(curve, points)
+            out.append(line(iface, width, costs,
+                            verdict(growth_of(costs), table and growth_of(table))))
+        if table:
+            out.append(line(f"{curve.bare.what}, ns", width, table))
+    return out
+
+
+def worker_lines(played):
+    """The same of play_workers."""
+    width = max(map(len, played)) + 2
+    out = ["echo: ns of a worker per frame by workers, each offered a sixteenth of 100 Gb/s of 64-byte "
+           "frames (modelled, in virtual time)",
+           head(width, [workers for workers, _ in next(iter(played.values()))])]
+    for name, points in played.items():
+        costs = [ns for _, ns in points]
+        out.append(line(name, width, costs, verdict(growth_of(costs), None)))
     return out

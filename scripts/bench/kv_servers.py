@@ -38,12 +38,6 @@ def cpu_s(stat):
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def switches(task):
-    """Times that others took the CPU from a thread; a folder of proc."""
-    status = (task / "status").read_text(encoding="utf-8")
-    return int(re.search(r"nonvoluntary_ctxt_switches:\s*(\d+)", status)[1])
-
-
 def wait_until(condition, process, what, patience_s=PATIENCE_S):
     """A process that ends or takes too long is an error, with its last words."""
     deadline = time.monotonic() + patience_s
@@ -108,7 +102,6 @@ class Memcached(Process):
     def read(self):
         stats = self.statistics()
         return {"time_s": time.monotonic(), "process_s": cpu_s(f"/proc/{self.pid}/stat"),
-                "switches": sum(map(switches, pathlib.Path(f"/proc/{self.pid}/task").iterdir())),
                 "requests": int(stats["cmd_get"]) + int(stats["cmd_set"])}
 
 
@@ -148,7 +141,7 @@ class SluiceKv(Process):
     def read(self):
         cycles, worker = self.ask("/sluice/stats"), self.worker()
         return {"time_s": time.monotonic(), "process_s": cpu_s(f"/proc/{self.pid}/stat"),
-                "switches": switches(worker), "requests": self.statistics()["requests"],
+                "requests": self.statistics()["requests"],
                 "worker_s": cpu_s(worker / "stat"), "busy_cycles": cycles["busy_cycles"],
                 "total_cycles": cycles["total_cycles"]}
 
@@ -165,8 +158,7 @@ def free_port(address):
 
 def windows(server, count, duration_s):
     """What lies between readings: requests, seconds, CPU seconds of all threads (`process_s`) and
-    of a worker while it had packets (`busy_s`; unknown of memcached), involuntary context switches
-    of those who serve."""
+    of a worker while it had packets (`busy_s`; unknown of memcached)."""
     found = []
     before = server.read()
     for _ in range(count):
@@ -174,7 +166,7 @@ def windows(server, count, duration_s):
         after = server.read()
         grown = {name: after[name] - before[name] for name in after}
         window = {"requests": grown["requests"], "seconds": grown["time_s"],
-                  "process_s": grown["process_s"], "switches": grown["switches"]}
+                  "process_s": grown["process_s"]}
         if "busy_cycles" in grown:
             # Of its CPU time: another process may have had the CPU meanwhile.
             window["busy_s"] = grown["worker_s"] * grown["busy_cycles"] / grown["total_cycles"]

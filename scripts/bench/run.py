@@ -13,7 +13,9 @@ PEER_SECONDS = 1.0
 RELEASE = "build/release"
 LOGMON_BENCH = "tests/logmon/sluice-logmon-bench"
 CONTROL = "tools/control/sluice-control"
-TELEMETRY_CONTESTANTS = {"sketch": "sluice_p0.01", "univmon": "sluice_p0.01_univmon"}
+# "member" has no interface: librte_member's sketch on the same keys.
+TELEMETRY_CONTESTANTS = {"sketch": "sluice_p0.01", "univmon": "sluice_p0.01_univmon",
+                         "member": "rte_member_p0.01"}
 MAGLEV_CASES = {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576"}
 
 
@@ -91,7 +93,7 @@ def logmon_engine(said):
 
 
 def telemetry_engine(said):
-    """The contestants of sluice-telemetry-bench that stand behind interfaces, by mode."""
+    """The contestants of sluice-telemetry-bench: those behind interfaces by mode, and "member"."""
     contestants = {found["name"]: found for found in last_json(said)}
     return {mode: contestants[name] for mode, name in TELEMETRY_CONTESTANTS.items()}
 
@@ -109,29 +111,29 @@ ENGINES = {
 }
 
 
-def engine_sample(app):
-    """CPU time: of maglev in ns for each packet, by traffic; of kv in ns for each operation; of
-    logmon and telemetry what their benchmarks say, with involuntary context switches."""
-    program, arguments, read = ENGINES[app]
+def program_says(program, arguments):
+    """The output of a program of the build."""
     done = execute([f"{RELEASE}/{program}", *arguments], 120)
     if done.returncode != 0:
         raise RunError(f"{program}: exit code {done.returncode}\n{done.stderr[-2000:]}")
-    return read(done.stdout)
+    return done.stdout
+
+
+def engine_sample(app):
+    """CPU time: of maglev in ns for each packet, by traffic; of kv in ns for each operation; of
+    logmon and telemetry what their benchmarks say."""
+    program, arguments, read = ENGINES[app]
+    return read(program_says(program, arguments))
 
 
 def write_log_texts(folder):
     """A log for each set of filters, as the benchmark scans it."""
-    done = execute([f"{RELEASE}/{LOGMON_BENCH}", f"--texts={folder}"], 60)
-    if done.returncode != 0:
-        raise RunError(done.stderr)
+    program_says(LOGMON_BENCH, [f"--texts={folder}"])
 
 
 def control():
     """What the memory system costs now: ping_pong_cycles, stream_cycles."""
-    done = execute([f"{RELEASE}/{CONTROL}"], 60)
-    if done.returncode != 0:
-        raise RunError(done.stderr)
-    return json.loads(done.stdout)
+    return json.loads(program_says(CONTROL, []))
 
 
 # --- peers: stock testpmd, with the flags that measured best; 60 bytes + FCS = 64 --------------

@@ -24,6 +24,7 @@ import kv_comparison
 import kv_report
 import logmon_report
 import output
+import paper_ratios
 import rows
 import run
 import targets
@@ -65,8 +66,8 @@ def parse_arguments():
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
                         help="measure stock testpmd beside echo, and memcached beside kv")
     parser.add_argument("--growth", action="store_true",
-                        help="instead of the table: what a packet costs while flows, pipes, frames "
-                        "and tables grow; --ifaces, --duration_s, --repeats, --limit_s and --json "
+                        help="instead of the table: what a packet costs while flows, pipes, frames, "
+                        "tables and workers grow; --ifaces, --duration_s, --repeats, --limit_s and --json "
                         "apply")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--csv", metavar="FILE")
@@ -104,11 +105,12 @@ def check_apps(parser, args):
         parser.error(f"--mode: no '{unknown[0]}', only {', '.join(sorted(modes))}")
 
 
-def prepare(apps):
+def prepare(args):
     """Build, hugepages. Returns whether hugepages can be used."""
     print("building build/release ...", flush=True)
-    benches = instructions.BENCHES.values() if "echo" in apps else []
-    done = subprocess.run(["scripts/build", "release", *run.targets(apps), *benches],
+    benches = growth.TARGETS if args.growth else \
+        instructions.BENCHES.values() if "echo" in args.apps else []
+    done = subprocess.run(["scripts/build", "release", *run.targets(args.apps), *benches],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit((done.stdout + done.stderr)[-4000:] + "\nthroughput: the build failed")
@@ -221,7 +223,7 @@ class Job:
 def main():
     args = parse_arguments()
     os.chdir(ROOT)
-    hugepages = prepare(args.apps)
+    hugepages = prepare(args)
     args.ifaces = choose_interfaces(args.ifaces, run.interfaces(args.apps[0]))
     manifest = manifest_of(args, hugepages)
     if args.growth:
@@ -252,18 +254,21 @@ def main():
 
 
 def print_growth(args, manifest):
+    deadline = time.monotonic() + (args.limit_s or float("inf"))
+    played = growth.play_workers(run.program_says)
+    bare = growth.measure_bare(run.program_says)
     progress = Progress(len(growth.plan(args.ifaces)) * args.repeats)
     with tempfile.TemporaryDirectory() as folder:
-        found = growth.measure(args.ifaces, args.repeats, args.duration_s,
-                               time.monotonic() + (args.limit_s or float("inf")), folder,
+        found = growth.measure(args.ifaces, args.repeats, args.duration_s, deadline, folder,
                                run.app_sample, progress.step)
     print(f"\n\n{manifest['cpu']}, DPDK {manifest['dpdk']}, "
           f"{'hugepages' if manifest['hugepages'] else 'NO HUGEPAGES'}, {manifest['git'][:12]}\n")
-    print("\n".join(growth.lines(found)))
+    print("\n".join([*growth.lines(found, bare), "", *growth.worker_lines(played)]))
     if args.json:
-        output.write_json(args.json, manifest, [
+        output.write_json(args.json, manifest | {"workers": played}, [
             {"app": growth.CURVES[curve].app, "axis": growth.CURVES[curve].axis, "iface": iface,
-             "points": points} for (curve, iface), points in found.items()])
+             "points": points, "bare_ns": bare.get(curve)}
+            for (curve, iface), points in found.items()])
     return 0
 
 
@@ -287,6 +292,8 @@ def report(args, manifest, table_rows, engines, comparison):
     for app, lines in (("logmon", logmon_report.lines), ("telemetry", telemetry_report.lines)):
         if app in args.apps:
             print("\n" + "\n".join(lines(table, engines[app])))
+    if found := paper_ratios.lines(table_rows):
+        print("\n" + "\n".join(found))
     print("\nTargets (worker TSC cycles or time):")
     stream_cycles = sorted(c["stream_cycles"] for c in controls)[len(controls) // 2]
     for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles, engines,

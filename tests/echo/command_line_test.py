@@ -40,6 +40,7 @@ BAD = [
     (["--workers=0"], "--workers"),
     (["--workers=65"], "--workers"),
     (["--pipes=0"], "--pipes"),
+    (["--pipes=1025"], "--pipes"),
     (["--burst=65"], "--burst"),
     (["--regions=2"], "--regions"),
     (["--regions=65"], "--regions"),

@@ -183,6 +183,10 @@ class EndToEnd(unittest.TestCase):
         self.assertGreaterEqual(len(lines), 3)
         self.assertIn("lcore 1", result.stdout)
 
+    def test_a_worker_serves_as_many_pipes_as_it_may_have(self):
+        # More than one poll returns; 4096 flows find most of them.
+        self.check(run_until_traffic("--iface=streaming", "--pipes=1024", "--flows=4096"))
+
     def test_bilateral_sizes_of_regions(self):
         for flags in (("--regions=3", "--region_bytes=4096", "--frame_size=1518"),
                       ("--regions=64", "--region_bytes=262144"), ("--region_bytes=8192",)):

@@ -12,7 +12,6 @@
 // what is scanned to light.log and heavy.log there.
 #include <hs/hs.h>
 #include <rte_cycles.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -59,13 +58,6 @@ double Seconds(clockid_t clock) {
 
 /// Of this thread: what others take of the core does not count.
 double CpuSeconds() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
-
-/// Of this process: how often others took its core away.
-long InvoluntarySwitches() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
-}
 
 template <typename Work>
 void ForEachChunk(std::string_view text, size_t bytes, Work&& work) {
@@ -198,10 +190,9 @@ void PrintTable(const std::vector<Result>& results, const test::StateOfSources& 
               static_cast<double>(state.unfinished_bytes) / (1 << 20), state.given_up_lines);
 }
 
-void PrintJson(const std::vector<Result>& results, const test::StateOfSources& state, double tsc_hz,
-               double seconds, long switches) {
-  std::printf("{\"tsc_hz\": %.0f, \"seconds\": %.3f, \"switches\": %ld,\n \"scans\": [", tsc_hz,
-              seconds, switches);
+void PrintJson(const std::vector<Result>& results, const test::StateOfSources& state,
+               double tsc_hz) {
+  std::printf("{\"tsc_hz\": %.0f,\n \"scans\": [", tsc_hz);
   const double cycles = tsc_hz / static_cast<double>(kTextBytes);
   const char* comma = "\n";
   for (const Result& result : results) {
@@ -253,7 +244,6 @@ int Run(const Options& options) {
   auth.resize(kTextBytes);
   const auto light = Compile(options.configs + "/logmon-light.json");
   const auto heavy = Compile(options.configs + "/logmon-heavy.json");
-  const long switches = InvoluntarySwitches();
   const double start = Seconds(CLOCK_MONOTONIC);
   const uint64_t cycles = rte_rdtsc();
   std::vector<Result> results;
@@ -265,10 +255,9 @@ int Run(const Options& options) {
   }
   const double seconds = Seconds(CLOCK_MONOTONIC) - start;
   const double tsc_hz = static_cast<double>(rte_rdtsc() - cycles) / seconds;
-  const long taken_away = InvoluntarySwitches() - switches;
   const test::StateOfSources state = test::MeasureState(*light, service, kSources);
   if (options.json) {
-    PrintJson(results, state, tsc_hz, seconds, taken_away);
+    PrintJson(results, state, tsc_hz);
   } else {
     PrintTable(results, state);
   }

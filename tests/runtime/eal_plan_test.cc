@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace sluice::runtime {
 namespace {
@@ -63,6 +65,18 @@ TEST(EalPlan, StreamingTakesTheEnsoModel) {
   line.options.seed = 5;
   EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
                   "--vdev=net_enso0,wire=gen:size=64,device_cpu=0,seed=5"));
+}
+
+TEST(EalPlan, PipesOfAWorkerAreSmallWhereManyMustFit) {
+  // 128 MiB in flits of 64 bytes are 2^21: of 64 pipes 2^15 each, as the hardware's.
+  for (const auto& [pipes, size] : {std::pair(64u, ""), {65u, ",pipe_flits=16384"},
+                                    {256u, ",pipe_flits=8192"}, {1024u, ",pipe_flits=2048"}}) {
+    CommandLine line = Line();
+    line.options.iface = nic::FindInterface("streaming");
+    line.options.interface.pipes = pipes;
+    EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
+                    std::string("--vdev=net_enso0,wire=gen:size=64,device_cpu=0") + size)) << pipes;
+  }
 }
 
 TEST(EalPlan, WhatDoesNotComeBackAsItWasSentIsNotVerified) {

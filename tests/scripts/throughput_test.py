@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS / "bench"))
@@ -22,6 +23,7 @@ import growth
 import kv_report
 import logmon_report
 import output
+import paper_ratios
 import plot
 import rows
 import run
@@ -368,12 +370,12 @@ def logmon(iface, cycles, rule_set="light", **fields):
 
 def logmon_engine(bare, scanner=2.0, state=41 << 20, given_up=0,
                   sources=100000):
-    """A run of a second at 2.5 GHz. Chunks of another size are nobody's."""
+    """At 2.5 GHz. Chunks of another size are nobody's."""
     def scan(rule_set, chunk, cycles):
         return {"set": rule_set, "chunk_bytes": chunk, "bare_cycles_per_byte": cycles,
                 "scanner_cycles_per_byte": scanner, "ratio": cycles / scanner}
 
-    return {"tsc_hz": 2.5e9, "seconds": 1.0,
+    return {"tsc_hz": 2.5e9,
             "scans": [scan("light", 1472, bare), scan("light", 64, 99.0), scan("heavy", 1472, 20.0)],
             "state": {"sources": sources, "bytes": state, "unfinished_bytes": 12 << 20,
                       "given_up_lines": given_up}}
@@ -456,13 +458,13 @@ class NothingSent(unittest.TestCase):
                          ["logmon", "lines", "light", "packetized", "-", "-", "30.0", "-"])
 
 
-def telemetry_engine(ns, error=0.02, recall=0.99):
-    """A run of a second; univmon takes twice the time."""
-    def contestant(scale):
-        return {"ns_per_packet": ns * scale, "are_top100": error, "are_top1000": 0.1,
-                "recall_at_100": recall, "memory_bytes": 8 << 20, "seconds": 1.0}
+def telemetry_engine(ns, error=0.02, recall=0.99, member=50.0):
+    """univmon takes twice the time. `member`: ns of librte_member's sketch."""
+    def contestant(time):
+        return {"ns_per_packet": time, "are_top100": error, "are_top1000": 0.1,
+                "recall_at_100": recall, "memory_bytes": 8 << 20}
 
-    return {"sketch": contestant(1), "univmon": contestant(2)}
+    return {"sketch": contestant(ns), "univmon": contestant(2 * ns), "member": contestant(member)}
 
 
 class TelemetryVerdicts(unittest.TestCase):
@@ -482,6 +484,15 @@ class TelemetryVerdicts(unittest.TestCase):
     def test_what_was_not_run_is_said(self):
         for line in self.verdicts():
             self.assertTrue(line.endswith("not measured in this run"), line)
+
+    def test_the_engine_has_a_fifth_of_rte_members_time_in_the_same_run(self):
+        # Envelopes: the second of five each; pairs: 0.2, 0.1, 0.2, 0.1, 0.2.
+        runs = [telemetry_engine(ns, member=member) for ns, member in
+                ((10.0, 50.0), (5.0, 50.0), (10.4, 52.0), (9.0, 90.0), (20.0, 100.0))]
+        line = self.verdicts(*runs)[3]
+        self.assertIn("rte_member", line)
+        self.assertTrue(line.endswith("0.18 (0.10..0.20): met"), line)
+        self.assertTrue(self.verdicts(telemetry_engine(10.1))[3].endswith("0.20): NOT MET"))
 
     def test_interfaces_stand_beside_the_engine_of_the_same_settings(self):
         row = sample("streaming", 100.0, 25.0, app="telemetry", mode="univmon", traffic="200k flows",
@@ -640,7 +651,28 @@ class Growth(unittest.TestCase):
         self.assertTrue(all(len(samples) == 3 for points in found.values()
                             for samples in points.values()))
         self.assertEqual({app: s for app, _, _, s in asked},
-                         {"echo": 0.3, "maglev": 1.0, "telemetry": 1.0})
+                         {"echo": 0.3, "maglev": 1.0, "kv": 1.0, "telemetry": 1.0})
+
+    def test_files_of_a_point_are_written_once(self):
+        written = []
+
+        def flags(point, _):
+            written.append(point)
+            return []
+        curve = growth.Curve("echo", "flows", (1, 2), flags)
+        with unittest.mock.patch.object(growth, "CURVES", [curve]):
+            found, asked = self.measured(lambda iface, flags: 1.0, repeats=3)
+        self.assertEqual((written, len(asked)), ([1, 2], 12))
+        self.assertEqual(set(found), {(0, "packetized"), (0, "streaming")})
+
+    def test_curves_reach_as_far_as_the_applications_do(self):
+        last = {(curve.app, curve.axis): (curve.points[0], curve.points[-1])
+                for curve in growth.CURVES}
+        self.assertEqual(last["echo", "pipes"], (1, 1024))
+        for curve in (("echo", "flows"), ("maglev", "connections"), ("telemetry", "flows"),
+                      ("kv", "items")):
+            self.assertLessEqual(last[curve][0], 1024)
+            self.assertEqual(last[curve][1], 1 << 20)
 
     def test_no_round_begins_after_the_deadline(self):
         _, asked = self.measured(lambda iface, flags: 1.0, repeats=3, deadline=0)
@@ -649,18 +681,84 @@ class Growth(unittest.TestCase):
     def test_a_line_ends_with_its_growth(self):
         def cost(iface, flags):
             sizes = [int(flag.split("=")[1]) for flag in flags if flag.startswith("--frame_size")]
-            return sizes[0] / 10 if iface == "streaming" else 5.0
-        lines = growth.lines(self.measured(cost)[0])
+            return sizes[0] / 10 if sizes and iface == "streaming" else 5.0
+        lines = growth.lines(self.measured(cost)[0], {})
         self.assertEqual(lines[0], "echo: worker cycles per packet by frame size")
         self.assertEqual(lines[1].split(), ["64", "128", "256", "512", "1K", "1518", "growth"])
-        self.assertEqual(lines[2].split(), ["packetized", *["5.0"] * 6, "1.00x"])
-        self.assertEqual(lines[3].split()[0:2] + lines[3].split()[-2:],
-                         ["streaming", "6.4", "151.8", "23.72x"])
+        self.assertEqual(lines[2].split(), ["packetized", *["5.0"] * 6, "1.00x", "flat"])
+        self.assertEqual(lines[3].split()[0:2] + lines[3].split()[-3:],
+                         ["streaming", "6.4", "151.8", "23.72x", "GROWS"])
         self.assertEqual(sum("by pipes" in line for line in lines), 1)
 
     def test_a_point_that_failed_has_no_cost(self):
-        lines = growth.lines(self.measured(lambda iface, flags: 0.0)[0])
+        lines = growth.lines(self.measured(lambda iface, flags: 0.0)[0], {})
         self.assertEqual(lines[2].split(), ["packetized", *["-"] * 7])
+
+    def test_a_curve_is_flat_up_to_a_third_or_grows_with_its_bare_table_or_grows(self):
+        for found, bare, said in ((1.3, None, "flat"), (1.31, None, "GROWS"), (0.5, 2.0, "flat"),
+                                  (2.0, 2.0, "grows, but not more than the bare table"),
+                                  (2.01, 2.0, "GROWS"), (None, 2.0, "")):
+            self.assertEqual(growth.verdict(found, bare), said)
+
+    def test_a_bare_table_stands_below_its_curve(self):
+        [number] = [i for i, c in enumerate(growth.CURVES) if c.axis == "connections"]
+        points = growth.CURVES[number].points
+
+        def cost(_, flags):
+            flows = [int(flag.split("=")[1]) for flag in flags if flag.startswith("--flows")]
+            return 60.0 if flows == [16] else 120.0
+        found = {key: value for key, value in self.measured(cost)[0].items() if key[0] == number}
+        lines = growth.lines(found, {number: dict(zip(points, (4.0, 5.0, 6.0, 8.0, 12.0)))})
+        self.assertEqual(len(lines), 5)
+        self.assertEqual(lines[2].split(maxsplit=7)[-2:],
+                         ["2.00x", "grows, but not more than the bare table"])
+        self.assertEqual(lines[4].split()[-6:], ["4.0", "5.0", "6.0", "8.0", "12.0", "3.00x"])
+
+    def test_programs_of_bare_tables_are_asked_for_each_point(self):
+        told = {"maglev": json.dumps({"benchmarks": [{"name": "FindHit/flows:16/ahead:8",
+                                                      "cpu_time": 3.5}]}),
+                "telemetry": '[{"name": "plain_count_min", "ns_per_packet": 4.5}]',
+                "kv": "absl::flat_hash_map        30.0      9.0     40.0     30.0     50.0     40.0\n"}
+        asked = []
+
+        def program_says(program, arguments):
+            asked.append((program, arguments))
+            return told[program.split("/")[1]]
+        found = growth.measure_bare(program_says)
+        costs = {growth.CURVES[number].app: set(points.values())
+                 for number, points in found.items()}
+        self.assertEqual(costs, {"maglev": {3.5}, "telemetry": {4.5}, "kv": {20.0}})
+        self.assertEqual(len(asked), sum(len(points) for points in found.values()))
+        self.assertIn(("tests/kv/sluice-kv-bench", ["1024", "1"]), asked)
+        with self.assertRaises(run.RunError):
+            growth.hash_map_ns("only 3 were found\n")
+
+    def test_workers_are_played_as_far_as_the_model_goes(self):
+        said = json.dumps({"plots": {"workers": {"packetized": [[1, 59.0, 17.0], [16, 83.0, 34.0]],
+                                                 "pipes": [[1, 148.8, 5.0], [16, 148.8, 6.0]]}}})
+        lines = growth.worker_lines(growth.play_workers(lambda program, arguments: said))
+        self.assertIn("modelled", lines[0])
+        self.assertEqual([line.split() for line in lines[1:]],
+                         [["1", "16", "growth"], ["packetized", "17.0", "34.0", "2.00x", "GROWS"],
+                          ["pipes", "5.0", "6.0", "1.20x", "flat"]])
+
+
+class PaperRatios(unittest.TestCase):
+    def test_what_the_paper_found_stands_beside_what_was_measured(self):
+        lines = paper_ratios.lines(rows.build_rows(
+            [maglev("packetized", 150.0), maglev("streaming", 100.0), maglev("bilateral", 50.0),
+             logmon("packetized", 30.0), logmon("streaming", 20.0)], True))
+        self.assertEqual(len(lines), 4)
+        self.assertIn("measured", lines[1])
+        self.assertEqual(lines[2].split(), ["maglev", "ip", "16", "flows", "6.0", "(138", "/", "23",
+                                            "Mpps)", "1.50", "(1.50..1.50)", "1.50",
+                                            "(1.50..1.50)"])
+        self.assertEqual(lines[3].split(), ["logmon", "lines", "light", "1.0-1.9", "(2-100", "/",
+                                            "2-53.2", "Gb/s)", "1.50", "(1.50..1.50)", "-"])
+
+    def test_what_is_not_the_papers_or_has_no_partner_has_no_line(self):
+        for samples in ([sample("packetized"), sample("streaming")], [maglev("packetized", 150.0)]):
+            self.assertEqual(paper_ratios.lines(rows.build_rows(samples, True)), [])
 
 
 class SideBySide(unittest.TestCase):
@@ -725,10 +823,11 @@ class Reports(unittest.TestCase):
 
     def test_what_the_benchmark_of_sketches_says_is_told_by_mode(self):
         text = ('[{"name": "sluice_p0.01", "ns_per_packet": 4.5},\n'
-                ' {"name": "sluice_p0.01_univmon", "ns_per_packet": 9.5}]\n')
+                ' {"name": "sluice_p0.01_univmon", "ns_per_packet": 9.5},\n'
+                ' {"name": "rte_member_p0.01", "ns_per_packet": 30.0}]\n')
         found = run.telemetry_engine(text)
         self.assertEqual({mode: said["ns_per_packet"] for mode, said in found.items()},
-                         {"sketch": 4.5, "univmon": 9.5})
+                         {"sketch": 4.5, "univmon": 9.5, "member": 30.0})
         with self.assertRaises(run.RunError):
             run.telemetry_engine("librte_member: no memory\n")
 

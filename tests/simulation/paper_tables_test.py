@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 import paper_tables  # pylint: disable=wrong-import-position
 
 # Short runs: what depends on what shows all the same.
-SMALL = {"requests": "40", "watchdog": "1ms", "watchdog_tick": "100us",
+SMALL = {"requests": "40", "echo_frames": "3000", "watchdog": "1ms", "watchdog_tick": "100us",
          "range_share": "0.05"}
 # Counts that are what they are, or the model is broken.
 COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g"}
@@ -83,7 +83,8 @@ class Inputs(unittest.TestCase):
                            "agent_decision": {"W6a", "B1", "B6e"},
                            "change_rate": {"B5a1", "B5b1", "B5c1"},
                            "slice": {"W7b"}, "load": {"W14a", "W14b"},
-                           "coherent_line": {"S3"}}.items():
+                           "coherent_line": {"S3"}, "packet_time": {"F5a", "F7c", "F7d"},
+                           "line_time": {"F6c", "F6d", "F7c"}}.items():
             self.assertLessEqual(rows, self.changed[name], name)
         self.assertNotIn("B6e", self.changed["context_switch"])
         self.assertNotIn("W5", self.changed["nic_memory"])
@@ -98,11 +99,26 @@ class Inputs(unittest.TestCase):
         for row in joined:
             self.assertIn(row["source"], data["sources"])
 
+    def test_a_plot_is_computed_alone_if_asked_for(self):
+        said = subprocess.run([PROGRAM, "--rows", "none", "--plot", "rtt", "--set",
+                               "echo_frames=3000"], capture_output=True, text=True, check=True)
+        computed = json.loads(said.stdout)
+        self.assertEqual((computed["rows"], list(computed["plots"])), ([], ["rtt"]))
+        for name, points in computed["plots"]["rtt"].items():
+            self.assertEqual(points[0][0], 1, name)
+            for _, median, tail in points:
+                self.assertLessEqual(median, tail, name)
+        refused = subprocess.run([PROGRAM, "--plot", "nothing"], capture_output=True, text=True,
+                                 check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("nothing", refused.stderr.splitlines()[0])
+
     def test_inputs_that_are_none_are_refused(self):
         for name, value in (("pcie_oneway", "379"), ("pcie_oneway", "379s"), ("nothing", "1"),
                             ("requests", "1.5"), ("load", "x"), ("load", "-1"),
                             ("pcie_generation", "2"), ("fpga_payload", "64"),
-                            ("frames_per_notification", "0")):
+                            ("frames_per_notification", "0"), ("pipes_per_worker", "0"),
+                            ("echo_frames", "29")):
             refused = run({name: value})
             self.assertEqual(refused.returncode, 2, (name, value))
             self.assertIn(name, refused.stderr)

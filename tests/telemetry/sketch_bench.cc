@@ -9,11 +9,10 @@
 //
 // ns/packet: processor time of the fastest repeat; the machine may be loaded. ARE: average relative
 // error of the k truly largest flows. recall: how many of the 100 truly largest are among the 100
-// reported. switches: how often others took the core away, in so many seconds of all repeats.
+// reported.
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_member.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -88,19 +87,11 @@ struct Trace {
   std::vector<uint64_t> keys;
 };
 
-double Nanoseconds(clockid_t clock) {
-  timespec time;
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
-
 /// Of this thread: what other programs take meanwhile does not count.
-double ProcessorNs() { return Nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
-
-long InvoluntarySwitches() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
+double ProcessorNs() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
 /// One contestant: counts the trace once, then says what it found.
@@ -284,8 +275,6 @@ struct Result {
   double are_100 = 0, are_1000 = 0;
   double recall = -1;  ///< -1: reports no flows.
   uint64_t memory = 0;
-  double seconds = 0;
-  long switches = 0;  ///< Involuntary, within `seconds`.
 };
 
 double AverageRelativeError(const Trace& trace, const Counter& counter, size_t flows) {
@@ -301,8 +290,6 @@ double AverageRelativeError(const Trace& trace, const Counter& counter, size_t f
 Result Measure(const Trace& trace, int repeats,
                const std::function<std::unique_ptr<Counter>(int)>& make) {
   Result result{.ns = 1e9};
-  const double start = Nanoseconds(CLOCK_MONOTONIC);
-  const long switches = InvoluntarySwitches();
   double recall = 0;
   bool reports = false;
   for (int i = 0; i < repeats; ++i) {
@@ -321,8 +308,6 @@ Result Measure(const Trace& trace, int repeats,
     result.memory = counter->MemoryBytes();
   }
   if (reports) result.recall = recall / kTop / repeats;
-  result.seconds = (Nanoseconds(CLOCK_MONOTONIC) - start) / 1e9;
-  result.switches = InvoluntarySwitches() - switches;
   return result;
 }
 
@@ -400,8 +385,7 @@ int Run(const Options& options) {
                   "\"are_top1000\": %.6f, ",
                   first ? "[" : ",\n ", name.c_str(), result.ns, result.are_100, result.are_1000);
       if (result.recall >= 0) std::printf("\"recall_at_100\": %.4f, ", result.recall);
-      std::printf("\"memory_bytes\": %llu, \"seconds\": %.3f, \"switches\": %ld}",
-                  static_cast<unsigned long long>(result.memory), result.seconds, result.switches);
+      std::printf("\"memory_bytes\": %llu}", static_cast<unsigned long long>(result.memory));
     } else {
       std::printf("%-26s %9.2f %7.1f %9.2f%% %10.2f%% ", name.c_str(), result.ns, 1e3 / result.ns,
                   100 * result.are_100, 100 * result.are_1000);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An echo by each NIC interface in virtual time: times of a frame by itself, worked out from the
+// costs, and rates at a full wire, from what the link and a worker can do.
+#include "simulation/echo/echo.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bar/tlp.h"
+
+namespace sluice::simulation {
+namespace {
+
+using namespace fabric::literals;  // NOLINT
+using enum NicInterface;
+
+constexpr fabric::Picoseconds kWireFrame = 6720_ps;  // 84 bytes at 100 Gb/s.
+
+EchoParameters Parameters(NicInterface interface, double load, uint32_t frames) {
+  EchoParameters parameters;
+  parameters.interface = interface;
+  parameters.load = load;
+  parameters.frames = frames;
+  parameters.costs.pcie_oneway = 379_ns;
+  parameters.costs.host_cached_line = 40_ns;
+  parameters.costs.mmio_write_uncached = 50_ns;
+  parameters.packet_time = 15_ns;
+  parameters.line_time = 5_ns;
+  return parameters;
+}
+
+double LinkBits() { return static_cast<double>(bar::TlpRate(3, 16, 256)); }
+
+/// For which so many bytes occupy the link.
+fabric::Picoseconds OnLink(double bytes) {
+  return static_cast<fabric::Picoseconds>(bytes * 8 * 1e12 / LinkBits()) + 1;
+}
+
+// 6.7 us from frame to frame: each has the NIC and the worker for itself.
+constexpr double kAlone = 0.001;
+
+TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
+  // Up its data (64 + 24 bytes) and a notification; a look, the store that frees the slot, the
+  // frame, the store that sends; down that store; descriptor and data are read, a way up and one
+  // down each; the wire.
+  const fabric::Picoseconds expected =
+      OnLink(88) + 6 * 379_ns + 40_ns + 50_ns + 5_ns + 50_ns + kWireFrame;
+  for (const auto& [interface, more] : {std::pair(kReactive, 0_ns), {kNotifyPacket, 0_ns},
+                                        {kPrefetch, 50_ns}}) {  // The next pipe's head is stored.
+    const EchoResults results = PlayEcho(Parameters(interface, kAlone, 60));
+    ASSERT_EQ(results.latencies.size(), 40u);
+    EXPECT_EQ(results.latencies.front(), expected + more) << NameOf(interface);
+    EXPECT_EQ(results.latencies.back(), expected + more) << NameOf(interface);
+    EXPECT_EQ(results.dropped, 0u);
+  }
+}
+
+TEST(Echo, APacketAloneTakesSixWaysAndWhatTheWorkerDoes) {
+  // Up its 60 + 24 bytes and its descriptor; a look, the packet, the doorbell; descriptor and data
+  // are read. In front of every eighth a request for new descriptors (24 bytes) leaves.
+  const fabric::Picoseconds expected =
+      OnLink(84) + 6 * 379_ns + 40_ns + 15_ns + 50_ns + kWireFrame;
+  const EchoResults results = PlayEcho(Parameters(kPacketized, kAlone, 60));
+  ASSERT_EQ(results.latencies.size(), 40u);
+  EXPECT_EQ(results.Percentile(0.5), expected);
+  EXPECT_NEAR(static_cast<double>(results.latencies.back()),
+              static_cast<double>(expected + OnLink(24)), 2);
+}
+
+TEST(Echo, ByPipesOneWorkerEchoesAFullWire) {
+  for (const NicInterface interface : {kReactive, kPrefetch}) {
+    const EchoResults results = PlayEcho(Parameters(interface, 1, 30'000));
+    EXPECT_EQ(results.dropped, 0u);
+    EXPECT_EQ(results.latencies.size(), 20'000u);
+    EXPECT_NEAR(results.frames_per_second, 1e12 / kWireFrame, 3e6) << NameOf(interface);
+  }
+}
+
+TEST(Echo, WithANotificationForEachFrameTheLinkIsTheLimit) {
+  // 88 bytes of data and 88 of notification go up for a frame, and requests and reports besides.
+  const EchoResults results = PlayEcho(Parameters(kNotifyPacket, 1, 30'000));
+  const double most = LinkBits() / 8 / (88 + 88);
+  EXPECT_LE(results.frames_per_second, most);
+  EXPECT_GE(results.frames_per_second, 0.93 * most);
+  EXPECT_GT(results.dropped, 0u);
+}
+
+TEST(Echo, PacketizedOneWorkerIsTheLimitAndTwoAreNot) {
+  // A burst of 64: a look, 64 packets, two doorbells.
+  const EchoResults one = PlayEcho(Parameters(kPacketized, 1, 60'000));
+  const double burst_ns = 40 + 64 * 15 + 2 * 50;
+  EXPECT_NEAR(one.frames_per_second, 64e9 / burst_ns, 0.005 * 64e9 / burst_ns);
+  EXPECT_EQ(one.worker_time / 100, static_cast<fabric::Picoseconds>(burst_ns * 1000 / 64) / 100);
+
+  EchoParameters both = Parameters(kPacketized, 1, 60'000);
+  both.workers = 2;
+  // 84 and 56 bytes go up for a frame, requests besides.
+  EXPECT_LE(PlayEcho(both).frames_per_second, LinkBits() / 8 / (84 + 56));
+  EXPECT_GE(PlayEcho(both).frames_per_second, 1.3 * one.frames_per_second);
+}
+
+TEST(Echo, EveryMeasuredFrameOfASustainedLoadLeaves) {
+  for (const NicInterface interface : kNicInterfaces) {
+    for (const double load : {0.01, 0.3}) {
+      EchoParameters parameters = Parameters(interface, load, 3'000);
+      parameters.workers = 3;
+      parameters.pipes = 5;
+      const EchoResults results = PlayEcho(parameters);
+      EXPECT_EQ(results.latencies.size(), 2'000u) << NameOf(interface);
+      EXPECT_EQ(results.dropped, 0u);
+      EXPECT_TRUE(std::ranges::is_sorted(results.latencies));
+    }
+  }
+}
+
+TEST(Echo, APercentileIsTheNearestRank) {
+  const EchoResults results{.latencies = {10, 20, 30, 40}};
+  EXPECT_EQ(results.Percentile(0.5), 20u);
+  EXPECT_EQ(results.Percentile(0.51), 30u);
+  EXPECT_EQ(results.Percentile(0.99), 40u);
+  EXPECT_EQ(EchoResults{}.Percentile(0.5), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::simulation
