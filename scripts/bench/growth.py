@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a packet costs while something grows: flows, pipes, frames, tables, workers. A curve is a line
-of worker cycles per packet, point by point, for each interface; points are sampled in turn, round
-after round. Beside a curve whose table outgrows the caches stands a bare table of as many entries.
-Workers are more than this machine has cores: theirs is a model in virtual time.
+"""What a packet costs while something grows: flows, pipes, frames, tables, workers. A curve is a
+line of worker cycles per packet, point by point, for each interface; points are sampled in turn,
+round after round. Beside a curve whose table outgrows the caches stands a bare table of as many
+entries. Workers are more than this machine has cores: theirs is a model in virtual time.
 """
 import json
 import os
@@ -191,8 +191,8 @@ def lines(found, bare):
 def worker_lines(played):
     """The same of play_workers."""
     width = max(map(len, played)) + 2
-    out = ["echo: ns of a worker per frame by workers, each offered a sixteenth of 100 Gb/s of 64-byte "
-           "frames (modelled, in virtual time)",
+    out = ["echo: ns of a worker per frame by workers, each offered a sixteenth of 100 Gb/s of "
+           "64-byte frames (modelled, in virtual time)",
            head(width, [workers for workers, _ in next(iter(played.values()))])]
     for name, points in played.items():
         costs = [ns for _, ns in points]

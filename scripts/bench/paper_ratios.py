@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Table 1 of the Ensō paper (OSDI'23), one core: how many times as fast an application is with pipes
-as with a packetized NIC, beside what a run of ours measured. Pure, as rows.py."""
+"""Table 1 of the Ensō paper (OSDI'23), one core: how many times as fast an application is with
+pipes as with a packetized NIC, beside what a run of ours measured. Pure, as rows.py."""
 from output import ratio
 
 PAPER = {  # by app: pipes and packetized, and the one over the other

@@ -34,7 +34,8 @@ def lines(table, engine):
 def over_member(engine):
     """The engine's time over that of librte_member's sketch, which each run measured, too."""
     ours, theirs = ([run[name]["ns_per_packet"] for run in engine] for name in ("sketch", "member"))
-    return ratio(envelope(ours), envelope(theirs), [our / their for our, their in zip(ours, theirs)])
+    return ratio(envelope(ours), envelope(theirs),
+                 [our / their for our, their in zip(ours, theirs)])
 
 
 def verdicts(engine):

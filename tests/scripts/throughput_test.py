@@ -718,7 +718,7 @@ class Growth(unittest.TestCase):
         told = {"maglev": json.dumps({"benchmarks": [{"name": "FindHit/flows:16/ahead:8",
                                                       "cpu_time": 3.5}]}),
                 "telemetry": '[{"name": "plain_count_min", "ns_per_packet": 4.5}]',
-                "kv": "absl::flat_hash_map        30.0      9.0     40.0     30.0     50.0     40.0\n"}
+                "kv": "absl::flat_hash_map      30.0      9.0     40.0     30.0     50.0     40.0\n"}
         asked = []
 
         def program_says(program, arguments):

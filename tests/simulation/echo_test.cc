@@ -48,10 +48,11 @@ TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
   // down each; the wire.
   const fabric::Picoseconds expected =
       OnLink(88) + 6 * 379_ns + 40_ns + 50_ns + 5_ns + 50_ns + kWireFrame;
-  for (const auto& [interface, more] : {std::pair(kReactive, 0_ns), {kNotifyPacket, 0_ns},
+  for (const auto& [interface, more] : {std::pair(kReactive, 0_ns),
+                                        {kNotifyPacket, 0_ns},
                                         {kPrefetch, 50_ns}}) {  // The next pipe's head is stored.
     const EchoResults results = PlayEcho(Parameters(interface, kAlone, 60));
-    ASSERT_EQ(results.latencies.size(), 40u);
+    ASSERT_EQ(results.latencies.size(), 30u);
     EXPECT_EQ(results.latencies.front(), expected + more) << NameOf(interface);
     EXPECT_EQ(results.latencies.back(), expected + more) << NameOf(interface);
     EXPECT_EQ(results.dropped, 0u);
@@ -61,10 +62,9 @@ TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
 TEST(Echo, APacketAloneTakesSixWaysAndWhatTheWorkerDoes) {
   // Up its 60 + 24 bytes and its descriptor; a look, the packet, the doorbell; descriptor and data
   // are read. In front of every eighth a request for new descriptors (24 bytes) leaves.
-  const fabric::Picoseconds expected =
-      OnLink(84) + 6 * 379_ns + 40_ns + 15_ns + 50_ns + kWireFrame;
+  const fabric::Picoseconds expected = OnLink(84) + 6 * 379_ns + 40_ns + 15_ns + 50_ns + kWireFrame;
   const EchoResults results = PlayEcho(Parameters(kPacketized, kAlone, 60));
-  ASSERT_EQ(results.latencies.size(), 40u);
+  ASSERT_EQ(results.latencies.size(), 30u);
   EXPECT_EQ(results.Percentile(0.5), expected);
   EXPECT_NEAR(static_cast<double>(results.latencies.back()),
               static_cast<double>(expected + OnLink(24)), 2);
@@ -72,9 +72,9 @@ TEST(Echo, APacketAloneTakesSixWaysAndWhatTheWorkerDoes) {
 
 TEST(Echo, ByPipesOneWorkerEchoesAFullWire) {
   for (const NicInterface interface : {kReactive, kPrefetch}) {
-    const EchoResults results = PlayEcho(Parameters(interface, 1, 30'000));
+    const EchoResults results = PlayEcho(Parameters(interface, 1, 120'000));
     EXPECT_EQ(results.dropped, 0u);
-    EXPECT_EQ(results.latencies.size(), 20'000u);
+    EXPECT_EQ(results.latencies.size(), 60'000u);
     EXPECT_NEAR(results.frames_per_second, 1e12 / kWireFrame, 3e6) << NameOf(interface);
   }
 }
@@ -90,12 +90,12 @@ TEST(Echo, WithANotificationForEachFrameTheLinkIsTheLimit) {
 
 TEST(Echo, PacketizedOneWorkerIsTheLimitAndTwoAreNot) {
   // A burst of 64: a look, 64 packets, two doorbells.
-  const EchoResults one = PlayEcho(Parameters(kPacketized, 1, 60'000));
+  const EchoResults one = PlayEcho(Parameters(kPacketized, 1, 120'000));
   const double burst_ns = 40 + 64 * 15 + 2 * 50;
   EXPECT_NEAR(one.frames_per_second, 64e9 / burst_ns, 0.005 * 64e9 / burst_ns);
   EXPECT_EQ(one.worker_time / 100, static_cast<fabric::Picoseconds>(burst_ns * 1000 / 64) / 100);
 
-  EchoParameters both = Parameters(kPacketized, 1, 60'000);
+  EchoParameters both = Parameters(kPacketized, 1, 120'000);
   both.workers = 2;
   // 84 and 56 bytes go up for a frame, requests besides.
   EXPECT_LE(PlayEcho(both).frames_per_second, LinkBits() / 8 / (84 + 56));
@@ -109,7 +109,7 @@ TEST(Echo, EveryMeasuredFrameOfASustainedLoadLeaves) {
       parameters.workers = 3;
       parameters.pipes = 5;
       const EchoResults results = PlayEcho(parameters);
-      EXPECT_EQ(results.latencies.size(), 2'000u) << NameOf(interface);
+      EXPECT_EQ(results.latencies.size(), 1'500u) << NameOf(interface);
       EXPECT_EQ(results.dropped, 0u);
       EXPECT_TRUE(std::ranges::is_sorted(results.latencies));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows and curves of an echo of 64-byte frames by each interface, with processors and latencies, all
-// of them modelled: packet rate against workers, and round trips against load.
+// Rows and curves of an echo of 64-byte frames by each interface, with processors and latencies,
+// all of them modelled: packet rate against workers, and round trips against load.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -59,41 +59,93 @@ std::vector<Row> Experiments::EchoRows() const {
     return play(NicInterface::kPacketized, kWireGbps, workers).frames_per_second;
   };
   using enum NicInterface;
-  const Names both = {"pcie_oneway", "fpga_generation", "fpga_lanes", "fpga_payload",
+  const Names both = {"pcie_oneway",      "fpga_generation",     "fpga_lanes", "fpga_payload",
                       "host_cached_line", "mmio_write_uncached", "echo_frames"};
   const Names packets = both + Names{"packet_time"};
   const Names pipes = both + Names{"line_time", "pipes_per_worker"};
   const Names all = packets + Names{"line_time", "pipes_per_worker"};
   const double two = packetized(2);
   return {
-      {"F5a", "echo of 64-byte frames by one worker, packetized, modelled", packetized(1), "1/s",
-       packets, {}},
+      {"F5a",
+       "echo of 64-byte frames by one worker, packetized, modelled",
+       packetized(1),
+       "1/s",
+       packets,
+       {}},
       {"F5b", "the same by two workers, modelled", two, "1/s", packets, {}},
       {"F5c", "eight workers over two, packetized, modelled", packetized(8) / two, "", packets, {}},
-      {"F5d", "the same echo by one worker, pipes, modelled",
-       GbpsOf(full(kReactive)) * 1e9 / (kWireBytes * 8), "1/s", pipes, {}},
-      {"F6a", "sustained by one worker, a notification for every frame, modelled",
-       GbpsOf(full(kNotifyPacket)), "Gb/s", pipes, {}},
-      {"F6b", "sustained by one worker, reactive notifications, modelled", GbpsOf(full(kReactive)),
-       "Gb/s", pipes, {}},
-      {"F6c", "median round trip at 1 Gb/s, a notification for every frame, modelled",
-       median(kNotifyPacket, 1), "us", pipes, {}},
-      {"F6d", "median round trip at 1 Gb/s, reactive, modelled", median(kReactive, 1), "us", pipes,
+      {"F5d",
+       "the same echo by one worker, pipes, modelled",
+       GbpsOf(full(kReactive)) * 1e9 / (kWireBytes * 8),
+       "1/s",
+       pipes,
        {}},
-      {"F6e", "the same at 90 Gb/s over that at 1 Gb/s, modelled",
-       median(kReactive, 90) / median(kReactive, 1), "", pipes, {}},
-      {"F6f", "99th percentile at 100 Gb/s, reactive, modelled", tail(kReactive, 100), "us", pipes,
+      {"F6a",
+       "sustained by one worker, a notification for every frame, modelled",
+       GbpsOf(full(kNotifyPacket)),
+       "Gb/s",
+       pipes,
        {}},
-      {"F7a", "sustained by one worker, notifications prefetched, modelled",
-       GbpsOf(full(kPrefetch)), "Gb/s", pipes, {}},
-      {"F7b", "median round trip at 90 Gb/s, reactive over prefetched, modelled",
-       median(kReactive, 90) / median(kPrefetch, 90), "", pipes, {}},
-      {"F7c", "median round trip at 30 Gb/s, prefetched over packetized, modelled",
-       median(kPrefetch, 30) / median(kPacketized, 30), "", all, {}},
-      {"F7d", "99th percentile at 30 Gb/s, prefetched over packetized, modelled",
-       tail(kPrefetch, 30) / tail(kPacketized, 30), "", all, {}},
-      {"F7e", "99th percentile at 100 Gb/s, notifications prefetched, modelled",
-       tail(kPrefetch, 100), "us", pipes, {}},
+      {"F6b",
+       "sustained by one worker, reactive notifications, modelled",
+       GbpsOf(full(kReactive)),
+       "Gb/s",
+       pipes,
+       {}},
+      {"F6c",
+       "median round trip at 1 Gb/s, a notification for every frame, modelled",
+       median(kNotifyPacket, 1),
+       "us",
+       pipes,
+       {}},
+      {"F6d",
+       "median round trip at 1 Gb/s, reactive, modelled",
+       median(kReactive, 1),
+       "us",
+       pipes,
+       {}},
+      {"F6e",
+       "the same at 90 Gb/s over that at 1 Gb/s, modelled",
+       median(kReactive, 90) / median(kReactive, 1),
+       "",
+       pipes,
+       {}},
+      {"F6f",
+       "99th percentile at 100 Gb/s, reactive, modelled",
+       tail(kReactive, 100),
+       "us",
+       pipes,
+       {}},
+      {"F7a",
+       "sustained by one worker, notifications prefetched, modelled",
+       GbpsOf(full(kPrefetch)),
+       "Gb/s",
+       pipes,
+       {}},
+      {"F7b",
+       "median round trip at 90 Gb/s, reactive over prefetched, modelled",
+       median(kReactive, 90) / median(kPrefetch, 90),
+       "",
+       pipes,
+       {}},
+      {"F7c",
+       "median round trip at 30 Gb/s, prefetched over packetized, modelled",
+       median(kPrefetch, 30) / median(kPacketized, 30),
+       "",
+       all,
+       {}},
+      {"F7d",
+       "99th percentile at 30 Gb/s, prefetched over packetized, modelled",
+       tail(kPrefetch, 30) / tail(kPacketized, 30),
+       "",
+       all,
+       {}},
+      {"F7e",
+       "99th percentile at 100 Gb/s, notifications prefetched, modelled",
+       tail(kPrefetch, 100),
+       "us",
+       pipes,
+       {}},
   };
 }
 
@@ -105,9 +157,9 @@ std::vector<Series> Experiments::EchoPlot(std::string_view plot) const {
       for (const double gbps : kGbps) {
         const EchoResults results = PlayEcho(Echo(interface, gbps / kWireGbps));
         if (GbpsOf(results) < kSustained * gbps) break;
-        series.points.push_back({gbps,
-                                 {Microseconds(results.Percentile(0.5)),
-                                  Microseconds(results.Percentile(0.99))}});
+        series.points.push_back(
+            {gbps,
+             {Microseconds(results.Percentile(0.5)), Microseconds(results.Percentile(0.99))}});
       }
     } else {
       for (const uint32_t workers : kWorkers) {

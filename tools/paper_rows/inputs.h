@@ -26,7 +26,7 @@ struct Inputs {
   Picoseconds packet_time = 14'700;  ///< Of a worker, for a packet, its descriptors, its buffer.
   Picoseconds line_time = 5'000;     ///< Of a worker, for a frame of a pipe, or a notification.
   uint32_t pipes_per_worker = 2;
-  uint32_t echo_frames = 60'000;     ///< Offered in each run.
+  uint32_t echo_frames = 120'000;    ///< Offered in each run.
   Picoseconds offerer_validates = 200'000;  ///< Of the initiator of a swap of four messages.
 
   // Requests of one kind, on CPUs that always have work.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots | --plot name]: computes our side
-// of the reproduction table and prints it as JSON. Virtual time: the same inputs, the same output.
+// sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots | --plot name]: computes our
+// side of the reproduction table and prints it as JSON. Virtual time: the same inputs, the same
+// output.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

@@ -55,11 +55,12 @@ struct Series {
 };
 
 /// Every plot, with what its axis and its panels show.
-///   load    load of the CPUs: 99th percentile of latency in us, stale decisions in %
-///   change  changes of a task and second: the same
-///   rtt     Gb/s of 64-byte frames, as far as one worker sustains: median and 99th percentile in us
-///   workers their number: Mpps of a full wire; ns of a worker for a frame, if each is offered a
-///           sixteenth of the wire
+///   load     load of the CPUs: 99th percentile of latency in us, stale decisions in %
+///   change   changes of a task and second: the same
+///   rtt      Gb/s of 64-byte frames, as far as one worker sustains: median and 99th percentile,
+///            both in us
+///   workers  their number: Mpps of a full wire; ns of a worker for a frame, each offered a
+///            sixteenth of the wire
 inline constexpr std::string_view kPlots[] = {"load", "change", "rtt", "workers"};
 
 class Experiments {

@@ -23,7 +23,10 @@ class DmaLink {
   using Action = fabric::EventQueue::Action;
 
   DmaLink(fabric::EventQueue& queue, const fabric::LinkParameters& link, Picoseconds oneway)
-      : queue_(&queue), payload_(link.maximum_payload), oneway_(oneway), up_(link, oneway),
+      : queue_(&queue),
+        payload_(link.maximum_payload),
+        oneway_(oneway),
+        up_(link, oneway),
         down_(link, oneway) {}
 
   /// `bytes` > 0 of data. Returns when they began to leave.
@@ -43,7 +46,9 @@ class DmaLink {
     }
   }
   /// A register of the device is stored.
-  void HostStores(Action then) { Send(down_, fabric::TlpKind::kPosted, kRegister, std::move(then)); }
+  void HostStores(Action then) {
+    Send(down_, fabric::TlpKind::kPosted, kRegister, std::move(then));
+  }
 
  private:
   fabric::Transmission Send(fabric::LinkDirection& direction, fabric::TlpKind kind, uint32_t bytes,

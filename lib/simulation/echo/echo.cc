@@ -36,7 +36,7 @@ EchoResults PlayEcho(const EchoParameters& parameters) {
     return static_cast<Picoseconds>(gap * (number + 1.0));
   };
   fabric::EventQueue queue;
-  WireOut wire(comes(parameters.frames / 3));
+  WireOut wire(comes(parameters.frames / 2), comes(parameters.frames - 1));
   const auto nic = parameters.interface == NicInterface::kPacketized
                        ? MakePacketNic(queue, parameters, wire)
                        : MakePipeNic(queue, parameters, wire);

@@ -42,15 +42,15 @@ struct EchoParameters {
   uint32_t workers = 1;  ///< At least 1; frames come to them in turn.
   uint32_t pipes = 2;    ///< Of each worker, at least 1; frames come to them in turn.
   double load = 0.5;     ///< Of the wire, above 0 to 1.
-  /// Offered, at least 2. The first third warms up and is not measured.
-  uint32_t frames = 60'000;
+  /// Offered, at least 2. The first half warms up and is not measured.
+  uint32_t frames = 120'000;
 };
 
 struct EchoResults {
   /// Of every measured frame that left, ascending.
   std::vector<fabric::Picoseconds> latencies;
-  uint64_t dropped = 0;  ///< By the NIC, of all that were offered.
-  double frames_per_second = 0;  ///< That left while measured frames did.
+  uint64_t dropped = 0;          ///< By the NIC, of all that were offered.
+  double frames_per_second = 0;  ///< That left while measured frames came.
   /// Time in which the workers did something, for each frame that left.
   fabric::Picoseconds worker_time = 0;
 

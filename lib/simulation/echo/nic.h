@@ -25,31 +25,30 @@ class WireOut {
   static constexpr Picoseconds kFrameTime =
       static_cast<Picoseconds>(kWireBytes * 8 * 1e12 / kWireBits);
 
-  /// Frames that came before are not measured.
-  explicit WireOut(Picoseconds measured_from) : measured_from_(measured_from) {}
+  /// Latencies are those of frames that come from `from` on; the rate is that of what leaves until
+  /// `until`, before what waits then has the link for itself.
+  WireOut(Picoseconds from, Picoseconds until) : from_(from), until_(until) {}
 
   /// The NIC has a frame that came at `came`.
   void Leaves(Picoseconds now, Picoseconds came) {
     free_at_ = std::max(free_at_, now) + kFrameTime;
     ++left_;
-    if (came < measured_from_) return;
-    if (latencies_.empty()) first_ = free_at_;
-    latencies_.push_back(free_at_ - came);
+    in_window_ += free_at_ > from_ && free_at_ <= until_;
+    if (came >= from_) latencies_.push_back(free_at_ - came);
   }
 
   uint64_t left() const { return left_; }  ///< Measured or not.
   std::vector<Picoseconds> TakeLatencies() { return std::move(latencies_); }
   double FramesPerSecond() const {
-    if (latencies_.size() < 2) return 0;
-    return static_cast<double>(latencies_.size() - 1) /
-           (static_cast<double>(free_at_ - first_) * 1e-12);
+    return static_cast<double>(in_window_) / (static_cast<double>(until_ - from_) * 1e-12);
   }
 
  private:
-  Picoseconds measured_from_;
+  Picoseconds from_;
+  Picoseconds until_;
   Picoseconds free_at_ = 0;
-  Picoseconds first_ = 0;
   uint64_t left_ = 0;
+  uint64_t in_window_ = 0;
   std::vector<Picoseconds> latencies_;
 };
 
@@ -77,8 +76,10 @@ class EchoNic {
   static constexpr uint32_t kBuffers = 1024;
 
   EchoNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)
-      : parameters_(parameters), queue_(&queue),
-        link_(queue, parameters.link, parameters.costs.pcie_oneway), wire_(&wire) {}
+      : parameters_(parameters),
+        queue_(&queue),
+        link_(queue, parameters.link, parameters.costs.pcie_oneway),
+        wire_(&wire) {}
   virtual ~EchoNic() = default;
   EchoNic(const EchoNic&) = delete;
   EchoNic& operator=(const EchoNic&) = delete;

@@ -52,9 +52,9 @@ class PacketNic final : public EchoNic {
     using EchoWorker::EchoWorker;
     uint64_t received = 0;
     uint64_t sent = 0;
-    uint32_t buffers = kRing;       ///< That the NIC may fill.
-    uint32_t ready = 0;             ///< Descriptors written back and not yet seen.
-    std::deque<Picoseconds> came;   ///< When each frame did that has not left.
+    uint32_t buffers = kRing;      ///< That the NIC may fill.
+    uint32_t ready = 0;            ///< Descriptors written back and not yet seen.
+    std::deque<Picoseconds> came;  ///< When each frame did that has not left.
   };
 
   void Run(Worker& worker) {

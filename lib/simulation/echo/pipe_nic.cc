@@ -26,7 +26,7 @@ struct Pipe {
   bool silent = false;           ///< Frames that come are not told of.
   std::deque<Picoseconds> came;  ///< When each frame did that has not left.
   // The worker's.
-  uint64_t told = 0;   ///< The newest tail that it was told.
+  uint64_t told = 0;  ///< The newest tail that it was told.
   uint64_t taken = 0;
   uint64_t freed = 0;  ///< Reported as read by the NIC.
 };
@@ -44,7 +44,8 @@ struct Transfer {
 };
 
 struct PipeWorker : EchoWorker {
-  PipeWorker(fabric::EventQueue& queue, uint32_t pipe_count) : EchoWorker(queue), pipes(pipe_count) {}
+  PipeWorker(fabric::EventQueue& queue, uint32_t pipe_count)
+      : EchoWorker(queue), pipes(pipe_count) {}
 
   std::vector<Pipe> pipes;
   std::vector<Notification> news;  ///< Not yet seen.

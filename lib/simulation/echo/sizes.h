@@ -20,6 +20,6 @@ inline constexpr uint32_t kRxDescriptor = 32;
 inline constexpr uint32_t kTxDescriptor = 16;
 inline constexpr uint32_t kFetch = 256;    // Bytes of descriptors that are read at once.
 inline constexpr uint32_t kBurst = 64;     // Frames to a doorbell, at most.
-inline constexpr uint32_t kTxReport = 32;  // Frames to a descriptor that reports that they were sent.
+inline constexpr uint32_t kTxReport = 32;  // Frames to a descriptor that reports them as sent.
 
 }  // namespace sluice::simulation
