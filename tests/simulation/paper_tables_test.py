@@ -83,7 +83,7 @@ class Inputs(unittest.TestCase):
                            "agent_decision": {"W6a", "B1", "B6e"},
                            "change_rate": {"B5a1", "B5b1", "B5c1"},
                            "slice": {"W7b"}, "load": {"W14a", "W14b"},
-                           "coherent_line": {"S3"}, "packet_time": {"F5a", "F7c", "F7d"},
+                           "coherent_line": {"S3"}, "packet_time": {"F5b", "F7c", "F7d"},
                            "line_time": {"F6c", "F6d", "F7c"}}.items():
             self.assertLessEqual(rows, self.changed[name], name)
         self.assertNotIn("B6e", self.changed["context_switch"])
