@@ -6,13 +6,12 @@ entries. Workers are more than this machine has cores: theirs is a model in virt
 """
 import json
 import os
-import re
 import time
 from typing import Callable, NamedTuple, Optional
 
 import run
 import workloads
-from rows import envelope, why_unusable
+from rows import MAX_UNSETTLED, envelope, why_unusable
 
 FLAT = 1.3  # Last point over first, at most.
 WORKERS = "tools/paper_rows/sluice-paper-rows"
@@ -42,14 +41,6 @@ def maglev(folder, flows, slots=65537):
     return ["--frame_size=64", f"--config={path}", f"--flows={flows}"]
 
 
-def hash_map_ns(said):
-    """The last but one column of sluice-kv-bench: Mops of gets by Zipf 0.99."""
-    row = re.search(r"^absl::flat_hash_map .* ([\d.]+) +[\d.]+$", said, re.MULTILINE)
-    if not row:
-        raise run.RunError(f"no row of the hash map in:\n{said[-500:]}")
-    return 1000 / float(row[1])
-
-
 CONNECTIONS = BareTable(
     "connection table", "tests/maglev/sluice-maglev-connections-bench",
     lambda flows: ["--benchmark_format=json",
@@ -59,8 +50,8 @@ COUNT_MIN = BareTable(
     "count-min", "tests/telemetry/sluice-telemetry-bench",
     lambda flows: [f"--flows={flows}", "--packets=5000000", "--only=plain_count_min", "--json"],
     lambda said: run.last_json(said)[0]["ns_per_packet"])
-HASH_MAP = BareTable("absl::flat_hash_map", "tests/kv/sluice-kv-bench",
-                     lambda items: [str(items), "1"], hash_map_ns)
+PARTITION = BareTable("partition", "tests/kv/sluice-kv-bench", lambda items: [str(items), "1"],
+                      lambda said: run.kv_engine(said)["get"])
 
 CURVES = [
     Curve("echo", "frame size", (64, 128, 256, 512, 1024, 1518),
@@ -78,7 +69,7 @@ CURVES = [
     Curve("kv", "items", (1 << 10, 1 << 14, 1 << 17, 1 << 20),
           lambda items, _: [f"--items={2 * items}",
                             f"--client=items={items}+get=0.95+zipf=0.99+outstanding=4096+batch=16"],
-          bare=HASH_MAP),
+          bare=PARTITION),
     Curve("telemetry", "flows", (1 << 10, 1 << 14, 1 << 17, 1 << 20),
           lambda flows, _: ["--frame_size=64", f"--flows={flows}", "--zipf=1", "--pace=fixed",
                             "--probability=0.01", "--top_k=100", "--levels=1"], bare=COUNT_MIN),
@@ -132,7 +123,7 @@ def short(point):
     for bits, unit in ((20, "M"), (10, "K")):
         if point >= 1 << bits and point % (1 << bits) == 0:
             return f"{point >> bits}{unit}"
-    return f"{point:g}"
+    return f"{point:.0f}"
 
 
 def growth_of(costs):
@@ -140,10 +131,12 @@ def growth_of(costs):
     return costs[-1] / costs[0] if costs[0] and costs[-1] else None
 
 
-def verdict(growth, bare):
+def verdict(growth, bare, noisy=False):
     """`bare`: the growth of a bare table, or none."""
     if growth is None:
         return ""
+    if noisy:
+        return "noisy"
     if growth <= FLAT:
         return "flat"
     return "grows, but not more than the bare table" if bare and growth <= bare else "GROWS"
@@ -160,12 +153,13 @@ def head(width, points):
 
 
 def costs_of(curve, points):
-    """Of samples by point."""
-    costs = []
+    """Of samples by point; and whether too few samples of the first or the last were quiet."""
+    found = []
     for point in curve.points:
         usable = [s["cycles_per_pkt"] for s in points[point] if not why_unusable(s)]
-        costs.append(envelope(usable)["value"] if usable else None)
-    return costs
+        found.append(envelope(usable) if usable else None)
+    noisy = any(end and end["value"] > MAX_UNSETTLED * end["best"] for end in (found[0], found[-1]))
+    return [cost and cost["value"] for cost in found], noisy
 
 
 def lines(found, bare):
@@ -180,9 +174,9 @@ def lines(found, bare):
         out += [""] if out else []
         out += [f"{curve.app}: worker cycles per packet by {curve.axis}", head(width, curve.points)]
         for iface, points in measured.items():
-            costs = costs_of(curve, points)
+            costs, noisy = costs_of(curve, points)
             out.append(line(iface, width, costs,
-                            verdict(growth_of(costs), table and growth_of(table))))
+                            verdict(growth_of(costs), table and growth_of(table), noisy)))
         if table:
             out.append(line(f"{curve.bare.what}, ns", width, table))
     return out

@@ -2,6 +2,7 @@
 """Table 1 of the Ensō paper (OSDI'23), one core: how many times as fast an application is with
 pipes as with a packetized NIC, beside what a run of ours measured. Pure, as rows.py."""
 from output import ratio
+from rows import key
 
 PAPER = {  # by app: pipes and packetized, and the one over the other
     "maglev": ("138 / 23 Mpps", "6.0"),
@@ -14,15 +15,18 @@ PAPER = {  # by app: pipes and packetized, and the one over the other
 def lines(rows):
     """A line for each traffic of the paper's applications that both interfaces were measured with:
     packetized's cycles over streaming's are the rates of workers that always have packets."""
-    form = "{:<17} {:<12} {:>9} {:<21} {:<20} {}"
+    form = "{:<17} {:<12} {:>8} {:<22} {:<20} {:<20} {}"
+    verdicts = {key(row): row["verdict"] for row in rows}
     out = [form.format(f"{row['app']} {row['mode']}", row["traffic"], PAPER[row["app"]][1],
                        f"({PAPER[row['app']][0]})", ratio(row, "cycles_ratio"),
-                       ratio(row, "mpps_ratio"))
+                       ratio(row, "mpps_ratio"),
+                       row["verdict"] or verdicts[key(row | {"iface": "streaming"})]).rstrip()
            for row in rows
            if row["app"] in PAPER and row["iface"] == "packetized" and "cycles_ratio" in row]
     if not out:
         return []
     return ["streaming over packetized, one core, as the Ensō paper's Table 1 (docs/performance.md "
             "says why ours differ):",
-            form.format("app", "traffic", "paper", "", "worker, measured", "delivered, measured"),
+            form.format("app", "traffic", "paper", "", "worker, measured", "delivered, measured",
+                        "").rstrip(),
             *out]

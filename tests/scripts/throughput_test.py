@@ -699,6 +699,22 @@ class Growth(unittest.TestCase):
                                   (2.0, 2.0, "grows, but not more than the bare table"),
                                   (2.01, 2.0, "GROWS"), (None, 2.0, "")):
             self.assertEqual(growth.verdict(found, bare), said)
+        self.assertEqual(growth.verdict(1.0, None, noisy=True), "noisy")
+
+    def test_a_curve_is_noisy_where_an_end_has_too_few_quiet_samples(self):
+        curve = growth.Curve("echo", "flows", (1, 2, 3), None)
+
+        def samples(*costs):
+            return [{"cycles_per_pkt": cost} for cost in costs]
+        quiet, loud = samples(10.0, 11.0, 11.0, 11.0, 11.0), samples(10.0, *[11.1] * 4)
+        for points, noisy in (((quiet, loud, quiet), False), ((loud, quiet, quiet), True),
+                              ((quiet, quiet, loud), True)):
+            costs, found = growth.costs_of(curve, dict(zip(curve.points, points)))
+            self.assertEqual((len(costs), found), (3, noisy))
+
+    def test_points_are_short_where_they_are_round(self):
+        self.assertEqual([growth.short(point) for point in (16, 1024, 1518, 1 << 20, 1048573, 2.0)],
+                         ["16", "1K", "1518", "1M", "1048573", "2"])
 
     def test_a_bare_table_stands_below_its_curve(self):
         [number] = [i for i, c in enumerate(growth.CURVES) if c.axis == "connections"]
@@ -718,7 +734,7 @@ class Growth(unittest.TestCase):
         told = {"maglev": json.dumps({"benchmarks": [{"name": "FindHit/flows:16/ahead:8",
                                                       "cpu_time": 3.5}]}),
                 "telemetry": '[{"name": "plain_count_min", "ns_per_packet": 4.5}]',
-                "kv": "absl::flat_hash_map      30.0      9.0     40.0     30.0     50.0     40.0\n"}
+                "kv": "partition, cache mode    64.0      5.2     21.7     18.7     50.0     20.0\n"}
         asked = []
 
         def program_says(program, arguments):
@@ -730,8 +746,6 @@ class Growth(unittest.TestCase):
         self.assertEqual(costs, {"maglev": {3.5}, "telemetry": {4.5}, "kv": {20.0}})
         self.assertEqual(len(asked), sum(len(points) for points in found.values()))
         self.assertIn(("tests/kv/sluice-kv-bench", ["1024", "1"]), asked)
-        with self.assertRaises(run.RunError):
-            growth.hash_map_ns("only 3 were found\n")
 
     def test_workers_are_played_as_far_as_the_model_goes(self):
         said = json.dumps({"plots": {"workers": {"packetized": [[1, 59.0, 17.0], [16, 83.0, 34.0]],
@@ -755,6 +769,11 @@ class PaperRatios(unittest.TestCase):
                                             "(1.50..1.50)"])
         self.assertEqual(lines[3].split(), ["logmon", "lines", "light", "1.0-1.9", "(2-100", "/",
                                             "2-53.2", "Gb/s)", "1.50", "(1.50..1.50)", "-"])
+
+    def test_what_is_noisy_says_so(self):
+        noisy = [maglev("streaming", cycles) for cycles in (100.0, *[120.0] * 4)]
+        lines = paper_ratios.lines(rows.build_rows([maglev("packetized", 150.0), *noisy], True))
+        self.assertTrue(lines[2].endswith("noisy"), lines)
 
     def test_what_is_not_the_papers_or_has_no_partner_has_no_line(self):
         for samples in ([sample("packetized"), sample("streaming")], [maglev("packetized", 150.0)]):
