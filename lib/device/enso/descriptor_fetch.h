@@ -49,6 +49,12 @@ class DescriptorFetcher {
     if (next_ == fetched_ && !(Wanted() && Fetch())) return nullptr;
     return &descriptors_[next_ % kQueue];
   }
+  /// The one behind it, if it is fetched and names data.
+  const Descriptor* Second() const {
+    if (fetched_ - next_ < 2) return nullptr;
+    const Descriptor& second = descriptors_[(next_ + 1) % kQueue];
+    return second.config || second.data == nullptr ? nullptr : &second;
+  }
   void Pop() { ++next_; }
 
  private:

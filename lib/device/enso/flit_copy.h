@@ -53,35 +53,44 @@ inline constexpr uint32_t kAheadBytes = 32 * regs::enso::kFlitBytes;
 /// pipes are the NIC's to write, and who sends from a pipe gives it back.
 enum class HostSide : uint8_t { kTo, kFrom };
 
+/// `ahead`: bytes from the host's line to the one that is asked for.
 template <HostSide kHost>
-inline void CopyFlitTakingAhead(uint8_t* to, const uint8_t* from) {
-  const uint8_t* const host = kHost == HostSide::kTo ? to : from;
-  PrefetchForWrite(reinterpret_cast<uintptr_t>(host) + kAheadBytes);
+inline void CopyFlitTakingAhead(uint8_t* to, const uint8_t* from, uintptr_t ahead) {
+  PrefetchForWrite(reinterpret_cast<uintptr_t>(kHost == HostSide::kTo ? to : from) + ahead);
   CopyFlit(to, from);
 }
 
 template <HostSide kHost>
-inline void CopyFlits(uint8_t* to, const uint8_t* from, uint32_t flits) {
-  constexpr uint32_t kFlit = regs::enso::kFlitBytes;
-  for (; flits >= 2; flits -= 2, to += 2 * kFlit, from += 2 * kFlit) {
-    CopyFlitTakingAhead<kHost>(to, from);
-    CopyFlitTakingAhead<kHost>(to + kFlit, from + kFlit);
+inline void CopyFlits(uint8_t* to, const uint8_t* from, uint32_t flits, uintptr_t ahead) {
+  constexpr uint32_t kFlit = regs::enso::kFlitBytes, kUnrolled = 4;
+  for (; flits >= kUnrolled; flits -= kUnrolled) {
+    for (uint32_t i = 0; i < kUnrolled; ++i, to += kFlit, from += kFlit) {
+      CopyFlitTakingAhead<kHost>(to, from, ahead);
+    }
   }
-  if (flits != 0) CopyFlitTakingAhead<kHost>(to, from);
+  for (; flits != 0; --flits, to += kFlit, from += kFlit) {
+    CopyFlitTakingAhead<kHost>(to, from, ahead);
+  }
 }
 
-/// A frame of `bytes` > 0 into as many whole flits of a pipe as it needs.
+/// A frame of at least half a flit into as many whole flits of a pipe as it needs.
 inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
-  constexpr uint32_t kFlit = regs::enso::kFlitBytes;
-  const uint32_t before = (bytes - 1) / kFlit;  // The last flit may be the frame's in part.
-  if (before != 0) {
-    CopyFlits<HostSide::kTo>(to, from, before);
-    to += uint64_t{before} * kFlit;
-    from += uint64_t{before} * kFlit;
-    bytes -= before * kFlit;
+  constexpr HalfFlit kZero = {};
+  constexpr uint32_t kFlit = regs::enso::kFlitBytes, kHalf = sizeof(HalfFlit);
+  if (bytes <= kFlit) [[likely]] {
+    PrefetchForWrite(reinterpret_cast<uintptr_t>(to) + kAheadBytes);
+    *reinterpret_cast<HalfFlit*>(to + kHalf) = kZero;
+    CopyHalf(to, from);
+    CopyHalf(to + bytes - kHalf, from + bytes - kHalf);
+    return;
   }
-  PrefetchForWrite(reinterpret_cast<uintptr_t>(to) + kAheadBytes);
-  CopyLastFlit(to, from, bytes);
+  const uint32_t before = (bytes - 1) / kFlit;  // The last flit may be the frame's in part.
+  CopyFlits<HostSide::kTo>(to, from, before, kAheadBytes);
+  uint8_t* const last = to + uint64_t{before} * kFlit;
+  PrefetchForWrite(reinterpret_cast<uintptr_t>(last) + kAheadBytes);
+  *reinterpret_cast<HalfFlit*>(last) = kZero;
+  *reinterpret_cast<HalfFlit*>(last + kHalf) = kZero;
+  CopyFlit(to + bytes - kFlit, from + bytes - kFlit);  // In part once more.
 }
 
 }  // namespace sluice::device::enso

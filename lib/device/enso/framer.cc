@@ -21,74 +21,98 @@ uint32_t ClaimedLength(const uint8_t* flit) {
 
 }  // namespace
 
-void Framer::Append(const uint8_t* data, uint32_t bytes, FrameSink& sink) {
-  if (start_ + kMaxTxFrameFlits > kStagingFlits) [[unlikely]] {
-    Flush(sink);
-    std::memmove(Flit(0), Flit(start_), held_ * kFlitBytes);
-    start_ = 0;
-  }
+uint32_t Framer::Append(const uint8_t* data, uint32_t bytes, uintptr_t ahead, uint64_t until,
+                        FrameSink& sink) {
   const uint32_t whole = bytes / kFlitBytes;
-  AppendFlits(data, whole, sink);
-  if (bytes % kFlitBytes != 0) [[unlikely]] {
-    uint8_t padded[kFlitBytes];
-    CopyLastFlit(padded, data + whole * kFlitBytes, bytes % kFlitBytes);
-    AppendFlits(padded, 1, sink);
-  }
+  const uint32_t taken = AppendFlits({data, whole, ahead}, until, sink);
+  if (bytes % kFlitBytes == 0 || taken != whole) [[likely]] return taken;
+  uint8_t padded[kFlitBytes];
+  CopyLastFlit(padded, data + uint64_t{whole} * kFlitBytes, bytes % kFlitBytes);
+  return taken + AppendFlits({padded, 1, 0}, until, sink);
 }
 
-// One pass: a frame is cut when its last flit is copied. Lengths are read from the copy, since the
-// memory is the host's and may change.
-void Framer::AppendFlits(const uint8_t* data, uint32_t flits, FrameSink& sink) {
-  if (held_ != 0) {
-    const uint32_t more = std::min(Flits(length_) - held_, flits);
-    CopyFlits<HostSide::kFrom>(Flit(start_ + held_), data, more);
-    held_ += more;
-    data += uint64_t{more} * kFlitBytes;
-    flits -= more;
-    if (held_ != Flits(length_)) return;
-    Cut(Flit(start_), length_, sink);
-    start_ += held_;
-    held_ = 0;
+uint32_t Framer::AppendFlits(Source source, uint64_t until, FrameSink& sink) {
+  const uint32_t flits = source.flits;
+  while (source.flits != 0 && frames() < until && !stuck()) {
+    if (in_burst_ == kBurst || start_ > kLastStart) Flush(sink);
+    const uint32_t first = in_burst_;
+    if (held_ != 0) {
+      GoOn(source);
+    } else {
+      const uint64_t wanted = until - frames();
+      CutFrames(source, static_cast<uint32_t>(std::min<uint64_t>(kBurst - first, wanted)));
+    }
+    if (timestamper_.enabled()) [[unlikely]] Stamp(first);
   }
-  uint8_t* first = Flit(start_);
-  while (flits != 0) {
-    CopyFlitTakingAhead<HostSide::kFrom>(first, data);
-    const uint32_t length = ClaimedLength(first);
+  return flits - source.flits;
+}
+
+// More of the frame that was begun.
+void Framer::GoOn(Source& source) {
+  const uint32_t whole = Flits(length_);
+  const uint32_t more = std::min({whole - held_, source.flits, kMaxTxFrameFlits - held_});
+  CopyFlits<HostSide::kFrom>(Flit(start_ + held_), source.data, more, source.ahead);
+  source.Skip(more);
+  held_ += more;
+  if (held_ != whole) return;
+  burst_[in_burst_++] = {Flit(start_), length_};
+  Count(1, length_);
+  start_ += held_;
+  held_ = 0;
+}
+
+// The hot loop, one pass: a frame is cut when its last flit is copied. Lengths are read from the
+// copy, since the memory is the host's and may change.
+void Framer::CutFrames(Source& source, uint32_t most) {
+  uint8_t* to = Flit(start_);
+  const uint8_t* const last = Flit(kLastStart);
+  const uint8_t* from = source.data;
+  const uint8_t* const end = from + uint64_t{source.flits} * kFlitBytes;
+  const uintptr_t ahead = source.ahead;
+  WireFrame* cut = &burst_[in_burst_];
+  const WireFrame* const full = cut + most;
+  uint64_t cut_bytes = 0;
+  while (from != end && cut != full && to <= last) {
+    CopyFlitTakingAhead<HostSide::kFrom>(to, from, ahead);
+    const uint32_t length = ClaimedLength(to);
     // The branch, which is predicted, keeps the next frame's address from waiting for the length.
-    uint32_t whole = 1;
+    uint32_t bytes = kFlitBytes;
     if (length > kFlitBytes) {
-      whole = Flits(length);
-      CopyFlits<HostSide::kFrom>(first + kFlitBytes, data + kFlitBytes,
-                                 std::min(whole, flits) - 1);
-      if (whole > flits) {
-        held_ = flits;
+      const uint32_t whole = Flits(length);
+      const uint32_t left = static_cast<uint32_t>(end - from) / kFlitBytes;
+      const uint32_t here = std::min({whole, left, kMaxTxFrameFlits});
+      CopyFlits<HostSide::kFrom>(to + kFlitBytes, from + kFlitBytes, here - 1, ahead);
+      if (here != whole) {
+        from += uint64_t{here} * kFlitBytes;
+        held_ = here;
         length_ = length;
         break;
       }
+      bytes = whole * kFlitBytes;
     }
-    Cut(first, length, sink);
-    first += uint64_t{whole} * kFlitBytes;
-    data += uint64_t{whole} * kFlitBytes;
-    flits -= whole;
+    *cut++ = {to, length};
+    cut_bytes += length;
+    to += bytes;
+    from += bytes;
   }
-  start_ = static_cast<uint32_t>(first - Flit(0)) / kFlitBytes;
+  source.Skip(static_cast<uint32_t>(from - source.data) / kFlitBytes);
+  start_ = static_cast<uint32_t>(to - Flit(0)) / kFlitBytes;
+  Count(static_cast<uint32_t>(cut - burst_.data()) - in_burst_, cut_bytes);
+  in_burst_ = static_cast<uint32_t>(cut - burst_.data());
 }
 
-inline void Framer::Cut(uint8_t* first, uint32_t length, FrameSink& sink) {
-  if (timestamper_.enabled()) [[unlikely]] timestamper_.StampTransmit(first, clock_.Cycles());
-  if (in_burst_ == kBurst) [[unlikely]] Flush(sink);
-  burst_[in_burst_++] = {first, length};
+// The frames of the burst from `first` on.
+void Framer::Stamp(uint32_t first) {
+  for (uint32_t i = first; i < in_burst_; ++i) {
+    uint8_t* const frame = staging_.data() + (burst_[i].data - staging_.data());
+    timestamper_.StampTransmit(frame, clock_.Cycles());
+  }
 }
 
 void Framer::Flush(FrameSink& sink) {
-  if (in_burst_ == 0) return;
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < in_burst_; ++i) bytes += burst_[i].length;
-  tally_[Event::kTxFrames] += in_burst_;
-  tally_[Event::kTxBytes] += bytes;
-  delivered_ += in_burst_;
-  sink.Deliver({burst_.data(), in_burst_});
+  if (in_burst_ != 0) sink.Deliver({burst_.data(), in_burst_});
   in_burst_ = 0;
+  if (held_ == 0) start_ = 0;  // Stays in memory that is in the cache.
 }
 
 }  // namespace sluice::device::enso

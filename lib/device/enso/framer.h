@@ -23,29 +23,51 @@ class Framer {
       : clock_(clock), timestamper_(timestamper), tally_(tally),
         staging_(kStagingFlits * regs::enso::kFlitBytes) {}
 
-  /// Flits that the FIFO takes now. 0: it is full and holds no whole frame, which
-  /// it never will.
-  uint32_t Room() const { return regs::enso::kMaxTxFrameFlits - held_; }
+  /// The FIFO is full and holds no whole frame, which it never will.
+  bool stuck() const { return held_ == regs::enso::kMaxTxFrameFlits; }
 
-  /// Copies `bytes` (1 … 64 · Room()) as whole flits and cuts the frames that they
-  /// complete; full bursts go to `sink`.
-  void Append(const uint8_t* data, uint32_t bytes, FrameSink& sink);
+  /// Takes whole flits of the `bytes` (> 0) at `data` and cuts the frames that they complete; full
+  /// bursts go to `sink`. Ends early when frames() is `until`, or when the FIFO is stuck. Returns
+  /// the flits taken. `ahead`: bytes from a line of `data` to the one that is needed some time
+  /// later, wherever that is.
+  uint32_t Append(const uint8_t* data, uint32_t bytes, uintptr_t ahead, uint64_t until,
+                  FrameSink& sink);
 
   /// Hands over the frames that are cut but not yet delivered.
   void Flush(FrameSink& sink);
 
   /// Frames cut since the NIC was made.
-  uint64_t frames() const { return delivered_ + in_burst_; }
+  uint64_t frames() const { return tally_[Event::kTxFrames]; }
 
  private:
   static constexpr uint32_t kBurst = 64;
   static constexpr uint32_t kStagingFlits = 256;  ///< Half of a first-level cache.
+  /// A frame begins here at the latest, so that the largest one has room.
+  static constexpr uint32_t kLastStart = kStagingFlits - regs::enso::kMaxTxFrameFlits;
+
+  /// What is still to be taken.
+  struct Source {
+    const uint8_t* data;
+    uint32_t flits;
+    uintptr_t ahead;
+
+    void Skip(uint32_t taken) {
+      data += uint64_t{taken} * regs::enso::kFlitBytes;
+      flits -= taken;
+    }
+  };
 
   uint8_t* Flit(uint32_t index) {
     return staging_.data() + index * regs::enso::kFlitBytes;
   }
-  void AppendFlits(const uint8_t* data, uint32_t flits, FrameSink& sink);
-  void Cut(uint8_t* first, uint32_t length, FrameSink& sink);
+  uint32_t AppendFlits(Source source, uint64_t until, FrameSink& sink);
+  void GoOn(Source& source);
+  void CutFrames(Source& source, uint32_t most);
+  void Stamp(uint32_t first);
+  void Count(uint32_t frames, uint64_t bytes) {
+    tally_[Event::kTxFrames] += frames;
+    tally_[Event::kTxBytes] += bytes;
+  }
 
   const Clock& clock_;
   const Timestamper& timestamper_;
@@ -53,10 +75,9 @@ class Framer {
   std::vector<uint8_t> staging_;
   std::array<WireFrame, kBurst> burst_{};
   uint32_t in_burst_ = 0;
-  uint32_t start_ = 0;  ///< Flit of staging_ at which the next frame begins.
+  uint32_t start_ = 0;  ///< Flit of staging_ at which the next frame begins, or the one begun.
   uint32_t held_ = 0;   ///< Flits from start_ on: the beginning of a frame.
   uint32_t length_ = 0;   ///< Bytes of that frame, as its first flit claims; if held_ is not 0.
-  uint64_t delivered_ = 0;  ///< Frames that the sink had.
 };
 
 }  // namespace sluice::device::enso

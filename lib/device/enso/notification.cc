@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/enso/notification.h"
 
+#include "device/enso/flit_copy.h"
+
 namespace sluice::device::enso {
+
+using regs::enso::kFlitBytes;
 
 void Notifier::HeadStored(uint32_t id) {
   ++tally_[Event::kRxHeadTriggers];
@@ -61,8 +65,11 @@ void Notifier::Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
 }
 
 void Notifier::WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb) {
-  port_.WriteSlot(nb.rx_ring, nb.rx_mem, nb.rx_tail & registers_.nb_mask(),
-                  regs::enso::kSignalData, id, pipe.rx_tail & registers_.pipe_mask());
+  constexpr uint32_t kAhead = 8;  // slots; the host cleared them one lap ago
+  const uint32_t slot = nb.rx_tail & registers_.nb_mask();
+  PrefetchForWrite(reinterpret_cast<uintptr_t>(nb.rx_ring) + (slot + kAhead) * uint64_t{kFlitBytes});
+  port_.WriteSlot(nb.rx_ring, nb.rx_mem, slot, regs::enso::kSignalData, id,
+                  pipe.rx_tail & registers_.pipe_mask());
 }
 
 }  // namespace sluice::device::enso

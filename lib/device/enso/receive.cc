@@ -31,66 +31,81 @@ uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
   return taken;
 }
 
-// The hot loop. Ends early if a frame must wait (`pause`) or wedges the engine.
-// What it needs of the parts stands in locals: the copies may alias anything.
+// Ends early if a frame must wait (`pause`) or wedges the engine.
 uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
   const bool stamped = parts_.timestamper.enabled();
-  Steer(frames, stamped);
-  Pipe* const pipes = &parts_.registers.pipe(0);
-  const uint32_t mask = parts_.registers.pipe_mask();
-  const uint32_t room_mask = stamped ? 0 : ~0u;
+  const uint32_t plain = Steer(frames, stamped);
+  const uint32_t count = static_cast<uint32_t>(frames.size());
   uint64_t bytes = 0;
   uint32_t refused = 0;
   uint32_t i = 0;
-  const uint32_t count = static_cast<uint32_t>(frames.size());
-  for (; i < count; ++i) {
-    const uint8_t* const data = frames[i].data;
-    const uint32_t length = frames[i].length;
-    const uint32_t target = targets_[i];
-    const uint32_t flits = Flits(length);
-    Pipe& pipe = pipes[target];
-    // An empty frame wraps below zero.
-    if (flits - 1 < (pipe.room & room_mask)) [[likely]] {
-      const uint32_t tail = pipe.rx_tail;
-      pipe.rx_tail = (tail + flits) & mask;
-      pipe.room -= flits;
-      CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, data, length);
+  for (;;) {
+    i = WritePlain(frames.data(), i, plain, bytes);
+    if (i == count) break;
+    const Outcome outcome = ReceiveUncommon(targets_[i], frames[i], pause, stamped);
+    if (outcome == Outcome::kWait) break;
+    if (outcome == Outcome::kWritten) {
+      bytes += frames[i].length;
     } else {
-      const Outcome outcome = ReceiveUncommon(target, frames[i], pause, stamped);
-      if (outcome == Outcome::kWait) break;
-      if (outcome == Outcome::kDropped) {
-        ++refused;
-        if (!parts_.port.wedged()) continue;
-        ++i;
-        break;
-      }
+      ++refused;
     }
-    bytes += length;
+    ++i;
+    if (parts_.port.wedged()) break;
   }
   parts_.tally[Event::kRxFrames] += i - refused;
   parts_.tally[Event::kRxBytes] += bytes;
   return i;
 }
 
-void Receiver::Steer(std::span<const WireFrame> frames, bool stamped) {
+// The hot loop: frames `i` … `end` - 1 of the burst, up to one that the room of its pipe does not
+// answer. What it needs of the parts stands in locals: the copies may alias anything.
+inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32_t end,
+                                     uint64_t& bytes) {
+  Pipe* const pipes = &parts_.registers.pipe(0);
+  const uint32_t mask = parts_.registers.pipe_mask();
+  uint64_t written = 0;
+  for (; i < end; ++i) {
+    const WireFrame frame = frames[i];
+    Pipe& pipe = pipes[targets_[i]];
+    const uint32_t flits = Flits(frame.length);
+    if (flits > pipe.room) [[unlikely]] break;
+    const uint32_t tail = pipe.rx_tail;
+    pipe.rx_tail = (tail + flits) & mask;
+    pipe.room -= flits;
+    CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, frame.length);
+    written += frame.length;
+  }
+  bytes += written;
+  return i;
+}
+
+// Finds the pipe of each frame. Returns how many of the first ones are plain: neither stamped nor
+// shorter than a header nor longer than what the NIC receives.
+uint32_t Receiver::Steer(std::span<const WireFrame> frames, bool stamped) {
   constexpr uint32_t kLanes = Steering::kLanes;
-  const auto common = [stamped](const WireFrame& frame) {
+  const auto is_plain = [stamped](const WireFrame& frame) {
     return frame.length - Steering::kHeaderBytes <= kMaxRxBytes - Steering::kHeaderBytes &&
            !stamped;
   };
-  for (size_t i = 0; i < frames.size();) {
+  const uint32_t count = static_cast<uint32_t>(frames.size());
+  uint32_t plain = 0;
+  for (uint32_t i = 0; i < count;) {
     const auto rest = frames.subspan(i);
-    if (rest.size() >= kLanes && std::all_of(rest.begin(), rest.begin() + kLanes, common)) {
+    if (rest.size() >= kLanes && std::all_of(rest.begin(), rest.begin() + kLanes, is_plain)) {
       parts_.steering.Targets(rest.data(), &targets_[i]);
+      if (plain == i) plain += kLanes;
       i += kLanes;
       continue;
     }
-    const size_t end = i + std::min<size_t>(rest.size(), kLanes);
+    const uint32_t end = std::min(count, i + kLanes);
     for (; i < end; ++i) {
-      targets_[i] = common(frames[i]) ? parts_.steering.Target(frames[i].data, frames[i].length)
-                                      : SteerUncommon(frames[i]);
+      const bool whole = is_plain(frames[i]);
+      targets_[i] = whole ? parts_.steering.Target(frames[i].data, frames[i].length)
+                          : SteerUncommon(frames[i]);
+      if (whole && plain == i) ++plain;
     }
   }
+  return plain;
 }
 
 // Frames whose header is not whole, or is rewritten before it is parsed.
@@ -132,7 +147,8 @@ Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& fr
 
 void Receiver::Write(const Pipe& pipe, const WireFrame& frame, uint32_t flits, bool stamped) {
   const uint32_t tail = pipe.rx_tail & parts_.registers.pipe_mask();
-  if (pipe.ring != nullptr && !stamped && tail + flits <= parts_.registers.pipe_mask() + 1) {
+  if (pipe.ring != nullptr && !stamped && tail + flits <= parts_.registers.pipe_mask() + 1 &&
+      frame.length >= sizeof(HalfFlit)) {
     CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, frame.length);
     return;
   }

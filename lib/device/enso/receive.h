@@ -49,7 +49,8 @@ class Receiver {
   enum class Outcome : uint8_t { kWritten, kDropped, kWait };
 
   uint32_t ReceiveBurst(std::span<const WireFrame> frames, bool pause);
-  void Steer(std::span<const WireFrame> frames, bool stamped);
+  uint32_t Steer(std::span<const WireFrame> frames, bool stamped);
+  uint32_t WritePlain(const WireFrame* frames, uint32_t i, uint32_t end, uint64_t& bytes);
   [[gnu::noinline]] Outcome ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
                                             bool stamped);
   [[gnu::noinline]] uint32_t SteerUncommon(const WireFrame& frame);

@@ -2,72 +2,95 @@
 #include "device/enso/steering.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+
+#include "packet/bytes.h"
 
 namespace sluice::device::enso {
 namespace {
 
+using packet::Load;
+using packet::LoadBe16;
+using packet::LoadBe32;
 using regs::enso::FlowHash;
 using regs::enso::kMaxPipes;
 
-/// What of a frame is its key, in the order of bytes on the wire: source address, destination
-/// address, ports; the last word is 0.
-using RawKey [[gnu::vector_size(16)]] = uint32_t;
-/// One word of eight keys.
+// Of a frame's first kHeaderBytes. A frame that asks for a connection has kSynBit.
+constexpr uint32_t kProtocolAt = 23, kAddressesAt = 26, kPortsAt = 34, kTcpFlagsAt = 47;
+constexpr uint32_t kSynBit = 2, kTcp = 6, kUdp = 17;
+
+FlowKey KeyOf(const uint8_t* header) {
+  const uint8_t protocol = header[kProtocolAt];
+  const bool all = protocol == kTcp && (header[kTcpFlagsAt] & kSynBit) == 0;
+  FlowKey key{.dst_ip = LoadBe32(header + kAddressesAt + 4)};
+  if (all) {
+    key.src_ip = LoadBe32(header + kAddressesAt);
+    key.src_port = LoadBe16(header + kPortsAt);
+  }
+  if (all || protocol == kTcp || protocol == kUdp) {
+    key.dst_port = LoadBe16(header + kPortsAt + 2);
+  }
+  return key;
+}
+
+/// Sixteen bytes of a frame: protocol, source address, destination address and ports, each in a
+/// word of its own.
+using Row [[gnu::vector_size(16)]] = uint32_t;
+constexpr uint32_t kRowAt = 22;
+static_assert(kRowAt + 1 == kProtocolAt && kRowAt + 4 == kAddressesAt &&
+              kAddressesAt + 8 == kPortsAt);
+/// One word of each of eight frames.
 using Lanes [[gnu::vector_size(32)]] = uint32_t;
 
-/// The key of a frame whose first kHeaderBytes stand at `header`.
-RawKey ExtractKey(const uint8_t* header) {
-  constexpr uint32_t kProtocolAt = 23, kKeyAt = 26, kTcpFlagsAt = 47, kSynBit = 2;
-  constexpr uint32_t kAll = 0xffff'ffff, kDestinationPort = 0xffff'0000;
-  constexpr uint32_t kUdp = 4, kTcp = 8;  // Rows of the masks; kSynBit chooses between two.
-  static constexpr auto kKinds = [] {
-    std::array<uint8_t, 256> kinds{};
-    kinds[17] = kUdp;
-    kinds[6] = kTcp;
-    return kinds;
-  }();
-  // By kind and SYN; every other row is one.
-  static constexpr RawKey kMasks[] = {{0, kAll, 0, 0},
-                                      {0, kAll, 0, 0},
-                                      {0, kAll, kDestinationPort, 0},
-                                      {0, kAll, kDestinationPort, 0},
-                                      {kAll, kAll, kAll, 0},
-                                      {0, kAll, kDestinationPort, 0}};
-  const uint32_t row = kKinds[header[kProtocolAt]] | (header[kTcpFlagsAt] & kSynBit);
-  RawKey key;
-  std::memcpy(&key, header + kKeyAt, sizeof(key));
-  return key & kMasks[row / 2];
-}
+/// The keys of eight frames, in host order. Ports as FlowHash takes them.
+struct Keys {
+  Lanes src_ip, dst_ip, ports;
 
-FlowKey HostKey(RawKey raw) {
-  const uint32_t ports = __builtin_bswap32(raw[2]);
-  return {.dst_ip = __builtin_bswap32(raw[1]),
-          .src_ip = __builtin_bswap32(raw[0]),
-          .dst_port = static_cast<uint16_t>(ports),
-          .src_port = static_cast<uint16_t>(ports >> 16)};
-}
+  FlowKey operator[](uint32_t i) const {
+    return {.dst_ip = dst_ip[i], .src_ip = src_ip[i], .dst_port = static_cast<uint16_t>(ports[i]),
+            .src_port = static_cast<uint16_t>(ports[i] >> 16)};
+  }
+};
 
 Lanes Swapped(Lanes words) {
-  return words << 24 | (words & 0xff00u) << 8 | (words >> 8 & 0xff00u) | words >> 24;
+  using Bytes [[gnu::vector_size(32)]] = uint8_t;
+  const auto bytes = reinterpret_cast<Bytes>(words);
+  return reinterpret_cast<Lanes>(__builtin_shufflevector(
+      bytes, bytes, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 19, 18, 17, 16, 23, 22,
+      21, 20, 27, 26, 25, 24, 31, 30, 29, 28));
 }
 
-/// The hashes of the first sub-table.
-Lanes Hashes(const RawKey (&keys)[Steering::kLanes]) {
-  // Rows to columns, in two halves of four keys.
-  const auto both = [&keys](uint32_t i) {
-    return __builtin_shufflevector(keys[i], keys[i + 4], 0, 1, 2, 3, 4, 5, 6, 7);
+/// KeyOf, of eight frames.
+Keys KeysOf(const WireFrame* frames) {
+  // Rows to columns, in two halves of four frames.
+  const auto both = [frames](uint32_t i) {
+    const auto low = Load<Row>(frames[i].data + kRowAt);
+    const auto high = Load<Row>(frames[i + 4].data + kRowAt);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
   };
   const Lanes k0 = both(0), k1 = both(1), k2 = both(2), k3 = both(3);
   const Lanes low01 = __builtin_shufflevector(k0, k1, 0, 8, 1, 9, 4, 12, 5, 13);
   const Lanes low23 = __builtin_shufflevector(k2, k3, 0, 8, 1, 9, 4, 12, 5, 13);
   const Lanes high01 = __builtin_shufflevector(k0, k1, 2, 10, 3, 11, 6, 14, 7, 15);
   const Lanes high23 = __builtin_shufflevector(k2, k3, 2, 10, 3, 11, 6, 14, 7, 15);
-  const Lanes src_ip = __builtin_shufflevector(low01, low23, 0, 1, 8, 9, 4, 5, 12, 13);
-  const Lanes dst_ip = __builtin_shufflevector(low01, low23, 2, 3, 10, 11, 6, 7, 14, 15);
-  const Lanes ports = __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 4, 5, 12, 13);
-  return FlowHash(Swapped(dst_ip), Swapped(src_ip), Swapped(ports), 0);
+  const Lanes kinds = __builtin_shufflevector(low01, low23, 0, 1, 8, 9, 4, 5, 12, 13);
+  const Lanes src_ip = __builtin_shufflevector(low01, low23, 2, 3, 10, 11, 6, 7, 14, 15);
+  const Lanes dst_ip = __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 4, 5, 12, 13);
+  const Lanes ports = __builtin_shufflevector(high01, high23, 2, 3, 10, 11, 6, 7, 14, 15);
+
+  // A word that ends with the flags.
+  const auto flags = [frames](uint32_t i) {
+    return Load<uint32_t>(frames[i].data + kTcpFlagsAt - 3);
+  };
+  const Lanes tcp_flags = {flags(0), flags(1), flags(2), flags(3),
+                           flags(4), flags(5), flags(6), flags(7)};
+  const Lanes protocol = (kinds >> 8) & 0xffu;
+  const auto is_tcp = reinterpret_cast<Lanes>(protocol == kTcp);
+  const auto is_udp = reinterpret_cast<Lanes>(protocol == kUdp);
+  const Lanes all = is_tcp & reinterpret_cast<Lanes>((tcp_flags & (kSynBit << 24)) == 0u);
+  // The source port comes first.
+  return {Swapped(src_ip & all), Swapped(dst_ip),
+          Swapped(ports & (all | ((is_tcp | is_udp) & 0xffff'0000u)))};
 }
 
 }  // namespace
@@ -80,7 +103,7 @@ void Steering::SetFallback(uint32_t count, uint32_t mask, bool round_robin) {
 }
 
 uint32_t Steering::Target(const uint8_t* header, uint32_t length) {
-  const FlowKey key = HostKey(ExtractKey(header));
+  const FlowKey key = KeyOf(header);
   return Resolve(key, FlowHash(key, 0), length);
 }
 
@@ -90,16 +113,15 @@ void Steering::Targets(const WireFrame* frames, uint32_t* pipes) {
     std::fill_n(pipes, kLanes, 0);
     return;
   }
-  RawKey keys[kLanes];
-  for (uint32_t i = 0; i < kLanes; ++i) keys[i] = ExtractKey(frames[i].data);
-  const Lanes hashes = Hashes(keys);
+  const Keys keys = KeysOf(frames);
+  const Lanes hashes = FlowHash(keys.dst_ip, keys.src_ip, keys.ports, 0);
   if (by_hash_alone) {
     const Lanes chosen = hashes & (fallback_mask_ % kMaxPipes);
     std::memcpy(pipes, &chosen, sizeof(chosen));
     return;
   }
   for (uint32_t i = 0; i < kLanes; ++i) {
-    pipes[i] = Resolve(HostKey(keys[i]), hashes[i], frames[i].length);
+    pipes[i] = Resolve(keys[i], hashes[i], frames[i].length);
   }
 }
 

@@ -9,16 +9,17 @@ using namespace regs::enso;
 
 uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
   const uint64_t start = parts_.framer.frames();
+  const uint64_t until = start + budget;
   // Slots without frames (configuration, faults) must not hold the caller for long.
   uint32_t slots_left = budget + kTxFetchMax;
   bool idle = false;
   if (!halted_) parts_.fetcher.FetchAhead();
   parts_.limiter.Allowance(parts_.clock.Cycles());
-  while (!halted_ && slots_left != 0 && parts_.framer.frames() - start < budget) {
+  while (!halted_ && slots_left != 0 && parts_.framer.frames() < until) {
     const Descriptor* slot = parts_.fetcher.Front();
     idle = slot == nullptr;
     if (idle) break;
-    const Progress progress = Advance(*slot, sink);
+    const Progress progress = Advance(*slot, until, sink);
     if (progress == Progress::kHeld) break;
     if (progress == Progress::kSlotDone) {
       Complete(*slot);
@@ -33,7 +34,8 @@ uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
 }
 
 // Moves as much of the front slot as framer and rate limiter let pass.
-Transmitter::Progress Transmitter::Advance(const Descriptor& slot, FrameSink& sink) {
+Transmitter::Progress Transmitter::Advance(const Descriptor& slot, uint64_t until,
+                                           FrameSink& sink) {
   if (slot.config) return Progress::kSlotDone;
   const uint32_t length = slot.length;
   if (length == 0) [[unlikely]] {
@@ -45,19 +47,28 @@ Transmitter::Progress Transmitter::Advance(const Descriptor& slot, FrameSink& si
     ++parts_.tally[Event::kDmaFaults];
     return Progress::kSlotDone;
   }
-  const uint32_t room = parts_.framer.Room();
-  if (room == 0) [[unlikely]] {
+  if (parts_.framer.stuck()) [[unlikely]] {
     ++parts_.tally[Event::kTxOversize];
     halted_ = true;
     return Progress::kHeld;
   }
-  const uint64_t passing =
-      std::min<uint64_t>(room, parts_.limiter.Allowance(parts_.clock.Cycles()));
+  const uint64_t passing = parts_.limiter.Allowance(parts_.clock.Cycles());
   if (passing == 0) return Progress::kHeld;
-  const uint32_t bytes = std::min(length - offset_, static_cast<uint32_t>(passing) * kFlitBytes);
-  parts_.framer.Append(slot.data + offset_, bytes, sink);
-  parts_.limiter.Pass(Flits(bytes));
-  offset_ += bytes;
+  const uint8_t* const data = slot.data + offset_;
+  const uint32_t bytes = length - offset_;
+  // The last lines of a slot ask for those of the next one.
+  uint32_t flits = Flits(bytes);
+  uintptr_t ahead = kFlitsAhead * kFlitBytes;
+  if (flits > kFlitsAhead) {
+    flits -= kFlitsAhead;
+  } else if (const Descriptor* const next = parts_.fetcher.Second(); next != nullptr) {
+    ahead = reinterpret_cast<uintptr_t>(next->data) - reinterpret_cast<uintptr_t>(data);
+  }
+  flits = static_cast<uint32_t>(std::min<uint64_t>(flits, passing));
+  const uint32_t taken =
+      parts_.framer.Append(data, std::min(bytes, flits * kFlitBytes), ahead, until, sink);
+  parts_.limiter.Pass(taken);
+  offset_ = std::min(length, offset_ + taken * kFlitBytes);
   return offset_ == length ? Progress::kSlotDone : Progress::kMoreToRead;
 }
 

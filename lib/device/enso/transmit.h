@@ -36,10 +36,13 @@ class Transmitter {
 
  private:
   static constexpr uint32_t kNoNb = regs::enso::kMaxNotificationBuffers;
+  /// Lines between the one that is read and the one that is asked for. Of a large frame software
+  /// has written to the first lines alone: they take as long as many of the others.
+  static constexpr uint32_t kFlitsAhead = 128;
 
   enum class Progress : uint8_t { kSlotDone, kMoreToRead, kHeld };
 
-  Progress Advance(const Descriptor& slot, FrameSink& sink);
+  Progress Advance(const Descriptor& slot, uint64_t until, FrameSink& sink);
   void Complete(const Descriptor& slot);
 
   TransmitParts parts_;
