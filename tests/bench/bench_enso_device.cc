@@ -13,29 +13,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "bar/dma.h"
 #include "device/enso/enso_nic.h"
+#include "device_bench.h"
 
 namespace sluice::device::enso {
 namespace {
 
 using namespace regs::enso;  // NOLINT
 
-constexpr uint32_t kBurst = 64;
-constexpr uint32_t kNbEntries = 4096;
-constexpr uint32_t kFrames = 256;  ///< Few enough that the wire's own memory is not measured.
+using bench::kBurst;
 
-class Counter64 final : public FrameSink {
- public:
-  void Deliver(std::span<const WireFrame> frames) override {
-    for (const WireFrame& frame : frames) sum += frame.data[frame.length - 1];
-    count += frames.size();
-  }
-  uint64_t count = 0, sum = 0;
-};
+constexpr uint32_t kNbEntries = 4096;
 
 class Echo {
  public:
@@ -43,7 +34,8 @@ class Echo {
       : bytes_(static_cast<uint32_t>(state.range(0))),
         pipes_(static_cast<uint32_t>(state.range(2))),
         slot_frames_(static_cast<uint32_t>(state.range(3))),
-        pipe_flits_(static_cast<uint32_t>(state.range(4))) {
+        pipe_flits_(static_cast<uint32_t>(state.range(4))),
+        arrivals_(bytes_, static_cast<uint32_t>(state.range(1))) {
     const size_t ring_bytes = size_t{pipe_flits_} * kFlitBytes;
     const size_t nb_bytes = size_t{kNbEntries} * kFlitBytes;
     const size_t total = ring_bytes * pipes_ + 2 * nb_bytes;
@@ -62,16 +54,15 @@ class Echo {
     PutSlot(&fallback);
     StoreTail();
     nic_->Transmit(sink, 1);
-    MakeFrames(static_cast<uint32_t>(state.range(1)));
     heads_.resize(pipes_);
   }
 
   /// One burst through; returns false if frames were lost.
   bool Step() {
+    const auto frames = arrivals_.Next();
     const uint64_t start = __rdtsc();
-    const bool taken = nic_->Receive({wire_.data() + next_, kBurst}, false) == kBurst;
+    const bool taken = nic_->Receive(frames, false) == kBurst;
     rx_cycles.push_back(__rdtsc() - start);
-    next_ = (next_ + kBurst) % wire_.size();
     for (uint32_t p = 0; p < pipes_; ++p) SendNew(p);
     StoreTail();
     const uint64_t middle = __rdtsc();
@@ -81,7 +72,7 @@ class Echo {
     return taken && sent == kBurst;
   }
 
-  Counter64 sink;
+  bench::Sink sink;
   std::vector<uint64_t> rx_cycles, tx_cycles;  ///< Of each burst.
 
  private:
@@ -91,21 +82,6 @@ class Echo {
 
   static uint64_t Bus(size_t offset) { return (uint64_t{1} << 40) + offset; }
 
-  void MakeFrames(uint32_t flows) {
-    std::mt19937 random(1);
-    source_.resize(kFrames * 1536);
-    uint8_t* frame = source_.data();
-    for (uint32_t i = 0; i < kFrames; ++i) {
-      const uint32_t length = bytes_ != 0 ? bytes_ : 60 + random() % 1455;
-      const uint32_t flow = random() % flows;
-      frame[16] = static_cast<uint8_t>((length - 14) >> 8);
-      frame[17] = static_cast<uint8_t>(length - 14);
-      frame[23] = 6;
-      std::memcpy(frame + 26, &flow, sizeof(flow));
-      wire_.push_back({frame, length});
-      frame += Flits(length) * kFlitBytes;
-    }
-  }
   void PutSlot(const void* slot) {
     std::memcpy(slots_ + tx_tail_ * kFlitBytes, slot, kFlitBytes);
     tx_tail_ = (tx_tail_ + 1) % kNbEntries;
@@ -130,23 +106,14 @@ class Echo {
   }
 
   const uint32_t bytes_, pipes_, slot_frames_, pipe_flits_;
+  bench::Arrivals arrivals_;
   std::unique_ptr<uint8_t, Free> memory_;
   std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
   std::unique_ptr<EnsoNic> nic_;
   uint8_t* slots_ = nullptr;
   uint32_t tx_tail_ = 0;
   std::vector<uint32_t> heads_;
-  std::vector<uint8_t> source_;  ///< The frames, each on a flit.
-  std::vector<WireFrame> wire_;
-  uint32_t next_ = 0;
 };
-
-double Median(std::vector<uint64_t>& samples) {
-  if (samples.empty()) return 0;
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return static_cast<double>(*middle);
-}
 
 void EnsoEcho(benchmark::State& state) {
   Echo echo(state);
@@ -156,18 +123,23 @@ void EnsoEcho(benchmark::State& state) {
       break;
     }
   }
-  state.counters["rx_cycles"] = Median(echo.rx_cycles) / kBurst;
-  state.counters["tx_cycles"] = Median(echo.tx_cycles) / kBurst;
+  state.counters["rx_cycles"] = bench::MedianOfBursts(echo.rx_cycles);
+  state.counters["tx_cycles"] = bench::MedianOfBursts(echo.tx_cycles);
   state.SetItemsProcessed(static_cast<int64_t>(echo.sink.count));
 }
 BENCHMARK(EnsoEcho)->Iterations(2000)
     ->Args({60, 1, 1, 1'000'000, 256})     // all in the first-level cache
     ->Args({60, 1, 1, 1'000'000, 32768})   // one 2 MiB pipe
     ->Args({60, 1, 1, 1, 32768})           // a slot a frame, as from mbufs
-    ->Args({60, 1000, 4, 1'000'000, 32768})
+    ->Args({60, 1000, 8, 1'000'000, 1024})
+    ->Args({60, 1000, 8, 1'000'000, 32768})
     ->Args({60, 1000, 64, 1'000'000, 1024})
-    ->Args({1514, 1, 1, 1'000'000, 32768})
-    ->Args({0, 1000, 4, 1'000'000, 32768});
+    ->Args({508, 1000, 8, 1'000'000, 1024})
+    ->Args({508, 1000, 8, 1'000'000, 32768})
+    ->Args({1514, 1000, 8, 1'000'000, 1024})
+    ->Args({1514, 1000, 8, 1'000'000, 32768})
+    ->Args({0, 1000, 8, 1'000'000, 1024})
+    ->Args({0, 1000, 8, 1'000'000, 32768});
 
 }  // namespace
 }  // namespace sluice::device::enso

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What benchmarks of a NIC model have in common: frames that arrive, a sink that looks at each
+// frame sent as a wire does, and medians.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+
+namespace sluice::device::bench {
+
+inline constexpr uint32_t kBurst = 64;
+
+class Sink final : public FrameSink {
+ public:
+  void Deliver(std::span<const WireFrame> frames) override {
+    for (const WireFrame& frame : frames) sum += frame.data[frame.length - 1];
+    count += frames.size();
+  }
+  uint64_t count = 0, sum = 0;
+};
+
+/// TCP over IPv4, again and again.
+class Arrivals {
+ public:
+  /// `bytes` of each frame; 0: random, 60 … 1514. Flows differ in their source address.
+  Arrivals(uint32_t bytes, uint32_t flows) {
+    std::mt19937 random(1);
+    source_.resize(kFrames * kRoom);
+    uint8_t* frame = source_.data();
+    for (uint32_t i = 0; i < kFrames; ++i) {
+      const uint32_t length = bytes != 0 ? bytes : 60 + random() % 1455;
+      const uint32_t flow = random() % flows;
+      frame[12] = 8;
+      frame[14] = 0x45;
+      frame[16] = static_cast<uint8_t>((length - 14) >> 8);
+      frame[17] = static_cast<uint8_t>(length - 14);
+      frame[23] = 6;
+      std::memcpy(frame + 26, &flow, sizeof(flow));
+      frames_.push_back({frame, length});
+      frame += (length + 63) / 64 * 64;
+    }
+  }
+
+  /// The next kBurst frames.
+  std::span<const WireFrame> Next() {
+    const auto burst = std::span(frames_).subspan(next_, kBurst);
+    next_ = (next_ + kBurst) % kFrames;
+    return burst;
+  }
+
+ private:
+  static constexpr uint32_t kFrames = 256;  ///< Few: the wire's own memory is not measured.
+  static constexpr uint32_t kRoom = 1536;
+  static_assert(kFrames % kBurst == 0);
+
+  std::vector<uint8_t> source_;  ///< The frames, each on a line.
+  std::vector<WireFrame> frames_;
+  uint32_t next_ = 0;
+};
+
+/// Cycles a frame, of bursts.
+inline double MedianOfBursts(std::vector<uint64_t>& cycles) {
+  if (cycles.empty()) return 0;
+  const auto middle = cycles.begin() + static_cast<std::ptrdiff_t>(cycles.size() / 2);
+  std::nth_element(cycles.begin(), middle, cycles.end());
+  return static_cast<double>(*middle) / kBurst;
+}
+
+}  // namespace sluice::device::bench
