@@ -22,7 +22,8 @@ class StreamingBinding {
       .name = "streaming",
       .crosses = "bytes appended to one contiguous ring (an Enso pipe), notified reactively",
       .model = "net_enso0",
-      .ipv4_only = true};
+      .ipv4_only = true,
+      .waiting_wire_arguments = ",pipe_flits=1024"};  // Eight pipes: half a MiB.
 
   StreamingBinding() = default;
   ~StreamingBinding();

@@ -86,6 +86,8 @@ void PlanDevice(const CommandLine& line, const HostResources& host, EalPlan* pla
     const uint32_t flits = kPipesMemoryBytes / options.interface.pipes / packet::kFlitBytes;
     device += absl::StrFormat(",pipe_flits=%d", std::bit_floor(flits));
   }
+  const bool waits = options.wire.find("rate=") == std::string::npos;
+  if (waits) device += options.iface->waiting_wire_arguments;
   if (!options.answers) device += ",verify=off";
   if (options.seed) device += ",seed=" + std::to_string(*options.seed);
   plan->arguments.push_back(device);
