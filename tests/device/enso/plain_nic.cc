@@ -11,11 +11,9 @@
 #include "device/enso/configure.h"
 #include "device/enso/counters.h"
 #include "device/enso/descriptor_fetch.h"
-#include "device/enso/framer.h"
 #include "device/enso/notification.h"
 #include "device/enso/register_file.h"
 #include "device/enso/steering.h"
-#include "device/enso/transmit.h"
 #include "device/enso/write_port.h"
 
 namespace sluice::device::enso {
@@ -28,10 +26,8 @@ class PlainNic final : public Device {
   PlainNic(const bar::DmaSpace& dma, const EnsoConfig& config)
       : dma_(dma), registers_(dma, config.pipe_flits, config.nb_entries), port_(dma, tally_),
         notifier_(registers_, port_, tally_, config.notify_per_packet), steering_(clock_),
-        framer_(clock_, timestamper_, tally_),
         configurator_(steering_, timestamper_, limiter_, clock_, tally_),
-        fetcher_(dma, registers_, port_, configurator_, tally_),
-        transmitter_({registers_, fetcher_, framer_, limiter_, clock_, port_, tally_}) {}
+        fetcher_(dma, registers_, port_, configurator_, tally_) {}
 
   void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override {
     const SideEffect effect = registers_.Write(offset, bytes, value);
@@ -43,7 +39,23 @@ class PlainNic final : public Device {
   }
   void SetTime(uint64_t now_ns) override { clock_.Set(now_ns); }
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override {
-    return transmitter_.Transmit(sink, budget);
+    uint32_t sent = 0;
+    bool idle = false;
+    if (!halted_) fetcher_.FetchAhead();
+    limiter_.Allowance(clock_.Cycles());
+    for (uint32_t slots = budget + kTxFetchMax; !halted_ && slots != 0 && sent < budget;) {
+      const Descriptor* const slot = fetcher_.Front();
+      idle = slot == nullptr;
+      if (idle) break;
+      if (!slot->config && !TakeFlit(*slot, sink, &sent)) break;
+      if (!slot->config && slot->data != nullptr && offset_ < slot->length) continue;
+      Complete(*slot);
+      fetcher_.Pop();
+      offset_ = 0;
+      --slots;
+    }
+    if (idle) limiter_.Idle();
+    return sent;
   }
   std::span<const Counter> Counters() override {
     for (uint32_t i = 0; i < kEvents; ++i) {
@@ -148,6 +160,48 @@ class PlainNic final : public Device {
     notifier_.PacketAccepted(target, pipe, nb);
   }
 
+  /// The next flit of a data slot. False if it must wait, perhaps for ever.
+  bool TakeFlit(const Descriptor& slot, FrameSink& sink, uint32_t* sent) {
+    if (slot.length == 0) {
+      ++tally_[Event::kTxZeroLength];
+      halted_ = true;
+      return false;
+    }
+    if (slot.data == nullptr) {
+      ++tally_[Event::kDmaFaults];
+      return true;
+    }
+    if (begun_.size() == kMaxTxFrameFlits * kFlitBytes) {
+      ++tally_[Event::kTxOversize];
+      halted_ = true;
+      return false;
+    }
+    if (limiter_.Allowance(clock_.Cycles()) == 0) return false;
+    limiter_.Pass(1);
+    const uint32_t bytes = std::min(slot.length - offset_, kFlitBytes);
+    begun_.insert(begun_.end(), slot.data + offset_, slot.data + offset_ + bytes);
+    begun_.resize((begun_.size() + kFlitBytes - 1) / kFlitBytes * kFlitBytes);
+    offset_ += bytes;
+    const uint32_t length = (begun_[16] << 8 | begun_[17]) + 14u;
+    if (begun_.size() == Flits(length) * kFlitBytes) {
+      if (timestamper_.enabled()) timestamper_.StampTransmit(begun_.data(), clock_.Cycles());
+      const WireFrame frame{begun_.data(), length};
+      sink.Deliver({&frame, 1});
+      begun_.clear();
+      ++*sent;
+      ++tally_[Event::kTxFrames];
+      tally_[Event::kTxBytes] += length;
+    }
+    return true;
+  }
+
+  void Complete(const Descriptor& slot) {
+    const NotificationBuffer& nb = registers_.nb(slot.nb);
+    completed_ = slot.nb == completed_nb_ ? (completed_ + 1) & registers_.nb_mask() : slot.slot;
+    completed_nb_ = slot.nb;
+    port_.WriteSlot(nb.tx_ring, nb.tx_mem, completed_, kSignalNone, slot.word1, slot.length);
+  }
+
   uint32_t Free(const Pipe& pipe) const {
     return (pipe.rx_head - pipe.rx_tail - 1) & registers_.pipe_mask();
   }
@@ -161,12 +215,15 @@ class PlainNic final : public Device {
   WritePort port_;
   Notifier notifier_;
   Steering steering_;
-  Framer framer_;
   Configurator configurator_;
   DescriptorFetcher fetcher_;
-  Transmitter transmitter_;
   size_t ahead_ = 0;  ///< Frames that are steered but not yet delivered.
   size_t next_ = 0;
+  std::vector<uint8_t> begun_;  ///< Whole flits of the frame that is being cut.
+  uint32_t offset_ = 0;         ///< Bytes of the front slot that were taken.
+  uint32_t completed_nb_ = kMaxNotificationBuffers;
+  uint32_t completed_ = 0;      ///< Slot of the last completion.
+  bool halted_ = false;
   std::array<Counter, kEvents> counters_{};
 };
 

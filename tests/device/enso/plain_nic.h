@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The Ensō NIC with a receive path that is written for reading: one frame and one flit at a time,
-// every condition looked up for every frame (docs/enso-hardware.md, "Receiving"). What the model's
-// fast path must equal, observable by observable. All else is the model's own.
+// The Ensō NIC with a receive and a transmit path that are written for reading: one frame and one
+// flit at a time, every condition looked up for each (docs/enso-hardware.md, "Receiving",
+// "Transmitting"). What the model's fast paths must equal, observable by observable. All else is the
+// model's own.
 #pragma once
 
 #include <memory>
