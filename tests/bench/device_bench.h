@@ -15,8 +15,6 @@
 
 namespace sluice::device::bench {
 
-inline constexpr uint32_t kBurst = 64;
-
 class Sink final : public FrameSink {
  public:
   void Deliver(std::span<const WireFrame> frames) override {
@@ -30,7 +28,8 @@ class Sink final : public FrameSink {
 class Arrivals {
  public:
   /// `bytes` of each frame; 0: random, 60 … 1514. Flows differ in their source address.
-  Arrivals(uint32_t bytes, uint32_t flows) {
+  Arrivals(uint32_t bytes, uint32_t flows)
+      : burst_(bytes != 0 && bytes < 1000 ? kMostBurst : kMostBurst / 4) {
     std::mt19937 random(1);
     source_.resize(kFrames * kRoom);
     uint8_t* frame = source_.data();
@@ -48,29 +47,31 @@ class Arrivals {
     }
   }
 
-  /// The next kBurst frames.
+  /// The next burst() frames.
   std::span<const WireFrame> Next() {
-    const auto burst = std::span(frames_).subspan(next_, kBurst);
-    next_ = (next_ + kBurst) % kFrames;
-    return burst;
+    const auto frames = std::span(frames_).subspan(next_, burst_);
+    next_ = (next_ + burst_) % kFrames;
+    return frames;
   }
+  uint32_t burst() const { return burst_; }
 
  private:
-  static constexpr uint32_t kFrames = 256;  ///< Few: the wire's own memory is not measured.
+  static constexpr uint32_t kFrames = 512;  ///< Few: the wire's own memory is not measured.
   static constexpr uint32_t kRoom = 1536;
-  static_assert(kFrames % kBurst == 0);
+  static constexpr uint32_t kMostBurst = 256;  ///< As lib/emulator offers them.
+  static_assert(kFrames % kMostBurst == 0);
 
+  const uint32_t burst_;
   std::vector<uint8_t> source_;  ///< The frames, each on a line.
   std::vector<WireFrame> frames_;
   uint32_t next_ = 0;
 };
 
-/// Cycles a frame, of bursts.
-inline double MedianOfBursts(std::vector<uint64_t>& cycles) {
+inline double Median(std::vector<uint64_t>& cycles) {
   if (cycles.empty()) return 0;
   const auto middle = cycles.begin() + static_cast<std::ptrdiff_t>(cycles.size() / 2);
   std::nth_element(cycles.begin(), middle, cycles.end());
-  return static_cast<double>(*middle) / kBurst;
+  return static_cast<double>(*middle);
 }
 
 }  // namespace sluice::device::bench

@@ -8,7 +8,7 @@ import unittest
 
 VALGRIND, BENCH = sys.argv[1:3]
 del sys.argv[1:3]
-FRAMES = 2000 * 64  # Iterations of the bench, frames of a burst.
+FRAMES = 500 * 256  # Iterations of the bench, frames of a burst.
 # A function that is entered while another one collects ends that: what the wire does is left out.
 RECEIVE = ("*EnsoNic::Receive*",)
 TRANSMIT = ("*EnsoNic::Transmit*", "*Sink::Deliver*")
@@ -27,7 +27,7 @@ class Instructions(unittest.TestCase):
     """At most 60 a frame received and 45 a frame sent."""
 
     def test_one_pipe(self):
-        self.judge("60/1/1/1000000/256")
+        self.judge("60/1/1/1000000/512")
 
     def test_eight_pipes(self):
         self.judge("60/1000/8/1000000/1024")

@@ -24,15 +24,17 @@ uint32_t ClaimedLength(const uint8_t* flit) {
 uint32_t Framer::Append(const uint8_t* data, uint32_t bytes, uintptr_t ahead, uint64_t until,
                         FrameSink& sink) {
   const uint32_t whole = bytes / kFlitBytes;
-  const uint32_t taken = AppendFlits({data, whole, ahead}, until, sink);
-  if (bytes % kFlitBytes == 0 || taken != whole) [[likely]] return taken;
+  Source source{data, whole, ahead};
+  AppendFlits(source, until, sink);
+  if (bytes % kFlitBytes == 0 || source.flits != 0) [[likely]] return whole - source.flits;
   uint8_t padded[kFlitBytes];
-  CopyLastFlit(padded, data + uint64_t{whole} * kFlitBytes, bytes % kFlitBytes);
-  return taken + AppendFlits({padded, 1, 0}, until, sink);
+  CopyLastFlit(padded, source.data, bytes % kFlitBytes);
+  Source last{padded, 1, 0};
+  AppendFlits(last, until, sink);
+  return whole + 1 - last.flits;
 }
 
-uint32_t Framer::AppendFlits(Source source, uint64_t until, FrameSink& sink) {
-  const uint32_t flits = source.flits;
+void Framer::AppendFlits(Source& source, uint64_t until, FrameSink& sink) {
   while (source.flits != 0 && frames() < until && !stuck()) {
     if (in_burst_ == kBurst || start_ > kLastStart) Flush(sink);
     const uint32_t first = in_burst_;
@@ -44,7 +46,6 @@ uint32_t Framer::AppendFlits(Source source, uint64_t until, FrameSink& sink) {
     }
     if (timestamper_.enabled()) [[unlikely]] Stamp(first);
   }
-  return flits - source.flits;
 }
 
 // More of the frame that was begun.
@@ -61,43 +62,49 @@ void Framer::GoOn(Source& source) {
   held_ = 0;
 }
 
-// The hot loop, one pass: a frame is cut when its last flit is copied. Lengths are read from the
-// copy, since the memory is the host's and may change.
+// One pass: a frame is cut when its last flit is copied. Lengths are read from the copy, since the
+// memory is the host's and may change.
 void Framer::CutFrames(Source& source, uint32_t most) {
-  uint8_t* to = Flit(start_);
-  const uint8_t* const last = Flit(kLastStart);
-  const uint8_t* from = source.data;
-  const uint8_t* const end = from + uint64_t{source.flits} * kFlitBytes;
-  const uintptr_t ahead = source.ahead;
+  uint32_t at = start_;
+  uint64_t bytes = 0;
   WireFrame* cut = &burst_[in_burst_];
   const WireFrame* const full = cut + most;
-  uint64_t cut_bytes = 0;
-  while (from != end && cut != full && to <= last) {
-    CopyFlitTakingAhead<HostSide::kFrom>(to, from, ahead);
-    const uint32_t length = ClaimedLength(to);
-    // The branch, which is predicted, keeps the next frame's address from waiting for the length.
-    uint32_t bytes = kFlitBytes;
-    if (length > kFlitBytes) {
-      const uint32_t whole = Flits(length);
-      const uint32_t left = static_cast<uint32_t>(end - from) / kFlitBytes;
-      const uint32_t here = std::min({whole, left, kMaxTxFrameFlits});
-      CopyFlits<HostSide::kFrom>(to + kFlitBytes, from + kFlitBytes, here - 1, ahead);
-      if (here != whole) {
-        from += uint64_t{here} * kFlitBytes;
-        held_ = here;
-        length_ = length;
-        break;
-      }
-      bytes = whole * kFlitBytes;
+  while (source.flits != 0 && cut != full && at <= kLastStart) {
+    // The hot loop: frames of one flit, as many as nothing else has to be asked for.
+    const uint32_t plain =
+        std::min({source.flits, static_cast<uint32_t>(full - cut), kLastStart + 1 - at});
+    uint8_t* to = Flit(at);
+    const uint8_t* from = source.data;
+    uint32_t left = plain;
+    uint32_t length = 0;
+    for (; left != 0; --left, to += kFlitBytes, from += kFlitBytes) {
+      CopyFlitTakingAhead<HostSide::kFrom>(to, from, source.ahead);
+      length = ClaimedLength(to);
+      // The branch, which is predicted, keeps the next address from waiting for the length.
+      if (length > kFlitBytes) break;
+      *cut++ = {to, length};
+      bytes += length;
+    }
+    source.Skip(plain - left);
+    at += plain - left;
+    if (left == 0) continue;
+
+    // A longer one, whose first flit is copied.
+    const uint32_t whole = Flits(length);
+    const uint32_t here = std::min({whole, source.flits, kMaxTxFrameFlits});
+    CopyFlits<HostSide::kFrom>(to + kFlitBytes, from + kFlitBytes, here - 1, source.ahead);
+    source.Skip(here);
+    if (here != whole) {
+      held_ = here;
+      length_ = length;
+      break;
     }
     *cut++ = {to, length};
-    cut_bytes += length;
-    to += bytes;
-    from += bytes;
+    bytes += length;
+    at += whole;
   }
-  source.Skip(static_cast<uint32_t>(from - source.data) / kFlitBytes);
-  start_ = static_cast<uint32_t>(to - Flit(0)) / kFlitBytes;
-  Count(static_cast<uint32_t>(cut - burst_.data()) - in_burst_, cut_bytes);
+  start_ = at;
+  Count(static_cast<uint32_t>(cut - burst_.data()) - in_burst_, bytes);
   in_burst_ = static_cast<uint32_t>(cut - burst_.data());
 }
 

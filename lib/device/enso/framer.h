@@ -60,7 +60,7 @@ class Framer {
   uint8_t* Flit(uint32_t index) {
     return staging_.data() + index * regs::enso::kFlitBytes;
   }
-  uint32_t AppendFlits(Source source, uint64_t until, FrameSink& sink);
+  void AppendFlits(Source& source, uint64_t until, FrameSink& sink);
   void GoOn(Source& source);
   void CutFrames(Source& source, uint32_t most);
   void Stamp(uint32_t first);

@@ -11,7 +11,7 @@ void Notifier::HeadStored(uint32_t id) {
   ++tally_[Event::kRxHeadTriggers];
   if (!port_.stalled()) {
     ServeHeadTrigger(id);
-    registers_.UpdateRoom(registers_.pipe(id));
+    registers_.UpdateLimit(registers_.pipe(id));
   } else if (triggers_waiting_ < regs::enso::kHeadTriggerDepth) {
     ++triggers_waiting_;
   } else {

@@ -2,6 +2,9 @@
 #include "device/enso/receive.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
 
 #include "device/enso/flit_copy.h"
 
@@ -12,6 +15,34 @@ using namespace regs::enso;
 namespace {
 
 constexpr uint32_t kMaxRxBytes = kMaxRxFlits * kFlitBytes;
+
+/// Of a frame's length: a whole header, and no more than the NIC receives.
+bool IsPlain(uint32_t length) {
+  return length - Steering::kHeaderBytes <= kMaxRxBytes - Steering::kHeaderBytes;
+}
+
+/// IsPlain of all. The lengths of eight frames are compared at once.
+bool AllPlain(std::span<const WireFrame> frames) {
+  using Words [[gnu::vector_size(32)]] = uint32_t;  // Of two frames.
+  static_assert(2 * sizeof(WireFrame) == sizeof(Words) && offsetof(WireFrame, length) == 8);
+  const auto lengths = [](const WireFrame* frames) {
+    std::array<Words, 4> two;
+    std::memcpy(&two, frames, sizeof(two));
+    const Words low = __builtin_shufflevector(two[0], two[1], 2, 2, 10, 10, 6, 6, 14, 14);
+    const Words high = __builtin_shufflevector(two[2], two[3], 2, 2, 10, 10, 6, 6, 14, 14);
+    return __builtin_shufflevector(low, high, 0, 2, 8, 10, 4, 6, 12, 14);
+  };
+  Words odd{};
+  size_t i = 0;
+  for (; i + 8 <= frames.size(); i += 8) {
+    odd |= reinterpret_cast<Words>(lengths(&frames[i]) - Steering::kHeaderBytes >
+                                   kMaxRxBytes - Steering::kHeaderBytes);
+  }
+  uint32_t any = 0;
+  for (uint32_t lane = 0; lane < 8; ++lane) any |= odd[lane];
+  for (; i < frames.size(); ++i) any |= !IsPlain(frames[i].length);
+  return any == 0;
+}
 
 }  // namespace
 
@@ -57,21 +88,19 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
   return i;
 }
 
-// The hot loop: frames `i` … `end` - 1 of the burst, up to one that the room of its pipe does not
+// The hot loop: frames `i` … `end` - 1 of the burst, up to one that the limit of its pipe does not
 // answer. What it needs of the parts stands in locals: the copies may alias anything.
 inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32_t end,
                                      uint64_t& bytes) {
   Pipe* const pipes = &parts_.registers.pipe(0);
-  const uint32_t mask = parts_.registers.pipe_mask();
   uint64_t written = 0;
   for (; i < end; ++i) {
     const WireFrame frame = frames[i];
     Pipe& pipe = pipes[targets_[i]];
-    const uint32_t flits = Flits(frame.length);
-    if (flits > pipe.room) [[unlikely]] break;
     const uint32_t tail = pipe.rx_tail;
-    pipe.rx_tail = (tail + flits) & mask;
-    pipe.room -= flits;
+    const uint32_t next = tail + Flits(frame.length);
+    if (next > pipe.limit) [[unlikely]] break;
+    pipe.rx_tail = next;
     CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, frame.length);
     written += frame.length;
   }
@@ -82,28 +111,15 @@ inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32
 // Finds the pipe of each frame. Returns how many of the first ones are plain: neither stamped nor
 // shorter than a header nor longer than what the NIC receives.
 uint32_t Receiver::Steer(std::span<const WireFrame> frames, bool stamped) {
-  constexpr uint32_t kLanes = Steering::kLanes;
-  const auto is_plain = [stamped](const WireFrame& frame) {
-    return frame.length - Steering::kHeaderBytes <= kMaxRxBytes - Steering::kHeaderBytes &&
-           !stamped;
-  };
   const uint32_t count = static_cast<uint32_t>(frames.size());
+  if (!stamped && AllPlain(frames)) [[likely]] {
+    parts_.steering.Targets(frames, targets_.data());
+    return count;
+  }
   uint32_t plain = 0;
-  for (uint32_t i = 0; i < count;) {
-    const auto rest = frames.subspan(i);
-    if (rest.size() >= kLanes && std::all_of(rest.begin(), rest.begin() + kLanes, is_plain)) {
-      parts_.steering.Targets(rest.data(), &targets_[i]);
-      if (plain == i) plain += kLanes;
-      i += kLanes;
-      continue;
-    }
-    const uint32_t end = std::min(count, i + kLanes);
-    for (; i < end; ++i) {
-      const bool whole = is_plain(frames[i]);
-      targets_[i] = whole ? parts_.steering.Target(frames[i].data, frames[i].length)
-                          : SteerUncommon(frames[i]);
-      if (whole && plain == i) ++plain;
-    }
+  for (uint32_t i = 0; i < count; ++i) {
+    targets_[i] = SteerUncommon(frames[i]);
+    if (plain == i && !stamped && IsPlain(frames[i].length)) ++plain;
   }
   return plain;
 }
@@ -120,7 +136,7 @@ uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   return parts_.steering.Target(flit, frame.length);
 }
 
-// Whatever the pipe's room does not answer: frames without a pipe, a pipe that may not be
+// Whatever the pipe's limit does not answer: frames without a pipe, a pipe that may not be
 // written or whose next frame is notified, a frame that wraps or is stamped, a ring of which
 // only parts may be reachable.
 Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
@@ -141,7 +157,7 @@ Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& fr
   Write(pipe, frame, flits, stamped);
   pipe.rx_tail = (pipe.rx_tail + flits) & parts_.registers.pipe_mask();
   parts_.notifier.PacketAccepted(target, pipe, nb);
-  parts_.registers.UpdateRoom(pipe);
+  parts_.registers.UpdateLimit(pipe);
   return Outcome::kWritten;
 }
 

@@ -58,7 +58,7 @@ SideEffect RegisterFile::Store(uint32_t offset, uint32_t value) {
 
 SideEffect RegisterFile::StorePipe(uint32_t id, uint32_t reg, uint32_t value) {
   Pipe& pipe = pipes_[id];
-  pipe.room = 0;
+  pipe.limit = 0;
   switch (reg) {
     case kRxTail: pipe.rx_tail = value; return {};
     case kRxHead:
@@ -87,21 +87,22 @@ SideEffect RegisterFile::StoreNb(uint32_t id, uint32_t reg, uint32_t value) {
     case kTxMemHi: SetHigh(nb.tx_mem, value); break;
     default: return {};
   }
-  if (nb.rx_mem == 0) ForgetRooms();
+  if (nb.rx_mem == 0) ForgetLimits();
   nb.rx_ring = dma_.Translate(nb.rx_mem, ring_bytes);
   nb.tx_ring = dma_.Translate(nb.tx_mem, ring_bytes);
   return {};
 }
 
-void RegisterFile::UpdateRoom(Pipe& pipe) const {
+// Short of the ring's end: rx_tail does not wrap on its way.
+void RegisterFile::UpdateLimit(Pipe& pipe) const {
   const bool plain = pipe.status && pipe.ring != nullptr && pipe.rx_tail <= pipe_mask_ &&
                      nbs_[pipe.rx_mem & kPipeNbMask].rx_mem != 0;
-  pipe.room = plain ? std::min(FreeFlits(pipe), pipe_mask_ + 1 - pipe.rx_tail) : 0;
+  pipe.limit = plain ? std::min(pipe.rx_tail + FreeFlits(pipe), pipe_mask_) : 0;
 }
 
-// Every pipe's room is looked up anew by its next frame.
-void RegisterFile::ForgetRooms() {
-  for (Pipe& pipe : pipes_) pipe.room = 0;
+// Every pipe's limit is looked up anew by its next frame.
+void RegisterFile::ForgetLimits() {
+  for (Pipe& pipe : pipes_) pipe.limit = 0;
 }
 
 uint32_t RegisterFile::Load(uint32_t offset) const {

@@ -21,10 +21,10 @@ struct alignas(32) Pipe {
   uint64_t rx_mem = 0;  ///< Base | notification buffer; 0 = disabled.
   /// Host memory of the whole ring; null if disabled or no one range holds it.
   uint8_t* ring = nullptr;
-  /// Flits from rx_tail on that frames may take with no look at any other state but whether
-  /// frames are stamped: they are free, in one piece, reachable, and taking them notifies nobody.
+  /// Where rx_tail may go with no look at any other state but whether frames are stamped: the flits
+  /// up to here are free, in one piece, reachable, and taking them notifies nobody. 0: nowhere.
   /// While it is not 0, rx_tail is masked.
-  uint32_t room = 0;
+  uint32_t limit = 0;
   bool status = false;  ///< The reactive status bit: a notification is outstanding.
 };
 static_assert(sizeof(Pipe) == 32);
@@ -62,7 +62,7 @@ class RegisterFile {
   SideEffect Write(uint32_t offset, uint32_t bytes, uint64_t value);
   uint64_t Read(uint32_t offset, uint32_t bytes) const;
 
-  /// Pipe kMaxPipes and those behind it, kNoPipes of them, stand for none: they never have room.
+  /// Pipe kMaxPipes and those behind it, kNoPipes of them, stand for none: they go nowhere.
   static constexpr uint32_t kNoPipes = 3;
   Pipe& pipe(uint32_t id) { return pipes_[id]; }
   NotificationBuffer& nb(uint32_t id) { return nbs_[id]; }
@@ -73,8 +73,8 @@ class RegisterFile {
   uint32_t FreeFlits(const Pipe& pipe) const {
     return (pipe.rx_head - pipe.rx_tail - 1) & pipe_mask_;
   }
-  /// Sets the room of a pipe whose status or pointers changed.
-  void UpdateRoom(Pipe& pipe) const;
+  /// Sets the limit of a pipe whose status or pointers changed.
+  void UpdateLimit(Pipe& pipe) const;
   uint32_t pipe_mask() const { return pipe_mask_; }
   uint32_t nb_mask() const { return nb_mask_; }
 
@@ -83,7 +83,7 @@ class RegisterFile {
   SideEffect StorePipe(uint32_t id, uint32_t reg, uint32_t value);
   SideEffect StoreNb(uint32_t id, uint32_t reg, uint32_t value);
   uint32_t Load(uint32_t offset) const;
-  void ForgetRooms();
+  void ForgetLimits();
 
   const bar::DmaSpace& dma_;
   const uint32_t pipe_mask_;

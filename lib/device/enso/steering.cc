@@ -107,21 +107,35 @@ uint32_t Steering::Target(const uint8_t* header, uint32_t length) {
   return Resolve(key, FlowHash(key, 0), length);
 }
 
-void Steering::Targets(const WireFrame* frames, uint32_t* pipes) {
-  const bool by_hash_alone = ByHashAlone();
-  if (by_hash_alone && fallback_mask_ == 0) {
-    std::fill_n(pipes, kLanes, 0);
-    return;
+void Steering::Targets(std::span<const WireFrame> frames, uint32_t* pipes) {
+  const uint32_t count = static_cast<uint32_t>(frames.size());
+  const uint32_t side_by_side = count - count % kLanes;
+  uint32_t i = 0;
+  if (ByHashAlone()) {
+    if (fallback_mask_ == 0) {
+      std::fill_n(pipes, count, 0);
+      return;
+    }
+    SteerByHash(frames.data(), side_by_side, pipes);
+    i = side_by_side;
   }
-  const Keys keys = KeysOf(frames);
-  const Lanes hashes = FlowHash(keys.dst_ip, keys.src_ip, keys.ports, 0);
-  if (by_hash_alone) {
-    const Lanes chosen = hashes & (fallback_mask_ % kMaxPipes);
-    std::memcpy(pipes, &chosen, sizeof(chosen));
-    return;
+  for (; i < side_by_side; i += kLanes) {
+    const Keys keys = KeysOf(&frames[i]);
+    const Lanes hashes = FlowHash(keys.dst_ip, keys.src_ip, keys.ports, 0);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      pipes[i + lane] = Resolve(keys[lane], hashes[lane], frames[i + lane].length);
+    }
   }
-  for (uint32_t i = 0; i < kLanes; ++i) {
-    pipes[i] = Resolve(keys[i], hashes[i], frames[i].length);
+  for (; i < count; ++i) pipes[i] = Target(frames[i].data, frames[i].length);
+}
+
+// The hot loop. Whole lanes: `count` is a multiple of kLanes.
+void Steering::SteerByHash(const WireFrame* frames, uint32_t count, uint32_t* pipes) const {
+  const uint32_t mask = fallback_mask_ % kMaxPipes;
+  for (uint32_t i = 0; i < count; i += kLanes) {
+    const Keys keys = KeysOf(&frames[i]);
+    const Lanes chosen = FlowHash(keys.dst_ip, keys.src_ip, keys.ports, 0) & mask;
+    std::memcpy(&pipes[i], &chosen, sizeof(chosen));
   }
 }
 

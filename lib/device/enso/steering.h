@@ -20,7 +20,7 @@ class Steering {
   static constexpr uint32_t kNoPipe = regs::enso::kMaxPipes;
   /// Bytes of a frame that steering reads.
   static constexpr uint32_t kHeaderBytes = 48;
-  /// Frames whose hashes are computed side by side, one in each lane of a vector.
+  /// Frames whose keys are hashed side by side, one in each lane of a vector.
   static constexpr uint32_t kLanes = 8;
 
   explicit Steering(Clock& clock) : clock_(clock) {}
@@ -31,10 +31,11 @@ class Steering {
   /// The pipe of a frame of `length` bytes whose first kHeaderBytes stand at `header`.
   uint32_t Target(const uint8_t* header, uint32_t length);
 
-  /// The pipes of kLanes frames, each of at least kHeaderBytes, in the order of arrival.
-  void Targets(const WireFrame* frames, uint32_t* pipes);
+  /// The pipes of frames of at least kHeaderBytes each, in the order of arrival.
+  void Targets(std::span<const WireFrame> frames, uint32_t* pipes);
 
  private:
+  void SteerByHash(const WireFrame* frames, uint32_t count, uint32_t* pipes) const;
   uint32_t Resolve(const FlowKey& key, uint32_t hash, uint32_t length);
   /// The fallback alone decides, by hash.
   bool ByHashAlone() const { return flows_.empty() && fallback_count_ != 0 && !round_robin_; }
