@@ -2,11 +2,10 @@
 #include "device/enso/receive.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstring>
 
 #include "device/enso/flit_copy.h"
+#include "packet/bytes.h"
 
 namespace sluice::device::enso {
 
@@ -23,19 +22,20 @@ bool IsPlain(uint32_t length) {
 
 /// IsPlain of all. The lengths of eight frames are compared at once.
 bool AllPlain(std::span<const WireFrame> frames) {
-  using Words [[gnu::vector_size(32)]] = uint32_t;  // Of two frames.
+  using Words [[gnu::vector_size(32)]] = uint32_t;  // Two frames, each with its length in word 2.
   static_assert(2 * sizeof(WireFrame) == sizeof(Words) && offsetof(WireFrame, length) == 8);
-  const auto lengths = [](const WireFrame* frames) {
-    std::array<Words, 4> two;
-    std::memcpy(&two, frames, sizeof(two));
-    const Words low = __builtin_shufflevector(two[0], two[1], 2, 2, 10, 10, 6, 6, 14, 14);
-    const Words high = __builtin_shufflevector(two[2], two[3], 2, 2, 10, 10, 6, 6, 14, 14);
-    return __builtin_shufflevector(low, high, 0, 2, 8, 10, 4, 6, 12, 14);
+  const auto words = [](const WireFrame* two) {
+    return packet::Load<Words>(reinterpret_cast<const uint8_t*>(two));
+  };
+  const auto lengths = [&words](const WireFrame* four) {
+    return __builtin_shufflevector(words(four), words(four + 2), 2, 3, 10, 11, 6, 7, 14, 15);
   };
   Words odd{};
   size_t i = 0;
   for (; i + 8 <= frames.size(); i += 8) {
-    odd |= reinterpret_cast<Words>(lengths(&frames[i]) - Steering::kHeaderBytes >
+    const Words eight = __builtin_shufflevector(lengths(&frames[i]), lengths(&frames[i + 4]), 0, 2,
+                                                8, 10, 4, 6, 12, 14);
+    odd |= reinterpret_cast<Words>(eight - Steering::kHeaderBytes >
                                    kMaxRxBytes - Steering::kHeaderBytes);
   }
   uint32_t any = 0;
@@ -47,6 +47,8 @@ bool AllPlain(std::span<const WireFrame> frames) {
 }  // namespace
 
 uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
+  const bool stamped = parts_.timestamper.enabled();
+  const bool plain = !stamped && AllPlain(frames);
   uint32_t taken = 0;
   while (taken < frames.size()) {
     const auto rest = frames.subspan(taken);
@@ -55,7 +57,8 @@ uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
       return static_cast<uint32_t>(frames.size());
     }
     const auto burst = rest.first(std::min<size_t>(rest.size(), kBurst));
-    const uint32_t done = ReceiveBurst(burst, pause);
+    const bool all_plain = plain || (!stamped && AllPlain(burst));
+    const uint32_t done = ReceiveBurst(burst, pause, stamped, all_plain);
     taken += done;
     if (done < burst.size() && !parts_.port.wedged()) break;
   }
@@ -63,10 +66,15 @@ uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
 }
 
 // Ends early if a frame must wait (`pause`) or wedges the engine.
-uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause) {
-  const bool stamped = parts_.timestamper.enabled();
-  const uint32_t plain = Steer(frames, stamped);
+uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause, bool stamped,
+                                bool all_plain) {
   const uint32_t count = static_cast<uint32_t>(frames.size());
+  uint32_t plain = count;  // So many of the first frames.
+  if (all_plain) [[likely]] {
+    parts_.steering.Targets(frames, targets_.data());
+  } else {
+    plain = SteerUncommon(frames, stamped);
+  }
   uint64_t bytes = 0;
   uint32_t refused = 0;
   uint32_t i = 0;
@@ -108,16 +116,10 @@ inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32
   return i;
 }
 
-// Finds the pipe of each frame. Returns how many of the first ones are plain: neither stamped nor
-// shorter than a header nor longer than what the NIC receives.
-uint32_t Receiver::Steer(std::span<const WireFrame> frames, bool stamped) {
-  const uint32_t count = static_cast<uint32_t>(frames.size());
-  if (!stamped && AllPlain(frames)) [[likely]] {
-    parts_.steering.Targets(frames, targets_.data());
-    return count;
-  }
+// Returns how many of the first frames are plain: neither stamped nor odd in their length.
+uint32_t Receiver::SteerUncommon(std::span<const WireFrame> frames, bool stamped) {
   uint32_t plain = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < frames.size(); ++i) {
     targets_[i] = SteerUncommon(frames[i]);
     if (plain == i && !stamped && IsPlain(frames[i].length)) ++plain;
   }

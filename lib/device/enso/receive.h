@@ -48,12 +48,13 @@ class Receiver {
 
   enum class Outcome : uint8_t { kWritten, kDropped, kWait };
 
-  uint32_t ReceiveBurst(std::span<const WireFrame> frames, bool pause);
-  uint32_t Steer(std::span<const WireFrame> frames, bool stamped);
+  uint32_t ReceiveBurst(std::span<const WireFrame> frames, bool pause, bool stamped,
+                        bool all_plain);
   uint32_t WritePlain(const WireFrame* frames, uint32_t i, uint32_t end, uint64_t& bytes);
   [[gnu::noinline]] Outcome ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
                                             bool stamped);
-  [[gnu::noinline]] uint32_t SteerUncommon(const WireFrame& frame);
+  [[gnu::noinline]] uint32_t SteerUncommon(std::span<const WireFrame> frames, bool stamped);
+  uint32_t SteerUncommon(const WireFrame& frame);
   void Write(const Pipe& pipe, const WireFrame& frame, uint32_t flits, bool stamped);
   void WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
   void RewriteStamp(const Pipe& pipe);
