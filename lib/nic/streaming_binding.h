@@ -23,7 +23,7 @@ class StreamingBinding {
       .crosses = "bytes appended to one contiguous ring (an Enso pipe), notified reactively",
       .model = "net_enso0",
       .ipv4_only = true,
-      .waiting_wire_arguments = ",pipe_flits=1024"};  // Eight pipes: half a MiB.
+      .waiting_wire_arguments = ",pipe_flits=4096"};  // Eight pipes: 2 MiB.
 
   StreamingBinding() = default;
   ~StreamingBinding();

@@ -128,18 +128,12 @@ void EnsoEcho(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<int64_t>(echo.sink.count));
 }
 BENCHMARK(EnsoEcho)->Iterations(500)
-    ->Args({60, 1, 1, 1'000'000, 512})     // all in the first-level cache
-    ->Args({60, 1, 1, 1'000'000, 32768})   // one 2 MiB pipe
-    ->Args({60, 1, 1, 1, 32768})           // a slot a frame, as from mbufs
-    ->Args({60, 1000, 8, 1'000'000, 1024})
-    ->Args({60, 1000, 8, 1'000'000, 32768})
+    ->Args({60, 1, 1, 1'000'000, 512})    // all in the first-level cache
+    ->Args({60, 1, 1, 1'000'000, 32768})  // one 2 MiB pipe
+    ->Args({60, 1, 1, 1, 32768})          // a slot a frame, as from mbufs
     ->Args({60, 1000, 64, 1'000'000, 1024})
-    ->Args({508, 1000, 8, 1'000'000, 1024})
-    ->Args({508, 1000, 8, 1'000'000, 32768})
-    ->Args({1514, 1000, 8, 1'000'000, 1024})
-    ->Args({1514, 1000, 8, 1'000'000, 32768})
-    ->Args({0, 1000, 8, 1'000'000, 1024})
-    ->Args({0, 1000, 8, 1'000'000, 32768});
+    // The pipes of a worker, larger and larger.
+    ->ArgsProduct({{60, 508, 1514, 0}, {1000}, {8}, {1'000'000}, {1024, 2048, 4096, 8192, 32768}});
 
 }  // namespace
 }  // namespace sluice::device::enso

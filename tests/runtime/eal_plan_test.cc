@@ -64,7 +64,7 @@ TEST(EalPlan, StreamingTakesTheEnsoModel) {
   line.options.iface = nic::FindInterface("streaming");
   line.options.seed = 5;
   EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
-                  "--vdev=net_enso0,wire=gen:size=64,device_cpu=0,pipe_flits=1024,seed=5"));
+                  "--vdev=net_enso0,wire=gen:size=64,device_cpu=0,pipe_flits=4096,seed=5"));
 }
 
 TEST(EalPlan, PipesAreAsLargeAsTheHardwaresWhereAPacedWireDoesNotWait) {
