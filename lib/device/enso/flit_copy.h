@@ -47,7 +47,7 @@ inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
 
 /// Bytes between a line that is copied and the one that is asked for: memory is used in the
 /// order of its addresses, and a line of another core's cache takes hundreds of cycles.
-inline constexpr uint32_t kAheadBytes = 32 * regs::enso::kFlitBytes;
+inline constexpr uint32_t kAheadBytes = 16 * regs::enso::kFlitBytes;
 
 /// Which end of a copy is the host's memory. Its lines ahead are taken with the right to write:
 /// pipes are the NIC's to write, and who sends from a pipe gives it back.
@@ -62,12 +62,7 @@ inline void CopyFlitTakingAhead(uint8_t* to, const uint8_t* from, uintptr_t ahea
 
 template <HostSide kHost>
 inline void CopyFlits(uint8_t* to, const uint8_t* from, uint32_t flits, uintptr_t ahead) {
-  constexpr uint32_t kFlit = regs::enso::kFlitBytes, kUnrolled = 4;
-  for (; flits >= kUnrolled; flits -= kUnrolled) {
-    for (uint32_t i = 0; i < kUnrolled; ++i, to += kFlit, from += kFlit) {
-      CopyFlitTakingAhead<kHost>(to, from, ahead);
-    }
-  }
+  constexpr uint32_t kFlit = regs::enso::kFlitBytes;
   for (; flits != 0; --flits, to += kFlit, from += kFlit) {
     CopyFlitTakingAhead<kHost>(to, from, ahead);
   }

@@ -2,6 +2,7 @@
 #include "device/enso/framer.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "device/enso/flit_copy.h"
@@ -65,35 +66,38 @@ void Framer::GoOn(Source& source) {
 // One pass: a frame is cut when its last flit is copied. Lengths are read from the copy, since the
 // memory is the host's and may change.
 void Framer::CutFrames(Source& source, uint32_t most) {
-  uint32_t at = start_;
-  uint64_t bytes = 0;
+  const uint8_t* from = source.data;
+  const uint8_t* const end = from + size_t{source.flits} * kFlitBytes;
+  const uintptr_t ahead = source.ahead;
+  uint8_t* to = Flit(start_);
+  uint8_t* const last = Flit(kLastStart);
   WireFrame* cut = &burst_[in_burst_];
   const WireFrame* const full = cut + most;
-  while (source.flits != 0 && cut != full && at <= kLastStart) {
+  uint64_t bytes = 0;
+  while (from != end && cut != full && to <= last) {
     // The hot loop: frames of one flit, as many as nothing else has to be asked for.
-    const uint32_t plain =
-        std::min({source.flits, static_cast<uint32_t>(full - cut), kLastStart + 1 - at});
-    uint8_t* to = Flit(at);
-    const uint8_t* from = source.data;
-    uint32_t left = plain;
-    uint32_t length = 0;
-    for (; left != 0; --left, to += kFlitBytes, from += kFlitBytes) {
-      CopyFlitTakingAhead<HostSide::kFrom>(to, from, source.ahead);
+    const ptrdiff_t most_flits = full - cut;
+    const uint8_t* const stop =
+        from + std::min({end - from, last + kFlitBytes - to, most_flits * ptrdiff_t{kFlitBytes}});
+    uint32_t length;
+    do {
+      CopyFlitTakingAhead<HostSide::kFrom>(to, from, ahead);
       length = ClaimedLength(to);
       // The branch, which is predicted, keeps the next address from waiting for the length.
       if (length > kFlitBytes) break;
       *cut++ = {to, length};
       bytes += length;
-    }
-    source.Skip(plain - left);
-    at += plain - left;
-    if (left == 0) continue;
+      to += kFlitBytes;
+      from += kFlitBytes;
+    } while (from != stop);
+    if (length <= kFlitBytes) continue;
 
     // A longer one, whose first flit is copied.
     const uint32_t whole = Flits(length);
-    const uint32_t here = std::min({whole, source.flits, kMaxTxFrameFlits});
-    CopyFlits<HostSide::kFrom>(to + kFlitBytes, from + kFlitBytes, here - 1, source.ahead);
-    source.Skip(here);
+    const uint32_t left = static_cast<uint32_t>(end - from) / kFlitBytes;
+    const uint32_t here = std::min({whole, left, kMaxTxFrameFlits});
+    CopyFlits<HostSide::kFrom>(to + kFlitBytes, from + kFlitBytes, here - 1, ahead);
+    from += size_t{here} * kFlitBytes;
     if (here != whole) {
       held_ = here;
       length_ = length;
@@ -101,9 +105,10 @@ void Framer::CutFrames(Source& source, uint32_t most) {
     }
     *cut++ = {to, length};
     bytes += length;
-    at += whole;
+    to += size_t{whole} * kFlitBytes;
   }
-  start_ = at;
+  source.Skip(static_cast<uint32_t>(from - source.data) / kFlitBytes);
+  start_ = static_cast<uint32_t>(to - Flit(0)) / kFlitBytes;
   Count(static_cast<uint32_t>(cut - burst_.data()) - in_burst_, bytes);
   in_burst_ = static_cast<uint32_t>(cut - burst_.data());
 }
