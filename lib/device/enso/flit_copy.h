@@ -4,6 +4,7 @@
 // need be aligned; bytes of a last flit beyond the frame are written as zero.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -62,10 +63,14 @@ inline void CopyFlitTakingAhead(uint8_t* to, const uint8_t* from, uintptr_t ahea
 
 template <HostSide kHost>
 inline void CopyFlits(uint8_t* to, const uint8_t* from, uint32_t flits, uintptr_t ahead) {
-  constexpr uint32_t kFlit = regs::enso::kFlitBytes;
-  for (; flits != 0; --flits, to += kFlit, from += kFlit) {
-    CopyFlitTakingAhead<kHost>(to, from, ahead);
+  constexpr size_t kFlit = regs::enso::kFlitBytes;
+  const size_t bytes = flits * kFlit;
+  size_t at = 0;
+  for (; at + kFlit < bytes; at += 2 * kFlit) {
+    CopyFlitTakingAhead<kHost>(to + at, from + at, ahead);
+    CopyFlitTakingAhead<kHost>(to + at + kFlit, from + at + kFlit, ahead);
   }
+  if (at != bytes) CopyFlitTakingAhead<kHost>(to + at, from + at, ahead);
 }
 
 /// A frame of at least half a flit into as many whole flits of a pipe as it needs.
