@@ -72,6 +72,17 @@ bool DmaSpace::Replace(std::span<const uint64_t> old_buses, std::span<const Mapp
   return true;
 }
 
+// A range that was found may be replaced by a larger one before it is read here.
+DmaSpace::Mapping DmaSpace::Around(uint64_t bus) const {
+  while (Translate(bus, 1) != nullptr) {
+    const Range& range = ranges_[recent_[CacheLine(bus)]];  // Where it was found.
+    const uint64_t bytes = range.bytes.load(std::memory_order_acquire);
+    const uint64_t start = range.bus.load(std::memory_order_relaxed);
+    if (bus - start < bytes) return {start, range.host.load(std::memory_order_relaxed), bytes};
+  }
+  return {0, nullptr, 0};
+}
+
 uint8_t* DmaSpace::Search(uint64_t bus, uint64_t bytes) const {
   const uint32_t used = used_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i) {

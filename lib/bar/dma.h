@@ -48,6 +48,8 @@ class DmaSpace {
     if (uint8_t* host = recent.Find(bus, bytes)) [[likely]] return host;
     return Search(bus, bytes);
   }
+  /// The range that holds the byte at `bus`; one of no bytes if none does. Device's thread.
+  Mapping Around(uint64_t bus) const;
 
  private:
   /// `bytes` is 0 while the slot is free; stored last on Add and first on Remove
@@ -86,6 +88,31 @@ class DmaSpace {
   std::atomic<uint32_t> used_{0};    ///< Slots below it may be in use.
   /// Device thread's last hits, by CacheLine.
   mutable std::array<uint16_t, 1u << kCacheBits> recent_{};
+};
+
+/// Translates many addresses of one call of the device, most of which lie in one range: what is
+/// true at the first of them is taken to be true until the call ends.
+class DmaBatch {
+ public:
+  explicit DmaBatch(const DmaSpace& space) : space_(space) {}
+
+  /// As DmaSpace::Translate.
+  uint8_t* Translate(uint64_t bus, uint64_t bytes) {
+    if (!Holds(bus, bytes)) [[unlikely]] {
+      range_ = space_.Around(bus);
+      if (!Holds(bus, bytes)) return nullptr;
+    }
+    return static_cast<uint8_t*>(range_.host) + (bus - range_.bus);
+  }
+
+ private:
+  bool Holds(uint64_t bus, uint64_t bytes) const {
+    const uint64_t offset = bus - range_.bus;
+    return offset < range_.bytes && bytes <= range_.bytes - offset;
+  }
+
+  const DmaSpace& space_;
+  DmaSpace::Mapping range_{0, nullptr, 0};
 };
 
 }  // namespace sluice::bar

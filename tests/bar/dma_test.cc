@@ -35,6 +35,31 @@ TEST(DmaSpace, RefusesOverlapsEmptyRangesAndWrapsAndForgetsWhatIsRemoved) {
   EXPECT_TRUE(space.Add(0x10ff, memory.data(), 1));
 }
 
+TEST(DmaBatch, TranslatesAsItsSpaceDoes) {
+  std::vector<uint8_t> memory(0x300);
+  DmaSpace space;
+  ASSERT_TRUE(space.Add(0x1000, memory.data(), 0x100));
+  ASSERT_TRUE(space.Add(0x1100, memory.data() + 0x100, 0x100));
+  ASSERT_TRUE(space.Add(0x2000, memory.data() + 0x200, 0x100));
+  DmaBatch batch(space);
+  for (const uint64_t bus : {0x0fffu, 0x1000u, 0x1080u, 0x10ffu, 0x1100u, 0x1fffu, 0x20ffu, 0x2100u,
+                             0x1000u}) {
+    for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{2}, uint64_t{0x80},
+                                 uint64_t{0x100}, uint64_t{0x101}, ~uint64_t{0}}) {
+      EXPECT_EQ(batch.Translate(bus, bytes), space.Translate(bus, bytes)) << bus << " " << bytes;
+    }
+  }
+}
+
+TEST(DmaBatch, EndsWithTheCallOfTheDevice) {
+  std::vector<uint8_t> memory(0x100);
+  DmaSpace space;
+  ASSERT_TRUE(space.Add(0x1000, memory.data(), 0x100));
+  EXPECT_EQ(DmaBatch(space).Translate(0x1000, 1), memory.data());
+  space.Remove(0x1000);
+  EXPECT_EQ(DmaBatch(space).Translate(0x1000, 1), nullptr);
+}
+
 TEST(DmaSpace, HoldsAFixedNumberOfRanges) {
   std::vector<uint8_t> memory(DmaSpace::kMaxRanges + 1);
   DmaSpace space;

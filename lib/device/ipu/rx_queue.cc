@@ -37,9 +37,10 @@ bool RxQueue::SetTail(uint32_t tail) {
 
 void RxQueue::Fetch(const bar::DmaSpace& dma) {
   const uint32_t end = fetched_ + std::min(kFetchBatch, tail_ - fetched_);
+  bar::DmaBatch memory(dma);
   for (; fetched_ != end; ++fetched_) {
     const uint64_t address = bar::LoadOnce(ring_[fetched_ & mask_].low);
-    uint8_t* const buffer = dma.Translate(address, buffer_bytes_);
+    uint8_t* const buffer = memory.Translate(address, buffer_bytes_);
     buffers_[fetched_ % kFetchMax] = buffer;
     __builtin_prefetch(buffer, 1);
   }

@@ -59,11 +59,12 @@ bool TxQueue::SetTail(uint32_t tail) {
 
 uint32_t TxQueue::Fetch(const bar::DmaSpace& dma) {
   const uint32_t count = std::min(kWindow, tail_ - head_);
+  bar::DmaBatch memory(dma);
   for (uint32_t i = 0; i < count; ++i) {
     const Descriptor& descriptor = ring_[(head_ + i) & mask_];
     const uint64_t high = bar::LoadOnce(descriptor.high);
     high_[i] = high;
-    data_[i] = dma.Translate(bar::LoadOnce(descriptor.low), Length(high));
+    data_[i] = memory.Translate(bar::LoadOnce(descriptor.low), Length(high));
     __builtin_prefetch(data_[i]);
   }
   return count;
