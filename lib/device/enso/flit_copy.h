@@ -65,8 +65,9 @@ template <HostSide kHost>
 inline void CopyFlits(uint8_t* to, const uint8_t* from, uint32_t flits, uintptr_t ahead) {
   constexpr size_t kFlit = regs::enso::kFlitBytes;
   const size_t bytes = flits * kFlit;
+  const size_t pairs = bytes & ~(2 * kFlit - 1);
   size_t at = 0;
-  for (; at + kFlit < bytes; at += 2 * kFlit) {
+  for (; at != pairs; at += 2 * kFlit) {
     CopyFlitTakingAhead<kHost>(to + at, from + at, ahead);
     CopyFlitTakingAhead<kHost>(to + at + kFlit, from + at + kFlit, ahead);
   }
