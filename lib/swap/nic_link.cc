@@ -96,15 +96,21 @@ uint32_t NicLink::TakeFrames(FrameToSend* frames, uint32_t max) {
     const uint32_t end = send_at_ + std::min(max, send_count_ - send_at_);
     // Before the frames are handed on: a device that comes after this one must not send them.
     std::atomic_ref(region.header().cursor).store(end, std::memory_order_release);
-    for (; send_at_ < end; ++send_at_) {
-      const Entry entry = bar::LoadOnce(region.entries()[send_at_]);
+    // In locals: what is stored to `frames` may alias members.
+    const Geometry geometry = geometry_;
+    const Entry* const entries = region.entries();
+    uint32_t bad = 0;
+    for (uint32_t at = send_at_; at < end; ++at) {
+      const Entry entry = bar::LoadOnce(entries[at]);
       if (EntryLength(entry) == 0) continue;
-      if (!EntryIsSound(entry, geometry_)) {
-        ++bad_entries_;
+      if (!EntryIsSound(entry, geometry)) {
+        ++bad;
         continue;
       }
       frames[taken++] = {region.base + EntryOffset(entry), EntryLength(entry)};
     }
+    send_at_ = end;
+    bad_entries_ += bad;
   }
   return taken;
 }

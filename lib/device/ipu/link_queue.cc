@@ -91,9 +91,10 @@ uint32_t LinkQueue::Run(TxStaging& staging, FrameSink& sink, Statistics& statist
     for (uint32_t i = 0; i < count;) {
       TxStaging::Cursor cursor = staging.Begin();
       for (; i < count && !cursor.full(); ++i) {
-        CopySegment(cursor.bytes, frames[i].data, frames[i].length);
-        cursor.Add(frames[i].length);
-        bytes += frames[i].length;
+        const swap::FrameToSend frame = frames[i];
+        CopySegment(cursor.bytes, frame.data, frame.length);
+        cursor.Add(frame.length);
+        bytes += frame.length;
       }
       staging.Commit(cursor, sink);
     }
