@@ -67,7 +67,8 @@ void Notifier::Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
 void Notifier::WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb) {
   constexpr uint32_t kAhead = 8;  // slots; the host cleared them one lap ago
   const uint32_t slot = nb.rx_tail & registers_.nb_mask();
-  PrefetchForWrite(reinterpret_cast<uintptr_t>(nb.rx_ring) + (slot + kAhead) * uint64_t{kFlitBytes});
+  PrefetchForWrite(reinterpret_cast<uintptr_t>(nb.rx_ring) +
+                   (slot + kAhead) * uint64_t{kFlitBytes});
   port_.WriteSlot(nb.rx_ring, nb.rx_mem, slot, regs::enso::kSignalData, id,
                   pipe.rx_tail & registers_.pipe_mask());
 }
