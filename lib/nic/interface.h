@@ -21,15 +21,17 @@
 
 namespace sluice::nic {
 
+struct InterfaceOptions;
+
 /// What is known of an interface before a port is opened.
 struct InterfaceInfo {
   std::string_view name;     ///< Of --iface and in reports.
   std::string_view crosses;  ///< What crosses the boundary between host and NIC, in one line.
   std::string_view model;    ///< The vdev that an application creates if it is given no device.
   bool ipv4_only = false;    ///< That device sends IPv4 frames alone.
-  /// Arguments of that device where no frame is lost for want of room, since the wire waits: rings
-  /// of a size that a cache holds. Empty, or each with a comma in front.
-  std::string_view waiting_wire_arguments = {};
+  /// Arguments of that device, each with a comma in front; null: none. `wire_waits`: while the
+  /// device has no room, so that rings need hold no more than a cache does.
+  std::string (*model_arguments)(const InterfaceOptions& options, bool wire_waits) = nullptr;
 };
 
 /// What a binding opens. Values of flags that concern one interface are ignored by the others.

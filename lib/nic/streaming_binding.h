@@ -23,7 +23,9 @@ class StreamingBinding {
       .crosses = "bytes appended to one contiguous ring (an Enso pipe), notified reactively",
       .model = "net_enso0",
       .ipv4_only = true,
-      .waiting_wire_arguments = ",pipe_flits=4096"};  // Eight pipes: 2 MiB.
+      .model_arguments = &ModelArguments};
+
+  static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits);
 
   StreamingBinding() = default;
   ~StreamingBinding();

@@ -6,13 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <string_view>
 
-#include "packet/frame_length.h"
 #include "runtime/runtime_folder.h"
 
 namespace sluice::runtime {
@@ -20,9 +18,6 @@ namespace sluice::runtime {
 namespace {
 
 constexpr uint32_t kPlainMemoryMb = 512;
-/// Of each worker's pipes; up to 64 have the hardware's size within it.
-constexpr uint32_t kPipesMemoryBytes = 128 << 20;
-constexpr uint32_t kHardwarePipes = 64;
 
 bool Says(const CommandLine& line, std::initializer_list<std::string_view> options) {
   return std::ranges::any_of(line.eal, [&](std::string_view argument) {
@@ -82,12 +77,10 @@ void PlanDevice(const CommandLine& line, const HostResources& host, EalPlan* pla
   const uint32_t device_cpu = taken < host.cpus.size() ? host.cpus[taken] : host.cpus[0];
   std::string device = absl::StrFormat("--vdev=%s,wire=%s,device_cpu=%d", plan->embedded,
                                        options.wire, device_cpu);
-  if (plan->embedded.starts_with("net_enso") && options.interface.pipes > kHardwarePipes) {
-    const uint32_t flits = kPipesMemoryBytes / options.interface.pipes / packet::kFlitBytes;
-    device += absl::StrFormat(",pipe_flits=%d", std::bit_floor(flits));
+  if (options.iface->model_arguments != nullptr) {
+    const bool waits = options.wire.find("rate=") == std::string::npos;
+    device += options.iface->model_arguments(options.interface, waits);
   }
-  const bool waits = options.wire.find("rate=") == std::string::npos;
-  if (waits) device += options.iface->waiting_wire_arguments;
   if (!options.answers) device += ",verify=off";
   if (options.seed) device += ",seed=" + std::to_string(*options.seed);
   plan->arguments.push_back(device);

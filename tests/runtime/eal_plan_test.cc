@@ -82,8 +82,9 @@ TEST(EalPlan, PipesOfAWorkerAreSmallWhereManyMustFit) {
     CommandLine line = Line();
     line.options.iface = nic::FindInterface("streaming");
     line.options.interface.pipes = pipes;
+    line.options.wire = "gen:rate=1M";
     EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
-                    std::string("--vdev=net_enso0,wire=gen:size=64,device_cpu=0") + size)) << pipes;
+                    std::string("--vdev=net_enso0,wire=gen:rate=1M,device_cpu=0") + size)) << pipes;
   }
 }
 
