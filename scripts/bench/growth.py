@@ -84,10 +84,9 @@ def plan(ifaces):
             if not curve.ifaces or iface in curve.ifaces for point in curve.points]
 
 
-def measure(ifaces, repeats, duration_s, deadline, folder, app_sample, step):
-    """{(curve, interface): {point: samples}}. `app_sample` as run.app_sample; `step` is told each
-    sample. No round begins that would end after the deadline."""
-    found = {}
+def measure(found, ifaces, repeats, duration_s, deadline, folder, app_sample, step):
+    """Fills {(curve, interface): {point: samples}}. `app_sample` as run.app_sample; `step` is told
+    each sample. No round begins that would end after the deadline."""
     flags = {(curve.app, curve.axis, point): curve.flags(point, folder)
              for curve in CURVES for point in curve.points}
     began = time.monotonic()
@@ -100,7 +99,6 @@ def measure(ifaces, repeats, duration_s, deadline, folder, app_sample, step):
             found.setdefault((CURVES.index(curve), iface), {}).setdefault(point, []).append(sample)
             step(sample | {"app": curve.app, "mode": curve.axis, "iface": iface,
                            "traffic": str(point)})
-    return found
 
 
 def measure_bare(program_says):
@@ -156,7 +154,7 @@ def costs_of(curve, points):
     """Of samples by point; and whether too few samples of the first or the last were quiet."""
     found = []
     for point in curve.points:
-        usable = [s["cycles_per_pkt"] for s in points[point] if not why_unusable(s)]
+        usable = [s["cycles_per_pkt"] for s in points.get(point, []) if not why_unusable(s)]
         found.append(envelope(usable) if usable else None)
     noisy = any(end and end["value"] > MAX_UNSETTLED * end["best"] for end in (found[0], found[-1]))
     return [cost and cost["value"] for cost in found], noisy

@@ -69,20 +69,29 @@ def why_no_veth():
     return f"{missing[0]} is not installed" if missing else ""
 
 
-def measure(ifaces, count, duration_s):
-    """Rows, and what is missing, a line each. Each server is seen for `count` windows of
-    `duration_s`."""
-    found, missing = [], []
+def count(ifaces):
+    """Of the servers that are measured or found missing."""
+    return len(ifaces) + 3
+
+
+def empty():
+    """A comparison before anything was measured."""
+    return {"work": WORK, "rows": [], "missing": []}
+
+
+def measure(comparison, ifaces, windows, duration_s, step):
+    """Fills in rows, and what is missing, a line each. Each server is seen for so many windows of
+    `duration_s`; `step` is told each."""
 
     def attempt(what, why_not, one, *arguments):
         if why_not:
-            missing.append(f"{what}: not measured, {why_not}")
-            return
-        print(f"kv: {what} ...", flush=True)
-        try:
-            found.append(one(*arguments, count, duration_s))
-        except (run.RunError, OSError) as error:
-            missing.append(f"{what}: FAILED: {error}")
+            comparison["missing"].append(f"{what}: not measured, {why_not}")
+        else:
+            try:
+                comparison["rows"].append(one(*arguments, windows, duration_s))
+            except (run.RunError, OSError) as error:
+                comparison["missing"].append(f"{what}: FAILED: {error}")
+        step(what)
 
     no_memcached = "" if shutil.which(kv_servers.MEMCACHED) else "it is not installed"
     no_veth = why_no_veth()
@@ -91,4 +100,3 @@ def measure(ifaces, count, duration_s):
     attempt("memcached, kernel UDP", no_memcached, memcached, "127.0.0.1", "loopback")
     attempt("sluice-kv over veth, af_packet", no_veth, af_packet)
     attempt("memcached over veth, kernel UDP", no_memcached or no_veth, memcached_over_veth)
-    return {"work": WORK, "rows": found, "missing": missing}

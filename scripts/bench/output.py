@@ -2,6 +2,7 @@
 """Rows as a table for people, and as CSV and JSON for everybody else."""
 import csv
 import json
+import os
 
 from rows import MAX_SWITCHES_PER_S, ratio_text
 
@@ -107,6 +108,7 @@ def footer(rows, controls):
 
 
 def write_json(path, manifest, rows):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"manifest": manifest, "rows": rows}, file, indent=1)
         file.write("\n")

@@ -16,11 +16,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import growth
 import instructions
-import kv_comparison
 import kv_report
 import logmon_report
 import output
@@ -30,14 +28,19 @@ import run
 import targets
 import telemetry_report
 import workloads
+from measurement import INTERRUPTED, GrowthJob, Job
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "scripts/reporting"))
+from inputs import BadInput
+from report import MEASURED, PAGE, page_after
+
 DEFAULT_CAPTURE = "build/deps/captures/tcpdump.pcap"
 HUGEPAGES = 1024
 QUICK = {"apps": ["echo"], "mode": ["increment"], "sizes": ["64", "1518", "imix"], "pcap": "none",
          "peers": False, "limit_s": 90}
 PCAP_HEADER_BYTES = 24
-ENGINE_REPEATS = 5  # Of an engine without an interface, which takes up to ten seconds.
+INTERRUPTED_CODE = 130  # As shells say it of SIGINT.
 
 
 def parse_arguments():
@@ -67,11 +70,15 @@ def parse_arguments():
                         help="measure stock testpmd beside echo, and memcached beside kv")
     parser.add_argument("--growth", action="store_true",
                         help="instead of the table: what a packet costs while flows, pipes, frames, "
-                        "tables and workers grow; --ifaces, --duration_s, --repeats, --limit_s and --json "
-                        "apply")
-    parser.add_argument("--json", metavar="FILE")
+                        "tables and workers grow; --ifaces, --duration_s, --repeats, --limit_s, "
+                        "--json and --page apply")
+    parser.add_argument("--json", metavar="FILE", help="default: throughput.json, or growth.json, "
+                        f"in {MEASURED}, where scripts/report finds them")
     parser.add_argument("--csv", metavar="FILE")
     parser.add_argument("--plot", metavar="FILE", help="PNG")
+    parser.add_argument("--page", metavar="FILE", default=PAGE,
+                        help="HTML of everything in the folder of --json's default, this run "
+                        f"included; 'none' omits it; default: {PAGE}")
     args = parser.parse_args()
     if args.quick and args.growth:
         parser.error("--growth takes no --quick: give --repeats=1")
@@ -84,10 +91,13 @@ def parse_arguments():
     for size in args.sizes:
         if size not in ("imix", "random") and not (size.isdigit() and 64 <= int(size) <= 1518):
             parser.error(f"--sizes: '{size}' is neither 64..1518 nor imix nor random")
-    for name in ("pcap", "json", "csv", "plot"): # Everything runs in the source tree.
+    for name in ("pcap", "json", "csv", "plot", "page"): # Everything runs in the source tree.
         path = getattr(args, name)
-        if path and path not in ("none", DEFAULT_CAPTURE):
+        if path and path not in ("none", parser.get_default(name)):
             setattr(args, name, os.path.abspath(path))
+            if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+                parser.error(f"--{name}={path}: no such folder")
+    args.json = args.json or f"{MEASURED}/{'growth' if args.growth else 'throughput'}.json"
     if args.pcap not in ("none", DEFAULT_CAPTURE) and not os.path.isfile(args.pcap):
         parser.error(f"--pcap: no file {args.pcap}")
     check_apps(parser, args)
@@ -168,114 +178,70 @@ def manifest_of(args, hugepages):
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
 
 
-class Progress:
-    """One line that is overwritten on a terminal; lines in a log."""
-
-    def __init__(self, total):
-        self.total, self.done = total, 0
-        self.end = "\r" if sys.stderr.isatty() else "\n"
-
-    def step(self, sample):
-        self.done += 1
-        rate = f"{sample['mpps']:.2f} Mpps, " if sample["mpps"] else ""
-        text = (f"[{self.done}/{self.total}] {sample['app']} {sample['mode']} {sample['iface']} "
-                f"{sample['traffic']}: {rate}{sample['cycles_per_pkt']:.1f} cycles/packet")
-        print(f"{text:<79}", end=self.end, file=sys.stderr, flush=True)
-
-
-class Job:
-    """The plan of a run and the samples it has gathered."""
-
-    def __init__(self, args, flags, hugepages):
-        self.args, self.flags, self.hugepages = args, flags, hugepages
-        self.samples, self.controls = [], [run.control()]
-        self.plan = [(app, mode, iface, traffic) for app, mode, traffic in flags
-                     for iface in args.ifaces]
-        if args.peers and "echo" in args.apps:
-            self.plan += [("testpmd", "macswap", name, "64") for name in run.PEERS]
-        self.progress = Progress(len(self.plan) * args.repeats)
-        self.deadline = time.monotonic() + (args.limit_s or float("inf"))
-
-    def sample(self, group, round_number):
-        app, mode, iface, traffic = group
-        if app == "testpmd":
-            report = run.peer_sample(iface, self.hugepages)
-        else:
-            report = run.app_sample(app, iface, self.flags[app, mode, traffic],
-                                    self.args.duration_s or workloads.SECONDS[app])
-        report |= {"app": app, "mode": mode, "iface": iface, "traffic": traffic,
-                   "round": round_number}
-        self.samples.append(report)
-        self.progress.step(report)
-
-    def run_rounds(self):
-        began = time.monotonic()
-        for number in range(self.args.repeats):
-            round_s = (time.monotonic() - began) / max(number, 1)
-            if number and time.monotonic() + round_s > self.deadline:
-                print(f"\ntime limit: {number} of {self.args.repeats} rounds", file=sys.stderr)
-                break
-            for group in self.plan:
-                self.sample(group, number)
-            self.controls.append(run.control())
-
-
 def main():
     args = parse_arguments()
     os.chdir(ROOT)
     hugepages = prepare(args)
     args.ifaces = choose_interfaces(args.ifaces, run.interfaces(args.apps[0]))
     manifest = manifest_of(args, hugepages)
-    if args.growth:
-        return print_growth(args, manifest)
-    captures = prepare_captures(args)
+    with tempfile.TemporaryDirectory() as folder:
+        return measure_growth(args, manifest, folder) if args.growth else \
+            measure_rows(args, manifest, folder)
+
+
+def measure_rows(args, manifest, folder):
     # Before the samples: if it fails, none of them are lost.
     counts = {iface: instructions.count(bench, instructions.BURST)
               for iface, bench in instructions.BENCHES.items()
               if "echo" in args.apps and iface in args.ifaces}
-    with tempfile.TemporaryDirectory() as folder:
-        if "logmon" in args.apps:
-            run.write_log_texts(folder)
-        job = Job(args, workloads.flags(args, captures, folder), hugepages)
-        job.run_rounds()
-    alone = min(args.repeats, ENGINE_REPEATS)
-    engines = {app: [run.engine_sample(app) for _ in range(alone)]
-               for app in args.apps if app in run.ENGINES}
-    comparison = kv_comparison.measure(args.ifaces, alone,
-                                       args.duration_s or workloads.SECONDS["kv"]) \
-        if args.peers and "kv" in args.apps else None
+    if "logmon" in args.apps:
+        run.write_log_texts(folder)
+    job = Job(args, workloads.flags(args, prepare_captures(args), folder), manifest["hugepages"])
+    job.run()
+    if not job.measured:
+        return ended(args, job)
     # Applications decide for themselves and report it.
-    hugepages = all(s.get("memory", "hugepages") == "hugepages" for s in job.samples) and hugepages
-    manifest["hugepages"] = hugepages
-    table_rows = rows.build_rows(job.samples, hugepages)
-    report(args, manifest | {"controls": job.controls, "instructions": counts}, table_rows, engines,
-           comparison)
-    return 1 if any(row["verdict"] == "FAILED" for row in table_rows) else 0
+    manifest["hugepages"] = manifest["hugepages"] and \
+        all(s.get("memory", "hugepages") == "hugepages" for s in job.samples)
+    manifest |= {"controls": job.controls, "instructions": counts, "stopped": job.stopped}
+    table_rows = rows.build_rows(job.samples, manifest["hugepages"])
+    report(args, manifest, table_rows, job.engines, job.comparison)
+    failed = any(row["verdict"] == "FAILED" for row in table_rows)
+    return ended(args, job) or (1 if failed else 0)
 
 
-def print_growth(args, manifest):
-    deadline = time.monotonic() + (args.limit_s or float("inf"))
-    played = growth.play_workers(run.program_says)
-    bare = growth.measure_bare(run.program_says)
-    progress = Progress(len(growth.plan(args.ifaces)) * args.repeats)
-    with tempfile.TemporaryDirectory() as folder:
-        found = growth.measure(args.ifaces, args.repeats, args.duration_s, deadline, folder,
-                               run.app_sample, progress.step)
-    print(f"\n\n{manifest['cpu']}, DPDK {manifest['dpdk']}, "
+def measure_growth(args, manifest, folder):
+    job = GrowthJob(args, folder)
+    job.run()
+    if not job.measured:
+        return ended(args, job)
+    manifest |= {"stopped": job.stopped}
+    print(f"\n{manifest['cpu']}, DPDK {manifest['dpdk']}, "
           f"{'hugepages' if manifest['hugepages'] else 'NO HUGEPAGES'}, {manifest['git'][:12]}\n")
-    print("\n".join([*growth.lines(found, bare), "", *growth.worker_lines(played)]))
-    if args.json:
-        output.write_json(args.json, manifest | {"workers": played}, [
-            {"app": growth.CURVES[curve].app, "axis": growth.CURVES[curve].axis, "iface": iface,
-             "points": points, "bare_ns": bare.get(curve)}
-            for (curve, iface), points in found.items()])
-    return 0
+    print("\n".join(growth.lines(job.found, job.bare)))
+    if job.workers:
+        print("\n" + "\n".join(growth.worker_lines(job.workers)))
+    output.write_json(args.json, manifest | {"workers": job.workers}, [
+        {"app": growth.CURVES[curve].app, "axis": growth.CURVES[curve].axis, "iface": iface,
+         "points": points, "bare_ns": job.bare.get(curve)}
+        for (curve, iface), points in job.found.items()])
+    print_written(args, [args.json])
+    return ended(args, job)
+
+
+def ended(args, job):
+    """The exit code of a run that ended early, and its last words; 0 of one that did not."""
+    if not job.stopped:
+        return 0
+    kept = f"what was measured is in {args.json}" if job.measured else "nothing was measured"
+    print(f"throughput: {job.stopped}; {kept}", file=sys.stderr)
+    return INTERRUPTED_CODE if job.stopped == INTERRUPTED else 1
 
 
 def report(args, manifest, table_rows, engines, comparison):
     controls = manifest["controls"]
     ping_pong = [c["ping_pong_cycles"] for c in controls]
-    print(f"\n\n{manifest['cpu']}, {manifest['cpus']} CPUs, DPDK {manifest['dpdk']}, "
+    print(f"\n{manifest['cpu']}, {manifest['cpus']} CPUs, DPDK {manifest['dpdk']}, "
           f"{'hugepages' if manifest['hugepages'] else 'NO HUGEPAGES'}, {manifest['git'][:12]}; "
           f"line ping-pong {min(ping_pong):.0f}..{max(ping_pong):.0f} cycles a round trip\n")
     print(output.side_by_side(table_rows))
@@ -291,7 +257,7 @@ def report(args, manifest, table_rows, engines, comparison):
     table = {rows.key(row): row for row in table_rows}
     for app, lines in (("logmon", logmon_report.lines), ("telemetry", telemetry_report.lines)):
         if app in args.apps:
-            print("\n" + "\n".join(lines(table, engines[app])))
+            print("\n" + "\n".join(lines(table, engines.get(app, []))))
     if found := paper_ratios.lines(table_rows):
         print("\n" + "\n".join(found))
     print("\nTargets (worker TSC cycles or time):")
@@ -299,18 +265,25 @@ def report(args, manifest, table_rows, engines, comparison):
     for line in targets.verdicts(table_rows, manifest["hugepages"], stream_cycles, engines,
                                  comparison):
         print("  " + line)
-    if args.json:
-        output.write_json(args.json, manifest | {"engines": engines, "comparison": comparison},
-                          table_rows)
+    output.write_json(args.json, manifest | {"engines": engines, "comparison": comparison},
+                      table_rows)
     if args.csv:
         output.write_csv(args.csv, table_rows)
     if args.plot:
         import plot # Late: matplotlib takes a second.
         plot.plot(args.plot, table_rows, f"{manifest['cpu']}, DPDK {manifest['dpdk']}, "
                   f"{'hugepages' if manifest['hugepages'] else 'no hugepages'}, {manifest['date']}")
-    written = [path for path in (args.json, args.csv, args.plot) if path]
-    if written:
-        print("\nwritten: " + ", ".join(written))
+    print_written(args, [path for path in (args.json, args.csv, args.plot) if path])
+
+
+def print_written(args, written):
+    """Writes the page of everything that was measured, and says where all is."""
+    if args.page != "none":
+        try:
+            written.append(page_after(args.json, args.page))
+        except BadInput as error:
+            print(f"throughput: no page: {error}", file=sys.stderr)
+    print("\nwritten: " + ", ".join(written))
 
 
 if __name__ == "__main__":
@@ -321,6 +294,7 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except run.RunError as error:
-        sys.exit(f"\nthroughput: {error}")
+        sys.exit(f"throughput: {error}")
     except KeyboardInterrupt:
-        sys.exit("\nthroughput: interrupted")
+        print("throughput: interrupted; nothing was measured", file=sys.stderr)
+        sys.exit(INTERRUPTED_CODE)

@@ -639,8 +639,9 @@ class Growth(unittest.TestCase):
             asked.append((app, iface, tuple(flags), duration_s))
             return {"cycles_per_pkt": cost(iface, flags)}
         with tempfile.TemporaryDirectory() as folder:
-            found = growth.measure(["packetized", "streaming"], repeats, 0, deadline, folder,
-                                   app_sample, lambda sample: None)
+            found = {}
+            growth.measure(found, ["packetized", "streaming"], repeats, 0, deadline, folder,
+                           app_sample, lambda sample: None)
         return found, asked
 
     def test_every_point_of_every_curve_is_sampled_in_each_round(self):

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files of measurements: what each is, and whether it holds what the page needs. docs/report.md
+describes the kinds; whatever else a file holds is ignored."""
+import json
+import math
+
+THROUGHPUT, GROWTH, PAPER, CURVES, ZERO_LOSS = (
+    "throughput", "growth", "paper tables", "curves", "zero loss")
+NUMBER = (int, float)
+MAX_BYTES = 1 << 28
+SPREAD = {"best": NUMBER, "value": NUMBER, "median": NUMBER}
+ORIGINS = ("measured", "simulated")
+
+
+class BadInput(Exception):
+    """One line: the file, the place in it, and what is wrong."""
+
+
+def kind_of(data):
+    """By its members; None of a file that is not ours."""
+    if not isinstance(data, dict):
+        return None
+    if isinstance(data.get("curves"), list):
+        return CURVES
+    if isinstance(data.get("zero_loss"), list):
+        return ZERO_LOSS
+    rows = data.get("rows")
+    if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
+        return None
+    if "inputs" in data:
+        return PAPER
+    if "axis" in rows[0]:
+        return GROWTH
+    return THROUGHPUT if "cycles_per_pkt" in rows[0] else None
+
+
+def need(thing, members, where):
+    """Checks types: of members by name, of a list's items by a list of one, of a number that it is
+    finite. A tuple of strings: one of these."""
+    if isinstance(members, dict):
+        if not isinstance(thing, dict):
+            raise BadInput(f"{where} is no object")
+        for name, member in members.items():
+            if name not in thing:
+                raise BadInput(f"{where} has no '{name}'")
+            need(thing[name], member, f"{where}, {name}")
+    elif isinstance(members, list):
+        if not isinstance(thing, list):
+            raise BadInput(f"{where} is no list")
+        for number, item in enumerate(thing):
+            need(item, members[0], f"{where} {number}")
+    elif isinstance(members, tuple) and isinstance(members[0], str):
+        if thing not in members:
+            raise BadInput(f"{where} is none of {', '.join(members)}")
+    elif isinstance(thing, bool) and bool not in (members if isinstance(members, tuple)
+                                                  else (members,)) \
+            or not isinstance(thing, members):
+        raise BadInput(f"{where} has a wrong type")
+    elif isinstance(thing, float) and not math.isfinite(thing):
+        raise BadInput(f"{where} is no finite number")
+
+
+AXIS = {"label": str, "unit": str, "log": bool}
+MEMBERS = {
+    THROUGHPUT: {
+        "manifest": {"cpu": str, "hugepages": bool, "git": str, "date": str, "dpdk": str,
+                     "kernel": str, "controls": [{"stream_cycles": NUMBER,
+                                                  "ping_pong_cycles": NUMBER}]},
+        "rows": [{"app": str, "mode": str, "iface": str, "traffic": str, "verdict": str,
+                  "cycles_per_pkt": NUMBER, "mpps": NUMBER, "gbps": NUMBER,
+                  "cycles_spread": SPREAD, "mpps_spread": SPREAD, "disturbed_samples": int,
+                  "samples": [{"cycles_per_pkt": NUMBER, "mpps": NUMBER}]}]},
+    GROWTH: {"manifest": {"cpu": str, "hugepages": bool, "git": str, "date": str, "dpdk": str,
+                          "kernel": str},
+             "rows": [{"app": str, "axis": str, "iface": str, "points": dict}]},
+    PAPER: {"rows": [dict], "inputs": [dict]},
+    CURVES: {"manifest": {"cpu": str, "git": str, "date": str},
+             "curves": [{"name": str, "origin": ORIGINS, "x": AXIS, "y": AXIS,
+                         "series": [{"name": str, "points": [[NUMBER]]}]}]},
+    ZERO_LOSS: {"manifest": {"cpu": str, "git": str, "date": str},
+                "zero_loss": [{"app": str, "iface": str, "traffic": str, "verdict": str,
+                               "origin": ORIGINS, "low_mpps": NUMBER, "high_mpps": NUMBER,
+                               "confidence": NUMBER}]},
+}
+
+
+def read(path):
+    """(kind, data) of a file."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MAX_BYTES + 1)
+        if len(text) > MAX_BYTES:
+            raise BadInput(f"{path}: larger than {MAX_BYTES >> 20} MiB")
+        data = json.loads(text)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: no JSON: {error}") from error
+    kind = kind_of(data)
+    if kind is None:
+        raise BadInput(f"{path}: not a file of scripts/throughput, scripts/paper_tables or another "
+                       "kind that docs/report.md describes")
+    need(data, MEMBERS[kind], f"{path}: file")
+    if kind == CURVES:
+        check_points(data["curves"], path)
+    if kind == GROWTH:
+        for row in data["rows"]:
+            where = f"{path}: {row['app']} by {row['axis']}"
+            need(list(row["points"].values()), [[{"cycles_per_pkt": NUMBER}]], where)
+            if wrong := [point for point in row["points"] if not point.isdigit() or point == "0"]:
+                raise BadInput(f"{where}: '{wrong[0][:20]}' is no point")
+    return kind, data
+
+
+def check_points(curves, path):
+    """Of two numbers each, which axes from 0 on, or logarithmic ones, can show."""
+    for curve in curves:
+        for series in curve["series"]:
+            for point in series["points"]:
+                where = f"{path}: {curve['name']}, {series['name']}, point {point}"
+                if len(point) != 2:
+                    raise BadInput(f"{where} is not [x, y]")
+                if any(value < 0 or axis["log"] and value == 0
+                       for axis, value in zip((curve["x"], curve["y"]), point)):
+                    raise BadInput(f"{where} is below 0, or 0 on a logarithmic axis")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""HTML of text, tables and sections. Everything that comes from a file passes through `text`."""
+import html
+
+# What stands beside every figure: where it comes from.
+MEASURED_MODEL = ("measured", "measured on this host, on model NICs: one core plays the NIC")
+MEASURED = ("measured", "measured on this host")
+SIMULATED = ("simulated", "computed in virtual time: no hardware, no clock")
+PAPER = ("published", "a value of a paper")
+ORIGINS = {"measured": MEASURED, "simulated": SIMULATED}
+
+
+def text(value):
+    return html.escape(str(value), quote=True)
+
+
+def badge(origin):
+    name, title = origin
+    return f'<span class="badge {name}" title="{text(title)}">{text(name)}</span>'
+
+
+def verdict(said):
+    """Coloured by what it says."""
+    kinds = {"met": "good", "better": "good", "NOT MET": "bad", "worse": "bad", "FAILED": "bad"}
+    return f'<span class="verdict {kinds.get(said, "none")}">{text(said)}</span>' if said else ""
+
+
+class Cell:
+    """Of a table: what is shown, and what it is sorted by; `markup` is shown as it is."""
+
+    def __init__(self, shown, order=None, markup=None):
+        self.order = shown if order is None else order
+        self.markup = text(shown) if markup is None else markup
+        self.is_number = isinstance(self.order, (int, float))
+
+
+def number(value, digits=1, unit=""):
+    """A cell of a number; a dash if there is none, which sorts behind all numbers."""
+    if value is None:
+        return Cell("-", float("inf"))
+    return Cell(f"{value:,.{digits}f}{unit}", value)
+
+
+def spread(found, digits=1):
+    """An envelope: the value, and small beside it the best sample and the median."""
+    if found is None:
+        return Cell("-", float("inf"))
+    value, best, median = (f"{found[part]:,.{digits}f}" for part in ("value", "best", "median"))
+    return Cell(value, found["value"], f"{value} <small>{best}…{median}</small>")
+
+
+def table(titles, rows, caption, origin):
+    """Sortable by a click on a title. Rows are of Cells, or of what becomes one."""
+    def cell(value):
+        value = value if isinstance(value, Cell) else Cell(value)
+        kind = ' class="number"' if value.is_number else ""
+        return f'<td{kind} data-order="{text(value.order)}">{value.markup}</td>'
+
+    head = "".join(f'<th scope="col"><button type="button">{text(title)}</button></th>'
+                   for title in titles)
+    body = "\n".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    return (f'<div class="scroll"><table class="sortable"><caption>{text(caption)} {badge(origin)}'
+            f"</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>\n")
+
+
+def paragraph(words, kind=""):
+    return f'<p class="{kind}">{text(words)}</p>\n' if kind else f"<p>{text(words)}</p>\n"
+
+
+def bullets(lines):
+    """Of markup."""
+    return "<ul>\n" + "".join(f"<li>{line}</li>\n" for line in lines) + "</ul>\n"
+
+
+def section(title, *parts):
+    """Nothing if there are no parts."""
+    inner = "".join(parts)
+    anchor = "".join(c if c.isalnum() else "-" for c in title.lower())
+    return f'<section id="{text(anchor)}"><h2>{text(title)}</h2>\n{inner}</section>\n' \
+        if inner else ""

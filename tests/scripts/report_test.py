@@ -1,0 +1,366 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scripts/report: what it decides, what it calls a change, which files it takes, and what stands on
+the page. Samples are written by hand; every expected value is worked out from them here."""
+import copy
+import html.parser
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import measurements
+from measurements import QUIET, SCRIPTS, samples, throughput, usual
+
+import apart
+import comparison
+import decision
+import inputs
+import pictures
+import report
+
+SLOPPY = (1.0, 1.5, 1.6, 1.7, 1.8)  # The quartile is half above the best: noisy.
+
+
+class Apart(unittest.TestCase):
+    def test_the_least_rank_that_noise_alone_rarely_reaches(self):
+        # 2 * C(n + m - k, m) / C(n + m, m) at most 0.01.
+        for ours, theirs, k in ((5, 5, 5), (4, 4, None), (9, 9, 6), (3, 9, 3), (9, 3, 9), (1, 1, None),
+                                (0, 9, None)):
+            self.assertEqual(apart.rank(ours, theirs), k, (ours, theirs))
+
+    def test_who_is_better(self):
+        low, high = [1, 2, 3, 4, 5], [6, 7, 8, 9, 10]
+        for ours, theirs, best, said in (
+                (low, high, min, "better"), (high, low, min, "worse"),
+                (low, high, max, "worse"), (high, low, max, "better"),
+                ([1, 2, 3, 4, 6.5], high, min, "within noise"), (low, low, min, "within noise"),
+                ([1, 2, 3, 4], high, min, "too few samples"), ([], high, min, "too few samples"),
+                # Of nine the six best count: three disturbed samples change nothing.
+                ([1, 2, 3, 4, 5, 6, 90, 91, 92], [7, 8, 9, 10, 11, 12, 13, 14, 15], min, "better"),
+                ([1, 2, 3, 4, 5, 60, 90, 91, 92], [7, 8, 9, 10, 11, 12, 13, 14, 15], min,
+                 "within noise")):
+            self.assertEqual(apart.tell_apart(ours, theirs, best), said, (ours, theirs))
+
+
+class Decisions(unittest.TestCase):
+    def decide(self, *found, **manifest):
+        [one] = decision.decisions(throughput(*found, **manifest)["rows"])
+        return one
+
+    def test_who_leaves_the_worker_most_of_its_core(self):
+        slow, fast = samples("packetized", 20.0), samples("bilateral", 10.0)
+        near = samples("streaming", 10.02)
+        noisy = samples("bilateral", 5.0, SLOPPY)
+        drops = samples("streaming", 2.0, drops={"tx_unframeable": 11})
+        failed = samples("streaming", 2.0, failure="lost 3 frames")
+        for found, choice, left_out in (
+                ((slow, fast), ("bilateral",), {}),
+                ((slow, fast, near), ("bilateral", "streaming"), {}),
+                ((slow, near, noisy), ("streaming",), {"bilateral": "noisy"}),
+                ((slow, noisy), (), {"bilateral": "noisy"}),
+                ((slow, fast, drops), ("bilateral",), {"streaming": "drops what others send"}),
+                ((slow, fast, failed), ("bilateral",), {"streaming": "FAILED"}),
+                ((fast,), (), {}),
+                ((slow[:4], fast), (), {})):
+            one = self.decide(*sum(found, []))
+            self.assertEqual((one.choice, one.left_out), (choice, left_out))
+
+    def test_without_hugepages_nothing_is_decided(self):
+        one = self.decide(*samples("packetized", 20.0), *samples("bilateral", 10.0),
+                          hugepages=False)
+        self.assertEqual(one.choice, ())
+        self.assertEqual(one.left_out, {"packetized": "without hugepages",
+                                        "bilateral": "without hugepages"})
+
+    def test_why_has_the_figures(self):
+        one = self.decide(*samples("packetized", 20.0), *samples("bilateral", 10.0))
+        # Of 1, 1.01, ... the second is next to the best.
+        self.assertIn("bilateral takes 10.1; packetized takes 20.2, 2.00 times as much", one.why)
+        self.assertNotIn("rates", one.why)
+        one = self.decide(*samples("packetized", 20.0, device_busy=0.99),
+                          *samples("bilateral", 10.0))
+        self.assertIn("rates are not compared", one.why)
+
+    def test_too_few_samples_name_the_flag(self):
+        one = self.decide(*samples("packetized", 20.0, QUIET[:4]), *samples("bilateral", 10.0))
+        self.assertIn("--repeats", one.why)
+
+    def test_peers_are_no_interfaces(self):
+        one = self.decide(*samples("packetized", 20.0), *samples("bilateral", 10.0),
+                          *samples("net_null", 1.0, peer=True))
+        self.assertEqual(one.choice, ("bilateral",))
+
+    def test_a_line_for_each_application(self):
+        found = decision.decisions(throughput(
+            *samples("packetized", 20.0), *samples("bilateral", 10.0),
+            *samples("packetized", 20.0, app="kv"), *samples("bilateral", 10.0, app="kv"),
+            *samples("packetized", 5.0, app="kv", traffic="imix"),
+            *samples("bilateral", 10.0, app="kv", traffic="imix"))["rows"])
+        self.assertEqual(decision.summary(found), [
+            ("echo", "bilateral, for 64"),
+            ("kv", "bilateral for increment 64; packetized for increment imix")])
+
+
+class Comparisons(unittest.TestCase):
+    def verdicts(self, old, new, metric="cycles_per_pkt"):
+        return {change.name[2:]: change.verdict for change in
+                comparison.compare_rows(old["rows"], new["rows"]) if change.metric == metric}
+
+    def compare(self, old, new, **fields):
+        return self.verdicts(throughput(*samples("streaming", 10.0, old)),
+                             throughput(*samples("streaming", 10.0, new, **fields)))[
+                                 "streaming", "64"]
+
+    def test_what_changed_beyond_noise(self):
+        for old, new, verdict in (
+                (QUIET, QUIET, "within noise"),
+                (QUIET, (1.1, 1.11, 1.12, 1.13, 1.14), "worse"),
+                ((1.1, 1.11, 1.12, 1.13, 1.14), QUIET, "better"),
+                (QUIET, (1.03, 1.11, 1.12, 1.13, 1.14), "within noise"),
+                (SLOPPY, (3.1, 3.11, 3.12, 3.13, 3.14), "no verdict: the old row is noisy"),
+                (QUIET, SLOPPY, "no verdict: the new row is noisy"),
+                (QUIET[:4], (2.0, 2.0, 2.0, 2.0), "too few samples")):
+            self.assertEqual(self.compare(old, new), verdict, (old, new))
+
+    def test_rates_are_better_when_they_are_higher_and_only_where_the_device_was_no_limit(self):
+        quiet, faster = samples("streaming", 10.0), samples("streaming", 5.0)
+        bound = samples("streaming", 5.0, device_busy=0.95)
+        for new, verdict in ((faster, "better"), (bound, "no verdict: the model NIC was the limit")):
+            self.assertEqual(self.verdicts(throughput(*quiet), throughput(*new), "mpps"),
+                             {("streaming", "64"): verdict})
+
+    def test_rows_of_one_run_alone_are_named(self):
+        old = throughput(*samples("streaming", 10.0), *samples("packetized", 10.0))
+        new = throughput(*samples("streaming", 10.0), *samples("bilateral", 10.0))
+        self.assertEqual(self.verdicts(old, new), {
+            ("streaming", "64"): "within noise", ("packetized", "64"): "only in the old run",
+            ("bilateral", "64"): "only in the new run"})
+
+    def test_another_host_is_not_judged_and_another_kernel_is_named(self):
+        old, new = usual(), usual(2.0)
+        for name, value, judged in (("cpu", "Other CPU", False), ("hugepages", False, False),
+                                    ("kernel", "6.2.0", True), ("dpdk", "24.11", True)):
+            other = copy.deepcopy(new)
+            other["manifest"][name] = value
+            changes, notes = comparison.compare(inputs.THROUGHPUT, old, other)
+            self.assertEqual(any(c.verdict in comparison.CHANGED for c in changes), judged, name)
+            self.assertIn(name, notes[0])
+
+    def test_growth_is_compared_point_by_point(self):
+        new = copy.deepcopy(measurements.GROWTH)
+        for one in new["rows"][0]["points"]["1024"]:
+            one["cycles_per_pkt"] += 10
+        changes, _ = comparison.compare(inputs.GROWTH, measurements.GROWTH, new)
+        self.assertEqual({change.name: change.verdict for change in changes
+                          if change.verdict != "within noise"},
+                         {("echo", "flows", "packetized", "1024"): "worse"})
+
+    def test_lines_begin_with_what_changed(self):
+        changes, _ = comparison.compare(inputs.THROUGHPUT, usual(), usual(1.2))
+        said = comparison.lines(changes)
+        self.assertEqual(said[0], "worse  echo increment packetized 64: cycles_per_pkt "
+                                  "50.50 -> 60.60 (1.20x)")
+        # Seven rows, two figures each: of the three of 64 both changed.
+        self.assertIn("6 of 14 figures changed beyond noise", said)
+        self.assertIn("2: no verdict: the old row is noisy", said)
+
+
+class Inputs(unittest.TestCase):
+    def refuse(self, data, words):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "in.json"
+            path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+            with self.assertRaises(inputs.BadInput) as said:
+                report.make([str(path)])
+            self.assertIn(words, str(said.exception))
+            self.assertNotIn("\n", str(said.exception))
+
+    def test_files_that_are_none(self):
+        for data, words in (("", "no JSON"), ("[" * 100000, "no JSON"), ("[]", "not a file of"),
+                            ("{}", "not a file of"), ('{"rows": [1]}', "not a file of"),
+                            ('{"rows": []}', "not a file of")):
+            self.refuse(data, words)
+
+    def test_members_that_are_missing_or_wrong(self):
+        def changed(data, *path, value=None):
+            data = copy.deepcopy(data)
+            inner = data
+            for step in path[:-1]:
+                inner = inner[step]
+            if value is None:
+                del inner[path[-1]]
+            else:
+                inner[path[-1]] = value
+            return data
+
+        row = ("rows", 0)
+        for data, words in (
+                (changed(usual(), "manifest"), "no 'manifest'"),
+                (changed(usual(), *row, "cycles_spread", "best"), "rows 0, cycles_spread has no 'best'"),
+                (changed(usual(), *row, "verdict", value=3), "verdict has a wrong type"),
+                (changed(usual(), *row, "mpps", value=True), "mpps has a wrong type"),
+                (changed(usual(), *row, "mpps", value=float("nan")), "no finite number"),
+                (changed(usual(), *row, "drops", value="x"), "not as scripts/throughput writes it"),
+                (changed(measurements.GROWTH, *row, "points", "x", value=[]), "'x' is no point"),
+                (changed(measurements.CURVES, "curves", 0, "origin", value="felt"),
+                 "none of measured, simulated"),
+                (changed(measurements.CURVES, "curves", 0, "series", 0, "points", 0, value=[1]),
+                 "is not [x, y]"),
+                (changed(measurements.CURVES, "curves", 0, "series", 0, "points", 0, value=[1, 0]),
+                 "0 on a logarithmic axis"),
+                (changed(measurements.ZERO_LOSS, "zero_loss", 0, "low_mpps"), "no 'low_mpps'")):
+            self.refuse(data, words)
+
+    def test_three_of_a_kind_and_pairs_that_are_not_compared(self):
+        with tempfile.TemporaryDirectory() as folder:
+            a, b, c, paper, more = measurements.write(folder, a=usual(), b=usual(), c=usual(),
+                                                      p=measurements.PAPER, q=measurements.PAPER)
+            for files, words in (([a, b, c], "a third file"), ([a, b, paper], "no others"),
+                                 ([paper, more], "only runs of scripts/throughput")):
+                with self.assertRaisesRegex(inputs.BadInput, words):
+                    report.make(files)
+
+
+class Marks(html.parser.HTMLParser):
+    """Everything on a page that the tests look at."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.values, self.words, self.attributes = [], [], "", []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        given = dict(attrs)
+        if "data-value" in given:
+            self.values.append((given.get("data-group") or float(given["data-x"]),
+                                given["data-series"], float(given["data-value"])))
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def page_of(**files):
+    with tempfile.TemporaryDirectory() as folder:
+        return report.make(measurements.write(folder, **files))[0]
+
+
+EVERYTHING = {"t": usual(), "g": measurements.GROWTH, "p": measurements.PAPER,
+              "c": measurements.CURVES, "z": measurements.ZERO_LOSS}
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = page_of(**EVERYTHING)
+        cls.marks = Marks(cls.page)
+
+    def test_pictures_hold_the_figures(self):
+        found = set(self.marks.values)
+        for row in decision.ours(EVERYTHING["t"]["rows"]):
+            for spread in ("cycles_spread", "mpps_spread"):
+                self.assertIn((row["traffic"], row["iface"], row[spread]["value"]), found)
+        for point in ((16.0, "packetized", 11.0), (1048576.0, "streaming", 32.5),  # The second of 5.
+                      (0.5, "Wave, polling", 20.25), (1000.0, "Wave, polling", 2.5),
+                      (90.0, "streaming p99", 40.5), (90.0, "paper's model", 30.0)):
+            self.assertIn(point, found)
+
+    def test_nothing_comes_from_elsewhere(self):
+        for name, value in self.marks.attributes:
+            self.assertNotIn(name, ("src", "href", "srcset", "action"), value)
+        self.assertNotRegex(self.page, r"url\(|@import|https?:")
+        self.assertIn("default-src 'none'", self.page.replace("&#x27;", "'"))
+        self.assertLess(len(self.page), 3_000_000)
+
+    def test_simulated_figures_are_marked_wherever_they_stand(self):
+        papers = self.page.split('id="papers-and-simulation"')[1].split("</section>")[0]
+        self.assertEqual(papers.count('class="badge measured"'), 0)
+        # The warning, the table, four pictures.
+        self.assertEqual(papers.count('class="badge simulated"'), 6)
+        curves = self.page.split('id="curves"')[1].split("</section>")[0]
+        self.assertIn("dashed, simulated in virtual time: paper&#x27;s model", curves)
+        self.assertRegex(curves, r'<polyline class="c\d simulated"')
+        self.assertIn("paper&#x27;s model (simulated): 90", curves)
+        self.assertEqual(curves.count('class="badge measured"'), 0)
+        for part in self.page.split('<section id="')[1:]:
+            if not part.startswith(("papers", "curves")):
+                self.assertNotIn("badge simulated", part)
+
+    def test_the_decision_stands_first(self):
+        self.assertLess(self.page.index('id="decision"'), self.page.index('id="applications"'))
+        self.assertIn("bilateral for increment 64; streaming or bilateral for increment 1518",
+                      self.marks.words)
+        self.assertIn("packetized: noisy", self.marks.words)
+
+    def test_a_refused_zero_loss_rate_shows_no_figure(self):
+        self.assertIn("9.750…10.000", self.marks.words)
+        self.assertIn("the generator was the limit", self.marks.words)
+        self.assertNotIn("99.000", self.marks.words)
+
+    def test_text_of_files_is_text(self):
+        evil = "</script><script>alert(1)</script><img src=x onerror=y>\"'"
+        run = throughput(*samples("packetized", 20.0, traffic=evil),
+                         *samples("bilateral", 10.0, traffic=evil), cpu=evil, git=evil)
+        marks = Marks(page_of(t=run))
+        self.assertNotIn("img", marks.tags)
+        self.assertEqual(marks.tags.count("script"), 1)
+        self.assertIn(evil, marks.words)
+
+    def test_a_run_that_was_stopped_and_files_of_other_builds_say_so(self):
+        growth = copy.deepcopy(measurements.GROWTH)
+        growth["manifest"]["git"] = "fedcba98"
+        words = Marks(page_of(t=throughput(*samples("streaming", 5.0), stopped="interrupted"),
+                              g=growth)).words
+        self.assertIn("ended early (interrupted)", words)
+        self.assertIn("growth were measured on another build", words)
+
+    def test_without_rows_there_is_no_decision(self):
+        words = Marks(page_of(c=measurements.CURVES)).words
+        self.assertIn("there is no decision", words)
+
+    def test_ticks_are_round(self):
+        for highest, ticks in ((1, [0, .2, .4, .6, .8, 1]), (47.0, [0, 10, 20, 30, 40, 50]),
+                               (0, [0, 1]), (1001, [0, 500, 1000, 1500])):
+            self.assertEqual([round(tick, 9) for tick in pictures.nice_steps(highest)], ticks)
+        self.assertEqual(pictures.decades(16, 1048576), [10.0 ** n for n in range(1, 8)])
+        self.assertEqual(pictures.decades(10, 10), [10.0, 100.0])
+
+
+class CommandLine(unittest.TestCase):
+    def run_report(self, *arguments):
+        return subprocess.run([SCRIPTS / "report", *arguments], capture_output=True, text=True,
+                              check=False)
+
+    def test_two_runs_are_compared_and_what_changed_is_printed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            old, new = measurements.write(folder, old=usual(), new=usual(1.2))
+            place = f"{folder}/page.html"
+            done = self.run_report(old, new, f"--page={place}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("6 of 14 figures changed beyond noise", done.stdout)
+            self.assertEqual(done.stdout.splitlines()[-1], f"written: {place}")
+            words = Marks(pathlib.Path(place).read_text(encoding="utf-8")).words
+            self.assertIn("What changed: throughput", words)
+            self.assertEqual(sorted(p.name for p in pathlib.Path(folder).iterdir()),
+                             ["new.json", "old.json", "page.html"])
+
+    def test_bad_arguments_end_with_2_and_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            [good] = measurements.write(folder, good=usual())
+            for arguments, words in ((["/none.json"], "/none.json: No such file"),
+                                     ([folder], "Is a directory"),
+                                     ([good, f"--page={folder}"], "--page="),
+                                     (["--pages=x"], "--pages")):
+                done = self.run_report(*arguments)
+                self.assertEqual(done.returncode, 2, arguments)
+                self.assertIn(words, done.stderr.splitlines()[-1])
+                self.assertNotIn("Traceback", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
