@@ -47,6 +47,12 @@ class Browser(unittest.TestCase):
         cls.browser.__exit__()
         cls.folder.cleanup()
 
+    def tearDown(self):
+        self.browser.evaluate("0")  # What it has told meanwhile is read.
+        self.assertEqual(self.browser.errors(), [])
+        self.assertEqual({url.split("#")[0] for url in self.browser.requests()},
+                         {pathlib.Path(self.place).resolve().as_uri()})
+
     def marks(self):
         return self.browser.evaluate(MARKS)
 
@@ -101,12 +107,6 @@ class Browser(unittest.TestCase):
                           deviceScaleFactor=1, mobile=True)
         self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 390)
         self.browser.call("Emulation.clearDeviceMetricsOverride")
-
-    def test_zz_no_errors_and_no_requests_but_for_the_page(self):
-        self.browser.evaluate("0")
-        self.assertEqual(self.browser.errors(), [])
-        self.assertEqual({url.split("#")[0] for url in self.browser.requests()},
-                         {pathlib.Path(self.place).resolve().as_uri()})
 
     def test_an_error_and_a_request_would_be_seen(self):
         with chromium.Chromium() as other:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pages of our applications: which telemetry command each shows, and what of its answer. Commands
+that change something, such as a drain, are not among them."""
+from typing import NamedTuple
+
+from answers import items, number, table
+
+PER_ANSWER = 80   # Entries of commands that take the number of the first one.
+MAX_ANSWERS = 16
+
+
+class AppPage(NamedTuple):
+    title: str
+    command: str
+    columns: tuple       # Title, member of the entry, kind (see pages.Table); () shows all counters.
+    entry: str = ""      # What the name of an entry is; empty: entries have numbers.
+    about: str = ""      # The command that lists what this page can be about, one at a time.
+    about_member: str = ""   # The member of its entries that says so; empty: their names.
+    counted: bool = False    # Takes ,FIRST and answers PER_ANSWER entries from there.
+
+
+TRAFFIC = (("pps", "pkts", "per_s"), ("Gb/s", "bytes", "gbit_per_s"))
+APP_PAGES = (
+    AppPage("VIPs", "/sluice/maglev/vips",
+            (("address", "address", "text"), ("port", "port", "text"),
+             ("proto", "protocol", "text"), ("encap", "encapsulation", "text"),
+             ("backends", "backends", "count"), *TRAFFIC, ("failed open", "failed_open", "text")),
+            "VIP"),
+    AppPage("Backends", "/sluice/maglev/backends",
+            (("state", "state", "text"), ("weight", "weight", "count"), *TRAFFIC,
+             ("share", "share", "share"), ("slots", "slots", "share"),
+             ("connections", "connections", "count")),
+            "backend", "/sluice/maglev/vips", counted=True),
+    AppPage("Store", "/sluice/kv/stats", ()),
+    AppPage("Partitions", "/sluice/kv/partitions",
+            (("worker", "worker", "count"), ("items", "items", "count"),
+             ("bytes", "item_bytes", "count"), ("evicted/s", "evicted", "per_s"),
+             ("refused/s", "refused", "per_s"), ("index", "index_load_percent", "percent"),
+             ("memory", "memory_load_percent", "percent")), "partition"),
+    AppPage("Filters", "/sluice/logmon/filters",
+            (("filter", "name", "text"), ("events", "events", "count"),
+             ("events/s", "events", "per_s"))),
+    AppPage("Sources", "/sluice/logmon/sources", ()),
+    AppPage("Flows", "/sluice/telemetry/top",
+            (("flow", "flow", "text"), ("packets", "packets", "count"),
+             ("+-", "packets_bound", "count"), ("bytes", "bytes", "count")),
+            "", "/sluice/telemetry/epoch", "key"),
+    AppPage("Keys", "/sluice/telemetry/epoch",
+            (("key", "key", "text"), ("heavy hitters", "heavy_hitters", "count"),
+             ("changes", "changes", "count"), ("flows", "distinct_flows", "count"),
+             ("entropy, bits", "entropy_bits", "number"))),
+    AppPage("Policy", "/sluice/sched/stats", ()),
+    AppPage("Policies", "/sluice/sched/results",
+            (("policy", "policy", "text"), ("mode", "mode", "text"),
+             ("requests/s", "requests_per_s", "count"), ("busy", "busy", "share"),
+             ("refused", "decisions_refused", "count"), ("preempted", "preemptions", "count"))),
+)
+
+
+def choices_of(page, answer):
+    """What a page can be about, from the answer of its `about`."""
+    if not page.about_member:
+        return list(table(answer))
+    members = [table(entry).get(page.about_member) for entry in table(answer).values()]
+    return [member for member in members if isinstance(member, str)]
+
+
+def ask_page(ask, page, wish):
+    """The answer of a page's command, and (what it is about, all that it could be about)."""
+    if not page.about:
+        return ask(page.command), ("", [])
+    choices = choices_of(page, ask(page.about))
+    if not choices:
+        return None, ("", [])
+    about = wish if wish in choices else choices[0]
+    if not page.counted:
+        return ask(page.command, about), (about, choices)
+    found = table(ask(page.command, about))
+    for number_of in range(1, MAX_ANSWERS):
+        if len(found) < number_of * PER_ANSWER:
+            break
+        found |= table(ask(page.command, f"{about},{len(found)}"))
+    return found, (about, choices)
+
+
+def entries(page, answer):
+    """(name, path, entry) of every entry of an answer that is an object or a list of objects."""
+    if isinstance(answer, list):
+        return [(str(place), (place,), table(entry)) for place, entry in enumerate(items(answer))]
+    return [(name, (name,), entry) for name, entry in table(answer).items()
+            if isinstance(entry, dict)]
+
+
+def counters(answer):
+    """(name, path, value) of every number of an answer, one level deep."""
+    found = []
+    for name, value in table(answer).items():
+        inner = [(f"{name}.{part}", (name, part), each) for part, each in value.items()] \
+            if isinstance(value, dict) else [(name, (name,), value)]
+        found += [one for one in inner if number(one[2]) is not None]
+    return found

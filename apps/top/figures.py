@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures of two snapshots: what grew, and how fast. Pure."""
+import re
+
+from answers import items, number, table
+
+# The last part of a counter's name is its unit; without one it is a drop (lib/nic/queue_counters.h).
+UNITS = ("_pkts", "_bytes", "_cycles", "_ms", "_flits", "_s", "_ns")
+PORT_DROPS = ("imissed", "ierrors", "oerrors", "rx_nombuf")
+DROP_WORDS = re.compile(r"drop|discard|miss|error|fail|full|lost|nombuf|no_mbuf|desync", re.I)
+LAYER_1_BYTES = 24  # Of each frame, beside what DPDK counts: FCS, preamble and gap.
+MAX_QUEUES = 256
+
+
+def rate(before, now, seconds):
+    """Growth a second; None if it is unknown, or the counter began anew."""
+    before, now = number(before), number(now)
+    if before is None or now is None or seconds is None or seconds <= 0 or now < before:
+        return None
+    return (now - before) / seconds
+
+
+def seconds_between(before, now):
+    return now.time_s - before.time_s if before else None
+
+
+class Pair:
+    """Two snapshots of one process; `before` may be None."""
+
+    def __init__(self, before, now):
+        self.before, self.now, self.seconds = before, now, seconds_between(before, now)
+
+    def port(self, port, what, name):
+        """(total, a second) of a counter of a port."""
+        now = self.now.ports.get(port, {}).get(what, {}).get(name)
+        before = self.before and self.before.ports.get(port, {}).get(what, {}).get(name)
+        return number(now), rate(before, now, self.seconds)
+
+    def sluice(self, name):
+        """The same of /sluice/stats."""
+        now, before = self.now.sluice.get(name), self.before and self.before.sluice.get(name)
+        return number(now), rate(before, now, self.seconds)
+
+    def page(self, command, *path):
+        """The same of an answer of the application's own; `path`: names, or places in a list."""
+        now = dig(self.now.pages.get(command), path)
+        before = self.before and dig(self.before.pages.get(command), path)
+        return number(now), rate(before, now, self.seconds)
+
+
+def dig(value, path):
+    for step in path:
+        if isinstance(value, list):
+            value = value[step] if isinstance(step, int) and step < len(value) else None
+        else:
+            value = table(value).get(step)
+    return value
+
+
+def gigabits(pkts, octets):
+    """Layer 1, of rates."""
+    return None if pkts is None or octets is None else (octets + LAYER_1_BYTES * pkts) * 8 / 1e9
+
+
+def busy_share(pair):
+    """Of the workers, 0 to 1; of lcores, where newer DPDK counts them; None if nobody does."""
+    _, busy = pair.sluice("busy_cycles")
+    _, total = pair.sluice("total_cycles")
+    if total is None:
+        busy, total = (usage_rate(pair, name) for name in ("busy_cycles", "total_cycles"))
+    return min(busy / total, 1) if total and busy is not None else None
+
+
+def usage_rate(pair, name):
+    """Of /eal/lcore/usage, summed over lcores."""
+    def summed(snapshot):
+        values = list(map(number, items(snapshot.lcores.get(name)))) if snapshot else []
+        return sum(values) if values and None not in values else None
+    return rate(summed(pair.before), summed(pair.now), pair.seconds)
+
+
+def drops(pair):
+    """(reason, who counts it, total, a second) of everything that was ever dropped."""
+    found = []
+    for name in pair.now.sluice:
+        if name.endswith(UNITS):
+            continue
+        kind = "app" if name.startswith("drop_") else "NIC" if name.startswith("nic_drop_") \
+            else "queue"
+        found.append((name.removeprefix("nic_").removeprefix("drop_"), kind, *pair.sluice(name)))
+    for port, answered in pair.now.ports.items():
+        for name in PORT_DROPS:
+            if name in answered.get("stats", {}):
+                found.append((name, f"port {port}", *pair.port(port, "stats", name)))
+        for name in answered.get("xstats", {}):
+            if DROP_WORDS.search(name):
+                found.append((name, f"port {port}", *pair.port(port, "xstats", name)))
+    return [one for one in found if one[2]]
+
+
+def queues(pair, port):
+    """(number, received a second, sent a second, received in all) of the queues of a port that the
+    port has, or that have seen a packet."""
+    answered = pair.now.ports.get(port, {})
+    received = items(answered.get("stats", {}).get("q_ipackets"))[:MAX_QUEUES]
+    configured = number(answered.get("info", {}).get("nb_rx_queues")) or 0
+    before = pair.before and pair.before.ports.get(port, {}).get("stats", {})
+
+    def of(name, queue):
+        now = items(answered["stats"].get(name))
+        then = items(table(before).get(name))
+        return rate(then[queue] if queue < len(then) else None,
+                    now[queue] if queue < len(now) else None, pair.seconds)
+    return [(queue, of("q_ipackets", queue), of("q_opackets", queue), number(total))
+            for queue, total in enumerate(received) if queue < configured or number(total)]
+
+
+def imbalance(rates):
+    """The busiest queue over the mean: 1 is even. None if nothing arrives."""
+    known = [one for one in rates if one is not None]
+    return max(known) * len(known) / sum(known) if known and sum(known) else None
+
+
+def latencies(snapshot):
+    """By name, what is known in ns of count, mean, p50, p99, p999, max, and `buckets`, (upper bound,
+    count) in order; from objects with a p50_ns in answers, and from xstats NAME_p50_ns."""
+    found = {}
+    for command, answer in snapshot.pages.items():
+        for name, value in table(answer).items():
+            if isinstance(value, dict) and ("p50_ns" in value or bucket_names(value)):
+                of = {part.removesuffix("_ns"): number(value.get(part)) for part in
+                      ("count", "mean_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns")}
+                buckets = sorted((int(bound[3:]), number(value[bound]) or 0)
+                                 for bound in bucket_names(value))
+                known = found.setdefault(f"{command.split('/')[2]} {name}", {})
+                known |= {part: x for part, x in of.items() if x is not None}
+                if buckets:
+                    known["buckets"] = buckets
+    for port, answered in snapshot.ports.items():
+        for name, value in answered.get("xstats", {}).items():
+            if match := re.fullmatch(r"(.+)_(p50|p99|p999|max)_ns", name):
+                found.setdefault(f"port {port} {match[1]}", {})[match[2]] = number(value)
+    return found
+
+
+def bucket_names(value):
+    """le_NANOSECONDS: how many took at most that long, and longer than the bound before."""
+    return [name for name in value if re.fullmatch(r"le_\d{1,20}", name)]

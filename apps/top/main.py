@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shows what a DPDK process does, live, over its telemetry socket: any Sluice application, testpmd
+and others. Run it as the user who runs the process."""
+import argparse
+import shutil
+import sys
+
+import pages
+from connection import sockets
+from sampler import Sampler, listing
+from view import View
+
+
+def fail(message):
+    print(f"sluice-top: {message}", file=sys.stderr)
+    return 2
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="sluice-top", description=__doc__)
+    parser.add_argument("--file-prefix", metavar="NAME", default="",
+                        help="of the process; default: the only one, else it is chosen on the screen")
+    parser.add_argument("--period_s", type=float, default=1.0,
+                        help="between samples, 0.1 to 60; default: 1")
+    parser.add_argument("--page", default="Overview", help="to begin with; default: Overview")
+    parser.add_argument("--once", action="store_true", help="print one page as text, and end")
+    parser.add_argument("--list", action="store_true", help="print the processes, and end")
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    if not 0.1 <= args.period_s <= 60:
+        return fail(f"--period_s={args.period_s:g}: give 0.1 to 60")
+    if args.list:
+        print("\n".join(f"{name}  {about}" for name, about in listing()))
+        return 0
+    known = sockets()
+    name = args.file_prefix or (list(known)[0] if len(known) == 1 else None)
+    titles = [*pages.COMMON, *(page.title for page in pages.APP_PAGES)]
+    if args.page not in titles:
+        return fail(f"--page={args.page}: give one of {', '.join(titles)}")
+    view = View(args.page, args.period_s)
+    sampler = Sampler(name, args.period_s)
+    if args.once:
+        if name is None:
+            return fail("--file-prefix: give one of " + ", ".join(known) if known else
+                        "no DPDK process with telemetry runs here as this user")
+        import terminal  # pylint: disable=import-outside-toplevel
+        size = shutil.get_terminal_size((80, 24))
+        if not terminal.print_once(view, sampler, size.columns, size.lines):
+            print(f"sluice-top: {name} {sampler.status.split(';')[0]}", file=sys.stderr)
+            return 1
+        return 0
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return fail("this is no terminal: give --once")
+    if name is None:
+        view.screen = "apps"
+    return show(view, sampler)
+
+
+def show(view, sampler):
+    import curses  # pylint: disable=import-outside-toplevel
+    import terminal  # pylint: disable=import-outside-toplevel
+    try:
+        terminal.show(view, sampler)
+    except curses.error as error:
+        return fail(f"the terminal TERM names cannot be used: {error}: try TERM=vt100")
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pages: tables of what two snapshots say. Pure."""
+from typing import NamedTuple
+
+import figures
+from answers import number, table
+from app_pages import APP_PAGES, counters, entries
+
+BAR_CELLS = 20
+RAMP = " .:-=+*#%@"
+
+
+class Table(NamedTuple):
+    """Columns are (title, kind); kinds are keys of SHOWN. Rows are of raw values, which are sorted
+    by. `head` and `foot`: lines before and after."""
+    columns: tuple
+    rows: list
+    head: list = []
+    foot: list = []
+    order: int = 0           # The column that it is sorted by unless somebody chose another.
+    descending: bool = False
+
+
+def scaled(value, digits=2):
+    """12.3 M; no more than 8 cells."""
+    if value is None:
+        return "-"
+    for bound, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= bound:
+            return f"{value / bound:.{digits}f} {unit}"
+    return f"{value:.{digits}f}" if value != int(value) else str(int(value))
+
+
+def bar(share, cells=BAR_CELLS):
+    if share is None:
+        return "-"
+    full = round(min(max(share, 0), 1) * cells)
+    return "[" + "#" * full + "." * (cells - full) + f"] {100 * share:.0f} %"
+
+
+def sparkline(values, cells=60):
+    """The last ones, each as dense as it is high."""
+    shown = [value or 0 for value in values][-cells:]
+    highest = max(shown, default=0)
+    return "".join(RAMP[round(value / highest * (len(RAMP) - 1))] if highest else " "
+                   for value in shown)
+
+
+SHOWN = {
+    "text": lambda value: "-" if value is None else str(value),
+    "count": scaled,
+    "per_s": scaled,
+    "number": scaled,
+    "gbit_per_s": lambda value: "-" if value is None else f"{value:.3f}",
+    "share": lambda value: "-" if value is None else f"{100 * value:.2f} %",
+    "percent": lambda value: "-" if value is None else f"{value:.0f} %",
+    "bar": bar,
+    "us": lambda value: "-" if value is None else f"{value / 1000:,.1f}",
+}
+LEFT = ("text", "bar")
+
+
+def overview(pair, history):
+    """`history`: packets a second that were received, of earlier snapshots."""
+    rows = []
+    for port, answered in pair.now.ports.items():
+        rates = {name: pair.port(port, "stats", name)[1] for name in
+                 ("ipackets", "opackets", "ibytes", "obytes", "imissed", "ierrors", "rx_nombuf")}
+        link = table(answered.get("link_status"))
+        rows.append([port, str(link.get("status", "-")), rates["ipackets"],
+                     figures.gigabits(rates["ipackets"], rates["ibytes"]), rates["opackets"],
+                     figures.gigabits(rates["opackets"], rates["obytes"]), rates["imissed"],
+                     rates["ierrors"], rates["rx_nombuf"]])
+    received, sent = total_rates(pair, rows)
+    lost = [one[3] for one in figures.drops(pair) if one[1] in ("app", "queue", "NIC")]
+    head = [f"received {scaled(received):>9} pps   {history and '|' + sparkline(history) + '|' or ''}",
+            f"sent     {scaled(sent):>9} pps",
+            f"dropped  {scaled(sum(one or 0 for one in lost)):>9} pps" if pair.now.sluice else
+            "dropped          - (see page 2)",
+            f"busy     {bar(figures.busy_share(pair))}"]
+    foot = ["", *map(str, pair.now.map)] if pair.now.map else []
+    return Table((("port", "text"), ("link", "text"), ("rx pps", "per_s"), ("Gb/s", "gbit_per_s"),
+                  ("tx pps", "per_s"), ("Gb/s", "gbit_per_s"), ("missed/s", "per_s"),
+                  ("errors/s", "per_s"), ("no mbuf/s", "per_s")), rows, head, foot)
+
+
+def total_rates(pair, port_rows):
+    """Received and sent: of the workers, else of all ports."""
+    if pair.now.sluice:
+        return pair.sluice("rx_pkts")[1], pair.sluice("tx_pkts")[1]
+    received, sent = ([row[column] for row in port_rows if row[column] is not None]
+                      for column in (2, 4))
+    return sum(received) if received else None, sum(sent) if sent else None
+
+
+def drops(pair, _history):
+    found = figures.drops(pair)
+    received, _ = total_rates(pair, overview(pair, []).rows)
+    rows = [[reason, who, total, rate, rate / received if rate is not None and received else None]
+            for reason, who, total, rate in found]
+    head = [] if rows else ["Nothing was dropped."]
+    return Table((("reason", "text"), ("counted by", "text"), ("total", "count"),
+                  ("per second", "per_s"), ("of received", "share")), rows, head, order=3,
+                 descending=True)
+
+
+def queues(pair, _history):
+    rows, head = [], []
+    for port in pair.now.ports:
+        found = figures.queues(pair, port)
+        rates = [received for _, received, _, _ in found]
+        whole = sum(rate or 0 for rate in rates)
+        rows += [[f"{port}/{queue}", received, sent, total,
+                  received / whole if whole and received is not None else None]
+                 for queue, received, sent, total in found]
+        if uneven := figures.imbalance(rates):
+            head.append(f"port {port}: {len(found)} queue(s), the busiest has {uneven:.2f} times "
+                        "the mean")
+    head = head or ([] if rows else ["No port says what its queues received."])
+    return Table((("port/queue", "text"), ("rx pps", "per_s"), ("tx pps", "per_s"),
+                  ("rx total", "count"), ("share of the port", "bar")), rows, head)
+
+
+def all_counters(pair, _history):
+    rows = [["workers", name, *pair.sluice(name)] for name in pair.now.sluice]
+    for port, answered in pair.now.ports.items():
+        rows += [[f"port {port}", name, *pair.port(port, "xstats", name)]
+                 for name in answered.get("xstats", {})]
+    return Table((("of", "text"), ("counter", "text"), ("total", "count"), ("per second", "per_s")),
+                 rows, order=3, descending=True)
+
+
+PERCENTILES = ("p50", "p99", "p999", "max")
+
+
+def latency(pair, _history):
+    found = figures.latencies(pair.now)
+    rows = [[name, of.get("count"), of.get("mean"), *(of.get(part) for part in PERCENTILES)]
+            for name, of in found.items()]
+    foot = []
+    for name, of in found.items():
+        foot += histogram(name, of.get("buckets", []))
+    head = [] if rows else ["This application reports no latencies."]
+    return Table((("times in us", "text"), ("count", "count"), ("mean", "us"), ("p50", "us"),
+                  ("p99", "us"), ("p99.9", "us"), ("max", "us")), rows, head, foot)
+
+
+def histogram(name, buckets):
+    """Lines: a bar for each bucket from the first that has something to the last."""
+    total = sum(count for _, count in buckets)
+    filled = [at for at, (_, count) in enumerate(buckets) if count]
+    if not filled:
+        return []
+    lines = ["", f"{name}: at most so many us, of {scaled(total)}"]
+    return lines + [f"{bound / 1000:>14,.1f} {bar(count / total, 40)}"
+                    for bound, count in buckets[filled[0]:filled[-1] + 1]]
+
+
+def app_page(page, pair):
+    """One of APP_PAGES."""
+    answer = pair.now.pages.get(page.command)
+    about, choices = pair.now.choices.get(page.command, ("", []))
+    head = [f"{about}   (v: the next of {len(choices)})"] if about else []
+    error = table(answer).get("error")
+    if isinstance(error, str):
+        return Table((), [], [*head, error])
+    if not page.columns:
+        rows = [[name, *pair.page(page.command, *path)] for name, path, _ in counters(answer)]
+        texts = [f"{name}: {value}" for name, value in table(answer).items()
+                 if isinstance(value, str) and number(value) is None]
+        return Table((("counter", "text"), ("total", "count"), ("per second", "per_s")), rows,
+                     head + texts, order=2, descending=True)
+    rows = [([name] if page.entry else []) + [value_of(page, pair, path, entry, member, kind)
+                                              for _, member, kind in page.columns]
+            for name, path, entry in entries(page, answer)]
+    columns = tuple((title, kind) for title, _, kind in page.columns)
+    return Table(((page.entry, "text"), *columns) if page.entry else columns, rows, head)
+
+
+def value_of(page, pair, path, entry, member, kind):
+    if kind == "text":
+        value = entry.get(member)
+        return None if isinstance(value, (dict, list)) else value
+    if kind not in ("per_s", "gbit_per_s"):
+        return number(entry.get(member))
+    same = pair.before and pair.before.choices.get(page.command) == \
+        pair.now.choices.get(page.command)
+    rate = pair.page(page.command, *path, member)[1] if same else None
+    return rate if kind == "per_s" or rate is None else rate * 8 / 1e9
+
+
+COMMON = {"Overview": overview, "Drops": drops, "Queues": queues, "Latency": latency,
+          "Counters": all_counters}
+
+
+def titles(snapshot):
+    """Of the pages that there are something for, in their order."""
+    own = [page.title for page in APP_PAGES if snapshot and page.command in snapshot.pages]
+    return [*COMMON, *own]
+
+
+def make(title, pair, history):
+    if title in COMMON:
+        return COMMON[title](pair, history)
+    return app_page(next(page for page in APP_PAGES if page.title == title), pair)
+
+
+def command_of(title):
+    """Whose answer a page shows; None of the common ones."""
+    return next((page.command for page in APP_PAGES if page.title == title), None)
