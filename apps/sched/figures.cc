@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 
 namespace sluice::sched {
@@ -32,6 +33,17 @@ Json Latency(const Histogram& times) {
           {"p99_ns", times.Percentile(0.99)},
           {"p999_ns", times.Percentile(0.999)},
           {"max_ns", times.max()}};
+}
+
+// Times of each power of two that has any: "le_" and the most ns that they took.
+Json WithBuckets(const Histogram& times) {
+  Json json = Latency(times);
+  const auto powers = times.PowersOfTwo();
+  for (size_t bits = 0; bits < powers.size(); ++bits) {
+    if (powers[bits] == 0) continue;
+    json["le_" + std::to_string((uint64_t{1} << bits) - 1)] = powers[bits];
+  }
+  return json;
 }
 
 Json Statuses(const std::array<uint64_t, engine::sched::kStatuses>& counts) {
@@ -121,6 +133,12 @@ Json Result::ToJson() const {
             {"recalled_too_late", agent.recalled_too_late},
             {"losses", agent.losses},
             {"unknown_tasks", agent.unknown_tasks}}}};
+}
+
+Json Result::LatencyJson() const {
+  return {{"short", WithBuckets(figures.latency[kShortClass])},
+          {"long", WithBuckets(figures.latency[kLongClass])},
+          {"decision", WithBuckets(figures.decision)}};
 }
 
 std::string TableHead() {

@@ -63,6 +63,8 @@ struct Result {
   /// Of those: they did not fit the state that the host had. Recalled ones are not among them.
   uint64_t Refused() const;
   nlohmann::ordered_json ToJson() const;
+  /// The latencies of ToJson, each with its histogram.
+  nlohmann::ordered_json LatencyJson() const;
 };
 
 /// Two lines above rows.

@@ -127,6 +127,8 @@ uint64_t Unfinished(const Board& board) {
 std::vector<runtime::TelemetryCommand> Commands(Play& play) {
   return {{"/sluice/sched/stats", "Figures of the current policy and mode",
            [&play](std::string_view) { return Flat(play.Take()); }},
+          {"/sluice/sched/latency", "Latencies of the current policy and mode, as histograms",
+           [&play](std::string_view) { return play.Take().LatencyJson(); }},
           {"/sluice/sched/results",
            "Figures of finished policies and modes, one object each",
            [&play](std::string_view) {

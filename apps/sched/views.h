@@ -38,7 +38,7 @@ void Extend(const Board& board, nlohmann::ordered_json& report);
 std::string Totals(const Board& board);
 uint64_t Unfinished(const Board& board);
 
-/// /sluice/sched/stats and /sluice/sched/results.
+/// /sluice/sched/stats, /sluice/sched/latency and /sluice/sched/results.
 std::vector<runtime::TelemetryCommand> Commands(Play& play);
 
 }  // namespace sluice::sched

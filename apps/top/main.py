@@ -7,7 +7,6 @@ import shutil
 import sys
 
 import pages
-from connection import sockets
 from sampler import Sampler, listing
 from view import View
 
@@ -34,10 +33,10 @@ def main():
     if not 0.1 <= args.period_s <= 60:
         return fail(f"--period_s={args.period_s:g}: give 0.1 to 60")
     if args.list:
-        print("\n".join(f"{name}  {about}" for name, about in listing()))
+        print("".join(f"{name}  {about}\n" for name, about in listing()), end="")
         return 0
-    known = sockets()
-    name = args.file_prefix or (list(known)[0] if len(known) == 1 else None)
+    known = [] if args.file_prefix else [name for name, _ in listing()]
+    name = args.file_prefix or (known[0] if len(known) == 1 else None)
     titles = [*pages.COMMON, *(page.title for page in pages.APP_PAGES)]
     if args.page not in titles:
         return fail(f"--page={args.page}: give one of {', '.join(titles)}")

@@ -53,13 +53,15 @@ def take(connection, wishes, clock=time.monotonic):
 
 
 def listing():
-    """(name, what its process says of itself) of every socket."""
+    """(name, what its process says of itself) of every socket that a process listens at."""
     found = []
     for name, path in sockets().items():
         try:
             connection = Connection(path, LIST_PATIENCE_S)
             found.append((name, f"{connection.info.get('version')}, pid {connection.info.get('pid')}"))
             connection.close()
+        except (ConnectionRefusedError, FileNotFoundError):
+            continue  # A process that was killed has left it.
         except (OSError, answers.BadAnswer):
             found.append((name, "does not answer"))
     return found

@@ -16,7 +16,7 @@ def fit(text, width):
 def table_lines(table, order, width):
     """The titles, with the sorted column marked, and a line for each row."""
     column, descending = order
-    marks = ["" if i != column else "v" if descending else "^" for i in range(len(table.columns))]
+    marks = ["" if i != column else " v" if descending else " ^" for i in range(len(table.columns))]
     titles = [title + mark for (title, _), mark in zip(table.columns, marks)]
     cells = [[pages.SHOWN[kind](value) for value, (_, kind) in zip(row, table.columns)]
              for row in sorted_rows(table, column, descending)]

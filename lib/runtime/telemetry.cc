@@ -75,12 +75,29 @@ std::string Scalar(const Json& value) {
 
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested);
 
+void Fill(rte_tel_data* data, const Json& value, bool nested);
+
+// `add` takes the container, or returns an error: it is full.
+template <typename Add>
+void AddContainer(const Json& value, Add add) {
+  Data inner(rte_tel_data_alloc(), &rte_tel_data_free);
+  Fill(inner.get(), value, true);
+  if (add(inner.get()) == 0) inner.release();
+}
+
 void Fill(rte_tel_data* data, const Json& value, bool nested) {
   if (value.is_object()) {
     rte_tel_data_start_dict(data);
     size_t entries = 0;
     for (const auto& [name, member] : value.items()) {
       if (entries++ < kMaxEntries) AddMember(data, name, member, nested);
+    }
+  } else if (!nested && !value.empty() && value.front().is_object()) {
+    rte_tel_data_start_array(data, RTE_TEL_CONTAINER);
+    for (const Json& item : value) {
+      AddContainer(item, [data](rte_tel_data* inner) {
+        return rte_tel_data_add_array_container(data, inner, 0);
+      });
     }
   } else {
     rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
@@ -95,9 +112,9 @@ void AddMember(rte_tel_data* data, const std::string& name, const Json& value, b
   if (value.is_number_integer()) {
     rte_tel_data_add_dict_u64(data, name.c_str(), value.get<uint64_t>());
   } else if (value.is_structured() && !nested) {
-    Data inner(rte_tel_data_alloc(), &rte_tel_data_free);
-    Fill(inner.get(), value, true);
-    if (rte_tel_data_add_dict_container(data, name.c_str(), inner.get(), 0) == 0) inner.release();
+    AddContainer(value, [&](rte_tel_data* inner) {
+      return rte_tel_data_add_dict_container(data, name.c_str(), inner, 0);
+    });
   } else {
     rte_tel_data_add_dict_string(data, name.c_str(), Scalar(value).c_str());
   }

@@ -14,11 +14,17 @@ import json
 import math
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "scripts/bench"))
+from progress import Progress  # pylint: disable=wrong-import-position
+
+MEASURED = "build/measured/paper_tables.json"  # Where scripts/report finds it.
 VALUES = pathlib.Path(__file__).resolve().parent / "values.json"
 PROGRAM = "tools/paper_rows/sluice-paper-rows"
 UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "ms": 1e6}
@@ -52,7 +58,8 @@ def parse_arguments():
     parser.add_argument("--set", action="append", default=[], metavar="INPUT=VALUE",
                         help="change an input, as pcie_oneway=500ns; --inputs lists them")
     parser.add_argument("--inputs", action="store_true", help="list the inputs")
-    parser.add_argument("--json", metavar="FILE", help="- = standard output, instead of the table")
+    parser.add_argument("--json", metavar="FILE",
+                        help=f"default: {MEASURED}; - = standard output, instead of the table")
     parser.add_argument("--plot", metavar="FOLDER",
                         help="write load.png and change.png: latency and stale decisions; rtt.png "
                         "and workers.png: latency and rate of an echo")
@@ -68,14 +75,31 @@ def build():
     return ROOT / "build/release" / PROGRAM
 
 
-def compute(program, settings, plots):
-    command = [str(program)] + [part for each in settings for part in ("--set", each)]
-    if plots:
-        command.append("--plots")
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(done.returncode)
-    return json.loads(done.stdout)
+def compute(program, settings):
+    """What sluice-paper-rows computes; after an interrupt what it had, with "stopped"."""
+    command = [str(program), "--plots", "--progress",
+               *(part for each in settings for part in ("--set", each))]
+    progress = None
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, \
+            subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True) as process:
+        while True:
+            try:
+                for line in process.stderr:
+                    step = re.fullmatch(r"(\d+) (\d+) (.*)\n", line)
+                    if not step:
+                        print(line, end="", file=sys.stderr)
+                        continue
+                    progress = progress or Progress([1] * int(step[2]))
+                    progress.step(step[3])
+                break
+            except KeyboardInterrupt:
+                process.send_signal(signal.SIGINT)  # It ends with what it is at.
+        if progress:
+            progress.close()
+        if process.wait() != 0:
+            sys.exit(process.returncode)
+        out.seek(0)
+        return json.loads(out.read())
 
 
 def nanoseconds(text):
@@ -166,6 +190,8 @@ def join(data, computed):
             continue
         row = rows.pop(paper["id"], None)
         if row is None and "elsewhere" not in paper:
+            if "stopped" in computed:
+                continue
             sys.exit(f"sluice-paper-rows computes no {paper['id']}")
         verdict, tolerance, counted = judge(paper, row, inputs)
         said = paper.get("paper", "")
@@ -230,6 +256,8 @@ def cell(point):
 def print_plots(plots, out):
     """The plots' data in short."""
     for name, plot in PLOTS.items():
+        if name not in plots:
+            continue
         series = {line: {point[0]: point for point in points}
                   for line, points in plots[name].items()}
         xs = sorted(set().union(*series.values()))
@@ -256,7 +284,7 @@ def draw(plots, folder):
     for name, plot in PLOTS.items():
         figure, axes = plt.subplots(1, len(plot.panels), figsize=(11, 4.2))
         for column, (axis, title) in enumerate(zip(axes, plot.panels), 1):
-            for line, points in plots[name].items():
+            for line, points in plots.get(name, {}).items():
                 axis.plot([p[0] for p in points], [p[column] for p in points], marker="o",
                           markersize=3, label=line)
             axis.set_xlabel(plot.axis)
@@ -277,30 +305,37 @@ def main():
     args = parse_arguments()
     data = json.loads(VALUES.read_text(encoding="utf-8"))
     program = args.program or build()
-    computed = compute(program, args.set, plots=True)
+    computed = compute(program, args.set)
     if args.inputs:
         for each in computed["inputs"]:
             chosen = f"; chosen from {each['chosen_from']}" if each["chosen_from"] else ""
             print(f"{each['name']:24} {each['value']:>10}  {each['group']}: {each['origin']}{chosen}")
-        return
+        return 0
     rows = join(data, computed)
-    if args.json:
-        text = json.dumps({"inputs": computed["inputs"], "rows": rows, "counts": counts(rows),
-                           "plots": computed["plots"]}, indent=1)
-        if args.json == "-":
-            print(text)
-        else:
-            pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
+    plots = computed.get("plots", {})
+    text = json.dumps({"inputs": computed["inputs"], "rows": rows, "counts": counts(rows),
+                       "plots": plots, "stopped": computed.get("stopped", "")}, indent=1)
+    if args.json == "-":
+        print(text)
+    else:
+        place = pathlib.Path(args.json or ROOT / MEASURED)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text + "\n", encoding="utf-8")
     out = io.StringIO()
     print_table(rows, data, out)
-    print_plots(computed["plots"], out)
-    if args.page:
+    print_plots(plots, out)
+    if args.page and "stopped" not in computed:
         replace_in_page(pathlib.Path(args.page), out.getvalue())
     elif args.json != "-":
         print(out.getvalue(), end="")
     if args.plot:
-        draw(computed["plots"], pathlib.Path(args.plot))
+        draw(plots, pathlib.Path(args.plot))
+    if "stopped" in computed:
+        done = sum(row.get("ours") is not None for row in rows)
+        print(f"paper_tables: interrupted; {done} rows were computed", file=sys.stderr)
+        return 130
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

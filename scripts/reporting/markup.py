@@ -56,8 +56,11 @@ def table(titles, rows, caption, origin):
         kind = ' class="number"' if value.is_number else ""
         return f'<td{kind} data-order="{text(value.order)}">{value.markup}</td>'
 
-    head = "".join(f'<th scope="col"><button type="button">{text(title)}</button></th>'
-                   for title in titles)
+    numeric = [all(isinstance(cell, Cell) and cell.is_number for cell in column)
+               for column in zip(*rows)] or [False] * len(titles)
+    head = "".join(f'<th scope="col" class="{"number" if is_number else ""}">'
+                   f'<button type="button">{text(title)}</button></th>'
+                   for title, is_number in zip(titles, numeric))
     body = "\n".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
     return (f'<div class="scroll"><table class="sortable"><caption>{text(caption)} {badge(origin)}'
             f"</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>\n")

@@ -75,9 +75,10 @@ def y_axis(scale, title):
         + label(14, middle, title, kind="axis") + "</g>"
 
 
-def figure(title, inner, names, origin, note=""):
-    legend = "".join(f'<li><span class="swatch {colour(name, names)}"></span>{text(name)}</li>'
-                     for name in names)
+def figure(title, inner, names, origin, note="", marks=()):
+    """`marks`: what the legend says of names, by name."""
+    legend = "".join(f'<li><span class="swatch {colour(name, names)}"></span>{text(name)}'
+                     f"{text(dict(marks).get(name, ''))}</li>" for name in names)
     return (f'<figure><figcaption>{text(title)} {badge(origin)}</figcaption>\n'
             f'<ul class="legend">{legend}</ul>\n'
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(title)}">{inner}</svg>'
@@ -139,12 +140,13 @@ def lines(title, x_axis, y_axis_, series, note=""):
             f'data-x="{px!r}" data-value="{py!r}"><title>{text(each["name"])}{said}: '
             f'{text(px)} {text(x_axis["unit"])}: {py:g} {text(y_axis_["unit"])}</title>'
             f'<circle cx="{x(px):.1f}" cy="{y(py):.1f}" r="4"/></g>' for px, py in each["points"]]
+    marks = {}
     if len(origins) > 1:
-        marked = ", ".join(each["name"] for each in series if each["origin"] == "simulated")
-        note = f"dashed, simulated in virtual time: {marked}. {note}"
+        marks = {each["name"]: f" ({each['origin']})" for each in series}
+        note = f"dashed: simulated in virtual time. {note}"
     # A picture with a simulated series is not called measured.
     return figure(title, "".join(parts), names,
-                  ORIGINS["simulated" if "simulated" in origins else "measured"], note)
+                  ORIGINS["simulated" if "simulated" in origins else "measured"], note, marks)
 
 
 def titled(axis):

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -149,6 +150,21 @@ constexpr double kShares[] = {0, 0.001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 0.999
 uint64_t NearestRank(const std::vector<uint64_t>& sorted, double share) {
   const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
   return sorted[std::max<size_t>(rank, 1) - 1];
+}
+
+TEST(HistogramTest, CountsPowersOfTwo) {
+  Histogram histogram;
+  for (const uint64_t value : {0u, 1u, 2u, 3u, 255u, 256u, 1000u, 1023u, 1024u}) {
+    histogram.Record(value);
+  }
+  histogram.Record(~uint64_t{0});
+  std::array<uint64_t, Histogram::kPowers> expected = {};
+  expected[0] = expected[1] = 1;  // 0 and 1.
+  expected[2] = 2;                // 2, 3.
+  expected[8] = expected[9] = 1;  // 255, 256.
+  expected[10] = 2;               // 512 ... 1023.
+  expected[11] = expected[44] = 1;
+  EXPECT_EQ(histogram.PowersOfTwo(), expected);
 }
 
 TEST(HistogramTest, PercentilesAreWithinOnePercentOfThoseOfSortedSamples) {

@@ -283,7 +283,8 @@ class Page(unittest.TestCase):
         # The warning, the table, four pictures.
         self.assertEqual(papers.count('class="badge simulated"'), 6)
         curves = self.page.split('id="curves"')[1].split("</section>")[0]
-        self.assertIn("dashed, simulated in virtual time: paper&#x27;s model", curves)
+        self.assertIn("dashed: simulated in virtual time", curves)
+        self.assertIn("</span>paper&#x27;s model (simulated)</li>", curves)
         self.assertRegex(curves, r'<polyline class="c\d simulated"')
         self.assertIn("paper&#x27;s model (simulated): 90", curves)
         self.assertEqual(curves.count('class="badge measured"'), 0)

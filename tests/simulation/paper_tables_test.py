@@ -4,10 +4,13 @@
 the reproduction table follow from, how they are judged, and that the page shows what comes out."""
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PROGRAM = sys.argv[1]
@@ -166,7 +169,8 @@ class Verdicts(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_shows_what_the_program_prints(self):
         printed = subprocess.run(
-            [sys.executable, SCRIPTS / "paper_tables.py", "--program", PROGRAM],
+            [sys.executable, SCRIPTS / "paper_tables.py", "--program", PROGRAM,
+             f"--json={os.devnull}"],
             capture_output=True, text=True, check=True).stdout
         page = PAGE.read_text(encoding="utf-8")
         shown = page.split(paper_tables.BEGIN)[1].split(paper_tables.END)[0]
@@ -175,6 +179,32 @@ class Page(unittest.TestCase):
                          "scripts/paper_tables --page docs/paper_tables.md fixes it; then read "
                          "what the page says about it again")
         self.assertNotIn("FAIL", printed)
+
+
+class Interrupt(unittest.TestCase):
+    def test_what_was_computed_is_kept_and_the_exit_code_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder) / "rows.json"
+            with subprocess.Popen(
+                    [sys.executable, SCRIPTS / "paper_tables.py", "--program", PROGRAM,
+                     f"--json={place}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    text=True) as process:
+                for line in process.stderr:
+                    # Lines in a file: what is done, of how many, and what is left.
+                    self.assertRegex(line, r"^\[\d+/18, (\d+ s|\d+ min) left\] ")
+                    if line.startswith("[2/18"):
+                        break
+                process.send_signal(signal.SIGINT)
+                printed, said = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130)
+            self.assertRegex(said.splitlines()[-1],
+                             r"^paper_tables: interrupted; \d+ rows were computed$")
+            kept = json.loads(place.read_text(encoding="utf-8"))
+        self.assertEqual(kept["stopped"], "interrupted")
+        ids = {row["id"] for row in kept["rows"] if row.get("ours") is not None}
+        self.assertLessEqual({"W1", "E1"}, {re.match(r"[A-Z]\d", one)[0] for one in ids})
+        self.assertFalse({one for one in ids if one.startswith("B6")})
+        self.assertIn("| W1 |", printed)
 
 
 if __name__ == "__main__":

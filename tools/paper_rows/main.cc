@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots | --plot name]: computes our
-// side of the reproduction table and prints it as JSON. Virtual time: the same inputs, the same
-// output.
+// sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots | --plot name] [--progress]:
+// computes our side of the reproduction table and prints it as JSON. Virtual time: the same inputs,
+// the same output. SIGINT and SIGTERM end it after the group of rows, or the plot, that it is at: the
+// JSON has those before, and "stopped".
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -20,6 +22,36 @@
 namespace sluice::simulation {
 namespace {
 
+volatile std::sig_atomic_t stop = 0;
+
+// What is computed together, and asked for by the beginnings of its rows' ids.
+struct Group {
+  std::string_view ids;
+  std::vector<Row> (*rows)(Experiments&);
+};
+constexpr Group kGroups[] = {
+    {"W1 W2 W3 W11 B1 B3 B4 D1 D2", [](Experiments& e) { return e.LinkRows(); }},
+    {"E1 E2 E3 E5 E8", [](Experiments& e) { return e.InterfaceRows(); }},
+    {"F5 F6 F7", [](Experiments& e) { return e.EchoRows(); }},
+    {"W4 W5 S1 S2 S3", [](Experiments& e) { return e.SwitchRows(); }},
+    {"W6 W7 S4 S5", [](Experiments& e) { return e.ThroughputRows(); }},
+    {"W8 W9", [](Experiments& e) { return e.FaultRows(); }},
+    {"W14", [](Experiments& e) { return e.TailRows(); }},
+    {"B5 D3", [](Experiments& e) { return e.StalenessRows(); }},
+    {"B6", [](Experiments& e) { return e.BreakEvenRows(); }},
+};
+
+// Whether a group can have a row that is asked for.
+bool Wanted(std::string_view ids, std::string_view prefix) {
+  if (prefix.empty()) return true;
+  while (!ids.empty()) {
+    const std::string_view id = ids.substr(0, ids.find(' '));
+    if (id.starts_with(prefix) || prefix.starts_with(id)) return true;
+    ids.remove_prefix(std::min(ids.size(), id.size() + 1));
+  }
+  return false;
+}
+
 nlohmann::ordered_json JsonOf(const Row& row) {
   nlohmann::ordered_json json = {
       {"id", row.id}, {"what", row.what}, {"value", row.value}, {"unit", row.unit},
@@ -35,7 +67,7 @@ nlohmann::ordered_json JsonOf(const Row& row) {
 int Usage(const char* problem) {
   std::fprintf(stderr,
                "%s\nusage: sluice-paper-rows [--set name=value ...] [--rows prefix] "
-               "[--plots | --plot name]\n",
+               "[--plots | --plot name] [--progress]\n",
                problem);
   return 2;
 }
@@ -45,6 +77,7 @@ int Main(int argc, char** argv) {
   std::vector<NamedInput> names = NamesOf(inputs);
   std::string_view prefix;
   std::vector<std::string_view> plots;
+  bool progress = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--plots") {
@@ -53,6 +86,8 @@ int Main(int argc, char** argv) {
       plots.push_back(argv[++i]);
       if (std::find(std::begin(kPlots), std::end(kPlots), plots.back()) == std::end(kPlots))
         return Usage(("no such plot: " + std::string(plots.back())).c_str());
+    } else if (argument == "--progress") {
+      progress = true;
     } else if (argument == "--rows" && i + 1 < argc) {
       prefix = argv[++i];
     } else if (argument == "--set" && i + 1 < argc) {
@@ -91,28 +126,27 @@ int Main(int argc, char** argv) {
   }
   Experiments experiments(inputs);
   out["rows"] = nlohmann::ordered_json::array();
-  const auto add = [&](std::string_view ids, auto&& rows) {
-    // A group is computed if one of its rows can be asked for.
-    bool wanted = prefix.empty();
-    for (size_t at = 0; at < ids.size(); at = ids.find(' ', at) + 1) {
-      const std::string_view id = ids.substr(at, ids.find(' ', at) - at);
-      wanted = wanted || id.starts_with(prefix) || prefix.starts_with(id);
-      if (ids.find(' ', at) == ids.npos) break;
+  const size_t steps = std::size(kGroups) + plots.size();
+  size_t done = 0;
+  // A line for scripts: steps done, of how many, and what.
+  const auto step = [&](std::string_view what) {
+    ++done;
+    if (progress) {
+      std::fprintf(stderr, "%zu %zu %.*s\n", done, steps, static_cast<int>(what.size()),
+                   what.data());
     }
-    if (!wanted) return;
-    for (const Row& row : rows())
-      if (std::string_view(row.id).starts_with(prefix)) out["rows"].push_back(JsonOf(row));
   };
-  add("W1 W2 W3 W11 B1 B3 B4 D1 D2", [&] { return experiments.LinkRows(); });
-  add("E1 E2 E3 E5 E8", [&] { return experiments.InterfaceRows(); });
-  add("F5 F6 F7", [&] { return experiments.EchoRows(); });
-  add("W4 W5 S1 S2 S3", [&] { return experiments.SwitchRows(); });
-  add("W6 W7 S4 S5", [&] { return experiments.ThroughputRows(); });
-  add("W8 W9", [&] { return experiments.FaultRows(); });
-  add("W14", [&] { return experiments.TailRows(); });
-  add("B5 D3", [&] { return experiments.StalenessRows(); });
-  add("B6", [&] { return experiments.BreakEvenRows(); });
+  for (const Group& group : kGroups) {
+    if (stop != 0) break;
+    if (Wanted(group.ids, prefix)) {
+      for (const Row& row : group.rows(experiments)) {
+        if (std::string_view(row.id).starts_with(prefix)) out["rows"].push_back(JsonOf(row));
+      }
+    }
+    step(group.ids);
+  }
   for (const std::string_view plot : plots) {
+    if (stop != 0) break;
     for (const Series& series : experiments.Plot(plot)) {
       nlohmann::ordered_json& points = out["plots"][series.plot][series.name];
       for (const Point& point : series.points) {
@@ -120,7 +154,9 @@ int Main(int argc, char** argv) {
         for (const double y : point.y) points.back().push_back(y);
       }
     }
+    step(plot);
   }
+  if (stop != 0) out["stopped"] = "interrupted";
   std::printf("%s\n", out.dump(1).c_str());
   return 0;
 }
@@ -129,6 +165,9 @@ int Main(int argc, char** argv) {
 }  // namespace sluice::simulation
 
 int main(int argc, char** argv) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    std::signal(signal, [](int) { sluice::simulation::stop = 1; });
+  }
   try {
     return sluice::simulation::Main(argc, argv);
   } catch (const std::exception& error) {

@@ -47,9 +47,18 @@ class Histogram {
     return 0;
   }
 
+  static constexpr uint32_t kPowers = 45;
+  /// How many values have n bits, by n: 2^(n-1) ... 2^n - 1; of 0 bits is 0 alone. Values beyond 44
+  /// bits have 44.
+  std::array<uint64_t, kPowers> PowersOfTwo() const {
+    std::array<uint64_t, kPowers> powers = {};
+    for (size_t i = 0; i < counts_.size(); ++i) powers[std::bit_width(MiddleOf(i))] += counts_[i];
+    return powers;
+  }
+
  private:
   static constexpr uint32_t kBits = 7;  // Of buckets per power of two.
-  static constexpr uint32_t kMaxBits = 44;
+  static constexpr uint32_t kMaxBits = kPowers - 1;
   static constexpr uint64_t kMax = (uint64_t{1} << kMaxBits) - 1;  // Longer is counted as this.
 
   // Values below 2^(kBits + 1) have buckets of their own.
