@@ -10,6 +10,7 @@ import csv
 import io
 import ipaddress
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,13 +19,17 @@ import unittest
 import unittest.mock
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS / "bench"))
+sys.path[:0] = [str(SCRIPTS / "bench"), str(SCRIPTS / "reporting")]
 import growth
+import instructions
 import kv_report
 import logmon_report
+import measurements
 import output
 import paper_ratios
 import plot
+import progress
+import report
 import rows
 import run
 import targets
@@ -868,11 +873,140 @@ class Reports(unittest.TestCase):
             run.testpmd_report("Port 0: link state change event", "net_null", 1.0)
 
 
+class Clock:
+    """Seconds that pass when the test says so."""
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class ProgressOfLongRuns(unittest.TestCase):
+    def progress(self, costs, out):
+        clock = Clock()
+        return progress.Progress(costs, out, clock), clock
+
+    def test_lines_in_a_file_say_what_is_done_and_what_is_left(self):
+        out = io.StringIO()
+        shown, clock = self.progress([1, 1, 2], out)
+        clock.now = 10.0
+        shown.step("a")  # 10 s for a quarter of the cost.
+        clock.now = 20.0
+        shown.step("b")
+        shown.close()
+        self.assertEqual(out.getvalue(), "[1/3, 30 s left] a\n[2/3, 20 s left] b\n")
+
+    def test_what_is_expected_may_change(self):
+        out = io.StringIO()
+        shown, clock = self.progress([1] * 100, out)
+        clock.now = 2.0
+        shown.step("a")
+        shown.expect([1, 1])
+        clock.now = 4.0
+        shown.step("b")
+        self.assertEqual(out.getvalue().splitlines()[1], "[2/3, 2 s left] b")
+
+    def test_a_bar_on_a_terminal_is_overwritten_and_fits(self):
+        out = Screen()
+        shown, clock = self.progress([1] * 4, out)
+        clock.now = 1.0
+        with unittest.mock.patch.dict(os.environ, {"COLUMNS": "60", "LINES": "24"}):
+            shown.step("echo increment streaming 64: 5.0 cycles/packet " + 60 * "x")
+            shown.say("time limit")
+        bar, said, rest = out.getvalue().split("\n")
+        self.assertTrue(bar.startswith("\r[#####...............] 1/4, 3 s left: echo increment"), bar)
+        self.assertEqual(len(bar), 1 + 59)
+        self.assertEqual((said, rest), ("time limit", ""))
+
+    def test_durations(self):
+        for seconds, text in ((0, "0 s"), (0.2, "1 s"), (99, "99 s"), (100, "2 min"),
+                              (121, "3 min"), (3600, "1 h 0 min"), (5400, "1 h 30 min")):
+            self.assertEqual(progress.duration(seconds), text)
+
+
+class Interrupts(unittest.TestCase):
+    """What was measured is kept, and the exit code says that it is not all."""
+
+    ROWS = ("--sizes=64,imix", "--mode=increment", "--pcap=none", "--no-peers")
+
+    def measure(self, fails_at, error, flags=ROWS):
+        asked = []
+
+        def app_sample(app, iface, given, seconds):
+            asked.append((app, iface))
+            if len(asked) == fails_at:
+                raise error
+            return sample(iface, 10.0, memory="hugepages")
+
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+            place, page = f"{folder}/kept.json", f"{folder}/page.html"
+            stack.enter_context(unittest.mock.patch.object(
+                sys, "argv", ["throughput", "--repeats=3", f"--json={place}", f"--page={page}",
+                              *flags]))
+            args = throughput.parse_arguments()
+            args.ifaces = ["packetized", "streaming"]
+            for target, name, stub in (
+                    (run, "app_sample", app_sample),
+                    (run, "control", lambda: {"ping_pong_cycles": 1.0, "stream_cycles": 1.0}),
+                    (instructions, "count", lambda bench, burst: 50.0),
+                    (report, "measured_files", lambda: [])):
+                stack.enter_context(unittest.mock.patch.object(target, name, stub))
+            said = [stack.enter_context(redirect(io.StringIO())) for redirect in
+                    (contextlib.redirect_stdout, contextlib.redirect_stderr)]
+            manifest = dict(measurements.MANIFEST)
+            measure = throughput.measure_growth if args.growth else throughput.measure_rows
+            code = measure(args, manifest, folder)
+            kept = json.loads(pathlib.Path(place).read_text()) if os.path.exists(place) else None
+            html = pathlib.Path(page).read_text(encoding="utf-8") if os.path.exists(page) else None
+            return code, kept, html, [one.getvalue() for one in said]
+
+    def test_an_interrupt_keeps_the_samples_before_it(self):
+        code, kept, html, (printed, said) = self.measure(7, KeyboardInterrupt())
+        self.assertEqual(code, 130)
+        self.assertEqual(kept["manifest"]["stopped"], "interrupted")
+        # Four rows of a round, and half of the next.
+        self.assertEqual([len(row["samples"]) for row in kept["rows"]], [2, 2, 1, 1])
+        self.assertIn("ended early (interrupted)", html)
+        self.assertIn("echo increment: worker cycles per packet", printed)
+        self.assertRegex(said, r"throughput: interrupted; what was measured is in \S+kept.json\n$")
+
+    def test_a_program_that_fails_keeps_them_too(self):
+        code, kept, html, (_, said) = self.measure(2, run.RunError("sluice-echo: exit code 1"))
+        self.assertEqual((code, kept["manifest"]["stopped"]), (1, "sluice-echo: exit code 1"))
+        self.assertEqual(len(kept["rows"]), 1)
+        self.assertIn("sluice-echo: exit code 1", html)
+        self.assertIn("sluice-echo: exit code 1", said)
+
+    def test_before_the_first_sample_there_is_nothing_to_keep(self):
+        code, kept, html, (_, said) = self.measure(1, KeyboardInterrupt())
+        self.assertEqual((code, kept, html), (130, None, None))
+        self.assertIn("nothing was measured", said)
+
+    def test_growth_keeps_its_points(self):
+        code, kept, html, _ = self.measure(3, KeyboardInterrupt(), ["--growth"])
+        self.assertEqual(code, 130)
+        [row] = kept["rows"]
+        self.assertEqual(list(row["points"]), ["64", "128"])
+        self.assertIn("echo: worker cycles a packet by frame size", html)
+
+    def test_a_run_that_is_not_stopped(self):
+        code, kept, html, (printed, _) = self.measure(0, None)
+        self.assertEqual((code, kept["manifest"]["stopped"]), (0, ""))
+        self.assertEqual([len(row["samples"]) for row in kept["rows"]], [3] * 4)
+        self.assertIn("page.html", printed.splitlines()[-1])
+
+
 class Arguments(unittest.TestCase):
     def test_bad_arguments_name_the_flag_and_exit_with_2(self):
         for arguments, flag in ((["--apps=nope"], "--apps"), (["--sizes=63"], "--sizes"),
                                 (["--pcap=/none.pcap"], "--pcap"), (["--repeats=0"], "--repeats"),
                                 (["--mode=fast"], "--mode"),
+                                (["--page=/none/x.html"], "--page"),
                                 (["--growth", "--quick"], "--growth"),
                                 (["--apps=maglev", "--mode=reflect"], "--mode"),
                                 (["--apps=echo,maglev", "--mode=reflect"], "--mode"),
