@@ -88,7 +88,7 @@ def page_lines(view, table, height, width):
 def render(view, sampler, table, width, height):
     """`sampler`: has target, now, status and apps; `table`: of the page, None before there is
     one."""
-    keys = "q quit  a apps  arrows pages  s sort  r reverse  p pause  + - period  v next  ? help"
+    keys = "q quit  a apps  arrows pages  s sort  r reverse  p pause  v next  h more keys"
     room = max(height - 3, 0)
     if view.screen == "help":
         body = [(line, "normal") for line in HELP]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The screen on a terminal, by curses, which sends only what changed: enough for a slow line."""
+import contextlib
 import curses
 import os
 import time
@@ -62,8 +63,8 @@ class Loop:
         self.sampler.soon.set()
 
     def run(self, window):
-        curses.curs_set(0)
-        curses.use_default_colors()
+        with contextlib.suppress(curses.error):
+            curses.curs_set(0)  # Not every terminal can hide it.
         window.timeout(TICK_MS)
         while not self.view.quits:
             self.update()
