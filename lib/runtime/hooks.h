@@ -19,7 +19,8 @@ struct TelemetryCommand {
   std::string path;  ///< "/sluice/…", shorter than 56 bytes.
   std::string help;
   /// EAL's telemetry thread calls it while workers run. The answer is an object or an array
-  /// of scalars, or of objects of scalars; what does not fit into DPDK's limits is left out.
+  /// of scalars, or of objects of scalars; what does not fit into DPDK's limits is left out, and
+  /// an array of objects is sent as an object by places, "0", "1", ...
   std::function<nlohmann::ordered_json(std::string_view parameters)> answer;
 };
 

@@ -75,16 +75,6 @@ std::string Scalar(const Json& value) {
 
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested);
 
-void Fill(rte_tel_data* data, const Json& value, bool nested);
-
-// `add` takes the container, or returns an error: it is full.
-template <typename Add>
-void AddContainer(const Json& value, Add add) {
-  Data inner(rte_tel_data_alloc(), &rte_tel_data_free);
-  Fill(inner.get(), value, true);
-  if (add(inner.get()) == 0) inner.release();
-}
-
 void Fill(rte_tel_data* data, const Json& value, bool nested) {
   if (value.is_object()) {
     rte_tel_data_start_dict(data);
@@ -93,11 +83,10 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
       if (entries++ < kMaxEntries) AddMember(data, name, member, nested);
     }
   } else if (!nested && !value.empty() && value.front().is_object()) {
-    rte_tel_data_start_array(data, RTE_TEL_CONTAINER);
-    for (const Json& item : value) {
-      AddContainer(item, [data](rte_tel_data* inner) {
-        return rte_tel_data_add_array_container(data, inner, 0);
-      });
+    // DPDK 22.11 has no arrays of objects: an object by places.
+    rte_tel_data_start_dict(data);
+    for (size_t place = 0; place < std::min(value.size(), kMaxEntries); ++place) {
+      AddMember(data, std::to_string(place), value[place], false);
     }
   } else {
     rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
@@ -112,9 +101,9 @@ void AddMember(rte_tel_data* data, const std::string& name, const Json& value, b
   if (value.is_number_integer()) {
     rte_tel_data_add_dict_u64(data, name.c_str(), value.get<uint64_t>());
   } else if (value.is_structured() && !nested) {
-    AddContainer(value, [&](rte_tel_data* inner) {
-      return rte_tel_data_add_dict_container(data, name.c_str(), inner, 0);
-    });
+    Data inner(rte_tel_data_alloc(), &rte_tel_data_free);
+    Fill(inner.get(), value, true);
+    if (rte_tel_data_add_dict_container(data, name.c_str(), inner.get(), 0) == 0) inner.release();
   } else {
     rte_tel_data_add_dict_string(data, name.c_str(), Scalar(value).c_str());
   }
