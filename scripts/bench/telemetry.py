@@ -2,17 +2,18 @@
 """DPDK's telemetry socket of a running process, found by its --file-prefix."""
 import json
 import os
+import pathlib
 import socket
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "apps/top"))
+from connection import MESSAGE_BYTES, SOCKET, runtime_folder
 
 PATIENCE_S = 30
-MESSAGE_BYTES = 1 << 17
 
 
 def path(prefix):
-    """Where EAL puts it (eal_create_runtime_dir in eal_filesystem.c)."""
-    home = os.environ.get("RUNTIME_DIRECTORY") or (
-        "/var/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp"))
-    return f"{home}/dpdk/{prefix}/dpdk_telemetry.v2"
+    return str(runtime_folder() / prefix / SOCKET)
 
 
 def ask(prefix, command, parameters=""):

@@ -168,6 +168,9 @@ class Commands(unittest.TestCase):
     def flags(self, app):
         """Flags of an application, from where they are defined."""
         own = "".join(text_of(p) for p in sorted((ROOT / "apps" / app).glob("*.cc")))
+        if app == "top":
+            return {"help", *re.findall(r'add_argument\("--([\w-]+)"',
+                                        text_of(ROOT / "apps" / app / "main.py"))}
         if app == "device":
             models = "".join(text_of(p) for p in (ROOT / "lib" / "emulator").glob("*_model.cc"))
             return {"model", *re.findall(r'FlagHelp\{"(\w+)"', own),

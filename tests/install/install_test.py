@@ -59,6 +59,10 @@ class Install(unittest.TestCase):
             self.assertEqual(len(list(STAGE.rglob(name))), 1, name)
         self.assertFalse(list(STAGE.rglob("sluice-control")), "a bench is not for users")
 
+    def test_the_live_screen_finds_its_modules(self):
+        [program] = [path for path in STAGE.rglob("sluice-top") if path.parent.name == "bin"]
+        self.assertIn("--file-prefix", run(program, "--help").stdout)
+
     def test_programs_outside_the_tree_use_native_interfaces(self):
         flags = pkg_config()
         for source, compiler, standard, port in (
