@@ -70,8 +70,7 @@ def decide(workload, rows):
         return Decision(*workload, tuple(choice), why, left_out)
 
     if len(judged) < 2:
-        why = "; ".join(f"{iface}: {reason}" for iface, reason in left_out.items())
-        return decision((), f"fewer than two interfaces to compare{': ' if why else ''}{why}")
+        return decision((), "fewer than two interfaces to compare")
     best = judged[0]
     verdicts = {row["iface"]: tell_apart(cycles(best), cycles(row)) for row in judged[1:]}
     if TOO_FEW in verdicts.values():

@@ -48,7 +48,7 @@ def hover(row, name, unit):
 
 def mark(row, name, unit, doubt):
     found = row[name]
-    return {"value": found["value"], "low": found["best"], "high": found["median"],
+    return {"value": found["value"], "ends": (found["best"], found["median"]),
             "hover": hover(row, name, unit), "doubt": bool(row["verdict"]) or doubt}
 
 
@@ -126,7 +126,7 @@ def kv_parts(comparison):
         for name, found in (("busy worker", busy), ("process", process)):
             if found:
                 marks[f"{row['server']}, {kv_report.path(row)}", name] = {
-                    "value": found["value"], "low": found["best"], "high": found["median"],
+                    "value": found["value"], "ends": (found["best"], found["median"]),
                     "doubt": bool(row["verdict"]),
                     "hover": f"{row['server']}, {name}: {found['value']:.0f} k/s "
                              f"{row['verdict']}".strip()}

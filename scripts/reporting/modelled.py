@@ -5,6 +5,7 @@ from markup import (ORIGINS, PAPER, SIMULATED, Cell, badge, number, paragraph, s
                     verdict)
 from pictures import lines
 
+NANOSECONDS = {"us": 1e3, "ms": 1e6}  # Of units that are not ns: times are sorted as times.
 PLOTS = {"load": {"label": "load of the CPUs", "unit": "", "log": False},
          "change": {"label": "changes of a waiting task per second", "unit": "", "log": True}}
 COLUMNS = ((1, {"label": "99th percentile of latency", "unit": "us", "log": True}),
@@ -21,7 +22,8 @@ def paper(data):
             continue
         ours = row.get("ours")
         body.append([Cell(part), Cell(row["id"]), Cell(row["what"]), Cell(row["paper"]),
-                     Cell(row["shown"] or "-", float("inf") if ours is None else ours),
+                     Cell(row["shown"] or "-", float("inf") if ours is None
+                          else ours * NANOSECONDS.get(row["unit"], 1)),
                      Cell(row["kind"]), Cell(row["tolerance"]), Cell(row["verdict"]),
                      Cell(row["source"])])
     counts = "; ".join(f"{count} {name}" for name, count in sorted(data.get("counts", {}).items()))
@@ -33,8 +35,11 @@ def paper(data):
                                   if point[column] > 0 or not y_axis["log"]]}
                       for name, points in (data.get("plots") or {}).get(plot, {}).items()]
             pictures.append(lines(f"{y_axis['label']} by {x_axis['label']}", x_axis, y_axis, series))
+    stopped = data.get("stopped")
     return section(
         "Papers and simulation",
+        paragraph(f"This run ended early ({stopped}): rows are missing.", "warning") if stopped
+        else "",
         f'<p class="warning">{badge(SIMULATED)} Everything of ours in this section was computed in '
         "virtual time. Nothing here was measured, and no figure of it may be compared with one of "
         "the other sections.</p>\n",

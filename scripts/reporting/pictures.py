@@ -86,12 +86,12 @@ def figure(title, inner, names, origin, note="", marks=()):
 
 
 def bars(title, y_title, groups, names, marks, origin, note=""):
-    """`marks`: by (group, name) a dict of `value`, `low` and `high` (the whiskers), `hover` and
-    `doubt` (drawn pale: no verdict). What is missing leaves a gap."""
+    """`marks`: by (group, name) a dict of `value`, `ends` (of the whisker), `hover` and `doubt`
+    (drawn pale: no verdict). What is missing leaves a gap."""
     marks = {place: mark for place, mark in marks.items() if place[0] in groups}
     if not marks:
         return ""
-    y = Scale([max(mark["value"], mark["high"]) for mark in marks.values()], False,
+    y = Scale([max(mark["value"], *mark["ends"]) for mark in marks.values()], False,
               HEIGHT - BOTTOM, TOP)
     room = (WIDTH - LEFT - RIGHT) / len(groups)
     width = min(room * 0.8 / len(names), 48)
@@ -104,7 +104,7 @@ def bars(title, y_title, groups, names, marks, origin, note=""):
             if not mark:
                 continue
             left = middle + (number - len(names) / 2) * width
-            top, low, high = (y(mark[part]) for part in ("value", "low", "high"))
+            top, *ends = map(y, (mark["value"], *mark["ends"]))
             doubt = " doubt" if mark["doubt"] else ""
             parts.append(
                 f'<g class="mark {colour(name, names)}{doubt}" tabindex="0" '
@@ -113,7 +113,7 @@ def bars(title, y_title, groups, names, marks, origin, note=""):
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{width * 0.92:.1f}" '
                 f'height="{HEIGHT - BOTTOM - top:.1f}"/>'
                 f'<line class="whisker" x1="{left + width * 0.46:.1f}" '
-                f'x2="{left + width * 0.46:.1f}" y1="{low:.1f}" y2="{high:.1f}"/></g>')
+                f'x2="{left + width * 0.46:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/></g>')
     return figure(title, "".join(parts), names, origin, note)
 
 

@@ -18,14 +18,15 @@ SHOTS = pathlib.Path(sys.argv.pop())
 FILES = {"t": measurements.usual(), "g": measurements.GROWTH, "p": measurements.PAPER,
          "c": measurements.CURVES, "z": measurements.ZERO_LOSS}
 MARKS = """[...document.querySelectorAll("svg .mark")].map(mark => {
-  const box = mark.querySelector("rect, circle").getBoundingClientRect();
+  const boxes = [...mark.children].slice(1).map(part => part.getBoundingClientRect());
+  const box = boxes[0];
   const svg = mark.ownerSVGElement.getBoundingClientRect();
   return {series: mark.dataset.series, group: mark.dataset.group, value: Number(mark.dataset.value),
           x: Number(mark.dataset.x), hover: mark.querySelector("title").textContent,
           title: mark.closest("figure").querySelector("figcaption").firstChild.textContent.trim(),
           height: box.height,
-          inside: box.left >= svg.left && box.right <= svg.right + 1 && box.top >= svg.top &&
-                  box.bottom <= svg.bottom}})"""
+          inside: boxes.every(one => one.left >= svg.left && one.right <= svg.right + 1 &&
+                                     one.top >= svg.top && one.bottom <= svg.bottom)}})"""
 COLUMN = """[...document.querySelectorAll("#applications tbody tr")].map(
   row => row.cells[{0}].dataset.order)"""
 CLICK = """document.querySelectorAll("#applications th button")[{0}].click()"""

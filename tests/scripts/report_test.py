@@ -324,6 +324,17 @@ class Page(unittest.TestCase):
         words = Marks(page_of(c=measurements.CURVES)).words
         self.assertIn("there is no decision", words)
 
+    def test_whiskers_end_within_the_picture_wherever_the_best_sample_is(self):
+        for ends in ((15.0, 3.0), (3.0, 15.0)):
+            mark = {"value": 5.0, "ends": ends, "hover": "", "doubt": False}
+            picture = pictures.bars("t", "y", ["64"], ["a"], {("64", "a"): mark}, ("measured", ""))
+            [(y1, y2)] = re.findall(r'class="whisker".* y1="([-\d.]+)" y2="([-\d.]+)"', picture)
+            # From 3 to 15 of an axis that ends at 15: from a fifth of its height to its top.
+            self.assertEqual(min(float(y1), float(y2)), pictures.TOP)
+            bottom = pictures.HEIGHT - pictures.BOTTOM
+            self.assertAlmostEqual(max(float(y1), float(y2)),
+                                   bottom - (bottom - pictures.TOP) / 5, delta=0.06)
+
     def test_ticks_are_round(self):
         for highest, ticks in ((1, [0, .2, .4, .6, .8, 1]), (47.0, [0, 10, 20, 30, 40, 50]),
                                (0, [0, 1]), (1001, [0, 500, 1000, 1500])):
