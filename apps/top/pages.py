@@ -72,11 +72,11 @@ def overview(pair, history):
                      figures.gigabits(rates["opackets"], rates["obytes"]), rates["imissed"],
                      rates["ierrors"], rates["rx_nombuf"]])
     received, sent = total_rates(pair, rows)
-    lost = [one[3] for one in figures.drops(pair) if one[1] in ("app", "queue", "NIC")]
+    lost = [rate for _, who, _, rate in figures.drops(pair) if who in ("app", "queue", "NIC")] \
+        if pair.now.sluice else [rate for row in rows for rate in row[6:9]]
     head = [f"received {scaled(received):>9} pps   {history and '|' + sparkline(history) + '|' or ''}",
             f"sent     {scaled(sent):>9} pps",
-            f"dropped  {scaled(sum(one or 0 for one in lost)):>9} pps" if pair.now.sluice else
-            "dropped          - (see page 2)",
+            f"dropped  {scaled(sum(rate or 0 for rate in lost)):>9} pps",
             f"busy     {bar(figures.busy_share(pair))}"]
     foot = ["", *map(str, pair.now.map)] if pair.now.map else []
     return Table((("port", "text"), ("link", "text"), ("rx pps", "per_s"), ("Gb/s", "gbit_per_s"),

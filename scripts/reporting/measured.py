@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sections of what scripts/throughput measured: rows, rates, growth, engines, peers, host, noise."""
+import re
 from statistics import median
 
 import kv_report
@@ -80,11 +81,9 @@ def target_lines(data):
 
 
 def coloured(line):
-    """The last words of a target, if they judge."""
-    for words in ("NOT MET", "met"):
-        if line.endswith(f": {words}"):
-            return text(line[:-len(words)]) + verdict(words)
-    return text(line)
+    """A target whose last words judge; a remark may follow them."""
+    judged = re.fullmatch(r"(.*: )(met|NOT MET)(;.*)?", line)
+    return text(judged[1]) + verdict(judged[2]) + text(judged[3] or "") if judged else text(line)
 
 
 def applications(data):
