@@ -16,8 +16,14 @@ def fail(message):
     return 2
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        """One line instead of argparse's several."""
+        sys.exit(fail(f"{message}: --help lists the flags"))
+
+
 def parse():
-    parser = argparse.ArgumentParser(prog="sluice-top", description=__doc__)
+    parser = Parser(prog="sluice-top", description=__doc__)
     parser.add_argument("--file-prefix", metavar="NAME", default="",
                         help="of the process; default: the only one, else it is chosen on the screen")
     parser.add_argument("--period_s", type=float, default=1.0,

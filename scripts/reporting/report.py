@@ -78,8 +78,14 @@ def page_after(run, place):
     return write_page([run, *others], place)[0]
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        """One line instead of argparse's several."""
+        self.exit(2, f"report: {message}: --help lists the flags\n")
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="report", description=__doc__.splitlines()[0])
+    parser = Parser(prog="report", description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", metavar="FILE.json",
                         help=f"default: all of {MEASURED}; two of a kind are compared, old first")
     parser.add_argument("--page", metavar="FILE.html",

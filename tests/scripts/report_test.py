@@ -370,8 +370,8 @@ class CommandLine(unittest.TestCase):
                                      (["--pages=x"], "--pages")):
                 done = self.run_report(*arguments)
                 self.assertEqual(done.returncode, 2, arguments)
-                self.assertIn(words, done.stderr.splitlines()[-1])
-                self.assertNotIn("Traceback", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(words, done.stderr)
 
 
 if __name__ == "__main__":

@@ -307,7 +307,8 @@ class CommandLine(unittest.TestCase):
                                      (["--frobnicate"], "--frobnicate")):
                 done = self.run_top(*arguments, RUNTIME_DIRECTORY=folder)
                 self.assertEqual(done.returncode, 2, arguments)
-                self.assertIn(words, done.stderr.splitlines()[-1])
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(words, done.stderr)
             done = self.run_top("--once", "--file-prefix=none", RUNTIME_DIRECTORY=folder)
             self.assertEqual((done.returncode, done.stderr), (1, "sluice-top: none has ended\n"))
 
