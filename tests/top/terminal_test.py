@@ -85,11 +85,12 @@ class Terminal:
     def text(self):
         return "\n".join(self.screen.display)
 
-    def wait_for(self, pattern):
+    def wait_for(self, *patterns):
+        """All on one screen: a page may arrive in pieces."""
         deadline = time.monotonic() + PATIENCE_S
-        while not re.search(pattern, self.text()):
+        while not all(re.search(pattern, self.text()) for pattern in patterns):
             if time.monotonic() > deadline:
-                raise AssertionError(f"no {pattern!r} on:\n{self.text()}")
+                raise AssertionError(f"no {patterns} on:\n{self.text()}")
             self.read(0.05)
         return self.text()
 
@@ -143,14 +144,12 @@ class Pyte(unittest.TestCase):
     def test_pages_and_keys(self):
         self.app("maglev-1", usual())
         terminal = self.start()
-        text = terminal.wait_for(r"received +\d+\.\d+ k pps")
-        self.assertIn("sluice-top  maglev-1, pid 4711  [live]", text)
-        self.assertRegex(text, r"<1 Overview> 2 Drops 3 Queues 4 Latency 5 Counters 6 VIPs")
-        self.assertIn("q quit", text.splitlines()[23])
+        text = terminal.wait_for(
+            r"received +\d+\.\d+ k pps", r"^sluice-top  maglev-1, pid 4711  \[live\]",
+            r"\n<1 Overview> 2 Drops 3 Queues 4 Latency 5 Counters 6 VIPs", r"\nq quit  .* *$")
         save("overview", text)
         terminal.press("2")
-        text = terminal.wait_for(r"imissed +port 0 +7 ")
-        self.assertIn("wire_lost", text)
+        terminal.wait_for(r"imissed +port 0 +7 ", "wire_lost")
         terminal.press("3")
         terminal.wait_for(r"0/0 .*\[#{15}\.{5}\] 75 %")
         save("queues", terminal.text())
@@ -169,24 +168,19 @@ class Pyte(unittest.TestCase):
     def test_keys_sort(self):
         self.app("sorted", usual(**{"/ethdev/xstats,0": {"aa": 5, "bb": 900, "cc": 70}}))
         terminal = self.start("--page=Counters")
-
-        def names():
-            return re.findall(r"port 0 +(\w\w) ", terminal.text())
         terminal.wait_for(r"counter .* per second v")
-        terminal.press("S")  # From the rate back to the total.
-        terminal.wait_for("total v")
-        self.assertEqual(names(), ["bb", "cc", "aa"])
-        terminal.press("r")
-        terminal.wait_for(r"total \^")
-        self.assertEqual(names(), ["aa", "cc", "bb"])
+        for key, title, names in (("S", "total v", "bb cc aa"),  # From the rate to the total.
+                                  ("r", r"total \^", "aa cc bb"),
+                                  ("S", r"counter \^", "aa bb cc")):
+            terminal.press(key)
+            terminal.wait_for(title + "".join(rf".*\n *port 0 +{name} " for name in names.split()))
 
     def test_an_application_that_ends_shows_so_and_is_followed_when_it_is_back(self):
         app = self.app("mortal", usual())
         terminal = self.start("--file-prefix=mortal")
         terminal.wait_for(r"received +\d")
         app.remove()
-        text = terminal.wait_for("has ended; waiting for it")
-        self.assertIn("received", text, "the last figures stay")
+        text = terminal.wait_for("has ended; waiting for it", "received")  # The last figures stay.
         save("ended", text)
         self.app("mortal", usual(), INFO | {"pid": 4712})
         terminal.wait_for(r"pid 4712  \[live\]")
