@@ -150,14 +150,17 @@ def head(width, points):
     return " " * width + "".join(f"{short(point):>9}" for point in points) + f"{'growth':>9}"
 
 
+def cost(samples):
+    """The envelope of a point's cycles; None if no sample of it can be used."""
+    usable = [s["cycles_per_pkt"] for s in samples if not why_unusable(s)]
+    return envelope(usable) if usable else None
+
+
 def costs_of(curve, points):
     """Of samples by point; and whether too few samples of the first or the last were quiet."""
-    found = []
-    for point in curve.points:
-        usable = [s["cycles_per_pkt"] for s in points.get(point, []) if not why_unusable(s)]
-        found.append(envelope(usable) if usable else None)
+    found = [cost(points.get(point, [])) for point in curve.points]
     noisy = any(end and end["value"] > MAX_UNSETTLED * end["best"] for end in (found[0], found[-1]))
-    return [cost and cost["value"] for cost in found], noisy
+    return [one and one["value"] for one in found], noisy
 
 
 def lines(found, bare):
