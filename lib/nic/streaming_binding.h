@@ -18,14 +18,14 @@ namespace sluice::nic {
 
 class StreamingBinding {
  public:
+  static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits);
+
   static constexpr InterfaceInfo kInfo{
       .name = "streaming",
       .crosses = "bytes appended to one contiguous ring (an Enso pipe), notified reactively",
       .model = "net_enso0",
       .ipv4_only = true,
       .model_arguments = &ModelArguments};
-
-  static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits);
 
   StreamingBinding() = default;
   ~StreamingBinding();
