@@ -9,6 +9,7 @@
 #include "batch.h"
 #include "engine/logmon/monitor.h"
 #include "engine/neighbor/neighbor.h"
+#include "packet/burst.h"
 #include "recorder.h"
 #include "runtime/handover.h"
 
@@ -28,9 +29,9 @@ class Worker {
   Worker(const Worker&) = delete;
 
   const engine::OwnAddresses& own() const { return engine_.own(); }
-  void Prepare(const uint8_t* frame, uint32_t length) { engine_.Prepare(frame, length); }
-  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    return engine_.Process(frame, now);
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t now) {
+    engine_.ProcessBurst(burst, now);
   }
   void AtRest(uint64_t now) {
     now_ = now;

@@ -70,11 +70,29 @@ class Reassembling : public RestsOf<Engine> {
     if (frame.length >= kLeastBytes && MayBeFragment(frame.data)) [[unlikely]] {
       const Front front = Take(frame.data, frame.length, now);
       if (front.ended) return front.verdict;
-      if (front.whole != nullptr) {
-        frame = {front.whole, front.length, Reassembler::kRoomBytes, Reassembler::kRoomBytes};
-      }
+      if (front.whole != nullptr) frame = front.Whole();
     }
     return packet::ProcessFrame(engine_, frame, now);
+  }
+  /// A datagram that was put together is a burst of its own.
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t now)
+    requires BurstEngine<Engine>
+  {
+    Front front;
+    packet::DivideBurst(
+        burst,
+        [&](const packet::Frame& frame) {
+          if (frame.length < kLeastBytes || !MayBeFragment(frame.data)) [[likely]] return false;
+          front = Take(frame.data, frame.length, now);
+          return front.ended || front.whole != nullptr;
+        },
+        [&](packet::Frame& frame) {
+          if (front.ended) return front.verdict;
+          frame = front.Whole();
+          return packet::ProcessFrame(engine_, frame, now);
+        },
+        [&](auto& part) { engine_.ProcessBurst(part, now); });
   }
 
   /// Of the queue that hands over frames; before the first Process.
@@ -120,6 +138,10 @@ class Reassembling : public RestsOf<Engine> {
     bool ended = false;
     uint8_t* whole = nullptr;
     uint32_t length = 0;
+
+    packet::Frame Whole() const {
+      return {whole, length, Reassembler::kRoomBytes, Reassembler::kRoomBytes};
+    }
   };
 
   /// True of every fragment; exact without tags and IPv4 options. What engines ask anyway, whether

@@ -87,6 +87,57 @@ class OneFrame {
 };
 static_assert(Burst<OneFrame>);
 
+/// Frames first … first + size - 1 of another burst, which outlives it.
+template <Burst Whole>
+class PartOfBurst {
+ public:
+  PartOfBurst(Whole& whole, uint32_t first, uint32_t size)
+      : whole_(whole), first_(first), size_(size) {}
+
+  uint32_t size() const { return size_; }
+  BurstTotals totals() const {
+    if (size_ == whole_.size()) return whole_.totals();
+    BurstTotals totals;
+    for (uint32_t number = 0; number < size_; ++number) totals.Add(At(number).length);
+    return totals;
+  }
+  Frame At(uint32_t number) const { return whole_.At(first_ + number); }
+  void Answer(uint32_t number, const Frame& frame, Verdict verdict) {
+    whole_.Answer(first_ + number, frame, verdict);
+  }
+
+ private:
+  Whole& whole_;
+  uint32_t first_, size_;
+};
+static_assert(Burst<PartOfBurst<OneFrame>>);
+
+/// For a layer in front of an engine that sees bursts: `is_mine(frame)`, asked of each frame in
+/// its turn, says whether the layer handles it. Then `handle(frame)`, with what became of `frame`,
+/// returns its verdict; runs of frames between go to `rest(part)`, before the next that the layer
+/// handles.
+template <Burst Whole, typename IsMine, typename Handle, typename Rest>
+void DivideBurst(Whole& burst, IsMine is_mine, Handle handle, Rest rest) {
+  constexpr uint32_t kHeadersAhead = 8;  // A view may be all that was loaded of a frame.
+  const uint32_t size = burst.size();
+  uint32_t first = 0;
+  const auto give_rest = [&](uint32_t end) {
+    if (first == end) return;
+    PartOfBurst<Whole> part(burst, first, end - first);
+    rest(part);
+  };
+  for (uint32_t number = 0; number < size; ++number) {
+    __builtin_prefetch(burst.At(std::min(number + kHeadersAhead, size - 1)).data);
+    Frame frame = burst.At(number);
+    if (!is_mine(frame)) [[likely]] continue;
+    give_rest(number);
+    const Verdict verdict = handle(frame);
+    burst.Answer(number, frame, verdict);
+    first = number + 1;
+  }
+  give_rest(size);
+}
+
 /// One frame for an engine of either kind: how whoever has single frames calls it, such as a layer
 /// in front of it. Inlined, it is engine.Process where there is one.
 template <typename Engine>

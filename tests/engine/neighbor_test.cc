@@ -6,6 +6,7 @@
 #include "engine/echo/echo.h"
 #include "nic/frame_queue.h"
 #include "packet/fixtures.h"
+#include "packet/memory_burst.h"
 #include "packet/oracle.h"
 #include "packet/parse.h"
 
@@ -347,6 +348,59 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsOneFrameAtATime) {
   };
   EXPECT_EQ(run(test::kArpRequest), packet::kForward);
   EXPECT_EQ(run(test::kUdp4), packet::Drop(0));
+}
+
+/// Notes how many frames came together, and drops them.
+struct NotesBursts : DropsBursts {
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t now) {
+    sizes.push_back(burst.size());
+    bytes.push_back(burst.totals().bytes);
+    DropsBursts::ProcessBurst(burst, now);
+  }
+  std::vector<uint32_t> sizes;
+  std::vector<uint64_t> bytes;
+};
+static_assert(nic::BurstEngine<WithNeighbor<NotesBursts>>);
+static_assert(!nic::BurstEngine<WithNeighbor<ReflectEcho>>);
+
+TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
+  const packet::Verdict answered = packet::kForward, dropped = packet::Drop(0);
+  const packet::Verdict refused = packet::Drop(DropsBursts::kDropReasons.size() +
+                                               Neighbor::kHopLimit);
+  const Bytes hopped = With(test::kSolicitation, 21, "40");
+  const Bytes& udp = test::kUdp4;
+  const Bytes& udp6 = test::kUdp6;  // Looked at, and not answered.
+  struct Case {
+    std::vector<Bytes> frames;
+    std::vector<packet::Verdict> verdicts;
+    std::vector<uint32_t> sizes;
+  };
+  for (const Case& one : {
+           Case{{}, {}, {}},
+           Case{{udp}, {dropped}, {1}},
+           Case{{test::kArpRequest}, {answered}, {}},
+           Case{{udp, udp6, udp}, {dropped, dropped, dropped}, {3}},
+           Case{{test::kPing4, udp, udp6}, {answered, dropped, dropped}, {2}},
+           Case{{udp, udp, test::kPing6}, {dropped, dropped, answered}, {2}},
+           Case{{udp, test::kArpRequest, hopped, udp, udp6, test::kPing4, udp},
+                {dropped, answered, refused, dropped, dropped, answered, dropped},
+                {1, 2, 1}}}) {
+    WithNeighbor<NotesBursts> engine(Host(), NotesBursts());
+    test::MemoryBurst burst(one.frames);
+    engine.ProcessBurst(burst, 0);
+    EXPECT_EQ(burst.verdicts(), one.verdicts);
+    EXPECT_EQ(engine.engine().sizes, one.sizes);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < burst.size(); ++i) {
+      if (one.verdicts[i] == dropped) bytes += one.frames[i].size();
+      // An answer is what it is without a burst.
+      if (one.verdicts[i] == answered) EXPECT_EQ(burst.bytes(i), Ask(one.frames[i], 0).frame);
+    }
+    uint64_t seen = 0;
+    for (const uint64_t of_a_run : engine.engine().bytes) seen += of_a_run;
+    EXPECT_EQ(seen, bytes);
+  }
 }
 
 TEST(WithNeighbor, NamesItsReasonsAfterTheEngines) {

@@ -54,9 +54,11 @@ void LogmonScanner(const uint8_t* data, size_t size) {
                                           text.size() - at);
     const std::vector<char> chunk(text.begin() + at, text.begin() + at + bytes);
     scanner.Feed(state, {chunk.data(), chunk.size()}, recorder);
+    if (random() % 4 == 0) scanner.Flush(recorder);
     at += bytes;
   }
   scanner.Finish(state, recorder);
+  scanner.Flush(recorder);
 
   FUZZ_CHECK(scanner.unfinished_bytes() == 0);
   const auto counters = scanner.counters();

@@ -37,21 +37,16 @@ json AskAll(const Filter& filter, const std::vector<std::string>& lines) {
 
 /// Every line is scanned among its neighbours.
 json ScanAll(const RuleSet& rules, const std::vector<std::string>& lines) {
-  std::string text;
-  std::vector<size_t> begins;
-  for (const std::string& line : lines) {
-    begins.push_back(text.size());
-    text += line + '\n';
-  }
   LineScanner scanner(rules, {});
-  scanner.SetSpeaker({.id = 1});
   json failures = json::array();
-  size_t next = 0;
-  scanner.Lines(text, [&](const MatchedLine& line) {
-    // Whole lines are matched where they lie.
-    while (&text[begins[next]] != line.text.data()) ++next;
-    failures.push_back({next, std::string(line.HostOf(0))});
-  });
+  const auto sink = [&](const MatchedLine& line) {
+    failures.push_back({line.origin, std::string(line.HostOf(0))});
+  };
+  for (uint32_t i = 0; i < lines.size(); ++i) {
+    scanner.From({.number = i, .speaker = {.id = 1}});
+    scanner.Lines(lines[i] + '\n', sink);
+  }
+  scanner.Flush(sink);
   return failures;
 }
 

@@ -59,7 +59,7 @@ class Lines:
     def add(self, line):
         """What fail2ban says of it. Neither end of a line nor a comment of fail2ban-regex."""
         line = "".join(c for c in line if c not in "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
-        if not line or line[0] == "#":
+        if line[:1] == "#":
             return None
         host = self.peer.failure(line)
         if host is not None:
@@ -93,6 +93,7 @@ class Lines:
                     if any(host is not None for host in hosts):
                         self.matched.add(number)
                         hits += 1
+                        self.add("")
                         self.add(bent(self.choose.choice(line.split("\n")), self.choose))
                     if hits >= 2:
                         break

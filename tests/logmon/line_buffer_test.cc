@@ -17,6 +17,30 @@ TEST(LineBuffers, HoldTheLastLinesOfEachSpeaker) {
   EXPECT_EQ(buffers.Add(2, "y"), "x\ny\n");
 }
 
+// fail2ban's findFailure appends every line to its buffer, empty ones too.
+TEST(LineBuffers, KeepEmptyLines) {
+  LineBuffers buffers(3);
+  EXPECT_EQ(buffers.Add(1, ""), "\n");
+  EXPECT_EQ(buffers.Add(1, "a"), "\na\n");
+  EXPECT_EQ(buffers.Add(1, ""), "\na\n\n");
+  EXPECT_EQ(buffers.Add(1, "\n"), "a\n\n\n");
+  EXPECT_EQ(buffers.Add(1, "b\n"), "\n\nb\n");
+}
+
+// fail2ban's Regex.search looks for the beginning of the first line from the match's first byte
+// backwards, that byte included.
+TEST(LineBuffers, KeepALineOfWhichAMatchHasTheEndAlone) {
+  LineBuffers buffers(4);
+  buffers.Add(1, "");
+  buffers.Add(1, "two");
+  buffers.Forget(0, 4, "");  // "\ntwo"
+  EXPECT_EQ(buffers.Add(1, "three"), "\nthree\n");
+  buffers.Forget(0, 1, "");
+  EXPECT_EQ(buffers.Add(1, "four"), "\nthree\nfour\n");
+  buffers.Forget(6, 10, "");  // "\nfour"
+  EXPECT_EQ(buffers.Add(1, "five"), "\nthree\nfive\n");
+}
+
 TEST(LineBuffers, OfALineKeepWhatHasRoom) {
   LineBuffers buffers(1);
   const std::string longest(LineBuffers::kMaxLineBytes, 'a');

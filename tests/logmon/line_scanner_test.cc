@@ -37,13 +37,22 @@ Cut AtRandom(uint64_t seed) {
   };
 }
 
-/// Each chunk lies in memory of its own, of its exact size: a sanitizer sees who reads beyond.
+void Feed(LineScanner& scanner, LineState& state, std::string_view bytes, Matches* matches) {
+  scanner.Feed(state, bytes, LineRecorder(matches));
+  scanner.Flush(LineRecorder(matches));
+}
+
+/// Each chunk lies in memory of its own, of its exact size: a sanitizer sees who reads beyond. Some
+/// are flushed at once, and some with others.
 void FeedInChunks(LineScanner& scanner, LineState& state, std::string_view text, const Cut& cut,
                   Matches* matches) {
+  std::mt19937_64 random(text.size());
+  const uint64_t rarely = random() % 3 * 7;
   while (!text.empty()) {
     const std::string_view piece = text.substr(0, cut());
     const std::vector<char> chunk(piece.begin(), piece.end());
     scanner.Feed(state, {chunk.data(), chunk.size()}, LineRecorder(matches));
+    if (random() % (1 + rarely) == 0) scanner.Flush(LineRecorder(matches));
     text.remove_prefix(piece.size());
   }
 }
@@ -53,6 +62,7 @@ Matches Scan(LineScanner& scanner, std::string_view text, const Cut& cut) {
   LineState state;
   FeedInChunks(scanner, state, text, cut, &matches);
   scanner.Finish(state, LineRecorder(&matches));
+  scanner.Flush(LineRecorder(&matches));
   EXPECT_EQ(scanner.unfinished_bytes(), 0u);
   return matches;
 }
@@ -88,6 +98,7 @@ void ExpectAsTheOracle(const RuleSet& rules, std::string_view text, uint32_t lin
   Matches found;
   const std::vector<char> whole(text.begin(), text.end());
   scanner.Lines({whole.data(), whole.size()}, LineRecorder(&found));
+  scanner.Flush(LineRecorder(&found));
   ASSERT_EQ(found, expected);
   ASSERT_EQ(scanner.counters().lines, lines);
 }
@@ -185,12 +196,12 @@ TEST(LineScanner, TakesCrLfForOneEndWhenAChunkEndsBetween) {
   LineScanner scanner(*rules, {});
   Matches matches;
   LineState state;
-  scanner.Feed(state, "a\r", LineRecorder(&matches));
+  Feed(scanner, state, "a\r", &matches);
   EXPECT_EQ(matches, (Matches{{"a", "0 "}})) << "a CR ends a line whatever comes next";
-  scanner.Feed(state, "\n", LineRecorder(&matches));
-  scanner.Feed(state, "b\r", LineRecorder(&matches));
-  scanner.Feed(state, "\r", LineRecorder(&matches));
-  scanner.Feed(state, "\nc\n", LineRecorder(&matches));
+  Feed(scanner, state, "\n", &matches);
+  Feed(scanner, state, "b\r", &matches);
+  Feed(scanner, state, "\r", &matches);
+  Feed(scanner, state, "\nc\n", &matches);
   EXPECT_EQ(matches, (Matches{{"a", "0 "}, {"b", "0 "}, {"", "0 "}, {"c", "0 "}}));
   EXPECT_EQ(scanner.counters().lines, 4u);
 }
@@ -223,9 +234,9 @@ TEST(LineScanner, MatchesNothingAcrossAGap) {
   LineScanner scanner(*rules, {});
   Matches matches;
   LineState state;
-  scanner.Feed(state, "foo 1\nfoo 2 f", LineRecorder(&matches));
+  Feed(scanner, state, "foo 1\nfoo 2 f", &matches);
   scanner.Gap(state);
-  scanner.Feed(state, "oo\nfoo 3\nfoo", LineRecorder(&matches));
+  Feed(scanner, state, "oo\nfoo 3\nfoo", &matches);
   EXPECT_EQ(matches, (Matches{{"foo 1", "0 "}, {"foo 3", "0 "}}));
   EXPECT_EQ(scanner.counters().torn_lines, 2u) << "the piece before, and the one behind";
   EXPECT_EQ(scanner.counters().lines, 2u);
@@ -238,13 +249,13 @@ TEST(LineScanner, SkipsWhatFollowsAGapBetweenLinesToo) {
     LineScanner scanner(*rules, {});
     Matches matches;
     LineState state;
-    scanner.Feed(state, before, LineRecorder(&matches));
+    Feed(scanner, state, before, &matches);
     matches.clear();
     scanner.Gap(state);
-    scanner.Feed(state, "foo 1", LineRecorder(&matches));
-    scanner.Feed(state, " more", LineRecorder(&matches));
-    scanner.Feed(state, "\r", LineRecorder(&matches));
-    scanner.Feed(state, "\nfoo 2\n", LineRecorder(&matches));
+    Feed(scanner, state, "foo 1", &matches);
+    Feed(scanner, state, " more", &matches);
+    Feed(scanner, state, "\r", &matches);
+    Feed(scanner, state, "\nfoo 2\n", &matches);
     EXPECT_EQ(matches, (Matches{{"foo 2", "0 "}})) << before;
     EXPECT_EQ(scanner.counters().torn_lines, 1u);
   }
@@ -272,6 +283,7 @@ TEST(LineScanner, SaysTheSameAroundAGapHoweverTheTextIsCut) {
       scanner.Gap(state);
       FeedInChunks(scanner, state, behind, cut, &found);
       scanner.Finish(state, LineRecorder(&found));
+      scanner.Flush(LineRecorder(&found));
       ASSERT_EQ(found, expected) << seed;
       ASSERT_EQ(scanner.counters().torn_lines, unfinished.empty() ? 1u : 2u) << seed;
     }
@@ -283,13 +295,13 @@ TEST(LineScanner, ForgetsAnUnfinishedLineAsTorn) {
   LineScanner scanner(*rules, {});
   Matches matches;
   LineState state;
-  scanner.Feed(state, "foo", LineRecorder(&matches));
+  Feed(scanner, state, "foo", &matches);
   EXPECT_GT(scanner.unfinished_bytes(), 0u);
   scanner.Forget(state);
   EXPECT_EQ(scanner.unfinished_bytes(), 0u);
   EXPECT_EQ(scanner.counters().torn_lines, 1u);
   // It may be used for another source.
-  scanner.Feed(state, " foo\n", LineRecorder(&matches));
+  Feed(scanner, state, " foo\n", &matches);
   EXPECT_EQ(matches, (Matches{{" foo", "0 "}}));
 }
 
@@ -299,10 +311,10 @@ TEST(LineScanner, KeepsSourcesApart) {
   std::vector<LineState> states(1000);
   Matches matches;
   for (const std::string_view piece : {"f", "o", "o "}) {
-    for (LineState& state : states) scanner.Feed(state, piece, LineRecorder(&matches));
+    for (LineState& state : states) Feed(scanner, state, piece, &matches);
   }
   for (size_t i = 0; i < states.size(); ++i) {
-    scanner.Feed(states[i], std::to_string(i) + "\n", LineRecorder(&matches));
+    Feed(scanner, states[i], std::to_string(i) + "\n", &matches);
   }
   ASSERT_EQ(matches.size(), states.size());
   for (size_t i = 0; i < states.size(); ++i) {
@@ -316,12 +328,12 @@ TEST(LineScanner, GivesLinesUpWhenTheirMemoryIsFullAndGoesOnBehindThem) {
   LineScanner scanner(*rules, {.unfinished_bytes = 4096});
   std::vector<LineState> states(200);
   Matches matches;
-  for (LineState& state : states) scanner.Feed(state, "foo", LineRecorder(&matches));
+  for (LineState& state : states) Feed(scanner, state, "foo", &matches);
   EXPECT_LE(scanner.unfinished_bytes(), 4096u);
   const uint64_t given_up = scanner.counters().no_memory_lines;
   EXPECT_GT(given_up, 100u);
   EXPECT_LT(given_up, 200u) << "the first ones found room";
-  for (LineState& state : states) scanner.Feed(state, " 1\nfoo 2\n", LineRecorder(&matches));
+  for (LineState& state : states) Feed(scanner, state, " 1\nfoo 2\n", &matches);
   EXPECT_EQ(matches.size(), 200 - given_up + 200);
   EXPECT_EQ(scanner.unfinished_bytes(), 0u);
   EXPECT_EQ(scanner.counters().no_memory_lines, given_up);
@@ -335,12 +347,12 @@ TEST(LineScanner, GivesLongLinesUpBeforeShortOnes) {
   std::vector<LineState> hostile(100);
   for (int round = 0; round < 60; ++round) {
     for (LineState& state : hostile) {
-      scanner.Feed(state, std::string(1000, 'x'), LineRecorder(&matches));
+      Feed(scanner, state, std::string(1000, 'x'), &matches);
     }
   }
   LineState state;
-  scanner.Feed(state, "fo", LineRecorder(&matches));
-  scanner.Feed(state, "o\n", LineRecorder(&matches));
+  Feed(scanner, state, "fo", &matches);
+  Feed(scanner, state, "o\n", &matches);
   EXPECT_EQ(matches, (Matches{{"foo", "0 "}}));
   EXPECT_GT(scanner.counters().no_memory_lines, 0u);
 }
@@ -351,11 +363,106 @@ TEST(LineScanner, KeepsAHundredThousandBegunLinesInLessThan64MiB) {
   std::vector<LineState> states(100000);
   Matches matches;
   const std::string begun = "foo" + std::string(97, '.');
-  for (LineState& state : states) scanner.Feed(state, begun, LineRecorder(&matches));
+  for (LineState& state : states) Feed(scanner, state, begun, &matches);
   EXPECT_EQ(scanner.counters().no_memory_lines, 0u);
   EXPECT_LE(scanner.unfinished_bytes() + states.size() * sizeof(LineState), 64u << 20);
-  for (LineState& state : states) scanner.Feed(state, "\n", LineRecorder(&matches));
+  for (LineState& state : states) Feed(scanner, state, "\n", &matches);
   EXPECT_EQ(matches.size(), states.size());
+}
+
+/// Texts of several sources, each with its number in its lines, in chunks that come in any order.
+TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
+  const auto rules = Rules(MixedFilters());
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    constexpr uint32_t kSources = 9;
+    std::mt19937_64 random(seed);
+    std::vector<std::string> texts;
+    std::vector<Matches> expected;
+    for (uint32_t source = 0; source < kSources; ++source) {
+      texts.push_back(RandomText(seed * 100 + source, 4000 * source));
+      expected.push_back(test::AskAll(rules->filters(), texts.back(), 5000));
+    }
+    LineScanner scanner(*rules, {.line_bytes = 5000});
+    std::vector<LineState> states(kSources);
+    std::vector<Matches> found(kSources);
+    // Numbers mean what they meant when the text came.
+    std::vector<uint32_t> sources;
+    const auto sink = [&](const MatchedLine& line) {
+      LineRecorder{&found[sources.at(line.origin)]}(line);
+    };
+    const auto from = [&](uint32_t source) {
+      scanner.From({.number = static_cast<uint32_t>(sources.size()), .speaker = {}});
+      sources.push_back(source);
+    };
+    std::vector<size_t> at(kSources);
+    for (uint32_t left = kSources; left > 0;) {
+      const auto source = static_cast<uint32_t>(random() % kSources);
+      const std::string& text = texts[source];
+      if (at[source] > text.size()) continue;
+      const std::string_view piece =
+          std::string_view(text).substr(at[source], 1 + random() % (random() % 8 ? 300 : 30000));
+      from(source);
+      if (piece.empty()) {
+        scanner.Finish(states[source], sink);
+        at[source] = text.size() + 1;
+        --left;
+      } else {
+        const std::vector<char> chunk(piece.begin(), piece.end());
+        scanner.Feed(states[source], {chunk.data(), chunk.size()}, sink);
+        at[source] += piece.size();
+      }
+      if (random() % 30 == 0) {
+        scanner.Flush(sink);
+        sources.clear();
+      }
+    }
+    scanner.Flush(sink);
+    for (uint32_t source = 0; source < kSources; ++source) {
+      ASSERT_EQ(found[source], expected[source]) << seed << " " << source;
+    }
+  }
+}
+
+/// A line ends with its source, whatever the text behind it begins with.
+TEST(LineScanner, KeepsLinesOfDifferentSourcesApartInOneScan) {
+  const auto rules = Rules({"/a$", "/^b", "\"\"", "/a.?.?b", "/^$"});
+  LineScanner scanner(*rules, {});
+  Matches matches;
+  const LineRecorder recorder(&matches);
+  for (const char* text : {"a", "b", "a\r", "\nb", "\r", "\n", "a\r\n", "b\n\n"}) {
+    scanner.Lines(text, recorder);
+  }
+  scanner.Flush(recorder);
+  const Match a{"a", "0 2 "}, b{"b", "1 2 "}, empty{"", "2 4 "};
+  EXPECT_EQ(matches, (Matches{a, b, a, empty, b, empty, empty, a, b, empty}));
+  EXPECT_EQ(scanner.counters().lines, 10u);
+}
+
+TEST(LineScanner, AsksFiltersAboutALineAsItsOwnSpeakers) {
+  std::string error;
+  std::vector<std::string> left_out;
+  const std::string path = testing::TempDir() + "speakers.conf";
+  std::ofstream(path) << "[Definition]\nfailregex = ^one\\ntwo <HOST>$\n[Init]\nmaxlines = 2\n";
+  std::vector<Filter> filters;
+  filters.push_back(Filter::Fail2ban(path, &left_out, &error).value());
+  const auto rules = RuleSet::Compile(std::move(filters), &error);
+  ASSERT_TRUE(rules) << error;
+  LineScanner scanner(*rules, {});
+  std::vector<std::string> failures;
+  const auto sink = [&](const MatchedLine& line) {
+    failures.push_back(std::to_string(line.origin) + " " + std::string(line.HostOf(0)));
+  };
+  const auto say = [&](uint32_t number, uint64_t speaker, std::string_view text) {
+    scanner.From({.number = number, .speaker = {.id = speaker}});
+    scanner.Lines(text, sink);
+  };
+  say(0, 7, "one\n");
+  say(1, 8, "two a\none\n");
+  say(2, 7, "two b\n");
+  say(3, 8, "two c\n");
+  EXPECT_EQ(failures, std::vector<std::string>());
+  scanner.Flush(sink);
+  EXPECT_EQ(failures, (std::vector<std::string>{"2 b", "3 c"}));
 }
 
 TEST(LineScanner, CountsWhatItAsked) {
@@ -363,6 +470,7 @@ TEST(LineScanner, CountsWhatItAsked) {
   LineScanner scanner(*rules, {});
   Matches matches;
   scanner.Lines("ERROR\nnothing\n{\"a\": 1}\n{\"a\": 2}\n", LineRecorder(&matches));
+  scanner.Flush(LineRecorder(&matches));
   EXPECT_EQ(matches, (Matches{{"ERROR", "0 "}, {"{\"a\": 1}", "1 "}}));
   EXPECT_GE(scanner.counters().asked, 2u);
   EXPECT_LE(scanner.counters().asked, 3u) << "terms are not asked; nor is JSON about other lines";

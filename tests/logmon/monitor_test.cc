@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "logmon/frames.h"
+#include "packet/burst.h"
 
 namespace sluice::engine::logmon {
 namespace {
@@ -79,8 +80,7 @@ class MonitorTest : public testing::Test {
   packet::Verdict Process(const Bytes& bytes) {
     const test::ExactBuffer buffer(bytes);
     packet::Frame frame{buffer.data(), buffer.size(), 0, 0};
-    monitor_->Prepare(frame.data, frame.length);
-    const packet::Verdict verdict = monitor_->Process(frame, now_);
+    const packet::Verdict verdict = packet::ProcessFrame(*monitor_, frame, now_);
     EXPECT_EQ(buffer.bytes(), bytes);
     return verdict;
   }

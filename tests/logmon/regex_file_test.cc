@@ -288,6 +288,15 @@ TEST_F(RegexFiles, OfFail2banSpanLines) {
   EXPECT_EQ(Failures(filter, {"c1 bad", "c2 bad", "c1 was a", "c2 was b", "c1 was a"}),
             "- - a b - ");
   EXPECT_EQ(Failures(filter, {"c1 bad", "x", "x", "c1 was a"}), "- - - - ");
+  EXPECT_EQ(Failures(filter, {"c1 bad", "", "c1 was a"}), "- - a ");
+  EXPECT_EQ(Failures(filter, {"c1 bad", "", "", "c1 was a"}), "- - - - ");
+}
+
+// As fail2ban's own Filter answers: the empty line stays, and begins the next failure, too.
+TEST_F(RegexFiles, OfFail2banKeepAnEmptyLineWhoseEndARuleBeginsWith) {
+  const Filter filter = Read(Write("n.conf",
+      "[Definition]\nfailregex = ^.*\\nbad <HOST>$\n[Init]\nmaxlines = 2\n"));
+  EXPECT_EQ(Failures(filter, {"", "bad a", "bad b", "x", "bad c", "bad d"}), "- a b - c - ");
 }
 
 TEST_F(RegexFiles, OfFail2banNameRulesThatDoNotRun) {

@@ -10,6 +10,7 @@
 
 #include "engine/logmon/monitor.h"
 #include "logmon/frames.h"
+#include "packet/burst.h"
 
 namespace sluice::test {
 
@@ -40,7 +41,7 @@ inline StateOfSources MeasureState(const engine::logmon::RuleSet& rules, std::st
                              .sender = sender,
                              .destination_port = kPort});
     packet::Frame frame{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0};
-    monitor.Process(frame, 0);
+    packet::ProcessFrame(monitor, frame, 0);
   }
   return {monitor.sources(), monitor.memory_bytes(), monitor.scanner().unfinished_bytes(),
           monitor.scan_counters().no_memory_lines};

@@ -17,6 +17,7 @@
 
 #include "nic/reassembling.h"
 #include "packet/checksum.h"
+#include "packet/memory_burst.h"
 
 namespace sluice::nic {
 namespace {
@@ -125,7 +126,7 @@ class Rig {
   explicit Rig(uint32_t datagrams = kDatagrams)
       : name_("test" + std::to_string(next_++)),
         front_(*Reassembler::Make(name_, datagrams, kTimeout), [this] {
-          return Forwarded{&engine};
+          return Forwarded{this};
         }) {
     front_.set_counters(counters);
     free_ = rte_mempool_avail_count(rte_mempool_lookup(name_.c_str()));
@@ -144,31 +145,44 @@ class Rig {
     packet::Frame view{bytes.get(), static_cast<uint32_t>(frame.size()), 0, 0};
     ++counters.rx_pkts;
     const packet::Verdict verdict = front_.Process(view, now);
-    if (verdict.action == packet::Action::kForward) ++counters.tx_pkts;
-    if (verdict.action == packet::Action::kConsume) ++counters.consumed_pkts;
-    if (verdict.action == packet::Action::kDrop) ++counters.engine_drops[verdict.reason];
+    Count(verdict);
     EXPECT_TRUE(counters.Conserved());
     return verdict;
+  }
+  /// The same of a burst.
+  std::vector<packet::Verdict> GiveBurst(const std::vector<Bytes>& frames) {
+    test::MemoryBurst burst(frames);
+    counters.rx_pkts += burst.size();
+    front_.ProcessBurst(burst, 0);
+    for (const packet::Verdict verdict : burst.verdicts()) Count(verdict);
+    EXPECT_TRUE(counters.Conserved());
+    return burst.verdicts();
   }
   void Rest(uint64_t now) { front_.AtRest(now); }
   uint64_t Dropped(Reassembler::Reason reason) const { return counters.engine_drops[1 + reason]; }
   void End() { front_.Leave(); }
 
   Recording engine;
+  std::vector<uint32_t> sizes;  ///< Frames that it saw at once.
   QueueCounters counters;
 
  private:
-  /// Engines are made in place; this one is the rig's. It sees bursts, each of which has one frame
-  /// here: what is in front of it works frame by frame.
+  void Count(packet::Verdict verdict) {
+    if (verdict.action == packet::Action::kForward) ++counters.tx_pkts;
+    if (verdict.action == packet::Action::kConsume) ++counters.consumed_pkts;
+    if (verdict.action == packet::Action::kDrop) ++counters.engine_drops[verdict.reason];
+  }
+
+  /// Engines are made in place; this one is the rig's. It sees bursts.
   struct Forwarded {
     static constexpr auto kDropReasons = Recording::kDropReasons;
-    const Recording::Own& own() const { return engine->own(); }
+    const Recording::Own& own() const { return rig->engine.own(); }
     template <packet::Burst Burst>
     void ProcessBurst(Burst& burst, uint64_t now) {
-      EXPECT_EQ(burst.size(), 1u);
-      FrameByFrame(*engine).ProcessBurst(burst, now);
+      rig->sizes.push_back(burst.size());
+      FrameByFrame(rig->engine).ProcessBurst(burst, now);
     }
-    Recording* engine;
+    Rig* rig;
   };
 
   static inline int next_ = 0;
@@ -178,6 +192,25 @@ class Rig {
 };
 
 using R = Reassembler;
+
+TEST(Reassembling, GivesWhatArrivedWholeInRunsAndWhatItPutTogetherAlone) {
+  const std::vector<Bytes> fragments = Fragments({}, 2);
+  const Bytes a = Whole({}, Payload(1), 1), b = Whole({}, Payload(1), 2);
+  Bytes others = Fragments({}, 2)[0];
+  others[33] = 99;  // Fragments for others are the engine's.
+  packet::Store<uint16_t>(&others[24], 0);
+  packet::Store(&others[24], packet::FinishChecksum(packet::SumBytes(&others[14], 20)));
+  Rig rig;
+  const auto kept = packet::kConsume, leaves = packet::kForward;
+  EXPECT_EQ(rig.GiveBurst({a, b, fragments[0], a, others, fragments[1], b}),
+            (std::vector{leaves, leaves, kept, leaves, leaves, leaves, leaves}));
+  EXPECT_EQ(rig.sizes, (std::vector<uint32_t>{2, 2, 1, 1}));
+  EXPECT_EQ(rig.engine.seen,
+            (std::vector<Bytes>{a, b, a, others, Whole({}, Payload(2)), b}));
+  EXPECT_EQ(rig.GiveBurst({a, b, a}), std::vector(3, leaves));
+  EXPECT_EQ(rig.sizes.back(), 3u);
+  EXPECT_EQ(rig.counters.reassembled_pkts, 1u);
+}
 
 TEST(Reassembling, PutsFragmentsTogetherInEveryOrder) {
   for (const Kind kind : {Kind{}, Kind{true, false}, Kind{false, true}, Kind{true, true}}) {

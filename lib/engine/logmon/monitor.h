@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The log monitor of one worker: finds log text in frames, puts it in the order of its source,
-// matches its lines. A FrameEngine.
+// matches its lines. A BurstEngine: whole lines of all frames of a burst are looked at together,
+// whoever wrote them. Nothing waits for the next burst.
 //
 // A syslog message is whole, so that its source takes no place in the table of sources.
 #pragma once
@@ -22,6 +23,7 @@
 #include "engine/logmon/source/syslog.h"
 #include "engine/logmon/source/tcp_assembler.h"
 #include "engine/logmon/source/text_finder.h"
+#include "packet/burst.h"
 #include "packet/frame.h"
 
 namespace sluice::engine::logmon {
@@ -50,6 +52,7 @@ struct MonitorOptions {
 
 /// `Sink` has  void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&, uint64_t now).
 /// The header is null unless the text came as syslog; then the source has no port of the sender.
+/// Lines of a source come in their order, those of all sources in that of the frames that end them.
 template <typename Sink>
 class Monitor {
  public:
@@ -73,7 +76,9 @@ class Monitor {
         pass_on_(options.pass_on),
         wants_speaker_(rules.wants_speaker()),
         idle_cycles_(options.idle_cycles),
-        session_cycles_(options.session_cycles) {}
+        session_cycles_(options.session_cycles) {
+    writers_.reserve(kMaxWriters);
+  }
   Monitor(const Monitor&) = delete;
 
   /// Between bursts: what waited for too long.
@@ -92,6 +97,7 @@ class Monitor {
       TcpStream& stream = sources_.state(place).tcp;
       if (stream.IsWaiting()) tcp_.GiveUpLate(stream, now, ReceiverOf(place));
     }
+    MatchLines();
   }
 
   /// All sources end: before the monitor does.
@@ -100,19 +106,22 @@ class Monitor {
     sources_.ForgetAll([this](const packet::FlowKey& flow, SourceState& state) {
       EndSource(flow, state);
     });
+    MatchLines();
   }
 
-  /// Fetches what Process will want of this frame. A hint: any bytes will do.
-  void Prepare(const uint8_t* frame, uint32_t length) const {
-    packet::FlowKey flow;
-    if (finder_.Guess(frame, length, flow)) sources_.Prefetch(flow);
-  }
-
-  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t now) {
     now_ = now;
-    const FoundText found = finder_.Find(frame.data, frame.length);
-    const packet::Verdict verdict = Take(found, found.Payload(frame.data));
-    return pass_on_ ? packet::kForward : verdict;
+    const uint32_t size = burst.size();
+    for (uint32_t number = 0; number < size; ++number) {
+      FetchSource(burst.At(std::min(number + kSourcesAhead, size - 1)));
+      FetchText(burst.At(std::min(number + kTextsAhead, size - 1)));
+      const packet::Frame frame = burst.At(number);
+      const FoundText found = finder_.Find(frame.data, frame.length);
+      const packet::Verdict verdict = Take(found, found.Payload(frame.data));
+      if (!pass_on_) burst.Answer(number, frame, verdict);
+    }
+    MatchLines();
   }
 
   const SourceCounters& counters() const { return counters_; }
@@ -128,6 +137,17 @@ class Monitor {
  private:
   /// Work between bursts must not keep frames waiting.
   static constexpr uint32_t kForgottenAtRest = 4, kVisitedAtRest = 4;
+  /// Frames between the one at work and those of which more is fetched.
+  static constexpr uint32_t kSourcesAhead = 8, kTextsAhead = 2;
+  /// Texts that are gathered at most before their lines are matched.
+  static constexpr uint32_t kMaxWriters = 512;
+
+  /// Who wrote a text whose lines are not matched yet. Views are of a frame of the burst.
+  struct Writer {
+    Source source;
+    bool is_syslog = false;
+    SyslogHeader header;
+  };
 
   /// The TcpAssembler's, and that of lines in datagrams.
   struct Receiver {
@@ -136,26 +156,19 @@ class Monitor {
     LineState& line;
 
     void Text(std::string_view bytes) {
-      monitor.SetSpeaker(source, {}, {});
-      monitor.scanner_.Feed(line, bytes, Matched());
+      monitor.From({source});
+      monitor.scanner_.Feed(line, bytes, monitor.ToSink());
     }
     void Gap() { monitor.scanner_.Gap(line); }
     void End() {
-      monitor.SetSpeaker(source, {}, {});
-      monitor.scanner_.Finish(line, Matched());
+      monitor.From({source});
+      monitor.scanner_.Finish(line, monitor.ToSink());
       line = {};
     }
     void Restart() { Forget(); }
     void Forget() {
       monitor.scanner_.Forget(line);
       line = {};
-    }
-
-   private:
-    auto Matched() {
-      return [this](const MatchedLine& match) {
-        monitor.sink_.OnMatch(source, nullptr, match, monitor.now_);
-      };
     }
   };
   static Transport TransportOf(const packet::FlowKey& flow) {
@@ -199,13 +212,42 @@ class Monitor {
     return packet::kConsume;
   }
 
-  /// Of syslog, a run of a program; else, who sends the text.
-  void SetSpeaker(const Source& source, const SyslogHeader& header, std::string_view process) {
-    if (!wants_speaker_) return;
-    const packet::FlowKey& flow = source.flow;
-    scanner_.SetSpeaker({absl::HashOf(flow.source, flow.source_port, flow.destination_port,
-                                      header.hostname, header.app, process),
-                         now_, session_cycles_});
+  /// Who writes what the scanner is given next. `process` of syslog: a run of a program speaks;
+  /// else who sends the text does.
+  void From(const Writer& writer, std::string_view process = {}) {
+    if (writers_.size() == kMaxWriters) MatchLines();
+    Origin origin{.number = static_cast<uint32_t>(writers_.size()), .speaker = {}};
+    if (wants_speaker_) {
+      const packet::FlowKey& flow = writer.source.flow;
+      origin.speaker = {absl::HashOf(flow.source, flow.source_port, flow.destination_port,
+                                     writer.header.hostname, writer.header.app, process),
+                        now_, session_cycles_};
+    }
+    scanner_.From(origin);
+    writers_.push_back(writer);
+  }
+  auto ToSink() {
+    return [this](const MatchedLine& line) {
+      const Writer& writer = writers_[line.origin];
+      sink_.OnMatch(writer.source, writer.is_syslog ? &writer.header : nullptr, line, now_);
+    };
+  }
+  /// All that were gathered.
+  void MatchLines() {
+    scanner_.Flush(ToSink());
+    writers_.clear();
+  }
+
+  /// Fetches where the search for a frame's source begins. A hint: any bytes will do.
+  void FetchSource(const packet::Frame& frame) const {
+    packet::FlowKey flow;
+    if (finder_.Guess(frame.data, frame.length, flow)) sources_.Prefetch(flow);
+  }
+  static void FetchText(const packet::Frame& frame) {
+    constexpr uint32_t kCacheLine = 64;
+    for (uint32_t at = kCacheLine; at < frame.length; at += kCacheLine) {
+      __builtin_prefetch(frame.data + at);
+    }
   }
 
   void TakeSyslog(const packet::FlowKey& flow, std::string_view datagram) {
@@ -213,13 +255,10 @@ class Monitor {
     counters_.Count(SourceCounters::kSyslogMessages);
     counters_.Count(SourceCounters::kTextBytes, message.text.size());
     if (!message.has_priority) counters_.Count(SourceCounters::kWithoutPriority);
-    Source source{flow, Transport::kSyslog};
-    source.flow.source_port = 0;
-    const std::string_view text = message.text.empty() ? "\n" : message.text;
-    SetSpeaker(source, message.header, message.process);
-    scanner_.Lines(text, [&](const MatchedLine& match) {
-      sink_.OnMatch(source, &message.header, match, now_);
-    });
+    Writer writer{{flow, Transport::kSyslog}, true, message.header};
+    writer.source.flow.source_port = 0;
+    From(writer, message.process);
+    scanner_.Lines(message.text.empty() ? "\n" : message.text, ToSink());
   }
 
   void TakeLines(const packet::FlowKey& flow, std::string_view payload) {
@@ -274,6 +313,7 @@ class Monitor {
   SourceCounters counters_;
   TcpAssembler tcp_;
   LineScanner scanner_;
+  std::vector<Writer> writers_;  ///< By Origin::number.
   bool pass_on_;
   bool wants_speaker_;
   uint64_t idle_cycles_, session_cycles_;

@@ -89,8 +89,8 @@ class Neighbor {
 };
 
 /// An engine behind a Neighbor: frames that Neighbor does not answer are the
-/// engine's. A FrameEngine itself, whose drop reasons are the engine's followed
-/// by Neighbor's. An application without addresses uses the engine bare.
+/// engine's. A FrameEngine itself, and a BurstEngine where the engine is one; its drop reasons
+/// are the engine's followed by Neighbor's. An application without addresses uses the engine bare.
 template <typename Engine>
 class WithNeighbor {
  public:
@@ -111,11 +111,18 @@ class WithNeighbor {
       : neighbor_(neighbor), engine_(std::forward<Arguments>(arguments)...) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    if (std::optional<packet::Verdict> verdict = neighbor_.Process(frame, now)) [[unlikely]] {
-      if (verdict->action == packet::Action::kDrop) verdict->reason += kFirstReason;
-      return *verdict;
-    }
+    if (const auto verdict = Answer(frame, now)) [[unlikely]] return *verdict;
     return packet::ProcessFrame(engine_, frame, now);
+  }
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t now)
+    requires requires(Engine& engine, packet::OneFrame& one) { engine.ProcessBurst(one, now); }
+  {
+    std::optional<packet::Verdict> verdict;
+    packet::DivideBurst(
+        burst, [&](packet::Frame& frame) { return (verdict = Answer(frame, now)).has_value(); },
+        [&](packet::Frame& /*frame*/) { return *verdict; },
+        [&](auto& part) { engine_.ProcessBurst(part, now); });
   }
 
   // What else the engine may have.
@@ -140,6 +147,12 @@ class WithNeighbor {
 
  private:
   static constexpr uint8_t kFirstReason = Engine::kDropReasons.size();
+
+  std::optional<packet::Verdict> Answer(packet::Frame& frame, uint64_t now) const {
+    std::optional<packet::Verdict> verdict = neighbor_.Process(frame, now);
+    if (verdict && verdict->action == packet::Action::kDrop) verdict->reason += kFirstReason;
+    return verdict;
+  }
 
   Neighbor neighbor_;
   Engine engine_;

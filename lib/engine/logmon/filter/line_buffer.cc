@@ -22,15 +22,17 @@ std::string_view LineBuffers::Add(uint64_t speaker, std::string_view line) {
   if (static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) == max_lines_) {
     text.erase(0, text.find('\n') + 1);
   }
-  text += line.substr(0, kMaxLineBytes);
-  if (!text.ends_with('\n')) text += '\n';
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  text.append(line.substr(0, kMaxLineBytes)).append("\n");
   return text;
 }
 
 void LineBuffers::Forget(size_t begin, size_t end, std::string_view kept) {
   std::string& text = last_->text;
-  // Behind the last byte of the match is its line's end; the match may have taken it.
-  begin = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
+  // As fail2ban's server/failregex.py, Regex.search: a match that begins with the end of a line has
+  // nothing of that line. Behind the last byte of the match is its line's end; the match may have
+  // taken it.
+  begin = text.rfind('\n', begin) + 1;
   end = std::min(text.find('\n', end == begin ? end : end - 1), text.size() - 1) + 1;
   text = text.substr(0, begin) + std::string(kept) + text.substr(end);
 }

@@ -19,11 +19,12 @@ class LineBuffers {
   /// Of `max_lines` each, at least 1.
   explicit LineBuffers(size_t max_lines);
 
-  /// Adds a line of the speaker, at most kMaxLineBytes of it; it ends with LF. The last lines of
-  /// the speaker, up to `max_lines`; valid until the next call.
+  /// Adds a line of the speaker, at most kMaxLineBytes of it; an LF at its end is its end. An empty
+  /// line is one of them. The last lines of the speaker, up to `max_lines`; valid until the next
+  /// call.
   std::string_view Add(uint64_t speaker, std::string_view line);
   /// Of the text that Add returned last, forgets the lines that [begin, end) is in, but for those
-  /// that `kept`, a part of it, is.
+  /// that `kept`, a part of it, is. If it begins with the end of a line, it is not in that line.
   void Forget(size_t begin, size_t end, std::string_view kept);
 
  private:

@@ -3,6 +3,7 @@
 
 #include <hs/hs.h>
 
+#include <cstddef>
 #include <new>
 
 #include "engine/logmon/scan/line_ends.h"
@@ -11,7 +12,7 @@ namespace sluice::engine::logmon {
 
 using Role = NeedleUse::Role;
 
-LineMatcher::LineMatcher(const RuleSet& rules, uint32_t max_text_bytes) : rules_(rules) {
+LineMatcher::LineMatcher(const RuleSet& rules) : rules_(rules) {
   if (rules.database() && hs_alloc_scratch(rules.database(), &hyperscan_) != HS_SUCCESS) {
     throw std::bad_alloc();
   }
@@ -19,8 +20,9 @@ LineMatcher::LineMatcher(const RuleSet& rules, uint32_t max_text_bytes) : rules_
     all_filters_.set(i);
     rules.filters()[i].Prepare(scratch_);
   }
-  // A line with a needle has a byte and an end; the last one may have no end.
-  hits_.reserve(max_text_bytes / 2 + 1);
+  // A line with a needle has a byte and an end; the last one may have no end. A longer text is
+  // one line.
+  hits_.reserve(GatheredText::kBytes / 2 + 1);
   is_seen_.resize(rules.expressions().size());
   seen_.reserve(is_seen_.size());
   tallies_.resize(rules.filters().size());
@@ -29,28 +31,18 @@ LineMatcher::LineMatcher(const RuleSet& rules, uint32_t max_text_bytes) : rules_
 
 LineMatcher::~LineMatcher() { hs_free_scratch(hyperscan_); }
 
-void LineMatcher::MatchText(std::string_view text, LineSink sink) {
+void LineMatcher::Match(const GatheredText& text, LineSink sink) {
   hits_.clear();
   line_begin_ = line_behind_ = 0;
-  Scan(text);
+  Scan(text.text());
   if (disordered_) {
     hits_.clear();
-    EmitAll(all_filters_, sink);
+    EmitAll(text.parts(), all_filters_, sink);
   } else if (rules_.asked_always().any()) {
-    EmitAll(rules_.asked_always(), sink);
+    EmitAll(text.parts(), rules_.asked_always(), sink);
   } else {
-    EmitHits(sink);
+    EmitHits(text.parts(), sink);
   }
-}
-
-void LineMatcher::MatchLine(std::string_view line, bool truncated, LineSink sink) {
-  const uint32_t size = static_cast<uint32_t>(line.size());
-  hits_.assign(1, {0, size, {}, {}});
-  line_begin_ = 0;
-  line_behind_ = size;
-  // A needle has at least one byte.
-  if (size > 0) Scan(line);
-  Emit(line, hits_[0].matches, hits_[0].to_ask | rules_.asked_always(), truncated, sink);
 }
 
 void LineMatcher::Scan(std::string_view text) {
@@ -132,31 +124,40 @@ void LineMatcher::CloseLine() {
   touched_.clear();
 }
 
-void LineMatcher::EmitHits(LineSink sink) {
+void LineMatcher::EmitHits(std::span<const TextPart> parts, LineSink sink) {
+  auto part = parts.begin();
   for (const Hit& hit : hits_) {
-    Emit(text_.substr(hit.begin, hit.end - hit.begin), hit.matches, hit.to_ask, false, sink);
+    while (part != parts.end() && part->end <= hit.begin) ++part;
+    if (part == parts.end()) return;
+    if (hit.begin < part->begin) continue;  // Between two parts.
+    Emit(*part, text_.substr(hit.begin, hit.end - hit.begin), hit.matches, hit.to_ask, sink);
   }
 }
 
-void LineMatcher::EmitAll(const FilterSet& to_ask, LineSink sink) {
+void LineMatcher::EmitAll(std::span<const TextPart> parts, const FilterSet& to_ask,
+                          LineSink sink) {
   const char* const base = text_.data();
-  const char* const behind = base + text_.size();
   size_t next_hit = 0;
-  for (const char* begin = base; begin != behind;) {
-    const char* const end = FindLineEnd(begin, behind);
-    const std::string_view line(begin, end - begin);
-    if (next_hit < hits_.size() && base + hits_[next_hit].begin == begin) {
-      const Hit& hit = hits_[next_hit++];
-      Emit(line, hit.matches, hit.to_ask | to_ask, false, sink);
-    } else {
-      Emit(line, {}, to_ask, false, sink);
+  for (const TextPart& part : parts) {
+    while (next_hit < hits_.size() && hits_[next_hit].begin < part.begin) ++next_hit;
+    const char* const behind = base + part.end;
+    for (const char* begin = base + part.begin; begin != behind;) {
+      const char* const end = FindLineEnd(begin, behind);
+      const std::string_view line(begin, static_cast<size_t>(end - begin));
+      if (next_hit < hits_.size() && base + hits_[next_hit].begin == begin) {
+        const Hit& hit = hits_[next_hit++];
+        Emit(part, line, hit.matches, hit.to_ask | to_ask, sink);
+      } else {
+        Emit(part, line, {}, to_ask, sink);
+      }
+      begin = end == behind ? end : BehindLineEnd(end, behind);
     }
-    begin = end == behind ? end : BehindLineEnd(end, behind);
   }
 }
 
-void LineMatcher::Emit(std::string_view line, FilterSet matches, const FilterSet& to_ask,
-                       bool truncated, LineSink sink) {
+void LineMatcher::Emit(const TextPart& part, std::string_view line, FilterSet matches,
+                       const FilterSet& to_ask, LineSink sink) {
+  scratch_.speaker = part.origin.speaker;
   if (to_ask.any()) {
     for (size_t i = 0; i < rules_.filters().size(); ++i) {
       if (!to_ask[i]) continue;
@@ -166,7 +167,7 @@ void LineMatcher::Emit(std::string_view line, FilterSet matches, const FilterSet
   }
   if (matches.none()) return;
   ++matched_lines_;
-  sink({line, matches, truncated, rules_, scratch_});
+  sink({line, matches, part.truncated, part.origin.number, rules_, scratch_});
 }
 
 }  // namespace sluice::engine::logmon

@@ -5,11 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "engine/logmon/scan/gathered_text.h"
 #include "engine/logmon/scan/rule_set.h"
 
 namespace sluice::engine::logmon {
@@ -18,6 +19,7 @@ struct MatchedLine {
   std::string_view text;  ///< Without its end; valid during the call. Any bytes.
   FilterSet filters;      ///< That match; at least one.
   bool truncated;         ///< The line was longer than the limit.
+  uint32_t origin;        ///< Origin::number.
   const RuleSet& rules;
   Scratch& scratch;
 
@@ -34,17 +36,10 @@ using LineSink = absl::FunctionRef<void(const MatchedLine&)>;
 /// One worker's. Allocates at construction only.
 class LineMatcher {
  public:
-  /// Texts have at most `max_text_bytes`; a single line may be longer.
-  LineMatcher(const RuleSet& rules, uint32_t max_text_bytes);
+  explicit LineMatcher(const RuleSet& rules);
   ~LineMatcher();
 
-  /// `text` is whole lines; the last one ends with it, terminated or not. Not empty.
-  void MatchText(std::string_view text, LineSink sink);
-  /// `line` is one line, without its end.
-  void MatchLine(std::string_view line, bool truncated, LineSink sink);
-
-  /// Who writes the lines that come next.
-  void SetSpeaker(const Speaker& speaker) { scratch_.speaker = speaker; }
+  void Match(const GatheredText& text, LineSink sink);
 
   uint64_t matched_lines() const { return matched_lines_; }
   /// Lines times filters that were asked.
@@ -69,10 +64,10 @@ class LineMatcher {
   void Scan(std::string_view text);
   void BeginLine(uint32_t at);
   void CloseLine();
-  void EmitHits(LineSink sink);
-  void EmitAll(const FilterSet& to_ask, LineSink sink);
-  void Emit(std::string_view line, FilterSet matches, const FilterSet& to_ask, bool truncated,
-            LineSink sink);
+  void EmitHits(std::span<const TextPart> parts, LineSink sink);
+  void EmitAll(std::span<const TextPart> parts, const FilterSet& to_ask, LineSink sink);
+  void Emit(const TextPart& part, std::string_view line, FilterSet matches,
+            const FilterSet& to_ask, LineSink sink);
 
   const RuleSet& rules_;
   hs_scratch* hyperscan_ = nullptr;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Matches lines as their bytes arrive, in chunks that end anywhere. The result does not depend on
-// where they end: each line is matched once and as a whole, whether it lay in one chunk (then it
-// is scanned where it lies, together with its neighbours) or came in many (then its bytes are
-// copied together until its end is there; the other lines of a small chunk are copied behind them,
-// as a second scan would cost more).
+// where they end: each line is matched once and as a whole, whether it lay in one chunk or came in
+// many; then its bytes are copied together once its end is there. Lines of many chunks and sources
+// are gathered and looked at in one scan (gathered_text.h): at Flush at the latest.
 //
 // A line ends with LF, CR LF or CR. Of a line longer than the limit, the first bytes up to the
-// limit are matched, as soon as it is known to be longer, and the others are not looked at. Behind
-// a gap, everything up to the next line end is skipped: nothing is ever matched across a gap.
+// limit are matched, and the others are not looked at. Behind a gap, everything up to the next
+// line end is skipped: nothing is ever matched across a gap.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
+#include "engine/logmon/scan/gathered_text.h"
 #include "engine/logmon/scan/line_matcher.h"
 #include "engine/logmon/scan/rule_set.h"
 #include "engine/logmon/scan/unfinished_lines.h"
@@ -44,15 +44,15 @@ struct ScanLimits {
 };
 
 /// One worker's. Allocates at construction only. A sink is called with a `const MatchedLine&`, in
-/// the order of lines; it must not call the scanner.
+/// the order in which lines ended, of all sources; it must not call the scanner. Each call with a
+/// sink may tell it of lines that came with earlier calls.
 class LineScanner {
  public:
   /// `rules` outlives it.
   LineScanner(const RuleSet& rules, const ScanLimits& limits);
 
-  /// Who writes what comes next, for filters that put lines together. A line that came in pieces
-  /// is its last piece's.
-  void SetSpeaker(const Speaker& speaker) { matcher_.SetSpeaker(speaker); }
+  /// Who writes what comes next. A line that came in pieces is its last piece's.
+  void From(const Origin& origin) { origin_ = origin; }
   /// The next bytes of a source.
   void Feed(LineState& state, std::string_view bytes, LineSink sink);
   /// Bytes that are whole lines: the last one ends with them, terminated or not.
@@ -63,26 +63,26 @@ class LineScanner {
   void Gap(LineState& state);
   /// The source is forgotten; its unfinished line with it, as torn.
   void Forget(LineState& state);
+  /// Matches all lines that have ended. Their origins' numbers mean nothing any more.
+  void Flush(LineSink sink);
 
   ScanCounters counters() const;
   /// Memory of unfinished lines in use.
   uint64_t unfinished_bytes() const { return unfinished_.bytes_in_use(); }
 
  private:
-  const char* EndLine(LineState& state, const char* at, const char* end, LineSink sink);
-  void EndChunk(LineState& state, const char* at, const char* end, LineSink sink);
-  void WholeLines(const char* at, const char* end, LineSink sink);
-  void JoinLine(LineState& state, std::string_view bytes, LineSink sink);
+  const char* SkipLine(LineState& state, const char* at, const char* end);
+  void AddLines(LineState& state, const char* at, const char* behind, LineSink sink);
+  void AddLine(LineState& state, std::string_view bytes, LineSink sink);
+  char* Place(LineState& state, size_t bytes, LineSink sink);
   void Keep(LineState& state, std::string_view bytes, LineSink sink);
-  void OneLine(std::string_view line, LineSink sink);
 
   const uint32_t line_bytes_;
-  const uint32_t text_bytes_;  ///< Lines that are scanned together.
-  const uint32_t joined_bytes_;
+  const uint32_t part_bytes_;  ///< Lines that become one part of the text.
   LineMatcher matcher_;
   UnfinishedLines unfinished_;
-  std::unique_ptr<char[]> joined_;  ///< Room for a line, and what Take() may write behind it.
-  char* joined_rest_;  ///< In it: where a chunk is copied to, behind the line that it ends.
+  GatheredText text_;
+  Origin origin_;
   ScanCounters counters_;
 };
 
