@@ -6,9 +6,11 @@ from workloads import LOGMON_CHUNK, LOGMON_SETS
 BARE_SHARE = 0.9  # Of streaming, to bare hs_scan_stream.
 SOURCES = 100_000
 STATE_MIB = 64    # Of so many sources.
+# Contestants of sluice-logmon-bench beside bare Hyperscan, and what they are given.
+ENGINES = {"scanner": "lines", "bursts": "bursts of frames", "frames": "single frames"}
 NOTE = ("payload Gb/s: what a worker that always has frames takes. Behind an interface, headers, "
-        "sources, counts and the\nfetch of lines that another core wrote are part of it; in memory "
-        "there are only text and filters")
+        "sources, counts and the\nfetch of lines that another core wrote are part of it; in memory, "
+        "nobody wrote them since")
 
 
 def of_engine(engine, rule_set, name):
@@ -43,9 +45,10 @@ def lines(table, engine):
     for rule_set in LOGMON_SETS:
         bare = of_engine(engine, rule_set, "bare_cycles_per_byte")
         if bare:
-            scanner = of_engine(engine, rule_set, "scanner_cycles_per_byte")
             out.append(line(rule_set, "in memory, hs_scan_stream", bare, None, bare, ""))
-            out.append(line(rule_set, "in memory, lines", scanner, None, bare, ""))
+            for what in ENGINES:
+                per_byte = of_engine(engine, rule_set, f"{what}_cycles_per_byte")
+                out.append(line(rule_set, f"in memory, {ENGINES[what]}", per_byte, None, bare, ""))
         for iface in interfaces(table):
             row = table.get(("logmon", "lines", iface, rule_set))
             if row and (per_byte := cycles_per_byte(row)):

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LineScanner on one core, beside bare hs_scan_stream with the same expressions over the same
-// payload in the same chunks, one stream in memory. Bare Hyperscan counts what it reports, and no
-// more: it knows no lines, asks no filter, and its text is lost when a match is found. Then: the
-// memory of a monitor with 100000 sources that each stopped in a line.
+// LineScanner and Monitor on one core, beside bare hs_scan_stream with the same expressions over
+// the same payload in the same chunks. Bare Hyperscan counts what it reports, and no more: it knows
+// no lines, asks no filter, and its text is lost when a match is found. `scanner` is given chunks,
+// `bursts` whole frames of 16 senders, 64 at once, and `frames` these one by one. Then: the memory
+// of a monitor with 100000 sources that each stopped in a line.
 //
 //   sluice-logmon-bench [--rounds=9] [--chunk=BYTES] [--configs=configs] [--json] [--texts=FOLDER]
+//                       [--only=bare|scanner|bursts|frames]
 //
 // Rounds alternate; CPU time; ratios are the median of all rounds', times each one's best. Filters
 // are those of logmon-light.json and logmon-heavy.json in the folder `configs`. --texts only writes
-// what is scanned to light.log and heavy.log there.
-#include <hs/hs.h>
+// what is scanned to light.log and heavy.log there. --only is for profiles.
 #include <rte_cycles.h>
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -28,27 +30,30 @@
 #include "engine/logmon/scan/line_scanner.h"
 #include "log_text.h"
 #include "runtime/json_reader.h"
+#include "scan_contestants.h"
 #include "state_of_sources.h"
 
 namespace sluice::engine::logmon {
 namespace {
 
+using test::Check;
+
 constexpr size_t kTextBytes = size_t{8} << 20;
 constexpr uint32_t kSources = 100000;
+constexpr size_t kMostOfADatagram = 9000;  // Longer chunks are no frame's.
+constexpr uint32_t kFramesAtOnce = 64;
+
+enum Contestant : uint32_t { kBare, kScanner, kBursts, kFrames, kContestants };
+constexpr std::array<const char*, kContestants> kNames{"bare", "scanner", "bursts", "frames"};
 
 struct Options {
   int rounds = 9;
   std::vector<size_t> chunks{64, 1472, 9000, 65536};
   std::string configs = "configs";
   std::string texts;  ///< Folder; empty: measure.
+  std::string only;   ///< One of kNames; empty: all.
   bool json = false;
 };
-
-void Check(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "sluice-logmon-bench: %s\n", what);
-  std::exit(1);
-}
 
 double Seconds(clockid_t clock) {
   timespec now;
@@ -59,54 +64,6 @@ double Seconds(clockid_t clock) {
 /// Of this thread: what others take of the core does not count.
 double CpuSeconds() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
 
-template <typename Work>
-void ForEachChunk(std::string_view text, size_t bytes, Work&& work) {
-  for (size_t at = 0; at < text.size(); at += bytes) work(text.substr(at, bytes));
-}
-
-class BareStream {
- public:
-  explicit BareStream(const std::vector<std::string>& expressions) {
-    std::vector<const char*> patterns;
-    std::vector<unsigned> ids, flags(expressions.size(), RuleSet::kHyperscanFlags);
-    for (const std::string& expression : expressions) {
-      ids.push_back(static_cast<unsigned>(ids.size()));
-      patterns.push_back(expression.c_str());
-    }
-    hs_compile_error_t* wrong = nullptr;
-    Check(hs_compile_multi(patterns.data(), flags.data(), ids.data(),
-                           static_cast<unsigned>(patterns.size()), HS_MODE_STREAM, nullptr,
-                           &database_, &wrong) == HS_SUCCESS, "the stream database failed");
-    Check(hs_alloc_scratch(database_, &scratch_) == HS_SUCCESS, "no scratch");
-  }
-  ~BareStream() {
-    hs_free_scratch(scratch_);
-    hs_free_database(database_);
-  }
-  BareStream(const BareStream&) = delete;
-
-  uint64_t Scan(std::string_view text, size_t chunk_bytes) {
-    uint64_t reported = 0;
-    const auto count = [](unsigned, unsigned long long, unsigned long long, unsigned,
-                          void* counter) {
-      ++*static_cast<uint64_t*>(counter);
-      return 0;
-    };
-    hs_stream_t* stream = nullptr;
-    Check(hs_open_stream(database_, 0, &stream) == HS_SUCCESS, "no stream");
-    ForEachChunk(text, chunk_bytes, [&](std::string_view chunk) {
-      hs_scan_stream(stream, chunk.data(), static_cast<unsigned>(chunk.size()), 0, scratch_,
-                     count, &reported);
-    });
-    hs_close_stream(stream, scratch_, count, &reported);
-    return reported;
-  }
-
- private:
-  hs_database_t* database_ = nullptr;
-  hs_scratch_t* scratch_ = nullptr;
-};
-
 double Median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
   return values[values.size() / 2];
@@ -116,10 +73,10 @@ double Median(std::vector<double> values) {
 struct Result {
   const char* set;
   size_t filters, database_bytes, chunk_bytes;
-  double scanner_s = 1e9, bare_s = 1e9;  ///< CPU time of the best round.
-  double ratio = 0;                      ///< Bare over scanner: median of the rounds'.
-  ScanCounters counted;                  ///< Of a round.
-  uint64_t reported = 0;                 ///< By bare Hyperscan in a round.
+  std::array<double, kContestants> seconds{};  ///< CPU time of the best round; 0: not measured.
+  std::array<double, kContestants> ratios{};   ///< Bare over it: median of the rounds'.
+  ScanCounters counted{};                      ///< By the scanner in a round.
+  uint64_t reported = 0;                       ///< By bare Hyperscan in a round.
 };
 
 ScanCounters operator-(const ScanCounters& after, const ScanCounters& before) {
@@ -129,32 +86,40 @@ ScanCounters operator-(const ScanCounters& after, const ScanCounters& before) {
 }
 
 Result Measure(const char* set, const RuleSet& rules, std::string_view text, size_t chunk_bytes,
-               int rounds) {
+               const Options& options) {
   Result result{.set = set,
                 .filters = rules.filters().size(),
                 .database_bytes = rules.database_bytes(),
-                .chunk_bytes = chunk_bytes,
-                .counted = {}};
-  BareStream bare(rules.expressions());
+                .chunk_bytes = chunk_bytes};
+  test::BareStream bare(rules.expressions());
   LineScanner scanner(rules, {});
-  std::vector<double> ratios;
-  for (int round = 0; round < rounds; ++round) {
-    const ScanCounters before = scanner.counters();
+  const bool framed = chunk_bytes <= kMostOfADatagram;
+  test::FramesInMemory frames(rules, framed ? text : std::string_view(), chunk_bytes);
+  std::array<std::vector<double>, kContestants> seconds;
+  const auto measure = [&](Contestant who, auto&& work) {
+    if (!options.only.empty() && options.only != kNames[who]) return;
     const double start = CpuSeconds();
-    LineState state;
-    const auto sink = [](const MatchedLine&) {};
-    ForEachChunk(text, chunk_bytes,
-                 [&](std::string_view chunk) { scanner.Feed(state, chunk, sink); });
-    scanner.Finish(state, sink);
-    const double between = CpuSeconds();
-    result.reported = bare.Scan(text, chunk_bytes);
-    const double end = CpuSeconds();
+    work();
+    seconds[who].push_back(CpuSeconds() - start);
+  };
+  for (int round = 0; round < options.rounds; ++round) {
+    const ScanCounters before = scanner.counters();
+    measure(kScanner, [&] { test::ScanLines(scanner, text, chunk_bytes); });
     result.counted = scanner.counters() - before;
-    result.scanner_s = std::min(result.scanner_s, between - start);
-    result.bare_s = std::min(result.bare_s, end - between);
-    ratios.push_back((end - between) / (between - start));
+    measure(kBare, [&] { result.reported = bare.Scan(text, chunk_bytes); });
+    if (!framed) continue;
+    measure(kBursts, [&] { frames.Process(kFramesAtOnce); });
+    measure(kFrames, [&] { frames.Process(1); });
   }
-  result.ratio = Median(ratios);
+  for (uint32_t who = 0; who < kContestants; ++who) {
+    if (seconds[who].empty()) continue;
+    result.seconds[who] = *std::min_element(seconds[who].begin(), seconds[who].end());
+    std::vector<double> ratios;
+    for (size_t i = 0; i < seconds[kBare].size(); ++i) {
+      ratios.push_back(seconds[kBare][i] / seconds[who][i]);
+    }
+    if (!ratios.empty()) result.ratios[who] = Median(ratios);
+  }
   return result;
 }
 
@@ -174,16 +139,23 @@ void PrintTable(const std::vector<Result>& results, const test::StateOfSources& 
   for (const Result& result : results) {
     if (std::string_view(set) != result.set) {
       set = result.set;
-      std::printf("%s: %zu filters, database %zu KiB, text %zu MiB; Gb/s\n", set, result.filters,
-                  result.database_bytes >> 10, kTextBytes >> 20);
-      std::printf("%10s %10s %10s %8s %12s %12s %10s %10s\n", "chunk", "scanner", "bare", "ratio",
-                  "lines", "matched", "asked", "reported");
+      std::printf("%s: %zu filters, database %zu KiB, text %zu MiB; Gb/s, and share of bare\n", set,
+                  result.filters, result.database_bytes >> 10, kTextBytes >> 20);
+      std::printf("%8s", "chunk");
+      for (const char* name : kNames) std::printf(" %14s", name);
+      std::printf(" %10s %10s %10s %10s\n", "lines", "matched", "asked", "reported");
     }
-    const double gigabits = static_cast<double>(kTextBytes) * 8 / 1e9;
-    std::printf("%10zu %10.2f %10.2f %8.2f %12lu %12lu %10lu %10lu\n", result.chunk_bytes,
-                gigabits / result.scanner_s, gigabits / result.bare_s, result.ratio,
-                result.counted.lines, result.counted.matched_lines, result.counted.asked,
-                result.reported);
+    std::printf("%8zu", result.chunk_bytes);
+    for (uint32_t who = 0; who < kContestants; ++who) {
+      if (result.seconds[who] == 0) {
+        std::printf(" %14s", "-");
+      } else {
+        std::printf(" %8.2f %5.2f", static_cast<double>(kTextBytes) * 8e-9 / result.seconds[who],
+                    result.ratios[who]);
+      }
+    }
+    std::printf(" %10lu %10lu %10lu %10lu\n", result.counted.lines, result.counted.matched_lines,
+                result.counted.asked, result.reported);
   }
   std::printf("state of %u sources: %.1f MiB, of which unfinished lines %.1f MiB; %lu lines given "
               "up\n", state.sources, static_cast<double>(state.bytes()) / (1 << 20),
@@ -196,12 +168,16 @@ void PrintJson(const std::vector<Result>& results, const test::StateOfSources& s
   const double cycles = tsc_hz / static_cast<double>(kTextBytes);
   const char* comma = "\n";
   for (const Result& result : results) {
-    std::printf("%s  {\"set\": \"%s\", \"chunk_bytes\": %zu, \"scanner_cycles_per_byte\": %.4f, "
-                "\"bare_cycles_per_byte\": %.4f, \"ratio\": %.4f, \"lines\": %lu, "
-                "\"matched_lines\": %lu}",
+    std::printf("%s  {\"set\": \"%s\", \"chunk_bytes\": %zu, \"lines\": %lu, "
+                "\"matched_lines\": %lu",
                 std::exchange(comma, ",\n"), result.set, result.chunk_bytes,
-                result.scanner_s * cycles, result.bare_s * cycles, result.ratio,
                 result.counted.lines, result.counted.matched_lines);
+    for (uint32_t who = 0; who < kContestants; ++who) {
+      if (result.seconds[who] == 0) continue;
+      std::printf(", \"%s_cycles_per_byte\": %.4f, \"%s_ratio\": %.4f", kNames[who],
+                  result.seconds[who] * cycles, kNames[who], result.ratios[who]);
+    }
+    std::printf("}");
   }
   std::printf("],\n \"state\": {\"sources\": %u, \"bytes\": %lu, \"unfinished_bytes\": %lu, "
               "\"given_up_lines\": %lu}}\n",
@@ -218,10 +194,13 @@ bool Parse(int argc, char** argv, Options& options) {
     else if (name == "--chunk") options.chunks = {std::strtoull(value, nullptr, 10)};
     else if (name == "--configs") options.configs = value;
     else if (name == "--texts") options.texts = value;
+    else if (name == "--only") options.only = value;
     else if (argument == "--json") options.json = true;
     else return false;
   }
-  return options.rounds > 0 && options.chunks[0] > 0 && options.chunks[0] <= kTextBytes;
+  const bool known = options.only.empty() ||
+                     std::find(kNames.begin(), kNames.end(), options.only) != kNames.end();
+  return known && options.rounds > 0 && options.chunks[0] > 0 && options.chunks[0] <= kTextBytes;
 }
 
 void WriteText(const std::string& path, std::string_view text) {
@@ -248,10 +227,10 @@ int Run(const Options& options) {
   const uint64_t cycles = rte_rdtsc();
   std::vector<Result> results;
   for (const size_t chunk : options.chunks) {
-    results.push_back(Measure("light", *light, service, chunk, options.rounds));
+    results.push_back(Measure("light", *light, service, chunk, options));
   }
   for (const size_t chunk : options.chunks) {
-    results.push_back(Measure("heavy", *heavy, auth, chunk, options.rounds));
+    results.push_back(Measure("heavy", *heavy, auth, chunk, options));
   }
   const double seconds = Seconds(CLOCK_MONOTONIC) - start;
   const double tsc_hz = static_cast<double>(rte_rdtsc() - cycles) / seconds;
@@ -271,7 +250,7 @@ int main(int argc, char** argv) {
   sluice::engine::logmon::Options options;
   if (!sluice::engine::logmon::Parse(argc, argv, options)) {
     std::fprintf(stderr, "usage: %s [--rounds=N] [--chunk=BYTES] [--configs=FOLDER] [--json] "
-                 "[--texts=FOLDER]\n", argv[0]);
+                 "[--texts=FOLDER] [--only=bare|scanner|bursts|frames]\n", argv[0]);
     return 2;
   }
   return sluice::engine::logmon::Run(options);

@@ -378,7 +378,8 @@ def logmon_engine(bare, scanner=2.0, state=41 << 20, given_up=0,
     """At 2.5 GHz. Chunks of another size are nobody's."""
     def scan(rule_set, chunk, cycles):
         return {"set": rule_set, "chunk_bytes": chunk, "bare_cycles_per_byte": cycles,
-                "scanner_cycles_per_byte": scanner, "ratio": cycles / scanner}
+                "scanner_cycles_per_byte": scanner, "scanner_ratio": cycles / scanner,
+                "bursts_cycles_per_byte": 2.5, "frames_cycles_per_byte": 4.0}
 
     return {"tsc_hz": 2.5e9,
             "scans": [scan("light", 1472, bare), scan("light", 64, 99.0), scan("heavy", 1472, 20.0)],
@@ -440,7 +441,11 @@ class LogmonVerdicts(unittest.TestCase):
         told = logmon_report.lines(table, [logmon_engine(1.0)])
         cells = [line.split()[-4:] for line in told if line.startswith("light")]
         self.assertEqual(cells, [["20.00", "1.00", "-", "1.00x"], ["10.00", "2.00", "-", "0.50x"],
+                                 ["8.00", "2.50", "-", "0.40x"], ["5.00", "4.00", "-", "0.25x"],
                                  ["5.00", "4.00", "4000", "0.25x"]])
+        self.assertEqual([" ".join(line.split()[1:-4]) for line in told if line.startswith("light")],
+                         ["in memory, hs_scan_stream", "in memory, lines",
+                          "in memory, bursts of frames", "in memory, single frames", "streaming"])
 
     def test_a_run_without_text_has_no_line(self):
         silent = logmon("streaming", 0.0)

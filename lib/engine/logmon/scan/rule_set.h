@@ -2,8 +2,8 @@
 //
 // Many filters as one Hyperscan database.
 //
-// Text is scanned in block mode, line after line of one chunk in one call; a line whose bytes
-// arrive in several chunks is put together first (line_scanner.h). Hyperscan's streaming mode
+// Text is scanned in block mode, the lines of many chunks in one call; a line whose bytes arrive in
+// several chunks is put together first (line_scanner.h). Hyperscan's streaming mode
 // would keep 30 to 140 bytes a stream instead, but it knows no lines: what `$`, an exclusion or
 // a confirmation needs is the text of the whole line anyway.
 #pragma once
