@@ -146,7 +146,7 @@ class Monitor {
   struct Writer {
     Source source;
     bool is_syslog = false;
-    SyslogHeader header;
+    SyslogHeader header = {};
   };
 
   /// The TcpAssembler's, and that of lines in datagrams.
