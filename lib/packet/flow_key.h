@@ -26,7 +26,14 @@ struct FlowKey {
   uint8_t ip_version = 0;     ///< 4 or 6.
   uint16_t reserved = 0;
 
-  friend bool operator==(const FlowKey&, const FlowKey&) = default;
+  friend bool operator==(const FlowKey& a, const FlowKey& b) {
+    uint64_t difference = 0;
+    for (uint32_t i = 0; i < sizeof(FlowKey); i += 8) {
+      difference |= Load<uint64_t>(reinterpret_cast<const uint8_t*>(&a) + i) ^
+                    Load<uint64_t>(reinterpret_cast<const uint8_t*>(&b) + i);
+    }
+    return difference == 0;
+  }
 
   /// The key of a parsed packet; nothing if it is not IP or was not parsed to its
   /// end. All fragments of a datagram, the first one too, share one key with

@@ -4,8 +4,9 @@
 // without options, unfragmented, and whole. packet::Parse says the same of such a frame.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include "packet/bytes.h"
 #include "packet/ethernet.h"
@@ -40,16 +41,14 @@ inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
          header + kIpv4MinHeaderBytes <= total;
 }
 
-/// FlowKey::Of of a plain frame. Reads bytes up to the ports.
+/// FlowKey::Of of a plain frame. Reads bytes up to the ports. Made of the words that a hash or a
+/// comparison loads next: a load of what several stores wrote would wait for them.
 inline FlowKey PlainFlowKey(const uint8_t* frame) {
-  FlowKey key;
-  std::memcpy(key.source.data(), frame + kPlainL3 + 12, 4);
-  std::memcpy(key.destination.data(), frame + kPlainL3 + 16, 4);
-  key.source_port = LoadBe16(frame + kPlainL4);
-  key.destination_port = LoadBe16(frame + kPlainL4 + 2);
-  key.protocol = frame[kPlainProtocol];
-  key.ip_version = 4;
-  return key;
+  static_assert(std::endian::native == std::endian::little);
+  const uint32_t ports = std::rotl(LoadBe32(frame + kPlainL4), 16);
+  const uint64_t last = ports | uint64_t{frame[kPlainProtocol]} << 32 | uint64_t{4} << 40;
+  return std::bit_cast<FlowKey>(std::array<uint64_t, 5>{
+      Load<uint32_t>(frame + kPlainL3 + 12), 0, Load<uint32_t>(frame + kPlainL3 + 16), 0, last});
 }
 
 }  // namespace sluice::packet

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/logmon/scan/text_copy.h"
+
 namespace sluice::engine::logmon {
 namespace {
 
@@ -19,9 +21,12 @@ struct Expected {
     for (size_t i = 0; i < text.size(); ++i) {
       const bool of_a_pair = text[i] == '\n' && i > 0 && text[i - 1] == '\r';
       count += (text[i] == '\r' || text[i] == '\n') && !of_a_pair;
+      // RFC 1071 in the order of the machine's bytes, which is little-endian.
+      sum += uint64_t{static_cast<uint8_t>(text[i])} << i % 2 * 8;
     }
   }
   size_t first, behind_last, count = 0;
+  uint64_t sum = 0;
 };
 
 void ExpectRight(const std::vector<char>& bytes) {
@@ -30,14 +35,15 @@ void ExpectRight(const std::vector<char>& bytes) {
   const Expected expected({begin, bytes.size()});
   ASSERT_EQ(FindLineEnd(begin, end), begin + expected.first);
   ASSERT_EQ(BehindLastLineEnd(begin, end), begin + expected.behind_last);
-  ASSERT_EQ(CountLineEnds(begin, end), expected.count);
   // One byte more on either side, which stays as it is.
   std::vector<char> copy(bytes.size() + 2, '?'), same{'?'};
   same.insert(same.end(), bytes.begin(), bytes.end());
   same.push_back('?');
-  const char* const from = bytes.empty() ? copy.data() : begin;
-  ASSERT_EQ(CopyAndCountLineEnds(from, from + bytes.size(), &copy[1]), expected.count);
+  const CopiedText copied = CopyText({begin, bytes.size()}, &copy[1]);
   ASSERT_EQ(copy, same);
+  ASSERT_EQ(copied.line_ends, expected.count);
+  ASSERT_EQ(copied.sum % 0xffff, expected.sum % 0xffff);
+  ASSERT_EQ(copied.sum == 0, expected.sum == 0);
 }
 
 TEST(LineEnds, AreFoundAtEveryPlaceOfTextsOfEveryLength) {

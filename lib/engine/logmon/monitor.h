@@ -113,13 +113,18 @@ class Monitor {
   void ProcessBurst(Burst& burst, uint64_t now) {
     now_ = now;
     const uint32_t size = burst.size();
+    std::array<Found, kFoundAhead> found;
+    for (uint32_t number = 0; number < std::min(size, kFoundAhead); ++number) {
+      Find(burst.At(number), found[number]);
+    }
     for (uint32_t number = 0; number < size; ++number) {
-      FetchSource(burst.At(std::min(number + kSourcesAhead, size - 1)));
+      __builtin_prefetch(burst.At(std::min(number + kHeadersAhead, size - 1)).data);
       FetchText(burst.At(std::min(number + kTextsAhead, size - 1)));
       const packet::Frame frame = burst.At(number);
-      const FoundText found = finder_.Find(frame.data, frame.length);
-      const packet::Verdict verdict = Take(found, found.Payload(frame.data));
+      Found& mine = found[number % kFoundAhead];
+      const packet::Verdict verdict = Take(mine, mine.text.Payload(frame.data));
       if (!pass_on_) burst.Answer(number, frame, verdict);
+      if (number + kFoundAhead < size) Find(burst.At(number + kFoundAhead), mine);
     }
     MatchLines();
   }
@@ -135,13 +140,19 @@ class Monitor {
   uint64_t memory_bytes() const { return sources_.memory_bytes() + tcp_.pool().memory_bytes(); }
 
  private:
+  static constexpr uint32_t kNoPlace = SourceTable<SourceState>::kNone;
   /// Work between bursts must not keep frames waiting.
   static constexpr uint32_t kForgottenAtRest = 4, kVisitedAtRest = 4;
-  /// Frames between the one at work and those of which more is fetched.
-  static constexpr uint32_t kSourcesAhead = 8, kTextsAhead = 2;
+  /// Frames between the one at work and those of which more is fetched, or found.
+  static constexpr uint32_t kHeadersAhead = 16, kFoundAhead = 8, kTextsAhead = 3;
   /// Texts that are gathered at most before their lines are matched.
   static constexpr uint32_t kMaxWriters = 512;
 
+  /// What a frame holds, and where the search for its source begins.
+  struct Found {
+    FoundText text;
+    uint64_t chain = 0;
+  };
   /// Who wrote a text whose lines are not matched yet. Views are of a frame of the burst.
   struct Writer {
     Source source;
@@ -181,7 +192,8 @@ class Monitor {
     return ReceiverOf(sources_.flow(place), sources_.state(place));
   }
 
-  packet::Verdict Take(const FoundText& found, std::string_view payload) {
+  packet::Verdict Take(const Found& frame, std::string_view payload) {
+    const FoundText& found = frame.text;
     switch (found.kind) {
       case FoundText::Kind::kText:
         break;
@@ -194,19 +206,23 @@ class Monitor {
       case FoundText::Kind::kFragment:
         counters_.Count(SourceCounters::kFragments);
         return packet::Drop(kFragment);
-      case FoundText::Kind::kBadChecksum:
-        counters_.Count(SourceCounters::kBadChecksum);
-        return packet::Drop(kBadChecksum);
+    }
+    const bool has_place = found.transport != Transport::kSyslog;
+    const uint32_t place = has_place ? sources_.Find(found.flow, frame.chain) : kNoPlace;
+    const LineState line = place != kNoPlace ? sources_.state(place).line : LineState();
+    if (!found.Holds(scanner_.Sum(line, payload, ToSink()))) {
+      counters_.Count(SourceCounters::kBadChecksum);
+      return packet::Drop(kBadChecksum);
     }
     switch (found.transport) {
       case Transport::kSyslog:
         TakeSyslog(found.flow, payload);
         break;
       case Transport::kLines:
-        TakeLines(found.flow, payload);
+        TakeLines(found.flow, place, payload);
         break;
       case Transport::kTcp:
-        TakeSegment(found.flow, {found.sequence, found.tcp_flags, payload});
+        TakeSegment(found.flow, place, {found.sequence, found.tcp_flags, payload});
         break;
     }
     return packet::kConsume;
@@ -238,13 +254,13 @@ class Monitor {
     writers_.clear();
   }
 
-  /// Fetches where the search for a frame's source begins. A hint: any bytes will do.
-  void FetchSource(const packet::Frame& frame) const {
-    packet::FlowKey flow;
-    if (finder_.Guess(frame.data, frame.length, flow)) sources_.Prefetch(flow);
+  void Find(const packet::Frame& frame, Found& found) const {
+    finder_.Find(frame.data, frame.length, found.text);
+    if (found.text.kind == FoundText::Kind::kText) found.chain = sources_.Chain(found.text.flow);
   }
   static void FetchText(const packet::Frame& frame) {
     constexpr uint32_t kCacheLine = 64;
+#pragma GCC unroll 8
     for (uint32_t at = kCacheLine; at < frame.length; at += kCacheLine) {
       __builtin_prefetch(frame.data + at);
     }
@@ -261,11 +277,10 @@ class Monitor {
     scanner_.Lines(message.text.empty() ? "\n" : message.text, ToSink());
   }
 
-  void TakeLines(const packet::FlowKey& flow, std::string_view payload) {
+  void TakeLines(const packet::FlowKey& flow, uint32_t place, std::string_view payload) {
     counters_.Count(SourceCounters::kLineDatagrams);
     if (payload.empty()) return;
-    uint32_t place = sources_.Find(flow);
-    if (place != SourceTable<SourceState>::kNone) {
+    if (place != kNoPlace) {
       sources_.Touch(place, now_);
     } else {
       place = NewSource(flow);
@@ -274,10 +289,9 @@ class Monitor {
     ReceiverOf(place).Text(payload);
   }
 
-  void TakeSegment(const packet::FlowKey& flow, const TcpSegment& segment) {
+  void TakeSegment(const packet::FlowKey& flow, uint32_t known, const TcpSegment& segment) {
     counters_.Count(SourceCounters::kTcpSegments);
-    const uint32_t known = sources_.Find(flow);
-    const bool is_known = known != SourceTable<SourceState>::kNone;
+    const bool is_known = known != kNoPlace;
     if (!is_known && !segment.Begins()) return;
     const uint32_t place = is_known ? known : NewSource(flow);
     // A segment that the stream does not believe keeps no source alive.

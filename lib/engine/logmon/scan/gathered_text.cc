@@ -7,36 +7,26 @@
 namespace sluice::engine::logmon {
 namespace {
 
-/// Stores to whole cache lines are worth the gap that they take before so much text.
+/// Stores of whole vectors are worth the gap that they take before so much text.
 constexpr uint32_t kAlignedBytes = 512;
 
 }  // namespace
 
 GatheredText::GatheredText(uint32_t longest)
-    : memory_(std::make_unique_for_overwrite<char[]>(kCacheLine + std::max(longest, kBytes) +
+    : memory_(std::make_unique_for_overwrite<char[]>(kVectorBytes + std::max(longest, kBytes) +
                                                      2 * kGapBytes + kSpareBytes)),
       text_(memory_.get()) {
-  text_ += -reinterpret_cast<uintptr_t>(text_) % kCacheLine;
+  text_ += -reinterpret_cast<uintptr_t>(text_) % kVectorBytes;
   parts_.reserve(kMaxParts);
 }
 
 char* GatheredText::Place(uint32_t ahead, uint32_t bytes) {
   const uint32_t first = end_ + 1 + ahead;
-  const uint32_t at = bytes < kAlignedBytes ? first : (first + kCacheLine - 1) & -kCacheLine;
+  const uint32_t at = bytes < kAlignedBytes ? first : (first + kVectorBytes - 1) & -kVectorBytes;
   // Whole: its size is known to the compiler. What is too much of it, the part overwrites.
   std::memset(text_ + end_, '\n', kGapBytes);
   begin_ = at - ahead;
   return text_ + at;
-}
-
-void GatheredText::Add(const char* end, bool truncated, const Origin& origin) {
-  end_ = static_cast<uint32_t>(end - text_);
-  parts_.push_back({begin_, end_, truncated, origin});
-}
-
-void GatheredText::Clear() {
-  end_ = 0;
-  parts_.clear();
 }
 
 }  // namespace sluice::engine::logmon

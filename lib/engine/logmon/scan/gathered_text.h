@@ -35,7 +35,7 @@ class GatheredText {
   /// Parts are gathered up to this. What Hyperscan reads is still in the first-level cache, where
   /// it was copied to.
   static constexpr uint32_t kBytes = 16384;
-  /// What may be written behind the room that Place gives.
+  /// What may be written, and read, behind the room that Place gives.
   static constexpr uint32_t kSpareBytes = 128;
 
   /// A single part may be longer than kBytes, but not than `longest`.
@@ -47,11 +47,17 @@ class GatheredText {
     return empty() || (end_ + kGapBytes + bytes <= kBytes && parts_.size() < kMaxParts);
   }
   /// Where the next part goes: its first `ahead` bytes before the address that is returned, and
-  /// `bytes` from there on. There is room for both.
+  /// `bytes` from there on. There is room for both. What no Add followed is forgotten.
   char* Place(uint32_t ahead, uint32_t bytes);
   /// Adds what was written to the place: everything from `ahead` before it to `end`.
-  void Add(const char* end, bool truncated, const Origin& origin);
-  void Clear();
+  void Add(const char* end, bool truncated, const Origin& origin) {
+    end_ = static_cast<uint32_t>(end - text_);
+    parts_.push_back({begin_, end_, truncated, origin});
+  }
+  void Clear() {
+    end_ = 0;
+    parts_.clear();
+  }
 
   /// All parts, and what lies between them.
   std::string_view text() const { return {text_, end_}; }
@@ -60,12 +66,12 @@ class GatheredText {
 
  private:
   static constexpr uint32_t kMaxParts = 512;
-  static constexpr uint32_t kCacheLine = 64;
+  static constexpr uint32_t kVectorBytes = 32;
   /// Most that lies before a part.
-  static constexpr uint32_t kGapBytes = 1 + kCacheLine;
+  static constexpr uint32_t kGapBytes = 1 + kVectorBytes;
 
   std::unique_ptr<char[]> memory_;
-  char* text_;          ///< In it, at the beginning of a cache line.
+  char* text_;          ///< In it, at a multiple of kVectorBytes.
   uint32_t begin_ = 0;  ///< Of the part that is being written.
   uint32_t end_ = 0;
   std::vector<TextPart> parts_;

@@ -19,11 +19,4 @@ inline const char* BehindLineEnd(const char* line_end, const char* end) {
   return line_end + (two ? 2 : 1);
 }
 
-/// The line ends in [begin, end); CR LF is one.
-uint64_t CountLineEnds(const char* begin, const char* end);
-
-/// The same, and copies [begin, end) to `to`, which does not overlap it: counting is for nothing
-/// while the bytes come from far.
-uint64_t CopyAndCountLineEnds(const char* begin, const char* end, char* to);
-
 }  // namespace sluice::engine::logmon

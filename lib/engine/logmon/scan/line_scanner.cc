@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "engine/logmon/scan/line_ends.h"
+#include "packet/checksum.h"
 
 namespace sluice::engine::logmon {
 namespace {
@@ -18,8 +19,22 @@ constexpr uint16_t kTorn = 4;      // What is skipped lies behind a gap.
 constexpr uint32_t kMinLineBytes = 256;
 constexpr uint32_t kMaxLineBytes = 262144;
 
-std::string_view Between(const char* begin, const char* end) {
-  return {begin, static_cast<size_t>(end - begin)};
+/// Bytes before the first line end in `text`.
+size_t LineOf(std::string_view text) {
+  const char* const begin = text.data();
+  return static_cast<size_t>(FindLineEnd(begin, begin + text.size()) - begin);
+}
+
+/// Pieces of at most `most` bytes that end where lines end, if they can.
+template <typename Take>
+void ForEachPiece(std::string_view bytes, size_t most, Take take) {
+  while (bytes.size() > most) {
+    const char* const begin = bytes.data();
+    const auto lines = static_cast<size_t>(BehindLastLineEnd(begin, begin + most) - begin);
+    take(bytes.substr(0, lines == 0 ? most : lines), false);
+    bytes.remove_prefix(lines == 0 ? most : lines);
+  }
+  if (!bytes.empty()) take(bytes, true);
 }
 
 }  // namespace
@@ -30,37 +45,29 @@ LineScanner::LineScanner(const RuleSet& rules, const ScanLimits& limits)
       part_bytes_(std::min(line_bytes_, GatheredText::kBytes)),
       matcher_(rules),
       unfinished_(limits.unfinished_bytes),
-      // And the LF of a CR LF.
-      text_(line_bytes_ + 1) {
+      text_(line_bytes_) {
   static_assert(UnfinishedLines::kSpareBytes <= GatheredText::kSpareBytes);
 }
 
+uint64_t LineScanner::Sum(const LineState& state, std::string_view bytes, LineSink sink) {
+  if (bytes.size() + unfinished_.Length(state.unfinished) > part_bytes_) [[unlikely]] {
+    return packet::SumBytes(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  }
+  Stage(state, bytes, sink);
+  return staged_.copied.sum;
+}
+
 void LineScanner::Feed(LineState& state, std::string_view bytes, LineSink sink) {
-  if (bytes.empty()) return;
-  const char* at = bytes.data();
-  const char* const end = at + bytes.size();
-  if (state.flags != 0) {
-    if (state.flags & kAfterCr) {
-      state.flags &= ~kAfterCr;
-      if (*at == '\n' && ++at == end) return;
-    }
-    if (state.flags & kSkipping) {
-      at = SkipLine(state, at, end);
-      if (at == nullptr) return;
-    }
-  }
-  const char* const behind = BehindLastLineEnd(at, end);
-  AddLines(state, at, behind, sink);
-  if (behind != end) {
-    Keep(state, Between(behind, end), sink);
-  } else if (end[-1] == '\r') {
-    state.flags |= kAfterCr;
-  }
+  ForEachPiece(bytes, part_bytes_, [&](std::string_view piece, bool /*last*/) {
+    TakePiece(state, piece, false, sink);
+  });
 }
 
 void LineScanner::Lines(std::string_view bytes, LineSink sink) {
-  LineState none;
-  AddLines(none, bytes.data(), bytes.data() + bytes.size(), sink);
+  LineState state;
+  ForEachPiece(bytes, part_bytes_, [&](std::string_view piece, bool last) {
+    TakePiece(state, piece, last, sink);
+  });
 }
 
 void LineScanner::Finish(LineState& state, LineSink sink) {
@@ -81,6 +88,7 @@ void LineScanner::Forget(LineState& state) {
 }
 
 void LineScanner::Flush(LineSink sink) {
+  staged_.bytes = nullptr;
   if (text_.empty()) return;
   matcher_.Match(text_, sink);
   text_.Clear();
@@ -94,38 +102,72 @@ ScanCounters LineScanner::counters() const {
   return counters;
 }
 
-/// Returns where the line begins that follows the one at hand in [at, end); null if that one goes
-/// on.
-const char* LineScanner::SkipLine(LineState& state, const char* at, const char* end) {
-  const char* const line_end = FindLineEnd(at, end);
-  if (line_end == end) return nullptr;
-  if (state.flags & kTorn) ++counters_.torn_lines;
-  state.flags = 0;
-  return BehindLineEnd(line_end, end);
+/// At most part_bytes_, at least one. `whole`: its last line ends with it, terminated or not.
+void LineScanner::TakePiece(LineState& state, std::string_view piece, bool whole, LineSink sink) {
+  if (state.flags != 0 && !TakeUp(state, piece)) return;
+  if (!IsStaged(state, piece)) {
+    if (!MakeFit(state, piece, whole, sink)) return;
+    Stage(state, piece, sink);
+  }
+  staged_.bytes = nullptr;
+  const char* const begin = staged_.to;
+  const char* const end = begin + piece.size();
+  const char* const behind = whole ? end : BehindLastLineEnd(begin, end);
+  const bool ended = end[-1] == '\n' || end[-1] == '\r';
+  if (behind != begin) {
+    counters_.lines += staged_.copied.line_ends + (whole && !ended ? 1 : 0);
+    unfinished_.Drop(state.unfinished);
+    text_.Add(behind, false, origin_);
+  }
+  if (behind != end) {
+    Keep(state, {behind, static_cast<size_t>(end - behind)});
+  } else if (end[-1] == '\r') {
+    state.flags |= kAfterCr;
+  }
 }
 
-/// [at, behind) is whole lines, the first of which began in `state`; the last one may have no end.
-void LineScanner::AddLines(LineState& state, const char* at, const char* behind, LineSink sink) {
-  while (at != behind) {
-    const uint32_t length = unfinished_.Length(state.unfinished);
-    const ptrdiff_t most = length < part_bytes_ ? part_bytes_ - length : 0;
-    const char* end = behind;
-    if (behind - at > most) {
-      end = BehindLastLineEnd(at, at + most);
-      if (end == at) {
-        const char* const line_end = FindLineEnd(at + most, behind);
-        AddLine(state, Between(at, line_end), sink);
-        at = line_end == behind ? behind : BehindLineEnd(line_end, behind);
-        continue;
-      }
-      if (end[-1] == '\r' && *end == '\n') ++end;
-    }
-    const bool ended = end[-1] == '\n' || end[-1] == '\r';
-    char* const to = Place(state, static_cast<size_t>(end - at), sink);
-    counters_.lines += CopyAndCountLineEnds(at, end, to) + (ended ? 0 : 1);
-    text_.Add(to + (end - at), false, origin_);
-    at = end;
+/// Takes what the flags say from `piece`. False: nothing is left of it.
+bool LineScanner::TakeUp(LineState& state, std::string_view& piece) {
+  if (state.flags & kAfterCr) {
+    state.flags &= ~kAfterCr;
+    if (piece[0] == '\n') piece.remove_prefix(1);
   }
+  if (piece.empty() || !(state.flags & kSkipping)) return !piece.empty();
+  const size_t line = LineOf(piece);
+  if (line == piece.size()) return false;
+  if (state.flags & kTorn) ++counters_.torn_lines;
+  state.flags = 0;
+  return RemoveLine(state, piece, line);
+}
+
+/// Takes the line at hand from `piece` if they are too long for a part together. False: nothing is
+/// left of it.
+bool LineScanner::MakeFit(LineState& state, std::string_view& piece, bool whole, LineSink sink) {
+  const size_t length = unfinished_.Length(state.unfinished);
+  if (length + piece.size() <= part_bytes_) return true;
+  const size_t line = LineOf(piece);
+  if (line < piece.size() || whole) {
+    AddLine(state, piece.substr(0, line), sink);
+    return RemoveLine(state, piece, line);
+  }
+  if (length + line <= line_bytes_) {
+    Keep(state, piece);
+  } else {
+    AddLine(state, piece, sink);
+    state.flags = kSkipping;
+  }
+  return false;
+}
+
+/// Takes a line of `line` bytes and its end from `piece`. False: nothing is left of it.
+bool LineScanner::RemoveLine(LineState& state, std::string_view& piece, size_t line) {
+  if (line < piece.size()) {
+    const char* const end = piece.data() + piece.size();
+    line = static_cast<size_t>(BehindLineEnd(piece.data() + line, end) - piece.data());
+    if (line == piece.size() && end[-1] == '\r') state.flags |= kAfterCr;
+  }
+  piece.remove_prefix(line);
+  return !piece.empty();
 }
 
 /// `bytes` belong to the line in `state`, and are all of it that is looked at.
@@ -136,27 +178,40 @@ void LineScanner::AddLine(LineState& state, std::string_view bytes, LineSink sin
   ++counters_.lines;
   counters_.truncated_lines += truncated;
   char* const to = Place(state, bytes.size(), sink);
+  unfinished_.Drop(state.unfinished);
   text_.Add(to + bytes.copy(to, bytes.size()), truncated, origin_);
 }
 
-/// Where the next `bytes` bytes of text go, behind what there is of their line.
-char* LineScanner::Place(LineState& state, size_t bytes, LineSink sink) {
+/// Where `bytes` go that are part of the line in `state`: behind a copy of what there is of it.
+char* LineScanner::Place(const LineState& state, size_t bytes, LineSink sink) {
   const uint32_t length = unfinished_.Length(state.unfinished);
+  staged_.bytes = nullptr;
   if (!text_.HasRoom(length + bytes)) Flush(sink);
   char* const to = text_.Place(length, static_cast<uint32_t>(bytes));
-  unfinished_.Take(state.unfinished, to - length);
+  unfinished_.Copy(state.unfinished, to - length);
   return to;
 }
 
-/// `bytes` belong to the line in `state`, which does not end yet.
-void LineScanner::Keep(LineState& state, std::string_view bytes, LineSink sink) {
-  if (unfinished_.Length(state.unfinished) + bytes.size() > line_bytes_) {
-    AddLine(state, bytes, sink);
-    state.flags = kSkipping;
-  } else if (!unfinished_.Append(state.unfinished, bytes)) {
-    ++counters_.no_memory_lines;
-    state.flags = kSkipping;
-  }
+void LineScanner::Stage(const LineState& state, std::string_view bytes, LineSink sink) {
+  char* const to = Place(state, bytes.size(), sink);
+  staged_ = {bytes.data(), bytes.size(), state.unfinished, unfinished_.Length(state.unfinished),
+             to, CopyText(bytes, to)};
+}
+
+bool LineScanner::IsStaged(const LineState& state, std::string_view bytes) const {
+  return staged_.bytes == bytes.data() && staged_.size == bytes.size() &&
+         staged_.line == state.unfinished &&
+         staged_.length == unfinished_.Length(state.unfinished);
+}
+
+/// `bytes` belong to the line in `state`, which does not end yet. They lie in the text, unless
+/// there is some of the line.
+void LineScanner::Keep(LineState& state, std::string_view bytes) {
+  const bool kept = state.unfinished == 0 ? unfinished_.Begin(state.unfinished, bytes)
+                                          : unfinished_.Append(state.unfinished, bytes);
+  if (kept) return;
+  ++counters_.no_memory_lines;
+  state.flags = kSkipping;
 }
 
 }  // namespace sluice::engine::logmon

@@ -17,6 +17,7 @@
 #include "engine/logmon/scan/gathered_text.h"
 #include "engine/logmon/scan/line_matcher.h"
 #include "engine/logmon/scan/rule_set.h"
+#include "engine/logmon/scan/text_copy.h"
 #include "engine/logmon/scan/unfinished_lines.h"
 
 namespace sluice::engine::logmon {
@@ -51,6 +52,11 @@ class LineScanner {
   /// `rules` outlives it.
   LineScanner(const RuleSet& rules, const ScanLimits& limits);
 
+  /// For a caller who must know the sum of bytes (CopiedText::sum) before they may be fed. They are
+  /// copied in the same pass, and Feed with them, if it follows at once, makes none. The bytes stay
+  /// as they are until the next Flush.
+  uint64_t Sum(const LineState& state, std::string_view bytes, LineSink sink);
+
   /// Who writes what comes next. A line that came in pieces is its last piece's.
   void From(const Origin& origin) { origin_ = origin; }
   /// The next bytes of a source.
@@ -71,17 +77,31 @@ class LineScanner {
   uint64_t unfinished_bytes() const { return unfinished_.bytes_in_use(); }
 
  private:
-  const char* SkipLine(LineState& state, const char* at, const char* end);
-  void AddLines(LineState& state, const char* at, const char* behind, LineSink sink);
+  /// Bytes that were copied to where they would go, behind what there is of their line.
+  struct Staged {
+    const char* bytes = nullptr;  ///< Null: there are none.
+    size_t size = 0;
+    uint32_t line = 0, length = 0;  ///< Number and bytes of the unfinished line before them.
+    char* to = nullptr;
+    CopiedText copied;
+  };
+
+  void TakePiece(LineState& state, std::string_view piece, bool whole, LineSink sink);
+  bool TakeUp(LineState& state, std::string_view& piece);
+  bool MakeFit(LineState& state, std::string_view& piece, bool whole, LineSink sink);
+  static bool RemoveLine(LineState& state, std::string_view& piece, size_t line);
   void AddLine(LineState& state, std::string_view bytes, LineSink sink);
-  char* Place(LineState& state, size_t bytes, LineSink sink);
-  void Keep(LineState& state, std::string_view bytes, LineSink sink);
+  char* Place(const LineState& state, size_t bytes, LineSink sink);
+  void Stage(const LineState& state, std::string_view bytes, LineSink sink);
+  bool IsStaged(const LineState& state, std::string_view bytes) const;
+  void Keep(LineState& state, std::string_view bytes);
 
   const uint32_t line_bytes_;
   const uint32_t part_bytes_;  ///< Lines that become one part of the text.
   LineMatcher matcher_;
   UnfinishedLines unfinished_;
   GatheredText text_;
+  Staged staged_;
   Origin origin_;
   ScanCounters counters_;
 };

@@ -9,7 +9,9 @@ namespace sluice::engine::logmon {
 UnfinishedLines::UnfinishedLines(uint64_t bytes)
     : block_count_(static_cast<uint32_t>(
           std::clamp<uint64_t>(bytes / kBlockBytes, 1, UINT32_MAX) - 1)),
-      blocks_(std::make_unique_for_overwrite<Block[]>(uint64_t{block_count_} + 1)) {}
+      blocks_(std::make_unique_for_overwrite<Block[]>(uint64_t{block_count_} + 1)) {
+  blocks_[0].first.length = 0;
+}
 
 uint32_t UnfinishedLines::BlocksOf(uint32_t length) {
   if (length == 0) return 0;
@@ -25,8 +27,17 @@ uint32_t UnfinishedLines::TakeBlock() {
   return block;
 }
 
+bool UnfinishedLines::Begin(uint32_t& line, std::string_view bytes) {
+  if (bytes.size() > kFirstBytes || in_use_ == block_count_) return Append(line, bytes);
+  line = TakeBlock();
+  // Whole blocks: their size is known to the compiler.
+  std::memcpy(blocks_[line].first.bytes, bytes.data(), kFirstBytes);
+  blocks_[line].first.last = line;
+  blocks_[line].first.length = static_cast<uint32_t>(bytes.size());
+  return true;
+}
+
 bool UnfinishedLines::Append(uint32_t& line, std::string_view bytes) {
-  if (bytes.empty()) return true;
   const uint32_t length = Length(line);
   const uint32_t have = BlocksOf(length);
   const uint32_t need = BlocksOf(length + static_cast<uint32_t>(bytes.size()));
@@ -65,20 +76,15 @@ bool UnfinishedLines::Append(uint32_t& line, std::string_view bytes) {
   return true;
 }
 
-void UnfinishedLines::Take(uint32_t& line, char* to) {
-  if (line == 0) return;
-  // Whole blocks: their size is known to the compiler.
-  uint32_t left = Length(line);
+void UnfinishedLines::Copy(uint32_t line, char* to) const {
+  // Whole blocks here, too.
   std::memcpy(to, blocks_[line].first.bytes, kFirstBytes);
-  uint32_t count = kFirstBytes;
-  for (uint32_t block = line; left > count;) {
-    to += count;
-    left -= count;
+  const uint32_t length = Length(line);
+  uint32_t block = line;
+  for (uint32_t done = kFirstBytes; done < length; done += kOtherBytes) {
     block = blocks_[block].next;
-    std::memcpy(to, blocks_[block].bytes, kOtherBytes);
-    count = kOtherBytes;
+    std::memcpy(to + done, blocks_[block].bytes, kOtherBytes);
   }
-  Drop(line);
 }
 
 void UnfinishedLines::Drop(uint32_t& line) {

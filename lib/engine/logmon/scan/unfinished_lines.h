@@ -18,13 +18,15 @@ class UnfinishedLines {
   /// `bytes` of memory for all lines together and for what keeping them takes.
   explicit UnfinishedLines(uint64_t bytes);
 
-  /// Appends to `line`. False: there is no memory for that, and the line is dropped. A line may
+  /// Appends to `line`, at least one byte. False: there is no memory for that, and the line is dropped. A line may
   /// grow as long as it is not longer than the memory that is left: when that gets scarce, long
   /// lines go, and short ones still come.
   bool Append(uint32_t& line, std::string_view bytes);
-  uint32_t Length(uint32_t line) const { return line == 0 ? 0 : blocks_[line].first.length; }
-  /// Copies the bytes of `line` to `to`, and drops it. May write kSpareBytes behind them.
-  void Take(uint32_t& line, char* to);
+  /// The same of a line without bytes. kSpareBytes behind `bytes` may be read.
+  bool Begin(uint32_t& line, std::string_view bytes);
+  uint32_t Length(uint32_t line) const { return blocks_[line].first.length; }
+  /// Copies the bytes of `line` to `to`. May write kSpareBytes there and behind them.
+  void Copy(uint32_t line, char* to) const;
   void Drop(uint32_t& line);
 
   /// What the lines hold of the memory.
@@ -52,7 +54,7 @@ class UnfinishedLines {
   static uint32_t BlocksOf(uint32_t length);
   uint32_t TakeBlock();
 
-  uint32_t block_count_;  ///< Without block 0, which is no line's.
+  uint32_t block_count_;  ///< Without block 0, which is that of no line, and has no length.
   std::unique_ptr<Block[]> blocks_;
   uint32_t in_use_ = 0;
   uint32_t free_ = 0;       ///< A chain of blocks that were given back.

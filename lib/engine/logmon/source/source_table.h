@@ -40,19 +40,20 @@ class SourceTable {
     for (auto place = static_cast<uint32_t>(entries_.size()); place-- > kLists;) Free(place);
   }
 
-  /// Fetches where the search for a source begins.
-  void Prefetch(const packet::FlowKey& flow) const {
-    const uint32_t* const chain = &chains_[ChainOf(flow)];
-    __builtin_prefetch(chain);
-    asm volatile("" : : "r"(chain));  // To GCC a function that only fetches has no effect.
+  /// Where a search for a source begins; it is fetched.
+  uint64_t Chain(const packet::FlowKey& flow) const {
+    const size_t chain = ChainOf(flow);
+    __builtin_prefetch(&chains_[chain]);
+    return chain;
   }
-
-  /// The place of a source, or kNone.
-  uint32_t Find(const packet::FlowKey& flow) const {
-    uint32_t place = chains_[ChainOf(flow)];
+  /// The place of a source, or kNone. `chain`: its Chain.
+  uint32_t Find(const packet::FlowKey& flow, uint64_t chain) const {
+    uint32_t place = chains_[chain];
     while (place != kNone && entries_[place].flow != flow) place = entries_[place].chain;
     return place;
   }
+
+  uint32_t Find(const packet::FlowKey& flow) const { return Find(flow, ChainOf(flow)); }
 
   /// A place for a source that Find did not find. If the table is full, another one is forgotten
   /// for it, after `evict(flow, state)`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Finds log text in frames: to which port it goes says what it is. Text that is corrupted must not
-// be matched: checksums are verified.
+// be matched: its checksum is to be verified by whoever goes through it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,6 @@ struct FoundText {
     kOther,        ///< None for us; also what is to be routed on to another destination.
     kMalformed,    ///< A header does not fit, or contradicts another.
     kFragment,     ///< Of UDP or TCP. Fragments are not put together.
-    kBadChecksum,  ///< Of a frame to one of our ports.
   };
 
   Kind kind = Kind::kOther;
@@ -34,8 +33,15 @@ struct FoundText {
   uint32_t sequence = 0;  ///< TCP.
   uint32_t payload = 0;   ///< Offset in the frame.
   uint32_t payload_bytes = 0;
+  uint64_t sum = 0;      ///< Of what the checksum covers (packet::SumBytes) but the payload.
+  bool summed = true;    ///< There is a checksum.
   packet::FlowKey flow;
 
+  /// Whether the text came as it was sent, given the payload's sum, modulo 0xffff. UDP over IPv4
+  /// has a checksum or not (RFC 768); over IPv6 it must have one (RFC 8200, section 8.1).
+  bool Holds(uint64_t payload_sum) const {
+    return summed ? packet::ChecksumHolds(sum + payload_sum) : flow.ip_version == 4;
+  }
   std::string_view Payload(const uint8_t* frame) const {
     return {reinterpret_cast<const char*>(frame) + payload, payload_bytes};
   }
@@ -47,27 +53,19 @@ class TextFinder {
   TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
              std::span<const uint16_t> tcp_ports);
 
-  /// Reads the `length` bytes at `frame`; never beyond them.
-  FoundText Find(const uint8_t* frame, uint32_t length) const {
-    if (!packet::IsPlainUdpOrTcp(frame, length)) return FindAny(frame, length);
+  /// What is in the `length` bytes at `frame`; reads none beyond them. Of a frame that holds no
+  /// text, the kind alone is said.
+  void Find(const uint8_t* frame, uint32_t length, FoundText& found) const {
+    if (!packet::IsPlainUdpOrTcp(frame, length)) return FindAny(frame, length, found);
     const uint8_t protocol = frame[packet::kPlainProtocol];
     const bool tcp = protocol == packet::kProtocolTcp;
-    if (UseOf(frame + packet::kPlainL4, tcp) == kNone) return {};
+    if (UseOf(frame + packet::kPlainL4, tcp) == kNone) {
+      found.kind = FoundText::Kind::kOther;
+      return;
+    }
+    found.flow = packet::PlainFlowKey(frame);
     const uint32_t end = packet::kPlainL3 + packet::LeadingWord::Of(frame).TotalLength();
-    return Check(frame, {.l3 = packet::kPlainL3, .l4 = packet::kPlainL4, .end = end, .tcp = tcp,
-                         .flow = packet::PlainFlowKey(frame)});
-  }
-
-  /// Whether the frame is likely to hold text whose source has a state, and the name of that.
-  /// A hint, for any bytes.
-  bool Guess(const uint8_t* frame, uint32_t length, packet::FlowKey& flow) const {
-    if (length < packet::kPlainL4 + 4 || !packet::LeadingWord::Of(frame).IsPlainIpv4())
-      return false;
-    const uint8_t use = UseOf(frame + packet::kPlainL4,
-                              frame[packet::kPlainProtocol] == packet::kProtocolTcp);
-    if (use != kLines && use != kTcp) return false;
-    flow = packet::PlainFlowKey(frame);
-    return true;
+    Read(frame, {.l3 = packet::kPlainL3, .l4 = packet::kPlainL4, .end = end, .tcp = tcp}, found);
   }
 
  private:
@@ -79,16 +77,15 @@ class TextFinder {
     uint32_t l3, l4, end;
     bool tcp;
     bool ipv6 = false;
-    packet::FlowKey flow;
   };
 
   uint8_t UseOf(const uint8_t* l4, bool tcp) const {
     return uses_[packet::LoadBe16(l4 + 2)] & (tcp ? kTcp : kSyslog | kLines);
   }
 
-  [[gnu::noinline]] FoundText FindAny(const uint8_t* frame, uint32_t length) const;
-  /// Of a packet to one of our ports.
-  FoundText Check(const uint8_t* frame, const Packet& packet) const;
+  [[gnu::noinline]] void FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const;
+  /// Of a packet to one of our ports; all but its flow.
+  void Read(const uint8_t* frame, const Packet& packet, FoundText& found) const;
 
   std::vector<uint8_t> uses_;  ///< By destination port.
 };
