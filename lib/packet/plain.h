@@ -4,8 +4,6 @@
 // without options, unfragmented, and whole. packet::Parse says the same of such a frame.
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstdint>
 
 #include "packet/bytes.h"
@@ -41,14 +39,25 @@ inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
          header + kIpv4MinHeaderBytes <= total;
 }
 
-/// FlowKey::Of of a plain frame. Reads bytes up to the ports. Made of the words that a hash or a
-/// comparison loads next: a load of what several stores wrote would wait for them.
+/// FlowKey::Of of a plain frame, written to `to` word by word: whoever copies or hashes the key
+/// reads words, and would wait for narrower stores to leave the processor's store buffer. Reads
+/// bytes up to the ports.
+inline void WritePlainFlowKey(const uint8_t* frame, FlowKey* to) {
+  auto* const bytes = reinterpret_cast<uint8_t*>(to);
+  const uint64_t ports = uint64_t{LoadBe16(frame + kPlainL4)} |
+                         uint64_t{LoadBe16(frame + kPlainL4 + 2)} << 16;
+  const uint64_t protocol = frame[kPlainProtocol];
+  Store(bytes, uint64_t{Load<uint32_t>(frame + kPlainL3 + 12)});
+  Store(bytes + 8, uint64_t{0});
+  Store(bytes + 16, uint64_t{Load<uint32_t>(frame + kPlainL3 + 16)});
+  Store(bytes + 24, uint64_t{0});
+  Store(bytes + 32, ports | protocol << 32 | uint64_t{4} << 40);
+}
+
 inline FlowKey PlainFlowKey(const uint8_t* frame) {
-  static_assert(std::endian::native == std::endian::little);
-  const uint32_t ports = std::rotl(LoadBe32(frame + kPlainL4), 16);
-  const uint64_t last = ports | uint64_t{frame[kPlainProtocol]} << 32 | uint64_t{4} << 40;
-  return std::bit_cast<FlowKey>(std::array<uint64_t, 5>{
-      Load<uint32_t>(frame + kPlainL3 + 12), 0, Load<uint32_t>(frame + kPlainL3 + 16), 0, last});
+  FlowKey key;
+  WritePlainFlowKey(frame, &key);
+  return key;
 }
 
 }  // namespace sluice::packet

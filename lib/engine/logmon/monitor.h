@@ -76,9 +76,7 @@ class Monitor {
         pass_on_(options.pass_on),
         wants_speaker_(rules.wants_speaker()),
         idle_cycles_(options.idle_cycles),
-        session_cycles_(options.session_cycles) {
-    writers_.reserve(kMaxWriters);
-  }
+        session_cycles_(options.session_cycles) {}
   Monitor(const Monitor&) = delete;
 
   /// Between bursts: what waited for too long.
@@ -157,22 +155,22 @@ class Monitor {
   struct Writer {
     Source source;
     bool is_syslog = false;
-    SyslogHeader header = {};
+    SyslogHeader header;
   };
 
   /// The TcpAssembler's, and that of lines in datagrams.
   struct Receiver {
     Monitor& monitor;
-    Source source;
+    const packet::FlowKey& flow;
     LineState& line;
 
     void Text(std::string_view bytes) {
-      monitor.From({source});
+      monitor.From(flow, TransportOf(flow));
       monitor.scanner_.Feed(line, bytes, monitor.ToSink());
     }
     void Gap() { monitor.scanner_.Gap(line); }
     void End() {
-      monitor.From({source});
+      monitor.From(flow, TransportOf(flow));
       monitor.scanner_.Finish(line, monitor.ToSink());
       line = {};
     }
@@ -186,7 +184,7 @@ class Monitor {
     return flow.protocol == packet::kProtocolTcp ? Transport::kTcp : Transport::kLines;
   }
   Receiver ReceiverOf(const packet::FlowKey& flow, SourceState& state) {
-    return {*this, {flow, TransportOf(flow)}, state.line};
+    return {*this, flow, state.line};
   }
   Receiver ReceiverOf(uint32_t place) {
     return ReceiverOf(sources_.flow(place), sources_.state(place));
@@ -228,19 +226,30 @@ class Monitor {
     return packet::kConsume;
   }
 
-  /// Who writes what the scanner is given next. `process` of syslog: a run of a program speaks;
-  /// else who sends the text does.
-  void From(const Writer& writer, std::string_view process = {}) {
-    if (writers_.size() == kMaxWriters) MatchLines();
-    Origin origin{.number = static_cast<uint32_t>(writers_.size()), .speaker = {}};
-    if (wants_speaker_) {
-      const packet::FlowKey& flow = writer.source.flow;
-      origin.speaker = {absl::HashOf(flow.source, flow.source_port, flow.destination_port,
-                                     writer.header.hostname, writer.header.app, process),
-                        now_, session_cycles_};
-    }
-    scanner_.From(origin);
-    writers_.push_back(writer);
+  /// Who writes what the scanner is given next.
+  Writer& From(const packet::FlowKey& flow, Transport transport) {
+    if (written_ == kMaxWriters) MatchLines();
+    Writer& writer = writers_[written_];
+    writer.source.flow = flow;
+    writer.source.transport = transport;
+    writer.is_syslog = false;
+    scanner_.From({written_++, wants_speaker_ ? SpeakerOf(flow, {}, {}) : Speaker()});
+    return writer;
+  }
+  void FromSyslog(const packet::FlowKey& flow, const SyslogMessage& message) {
+    Writer& writer = From(flow, Transport::kSyslog);
+    writer.source.flow.source_port = 0;
+    writer.is_syslog = true;
+    writer.header = message.header;
+    if (!wants_speaker_) return;
+    scanner_.From({written_ - 1, SpeakerOf(writer.source.flow, message.header, message.process)});
+  }
+  /// Of syslog, a run of a program; else, who sends the text.
+  Speaker SpeakerOf(const packet::FlowKey& flow, const SyslogHeader& header,
+                    std::string_view process) const {
+    return {absl::HashOf(flow.source, flow.source_port, flow.destination_port, header.hostname,
+                         header.app, process),
+            now_, session_cycles_};
   }
   auto ToSink() {
     return [this](const MatchedLine& line) {
@@ -251,7 +260,7 @@ class Monitor {
   /// All that were gathered.
   void MatchLines() {
     scanner_.Flush(ToSink());
-    writers_.clear();
+    written_ = 0;
   }
 
   void Find(const packet::Frame& frame, Found& found) const {
@@ -271,9 +280,7 @@ class Monitor {
     counters_.Count(SourceCounters::kSyslogMessages);
     counters_.Count(SourceCounters::kTextBytes, message.text.size());
     if (!message.has_priority) counters_.Count(SourceCounters::kWithoutPriority);
-    Writer writer{{flow, Transport::kSyslog}, true, message.header};
-    writer.source.flow.source_port = 0;
-    From(writer, message.process);
+    FromSyslog(flow, message);
     scanner_.Lines(message.text.empty() ? "\n" : message.text, ToSink());
   }
 
@@ -327,7 +334,8 @@ class Monitor {
   SourceCounters counters_;
   TcpAssembler tcp_;
   LineScanner scanner_;
-  std::vector<Writer> writers_;  ///< By Origin::number.
+  std::vector<Writer> writers_{kMaxWriters};  ///< By Origin::number.
+  uint32_t written_ = 0;
   bool pass_on_;
   bool wants_speaker_;
   uint64_t idle_cycles_, session_cycles_;

@@ -7,6 +7,7 @@
 #include "engine/telemetry/five_tuple.h"
 #include "engine/workload/random.h"
 #include "packet/flow_key.h"
+#include "packet/plain.h"
 
 namespace sluice::engine::telemetry {
 
@@ -102,7 +103,7 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
     for (; row >= rows_; row -= rows_) ++counter;
     const bool plain = packet::IsPlainUdpOrTcp(frame, length);
     if (plain && counter->spec().kind == KeyKind::kFiveTuple) [[likely]] {
-      WritePlainFlowKey(frame, &counter->next_key());
+      packet::WritePlainFlowKey(frame, &counter->next_key());
       counter->CountRow(row, weight, length);
     } else if (const auto five_tuple = FiveTupleOf(frame, length)) {
       counter->next_key() = counter->spec().Of(*five_tuple);

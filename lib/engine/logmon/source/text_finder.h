@@ -63,7 +63,7 @@ class TextFinder {
       found.kind = FoundText::Kind::kOther;
       return;
     }
-    found.flow = packet::PlainFlowKey(frame);
+    packet::WritePlainFlowKey(frame, &found.flow);
     const uint32_t end = packet::kPlainL3 + packet::LeadingWord::Of(frame).TotalLength();
     Read(frame, {.l3 = packet::kPlainL3, .l4 = packet::kPlainL4, .end = end, .tcp = tcp}, found);
   }
