@@ -154,8 +154,9 @@ struct Outcome {
 };
 
 /// `rests`: frames behind which the monitor rests; a burst ends there. `most`: frames of a burst.
-Outcome Run(const RuleSet& rules, const MonitorOptions& options, std::span<const Bytes> frames,
-            std::span<const size_t> rests, uint32_t most, uint32_t seed) {
+Outcome OutcomeOf(const RuleSet& rules, const MonitorOptions& options,
+                  std::span<const Bytes> frames, std::span<const size_t> rests, uint32_t most,
+                  uint32_t seed) {
   std::mt19937 random(seed);
   Monitor<Recorder> monitor(rules, options, Recorder(), 42);
   Outcome outcome;
@@ -222,11 +223,11 @@ TEST(MonitorBursts, SayWhatTheirFramesSayOneByOne) {
     std::vector<size_t> rests;
     for (size_t at = 0; at < frames.size(); at += 1 + random() % 300) rests.push_back(at);
     rests.push_back(frames.size());
-    const Outcome expected = Run(*rules, options, frames, rests, 1, 1);
+    const Outcome expected = OutcomeOf(*rules, options, frames, rests, 1, 1);
     ASSERT_GT(expected.seen.size(), 100u);
     for (const uint32_t most : {3u, 128u, 100'000u}) {
       SCOPED_TRACE(most);
-      ExpectSame(Run(*rules, options, frames, rests, most, seed), expected);
+      ExpectSame(OutcomeOf(*rules, options, frames, rests, most, seed), expected);
       if (HasFatalFailure()) return;
     }
     gaps += expected.events[SourceCounters::kGaps];

@@ -120,7 +120,7 @@ class Monitor {
       FetchText(burst.At(std::min(number + kTextsAhead, size - 1)));
       const packet::Frame frame = burst.At(number);
       Found& mine = found[number % kFoundAhead];
-      const packet::Verdict verdict = Take(mine, mine.text.Payload(frame.data));
+      const packet::Verdict verdict = Take(mine, frame.data);
       if (!pass_on_) burst.Answer(number, frame, verdict);
       if (number + kFoundAhead < size) Find(burst.At(number + kFoundAhead), mine);
     }
@@ -190,7 +190,7 @@ class Monitor {
     return ReceiverOf(sources_.flow(place), sources_.state(place));
   }
 
-  packet::Verdict Take(const Found& frame, std::string_view payload) {
+  packet::Verdict Take(const Found& frame, const uint8_t* bytes) {
     const FoundText& found = frame.text;
     switch (found.kind) {
       case FoundText::Kind::kText:
@@ -205,6 +205,7 @@ class Monitor {
         counters_.Count(SourceCounters::kFragments);
         return packet::Drop(kFragment);
     }
+    const std::string_view payload = found.Payload(bytes);
     const bool has_place = found.transport != Transport::kSyslog;
     const uint32_t place = has_place ? sources_.Find(found.flow, frame.chain) : kNoPlace;
     const LineState line = place != kNoPlace ? sources_.state(place).line : LineState();

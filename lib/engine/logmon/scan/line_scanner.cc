@@ -51,6 +51,7 @@ LineScanner::LineScanner(const RuleSet& rules, const ScanLimits& limits)
 
 uint64_t LineScanner::Sum(const LineState& state, std::string_view bytes, LineSink sink) {
   if (bytes.size() + unfinished_.Length(state.unfinished) > part_bytes_) [[unlikely]] {
+    staged_.bytes = nullptr;
     return packet::SumBytes(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   }
   Stage(state, bytes, sink);
