@@ -395,7 +395,9 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
     for (uint32_t i = 0; i < burst.size(); ++i) {
       if (one.verdicts[i] == dropped) bytes += one.frames[i].size();
       // An answer is what it is without a burst.
-      if (one.verdicts[i] == answered) EXPECT_EQ(burst.bytes(i), Ask(one.frames[i], 0).frame);
+      if (one.verdicts[i] == answered) {
+        EXPECT_EQ(burst.bytes(i), Ask(one.frames[i], 0).frame);
+      }
     }
     uint64_t seen = 0;
     for (const uint64_t of_a_run : engine.engine().bytes) seen += of_a_run;

@@ -13,11 +13,19 @@ namespace {
 
 using test::Rules;
 
+/// `line` alone.
+void Match(LineMatcher& matcher, std::string_view line, LineSink sink) {
+  GatheredText text(static_cast<uint32_t>(line.size()));
+  char* const to = text.Place(0, static_cast<uint32_t>(line.size()));
+  text.Add(to + line.copy(to, line.size()), false, {});
+  matcher.Match(text, sink);
+}
+
 /// Filters that match `line`, by letters from `a`.
 std::string Matching(const RuleSet& rules, std::string_view line) {
-  LineMatcher matcher(rules, 65536);
+  LineMatcher matcher(rules);
   std::string letters;
-  matcher.MatchLine(line, false, [&](const MatchedLine& match) {
+  Match(matcher, line, [&](const MatchedLine& match) {
     for (size_t i = 0; i < rules.filters().size(); ++i) {
       if (match.filters[i]) letters += static_cast<char>('a' + i);
     }
@@ -27,8 +35,8 @@ std::string Matching(const RuleSet& rules, std::string_view line) {
 
 /// How often a filter is asked about `line`.
 uint64_t Asked(const RuleSet& rules, std::string_view line) {
-  LineMatcher matcher(rules, 65536);
-  matcher.MatchLine(line, false, [](const MatchedLine&) {});
+  LineMatcher matcher(rules);
+  Match(matcher, line, [](const MatchedLine&) {});
   return matcher.asked();
 }
 
@@ -70,10 +78,9 @@ TEST(RuleSet, TakesAsManyFiltersAsItSaysAndNotOneMore) {
   std::vector<std::string> texts;
   for (size_t i = 0; i < kMaxFilters; ++i) texts.push_back("\"term " + std::to_string(i) + ".\"");
   const auto rules = Rules(texts);
-  LineMatcher matcher(*rules, 65536);
+  LineMatcher matcher(*rules);
   FilterSet found;
-  matcher.MatchLine("term 0. term 255.", false,
-                    [&](const MatchedLine& match) { found = match.filters; });
+  Match(matcher, "term 0. term 255.", [&](const MatchedLine& match) { found = match.filters; });
   EXPECT_EQ(found.count(), 2u);
   EXPECT_TRUE(found[0] && found[255]);
 

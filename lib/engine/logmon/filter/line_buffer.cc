@@ -33,7 +33,8 @@ void LineBuffers::Forget(size_t begin, size_t end, std::string_view kept) {
   // nothing of that line. Behind the last byte of the match is its line's end; the match may have
   // taken it.
   begin = text.rfind('\n', begin) + 1;
-  end = std::min(text.find('\n', end == begin ? end : end - 1), text.size() - 1) + 1;
+  end = std::min(text.find('\n', end == 0 ? 0 : end - 1), text.size() - 1) + 1;
+  end = std::max(begin, end);
   text = text.substr(0, begin) + std::string(kept) + text.substr(end);
 }
 
