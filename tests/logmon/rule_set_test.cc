@@ -13,8 +13,9 @@ namespace {
 
 using test::Rules;
 
-/// `line` alone.
-void Match(LineMatcher& matcher, std::string_view line, LineSink sink) {
+/// `line` alone, with an end.
+void Match(LineMatcher& matcher, std::string line, LineSink sink) {
+  line += '\n';
   GatheredText text(static_cast<uint32_t>(line.size()));
   char* const to = text.Place(0, static_cast<uint32_t>(line.size()));
   text.Add(to + line.copy(to, line.size()), false, {});
@@ -25,7 +26,7 @@ void Match(LineMatcher& matcher, std::string_view line, LineSink sink) {
 std::string Matching(const RuleSet& rules, std::string_view line) {
   LineMatcher matcher(rules);
   std::string letters;
-  Match(matcher, line, [&](const MatchedLine& match) {
+  Match(matcher, std::string(line), [&](const MatchedLine& match) {
     for (size_t i = 0; i < rules.filters().size(); ++i) {
       if (match.filters[i]) letters += static_cast<char>('a' + i);
     }
@@ -36,7 +37,7 @@ std::string Matching(const RuleSet& rules, std::string_view line) {
 /// How often a filter is asked about `line`.
 uint64_t Asked(const RuleSet& rules, std::string_view line) {
   LineMatcher matcher(rules);
-  Match(matcher, line, [](const MatchedLine&) {});
+  Match(matcher, std::string(line), [](const MatchedLine&) {});
   return matcher.asked();
 }
 
