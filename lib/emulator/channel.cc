@@ -161,11 +161,20 @@ File Listen(const std::string& path, std::string* error) {
   return socket;
 }
 
+File ConnectTo(const std::string& path) {
+  sockaddr_un address;
+  std::string unsaid;
+  if (!MakeAddress(path, &address, &unsaid)) return {};
+  File socket = MakeSocket();
+  if (!socket || !WithAddress(connect, socket, address)) return {};
+  return socket;
+}
+
 File Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error) {
   sockaddr_un address;
   if (!MakeAddress(path, &address, error)) return {};
-  File socket = MakeSocket();
-  if (!socket || !WithAddress(connect, socket, address)) {
+  File socket = ConnectTo(path);
+  if (!socket) {
     *error =
         std::string(std::strerror(errno)) + ": start sluice-device --socket=" + path + " first";
     return {};

@@ -62,6 +62,8 @@ class Channel {
 /// Listens at `path`, which only this user may connect to; takes the place of a dead
 /// process's socket. Empty, with the reason in `error`, if that is not possible.
 File Listen(const std::string& path, std::string* error);
+/// Connects to `path`, whoever listens there. Empty if nobody does, or no path is like that.
+File ConnectTo(const std::string& path);
 /// Connects to `path`. Empty, with the reason in `error`, if nobody listens there, or a
 /// process of another user than this one, root and `trusted`.
 File Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error);

@@ -24,23 +24,21 @@ std::optional<std::string> OwnFolder(const std::string& shared, std::string* err
       (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
     return own;
   }
-  *error = own + " is not a folder of this user's alone; give a path with --socket=PATH";
+  *error = own + " is not a folder of this user's alone: give the path of a socket in another";
   return std::nullopt;
 }
 
-std::optional<std::string> DefaultSocketPath(std::string* error) {
+std::optional<std::string> RuntimeFolder(std::string* error) {
   const char* const given = std::getenv("XDG_RUNTIME_DIR");
   const std::string user = "/run/user/" + std::to_string(geteuid());
-  std::optional<std::string> folder;
-  if (given != nullptr && given[0] == '/' && IsPrivateFolder(given)) {
-    folder = given;
-  } else if (IsPrivateFolder(user)) {
-    folder = user;
-  } else if (geteuid() == 0 && IsPrivateFolder("/run")) {
-    folder = "/run";
-  } else {
-    folder = OwnFolder("/tmp", error);
-  }
+  if (given != nullptr && given[0] == '/' && IsPrivateFolder(given)) return given;
+  if (IsPrivateFolder(user)) return user;
+  if (geteuid() == 0 && IsPrivateFolder("/run")) return "/run";
+  return OwnFolder("/tmp", error);
+}
+
+std::optional<std::string> DefaultSocketPath(std::string* error) {
+  const std::optional<std::string> folder = RuntimeFolder(error);
   if (!folder) return std::nullopt;
   return *folder + "/sluice-device.sock";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where sluice-device listens by default.
+// Where processes of a user find each other's sockets.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,10 @@ bool IsPrivateFolder(const std::string& folder);
 /// line in `error`, if somebody else made it or may enter it.
 std::optional<std::string> OwnFolder(const std::string& shared, std::string* error);
 
-/// A socket in the first private folder of $XDG_RUNTIME_DIR, /run/user/<uid>, for root /run,
-/// and this user's own below /tmp. Nothing, with one line in `error`, if there is none.
+/// The first private folder of $XDG_RUNTIME_DIR, /run/user/<uid>, for root /run, and this user's
+/// own below /tmp. Nothing, with one line in `error`, if there is none.
+std::optional<std::string> RuntimeFolder(std::string* error);
+/// Where sluice-device listens by default, in that folder.
 std::optional<std::string> DefaultSocketPath(std::string* error);
 
 }  // namespace sluice::emulator

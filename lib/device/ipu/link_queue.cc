@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "device/ipu/copy.h"
+#include "device/copy.h"
 
 namespace sluice::device::ipu {
 namespace {

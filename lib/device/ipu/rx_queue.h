@@ -10,7 +10,7 @@
 
 #include "bar/dma.h"
 #include "device/device.h"
-#include "device/ipu/copy.h"
+#include "device/copy.h"
 #include "regs/ipu.h"
 
 namespace sluice::device::ipu {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "bar/load_once.h"
-#include "device/ipu/copy.h"
+#include "device/copy.h"
 #include "device/ipu/parser.h"
 #include "device/ipu/ring.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The model's DMA engine for one segment: copies of packet size, inlined, with
+// Copies of packet size, as a DMA engine and a cable make them: inlined, with
 // overlapping fixed-size blocks instead of a byte tail.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "device/block.h"
 
-namespace sluice::device::ipu {
+namespace sluice::device {
 
 /// Copies exactly `bytes` bytes; the ranges do not overlap.
 inline void CopySegment(uint8_t* to, const uint8_t* from, uint32_t bytes) {
@@ -27,4 +27,4 @@ inline void CopySegment(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   block(bytes - kBlock);
 }
 
-}  // namespace sluice::device::ipu
+}  // namespace sluice::device

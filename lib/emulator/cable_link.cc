@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/cable_link.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "emulator/log.h"
+#include "emulator/message.h"
+
+namespace sluice::emulator {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// What poll() says of a connection within `patience`: 0 for nothing new.
+short Events(const Channel& channel, milliseconds patience = milliseconds(0)) {
+  pollfd look = {channel.fd(), POLLIN | POLLRDHUP, 0};
+  return poll(&look, 1, static_cast<int>(patience.count())) > 0 ? look.revents : short{0};
+}
+
+/// Null, or what is wrong with a message of so many bytes.
+const char* WhyNotAMessage(const CableMessage& message, std::optional<size_t> bytes) {
+  if (!bytes || *bytes != sizeof(message)) return "it says nothing, or something of another length";
+  if (message.magic != CableMessage{}.magic) return "it is no end of a cable";
+  if (message.version != CableMessage{}.version) {
+    return "it speaks another version of the protocol; use the same build at both ends";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CableLink::~CableLink() {
+  if (listener_ && OwnsPath()) unlink(path_.c_str());
+}
+
+void CableLink::Say(uint32_t level, std::string_view what) const {
+  Log(level, std::string(who_).append(": ").append(what));
+}
+
+bool CableLink::Start(milliseconds patience, std::string* error) {
+  // Another end may begin or end to listen between any two steps.
+  for (int attempts = 0; attempts < 8; ++attempts) {
+    error->clear();
+    if (Ask(error)) {
+      if (!HearAnswer(patience, error)) return false;
+      if (state_ != State::kAlone) return true;
+    } else if (!error->empty()) {
+      return false;
+    } else if (BeginListening(error)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool CableLink::Ask(std::string* error) {
+  File socket = ConnectTo(path_);
+  if (!socket) return false;
+  const std::optional<Peer> peer = PeerOf(socket);
+  if (!peer || !IsOwnOrRoot(peer->uid)) {
+    *error = "another user's process listens at " + path_ + "; give another name";
+    return false;
+  }
+  auto memory =
+      bar::RingMemory::Create(CableMemory::kBytes, false, bar::RingMemory::Pages::kPreferHuge);
+  const int reason = errno;
+  if (const char* const wrong = memory ? Share(std::move(memory)) : std::strerror(reason)) {
+    *error = std::string("no memory for a cable: ") + wrong;
+    return false;
+  }
+  new (shared_->memory.data()) CableMemory;
+  CableMessage hello;
+  std::copy(mac_.begin(), mac_.end(), hello.mac);
+  channel_ = Channel(std::move(socket));
+  channel_.Send(&hello, sizeof(hello), shared_->memory.fd());
+  peer_ = peer->pid;
+  connected_ = true;
+  state_ = State::kAsking;
+  return true;
+}
+
+bool CableLink::HearAnswer(milliseconds patience, std::string* error) {
+  if (Events(channel_, patience) == 0) return true;  // Not yet.
+  CableMessage answer;
+  File none;
+  const auto bytes = channel_.Receive(&answer, sizeof(answer), &none, milliseconds(0));
+  std::string_view text;
+  const char* const wrong = WhyNotAMessage(answer, bytes);
+  if (wrong == nullptr && answer.refused == 0) {
+    Join(peer_, answer.mac);
+    return true;
+  }
+  Release();
+  // Who is gone without a word had no time to say it.
+  if (wrong != nullptr || !GetText(answer.text, &text)) return true;
+  *error = text;
+  return false;
+}
+
+const char* CableLink::Share(bar::RingMemory memory) {
+  auto shared = std::make_unique<Shared>();
+  shared->memory = std::move(memory);
+  shared->guard = GuardedRange(shared->memory.data(), shared->memory.bytes(),
+                               GuardedRange::Loss::kRange, shared->alarm);
+  if (!shared->guard) return "too many files are open";
+  shared_ = std::move(shared);
+  return nullptr;
+}
+
+void CableLink::Join(pid_t peer, const uint8_t mac[6]) {
+  peer_ = peer;
+  std::copy_n(mac, peer_mac_.size(), peer_mac_.begin());
+  state_ = State::kJoined;
+  said_.clear();
+  Say(RTE_LOG_NOTICE, "joined with process " + std::to_string(peer_));
+}
+
+void CableLink::Cut(std::string_view why) {
+  channel_ = Channel();
+  state_ = State::kCut;
+  if (why.empty()) {
+    Say(RTE_LOG_WARNING, "the other end is gone; the link is down until it is back");
+  } else {
+    Say(RTE_LOG_ERR, std::string("process ").append(std::to_string(peer_)).append(
+        " is disconnected: ").append(why));
+  }
+}
+
+void CableLink::Release() {
+  channel_ = Channel();
+  shared_.reset();
+  connected_ = false;
+  peer_ = 0;
+  state_ = State::kAlone;
+}
+
+void CableLink::Turn(uint64_t now_ns) {
+  switch (state_) {
+    case State::kAlone:
+      if (!listener_ || !OwnsPath()) Seek(now_ns);
+      break;
+    case State::kAsking: {
+      std::string error;
+      if (HearAnswer(milliseconds(0), &error)) break;
+      if (error != said_) Say(RTE_LOG_ERR, error);
+      said_ = error;
+      next_seek_ns_ = now_ns + kPatience_ns;
+      break;
+    }
+    case State::kJoined:
+      // Nothing is said between joined ends.
+      if (Events(channel_) != 0) {
+        Cut("");
+      } else if (shared_->alarm.Rung()) {
+        Cut("it took away memory that both ends use");
+      }
+      break;
+    case State::kCut:
+      break;
+  }
+  if (newcomer_ != nullptr) Greet(now_ns);
+  if (listener_ && newcomer_ == nullptr) Accept(now_ns);
+}
+
+void CableLink::Seek(uint64_t now_ns) {
+  // If there is a listener its name was taken over: the new owner is the other end.
+  listener_ = File();
+  newcomer_.reset();
+  if (now_ns < next_seek_ns_) return;
+  std::string error;
+  if (Ask(&error) || (error.empty() && BeginListening(&error))) return;
+  Say(RTE_LOG_INFO, error);
+  next_seek_ns_ = now_ns + kPatience_ns / 20;
+}
+
+bool CableLink::BeginListening(std::string* error) {
+  listener_ = Listen(path_, error);
+  if (!listener_) return false;
+  struct stat there {};
+  lstat(path_.c_str(), &there);
+  listener_device_ = there.st_dev;
+  listener_inode_ = there.st_ino;
+  return true;
+}
+
+bool CableLink::OwnsPath() const {
+  // While the listener is open no other file has its number.
+  struct stat there {};
+  return lstat(path_.c_str(), &there) == 0 && there.st_dev == listener_device_ &&
+         there.st_ino == listener_inode_;
+}
+
+void CableLink::Accept(uint64_t now_ns) {
+  File socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) return;
+  const std::optional<Peer> peer = PeerOf(socket);
+  if (!peer || !IsOwnOrRoot(peer->uid)) {
+    Say(RTE_LOG_ERR, "refused a process of another user");
+    return;
+  }
+  newcomer_ = std::make_unique<Newcomer>(
+      Newcomer{Channel(std::move(socket)), peer->pid, now_ns + kPatience_ns});
+  Greet(now_ns);
+}
+
+void CableLink::Greet(uint64_t now_ns) {
+  if (state_ == State::kCut) return;  // Its turn comes.
+  if (state_ == State::kJoined) {
+    Refuse(*newcomer_, "processes " + std::to_string(getpid()) + " and " + std::to_string(peer_) +
+                           " are its ends already: end one of them, or give another name");
+    newcomer_.reset();
+    return;
+  }
+  const short events = Events(newcomer_->channel);
+  if (events == 0 && now_ns < newcomer_->deadline_ns) return;
+  const std::unique_ptr<Newcomer> newcomer = std::move(newcomer_);
+  CableMessage hello;
+  File file;
+  const auto bytes =
+      newcomer->channel.Receive(&hello, sizeof(hello), &file, milliseconds(0));
+  if (!bytes && (events & (POLLHUP | POLLRDHUP)) != 0) return;  // It only looked who listens.
+  const char* wrong = WhyNotAMessage(hello, bytes);
+  if (wrong == nullptr) {
+    auto memory = bar::RingMemory::FromFile(file.Release(), CableMemory::kBytes, false);
+    wrong = memory ? Share(std::move(memory)) : "its memory cannot be mapped";
+  }
+  if (wrong != nullptr) {
+    Say(RTE_LOG_ERR, std::string("refused process ").append(std::to_string(newcomer->pid)).append(
+        ": ").append(wrong));
+    return Refuse(*newcomer, wrong);
+  }
+  CableMessage welcome;
+  std::copy(mac_.begin(), mac_.end(), welcome.mac);
+  channel_ = std::move(newcomer->channel);
+  connected_ = false;
+  // If it is gone the next turn will see.
+  channel_.Send(&welcome, sizeof(welcome));
+  Join(newcomer->pid, hello.mac);
+}
+
+void CableLink::Refuse(Newcomer& newcomer, const std::string& why) {
+  CableMessage refusal;
+  refusal.refused = 1;
+  SetText(refusal.text, why);
+  newcomer.channel.Send(&refusal, sizeof(refusal));
+}
+
+}  // namespace sluice::emulator
