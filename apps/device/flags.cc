@@ -25,7 +25,9 @@ struct FlagHelp {
 /// Besides --model and the settings of the models.
 constexpr std::array kHelp = {
     FlagHelp{"socket", "Where to listen (default: in this user's runtime folder)"},
-    FlagHelp{"wire", "What the NIC is wired to: loopback (default), gen:…, pcap:FILE, port:ETHDEV"},
+    FlagHelp{"wire",
+             "What the NIC is wired to: loopback (default), gen:…, pcap:FILE, port:ETHDEV, "
+             "cable:NAME"},
     FlagHelp{"faults", "Faults on the wire, such as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},
     FlagHelp{"pause", "on: the wire waits where the device has no room; off: frames are dropped"},
@@ -238,6 +240,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
       flags.server.path = *std::move(path);
       return flags;
     }
+    error.insert(0, "--socket: ");
   }
   std::fprintf(stderr, "%s\n", error.empty() ? reader.error().c_str() : error.c_str());
   *exit_code = 2;

@@ -50,12 +50,17 @@ bool ReadWire(string_view text, Arguments* out, std::string* error) {
     return !options.empty() ||
            Refuse("wire", text, "name an ethdev, as in port:net_tap0", error);
   }
+  if (kind == "cable") {
+    out->wire = Kind::kCable;
+    out->cable = options;
+    return !options.empty() || Refuse("wire", text, "name the cable, as in cable:lab", error);
+  }
   if (kind == "library") {
     out->wire = Kind::kLibrary;
     return out->library.Read(options, error);
   }
   return Refuse("wire", text,
-                "no such wire; use loopback, gen:OPTIONS, pcap:FILE, port:ETHDEV or "
+                "no such wire; use loopback, gen:OPTIONS, pcap:FILE, port:ETHDEV, cable:NAME or "
                 "library:FILE.so+OPTIONS",
                 error);
 }

@@ -13,6 +13,7 @@
 //       proto  udp or tcp; seed: of order and payload
 //   wire=pcap:FILE+rate=…+count=…+loop=N a capture, N times (0, the default: for ever)
 //   wire=port:NAME                       an ethdev given before on the command line
+//   wire=cable:NAME                      another model NIC that is given the same (cable.h)
 //   wire=library:FILE.so+OPTIONS         what a shared library brings (library_wire.h)
 //   faults=drop:0.01+dup:0.01+reorder:0.01+corrupt:0.01+delay:50us+linkdown:1s/100ms
 //   verify=full|sampled|off  default sampled; full if rate= or count= is given or
@@ -38,12 +39,13 @@ namespace sluice::emulator {
 
 /// All arguments, with every default resolved.
 struct Arguments {
-  enum class WireKind { kLoopback, kGenerator, kReplay, kPort, kLibrary };
+  enum class WireKind { kLoopback, kGenerator, kReplay, kPort, kCable, kLibrary };
 
   WireKind wire = WireKind::kLoopback;
   GeneratorOptions generator;  ///< kGenerator; its destination is left open.
   ReplayOptions replay;        ///< kReplay.
   std::string port;            ///< kPort.
+  std::string cable;           ///< kCable: its name.
   LibraryOptions library;      ///< kLibrary.
   FaultOptions faults;
   VerifyMode verify = VerifyMode::kSampled;

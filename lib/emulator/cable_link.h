@@ -13,9 +13,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "bar/ring_memory.h"
 #include "emulator/cable_lane.h"
@@ -96,7 +98,9 @@ class CableLink {
     uint64_t deadline_ns;  ///< For its message.
   };
 
-  CableMemory& memory() { return *std::launder(reinterpret_cast<CableMemory*>(shared_->memory.data())); }
+  CableMemory& memory() {
+    return *std::launder(reinterpret_cast<CableMemory*>(shared_->memory.data()));
+  }
   /// Takes the memory; null, or why that is impossible.
   const char* Share(bar::RingMemory memory);
 

@@ -47,6 +47,7 @@ class FaultyWire final : public Wire {
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
   void Consumed(uint32_t count) override { fifo_.Pop(count); }
   void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
+  bool Ready() override { return inner_->Ready(); }
   bool LinkUp(uint64_t now_ns) override;
   bool IsSource() const override { return inner_->IsSource(); }
   const WireTotals& totals() const override { return inner_->totals(); }

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "emulator/cable.h"
 #include "emulator/gen.h"
 #include "emulator/log.h"
 #include "emulator/loopback.h"
@@ -100,6 +101,9 @@ bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
       wire_ = std::move(port);
       break;
     }
+    case Arguments::WireKind::kCable:
+      wire_ = CableWire::Create(arguments.cable, name_, &mac_, error);
+      break;
     case Arguments::WireKind::kLibrary:
       arguments.library.nic = mac_;
       wire_ = LoadWire(arguments.library, error);

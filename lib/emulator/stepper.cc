@@ -54,7 +54,8 @@ bool Stepper::Step(uint64_t now_ns) {
       work += taken;
     }
   }
-  work += device_->Transmit(*this, kBurst);
+  // What waits on the wire leaves first, whether or not the device waits for it.
+  if (wire_.Ready() || !pause_) work += device_->Transmit(*this, kBurst);
   return work != 0;
 }
 

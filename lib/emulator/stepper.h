@@ -18,7 +18,8 @@ namespace sluice::emulator {
 class Stepper final : public device::FrameSink {
  public:
   /// `pause`: the device takes what it has room for and the rest waits on the
-  /// wire; without it the device drops and counts what it has no room for.
+  /// wire, and what the wire has no room for waits in the device; without it both drop and count
+  /// what they have no room for.
   Stepper(bar::PostedQueue* queue, device::Device& device, Wire& wire, bool pause);
 
   /// Goes on with another host (null: none) and a device of the same model in its

@@ -16,7 +16,7 @@ namespace sluice::emulator {
 inline constexpr uint32_t kMinFrameBytes = 60;
 
 /// What a wire knows about its own traffic. A wire that is no source (loopback,
-/// port) counts `offered` alone.
+/// port, cable) counts `offered` alone.
 struct WireTotals {
   uint64_t offered = 0;     ///< Frames that the source put on the wire.
   uint64_t recognised = 0;  ///< Returned frames that were sent and had not returned before.
@@ -48,6 +48,10 @@ class Wire {
 
   /// Frames that the device sent; the bytes are valid during the call.
   virtual void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) = 0;
+
+  /// False while frames that were delivered wait for room: with loss-free flow control the device
+  /// sends nothing then.
+  virtual bool Ready() { return true; }
 
   /// Carrier at `now_ns`.
   virtual bool LinkUp(uint64_t now_ns) {

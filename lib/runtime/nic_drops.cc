@@ -56,7 +56,7 @@ constexpr std::array kModelEndings{
     Ending{"rx_too_long", "rx_too_long", At::kHost},
     Ending{"rx_stop_drops", "rx_stop_drops", At::kHost},
     Ending{"tx_unframeable", "tx_unframeable", At::kHost},
-    // Wires: emulator/faults.cc, port.h, loopback.h.
+    // Wires: emulator/faults.cc, port.h, loopback.h, cable.h.
     Ending{"wire_fault_drop", "wire_fault_drop", At::kWire},
     Ending{"wire_fault_linkdown", "wire_fault_linkdown", At::kWire},
     Ending{"wire_port_rx_unusable", "wire_port_rx_unusable", At::kWire},
@@ -64,6 +64,11 @@ constexpr std::array kModelEndings{
     Ending{"wire_port_tx_oversize", "wire_port_tx_oversize", At::kWire},
     Ending{"wire_port_tx_no_mbuf", "wire_port_tx_no_mbuf", At::kWire},
     Ending{"wire_loopback_full", "wire_loopback_full", At::kWire},
+    Ending{"wire_cable_full", "wire_cable_full", At::kWire},
+    Ending{"wire_cable_down", "wire_cable_down", At::kWire},
+    Ending{"wire_cable_oversize", "wire_cable_oversize", At::kWire},
+    Ending{"wire_cable_cut_tx", "wire_cable_cut_tx", At::kWire},
+    Ending{"wire_cable_cut_rx", "wire_cable_cut_rx", At::kWire},
 };
 
 /// Of any port: how rte_eth_xstats_get names the members of rte_eth_stats.

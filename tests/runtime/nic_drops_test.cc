@@ -65,12 +65,14 @@ TEST(NicDrops, OfAModelsDriver) {
 TEST(NicDrops, OfAWireStandApart) {
   for (const char* ending : {"wire_fault_drop", "wire_fault_linkdown", "wire_port_tx_full",
                              "wire_port_tx_oversize", "wire_port_tx_no_mbuf",
-                             "wire_port_rx_unusable", "wire_loopback_full"}) {
+                             "wire_port_rx_unusable", "wire_loopback_full", "wire_cable_full",
+                             "wire_cable_down", "wire_cable_oversize", "wire_cable_cut_tx",
+                             "wire_cable_cut_rx"}) {
     EXPECT_EQ(When(ending).Sum(), 3u) << ending;
     EXPECT_EQ(When(ending).in_host, 0u) << ending;
   }
   for (const char* none : {"wire_lost", "wire_fault_dup", "wire_fault_delay", "wire_skipped",
-                           "wire_source_late", "wire_abandoned"}) {
+                           "wire_source_late", "wire_abandoned", "wire_cable_joins"}) {
     EXPECT_EQ(When(none).Sum(), 0u) << none;
   }
 }
