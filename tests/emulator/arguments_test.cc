@@ -96,6 +96,17 @@ TEST(Arguments, ReadsPortsFaultsAndCpus) {
   EXPECT_EQ(faults.down_length_ns, 100'000'000u);
 }
 
+TEST(Arguments, ReadsTheNameOfACable) {
+  const auto arguments = Parse({{"wire", "cable:lab"}});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->wire, Arguments::WireKind::kCable);
+  EXPECT_EQ(arguments->cable, "lab");
+  EXPECT_TRUE(arguments->pause);
+  std::string error;
+  EXPECT_FALSE(Parse({{"wire", "cable:"}}, &error));
+  EXPECT_NE(error.find("wire=cable:"), std::string::npos) << error;
+}
+
 TEST(Arguments, ReadsLibrariesWhoseNamesHoldAPlus) {
   const auto arguments = Parse({{"wire", "library:/opt/c++/wire.so+a=1+b"}, {"seed", "7"}});
   ASSERT_TRUE(arguments);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Ends of cables that lie: each is refused or disconnected, and an honest one is joined next.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cable_rig.h"
+#include "emulator/cable_link.h"
+#include "emulator/channel.h"
+
+namespace sluice::emulator {
+namespace {
+
+using std::chrono::milliseconds;
+
+File MemoryFile(size_t bytes, int seals) {
+  File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  EXPECT_EQ(ftruncate(file.fd(), static_cast<off_t>(bytes)), 0);
+  EXPECT_EQ(fcntl(file.fd(), F_ADD_SEALS, seals), 0);
+  return file;
+}
+
+/// Connects as an end does, and says what it is told to.
+struct Liar {
+  explicit Liar(const CableEnds& ends) : channel(ConnectTo(ends.place.path())) {
+    EXPECT_TRUE(channel);
+  }
+  void Say(const CableMessage& message, int file, size_t bytes = sizeof(CableMessage)) {
+    channel.Send(&message, bytes, file);
+  }
+  /// 0 joined, 1 refused, -1 disconnected without a word or not answered yet.
+  int Hear() {
+    CableMessage answer;
+    File none;
+    const auto bytes = channel.Receive(&answer, sizeof(answer), &none, milliseconds(0));
+    return bytes == sizeof(answer) ? answer.refused : -1;
+  }
+  /// Joins honestly; its memory is in `lanes`.
+  void Join(CableEnds& ends, CableWire& wire) {
+    Say({}, memory.fd());
+    EXPECT_TRUE(ends.Meet(wire));
+    EXPECT_EQ(Hear(), 0);
+    lanes = static_cast<CableMemory*>(mmap(nullptr, CableMemory::kBytes, PROT_READ | PROT_WRITE,
+                                           MAP_SHARED, memory.fd(), 0));
+    ASSERT_NE(lanes, MAP_FAILED);
+  }
+  ~Liar() {
+    if (lanes != nullptr) munmap(lanes, CableMemory::kBytes);
+  }
+
+  Channel channel;
+  File memory = MemoryFile(CableMemory::kBytes, F_SEAL_SHRINK);
+  CableMemory* lanes = nullptr;
+};
+
+/// The wire is alone, or soon will be, and an honest end is joined.
+void ExpectJoinsAnHonestEnd(CableEnds& ends, CableWire& wire) {
+  ends.Pass(wire, 3'000'000'000);
+  EXPECT_FALSE(wire.LinkUp(ends.now_ns));
+  const auto honest = ends.Open();
+  ASSERT_TRUE(ends.Meet(wire, *honest));
+  SendNumbered(*honest, 0, 10);
+  EXPECT_EQ(TakeNumbered(wire, 0), 10u);
+}
+
+TEST(HostileCable, AGreetingCutOffAtEveryByteIsRefused) {
+  CableEnds ends;
+  const auto wire = ends.Open();
+  for (size_t bytes = 1; bytes < sizeof(CableMessage); ++bytes) {
+    Liar liar(ends);
+    liar.Say({}, liar.memory.fd(), bytes);
+    ends.Pass(*wire, 2 * CableEnds::kStep_ns);
+    ASSERT_EQ(liar.Hear(), 1) << bytes;
+    ASSERT_EQ(liar.Hear(), -1) << bytes;
+  }
+  ExpectJoinsAnHonestEnd(ends, *wire);
+}
+
+TEST(HostileCable, AGreetingThatLiesIsRefused) {
+  CableEnds ends;
+  const auto wire = ends.Open();
+  CableMessage magic, version;
+  magic.magic ^= 1;
+  ++version.version;
+  const File unsealed = MemoryFile(CableMemory::kBytes, 0), small = MemoryFile(4096, F_SEAL_SHRINK);
+  const File null(open("/dev/null", O_RDWR | O_CLOEXEC)), folder(open("/", O_RDONLY | O_CLOEXEC));
+  const File good = MemoryFile(CableMemory::kBytes, F_SEAL_SHRINK);
+  const std::vector<std::pair<CableMessage, int>> lies = {
+      {magic, good.fd()}, {version, good.fd()}, {{}, -1},          {{}, unsealed.fd()},
+      {{}, small.fd()},   {{}, null.fd()},      {{}, folder.fd()},
+  };
+  for (size_t i = 0; i < lies.size(); ++i) {
+    Liar liar(ends);
+    liar.Say(lies[i].first, lies[i].second);
+    ends.Pass(*wire, 2 * CableEnds::kStep_ns);
+    EXPECT_EQ(liar.Hear(), 1) << i;
+    EXPECT_FALSE(wire->LinkUp(ends.now_ns)) << i;
+  }
+  EXPECT_EQ(Count(*wire, "cable_joins"), 0u);
+  ExpectJoinsAnHonestEnd(ends, *wire);
+}
+
+TEST(HostileCable, WhoSaysNothingKeepsNobodyElseOutForLong) {
+  CableEnds ends;
+  const auto wire = ends.Open();
+  const Liar silent(ends), silent_too(ends);
+  ends.Pass(*wire, 5'000'000'000);
+  ExpectJoinsAnHonestEnd(ends, *wire);
+}
+
+TEST(HostileCable, WhatAJoinedEndDoesCostsItTheLinkAndNobodyElse) {
+  const std::vector<std::pair<const char*, std::function<void(Liar&, CableWire&)>>> deeds = {
+      {"a position that cannot be",
+       [](Liar& liar, CableWire& wire) {
+         liar.lanes->from_connecting.written.bytes = 63;
+         EXPECT_TRUE(wire.Pull(0, 256).empty());
+       }},
+      {"a length that cannot be",
+       [](Liar& liar, CableWire& wire) {
+         liar.lanes->from_connecting.records.fill(0xff);
+         liar.lanes->from_connecting.written.bytes = 4096;
+         EXPECT_TRUE(wire.Pull(0, 256).empty());
+       }},
+      {"it took what was not sent",
+       [](Liar& liar, CableWire& wire) {
+         liar.lanes->from_listening.taken.bytes = 1 << 20;
+         SendNumbered(wire, 0, CableLane::kBytes / CableLane::kLine + 1);
+       }},
+      {"all of it overwritten",
+       [](Liar& liar, CableWire& wire) {
+         std::memset(static_cast<void*>(liar.lanes), 0x5a, CableMemory::kBytes);
+         EXPECT_TRUE(wire.Pull(0, 256).empty());
+       }},
+      {"a word on the socket",
+       [](Liar& liar, CableWire&) { liar.Say({}, -1); }},
+      {"a file on the socket",
+       [](Liar& liar, CableWire&) { liar.Say({}, liar.memory.fd()); }},
+      {"it hangs up", [](Liar& liar, CableWire&) { liar.channel = Channel(); }},
+      {"it shuts down one half",
+       [](Liar& liar, CableWire&) { shutdown(liar.channel.fd(), SHUT_WR); }},
+  };
+  for (const auto& [name, deed] : deeds) {
+    SCOPED_TRACE(name);
+    CableEnds ends;
+    const auto wire = ends.Open();
+    Liar liar(ends);
+    liar.Join(ends, *wire);
+    deed(liar, *wire);
+    ExpectJoinsAnHonestEnd(ends, *wire);
+    EXPECT_EQ(Count(*wire, "cable_joins"), 2u);
+  }
+}
+
+TEST(HostileCable, MemoryThatIsTakenAwayReadsAsZeroes) {
+  CableEnds ends;
+  const auto wire = ends.Open();
+  Liar liar(ends);
+  liar.Join(ends, *wire);
+  EXPECT_NE(ftruncate(liar.memory.fd(), 0), 0) << "sealed";
+  SendNumbered(*wire, 0, 10);
+  ASSERT_EQ(fallocate(liar.memory.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                      CableMemory::kBytes),
+            0);
+  EXPECT_TRUE(wire->Pull(0, 256).empty());
+  SendNumbered(*wire, 10, 10);
+  liar.channel = Channel();
+  ExpectJoinsAnHonestEnd(ends, *wire);
+}
+
+TEST(HostileCable, WhoListensAndLiesIsNotJoined) {
+  const std::vector<std::function<void(Channel&)>> answers = {
+      [](Channel&) {},  // Hangs up.
+      [](Channel& channel) { channel.Send("x", 1); },
+      [](Channel& channel) {
+        CableMessage message;
+        message.magic = 0;
+        channel.Send(&message, sizeof(message));
+      },
+      [](Channel& channel) {
+        CableMessage refusal;
+        refusal.refused = 1;
+        std::memset(refusal.text, 'x', sizeof(refusal.text));  // Does not end.
+        channel.Send(&refusal, sizeof(refusal));
+      },
+      [](Channel& channel) {
+        CableMessage refusal;
+        refusal.refused = 1;
+        refusal.text[0] = '\n';
+        channel.Send(&refusal, sizeof(refusal));
+      },
+  };
+  for (size_t i = 0; i < answers.size(); ++i) {
+    CableEnds ends;
+    std::string error;
+    File listener = Listen(ends.place.path(), &error);
+    ASSERT_TRUE(listener) << error;
+    auto wire = ends.Open();
+    {
+      Channel channel(File(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
+      ASSERT_TRUE(channel);
+      answers[i](channel);
+    }
+    ends.Pass(*wire, 2 * CableEnds::kStep_ns);
+    EXPECT_EQ(Count(*wire, "cable_joins"), 0u) << i;
+    listener = File();
+    ExpectJoinsAnHonestEnd(ends, *wire);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::emulator
