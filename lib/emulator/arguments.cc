@@ -119,8 +119,9 @@ std::optional<Arguments> ParseArguments(Given given, std::string* error) {
                 out.pause = value == "on";
                 return value == "on" || value == "off";
               }) &&
-      take_or("device_cpu", "give the number of a CPU", [&](string_view value) {
-        return ReadNumber(value, 0, 1023, &out.device_cpu.emplace());
+      take_or("device_cpu", "give the number of a CPU, or worker", [&](string_view value) {
+        out.on_workers = value == "worker";
+        return out.on_workers || ReadNumber(value, 0, 1023, &out.device_cpu.emplace());
       });
   return read ? std::optional(std::move(out)) : std::nullopt;
 }

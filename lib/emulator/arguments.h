@@ -20,7 +20,8 @@
 //                            frames are corrupted by faults=
 //   pause=on|off             loss-free flow control; default off with rate=, else on
 //   seed=N                   default of the seeds above
-//   device_cpu=N             where the model's own thread runs
+//   device_cpu=N|worker      where the model's own thread runs; worker: the application's workers
+//                            step the model between their polls
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,7 @@ struct Arguments {
   VerifyMode verify = VerifyMode::kSampled;
   bool pause = true;
   std::optional<uint32_t> device_cpu;
+  bool on_workers = false;  ///< device_cpu=worker.
 };
 
 /// The keys above.

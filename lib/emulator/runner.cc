@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 #include <rte_pause.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::emulator {
@@ -31,8 +32,13 @@ void Runner::Run() {
   if (options_.cpus) pthread_setaffinity_np(pthread_self(), sizeof(cpu_set_t), &*options_.cpus);
   if (options_.on_start) options_.on_start();
   uint32_t idle = 0;
-  while (!stop_.load(std::memory_order_acquire) && !take_over_.load(std::memory_order_acquire)) {
-    if (Turn()) {
+  uint32_t turns_of_others = 0;
+  while (!stop_.load(std::memory_order_acquire)) {
+    const uint32_t turns = turns_of_others_.load(std::memory_order_relaxed);
+    if (turns != turns_of_others) {
+      turns_of_others = turns;
+      std::this_thread::sleep_for(kRest);
+    } else if (Turn()) {
       idle = 0;
     } else if (++idle < kIdleSteps) {
       rte_pause();
@@ -41,13 +47,12 @@ void Runner::Run() {
     }
   }
   if (options_.on_end) options_.on_end();
-  handed_over_.store(true, std::memory_order_release);
 }
 
-bool Runner::TurnAsService() {
-  if (handed_over_.load(std::memory_order_acquire)) return Turn();
-  take_over_.store(true, std::memory_order_release);
-  return false;
+bool Runner::TurnForOther() {
+  const uint32_t turns = turns_of_others_.load(std::memory_order_relaxed);
+  turns_of_others_.store(turns + 1, std::memory_order_relaxed);
+  return Turn();
 }
 
 Runner::Hold::Hold(Runner& runner) : runner_(runner) {
@@ -59,7 +64,7 @@ Runner::Hold::~Hold() { runner_.held_.store(false); }
 
 bool Runner::Turn() {
   // Each side announces itself before it looks at the other: both cannot proceed.
-  stepping_.store(true);
+  if (stepping_.exchange(true)) return false;
   const bool worked = !held_.load() && Step();
   stepping_.store(false, std::memory_order_release);
   return worked;
@@ -67,8 +72,11 @@ bool Runner::Turn() {
 
 bool Runner::Step() {
   const uint64_t begin = rte_rdtsc();
-  const uint64_t now_ns = static_cast<uint64_t>(
-      static_cast<unsigned __int128>(begin - first_cycles_) * ns_per_cycle_ >> 32);
+  const uint64_t since_first = begin > first_cycles_ ? begin - first_cycles_ : 0;
+  const uint64_t now_ns = std::max(
+      last_ns_, static_cast<uint64_t>(
+                    static_cast<unsigned __int128>(since_first) * ns_per_cycle_ >> 32));
+  last_ns_ = now_ns;
   const uint32_t request = requested_.load(std::memory_order_acquire);
   if (request != served_.load(std::memory_order_relaxed)) Serve(request, now_ns);
   const bool worked = stepper_.Step(now_ns);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Steps a model in real time, on a thread of its own or, once one calls, on a
-// service lcore. Other threads reach the model only through the requests here.
+// Steps a model in real time, on a thread of its own or, while they call, on threads of others:
+// service lcores, or workers between their polls. Other threads reach the model only through the
+// requests here.
 #pragma once
 
 #include <sched.h>
@@ -37,10 +38,10 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// One step on a service lcore: the first call makes the own thread leave, and
-  /// steps begin when it has. Not from two threads at once. Returns false if there
-  /// was nothing to do.
-  bool TurnAsService();
+  /// One step on the calling thread, which may be any. The own thread rests while there are such
+  /// calls, and looks every kRest whether there still are. Returns false if there was nothing to
+  /// do, or another thread is stepping the model.
+  bool TurnForOther();
 
   /// Switches the wire's source. True once it has taken effect; false if nobody
   /// stepped the model for kPatience (it takes effect with the next step then).
@@ -68,9 +69,10 @@ class Runner {
   static constexpr std::chrono::milliseconds kPatience{1000};
   /// Steps without work after which the thread offers its CPU to others.
   static constexpr uint32_t kIdleSteps = 1000;
+  static constexpr std::chrono::milliseconds kRest{20};
 
   void Run();
-  /// A step, unless it is held.
+  /// A step, unless it is held or another thread is at it.
   bool Turn();
   bool Step();
   /// Asks the stepping thread to serve, and waits for it. `mutex_` is held.
@@ -82,8 +84,9 @@ class Runner {
   const uint64_t ns_per_cycle_;  ///< In units of 2^-32.
   std::vector<std::string> names_;
 
-  // Stepping thread only; handed over with `handed_over_`.
+  // Whoever has set `stepping_`.
   uint64_t first_cycles_ = 0;
+  uint64_t last_ns_ = 0;
   uint64_t busy_cycles_ = 0;
   std::vector<uint64_t> scratch_;
 
@@ -92,13 +95,13 @@ class Runner {
   alignas(64) std::atomic<uint32_t> requested_{0};  ///< Release: what the request asks is set.
   std::atomic<bool> wire_enabled_{false};
   std::atomic<bool> stop_{false};
-  std::atomic<bool> take_over_{false};
   std::atomic<bool> held_{false};  ///< Sequentially consistent with `stepping_`.
+  /// Written by threads of others, now and then: the line is not the own thread's then.
+  alignas(64) std::atomic<uint32_t> turns_of_others_{0};
   // Written by the stepping thread.
   alignas(64) std::atomic<uint32_t> served_{0};  ///< Release: effects and `values_` are visible.
-  std::atomic<bool> stepping_{false};
+  std::atomic<bool> stepping_{false};  ///< One thread at a time; hands its state to the next.
   std::atomic<bool> link_up_{true};
-  std::atomic<bool> handed_over_{false};  ///< Release: the own thread stepped for the last time.
   std::vector<std::atomic<uint64_t>> values_;
 
   std::thread thread_;

@@ -138,7 +138,8 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const 
   running->stepper_ = std::make_unique<Stepper>(nullptr, *running->idle_, *running->wire_,
                                                 arguments.pause);
   running->runner_ = std::make_unique<Runner>(*running->stepper_, std::move(options));
-  running->service_ = std::make_unique<Service>(running->name_, *running->runner_);
+  running->service_ =
+      std::make_unique<Service>(running->name_, *running->runner_, arguments.on_workers);
   return running;
 }
 

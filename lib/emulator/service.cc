@@ -13,19 +13,22 @@
 
 namespace sluice::emulator {
 
-Service::Service(std::string_view name, Runner& runner) {
-  if (rte_service_lcore_count() <= 0) return;
+Service::Service(std::string_view name, Runner& runner, bool workers) {
+  const int32_t service_lcores = rte_service_lcore_count();
+  if (service_lcores <= 0 && !workers) return;
   rte_service_spec spec = {};
   std::snprintf(spec.name, sizeof(spec.name), "model_%.*s",
                 static_cast<int>(name.size() < 24 ? name.size() : 24), name.data());
   spec.callback = [](void* argument) -> int32_t {
-    return static_cast<Runner*>(argument)->TurnAsService() ? 0 : -EAGAIN;
+    return static_cast<Runner*>(argument)->TurnForOther() ? 0 : -EAGAIN;
   };
   spec.callback_userdata = &runner;
+  spec.capabilities = RTE_SERVICE_CAP_MT_SAFE;
   spec.socket_id = SOCKET_ID_ANY;
   if (rte_service_component_register(&spec, &id_) != 0) return;
   registered_ = true;
   rte_service_component_runstate_set(id_, 1);
+  if (service_lcores <= 0) rte_service_runstate_set(id_, 1);
   // While EAL starts it distributes the services over the lcores itself; a device
   // that is plugged in later goes to a service lcore that runs already.
   std::array<uint32_t, RTE_MAX_LCORE> lcores;
@@ -39,9 +42,8 @@ Service::Service(std::string_view name, Runner& runner) {
 }
 
 Service::~Service() {
-  // After rte_eal_cleanup there is neither a service nor a service lcore.
-  if (!registered_ || rte_service_lcore_count() <= 0) return;
-  rte_service_component_runstate_set(id_, 0);
+  // Within rte_eal_cleanup there is no service any more.
+  if (!registered_ || rte_service_component_runstate_set(id_, 0) != 0) return;
   while (rte_service_may_be_active(id_) == 1) std::this_thread::yield();
   rte_service_component_unregister(id_);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Offers a runner to DPDK's service lcores (-s, -S). If the application gave any,
-// one of them steps the model as soon as EAL starts them.
+// Offers a runner to DPDK's services. If the application gave EAL service lcores (-s, -S), one of
+// them steps the model as soon as EAL starts them; if it was asked for (device_cpu=worker), the
+// application's own lcores do, with rte_service_run_iter_on_app_lcore, between their polls.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,11 @@ namespace sluice::emulator {
 
 class Service {
  public:
-  /// Registers `runner`, which outlives the service. No effect if there are no
-  /// service lcores: the runner keeps its own thread.
-  Service(std::string_view name, Runner& runner);
-  /// Returns when no service lcore steps the runner any more.
+  /// Registers `runner`, which outlives the service, as "model_" and the first 24 characters of
+  /// `name`. No effect if there are neither service lcores nor `workers`, lcores of the
+  /// application's that call: the runner keeps its own thread.
+  Service(std::string_view name, Runner& runner, bool workers);
+  /// Returns when no lcore steps the runner any more.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;

@@ -96,6 +96,17 @@ TEST(Arguments, ReadsPortsFaultsAndCpus) {
   EXPECT_EQ(faults.down_length_ns, 100'000'000u);
 }
 
+TEST(Arguments, TheModelRunsOnACpuOfItsOwnOrOnWorkers) {
+  EXPECT_FALSE(Parse({{"device_cpu", "3"}})->on_workers);
+  const auto workers = Parse({{"device_cpu", "worker"}});
+  ASSERT_TRUE(workers);
+  EXPECT_TRUE(workers->on_workers);
+  EXPECT_FALSE(workers->device_cpu);
+  std::string error;
+  EXPECT_FALSE(Parse({{"device_cpu", "workers"}}, &error));
+  EXPECT_NE(error.find("worker"), std::string::npos) << error;
+}
+
 TEST(Arguments, ReadsTheNameOfACable) {
   const auto arguments = Parse({{"wire", "cable:lab"}});
   ASSERT_TRUE(arguments);

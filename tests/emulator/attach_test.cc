@@ -245,6 +245,30 @@ TEST(Service, StepsTheModelWhenTheApplicationGaveAServiceLcore) {
   EXPECT_GT(calls, 0u);
 }
 
+TEST(Service, StepsTheModelOnAnLcoreOfTheApplicationWhereThatIsAskedFor) {
+  if (rte_service_lcore_count() != 0) GTEST_SKIP() << "run without --service";
+  uint32_t id = 0;
+  {
+    const auto attachment = Open(kIpuModel, {});
+    EXPECT_NE(rte_service_get_by_name("model_net_test0", &id), 0) << "nobody asked";
+  }
+  for (int time = 0; time < 2; ++time) {
+    const auto attachment =
+        Open(kEnsoModel, {{"wire", "gen:rate=1M"}, {"pause", "off"}, {"device_cpu", "worker"}});
+    ASSERT_NE(attachment, nullptr);
+    ASSERT_EQ(rte_service_get_by_name("model_net_test0", &id), 0);
+    EXPECT_NE(attachment->registers().Read32(0), 0xffff'ffffu) << "its own thread steps it";
+    attachment->EnableWire(true);
+    int32_t stepped = -1;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (stepped != 0 && std::chrono::steady_clock::now() < deadline) {
+      stepped = rte_service_run_iter_on_app_lcore(id, 0);
+    }
+    EXPECT_EQ(stepped, 0);
+    EXPECT_TRUE(Reaches(*attachment, "wire_offered", 10'000)) << "its own thread goes on";
+  }
+}
+
 }  // namespace
 }  // namespace sluice::emulator
 
