@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "nic/model_step.h"
+
 namespace sluice::nic {
 
 /// The thread behind a full transmit side, that of a model or of a virtual port, may
@@ -27,9 +29,10 @@ class Patience {
   /// TSC cycles spent waiting, in total: a worker is not busy then.
   uint64_t waited_cycles() const { return waited_cycles_; }
 
-  /// An attempt was fruitless. Pauses; false when it is time to give up.
+  /// An attempt was fruitless. Pauses, or steps the model that this worker waits for; false when
+  /// it is time to give up.
   [[gnu::noinline]] bool Wait() {
-    rte_pause();
+    own_model >= 0 ? StepModel(own_model) : rte_pause();
     const uint64_t now = rte_rdtsc();
     if (deadline_ == 0) {
       deadline_ = now + rte_get_tsc_hz() * kPatienceMs / 1000;

@@ -18,6 +18,7 @@
 
 #include "nic/eth_port.h"
 #include "nic/interfaces.h"
+#include "nic/model_step.h"
 #include "nic/reassembling.h"
 #include "runtime/capture.h"
 #include "runtime/command_line.h"
@@ -121,6 +122,7 @@ class Session {
       jobs.emplace_back(
           new Job<Queue, Engine>{make_queue(i), MakeFront(make_engine, i), {}});
       Job<Queue, Engine>& job = *jobs.back();
+      job.control.model = nic::ModelService(port_);
       if (capture_) Watch(job.queue, i);
       views.push_back({&job.control, &job.queue.counters(), &Job<Queue, Engine>::Main,
                        &Job<Queue, Engine>::LinkUp, &job});

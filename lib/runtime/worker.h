@@ -13,12 +13,14 @@
 #include <cstdint>
 
 #include "nic/frame_queue.h"
+#include "nic/model_step.h"
 
 namespace sluice::runtime {
 
 /// What the main thread and one worker tell each other.
 struct alignas(64) WorkerControl {
   std::atomic<bool> stop{false};  ///< Main writes, the worker reads: leave at once.
+  int32_t model = -1;             ///< What the worker steps besides; see nic::StepModel.
 
   /// The worker writes, main reads; all relaxed: figures, not signals.
   /// TSC cycles of polls that handled frames; waits for room to transmit are left out.
@@ -58,6 +60,7 @@ void Rest(Engine& engine, uint64_t now) {
 template <nic::FrameQueue Queue, nic::QueueEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
+  const int32_t model = nic::own_model = control.model;
   const uint64_t begin = rte_rdtsc();
   uint64_t now = begin;
   uint64_t busy = 0;
@@ -78,6 +81,10 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
       if (frames > 0) busy += after - now - (waited_now - waited);
       waited = waited_now;
       now = after;
+      if (model >= 0) [[unlikely]] {  // Its cycles are not the worker's.
+        nic::StepModel(model);
+        now = rte_rdtsc();
+      }
     }
     control.busy_cycles.store(busy, std::memory_order_relaxed);
     control.total_cycles.store(now - begin, std::memory_order_relaxed);
@@ -85,6 +92,7 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   if constexpr (requires { engine.Leave(); }) engine.Leave();
   queue.FlushSent();
   queue.Drain();
+  nic::own_model = -1;
   control.ctx_switches.store(InvoluntarySwitches() - switches, std::memory_order_relaxed);
 }
 

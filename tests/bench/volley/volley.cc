@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One of two processes that throw the same frames at each other, for ever: each changes a byte of
+// every frame and sends it back; one of them (--serve) begins. What it measures is how fast frames
+// get from process to process, whatever joins them: scripts/bench/cable_comparison.py. The rate is
+// in the report: either process receives every frame once a round.
+#include <gflags/gflags.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "engine/echo/echo.h"
+#include "packet/frame.h"
+#include "packet/outbox.h"
+#include "runtime/command_line.h"
+#include "runtime/session.h"
+
+DEFINE_uint32(serve, 0, "Frames to begin with, 0: the other process begins");
+DEFINE_uint32(bytes, 64, "Of each of these frames, FCS included: 64 to 1518");
+
+namespace {
+
+constexpr uint32_t kFlows = 64;  // Of UDP, so that every pipe of a worker gets some.
+// TSC cycles without a frame after which all are taken for lost, and served again.
+constexpr uint64_t kQuietCycles = 500'000'000;
+
+class Player {
+ public:
+  static constexpr std::array<std::string_view, 0> kDropReasons{};
+
+  void set_outbox(sluice::packet::Outbox outbox) { outbox_ = outbox; }
+
+  sluice::packet::Verdict Process(sluice::packet::Frame& frame, uint64_t now) {
+    last_ = now;
+    return echo_.Process(frame, now);
+  }
+
+  void AtRest(uint64_t now) {
+    if (FLAGS_serve == 0 || now - last_ < kQuietCycles) return;
+    last_ = now;
+    for (uint32_t i = 0; i < FLAGS_serve; ++i) Serve(i % kFlows);
+  }
+
+ private:
+  // Ethernet, IPv4 and UDP (RFC 791, 768; a UDP checksum of 0 is none).
+  void Serve(uint8_t flow) {
+    std::array<uint8_t, 1514> frame{};
+    const uint32_t length = FLAGS_bytes - 4;
+    frame[0] = frame[6] = 0x02;
+    frame[12] = 0x08;
+    frame[14] = 0x45;
+    frame[16] = static_cast<uint8_t>((length - 14) >> 8);
+    frame[17] = static_cast<uint8_t>(length - 14);
+    frame[22] = 64;
+    frame[23] = 17;
+    frame[26] = frame[30] = 10;
+    frame[29] = frame[33] = flow;
+    frame[35] = frame[37] = flow;
+    frame[38] = static_cast<uint8_t>((length - 34) >> 8);
+    frame[39] = static_cast<uint8_t>(length - 34);
+    outbox_.Send(frame.data(), length);
+  }
+
+  sluice::engine::IncrementEcho echo_;
+  sluice::packet::Outbox outbox_;
+  uint64_t last_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine(
+      "volley", "one of two processes that throw frames at each other", argc, argv, &exit_code);
+  if (!line) return exit_code;
+  if (FLAGS_bytes < 64 || FLAGS_bytes > 1518) {
+    return sluice::runtime::BadFlag("bytes", "give 64 to 1518");
+  }
+  const auto session = sluice::runtime::Session::Start(*std::move(line), &exit_code);
+  if (session == nullptr) return exit_code;
+  return session->Run([](const sluice::runtime::WorkerInfo&) { return Player(); });
+}

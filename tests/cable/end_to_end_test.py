@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Applications at both ends of a cable: every frame arrives, unchanged and in order, on every
+interface; whoever is killed may come back. Arguments: sluice-device, sluice-echo, the sender of
+tests/runtime, sluice-volley, the plugins of net_ipu and net_enso."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+import testpmd
+
+PLUGINS = {"enso": sys.argv.pop(), "ipu": sys.argv.pop()}
+VOLLEY = sys.argv.pop()
+SENDER = sys.argv.pop()
+ECHO = sys.argv.pop()
+DEVICE = sys.argv.pop()
+MODELS = {"packetized": "ipu", "streaming": "enso", "bilateral": "ipu"}
+INTERFACES = list(MODELS)
+FRAMES = 20_000
+
+
+class Cable(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.environ["XDG_RUNTIME_DIR"] = self.folder
+
+    def start(self, binary, iface, *flags, wire="cable:test", cpu="0", eal=()):
+        """An application at an end of the cable."""
+        vdev = f"--vdev=net_{MODELS[iface]}0,wire={wire},device_cpu={cpu}"
+        process = subprocess.Popen(
+            [binary, *harness.MEMORY, "--lcores=0@0,1@0", "--no-pci", vdev, *eal, "--",
+             f"--iface={iface}", "--json=-", "--stats_period_s=0.05", *flags],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.said = ""
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def wait_for(self, process, pattern):
+        """Returns the first line of its standard error from now on that matches."""
+        for line in process.stderr:
+            process.said += line
+            if re.search(pattern, line):
+                return line
+        raise AssertionError(f"no {pattern!r} in:\n{process.said}")
+
+    def finish(self, process):
+        """Ends it by a signal; returns its report. That the other end has gone may be its verdict."""
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=60)
+        if process.returncode != 0:
+            self.assertIn("the link was down", stderr, process.said)
+        return json.loads(stdout[stdout.rfind("\n{") + 1:])
+
+    def check(self, report):
+        self.assertEqual(report["rx_pkts"] + report.get("sent_pkts", 0),
+                         report["tx_pkts"] + report["consumed_pkts"]
+                         + sum(report["drops"].values()))
+        for nothing in ("lost", "corrupted", "duplicated", "reordered", "rx_desync_flits"):
+            self.assertEqual(report[nothing], 0, nothing)
+
+    def test_a_generator_verifies_what_an_echo_at_the_other_end_returns(self):
+        """Generator, testpmd, cable, echo and back: every byte is compared where it was made."""
+        sizes = "gen:size=64/570/1518+flows=100+count=%d" % FRAMES
+        for iface in INTERFACES:
+            with self.subTest(iface=iface):
+                model = MODELS[iface]
+                echo = self.start(ECHO, iface, "--mode=increment")
+                self.wait_for(echo, r" rx +0\.000")
+                bridge = testpmd.Testpmd(
+                    [PLUGINS[model]], [f"net_{model}0,wire={sizes},verify=full,pause=on",
+                                       f"net_{model}1,wire=cable:test"], [])
+                self.addCleanup(bridge.process.kill)
+                bridge.run("start")
+                stats = bridge.wait_for_xstats(lambda s: s["wire_verified"] >= FRAMES)
+                bridge.stop()
+                for nothing in ("wire_lost", "wire_corrupted", "wire_duplicated",
+                                "wire_reordered"):
+                    self.assertEqual(stats[nothing], 0, nothing)
+                bridge.quit()
+                report = self.finish(echo)
+                self.check(report)
+                self.assertEqual(report["rx_pkts"], FRAMES)
+
+    def test_an_application_sends_and_another_returns(self):
+        """The sender checks order and bytes of what testpmd returns as it is."""
+        for iface in INTERFACES:
+            with self.subTest(iface=iface):
+                model = MODELS[iface]
+                mirror = testpmd.Testpmd([PLUGINS[model]], [f"net_{model}0,wire=cable:test"],
+                                         ["--port-topology=loop"])
+                self.addCleanup(mirror.process.kill)
+                mirror.run("start")
+                sender = self.start(SENDER, iface)
+                self.wait_for(sender, r"back: 12000")
+                report = self.finish(sender)
+                self.assertEqual((report["answers"], report["replies"], report["refused"]),
+                                 (3000, 9000, 0))
+                self.assertEqual(sum(report["drops"].values()), 0)
+                mirror.stop()
+                mirror.quit()
+
+    def test_both_ends_in_one_process(self):
+        """What port 0 gets from its generator leaves by port 1, comes back by port 2 and returns."""
+        bridge = testpmd.Testpmd(
+            [PLUGINS["ipu"], PLUGINS["enso"]],
+            [f"net_ipu0,wire=gen:size=imix+flows=100+count={FRAMES},verify=full,pause=on",
+             "net_ipu1,wire=cable:test", "net_enso0,wire=cable:test"], [])
+        self.addCleanup(bridge.process.kill)
+        bridge.run("start")  # Ports 0 and 1 are a pair; the last one returns what it gets.
+        stats = bridge.wait_for_xstats(lambda s: s["wire_verified"] >= FRAMES)
+        bridge.stop()
+        for nothing in ("wire_lost", "wire_corrupted", "wire_duplicated", "wire_reordered"):
+            self.assertEqual(stats[nothing], 0, nothing)
+        bridge.quit()
+
+    def test_models_in_processes_of_their_own(self):
+        devices = []
+        for number, model in enumerate(("ipu", "enso")):
+            device = subprocess.Popen(
+                [DEVICE, f"--model={model}", f"--socket={self.folder}/{number}.sock",
+                 "--wire=cable:test", "--stats_period_s=0"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.addCleanup(self.end, device)
+            for line in device.stdout:
+                if "attach a host with" in line:
+                    break
+            devices.append(device)
+        def host(binary, number, iface, *flags):
+            vdev = f"--vdev=net_{MODELS[iface]}0,device={self.folder}/{number}.sock"
+            process = subprocess.Popen(
+                [binary, *harness.MEMORY, "--lcores=0@0,1@0", "--no-pci", vdev, "--",
+                 f"--iface={iface}", "--json=-", "--stats_period_s=0.05", *flags],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            process.said = ""
+            self.addCleanup(self.end, process)
+            return process
+        waiting = host(VOLLEY, 0, "packetized")
+        serving = host(VOLLEY, 1, "streaming", "--serve=100")
+        for process in (serving, waiting):
+            self.wait_for(process, r" rx +(?!0\.000)")
+        for process in (serving, waiting):
+            report = self.finish(process)
+            self.check(report)
+            self.assertTrue(report["link_up"])
+
+    def test_workers_step_the_model(self):
+        for iface in INTERFACES:
+            with self.subTest(iface=iface):
+                waiting = self.start(VOLLEY, iface, cpu="worker")
+                serving = self.start(VOLLEY, iface, "--serve=256", "--bytes=1518", cpu="worker")
+                for process in (serving, waiting):
+                    self.wait_for(process, r" rx +(?!0\.000)")
+                report = self.finish(serving)
+                self.check(report)
+                self.assertGreater(report["rx_pkts"], 0)
+                self.finish(waiting)
+
+    def test_whoever_is_killed_may_come_back(self):
+        for iface in INTERFACES:
+            with self.subTest(iface=iface):
+                first = self.start(VOLLEY, iface)
+                second = self.start(VOLLEY, iface, "--serve=64")
+                for victim in ("first", "second", "first"):
+                    for process in (first, second):
+                        self.wait_for(process, r" rx +(?!0\.000)")
+                    survivor = second if victim == "first" else first
+                    killed = first if victim == "first" else second
+                    killed.kill()
+                    self.wait_for(survivor, "the other end is gone")
+                    if victim == "first":
+                        first = self.start(VOLLEY, iface)
+                    else:
+                        second = self.start(VOLLEY, iface, "--serve=64")
+                for process in (first, second):
+                    self.wait_for(process, r" rx +(?!0\.000)")
+                report = self.finish(second)
+                self.check(report)
+                self.finish(first)
+
+    def test_bad_ends_are_refused_in_one_line(self):
+        ends = [self.start(ECHO, "packetized") for _ in range(2)]
+        for end in ends:
+            self.wait_for(end, "joined with process")
+        for wire, why in (("cable:test", "are its ends already"),
+                          ("cable:", "name the cable"),
+                          ("cable:a b", "letters"),
+                          ("cable:/does/not/exist", "folder")):
+            with self.subTest(wire=wire):
+                code, said = harness.fails(ECHO, *harness.MEMORY, f"--wire={wire}")
+                self.assertEqual(code, 2, said)
+                self.assertIn(why, said)
+                self.assertEqual(said.count("\n"), 1, said)
+        for end in ends:
+            self.finish(end)
+
+
+if __name__ == "__main__":
+    unittest.main()
