@@ -29,18 +29,26 @@ INTERFACES = list(MODELS)
 FRAMES = 20_000
 
 
+def start_patiently(tester):
+    """testpmd drops what it cannot send at once, unless it is told to try again."""
+    tester.run("set fwd io retry")
+    tester.run("set burst tx delay 100 retry 10000")
+    tester.run("start")
+
+
 class Cable(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
         os.environ["XDG_RUNTIME_DIR"] = self.folder
 
-    def start(self, binary, iface, *flags, wire="cable:test", cpu="0", eal=()):
-        """An application at an end of the cable."""
-        vdev = f"--vdev=net_{MODELS[iface]}0,wire={wire},device_cpu={cpu}"
+    def start(self, binary, iface, *flags, wire=None, cpu="0"):
+        """An application at an end of the cable that is named as its interface, or of `wire`."""
+        wire = wire or f"wire=cable:{iface},device_cpu={cpu}"
         process = subprocess.Popen(
-            [binary, *harness.MEMORY, "--lcores=0@0,1@0", "--no-pci", vdev, *eal, "--",
-             f"--iface={iface}", "--json=-", "--stats_period_s=0.05", *flags],
+            [binary, *harness.MEMORY, "--lcores=0@0,1@0", "--no-pci",
+             f"--vdev=net_{MODELS[iface]}0,{wire}", "--", f"--iface={iface}", "--json=-",
+             "--stats_period_s=0.05", *flags],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         process.said = ""
         self.addCleanup(self.end, process)
@@ -85,9 +93,9 @@ class Cable(unittest.TestCase):
                 self.wait_for(echo, r" rx +0\.000")
                 bridge = testpmd.Testpmd(
                     [PLUGINS[model]], [f"net_{model}0,wire={sizes},verify=full,pause=on",
-                                       f"net_{model}1,wire=cable:test"], [])
+                                       f"net_{model}1,wire=cable:{iface}"], [])
                 self.addCleanup(bridge.process.kill)
-                bridge.run("start")
+                start_patiently(bridge)
                 stats = bridge.wait_for_xstats(lambda s: s["wire_verified"] >= FRAMES)
                 bridge.stop()
                 for nothing in ("wire_lost", "wire_corrupted", "wire_duplicated",
@@ -103,10 +111,10 @@ class Cable(unittest.TestCase):
         for iface in INTERFACES:
             with self.subTest(iface=iface):
                 model = MODELS[iface]
-                mirror = testpmd.Testpmd([PLUGINS[model]], [f"net_{model}0,wire=cable:test"],
+                mirror = testpmd.Testpmd([PLUGINS[model]], [f"net_{model}0,wire=cable:{iface}"],
                                          ["--port-topology=loop"])
                 self.addCleanup(mirror.process.kill)
-                mirror.run("start")
+                start_patiently(mirror)
                 sender = self.start(SENDER, iface)
                 self.wait_for(sender, r"back: 12000")
                 report = self.finish(sender)
@@ -123,7 +131,7 @@ class Cable(unittest.TestCase):
             [f"net_ipu0,wire=gen:size=imix+flows=100+count={FRAMES},verify=full,pause=on",
              "net_ipu1,wire=cable:test", "net_enso0,wire=cable:test"], [])
         self.addCleanup(bridge.process.kill)
-        bridge.run("start")  # Ports 0 and 1 are a pair; the last one returns what it gets.
+        start_patiently(bridge)  # Ports 0 and 1 are a pair; the last one returns what it gets.
         stats = bridge.wait_for_xstats(lambda s: s["wire_verified"] >= FRAMES)
         bridge.stop()
         for nothing in ("wire_lost", "wire_corrupted", "wire_duplicated", "wire_reordered"):
@@ -131,7 +139,6 @@ class Cable(unittest.TestCase):
         bridge.quit()
 
     def test_models_in_processes_of_their_own(self):
-        devices = []
         for number, model in enumerate(("ipu", "enso")):
             device = subprocess.Popen(
                 [DEVICE, f"--model={model}", f"--socket={self.folder}/{number}.sock",
@@ -141,18 +148,10 @@ class Cable(unittest.TestCase):
             for line in device.stdout:
                 if "attach a host with" in line:
                     break
-            devices.append(device)
-        def host(binary, number, iface, *flags):
-            vdev = f"--vdev=net_{MODELS[iface]}0,device={self.folder}/{number}.sock"
-            process = subprocess.Popen(
-                [binary, *harness.MEMORY, "--lcores=0@0,1@0", "--no-pci", vdev, "--",
-                 f"--iface={iface}", "--json=-", "--stats_period_s=0.05", *flags],
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            process.said = ""
-            self.addCleanup(self.end, process)
-            return process
-        waiting = host(VOLLEY, 0, "packetized")
-        serving = host(VOLLEY, 1, "streaming", "--serve=100")
+        waiting, serving = (
+            self.start(VOLLEY, iface, flag, wire=f"device={self.folder}/{number}.sock")
+            for number, (iface, flag) in enumerate((("packetized", "--serve=0"),
+                                                    ("streaming", "--serve=100"))))
         for process in (serving, waiting):
             self.wait_for(process, r" rx +(?!0\.000)")
         for process in (serving, waiting):
@@ -198,12 +197,12 @@ class Cable(unittest.TestCase):
         ends = [self.start(ECHO, "packetized") for _ in range(2)]
         for end in ends:
             self.wait_for(end, "joined with process")
-        for wire, why in (("cable:test", "are its ends already"),
+        for wire, why in (("cable:packetized", "are its ends already"),
                           ("cable:", "name the cable"),
                           ("cable:a b", "letters"),
                           ("cable:/does/not/exist", "folder")):
             with self.subTest(wire=wire):
-                code, said = harness.fails(ECHO, *harness.MEMORY, f"--wire={wire}")
+                code, said = harness.fails(ECHO, *harness.MEMORY, "--", f"--wire={wire}")
                 self.assertEqual(code, 2, said)
                 self.assertIn(why, said)
                 self.assertEqual(said.count("\n"), 1, said)
