@@ -42,7 +42,7 @@ class Cable(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         os.environ["XDG_RUNTIME_DIR"] = self.folder
 
-    def start(self, binary, iface, *flags, wire=None, cpu="0"):
+    def start(self, binary, iface, *flags, wire=None, cpu="worker"):
         """An application at an end of the cable that is named as its interface, or of `wire`."""
         wire = wire or f"wire=cable:{iface},device_cpu={cpu}"
         process = subprocess.Popen(
@@ -159,11 +159,11 @@ class Cable(unittest.TestCase):
             self.check(report)
             self.assertTrue(report["link_up"])
 
-    def test_workers_step_the_model(self):
+    def test_a_thread_of_its_own_or_the_worker_steps_the_model(self):
         for iface in INTERFACES:
             with self.subTest(iface=iface):
-                waiting = self.start(VOLLEY, iface, cpu="worker")
-                serving = self.start(VOLLEY, iface, "--serve=256", "--bytes=1518", cpu="worker")
+                waiting = self.start(VOLLEY, iface, cpu="0")
+                serving = self.start(VOLLEY, iface, "--serve=256", "--bytes=1518")
                 for process in (serving, waiting):
                     self.wait_for(process, r" rx +(?!0\.000)")
                 report = self.finish(serving)
