@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+import cable_comparison
 import growth
 import instructions
 import kv_report
@@ -72,6 +73,10 @@ def parse_arguments():
                         help="instead of the table: what a packet costs while flows, pipes, frames, "
                         "tables and workers grow; --ifaces, --duration_s, --repeats, --limit_s, "
                         "--json and --page apply")
+    parser.add_argument("--cable", action="store_true",
+                        help="instead of the table: two processes joined by a cable between model "
+                        "NICs, on each interface, beside net_memif; --duration_s, --repeats and "
+                        "--json apply")
     parser.add_argument("--json", metavar="FILE", help="default: throughput.json, or growth.json, "
                         f"in {MEASURED}, where scripts/report finds them")
     parser.add_argument("--csv", metavar="FILE")
@@ -82,6 +87,8 @@ def parse_arguments():
     args = parser.parse_args()
     if args.quick and args.growth:
         parser.error("--growth takes no --quick: give --repeats=1")
+    if args.cable and (args.quick or args.growth):
+        parser.error("--cable takes neither --quick nor --growth: give --repeats=1")
     if args.quick:
         vars(args).update(QUICK)
     if args.growth:
@@ -115,12 +122,19 @@ def check_apps(parser, args):
         parser.error(f"--mode: no '{unknown[0]}', only {', '.join(sorted(modes))}")
 
 
-def prepare(args):
-    """Build, hugepages. Returns whether hugepages can be used."""
-    print("building build/release ...", flush=True)
+def built(args):
+    """What has to be built."""
+    if args.cable:
+        return [cable_comparison.VOLLEY]
     benches = growth.TARGETS if args.growth else \
         instructions.BENCHES.values() if "echo" in args.apps else []
-    done = subprocess.run(["scripts/build", "release", *run.targets(args.apps), *benches],
+    return [*run.targets(args.apps), *benches]
+
+
+def prepare(targets_to_build):
+    """Build, hugepages. Returns whether hugepages can be used."""
+    print("building build/release ...", flush=True)
+    done = subprocess.run(["scripts/build", "release", *targets_to_build],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit((done.stdout + done.stderr)[-4000:] + "\nthroughput: the build failed")
@@ -181,7 +195,9 @@ def manifest_of(args, hugepages):
 def main():
     args = parse_arguments()
     os.chdir(ROOT)
-    hugepages = prepare(args)
+    hugepages = prepare(built(args))
+    if args.cable:
+        return cable_comparison.main(args, manifest_of(args, hugepages))
     args.ifaces = choose_interfaces(args.ifaces, run.interfaces(args.apps[0]))
     manifest = manifest_of(args, hugepages)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The cable between two model NICs beside net_memif: the same two processes, each on one CPU, throw
+the same frames at each other (tests/runtime/volley_app.cc). The models run on the workers' CPUs."""
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import cable_report
+import output
+import run
+
+VOLLEY = "tests/runtime/sluice-volley"
+# What joins the processes, by the name of its column: the interface and the model of both.
+PATHS = {"net_memif": ("packetized", None), "packetized": ("packetized", "ipu"),
+         "streaming": ("streaming", "enso"), "bilateral": ("bilateral", "ipu")}
+SIZES = (64, 1518)
+SECONDS = 1.5  # Of a sample.
+FRAMES = 512  # Under way, in both directions together.
+START_S = 1.0
+LINE_S = 0.1
+SKIPPED_LINES = 3  # Of the beginning.
+
+
+def ports(path, folder, hugepages):
+    """Device arguments of the process that begins and of the other one, which starts first."""
+    _, model = PATHS[path]
+    if model:
+        return [f"net_{model}0,wire=cable:{folder}/cable,device_cpu=worker"] * 2
+    socket = f"rsize=10,socket={folder}/memif,socket-abstract=no"
+    zero_copy = ",zero-copy=yes" if hugepages else ""
+    return [f"net_memif0,role=client,id=0,{socket}{zero_copy}",
+            f"net_memif0,role=server,id=0,{socket}"]
+
+
+def rates(said):
+    """Mpps of the lines, but for the first ones."""
+    found = [float(rate) for rate in re.findall(r" s  rx +([\d.]+) Mpps", said)]
+    return found[SKIPPED_LINES:]
+
+
+def player(path, vdev, size, cores, hugepages, *flags):
+    memory = ["--in-memory", "--single-file-segments"] if hugepages else ["--no-huge", "-m", "256"]
+    return subprocess.Popen(
+        [f"{run.RELEASE}/{VOLLEY}", f"--lcores={cores}", "--no-pci", "--no-telemetry", *memory,
+         f"--file-prefix=sluice-volley-{os.getpid()}-{cores[2]}", f"--vdev={vdev}",
+         "--log-level=lib.eal:error", "--", f"--iface={PATHS[path][0]}", f"--bytes={size}",
+         f"--stats_period_s={LINE_S}", *flags],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def sample(path, size, duration_s, hugepages, folder):
+    """Frames a second that either process receives, in millions."""
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    begins, waits = ports(path, folder, hugepages)
+    # A main lcore sleeps: it may be on the other one's CPU.
+    players = [player(path, waits, size, f"0@{first},1@{second}", hugepages)]
+    try:
+        time.sleep(START_S)
+        players.append(player(path, begins, size, f"0@{second},1@{first}", hugepages,
+                              f"--serve={FRAMES}", f"--duration_s={duration_s}"))
+        said, _ = players[1].communicate(timeout=duration_s + 60)
+    except subprocess.TimeoutExpired as error:
+        raise run.RunError(f"volley over {path}: {error}") from error
+    finally:
+        for process in players:
+            process.send_signal(signal.SIGTERM)
+        for process in players:
+            try:
+                process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+    found = rates(said)
+    if not found or not max(found):
+        raise run.RunError(f"volley over {path} of {size} bytes: nothing returned:\n{said[-2000:]}")
+    return {"path": path, "bytes": size, "mpps": statistics.median(found)}
+
+
+def measure(rounds, duration_s, hugepages, folder, step):
+    """Samples of every path and size, round by round; `step` is told of each."""
+    if len(os.sched_getaffinity(0)) < 2:
+        raise run.RunError("two processes that poll need two CPUs")
+    found = []
+    for number in range(rounds):
+        for size in SIZES:
+            for path in PATHS:
+                found.append(sample(path, size, duration_s, hugepages, folder) | {"round": number})
+                step(found[-1])
+    return found
+
+
+def main(args, manifest):
+    """scripts/throughput --cable."""
+    done, total = 0, args.repeats * len(PATHS) * len(SIZES)
+
+    def step(found):
+        nonlocal done
+        done += 1
+        print(f"[{done}/{total}] {found['path']} {found['bytes']}: {found['mpps']:.2f} Mpps",
+              file=sys.stderr, flush=True)
+
+    hugepages = manifest["hugepages"]
+    with tempfile.TemporaryDirectory() as folder:
+        samples = measure(args.repeats, args.duration_s or SECONDS, hugepages, folder, step)
+    print(f"\n{manifest['cpu']}, DPDK {manifest['dpdk']}, "
+          f"{'hugepages' if hugepages else 'NO HUGEPAGES'}, {manifest['git'][:12]}\n")
+    print("\n".join(cable_report.lines(samples)) + "\n")
+    print("\n".join(cable_report.verdicts(samples, hugepages)))
+    if args.json:
+        output.write_json(args.json, manifest, samples)
+    return 0

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The cable beside net_memif, for people. Pure, as rows.py: of what cable_comparison.measure says."""
+from rows import envelope, ratio, ratio_text, spread_text
+
+BASE = "net_memif"
+TARGETS = {"packetized": 2, "streaming": 3, "bilateral": 4}  # Over net_memif, of 64-byte frames.
+TARGET_BYTES = 64
+
+
+def group(samples, path, size):
+    """Of one path and size, by round."""
+    return {s["round"]: s["mpps"] for s in samples if (s["path"], s["bytes"]) == (path, size)}
+
+
+def over_memif(samples, path, size):
+    """The ratio of the envelopes, and the quartiles of those of neighbours."""
+    ours, theirs = (group(samples, which, size) for which in (path, BASE))
+    both = ours.keys() & theirs.keys()
+    if not both:
+        return None
+    return ratio(envelope(list(ours.values()), max), envelope(list(theirs.values()), max),
+                 [ours[number] / theirs[number] for number in both])
+
+
+def lines(samples):
+    sizes = sorted({s["bytes"] for s in samples})
+    paths = list(dict.fromkeys(s["path"] for s in samples))
+    form = "{:<12}" + "{:>26}{:>20}" * len(sizes)
+    heads = [part for size in sizes for part in (f"{size} B, Mpps", "over net_memif")]
+    out = ["frames that two processes throw at each other, each on one CPU, models on those too:",
+           form.format("", *heads)]
+    for path in paths:
+        cells = []
+        for size in sizes:
+            found = over_memif(samples, path, size)
+            cells.append(spread_text(envelope(list(group(samples, path, size).values()), max)))
+            cells.append(ratio_text(found) if found and path != BASE else "")
+        out.append(form.format(path, *cells).rstrip())
+    return out
+
+
+def verdicts(samples, hugepages):
+    out = []
+    for path, least in TARGETS.items():
+        text = f"cable, {path}, {TARGET_BYTES} B, at least {least}x net_memif"
+        found = over_memif(samples, path, TARGET_BYTES)
+        if found is None:
+            out.append(f"{text}: not measured in this run")
+        elif not hugepages:
+            out.append(f"{text}: {ratio_text(found)}: no verdict without hugepages")
+        else:
+            out.append(f"{text}: {ratio_text(found)}: "
+                       + ("met" if found["value"] >= least else "NOT MET"))
+    return out
