@@ -24,8 +24,10 @@ class Bar {
   /// A mapped BAR of `bytes`. The mapping stays the caller's.
   Bar(volatile void* mmio, size_t bytes)
       : mmio_(static_cast<volatile uint8_t*>(mmio)), bytes_(bytes) {}
-  /// A model's window. The queue stays the caller's and outlives the Bar.
-  Bar(PostedQueue* queue, size_t bytes) : queue_(queue), bytes_(bytes) {}
+  /// A model's window. The queue stays the caller's and outlives the Bar, as does the context of
+  /// `waiting`, which is called by threads that wait for the model.
+  Bar(PostedQueue* queue, size_t bytes, Waiting waiting = {})
+      : queue_(queue), waiting_(waiting), bytes_(bytes) {}
 
   /// Posted stores of 4 and of 8 bytes; `offset` is aligned to the size and lies
   /// below `bytes()`. Prior stores to memory are visible to the device before the
@@ -36,7 +38,7 @@ class Bar {
       RegisterFence();
       *reinterpret_cast<volatile uint32_t*>(mmio_ + offset) = value;
     } else {
-      queue_->Post({offset, 4, value});
+      queue_->Post({offset, 4, value}, waiting_);
     }
   }
   void Write64(uint32_t offset, uint64_t value) {
@@ -44,7 +46,7 @@ class Bar {
       RegisterFence();
       *reinterpret_cast<volatile uint64_t*>(mmio_ + offset) = value;
     } else {
-      queue_->Post({offset, 8, value});
+      queue_->Post({offset, 8, value}, waiting_);
     }
   }
 
@@ -52,11 +54,11 @@ class Bar {
   /// PCIe completion timeout reads.
   uint32_t Read32(uint32_t offset) {
     if (mmio_ != nullptr) return *reinterpret_cast<volatile uint32_t*>(mmio_ + offset);
-    return static_cast<uint32_t>(queue_->Read({offset, 4, 0}));
+    return static_cast<uint32_t>(queue_->Read({offset, 4, 0}, waiting_));
   }
   uint64_t Read64(uint32_t offset) {
     if (mmio_ != nullptr) return *reinterpret_cast<volatile uint64_t*>(mmio_ + offset);
-    return queue_->Read({offset, 8, 0});
+    return queue_->Read({offset, 8, 0}, waiting_);
   }
 
   /// False once the device stopped draining its window. Always true on PCI, where
@@ -68,6 +70,7 @@ class Bar {
  private:
   volatile uint8_t* mmio_ = nullptr;
   PostedQueue* queue_ = nullptr;
+  Waiting waiting_;
   size_t bytes_ = 0;
 };
 

@@ -36,6 +36,10 @@ uint32_t ThisThread() {
   return number.value();
 }
 
+void Wait(const Waiting& waiting) {
+  waiting.step != nullptr ? waiting.step(waiting.context) : std::this_thread::yield();
+}
+
 /// The lock of a queue's last lane. Not in the queue, where a device could hold it for ever.
 /// Queues are longer than a megabyte: few share a lock, and then wait for each other.
 std::mutex& LastLaneMutex(const PostedQueue& queue) {
@@ -73,7 +77,8 @@ void PostedQueue::GiveUp(uint32_t epoch) {
   link_.compare_exchange_strong(epoch, 0, std::memory_order_acq_rel);
 }
 
-bool PostedQueue::Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read) {
+bool PostedQueue::Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
+                       const Waiting& waiting) {
   const uint32_t tail = lane.tail.load(std::memory_order_relaxed);
   if (tail - lane.cached_head == kDepth) {
     lane.cached_head = lane.head.load(std::memory_order_acquire);
@@ -85,7 +90,7 @@ bool PostedQueue::Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool i
           GiveUp(epoch);
           return false;
         }
-        std::this_thread::yield();
+        Wait(waiting);
       }
     }
   }
@@ -97,14 +102,14 @@ bool PostedQueue::Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool i
   return true;
 }
 
-void PostedQueue::Post(RegisterAccess access) {
+void PostedQueue::Post(RegisterAccess access, const Waiting& waiting) {
   const uint32_t epoch = link_.load(std::memory_order_acquire);
   if (epoch == 0) return;
   LaneGuard lane(*this);
-  Push(*lane, epoch, access, false);
+  Push(*lane, epoch, access, false, waiting);
 }
 
-uint64_t PostedQueue::Read(RegisterAccess access) {
+uint64_t PostedQueue::Read(RegisterAccess access, const Waiting& waiting) {
   const uint64_t all_ones = access.bytes == 4 ? 0xffff'ffffu : ~uint64_t{0};
   const uint32_t epoch = link_.load(std::memory_order_acquire);
   if (epoch == 0) return all_ones;
@@ -112,7 +117,7 @@ uint64_t PostedQueue::Read(RegisterAccess access) {
   Lane& lane = *guard;
   const uint32_t sequence = ++lane.read_sequence;
   access.value = sequence;
-  if (!Push(lane, epoch, access, true)) return all_ones;
+  if (!Push(lane, epoch, access, true, waiting)) return all_ones;
   const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   bool late = false;  // Looks once more: this process may have slept past the deadline.
   while (lane.reply_sequence.load(std::memory_order_acquire) != sequence) {
@@ -122,7 +127,7 @@ uint64_t PostedQueue::Read(RegisterAccess access) {
       return all_ones;
     }
     late = std::chrono::steady_clock::now() > deadline;
-    if (!late) std::this_thread::yield();
+    if (!late) Wait(waiting);
   }
   return lane.reply_value.load(std::memory_order_relaxed);
 }

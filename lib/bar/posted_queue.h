@@ -22,6 +22,12 @@ struct RegisterAccess {
   uint64_t value;
 };
 
+/// What a host thread does while it waits for a model. Not in the queue, which holds no pointers.
+struct Waiting {
+  void (*step)(void* context) = nullptr;  ///< Null: gives its CPU to others.
+  void* context = nullptr;
+};
+
 /// Fixed-size, position-independent (no pointers): may live in shared memory, which one
 /// side creates it in. Neither side believes what the other stored beyond the worth of
 /// a register access: indices are masked, counts are clamped, waits are bounded, and what
@@ -39,8 +45,8 @@ class PostedQueue {
   static constexpr std::chrono::milliseconds kTimeout{2000};
 
   /// Host side, any thread. See Bar.
-  void Post(RegisterAccess access);
-  uint64_t Read(RegisterAccess access);
+  void Post(RegisterAccess access, const Waiting& waiting = {});
+  uint64_t Read(RegisterAccess access, const Waiting& waiting = {});
   bool LinkUp() const { return link_.load(std::memory_order_acquire) != 0; }
 
   /// Device side, one thread. Calls `write(RegisterAccess)` for each posted store
@@ -109,7 +115,8 @@ class PostedQueue {
 
   class LaneGuard;  // the calling thread's lane, locked if it is shared
   /// False if the link is no longer in `epoch`.
-  bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read);
+  bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
+            const Waiting& waiting);
   /// Ends `epoch`, unless it has ended.
   void GiveUp(uint32_t epoch);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "bar/posted_queue.h"
@@ -29,7 +30,12 @@ class Instance final : public Attachment {
 
   bool Start(std::string_view name, const ModelInfo& model, const SettingValues& settings,
              Arguments arguments, std::string* error) {
-    bar_ = bar::Bar(&queue_, model.bar_bytes);
+    bar_ = bar::Bar(&queue_, model.bar_bytes,
+                    {[](void* self) {
+                       auto& awaited = static_cast<Instance*>(self)->model_;
+                       awaited != nullptr ? awaited->AwaitedByHost() : std::this_thread::yield();
+                     },
+                     this});
     host_memory_ = std::make_unique<HostMemory>(name, dma_);
     if (!host_memory_->complete()) {
       *error =

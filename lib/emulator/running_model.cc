@@ -125,6 +125,7 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const 
              ": this process may not run there; give a CPU of its cpuset, or omit it";
     return nullptr;
   }
+  running->on_workers_ = arguments.on_workers;
   options.thread_name = "model-" + running->name_;
   options.tsc_hz = rte_get_tsc_hz();
   if (arguments.wire == Arguments::WireKind::kPort) {
@@ -158,6 +159,10 @@ void RunningModel::Disconnect() {
   const Runner::Hold hold(*runner_);
   stepper_->Connect(nullptr, *idle_);
   device_.reset();
+}
+
+void RunningModel::AwaitedByHost() {
+  if (!on_workers_ || !runner_->TurnForOther()) std::this_thread::yield();
 }
 
 std::vector<Statistic> RunningModel::Statistics() {

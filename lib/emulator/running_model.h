@@ -39,6 +39,8 @@ class RunningModel final : public HostedModel {
   bool Connect(const SettingValues& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
                std::string* error) override;
   void Disconnect() override;
+  /// What a thread does that waits for the device: a step, where workers step the model.
+  void AwaitedByHost();
   std::vector<Statistic> Statistics() override;
   bool WireUp() const override { return runner_->LinkUp(); }
   void EnableWire(bool enabled) override { runner_->EnableWire(enabled); }
@@ -51,6 +53,7 @@ class RunningModel final : public HostedModel {
   const std::string name_;
   const ModelInfo& model_;
   emulator::MacAddress mac_;
+  bool on_workers_ = false;
   const std::unique_ptr<bar::DmaSpace> no_memory_ = std::make_unique<bar::DmaSpace>();
   std::unique_ptr<device::Device> idle_;    ///< Stepped while there is no host: as at power-on.
   std::unique_ptr<device::Device> device_;  ///< The host's; null: none.

@@ -265,6 +265,13 @@ TEST(Service, StepsTheModelOnAnLcoreOfTheApplicationWhereThatIsAskedFor) {
       stepped = rte_service_run_iter_on_app_lcore(id, 0);
     }
     EXPECT_EQ(stepped, 0);
+    // Its own thread has gone to rest: who waits for an answer makes it.
+    const auto begin = std::chrono::steady_clock::now();
+    for (int reads = 0; reads < 1000; ++reads) {
+      rte_service_run_iter_on_app_lcore(id, 0);
+      ASSERT_NE(attachment->registers().Read32(0), 0xffff'ffffu);
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
     EXPECT_TRUE(Reaches(*attachment, "wire_offered", 10'000)) << "its own thread goes on";
   }
 }

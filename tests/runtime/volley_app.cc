@@ -5,6 +5,7 @@
 // get from process to process, whatever joins them: scripts/bench/cable_comparison.py. The rate is
 // in the report: either process receives every frame once a round.
 #include <gflags/gflags.h>
+#include <rte_ethdev.h>
 
 #include <array>
 #include <cstdint>
@@ -30,6 +31,7 @@ class Player {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};
 
+  explicit Player(uint16_t port) : port_(port) {}
   void set_outbox(sluice::packet::Outbox outbox) { outbox_ = outbox; }
 
   sluice::packet::Verdict Process(sluice::packet::Frame& frame, uint64_t now) {
@@ -40,6 +42,9 @@ class Player {
   void AtRest(uint64_t now) {
     if (FLAGS_serve == 0 || now - last_ < kQuietCycles) return;
     last_ = now;
+    // net_memif crashes if it sends while it connects.
+    rte_eth_link link{};
+    if (rte_eth_link_get_nowait(port_, &link) != 0 || link.link_status != RTE_ETH_LINK_UP) return;
     for (uint32_t i = 0; i < FLAGS_serve; ++i) Serve(i % kFlows);
   }
 
@@ -63,6 +68,7 @@ class Player {
     outbox_.Send(frame.data(), length);
   }
 
+  const uint16_t port_;
   sluice::engine::IncrementEcho echo_;
   sluice::packet::Outbox outbox_;
   uint64_t last_ = 0;
@@ -80,5 +86,6 @@ int main(int argc, char** argv) {
   }
   const auto session = sluice::runtime::Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
-  return session->Run([](const sluice::runtime::WorkerInfo&) { return Player(); });
+  return session->Run(
+      [&](const sluice::runtime::WorkerInfo&) { return Player(session->port()); });
 }
