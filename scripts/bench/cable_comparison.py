@@ -8,7 +8,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import cable_report
 import output
@@ -21,7 +20,6 @@ PATHS = {"net_memif": ("packetized", None), "packetized": ("packetized", "ipu"),
 SIZES = (64, 1518)
 SECONDS = 1.5  # Of a sample.
 FRAMES = 512  # Under way, in both directions together.
-START_S = 1.0
 LINE_S = 0.1
 SKIPPED_LINES = 3  # Of the beginning.
 
@@ -53,6 +51,16 @@ def player(path, vdev, size, cores, hugepages, *flags):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
+def wait_for_a_line(process, path):
+    """Of its statistics: its port is there then."""
+    said = ""
+    for line in process.stdout:
+        said += line
+        if " s  rx " in line:
+            return
+    raise run.RunError(f"volley over {path}: a process ended:\n{said[-2000:]}")
+
+
 def sample(path, size, duration_s, hugepages, folder):
     """Frames a second that either process receives, in millions."""
     first, second = sorted(os.sched_getaffinity(0))[:2]
@@ -60,7 +68,7 @@ def sample(path, size, duration_s, hugepages, folder):
     # A main lcore sleeps: it may be on the other one's CPU.
     players = [player(path, waits, size, f"0@{first},1@{second}", hugepages)]
     try:
-        time.sleep(START_S)
+        wait_for_a_line(players[0], path)
         players.append(player(path, begins, size, f"0@{second},1@{first}", hugepages,
                               f"--serve={FRAMES}", f"--duration_s={duration_s}"))
         said, _ = players[1].communicate(timeout=duration_s + 60)
