@@ -13,7 +13,7 @@ import cable_report
 import output
 import run
 
-VOLLEY = "tests/runtime/sluice-volley"
+VOLLEY = "tests/runtime/sluice-volley-bench"
 # What joins the processes, by the name of its column: the interface and the model of both.
 PATHS = {"net_memif": ("packetized", None), "packetized": ("packetized", "ipu"),
          "streaming": ("streaming", "enso"), "bilateral": ("bilateral", "ipu")}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications at both ends of a cable: every frame arrives, unchanged and in order, on every
 interface; whoever is killed may come back. Arguments: sluice-device, sluice-echo, the sender of
-tests/runtime, sluice-volley, the plugins of net_ipu and net_enso."""
+tests/runtime, sluice-volley-bench, the plugins of net_ipu and net_enso."""
 
 import json
 import os
