@@ -23,8 +23,9 @@ namespace sluice::emulator {
 
 /// Fixed-size, position-independent; all zeroes is an empty ring.
 struct CableLane {
-  /// Power of two: 4096 frames of the Ethernet minimum, or 170 of 1518 bytes.
-  static constexpr uint64_t kBytes = uint64_t{256} << 10;
+  /// Power of two: 8192 frames of the Ethernet minimum, or 341 of 1518 bytes. Long enough that a
+  /// line has left the receiver's nearest caches when its turn comes again.
+  static constexpr uint64_t kBytes = uint64_t{512} << 10;
   static constexpr uint32_t kLine = 64;
   /// Longer than any model sends.
   static constexpr uint32_t kMaxFrameBytes = (12u << 10) - 4;
