@@ -149,12 +149,10 @@ File Listen(const std::string& path, std::string* error) {
     if (errno == ECONNREFUSED) unlink(path.c_str());
   }
   File socket = MakeSocket();
-  const mode_t mask = umask(0077);
-  const bool bound = socket && WithAddress(bind, socket, address);
-  const int reason = errno;
-  umask(mask);
-  if (!bound || listen(socket.fd(), kBacklog) != 0) {
-    *error = std::string(std::strerror(bound ? errno : reason)) +
+  // bind() gives the file the socket's own mode; the umask is all threads'.
+  if (!socket || fchmod(socket.fd(), S_IRUSR | S_IWUSR) != 0 ||
+      !WithAddress(bind, socket, address) || listen(socket.fd(), kBacklog) != 0) {
+    *error = std::string(std::strerror(errno)) +
              ": give a path in a folder where you may create files";
     return {};
   }
