@@ -37,6 +37,18 @@ TEST(Socket, TakesTheDeadsPlaceAndNobodyElses) {
   EXPECT_FALSE(Connect("", {}, &error));
 }
 
+TEST(Socket, IsThisUsersAloneWhateverTheUmask) {
+  const mode_t mask = umask(0);
+  std::string error;
+  const File listener = Listen(TestSocket(), &error);
+  umask(mask);
+  ASSERT_TRUE(listener) << error;
+  struct stat info {};
+  ASSERT_EQ(lstat(TestSocket().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  unlink(TestSocket().c_str());
+}
+
 TEST(Socket, IsByDefaultWhereNobodyElseMayCreateFiles) {
   char folder[] = "/tmp/sluice-socket-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
