@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "emulator/cable.h"
 #include "fake_device.h"
@@ -101,6 +103,21 @@ struct CableEnds {
                                   std::chrono::milliseconds(0));
     EXPECT_TRUE(wire != nullptr || error != nullptr) << said;
     if (error != nullptr) *error = said;
+    return wire;
+  }
+  /// As an application does: it waits while another thread steps `first`, which answers.
+  std::unique_ptr<CableWire> OpenPatiently(MacAddress* given, std::string* error, Wire& first) {
+    std::atomic<bool> done{false};
+    std::unique_ptr<CableWire> wire;
+    std::thread patient([&] {
+      wire = CableWire::Create(place.path(), "net_test1", given, error, std::chrono::seconds(20));
+      done = true;
+    });
+    while (!done) {
+      usleep(1000);
+      Pass(first, kStep_ns);
+    }
+    patient.join();
     return wire;
   }
   /// True if all of `wires` are up after a second of turns.

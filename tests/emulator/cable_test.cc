@@ -11,7 +11,6 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "cable_rig.h"
@@ -55,14 +54,7 @@ TEST(Cable, AThirdEndIsRefusedInOneLine) {
   ASSERT_TRUE(ends.Meet(*a, *b));
   MacAddress mac = {};
   std::string error;
-  std::thread patient([&] {
-    EXPECT_EQ(CableWire::Create(ends.place.path(), "net_test2", &mac, &error), nullptr);
-  });
-  for (int i = 0; i < 100; ++i) {
-    usleep(1000);
-    ends.Meet(*a, *b);
-  }
-  patient.join();
+  EXPECT_EQ(ends.OpenPatiently(&mac, &error, *a), nullptr);
   const std::string pid = std::to_string(getpid());
   EXPECT_NE(error.find("processes " + pid + " and " + pid + " are its ends"), std::string::npos)
       << error;
@@ -179,13 +171,7 @@ TEST(Cable, ModelsOfOneNameGetDifferentAddresses) {
   EXPECT_EQ(ends.mac, same);
   MacAddress mac = same;
   std::string error;
-  std::unique_ptr<CableWire> b;
-  std::thread patient([&] { b = CableWire::Create(ends.place.path(), "net_test1", &mac, &error); });
-  for (int i = 0; i < 50; ++i) {
-    usleep(1000);
-    ends.Pass(*a, CableEnds::kStep_ns);
-  }
-  patient.join();
+  const auto b = ends.OpenPatiently(&mac, &error, *a);
   ASSERT_NE(b, nullptr) << error;
   EXPECT_NE(mac, same);
   EXPECT_EQ(mac[0], 2) << "unicast, locally administered";
