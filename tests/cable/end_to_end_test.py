@@ -26,7 +26,8 @@ ECHO = sys.argv.pop()
 DEVICE = sys.argv.pop()
 MODELS = {"packetized": "ipu", "streaming": "enso", "bilateral": "ipu"}
 INTERFACES = list(MODELS)
-FRAMES = 20_000
+FRAMES = 5_000
+TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # In a line of statistics.
 
 
 def start_patiently(tester):
@@ -153,7 +154,7 @@ class Cable(unittest.TestCase):
             for number, (iface, flag) in enumerate((("packetized", "--serve=0"),
                                                     ("streaming", "--serve=100"))))
         for process in (serving, waiting):
-            self.wait_for(process, r" rx +(?!0\.000)")
+            self.wait_for(process, TRAFFIC)
         for process in (serving, waiting):
             report = self.finish(process)
             self.check(report)
@@ -165,7 +166,7 @@ class Cable(unittest.TestCase):
                 waiting = self.start(VOLLEY, iface, cpu="0")
                 serving = self.start(VOLLEY, iface, "--serve=256", "--bytes=1518")
                 for process in (serving, waiting):
-                    self.wait_for(process, r" rx +(?!0\.000)")
+                    self.wait_for(process, TRAFFIC)
                 report = self.finish(serving)
                 self.check(report)
                 self.assertGreater(report["rx_pkts"], 0)
@@ -178,7 +179,7 @@ class Cable(unittest.TestCase):
                 second = self.start(VOLLEY, iface, "--serve=64")
                 for victim in ("first", "second", "first"):
                     for process in (first, second):
-                        self.wait_for(process, r" rx +(?!0\.000)")
+                        self.wait_for(process, TRAFFIC)
                     survivor = second if victim == "first" else first
                     killed = first if victim == "first" else second
                     killed.kill()
@@ -188,7 +189,7 @@ class Cable(unittest.TestCase):
                     else:
                         second = self.start(VOLLEY, iface, "--serve=64")
                 for process in (first, second):
-                    self.wait_for(process, r" rx +(?!0\.000)")
+                    self.wait_for(process, TRAFFIC)
                 report = self.finish(second)
                 self.check(report)
                 self.finish(first)
