@@ -61,8 +61,13 @@ def wait_for_a_line(process, path):
     raise run.RunError(f"volley over {path}: a process ended:\n{said[-2000:]}")
 
 
-def sample(path, size, duration_s, hugepages, folder):
+def sample(path, size, duration_s, hugepages):
     """Frames a second that either process receives, in millions."""
+    with tempfile.TemporaryDirectory() as folder:  # net_memif leaves its socket.
+        return sample_in(folder, path, size, duration_s, hugepages)
+
+
+def sample_in(folder, path, size, duration_s, hugepages):
     first, second = sorted(os.sched_getaffinity(0))[:2]
     begins, waits = ports(path, folder, hugepages)
     # A main lcore sleeps: it may be on the other one's CPU.
@@ -89,7 +94,7 @@ def sample(path, size, duration_s, hugepages, folder):
     return {"path": path, "bytes": size, "mpps": statistics.median(found)}
 
 
-def measure(rounds, duration_s, hugepages, folder, step):
+def measure(rounds, duration_s, hugepages, step):
     """Samples of every path and size, round by round; `step` is told of each."""
     if len(os.sched_getaffinity(0)) < 2:
         raise run.RunError("two processes that poll need two CPUs")
@@ -97,7 +102,7 @@ def measure(rounds, duration_s, hugepages, folder, step):
     for number in range(rounds):
         for size in SIZES:
             for path in PATHS:
-                found.append(sample(path, size, duration_s, hugepages, folder) | {"round": number})
+                found.append(sample(path, size, duration_s, hugepages) | {"round": number})
                 step(found[-1])
     return found
 
@@ -113,8 +118,7 @@ def main(args, manifest):
               file=sys.stderr, flush=True)
 
     hugepages = manifest["hugepages"]
-    with tempfile.TemporaryDirectory() as folder:
-        samples = measure(args.repeats, args.duration_s or SECONDS, hugepages, folder, step)
+    samples = measure(args.repeats, args.duration_s or SECONDS, hugepages, step)
     print(f"\n{manifest['cpu']}, DPDK {manifest['dpdk']}, "
           f"{'hugepages' if hugepages else 'NO HUGEPAGES'}, {manifest['git'][:12]}\n")
     print("\n".join(cable_report.lines(samples)) + "\n")
