@@ -77,8 +77,10 @@ void PostedQueue::GiveUp(uint32_t epoch) {
   link_.compare_exchange_strong(epoch, 0, std::memory_order_acq_rel);
 }
 
-bool PostedQueue::Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
-                       const Waiting& waiting) {
+/// Inline: more arguments than registers.
+[[gnu::always_inline]] inline bool PostedQueue::Push(Lane& lane, uint32_t epoch,
+                                                     RegisterAccess access, bool is_read,
+                                                     const Waiting& waiting) {
   const uint32_t tail = lane.tail.load(std::memory_order_relaxed);
   if (tail - lane.cached_head == kDepth) {
     lane.cached_head = lane.head.load(std::memory_order_acquire);
