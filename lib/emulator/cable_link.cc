@@ -60,7 +60,7 @@ bool CableLink::Start(milliseconds patience, std::string* error) {
       return true;
     }
   }
-  if (error->empty()) *error = "who listens at " + path_ + " hangs up; end it, or give another name";
+  if (error->empty()) *error = "who listens at " + path_ + " hangs up: give another name";
   return false;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cable beside net_memif, for people. Pure, as rows.py: of what cable_comparison.measure says."""
+"""The cable beside net_memif, for people. Pure: of what cable_comparison.measure says."""
 from rows import envelope, ratio, ratio_text, spread_text
 
 BASE = "net_memif"

@@ -70,7 +70,7 @@ class Cable(unittest.TestCase):
         raise AssertionError(f"no {pattern!r} in:\n{process.said}")
 
     def finish(self, process):
-        """Ends it by a signal; returns its report. That the other end has gone may be its verdict."""
+        """Ends it by a signal; returns its report. Its verdict may be that the link is down."""
         process.send_signal(signal.SIGTERM)
         stdout, stderr = process.communicate(timeout=60)
         if process.returncode != 0:
@@ -126,7 +126,7 @@ class Cable(unittest.TestCase):
                 mirror.quit()
 
     def test_both_ends_in_one_process(self):
-        """What port 0 gets from its generator leaves by port 1, comes back by port 2 and returns."""
+        """What port 0 gets from its generator leaves by port 1 and is returned by port 2."""
         bridge = testpmd.Testpmd(
             [PLUGINS["ipu"], PLUGINS["enso"]],
             [f"net_ipu0,wire=gen:size=imix+flows=100+count={FRAMES},verify=full,pause=on",

@@ -47,7 +47,8 @@ Cycles Measure(uint32_t length) {
     best.send = std::min(best.send, static_cast<double>(sent - begin) / kBurst);
     best.receive = std::min(best.receive, static_cast<double>(received - sent) / kBurst);
   }
-  if (sum != uint64_t{kSamples} * kBurst * (length + 1)) std::fprintf(stderr, "frames are missing\n");
+  const uint64_t all = uint64_t{kSamples} * kBurst * (length + 1);
+  if (sum != all) std::fprintf(stderr, "frames are missing\n");
   return best;
 }
 
