@@ -75,6 +75,10 @@ class BilateralQueue {
     if constexpr (packet::Sender<Engine>) {
       if (!waiting_.empty()) [[unlikely]] PlaceWaitingInHoles();
     }
+    if constexpr (GeneratingEngine<Engine, BilateralQueue>) {
+      while (engine.Generate(*this, now) > 0) {  // As long as frames are due and have room.
+      }
+    }
     Give(leaving);
     exception_.Flush(counters_);
     return writer_.region().received;
@@ -100,6 +104,25 @@ class BilateralQueue {
     QueueCounters::Add(counters_.tx_pkts, 1);
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
+  }
+  /// Into the region at work, or into one that is given away to wait for frames: it is asked for.
+  /// All frames of the region at work have an ending.
+  template <FrameSource Source>
+  uint32_t Emit(const Source& source, uint32_t count) {
+    if (working_) return EmitInto(source, count);
+    if (!given_.waits || !link_.Cancel()) return 0;
+    given_.waits = false;
+    HeldRegion region;
+    if (!link_.Region(region)) return 0;  // It had gone: Poll gets it.
+    region.received = 0;
+    Begin(region);
+    PlaceWaiting();
+    const uint32_t left = EmitInto(source, count);
+    Give({});
+    return left;
+  }
+  bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const {
+    return RegionWriter::LengthIsSound(length);
   }
   /// A region that was given away to wait for frames would not come: it is asked for.
   void FlushSent() {
@@ -141,6 +164,27 @@ class BilateralQueue {
     bool waits = false;  ///< For received frames, as long as it takes.
   };
 
+  /// What the writer appended counts as sent once the region is given away.
+  template <FrameSource Source>
+  uint32_t EmitInto(const Source& source, uint32_t count) {
+    FrameTotals left;
+    bool closed = false;
+    while (left.pkts < count) {
+      const auto index = static_cast<uint32_t>(left.pkts);
+      const uint32_t length = source.length(index);
+      uint8_t* const to = writer_.Add(length);
+      if (to != nullptr) {
+        source.Write(index, to);
+        ++left.pkts;
+        left.bytes += length;
+      } else if (std::exchange(closed, true)) {
+        break;
+      } else {
+        writer_.CloseHoles();
+      }
+    }
+    return counters_.AddEmitted(left);
+  }
   /// As many as have room. One that has room in no region must not hold up the others.
   void PlaceWaiting() {
     while (!waiting_.empty()) {

@@ -147,6 +147,17 @@ void EnsoPipes::SendComposed() {
   AskForRoom();
 }
 
+/// The first `bytes` of room hold frames. False: there is no slot for them now.
+bool EnsoPipes::SendEmitted(uint32_t bytes) {
+  if (tap_.see != nullptr) [[unlikely]] {
+    tap_.see(tap_.context, TapDirection::kSent, room_, bytes);
+  }
+  const bool sent = rte_pmd_enso_send(composer_.get(), room_, bytes, 0) == 0;
+  if (sent) rte_pmd_enso_flush(nb_.get());
+  AskForRoom();
+  return sent;
+}
+
 FrameTotals EnsoPipes::Flush() {
   if (composed_bytes_ > 0) SendComposed();
   if (exception_ && !exception_->empty()) unsent_ += exception_->Flush();

@@ -44,6 +44,11 @@ class EnsoPipes {
     Compose(packet::FlitSpan(length));
     return true;
   }
+  template <FrameSource Source>
+  FrameTotals Emit(const Source& source, uint32_t count);
+  bool CanEmit(const uint8_t* frame, uint32_t length) const {
+    return length <= kMaxFrameBytes && packet::TotalLengthCutsWell(frame, length);
+  }
   FrameTotals Flush();
   void Drain();
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
@@ -64,6 +69,7 @@ class EnsoPipes {
                uint32_t release_bytes);
   bool MakeRoom(uint32_t step);
   void SendComposed();
+  bool SendEmitted(uint32_t bytes);
   SendResult SendException(const uint8_t* frame, uint32_t length);
   uint32_t AskForRoom();
   void FindSpare() {
@@ -100,5 +106,24 @@ class EnsoPipes {
   FrameTotals unsent_;  ///< Accepted and then not sent, since the last Send or Flush.
   SpanTap tap_;
 };
+
+template <FrameSource Source>
+FrameTotals EnsoPipes::Emit(const Source& source, uint32_t count) {
+  if (composed_bytes_ > 0) SendComposed();
+  const uint32_t room_bytes = AskForRoom();
+  FrameTotals left;
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t length = source.length(i);
+    const uint32_t step = packet::FlitSpan(length);
+    if (at + step > room_bytes) break;
+    source.Write(i, room_ + at);
+    at += step;
+    ++left.pkts;
+    left.bytes += length;
+  }
+  if (at == 0 || !SendEmitted(at)) return {};
+  return left;
+}
 
 }  // namespace sluice::nic

@@ -71,10 +71,32 @@ struct AnyBurstEngine {
   void ProcessBurst(Burst& burst, uint64_t now);
 };
 
+/// Frames that a generator has ready: a queue that emits them says where each is to be written.
+/// `index` counts from 0.
+template <typename S>
+concept FrameSource = requires(const S& source, uint32_t index, uint8_t* to) {
+  /// Bytes of a frame, without FCS.
+  { source.length(index) } -> std::same_as<uint32_t>;
+  /// Writes so many at `to`, which is aligned to nothing.
+  { source.Write(index, to) };
+};
+struct AnySource {
+  uint32_t length(uint32_t index) const;
+  void Write(uint32_t index, uint8_t* to) const;
+};
+
+/// An engine that sends at its own times. The worker calls it before every poll; a queue may call
+/// it besides, while frames cost least. Returns frames sent.
+template <typename E, typename Queue>
+concept GeneratingEngine = requires(E engine, Queue& queue, uint64_t now) {
+  { engine.Generate(queue, now) } -> std::same_as<uint32_t>;
+};
+
 /// One receive queue and its answer path, owned by one worker.
 template <typename Q>
 concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
-                              AnyBurstEngine& burst_engine, uint64_t now) {
+                              AnyBurstEngine& burst_engine, const AnySource& source,
+                              const uint8_t* frame, uint32_t count, uint64_t now) {
   /// Handles what has arrived: for any QueueEngine. Returns frames.
   { queue.Poll(engine, now) } -> std::same_as<uint32_t>;
   { queue.Poll(burst_engine, now) } -> std::same_as<uint32_t>;
@@ -87,6 +109,11 @@ concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
   { constant.waited_cycles() } -> std::same_as<uint64_t>;
   /// The way out for what the engine sends by itself. The queue stays where it is.
   { queue.outbox() } -> std::same_as<packet::Outbox>;
+  /// Sends frames 0, 1, … of a source, at most `count`, without waiting for room. Returns how
+  /// many left; the others were not sent, and are not counted. Where GeneratingEngine is called.
+  { queue.Emit(source, count) } -> std::same_as<uint32_t>;
+  /// Whether a frame of `count` bytes could be emitted at all. Before the run; any frame.
+  { constant.CanEmit(frame, count) } -> std::same_as<bool>;
   /// Sees to it that frames sent while no Poll was running leave, though none may come.
   { queue.FlushSent() };
   /// Waits, bounded, until outstanding transmissions are complete. At shutdown.

@@ -6,6 +6,7 @@
 // StreamingQueue.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -35,6 +36,15 @@ class MbufPipes {
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
   uint8_t* spare() const { return nullptr; }  // Copies lie in mbufs.
   bool SendBuilt(uint32_t /*length*/) { return false; }
+  template <FrameSource Source>
+  FrameTotals Emit(const Source& source, uint32_t count) {
+    const FrameTotals left = transmitter_.Emit(source, count);
+    if (tap_.see != nullptr) [[unlikely]] TapEmitted(source, static_cast<uint32_t>(left.pkts));
+    return left;
+  }
+  bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const {
+    return transmitter_.CanEmit(length);
+  }
   FrameTotals Flush();
   void Drain() { transmitter_.Drain(); }
   uint64_t waited_cycles() const { return transmitter_.waited_cycles(); }
@@ -47,6 +57,14 @@ class MbufPipes {
   };
 
   bool AddOrFlush(const uint8_t* frame, uint32_t length);
+  template <FrameSource Source>
+  void TapEmitted(const Source& source, uint32_t count) {
+    alignas(packet::kFlitBytes) std::array<uint8_t, packet::FlitSpan(kMaxFrameBytes)> copy{};
+    for (uint32_t i = 0; i < count; ++i) {
+      source.Write(i, copy.data());
+      tap_.see(tap_.context, TapDirection::kSent, copy.data(), packet::FlitSpan(source.length(i)));
+    }
+  }
 
   uint16_t port_;
   uint16_t queue_;

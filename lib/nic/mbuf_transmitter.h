@@ -5,14 +5,15 @@
 // everything, by EnsoPipes for its exception port.
 #pragma once
 
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "nic/frame_queue.h"
 #include "nic/patience.h"
-
-struct rte_mbuf;
-struct rte_mempool;
 
 namespace sluice::nic {
 
@@ -28,6 +29,13 @@ class MbufTransmitter {
   /// Sends what was added; frames that the port does not take in time are freed
   /// and returned.
   FrameTotals Flush();
+  /// Sends frames 0 … of `source`, at most `count`, as far as the port takes them at once, ahead
+  /// of what was added. Returns them. CanEmit holds of each.
+  template <FrameSource Source>
+  FrameTotals Emit(const Source& source, uint32_t count);
+  bool CanEmit(uint32_t length) const {
+    return pool_ != nullptr && length + RTE_PKTMBUF_HEADROOM <= rte_pktmbuf_data_room_size(pool_);
+  }
   bool empty() const { return count_ == 0; }
   bool full() const { return count_ == pending_.size(); }
 
@@ -44,7 +52,36 @@ class MbufTransmitter {
   rte_mempool* pool_;
   Patience patience_;  ///< With the transmit queue.
   uint32_t count_ = 0;
-  std::array<rte_mbuf*, 64> pending_;
+  /// Frames that are worth writing before it is known how many the port takes.
+  uint32_t emit_ = kMost;
+  static constexpr uint32_t kMost = 64;
+  std::array<rte_mbuf*, kMost> pending_;
 };
+
+template <FrameSource Source>
+FrameTotals MbufTransmitter::Emit(const Source& source, uint32_t count) {
+  constexpr uint32_t kFewest = 4;
+  std::array<rte_mbuf*, kMost> mbufs;
+  count = std::min(count, emit_);
+  if (pool_ == nullptr || rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), count) != 0) return {};
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t length = source.length(i);
+    rte_mbuf* const mbuf = mbufs[i];
+    mbuf->data_len = static_cast<uint16_t>(length);
+    mbuf->pkt_len = length;
+    source.Write(i, rte_pktmbuf_mtod(mbuf, uint8_t*));
+  }
+  FrameTotals left;
+  left.pkts = rte_eth_tx_burst(port_, queue_, mbufs.data(), static_cast<uint16_t>(count));
+  for (uint32_t i = 0; i < left.pkts; ++i) left.bytes += source.length(i);
+  const auto unsent = static_cast<uint32_t>(count - left.pkts);
+  if (unsent > 0) {
+    rte_pktmbuf_free_bulk(&mbufs[left.pkts], unsent);
+    emit_ = std::max(static_cast<uint32_t>(left.pkts), kFewest);
+  } else {
+    emit_ = std::min(2 * emit_, kMost);
+  }
+  return left;
+}
 
 }  // namespace sluice::nic

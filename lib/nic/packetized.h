@@ -74,6 +74,11 @@ class PacketizedQueue {
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
   }
+  template <FrameSource Source>
+  uint32_t Emit(const Source& source, uint32_t count) {
+    return counters_.AddEmitted(sender_.Emit(source, count));
+  }
+  bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const { return sender_.CanEmit(length); }
   void FlushSent() {
     if (sender_.empty()) return;
     const FrameTotals unsent = sender_.Flush();

@@ -65,6 +65,13 @@ struct QueueCounters {
   static uint64_t Load(const uint64_t& total) {
     return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
   }
+  /// Frames that left by themselves, all at once. Owner only. Returns them.
+  uint32_t AddEmitted(FrameTotals left) {
+    Add(sent_pkts, left.pkts);
+    Add(tx_pkts, left.pkts);
+    Add(tx_bytes, left.bytes);
+    return static_cast<uint32_t>(left.pkts);
+  }
   /// A copy that any thread may take while the owner works.
   QueueCounters Snapshot() const;
   QueueCounters& operator+=(const QueueCounters& other);

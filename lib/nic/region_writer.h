@@ -60,16 +60,21 @@ class RegionWriter {
   /// Whether a region can hold a frame of `length` at all.
   bool CouldHold(uint32_t length) const { return length <= region_.bytes - region_.data; }
 
-  /// Puts a frame behind all others. False: no room.
-  bool Append(const uint8_t* frame, uint32_t length) {
-    if (used_ == region_.capacity) return false;
+  /// Makes room for a frame behind all others. Its first byte, to be written; null: no room.
+  uint8_t* Add(uint32_t length) {
+    if (used_ == region_.capacity) return nullptr;
     const uint32_t offset = Allocate(length);
-    if (offset == 0) return false;
-    std::memcpy(region_.base + offset, frame, length);
+    if (offset == 0) return nullptr;
     Store(region_.entries[used_++], swap::MakeEntry(offset, length));
     ++appended_.pkts;
     appended_.bytes += length;
-    return true;
+    return region_.base + offset;
+  }
+  /// Puts a frame there. False: no room.
+  bool Append(const uint8_t* frame, uint32_t length) {
+    uint8_t* const to = Add(length);
+    if (to != nullptr) std::memcpy(to, frame, length);
+    return to != nullptr;
   }
 
   /// The engine answered what `arrived` describes with `length` bytes at `data`: elsewhere in the

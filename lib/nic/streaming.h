@@ -27,6 +27,8 @@ inline constexpr uint32_t kMaxSpansOfPoll = 64;
 ///                        what it cannot lay out as spans it counts as rx_desync;
 ///   FrameTotals Flush()  sends what was accepted, shows the NIC what was sent and
 ///                        released; returns what could not be sent;
+///   FrameTotals Emit(const FrameSource&, uint32_t count)  sends copies as FrameQueue says it;
+///   bool CanEmit(const uint8_t* frame, uint32_t length) const  the same;
 ///   void Drain(), bool LinkUp() const, void set_tap(SpanTap), uint64_t waited_cycles() const.
 template <typename Pipes>
 class StreamingQueue {
@@ -60,6 +62,14 @@ class StreamingQueue {
     QueueCounters::Add(counters_.sent_pkts, 1);
     unflushed_ = true;
     return walker_.SendCopy(frame, length);
+  }
+  template <FrameSource Source>
+  uint32_t Emit(const Source& source, uint32_t count) {
+    FlushSent();
+    return counters_.AddEmitted(pipes_.Emit(source, count));
+  }
+  bool CanEmit(const uint8_t* frame, uint32_t length) const {
+    return pipes_.CanEmit(frame, length);
   }
   void FlushSent() {
     if (!unflushed_) return;

@@ -169,7 +169,8 @@ void PrintEalHelp(std::string_view app) {
 }  // namespace
 
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary,
-                                           int argc, char** argv, int* exit_code) {
+                                           int argc, char** argv, int* exit_code,
+                                           TrafficFlags traffic) {
   const std::span<char*> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   for (const std::string_view argument : arguments) {
     if (argument == "--help" || argument == "-h") {
@@ -199,7 +200,7 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
     }
     const std::vector<EalDevice> devices = EalDevices(line.eal);
     line.own_port = !devices.empty();
-    if (std::optional<Options> options = ReadOptions(line.own_port, &error);
+    if (std::optional<Options> options = ReadOptions(line.own_port, traffic, &error);
         options && (error = MissingDevice(devices)).empty()) {
       line.options = *std::move(options);
       return line;

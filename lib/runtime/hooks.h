@@ -6,6 +6,7 @@
 
 #include <prometheus/metric_family.h>
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -24,7 +25,25 @@ struct TelemetryCommand {
   std::function<nlohmann::ordered_json(std::string_view parameters)> answer;
 };
 
+/// What an application that verifies its own traffic found; frames.
+struct Findings {
+  uint64_t lost = 0;
+  uint64_t corrupted = 0;
+  uint64_t duplicated = 0;
+  uint64_t reordered = 0;
+  uint64_t foreign = 0;
+};
+
 struct AppHooks {
+  /// Of an application that sends at its own times; the main thread calls them. `started`:
+  /// workers poll, and what is behind the port is on. `over`: whether the run is; instead of
+  /// --duration_s. `settle`: the run is over; returns once nothing is sent any more and what is
+  /// under way has come, or will not. Workers still poll.
+  std::function<void()> started;
+  std::function<bool()> over;
+  std::function<void()> settle;
+  /// Instead of what the wire found, in totals and report. Workers are at rest.
+  std::function<Findings()> findings;
   /// Printed below every statistics line; the main thread calls it.
   std::function<std::string()> line;
   /// Adds members to the JSON report. Workers are at rest.

@@ -37,13 +37,13 @@ DEFINE_string(iface, "packetized", InterfaceHelp());
 DEFINE_double(duration_s, 0, "Seconds to run; 0: until SIGINT or SIGTERM");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines; 0: none");
 DEFINE_string(json, "", "Write the final report to this file; - for standard output");
-DEFINE_string(pcap, "", "Embedded NIC: replay the frames of this capture");
-DEFINE_string(frame_size, "64", "Embedded NIC: bytes with FCS, 64 to 1518, or imix, or random");
-DEFINE_uint32(flows, 1000, "Embedded NIC: number of distinct flows");
+DEFINE_string(pcap, "", "Traffic: replay the frames of this capture");
+DEFINE_string(frame_size, "64", "Traffic: bytes with FCS, 64 to 1518, or imix, or random");
+DEFINE_uint32(flows, 1000, "Traffic: number of distinct flows");
 DEFINE_string(rate, "",
-              "Embedded NIC: packets per second, e.g. 500k or 10M; empty: as fast as it can");
-DEFINE_string(wire, "", "Embedded NIC: everything about its wire, instead of the flags above");
-DEFINE_uint64(seed, 0, "Embedded NIC: seed of its traffic; 0: its default");
+              "Traffic: packets per second, e.g. 500k or 10M; empty: as fast as it can");
+DEFINE_string(wire, "", "Embedded NIC: everything about its wire, instead of the traffic flags above");
+DEFINE_uint64(seed, 0, "Traffic: seed; 0: its default");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
 DEFINE_string(exception_port, "",
               "Port for frames that are not the application's, or that the NIC cannot send");
@@ -173,6 +173,9 @@ bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error)
   return false;
 }
 
+constexpr std::string_view kEmbeddedOnly =
+    "only the embedded NIC has this, and EAL was given a device: omit it";
+
 bool IsSpan(const char* flag, double seconds, std::string* error) {
   if (seconds >= 0 && std::isfinite(seconds)) return true;
   *error = FlagComplaint(flag, "give seconds, 0 or more");
@@ -194,7 +197,7 @@ std::optional<double> ParseRate(std::string_view text) {
   return rate >= 1e-3 && rate <= 1e12 ? std::optional(rate) : std::nullopt;
 }
 
-std::optional<Options> ReadOptions(bool own_port, std::string* error) {
+std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::string* error) {
   Options options;
   options.iface = nic::FindInterface(FLAGS_iface);
   if (options.iface == nullptr) {
@@ -210,11 +213,18 @@ std::optional<Options> ReadOptions(bool own_port, std::string* error) {
       !Accept(OutputFault(FLAGS_json), "json", error)) {
     return std::nullopt;
   }
-  if (own_port) {
+  if (traffic == TrafficFlags::kOfApplication) {
+    if (own_port && !FLAGS_wire.empty()) {
+      *error = FlagComplaint("wire", kEmbeddedOnly);
+      return std::nullopt;
+    }
+    options.wire = options.traffic = FLAGS_wire.empty() ? "loopback" : FLAGS_wire;
+    options.wire_flag = "wire";
+    options.frame_size = FLAGS_frame_size;
+  } else if (own_port) {
     for (const char* flag : {"wire", "pcap", "frame_size", "flows", "rate", "seed"}) {
       if (IsDefault(flag)) continue;
-      *error = FlagComplaint(flag,
-                             "only the embedded NIC has this, and EAL was given a device: omit it");
+      *error = FlagComplaint(flag, kEmbeddedOnly);
       return std::nullopt;
     }
   } else if (!ReadTraffic(&options, error)) {

@@ -43,9 +43,15 @@ struct Options {
 /// none of that, or not between 0.001 and 10^12, the bounds of a model's wire.
 std::optional<double> ParseRate(std::string_view text);
 
+/// Whose traffic --pcap, --frame_size, --flows, --rate and --seed describe.
+enum class TrafficFlags : uint8_t {
+  kOfEmbeddedNic,
+  kOfApplication,  ///< It sends by itself, and checks these flags; what it sends comes back.
+};
+
 /// Values of the flags. On a bad one returns nothing and sets `error` to one line
 /// that names the flag and the fix. `own_port` says that EAL was given a device,
 /// where flags of the embedded traffic source would have no effect.
-std::optional<Options> ReadOptions(bool own_port, std::string* error);
+std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::string* error);
 
 }  // namespace sluice::runtime

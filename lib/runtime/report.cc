@@ -52,6 +52,16 @@ Json NonZero(const PortStats& stats, std::string_view prefix) {
   return values;
 }
 
+/// The application's, or else what the wire's verification found.
+Findings FindingsOf(const RunFigures& run) {
+  if (run.findings) return *run.findings;
+  return {.lost = Lost(run),
+          .corrupted = run.port_final.Get("wire_corrupted"),
+          .duplicated = run.port_final.Get("wire_duplicated"),
+          .reordered = run.port_final.Get("wire_reordered"),
+          .foreign = run.port_final.Get("wire_foreign")};
+}
+
 Json FrameSize(const std::string& text) {
   if (text.empty()) return nullptr;
   const bool number = text.find_first_not_of("0123456789") == std::string::npos;
@@ -128,16 +138,17 @@ std::string Totals(const RunFigures& run, bool color) {
   const auto red = [color](uint64_t frames, const std::string& text) {
     return color && frames > 0 ? "\x1b[31m" + text + "\x1b[0m" : text;
   };
-  const auto found = [&](const char* what) {
-    const uint64_t frames = run.port_final.Get(std::string("wire_") + what);
+  const auto found = [&](const char* what, uint64_t frames) {
     return red(frames, absl::StrFormat("%s %d", what, frames));
   };
+  const Findings findings = FindingsOf(run);
   std::string text = absl::StrFormat(
       "received %d, sent %d, consumed %d, dropped %d, %s; %s, %s, %s, %s, %s\n", c.rx_pkts,
       c.tx_pkts, c.consumed_pkts, c.DroppedPkts(),
       red(nic.Sum(), absl::StrFormat("dropped by the NIC %d", nic.Sum())),
-      red(Lost(run), absl::StrFormat("lost %d", Lost(run))), found("corrupted"),
-      found("duplicated"), found("reordered"), found("foreign"));
+      found("lost", findings.lost), found("corrupted", findings.corrupted),
+      found("duplicated", findings.duplicated), found("reordered", findings.reordered),
+      found("foreign", findings.foreign));
   if (c.sent_pkts > 0) text += absl::StrFormat("  sent unasked, or tried %d\n", c.sent_pkts);
   for (const auto& [name, frames] : DropsOf(c, run.reasons)) {
     if (frames > 0) text += red(frames, absl::StrFormat("  drop %-24s %d", name, frames)) + "\n";
@@ -175,11 +186,12 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["cycles_per_pkt"] = Ratio(run.measured.busy_cycles, measured.rx_pkts);
   report["worker_busy"] = Ratio(run.measured.busy_cycles, run.measured.total_cycles);
   report["device_busy"] = DeviceBusy(run);
-  report["lost"] = Lost(run);
-  report["corrupted"] = run.port_final.Get("wire_corrupted");
-  report["duplicated"] = run.port_final.Get("wire_duplicated");
-  report["reordered"] = run.port_final.Get("wire_reordered");
-  report["foreign"] = run.port_final.Get("wire_foreign");
+  const Findings findings = FindingsOf(run);
+  report["lost"] = findings.lost;
+  report["corrupted"] = findings.corrupted;
+  report["duplicated"] = findings.duplicated;
+  report["reordered"] = findings.reordered;
+  report["foreign"] = findings.foreign;
   report["ctx_switches"] = run.ctx_switches;
   report["link_up"] = run.link_up;
   const auto& [figures, figures_help, values] = run.figures;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "nic/interface.h"
 #include "nic/queue_counters.h"
+#include "runtime/hooks.h"
 #include "runtime/nic_drops.h"
 #include "runtime/port_stats.h"
 
@@ -44,6 +46,7 @@ struct RunFigures {
   PortStats port_measured;
   PortStats port_final;
   nic::InterfaceFigures figures;  ///< The interface's own.
+  std::optional<Findings> findings;  ///< Of the application; else the wire's count.
   uint64_t ctx_switches = 0;
   bool link_up = true;      ///< When the traffic was stopped.
   bool drained = false;     ///< The source was stopped and what it had sent came through.

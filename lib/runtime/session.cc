@@ -210,6 +210,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
 
   supervisor.Run(&run);
   run.figures = std::visit([](const auto& binding) { return binding.Figures(); }, binding_);
+  if (hooks_.findings) run.findings = hooks_.findings();
 
   std::fputs(Totals(run, TakesColor(text)).c_str(), text);
   std::fflush(text);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,7 +57,8 @@ class Session {
 
   /// Runs `make_engine(const WorkerInfo&)`'s engines, one per worker, until the
   /// time is over or a signal comes. The engine's static `kDropReasons` names its
-  /// drops; worker.h says what else it may have. Of an engine with addresses of its own
+  /// drops; worker.h says what else it may have. An engine may have Fault(queue), asked before
+  /// the run: why it cannot work on that queue, in one line that names the flag; empty: it can. Of an engine with addresses of its own
   /// (reassembling.h), fragments can be put together. `hooks` are called until Run returns the
   /// exit code.
   template <typename MakeEngine>
@@ -123,6 +125,12 @@ class Session {
           new Job<Queue, Engine>{make_queue(i), MakeFront(make_engine, i), {}});
       Job<Queue, Engine>& job = *jobs.back();
       job.control.model = nic::ModelService(port_);
+      if constexpr (requires { job.engine.Fault(job.queue); }) {
+        if (const std::string fault = job.engine.Fault(job.queue); !fault.empty()) {
+          std::fprintf(stderr, "%s\n", fault.c_str());
+          return 2;
+        }
+      }
       if (capture_) Watch(job.queue, i);
       views.push_back({&job.control, &job.queue.counters(), &Job<Queue, Engine>::Main,
                        &Job<Queue, Engine>::LinkUp, &job});

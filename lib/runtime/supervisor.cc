@@ -49,6 +49,7 @@ void UnblockSignals() {
 }
 
 constexpr double kForeverS = 3600;       // A wait that is repeated anyway.
+constexpr double kOverLookS = 0.005;     // Between two questions whether a run is over.
 constexpr timespec kLook{0, 1'000'000};  // Between two looks at a drain: 1 ms.
 
 }  // namespace
@@ -84,15 +85,16 @@ Sample Supervisor::Take(PortStats* port) const {
 }
 
 void Supervisor::Watch() {
-  const double end = plan_.duration_s > 0 ? plan_.duration_s : INFINITY;
+  const AppHooks& hooks = *plan_.hooks;
+  const double end = plan_.duration_s > 0 && !hooks.over ? plan_.duration_s : INFINITY;
+  const double longest = hooks.over ? kOverLookS : kForeverS;
   Sample last;
   double next_line = plan_.stats_period_s > 0 ? plan_.stats_period_s : INFINITY;
   for (;;) {
     const double now = Now() - begin_s_;
-    if (now >= end) return;
-    const AppHooks& hooks = *plan_.hooks;
+    if (now >= end || (hooks.over && hooks.over())) return;
     const int signal =
-        WaitForSignal(std::min({next_line - now, end - now, kForeverS}), bool{hooks.on_hangup});
+        WaitForSignal(std::min({next_line - now, end - now, longest}), bool{hooks.on_hangup});
     if (signal == SIGHUP) {
       hooks.on_hangup();
     } else if (signal != 0) {
@@ -121,6 +123,7 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
   figures->link_up = std::ranges::all_of(
       workers_, [](const WorkerView& worker) { return worker.link_up(worker.job); });
   UnblockSignals();
+  if (plan_.hooks->settle) plan_.hooks->settle();
   // The source first, so that the workers see the end of what it sent.
   figures->drained = model && rte_eth_dev_set_link_down(plan_.port) == 0;
   if (figures->drained) Drain(figures);
@@ -151,6 +154,7 @@ void Supervisor::Run(RunFigures* figures) {
     rte_eal_remote_launch(workers_[i].main, workers_[i].job, lcores_[i]);
   }
   if (model) rte_eth_dev_set_link_up(plan_.port);
+  if (plan_.hooks->started) plan_.hooks->started();
   Watch();
   Stop(model, figures);
   if (plan_.metrics != nullptr) plan_.metrics->Serve(nullptr);

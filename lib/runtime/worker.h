@@ -56,7 +56,8 @@ void Rest(Engine& engine, uint64_t now) {
 /// Runs until told to leave. `Queue` and `engine` are the calling worker's alone. An engine may
 /// have Enter() and Leave(), called by the worker first and last, AtRest(now), and
 /// set_outbox(packet::Outbox), called before all of them, if it sends frames by itself, and
-/// set_counters(nic::QueueCounters&), if it counts among the queue's.
+/// set_counters(nic::QueueCounters&), if it counts among the queue's, and Generate(queue, now), if
+/// it sends at its own times (nic::GeneratingEngine).
 template <nic::FrameQueue Queue, nic::QueueEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
@@ -75,7 +76,9 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
     if constexpr (packet::Sender<Engine>) queue.FlushSent();
     const uint64_t looked = now;
     for (uint32_t i = 0; i < PollsPerLook<Engine>() && now - looked < kLookCycles; ++i) {
-      const uint32_t frames = queue.Poll(engine, now);
+      uint32_t frames = 0;
+      if constexpr (nic::GeneratingEngine<Engine, Queue>) frames = engine.Generate(queue, now);
+      frames += queue.Poll(engine, now);
       const uint64_t after = rte_rdtsc();
       const uint64_t waited_now = queue.waited_cycles();
       if (frames > 0) busy += after - now - (waited_now - waited);

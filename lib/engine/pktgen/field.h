@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a header field holds in frame after frame: one value, a list in turn, a range in steps, or
+// random values of a range. Addresses, ports and numbers alike, as unsigned integers of up to 128
+// bits. Pure: value n is a function of n.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/workload/random.h"
+
+namespace sluice::engine::pktgen {
+
+class Field {
+ public:
+  using Value = unsigned __int128;
+
+  /// Always `value`.
+  Field(Value value = 0) : list_{value} {}  // NOLINT: a value is a field.
+  /// In turn; not empty.
+  static Field List(std::vector<Value> values) {
+    Field field;
+    field.list_ = std::move(values);
+    return field;
+  }
+  /// from, from + step, … up to and with `to`, in turn. from ≤ to, step ≥ 1.
+  static Field Range(Value from, Value to, uint64_t step) {
+    Field field;
+    field.list_.clear();
+    field.from_ = from;
+    field.step_ = step;
+    const Value steps = (to - from) / step;
+    field.count_ = steps < kEndless ? static_cast<uint64_t>(steps) + 1 : kEndless;
+    return field;
+  }
+  /// Independent uniform values of from … to.
+  static Field Random(Value from, Value to, uint64_t seed) {
+    Field field = Range(from, to, 1);
+    field.random_ = true;
+    field.seed_ = seed;
+    return field;
+  }
+
+  /// Value number `n`.
+  Value At(uint64_t n) const {
+    if (!list_.empty()) return list_[n % list_.size()];
+    if (!random_) return from_ + Value{n % count_} * step_;
+    const uint64_t drawn = workload::Mix(seed_ + n * 0x9e3779b97f4a7c15);
+    return from_ + (count_ == kEndless ? Value{drawn} : Value{drawn} * count_ >> 64);
+  }
+  /// Values after which they repeat; 0: never, they are random.
+  uint64_t cycle() const { return random_ ? 0 : list_.empty() ? count_ : list_.size(); }
+  bool is_random() const { return random_; }
+  /// The greatest value.
+  Value most() const {
+    Value most = from_ + Value{count_ - 1} * step_;
+    if (!list_.empty()) most = 0;
+    for (const Value value : list_) most = value > most ? value : most;
+    return most;
+  }
+
+ private:
+  static constexpr uint64_t kEndless = uint64_t{1} << 63;
+
+  std::vector<Value> list_;  ///< Empty: a range.
+  Value from_ = 0;
+  uint64_t step_ = 1;
+  uint64_t count_ = 1;
+  uint64_t seed_ = 0;
+  bool random_ = false;
+};
+
+}  // namespace sluice::engine::pktgen

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/pktgen/sender.h"
+
+#include <algorithm>
+
+namespace sluice::engine::pktgen {
+
+Sender::Sender(const Traffic& traffic, uint32_t worker, std::vector<SequenceWindow*> windows,
+               uint64_t patience_ps)
+    : worker_(worker),
+      run_(traffic.options().run),
+      patience_ps_(patience_ps),
+      counters_(traffic.streams()) {
+  for (size_t i = 0; i < traffic.streams(); ++i) {
+    const Share& share = traffic.share(i, worker);
+    streams_.push_back({&share, share.departures, windows[i]});
+  }
+  FindNext();
+}
+
+uint32_t Sender::Plan(uint64_t now_ps) {
+  if (planned_ > 0) GiveUpLate(now_ps);
+  if (next_due_ps_ <= now_ps) PlanDue(now_ps);
+  for (Stream& stream : streams_) stream.window->Reach(stream.next);
+  return planned_;
+}
+
+void Sender::PlanDue(uint64_t now_ps) {
+  while (planned_ < kMostPlanned && next_due_ps_ <= now_ps) {
+    Stream& stream = streams_[next_];
+    const bool unlimited = stream.departures.unlimited();
+    if (!unlimited && now_ps - next_due_ps_ > patience_ps_) {
+      SentCounters::Add(counters_[next_].unsent, 1);
+    } else {
+      PlanNext(next_, unlimited ? now_ps : next_due_ps_);
+    }
+    ++stream.turns;
+    stream.departures.Advance(stream.share->frames.entry(stream.entry).length, now_ps);
+    FindNext();
+  }
+}
+
+/// Of streams that are due at once, the one that comes behind the last: each has its turn.
+void Sender::FindNext() {
+  const auto count = static_cast<uint32_t>(streams_.size());
+  const uint32_t last = next_;
+  next_due_ps_ = kNever;
+  for (uint32_t i = 1; i <= count; ++i) {
+    const uint32_t stream = last + i < count ? last + i : last + i - count;
+    const uint64_t due = DueOf(streams_[stream]);
+    if (due >= next_due_ps_) continue;
+    next_due_ps_ = due;
+    next_ = stream;
+  }
+}
+
+void Sender::PlanNext(uint32_t index, uint64_t departure_ps) {
+  Stream& stream = streams_[index];
+  plan_[planned_++] = {index, stream.next, departure_ps,
+                       &stream.share->frames.entry(stream.entry)};
+  ++stream.next;
+  if (++stream.entry == stream.share->frames.size()) stream.entry = 0;
+}
+
+void Sender::GiveUpLate(uint64_t now_ps) {
+  // Rarely any, and then from the first on.
+  const auto late = [&](const Planned& frame) {
+    return frame.departure_ps + patience_ps_ < now_ps &&
+           !streams_[frame.stream].departures.unlimited();
+  };
+  const uint32_t count = planned_;
+  if (!std::any_of(plan_.begin(), plan_.begin() + count, late)) return;
+  const std::array<Planned, kMostPlanned> old = plan_;
+  for (uint32_t i = 0; i < count; ++i) {
+    Stream& stream = streams_[old[i].stream];
+    // Numbers are given anew, from the first of what was planned.
+    stream.next = std::min(stream.next, old[i].sequence);
+    stream.entry = stream.next % stream.share->frames.size();
+  }
+  planned_ = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (late(old[i])) {
+      SentCounters::Add(counters_[old[i].stream].unsent, 1);
+    } else {
+      PlanNext(old[i].stream, old[i].departure_ps);
+    }
+  }
+}
+
+void Sender::Sent(uint32_t count, uint64_t now_ps) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const Planned& frame = plan_[i];
+    SentCounters& counters = counters_[frame.stream];
+    SentCounters::Add(counters.pkts, 1);
+    SentCounters::Add(counters.bytes, frame.entry->length);
+    if (!frame.entry->tagged) [[unlikely]] {
+      SentCounters::Add(counters.untagged, 1);
+      uint64_t number;  // Nobody could: it is not missing.
+      streams_[frame.stream].window->Mark(static_cast<uint32_t>(frame.sequence), &number);
+    }
+    const uint64_t late_ns = (now_ps - std::min(now_ps, frame.departure_ps)) / 1000;
+    if (late_ns > latest_ns()) latest_ns_.store(late_ns, std::memory_order_relaxed);
+  }
+  std::copy(plan_.begin() + count, plan_.begin() + planned_, plan_.begin());
+  planned_ -= count;
+}
+
+void Sender::Stop() {
+  for (uint32_t i = 0; i < planned_; ++i) {
+    const bool wanted = !streams_[plan_[i].stream].departures.unlimited();
+    SentCounters::Add(counters_[plan_[i].stream].unsent, wanted);
+  }
+  planned_ = 0;
+  next_due_ps_ = kNever;
+}
+
+}  // namespace sluice::engine::pktgen
