@@ -8,6 +8,7 @@
 #include "packet/checksum.h"
 #include "packet/ethernet.h"
 #include "packet/frame.h"
+#include "packet/imix.h"
 
 namespace sluice::emulator {
 namespace {
@@ -20,10 +21,6 @@ using packet::StoreBe32;
 constexpr uint32_t kUniformEntries = 512;
 constexpr uint32_t kMixedEntries = 4096;
 constexpr size_t kMaxBytes = size_t{1} << 30;
-
-/// The "simple IMIX": 7 small, 4 medium and 1 large frame of every 12, sizes with
-/// FCS as generators commonly count them.
-constexpr uint32_t kImix[12] = {64, 594, 64, 64, 594, 64, 1518, 64, 594, 64, 64, 594};
 
 size_t Aligned(uint32_t length) { return (size_t{length} + 63) & ~size_t{63}; }
 
@@ -40,7 +37,7 @@ std::vector<uint32_t> DrawSizes(const GeneratorOptions& options, uint32_t entrie
         sizes[i] = options.list[i % options.list.size()];
         break;
       case Sizes::kImix:
-        sizes[i] = std::max(smallest, kImix[i % 12]);
+        sizes[i] = std::max(smallest, packet::kImixSizes[i % packet::kImixSizes.size()]);
         break;
       case Sizes::kRandom:
         sizes[i] = uniform(random);

@@ -32,7 +32,7 @@ void Sender::PlanDue(uint64_t now_ps) {
     if (!unlimited && now_ps - next_due_ps_ > patience_ps_) {
       SentCounters::Add(counters_[next_].unsent, 1);
     } else {
-      PlanNext(next_, unlimited ? now_ps : next_due_ps_);
+      PlanNext(next_, unlimited ? now_ps : next_due_ps_, !unlimited);
     }
     ++stream.turns;
     stream.departures.Advance(stream.share->frames.entry(stream.entry).length, now_ps);
@@ -54,10 +54,10 @@ void Sender::FindNext() {
   }
 }
 
-void Sender::PlanNext(uint32_t index, uint64_t departure_ps) {
+void Sender::PlanNext(uint32_t index, uint64_t departure_ps, bool scheduled) {
   Stream& stream = streams_[index];
   plan_[planned_++] = {index, stream.next, departure_ps,
-                       &stream.share->frames.entry(stream.entry)};
+                       &stream.share->frames.entry(stream.entry), scheduled};
   ++stream.next;
   if (++stream.entry == stream.share->frames.size()) stream.entry = 0;
 }
@@ -65,8 +65,7 @@ void Sender::PlanNext(uint32_t index, uint64_t departure_ps) {
 void Sender::GiveUpLate(uint64_t now_ps) {
   // Rarely any, and then from the first on.
   const auto late = [&](const Planned& frame) {
-    return frame.departure_ps + patience_ps_ < now_ps &&
-           !streams_[frame.stream].departures.unlimited();
+    return frame.scheduled && frame.departure_ps + patience_ps_ < now_ps;
   };
   const uint32_t count = planned_;
   if (!std::any_of(plan_.begin(), plan_.begin() + count, late)) return;
@@ -82,7 +81,7 @@ void Sender::GiveUpLate(uint64_t now_ps) {
     if (late(old[i])) {
       SentCounters::Add(counters_[old[i].stream].unsent, 1);
     } else {
-      PlanNext(old[i].stream, old[i].departure_ps);
+      PlanNext(old[i].stream, old[i].departure_ps, old[i].scheduled);
     }
   }
 }
@@ -107,8 +106,7 @@ void Sender::Sent(uint32_t count, uint64_t now_ps) {
 
 void Sender::Stop() {
   for (uint32_t i = 0; i < planned_; ++i) {
-    const bool wanted = !streams_[plan_[i].stream].departures.unlimited();
-    SentCounters::Add(counters_[plan_[i].stream].unsent, wanted);
+    SentCounters::Add(counters_[plan_[i].stream].unsent, plan_[i].scheduled);
   }
   planned_ = 0;
   next_due_ps_ = kNever;

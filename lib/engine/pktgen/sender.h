@@ -86,6 +86,7 @@ class Sender {
     uint64_t sequence;
     uint64_t departure_ps;
     const FrameSet::Entry* entry;
+    bool scheduled;  ///< Else it is sent when there is room: nobody misses it.
   };
 
   uint64_t DueOf(const Stream& stream) const {
@@ -93,7 +94,7 @@ class Sender {
                        (stream.share->limit > 0 && stream.turns >= stream.share->limit);
     return ended ? kNever : stream.departures.due_ps();
   }
-  void PlanNext(uint32_t stream, uint64_t departure_ps);
+  void PlanNext(uint32_t stream, uint64_t departure_ps, bool scheduled);
   void GiveUpLate(uint64_t now_ps);
   void GiveUpDue(uint64_t now_ps);
   void PlanDue(uint64_t now_ps);

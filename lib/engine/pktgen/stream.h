@@ -72,8 +72,8 @@ struct StreamSpec {
   workload::Arrivals arrivals = workload::Arrivals::kConstant;
   uint64_t frames = 0;  ///< After so many it is over; 0: never.
 
-  /// Frames as a capture has them, instead of headers and sizes, of all workers; with their times,
-  /// instead of phases, unless null.
+  /// Frames of all workers, instead of headers and sizes: a capture's, or made before; with the
+  /// times of a capture, instead of phases, unless null.
   std::shared_ptr<const FrameSet> captured;
   std::shared_ptr<const Offsets> offsets;
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "capture.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "engine/pktgen/stream.h"
+#include "engine/pktgen/tag.h"
+#include "packet/bytes.h"
+#include "packet/capture.h"
+#include "packet/checksum.h"
+#include "packet/flow_key.h"
+#include "packet/frame.h"
+#include "packet/parse.h"
+
+namespace sluice::pktgen {
+
+namespace {
+
+using engine::pktgen::FrameSet;
+using engine::pktgen::kTagBytes;
+using packet::CaptureReader;
+
+constexpr uint32_t kMaxBytes = engine::pktgen::kMaxSize - packet::kFcsBytes;
+constexpr uint32_t kMinBytes = engine::pktgen::kMinSize - packet::kFcsBytes;
+constexpr uint64_t kMostMemory = uint64_t{1} << 30;
+
+/// UDP's or TCP's, over a whole packet, as if there were no padding behind it.
+void RepairChecksum(uint8_t* frame, const packet::Headers& headers) {
+  const uint32_t at = headers.L4ChecksumOffset();
+  const bool udp = headers.protocol == packet::kProtocolUdp;
+  if (at == 0 || (udp && packet::Load<uint16_t>(frame + at) == 0)) return;  // None was computed.
+  packet::Store<uint16_t>(frame + at, 0);
+  const uint32_t bytes = headers.payload + headers.payload_bytes - headers.l4;
+  const uint8_t* const ip = frame + headers.l3;
+  const uint64_t pseudo =
+      headers.IsIpv6() ? packet::PseudoHeaderSumIpv6(ip, headers.protocol, bytes)
+                       : packet::PseudoHeaderSumIpv4(ip, headers.protocol,
+                                                     static_cast<uint16_t>(bytes));
+  const uint16_t sum = packet::FinishChecksum(packet::SumBytes(frame + headers.l4, bytes, pseudo));
+  packet::Store<uint16_t>(frame + at, udp && sum == 0 ? 0xffff : sum);
+}
+
+/// Makes room for a tag at the end of a frame whose payload is long enough, and ends there. In any
+/// other the tag would change what the packet is. Returns the offset of what stays; 0: none.
+uint32_t MakeRoomForTag(uint8_t* frame, uint32_t length, const packet::Headers& headers) {
+  const bool room = headers.error == packet::ParseError::kNone && headers.HasPorts() &&
+                    !headers.IsFragment() && !headers.source_routed &&
+                    headers.payload_bytes > kTagBytes &&
+                    headers.payload + headers.payload_bytes == length;
+  if (!room) return 0;
+  std::memset(frame + length - kTagBytes, 0, kTagBytes);
+  RepairChecksum(frame, headers);
+  return headers.payload + 1;
+}
+
+}  // namespace
+
+bool LoadCapture(const std::string& path, double factor, Captured* captured, std::string* error) {
+  std::optional<CaptureReader> reader = CaptureReader::Open(path, error);
+  if (!reader) {
+    *error += ": give a pcap or pcapng file of Ethernet frames";
+    return false;
+  }
+  auto frames = std::make_shared<FrameSet>();
+  auto offsets = std::make_shared<engine::pktgen::Offsets>();
+  absl::flat_hash_map<packet::FlowKey, uint32_t> flows;
+  std::array<uint8_t, kMaxBytes> frame;
+  packet::CaptureRecord record{};
+  uint64_t first_ns = 0;
+  CaptureReader::Status status;
+  while ((status = reader->Next(&record, error)) == CaptureReader::Status::kRecord) {
+    const std::string which = "frame " + std::to_string(frames->size() + 1);
+    if (record.length > kMaxBytes) {
+      *error = which + " has " + std::to_string(record.length) + " bytes, more than " +
+               std::to_string(kMaxBytes) + ": give a capture without it (editcap removes frames)";
+      return false;
+    }
+    if (record.captured_bytes < packet::kEthernetHeaderBytes) {
+      *error = which + " has no Ethernet header: give a capture without it";
+      return false;
+    }
+    if (frames->memory_bytes() > kMostMemory) {
+      *error = "it has more than 1 GiB of frames: give a part of it (editcap cuts captures)";
+      return false;
+    }
+    const uint32_t length = std::max(record.length, kMinBytes);
+    std::fill_n(frame.begin(), length, uint8_t{0});
+    std::memcpy(frame.data(), record.data, record.captured_bytes);
+    captured->snapped += record.captured_bytes < record.length;
+    const packet::Headers headers = packet::Parse(frame.data(), length);
+    const uint32_t payload = MakeRoomForTag(frame.data(), length, headers);
+    const auto key = packet::FlowKey::Of(frame.data(), headers).value_or(packet::FlowKey());
+    const uint32_t flow =
+        flows.try_emplace(key, static_cast<uint32_t>(flows.size())).first->second;
+    frames->Add(frame.data(), {.at = 0,
+                               .flow = flow,
+                               .length = static_cast<uint16_t>(length),
+                               .payload = static_cast<uint16_t>(payload),
+                               .tagged = payload > 0});
+    if (offsets->at_ps.empty()) first_ns = record.timestamp_ns;
+    // Captures of several queues may step back: such a frame leaves with the one before it.
+    const uint64_t after_ns = record.timestamp_ns - std::min(first_ns, record.timestamp_ns);
+    const double after_ps = std::min(static_cast<double>(after_ns) * 1e3 * factor, 1e18);
+    const uint64_t before = offsets->at_ps.empty() ? 0 : offsets->at_ps.back();
+    offsets->at_ps.push_back(std::max(before, static_cast<uint64_t>(std::llround(after_ps))));
+  }
+  if (status == CaptureReader::Status::kError) {
+    *error += ": give a whole capture";
+    return false;
+  }
+  if (frames->empty()) {
+    *error = "it has no frame: give another capture";
+    return false;
+  }
+  // The next round begins a mean gap behind the last frame.
+  const uint64_t last = offsets->at_ps.back();
+  const uint64_t gaps = std::max<uint64_t>(frames->size() - 1, 1);
+  offsets->period_ps = last + std::max<uint64_t>(last / gaps, 1000);
+  captured->frames = std::move(frames);
+  captured->offsets = std::move(offsets);
+  return true;
+}
+
+}  // namespace sluice::pktgen

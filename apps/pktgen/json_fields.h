@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Header fields as JSON describes them: a value, [values] in turn, {"from", "to", "step"}, or
+// {"from", "to", "random": true, "seed"}. Numbers are numbers; addresses are texts.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "engine/pktgen/field.h"
+#include "runtime/json_reader.h"
+
+namespace sluice::pktgen {
+
+enum class FieldKind : uint8_t { kNumber, kMac, kIpv4, kIpv6 };
+
+/// Leaves `field` alone where the member is absent or wrong.
+void ReadField(runtime::ObjectReader& reader, std::string_view key, FieldKind kind,
+               engine::pktgen::Field* field);
+
+/// Sizes: a field of numbers, or "imix", "random" or a list as in "64,1518"; of `least` … 1518.
+void ReadSizes(runtime::ObjectReader& reader, std::string_view key, uint32_t least, uint64_t seed,
+               engine::pktgen::Field* sizes);
+
+}  // namespace sluice::pktgen

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings.h"
+
+#include <gflags/gflags.h>
+#include <rte_ether.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "capture.h"
+#include "packet/imix.h"
+#include "runtime/argument_faults.h"
+#include "stream_file.h"
+
+DEFINE_string(streams, "",
+              "Streams of this file (README.md), instead of the flags that describe one");
+DEFINE_string(schedule, "",
+              "Rates one behind the other, instead of --rate: 10Mpps:10s,pause:1s,20Mpps:10s");
+DEFINE_string(arrivals, "constant", "constant, or poisson: independent gaps of the same mean");
+DEFINE_uint64(loops, 0, "With --pcap: times to send the capture; 0: without end");
+DEFINE_string(gaps, "none",
+              "With --pcap: none, original (as captured) or original:FACTOR (2: half as fast)");
+DEFINE_string(dst_mac, "", "MAC address that frames are sent to; empty: 02:00:00:00:00:01");
+DEFINE_double(line_gbps, 0, "Rate of the line, for percentages; 0: as the port tells it");
+DEFINE_double(late_ms, 10, "A frame that has not left so long after it was due is given up");
+DEFINE_double(settle_s, 2, "At the end: seconds without a frame before those missing are lost");
+DEFINE_string(verify, "bytes", "bytes: compare the payload of every frame; tags: only its tag");
+DEFINE_string(hgrm, "", "Write latencies of stream NAME to this prefix + NAME.hgrm (HdrHistogram)");
+DECLARE_string(pcap);
+DECLARE_string(frame_size);
+DECLARE_uint32(flows);
+DECLARE_string(rate);
+DECLARE_string(ip);
+
+namespace sluice::pktgen {
+
+namespace {
+
+using engine::pktgen::Field;
+using engine::pktgen::Phase;
+using engine::pktgen::StreamSpec;
+using engine::workload::Arrivals;
+
+constexpr uint32_t kMaxFlows = 1u << 20;
+
+bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+
+uint64_t PsOf(double seconds) { return static_cast<uint64_t>(std::llround(seconds * 1e12)); }
+
+/// Rate, schedule, arrivals and destination of the one stream that flags describe.
+bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
+  std::string fix;
+  if (!FLAGS_schedule.empty()) {
+    auto phases = engine::pktgen::ParseSchedule(FLAGS_schedule, &fix);
+    if (!complaint.Check(phases.has_value(), "schedule", fix) ||
+        !complaint.Check(FLAGS_rate.empty(), "rate", "--schedule has the rates: omit one")) {
+      return false;
+    }
+    stream->phases = *std::move(phases);
+  } else if (!FLAGS_rate.empty()) {
+    const auto rate = engine::pktgen::ParseRate(FLAGS_rate);
+    if (!complaint.Check(rate.has_value(), "rate", engine::pktgen::kRateFix)) return false;
+    stream->phases = {Phase{0, engine::pktgen::kNever, *rate}};
+  }
+  stream->arrivals = FLAGS_arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
+  return true;
+}
+
+bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, StreamSpec* stream) {
+  for (const char* other : {"frame_size", "flows", "dst_mac"}) {
+    if (!complaint.Check(IsDefault(other), other, "the capture has this: omit it")) return false;
+  }
+  const std::optional<double> factor =
+      FLAGS_gaps == "none" ? std::optional(1.0) : ParseGaps(FLAGS_gaps);
+  const bool original = FLAGS_gaps != "none";
+  for (const char* other : {"rate", "schedule"}) {
+    if (!complaint.Check(!original || IsDefault(other), other, "--gaps says when: omit one")) {
+      return false;
+    }
+  }
+  if (!complaint.Check(factor.has_value(), "gaps",
+                       "give none, original or original:FACTOR, as in original:2") ||
+      !complaint.Check(!original || FLAGS_arrivals == "constant", "arrivals",
+                       "--gaps says when: omit one") ||
+      !complaint.Accept(runtime::InputFileFault(FLAGS_pcap), "pcap")) {
+    return false;
+  }
+  Captured captured;
+  std::string fix;
+  if (!complaint.Check(LoadCapture(FLAGS_pcap, *factor, &captured, &fix), "pcap", fix)) {
+    return false;
+  }
+  stream->captured = captured.frames;
+  if (original) stream->offsets = captured.offsets;
+  stream->frames = FLAGS_loops * captured.frames->size();
+  settings->traffic = "pcap:" + FLAGS_pcap + "+loops=" + std::to_string(FLAGS_loops) +
+                      "+gaps=" + FLAGS_gaps;
+  return true;
+}
+
+bool ReadHeaders(const runtime::Complaint& complaint, uint64_t seed, Settings* settings,
+                 StreamSpec* stream) {
+  for (const char* other : {"loops", "gaps"}) {
+    if (!complaint.Check(IsDefault(other), other, "only captures have this: give --pcap as well")) {
+      return false;
+    }
+  }
+  const auto sizes = ParseSizes(FLAGS_frame_size, stream->least_size(), seed);
+  rte_ether_addr mac{};
+  if (!complaint.Check(sizes.has_value(), "frame_size",
+                       "give 64 to 1518, a list as in 64,1518, imix or random") ||
+      !complaint.Check(FLAGS_flows >= 1 && FLAGS_flows <= kMaxFlows, "flows",
+                       "give 1 to 1048576") ||
+      !complaint.Check(FLAGS_dst_mac.empty() ||
+                           rte_ether_unformat_addr(FLAGS_dst_mac.c_str(), &mac) == 0,
+                       "dst_mac", "give a MAC address, as in 02:00:00:00:00:01")) {
+    return false;
+  }
+  if (!FLAGS_dst_mac.empty()) {
+    Field::Value value = 0;
+    for (const uint8_t byte : mac.addr_bytes) value = value << 8 | byte;
+    stream->headers.destination_mac = value;
+  }
+  stream->sizes = *sizes;
+  const Field::Value first = 0x0a00'0001;
+  stream->headers.source = Field::Range(first, first + FLAGS_flows - 1, 1);
+  settings->traffic =
+      "udp:size=" + FLAGS_frame_size + "+flows=" + std::to_string(FLAGS_flows);
+  return true;
+}
+
+bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
+  for (const char* other : {"pcap", "frame_size", "flows", "rate", "schedule", "arrivals", "loops",
+                            "gaps", "dst_mac"}) {
+    if (!complaint.Check(IsDefault(other), other, "put it into the file of --streams, or omit one")) {
+      return false;
+    }
+  }
+  std::vector<std::string> errors;
+  auto streams = ReadStreams(FLAGS_streams, &errors);
+  if (!streams) {
+    return complaint.Check(false, "streams", errors.empty() ? "cannot be read" : errors[0]);
+  }
+  for (StreamSpec& stream : *streams) {
+    std::string fix;
+    stream.captured = engine::pktgen::BuildFrames(stream, &fix);
+    if (!complaint.Check(stream.captured != nullptr, "streams",
+                         "stream \"" + stream.name + "\": " + fix)) {
+      return false;
+    }
+  }
+  settings->streams = *std::move(streams);
+  settings->rates = "streams";
+  settings->traffic = "streams:" + FLAGS_streams;
+  return true;
+}
+
+}  // namespace
+
+std::optional<double> ParseGaps(std::string_view text) {
+  constexpr std::string_view kOriginal = "original";
+  if (text == kOriginal) return 1;
+  if (!text.starts_with("original:")) return std::nullopt;
+  text.remove_prefix(kOriginal.size() + 1);
+  double factor = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
+  const bool good = error == std::errc() && end == text.data() + text.size() && factor >= 1e-6 &&
+                    factor <= 1e6;
+  return good ? std::optional(factor) : std::nullopt;
+}
+
+std::optional<Field> ParseSizes(std::string_view text, uint32_t least, uint64_t seed) {
+  std::vector<Field::Value> sizes;
+  if (text == "random") return Field::Random(least, engine::pktgen::kMaxSize, seed);
+  if (text == "imix") {
+    for (const uint32_t size : packet::kImixSizes) sizes.push_back(std::max(size, least));
+    return Field::List(sizes);
+  }
+  while (true) {
+    const size_t comma = std::min(text.find(','), text.size());
+    uint32_t size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + comma, size);
+    if (error != std::errc() || end != text.data() + comma || size < least ||
+        size > engine::pktgen::kMaxSize) {
+      return std::nullopt;
+    }
+    sizes.push_back(size);
+    if (comma == text.size()) return Field::List(sizes);
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
+                                     std::string* fix) {
+  const runtime::Complaint complaint{flag, fix};
+  const bool readable =
+      complaint.Check(FLAGS_arrivals == "constant" || FLAGS_arrivals == "poisson", "arrivals",
+                      "give constant or poisson") &&
+      complaint.Check(FLAGS_verify == "bytes" || FLAGS_verify == "tags", "verify",
+                      "give bytes or tags") &&
+      complaint.Check(FLAGS_line_gbps >= 0 && FLAGS_line_gbps <= 1e4, "line_gbps",
+                      "give 0 to 10000") &&
+      complaint.Check(FLAGS_late_ms >= 0.001 && FLAGS_late_ms <= 1e6, "late_ms",
+                      "give 0.001 to 1000000") &&
+      complaint.Check(FLAGS_settle_s >= 0 && FLAGS_settle_s <= 600, "settle_s", "give 0 to 600") &&
+      complaint.Check(FLAGS_ip.empty(), "ip",
+                      "frames are sent and checked, and none is answered: omit it") &&
+      complaint.Accept(FLAGS_hgrm.empty() ? "" : runtime::OutputFileFault(FLAGS_hgrm + "x.hgrm"),
+                       "hgrm");
+  if (!readable) return std::nullopt;
+  Settings settings;
+  settings.line_bps = static_cast<uint64_t>(std::llround(FLAGS_line_gbps * 1e9));
+  settings.settle_s = FLAGS_settle_s;
+  settings.trial.patience_ps = PsOf(FLAGS_late_ms / 1e3);
+  if (FLAGS_verify == "tags") settings.trial.bytes = engine::pktgen::Checker::Bytes::kTrusted;
+  settings.hgrm = FLAGS_hgrm;
+  if (line.options.duration_s > 0) settings.end_ps = PsOf(line.options.duration_s);
+  if (!FLAGS_streams.empty()) {
+    if (!ReadFile(complaint, &settings)) return std::nullopt;
+    return settings;
+  }
+  StreamSpec stream;
+  stream.seed = line.options.seed.value_or(1);
+  const bool read = ReadTimes(complaint, &stream) &&
+                    (FLAGS_pcap.empty() ? ReadHeaders(complaint, stream.seed, &settings, &stream)
+                                        : ReadCapture(complaint, &settings, &stream));
+  if (!read) return std::nullopt;
+  stream.captured = engine::pktgen::BuildFrames(stream, fix);
+  if (!complaint.Check(stream.captured != nullptr, "flows", *fix)) return std::nullopt;
+  settings.rates = FLAGS_schedule.empty() ? "rate" : "schedule";
+  if (!FLAGS_schedule.empty()) settings.traffic += "+schedule=" + FLAGS_schedule;
+  if (!FLAGS_rate.empty()) settings.traffic += "+rate=" + FLAGS_rate;
+  settings.streams.push_back(std::move(stream));
+  return settings;
+}
+
+}  // namespace sluice::pktgen

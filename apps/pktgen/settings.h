@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the flags of sluice-pktgen say, checked: streams of a file, or one of the flags.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/pktgen/stream.h"
+#include "engine/pktgen/trial.h"
+#include "runtime/command_line.h"
+
+namespace sluice::pktgen {
+
+struct Settings {
+  std::vector<engine::pktgen::StreamSpec> streams;  ///< Their frames are made (captured).
+  std::string rates;        ///< The flag that names the rates.
+  std::string traffic;      ///< What they are, for the report.
+  uint64_t line_bps = 0;    ///< 0: the port tells.
+  uint64_t end_ps = engine::pktgen::kNever;
+  double settle_s = 2;      ///< Without a frame, before those under way are lost.
+  engine::pktgen::TrialOptions trial;
+  std::string hgrm;         ///< Prefix of files with latencies; empty: none.
+};
+
+/// Reads the flags. On a bad one returns nothing, with its name and the fix.
+std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
+                                     std::string* fix);
+
+/// "original" or "original:2.5": what captured times are multiplied with; nothing of anything else.
+std::optional<double> ParseGaps(std::string_view text);
+
+/// A size or a list "64,1518", "imix", "random" (of `least` … 1518). Nothing if it is none.
+std::optional<engine::pktgen::Field> ParseSizes(std::string_view text, uint32_t least,
+                                                uint64_t seed);
+
+}  // namespace sluice::pktgen

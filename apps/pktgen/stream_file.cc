@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stream_file.h"
+
+#include <arpa/inet.h>
+#include <rte_ether.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "capture.h"
+#include "json_fields.h"
+#include "packet/ethernet.h"
+#include "runtime/json_reader.h"
+#include "settings.h"
+
+namespace sluice::pktgen {
+
+namespace {
+
+using engine::pktgen::Field;
+using engine::pktgen::HeaderSpec;
+using engine::pktgen::Phase;
+using engine::pktgen::Rate;
+using engine::pktgen::StreamSpec;
+using engine::pktgen::VlanTag;
+using engine::pktgen::VxlanSpec;
+using engine::workload::Arrivals;
+using nlohmann::json;
+using runtime::Errors;
+using runtime::ObjectReader;
+
+constexpr uint64_t kMax16 = 0xffff;
+
+void ReadEthernet(const json& value, const std::string& path, Errors* errors, HeaderSpec* headers) {
+  ObjectReader reader(value, path, errors);
+  ReadField(reader, "source", FieldKind::kMac, &headers->source_mac);
+  ReadField(reader, "destination", FieldKind::kMac, &headers->destination_mac);
+  reader.Finish();
+}
+
+VlanTag ReadTag(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  VlanTag tag;
+  ReadField(reader, "id", FieldKind::kNumber, &tag.id);
+  if (tag.id.most() > 4095) reader.Complain("id", "give 0 ... 4095");
+  reader.Whole("priority", 0, 7, &tag.priority);
+  bool service = false;
+  if (reader.Flag("service", &service) && service) tag.ethertype = packet::kEtherTypeQinQ;
+  reader.Finish();
+  return tag;
+}
+
+void ReadIp(const json& value, const std::string& path, Errors* errors, uint8_t version,
+            HeaderSpec* headers) {
+  ObjectReader reader(value, path, errors);
+  const FieldKind kind = version == 6 ? FieldKind::kIpv6 : FieldKind::kIpv4;
+  headers->ip_version = version;
+  if (version == 6) {
+    reader.Require("source");
+    reader.Require("destination");
+  }
+  ReadField(reader, "source", kind, &headers->source);
+  ReadField(reader, "destination", kind, &headers->destination);
+  ReadField(reader, "service", FieldKind::kNumber, &headers->service);
+  reader.Whole("hops", 0, 255, &headers->hops);
+  reader.Finish();
+}
+
+void ReadUpper(const json& value, const std::string& path, Errors* errors, uint8_t protocol,
+               HeaderSpec* headers) {
+  ObjectReader reader(value, path, errors);
+  const bool icmp = protocol == packet::kProtocolIcmp;
+  headers->protocol = protocol;
+  ReadField(reader, icmp ? "identifier" : "source_port", FieldKind::kNumber,
+            &headers->source_port);
+  ReadField(reader, icmp ? "sequence" : "destination_port", FieldKind::kNumber,
+            &headers->destination_port);
+  if (protocol == packet::kProtocolTcp) reader.Whole("flags", 0, 255, &headers->tcp_flags);
+  if (headers->source_port.most() > kMax16 || headers->destination_port.most() > kMax16) {
+    runtime::Tell(errors, path + ": give numbers of 0 ... 65535");
+  }
+  reader.Finish();
+}
+
+constexpr std::array<std::pair<std::string_view, uint8_t>, 3> kUpper{
+    {{"udp", packet::kProtocolUdp},
+     {"tcp", packet::kProtocolTcp},
+     {"icmp", packet::kProtocolIcmp}}};
+
+/// The members of a stream, or of a tunnel, that are headers.
+void ReadHeaders(ObjectReader& reader, Errors* errors, HeaderSpec* headers) {
+  std::string at;
+  if (const json* const ethernet = reader.Member("ethernet", &at)) {
+    ReadEthernet(*ethernet, at, errors, headers);
+  }
+  reader.Array("vlans", packet::kMaxVlanTags, [&](const json& item, const std::string& path) {
+    headers->tags.push_back(ReadTag(item, path, errors));
+  });
+  const json* const ipv4 = reader.Member("ipv4", &at);
+  if (ipv4 != nullptr) ReadIp(*ipv4, at, errors, 4, headers);
+  if (const json* const ipv6 = reader.Member("ipv6", &at)) {
+    if (ipv4 != nullptr) reader.Complain("ipv6", "there is ipv4, too: omit one");
+    ReadIp(*ipv6, at, errors, 6, headers);
+  }
+  std::string_view found;
+  for (const auto& [name, protocol] : kUpper) {
+    const json* const upper = reader.Member(name, &at);
+    if (upper == nullptr) continue;
+    if (!found.empty()) reader.Complain(name, "there is " + std::string(found) + ", too: omit one");
+    found = name;
+    ReadUpper(*upper, at, errors, protocol, headers);
+  }
+}
+
+VxlanSpec ReadVxlan(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  VxlanSpec vxlan;
+  vxlan.outer.destination_port = VxlanSpec::kPort;
+  ReadField(reader, "network", FieldKind::kNumber, &vxlan.network);
+  if (vxlan.network.most() >> 24 != 0) reader.Complain("network", "give 0 ... 16777215");
+  ReadHeaders(reader, errors, &vxlan.outer);
+  if (vxlan.outer.ip_version != 4 || vxlan.outer.protocol != packet::kProtocolUdp) {
+    runtime::Tell(errors, path + ": its outer headers are ipv4 and udp: omit others");
+  }
+  reader.Finish();
+  return vxlan;
+}
+
+Phase ReadPhase(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  double start_s = 0;
+  double duration_s = 0;
+  Phase phase;
+  reader.Real("start_s", 0, 1e6, &start_s);
+  reader.Require("duration_s");
+  reader.Real("duration_s", 1e-6, 1e6, &duration_s);
+  reader.Require("rate");
+  reader.Parsed("rate", engine::pktgen::kRateFix, engine::pktgen::ParseRate, &phase.rate);
+  reader.Finish();
+  phase.start_ps = static_cast<uint64_t>(std::llround(start_s * 1e12));
+  phase.end_ps = phase.start_ps + static_cast<uint64_t>(std::llround(duration_s * 1e12));
+  return phase;
+}
+
+/// "rate", or "schedule": a text as the flag's, or phases.
+void ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
+  std::string at;
+  Rate rate;
+  const bool has_rate =
+      reader.Parsed("rate", engine::pktgen::kRateFix, engine::pktgen::ParseRate, &rate);
+  if (has_rate) stream->phases = {Phase{0, engine::pktgen::kNever, rate}};
+  const json* const schedule = reader.Member("schedule", &at);
+  if (schedule == nullptr) return;
+  if (has_rate) reader.Complain("schedule", "there is a rate, too: omit one");
+  std::vector<Phase> phases;
+  std::string fix;
+  if (schedule->is_string()) {
+    auto parsed = engine::pktgen::ParseSchedule(schedule->get<std::string>(), &fix);
+    if (parsed) phases = *std::move(parsed);
+  } else {
+    const size_t before = errors->size();
+    reader.Array("schedule", 1000, [&](const json& item, const std::string& path) {
+      phases.push_back(ReadPhase(item, path, errors));
+    });
+    fix = engine::pktgen::OrderPhases(&phases);
+    if (phases.empty() && errors->size() == before) fix = "give phases, or a text of them";
+    if (!fix.empty() && !phases.empty()) fix += ": give each a start_s behind the end of the last";
+  }
+  if (!fix.empty()) reader.Complain("schedule", fix);
+  stream->phases = std::move(phases);
+}
+
+/// A capture instead of headers and sizes.
+void ReadCaptured(const std::string& file, ObjectReader& reader, StreamSpec* stream) {
+  uint64_t loops = 0;
+  double factor = 1;
+  std::string gaps = "none";
+  reader.Whole("loops", 0, uint64_t{1} << 40, &loops);
+  reader.Text("gaps", &gaps);
+  if (gaps != "none") {
+    const auto parsed = ParseGaps(gaps);
+    if (!parsed) reader.Complain("gaps", "give none, original or original:FACTOR");
+    if (stream->phases != std::vector<Phase>{Phase{}}) {
+      reader.Complain("gaps", "there is a rate or schedule, too: omit one");
+    }
+    factor = parsed.value_or(1);
+  }
+  Captured captured;
+  std::string fix;
+  if (!LoadCapture(file, factor, &captured, &fix)) {
+    reader.Complain("pcap", "\"" + file + "\": " + fix);
+    return;
+  }
+  stream->captured = captured.frames;
+  if (gaps != "none") stream->offsets = captured.offsets;
+  stream->frames = loops * captured.frames->size();
+}
+
+StreamSpec ReadStream(const json& value, const std::string& path, Errors* errors, size_t number) {
+  ObjectReader reader(value, path, errors);
+  StreamSpec stream;
+  stream.name = "stream" + std::to_string(number);
+  if (reader.Text("name", &stream.name) &&
+      (stream.name.empty() || stream.name.size() > 64 ||
+       !std::ranges::all_of(stream.name, [](unsigned char c) {
+         return std::isalnum(c) || c == '_' || c == '-' || c == '.';
+       }))) {
+    reader.Complain("name", "give letters, digits, '_', '-' and '.', at most 64");
+  }
+  reader.Whole("seed", 0, UINT64_MAX, &stream.seed);
+  ReadTimes(reader, errors, &stream);
+  constexpr std::array<std::pair<std::string_view, Arrivals>, 2> kArrivals{
+      {{"constant", Arrivals::kConstant}, {"poisson", Arrivals::kPoisson}}};
+  reader.Parsed(
+      "arrivals", "constant or poisson",
+      [&](std::string_view text) -> std::optional<Arrivals> {
+        for (const auto& [name, arrivals] : kArrivals) {
+          if (name == text) return arrivals;
+        }
+        return std::nullopt;
+      },
+      &stream.arrivals);
+  std::string file;
+  if (reader.Text("pcap", &file)) {
+    ReadCaptured(file, reader, &stream);
+  } else {
+    reader.Whole("frames", 0, uint64_t{1} << 60, &stream.frames);
+    ReadHeaders(reader, errors, &stream.headers);
+    std::string at;
+    if (const json* const vxlan = reader.Member("vxlan", &at)) {
+      stream.vxlan = ReadVxlan(*vxlan, at, errors);
+    }
+    stream.sizes = stream.least_size();
+    ReadSizes(reader, "frame_size", stream.least_size(), stream.seed, &stream.sizes);
+  }
+  reader.Finish();
+  return stream;
+}
+
+}  // namespace
+
+std::optional<std::vector<StreamSpec>> ParseStreams(std::string_view text, Errors* errors) {
+  const size_t before = errors->size();
+  const std::optional<json> root = runtime::ParseJson(text, errors);
+  if (!root) return std::nullopt;
+  std::vector<StreamSpec> streams;
+  ObjectReader reader(*root, "", errors);
+  reader.Require("streams");
+  reader.Array("streams", engine::pktgen::kMaxStreams,
+               [&](const json& item, const std::string& path) {
+                 streams.push_back(ReadStream(item, path, errors, streams.size()));
+               });
+  reader.Finish();
+  if (streams.empty() && errors->size() == before) reader.Complain("streams", "give at least one");
+  for (size_t i = 0; i < streams.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (streams[i].name != streams[j].name) continue;
+      runtime::Tell(errors, "streams[" + std::to_string(i) + "].name: \"" + streams[i].name +
+                                "\" is streams[" + std::to_string(j) +
+                                "], too: give each a name of its own");
+    }
+  }
+  if (errors->size() != before) return std::nullopt;
+  return streams;
+}
+
+std::optional<std::vector<StreamSpec>> ReadStreams(const std::string& path, Errors* errors) {
+  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  return text ? ParseStreams(*text, errors) : std::nullopt;
+}
+
+}  // namespace sluice::pktgen

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a run shows of its generator: a line a period, totals, JSON, files of latencies, telemetry.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/pktgen/trial.h"
+#include "engine/workload/histogram.h"
+#include "generator.h"
+#include "runtime/hooks.h"
+
+namespace sluice::pktgen {
+
+class Views {
+ public:
+  /// `generator` outlives it.
+  explicit Views(Generator& generator) : generator_(generator) {}
+
+  /// Of the time since the last call. Main thread.
+  std::string Line();
+  /// Of a finished run, a line per stream.
+  static std::string Totals(const engine::pktgen::TrialResult& result, double seconds);
+  /// Adds its members to the report of a finished run.
+  static void Extend(const engine::pktgen::TrialResult& result, double seconds,
+                     nlohmann::ordered_json& report);
+  /// What the report says instead of the wire.
+  static runtime::Findings FindingsOf(const engine::pktgen::TrialResult& result);
+  /// "/sluice/pktgen/streams". Any thread.
+  std::vector<runtime::TelemetryCommand> Commands();
+
+  /// Writes latencies of every stream to `prefix` + its name + ".hgrm". False: one could not be;
+  /// its name is in `failed`.
+  static bool WriteLatencies(const engine::pktgen::TrialResult& result, const std::string& prefix,
+                             std::string* failed);
+
+ private:
+  Generator& generator_;
+  engine::workload::Histogram shown_;  ///< Latencies that lines have shown.
+};
+
+}  // namespace sluice::pktgen

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a worker lcore runs: sends what is due, checks what comes. A value that refers to the
+// generator; all state is there, so that it can be read once the worker is at rest.
+#pragma once
+
+#include <rte_cycles.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/pktgen/frame_set.h"
+#include "generator.h"
+#include "packet/burst.h"
+#include "packet/frame.h"
+
+namespace sluice::pktgen {
+
+class Worker {
+ public:
+  static constexpr std::array<std::string_view, 0> kDropReasons{};
+
+  /// `generator` outlives it. `iface`: of --iface, for complaints.
+  Worker(Generator& generator, uint32_t worker, std::string_view iface)
+      : generator_(&generator),
+        sender_(&generator.trial().sender(worker)),
+        checker_(&generator.trial().checker(worker)),
+        state_(&generator.state(worker)),
+        worker_(worker),
+        iface_(iface) {}
+
+  /// Whether the queue could send all frames of this worker.
+  template <typename Queue>
+  std::string Fault(const Queue& queue) const {
+    const engine::pktgen::Traffic& traffic = generator_->traffic();
+    for (size_t stream = 0; stream < traffic.streams(); ++stream) {
+      const engine::pktgen::FrameSet& frames = traffic.share(stream, worker_).frames;
+      for (size_t i = 0; i < frames.size(); ++i) {
+        const auto& entry = frames.entry(i);
+        if (queue.CanEmit(frames.bytes(entry), entry.length)) continue;
+        return "--iface=" + std::string(iface_) + ": cannot send frame " + std::to_string(i + 1) +
+               " of stream \"" + traffic.name(stream) + "\" (" +
+               std::to_string(entry.length + packet::kFcsBytes) +
+               " bytes): an Enso pipe carries whole IPv4 packets without VLAN tags: use "
+               "--iface=packetized";
+      }
+    }
+    return "";
+  }
+
+  void set_counters(const nic::QueueCounters& counters) { state_->queue = &counters; }
+
+  template <typename Queue>
+  uint32_t Generate(Queue& queue, uint64_t /*now*/) {
+    const uint64_t start = generator_->start_cycles();
+    if (start == 0) return 0;
+    const uint64_t now_ps = generator_->clock().Ps(rte_rdtsc() - start);
+    if (generator_->stopping() && !sender_->over()) [[unlikely]] sender_->Stop();
+    const uint32_t planned = sender_->Plan(now_ps);
+    if (planned == 0) {
+      if (sender_->over()) state_->over.store(true, std::memory_order_release);
+      return 0;
+    }
+    const uint32_t left = queue.Emit(*sender_, planned);
+    sender_->Sent(left, now_ps);
+    return left;
+  }
+
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t /*now*/) {
+    // When they came: not before the poll that found them.
+    const uint64_t start = generator_->start_cycles();
+    const uint64_t now_ns = start == 0 ? 0 : generator_->clock().Ps(rte_rdtsc() - start) / 1000;
+    const uint32_t size = burst.size();
+    for (uint32_t i = 0; i < size; ++i) {
+      if (i + kAhead < size) {
+        const packet::Frame ahead = burst.At(i + kAhead);
+        __builtin_prefetch(ahead.data + ahead.length - engine::pktgen::kTagBytes);
+      }
+      const packet::Frame frame = burst.At(i);
+      checker_->See(frame.data, frame.length, now_ns);
+      burst.Answer(i, frame, packet::kConsume);
+    }
+  }
+
+ private:
+  /// Frames between the one at work and the one whose tag is fetched.
+  static constexpr uint32_t kAhead = 8;
+
+  Generator* generator_;
+  engine::pktgen::Sender* sender_;
+  engine::pktgen::Checker* checker_;
+  WorkerState* state_;
+  uint32_t worker_;
+  std::string_view iface_;
+};
+
+}  // namespace sluice::pktgen

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a trial counts, against what a device in virtual time did to the frames.
+#include "engine/pktgen/checker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <set>
+
+#include "engine/echo/echo.h"
+#include "engine/pktgen/trial.h"
+
+namespace sluice::engine::pktgen {
+namespace {
+
+constexpr uint64_t kUs = 1'000'000;
+
+StreamSpec SpecOf(uint32_t flows, double pps, uint64_t frames) {
+  StreamSpec spec;
+  const Field::Value first = 0x0a00'0001;
+  spec.headers.source = Field::Range(first, first + flows - 1, 1);
+  spec.sizes = Field::List({64, 1518, 100});
+  spec.phases = {{0, kNever, {Rate::Unit::kPackets, pps}}};
+  spec.frames = frames;
+  return spec;
+}
+
+/// What it did, to be compared with what was found.
+struct Injected {
+  uint64_t lost = 0, duplicated = 0, reordered = 0, damaged_payload = 0, damaged_tag = 0;
+  uint64_t extents = 0, most_extent = 0;  // Of those reordered.
+  std::set<uint64_t> missing;  ///< Numbers, tags that cannot be read among them.
+};
+
+/// Holds frames for a microsecond, echoes them, and does one thing to some of them. Frames are
+/// of one stream and one worker: frame n has number n, and is of flow n modulo `flows`.
+class FaultyDevice {
+ public:
+  FaultyDevice(uint32_t flows, uint64_t seed) : flows_(flows), random_(seed) {}
+
+  void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
+    std::vector<uint8_t> copy(frame, frame + length);
+    packet::Frame view{copy.data(), length, 0, 0};
+    echo_.Process(view, 0);
+    const uint64_t number = sent_++;
+    switch (random_() % 400) {
+      case 0:
+        ++done_.lost;
+        done_.missing.insert(number);
+        return;
+      case 1:
+        ++done_.duplicated;
+        queue_.push_back({now_ps, copy});
+        break;
+      case 2:  // A bit between the first payload byte and the tag.
+        ++done_.damaged_payload;
+        Flip(&copy, 43, length - kTagBytes);
+        queue_.push_back({now_ps, copy});
+        return;
+      case 3:
+        ++done_.damaged_tag;
+        done_.missing.insert(number);
+        Flip(&copy, length - kTagBytes, length);
+        queue_.push_back({now_ps, copy});
+        return;
+      case 4:  // Until a whole frame of its flow has passed.
+        if (!held_.empty()) break;
+        held_ = copy;
+        held_number_ = number;
+        return;
+      default:
+        break;
+    }
+    queue_.push_back({now_ps, copy});
+    if (held_.empty() || (number - held_number_) % flows_ != 0) return;
+    queue_.push_back({now_ps, held_});
+    ++done_.reordered;
+    done_.extents += number - held_number_;
+    done_.most_extent = std::max(done_.most_extent, number - held_number_);
+    held_.clear();
+  }
+  template <typename See>
+  void Receive(uint64_t now_ps, See see) {
+    while (!queue_.empty() && queue_.front().sent_ps + kUs <= now_ps) {
+      see(queue_.front().bytes.data(), static_cast<uint32_t>(queue_.front().bytes.size()));
+      queue_.pop_front();
+    }
+  }
+  const Injected& Finish() {
+    if (!held_.empty()) {
+      ++done_.lost;
+      done_.missing.insert(held_number_);
+    }
+    return done_;
+  }
+
+ private:
+  struct UnderWay {
+    uint64_t sent_ps;
+    std::vector<uint8_t> bytes;
+  };
+  void Flip(std::vector<uint8_t>* frame, uint32_t from, uint32_t to) {
+    const uint32_t at = from + static_cast<uint32_t>(random_() % (to - from));
+    (*frame)[at] ^= static_cast<uint8_t>(1u << random_() % 8);
+  }
+
+  uint32_t flows_;
+  std::mt19937_64 random_;
+  engine::ReflectEcho echo_;
+  uint64_t sent_ = 0;
+  std::deque<UnderWay> queue_;
+  std::vector<uint8_t> held_;
+  uint64_t held_number_ = 0;
+  Injected done_;
+};
+
+TEST(PktgenTrial, FindsWhatWasDone) {
+  for (const uint32_t flows : {1u, 10u}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      std::string error;
+      const auto traffic = Traffic::Make({SpecOf(flows, 1e6, 30'000)}, {.run = 77}, &error);
+      ASSERT_NE(traffic, nullptr) << error;
+      Trial trial(*traffic, {});
+      FaultyDevice device(flows, seed);
+      const TrialResult result = RunVirtually(trial, device, kUs, 100 * kUs);
+      const StreamResult& found = result.streams[0];
+      const Injected& done = device.Finish();
+      EXPECT_EQ(found.sent, 30'000u);
+      EXPECT_EQ(found.unsent, 0u);
+      EXPECT_EQ(found.lost, done.lost);
+      EXPECT_EQ(found.duplicated, done.duplicated);
+      EXPECT_EQ(found.reordered, done.reordered);
+      EXPECT_EQ(found.corrupted, done.damaged_payload + done.damaged_tag);
+      EXPECT_EQ(found.received, found.sent - found.lost - found.corrupted);
+      EXPECT_EQ(found.late, 0u);
+      EXPECT_EQ(result.others, 0u);
+      EXPECT_EQ(found.reorder_extent_max, done.most_extent);
+      EXPECT_DOUBLE_EQ(found.reorder_extent_mean * static_cast<double>(done.reordered),
+                       static_cast<double>(done.extents));
+      std::set<uint64_t> missing;
+      for (const LostRange& range : found.ranges) {
+        for (uint64_t i = 0; i < range.gone.count; ++i) missing.insert(range.gone.first + i);
+      }
+      EXPECT_EQ(missing, done.missing);
+    }
+  }
+}
+
+// Sent each us, looked at each us, held for one: due at n us, seen at n + 1 us.
+TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
+  std::string error;
+  const auto traffic = Traffic::Make({SpecOf(1, 1e6, 1000)}, {}, &error);
+  Trial trial(*traffic, {});
+  struct {
+    std::deque<std::pair<uint64_t, std::vector<uint8_t>>> frames;
+    void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
+      // A stall: what is sent in the first half comes when it ends.
+      frames.push_back({std::max(now_ps + kUs, 500 * kUs), {frame, frame + length}});
+    }
+    template <typename See>
+    void Receive(uint64_t now_ps, See see) {
+      for (; !frames.empty() && frames.front().first <= now_ps; frames.pop_front()) {
+        see(frames.front().second.data(), static_cast<uint32_t>(frames.front().second.size()));
+      }
+    }
+  } device;
+  const StreamResult found = RunVirtually(trial, device, kUs, 100 * kUs).streams[0];
+  EXPECT_EQ(found.lost, 0u);
+  EXPECT_EQ(found.latency.count(), 1000u);
+  EXPECT_EQ(found.latency.min(), 1000u);
+  EXPECT_EQ(found.latency.max(), 500'000u);
+  // Of 1 … 500 us once each, and 500 times 1 us.
+  EXPECT_NEAR(found.latency.mean(), (500 * 501 / 2 * 1000.0 + 500 * 1000) / 1000, 600);
+}
+
+struct Nothing {
+  void Send(const uint8_t*, uint32_t, uint64_t) {}
+  template <typename See>
+  void Receive(uint64_t, See) {}
+};
+
+TEST(PktgenTrial, LosesEverythingToADeviceThatReturnsNothing) {
+  std::string error;
+  const auto traffic = Traffic::Make({SpecOf(3, 1e6, 500)}, {}, &error);
+  Trial trial(*traffic, {});
+  Nothing device;
+  const StreamResult found = RunVirtually(trial, device, kUs, kUs).streams[0];
+  EXPECT_EQ(found.lost, 500u);
+  ASSERT_EQ(found.ranges.size(), 1u);
+  EXPECT_EQ(found.ranges[0].gone, (Gone{0, 500}));
+}
+
+class PktgenChecker : public ::testing::Test {
+ protected:
+  PktgenChecker() {
+    std::string error;
+    traffic_ = Traffic::Make({SpecOf(1, 1e6, 0)}, {.run = 0x00ff}, &error);
+    trial_ = std::make_unique<Trial>(*traffic_, TrialOptions());
+    sender().Plan(10 * kUs);
+    frame_.resize(sender().length(0));
+    sender().Write(0, frame_.data());
+    sender().Sent(sender().planned(), 10 * kUs);
+  }
+  Sender& sender() { return trial_->sender(0); }
+  void See(const std::vector<uint8_t>& frame) {
+    trial_->checker(0).See(frame.data(), static_cast<uint32_t>(frame.size()), 20);
+  }
+  TrialResult result() { return trial_->Result(true); }
+
+  std::unique_ptr<Traffic> traffic_;
+  std::unique_ptr<Trial> trial_;
+  std::vector<uint8_t> frame_;
+};
+
+TEST_F(PktgenChecker, TruncatedFramesAreNotReceived) {
+  for (size_t length = 0; length < frame_.size(); ++length) {
+    See({frame_.begin(), frame_.begin() + static_cast<long>(length)});
+  }
+  EXPECT_EQ(result().streams[0].received, 0u);
+  EXPECT_EQ(result().streams[0].duplicated, 0u);
+  See(frame_);
+  EXPECT_EQ(result().streams[0].received, 1u);
+}
+
+TEST_F(PktgenChecker, HeadersMayChangeAndGrow) {
+  std::vector<uint8_t> tunnelled(50, 0xee);
+  tunnelled.insert(tunnelled.end(), frame_.begin(), frame_.end());
+  std::fill_n(tunnelled.begin() + 50, 43, uint8_t{0x11});  // And the first payload byte.
+  See(tunnelled);
+  EXPECT_EQ(result().streams[0].received, 1u);
+  EXPECT_EQ(result().streams[0].corrupted, 0u);
+}
+
+TEST_F(PktgenChecker, OthersAreNotBlamedOnTheDevice) {
+  See(std::vector<uint8_t>(60));
+  std::vector<uint8_t> other_run = frame_;
+  Tag tag;
+  Tag::Load(other_run.data() + other_run.size() - kTagBytes, &tag);
+  tag.run = 0xff00;
+  tag.Store(other_run.data() + other_run.size() - kTagBytes);
+  See(other_run);
+  EXPECT_EQ(result().others, 2u);
+  EXPECT_EQ(result().streams[0].corrupted, 0u);
+}
+
+TEST_F(PktgenChecker, NumbersThatNobodySentAreDamage) {
+  std::vector<uint8_t> future = frame_;
+  Tag tag;
+  Tag::Load(future.data() + future.size() - kTagBytes, &tag);
+  tag.sequence += 100'000;
+  tag.Store(future.data() + future.size() - kTagBytes);
+  See(future);
+  EXPECT_EQ(result().streams[0].corrupted, 1u);
+  EXPECT_EQ(result().streams[0].received, 0u);
+}
+
+}  // namespace
+}  // namespace sluice::engine::pktgen

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When frames are due, against arithmetic in exact fractions.
+#include "engine/pktgen/departures.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "engine/pktgen/rate.h"
+#include "packet/imix.h"
+
+namespace sluice::engine::pktgen {
+namespace {
+
+using workload::Arrivals;
+using Unit = Rate::Unit;
+
+constexpr uint64_t kLine = 100'000'000'000;
+
+Departures Of(const Rate& rate, uint64_t end_ps = kNever, Arrivals arrivals = Arrivals::kConstant,
+              uint64_t seed = 1) {
+  return {{{0, TicksOf(end_ps), Gap(rate, kLine), rate.unit == Unit::kUnlimited}}, arrivals, seed};
+}
+
+TEST(PktgenRate, ReadsWhatPeopleWrite) {
+  const std::pair<const char*, Rate> good[] = {
+      {"500000", {Unit::kPackets, 5e5}},  {"500k", {Unit::kPackets, 5e5}},
+      {"10M", {Unit::kPackets, 1e7}},     {"10Mpps", {Unit::kPackets, 1e7}},
+      {"14.88Mpps", {Unit::kPackets, 14.88e6}}, {"0.001", {Unit::kPackets, 1e-3}},
+      {"5Gbps", {Unit::kBits, 5e9}},      {"1bps", {Unit::kBits, 1}},
+      {"80%", {Unit::kPercent, 80}},      {"0.5%", {Unit::kPercent, 0.5}}};
+  for (const auto& [text, rate] : good) {
+    const auto read = ParseRate(text);
+    ASSERT_TRUE(read) << text;
+    EXPECT_EQ(read->unit, rate.unit) << text;
+    EXPECT_DOUBLE_EQ(read->value, rate.value) << text;
+  }
+  for (const char* bad : {"", "0", "0pps", "0%", "-1", "101%", "fast", "10Mbit", "1e13", "nan",
+                          "inf", "pps", "%", "1 M", "0.0001", "1e14bps", "10mpps"}) {
+    EXPECT_FALSE(ParseRate(bad)) << bad;
+  }
+}
+
+TEST(PktgenRate, CountsLayerOne) {
+  EXPECT_EQ(LayerOneBits(60), 672u);    // 64-byte frames: 14.88 Mpps of 10 Gb/s.
+  EXPECT_EQ(LayerOneBits(1514), 12304u);
+}
+
+TEST(PktgenRate, SchedulesAreReadInOrder) {
+  std::string fix;
+  const auto phases = ParseSchedule("10Mpps:10s,pause:1s,80%:500ms", &fix);
+  ASSERT_TRUE(phases);
+  const std::vector<Phase> expected{
+      {0, 10 * kPsPerSecond, {Unit::kPackets, 1e7}},
+      {11 * kPsPerSecond, 11 * kPsPerSecond + kPsPerSecond / 2, {Unit::kPercent, 80}}};
+  EXPECT_EQ(*phases, expected);
+  for (const char* bad : {"10Mpps", "10Mpps:", ":10s", "10Mpps:10", "10Mpps:0s", "0:1s", "pause:1s",
+                          "1k:1s,,1k:1s", "1k:-1s"}) {
+    fix.clear();
+    EXPECT_FALSE(ParseSchedule(bad, &fix)) << bad;
+    EXPECT_NE(fix, "") << bad;
+  }
+}
+
+TEST(PktgenRate, OverlapsAreFound) {
+  const Rate rate{Unit::kPackets, 1};
+  std::vector<Phase> apart{{20, 30, rate}, {0, 10, rate}, {10, 20, rate}};
+  EXPECT_EQ(OrderPhases(&apart), "");
+  EXPECT_EQ(apart[0].start_ps, 0u);
+  std::vector<Phase> overlapping{{20, 30, rate}, {0, 21, rate}};
+  EXPECT_NE(OrderPhases(&overlapping), "");
+}
+
+// Departure n of a rate of p packets per q seconds is the whole picosecond at or below n q / p.
+TEST(PktgenDepartures, DoNotDrift) {
+  struct {
+    double pps;
+    uint64_t per_second, seconds;  // The same as a fraction.
+  } const rates[] = {{1e3, 1000, 1}, {3e6, 3'000'000, 1}, {14'880'952, 14'880'952, 1},
+                     {0.5, 1, 2},    {7e11, 700'000'000'000, 1}};
+  for (const auto& [pps, per_second, seconds] : rates) {
+    Departures departures = Of({Unit::kPackets, pps});
+    for (uint64_t n = 0; n < 1'000'000; ++n) {
+      const auto exact = static_cast<uint64_t>(
+          static_cast<unsigned __int128>(n) * seconds * kPsPerSecond / per_second);
+      ASSERT_EQ(departures.due_ps(), exact) << pps << " " << n;
+      departures.Advance(60, 0);
+    }
+  }
+}
+
+TEST(PktgenDepartures, AreExactOverMixedSizesInBits) {
+  for (const double share : {0.1, 33.3, 80.0, 100.0}) {
+    Departures departures = Of({Unit::kPercent, share});
+    unsigned __int128 bits = 0;
+    for (uint32_t n = 0; n < 100'000; ++n) {
+      // Exact: bits / (line × share / 100), in picoseconds; share has one decimal here.
+      const unsigned __int128 exact =
+          bits * kPsPerSecond * 1000 / (kLine * static_cast<uint64_t>(std::llround(share * 10)));
+      ASSERT_EQ(departures.due_ps(), static_cast<uint64_t>(exact)) << share << " " << n;
+      const uint32_t length = packet::kImixSizes[n % packet::kImixSizes.size()] - 4;
+      bits += LayerOneBits(length);
+      departures.Advance(length, 0);
+    }
+  }
+}
+
+// A second of p packets per second has exactly p of them, also where 1 / p is no whole picosecond.
+TEST(PktgenDepartures, SecondsHaveTheFramesAskedFor) {
+  for (const double pps : {1.0, 3.0, 7.0, 1000.0, 333'333.0}) {
+    Departures departures = Of({Unit::kPackets, pps}, kPsPerSecond);
+    uint64_t frames = 0;
+    for (; departures.due_ps() != kNever; ++frames) departures.Advance(60, 0);
+    EXPECT_EQ(frames, static_cast<uint64_t>(pps));
+  }
+}
+
+TEST(PktgenDepartures, SharesAddUp) {
+  const Gap whole({Unit::kPackets, 1e6}, kLine);
+  // Three of seven frames each 1 us: one in 7/3 us.
+  EXPECT_EQ(PsOf(whole.Share(3, 7).Behind(60) * 3), 7'000'000u);
+  const Gap bits({Unit::kBits, 1e9}, kLine);
+  EXPECT_EQ(PsOf(bits.Share(1, 2).Behind(60)), 2 * 672'000u);
+}
+
+TEST(PktgenDepartures, FollowTheirSchedule) {
+  const Gap fast({Unit::kPackets, 1e6}, kLine);
+  const Gap slow({Unit::kPackets, 1e3}, kLine);
+  const uint64_t ms = kPsPerSecond / 1000;
+  Departures departures(
+      {{0, TicksOf(2 * ms), slow, false},
+       {TicksOf(5 * ms), TicksOf(5 * ms), fast, false},  // Empty.
+       {TicksOf(5 * ms), TicksOf(5 * ms + 3'000'000), fast, false}},
+      Arrivals::kConstant, 1);
+  std::vector<uint64_t> due;
+  for (; departures.due_ps() != kNever; departures.Advance(60, 0)) {
+    due.push_back(departures.due_ps());
+  }
+  EXPECT_EQ(due, (std::vector<uint64_t>{0, ms, 5 * ms, 5 * ms + 1'000'000, 5 * ms + 2'000'000}));
+}
+
+// Gaps of a Poisson process are exponential: mean m, variance m², and e^-1 of them above m.
+TEST(PktgenDepartures, PoissonGapsAreExponential) {
+  constexpr uint32_t kGaps = 200'000;
+  Departures departures = Of({Unit::kPackets, 1e6}, kNever, Arrivals::kPoisson, 7);
+  double sum = 0, squares = 0;
+  uint32_t above = 0;
+  uint64_t last = departures.due_ps();
+  for (uint32_t i = 0; i < kGaps; ++i) {
+    departures.Advance(60, 0);
+    const double gap = static_cast<double>(departures.due_ps() - last) / 1e6;
+    last = departures.due_ps();
+    sum += gap;
+    squares += gap * gap;
+    above += gap > 1;
+  }
+  const double mean = sum / kGaps;
+  // Six standard deviations of each estimate.
+  EXPECT_NEAR(mean, 1, 6 / std::sqrt(kGaps));
+  EXPECT_NEAR(squares / kGaps - mean * mean, 1, 6 * std::sqrt(8.0 / kGaps));
+  EXPECT_NEAR(static_cast<double>(above) / kGaps, std::exp(-1), 6 * 0.5 / std::sqrt(kGaps));
+}
+
+TEST(PktgenDepartures, RepeatCapturedGapsWithoutDrift) {
+  auto offsets = std::make_shared<Offsets>();
+  offsets->at_ps = {0, 5'000, 5'000, 90'001};
+  offsets->period_ps = 100'000;
+  Departures departures(offsets);
+  for (uint64_t round = 0; round < 1000; ++round) {
+    for (const uint64_t at : offsets->at_ps) {
+      ASSERT_EQ(departures.due_ps(), round * 100'000 + at);
+      departures.Advance(60, 0);
+    }
+  }
+}
+
+TEST(PktgenDepartures, UnlimitedOnesAreDueAtOnceUntilTheEnd) {
+  Departures departures = Of({}, 1000);
+  EXPECT_TRUE(departures.unlimited());
+  EXPECT_EQ(departures.due_ps(), 0u);
+  departures.Advance(60, 700);
+  EXPECT_EQ(departures.due_ps(), 700u);
+  departures.Advance(60, 1000);
+  EXPECT_EQ(departures.due_ps(), kNever);
+}
+
+}  // namespace
+}  // namespace sluice::engine::pktgen

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a worker sends when: nothing early, no burst that the clock does not demand, and frames
+// that could not leave are its own loss.
+#include "engine/pktgen/sender.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/pktgen/trial.h"
+
+namespace sluice::engine::pktgen {
+namespace {
+
+constexpr uint64_t kUs = 1'000'000;
+constexpr uint64_t kMs = 1000 * kUs;
+
+StreamSpec Stream(const std::string& name, Rate rate, Field sizes = 64) {
+  StreamSpec spec;
+  spec.name = name;
+  spec.phases = {{0, kNever, rate}};
+  spec.sizes = std::move(sizes);
+  return spec;
+}
+const Rate kMegahertz{Rate::Unit::kPackets, 1e6};
+
+struct Lab {
+  explicit Lab(const std::vector<StreamSpec>& specs, TrafficOptions options = {}) {
+    std::string error;
+    options.line_bps = 100'000'000'000;
+    traffic = Traffic::Make(specs, options, &error);
+    EXPECT_NE(traffic, nullptr) << error;
+    trial = std::make_unique<Trial>(*traffic, TrialOptions{.patience_ps = kMs});
+  }
+  Sender& sender(uint32_t worker = 0) { return trial->sender(worker); }
+  Tag TagOf(uint32_t index, uint32_t worker = 0) {
+    std::vector<uint8_t> frame(sender(worker).length(index));
+    sender(worker).Write(index, frame.data());
+    Tag tag;
+    EXPECT_TRUE(Tag::Load(frame.data() + frame.size() - kTagBytes, &tag));
+    return tag;
+  }
+  StreamResult result(size_t stream = 0) { return trial->Result(true).streams[stream]; }
+
+  std::unique_ptr<Traffic> traffic;
+  std::unique_ptr<Trial> trial;
+};
+
+TEST(PktgenSender, SendsAsMuchAsTheClockDemands) {
+  Lab lab({Stream("a", kMegahertz)});
+  EXPECT_EQ(lab.sender().Plan(0), 1u);  // The first is due at once.
+  lab.sender().Sent(1, 0);
+  EXPECT_EQ(lab.sender().Plan(kUs - 1), 0u);
+  EXPECT_EQ(lab.sender().Plan(kUs), 1u);
+  EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 1, .departure_ns = 1000}));
+  lab.sender().Sent(1, kUs);
+  EXPECT_EQ(lab.sender().Plan(5 * kUs + 1), 4u);
+  EXPECT_EQ(lab.TagOf(3), (Tag{.sequence = 5, .departure_ns = 5000}));
+}
+
+TEST(PktgenSender, KeepsTheDepartureOfWhatCouldNotLeave) {
+  Lab lab({Stream("a", kMegahertz)});
+  EXPECT_EQ(lab.sender().Plan(2 * kUs), 3u);
+  lab.sender().Sent(1, 2 * kUs);
+  EXPECT_EQ(lab.sender().Plan(500 * kUs), Sender::kMostPlanned);
+  EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 1, .departure_ns = 1000}));
+  EXPECT_EQ(lab.TagOf(1), (Tag{.sequence = 2, .departure_ns = 2000}));
+  lab.sender().Sent(1, 500 * kUs);
+  EXPECT_EQ(lab.sender().latest_ns(), 499'000u);
+}
+
+TEST(PktgenSender, GivesUpWhatIsTooLateWithoutANumber) {
+  Lab lab({Stream("a", kMegahertz)});
+  EXPECT_EQ(lab.sender().Plan(9 * kUs), 10u);
+  lab.sender().Sent(4, 9 * kUs);  // 0 … 3.
+  // At 1.0065 ms those due before 6.5 us are given up: 4, 5 and 6.
+  EXPECT_EQ(lab.sender().Plan(kMs + 6 * kUs + kUs / 2), Sender::kMostPlanned);
+  EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 4, .departure_ns = 7000}));
+  EXPECT_EQ(lab.TagOf(1), (Tag{.sequence = 5, .departure_ns = 8000}));
+  EXPECT_EQ(lab.TagOf(3), (Tag{.sequence = 7, .departure_ns = 10'000}));
+  EXPECT_EQ(lab.result().unsent, 3u);
+  // Frames that were not planned yet are given up, too.
+  lab.sender().Sent(lab.sender().planned(), kMs + 7 * kUs);
+  lab.sender().Plan(100 * kMs);
+  EXPECT_EQ(lab.TagOf(0).sequence, 68u);
+  EXPECT_EQ(lab.TagOf(0).departure_ns, 99'000'000u);
+  EXPECT_EQ(lab.result().sent, 68u);
+  EXPECT_EQ(lab.result().unsent, 99'000u - 68);
+}
+
+TEST(PktgenSender, OffersWhatNobodyMissesForEver) {
+  Lab lab({Stream("a", {})});
+  EXPECT_EQ(lab.sender().Plan(0), Sender::kMostPlanned);
+  EXPECT_EQ(lab.sender().Plan(100 * kMs), Sender::kMostPlanned);
+  EXPECT_EQ(lab.TagOf(0).sequence, 0u);
+  lab.sender().Stop();
+  EXPECT_TRUE(lab.sender().over());
+  EXPECT_EQ(lab.result().unsent, 0u);
+}
+
+TEST(PktgenSender, StopsAfterItsFrames) {
+  StreamSpec spec = Stream("a", kMegahertz);
+  spec.frames = 5;
+  Lab lab({spec});
+  EXPECT_EQ(lab.sender().Plan(kMs), 5u);
+  EXPECT_FALSE(lab.sender().over());
+  lab.sender().Sent(5, kMs);
+  EXPECT_EQ(lab.sender().Plan(2 * kMs), 0u);
+  EXPECT_TRUE(lab.sender().over());
+}
+
+TEST(PktgenSender, InterleavesStreamsByTheirTimes) {
+  Lab lab({Stream("fast", {Rate::Unit::kPackets, 3e6}), Stream("slow", kMegahertz)});
+  std::vector<uint16_t> order;
+  std::vector<uint64_t> due;
+  const uint32_t planned = lab.sender().Plan(3 * kUs);
+  for (uint32_t i = 0; i < planned; ++i) {
+    order.push_back(lab.TagOf(i).stream);
+    due.push_back(lab.TagOf(i).departure_ns);
+  }
+  EXPECT_TRUE(std::is_sorted(due.begin(), due.end()));
+  EXPECT_EQ(std::count(order.begin(), order.end(), 0), 10);
+  EXPECT_EQ(std::count(order.begin(), order.end(), 1), 4);
+}
+
+TEST(PktgenSender, UnlimitedStreamsTakeTurns) {
+  Lab lab({Stream("a", {}), Stream("b", {}), Stream("timed", kMegahertz)});
+  uint32_t counts[3] = {};
+  const uint32_t planned = lab.sender().Plan(kUs);
+  for (uint32_t i = 0; i < planned; ++i) ++counts[lab.TagOf(i).stream];
+  EXPECT_EQ(counts[0], 31u);
+  EXPECT_EQ(counts[1], 31u);
+  EXPECT_EQ(counts[2], 2u);  // Due at 0 and at 1 us.
+}
+
+// Rates of mixed sizes over a second of virtual time, per worker and together: the error is
+// below one frame.
+TEST(PktgenSender, WorkersShareARateExactly) {
+  for (const bool bits : {false, true}) {
+    for (const uint32_t workers : {1u, 2u, 3u}) {
+      const Rate rate = bits ? Rate{Rate::Unit::kBits, 1e9} : Rate{Rate::Unit::kPackets, 2e5};
+      StreamSpec spec = Stream("a", rate, Field::List({64, 1518, 256, 64, 900}));
+      spec.headers.source = Field::Range(1, 40, 1);
+      Lab lab({spec}, {.workers = workers, .end_ps = kPsPerSecond});
+      for (uint32_t worker = 0; worker < workers; ++worker) {
+        for (uint64_t now = 0; now < kPsPerSecond; now += 20 * kUs) {
+          lab.sender(worker).Sent(lab.sender(worker).Plan(now), now);
+        }
+      }
+      const StreamResult result = lab.result();
+      EXPECT_EQ(result.unsent, 0u);
+      const double expected = bits ? 1e9 : 2e5;
+      const double found = bits ? static_cast<double>(8 * result.sent_bytes + 192 * result.sent)
+                                : static_cast<double>(result.sent);
+      EXPECT_NEAR(found / expected, 1, 5e-4) << bits << " " << workers;
+    }
+  }
+}
+
+TEST(PktgenTraffic, RefusesRatesBeyondTheLine) {
+  std::string error;
+  const TrafficOptions ten_gig{.line_bps = 10'000'000'000};
+  // 10 Gb/s are 14.88 million 64-byte frames a second.
+  EXPECT_NE(Traffic::Make({Stream("a", {Rate::Unit::kPackets, 14.88e6})}, ten_gig, &error), nullptr);
+  EXPECT_EQ(Traffic::Make({Stream("a", {Rate::Unit::kPackets, 14.89e6})}, ten_gig, &error), nullptr);
+  EXPECT_NE(error.find("line"), std::string::npos);
+  const Rate half{Rate::Unit::kPercent, 50};
+  EXPECT_NE(Traffic::Make({Stream("a", half), Stream("b", half)}, ten_gig, &error), nullptr);
+  EXPECT_EQ(Traffic::Make({Stream("a", half), Stream("b", {Rate::Unit::kPercent, 51})}, ten_gig,
+                          &error),
+            nullptr);
+  StreamSpec later = Stream("b", {Rate::Unit::kPercent, 51});
+  later.phases[0].start_ps = kPsPerSecond;
+  StreamSpec earlier = Stream("a", half);
+  earlier.phases[0].end_ps = kPsPerSecond;
+  EXPECT_NE(Traffic::Make({earlier, later}, ten_gig, &error), nullptr) << error;
+  EXPECT_EQ(Traffic::Make({Stream("a", half)}, {}, &error), nullptr);
+  EXPECT_NE(error.find("--line_gbps"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::engine::pktgen
