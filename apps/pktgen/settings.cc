@@ -93,7 +93,10 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
     return false;
   }
   stream->captured = captured.frames;
-  if (original) stream->offsets = captured.offsets;
+  if (original) {
+    stream->offsets = captured.offsets;
+    stream->phases.clear();
+  }
   stream->frames = FLAGS_loops * captured.frames->size();
   settings->traffic = "pcap:" + FLAGS_pcap + "+loops=" + std::to_string(FLAGS_loops) +
                       "+gaps=" + FLAGS_gaps;

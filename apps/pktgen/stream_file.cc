@@ -144,15 +144,15 @@ Phase ReadPhase(const json& value, const std::string& path, Errors* errors) {
   return phase;
 }
 
-/// "rate", or "schedule": a text as the flag's, or phases.
-void ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
+/// "rate", or "schedule": a text as the flag's, or phases. Whether there is one of them.
+bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
   std::string at;
   Rate rate;
   const bool has_rate =
       reader.Parsed("rate", engine::pktgen::kRateFix, engine::pktgen::ParseRate, &rate);
   if (has_rate) stream->phases = {Phase{0, engine::pktgen::kNever, rate}};
   const json* const schedule = reader.Member("schedule", &at);
-  if (schedule == nullptr) return;
+  if (schedule == nullptr) return has_rate;
   if (has_rate) reader.Complain("schedule", "there is a rate, too: omit one");
   std::vector<Phase> phases;
   std::string fix;
@@ -170,10 +170,12 @@ void ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
   }
   if (!fix.empty()) reader.Complain("schedule", fix);
   stream->phases = std::move(phases);
+  return true;
 }
 
 /// A capture instead of headers and sizes.
-void ReadCaptured(const std::string& file, ObjectReader& reader, StreamSpec* stream) {
+void ReadCaptured(const std::string& file, bool has_times, ObjectReader& reader,
+                  StreamSpec* stream) {
   uint64_t loops = 0;
   double factor = 1;
   std::string gaps = "none";
@@ -182,9 +184,7 @@ void ReadCaptured(const std::string& file, ObjectReader& reader, StreamSpec* str
   if (gaps != "none") {
     const auto parsed = ParseGaps(gaps);
     if (!parsed) reader.Complain("gaps", "give none, original or original:FACTOR");
-    if (stream->phases != std::vector<Phase>{Phase{}}) {
-      reader.Complain("gaps", "there is a rate or schedule, too: omit one");
-    }
+    if (has_times) reader.Complain("gaps", "there is a rate or schedule, too: omit one");
     factor = parsed.value_or(1);
   }
   Captured captured;
@@ -194,7 +194,10 @@ void ReadCaptured(const std::string& file, ObjectReader& reader, StreamSpec* str
     return;
   }
   stream->captured = captured.frames;
-  if (gaps != "none") stream->offsets = captured.offsets;
+  if (gaps != "none") {
+    stream->offsets = captured.offsets;
+    stream->phases.clear();
+  }
   stream->frames = loops * captured.frames->size();
 }
 
@@ -210,7 +213,7 @@ StreamSpec ReadStream(const json& value, const std::string& path, Errors* errors
     reader.Complain("name", "give letters, digits, '_', '-' and '.', at most 64");
   }
   reader.Whole("seed", 0, UINT64_MAX, &stream.seed);
-  ReadTimes(reader, errors, &stream);
+  const bool has_times = ReadTimes(reader, errors, &stream);
   constexpr std::array<std::pair<std::string_view, Arrivals>, 2> kArrivals{
       {{"constant", Arrivals::kConstant}, {"poisson", Arrivals::kPoisson}}};
   reader.Parsed(
@@ -224,7 +227,7 @@ StreamSpec ReadStream(const json& value, const std::string& path, Errors* errors
       &stream.arrivals);
   std::string file;
   if (reader.Text("pcap", &file)) {
-    ReadCaptured(file, reader, &stream);
+    ReadCaptured(file, has_times, reader, &stream);
   } else {
     reader.Whole("frames", 0, uint64_t{1} << 60, &stream.frames);
     ReadHeaders(reader, errors, &stream.headers);

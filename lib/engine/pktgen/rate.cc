@@ -63,6 +63,7 @@ Ticks CeilDivide(Ticks dividend, Ticks divisor) { return (dividend + divisor - 1
 }  // namespace
 
 std::optional<Rate> ParseRate(std::string_view text) {
+  if (text == "max") return Rate{};
   Unit unit = Unit::kPackets;
   if (EndsWith(&text, "%")) {
     unit = Unit::kPercent;

@@ -68,7 +68,8 @@ struct StreamSpec {
   Field sizes = kMinSize;
   uint64_t seed = 1;  ///< Of the payload.
 
-  std::vector<Phase> phases = {Phase{}};  ///< In order, without overlap.
+  /// In order, without overlap.
+  std::vector<Phase> phases = {Phase{0, kNever, {Rate::Unit::kPackets, 1e6}}};
   workload::Arrivals arrivals = workload::Arrivals::kConstant;
   uint64_t frames = 0;  ///< After so many it is over; 0: never.
 
