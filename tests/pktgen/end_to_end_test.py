@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""end_to_end_test.py SLUICE_PKTGEN: what is sent comes back on every interface, what the wire does
+to it is counted exactly, and what cannot be sent is told at the start."""
+
+import json
+import os
+import pathlib
+import struct
+import sys
+import tempfile
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+
+APP = sys.argv.pop()
+NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0"}
+LOSSES = ("lost", "corrupted", "duplicated", "reordered", "foreign")
+# A device whose thread waits for a CPU must not make the generator give frames up.
+PATIENT = ("--late_ms=60000",)
+
+
+def run(*flags, eal=harness.MEMORY, until=()):
+    return harness.run(APP, *eal, "--", "--json=-", "--stats_period_s=0.2", *flags, until=until)
+
+
+def faulty(iface, faults, *flags):
+    """The report of a run whose wire does that to frames that come back."""
+    eal = (*harness.MEMORY, "--no-pci", f"--vdev={NICS[iface]},wire=loopback,faults={faults},seed=3",
+           "--lcores=0@0,1@0")
+    report, _ = run(f"--iface={iface}", *PATIENT, *flags, eal=eal)
+    return report
+
+
+class Interfaces(unittest.TestCase):
+    def conserved(self, report):
+        self.assertEqual(report["tx_pkts"], sum(s["sent_pkts"] for s in report["streams"]))
+        for stream in report["streams"]:
+            self.assertEqual(stream["sent_pkts"], stream["untagged_pkts"] + stream["received_pkts"]
+                             + stream["lost"] + stream["corrupted"])
+            self.assertEqual(stream["latency_ns"]["count"], stream["received_pkts"])
+
+    def test_everything_comes_back(self):
+        for iface in harness.interfaces(APP):
+            with self.subTest(iface):
+                report, lines = run(f"--iface={iface}", "--rate=100k", "--frame_size=imix",
+                                    "--flows=100", "--duration_s=1", *PATIENT)
+                self.conserved(report)
+                self.assertEqual({name: report[name] for name in LOSSES}, dict.fromkeys(LOSSES, 0))
+                self.assertEqual(report["streams"][0]["sent_pkts"], 100_000)  # Exactly.
+                self.assertEqual(report["unsent_pkts"], 0)
+                self.assertAlmostEqual(report["mpps"], 0.1, delta=1e-4)
+                self.assertTrue(any("latency p50" in line for line in lines))
+
+    def test_what_the_wire_does_is_counted(self):
+        cases = (("drop:0.02", "fault_drop", "lost"),
+                 ("dup:0.02", "fault_dup", "duplicated"),
+                 ("corrupt:0.02", "fault_corrupt", "corrupted"),
+                 ("reorder:0.02", "fault_reorder", "reordered"))
+        for iface in harness.interfaces(APP):
+            for faults, done, found in cases:
+                with self.subTest(iface=iface, faults=faults):
+                    report = faulty(iface, faults, "--rate=100k", "--flows=1",
+                                    "--duration_s=0.3", "--frame_size=64,300")
+                    self.conserved(report)
+                    expected = dict.fromkeys(LOSSES, 0) | {found: report["wire"][done]}
+                    self.assertGreater(expected[found], 300)
+                    self.assertEqual({name: report[name] for name in LOSSES}, expected)
+
+    def test_where_frames_are_lost(self):
+        report = faulty("packetized", "drop:0.001", "--rate=100k", "--flows=10", "--duration_s=0.5")
+        ranges = report["streams"][0]["lost_ranges"]
+        self.assertEqual(sum(r["count"] for r in ranges), report["lost"])
+        self.assertEqual(sorted(r["first"] for r in ranges), [r["first"] for r in ranges])
+
+    def test_several_workers_and_streams(self):
+        config = {"streams": [
+            {"name": "small", "rate": "50kpps", "ipv4": {"source": {"from": "10.0.0.1",
+                                                                   "to": "10.0.0.64"}}},
+            {"name": "large", "rate": "100Mbps", "frame_size": [1518, 512],
+             "ipv4": {"source": {"from": "10.1.0.1", "to": "10.1.0.64"}}, "tcp": {}},
+            {"name": "later", "schedule": "pause:200ms,20k:100ms", "arrivals": "poisson",
+             "icmp": {}}]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "streams.json"
+            path.write_text(json.dumps(config), encoding="utf-8")
+            for iface in harness.interfaces(APP):
+                with self.subTest(iface):
+                    report, _ = run(f"--iface={iface}", "--workers=2", f"--streams={path}",
+                                    "--duration_s=0.5", *PATIENT)
+                    self.conserved(report)
+                    self.assertEqual({name: report[name] for name in LOSSES},
+                                     dict.fromkeys(LOSSES, 0))
+                    small, large, later = report["streams"]
+                    self.assertEqual(small["sent_pkts"], 25_000)
+                    # Layer 1: 1518 and 512 bytes, 20 more each: 16560 bits a pair, 5e7 bits.
+                    self.assertAlmostEqual(large["sent_pkts"], 2 * 5e7 / 16_560, delta=4)
+                    self.assertAlmostEqual(later["sent_pkts"], 2000, delta=6 * 45)
+
+
+class Captures(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "a.pcap")
+
+    @staticmethod
+    def datagram(number, payload):
+        """UDP without a checksum in IPv4."""
+        total = 28 + len(payload)
+        ip = struct.pack(">BBHHHBBHII", 0x45, 0, total, 0, 0, 64, 17, 0, 0x0A000001 + number,
+                         0x0A0000FF)
+        words = sum(struct.unpack(">10H", ip))
+        words = (words & 0xFFFF) + (words >> 16)
+        ip = ip[:10] + struct.pack(">H", ~words & 0xFFFF) + ip[12:]
+        return (bytes.fromhex("020000000001020000000002") + b"\x08\x00" + ip
+                + struct.pack(">HHHH", 1000, 2000, 8 + len(payload), 0) + payload)
+
+    def test_loops_end_by_themselves(self):
+        harness.write_capture(self.path, [self.datagram(i, bytes(18 + 10 * i)) for i in range(50)]
+                              + [self.datagram(1, bytes(4))])
+        for flags in (["--gaps=original:100"], ["--rate=1Mpps"], ["--rate=max"]):
+            with self.subTest(flags):
+                report, _ = run(f"--pcap={self.path}", "--loops=20", *flags, *PATIENT)
+                stream = report["streams"][0]
+                self.assertEqual(stream["sent_pkts"], 1020)
+                self.assertEqual(stream["untagged_pkts"], 20)
+                self.assertEqual(stream["received_pkts"], 1000)
+                self.assertEqual({name: report[name] for name in LOSSES}, dict.fromkeys(LOSSES, 0))
+
+    def test_gaps_are_kept(self):
+        # 1 us apart in the capture, times 20000: 50 frames in a second.
+        harness.write_capture(self.path, [self.datagram(i, bytes(30)) for i in range(50)])
+        report, _ = run(f"--pcap={self.path}", "--loops=1", "--gaps=original:10000", *PATIENT)
+        self.assertEqual(report["streams"][0]["sent_pkts"], 50)
+        self.assertAlmostEqual(report["duration_s"], 0.5, delta=0.1)
+
+
+class Ends(unittest.TestCase):
+    def test_a_signal_keeps_what_was_measured(self):
+        report, _ = run("--rate=50k", *PATIENT, until=["latency p50", "latency p50"])
+        self.assertGreater(report["streams"][0]["received_pkts"], 1000)
+        self.assertEqual(report["lost"], 0)
+
+    def test_latencies_are_exported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report, _ = run("--rate=10k", "--duration_s=0.2", f"--hgrm={folder}/x-", *PATIENT)
+            text = pathlib.Path(folder, "x-default.hgrm").read_text(encoding="utf-8")
+        self.assertEqual(text.split()[:4], ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"])
+        rows = [line.split() for line in text.splitlines()[2:] if not line.startswith("#")]
+        self.assertEqual(int(rows[-1][2]), report["streams"][0]["received_pkts"])
+        self.assertEqual(float(rows[-1][1]), 1)
+
+    def test_nothing_back_is_a_failure(self):
+        code, errors = harness.fails(
+            APP, *harness.MEMORY, "--no-pci", "--vdev=net_ipu0,wire=loopback,faults=drop:1",
+            "--lcores=0@0,1@0", "--", "--duration_s=0.1", "--rate=1k", "--settle_s=0.1")
+        self.assertEqual(code, 1)
+        self.assertIn("no frame came back", errors)
+
+    def test_what_an_interface_cannot_send_is_told_at_the_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "streams.json")
+            for headers in ('"ipv6": {"source": "2001:db8::1", "destination": "2001:db8::2"}',
+                            '"vlans": [{"id": 5}]'):
+                pathlib.Path(path).write_text('{"streams": [{%s}]}' % headers, encoding="utf-8")
+                code, errors = harness.fails(APP, *harness.MEMORY, "--", "--iface=streaming",
+                                             f"--streams={path}")
+                self.assertEqual(code, 2)
+                self.assertEqual(len(errors.splitlines()), 1, errors)
+                self.assertTrue(errors.startswith("--iface=streaming: "), errors)
+                report, _ = run("--iface=bilateral", f"--streams={path}", "--duration_s=0.1",
+                                *PATIENT)
+                self.assertEqual(report["lost"], 0)
+
+    def test_rates_beyond_the_line_are_refused(self):
+        code, errors = harness.fails(APP, *harness.MEMORY, "--", "--rate=200M", "--line_gbps=100")
+        self.assertEqual(code, 2)
+        self.assertTrue(errors.startswith("--rate=200M: "), errors)
+        self.assertIn("line", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
