@@ -149,24 +149,26 @@ TEST(PktgenTrial, FindsWhatWasDone) {
   }
 }
 
+/// What is sent in the first half millisecond comes when that ends.
+struct StallingDevice {
+  std::deque<std::pair<uint64_t, std::vector<uint8_t>>> frames;
+  void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
+    frames.push_back({std::max(now_ps + kUs, 500 * kUs), {frame, frame + length}});
+  }
+  template <typename See>
+  void Receive(uint64_t now_ps, See see) {
+    for (; !frames.empty() && frames.front().first <= now_ps; frames.pop_front()) {
+      see(frames.front().second.data(), static_cast<uint32_t>(frames.front().second.size()));
+    }
+  }
+};
+
 // Sent each us, looked at each us, held for one: due at n us, seen at n + 1 us.
 TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   std::string error;
   const auto traffic = Traffic::Make({SpecOf(1, 1e6, 1000)}, {}, &error);
   Trial trial(*traffic, {});
-  struct {
-    std::deque<std::pair<uint64_t, std::vector<uint8_t>>> frames;
-    void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
-      // A stall: what is sent in the first half comes when it ends.
-      frames.push_back({std::max(now_ps + kUs, 500 * kUs), {frame, frame + length}});
-    }
-    template <typename See>
-    void Receive(uint64_t now_ps, See see) {
-      for (; !frames.empty() && frames.front().first <= now_ps; frames.pop_front()) {
-        see(frames.front().second.data(), static_cast<uint32_t>(frames.front().second.size()));
-      }
-    }
-  } device;
+  StallingDevice device;
   const StreamResult found = RunVirtually(trial, device, kUs, 100 * kUs).streams[0];
   EXPECT_EQ(found.lost, 0u);
   EXPECT_EQ(found.latency.count(), 1000u);

@@ -72,7 +72,7 @@ TEST(PktgenFrames, OfAllKindsParseAndTheirChecksumsHold) {
           EXPECT_EQ(headers.payload, spec.header_bytes());
           EXPECT_EQ(headers.end, frame.size());
           EXPECT_TRUE(ChecksumsHold(frame, headers.l3));
-          if (tags > 0) EXPECT_EQ(headers.vlan_tci[0], 3 << 13 | 100);
+          EXPECT_EQ(headers.vlan_tci[0], tags > 0 ? 3 << 13 | 100 : 0);
         }
       }
     }

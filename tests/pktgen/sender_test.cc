@@ -6,13 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/pktgen/trial.h"
 
 namespace sluice::engine::pktgen {
 namespace {
 
-constexpr uint64_t kUs = 1'000'000;
-constexpr uint64_t kMs = 1000 * kUs;
+constexpr uint64_t kMicrosecond = 1'000'000;
+constexpr uint64_t kMs = 1000 * kMicrosecond;
 
 StreamSpec Stream(const std::string& name, Rate rate, Field sizes = 64) {
   StreamSpec spec;
@@ -49,37 +51,37 @@ TEST(PktgenSender, SendsAsMuchAsTheClockDemands) {
   Lab lab({Stream("a", kMegahertz)});
   EXPECT_EQ(lab.sender().Plan(0), 1u);  // The first is due at once.
   lab.sender().Sent(1, 0);
-  EXPECT_EQ(lab.sender().Plan(kUs - 1), 0u);
-  EXPECT_EQ(lab.sender().Plan(kUs), 1u);
+  EXPECT_EQ(lab.sender().Plan(kMicrosecond - 1), 0u);
+  EXPECT_EQ(lab.sender().Plan(kMicrosecond), 1u);
   EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 1, .departure_ns = 1000}));
-  lab.sender().Sent(1, kUs);
-  EXPECT_EQ(lab.sender().Plan(5 * kUs + 1), 4u);
+  lab.sender().Sent(1, kMicrosecond);
+  EXPECT_EQ(lab.sender().Plan(5 * kMicrosecond + 1), 4u);
   EXPECT_EQ(lab.TagOf(3), (Tag{.sequence = 5, .departure_ns = 5000}));
 }
 
 TEST(PktgenSender, KeepsTheDepartureOfWhatCouldNotLeave) {
   Lab lab({Stream("a", kMegahertz)});
-  EXPECT_EQ(lab.sender().Plan(2 * kUs), 3u);
-  lab.sender().Sent(1, 2 * kUs);
-  EXPECT_EQ(lab.sender().Plan(500 * kUs), Sender::kMostPlanned);
+  EXPECT_EQ(lab.sender().Plan(2 * kMicrosecond), 3u);
+  lab.sender().Sent(1, 2 * kMicrosecond);
+  EXPECT_EQ(lab.sender().Plan(500 * kMicrosecond), Sender::kMostPlanned);
   EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 1, .departure_ns = 1000}));
   EXPECT_EQ(lab.TagOf(1), (Tag{.sequence = 2, .departure_ns = 2000}));
-  lab.sender().Sent(1, 500 * kUs);
+  lab.sender().Sent(1, 500 * kMicrosecond);
   EXPECT_EQ(lab.sender().latest_ns(), 499'000u);
 }
 
 TEST(PktgenSender, GivesUpWhatIsTooLateWithoutANumber) {
   Lab lab({Stream("a", kMegahertz)});
-  EXPECT_EQ(lab.sender().Plan(9 * kUs), 10u);
-  lab.sender().Sent(4, 9 * kUs);  // 0 … 3.
+  EXPECT_EQ(lab.sender().Plan(9 * kMicrosecond), 10u);
+  lab.sender().Sent(4, 9 * kMicrosecond);  // 0 … 3.
   // At 1.0065 ms those due before 6.5 us are given up: 4, 5 and 6.
-  EXPECT_EQ(lab.sender().Plan(kMs + 6 * kUs + kUs / 2), Sender::kMostPlanned);
+  EXPECT_EQ(lab.sender().Plan(kMs + 6 * kMicrosecond + kMicrosecond / 2), Sender::kMostPlanned);
   EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 4, .departure_ns = 7000}));
   EXPECT_EQ(lab.TagOf(1), (Tag{.sequence = 5, .departure_ns = 8000}));
   EXPECT_EQ(lab.TagOf(3), (Tag{.sequence = 7, .departure_ns = 10'000}));
   EXPECT_EQ(lab.result().unsent, 3u);
   // Frames that were not planned yet are given up, too.
-  lab.sender().Sent(lab.sender().planned(), kMs + 7 * kUs);
+  lab.sender().Sent(lab.sender().planned(), kMs + 7 * kMicrosecond);
   lab.sender().Plan(100 * kMs);
   EXPECT_EQ(lab.TagOf(0).sequence, 68u);
   EXPECT_EQ(lab.TagOf(0).departure_ns, 99'000'000u);
@@ -112,7 +114,7 @@ TEST(PktgenSender, InterleavesStreamsByTheirTimes) {
   Lab lab({Stream("fast", {Rate::Unit::kPackets, 3e6}), Stream("slow", kMegahertz)});
   std::vector<uint16_t> order;
   std::vector<uint64_t> due;
-  const uint32_t planned = lab.sender().Plan(3 * kUs);
+  const uint32_t planned = lab.sender().Plan(3 * kMicrosecond);
   for (uint32_t i = 0; i < planned; ++i) {
     order.push_back(lab.TagOf(i).stream);
     due.push_back(lab.TagOf(i).departure_ns);
@@ -125,7 +127,7 @@ TEST(PktgenSender, InterleavesStreamsByTheirTimes) {
 TEST(PktgenSender, UnlimitedStreamsTakeTurns) {
   Lab lab({Stream("a", {}), Stream("b", {}), Stream("timed", kMegahertz)});
   uint32_t counts[3] = {};
-  const uint32_t planned = lab.sender().Plan(kUs);
+  const uint32_t planned = lab.sender().Plan(kMicrosecond);
   for (uint32_t i = 0; i < planned; ++i) ++counts[lab.TagOf(i).stream];
   EXPECT_EQ(counts[0], 31u);
   EXPECT_EQ(counts[1], 31u);
@@ -142,7 +144,7 @@ TEST(PktgenSender, WorkersShareARateExactly) {
       spec.headers.source = Field::Range(1, 40, 1);
       Lab lab({spec}, {.workers = workers, .end_ps = kPsPerSecond});
       for (uint32_t worker = 0; worker < workers; ++worker) {
-        for (uint64_t now = 0; now < kPsPerSecond; now += 20 * kUs) {
+        for (uint64_t now = 0; now < kPsPerSecond; now += 20 * kMicrosecond) {
           lab.sender(worker).Sent(lab.sender(worker).Plan(now), now);
         }
       }

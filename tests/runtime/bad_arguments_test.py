@@ -177,6 +177,43 @@ BAD = {
         --export_json={NOWHERE}
         --ip=10.0.0.1
         --json={NOWHERE}""",
+    "pktgen": f"""
+        --streams={NOWHERE}
+        --streams={THIS}
+        --streams={NOWHERE} --rate=1k
+        --streams=/
+        --schedule=1k
+        --schedule=1k:1s,0:1s
+        --arrivals=late
+        --arrivals=poisson --gaps=original --pcap=CAPTURE
+        --loops=x
+        --loops=2
+        --gaps=original
+        --gaps=some --pcap=CAPTURE
+        --dst_mac=here
+        --line_gbps=-1
+        --late_ms=0
+        --settle_s=-1
+        --verify=nothing
+        --hgrm={NOWHERE}
+        --pcap={NOWHERE}
+        --pcap=/
+        --pcap={THIS}
+        --pcap=CAPTURE
+        --rate=0
+        --rate=fast
+        --rate=101%
+        --rate=1k --schedule=1k:1s
+        --rate=200M --line_gbps=100
+        --frame_size=63
+        --frame_size=64,1519
+        --frame_size=64 --pcap=CAPTURE
+        --flows=0
+        --flows=1048577
+        --flows=1048573 --frame_size=64,65,66,67,68
+        --wire=string
+        --ip=10.0.0.1
+        --json={NOWHERE}""",
     "sched": f"""
         --policy=lottery
         --mode=pigeon
@@ -291,6 +328,7 @@ class BadArguments(unittest.TestCase):
     def test_a_missing_file_is_not_called_empty(self):
         for app, flag in (("maglev", "config"), ("maglev", "plan"), ("logmon", "filters"),
                           ("logmon", "log"), ("kv-client", "servers_file"), ("echo", "pcap"),
+                          ("pktgen", "pcap"), ("pktgen", "streams"),
                           ("device", "wire=pcap:")):
             with self.subTest(app=app, flag=flag):
                 _, _, stderr = run(app, f"--{flag}{'' if ':' in flag else '='}{NOWHERE}")
