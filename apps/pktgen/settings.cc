@@ -10,6 +10,9 @@
 #include <utility>
 
 #include "capture.h"
+#include "engine/pktgen/traffic.h"
+#include "packet/frame.h"
+#include "packet/frame_length.h"
 #include "packet/imix.h"
 #include "runtime/argument_faults.h"
 #include "stream_file.h"
@@ -195,6 +198,59 @@ std::optional<Field> ParseSizes(std::string_view text, uint32_t least, uint64_t 
   }
 }
 
+namespace {
+
+/// What is known before EAL starts: a line whose rate was given, and the embedded NIC.
+bool CheckEarly(const runtime::Complaint& complaint, const runtime::CommandLine& line,
+                const Settings& settings) {
+  std::string fix;
+  const bool bears =
+      settings.line_bps == 0 ||
+      engine::pktgen::Traffic::Make(settings.streams, {.line_bps = settings.line_bps}, &fix);
+  if (!complaint.Check(bears, settings.rates, fix)) return false;
+  if (line.own_port || !line.options.iface->ipv4_only) return true;
+  for (const StreamSpec& stream : settings.streams) {
+    const engine::pktgen::FrameSet& frames = *stream.captured;
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const auto& entry = frames.entry(i);
+      if (!complaint.Check(packet::TotalLengthCutsWell(frames.bytes(entry), entry.length), "iface",
+                           CannotSend(stream.name, i, entry.length))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool ReadTraffic(const runtime::Complaint& complaint, const runtime::CommandLine& line,
+                 Settings* settings) {
+  if (!FLAGS_streams.empty()) return ReadFile(complaint, settings);
+  StreamSpec stream;
+  stream.seed = line.options.seed.value_or(1);
+  if (!ReadTimes(complaint, &stream) ||
+      !(FLAGS_pcap.empty() ? ReadHeaders(complaint, stream.seed, settings, &stream)
+                           : ReadCapture(complaint, settings, &stream))) {
+    return false;
+  }
+  std::string fix;
+  stream.captured = engine::pktgen::BuildFrames(stream, &fix);
+  if (!complaint.Check(stream.captured != nullptr, "flows", fix)) return false;
+  settings->rates = FLAGS_schedule.empty() ? "rate" : "schedule";
+  if (!FLAGS_schedule.empty()) settings->traffic += "+schedule=" + FLAGS_schedule;
+  if (!FLAGS_rate.empty()) settings->traffic += "+rate=" + FLAGS_rate;
+  settings->streams.push_back(std::move(stream));
+  return true;
+}
+
+}  // namespace
+
+std::string CannotSend(std::string_view stream, size_t frame, uint32_t length) {
+  return "cannot send frame " + std::to_string(frame + 1) + " of stream \"" + std::string(stream) +
+         "\" (" + std::to_string(length + packet::kFcsBytes) +
+         " bytes): an Enso pipe carries whole IPv4 packets without VLAN tags: use "
+         "--iface=packetized";
+}
+
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix) {
   const runtime::Complaint complaint{flag, fix};
@@ -220,22 +276,9 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   if (FLAGS_verify == "tags") settings.trial.bytes = engine::pktgen::Checker::Bytes::kTrusted;
   settings.hgrm = FLAGS_hgrm;
   if (line.options.duration_s > 0) settings.end_ps = PsOf(line.options.duration_s);
-  if (!FLAGS_streams.empty()) {
-    if (!ReadFile(complaint, &settings)) return std::nullopt;
-    return settings;
+  if (!ReadTraffic(complaint, line, &settings) || !CheckEarly(complaint, line, settings)) {
+    return std::nullopt;
   }
-  StreamSpec stream;
-  stream.seed = line.options.seed.value_or(1);
-  const bool read = ReadTimes(complaint, &stream) &&
-                    (FLAGS_pcap.empty() ? ReadHeaders(complaint, stream.seed, &settings, &stream)
-                                        : ReadCapture(complaint, &settings, &stream));
-  if (!read) return std::nullopt;
-  stream.captured = engine::pktgen::BuildFrames(stream, fix);
-  if (!complaint.Check(stream.captured != nullptr, "flows", *fix)) return std::nullopt;
-  settings.rates = FLAGS_schedule.empty() ? "rate" : "schedule";
-  if (!FLAGS_schedule.empty()) settings.traffic += "+schedule=" + FLAGS_schedule;
-  if (!FLAGS_rate.empty()) settings.traffic += "+rate=" + FLAGS_rate;
-  settings.streams.push_back(std::move(stream));
   return settings;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/pktgen/stream.h"
@@ -28,6 +29,10 @@ struct Settings {
 /// Reads the flags. On a bad one returns nothing, with its name and the fix.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
+
+/// What is said of a frame that an interface cannot send; `frame` counts from 0, `length` is
+/// without FCS.
+std::string CannotSend(std::string_view stream, size_t frame, uint32_t length);
 
 /// "original" or "original:2.5": what captured times are multiplied with; nothing of anything else.
 std::optional<double> ParseGaps(std::string_view text);

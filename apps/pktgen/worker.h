@@ -15,6 +15,7 @@
 #include "generator.h"
 #include "packet/burst.h"
 #include "packet/frame.h"
+#include "settings.h"
 
 namespace sluice::pktgen {
 
@@ -40,11 +41,8 @@ class Worker {
       for (size_t i = 0; i < frames.size(); ++i) {
         const auto& entry = frames.entry(i);
         if (queue.CanEmit(frames.bytes(entry), entry.length)) continue;
-        return "--iface=" + std::string(iface_) + ": cannot send frame " + std::to_string(i + 1) +
-               " of stream \"" + traffic.name(stream) + "\" (" +
-               std::to_string(entry.length + packet::kFcsBytes) +
-               " bytes): an Enso pipe carries whole IPv4 packets without VLAN tags: use "
-               "--iface=packetized";
+        return "--iface=" + std::string(iface_) + ": " +
+               CannotSend(traffic.name(stream), i, entry.length);
       }
     }
     return "";

@@ -180,7 +180,7 @@ BAD = {
     "pktgen": f"""
         --streams={NOWHERE}
         --streams={THIS}
-        --streams={NOWHERE} --rate=1k
+        --rate=1k --streams={NOWHERE}
         --streams=/
         --schedule=1k
         --schedule=1k:1s,0:1s

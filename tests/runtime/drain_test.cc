@@ -83,6 +83,12 @@ struct SilentQueue {
     ++waiting;
     return true;
   }
+  template <nic::FrameSource Source>
+  uint32_t Emit(const Source&, uint32_t count) {
+    emitted_at_poll.insert(emitted_at_poll.end(), count, polls);
+    return count;
+  }
+  bool CanEmit(const uint8_t*, uint32_t) const { return true; }
   void FlushSent() {
     flushed_at_poll.insert(flushed_at_poll.end(), waiting, polls);
     waiting = 0;
@@ -97,6 +103,7 @@ struct SilentQueue {
   nic::QueueCounters none{};
   uint32_t waiting = 0;                     // Sent by the engine and not flushed.
   std::vector<uint64_t> flushed_at_poll{};  // Of each frame: polls before it was.
+  std::vector<uint64_t> emitted_at_poll{};  // The same of frames that a generator had ready.
 };
 
 TEST(Worker, LeavesWhenItIsToldAndNotBecauseOfSilence) {
@@ -141,6 +148,26 @@ TEST(Worker, WhatAnEngineSendsLeavesThoughNothingIsReceived) {
   EXPECT_EQ(queue.flushed_at_poll[0], 0u) << "sent on entering";
   EXPECT_EQ(queue.flushed_at_poll[1], 0u) << "sent at rest, before the first poll";
   EXPECT_EQ(queue.flushed_at_poll.back(), queue.polls) << "sent on leaving";
+}
+
+// Has a frame ready at every second call.
+struct Generating : Pass {
+  template <typename Queue>
+  uint32_t Generate(Queue& queue, uint64_t) {
+    return queue.Emit(nic::AnySource(), calls++ % 2);
+  }
+  uint64_t calls = 0;
+};
+
+TEST(Worker, AsksAGeneratorBeforeEveryPoll) {
+  WorkerControl control;
+  SilentQueue queue{control, 1'000'000};
+  Generating engine;
+  Work(queue, engine, control);
+  EXPECT_EQ(engine.calls, queue.polls);
+  ASSERT_EQ(queue.emitted_at_poll.size(), queue.polls / 2);
+  for (uint64_t i = 0; i < queue.polls / 2; ++i) ASSERT_EQ(queue.emitted_at_poll[i], 2 * i + 1);
+  EXPECT_GT(control.busy_cycles.load(), 0u) << "sending is work";
 }
 
 TEST(Outbox, ThatWasNeverGivenTakesNothing) {
