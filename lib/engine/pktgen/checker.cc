@@ -21,56 +21,19 @@ Checker::Checker(const Traffic& traffic, std::vector<SequenceWindow*> windows, B
   }
 }
 
-void Checker::Account(const uint8_t* frame, uint32_t length, const Tag& tag, uint64_t now_ns) {
-  Sequence& sequence = sequences_[tag.stream * workers_ + tag.worker];
-  SeenCounters& counters = counters_[tag.stream];
-  uint64_t number = 0;
-  const SequenceWindow::Marked marked = sequence.window->Mark(tag.sequence, &number);
-  if (marked == SequenceWindow::Marked::kUnsent) [[unlikely]] {
-    counters.Add(SeenCounters::kUnreadable, 1);
-    return;
+SeenCounters::Kind Checker::KindOf(SequenceWindow::Marked marked, bool intact) {
+  using Marked = SequenceWindow::Marked;
+  if (!intact) {
+    return marked == Marked::kNew ? SeenCounters::kDamaged : SeenCounters::kDamagedTwice;
   }
-  // Next to the last one it mostly is: no division.
-  const uint64_t index = number == sequence.expected ? sequence.entry
-                                                     : number % sequence.frames->size();
-  sequence.expected = number + 1;
-  sequence.entry = index + 1 == sequence.frames->size() ? 0 : index + 1;
-  const FrameSet::Entry& entry = sequence.frames->entry(index);
-  const bool intact = IsIntact(frame, length, *sequence.frames, entry);
-  if (marked != SequenceWindow::Marked::kNew) [[unlikely]] {
-    counters.Add(!intact                                   ? SeenCounters::kDamagedTwice
-                 : marked == SequenceWindow::Marked::kLate ? SeenCounters::kLate
-                                                           : SeenCounters::kDuplicated,
-                 1);
-    return;
-  }
-  if (!intact) [[unlikely]] {
-    counters.Add(SeenCounters::kDamaged, 1);
-    return;
-  }
-  uint64_t& last = sequence.last[entry.flow];
-  if (number < last) [[unlikely]] {
-    const uint64_t extent = last - 1 - number;
-    counters.Add(SeenCounters::kReordered, 1);
-    counters.Add(SeenCounters::kExtent, extent);
-    if (extent > counters.Get(SeenCounters::kMostExtent)) {
-      counters.Add(SeenCounters::kMostExtent, extent - counters.Get(SeenCounters::kMostExtent));
-    }
-  } else {
-    last = number + 1;
-  }
-  counters.Add(SeenCounters::kReceived, 1);
-  counters.Add(SeenCounters::kBytes, length);
-  counters.latency.Record((now_ns - tag.departure_ns) & kDepartureMask);
+  return marked == Marked::kLate ? SeenCounters::kLate : SeenCounters::kDuplicated;
 }
 
-inline bool Checker::IsIntact(const uint8_t* frame, uint32_t length, const FrameSet& frames,
-                              const FrameSet::Entry& entry) const {
-  if (length < entry.length || !entry.tagged) return false;
-  if (bytes_ == Bytes::kTrusted) return true;
-  const uint32_t bytes = entry.length - kTagBytes - entry.payload;
-  const uint8_t* const sent = frames.bytes(entry) + entry.payload;
-  return std::memcmp(frame + length - kTagBytes - bytes, sent, bytes) == 0;
+void Checker::AddReordered(SeenCounters& counters, uint64_t extent) {
+  counters.Add(SeenCounters::kReordered, 1);
+  counters.Add(SeenCounters::kExtent, extent);
+  const uint64_t most = counters.Get(SeenCounters::kMostExtent);
+  if (extent > most) counters.Add(SeenCounters::kMostExtent, extent - most);
 }
 
 /// The run's number is what makes a damaged tag ours: one that differs in more than two bits is

@@ -22,8 +22,7 @@ namespace sluice::engine::pktgen {
 /// Of one stream at one worker. That worker writes; any thread reads.
 struct SeenCounters {
   enum Kind : uint8_t {
-    kReceived,    ///< Came for the first time, whole.
-    kBytes,       ///< Of these, without FCS.
+    kBytes,       ///< Of those received, without FCS.
     kDuplicated,  ///< Had come before.
     kReordered,   ///< Of those received: behind a later frame of its flow.
     kExtent,      ///< Sum over these: by how many numbers of the stream.
@@ -35,7 +34,8 @@ struct SeenCounters {
     kKinds
   };
   std::array<std::atomic<uint64_t>, kKinds> values{};
-  workload::Histogram latency;  ///< ns, of those received.
+  /// ns, of those received: that came for the first time, and whole. It counts them.
+  workload::Histogram latency;
 
   void Add(Kind kind, uint64_t amount) {
     values[kind].store(values[kind].load(std::memory_order_relaxed) + amount,
@@ -77,9 +77,44 @@ class Checker {
     uint64_t entry = 0;          ///< and the index of the frame that follows it.
   };
 
-  void Account(const uint8_t* frame, uint32_t length, const Tag& tag, uint64_t now_ns);
+  void Account(const uint8_t* frame, uint32_t length, const Tag& tag, uint64_t now_ns) {
+    Sequence& sequence = sequences_[tag.stream * workers_ + tag.worker];
+    uint64_t number = 0;
+    const SequenceWindow::Marked marked = sequence.window->Mark(tag.sequence, &number);
+    if (marked == SequenceWindow::Marked::kUnsent) [[unlikely]] {
+      return counters_[tag.stream].Add(SeenCounters::kUnreadable, 1);
+    }
+    // Mostly it is the one behind the last: no division.
+    const size_t size = sequence.frames->size();
+    const uint64_t index = number == sequence.expected ? sequence.entry : number % size;
+    sequence.expected = number + 1;
+    sequence.entry = index + 1 == size ? 0 : index + 1;
+    const FrameSet::Entry& entry = sequence.frames->entry(index);
+    const bool intact = IsIntact(frame, length, *sequence.frames, entry);
+    SeenCounters& counters = counters_[tag.stream];
+    if (marked != SequenceWindow::Marked::kNew || !intact) [[unlikely]] {
+      return counters.Add(KindOf(marked, intact), 1);
+    }
+    uint64_t& last = sequence.last[entry.flow];
+    if (number < last) [[unlikely]] {
+      AddReordered(counters, last - 1 - number);
+    } else {
+      last = number + 1;
+    }
+    counters.Add(SeenCounters::kBytes, length);
+    counters.latency.Record((now_ns - tag.departure_ns) & kDepartureMask);
+  }
   bool IsIntact(const uint8_t* frame, uint32_t length, const FrameSet& frames,
-                const FrameSet::Entry& entry) const;
+                const FrameSet::Entry& entry) const {
+    if (length < entry.length || !entry.tagged) return false;
+    if (bytes_ == Bytes::kTrusted) return true;
+    const uint32_t bytes = entry.length - kTagBytes - entry.payload;
+    const uint8_t* const sent = frames.bytes(entry) + entry.payload;
+    return std::memcmp(frame + length - kTagBytes - bytes, sent, bytes) == 0;
+  }
+  /// Of a frame that is not received.
+  static SeenCounters::Kind KindOf(SequenceWindow::Marked marked, bool intact);
+  [[gnu::noinline]] static void AddReordered(SeenCounters& counters, uint64_t extent);
   [[gnu::noinline]] void Blame(uint32_t length, const Tag& tag, bool whole);
 
   const uint16_t run_;

@@ -18,6 +18,14 @@ Sender::Sender(const Traffic& traffic, uint32_t worker, std::vector<SequenceWind
   FindNext();
 }
 
+inline void Sender::PlanNext(uint32_t index, uint64_t departure_ps, bool scheduled) {
+  Stream& stream = streams_[index];
+  plan_[planned_++] = {index, stream.next, departure_ps,
+                       &stream.share->frames.entry(stream.entry), scheduled};
+  ++stream.next;
+  if (++stream.entry == stream.share->frames.size()) stream.entry = 0;
+}
+
 uint32_t Sender::Plan(uint64_t now_ps) {
   if (planned_ > 0) GiveUpLate(now_ps);
   if (next_due_ps_ <= now_ps) PlanDue(now_ps);
@@ -26,17 +34,24 @@ uint32_t Sender::Plan(uint64_t now_ps) {
 }
 
 void Sender::PlanDue(uint64_t now_ps) {
+  const bool alone = streams_.size() == 1;
   while (planned_ < kMostPlanned && next_due_ps_ <= now_ps) {
     Stream& stream = streams_[next_];
-    const bool unlimited = stream.departures.unlimited();
-    if (!unlimited && now_ps - next_due_ps_ > patience_ps_) {
-      SentCounters::Add(counters_[next_].unsent, 1);
+    const uint32_t length = stream.share->frames.entry(stream.entry).length;
+    if (stream.departures.unlimited()) {
+      PlanNext(next_, now_ps, false);
+    } else if (now_ps - next_due_ps_ <= patience_ps_) [[likely]] {
+      PlanNext(next_, next_due_ps_, true);
     } else {
-      PlanNext(next_, unlimited ? now_ps : next_due_ps_, !unlimited);
+      SentCounters::Add(counters_[next_].unsent, 1);
     }
     ++stream.turns;
-    stream.departures.Advance(stream.share->frames.entry(stream.entry).length, now_ps);
-    FindNext();
+    stream.departures.Advance(length, now_ps);
+    if (alone) {
+      next_due_ps_ = DueOf(stream);
+    } else {
+      FindNext();
+    }
   }
 }
 
@@ -52,14 +67,6 @@ void Sender::FindNext() {
     next_due_ps_ = due;
     next_ = stream;
   }
-}
-
-void Sender::PlanNext(uint32_t index, uint64_t departure_ps, bool scheduled) {
-  Stream& stream = streams_[index];
-  plan_[planned_++] = {index, stream.next, departure_ps,
-                       &stream.share->frames.entry(stream.entry), scheduled};
-  ++stream.next;
-  if (++stream.entry == stream.share->frames.size()) stream.entry = 0;
 }
 
 void Sender::GiveUpLate(uint64_t now_ps) {
@@ -87,6 +94,7 @@ void Sender::GiveUpLate(uint64_t now_ps) {
 }
 
 void Sender::Sent(uint32_t count, uint64_t now_ps) {
+  if (count == 0) return;
   for (uint32_t i = 0; i < count; ++i) {
     const Planned& frame = plan_[i];
     SentCounters& counters = counters_[frame.stream];
@@ -100,7 +108,9 @@ void Sender::Sent(uint32_t count, uint64_t now_ps) {
     const uint64_t late_ns = (now_ps - std::min(now_ps, frame.departure_ps)) / 1000;
     if (late_ns > latest_ns()) latest_ns_.store(late_ns, std::memory_order_relaxed);
   }
-  std::copy(plan_.begin() + count, plan_.begin() + planned_, plan_.begin());
+  if (count < planned_) {
+    std::copy(plan_.begin() + count, plan_.begin() + planned_, plan_.begin());
+  }
   planned_ -= count;
 }
 

@@ -45,7 +45,6 @@ StreamResult Trial::ResultOf(size_t stream, bool at_rest) const {
   for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
     // What came is read before what was sent: a frame in between is under way.
     const Seen& seen = workers_[worker].checker->counters(stream);
-    result.received += seen.Get(Seen::kReceived);
     result.received_bytes += seen.Get(Seen::kBytes);
     result.duplicated += seen.Get(Seen::kDuplicated);
     result.reordered += seen.Get(Seen::kReordered);
@@ -69,6 +68,7 @@ StreamResult Trial::ResultOf(size_t stream, bool at_rest) const {
       result.ranges.push_back({worker, gone});
     }
   }
+  result.received = result.latency.count();
   result.corrupted += excused;
   result.lost = Less(result.sent, result.received + result.untagged + excused);
   if (result.reordered > 0) {
@@ -105,7 +105,7 @@ uint64_t Trial::Outstanding() const {
     uint64_t sent = 0;
     for (const Worker& worker : workers_) {
       const Seen& seen = worker.checker->counters(stream);
-      back += seen.Get(Seen::kReceived) + seen.Get(Seen::kDamaged) + seen.Get(Seen::kUnreadable);
+      back += seen.latency.recorded() + seen.Get(Seen::kDamaged) + seen.Get(Seen::kUnreadable);
     }
     for (const Worker& worker : workers_) {
       const SentCounters& counters = worker.sender->counters(stream);

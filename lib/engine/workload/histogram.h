@@ -34,6 +34,8 @@ class Histogram {
     copy.max_ = Load(max_);
     return copy;
   }
+  /// count(), for any thread.
+  uint64_t recorded() const { return Load(count_); }
   /// Takes away what an earlier snapshot of the same has. Least and greatest value stay.
   void Subtract(const Histogram& earlier) {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] -= earlier.counts_[i];
