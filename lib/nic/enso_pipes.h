@@ -78,9 +78,13 @@ class EnsoPipes {
   }
   /// The next `step` bytes of room hold a copy.
   void Compose(uint32_t step) {
-    const uint8_t* ahead = room_ + composed_bytes_ + kTakenAheadBytes;
+    TakeAhead(room_ + composed_bytes_, step);
     composed_bytes_ += step;
     FindSpare();
+  }
+  /// The next `step` bytes at `at` are written.
+  static void TakeAhead(const uint8_t* at, uint32_t step) {
+    const uint8_t* ahead = at + kTakenAheadBytes;
     for (const uint8_t* const end = ahead + step; ahead != end; ahead += packet::kFlitBytes) {
       __builtin_prefetch(ahead, 1);
     }
@@ -117,6 +121,7 @@ FrameTotals EnsoPipes::Emit(const Source& source, uint32_t count) {
     const uint32_t length = source.length(i);
     const uint32_t step = packet::FlitSpan(length);
     if (at + step > room_bytes) break;
+    TakeAhead(room_ + at, step);
     source.Write(i, room_ + at);
     at += step;
     ++left.pkts;

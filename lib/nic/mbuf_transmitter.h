@@ -55,6 +55,10 @@ class MbufTransmitter {
   /// Frames that are worth writing before it is known how many the port takes.
   uint32_t emit_ = kMost;
   static constexpr uint32_t kMost = 64;
+  static constexpr uint32_t kTakenAhead = 16;  ///< Buffers fetched ahead of the one written.
+  static void TakeAhead(rte_mbuf* mbuf) {
+    __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1);
+  }
   std::array<rte_mbuf*, kMost> pending_;
 };
 
@@ -64,7 +68,10 @@ FrameTotals MbufTransmitter::Emit(const Source& source, uint32_t count) {
   std::array<rte_mbuf*, kMost> mbufs;
   count = std::min(count, emit_);
   if (pool_ == nullptr || rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), count) != 0) return {};
+  // Whoever sent these buffers last read them elsewhere.
+  for (uint32_t i = 0; i < std::min(count, kTakenAhead); ++i) TakeAhead(mbufs[i]);
   for (uint32_t i = 0; i < count; ++i) {
+    if (i + kTakenAhead < count) TakeAhead(mbufs[i + kTakenAhead]);
     const uint32_t length = source.length(i);
     rte_mbuf* const mbuf = mbufs[i];
     mbuf->data_len = static_cast<uint16_t>(length);
