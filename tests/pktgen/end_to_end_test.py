@@ -174,6 +174,11 @@ class Ends(unittest.TestCase):
                 self.assertEqual(code, 2)
                 self.assertEqual(len(errors.splitlines()), 1, errors)
                 self.assertTrue(errors.startswith("--iface=streaming: "), errors)
+                # Of a device that EAL was given, the queue says it.
+                code, errors = harness.fails(APP, *harness.MEMORY, "--no-pci", "--vdev=net_enso0",
+                                             "--", "--iface=streaming", f"--streams={path}")
+                self.assertEqual(code, 2)
+                self.assertTrue(errors.splitlines()[-1].startswith("--iface=streaming: "), errors)
                 report, _ = run("--iface=bilateral", f"--streams={path}", "--duration_s=0.1",
                                 *PATIENT)
                 self.assertEqual(report["lost"], none(report)["lost"])
