@@ -77,6 +77,20 @@ RunFigures WithNicDrops() {
   return run;
 }
 
+TEST(Report, AnApplicationsFindingsStandForTheWires) {
+  RunFigures run = Example();
+  run.findings = {.lost = 11, .corrupted = 12, .duplicated = 13, .reordered = 14, .foreign = 15};
+  const auto json = nlohmann::json::parse(JsonReport(run));
+  EXPECT_EQ(json["lost"], 11);
+  EXPECT_EQ(json["corrupted"], 12);
+  EXPECT_EQ(json["duplicated"], 13);
+  EXPECT_EQ(json["reordered"], 14);
+  EXPECT_EQ(json["foreign"], 15);
+  EXPECT_NE(Totals(run).find("lost 11, corrupted 12, duplicated 13, reordered 14, foreign 15"),
+            std::string::npos);
+  EXPECT_EQ(Verdict(run), "") << "what it measures fails no run";
+}
+
 TEST(Report, TellsWhatTheNicDropped) {
   const RunFigures run = WithNicDrops();
   const auto json = nlohmann::json::parse(JsonReport(run));
