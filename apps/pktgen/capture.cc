@@ -40,9 +40,9 @@ void RepairChecksum(uint8_t* frame, const packet::Headers& headers) {
   const uint32_t bytes = headers.payload + headers.payload_bytes - headers.l4;
   const uint8_t* const ip = frame + headers.l3;
   const uint64_t pseudo =
-      headers.IsIpv6() ? packet::PseudoHeaderSumIpv6(ip, headers.protocol, bytes)
-                       : packet::PseudoHeaderSumIpv4(ip, headers.protocol,
-                                                     static_cast<uint16_t>(bytes));
+      headers.IsIpv6()
+          ? packet::PseudoHeaderSumIpv6(ip, headers.protocol, bytes)
+          : packet::PseudoHeaderSumIpv4(ip, headers.protocol, static_cast<uint16_t>(bytes));
   const uint16_t sum = packet::FinishChecksum(packet::SumBytes(frame + headers.l4, bytes, pseudo));
   packet::Store<uint16_t>(frame + at, udp && sum == 0 ? 0xffff : sum);
 }
@@ -97,8 +97,7 @@ bool LoadCapture(const std::string& path, double factor, Captured* captured, std
     const packet::Headers headers = packet::Parse(frame.data(), length);
     const uint32_t payload = MakeRoomForTag(frame.data(), length, headers);
     const auto key = packet::FlowKey::Of(frame.data(), headers).value_or(packet::FlowKey());
-    const uint32_t flow =
-        flows.try_emplace(key, static_cast<uint32_t>(flows.size())).first->second;
+    const uint32_t flow = flows.try_emplace(key, static_cast<uint32_t>(flows.size())).first->second;
     frames->Add(frame.data(), {.at = 0,
                                .flow = flow,
                                .length = static_cast<uint16_t>(length),

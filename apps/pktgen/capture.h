@@ -16,7 +16,7 @@ namespace sluice::pktgen {
 struct Captured {
   std::shared_ptr<const engine::pktgen::FrameSet> frames;
   std::shared_ptr<const engine::pktgen::Offsets> offsets;  ///< Times the factor that was asked for.
-  uint64_t snapped = 0;  ///< Frames that were padded with zeros.
+  uint64_t snapped = 0;                                    ///< Frames that were padded with zeros.
 };
 
 /// Loads a capture; its times are multiplied by `factor`. False, with what is wrong and the fix in

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "generator.h"
 
-#include <rte_cycles.h>
-
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -10,71 +8,52 @@
 
 namespace sluice::pktgen {
 
-using engine::pktgen::kNever;
-using engine::pktgen::StreamResult;
-using engine::pktgen::Traffic;
-using engine::pktgen::Trial;
+Generator::Generator(const Settings& settings, uint32_t workers, uint64_t line_bps, uint64_t hz)
+    : settings_(settings), line_bps_(line_bps), clock_(hz), places_(workers) {}
 
-std::unique_ptr<Generator> Generator::Make(const Settings& settings, uint32_t workers,
-                                           uint64_t line_bps, uint64_t hz, std::string* error) {
-  std::unique_ptr<Generator> generator(new Generator(settings, hz));
-  generator->traffic_ = Traffic::Make(settings.streams,
-                                      {.workers = workers,
-                                       .line_bps = line_bps,
-                                       .end_ps = settings.end_ps,
-                                       .run = static_cast<uint16_t>(std::random_device()())},
-                                      error);
-  if (generator->traffic_ == nullptr) return nullptr;
-  generator->trial_ = std::make_unique<Trial>(*generator->traffic_, settings.trial);
-  generator->states_ = std::vector<WorkerState>(workers);
-  return generator;
-}
-
-bool Generator::Over(uint64_t now_cycles) const {
-  const uint64_t start = start_cycles();
-  if (start == 0) return false;
-  // A port that takes nothing must not keep the run from its end.
-  const uint64_t end_ps = traffic_->end_ps();
-  if (end_ps < kNever - settings_.trial.patience_ps &&
-      clock_.Ps(now_cycles - start) > end_ps + settings_.trial.patience_ps) {
-    return true;
+std::shared_ptr<Round> Generator::Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
+                                        uint64_t end_ps, std::string* error) {
+  std::shared_ptr<Round> round =
+      Round::Make(settings_, streams,
+                  {.workers = static_cast<uint32_t>(places_.size()),
+                   // A test never offers more than the line, but for the rounding of gaps.
+                   .line_bps = settings_.rfc2544 ? 0 : line_bps_,
+                   .end_ps = end_ps,
+                   .run = static_cast<uint16_t>(std::random_device()())},
+                  clock_, error);
+  if (round == nullptr) return nullptr;
+  refused_before_ = RefusedByQueues();
+  {
+    const std::scoped_lock lock(mutex_);
+    latest_ = round;
   }
-  return std::ranges::all_of(states_, [](const WorkerState& state) {
-    return state.over.load(std::memory_order_acquire);
-  });
+  round_.store(round.get(), std::memory_order_release);
+  return round;
 }
 
-void Generator::Settle() {
-  sending_ps_ = std::min(clock_.Ps(rte_rdtsc() - start_cycles()), traffic_->end_ps());
-  stopping_.store(true, std::memory_order_relaxed);
-  constexpr double kQuietS = 0.02;  // As long as everything is back.
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  auto moved = now();
-  uint64_t came = 0;
-  for (;;) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    const engine::pktgen::TrialResult result = trial_->Result(false);
-    uint64_t all = result.others;
-    for (const StreamResult& stream : result.streams) {
-      all += stream.received + stream.corrupted + stream.duplicated + stream.late + stream.sent;
-    }
-    if (all != came) moved = now();
-    came = all;
-    const double quiet_s = std::chrono::duration<double>(now() - moved).count();
-    if (quiet_s > (trial_->Outstanding() > 0 ? std::max(settings_.settle_s, kQuietS) : kQuietS)) {
-      return;
-    }
+void Generator::Gather() { AwaitWorkersAt(latest_.get()); }
+
+void Generator::End() {
+  round_.store(nullptr, std::memory_order_release);
+  AwaitWorkersAt(nullptr);
+}
+
+void Generator::AwaitWorkersAt(const Round* round) const {
+  while (!std::ranges::all_of(places_, [round](const WorkerPlace& place) {
+    return place.at.load(std::memory_order_acquire) == round;
+  })) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
 
-void Generator::Finish() {
-  uint64_t taken_back = 0;
-  for (const WorkerState& state : states_) {
-    if (state.queue == nullptr) continue;
-    taken_back += nic::QueueCounters::Load(state.queue->tx_full) +
-                  nic::QueueCounters::Load(state.queue->tx_unframeable);
+uint64_t Generator::RefusedByQueues() const {
+  uint64_t refused = 0;
+  for (const WorkerPlace& place : places_) {
+    if (place.queue == nullptr) continue;
+    refused += nic::QueueCounters::Load(place.queue->tx_full) +
+               nic::QueueCounters::Load(place.queue->tx_unframeable);
   }
-  result_ = trial_->Result(true, taken_back);
+  return refused;
 }
 
 }  // namespace sluice::pktgen

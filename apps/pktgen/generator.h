@@ -1,82 +1,70 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One run as the main thread sees it: traffic, what workers share, when it began and ends.
+// Where workers and the main thread meet: the round under way, and who works on it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "engine/pktgen/trial.h"
 #include "nic/queue_counters.h"
+#include "round.h"
 #include "settings.h"
 
 namespace sluice::pktgen {
 
-/// TSC cycles in picoseconds.
-class Clock {
- public:
-  explicit Clock(uint64_t hz)
-      : ps_per_cycle_(static_cast<uint64_t>(
-            (static_cast<unsigned __int128>(engine::pktgen::kPsPerSecond) << kFraction) / hz)) {}
-  uint64_t Ps(uint64_t cycles) const {
-    return static_cast<uint64_t>(static_cast<unsigned __int128>(cycles) * ps_per_cycle_ >>
-                                 kFraction);
-  }
-
- private:
-  static constexpr uint32_t kFraction = 32;
-  uint64_t ps_per_cycle_;  ///< Times 2^kFraction.
-};
-
-/// What one worker and the main thread tell each other.
-struct alignas(64) WorkerState {
-  std::atomic<bool> over{false};  ///< The worker sends nothing any more.
-  const nic::QueueCounters* queue = nullptr;  ///< Set before the worker's first poll.
+/// Written by its worker.
+struct alignas(64) WorkerPlace {
+  std::atomic<const Round*> at{nullptr};      ///< The round that it works on.
+  const nic::QueueCounters* queue = nullptr;  ///< Set before its first poll.
 };
 
 class Generator {
  public:
-  /// `settings` outlive it. Null, with one line in `error`, if the traffic cannot be.
-  static std::unique_ptr<Generator> Make(const Settings& settings, uint32_t workers,
-                                         uint64_t line_bps, uint64_t hz, std::string* error);
+  /// `settings` outlive it; `line_bps`: 0 if the port does not tell.
+  Generator(const Settings& settings, uint32_t workers, uint64_t line_bps, uint64_t hz);
 
-  engine::pktgen::Trial& trial() { return *trial_; }
-  const engine::pktgen::Traffic& traffic() const { return *traffic_; }
+  const Settings& settings() const { return settings_; }
+  uint64_t line_bps() const { return line_bps_; }
   const Clock& clock() const { return clock_; }
-  WorkerState& state(uint32_t worker) { return states_[worker]; }
 
-  /// The first frames are due now; main thread, once.
-  void Start(uint64_t now_cycles) { start_cycles_.store(now_cycles, std::memory_order_release); }
-  /// 0: not yet.
-  uint64_t start_cycles() const { return start_cycles_.load(std::memory_order_acquire); }
-  bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+  /// Gives workers a round to work on, which Start starts. One at a time, by one thread. Null, with
+  /// one line in `error`, if the traffic cannot be.
+  std::shared_ptr<Round> Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
+                               uint64_t end_ps, std::string* error);
+  /// Returns once all workers work on it. Workers poll.
+  void Gather();
+  /// Takes it from workers that were gathered; returns once none works on it.
+  void End();
+  /// Frames of the round that queues turned out not to have sent. Once none works on it.
+  uint64_t TakenBack() const { return RefusedByQueues() - refused_before_; }
 
-  /// Whether everything that will be sent was.
-  bool Over(uint64_t now_cycles) const;
-  /// Stops sending, and waits until every frame is back, or none has come for long enough.
-  void Settle();
-  /// Takes what was found. Once no worker works any more, while their queues are there.
-  void Finish();
-  /// From Finish on; without streams: the run did not begin.
-  const engine::pktgen::TrialResult& result() const { return result_; }
-  /// How long frames were due, in seconds; from Settle on.
-  double sending_s() const { return static_cast<double>(sending_ps_) / 1e12; }
+  /// Workers: the round to work on; null: none.
+  Round* round() const { return round_.load(std::memory_order_acquire); }
+  WorkerPlace& place(uint32_t worker) { return places_[worker]; }
+
+  /// Any other thread: the latest round; null before the first.
+  std::shared_ptr<Round> latest() const {
+    const std::scoped_lock lock(mutex_);
+    return latest_;
+  }
 
  private:
-  Generator(const Settings& settings, uint64_t hz) : settings_(settings), clock_(hz) {}
+  void AwaitWorkersAt(const Round* round) const;
+  uint64_t RefusedByQueues() const;
 
   const Settings& settings_;
-  Clock clock_;
-  std::unique_ptr<engine::pktgen::Traffic> traffic_;
-  std::unique_ptr<engine::pktgen::Trial> trial_;
-  std::vector<WorkerState> states_;
-  std::atomic<uint64_t> start_cycles_{0};
-  std::atomic<bool> stopping_{false};
-  uint64_t sending_ps_ = 0;
-  engine::pktgen::TrialResult result_;
+  const uint64_t line_bps_;
+  const Clock clock_;
+  std::vector<WorkerPlace> places_;
+  std::atomic<Round*> round_{nullptr};
+  uint64_t refused_before_ = 0;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Round> latest_;
 };
 
 }  // namespace sluice::pktgen

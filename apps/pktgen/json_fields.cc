@@ -31,10 +31,14 @@ Field::Value ValueOf(const std::array<uint8_t, kBytes>& bytes) {
 
 std::string_view FixOf(FieldKind kind) {
   switch (kind) {
-    case FieldKind::kMac: return "a MAC address, 02:00:00:00:00:01";
-    case FieldKind::kIpv4: return "an IPv4 address";
-    case FieldKind::kIpv6: return "an IPv6 address";
-    default: return "a whole number, 0 or more";
+    case FieldKind::kMac:
+      return "a MAC address, 02:00:00:00:00:01";
+    case FieldKind::kIpv4:
+      return "an IPv4 address";
+    case FieldKind::kIpv6:
+      return "an IPv6 address";
+    default:
+      return "a whole number, 0 or more";
   }
 }
 
@@ -125,8 +129,9 @@ void ReadSizes(runtime::ObjectReader& reader, std::string_view key, uint32_t lea
   if (made && made->most() <= engine::pktgen::kMaxSize) {
     *sizes = *made;
   } else {
-    reader.Complain(key, "give sizes of " + std::to_string(least) + " ... 1518, headers and tag "
-                         "included: a number, a list, a range, imix or random");
+    reader.Complain(key, "give sizes of " + std::to_string(least) +
+                             " ... 1518, headers and tag "
+                             "included: a number, a list, a range, imix or random");
   }
 }
 

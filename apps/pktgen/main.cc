@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-pktgen: sends streams of frames, and checks what comes back. lib/engine/pktgen says what is
-// sent when and what was found; worker.h runs it on a queue, generator.h from the main thread.
+// sluice-pktgen: sends streams of frames, and checks what comes back. lib/engine/pktgen says what
+// is sent when and what was found; worker.h runs it on a queue, generator.h from the main thread.
 // Start reading here.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
@@ -14,7 +14,9 @@
 #include <string>
 #include <utility>
 
+#include "campaign.h"
 #include "generator.h"
+#include "round.h"
 #include "runtime/command_line.h"
 #include "runtime/session.h"
 #include "settings.h"
@@ -23,7 +25,10 @@
 
 namespace {
 
+using sluice::engine::pktgen::TrialResult;
+using sluice::pktgen::Campaign;
 using sluice::pktgen::Generator;
+using sluice::pktgen::Round;
 using sluice::pktgen::Settings;
 using sluice::pktgen::Views;
 using sluice::pktgen::Worker;
@@ -42,22 +47,66 @@ uint64_t LineRate(uint16_t port, const Settings& settings) {
   return uint64_t{link.link_speed} * 1'000'000;
 }
 
-AppHooks HooksOf(Generator& generator, Views& views, const std::string& traffic) {
+// Of one trial: the streams as they are.
+AppHooks HooksOf(const std::shared_ptr<Round>& round, Generator& generator, TrialResult& result,
+                 const std::string& traffic) {
   AppHooks hooks;
-  hooks.started = [&generator] { generator.Start(rte_rdtsc()); };
-  hooks.over = [&generator] { return generator.Over(rte_rdtsc()); };
-  hooks.settle = [&generator] { generator.Settle(); };
-  hooks.findings = [&generator] {
-    generator.Finish();
-    return Views::FindingsOf(generator.result());
+  hooks.started = [round] { round->Start(rte_rdtsc()); };
+  hooks.over = [round] { return round->Over(rte_rdtsc()); };
+  hooks.settle = [round] { round->Settle(); };
+  hooks.findings = [round, &generator, &result] {
+    result = round->Finish(generator.TakenBack());
+    return Views::FindingsOf(result);
   };
-  hooks.line = [&views] { return views.Line(); };
-  hooks.report = [&generator, &traffic](nlohmann::ordered_json& report) {
+  hooks.report = [round, &result, &traffic](nlohmann::ordered_json& report) {
     report["traffic"] = traffic;
-    Views::Extend(generator.result(), generator.sending_s(), report);
+    Views::Extend(result, round->sending_s(), report);
   };
-  hooks.commands = views.Commands();
   return hooks;
+}
+
+// Of a test of RFC 2544: trial after trial.
+AppHooks HooksOf(Campaign& campaign, const std::string& traffic) {
+  AppHooks hooks;
+  hooks.started = [&campaign] { campaign.Start(); };
+  hooks.over = [&campaign] { return campaign.over(); };
+  hooks.settle = [&campaign] { campaign.Cancel(); };
+  hooks.findings = [&campaign] { return sluice::runtime::Findings{.foreign = campaign.foreign()}; };
+  hooks.line = [&campaign] { return campaign.Line(); };
+  hooks.report = [&campaign, &traffic](nlohmann::ordered_json& report) {
+    report["traffic"] = traffic;
+    report["rfc2544"] = campaign.Report();
+  };
+  return hooks;
+}
+
+// What is said at the end of one trial. The exit code.
+int Conclude(const TrialResult& result, double seconds, const Settings& settings, std::FILE* text) {
+  std::fputs(Views::Totals(result, seconds).c_str(), text);
+  int exit_code = 0;
+  const auto sum = result.Sum();
+  if (sum.sent > 0 && sum.received == 0 && sum.untagged < sum.sent) {
+    std::fprintf(stderr,
+                 "no frame came back: is the device connected, and does it return frames "
+                 "to this port?\n");
+    exit_code = 1;
+  }
+  std::string failed;
+  if (!settings.hgrm.empty() && !Views::WriteLatencies(result, settings.hgrm, &failed)) {
+    std::fprintf(stderr, "--hgrm=%s: %s could not be written\n", settings.hgrm.c_str(),
+                 failed.c_str());
+    exit_code = 1;
+  }
+  return exit_code;
+}
+
+// And of a test.
+int Conclude(const Campaign& campaign, std::FILE* text) {
+  std::fputs(campaign.Totals().c_str(), text);
+  std::string why;
+  if (campaign.HasVerdict(&why)) return 0;
+  std::fprintf(stderr, "no verdict: %s\n", why.c_str());
+  return 1;
 }
 
 }  // namespace
@@ -75,28 +124,30 @@ int main(int argc, char** argv) {
   const std::string_view iface = line->options.iface->name;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
-  const auto generator =
-      Generator::Make(*settings, session->workers(), LineRate(session->port(), *settings),
-                      rte_get_tsc_hz(), &fix);
-  if (generator == nullptr) return BadFlag(settings->rates, fix);
+  Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
+                      rte_get_tsc_hz());
+  // The streams as they are, of a test too: what a queue cannot send is known before the first
+  // trial.
+  const std::shared_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);
+  if (round == nullptr) return BadFlag(settings->rates, fix);
 
-  Views views(*generator);
-  exit_code = session->Run(
-      [&](const WorkerInfo& info) { return Worker(*generator, info.worker, iface); },
-      HooksOf(*generator, views, settings->traffic));
-  const sluice::engine::pktgen::TrialResult& result = generator->result();
+  const auto make_engine = [&](const WorkerInfo& info) {
+    return Worker(generator, info.worker, iface);
+  };
+  if (settings->rfc2544) {
+    if (generator.line_bps() == 0) {
+      return BadFlag("line_gbps", "the port does not tell the rate of its line: give it");
+    }
+    Campaign campaign(generator);
+    exit_code = session->Run(make_engine, HooksOf(campaign, settings->traffic));
+    return std::max(exit_code, Conclude(campaign, text));
+  }
+  TrialResult result;
+  Views views(generator);
+  AppHooks hooks = HooksOf(round, generator, result, settings->traffic);
+  hooks.line = [&views] { return views.Line(); };
+  hooks.commands = views.Commands();
+  exit_code = session->Run(make_engine, std::move(hooks));
   if (result.streams.empty()) return exit_code;  // It did not begin.
-  std::fputs(Views::Totals(result, generator->sending_s()).c_str(), text);
-  const auto sum = result.Sum();
-  if (sum.sent > 0 && sum.received == 0 && sum.untagged < sum.sent) {
-    std::fprintf(stderr, "no frame came back: is the device connected, and does it return frames "
-                         "to this port?\n");
-    exit_code = std::max(exit_code, 1);
-  }
-  if (!settings->hgrm.empty() && !Views::WriteLatencies(result, settings->hgrm, &fix)) {
-    std::fprintf(stderr, "--hgrm=%s: %s could not be written\n", settings->hgrm.c_str(),
-                 fix.c_str());
-    exit_code = std::max(exit_code, 1);
-  }
-  return exit_code;
+  return std::max(exit_code, Conclude(result, round->sending_s(), *settings, text));
 }

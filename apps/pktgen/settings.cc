@@ -14,7 +14,9 @@
 #include "packet/frame.h"
 #include "packet/frame_length.h"
 #include "packet/imix.h"
+#include "rfc2544_flags.h"
 #include "runtime/argument_faults.h"
+#include "runtime/flag_text.h"
 #include "stream_file.h"
 
 DEFINE_string(streams, "",
@@ -48,8 +50,6 @@ using engine::workload::Arrivals;
 
 constexpr uint32_t kMaxFlows = 1u << 20;
 
-bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
-
 uint64_t PsOf(double seconds) { return static_cast<uint64_t>(std::llround(seconds * 1e12)); }
 
 /// Rate, schedule, arrivals and destination of the one stream that flags describe.
@@ -73,13 +73,15 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
 
 bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, StreamSpec* stream) {
   for (const char* other : {"frame_size", "flows", "dst_mac"}) {
-    if (!complaint.Check(IsDefault(other), other, "the capture has this: omit it")) return false;
+    if (!complaint.Check(runtime::IsDefault(other), other, "the capture has this: omit it"))
+      return false;
   }
   const std::optional<double> factor =
       FLAGS_gaps == "none" ? std::optional(1.0) : ParseGaps(FLAGS_gaps);
   const bool original = FLAGS_gaps != "none";
   for (const char* other : {"rate", "schedule"}) {
-    if (!complaint.Check(!original || IsDefault(other), other, "--gaps says when: omit one")) {
+    if (!complaint.Check(!original || runtime::IsDefault(other), other,
+                         "--gaps says when: omit one")) {
       return false;
     }
   }
@@ -101,15 +103,16 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
     stream->phases.clear();
   }
   stream->frames = FLAGS_loops * captured.frames->size();
-  settings->traffic = "pcap:" + FLAGS_pcap + "+loops=" + std::to_string(FLAGS_loops) +
-                      "+gaps=" + FLAGS_gaps;
+  settings->traffic =
+      "pcap:" + FLAGS_pcap + "+loops=" + std::to_string(FLAGS_loops) + "+gaps=" + FLAGS_gaps;
   return true;
 }
 
 bool ReadHeaders(const runtime::Complaint& complaint, uint64_t seed, Settings* settings,
                  StreamSpec* stream) {
   for (const char* other : {"loops", "gaps"}) {
-    if (!complaint.Check(IsDefault(other), other, "only captures have this: give --pcap as well")) {
+    if (!complaint.Check(runtime::IsDefault(other), other,
+                         "only captures have this: give --pcap as well")) {
       return false;
     }
   }
@@ -119,9 +122,9 @@ bool ReadHeaders(const runtime::Complaint& complaint, uint64_t seed, Settings* s
                        "give 64 to 1518, a list as in 64,1518, imix or random") ||
       !complaint.Check(FLAGS_flows >= 1 && FLAGS_flows <= kMaxFlows, "flows",
                        "give 1 to 1048576") ||
-      !complaint.Check(FLAGS_dst_mac.empty() ||
-                           rte_ether_unformat_addr(FLAGS_dst_mac.c_str(), &mac) == 0,
-                       "dst_mac", "give a MAC address, as in 02:00:00:00:00:01")) {
+      !complaint.Check(
+          FLAGS_dst_mac.empty() || rte_ether_unformat_addr(FLAGS_dst_mac.c_str(), &mac) == 0,
+          "dst_mac", "give a MAC address, as in 02:00:00:00:00:01")) {
     return false;
   }
   if (!FLAGS_dst_mac.empty()) {
@@ -132,15 +135,15 @@ bool ReadHeaders(const runtime::Complaint& complaint, uint64_t seed, Settings* s
   stream->sizes = *sizes;
   const Field::Value first = 0x0a00'0001;
   stream->headers.source = Field::Range(first, first + FLAGS_flows - 1, 1);
-  settings->traffic =
-      "udp:size=" + FLAGS_frame_size + "+flows=" + std::to_string(FLAGS_flows);
+  settings->traffic = "udp:size=" + FLAGS_frame_size + "+flows=" + std::to_string(FLAGS_flows);
   return true;
 }
 
 bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
   for (const char* other : {"pcap", "frame_size", "flows", "rate", "schedule", "arrivals", "loops",
                             "gaps", "dst_mac"}) {
-    if (!complaint.Check(IsDefault(other), other, "put it into the file of --streams, or omit one")) {
+    if (!complaint.Check(runtime::IsDefault(other), other,
+                         "put it into the file of --streams, or omit one")) {
       return false;
     }
   }
@@ -172,8 +175,8 @@ std::optional<double> ParseGaps(std::string_view text) {
   text.remove_prefix(kOriginal.size() + 1);
   double factor = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  const bool good = error == std::errc() && end == text.data() + text.size() && factor >= 1e-6 &&
-                    factor <= 1e6;
+  const bool good =
+      error == std::errc() && end == text.data() + text.size() && factor >= 1e-6 && factor <= 1e6;
   return good ? std::optional(factor) : std::nullopt;
 }
 
@@ -205,7 +208,7 @@ bool CheckEarly(const runtime::Complaint& complaint, const runtime::CommandLine&
                 const Settings& settings) {
   std::string fix;
   const bool bears =
-      settings.line_bps == 0 ||
+      settings.line_bps == 0 || settings.rfc2544 ||
       engine::pktgen::Traffic::Make(settings.streams, {.line_bps = settings.line_bps}, &fix);
   if (!complaint.Check(bears, settings.rates, fix)) return false;
   if (line.own_port || !line.options.iface->ipv4_only) return true;
@@ -276,7 +279,8 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   if (FLAGS_verify == "tags") settings.trial.bytes = engine::pktgen::Checker::Bytes::kTrusted;
   settings.hgrm = FLAGS_hgrm;
   if (line.options.duration_s > 0) settings.end_ps = PsOf(line.options.duration_s);
-  if (!ReadTraffic(complaint, line, &settings) || !CheckEarly(complaint, line, settings)) {
+  if (!ReadTraffic(complaint, line, &settings) || !ReadRfc2544(complaint, &settings) ||
+      !CheckEarly(complaint, line, settings)) {
     return std::nullopt;
   }
   return settings;

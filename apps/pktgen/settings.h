@@ -15,15 +15,29 @@
 
 namespace sluice::pktgen {
 
+/// A test of RFC 2544 instead of one trial.
+struct Rfc2544 {
+  enum class Test : uint8_t { kThroughput, kLatency, kLoss, kBackToBack };
+  Test test = Test::kThroughput;
+  double trial_s = 10;
+  double probe_s = 1;
+  double tolerated_loss = 0;  ///< Share of the frames.
+  double precision = 0.005;   ///< Relative width of the interval.
+  uint32_t repeats = 20;      ///< Of trials for latency, and of bursts.
+  double generator_pps = 0;   ///< What it can send; 0: not known.
+};
+std::string_view NameOf(Rfc2544::Test test);
+
 struct Settings {
   std::vector<engine::pktgen::StreamSpec> streams;  ///< Their frames are made (captured).
-  std::string rates;        ///< The flag that names the rates.
-  std::string traffic;      ///< What they are, for the report.
-  uint64_t line_bps = 0;    ///< 0: the port tells.
+  std::string rates;                                ///< The flag that names the rates.
+  std::string traffic;                              ///< What they are, for the report.
+  uint64_t line_bps = 0;                            ///< 0: the port tells.
   uint64_t end_ps = engine::pktgen::kNever;
-  double settle_s = 2;      ///< Without a frame, before those under way are lost.
+  double settle_s = 2;  ///< Without a frame, before those under way are lost.
   engine::pktgen::TrialOptions trial;
-  std::string hgrm;         ///< Prefix of files with latencies; empty: none.
+  std::optional<Rfc2544> rfc2544;
+  std::string hgrm;  ///< Prefix of files with latencies; empty: none.
 };
 
 /// Reads the flags. On a bad one returns nothing, with its name and the fix.

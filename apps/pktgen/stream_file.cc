@@ -73,8 +73,7 @@ void ReadUpper(const json& value, const std::string& path, Errors* errors, uint8
   ObjectReader reader(value, path, errors);
   const bool icmp = protocol == packet::kProtocolIcmp;
   headers->protocol = protocol;
-  ReadField(reader, icmp ? "identifier" : "source_port", FieldKind::kNumber,
-            &headers->source_port);
+  ReadField(reader, icmp ? "identifier" : "source_port", FieldKind::kNumber, &headers->source_port);
   ReadField(reader, icmp ? "sequence" : "destination_port", FieldKind::kNumber,
             &headers->destination_port);
   if (protocol == packet::kProtocolTcp) reader.Whole("flags", 0, 255, &headers->tcp_flags);
@@ -205,11 +204,11 @@ StreamSpec ReadStream(const json& value, const std::string& path, Errors* errors
   ObjectReader reader(value, path, errors);
   StreamSpec stream;
   stream.name = "stream" + std::to_string(number);
-  if (reader.Text("name", &stream.name) &&
-      (stream.name.empty() || stream.name.size() > 64 ||
-       !std::ranges::all_of(stream.name, [](unsigned char c) {
-         return std::isalnum(c) || c == '_' || c == '-' || c == '.';
-       }))) {
+  if (reader.Text("name", &stream.name) && (stream.name.empty() || stream.name.size() > 64 ||
+                                            !std::ranges::all_of(stream.name, [](unsigned char c) {
+                                              return std::isalnum(c) || c == '_' || c == '-' ||
+                                                     c == '.';
+                                            }))) {
     reader.Complain("name", "give letters, digits, '_', '-' and '.', at most 64");
   }
   reader.Whole("seed", 0, UINT64_MAX, &stream.seed);

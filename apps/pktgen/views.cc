@@ -30,19 +30,6 @@ std::string Latency(const Histogram& latency) {
                          Us(latency.Percentile(0.99)), Us(latency.Percentile(0.999)));
 }
 
-Json LatencyJson(const Histogram& latency) {
-  Json json{{"count", latency.count()}, {"min", latency.min()}, {"mean", latency.mean()}};
-  for (const auto& [name, share] : {std::pair{"p50", 0.5},
-                                    {"p90", 0.9},
-                                    {"p99", 0.99},
-                                    {"p99.9", 0.999},
-                                    {"p99.99", 0.9999}}) {
-    json[name] = latency.Percentile(share);
-  }
-  json["max"] = latency.max();
-  return json;
-}
-
 /// Scalars alone, as telemetry has them.
 Json Figures(const StreamResult& stream) {
   return {{"name", stream.name},
@@ -78,8 +65,18 @@ Json StreamJson(const StreamResult& stream, double seconds) {
 
 }  // namespace
 
+Json LatencyJson(const Histogram& latency) {
+  Json json{{"count", latency.count()}, {"min", latency.min()}, {"mean", latency.mean()}};
+  for (const auto& [name, share] :
+       {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}}) {
+    json[name] = latency.Percentile(share);
+  }
+  json["max"] = latency.max();
+  return json;
+}
+
 std::string Views::Line() {
-  const StreamResult now = generator_.trial().Result(false).Sum();
+  const StreamResult now = generator_.latest()->trial().Result(false).Sum();
   Histogram latency = now.latency;
   latency.Subtract(shown_);
   shown_ = now.latency;
@@ -140,7 +137,8 @@ std::vector<runtime::TelemetryCommand> Views::Commands() {
   return {{"/sluice/pktgen/streams", "Returns what each stream sent and got back. No parameters.",
            [this](std::string_view) {
              Json streams = Json::array();
-             for (const StreamResult& stream : generator_.trial().Result(false).streams) {
+             const std::shared_ptr<Round> round = generator_.latest();
+             for (const StreamResult& stream : round->trial().Result(false).streams) {
                streams.push_back(Figures(stream));
              }
              return streams;

@@ -14,6 +14,9 @@
 
 namespace sluice::pktgen {
 
+/// Count, mean and percentiles, in ns.
+nlohmann::ordered_json LatencyJson(const engine::workload::Histogram& latency);
+
 class Views {
  public:
   /// `generator` outlives it.

@@ -25,17 +25,12 @@ class Worker {
 
   /// `generator` outlives it. `iface`: of --iface, for complaints.
   Worker(Generator& generator, uint32_t worker, std::string_view iface)
-      : generator_(&generator),
-        sender_(&generator.trial().sender(worker)),
-        checker_(&generator.trial().checker(worker)),
-        state_(&generator.state(worker)),
-        worker_(worker),
-        iface_(iface) {}
+      : generator_(&generator), place_(&generator.place(worker)), worker_(worker), iface_(iface) {}
 
-  /// Whether the queue could send all frames of this worker.
+  /// Whether the queue could send all frames of this worker in the latest round.
   template <typename Queue>
   std::string Fault(const Queue& queue) const {
-    const engine::pktgen::Traffic& traffic = generator_->traffic();
+    const engine::pktgen::Traffic& traffic = generator_->latest()->traffic();
     for (size_t stream = 0; stream < traffic.streams(); ++stream) {
       const engine::pktgen::FrameSet& frames = traffic.share(stream, worker_).frames;
       for (size_t i = 0; i < frames.size(); ++i) {
@@ -48,17 +43,26 @@ class Worker {
     return "";
   }
 
-  void set_counters(const nic::QueueCounters& counters) { state_->queue = &counters; }
+  void set_counters(const nic::QueueCounters& counters) { place_->queue = &counters; }
 
   template <typename Queue>
   uint32_t Generate(Queue& queue, uint64_t /*now*/) {
-    const uint64_t start = generator_->start_cycles();
+    if (Round* const round = generator_->round(); round != round_) [[unlikely]]
+      Join(round);
+    if (round_ == nullptr) return 0;
+    const uint64_t start = round_->start_cycles();
     if (start == 0) return 0;
     const uint64_t now_ps = generator_->clock().Ps(rte_rdtsc() - start);
-    if (generator_->stopping() && !sender_->over()) [[unlikely]] sender_->Stop();
+    if (round_->stopping() && !sender_->over()) [[unlikely]]
+      sender_->Stop();
+    if (now_ps - polled_ps_ > longest_pause_ps_) [[unlikely]] {
+      longest_pause_ps_ = now_ps - polled_ps_;
+      round_->state(worker_).longest_pause_ps.store(longest_pause_ps_, std::memory_order_relaxed);
+    }
+    polled_ps_ = now_ps;
     const uint32_t planned = sender_->Plan(now_ps);
     if (planned == 0) {
-      if (sender_->over()) state_->over.store(true, std::memory_order_release);
+      if (sender_->over()) round_->state(worker_).over.store(true, std::memory_order_release);
       return 0;
     }
     const uint32_t left = queue.Emit(*sender_, planned);
@@ -69,7 +73,7 @@ class Worker {
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t /*now*/) {
     // When they came: not before the poll that found them.
-    const uint64_t start = generator_->start_cycles();
+    const uint64_t start = round_ == nullptr ? 0 : round_->start_cycles();
     const uint64_t now_ns = start == 0 ? 0 : generator_->clock().Ps(rte_rdtsc() - start) / 1000;
     const uint32_t size = burst.size();
     for (uint32_t i = 0; i < size; ++i) {
@@ -78,7 +82,7 @@ class Worker {
         __builtin_prefetch(ahead.data + ahead.length - engine::pktgen::kTagBytes);
       }
       const packet::Frame frame = burst.At(i);
-      checker_->See(frame.data, frame.length, now_ns);
+      if (checker_ != nullptr) checker_->See(frame.data, frame.length, now_ns);
       burst.Answer(i, frame, packet::kConsume);
     }
   }
@@ -87,10 +91,22 @@ class Worker {
   /// Frames between the one at work and the one whose tag is fetched.
   static constexpr uint32_t kAhead = 8;
 
+  /// The round before is not touched any more.
+  void Join(Round* round) {
+    round_ = round;
+    polled_ps_ = longest_pause_ps_ = 0;
+    sender_ = round == nullptr ? nullptr : &round->trial().sender(worker_);
+    checker_ = round == nullptr ? nullptr : &round->trial().checker(worker_);
+    place_->at.store(round, std::memory_order_release);
+  }
+
   Generator* generator_;
-  engine::pktgen::Sender* sender_;
-  engine::pktgen::Checker* checker_;
-  WorkerState* state_;
+  WorkerPlace* place_;
+  Round* round_ = nullptr;
+  uint64_t polled_ps_ = 0;
+  uint64_t longest_pause_ps_ = 0;
+  engine::pktgen::Sender* sender_ = nullptr;
+  engine::pktgen::Checker* checker_ = nullptr;
   uint32_t worker_;
   std::string_view iface_;
 };

@@ -12,6 +12,7 @@
 
 #include "client_wire.h"
 #include "runtime/argument_faults.h"
+#include "runtime/flag_text.h"
 
 DECLARE_string(rate);
 
@@ -75,8 +76,6 @@ constexpr double kDefaultRate = 50'000;
 bool IsAmong(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
-
-bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
 // Every policy in every mode with an agent, and the host alone.
 std::vector<Cell> AllCells() {
@@ -183,8 +182,8 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
     return std::nullopt;
   }
   const bool all = FLAGS_policy.empty() && FLAGS_mode.empty();
-  const bool says_port = line->own_port || !IsDefault("iface") || !IsDefault("wire") ||
-                         !IsDefault("pcap");
+  const bool says_port = line->own_port || !runtime::IsDefault("iface") || !runtime::IsDefault("wire") ||
+                         !runtime::IsDefault("pcap");
   const bool self = FLAGS_requests.empty() ? all && !says_port : FLAGS_requests == "self";
   if (!complaint.Check(!all || line->options.workers == 1, "workers",
                        "give 1, or --policy or --mode: the comparison of all runs on one worker") ||

@@ -11,7 +11,8 @@ namespace sluice::emulator {
 namespace {
 
 constexpr std::string_view kNames[] = {"fault_drop",    "fault_dup",   "fault_reorder",
-                                       "fault_corrupt", "fault_delay", "fault_linkdown"};
+                                       "fault_corrupt", "fault_delay", "fault_linkdown",
+                                       "fault_police"};
 
 /// Empty, or what to write instead.
 std::string_view ReadFault(std::string_view kind, std::string_view amount, FaultOptions* faults) {
@@ -25,12 +26,19 @@ std::string_view ReadFault(std::string_view kind, std::string_view amount, Fault
                       faults->down_length_ns < faults->down_period_ns;
     return read ? "" : "give period/outage, the outage shorter, as in linkdown:1s/100ms";
   }
+  if (kind == "police") {
+    const auto [rate, frames] = Cut(amount, '/');
+    const bool read = ReadRate(rate, &faults->police_pps) &&
+                      (frames.empty() || ReadNumber(frames, 1u, 1u << 30, &faults->police_frames));
+    return read ? "" : "give packets/s, and frames that may come at once, as in police:2.5M/64";
+  }
   double* const probability = kind == "drop"      ? &faults->drop
                               : kind == "dup"     ? &faults->duplicate
                               : kind == "reorder" ? &faults->reorder
                               : kind == "corrupt" ? &faults->corrupt
                                                   : nullptr;
-  if (probability == nullptr) return "unknown; use drop, dup, reorder, corrupt, delay or linkdown";
+  if (probability == nullptr)
+    return "unknown; use drop, dup, reorder, corrupt, delay, linkdown or police";
   return ReadNumber(amount, 0, 1, probability) ? "" : "give a probability 0…1, as in drop:0.01";
 }
 
@@ -71,18 +79,35 @@ std::span<const device::WireFrame> FaultyWire::Pull(uint64_t now_ns, uint32_t ma
   // With a delay, frames enter as soon as the source has them; without, as they leave.
   const uint32_t capacity = options_.delay_ns != 0 ? kFrames : std::max(max, kMostForOne);
   bool dry = false;
-  while (!dry && fifo_.size() + kMostForOne <= capacity) {
+  // A source without end, all of whose frames are dropped, must not keep the device.
+  uint32_t pulled = 0;
+  while (!dry && pulled < capacity && fifo_.size() + kMostForOne <= capacity) {
     const uint32_t room = (capacity - fifo_.size()) / kMostForOne;
     const auto frames = inner_->Pull(now_ns, std::min(room, max));
     for (const device::WireFrame& frame : frames) Inject(frame, now_ns);
     inner_->Consumed(static_cast<uint32_t>(frames.size()));
     dry = frames.empty();
+    pulled += static_cast<uint32_t>(frames.size());
   }
   if (dry && fifo_.size() == 0) ReleaseHeld(now_ns);
   return fifo_.Front(now_ns, max);
 }
 
+// The generic cell rate algorithm of ITU-T I.371, as virtual scheduling.
+bool FaultyWire::Exceeds(uint64_t now_ns) {
+  const double gap_ns = 1e9 / options_.police_pps;
+  const auto now = static_cast<double>(now_ns);
+  const double until = std::max(policed_until_ns_, now);
+  if (until - now > (options_.police_frames - 1) * gap_ns) return true;
+  policed_until_ns_ = until + gap_ns;
+  return false;
+}
+
 void FaultyWire::Inject(const device::WireFrame& frame, uint64_t now_ns) {
+  if (options_.police_pps > 0 && Exceeds(now_ns)) {
+    ++counts_[kPolice];
+    return;
+  }
   if (Chance(options_.drop)) {
     ++counts_[kDrop];
     return;

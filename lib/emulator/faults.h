@@ -26,6 +26,8 @@ struct FaultOptions {
   uint64_t delay_ns = 0;        ///< Every frame arrives that much later.
   uint64_t down_period_ns = 0;  ///< The carrier is lost once in this time; 0: never.
   uint64_t down_length_ns = 0;  ///< For this long, at the end of the period.
+  double police_pps = 0;        ///< Frames that exceed it are dropped; 0: none.
+  uint32_t police_frames = 64;  ///< That may come at once.
   uint64_t seed = 1;
 
   /// Reads what follows "faults=". False, with one line in `error`, if any of it is wrong.
@@ -33,7 +35,7 @@ struct FaultOptions {
 
   bool Any() const {
     return drop > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay_ns != 0 ||
-           down_period_ns != 0;
+           down_period_ns != 0 || police_pps > 0;
   }
 };
 
@@ -54,7 +56,7 @@ class FaultyWire final : public Wire {
   std::span<const device::Counter> Counters() override;
 
  private:
-  enum Kind { kDrop, kDuplicate, kReorder, kCorrupt, kDelay, kLinkDown, kKinds };
+  enum Kind { kDrop, kDuplicate, kReorder, kCorrupt, kDelay, kLinkDown, kPolice, kKinds };
   static constexpr uint32_t kFrames = 65536;
   static constexpr size_t kBytes = size_t{64} << 20;
   /// Frames injected for one of the inner wire: itself, a duplicate, a held one.
@@ -63,6 +65,7 @@ class FaultyWire final : public Wire {
   static constexpr uint32_t kMostHeld = 65536;
 
   bool Chance(double probability) { return probability > 0 && uniform_(random_) < probability; }
+  bool Exceeds(uint64_t now_ns);
   void Inject(const device::WireFrame& frame, uint64_t now_ns);
   void Append(const device::WireFrame& frame, uint64_t now_ns);
   void ReleaseHeld(uint64_t now_ns);
@@ -76,6 +79,7 @@ class FaultyWire final : public Wire {
   std::vector<uint8_t> held_;  ///< The frame that is held back; empty if none is.
   uint32_t held_for_ = 0;      ///< Frames that have passed it.
   uint64_t start_ns_ = 0;
+  double policed_until_ns_ = 0;  ///< When frames at the policed rate would have come so far.
   bool started_ = false;
   std::array<uint64_t, kKinds> counts_ = {};
   std::vector<device::Counter> counters_;

@@ -14,6 +14,11 @@ namespace sluice::runtime {
 /// Whether it is defined by lib/runtime or an application, not by a library that they use.
 bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag);
 
+/// Whether the flag `name`, which exists, has its default.
+inline bool IsDefault(const char* name) {
+  return gflags::GetCommandLineFlagInfoOrDie(name).is_default;
+}
+
 /// `value` of a flag of gflags' type `type` ("double", "string", …). gflags writes doubles with 17
 /// digits; this gives them as few as tell the number.
 std::string FlagText(std::string_view type, const std::string& value);

@@ -84,8 +84,6 @@ bool IsFrameSize(std::string_view text) {
          (ParseNumber(text, &bytes) && bytes >= 64 && bytes <= 1518);
 }
 
-bool IsDefault(const char* flag) { return gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
-
 // The wire of the embedded NIC, from the traffic flags.
 bool ReadTraffic(Options* options, std::string* error) {
   if (!FLAGS_wire.empty()) {

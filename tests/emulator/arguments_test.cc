@@ -82,7 +82,8 @@ TEST(Arguments, ReadsPortsFaultsAndCpus) {
   const auto arguments =
       Parse({{"wire", "port:net_tap0"},
              {"device_cpu", "3"},
-             {"faults", "drop:0.01+dup:0.02+reorder:0.03+corrupt:1+delay:50us+linkdown:1s/100ms"}});
+             {"faults", "drop:0.01+dup:0.02+reorder:0.03+corrupt:1+delay:50us+linkdown:1s/100ms+"
+                         "police:2.5M/32"}});
   ASSERT_TRUE(arguments);
   EXPECT_EQ(arguments->port, "net_tap0");
   EXPECT_EQ(arguments->device_cpu, 3u);
@@ -94,6 +95,8 @@ TEST(Arguments, ReadsPortsFaultsAndCpus) {
   EXPECT_EQ(faults.delay_ns, 50'000u);
   EXPECT_EQ(faults.down_period_ns, 1'000'000'000u);
   EXPECT_EQ(faults.down_length_ns, 100'000'000u);
+  EXPECT_DOUBLE_EQ(faults.police_pps, 2.5e6);
+  EXPECT_EQ(faults.police_frames, 32u);
 }
 
 TEST(Arguments, TheModelRunsOnACpuOfItsOwnOrOnWorkers) {
@@ -177,6 +180,8 @@ TEST(Arguments, RefusesNonsenseInOneLineThatNamesTheArgument) {
       {{{"faults", "delay:2h"}}, "delay:2h"},
       {{{"faults", "linkdown:1s"}}, "linkdown:1s"},
       {{{"faults", "linkdown:1s/1s"}}, "linkdown:1s/1s"},
+      {{{"faults", "police:fast"}}, "police:fast"},
+      {{{"faults", "police:1M/0"}}, "police:1M/0"},
       {{{"verify", "maybe"}}, "verify=maybe"},
       {{{"pause", "1"}}, "pause=1"},
       {{{"seed", "abc"}}, "seed=abc"},

@@ -175,6 +175,19 @@ TEST(Faults, WhileTheCarrierIsLostNothingPassesAndTheSourceWaits) {
   EXPECT_GT((*rig)["wire_offered"], offered);
 }
 
+TEST(Faults, APolicerPassesItsRateAndWhatMayComeAtOnce) {
+  FaultOptions faults;
+  faults.police_pps = 500'000;
+  faults.police_frames = 10;
+  auto rig = Faulty(faults, 100'000);
+  rig->Run(101, 1000);  // 100 us from the first step to the last: 50 frames, behind the first 10
+  rig->StopAndDrain();
+  EXPECT_EQ((*rig)["wire_accepted"], 60u);
+  EXPECT_GT((*rig)["wire_fault_police"], 1000u);
+  EXPECT_EQ((*rig)["wire_offered"], (*rig)["wire_accepted"] + (*rig)["wire_fault_police"]);
+  EXPECT_EQ((*rig)["wire_lost"], (*rig)["wire_fault_police"]);
+}
+
 TEST(Faults, TheSameSeedDoesTheSameDamage) {
   FaultOptions faults;
   faults.drop = faults.duplicate = faults.reorder = faults.corrupt = 0.05;

@@ -14,7 +14,7 @@
 namespace sluice::engine::pktgen {
 namespace {
 
-constexpr double kLine = 14'880'952;  // 64-byte frames of a 10 Gb/s line.
+constexpr double kLinePps = 14'880'952;  // 64-byte frames of a 10 Gb/s line.
 
 // How a device with a cap loses what exceeds it.
 enum class Loss { kAtOnce, kLate, kInBursts };
@@ -31,7 +31,9 @@ struct Policer {
   mutable std::mt19937_64 random = std::mt19937_64(1);
   mutable uint64_t trials = 0;
 
-  bool Happens(double share) const { return std::uniform_real_distribution<>(0, 1)(random) < share; }
+  bool Happens(double share) const {
+    return std::uniform_real_distribution<>(0, 1)(random) < share;
+  }
 
   Outcome operator()(const Offer& offer) const {
     ++trials;
@@ -51,19 +53,24 @@ struct Policer {
   }
 };
 
-RateSearch Search() { return {.max_pps = kLine, .generator_pps = kLine}; }
+RateSearch Search() { return {.max_pps = kLinePps, .generator_pps = kLinePps}; }
 
 TEST(RateSearch, FindsCapsOfEverySeedWithinOnePercent) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Policer device{.cap = 0};
     device.random.seed(seed);
-    std::uniform_real_distribution<> exponent(std::log(10'000.0), std::log(0.98 * kLine));
+    std::uniform_real_distribution<> exponent(std::log(10'000.0), std::log(0.98 * kLinePps));
     device.cap = std::exp(exponent(device.random));
     switch (static_cast<Loss>(seed % 3)) {
-      case Loss::kAtOnce: break;
+      case Loss::kAtOnce:
+        break;
       // Full after 8 s of a trial that exceeds the cap by half a percent.
-      case Loss::kLate: device.buffer = 0.005 * 8 * device.cap; break;
-      case Loss::kInBursts: device.burst = 1 + device.random() % 256; break;
+      case Loss::kLate:
+        device.buffer = 0.005 * 8 * device.cap;
+        break;
+      case Loss::kInBursts:
+        device.burst = 1 + device.random() % 256;
+        break;
     }
     device.spurious = seed % 4 == 3 ? 0.05 : 0;
     device.disturbed = seed % 5 == 4 ? 0.2 : 0;
@@ -83,7 +90,7 @@ TEST(RateSearch, IntervalHoldsTheCapHoweverManyTrialsLoseByChance) {
     for (uint64_t seed = 0; seed < 300; ++seed) {
       Policer device{.cap = 0, .spurious = spurious};
       device.random.seed(seed);
-      device.cap = std::uniform_real_distribution<>(10'000, 0.98 * kLine)(device.random);
+      device.cap = std::uniform_real_distribution<>(10'000, 0.98 * kLinePps)(device.random);
       const FoundRate found = FindRate(Search(), device);
       if (found.limit == RateLimit::kNoise) continue;
       ++verdicts;
@@ -103,7 +110,7 @@ TEST(RateSearch, StartsGently) {
   Policer device{.cap = 1'000'000};
   const FoundRate found = FindRate(Search(), device);
   ASSERT_FALSE(found.trials.empty());
-  EXPECT_LT(found.trials[0].offer.rate_pps, kLine / 1000);
+  EXPECT_LT(found.trials[0].offer.rate_pps, kLinePps / 1000);
   double highest = found.trials[0].offer.rate_pps;
   for (const TrialRecord& record : found.trials) {
     EXPECT_LE(record.offer.rate_pps, 2 * highest);
@@ -129,16 +136,26 @@ TEST(RateSearch, NamesWhatWasTheLimit) {
     double low_pps;  // 0: not checked
   };
   const Case cases[] = {
-      {"nothing is lost on the line", {.cap = 2 * kLine}, kLine, RateLimit::kLine, kLine},
-      {"the loopback was slower", {.cap = 2 * kLine}, kLine / 2, RateLimit::kGenerator, kLine / 2},
-      {"slower than on the loopback", {.cap = 2 * kLine, .generator = 5e6}, kLine,
-       RateLimit::kGenerator, 5e6},
-      {"the device is slower than the generator", {.cap = 4e6, .generator = 5e6}, kLine,
-       RateLimit::kDevice, 4e6},
-      {"every second trial loses", {.cap = 1e6, .spurious = 0.5}, kLine, RateLimit::kNoise, 0},
-      {"most trials are disturbed", {.cap = 1e6, .disturbed = 0.8}, kLine, RateLimit::kNoise, 0},
-      {"all trials are disturbed", {.cap = 1e6, .disturbed = 1}, kLine, RateLimit::kNoise, 0},
-      {"nothing passes", {.cap = -1e9}, kLine, RateLimit::kDevice, 0},
+      {"nothing is lost on the line", {.cap = 2 * kLinePps}, kLinePps, RateLimit::kLine, kLinePps},
+      {"the loopback was slower",
+       {.cap = 2 * kLinePps},
+       kLinePps / 2,
+       RateLimit::kGenerator,
+       kLinePps / 2},
+      {"slower than on the loopback",
+       {.cap = 2 * kLinePps, .generator = 5e6},
+       kLinePps,
+       RateLimit::kGenerator,
+       5e6},
+      {"the device is slower than the generator",
+       {.cap = 4e6, .generator = 5e6},
+       kLinePps,
+       RateLimit::kDevice,
+       4e6},
+      {"every second trial loses", {.cap = 1e6, .spurious = 0.5}, kLinePps, RateLimit::kNoise, 0},
+      {"most trials are disturbed", {.cap = 1e6, .disturbed = 0.8}, kLinePps, RateLimit::kNoise, 0},
+      {"all trials are disturbed", {.cap = 1e6, .disturbed = 1}, kLinePps, RateLimit::kNoise, 0},
+      {"nothing passes", {.cap = -1e9}, kLinePps, RateLimit::kDevice, 0},
   };
   for (Case test : cases) {
     RateSearch search = Search();
@@ -162,22 +179,22 @@ TEST(RateSearch, ADeviceThatForwardsNothingHasRateZero) {
 }
 
 TEST(Rfc2544, FrameLossRateEndsAfterTwoCleanTrials) {
-  Policer device{.cap = 0.75 * kLine};
-  const std::vector<LossAtRate> rates = FrameLossRate(kLine, 1, device);
+  Policer device{.cap = 0.75 * kLinePps};
+  const std::vector<LossAtRate> rates = FrameLossRate(kLinePps, 1, device);
   ASSERT_EQ(rates.size(), 5u);  // 100, 90, 80, then 70 and 60 without loss.
   for (size_t i = 0; i < rates.size(); ++i) {
     EXPECT_EQ(rates[i].percent, 100 - 10 * i);
-    const double expected = std::max((1.0 - 0.1 * static_cast<double>(i) - 0.75) * kLine, 0.0);
+    const double expected = std::max((1.0 - 0.1 * static_cast<double>(i) - 0.75) * kLinePps, 0.0);
     EXPECT_NEAR(static_cast<double>(rates[i].outcome.lost), expected, 2);
   }
   Policer deaf{.cap = -1e9};
-  EXPECT_EQ(FrameLossRate(kLine, 1, deaf).size(), 10u);
+  EXPECT_EQ(FrameLossRate(kLinePps, 1, deaf).size(), 10u);
 }
 
 TEST(Rfc2544, BackToBackFindsTheBuffer) {
   for (const double buffer : {0.0, 1.0, 100.0, 4096.0, 1e6}) {
-    Policer device{.cap = kLine / 2, .buffer = buffer};
-    const BackToBack found = LongestBursts(kLine, 2, 3, device);
+    Policer device{.cap = kLinePps / 2, .buffer = buffer};
+    const BackToBack found = LongestBursts(kLinePps, 2, 3, device);
     ASSERT_EQ(found.bursts.size(), 3u);
     // The device drains while the burst arrives: n frames leave n / 2 in the buffer, and a loss of
     // less than one frame is none.
@@ -189,7 +206,7 @@ TEST(Rfc2544, BackToBackFindsTheBuffer) {
 }
 
 TEST(Rfc2544, BackToBackKnowsItsLongestBurst) {
-  Policer device{.cap = kLine};
+  Policer device{.cap = kLinePps};
   const BackToBack found = LongestBursts(1000, 2, 2, device);
   EXPECT_EQ(found.longest, 2000u);
   EXPECT_EQ(found.bursts, (std::vector<uint64_t>{2000, 2000}));

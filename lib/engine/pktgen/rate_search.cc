@@ -19,8 +19,10 @@ constexpr double kMinConfidence = 0.9;  // Below it there is no verdict.
 
 class Searcher {
  public:
-  Searcher(const RateSearch& search, Trial trial)
-      : search_(search), trial_(trial), ceiling_(std::min(search.max_pps, search.generator_pps)) {}
+  Searcher(const RateSearch& search, Measure measure)
+      : search_(search),
+        measure_(measure),
+        ceiling_(std::min(search.max_pps, search.generator_pps)) {}
 
   FoundRate Run() {
     Ramp();
@@ -33,6 +35,7 @@ class Searcher {
  private:
   struct Votes {
     int passed = 0, failed = 0;
+    int starved = 0;  // Of those failed: the generator could not send.
   };
 
   bool Exhausted() const { return exhausted_ || found_.trials.size() >= search_.max_trials; }
@@ -44,20 +47,22 @@ class Searcher {
         return false;
       }
       const Offer offer{rate, duration_s};
-      const Outcome outcome = trial_(offer);
-      const auto count = static_cast<double>(outcome.offered);
+      const Outcome outcome = measure_(offer);
       const auto sent = static_cast<double>(outcome.offered - outcome.unsent);
-      const bool starved = static_cast<double>(outcome.unsent) > search_.tolerated_unsent * count;
-      const bool passed = !outcome.disturbed && !starved && outcome.offered != 0 &&
+      const bool passed = !outcome.disturbed && outcome.offered != 0 && !Starved(outcome) &&
                           static_cast<double>(outcome.lost) <= search_.tolerated_loss * sent;
       found_.trials.push_back({offer, outcome, passed});
       if (outcome.disturbed) {
         ++disturbed_;
         continue;
       }
-      if (starved && (starved_at_ == 0 || rate < starved_at_)) starved_at_ = rate;
       return passed;
     }
+  }
+
+  bool Starved(const Outcome& outcome) const {
+    return static_cast<double>(outcome.unsent) >
+           search_.tolerated_unsent * static_cast<double>(outcome.offered);
   }
 
   bool Probe(double rate) { return RunTrial(rate, search_.probe_s); }
@@ -68,7 +73,9 @@ class Searcher {
   bool Judge(double rate, Votes& votes) {
     while (std::abs(votes.passed - votes.failed) < kLead && !exhausted_) {
       const bool passed = RunTrial(rate, search_.trial_s);
-      if (!exhausted_) ++(passed ? votes.passed : votes.failed);
+      if (exhausted_) break;
+      ++(passed ? votes.passed : votes.failed);
+      votes.starved += Starved(found_.trials.back().outcome);
     }
     return votes.passed > votes.failed;
   }
@@ -119,7 +126,11 @@ class Searcher {
   // Judges both ends anew: the search went where trials let it, lucky ones too.
   bool EndsHoldAgain() {
     Votes low, high;
-    return (low_ == 0 || Judge(low_, low)) && (high_ == 0 || !Judge(high_, high));
+    if (low_ != 0 && !Judge(low_, low)) return false;
+    if (high_ == 0) return true;
+    const bool failed = !Judge(high_, high);
+    starved_above_ = 2 * high.starved > high.failed;
+    return failed;
   }
 
   // How often a trial goes against the ends: fails at or below the low one, passes at or above the
@@ -130,7 +141,8 @@ class Searcher {
     for (const auto& [offer, outcome, passed] : found_.trials) {
       if (outcome.disturbed) continue;
       const bool below = offer.rate_pps <= low_;
-      const bool above = high_ != 0 && offer.rate_pps >= high_ && offer.duration_s == search_.trial_s;
+      const bool above =
+          high_ != 0 && offer.rate_pps >= high_ && offer.duration_s == search_.trial_s;
       all += below || above;
       against += (below && !passed) || (above && passed);
     }
@@ -149,24 +161,24 @@ class Searcher {
       return std::move(found_);
     }
     found_.confidence = confidence;
-    if (starved_at_ != 0 && high_ != 0 && high_ >= starved_at_) {
+    if (starved_above_) {
       found_.limit = RateLimit::kGenerator;
     } else if (high_ != 0) {
       found_.limit = RateLimit::kDevice;
     } else {
-      found_.limit = search_.generator_pps < search_.max_pps ? RateLimit::kGenerator
-                                                             : RateLimit::kLine;
+      found_.limit =
+          search_.generator_pps < search_.max_pps ? RateLimit::kGenerator : RateLimit::kLine;
     }
     return std::move(found_);
   }
 
   const RateSearch& search_;
-  Trial trial_;
+  Measure measure_;
   const double ceiling_;
   FoundRate found_;
   std::map<double, Votes> judged_;
-  double low_ = 0, high_ = 0;  // high_ == 0: nothing failed yet.
-  double starved_at_ = 0;      // The lowest rate that the generator could not keep; 0: it always did.
+  double low_ = 0, high_ = 0;   // high_ == 0: nothing failed yet.
+  bool starved_above_ = false;  // Above the interval it was the generator that failed.
   size_t disturbed_ = 0;
   bool exhausted_ = false;
 };
@@ -175,14 +187,20 @@ class Searcher {
 
 std::string_view NameOf(RateLimit limit) {
   switch (limit) {
-    case RateLimit::kDevice: return "device";
-    case RateLimit::kLine: return "line";
-    case RateLimit::kGenerator: return "generator";
-    case RateLimit::kNoise: return "noise";
+    case RateLimit::kDevice:
+      return "device";
+    case RateLimit::kLine:
+      return "line";
+    case RateLimit::kGenerator:
+      return "generator";
+    case RateLimit::kNoise:
+      return "noise";
   }
   return "";
 }
 
-FoundRate FindRate(const RateSearch& search, Trial trial) { return Searcher(search, trial).Run(); }
+FoundRate FindRate(const RateSearch& search, Measure measure) {
+  return Searcher(search, measure).Run();
+}
 
 }  // namespace sluice::engine::pktgen

@@ -28,7 +28,7 @@ struct Outcome {
 };
 
 /// Runs one trial.
-using Trial = absl::FunctionRef<Outcome(const Offer&)>;
+using Measure = absl::FunctionRef<Outcome(const Offer&)>;
 
 struct RateSearch {
   /// Of the line. > 0.
@@ -46,7 +46,7 @@ struct RateSearch {
   /// Of a trial that only guides the search.
   double probe_s = 1;
   /// Share of the frames that the generator may fail to send in a valid trial.
-  double tolerated_unsent = 1e-5;
+  double tolerated_unsent = 1e-4;
   /// No search runs more trials.
   uint32_t max_trials = 200;
 };
@@ -81,8 +81,9 @@ struct FoundRate {
 };
 
 /// Ramps up from a thousandth of the rate, so that tables fill gently; closes in with probes, then
-/// judges both ends of the interval by full trials, which are repeated until three more say one thing
-/// than the other, and both ends once more when the search is over. Disturbed trials are repeated.
-FoundRate FindRate(const RateSearch& search, Trial trial);
+/// judges both ends of the interval by full trials, which are repeated until three more say one
+/// thing than the other, and both ends once more when the search is over. Disturbed trials are
+/// repeated.
+FoundRate FindRate(const RateSearch& search, Measure measure);
 
 }  // namespace sluice::engine::pktgen

@@ -16,9 +16,9 @@ bool PassesWhole(const Outcome& outcome) {
 }
 
 // The longest burst that passes, begun at a guess: gallops away from it, then bisects.
-uint64_t LongestBurst(uint64_t guess, uint64_t longest, double max_pps, Trial trial) {
+uint64_t LongestBurst(uint64_t guess, uint64_t longest, double max_pps, Measure measure) {
   const auto passes = [&](uint64_t frames) {
-    return PassesWhole(trial({max_pps, static_cast<double>(frames) / max_pps}));
+    return PassesWhole(measure({max_pps, static_cast<double>(frames) / max_pps}));
   };
   uint64_t low = 0, high = longest + 1;  // Passed, failed; neither end is offered.
   for (uint64_t next = guess, step = std::max<uint64_t>(guess / 16, 1); high - low > 1; step *= 2) {
@@ -38,22 +38,22 @@ uint64_t LongestBurst(uint64_t guess, uint64_t longest, double max_pps, Trial tr
 
 }  // namespace
 
-std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, Trial trial) {
+std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, Measure measure) {
   std::vector<LossAtRate> rates;
   uint32_t clean = 0;
   for (uint32_t percent = 100; percent >= kStepPercent && clean < 2; percent -= kStepPercent) {
-    rates.push_back({percent, trial({max_pps * percent / 100, trial_s})});
+    rates.push_back({percent, measure({max_pps * percent / 100, trial_s})});
     clean = rates.back().outcome.lost == 0 ? clean + 1 : 0;
   }
   return rates;
 }
 
-BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Trial trial) {
+BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Measure measure) {
   BackToBack found;
   found.longest = std::max<uint64_t>(static_cast<uint64_t>(std::llround(max_pps * longest_s)), 1);
   uint64_t guess = found.longest;
   for (uint32_t i = 0; i < repeats; ++i) {
-    found.bursts.push_back(LongestBurst(guess, found.longest, max_pps, trial));
+    found.bursts.push_back(LongestBurst(guess, found.longest, max_pps, measure));
     guess = std::max<uint64_t>(found.bursts.back(), 1);
   }
   return found;

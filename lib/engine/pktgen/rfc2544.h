@@ -18,7 +18,7 @@ struct LossAtRate {
 };
 
 /// From 100 % of `max_pps` down in steps of 10 % of it, until two trials in a row lost nothing.
-std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, Trial trial);
+std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, Measure measure);
 
 struct BackToBack {
   /// The longest burst without loss of each repetition, in frames; as long as `longest` where no
@@ -29,6 +29,6 @@ struct BackToBack {
 
 /// Bursts at `max_pps` of at most `longest_s` seconds (RFC 2544 asks for 2), found to one part in
 /// 200, `repeats` times (50).
-BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Trial trial);
+BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Measure measure);
 
 }  // namespace sluice::engine::pktgen

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "round.h"
+
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace sluice::pktgen {
+
+using engine::pktgen::kNever;
+using engine::pktgen::StreamResult;
+using engine::pktgen::Traffic;
+using engine::pktgen::Trial;
+
+std::unique_ptr<Round> Round::Make(const Settings& settings,
+                                   const std::vector<engine::pktgen::StreamSpec>& streams,
+                                   const engine::pktgen::TrafficOptions& options,
+                                   const Clock& clock, std::string* error) {
+  std::unique_ptr<Round> round(new Round(settings, clock));
+  round->traffic_ = Traffic::Make(streams, options, error);
+  if (round->traffic_ == nullptr) return nullptr;
+  round->trial_ = std::make_unique<Trial>(*round->traffic_, settings.trial);
+  round->states_ = std::vector<WorkerState>(options.workers);
+  return round;
+}
+
+bool Round::Over(uint64_t now_cycles) const {
+  const uint64_t start = start_cycles();
+  if (start == 0) return false;
+  // A port that takes nothing must not keep the run from its end.
+  const uint64_t end_ps = traffic_->end_ps();
+  if (end_ps < kNever - settings_.trial.patience_ps &&
+      clock_.Ps(now_cycles - start) > end_ps + settings_.trial.patience_ps) {
+    return true;
+  }
+  return std::ranges::all_of(
+      states_, [](const WorkerState& state) { return state.over.load(std::memory_order_acquire); });
+}
+
+uint64_t Round::longest_pause_ps() const {
+  uint64_t longest = 0;
+  for (const WorkerState& state : states_) {
+    longest = std::max(longest, state.longest_pause_ps.load(std::memory_order_relaxed));
+  }
+  return longest;
+}
+
+void Round::Settle() {
+  sending_ps_ = std::min(clock_.Ps(rte_rdtsc() - start_cycles()), traffic_->end_ps());
+  stopping_.store(true, std::memory_order_relaxed);
+  constexpr double kQuietS = 0.02;  // As long as everything is back.
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  auto moved = now();
+  uint64_t came = 0;
+  for (;;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const engine::pktgen::TrialResult result = trial_->Result(false);
+    uint64_t all = result.others;
+    for (const StreamResult& stream : result.streams) {
+      all += stream.received + stream.corrupted + stream.duplicated + stream.late + stream.sent;
+    }
+    if (all != came) moved = now();
+    came = all;
+    const double quiet_s = std::chrono::duration<double>(now() - moved).count();
+    if (quiet_s > (trial_->Outstanding() > 0 ? std::max(settings_.settle_s, kQuietS) : kQuietS)) {
+      return;
+    }
+  }
+}
+
+}  // namespace sluice::pktgen

@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rfc2544_test.py SLUICE_PKTGEN: the tests of RFC 2544, on devices whose caps it does not know."""
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+
+APP = sys.argv.pop()
+NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0"}
+SHORT = ("--trial_s=0.2", "--probe_s=0.05", "--settle_s=0.1", "--precision_percent=2")
+# A worker that waits for a CPU must not make the generator give frames up.
+PATIENT = ("--late_ms=60000",)
+TRIES = 5  # On a host that takes CPUs away, a search says that there is no verdict.
+
+
+def measure(iface, test, *flags, wire="loopback"):
+    """The exit code, the report's member, and what stands on standard error."""
+    done = subprocess.run([APP, *harness.MEMORY, "--no-pci", f"--vdev={NICS[iface]},wire={wire}",
+                           "--", f"--iface={iface}", f"--rfc2544={test}", "--json=-",
+                           "--stats_period_s=0", *PATIENT, *flags],
+                          capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode, json.loads(done.stdout)["rfc2544"], done.stderr
+
+
+class Rfc2544(unittest.TestCase):
+    def test_throughput_is_an_interval_that_holds_the_cap(self):
+        for iface in NICS:
+            with self.subTest(iface=iface):
+                for _ in range(TRIES):
+                    # 64 frames at once are 1.6 % of a trial: so much above the cap nothing is lost.
+                    code, found, error = measure(iface, "throughput", "--line_gbps=0.05", *SHORT,
+                                                 wire="loopback,faults=police:20k/64")
+                    self.assertEqual(code, 0 if found["verdict"] == "" else 1, error)
+                    if code == 0:
+                        break
+                    self.assertIn("no verdict", error)
+                self.assertEqual((code, found["limit"]), (0, "device"), error)
+                self.assertLessEqual(found["low_pps"], 20_000 * 1.017)
+                self.assertGreaterEqual(found["high_pps"], 20_000)
+                self.assertLessEqual(found["high_pps"], found["low_pps"] * 1.0201)
+                self.assertLess(found["trials"][0]["offered_pps"], 0.002 * found["line_pps"])
+
+    def test_loss_falls_with_the_rate_until_two_trials_lose_nothing(self):
+        _, found, _ = measure("bilateral", "loss", "--line_gbps=0.05", "--trial_s=0.1",
+                              "--settle_s=0.1", wire="loopback,faults=police:40k/64")
+        rates = found["rates"]
+        self.assertEqual([rate["percent"] for rate in rates], [100 - 10 * i for i in range(len(rates))])
+        self.assertGreater(rates[0]["lost_pkts"], 0.3 * rates[0]["offered_pkts"])
+        clean = [rate["lost_pkts"] == 0 for rate in rates]
+        self.assertTrue(len(rates) == 10 or clean[-2:] == [True, True], clean)
+
+    def test_back_to_back_is_as_long_as_the_bucket(self):
+        _, found, _ = measure("streaming", "back_to_back", "--line_gbps=0.05", "--trial_s=0.1",
+                              "--probe_s=0.1", "--repeats=10", "--settle_s=0.05",
+                              wire="loopback,faults=police:20k/64")
+        self.assertEqual(found["longest_offered_pkts"], 7440)
+        self.assertEqual(len(found["burst_pkts"]), 10)
+        # 64 and what drains while n frames arrive: n (1 - 20 / 74.4) < 64 + 1. A host that takes
+        # the CPU away makes bursts shorter, never longer.
+        self.assertLessEqual(max(found["burst_pkts"]), 65 / (1 - 20_000 / 74_404) + 2)
+        self.assertGreaterEqual(max(found["burst_pkts"]), 40)
+
+
+if __name__ == "__main__":
+    unittest.main()
