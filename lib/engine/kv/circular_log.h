@@ -20,6 +20,9 @@ class CircularLog {
   /// `bytes`, rounded up to a power of two, at least kMinBytes. Throws std::bad_alloc.
   explicit CircularLog(uint64_t bytes);
 
+  /// As Mapping::Take.
+  void TakePages() { mapping_.Take(bytes()); }
+
   uint64_t bytes() const { return mask_ + 1; }
   /// The longest that Append takes: a quarter of the log, and what an item's lengths can say.
   uint64_t max_item_bytes() const { return max_item_bytes_; }

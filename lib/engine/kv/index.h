@@ -73,6 +73,10 @@ class Index {
   /// `heads` chains, and `extra` more buckets for them. Throws std::bad_alloc.
   Index(uint32_t heads, uint32_t extra);
 
+  /// Takes the pages of all heads: as Mapping::Take. Extra buckets take theirs when they are used:
+  /// there are as many as the smallest items might need, which hardly any store comes near.
+  void TakePages() { mapping_.Take(uint64_t{heads_} * sizeof(Bucket)); }
+
   uint32_t heads() const { return heads_; }
   uint64_t bytes() const { return mapping_.bytes(); }
   /// The chain of a hash, by its bits 16 to 47.

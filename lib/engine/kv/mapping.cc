@@ -2,7 +2,9 @@
 #include "engine/kv/mapping.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <limits>
 #include <new>
 
@@ -22,6 +24,17 @@ Mapping::Mapping(size_t bytes) {
   bytes_ = bytes;
   munmap(data_ + bytes, kPage - skipped);
   madvise(data_, bytes, MADV_HUGEPAGE);  // A host without them does what it can.
+}
+
+void Mapping::Take(size_t bytes) {
+  if (madvise(data_, bytes, MADV_POPULATE_WRITE) == 0) return;
+  if (errno != EINVAL) throw std::bad_alloc();
+  // Linux before 5.14.
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (size_t at = 0; at < bytes; at += page) {
+    volatile uint8_t& touched = data_[at];
+    touched = touched;
+  }
 }
 
 Mapping::~Mapping() {

@@ -12,7 +12,7 @@ namespace sluice::engine::kv {
 inline constexpr uint64_t kReadBeyondBytes = 4096;
 
 /// Memory of the kernel, zeros, on huge pages where the host has them; pages are taken when
-/// they are touched first. Throws std::bad_alloc.
+/// they are touched first, or by Take. Throws std::bad_alloc.
 class Mapping {
  public:
   Mapping() = default;
@@ -26,6 +26,11 @@ class Mapping {
     std::swap(bytes_, other.bytes_);
     return *this;
   }
+
+  /// Takes the pages of the first `bytes`, at most bytes(), so that nobody waits for one later: on
+  /// the NUMA node of the calling thread, while nobody else uses them. Throws std::bad_alloc where
+  /// the kernel can say that it has too few.
+  void Take(size_t bytes);
 
   uint8_t* data() const { return data_; }
   size_t bytes() const { return bytes_; }  ///< Of addresses.

@@ -25,6 +25,9 @@ class SegregatedFit {
   /// `bytes`, rounded down to a multiple of 8, at least 4096. Throws std::bad_alloc.
   explicit SegregatedFit(uint64_t bytes);
 
+  /// As Mapping::Take.
+  void TakePages() { mapping_.Take(bytes_); }
+
   uint8_t* data() const { return mapping_.data(); }
   uint64_t bytes() const { return bytes_; }
   uint64_t reserved_bytes() const { return mapping_.bytes(); }
