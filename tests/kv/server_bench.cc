@@ -2,8 +2,8 @@
 //
 // sluice-kv-server-bench [ITEMS [ROUNDS]]: what one server needs for a request that comes in a
 // datagram, beside what its table needs for the same requests alone, in the same run. Frames of
-// MICA's protocol lie in memory that a core has at hand; they are served in bursts of 64 as the
-// packetized interface does, and are rebuilt between bursts, which is not measured. Items of
+// MICA's protocol lie in memory that a core has at hand; they are served in bursts of 64, and are
+// rebuilt between bursts, which is not measured. Items of
 // 8/8 bytes, 95 % gets, the server hashes. TSC cycles per request: of the median burst, so that
 // bursts in which others had the core do not count, in the best of ROUNDS.
 #include <x86intrin.h>
@@ -20,6 +20,7 @@
 #include "engine/kv/mica_format.h"
 #include "engine/kv/server.h"
 #include "engine/workload/popularity.h"
+#include "packet/burst.h"
 #include "packet/datagram.h"
 
 namespace sluice::engine::kv {
@@ -29,7 +30,6 @@ constexpr size_t kRequests = size_t{1} << 20;
 constexpr size_t kAhead = 16;  // Of the table alone, as sluice-kv-bench.
 constexpr size_t kTableBurst = 1024;
 constexpr uint32_t kFrames = 64;  // Of a burst.
-constexpr uint32_t kPrepareAhead = 8;  // As PacketizedQueue.
 constexpr uint32_t kSlotBytes = 2048;
 constexpr uint32_t kPayload = 42;
 constexpr uint16_t kPort = 1024;
@@ -133,16 +133,19 @@ class Bench {
       for (uint32_t i = 0; i < kFrames; ++i) {
         lengths_[i] = Build(Slot(i), &requests[at + size_t{i} * batch], batch);
       }
+      uint32_t answered = 0;
+      packet::FoundBurst frames(
+          kFrames, packet::BurstTotals{},
+          [&](uint32_t i) {
+            return packet::Frame{Slot(i), lengths_[i], 0, kSlotBytes - lengths_[i]};
+          },
+          [&](uint32_t, const packet::Frame&, packet::Verdict verdict) {
+            answered += verdict == packet::kForward;
+          });
       const uint64_t start = __rdtsc();
-      for (uint32_t i = 0; i < kPrepareAhead; ++i) server_->Prepare(Slot(i), lengths_[i]);
-      for (uint32_t i = 0; i < kFrames; ++i) {
-        if (i + kPrepareAhead < kFrames) {
-          server_->Prepare(Slot(i + kPrepareAhead), lengths_[i + kPrepareAhead]);
-        }
-        packet::Frame frame{Slot(i), lengths_[i], 0, kSlotBytes - lengths_[i]};
-        if (server_->Process(frame, 0).action != packet::Action::kForward) std::exit(1);
-      }
+      server_->ProcessBurst(frames, 0);
       bursts.push_back(__rdtsc() - start);
+      if (answered != kFrames) std::exit(1);
     }
     const size_t count = requests.size() / burst * burst;
     Check(server_->responder().counters().mica.get_hits +

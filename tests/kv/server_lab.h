@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/kv/server.h"
+#include "packet/burst.h"
 #include "packet/checksum.h"
 
 namespace sluice::engine::kv {
@@ -150,7 +151,7 @@ class Host {
   }
   /// `view` becomes the answer if the verdict is to forward it.
   packet::Verdict Process(packet::Frame& view, uint32_t worker = 0) {
-    return servers_[worker]->Process(view, 0);
+    return packet::ProcessFrame(*servers_[worker], view, 0);
   }
   packet::Verdict Give(Frame frame, uint32_t worker = 0) {
     packet::Frame view{frame.data(), static_cast<uint32_t>(frame.size()), 0, 0};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/kv/mica_format.h"
+#include "packet/burst.h"
 #include "packet/checksum.h"
 #include "packet/parse.h"
 #include "server_lab.h"
@@ -67,9 +68,8 @@ class ServerTest : public testing::Test {
     const auto length = static_cast<uint32_t>(frame.size());
     frame.resize(length + tailroom);
     packet::Frame view{frame.data(), length, 0, tailroom};
-    servers_[worker]->Prepare(view.data, view.length);
     Result result;
-    result.verdict = servers_[worker]->Process(view, 0);
+    result.verdict = packet::ProcessFrame(*servers_[worker], view, 0);
     result.frame.assign(view.data, view.data + view.length);
     result.in_place = view.data == frame.data();
     return result;
@@ -255,62 +255,6 @@ TEST_F(ServerTest, ABatchOfMicaServesTheKeysOfBothWorkersInOrder) {
   }
   EXPECT_TRUE(std::ranges::equal(answers[2].value, AsBytes(one)));
   EXPECT_TRUE(std::ranges::equal(answers[3].value, AsBytes(two)));
-}
-
-TEST_F(ServerTest, AFrameIsServedAsItIsWhateverWasPreparedInItsPlace) {
-  // Keys of both owners, and longer ones than are remembered.
-  const std::vector<std::string> keys = {KeyOf(0), KeyOf(1), "0123456789abcdef", "0123456789abcdeg",
-                                         "0123456789abcdef0", "0123456789abcdeg0"};
-  const auto request = [&](MicaOperation operation, const std::string& key,
-                           const std::string& value) {
-    return Udp(kMicaPort, MicaBatch({{.operation = operation, .hash = RouteHash(AsBytes(key)),
-                                      .key = AsBytes(key), .value = AsBytes(value)}}));
-  };
-  for (const std::string& key : keys) Give(0, request(MicaOperation::kSet, key, "of " + key));
-  Rest();
-  for (const std::string& prepared : keys) {
-    for (const std::string& served : keys) {
-      Frame frame = request(MicaOperation::kGet, prepared, "");
-      const Frame other = request(MicaOperation::kGet, served, "");
-      frame.resize(std::max(frame.size(), other.size()) + 64);
-      servers_[0]->Prepare(frame.data(), static_cast<uint32_t>(frame.size()));
-      std::copy(other.begin(), other.end(), frame.begin());
-      packet::Frame view{frame.data(), static_cast<uint32_t>(other.size()), 0, 64};
-      ASSERT_EQ(servers_[0]->Process(view, 0), packet::kForward);
-      const Frame payload = PayloadOf({view.data, view.data + view.length});
-      const auto answers = Answers(payload);
-      ASSERT_EQ(answers.size(), 1u);
-      EXPECT_EQ(std::string(answers[0].value.begin(), answers[0].value.end()), "of " + served)
-          << prepared << " was prepared";
-    }
-  }
-}
-
-TEST_F(ServerTest, FramesAreServedInAnyOrderOfTheirPreparation) {
-  std::vector<Frame> frames;
-  for (uint32_t i = 0; i < 40; ++i) {
-    const std::string key = "item" + std::to_string(i);
-    Give(0, Udp(kMicaPort, MicaBatch({{.operation = MicaOperation::kSet, .key = AsBytes(key),
-                                       .value = AsBytes(key)}})));
-    Rest();
-    frames.push_back(Udp(kMicaPort, MicaBatch({{.operation = MicaOperation::kGet, .opaque = i,
-                                                .key = AsBytes(key)}})));
-    frames.back().resize(frames.back().size() + 64);
-  }
-  const auto length = [&](uint32_t i) { return static_cast<uint32_t>(frames[i].size() - 64); };
-  // More than are remembered; some never served, some prepared twice, the last ones first.
-  for (uint32_t i = 0; i < 40; ++i) servers_[0]->Prepare(frames[i].data(), length(i));
-  for (uint32_t i = 30; i < 36; ++i) servers_[0]->Prepare(frames[i].data(), length(i));
-  for (uint32_t i = 40; i-- > 10;) {
-    packet::Frame view{frames[i].data(), length(i), 0, 64};
-    ASSERT_EQ(servers_[0]->Process(view, 0), packet::kForward);
-    const Frame payload = PayloadOf({view.data, view.data + view.length});
-    const auto answers = Answers(payload);
-    ASSERT_EQ(answers.size(), 1u);
-    EXPECT_EQ(answers[0].opaque, i);
-    EXPECT_EQ(std::string(answers[0].value.begin(), answers[0].value.end()),
-              "item" + std::to_string(i));
-  }
 }
 
 TEST_F(CrampedServerTest, WithoutAFreeHandoffTheDatagramIsDroppedUnderItsName) {

@@ -49,48 +49,65 @@ struct Home {
   uint32_t owner;  ///< Worker.
 };
 
-/// The home of a key that was read ahead of its turn. What is there then may be another key.
-struct KnownHome {
-  static constexpr size_t kMaxKeyBytes = 16;
+/// Where keys are at home. A value, so that loops can keep it in registers.
+class Homes {
+ public:
+  /// The store has its partitions and its secret already.
+  explicit Homes(Store& store)
+      : partitions_(store.partitions.data()),
+        index_hash_(store.secret),
+        of_partitions_(static_cast<uint32_t>(store.partitions.size())),
+        of_workers_(store.workers) {}
 
-  Home home;
-  uint64_t key[kMaxKeyBytes / 8];
-  uint32_t key_bytes = 0;  ///< 0: none is known, or it is longer than this remembers.
+  /// To a store of one partition all ways are one.
+  KeyHash Hash(Bytes key) const {
+    return {of_partitions_.divisor() == 1 ? 0 : RouteHash(key), index_hash_.Of(key)};
+  }
+  Home Of(const KeyHash& hash) const {
+    const uint32_t partition = of_partitions_.Of(static_cast<uint32_t>(hash.route >> 48));
+    return {partitions_ + partition, hash.index, of_workers_.Of(partition)};
+  }
+  Home Of(Bytes key) const {
+    const uint64_t index = index_hash_.Of(key);
+    if (of_partitions_.divisor() == 1) return {partitions_, index, 0};
+    return Of(KeyHash{RouteHash(key), index});
+  }
 
-  void Remember(Bytes of, const Home& at) {
-    home = at;
-    key_bytes = 0;
-    if (of.size() > kMaxKeyBytes) return;
-    key_bytes = static_cast<uint32_t>(of.size());
-    WordWriter writer(key);
-    writer.Write(of);
-    writer.Finish();
-  }
-  bool Is(Bytes other) const {
-    return key_bytes != 0 && other.size() == key_bytes && EqualWords(key, other);
-  }
+ private:
+  /// Remainders of numbers below 2^16 without a division (Lemire, Kaser, Kurz: Faster remainder
+  /// by direct computation, 2019), which is PartitionOf's modulo.
+  class Remainder {
+   public:
+    explicit Remainder(uint32_t divisor)
+        : inverse_(divisor == 0 ? 0 : ~uint32_t{0} / divisor + 1), divisor_(divisor) {}
+    uint32_t Of(uint32_t number) const {
+      return static_cast<uint32_t>(uint64_t{inverse_ * number} * divisor_ >> 32);
+    }
+
+    uint32_t divisor() const { return divisor_; }
+
+   private:
+    uint32_t inverse_;  ///< 2^32 / divisor, rounded up; modulo 2^32.
+    uint32_t divisor_;  ///< Below 2^16.
+  };
+
+  Partition* partitions_;
+  Xxh3 index_hash_;
+  Remainder of_partitions_;
+  Remainder of_workers_;
 };
 
 /// Used by one worker.
 class Access {
  public:
-  /// The store has its partitions already.
-  Access(Store& store, uint32_t worker)
-      : store_(&store),
-        worker_(worker),
-        of_partitions_(static_cast<uint32_t>(store.partitions.size())),
-        of_workers_(store.workers) {}
+  /// As of Homes.
+  Access(Store& store, uint32_t worker) : store_(&store), homes_(store), worker_(worker) {}
 
   Store& store() const { return *store_; }
   uint32_t worker() const { return worker_; }
-  /// To a store of one partition all ways are one.
-  KeyHash Hash(Bytes key) const {
-    return {of_partitions_.divisor() == 1 ? 0 : RouteHash(key), IndexHash(key, store_->secret)};
-  }
-  Home HomeOf(const KeyHash& hash) const {
-    const uint32_t partition = of_partitions_.Of(static_cast<uint32_t>(hash.route >> 48));
-    return {&store_->partitions[partition], hash.index, of_workers_.Of(partition)};
-  }
+  const Homes& homes() const { return homes_; }
+  KeyHash Hash(Bytes key) const { return homes_.Hash(key); }
+  Home HomeOf(const KeyHash& hash) const { return homes_.Of(hash); }
 
   bool MayWrite(const Home& home) const { return home.owner == worker_; }
   bool MayRead(const Home& home) const { return store_->concurrent_read || MayWrite(home); }
@@ -111,30 +128,12 @@ class Access {
   Partition& Own(const KeyHash& hash) const { return *HomeOf(hash).partition; }
 
  private:
-  /// Remainders of numbers below 2^16 without a division (Lemire, Kaser, Kurz: Faster remainder
-  /// by direct computation, 2019), which is PartitionOf's modulo.
-  class Remainder {
-   public:
-    explicit Remainder(uint32_t divisor)
-        : inverse_(divisor == 0 ? 0 : ~uint32_t{0} / divisor + 1), divisor_(divisor) {}
-    uint32_t Of(uint32_t number) const {
-      return static_cast<uint32_t>(uint64_t{inverse_ * number} * divisor_ >> 32);
-    }
-
-    uint32_t divisor() const { return divisor_; }
-
-   private:
-    uint32_t inverse_;  ///< 2^32 / divisor, rounded up; modulo 2^32.
-    uint32_t divisor_;  ///< Below 2^16.
-  };
-
   /// Of another worker's partition.
   std::optional<ItemView> Read(Bytes key, const Home& home, uint32_t now_s);
 
   Store* store_;
+  Homes homes_;
   uint32_t worker_;
-  Remainder of_partitions_;
-  Remainder of_workers_;
   std::vector<uint8_t> copy_;  ///< Of what another worker owns.
 };
 

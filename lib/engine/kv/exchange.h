@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "engine/kv/access.h"
 #include "engine/kv/counters.h"
@@ -21,6 +22,21 @@ namespace sluice::engine::kv {
 class Reply {
  public:
   explicit Reply(std::span<uint8_t> room, size_t used = 0) : room_(room), used_(used) {}
+  /// Begins in the memory of the datagram itself, over requests that are served. A protocol that
+  /// writes there sees to it that no answer reaches beyond its request, and moves it first if one
+  /// would. `room` is at least as long as the datagram.
+  static Reply OverRequests(std::span<uint8_t> datagram, std::span<uint8_t> room) {
+    Reply reply(datagram);
+    reply.later_ = room;
+    return reply;
+  }
+  bool over_requests() const { return later_.data() != nullptr; }
+  /// Of all that it may come to, moved at need.
+  size_t capacity() const { return over_requests() ? later_.size() : room_.size(); }
+  void MoveToRoom() {
+    std::memcpy(later_.data(), room_.data(), used_);
+    room_ = std::exchange(later_, {});
+  }
 
   /// `bytes` more, to be filled in; null: no room.
   uint8_t* Extend(size_t bytes) {
@@ -46,6 +62,7 @@ class Reply {
     used_ = used;
     overflowed_ = false;
   }
+  uint8_t* begin() const { return room_.data(); }
   size_t size() const { return used_; }
   size_t room() const { return room_.size() - used_; }
   bool overflowed() const { return overflowed_; }
@@ -53,6 +70,7 @@ class Reply {
 
  private:
   std::span<uint8_t> room_;
+  std::span<uint8_t> later_;
   size_t used_;
   bool overflowed_ = false;
 };
@@ -74,7 +92,8 @@ struct ServerFacts {
 /// Where a datagram stands. Protocols are functions Progress(Exchange&, Access&, Reply&,
 /// ProtocolCounters&) that begin, or go on, at `position`.
 struct Exchange {
-  Bytes datagram;         ///< UDP payload. Stays as it is until the exchange ends.
+  /// UDP payload. From `position` on it stays as it is until the exchange ends.
+  Bytes datagram;
   size_t position = 0;    ///< Of the next request; 0: nothing was done yet.
   /// How far that request has come, in units of the protocol's own; 0: it was not begun.
   uint32_t within = 0;

@@ -143,13 +143,19 @@ inline void WriteMica(const MicaMessage& message, uint8_t* to) {
   }
 }
 
-/// Writes the answer to the request at `request`: operation, hash and opaque as they came, no
-/// key. Returns the end of its MicaMessageSize bytes.
-inline uint8_t* AnswerMica(const uint8_t* request, MicaResult result, Bytes value, uint8_t* to) {
+/// Writes the first kMicaMessageBytes of the answer to the request at `request`: operation, hash
+/// and opaque as they came, no key. `to` may be there, or anywhere before it.
+inline void WriteMicaAnswer(const uint8_t* request, MicaResult result, uint32_t value_bytes,
+                            uint8_t* to) {
   packet::Store(to, request[0] | uint64_t{static_cast<uint8_t>(result)} << 8 |
-                        uint64_t{static_cast<uint32_t>(value.size())} << 32);
+                        uint64_t{value_bytes} << 32);
   packet::Store(to + 8, packet::Load<uint64_t>(request + 8));
   packet::Store(to + 16, uint64_t{packet::Load<uint32_t>(request + 16)});
+}
+
+/// The same with its value behind it. Returns the end of its MicaMessageSize bytes.
+inline uint8_t* AnswerMica(const uint8_t* request, MicaResult result, Bytes value, uint8_t* to) {
+  WriteMicaAnswer(request, result, static_cast<uint32_t>(value.size()), to);
   to += kMicaMessageBytes;
   const size_t rest = value.size() % 8;
   const size_t words = value.size() - rest;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <cstring>
 
 #include "engine/kv/mica_format.h"
 #include "engine/kv/word.h"
@@ -11,10 +11,6 @@
 namespace sluice::engine::kv {
 
 namespace {
-
-// Requests between the fetch of items and their execution (MICA, NSDI'14, section 4.4): as many
-// lines as a core fetches at a time.
-constexpr uint32_t kItemsAhead = 12;
 
 void Count(uint64_t& counter, uint64_t more = 1) { Increase(counter, more); }
 
@@ -26,202 +22,242 @@ bool NeedsKey(MicaOperation operation) {
   return operation >= MicaOperation::kAdd && operation <= MicaOperation::kIncrement;
 }
 
-// A request that was found in a datagram, and its key's hash. Lengths are read once: memory that
-// a NIC shares may change.
-struct Step {
-  Home home;
-  uint32_t position;
-  MicaLengths lengths;
+bool IsKey(Bytes key) { return key.size() - 1 < kMaxKeyBytes; }
+
+// What a request is answered. The value stays where it is until the next request.
+struct MicaOutcome {
+  MicaResult result;
+  Bytes value = {};
 };
 
-// Finds the requests from `position` on, and fetches their buckets: all of them, as the datagram
-// must be whole before any is served. 0: it is not.
-uint32_t Plan(Bytes datagram, size_t position, const Access& access, const KnownHome* known,
-              Step* steps) {
+// Serves what happens less than gets of a worker's own items.
+class Server {
+ public:
+  Server(Access& access, ProtocolCounters& counters, uint32_t now_s)
+      : access_(access), counters_(counters), now_s_(now_s) {}
+
+  bool MayServe(MicaOperation operation, const Home& home) const {
+    if (!NeedsKey(operation)) return true;
+    return IsRead(operation) ? access_.MayRead(home) : access_.MayWrite(home);
+  }
+
+  // One that MayServe.
+  [[gnu::noinline]] MicaOutcome Serve(const MicaMessage& request, const Home& home) {
+    if (NeedsKey(request.operation) && !IsKey(request.key)) return Refuse(MicaResult::kError);
+    switch (request.operation) {
+      case MicaOperation::kSet: return Put(request, home, Condition::kAlways);
+      case MicaOperation::kAdd: return Put(request, home, Condition::kIfAbsent);
+      case MicaOperation::kGet: return Get(request, home);
+      case MicaOperation::kTest: return {Get(request, home).result};
+      case MicaOperation::kDelete: return Delete(request, home);
+      case MicaOperation::kIncrement: return Increment(request, home);
+      case MicaOperation::kNoopRead:
+      case MicaOperation::kNoopWrite: return {MicaResult::kSuccess};
+      case MicaOperation::kReset: Count(counters_.refused_admin); break;
+    }
+    return Refuse(MicaResult::kNotSupported);
+  }
+
+ private:
+  MicaOutcome Put(const MicaMessage& request, const Home& home, Condition condition) {
+    const Result result = home.partition->Set(request.key, home.index, request.value, {},
+                                              condition, now_s_);
+    if (result == Result::kExists) return {MicaResult::kExists};
+    if (result != Result::kOk) return {MicaResult::kInsufficientSpace};
+    Count(counters_.sets);
+    return {MicaResult::kSuccess};
+  }
+
+  MicaOutcome Get(const MicaMessage& request, const Home& home) {
+    const auto item = access_.Get(request.key, home, now_s_);
+    Count(item ? counters_.get_hits : counters_.get_misses);
+    if (!item) return {MicaResult::kNotFound};
+    return {MicaResult::kSuccess, item->value};
+  }
+
+  MicaOutcome Delete(const MicaMessage& request, const Home& home) {
+    if (home.partition->Delete(request.key, home.index, 0, now_s_) != Result::kOk) {
+      return {MicaResult::kNotFound};
+    }
+    Count(counters_.deletes);
+    return {MicaResult::kSuccess};
+  }
+
+  MicaOutcome Increment(const MicaMessage& request, const Home& home) {
+    if (request.value.size() != sum_.size()) return Refuse(MicaResult::kError);
+    const auto item = home.partition->Get(request.key, home.index, now_s_);
+    if (!item) return {MicaResult::kNotFound};
+    if (item->value.size() != sum_.size()) return Refuse(MicaResult::kError);
+    packet::Store(sum_.data(), packet::Load<uint64_t>(item->value.data()) +
+                                   packet::Load<uint64_t>(request.value.data()));
+    const Attributes attributes = item->attributes;
+    if (home.partition->Set(request.key, home.index, sum_, attributes, Condition::kAlways,
+                            now_s_) != Result::kOk) {
+      return {MicaResult::kInsufficientSpace};
+    }
+    Count(counters_.sets);
+    return {MicaResult::kSuccess, sum_};
+  }
+
+  MicaOutcome Refuse(MicaResult result) {
+    Count(counters_.errors);
+    return {result};
+  }
+
+  Access& access_;
+  ProtocolCounters& counters_;
+  const uint32_t now_s_;
+  std::array<uint8_t, 8> sum_;
+};
+
+}  // namespace
+
+// All of them, as the datagram must be whole before any is served.
+uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaStep* steps) {
   const bool begun = position != 0;
   if (!begun) {
     if (datagram.size() < kMicaHeaderBytes || datagram[0] != kMicaRequests) return 0;
     position = kMicaHeaderBytes;
   }
   const bool trust = access.store().trust_hashes;
+  const Homes homes = access.homes();
+  const uint8_t* message = datagram.data() + position;
   uint32_t count = 0;
-  for (; position != datagram.size(); ++count) {
-    MicaLengths lengths;
-    const size_t end = MicaEnd(datagram, position, &lengths);
-    if (end == 0 || count == kMicaMaxMessages) return 0;
-    const uint8_t* const message = datagram.data() + position;
-    const Bytes key(message + kMicaMessageBytes, lengths.key_bytes());
-    Step& step = steps[count];
-    step.position = static_cast<uint32_t>(position);
-    step.lengths = lengths;
-    if (count == 0 && known != nullptr && known->Is(key) && !trust) {
-      step.home = known->home;
-    } else {
-      step.home = access.HomeOf(trust ? Trusted(packet::Load<uint64_t>(message + 8))
-                                      : access.Hash(key));
-      step.home.partition->PrefetchBucket(step.home.index);
-    }
-    position = end;
+  for (size_t left = datagram.size() - position; left != 0; ++count) {
+    if (left < kMicaMessageBytes || count == kMicaMaxMessages) [[unlikely]] return 0;
+    const MicaLengths lengths = MicaLengths::Of(message);
+    const size_t bytes = lengths.size();
+    if (bytes > left) [[unlikely]] return 0;
+    const Home home = trust ? homes.Of(Trusted(packet::Load<uint64_t>(message + 8)))
+                            : homes.Of(Bytes(message + kMicaMessageBytes, lengths.key_bytes()));
+    steps[count] = MicaStep::Of(home, static_cast<uint32_t>(message - datagram.data()), lengths);
+    message += bytes;
+    left -= bytes;
   }
   return begun || count == datagram[1] ? count : 0;
 }
 
-// Serves the requests of one datagram, and writes answers to `to`, where they have room but for
-// their values, which have `value_room` bytes among them.
-class Server {
- public:
-  Server(const Exchange& exchange, Access& access, ProtocolCounters& counters, uint8_t* to,
-         size_t value_room)
-      : access_(access), counters_(counters), now_s_(exchange.now_s), to_(to),
-        value_room_(value_room) {}
+void ItemsAhead::FetchUpTo(const MicaStep* upto) {
+  MicaStep* next = next_;
+  for (; next < upto; ++next) next->FetchItem();
+  next_ = next;
+}
 
-  // False, and nothing done: another worker must.
-  bool Serve(const uint8_t* message, const Step& step) {
-    const MicaMessage request = MicaAt(message, step.lengths);
-    if (!NeedsKey(request.operation)) [[unlikely]] {
-      ServeKeyless(message, request);
-      return true;
-    }
-    if (!(IsRead(request.operation) ? access_.MayRead(step.home) : access_.MayWrite(step.home)))
-        [[unlikely]] {
-      return false;
-    }
-    if (request.key.size() - 1 >= kMaxKeyBytes) [[unlikely]] {
-      Refuse(message, MicaResult::kError);
-    } else if (request.operation == MicaOperation::kGet) [[likely]] {
-      Get(message, request, step.home);
-    } else if (request.operation == MicaOperation::kSet) {
-      Put(message, request, step.home, Condition::kAlways);
-    } else {
-      ServeRare(message, request, step.home);
-    }
-    return true;
-  }
+namespace {
 
-  uint8_t* end() const { return to_; }
+// Gets between two fetches of items. Two loops with little in each are faster than one with both.
+constexpr std::ptrdiff_t kAtOnce = 16;
 
- private:
-  [[gnu::noinline]] void ServeKeyless(const uint8_t* message, const MicaMessage& request) {
-    if (request.operation == MicaOperation::kNoopRead ||
-        request.operation == MicaOperation::kNoopWrite) {
-      return Answer(message, MicaResult::kSuccess);
-    }
-    if (request.operation == MicaOperation::kReset) Count(counters_.refused_admin);
-    Refuse(message, MicaResult::kNotSupported);
-  }
-
-  [[gnu::noinline]] void ServeRare(const uint8_t* message, const MicaMessage& request,
-                                   const Home& home) {
-    switch (request.operation) {
-      case MicaOperation::kAdd: return Put(message, request, home, Condition::kIfAbsent);
-      case MicaOperation::kTest: return Test(message, request, home);
-      case MicaOperation::kDelete: return Delete(message, request, home);
-      default: return Increment(message, request, home);
-    }
-  }
-
-  void Put(const uint8_t* message, const MicaMessage& request, const Home& home,
-           Condition condition) {
-    const Result result = home.partition->Set(request.key, home.index, request.value, {},
-                                              condition, now_s_);
-    if (result == Result::kOk) Count(counters_.sets);
-    Answer(message, result == Result::kOk       ? MicaResult::kSuccess
-                    : result == Result::kExists ? MicaResult::kExists
-                                                : MicaResult::kInsufficientSpace);
-  }
-
-  void Get(const uint8_t* message, const MicaMessage& request, const Home& home) {
-    const auto item = access_.Get(request.key, home, now_s_);
-    Count(item ? counters_.get_hits : counters_.get_misses);
-    if (!item) return Answer(message, MicaResult::kNotFound);
-    Answer(message, MicaResult::kSuccess, item->value);
-  }
-
-  void Test(const uint8_t* message, const MicaMessage& request, const Home& home) {
-    const bool found = access_.Get(request.key, home, now_s_).has_value();
-    Count(found ? counters_.get_hits : counters_.get_misses);
-    Answer(message, found ? MicaResult::kSuccess : MicaResult::kNotFound);
-  }
-
-  void Delete(const uint8_t* message, const MicaMessage& request, const Home& home) {
-    const bool deleted =
-        home.partition->Delete(request.key, home.index, 0, now_s_) == Result::kOk;
-    if (deleted) Count(counters_.deletes);
-    Answer(message, deleted ? MicaResult::kSuccess : MicaResult::kNotFound);
-  }
-
-  void Increment(const uint8_t* message, const MicaMessage& request, const Home& home) {
-    std::array<uint8_t, 8> sum;
-    if (request.value.size() != sum.size()) return Refuse(message, MicaResult::kError);
-    const auto item = home.partition->Get(request.key, home.index, now_s_);
-    if (!item) return Answer(message, MicaResult::kNotFound);
-    if (item->value.size() != sum.size()) return Refuse(message, MicaResult::kError);
-    packet::Store(sum.data(), packet::Load<uint64_t>(item->value.data()) +
-                                  packet::Load<uint64_t>(request.value.data()));
-    const Attributes attributes = item->attributes;
-    if (home.partition->Set(request.key, home.index, sum, attributes, Condition::kAlways,
-                            now_s_) != Result::kOk) {
-      return Answer(message, MicaResult::kInsufficientSpace);
-    }
-    Count(counters_.sets);
-    Answer(message, MicaResult::kSuccess, sum);
-  }
-
-  void Refuse(const uint8_t* message, MicaResult result) {
-    Count(counters_.errors);
-    Answer(message, result);
-  }
-
-  void Answer(const uint8_t* message, MicaResult result, Bytes value = {}) {
-    if (MicaPadded(value.size()) > value_room_) [[unlikely]] {
-      Count(counters_.cut_replies);
-      result = MicaResult::kPartialValue;
-      value = {};
-    }
-    value_room_ -= MicaPadded(value.size());
-    to_ = AnswerMica(message, result, value, to_);
-  }
-
-  Access& access_;
-  ProtocolCounters& counters_;
-  const uint32_t now_s_;
-  uint8_t* to_;
-  size_t value_room_;
+// How far a datagram was served.
+struct Served {
+  const MicaStep* step;
+  uint8_t* to;
+  uint32_t misses;
 };
+
+// What happens most, and nothing besides, so that all of it stays in registers: gets of a worker's
+// own items, as long as values are no longer than their keys, over which they are written. Stops in
+// front of any other request.
+[[gnu::noinline]] Served ServeGets(const uint8_t* datagram, const MicaStep* step,
+                                   const MicaStep* end, uint8_t* to, uint32_t worker,
+                                   uint32_t now_s) {
+  uint32_t misses = 0;
+  for (; step != end; ++step) {
+    const uint8_t* const message = datagram + step->position;
+    const Home& home = step->home;
+    const auto operation = static_cast<MicaOperation>(message[0]);
+    if (operation != MicaOperation::kGet || home.owner != worker) break;
+    const Bytes key(message + kMicaMessageBytes, step->lengths.key_bytes());
+    const Item* const item = home.partition->GetLikely(step->likely, key, home.index, now_s);
+    if (item == nullptr) [[unlikely]] {
+      if (!IsKey(key)) break;
+      ++misses;
+      WriteMicaAnswer(message, MicaResult::kNotFound, 0, to);
+      to += kMicaMessageBytes;
+      continue;
+    }
+    const uint32_t value_bytes = Item::ValueBytes(item->lengths);
+    const size_t padded_key = MicaPadded(key.size());
+    if (value_bytes > padded_key) break;
+    WriteMicaAnswer(message, MicaResult::kSuccess, value_bytes, to);
+    to += kMicaMessageBytes;
+    // Of items, padding is zeros, too.
+    const uint64_t* const value = item->words() + padded_key / 8;
+    const size_t padded = MicaPadded(value_bytes);
+    if (padded == 8) [[likely]] {
+      packet::Store(to, *value);
+    } else {
+      std::memcpy(to, value, padded);
+    }
+    to += padded;
+  }
+  return {step, to, misses};
+}
 
 }  // namespace
 
 Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
-                   const KnownHome* known) {
-  const uint8_t* const datagram = exchange.datagram.data();
-  std::array<Step, kMicaMaxMessages> steps;
-  const uint32_t left = Plan(exchange.datagram, exchange.position, access, known, steps.data());
-  if (left == 0) return Progress::kRefused;
-  const size_t bound = std::min<size_t>(exchange.max_reply_bytes, reply.size() + reply.room());
+                   std::span<const MicaStep> steps, ItemsAhead& ahead) {
+  if (steps.empty()) return Progress::kRefused;
+  const size_t bound = std::min<size_t>(exchange.max_reply_bytes, reply.capacity());
   if (exchange.position == 0) {
-    if (bound < kMicaHeaderBytes + left * kMicaMessageBytes) return Progress::kRefused;
-    WriteMicaHeader(reply.Extend(kMicaHeaderBytes), kMicaAnswers, left);
+    if (bound < kMicaHeaderBytes + steps.size() * kMicaMessageBytes) return Progress::kRefused;
+    WriteMicaHeader(reply.Extend(kMicaHeaderBytes), kMicaAnswers,
+                    static_cast<uint32_t>(steps.size()));
   }
-
-  uint8_t* const begin = reply.Extend(0);
-  Server server(exchange, access, counters, begin,
-                bound - reply.size() - left * kMicaMessageBytes);
-  const auto fetch = [&](uint32_t i) {
-    steps[i].home.partition->PrefetchItem(steps[i].home.index);
-  };
-  // The item of a known home is fetched already.
-  for (uint32_t i = known == nullptr ? 0 : 1; i < std::min(left, kItemsAhead); ++i) fetch(i);
-  uint32_t served = 0;
-  for (; served < left; ++served) {
-    if (served + kItemsAhead < left) fetch(served + kItemsAhead);
-    if (!server.Serve(datagram + steps[served].position, steps[served])) [[unlikely]] break;
+  const uint8_t* const datagram = exchange.datagram.data();
+  Server server(access, counters, exchange.now_s);
+  uint8_t* to = reply.begin() + reply.size();
+  const auto take_up = [&] { reply.Cut(static_cast<size_t>(to - reply.begin())); };
+  const MicaStep* step = steps.data();
+  const MicaStep* const end = step + steps.size();
+  while (step != end) {
+    ahead.Fetch(step);
+    if (reply.over_requests()) {
+      const Served served = ServeGets(datagram, step, end - step > kAtOnce ? step + kAtOnce : end,
+                                      to, access.worker(), exchange.now_s);
+      Count(counters.get_hits, static_cast<uint64_t>(served.step - step) - served.misses);
+      Count(counters.get_misses, served.misses);
+      to = served.to;
+      const bool all = served.step - step == kAtOnce;
+      step = served.step;
+      if (all || step == end) continue;
+    }
+    const uint8_t* const message = datagram + step->position;
+    const MicaMessage request = MicaAt(message, step->lengths);
+    if (!server.MayServe(request.operation, step->home)) [[unlikely]] break;
+    MicaOutcome outcome = server.Serve(request, step->home);
+    const size_t bytes = kMicaMessageBytes + MicaPadded(outcome.value.size());
+    if (reply.over_requests() && to + bytes > message + step->lengths.size()) {
+      take_up();
+      reply.MoveToRoom();
+      to = reply.begin() + reply.size();
+    }
+    // Answers to come have room for their headers, at least.
+    const size_t later = static_cast<size_t>(end - step - 1) * kMicaMessageBytes;
+    if (!reply.over_requests() && to + bytes + later > reply.begin() + bound) [[unlikely]] {
+      Count(counters.cut_replies);
+      outcome = {MicaResult::kPartialValue};
+    }
+    to = AnswerMica(message, outcome.result, outcome.value, to);
+    ++step;
   }
-  Count(counters.requests, served);
-  reply.Extend(static_cast<size_t>(server.end() - begin));
-  if (served == left) return Progress::kDone;
-  exchange.position = steps[served].position;
-  exchange.owner = steps[served].home.owner;
+  Count(counters.requests, static_cast<uint64_t>(step - steps.data()));
+  take_up();
+  if (step == end) return Progress::kDone;
+  if (reply.over_requests()) reply.MoveToRoom();
+  exchange.position = step->position;
+  exchange.owner = step->home.owner;
   return Progress::kForeign;
+}
+
+Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters) {
+  std::array<MicaStep, kMicaMaxMessages> room;
+  const uint32_t count = PlanMica(exchange.datagram, exchange.position, access, room.data());
+  ItemsAhead ahead;
+  ahead.Begin(room.data());
+  ahead.set_end(room.data() + count);
+  return ServeMica(exchange, access, reply, counters, {room.data(), count}, ahead);
 }
 
 }  // namespace sluice::engine::kv

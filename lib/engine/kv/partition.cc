@@ -54,6 +54,15 @@ Partition::Partition(const PartitionOptions& options)
   }
 }
 
+void Partition::TakePages() {
+  index_.TakePages();
+  if (log_) {
+    log_->TakePages();
+  } else {
+    heap_->TakePages();
+  }
+}
+
 Result Partition::Refuse(Result why) {
   Increase(counters_.refused, uint64_t{1});
   return why;
@@ -65,6 +74,15 @@ Slot* Partition::FindLive(Bucket& head, uint64_t hash, Bytes key, uint32_t now_s
   if (slot == nullptr || !ItemAt(*slot)->IsExpired(now_s)) return slot;
   Forget(head, *slot, now_s);
   return nullptr;
+}
+
+bool Partition::HoldsLonger(const Item& item, Bytes key) { return EqualWords(item.words(), key); }
+
+const Item* Partition::GetItem(Bytes key, uint64_t hash, uint32_t now_s) {
+  Bucket& head = BucketOf(hash);
+  Slot* const slot = FindLive(head, hash, key, now_s);
+  if (slot == nullptr) return nullptr;
+  return IsDue(*slot) ? Renew(head, *slot, now_s) : ItemAt(*slot);
 }
 
 void Partition::Remove(Bucket& head, Slot& slot) {

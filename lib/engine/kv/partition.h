@@ -92,24 +92,37 @@ class Partition {
   explicit Partition(const PartitionOptions& options);
   Partition(Partition&&) noexcept = default;
 
+  /// Takes the pages of PartitionOptions::OccupiedBytes from the kernel: as Mapping::Take. Without
+  /// it, requests wait for each page that they are the first to touch.
+  void TakePages();
+
   // The owner. `hash` is the key's; keys have 1 … kMaxKeyBytes bytes (else kTooLarge,
   // kNotFound). `now_s`: seconds; an item whose time has come is not there. Keys and values
   // given must not lie in this partition, except where said.
 
   std::optional<ItemView> Get(Bytes key, uint64_t hash, uint32_t now_s) {
     if (!IsKey(key)) return std::nullopt;
-    Bucket& head = index_.bucket(index_.ChainOf(hash));
+    Bucket& head = BucketOf(hash);
     Slot* const slot = Find(head, hash, key);
     if (slot == nullptr) return std::nullopt;
-    Item* item = ItemAt(*slot);
+    const Item* item = ItemAt(*slot);
     if (item->IsExpired(now_s)) [[unlikely]] {
       Forget(head, *slot, now_s);
       return std::nullopt;
     }
-    if (mode_ == Mode::kCache && log_->Age(OffsetOf(*slot)) > renewal_age_) [[unlikely]] {
-      item = Renew(head, *slot, now_s);
-    }
+    if (IsDue(*slot)) [[unlikely]] item = Renew(head, *slot, now_s);
     return ViewOf(*item);
+  }
+  /// The same, as it lies in memory; null: it is not there. `likely`: what PrefetchLikely returned
+  /// for this key, at any time before.
+  [[gnu::always_inline]] const Item* GetLikely(const Slot* likely, Bytes key, uint64_t hash,
+                                               uint32_t now_s) {
+    // Whatever is in the key's bucket and has the key, is the item.
+    if (const Slot slot = *likely; slot != 0) [[likely]] {
+      const Item* const item = ItemAt(slot);
+      if (Holds(*item, key) && !item->IsExpired(now_s) && !IsDue(slot)) [[likely]] return item;
+    }
+    return GetItem(key, hash, now_s);
   }
   /// `unique`: with kIfUnchanged the expected one. Returns the new one in `unique`, if not null.
   /// What fails changes nothing.
@@ -159,22 +172,27 @@ class Partition {
 
   // Any thread.
 
+  /// The first of a key's chain; the same as long as the partition is.
+  Bucket& BucketOf(uint64_t hash) const { return index_.bucket(index_.ChainOf(hash)); }
   /// Copies the value to `to`. kNotFound; kTooLarge: `to` is too short (value_bytes is filled
   /// in). Never a mixture of two values; tries again while the owner writes.
   Result Read(Bytes key, uint64_t hash, uint32_t now_s, std::span<uint8_t> to,
               ItemCopy* copy) const;
   /// The two stages of a lookup's fetches (MICA, NSDI'14, section 4.4): first the bucket;
   /// some requests later, when it is there, the items that its tags promise.
-  void PrefetchBucket(uint64_t hash) const {
-    __builtin_prefetch(&index_.bucket(index_.ChainOf(hash)));
-  }
-  void PrefetchItem(uint64_t hash) const {
-    const Bucket& head = index_.bucket(index_.ChainOf(hash));
-    for (uint32_t left = head.Matches(TagOf(hash)); left != 0; left &= left - 1) {
+  void PrefetchBucket(uint64_t hash) const { __builtin_prefetch(&BucketOf(hash)); }
+  void PrefetchItem(uint64_t hash) const { PrefetchLikely(BucketOf(hash), hash); }
+  /// The same of a key whose BucketOf is `head`. Returns the slot where its item is, if it is one
+  /// of the first bucket, and no other has its tag.
+  const Slot* PrefetchLikely(const Bucket& head, uint64_t hash) const {
+    uint32_t left = head.Matches(TagOf(hash));
+    const Slot* const likely = &head.slots[left == 0 ? 0 : __builtin_ctz(left)];
+    for (; left != 0; left &= left - 1) {
       const uint8_t* const item = data_ + OffsetOf(LoadWord(head.slots[__builtin_ctz(left)]));
       __builtin_prefetch(item);
       __builtin_prefetch(item + kPrefetchedBytes - 1);
     }
+    return likely;
   }
 
   const PartitionCounters& counters() const { return counters_; }
@@ -200,21 +218,31 @@ class Partition {
     return {item.value(), {item.flags, item.expires_s}, item.unique};
   }
   Item* ItemAt(Slot slot) const { return reinterpret_cast<Item*>(data_ + OffsetOf(slot)); }
+  static bool Holds(const Item& item, Bytes key) {
+    if (Item::KeyBytes(item.lengths) != key.size()) return false;
+    // Many keys are a word: in line.
+    if (key.size() == 8) [[likely]] return LoadWord(*item.words()) == LoadBytes(key.data());
+    return HoldsLonger(item, key);
+  }
+  static bool HoldsLonger(const Item& item, Bytes key);
+  /// Cache mode: in the last quarter of its life.
+  bool IsDue(Slot slot) const {
+    return mode_ == Mode::kCache && log_->Age(OffsetOf(slot)) > renewal_age_;
+  }
   /// Of the owner: the key's slot, or null.
   Slot* Find(Bucket& head, uint64_t hash, Bytes key) const {
     const uint64_t tag = TagOf(hash);
     for (Bucket* bucket = &head; bucket != nullptr; bucket = index_.Next(*bucket)) {
       for (uint32_t left = bucket->Matches(tag); left != 0; left &= left - 1) {
         Slot& slot = bucket->slots[__builtin_ctz(left)];
-        const Item& item = *ItemAt(slot);
-        if (Item::KeyBytes(item.lengths) != key.size()) continue;
-        if (EqualWords(item.words(), key)) [[likely]] return &slot;
+        if (Holds(*ItemAt(slot), key)) [[likely]] return &slot;
       }
     }
     return nullptr;
   }
   /// The same, if the item is there at this time.
   Slot* FindLive(Bucket& head, uint64_t hash, Bytes key, uint32_t now_s);
+  const Item* GetItem(Bytes key, uint64_t hash, uint32_t now_s);
   /// Once through the chain; false: the owner was at it.
   bool TryFind(const Bucket& head, uint32_t version, uint64_t hash, Bytes key, Found* found) const;
   /// Once; nothing: the owner was at it.

@@ -9,8 +9,6 @@
 #include "engine/kv/memcached/binary.h"
 #include "engine/kv/memcached/glance.h"
 #include "engine/kv/memcached/udp_frame.h"
-#include "engine/kv/mica_format.h"
-#include "engine/kv/mica_protocol.h"
 #include "engine/kv/word.h"
 
 namespace sluice::engine::kv {
@@ -19,7 +17,6 @@ using packet::Datagram;
 
 namespace {
 
-constexpr uint32_t kLineBytes = 64;
 /// Longest answers that a full bucket pays for, at least: of a long one each datagram has headers.
 constexpr uint32_t kAnswersOfABurst = 2;
 
@@ -56,31 +53,56 @@ Responder::Protocol Responder::ProtocolOf(uint16_t port) const {
   return Protocol::kNone;
 }
 
-const KnownHome* Responder::KnownOf(const uint8_t* frame) {
-  // In the order of their preparation, unless some are left out.
-  for (uint32_t i = 0; i < kPrepared; ++i) {
-    Prepared& next = prepared_[(served_count_ + i) & (kPrepared - 1)];
-    if (next.frame != frame) continue;
-    served_count_ += i + 1;
-    next.frame = nullptr;
-    return &next.known;
+void Responder::Plan(const uint8_t* frame, uint32_t length) {
+  if (planned_count_ == served_count_) ForgetSteps();
+  Planned& planned = planned_[planned_count_++ % kPlanned];
+  planned.datagram = Datagram::In(frame, length);
+  planned.first = steps_count_;
+  planned.steps = 0;
+  const Datagram& datagram = planned.datagram;
+  if (datagram.kind != Datagram::Kind::kUdp) [[unlikely]] {
+    planned.outcome =
+        datagram.kind == Datagram::Kind::kOther ? Outcome::kOther : Outcome::kUnfit;
+    return;
   }
-  return nullptr;
+  planned.outcome = Outcome::kOther;
+  planned.protocol = ProtocolOf(datagram.port);
+  if (planned.protocol == Protocol::kNone) [[unlikely]] return;
+  planned.outcome = Outcome::kTurnedAway;
+  planned.refusal = gate_.Check(frame, datagram);
+  if (planned.refusal != Refusal::kNone) [[unlikely]] return;
+  planned.outcome = Outcome::kServed;
+  PlanSteps({frame + datagram.payload, datagram.payload_bytes}, planned.protocol);
+  planned.steps = steps_count_ - planned.first;
+}
+
+void Responder::PlanSteps(Bytes payload, Protocol protocol) {
+  MicaStep& step = steps_[steps_count_];
+  if (protocol == Protocol::kMica) {
+    steps_count_ += PlanMica(payload, 0, access_, &step);
+  } else {
+    if (payload.size() <= memcached::kUdpFrameBytes) return;
+    const Bytes key = memcached::FirstKey(payload.subspan(memcached::kUdpFrameBytes));
+    if (key.empty() || key.size() > kMaxKeyBytes) return;
+    step = MicaStep::Of(access_.homes().Of(key));
+    ++steps_count_;
+  }
+  ahead_.set_end(steps_.data() + steps_count_);
 }
 
 Service Responder::Serve(uint8_t* frame, uint32_t length, uint32_t tailroom) {
-  datagram_ = Datagram::In(frame, length);
-  if (datagram_.kind == Datagram::Kind::kOther) return {.outcome = Outcome::kOther};
-  if (datagram_.kind != Datagram::Kind::kUdp) {
-    return {.outcome = Outcome::kUnfit, .kind = datagram_.kind};
-  }
-  const Protocol protocol = ProtocolOf(datagram_.port);
-  if (protocol == Protocol::kNone) return {.outcome = Outcome::kOther};
-  if (const Refusal refusal = gate_.Check(frame, datagram_); refusal != Refusal::kNone) {
-    return {.outcome = Outcome::kTurnedAway, .refusal = refusal};
+  const Planned& planned = planned_[served_count_++ % kPlanned];
+  datagram_ = planned.datagram;
+  if (planned.outcome != Outcome::kServed) [[unlikely]] {
+    const bool unfit = planned.outcome == Outcome::kUnfit;
+    const bool turned_away = planned.outcome == Outcome::kTurnedAway;
+    return {.outcome = planned.outcome,
+            .kind = unfit ? datagram_.kind : Datagram::Kind::kUdp,
+            .refusal = turned_away ? planned.refusal : Refusal::kNone};
   }
   exchange_ = {};
-  return Continue(frame, 0, {frame, length + tailroom}, protocol, KnownOf(frame));
+  return Continue(frame, 0, {frame, length + tailroom}, planned.protocol,
+                  std::span(steps_).subspan(planned.first, planned.steps));
 }
 
 bool Responder::Pack(const uint8_t* frame, uint32_t length, Handoff& handoff) {
@@ -103,8 +125,16 @@ Service Responder::ServeHandoff(Handoff& handoff) {
   datagram_ = handoff.datagram;
   exchange_ = handoff.exchange;
   std::memcpy(front(), handoff.reply.data(), handoff.reply_bytes);
-  const Service service = Continue(handoff.frame.data(), handoff.reply_bytes, {},
-                                   ProtocolOf(datagram_.port), nullptr);
+  const uint8_t* const frame = handoff.frame.data();
+  const Bytes payload(frame + datagram_.payload, datagram_.payload_bytes);
+  const Protocol protocol = ProtocolOf(datagram_.port);
+  ForgetSteps();  // No frame is planned while there are handoffs.
+  if (protocol == Protocol::kMica) {
+    steps_count_ = PlanMica(payload, exchange_.position, access_, steps_.data());
+    ahead_.set_end(steps_.data() + steps_count_);
+  }
+  const Service service = Continue(frame, handoff.reply_bytes, {}, protocol,
+                                   std::span(steps_).first(steps_count_));
   if (service.outcome == Outcome::kForeign) {
     if (replied_ <= Handoff::kMaxReplyBytes) {
       PackProgress(handoff);
@@ -119,12 +149,14 @@ Service Responder::ServeHandoff(Handoff& handoff) {
 
 Service Responder::Continue(const uint8_t* frame, uint32_t replied,
                             std::span<uint8_t> in_place, Protocol protocol,
-                            const KnownHome* known) {
+                            std::span<const MicaStep> steps) {
   const Bytes payload(frame + datagram_.payload, datagram_.payload_bytes);
   exchange_.now_s = now_s_ + 1;  // 0 stands for never.
   exchange_.unix_s = options_.unix_epoch_s + now_s_;
-  const Progress progress = protocol == Protocol::kMica ? ContinueMica(payload, replied, known)
-                                                        : ContinueMemcached(payload, replied);
+  ahead_.Fetch(steps.data());
+  const Progress progress = protocol == Protocol::kMica
+                                ? ContinueMica(payload, replied, in_place, steps)
+                                : ContinueMemcached(payload, replied);
   if (progress == Progress::kRefused) return {.outcome = Outcome::kUnfit};
   if (progress == Progress::kForeign) {
     return {.outcome = Outcome::kForeign, .owner = exchange_.owner};
@@ -135,7 +167,7 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied,
     Increase(counters_->withheld, uint64_t{1});
     return {.outcome = Outcome::kWithheld};
   }
-  if (protocol == Protocol::kMica) return Build(frame, front(), replied_, in_place, true);
+  if (protocol == Protocol::kMica) return Build(frame, reply_, replied_, in_place, true);
   return BuildMemcached(frame, in_place);
 }
 
@@ -156,16 +188,22 @@ uint64_t Responder::SourceOf(const uint8_t* frame) const {
   const uint8_t* const ip = frame + datagram_.l3;
   const uint64_t source =
       datagram_.ipv6 ? packet::Load<uint64_t>(ip + 8) : packet::Load<uint32_t>(ip + 12);
-  return Xxh3OfWord(reinterpret_cast<const uint8_t*>(&source), access_.store().secret);
+  return Xxh3(access_.store().secret).OfWord(source);
 }
 
-Progress Responder::ContinueMica(Bytes payload, uint32_t replied, const KnownHome* known) {
+Progress Responder::ContinueMica(Bytes payload, uint32_t replied, std::span<uint8_t> in_place,
+                                 std::span<const MicaStep> steps) {
   const uint32_t one_datagram =
       options_.mtu - (datagram_.ipv6 ? Datagram::kIpv6Headers : Datagram::kIpv4Headers);
   exchange_.datagram = payload;
   exchange_.max_reply_bytes = one_datagram;
-  Reply reply({front(), one_datagram}, replied);
-  const Progress progress = ServeMica(exchange_, access_, reply, counters_->mica, known);
+  const std::span<uint8_t> room(front(), one_datagram);
+  Reply reply =
+      payload.size() <= one_datagram && !in_place.empty()
+          ? Reply::OverRequests(in_place.subspan(datagram_.payload, payload.size()), room)
+          : Reply(room, replied);
+  const Progress progress = ServeMica(exchange_, access_, reply, counters_->mica, steps, ahead_);
+  reply_ = reply.begin();
   replied_ = static_cast<uint32_t>(reply.size());
   return progress;
 }
@@ -215,7 +253,10 @@ Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
   uint8_t* start = payload - datagram_.payload;
   if (length <= in_place.size()) {
     start = in_place.data();
-    std::memcpy(start + datagram_.payload, payload, bytes);
+    // A reply over its requests is there already, and fits.
+    if (start + datagram_.payload != payload) {
+      std::memcpy(start + datagram_.payload, payload, bytes);
+    }
   } else {
     std::memcpy(start, frame, datagram_.payload);
   }
@@ -225,42 +266,5 @@ Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
 }
 
 void Responder::Send(const uint8_t* frame, uint32_t length) { outbox_.Send(frame, length); }
-
-void Responder::Prepare(const uint8_t* frame, uint32_t length) {
-  // Stage two of the frame that was prepared kStage frames ago.
-  const uint32_t count = prepared_count_++;
-  const Prepared& earlier = prepared_[(count - kStage) & (kPrepared - 1)];
-  if (earlier.frame != nullptr) {
-    earlier.known.home.partition->PrefetchItem(earlier.known.home.index);
-  }
-  Prepared& place = prepared_[count & (kPrepared - 1)];
-  place.frame = nullptr;
-  if (length < Datagram::kPlainPayload || !packet::LeadingWord::Of(frame).IsPlainIpv4()) return;
-  const Bytes payload(frame + Datagram::kPlainPayload, length - Datagram::kPlainPayload);
-  const Protocol protocol = ProtocolOf(packet::LoadBe16(frame + Datagram::kPlainPayload - 6));
-  Bytes key;
-  KeyHash hash;
-  if (protocol == Protocol::kMica) {
-    // The walk through requests goes from length to length, and would wait for each line in turn.
-    // Answers are written over them.
-    for (uint32_t line = kLineBytes; line < length; line += kLineBytes) {
-      __builtin_prefetch(frame + line, 1);
-    }
-    MicaMessage message;
-    if (ReadMica(payload, kMicaHeaderBytes, &message) == 0) return;
-    key = message.key;
-    hash = access_.store().trust_hashes ? Trusted(message.hash) : access_.Hash(key);
-  } else if (protocol == Protocol::kMemcached && payload.size() > memcached::kUdpFrameBytes) {
-    key = memcached::FirstKey(payload.subspan(memcached::kUdpFrameBytes));
-    if (key.empty() || key.size() > kMaxKeyBytes) return;
-    hash = access_.Hash(key);
-  } else {
-    return;
-  }
-  const Home home = access_.HomeOf(hash);
-  home.partition->PrefetchBucket(home.index);
-  place.frame = frame;
-  place.known.Remember(key, home);
-}
 
 }  // namespace sluice::engine::kv

@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // From a frame to its answer: which protocol, what it says, where the answer lies. One worker's.
+//
+// Frames are planned some requests before they are served, so that what those want of memory is
+// fetched for many of them at once (MICA, NSDI'14, section 4.4), whatever frames they are in:
+//
+//   Plan    finds the requests of a frame, and fetches the buckets of their keys
+//   Serve   answers a frame, and fetches the items of requests that are planned behind it
+//
+//                               time ->
+//   requests of a frame   ... plan: buckets .. items .. answer ...
+//   of the next                   plan: buckets .. items .. answer ...
+//
+// Nothing is done to the store before Serve, which takes frame after frame in their order.
 #pragma once
 
 #include <array>
@@ -13,6 +25,8 @@
 #include "engine/kv/exchange.h"
 #include "engine/kv/gate.h"
 #include "engine/kv/handoff.h"
+#include "engine/kv/mica_format.h"
+#include "engine/kv/mica_protocol.h"
 #include "packet/datagram.h"
 #include "packet/outbox.h"
 
@@ -67,17 +81,25 @@ class Responder {
     now_s_ = static_cast<uint32_t>(now / cycles_per_second_);
   }
 
-  /// Serves the datagram in a frame with `tailroom` bytes behind it. An answer lies in the frame
-  /// or in this object, until the next call. An answer of several datagrams goes to the outbox.
+  /// Whether another frame, if there is one, should be planned before the next is served. Always,
+  /// if none is planned.
+  bool WantsMore() const {
+    const uint32_t frames = planned_count_ - served_count_;
+    if (frames == 0) return true;
+    if (frames == kPlanned || steps_count_ >= kSteps) return false;
+    const Planned& next = planned_[served_count_ % kPlanned];
+    return steps_count_ - (next.first + next.steps) < kRequestsAhead;
+  }
+  /// Looks at a frame that will be served. If WantsMore.
+  void Plan(const uint8_t* frame, uint32_t length);
+  /// Serves the datagram in the next of the frames that were planned, which has `tailroom` bytes
+  /// behind it. An answer lies in the frame or in this object, until the next call. An answer of
+  /// several datagrams goes to the outbox.
   Service Serve(uint8_t* frame, uint32_t length, uint32_t tailroom);
   /// After kForeign: writes down where the exchange stands. False: too long for a handoff.
   bool Pack(const uint8_t* frame, uint32_t length, Handoff& handoff);
   /// Goes on with what another worker began: kServed, or kForeign, written down again.
   Service ServeHandoff(Handoff& handoff);
-
-  /// Fetches what Serve will want of this frame, and more of one that was prepared before. A
-  /// hint: any bytes will do.
-  void Prepare(const uint8_t* frame, uint32_t length);
 
   const ResponderCounters& counters() const { return *counters_; }
 
@@ -85,32 +107,44 @@ class Responder {
   /// Headers and memcached's own, in front of a reply.
   static constexpr uint32_t kFrontBytes = 128;
   static constexpr uint32_t kMinFrameBytes = 60;
-  /// Between the fetch of a bucket and that of its items, in frames.
-  static constexpr uint32_t kStage = 4;
-  /// Frames between their Prepare and their Serve, at most.
-  static constexpr uint32_t kPrepared = 16;
-  static_assert((kPrepared & (kPrepared - 1)) == 0 && kStage < kPrepared);
-
-  /// What Prepare found: the home of the first request's key, whose bytes are told too, as they
-  /// may be others when the frame is served.
-  struct Prepared {
-    const uint8_t* frame = nullptr;  ///< Null: nothing.
-    KnownHome known;
-  };
+  /// Requests that are planned behind the frame that is served next: until the first of them is
+  /// served, its bucket comes, and then its item. Chosen by measurement, as is ItemsAhead::kSteps.
+  static constexpr uint32_t kRequestsAhead = 48;
+  static_assert(kRequestsAhead > ItemsAhead::kSteps);
+  /// Frames that are planned at a time.
+  static constexpr uint32_t kPlanned = 64;
+  /// Of steps, behind which no frame begins: then all are served before others are planned. What is
+  /// in use must stay in a first-level cache.
+  static constexpr uint32_t kSteps = 256;
 
   enum class Protocol : uint8_t { kNone, kMica, kMemcached };
 
+  /// What Plan found in a frame.
+  struct Planned {
+    packet::Datagram datagram;
+    Outcome outcome = Outcome::kOther;  ///< If it is not kServed, there is nothing to serve.
+    Refusal refusal = Refusal::kNone;
+    Protocol protocol = Protocol::kNone;
+    uint32_t first = 0;  ///< Of its steps.
+    uint32_t steps = 0;
+  };
+
   Protocol ProtocolOf(uint16_t port) const;
-  /// Of a frame that was prepared, what was found; else null.
-  const KnownHome* KnownOf(const uint8_t* frame);
-  /// Serves what is left of `exchange_`, whose reply has `replied` bytes behind front(). `known`:
-  /// of the first key, or null.
+  /// Adds its steps. Of memcached's requests, there is one at most: of the first that has a key.
+  void PlanSteps(Bytes payload, Protocol protocol);
+  void ForgetSteps() {
+    steps_count_ = 0;
+    ahead_.Begin(steps_.data());
+  }
+  /// Serves what is left of `exchange_`, whose reply has `replied` bytes behind front(). `steps`:
+  /// of MICA's requests.
   Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place,
-                   Protocol protocol, const KnownHome* known);
+                   Protocol protocol, std::span<const MicaStep> steps);
   /// Writes down where the exchange stands, for another worker.
   void PackProgress(Handoff& handoff);
   /// The same by the protocol: `payload` is UDP's. The reply has replied_ bytes then.
-  Progress ContinueMica(Bytes payload, uint32_t replied, const KnownHome* known);
+  Progress ContinueMica(Bytes payload, uint32_t replied, std::span<uint8_t> in_place,
+                        std::span<const MicaStep> steps);
   [[gnu::noinline]] Progress ContinueMemcached(Bytes payload, uint32_t replied);
   /// Whether the sender of `datagram_` may be sent the reply; takes what it costs.
   [[gnu::noinline]] bool MayAnswer(const uint8_t* frame, Protocol protocol);
@@ -134,11 +168,16 @@ class Responder {
   uint32_t now_s_ = 0;
   packet::Datagram datagram_;  ///< Being answered.
   Exchange exchange_;
-  uint32_t replied_ = 0;  ///< Bytes of its reply, behind front().
+  uint8_t* reply_ = nullptr;  ///< To it, behind front(), or where the request was.
+  uint32_t replied_ = 0;      ///< Bytes of it.
   std::unique_ptr<uint8_t[]> buffer_;
-  std::array<Prepared, kPrepared> prepared_{};
-  uint32_t prepared_count_ = 0;
-  uint32_t served_count_ = 0;  ///< Where the frame that is served next is expected.
+  std::array<Planned, kPlanned> planned_;
+  uint32_t planned_count_ = 0;
+  uint32_t served_count_ = 0;
+  /// Of all planned frames, behind one another. The last may have as many as a datagram can.
+  std::array<MicaStep, kSteps + kMicaMaxMessages> steps_;
+  uint32_t steps_count_ = 0;
+  ItemsAhead ahead_;
   std::shared_ptr<ResponderCounters> counters_;  ///< Store::traffic has it, too.
 };
 

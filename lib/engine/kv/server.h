@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The server of one worker: finds the requests in frames, serves those that it may, hands the
-// others to their owners, answers in place where the answer fits. A FrameEngine.
+// others to their owners, answers in place where the answer fits. A nic::BurstEngine.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 
 #include "engine/kv/handoff.h"
 #include "engine/kv/responder.h"
+#include "packet/burst.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
 
@@ -41,7 +42,7 @@ class Server {
          uint64_t cycles_per_second)
       : responder_(store, worker, options, cycles_per_second), handoffs_(std::move(queue)) {}
 
-  /// Before the first Process.
+  /// Before the first ProcessBurst.
   void set_outbox(packet::Outbox outbox) { responder_.set_outbox(outbox); }
 
   /// Between bursts: takes up the time, and serves what other workers handed over.
@@ -59,9 +60,43 @@ class Server {
     }
   }
 
-  void Prepare(const uint8_t* frame, uint32_t length) { responder_.Prepare(frame, length); }
+  /// Each frame in its turn, while those behind it are planned and fetched.
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t /*now*/) {
+    uint32_t fetched = 0, planned = 0;  // Frames.
+    uint32_t lines = 0;                 // Of those that are fetched and not planned.
+    for (uint32_t number = 0; number < burst.size(); ++number) {
+      while (planned < burst.size() && responder_.WantsMore()) {
+        while (fetched < burst.size() && lines < kLinesAhead) lines += Fetch(burst.At(fetched++));
+        const packet::Frame frame = burst.At(planned++);
+        responder_.Plan(frame.data, frame.length);
+        lines -= LinesOf(frame.length);
+      }
+      packet::Frame frame = burst.At(number);
+      const packet::Verdict verdict = Serve(frame);
+      burst.Answer(number, frame, verdict);
+    }
+  }
 
-  packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
+  const Responder& responder() const { return responder_; }
+
+ private:
+  /// A burst's worth: handoffs must not keep frames waiting.
+  static constexpr uint32_t kHandoffsAtRest = 64;
+  static constexpr uint32_t kLineBytes = 64;
+  /// Lines of frames on their way to be planned: about as many as a core fetches at a time. The
+  /// walk through requests goes from length to length, and would wait for each line in turn.
+  static constexpr uint32_t kLinesAhead = 32;
+
+  static uint32_t LinesOf(uint32_t length) { return (length + kLineBytes - 1) / kLineBytes; }
+  /// To be written to: answers are, over their requests. Returns how many lines.
+  static uint32_t Fetch(const packet::Frame& frame) {
+    const uint32_t lines = LinesOf(frame.length);
+    for (uint32_t i = 0; i < lines; ++i) __builtin_prefetch(frame.data + i * kLineBytes, 1);
+    return lines;
+  }
+
+  packet::Verdict Serve(packet::Frame& frame) {
     const Service service = responder_.Serve(frame.data, frame.length, frame.tailroom);
     switch (service.outcome) {
       case Outcome::kAnswered:
@@ -83,12 +118,6 @@ class Server {
     }
     return packet::Drop(kWithheld);
   }
-
-  const Responder& responder() const { return responder_; }
-
- private:
-  /// A burst's worth: handoffs must not keep frames waiting.
-  static constexpr uint32_t kHandoffsAtRest = 64;
 
   [[gnu::noinline]] packet::Verdict HandOver(const uint8_t* frame, uint32_t length,
                                              uint32_t owner) {
