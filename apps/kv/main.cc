@@ -65,10 +65,13 @@ int main(int argc, char** argv) {
   fix = sluice::runtime::OutputFileFault(FLAGS_snapshot);
   if (!fix.empty()) return BadFlag("snapshot", fix);
 
+  // Before the port is open: taking the memory's pages takes a while, and clients would wait.
+  auto made = sluice::kv::MakeStore(*settings, line->options.workers);
+  if (!made) return BadFlag("memory_mb", "the kernel does not give as much: give less");
+  auto& store = *made;
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
-  auto store = sluice::kv::MakeStore(*settings, session->workers());
   Persistence persistence(store, FLAGS_snapshot);
   if (!persistence.Restore(ItemSeconds(), &fix)) return BadFlag("snapshot", fix);
 

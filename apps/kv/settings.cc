@@ -3,10 +3,11 @@
 
 #include <absl/strings/str_format.h>
 #include <gflags/gflags.h>
-#include <unistd.h>
 
+#include <new>
 #include <random>
 
+#include "available_memory.h"
 #include "client_wire.h"
 #include "engine/neighbor/own_addresses.h"
 
@@ -59,11 +60,6 @@ bool FindServer(std::string* option, std::string* fix) {
   return true;
 }
 
-uint64_t MachineBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
-}
-
 // Of each partition. Flags were checked.
 engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
   return {.mode = FLAGS_mode == "store" ? engine::kv::Mode::kStore : engine::kv::Mode::kCache,
@@ -71,17 +67,18 @@ engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
           .items = (FLAGS_items + partitions - 1) / partitions};
 }
 
-// What does not fit would be noticed only when the store fills up.
+// Whoever takes more than there is may be killed by the kernel, or make it kill others.
 bool FitsMachine(uint32_t partitions, const runtime::Complaint& complaint) {
   const engine::kv::PartitionOptions partition = OptionsOfEach(partitions);
   const uint64_t bytes = partition.OccupiedBytes() * partitions;
-  const bool memory = partition.RoundedMemoryBytes() * partitions > MachineBytes();
+  const uint64_t available = AvailableBytes();
+  const bool memory = partition.RoundedMemoryBytes() * partitions > available;
   return complaint.Check(
-      bytes <= MachineBytes(), memory ? "memory_mb" : "items",
-      absl::StrFormat("items and index take %d MiB%s, and this machine has %d: give less",
+      bytes <= available, memory ? "memory_mb" : "items",
+      absl::StrFormat("items and index take %d MiB%s, and %d are available here: give less",
                       bytes >> 20,
                       FLAGS_mode == "cache" ? " (cache mode rounds up to powers of two)" : "",
-                      MachineBytes() >> 20));
+                      available >> 20));
 }
 
 }  // namespace
@@ -151,15 +148,19 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   return settings;
 }
 
-engine::kv::Store MakeStore(const Settings& settings, uint32_t workers) {
+std::optional<engine::kv::Store> MakeStore(const Settings& settings, uint32_t workers) {
   engine::kv::Store store;
   store.workers = workers;
   store.secret = settings.secret;
   store.trust_hashes = settings.trust_hashes;
   store.concurrent_read = settings.concurrent_read;
   store.allow_flush = settings.allow_flush;
-  for (uint32_t i = 0; i < settings.partitions; ++i) {
-    store.partitions.emplace_back(settings.partition);
+  try {
+    for (uint32_t i = 0; i < settings.partitions; ++i) {
+      store.partitions.emplace_back(settings.partition).TakePages();
+    }
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
   }
   return store;
 }

@@ -29,7 +29,8 @@ struct Settings {
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix);
 
-/// Empty. Throws std::bad_alloc.
-engine::kv::Store MakeStore(const Settings& settings, uint32_t workers);
+/// Empty, with all its pages, which are on the calling thread's NUMA node. Nothing: there is too
+/// little memory.
+std::optional<engine::kv::Store> MakeStore(const Settings& settings, uint32_t workers);
 
 }  // namespace sluice::kv

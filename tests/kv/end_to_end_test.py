@@ -387,6 +387,8 @@ class Flags(unittest.TestCase):
         machine_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
         rounded_up = (1 << machine_mb.bit_length() - 1) + 1
         cases = [(f"--mode=store --memory_mb={machine_mb + 1}", "--memory_mb="),
+                 # Of what the machine has, some is in use already.
+                 (f"--mode=store --memory_mb={machine_mb - 1} --items=1", "--memory_mb="),
                  (f"--mode=cache --memory_mb={rounded_up} --items=1", "--memory_mb=")]
         if machine_mb < 1 << 17:  # The longest index has 128 GiB.
             cases.append(("--items=68719476736", "--items="))
@@ -396,7 +398,27 @@ class Flags(unittest.TestCase):
                 self.assertEqual(code, 2, said)
                 self.assertEqual(len(said.splitlines()), 1, said)
                 self.assertTrue(said.startswith(named), said)
-                self.assertIn(f"this machine has {machine_mb}", said)
+                available = re.search(r"take (\d+) MiB.*, and (\d+) are available here", said)
+                self.assertLess(int(available[2]), machine_mb, said)
+                self.assertGreater(int(available[1]), int(available[2]), said)
+
+    def test_memory_that_the_kernel_does_not_give_is_refused_at_the_start(self):
+        limit = f"ulimit -v {512 << 10}; exec"
+        code, said = harness.fails("/bin/sh", "-c", f'{limit} "$@"', "sh", KV, *EAL,
+                                   "--memory_mb=1024")
+        self.assertEqual(code, 2, said)
+        self.assertEqual(len(said.splitlines()), 1, said)
+        self.assertTrue(said.startswith("--memory_mb=1024: "), said)
+
+    def test_all_pages_are_there_before_the_first_request(self):
+        """So that a store that fills up makes no request wait for a page."""
+        memory_mb = 1024
+        command = [KV, *EAL, f"--memory_mb={memory_mb}", f"--client={CLIENT}", "--duration_s=0.2"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+            _, status, used = os.wait4(server.pid, 0)
+            server.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(server.returncode, 0)
+        self.assertGreater(used.ru_maxrss >> 10, memory_mb)  # KiB, of which items need 80.
 
     def test_a_bad_option_of_the_client_is_named_in_one_line(self):
         for option, (code, said) in self.refusals(*map("--client={}".format, (

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "available_memory.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace sluice::kv {
+namespace {
+
+constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
+
+// The number behind `name` in a file of names and numbers; of a file of one number, its name is
+// empty.
+std::optional<uint64_t> NumberIn(const std::filesystem::path& file, const std::string& name) {
+  std::ifstream lines(file);
+  std::string word;
+  uint64_t number;
+  if (name.empty()) return lines >> number ? std::optional(number) : std::nullopt;
+  while (lines >> word) {
+    if (word == name && lines >> number) return number;
+  }
+  return std::nullopt;
+}
+
+// What one control group has left.
+uint64_t LeftIn(const std::filesystem::path& group) {
+  const auto limit = NumberIn(group / "memory.max", "");  // Or "max".
+  const auto used = NumberIn(group / "memory.current", "");
+  if (!limit || !used) return kUnlimited;
+  const uint64_t cached = NumberIn(group / "memory.stat", "inactive_file").value_or(0);
+  const uint64_t held = *used - std::min(cached, *used);
+  return *limit - std::min(held, *limit);
+}
+
+// The process's control group, below the root of all; empty: the root.
+std::filesystem::path OwnGroup(const std::filesystem::path& root) {
+  std::ifstream lines(root / "proc/self/cgroup");
+  for (std::string line; std::getline(lines, line);) {
+    constexpr std::string_view kVersion2 = "0::/";
+    if (line.starts_with(kVersion2)) return line.substr(kVersion2.size());
+  }
+  return {};
+}
+
+}  // namespace
+
+uint64_t AvailableBytes(const std::filesystem::path& root) {
+  const auto kib = NumberIn(root / "proc/meminfo", "MemAvailable:");
+  uint64_t available = kib ? *kib << 10 : kUnlimited;
+  const std::filesystem::path groups = root / "sys/fs/cgroup";
+  for (std::filesystem::path own = OwnGroup(root);; own = own.parent_path()) {
+    available = std::min(available, LeftIn(groups / own));
+    if (own.empty()) return available;
+  }
+}
+
+}  // namespace sluice::kv
