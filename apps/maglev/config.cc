@@ -15,9 +15,9 @@ namespace {
 
 using engine::maglev::BackendSetup;
 using engine::maglev::BackendState;
-using engine::maglev::Encapsulation;
 using engine::maglev::IpAddress;
 using engine::maglev::IpPrefix;
+using engine::maglev::kEncapsulations;
 using engine::maglev::ProfileByName;
 using engine::maglev::Setup;
 using engine::maglev::SourceSetup;
@@ -32,31 +32,41 @@ constexpr uint64_t kMax32 = 0xffffffff;
 constexpr size_t kMaxBalancers = 4096;
 constexpr size_t kMaxQuicIds = 65535;  // Of a backend.
 
-// What one of a few words means.
+// A few words and what each means.
 template <typename Value, size_t kWords>
-auto WordOf(const std::array<std::pair<std::string_view, Value>, kWords>& words) {
-  return [&words](std::string_view text) -> std::optional<Value> {
+using Words = std::array<std::pair<std::string_view, Value>, kWords>;
+
+// "up, draining or down".
+template <typename Value, size_t kWords>
+std::string OneOf(const Words<Value, kWords>& words) {
+  std::string text(words[0].first);
+  for (size_t i = 1; i < kWords; ++i) {
+    text += i + 1 < kWords ? ", " : " or ";
+    text += words[i].first;
+  }
+  return text;
+}
+
+// A member that is one of the words. `value`: of a Value, or of an optional one.
+template <typename Value, size_t kWords>
+void ReadWord(ObjectReader& reader, std::string_view key, const Words<Value, kWords>& words,
+              auto* value) {
+  const auto meaning = [&words](std::string_view text) -> std::optional<Value> {
     const auto it = std::ranges::find(words, text, &std::pair<std::string_view, Value>::first);
     return it == words.end() ? std::nullopt : std::optional(it->second);
   };
+  reader.Parsed(key, OneOf(words), meaning, value);
 }
 
-constexpr std::array<std::pair<std::string_view, WeightRule>, 3> kWeightRules{
+constexpr Words<WeightRule, 3> kWeightRules{
     {{"proportional", WeightRule::kProportional},
      {"first_round", WeightRule::kFirstRound},
      {"cilium", WeightRule::kCilium}}};
-constexpr std::array<std::pair<std::string_view, Encapsulation>, 5> kEncapsulations{
-    {{"ip", Encapsulation::kIp},
-     {"gue", Encapsulation::kGue},
-     {"gre", Encapsulation::kGre},
-     {"nat", Encapsulation::kNat},
-     {"mac", Encapsulation::kMac}}};
-constexpr std::array<std::pair<std::string_view, BackendState>, 3> kStates{
-    {{"up", BackendState::kUp},
-     {"draining", BackendState::kDraining},
-     {"down", BackendState::kDown}}};
-constexpr std::array<std::pair<std::string_view, uint8_t>, 2> kProtocols{{{"tcp", 6}, {"udp", 17}}};
-constexpr std::array<std::pair<std::string_view, HealthCheck::Kind>, 3> kHealthKinds{
+constexpr Words<BackendState, 3> kStates{{{"up", BackendState::kUp},
+                                          {"draining", BackendState::kDraining},
+                                          {"down", BackendState::kDown}}};
+constexpr Words<uint8_t, 2> kProtocols{{{"tcp", 6}, {"udp", 17}}};
+constexpr Words<HealthCheck::Kind, 3> kHealthKinds{
     {{"tcp", HealthCheck::Kind::kTcp},
      {"http", HealthCheck::Kind::kHttp},
      {"icmp", HealthCheck::Kind::kIcmp}}};
@@ -91,7 +101,7 @@ BackendSetup ReadBackend(const json& value, const std::string& path, Errors* err
   reader.Text("name", &backend.name);
   reader.Whole("port", 0, kMax16, &backend.port);
   reader.Whole("weight", 0, kMax16, &backend.weight);
-  reader.Parsed("state", "up, draining or down", WordOf(kStates), &backend.state);
+  ReadWord(reader, "state", kStates, &backend.state);
   ReadMac(reader, "mac", &backend.mac);
   uint32_t quic_id = 0;
   reader.Whole("quic_id", 0, kMax32, &quic_id);
@@ -123,7 +133,7 @@ HealthCheck ReadHealth(const json& value, const std::string& path, Errors* error
   ObjectReader reader(value, path, errors);
   HealthCheck check;
   reader.Require("type");
-  reader.Parsed("type", "tcp, http or icmp", WordOf(kHealthKinds), &check.kind);
+  ReadWord(reader, "type", kHealthKinds, &check.kind);
   reader.Real("interval_s", 0.05, 3600, &check.interval_s);
   reader.Real("timeout_s", 0.01, 60, &check.timeout_s);
   reader.Whole("rise", 1, 1000, &check.rise);
@@ -157,11 +167,10 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
     vip.host_bits = prefix.host_bits;
   }
   reader.Whole("port", 0, kMax16, &vip.port);
-  reader.Parsed("protocol", "tcp or udp", WordOf(kProtocols), &vip.protocol);
+  ReadWord(reader, "protocol", kProtocols, &vip.protocol);
   vip.name = EndpointText(vip);
   reader.Text("name", &vip.name);
-  reader.Parsed("encapsulation", "ip, gue, gre, nat or mac", WordOf(kEncapsulations),
-                &vip.encapsulation);
+  ReadWord(reader, "encapsulation", kEncapsulations, &vip.encapsulation);
   reader.Flag("quic", &vip.quic);
   reader.Flag("connections", &vip.connections);
   reader.Flag("destination_port_only", &vip.destination_port_only);
@@ -205,8 +214,7 @@ Config ReadRoot(const json& root, Errors* errors) {
   ObjectReader reader(root, "", errors);
   reader.Parsed("profile", "sluice, paper, katran or cilium", ProfileByName, &setup.profile);
   reader.Whole("slots", 0, kMax32, &setup.slots);
-  reader.Parsed("weight_rule", "proportional, first_round or cilium", WordOf(kWeightRules),
-                &setup.weight_rule);
+  ReadWord(reader, "weight_rule", kWeightRules, &setup.weight_rule);
   if (uint32_t mtu = 0; reader.Whole("mtu", 0, kMax32, &mtu)) setup.mtu = mtu;
   ReadMac(reader, "next_hop", &setup.next_hop);
   ReadAddress(reader, "source_ipv4", &setup.source_ipv4);

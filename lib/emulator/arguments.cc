@@ -22,7 +22,8 @@ bool ReadKeys(Given given, std::string* error) {
       return Refuse(key, value, "unknown; use wire, device_cpu, seed, faults, verify or pause",
                     error);
     }
-    if (std::any_of(given.begin(), at, [&](const auto& other) { return other.first == at->first; })) {
+    const auto is_same = [&](const auto& other) { return other.first == at->first; };
+    if (std::any_of(given.begin(), at, is_same)) {
       return Refuse(key, value, "given twice; give it once", error);
     }
   }

@@ -38,6 +38,14 @@ concept BurstEngine = requires(E engine, packet::OneFrame& burst, uint64_t now) 
   { engine.ProcessBurst(burst, now) } -> std::same_as<void>;
 };
 
+/// Whether an engine that sees bursts writes to the headers of most frames (`kWritesFrames`): where
+/// an interface has to fetch them to find frames at all, it takes the right to write with them.
+template <BurstEngine Engine>
+consteval bool WritesFrames() {
+  if constexpr (requires { Engine::kWritesFrames; }) return Engine::kWritesFrames;
+  return false;
+}
+
 /// What a queue takes: an engine of either kind.
 template <typename E>
 concept QueueEngine = FrameEngine<E> || BurstEngine<E>;
@@ -53,6 +61,7 @@ class FrameByFrame {
   void ProcessBurst(Burst& burst, uint64_t now) {
     for (uint32_t number = 0; number < burst.size(); ++number) {
       packet::Frame frame = burst.At(number);
+      frame.spare = burst.spare();
       const packet::Verdict verdict = engine_.Process(frame, now);
       burst.Answer(number, frame, verdict);
     }

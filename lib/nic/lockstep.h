@@ -156,9 +156,10 @@ class Lockstep {
 
   /// Finds frames in the same turns, for the engine to see at once, until a lane needs more care
   /// or there are kBurstFrames. Returns the lane's index, or kCount. Nothing but headers is
-  /// fetched, and not for writing: those that the engine writes to, it fetches itself.
+  /// fetched, and for writing only if the engine says that it writes to most of them.
   template <uint32_t kCount, BurstEngine Engine>
   uint32_t RunBurst(Engine& engine, uint64_t now) {
+    constexpr int kForWriting = WritesFrames<Engine>();
     std::array<uint8_t*, kBurstFrames> starts;
     std::array<uint32_t, kBurstFrames> lengths;
     uint8_t* cursor[kCount];
@@ -178,7 +179,8 @@ class Lockstep {
           const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]] return i;
-          __builtin_prefetch(next + (next - at));  // Where sizes repeat: the one after next.
+          // Where sizes repeat: the one after next.
+          __builtin_prefetch(next + (next - at), kForWriting);
           starts[turn + i] = at;
           lengths[turn + i] = length;
           cursor[i] = next;
@@ -200,8 +202,13 @@ class Lockstep {
         frames, packet::BurstTotals{bytes, longest},
         [&](uint32_t number) { return View(starts[number], lengths[number]); },
         [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
-          End(lanes_[number % kCount], starts[number], lengths[number], {}, frame, verdict);
-        });
+          Lane& lane = lanes_[number % kCount];
+          const uint32_t length = lengths[number];
+          const bool stays = StaysWhereItWas(starts[number], length, frame, verdict) &&
+                             LeavesWhole(starts[number], frame.length);
+          Finish(stays, lane, starts[number], length, frame, verdict);
+        },
+        [this] { return runs_.spare(); });
     engine.ProcessBurst(burst, now);
     return careful;
   }
@@ -212,15 +219,14 @@ class Lockstep {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     packet::Frame frame = View(at, length, runs_.spare());
     const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
-    End(lane, at, length, word, frame, verdict);
+    Finish(StaysInPlace(at, length, word, frame, verdict), lane, at, length, frame, verdict);
     walked_.bytes += length;
   }
 
-  /// Sees to the ending of a frame that arrived as `length` bytes at `at`, with `word`, which may
-  /// be any if it is not known: it spares a look.
-  void End(Lane& lane, uint8_t* at, uint32_t length, packet::LeadingWord word,
-           const packet::Frame& frame, packet::Verdict verdict) {
-    if (StaysInPlace(at, length, word, frame, verdict) ||
+  /// Sees to the ending of a frame that arrived as `length` bytes at `at`.
+  void Finish(bool stays, Lane& lane, uint8_t* at, uint32_t length, const packet::Frame& frame,
+              packet::Verdict verdict) {
+    if (stays ||
         runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict)) {
       runs_.Grew(static_cast<uint64_t>(frame.length) - length);
     } else {
@@ -265,12 +271,22 @@ class Lockstep {
   /// it arrived with: where an engine is seen not to touch it, nothing is left to check.
   static bool StaysInPlace(const uint8_t* at, uint32_t length, packet::LeadingWord word,
                            const packet::Frame& frame, packet::Verdict verdict) {
-    if (verdict.action != packet::Action::kForward || frame.data != at ||
-        packet::FlitSpan(frame.length) != packet::FlitSpan(length)) {
-      return false;
-    }
+    if (!StaysWhereItWas(at, length, frame, verdict)) return false;
     const bool untouched = packet::LeadingWord::Of(at).bits == word.bits;
     return (untouched && word.IsPlainIpv4()) || CutsWell(at, frame.length);
+  }
+  static bool StaysWhereItWas(const uint8_t* at, uint32_t length, const packet::Frame& frame,
+                              packet::Verdict verdict) {
+    return verdict.action == packet::Action::kForward && frame.data == at &&
+           packet::FlitSpan(frame.length) == packet::FlitSpan(length);
+  }
+
+  /// CutsWell where the word that the frame arrived with was not kept.
+  static bool LeavesWhole(const uint8_t* at, uint32_t length) {
+    const packet::LeadingWord word = packet::LeadingWord::Of(at);
+    const bool as_it_says = word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength) &&
+                            word.TotalLength() + packet::kEthernetHeaderBytes == length;
+    return as_it_says || CutsWell(at, length);
   }
 
   [[gnu::noinline]] static bool CutsWell(const uint8_t* at, uint32_t length) {

@@ -36,22 +36,31 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   { constant.totals() } -> std::same_as<BurstTotals>;
   /// Frame `number`, as in a FrameEngine's hands. Nothing of it was fetched.
   { constant.At(number) } -> std::same_as<Frame>;
+  /// Frame::spare of the frame that is answered next, and of no other; At says none. A frame that
+  /// outgrew its room and is built there is not copied again.
+  { burst.spare() } -> std::same_as<uint8_t*>;
   /// Frame `number` became `frame` and ends as `verdict` says. An engine answers each frame that it
   /// wrote to or that is not to leave, once, and in the order of numbers.
   { burst.Answer(number, frame, verdict) };
 };
 
+/// Of an interface on which frames have room, or that does not know where copies will lie.
+struct NoSpare {
+  uint8_t* operator()() const { return nullptr; }
+};
+
 /// The burst of an interface that has found the frames already. `view(number)` returns a Frame,
-/// `answer(number, frame, verdict)` sees to an ending.
-template <typename View, typename Answered>
+/// `answer(number, frame, verdict)` sees to an ending, `spare()` returns where the next copy lies.
+template <typename View, typename Answered, typename Spare = NoSpare>
 class FoundBurst {
  public:
-  FoundBurst(uint32_t size, BurstTotals totals, View view, Answered answer)
-      : size_(size), totals_(totals), view_(view), answer_(answer) {}
+  FoundBurst(uint32_t size, BurstTotals totals, View view, Answered answer, Spare spare = {})
+      : size_(size), totals_(totals), view_(view), answer_(answer), spare_(spare) {}
 
   uint32_t size() const { return size_; }
   BurstTotals totals() const { return totals_; }
   Frame At(uint32_t number) const { return view_(number); }
+  uint8_t* spare() const { return spare_(); }
   void Answer(uint32_t number, const Frame& frame, Verdict verdict) {
     answer_(number, frame, verdict);
   }
@@ -61,6 +70,7 @@ class FoundBurst {
   BurstTotals totals_;
   View view_;
   Answered answer_;
+  [[no_unique_address]] Spare spare_;
 };
 
 /// A burst of one frame, for those who have one at a time. It keeps the answer.
@@ -71,6 +81,7 @@ class OneFrame {
   uint32_t size() const { return 1; }
   BurstTotals totals() const { return totals_; }
   Frame At(uint32_t /*number*/) const { return frame_; }
+  uint8_t* spare() const { return frame_.spare; }
   void Answer(uint32_t /*number*/, const Frame& frame, Verdict verdict) {
     frame_ = frame;
     verdict_ = verdict;

@@ -115,6 +115,10 @@ template <typename Engine, typename T>
 class WithTables {
  public:
   static constexpr auto& kDropReasons = Engine::kDropReasons;
+  static constexpr bool kWritesFrames = [] {
+    if constexpr (requires { Engine::kWritesFrames; }) return Engine::kWritesFrames;
+    return false;
+  }();
 
   /// `reader`: this worker's number in `published`, which outlives it. The engine is made of
   /// the published pointer and `arguments`; it may read the tables while it is made, but
@@ -141,6 +145,12 @@ class WithTables {
   }
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     return packet::ProcessFrame(engine_, frame, now);
+  }
+  template <packet::Burst Burst>
+  void ProcessBurst(Burst& burst, uint64_t now)
+    requires requires(Engine& engine) { engine.ProcessBurst(burst, now); }
+  {
+    engine_.ProcessBurst(burst, now);
   }
 
   const Engine& engine() const { return engine_; }

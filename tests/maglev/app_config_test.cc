@@ -388,6 +388,18 @@ TEST_F(Schema, SaysTheWordsThatTheReaderKnows) {
         config[json::json_pointer(object.place)][name] = word;
         EXPECT_TRUE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << word;
       }
+      // And no others: a complaint lists them all, "give ip, gue or gre".
+      json config = Complete();
+      config[json::json_pointer(object.place)][name] = "?";
+      const std::vector<std::string> errors = ErrorsOf(config.dump());
+      ASSERT_EQ(errors.size(), 1u) << name;
+      std::set<std::string> read;
+      std::istringstream words(errors[0].substr(errors[0].find("give ") + 5));
+      for (std::string word; words >> word;) {
+        std::erase(word, ',');
+        if (word != "or") read.insert(word);
+      }
+      EXPECT_EQ(read, type["enum"].get<std::set<std::string>>()) << object.place << " " << name;
     }
   }
 }

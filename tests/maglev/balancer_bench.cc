@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The whole engine per packet, without an interface: parse, VIP, connection, encapsulation or
-// rewrite of 60-byte UDP frames that lie in memory, prepared some frames ahead as lib/nic does it.
-// Also counted in instructions: valgrind --tool=callgrind.
+// rewrite of 60-byte UDP frames that lie in memory, in bursts. Instructions: under valgrind
+// --tool=callgrind --toggle-collect='WorkerBursts*'.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -12,16 +12,41 @@
 
 #include "engine/maglev/balancer.h"
 #include "maglev_frames.h"
+#include "packet/burst.h"
 
 namespace sluice::engine::maglev {
 namespace {
 
 constexpr uint32_t kRoom = 128;  // A slot: headroom and frame.
 constexpr uint32_t kHeadroom = 64;
-constexpr uint32_t kAhead = 8;
+constexpr uint32_t kBurst = 64;    // As an interface of packets has it by default.
 constexpr uint32_t kBatch = 2048;  // Frames at a time, as many as a ring holds.
 
-void Measure(benchmark::State& state, Encapsulation encapsulation) {
+}  // namespace
+
+/// Gives kBatch frames to the balancer, `size` at a time. Returns those that leave.
+extern "C" [[gnu::noinline]] uint64_t WorkerBursts(Balancer* balancer, uint8_t* slots,
+                                                   uint32_t size) {
+  uint64_t forwarded = 0;
+  for (uint32_t first = 0; first < kBatch; first += size) {
+    uint8_t* const start = slots + size_t{first} * kRoom + kHeadroom;
+    packet::FoundBurst burst(
+        size, packet::BurstTotals{60 * size, 60},
+        [&](uint32_t number) {
+          return packet::Frame{start + size_t{number} * kRoom, 60, kHeadroom, 4};
+        },
+        [&](uint32_t, const packet::Frame& frame, packet::Verdict verdict) {
+          forwarded += verdict == packet::kForward;
+          benchmark::DoNotOptimize(frame.data);
+        });
+    balancer->ProcessBurst(burst, 0);
+  }
+  return forwarded;
+}
+
+namespace {
+
+void Measure(benchmark::State& state, Encapsulation encapsulation, uint32_t size = kBurst) {
   const auto flows = static_cast<uint32_t>(state.range(0));
   Setup setup = test::SetupOf(1000);
   setup.connections = 1 << 21;
@@ -47,13 +72,7 @@ void Measure(benchmark::State& state, Encapsulation encapsulation) {
     state.PauseTiming();
     fill();
     state.ResumeTiming();
-    for (uint32_t i = 0; i < kBatch; ++i) {
-      uint8_t* const data = &slots[size_t{i} * kRoom + kHeadroom];
-      if (i + kAhead < kBatch) balancer.Prepare(data + kAhead * kRoom, 60);
-      packet::Frame view{data, 60, kHeadroom, 4};
-      forwarded += balancer.Process(view, 0) == packet::kForward;
-      benchmark::DoNotOptimize(view);
-    }
+    forwarded += WorkerBursts(&balancer, slots.data(), size);
   }
   if (forwarded != static_cast<uint64_t>(state.iterations()) * kBatch) {
     state.SkipWithError("a frame was not forwarded");
@@ -67,6 +86,13 @@ void BM_BalancerMac(benchmark::State& state) { Measure(state, Encapsulation::kMa
 BENCHMARK(BM_BalancerMac)->Arg(16)->Arg(1 << 20)->MinTime(2);
 void BM_BalancerNat(benchmark::State& state) { Measure(state, Encapsulation::kNat); }
 BENCHMARK(BM_BalancerNat)->Arg(16)->Arg(1 << 20)->MinTime(2);
+/// In bursts of any size, a power of two: 1 is frame by frame.
+void BM_BalancerBursts(benchmark::State& state) {
+  Measure(state, Encapsulation::kIp, static_cast<uint32_t>(state.range(1)));
+}
+BENCHMARK(BM_BalancerBursts)
+    ->ArgsProduct({{16, 1 << 20}, {1, 8, 16, 32, 64, 128}})
+    ->MinTime(1);
 
 }  // namespace
 }  // namespace sluice::engine::maglev

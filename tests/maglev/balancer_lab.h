@@ -17,6 +17,7 @@
 #include "engine/maglev/setup.h"
 #include "engine/maglev/tables.h"
 #include "maglev_frames.h"
+#include "packet/burst.h"
 #include "packet/frame.h"
 #include "packet/parse.h"
 
@@ -49,8 +50,7 @@ class Lab {
     Bytes room(headroom + frame.size(), 0xee);
     std::copy(frame.begin(), frame.end(), room.begin() + headroom);
     packet::Frame view{room.data() + headroom, static_cast<uint32_t>(frame.size()), headroom, 0};
-    balancer_->Prepare(view.data, view.length);
-    const packet::Verdict verdict = balancer_->Process(view, now_);
+    const packet::Verdict verdict = packet::ProcessFrame(*balancer_, view, now_);
     if (out != nullptr) out->assign(view.data, view.data + view.length);
     return verdict;
   }
@@ -66,6 +66,11 @@ class Lab {
   uint64_t Count(BalancerCounters::Event event) const {
     return balancer_->counters().events[event];
   }
+  /// Live connections.
+  uint64_t Live() const {
+    return balancer_->connections().CountByBackend({}, balancer_->seconds());
+  }
+  const BalancerCounters& counters() const { return balancer_->counters(); }
   Balancer& balancer() { return *balancer_; }
   const Tables& tables() const { return *tables_; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Packets of settled connections take a path of their own through the balancer (Balancer::
-// ProcessAny); nobody must notice. A flow's first packet never takes it, the same packet
-// afterwards does: both must leave as an outer header written here, by RFC 791, 1071 and 2003.
+// Packets of settled connections take a path of their own through the balancer (PlainPath);
+// nobody must notice. A flow's first packet never takes it, the same packet afterwards does: both
+// must leave as an outer header written here, by RFC 791, 1071 and 2003.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -357,7 +357,7 @@ TEST(PlainPath, AFrameWithoutHeadroomIsBuiltInSpareRoomIfItFits) {
       std::copy(frame.begin(), frame.end(), arrived.begin() + headroom);
       packet::Frame view{arrived.data() + headroom, static_cast<uint32_t>(frame.size()), headroom,
                          0, spare.data()};
-      ASSERT_EQ(lab.balancer().Process(view, 0), kForward);
+      ASSERT_EQ(packet::ProcessFrame(lab.balancer(), view, 0), kForward);
       EXPECT_EQ(Bytes(view.data, view.data + view.length), InIp(frame)) << total;
       // 34 bytes of Ethernet and outer header.
       EXPECT_EQ(view.data == spare.data(), headroom < 20 && total + 34 <= 1536) << total;

@@ -14,14 +14,6 @@ namespace {
 using packet::Headers;
 using Event = BalancerCounters::Event;
 
-// A second key from the seed: splitmix64.
-uint64_t Mix(uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
-  value = (value ^ value >> 27) * 0x94d049bb133111eb;
-  return value ^ value >> 31;
-}
-
 }  // namespace
 
 Balancer::Balancer(const std::atomic<const Tables*>* tables, uint64_t seed,
@@ -32,8 +24,7 @@ Balancer::Balancer(const std::atomic<const Tables*>* tables, uint64_t seed,
 Balancer::Balancer(const std::atomic<const Tables*>* tables, const Setup& setup, uint64_t seed,
                    uint64_t cycles_per_second)
     : published_(tables),
-      seed_(Mix(seed)),
-      key_(Mix(seed_) | 1),
+      tags_(seed),
       connections_(std::max(setup.connections, 1u), setup.timeouts),
       fragments_(std::max(setup.fragments, 1u), setup.timeouts.fragment_s),
       cycles_per_second_(std::max<uint64_t>(cycles_per_second, 1)),
@@ -45,21 +36,6 @@ void Balancer::AtRest(uint64_t now) {
   if (seconds != seconds_) new_this_second_ = 0;
   seconds_ = seconds;
   connections_.Sweep(seconds);
-}
-
-uint64_t Balancer::TagOf(const packet::FlowKey& flow) const {
-  const uint32_t ports = uint32_t{__builtin_bswap16(flow.destination_port)} << 16 |
-                         __builtin_bswap16(flow.source_port);
-  const auto source = packet::Load<uint64_t>(flow.source.data());
-  const auto destination = packet::Load<uint64_t>(flow.destination.data());
-  if (flow.ip_version == 4) {
-    return TagOf(destination << 32 | static_cast<uint32_t>(source), ports, flow.protocol);
-  }
-  const uint64_t ends =
-      packet::FoldProduct(packet::Load<uint64_t>(flow.source.data() + 8) ^ seed_,
-                          packet::Load<uint64_t>(flow.destination.data() + 8) ^ key_);
-  return TagOf(packet::FoldProduct(source ^ seed_, destination ^ key_) ^ ends, ports,
-               flow.protocol | 0x80);
 }
 
 bool Balancer::MayRecord() {

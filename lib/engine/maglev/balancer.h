@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The load balancer of one worker: parse, VIP, connection, encapsulate. Pure and
-// single-threaded; a FrameEngine. Everything that an operator can change is in the Tables
+// single-threaded; a BurstEngine. Everything that an operator can change is in the Tables
 // that AtRest picks up.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include "engine/maglev/connections.h"
 #include "engine/maglev/counters.h"
+#include "engine/maglev/flow_tags.h"
 #include "engine/maglev/fragments.h"
-#include "engine/maglev/in_place.h"
+#include "engine/maglev/plain_path.h"
 #include "engine/maglev/tables.h"
+#include "packet/burst.h"
 #include "packet/frame.h"
-#include "packet/frame_length.h"
 #include "packet/parse.h"
 
 namespace sluice::engine::maglev {
@@ -43,8 +43,9 @@ class Balancer {
       "malformed", "no_backend", "too_long", "no_headroom", "ttl_expired", "fragment",
       "ip_options", "quic_no_server", "icmp_other", "unknown_protocol"};
   /// Room that the engine wants in front of a frame that it puts into another packet; without it
-  /// (a pipe has none) it builds the frame in Frame::spare, or in a buffer of its own.
+  /// (a pipe has none) it builds the frame in the burst's spare room, or in a buffer of its own.
   static constexpr uint32_t kHeadroomBytes = 64;
+  static constexpr bool kWritesFrames = true;  ///< For nic::WritesFrames.
 
   /// Reads `tables` at AtRest; the owner keeps what was read alive until the AtRest that
   /// follows. `seed`: secret key of the connection table. `cycles_per_second` of `now`.
@@ -53,17 +54,16 @@ class Balancer {
 
   /// Between packets: takes up new tables and the time. Before the first Process, and often.
   void AtRest(uint64_t now);
-  /// Fetches what Process will want of this frame. A hint: any bytes will do.
-  void Prepare(const uint8_t* frame, uint32_t length) const {
-    if (length < kMinPlainBytes) return;
-    connections_.Prefetch(TagIpv4(frame, frame[kProtocolOffset]));
-  }
-
-  packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
-    const Ending ending = ProcessAny(frame.data, frame.length, frame.headroom, frame.spare);
-    frame.data = ending.data;
-    frame.length = ending.length;
-    return ending.verdict;
+  /// Answers every frame. What becomes of it does not depend on how frames are divided into bursts.
+  template <packet::Burst Burst>
+  [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t /*now*/) {
+    PlainPath(*tables_, tags_, seconds_, connections_, counters_, buffer_.get())
+        .Process(burst, [&](uint32_t number) {
+          const packet::Frame frame = burst.At(number);
+          const Ending ending =
+              ProcessOther(frame.data, frame.length, frame.headroom, burst.spare());
+          burst.Answer(number, {ending.data, ending.length, 0, 0}, ending.verdict);
+        });
   }
 
   const BalancerCounters& counters() const { return counters_; }
@@ -77,18 +77,8 @@ class Balancer {
   Balancer(const std::atomic<const Tables*>* tables, const Setup& setup, uint64_t seed,
            uint64_t cycles_per_second);
 
-  static constexpr uint32_t kIpOffset = packet::kEthernetHeaderBytes;
-  static constexpr uint32_t kTtlOffset = kIpOffset + 8;
-  static constexpr uint32_t kProtocolOffset = kIpOffset + 9;
-  static constexpr uint32_t kAddressesOffset = kIpOffset + 12;
-  static constexpr uint32_t kPortsOffset = kIpOffset + packet::kIpv4MinHeaderBytes;
-  static constexpr uint32_t kTcpFlagsOffset = kPortsOffset + 13;
-  /// Up to the last byte that the plain path reads before it knows what the packet is.
-  static constexpr uint32_t kMinPlainBytes = kTcpFlagsOffset + 1;
-  static constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04;
-
-  /// A frame's verdict, and where it is. By value, as frames are handed on until they turn out
-  /// not to be plain: a Frame whose address is taken would live in memory, not in registers.
+  /// A frame's verdict, and where it is. By value: a Frame whose address is taken would live in
+  /// memory, for every frame of a burst.
   struct Ending {
     uint8_t* data;
     uint32_t length;
@@ -103,49 +93,9 @@ class Balancer {
     bool fin_or_rst = false;
   };
 
-  /// Untagged IPv4 without options, TCP or UDP, unfragmented, whole, with TTL to spare: the
-  /// bulk of all traffic.
-  static bool IsPlain(const uint8_t* frame, uint32_t length) {
-    if (length < kMinPlainBytes) return false;
-    const packet::LeadingWord word = packet::LeadingWord::Of(frame);
-    const uint8_t protocol = frame[kProtocolOffset];
-    const uint32_t total = word.TotalLength();
-    const bool udp = protocol == packet::kProtocolUdp;
-    if (!word.IsPlainIpv4() || total + kIpOffset > length) return false;
-    if ((packet::LoadBe16(frame + kIpOffset + 6) & 0x3fff) != 0 || frame[kTtlOffset] <= 1) {
-      return false;
-    }
-    // The upper header is as packet::Parse wants it.
-    if (udp) {
-      const uint32_t bytes = packet::LoadBe16(frame + kPortsOffset + 4);
-      return bytes >= packet::kUdpHeaderBytes && bytes + packet::kIpv4MinHeaderBytes <= total;
-    }
-    const uint32_t header = uint32_t{frame[kPortsOffset + 12]} >> 4 << 2;
-    return protocol == packet::kProtocolTcp && header >= packet::kTcpMinHeaderBytes &&
-           header + packet::kIpv4MinHeaderBytes <= total;
-  }
-
-  /// The tag of an IPv4 flow: `addresses` and `ports` as they lie in its header.
-  uint64_t TagOf(uint64_t addresses, uint32_t ports, uint8_t protocol) const {
-    return packet::FoldProduct(addresses ^ seed_, (uint64_t{protocol} << 32 | ports) ^ key_);
-  }
-  uint64_t TagIpv4(const uint8_t* frame, uint8_t protocol) const {
-    return TagOf(packet::Load<uint64_t>(frame + kAddressesOffset),
-                 packet::Load<uint32_t>(frame + kPortsOffset), protocol);
-  }
-  /// The same of any flow; of IPv4 the same value.
-  uint64_t TagOf(const packet::FlowKey& flow) const;
-
-  /// Plain frames of settled connections whose outer is plain, here: the bulk of all traffic.
-  /// The others by ProcessOther. Functions that are called last cost the bulk no stack.
-  [[gnu::always_inline]] Ending ProcessAny(uint8_t* data, uint32_t length, uint32_t headroom,
-                                           uint8_t* spare);
-  /// Plain frames that no VIP of one address is for.
-  [[gnu::noinline]] Ending ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom,
-                                           uint8_t* spare);
-  [[gnu::always_inline]] Ending ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom,
-                                             uint8_t* spare, const Vip* vip);
-  [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom);
+  /// Frames that PlainPath is not for.
+  [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
+                                        uint8_t* spare);
   packet::Verdict Decide(packet::Frame& frame);
   packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers,
                             bool redirected);
@@ -186,30 +136,14 @@ class Balancer {
   /// What a connection id said is the flow's backend from now on.
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
-  /// Where a frame of `length` bytes that has no headroom is built: `spare`, if it fits there.
-  uint8_t* Elsewhere(uint8_t* spare, uint32_t length) {
-    return spare != nullptr && length <= packet::Frame::kSpareBytes ? spare : buffer_.get();
-  }
-  /// Sees to `bytes` of headroom, in buffer_ if need be. False: the frame is too long for it.
-  bool MakeRoom(packet::Frame& frame, uint32_t bytes);
+  /// Sees to `bytes` of headroom: if need be at `spare`, so that a frame that grows by all of them
+  /// begins there, or in buffer_. False: the frame is too long.
+  bool MakeRoom(packet::Frame& frame, uint32_t bytes, uint8_t* spare);
   static void LowerTtl(uint8_t* ip, bool ipv6);
-  /// Of an IPv4 header without options.
-  void CountBadChecksum(const uint8_t* ip) {
-    // 2^64 is 1 modulo 0xffff, so that a carry comes back as 1.
-    const auto add = [](uint64_t one, uint64_t other) {
-      return one + other + (one + other < one);
-    };
-    const uint64_t sum = add(add(packet::Load<uint64_t>(ip), packet::Load<uint64_t>(ip + 8)),
-                             packet::Load<uint32_t>(ip + 16));
-    if (sum % 0xffff != 0) [[unlikely]] {
-      counters_.Count(BalancerCounters::kBadIpChecksum);
-    }
-  }
 
   const std::atomic<const Tables*>* published_;
   const Tables* tables_ = nullptr;
-  uint64_t seed_;
-  uint64_t key_;
+  FlowTags tags_;
   ConnectionTable connections_;
   FragmentTable fragments_;
   BalancerCounters counters_;
@@ -219,66 +153,5 @@ class Balancer {
   /// kHeadroomBytes, and a frame that had none of its own.
   std::unique_ptr<uint8_t[]> buffer_;
 };
-
-inline Balancer::Ending Balancer::ProcessAny(uint8_t* data, uint32_t length, uint32_t headroom,
-                                             uint8_t* spare) {
-  if (!IsPlain(data, length)) [[unlikely]] return ProcessOther(data, length, headroom);
-  const Vip* const vip = tables_->index().FindIpv4(
-      packet::Load<uint64_t>(data + kAddressesOffset + 4), data[kProtocolOffset]);
-  if (vip == nullptr) [[unlikely]] return ProcessInPrefix(data, length, headroom, spare);
-  return ProcessPlain(data, length, headroom, spare, vip);
-}
-
-inline Balancer::Ending Balancer::ProcessPlain(uint8_t* data, uint32_t length, uint32_t headroom,
-                                               uint8_t* spare, const Vip* vip) {
-  const Setup& setup = tables_->setup();
-  const uint32_t total = packet::LeadingWord::Of(data).TotalLength();
-  const uint8_t protocol = data[kProtocolOffset];
-  const bool tcp = protocol == packet::kProtocolTcp;
-  if (total > vip->plain_bytes ||
-      (tcp && (data[kTcpFlagsOffset] & (kSyn | kFin | kRst)) != 0)) [[unlikely]] {
-    return ProcessOther(data, length, headroom);
-  }
-  const BackendRef backend = connections_.FindSettled(
-      TagIpv4(data, protocol), static_cast<uint8_t>(vip->index),
-      tcp ? ConnectionState::kTcp : ConnectionState::kUdp, seconds_);
-  if (backend.generation == 0) [[unlikely]] return ProcessOther(data, length, headroom);
-  const PlainOuter& outer = tables_->plain_outer(backend.index);
-  if (outer.generation != backend.generation || outer.vip != vip->index) [[unlikely]] {
-    return ProcessOther(data, length, headroom);
-  }
-  counters_.Count(BalancerCounters::kHit);
-  counters_.CountTraffic(vip->index, backend.index, length);
-  CountBadChecksum(data + kIpOffset);
-  if (RewritesInPlace(vip->encapsulation)) {
-    if (setup.decrement_ttl) LowerTtl(data + kIpOffset, false);
-    if (vip->encapsulation == Encapsulation::kNat) RewriteDestination(data, tcp, outer);
-    SendToNextHop(data, outer);
-    return {data, length, packet::kForward};
-  }
-  const Entropy entropy{.source = packet::Load<uint32_t>(data + kAddressesOffset),
-                        .port = packet::Load<uint16_t>(data + kPortsOffset)};
-  const uint32_t built = kIpOffset + kPlainBytes + total;
-  uint8_t* start = data - kPlainBytes;
-  if (headroom < kPlainBytes) {
-    start = Elsewhere(spare, built);
-    CopyPlain(data + kIpOffset, total, start + kIpOffset + kPlainBytes);
-  }
-  EncapsulatePlain(data, total, outer, entropy, start);
-  if (setup.decrement_ttl) LowerTtl(start + kIpOffset + kPlainBytes, false);
-  return {start, built, packet::kForward};
-}
-
-/// Of a packet with TTL to spare.
-inline void Balancer::LowerTtl(uint8_t* ip, bool ipv6) {
-  if (ipv6) {
-    --ip[7];
-    return;
-  }
-  --ip[8];
-  // RFC 1624: one less in a covered word is one more in the checksum, in one's complement.
-  const uint32_t checksum = packet::Load<uint16_t>(ip + 10) + 1u;
-  packet::Store(ip + 10, static_cast<uint16_t>(checksum + (checksum >= 0xffff)));
-}
 
 }  // namespace sluice::engine::maglev

@@ -71,16 +71,9 @@ uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
 
 }  // namespace
 
-Balancer::Ending Balancer::ProcessInPrefix(uint8_t* data, uint32_t length, uint32_t headroom,
-                                           uint8_t* spare) {
-  const Vip* const vip = tables_->index().FindIpv4InPrefix(
-      packet::Load<uint64_t>(data + kAddressesOffset + 4), data[kProtocolOffset]);
-  if (vip == nullptr) return ProcessOther(data, length, headroom);
-  return ProcessPlain(data, length, headroom, spare, vip);
-}
-
-Balancer::Ending Balancer::ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom) {
-  packet::Frame frame{data, length, headroom, /*tailroom=*/0};
+Balancer::Ending Balancer::ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
+                                        uint8_t* spare) {
+  packet::Frame frame{data, length, headroom, /*tailroom=*/0, spare};
   const packet::Verdict verdict = Decide(frame);
   return {frame.data, frame.length, verdict};
 }
@@ -134,7 +127,7 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
 packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& headers,
                                       const Vip& vip, const packet::FlowKey& flow) {
   uint16_t backend = kNobody;
-  const uint64_t tag = TagOf(flow);
+  const uint64_t tag = tags_.Of(flow);
   if (vip.quic) {
     backend = ChooseByQuic(vip, frame, headers);
     if (backend != kNobody && tables_->backends()[backend].generation == 0) {
@@ -148,8 +141,8 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
     backend = Choose(vip, flow,
                      {.tag = tag,
                       .tcp = tcp,
-                      .syn = (flags & kSyn) != 0,
-                      .fin_or_rst = (flags & (kFin | kRst)) != 0});
+                      .syn = (flags & kTcpSyn) != 0,
+                      .fin_or_rst = (flags & (kTcpFin | kTcpRst)) != 0});
   }
   if (backend == kNobody) return packet::Drop(kNoBackend);
   if (headers.IsFragment()) {
@@ -163,7 +156,7 @@ packet::Verdict Balancer::ForwardError(packet::Frame& frame, const Headers& head
                                        const packet::FlowKey& flow) {
   // A rewritten quote would be needed: what a NAT backend sent says its own address.
   if (vip.encapsulation == Encapsulation::kNat) return packet::Drop(kIcmpOther);
-  const auto hit = connections_.Find(TagOf(flow), static_cast<uint8_t>(vip.index), seconds_);
+  const auto hit = connections_.Find(tags_.Of(flow), static_cast<uint8_t>(vip.index), seconds_);
   const bool known = hit && tables_->Serves(hit->entry.backend, vip.index);
   const uint16_t backend = known ? hit->entry.backend.index : ChooseAfresh(vip, flow);
   if (backend == kNobody) return packet::Drop(kNoBackend);
@@ -172,7 +165,7 @@ packet::Verdict Balancer::ForwardError(packet::Frame& frame, const Headers& head
 }
 
 uint64_t Balancer::FragmentTag(const uint8_t* frame, const Headers& headers) const {
-  return packet::FoldProduct(TagOf(DatagramOf(frame, headers)) ^ FragmentId(frame, headers), key_);
+  return tags_.OfFragments(DatagramOf(frame, headers), FragmentId(frame, headers));
 }
 
 packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& headers,

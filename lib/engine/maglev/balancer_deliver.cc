@@ -44,13 +44,22 @@ packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, 
     const packet::Verdict verdict = Wrap(frame, headers, backend.outer, entropy);
     if (verdict != packet::kForward) return verdict;
   }
-  counters_.CountTraffic(vip.index, backend_index, arrived_bytes);
+  counters_.CountVip(vip.index, {1, arrived_bytes});
+  counters_.CountBackend(backend_index, {1, arrived_bytes});
   return packet::kForward;
+}
+
+void Balancer::LowerTtl(uint8_t* ip, bool ipv6) {
+  if (ipv6) {
+    --ip[7];
+  } else {
+    LowerIpv4Ttl(ip);
+  }
 }
 
 packet::Verdict Balancer::Wrap(packet::Frame& frame, const Headers& headers, const Outer& outer,
                                Entropy entropy) {
-  if (!MakeRoom(frame, outer.header_bytes)) return packet::Drop(kNoHeadroom);
+  if (!MakeRoom(frame, outer.header_bytes, frame.spare)) return packet::Drop(kNoHeadroom);
   Encapsulate(frame, headers, outer, entropy);
   return packet::kForward;
 }
@@ -94,19 +103,26 @@ packet::Verdict Balancer::ProcessNatReturn(packet::Frame& frame, const Headers& 
 
 packet::Verdict Balancer::RefuseTooLong(packet::Frame& frame, const Headers& headers,
                                         uint32_t mtu) {
-  if (!MakeRoom(frame, kHeadroomBytes) || !MakeTooBig(frame, headers, mtu)) {
+  if (!MakeRoom(frame, kHeadroomBytes, nullptr) || !MakeTooBig(frame, headers, mtu)) {
     return packet::Drop(kTooLong);
   }
   counters_.Count(Event::kTooBig);
   return packet::kForward;
 }
 
-bool Balancer::MakeRoom(packet::Frame& frame, uint32_t bytes) {
+bool Balancer::MakeRoom(packet::Frame& frame, uint32_t bytes, uint8_t* spare) {
   if (frame.headroom >= bytes) return true;
-  if (frame.length > kMaxBuiltBytes) return false;
-  uint8_t* const data = buffer_.get() + kHeadroomBytes;
-  std::memcpy(data, frame.data, frame.length);
-  frame = {data, frame.length, kHeadroomBytes, kMaxBuiltBytes - frame.length};
+  uint8_t* room = buffer_.get();
+  uint32_t headroom = kHeadroomBytes;
+  uint32_t room_bytes = kHeadroomBytes + kMaxBuiltBytes;
+  if (spare != nullptr && bytes + frame.length <= packet::Frame::kSpareBytes) {
+    room = spare;
+    headroom = bytes;
+    room_bytes = packet::Frame::kSpareBytes;
+  }
+  if (frame.length > room_bytes - headroom) return false;
+  std::memcpy(room + headroom, frame.data, frame.length);
+  frame = {room + headroom, frame.length, headroom, room_bytes - headroom - frame.length};
   return true;
 }
 

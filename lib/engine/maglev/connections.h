@@ -90,21 +90,24 @@ class ConnectionTable {
   }
 
   /// The short half of Find and Touch, for a packet that opens and closes nothing: the backend
-  /// of a live entry in `state` (kTcp or kUdp), which is seen now. Nobody: Find may know
-  /// more.
-  BackendRef FindSettled(uint64_t tag, uint8_t owner, ConnectionState state, uint32_t seconds) {
+  /// of a live entry in `state` (kTcp or kUdp), which is seen now. Nothing: Find may know more.
+  std::optional<BackendRef> FindSettled(uint64_t tag, uint8_t owner, ConnectionState state,
+                                        uint32_t seconds) {
     Bucket& line = buckets_[FirstBucket(tag)];
     const uint32_t equal = EqualTags(line, tag);
-    if (equal == 0) return {};
+    if (equal == 0) return std::nullopt;
     uint64_t& word = line.details[static_cast<uint32_t>(std::countr_zero(equal))];
-    const Connection entry = std::bit_cast<Connection>(Words{tag, word});
-    // `owner` and `state` at once, the last two bytes.
-    if (word >> 48 != (owner | uint32_t{static_cast<uint8_t>(state)} << 8)) return {};
-    if (entry.seen_s != static_cast<uint16_t>(seconds)) {
-      if (!IsLive(entry, seconds)) return {};
+    // All but the backend at once: a flow with many packets was seen in this second.
+    const uint32_t wanted = uint32_t{static_cast<uint8_t>(state)} << 24 | uint32_t{owner} << 16 |
+                            (seconds & 0xffff);
+    const auto rest = static_cast<uint32_t>(word >> 32);
+    if (rest != wanted) [[unlikely]] {
+      if (rest >> 16 != wanted >> 16) return std::nullopt;
+      const Connection entry = std::bit_cast<Connection>(Words{tag, word});
+      if (!IsLive(entry, seconds)) return std::nullopt;
       Store(word, std::bit_cast<Words>(SeenAt(entry, seconds))[1]);
     }
-    return entry.backend;
+    return std::bit_cast<Connection>(Words{tag, word}).backend;
   }
 
   /// Records a flow that Find did not find, as seen now, in a state other than kEmpty.
@@ -203,8 +206,12 @@ class ConnectionTable {
   /// A bit for each slot with the tag. Without a branch a slot: which one a flow is in cannot
   /// be predicted.
   static uint32_t EqualTags(const Bucket& line, uint64_t tag) {
-#ifdef __SSE4_1__
-    // Halves: a whole line's 256 bits would cost the caller an aligned stack.
+#if defined(__AVX2__)
+    const auto* const tags = reinterpret_cast<const __m256i*>(line.tags.data());
+    const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(tag));
+    const __m256i found = _mm256_cmpeq_epi64(_mm256_load_si256(tags), wanted);
+    return static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(found)));
+#elif defined(__SSE4_1__)
     const auto* const tags = reinterpret_cast<const __m128i*>(line.tags.data());
     const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(tag));
     const __m128i low = _mm_cmpeq_epi64(_mm_load_si128(tags), wanted);

@@ -54,15 +54,9 @@ struct BalancerCounters {
   std::vector<Traffic> by_backend = std::vector<Traffic>(kMaxBackends);  ///< By index.
 
   /// The owner alone.
-  void Count(Event event) { Add(events[event], 1); }
-  void CountTraffic(uint16_t vip, uint16_t backend, uint32_t bytes) {
-    Traffic& of_vip = by_vip[vip];
-    Traffic& of_backend = by_backend[backend];
-    Add(of_vip.pkts, 1);
-    Add(of_vip.bytes, bytes);
-    Add(of_backend.pkts, 1);
-    Add(of_backend.bytes, bytes);
-  }
+  void Count(Event event, uint64_t times = 1) { Add(events[event], times); }
+  void CountVip(uint16_t vip, Traffic more) { AddTo(by_vip[vip], more); }
+  void CountBackend(uint16_t backend, Traffic more) { AddTo(by_backend[backend], more); }
   /// Any thread.
   static uint64_t Load(const uint64_t& total) {
     return std::atomic_ref(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
@@ -71,6 +65,10 @@ struct BalancerCounters {
  private:
   static void Add(uint64_t& total, uint64_t amount) {
     std::atomic_ref(total).store(total + amount, std::memory_order_relaxed);
+  }
+  static void AddTo(Traffic& total, Traffic more) {
+    Add(total.pkts, more.pkts);
+    Add(total.bytes, more.bytes);
   }
 };
 

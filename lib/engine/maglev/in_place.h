@@ -14,6 +14,24 @@
 
 namespace sluice::engine::maglev {
 
+/// Of a header without options.
+inline bool Ipv4ChecksumHolds(const uint8_t* ip) {
+  // 2^64 is 1 modulo 0xffff, so that a carry comes back as 1.
+  const auto add = [](uint64_t one, uint64_t other) { return one + other + (one + other < one); };
+  const uint64_t sum = add(add(packet::Load<uint64_t>(ip), packet::Load<uint64_t>(ip + 8)),
+                           packet::Load<uint32_t>(ip + 16));
+  return sum % 0xffff == 0;
+}
+
+/// One hop further, of a packet with TTL to spare: one less in a covered word is one more in the
+/// checksum, in one's complement (RFC 1624).
+inline void LowerIpv4Ttl(uint8_t* ip) {
+  // TTL, protocol and checksum: one less at the bottom, one more at the top.
+  auto word = packet::Load<uint32_t>(ip + 8);
+  word += word >= 0xfffe'0000 ? 0x1'ffff : 0xffff;
+  packet::Store(ip + 8, word);
+}
+
 /// `frame` to outer.next_hop, from the address that it was sent to. Writes only these twelve
 /// bytes: a pipe reads those behind them at once, and would wait for a wider store.
 inline void SendToNextHop(uint8_t* frame, const PlainOuter& outer) {

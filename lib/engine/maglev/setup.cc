@@ -2,7 +2,6 @@
 #include "engine/maglev/setup.h"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -162,11 +161,6 @@ class Checker {
 };
 
 }  // namespace
-
-std::string_view EncapsulationName(Encapsulation encapsulation) {
-  constexpr std::array<std::string_view, 5> kNames{"ip", "gue", "gre", "nat", "mac"};
-  return kNames[static_cast<size_t>(encapsulation)];
-}
 
 uint32_t MtuOf(const Setup& setup) {
   constexpr uint32_t kEthernetMtu = 1500;

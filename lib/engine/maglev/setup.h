@@ -4,10 +4,13 @@
 // application from its configuration file and by tests by hand; tables.h compiles it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/maglev/address.h"
@@ -24,7 +27,22 @@ enum class Encapsulation : uint8_t {
   kNat,  ///< Not at all: the destination is rewritten, and answers are rewritten back.
   kMac,  ///< Not at all: the next hop is the backend itself, which serves the VIP's address.
 };
-std::string_view EncapsulationName(Encapsulation encapsulation);
+/// All of them by name: of configurations and reports.
+inline constexpr std::array<std::pair<std::string_view, Encapsulation>, 5> kEncapsulations{
+    {{"ip", Encapsulation::kIp},
+     {"gue", Encapsulation::kGue},
+     {"gre", Encapsulation::kGre},
+     {"nat", Encapsulation::kNat},
+     {"mac", Encapsulation::kMac}}};
+static_assert([] {
+  for (size_t i = 0; i < kEncapsulations.size(); ++i) {
+    if (static_cast<size_t>(kEncapsulations[i].second) != i) return false;
+  }
+  return true;
+}(), "in the order of their values");
+constexpr std::string_view EncapsulationName(Encapsulation encapsulation) {
+  return kEncapsulations[static_cast<size_t>(encapsulation)].first;
+}
 /// Whether packets keep their length and stay where they are: fields are rewritten, nothing is
 /// put in front.
 constexpr bool RewritesInPlace(Encapsulation encapsulation) {

@@ -84,8 +84,8 @@ class Tables {
   /// By index; null generation: a hole.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
-  /// Of the backend at an index.
-  const PlainOuter& plain_outer(uint16_t index) const { return plain_outers_[index]; }
+  /// By backend index.
+  const std::vector<PlainOuter>& plain_outers() const { return plain_outers_; }
   /// All balancers in one order, the same on each of them; empty if fragments stay here.
   const std::vector<Peer>& peers() const { return peers_; }
   /// Whether a connection of the VIP at index `vip` may stay with `ref`, which was somebody in
@@ -119,7 +119,7 @@ class Tables {
   uint64_t epoch_ = 1;
   std::vector<Vip> vips_;
   std::vector<Backend> backends_;
-  std::vector<PlainOuter> plain_outers_;  ///< By backend index.
+  std::vector<PlainOuter> plain_outers_;
   std::vector<Peer> peers_;
   std::vector<std::string> vip_names_;
   std::vector<std::string> backend_names_;

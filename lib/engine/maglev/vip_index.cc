@@ -85,12 +85,24 @@ void VipIndex::AddIpv4(const Vip& vip) {
   ipv4_places_[at & ipv4_mask_] = {key, &vip};
 }
 
+const Vip* VipIndex::FindIpv4Wider(uint64_t key) const {
+  constexpr uint64_t kPort = uint64_t{0xffff} << kPortShift;
+  if (ipv4_any_port_) {
+    const Vip* const vip = FindIpv4Key(key & ~kPort);
+    if (vip != nullptr) return vip;
+  }
+  for (const Ipv4Scope& scope : ipv4_scopes_) {
+    const Vip* const vip = FindIpv4Key((key & scope.mask) | scope.host_bits);
+    if (vip != nullptr) return vip;
+  }
+  return nullptr;
+}
+
 const Vip* VipIndex::Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const {
   if (!address.ipv6) {
     const uint64_t destination =
         packet::Load<uint32_t>(address.bytes.data()) | uint64_t{port_be} << kPortShift;
-    const Vip* const vip = FindIpv4(destination, protocol);
-    return vip != nullptr ? vip : FindIpv4InPrefix(destination, protocol);
+    return FindIpv4(Ipv4Key(destination, protocol));
   }
   for (const Scope& scope : ipv6_scopes_) {
     const Vip* const vip =

@@ -30,21 +30,17 @@ class VipIndex {
 
   /// The VIP of a destination, or null. `port_be` as it lies in the frame.
   const Vip* Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
-  /// The same for IPv4, in two steps with one load per look: of the eight bytes from the
-  /// destination address to the destination port, as they lie in a header without options. First
-  /// the VIP of this address alone; where there is none, that of a prefix.
-  const Vip* FindIpv4(uint64_t destination_and_ports, uint8_t protocol) const {
-    const Vip* const vip = FindIpv4Key(Ipv4Key(destination_and_ports, protocol));
-    if (vip != nullptr || !ipv4_any_port_) [[likely]] return vip;
-    return FindIpv4Key(Ipv4Key(static_cast<uint32_t>(destination_and_ports), protocol));
+  /// All that decides about the VIP of a packet in IPv4: the protocol in place of the source port,
+  /// in the eight bytes from the destination address to the destination port, as they lie in a
+  /// header without options. Never 0.
+  static uint64_t Ipv4Key(uint64_t destination_and_ports, uint8_t protocol) {
+    constexpr uint64_t kSourcePort = uint64_t{0xffff} << kProtocolShift;
+    return (destination_and_ports & ~kSourcePort) | uint64_t{protocol} << kProtocolShift;
   }
-  const Vip* FindIpv4InPrefix(uint64_t destination_and_ports, uint8_t protocol) const {
-    const uint64_t key = Ipv4Key(destination_and_ports, protocol);
-    for (const Ipv4Scope& scope : ipv4_scopes_) {
-      const Vip* const vip = FindIpv4Key((key & scope.mask) | scope.host_bits);
-      if (vip != nullptr) return vip;
-    }
-    return nullptr;
+  /// The VIP of an Ipv4Key, or null; with one load if it has this address and port alone.
+  const Vip* FindIpv4(uint64_t key) const {
+    const Vip* const vip = FindIpv4Key(key);
+    return vip != nullptr ? vip : FindIpv4Wider(key);
   }
   /// Whether any VIP has this address: for ICMP and fragments.
   bool Covers(const IpAddress& address) const;
@@ -114,11 +110,6 @@ class VipIndex {
   };
 
   static constexpr uint32_t kProtocolShift = 32, kHostBitsShift = 40, kPortShift = 48;
-  /// The protocol, and 0 for the host bits, in place of the source port.
-  static uint64_t Ipv4Key(uint64_t destination_and_ports, uint8_t protocol) {
-    constexpr uint64_t kSourcePort = uint64_t{0xffff} << kProtocolShift;
-    return (destination_and_ports & ~kSourcePort) | uint64_t{protocol} << kProtocolShift;
-  }
   static size_t Ipv4Hash(uint64_t key) { return key * 0x9e3779b97f4a7c15 >> 40; }
   const Vip* FindIpv4Key(uint64_t key) const {
     for (size_t at = Ipv4Hash(key);; ++at) {
@@ -127,6 +118,8 @@ class VipIndex {
       if (place.key == 0) return nullptr;
     }
   }
+  /// Of any port, or of a prefix.
+  const Vip* FindIpv4Wider(uint64_t key) const;
   void AddIpv4(const Vip& vip);
 
   std::vector<Ipv4Place> ipv4_places_ = std::vector<Ipv4Place>(2);

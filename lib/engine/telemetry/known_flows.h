@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The flows of a sketch that are known by name: the largest ones seen so far, in a heap with the
-// least on top, and an index, so that none is in it twice. A flow is told by its hash: 64 well-mixed
-// bits, of which a secret is part where strangers send. Counting for a known flow does
+// least on top, and an index, so that none is in it twice. A flow is told by its hash: 64
+// well-mixed bits, of which a secret is part where strangers send. Counting for a known flow does
 // not touch the heap, which is put right when the least is asked for: counts only grow.
 #pragma once
 
