@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "nic/contracts.h"
 #include "nic/enso_pipes.h"
 #include "nic/frames.h"
 #include "nic/streaming.h"
@@ -69,7 +70,8 @@ class Builder {
 /// A worker with one pipe, and the wire.
 class Worker {
  public:
-  Worker() {
+  explicit Worker(nic_test::Contract contract = nic_test::Contract::kFrames)
+      : contract_(contract) {
     device_.name = kName;
     EXPECT_EQ(CreatePort(&device_, kName, std::make_unique<SteppedBackend>(nic_), kGeometry, 1), 0);
     EXPECT_EQ(rte_eth_dev_get_port_by_name(kName, &port_), 0);
@@ -97,7 +99,7 @@ class Worker {
     ASSERT_EQ(nic_.device().Receive(arrived, false), arrived.size());
     const size_t all = engine.processed + frames.size();
     for (int poll = 0; poll < 100 && engine.processed < all; ++poll) {
-      queue_->Poll(engine, 0);
+      nic_test::PollBy(contract_, *queue_, engine);
       nic_.Step();
     }
     ASSERT_EQ(engine.processed, all);
@@ -125,6 +127,7 @@ class Worker {
  private:
   static constexpr Geometry kGeometry{kSmallPipe, regs::enso::kDefaultNbEntries, false};
 
+  nic_test::Contract contract_;
   SteppedNic nic_{kGeometry};
   rte_device device_{};
   uint16_t port_ = 0;
@@ -138,9 +141,12 @@ Bytes Numbered(uint32_t length, uint32_t number) {
   return frame;
 }
 
-TEST(Copies, AndFramesThatStayLeaveInOneOrder) {
+class Copies : public testing::TestWithParam<nic_test::Contract> {};
+INSTANTIATE_TEST_SUITE_P(Contracts, Copies, nic_test::kContracts, nic_test::NameOf);
+
+TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   std::mt19937 random(1);
-  Worker worker;
+  Worker worker(GetParam());
   Builder engine;
   std::vector<Bytes> expected;
   uint32_t dropped = 0, grow = 0;
@@ -167,7 +173,7 @@ TEST(Copies, AndFramesThatStayLeaveInOneOrder) {
   EXPECT_GT(engine.spares, grow / 2);
 }
 
-TEST(Copies, WaitForRoomInARingThatIsSmallerThanTheyAre) {
+TEST(CopiesThatAreSent, WaitForRoomInARingThatIsSmallerThanTheyAre) {
   std::mt19937 random(2);
   std::vector<Bytes> frames;
   for (uint32_t i = 0; i < 500; ++i) frames.push_back(Numbered(60 + random() % 1450, i));

@@ -391,7 +391,7 @@ struct Wrapper {
   Bytes room = Bytes(2000);
 };
 
-TEST(SpanWalker, AFrameMayBeBuiltWhereItsCopyWillLie) {
+TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
   Bytes span;
   std::vector<Bytes> expected;
   for (uint32_t i = 0; i < 40; ++i) {
@@ -408,7 +408,7 @@ TEST(SpanWalker, AFrameMayBeBuiltWhereItsCopyWillLie) {
   SpanWalker walker(pipes, no_exception, counters);
   Wrapper engine;
   const std::vector<Span> spans = {pipes.Arrive(span)};
-  EXPECT_EQ(walker.Walk(spans, engine, 0), 40u);
+  EXPECT_EQ(WalkBy(GetParam(), walker, spans, engine), 40u);
   EXPECT_EQ(pipes.copies, expected);
   // Every other one, but for those that the pipes refuse, one in six.
   EXPECT_EQ(pipes.built, 13u);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-maglev's engine behind each kind of queue (nic/queue_bench.h); after the other arguments
+//
+//   [encapsulation] [flows] [frames]
+//
+// With `frames` the engine sees one frame at a time.
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "../nic/queue_bench.h"
+#include "engine/maglev/balancer.h"
+#include "maglev_frames.h"
+#include "packet/burst.h"
+
+using namespace sluice;  // NOLINT
+using namespace sluice::engine::maglev;  // NOLINT
+
+namespace {
+
+struct FrameByFrame {
+  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
+    return packet::ProcessFrame(balancer, frame, now);
+  }
+  Balancer& balancer;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = nic_test::QueueBenchOptions::Parse(argc, argv);
+  if (!options) return 2;
+  const std::string_view name = argc > 6 ? argv[6] : "ip";
+  const uint32_t flows = argc > 7 ? std::atoi(argv[7]) : 16;
+  const bool by_frame = argc > 8 && std::string_view(argv[8]) == "frames";
+  if (flows == 0) return 2;
+
+  Setup setup = test::SetupOf(1000);
+  setup.connections = 1 << 21;
+  for (const auto& [known, encapsulation] : kEncapsulations) {
+    if (known == name) setup.vips[0].encapsulation = encapsulation;
+  }
+  for (BackendSetup& backend : setup.vips[0].backends) backend.mac = test::kRouter;
+  const auto tables = Tables::Build(setup, nullptr);
+  const std::atomic<const Tables*> published = tables.get();
+  Balancer balancer(&published, 1, 1'000'000'000);
+  balancer.AtRest(0);
+
+  std::vector<uint8_t> frame = test::UdpFrame(0);
+  frame.resize(options->size);
+  packet::StoreBe16(&frame[16], static_cast<uint16_t>(options->size - 14));
+  packet::StoreBe16(&frame[38], static_cast<uint16_t>(options->size - 34));
+  uint32_t flow = 0;
+  const auto next = [&]() -> std::span<const uint8_t> {
+    test::SetFlow(frame.data(), (flow++ * 0x9e3779b1u) % flows);
+    return frame;
+  };
+  FrameByFrame frames{balancer};
+  return by_frame ? nic_test::QueueBench(*options, frames, next).Run()
+                  : nic_test::QueueBench(*options, balancer, next).Run();
+}
