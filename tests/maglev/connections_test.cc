@@ -225,9 +225,9 @@ TEST(FindSettled, KnowsALiveFlowOfTheVipInTheStateThatWasAskedFor) {
     table.Insert(Flow(42, state, 3), kNow);
     const State other = state == State::kTcp ? State::kUdp : State::kTcp;
     EXPECT_EQ(table.FindSettled(42, kOwner, state, kNow), kThirdBackend);
-    EXPECT_EQ(table.FindSettled(42, kOwner, other, kNow), std::nullopt);
-    EXPECT_EQ(table.FindSettled(42, kOwner + 1, state, kNow), std::nullopt);
-    EXPECT_EQ(table.FindSettled(43, kOwner, state, kNow), std::nullopt);
+    EXPECT_EQ(table.FindSettled(42, kOwner, other, kNow), BackendRef());
+    EXPECT_EQ(table.FindSettled(42, kOwner + 1, state, kNow), BackendRef());
+    EXPECT_EQ(table.FindSettled(43, kOwner, state, kNow), BackendRef());
   }
 }
 
@@ -235,8 +235,8 @@ TEST(FindSettled, LeavesFlowsThatOpenOrCloseToFind) {
   for (const State state : {State::kOpening, State::kClosing}) {
     ConnectionTable table(1000, TestTimeouts());
     table.Insert(Flow(42, state), kNow);
-    EXPECT_EQ(table.FindSettled(42, kOwner, State::kTcp, kNow), std::nullopt);
-    EXPECT_EQ(table.FindSettled(42, kOwner, State::kUdp, kNow), std::nullopt);
+    EXPECT_EQ(table.FindSettled(42, kOwner, State::kTcp, kNow), BackendRef());
+    EXPECT_EQ(table.FindSettled(42, kOwner, State::kUdp, kNow), BackendRef());
     EXPECT_EQ(table.Find(42, kOwner, kNow)->entry.state, state) << "and as they were";
   }
 }
@@ -244,8 +244,8 @@ TEST(FindSettled, LeavesFlowsThatOpenOrCloseToFind) {
 TEST(FindSettled, KnowsNobodyInAnEmptyTableWhateverTheTag) {
   ConnectionTable table(8, TestTimeouts());
   for (const State state : {State::kTcp, State::kUdp}) {
-    EXPECT_EQ(table.FindSettled(0, 0, state, 0), std::nullopt);
-    EXPECT_EQ(table.FindSettled(42, 0, state, 0), std::nullopt);
+    EXPECT_EQ(table.FindSettled(0, 0, state, 0), BackendRef());
+    EXPECT_EQ(table.FindSettled(42, 0, state, 0), BackendRef());
   }
 }
 
@@ -254,7 +254,7 @@ TEST(FindSettled, EndsWithTheTimeoutAndDoesNotWakeWhatIsIdle) {
     const uint32_t last = kNow + TimeoutOf(state);
     ConnectionTable table(1000, TestTimeouts());
     table.Insert(Flow(42, state, 3), kNow);
-    EXPECT_EQ(table.FindSettled(42, kOwner, state, last + 1), std::nullopt);
+    EXPECT_EQ(table.FindSettled(42, kOwner, state, last + 1), BackendRef());
     EXPECT_FALSE(table.Find(42, kOwner, last + 1));
     EXPECT_EQ(table.FindSettled(42, kOwner, state, last), kThirdBackend);
   }
@@ -285,8 +285,7 @@ TEST(FindSettled, KnowsEverySlotOfTheFirstBucketAndLeavesTheSecondToFind) {
   }
   for (uint64_t i = 0; i < 8; ++i) {
     const BackendRef owner{static_cast<uint16_t>(i), 1};
-    EXPECT_EQ(table.FindSettled(Crowd(i), kOwner, State::kTcp, kNow),
-              i < 4 ? std::optional(owner) : std::nullopt);
+    EXPECT_EQ(table.FindSettled(Crowd(i), kOwner, State::kTcp, kNow), i < 4 ? owner : BackendRef());
     EXPECT_EQ(table.Find(Crowd(i), kOwner, kNow)->entry.backend, owner);
   }
 }
@@ -296,8 +295,8 @@ TEST(FindSettled, NeverAnswersForAnotherVipThatHasTheSameTag) {
   table.Insert({42, {1, 1}, 0, 1, State::kUdp}, kNow);
   table.Insert({42, {2, 1}, 0, 2, State::kUdp}, kNow);
   for (const uint8_t owner : {1, 2}) {
-    const auto found = table.FindSettled(42, owner, State::kUdp, kNow);
-    EXPECT_TRUE(!found || found == (BackendRef{owner, 1}));
+    const BackendRef found = table.FindSettled(42, owner, State::kUdp, kNow);
+    EXPECT_TRUE(found == (BackendRef{owner, 1}) || found == BackendRef());
     EXPECT_EQ(table.Find(42, owner, kNow)->entry.backend, (BackendRef{owner, 1}));
   }
 }
@@ -369,7 +368,7 @@ TEST(ConnectionTable, SettledFlowsMoveOnlyForOneThatIsNotOpening) {
   for (const State settled : {State::kTcp, State::kUdp}) {
     ConnectionTable table(1 << 12, TestTimeouts());
     const auto is_in_first_bucket = [&](uint64_t tag) {
-      return table.FindSettled(tag, kOwner, settled, kNow) != std::nullopt;
+      return table.FindSettled(tag, kOwner, settled, kNow) != BackendRef();
     };
     table.Insert(Flow(kNeighbour, settled), kNow);
     for (uint64_t i = 0; i < 7; ++i) ASSERT_TRUE(table.Insert(Flow(Crowd(i), settled), kNow));

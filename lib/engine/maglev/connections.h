@@ -90,24 +90,23 @@ class ConnectionTable {
   }
 
   /// The short half of Find and Touch, for a packet that opens and closes nothing: the backend
-  /// of a live entry in `state` (kTcp or kUdp), which is seen now. Nothing: Find may know more.
-  std::optional<BackendRef> FindSettled(uint64_t tag, uint8_t owner, ConnectionState state,
-                                        uint32_t seconds) {
+  /// of a live entry in `state` (kTcp or kUdp), which is seen now. Nobody: Find may know more.
+  BackendRef FindSettled(uint64_t tag, uint8_t owner, ConnectionState state, uint32_t seconds) {
     Bucket& line = buckets_[FirstBucket(tag)];
     const uint32_t equal = EqualTags(line, tag);
-    if (equal == 0) return std::nullopt;
+    if (equal == 0) return {};
     uint64_t& word = line.details[static_cast<uint32_t>(std::countr_zero(equal))];
     // All but the backend at once: a flow with many packets was seen in this second.
     const uint32_t wanted = uint32_t{static_cast<uint8_t>(state)} << 24 | uint32_t{owner} << 16 |
                             (seconds & 0xffff);
     const auto rest = static_cast<uint32_t>(word >> 32);
     if (rest != wanted) [[unlikely]] {
-      if (rest >> 16 != wanted >> 16) return std::nullopt;
+      if (rest >> 16 != wanted >> 16) return {};
       const Connection entry = std::bit_cast<Connection>(Words{tag, word});
-      if (!IsLive(entry, seconds)) return std::nullopt;
+      if (!IsLive(entry, seconds)) return {};
       Store(word, std::bit_cast<Words>(SeenAt(entry, seconds))[1]);
     }
-    return std::bit_cast<Connection>(Words{tag, word}).backend;
+    return std::bit_cast<BackendRef>(static_cast<uint32_t>(word));
   }
 
   /// Records a flow that Find did not find, as seen now, in a state other than kEmpty.

@@ -175,13 +175,13 @@ class PlainPath {
   [[gnu::always_inline]] bool Forward(Burst& burst, uint32_t number, const packet::Frame& frame,
                                       const Sight& sight, const Way& way) {
     if (sight.total > way.plain_bytes) [[unlikely]] return false;
-    const auto backend = connections_.FindSettled(
+    const BackendRef backend = connections_.FindSettled(
         sight.tag, static_cast<uint8_t>(way.vip),
         way.tcp ? ConnectionState::kTcp : ConnectionState::kUdp, seconds_);
-    if (!backend) [[unlikely]] return false;
-    const PlainOuter& outer = outers_[backend->index];
-    if (outer.generation != backend->generation || outer.vip != way.vip) [[unlikely]] return false;
-    counters_.CountBackend(backend->index, {1, frame.length});
+    if (backend.generation == 0) [[unlikely]] return false;
+    const PlainOuter& outer = outers_[backend.index];
+    if (outer.generation != backend.generation || outer.vip != way.vip) [[unlikely]] return false;
+    counters_.CountBackend(backend.index, {1, frame.length});
     uint8_t* const ip = frame.data + packet::kPlainL3;
     if (!Ipv4ChecksumHolds(ip)) [[unlikely]] counters_.Count(BalancerCounters::kBadIpChecksum);
     if (RewritesInPlace(way.encapsulation)) {
