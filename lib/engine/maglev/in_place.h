@@ -28,8 +28,8 @@ inline bool Ipv4ChecksumHolds(const uint8_t* ip) {
 inline void LowerIpv4Ttl(uint8_t* ip) {
   // TTL, protocol and checksum: one less at the bottom, one more at the top.
   auto word = packet::Load<uint32_t>(ip + 8);
-  word += word >= 0xfffe'0000 ? 0x1'ffff : 0xffff;
-  packet::Store(ip + 8, word);
+  if (word >= 0xfffe'0000) [[unlikely]] word += 0x1'0000;
+  packet::Store(ip + 8, word + 0xffff);
 }
 
 /// `frame` to outer.next_hop, from the address that it was sent to. Writes only these twelve
