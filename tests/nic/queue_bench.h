@@ -52,7 +52,7 @@ struct QueueBenchOptions {
     if (argc > 4) options.packets = std::atoll(argv[4]);
     if (argc > 5) options.pipes = std::atoi(argv[5]);
     if (options.size < 60 || options.size > 1514 || options.burst < 1 || options.burst > 64 ||
-        options.pipes < 1 || options.pipes > nic::kMaxPipesPerWorker) {
+        options.pipes < 1 || options.pipes > nic::kMaxSpansOfPoll) {
       return std::nullopt;
     }
     return options;
