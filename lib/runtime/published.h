@@ -147,7 +147,7 @@ class WithTables {
     return packet::ProcessFrame(engine_, frame, now);
   }
   template <packet::Burst Burst>
-  void ProcessBurst(Burst& burst, uint64_t now)
+  [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t now)
     requires requires(Engine& engine) { engine.ProcessBurst(burst, now); }
   {
     engine_.ProcessBurst(burst, now);

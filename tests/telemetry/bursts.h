@@ -61,6 +61,7 @@ class NotedBurst {
     looked_at_.push_back(frames_[number].data);
     return frames_[number];
   }
+  uint8_t* spare() const { return nullptr; }
   void Answer(uint32_t, const packet::Frame&, packet::Verdict) { FAIL() << "all are forwarded"; }
 
  private:
