@@ -59,8 +59,8 @@ struct QueueBenchOptions {
   }
 };
 
-/// PipeSet of a StreamingQueue: what lies in memory has arrived; what is sent is gone. Copies may be
-/// built one behind the other, and all are gone with a Flush.
+/// PipeSet of a StreamingQueue: what lies in memory has arrived; what is sent is gone. Copies may
+/// be built one behind the other, and all are gone with a Flush.
 class MemoryPipes {
  public:
   static constexpr uint32_t kMaxFrameBytes = 9728;
