@@ -113,6 +113,7 @@ class PartOfBurst {
     return totals;
   }
   Frame At(uint32_t number) const { return whole_.At(first_ + number); }
+  uint8_t* spare() const { return whole_.spare(); }
   void Answer(uint32_t number, const Frame& frame, Verdict verdict) {
     whole_.Answer(first_ + number, frame, verdict);
   }
