@@ -38,14 +38,6 @@ concept BurstEngine = requires(E engine, packet::OneFrame& burst, uint64_t now) 
   { engine.ProcessBurst(burst, now) } -> std::same_as<void>;
 };
 
-/// Whether an engine that sees bursts writes to the headers of most frames (`kWritesFrames`): where
-/// an interface has to fetch them to find frames at all, it takes the right to write with them.
-template <BurstEngine Engine>
-consteval bool WritesFrames() {
-  if constexpr (requires { Engine::kWritesFrames; }) return Engine::kWritesFrames;
-  return false;
-}
-
 /// What a queue takes: an engine of either kind.
 template <typename E>
 concept QueueEngine = FrameEngine<E> || BurstEngine<E>;

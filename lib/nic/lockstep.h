@@ -159,7 +159,7 @@ class Lockstep {
   /// fetched, and for writing only if the engine says that it writes to most of them.
   template <uint32_t kCount, BurstEngine Engine>
   uint32_t RunBurst(Engine& engine, uint64_t now) {
-    constexpr int kForWriting = WritesFrames<Engine>();
+    constexpr int kForWriting = packet::WritesFrames<Engine>();
     std::array<uint8_t*, kBurstFrames> starts;
     std::array<uint32_t, kBurstFrames> lengths;
     uint8_t* cursor[kCount];

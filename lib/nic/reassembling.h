@@ -61,6 +61,8 @@ class Reassembling : public RestsOf<Engine> {
   }();
   static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
 
+  static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
+
   /// The engine is made in place, by `make()`.
   template <typename Make>
   Reassembling(Reassembler fragments, Make make)

@@ -3,27 +3,9 @@
 
 #include <rte_ethdev.h>
 
-#include <algorithm>
-#include <bit>
 #include <optional>
 
-#include "packet/frame_length.h"
-
 namespace sluice::nic {
-namespace {
-
-constexpr uint32_t kHardwareFlits = 32768;  // Of a pipe: docs/enso-hardware.md.
-constexpr uint32_t kCachedFlits = 4096;     // Eight pipes: 2 MiB.
-// Of each worker's pipes.
-constexpr uint32_t kPipesBytes = 128 << 20;
-
-}  // namespace
-
-std::string StreamingBinding::ModelArguments(const InterfaceOptions& options, bool wire_waits) {
-  const uint32_t room = std::bit_floor(kPipesBytes / options.pipes / packet::kFlitBytes);
-  const uint32_t flits = std::min(wire_waits ? kCachedFlits : kHardwareFlits, room);
-  return flits == kHardwareFlits ? "" : ",pipe_flits=" + std::to_string(flits);
-}
 
 Opened StreamingBinding::Open(const InterfaceOptions& options, std::string* error) {
   options_ = options;

@@ -4,6 +4,8 @@
 // packets are copied into.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,12 +15,20 @@
 #include "nic/interface.h"
 #include "nic/mbuf_pipes.h"
 #include "nic/streaming.h"
+#include "packet/frame_length.h"
 
 namespace sluice::nic {
 
 class StreamingBinding {
  public:
-  static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits);
+  /// The pipes' size: the hardware's (docs/enso-hardware.md), less where the pipes of a worker would
+  /// need more memory; 2 MiB for eight where the wire waits.
+  static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits) {
+    constexpr uint32_t kHardwareFlits = 32768, kCachedFlits = 4096, kPipesBytes = 128 << 20;
+    const uint32_t room = std::bit_floor(kPipesBytes / options.pipes / packet::kFlitBytes);
+    const uint32_t flits = std::min(wire_waits ? kCachedFlits : kHardwareFlits, room);
+    return flits == kHardwareFlits ? "" : ",pipe_flits=" + std::to_string(flits);
+  }
 
   static constexpr InterfaceInfo kInfo{
       .name = "streaming",

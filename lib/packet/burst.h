@@ -98,6 +98,14 @@ class OneFrame {
 };
 static_assert(Burst<OneFrame>);
 
+/// Whether an engine that sees bursts writes to the headers of most frames (`kWritesFrames`): where
+/// an interface has to fetch them to find frames at all, it takes the right to write with them.
+template <typename Engine>
+consteval bool WritesFrames() {
+  if constexpr (requires { Engine::kWritesFrames; }) return Engine::kWritesFrames;
+  return false;
+}
+
 /// Frames first … first + size - 1 of another burst, which outlives it.
 template <Burst Whole>
 class PartOfBurst {

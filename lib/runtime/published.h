@@ -115,10 +115,7 @@ template <typename Engine, typename T>
 class WithTables {
  public:
   static constexpr auto& kDropReasons = Engine::kDropReasons;
-  static constexpr bool kWritesFrames = [] {
-    if constexpr (requires { Engine::kWritesFrames; }) return Engine::kWritesFrames;
-    return false;
-  }();
+  static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
 
   /// `reader`: this worker's number in `published`, which outlives it. The engine is made of
   /// the published pointer and `arguments`; it may read the tables while it is made, but

@@ -30,6 +30,7 @@ class MemoryBurst {
     return totals;
   }
   packet::Frame At(uint32_t number) const { return frames_.at(number); }
+  uint8_t* spare() const { return nullptr; }
   void Answer(uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
     EXPECT_GE(number, answered_) << "each once, in the order of numbers";
     answered_ = number + 1;

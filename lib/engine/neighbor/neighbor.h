@@ -102,6 +102,8 @@ class WithNeighbor {
     return all;
   }();
 
+  static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
+
   WithNeighbor(const Neighbor& neighbor, Engine engine)
       : neighbor_(neighbor), engine_(std::move(engine)) {}
 
