@@ -26,9 +26,13 @@ using engine::workload::Histogram;
 using Json = nlohmann::ordered_json;
 using Test = Rfc2544::Test;
 
-// A worker that did not poll for so long gave its backlog to the device as a burst: another trial
-// than was asked for. What passed nevertheless, passed.
-constexpr uint64_t kMaxPausePs = 500'000'000;
+// Whether pauses of workers explain what a trial lost or did not send: what was due in them came as
+// bursts, which is another trial than was asked for. What passed nevertheless, passed.
+bool ExplainedByPauses(const Offer& offer, const Outcome& outcome, uint64_t paused_ps) {
+  const double late = offer.rate_pps * static_cast<double>(paused_ps) / 1e12;
+  const auto missing = static_cast<double>(outcome.lost + outcome.unsent);
+  return missing > 0 && paused_ps > 0 && missing <= late + 1;
+}
 
 double Mpps(double pps) { return pps / 1e6; }
 
@@ -135,9 +139,8 @@ Outcome Campaign::RunTrial(const Offer& offer) {
   const engine::pktgen::StreamResult sum = result.Sum();
   outcome = {.offered = sum.sent + sum.unsent,
              .unsent = sum.unsent,
-             .lost = sum.lost + sum.corrupted,
-             .disturbed = round->longest_pause_ps() > kMaxPausePs &&
-                          sum.lost + sum.corrupted + sum.unsent > 0};
+             .lost = sum.lost + sum.corrupted};
+  outcome.disturbed = ExplainedByPauses(offer, outcome, round->paused_ps());
   latency_ = sum.latency;
   foreign_ += result.others;
   const std::scoped_lock lock(mutex_);

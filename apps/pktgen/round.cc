@@ -39,12 +39,10 @@ bool Round::Over(uint64_t now_cycles) const {
       states_, [](const WorkerState& state) { return state.over.load(std::memory_order_acquire); });
 }
 
-uint64_t Round::longest_pause_ps() const {
-  uint64_t longest = 0;
-  for (const WorkerState& state : states_) {
-    longest = std::max(longest, state.longest_pause_ps.load(std::memory_order_relaxed));
-  }
-  return longest;
+uint64_t Round::paused_ps() const {
+  uint64_t sum = 0;
+  for (const WorkerState& state : states_) sum += state.paused_ps.load(std::memory_order_relaxed);
+  return sum / states_.size();
 }
 
 void Round::Settle() {

@@ -33,8 +33,9 @@ class Clock {
 /// What one worker tells the main thread.
 struct alignas(64) WorkerState {
   std::atomic<bool> over{false};  ///< The worker sends nothing any more.
-  /// The longest time between two polls: the host took the worker's core away.
-  std::atomic<uint64_t> longest_pause_ps{0};
+  /// Time that passed between polls at least kPausePs apart: the host took the worker's core away.
+  std::atomic<uint64_t> paused_ps{0};
+  static constexpr uint64_t kPausePs = 500'000'000;
 };
 
 /// Made by one thread, which starts, settles and finishes it; workers send and check meanwhile.
@@ -66,8 +67,8 @@ class Round {
   engine::pktgen::TrialResult Finish(uint64_t taken_back) const {
     return trial_->Result(true, taken_back);
   }
-  /// Of all workers: how long one did not poll.
-  uint64_t longest_pause_ps() const;
+  /// The mean of all workers' pauses.
+  uint64_t paused_ps() const;
   /// How long frames were due, in seconds; from Settle on.
   double sending_s() const { return static_cast<double>(sending_ps_) / 1e12; }
 

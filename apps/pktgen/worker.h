@@ -55,9 +55,9 @@ class Worker {
     const uint64_t now_ps = generator_->clock().Ps(rte_rdtsc() - start);
     if (round_->stopping() && !sender_->over()) [[unlikely]]
       sender_->Stop();
-    if (now_ps - polled_ps_ > longest_pause_ps_) [[unlikely]] {
-      longest_pause_ps_ = now_ps - polled_ps_;
-      round_->state(worker_).longest_pause_ps.store(longest_pause_ps_, std::memory_order_relaxed);
+    if (now_ps - polled_ps_ > WorkerState::kPausePs) [[unlikely]] {
+      paused_ps_ += now_ps - polled_ps_;
+      round_->state(worker_).paused_ps.store(paused_ps_, std::memory_order_relaxed);
     }
     polled_ps_ = now_ps;
     const uint32_t planned = sender_->Plan(now_ps);
@@ -94,7 +94,7 @@ class Worker {
   /// The round before is not touched any more.
   void Join(Round* round) {
     round_ = round;
-    polled_ps_ = longest_pause_ps_ = 0;
+    polled_ps_ = paused_ps_ = 0;
     sender_ = round == nullptr ? nullptr : &round->trial().sender(worker_);
     checker_ = round == nullptr ? nullptr : &round->trial().checker(worker_);
     place_->at.store(round, std::memory_order_release);
@@ -104,7 +104,7 @@ class Worker {
   WorkerPlace* place_;
   Round* round_ = nullptr;
   uint64_t polled_ps_ = 0;
-  uint64_t longest_pause_ps_ = 0;
+  uint64_t paused_ps_ = 0;
   engine::pktgen::Sender* sender_ = nullptr;
   engine::pktgen::Checker* checker_ = nullptr;
   uint32_t worker_;

@@ -58,19 +58,21 @@ class Interfaces(unittest.TestCase):
                 self.assertAlmostEqual(report["mpps"], 0.1, delta=1e-4)
 
     def test_what_the_wire_does_is_counted(self):
-        cases = (("drop:0.02", "fault_drop", "lost"),
-                 ("dup:0.02", "fault_dup", "duplicated"),
-                 ("corrupt:0.02", "fault_corrupt", "corrupted"),
-                 ("reorder:0.02", "fault_reorder", "reordered"))
+        # A frame that is held back goes on when the wire has nothing else: most of the time, on a
+        # quiet machine.
+        cases = (("drop:0.02", "fault_drop", "lost", 300),
+                 ("dup:0.02", "fault_dup", "duplicated", 300),
+                 ("corrupt:0.02", "fault_corrupt", "corrupted", 300),
+                 ("reorder:0.5", "fault_reorder", "reordered", 10))
         for iface in harness.interfaces(APP):
-            for faults, done, found in cases:
+            for faults, done, found, least in cases:
                 with self.subTest(iface=iface, faults=faults):
                     report = faulty(iface, faults, "--rate=100k", "--flows=1",
                                     "--duration_s=0.3", "--frame_size=64,300")
                     self.conserved(report)
                     expected = none(report)
                     expected[found] += report["wire"][done]
-                    self.assertGreater(expected[found], 300)
+                    self.assertGreater(expected[found], least)
                     self.assertEqual({name: report[name] for name in LOSSES}, expected)
 
     def test_where_frames_are_lost(self):

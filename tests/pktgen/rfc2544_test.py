@@ -29,7 +29,7 @@ def measure(iface, test, *flags, wire="loopback"):
 
 class Rfc2544(unittest.TestCase):
     def test_throughput_is_an_interval_that_holds_the_cap(self):
-        for iface in NICS:
+        for iface in NICS if harness.FULL else ("streaming",):
             with self.subTest(iface=iface):
                 for _ in range(TRIES):
                     # 64 frames at once are 1.6 % of a trial: so much above the cap nothing is lost.

@@ -211,6 +211,16 @@ BAD = {
         --flows=0
         --flows=1048577
         --flows=1048573 --frame_size=64,65,66,67,68
+        --rfc2544=speed
+        --trial_s=1
+        --trial_s=0 --rfc2544=loss
+        --probe_s=2 --rfc2544=loss --trial_s=1
+        --loss_percent=51 --rfc2544=throughput
+        --precision_percent=0 --rfc2544=throughput
+        --repeats=0 --rfc2544=latency
+        --generator_mpps=-1 --rfc2544=throughput
+        --rate=1M --rfc2544=throughput
+        --duration_s=1 --rfc2544=loss
         --wire=string
         --ip=10.0.0.1
         --json={NOWHERE}""",

@@ -191,8 +191,8 @@ class Interrupt(unittest.TestCase):
                     text=True) as process:
                 for line in process.stderr:
                     # Lines in a file: what is done, of how many, and what is left.
-                    self.assertRegex(line, r"^\[\d+/18, (\d+ s|\d+ min) left\] ")
-                    if line.startswith("[2/18"):
+                    self.assertRegex(line, r"^\[\d+/13, (\d+ s|\d+ min) left\] ")
+                    if line.startswith("[2/13"):
                         break
                 process.send_signal(signal.SIGINT)
                 printed, said = process.communicate(timeout=60)
