@@ -137,9 +137,8 @@ Outcome Campaign::RunTrial(const Offer& offer) {
   if (cancelled_) return outcome;
   const engine::pktgen::TrialResult result = round->Finish(generator_.TakenBack());
   const engine::pktgen::StreamResult sum = result.Sum();
-  outcome = {.offered = sum.sent + sum.unsent,
-             .unsent = sum.unsent,
-             .lost = sum.lost + sum.corrupted};
+  outcome = {
+      .offered = sum.sent + sum.unsent, .unsent = sum.unsent, .lost = sum.lost + sum.corrupted};
   outcome.disturbed = ExplainedByPauses(offer, outcome, round->paused_ps());
   latency_ = sum.latency;
   foreign_ += result.others;

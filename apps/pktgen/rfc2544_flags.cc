@@ -3,6 +3,7 @@
 
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -51,8 +52,9 @@ bool CheckAlone(const runtime::Complaint& complaint) {
 bool CheckNumbers(const runtime::Complaint& complaint) {
   return complaint.Check(FLAGS_trial_s >= 0.01 && FLAGS_trial_s <= 3600, "trial_s",
                          "give 0.01 to 3600") &&
-         complaint.Check(FLAGS_probe_s >= 0.01 && FLAGS_probe_s <= FLAGS_trial_s, "probe_s",
-                         "give 0.01 up to --trial_s") &&
+         complaint.Check(runtime::IsDefault("probe_s") ||
+                             (FLAGS_probe_s >= 0.01 && FLAGS_probe_s <= FLAGS_trial_s),
+                         "probe_s", "give 0.01 up to --trial_s") &&
          complaint.Check(FLAGS_loss_percent >= 0 && FLAGS_loss_percent <= 50, "loss_percent",
                          "give 0 to 50") &&
          complaint.Check(FLAGS_precision_percent >= 0.01 && FLAGS_precision_percent <= 50,
@@ -103,7 +105,7 @@ bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
     }
   }
   test.trial_s = FLAGS_trial_s;
-  test.probe_s = FLAGS_probe_s;
+  test.probe_s = std::min(FLAGS_probe_s, FLAGS_trial_s);
   test.tolerated_loss = FLAGS_loss_percent / 100;
   test.precision = FLAGS_precision_percent / 100;
   test.repeats = FLAGS_repeats;
