@@ -122,7 +122,7 @@ Outcome Campaign::RunTrial(const Offer& offer) {
         end_ps,
         {engine::pktgen::Rate::Unit::kPackets, std::max(offer.rate_pps * shares_[i], 0.001)}}};
   }
-  const std::shared_ptr<Round> round = generator_.Begin(streams, end_ps, &error_);
+  const std::unique_ptr<Round> round = generator_.Begin(streams, end_ps, &error_);
   if (round == nullptr) {
     cancelled_ = true;
     return outcome;

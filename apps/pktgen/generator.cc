@@ -11,9 +11,9 @@ namespace sluice::pktgen {
 Generator::Generator(const Settings& settings, uint32_t workers, uint64_t line_bps, uint64_t hz)
     : settings_(settings), line_bps_(line_bps), clock_(hz), places_(workers) {}
 
-std::shared_ptr<Round> Generator::Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
+std::unique_ptr<Round> Generator::Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
                                         uint64_t end_ps, std::string* error) {
-  std::shared_ptr<Round> round =
+  std::unique_ptr<Round> round =
       Round::Make(settings_, streams,
                   {.workers = static_cast<uint32_t>(places_.size()),
                    // A test never offers more than the line, but for the rounding of gaps.
@@ -23,15 +23,11 @@ std::shared_ptr<Round> Generator::Begin(const std::vector<engine::pktgen::Stream
                   clock_, error);
   if (round == nullptr) return nullptr;
   refused_before_ = RefusedByQueues();
-  {
-    const std::scoped_lock lock(mutex_);
-    latest_ = round;
-  }
   round_.store(round.get(), std::memory_order_release);
   return round;
 }
 
-void Generator::Gather() { AwaitWorkersAt(latest_.get()); }
+void Generator::Gather() { AwaitWorkersAt(round()); }
 
 void Generator::End() {
   round_.store(nullptr, std::memory_order_release);

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,8 +32,8 @@ class Generator {
   const Clock& clock() const { return clock_; }
 
   /// Gives workers a round to work on, which Start starts. One at a time, by one thread. Null, with
-  /// one line in `error`, if the traffic cannot be.
-  std::shared_ptr<Round> Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
+  /// one line in `error`, if the traffic cannot be. It outlives what works on it.
+  std::unique_ptr<Round> Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
                                uint64_t end_ps, std::string* error);
   /// Returns once all workers work on it. Workers poll.
   void Gather();
@@ -47,12 +46,6 @@ class Generator {
   Round* round() const { return round_.load(std::memory_order_acquire); }
   WorkerPlace& place(uint32_t worker) { return places_[worker]; }
 
-  /// Any other thread: the latest round; null before the first.
-  std::shared_ptr<Round> latest() const {
-    const std::scoped_lock lock(mutex_);
-    return latest_;
-  }
-
  private:
   void AwaitWorkersAt(const Round* round) const;
   uint64_t RefusedByQueues() const;
@@ -63,8 +56,6 @@ class Generator {
   std::vector<WorkerPlace> places_;
   std::atomic<Round*> round_{nullptr};
   uint64_t refused_before_ = 0;
-  mutable std::mutex mutex_;
-  std::shared_ptr<Round> latest_;
 };
 
 }  // namespace sluice::pktgen

@@ -48,19 +48,19 @@ uint64_t LineRate(uint16_t port, const Settings& settings) {
 }
 
 // Of one trial: the streams as they are.
-AppHooks HooksOf(const std::shared_ptr<Round>& round, Generator& generator, TrialResult& result,
+AppHooks HooksOf(Round& round, Generator& generator, TrialResult& result,
                  const std::string& traffic) {
   AppHooks hooks;
-  hooks.started = [round] { round->Start(rte_rdtsc()); };
-  hooks.over = [round] { return round->Over(rte_rdtsc()); };
-  hooks.settle = [round] { round->Settle(); };
-  hooks.findings = [round, &generator, &result] {
-    result = round->Finish(generator.TakenBack());
+  hooks.started = [&round] { round.Start(rte_rdtsc()); };
+  hooks.over = [&round] { return round.Over(rte_rdtsc()); };
+  hooks.settle = [&round] { round.Settle(); };
+  hooks.findings = [&round, &generator, &result] {
+    result = round.Finish(generator.TakenBack());
     return Views::FindingsOf(result);
   };
-  hooks.report = [round, &result, &traffic](nlohmann::ordered_json& report) {
+  hooks.report = [&round, &result, &traffic](nlohmann::ordered_json& report) {
     report["traffic"] = traffic;
-    Views::Extend(result, round->sending_s(), report);
+    Views::Extend(result, round.sending_s(), report);
   };
   return hooks;
 }
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
                       rte_get_tsc_hz());
   // The streams as they are, of a test too: what a queue cannot send is known before the first
   // trial.
-  const std::shared_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);
+  const std::unique_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);
   if (round == nullptr) return BadFlag(settings->rates, fix);
 
   const auto make_engine = [&](const WorkerInfo& info) {
@@ -143,8 +143,8 @@ int main(int argc, char** argv) {
     return std::max(exit_code, Conclude(campaign, text));
   }
   TrialResult result;
-  Views views(generator);
-  AppHooks hooks = HooksOf(round, generator, result, settings->traffic);
+  Views views(*round);
+  AppHooks hooks = HooksOf(*round, generator, result, settings->traffic);
   hooks.line = [&views] { return views.Line(); };
   hooks.commands = views.Commands();
   exit_code = session->Run(make_engine, std::move(hooks));

@@ -76,7 +76,7 @@ Json LatencyJson(const Histogram& latency) {
 }
 
 std::string Views::Line() {
-  const StreamResult now = generator_.latest()->trial().Result(false).Sum();
+  const StreamResult now = round_.trial().Result(false).Sum();
   Histogram latency = now.latency;
   latency.Subtract(shown_);
   shown_ = now.latency;
@@ -137,8 +137,7 @@ std::vector<runtime::TelemetryCommand> Views::Commands() {
   return {{"/sluice/pktgen/streams", "Returns what each stream sent and got back. No parameters.",
            [this](std::string_view) {
              Json streams = Json::array();
-             const std::shared_ptr<Round> round = generator_.latest();
-             for (const StreamResult& stream : round->trial().Result(false).streams) {
+             for (const StreamResult& stream : round_.trial().Result(false).streams) {
                streams.push_back(Figures(stream));
              }
              return streams;

@@ -9,7 +9,7 @@
 
 #include "engine/pktgen/trial.h"
 #include "engine/workload/histogram.h"
-#include "generator.h"
+#include "round.h"
 #include "runtime/hooks.h"
 
 namespace sluice::pktgen {
@@ -19,8 +19,8 @@ nlohmann::ordered_json LatencyJson(const engine::workload::Histogram& latency);
 
 class Views {
  public:
-  /// `generator` outlives it.
-  explicit Views(Generator& generator) : generator_(generator) {}
+  /// `round` outlives it.
+  explicit Views(Round& round) : round_(round) {}
 
   /// Of the time since the last call. Main thread.
   std::string Line();
@@ -40,7 +40,7 @@ class Views {
                              std::string* failed);
 
  private:
-  Generator& generator_;
+  Round& round_;
   engine::workload::Histogram shown_;  ///< Latencies that lines have shown.
 };
 

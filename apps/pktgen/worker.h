@@ -27,10 +27,10 @@ class Worker {
   Worker(Generator& generator, uint32_t worker, std::string_view iface)
       : generator_(&generator), place_(&generator.place(worker)), worker_(worker), iface_(iface) {}
 
-  /// Whether the queue could send all frames of this worker in the latest round.
+  /// Whether the queue could send all frames of this worker in the first round.
   template <typename Queue>
   std::string Fault(const Queue& queue) const {
-    const engine::pktgen::Traffic& traffic = generator_->latest()->traffic();
+    const engine::pktgen::Traffic& traffic = generator_->round()->traffic();
     for (size_t stream = 0; stream < traffic.streams(); ++stream) {
       const engine::pktgen::FrameSet& frames = traffic.share(stream, worker_).frames;
       for (size_t i = 0; i < frames.size(); ++i) {
