@@ -25,7 +25,7 @@ EAL = [*harness.MEMORY, "--"]
 
 def run(*flags, eal=()):
     """The report of a run that ends by itself, after half a second unless a flag says otherwise."""
-    result = subprocess.run([ECHO, *eal, *EAL, "--json=-", "--duration_s=0.5", *flags],
+    result = subprocess.run([ECHO, *eal, *EAL, "--json=-", "--duration_s=0.3", *flags],
                             capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)

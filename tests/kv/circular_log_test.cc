@@ -6,10 +6,10 @@
 #include <deque>
 #include <random>
 
+#include "kv/mebibyte.h"
+
 namespace sluice::engine::kv {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 void WriteHead(CircularLog& log, uint64_t offset, uint64_t bytes) {
   log.item(offset)->lengths = Item::Lengths(8, bytes - Item::SizeOf(8, 0));

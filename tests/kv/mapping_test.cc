@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "engine/kv/partition.h"
+#include "kv/mebibyte.h"
 
 namespace sluice::engine::kv {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 uint64_t PageBytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
 

@@ -5,12 +5,11 @@
 
 #include <set>
 
+#include "kv/mebibyte.h"
 #include "kv/partition_lab.h"
 
 namespace sluice::engine::kv {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 class KvPartition : public testing::TestWithParam<Mode> {
  protected:

@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "kv/mebibyte.h"
+
 namespace sluice::engine::kv {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 TEST(SegregatedFit, GivesAllOfItsMemoryAndTakesItBackAsOnePiece) {
   SegregatedFit heap(kMiB);

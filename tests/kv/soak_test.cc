@@ -7,6 +7,8 @@
 
 #include "kv/soak.h"
 
+#include "kv/mebibyte.h"
+
 namespace sluice::engine::kv {
 namespace {
 
@@ -21,7 +23,6 @@ struct Case {
 /// Few bits of the index hash: 64 chains, one tag.
 constexpr uint64_t kCollisions = uint64_t{0x3f} << 42;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kSpread = ~uint64_t{0};
 
 const Case kCases[] = {

@@ -19,7 +19,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-bool Matches(std::string_view expression, std::string_view line) {
+bool Finds(std::string_view expression, std::string_view line) {
   std::string error;
   const auto filter = Filter::Regex(expression, &error);
   EXPECT_TRUE(filter) << expression << ": " << error;
@@ -27,24 +27,24 @@ bool Matches(std::string_view expression, std::string_view line) {
   return filter && filter->Matches(line, scratch);
 }
 
-std::string ErrorOf(std::string_view expression) {
+std::string FaultOf(std::string_view expression) {
   std::string error;
   return Filter::Regex(expression, &error) ? "accepted" : error;
 }
 
 TEST(Expressions, FindHostsWhereTagsStand) {
   const char* failed = "^Failed password for <F-USER>\\S+</F-USER> from <HOST>( port \\d+)?$";
-  EXPECT_TRUE(Matches(failed, "Failed password for root from 192.0.2.1 port 22"));
-  EXPECT_TRUE(Matches(failed, "Failed password for root from 2001:db8::1"));
-  EXPECT_TRUE(Matches(failed, "Failed password for root from [2001:db8::1]"));
-  EXPECT_TRUE(Matches(failed, "Failed password for root from mail.example.org"));
-  EXPECT_FALSE(Matches(failed, "Failed password for root from ???"));
-  EXPECT_FALSE(Matches(failed, "x Failed password for root from 192.0.2.1"));
-  EXPECT_TRUE(Matches("from <ADDR>$", "from 192.0.2.1"));
-  EXPECT_FALSE(Matches("from <ADDR>$", "from mail.example.org"));
-  EXPECT_TRUE(Matches("net <SUBNET>$", "net 192.0.2.0/24"));
-  EXPECT_TRUE(Matches("(?P<host>a)b\\Z", "ab"));
-  EXPECT_TRUE(Matches("<HOST> and <HOST>", "a and b"));
+  EXPECT_TRUE(Finds(failed, "Failed password for root from 192.0.2.1 port 22"));
+  EXPECT_TRUE(Finds(failed, "Failed password for root from 2001:db8::1"));
+  EXPECT_TRUE(Finds(failed, "Failed password for root from [2001:db8::1]"));
+  EXPECT_TRUE(Finds(failed, "Failed password for root from mail.example.org"));
+  EXPECT_FALSE(Finds(failed, "Failed password for root from ???"));
+  EXPECT_FALSE(Finds(failed, "x Failed password for root from 192.0.2.1"));
+  EXPECT_TRUE(Finds("from <ADDR>$", "from 192.0.2.1"));
+  EXPECT_FALSE(Finds("from <ADDR>$", "from mail.example.org"));
+  EXPECT_TRUE(Finds("net <SUBNET>$", "net 192.0.2.0/24"));
+  EXPECT_TRUE(Finds("(?P<host>a)b\\Z", "ab"));
+  EXPECT_TRUE(Finds("<HOST> and <HOST>", "a and b"));
 }
 
 TEST(Expressions, LookAroundRememberAndDecide) {
@@ -64,7 +64,7 @@ TEST(Expressions, LookAroundRememberAndDecide) {
            Case{"^(?P<q>\")?x(?(q)\"|!)$", "\"x!", false}, Case{"^(a)?x(?(1)b)$", "axb", true},
            Case{"^(a)?x(?(1)b)$", "ax", false}, Case{"^(?>a+)ab", "aaab", false},
        }) {
-    EXPECT_EQ(Matches(one.expression, one.line), one.matches) << one.expression << " " << one.line;
+    EXPECT_EQ(Finds(one.expression, one.line), one.matches) << one.expression << " " << one.line;
   }
 }
 
@@ -82,7 +82,7 @@ TEST(Expressions, MeanWhatPythonMeans) {
            Case{"a\\_b", "a_b", true}, Case{"a\\Z", "ab", false}, Case{"^[\\b]$", "\b", true},
            Case{"a$b", "ab", false}, Case{"(?:a|b$)c?", "b", true},
        }) {
-    EXPECT_EQ(Matches(one.expression, one.line), one.matches) << one.expression << " " << one.line;
+    EXPECT_EQ(Finds(one.expression, one.line), one.matches) << one.expression << " " << one.line;
   }
 }
 
@@ -105,7 +105,7 @@ TEST(Expressions, TellWhoWasThere) {
 TEST(Expressions, ThatNeitherEngineTakesAreRefusedWithAReason) {
   for (const char* wrong : {"(?(x)a|b)", "(a", "a)", "[a", "(?<=a+)b", "<F-USER>a",
                             "a</F-USER>", "<SKIPLINES>"}) {
-    const std::string error = ErrorOf(wrong);
+    const std::string error = FaultOf(wrong);
     EXPECT_NE(error, "accepted") << wrong;
     EXPECT_FALSE(error.empty()) << wrong;
     EXPECT_EQ(error.find('\n'), std::string::npos) << wrong;
@@ -143,7 +143,7 @@ class RegexFiles : public ::testing::Test {
     EXPECT_TRUE(filter) << error;
     return *std::move(filter);
   }
-  std::string ErrorOf(const std::filesystem::path& file) {
+  std::string FaultOf(const std::filesystem::path& file) {
     std::string error;
     return Filter::Fail2ban(file, &left_out_, &error) ? "accepted"
                                                       : error.substr(error.find(": ") + 2);
@@ -310,27 +310,27 @@ TEST_F(RegexFiles, OfFail2banNameRulesThatDoNotRun) {
 
 TEST_F(RegexFiles, ThatRefuseSayWhy) {
   const std::string definition = "[Definition]\nfailregex = ";
-  EXPECT_EQ(ErrorOf(folder_ / "none"), "cannot be read as a file");
-  EXPECT_EQ(ErrorOf(folder_), "cannot be read as a file");
-  EXPECT_EQ(ErrorOf(Write("a", definition + "%(none)s\n")), "no option none");
-  EXPECT_EQ(ErrorOf(Write("b", definition + "%(b)s\nb = %(c)s\nc = %(b)s\n")),
+  EXPECT_EQ(FaultOf(folder_ / "none"), "cannot be read as a file");
+  EXPECT_EQ(FaultOf(folder_), "cannot be read as a file");
+  EXPECT_EQ(FaultOf(Write("a", definition + "%(none)s\n")), "no option none");
+  EXPECT_EQ(FaultOf(Write("b", definition + "%(b)s\nb = %(c)s\nc = %(b)s\n")),
             "options refer to each other in a circle");
-  EXPECT_EQ(ErrorOf(Write("c", definition + "<b>\nb = x<c>\nc = <b>\n")),
+  EXPECT_EQ(FaultOf(Write("c", definition + "<b>\nb = x<c>\nc = <b>\n")),
             "tags refer to each other in a circle");
-  EXPECT_TRUE(ErrorOf(Write("d", definition + "x\n[INCLUDES]\nbefore = d\n"))
+  EXPECT_TRUE(FaultOf(Write("d", definition + "x\n[INCLUDES]\nbefore = d\n"))
                   .ends_with("includes too many files"));
-  EXPECT_TRUE(ErrorOf(Write("e", definition + "x\n[INCLUDES]\nbefore = none\n"))
+  EXPECT_TRUE(FaultOf(Write("e", definition + "x\n[INCLUDES]\nbefore = none\n"))
                   .ends_with("cannot be read as a file"));
-  EXPECT_EQ(ErrorOf(Write("f", std::string((1 << 20) + 1, 'a'))), "more than a MiB");
-  EXPECT_EQ(ErrorOf(Write("h", "[Definition]\n")), "no failregex");
-  EXPECT_EQ(ErrorOf(Write("i", definition + "x\n")),
+  EXPECT_EQ(FaultOf(Write("f", std::string((1 << 20) + 1, 'a'))), "more than a MiB");
+  EXPECT_EQ(FaultOf(Write("h", "[Definition]\n")), "no failregex");
+  EXPECT_EQ(FaultOf(Write("i", definition + "x\n")),
             "no rule that runs: rule 1: names no host, as <HOST> would");
-  EXPECT_EQ(ErrorOf(Write("j", definition + "<HOST>\nmaxlines = 0\n")),
+  EXPECT_EQ(FaultOf(Write("j", definition + "<HOST>\nmaxlines = 0\n")),
             "maxlines: give 1 to 100");
-  EXPECT_TRUE(ErrorOf(Write("k", definition + "<HOST>\nignoreregex = (\n"))
+  EXPECT_TRUE(FaultOf(Write("k", definition + "<HOST>\nignoreregex = (\n"))
                   .starts_with("ignoreregex: "));
-  EXPECT_TRUE(ErrorOf(Write("l", definition + "<HOST>\nprefregex = (\n")).starts_with("prefregex: "));
-  EXPECT_TRUE(ErrorOf(Write("m", definition + "<HOST>\ndatepattern = (\n"))
+  EXPECT_TRUE(FaultOf(Write("l", definition + "<HOST>\nprefregex = (\n")).starts_with("prefregex: "));
+  EXPECT_TRUE(FaultOf(Write("m", definition + "<HOST>\ndatepattern = (\n"))
                   .starts_with("datepattern: "));
   std::string doubling = definition + "%(x12)s\nx0 = aaaaaaaa\n";
   for (int i = 1; i <= 12; ++i) {
@@ -338,7 +338,7 @@ TEST_F(RegexFiles, ThatRefuseSayWhy) {
     for (int j = 0; j < 8; ++j) doubling += "%(x" + std::to_string(i - 1) + ")s";
     doubling += "\n";
   }
-  EXPECT_EQ(ErrorOf(Write("g", doubling)), "an option that is too long");
+  EXPECT_EQ(FaultOf(Write("g", doubling)), "an option that is too long");
 }
 
 TEST_F(RegexFiles, BearAnyText) {

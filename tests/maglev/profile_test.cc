@@ -11,11 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "maglev/ring_counts.h"
+
 namespace sluice::engine::maglev {
 namespace {
 
 using packet::FlowKey;
-using Ring = std::vector<uint16_t>;
+using test::Counts;
+using test::Ring;
 using enum Profile;
 
 constexpr Profile kAll[] = {kSluice, kPaper, kKatran, kCilium};
@@ -44,12 +47,6 @@ std::vector<Member> Members(uint32_t count) {
         {"backend-" + std::to_string(i), IpAddress::Of(packet::Ipv4Address{10, 0, high, low})});
   }
   return members;
-}
-
-std::vector<uint32_t> Counts(const Ring& ring, size_t members) {
-  std::vector<uint32_t> counts(members);
-  for (const uint16_t member : ring) ++counts.at(member);
-  return counts;
 }
 
 TEST(Profiles, AreKnownByName) {

@@ -8,19 +8,15 @@
 #include <vector>
 
 #include "maglev/katran_endpoints.h"
+#include "maglev/ring_counts.h"
 
 namespace sluice::engine::maglev {
 namespace {
 
 using test::KatranSeat;
-using Ring = std::vector<uint16_t>;
+using test::Counts;
+using test::Ring;
 using enum WeightRule;
-
-std::vector<uint32_t> Counts(const Ring& ring, size_t seats) {
-  std::vector<uint32_t> counts(seats);
-  for (const uint16_t seat : ring) ++counts.at(seat);
-  return counts;
-}
 
 uint32_t Spread(const Ring& ring, size_t seats) {
   const std::vector<uint32_t> counts = Counts(ring, seats);

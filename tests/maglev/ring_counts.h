@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How often each number stands in a ring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sluice::engine::maglev::test {
+
+using Ring = std::vector<uint16_t>;
+
+/// `numbers`: all are below it.
+inline std::vector<uint32_t> Counts(const Ring& ring, size_t numbers) {
+  std::vector<uint32_t> counts(numbers);
+  for (const uint16_t number : ring) ++counts.at(number);
+  return counts;
+}
+
+}  // namespace sluice::engine::maglev::test
