@@ -17,7 +17,7 @@ MAGLEV_NS = {"2^20 flows": 60, "16 flows": 30}
 # Of streaming's cycles to packetized's, by encapsulation: where frames grow, and where they stay.
 MAGLEV_SHARES = {"ip": 0.9, "mac": 0.7, "nat": 0.7}
 # Of streaming with 16 requests a datagram, to the table alone.
-KV_TABLE_SHARE = 0.8
+KV_TABLE_SHARE = 0.7
 
 
 def verdicts(rows, hugepages, stream_cycles, engines=None, comparison=None):
