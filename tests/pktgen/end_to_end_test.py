@@ -64,19 +64,19 @@ class Interfaces(unittest.TestCase):
                  ("dup:0.02", "fault_dup", "duplicated", 300),
                  ("corrupt:0.02", "fault_corrupt", "corrupted", 300),
                  ("reorder:0.5", "fault_reorder", "reordered", 10))
-        for iface in harness.interfaces(APP):
-            for faults, done, found, least in cases:
-                with self.subTest(iface=iface, faults=faults):
-                    report = faulty(iface, faults, "--rate=100k", "--flows=1",
-                                    "--duration_s=0.3", "--frame_size=64,300")
-                    self.conserved(report)
-                    expected = none(report)
-                    expected[found] += report["wire"][done]
-                    self.assertGreater(expected[found], least)
-                    self.assertEqual({name: report[name] for name in LOSSES}, expected)
+        for iface, (faults, done, found, least) in harness.each(harness.interfaces(APP), cases):
+            with self.subTest(iface=iface, faults=faults):
+                report = faulty(iface, faults, "--rate=100k", "--flows=1", "--settle_s=0.5",
+                                "--duration_s=0.3", "--frame_size=64,300")
+                self.conserved(report)
+                expected = none(report)
+                expected[found] += report["wire"][done]
+                self.assertGreater(expected[found], least)
+                self.assertEqual({name: report[name] for name in LOSSES}, expected)
 
     def test_where_frames_are_lost(self):
-        report = faulty("packetized", "drop:0.001", "--rate=100k", "--flows=10", "--duration_s=0.5")
+        report = faulty("packetized", "drop:0.001", "--rate=100k", "--flows=10", "--duration_s=0.5",
+                        "--settle_s=0.5")
         ranges = report["streams"][0]["lost_ranges"]
         self.assertEqual(sum(r["count"] for r in ranges), report["lost"])
         self.assertEqual(sorted(r["first"] for r in ranges), [r["first"] for r in ranges])
