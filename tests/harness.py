@@ -54,10 +54,11 @@ def sh(*command, text=None):
     return done.stdout
 
 
-def run(*command, until=(), patience_s=PATIENCE_S):
+def run(*command, until=(), patience_s=PATIENCE_S, code=0):
     """Runs an application with --json=-, whose lines for people are on standard error. It ends by
     itself, or, with `until`, by a signal once lines have matched each of these expressions, in this
-    order. Returns the report and the lines up to the signal."""
+    order. Returns the report and the lines up to the signal; `code`: the exit code that it must end
+    with."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watchdog = threading.Timer(patience_s, process.kill)
     watchdog.start()
@@ -70,7 +71,7 @@ def run(*command, until=(), patience_s=PATIENCE_S):
         process.send_signal(signal.SIGTERM)
     stdout, stderr = process.communicate()
     watchdog.cancel()
-    assert process.returncode == 0, f"exit {process.returncode}: " + "".join(said) + stderr
+    assert process.returncode == code, f"exit {process.returncode}: " + "".join(said) + stderr
     return json.loads(stdout), said
 
 

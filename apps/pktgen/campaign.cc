@@ -72,14 +72,19 @@ void Campaign::Cancel() {
 }
 
 void Campaign::Run() {
-  const auto measure = [this](const Offer& offer) { return RunTrial(offer); };
+  bool stopped = false;
+  const auto measure = [this, &stopped](const Offer& offer) {
+    const std::optional<Outcome> outcome = RunTrial(offer);
+    stopped = !outcome;
+    return outcome;
+  };
   switch (test_.test) {
     case Test::kThroughput:
-      rate_ = FindRate();
+      rate_ = FindRate(measure);
       break;
     case Test::kLatency:
-      rate_ = FindRate();
-      MeasureLatency();
+      rate_ = FindRate(measure);
+      if (!stopped) MeasureLatency(measure);
       break;
     case Test::kLoss:
       losses_ = engine::pktgen::FrameLossRate(line_pps_, test_.trial_s, measure);
@@ -88,11 +93,11 @@ void Campaign::Run() {
       bursts_ = engine::pktgen::LongestBursts(line_pps_, test_.trial_s, test_.repeats, measure);
       break;
   }
-  complete_ = !cancelled_;
+  complete_ = !stopped;
   over_.store(true, std::memory_order_release);
 }
 
-FoundRate Campaign::FindRate() {
+FoundRate Campaign::FindRate(engine::pktgen::Measure measure) const {
   const double known = test_.generator_pps > 0 ? test_.generator_pps : line_pps_;
   return engine::pktgen::FindRate({.max_pps = line_pps_,
                                    .generator_pps = known,
@@ -100,20 +105,19 @@ FoundRate Campaign::FindRate() {
                                    .precision = test_.precision,
                                    .trial_s = test_.trial_s,
                                    .probe_s = test_.probe_s},
-                                  [this](const Offer& offer) { return RunTrial(offer); });
+                                  measure);
 }
 
-void Campaign::MeasureLatency() {
-  for (uint32_t i = 0; i < test_.repeats && rate_.low_pps > 0 && !cancelled_; ++i) {
-    const Outcome outcome = RunTrial({rate_.low_pps, test_.trial_s});
-    if (!cancelled_ && outcome.offered > 0) latencies_.push_back(latency_);
+void Campaign::MeasureLatency(engine::pktgen::Measure measure) {
+  for (uint32_t i = 0; i < test_.repeats && rate_.low_pps > 0; ++i) {
+    const std::optional<Outcome> outcome = measure({rate_.low_pps, test_.trial_s});
+    if (!outcome) return;
+    if (outcome->offered > 0) latencies_.push_back(latency_);
   }
 }
 
-// A cancelled trial lost everything, whatever it was: every search ends soon.
-Outcome Campaign::RunTrial(const Offer& offer) {
-  Outcome outcome{.offered = 1, .lost = 1};
-  if (cancelled_) return outcome;
+std::optional<Outcome> Campaign::RunTrial(const Offer& offer) {
+  if (cancelled_) return std::nullopt;
   const auto end_ps = static_cast<uint64_t>(std::llround(offer.duration_s * 1e12));
   std::vector<StreamSpec> streams = generator_.settings().streams;
   for (size_t i = 0; i < streams.size(); ++i) {
@@ -125,7 +129,7 @@ Outcome Campaign::RunTrial(const Offer& offer) {
   const std::unique_ptr<Round> round = generator_.Begin(streams, end_ps, &error_);
   if (round == nullptr) {
     cancelled_ = true;
-    return outcome;
+    return std::nullopt;
   }
   generator_.Gather();
   round->Start(rte_rdtsc());
@@ -134,10 +138,10 @@ Outcome Campaign::RunTrial(const Offer& offer) {
   }
   round->Settle();
   generator_.End();
-  if (cancelled_) return outcome;
+  if (cancelled_) return std::nullopt;
   const engine::pktgen::TrialResult result = round->Finish(generator_.TakenBack());
   const engine::pktgen::StreamResult sum = result.Sum();
-  outcome = {
+  Outcome outcome{
       .offered = sum.sent + sum.unsent, .unsent = sum.unsent, .lost = sum.lost + sum.corrupted};
   outcome.disturbed = ExplainedByPauses(offer, outcome, round->paused_ps());
   latency_ = sum.latency;

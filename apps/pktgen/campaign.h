@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -37,7 +38,8 @@ class Campaign {
     thread_ = std::thread([this] { Run(); });
   }
   bool over() const { return over_.load(std::memory_order_acquire); }
-  /// Ends the trial under way, and the test with it; what was found is kept. Workers poll.
+  /// Ends the test, and the trial under way counts for nothing; what was found before is kept.
+  /// Workers poll.
   void Cancel();
 
   /// Where the test is. Any thread.
@@ -52,9 +54,10 @@ class Campaign {
 
  private:
   void Run();
-  engine::pktgen::Outcome RunTrial(const engine::pktgen::Offer& offer);
-  engine::pktgen::FoundRate FindRate();
-  void MeasureLatency();
+  /// Nothing if the test was cancelled before the trial's end.
+  std::optional<engine::pktgen::Outcome> RunTrial(const engine::pktgen::Offer& offer);
+  engine::pktgen::FoundRate FindRate(engine::pktgen::Measure measure) const;
+  void MeasureLatency(engine::pktgen::Measure measure);
 
   Generator& generator_;
   const Rfc2544& test_;
@@ -63,7 +66,7 @@ class Campaign {
   std::thread thread_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> over_{false};
-  bool complete_ = false;  ///< From over_ on: it was not cancelled.
+  bool complete_ = false;  ///< From over_ on: no trial was stopped.
 
   mutable std::mutex mutex_;  ///< Of what Line shows.
   uint32_t trials_ = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -176,6 +177,51 @@ TEST(RateSearch, ADeviceThatForwardsNothingHasRateZero) {
   const FoundRate found = FindRate(Search(), device);
   EXPECT_EQ(found.low_pps, 0);
   EXPECT_GT(found.high_pps, 0);
+}
+
+// Measures `trials` times and is stopped in the trial behind them; counts whoever goes on.
+struct Stopped {
+  Policer device;
+  uint64_t trials;
+  mutable uint64_t refused = 0;
+
+  std::optional<Outcome> operator()(const Offer& offer) const {
+    if (device.trials < trials && refused == 0) return device(offer);
+    ++refused;
+    return std::nullopt;
+  }
+};
+
+TEST(RateSearch, ReportsWhatWasMeasuredBeforeItWasStopped) {
+  Policer whole{.cap = 1e6};
+  const size_t all = FindRate(Search(), whole).trials.size();
+  for (size_t trials = 0; trials < all; ++trials) {
+    const Stopped stopped{.device = {.cap = 1e6}, .trials = trials};
+    const FoundRate found = FindRate(Search(), stopped);
+    EXPECT_EQ(found.trials.size(), trials);
+    EXPECT_EQ(stopped.refused, 1u) << trials;
+    EXPECT_EQ(NameOf(found.limit), "stopped") << trials;
+    EXPECT_EQ(found.confidence, 0) << trials;
+    // A trial of one second offers whole frames.
+    EXPECT_LE(found.low_pps, 1e6 + 1) << trials;
+    EXPECT_TRUE(found.high_pps == found.low_pps || found.high_pps > 1e6) << trials;
+  }
+}
+
+TEST(Rfc2544, StoppedTestsReportWholeTrialsAlone) {
+  const Stopped loss{.device = {.cap = 0.75 * kLinePps}, .trials = 3};
+  EXPECT_EQ(FrameLossRate(kLinePps, 1, loss).size(), 3u);
+  EXPECT_EQ(loss.refused, 1u);
+
+  // One trial a repetition: every burst is as long as the longest.
+  const Stopped bursts{.device = {.cap = kLinePps}, .trials = 2};
+  EXPECT_EQ(LongestBursts(1000, 2, 5, bursts).bursts, (std::vector<uint64_t>{2000, 2000}));
+  EXPECT_EQ(bursts.refused, 1u);
+
+  // Stopped while it looks for the first.
+  const Stopped search{.device = {.cap = kLinePps / 2, .buffer = 100}, .trials = 4};
+  EXPECT_TRUE(LongestBursts(kLinePps, 2, 5, search).bursts.empty());
+  EXPECT_EQ(search.refused, 1u);
 }
 
 TEST(Rfc2544, FrameLossRateEndsAfterTwoCleanTrials) {

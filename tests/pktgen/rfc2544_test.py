@@ -18,11 +18,15 @@ PATIENT = ("--late_ms=60000",)
 TRIES = 2  # On a host that takes CPUs away, a search says that there is no verdict.
 
 
+def command(iface, test, *flags, wire="loopback"):
+    return (APP, *harness.MEMORY, "--no-pci", "--lcores=0@0,1@1",
+            f"--vdev={NICS[iface]},device_cpu=0,wire={wire}", "--", f"--iface={iface}",
+            f"--rfc2544={test}", "--json=-", *PATIENT, *flags)
+
+
 def measure(iface, test, *flags, wire="loopback"):
     """The exit code, the report's member, and what stands on standard error."""
-    done = subprocess.run([APP, *harness.MEMORY, "--no-pci", "--lcores=0@0,1@1",
-                           f"--vdev={NICS[iface]},device_cpu=0,wire={wire}", "--", f"--iface={iface}", f"--rfc2544={test}", "--json=-",
-                           "--stats_period_s=0", *PATIENT, *flags],
+    done = subprocess.run(command(iface, test, "--stats_period_s=0", *flags, wire=wire),
                           capture_output=True, text=True, timeout=300, check=False)
     return done.returncode, json.loads(done.stdout)["rfc2544"], done.stderr
 
@@ -66,6 +70,23 @@ class Rfc2544(unittest.TestCase):
         # the CPU away makes bursts shorter, never longer.
         self.assertLessEqual(max(found["burst_pkts"]), 65 / (1 - 20_000 / 74_404) + 2)
         self.assertGreaterEqual(max(found["burst_pkts"]), 40)
+
+    def test_a_signal_keeps_the_trials_that_ended(self):
+        for test, trials in (("throughput", "trials"), ("loss", "rates")):
+            with self.subTest(test):
+                report, _ = harness.run(
+                    *command("streaming", test, "--line_gbps=0.05", *SHORT,
+                             "--stats_period_s=0.05", wire="loopback,faults=police:20k/64"),
+                    until=["trial 3: the last one"], code=1)
+                found = report["rfc2544"]
+                self.assertEqual(found["verdict"], "none: stopped before its end")
+                self.assertGreaterEqual(len(found[trials]), 2)
+                for trial in found[trials]:
+                    due = trial["offered_pps"] * trial["duration_s"]
+                    self.assertAlmostEqual(trial["offered_pkts"], due, delta=1 + 0.001 * due)
+                if test == "throughput":
+                    self.assertEqual(found["limit"], "stopped")
+                    self.assertEqual(found["confidence"], 0)
 
 
 if __name__ == "__main__":

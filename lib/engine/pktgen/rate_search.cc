@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 namespace sluice::engine::pktgen {
 namespace {
@@ -38,26 +39,31 @@ class Searcher {
     int starved = 0;  // Of those failed: the generator could not send.
   };
 
-  bool Exhausted() const { return exhausted_ || found_.trials.size() >= search_.max_trials; }
-
-  bool RunTrial(double rate, double duration_s) {
-    for (;;) {
-      if (Exhausted()) {
+  // Whether the rate passed. Nothing, now and ever after, once the search has ended.
+  std::optional<bool> RunTrial(double rate, double duration_s) {
+    while (!stopped_ && !exhausted_) {
+      if (found_.trials.size() >= search_.max_trials) {
         exhausted_ = true;
-        return false;
+        break;
       }
       const Offer offer{rate, duration_s};
-      const Outcome outcome = measure_(offer);
-      const auto sent = static_cast<double>(outcome.offered - outcome.unsent);
-      const bool passed = !outcome.disturbed && outcome.offered != 0 && !Starved(outcome) &&
-                          static_cast<double>(outcome.lost) <= search_.tolerated_loss * sent;
-      found_.trials.push_back({offer, outcome, passed});
-      if (outcome.disturbed) {
-        ++disturbed_;
-        continue;
+      const std::optional<Outcome> outcome = measure_(offer);
+      if (!outcome) {
+        stopped_ = true;
+        break;
       }
-      return passed;
+      const bool passed = Passes(*outcome);
+      found_.trials.push_back({offer, *outcome, passed});
+      if (!outcome->disturbed) return passed;
+      ++disturbed_;
     }
+    return std::nullopt;
+  }
+
+  bool Passes(const Outcome& outcome) const {
+    const auto sent = static_cast<double>(outcome.offered - outcome.unsent);
+    return !outcome.disturbed && outcome.offered != 0 && !Starved(outcome) &&
+           static_cast<double>(outcome.lost) <= search_.tolerated_loss * sent;
   }
 
   bool Starved(const Outcome& outcome) const {
@@ -65,33 +71,35 @@ class Searcher {
            search_.tolerated_unsent * static_cast<double>(outcome.offered);
   }
 
-  bool Probe(double rate) { return RunTrial(rate, search_.probe_s); }
+  std::optional<bool> Probe(double rate) { return RunTrial(rate, search_.probe_s); }
 
   // By full trials.
-  bool Holds(double rate) { return Judge(rate, judged_[rate]); }
+  std::optional<bool> Holds(double rate) { return Judge(rate, judged_[rate]); }
 
-  bool Judge(double rate, Votes& votes) {
-    while (std::abs(votes.passed - votes.failed) < kLead && !exhausted_) {
-      const bool passed = RunTrial(rate, search_.trial_s);
-      if (exhausted_) break;
-      ++(passed ? votes.passed : votes.failed);
+  std::optional<bool> Judge(double rate, Votes& votes) {
+    while (std::abs(votes.passed - votes.failed) < kLead) {
+      const std::optional<bool> passed = RunTrial(rate, search_.trial_s);
+      if (!passed) return std::nullopt;
+      ++(*passed ? votes.passed : votes.failed);
       votes.starved += Starved(found_.trials.back().outcome);
     }
     return votes.passed > votes.failed;
   }
 
+  // Makes a rate that was tried an end of the interval. False: the search has ended.
+  bool MakeEnd(double rate, std::optional<bool> passed) {
+    if (passed) (*passed ? low_ : high_) = rate;
+    return passed.has_value();
+  }
+
   // From a rate that every device carries to the first that fails.
   void Ramp() {
-    double rate = ceiling_ * kFirstShare;
-    while (rate > ceiling_ * kLastShare && !Probe(rate) && !exhausted_) {
-      high_ = rate;
-      rate /= 2;
+    for (double rate = ceiling_ * kFirstShare; low_ == 0; rate /= 2) {
+      if (rate <= ceiling_ * kLastShare || !MakeEnd(rate, Probe(rate))) return;
     }
-    if (exhausted_ || rate <= ceiling_ * kLastShare) return;
-    low_ = rate;
-    while (high_ == 0 && low_ < ceiling_ && !exhausted_) {
+    while (high_ == 0 && low_ < ceiling_) {
       const double next = std::min(2 * low_, ceiling_);
-      (Probe(next) ? low_ : high_) = next;
+      if (!MakeEnd(next, Probe(next))) return;
     }
   }
 
@@ -99,9 +107,9 @@ class Searcher {
 
   template <typename Passes>
   void Close(const Passes& passes) {
-    while (!Narrow() && !exhausted_) {
+    while (!Narrow()) {
       const double middle = std::sqrt(low_ * high_);
-      (passes(middle) ? low_ : high_) = middle;
+      if (!MakeEnd(middle, passes(middle))) return;
     }
   }
 
@@ -109,14 +117,14 @@ class Searcher {
   // noise higher.
   void Settle() {
     double step = search_.precision;
-    while (low_ != 0 && !exhausted_ && !Holds(low_)) {
+    while (low_ != 0 && Holds(low_) == false) {
       high_ = low_;
       low_ = low_ / (1 + step);
       if (low_ < ceiling_ * kLastShare) low_ = 0;
       step *= 2;
     }
     step = search_.precision;
-    while (high_ != 0 && !exhausted_ && Holds(high_)) {
+    while (high_ != 0 && Holds(high_) == true) {
       low_ = high_;
       high_ = low_ < ceiling_ ? std::min(low_ * (1 + step), ceiling_) : 0;
       step *= 2;
@@ -126,9 +134,9 @@ class Searcher {
   // Judges both ends anew: the search went where trials let it, lucky ones too.
   bool EndsHoldAgain() {
     Votes low, high;
-    if (low_ != 0 && !Judge(low_, low)) return false;
+    if (low_ != 0 && Judge(low_, low) != true) return false;
     if (high_ == 0) return true;
-    const bool failed = !Judge(high_, high);
+    const bool failed = Judge(high_, high) == false;
     starved_above_ = 2 * high.starved > high.failed;
     return failed;
   }
@@ -157,7 +165,7 @@ class Searcher {
     const double confidence = 1 - (high_ == 0 ? 1 : 2) * wrong;
     if (!confirmed || exhausted_ || 2 * disturbed_ > found_.trials.size() ||
         confidence < kMinConfidence) {
-      found_.limit = RateLimit::kNoise;
+      found_.limit = stopped_ ? RateLimit::kStopped : RateLimit::kNoise;
       return std::move(found_);
     }
     found_.confidence = confidence;
@@ -180,7 +188,8 @@ class Searcher {
   double low_ = 0, high_ = 0;   // high_ == 0: nothing failed yet.
   bool starved_above_ = false;  // Above the interval it was the generator that failed.
   size_t disturbed_ = 0;
-  bool exhausted_ = false;
+  bool exhausted_ = false;  // Of trials.
+  bool stopped_ = false;    // By who measures.
 };
 
 }  // namespace
@@ -195,6 +204,8 @@ std::string_view NameOf(RateLimit limit) {
       return "generator";
     case RateLimit::kNoise:
       return "noise";
+    case RateLimit::kStopped:
+      return "stopped";
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -27,8 +28,8 @@ struct Outcome {
   bool disturbed = false;  ///< The host took time from the generator: the trial says nothing.
 };
 
-/// Runs one trial.
-using Measure = absl::FunctionRef<Outcome(const Offer&)>;
+/// Runs one trial. Nothing: it was stopped before its end, and so is the test: no trial follows.
+using Measure = absl::FunctionRef<std::optional<Outcome>(const Offer&)>;
 
 struct RateSearch {
   /// Of the line. > 0.
@@ -57,6 +58,7 @@ enum class RateLimit : uint8_t {
   kLine,       ///< It lost none at the line's rate.
   kGenerator,  ///< The generator cannot send faster: the device carries at least `low_pps`.
   kNoise,      ///< Trials contradict each other, or the host disturbed them: no verdict.
+  kStopped,    ///< The search was stopped before its end: no verdict.
 };
 std::string_view NameOf(RateLimit limit);
 
@@ -67,6 +69,7 @@ struct TrialRecord {
   bool passed;
 };
 
+/// Without a verdict, the ends of the interval are where the search was.
 struct FoundRate {
   RateLimit limit = RateLimit::kNoise;
   /// The highest rate that was judged to pass; 0: none was.
@@ -77,7 +80,7 @@ struct FoundRate {
   /// Of the interval holding the rate at which half of all trials fail: 0 … 1, from how often
   /// trials contradicted each other. 0 where there is no verdict.
   double confidence = 0;
-  std::vector<TrialRecord> trials;
+  std::vector<TrialRecord> trials;  ///< Those that came to their end.
 };
 
 /// Ramps up from a thousandth of the rate, so that tables fill gently; closes in with probes, then

@@ -2,6 +2,7 @@
 //
 // The frame loss rate and back-to-back tests of RFC 2544, sections 26.3 and 26.4, on trials.
 // Throughput (26.1) is FindRate with no tolerated loss; latency (26.2) is read from trials at it.
+// Each ends at a trial that was stopped, and returns what it found before.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct LossAtRate {
 std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, Measure measure);
 
 struct BackToBack {
-  /// The longest burst without loss of each repetition, in frames; as long as `longest` where no
+  /// The longest burst without loss of each whole repetition, in frames; as long as `longest` where no
   /// burst lost any.
   std::vector<uint64_t> bursts;
   uint64_t longest = 0;  ///< Frames of the longest burst that was offered.
