@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client_wire.h"
+#include "packet/quantity.h"
 #include "runtime/argument_faults.h"
 #include "runtime/flag_text.h"
 
@@ -175,10 +176,10 @@ void TakeIdlePort(CommandLine* line) {
 
 std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* fix) {
   const Complaint complaint{flag, fix};
-  const std::optional<double> rate =
-      FLAGS_rate.empty() ? std::optional(kDefaultRate) : runtime::ParseRate(FLAGS_rate);
+  double rate = kDefaultRate;
+  const bool rate_read = FLAGS_rate.empty() || packet::ReadPacketRate(FLAGS_rate, &rate);
   if (!CheckNames(complaint) || !CheckNumbers(complaint) ||
-      !complaint.Check(rate && *rate <= 1e8, "rate", "give requests/s, e.g. 50000 or 50k")) {
+      !complaint.Check(rate_read && rate <= 1e8, "rate", "give requests/s, e.g. 50000 or 50k")) {
     return std::nullopt;
   }
   const bool all = FLAGS_policy.empty() && FLAGS_mode.empty();
@@ -200,7 +201,7 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
                      .runaway_ns = Ns(FLAGS_runaway_us),
                      .own = {},
                      .text = line->options.json == "-" ? stderr : stdout};
-  const WorkloadOptions workload{.rate = *rate,
+  const WorkloadOptions workload{.rate = rate,
                                  .short_us = FLAGS_short_us,
                                  .long_us = FLAGS_long_us,
                                  .long_share = FLAGS_long_share,

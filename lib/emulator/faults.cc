@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/options.h"
+#include "packet/quantity.h"
 
 namespace sluice::emulator {
 namespace {
@@ -28,7 +29,7 @@ std::string_view ReadFault(std::string_view kind, std::string_view amount, Fault
   }
   if (kind == "police") {
     const auto [rate, frames] = Cut(amount, '/');
-    const bool read = ReadRate(rate, &faults->police_pps) &&
+    const bool read = packet::ReadPacketRate(rate, &faults->police_pps) &&
                       (frames.empty() || ReadNumber(frames, 1u, 1u << 30, &faults->police_frames));
     return read ? "" : "give packets/s, and frames that may come at once, as in police:2.5M/64";
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/options.h"
+#include "packet/quantity.h"
 
 namespace sluice::emulator {
 namespace {
@@ -32,7 +33,9 @@ string_view ReadOption(string_view key, string_view value, GeneratorOptions* gen
     return fix_unless(ReadNumber(value, 1, GeneratorOptions::kMaxFlows, &gen->flows),
                       "give 1…1048576");
   }
-  if (key == "rate") return fix_unless(ReadRate(value, &gen->rate_pps), kRateFix);
+  if (key == "rate") {
+    return fix_unless(packet::ReadPacketRate(value, &gen->rate_pps), kRateFix);
+  }
   if (key == "count") return fix_unless(ReadCount(value, &gen->count), kCountFix);
   if (key == "seed") return fix_unless(ReadNumber(value, &gen->seed), kSeedFix);
   if (key == "order") {

@@ -70,8 +70,7 @@ bool ReadOptions(std::string_view text, Read read, std::string* error) {
   });
 }
 
-/// Packets a second, with or without k, M or G behind them: one in 1000 s to 10^12.
-bool ReadRate(std::string_view text, double* pps);
+/// What to write instead of what packet::ReadPacketRate refuses.
 inline constexpr std::string_view kRateFix = "give packets/s as 1000, 10k, 14.88M or 1G";
 
 /// Frames to send.

@@ -7,6 +7,7 @@
 #include "emulator/options.h"
 #include "packet/capture.h"
 #include "packet/ethernet.h"
+#include "packet/quantity.h"
 
 namespace sluice::emulator {
 namespace {
@@ -31,7 +32,9 @@ bool ReplayOptions::Read(std::string_view text, std::string* error) {
     if (plus == std::string_view::npos) break;
     const auto [key, value] = Cut(text.substr(plus + 1), '=');
     if (key == "rate") {
-      if (!ReadRate(value, &rate_pps)) return Refuse("wire=pcap: rate", value, kRateFix, error);
+      if (!packet::ReadPacketRate(value, &rate_pps)) {
+        return Refuse("wire=pcap: rate", value, kRateFix, error);
+      }
     } else if (key == "count") {
       if (!ReadCount(value, &count)) return Refuse("wire=pcap: count", value, kCountFix, error);
     } else if (key == "loop") {

@@ -10,6 +10,7 @@
 
 #include "nic/reassembler.h"
 #include "nic/streaming.h"
+#include "packet/quantity.h"
 #include "runtime/argument_faults.h"
 #include "runtime/flag_text.h"
 
@@ -96,7 +97,8 @@ bool ReadTraffic(Options* options, std::string* error) {
     options->wire_flag = "wire";
     return true;
   }
-  if (!FLAGS_rate.empty() && !ParseRate(FLAGS_rate)) {
+  double pps = 0;
+  if (!FLAGS_rate.empty() && !packet::ReadPacketRate(FLAGS_rate, &pps)) {
     *error = FlagComplaint("rate", "give packets per second, e.g. 500000, 500k or 10M");
     return false;
   }
@@ -181,19 +183,6 @@ bool IsSpan(const char* flag, double seconds, std::string* error) {
 }
 
 }  // namespace
-
-std::optional<double> ParseRate(std::string_view text) {
-  double unit = 1;
-  if (text.ends_with('k')) unit = 1e3;
-  if (text.ends_with('M')) unit = 1e6;
-  if (text.ends_with('G')) unit = 1e9;
-  if (unit != 1) text.remove_suffix(1);
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  rate *= unit;
-  return rate >= 1e-3 && rate <= 1e12 ? std::optional(rate) : std::nullopt;
-}
 
 std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::string* error) {
   Options options;

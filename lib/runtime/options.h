@@ -39,10 +39,6 @@ struct Options {
   bool hangup = false;  ///< It takes SIGHUP (hooks.h).
 };
 
-/// Packets a second as --rate names them: "500000", "500k", "10M", "1.5G". Nothing if `text` is
-/// none of that, or not between 0.001 and 10^12, the bounds of a model's wire.
-std::optional<double> ParseRate(std::string_view text);
-
 /// Whose traffic --pcap, --frame_size, --flows, --rate and --seed describe.
 enum class TrafficFlags : uint8_t {
   kOfEmbeddedNic,

@@ -92,7 +92,7 @@ WHY = {
     "lib/fabric": "a PCIe link in virtual time",
     "lib/offload": "decisions of agents on the NIC, over a window",
     "lib/simulation": "whole systems in virtual time; a processor there is a coroutine",
-    "lib/packet": "wire formats only; libpcap in the capture reader alone",
+    "lib/packet": "wire formats, and quantities as people write them; libpcap in the capture reader alone",
     "lib/engine": "no EAL, ethdev, mbufs, flags, logs or locks: pure functions of bytes and time",
     "lib/engine/logmon": "matchers",
     "lib/engine/sched": "a decision is an item; what carries it is a template's parameter",

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace sluice::emulator {
 namespace {
@@ -73,21 +74,16 @@ TEST(Options, AnOptionMayBeWrongInWordsOfItsOwnAndNoneIsEmpty) {
   }
 }
 
-TEST(Options, QuantitiesHaveUnitsAndEnds) {
-  double pps = 0;
-  EXPECT_TRUE(ReadRate("14.88M", &pps));
-  EXPECT_DOUBLE_EQ(pps, 14.88e6);
-  EXPECT_TRUE(ReadRate("1000G", &pps));
-  for (const char* text : {"", "k", "0", "-1k", "1001G", "1e3", "1 k", "1kk", "inf", "nan"}) {
-    EXPECT_FALSE(ReadRate(text, &pps)) << text;
+TEST(Options, DurationsAreWholeNanosecondsUpToAnHour) {
+  const std::pair<const char*, uint64_t> good[] = {
+      {"1ns", 1}, {"2.5us", 2500}, {"1.001us", 1001}, {"3600s", 3'600'000'000'000}};
+  for (const auto& [text, expected] : good) {
+    uint64_t ns = 0;
+    EXPECT_TRUE(ReadDuration(text, &ns)) << text;
+    EXPECT_EQ(ns, expected) << text;
   }
   uint64_t ns = 0;
-  EXPECT_TRUE(ReadDuration("2.5us", &ns));
-  EXPECT_EQ(ns, 2500u);
-  EXPECT_TRUE(ReadDuration("3600s", &ns));
-  for (const char* text : {"1", "0.5ns", "3601s", "1m", "s"}) {
-    EXPECT_FALSE(ReadDuration(text, &ns)) << text;
-  }
+  for (const char* text : {"", "1", "0.5ns", "3601s"}) EXPECT_FALSE(ReadDuration(text, &ns)) << text;
 }
 
 }  // namespace

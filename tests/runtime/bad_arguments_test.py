@@ -40,8 +40,8 @@ BAD = {
         --frame_size=63
         --flows=0
         --rate=fast
-        --rate=1e13
-        --rate=1e300G
+        --rate=1e6
+        --rate=1001G
         --wire=string
         --wire=gen:size=1
         --wire=pcap:{NOWHERE}
@@ -246,7 +246,7 @@ BAD = {
         --agent_cpu=1023
         --agent_fault=sing@3
         --agent_down_ms=-1
-        --rate=1e9
+        --rate=101M
         --ip=nowhere
         --json={NOWHERE}""",
     "device": f"""

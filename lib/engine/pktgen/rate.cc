@@ -2,29 +2,15 @@
 #include "engine/pktgen/rate.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <utility>
+
+#include "packet/quantity.h"
 
 namespace sluice::engine::pktgen {
 
 namespace {
 
 using Unit = Rate::Unit;
-
-// A decimal number with k, M or G behind it. Nothing if it is none.
-std::optional<double> ParseScaled(std::string_view text) {
-  double scale = 1;
-  if (text.ends_with('k')) scale = 1e3;
-  if (text.ends_with('M')) scale = 1e6;
-  if (text.ends_with('G')) scale = 1e9;
-  if (scale != 1) text.remove_suffix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value * scale;
-}
 
 bool EndsWith(std::string_view* text, std::string_view suffix) {
   if (!text->ends_with(suffix)) return false;
@@ -40,22 +26,11 @@ constexpr Bounds BoundsOf(Unit unit) {
   return unit == Unit::kBits ? Bounds{1, 1e13} : Bounds{1e-4, 100};
 }
 
+// In picoseconds: 1 us to 10^6 s.
 std::optional<uint64_t> ParseTime(std::string_view text) {
-  double scale = 0;
-  for (const auto& [suffix, ps] : {std::pair<std::string_view, double>{"ms", 1e9},
-                                   {"us", 1e6},
-                                   {"s", 1e12}}) {
-    if (EndsWith(&text, suffix)) {
-      scale = ps;
-      break;
-    }
-  }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  const double ps = value * scale;
-  return ps >= 1e6 && ps <= 1e18 ? std::optional(static_cast<uint64_t>(std::llround(ps)))
-                                 : std::nullopt;
+  double ns = 0;
+  if (!packet::ReadQuantity(text, packet::kTimeUnits, 1e3, 1e15, &ns)) return std::nullopt;
+  return static_cast<uint64_t>(std::llround(ns * 1e3));
 }
 
 Ticks CeilDivide(Ticks dividend, Ticks divisor) { return (dividend + divisor - 1) / divisor; }
@@ -72,10 +47,10 @@ std::optional<Rate> ParseRate(std::string_view text) {
   } else {
     EndsWith(&text, "pps");
   }
-  const std::optional<double> value = ParseScaled(text);
-  const Bounds bounds = BoundsOf(unit);
-  if (!value || !(*value >= bounds.least && *value <= bounds.most)) return std::nullopt;
-  return Rate{unit, *value};
+  const auto [least, most] = BoundsOf(unit);
+  double value = 0;
+  if (!packet::ReadQuantity(text, packet::kMultiples, least, most, &value)) return std::nullopt;
+  return Rate{unit, value};
 }
 
 Gap::Gap(const Rate& rate, uint64_t line_bps) {
