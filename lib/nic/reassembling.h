@@ -81,6 +81,10 @@ class Reassembling : public RestsOf<Engine> {
   void ProcessBurst(Burst& burst, uint64_t now)
     requires BurstEngine<Engine>
   {
+    if (!fragments_.on()) {
+      packet::PartOfBurst<Burst> whole(burst, 0, burst.size());  // Of the kind that follows below.
+      return engine_.ProcessBurst(whole, now);
+    }
     Front front;
     packet::DivideBurst(
         burst,

@@ -212,6 +212,36 @@ TEST(Reassembling, GivesWhatArrivedWholeInRunsAndWhatItPutTogetherAlone) {
   EXPECT_EQ(rig.counters.reassembled_pkts, 1u);
 }
 
+/// A burst of which nobody may see a frame.
+struct Unseen {
+  uint32_t size() const { return 3; }
+  packet::BurstTotals totals() const { return {300, 100}; }
+  packet::Frame At(uint32_t number) const {
+    ADD_FAILURE() << number;
+    return {};
+  }
+  uint8_t* spare() const { return nullptr; }
+  void Answer(uint32_t number, const packet::Frame&, packet::Verdict) { ADD_FAILURE() << number; }
+};
+struct Uninterested {
+  static constexpr auto kDropReasons = Recording::kDropReasons;
+  const Recording::Own& own() const { return addresses; }
+  template <packet::Burst Burst>
+  void ProcessBurst(const Burst& burst, uint64_t) {
+    *bytes += burst.totals().bytes;
+  }
+  Recording::Own addresses;
+  uint64_t* bytes;
+};
+
+TEST(Reassembling, LooksAtNoFrameIfItPutsNothingTogether) {
+  uint64_t bytes = 0;
+  Reassembling<Uninterested> front(Reassembler(), [&] { return Uninterested{{}, &bytes}; });
+  Unseen burst;
+  front.ProcessBurst(burst, 0);
+  EXPECT_EQ(bytes, 300u);
+}
+
 TEST(Reassembling, PutsFragmentsTogetherInEveryOrder) {
   for (const Kind kind : {Kind{}, Kind{true, false}, Kind{false, true}, Kind{true, true}}) {
     for (const size_t count : {2u, 3u, 4u}) {
