@@ -25,7 +25,7 @@ using packet::Frame;
 using packet::Verdict;
 
 // What the engine below does, chosen by the first byte of the frame.
-enum Order : uint8_t { kPass, kEat, kDiscard, kHalve, kShave, kStrip, kOrders };
+enum Order : uint8_t { kPass, kLeave, kEat, kDiscard, kHalve, kShave, kStrip, kOrders };
 
 // Carries out the frame's order and keeps a copy of what it was given.
 class Scripted {
@@ -37,6 +37,7 @@ class Scripted {
     EXPECT_EQ(frame.headroom, 0u);
     EXPECT_EQ((frame.length + frame.tailroom) % 64, 0u);
     switch (frame.data[0]) {
+      case kLeave: break;
       case kEat: return packet::kConsume;
       case kDiscard: return packet::Drop(3);
       case kHalve: SetLength(frame, std::max(frame.length / 2, 34u)); break;
@@ -166,7 +167,7 @@ Bytes RandomFrame(std::mt19937& random, bool orders) {
     default: frame = Ipv4Frame(length);
   }
   const bool plain = frame[12] == 8 && frame[13] == 0;
-  frame[0] = static_cast<uint8_t>(orders ? random() % kOrders : 0);
+  frame[0] = static_cast<uint8_t>(random() % (orders ? kOrders : kEat));
   if (!plain && frame[0] >= kHalve) frame[0] = kPass;
   return frame;
 }
@@ -186,9 +187,7 @@ std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 template <typename Walker, typename Engine>
 uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& spans,
                 Engine& engine) {
-  if (contract == Contract::kFrames) return walker.Walk(spans, engine, 0);
-  FrameByFrame bursts(engine);
-  return walker.Walk(spans, bursts, 0);
+  return By(contract, engine, [&](auto& worker) { return walker.Walk(spans, worker, 0); });
 }
 
 // Walks `spans` and compares everything with the naive walk.
@@ -237,7 +236,9 @@ void Check(Contract contract, const std::vector<Bytes>& spans) {
   EXPECT_EQ(counters.tx_full, pipes.copies.size() / 7);
 }
 void Check(const std::vector<Bytes>& spans) {
-  for (const Contract contract : {Contract::kFrames, Contract::kBursts}) Check(contract, spans);
+  for (const Contract contract : {Contract::kFrames, Contract::kBursts, Contract::kSparing}) {
+    Check(contract, spans);
+  }
 }
 
 TEST(SpanWalker, AgreesWithTheNaiveWalkOnHonestTraffic) {
@@ -440,6 +441,47 @@ TEST_P(SpanWalkerBy, FramesTheNicCannotCutStayOutOfRuns) {
   EXPECT_EQ(counters.tx_unframeable, 3u);
   EXPECT_EQ(counters.tx_pkts, 2u);
   EXPECT_EQ(counters.rx_desync, 0u);
+}
+
+// Answers nothing.
+struct Counts {
+  template <packet::Burst Burst>
+  void ProcessBurst(const Burst& burst, uint64_t) {
+    ++bursts;
+    frames += burst.size();
+    bytes += burst.totals().bytes;
+  }
+  uint32_t bursts = 0, frames = 0;
+  uint64_t bytes = 0;
+};
+
+TEST(SpanWalker, ABurstGoesOnOverFramesOfEveryKindAndTheyLeaveAsTheyCame) {
+  const Bytes kinds[] = {Ipv4Frame(100), ArpFrame(),     Ipv4Frame(200), Ipv6Frame(300),
+                         Ipv4Frame(60),  VlanFrame(150), Ipv6Frame(64),  Ipv4Frame(1000)};
+  Bytes span;
+  std::vector<Bytes> cut;  // Those that the NIC cuts well.
+  uint64_t bytes = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Bytes& frame = kinds[i % 8];
+    Append(span, frame);
+    bytes += frame.size();
+    if (frame[12] == 8 && frame[13] == 0) cut.push_back(frame);
+  }
+  RecordingPipes pipes;
+  QueueCounters counters;
+  ExceptionPath no_exception;
+  SpanWalker walker(pipes, no_exception, counters);
+  Counts engine;
+  const std::vector<Span> spans = {pipes.Arrive(span)};
+  EXPECT_EQ(walker.Walk(spans, engine, 0), 100u);
+  EXPECT_EQ(engine.frames, 100u);
+  EXPECT_EQ(engine.bytes, bytes);
+  EXPECT_LE(engine.bursts, 2u) << "the last frame of a span has one of its own";
+  EXPECT_EQ(pipes.pipes[0]->sent, cut);
+  EXPECT_EQ(pipes.pipes[0]->given_back, span.size());
+  EXPECT_EQ(counters.tx_unframeable, 100 - cut.size());
+  EXPECT_EQ(counters.tx_pkts, cut.size());
+  EXPECT_TRUE(counters.Conserved());
 }
 
 TEST_P(SpanWalkerBy, ARunThatCannotBeSentIsCountedFrameByFrame) {
