@@ -115,18 +115,7 @@ class Echo {
   std::vector<uint32_t> heads_;
 };
 
-void EnsoEcho(benchmark::State& state) {
-  Echo echo(state);
-  for (auto _ : state) {
-    if (!echo.Step()) {
-      state.SkipWithError("a burst was not echoed whole");
-      break;
-    }
-  }
-  state.counters["rx_cycles"] = bench::Median(echo.rx_cycles) / echo.burst();
-  state.counters["tx_cycles"] = bench::Median(echo.tx_cycles) / echo.burst();
-  state.SetItemsProcessed(static_cast<int64_t>(echo.sink.count));
-}
+void EnsoEcho(benchmark::State& state) { bench::MeasureEcho<Echo>(state); }
 BENCHMARK(EnsoEcho)->Iterations(500)
     ->Args({60, 1, 1, 1'000'000, 512})    // all in the first-level cache
     ->Args({60, 1, 1, 1'000'000, 32768})  // one 2 MiB pipe

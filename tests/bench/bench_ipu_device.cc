@@ -164,18 +164,9 @@ class LinkHost : public Host {
   std::unique_ptr<swap::HostLink> link_;
 };
 
-template <typename Echo>
+template <typename Host>
 void IpuEcho(benchmark::State& state) {
-  Echo echo(state);
-  for (auto _ : state) {
-    if (!echo.Step()) {
-      state.SkipWithError("a burst was not echoed whole");
-      break;
-    }
-  }
-  state.counters["rx_cycles"] = bench::Median(echo.rx_cycles) / echo.burst();
-  state.counters["tx_cycles"] = bench::Median(echo.tx_cycles) / echo.burst();
-  state.SetItemsProcessed(static_cast<int64_t>(echo.sink.count));
+  bench::MeasureEcho<Host>(state);
 }
 BENCHMARK(IpuEcho<RingHost>)->Iterations(500)->Arg(60)->Arg(508)->Arg(1514)->Arg(0);
 BENCHMARK(IpuEcho<LinkHost>)->Iterations(500)->Arg(60)->Arg(508)->Arg(1514)->Arg(0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What benchmarks of a NIC model have in common: frames that arrive, a sink that looks at each
-// frame sent as a wire does, and medians.
+// frame sent as a wire does, the loop over bursts, and medians.
 #pragma once
+
+#include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -72,6 +74,22 @@ inline double Median(std::vector<uint64_t>& cycles) {
   const auto middle = cycles.begin() + static_cast<std::ptrdiff_t>(cycles.size() / 2);
   std::nth_element(cycles.begin(), middle, cycles.end());
   return static_cast<double>(*middle);
+}
+
+/// Steps an Echo, made of the state, once for each iteration: Step() returns whether a burst came
+/// through whole; burst(), sink, rx_cycles and tx_cycles say how large it is and what it cost.
+template <typename Echo>
+void MeasureEcho(benchmark::State& state) {
+  Echo echo(state);
+  for (auto _ : state) {
+    if (!echo.Step()) {
+      state.SkipWithError("a burst was not echoed whole");
+      break;
+    }
+  }
+  state.counters["rx_cycles"] = Median(echo.rx_cycles) / echo.burst();
+  state.counters["tx_cycles"] = Median(echo.tx_cycles) / echo.burst();
+  state.SetItemsProcessed(static_cast<int64_t>(echo.sink.count));
 }
 
 }  // namespace sluice::device::bench

@@ -4,8 +4,6 @@
 // what answers ARP included, gets the same traffic both ways. Every frame ends the same way, every
 // byte that leaves is the same and in the same order, and so is what is counted and stored.
 #include <gtest/gtest.h>
-#include <rte_eal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -164,17 +162,6 @@ Bytes AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-Frame Mica(const std::vector<MicaMessage>& messages) {
-  Frame payload(kMicaHeaderBytes);
-  WriteMicaHeader(payload.data(), kMicaRequests, static_cast<uint32_t>(messages.size()));
-  for (const MicaMessage& message : messages) {
-    const size_t at = payload.size();
-    payload.resize(at + MicaMessageSize(message.key.size(), message.value.size()));
-    WriteMica(message, &payload[at]);
-  }
-  return payload;
-}
-
 /// A frame of UDP over IPv4 cut into fragments of `bytes` of IP's payload, a multiple of 8
 /// (RFC 791, section 3.2).
 std::vector<Frame> Cut(const Frame& frame, uint16_t id, size_t bytes) {
@@ -266,7 +253,7 @@ class Traffic {
                           .hash = RouteHash(AsBytes(key)), .key = AsBytes(key),
                           .value = AsBytes(values.back())});
     }
-    return Mica(messages);
+    return MicaPayload(messages);
   }
 
   Frame Text() {
@@ -412,13 +399,13 @@ TEST(KvBursts, AGetSeesWhatTheLastSetOfItsBurstLeft) {
     expected.push_back("value " + std::to_string(i) + std::string(i % 11, 'x'));
     const std::string& value = expected.back();
     frames.push_back(
-        i % 2 == 0 ? Udp(kMicaPort, Mica({{.operation = MicaOperation::kSet,
+        i % 2 == 0 ? Udp(kMicaPort, MicaPayload({{.operation = MicaOperation::kSet,
                                            .key = AsBytes(key), .value = AsBytes(value)}}))
                    : Udp(kMemcachedPort, Ascii("set " + key + " 0 0 " +
                                                std::to_string(value.size()) + "\r\n" + value +
                                                "\r\n")));
     frames.push_back(
-        Udp(kMicaPort, Mica({{.operation = MicaOperation::kGet, .key = AsBytes(key)}})));
+        Udp(kMicaPort, MicaPayload({{.operation = MicaOperation::kGet, .key = AsBytes(key)}})));
   }
   rig.GiveAtOnce(frames, 0);
   const std::vector<Event> events = rig.Events();
@@ -431,16 +418,3 @@ TEST(KvBursts, AGetSeesWhatTheLastSetOfItsBurstLeft) {
 
 }  // namespace
 }  // namespace sluice::engine::kv
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  std::vector<std::string> arguments = {
-      argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--lcores=0@0",
-      "--log-level=lib.eal:warning", "--file-prefix=kv-burst-" + std::to_string(getpid())};
-  std::vector<char*> eal;
-  for (std::string& argument : arguments) eal.push_back(argument.data());
-  if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
-  const int result = RUN_ALL_TESTS();
-  rte_eal_cleanup();
-  return result;
-}

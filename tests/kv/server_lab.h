@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kv/mica_format.h"
 #include "engine/kv/server.h"
 #include "packet/burst.h"
 #include "packet/checksum.h"
@@ -73,6 +74,18 @@ inline ServiceOptions LabOptions() {
   options.facts.version = "1";
   options.gate.own = OwnAddresses(kServerMac);
   return options;
+}
+
+/// A datagram's payload: requests of MICA's protocol.
+inline Frame MicaPayload(const std::vector<MicaMessage>& messages) {
+  Frame payload(kMicaHeaderBytes);
+  WriteMicaHeader(payload.data(), kMicaRequests, static_cast<uint32_t>(messages.size()));
+  for (const MicaMessage& message : messages) {
+    const size_t at = payload.size();
+    payload.resize(at + MicaMessageSize(message.key.size(), message.value.size()));
+    WriteMica(message, &payload[at]);
+  }
+  return payload;
 }
 
 inline void FinishUdp(Frame* frame, size_t ip, size_t udp, bool ipv6, bool summed) {

@@ -128,17 +128,6 @@ std::string TextOf(const Frame& frame, uint16_t request_id = 0x1234) {
   return {payload.begin() + 8, payload.end()};
 }
 
-Frame MicaBatch(std::vector<MicaMessage> messages) {
-  Frame payload(kMicaHeaderBytes);
-  WriteMicaHeader(payload.data(), kMicaRequests, static_cast<uint32_t>(messages.size()));
-  for (const MicaMessage& message : messages) {
-    const size_t at = payload.size();
-    payload.resize(at + MicaMessageSize(message.key.size(), message.value.size()));
-    WriteMica(message, &payload[at]);
-  }
-  return payload;
-}
-
 std::vector<MicaMessage> Answers(const Frame& payload) {
   EXPECT_NE(CountMica(payload, kMicaAnswers), 0u);
   std::vector<MicaMessage> found;
@@ -239,7 +228,7 @@ TEST_F(ServerTest, ABatchOfMicaServesTheKeysOfBothWorkersInOrder) {
                        .hash = RouteHash(AsBytes(key)), .key = AsBytes(key),
                        .value = AsBytes(value)};
   };
-  const Result result = Give(0, Udp(kMicaPort, MicaBatch({message(MicaOperation::kSet, a, one, 1),
+  const Result result = Give(0, Udp(kMicaPort, MicaPayload({message(MicaOperation::kSet, a, one, 1),
                                                           message(MicaOperation::kSet, b, two, 2),
                                                           message(MicaOperation::kGet, a, "", 3),
                                                           message(MicaOperation::kGet, b, "", 4)})));

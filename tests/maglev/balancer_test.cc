@@ -19,22 +19,12 @@
 #include "maglev_frames.h"
 #include "packet/parse.h"
 
-namespace sluice::engine::maglev {
+namespace sluice::engine::maglev::test {
 namespace {
 
 using packet::Drop;
 using packet::kForward;
 using packet::kPass;
-using test::Bytes;
-using test::kAck;
-using test::kFin;
-using test::kRst;
-using test::kSyn;
-using test::Lab;
-using test::SetupOf;
-using test::TcpFrame;
-using test::TcpSetup;
-using test::UdpFrame;
 
 std::map<uint32_t, std::string> Assign(Lab& lab, uint32_t flows) {
   std::map<uint32_t, std::string> assigned;
@@ -411,4 +401,4 @@ TEST(Balancer, AnyBytesHaveAnEnding) {
 }
 
 }  // namespace
-}  // namespace sluice::engine::maglev
+}  // namespace sluice::engine::maglev::test

@@ -21,20 +21,11 @@
 #include "packet/checksum.h"
 #include "packet/frame.h"
 
-namespace sluice::engine::maglev {
+namespace sluice::engine::maglev::test {
 namespace {
 
 using packet::Frame;
 using packet::Verdict;
-using test::Bytes;
-using test::kAck;
-using test::kFin;
-using test::kRst;
-using test::kSyn;
-using test::Lab;
-using test::SetupOf;
-using test::TcpFrame;
-using test::UdpFrame;
 
 /// How a frame ended, and what it was then.
 struct Outcome {
@@ -355,4 +346,4 @@ TEST(Burst, AFrameThatGrowsIsBuiltWhereItLeaves) {
 }
 
 }  // namespace
-}  // namespace sluice::engine::maglev
+}  // namespace sluice::engine::maglev::test

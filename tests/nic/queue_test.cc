@@ -3,8 +3,6 @@
 // The packetized queue, and the streaming queue over an ethdev, on rings whose
 // other ends the test holds: every mbuf that goes in comes out or is free again.
 #include <gtest/gtest.h>
-#include <rte_eal.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -234,16 +232,3 @@ TEST_P(QueueTest, ATapSeesEverySpanAndRun) {
 
 }  // namespace
 }  // namespace sluice::nic
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  std::vector<std::string> arguments = {
-      argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--lcores=0@0",
-      "--log-level=lib.eal:warning", "--file-prefix=nic-test-" + std::to_string(getpid())};
-  std::vector<char*> eal;
-  for (std::string& argument : arguments) eal.push_back(argument.data());
-  if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
-  const int result = RUN_ALL_TESTS();
-  rte_eal_cleanup();
-  return result;
-}

@@ -4,9 +4,7 @@
 // lying. Each has one ending. What is whole must be, byte by byte, what was fragmented here by the
 // rules of RFC 791 (section 3.2) and RFC 8200 (section 4.5).
 #include <gtest/gtest.h>
-#include <rte_eal.h>
 #include <rte_mempool.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -512,16 +510,3 @@ TEST(Reassembling, IsRefusedWhereThereIsNoMemory) {
 
 }  // namespace
 }  // namespace sluice::nic
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  std::vector<std::string> arguments = {
-      argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--lcores=0@0",
-      "--log-level=lib.eal:warning", "--file-prefix=reassembler-" + std::to_string(getpid())};
-  std::vector<char*> eal;
-  for (std::string& argument : arguments) eal.push_back(argument.data());
-  if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
-  const int result = RUN_ALL_TESTS();
-  rte_eal_cleanup();
-  return result;
-}

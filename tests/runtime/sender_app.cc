@@ -16,6 +16,7 @@
 #include "packet/outbox.h"
 #include "runtime/command_line.h"
 #include "runtime/session.h"
+#include "udp_headers.h"
 
 namespace {
 
@@ -37,20 +38,10 @@ struct Totals {
   std::atomic<uint32_t> refused = 0;
 };
 
-// Ethernet, IPv4 and UDP (RFC 791, 768; a UDP checksum of 0 is none), then kind, number, filling.
+// Headers, then kind, number, filling.
 uint32_t Build(uint8_t* frame, Kind kind, uint32_t number) {
   const uint32_t length = kind == kSeed ? 60 : kind == kAnswer ? 1000 : 60 + number * 97 % 1400;
-  std::memset(frame, 0, 42);
-  frame[0] = frame[6] = 0x02;
-  frame[12] = 0x08;
-  frame[14] = 0x45;
-  frame[16] = static_cast<uint8_t>((length - 14) >> 8);
-  frame[17] = static_cast<uint8_t>(length - 14);
-  frame[22] = 64;
-  frame[23] = 17;
-  frame[26] = frame[30] = 10;
-  frame[38] = static_cast<uint8_t>((length - 34) >> 8);
-  frame[39] = static_cast<uint8_t>(length - 34);
+  sluice::runtime_test::WriteUdpHeaders(frame, length);
   frame[42] = kind;
   std::memcpy(frame + 43, &number, sizeof(number));
   for (uint32_t i = 47; i < length; ++i) frame[i] = static_cast<uint8_t>(number + i);

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "engine/echo/echo.h"
@@ -17,6 +16,7 @@
 #include "packet/outbox.h"
 #include "runtime/command_line.h"
 #include "runtime/session.h"
+#include "udp_headers.h"
 
 DEFINE_uint32(serve, 0, "Frames to begin with, 0: the other process begins");
 DEFINE_uint32(bytes, 64, "Of each of these frames, FCS included: 64 to 1518");
@@ -49,22 +49,12 @@ class Player {
   }
 
  private:
-  // Ethernet, IPv4 and UDP (RFC 791, 768; a UDP checksum of 0 is none).
   void Serve(uint8_t flow) {
     std::array<uint8_t, 1514> frame{};
     const uint32_t length = FLAGS_bytes - 4;
-    frame[0] = frame[6] = 0x02;
-    frame[12] = 0x08;
-    frame[14] = 0x45;
-    frame[16] = static_cast<uint8_t>((length - 14) >> 8);
-    frame[17] = static_cast<uint8_t>(length - 14);
-    frame[22] = 64;
-    frame[23] = 17;
-    frame[26] = frame[30] = 10;
+    sluice::runtime_test::WriteUdpHeaders(frame.data(), length);
     frame[29] = frame[33] = flow;
     frame[35] = frame[37] = flow;
-    frame[38] = static_cast<uint8_t>((length - 34) >> 8);
-    frame[39] = static_cast<uint8_t>(length - 34);
     outbox_.Send(frame.data(), length);
   }
 

@@ -117,19 +117,32 @@ Neighbor::Outcome Neighbor::AnswerArp(uint8_t* frame, uint32_t length,
   return {packet::kForward, true, length};
 }
 
+template <typename Address>
+std::optional<Neighbor::Outcome> Neighbor::RefuseEcho(const uint8_t* frame, uint32_t length,
+                                                      const Headers& headers,
+                                                      const Address& source,
+                                                      const Address& destination) const {
+  const auto drop = [length](Reason reason) { return Outcome{packet::Drop(reason), true, length}; };
+  if (!own_.IsOurMac(frame) || !own_.Owns(destination)) {
+    return Outcome{packet::kForward, false, length};
+  }
+  const uint8_t code = frame[headers.l4 + 1];
+  if (code != 0) return drop(kMalformed);
+  if (!packet::IsHostMac(frame + 6) || !packet::IsHost(source) || own_.Owns(source)) {
+    return drop(kBadSource);
+  }
+  if (headers.source_routed) return drop(kUnsupported);
+  return std::nullopt;
+}
+
 Neighbor::Outcome Neighbor::AnswerEcho(uint8_t* frame, uint32_t length,
                                        const Headers& headers) const {
   uint8_t* ip = frame + headers.l3;
   uint8_t* icmp = frame + headers.l4;
-  const auto source = Load<Ipv4Address>(ip + 12);
-  if (!own_.IsOurMac(frame) || !own_.Owns(Load<Ipv4Address>(ip + 16))) {
-    return {packet::kForward, false, length};
+  if (const auto refused = RefuseEcho(frame, length, headers, Load<Ipv4Address>(ip + 12),
+                                      Load<Ipv4Address>(ip + 16))) {
+    return *refused;
   }
-  if (icmp[1] != 0) return {packet::Drop(kMalformed), true, length};
-  if (!packet::IsHostMac(frame + 6) || !packet::IsHost(source) || own_.Owns(source)) {
-    return {packet::Drop(kBadSource), true, length};
-  }
-  if (headers.source_routed) return {packet::Drop(kUnsupported), true, length};
   if (!packet::ChecksumHolds(packet::SumBytes(icmp, UpperBytes(headers))) ||
       !packet::ChecksumHolds(packet::SumBytes(ip, headers.l4 - headers.l3))) {
     return {packet::Drop(kBadChecksum), true, length};
@@ -148,15 +161,10 @@ Neighbor::Outcome Neighbor::AnswerEchoIpv6(uint8_t* frame, uint32_t length,
                                            const Headers& headers) const {
   uint8_t* ip = frame + headers.l3;
   uint8_t* icmp = frame + headers.l4;
-  const auto source = Load<Ipv6Address>(ip + 8);
-  if (!own_.IsOurMac(frame) || !own_.Owns(Load<Ipv6Address>(ip + 24))) {
-    return {packet::kForward, false, length};
+  if (const auto refused = RefuseEcho(frame, length, headers, Load<Ipv6Address>(ip + 8),
+                                      Load<Ipv6Address>(ip + 24))) {
+    return *refused;
   }
-  if (icmp[1] != 0) return {packet::Drop(kMalformed), true, length};
-  if (!packet::IsHostMac(frame + 6) || !packet::IsHost(source) || own_.Owns(source)) {
-    return {packet::Drop(kBadSource), true, length};
-  }
-  if (headers.source_routed) return {packet::Drop(kUnsupported), true, length};
   if (!packet::ChecksumHolds(Icmpv6Sum(frame, headers))) {
     return {packet::Drop(kBadChecksum), true, length};
   }

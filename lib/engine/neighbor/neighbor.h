@@ -80,6 +80,11 @@ class Neighbor {
 
   [[gnu::noinline]] Outcome Answer(uint8_t* frame, uint32_t length, uint32_t tailroom) const;
   Outcome AnswerArp(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
+  /// Of an echo request that is not answered, whatever its checksums say; nothing: it may be.
+  template <typename Address>
+  std::optional<Outcome> RefuseEcho(const uint8_t* frame, uint32_t length,
+                                    const packet::Headers& headers, const Address& source,
+                                    const Address& destination) const;
   Outcome AnswerEcho(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
   Outcome AnswerEchoIpv6(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
   Outcome AnswerSolicitation(uint8_t* frame, uint32_t length, uint32_t tailroom,

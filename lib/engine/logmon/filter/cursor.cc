@@ -56,6 +56,17 @@ std::optional<std::string_view> Cursor::TakeRegex() {
   return std::nullopt;
 }
 
+bool Cursor::TakeClosing(std::string_view sign, size_t begin, std::string_view name,
+                         std::string_view instead) {
+  if (!Take(sign)) {
+    return AtEnd() ? FailAt(begin, "no closing " + std::string(name))
+                   : Fail(std::string(instead) + " or a closing " + std::string(name) +
+                          " is missing");
+  }
+  SkipSpace();
+  return AtEnd() || Fail("something behind the closing " + std::string(name));
+}
+
 bool Cursor::FailAt(size_t position, std::string_view what) {
   if (error_.empty()) {
     error_ =

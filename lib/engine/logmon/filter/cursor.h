@@ -38,6 +38,11 @@ class Cursor {
   /// does not end it.
   std::optional<std::string_view> TakeRegex();
 
+  /// Takes the closing `sign` of the pattern, a `name`, which began at `begin`; behind it there is
+  /// only space. `instead`: what else may stand in its place. False: an error says what is wrong.
+  bool TakeClosing(std::string_view sign, size_t begin, std::string_view name,
+                   std::string_view instead);
+
   /// The first error stays. Always false.
   bool Fail(std::string_view what) { return FailAt(at_, what); }
   bool FailAt(size_t position, std::string_view what);

@@ -92,19 +92,7 @@ std::optional<FieldPattern> FieldPattern::Parse(Cursor& cursor) {
       pattern.fields_.push_back(*std::move(field));
     }
   } while (cursor.Take(","));
-  if (!cursor.Take("]")) {
-    if (cursor.AtEnd()) {
-      cursor.FailAt(begin, "no closing bracket");
-    } else {
-      cursor.Fail("a comma or a closing bracket is missing");
-    }
-    return std::nullopt;
-  }
-  cursor.SkipSpace();
-  if (!cursor.AtEnd()) {
-    cursor.Fail("something behind the closing bracket");
-    return std::nullopt;
-  }
+  if (!cursor.TakeClosing("]", begin, "bracket", "a comma")) return std::nullopt;
   return pattern;
 }
 

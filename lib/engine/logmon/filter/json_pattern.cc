@@ -66,19 +66,7 @@ std::optional<JsonPattern> JsonPattern::Parse(Cursor& cursor) {
   auto expression = Expression<Leaf>::Take(
       cursor, [&regexes](Cursor& at) { return TakeLeaf(at, &regexes); });
   if (!expression) return std::nullopt;
-  if (!cursor.Take("}")) {
-    if (cursor.AtEnd()) {
-      cursor.FailAt(begin, "no closing brace");
-    } else {
-      cursor.Fail("&&, || or a closing brace is missing");
-    }
-    return std::nullopt;
-  }
-  cursor.SkipSpace();
-  if (!cursor.AtEnd()) {
-    cursor.Fail("something behind the closing brace");
-    return std::nullopt;
-  }
+  if (!cursor.TakeClosing("}", begin, "brace", "&&, ||")) return std::nullopt;
   return JsonPattern(*std::move(expression));
 }
 
