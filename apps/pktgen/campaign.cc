@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
-
-#include "views.h"
+#include <utility>
 
 namespace sluice::pktgen {
 
@@ -20,10 +18,7 @@ using engine::pktgen::LayerOneBits;
 using engine::pktgen::Offer;
 using engine::pktgen::Outcome;
 using engine::pktgen::Phase;
-using engine::pktgen::RateLimit;
 using engine::pktgen::StreamSpec;
-using engine::workload::Histogram;
-using Json = nlohmann::ordered_json;
 using Test = Rfc2544::Test;
 
 // Whether pauses of workers explain what a trial lost or did not send: what was due in them came as
@@ -34,19 +29,11 @@ bool ExplainedByPauses(const Offer& offer, const Outcome& outcome, uint64_t paus
   return missing > 0 && paused_ps > 0 && missing <= late + 1;
 }
 
-double Mpps(double pps) { return pps / 1e6; }
-
 double MeanBits(const StreamSpec& stream) {
   const engine::pktgen::FrameSet& frames = *stream.captured;
   const auto count = static_cast<double>(frames.size());
   return static_cast<double>(LayerOneBits(0)) +
          8 * static_cast<double>(frames.layer_two_bytes()) / count;
-}
-
-Json OutcomeJson(const Offer& offer, const Outcome& outcome) {
-  return {{"offered_pps", offer.rate_pps},   {"duration_s", offer.duration_s},
-          {"offered_pkts", outcome.offered}, {"unsent_pkts", outcome.unsent},
-          {"lost_pkts", outcome.lost},       {"disturbed", outcome.disturbed}};
 }
 
 }  // namespace
@@ -63,7 +50,7 @@ Campaign::Campaign(Generator& generator)
     shares_[i] /= sum;
     bits += shares_[i] * MeanBits(generator.settings().streams[i]);
   }
-  line_pps_ = static_cast<double>(generator.line_bps()) / bits;
+  found_.line_pps = static_cast<double>(generator.line_bps()) / bits;
 }
 
 void Campaign::Cancel() {
@@ -80,26 +67,27 @@ void Campaign::Run() {
   };
   switch (test_.test) {
     case Test::kThroughput:
-      rate_ = FindRate(measure);
+      found_.rate = FindRate(measure);
       break;
     case Test::kLatency:
-      rate_ = FindRate(measure);
+      found_.rate = FindRate(measure);
       if (!stopped) MeasureLatency(measure);
       break;
     case Test::kLoss:
-      losses_ = engine::pktgen::FrameLossRate(line_pps_, test_.trial_s, measure);
+      found_.losses = engine::pktgen::FrameLossRate(found_.line_pps, test_.trial_s, measure);
       break;
     case Test::kBackToBack:
-      bursts_ = engine::pktgen::LongestBursts(line_pps_, test_.trial_s, test_.repeats, measure);
+      found_.bursts = engine::pktgen::LongestBursts(found_.line_pps, test_.trial_s, test_.repeats,
+                                                    measure);
       break;
   }
-  complete_ = !stopped;
+  if (!stopped) found_.unfinished.clear();
   over_.store(true, std::memory_order_release);
 }
 
 FoundRate Campaign::FindRate(engine::pktgen::Measure measure) const {
-  const double known = test_.generator_pps > 0 ? test_.generator_pps : line_pps_;
-  return engine::pktgen::FindRate({.max_pps = line_pps_,
+  const double known = test_.generator_pps > 0 ? test_.generator_pps : found_.line_pps;
+  return engine::pktgen::FindRate({.max_pps = found_.line_pps,
                                    .generator_pps = known,
                                    .tolerated_loss = test_.tolerated_loss,
                                    .precision = test_.precision,
@@ -109,10 +97,10 @@ FoundRate Campaign::FindRate(engine::pktgen::Measure measure) const {
 }
 
 void Campaign::MeasureLatency(engine::pktgen::Measure measure) {
-  for (uint32_t i = 0; i < test_.repeats && rate_.low_pps > 0; ++i) {
-    const std::optional<Outcome> outcome = measure({rate_.low_pps, test_.trial_s});
+  for (uint32_t i = 0; i < test_.repeats && found_.rate.low_pps > 0; ++i) {
+    const std::optional<Outcome> outcome = measure({found_.rate.low_pps, test_.trial_s});
     if (!outcome) return;
-    if (outcome->offered > 0) latencies_.push_back(latency_);
+    if (outcome->offered > 0) found_.latencies.push_back(latency_);
   }
 }
 
@@ -126,9 +114,10 @@ std::optional<Outcome> Campaign::RunTrial(const Offer& offer) {
         end_ps,
         {engine::pktgen::Rate::Unit::kPackets, std::max(offer.rate_pps * shares_[i], 0.001)}}};
   }
-  const std::unique_ptr<Round> round = generator_.Begin(streams, end_ps, &error_);
+  std::string error;
+  const std::unique_ptr<Round> round = generator_.Begin(streams, end_ps, &error);
   if (round == nullptr) {
-    cancelled_ = true;
+    found_.unfinished = error;
     return std::nullopt;
   }
   generator_.Gather();
@@ -136,7 +125,8 @@ std::optional<Outcome> Campaign::RunTrial(const Offer& offer) {
   while (!round->Over(rte_rdtsc()) && !cancelled_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  round->Settle();
+  // What a cancelled trial has under way concerns nobody.
+  if (!cancelled_) round->Settle();
   generator_.End();
   if (cancelled_) return std::nullopt;
   const engine::pktgen::TrialResult result = round->Finish(generator_.TakenBack());
@@ -145,11 +135,11 @@ std::optional<Outcome> Campaign::RunTrial(const Offer& offer) {
       .offered = sum.sent + sum.unsent, .unsent = sum.unsent, .lost = sum.lost + sum.corrupted};
   outcome.disturbed = ExplainedByPauses(offer, outcome, round->paused_ps());
   latency_ = sum.latency;
-  foreign_ += result.others;
+  found_.foreign += result.others;
   const std::scoped_lock lock(mutex_);
   ++trials_;
   latest_ = absl::StrFormat("%.6g Mpps for %.3g s: lost %d, unsent %d of %d%s",
-                            Mpps(offer.rate_pps), offer.duration_s, outcome.lost, outcome.unsent,
+                            offer.rate_pps / 1e6, offer.duration_s, outcome.lost, outcome.unsent,
                             outcome.offered, outcome.disturbed ? ", disturbed" : "");
   return outcome;
 }
@@ -158,91 +148,6 @@ std::string Campaign::Line() const {
   const std::scoped_lock lock(mutex_);
   return absl::StrFormat("          trial %d: %s", trials_ + 1,
                          latest_.empty() ? "the first one" : "the last one " + latest_);
-}
-
-bool Campaign::HasVerdict(std::string* why) const {
-  *why = !error_.empty() ? error_ : complete_ ? "" : "stopped before its end";
-  const bool searched = test_.test == Test::kThroughput || test_.test == Test::kLatency;
-  if (why->empty() && searched && rate_.limit == RateLimit::kNoise) {
-    *why =
-        "trials contradict each other, or the host disturbed them: give it longer trials or a "
-        "quieter host";
-  }
-  return why->empty();
-}
-
-std::string Campaign::Totals() const {
-  std::string text = "rfc2544 " + std::string(NameOf(test_.test)) + ": ";
-  switch (test_.test) {
-    case Test::kThroughput:
-    case Test::kLatency:
-      absl::StrAppendFormat(&text, "%.6g to %.6g Mpps, limit: %s, confidence %.3f, %d trials\n",
-                            Mpps(rate_.low_pps), Mpps(rate_.high_pps), NameOf(rate_.limit),
-                            rate_.confidence, rate_.trials.size());
-      if (!latencies_.empty()) {
-        Histogram all;
-        for (const Histogram& latency : latencies_) all.Add(latency);
-        absl::StrAppendFormat(&text, "latency at %.6g Mpps: mean %.1f  p50 %.1f  p99 %.1f us\n",
-                              Mpps(rate_.low_pps), all.mean() / 1e3,
-                              static_cast<double>(all.Percentile(0.5)) / 1e3,
-                              static_cast<double>(all.Percentile(0.99)) / 1e3);
-      }
-      break;
-    case Test::kLoss:
-      text += "\n";
-      for (const auto& [percent, outcome] : losses_) {
-        absl::StrAppendFormat(&text, "%3d %% of the line: lost %d, unsent %d of %d\n", percent,
-                              outcome.lost, outcome.unsent, outcome.offered);
-      }
-      break;
-    case Test::kBackToBack: {
-      const auto sum = std::accumulate(bursts_.bursts.begin(), bursts_.bursts.end(), uint64_t{0});
-      const size_t count = std::max<size_t>(bursts_.bursts.size(), 1);
-      absl::StrAppendFormat(&text, "%.1f frames, mean of %d bursts; the longest offered %d\n",
-                            static_cast<double>(sum) / static_cast<double>(count),
-                            bursts_.bursts.size(), bursts_.longest);
-    }
-  }
-  return text;
-}
-
-Json Campaign::Report() const {
-  std::string why;
-  Json report{{"test", NameOf(test_.test)}, {"line_pps", line_pps_}};
-  report["verdict"] = HasVerdict(&why) ? "" : "none: " + why;
-  switch (test_.test) {
-    case Test::kThroughput:
-    case Test::kLatency:
-      report["low_pps"] = rate_.low_pps;
-      report["high_pps"] = rate_.high_pps;
-      report["limit"] = NameOf(rate_.limit);
-      report["confidence"] = rate_.confidence;
-      report["tolerated_loss"] = test_.tolerated_loss;
-      report["trials"] = Json::array();
-      for (const auto& trial : rate_.trials) {
-        report["trials"].push_back(OutcomeJson(trial.offer, trial.outcome));
-      }
-      if (test_.test == Test::kLatency) {
-        report["latency_ns"] = Json::array();
-        for (const Histogram& latency : latencies_) {
-          report["latency_ns"].push_back(LatencyJson(latency));
-        }
-      }
-      break;
-    case Test::kLoss:
-      report["rates"] = Json::array();
-      for (const auto& [percent, outcome] : losses_) {
-        Json rate = OutcomeJson({line_pps_ * percent / 100, test_.trial_s}, outcome);
-        rate["percent"] = percent;
-        report["rates"].push_back(std::move(rate));
-      }
-      break;
-    case Test::kBackToBack:
-      report["longest_offered_pkts"] = bursts_.longest;
-      report["burst_pkts"] = bursts_.bursts;
-      break;
-  }
-  return report;
 }
 
 }  // namespace sluice::pktgen

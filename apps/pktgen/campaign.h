@@ -7,10 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -22,6 +20,17 @@
 
 namespace sluice::pktgen {
 
+/// What a test found: whole, or as far as it went.
+struct Found {
+  double line_pps = 0;             ///< Frames per second of the line, for this mix of frames.
+  engine::pktgen::FoundRate rate;  ///< Of throughput and latency.
+  std::vector<engine::workload::Histogram> latencies;  ///< Of each trial at the rate found; ns.
+  std::vector<engine::pktgen::LossAtRate> losses;
+  engine::pktgen::BackToBack bursts;
+  uint64_t foreign = 0;  ///< Frames of all trials that are not of them.
+  std::string unfinished = "stopped before its end";  ///< Empty: it came to its end.
+};
+
 class Campaign {
  public:
   /// `generator`, whose settings have an rfc2544, outlives it.
@@ -29,9 +38,6 @@ class Campaign {
   ~Campaign() { Cancel(); }
   Campaign(const Campaign&) = delete;
   Campaign& operator=(const Campaign&) = delete;
-
-  /// Frames per second of the line, for this mix of frames.
-  double line_pps() const { return line_pps_; }
 
   /// Workers poll. Main thread, once.
   void Start() {
@@ -44,13 +50,9 @@ class Campaign {
 
   /// Where the test is. Any thread.
   std::string Line() const;
-  /// From Cancel on. Lines for people, and the report's member `rfc2544`.
-  std::string Totals() const;
-  nlohmann::ordered_json Report() const;
-  /// Whether the test came to its end with a verdict; if not, `why` it did not.
-  bool HasVerdict(std::string* why) const;
-  /// Frames of all trials that are not of them.
-  uint64_t foreign() const { return foreign_; }
+  const Rfc2544& test() const { return test_; }
+  /// From Cancel on.
+  const Found& found() const { return found_; }
 
  private:
   void Run();
@@ -61,24 +63,17 @@ class Campaign {
 
   Generator& generator_;
   const Rfc2544& test_;
-  double line_pps_ = 0;
   std::vector<double> shares_;  ///< Of the frames offered, by stream.
   std::thread thread_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> over_{false};
-  bool complete_ = false;  ///< From over_ on: no trial was stopped.
 
   mutable std::mutex mutex_;  ///< Of what Line shows.
   uint32_t trials_ = 0;
   std::string latest_;
 
-  std::string error_;
-  engine::pktgen::FoundRate rate_;
-  std::vector<engine::pktgen::LossAtRate> losses_;
-  engine::pktgen::BackToBack bursts_;
-  std::vector<engine::workload::Histogram> latencies_;  ///< Of each trial at the rate found.
-  engine::workload::Histogram latency_;                 ///< Of the latest trial.
-  uint64_t foreign_ = 0;
+  Found found_;                          ///< The thread's until over_.
+  engine::workload::Histogram latency_;  ///< Of the latest trial.
 };
 
 }  // namespace sluice::pktgen

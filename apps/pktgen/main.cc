@@ -16,6 +16,7 @@
 
 #include "campaign.h"
 #include "generator.h"
+#include "rfc2544_views.h"
 #include "round.h"
 #include "runtime/command_line.h"
 #include "runtime/session.h"
@@ -71,11 +72,11 @@ AppHooks HooksOf(Campaign& campaign, const std::string& traffic) {
   hooks.started = [&campaign] { campaign.Start(); };
   hooks.over = [&campaign] { return campaign.over(); };
   hooks.settle = [&campaign] { campaign.Cancel(); };
-  hooks.findings = [&campaign] { return sluice::runtime::Findings{.foreign = campaign.foreign()}; };
+  hooks.findings = [&campaign] { return sluice::runtime::Findings{.foreign = campaign.found().foreign}; };
   hooks.line = [&campaign] { return campaign.Line(); };
   hooks.report = [&campaign, &traffic](nlohmann::ordered_json& report) {
     report["traffic"] = traffic;
-    report["rfc2544"] = campaign.Report();
+    report["rfc2544"] = sluice::pktgen::Rfc2544Json(campaign.test(), campaign.found());
   };
   return hooks;
 }
@@ -102,9 +103,9 @@ int Conclude(const TrialResult& result, double seconds, const Settings& settings
 
 // And of a test.
 int Conclude(const Campaign& campaign, std::FILE* text) {
-  std::fputs(campaign.Totals().c_str(), text);
-  std::string why;
-  if (campaign.HasVerdict(&why)) return 0;
+  std::fputs(sluice::pktgen::Rfc2544Totals(campaign.test(), campaign.found()).c_str(), text);
+  const std::string why = sluice::pktgen::WhyNoVerdict(campaign.test(), campaign.found());
+  if (why.empty()) return 0;
   std::fprintf(stderr, "no verdict: %s\n", why.c_str());
   return 1;
 }
