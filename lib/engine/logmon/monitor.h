@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/hash/hash.h"
+#include "engine/logmon/attributed_lines.h"
 #include "engine/logmon/scan/line_scanner.h"
 #include "engine/logmon/source/counters.h"
 #include "engine/logmon/source/source.h"
@@ -50,9 +50,8 @@ struct MonitorOptions {
   ScanLimits scan;
 };
 
-/// `Sink` has  void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&, uint64_t now).
-/// The header is null unless the text came as syslog; then the source has no port of the sender.
-/// Lines of a source come in their order, those of all sources in that of the frames that end them.
+/// `Sink`: of AttributedLines. Lines of a source come in their order, those of all sources in that
+/// of the frames that end them.
 template <typename Sink>
 class Monitor {
  public:
@@ -67,21 +66,18 @@ class Monitor {
 
   /// `rules` outlives the monitor. `seed`: secret key of the table of sources.
   Monitor(const RuleSet& rules, const MonitorOptions& options, Sink sink, uint64_t seed)
-      : sink_(std::move(sink)),
-        finder_(options.syslog_ports, options.line_ports, options.tcp_ports),
+      : finder_(options.syslog_ports, options.line_ports, options.tcp_ports),
         sources_(options.max_sources, seed),
         tcp_({options.out_of_order_bytes, options.out_of_order_window, options.gap_cycles},
              counters_),
-        scanner_(rules, options.scan),
+        lines_(rules, options.scan, options.session_cycles, std::move(sink)),
         pass_on_(options.pass_on),
-        wants_speaker_(rules.wants_speaker()),
-        idle_cycles_(options.idle_cycles),
-        session_cycles_(options.session_cycles) {}
+        idle_cycles_(options.idle_cycles) {}
   Monitor(const Monitor&) = delete;
 
   /// Between bursts: what waited for too long.
   void AtRest(uint64_t now) {
-    now_ = now;
+    SetNow(now);
     if (idle_cycles_ != 0) {
       sources_.ForgetIdle(now, idle_cycles_, kForgottenAtRest,
                           [this](const packet::FlowKey& flow, SourceState& state) {
@@ -95,21 +91,21 @@ class Monitor {
       TcpStream& stream = sources_.state(place).tcp;
       if (stream.IsWaiting()) tcp_.GiveUpLate(stream, now, ReceiverOf(place));
     }
-    MatchLines();
+    lines_.Match();
   }
 
   /// All sources end: before the monitor does.
   void Finish(uint64_t now) {
-    now_ = now;
+    SetNow(now);
     sources_.ForgetAll([this](const packet::FlowKey& flow, SourceState& state) {
       EndSource(flow, state);
     });
-    MatchLines();
+    lines_.Match();
   }
 
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now) {
-    now_ = now;
+    SetNow(now);
     const uint32_t size = burst.size();
     std::array<Found, kFoundAhead> found;
     for (uint32_t number = 0; number < std::min(size, kFoundAhead); ++number) {
@@ -124,16 +120,16 @@ class Monitor {
       if (!pass_on_) burst.Answer(number, frame, verdict);
       if (number + kFoundAhead < size) Find(burst.At(number + kFoundAhead), mine);
     }
-    MatchLines();
+    lines_.Match();
   }
 
   const SourceCounters& counters() const { return counters_; }
-  ScanCounters scan_counters() const { return scanner_.counters(); }
-  const LineScanner& scanner() const { return scanner_; }
+  ScanCounters scan_counters() const { return scanner().counters(); }
+  const LineScanner& scanner() const { return lines_.scanner(); }
   const TcpAssembler& tcp() const { return tcp_; }
   /// Sources that have a place in the table.
   uint32_t sources() const { return sources_.size(); }
-  Sink& sink() { return sink_; }
+  Sink& sink() { return lines_.sink(); }
   /// State of sources and segments that wait, allocated at construction; the scanner's besides.
   uint64_t memory_bytes() const { return sources_.memory_bytes() + tcp_.pool().memory_bytes(); }
 
@@ -143,19 +139,11 @@ class Monitor {
   static constexpr uint32_t kForgottenAtRest = 4, kVisitedAtRest = 4;
   /// Frames between the one at work and those of which more is fetched, or found.
   static constexpr uint32_t kHeadersAhead = 16, kFoundAhead = 8, kTextsAhead = 3;
-  /// Texts that are gathered at most before their lines are matched.
-  static constexpr uint32_t kMaxWriters = 512;
 
   /// What a frame holds, and where the search for its source begins.
   struct Found {
     FoundText text;
     uint64_t chain = 0;
-  };
-  /// Who wrote a text whose lines are not matched yet. Views are of a frame of the burst.
-  struct Writer {
-    Source source;
-    bool is_syslog = false;
-    SyslogHeader header;
   };
 
   /// The TcpAssembler's, and that of lines in datagrams.
@@ -165,20 +153,12 @@ class Monitor {
     LineState& line;
 
     void Text(std::string_view bytes) {
-      monitor.From(flow, TransportOf(flow));
-      monitor.scanner_.Feed(line, bytes, monitor.ToSink());
+      monitor.lines_.Feed(flow, TransportOf(flow), line, bytes);
     }
-    void Gap() { monitor.scanner_.Gap(line); }
-    void End() {
-      monitor.From(flow, TransportOf(flow));
-      monitor.scanner_.Finish(line, monitor.ToSink());
-      line = {};
-    }
+    void Gap() { monitor.lines_.Gap(line); }
+    void End() { monitor.lines_.Finish(flow, TransportOf(flow), line); }
     void Restart() { Forget(); }
-    void Forget() {
-      monitor.scanner_.Forget(line);
-      line = {};
-    }
+    void Forget() { monitor.lines_.Forget(line); }
   };
   static Transport TransportOf(const packet::FlowKey& flow) {
     return flow.protocol == packet::kProtocolTcp ? Transport::kTcp : Transport::kLines;
@@ -209,7 +189,7 @@ class Monitor {
     const bool has_place = found.transport != Transport::kSyslog;
     const uint32_t place = has_place ? sources_.Find(found.flow, frame.chain) : kNoPlace;
     const LineState line = place != kNoPlace ? sources_.state(place).line : LineState();
-    if (!found.Holds(scanner_.Sum(line, payload, ToSink()))) {
+    if (!found.Holds(lines_.Sum(line, payload))) {
       counters_.Count(SourceCounters::kBadChecksum);
       return packet::Drop(kBadChecksum);
     }
@@ -227,41 +207,9 @@ class Monitor {
     return packet::kConsume;
   }
 
-  /// Who writes what the scanner is given next.
-  Writer& From(const packet::FlowKey& flow, Transport transport) {
-    if (written_ == kMaxWriters) MatchLines();
-    Writer& writer = writers_[written_];
-    writer.source.flow = flow;
-    writer.source.transport = transport;
-    writer.is_syslog = false;
-    scanner_.From({written_++, wants_speaker_ ? SpeakerOf(flow, {}, {}) : Speaker()});
-    return writer;
-  }
-  void FromSyslog(const packet::FlowKey& flow, const SyslogMessage& message) {
-    Writer& writer = From(flow, Transport::kSyslog);
-    writer.source.flow.source_port = 0;
-    writer.is_syslog = true;
-    writer.header = message.header;
-    if (!wants_speaker_) return;
-    scanner_.From({written_ - 1, SpeakerOf(writer.source.flow, message.header, message.process)});
-  }
-  /// Of syslog, a run of a program; else, who sends the text.
-  Speaker SpeakerOf(const packet::FlowKey& flow, const SyslogHeader& header,
-                    std::string_view process) const {
-    return {absl::HashOf(flow.source, flow.source_port, flow.destination_port, header.hostname,
-                         header.app, process),
-            now_, session_cycles_};
-  }
-  auto ToSink() {
-    return [this](const MatchedLine& line) {
-      const Writer& writer = writers_[line.origin];
-      sink_.OnMatch(writer.source, writer.is_syslog ? &writer.header : nullptr, line, now_);
-    };
-  }
-  /// All that were gathered.
-  void MatchLines() {
-    scanner_.Flush(ToSink());
-    written_ = 0;
+  void SetNow(uint64_t now) {
+    now_ = now;
+    lines_.set_now(now);
   }
 
   void Find(const packet::Frame& frame, Found& found) const {
@@ -281,8 +229,7 @@ class Monitor {
     counters_.Count(SourceCounters::kSyslogMessages);
     counters_.Count(SourceCounters::kTextBytes, message.text.size());
     if (!message.has_priority) counters_.Count(SourceCounters::kWithoutPriority);
-    FromSyslog(flow, message);
-    scanner_.Lines(message.text.empty() ? "\n" : message.text, ToSink());
+    lines_.Take(flow, message);
   }
 
   void TakeLines(const packet::FlowKey& flow, uint32_t place, std::string_view payload) {
@@ -329,17 +276,13 @@ class Monitor {
     }
   }
 
-  Sink sink_;
   TextFinder finder_;
   SourceTable<SourceState> sources_;
   SourceCounters counters_;
   TcpAssembler tcp_;
-  LineScanner scanner_;
-  std::vector<Writer> writers_{kMaxWriters};  ///< By Origin::number.
-  uint32_t written_ = 0;
+  AttributedLines<Sink> lines_;
   bool pass_on_;
-  bool wants_speaker_;
-  uint64_t idle_cycles_, session_cycles_;
+  uint64_t idle_cycles_;
   uint64_t now_ = 0;
   uint32_t visit_ = 0;  ///< The next place to look at for streams that wait too long.
 };
