@@ -19,7 +19,7 @@ using Errors = std::vector<std::string>;
 inline constexpr size_t kMaxErrors = 100;
 /// There are so many that nothing more needs to be read.
 inline bool Full(const Errors& errors) { return errors.size() > kMaxErrors; }
-/// Adds a line, unless they are full.
+/// Adds a line, unless they are full; with '?' for control characters.
 void Tell(Errors* errors, std::string line);
 
 /// Of any configuration: all that Maglev's limits allow fits into it.

@@ -109,6 +109,30 @@ inline std::vector<Bytes> EtcdSeeds() {
   return seeds;
 }
 
+/// Files of streams for sluice-pktgen, in every form that members have.
+inline std::vector<Bytes> StreamSeeds() {
+  std::vector<Bytes> seeds;
+  for (const char* const text :
+       {R"({"streams": [{}]})",
+        R"({"streams": [{"name": "web", "rate": "2Mpps", "arrivals": "poisson", "seed": 9,)"
+        R"( "frames": 10, "frame_size": "imix",)"
+        R"( "ipv4": {"source": {"from": "10.0.0.1", "to": "10.0.0.40", "step": 3},)"
+        R"( "destination": "192.0.2.1", "service": 8, "hops": 3},)"
+        R"( "tcp": {"source_port": {"from": 1024, "to": 65535, "random": true, "seed": 7},)"
+        R"( "destination_port": [80, 443], "flags": 2}}]})",
+        R"({"streams": [{"name": "a", "schedule": "10Mpps:10s,pause:1s,80%:500ms",)"
+        R"( "ethernet": {"source": "02:00:00:00:00:09"}, "frame_size": "64,1518"},)"
+        R"( {"name": "b", "schedule": [{"rate": "1Gbps", "duration_s": 10},)"
+        R"( {"rate": "max", "duration_s": 1.5, "start_s": 15}], "frame_size": [200, 1518],)"
+        R"( "vlans": [{"id": 7, "service": true}, {"id": [1, 2], "priority": 6}],)"
+        R"( "vxlan": {"network": 42, "ipv4": {"source": "172.16.0.1"}, "udp": {}},)"
+        R"( "ipv6": {"source": "2001:db8::1", "destination": {"from": "::", "to": "::7"}},)"
+        R"( "icmp": {"identifier": 5, "sequence": {"from": 0, "to": 9}}}]})"}) {
+    Append(seeds.emplace_back(), text);
+  }
+  return seeds;
+}
+
 /// Scripts of hosts that do anything, and of peers that post anything: whatever the bytes are, they
 /// mean something. Of the lengths that the targets take.
 inline std::vector<Bytes> ScriptSeeds() {

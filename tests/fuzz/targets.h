@@ -89,4 +89,8 @@ void SchedAgent(const uint8_t* data, size_t size);
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 
+/// A file of streams for sluice-pktgen: what is accepted keeps to its bounds, and its frames are
+/// what they say they are; what is not is refused in lines.
+void PktgenStreams(const uint8_t* data, size_t size);
+
 }  // namespace sluice::fuzz

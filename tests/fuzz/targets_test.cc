@@ -140,6 +140,10 @@ TEST(FuzzTargets, EtcdMessages) {
   for (const Bytes& seed : test::EtcdSeeds()) Bend(EtcdMessages, seed);
 }
 
+TEST(FuzzTargets, PktgenStreams) {
+  for (const Bytes& seed : test::StreamSeeds()) Bend(PktgenStreams, seed);
+}
+
 TEST(FuzzTargets, FrameLengthWalkOverAPipe) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 1000; ++round) {

@@ -92,6 +92,7 @@ int main(int argc, char** argv) {
   write_all("snapshots", sluice::test::SnapshotSeeds());
   write_all("client", sluice::test::ClientSeeds());
   write_all("etcd", sluice::test::EtcdSeeds());
+  write_all("streams", sluice::test::StreamSeeds());
   write_all("scripts", sluice::test::ScriptSeeds());
   return good ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""apps_test.py ECHO MAGLEV KV LOGMON TELEMETRY SCHED: sluice-top over running applications, and over
-stock testpmd: every page that an application has shows its figures."""
+"""apps_test.py ECHO MAGLEV KV LOGMON TELEMETRY PKTGEN SCHED: sluice-top over running applications, and
+over stock testpmd: every page that an application has shows its figures."""
 import contextlib
 import json
 import os
@@ -18,8 +18,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
 
-ECHO, MAGLEV, KV, LOGMON, TELEMETRY, SCHED = sys.argv[1:7]
-del sys.argv[1:7]
+ECHO, MAGLEV, KV, LOGMON, TELEMETRY, PKTGEN, SCHED = sys.argv[1:8]
+del sys.argv[1:8]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOP = ROOT / "apps" / "top" / "main.py"
 # All share the first CPU: nothing here is measured.
@@ -113,6 +113,10 @@ class Apps(unittest.TestCase):
         with self.running(TELEMETRY, "--epoch_s=0.5", "--keys=source,5-tuple", "--stats_period_s=0"):
             self.expect("Flows", r"^source   \(v: the next of 2\)", r"^\d+\.\d+\.\d+\.\d+.* +\d")
             self.expect("Keys", r"^source +\d", r"^5-tuple +\d")
+
+    def test_pktgen(self):
+        with self.running(PKTGEN, "--rate=20k", "--late_ms=60000", "--stats_period_s=0"):
+            self.expect("Streams", r"^default +\d[\d.]* k +\d[\d.]* +\d[\d.]* k +0 ")
 
     def test_sched(self):
         with self.running(SCHED, "--cell_s=0.5", "--replays=0", "--stats_period_s=0"):
