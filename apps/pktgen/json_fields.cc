@@ -49,6 +49,7 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
   }
   if (!value.is_string()) return std::nullopt;
   const std::string text = value.get<std::string>();
+  if (text.find('\0') != std::string::npos) return std::nullopt;  // Who reads it would end there.
   if (kind == FieldKind::kMac) {
     rte_ether_addr mac{};
     if (rte_ether_unformat_addr(text.c_str(), &mac) != 0) return std::nullopt;
@@ -65,7 +66,7 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
 /// Nothing, with `fix` set, if it describes no field.
 std::optional<Field> MakeField(const json& value, FieldKind kind, std::string* fix) {
   *fix = "give " + std::string(FixOf(kind)) +
-         ", a list of them, {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": true}";
+         ", a list of them, {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": true, \"seed\"}";
   if (value.is_array()) {
     std::vector<Field::Value> values;
     for (const json& item : value) {
@@ -99,7 +100,7 @@ std::optional<Field> MakeField(const json& value, FieldKind kind, std::string* f
       return std::nullopt;
     }
   }
-  if (!from || !to || *from > *to) return std::nullopt;
+  if (!from || !to || *from > *to || value.contains(random ? "step" : "seed")) return std::nullopt;
   return random ? Field::Random(*from, *to, seed) : Field::Range(*from, *to, step);
 }
 

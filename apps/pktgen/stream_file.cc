@@ -64,6 +64,7 @@ void ReadIp(const json& value, const std::string& path, Errors* errors, uint8_t 
   ReadField(reader, "source", kind, &headers->source);
   ReadField(reader, "destination", kind, &headers->destination);
   ReadField(reader, "service", FieldKind::kNumber, &headers->service);
+  if (headers->service.most() > 255) reader.Complain("service", "give 0 ... 255");
   reader.Whole("hops", 0, 255, &headers->hops);
   reader.Finish();
 }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -141,6 +142,25 @@ TEST(PktgenFrames, RandomFieldsAreTheSameForTheSameSeed) {
   // 4096 of 65536 values: 3970 different ones are expected, with a deviation below 11.
   EXPECT_NEAR(static_cast<double>(std::set(first.begin(), first.end()).size()), 3970, 70);
   for (const uint32_t source : first) EXPECT_EQ(source >> 16, 0x0a00u);
+}
+
+TEST(PktgenFrames, RandomFieldsOfAnyWidthAreWithinTheirRange) {
+  constexpr Field::Value kOne = 1;
+  const Field::Value widths[] = {0, 1, (kOne << 63) - 1, kOne << 63, (kOne << 64) - 1, kOne << 64,
+                                 kOne << 100, (kOne << 127) - 1, ~(kOne << 64), ~kOne};
+  for (const Field::Value width : widths) {
+    const Field field = Field::Random(1, width + 1, 5);
+    EXPECT_TRUE(field.most() == width + 1);
+    Field::Value least = ~Field::Value{0}, most = 0;
+    for (uint64_t n = 0; n < 1000; ++n) {
+      least = std::min(least, field.At(n));
+      most = std::max(most, field.At(n));
+    }
+    // Of 1000, the greatest and the least are within a tenth of the ends, but for 2 * 0.9^1000.
+    EXPECT_TRUE(least >= 1 && least <= 1 + width / 10);
+    EXPECT_TRUE(most <= width + 1 && most >= 1 + width - width / 10);
+  }
+  EXPECT_TRUE(Field::Range(0, 10, 3).most() == Field::Value{9});
 }
 
 TEST(PktgenFrames, RefuseWhatCannotBe) {

@@ -5,6 +5,7 @@
 // bits. Pure: value n is a function of n.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -32,6 +33,7 @@ class Field {
     field.from_ = from;
     field.step_ = step;
     const Value steps = (to - from) / step;
+    field.width_ = steps * step;
     field.count_ = steps < kEndless ? static_cast<uint64_t>(steps) + 1 : kEndless;
     return field;
   }
@@ -48,15 +50,14 @@ class Field {
     if (!list_.empty()) return list_[n % list_.size()];
     if (!random_) return from_ + Value{n % count_} * step_;
     const uint64_t drawn = workload::Mix(seed_ + n * 0x9e3779b97f4a7c15);
-    return from_ + (count_ == kEndless ? Value{drawn} : Value{drawn} * count_ >> 64);
+    return from_ + (count_ == kEndless ? DrawWide(drawn) : Value{drawn} * count_ >> 64);
   }
   /// Values after which they repeat; 0: never, they are random.
   uint64_t cycle() const { return random_ ? 0 : list_.empty() ? count_ : list_.size(); }
   bool is_random() const { return random_; }
   /// The greatest value.
   Value most() const {
-    Value most = from_ + Value{count_ - 1} * step_;
-    if (!list_.empty()) most = 0;
+    Value most = list_.empty() ? from_ + width_ : 0;
     for (const Value value : list_) most = value > most ? value : most;
     return most;
   }
@@ -64,8 +65,21 @@ class Field {
  private:
   static constexpr uint64_t kEndless = uint64_t{1} << 63;
 
+  /// Of 0 … width_, of whose bits a draw has as many.
+  Value DrawWide(uint64_t seed) const {
+    const auto high = static_cast<uint64_t>(width_ >> 64);
+    const int unused = high != 0 ? std::countl_zero(high)
+                                 : 64 + std::countl_zero(static_cast<uint64_t>(width_));
+    workload::Random random(seed);
+    Value drawn;
+    do drawn = (Value{random.Next()} << 64 | random.Next()) >> unused;
+    while (drawn > width_);
+    return drawn;
+  }
+
   std::vector<Value> list_;  ///< Empty: a range.
   Value from_ = 0;
+  Value width_ = 0;  ///< From from_ to the greatest value.
   uint64_t step_ = 1;
   uint64_t count_ = 1;
   uint64_t seed_ = 0;
