@@ -131,6 +131,29 @@ class Contract(unittest.TestCase):
             del listed[name]
         self.assertEqual(listed, self.defined())
 
+    # What writes an application's own members, below its folder.
+    WRITERS = {"device": ["report.cc"], "kv": ["counters.cc", "workers.cc"],
+               "kv_client": ["report.cc"], "logmon": ["main.cc", "report.cc"],
+               "maglev": ["report.cc"], "pktgen": ["main.cc", "rfc2544_views.cc", "views.cc"],
+               "sched": ["figures.cc", "views.cc"],
+               "telemetry": ["epoch_json.cc", "exports.cc", "views.cc"]}
+
+    def test_an_applications_page_names_every_member_of_its_own(self):
+        common = set(re.findall(r"`([\w.]+)`", text_of(self.page)))
+        for app, writers in self.WRITERS.items():
+            page = text_of(ROOT / ("docs/device.md" if app == "device"
+                                   else f"apps/{app}/README.md"))
+            named = common | {word for code in re.findall(r"`([^`\n]+)`", page)
+                              for word in re.findall(r"[\w.]+", code)}
+            for writer in writers:
+                text = text_of(ROOT / "apps" / app / writer)
+                written = set(re.findall(r'\{"([\w.]+)",|\w\["([\w.]+)"\]', text))
+                written = {name for pair in written for name in pair if name}
+                # Families of metrics begin like this.
+                written = {name for name in written if not name.startswith("sluice_")}
+                self.assertTrue(written, writer)
+                self.assertFalse(written - named, f"the page of {app}, {writer}")
+
     def test_the_page_lists_every_member_of_the_report(self):
         listed = {name for cells in rows(self.page, "The JSON report")
                   for name in re.findall(r"`(\w+)`", cells[0])}
