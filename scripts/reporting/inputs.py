@@ -3,11 +3,13 @@
 describes the kinds; whatever else a file holds is ignored."""
 import json
 import math
+import re
 
 THROUGHPUT, GROWTH, PAPER, CURVES, ZERO_LOSS = (
     "throughput", "growth", "paper tables", "curves", "zero loss")
 NUMBER = (int, float)
 MAX_BYTES = 1 << 28
+LEAST, MOST = 1e-30, 1e30  # Of numbers: what is computed of them stays finite.
 SPREAD = {"best": NUMBER, "value": NUMBER, "median": NUMBER}
 ORIGINS = ("measured", "simulated")
 
@@ -60,6 +62,22 @@ def need(thing, members, where):
         raise BadInput(f"{where} is no finite number")
 
 
+def check_values(data, where):
+    """Of everything in a file: numbers can be computed with, texts can be written."""
+    left = [data]
+    while left:
+        thing = left.pop()
+        if isinstance(thing, dict):
+            left += [*thing, *thing.values()]
+        elif isinstance(thing, list):
+            left += thing
+        elif isinstance(thing, str):
+            if any("\ud800" <= letter <= "\udfff" for letter in thing):
+                raise BadInput(f"{where} has half a character")
+        elif isinstance(thing, NUMBER) and thing != 0 and not LEAST <= abs(thing) <= MOST:
+            raise BadInput(f"{where} has a number that is not within {LEAST:g} and {MOST:g}")
+
+
 AXIS = {"label": str, "unit": str, "log": bool}
 MEMBERS = {
     THROUGHPUT: {
@@ -101,13 +119,15 @@ def read(path):
         raise BadInput(f"{path}: not a file of scripts/throughput, scripts/paper_tables or another "
                        "kind that docs/report.md describes")
     need(data, MEMBERS[kind], f"{path}: file")
+    check_values(data, f"{path}: file")
     if kind == CURVES:
         check_points(data["curves"], path)
     if kind == GROWTH:
         for row in data["rows"]:
             where = f"{path}: {row['app']} by {row['axis']}"
             need(list(row["points"].values()), [[{"cycles_per_pkt": NUMBER}]], where)
-            if wrong := [point for point in row["points"] if not point.isdigit() or point == "0"]:
+            if wrong := [point for point in row["points"]
+                         if not re.fullmatch("[1-9][0-9]{0,29}", point)]:
                 raise BadInput(f"{where}: '{wrong[0][:20]}' is no point")
     return kind, data
 

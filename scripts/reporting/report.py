@@ -49,7 +49,7 @@ def make(paths):
                            "file, and no others")
         made, said = page.comparison_page(pairs)
         return made, COMPARISON, said
-    except (KeyError, TypeError, AttributeError, IndexError, ZeroDivisionError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise BadInput(f"{', '.join(paths)}: not as scripts/throughput writes it: "
                        f"{type(error).__name__}: {error}") from error
 
@@ -63,9 +63,12 @@ def write_page(paths, place):
                        "files")
     place = place or str(ROOT / usual)
     os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
-    new = f"{place}.{os.getpid()}.new"
-    pathlib.Path(new).write_text(made, encoding="utf-8")
-    os.replace(new, place)
+    new = pathlib.Path(f"{place}.{os.getpid()}.new")
+    try:
+        new.write_text(made, encoding="utf-8")
+        new.replace(place)
+    finally:
+        new.unlink(missing_ok=True)
     return place, said
 
 
@@ -78,10 +81,15 @@ def page_after(run, place):
     return write_page([run, *others], place)[0]
 
 
+def printable(said):
+    """As one line that no terminal takes for more than text."""
+    return "".join(letter if letter.isprintable() else "?" for letter in said)
+
+
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         """One line instead of argparse's several."""
-        self.exit(2, f"report: {message}: --help lists the flags\n")
+        self.exit(2, printable(f"report: {message}: --help lists the flags") + "\n")
 
 
 def main():
@@ -99,12 +107,12 @@ def main():
     try:
         place, said = write_page(files, args.page)
     except BadInput as error:
-        print(f"report: {error}", file=sys.stderr)
+        print(printable(f"report: {error}"), file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"report: --page={args.page}: {error.strerror}", file=sys.stderr)
+        print(printable(f"report: --page={args.page}: {error.strerror}"), file=sys.stderr)
         return 2
-    print("\n".join([*said, f"written: {place}"]))
+    print("\n".join(map(printable, [*said, f"written: {place}"])))
     return 0
 
 

@@ -3,9 +3,11 @@
 """scripts/report: what it decides, what it calls a change, which files it takes, and what stands on
 the page. Samples are written by hand; every expected value is worked out from them here."""
 import copy
+import functools
 import html.parser
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -364,14 +366,60 @@ class CommandLine(unittest.TestCase):
     def test_bad_arguments_end_with_2_and_one_line(self):
         with tempfile.TemporaryDirectory() as folder:
             [good] = measurements.write(folder, good=usual())
+            wide = pathlib.Path(folder, "wide.json")
+            wide.write_text(json.dumps(measurements.CURVES).replace("40.5", "1e300"), "utf-8")
+            half = pathlib.Path(folder, "half.json")
+            half.write_text(json.dumps(measurements.CURVES).replace("64 bytes", "\\ud800"), "utf-8")
+            curves = copy.deepcopy(measurements.CURVES)
+            curves["curves"][0]["name"] = "a\nb\x1b[2J"
+            curves["curves"][0]["series"][0]["points"] = [[1]]
+            [escapes] = measurements.write(folder, escapes=curves)
+            before = set(pathlib.Path(folder).parent.glob(f"{pathlib.Path(folder).name}*"))
             for arguments, words in ((["/none.json"], "/none.json: No such file"),
                                      ([folder], "Is a directory"),
                                      ([good, f"--page={folder}"], "--page="),
+                                     ([str(wide)], "not within 1e-30 and 1e+30"),
+                                     ([str(half)], "half a character"),
+                                     ([escapes], "a?b?[2J, streaming p99, point [1] is not"),
                                      (["--pages=x"], "--pages")):
                 done = self.run_report(*arguments)
                 self.assertEqual(done.returncode, 2, arguments)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
                 self.assertIn(words, done.stderr)
+            self.assertEqual(
+                set(pathlib.Path(folder).parent.glob(f"{pathlib.Path(folder).name}*")), before)
+
+
+class Hostile(unittest.TestCase):
+    VALUES = [None, True, -1, 0, 2 ** 63, 10 ** 400, 1e308, 5e-324, float("nan"), float("inf"), "",
+              "x", "\x1b[2J\n", "\u0661", [], {}, "9" * 400, "\ud800", "echo"]
+
+    def places(self, thing, path=()):
+        items = thing.items() if isinstance(thing, dict) else \
+            enumerate(thing) if isinstance(thing, list) else ()
+        for key, item in items:
+            yield (*path, key)
+            yield from self.places(item, (*path, key))
+
+    def test_files_that_are_bent_anywhere_make_a_page_or_one_line(self):
+        whole = {name: (data, list(self.places(data))) for name, data in EVERYTHING.items()}
+        refused = 0
+        with tempfile.TemporaryDirectory() as folder:
+            for seed in range(300):
+                dice = random.Random(seed)
+                name = dice.choice(list(whole))
+                data = copy.deepcopy(whole[name][0])
+                *path, last = dice.choice(whole[name][1])
+                thing = functools.reduce(lambda inner, key: inner[key], path, data)
+                if dice.random() < 0.2:
+                    del thing[last]
+                else:
+                    thing[last] = dice.choice(self.VALUES)
+                try:
+                    report.make(measurements.write(folder, bent=data))[0].encode()
+                except inputs.BadInput:
+                    refused += 1
+        self.assertGreater(refused, 50)
 
 
 if __name__ == "__main__":
