@@ -86,8 +86,8 @@ std::optional<std::vector<Phase>> ParseSchedule(std::string_view text, std::stri
     const auto rate = ParseRate(rate_text);
     const auto length = ParseTime(phase.substr(std::min(colon + 1, phase.size())));
     if ((!rate && rate_text != "pause") || !length || *length > kNever / 2 - at_ps) {
-      *fix = "\"" + std::string(phase) +
-             "\" is no phase: give RATE:TIME,RATE:TIME as in 10Mpps:10s,pause:1s,80%:500ms";
+      *fix = std::string("\"").append(phase).append(
+          "\" is no phase: give RATE:TIME,RATE:TIME as in 10Mpps:10s,pause:1s,80%:500ms");
       return std::nullopt;
     }
     if (rate) phases.push_back({at_ps, at_ps + *length, *rate});
