@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What every table of exact rules needs of rte_flow: the masks that rte_flow prescribes for an item
-// without one (rte_flow.h defines them for C alone), and how a field is masked.
+// without one (rte_flow.h defines them for C alone), how a field is masked, and which attributes
+// such a table has.
 #pragma once
 
 #include <rte_byteorder.h>
@@ -9,6 +10,7 @@
 #include <rte_flow_driver.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -48,6 +50,30 @@ inline Match MatchOf(const void* mask, size_t bytes) {
 template <typename Header>
 bool IsZero(const Header& mask) {
   return MatchOf(&mask, sizeof(mask)) == Match::kAny;
+}
+
+/// Whether one table of received frames, without priorities, can hold rules of these attributes. 0,
+/// or a negative errno with `error` naming the attribute.
+inline int CheckAttributes(const rte_flow_attr& attributes, rte_flow_error* error) {
+  const auto refuse = [&](rte_flow_error_type type, const char* why) {
+    return rte_flow_error_set(error, ENOTSUP, type, &attributes, why);
+  };
+  if (attributes.group != 0) {
+    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_GROUP, "there is one table: use group 0");
+  }
+  if (attributes.priority != 0) {
+    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_PRIORITY, "rules have no priorities: use 0");
+  }
+  if (attributes.egress != 0) {
+    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_EGRESS, "rules apply to ingress, not to egress");
+  }
+  if (attributes.transfer != 0) {
+    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER, "rules apply to ingress of this port alone");
+  }
+  if (attributes.ingress == 0) {
+    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_INGRESS, "rules apply to ingress: set it");
+  }
+  return 0;
 }
 
 /// The operations of a driver that keeps rules and counts what they match.

@@ -39,10 +39,11 @@ int UpdateLink(rte_eth_dev* dev, int) {
   emulator::Attachment* model = port.device->backend().model();
   const bool carrier = port.device->bar().LinkUp() && (model == nullptr || model->WireUp());
   rte_eth_link link{};
-  link.link_speed = RTE_ETH_SPEED_NUM_100G;
+  const bool up = port.up && carrier;
+  link.link_speed = up ? RTE_ETH_SPEED_NUM_100G : RTE_ETH_SPEED_NUM_NONE;
   link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
   link.link_autoneg = RTE_ETH_LINK_FIXED;
-  link.link_status = port.up && carrier ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
+  link.link_status = up ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
   return rte_eth_linkstatus_set(dev, &link);
 }
 

@@ -165,22 +165,6 @@ struct Parser {
   }
 };
 
-int ParseAttributes(const rte_flow_attr* attr, rte_flow_error* error) {
-  const char* message = nullptr;
-  rte_flow_error_type type = RTE_FLOW_ERROR_TYPE_ATTR;
-  if (attr->group != 0) {
-    type = RTE_FLOW_ERROR_TYPE_ATTR_GROUP;
-    message = "there is one table: use group 0";
-  } else if (attr->priority != 0) {
-    type = RTE_FLOW_ERROR_TYPE_ATTR_PRIORITY;
-    message = "exact rules have no priorities: use 0";
-  } else if (attr->egress != 0 || attr->transfer != 0 || attr->ingress == 0) {
-    type = RTE_FLOW_ERROR_TYPE_ATTR_INGRESS;
-    message = "rules apply to ingress only";
-  }
-  return message == nullptr ? 0 : rte_flow_error_set(error, ENOTSUP, type, attr, message);
-}
-
 }  // namespace
 
 int ParseRule(const rte_flow_attr* attr, const rte_flow_item* pattern,
@@ -188,7 +172,7 @@ int ParseRule(const rte_flow_attr* attr, const rte_flow_item* pattern,
               rte_flow_error* error) {
   *rule = rte_flow{};
   rule->counter = -1;
-  if (const int result = ParseAttributes(attr, error); result != 0) return result;
+  if (const int result = drivers::CheckAttributes(*attr, error); result != 0) return result;
   Parser parser{rule, error};
   if (const int result = parser.Pattern(pattern); result != 0) return result;
   return parser.Actions(actions, queues);

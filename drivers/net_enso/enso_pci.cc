@@ -23,6 +23,7 @@
 
 #include "net_enso/enso_args.h"
 #include "net_enso/enso_port.h"
+#include "pmd_info.h"
 #include "register_once.h"
 
 namespace sluice::net_enso {
@@ -180,3 +181,6 @@ RTE_INIT(net_enso_pci_register) {
   rte_pci_register(&sluice::net_enso::pci_driver);
 }
 RTE_PMD_EXPORT_NAME(net_enso_pci, __COUNTER__);
+RTE_PMD_REGISTER_PARAM_STRING(net_enso_pci, "pipes=<1-8192>");
+static_assert(sluice::regs::enso::kPciVendor == 4466 && sluice::regs::enso::kPciDevice == 0);
+SLUICE_PMD_INFO(net_enso_pci, "pipes=<1-8192>", "[4466, 0, 65535, 65535]");

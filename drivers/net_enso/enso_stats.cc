@@ -96,6 +96,7 @@ int GetStats(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->ipackets += queue->counters.packets;
     stats->ibytes += queue->counters.bytes;
     stats->ierrors += queue->too_long;
+    stats->imissed += queue->stop_drops;
     stats->rx_nombuf += queue->no_mbuf;
     if (queue->id >= RTE_ETHDEV_QUEUE_STAT_CNTRS) continue;
     stats->q_ipackets[queue->id] = queue->counters.packets;
@@ -111,7 +112,7 @@ int GetStats(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->q_opackets[queue->id] = queue->counters.packets;
     stats->q_obytes[queue->id] = queue->counters.bytes;
   }
-  stats->imissed = Missed(port);
+  stats->imissed += Missed(port);
   return 0;
 }
 

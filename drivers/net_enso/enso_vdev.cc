@@ -14,6 +14,7 @@
 #include "emulator/enso_model.h"
 #include "net_enso/enso_args.h"
 #include "net_enso/enso_port.h"
+#include "pmd_info.h"
 #include "register_once.h"
 
 namespace sluice::net_enso {
@@ -80,10 +81,12 @@ RTE_INIT(net_enso_vdev_register) {
   if (!sluice::drivers::FirstLoaded("librte_net_enso.so")) return;
   rte_vdev_register(&sluice::net_enso::vdev_driver);
 }
+#define NET_ENSO_PARAMETERS                                                    \
+  "pipes=<1-8192> notify=<reactive|packet> pipe_flits=<256-1048576> "          \
+  "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> "          \
+  "verify=<string> pause=<on|off> device=<string> device_uid=<int>"
+
 RTE_PMD_EXPORT_NAME(net_enso, __COUNTER__);
-RTE_PMD_REGISTER_PARAM_STRING(
-    net_enso,
-    "pipes=<1-8192> notify=<reactive|packet> pipe_flits=<256-1048576> wire=<string> "
-    "device_cpu=<int> seed=<int> faults=<string> verify=<string> pause=<on|off> device=<string> "
-    "device_uid=<int>");
+RTE_PMD_REGISTER_PARAM_STRING(net_enso, NET_ENSO_PARAMETERS);
+SLUICE_PMD_INFO(net_enso, NET_ENSO_PARAMETERS, "");
 RTE_LOG_REGISTER(net_enso_log_type, pmd.net.enso, NOTICE);

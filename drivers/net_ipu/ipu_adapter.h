@@ -64,7 +64,7 @@ struct Adapter {
   std::array<std::unique_ptr<rte_pmd_ipu_link>, regs::ipu::kMaxQueues> links;
   LinkTotals closed_links;  ///< What links counted that are closed.
   LinkTotals link_base;     ///< As device_base.
-  /// Values at the last reset: the device's registers, and the attachment's list.
+  /// Values at the last reset: the device's counters, and the attachment's list.
   std::array<uint64_t, regs::ipu::kStatisticCount> device_base{};
   std::vector<uint64_t> attachment_base;
 };
@@ -118,6 +118,8 @@ int AllMulticastEnable(rte_eth_dev* dev);
 int AllMulticastDisable(rte_eth_dev* dev);
 int MacAddressSet(rte_eth_dev* dev, rte_ether_addr* address);
 int MtuSet(rte_eth_dev* dev, uint16_t mtu);
+/// Whether frames of this MTU, with their tags, fit the buffers of every queue.
+bool FitsBuffers(const rte_eth_dev* dev, uint32_t mtu);
 int LinkUpdate(rte_eth_dev* dev, int wait_to_complete);
 int SetLinkUp(rte_eth_dev* dev);
 int SetLinkDown(rte_eth_dev* dev);

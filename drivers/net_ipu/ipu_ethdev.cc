@@ -281,23 +281,30 @@ int Stop(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Frames must be scattered if the largest one does not fit some queue's buffers.
-bool NeedsScatter(const rte_eth_dev* dev) {
-  for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) {
-    if (Rx(dev, i) != nullptr && dev->data->mtu + kFrameOverhead > Rx(dev, i)->room) return true;
-  }
-  return false;
-}
-
 /// Without a link in its place, and not for later.
 template <typename Queue>
 bool StartsNow(const rte_eth_dev* dev, uint16_t id, const Queue* queue) {
   return !HasLink(dev, id) && queue != nullptr && !queue->deferred_start;
 }
 
+/// The queue of a kept rule that neither ethdev nor a link serves any more, or −1.
+int QueueWithoutServer(const rte_eth_dev* dev) {
+  for (const rte_flow& flow : AdapterOf(dev).flows) {
+    const auto queue = static_cast<uint16_t>(flow.action & kFlowActionQueueMask);
+    const bool steers = (flow.action & kFlowActionQueue) != 0;
+    if (steers && queue >= dev->data->nb_rx_queues && !HasLink(dev, queue)) return queue;
+  }
+  return -1;
+}
+
 int Start(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
-  dev->data->scattered_rx = NeedsScatter(dev);
+  if (const int queue = QueueWithoutServer(dev); queue >= 0) {
+    Log(RTE_LOG_ERR, "%s: a flow rule names queue %d, which is gone: flush the rules",
+        dev->data->name, queue);
+    return -EINVAL;
+  }
+  dev->data->scattered_rx = !FitsBuffers(dev, dev->data->mtu);
   adapter.started_generation = adapter.attachment->Generation();
   ConfigureStation(dev);
   int error = 0;
@@ -321,6 +328,26 @@ int Start(rte_eth_dev* dev) {
   return 0;
 }
 
+/// The device as after power-on, but for its counters, and configured as before; ethdev has
+/// stopped the port. Rules are gone.
+int Reset(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  if (AnyLinkOpen(adapter)) {
+    Log(RTE_LOG_ERR, "%s: a reset would end its links: close them first", dev->data->name);
+    return -EBUSY;
+  }
+  if (!adapter.registers.LinkUp()) {
+    Log(RTE_LOG_ERR, "%s: the device does not answer: reset the port once it is back",
+        dev->data->name);
+    return -EIO;
+  }
+  FlowClear(dev);
+  adapter.registers.Write32(kReset, kResetMagic);
+  adapter.link_allowed = true;
+  ConfigurePort(dev);
+  return 0;
+}
+
 int Close(rte_eth_dev* dev) {
   if (dev->data->dev_private == nullptr) return 0;
   if (dev->data->dev_started) Stop(dev);
@@ -341,6 +368,7 @@ constexpr eth_dev_ops MakeOps() {
   ops.dev_start = Start;
   ops.dev_stop = Stop;
   ops.dev_close = Close;
+  ops.dev_reset = Reset;
   ops.dev_set_link_up = SetLinkUp;
   ops.dev_set_link_down = SetLinkDown;
   ops.link_update = LinkUpdate;

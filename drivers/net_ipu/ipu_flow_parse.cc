@@ -22,6 +22,11 @@ int RefuseItem(rte_flow_error* error, const rte_flow_item* item, const char* why
   return Refuse(error, RTE_FLOW_ERROR_TYPE_ITEM, item, why);
 }
 
+int RefuseEmpty(rte_flow_error* error, const rte_flow_action* action) {
+  return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
+                            "the action needs a configuration");
+}
+
 constexpr const char* kPartialMask = "a field is matched exactly or not at all: full or no mask";
 
 /// The mask of an item: `fallback` where the rule gives none.
@@ -183,6 +188,7 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
         ++fates;
         break;
       case RTE_FLOW_ACTION_TYPE_QUEUE: {
+        if (action->conf == nullptr) return RefuseEmpty(error, action);
         const uint16_t queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
         if (queue >= dev->data->nb_rx_queues && !IsLink(dev, queue)) {
           return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
@@ -193,6 +199,7 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
         break;
       }
       case RTE_FLOW_ACTION_TYPE_MARK:
+        if (action->conf == nullptr) return RefuseEmpty(error, action);
         flow->action |= kFlowActionMark;
         flow->mark = static_cast<const rte_flow_action_mark*>(action->conf)->id;
         break;
@@ -216,13 +223,7 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
 int Translate(const rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_flow_item* items,
               const rte_flow_action* actions, rte_flow* flow, rte_flow_error* error) {
   *flow = {};
-  if (!attributes->ingress || attributes->egress || attributes->transfer) {
-    return Refuse(error, RTE_FLOW_ERROR_TYPE_ATTR, attributes, "rules apply to ingress only");
-  }
-  if (attributes->group != 0 || attributes->priority != 0) {
-    return Refuse(error, RTE_FLOW_ERROR_TYPE_ATTR, attributes,
-                  "there is one group and one priority: the most specific match wins");
-  }
+  if (const int result = drivers::CheckAttributes(*attributes, error); result != 0) return result;
   if (const int result = TakePattern(items, flow, error); result != 0) return result;
   return TakeActions(dev, actions, flow, error);
 }

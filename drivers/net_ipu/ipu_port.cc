@@ -170,12 +170,20 @@ int MacAddressSet(rte_eth_dev* dev, rte_ether_addr* address) {
   return 0;
 }
 
+bool FitsBuffers(const rte_eth_dev* dev, uint32_t mtu) {
+  for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) {
+    const auto* const queue = static_cast<const RxQueue*>(dev->data->rx_queues[i]);
+    if (queue != nullptr && mtu + kFrameOverhead > queue->room) return false;
+  }
+  return true;
+}
+
 int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
   Adapter& adapter = AdapterOf(dev);
   const uint32_t frame = mtu + kFrameOverhead;
   if (frame > kMaxFrameBytes) return -EINVAL;
   // Whether frames are scattered is decided at start.
-  if (dev->data->dev_started && !dev->data->scattered_rx && frame > dev->data->min_rx_buf_size) {
+  if (dev->data->dev_started && !dev->data->scattered_rx && !FitsBuffers(dev, mtu)) {
     Log(RTE_LOG_ERR, "%s: MTU %u needs scattered receive; stop the port first", dev->data->name,
         mtu);
     return -EBUSY;

@@ -19,6 +19,7 @@
 #include "emulator/options.h"
 #include "net_ipu/ipu_adapter.h"
 #include "net_ipu/ipu_wrap.h"
+#include "pmd_info.h"
 #include "register_once.h"
 #include "split_arguments.h"
 
@@ -174,8 +175,11 @@ RTE_INIT(net_ipu_register) {
 
 }  // namespace sluice::net_ipu
 
+#define NET_IPU_PARAMETERS                                              \
+  "port=<string> queues=<1-16> device=<string> device_uid=<int> "       \
+  "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> "   \
+  "verify=<string> pause=<on|off>"
+
 RTE_PMD_EXPORT_NAME(net_ipu, __COUNTER__);
-RTE_PMD_REGISTER_PARAM_STRING(net_ipu,
-                              "port=<string> queues=<int> device=<string> device_uid=<int> "
-                              "wire=<string> device_cpu=<int> seed=<int> faults=<string> "
-                              "verify=<string> pause=<0|1>");
+RTE_PMD_REGISTER_PARAM_STRING(net_ipu, NET_IPU_PARAMETERS);
+SLUICE_PMD_INFO(net_ipu, NET_IPU_PARAMETERS, "");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Statistics: the queues' own counts of what the application received and sent, the sums
-// of the links' counts, and the device's counters. The basic statistics read those from
-// the registers; the extended ones get them from the attachment, beside what stands
-// behind the device.
+// of the links' counts, and the device's counters. These come from the attachment, beside
+// what stands behind the device: a device that comes back from power-on counts on there.
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "net_ipu/ipu_adapter.h"
 
@@ -37,10 +37,27 @@ void ForEachTx(const rte_eth_dev* dev, Function&& function) {
   }
 }
 
-/// Since the last reset; the base itself if the device does not answer.
-uint64_t DeviceStat(Adapter& adapter, uint32_t index) {
-  const uint64_t value = adapter.registers.Read64(StatisticRegister(index));
-  return adapter.registers.LinkUp() ? value - adapter.device_base[index] : 0;
+/// In the order of the registers.
+using DeviceStats = std::array<uint64_t, kStatisticCount>;
+
+DeviceStats ReadDevice(Adapter& adapter) {
+  constexpr std::string_view kPrefix = "model_";
+  DeviceStats values{};
+  for (const emulator::Statistic& statistic : adapter.attachment->Statistics()) {
+    const std::string_view name = statistic.name;
+    if (!name.starts_with(kPrefix)) continue;
+    const auto at = std::find(std::begin(kStatisticNames), std::end(kStatisticNames),
+                              name.substr(kPrefix.size()));
+    if (at != std::end(kStatisticNames)) values[at - std::begin(kStatisticNames)] = statistic.value;
+  }
+  return values;
+}
+
+/// Since the last reset.
+DeviceStats DeviceSinceReset(Adapter& adapter) {
+  DeviceStats values = ReadDevice(adapter);
+  for (uint32_t i = 0; i < kStatisticCount; ++i) values[i] -= adapter.device_base[i];
+  return values;
 }
 
 std::array<uint64_t, kDriverStats> DriverStats(const rte_eth_dev* dev) {
@@ -87,6 +104,7 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->ipackets += packets;
     stats->ibytes += bytes;
     stats->ierrors += Relaxed(queue.bad_writeback);
+    stats->imissed += Relaxed(queue.stop_discards);
     stats->rx_nombuf += Relaxed(queue.no_mbuf);
     if (i >= RTE_ETHDEV_QUEUE_STAT_CNTRS) return;
     stats->q_ipackets[i] = packets;
@@ -103,18 +121,20 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->q_opackets[i] = packets;
     stats->q_obytes[i] = bytes;
   });
+  const DeviceStats device = DeviceSinceReset(adapter);
   if (dev->data->nb_rx_queues == 0) {
     // Links alone: whoever works in their regions counts for himself, the device for all.
-    stats->ipackets = DeviceStat(adapter, kStatRxFrames);
-    stats->ibytes = DeviceStat(adapter, kStatRxBytes);
-    stats->opackets = DeviceStat(adapter, kStatTxFrames);
-    stats->obytes = DeviceStat(adapter, kStatTxBytes);
+    stats->ipackets = device[kStatRxFrames];
+    stats->ibytes = device[kStatRxBytes];
+    stats->opackets = device[kStatTxFrames];
+    stats->obytes = device[kStatTxBytes];
   }
-  stats->imissed = DeviceStat(adapter, kStatRxNoDescriptor) + DeviceStat(adapter, kStatRxNoRegion);
-  stats->ierrors += DeviceStat(adapter, kStatRxOversize) + DeviceStat(adapter, kStatRxUndersize) +
-                    DeviceStat(adapter, kStatRxDmaFault);
-  stats->oerrors += DeviceStat(adapter, kStatTxBadDescriptor) +
-                    DeviceStat(adapter, kStatTxDmaFault) + DeviceStat(adapter, kStatLinkBadEntry);
+  stats->imissed +=
+      device[kStatRxNoDescriptor] + device[kStatRxNoRegion] + device[kStatRxDisabled];
+  stats->ierrors +=
+      device[kStatRxOversize] + device[kStatRxUndersize] + device[kStatRxDmaFault];
+  stats->oerrors +=
+      device[kStatTxBadDescriptor] + device[kStatTxDmaFault] + device[kStatLinkBadEntry];
   return 0;
 }
 
@@ -127,9 +147,7 @@ int StatsReset(rte_eth_dev* dev) {
   ForEachTx(dev,
             [](uint32_t, TxQueue& queue) { queue.packets = queue.bytes = queue.bad_packet = 0; });
   adapter.link_base = SumLinks(adapter);
-  for (uint32_t i = 0; i < kStatisticCount; ++i) {
-    adapter.device_base[i] = adapter.registers.Read64(StatisticRegister(i));
-  }
+  adapter.device_base = ReadDevice(adapter);
   return 0;
 }
 

@@ -177,6 +177,7 @@ eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner) {
   const auto pass = [&]<typename F>(F eth_dev_ops::*operation, std::type_identity_t<F> function) {
     if (inner.*operation != nullptr) ops.*operation = function;
   };
+  pass(&eth_dev_ops::dev_reset, Forward<rte_eth_dev_reset>);
   pass(&eth_dev_ops::dev_set_link_up, Forward<rte_eth_dev_set_link_up>);
   pass(&eth_dev_ops::dev_set_link_down, Forward<rte_eth_dev_set_link_down>);
   pass(&eth_dev_ops::promiscuous_enable, Forward<rte_eth_promiscuous_enable>);

@@ -67,7 +67,8 @@ class Attachment {
   virtual uint32_t Generation() const = 0;
 
   /// Snapshot of all counters; control path, any thread, bounded wait. The names
-  /// and their order do not change during the life of the attachment.
+  /// and their order do not change during the life of the attachment. A device in another
+  /// process that is gone has its last values; what its successor counts is added to them.
   virtual std::vector<Statistic> Statistics() = 0;
   /// The wire's carrier: follows injected link faults.
   virtual bool WireUp() = 0;

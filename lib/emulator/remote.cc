@@ -69,7 +69,8 @@ class Remote final : public Attachment, private DpdkMemory {
   /// If the connection has failed, the link is down until the watching thread has reached
   /// the device again.
   void DropIfBad();
-  void Merge(const std::vector<Statistic>& fresh);
+  /// Takes what the device counts now into statistics_. `returned`: on a new connection.
+  void Merge(const std::vector<Statistic>& fresh, bool returned);
   void Watch();
   /// Returns when the connection has ended: false if it may not come back.
   bool AwaitEnd();
@@ -93,7 +94,8 @@ class Remote final : public Attachment, private DpdkMemory {
   Holdings holdings_;
   std::map<const void*, GuardedRange> guards_;  ///< Of the queue, rings, and DPDK's memory.
   std::string missing_;                ///< Why the device cannot reach all of DPDK's memory.
-  std::vector<Statistic> statistics_;  ///< The newest.
+  std::vector<Statistic> statistics_;  ///< The newest, over all devices that were there.
+  std::vector<uint64_t> counted_;      ///< Of them, what the present device counted.
   uint8_t mac_[6] = {};
   bool wire_enabled_ = false;
   bool stop_ = false;
@@ -165,7 +167,7 @@ bool Remote::Reach(std::string* error) {
   if (!holdings_.HandOver(*connection, error) || !connection->AskStatistics(&fresh, error)) {
     return false;
   }
-  Merge(fresh);
+  Merge(fresh, true);
   std::copy_n(welcome.mac, sizeof(mac_), mac_);
   connection_ = std::move(connection);
   // Who sees the link up sees that the device has forgotten what it was told before.
@@ -226,17 +228,28 @@ bar::RingMemory Remote::Adopt(std::string_view name) {
   return bar::RingMemory::FromFile(file.Release(), reply.bytes, (reply.flags & kMirrored) != 0);
 }
 
-void Remote::Merge(const std::vector<Statistic>& fresh) {
-  if (statistics_.empty()) statistics_ = fresh;
+void Remote::Merge(const std::vector<Statistic>& fresh, bool returned) {
+  if (statistics_.empty()) {
+    for (const Statistic& statistic : fresh) statistics_.push_back({statistic.name, 0});
+    counted_.resize(fresh.size());
+  }
   // A device that came back may count other things; this list's names are a promise.
+  std::vector<uint64_t> counts = counted_;
+  bool anew = false;
   for (size_t i = 0; i < statistics_.size(); ++i) {
-    Statistic& known = statistics_[i];
-    auto found = i < fresh.size() && fresh[i].name == known.name
+    const std::string& name = statistics_[i].name;
+    auto found = i < fresh.size() && fresh[i].name == name
                      ? fresh.begin() + static_cast<ptrdiff_t>(i)
                      : std::find_if(fresh.begin(), fresh.end(),
-                                    [&](const Statistic& s) { return s.name == known.name; });
-    if (found != fresh.end()) known.value = found->value;
+                                    [&](const Statistic& s) { return s.name == name; });
+    if (found != fresh.end()) counts[i] = found->value;
+    // A reset leaves the counters of a device as they are; a new process begins at 0.
+    anew = anew || (returned && name.starts_with("model_") && counts[i] < counted_[i]);
   }
+  for (size_t i = 0; i < counts.size(); ++i) {
+    statistics_[i].value += counts[i] - (anew ? 0 : counted_[i]);
+  }
+  counted_ = std::move(counts);
 }
 
 std::vector<Statistic> Remote::Statistics() {
@@ -244,7 +257,7 @@ std::vector<Statistic> Remote::Statistics() {
   std::vector<Statistic> fresh;
   std::string error;
   if (connection_ != nullptr) {
-    if (connection_->AskStatistics(&fresh, &error)) Merge(fresh);
+    if (connection_->AskStatistics(&fresh, &error)) Merge(fresh, false);
     DropIfBad();
   }
   return statistics_;

@@ -207,6 +207,28 @@ TEST(Remote, WithoutADeviceTheLinkIsDownAndTheNextDeviceIsFound) {
   rte_free(grown);
 }
 
+TEST(Remote, CountersGoOnWhereADeviceThatIsGoneHadThem) {
+  // A device at rest counts nothing but its own steps.
+  constexpr const char* kSteps = "model_total_cycles";
+  auto device = std::make_unique<DeviceThread>(kIpuModel);
+  const auto host = Host();
+  ASSERT_NE(host, nullptr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const uint64_t first = Value(*host, kSteps);
+  ASSERT_GT(first, 0u);
+  // A reset: the same device, which has its counters still.
+  device->Do([](Server& server) { server.Reset(); });
+  ASSERT_TRUE(Eventually([&] { return host->Generation() == 2 && IsUp(*host); }));
+  const uint64_t second = Value(*host, kSteps);
+  EXPECT_GE(second, first);
+  device.reset();
+  ASSERT_TRUE(Eventually([&] { return !IsUp(*host); }));
+  EXPECT_GE(Value(*host, kSteps), second) << "nobody answers";
+  device = std::make_unique<DeviceThread>(kIpuModel);
+  ASSERT_TRUE(Eventually([&] { return host->Generation() == 3 && IsUp(*host); }));
+  EXPECT_GE(Value(*host, kSteps), second) << "and another one begins at 0";
+}
+
 TEST(Remote, ADeviceThatIsSlowToAnswerIsReachedAgain) {
   DeviceThread device(kIpuModel);
   const auto host = Host();

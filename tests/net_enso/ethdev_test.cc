@@ -148,6 +148,8 @@ TEST(Ethdev, RestartsTenTimesUnderTrafficAndAccountsForEveryFrame) {
         << "round " << round;
   }
   EXPECT_EQ(vdev.Stats().opackets, vdev.Xstat("model_tx_frames"));
+  EXPECT_EQ(vdev.Stats().ipackets + vdev.Stats().imissed,
+            vdev.Xstat("model_rx_frames") + vdev.Xstat("model_rx_pipe_full"));
   EXPECT_EQ(vdev.Xstat("pipe_unread_flits"), 0u);
   EXPECT_EQ(vdev.Xstat("device_stuck_rings"), 0u);
   EXPECT_EQ(vdev.Xstat("nb_bad_completions"), 0u);
@@ -388,6 +390,7 @@ TEST(Ethdev, LinkFollowsThePort) {
     return link.link_status;
   };
   EXPECT_EQ(status(), RTE_ETH_LINK_DOWN);
+  EXPECT_EQ(link.link_speed, RTE_ETH_SPEED_NUM_NONE);
   vdev.Start(1, pool.get());
   EXPECT_EQ(status(), RTE_ETH_LINK_UP);
   EXPECT_EQ(link.link_speed, RTE_ETH_SPEED_NUM_100G);

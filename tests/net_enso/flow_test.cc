@@ -228,20 +228,22 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
 }
 
 TEST_F(FlowTest, RefusesAttributesAndActionsThatItDoesNotHave) {
-  {
+  const struct {
+    void (*change)(rte_flow_attr&);
+    rte_flow_error_type type;
+    const char* word;
+  } kAttributes[] = {
+      {[](rte_flow_attr& a) { a.priority = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_PRIORITY, "priorities"},
+      {[](rte_flow_attr& a) { a.group = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_GROUP, "group 0"},
+      {[](rte_flow_attr& a) { a.egress = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_EGRESS, "ingress"},
+      {[](rte_flow_attr& a) { a.transfer = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER, "ingress"},
+      {[](rte_flow_attr& a) { a.ingress = 0; }, RTE_FLOW_ERROR_TYPE_ATTR_INGRESS, "ingress"},
+  };
+  for (const auto& [change, type, word] : kAttributes) {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
-    rule.attr.priority = 1;
-    ExpectRefused(rule, "priorities");
-  }
-  {
-    Rule rule(IPPROTO_UDP, 1, 80, 0);
-    rule.attr.group = 1;
-    ExpectRefused(rule, "group 0");
-  }
-  {
-    Rule rule(IPPROTO_UDP, 1, 80, 0);
-    rule.attr.egress = 1;
-    ExpectRefused(rule, "ingress");
+    change(rule.attr);
+    ExpectRefused(rule, word);
+    EXPECT_EQ(error_.type, type) << word;
   }
   ExpectRefused(Rule(IPPROTO_UDP, 1, 80, 2), "no such receive queue");
   {

@@ -129,9 +129,16 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   ASSERT_NE(SteerUdp(port.id, 2), nullptr);
   const uint64_t now = port.links[2].received;
   EXPECT_TRUE(EchoPatiently(port, [&] { return port.links[2].received > now + 5000; }));
+  rte_eth_stats counted[2];
+  EXPECT_EQ(rte_eth_stats_get(port.id, &counted[0]), 0);
   const uint64_t others = port.links[0].received + port.links[1].received;
   (device.*GetParam())();
   EXPECT_TRUE(EchoPatiently(port, [&] { return AllWereReset(port, 2); }));
+  // Whatever the new device begins with: counters go one way.
+  EXPECT_EQ(rte_eth_stats_get(port.id, &counted[1]), 0);
+  EXPECT_GE(counted[0].ipackets, 10000u);
+  EXPECT_GE(counted[1].ipackets, counted[0].ipackets);
+  EXPECT_GE(counted[1].imissed, counted[0].imissed);
   const uint64_t then = port.links[2].received;
   EXPECT_TRUE(EchoPatiently(port, [&] { return port.links[2].received > then + 5000; }));
   // But for what the device had sorted out already, for which there is room in few regions.

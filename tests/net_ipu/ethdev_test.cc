@@ -76,6 +76,17 @@ TEST(Traffic, FramesLongerThanTheMtuAreCounted) {
   EXPECT_EQ(port.Xstats().at("model_rx_oversize"), 1000u);
 }
 
+TEST(Traffic, AnMtuThatTheBuffersHoldNoFrameOfIsRefusedWhileRunning) {
+  // Behind the headroom there is room for 1500 bytes; a frame has 14 more than the MTU, and tags.
+  Port port("wire=gen:size=1400+count=100", {.mtu = 1400, .room = 1500});
+  port.Start();
+  EXPECT_EQ(rte_eth_dev_set_mtu(port.id, 1478), 0);
+  EXPECT_EQ(rte_eth_dev_set_mtu(port.id, 1479), -EBUSY);
+  uint64_t received = 0;
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 100; },
+                                [&](uint16_t, rte_mbuf*) { ++received; }));
+}
+
 /// DPDK's own hash of an IPv4/UDP frame: of the addresses, or of the ports, too.
 uint32_t SoftwareHash(const rte_mbuf* m, const uint8_t* key, bool with_ports) {
   const auto* ip = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
@@ -286,13 +297,63 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
               r.pattern[2].type = RTE_FLOW_ITEM_TYPE_VOID;
             }),
             -ENOTSUP);
-  EXPECT_EQ(refused([](Rule& r) { r.attributes.egress = 1; }), -ENOTSUP);
-  EXPECT_EQ(refused([](Rule& r) { r.attributes.priority = 1; }), -ENOTSUP);
-  EXPECT_EQ(refused([](Rule& r) { r.attributes.group = 1; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.actions[0].conf = nullptr; }), -EINVAL);
+  EXPECT_EQ(refused([](Rule& r) { r.actions[1].conf = nullptr; }), -EINVAL);
   EXPECT_EQ(refused([](Rule& r) { r.queue.index = 2; }), -EINVAL);
   EXPECT_EQ(refused([](Rule& r) { r.actions[0].type = RTE_FLOW_ACTION_TYPE_VOID; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_DROP; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_RSS; }), -ENOTSUP);
+}
+
+TEST(Flow, ARefusalNamesTheAttribute) {
+  Port port("");
+  const struct {
+    void (*change)(rte_flow_attr&);
+    rte_flow_error_type type;
+  } kCases[] = {
+      {[](rte_flow_attr& a) { a.group = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_GROUP},
+      {[](rte_flow_attr& a) { a.priority = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_PRIORITY},
+      {[](rte_flow_attr& a) { a.egress = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_EGRESS},
+      {[](rte_flow_attr& a) { a.transfer = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER},
+      {[](rte_flow_attr& a) { a.ingress = 0; }, RTE_FLOW_ERROR_TYPE_ATTR_INGRESS},
+  };
+  for (const auto& [change, type] : kCases) {
+    Rule rule;
+    change(rule.attributes);
+    EXPECT_EQ(rte_flow_validate(port.id, &rule.attributes, rule.pattern, rule.actions, &rule.error),
+              -ENOTSUP);
+    EXPECT_EQ(rule.error.type, type);
+    EXPECT_NE(rule.error.message, nullptr);
+  }
+}
+
+TEST(Restart, ARuleToAQueueThatIsGoneForbidsTheStart) {
+  Port port("wire=gen:size=64+flows=10", {.queues = 2});
+  Rule rule;
+  rule.queue.index = 1;
+  ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;
+  const rte_eth_conf conf{};
+  ASSERT_EQ(rte_eth_dev_configure(port.id, 1, 1, &conf), 0);
+  ASSERT_EQ(rte_eth_rx_queue_setup(port.id, 0, 512, 0, nullptr, port.pool()), 0);
+  ASSERT_EQ(rte_eth_tx_queue_setup(port.id, 0, 512, 0, nullptr), 0);
+  EXPECT_EQ(rte_eth_dev_start(port.id), -EINVAL);
+  ASSERT_EQ(rte_flow_flush(port.id, &rule.error), 0);
+  EXPECT_EQ(rte_eth_dev_start(port.id), 0);
+}
+
+TEST(Restart, AResetForgetsRulesAndKeepsTheConfiguration) {
+  Port port("wire=gen:size=64+flows=100", {.queues = 2, .rss_types = kRssUdp});
+  Rule rule;
+  rule.actions[0] = {RTE_FLOW_ACTION_TYPE_DROP, nullptr};
+  ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;  // every UDP frame
+  port.Start();
+  EXPECT_TRUE(port.ReceiveUntil([&] { return port.Xstats().at("model_rx_flow_drop") > 0; },
+                                [](uint16_t, rte_mbuf*) { ADD_FAILURE(); }));
+  ASSERT_EQ(rte_eth_dev_reset(port.id), 0);
+  port.Start();
+  uint64_t received[2] = {};
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received[0] > 100 && received[1] > 100; },
+                                [&](uint16_t queue, rte_mbuf*) { ++received[queue]; }));
 }
 
 TEST(Restart, TenTimesUnderTrafficLeavesNothingBehind) {
@@ -307,6 +368,10 @@ TEST(Restart, TenTimesUnderTrafficLeavesNothingBehind) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("model_rx_frames"),
             stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
+  // Neither stop lost a frame that the basic statistics do not have.
+  EXPECT_EQ(stats.at("rx_good_packets") + stats.at("rx_missed_errors"),
+            stats.at("model_rx_frames") + stats.at("model_rx_no_descriptor") +
+                stats.at("model_rx_disabled"));
   EXPECT_EQ(stats.at("model_tx_frames"), stats.at("tx_good_packets"));
   EXPECT_EQ(stats.at("wire_corrupted") + stats.at("wire_duplicated"), 0u);
 }
@@ -359,6 +424,24 @@ TEST(Statistics, ResetToZero) {
     const bool clock = name.find("cycles") != std::string::npos;  // runs on
     EXPECT_TRUE(value == 0 || clock) << name << " " << value;
   }
+}
+
+TEST(Queues, FramesOfAStoppedOneAreMissed) {
+  Port port("wire=gen:size=64+flows=100+count=2000,pause=off",
+            {.queues = 2, .rss_types = kRssUdp});
+  rte_eth_rxconf later{};
+  later.rx_deferred_start = 1;
+  ASSERT_EQ(rte_eth_rx_queue_setup(port.id, 1, 512, 0, &later, port.pool()), 0);
+  port.Start();
+  rte_eth_stats stats{};
+  EXPECT_TRUE(port.ReceiveUntil(
+      [&] {
+        rte_eth_stats_get(port.id, &stats);
+        return stats.ipackets + stats.imissed == 2000;
+      },
+      [](uint16_t queue, rte_mbuf*) { EXPECT_EQ(queue, 0); }))
+      << stats.ipackets << " received, " << stats.imissed << " missed";
+  EXPECT_GT(stats.imissed, 2000u / 4);
 }
 
 TEST(Queues, TellTheirState) {
