@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The distribution's dpdk-testpmd, as somebody at its prompt uses it."""
+import json
 import os
 import re
 import select
@@ -7,6 +8,14 @@ import subprocess
 import time
 
 PATIENCE_S = 30
+
+
+def pmd_info(plugin):
+    """The lines that dpdk-pmdinfo.py prints of a plugin, by the driver's name: JSON in .rodata."""
+    text = subprocess.run(["readelf", "-W", "-p", ".rodata", plugin], check=True,
+                          capture_output=True, text=True).stdout
+    lines = [json.loads(line) for line in re.findall(r"PMD_INFO_STRING= (.*)", text)]
+    return {line["name"]: line for line in lines}
 
 
 class Testpmd:

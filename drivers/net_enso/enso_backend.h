@@ -39,6 +39,8 @@ class Backend {
   virtual void Unmap(const bar::RingMemory& memory, uint64_t bus) = 0;
   /// The model behind a vdev; null on hardware.
   virtual emulator::Attachment* model() { return nullptr; }
+  /// Counts the device's power-ons, as Attachment::Generation. Any thread.
+  virtual uint32_t Generation() const { return 1; }
 };
 
 /// A ring and its bus address: mapped while the object lives.

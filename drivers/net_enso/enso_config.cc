@@ -14,6 +14,7 @@ namespace sluice::net_enso {
 using namespace regs::enso;
 
 int Device::Configure(const void* slot) {
+  if (Lost()) return -EIO;
   if (const int result = EnsureControlNb(); result != 0) return result;
   return control_nb_->Configure(slot);
 }

@@ -31,7 +31,18 @@ int Configure(rte_eth_dev* dev) {
              dev->data->nb_rx_queues, port.pipes_per_queue, regs::enso::kMaxPipes);
     return -EINVAL;
   }
+  ResetReta(port);
   return 0;
+}
+
+/// A device in another process that came back has no pipes: says so once, and what to do.
+bool IsLost(Port& port) {
+  const bool lost = port.device->Lost();
+  if (!port.loss_reported.exchange(lost) && lost && port.data->dev_started != 0) {
+    ENSO_LOG(ERR, "%s: the device came back from power-on without its pipes: stop and start the port",
+             port.data->name);
+  }
+  return lost;
 }
 
 int UpdateLink(rte_eth_dev* dev, int) {
@@ -39,7 +50,7 @@ int UpdateLink(rte_eth_dev* dev, int) {
   emulator::Attachment* model = port.device->backend().model();
   const bool carrier = port.device->bar().LinkUp() && (model == nullptr || model->WireUp());
   rte_eth_link link{};
-  const bool up = port.up && carrier;
+  const bool up = port.up && carrier && !IsLost(port);
   link.link_speed = up ? RTE_ETH_SPEED_NUM_100G : RTE_ETH_SPEED_NUM_NONE;
   link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
   link.link_autoneg = RTE_ETH_LINK_FIXED;
@@ -48,19 +59,37 @@ int UpdateLink(rte_eth_dev* dev, int) {
 }
 
 /// What rte_eth_rx_queue_info_get and its like tell of every queue.
-void SetQueueStates(rte_eth_dev_data* data, uint8_t state) {
-  std::memset(data->rx_queue_state, state, data->nb_rx_queues);
-  std::memset(data->tx_queue_state, state, data->nb_tx_queues);
+void SetQueueStates(Port& port, bool started) {
+  const auto state = [started](const auto& queue) -> uint8_t {
+    return started && !queue->deferred_start ? RTE_ETH_QUEUE_STATE_STARTED
+                                             : RTE_ETH_QUEUE_STATE_STOPPED;
+  };
+  for (size_t i = 0; i < port.rx.size(); ++i) port.data->rx_queue_state[i] = state(port.rx[i]);
+  for (size_t i = 0; i < port.tx.size(); ++i) port.data->tx_queue_state[i] = state(port.tx[i]);
+}
+
+/// Makes a device that lost its power know this driver again; `device`'s lock is held.
+int Recover(Device& device, const char* name) {
+  const int result = device.Recover();
+  if (result == -EBUSY) {
+    ENSO_LOG(ERR, "%s: the device lost its power: close the native pipes and buffers first", name);
+  } else if (result != 0) {
+    ENSO_LOG(ERR, "%s: the device does not answer: try again once it is back", name);
+  }
+  return result;
 }
 
 int Start(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   const std::scoped_lock lock(port.device->mutex());
   const bool exact = port.device->geometry().notify_per_packet;
+  if (const int result = Recover(*port.device, dev->data->name); result != 0) return result;
   if (const int result = StartQueues(port); result != 0) return result;
-  dev->rx_pkt_burst = exact ? RxBurstExact : RxBurst;
+  const bool described = !port.rx.empty() && port.rx.front()->wanted.Any();
+  dev->rx_pkt_burst = described ? (exact ? RxBurstExactDescribed : RxBurstDescribed)
+                                : (exact ? RxBurstExact : RxBurst);
   dev->tx_pkt_burst = TxBurst;
-  SetQueueStates(dev->data, RTE_ETH_QUEUE_STATE_STARTED);
+  SetQueueStates(port, true);
   EnableWire(port, true);
   UpdateLink(dev, 0);
   return 0;
@@ -71,7 +100,7 @@ int Stop(rte_eth_dev* dev) {
   const std::scoped_lock lock(port.device->mutex());
   EnableWire(port, false);
   StopQueues(port);
-  SetQueueStates(dev->data, RTE_ETH_QUEUE_STATE_STOPPED);
+  SetQueueStates(port, false);
   UpdateLink(dev, 0);
   return 0;
 }
@@ -92,6 +121,17 @@ int SetLinkDown(rte_eth_dev* dev) {
   return 0;
 }
 
+/// The driver's own state as after probing; ethdev has stopped the port. The FPGA itself has no reset
+/// but over JTAG.
+int Reset(rte_eth_dev* dev) {
+  Port& port = Port::Of(dev);
+  const std::scoped_lock lock(port.device->mutex());
+  if (const int result = Recover(*port.device, dev->data->name); result != 0) return result;
+  port.flows.clear();
+  ResetReta(port);
+  return 0;
+}
+
 int Close(rte_eth_dev* dev) {
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
   Port::Of(dev).~Port();
@@ -100,7 +140,7 @@ int Close(rte_eth_dev* dev) {
   return 0;
 }
 
-int GetInfo(rte_eth_dev*, rte_eth_dev_info* info) {
+int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
   info->max_rx_queues = kMaxQueues;
   info->max_tx_queues = kMaxQueues;
   info->min_rx_bufsize = regs::enso::kFlitBytes;
@@ -109,8 +149,13 @@ int GetInfo(rte_eth_dev*, rte_eth_dev_info* info) {
   info->max_mtu = kMaxMtu;
   info->max_mac_addrs = 1;
   info->speed_capa = RTE_ETH_LINK_SPEED_10G | RTE_ETH_LINK_SPEED_40G | RTE_ETH_LINK_SPEED_100G;
-  info->rx_offload_capa = RTE_ETH_RX_OFFLOAD_SCATTER;
+  // But for scattering, which costs a copy either way, the driver's software does these.
+  info->rx_offload_capa =
+      RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH;
   info->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  info->reta_size = static_cast<uint16_t>(Port::Of(dev).reta.size());
+  info->flow_type_rss_offloads = kRssTypes;
+  info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
   // Rings are the pipes, whatever descriptor count an application asks for.
   info->rx_desc_lim = {
       .nb_max = 32768, .nb_min = 1, .nb_align = 1, .nb_seg_max = 0, .nb_mtu_seg_max = 0};
@@ -120,9 +165,12 @@ int GetInfo(rte_eth_dev*, rte_eth_dev_info* info) {
   return 0;
 }
 
-const uint32_t* GetSupportedPtypes(rte_eth_dev*) {
-  static constexpr uint32_t kPtypes[] = {RTE_PTYPE_L2_ETHER, RTE_PTYPE_UNKNOWN};
-  return kPtypes;
+const uint32_t* GetSupportedPtypes(rte_eth_dev*) { return kPacketTypes; }
+
+/// In force from the next start on.
+int SetPtypes(rte_eth_dev* dev, uint32_t mask) {
+  Port::Of(dev).packet_types = mask & kPacketTypeMask;
+  return 0;
 }
 
 /// The FPGA filters no destination address: every mode is the promiscuous one.
@@ -155,6 +203,9 @@ void InitPort(rte_eth_dev* dev, std::unique_ptr<Backend> backend, const Geometry
   dev->data->promiscuous = 1;
   dev->data->all_multicast = 1;
   dev->dev_ops = &kEthdevOps;
+  dev->rx_queue_count = CountRxQueue;
+  dev->rx_descriptor_status = GetRxStatus;
+  dev->tx_descriptor_status = GetTxStatus;
   UpdateLink(dev, 0);
 }
 
@@ -191,11 +242,13 @@ constinit const eth_dev_ops kEthdevOps = [] {
   ops.dev_start = Start;
   ops.dev_stop = Stop;
   ops.dev_close = Close;
+  ops.dev_reset = Reset;
   ops.dev_set_link_up = SetLinkUp;
   ops.dev_set_link_down = SetLinkDown;
   ops.link_update = UpdateLink;
   ops.dev_infos_get = GetInfo;
   ops.dev_supported_ptypes_get = GetSupportedPtypes;
+  ops.dev_ptypes_set = SetPtypes;
   ops.promiscuous_enable = AcceptReceiveMode;
   ops.promiscuous_disable = AcceptReceiveMode;
   ops.allmulticast_enable = AcceptReceiveMode;
@@ -209,6 +262,16 @@ constinit const eth_dev_ops kEthdevOps = [] {
   ops.rxq_info_get = GetRxQueueInfo;
   ops.txq_info_get = GetTxQueueInfo;
   ops.tx_done_cleanup = CleanTxQueue;
+  ops.rx_queue_start = StartRxQueue;
+  ops.rx_queue_stop = StopRxQueue;
+  ops.tx_queue_start = StartTxQueue;
+  ops.tx_queue_stop = StopTxQueue;
+  ops.rx_burst_mode_get = GetRxBurstMode;
+  ops.tx_burst_mode_get = GetTxBurstMode;
+  ops.reta_update = UpdateReta;
+  ops.reta_query = QueryReta;
+  ops.rss_hash_update = UpdateRssHash;
+  ops.rss_hash_conf_get = GetRssHash;
   ops.stats_get = GetStats;
   ops.stats_reset = ResetStats;
   ops.xstats_get = GetXstats;

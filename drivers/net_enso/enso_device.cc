@@ -12,7 +12,10 @@ namespace sluice::net_enso {
 using namespace regs::enso;
 
 Device::Device(std::unique_ptr<Backend> backend, const Geometry& geometry)
-    : backend_(std::move(backend)), geometry_(geometry), bar_(backend_->registers()) {}
+    : backend_(std::move(backend)),
+      generation_(backend_->Generation()),
+      geometry_(geometry),
+      bar_(backend_->registers()) {}
 
 Device::~Device() {
   const std::scoped_lock lock(mutex_);
@@ -23,6 +26,8 @@ Device::~Device() {
 }
 
 int Device::OpenNb(NotificationBuffer** nb) {
+  // What was opened before the device lost its power must be closed, not added to.
+  if (Lost() && Recover() != 0) return -EIO;
   // The control buffer comes first, so that it is there to undo whatever follows.
   if (const int result = EnsureControlNb(); result != 0) return result;
   return CreateNb(nb);
@@ -56,6 +61,21 @@ std::vector<Pipe*> Device::PipesOf(const NotificationBuffer* nb) const {
     if (pipe->nb == nb) pipes.push_back(pipe.get());
   }
   return pipes;
+}
+
+int Device::Recover() {
+  if (!bar_.LinkUp()) return -EIO;
+  if (!Lost()) return 0;
+  const size_t own = control_nb_ != nullptr ? 1 : 0;
+  if (nbs_.size() > own) return -EBUSY;
+  if (control_nb_ != nullptr) CloseNb(control_nb_);
+  flows_ = FlowTable();
+  fallback_count_ = 0;
+  round_robin_ = false;
+  nbs_used_.reset();
+  stuck_rings_.clear();
+  generation_ = backend_->Generation();
+  return 0;
 }
 
 bool Device::StoreUntilRead(uint32_t offset, uint32_t value) {

@@ -83,6 +83,13 @@ class Device {
   /// Waits until no frame in flight can reach a pipe that the NIC was told to avoid.
   void Quiesce();
 
+  /// Whether the device lost its power since it was programmed: it knows none of this driver's
+  /// pipes and buffers any more. Any thread, without the lock.
+  bool Lost() const { return backend_->Generation() != generation_.load(); }
+  /// Begins anew if the device is lost. 0, -EBUSY (native buffers are open), -EIO (it does not
+  /// answer). The port is stopped.
+  int Recover();
+
   /// What BindFlow would return for a flow that no pipe holds yet.
   int CheckFlow(const FlowKey& key) const;
   int BindFlow(Pipe* pipe, const FlowKey& key);
@@ -134,6 +141,7 @@ class Device {
 
   std::mutex mutex_;
   std::unique_ptr<Backend> backend_;
+  std::atomic<uint32_t> generation_;  ///< Of the device, for which all was programmed.
   const Geometry geometry_;
   bar::Bar bar_;
 

@@ -133,6 +133,8 @@ struct Parser {
         state = kDone;
       } else if (item->type == RTE_FLOW_ITEM_TYPE_END && state == kDone) {
         return 0;
+      } else if (item->type == RTE_FLOW_ITEM_TYPE_END && state == kIpv4) {
+        return Refuse(item, "the NIC matches no address without a port: add a udp or tcp item");
       } else {
         return Refuse(item, "the NIC matches only eth / ipv4 / udp and eth / ipv4 / tcp");
       }

@@ -3,6 +3,8 @@
 
 #include <netinet/in.h>
 
+#include "packet/bytes.h"
+
 namespace sluice::net_enso {
 
 using regs::enso::FlowRow;
@@ -13,6 +15,17 @@ FlowKey MaskFlow(const FlowKey& flow, uint8_t protocol) {
   if (protocol == IPPROTO_TCP) return flow;
   if (protocol == IPPROTO_UDP) return {.dst_ip = flow.dst_ip, .dst_port = flow.dst_port};
   return {.dst_ip = flow.dst_ip};
+}
+
+FlowKey KeyOfFrame(const uint8_t* flit) {
+  constexpr uint8_t kSyn = 0x02;
+  const FlowKey key{.dst_ip = packet::LoadBe32(flit + 30),
+                    .src_ip = packet::LoadBe32(flit + 26),
+                    .dst_port = packet::LoadBe16(flit + 36),
+                    .src_port = packet::LoadBe16(flit + 34)};
+  const uint8_t protocol = flit[23];
+  const bool syn = protocol == IPPROTO_TCP && (flit[47] & kSyn) != 0;
+  return MaskFlow(key, syn ? IPPROTO_UDP : protocol);
 }
 
 FlowTable::FlowTable() : tables_(kSubTables) {}

@@ -22,6 +22,10 @@ using regs::enso::FlowKey;
 /// names its SYN segments, which the NIC looks up like UDP.
 FlowKey MaskFlow(const FlowKey& flow, uint8_t protocol);
 
+/// The key under which the NIC looks up the frame whose first flit is at `flit`. It takes the fields
+/// from where they are in IPv4 without options, whatever the frame is.
+FlowKey KeyOfFrame(const uint8_t* flit);
+
 /// The table as the NIC holds it, provided that it was empty at first and every
 /// insert went through here. On hardware entries survive a soft reset and other
 /// processes; those the mirror cannot know.

@@ -56,6 +56,7 @@ int rte_pmd_enso_nb::Open() {
 }
 
 bool rte_pmd_enso_nb::Close() {
+  if (device_->Lost()) return true;  // which released everything
   Flush();
   const bool drained = Drain(nullptr);
   const bool disabled = device_->StoreUntilRead64(page_ + kRxMemLo, 0) &&
@@ -103,7 +104,7 @@ void rte_pmd_enso_nb::CatchUp(const Pipe* pipe) {
     ReadNotifications();
   }
   const uint32_t tail = bar_.Read32(PipePage(pipe->id) + kRxTail);
-  if (bar_.LinkUp()) AcceptNotification(pipe->id, tail);
+  if (bar_.LinkUp() && !device_->Lost()) AcceptNotification(pipe->id, tail);
 }
 
 void rte_pmd_enso_nb::Unlink(Pipe** list, const Pipe* pipe, Pipe* Pipe::*next) {
@@ -121,7 +122,7 @@ bool rte_pmd_enso_nb::Drain(const Pipe* pipe) {
   while (true) {
     ReapCompletions();
     if (pipe == nullptr ? tx_clean_ == tx_tail_ : pipe->sends == 0) return true;
-    if (!LinkUp() || deadline.Passed()) return false;
+    if (!LinkUp() || device_->Lost() || deadline.Passed()) return false;
     deadline.Relax();
   }
 }

@@ -117,7 +117,7 @@ void Device::ClosePipe(Pipe* pipe) {
     pipes_[pipe->id].nb.store(kNoNb, std::memory_order_release);
     pipes_[pipe->id].pipe.store(nullptr, std::memory_order_relaxed);
   }
-  if (!let_go) KeepMapped(std::move(pipe->ring));
+  if (!let_go && !Lost()) KeepMapped(std::move(pipe->ring));
   std::erase_if(open_pipes_, [pipe](const auto& open) { return open.get() == pipe; });
   const bool any_fallback = std::any_of(open_pipes_.begin(), open_pipes_.end(),
                                         [](const auto& open) { return open->fallback; });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The ethdev port of a device: queues, rules and counters behind the C operations
-// of enso_ctrl.cc, enso_queue.cc, enso_stats.cc, enso_flow.cc, enso_rx.cc and
-// enso_tx.cc.
+// of enso_ctrl.cc, enso_queue.cc, enso_rss.cc, enso_stats.cc, enso_flow.cc, enso_rx.cc
+// and enso_tx.cc.
 #pragma once
 
 #include <ethdev_driver.h>
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "net_enso/enso_describe.h"
 #include "net_enso/enso_device.h"
 
 /// A rule of rte_flow, as applications hold it.
@@ -65,8 +66,10 @@ struct RxQueue {
   uint64_t rearm = 0;  ///< Initial data_off, refcnt, nb_segs and port of an mbuf.
   uint32_t room = 0;   ///< Bytes that one mbuf takes.
   uint32_t stocked = 0;
+  uint16_t max_spans = kSpans;  ///< Of a poll; 0 while the queue is stopped.
   bool scatter = false;
   uint32_t max_bytes = 0;  ///< Longest frame that the MTU admits.
+  Wanted wanted;
 
   QueueTraffic counters;
   uint64_t desync_flits = 0;
@@ -84,18 +87,22 @@ struct RxQueue {
   uint16_t id = 0;
   uint16_t descriptors = 0;
   bool drop_enabled = false;
+  bool deferred_start = false;
 };
 
 /// One transmit queue: a TX pipe on a buffer of its own, because another thread may
 /// serve the receive queue of the same number.
 struct TxQueue {
   NotificationBuffer* nb = nullptr;
-  Pipe* pipe = nullptr;
+  Pipe* pipe = nullptr;  ///< `own`, or `none` while the queue is stopped.
+  Pipe* own = nullptr;
+  Pipe none;  ///< Without memory or room.
   QueueTraffic counters;
   uint64_t unframeable = 0;
   uint64_t full = 0;
   uint16_t id = 0;
   uint16_t descriptors = 0;
+  bool deferred_start = false;
 };
 
 struct Port {
@@ -104,6 +111,9 @@ struct Port {
   uint32_t pipes_per_queue = 1;
   rte_ether_addr mac{};
   bool up = false;  ///< Carrier wanted: started, or set_link_up.
+  std::atomic<bool> loss_reported{false};
+  uint32_t packet_types = kPacketTypeMask;  ///< As Wanted::packet_types.
+  std::vector<uint16_t> reta;               ///< Queue of each fallback pipe.
   std::vector<std::unique_ptr<RxQueue>> rx;
   std::vector<std::unique_ptr<TxQueue>> tx;
   std::vector<std::unique_ptr<rte_flow>> flows;
@@ -127,6 +137,20 @@ extern const rte_flow_ops kFlowOps;
 int StartQueues(Port& port);
 void StopQueues(Port& port);
 
+// enso_rss.cc: which queue a frame goes to that no rule claims.
+inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_TCP |
+                                      RTE_ETH_RSS_NONFRAG_IPV4_UDP |
+                                      RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
+/// Fallback pipes of all queues: a power of two, because the NIC spreads by a mask, and at least
+/// one a queue.
+uint32_t FallbackPipes(const Port& port);
+/// Gives each pipe a queue in turn. The port is being configured.
+void ResetReta(Port& port);
+int UpdateReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size);
+int QueryReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size);
+int UpdateRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
+int GetRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
+
 // enso_flow.cc: while the port is stopped its rules wait outside the table.
 int BindRules(Port& port);
 void UnbindRules(Port& port);
@@ -147,12 +171,28 @@ void ReleaseRxQueue(rte_eth_dev* dev, uint16_t id);
 void ReleaseTxQueue(rte_eth_dev* dev, uint16_t id);
 void GetRxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info);
 void GetTxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info);
+int StartRxQueue(rte_eth_dev* dev, uint16_t id);
+int StopRxQueue(rte_eth_dev* dev, uint16_t id);
+int StartTxQueue(rte_eth_dev* dev, uint16_t id);
+int StopTxQueue(rte_eth_dev* dev, uint16_t id);
+int GetRxBurstMode(rte_eth_dev* dev, uint16_t id, rte_eth_burst_mode* mode);
+int GetTxBurstMode(rte_eth_dev* dev, uint16_t id, rte_eth_burst_mode* mode);
 int CleanTxQueue(void* queue, uint32_t free_count);
+// By the queue's thread. Descriptors are the frames of a receive queue, as many as it was set up
+// with, and the flits of a transmit queue.
+uint32_t CountRxQueue(void* queue);
+int GetRxStatus(void* queue, uint16_t offset);
+int GetTxStatus(void* queue, uint16_t offset);
 
-// Bursts. The exact variant walks the boundaries of notify=packet.
+// Bursts. The exact variants walk the boundaries of notify=packet, the described ones fill in what
+// the application wants.
 uint16_t RxBurst(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstExact(void* queue, rte_mbuf** packets, uint16_t count);
+uint16_t RxBurstDescribed(void* queue, rte_mbuf** packets, uint16_t count);
+uint16_t RxBurstExactDescribed(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t TxBurst(void* queue, rte_mbuf** packets, uint16_t count);
+/// Frames that have arrived and were not received yet, `limit` at most. By the queue's thread.
+uint32_t CountPending(RxQueue& queue, uint32_t limit);
 /// Walks what the queue's pipes still hold and counts its frames as stop_drops.
 void DiscardPending(RxQueue& queue);
 

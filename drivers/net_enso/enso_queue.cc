@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Queues of the ethdev face: set-up by the application, start and stop with the port.
+// Queues of the ethdev face: set-up by the application, start and stop with the port or alone.
+//
+// The NIC cannot stop a queue: a frame that reaches a disabled pipe wedges it. The pipes of a
+// receive queue that is stopped fill instead, until the NIC drops what comes (or, with pause=on,
+// the wire waits); a start discards what they hold.
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "net_enso/enso_port.h"
@@ -25,10 +29,13 @@ uint64_t RearmWord(uint16_t port) {
   return word;
 }
 
-/// Pipes of all queues: a power of two, because the NIC spreads by a mask, and at
-/// least one a queue. Pipe k belongs to queue k mod n.
-uint32_t FallbackPipes(const Port& port) {
-  return std::bit_ceil(static_cast<uint32_t>(port.rx.size()) * port.pipes_per_queue);
+Wanted WantedOf(const Port& port) {
+  const uint64_t offloads = port.data->dev_conf.rxmode.offloads;
+  return {.packet_types = port.packet_types,
+          .ip_checksum = (offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0,
+          .udp_checksum = (offloads & RTE_ETH_RX_OFFLOAD_UDP_CKSUM) != 0,
+          .tcp_checksum = (offloads & RTE_ETH_RX_OFFLOAD_TCP_CKSUM) != 0,
+          .hash = (offloads & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0};
 }
 
 int StartRxQueues(Port& port) {
@@ -37,14 +44,15 @@ int StartRxQueues(Port& port) {
     const rte_eth_dev_data* data = port.data;
     queue->scatter = (data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
     queue->rearm = RearmWord(data->port_id);
+    queue->wanted = WantedOf(port);
+    queue->max_spans = queue->deferred_start ? 0 : RxQueue::kSpans;
     const uint32_t mtu_bytes = data->mtu + RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN * 2;
     queue->max_bytes = queue->scatter ? mtu_bytes : std::min(mtu_bytes, queue->room);
     queue->position = queue->end = queue->released = nullptr;
     queue->span_count = queue->next_span = 0;
   }
-  if (port.rx.empty()) return 0;
-  for (uint32_t i = 0; i < FallbackPipes(port); ++i) {
-    RxQueue& queue = *port.rx[i % port.rx.size()];
+  for (const uint16_t id : port.reta) {
+    RxQueue& queue = *port.rx[id];
     Pipe* pipe = nullptr;
     const int result =
         port.device->OpenPipe(queue.nb, RTE_PMD_ENSO_RX, true, FallbackOwner::kEthdev, &pipe);
@@ -58,9 +66,10 @@ int StartTxQueues(Port& port) {
     int result = port.device->OpenNb(&queue->nb);
     if (result == 0) {
       result = port.device->OpenPipe(queue->nb, RTE_PMD_ENSO_TX, false, FallbackOwner::kNone,
-                                     &queue->pipe);
+                                     &queue->own);
     }
     if (result != 0) return result;
+    queue->pipe = queue->deferred_start ? &queue->none : queue->own;
   }
   return 0;
 }
@@ -102,7 +111,7 @@ void StopQueues(Port& port) {
     if (queue->nb == nullptr) continue;
     port.device->CloseNb(queue->nb);
     queue->nb = nullptr;
-    queue->pipe = nullptr;
+    queue->pipe = queue->own = nullptr;
   }
 }
 
@@ -120,18 +129,20 @@ int SetupRxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned,
   queue->pool = pool;
   queue->room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
   queue->drop_enabled = conf->rx_drop_en != 0;
+  queue->deferred_start = conf->rx_deferred_start != 0;
   port.rx[id] = std::move(queue);
   dev->data->rx_queues[id] = port.rx[id].get();
   return 0;
 }
 
 int SetupTxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned,
-                 const rte_eth_txconf*) {
+                 const rte_eth_txconf* conf) {
   Port& port = Port::Of(dev);
   if (port.tx.size() <= id) port.tx.resize(id + 1);
   port.tx[id] = std::make_unique<TxQueue>();
   port.tx[id]->id = id;
   port.tx[id]->descriptors = descriptors;
+  port.tx[id]->deferred_start = conf->tx_deferred_start != 0;
   dev->data->tx_queues[id] = port.tx[id].get();
   return 0;
 }
@@ -155,14 +166,94 @@ void GetRxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info) {
   info->mp = queue.pool;
   info->nb_desc = queue.descriptors;
   info->conf.rx_drop_en = queue.drop_enabled;
+  info->conf.rx_deferred_start = queue.deferred_start;
   info->conf.offloads = dev->data->dev_conf.rxmode.offloads;
   info->scattered_rx = queue.scatter;
   info->rx_buf_size = static_cast<uint16_t>(queue.room);
 }
 
 void GetTxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info) {
-  info->nb_desc = Port::Of(dev).tx[id]->descriptors;
+  const TxQueue& queue = *Port::Of(dev).tx[id];
+  info->nb_desc = queue.descriptors;
+  info->conf.tx_deferred_start = queue.deferred_start;
   info->conf.offloads = dev->data->dev_conf.txmode.offloads;
+}
+
+int StartRxQueue(rte_eth_dev* dev, uint16_t id) {
+  Port& port = Port::Of(dev);
+  const std::scoped_lock lock(port.device->mutex());
+  DiscardPending(*port.rx[id]);
+  dev->data->rx_queue_state[id] = RTE_ETH_QUEUE_STATE_STARTED;
+  return 0;
+}
+
+int StopRxQueue(rte_eth_dev* dev, uint16_t id) {
+  Port& port = Port::Of(dev);
+  const std::scoped_lock lock(port.device->mutex());
+  DiscardPending(*port.rx[id]);
+  port.rx[id]->max_spans = 0;
+  dev->data->rx_queue_state[id] = RTE_ETH_QUEUE_STATE_STOPPED;
+  return 0;
+}
+
+int StartTxQueue(rte_eth_dev* dev, uint16_t id) {
+  TxQueue& queue = *Port::Of(dev).tx[id];
+  queue.pipe = queue.own;
+  dev->data->tx_queue_state[id] = RTE_ETH_QUEUE_STATE_STARTED;
+  return 0;
+}
+
+int StopTxQueue(rte_eth_dev* dev, uint16_t id) {
+  Port& port = Port::Of(dev);
+  const std::scoped_lock lock(port.device->mutex());
+  TxQueue& queue = *port.tx[id];
+  queue.nb->Drain(queue.own);
+  queue.pipe = &queue.none;
+  dev->data->tx_queue_state[id] = RTE_ETH_QUEUE_STATE_STOPPED;
+  return 0;
+}
+
+int GetRxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
+  constexpr struct {
+    eth_rx_burst_t burst;
+    const char* name;
+  } kNames[] = {{RxBurst, "Copy, Lengths of Headers"},
+                {RxBurstExact, "Copy, Lengths of Notifications"},
+                {RxBurstDescribed, "Copy, Lengths of Headers, Offloads in Software"},
+                {RxBurstExactDescribed, "Copy, Lengths of Notifications, Offloads in Software"}};
+  for (const auto& [burst, name] : kNames) {
+    if (burst != dev->rx_pkt_burst) continue;
+    std::snprintf(mode->info, sizeof(mode->info), "%s", name);
+    return 0;
+  }
+  return -EINVAL;  // not started
+}
+
+int GetTxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
+  if (dev->tx_pkt_burst != TxBurst) return -EINVAL;
+  std::snprintf(mode->info, sizeof(mode->info), "Copy");
+  return 0;
+}
+
+uint32_t CountRxQueue(void* opaque) {
+  auto& queue = *static_cast<RxQueue*>(opaque);
+  return CountPending(queue, queue.descriptors);
+}
+
+int GetRxStatus(void* opaque, uint16_t offset) {
+  auto& queue = *static_cast<RxQueue*>(opaque);
+  if (offset >= queue.descriptors) return -EINVAL;
+  return CountPending(queue, offset + 1u) > offset ? RTE_ETH_RX_DESC_DONE
+                                                   : RTE_ETH_RX_DESC_AVAIL;
+}
+
+int GetTxStatus(void* opaque, uint16_t offset) {
+  const auto& queue = *static_cast<TxQueue*>(opaque);
+  const Pipe& pipe = *queue.own;
+  if (offset >= pipe.flits) return -EINVAL;
+  queue.nb->ReapCompletions();
+  return offset < pipe.flits - (pipe.tx_tail - pipe.tx_head) ? RTE_ETH_TX_DESC_DONE
+                                                             : RTE_ETH_TX_DESC_FULL;
 }
 
 }  // namespace sluice::net_enso

@@ -2,7 +2,8 @@
 //
 // Receive burst of the ethdev face: cuts the bytes of a pipe into frames and copies
 // each into an mbuf. A pipe carries no lengths; they come from the frames' headers,
-// or, with notify=packet, from the notifications (docs/enso-hardware.md, "Receiving").
+// or, with notify=packet, from the notifications (docs/enso-hardware.md, "Receiving"). Each burst
+// function is there twice: bare, and with what software finds out about a frame (enso_describe.h).
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
@@ -29,12 +30,12 @@ struct Step {
   uint32_t span;    ///< Bytes to step over, > 0, ≤ end − position.
 };
 
-/// The frame at the walk's position, from its own headers. A length that does not fit
-/// into what the NIC notified is a lie; one flit is skipped and the walk goes on.
-inline Step StepByHeaders(RxQueue& queue) {
-  const uint32_t length = packet::FrameLength(queue.position);
+/// The frame at `position`, from its own headers. A length that does not fit into what
+/// the NIC notified, which ends at `end`, is a lie; one flit is skipped and the walk goes on.
+inline Step StepByHeaders(const uint8_t* position, const uint8_t* end) {
+  const uint32_t length = packet::FrameLength(position);
   const uint32_t span = packet::FlitSpan(length);
-  const auto left = static_cast<uint64_t>(queue.end - queue.position);
+  const auto left = static_cast<uint64_t>(end - position);
   if (length == 0 || length > kMaxFrameBytes || span > left) [[unlikely]]
     return {0, kFlitBytes};
   return {length, span};
@@ -73,7 +74,7 @@ inline rte_mbuf* TakeMbuf(RxQueue& queue) {
 inline void InitMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint32_t length) {
   std::memcpy(&mbuf->rearm_data, &queue.rearm, sizeof(queue.rearm));
   mbuf->ol_flags = 0;
-  mbuf->packet_type = RTE_PTYPE_L2_ETHER;
+  mbuf->packet_type = RTE_PTYPE_UNKNOWN;
   mbuf->pkt_len = length;
   mbuf->data_len = static_cast<uint16_t>(length);
 }
@@ -120,18 +121,7 @@ inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
 
 /// True if the NIC looks the frame up under the rule's key (docs/enso-hardware.md, "Steering").
 bool Matches(const CountedRule& rule, const uint8_t* frame) {
-  constexpr uint8_t kSyn = 0x02;
-  const uint8_t protocol = frame[23];
-  const bool connected = protocol == IPPROTO_TCP && (frame[47] & kSyn) == 0;
-  if (protocol != (rule.tcp ? IPPROTO_TCP : IPPROTO_UDP) ||
-      packet::LoadBe32(frame + 30) != rule.key.dst_ip ||
-      packet::LoadBe16(frame + 36) != rule.key.dst_port) {
-    return false;
-  }
-  if (!rule.tcp) return true;
-  return connected ? packet::LoadBe32(frame + 26) == rule.key.src_ip &&
-                         packet::LoadBe16(frame + 34) == rule.key.src_port
-                   : rule.key.src_ip == 0 && rule.key.src_port == 0;
+  return frame[23] == (rule.tcp ? IPPROTO_TCP : IPPROTO_UDP) && KeyOfFrame(frame) == rule.key;
 }
 
 void CountRules(RxQueue& queue, uint32_t length) {
@@ -162,7 +152,7 @@ bool NextSpan(RxQueue& queue) {
 
 bool PollSpans(RxQueue& queue) {
   queue.next_span = 0;
-  queue.span_count = queue.nb->Poll(queue.spans.data(), RxQueue::kSpans, 0);
+  queue.span_count = queue.nb->Poll(queue.spans.data(), queue.max_spans, 0);
   return queue.span_count != 0;
 }
 
@@ -180,7 +170,7 @@ inline bool HasFlit(RxQueue& queue, bool* polled) {
 template <bool kExact>
 inline Step NextStep(RxQueue& queue) {
   if constexpr (kExact) return StepByBoundary(queue);
-  return StepByHeaders(queue);
+  return StepByHeaders(queue.position, queue.end);
 }
 
 template <bool kExact>
@@ -189,7 +179,7 @@ inline void Advance(RxQueue& queue, const Step& step) {
   queue.position += step.span;
 }
 
-template <bool kExact>
+template <bool kExact, bool kDescribe>
 inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
   uint16_t received = 0;
   uint64_t bytes = 0;
@@ -210,6 +200,7 @@ inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
       if (queue.counted_rules.load(std::memory_order_relaxed) != 0) [[unlikely]] {
         CountRules(queue, step.length);
       }
+      if constexpr (kDescribe) Describe(queue.wanted, queue.position, step.length, mbuf);
       packets[received++] = mbuf;
       bytes += step.length;
     }
@@ -240,14 +231,47 @@ void Discard(RxQueue& queue) {
 }  // namespace
 
 uint16_t RxBurst(void* queue, rte_mbuf** packets, uint16_t count) {
-  return Receive<false>(*static_cast<RxQueue*>(queue), packets, count);
+  return Receive<false, false>(*static_cast<RxQueue*>(queue), packets, count);
+}
+uint16_t RxBurstExact(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Receive<true, false>(*static_cast<RxQueue*>(queue), packets, count);
+}
+uint16_t RxBurstDescribed(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Receive<false, true>(*static_cast<RxQueue*>(queue), packets, count);
+}
+uint16_t RxBurstExactDescribed(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Receive<true, true>(*static_cast<RxQueue*>(queue), packets, count);
 }
 
-uint16_t RxBurstExact(void* queue, rte_mbuf** packets, uint16_t count) {
-  return Receive<true>(*static_cast<RxQueue*>(queue), packets, count);
+uint32_t CountPending(RxQueue& queue, uint32_t limit) {
+  queue.nb->ReadNotifications();
+  uint32_t frames = 0;
+  if (queue.nb->device()->geometry().notify_per_packet) {
+    for (const Pipe* pipe : queue.nb->pipes()) {
+      frames += pipe->boundaries_written - pipe->boundaries_read;
+    }
+    return std::min(frames, limit);
+  }
+  const auto walk = [&](const uint8_t* position, const uint8_t* end) {
+    while (position != end && frames < limit) {
+      const Step step = StepByHeaders(position, end);
+      frames += step.length != 0;
+      position += step.span;
+    }
+  };
+  walk(queue.position, queue.end);
+  for (uint16_t i = queue.next_span; i < queue.span_count; ++i) {
+    walk(queue.spans[i].data, queue.spans[i].data + queue.spans[i].bytes);
+  }
+  for (const Pipe* pipe : queue.nb->pipes()) {
+    const uint8_t* const begin = pipe->At(pipe->returned);
+    walk(begin, begin + size_t{pipe->tail - pipe->returned} * kFlitBytes);
+  }
+  return frames;
 }
 
 void DiscardPending(RxQueue& queue) {
+  queue.max_spans = RxQueue::kSpans;
   for (const Pipe* pipe : queue.nb->pipes()) queue.nb->CatchUp(pipe);
   queue.nb->device()->geometry().notify_per_packet ? Discard<true>(queue) : Discard<false>(queue);
   if (queue.stocked != 0) {

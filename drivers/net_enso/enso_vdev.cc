@@ -33,6 +33,7 @@ class ModelBackend final : public Backend {
   }
   void Unmap(const bar::RingMemory& memory, uint64_t) override { attachment_->Unmap(memory); }
   emulator::Attachment* model() override { return attachment_.get(); }
+  uint32_t Generation() const override { return attachment_->Generation(); }
 
  private:
   std::unique_ptr<emulator::Attachment> attachment_;

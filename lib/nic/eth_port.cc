@@ -86,6 +86,8 @@ int EthPort::Configure(const Options& options, std::string* step) {
     rc = rte_eth_tx_queue_setup(port_, i, tx_ring, static_cast<unsigned>(socket), nullptr);
     if (rc != 0) return rc;
   }
+  // No interface looks at what a driver may have to find out in software. Not every driver asks.
+  rte_eth_dev_set_ptypes(port_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (packet::HidesPartialChecksums(info.driver_name)) CompleteChecksums(options.rx_queues);
   // Before the start, or the first frames would meet the address filter. Not every
   // driver can: some not yet, some not at all; then the port's own address counts.

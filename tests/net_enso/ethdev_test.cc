@@ -411,7 +411,10 @@ TEST(Ethdev, TellsItsLimits) {
   EXPECT_EQ(info.max_mtu, 24u * 64 - 14);
   EXPECT_EQ(info.max_mac_addrs, 1u) << "its own";
   EXPECT_NE(info.speed_capa & RTE_ETH_LINK_SPEED_100G, 0u);
-  EXPECT_EQ(info.flow_type_rss_offloads, 0u) << "the hash cannot be configured";
+  EXPECT_EQ(info.flow_type_rss_offloads, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_TCP |
+                                             RTE_ETH_RSS_NONFRAG_IPV4_UDP |
+                                             RTE_ETH_RSS_NONFRAG_IPV4_OTHER);
+  EXPECT_EQ(info.hash_key_size, 0u) << "the hash has no key";
   EXPECT_NE(rte_eth_dev_set_mtu(vdev.port(), 9000), 0);
   EXPECT_EQ(rte_eth_promiscuous_enable(vdev.port()), 0);
   EXPECT_EQ(rte_eth_promiscuous_disable(vdev.port()), 0);
@@ -420,6 +423,174 @@ TEST(Ethdev, TellsItsLimits) {
   rte_ether_addr read{};
   EXPECT_EQ(rte_eth_macaddr_get(vdev.port(), &read), 0);
   EXPECT_TRUE(rte_is_same_ether_addr(&mac, &read));
+}
+
+std::string RxBurstMode(uint16_t port) {
+  rte_eth_burst_mode mode{};
+  EXPECT_EQ(rte_eth_rx_burst_mode_get(port, 0, &mode), 0);
+  return mode.info;
+}
+
+rte_mbuf* ReceiveOne(uint16_t port) {
+  rte_mbuf* mbuf = nullptr;
+  EXPECT_TRUE(Eventually([&] { return rte_eth_rx_burst(port, 0, &mbuf, 1) == 1; }));
+  return mbuf;
+}
+
+TEST(Ethdev, ChecksumsAndPacketTypesAreFoundWhereTheyAreAskedFor) {
+  const Pool pool(256);
+  const Bytes good = WithChecksums(Ipv4Frame({.length = 200, .seed = 1}));
+  Bytes bad = good;
+  bad.back() ^= 1;
+  for (const bool asked : {true, false}) {
+    for (const char* const arguments : {"wire=loopback", "wire=loopback,notify=packet"}) {
+      Vdev vdev(arguments);
+      if (!asked) {
+        ASSERT_EQ(rte_eth_dev_set_ptypes(vdev.port(), RTE_PTYPE_UNKNOWN, nullptr, 0), 0);
+      }
+      vdev.Start(1, pool.get(), asked ? RTE_ETH_RX_OFFLOAD_CHECKSUM : 0);
+      EXPECT_EQ(RxBurstMode(vdev.port()).find("Software") != std::string::npos, asked);
+      for (const Bytes& frame : {good, bad}) {
+        SendFrame(vdev, pool, frame);
+        rte_mbuf* const mbuf = ReceiveOne(vdev.port());
+        ASSERT_NE(mbuf, nullptr);
+        const uint64_t l4 =
+            frame == good ? RTE_MBUF_F_RX_L4_CKSUM_GOOD : RTE_MBUF_F_RX_L4_CKSUM_BAD;
+        EXPECT_EQ(mbuf->ol_flags, asked ? RTE_MBUF_F_RX_IP_CKSUM_GOOD | l4 : 0);
+        EXPECT_EQ(mbuf->packet_type,
+                  asked ? RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP : 0u);
+        rte_pktmbuf_free(mbuf);
+      }
+      EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+    }
+  }
+}
+
+TEST(Ethdev, HashAndTableTellTheQueue) {
+  constexpr uint16_t kQueues = 4;
+  const Pool pool(4096);
+  Vdev vdev("wire=gen:size=64+flows=200+count=5000");
+  rte_eth_conf conf{};
+  conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+  conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_RSS_HASH;
+  conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_IPV4;
+  ASSERT_EQ(rte_eth_dev_configure(vdev.port(), kQueues, kQueues, &conf), 0);
+  for (uint16_t queue = 0; queue < kQueues; ++queue) {
+    ASSERT_EQ(rte_eth_rx_queue_setup(vdev.port(), queue, 512, SOCKET_ID_ANY, nullptr, pool.get()),
+              0);
+    ASSERT_EQ(rte_eth_tx_queue_setup(vdev.port(), queue, 512, SOCKET_ID_ANY, nullptr), 0);
+  }
+  rte_eth_dev_info info{};
+  ASSERT_EQ(rte_eth_dev_info_get(vdev.port(), &info), 0);
+  ASSERT_EQ(info.reta_size, kQueues) << "one pipe a queue";
+  rte_eth_rss_reta_entry64 table{.mask = 0xf, .reta = {}};
+  ASSERT_EQ(rte_eth_dev_rss_reta_query(vdev.port(), &table, kQueues), 0);
+  for (uint16_t i = 0; i < kQueues; ++i) EXPECT_EQ(table.reta[i], i);
+  EXPECT_EQ(rte_eth_dev_rss_reta_update(vdev.port(), &table, 8), -EINVAL);
+  table.reta[1] = 0;
+  EXPECT_EQ(rte_eth_dev_rss_reta_update(vdev.port(), &table, kQueues), -ENOTSUP) << "1 has none";
+  for (uint16_t i = 0; i < kQueues; ++i) table.reta[i] = static_cast<uint16_t>(3 - i);
+  EXPECT_EQ(rte_eth_dev_rss_reta_update(vdev.port(), &table, kQueues), 0);
+
+  ASSERT_EQ(rte_eth_dev_start(vdev.port()), 0);
+  EXPECT_EQ(rte_eth_dev_rss_reta_update(vdev.port(), &table, kQueues), -EBUSY);
+  uint64_t received[kQueues] = {};
+  EXPECT_TRUE(Eventually([&] {
+    uint64_t sum = 0;
+    for (uint16_t queue = 0; queue < kQueues; ++queue) {
+      rte_mbuf* mbufs[kBurst];
+      const uint16_t count = rte_eth_rx_burst(vdev.port(), queue, mbufs, kBurst);
+      for (uint16_t i = 0; i < count; ++i) {
+        EXPECT_EQ(mbufs[i]->ol_flags, RTE_MBUF_F_RX_RSS_HASH);
+        EXPECT_EQ(queue, 3 - mbufs[i]->hash.rss % kQueues);
+      }
+      rte_pktmbuf_free_bulk(mbufs, count);
+      sum += received[queue] += count;
+    }
+    return sum == 5000;
+  }));
+  for (const uint64_t count : received) EXPECT_GT(count, 0u);
+
+  rte_eth_rss_conf rss{};
+  ASSERT_EQ(rte_eth_dev_rss_hash_conf_get(vdev.port(), &rss), 0);
+  EXPECT_EQ(rss.rss_hf, info.flow_type_rss_offloads) << "whatever was asked for";
+  EXPECT_EQ(rte_eth_dev_rss_hash_update(vdev.port(), &rss), 0);
+  uint8_t key[40] = {};
+  rss.rss_key = key, rss.rss_key_len = sizeof(key);
+  EXPECT_EQ(rte_eth_dev_rss_hash_update(vdev.port(), &rss), -ENOTSUP);
+  rss = {};
+  EXPECT_EQ(rte_eth_dev_rss_hash_update(vdev.port(), &rss), -ENOTSUP) << "it cannot but spread";
+}
+
+TEST(Ethdev, QueuesStopAndStartAlone) {
+  const Pool pool(1024);
+  const Bytes frame = Ipv4Frame({.length = 100});
+  Vdev vdev("wire=loopback");
+  vdev.Start(1, pool.get());
+  rte_eth_rxq_info rx{};
+  ASSERT_EQ(rte_eth_dev_rx_queue_stop(vdev.port(), 0), 0);
+  ASSERT_EQ(rte_eth_rx_queue_info_get(vdev.port(), 0, &rx), 0);
+  EXPECT_EQ(rx.queue_state, RTE_ETH_QUEUE_STATE_STOPPED);
+  SendFrame(vdev, pool, frame);
+  EXPECT_TRUE(Eventually([&] { return vdev.Xstat("model_rx_frames") == 1; }));
+  rte_mbuf* mbuf = pool.Fill(frame);
+  EXPECT_EQ(rte_eth_rx_burst(vdev.port(), 0, &mbuf, 1), 0);
+  ASSERT_EQ(rte_eth_dev_rx_queue_start(vdev.port(), 0), 0);
+  EXPECT_EQ(vdev.Stats().imissed, 1u) << "what came meanwhile";
+
+  ASSERT_EQ(rte_eth_dev_tx_queue_stop(vdev.port(), 0), 0);
+  EXPECT_EQ(rte_eth_tx_burst(vdev.port(), 0, &mbuf, 1), 0);
+  ASSERT_EQ(rte_eth_dev_tx_queue_start(vdev.port(), 0), 0);
+  EXPECT_EQ(rte_eth_tx_burst(vdev.port(), 0, &mbuf, 1), 1);
+  EXPECT_EQ(ReceiveFrames(vdev.port(), 1), std::vector<Bytes>{frame});
+  EXPECT_EQ(vdev.Stats().opackets, 2u);
+}
+
+TEST(Ethdev, AQueueThatIsStoppedWithThePortAccountsForItsFrames) {
+  const Pool pool(1024);
+  Vdev vdev("wire=gen:size=64+flows=64+count=4000,pause=off");
+  rte_eth_conf conf{};
+  ASSERT_EQ(rte_eth_dev_configure(vdev.port(), 2, 2, &conf), 0);
+  for (uint16_t queue = 0; queue < 2; ++queue) {
+    rte_eth_rxconf later{};
+    later.rx_deferred_start = queue == 1;
+    ASSERT_EQ(rte_eth_rx_queue_setup(vdev.port(), queue, 512, SOCKET_ID_ANY, &later, pool.get()),
+              0);
+    ASSERT_EQ(rte_eth_tx_queue_setup(vdev.port(), queue, 512, SOCKET_ID_ANY, nullptr), 0);
+  }
+  ASSERT_EQ(rte_eth_dev_start(vdev.port()), 0);
+  uint64_t dropped = 0;
+  EXPECT_TRUE(Eventually([&] {
+    EchoBurst(vdev.port(), 0, &dropped);
+    EXPECT_EQ(EchoBurst(vdev.port(), 1, &dropped), 0) << "it is to start later";
+    return vdev.Xstat("model_rx_frames") + vdev.Stats().imissed == 4000;
+  }));
+  ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  const rte_eth_stats stats = vdev.Stats();
+  EXPECT_EQ(stats.ipackets + stats.imissed, 4000u);
+  EXPECT_GT(stats.imissed, 1000u);
+}
+
+TEST(Ethdev, QueuesTellWhatTheyHold) {
+  const Pool pool(1024);
+  for (const char* const arguments : {"wire=loopback", "wire=loopback,notify=packet"}) {
+    SCOPED_TRACE(arguments);
+    Vdev vdev(arguments);
+    vdev.Start(1, pool.get());
+    EXPECT_EQ(rte_eth_rx_queue_count(vdev.port(), 0), 0);
+    EXPECT_EQ(rte_eth_rx_descriptor_status(vdev.port(), 0, 0), RTE_ETH_RX_DESC_AVAIL);
+    for (uint32_t i = 0; i < 40; ++i) SendFrame(vdev, pool, Ipv4Frame({.length = 60 + 30 * i}));
+    EXPECT_TRUE(Eventually([&] { return rte_eth_rx_queue_count(vdev.port(), 0) == 40; }));
+    EXPECT_EQ(rte_eth_rx_descriptor_status(vdev.port(), 0, 39), RTE_ETH_RX_DESC_DONE);
+    EXPECT_EQ(rte_eth_rx_descriptor_status(vdev.port(), 0, 40), RTE_ETH_RX_DESC_AVAIL);
+    EXPECT_EQ(rte_eth_rx_descriptor_status(vdev.port(), 0, 512), -EINVAL);
+    EXPECT_EQ(rte_eth_tx_descriptor_status(vdev.port(), 0, 0), RTE_ETH_TX_DESC_DONE);
+    rte_mbuf* mbufs[10];
+    ASSERT_EQ(rte_eth_rx_burst(vdev.port(), 0, mbufs, 10), 10);
+    rte_pktmbuf_free_bulk(mbufs, 10);
+    EXPECT_EQ(rte_eth_rx_queue_count(vdev.port(), 0), 30);
+    EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  }
 }
 
 TEST(Ethdev, BadArgumentsFailTheProbe) {

@@ -4,6 +4,7 @@
 #include <pcap/pcap.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_ip.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -141,6 +142,23 @@ Bytes Ipv6Frame(uint32_t length, uint32_t seed) {
   Put16(frame, 18, length - 54);
   frame[20] = 17;
   frame[21] = 64;
+  return frame;
+}
+
+Bytes WithChecksums(Bytes frame) {
+  auto* const ip = reinterpret_cast<rte_ipv4_hdr*>(&frame[14]);
+  const size_t field = ip->next_proto_id == IPPROTO_UDP ? 34 + 6 : 34 + 16;
+  if (ip->next_proto_id == IPPROTO_UDP) {
+    Put16(frame, 34 + 4, static_cast<uint32_t>(frame.size() - 34));
+  } else {
+    frame[34 + 12] = 5 << 4;
+  }
+  Put16(frame, 14 + 6, 0);  // No fragment.
+  Put16(frame, 14 + 10, 0);
+  Put16(frame, field, 0);
+  const uint16_t upper = rte_ipv4_udptcp_cksum(ip, &frame[34]);
+  std::memcpy(&frame[field], &upper, 2);
+  ip->hdr_checksum = rte_ipv4_cksum(ip);
   return frame;
 }
 

@@ -63,6 +63,9 @@ Bytes Ipv4Frame(const FrameSpec& spec);
 Bytes ArpFrame();
 Bytes VlanFrame(uint32_t length, uint32_t seed);
 Bytes Ipv6Frame(uint32_t length, uint32_t seed);
+/// The checksums of an IPv4 frame without options, of its header and of UDP or TCP, as DPDK
+/// computes them.
+Bytes WithChecksums(Bytes frame);
 /// Gives an IPv4 frame another total length than it has.
 Bytes WithTotalLength(Bytes frame, uint16_t total_length);
 

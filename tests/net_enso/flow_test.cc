@@ -225,6 +225,12 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
     rule.pattern[1].type = RTE_FLOW_ITEM_TYPE_IPV6;
     ExpectRefused(rule, "eth / ipv4 / udp");
   }
+  {
+    Rule rule(IPPROTO_UDP, 1, 80, 0);
+    rule.pattern[2].type = RTE_FLOW_ITEM_TYPE_END;
+    ExpectRefused(rule, "no address without a port");
+    EXPECT_EQ(error_.type, RTE_FLOW_ERROR_TYPE_ITEM);
+  }
 }
 
 TEST_F(FlowTest, RefusesAttributesAndActionsThatItDoesNotHave) {

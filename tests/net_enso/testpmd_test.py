@@ -11,7 +11,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
-from testpmd import Testpmd
+from testpmd import Testpmd, pmd_info
 
 MODES = ["io", "mac", "macswap", "csum"]
 
@@ -88,9 +88,19 @@ def test_two_copies_make_one_port(plugin):
         shutil.rmtree(folder)
 
 
+def test_pmdinfo(plugin):
+    """The FPGA's id for who looks for its driver, and keys that the driver reads."""
+    info = pmd_info(plugin)
+    assert info["net_enso_pci"]["pci_ids"] == [[0x1172, 0, 0xFFFF, 0xFFFF]], info
+    keys = {part.split("=", 1)[0] for part in info["net_enso"]["params"].split()}
+    assert keys == {"pipes", "notify", "pipe_flits", "wire", "device_cpu", "seed", "faults",
+                    "verify", "pause", "device", "device_uid"}, keys
+
+
 def main():
     plugin = os.path.abspath(sys.argv[1])
-    for test in [test_modes, test_restarts, test_flow_rules, test_two_copies_make_one_port]:
+    for test in [test_modes, test_restarts, test_flow_rules, test_two_copies_make_one_port,
+                 test_pmdinfo]:
         begin = time.monotonic()
         test(plugin)
         print(f"{test.__name__}: passed in {time.monotonic() - begin:.1f} s", flush=True)

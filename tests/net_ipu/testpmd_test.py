@@ -12,7 +12,7 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
-from testpmd import PATIENCE_S, Testpmd
+from testpmd import PATIENCE_S, Testpmd, pmd_info
 
 SKIP = 77
 
@@ -70,6 +70,15 @@ def wrapped(plugin):
     pmd.quit()
 
 
+def pmdinfo(plugin):
+    """Every key that the driver reads is told, and no value that it refuses."""
+    info = pmd_info(plugin)["net_ipu"]
+    keys = dict(part.split("=", 1) for part in info["params"].split())
+    assert set(keys) == {"port", "queues", "device", "device_uid", "wire", "device_cpu", "seed",
+                         "faults", "verify", "pause"}, keys
+    assert keys["pause"] == "<on|off>" and info["pci_ids"] == [], info
+
+
 def bad_arguments(plugin):
     result = subprocess.run(
         ["dpdk-testpmd", "--no-huge", "-m", "64", "--no-pci", "--no-telemetry",
@@ -88,6 +97,7 @@ def main():
         forward(plugin, mode, queues)
     flow_rules(plugin)
     wrapped(plugin)
+    pmdinfo(plugin)
     bad_arguments(plugin)
 
 

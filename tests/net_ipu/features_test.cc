@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "features.h"
+
+#include "ethdev_fixture.h"
+
+namespace sluice::net_ipu::test {
+namespace {
+
+TEST(Features, TheTableIsWhatThePortReports) {
+  Port port("wire=loopback");
+  ExpectFeatures(port.id, FEATURES);
+}
+
+}  // namespace
+}  // namespace sluice::net_ipu::test
