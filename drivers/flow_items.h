@@ -27,6 +27,8 @@ inline const auto kEthMask = DefaultMask<rte_flow_item_eth>([](rte_flow_item_eth
   std::memset(&mask.hdr.dst_addr, 0xff, sizeof(mask.hdr.dst_addr));
   std::memset(&mask.hdr.src_addr, 0xff, sizeof(mask.hdr.src_addr));
 });
+inline const auto kVlanMask = DefaultMask<rte_flow_item_vlan>(
+    [](rte_flow_item_vlan& mask) { mask.hdr.vlan_tci = RTE_BE16(0x0fff); });
 inline const auto kIpv4Mask = DefaultMask<rte_flow_item_ipv4>(
     [](rte_flow_item_ipv4& mask) { mask.hdr.src_addr = mask.hdr.dst_addr = UINT32_MAX; });
 inline const auto kIpv6Mask = DefaultMask<rte_flow_item_ipv6>([](rte_flow_item_ipv6& mask) {

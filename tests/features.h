@@ -137,16 +137,24 @@ inline FeatureTable ReportedFlowForms(uint16_t port) {
   item("eth", {kEth, kIpv4, kUdp, kEnd});
   item("ipv4", {kIpv4, kUdp, kEnd});
   item("ipv6", {kIpv6, kUdp, kEnd});
+  item("vlan", {kEth, {RTE_FLOW_ITEM_TYPE_VLAN, nullptr, nullptr, nullptr}, kIpv4, kUdp, kEnd});
   item("tcp", {kIpv4Pair, kTcp, kEnd});
   item("udp", {kIpv4, kUdp, kEnd});
-  const auto action = [&](const char* name, std::initializer_list<rte_flow_action> actions) {
-    if (takes({kIpv4, kUdp, kEnd}, actions)) table[std::string("rte_flow actions/") + name] = 'Y';
+  const auto action = [&](const char* name, std::initializer_list<rte_flow_action> actions,
+                          char extent = 'Y') {
+    if (takes({kIpv4, kUdp, kEnd}, actions)) {
+      table[std::string("rte_flow actions/") + name] = extent;
+    }
   };
   action("queue", {kQueue, kStop});
   action("drop", {{RTE_FLOW_ACTION_TYPE_DROP, nullptr}, kStop});
   action("mark", {{RTE_FLOW_ACTION_TYPE_MARK, &mark}, kQueue, kStop});
   action("flag", {{RTE_FLOW_ACTION_TYPE_FLAG, nullptr}, kQueue, kStop});
   action("count", {{RTE_FLOW_ACTION_TYPE_COUNT, nullptr}, kQueue, kStop});
+  const uint16_t first = 0;
+  rte_flow_action_rss rss{};
+  rss.queue_num = 1, rss.queue = &first;
+  action("rss", {{RTE_FLOW_ACTION_TYPE_RSS, &rss}, kStop}, 'P');
   action("passthru", {{RTE_FLOW_ACTION_TYPE_MARK, &mark},
                       {RTE_FLOW_ACTION_TYPE_PASSTHRU, nullptr}, kStop});
   return table;

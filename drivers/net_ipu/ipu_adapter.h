@@ -32,6 +32,9 @@ struct rte_flow {
   uint32_t ports;
   std::array<uint8_t, 16> source;
   std::array<uint8_t, 16> destination;
+  uint32_t shape;
+  std::array<uint8_t, 8> ether_source;
+  std::array<uint8_t, 8> ether_destination;
   uint32_t action;
   uint32_t mark;
   bool count;
@@ -51,6 +54,7 @@ struct Adapter {
   bool promiscuous = false;
   bool all_multicast = false;
   bool verify_checksums = false;
+  bool isolated = false;  ///< rte_flow_isolate.
   uint64_t station = 0;    ///< As in kStationAddress.
   uint32_t max_frame = 0;  ///< As in kMaxFrame.
   std::array<uint8_t, regs::ipu::kRssKeyBytes> rss_key{};

@@ -20,17 +20,24 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
+template <size_t kBytes>
+void WriteOctets(bar::Bar& registers, uint32_t offset, const std::array<uint8_t, kBytes>& octets) {
+  for (uint32_t at = 0; at < kBytes; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, octets.data() + at, 4);
+    registers.Write32(offset + at, word);
+  }
+}
+
 void Post(bar::Bar& registers, const rte_flow& flow, FlowCommand command) {
   registers.Write32(kFlowFields, flow.fields);
   registers.Write32(kFlowProtocol, flow.protocol);
   registers.Write32(kFlowPorts, flow.ports);
-  for (uint32_t at = 0; at < 16; at += 4) {
-    uint32_t word;
-    std::memcpy(&word, flow.source.data() + at, 4);
-    registers.Write32(kFlowSource + at, word);
-    std::memcpy(&word, flow.destination.data() + at, 4);
-    registers.Write32(kFlowDestination + at, word);
-  }
+  WriteOctets(registers, kFlowSource, flow.source);
+  WriteOctets(registers, kFlowDestination, flow.destination);
+  registers.Write32(kFlowShape, flow.shape);
+  WriteOctets(registers, kFlowEtherSource, flow.ether_source);
+  WriteOctets(registers, kFlowEtherDestination, flow.ether_destination);
   registers.Write32(kFlowAction, flow.action);
   registers.Write32(kFlowMark, flow.mark);
   registers.Write32(kFlowCommand, static_cast<uint32_t>(command));
@@ -64,7 +71,7 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
     case FlowStatus::kExists:
       return refuse(EEXIST, "a rule for this match exists");
     case FlowStatus::kFull:
-      return refuse(ENOSPC, "the device's flow table is full");
+      return refuse(ENOSPC, "the device's flow table holds no more rules");
     default:
       return refuse(EIO, "the device refused the rule");
   }
@@ -111,8 +118,34 @@ int Query(rte_eth_dev* dev, rte_flow* flow, const rte_flow_action* action, void*
   return 0;
 }
 
-constinit const rte_flow_ops kFlowOps =
-    drivers::FlowOps(Validate, Create, Destroy, Flush, Query);
+int Dump(rte_eth_dev* dev, rte_flow* flow, FILE* file, rte_flow_error* error) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  bool found = flow == nullptr;
+  for (const rte_flow& rule : adapter.flows) {
+    if (flow != nullptr && &rule != flow) continue;
+    found = true;
+    std::fprintf(file, "%p:", static_cast<const void*>(&rule));
+    DumpFlow(rule, file);
+  }
+  if (found) return 0;
+  return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, flow, "no such rule");
+}
+
+int Isolate(rte_eth_dev* dev, int set, rte_flow_error*) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  adapter.isolated = set != 0;
+  WritePortControl(adapter);
+  return 0;
+}
+
+constinit const rte_flow_ops kFlowOps = [] {
+  rte_flow_ops ops = drivers::FlowOps(Validate, Create, Destroy, Flush, Query);
+  ops.dev_dump = Dump;
+  ops.isolate = Isolate;
+  return ops;
+}();
 
 }  // namespace
 

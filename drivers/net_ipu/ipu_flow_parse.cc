@@ -22,10 +22,8 @@ int RefuseItem(rte_flow_error* error, const rte_flow_item* item, const char* why
   return Refuse(error, RTE_FLOW_ERROR_TYPE_ITEM, item, why);
 }
 
-int RefuseEmpty(rte_flow_error* error, const rte_flow_action* action) {
-  return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-                            "the action needs a configuration");
-}
+/// Offset and more-fragments flag of IPv4: both 0 in a datagram that is whole.
+constexpr rte_be16_t kWholeMask = RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG);
 
 constexpr const char* kPartialMask = "a field is matched exactly or not at all: full or no mask";
 
@@ -63,11 +61,73 @@ bool TakeProtocol(rte_flow* flow, uint8_t spec, uint8_t mask) {
   return true;
 }
 
-int TakeEth(const rte_flow_item* item, rte_flow_error* error) {
+/// Demands `tags` VLAN tags; false if the rule demanded another number before.
+bool DemandTags(rte_flow* flow, uint32_t tags) {
+  const uint32_t before = (flow->shape & kFlowShapeTags) >> kFlowShapeTagsShift;
+  if (flow->fields & kFlowMatchTags && before != tags) return false;
+  flow->fields |= kFlowMatchTags;
+  flow->shape |= tags << kFlowShapeTagsShift;
+  return true;
+}
+
+bool IsTag(rte_be16_t type) {
+  return type == RTE_BE16(RTE_ETHER_TYPE_VLAN) || type == RTE_BE16(RTE_ETHER_TYPE_QINQ);
+}
+
+/// What an item says of the header that follows it.
+struct Follower {
+  bool type_given = false;
+  rte_be16_t type = 0;
+
+  /// False if the type is masked in part.
+  bool Take(rte_be16_t spec, rte_be16_t mask) {
+    *this = {mask != 0, spec};
+    return mask == 0 || mask == 0xffff;
+  }
+  bool Allows(rte_be16_t actual) const { return !type_given || type == actual; }
+};
+
+int TakeEth(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_flow_error* error) {
   if (item->spec == nullptr) return 0;
-  const auto* const mask = MaskOf(item, &drivers::kEthMask);
-  if (!drivers::IsZero(mask->hdr) || mask->has_vlan) {
-    return RefuseItem(error, item, "Ethernet fields are not matched");
+  const auto& spec = *static_cast<const rte_flow_item_eth*>(item->spec);
+  const auto& mask = *MaskOf(item, &drivers::kEthMask);
+  if (!TakeBytes(flow, kFlowMatchEtherSource, &spec.hdr.src_addr, &mask.hdr.src_addr, 6,
+                 flow->ether_source.data()) ||
+      !TakeBytes(flow, kFlowMatchEtherDestination, &spec.hdr.dst_addr, &mask.hdr.dst_addr, 6,
+                 flow->ether_destination.data()) ||
+      !follower->Take(spec.hdr.ether_type, mask.hdr.ether_type)) {
+    return RefuseItem(error, item, kPartialMask);
+  }
+  const bool untagged = (mask.has_vlan && !spec.has_vlan) ||
+                        (follower->type_given && !IsTag(follower->type));
+  if (untagged) DemandTags(flow, 0);
+  if (mask.has_vlan && spec.has_vlan && item[1].type != RTE_FLOW_ITEM_TYPE_VLAN) {
+    return RefuseItem(error, item, "has_vlan needs a vlan item behind it");
+  }
+  return 0;
+}
+
+/// One tag, and IP behind it.
+int TakeVlan(const rte_flow_item* item, rte_flow* flow, Follower* follower,
+             rte_flow_error* error) {
+  if ((follower->type_given && !IsTag(follower->type)) || !DemandTags(flow, 1)) {
+    return RefuseItem(error, item, "contradicts the eth item");
+  }
+  *follower = {};
+  if (item->spec == nullptr) return 0;
+  const auto& spec = *static_cast<const rte_flow_item_vlan*>(item->spec);
+  const auto& mask = *MaskOf(item, &drivers::kVlanMask);
+  const uint16_t tci_mask = rte_be_to_cpu_16(mask.hdr.vlan_tci);
+  if ((tci_mask != 0 && tci_mask != kFlowShapeVlan) ||
+      !follower->Take(spec.hdr.eth_proto, mask.hdr.eth_proto)) {
+    return RefuseItem(error, item, "of a tag the whole id and the type behind it are matched");
+  }
+  if (mask.has_more_vlan && spec.has_more_vlan) {
+    return RefuseItem(error, item, "one tag is matched, no second one");
+  }
+  if (tci_mask != 0) {
+    flow->fields |= kFlowMatchVlan;
+    flow->shape |= rte_be_to_cpu_16(spec.hdr.vlan_tci) & kFlowShapeVlan;
   }
   return 0;
 }
@@ -80,8 +140,14 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   rte_ipv4_hdr rest = mask;
   rest.src_addr = rest.dst_addr = 0;
   rest.next_proto_id = 0;
+  if (mask.fragment_offset == kWholeMask && (spec.fragment_offset & kWholeMask) == 0) {
+    flow->fields |= kFlowMatchFragment;
+    rest.fragment_offset = 0;
+  }
   if (!drivers::IsZero(rest)) {
-    return RefuseItem(error, item, "only addresses and protocol of IPv4 are matched");
+    return RefuseItem(error, item,
+                      "of IPv4 addresses, protocol, and fragment_offset spec 0 mask 0x3fff are "
+                      "matched");
   }
   // By offset: the header is packed.
   constexpr size_t kSource = offsetof(rte_ipv4_hdr, src_addr);
@@ -100,8 +166,18 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
 int TakeIpv6(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   flow->protocol = 6 << 8;
   if (item->spec == nullptr) return 0;
-  const rte_ipv6_hdr& spec = static_cast<const rte_flow_item_ipv6*>(item->spec)->hdr;
-  const rte_ipv6_hdr& mask = MaskOf(item, &drivers::kIpv6Mask)->hdr;
+  const auto& spec_item = *static_cast<const rte_flow_item_ipv6*>(item->spec);
+  rte_flow_item_ipv6 mask_item = *MaskOf(item, &drivers::kIpv6Mask);
+  const rte_ipv6_hdr& spec = spec_item.hdr;
+  const rte_ipv6_hdr mask = mask_item.hdr;
+  if (mask_item.has_frag_ext && !spec_item.has_frag_ext) {
+    flow->fields |= kFlowMatchFragment;
+    mask_item.has_frag_ext = 0;
+  }
+  mask_item.hdr = {};
+  if (!drivers::IsZero(mask_item)) {
+    return RefuseItem(error, item, "of extension headers only the lack of a fragment's is matched");
+  }
   rte_ipv6_hdr rest = mask;
   std::memset(rest.src_addr, 0, sizeof(rest.src_addr));
   std::memset(rest.dst_addr, 0, sizeof(rest.dst_addr));
@@ -145,76 +221,36 @@ int TakeTransport(const rte_flow_item* item, rte_flow* flow, rte_flow_error* err
 }
 
 int TakePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* error) {
-  uint32_t layer = 2;  // of the last item; layers rise
+  enum { kStart, kEther, kTag, kNetwork, kTransport } layer = kStart;  // of the last item; they rise
+  Follower follower;
   for (const rte_flow_item* item = items; item->type != RTE_FLOW_ITEM_TYPE_END; ++item) {
     int result = 0;
-    if (item->type == RTE_FLOW_ITEM_TYPE_VOID) continue;
+    const auto type = item->type;
+    if (type == RTE_FLOW_ITEM_TYPE_VOID) continue;
     if (item->last != nullptr) return RefuseItem(error, item, "ranges are not matched");
-    if (item->type == RTE_FLOW_ITEM_TYPE_ETH && layer == 2) {
-      result = TakeEth(item, error);
-    } else if (item->type == RTE_FLOW_ITEM_TYPE_IPV4 && layer == 2) {
-      result = TakeIpv4(item, flow, error);
-      layer = 3;
-    } else if (item->type == RTE_FLOW_ITEM_TYPE_IPV6 && layer == 2) {
-      result = TakeIpv6(item, flow, error);
-      layer = 3;
-    } else if ((item->type == RTE_FLOW_ITEM_TYPE_UDP || item->type == RTE_FLOW_ITEM_TYPE_TCP) &&
-               layer == 3) {
+    const bool ipv4 = type == RTE_FLOW_ITEM_TYPE_IPV4;
+    if (type == RTE_FLOW_ITEM_TYPE_ETH && layer == kStart) {
+      result = TakeEth(item, flow, &follower, error);
+      layer = kEther;
+    } else if (type == RTE_FLOW_ITEM_TYPE_VLAN && layer == kEther) {
+      result = TakeVlan(item, flow, &follower, error);
+      layer = kTag;
+    } else if ((ipv4 || type == RTE_FLOW_ITEM_TYPE_IPV6) && layer < kNetwork) {
+      if (!follower.Allows(ipv4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6))) {
+        return RefuseItem(error, item, "contradicts the type of the item before it");
+      }
+      result = ipv4 ? TakeIpv4(item, flow, error) : TakeIpv6(item, flow, error);
+      layer = kNetwork;
+    } else if ((type == RTE_FLOW_ITEM_TYPE_UDP || type == RTE_FLOW_ITEM_TYPE_TCP) &&
+               layer == kNetwork) {
       result = TakeTransport(item, flow, error);
-      layer = 4;
+      layer = kTransport;
     } else {
-      return RefuseItem(error, item, "the pattern is eth / ipv4 or ipv6 / udp or tcp");
+      return RefuseItem(error, item, "the pattern is eth / vlan / ipv4 or ipv6 / udp or tcp");
     }
     if (result != 0) return result;
   }
-  if (layer == 2) return RefuseItem(error, items, "the pattern needs an ipv4 or ipv6 item");
-  return 0;
-}
-
-bool IsLink(const rte_eth_dev* dev, uint16_t queue) {
-  return queue < kMaxQueues && AdapterOf(dev).links[queue] != nullptr;
-}
-
-int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
-                rte_flow_error* error) {
-  uint32_t fates = 0;
-  for (const rte_flow_action* action = actions; action->type != RTE_FLOW_ACTION_TYPE_END;
-       ++action) {
-    switch (action->type) {
-      case RTE_FLOW_ACTION_TYPE_VOID:
-        break;
-      case RTE_FLOW_ACTION_TYPE_DROP:
-        flow->action |= kFlowActionDrop;
-        ++fates;
-        break;
-      case RTE_FLOW_ACTION_TYPE_QUEUE: {
-        if (action->conf == nullptr) return RefuseEmpty(error, action);
-        const uint16_t queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
-        if (queue >= dev->data->nb_rx_queues && !IsLink(dev, queue)) {
-          return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-                                    "the queue is neither configured nor a link");
-        }
-        flow->action |= kFlowActionQueue | queue;
-        ++fates;
-        break;
-      }
-      case RTE_FLOW_ACTION_TYPE_MARK:
-        if (action->conf == nullptr) return RefuseEmpty(error, action);
-        flow->action |= kFlowActionMark;
-        flow->mark = static_cast<const rte_flow_action_mark*>(action->conf)->id;
-        break;
-      case RTE_FLOW_ACTION_TYPE_COUNT:
-        flow->count = true;
-        break;
-      default:
-        return Refuse(error, RTE_FLOW_ERROR_TYPE_ACTION, action,
-                      "the actions are queue or drop, and mark and count");
-    }
-  }
-  if (fates != 1) {
-    return Refuse(error, RTE_FLOW_ERROR_TYPE_ACTION, actions,
-                  "needs exactly one of queue and drop");
-  }
+  if (layer < kNetwork) return RefuseItem(error, items, "the pattern needs an ipv4 or ipv6 item");
   return 0;
 }
 

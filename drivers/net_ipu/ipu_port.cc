@@ -83,6 +83,7 @@ void WritePortControl(Adapter& adapter) {
   if (adapter.promiscuous) control |= kPortPromiscuous;
   if (adapter.all_multicast) control |= kPortAllMulticast;
   if (adapter.verify_checksums) control |= kPortChecksum;
+  if (adapter.isolated) control |= kPortIsolate;
   adapter.registers.Write32(kPortControl, control);
 }
 

@@ -35,11 +35,17 @@ inline constexpr uint32_t kReta =
     0x080;  ///< kRetaEntries bytes, each a queue; indexed by the hash's low bits.
 inline constexpr uint32_t kRetaEntries = 128;
 
+/// What a flow rule may match beside the 5-tuple; see kFlowFields.
+inline constexpr uint32_t kFlowShape = 0x100;  ///< Outer VLAN id | tags << 16 | fragment << 20.
+inline constexpr uint32_t kFlowEtherSource = 0x108;  ///< 8 bytes, as kStationAddress.
+inline constexpr uint32_t kFlowEtherDestination = 0x110;
+
 /// kPortControl.
 inline constexpr uint32_t kPortReceive = 1u << 0;  ///< Off: every frame from the wire is dropped.
 inline constexpr uint32_t kPortPromiscuous = 1u << 1;   ///< No address filter.
 inline constexpr uint32_t kPortAllMulticast = 1u << 2;  ///< Every group address passes the filter.
 inline constexpr uint32_t kPortChecksum = 1u << 3;  ///< Verify IPv4 header, TCP and UDP checksums.
+inline constexpr uint32_t kPortIsolate = 1u << 4;   ///< Frames that no flow rule claims are dropped.
 
 /// kRssFields. With the L4 bit of a packet's kind the hash covers addresses and
 /// ports, else with its L3 bit addresses alone, else there is no hash (queue of
@@ -70,7 +76,7 @@ inline constexpr uint32_t kFlowCommand = 0x178;
 inline constexpr uint32_t kFlowStatus = 0x17c;    ///< RO: FlowStatus of the last command.
 inline constexpr uint32_t kFlowHits = 0x180;      ///< RO, 8 bytes: frames, set by kQuery.
 inline constexpr uint32_t kFlowHitBytes = 0x188;  ///< RO, 8 bytes.
-inline constexpr uint32_t kMaxFlows = 4096;
+inline constexpr uint32_t kMaxFlows = 32768;
 
 inline constexpr uint32_t kFlowMatchSource = 1u << 0;
 inline constexpr uint32_t kFlowMatchDestination = 1u << 1;
@@ -78,12 +84,24 @@ inline constexpr uint32_t kFlowMatchSourcePort = 1u << 2;
 inline constexpr uint32_t kFlowMatchDestinationPort = 1u << 3;
 inline constexpr uint32_t kFlowMatchProtocol =
     1u << 4;  ///< The IP protocol; the version always matches.
-inline constexpr uint32_t kFlowMatchAll = (1u << 5) - 1;
+inline constexpr uint32_t kFlowMatchTuple = (1u << 5) - 1;
+inline constexpr uint32_t kFlowMatchTags = 1u << 5;  ///< Number of VLAN tags, 0…2.
+inline constexpr uint32_t kFlowMatchVlan = 1u << 6;  ///< Id of the outer tag.
+inline constexpr uint32_t kFlowMatchFragment = 1u << 7;  ///< Part of a datagram, or a whole one.
+inline constexpr uint32_t kFlowMatchEtherSource = 1u << 8;
+inline constexpr uint32_t kFlowMatchEtherDestination = 1u << 9;
+inline constexpr uint32_t kFlowMatchAll = (1u << 10) - 1;
+
+inline constexpr uint32_t kFlowShapeVlan = 0xfff;
+inline constexpr uint32_t kFlowShapeTagsShift = 16;
+inline constexpr uint32_t kFlowShapeTags = 3u << kFlowShapeTagsShift;
+inline constexpr uint32_t kFlowShapeFragment = 1u << 20;
 
 inline constexpr uint32_t kFlowActionQueueMask = 0xff;
 inline constexpr uint32_t kFlowActionQueue = 1u << 8;  ///< Else RSS decides.
 inline constexpr uint32_t kFlowActionDrop = 1u << 9;
 inline constexpr uint32_t kFlowActionMark = 1u << 10;  ///< Report kFlowMark in the write-back.
+inline constexpr uint32_t kFlowActionFlag = 1u << 11;  ///< Report the hit alone.
 
 enum class FlowCommand : uint32_t {
   kAdd = 1,
@@ -106,7 +124,7 @@ enum Statistic : uint32_t {
   kStatRxNoDescriptor,  ///< The queue had too few posted descriptors.
   kStatRxOversize,      ///< Longer than kMaxFrame, or than the buffer with scatter off.
   kStatRxUndersize,     ///< Shorter than an Ethernet header.
-  kStatRxFiltered,      ///< Not for this station.
+  kStatRxFiltered,      ///< Not for this station, or claimed by no rule under kPortIsolate.
   kStatRxFlowDrop,      ///< A flow rule said so.
   kStatRxDisabled,      ///< Port or queue not enabled.
   kStatRxDmaFault,      ///< A buffer or ring address that the host did not map.
@@ -194,12 +212,12 @@ inline constexpr uint32_t kRxClassShift = 16;
 inline constexpr uint32_t kRxFlagsShift = 32;
 
 inline constexpr uint16_t kRxHashValid = 1u << 1;
-inline constexpr uint16_t kRxFlowHit = 1u << 2;  ///< With kRxMarkValid: a marking rule matched.
+inline constexpr uint16_t kRxFlowHit = 1u << 2;  ///< A rule that flags or marks matched.
 inline constexpr uint16_t kRxL4Bad = 1u << 3;
 inline constexpr uint16_t kRxIpBad = 1u << 4;
 inline constexpr uint16_t kRxIpGood = 1u << 7;
 inline constexpr uint16_t kRxL4Good = 1u << 8;
-inline constexpr uint16_t kRxMarkValid = 1u << 13;
+inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< With kRxFlowHit: the rule marks.
 
 /// Packet class: one code of each group, OR-ed.
 inline constexpr uint16_t kClassEther = 0x001;

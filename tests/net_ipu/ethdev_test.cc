@@ -302,7 +302,133 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
   EXPECT_EQ(refused([](Rule& r) { r.queue.index = 2; }), -EINVAL);
   EXPECT_EQ(refused([](Rule& r) { r.actions[0].type = RTE_FLOW_ACTION_TYPE_VOID; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_DROP; }), -ENOTSUP);
-  EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_RSS; }), -ENOTSUP);
+  EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_AGE; }), -ENOTSUP);
+}
+
+/// A rule of the shape that an Open vSwitch offers for a flow that it forwards itself.
+TEST(Flow, RulesOfOpenVswitchMarkFramesAndLeaveTheirQueueToRss) {
+  Port port("wire=gen:size=64+flows=100", {.queues = 2, .rss_types = kRssUdp});
+  const uint16_t queues[] = {0, 1};
+  rte_flow_action_rss rss{};
+  rss.queue_num = 2, rss.queue = queues;
+  rte_flow_item_eth eth_spec{}, eth_mask{};
+  eth_spec.hdr.ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4), eth_mask.hdr.ether_type = UINT16_MAX;
+  eth_mask.has_vlan = 1;
+  Rule rule;
+  rule.pattern[0].spec = &eth_spec, rule.pattern[0].mask = &eth_mask;
+  rule.ip_mask.hdr.fragment_offset = RTE_BE16(0x3fff);
+  rule.mark.id = 99;
+  rule.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss};
+  rte_flow* const flow = rule.Create(port.id);
+  ASSERT_NE(flow, nullptr) << rule.error.message;
+  port.Start();
+  uint64_t received[2] = {};
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received[0] > 100 && received[1] > 100; },
+                                [&](uint16_t queue, rte_mbuf* m) {
+                                  ++received[queue];
+                                  EXPECT_TRUE(m->ol_flags & RTE_MBUF_F_RX_FDIR_ID);
+                                  EXPECT_EQ(m->hash.fdir.hi, 99u);
+                                }));
+  rte_flow_query_count count{};
+  ASSERT_EQ(rte_flow_query(port.id, flow, &rule.actions[2], &count, &rule.error), 0);
+  EXPECT_GE(count.hits, received[0] + received[1]);
+}
+
+TEST(Flow, AFlagTellsAHitAndIsolationDropsTheRest) {
+  Port port("wire=gen:size=64+flows=10+count=100");
+  Rule rule;
+  rule.actions[1] = {RTE_FLOW_ACTION_TYPE_FLAG, nullptr};
+  ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;
+  ASSERT_EQ(rte_flow_isolate(port.id, 1, &rule.error), 0);
+  port.Start();
+  uint64_t received = 0;
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 100; }, [&](uint16_t, rte_mbuf* m) {
+    ++received;
+    EXPECT_EQ(m->ol_flags & (RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID), RTE_MBUF_F_RX_FDIR);
+  }));
+  EXPECT_EQ(rte_flow_isolate(port.id, 0, &rule.error), 0);
+}
+
+/// What a pattern's items say of each other: taken, or refused at the item that is wrong.
+TEST(Flow, ItemsBelowIpMustAgree) {
+  Port port("", {.queues = 2});
+  rte_flow_item_eth eth_spec{}, eth_mask{};
+  rte_flow_item_vlan vlan_spec{}, vlan_mask{};
+  rte_flow_item_ipv6 ip6_spec{}, ip6_mask{};
+  const uint16_t one[] = {0};
+  rte_flow_action_rss rss{};
+  const auto result = [&](const std::function<void(Rule&)>& change, bool tagged = false) {
+    eth_spec = {}, eth_mask = {}, vlan_spec = {}, vlan_mask = {}, ip6_spec = {}, ip6_mask = {};
+    Rule rule;
+    rule.pattern[0] = {RTE_FLOW_ITEM_TYPE_ETH, &eth_spec, nullptr, &eth_mask};
+    if (tagged) {
+      rule.pattern[2] = rule.pattern[1];
+      rule.pattern[1] = {RTE_FLOW_ITEM_TYPE_VLAN, &vlan_spec, nullptr, &vlan_mask};
+    }
+    change(rule);
+    return rte_flow_validate(port.id, &rule.attributes, rule.pattern, rule.actions, &rule.error);
+  };
+  const auto type = [&](uint16_t value) {
+    eth_spec.hdr.ether_type = rte_cpu_to_be_16(value), eth_mask.hdr.ether_type = UINT16_MAX;
+  };
+  const auto with_ipv6 = [&](Rule& r) {
+    r.pattern[1] = {RTE_FLOW_ITEM_TYPE_IPV6, &ip6_spec, nullptr, &ip6_mask};
+  };
+  EXPECT_EQ(result([&](Rule&) { type(0x0800); }), 0);
+  EXPECT_EQ(result([&](Rule&) { type(0x86dd); }), -ENOTSUP);
+  EXPECT_EQ(result([&](Rule& r) { type(0x86dd), with_ipv6(r); }), 0);
+  EXPECT_EQ(result([&](Rule&) { type(0x8100); }), -ENOTSUP) << "no vlan item";
+  EXPECT_EQ(result([&](Rule&) { eth_mask.hdr.ether_type = 0x00ff; }), -ENOTSUP);
+  EXPECT_EQ(result([&](Rule&) { eth_mask.has_vlan = 1; }), 0);
+  EXPECT_EQ(result([&](Rule&) { eth_mask.has_vlan = 1, eth_spec.has_vlan = 1; }), -ENOTSUP);
+  EXPECT_EQ(result([&](Rule&) { std::memset(&eth_mask.hdr.dst_addr, 0xff, 6); }), 0);
+  EXPECT_EQ(result([&](Rule&) { std::memset(&eth_mask.hdr.src_addr, 0xff, 5); }), -ENOTSUP);
+  EXPECT_EQ(result([&](Rule&) {}, true), 0);
+  EXPECT_EQ(result([&](Rule&) { type(0x8100); }, true), 0);
+  EXPECT_EQ(result([&](Rule&) { type(0x0800); }, true), -ENOTSUP);
+  EXPECT_EQ(result([&](Rule&) { eth_mask.has_vlan = 1; }, true), -ENOTSUP);
+  EXPECT_EQ(result([&](Rule&) { eth_mask.has_vlan = eth_spec.has_vlan = 1; }, true), 0);
+  EXPECT_EQ(result([&](Rule&) { vlan_mask.hdr.vlan_tci = RTE_BE16(0x0fff); }, true), 0);
+  EXPECT_EQ(result([&](Rule&) { vlan_mask.hdr.vlan_tci = RTE_BE16(0xe000); }, true), -ENOTSUP);
+  EXPECT_EQ(result([&](Rule&) { vlan_mask.has_more_vlan = 1; }, true), 0);
+  EXPECT_EQ(result([&](Rule&) { vlan_mask.has_more_vlan = vlan_spec.has_more_vlan = 1; }, true),
+            -ENOTSUP);
+  EXPECT_EQ(result([&](Rule& r) { r.ip_mask.hdr.fragment_offset = RTE_BE16(0x3fff); }), 0);
+  EXPECT_EQ(result([&](Rule& r) { r.ip_mask.hdr.fragment_offset = RTE_BE16(0x1fff); }), -ENOTSUP);
+  EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_frag_ext = 1; }), 0);
+  EXPECT_EQ(result([&](Rule& r) {
+              with_ipv6(r), ip6_mask.has_frag_ext = ip6_spec.has_frag_ext = 1;
+            }),
+            -ENOTSUP);
+  EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_esp_ext = 1; }), -ENOTSUP);
+  // Spreading is the port's alone.
+  rss.queue_num = 1, rss.queue = one;
+  EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss}; }), -ENOTSUP);
+  rss.queue_num = 0, rss.level = 2;
+  EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss}; }), -ENOTSUP);
+  rss.level = 0;
+  EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss}; }), 0);
+  EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_PASSTHRU, nullptr}; }), 0);
+}
+
+TEST(Flow, ADumpShowsEveryRule) {
+  Port port("");
+  Rule rule;
+  rule.ip_spec.hdr.dst_addr = RTE_BE32(0xc0000201), rule.ip_mask.hdr.dst_addr = UINT32_MAX;
+  rule.udp_spec.hdr.dst_port = RTE_BE16(53), rule.udp_mask.hdr.dst_port = UINT16_MAX;
+  rule.mark.id = 7;
+  rte_flow* const flow = rule.Create(port.id);
+  ASSERT_NE(flow, nullptr) << rule.error.message;
+  char* text = nullptr;
+  size_t bytes = 0;
+  FILE* const file = open_memstream(&text, &bytes);
+  EXPECT_EQ(rte_flow_dev_dump(port.id, nullptr, file, &rule.error), 0);
+  std::fclose(file);
+  EXPECT_NE(std::string(text).find("ipv4 destination 192.0.2.1 protocol 17 destination port 53: "
+                                   "queue 0, mark 7, count\n"),
+            std::string::npos)
+      << text;
+  std::free(text);
 }
 
 TEST(Flow, ARefusalNamesTheAttribute) {

@@ -10,6 +10,7 @@ namespace {
 
 using namespace regs::ipu;  // NOLINT: the flow registers' names
 
+constexpr uint64_t kEtherAddress = (uint64_t{1} << 48) - 1;
 constexpr uint32_t kMatchPorts = kFlowMatchSourcePort | kFlowMatchDestinationPort;
 
 /// The key that `fields` selects of `full`.
@@ -21,7 +22,27 @@ FlowKey Select(const FlowKey& full, uint32_t fields) {
   if (fields & kFlowMatchDestinationPort) key.ports |= full.ports & 0xffffu;
   if (fields & kFlowMatchSource) key.source = full.source;
   if (fields & kFlowMatchDestination) key.destination = full.destination;
+  if (fields & kFlowMatchTags) key.shape |= full.shape & kFlowShapeTags;
+  if (fields & kFlowMatchVlan) key.shape |= full.shape & kFlowShapeVlan;
+  if (fields & kFlowMatchFragment) key.shape |= full.shape & kFlowShapeFragment;
+  if (fields & kFlowMatchEtherSource) key.ether_source = full.ether_source & kEtherAddress;
+  if (fields & kFlowMatchEtherDestination) {
+    key.ether_destination = full.ether_destination & kEtherAddress;
+  }
   return key;
+}
+
+/// Of a frame with an IP header.
+uint32_t ShapeOf(const WireFrame& frame, const Headers& headers) {
+  constexpr uint32_t kLinkClass = 0x00f, kTransportClass = 0x700;
+  uint32_t shape = 0;
+  const uint32_t link = headers.packet_class & kLinkClass;
+  if (link == kClassVlan || link == kClassQinq) {
+    shape = (frame.data[14] << 8 | frame.data[15]) & kFlowShapeVlan;
+    shape |= ((headers.ip_offset - kMinFrameBytes) / 4) << kFlowShapeTagsShift;
+  }
+  const bool fragment = (headers.packet_class & kTransportClass) == kClassFragment;
+  return fragment ? shape | kFlowShapeFragment : shape;
 }
 
 FlowKey KeyOf(const WireFrame& frame, const Headers& headers) {
@@ -40,6 +61,9 @@ FlowKey KeyOf(const WireFrame& frame, const Headers& headers) {
     std::memcpy(&ports_be, frame.data + headers.l4_offset, 4);
     key.ports = __builtin_bswap32(ports_be);
   }
+  key.shape = ShapeOf(frame, headers);
+  std::memcpy(&key.ether_destination, frame.data, 6);
+  std::memcpy(&key.ether_source, frame.data + 6, 6);
   return key;
 }
 
@@ -47,7 +71,8 @@ FlowKey KeyOf(const WireFrame& frame, const Headers& headers) {
 
 size_t FlowTable::KeyHash::operator()(const FlowKey& key) const {
   constexpr uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
-  uint64_t words[4];
+  uint64_t words[6] = {0, 0, 0, 0, key.ether_source + (uint64_t{key.shape} << 48),
+                       key.ether_destination + (uint64_t{key.shape} << 32)};
   std::memcpy(words, key.source.data(), 16);
   std::memcpy(words + 2, key.destination.data(), 16);
   uint64_t hash = key.ports + (uint64_t{key.fields} << 32) + (uint64_t{key.protocol} << 40);

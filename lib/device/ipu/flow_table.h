@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's exact-match table over any selection of the 5-tuple. Rules that
+// The device's exact-match table over any selection of the 5-tuple and of what lies
+// below it: Ethernet addresses, VLAN tags, whether the frame is a fragment. Rules that
 // select the same fields form a profile; a lookup tries the profiles in use, the
 // one with most fields first.
 #pragma once
@@ -22,6 +23,9 @@ struct FlowKey {
   uint32_t ports;     ///< As kFlowPorts.
   std::array<uint8_t, 16> source;
   std::array<uint8_t, 16> destination;
+  uint32_t shape;              ///< As kFlowShape.
+  uint64_t ether_source;       ///< As kFlowEtherSource; the upper 16 bits are 0.
+  uint64_t ether_destination;
 
   friend bool operator==(const FlowKey&, const FlowKey&) = default;
 };

@@ -44,7 +44,7 @@ bool IpuNic::Accepts(const uint8_t* destination) const {
 
 bool IpuNic::NeedsClassify() const {
   return port_[kRssFields / 4] != 0 || !flows_.empty() ||
-         (port_[kPortControl / 4] & kPortChecksum) != 0;
+         (port_[kPortControl / 4] & (kPortChecksum | kPortIsolate)) != 0;
 }
 
 IpuNic::Route IpuNic::Classify(const WireFrame& frame) {
@@ -68,6 +68,7 @@ IpuNic::Route IpuNic::Classify(const WireFrame& frame) {
       route.rule = rule;
       route.drop = (rule->action & kFlowActionDrop) != 0;
       if (rule->action & kFlowActionQueue) route.queue = rule->action & kFlowActionQueueMask;
+      if (rule->action & kFlowActionFlag) flags |= kRxFlowHit;
       if (rule->action & kFlowActionMark) {
         flags |= kRxFlowHit | kRxMarkValid;
         route.metadata.low |= uint64_t{rule->mark} << kRxMarkShift;
@@ -84,6 +85,8 @@ std::optional<Statistic> IpuNic::Place(const WireFrame& frame, bool pause) {
   if (frame.length > std::min(port_[kMaxFrame / 4], kMaxFrameBytes)) return kStatRxOversize;
   if (!Accepts(frame.data)) return kStatRxFiltered;
   const Route route = Classify(frame);
+  const bool isolated = (port_[kPortControl / 4] & kPortIsolate) != 0;
+  if (isolated && route.rule == nullptr) return kStatRxFiltered;
   const std::optional<Statistic> ending = PlaceAt(route, frame, pause);
   // A frame that waits is classified again.
   if (ending && route.rule != nullptr) {

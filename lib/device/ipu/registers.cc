@@ -112,6 +112,10 @@ void IpuNic::RunFlowCommand(uint32_t command) {
   key.ports = port_[kFlowPorts / 4];
   std::memcpy(key.source.data(), &port_[kFlowSource / 4], key.source.size());
   std::memcpy(key.destination.data(), &port_[kFlowDestination / 4], key.destination.size());
+  key.shape = port_[kFlowShape / 4];
+  std::memcpy(&key.ether_source, &port_[kFlowEtherSource / 4], sizeof(key.ether_source));
+  std::memcpy(&key.ether_destination, &port_[kFlowEtherDestination / 4],
+              sizeof(key.ether_destination));
   FlowEntry entry;
   entry.action = port_[kFlowAction / 4];
   entry.mark = port_[kFlowMark / 4];

@@ -208,7 +208,7 @@ class Flows : public Classified {
 };
 
 TEST_F(Flows, AFullTupleSendsItsFramesToItsQueueAndNoOther) {
-  ASSERT_EQ(Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd),
+  ASSERT_EQ(Command(tuple_, kFlowMatchTuple, kFlowActionQueue | 2, FlowCommand::kAdd),
             FlowStatus::kOk);
   host.Receive(Ipv4Frame(tuple_));
   EXPECT_EQ(host.Received(0, 2), Ipv4Frame(tuple_));
@@ -216,24 +216,24 @@ TEST_F(Flows, AFullTupleSendsItsFramesToItsQueueAndNoOther) {
   other.source_port = 1001;
   host.Receive(Ipv4Frame(other));
   EXPECT_EQ(host.Received(0), Ipv4Frame(other));
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, 0, FlowCommand::kQuery), FlowStatus::kOk);
+  EXPECT_EQ(Command(tuple_, kFlowMatchTuple, 0, FlowCommand::kQuery), FlowStatus::kOk);
   EXPECT_EQ(host.nic.ReadRegister(kFlowHits, 8), 1u);
   EXPECT_EQ(host.nic.ReadRegister(kFlowHitBytes, 8), 60u);
 }
 
 TEST_F(Flows, AFrameThatWaitsForRoomIsOneHit) {
-  Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd);
+  Command(tuple_, kFlowMatchTuple, kFlowActionQueue | 2, FlowCommand::kAdd);
   uint64_t taken = 0;
   while (host.Receive(Ipv4Frame(tuple_), true) == 1) ++taken;
   EXPECT_EQ(host.Receive(Ipv4Frame(tuple_), true), 0u);
-  Command(tuple_, kFlowMatchAll, 0, FlowCommand::kQuery);
+  Command(tuple_, kFlowMatchTuple, 0, FlowCommand::kQuery);
   EXPECT_EQ(host.nic.ReadRegister(kFlowHits, 8), taken);
 }
 
 TEST_F(Flows, TheMoreSpecificRuleWinsAndDropsAreCounted) {
   Command(tuple_, kFlowMatchProtocol | kFlowMatchDestinationPort, kFlowActionDrop,
           FlowCommand::kAdd);
-  Command(tuple_, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd);
+  Command(tuple_, kFlowMatchTuple, kFlowActionQueue | 2, FlowCommand::kAdd);
   host.Receive(Ipv4Frame(tuple_));
   EXPECT_EQ(host.Received(0, 2), Ipv4Frame(tuple_));
   Tuple other = tuple_;
@@ -279,7 +279,7 @@ TEST_F(Flows, OfIpv6AllBytesOfBothAddressesCount) {
     frame[address + 15] = address == kSource ? 1 : 2;
   }
   frame[54] = 1000 >> 8, frame[55] = static_cast<char>(1000 & 255), frame[57] = 80, frame[59] = 8;
-  host.nic.WriteRegister(kFlowFields, 4, kFlowMatchAll);
+  host.nic.WriteRegister(kFlowFields, 4, kFlowMatchTuple);
   host.nic.WriteRegister(kFlowProtocol, 4, 6 << 8 | 17);
   host.nic.WriteRegister(kFlowPorts, 4, 1000 << 16 | 80);
   for (uint32_t at = 0; at < 16; at += 4) {
@@ -300,8 +300,59 @@ TEST_F(Flows, OfIpv6AllBytesOfBothAddressesCount) {
   }
 }
 
+// Below the 5-tuple: each field alone, with a frame that has it and some that do not.
+TEST_F(Flows, EthernetAddressesTagsAndFragmentsAreMatched) {
+  const auto tagged = [](std::string frame, uint8_t vlan) {
+    return frame.insert(12, std::string{'\x81', 0, 0x20, static_cast<char>(vlan)});
+  };
+  const auto with = [](std::string frame, uint32_t at, uint8_t value) {
+    frame[at] = static_cast<char>(value);
+    return frame;
+  };
+  const std::string plain = Ipv4Frame(tuple_);
+  const std::string one = tagged(plain, 5), two = tagged(one, 7);
+  const std::string first = with(plain, 20, 0x20), later = with(plain, 21, 9);
+  uint64_t source = 0, destination = 0;
+  std::memcpy(&destination, plain.data(), 6);
+  std::memcpy(&source, plain.data() + 6, 6);
+  const struct {
+    const char* what;
+    uint32_t fields, shape;
+    std::vector<std::string> hits, misses;
+  } kCases[] = {
+      {"no tag", kFlowMatchTags, 0, {plain, first}, {one, two}},
+      {"one tag", kFlowMatchTags, 1u << 16, {one}, {plain, two}},
+      {"two tags", kFlowMatchTags, 2u << 16, {two}, {plain, one}},
+      {"outer tag", kFlowMatchVlan, 7, {two, tagged(plain, 7)}, {plain, one}},
+      {"whole", kFlowMatchFragment, 0, {plain, one}, {first, later}},
+      {"fragment", kFlowMatchFragment, 1u << 20, {first, later}, {plain}},
+      {"source", kFlowMatchEtherSource, 0, {plain, with(plain, 0, 2)}, {with(plain, 11, 99)}},
+      {"destination", kFlowMatchEtherDestination, 0, {plain, with(plain, 6, 4)},
+       {with(plain, 5, 99)}},
+  };
+  host.nic.WriteRegister(kFlowEtherSource, 8, source);
+  host.nic.WriteRegister(kFlowEtherDestination, 8, destination);
+  for (const auto& c : kCases) {
+    Command(tuple_, 0, 0, FlowCommand::kFlush);
+    host.nic.WriteRegister(kFlowShape, 4, c.shape);
+    ASSERT_EQ(Command(tuple_, c.fields, kFlowActionFlag, FlowCommand::kAdd), FlowStatus::kOk);
+    for (const auto& frame : c.hits) EXPECT_EQ(Flags(Receive(frame)), kRxFlowHit) << c.what;
+    for (const auto& frame : c.misses) EXPECT_EQ(Flags(Receive(frame)), 0u) << c.what;
+  }
+}
+
+TEST_F(Flows, IsolationDropsWhatNoRuleClaims) {
+  host.nic.WriteRegister(kPortControl, 4, host.nic.ReadRegister(kPortControl, 4) | kPortIsolate);
+  host.Receive(Ipv4Frame(tuple_));
+  EXPECT_EQ(host.Stat(kStatRxFiltered), 1u);
+  Command(tuple_, kFlowMatchTuple, kFlowActionQueue | 2, FlowCommand::kAdd);
+  host.Receive(Ipv4Frame(tuple_));
+  EXPECT_EQ(host.Received(0, 2), Ipv4Frame(tuple_));
+  EXPECT_EQ(host.Stat(kStatRxFiltered), 1u);
+}
+
 TEST_F(Flows, AMarkTravelsInTheWriteBack) {
-  Command(tuple_, kFlowMatchAll, kFlowActionMark, FlowCommand::kAdd, 0xcafe);
+  Command(tuple_, kFlowMatchTuple, kFlowActionMark, FlowCommand::kAdd, 0xcafe);
   const Descriptor d = Receive(Ipv4Frame(tuple_));
   EXPECT_EQ(d.low >> kRxMarkShift, 0xcafeu);
   EXPECT_EQ(Flags(d), kRxFlowHit | kRxMarkValid);
@@ -309,15 +360,15 @@ TEST_F(Flows, AMarkTravelsInTheWriteBack) {
 
 TEST_F(Flows, RulesComeAndGoAsTheStatusSays) {
   const uint32_t action = kFlowActionQueue | 2;
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kAdd), FlowStatus::kOk);
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kAdd), FlowStatus::kExists);
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kRemove), FlowStatus::kOk);
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kRemove), FlowStatus::kAbsent);
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, FlowCommand::kQuery), FlowStatus::kAbsent);
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, kFlowActionQueue | 200, FlowCommand::kAdd),
+  EXPECT_EQ(Command(tuple_, kFlowMatchTuple, action, FlowCommand::kAdd), FlowStatus::kOk);
+  EXPECT_EQ(Command(tuple_, kFlowMatchTuple, action, FlowCommand::kAdd), FlowStatus::kExists);
+  EXPECT_EQ(Command(tuple_, kFlowMatchTuple, action, FlowCommand::kRemove), FlowStatus::kOk);
+  EXPECT_EQ(Command(tuple_, kFlowMatchTuple, action, FlowCommand::kRemove), FlowStatus::kAbsent);
+  EXPECT_EQ(Command(tuple_, kFlowMatchTuple, action, FlowCommand::kQuery), FlowStatus::kAbsent);
+  EXPECT_EQ(Command(tuple_, kFlowMatchTuple, kFlowActionQueue | 200, FlowCommand::kAdd),
             FlowStatus::kInvalid);
   EXPECT_EQ(Command(tuple_, 1u << 20, action, FlowCommand::kAdd), FlowStatus::kInvalid);
-  EXPECT_EQ(Command(tuple_, kFlowMatchAll, action, static_cast<FlowCommand>(99)),
+  EXPECT_EQ(Command(tuple_, kFlowMatchTuple, action, static_cast<FlowCommand>(99)),
             FlowStatus::kInvalid);
   host.Receive(Ipv4Frame(tuple_));
   EXPECT_EQ(host.Received(0), Ipv4Frame(tuple_));
@@ -327,14 +378,14 @@ TEST_F(Flows, TheTableHoldsWhatItPromisesAndRefusesTheNext) {
   Tuple tuple = tuple_;
   for (uint32_t i = 0; i < kMaxFlows; ++i) {
     tuple.source_port = static_cast<uint16_t>(i);
-    ASSERT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd),
+    ASSERT_EQ(Command(tuple, kFlowMatchTuple, kFlowActionQueue | 2, FlowCommand::kAdd),
               FlowStatus::kOk);
   }
   tuple.source_port = kMaxFlows;
-  EXPECT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd),
+  EXPECT_EQ(Command(tuple, kFlowMatchTuple, kFlowActionQueue | 2, FlowCommand::kAdd),
             FlowStatus::kFull);
   EXPECT_EQ(Command(tuple, 0, 0, FlowCommand::kFlush), FlowStatus::kOk);
-  EXPECT_EQ(Command(tuple, kFlowMatchAll, kFlowActionQueue | 2, FlowCommand::kAdd),
+  EXPECT_EQ(Command(tuple, kFlowMatchTuple, kFlowActionQueue | 2, FlowCommand::kAdd),
             FlowStatus::kOk);
 }
 
