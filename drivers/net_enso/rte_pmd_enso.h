@@ -71,7 +71,8 @@ bool rte_pmd_enso_supported(uint16_t port_id);
 /**
  * Opens a notification buffer on a probed port.
  * @return 0, or -ENODEV (not a net_enso port), -ENOSPC (none left), -ENOMEM,
- *   -EIO (the device does not answer).
+ *   -EIO (the device does not answer, or has lost its power since other buffers were opened:
+ *   close them first).
  */
 int rte_pmd_enso_nb_open(uint16_t port_id, struct rte_pmd_enso_nb **nb);
 

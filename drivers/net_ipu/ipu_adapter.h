@@ -25,6 +25,13 @@
 #include "net_ipu/ipu_queue.h"
 #include "regs/ipu.h"
 
+/// A counter that rules share: rte_flow's indirect count action.
+struct rte_flow_action_handle {
+  uint32_t rules = 0;  ///< That count here now.
+  uint64_t hits = 0;   ///< Of rules that are gone,
+  uint64_t bytes = 0;  ///< since the last query that reset it.
+};
+
 /// A rule as it was programmed: enough to find it again in the device's table.
 struct rte_flow {
   uint32_t fields;
@@ -38,6 +45,7 @@ struct rte_flow {
   uint32_t action;
   uint32_t mark;
   bool count;
+  rte_flow_action_handle* counter;  ///< Shared, or null.
 };
 
 namespace sluice::net_ipu {
@@ -49,7 +57,7 @@ struct Adapter {
   /// Of Attachment::Generation(), for which the port's configuration was written last.
   std::atomic<uint32_t> generation{0};
 
-  std::mutex configuration;  ///< Guards what follows, up to `flows`.
+  std::mutex configuration;  ///< Guards what follows, up to `counters`.
   bool receiving = false;    ///< The port is started, or has links.
   bool promiscuous = false;
   bool all_multicast = false;
@@ -61,6 +69,7 @@ struct Adapter {
   uint64_t rss_types = 0;  ///< RTE_ETH_RSS_… in force.
   std::array<uint8_t, regs::ipu::kRetaEntries> reta{};
   std::list<rte_flow> flows;
+  std::list<rte_flow_action_handle> counters;
 
   bool link_allowed = true;  ///< rte_eth_dev_set_link_up/down.
   bool wire_enabled = false;

@@ -75,7 +75,27 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
     default:
       return refuse(EIO, "the device refused the rule");
   }
+  if (flow.counter != nullptr) ++flow.counter->rules;
   return &adapter.flows.emplace_back(flow);
+}
+
+/// Adds what the device counted for the rule; false if it does not answer. `configuration` is held.
+bool AddCount(Adapter& adapter, const rte_flow& flow, bool reset, rte_flow_query_count* count) {
+  const auto command = reset ? FlowCommand::kQueryAndClear : FlowCommand::kQuery;
+  if (Command(adapter, flow, command) != FlowStatus::kOk) return false;
+  count->hits += adapter.registers.Read64(kFlowHits);
+  count->bytes += adapter.registers.Read64(kFlowHitBytes);
+  return true;
+}
+
+/// The rule is about to go: a counter that it shares keeps what it counted.
+void LeaveCounter(Adapter& adapter, const rte_flow& flow) {
+  if (flow.counter == nullptr) return;
+  rte_flow_query_count count{};
+  AddCount(adapter, flow, false, &count);
+  flow.counter->hits += count.hits;
+  flow.counter->bytes += count.bytes;
+  --flow.counter->rules;
 }
 
 int Destroy(rte_eth_dev* dev, rte_flow* flow, rte_flow_error* error) {
@@ -86,6 +106,7 @@ int Destroy(rte_eth_dev* dev, rte_flow* flow, rte_flow_error* error) {
   if (it == flows.end()) {
     return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, flow, "no such rule");
   }
+  LeaveCounter(adapter, *flow);
   const FlowStatus status = Command(adapter, *flow, FlowCommand::kRemove);
   flows.erase(it);
   if (status == FlowStatus::kOk) return 0;
@@ -105,15 +126,51 @@ int Query(rte_eth_dev* dev, rte_flow* flow, const rte_flow_action* action, void*
                               "only a rule's count can be queried");
   }
   auto* const count = static_cast<rte_flow_query_count*>(data);
-  const auto command = count->reset ? FlowCommand::kQueryAndClear : FlowCommand::kQuery;
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  if (Command(adapter, *flow, command) != FlowStatus::kOk) {
+  count->hits = count->bytes = 0;
+  if (!AddCount(adapter, *flow, count->reset != 0, count)) {
     return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr,
                               "the device does not answer the query");
   }
-  count->hits = adapter.registers.Read64(kFlowHits);
-  count->bytes = adapter.registers.Read64(kFlowHitBytes);
+  count->hits_set = count->bytes_set = 1;
+  return 0;
+}
+
+rte_flow_action_handle* CreateCounter(rte_eth_dev* dev, const rte_flow_indir_action_conf*,
+                                      const rte_flow_action* action, rte_flow_error* error) {
+  if (action->type != RTE_FLOW_ACTION_TYPE_COUNT) {
+    rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action,
+                       "count is the only action that rules share");
+    return nullptr;
+  }
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  return &adapter.counters.emplace_back();
+}
+
+int DestroyCounter(rte_eth_dev* dev, rte_flow_action_handle* counter, rte_flow_error* error) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  if (counter->rules != 0) {
+    return rte_flow_error_set(error, EBUSY, RTE_FLOW_ERROR_TYPE_HANDLE, counter,
+                              "rules count here: destroy them first");
+  }
+  adapter.counters.remove_if([&](const auto& known) { return &known == counter; });
+  return 0;
+}
+
+int QueryCounter(rte_eth_dev* dev, const rte_flow_action_handle* handle, void* data,
+                 rte_flow_error*) {
+  auto* const counter = const_cast<rte_flow_action_handle*>(handle);
+  auto* const count = static_cast<rte_flow_query_count*>(data);
+  Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  count->hits = counter->hits, count->bytes = counter->bytes;
+  for (const rte_flow& flow : adapter.flows) {
+    if (flow.counter == counter) AddCount(adapter, flow, count->reset != 0, count);
+  }
+  if (count->reset != 0) counter->hits = counter->bytes = 0;
   count->hits_set = count->bytes_set = 1;
   return 0;
 }
@@ -144,6 +201,9 @@ constinit const rte_flow_ops kFlowOps = [] {
   rte_flow_ops ops = drivers::FlowOps(Validate, Create, Destroy, Flush, Query);
   ops.dev_dump = Dump;
   ops.isolate = Isolate;
+  ops.action_handle_create = CreateCounter;
+  ops.action_handle_destroy = DestroyCounter;
+  ops.action_handle_query = QueryCounter;
   return ops;
 }();
 
@@ -152,6 +212,7 @@ constinit const rte_flow_ops kFlowOps = [] {
 void FlowClear(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
+  for (const rte_flow& flow : adapter.flows) LeaveCounter(adapter, flow);
   adapter.registers.Write32(kFlowCommand, static_cast<uint32_t>(FlowCommand::kFlush));
   adapter.flows.clear();
 }

@@ -52,6 +52,18 @@ int TakeRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_erro
       "a rule spreads as the port does: name each of its queues, no key, no other types");
 }
 
+int TakeCounter(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* flow,
+                rte_flow_error* error) {
+  for (rte_flow_action_handle& counter : AdapterOf(dev).counters) {
+    if (&counter != action->conf) continue;
+    flow->count = true;
+    flow->counter = &counter;
+    return 0;
+  }
+  return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
+                            "the port has no such indirect counter");
+}
+
 }  // namespace
 
 int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
@@ -88,6 +100,9 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
         break;
       case RTE_FLOW_ACTION_TYPE_COUNT:
         flow->count = true;
+        break;
+      case RTE_FLOW_ACTION_TYPE_INDIRECT:
+        result = TakeCounter(dev, action, flow, error);
         break;
       default:
         return rte_flow_error_set(

@@ -411,6 +411,45 @@ TEST(Flow, ItemsBelowIpMustAgree) {
   EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_PASSTHRU, nullptr}; }), 0);
 }
 
+TEST(Flow, RulesThatShareACounterAddUp) {
+  Port port("wire=gen:size=64+flows=10+count=1000");
+  rte_flow_error error{};
+  const rte_flow_indir_action_conf conf{.ingress = 1, .egress = 0, .transfer = 0};
+  const rte_flow_action counting{RTE_FLOW_ACTION_TYPE_COUNT, nullptr};
+  const rte_flow_action dropping{RTE_FLOW_ACTION_TYPE_DROP, nullptr};
+  EXPECT_EQ(rte_flow_action_handle_create(port.id, &conf, &dropping, &error), nullptr);
+  rte_flow_action_handle* const counter =
+      rte_flow_action_handle_create(port.id, &conf, &counting, &error);
+  ASSERT_NE(counter, nullptr);
+  Rule udp, tcp;
+  tcp.pattern[2] = {RTE_FLOW_ITEM_TYPE_TCP, nullptr, nullptr, nullptr};
+  for (Rule* const rule : {&udp, &tcp}) {
+    rule->actions[2] = {RTE_FLOW_ACTION_TYPE_INDIRECT, counter};
+  }
+  rte_flow* const flow = udp.Create(port.id);
+  ASSERT_NE(flow, nullptr) << udp.error.message;
+  ASSERT_NE(tcp.Create(port.id), nullptr) << tcp.error.message;
+  EXPECT_EQ(rte_flow_action_handle_destroy(port.id, counter, &error), -EBUSY);
+  port.Start();
+  uint64_t received = 0;
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 1000; },
+                                [&](uint16_t, rte_mbuf*) { ++received; }));
+  rte_flow_query_count count{};
+  ASSERT_EQ(rte_flow_action_handle_query(port.id, counter, &count, &error), 0);
+  EXPECT_EQ(count.hits, 1000u);
+  EXPECT_EQ(count.bytes, 60'000u);
+  ASSERT_EQ(rte_flow_destroy(port.id, flow, &error), 0);
+  count.reset = 1;
+  ASSERT_EQ(rte_flow_action_handle_query(port.id, counter, &count, &error), 0);
+  EXPECT_EQ(count.hits, 1000u) << "though the rule is gone";
+  ASSERT_EQ(rte_flow_action_handle_query(port.id, counter, &count, &error), 0);
+  EXPECT_EQ(count.hits, 0u);
+  ASSERT_EQ(rte_flow_flush(port.id, &error), 0);
+  EXPECT_EQ(rte_flow_action_handle_destroy(port.id, counter, &error), 0);
+  EXPECT_EQ(rte_flow_create(port.id, &udp.attributes, udp.pattern, udp.actions, &udp.error), nullptr)
+      << "the counter is gone";
+}
+
 TEST(Flow, ADumpShowsEveryRule) {
   Port port("");
   Rule rule;
