@@ -7,7 +7,7 @@
 /// Makes the line at namespace scope. `driver` is a name, not a string; `parameters` a string;
 /// `pci_ids` a string of JSON arrays "[vendor, device, subsystem vendor, subsystem device]" in
 /// decimal, separated by commas, 65535 for any.
-#define SLUICE_PMD_INFO(driver, parameters, pci_ids)                       \
-  [[gnu::used]] static const char driver##_pmd_info[] =                    \
+#define SLUICE_PMD_INFO(driver, parameters, pci_ids)                             \
+  [[gnu::used]] static const char driver##_pmd_info[] =                          \
       "PMD_INFO_STRING= {\"name\" : \"" #driver "\", \"params\" : \"" parameters \
       "\", \"pci_ids\" : [" pci_ids "]}"

@@ -39,7 +39,8 @@ int Configure(rte_eth_dev* dev) {
 bool IsLost(Port& port) {
   const bool lost = port.device->Lost();
   if (!port.loss_reported.exchange(lost) && lost && port.data->dev_started != 0) {
-    ENSO_LOG(ERR, "%s: the device came back from power-on without its pipes: stop and start the port",
+    ENSO_LOG(ERR,
+             "%s: the device came back from power-on without its pipes: stop and start the port",
              port.data->name);
   }
   return lost;
@@ -121,8 +122,8 @@ int SetLinkDown(rte_eth_dev* dev) {
   return 0;
 }
 
-/// The driver's own state as after probing; ethdev has stopped the port. The FPGA itself has no reset
-/// but over JTAG.
+/// The driver's own state as after probing; ethdev has stopped the port. The FPGA itself has no
+/// reset but over JTAG.
 int Reset(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   const std::scoped_lock lock(port.device->mutex());

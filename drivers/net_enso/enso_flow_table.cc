@@ -25,7 +25,7 @@ FlowKey KeyOfFrame(const uint8_t* flit) {
                     .src_port = packet::LoadBe16(flit + 34)};
   const uint8_t protocol = flit[23];
   const bool syn = protocol == IPPROTO_TCP && (flit[47] & kSyn) != 0;
-  return MaskFlow(key, syn ? IPPROTO_UDP : protocol);
+  return MaskFlow(key, syn ? uint8_t{IPPROTO_UDP} : protocol);
 }
 
 FlowTable::FlowTable() : tables_(kSubTables) {}

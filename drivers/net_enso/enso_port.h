@@ -139,8 +139,7 @@ void StopQueues(Port& port);
 
 // enso_rss.cc: which queue a frame goes to that no rule claims.
 inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_TCP |
-                                      RTE_ETH_RSS_NONFRAG_IPV4_UDP |
-                                      RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
+                                      RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
 /// Fallback pipes of all queues: a power of two, because the NIC spreads by a mask, and at least
 /// one a queue.
 uint32_t FallbackPipes(const Port& port);

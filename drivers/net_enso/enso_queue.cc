@@ -243,8 +243,7 @@ uint32_t CountRxQueue(void* opaque) {
 int GetRxStatus(void* opaque, uint16_t offset) {
   auto& queue = *static_cast<RxQueue*>(opaque);
   if (offset >= queue.descriptors) return -EINVAL;
-  return CountPending(queue, offset + 1u) > offset ? RTE_ETH_RX_DESC_DONE
-                                                   : RTE_ETH_RX_DESC_AVAIL;
+  return CountPending(queue, offset + 1u) > offset ? RTE_ETH_RX_DESC_DONE : RTE_ETH_RX_DESC_AVAIL;
 }
 
 int GetTxStatus(void* opaque, uint16_t offset) {

@@ -62,7 +62,7 @@ struct Adapter {
   bool promiscuous = false;
   bool all_multicast = false;
   bool verify_checksums = false;
-  bool isolated = false;  ///< rte_flow_isolate.
+  bool isolated = false;   ///< rte_flow_isolate.
   uint64_t station = 0;    ///< As in kStationAddress.
   uint32_t max_frame = 0;  ///< As in kMaxFrame.
   std::array<uint8_t, regs::ipu::kRssKeyBytes> rss_key{};

@@ -36,10 +36,10 @@ int TakeQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* f
 int TakeRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_error* error) {
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const auto& rss = *static_cast<const rte_flow_action_rss*>(action->conf);
-  const bool plain = (rss.func == RTE_ETH_HASH_FUNCTION_DEFAULT ||
-                      rss.func == RTE_ETH_HASH_FUNCTION_TOEPLITZ) &&
-                     rss.level <= 1 && rss.key_len == 0 &&
-                     (rss.types == 0 || rss.types == AdapterOf(dev).rss_types);
+  const bool plain =
+      (rss.func == RTE_ETH_HASH_FUNCTION_DEFAULT || rss.func == RTE_ETH_HASH_FUNCTION_TOEPLITZ) &&
+      rss.level <= 1 && rss.key_len == 0 &&
+      (rss.types == 0 || rss.types == AdapterOf(dev).rss_types);
   uint32_t named = 0;
   for (uint32_t i = 0; i < rss.queue_num; ++i) {
     if (rss.queue[i] < kMaxQueues) named |= 1u << rss.queue[i];

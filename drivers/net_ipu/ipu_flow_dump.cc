@@ -31,7 +31,8 @@ void DumpFlow(const rte_flow& flow, FILE* file) {
   const bool v6 = flow.protocol >> 8 == 6;
   const auto has = [&](uint32_t field) { return (flow.fields & field) != 0; };
   if (has(kFlowMatchEtherSource)) PrintEther(file, "ether source", flow.ether_source);
-  if (has(kFlowMatchEtherDestination)) PrintEther(file, "ether destination", flow.ether_destination);
+  if (has(kFlowMatchEtherDestination))
+    PrintEther(file, "ether destination", flow.ether_destination);
   if (has(kFlowMatchTags)) std::fprintf(file, " tags %u", flow.shape >> kFlowShapeTagsShift & 3);
   if (has(kFlowMatchVlan)) std::fprintf(file, " vlan %u", flow.shape & kFlowShapeVlan);
   std::fprintf(file, " ipv%d", v6 ? 6 : 4);

@@ -98,8 +98,8 @@ int TakeEth(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_f
       !follower->Take(spec.hdr.ether_type, mask.hdr.ether_type)) {
     return RefuseItem(error, item, kPartialMask);
   }
-  const bool untagged = (mask.has_vlan && !spec.has_vlan) ||
-                        (follower->type_given && !IsTag(follower->type));
+  const bool untagged =
+      (mask.has_vlan && !spec.has_vlan) || (follower->type_given && !IsTag(follower->type));
   if (untagged) DemandTags(flow, 0);
   if (mask.has_vlan && spec.has_vlan && item[1].type != RTE_FLOW_ITEM_TYPE_VLAN) {
     return RefuseItem(error, item, "has_vlan needs a vlan item behind it");
@@ -108,8 +108,7 @@ int TakeEth(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_f
 }
 
 /// One tag, and IP behind it.
-int TakeVlan(const rte_flow_item* item, rte_flow* flow, Follower* follower,
-             rte_flow_error* error) {
+int TakeVlan(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_flow_error* error) {
   if ((follower->type_given && !IsTag(follower->type)) || !DemandTags(flow, 1)) {
     return RefuseItem(error, item, "contradicts the eth item");
   }
@@ -221,7 +220,13 @@ int TakeTransport(const rte_flow_item* item, rte_flow* flow, rte_flow_error* err
 }
 
 int TakePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* error) {
-  enum { kStart, kEther, kTag, kNetwork, kTransport } layer = kStart;  // of the last item; they rise
+  enum {
+    kStart,
+    kEther,
+    kTag,
+    kNetwork,
+    kTransport
+  } layer = kStart;  // of the last item; they rise
   Follower follower;
   for (const rte_flow_item* item = items; item->type != RTE_FLOW_ITEM_TYPE_END; ++item) {
     int result = 0;

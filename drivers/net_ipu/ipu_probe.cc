@@ -175,9 +175,9 @@ RTE_INIT(net_ipu_register) {
 
 }  // namespace sluice::net_ipu
 
-#define NET_IPU_PARAMETERS                                              \
-  "port=<string> queues=<1-16> device=<string> device_uid=<int> "       \
-  "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> "   \
+#define NET_IPU_PARAMETERS                                            \
+  "port=<string> queues=<1-16> device=<string> device_uid=<int> "     \
+  "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
   "verify=<string> pause=<on|off>"
 
 RTE_PMD_EXPORT_NAME(net_ipu, __COUNTER__);

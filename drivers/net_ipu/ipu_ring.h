@@ -53,6 +53,18 @@ void ClearRing(Queue& queue) {
   std::memset(static_cast<void*>(queue.ring), 0, (queue.mask + 1) * sizeof(regs::ipu::Descriptor));
 }
 
+/// No free descriptor, and none that is complete: a burst on a stopped queue does nothing.
+inline void Close(RxQueue& queue) {
+  ClearRing(queue);
+  queue.head = 0;
+  queue.tail = queue.mask + 1;
+}
+inline void Close(TxQueue& queue) {
+  ClearRing(queue);
+  queue.cleaned = 0;
+  queue.tail = queue.mask + 1;
+}
+
 /// Bus addresses are virtual addresses (emulator/attach.h).
 template <typename Queue>
 uint64_t RingBus(const Queue& queue) {

@@ -83,6 +83,7 @@ RxQueue* RxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint3
   sample.port = port_id;
   rte_mbuf_refcnt_set(&sample, 1);
   std::memcpy(&queue->rearm, RearmField(&sample), sizeof(queue->rearm));
+  Close(*queue);
   return queue;
 }
 
@@ -121,6 +122,7 @@ void RxStop(RxQueue& queue) {
   for (; queue.head != queue.tail; ++queue.head) {
     rte_mempool_put(queue.pool, queue.mbufs[queue.head & queue.mask]);
   }
+  Close(queue);
   queue.started = false;
 }
 

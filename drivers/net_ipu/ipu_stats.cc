@@ -129,10 +129,8 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->opackets = device[kStatTxFrames];
     stats->obytes = device[kStatTxBytes];
   }
-  stats->imissed +=
-      device[kStatRxNoDescriptor] + device[kStatRxNoRegion] + device[kStatRxDisabled];
-  stats->ierrors +=
-      device[kStatRxOversize] + device[kStatRxUndersize] + device[kStatRxDmaFault];
+  stats->imissed += device[kStatRxNoDescriptor] + device[kStatRxNoRegion] + device[kStatRxDisabled];
+  stats->ierrors += device[kStatRxOversize] + device[kStatRxUndersize] + device[kStatRxDmaFault];
   stats->oerrors +=
       device[kStatTxBadDescriptor] + device[kStatTxDmaFault] + device[kStatLinkBadEntry];
   return 0;

@@ -119,6 +119,7 @@ TxQueue* TxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint3
   queue->clean_from = entries - std::min(free_threshold, entries - kBatch);
   queue->offloads = offloads;
   queue->fast_free = (offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0;
+  Close(*queue);
   return queue;
 }
 
@@ -153,6 +154,7 @@ void TxStop(TxQueue& queue) {
   for (; queue.cleaned != queue.tail; ++queue.cleaned) {
     rte_pktmbuf_free_seg(queue.mbufs[queue.cleaned & queue.mask]);
   }
+  Close(queue);
   queue.started = false;
 }
 

@@ -2,8 +2,6 @@
 //
 // What the driver's software says of a frame: checksums that DPDK computed, packet types of
 // rte_mbuf_ptype.h, and the hash of the vectors in docs/enso-hardware.md.
-#include "net_enso/enso_describe.h"
-
 #include <netinet/in.h>
 #include <rte_ip.h>
 
@@ -11,6 +9,7 @@
 #include <functional>
 
 #include "gtest/gtest.h"
+#include "net_enso/enso_describe.h"
 #include "net_enso/fixture.h"
 
 namespace sluice::net_enso {
@@ -136,11 +135,18 @@ TEST(Describe, TheHashIsTheOneThatSelectsTheFallbackPipe) {
   } kVectors[] = {
       {{.dst_ip = kDestination, .dst_port = 80}, 0x1f30'2f21},
       {{.dst_ip = kDestination, .dst_port = 80, .src_ip = 99, .src_port = 9}, 0x1f30'2f21},
-      {{.dst_ip = kDestination, .dst_port = 80, .src_ip = 0x0a00'0001, .src_port = 8080,
+      {{.dst_ip = kDestination,
+        .dst_port = 80,
+        .src_ip = 0x0a00'0001,
+        .src_port = 8080,
         .protocol = IPPROTO_TCP},
        0x3707'eb2c},
-      {{.dst_ip = kDestination, .dst_port = 80, .src_ip = 0x0a00'0001, .src_port = 8080,
-        .protocol = IPPROTO_TCP, .tcp_flags = 0x02},
+      {{.dst_ip = kDestination,
+        .dst_port = 80,
+        .src_ip = 0x0a00'0001,
+        .src_port = 8080,
+        .protocol = IPPROTO_TCP,
+        .tcp_flags = 0x02},
        0x1f30'2f21},
       {{.dst_ip = kDestination, .protocol = IPPROTO_ICMP}, 0xb5ac'7d6a},
   };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "features.h"
-
+#include "feature_table.h"
 #include "net_enso/fixture.h"
 
 namespace sluice::net_enso {

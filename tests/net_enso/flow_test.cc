@@ -242,7 +242,8 @@ TEST_F(FlowTest, RefusesAttributesAndActionsThatItDoesNotHave) {
       {[](rte_flow_attr& a) { a.priority = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_PRIORITY, "priorities"},
       {[](rte_flow_attr& a) { a.group = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_GROUP, "group 0"},
       {[](rte_flow_attr& a) { a.egress = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_EGRESS, "ingress"},
-      {[](rte_flow_attr& a) { a.transfer = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER, "ingress"},
+      {[](rte_flow_attr& a) { a.transfer = 1, a.ingress = 0; }, RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER,
+       "ingress"},
       {[](rte_flow_attr& a) { a.ingress = 0; }, RTE_FLOW_ERROR_TYPE_ATTR_INGRESS, "ingress"},
   };
   for (const auto& [change, type, word] : kAttributes) {

@@ -479,7 +479,7 @@ TEST(Flow, ARefusalNamesTheAttribute) {
       {[](rte_flow_attr& a) { a.group = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_GROUP},
       {[](rte_flow_attr& a) { a.priority = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_PRIORITY},
       {[](rte_flow_attr& a) { a.egress = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_EGRESS},
-      {[](rte_flow_attr& a) { a.transfer = 1; }, RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER},
+      {[](rte_flow_attr& a) { a.transfer = 1, a.ingress = 0; }, RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER},
       {[](rte_flow_attr& a) { a.ingress = 0; }, RTE_FLOW_ERROR_TYPE_ATTR_INGRESS},
   };
   for (const auto& [change, type] : kCases) {
@@ -607,6 +607,13 @@ TEST(Queues, FramesOfAStoppedOneAreMissed) {
       [](uint16_t queue, rte_mbuf*) { EXPECT_EQ(queue, 0); }))
       << stats.ipackets << " received, " << stats.imissed << " missed";
   EXPECT_GT(stats.imissed, 2000u / 4);
+  // A burst on a stopped queue takes nothing.
+  rte_mbuf* m = rte_pktmbuf_alloc(port.pool());
+  rte_pktmbuf_append(m, 60);
+  ASSERT_EQ(rte_eth_dev_tx_queue_stop(port.id, 0), 0);
+  EXPECT_EQ(rte_eth_tx_burst(port.id, 0, &m, 1), 0);
+  ASSERT_EQ(rte_eth_dev_tx_queue_start(port.id, 0), 0);
+  EXPECT_EQ(rte_eth_tx_burst(port.id, 0, &m, 1), 1);
 }
 
 TEST(Queues, TellTheirState) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "features.h"
-
 #include "ethdev_fixture.h"
+#include "feature_table.h"
 
 namespace sluice::net_ipu::test {
 namespace {

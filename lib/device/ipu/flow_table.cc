@@ -71,7 +71,11 @@ FlowKey KeyOf(const WireFrame& frame, const Headers& headers) {
 
 size_t FlowTable::KeyHash::operator()(const FlowKey& key) const {
   constexpr uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
-  uint64_t words[6] = {0, 0, 0, 0, key.ether_source + (uint64_t{key.shape} << 48),
+  uint64_t words[6] = {0,
+                       0,
+                       0,
+                       0,
+                       key.ether_source + (uint64_t{key.shape} << 48),
                        key.ether_destination + (uint64_t{key.shape} << 32)};
   std::memcpy(words, key.source.data(), 16);
   std::memcpy(words + 2, key.destination.data(), 16);

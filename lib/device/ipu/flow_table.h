@@ -23,8 +23,8 @@ struct FlowKey {
   uint32_t ports;     ///< As kFlowPorts.
   std::array<uint8_t, 16> source;
   std::array<uint8_t, 16> destination;
-  uint32_t shape;              ///< As kFlowShape.
-  uint64_t ether_source;       ///< As kFlowEtherSource; the upper 16 bits are 0.
+  uint32_t shape;         ///< As kFlowShape.
+  uint64_t ether_source;  ///< As kFlowEtherSource; the upper 16 bits are 0.
   uint64_t ether_destination;
 
   friend bool operator==(const FlowKey&, const FlowKey&) = default;

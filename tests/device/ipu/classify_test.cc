@@ -327,7 +327,10 @@ TEST_F(Flows, EthernetAddressesTagsAndFragmentsAreMatched) {
       {"whole", kFlowMatchFragment, 0, {plain, one}, {first, later}},
       {"fragment", kFlowMatchFragment, 1u << 20, {first, later}, {plain}},
       {"source", kFlowMatchEtherSource, 0, {plain, with(plain, 0, 2)}, {with(plain, 11, 99)}},
-      {"destination", kFlowMatchEtherDestination, 0, {plain, with(plain, 6, 4)},
+      {"destination",
+       kFlowMatchEtherDestination,
+       0,
+       {plain, with(plain, 6, 4)},
        {with(plain, 5, 99)}},
   };
   host.nic.WriteRegister(kFlowEtherSource, 8, source);

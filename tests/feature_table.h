@@ -155,8 +155,8 @@ inline FeatureTable ReportedFlowForms(uint16_t port) {
   rte_flow_action_rss rss{};
   rss.queue_num = 1, rss.queue = &first;
   action("rss", {{RTE_FLOW_ACTION_TYPE_RSS, &rss}, kStop}, 'P');
-  action("passthru", {{RTE_FLOW_ACTION_TYPE_MARK, &mark},
-                      {RTE_FLOW_ACTION_TYPE_PASSTHRU, nullptr}, kStop});
+  action("passthru",
+         {{RTE_FLOW_ACTION_TYPE_MARK, &mark}, {RTE_FLOW_ACTION_TYPE_PASSTHRU, nullptr}, kStop});
   return table;
 }
 
