@@ -22,8 +22,8 @@ using regs::enso::FlowKey;
 /// names its SYN segments, which the NIC looks up like UDP.
 FlowKey MaskFlow(const FlowKey& flow, uint8_t protocol);
 
-/// The key under which the NIC looks up the frame whose first flit is at `flit`. It takes the fields
-/// from where they are in IPv4 without options, whatever the frame is.
+/// The key under which the NIC looks up the frame whose first flit is at `flit`. It takes the
+/// fields from where they are in IPv4 without options, whatever the frame is.
 FlowKey KeyOfFrame(const uint8_t* flit);
 
 /// The table as the NIC holds it, provided that it was empty at first and every

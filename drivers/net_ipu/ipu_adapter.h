@@ -141,6 +141,12 @@ int RetaQuery(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 int RssHashUpdate(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
+// ipu_bursts.cc
+/// By the port's configuration; it is about to start.
+void ChooseBursts(rte_eth_dev* dev);
+int RxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
+int TxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
+
 // ipu_stats.cc
 int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats);
 int StatsReset(rte_eth_dev* dev);

@@ -45,7 +45,7 @@ inline constexpr uint32_t kPortReceive = 1u << 0;  ///< Off: every frame from th
 inline constexpr uint32_t kPortPromiscuous = 1u << 1;   ///< No address filter.
 inline constexpr uint32_t kPortAllMulticast = 1u << 2;  ///< Every group address passes the filter.
 inline constexpr uint32_t kPortChecksum = 1u << 3;  ///< Verify IPv4 header, TCP and UDP checksums.
-inline constexpr uint32_t kPortIsolate = 1u << 4;   ///< Frames that no flow rule claims are dropped.
+inline constexpr uint32_t kPortIsolate = 1u << 4;  ///< Frames that no flow rule claims are dropped.
 
 /// kRssFields. With the L4 bit of a packet's kind the hash covers addresses and
 /// ports, else with its L3 bit addresses alone, else there is no hash (queue of
@@ -85,8 +85,8 @@ inline constexpr uint32_t kFlowMatchDestinationPort = 1u << 3;
 inline constexpr uint32_t kFlowMatchProtocol =
     1u << 4;  ///< The IP protocol; the version always matches.
 inline constexpr uint32_t kFlowMatchTuple = (1u << 5) - 1;
-inline constexpr uint32_t kFlowMatchTags = 1u << 5;  ///< Number of VLAN tags, 0…2.
-inline constexpr uint32_t kFlowMatchVlan = 1u << 6;  ///< Id of the outer tag.
+inline constexpr uint32_t kFlowMatchTags = 1u << 5;      ///< Number of VLAN tags, 0…2.
+inline constexpr uint32_t kFlowMatchVlan = 1u << 6;      ///< Id of the outer tag.
 inline constexpr uint32_t kFlowMatchFragment = 1u << 7;  ///< Part of a datagram, or a whole one.
 inline constexpr uint32_t kFlowMatchEtherSource = 1u << 8;
 inline constexpr uint32_t kFlowMatchEtherDestination = 1u << 9;
@@ -132,9 +132,9 @@ enum Statistic : uint32_t {
   kStatTxBytes,
   kStatTxBadDescriptor,  ///< Lengths or segment chains that make no frame.
   kStatTxDmaFault,
-  kStatBadDoorbell,  ///< Tail stores that claim more than the ring holds; ignored.
-  kStatRxNoRegion,   ///< A link had no region with room.
-  kStatLinkSwaps,    ///< Exchanges of regions that were committed.
+  kStatBadDoorbell,   ///< Tail stores that claim more than the ring holds; ignored.
+  kStatRxNoRegion,    ///< A link had no region with room.
+  kStatLinkSwaps,     ///< Exchanges of regions that were committed.
   kStatLinkBadEntry,  ///< Entries of a region to send that describe no frame; skipped.
   kStatLinkFaults,    ///< Offers that break the protocol, and memory without a sound link.
   kStatisticCount,

@@ -83,8 +83,8 @@ TEST(Traffic, AnMtuThatTheBuffersHoldNoFrameOfIsRefusedWhileRunning) {
   EXPECT_EQ(rte_eth_dev_set_mtu(port.id, 1478), 0);
   EXPECT_EQ(rte_eth_dev_set_mtu(port.id, 1479), -EBUSY);
   uint64_t received = 0;
-  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 100; },
-                                [&](uint16_t, rte_mbuf*) { ++received; }));
+  EXPECT_TRUE(
+      port.ReceiveUntil([&] { return received == 100; }, [&](uint16_t, rte_mbuf*) { ++received; }));
 }
 
 /// DPDK's own hash of an IPv4/UDP frame: of the addresses, or of the ports, too.
@@ -342,10 +342,12 @@ TEST(Flow, AFlagTellsAHitAndIsolationDropsTheRest) {
   ASSERT_EQ(rte_flow_isolate(port.id, 1, &rule.error), 0);
   port.Start();
   uint64_t received = 0;
-  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 100; }, [&](uint16_t, rte_mbuf* m) {
-    ++received;
-    EXPECT_EQ(m->ol_flags & (RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID), RTE_MBUF_F_RX_FDIR);
-  }));
+  EXPECT_TRUE(port.ReceiveUntil(
+      [&] { return received == 100; },
+      [&](uint16_t, rte_mbuf* m) {
+        ++received;
+        EXPECT_EQ(m->ol_flags & (RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID), RTE_MBUF_F_RX_FDIR);
+      }));
   EXPECT_EQ(rte_flow_isolate(port.id, 0, &rule.error), 0);
 }
 
@@ -396,10 +398,9 @@ TEST(Flow, ItemsBelowIpMustAgree) {
   EXPECT_EQ(result([&](Rule& r) { r.ip_mask.hdr.fragment_offset = RTE_BE16(0x3fff); }), 0);
   EXPECT_EQ(result([&](Rule& r) { r.ip_mask.hdr.fragment_offset = RTE_BE16(0x1fff); }), -ENOTSUP);
   EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_frag_ext = 1; }), 0);
-  EXPECT_EQ(result([&](Rule& r) {
-              with_ipv6(r), ip6_mask.has_frag_ext = ip6_spec.has_frag_ext = 1;
-            }),
-            -ENOTSUP);
+  EXPECT_EQ(
+      result([&](Rule& r) { with_ipv6(r), ip6_mask.has_frag_ext = ip6_spec.has_frag_ext = 1; }),
+      -ENOTSUP);
   EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_esp_ext = 1; }), -ENOTSUP);
   // Spreading is the port's alone.
   rss.queue_num = 1, rss.queue = one;
@@ -446,7 +447,8 @@ TEST(Flow, RulesThatShareACounterAddUp) {
   EXPECT_EQ(count.hits, 0u);
   ASSERT_EQ(rte_flow_flush(port.id, &error), 0);
   EXPECT_EQ(rte_flow_action_handle_destroy(port.id, counter, &error), 0);
-  EXPECT_EQ(rte_flow_create(port.id, &udp.attributes, udp.pattern, udp.actions, &udp.error), nullptr)
+  EXPECT_EQ(rte_flow_create(port.id, &udp.attributes, udp.pattern, udp.actions, &udp.error),
+            nullptr)
       << "the counter is gone";
 }
 
@@ -592,8 +594,7 @@ TEST(Statistics, ResetToZero) {
 }
 
 TEST(Queues, FramesOfAStoppedOneAreMissed) {
-  Port port("wire=gen:size=64+flows=100+count=2000,pause=off",
-            {.queues = 2, .rss_types = kRssUdp});
+  Port port("wire=gen:size=64+flows=100+count=2000,pause=off", {.queues = 2, .rss_types = kRssUdp});
   rte_eth_rxconf later{};
   later.rx_deferred_start = 1;
   ASSERT_EQ(rte_eth_rx_queue_setup(port.id, 1, 512, 0, &later, port.pool()), 0);
