@@ -48,6 +48,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   uint16_t queue_id;
   bool started;
   bool deferred_start;
+  rte_mbuf none;  ///< In place of mbufs while the queue is stopped.
 };
 
 /// `cleaned` ≤ `tail` are free-running: mbufs of [cleaned, tail) are with the device.

@@ -7,6 +7,7 @@
 #include <rte_malloc.h>
 #include <rte_memzone.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -53,9 +54,11 @@ void ClearRing(Queue& queue) {
   std::memset(static_cast<void*>(queue.ring), 0, (queue.mask + 1) * sizeof(regs::ipu::Descriptor));
 }
 
-/// No free descriptor, and none that is complete: a burst on a stopped queue does nothing.
+/// No free descriptor, and none that is complete: a burst on a stopped queue does nothing. The vector
+/// one writes to the mbufs of a group before it counts those that are complete.
 inline void Close(RxQueue& queue) {
   ClearRing(queue);
+  std::fill_n(queue.mbufs, kBatch, &queue.none);
   queue.head = 0;
   queue.tail = queue.mask + 1;
 }
