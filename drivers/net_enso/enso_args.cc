@@ -21,10 +21,12 @@ bool ParsePipes(std::string_view value, uint32_t* pipes, std::string* error) {
   return false;
 }
 
-bool ParseNotify(std::string_view value, bool* per_packet, std::string* error) {
-  *per_packet = value == "packet";
-  if (*per_packet || value == "reactive") return true;
-  *error = std::string(kNotifyKey).append("=").append(value) + ": give reactive or packet";
+bool ParseNotify(std::string_view value, Arguments* arguments, std::string* error) {
+  arguments->notify_per_packet = value == "packet";
+  arguments->notify_prefetched = value == "prefetch";
+  if (value == "reactive" || value == "packet" || value == "prefetch") return true;
+  *error = std::string(kNotifyKey).append("=").append(value) +
+           ": give reactive, packet or prefetch";
   return false;
 }
 
@@ -59,7 +61,7 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
     if (key == kPipesKey) {
       if (!ParsePipes(value, &arguments->pipes, error)) return false;
     } else if (key == kNotifyKey) {
-      if (!ParseNotify(value, &arguments->notify_per_packet, error)) return false;
+      if (!ParseNotify(value, arguments, error)) return false;
     } else if (key == kPipeFlitsKey) {
       if (!ParsePipeFlits(value, &arguments->pipe_flits, error)) return false;
     } else if (passed_on) {
@@ -78,7 +80,8 @@ bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* 
   const uint32_t pipe_flits = arguments.pipe_flits != 0     ? arguments.pipe_flits
                               : arguments.notify_per_packet ? kPipeFlitsOfNotifiedPackets
                                                             : regs::enso::kDefaultPipeFlits;
-  *geometry = {pipe_flits, regs::enso::kDefaultNbEntries, arguments.notify_per_packet};
+  *geometry = {pipe_flits, regs::enso::kDefaultNbEntries, arguments.notify_per_packet,
+               arguments.notify_prefetched};
   if (!arguments.notify_per_packet) return true;
   constexpr uint32_t kMaxEntries = 1u << 20;
   // A queue has up to twice the pipes asked for, since their sum is a power of two.

@@ -20,6 +20,7 @@ inline constexpr const char* kPipeFlitsKey = "pipe_flits";
 struct Arguments {
   uint32_t pipes = 1;  ///< Fallback pipes of a receive queue.
   bool notify_per_packet = false;
+  bool notify_prefetched = false;  ///< Not with notify_per_packet.
   uint32_t pipe_flits = 0;  ///< Of a model's pipes, a power of two; 0: the default.
   std::vector<emulator::Argument> passed_on;
 };

@@ -20,6 +20,7 @@ struct Geometry {
   uint32_t pipe_flits;  ///< Power of two.
   uint32_t nb_entries;  ///< Power of two, slots of the RX and of the TX ring each.
   bool notify_per_packet;
+  bool prefetches = false;  ///< The driver asks for a pipe's next notification as it returns it.
 
   uint32_t pipe_bytes() const { return pipe_flits * 64; }
 };

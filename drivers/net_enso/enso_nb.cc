@@ -86,6 +86,7 @@ uint16_t rte_pmd_enso_nb::TakeSpans(rte_pmd_enso_span* spans, uint16_t max, uint
     const uint32_t flits = std::min(waiting, max_flits);
     spans[count] = {pipe, pipe->At(pipe->returned), flits * kFlitBytes};
     pipe->returned += flits;
+    if (prefetches_) Prefetch(pipe);
     pipe->next_ready = nullptr;
     pipe->ready = flits != waiting;
     if (!pipe->ready) continue;

@@ -135,6 +135,7 @@ struct rte_pmd_enso_nb {
   uint64_t pending_bytes_ = 0;
   std::vector<sluice::net_enso::SentSlot> sent_;
 
+  const bool prefetches_;
   uint32_t id_;
   uint32_t next_to_wake_ = 0;       ///< Index in pipes_.
   uint32_t suspicious_slot_ = ~0u;  ///< Last TX slot counted as badly completed.

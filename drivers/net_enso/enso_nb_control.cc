@@ -30,6 +30,7 @@ rte_pmd_enso_nb::rte_pmd_enso_nb(Device* device, uint32_t id)
       mask_(device->geometry().nb_entries - 1),
       reserved_(kHeadTriggerDepth),
       max_slots_per_send_(device->geometry().pipe_bytes() / kMaxTransferBytes + 2),
+      prefetches_(device->geometry().prefetches),
       id_(id),
       device_(device) {}
 

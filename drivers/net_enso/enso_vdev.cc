@@ -83,7 +83,8 @@ RTE_INIT(net_enso_vdev_register) {
   rte_vdev_register(&sluice::net_enso::vdev_driver);
 }
 #define NET_ENSO_PARAMETERS                                           \
-  "pipes=<1-8192> notify=<reactive|packet> pipe_flits=<256-1048576> " \
+  "pipes=<1-8192> notify=<reactive|packet|prefetch> "                 \
+  "pipe_flits=<256-1048576> "                                         \
   "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
   "verify=<string> pause=<on|off> device=<string> device_uid=<int>"
 

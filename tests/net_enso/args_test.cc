@@ -20,6 +20,7 @@ TEST(Arguments, DefaultsAreOneReactivePipe) {
     ASSERT_TRUE(ParseArguments(text, kWireKeys, &arguments, &error));
     EXPECT_EQ(arguments.pipes, 1u);
     EXPECT_FALSE(arguments.notify_per_packet);
+    EXPECT_FALSE(arguments.notify_prefetched);
     EXPECT_TRUE(arguments.passed_on.empty());
   }
 }
@@ -34,6 +35,17 @@ TEST(Arguments, OwnKeysAreParsedAndTheModelsPassedOn) {
   ASSERT_EQ(arguments.passed_on.size(), 2u);
   EXPECT_EQ(arguments.passed_on[0], emulator::Argument("wire", "gen:size=64+flows=8"));
   EXPECT_EQ(arguments.passed_on[1], emulator::Argument("seed", "3"));
+}
+
+TEST(Arguments, NotificationsMayBePrefetched) {
+  Arguments arguments;
+  Geometry geometry;
+  std::string error;
+  ASSERT_TRUE(ParseArguments("notify=prefetch", kWireKeys, &arguments, &error)) << error;
+  EXPECT_FALSE(arguments.notify_per_packet);
+  ASSERT_TRUE(ModelGeometry(arguments, &geometry, &error)) << error;
+  EXPECT_TRUE(geometry.prefetches);
+  EXPECT_EQ(geometry.pipe_flits, 32768u);
 }
 
 TEST(Arguments, RefusalsNameTheKeyAndTheFix) {
@@ -53,7 +65,7 @@ TEST(Arguments, RefusalsNameTheKeyAndTheFix) {
            Case{"pipes=2x", "pipes=2x", "1 to 8192"},
            Case{"pipes=", "pipes=", "1 to 8192"},
            Case{"pipes=99999999999999999999", "pipes=999", "1 to 8192"},
-           Case{"notify=often", "notify=often", "reactive or packet"},
+           Case{"notify=often", "notify=often", "reactive, packet or prefetch"},
            Case{"pipes", "pipes", "key=value"},
            Case{"=4", "=4", "key=value"},
        }) {

@@ -44,7 +44,8 @@ class MemoryBackend final : public Backend {
 
 class NbTest : public testing::Test {
  protected:
-  NbTest() : device_(std::make_unique<MemoryBackend>(), kGeometry), bar_(device_.bar()) {}
+  explicit NbTest(const Geometry& geometry = kGeometry)
+      : device_(std::make_unique<MemoryBackend>(), geometry), bar_(device_.bar()) {}
 
   void Open(uint32_t nic_tx_tail = 0) {
     bar_.Write32(NbPage(kNb) + kTxTail, nic_tx_tail);

@@ -313,6 +313,36 @@ TEST_F(NbTest, QuietPipeIsWokenInCaseItsNotificationWasLost) {
   EXPECT_EQ(RxHead(pipe), 0u) << "the unchanged head was stored once more";
 }
 
+class PrefetchingNbTest : public NbTest {
+ protected:
+  PrefetchingNbTest()
+      : NbTest({.pipe_flits = kGeometry.pipe_flits,
+                .nb_entries = kGeometry.nb_entries,
+                .notify_per_packet = false,
+                .prefetches = true}) {}
+};
+
+/// The unchanged head is stored as a pipe is returned, so that what arrives while it is read is
+/// told of, and never for a pipe that had nothing.
+TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
+  Open();
+  Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
+  Pipe* silent = OpenPipe(RTE_PMD_ENSO_RX);
+  constexpr uint32_t kMarker = 0xabcd;
+  for (const Pipe* each : {pipe, silent}) bar_.Write32(PipePage(each->id) + kRxHead, kMarker);
+  Notify(pipe->id, 3);
+  const auto spans = Poll();
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0].bytes, 3 * 64u);
+  EXPECT_EQ(RxHead(pipe), 0u);
+  EXPECT_EQ(RxHead(silent), kMarker);
+  // The answer tells nothing new: no span, and nothing more is asked.
+  bar_.Write32(PipePage(pipe->id) + kRxHead, kMarker);
+  Notify(pipe->id, 3);
+  EXPECT_TRUE(Poll().empty());
+  EXPECT_EQ(RxHead(pipe), kMarker);
+}
+
 /// A notification buffer that the NIC found full would desynchronise for ever.
 TEST_F(NbTest, HeadIsNotStoredWhenItsAnswerMightFindNoSlot) {
   Open();
