@@ -107,10 +107,11 @@ def footer(rows, controls):
     return "\n".join(lines)
 
 
-def write_json(path, manifest, rows):
+def write_json(path, manifest, rows, name="rows"):
+    """`name`: of the member that holds what was measured."""
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"manifest": manifest, "rows": rows}, file, indent=1)
+        json.dump({"manifest": manifest, name: rows}, file, indent=1)
         file.write("\n")
 
 

@@ -47,13 +47,18 @@ def targets(apps):
         (["apps/kv_client/sluice-kv-client"] if "kv" in apps else [])
 
 
-def interfaces(app):
-    """Names of those that an app was built with, in their own order."""
+def listing(app):
+    """The interfaces that an app was built with, in their own order: `name`, `model` and more."""
     binary = f"{RELEASE}/apps/{app}/sluice-{app}"
     done = execute([binary, "--list=interfaces"], 10)
     if done.returncode != 0:
         raise RunError(f"{binary} --list=interfaces: {done.stderr.strip()}")
-    return [interface["name"] for interface in json.loads(done.stdout)]
+    return json.loads(done.stdout)
+
+
+def interfaces(app):
+    """Their names."""
+    return [interface["name"] for interface in listing(app)]
 
 
 def app_sample(app, iface, flags, duration_s):

@@ -6,19 +6,17 @@ beside stock DPDK peers; prints one table and the verdict on each target. docs/p
 explains the columns.
 """
 import argparse
-import datetime
 import hashlib
 import os
 import pathlib
-import re
-import shlex
-import signal
 import subprocess
 import sys
 import tempfile
 
 import cable_comparison
+import ending
 import growth
+import host
 import instructions
 import kv_report
 import logmon_report
@@ -29,23 +27,18 @@ import run
 import targets
 import telemetry_report
 import workloads
-from measurement import INTERRUPTED, GrowthJob, Job
+from ending import MEASURED, PAGE
+from measurement import GrowthJob, Job
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "scripts/reporting"))
-from inputs import BadInput
-from report import MEASURED, PAGE, page_after
-
+PROGRAM = "throughput"
 DEFAULT_CAPTURE = "build/deps/captures/tcpdump.pcap"
-HUGEPAGES = 1024
 QUICK = {"apps": ["echo"], "mode": ["increment"], "sizes": ["64", "1518", "imix"], "pcap": "none",
          "peers": False, "limit_s": 90}
 PCAP_HEADER_BYTES = 24
-INTERRUPTED_CODE = 130  # As shells say it of SIGINT.
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="throughput", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
     comma = lambda text: [part for part in text.split(",") if part]
     parser.add_argument("--apps", type=comma, default=["echo"],
                         help=f"of {','.join(workloads.MODES)}; default: echo")
@@ -98,12 +91,7 @@ def parse_arguments():
     for size in args.sizes:
         if size not in ("imix", "random") and not (size.isdigit() and 64 <= int(size) <= 1518):
             parser.error(f"--sizes: '{size}' is neither 64..1518 nor imix nor random")
-    for name in ("pcap", "json", "csv", "plot", "page"): # Everything runs in the source tree.
-        path = getattr(args, name)
-        if path and path not in ("none", parser.get_default(name)):
-            setattr(args, name, os.path.abspath(path))
-            if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-                parser.error(f"--{name}={path}: no such folder")
+    ending.check_files(parser, args, ("pcap", "json", "csv", "plot", "page"))
     args.json = args.json or f"{MEASURED}/{'growth' if args.growth else 'throughput'}.json"
     if args.pcap not in ("none", DEFAULT_CAPTURE) and not os.path.isfile(args.pcap):
         parser.error(f"--pcap: no file {args.pcap}")
@@ -131,24 +119,6 @@ def built(args):
     return [*run.targets(args.apps), *benches]
 
 
-def prepare(targets_to_build):
-    """Build, hugepages. Returns whether hugepages can be used."""
-    print("building build/release ...", flush=True)
-    done = subprocess.run(["scripts/build", "release", *targets_to_build],
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit((done.stdout + done.stderr)[-4000:] + "\nthroughput: the build failed")
-    if os.geteuid() == 0:
-        subprocess.run(["scripts/host_setup", "hugepages", str(HUGEPAGES)],
-                       stdout=subprocess.DEVNULL, check=False)
-    free = subprocess.run(["scripts/host_setup", "hugepages"], capture_output=True, text=True,
-                          check=False).stdout.strip()
-    hugepages = os.geteuid() == 0 and bool(free) and not free.endswith(" 0 free")
-    print(f"memory: {free}" if hugepages else
-          "memory: no hugepages; no verdict on speed (root, or reserved hugepages, would give one)")
-    return hugepages
-
-
 def choose_interfaces(asked, known):
     if unknown := sorted(set(asked) - set(known)):
         print(f"throughput: --ifaces: no '{unknown[0]}', only {', '.join(known)}", file=sys.stderr)
@@ -168,38 +138,24 @@ def prepare_captures(args):
     return {"capture": args.pcap} | ({} if empty else {"capture-ipv4": part})
 
 
-def command_output(*command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
-def manifest_of(args, hugepages):
-    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    model = re.search(r"model name\s*: (.*)", cpuinfo)
-    capture = None
-    if args.pcap != "none" and "echo" in args.apps:
-        path = pathlib.Path(args.pcap)
-        origin = path.with_name(path.name + ".origin")
-        capture = {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-                   "origin": origin.read_text().strip() if origin.exists() else str(path)}
-    git_id = command_output("git", "rev-parse", "HEAD") or "unknown"
-    if command_output("git", "status", "--porcelain", "--untracked-files=no"):
-        git_id += "-dirty"
-    return {"git": git_id, "cpu": model[1] if model else "unknown",
-            "cpus": len(os.sched_getaffinity(0)), "hugepages": hugepages,
-            "dpdk": command_output("pkg-config", "--modversion", "libdpdk"), "capture": capture,
-            "command": shlex.join(sys.argv), "kernel": os.uname().release,
-            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+def capture_of(args):
+    """What is known of the capture that is sent; None: none is."""
+    if args.pcap == "none" or "echo" not in args.apps:
+        return None
+    path = pathlib.Path(args.pcap)
+    origin = path.with_name(path.name + ".origin")
+    return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "origin": origin.read_text().strip() if origin.exists() else str(path)}
 
 
 def main():
     args = parse_arguments()
-    os.chdir(ROOT)
-    hugepages = prepare(built(args))
+    os.chdir(host.ROOT)
+    hugepages = host.prepare(built(args))
     if args.cable:
-        return cable_comparison.main(args, manifest_of(args, hugepages))
+        return cable_comparison.main(args, host.manifest_of(hugepages, capture_of(args)))
     args.ifaces = choose_interfaces(args.ifaces, run.interfaces(args.apps[0]))
-    manifest = manifest_of(args, hugepages)
+    manifest = host.manifest_of(hugepages, capture_of(args))
     with tempfile.TemporaryDirectory() as folder:
         return measure_growth(args, manifest, folder) if args.growth else \
             measure_rows(args, manifest, folder)
@@ -215,7 +171,7 @@ def measure_rows(args, manifest, folder):
     job = Job(args, workloads.flags(args, prepare_captures(args), folder), manifest["hugepages"])
     job.run()
     if not job.measured:
-        return ended(args, job)
+        return ending.ended(PROGRAM, args, job)
     # Applications decide for themselves and report it.
     manifest["hugepages"] = manifest["hugepages"] and \
         all(s.get("memory", "hugepages") == "hugepages" for s in job.samples)
@@ -223,14 +179,14 @@ def measure_rows(args, manifest, folder):
     table_rows = rows.build_rows(job.samples, manifest["hugepages"])
     report(args, manifest, table_rows, job.engines, job.comparison)
     failed = any(row["verdict"] == "FAILED" for row in table_rows)
-    return ended(args, job) or (1 if failed else 0)
+    return ending.ended(PROGRAM, args, job) or (1 if failed else 0)
 
 
 def measure_growth(args, manifest, folder):
     job = GrowthJob(args, folder)
     job.run()
     if not job.measured:
-        return ended(args, job)
+        return ending.ended(PROGRAM, args, job)
     manifest |= {"stopped": job.stopped}
     print(f"\n{manifest['cpu']}, DPDK {manifest['dpdk']}, "
           f"{'hugepages' if manifest['hugepages'] else 'NO HUGEPAGES'}, {manifest['git'][:12]}\n")
@@ -241,17 +197,8 @@ def measure_growth(args, manifest, folder):
         {"app": growth.CURVES[curve].app, "axis": growth.CURVES[curve].axis, "iface": iface,
          "points": points, "bare_ns": job.bare.get(curve)}
         for (curve, iface), points in job.found.items()])
-    print_written(args, [args.json])
-    return ended(args, job)
-
-
-def ended(args, job):
-    """The exit code of a run that ended early, and its last words; 0 of one that did not."""
-    if not job.stopped:
-        return 0
-    kept = f"what was measured is in {args.json}" if job.measured else "nothing was measured"
-    print(f"throughput: {job.stopped}; {kept}", file=sys.stderr)
-    return INTERRUPTED_CODE if job.stopped == INTERRUPTED else 1
+    ending.print_written(PROGRAM, args, [args.json])
+    return ending.ended(PROGRAM, args, job)
 
 
 def report(args, manifest, table_rows, engines, comparison):
@@ -289,28 +236,8 @@ def report(args, manifest, table_rows, engines, comparison):
         import plot # Late: matplotlib takes a second.
         plot.plot(args.plot, table_rows, f"{manifest['cpu']}, DPDK {manifest['dpdk']}, "
                   f"{'hugepages' if manifest['hugepages'] else 'no hugepages'}, {manifest['date']}")
-    print_written(args, [path for path in (args.json, args.csv, args.plot) if path])
-
-
-def print_written(args, written):
-    """Writes the page of everything that was measured, and says where all is."""
-    if args.page != "none":
-        try:
-            written.append(page_after(args.json, args.page))
-        except BadInput as error:
-            print(f"throughput: no page: {error}", file=sys.stderr)
-    print("\nwritten: " + ", ".join(written))
+    ending.print_written(PROGRAM, args, [path for path in (args.json, args.csv, args.plot) if path])
 
 
 if __name__ == "__main__":
-    # As an interrupt, so that processes and namespaces end with us; but for nohup's.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
-    try:
-        sys.exit(main())
-    except run.RunError as error:
-        sys.exit(f"throughput: {error}")
-    except KeyboardInterrupt:
-        print("throughput: interrupted; nothing was measured", file=sys.stderr)
-        sys.exit(INTERRUPTED_CODE)
+    ending.run_main(PROGRAM, main)

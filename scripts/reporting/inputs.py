@@ -97,7 +97,8 @@ MEMBERS = {
                          "series": [{"name": str, "points": [[NUMBER]]}]}]},
     ZERO_LOSS: {"manifest": {"cpu": str, "git": str, "date": str},
                 "zero_loss": [{"app": str, "iface": str, "traffic": str, "verdict": str,
-                               "origin": ORIGINS, "low_mpps": NUMBER, "high_mpps": NUMBER,
+                               "origin": ORIGINS, "loss_percent": NUMBER,
+                               "low_mpps": NUMBER, "high_mpps": NUMBER,
                                "confidence": NUMBER}]},
 }
 

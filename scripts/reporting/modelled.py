@@ -68,7 +68,7 @@ def zero_loss(data):
         refused = bool(result["verdict"])
         middle = (result["low_mpps"] + result["high_mpps"]) / 2
         body.append([
-            result["app"], result["iface"], result["traffic"],
+            result["app"], result["iface"], result["traffic"], allowed(result),
             number(None) if refused else
             Cell(f"{result['low_mpps']:.3f}…{result['high_mpps']:.3f}", middle),
             number(None if refused else 100 * result["confidence"], 0, " %"),
@@ -76,12 +76,22 @@ def zero_loss(data):
             Cell(result["verdict"], markup=verdict(result["verdict"]))])
     origins = {result["origin"] for result in data["zero_loss"]}
     return section("Zero-loss rates", source(data), table(
-        ["app", "interface", "traffic", "Mpps", "confidence", "origin", "no verdict because"], body,
+        ["app", "interface", "traffic", "loss", "Mpps", "confidence", "origin",
+         "no verdict because"], body,
         "highest rates without loss, as intervals",
         ORIGINS["simulated" if "simulated" in origins else "measured"])) if body else ""
 
 
+def allowed(result):
+    """Loss that a rate may have: none (NDR), or some (PDR)."""
+    percent = result["loss_percent"]
+    return Cell(f"up to {percent:g} %" if percent else "none", percent)
+
+
 def source(data):
     manifest = data["manifest"]
-    return f'<p class="soft">{text(manifest["cpu"])}, {text(manifest["git"][:12])}, ' \
-           f'{text(manifest["date"])}</p>\n'
+    stopped = manifest.get("stopped")
+    return (paragraph(f"This run ended early ({stopped}): figures are missing.", "warning")
+            if stopped else "") + \
+        f'<p class="soft">{text(manifest["cpu"])}, {text(manifest["git"][:12])}, ' \
+        f'{text(manifest["date"])}</p>\n'

@@ -89,7 +89,7 @@ def printable(said):
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         """One line instead of argparse's several."""
-        self.exit(2, printable(f"report: {message}: --help lists the flags") + "\n")
+        self.exit(2, printable(f"{self.prog}: {message}: --help lists the flags") + "\n")
 
 
 def main():

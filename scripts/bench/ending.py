@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files that a run of a script leaves, the page of them, and how it ends."""
+import os
+import pathlib
+import signal
+import sys
+
+import run
+from measurement import INTERRUPTED
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "reporting"))
+from inputs import BadInput
+from report import MEASURED, PAGE, page_after  # pylint: disable=unused-import
+
+INTERRUPTED_CODE = 130  # As shells say it of SIGINT.
+
+
+def check_files(parser, args, names):
+    """Makes paths of these arguments absolute: everything runs in the source tree."""
+    for name in names:
+        path = getattr(args, name)
+        if path and path not in ("none", parser.get_default(name)):
+            setattr(args, name, os.path.abspath(path))
+            if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+                parser.error(f"--{name}={path}: no such folder")
+
+
+def print_written(program, args, written):
+    """Writes the page of everything that was measured, and says where all is."""
+    if args.page != "none":
+        try:
+            written.append(page_after(args.json, args.page))
+        except BadInput as error:
+            print(f"{program}: no page: {error}", file=sys.stderr)
+    print("\nwritten: " + ", ".join(written))
+
+
+def ended(program, args, job):
+    """The exit code of a run that ended early, and its last words; 0 of one that did not."""
+    if not job.stopped:
+        return 0
+    kept = f"what was measured is in {args.json}" if job.measured else "nothing was measured"
+    print(f"{program}: {job.stopped}; {kept}", file=sys.stderr)
+    return INTERRUPTED_CODE if job.stopped == INTERRUPTED else 1
+
+
+def run_main(program, main):
+    """SIGTERM is an interrupt, too, so that processes and namespaces end with us."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup's is.
+            signal.signal(number, signal.default_int_handler)
+    try:
+        sys.exit(main())
+    except run.RunError as error:
+        sys.exit(f"{program}: {error}")
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
+        sys.exit(INTERRUPTED_CODE)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The host that measures: builds, reserves hugepages, and says what it is."""
+import datetime
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HUGEPAGES = 1024
+
+
+def prepare(targets):
+    """Builds them and takes hugepages. Returns whether hugepages can be used."""
+    print("building build/release ...", flush=True)
+    done = subprocess.run(["scripts/build", "release", *targets],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise run.RunError("the build failed:\n" + (done.stdout + done.stderr)[-4000:])
+    if os.geteuid() == 0:
+        subprocess.run(["scripts/host_setup", "hugepages", str(HUGEPAGES)],
+                       stdout=subprocess.DEVNULL, check=False)
+    free = subprocess.run(["scripts/host_setup", "hugepages"], capture_output=True, text=True,
+                          check=False).stdout.strip()
+    hugepages = os.geteuid() == 0 and bool(free) and not free.endswith(" 0 free")
+    print(f"memory: {free}" if hugepages else
+          "memory: no hugepages; no verdict on speed (root, or reserved hugepages, would give one)")
+    return hugepages
+
+
+def command_output(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def manifest_of(hugepages, capture=None):
+    """What a file of measurements says of its run."""
+    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    model = re.search(r"model name\s*: (.*)", cpuinfo)
+    git_id = command_output("git", "rev-parse", "HEAD") or "unknown"
+    if command_output("git", "status", "--porcelain", "--untracked-files=no"):
+        git_id += "-dirty"
+    return {"git": git_id, "cpu": model[1] if model else "unknown",
+            "cpus": len(os.sched_getaffinity(0)), "hugepages": hugepages,
+            "dpdk": command_output("pkg-config", "--modversion", "libdpdk"), "capture": capture,
+            "command": shlex.join(sys.argv), "kernel": os.uname().release,
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}

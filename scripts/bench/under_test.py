@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Applications as devices under test: what each is run with, and what the generator sends it. All
+of them return what they get, with its last bytes as they were, where the generator's tag is."""
+import json
+
+import captures
+import workloads
+
+FLOWS = 10_000
+TELEMETRY_FLOWS = 65_536
+SOURCES = 16      # Of requests and of logs.
+LOG_FRAMES = 512  # Until text repeats.
+LINE_PORT = 5140
+DISCARD_PORT = 9  # The generator's default.
+# Bytes that an IPv4 encapsulation adds must not make a frame of 1518 too big.
+MAGLEV_MTU = 1548
+
+
+def maglev(folder):
+    """One VIP: what the generator sends to."""
+    config = workloads.maglev_config("ip") | {"mtu": MAGLEV_MTU}
+    config["vips"][0] |= {"address": captures.DESTINATION, "port": DISCARD_PORT, "protocol": "udp"}
+    with open(f"{folder}/maglev.json", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return [f"--config={folder}/maglev.json"]
+
+
+# Flags of each application. `folder`: for files that they need.
+FLAGS = {
+    "echo": lambda folder: ["--mode=increment"],
+    "maglev": maglev,
+    "kv": lambda folder: [f"--memcached_port={captures.MEMCACHED_PORT}"],
+    "logmon": lambda folder: ["--pass_on", f"--line_ports={LINE_PORT}",
+                              "--filters=configs/logmon-light.json"],
+    "telemetry": lambda folder: ["--pace=fixed", "--probability=0.01", "--top_k=100",
+                                 *workloads.TELEMETRY_MODES["sketch"]],
+}
+
+
+def plain(mac, size, flows):
+    return [f"--frame_size={size}", f"--flows={flows}", f"--dst_mac={mac}"]
+
+
+def requests(mac, folder):
+    """What the server returns differs from what it got up to the key: only tags are compared."""
+    captures.write(f"{folder}/requests.pcap",
+                   [(n, captures.datagram(mac, n, captures.MEMCACHED_PORT, captures.get_with_key()))
+                    for n in range(SOURCES)])
+    return [f"--pcap={folder}/requests.pcap", "--verify=tags"]
+
+
+def logs(mac, size, folder):
+    text = size - captures.FCS_BYTES - captures.HEADER_BYTES
+    captures.write(f"{folder}/logs.pcap",
+                   [(n, captures.datagram(mac, n % SOURCES, LINE_PORT, captures.log_text(text, n)))
+                    for n in range(LOG_FRAMES)])
+    return [f"--pcap={folder}/logs.pcap"]
+
+
+def offered(app, mac, size, folder):
+    """The generator's flags. `size`: as its --frame_size; kv has its own."""
+    if app == "kv":
+        return requests(mac, folder)
+    if app == "logmon":
+        return logs(mac, int(size), folder)
+    return plain(mac, size, TELEMETRY_FLOWS if app == "telemetry" else FLOWS)
+
+
+def traffic(app, size):
+    """Its name in tables."""
+    return "GETK of 94" if app == "kv" else size

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What sluice-pktgen's searches say, judged: rows of scripts/zero_loss. Pure."""
+
+# Of what the generator carries alone: above it, nobody can tell which of the two was the limit.
+GENERATOR_SHARE = 0.9
+NO_FIGURE = {"low_mpps": 0.0, "high_mpps": 0.0, "confidence": 0.0, "trials": 0}
+
+
+def alone_mpps(found):
+    """Of a search on a loopback: what the generator sends, gets back and counts; 0: no verdict."""
+    return 0.0 if found["verdict"] or found["limit"] == "noise" else found["low_pps"] / 1e6
+
+
+def judged(found, alone):
+    """The figures of a row, and why they are none (`verdict`). `found`: what a search said; None:
+    there was no search, as the generator itself gave no verdict."""
+    if found is None:
+        return NO_FIGURE | {"verdict": "noise: the generator alone gave no verdict"}
+    low, high = found["low_pps"] / 1e6, found["high_pps"] / 1e6
+    row = {"low_mpps": low, "high_mpps": high, "confidence": found["confidence"],
+           "trials": len(found["trials"])}
+    return row | {"verdict": why_none(found, low, high, alone)}
+
+
+def why_none(found, low, high, alone):
+    if found["limit"] == "noise" or found["verdict"]:
+        return "noise: " + (found["verdict"].removeprefix("none: ") or "trials contradict each other")
+    if found["limit"] == "generator" or high > GENERATOR_SHARE * alone:
+        return f"the generator was the limit: at least {low:.3f} Mpps; alone it carries {alone:.3f}"
+    return "" if low else "frames were lost at every rate"
+
+
+def figure(row):
+    return f"{row['low_mpps']:.3f}..{row['high_mpps']:.3f}"
+
+
+def words(row):
+    """Of one row, for who waits."""
+    return (f"{row['app']} {row['iface']} {row['traffic']}, loss up to {row['loss_percent']:g} %: "
+            + (row["verdict"] or figure(row) + " Mpps"))
+
+
+def lines(rows):
+    """A line for each row; NDR is the rate without loss, PDR that with the loss beside it."""
+    form = "{:<10} {:<12} {:<12} {:<13} {:>16} {:>11} {:>7} {:>16}  {}"
+    out = [form.format("app", "traffic", "iface", "rate", "Mpps", "confidence", "trials",
+                       "generator alone", "no verdict because").rstrip()]
+    for row in rows:
+        loss = row["loss_percent"]
+        shown = not row["verdict"]
+        out.append(form.format(
+            row["app"], row["traffic"], row["iface"],
+            f"PDR, {loss:g} %" if loss else "NDR", figure(row) if shown else "-",
+            f"{100 * row['confidence']:.0f} %" if shown else "-", row["trials"],
+            f"{row['generator_mpps']:.3f}", row["verdict"]).rstrip())
+    return out
