@@ -45,7 +45,8 @@ Json Figures(const StreamResult& stream) {
           {"reordered", stream.reordered},
           {"reorder_extent_max", stream.reorder_extent_max},
           {"reorder_extent_mean", stream.reorder_extent_mean},
-          {"late", stream.late}};
+          {"late", stream.late},
+          {"delay_variation_mean_ns", stream.delay_variation_mean_ns}};
 }
 
 Json StreamJson(const StreamResult& stream, double seconds) {

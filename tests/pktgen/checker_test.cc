@@ -178,6 +178,50 @@ TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   EXPECT_NEAR(found.latency.mean(), (500 * 501 / 2 * 1000.0 + 500 * 1000) / 1000, 600);
 }
 
+/// Holds every other frame for one microsecond, the rest for four.
+struct UnsteadyDevice : StallingDevice {
+  void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
+    const uint64_t held = ++sent % 2 == 0 ? 4 * kUs : kUs;
+    frames.push_back({now_ps + held, {frame, frame + length}});
+  }
+  uint64_t sent = 0;
+};
+
+TEST(PktgenTrial, DelayVariesFromFrameToFrame) {
+  std::string error;
+  const auto traffic = Traffic::Make({SpecOf(1, 1e5, 1000)}, {}, &error);
+  Trial trial(*traffic, {});
+  UnsteadyDevice unsteady;
+  const StreamResult found = RunVirtually(trial, unsteady, kUs, 100 * kUs).streams[0];
+  EXPECT_EQ(found.received, 1000u);
+  EXPECT_DOUBLE_EQ(found.delay_variation_mean_ns, 3000);
+  Trial steady(*traffic, {});
+  StallingDevice device;  // The first 50 frames, 10 us apart, come together.
+  const StreamResult still = RunVirtually(steady, device, kUs, 100 * kUs).streams[0];
+  EXPECT_DOUBLE_EQ(still.delay_variation_mean_ns, (49 * 10'000 + 9'000) / 999.0);
+}
+
+// Frames that came twice, or before their sender was looked at, are not less than none lost.
+TEST(PktgenTrial, NothingIsNegativeWhileItRuns) {
+  std::string error;
+  const auto traffic = Traffic::Make({SpecOf(1, 1e6, 0)}, {}, &error);
+  Trial trial(*traffic, {});
+  std::vector<uint8_t> frame(trial.sender(0).Plan(0) * 1518);
+  for (int looks = 0; looks < 3; ++looks) {
+    trial.sender(0).Write(0, frame.data());
+    for (int times = 0; times < 3; ++times) {
+      trial.checker(0).See(frame.data(), trial.sender(0).length(0), 5);
+      const StreamResult now = trial.Result(false).streams[0];
+      EXPECT_EQ(now.lost, 0u) << "received before it was counted as sent";
+      EXPECT_EQ(trial.Outstanding(), 0u);
+    }
+    trial.sender(0).Sent(1, kUs);
+    EXPECT_EQ(trial.Result(false).streams[0].lost, 0u);
+    trial.sender(0).Plan((looks + 1) * kUs);
+  }
+  EXPECT_EQ(trial.Result(true).streams[0].duplicated, 6u);
+}
+
 struct Nothing {
   void Send(const uint8_t*, uint32_t, uint64_t) {}
   template <typename See>

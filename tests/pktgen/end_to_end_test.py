@@ -3,6 +3,7 @@
 """end_to_end_test.py SLUICE_PKTGEN: what is sent comes back on every interface, what the wire does
 to it is counted exactly, and what cannot be sent is told at the start."""
 
+import collections
 import json
 import os
 import pathlib
@@ -64,15 +65,24 @@ class Interfaces(unittest.TestCase):
                  ("dup:0.02", "fault_dup", "duplicated", 300),
                  ("corrupt:0.02", "fault_corrupt", "corrupted", 300),
                  ("reorder:0.5", "fault_reorder", "reordered", 10))
+        # With --full, 10^7 frames on each interface.
+        load = ("--rate=500k", "--duration_s=5") if harness.FULL else \
+            ("--rate=100k", "--duration_s=0.3")
+        sent = collections.Counter()
         for iface, (faults, done, found, least) in harness.each(harness.interfaces(APP), cases):
             with self.subTest(iface=iface, faults=faults):
-                report = faulty(iface, faults, "--rate=100k", "--flows=1", "--settle_s=0.5",
-                                "--duration_s=0.3", "--frame_size=64,300")
+                report = faulty(iface, faults, "--flows=1", "--frame_size=64,300", "--settle_s=0.5",
+                                *load)
                 self.conserved(report)
+                sent[iface] += report["tx_pkts"]
                 expected = none(report)
                 expected[found] += report["wire"][done]
                 self.assertGreater(expected[found], least)
                 self.assertEqual({name: report[name] for name in LOSSES}, expected)
+        if harness.FULL:
+            for iface, total in sent.items():
+                print(f"{iface}: {total} frames, and every fault counted", flush=True)
+                self.assertGreaterEqual(total, 10_000_000)
 
     def test_where_frames_are_lost(self):
         report = faulty("packetized", "drop:0.001", "--rate=100k", "--flows=10", "--duration_s=0.5",
@@ -134,6 +144,16 @@ class Captures(unittest.TestCase):
                 self.assertEqual(stream["untagged_pkts"], 20)
                 self.assertEqual(stream["received_pkts"], 1000)
                 self.assertEqual({name: report[name] for name in LOSSES}, none(report))
+
+    @unittest.skipUnless(harness.FULL, "suite slow: it takes some GiB of memory")
+    def test_a_capture_beyond_a_gigabyte_is_refused_before_anything_is_sent(self):
+        # Snapped to 14 bytes each, with 1514 on the wire.
+        with open(self.path, "wb") as file:
+            file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+            file.write((struct.pack("<IIII", 0, 0, 14, 1514) + bytes(12) + b"\x08\x00") * 720_000)
+        code, errors = harness.fails(APP, *harness.MEMORY, "--", f"--pcap={self.path}")
+        self.assertEqual((code, errors.count("\n")), (2, 1), errors)
+        self.assertIn("more than 1 GiB", errors)
 
     def test_gaps_are_kept(self):
         # 1 us apart in the capture, times 20000: 50 frames in a second.

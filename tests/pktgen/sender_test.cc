@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/pktgen/trial.h"
 
@@ -156,6 +157,36 @@ TEST(PktgenSender, WorkersShareARateExactly) {
       EXPECT_NEAR(found / expected, 1, 5e-4) << bits << " " << workers;
     }
   }
+}
+
+// Flows stay whole, and each frame leaves when the capture says, whoever sends it.
+TEST(PktgenSender, WorkersShareACapture) {
+  StreamSpec spec = Stream("captured", {});
+  auto frames = std::make_shared<FrameSet>();
+  auto offsets = std::make_shared<Offsets>();
+  const std::array<uint8_t, 60> bytes{};
+  for (uint32_t i = 0; i < 6; ++i) {
+    frames->Add(bytes.data(), {.at = 0, .flow = i % 3, .length = 60, .payload = 42, .tagged = true});
+    offsets->at_ps.push_back(i * i * kMicrosecond);
+  }
+  offsets->period_ps = 30 * kMicrosecond;
+  spec.captured = frames;
+  spec.offsets = offsets;
+  spec.phases.clear();
+  spec.frames = 12;  // Two rounds.
+  Lab lab({spec}, {.workers = 2});
+  std::vector<uint64_t> due_us;
+  for (uint32_t worker = 0; worker < 2; ++worker) {
+    const uint32_t planned = lab.sender(worker).Plan(kMs);
+    EXPECT_EQ(planned, worker == 0 ? 8u : 4u) << "flows 0 and 2, and flow 1";
+    for (uint32_t i = 0; i < planned; ++i) {
+      due_us.push_back(lab.TagOf(i, worker).departure_ns / 1000);
+    }
+    lab.sender(worker).Sent(planned, kMs);
+    EXPECT_TRUE(lab.sender(worker).over());
+  }
+  std::ranges::sort(due_us);
+  EXPECT_EQ(due_us, (std::vector<uint64_t>{0, 1, 4, 9, 16, 25, 30, 31, 34, 39, 46, 55}));
 }
 
 TEST(PktgenTraffic, RefusesRatesBeyondTheLine) {

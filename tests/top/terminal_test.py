@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """terminal_test.py SCREENSHOTS: sluice-top in a terminal of 80x24, pyte's and tmux's, over processes
 of the test's own: pages, keys, processes that end and come back, hostile answers. Leaves screens as
-text in a folder."""
+text in a folder, and one as a picture."""
 import fcntl
+import html
 import os
 import pathlib
 import pty
@@ -24,7 +25,9 @@ try:
 except ImportError:
     pyte = None
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "scripts")]
+import chromium
 import harness
 from fake_app import FakeApp, INFO, port
 
@@ -117,6 +120,24 @@ def save(name, text):
     (SHOTS / f"sluice-top-{name}.txt").write_text(text + "\n", encoding="utf-8")
 
 
+def cell(character):
+    """One of a terminal's screen, as markup."""
+    colours = [{"default": usual, "brown": "olive"}.get(name, f"#{name}" if len(name) == 6 and
+               set(name) <= set("0123456789abcdef") else name)
+               for name, usual in ((character.fg, "#ddd"), (character.bg, "#111"))]
+    front, back = reversed(colours) if character.reverse else colours
+    weight = ";font-weight:bold" if character.bold else ""
+    return f'<span style="color:{front};background:{back}{weight}">' \
+        f"{html.escape(character.data)}</span>"
+
+
+def markup(screen):
+    """A screen as a page."""
+    rows = ("".join(cell(screen.buffer[y][x]) for x in range(screen.columns))
+            for y in range(screen.lines))
+    return '<meta charset="utf-8"><body style="background:#111"><pre>' + "\n".join(rows)
+
+
 @unittest.skipUnless(pyte, "python3-pyte is not installed: scripts/setup --all installs it")
 class Pyte(unittest.TestCase):
     def setUp(self):
@@ -164,6 +185,22 @@ class Pyte(unittest.TestCase):
         terminal.press("q")
         self.assertEqual(terminal.end(), 0)
         self.assertRegex(terminal.raw, b"^" + ALLOWED.pattern + b"$")
+
+    @unittest.skipUnless(chromium.PROGRAM, "chromium is not installed: scripts/setup --all "
+                         "installs it")
+    def test_a_picture_of_the_screen(self):
+        self.app("maglev-1", usual())
+        terminal = self.start("--page=Queues")
+        terminal.wait_for(r"0/0 .*\[#{15}\.{5}\] 75 %")
+        page = pathlib.Path(self.folder) / "screen.html"
+        page.write_text(markup(terminal.screen), encoding="utf-8")
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        with chromium.Chromium(760, 460) as browser:
+            browser.open(page)
+            self.assertEqual(browser.evaluate("document.body.innerText").rstrip().split("\n")[0],
+                             terminal.screen.display[0].rstrip())
+            browser.screenshot(SHOTS / "sluice-top.png")
+        self.assertGreater((SHOTS / "sluice-top.png").stat().st_size, 5000)
 
     def test_keys_sort(self):
         self.app("sorted", usual(**{"/ethdev/xstats,0": {"aa": 5, "bb": 900, "cc": 70}}))

@@ -31,15 +31,23 @@ struct SeenCounters {
     kDamagedTwice,  ///< The same of a frame that had come before.
     kUnreadable,  ///< The tag is damaged; of this stream, as far as one can tell.
     kLate,        ///< So late that nobody knows any more whether it had come before.
+    kVariation,   ///< ns: sum of how far each latency is from that of the frame before (RFC 3393).
     kKinds
   };
   std::array<std::atomic<uint64_t>, kKinds> values{};
   /// ns, of those received: that came for the first time, and whole. It counts them.
   workload::Histogram latency;
+  static constexpr uint64_t kNone = ~uint64_t{0};
+  uint64_t last_ns = kNone;  ///< The worker's own: the latency that was recorded last.
 
   void Add(Kind kind, uint64_t amount) {
     values[kind].store(values[kind].load(std::memory_order_relaxed) + amount,
                        std::memory_order_relaxed);
+  }
+  void AddLatency(uint64_t ns) {
+    latency.Record(ns);
+    if (last_ns != kNone) [[likely]] Add(kVariation, ns > last_ns ? ns - last_ns : last_ns - ns);
+    last_ns = ns;
   }
   uint64_t Get(Kind kind) const { return values[kind].load(std::memory_order_relaxed); }
 };
@@ -102,7 +110,7 @@ class Checker {
       last = number + 1;
     }
     counters.Add(SeenCounters::kBytes, length);
-    counters.latency.Record((now_ns - tag.departure_ns) & kDepartureMask);
+    counters.AddLatency((now_ns - tag.departure_ns) & kDepartureMask);
   }
   bool IsIntact(const uint8_t* frame, uint32_t length, const FrameSet& frames,
                 const FrameSet::Entry& entry) const {

@@ -42,6 +42,8 @@ StreamResult Trial::ResultOf(size_t stream, bool at_rest) const {
   result.name = traffic_.name(stream);
   uint64_t excused = 0;  // Of those sent and not received: they came back corrupted.
   uint64_t extents = 0;
+  uint64_t variation_ns = 0;
+  uint64_t variations = 0;
   for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
     // What came is read before what was sent: a frame in between is under way.
     const Seen& seen = workers_[worker].checker->counters(stream);
@@ -55,6 +57,8 @@ StreamResult Trial::ResultOf(size_t stream, bool at_rest) const {
     result.corrupted += seen.Get(Seen::kDamagedTwice);
     result.late += seen.Get(Seen::kLate);
     result.latency.Add(seen.latency.Snapshot());
+    variation_ns += seen.Get(Seen::kVariation);
+    variations += Less(seen.latency.recorded(), 1);
   }
   for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
     const SentCounters& sent = workers_[worker].sender->counters(stream);
@@ -67,6 +71,10 @@ StreamResult Trial::ResultOf(size_t stream, bool at_rest) const {
     for (const Gone& gone : windows_[stream * workers_.size() + worker]->Missing(pkts)) {
       result.ranges.push_back({worker, gone});
     }
+  }
+  if (variations > 0) {
+    result.delay_variation_mean_ns =
+        static_cast<double>(variation_ns) / static_cast<double>(variations);
   }
   result.received = result.latency.count();
   result.corrupted += excused;
