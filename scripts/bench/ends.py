@@ -29,16 +29,12 @@ def models(app):
     return {each["name"]: each["model"] for each in run.listing(app)}
 
 
-def command(app, name, cpu, other, vdev, hugepages, *flags):
-    """An application with one worker, on `cpu`; its main thread, which sleeps, has the other."""
-    memory = ["--in-memory", "--single-file-segments"] if hugepages else ["--no-huge", "-m", "512"]
+def command(app, cpu, other, vdev, hugepages, *flags):
+    """An application with one worker, on `cpu`; its main thread, which sleeps, has the other. It
+    names its folder of run-time files itself, and removes it."""
+    memory = [] if hugepages else ["--no-huge", "-m", "512"]
     return [f"{run.RELEASE}/apps/{app}/sluice-{app}", f"--lcores=0@{other},1@{cpu}", "--no-pci",
-            *memory, f"--file-prefix={prefix(name)}", f"--vdev={vdev}",
-            "--log-level=lib.eal:error", "--", *flags]
-
-
-def prefix(name):
-    return f"sluice-{name}-{os.getpid()}"
+            *memory, f"--vdev={vdev}", "--log-level=lib.eal:error", "--", *flags]
 
 
 def cable(model, folder, more=""):
@@ -55,9 +51,8 @@ class Device:
         self.said = f"{folder}/said.txt"
         with open(self.said, "w", encoding="utf-8") as said:
             self.process = subprocess.Popen(
-                command(app, "device", cpu, generator_cpu,
-                        cable(models(app)[iface], folder, wire), hugepages, f"--iface={iface}",
-                        *flags),
+                command(app, cpu, generator_cpu, cable(models(app)[iface], folder, wire),
+                        hugepages, f"--iface={iface}", *flags),
                 stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
 
     def words(self):
@@ -78,7 +73,7 @@ class Device:
         return self.ask("/ethdev/info", "0")["mac_addr"]
 
     def ask(self, question, parameters=""):
-        return telemetry.ask(prefix("device"), question, parameters)
+        return telemetry.ask(f"sluice-{self.app}-{self.process.pid}", question, parameters)
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -106,8 +101,8 @@ def generator_command(vdev, flags, hugepages, iface=GENERATOR_IFACE, model_cpu=N
     if model_cpu is not None:
         cpu, other = other, model_cpu
         vdev += f",device_cpu={model_cpu}"
-    return command(GENERATOR, "generator", cpu, other, vdev, hugepages, f"--iface={iface}",
-                   "--json=-", "--stats_period_s=0", *flags)
+    return command(GENERATOR, cpu, other, vdev, hugepages, f"--iface={iface}", "--json=-",
+                   "--stats_period_s=0", *flags)
 
 
 def generate(vdev, flags, hugepages, patience_s, **named):
