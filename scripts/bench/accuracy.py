@@ -37,8 +37,9 @@ def rate_words(rate_pps, error, report):
     [stream] = report["streams"]
     head = f"{rate_pps / 1e6:>8.3f} Mpps of {SIZES} bytes: "
     if stream["unsent_pkts"]:
-        return head + (f"this host is too slow: {stream['unsent_pkts']} of "
-                       f"{stream['sent_pkts'] + stream['unsent_pkts']} frames were not sent in time")
+        due = stream["sent_pkts"] + stream["unsent_pkts"]
+        return head + (f"this host is too slow: {stream['unsent_pkts']} of {due} frames were not "
+                       "sent in time")
     met = "met" if abs(error) < MOST_RATE_ERROR else "NOT MET"
     return head + (f"off by {100 * error:+.4f} %, at most {100 * MOST_RATE_ERROR:g} %: {met}; "
                    f"{stream['lost']} lost")

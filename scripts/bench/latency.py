@@ -111,10 +111,13 @@ class Curves(Run):
         """A picture for each percentile; what agrees with the paper stands below the first."""
         points = self.points()
         said = " ".join(latency_claims.lines(points, self.saturation))
+
+        def series(each):
+            return [{"name": name, "points": [[load, us[each]] for load, us in found.items()]}
+                    for name, found in points.items()]
         return [{"name": f"Latency against load, 64 bytes, {each}", "origin": "measured",
                  "note": said if each == PERCENTILES[0] else "",
                  "x": {"label": "load", "unit": "Mpps", "log": False},
                  "y": {"label": f"{each} of latency", "unit": "us", "log": True},
-                 "series": [{"name": name, "points": [[load, us[each]] for load, us in found.items()]}
-                            for name, found in points.items()]}
+                 "series": series(each)}
                 for each in PERCENTILES]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the Ensō paper (OSDI'23) says of its Figures 6 and 7, held against measured curves. The paper
-prints no figures of its curves, so claims are judged with the tolerances of docs/paper_tables.md,
-rows F6 and F7. Pure."""
+"""What the Ensō paper (OSDI'23) says of its Figures 6 and 7, held against measured curves. The
+paper prints no figures of its curves, so claims are judged with the tolerances of
+docs/paper_tables.md, rows F6 and F7. Pure."""
 
 PERCENTILES = ("p50", "p99", "p99.9")
 STREAMING, PACKETIZED = "streaming", "packetized"

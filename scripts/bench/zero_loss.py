@@ -51,12 +51,12 @@ def parse_arguments():
                         help="instead: latency against load of each interface, from 1 %% of it to "
                         "saturation, beside the Ensō paper's Figures 6 and 7; --repeats applies")
     parser.add_argument("--accuracy", action="store_true",
-                        help="instead: how exact the generator's rates and gaps are by the clock of "
-                        "a receiver")
+                        help="instead: how exact the generator's rates and gaps are by the clock "
+                        "of a receiver")
     parser.add_argument("--repeats", type=int, default=5,
                         help="with --latency: runs of each point; default: 5")
-    parser.add_argument("--json", metavar="FILE", help="default: zero_loss.json, or latency.json, in "
-                        f"{MEASURED}, where scripts/report finds them")
+    parser.add_argument("--json", metavar="FILE", help="default: zero_loss.json, or latency.json, "
+                        f"in {MEASURED}, where scripts/report finds them")
     parser.add_argument("--page", metavar="FILE", default=PAGE,
                         help="HTML of everything in the folder of --json's default, this run "
                         f"included; 'none' omits it; default: {PAGE}")

@@ -24,7 +24,8 @@ def judged(found, alone):
 
 def why_none(found, low, high, alone):
     if found["limit"] == "noise" or found["verdict"]:
-        return "noise: " + (found["verdict"].removeprefix("none: ") or "trials contradict each other")
+        return "noise: " + (found["verdict"].removeprefix("none: ")
+                            or "trials contradict each other")
     if found["limit"] == "generator" or high > GENERATOR_SHARE * alone:
         return f"the generator was the limit: at least {low:.3f} Mpps; alone it carries {alone:.3f}"
     return "" if low else "frames were lost at every rate"

@@ -166,7 +166,8 @@ TEST(PktgenSender, WorkersShareACapture) {
   auto offsets = std::make_shared<Offsets>();
   const std::array<uint8_t, 60> bytes{};
   for (uint32_t i = 0; i < 6; ++i) {
-    frames->Add(bytes.data(), {.at = 0, .flow = i % 3, .length = 60, .payload = 42, .tagged = true});
+    frames->Add(bytes.data(),
+                {.at = 0, .flow = i % 3, .length = 60, .payload = 42, .tagged = true});
     offsets->at_ps.push_back(i * i * kMicrosecond);
   }
   offsets->period_ps = 30 * kMicrosecond;

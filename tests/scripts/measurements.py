@@ -74,8 +74,8 @@ ZERO_LOSS = {"manifest": MANIFEST, "zero_loss": [
     {"app": "maglev", "iface": "streaming", "traffic": "64", "origin": "measured", "verdict": "",
      "loss_percent": 0.0, "low_mpps": 9.75, "high_mpps": 10.0, "confidence": 0.95},
     {"app": "maglev", "iface": "bilateral", "traffic": "64", "origin": "measured",
-     "verdict": "the generator was the limit", "loss_percent": 0.5, "low_mpps": 1.0, "high_mpps": 99.0,
-     "confidence": 0.95}]}
+     "verdict": "the generator was the limit", "loss_percent": 0.5, "low_mpps": 1.0,
+     "high_mpps": 99.0, "confidence": 0.95}]}
 
 
 def write(folder, **files):

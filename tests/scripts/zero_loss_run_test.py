@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""zero_loss_run_test.py BUILD ...: scripts/zero_loss on real processes, each case as short as it can be.
-A host that takes CPUs away gives no verdict, which is no failure; a wrong one is."""
+"""zero_loss_run_test.py BUILD ...: scripts/zero_loss on real processes, each case as short as it can
+be. A host that takes CPUs away gives no verdict, which is no failure; a wrong one is."""
 import pathlib
 import sys
 import types
@@ -57,8 +57,8 @@ class Real(unittest.TestCase):
                 found = job.offer(app, "packetized", ["--rate=2k", "--duration_s=0.2",
                                                       "--settle_s=0.2", "--late_ms=60000"])
                 [stream] = found["streams"]
-                self.assertEqual((stream["sent_pkts"], stream["received_pkts"], stream["untagged_pkts"]),
-                                 (400, 400, 0), found)
+                self.assertEqual([stream[f"{what}_pkts"] for what in
+                                  ("sent", "received", "untagged")], [400, 400, 0], found)
 
     @unittest.skipUnless(harness.FULL, "suite slow")
     def test_curves(self):

@@ -83,7 +83,8 @@ class Verdicts(unittest.TestCase):
         self.assertNotIn("ended early", html)
 
     def test_the_page_says_that_a_run_ended_early(self):
-        data = measurements.CURVES | {"manifest": measurements.MANIFEST | {"stopped": "interrupted"}}
+        manifest = measurements.MANIFEST | {"stopped": "interrupted"}
+        data = measurements.CURVES | {"manifest": manifest}
         self.assertIn("ended early (interrupted)", page.page({inputs.CURVES: data}))
 
 
@@ -184,7 +185,8 @@ class Pcapng(unittest.TestCase):
 
 class Accuracy(unittest.TestCase):
     def test_rates_are_of_the_receivers_clock(self):
-        before, after = ({"uptime_ms": ms, "rx_pkts": pkts} for ms, pkts in ((500, 7), (2500, 2009)))
+        before, after = ({"uptime_ms": ms, "rx_pkts": pkts}
+                         for ms, pkts in ((500, 7), (2500, 2009)))
         self.assertAlmostEqual(accuracy.rate_error(before, after, 1000), 0.001)
 
     def test_gaps(self):
