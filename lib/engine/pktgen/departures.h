@@ -48,7 +48,8 @@ class Departures {
         random_(0),
         offsets_(std::move(offsets)) {
     Enter(0);
-    at_ = TicksOf(offsets_->at_ps[0]);
+    at_ = TicksOf(offsets_->at_ps[0]);  // A worker's part may begin later than the capture.
+    due_ps_ = PsOf(at_);
   }
 
   /// When the next frame is due; kNever: there is none. Where unlimited() it is due as soon as it
