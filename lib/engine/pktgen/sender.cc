@@ -95,23 +95,33 @@ void Sender::GiveUpLate(uint64_t now_ps) {
 
 void Sender::Sent(uint32_t count, uint64_t now_ps) {
   if (count == 0) return;
-  for (uint32_t i = 0; i < count; ++i) {
-    const Planned& frame = plan_[i];
-    SentCounters& counters = counters_[frame.stream];
-    SentCounters::Add(counters.pkts, 1);
-    SentCounters::Add(counters.bytes, frame.entry->length);
-    if (!frame.entry->tagged) [[unlikely]] {
-      SentCounters::Add(counters.untagged, 1);
-      uint64_t number;  // Nobody could: it is not missing.
-      streams_[frame.stream].window->Mark(static_cast<uint32_t>(frame.sequence), &number);
+  uint64_t earliest_ps = now_ps;
+  for (uint32_t i = 0; i < count;) {
+    const uint32_t stream = plan_[i].stream;
+    const uint32_t first = i;
+    uint64_t bytes = 0;
+    // Those of one stream in a row are counted together.
+    for (; i < count && plan_[i].stream == stream; ++i) {
+      const Planned& frame = plan_[i];
+      bytes += frame.entry->length;
+      earliest_ps = std::min(earliest_ps, frame.departure_ps);
+      if (!frame.entry->tagged) [[unlikely]] ForgetUntagged(frame);
     }
-    const uint64_t late_ns = (now_ps - std::min(now_ps, frame.departure_ps)) / 1000;
-    if (late_ns > latest_ns()) latest_ns_.store(late_ns, std::memory_order_relaxed);
+    SentCounters::Add(counters_[stream].pkts, i - first);
+    SentCounters::Add(counters_[stream].bytes, bytes);
   }
+  const uint64_t late_ns = (now_ps - earliest_ps) / 1000;
+  if (late_ns > latest_ns()) latest_ns_.store(late_ns, std::memory_order_relaxed);
   if (count < planned_) {
     std::copy(plan_.begin() + count, plan_.begin() + planned_, plan_.begin());
   }
   planned_ -= count;
+}
+
+void Sender::ForgetUntagged(const Planned& frame) {
+  SentCounters::Add(counters_[frame.stream].untagged, 1);
+  uint64_t number;  // Nobody could: it is not missing.
+  streams_[frame.stream].window->Mark(static_cast<uint32_t>(frame.sequence), &number);
 }
 
 void Sender::Stop() {

@@ -99,6 +99,7 @@ class Sender {
   void GiveUpDue(uint64_t now_ps);
   void PlanDue(uint64_t now_ps);
   void FindNext();
+  [[gnu::noinline]] void ForgetUntagged(const Planned& frame);
 
   const uint32_t worker_;
   const uint16_t run_;
