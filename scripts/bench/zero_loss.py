@@ -26,7 +26,7 @@ SETTLE_S = 0.2  # A cable holds frames for less than that.
 SEARCH_TRIALS = (12, 15)  # Full ones and probes of a usual search.
 MOST_TRIALS = 200
 PROBES = 5  # As long as a trial.
-LINE = "--line_gbps=100"
+LINE = ["--line_gbps=100"]
 ANY_MAC = "02:00:00:00:00:01"  # Of a loopback.
 
 
@@ -140,7 +140,7 @@ class Searches(Run):
         return ["--rfc2544=throughput", f"--trial_s={args.trial_s:g}",
                 f"--probe_s={args.trial_s / PROBES:g}", f"--settle_s={SETTLE_S:g}",
                 f"--precision_percent={args.precision_percent:g}", f"--loss_percent={loss:g}",
-                f"--generator_mpps={generator_mpps:g}", LINE]
+                f"--generator_mpps={generator_mpps:g}", *LINE]
 
     def generate(self, vdev, flags):
         """The generator's report."""
