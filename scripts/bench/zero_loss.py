@@ -157,14 +157,14 @@ class Searches(Run):
             return self.generate(ends.cable(model, folder), [*flags, *traffic])
 
     def generator_alone(self, app):
-        """The same frames on a loopback, in Mpps; 0: no verdict."""
+        """The same frames on a loopback."""
         model = ends.models(ends.GENERATOR)[ends.GENERATOR_IFACE]
         with tempfile.TemporaryDirectory() as folder:
             traffic = under_test.offered(app, ANY_MAC, self.size(app), folder)
             found = self.generate(f"{model}0,wire=loopback,device_cpu=worker,pause=off",
                                   [*self.search_flags(), *traffic])
-        alone = zero_loss_rows.alone_mpps(found["rfc2544"])
-        self.progress.step(f"the generator alone: {alone:.3f} Mpps" if alone else
+        alone = zero_loss_rows.alone_of(found["rfc2544"])
+        self.progress.step(f"the generator alone: {alone.mpps:.3f} Mpps" if alone.mpps else
                            "the generator alone: no verdict")
         return alone
 
@@ -172,9 +172,9 @@ class Searches(Run):
         for loss in self.losses:
             row = {"app": app, "iface": iface,
                    "traffic": under_test.traffic(app, self.size(app)), "origin": "measured",
-                   "loss_percent": loss, "generator_mpps": alone}
-            found = self.offer(app, iface, self.search_flags(loss, alone))["rfc2544"] \
-                if alone else None
+                   "loss_percent": loss, "generator_mpps": alone.mpps}
+            found = self.offer(app, iface, self.search_flags(loss, alone.limits * alone.mpps))["rfc2544"] \
+                if alone.mpps else None
             self.rows.append(row | zero_loss_rows.judged(found, alone))
             self.progress.step(zero_loss_rows.words(self.rows[-1]))
 

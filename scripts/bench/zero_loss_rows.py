@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What sluice-pktgen's searches say, judged: rows of scripts/zero_loss. Pure."""
+from typing import NamedTuple
 
 # Of what the generator carries alone: above it, nobody can tell which of the two was the limit.
 GENERATOR_SHARE = 0.9
 NO_FIGURE = {"low_mpps": 0.0, "high_mpps": 0.0, "confidence": 0.0, "trials": 0}
 
 
-def alone_mpps(found):
-    """Of a search on a loopback: what the generator sends, gets back and counts; 0: no verdict."""
-    return 0.0 if found["verdict"] or found["limit"] == "noise" else found["low_pps"] / 1e6
+class Alone(NamedTuple):
+    """What the generator sends, gets back and counts on a loopback."""
+    mpps: float   # 0: no verdict.
+    limits: bool  # Not if it fills the line.
+
+
+def alone_of(found):
+    """Of a search on a loopback."""
+    noise = found["verdict"] or found["limit"] == "noise"
+    return Alone(0.0 if noise else found["low_pps"] / 1e6, found["limit"] != "line")
 
 
 def judged(found, alone):
@@ -26,8 +34,9 @@ def why_none(found, low, high, alone):
     if found["limit"] == "noise" or found["verdict"]:
         return "noise: " + (found["verdict"].removeprefix("none: ")
                             or "trials contradict each other")
-    if found["limit"] == "generator" or high > GENERATOR_SHARE * alone:
-        return f"the generator was the limit: at least {low:.3f} Mpps; alone it carries {alone:.3f}"
+    if found["limit"] == "generator" or alone.limits and high > GENERATOR_SHARE * alone.mpps:
+        return (f"the generator was the limit: at least {low:.3f} Mpps; alone it carries "
+                f"{alone.mpps:.3f}")
     return "" if low else "frames were lost at every rate"
 
 

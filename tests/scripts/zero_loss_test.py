@@ -32,6 +32,9 @@ import zero_loss
 import zero_loss_rows
 
 
+ALONE = zero_loss_rows.Alone(8.0, True)
+
+
 def found(limit="device", low=2e6, high=2.02e6, verdict="", confidence=0.99):
     return {"verdict": verdict, "limit": limit, "low_pps": low, "high_pps": high,
             "confidence": confidence, "trials": [{}] * 20}
@@ -50,18 +53,23 @@ class Verdicts(unittest.TestCase):
                  "noise: trials contradict each other"),
                 (found(low=0, high=1e3), 8.0, "frames were lost at every rate"),
                 (None, 0.0, "noise: the generator alone gave no verdict")):
-            row = zero_loss_rows.judged(said, alone)
+            row = zero_loss_rows.judged(said, zero_loss_rows.Alone(alone, True))
             self.assertTrue(row["verdict"].startswith(words), row)
             self.assertEqual(bool(row["verdict"]), bool(words), row)
 
     def test_the_generator_alone(self):
         for said, mpps in ((found("generator", 8e6, 8e6), 8.0), (found(), 2.0),
                            (found("noise", verdict="none: stopped"), 0.0)):
-            self.assertEqual(zero_loss_rows.alone_mpps(said), mpps)
+            self.assertEqual(zero_loss_rows.alone_of(said), (mpps, True))
+
+    def test_a_generator_that_fills_the_line_is_no_limit(self):
+        alone = zero_loss_rows.alone_of(found("line", 8e6, 8e6))
+        for said in (found("line", 8e6, 8e6), found(high=7.9e6)):
+            self.assertEqual(zero_loss_rows.judged(said, alone)["verdict"], "")
 
     def test_the_table_shows_intervals_and_why_there_are_none(self):
         head = {"app": "maglev", "iface": "streaming", "traffic": "64", "generator_mpps": 8.0}
-        rows = [head | {"loss_percent": loss} | zero_loss_rows.judged(said, 8.0)
+        rows = [head | {"loss_percent": loss} | zero_loss_rows.judged(said, ALONE)
                 for loss, said in ((0.0, found()), (0.5, found("noise")))]
         title, ndr, pdr = zero_loss_rows.lines(rows)
         self.assertIn("generator alone", title)
@@ -72,7 +80,7 @@ class Verdicts(unittest.TestCase):
 
     def test_the_page_has_the_rows(self):
         rows = [{"app": "maglev", "iface": "streaming", "traffic": "64", "origin": "measured",
-                 "loss_percent": loss, "generator_mpps": 8.0} | zero_loss_rows.judged(found(), 8.0)
+                 "loss_percent": loss, "generator_mpps": 8.0} | zero_loss_rows.judged(found(), ALONE)
                 for loss in (0.0, 0.5)]
         with tempfile.TemporaryDirectory() as folder:
             [path] = measurements.write(folder, z={"manifest": measurements.MANIFEST,
