@@ -14,7 +14,9 @@ SECONDS = 0.3  # Of a point.
 PERCENT = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
 # Of the frames: beyond it a load is more than was carried.
 OVERLOADED = 1e-3
-NOTIFICATIONS = {PER_PACKET: ",notify=packet", PREFETCHED: ",notify=prefetch"}
+# The same pipes for all of them: a notification for each packet needs a slot for each flit of them.
+PIPES = ",pipes=8,pipe_flits=2048"
+NOTIFICATIONS = {STREAMING: "", PER_PACKET: ",notify=packet", PREFETCHED: ",notify=prefetch"}
 
 
 def variants(listing, ifaces):
@@ -23,10 +25,12 @@ def variants(listing, ifaces):
     for each in listing:
         if each["name"] not in ifaces:
             continue
-        found[each["name"]] = (each["name"], f"{each['model']}0,wire=loopback")
+        vdev = f"{each['model']}0,wire=loopback"
         if each["name"] == STREAMING:
-            found |= {name: (STREAMING, f"{each['model']}0,wire=loopback{more}")
+            found |= {name: (STREAMING, vdev + PIPES + more)
                       for name, more in NOTIFICATIONS.items()}
+        else:
+            found[each["name"]] = (each["name"], vdev)
     return found
 
 

@@ -20,16 +20,17 @@ import zero_loss
 
 run.RELEASE = sys.argv[1]
 # A slow line, and a generator that gives no frame up: a busy host disturbs few trials then.
-zero_loss.LINE = ["--line_gbps=0.1", "--late_ms=60000"]
-CAP_PPS = 40_000
+zero_loss.LINE = ["--line_gbps=0.02", "--late_ms=60000"]
+CAP_PPS = 10_000
 BUCKET = 64
-TRIES = 3
+TRIAL_S = 0.1
+TRIES = 3 if harness.FULL else 1
 
 
 @unittest.skipIf(len(ends.cpus()) < 2, "two processes that poll need two CPUs")
 class Real(unittest.TestCase):
     def args(self, **given):
-        usual = {"app": ["echo"], "frame_size": "64", "trial_s": 0.2, "precision_percent": 10.0,
+        usual = {"app": ["echo"], "frame_size": "64", "trial_s": TRIAL_S, "precision_percent": 20.0,
                  "loss_percent": 0.0, "limit_s": 0, "repeats": 1}
         return types.SimpleNamespace(**usual | given)
 
@@ -46,7 +47,7 @@ class Real(unittest.TestCase):
         else:
             self.skipTest(row["verdict"])
         # A bucket hides an excess of so many frames a trial.
-        self.assertLessEqual(row["low_mpps"] * 1e6, CAP_PPS + BUCKET / 0.2)
+        self.assertLessEqual(row["low_mpps"] * 1e6, CAP_PPS + BUCKET / TRIAL_S)
         self.assertGreaterEqual(row["high_mpps"] * 1e6, CAP_PPS)
         self.assertGreater(row["generator_mpps"] * 1e6, CAP_PPS)
 
