@@ -11,6 +11,7 @@ GROWS = 1.05          # At least.
 LOWER = 1.25          # At least.
 COMPARABLE = (0.67, 1.5)
 HIGH = 0.9            # Of a saturation: the highest load that is compared.
+MOST_FAILED = 0.1     # Of the runs up to there; above it noise is all that was measured.
 WHY = {
     "sustains": "the paper's halving is of a PCIe link that a notification for each packet fills; "
                 "here it is a store into a cache that both cores share",
@@ -62,8 +63,13 @@ def common(points, saturation, one, other):
     return {load: ours[load] / theirs[load] for load in ours.keys() & theirs.keys()}
 
 
-def lines(points, saturation):
-    """Sentences, for the terminal and below the picture."""
+def lines(points, saturation, eased=()):
+    """Sentences, for the terminal and below the picture. `eased`: of runs at loads up to HIGH of a
+    saturation, whether they carried them."""
+    failed = sum(not carried for carried in eased)
+    if failed > MOST_FAILED * len(eased):
+        return [f"Noise: {failed} of {len(eased)} runs at loads up to {HIGH:g} of saturation lost "
+                "frames, so nothing is judged."]
     out = []
     for claim, ours, agrees, why in judged(points, saturation):
         out.append(f"{claim}: {ours}: " + ("agrees." if agrees else

@@ -4,6 +4,7 @@ of them return what they get, with its last bytes as they were, where the genera
 import json
 
 import captures
+import host
 import workloads
 
 FLOWS = 10_000
@@ -31,7 +32,7 @@ FLAGS = {
     "maglev": maglev,
     "kv": lambda folder: [f"--memcached_port={captures.MEMCACHED_PORT}"],
     "logmon": lambda folder: ["--pass_on", f"--line_ports={LINE_PORT}",
-                              "--filters=configs/logmon-light.json"],
+                              f"--filters={host.ROOT}/configs/logmon-light.json"],
     "telemetry": lambda folder: ["--pace=fixed", "--probability=0.01", "--top_k=100",
                                  *workloads.TELEMETRY_MODES["sketch"]],
 }

@@ -271,6 +271,13 @@ class Latency(unittest.TestCase):
         self.assertIn("does not agree: the paper's halving is of a PCIe link", said[0])
         self.assertIn("Nothing", latency_claims.lines({}, {})[0])
 
+    def test_a_noisy_run_judges_nothing(self):
+        saturation = {"streaming": 10.0, "streaming, one per packet": 5.0}
+        for carried, judges in ((9, True), (8, False)):
+            said = latency_claims.lines({}, saturation, [True] * carried + [False] * (10 - carried))
+            self.assertEqual("Figure 6" in said[0], judges, said)
+            self.assertEqual(said[0].startswith("Noise: 2 of 10 runs"), not judges)
+
 
 class Arguments(unittest.TestCase):
     def test_bad_arguments_end_with_2_and_one_line(self):
