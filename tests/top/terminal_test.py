@@ -197,7 +197,7 @@ class Pyte(unittest.TestCase):
         SHOTS.mkdir(parents=True, exist_ok=True)
         with chromium.Chromium(760, 460) as browser:
             browser.open(page)
-            self.assertEqual(browser.evaluate("document.body.innerText").rstrip().split("\n")[0],
+            self.assertEqual(browser.evaluate("document.body.innerText").split("\n")[0].rstrip(),
                              terminal.screen.display[0].rstrip())
             browser.screenshot(SHOTS / "sluice-top.png")
         self.assertGreater((SHOTS / "sluice-top.png").stat().st_size, 5000)
