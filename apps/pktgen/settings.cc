@@ -94,9 +94,8 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
   }
   Captured captured;
   std::string fix;
-  if (!complaint.Check(LoadCapture(FLAGS_pcap, *factor, &captured, &fix), "pcap", fix)) {
-    return false;
-  }
+  const bool loaded = LoadCapture(FLAGS_pcap, *factor, &captured, &fix);  // It sets `fix`.
+  if (!complaint.Check(loaded, "pcap", fix)) return false;
   stream->captured = captured.frames;
   if (original) {
     stream->offsets = captured.offsets;

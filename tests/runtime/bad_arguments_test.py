@@ -332,7 +332,9 @@ class BadArguments(unittest.TestCase):
                 with self.subTest(f"sluice-{app} {line}"):
                     self.assertEqual(code, 2, stderr)
                     self.assertEqual(len(stderr.splitlines()), 1, stderr)
-                    self.assertTrue(stderr.startswith(shlex.split(line)[0] + ": "), stderr)
+                    flag = shlex.split(line)[0] + ": "
+                    self.assertTrue(stderr.startswith(flag), stderr)
+                    self.assertRegex(stderr.removeprefix(flag), r"\w+ \w+", "what is wrong")
                     self.assertEqual(stdout, "")
 
     def test_a_missing_file_is_not_called_empty(self):
