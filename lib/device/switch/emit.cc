@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The way out: whose turn it is at a port, and what a message becomes for the node that gets it.
+#include <algorithm>
+#include <cstring>
+
+#include "device/switch/switch.h"
+
+namespace sluice::device::pcie_switch {
+namespace {
+
+constexpr uint32_t kTellShare = 4;  ///< Senders hear of credits when so much of a window is free.
+
+uint64_t NextLine(uint64_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }
+
+void WriteWord(uint64_t address, PortId port, uint64_t word, Tlp& out) {
+  out.kind = TlpKind::kWrite;
+  out.refused = false;
+  out.requester = port;
+  out.address = address;
+  out.length = sizeof word;
+  StoreTo(out.payload.data(), word);
+}
+
+/// `count` bytes from `from` on, of a header (if any) and the data behind it.
+void CopyPiece(const MessageHeader* header, const Held& held, uint32_t from, uint32_t count,
+               uint8_t* to) {
+  const uint32_t header_bytes = header != nullptr ? sizeof *header : 0;
+  const uint32_t head = from < header_bytes ? std::min(count, header_bytes - from) : 0;
+  if (head != 0) std::memcpy(to, reinterpret_cast<const uint8_t*>(header) + from, head);
+  if (count != head)
+    std::memcpy(to + head, held.data.data() + (from + head - header_bytes), count - head);
+}
+
+void CountUp(State& state) {
+  StoreTo(state.data(), LoadFrom<uint64_t>(state.data()) + 1);
+}
+
+}  // namespace
+
+bool Switch::Next(PortId port, Tlp& out) {
+  Port& leaving = ports_[port];
+  if (leaving.dead) return false;
+  if (!leaving.first.empty()) {
+    out = leaving.first.front();
+    leaving.first.pop_front();
+    return true;
+  }
+  for (const uint16_t lane : leaving.lanes)
+    if (TellSender(lanes_[lane], out)) return true;
+  // One turn for each node, and one for what belongs to no stream.
+  const auto turns = static_cast<uint32_t>(leaving.hops.size()) + 1;
+  for (uint32_t i = 0; i < turns; ++i) {
+    const uint32_t turn = (leaving.turn + i) % turns;
+    bool sent = false;
+    if (turn < leaving.hops.size()) {
+      sent = Send(hops_[leaving.hops[turn]], out);
+    } else if (!leaving.forwarded.empty()) {
+      out = leaving.forwarded.front();
+      leaving.forwarded.pop_front();
+      sent = true;
+    }
+    if (!sent) continue;
+    leaving.turn = (turn + 1) % turns;
+    return true;
+  }
+  return false;
+}
+
+/// Returns credits: all at once when nothing is left here, else when it is worth a TLP.
+bool Switch::TellSender(Lane& lane, Tlp& out) {
+  if (lane.control == 0 || lane.legacy || parameters_.flow_control == FlowControl::kPort)
+    return false;
+  const uint64_t news = lane.freed - lane.told;
+  if (news == 0) return false;
+  if (lane.freed != lane.received && news < std::max(1u, lane.capacity / kTellShare)) return false;
+  lane.told = lane.freed;
+  WriteWord(lane.control, lane.owner, lane.freed, out);
+  return true;
+}
+
+/// The next TLP that a node gets of a lane: the first of a message if it `begins` one.
+Held* Switch::Pending(const Hop& hop, uint16_t lane, bool begins) {
+  Ring& ring = rings_[lanes_[lane].ring];
+  const uint32_t seen =
+      parameters_.flow_control == FlowControl::kPort ? std::min(ring.size(), 1u) : ring.size();
+  for (uint32_t i = 0; i < seen; ++i) {
+    Held& held = ring[i];
+    if (held.lane != lane || (held.targets >> hop.node & 1) == 0) continue;
+    return (begins ? held.first : held.sequence == hop.sequence) ? &held : nullptr;
+  }
+  return nullptr;
+}
+
+/// Chooses the lane whose message comes next. Messages of lanes never mix.
+bool Switch::BeginSending(Hop& hop) {
+  const std::vector<uint16_t>& lanes = streams_[hop.stream].lanes;
+  for (uint32_t i = 0; i < lanes.size(); ++i) {
+    const uint32_t turn = (hop.turn + i) % static_cast<uint32_t>(lanes.size());
+    const Held* const held = lanes[turn] == kNone ? nullptr : Pending(hop, lanes[turn], true);
+    if (held == nullptr) continue;
+    hop.busy = true;
+    hop.lane = lanes[turn];
+    hop.sequence = held->sequence;
+    hop.done = 0;
+    hop.partial = false;
+    hop.turn = turn + 1;
+    return true;
+  }
+  return false;
+}
+
+MessageHeader Switch::HeaderFor(const Hop& hop, const Held& held) const {
+  return {.stream = hop.stream,
+          .message = held.message,
+          .length = held.message_length,
+          .flags = 0,
+          .command = hop.spec.command,
+          .node = hop.node,
+          .key = held.key,
+          .state = hop.spec.state};
+}
+
+/// The next TLP for a node, cut where its buffer ends and where a TLP would be too long.
+bool Switch::Send(Hop& hop, Tlp& out) {
+  if (hop.spec.kind == NodeKind::kLegacy) return Feed(hop, out);
+  if (hop.aborted) {
+    hop.aborted = false;
+    WriteWord(hop.spec.control + 8, hop.spec.port, hop.sent, out);
+    return true;
+  }
+  if (!hop.busy && !BeginSending(hop)) return false;
+  Held* const held = Pending(hop, hop.lane, false);
+  if (held == nullptr) return false;
+  const uint32_t total = held->length + (held->first ? sizeof(MessageHeader) : 0);
+  const auto at = static_cast<uint32_t>(hop.sent % hop.spec.buffer_bytes);
+  const uint32_t count =
+      std::min({kMaxPayload, total - hop.done, hop.spec.buffer_bytes - at});
+  const bool whole = hop.done + count == total;
+  const uint64_t after = whole && held->last ? NextLine(hop.sent + count) : hop.sent + count;
+  if (parameters_.flow_control == FlowControl::kStream &&
+      after - hop.consumed > hop.spec.buffer_bytes) {
+    return false;
+  }
+  out.kind = TlpKind::kWrite;
+  out.refused = false;
+  out.requester = lanes_[hop.lane].owner;
+  out.address = hop.spec.buffer + at;
+  out.length = count;
+  const MessageHeader header = HeaderFor(hop, *held);
+  CopyPiece(held->first ? &header : nullptr, *held, hop.done, count, out.payload.data());
+  hop.sent = after;
+  hop.done += count;
+  hop.partial = true;
+  if (whole) Sent(hop, *held);
+  return true;
+}
+
+/// A node has got all of a TLP.
+void Switch::Sent(Hop& hop, Held& held) {
+  held.targets &= static_cast<NodeMask>(~(1u << hop.node));
+  hop.done = 0;
+  if (held.last) {
+    hop.busy = hop.partial = false;
+    ++hop.messages;
+    if (hop.spec.state_rule == StateRule::kCount) CountUp(hop.spec.state);
+  }
+  Reclaim(lanes_[hop.lane].ring);
+}
+
+void Switch::Reclaim(uint16_t index) {
+  Ring& ring = rings_[index];
+  while (ring.size() != 0 && ring[0].targets == 0) {
+    lanes_[ring[0].lane].freed += ring[0].granules;
+    ring.PopFront();
+  }
+}
+
+}  // namespace sluice::device::pcie_switch

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a stage of the pipeline is made of: instructions on fields and registers, and a table that
+// says which of them to run. Tables have the sizes that memories of a chip have.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sluice::device::pcie_switch {
+
+/// What instructions read and write.
+enum class Field : uint8_t {
+  kWindow,     ///< Number of the window that was written.
+  kSource,     ///< Port that the message came by.
+  kSourceBit,  ///< 1 << that.
+  kStream,
+  kNode,      ///< Of the stream: who sent the message.
+  kLane,      ///< Index of what that node sends.
+  kLength,    ///< Bytes of the message.
+  kKey0,      ///< The message's key.
+  kKey1,
+  kSelected,  ///< What the policy matches.
+  kTargets,   ///< Bits of the nodes that get the message.
+  kTarget,    ///< One of them.
+  kPort,      ///< Where that is.
+  kScratch,
+  kDrop,      ///< Reason to drop, 0: none.
+};
+inline constexpr uint32_t kFieldCount = static_cast<uint32_t>(Field::kDrop) + 1;
+
+/// The fields of one TLP on its way through the pipeline.
+class Fields {
+ public:
+  uint64_t& operator[](Field field) { return values_[static_cast<uint32_t>(field)]; }
+  uint64_t operator[](Field field) const { return values_[static_cast<uint32_t>(field)]; }
+
+ private:
+  std::array<uint64_t, kFieldCount> values_{};
+};
+
+enum class Op : uint8_t {
+  kSet,             ///< to = value
+  kCopy,            ///< to = from
+  kAnd,             ///< to &= value
+  kModulo,          ///< to %= value, which is not 0
+  kHash,            ///< to = a hash of from
+  kCount,           ///< to = register `value`, which becomes one more
+  kDropUnless,      ///< drop for `reason` unless to == value
+  kDropIfZero,      ///< drop for `reason` if to == 0
+};
+
+struct Instruction {
+  Op op = Op::kSet;
+  Field to = Field::kScratch;
+  Field from = Field::kScratch;
+  uint8_t reason = 0;
+  uint64_t value = 0;
+};
+
+/// What an entry does: at most four instructions.
+struct Action {
+  std::array<Instruction, 4> instructions{};
+  uint8_t count = 0;
+
+  Action() = default;
+  Action(std::initializer_list<Instruction> list) {
+    for (const Instruction& instruction : list) instructions[count++] = instruction;
+  }
+};
+
+/// Runs it. Registers that it names exist.
+void Execute(const Action& action, Fields& fields, std::span<uint64_t> registers);
+
+enum class Match : uint8_t { kExact, kMasked };
+
+using Key = std::array<uint64_t, 3>;
+
+struct Entry {
+  Key value{};
+  Key mask{~0ull, ~0ull, ~0ull};  ///< Masked tables only: bits that must be equal.
+  uint32_t priority = 0;          ///< Masked tables only: the least that matches wins.
+  Action action{};
+};
+
+/// A table of bounded size. Lookups allocate nothing.
+class Table {
+ public:
+  Table(Match match, uint32_t capacity) : match_(match), capacity_(capacity) {}
+
+  /// Adds an entry, or replaces the one with the same value, mask and priority. False: full.
+  bool Set(const Entry& entry);
+  /// Removes every entry with these first two words.
+  void EraseOf(uint64_t first, uint64_t second);
+  /// Removes every entry with this first word.
+  void EraseOf(uint64_t first);
+  /// The action of the entry that matches, or null.
+  const Action* Find(const Key& key) const;
+
+  uint32_t size() const { return static_cast<uint32_t>(entries_.size()); }
+  uint32_t room() const { return capacity_ - size(); }
+  uint32_t capacity() const { return capacity_; }
+  std::span<const Entry> entries() const { return entries_; }
+
+ private:
+  Match match_;
+  uint32_t capacity_;
+  std::vector<Entry> entries_;  ///< By value if exact, else by priority.
+};
+
+}  // namespace sluice::device::pcie_switch
