@@ -97,24 +97,33 @@ class StreamReader {
     std::memcpy(bytes_.data() + at, tlp.payload.data(), tlp.length);
     received_ += tlp.length;
   }
-  /// What the switch wrote to NodeSpec::control + 8: the message that has no end is void.
+  /// What the switch wrote to NodeSpec::control + 8: the message that has no end is void, and the
+  /// next one begins at `next`.
   void Abort(uint64_t next) {
-    received_ = aborted_to_ = next;
-    if (!Whole()) begin_ = next;
+    uint64_t at = begin_;
+    for (size_t skipped = 0;;) {
+      if (skipped < void_.size() && void_[skipped].from == at) {
+        at = void_[skipped++].to;
+      } else if (WholeAt(at)) {
+        at = End(at);
+      } else {
+        break;
+      }
+    }
+    if (at != next) void_.push_back({at, next});
+    received_ = next;
+    Skip();
   }
   /// A message is there from its first byte to its last.
-  bool Whole() const {
-    if (received_ < begin_ + sizeof(MessageHeader)) return false;
-    return received_ >= begin_ + sizeof(MessageHeader) + HeaderAt(begin_).length &&
-           begin_ + sizeof(MessageHeader) <= received_;
-  }
+  bool Whole() const { return WholeAt(begin_); }
   /// The oldest whole message, which then is consumed.
   std::optional<Message> Pop() {
     if (!Whole()) return std::nullopt;
     Message message{.header = HeaderAt(begin_), .data = {}};
     message.data.resize(message.header.length);
     CopyOut(begin_ + sizeof(MessageHeader), message.data.data(), message.data.size());
-    begin_ += uint64_t{Granules(sizeof(MessageHeader) + message.data.size())} * kGranule;
+    begin_ = End(begin_);
+    Skip();
     return message;
   }
   MessageHeader Front() const { return HeaderAt(begin_); }
@@ -134,6 +143,28 @@ class StreamReader {
   uint64_t consumed() const { return begin_; }
 
  private:
+  /// Positions that belong to a message without end.
+  struct Void {
+    uint64_t from;
+    uint64_t to;
+  };
+
+  bool WholeAt(uint64_t position) const {
+    return received_ >= position + sizeof(MessageHeader) &&
+           received_ - position - sizeof(MessageHeader) >= HeaderAt(position).length;
+  }
+  /// Of the message there: where the next one begins.
+  uint64_t End(uint64_t position) const {
+    return position +
+           uint64_t{Granules(sizeof(MessageHeader) + uint64_t{HeaderAt(position).length})} *
+               kGranule;
+  }
+  void Skip() {
+    while (!void_.empty() && void_.front().from == begin_) {
+      begin_ = void_.front().to;
+      void_.pop_front();
+    }
+  }
   void CopyOut(uint64_t position, uint8_t* to, size_t count) const {
     const size_t at = position % bytes_.size();
     const size_t head = std::min(count, bytes_.size() - at);
@@ -153,7 +184,7 @@ class StreamReader {
   uint64_t received_ = 0;
   uint64_t begin_ = 0;  ///< Of the oldest message.
   uint64_t told_ = 0;
-  uint64_t aborted_to_ = 0;
+  std::deque<Void> void_;  ///< In order.
 };
 
 }  // namespace sluice::device::pcie_switch
