@@ -24,10 +24,11 @@ import paper_tables  # pylint: disable=wrong-import-position
 SMALL = {"requests": "40", "echo_frames": "3000", "watchdog": "1ms", "watchdog_tick": "100us",
          "range_share": "0.05"}
 # Counts that are what they are, or the model is broken.
-COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g"}
+COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g", "N1a", "N1b", "N1c", "N1d", "N2a", "N2b",
+          "N2c", "N2d", "N2e", "N4a", "N5b"}
 OTHER_VALUES = {"fpga_lanes": "8", "fpga_payload": "128", "pcie_generation": "3",
                 "pcie_lanes": "8", "shinjuku_workers": "3",
-                "watchdog": "2ms", "watchdog_tick": "150us"}
+                "watchdog": "2ms", "watchdog_tick": "150us", "slow_stage": "3us"}
 
 
 def run(changes):
@@ -191,8 +192,8 @@ class Interrupt(unittest.TestCase):
                     text=True) as process:
                 for line in process.stderr:
                     # Lines in a file: what is done, of how many, and what is left.
-                    self.assertRegex(line, r"^\[\d+/13, (\d+ s|\d+ min) left\] ")
-                    if line.startswith("[2/13"):
+                    self.assertRegex(line, r"^\[\d+/14, (\d+ s|\d+ min) left\] ")
+                    if line.startswith("[2/14"):
                         break
                 process.send_signal(signal.SIGINT)
                 printed, said = process.communicate(timeout=60)

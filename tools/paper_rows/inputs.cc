@@ -12,6 +12,7 @@ constexpr std::string_view kEstimate = "estimate";
 constexpr std::string_view kCritique = "Borrill 2026, quoting Wave (ASPLOS'25)";
 constexpr std::string_view kGhost = "ghOSt, SOSP'21, remembered";
 constexpr std::string_view kEnso = "Ensō, OSDI'23";
+constexpr std::string_view kNagare = "Nagare's proposal, 2024: its example";
 constexpr std::string_view kExperiment = "this experiment";
 
 struct Unit {
@@ -54,6 +55,11 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"line_time", "worker", &i.line_time, "cycles of streaming's worker at 3.1 GHz", ""},
       {"pipes_per_worker", "pipes", &i.pipes_per_worker, kEnso, ""},
       {"echo_frames", "frames", &i.echo_frames, kExperiment, ""},
+      {"switch_stages", "PCIe switch", &i.switch_stages, kNagare, ""},
+      {"switch_cycles", "PCIe switch", &i.switch_cycles, kNagare, ""},
+      {"switch_megahertz", "PCIe switch", &i.switch_megahertz, kNagare, ""},
+      {"chain_message", "chain", &i.chain_message, kExperiment, ""},
+      {"slow_stage", "chain", &i.slow_stage, kExperiment, ""},
       {"service", "requests", &i.service, kExperiment, ""},
       {"gap_cpus", "requests", &i.gap_cpus, kExperiment, ""},
       {"agent_bound_cpus", "requests", &i.agent_bound_cpus, kExperiment, ""},

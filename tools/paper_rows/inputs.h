@@ -29,6 +29,13 @@ struct Inputs {
   uint32_t echo_frames = 120'000;    ///< Offered in each run.
   Picoseconds offerer_validates = 200'000;  ///< Of the initiator of a swap of four messages.
 
+  // A chain of accelerators behind a programmable switch.
+  uint32_t switch_stages = 10;
+  uint32_t switch_cycles = 10;       ///< Of each stage.
+  uint32_t switch_megahertz = 3000;
+  uint32_t chain_message = 64;       ///< Bytes of data, in one TLP with what is in front of them.
+  Picoseconds slow_stage = 10'000'000;  ///< Of a message, beside a stream that is fast.
+
   // Requests of one kind, on CPUs that always have work.
   Picoseconds service = 10'000'000;
   uint32_t gap_cpus = 8;              ///< So few that the agent keeps up.

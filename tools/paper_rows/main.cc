@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bar/tlp.h"
+#include "device/switch/pipeline.h"
 #include "paper_rows.h"
 
 namespace sluice::simulation {
@@ -32,6 +33,7 @@ struct Group {
 constexpr Group kGroups[] = {
     {"W1 W2 W3 W11 B1 B3 B4 D1 D2", [](Experiments& e) { return e.LinkRows(); }},
     {"E1 E2 E3 E5 E8", [](Experiments& e) { return e.InterfaceRows(); }},
+    {"N1 N2 N3 N4 N5", [](Experiments& e) { return e.ChainRows(); }},
     {"F5 F6 F7", [](Experiments& e) { return e.EchoRows(); }},
     {"W4 W5 S1 S2 S3", [](Experiments& e) { return e.SwitchRows(); }},
     {"W6 W7 S4 S5", [](Experiments& e) { return e.ThroughputRows(); }},
@@ -112,6 +114,12 @@ int Main(int argc, char** argv) {
   }
   if (inputs.frames_per_notification == 0) return Usage("frames_per_notification: at least 1");
   if (inputs.pipes_per_worker == 0) return Usage("pipes_per_worker: at least 1");
+  if (inputs.switch_stages < device::pcie_switch::kStageCount || inputs.switch_stages > 1000)
+    return Usage("switch_stages: 6 to 1000");
+  if (inputs.switch_cycles > 1000) return Usage("switch_cycles: at most 1000");
+  if (inputs.switch_megahertz == 0) return Usage("switch_megahertz: at least 1");
+  if (inputs.chain_message == 0 || inputs.chain_message > kMostChainMessage)
+    return Usage(("chain_message: 1 to " + std::to_string(kMostChainMessage)).c_str());
   if (inputs.echo_frames < kLeastEchoFrames) {
     return Usage(("echo_frames: at least " + std::to_string(kLeastEchoFrames)).c_str());
   }

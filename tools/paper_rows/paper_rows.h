@@ -26,6 +26,9 @@ extern const Names kSwapInputs;  ///< And of swaps.
 /// Fewer would leave no frame to be measured behind those that warm up.
 inline constexpr uint32_t kLeastEchoFrames = 30;
 
+/// More would not fit into one TLP behind a message's header.
+inline constexpr uint32_t kMostChainMessage = 192;
+
 struct Row {
   std::string id;
   std::string what;
@@ -71,6 +74,8 @@ class Experiments {
   std::vector<Row> LinkRows() const;
   /// What frames cost on the link, by interface.
   std::vector<Row> InterfaceRows() const;
+  /// What chains of accelerators take, through the CPU and pushed.
+  std::vector<Row> ChainRows() const;
   /// What an echo takes by each interface, and how fast it is.
   std::vector<Row> EchoRows() const;
   /// What whole systems do.

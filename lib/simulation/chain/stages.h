@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Accelerators in virtual time, by the two faces that they have: one takes messages from a
+// streaming buffer, the other fetches descriptors. Both take a fixed time for a message, one
+// after the other, and raise the first byte of its data by one, so that a trace can tell results.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "device/switch/stream_end.h"
+#include "simulation/chain/switch_node.h"
+
+namespace sluice::simulation {
+
+/// Addresses of the device at a port.
+constexpr uint64_t BarOf(device::pcie_switch::PortId port) { return (uint64_t{port} + 1) << 32; }
+inline constexpr uint64_t kBarBytes = 1ull << 32;
+inline constexpr uint64_t kStreamBuffer = 0;  ///< Offsets, of the first node there.
+inline constexpr uint64_t kControl = 1u << 28;
+inline constexpr uint64_t kDoorbell = kControl + 64;
+inline constexpr uint32_t kNodeShift = 24;  ///< Further nodes of a device follow so far apart.
+
+/// A device with the streaming face. It takes a message when it can put the answer.
+class StreamDevice final : public Endpoint {
+ public:
+  /// Called with each message that is consumed, which then goes no further.
+  using Sink = std::function<void(const device::pcie_switch::Message&)>;
+
+  StreamDevice(SwitchNode& node, device::pcie_switch::PortId port, Picoseconds compute)
+      : node_(&node), port_(port), compute_(compute) {}
+
+  /// What it sends; before the first message. Without credits only the port holds it back.
+  void SetWriter(uint64_t window, uint32_t granules, bool credits = true);
+  /// What it gets. `fifo`: without credits, TLPs that wait in front of the buffer.
+  void SetReader(uint64_t reg, uint32_t buffer_bytes, uint32_t fifo = 0);
+  void OnMessage(Sink sink) { sink_ = std::move(sink); }
+
+  /// A message of its own.
+  void Put(uint32_t number, std::span<const uint8_t> data);
+  uint64_t consumed() const { return consumed_; }
+
+  void Receive(const device::pcie_switch::Tlp& tlp) override;
+  bool Takes(uint32_t under_way) const override {
+    return fifo_limit_ == 0 || fifo_.size() + under_way < fifo_limit_;
+  }
+  void MaySend() override { Write(); }
+
+ private:
+  void Write();
+  void Absorb();
+  void Work();
+  void Finish(const device::pcie_switch::Message& message);
+
+  SwitchNode* node_;
+  device::pcie_switch::PortId port_;
+  Picoseconds compute_;
+  std::optional<device::pcie_switch::StreamWriter> writer_;
+  std::optional<device::pcie_switch::StreamReader> reader_;
+  uint32_t buffer_bytes_ = 0;
+  uint32_t fifo_limit_ = 0;
+  std::deque<device::pcie_switch::Tlp> fifo_;
+  Sink sink_;
+  bool working_ = false;
+  uint64_t consumed_ = 0;
+};
+
+/// A device with the legacy face: doorbell, descriptor, data, record and result.
+class DescriptorDevice final : public Endpoint {
+ public:
+  /// Called with the data of each descriptor that asks for no result.
+  using Sink = std::function<void(std::span<const uint8_t>)>;
+
+  /// `ring`: address of its descriptors, `slots` of them.
+  DescriptorDevice(SwitchNode& node, device::pcie_switch::PortId port, Picoseconds compute,
+                   uint64_t ring, uint32_t slots)
+      : node_(&node), port_(port), compute_(compute), ring_(ring), slots_(slots) {}
+  void OnData(Sink sink) { sink_ = std::move(sink); }
+  void Receive(const device::pcie_switch::Tlp& tlp) override;
+
+ private:
+  void Fetch();
+  void Read(uint64_t address, uint32_t bytes);
+  void Arrived(const device::pcie_switch::Tlp& tlp);
+  void Finish();
+
+  SwitchNode* node_;
+  device::pcie_switch::PortId port_;
+  Picoseconds compute_;
+  uint64_t ring_;
+  uint32_t slots_;
+  Sink sink_;
+  uint32_t rung_ = 0;     ///< Descriptors that are there, cumulative.
+  uint32_t fetched_ = 0;  ///< Of them, those that it has begun.
+  enum class Waits : uint8_t { kNothing, kDescriptor, kData } waits_ = Waits::kNothing;
+  device::pcie_switch::LegacyDescriptor descriptor_;
+  std::vector<uint8_t> data_;
+  uint32_t missing_ = 0;  ///< Bytes of what it waits for.
+};
+
+/// Writes `bytes` from `address` on, as a DMA engine does.
+void WriteBytes(SwitchNode& node, device::pcie_switch::PortId port, uint64_t address,
+                std::span<const uint8_t> bytes);
+
+}  // namespace sluice::simulation

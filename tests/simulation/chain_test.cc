@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Chains of accelerators in virtual time: every operation of Tables 2 and 3 of the Nagare proposal
+// (Sadok, 2024), in order and with its time; the formulas that follow from them, for one to eight
+// accelerators of either face; and what a slow accelerator does to others.
+#include "simulation/chain/chain.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "bar/tlp.h"
+#include "device/switch/pipeline.h"
+
+namespace sluice::simulation {
+namespace {
+
+using namespace fabric::literals;  // NOLINT
+using device::pcie_switch::FlowControl;
+
+constexpr Picoseconds kHalf = 379_ns;  // PCIe RTT / 2.
+constexpr Picoseconds kFull = 2 * kHalf;
+
+ChainParameters Example(ChainVia via) {
+  ChainParameters parameters;
+  parameters.via = via;
+  parameters.devices = {"NIC", "QAT", "ML Accel."};
+  parameters.data = {"Encrypted Image", "Decrypted Image", "Inference Result"};
+  return parameters;
+}
+
+std::string Text(const std::vector<Operation>& operations) {
+  std::string text;
+  for (const Operation& one : operations) {
+    text += one.from + " -> " + one.to + " | " + one.what + " (" + one.how + ") | " +
+            (one.took == kHalf ? "1/2" : one.took == kFull ? "1" : std::to_string(one.took)) +
+            "\n";
+  }
+  return text;
+}
+
+TEST(Chain, ThroughTheCpuItsOperationsAreThoseOfTable2) {
+  const ChainResults results = PlayChain(Example(ChainVia::kCpu));
+  EXPECT_EQ(Text(results.operations),
+            "NIC -> CPU | Encrypted Image (DMA WR) | 1/2\n"
+            "CPU -> QAT | Command Notification (MMIO WR) | 1/2\n"
+            "CPU -> QAT | Command (DMA RD) | 1\n"
+            "CPU -> QAT | Encrypted Image (DMA RD) | 1\n"
+            "QAT -> CPU | Decrypted Image (DMA WR) | 1/2\n"
+            "CPU -> ML Accel. | Command Notification (MMIO WR) | 1/2\n"
+            "CPU -> ML Accel. | Command (DMA RD) | 1\n"
+            "CPU -> ML Accel. | Decrypted Image (DMA RD) | 1\n"
+            "ML Accel. -> CPU | Inference Result (DMA WR) | 1/2\n"
+            "CPU -> NIC | Descriptor Notification (MMIO WR) | 1/2\n"
+            "CPU -> NIC | Descriptor (DMA RD) | 1\n"
+            "CPU -> NIC | Inference Result (DMA RD) | 1\n");
+  EXPECT_EQ(results.latencies, (std::vector<Picoseconds>{9 * kFull}));
+}
+
+TEST(Chain, PushedItsOperationsAreThoseOfTable3) {
+  const ChainResults results = PlayChain(Example(ChainVia::kPush));
+  EXPECT_EQ(Text(results.operations),
+            "NIC -> QAT | Encrypted Image (DMA WR) | 1/2\n"
+            "QAT -> ML Accel. | Decrypted Image (DMA WR) | 1/2\n"
+            "ML Accel. -> NIC | Inference Result (DMA WR) | 1/2\n");
+  EXPECT_EQ(results.latencies, (std::vector<Picoseconds>{3 * kHalf}));
+  EXPECT_EQ(results.root_port_bytes, 0u);
+}
+
+TEST(Chain, ItsLatencyIsTheFormulaForEveryNumberAndMixOfAccelerators) {
+  for (uint32_t n = 1; n <= 8; ++n) {
+    ChainParameters cpu;
+    cpu.via = ChainVia::kCpu;
+    cpu.accelerators.assign(n, Face::kLegacy);
+    const ChainResults through_cpu = PlayChain(cpu);
+    EXPECT_EQ(through_cpu.latencies[0], 3 * (n + 1) * kFull) << n;
+    EXPECT_EQ(through_cpu.operations.size(), 4 * (n + 1)) << n;
+    for (uint32_t mix = 0; mix < 1u << n; ++mix) {
+      ChainParameters push;
+      push.accelerators.assign(n, Face::kStreaming);
+      uint32_t legacy = 0;
+      for (uint32_t i = 0; i < n; ++i) {
+        if ((mix >> i & 1) == 0) continue;
+        push.accelerators[i] = Face::kLegacy;
+        ++legacy;
+      }
+      // (N + 1 - k) / 2 + 3 a k round trips, the switch in the middle of the way: a = 1/2.
+      EXPECT_EQ(PlayChain(push).latencies[0], (n + 1 + 2 * legacy) * kHalf) << n << " " << mix;
+    }
+  }
+}
+
+TEST(Chain, ThePipelineDelaysEachHopAndEachFetchByItsCycles) {
+  for (const uint32_t stages : {6, 10, 20}) {
+    const device::pcie_switch::PipelineShape shape{.stages = stages};
+    const Picoseconds delay = shape.latency_ps();
+    EXPECT_EQ(delay, (stages * 10'000 + 1) / 3);
+    for (uint32_t n = 1; n <= 8; ++n) {
+      ChainParameters push;
+      push.accelerators.assign(n, Face::kStreaming);
+      push.pipeline = delay;
+      EXPECT_EQ(PlayChain(push).latencies[0], (n + 1) * (kHalf + delay));
+      // Two requests of each legacy device pass it, too; the switch itself answers them.
+      push.accelerators.assign(n, Face::kLegacy);
+      EXPECT_EQ(PlayChain(push).latencies[0], (n + 1) * (kHalf + delay) + n * (kFull + 2 * delay));
+    }
+  }
+}
+
+TEST(Chain, LengthComputingAndTheCpuAddWhatTheyTake) {
+  constexpr uint32_t kBytes = 16'384;
+  for (const uint32_t n : {1, 2, 8}) {
+    ChainParameters parameters;
+    parameters.accelerators.assign(n, Face::kStreaming);
+    parameters.message_bytes = kBytes;
+    parameters.compute = 3_us;
+    parameters.cpu_reaction = 90_ns;
+    parameters.messages = 3;
+    const double rate = static_cast<double>(bar::TlpRate(4, 16, 256));
+    const double length = static_cast<double>(bar::TlpWriteBytes(kBytes, 256)) * 8e12 / rate;
+    const auto near = [&](Picoseconds latency, double expected) {
+      EXPECT_NEAR(static_cast<double>(latency), expected, 0.03 * expected) << n;
+    };
+    // (N + 1) (r / 2 + L / B), and (N + 1) (3 r + 2 L / B + t), computing besides.
+    for (const Picoseconds latency : PlayChain(parameters).latencies)
+      near(latency, (n + 1) * (kHalf + length) + n * 3e6);
+    parameters.via = ChainVia::kCpu;
+    for (const Picoseconds latency : PlayChain(parameters).latencies)
+      near(latency, (n + 1) * (3 * kFull + 2 * length + 90e3) + n * 3e6);
+  }
+}
+
+TEST(Chain, ThroughTheCpuEveryHopPassesTheRootPortTwice) {
+  ChainParameters parameters;
+  parameters.via = ChainVia::kCpu;
+  parameters.accelerators.assign(3, Face::kLegacy);
+  parameters.message_bytes = 240;
+  // Up: record and data in a TLP, 16 + 240 + 24; two requests of 24. Down: a doorbell of 4 + 24,
+  // completions of 64 + 20 and 240 + 20.
+  EXPECT_EQ(PlayChain(parameters).root_port_bytes, 4u * (280 + 48 + 28 + 84 + 260));
+}
+
+TEST(Blocking, ASlowAcceleratorHoldsUpNoOtherIfStreamsHaveCredits) {
+  BlockingParameters parameters;
+  parameters.duration = 300_us;
+  parameters.slow_stream = false;
+  const uint64_t alone = PlayBlocking(parameters);
+  EXPECT_NEAR(static_cast<double>(alone), 1500, 10);  // One each 200 ns.
+  parameters.slow_stream = true;
+  EXPECT_EQ(PlayBlocking(parameters), alone);
+  parameters.flow_control = FlowControl::kPort;
+  // The slow one takes 30 messages: the other gets about as many, and what fits into buffers.
+  const uint64_t blocked = PlayBlocking(parameters);
+  EXPECT_GT(blocked, 25u);
+  EXPECT_LT(blocked, 120u);
+  parameters.slow_stream = false;
+  EXPECT_EQ(PlayBlocking(parameters), alone);
+}
+
+}  // namespace
+}  // namespace sluice::simulation
