@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/chain/deployment.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::engine::chain {
+namespace {
+
+/// What of a node cannot change while its stream runs.
+bool SameButWays(const Node& a, const Node& b) {
+  Node changed = a;
+  changed.choose = b.choose;
+  changed.ways = b.ways;
+  changed.to = b.to;
+  return changed == b && a.to.empty() == b.to.empty();
+}
+
+const Device& DeviceOf(const Graph& graph, const Node& node) {
+  return *FindByName(graph.devices, node.device);
+}
+
+/// Rights are of devices, and change without a stream.
+bool SameDevice(Device a, const Device& b) {
+  a.from = b.from;
+  return a == b;
+}
+
+bool SameDevices(const Graph& before, const Graph& after, const Chain& chain) {
+  return std::ranges::all_of(chain.nodes, [&](const Node& node) {
+    const Device* const old = FindByName(before.devices, node.device);
+    return old != nullptr && SameDevice(*old, DeviceOf(after, node));
+  });
+}
+
+/// Nodes that something leads to: Rewire leads to no others.
+std::vector<bool> Reached(const Chain& chain) {
+  std::vector<bool> reached;
+  for (const Node& node : chain.nodes) {
+    reached.push_back(std::ranges::any_of(chain.nodes, [&](const Node& from) {
+      return std::ranges::any_of(from.to, [&](const Way& way) {
+        return std::ranges::find(way.nodes, node.name) != way.nodes.end();
+      });
+    }));
+  }
+  return reached;
+}
+
+bool CanRewire(const Chain& before, const Chain& after) {
+  if (before.message != after.message || before.nodes.size() != after.nodes.size() ||
+      Reached(before) != Reached(after)) {
+    return false;
+  }
+  for (size_t i = 0; i < before.nodes.size(); ++i)
+    if (!SameButWays(before.nodes[i], after.nodes[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+const Running* Deployment::Find(std::string_view chain) const {
+  const auto it = std::ranges::find_if(
+      running_, [&](const Running& running) { return running.chain.name == chain; });
+  return it == running_.end() ? nullptr : &*it;
+}
+
+std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
+  // First everything that can fail, in a switch of its own: a copy.
+  device::pcie_switch::Switch trial = *switch_;
+  for (const Device& device : graph.devices) {
+    if (device.port >= trial.ports())
+      return "devices: \"" + device.name + "\": the switch has ports 0 to " +
+             std::to_string(trial.ports() - 1);
+    trial.Allow(device.port, AllowedPorts(graph, device));
+  }
+  std::vector<Changed> made;
+  std::vector<Running> running;
+  for (const Chain& chain : graph.chains) {
+    const Running* const old = Find(chain.name);
+    const bool stays = old != nullptr && !trial.failed(old->opened.stream) &&
+                       SameDevices(graph_, graph, chain) && CanRewire(old->chain, chain);
+    if (!stays) {
+      Running fresh{chain, trial.Open(PlanOf(graph, chain, placement_))};
+      if (!fresh.opened.error.empty())
+        return "chain \"" + chain.name + "\": " + fresh.opened.error;
+      running.push_back(std::move(fresh));
+      made.push_back({chain.name, Change::kOpened});
+      continue;
+    }
+    Change change = Change::kKept;
+    for (size_t i = 0; i < chain.nodes.size(); ++i) {
+      if (chain.nodes[i] == old->chain.nodes[i]) continue;
+      change = Change::kRewired;
+      const std::string wrong =
+          trial.Rewire(old->opened.stream, static_cast<device::pcie_switch::NodeId>(i),
+                       PolicyOf(chain, chain.nodes[i]));
+      if (!wrong.empty()) return "chain \"" + chain.name + "\": " + wrong;
+    }
+    running.push_back({chain, old->opened});
+    made.push_back({chain.name, change});
+  }
+  for (Running& old : running_) {
+    const bool kept = std::ranges::any_of(running, [&](const Running& one) {
+      return one.chain.name == old.chain.name && one.opened.stream == old.opened.stream;
+    });
+    if (kept) continue;
+    trial.Close(old.opened.stream);
+    made.push_back({old.chain.name, Change::kClosed});
+    draining_.push_back(std::move(old));
+  }
+  *switch_ = std::move(trial);
+  graph_ = std::move(graph);
+  running_ = std::move(running);
+  if (changes != nullptr) *changes = std::move(made);
+  return "";
+}
+
+size_t Deployment::Reap() {
+  std::erase_if(draining_,
+                [&](const Running& old) { return switch_->Finished(old.opened.stream); });
+  return draining_.size();
+}
+
+}  // namespace sluice::engine::chain
