@@ -24,6 +24,20 @@ void AppendNumber(Bytes& to, T number) {
   to.insert(to.end(), bytes, bytes + sizeof number);
 }
 
+/// A policy graph with every member that one can have.
+inline constexpr std::string_view kChainGraph = R"({"devices": [
+  {"name": "host", "kind": "host", "port": 0}, {"name": "nic", "kind": "nic", "port": 1},
+  {"name": "a", "kind": "legacy", "port": 2, "slots": 2, "from": ["nic"]},
+  {"name": "b", "kind": "streaming", "port": 3, "buffer": 1024}],
+ "chains": [{"name": "c", "flows": ["udp:1", "any:*"], "message": 512, "nodes": [
+  {"name": "in", "device": "nic", "choose": "hash", "ways": 2, "window": 16,
+   "to": [{"if": 0, "nodes": ["x"]}, {"if": 1, "mask": 1, "nodes": ["x", "y"]}]},
+  {"name": "x", "device": "a", "command": 1, "state": "00ff", "state_rule": "count",
+   "on_death": "drain", "to": [{"nodes": ["out"]}]},
+  {"name": "y", "device": "b", "on_death": "bypass", "bypass": "out",
+   "to": [{"nodes": ["out"]}]},
+  {"name": "out", "device": "host"}]}]})";
+
 /// A snapshot of one item behind a byte that asks for right checksums (engine/kv/snapshot.h).
 inline Bytes SnapshotOf(std::string_view key, std::string_view value, uint32_t seconds_left) {
   Bytes file{1};

@@ -93,4 +93,8 @@ void CaptureReader(const uint8_t* data, size_t size);
 /// what they say they are; what is not is refused in lines.
 void PktgenStreams(const uint8_t* data, size_t size);
 
+/// Text through the reader of policy graphs: refused in lines, or applied to a switch, shown and
+/// explained; and once more, which changes nothing.
+void ChainGraph(const uint8_t* data, size_t size);
+
 }  // namespace sluice::fuzz

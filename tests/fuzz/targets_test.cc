@@ -216,6 +216,10 @@ TEST(FuzzTargets, SchedAgent) {
   }
 }
 
+TEST(FuzzTargets, ChainGraph) {
+  Bend(ChainGraph, Bytes(test::kChainGraph.begin(), test::kChainGraph.end()));
+}
+
 TEST(FuzzTargets, CaptureReader) {
   for (const bool big_endian : {false, true}) {
     test::CaptureFile file({big_endian, false});

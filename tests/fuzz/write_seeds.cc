@@ -83,6 +83,8 @@ int main(int argc, char** argv) {
     good &= WriteSeed(folder / "logmon_filter" / std::to_string(filters++),
                       Bytes(seed.begin(), seed.end()));
   }
+  good &= WriteSeed(folder / "chain_graphs" / "0",
+                    Bytes(sluice::test::kChainGraph.begin(), sluice::test::kChainGraph.end()));
   const auto write_all = [&](const char* name, const std::vector<Bytes>& seeds) {
     int count = 0;
     for (const Bytes& seed : seeds) {

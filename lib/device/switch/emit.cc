@@ -92,21 +92,27 @@ Held* Switch::Pending(const Hop& hop, uint16_t lane, bool begins) {
   return nullptr;
 }
 
-/// Chooses the lane whose message comes next. Messages of lanes never mix.
+/// Chooses the lane whose message comes next. Messages of lanes never mix. What a dead device left
+/// behind is older than what bypasses it, and comes first.
 bool Switch::BeginSending(Hop& hop) {
   const std::vector<uint16_t>& lanes = streams_[hop.stream].lanes;
-  for (uint32_t i = 0; i < lanes.size(); ++i) {
-    const uint32_t turn = (hop.turn + i) % static_cast<uint32_t>(lanes.size());
-    const Held* const held = lanes[turn] == kNone ? nullptr : Pending(hop, lanes[turn], true);
-    if (held == nullptr) continue;
+  const auto count = static_cast<uint32_t>(lanes.size());
+  const auto begin = [&](uint32_t node) {
+    const Held* const held = lanes[node] == kNone ? nullptr : Pending(hop, lanes[node], true);
+    if (held == nullptr) return false;
     hop.busy = true;
-    hop.lane = lanes[turn];
+    hop.lane = lanes[node];
     hop.sequence = held->sequence;
     hop.done = 0;
     hop.partial = false;
-    hop.turn = turn + 1;
+    hop.turn = (node + 1) % count;
     return true;
+  };
+  for (uint32_t node = count; node-- > 0;) {
+    if (lanes[node] != kNone && ports_[lanes_[lanes[node]].owner].dead && begin(node)) return true;
   }
+  for (uint32_t i = 0; i < count; ++i)
+    if (begin((hop.turn + i) % count)) return true;
   return false;
 }
 

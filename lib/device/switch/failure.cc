@@ -87,6 +87,7 @@ void Switch::Redirect(uint16_t index, NodeId from, NodeId to) {
 }
 
 void Switch::FailHop(Hop& hop) {
+  if (hop.spec.on_death == OnDeath::kFail) FailStream(hop.stream);
   if (hop.busy) {
     Count(Drop::kStageDead);
     Withdraw(hop.lane, hop.sequence, MaskOf(hop.node));
@@ -138,10 +139,7 @@ void Switch::Fail(PortId port) {
   for (const uint16_t index : failed.hops) hops_[index].dead = true;
   for (const Hop& hop : hops_)
     if (hop.used && hop.dead) SetHealth(hop);
-  for (const uint16_t index : failed.hops) {
-    FailHop(hops_[index]);
-    if (hops_[index].spec.on_death == OnDeath::kFail) FailStream(hops_[index].stream);
-  }
+  for (const uint16_t index : failed.hops) FailHop(hops_[index]);
 }
 
 void Switch::Restore(PortId port) {

@@ -205,7 +205,7 @@ void Switch::OpenLane(StreamId stream, NodeId node, const NodeSpec& spec, Opened
           .node = node,
           .owner = spec.port,
           .legacy = spec.kind == NodeKind::kLegacy,
-          .ring = parameters_.flow_control == FlowControl::kPort ? spec.port : index,
+          .ring = parameters_.flow_control == FlowControl::kPort ? uint16_t{spec.port} : index,
           .capacity = spec.window_granules,
           .control = spec.control};
   if (parameters_.flow_control == FlowControl::kStream) {

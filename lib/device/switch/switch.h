@@ -32,7 +32,7 @@ enum class FlowControl : uint8_t {
 
 struct SwitchParameters {
   uint32_t ports = 4;  ///< At most kMaxPorts.
-  PipelineShape pipeline;
+  PipelineShape pipeline{};
   FlowControl flow_control = FlowControl::kStream;
   uint32_t port_granules = 64;  ///< Of each port's ring with FlowControl::kPort.
   uint32_t port_tlps = 256;     ///< Of no stream, that wait to leave by a port.

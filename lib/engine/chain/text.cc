@@ -102,8 +102,6 @@ std::string Deployment::Explain(FlowMatch flow) const {
     text += "node " + std::to_string(i) + " " + node.name + ": " + node.device + " at port " +
             std::to_string(device.port) + "\n";
     if (running.opened.registers[i] != 0) {
-      device::pcie_switch::Fields fields;
-      fields[device::pcie_switch::Field::kStream] = running.opened.stream;
       const auto* const health =
           pipeline.table(device::pcie_switch::Stage::kHealth).Find({running.opened.stream, i, 0});
       text += "  gets: " + std::to_string(switch_->MessagesTo(running.opened.stream, id)) +

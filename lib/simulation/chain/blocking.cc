@@ -42,9 +42,11 @@ class TwoStreams final : public Endpoint {
     Tlp tlp;
     for (bool sent = true; sent;) {
       sent = false;
-      for (StreamWriter& writer : writers_) {  // A TLP of each in turn.
+      for (size_t i = 0; i < writers_.size() && !sent; ++i) {  // A TLP of each in turn.
+        StreamWriter& writer = writers_[(turn_ + i) % writers_.size()];
         if (!node_->MaySend(kSource) || !writer.Next(tlp)) continue;
         node_->Send(kSource, tlp);
+        turn_ = (turn_ + i + 1) % writers_.size();
         sent = true;
       }
     }
@@ -54,6 +56,7 @@ class TwoStreams final : public Endpoint {
   static constexpr size_t kQueue = 64;
   SwitchNode* node_;
   std::vector<StreamWriter> writers_;
+  size_t turn_ = 0;
 };
 
 }  // namespace

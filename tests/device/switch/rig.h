@@ -58,10 +58,13 @@ class Rig {
                FlowControl flow_control = FlowControl::kStream)
       : sw({.ports = ports, .pipeline = shape, .flow_control = flow_control}) {}
 
-  /// Opens it and makes its ends. Slot: a number of the stream, for addresses.
+  /// Opens it and makes its ends.
   Opened Open(const StreamSpec& spec) {
-    Opened opened = sw.Open(spec);
-    if (!opened.error.empty()) return opened;
+    const Opened opened = sw.Open(spec);
+    if (opened.error.empty()) MakeEnds(spec, opened);
+    return opened;
+  }
+  void MakeEnds(const StreamSpec& spec, const Opened& opened) {
     for (NodeId node = 0; node < spec.nodes.size(); ++node) {
       const NodeSpec& about = spec.nodes[node];
       Ends& ends = at[{opened.stream, node}];
@@ -72,7 +75,6 @@ class Rig {
         ends.reader.emplace(about.buffer, about.buffer_bytes, opened.registers[node], about.port);
       specs[{opened.stream, node}] = about;
     }
-    return opened;
   }
 
   void Put(StreamId stream, NodeId node, uint32_t number, size_t bytes, uint32_t key = 0) {

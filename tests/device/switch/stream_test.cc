@@ -355,6 +355,7 @@ TEST(Forward, WhatIsNoStreamGoesByAddressAndCompletionsReturn) {
   ASSERT_TRUE(rig.sw.Next(3, out));
   EXPECT_EQ(out.requester, 1);
   out.kind = TlpKind::kCompletion;
+  out.length = 256;
   ASSERT_TRUE(rig.sw.Accept(3, out));
   ASSERT_TRUE(rig.sw.Next(1, out));
   EXPECT_EQ(out.tag, 5);
