@@ -35,7 +35,9 @@ std::string Text(const std::vector<Operation>& operations) {
   std::string text;
   for (const Operation& one : operations) {
     text += one.from + " -> " + one.to + " | " + one.what + " (" + one.how + ") | " +
-            (one.took == kHalf ? "1/2" : one.took == kFull ? "1" : std::to_string(one.took)) +
+            (one.took == kHalf   ? "1/2"
+             : one.took == kFull ? "1"
+                                 : std::to_string(one.took)) +
             "\n";
   }
   return text;

@@ -84,8 +84,7 @@ bool Switch::AcceptStream(PortId port, const Tlp& tlp) {
   lane.received += granules;
   lane.freed += granules;  // Taken back where the TLP is held.
   const auto offset = static_cast<uint32_t>(tlp.address & ((1u << kWindowShift) - 1));
-  const bool follows =
-      lane.coming && offset == lane.offset && tlp.length <= lane.end - lane.offset;
+  const bool follows = lane.coming && offset == lane.offset && tlp.length <= lane.end - lane.offset;
   if (lane.closed || granules == 0) {
     Count(lane.closed ? Drop::kClosed : Drop::kBadHeader);
   } else if (!fits) {

@@ -32,9 +32,7 @@ void CopyPiece(const MessageHeader* header, const Held& held, uint32_t from, uin
     std::memcpy(to + head, held.data.data() + (from + head - header_bytes), count - head);
 }
 
-void CountUp(State& state) {
-  StoreTo(state.data(), LoadFrom<uint64_t>(state.data()) + 1);
-}
+void CountUp(State& state) { StoreTo(state.data(), LoadFrom<uint64_t>(state.data()) + 1); }
 
 }  // namespace
 
@@ -140,8 +138,7 @@ bool Switch::Send(Hop& hop, Tlp& out) {
   if (held == nullptr) return false;
   const uint32_t total = held->length + (held->first ? sizeof(MessageHeader) : 0);
   const auto at = static_cast<uint32_t>(hop.sent % hop.spec.buffer_bytes);
-  const uint32_t count =
-      std::min({kMaxPayload, total - hop.done, hop.spec.buffer_bytes - at});
+  const uint32_t count = std::min({kMaxPayload, total - hop.done, hop.spec.buffer_bytes - at});
   const bool whole = hop.done + count == total;
   const uint64_t after = whole && held->last ? NextLine(hop.sent + count) : hop.sent + count;
   if (parameters_.flow_control == FlowControl::kStream &&

@@ -63,9 +63,8 @@ void Switch::Post(Hop& hop, const Held& held, Tlp& out) {
       .used = true, .sequence = hop.posted, .message = held.message, .key1 = held.key[1]};
   StoreTo(hop.memory.data() + slot * kGranule,
           LegacyDescriptor{.input = memory + slots * kGranule + slot * stride,
-                           .output = lane == kNone
-                                         ? kRegisters + index * 8
-                                         : kWindows + (uint64_t{lane} << kWindowShift),
+                           .output = lane == kNone ? kRegisters + index * 8
+                                                   : kWindows + (uint64_t{lane} << kWindowShift),
                            .length = held.message_length,
                            .capacity = lane == kNone ? 0 : streams_[hop.stream].max_message,
                            .command = hop.spec.command,

@@ -34,7 +34,7 @@ struct Lane {
   uint64_t messages = 0;  ///< Taken whole.
   uint64_t received = 0;  ///< Granules.
   uint64_t freed = 0;
-  uint64_t told = 0;      ///< Of `freed`, what the sender knows.
+  uint64_t told = 0;  ///< Of `freed`, what the sender knows.
 };
 
 /// A message that is with a legacy device, or on its way into the slot.
@@ -53,23 +53,23 @@ struct Hop {
   NodeSpec spec;
   bool dead = false;
 
-  bool busy = false;       ///< In the middle of a message,
-  uint16_t lane = 0;       ///< of this lane,
-  uint64_t sequence = 0;   ///< which is this one there;
-  uint32_t done = 0;       ///< of its next TLP so many bytes have left,
-  bool partial = false;    ///< and of all of it some.
-  bool aborted = false;    ///< The receiver is to be told that the message has no end.
-  uint32_t turn = 0;       ///< Lane of the stream that is looked at first.
-  uint64_t messages = 0;   ///< Sent whole.
+  bool busy = false;      ///< In the middle of a message,
+  uint16_t lane = 0;      ///< of this lane,
+  uint64_t sequence = 0;  ///< which is this one there;
+  uint32_t done = 0;      ///< of its next TLP so many bytes have left,
+  bool partial = false;   ///< and of all of it some.
+  bool aborted = false;   ///< The receiver is to be told that the message has no end.
+  uint32_t turn = 0;      ///< Lane of the stream that is looked at first.
+  uint64_t messages = 0;  ///< Sent whole.
 
-  uint64_t sent = 0;       ///< Bytes, from the first on; a message begins at a whole granule.
-  uint64_t consumed = 0;   ///< Of them, what the device no longer needs.
+  uint64_t sent = 0;      ///< Bytes, from the first on; a message begins at a whole granule.
+  uint64_t consumed = 0;  ///< Of them, what the device no longer needs.
 
   // Of a legacy node.
   std::vector<uint8_t> memory;  ///< The ring of descriptors, then a slot for each.
   std::vector<Slot> slots;
-  uint32_t posted = 0;          ///< Descriptors, cumulative.
-  uint32_t filled = 0;          ///< Bytes in the slot of the message that is under way.
+  uint32_t posted = 0;  ///< Descriptors, cumulative.
+  uint32_t filled = 0;  ///< Bytes in the slot of the message that is under way.
 };
 
 }  // namespace sluice::device::pcie_switch

@@ -31,8 +31,8 @@ struct MessageHeader {
   uint32_t message = 0;  ///< The number that the stream's first device gave it.
   uint32_t length = 0;   ///< Bytes behind this line.
   uint32_t flags = 0;
-  uint32_t command = 0;  ///< Which function the stage is to run.
-  uint32_t node = 0;     ///< Which of the stream's nodes the stage is.
+  uint32_t command = 0;           ///< Which function the stage is to run.
+  uint32_t node = 0;              ///< Which of the stream's nodes the stage is.
   std::array<uint32_t, 2> key{};  ///< What policies look at.
   State state{};
 };

@@ -37,9 +37,7 @@ struct PipelineShape {
 
   uint64_t cycles() const { return uint64_t{stages} * cycles_per_stage; }
   /// What a TLP is delayed by, rounded to the nearest picosecond.
-  uint64_t latency_ps() const {
-    return (cycles() * 1'000'000'000'000 + hertz / 2) / hertz;
-  }
+  uint64_t latency_ps() const { return (cycles() * 1'000'000'000'000 + hertz / 2) / hertz; }
 };
 
 /// One thread.

@@ -45,7 +45,7 @@ enum class Select : uint8_t { kNothing, kKey0, kKey1, kRoundRobin, kHash };
 
 struct Policy {
   Select select = Select::kNothing;
-  uint32_t ways = 1;  ///< Of round robin and hash: they select 0 ... ways - 1.
+  uint32_t ways = 1;        ///< Of round robin and hash: they select 0 ... ways - 1.
   std::vector<Edge> edges;  ///< What none matches is dropped as kNoEdge.
 };
 
@@ -102,28 +102,28 @@ struct StreamSpec {
 /// Why a message, or a TLP of none, went no further.
 enum class Drop : uint8_t {
   kNone,
-  kNoWindow,     ///< TLP: an address that is nobody's.
-  kNotOwner,     ///< TLP: the window of another device.
-  kForbidden,    ///< Copy of a message, or TLP: the port may not write to that port.
-  kNoEdge,       ///< The policy has no way for it.
-  kTooLong,      ///< The header says more than the stream allows.
-  kBadHeader,    ///< The first TLP has no whole header, or more bytes than its header says.
-  kCut,          ///< Another one began before its end.
-  kGap,          ///< TLP: bytes that do not follow those before.
-  kOverrun,      ///< Its sender had no credits.
-  kClosed,       ///< TLP: the stream is closed, or closing, or has failed.
-  kStageDead,    ///< For a node whose device is dead.
-  kSenderDied,   ///< Its device died before its end.
-  kStreamFailed, ///< It was in the switch when its stream failed.
-  kBadCredit,    ///< TLP: says that more was consumed than was sent, or less than before.
-  kBadRecord,    ///< A legacy device's result for no descriptor that it has.
-  kRefused,      ///< A legacy device has no result for it.
-  kBadRead,      ///< TLP: of memory that is not the reader's.
+  kNoWindow,      ///< TLP: an address that is nobody's.
+  kNotOwner,      ///< TLP: the window of another device.
+  kForbidden,     ///< Copy of a message, or TLP: the port may not write to that port.
+  kNoEdge,        ///< The policy has no way for it.
+  kTooLong,       ///< The header says more than the stream allows.
+  kBadHeader,     ///< The first TLP has no whole header, or more bytes than its header says.
+  kCut,           ///< Another one began before its end.
+  kGap,           ///< TLP: bytes that do not follow those before.
+  kOverrun,       ///< Its sender had no credits.
+  kClosed,        ///< TLP: the stream is closed, or closing, or has failed.
+  kStageDead,     ///< For a node whose device is dead.
+  kSenderDied,    ///< Its device died before its end.
+  kStreamFailed,  ///< It was in the switch when its stream failed.
+  kBadCredit,     ///< TLP: says that more was consumed than was sent, or less than before.
+  kBadRecord,     ///< A legacy device's result for no descriptor that it has.
+  kRefused,       ///< A legacy device has no result for it.
+  kBadRead,       ///< TLP: of memory that is not the reader's.
 };
 inline constexpr std::array<std::string_view, 18> kDropNames = {
-    "none",     "no_window",  "not_owner",   "forbidden",     "no_edge",    "too_long",
-    "bad_header", "cut",      "gap",         "overrun",       "closed",     "stage_dead",
-    "sender_died", "stream_failed", "bad_credit", "bad_record", "refused",  "bad_read"};
+    "none",        "no_window",     "not_owner",  "forbidden",  "no_edge", "too_long",
+    "bad_header",  "cut",           "gap",        "overrun",    "closed",  "stage_dead",
+    "sender_died", "stream_failed", "bad_credit", "bad_record", "refused", "bad_read"};
 static_assert(kDropNames.size() == static_cast<uint32_t>(Drop::kBadRead) + 1);
 using Drops = std::array<uint64_t, kDropNames.size()>;
 

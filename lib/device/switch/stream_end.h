@@ -41,8 +41,7 @@ class StreamWriter {
   bool Next(Tlp& out) {
     if (waiting_.empty()) return false;
     const std::vector<uint8_t>& bytes = waiting_.front();
-    const auto count =
-        std::min(kMaxPayload, static_cast<uint32_t>(bytes.size()) - offset_);
+    const auto count = std::min(kMaxPayload, static_cast<uint32_t>(bytes.size()) - offset_);
     if (sent_ - freed_ + Granules(count) > granules_) return false;
     out.kind = TlpKind::kWrite;
     out.refused = false;

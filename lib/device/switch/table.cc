@@ -27,14 +27,30 @@ void Execute(const Action& action, Fields& fields, std::span<uint64_t> registers
     uint64_t& to = fields[in.to];
     bool drop = false;
     switch (in.op) {
-      case Op::kSet: to = in.value; break;
-      case Op::kCopy: to = fields[in.from]; break;
-      case Op::kAnd: to &= in.value; break;
-      case Op::kModulo: to %= in.value; break;
-      case Op::kHash: to = HashOf(fields[in.from]); break;
-      case Op::kCount: to = registers[in.value]++; break;
-      case Op::kDropUnless: drop = to != in.value; break;
-      case Op::kDropIfZero: drop = to == 0; break;
+      case Op::kSet:
+        to = in.value;
+        break;
+      case Op::kCopy:
+        to = fields[in.from];
+        break;
+      case Op::kAnd:
+        to &= in.value;
+        break;
+      case Op::kModulo:
+        to %= in.value;
+        break;
+      case Op::kHash:
+        to = HashOf(fields[in.from]);
+        break;
+      case Op::kCount:
+        to = registers[in.value]++;
+        break;
+      case Op::kDropUnless:
+        drop = to != in.value;
+        break;
+      case Op::kDropIfZero:
+        drop = to == 0;
+        break;
     }
     if (drop) {
       fields[Field::kDrop] = in.reason;

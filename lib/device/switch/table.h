@@ -17,17 +17,17 @@ enum class Field : uint8_t {
   kSource,     ///< Port that the message came by.
   kSourceBit,  ///< 1 << that.
   kStream,
-  kNode,      ///< Of the stream: who sent the message.
-  kLane,      ///< Index of what that node sends.
-  kLength,    ///< Bytes of the message.
-  kKey0,      ///< The message's key.
+  kNode,    ///< Of the stream: who sent the message.
+  kLane,    ///< Index of what that node sends.
+  kLength,  ///< Bytes of the message.
+  kKey0,    ///< The message's key.
   kKey1,
   kSelected,  ///< What the policy matches.
   kTargets,   ///< Bits of the nodes that get the message.
   kTarget,    ///< One of them.
   kPort,      ///< Where that is.
   kScratch,
-  kDrop,      ///< Reason to drop, 0: none.
+  kDrop,  ///< Reason to drop, 0: none.
 };
 inline constexpr uint32_t kFieldCount = static_cast<uint32_t>(Field::kDrop) + 1;
 
@@ -42,14 +42,14 @@ class Fields {
 };
 
 enum class Op : uint8_t {
-  kSet,             ///< to = value
-  kCopy,            ///< to = from
-  kAnd,             ///< to &= value
-  kModulo,          ///< to %= value, which is not 0
-  kHash,            ///< to = a hash of from
-  kCount,           ///< to = register `value`, which becomes one more
-  kDropUnless,      ///< drop for `reason` unless to == value
-  kDropIfZero,      ///< drop for `reason` if to == 0
+  kSet,         ///< to = value
+  kCopy,        ///< to = from
+  kAnd,         ///< to &= value
+  kModulo,      ///< to %= value, which is not 0
+  kHash,        ///< to = a hash of from
+  kCount,       ///< to = register `value`, which becomes one more
+  kDropUnless,  ///< drop for `reason` unless to == value
+  kDropIfZero,  ///< drop for `reason` if to == 0
 };
 
 struct Instruction {

@@ -67,19 +67,18 @@ class ChainCheck {
     const Node& node = chain_.nodes[i];
     const Device* const device = FindByName(graph_.devices, node.device);
     if (device == nullptr) {
-      Tell(NodePath(i) + ".device", "\"" + node.device + "\": no such device; use one of " +
-                                        NamesOf(graph_.devices));
+      Tell(NodePath(i) + ".device",
+           "\"" + node.device + "\": no such device; use one of " + NamesOf(graph_.devices));
     } else if (device->kind != DeviceKind::kLegacy &&
                device->buffer < (Granules(chain_.message) + 1) * device::pcie_switch::kGranule) {
-      Tell(NodePath(i) + ".device", "\"" + node.device + "\": its buffer has " +
-                                        std::to_string(device->buffer) +
-                                        " bytes, and a message of " +
-                                        std::to_string(chain_.message) + " needs 64 more than it has");
+      Tell(NodePath(i) + ".device",
+           "\"" + node.device + "\": its buffer has " + std::to_string(device->buffer) +
+               " bytes, and a message of " + std::to_string(chain_.message) +
+               " needs 64 more than it has");
     } else if (device->kind == DeviceKind::kLegacy &&
                node.window < Granules(chain_.message + uint64_t{16})) {
-      Tell(NodePath(i) + ".window",
-           "of a legacy device it holds a whole message: give at least " +
-               std::to_string(Granules(chain_.message + uint64_t{16})));
+      Tell(NodePath(i) + ".window", "of a legacy device it holds a whole message: give at least " +
+                                        std::to_string(Granules(chain_.message + uint64_t{16})));
     }
     if (!node.bypass.empty()) CheckName(NodePath(i) + ".bypass", node.bypass);
     for (size_t way = 0; way < node.to.size(); ++way) {
@@ -109,8 +108,10 @@ class ChainCheck {
       const bool end = kind == DeviceKind::kNic || kind == DeviceKind::kHost;
       if (!reached.contains(i)) {
         entries += (entries.empty() ? "" : ", ") + node.name;
-        if (!end) Tell(NodePath(i), "nothing leads to \"" + node.name + "\", and flows enter only "
-                                    "at a NIC or the host");
+        if (!end)
+          Tell(NodePath(i), "nothing leads to \"" + node.name +
+                                "\", and flows enter only "
+                                "at a NIC or the host");
       }
       if (node.to.empty() && !end)
         Tell(NodePath(i) + ".to", "is missing: a chain ends at a NIC or the host");

@@ -81,8 +81,7 @@ std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
                        SameDevices(graph_, graph, chain) && CanRewire(old->chain, chain);
     if (!stays) {
       Running fresh{chain, trial.Open(PlanOf(graph, chain, placement_))};
-      if (!fresh.opened.error.empty())
-        return "chain \"" + chain.name + "\": " + fresh.opened.error;
+      if (!fresh.opened.error.empty()) return "chain \"" + chain.name + "\": " + fresh.opened.error;
       running.push_back(std::move(fresh));
       made.push_back({chain.name, Change::kOpened});
       continue;

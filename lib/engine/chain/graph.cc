@@ -44,8 +44,9 @@ std::optional<FlowMatch> ParseFlow(std::string_view text) {
 }
 
 std::string NameOf(FlowMatch flow) {
-  const char* const protocol =
-      flow.protocol == kTcp ? "tcp:" : flow.protocol == kUdp ? "udp:" : "any:";
+  const char* const protocol = flow.protocol == kTcp   ? "tcp:"
+                               : flow.protocol == kUdp ? "udp:"
+                                                       : "any:";
   return protocol + (flow.port == 0 ? "*" : std::to_string(flow.port));
 }
 

@@ -46,8 +46,8 @@ struct Node {
   device::pcie_switch::OnDeath on_death = device::pcie_switch::OnDeath::kFail;
   std::string bypass;  ///< A node; with OnDeath::kBypass.
   device::pcie_switch::Select choose = device::pcie_switch::Select::kNothing;
-  uint32_t ways = 1;    ///< Of round robin and hash.
-  uint32_t window = 64; ///< Granules of 64 bytes that it may send before any has left the switch.
+  uint32_t ways = 1;     ///< Of round robin and hash.
+  uint32_t window = 64;  ///< Granules of 64 bytes that it may send before any has left the switch.
   std::vector<Way> to;
   friend bool operator==(const Node&, const Node&) = default;
 };

@@ -36,22 +36,21 @@ sw::StreamSpec PlanOf(const Graph& graph, const Chain& chain, const Placement& p
   for (const Node& node : chain.nodes) {
     const Device& device = *FindByName(graph.devices, node.device);
     const Place place = placement(device, chain, node);
-    spec.nodes.push_back({.port = device.port,
-                          .kind = device.kind == DeviceKind::kLegacy ? sw::NodeKind::kLegacy
-                                                                     : sw::NodeKind::kPush,
-                          .out = PolicyOf(chain, node),
-                          .control = place.control,
-                          .window_granules = node.window,
-                          .buffer = place.buffer,
-                          .buffer_bytes = device.buffer,
-                          .command = node.command,
-                          .state = node.state,
-                          .state_rule = node.state_rule,
-                          .on_death = node.on_death,
-                          .bypass = node.bypass.empty() ? sw::NodeId{0}
-                                                        : IndexOf(chain, node.bypass),
-                          .doorbell = place.doorbell,
-                          .slots = device.slots});
+    spec.nodes.push_back(
+        {.port = device.port,
+         .kind = device.kind == DeviceKind::kLegacy ? sw::NodeKind::kLegacy : sw::NodeKind::kPush,
+         .out = PolicyOf(chain, node),
+         .control = place.control,
+         .window_granules = node.window,
+         .buffer = place.buffer,
+         .buffer_bytes = device.buffer,
+         .command = node.command,
+         .state = node.state,
+         .state_rule = node.state_rule,
+         .on_death = node.on_death,
+         .bypass = node.bypass.empty() ? sw::NodeId{0} : IndexOf(chain, node.bypass),
+         .doorbell = place.doorbell,
+         .slots = device.slots});
   }
   return spec;
 }

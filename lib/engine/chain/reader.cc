@@ -29,12 +29,16 @@ auto OneOf(const std::array<std::pair<std::string_view, Value>, kCount>& words) 
 }
 
 constexpr std::array<std::pair<std::string_view, DeviceKind>, 4> kKinds = {
-    {{"nic", DeviceKind::kNic}, {"host", DeviceKind::kHost},
-     {"streaming", DeviceKind::kStreaming}, {"legacy", DeviceKind::kLegacy}}};
+    {{"nic", DeviceKind::kNic},
+     {"host", DeviceKind::kHost},
+     {"streaming", DeviceKind::kStreaming},
+     {"legacy", DeviceKind::kLegacy}}};
 constexpr std::array<std::pair<std::string_view, OnDeath>, 3> kDeaths = {
     {{"drain", OnDeath::kDrain}, {"bypass", OnDeath::kBypass}, {"fail", OnDeath::kFail}}};
 constexpr std::array<std::pair<std::string_view, Select>, 4> kChoices = {
-    {{"key0", Select::kKey0}, {"key1", Select::kKey1}, {"round_robin", Select::kRoundRobin},
+    {{"key0", Select::kKey0},
+     {"key1", Select::kKey1},
+     {"round_robin", Select::kRoundRobin},
      {"hash", Select::kHash}}};
 constexpr std::array<std::pair<std::string_view, StateRule>, 2> kRules = {
     {{"fixed", StateRule::kFixed}, {"count", StateRule::kCount}}};
@@ -70,17 +74,18 @@ std::vector<std::string> ReadNames(ObjectReader& reader, std::string_view key, s
 /// Names end up in pictures and lines: letters, digits, _ and -.
 void ReadName(ObjectReader& reader, std::string* name) {
   reader.Require("name");
-  reader.Parsed("name", "1 to 32 letters, digits, _ or -",
-                [](std::string_view text) -> std::optional<std::string> {
-                  if (text.empty() || text.size() > 32) return std::nullopt;
-                  for (const char c : text) {
-                    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                                       (c >= '0' && c <= '9') || c == '_' || c == '-';
-                    if (!plain) return std::nullopt;
-                  }
-                  return std::string(text);
-                },
-                name);
+  reader.Parsed(
+      "name", "1 to 32 letters, digits, _ or -",
+      [](std::string_view text) -> std::optional<std::string> {
+        if (text.empty() || text.size() > 32) return std::nullopt;
+        for (const char c : text) {
+          const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                             (c >= '0' && c <= '9') || c == '_' || c == '-';
+          if (!plain) return std::nullopt;
+        }
+        return std::string(text);
+      },
+      name);
 }
 
 Device ReadDevice(const nlohmann::json& json, const std::string& path, Errors* errors) {
@@ -158,8 +163,9 @@ Chain ReadChain(const nlohmann::json& json, const std::string& path, Errors* err
     if (const auto flow = ParseFlow(text)) {
       chain.flows.push_back(*flow);
     } else {
-      reader.Complain("flows", "\"" + text.substr(0, 40) + "\": give udp:PORT, tcp:PORT or any:PORT; "
-                               "* for any port");
+      reader.Complain("flows", "\"" + text.substr(0, 40) +
+                                   "\": give udp:PORT, tcp:PORT or any:PORT; "
+                                   "* for any port");
     }
   }
   reader.Require("message");

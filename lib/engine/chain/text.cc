@@ -22,11 +22,16 @@ std::string Hex(uint64_t value) {
 
 std::string ChosenBy(const Node& node) {
   switch (node.choose) {
-    case Select::kNothing: return "";
-    case Select::kKey0: return "key0";
-    case Select::kKey1: return "key1";
-    case Select::kRoundRobin: return "round robin of " + std::to_string(node.ways);
-    case Select::kHash: return "hash of key0 into " + std::to_string(node.ways);
+    case Select::kNothing:
+      return "";
+    case Select::kKey0:
+      return "key0";
+    case Select::kKey1:
+      return "key1";
+    case Select::kRoundRobin:
+      return "round robin of " + std::to_string(node.ways);
+    case Select::kHash:
+      return "hash of key0 into " + std::to_string(node.ways);
   }
   return "";
 }
@@ -39,9 +44,12 @@ std::string ConditionOf(const Node& node, const Way& way) {
 
 std::string OnDeathOf(const Node& node) {
   switch (node.on_death) {
-    case OnDeath::kDrain: return "its messages are dropped";
-    case OnDeath::kBypass: return "its messages go to " + node.bypass;
-    case OnDeath::kFail: break;
+    case OnDeath::kDrain:
+      return "its messages are dropped";
+    case OnDeath::kBypass:
+      return "its messages go to " + node.bypass;
+    case OnDeath::kFail:
+      break;
   }
   return "the stream ends";
 }
@@ -58,9 +66,7 @@ std::string Dot(const Graph& graph) {
   std::string text = "digraph chains {\n  rankdir=LR;\n";
   for (size_t c = 0; c < graph.chains.size(); ++c) {
     const Chain& chain = graph.chains[c];
-    const auto id = [&](const std::string& node) {
-      return "\"" + chain.name + "." + node + "\"";
-    };
+    const auto id = [&](const std::string& node) { return "\"" + chain.name + "." + node + "\""; };
     text += "  subgraph cluster_" + std::to_string(c) + " {\n    label=\"" + chain.name + ":";
     for (const FlowMatch flow : chain.flows) text += " " + NameOf(flow);
     text += "\";\n";
@@ -115,13 +121,11 @@ std::string Deployment::Explain(FlowMatch flow) const {
     }
     text += "  sends: window " + Hex(running.opened.windows[i]) + ", which " + node.device +
             " alone may write; " +
-            std::to_string(switch_->MessagesFrom(running.opened.stream, id)) +
-            " messages so far\n";
+            std::to_string(switch_->MessagesFrom(running.opened.stream, id)) + " messages so far\n";
     for (const Way& way : node.to) {
       text += "    " + ConditionOf(node, way) + ": to " + ListOf(way.nodes) + "\n";
     }
-    if (!node.to.empty() && node.to.back().value)
-      text += "    else: dropped as no_edge\n";
+    if (!node.to.empty() && node.to.back().value) text += "    else: dropped as no_edge\n";
   }
   return text;
 }

@@ -77,13 +77,13 @@ class Chain {
  private:
   std::string NameOf(PortId port) const {
     if (port == kRoot) return "CPU";
-    return port == kNic ? NameOr(parameters_.devices, 0, "NIC") :
-                          NameOr(parameters_.devices, port - kNic, "A");
+    return port == kNic ? NameOr(parameters_.devices, 0, "NIC")
+                        : NameOr(parameters_.devices, port - kNic, "A");
   }
   void Note(PortId to, const Tlp& tlp) {
     if (results_.latencies.size() != 0) return;
-    Operation operation{.from = NameOf(tlp.requester), .to = NameOf(to), .what = "",
-                        .how = "DMA WR", .took = 0};
+    Operation operation{
+        .from = NameOf(tlp.requester), .to = NameOf(to), .what = "", .how = "DMA WR", .took = 0};
     const bool nic = to == kNic;
     uint32_t at = 0;
     if (tlp.kind == TlpKind::kRead) return;  // Its completion is the operation.
@@ -131,8 +131,7 @@ class Host final : public Endpoint {
         answer.tag = tlp.tag;
         answer.address = at;
         answer.length = std::min(tlp.length - at, kMaxPayload);
-        std::memcpy(answer.payload.data(), &memory_[tlp.address - kHostMemory + at],
-                    answer.length);
+        std::memcpy(answer.payload.data(), &memory_[tlp.address - kHostMemory + at], answer.length);
         node_->Send(kRoot, answer);
       }
       return;
@@ -184,9 +183,9 @@ class ChainThroughCpu final : public Chain {
     for (uint32_t hop = 0; hop < devices(); ++hop) {
       const PortId port = next[hop];
       switch_.AddRange({.base = BarOf(port), .bytes = kBarBytes, .port = port});
-      accelerators_.push_back(std::make_unique<DescriptorDevice>(
-          node_, port, port == kNic ? 0 : parameters.compute,
-          kHostMemory + hop * kBetween + kDescriptors, kSlots));
+      accelerators_.push_back(
+          std::make_unique<DescriptorDevice>(node_, port, port == kNic ? 0 : parameters.compute,
+                                             kHostMemory + hop * kBetween + kDescriptors, kSlots));
       node_.Attach(port, *accelerators_.back());
     }
     accelerators_.back()->OnData([this](std::span<const uint8_t>) { Arrived(); });

@@ -52,10 +52,10 @@ struct Operation {
 };
 
 struct ChainResults {
-  std::vector<Operation> operations;    ///< Of the first message; credits are not in it.
-  std::vector<Picoseconds> latencies;   ///< From the NIC to the NIC.
-  uint64_t credit_writes = 0;           ///< TLPs of flow control, all told.
-  uint64_t root_port_bytes = 0;         ///< Both directions, framing included.
+  std::vector<Operation> operations;   ///< Of the first message; credits are not in it.
+  std::vector<Picoseconds> latencies;  ///< From the NIC to the NIC.
+  uint64_t credit_writes = 0;          ///< TLPs of flow control, all told.
+  uint64_t root_port_bytes = 0;        ///< Both directions, framing included.
 };
 ChainResults PlayChain(const ChainParameters& parameters);
 
@@ -64,7 +64,7 @@ struct BlockingParameters {
   device::pcie_switch::FlowControl flow_control = device::pcie_switch::FlowControl::kStream;
   bool slow_stream = true;  ///< False: only the other one sends.
   uint32_t message_bytes = 1024;
-  Picoseconds interval = 200'000;     ///< Between messages of a stream.
+  Picoseconds interval = 200'000;  ///< Between messages of a stream.
   Picoseconds slow_compute = 10'000'000;
   Picoseconds fast_compute = 100'000;
   Picoseconds duration = 1'000'000'000;

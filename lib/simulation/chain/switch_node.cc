@@ -8,9 +8,12 @@ using device::pcie_switch::TlpKind;
 
 fabric::TlpKind KindOf(TlpKind kind) {
   switch (kind) {
-    case TlpKind::kWrite: return fabric::TlpKind::kPosted;
-    case TlpKind::kRead: return fabric::TlpKind::kReadRequest;
-    case TlpKind::kCompletion: break;
+    case TlpKind::kWrite:
+      return fabric::TlpKind::kPosted;
+    case TlpKind::kRead:
+      return fabric::TlpKind::kReadRequest;
+    case TlpKind::kCompletion:
+      break;
   }
   return fabric::TlpKind::kCompletion;
 }
@@ -18,8 +21,7 @@ fabric::TlpKind KindOf(TlpKind kind) {
 }  // namespace
 
 SwitchNode::SwitchNode(fabric::EventQueue& queue, device::pcie_switch::Switch& programmable,
-                       const fabric::LinkParameters& link, Picoseconds oneway,
-                       Picoseconds pipeline)
+                       const fabric::LinkParameters& link, Picoseconds oneway, Picoseconds pipeline)
     : queue_(&queue), switch_(&programmable), half_(oneway / 2), pipeline_(pipeline) {
   for (uint32_t port = 0; port < programmable.ports(); ++port)
     ports_.push_back(std::make_unique<Port>(link, half_));

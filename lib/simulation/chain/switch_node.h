@@ -54,9 +54,7 @@ class SwitchNode {
   void Kick();
 
   /// Bytes that both directions of a port have carried, framing included.
-  uint64_t Bytes(PortId port) const {
-    return ports_[port]->in.bytes() + ports_[port]->out.bytes();
-  }
+  uint64_t Bytes(PortId port) const { return ports_[port]->in.bytes() + ports_[port]->out.bytes(); }
   fabric::EventQueue& queue() { return *queue_; }
   device::pcie_switch::Switch& programmable() { return *switch_; }
 

@@ -16,8 +16,8 @@
 namespace sluice::device::pcie_switch::test {
 namespace {
 
-using swap::test::Explorer;
 using swap::test::Exploration;
+using swap::test::Explorer;
 using swap::test::Move;
 
 constexpr uint32_t kLines = 2;  // Of a message: its header, and 64 bytes. A TLP each.
@@ -35,7 +35,7 @@ struct Stage {
   uint32_t to_send = 0;  ///< TLPs that are to be written.
   uint32_t written = 0;  ///< Cumulative.
   uint64_t freed = 0;
-  uint32_t next = 0;     ///< Number of the message that is sent, or is expected at a sink.
+  uint32_t next = 0;  ///< Number of the message that is sent, or is expected at a sink.
   std::array<uint32_t, 4> numbers{};  ///< Of those to be sent.
 };
 
@@ -114,14 +114,22 @@ class World {
 
   void Apply(Move move) {
     switch (move.kind) {
-      case kWrite: Write(stages_[move.index]); break;
-      case kLeave: Leave(move.index); break;
-      case kWork: Work(stages_[move.index]); break;
+      case kWrite:
+        Write(stages_[move.index]);
+        break;
+      case kLeave:
+        Leave(move.index);
+        break;
+      case kWork:
+        Work(stages_[move.index]);
+        break;
       case kTake:
         Deliver(move.index, fifo_[move.index].front());
         fifo_[move.index].erase(fifo_[move.index].begin());
         break;
-      default: Die(); break;
+      default:
+        Die();
+        break;
     }
     const Drops& drops = sw_.drops();
     for (uint32_t i = 0; i < drops.size(); ++i) {
@@ -260,8 +268,8 @@ class World {
     for (Stage& stage : stages_) {
       if (stage.port != plan_.mortal_port) continue;
       // Whole messages that went in and did not come out whole.
-      inside_ += sw_.MessagesTo(stage.stream, stage.node) -
-                 sw_.MessagesFrom(stage.stream, stage.node);
+      inside_ +=
+          sw_.MessagesTo(stage.stream, stage.node) - sw_.MessagesFrom(stage.stream, stage.node);
       stage.stalled = true;
       stage.to_send = 0;
       stage.reader.clear();
@@ -325,8 +333,8 @@ TEST(Exploration, WithoutCreditsItStopsOthers) {
 }
 
 TEST(Exploration, ADeathAtAnyTimeLosesWhatItSaysAndNothingInPart) {
-  const Exploration found = Explore(
-      {.streams = {{0, 1, 2}}, .messages = 3, .buffer_lines = 3, .mortal_port = 1});
+  const Exploration found =
+      Explore({.streams = {{0, 1, 2}}, .messages = 3, .buffer_lines = 3, .mortal_port = 1});
   EXPECT_EQ(found.unresolvable, 0u) << found.trace;
 }
 

@@ -11,9 +11,9 @@ namespace {
 
 /// 0 -> 1 -> 2; node 1 dies as `on_death` says.
 StreamSpec Chain(OnDeath on_death) {
-  StreamSpec spec{.nodes = {Node(0, 0, 0, {Always(0b010)}), Node(1, 0, 1, {Always(0b100)}),
-                            Node(2, 0, 2)},
-                  .max_message = 1024};
+  StreamSpec spec{
+      .nodes = {Node(0, 0, 0, {Always(0b010)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
+      .max_message = 1024};
   spec.nodes[1].on_death = on_death;
   spec.nodes[1].bypass = 2;
   return spec;
@@ -85,9 +85,9 @@ TEST(Failure, AFailedStreamEndsAndFreesWhatItHad) {
 
 TEST(Failure, ASenderThatDiesInTheMiddleLeavesNoPartOfItsMessage) {
   Rig rig;
-  const Opened opened = rig.Open({.nodes = {Node(0, 0, 0, {Always(0b100)}),
-                                            Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
-                                  .max_message = 1024});
+  const Opened opened = rig.Open(
+      {.nodes = {Node(0, 0, 0, {Always(0b100)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
+       .max_message = 1024});
   rig.Put(opened.stream, 0, 1, 100);
   rig.Put(opened.stream, 0, 2, 1000);
   rig.Pump();
@@ -110,8 +110,8 @@ TEST(Failure, ASenderThatDiesInTheMiddleLeavesNoPartOfItsMessage) {
 
 TEST(Failure, ADeadSenderGoesOnAfterAFlushRead) {
   Rig rig;
-  const Opened opened = rig.Open({.nodes = {Node(0, 0, 0, {Always(0b10)}), Node(1, 0, 1)},
-                                  .max_message = 1024});
+  const Opened opened =
+      rig.Open({.nodes = {Node(0, 0, 0, {Always(0b10)}), Node(1, 0, 1)}, .max_message = 1024});
   for (uint32_t i = 0; i < 9; ++i) rig.Put(opened.stream, 0, i, 1000);
   rig.Pump();
   rig.sw.Fail(0);

@@ -12,9 +12,9 @@ namespace {
 
 /// 0 -> 1 (legacy) -> 2.
 StreamSpec Chain(uint32_t slots, uint32_t window_granules = 64) {
-  StreamSpec spec{.nodes = {Node(0, 0, 0, {Always(0b010)}), Node(1, 0, 1, {Always(0b100)}),
-                            Node(2, 0, 2)},
-                  .max_message = 1000};
+  StreamSpec spec{
+      .nodes = {Node(0, 0, 0, {Always(0b010)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
+      .max_message = 1000};
   spec.nodes[1].kind = NodeKind::kLegacy;
   spec.nodes[1].slots = slots;
   spec.nodes[1].window_granules = window_granules;
@@ -99,7 +99,8 @@ TEST(Glue, NoDescriptorIsGivenWhoseResultHasNoPlace) {
   for (uint32_t i = 0; i < 4; ++i) rig.Put(opened.stream, 0, i, 900);
   rig.Pump();
   EXPECT_EQ(rig.others.size(), 1u);
-  EXPECT_EQ(rig.sw.Open(Chain(8, 15)).error, "node 1: its window has no room for the longest result");
+  EXPECT_EQ(rig.sw.Open(Chain(8, 15)).error,
+            "node 1: its window has no room for the longest result");
 }
 
 TEST(Glue, ARefusedResultIsCountedAndNothingIsForwarded) {

@@ -21,8 +21,9 @@ class HostileRun {
     rig_.sw.AddRange({.base = DeviceBase(3), .bytes = 1 << 20, .port = 3});
     rig_.sw.Allow(0, 0b0011);
     rig_.sw.Allow(1, 0b0011);
-    honest_ = rig_.Open({.nodes = {Node(0, 0, 0, {Always(0b10)}), Node(1, 0, 1)},
-                         .max_message = 600}).stream;
+    honest_ =
+        rig_.Open({.nodes = {Node(0, 0, 0, {Always(0b10)}), Node(1, 0, 1)}, .max_message = 600})
+            .stream;
     OpenTheirs();
   }
 
@@ -45,9 +46,9 @@ class HostileRun {
 
  private:
   void OpenTheirs() {
-    StreamSpec spec{.nodes = {Node(2, 1, 0, {Always(0b0010)}), Node(3, 1, 1, {Always(0b0100)}),
-                              Node(2, 1, 2)},
-                    .max_message = 500};
+    StreamSpec spec{
+        .nodes = {Node(2, 1, 0, {Always(0b0010)}), Node(3, 1, 1, {Always(0b0100)}), Node(2, 1, 2)},
+        .max_message = 500};
     spec.nodes[1].kind = NodeKind::kLegacy;
     spec.nodes[1].slots = 2;
     spec.nodes[1].on_death = static_cast<OnDeath>(choices_.Byte() % 3);
@@ -60,16 +61,26 @@ class HostileRun {
     const uint8_t what = choices_.Byte();
     const uint64_t near = choices_.Byte() % 4 * 64;
     switch (what % 10) {
-      case 0: return theirs_.windows[0];
-      case 1: return theirs_.windows[0] + near;
-      case 2: return theirs_.windows[1];
-      case 3: return theirs_.windows[1] + choices_.Word16() % 600;
-      case 4: return kWindows + (uint64_t{choices_.Byte()} << kWindowShift) + near;
-      case 5: return kRegisters + choices_.Byte();
-      case 6: return theirs_.rings[1] + choices_.Word16() % 2048;
-      case 7: return DeviceBase(what / 10 % 5) + choices_.Word16();
-      case 8: return kGlueMemory + (uint64_t{choices_.Byte()} << kGlueShift) + near;
-      default: return choices_.Word64();
+      case 0:
+        return theirs_.windows[0];
+      case 1:
+        return theirs_.windows[0] + near;
+      case 2:
+        return theirs_.windows[1];
+      case 3:
+        return theirs_.windows[1] + choices_.Word16() % 600;
+      case 4:
+        return kWindows + (uint64_t{choices_.Byte()} << kWindowShift) + near;
+      case 5:
+        return kRegisters + choices_.Byte();
+      case 6:
+        return theirs_.rings[1] + choices_.Word16() % 2048;
+      case 7:
+        return DeviceBase(what / 10 % 5) + choices_.Word16();
+      case 8:
+        return kGlueMemory + (uint64_t{choices_.Byte()} << kGlueShift) + near;
+      default:
+        return choices_.Word64();
     }
   }
 
@@ -92,19 +103,33 @@ class HostileRun {
   void Step() {
     const uint8_t what = choices_.Byte();
     switch (what % 16) {
-      case 0: rig_.Put(honest_, 0, put_++, what * 2 + choices_.Byte() % 90); break;
-      case 1: Take(); break;
-      case 2: rig_.sw.Fail(what % 32 < 16 ? 2 : 3); break;
-      case 3: rig_.sw.Restore(what % 32 < 16 ? 2 : 3); break;
-      case 4: rig_.sw.Close(theirs_.stream); break;
+      case 0:
+        rig_.Put(honest_, 0, put_++, what * 2 + choices_.Byte() % 90);
+        break;
+      case 1:
+        Take();
+        break;
+      case 2:
+        rig_.sw.Fail(what % 32 < 16 ? 2 : 3);
+        break;
+      case 3:
+        rig_.sw.Restore(what % 32 < 16 ? 2 : 3);
+        break;
+      case 4:
+        rig_.sw.Close(theirs_.stream);
+        break;
       case 5:
         rig_.sw.FailStream(theirs_.stream);
         break;
       case 6:
         if (rig_.sw.Finished(theirs_.stream)) OpenTheirs();
         break;
-      case 7: rig_.Pump(); break;
-      default: AnyTlp(what % 2 == 0 ? 2 : 3); break;
+      case 7:
+        rig_.Pump();
+        break;
+      default:
+        AnyTlp(what % 2 == 0 ? 2 : 3);
+        break;
     }
   }
 

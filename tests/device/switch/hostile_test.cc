@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The scripts of the fuzzer, from a seed.
+#include "device/switch/hostile.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
-
-#include "device/switch/hostile.h"
 
 namespace sluice::device::pcie_switch::test {
 namespace {

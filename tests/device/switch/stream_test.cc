@@ -106,7 +106,8 @@ TEST(Policy, PredicatesRoundRobinAndHashChooseTheWay) {
   Rig rig;
   StreamSpec spec{.nodes = {Node(0, 0, 0), Node(1, 0, 1), Node(2, 0, 2), Node(3, 0, 3)},
                   .max_message = 256};
-  spec.nodes[0].out = {Select::kKey0, 1, {If(1, 0b0010), {.value = 2, .mask = 2, .targets = 0b1100}}};
+  spec.nodes[0].out = {
+      Select::kKey0, 1, {If(1, 0b0010), {.value = 2, .mask = 2, .targets = 0b1100}}};
   const Opened opened = rig.Open(spec);
   ASSERT_EQ(opened.error, "");
   // Key 1: node 1. Keys 2 and 3 (bit 1): nodes 2 and 3, a copy each. Key 4: no way.
@@ -116,8 +117,9 @@ TEST(Policy, PredicatesRoundRobinAndHashChooseTheWay) {
   EXPECT_EQ(rig.Drain(opened.stream, 3).size(), 2u);
   EXPECT_EQ(rig.sw.dropped(Drop::kNoEdge), 1u);
 
-  ASSERT_EQ(rig.sw.Rewire(opened.stream, 0,
-                          {Select::kRoundRobin, 3, {If(0, 2), If(1, 4), If(2, 8)}}), "");
+  ASSERT_EQ(
+      rig.sw.Rewire(opened.stream, 0, {Select::kRoundRobin, 3, {If(0, 2), If(1, 4), If(2, 8)}}),
+      "");
   for (uint32_t i = 0; i < 9; ++i) rig.Put(opened.stream, 0, i, 16);
   for (const NodeId node : {1, 2, 3}) {
     const auto got = rig.Drain(opened.stream, node);
@@ -133,15 +135,14 @@ TEST(Policy, PredicatesRoundRobinAndHashChooseTheWay) {
   EXPECT_GT(got[0].size(), 0u);
   EXPECT_GT(got[1].size(), 0u);
   for (const Message& message : got[0])  // Equal keys go the same way.
-    for (const Message& other : got[1])
-      EXPECT_NE(message.header.key[0], other.header.key[0]);
+    for (const Message& other : got[1]) EXPECT_NE(message.header.key[0], other.header.key[0]);
 }
 
 TEST(Policy, MessagesFromTwoNodesDoNotMixAtAThird) {
   Rig rig;
-  const Opened opened = rig.Open({.nodes = {Node(0, 0, 0, {Always(0b100)}),
-                                            Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
-                                  .max_message = 1024});
+  const Opened opened = rig.Open(
+      {.nodes = {Node(0, 0, 0, {Always(0b100)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
+       .max_message = 1024});
   ASSERT_EQ(opened.error, "");
   // TLP by TLP in turn, each message in five of them.
   for (uint32_t i = 0; i < 4; ++i) {
@@ -192,17 +193,15 @@ TEST(Credits, WhatIsSentWithoutThemIsDroppedAndHurtsNobodyElse) {
   const auto got = rig.Drain(opened.stream, 1);
   EXPECT_GT(rig.sw.dropped(Drop::kOverrun), 0u);
   EXPECT_EQ(got.size() + rig.sw.dropped(Drop::kOverrun), 100u);
-  for (const Message& message : got)
-    EXPECT_EQ(message.data, Bytes(1000, message.header.message));
+  for (const Message& message : got) EXPECT_EQ(message.data, Bytes(1000, message.header.message));
 }
 
 TEST(Access, APortThatMayNotIsRefusedAtMatchTime) {
   Rig rig;
   rig.sw.Allow(2, 0b1011);  // Not from port 2 itself, nor from none; 0, 1 and 3 may.
   rig.sw.Allow(1, 0b0100);  // From port 2 alone.
-  const Opened opened = rig.Open({.nodes = {Node(0, 0, 0, {Always(0b110)}), Node(1, 0, 1),
-                                            Node(2, 0, 2)},
-                                  .max_message = 64});
+  const Opened opened = rig.Open(
+      {.nodes = {Node(0, 0, 0, {Always(0b110)}), Node(1, 0, 1), Node(2, 0, 2)}, .max_message = 64});
   rig.Put(opened.stream, 0, 1, 64);
   EXPECT_EQ(rig.Drain(opened.stream, 1).size(), 0u);
   EXPECT_EQ(rig.Drain(opened.stream, 2).size(), 1u);
@@ -223,24 +222,31 @@ TEST(Wrong, EachIsDroppedUnderItsNameAndTheNextMessageArrives) {
     std::vector<Tlp> (*tlps)(uint64_t window, decltype(write)& write);
   };
   const Case cases[] = {
-      {Drop::kNoWindow, 0, [](uint64_t window, auto& w) {
-         return std::vector{w(window + (9ull << kWindowShift), 64, {})}; }},
+      {Drop::kNoWindow, 0,
+       [](uint64_t window, auto& w) {
+         return std::vector{w(window + (9ull << kWindowShift), 64, {})};
+       }},
       {Drop::kNoWindow, 0, [](uint64_t, auto& w) { return std::vector{w(0x5000, 64, {})}; }},
       {Drop::kNotOwner, 1, [](uint64_t window, auto& w) { return std::vector{w(window, 64, {})}; }},
-      {Drop::kTooLong, 0, [](uint64_t window, auto& w) {
-         return std::vector{w(window, 256, {.length = 1025})}; }},
-      {Drop::kBadHeader, 0, [](uint64_t window, auto& w) {
-         return std::vector{w(window, 63, {.length = 10})}; }},
-      {Drop::kBadHeader, 0, [](uint64_t window, auto& w) {
-         return std::vector{w(window, 128, {.length = 10})}; }},
-      {Drop::kGap, 0, [](uint64_t window, auto& w) {
-         return std::vector{w(window, 128, {.length = 500}), w(window + 192, 64, {})}; }},
-      {Drop::kGap, 0, [](uint64_t window, auto& w) {
-         return std::vector{w(window + 64, 64, {})}; }},
-      {Drop::kGap, 0, [](uint64_t window, auto& w) {  // More than the header said.
-         return std::vector{w(window, 128, {.length = 100}), w(window + 128, 64, {})}; }},
-      {Drop::kCut, 0, [](uint64_t window, auto& w) {
-         return std::vector{w(window, 128, {.length = 500}), w(window, 64, {})}; }},
+      {Drop::kTooLong, 0,
+       [](uint64_t window, auto& w) { return std::vector{w(window, 256, {.length = 1025})}; }},
+      {Drop::kBadHeader, 0,
+       [](uint64_t window, auto& w) { return std::vector{w(window, 63, {.length = 10})}; }},
+      {Drop::kBadHeader, 0,
+       [](uint64_t window, auto& w) { return std::vector{w(window, 128, {.length = 10})}; }},
+      {Drop::kGap, 0,
+       [](uint64_t window, auto& w) {
+         return std::vector{w(window, 128, {.length = 500}), w(window + 192, 64, {})};
+       }},
+      {Drop::kGap, 0, [](uint64_t window, auto& w) { return std::vector{w(window + 64, 64, {})}; }},
+      {Drop::kGap, 0,
+       [](uint64_t window, auto& w) {  // More than the header said.
+         return std::vector{w(window, 128, {.length = 100}), w(window + 128, 64, {})};
+       }},
+      {Drop::kCut, 0,
+       [](uint64_t window, auto& w) {
+         return std::vector{w(window, 128, {.length = 500}), w(window, 64, {})};
+       }},
   };
   for (const Case& one : cases) {
     Rig rig;
@@ -302,9 +308,7 @@ TEST(Setup, SaysWhatIsWrongAndChangesNothing) {
             "messages have 1 to 16777152 bytes, a window's");
   EXPECT_EQ(error([](StreamSpec& s) { s.nodes[1].buffer_bytes = 1024; }),
             "node 1: its buffer has no room for the longest message, in whole lines of 64 bytes");
-  EXPECT_EQ(error([](StreamSpec& s) {
-              s.nodes[0].out.edges.assign(4, Always(2));
-            }),
+  EXPECT_EQ(error([](StreamSpec& s) { s.nodes[0].out.edges.assign(4, Always(2)); }),
             "table policy has room for 3 more entries, and 4 are needed");
   ASSERT_EQ(rig.sw.Open(Pair()).error, "");
   ASSERT_EQ(rig.sw.Open(Pair()).error, "");
@@ -341,8 +345,8 @@ TEST(Teardown, WritesInFlightArriveAndLaterOnesAreRefused) {
 
 TEST(Forward, WhatIsNoStreamGoesByAddressAndCompletionsReturn) {
   Rig rig;
-  ASSERT_TRUE(rig.sw.AddRange({.base = DeviceBase(3), .bytes = 1 << 20, .port = 3,
-                               .allowed = 0b0011}));
+  ASSERT_TRUE(
+      rig.sw.AddRange({.base = DeviceBase(3), .bytes = 1 << 20, .port = 3, .allowed = 0b0011}));
   EXPECT_FALSE(rig.sw.AddRange({.base = DeviceBase(3) + 4096, .bytes = 1, .port = 1}));
   EXPECT_FALSE(rig.sw.AddRange({.base = kSwitchBase + 1, .bytes = 1, .port = 1}));
   Tlp read;
@@ -369,10 +373,12 @@ TEST(Forward, WhatIsNoStreamGoesByAddressAndCompletionsReturn) {
 
 TEST(Pipeline, DelaysEveryTlpByItsCycles) {
   // 10 stages of 10 cycles at 3 GHz: 33.333 ns.
-  EXPECT_EQ((PipelineShape{.stages = 10, .cycles_per_stage = 10, .hertz = 3'000'000'000})
-                .latency_ps(), 33'333u);
-  EXPECT_EQ((PipelineShape{.stages = 6, .cycles_per_stage = 1, .hertz = 1'000'000'000})
-                .latency_ps(), 6'000u);
+  EXPECT_EQ(
+      (PipelineShape{.stages = 10, .cycles_per_stage = 10, .hertz = 3'000'000'000}).latency_ps(),
+      33'333u);
+  EXPECT_EQ(
+      (PipelineShape{.stages = 6, .cycles_per_stage = 1, .hertz = 1'000'000'000}).latency_ps(),
+      6'000u);
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ constexpr char kDevices[] =
 /// A graph of one chain with these nodes.
 std::string GraphOf(const std::string& nodes, const std::string& devices = kDevices) {
   return "{" + devices + R"(, "chains": [{"name": "c", "flows": ["udp:1"], "message": 512,
-          "nodes": [)" + nodes + "]}]}";
+          "nodes": [)" +
+         nodes + "]}]}";
 }
 
 TEST(Reader, TheSampleIsReadAsItStands) {
@@ -90,38 +91,47 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
        "chains[0].nodes[1].device: \"x\": no such device; use one of nic, a, b, old"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["off"]}]})" + out),
        "chains[0].nodes[1].to[0].nodes: \"off\": no such node; use one of in, one, out"},
-      {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}], "cmd": 1})" + out),
+      {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}], "cmd": 1})" +
+               out),
        "chains[0].nodes[1].cmd: unknown; use one of name, device, command,"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": []}]})" + out),
        "chains[0].nodes[1].to[0].nodes: give at least one node"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"if": 1, "nodes": ["out"]}]})" + out),
        "chains[0].nodes[1].to[0].if: the node has to \"choose\" something"},
       {GraphOf(in + R"({"name": "one", "device": "a", "choose": "hash",
-                        "to": [{"nodes": ["out"]}]})" + out),
+                        "to": [{"nodes": ["out"]}]})" +
+               out),
        "chains[0].nodes[1].ways: is missing"},
       {GraphOf(in + R"({"name": "one", "device": "a", "on_death": "bypass",
-                        "to": [{"nodes": ["out"]}]})" + out),
+                        "to": [{"nodes": ["out"]}]})" +
+               out),
        "chains[0].nodes[1].bypass: is missing"},
-      {GraphOf(in + R"({"name": "one", "device": "a", "state": "0x1", "to": [{"nodes": ["out"]}]})" +
+      {GraphOf(in +
+               R"({"name": "one", "device": "a", "state": "0x1", "to": [{"nodes": ["out"]}]})" +
                out),
        "chains[0].nodes[1].state: \"0x1\": give up to 64 hexadecimal digits, in pairs"},
       {GraphOf(in + R"({"name": "one", "device": "a"})" + out),
        "chains[0].nodes[1].to: is missing: a chain ends at a NIC or the host"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["two"]}]},
-                       {"name": "two", "device": "b", "to": [{"nodes": ["one", "out"]}]})" + out),
+                       {"name": "two", "device": "b", "to": [{"nodes": ["one", "out"]}]})" +
+               out),
        "chains[0].nodes: messages could go around in a circle: one -> two -> one"},
       {GraphOf(R"({"name": "in", "device": "nic", "to": [{"nodes": ["out"]}]},
-                  {"name": "in2", "device": "nic", "to": [{"nodes": ["out"]}]})" + out),
+                  {"name": "in2", "device": "nic", "to": [{"nodes": ["out"]}]})" +
+               out),
        "chains[0].nodes: flows enter at one node, and nothing leads to in, in2"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]},
-                       {"name": "two", "device": "b", "to": [{"nodes": ["out"]}]})" + out),
+                       {"name": "two", "device": "b", "to": [{"nodes": ["out"]}]})" +
+               out),
        "chains[0].nodes[2]: nothing leads to \"two\", and flows enter only at a NIC or the host"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]},
-                       {"name": "one", "device": "b", "to": [{"nodes": ["out"]}]})" + out),
+                       {"name": "one", "device": "b", "to": [{"nodes": ["out"]}]})" +
+               out),
        "chains[0].nodes[2].name: \"one\": another one has it"},
       {GraphOf(R"({"name": "in", "device": "nic", "to": [{"nodes": ["one", "out"]}]},
                   {"name": "one", "device": "a", "on_death": "bypass", "bypass": "out",
-                   "to": [{"nodes": ["out"]}]})" + out),
+                   "to": [{"nodes": ["out"]}]})" +
+               out),
        "chains[0].nodes: \"in\" would send \"out\" a message twice when another node is bypassed"},
       {GraphOf(in + R"({"name": "one", "device": "old", "window": 8, "to": [{"nodes": ["out"]}]})" +
                out),
@@ -151,7 +161,8 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
       {"name": "in", "device": "nic", "to": [{"nodes": ["out"]}]}, {"name": "out", "device": "nic"}]})";
   runtime::Errors errors;
   EXPECT_FALSE(ReadGraph("{" + std::string(kDevices) + R"(, "chains": [{"name": "x", )" + chain +
-                         R"(, {"name": "y", )" + chain + "]}", &errors));
+                             R"(, {"name": "y", )" + chain + "]}",
+                         &errors));
   EXPECT_EQ(errors, (runtime::Errors{"chains[1].flows: udp:1: \"x\" has it"}));
 }
 
@@ -218,12 +229,13 @@ TEST(Text, ThePictureHasEveryNodeAndWay) {
 /// A deployment, and ends of its streams.
 class Bench {
  public:
-  Bench() : deployment(rig.sw, [this](const Device& device, const Chain& chain, const Node& node) {
-    const uint32_t slot = opened_++;
-    const uint64_t base = NodeBase(device.port, slot / 8, static_cast<sw::NodeId>(slot % 8));
-    return places_[chain.name + "." + node.name] = {base, base + sw::test::kControlOffset,
-                                                    base + sw::test::kDoorbellOffset};
-  }) {}
+  Bench()
+      : deployment(rig.sw, [this](const Device& device, const Chain& chain, const Node& node) {
+          const uint32_t slot = opened_++;
+          const uint64_t base = NodeBase(device.port, slot / 8, static_cast<sw::NodeId>(slot % 8));
+          return places_[chain.name + "." + node.name] = {base, base + sw::test::kControlOffset,
+                                                          base + sw::test::kDoorbellOffset};
+        }) {}
 
   std::string Apply(const std::string& text) {
     changes.clear();
@@ -247,11 +259,10 @@ class Bench {
 
  private:
   void MakeEnds(const Running& running) {
-    const sw::StreamSpec spec =
-        PlanOf(deployment.graph(), running.chain,
-               [&](const Device&, const Chain& chain, const Node& node) {
-                 return places_[chain.name + "." + node.name];
-               });
+    const sw::StreamSpec spec = PlanOf(deployment.graph(), running.chain,
+                                       [&](const Device&, const Chain& chain, const Node& node) {
+                                         return places_[chain.name + "." + node.name];
+                                       });
     rig.MakeEnds(spec, running.opened);
   }
   uint32_t opened_ = 0;
@@ -263,8 +274,10 @@ std::string TwoChains(const std::string& second_way, uint32_t command) {
                          const std::string& way) {
     return std::string(R"({"name": ")") + name + R"(", "flows": [")" + flow +
            R"("], "message": 512, "nodes": [
-      {"name": "in", "device": "nic", "to": [{"nodes": [)" + way + R"(]}]},
-      {"name": "one", "device": "a", "command": )" + std::to_string(number) +
+      {"name": "in", "device": "nic", "to": [{"nodes": [)" +
+           way + R"(]}]},
+      {"name": "one", "device": "a", "command": )" +
+           std::to_string(number) +
            R"(, "to": [{"nodes": ["out"]}]},
       {"name": "two", "device": "b", "to": [{"nodes": ["out"]}]},
       {"name": "out", "device": "nic"}]})";
@@ -347,7 +360,8 @@ TEST(Deployment, AFlowIsExplainedHopByHop) {
                     "bypass": "out", "to": [{"nodes": ["out"]}]},
                    {"name": "out", "device": "nic", "on_death": "drain"})",
                 R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
-                    {"name": "a", "kind": "streaming", "port": 1, "from": ["nic"]}])")), "");
+                    {"name": "a", "kind": "streaming", "port": 1, "from": ["nic"]}])")),
+            "");
   bench.rig.Put(0, 0, 1, 64, 2);
   bench.rig.Pump();
   bench.rig.sw.Fail(1);
