@@ -13,6 +13,11 @@
 
 #include "bar/tlp.h"
 #include "device/switch/pipeline.h"
+#include "device/switch/switch.h"
+#include "fabric/event_queue.h"
+#include "fabric/link.h"
+#include "simulation/chain/stages.h"
+#include "simulation/chain/switch_node.h"
 
 namespace sluice::simulation {
 namespace {
@@ -142,6 +147,53 @@ TEST(Chain, ThroughTheCpuEveryHopPassesTheRootPortTwice) {
   // Up: record and data in a TLP, 16 + 240 + 24; two requests of 24. Down: a doorbell of 4 + 24,
   // completions of 64 + 20 and 240 + 20.
   EXPECT_EQ(PlayChain(parameters).root_port_bytes, 4u * (280 + 48 + 28 + 84 + 260));
+}
+
+/// Notes when the last TLP of a message has come.
+class Sink final : public Endpoint {
+ public:
+  explicit Sink(fabric::EventQueue& queue) : queue_(&queue) {}
+  void Receive(const device::pcie_switch::Tlp& tlp) override {
+    bytes += tlp.length;
+    at = queue_->now();
+  }
+  uint32_t bytes = 0;
+  Picoseconds at = 0;
+
+ private:
+  fabric::EventQueue* queue_;
+};
+
+TEST(Chain, TheCpuPushesThroughTheRootPortInHalfARoundTrip) {
+  using namespace device::pcie_switch;  // NOLINT
+  fabric::EventQueue queue;
+  Switch programmable({.ports = 2});
+  const fabric::LinkParameters link;
+  SwitchNode node(queue, programmable, link, kHalf, /*pipeline=*/0);
+  NodeSpec cpu, device;
+  cpu.out.edges = {{.value = 0, .mask = 0, .targets = 0b10}};
+  device.port = 1;
+  device.buffer = BarOf(1);
+  device.buffer_bytes = 256;
+  device.control = BarOf(1) + kControl;
+  const Opened opened = programmable.Open({.nodes = {cpu, device}, .max_message = 128});
+  ASSERT_EQ(opened.error, "");
+  Sink host(queue), sink(queue);
+  node.Attach(0, host);
+  node.Attach(1, sink);
+  // The header and 64 bytes, as write-combined lines: instead of a doorbell and two reads, which
+  // take two and a half round trips.
+  for (uint32_t line = 0; line < 2; ++line) {
+    Tlp tlp;
+    tlp.address = opened.windows[0] + line * 64;
+    tlp.length = 64;
+    if (line == 0) StoreTo(tlp.payload.data(), MessageHeader{.length = 64});
+    node.Send(0, tlp);
+  }
+  queue.Run();
+  EXPECT_EQ(sink.bytes, 128u);
+  // The second line waits for the first: 64 + 24 bytes on the link.
+  EXPECT_EQ(sink.at, kHalf + fabric::LinkDirection(link, kHalf).ServiceTime(88));
 }
 
 TEST(Blocking, ASlowAcceleratorHoldsUpNoOtherIfStreamsHaveCredits) {

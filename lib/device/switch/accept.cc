@@ -18,7 +18,7 @@ bool Within(uint64_t address, uint64_t base, uint64_t end) {
 bool Switch::Accept(PortId port, const Tlp& tlp) {
   const uint32_t most = tlp.kind == TlpKind::kRead ? kMaxReadRequest : kMaxPayload;
   if (port >= parameters_.ports || tlp.length > most || ports_[port].dead) {
-    Count(Drop::kBadHeader);
+    Count(Drop::kClosed);
     return true;
   }
   if (tlp.kind == TlpKind::kCompletion || !Within(tlp.address, kSwitchBase, kSwitchEnd))

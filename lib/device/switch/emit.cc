@@ -11,8 +11,6 @@ namespace {
 
 constexpr uint32_t kTellShare = 4;  ///< Senders hear of credits when so much of a window is free.
 
-uint64_t NextLine(uint64_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }
-
 void WriteWord(uint64_t address, PortId port, uint64_t word, Tlp& out) {
   out.kind = TlpKind::kWrite;
   out.refused = false;
@@ -140,7 +138,7 @@ bool Switch::Send(Hop& hop, Tlp& out) {
   const auto at = static_cast<uint32_t>(hop.sent % hop.spec.buffer_bytes);
   const uint32_t count = std::min({kMaxPayload, total - hop.done, hop.spec.buffer_bytes - at});
   const bool whole = hop.done + count == total;
-  const uint64_t after = whole && held->last ? NextLine(hop.sent + count) : hop.sent + count;
+  const uint64_t after = whole && held->last ? RoundUp(hop.sent + count) : hop.sent + count;
   if (parameters_.flow_control == FlowControl::kStream &&
       after - hop.consumed > hop.spec.buffer_bytes) {
     return false;

@@ -11,8 +11,6 @@ namespace {
 
 constexpr NodeMask kEveryNode = 0xffff;
 
-NodeMask MaskOf(NodeId node) { return static_cast<NodeMask>(1u << node); }
-
 template <typename Number>
 void Append(std::string& out, Number number) {
   out.append(reinterpret_cast<const char*>(&number), sizeof number);
@@ -31,11 +29,11 @@ void Switch::Withdraw(uint16_t index, uint64_t sequence, NodeMask targets) {
   for (const uint16_t hop_index : streams_[lane.stream].hops) {
     if (hop_index == kNone) continue;
     Hop& hop = hops_[hop_index];
-    if ((targets & MaskOf(hop.node)) == 0 || !hop.busy || hop.lane != index ||
+    if ((targets & Bit(hop.node)) == 0 || !hop.busy || hop.lane != index ||
         hop.sequence != sequence) {
       continue;
     }
-    hop.sent = uint64_t{Granules(hop.sent)} * kGranule;
+    hop.sent = RoundUp(hop.sent);
     hop.aborted |= hop.partial;
     hop.busy = hop.partial = false;
     hop.done = 0;
@@ -69,20 +67,20 @@ void Switch::Redirect(uint16_t index, NodeId from, NodeId to) {
     fields[Field::kStream] = lane.stream;
     fields[Field::kSource] = lane.owner;
     fields[Field::kSourceBit] = uint64_t{1} << lane.owner;
-    fields[Field::kTargets] = MaskOf(to);
+    fields[Field::kTargets] = Bit(to);
     instead = Targets(fields);
   }
   Ring& ring = rings_[lane.ring];
   uint64_t lost = 0;
   for (uint32_t i = 0; i < ring.size(); ++i) {
     Held& held = ring[i];
-    if (held.lane != index || (held.targets & MaskOf(from)) == 0) continue;
-    held.targets = static_cast<NodeMask>((held.targets & ~MaskOf(from)) | instead);
+    if (held.lane != index || (held.targets & Bit(from)) == 0) continue;
+    held.targets = static_cast<NodeMask>((held.targets & ~Bit(from)) | instead);
     lost += held.first;
   }
   if (instead == 0) drops_[static_cast<uint32_t>(Drop::kStageDead)] += lost;
-  if (lane.coming && (lane.targets & MaskOf(from)) != 0)
-    lane.targets = static_cast<NodeMask>((lane.targets & ~MaskOf(from)) | instead);
+  if (lane.coming && (lane.targets & Bit(from)) != 0)
+    lane.targets = static_cast<NodeMask>((lane.targets & ~Bit(from)) | instead);
   Reclaim(lane.ring);
 }
 
@@ -90,7 +88,7 @@ void Switch::FailHop(Hop& hop) {
   if (hop.spec.on_death == OnDeath::kFail) FailStream(hop.stream);
   if (hop.busy) {
     Count(Drop::kStageDead);
-    Withdraw(hop.lane, hop.sequence, MaskOf(hop.node));
+    Withdraw(hop.lane, hop.sequence, Bit(hop.node));
   }
   hop.aborted = false;
   for (Slot& slot : hop.slots) {

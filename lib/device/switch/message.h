@@ -20,6 +20,9 @@ constexpr uint32_t Granules(uint64_t bytes) {
   return static_cast<uint32_t>((bytes + kGranule - 1) / kGranule);
 }
 
+/// `bytes` up to the end of their last granule.
+constexpr uint64_t RoundUp(uint64_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }
+
 /// What is stored about a stream for a stage, and handed to it with every message.
 using State = std::array<uint8_t, 32>;
 

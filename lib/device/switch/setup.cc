@@ -10,59 +10,12 @@
 namespace sluice::device::pcie_switch {
 namespace {
 
-NodeMask Bit(NodeId node) { return static_cast<NodeMask>(1u << node); }
-
-NodeMask TargetsOf(const Policy& policy) {
-  NodeMask all = 0;
-  for (const Edge& edge : policy.edges) all |= edge.targets;
-  return all;
-}
-
-/// Nodes that something leads to.
-NodeMask Receivers(const StreamSpec& spec) {
-  NodeMask all = 0;
-  for (const NodeSpec& node : spec.nodes) all |= TargetsOf(node.out);
-  return all;
-}
-
-/// Of the nodes in `targets`, and of those that take their place when they are dead, the ones that
-/// would get a message twice.
-NodeMask Twice(const StreamSpec& spec, NodeMask targets) {
-  NodeMask once = 0, twice = 0;
-  for (NodeId target = 0; target < spec.nodes.size(); ++target) {
-    if ((targets & Bit(target)) == 0) continue;
-    NodeId node = target;
-    for (;;) {
-      twice |= once & Bit(node);
-      once |= Bit(node);
-      if (spec.nodes[node].on_death != OnDeath::kBypass) break;
-      node = spec.nodes[node].bypass;
-    }
-  }
-  return twice;
-}
-
-uint64_t RoundUp(uint64_t bytes) { return uint64_t{Granules(bytes)} * kGranule; }
-
-std::string At(NodeId node, const std::string& what) {
-  return "node " + std::to_string(node) + ": " + what;
-}
-
 template <typename Element>
 uint16_t FreeIndex(std::vector<Element>& elements) {
   const auto it = std::ranges::find(elements, false, &Element::used);
   if (it != elements.end()) return static_cast<uint16_t>(it - elements.begin());
   elements.emplace_back();
   return static_cast<uint16_t>(elements.size() - 1);
-}
-
-std::string InvalidPolicy(const Policy& policy, size_t nodes) {
-  if (policy.ways == 0) return "round robin and hash need at least one way";
-  for (const Edge& edge : policy.edges) {
-    if (edge.targets == 0) return "an edge leads nowhere";
-    if (edge.targets >> nodes != 0) return "an edge leads to a node that does not exist";
-  }
-  return "";
 }
 
 }  // namespace
@@ -98,82 +51,6 @@ bool Switch::AddRange(const Range& range) {
     if (overlaps(other.base, other.base + other.bytes)) return false;
   ranges_.insert(std::ranges::upper_bound(ranges_, range.base, {}, &Range::base), range);
   return true;
-}
-
-std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask receivers) const {
-  const NodeSpec& about = spec.nodes[node];
-  const uint64_t message = RoundUp(uint64_t{kGranule} + spec.max_message);
-  if (about.port >= parameters_.ports) return At(node, "the switch has no such port");
-  if (ports_[about.port].dead) return At(node, "the device at its port is dead");
-  if (std::string wrong = InvalidPolicy(about.out, spec.nodes.size()); !wrong.empty())
-    return At(node, wrong);
-  if (!about.out.edges.empty() && about.window_granules * kGranule < kMaxPayload)
-    return At(node, "its window has less than a TLP");
-  for (const Edge& edge : about.out.edges) {
-    if ((edge.targets & ((2u << node) - 1)) != 0)
-      return At(node, "an edge leads to itself or to a node before it");
-  }
-  if ((receivers & Bit(node)) == 0) return "";
-  if (about.on_death == OnDeath::kBypass &&
-      (about.bypass >= spec.nodes.size() || about.bypass <= node))
-    return At(node, "it is bypassed to a node that is not behind it");
-  if (about.on_death == OnDeath::kBypass && (receivers & Bit(about.bypass)) == 0)
-    return At(node, "it is bypassed to a node that nothing else leads to");
-  if (about.kind == NodeKind::kLegacy) {
-    if (about.slots == 0 || about.slots * (message + kGranule) > (1ull << kGlueShift))
-      return At(node, "its slots do not fit into the switch");
-    const uint32_t result = Granules(sizeof(LegacyRecord) + spec.max_message);
-    if (!about.out.edges.empty() && about.window_granules < result)
-      return At(node, "its window has no room for the longest result");
-    return "";
-  }
-  if (about.control == 0) return At(node, "it has no address for what the switch tells it");
-  if (about.buffer_bytes % kGranule != 0 || about.buffer_bytes < message)
-    return At(node, "its buffer has no room for the longest message, in whole lines of 64 bytes");
-  return "";
-}
-
-std::string Switch::NoRoomFor(const StreamSpec& spec, NodeMask receivers) const {
-  uint32_t senders = 0, edges = 0;
-  for (const NodeSpec& node : spec.nodes) {
-    senders += !node.out.edges.empty();
-    edges += static_cast<uint32_t>(node.out.edges.size());
-  }
-  const auto targets = static_cast<uint32_t>(__builtin_popcount(receivers));
-  const auto short_of = [&](Stage stage, uint32_t needed, const char* name) -> std::string {
-    const uint32_t room = pipeline_.table(stage).room();
-    if (needed <= room) return "";
-    return std::string("table ") + name + " has room for " + std::to_string(room) +
-           " more entries, and " + std::to_string(needed) + " are needed";
-  };
-  std::string wrong = short_of(Stage::kWindow, senders, "window");
-  if (wrong.empty()) wrong = short_of(Stage::kSelect, senders, "select");
-  if (wrong.empty()) wrong = short_of(Stage::kPolicy, edges, "policy");
-  if (wrong.empty()) wrong = short_of(Stage::kRoute, targets, "route");
-  // A dead device must find room for every node of it.
-  const Table& health = pipeline_.table(Stage::kHealth);
-  if (wrong.empty() && pipeline_.table(Stage::kRoute).size() + targets > health.capacity())
-    wrong = "table health could not hold an entry for every node";
-  return wrong;
-}
-
-std::string Switch::Invalid(const StreamSpec& spec) const {
-  if (spec.nodes.size() < 2 || spec.nodes.size() > kMaxNodes)
-    return "a stream has 2 to " + std::to_string(kMaxNodes) + " nodes";
-  if (spec.max_message == 0 || spec.max_message > kLongestMessage)
-    return "messages have 1 to " + std::to_string(kLongestMessage) + " bytes, a window's";
-  const NodeMask receivers = Receivers(spec);
-  for (NodeId node = 0; node < spec.nodes.size(); ++node) {
-    if (std::string wrong = InvalidNode(spec, node, receivers); !wrong.empty()) return wrong;
-    if ((receivers & Bit(node)) == 0 && spec.nodes[node].out.edges.empty())
-      return At(node, "nothing leads to it, and it leads nowhere");
-  }
-  for (NodeId node = 0; node < spec.nodes.size(); ++node) {
-    for (const Edge& edge : spec.nodes[node].out.edges)
-      if (Twice(spec, edge.targets) != 0)
-        return At(node, "a message would reach a node twice when another is bypassed");
-  }
-  return NoRoomFor(spec, receivers);
 }
 
 Opened Switch::Open(const StreamSpec& spec) {
@@ -279,27 +156,6 @@ void Switch::OpenHop(StreamId stream, NodeId node, const NodeSpec& spec, uint32_
   ports_[spec.port].hops.push_back(index);
   pipeline_.table(Stage::kRoute)
       .Set({.value = {stream, node}, .action = {{.to = Field::kPort, .value = spec.port}}});
-}
-
-std::string Switch::Rewire(StreamId stream, NodeId node, const Policy& policy) {
-  const Stream& about = streams_[stream];
-  if (std::string wrong = InvalidPolicy(policy, about.hops.size()); !wrong.empty()) return wrong;
-  if (policy.edges.empty()) return "a policy needs an edge";
-  const uint16_t lane = about.lanes[node];
-  if (lane == kNone) return "the node sends nothing";
-  for (NodeId target = 0; target < about.hops.size(); ++target) {
-    if ((TargetsOf(policy) & Bit(target)) == 0) continue;
-    if (about.hops[target] == kNone) return At(target, "nothing led to it when it was opened");
-    if (target <= node) return At(target, "a new edge leads only to nodes behind it");
-  }
-  const auto& table = pipeline_.table(Stage::kPolicy);
-  const auto mine = std::ranges::count_if(table.entries(), [&](const Entry& entry) {
-    return entry.value[0] == stream && entry.value[1] == node;
-  });
-  if (policy.edges.size() > table.room() + static_cast<size_t>(mine))
-    return "table policy has no room";
-  SetPolicy(stream, node, lane, policy);
-  return "";
 }
 
 void Switch::Close(StreamId stream) {

@@ -49,6 +49,14 @@ struct Policy {
   std::vector<Edge> edges;  ///< What none matches is dropped as kNoEdge.
 };
 
+constexpr NodeMask Bit(NodeId node) { return static_cast<NodeMask>(1u << node); }
+/// All nodes that a policy leads to.
+inline NodeMask TargetsOf(const Policy& policy) {
+  NodeMask all = 0;
+  for (const Edge& edge : policy.edges) all |= edge.targets;
+  return all;
+}
+
 enum class NodeKind : uint8_t {
   kPush,    ///< Takes messages into a buffer of its own.
   kLegacy,  ///< Fetches descriptors; the switch drives its queue.
@@ -98,6 +106,12 @@ struct StreamSpec {
   std::vector<NodeSpec> nodes;
   uint32_t max_message = 0;  ///< Bytes behind the header, at every node.
 };
+/// Nodes that something leads to.
+inline NodeMask Receivers(const StreamSpec& spec) {
+  NodeMask all = 0;
+  for (const NodeSpec& node : spec.nodes) all |= TargetsOf(node.out);
+  return all;
+}
 
 /// Why a message, or a TLP of none, went no further.
 enum class Drop : uint8_t {
@@ -111,7 +125,7 @@ enum class Drop : uint8_t {
   kCut,           ///< Another one began before its end.
   kGap,           ///< TLP: bytes that do not follow those before.
   kOverrun,       ///< Its sender had no credits.
-  kClosed,        ///< TLP: the stream is closed, or closing, or has failed.
+  kClosed,        ///< TLP: of a stream that is closed or has failed, or of a dead device.
   kStageDead,     ///< For a node whose device is dead.
   kSenderDied,    ///< Its device died before its end.
   kStreamFailed,  ///< It was in the switch when its stream failed.

@@ -117,10 +117,11 @@ class Switch {
     uint32_t turn = 0;
   };
 
-  // setup.cc
+  // validate.cc
   std::string Invalid(const StreamSpec& spec) const;
   std::string InvalidNode(const StreamSpec& spec, NodeId node, NodeMask receivers) const;
   std::string NoRoomFor(const StreamSpec& spec, NodeMask receivers) const;
+  // setup.cc
   void OpenLane(StreamId stream, NodeId node, const NodeSpec& spec, Opened& opened);
   void OpenHop(StreamId stream, NodeId node, const NodeSpec& spec, uint32_t max_message,
                Opened& opened);
