@@ -201,7 +201,11 @@ TEST(Text, FlowsAreNamedAndMatchedInOrder) {
     EXPECT_FALSE(ParseFlow(wrong)) << wrong;
   for (const char* text : {"udp:5000", "tcp:*", "any:9"}) EXPECT_EQ(NameOf(*ParseFlow(text)), text);
   Graph graph;
-  graph.chains = {{.name = "x", .flows = {{17, 5}}}, {.name = "y", .flows = {{0, 5}, {6, 0}}}};
+  graph.chains.resize(2);
+  graph.chains[0].name = "x";
+  graph.chains[0].flows = {{17, 5}};
+  graph.chains[1].name = "y";
+  graph.chains[1].flows = {{0, 5}, {6, 0}};
   EXPECT_EQ(ChainOf(graph, {17, 5})->name, "x");
   EXPECT_EQ(ChainOf(graph, {6, 5})->name, "y");
   EXPECT_EQ(ChainOf(graph, {6, 80})->name, "y");
