@@ -230,7 +230,9 @@ void Switch::TakeCredits(PortId port, const Tlp& tlp) {
   Count(Drop::kBadCredit);
 }
 
+/// Who does not take its completions gets no more of them.
 void Switch::Refuse(PortId port, const Tlp& tlp) {
+  if (ports_[port].first.size() >= parameters_.port_tlps) return;
   ports_[port].first.push_back({.kind = TlpKind::kCompletion,
                                 .refused = true,
                                 .requester = port,
@@ -252,7 +254,6 @@ void Switch::Complete(PortId port, const Tlp& read, const uint8_t* data) {
 
 /// A read of the switch itself: a flush of a window, or of a legacy device's descriptors and data.
 void Switch::Read(PortId port, const Tlp& tlp) {
-  // Who does not take its completions gets no more of them.
   if (ports_[port].first.size() >= parameters_.port_tlps) {
     Count(Drop::kBadRead);
     return;

@@ -371,6 +371,20 @@ TEST(Forward, WhatIsNoStreamGoesByAddressAndCompletionsReturn) {
   EXPECT_EQ(rig.sw.dropped(Drop::kForbidden), 1u);
 }
 
+TEST(Forward, WhoTakesNoCompletionsMakesNoneWait) {
+  Switch sw({.ports = 2, .pipeline = {}, .port_tlps = 16});
+  Tlp read;
+  read.kind = TlpKind::kRead;
+  read.length = 64;
+  for (const uint64_t address : {uint64_t{4096}, kWindows, kGlueMemory, kRegisters}) {
+    read.address = address;  // Nobody's.
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(sw.Accept(0, read));
+  }
+  int refused = 0;
+  for (Tlp out; sw.Next(0, out); ++refused) EXPECT_TRUE(out.refused);
+  EXPECT_EQ(refused, 16);
+}
+
 TEST(Pipeline, DelaysEveryTlpByItsCycles) {
   // 10 stages of 10 cycles at 3 GHz: 33.333 ns.
   EXPECT_EQ(
