@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Ethernet frames in a payload (Kind::kFrames): `count` records, one behind the other, each with
+// room of its own, so that a receiver may shorten, lengthen or drop a frame where it lies and
+// return the line with the same records.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "bar/load_once.h"
+
+namespace sluice::coherent {
+
+inline constexpr uint32_t kRecordBytes = 8;
+inline constexpr uint32_t kMinFrameBytes = 14;
+inline constexpr uint32_t kMaxFrameBytes = 9728;
+
+/// The head of a record, at multiples of 8 bytes of the payload.
+struct Record {
+  uint16_t stride = 0;  ///< Bytes from this head to the next: a multiple of 8.
+  uint16_t offset = 0;  ///< Bytes from this head to the frame, at least kRecordBytes.
+  uint16_t length = 0;  ///< Bytes of the frame, without FCS. 0: there is none (any more).
+  uint16_t flags = 0;   ///< Both ends' own; not interpreted here.
+
+  constexpr uint64_t Word() const {
+    return stride | uint64_t{offset} << 16 | uint64_t{length} << 32 | uint64_t{flags} << 48;
+  }
+  static constexpr Record Of(uint64_t word) {
+    return {static_cast<uint16_t>(word), static_cast<uint16_t>(word >> 16),
+            static_cast<uint16_t>(word >> 32), static_cast<uint16_t>(word >> 48)};
+  }
+  /// Whether the record lies in `room` bytes and its frame in the record.
+  constexpr bool Sound(size_t room) const {
+    return stride >= kRecordBytes && stride % 8 == 0 && stride <= room && offset >= kRecordBytes &&
+           offset <= stride && length <= stride - offset && length <= kMaxFrameBytes &&
+           (length == 0 || length >= kMinFrameBytes);
+  }
+};
+
+/// Bytes of a record for a frame of `length` behind `headroom` bytes (a multiple of 8).
+constexpr uint32_t RecordBytes(uint32_t length, uint32_t headroom) {
+  return kRecordBytes + headroom + (length + 7) / 8 * 8;
+}
+
+/// Lays records out in a payload's room. Whoever fills it copies the frame to what Add returns.
+class FrameWriter {
+ public:
+  explicit FrameWriter(std::span<uint8_t> room, uint32_t headroom = 0)
+      : room_(room), headroom_(headroom) {}
+
+  /// Where a frame of `length` bytes (kMinFrameBytes … kMaxFrameBytes) goes; null: it does not fit.
+  uint8_t* Add(uint32_t length, uint32_t max_count, uint16_t flags = 0) {
+    const uint32_t stride = RecordBytes(length, headroom_);
+    if (count_ == max_count || stride > room_.size() - used_) return nullptr;
+    uint8_t* const head = room_.data() + used_;
+    const uint64_t word =
+        Record{static_cast<uint16_t>(stride), static_cast<uint16_t>(kRecordBytes + headroom_),
+               static_cast<uint16_t>(length), flags}
+            .Word();
+    std::memcpy(head, &word, sizeof(word));
+    used_ += stride;
+    ++count_;
+    return head + kRecordBytes + headroom_;
+  }
+  uint32_t length() const { return used_; }  ///< Of the payload so far.
+  uint8_t count() const { return static_cast<uint8_t>(count_); }
+
+ private:
+  std::span<uint8_t> room_;
+  uint32_t headroom_;
+  uint32_t used_ = 0;
+  uint32_t count_ = 0;
+};
+
+/// Walks the records of a payload that the peer wrote. Each head is read once; a record that does
+/// not lie in the payload ends the walk.
+class FrameWalker {
+ public:
+  FrameWalker(std::span<uint8_t> payload, uint8_t count) : rest_(payload), left_(count) {}
+
+  /// The next record. False: there are no more, or this one is not sound (then bad() is true).
+  bool Next() {
+    rest_ = rest_.subspan(record_.stride);
+    record_ = {};
+    if (left_ == 0) return false;
+    --left_;
+    if (rest_.size() < kRecordBytes) return Bad();
+    const Record record = Record::Of(bar::LoadOnce(*reinterpret_cast<uint64_t*>(rest_.data())));
+    if (!record.Sound(rest_.size())) return Bad();
+    record_ = record;
+    return true;
+  }
+  const Record& record() const { return record_; }
+  /// Empty if the record has no frame.
+  std::span<uint8_t> frame() const { return rest_.subspan(record_.offset, record_.length); }
+  /// Says where in the record the frame is now; sound, or length 0.
+  void Set(uint16_t offset, uint16_t length) {
+    const uint64_t word = Record{record_.stride, offset, length, record_.flags}.Word();
+    std::memcpy(rest_.data(), &word, sizeof(word));
+  }
+  bool bad() const { return bad_; }
+
+ private:
+  bool Bad() {
+    bad_ = true;
+    left_ = 0;
+    return false;
+  }
+
+  std::span<uint8_t> rest_;
+  Record record_;
+  uint32_t left_;
+  bool bad_ = false;
+};
+
+}  // namespace sluice::coherent

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The host's end of an endpoint, for any process: no EAL, no allocation, no call into the system.
+//
+//   HostEnd end(EndpointMemory::Find(memory), BestWaitMethod());
+//   for (;;) {
+//     switch (end.Wait(patience)) {
+//       case Got::kContent: end.Return(Call(end.content(), end.payload(), end.Room())); break;
+//       case Got::kYieldNow: GiveTheCoreBack(); break;
+//       ...
+//
+// The result is written over the arguments, in the same line. The next Wait loads the other line,
+// which tells the NIC that this one is done. Belongs to one thread. What the NIC writes is checked
+// before it is used: an answer that makes no sense stops the end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "coherent/endpoint_memory.h"
+#include "coherent/wait.h"
+
+namespace sluice::coherent {
+
+/// What a load was answered with.
+enum class Got : uint8_t {
+  kNothing,   ///< Nothing yet: the load still waits, the next call goes on with it.
+  kContent,   ///< A request or frames; of a transmit pair: a line to fill.
+  kTryAgain,  ///< Nothing arrived for long.
+  kYieldNow,  ///< The core is wanted: this end has left the lines, the next call enters again.
+  kRetire,    ///< The same, of a kernel endpoint.
+  kBarred,    ///< The process may not enter now: try again when it has been given a core.
+  kClosed,    ///< For ever.
+};
+
+class HostEnd {
+ public:
+  /// Of memory that no process has loaded from before. `machine` outlives this object.
+  HostEnd(const EndpointMemory& memory, WaitMethod wait, const Machine& machine = kMachine)
+      : memory_(memory),
+        wait_(wait),
+        lines_{Line(machine, Pair::kReceive), Line(machine, Pair::kTransmit)} {}
+
+  // Receive.
+  /// Loads the next line, unless a load waits already, and waits for its answer up to
+  /// `patience_cycles` (NowCycles(); 0: looks once). If there is content that nothing was returned
+  /// for, nothing is.
+  Got Wait(uint64_t patience_cycles) { return LoadAndWait(At(Pair::kReceive), patience_cycles); }
+  /// After Got::kContent, until the next Wait.
+  const Content& content() const { return At(Pair::kReceive).content; }
+  std::span<uint8_t> payload() const { return Room(content().in_buffer).first(content().length); }
+  /// Where the payload of what is returned goes: over the arguments, or into the line's buffer.
+  std::span<uint8_t> Room(bool in_buffer = false) const {
+    return memory_.Room(Pair::kReceive, At(Pair::kReceive).number(), in_buffer);
+  }
+  /// Says what is returned: kReply, kFrames or kNoReply. The last word before the next Wait counts.
+  /// False: there is no content to answer, or the payload does not fit.
+  bool Return(const Content& content) { return Write(At(Pair::kReceive), content); }
+  /// Whether this process was asked to leave: a long handler ends early, or is killed.
+  bool Asked() const {
+    return std::atomic_ref(memory_.header().ready).load(std::memory_order_relaxed) != kReady;
+  }
+
+  // Transmit.
+  /// kContent: there is a line to fill, SendRoom(). Else as Wait().
+  Got Grant(uint64_t patience_cycles) {
+    Line& line = At(Pair::kTransmit);
+    const State state = line.state();
+    if (state == State::kHolding || state == State::kWritten) return Got::kContent;
+    return LoadAndWait(line, patience_cycles);
+  }
+  std::span<uint8_t> SendRoom(bool in_buffer = false) const {
+    return memory_.Room(Pair::kTransmit, At(Pair::kTransmit).number(), in_buffer);
+  }
+  /// Writes the head of the granted line and loads the other one: the doorbell. False, and nothing
+  /// is sent: there is no grant, the payload does not fit, or the process may not enter now.
+  bool Send(const Content& content) {
+    Line& line = At(Pair::kTransmit);
+    return Write(line, content) && Load(line);
+  }
+
+  const Geometry& geometry() const { return memory_.geometry(); }
+  State state(Pair pair) const { return At(pair).state(); }
+  uint64_t number(Pair pair) const { return At(pair).number(); }
+  WaitMethod wait_method() const { return wait_; }
+  /// The same endpoint, mapped somewhere else.
+  void MoveTo(const EndpointMemory& memory) { memory_ = memory; }
+
+ private:
+  class Line : public PairEnd {
+   public:
+    Line(const Machine& machine, Pair pair) : PairEnd(machine, pair, State::kOutside) {}
+    Content content;
+
+   private:
+    friend class HostEnd;
+  };
+  /// Looks at the line between two looks at the preemption word.
+  static constexpr uint32_t kLooks = 64;
+
+  Line& At(Pair pair) { return lines_[static_cast<size_t>(pair)]; }
+  const Line& At(Pair pair) const { return lines_[static_cast<size_t>(pair)]; }
+
+  Got LoadAndWait(Line& line, uint64_t patience_cycles) {
+    if (line.state() != State::kWaiting && !Load(line)) {
+      return line.state() == State::kStopped ? Got::kClosed : Got::kBarred;
+    }
+    return Await(line, patience_cycles);
+  }
+
+  bool Load(Line& line) {
+    switch (line.Move(inside_ ? Input::kCallLoad : Enter())) {
+      case Action::kLoadUnwritten:
+        line.Publish(memory_, {.kind = Kind::kNoReply});
+        [[fallthrough]];
+      case Action::kLoadLine:
+        // Release: what is returned is in the line when the NIC sees the load of the other one.
+        std::atomic_ref(memory_.host(line.pair_).load)
+            .store(++line.number_, std::memory_order_release);
+        return true;
+      case Action::kRefuse:
+        Leave();
+        return false;
+      case Action::kStop:
+        Stop();
+        return false;
+      default:
+        return false;
+    }
+  }
+
+  bool Write(Line& line, const Content& content) {
+    if (content.length > memory_.Room(line.pair_, line.number_, content.in_buffer).size() ||
+        line.Move(Input::kCallWrite) != Action::kWrite) {
+      return false;
+    }
+    line.Publish(memory_, content);
+    return true;
+  }
+
+  Got Await(Line& line, uint64_t patience_cycles) {
+    const uint64_t& control = memory_.line(line.pair_, line.number_).control;
+    uint64_t deadline = 0;
+    for (uint32_t looks = 0;; ++looks) {
+      const uint64_t word = bar::LoadOnce(control, std::memory_order_acquire);
+      if (static_cast<uint32_t>(word) == static_cast<uint32_t>(line.number_)) [[likely]] {
+        return Answered(line, word);
+      }
+      if (word == kPoison) return Hear(line, Input::kGone);
+      if (patience_cycles == 0) return LookForClosing(line);
+      const bool sleeps = wait_ != WaitMethod::kPause;
+      if (sleeps || looks % kLooks == kLooks - 1) {
+        const uint64_t now = NowCycles();
+        if (deadline == 0) deadline = now + patience_cycles;
+        if (LookForClosing(line) == Got::kClosed) return Got::kClosed;
+        if (now >= deadline) return Got::kNothing;
+      }
+      WaitOn(wait_, control, word, deadline);
+    }
+  }
+
+  Got Answered(Line& line, uint64_t word);
+  Got Hear(Line& line, Input input);
+  Got LookForClosing(Line& line);
+  Input Enter();
+  void Leave();
+  void Stop();
+
+  EndpointMemory memory_;
+  WaitMethod wait_;
+  bool inside_ = false;  ///< BUSY is set.
+  std::array<Line, kPairs> lines_;
+};
+
+}  // namespace sluice::coherent
