@@ -122,7 +122,7 @@ struct Geometry {
   constexpr uint32_t SlotBytes() const { return (1 + overflow_lines) * kLineBytes; }
   constexpr uint32_t LineOffset(Pair pair, uint64_t number) const;
   constexpr uint32_t BufferOffset(Pair pair, uint64_t number) const;
-  /// Bytes of the whole endpoint: a multiple of 4096.
+  /// Bytes of the whole endpoint. A file for it is rounded up to pages.
   constexpr size_t Bytes() const;
 };
 
@@ -150,13 +150,14 @@ inline constexpr uint64_t kBarred = 0;  ///< It may not; if it is inside, it is 
 inline constexpr uint64_t kClosed = 2;  ///< For ever: the NIC neither answers nor reads any more.
 
 constexpr uint32_t Geometry::LineOffset(Pair pair, uint64_t number) const {
-  return static_cast<uint32_t>(sizeof(EndpointHeader)) +
-         (static_cast<uint32_t>(pair) * 2 + static_cast<uint32_t>(number & 1)) * SlotBytes();
+  const uint32_t index = static_cast<uint32_t>(pair) * 2 + static_cast<uint32_t>(number & 1);
+  return static_cast<uint32_t>(sizeof(EndpointHeader)) + index * SlotBytes();
 }
 constexpr uint32_t Geometry::BufferOffset(Pair pair, uint64_t number) const {
+  const uint32_t index = static_cast<uint32_t>(pair) * 2 + static_cast<uint32_t>(number & 1);
   const uint32_t lines = static_cast<uint32_t>(sizeof(EndpointHeader)) + 4 * SlotBytes();
-  return (lines + 4095) / 4096 * 4096 +
-         (static_cast<uint32_t>(pair) * 2 + static_cast<uint32_t>(number & 1)) * buffer_bytes;
+  const uint32_t first = buffer_bytes == 0 ? lines : (lines + 4095) / 4096 * 4096;
+  return first + index * buffer_bytes;
 }
 constexpr size_t Geometry::Bytes() const {
   return size_t{BufferOffset(Pair::kReceive, 0)} + 4 * size_t{buffer_bytes};

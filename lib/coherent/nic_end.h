@@ -134,7 +134,6 @@ class NicEnd {
   Seen LookForLeaving(Line& line, uint64_t now_ns);
   void Take(Line& line);
   void Answer(Line& line, Kind kind);
-  void Bar(uint64_t now_ns);
   void Close();
 
   EndpointMemory memory_;

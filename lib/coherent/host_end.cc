@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coherent/host_end.h"
+
+namespace sluice::coherent {
+namespace {
+
+/// What a kind is as an answer of the NIC; one that it never gives stops the host.
+constexpr Input InputOf(Kind kind) {
+  switch (kind) {
+    case Kind::kRequest:
+    case Kind::kFrames:
+    case Kind::kGrant:
+      return Input::kContent;
+    case Kind::kTryAgain:
+      return Input::kTryAgain;
+    case Kind::kYieldNow:
+      return Input::kYieldNow;
+    case Kind::kRetire:
+      return Input::kRetireNow;
+    default:
+      return Input::kGone;
+  }
+}
+
+}  // namespace
+
+Got HostEnd::Answered(Line& line, uint64_t word) {
+  const Control control = Control::Of(word);
+  Input input = InputOf(control.kind);
+  if (input == Input::kContent) {
+    const ControlLine& shared = memory_.line(line.pair_, line.number_);
+    line.content = {control.kind,
+                    control.length,
+                    control.count,
+                    control.in_buffer,
+                    bar::LoadOnce(shared.code),
+                    bar::LoadOnce(shared.data)};
+    if (!PairEnd::Fits(memory_, control)) input = Input::kGone;
+  }
+  return Hear(line, input);
+}
+
+Got HostEnd::Hear(Line& line, Input input) {
+  switch (line.Move(input)) {
+    case Action::kHand:
+      return Got::kContent;
+    case Action::kReportEmpty:
+      return Got::kTryAgain;
+    case Action::kLeave:
+      Leave();
+      return input == Input::kRetireNow ? Got::kRetire : Got::kYieldNow;
+    case Action::kStop:
+      Stop();
+      return Got::kClosed;
+    default:
+      return Got::kNothing;
+  }
+}
+
+Got HostEnd::LookForClosing(Line& line) {
+  const uint64_t ready = bar::LoadOnce(memory_.header().ready);
+  return ready == kClosed ? Hear(line, Input::kGone) : Got::kNothing;
+}
+
+// BUSY first, then READY; the NIC clears READY first and then looks at BUSY. In the one order of
+// all four (sequentially consistent), one of the two sees the other.
+Input HostEnd::Enter() {
+  EndpointHeader& header = memory_.header();
+  std::atomic_ref(memory_.host(Pair::kReceive).busy).store(1, std::memory_order_seq_cst);
+  const uint64_t ready = bar::LoadOnce(header.ready, std::memory_order_seq_cst);
+  if (ready == kClosed) return Input::kGone;
+  inside_ = ready == kReady;
+  return inside_ ? Input::kCallLoad : Input::kCallBarred;
+}
+
+void HostEnd::Leave() {
+  inside_ = false;
+  std::atomic_ref(memory_.host(Pair::kReceive).busy).store(0, std::memory_order_release);
+}
+
+void HostEnd::Stop() {
+  inside_ = false;
+  for (Line& line : lines_) line.Move(Input::kGone);
+}
+
+}  // namespace sluice::coherent
