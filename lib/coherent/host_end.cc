@@ -35,7 +35,7 @@ Got HostEnd::Answered(Line& line, uint64_t word) {
                     control.in_buffer,
                     bar::LoadOnce(shared.code),
                     bar::LoadOnce(shared.data)};
-    if (!PairEnd::Fits(memory_, control)) input = Input::kGone;
+    if (!Line::Fits(memory_, control)) input = Input::kGone;
   }
   return Hear(line, input);
 }

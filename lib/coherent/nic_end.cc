@@ -87,7 +87,7 @@ void NicEnd::Take(Line& line) {
   Returned& returned = line.returned;
   returned = {.tag = line.lent ? line.tag : std::nullopt};
   if (control.number == static_cast<uint32_t>(line.number_) && IsReturn(control.kind) &&
-      PairEnd::Fits(memory_, control)) {
+      Line::Fits(memory_, control)) {
     returned.kind = control.kind;
     returned.count = control.count;
     returned.status = bar::LoadOnce(shared.code);

@@ -10,10 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "explorer.h"
+#include "../exhaustive/explorer.h"
 
 namespace sluice::swap::test {
 namespace {
+
+using exhaustive::Exploration;
+using exhaustive::Explorer;
+using exhaustive::Move;
 
 enum class RingEvent : uint8_t { kNone, kTransfer, kAcknowledge };  // ENTL, ENTT, ENTA
 enum class Fate : uint8_t { kNone, kCommitted, kCancelled };

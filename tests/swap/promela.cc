@@ -5,16 +5,18 @@
 // the adversary and the properties are the hand-written template's.
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <string>
 
+#include "../exhaustive/promela.h"
 #include "swap/message.h"
 #include "swap/table.h"
 
 namespace {
 
 using namespace sluice::swap;
+namespace exhaustive = sluice::exhaustive;
+using exhaustive::Constants;
 
 // In the order of the enumerations.
 constexpr const char* kStateNames[] = {"kSync",     "kFaulted", "kIdle",  "kOffer", "kCancel",
@@ -37,29 +39,13 @@ static_assert(std::size(kPhaseNames) == kLastPhase + 1u);
 static_assert(static_cast<size_t>(State::kTentative) + 1 == kStates);
 static_assert(static_cast<size_t>(Input::kCancelHeld) + 1 == kInputs);
 
-template <size_t N>
-std::string Constants(const char* prefix, const char* const (&names)[N]) {
-  std::string text;
-  for (size_t i = 0; i < N; ++i) {
-    text += std::string("#define ") + prefix + names[i] + " " + std::to_string(i) + "\n";
-  }
-  return text;
-}
-
 /// inline <name>(state, input): sets `next` and `action`.
 std::string Transitions(const char* name, const Machine& machine, Role role) {
-  std::string text = std::string("inline ") + name + "(state, input) {\n  if\n";
-  for (size_t state = 0; state < kStates; ++state) {
-    for (size_t input = 0; input < kInputs; ++input) {
-      const Transition move =
-          machine.Find(role, static_cast<State>(state), static_cast<Input>(input));
-      if (move.action == Action::kIgnore) continue;
-      text += std::string("  :: state == S_") + kStateNames[state] + " && input == I_" +
-              kInputNames[input] + " -> next = S_" + kStateNames[static_cast<size_t>(move.next)] +
-              "; action = A_" + kActionNames[static_cast<size_t>(move.action)] + "\n";
-    }
-  }
-  return text + "  :: else -> next = state; action = A_kIgnore\n  fi\n}\n";
+  return exhaustive::Transitions(name, kStateNames, kInputNames, kActionNames,
+                                 [&](size_t state, size_t input) {
+                                   return machine.Find(role, static_cast<State>(state),
+                                                       static_cast<Input>(input));
+                                 });
 }
 
 /// False: no such mutation.
@@ -94,12 +80,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: promela TEMPLATE 2|4 [MUTATION]\n");
     return 2;
   }
-  std::ifstream file(argv[1]);
-  const std::string model{std::istreambuf_iterator<char>(file), {}};
-  if (model.empty()) {
-    std::fprintf(stderr, "promela: cannot read %s\n", argv[1]);
-    return 1;
-  }
+  const std::string model = exhaustive::ReadTemplate(argv[1]);
+  if (model.empty()) return 1;
   if (four) text += "#define FOUR_MESSAGES\n";
   text += Constants("S_", kStateNames) + Constants("I_", kInputNames) +
           Constants("A_", kActionNames) + Constants("P_", kPhaseNames) + "byte next, action;\n" +

@@ -10,11 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "explorer.h"
+#include "../exhaustive/explorer.h"
 #include "swap/initiator.h"
 #include "swap/responder.h"
 
 namespace sluice::swap::test {
+
+using exhaustive::Exploration;
+using exhaustive::Explorer;
+using exhaustive::Move;
 
 /// Bits of SwapWorld::violated().
 enum Property : uint8_t {

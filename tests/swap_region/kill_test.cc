@@ -14,8 +14,8 @@
 #include <cstdio>
 #include <random>
 
+#include "../exhaustive/stores.h"
 #include "plain_rings.h"
-#include "stores.h"
 #include "swap_links.h"
 #include "world.h"
 
@@ -161,7 +161,7 @@ Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
     World<Links> world(shared.span());
     Play(world, script, turn);
     const auto snapshots =
-        AfterEachStore(shared.span(), [&] { world.Take(script[turn]); }, error);
+        exhaustive::AfterEachStore(shared.span(), [&] { world.Take(script[turn]); }, error);
     if (!snapshots) return findings;
     for (size_t store = 0; store < snapshots->size(); ++store) {
       ++findings.kills;

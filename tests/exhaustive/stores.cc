@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sluice::swap::test {
+namespace sluice::exhaustive {
 namespace {
 
 constexpr int kCannotTrace = 77;
@@ -61,4 +61,4 @@ std::optional<std::vector<Snapshot>> AfterEachStore(std::span<const uint8_t> mem
   }
 }
 
-}  // namespace sluice::swap::test
+}  // namespace sluice::exhaustive

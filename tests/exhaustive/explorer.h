@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace sluice::swap::test {
+namespace sluice::exhaustive {
 
 struct Move {
   uint8_t kind;
@@ -148,4 +148,4 @@ class Explorer {
   std::vector<Edge> benign_;
 };
 
-}  // namespace sluice::swap::test
+}  // namespace sluice::exhaustive

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::swap::test {
+namespace sluice::exhaustive {
 
 using Snapshot = std::vector<uint8_t>;
 
@@ -23,4 +23,4 @@ std::optional<std::vector<Snapshot>> AfterEachStore(std::span<const uint8_t> mem
                                                     const std::function<void()>& work,
                                                     std::string* error);
 
-}  // namespace sluice::swap::test
+}  // namespace sluice::exhaustive
