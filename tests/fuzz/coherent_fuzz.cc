@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Both ends of an endpoint against a peer that stores what the fuzzer invents.
+#include "check.h"
+#include "../coherent/hostile_memory.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  using namespace sluice::coherent::test;
+  const auto drive = (data[0] & 1) != 0 ? DriveNic : DriveHost;
+  FUZZ_CHECK(drive(data + 1, size - 1).broken == nullptr);
+  return 0;
+}
