@@ -46,6 +46,9 @@ Got HostEnd::Hear(Line& line, Input input) {
       return Got::kContent;
     case Action::kReportEmpty:
       return Got::kTryAgain;
+    case Action::kRefuse:
+      Leave();
+      return Got::kBarred;
     case Action::kLeave:
       Leave();
       return input == Input::kRetireNow ? Got::kRetire : Got::kYieldNow;
@@ -60,6 +63,12 @@ Got HostEnd::Hear(Line& line, Input input) {
 Got HostEnd::LookForClosing(Line& line) {
   const uint64_t ready = bar::LoadOnce(memory_.header().ready);
   return ready == kClosed ? Hear(line, Input::kGone) : Got::kNothing;
+}
+
+/// Enters, for a pair that need not load: kContent if it may.
+Got HostEnd::Admit(Line& line) {
+  const Input input = Enter();
+  return input == Input::kCallLoad ? Got::kContent : Hear(line, input);
 }
 
 // BUSY first, then READY; the NIC clears READY first and then looks at BUSY. In the one order of

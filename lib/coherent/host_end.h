@@ -67,9 +67,11 @@ class HostEnd {
   /// kContent: there is a line to fill, SendRoom(). Else as Wait().
   Got Grant(uint64_t patience_cycles) {
     Line& line = At(Pair::kTransmit);
-    const State state = line.state();
-    if (state == State::kHolding || state == State::kWritten) return Got::kContent;
-    return LoadAndWait(line, patience_cycles);
+    if (!inside_) {
+      const Got admitted = Admit(line);
+      if (admitted != Got::kContent) return admitted;
+    }
+    return line.state() == State::kHolding ? Got::kContent : LoadAndWait(line, patience_cycles);
   }
   std::span<uint8_t> SendRoom(bool in_buffer = false) const {
     return memory_.Room(Pair::kTransmit, At(Pair::kTransmit).number(), in_buffer);
@@ -78,7 +80,7 @@ class HostEnd {
   /// is sent: there is no grant, the payload does not fit, or the process may not enter now.
   bool Send(const Content& content) {
     Line& line = At(Pair::kTransmit);
-    return Write(line, content) && Load(line);
+    return (inside_ || Admit(line) == Got::kContent) && Write(line, content) && Load(line);
   }
 
   const Geometry& geometry() const { return memory_.geometry(); }
@@ -164,6 +166,7 @@ class HostEnd {
   Got Answered(Line& line, uint64_t word);
   Got Hear(Line& line, Input input);
   Got LookForClosing(Line& line);
+  Got Admit(Line& line);
   Input Enter();
   void Leave();
   void Stop();

@@ -149,7 +149,7 @@ inline constexpr auto kRows = [] {
       // A transmit pair keeps its line while the host is outside.
       {kH, State::kEmpty, Input::kCallBarred, State::kEmpty, Action::kRefuse},
       {kH, State::kHolding, Input::kCallBarred, State::kHolding, Action::kRefuse},
-      {kH, State::kWritten, Input::kCallBarred, State::kWritten, Action::kRefuse},
+      {kH, State::kWaiting, Input::kCallBarred, State::kWaiting, Action::kRefuse},
       {kH, State::kEmpty, Input::kCallLoad, State::kWaiting, Action::kLoadLine},
       {kH, State::kHolding, Input::kCallLoad, State::kWaiting, Action::kLoadUnwritten},
       {kH, State::kWritten, Input::kCallLoad, State::kWaiting, Action::kLoadLine},

@@ -7,6 +7,7 @@
 // killed NIC was in the middle of.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,8 +30,8 @@ namespace {
 
 constexpr Geometry kGeometry = {.overflow_lines = 3};
 constexpr uint64_t kEndpointBytes = 4096;
-constexpr uint32_t kMaxRequests = 1 << 22;
-constexpr uint64_t kLeaveNs = 3'000'000;
+constexpr uint32_t kMaxRequests = 1 << 24;
+constexpr uint64_t kLeaveNs = 20'000'000;
 
 /// What the coordinator wants of the NIC. It goes back to kNone when it is done.
 enum Command : uint32_t { kNone, kPreempt, kResume, kKill };
@@ -215,8 +216,8 @@ class Campaign {
         rounds_(rounds),
         random_(seed) {
     if (!journal_file_) Die("journal");
-    // One for each process that there will be.
-    for (uint32_t i = 0; i <= rounds + 1; ++i) {
+    // One for each process that there can be.
+    for (uint32_t i = 0; i <= 2 * rounds + 1; ++i) {
       files_.push_back(
           bar::RingMemory::Create(kEndpointBytes, false, bar::RingMemory::Pages::kPreferHuge));
       if (!files_.back()) Die("memfd");
@@ -229,9 +230,11 @@ class Campaign {
     StartHost();
     for (uint32_t round = 0; round < rounds_; ++round) {
       Sleep(random_() % 4000);
+      Revive();
       Round(round % 6);
     }
     Sleep(5000);
+    Revive();
     const uint64_t before = Get(journal().serial);
     Sleep(50'000);
     const bool alive = Get(journal().serial) > before;
@@ -251,66 +254,67 @@ class Campaign {
         Command(kKill);
         return StartHost();
       case 1:  // The host is frozen, asked to leave, and thaws when it is too late.
-        kill(host_, SIGSTOP);
-        WaitStopped(host_);
-        frozen_overdue_ += FreezeUntilClosed();
-        kill(host_, SIGCONT);
-        waitpid(host_, nullptr, 0);  // It sees that its endpoint is closed.
-        return StartHost();
+        return Freeze(host_, [&] { PreemptFrozen(); });
       case 2:  // The NIC is killed, and goes on from memory.
         ++nic_kills_;
         Stop(nic_);
         return StartNic();
       case 3:  // The NIC is frozen; nothing times out at the host.
-        Freeze(nic_);
-        return;
+        return Freeze(nic_, [&] { Sleep(random_() % 3000); });
       case 4:  // The host is frozen for a while.
-        Freeze(host_);
-        return;
+        return Freeze(host_, [&] { Sleep(random_() % 3000); });
       default:  // The host is asked to leave, and does.
         Command(kPreempt);
         return;
     }
   }
 
+  /// In the child: 0. It ends with its parent.
+  static pid_t Fork() {
+    const pid_t process = fork();
+    if (process < 0) Die("fork");
+    if (process == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return process;
+  }
   void StartNic() {
-    nic_ = fork();
+    nic_ = Fork();
     if (nic_ == 0) Nic(files_, journal()).Run();
-    if (nic_ < 0) Die("fork");
   }
   void StartHost() {
     const uint32_t endpoint = ++hosts_;
-    host_ = fork();
+    host_ = Fork();
     if (host_ == 0) RunHost(files_[endpoint - 1], journal());
-    if (host_ < 0) Die("fork");
     Set(journal().endpoint, endpoint - 1);
   }
   static void Stop(pid_t process) {
     kill(process, SIGKILL);
     if (waitpid(process, nullptr, 0) != process) Die("waitpid");
   }
-  static void WaitStopped(pid_t process) {
-    int status = 0;
-    if (waitpid(process, &status, WUNTRACED) != process || !WIFSTOPPED(status)) Die("stop");
-  }
-  void Freeze(pid_t process) {
+  /// Stops a process, does something, lets it go on. A host that ended by itself is left alone.
+  template <typename Meanwhile>
+  void Freeze(pid_t process, Meanwhile meanwhile) {
     kill(process, SIGSTOP);
-    WaitStopped(process);
-    Sleep(random_() % 3000);
+    int status = 0;
+    if (waitpid(process, &status, WUNTRACED) != process) Die("waitpid");
+    if (!WIFSTOPPED(status)) return StartHost();
+    meanwhile();
     kill(process, SIGCONT);
+  }
+  /// Starts the next host if the last one found its endpoint closed: it was asked to leave, and the
+  /// machine did not let it in time.
+  void Revive() {
+    if (waitpid(host_, nullptr, WNOHANG) == host_) StartHost();
   }
   void Command(uint32_t command) {
     Set(journal().command, command);
     WaitFor([&] { return Get(journal().command) == kNone; }, "the NIC obeys");
   }
-  /// Asks a frozen host to leave until its endpoint is closed. 1.
-  uint32_t FreezeUntilClosed() {
-    const uint32_t overdue = Get(journal().overdue);
+  /// Asks a frozen host to leave: it is closed at the bound, unless it was outside when it froze.
+  void PreemptFrozen() {
+    const uint32_t left = Get(journal().left), overdue = Get(journal().overdue);
     Command(kPreempt);
-    const auto closed = [&] { return Get(journal().overdue) > overdue; };
-    // It may have left just before it froze, and be let in again: once more.
-    WaitFor([&] { return closed() || (Command(kPreempt), false); }, "a frozen host is closed");
-    return 1;
+    WaitFor([&] { return Get(journal().left) > left || Get(journal().overdue) > overdue; },
+            "a frozen host is closed");
   }
   template <typename Done>
   static void WaitFor(Done done, const char* what) {
@@ -337,14 +341,15 @@ class Campaign {
     }
     std::printf(
         "%u rounds: %llu requests, %llu executed, %llu answered; %llu twice, %u torn, "
-        "%llu without an ending (%u NIC kills); left %u, closed when frozen %u, faults %u\n",
+        "%llu without an ending (%u NIC kills); left %u, closed at the bound %u, faults %u\n",
         rounds_, static_cast<unsigned long long>(delivered),
         static_cast<unsigned long long>(executed), static_cast<unsigned long long>(answered),
         static_cast<unsigned long long>(twice), seen.torn, static_cast<unsigned long long>(unended),
         nic_kills_, seen.left, frozen_overdue_, seen.faults);
     // The last NIC was stopped in the middle of one, too.
     const bool right = alive && twice == 0 && seen.torn == 0 && seen.faults == 0 &&
-                       unended <= nic_kills_ + 1 && answered > rounds_ && seen.left > 0;
+                       unended <= nic_kills_ + 1 && answered > rounds_ && seen.left > 0 &&
+                       seen.overdue > 0;
     if (!right) std::fprintf(stderr, "wrong%s\n", alive ? "" : ": nothing moves at the end");
     return right ? 0 : 1;
   }
@@ -355,7 +360,6 @@ class Campaign {
   std::mt19937 random_;
   uint32_t hosts_ = 0;
   uint32_t nic_kills_ = 0;
-  uint32_t frozen_overdue_ = 0;
   pid_t host_ = -1, nic_ = -1;
 };
 

@@ -55,9 +55,7 @@ void World::Moves(std::vector<Move>& moves) const {
     add(alive, kHostWaits);
     add(alive && host.state(Pair::kReceive) == State::kHolding, kHostReturns);
     add(alive && endpoint.sent < config.frames, kHostAsksToSend);
-    add(alive && endpoint.sent < config.frames &&
-            (host.state(Pair::kTransmit) == State::kHolding ||
-             host.state(Pair::kTransmit) == State::kWritten),
+    add(alive && endpoint.sent < config.frames && host.state(Pair::kTransmit) == State::kHolding,
         kHostSends);
     add(alive && deaths_ < config.deaths, kProcessDies);
     if (nic.closed()) {
