@@ -13,7 +13,7 @@
 // other line it owns the answered one: it reads the answer there and writes what it returns there.
 // That next load says that it is done. The two lines of a pair are never both the host's.
 //
-// Source: Lauberhorn (Xu and Roscoe, "The NIC should be part of the OS", HotOS'25) section 5: lines
+// Source: Lauberhorn (Xu and Roscoe, "The NIC should be part of the OS", HOTOS '25) section 5: lines
 // of 128 bytes as on its machine, which are two lines of an x86 processor. A message of up to 40
 // bytes touches the first half only. All numbers are little-endian, all places are offsets.
 #pragma once
@@ -32,7 +32,7 @@ inline constexpr uint32_t kLineBytes = 128;
 /// Payload bytes of a control line; overflow lines continue it without a gap.
 inline constexpr uint32_t kInlineBytes = 104;
 /// A load that is not answered with anything else is answered with TRYAGAIN after this
-/// (Lauberhorn section 5: longer, and the processor reports a bus error).
+/// (Lauberhorn, HOTOS '25, section 5: longer, and the processor reports a bus error).
 inline constexpr uint64_t kTryAgainNs = 15'000'000;
 
 /// The two pairs of an endpoint.

@@ -7,7 +7,7 @@
 // A transmit pair uses the rows of loading and answering alone: preemption is of a process, and a
 // process is asked for its core where it waits for requests.
 //
-// Sources: Lauberhorn (Xu and Roscoe, HotOS'25) sections 5 and 6. That the parity changes with
+// Sources: Lauberhorn (Xu and Roscoe, HOTOS '25) sections 5 and 6. That the parity changes with
 // every answer, an empty one included, and that the host says when it is among the lines (BUSY) and
 // the NIC when it may be (READY), as in its authors' public implementation (enzian-pio-nic).
 #pragma once

@@ -41,6 +41,7 @@ LAYERS = [
     ("lib/regs", ["regs"]),
     ("lib/bar", ["bar"]),
     ("lib/swap", ["swap", "bar"]),
+    ("lib/coherent", ["coherent", "bar"]),
     ("lib/fabric", ["fabric", "bar"]),
     ("lib/offload", ["offload", "bar", "swap"]),
     ("lib/simulation", ["simulation", "offload", "fabric", "bar", "engine", "context"]),
@@ -94,6 +95,7 @@ PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-
 
 # What is surprising about a rule, for the page.
 WHY = {
+    "lib/coherent": "both ends of an endpoint; its host end is all that a service links",
     "lib/fabric": "a PCIe link in virtual time",
     "lib/offload": "decisions of agents on the NIC, over a window",
     "lib/simulation": "whole systems in virtual time; a processor there is a coroutine",
