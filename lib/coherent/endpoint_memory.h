@@ -4,6 +4,7 @@
 // one sealed memfd (bar/ring_memory.h) or one window of a device; it may be mapped anywhere.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -67,41 +68,56 @@ class EndpointMemory {
   Geometry geometry_;
 };
 
-/// What both ends keep of a pair: a state, and the number of the last load. Copyable; tests explore
-/// the ends by copying them.
+/// What both ends keep of a pair: a state, the number of the last load, and where the pair lies.
+/// Copyable; tests explore the ends by copying them.
 class PairEnd {
  public:
   State state() const { return state_; }
   uint64_t number() const { return number_; }
 
  protected:
-  PairEnd(const Machine& machine, Pair pair, State state)
-      : machine_(&machine), pair_(pair), state_(state) {}
+  PairEnd(const EndpointMemory& memory, Pair pair, const Machine& machine, State state)
+      : machine_(&machine), pair_(pair), state_(state) {
+    Bind(memory);
+  }
+  /// The same endpoint, mapped at `memory`.
+  void Bind(const EndpointMemory& memory) {
+    word_ = &memory.host(pair_);
+    lines_ = {&memory.line(pair_, 0), &memory.line(pair_, 1)};
+    capacity_ = {memory.geometry().LineCapacity(), memory.geometry().buffer_bytes};
+  }
 
   Action Move(Input input) {
     const Transition transition = machine_->Find(state_, input);
     state_ = transition.next;
     return transition.action;
   }
-  /// Writes the head of line number(). The payload stands there already.
-  void Publish(const EndpointMemory& memory, const Content& content) const {
-    ControlLine& line = memory.line(pair_, number_);
+  /// Of the last load.
+  ControlLine& line() const { return *lines_[number_ & 1]; }
+  /// Bytes of payload that fit the line, or its buffer.
+  uint32_t Capacity(bool in_buffer) const { return capacity_[in_buffer]; }
+  /// Where a payload of the line is.
+  std::span<uint8_t> Room(const EndpointMemory& memory, bool in_buffer) const {
+    return in_buffer ? memory.Room(pair_, number_, true)
+                     : std::span(line().payload.data(), capacity_[0]);
+  }
+  /// Writes the head of line(). The payload stands there already.
+  void Publish(const Content& content) const {
+    ControlLine& line = this->line();
     std::atomic_ref(line.code).store(content.code, std::memory_order_relaxed);
     std::atomic_ref(line.data).store(content.data, std::memory_order_relaxed);
     const Control control = {static_cast<uint32_t>(number_), content.length, content.count,
                              content.in_buffer, content.kind};
     std::atomic_ref(line.control).store(control.Word(), std::memory_order_release);
   }
-  /// Whether a payload described by the peer lies in its place.
-  static bool Fits(const EndpointMemory& memory, const Control& control) {
-    const Geometry& geometry = memory.geometry();
-    return control.length <= (control.in_buffer ? geometry.buffer_bytes : geometry.LineCapacity());
-  }
 
   const Machine* machine_;
+  EndpointHeader::HostWord* word_ = nullptr;
+  std::array<ControlLine*, 2> lines_{};
+  std::array<uint32_t, 2> capacity_{};
+  uint64_t number_ = 0;
   Pair pair_;
   State state_;
-  uint64_t number_ = 0;
 };
 
 }  // namespace sluice::coherent

@@ -2,48 +2,9 @@
 #include "coherent/host_end.h"
 
 namespace sluice::coherent {
-namespace {
-
-/// What a kind is as an answer of the NIC; one that it never gives stops the host.
-constexpr Input InputOf(Kind kind) {
-  switch (kind) {
-    case Kind::kRequest:
-    case Kind::kFrames:
-    case Kind::kGrant:
-      return Input::kContent;
-    case Kind::kTryAgain:
-      return Input::kTryAgain;
-    case Kind::kYieldNow:
-      return Input::kYieldNow;
-    case Kind::kRetire:
-      return Input::kRetireNow;
-    default:
-      return Input::kGone;
-  }
-}
-
-}  // namespace
-
-Got HostEnd::Answered(Line& line, uint64_t word) {
-  const Control control = Control::Of(word);
-  Input input = InputOf(control.kind);
-  if (input == Input::kContent) {
-    const ControlLine& shared = memory_.line(line.pair_, line.number_);
-    line.content = {control.kind,
-                    control.length,
-                    control.count,
-                    control.in_buffer,
-                    bar::LoadOnce(shared.code),
-                    bar::LoadOnce(shared.data)};
-    if (!Line::Fits(memory_, control)) input = Input::kGone;
-  }
-  return Hear(line, input);
-}
 
 Got HostEnd::Hear(Line& line, Input input) {
   switch (line.Move(input)) {
-    case Action::kHand:
-      return Got::kContent;
     case Action::kReportEmpty:
       return Got::kTryAgain;
     case Action::kRefuse:
@@ -56,7 +17,7 @@ Got HostEnd::Hear(Line& line, Input input) {
       Stop();
       return Got::kClosed;
     default:
-      return Got::kNothing;
+      return line.state() == State::kStopped ? Got::kClosed : Got::kNothing;
   }
 }
 

@@ -41,7 +41,7 @@ class HostEnd {
   HostEnd(const EndpointMemory& memory, WaitMethod wait, const Machine& machine = kMachine)
       : memory_(memory),
         wait_(wait),
-        lines_{Line(machine, Pair::kReceive), Line(machine, Pair::kTransmit)} {}
+        lines_{Line(memory, Pair::kReceive, machine), Line(memory, Pair::kTransmit, machine)} {}
 
   // Receive.
   /// Loads the next line, unless a load waits already, and waits for its answer up to
@@ -49,11 +49,18 @@ class HostEnd {
   /// for, nothing is.
   Got Wait(uint64_t patience_cycles) { return LoadAndWait(At(Pair::kReceive), patience_cycles); }
   /// After Got::kContent, until the next Wait.
-  const Content& content() const { return At(Pair::kReceive).content; }
-  std::span<uint8_t> payload() const { return Room(content().in_buffer).first(content().length); }
+  Content content() const {
+    const Line& line = At(Pair::kReceive);
+    const Control control = Control::Of(line.answer);
+    return {control.kind, control.length, control.count, control.in_buffer, line.code, line.data};
+  }
+  std::span<uint8_t> payload() const {
+    const Control control = Control::Of(At(Pair::kReceive).answer);
+    return Room(control.in_buffer).first(control.length);
+  }
   /// Where the payload of what is returned goes: over the arguments, or into the line's buffer.
   std::span<uint8_t> Room(bool in_buffer = false) const {
-    return memory_.Room(Pair::kReceive, At(Pair::kReceive).number(), in_buffer);
+    return At(Pair::kReceive).Room(memory_, in_buffer);
   }
   /// Says what is returned: kReply, kFrames or kNoReply. The last word before the next Wait counts.
   /// False: there is no content to answer, or the payload does not fit.
@@ -74,7 +81,7 @@ class HostEnd {
     return line.state() == State::kHolding ? Got::kContent : LoadAndWait(line, patience_cycles);
   }
   std::span<uint8_t> SendRoom(bool in_buffer = false) const {
-    return memory_.Room(Pair::kTransmit, At(Pair::kTransmit).number(), in_buffer);
+    return At(Pair::kTransmit).Room(memory_, in_buffer);
   }
   /// Writes the head of the granted line and loads the other one: the doorbell. False, and nothing
   /// is sent: there is no grant, the payload does not fit, or the process may not enter now.
@@ -88,17 +95,38 @@ class HostEnd {
   uint64_t number(Pair pair) const { return At(pair).number(); }
   WaitMethod wait_method() const { return wait_; }
   /// The same endpoint, mapped somewhere else.
-  void MoveTo(const EndpointMemory& memory) { memory_ = memory; }
+  void MoveTo(const EndpointMemory& memory) {
+    memory_ = memory;
+    for (Line& line : lines_) line.Bind(memory);
+  }
 
  private:
   class Line : public PairEnd {
    public:
-    Line(const Machine& machine, Pair pair) : PairEnd(machine, pair, State::kOutside) {}
-    Content content;
+    Line(const EndpointMemory& memory, Pair pair, const Machine& machine)
+        : PairEnd(memory, pair, machine, State::kOutside) {}
+    // As read once.
+    uint64_t answer = 0;  ///< A Control.
+    uint64_t code = 0, data = 0;
 
    private:
     friend class HostEnd;
   };
+  /// What a kind is as an answer of the NIC; one that it never gives stops the host.
+  static constexpr std::array<Input, kKinds> kInputOf = [] {
+    std::array<Input, kKinds> inputs;
+    inputs.fill(Input::kGone);
+    const auto set = [&inputs](Kind kind, Input input) {
+      inputs[static_cast<size_t>(kind)] = input;
+    };
+    set(Kind::kRequest, Input::kContent);
+    set(Kind::kFrames, Input::kContent);
+    set(Kind::kGrant, Input::kContent);
+    set(Kind::kTryAgain, Input::kTryAgain);
+    set(Kind::kYieldNow, Input::kYieldNow);
+    set(Kind::kRetire, Input::kRetireNow);
+    return inputs;
+  }();
   /// Looks at the line between two looks at the preemption word.
   static constexpr uint32_t kLooks = 64;
 
@@ -115,12 +143,11 @@ class HostEnd {
   bool Load(Line& line) {
     switch (line.Move(inside_ ? Input::kCallLoad : Enter())) {
       case Action::kLoadUnwritten:
-        line.Publish(memory_, {.kind = Kind::kNoReply});
+        line.Publish({.kind = Kind::kNoReply});
         [[fallthrough]];
       case Action::kLoadLine:
         // Release: what is returned is in the line when the NIC sees the load of the other one.
-        std::atomic_ref(memory_.host(line.pair_).load)
-            .store(++line.number_, std::memory_order_release);
+        std::atomic_ref(line.word_->load).store(++line.number_, std::memory_order_release);
         return true;
       case Action::kRefuse:
         Leave();
@@ -134,16 +161,16 @@ class HostEnd {
   }
 
   bool Write(Line& line, const Content& content) {
-    if (content.length > memory_.Room(line.pair_, line.number_, content.in_buffer).size() ||
+    if (content.length > line.Capacity(content.in_buffer) ||
         line.Move(Input::kCallWrite) != Action::kWrite) {
       return false;
     }
-    line.Publish(memory_, content);
+    line.Publish(content);
     return true;
   }
 
   Got Await(Line& line, uint64_t patience_cycles) {
-    const uint64_t& control = memory_.line(line.pair_, line.number_).control;
+    const uint64_t& control = line.line().control;
     uint64_t deadline = 0;
     for (uint32_t looks = 0;; ++looks) {
       const uint64_t word = bar::LoadOnce(control, std::memory_order_acquire);
@@ -163,7 +190,19 @@ class HostEnd {
     }
   }
 
-  Got Answered(Line& line, uint64_t word);
+  Got Answered(Line& line, uint64_t word) {
+    const Control control = Control::Of(word);
+    const Input input = kInputOf[static_cast<size_t>(control.kind)];
+    if (input != Input::kContent) [[unlikely]]
+      return Hear(line, input);
+    line.answer = word;
+    line.code = bar::LoadOnce(line.line().code);
+    line.data = bar::LoadOnce(line.line().data);
+    const bool fits = control.length <= line.Capacity(control.in_buffer);
+    if (fits && line.Move(input) == Action::kHand) [[likely]]
+      return Got::kContent;
+    return Hear(line, Input::kGone);
+  }
   Got Hear(Line& line, Input input);
   Got LookForClosing(Line& line);
   Got Admit(Line& line);

@@ -13,9 +13,9 @@
 // other line it owns the answered one: it reads the answer there and writes what it returns there.
 // That next load says that it is done. The two lines of a pair are never both the host's.
 //
-// Source: Lauberhorn (Xu and Roscoe, "The NIC should be part of the OS", HOTOS '25) section 5: lines
-// of 128 bytes as on its machine, which are two lines of an x86 processor. A message of up to 40
-// bytes touches the first half only. All numbers are little-endian, all places are offsets.
+// Source: Lauberhorn (Xu and Roscoe, "The NIC should be part of the OS", HOTOS '25) section 5:
+// lines of 128 bytes as on its machine, which are two lines of an x86 processor. A message of up to
+// 40 bytes touches the first half only. All numbers are little-endian, all places are offsets.
 #pragma once
 
 #include <array>

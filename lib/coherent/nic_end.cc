@@ -19,15 +19,14 @@ NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t
                const Machine& machine)
     : memory_(memory),
       options_(options),
-      lines_{Line(machine, Pair::kReceive), Line(machine, Pair::kTransmit)} {
+      lines_{Line(memory, Pair::kReceive, machine), Line(memory, Pair::kTransmit, machine)} {
   // An earlier NIC end may have been killed anywhere. Whether the last load was answered, and with
   // what, stands in its line; nothing else is needed to go on.
   const uint64_t ready = bar::LoadOnce(memory_.header().ready);
   for (Line& line : lines_) {
-    line.number_ = bar::LoadOnce(memory_.host(line.pair_).load, std::memory_order_acquire);
+    line.number_ = bar::LoadOnce(line.word_->load, std::memory_order_acquire);
     line.since_ns = now_ns;
-    const Control control =
-        Control::Of(bar::LoadOnce(memory_.line(line.pair_, line.number_).control));
+    const Control control = Control::Of(bar::LoadOnce(line.line().control));
     const bool answered = control.number == static_cast<uint32_t>(line.number_);
     const bool asked = ready == kBarred && line.pair_ == Pair::kReceive;
     if (line.number_ != 0 && !answered) {
@@ -50,7 +49,7 @@ NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t
 Seen NicEnd::Look(Pair pair, uint64_t now_ns) {
   Line& line = At(pair);
   // Acquire: with the load of this line, what the host left in the other one.
-  const uint64_t load = bar::LoadOnce(memory_.host(pair).load, std::memory_order_acquire);
+  const uint64_t load = bar::LoadOnce(line.word_->load, std::memory_order_acquire);
   if (load != line.number_ && line.state() != State::kClosed) return Load(line, load, now_ns);
   return LookAtClock(line, now_ns);
 }
@@ -82,17 +81,16 @@ Seen NicEnd::Load(Line& line, uint64_t number, uint64_t now_ns) {
 
 // The line that was lent last is this end's again: the host loads the other one.
 void NicEnd::Take(Line& line) {
-  const ControlLine& shared = memory_.line(line.pair_, line.number_);
+  const ControlLine& shared = line.line();
   const Control control = Control::Of(bar::LoadOnce(shared.control));
   Returned& returned = line.returned;
   returned = {.tag = line.lent ? line.tag : std::nullopt};
   if (control.number == static_cast<uint32_t>(line.number_) && IsReturn(control.kind) &&
-      Line::Fits(memory_, control)) {
+      control.length <= line.Capacity(control.in_buffer)) {
     returned.kind = control.kind;
     returned.count = control.count;
     returned.status = bar::LoadOnce(shared.code);
-    returned.payload =
-        memory_.Room(line.pair_, line.number_, control.in_buffer).first(control.length);
+    returned.payload = line.Room(memory_, control.in_buffer).first(control.length);
   }
   NicCounters& counters = line.counters;
   ++(!line.lent                        ? counters.orphaned
@@ -147,14 +145,14 @@ Seen NicEnd::LookForLeaving(Line& line, uint64_t now_ns) {
 bool NicEnd::Deliver(Pair pair, const Content& content, uint64_t process, uint64_t tag) {
   Line& line = At(pair);
   if (process != options_.process || !IsContent(content.kind) ||
-      content.length > memory_.Room(pair, line.number_, content.in_buffer).size() ||
+      content.length > line.Capacity(content.in_buffer) ||
       line.Move(Input::kDeliver) != Action::kAnswerContent) {
     return false;
   }
   line.tag = tag;
   line.lent = true;
   ++line.counters.delivered;
-  line.Publish(memory_, content);
+  line.Publish(content);
   return true;
 }
 
@@ -208,7 +206,7 @@ void NicEnd::Answer(Line& line, Kind kind) {
   ++(kind == Kind::kTryAgain   ? counters.try_again
      : kind == Kind::kYieldNow ? counters.yield_now
                                : counters.retire);
-  line.Publish(memory_, {.kind = kind});
+  line.Publish({.kind = kind});
 }
 
 void NicEnd::Close() {

@@ -34,9 +34,9 @@ struct Returned {
   uint64_t status = 0;  ///< Of a reply.
   /// In the endpoint's memory. A host that breaks the rules may change it meanwhile: each byte is
   /// to be read once, and copied before it is judged. Valid until the next Deliver() of the pair.
-  std::span<uint8_t> payload;
+  std::span<uint8_t> payload{};
   /// What Deliver() was given. Empty: an earlier NIC end delivered it, and nobody knows for whom.
-  std::optional<uint64_t> tag;
+  std::optional<uint64_t> tag{};
 };
 
 /// Endings of what a pair was given; `delivered` is the sum of the next four and of what is lent.
@@ -85,7 +85,7 @@ class NicEnd {
 
   /// Where the payload of an answer goes, while the host Waits(); empty otherwise.
   std::span<uint8_t> Room(Pair pair, bool in_buffer = false) const {
-    return Waits(pair) ? memory_.Room(pair, number(pair), in_buffer) : std::span<uint8_t>();
+    return Waits(pair) ? At(pair).Room(memory_, in_buffer) : std::span<uint8_t>();
   }
   /// Answers the load. False, without effect: the host does not wait, `process` is not whose
   /// endpoint this is, or the payload does not fit. `tag`: the caller's, back in Returned or
@@ -109,12 +109,16 @@ class NicEnd {
 
   const NicCounters& counters(Pair pair) const { return At(pair).counters; }
   /// The same endpoint, mapped somewhere else.
-  void MoveTo(const EndpointMemory& memory) { memory_ = memory; }
+  void MoveTo(const EndpointMemory& memory) {
+    memory_ = memory;
+    for (Line& line : lines_) line.Bind(memory);
+  }
 
  private:
   class Line : public PairEnd {
    public:
-    Line(const Machine& machine, Pair pair) : PairEnd(machine, pair, State::kAway) {}
+    Line(const EndpointMemory& memory, Pair pair, const Machine& machine)
+        : PairEnd(memory, pair, machine, State::kAway) {}
 
     Returned returned;
     NicCounters counters;

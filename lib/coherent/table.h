@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -192,7 +193,8 @@ class Machine {
   }
 
  private:
-  std::array<std::array<Transition, kInputs>, kStates> cells_{};
+  /// A power of two in each row: a shift, not a product, on every move.
+  std::array<std::array<Transition, std::bit_ceil(kInputs)>, kStates> cells_{};
 };
 
 inline constexpr Machine kMachine(kRows);

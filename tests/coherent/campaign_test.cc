@@ -34,7 +34,7 @@ constexpr uint32_t kMaxRequests = 1 << 24;
 constexpr uint64_t kLeaveNs = 20'000'000;
 
 /// What the coordinator wants of the NIC. It goes back to kNone when it is done.
-enum Command : uint32_t { kNone, kPreempt, kResume, kKill };
+enum Command : uint32_t { kNone, kPreempt, kKill };
 
 /// In shared memory, so that what a killed process did is known. Bytes of a request are written by
 /// the process that sees it happen.
@@ -43,6 +43,7 @@ struct Journal {
   uint32_t endpoint;  ///< The present host's.
   uint32_t served;    ///< The one that the NIC serves.
   uint32_t command;
+  uint32_t closed;   ///< Whether the one that is served is.
   uint32_t left;     ///< Times that a host left when asked to,
   uint32_t overdue;  ///< and that it was closed instead.
   uint32_t faults;
@@ -179,13 +180,19 @@ class Nic {
   }
 
   void Obey() {
+    GoToNext();
     const uint32_t command = Get(journal_.command);
     if (command == kPreempt) end_->Preempt(NowNs());
     if (command == kKill) end_->Kill();
-    if (const std::optional<uint64_t> lost = end_->TakeLost(Pair::kReceive)) End(*lost);
-    // The next process has memory of its own.
-    if (end_->closed() && Get(journal_.endpoint) > served_) Serve(Get(journal_.endpoint));
+    GoToNext();
+    Set(journal_.closed, uint32_t{end_->closed()});
     if (command != kNone) Set(journal_.command, uint32_t{kNone});
+  }
+  /// Leaves a closed endpoint: the next process has memory of its own.
+  void GoToNext() {
+    if (!end_->closed()) return;
+    if (const std::optional<uint64_t> lost = end_->TakeLost(Pair::kReceive)) End(*lost);
+    if (Get(journal_.endpoint) > served_) Serve(Get(journal_.endpoint));
   }
 
   void Deliver() {
@@ -313,8 +320,12 @@ class Campaign {
   void PreemptFrozen() {
     const uint32_t left = Get(journal().left), overdue = Get(journal().overdue);
     Command(kPreempt);
-    WaitFor([&] { return Get(journal().left) > left || Get(journal().overdue) > overdue; },
-            "a frozen host is closed");
+    WaitFor(
+        [&] {
+          return Get(journal().left) > left || Get(journal().overdue) > overdue ||
+                 Get(journal().closed) != 0;
+        },
+        "a frozen host is closed");
   }
   template <typename Done>
   static void WaitFor(Done done, const char* what) {
@@ -345,7 +356,7 @@ class Campaign {
         rounds_, static_cast<unsigned long long>(delivered),
         static_cast<unsigned long long>(executed), static_cast<unsigned long long>(answered),
         static_cast<unsigned long long>(twice), seen.torn, static_cast<unsigned long long>(unended),
-        nic_kills_, seen.left, frozen_overdue_, seen.faults);
+        nic_kills_, seen.left, seen.overdue, seen.faults);
     // The last NIC was stopped in the middle of one, too.
     const bool right = alive && twice == 0 && seen.torn == 0 && seen.faults == 0 &&
                        unended <= nic_kills_ + 1 && answered > rounds_ && seen.left > 0 &&

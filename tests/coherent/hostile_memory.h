@@ -48,12 +48,14 @@ class GuardedEndpoint {
     const uint64_t word = bytes.Word64();
     std::memcpy(base_ + at, &word, sizeof(word));
   }
-  /// A line's head that is likely to mean something.
-  void StoreHead(fuzz::Choices& bytes, Pair pair, uint64_t number) {
-    const uint8_t how = bytes.Byte();
-    const Control control = {static_cast<uint32_t>(number + how % 3 / 2), bytes.Word16() % 6000,
-                             static_cast<uint8_t>(bytes.Byte() % 4), how >> 7 != 0,
-                             static_cast<Kind>(bytes.Byte() % (kKinds + 1))};
+  /// A line's head: mostly one of the `likely` kinds, that fits.
+  void StoreHead(fuzz::Choices& bytes, Pair pair, uint64_t number, std::span<const Kind> likely) {
+    const uint8_t how = bytes.Byte(), kind = bytes.Byte();
+    const Control control = {
+        static_cast<uint32_t>(number + (how % 16 == 0)),
+        bytes.Word16() % (how % 8 == 1 ? 6000 : 300), static_cast<uint8_t>(bytes.Byte() % 4),
+        how % 8 == 2,
+        how % 8 == 3 ? static_cast<Kind>(kind % (kKinds + 1)) : likely[kind % likely.size()]};
     memory.line(pair, number).control = control.Word();
   }
 
@@ -81,30 +83,36 @@ inline void Walk(std::span<uint8_t> payload, uint8_t count, const GuardedEndpoin
   }
 }
 
+inline constexpr Kind kReturns[] = {Kind::kReply, Kind::kFrames, Kind::kNoReply};
+inline constexpr Kind kAnswers[] = {Kind::kRequest, Kind::kFrames, Kind::kGrant, Kind::kTryAgain,
+                                    Kind::kYieldNow};
+
 inline Driven DriveNic(const uint8_t* data, size_t size) {
   Driven driven;
   fuzz::Choices bytes(data, size);
   GuardedEndpoint endpoint;
   NicEnd nic(endpoint.memory, {.process = 7}, 0);
   uint64_t now = 0, tag = 0;
-  std::optional<uint64_t> lent;
+  uint64_t lent = 0;  ///< Its tag; 0: nothing.
   while (!bytes.empty() && driven.broken == nullptr) {
     const uint8_t what = bytes.Byte();
     const Pair pair = what >> 7 != 0 ? Pair::kTransmit : Pair::kReceive;
+    // A load that cannot follow closes the endpoint, and nothing more happens.
+    const bool follows = !nic.Waits(pair) || bytes.Byte() % 32 == 0;
     switch (what % 12) {
       case 0:
         endpoint.StoreAnywhere(bytes);
         break;
       case 1:
-        endpoint.memory.host(pair).load = nic.number(pair) + bytes.Byte() % 3;
+        if (follows) endpoint.memory.host(pair).load += what % 64 == 1 ? bytes.Byte() : 1;
         break;
       case 2:
         endpoint.memory.host(Pair::kReceive).busy = bytes.Byte() % 2;
         break;
       case 3:
       case 4:
-        endpoint.StoreHead(bytes, pair, nic.number(pair));
-        ++endpoint.memory.host(pair).load;
+        endpoint.StoreHead(bytes, pair, nic.number(pair), kReturns);
+        if (follows) ++endpoint.memory.host(pair).load;
         break;
       case 5:
         if (nic.Deliver(pair, {.kind = Kind::kRequest, .length = 8}, 6, 0)) {
@@ -117,7 +125,7 @@ inline Driven DriveNic(const uint8_t* data, size_t size) {
             .kind = Kind::kRequest, .length = bytes.Word16() % 5000, .in_buffer = (what & 64) != 0};
         if (!nic.Deliver(pair, content, 7, ++tag)) break;
         if (pair == Pair::kTransmit) break;
-        if (lent) driven.broken = "two lines are lent";
+        if (lent != 0) driven.broken = "two lines are lent";
         lent = tag;
         break;
       }
@@ -139,15 +147,17 @@ inline Driven DriveNic(const uint8_t* data, size_t size) {
       const Returned& back = nic.returned(each);
       ++driven.contents;
       if (!endpoint.Holds(back.payload)) driven.broken = "a payload lies elsewhere";
-      if (each == Pair::kReceive && back.tag != lent) driven.broken = "the wrong tag";
-      if (each == Pair::kReceive) lent.reset();
+      if (each == Pair::kReceive && back.tag.value_or(0) != lent) driven.broken = "the wrong tag";
+      if (each == Pair::kReceive) lent = 0;
       if (back.kind == Kind::kFrames) Walk(back.payload, back.count, endpoint, driven);
     }
-    if (nic.closed() && nic.TakeLost(Pair::kReceive) != lent) driven.broken = "lost, wrongly";
-    if (nic.closed()) lent.reset();
+    if (nic.closed()) {
+      if (nic.TakeLost(Pair::kReceive).value_or(0) != lent) driven.broken = "lost, wrongly";
+      lent = 0;
+    }
     const NicCounters& counters = nic.counters(Pair::kReceive);
-    if (counters.delivered != counters.replied + counters.unreplied + counters.malformed +
-                                  counters.lost + lent.has_value()) {
+    if (counters.delivered !=
+        counters.replied + counters.unreplied + counters.malformed + counters.lost + (lent != 0)) {
       driven.broken = "something has no ending";
     }
     if (nic.closed() && nic.Deliver(pair, {.kind = Kind::kRequest}, 7, 0)) {
@@ -171,11 +181,11 @@ inline Driven DriveHost(const uint8_t* data, size_t size) {
         endpoint.StoreAnywhere(bytes);
         break;
       case 1:
-        endpoint.memory.header().ready = bytes.Byte() % 4 != 0;
+        endpoint.memory.header().ready = what % 64 == 1 ? bytes.Byte() % 3 : kReady;
         break;
       case 2:
       case 3:
-        endpoint.StoreHead(bytes, pair, host.number(pair));
+        endpoint.StoreHead(bytes, pair, host.number(pair), kAnswers);
         break;
       case 4:
         if (host.Return({.kind = Kind::kReply, .length = bytes.Word16() % 6000}) &&

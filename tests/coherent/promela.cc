@@ -42,18 +42,11 @@ static_assert(static_cast<size_t>(Input::kGone) + 1 == kInputs);
 /// False: no such mutation.
 bool Mutate(Machine& machine, const std::string& mutation, std::string& defines) {
   constexpr auto kN = Role::kNic;
-  constexpr auto kH = Role::kHost;
   if (mutation.empty()) return true;
   if (mutation == "reply_not_taken") {
     machine.Set({kN, State::kLent, Input::kLoad, State::kLoading, Action::kNote});
-  } else if (mutation == "lent_line_answered_again") {
-    machine.Set({kN, State::kLent, Input::kDeliver, State::kLent, Action::kAnswerContent});
   } else if (mutation == "ready_not_cleared") {
     machine.Set({kN, State::kLoading, Input::kPreempt, State::kAskedAway, Action::kAnswerYield});
-  } else if (mutation == "enters_though_barred") {
-    machine.Set({kH, State::kOutside, Input::kCallBarred, State::kWaiting, Action::kLoadLine});
-  } else if (mutation == "try_again_is_content") {
-    machine.Set({kH, State::kWaiting, Input::kTryAgain, State::kHolding, Action::kReportEmpty});
   } else if (mutation == "ready_seen_before_busy_is_set") {
     defines += "#define READY_FIRST\n";
   } else {

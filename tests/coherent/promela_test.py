@@ -8,8 +8,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "exhaustive"))
 import spin
 
-MUTATIONS = ["reply_not_taken", "lent_line_answered_again", "ready_not_cleared",
-             "enters_though_barred", "try_again_is_content", "ready_seen_before_busy_is_set"]
+MUTATIONS = ["reply_not_taken", "ready_not_cleared", "ready_seen_before_busy_is_set"]
 
 if __name__ == "__main__":
     sys.exit(spin.judge(*sys.argv[1:3], [("as specified", [], False)] +

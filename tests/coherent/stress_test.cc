@@ -18,9 +18,9 @@ namespace sluice::coherent::test {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kRequests = 20'000;
+constexpr uint64_t kRequests = 10'000;
 #else
-constexpr uint64_t kRequests = 100'000;
+constexpr uint64_t kRequests = 40'000;
 #endif
 constexpr uint64_t kFrames = kRequests / 4;
 /// Looks of the NIC: its clock here.

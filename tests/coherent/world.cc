@@ -227,7 +227,7 @@ void World::Look(Endpoint& endpoint, Pair pair, uint64_t now_ns) {
       endpoint.asked = false;
       return;
     case Seen::kOverdue:
-      if (endpoint.host.state(Pair::kReceive) == State::kOutside) Violate(kPreemption);
+      if (endpoint.view.header().host[0].busy == 0) Violate(kPreemption);
       return Closed(endpoint);
     case Seen::kFault:
       Violate(kSound);
