@@ -3,8 +3,59 @@
 
 namespace sluice::coherent {
 
+/// Whether a load follows that is not the plain one.
+bool HostEnd::LoadOtherwise(Line& line, Action action) {
+  switch (action) {
+    case Action::kLoadUnwritten:
+      line.Publish({.kind = Kind::kNoReply});
+      return true;
+    case Action::kRefuse:
+      Leave();
+      return false;
+    case Action::kStop:
+      Stop();
+      return false;
+    default:
+      return false;
+  }
+}
+
+/// `word`: what the line says now, which is no answer.
+Got HostEnd::Await(Line& line, uint64_t word, uint64_t patience_cycles) {
+  /// Looks at the line between two looks at the clock and at the preemption word.
+  constexpr uint32_t kLooks = 64;
+  const uint64_t& control = line.line().control;
+  const bool sleeps = wait_ != WaitMethod::kPause;
+  uint64_t deadline = 0;
+  for (uint32_t looks = 0;; ++looks) {
+    if (word == kPoison) return Hear(line, Input::kGone);
+    if (patience_cycles == 0) return LookForClosing(line);
+    if (sleeps || looks % kLooks == kLooks - 1) {
+      const uint64_t now = NowCycles();
+      if (deadline == 0) deadline = now + patience_cycles;
+      if (LookForClosing(line) == Got::kClosed) return Got::kClosed;
+      if (now >= deadline) return Got::kNothing;
+    }
+    WaitOn(wait_, control, word, deadline);
+    word = bar::LoadOnce(control, std::memory_order_acquire);
+    if (static_cast<uint32_t>(word) == static_cast<uint32_t>(line.number_)) {
+      return Answered(line, word);
+    }
+  }
+}
+
+Got HostEnd::AnsweredOtherwise(Line& line, uint64_t word) {
+  const Control control = Control::Of(word);
+  const Input input = kInputOf[word >> Control::kKindShift];
+  if (input != Input::kContent) return Hear(line, input);
+  line.answer = word;
+  return Hear(line, control.length <= line.Capacity(control.in_buffer) ? input : Input::kGone);
+}
+
 Got HostEnd::Hear(Line& line, Input input) {
   switch (line.Move(input)) {
+    case Action::kHand:
+      return Got::kContent;
     case Action::kReportEmpty:
       return Got::kTryAgain;
     case Action::kRefuse:

@@ -48,11 +48,18 @@ class HostEnd {
   /// `patience_cycles` (NowCycles(); 0: looks once). If there is content that nothing was returned
   /// for, nothing is.
   Got Wait(uint64_t patience_cycles) { return LoadAndWait(At(Pair::kReceive), patience_cycles); }
-  /// After Got::kContent, until the next Wait.
+  /// After Got::kContent, until Return() or the next Wait. The code and the data pointer are read
+  /// from the line each time.
   Content content() const {
     const Line& line = At(Pair::kReceive);
     const Control control = Control::Of(line.answer);
-    return {control.kind, control.length, control.count, control.in_buffer, line.code, line.data};
+    const ControlLine& shared = line.line();
+    return {control.kind,
+            control.length,
+            control.count,
+            control.in_buffer,
+            bar::LoadOnce(shared.code),
+            bar::LoadOnce(shared.data)};
   }
   std::span<uint8_t> payload() const {
     const Control control = Control::Of(At(Pair::kReceive).answer);
@@ -105,16 +112,14 @@ class HostEnd {
    public:
     Line(const EndpointMemory& memory, Pair pair, const Machine& machine)
         : PairEnd(memory, pair, machine, State::kOutside) {}
-    // As read once.
-    uint64_t answer = 0;  ///< A Control.
-    uint64_t code = 0, data = 0;
+    uint64_t answer = 0;  ///< The Control of the content, as it was read and checked.
 
    private:
     friend class HostEnd;
   };
-  /// What a kind is as an answer of the NIC; one that it never gives stops the host.
-  static constexpr std::array<Input, kKinds> kInputOf = [] {
-    std::array<Input, kKinds> inputs;
+  /// What the kind of an answer is, by its four bits; one that no NIC gives stops the host.
+  static constexpr std::array<Input, 16> kInputOf = [] {
+    std::array<Input, 16> inputs{};
     inputs.fill(Input::kGone);
     const auto set = [&inputs](Kind kind, Input input) {
       inputs[static_cast<size_t>(kind)] = input;
@@ -127,37 +132,29 @@ class HostEnd {
     set(Kind::kRetire, Input::kRetireNow);
     return inputs;
   }();
-  /// Looks at the line between two looks at the preemption word.
-  static constexpr uint32_t kLooks = 64;
 
   Line& At(Pair pair) { return lines_[static_cast<size_t>(pair)]; }
   const Line& At(Pair pair) const { return lines_[static_cast<size_t>(pair)]; }
+
+  // What follows is each request's way; whatever else happens is in host_end.cc, out of it.
 
   Got LoadAndWait(Line& line, uint64_t patience_cycles) {
     if (line.state() != State::kWaiting && !Load(line)) {
       return line.state() == State::kStopped ? Got::kClosed : Got::kBarred;
     }
-    return Await(line, patience_cycles);
+    const auto number = static_cast<uint32_t>(line.number_);
+    const uint64_t word = bar::LoadOnce(line.line().control, std::memory_order_acquire);
+    return static_cast<uint32_t>(word) == number ? Answered(line, word)
+                                                 : Await(line, word, patience_cycles);
   }
 
   bool Load(Line& line) {
-    switch (line.Move(inside_ ? Input::kCallLoad : Enter())) {
-      case Action::kLoadUnwritten:
-        line.Publish({.kind = Kind::kNoReply});
-        [[fallthrough]];
-      case Action::kLoadLine:
-        // Release: what is returned is in the line when the NIC sees the load of the other one.
-        std::atomic_ref(line.word_->load).store(++line.number_, std::memory_order_release);
-        return true;
-      case Action::kRefuse:
-        Leave();
-        return false;
-      case Action::kStop:
-        Stop();
-        return false;
-      default:
-        return false;
-    }
+    const Action action = line.Move(inside_ ? Input::kCallLoad : Enter());
+    if (action != Action::kLoadLine && !LoadOtherwise(line, action)) [[unlikely]]
+      return false;
+    // Release: what is returned is in the line when the NIC sees the load of the other one.
+    std::atomic_ref(line.word_->load).store(++line.number_, std::memory_order_release);
+    return true;
   }
 
   bool Write(Line& line, const Content& content) {
@@ -169,41 +166,21 @@ class HostEnd {
     return true;
   }
 
-  Got Await(Line& line, uint64_t patience_cycles) {
-    const uint64_t& control = line.line().control;
-    uint64_t deadline = 0;
-    for (uint32_t looks = 0;; ++looks) {
-      const uint64_t word = bar::LoadOnce(control, std::memory_order_acquire);
-      if (static_cast<uint32_t>(word) == static_cast<uint32_t>(line.number_)) [[likely]] {
-        return Answered(line, word);
-      }
-      if (word == kPoison) return Hear(line, Input::kGone);
-      if (patience_cycles == 0) return LookForClosing(line);
-      const bool sleeps = wait_ != WaitMethod::kPause;
-      if (sleeps || looks % kLooks == kLooks - 1) {
-        const uint64_t now = NowCycles();
-        if (deadline == 0) deadline = now + patience_cycles;
-        if (LookForClosing(line) == Got::kClosed) return Got::kClosed;
-        if (now >= deadline) return Got::kNothing;
-      }
-      WaitOn(wait_, control, word, deadline);
-    }
-  }
-
   Got Answered(Line& line, uint64_t word) {
-    const Control control = Control::Of(word);
-    const Input input = kInputOf[static_cast<size_t>(control.kind)];
-    if (input != Input::kContent) [[unlikely]]
-      return Hear(line, input);
-    line.answer = word;
-    line.code = bar::LoadOnce(line.line().code);
-    line.data = bar::LoadOnce(line.line().data);
-    const bool fits = control.length <= line.Capacity(control.in_buffer);
-    if (fits && line.Move(input) == Action::kHand) [[likely]]
-      return Got::kContent;
-    return Hear(line, Input::kGone);
+    // With the bit of a buffer, no length fits the line.
+    const uint64_t in_line =
+        word >> Control::kLengthShift & (Control::kMaxLength | Control::kBuffer);
+    if (kInputOf[word >> Control::kKindShift] == Input::kContent && in_line <= line.Capacity(false))
+        [[likely]] {
+      line.answer = word;
+      return line.Move(Input::kContent) == Action::kHand ? Got::kContent : Got::kNothing;
+    }
+    return AnsweredOtherwise(line, word);
   }
+  Got AnsweredOtherwise(Line& line, uint64_t word);
   Got Hear(Line& line, Input input);
+  bool LoadOtherwise(Line& line, Action action);
+  Got Await(Line& line, uint64_t word, uint64_t patience_cycles);
   Got LookForClosing(Line& line);
   Got Admit(Line& line);
   Input Enter();

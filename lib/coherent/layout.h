@@ -76,20 +76,24 @@ struct Control {
   bool in_buffer = false;
   Kind kind = Kind::kNone;
 
+  static constexpr uint32_t kMaxLength = (1u << 20) - 1;
+  static constexpr uint32_t kMaxCount = 127;
+  static constexpr uint32_t kBuffer = 1u << 27;  ///< Of the upper half.
+  static constexpr int kLengthShift = 32, kCountShift = 52, kKindShift = 60;
+
   constexpr uint64_t Word() const {
-    return number | uint64_t{length & kMaxLength} << 32 | uint64_t{count & kMaxCount} << 52 |
-           uint64_t{in_buffer} << 59 | uint64_t{static_cast<uint8_t>(kind)} << 60;
+    const uint32_t upper = (length & kMaxLength) | (in_buffer ? kBuffer : 0);
+    return number | uint64_t{upper} << kLengthShift | uint64_t{count & kMaxCount} << kCountShift |
+           uint64_t{static_cast<uint8_t>(kind)} << kKindShift;
   }
   /// Whatever the peer wrote: an unknown kind is kNone.
   static constexpr Control Of(uint64_t word) {
-    const auto kind = static_cast<uint8_t>(word >> 60);
-    return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32) & kMaxLength,
-            static_cast<uint8_t>(word >> 52 & kMaxCount), (word >> 59 & 1) != 0,
+    const auto kind = static_cast<uint8_t>(word >> kKindShift);
+    const auto upper = static_cast<uint32_t>(word >> kLengthShift);
+    return {static_cast<uint32_t>(word), upper & kMaxLength,
+            static_cast<uint8_t>(word >> kCountShift & kMaxCount), (upper & kBuffer) != 0,
             kind < kKinds ? static_cast<Kind>(kind) : Kind::kNone};
   }
-
-  static constexpr uint32_t kMaxLength = (1u << 20) - 1;
-  static constexpr uint32_t kMaxCount = 127;
 
   friend bool operator==(const Control&, const Control&) = default;
 };
