@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpc/unmarshal.h"
+
+#include <cstddef>
+
+#include "packet/bytes.h"
+#include "rpc/walk.h"
+
+namespace sluice::rpc {
+namespace {
+
+/// One value under way. Each step returns the error that ends it.
+class Unmarshaller {
+ public:
+  Unmarshaller(const Table& table, const uint8_t* wire, uint32_t bytes, const Room& room)
+      : table_(table), wire_(wire), end_(wire + bytes), room_(room) {}
+
+  UnmarshalError Run(uint32_t type) {
+    if (room_.bytes < table_.types[type].bytes) return UnmarshalError::kNoRoom;
+    uint8_t* const root = Take(table_.types[type].bytes, 1);
+    Walk<uint8_t> walk(table_, type, root);
+    while (const Step* const step = walk.Next()) {
+      const UnmarshalError error = Read(*step, walk.object() + step->at, walk);
+      if (error != UnmarshalError::kNone) return error;
+    }
+    return UnmarshalError::kNone;
+  }
+
+  uint32_t taken() const { return taken_; }
+  uint32_t Consumed(const uint8_t* begin) const { return static_cast<uint32_t>(wire_ - begin); }
+
+ private:
+  uint64_t Left() const { return static_cast<uint64_t>(end_ - wire_); }
+
+  /// Zeroed room, after a look whether it is there; null if it is not.
+  uint8_t* Take(uint64_t bytes, uint32_t alignment) {
+    const uint64_t at = (uint64_t{taken_} + alignment - 1) & ~uint64_t{alignment - 1};
+    if (at > room_.bytes || bytes > room_.bytes - at) return nullptr;
+    std::memset(room_.memory + taken_, 0, at + bytes - taken_);
+    taken_ = static_cast<uint32_t>(at + bytes);
+    return room_.memory + at;
+  }
+  void StorePointer(uint8_t* field, const uint8_t* target) const {
+    packet::Store(field, room_.base + static_cast<uint64_t>(target - room_.memory));
+  }
+
+  bool ReadWord(uint32_t* word) {
+    if (Left() < 4) return false;
+    *word = packet::LoadBe32(wire_);
+    wire_ += 4;
+    return true;
+  }
+
+  UnmarshalError Read(const Step& step, uint8_t* field, Walk<uint8_t>& walk) {
+    if (IsStraight(step.kind)) {
+      if (Left() < StraightWireBytes(step.kind, step.count)) return UnmarshalError::kGarbage;
+      wire_ += ReadStraight(step, field, wire_);
+      return UnmarshalError::kNone;
+    }
+    switch (step.kind) {
+      case StepKind::kEach: return Enter(walk, step.type, field, step.count);
+      case StepKind::kString: return ReadString(step, field);
+      case StepKind::kBytes: return ReadBytes(step, field);
+      case StepKind::kArray: return ReadArray(step, field, walk);
+      case StepKind::kOptional: return ReadOptional(step, field, walk);
+      default: return ReadUnion(step, field, walk);
+    }
+  }
+
+  static UnmarshalError Enter(Walk<uint8_t>& walk, uint32_t type, uint8_t* object,
+                              uint32_t count) {
+    return walk.Enter(type, object, count) ? UnmarshalError::kNone : UnmarshalError::kTooDeep;
+  }
+
+  /// A count and as many bytes.
+  UnmarshalError ReadCounted(const Step& step, uint32_t* bytes) {
+    if (!ReadWord(bytes) || *bytes > step.count || Padded(*bytes) > Left()) {
+      return UnmarshalError::kGarbage;
+    }
+    return UnmarshalError::kNone;
+  }
+
+  UnmarshalError ReadString(const Step& step, uint8_t* field) {
+    uint32_t bytes = 0;
+    if (ReadCounted(step, &bytes) != UnmarshalError::kNone) return UnmarshalError::kGarbage;
+    uint8_t* const text = Take(uint64_t{bytes} + 1, 1);  // And a 0.
+    if (text == nullptr) return UnmarshalError::kNoRoom;
+    std::memcpy(text, wire_, bytes);
+    wire_ += Padded(bytes);
+    StorePointer(field, text);
+    return UnmarshalError::kNone;
+  }
+
+  UnmarshalError ReadBytes(const Step& step, uint8_t* field) {
+    uint32_t bytes = 0;
+    if (ReadCounted(step, &bytes) != UnmarshalError::kNone) return UnmarshalError::kGarbage;
+    if (bytes == 0) return UnmarshalError::kNone;  // 0 and null stand there.
+    uint8_t* const data = Take(bytes, 1);
+    if (data == nullptr) return UnmarshalError::kNoRoom;
+    std::memcpy(data, wire_, bytes);
+    wire_ += Padded(bytes);
+    packet::Store(field, bytes);
+    StorePointer(field + kPointerAt, data);
+    return UnmarshalError::kNone;
+  }
+
+  UnmarshalError ReadArray(const Step& step, uint8_t* field, Walk<uint8_t>& walk) {
+    const Type& element = table_.types[step.type];
+    uint32_t count = 0;
+    if (!ReadWord(&count) || count > step.count ||
+        uint64_t{count} * element.wire_bytes > Left()) {
+      return UnmarshalError::kGarbage;
+    }
+    if (count == 0) return UnmarshalError::kNone;
+    uint8_t* const elements = Take(uint64_t{count} * element.bytes, element.alignment);
+    if (elements == nullptr) return UnmarshalError::kNoRoom;
+    packet::Store(field, count);
+    StorePointer(field + kPointerAt, elements);
+    if (element.words == 0) return Enter(walk, step.type, elements, count);
+    SwapWords(elements, wire_, count * element.words);  // The wire has them all.
+    wire_ += uint64_t{count} * element.wire_bytes;
+    return UnmarshalError::kNone;
+  }
+
+  UnmarshalError ReadOptional(const Step& step, uint8_t* field, Walk<uint8_t>& walk) {
+    uint32_t there = 0;
+    if (!ReadWord(&there)) return UnmarshalError::kGarbage;
+    if (there == 0) return UnmarshalError::kNone;
+    const Type& target = table_.types[step.type];
+    if (target.wire_bytes > Left()) return UnmarshalError::kGarbage;
+    uint8_t* const object = Take(target.bytes, target.alignment);
+    if (object == nullptr) return UnmarshalError::kNoRoom;
+    StorePointer(field, object);
+    return Enter(walk, step.type, object, 1);
+  }
+
+  UnmarshalError ReadUnion(const Step& step, uint8_t* field, Walk<uint8_t>& walk) {
+    uint32_t discriminant = 0;
+    if (!ReadWord(&discriminant)) return UnmarshalError::kGarbage;
+    if (step.kind == StepKind::kBoolUnion) discriminant = discriminant != 0;
+    packet::Store(field, discriminant);
+    const uint32_t arm = ArmFor(table_, step, discriminant);
+    if (arm == kNoType) return UnmarshalError::kGarbage;
+    return arm == kVoidType ? UnmarshalError::kNone : Enter(walk, arm, field, 1);
+  }
+
+  const Table& table_;
+  const uint8_t* wire_;
+  const uint8_t* const end_;
+  const Room room_;
+  uint32_t taken_ = 0;
+};
+
+}  // namespace
+
+Unmarshalled UnmarshalAny(const Table& table, uint32_t type, const uint8_t* wire,
+                          uint32_t wire_bytes, const Room& room) {
+  Unmarshaller unmarshaller(table, wire, wire_bytes, room);
+  const UnmarshalError error = unmarshaller.Run(type);
+  return {error, unmarshaller.taken(), unmarshaller.Consumed(wire)};
+}
+
+}  // namespace sluice::rpc

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// XDR (RFC 4506) into prepared structures: what a C function gets, laid out as rpcgen declares it,
+// with all that its pointers lead to behind it in the same memory. docs/rpc.md has the layout.
+// Nothing is allocated, and every length is checked before it is used.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "rpc/straight.h"
+#include "rpc/table.h"
+
+namespace sluice::rpc {
+
+/// Where a prepared structure goes. Its first byte is the root structure's.
+struct Room {
+  uint8_t* memory = nullptr;  ///< Borrowed.
+  uint32_t bytes = 0;
+  /// The address of `memory` where the structure will be used: what its pointers count from.
+  /// Divisible by 8. 0 makes them offsets, none of which is 0 but that of a null pointer.
+  uint64_t base = 0;
+
+  /// Memory that is used where it is: aligned to 8 bytes.
+  static Room Here(void* memory, uint32_t bytes) {
+    return {static_cast<uint8_t*>(memory), bytes, reinterpret_cast<uint64_t>(memory)};
+  }
+};
+
+enum class UnmarshalError : uint8_t {
+  kNone,
+  kGarbage,  ///< Answer GARBAGE_ARGS: it ends too early, or breaks a limit of the declaration.
+  kNoRoom,   ///< Well-formed so far, but larger than the room.
+  kTooDeep,  ///< Beyond Limits::kMaxDepth.
+};
+
+struct Unmarshalled {
+  UnmarshalError error = UnmarshalError::kNone;
+  uint32_t bytes = 0;       ///< Of the room that the structure takes.
+  uint32_t wire_bytes = 0;  ///< That were read.
+};
+
+/// Any type; Unmarshal is faster for many.
+Unmarshalled UnmarshalAny(const Table& table, uint32_t type, const uint8_t* wire,
+                          uint32_t wire_bytes, const Room& room);
+
+/// Reads a value of `type` from the `wire_bytes` bytes at `wire` into `room`; never beyond either.
+/// Bytes that it does not need are left, as libtirpc leaves them. After an error the room holds
+/// anything. What the structure takes holds no byte that was there before, padding included; what
+/// follows it is not written. Pure: tables may be used by several threads.
+inline Unmarshalled Unmarshal(const Table& table, uint32_t type, const uint8_t* wire,
+                              uint32_t wire_bytes, const Room& room) {
+  const Type& root = table.types[type];
+  if (!root.straight) return UnmarshalAny(table, type, wire, wire_bytes, room);
+  if (wire_bytes < root.wire_bytes) return {.error = UnmarshalError::kGarbage};
+  if (room.bytes < root.bytes) return {.error = UnmarshalError::kNoRoom};
+  if (root.words != 0) {
+    SwapWords(room.memory, wire, root.words);
+  } else {
+    if (!root.dense) std::memset(room.memory, 0, root.bytes);
+    ReadAllStraight(&table.steps[root.first_step], room.memory, wire);
+  }
+  return {.bytes = root.bytes, .wire_bytes = root.wire_bytes};
+}
+
+}  // namespace sluice::rpc

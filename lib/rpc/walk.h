@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The steps of a type, one after the other, with those of the values in it: what unmarshalling and
+// marshalling have in common.
+#pragma once
+
+#include <cstdint>
+
+#include "rpc/table.h"
+
+namespace sluice::rpc {
+
+/// A walk through a value of a sound table's type. `Byte` is uint8_t or const uint8_t. The stack
+/// has a bound, and lies in the object: 2 KiB.
+template <typename Byte>
+class Walk {
+ public:
+  /// Begins with the structure at `object`. The table outlives this.
+  Walk(const Table& table, uint32_t type, Byte* object)
+      : table_(table), place_(Begin(type, object, 1)) {}
+
+  /// The next step that moves something, of the structure object(); null after the last.
+  const Step* Next() {
+    while (place_.next->kind == StepKind::kEnd) {
+      if (--place_.left != 0) {
+        place_ = Begin(place_.type, place_.object + table_.types[place_.type].bytes, place_.left);
+      } else if (depth_ != 0) {
+        place_ = stack_[--depth_];
+      } else {
+        return nullptr;
+      }
+    }
+    return place_.next++;
+  }
+  Byte* object() const { return place_.object; }
+
+  /// Goes on with `count` structures, at least one, of `type` from `object` on, and with the rest
+  /// of this one after them. False: they lie too deep.
+  bool Enter(uint32_t type, Byte* object, uint32_t count) {
+    const bool rest = place_.left != 1 || place_.next->kind != StepKind::kEnd;
+    if (rest) {
+      if (depth_ == Limits::kMaxDepth) return false;
+      stack_[depth_++] = place_;
+    }
+    place_ = Begin(type, object, count);
+    return true;
+  }
+
+ private:
+  struct Place {
+    const Step* next;
+    Byte* object;
+    uint32_t left;  ///< Structures, with this one.
+    uint32_t type;
+  };
+
+  Place Begin(uint32_t type, Byte* object, uint32_t count) const {
+    return {&table_.steps[table_.types[type].first_step], object, count, type};
+  }
+
+  const Table& table_;
+  Place place_;
+  uint32_t depth_ = 0;
+  Place stack_[Limits::kMaxDepth];
+};
+
+/// The type of a union's arm for `discriminant`; kNoType if it has none.
+inline uint32_t ArmFor(const Table& table, const Step& step, uint32_t discriminant) {
+  const Arm* arm = &table.arms[step.type];
+  const Arm* const other = arm + step.count;
+  while (arm != other && arm->value != discriminant) ++arm;
+  return arm->type;
+}
+
+}  // namespace sluice::rpc
