@@ -16,8 +16,8 @@ class Unmarshaller {
       : table_(table), wire_(wire), end_(wire + bytes), room_(room) {}
 
   UnmarshalError Run(uint32_t type) {
-    if (room_.bytes < table_.types[type].bytes) return UnmarshalError::kNoRoom;
-    uint8_t* const root = Take(table_.types[type].bytes, 1);
+    uint8_t* const root = TakeStructures(table_.types[type], 1);
+    if (root == nullptr) return UnmarshalError::kNoRoom;
     Walk<uint8_t> walk(table_, type, root);
     while (const Step* const step = walk.Next()) {
       const UnmarshalError error = Read(*step, walk.object() + step->at, walk);
@@ -32,13 +32,20 @@ class Unmarshaller {
  private:
   uint64_t Left() const { return static_cast<uint64_t>(end_ - wire_); }
 
-  /// Zeroed room, after a look whether it is there; null if it is not.
+  /// Room whose bytes will all be written; null if there is not as much.
   uint8_t* Take(uint64_t bytes, uint32_t alignment) {
     const uint64_t at = (uint64_t{taken_} + alignment - 1) & ~uint64_t{alignment - 1};
     if (at > room_.bytes || bytes > room_.bytes - at) return nullptr;
-    std::memset(room_.memory + taken_, 0, at + bytes - taken_);
+    std::memset(room_.memory + taken_, 0, at - taken_);
     taken_ = static_cast<uint32_t>(at + bytes);
     return room_.memory + at;
+  }
+  /// Room for `count` structures, zeroed where steps leave gaps.
+  uint8_t* TakeStructures(const Type& type, uint32_t count) {
+    const uint64_t bytes = uint64_t{count} * type.bytes;
+    uint8_t* const structures = Take(bytes, type.alignment);
+    if (structures != nullptr && !type.dense) std::memset(structures, 0, bytes);
+    return structures;
   }
   void StorePointer(uint8_t* field, const uint8_t* target) const {
     packet::Store(field, room_.base + static_cast<uint64_t>(target - room_.memory));
@@ -112,7 +119,7 @@ class Unmarshaller {
       return UnmarshalError::kGarbage;
     }
     if (count == 0) return UnmarshalError::kNone;
-    uint8_t* const elements = Take(uint64_t{count} * element.bytes, element.alignment);
+    uint8_t* const elements = TakeStructures(element, count);
     if (elements == nullptr) return UnmarshalError::kNoRoom;
     packet::Store(field, count);
     StorePointer(field + kPointerAt, elements);
@@ -128,7 +135,7 @@ class Unmarshaller {
     if (there == 0) return UnmarshalError::kNone;
     const Type& target = table_.types[step.type];
     if (target.wire_bytes > Left()) return UnmarshalError::kGarbage;
-    uint8_t* const object = Take(target.bytes, target.alignment);
+    uint8_t* const object = TakeStructures(target, 1);
     if (object == nullptr) return UnmarshalError::kNoRoom;
     StorePointer(field, object);
     return Enter(walk, step.type, object, 1);

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From a `.x` file, written in RPCL (RFC 4506 section 6, RFC 5531 section 12), to a signature
+// table. docs/rpc.md says which part of the language there is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rpc/table.h"
+
+namespace sluice::rpc {
+
+/// Longer files are refused.
+inline constexpr size_t kMaxXBytes = 1 << 20;
+
+struct CompiledX {
+  Table table;  ///< Sound.
+  /// Of the table's procedures, by index. Procedure 0 of a version that does not declare one is
+  /// "NULL": it takes and returns nothing (RFC 5531 section 12.1).
+  std::vector<std::string> procedure_names;
+  /// Types of the table by the names that the file gives them; enums, too.
+  std::map<std::string, uint32_t, std::less<>> types;
+};
+
+/// Compiles `text`, which errors call `file`. nullopt: `*error` is one line,
+/// "file:line:column: what is wrong".
+std::optional<CompiledX> CompileX(std::string_view text, std::string_view file,
+                                  std::string* error);
+
+}  // namespace sluice::rpc

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The grammar of RFC 4506 section 6.3 and RFC 5531 section 12.2, as far as docs/rpc.md says.
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rpc/x_reader.h"
+#include "rpc/x_syntax.h"
+
+namespace sluice::rpc {
+namespace {
+
+/// C's, which rpcgen takes for types and RFC 4506 does not have.
+const std::set<std::string_view> kTypesOfC = {"char", "long", "short"};
+
+class Parser : XReader {
+ public:
+  Parser(Scanner& scanner, Syntax& syntax) : XReader(scanner), syntax_(syntax) {}
+
+  bool Run() {
+    while (token().kind != Token::Kind::kEnd) ParseDefinition();
+    return !failed();
+  }
+
+ private:
+  void ParseDefinition() {
+    if (Accept("const")) return ParseConst();
+    if (Accept("program")) return ParseProgram();
+    using Kind = Definition::Kind;
+    if (Accept("typedef")) return ParseTypedef();
+    if (Accept("enum")) return ParseBody(Kind::kEnum);
+    if (Accept("struct")) return ParseBody(Kind::kStruct);
+    if (Accept("union")) return ParseBody(Kind::kUnion);
+    FailExpecting("a definition");
+  }
+
+  void Add(Definition definition) {
+    if (failed()) return;
+    syntax_.by_name.emplace(definition.name, static_cast<uint32_t>(syntax_.definitions.size()));
+    syntax_.definitions.push_back(std::move(definition));
+  }
+
+  void ParseConst() {
+    const std::string name = ExpectNewName();
+    Expect("=");
+    const int64_t value = ExpectValue(std::numeric_limits<int32_t>::min(),
+                                      std::numeric_limits<uint32_t>::max());
+    AddConstant(name, value);
+    Expect(";");
+  }
+
+  void ParseTypedef() {
+    // Its name is the declaration's.
+    const Position position = token().position;
+    Declaration declaration = ParseDeclaration(true);
+    std::string name = declaration.name;
+    Add({.kind = Definition::Kind::kTypedef,
+         .name = std::move(name),
+         .position = position,
+         .fields = {std::move(declaration)}});
+    Expect(";");
+  }
+
+  void ParseBody(Definition::Kind kind) {
+    Definition definition{.kind = kind, .name = {}, .position = token().position};
+    definition.name = ExpectNewName();
+    switch (kind) {
+      case Definition::Kind::kEnum: ParseEnum(definition); break;
+      case Definition::Kind::kStruct: ParseStruct(definition); break;
+      default: ParseUnion(definition); break;
+    }
+    Add(std::move(definition));
+    Expect(";");
+  }
+
+  /// Without "= value" a member is one more than the last, as in rpcgen.
+  void ParseEnum(Definition& definition) {
+    constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    Expect("{");
+    int64_t value = -1;
+    do {
+      const Position position = token().position;
+      const std::string name = ExpectNewName();
+      value = Accept("=") ? ExpectValue(kLeast, kMost) : value + 1;
+      if (value > kMost) FailAt(position, "'" + name + "' is beyond 32 bits");
+      AddConstant(name, value);
+      definition.members.push_back(value);
+    } while (Accept(","));
+    Expect("}");
+  }
+
+  void ParseStruct(Definition& definition) {
+    std::set<std::string> names;
+    Expect("{");
+    do {
+      definition.fields.push_back(ParseField(names));
+      Expect(";");
+    } while (!failed() && !Is("}"));
+    Expect("}");
+  }
+
+  void ParseUnion(Definition& definition) {
+    Expect("switch");
+    Expect("(");
+    definition.fields.push_back(ParseDeclaration(false));
+    if (definition.fields[0].shape != Shape::kPlain) {
+      FailAt(definition.fields[0].position, "a union is chosen by a single value");
+    }
+    Expect(")");
+    Expect("{");
+    std::set<std::string> names;
+    do {
+      Expect("case");
+      ParseCase(definition, names);
+    } while (!failed() && Is("case"));
+    if (Accept("default")) {
+      Expect(":");
+      definition.has_default = true;
+      definition.cases.push_back({.values = {}, .body = ParseArm(names)});
+    }
+    Expect("}");
+  }
+
+  /// Behind the first "case".
+  void ParseCase(Definition& definition, std::set<std::string>& names) {
+    Case arm;
+    do {
+      const Position position = token().position;
+      arm.values.push_back({ExpectValue(std::numeric_limits<int32_t>::min(),
+                                        std::numeric_limits<uint32_t>::max()),
+                            position});
+      Expect(":");
+    } while (Accept("case"));
+    arm.body = ParseArm(names);
+    definition.cases.push_back(std::move(arm));
+  }
+  Declaration ParseArm(std::set<std::string>& names) {
+    Declaration body;
+    body.position = token().position;
+    if (!Accept("void")) body = ParseField(names);
+    Expect(";");
+    return body;
+  }
+
+  /// A declaration whose name is none of `names` yet.
+  Declaration ParseField(std::set<std::string>& names) {
+    Declaration field = ParseDeclaration(false);
+    if (!failed() && !names.insert(field.name).second) {
+      FailAt(field.position, "there is a field '" + field.name + "' already");
+    }
+    return field;
+  }
+
+  /// RFC 4506 section 6.3, "declaration", but for void.
+  Declaration ParseDeclaration(bool defines) {
+    Declaration declaration = ParseType();
+    if (declaration.base == Base::kVoid) FailAt(declaration.position, "void declares nothing");
+    const bool bytes = declaration.base == Base::kString || declaration.base == Base::kOpaque;
+    if (!bytes && Accept("*")) declaration.shape = Shape::kOptional;
+    declaration.name = defines ? ExpectNewName() : ExpectName();
+    if (declaration.shape == Shape::kOptional) return declaration;
+    if (declaration.base != Base::kString && Accept("[")) {
+      declaration.shape = Shape::kFixed;
+      declaration.size = ExpectUnsigned(1);
+      Expect("]");
+    } else if (Accept("<")) {
+      declaration.shape = Shape::kVariable;
+      if (!Is(">")) declaration.size = ExpectUnsigned();
+      Expect(">");
+    } else if (bytes) {
+      FailExpecting(declaration.base == Base::kString ? "'<'" : "'[' or '<'");
+    }
+    return declaration;
+  }
+
+  /// RFC 4506 section 6.3, "type-specifier"; and void, string and opaque.
+  Declaration ParseType() {
+    static const std::map<std::string_view, Base> kBases = {
+        {"void", Base::kVoid},     {"int", Base::kInt},       {"hyper", Base::kHyper},
+        {"float", Base::kFloat},   {"double", Base::kDouble}, {"bool", Base::kBool},
+        {"string", Base::kString}, {"opaque", Base::kOpaque}};
+    Declaration declaration;
+    declaration.position = token().position;
+    if (Accept("unsigned")) {
+      declaration.base = Accept("hyper") ? Base::kHyper : Base::kUnsigned;
+      if (declaration.base == Base::kUnsigned && !Accept("int")) RefuseTypesOfC();
+      return declaration;
+    }
+    if (const auto found = kBases.find(token().text);
+        found != kBases.end() && token().kind == Token::Kind::kWord) {
+      declaration.base = found->second;
+      Advance();
+      return declaration;
+    }
+    if (Is("quadruple")) Fail("quadruple is not supported: C has no such type everywhere");
+    RefuseTypesOfC();
+    const bool tagged = Accept("struct") || Accept("union") || Accept("enum");
+    if (tagged && Is("{")) Fail("a definition inside another: give it a name before");
+    declaration.base = Base::kNamed;
+    declaration.type = ExpectName();
+    return declaration;
+  }
+
+  void RefuseTypesOfC() {
+    if (token().kind == Token::Kind::kWord && kTypesOfC.contains(token().text)) {
+      Fail("RFC 4506 has no type '" + std::string(token().text) + "': use int or hyper");
+    }
+  }
+
+  void ParseProgram() {
+    ExpectNewName();
+    Expect("{");
+    const size_t first = syntax_.procedures.size();
+    std::set<uint32_t> versions;
+    std::set<std::string> names;
+    do {
+      ParseVersion(versions, names);
+    } while (!failed() && Is("version"));
+    Expect("}");
+    Expect("=");
+    const Position position = token().position;
+    const uint32_t program = ExpectUnsigned();
+    if (!programs_.insert(program).second && !failed()) {
+      FailAt(position, "there is a program " + std::to_string(program) + " already");
+    }
+    for (size_t i = first; i < syntax_.procedures.size(); ++i) {
+      syntax_.procedures[i].program = program;
+    }
+    Expect(";");
+  }
+
+  void ParseVersion(std::set<uint32_t>& versions, std::set<std::string>& version_names) {
+    Expect("version");
+    Position position = token().position;
+    const std::string name = ExpectName();
+    if (!version_names.insert(name).second && !failed()) {
+      FailAt(position, "there is a version '" + name + "' already");
+    }
+    Expect("{");
+    const size_t first = syntax_.procedures.size();
+    std::set<uint32_t> numbers;
+    std::set<std::string> names;
+    do {
+      ParseProcedure(numbers, names);
+    } while (!failed() && !Is("}"));
+    Expect("}");
+    Expect("=");
+    position = token().position;
+    const uint32_t version = ExpectUnsigned();
+    if (!versions.insert(version).second && !failed()) {
+      FailAt(position, "there is a version " + std::to_string(version) + " already");
+    }
+    for (size_t i = first; i < syntax_.procedures.size(); ++i) {
+      syntax_.procedures[i].version = version;
+    }
+    Expect(";");
+  }
+
+  void ParseProcedure(std::set<uint32_t>& numbers, std::set<std::string>& names) {
+    ProcedureDefinition procedure{};
+    procedure.result = ParseProcedureType();
+    Position position = token().position;
+    procedure.name = ExpectName();
+    if (!names.insert(procedure.name).second && !failed()) {
+      FailAt(position, "there is a procedure '" + procedure.name + "' already");
+    }
+    Expect("(");
+    do {
+      procedure.arguments.push_back(ParseProcedureType());
+      if (procedure.arguments.size() > 1 && procedure.arguments.back().base == Base::kVoid) {
+        FailAt(procedure.arguments.back().position, "void beside other arguments");
+      }
+    } while (procedure.arguments[0].base != Base::kVoid && Accept(","));
+    Expect(")");
+    Expect("=");
+    position = token().position;
+    procedure.number = ExpectUnsigned();
+    if (!numbers.insert(procedure.number).second && !failed()) {
+      FailAt(position,
+                    "there is a procedure " + std::to_string(procedure.number) + " already");
+    }
+    Expect(";");
+    syntax_.procedures.push_back(std::move(procedure));
+  }
+  /// A string, as in rpcgen, is one without a limit.
+  Declaration ParseProcedureType() {
+    Declaration declaration = ParseType();
+    if (declaration.base == Base::kOpaque) {
+      FailAt(declaration.position, "opaque needs a size: give it a name by typedef");
+    }
+    if (declaration.base == Base::kString) declaration.shape = Shape::kVariable;
+    return declaration;
+  }
+
+  Syntax& syntax_;
+  std::set<uint32_t> programs_;
+};
+
+}  // namespace
+
+bool ParseX(Scanner& scanner, Syntax* syntax) { return Parser(scanner, *syntax).Run(); }
+
+}  // namespace sluice::rpc

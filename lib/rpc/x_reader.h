@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the parser of `.x` files (x_parser.cc) expects next: signs, names, values.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "rpc/x_scanner.h"
+
+namespace sluice::rpc {
+
+/// Takes tokens of a scanner, which outlives it. An expectation that fails leaves no tokens
+/// behind, so that every loop ends; what is returned then means nothing.
+class XReader {
+ public:
+  explicit XReader(Scanner& scanner) : scanner_(scanner) {}
+
+  const Token& token() const { return scanner_.token(); }
+  bool Is(std::string_view text) const {
+    return token().kind != Token::Kind::kEnd && token().text == text;
+  }
+  bool Fail(std::string_view message) { return scanner_.Fail(token().position, message); }
+
+  bool FailExpecting(std::string_view what) {
+    return Fail(std::string(what) + " expected, not " +
+                (token().kind == Token::Kind::kEnd ? std::string("the end")
+                                                   : "'" + std::string(token().text) + "'"));
+  }
+  void Advance() { scanner_.Advance(); }
+  bool Accept(std::string_view text) {
+    if (!Is(text)) return false;
+    scanner_.Advance();
+    return true;
+  }
+  bool Expect(std::string_view text) {
+    return Accept(text) || FailExpecting("'" + std::string(text) + "'");
+  }
+
+  /// A name that is no keyword.
+  std::string ExpectName() {
+    if (token().kind != Token::Kind::kWord) {
+      FailExpecting("a name");
+      return {};
+    }
+    if (IsKeyword(token().text)) {
+      Fail("'" + std::string(token().text) + "' is a keyword");
+      return {};
+    }
+    std::string name(token().text);
+    scanner_.Advance();
+    return name;
+  }
+  /// The name of a constant, a type or a program: they share one space.
+  std::string ExpectNewName() {
+    const Position position = token().position;
+    std::string name = ExpectName();
+    const auto [at, added] = names_.emplace(name, position);
+    if (!added && !scanner_.failed()) {
+      scanner_.Fail(position, "'" + name + "' is defined already, in line " +
+                                  std::to_string(at->second.line));
+    }
+    return name;
+  }
+
+  /// A number, or the name of a constant, from `least` to `most`.
+  int64_t ExpectValue(int64_t least, int64_t most) {
+    const Token at = token();
+    int64_t value = 0;
+    if (at.kind == Token::Kind::kNumber) {
+      value = at.number;
+    } else if (at.kind == Token::Kind::kWord && !IsKeyword(at.text)) {
+      const auto found = constants_.find(std::string(at.text));
+      if (found == constants_.end()) {
+        Fail("no constant is called '" + std::string(at.text) + "' so far");
+        return 0;
+      }
+      value = found->second;
+    } else {
+      FailExpecting("a number or a constant");
+      return 0;
+    }
+    if (value < least || value > most) {
+      Fail("a value from " + std::to_string(least) + " to " + std::to_string(most) +
+           " expected, not " + std::to_string(value));
+      return 0;
+    }
+    scanner_.Advance();
+    return value;
+  }
+  uint32_t ExpectUnsigned(uint32_t least = 0) {
+    return static_cast<uint32_t>(ExpectValue(least, std::numeric_limits<uint32_t>::max()));
+  }
+
+  bool failed() const { return scanner_.failed(); }
+  /// Of something that was read already.
+  bool FailAt(Position position, std::string_view message) {
+    return scanner_.Fail(position, message);
+  }
+  void AddConstant(const std::string& name, int64_t value) { constants_.emplace(name, value); }
+
+ private:
+  static bool IsKeyword(std::string_view word) {
+    static const std::set<std::string_view> kKeywords = {
+        "bool",   "case",    "const", "default",  "double",  "enum",      "float",
+        "hyper",  "int",     "opaque", "program", "quadruple", "string",  "struct",
+        "switch", "typedef", "union", "unsigned", "version", "void"};
+    return kKeywords.contains(word);
+  }
+
+  Scanner& scanner_;
+  std::map<std::string, int64_t> constants_ = {{"FALSE", 0}, {"TRUE", 1}};
+  std::map<std::string, Position> names_ = {{"FALSE", {}}, {"TRUE", {}}};
+};
+
+}  // namespace sluice::rpc

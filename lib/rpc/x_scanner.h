@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Tokens of the `.x` language (RFC 4506 section 6.2). As in rpcgen, a line that begins with % is
+// none of ours.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sluice::rpc {
+
+struct Position {
+  uint32_t line = 1;
+  uint32_t column = 1;  ///< In bytes, from 1.
+};
+
+struct Token {
+  enum class Kind : uint8_t { kEnd, kWord, kNumber, kSign };
+
+  Kind kind = Kind::kEnd;
+  Position position;
+  std::string_view text;  ///< In the scanned text.
+  int64_t number = 0;     ///< Of kNumber.
+};
+
+/// Scans a text, which outlives it. After an error there are no more tokens.
+class Scanner {
+ public:
+  Scanner(std::string_view text, std::string_view file) : text_(text), file_(file) { Advance(); }
+
+  /// The token that has not been taken.
+  const Token& token() const { return token_; }
+  void Advance();
+
+  /// Sets the error, unless there is one: "file:line:column: message". Always false.
+  bool Fail(Position position, std::string_view message);
+  bool failed() const { return !error_.empty(); }
+  const std::string& error() const { return error_; }
+
+ private:
+  char At(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  bool AtEnd() const { return at_ == text_.size(); }
+  void Step();
+  void SkipLine();
+  bool SkipComment();
+  bool SkipBlanks();
+  void ScanNumber(std::string_view text);
+
+  std::string_view text_;
+  std::string_view file_;
+  size_t at_ = 0;
+  Position position_;
+  Token token_;
+  std::string error_;
+};
+
+}  // namespace sluice::rpc
