@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpc/x_compiler.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "x_samples.h"
+
+namespace sluice::rpc {
+namespace {
+
+std::string ErrorOf(std::string_view text) {
+  std::string error;
+  const auto compiled = CompileX(text, "t.x", &error);
+  return compiled ? "" : error;
+}
+CompiledX Compiled(std::string_view text) {
+  std::string error;
+  auto compiled = CompileX(text, "t.x", &error);
+  EXPECT_EQ(error, "");
+  return compiled ? *compiled : CompiledX();
+}
+const Type& TypeCalled(const CompiledX& x, const char* name) {
+  return x.table.types[x.types.find(name)->second];
+}
+std::string StepsOf(const CompiledX& x, const char* name) {
+  static const char* const kNames[] = {"end",   "words",  "longs", "bools",  "opaque", "each",
+                                       "string", "bytes", "array", "optional", "union", "bool"};
+  std::string text;
+  for (const Step* step = &x.table.steps[TypeCalled(x, name).first_step];
+       step->kind != StepKind::kEnd; ++step) {
+    text += (text.empty() ? "" : " ") + std::string(kNames[static_cast<uint32_t>(step->kind)]) +
+            "@" + std::to_string(step->at) + "*" + std::to_string(step->count);
+  }
+  return text;
+}
+
+TEST(XCompiler, SamplesCompileToSoundTables) {
+  for (const std::string_view text : {test::kFileX, test::kPingX, test::kEverythingX}) {
+    EXPECT_TRUE(Compiled(text).table.IsSound());
+  }
+}
+
+// Sizes and offsets by the System V ABI: numbers at multiples of their size, pointers 8 bytes.
+TEST(XCompiler, NeighboursAreOneStep) {
+  const struct {
+    const char* fields;
+    const char* steps;
+    uint32_t bytes, alignment, wire_bytes, words;
+    bool straight, dense;
+  } kCases[] = {
+      {"int a; unsigned b; float c; int d[5];", "words@0*8", 32, 4, 32, 8, true, true},
+      {"int a; hyper b; double c;", "words@0*1 longs@8*2", 24, 8, 20, 0, true, false},
+      {"hyper a; int b;", "longs@0*1 words@8*1", 16, 8, 12, 0, true, false},
+      {"bool a; bool b[2]; int c;", "bools@0*3 words@12*1", 16, 4, 16, 0, true, true},
+      {"opaque a[8]; opaque b[4];", "opaque@0*12", 12, 1, 12, 0, true, true},
+      {"opaque a[5]; opaque b[4]; int c;", "opaque@0*5 opaque@5*4 words@12*1", 16, 4, 16, 0, true,
+       false},
+      {"string s<9>; opaque o<7>; int v<5>; int *p;",
+       "string@0*9 bytes@8*7 array@24*5 optional@40*1", 48, 8, 16, 0, false, false},
+      {"string s<>; opaque o<>;", "string@0*4294967295 bytes@8*4294967295", 24, 8, 8, 0, false,
+       false},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.fields);
+    const CompiledX x = Compiled(std::string("struct s {") + c.fields + "};");
+    const Type& type = TypeCalled(x, "s");
+    EXPECT_EQ(StepsOf(x, "s"), c.steps);
+    EXPECT_EQ(type.bytes, c.bytes);
+    EXPECT_EQ(type.alignment, c.alignment);
+    EXPECT_EQ(type.wire_bytes, c.wire_bytes);
+    EXPECT_EQ(type.words, c.words);
+    EXPECT_EQ(type.straight, c.straight);
+    EXPECT_EQ(type.dense, c.dense);
+  }
+}
+
+TEST(XCompiler, StructuresInStructuresAreFlat) {
+  const CompiledX x = Compiled(
+      "struct p { int x; int y; }; typedef p square[4]; typedef square cube[2];"
+      "struct odd { int a; hyper b; };"
+      "struct s { int n; p one; cube many; odd pair[2]; odd alone[1]; };"
+      "union u switch (int k) { case 1: hyper h; case 2: case 3: void; };");
+  EXPECT_EQ(StepsOf(x, "s"), "words@0*19 each@80*2 words@112*1 longs@120*1");
+  EXPECT_EQ(TypeCalled(x, "s").bytes, 128);
+  EXPECT_EQ(TypeCalled(x, "cube").words, 16);
+  EXPECT_EQ(StepsOf(x, "u"), "union@0*3");
+  EXPECT_EQ(TypeCalled(x, "u").bytes, 16);
+  EXPECT_TRUE(x.table.IsSound());
+}
+
+TEST(XCompiler, ProceduresAreFound) {
+  const CompiledX x = Compiled(test::kPingX);
+  const auto find = [&](uint32_t program, uint32_t version, uint32_t procedure) {
+    return x.table.Find(program, version, procedure);
+  };
+  EXPECT_EQ(x.procedure_names[find(1, 2, 1).procedure], "PINGPROC_PINGBACK");
+  EXPECT_EQ(x.procedure_names[find(1, 1, 0).procedure], "PINGPROC_NULL");
+  const Procedure& pingback = x.table.procedures[find(1, 2, 1).procedure];
+  EXPECT_EQ(pingback.arguments, kVoidType);
+  EXPECT_EQ(x.table.types[pingback.result].words, 1);
+  EXPECT_EQ(find(1, 1, 1).stat, AcceptStat::kProcUnavail);
+  EXPECT_EQ(find(2, 1, 0).stat, AcceptStat::kProgUnavail);
+  EXPECT_EQ(find(0, 1, 0).stat, AcceptStat::kProgUnavail);
+  for (const uint32_t version : {0, 3}) {
+    EXPECT_EQ(find(1, version, 0).stat, AcceptStat::kProgMismatch);
+    EXPECT_EQ(find(1, version, 0).low, 1);
+    EXPECT_EQ(find(1, version, 0).high, 2);
+  }
+  // Procedure 0 is there without a declaration; several arguments are one structure.
+  const CompiledX all = Compiled(test::kEverythingX);
+  const Lookup null = all.table.Find(0x20000001, 1, 0);
+  EXPECT_EQ(null.stat, AcceptStat::kSuccess);
+  EXPECT_EQ(all.procedure_names[null.procedure], "NULL");
+  const Lookup add = all.table.Find(0x20000001, 1, 2);
+  EXPECT_EQ(all.table.types[all.table.procedures[add.procedure].arguments].words, 5);
+}
+
+TEST(XCompiler, ErrorsSayWhereAndWhat) {
+  const struct {
+    const char* text;
+    const char* error;
+  } kCases[] = {
+      {"int x;", "1:1: a definition expected, not 'int'"},
+      {"struct s { int x }", "1:18: ';' expected, not '}'"},
+      {"struct s {\n  int x;\n", "3:1: a name expected, not the end"},
+      {"struct s { };", "1:12: a name expected, not '}'"},
+      {"struct s { int int; };", "1:16: 'int' is a keyword"},
+      {"struct s { void; };", "1:12: void declares nothing"},
+      {"struct s { int x; hyper x; };", "1:19: there is a field 'x' already"},
+      {"struct s { s x; };", "1:12: 's' contains itself: use a pointer"},
+      {"struct a { b x[2]; }; struct b { a y; };", "1:34: 'a' contains itself: use a pointer"},
+      {"typedef a b; typedef b a;", "1:22: 'b' contains itself: use a pointer"},
+      {"union u switch (u x) { default: void; };", "1:24: 'case' expected, not 'default'"},
+      {"union u switch (u x) { case 1: void; };", "1:17: 'u' contains itself: use a pointer"},
+      {"struct s { t x; };", "1:12: no type is called 't'"},
+      {"struct s { t *x; };", "1:12: no type is called 't'"},
+      {"typedef int t; struct t { int x; };", "1:23: 't' is defined already, in line 1"},
+      {"enum e { A, A };", "1:13: 'A' is defined already, in line 1"},
+      {"enum e { A = 2147483647, B };", "1:26: 'B' is beyond 32 bits"},
+      {"const c = 0x1ffffffff;", "1:11: a value from -2147483648 to 4294967295 expected, not "
+                                 "8589934591"},
+      {"const c = 99999999999999999999;", "1:11: this number is too large"},
+      {"const c = 08;", "1:11: '08' is not a number"},
+      {"const c = 1x;", "1:11: '1x' is not a number"},
+      {"const c = d;", "1:11: no constant is called 'd' so far"},
+      {"struct s { int x[0]; };", "1:18: a value from 1 to 4294967295 expected, not 0"},
+      {"struct s { int x[-1]; };", "1:18: a value from 1 to 4294967295 expected, not -1"},
+      {"struct s { int x[]; };", "1:18: a number or a constant expected, not ']'"},
+      {"struct s { hyper x[200000]; };", "1:12: 'x' is larger than 1 MiB"},
+      {"struct s { int x[262144]; int y; };", "1:27: with 'y' this is larger than 1 MiB"},
+      {"struct s { opaque x; };", "1:20: '[' or '<' expected, not ';'"},
+      {"struct s { string x[3]; };", "1:20: '<' expected, not '['"},
+      {"struct s { string *x; };", "1:19: a name expected, not '*'"},
+      {"struct s { int *x<3>; };", "1:18: ';' expected, not '<'"},
+      {"struct s { quadruple x; };",
+       "1:12: quadruple is not supported: C has no such type everywhere"},
+      {"struct s { unsigned long x; };", "1:21: RFC 4506 has no type 'long': use int or hyper"},
+      {"struct s { char x; };", "1:12: RFC 4506 has no type 'char': use int or hyper"},
+      {"struct s { struct { int x; } y; };",
+       "1:19: a definition inside another: give it a name before"},
+      {"union u switch (float f) { case 1: void; };",
+       "1:17: a union is chosen by an int, unsigned, bool or enum"},
+      {"union u switch (int f<>) { case 1: void; };", "1:17: a union is chosen by a single value"},
+      {"union u switch (bool b) { case 2: void; };", "1:32: 2 is no value of 'b'"},
+      {"union u switch (unsigned b) { case -1: void; };", "1:36: -1 is no value of 'b'"},
+      {"enum e { A = 1 }; union u switch (e b) { case 2: void; };", "1:47: 2 is no value of 'b'"},
+      {"union u switch (int b) { case 2: void; case 2: int x; };",
+       "1:45: there is a case 2 already"},
+      {"union u switch (int b) { case 2: int x; default: int x; };",
+       "1:50: there is a field 'x' already"},
+      {"program P { version V { void A(void) = 1; void B(void) = 1; } = 1; } = 1;",
+       "1:58: there is a procedure 1 already"},
+      {"program P { version V { void A(void) = 1; void A(void) = 2; } = 1; } = 1;",
+       "1:48: there is a procedure 'A' already"},
+      {"program P { version V { void A(void) = 1; } = 1; version W { void A(void) = 1; } = 1; } "
+       "= 1;", "1:84: there is a version 1 already"},
+      {"program P { version V { void A(int, void) = 1; } = 1; } = 1;",
+       "1:37: void beside other arguments"},
+      {"program P { version V { opaque A(void) = 1; } = 1; } = 1;",
+       "1:25: opaque needs a size: give it a name by typedef"},
+      {"program P { } = 1;", "1:13: 'version' expected, not '}'"},
+      {"/* never", "1:1: this comment has no end"},
+      {"struct s { int x; }; @", "1:22: unexpected '@'"},
+      {"\x01", "1:1: unexpected 0x01"},
+      {"#include <x.h>\n", "1:1: a preprocessor's line: run the file through cpp -P first"},
+  };
+  for (const auto& c : kCases) EXPECT_EQ(ErrorOf(c.text), std::string("t.x:") + c.error) << c.text;
+}
+
+TEST(XCompiler, SizesOfFilesHaveLimits) {
+  EXPECT_EQ(ErrorOf(std::string(kMaxXBytes + 1, ' ')), "t.x:1:1: a file of more than 1 MiB");
+  EXPECT_EQ(ErrorOf("struct " + std::string(256, 's')),
+            "t.x:1:8: a word of more than 255 characters");
+  const auto chain = [](int links) {
+    std::string text = "struct s0 { int x; };";
+    for (int i = 1; i < links; ++i) {
+      const std::string before = "s" + std::to_string(i - 1);
+      text += "struct s" + std::to_string(i) + " { " + before + " x; };";
+    }
+    return text;
+  };
+  // Defined from the innermost on, each is known when the next is met; backwards it is a chain.
+  EXPECT_EQ(ErrorOf(chain(1000)), "");
+  std::string backwards = "struct r0 { int x; };";
+  for (int i = 1; i < 70; ++i) {
+    backwards.insert(0, "struct r" + std::to_string(i) + " { r" + std::to_string(i - 1) + " x; };");
+  }
+  EXPECT_EQ(ErrorOf(backwards).substr(ErrorOf(backwards).find(": ")),
+            ": 'r5' lies more than 64 definitions deep");
+  std::string doubling = "struct d0 { int a; hyper b; };";
+  for (int i = 1; i < 16; ++i) {
+    const std::string before = "d" + std::to_string(i - 1);
+    doubling += "struct d" + std::to_string(i) + " { " + before + " a; " + before + " b; };";
+  }
+  EXPECT_EQ(ErrorOf(doubling), "t.x:1:1: more than 16384 fields in all");
+  std::string types;
+  for (int i = 0; i < 5000; ++i) types += "typedef int t" + std::to_string(i) + ";";
+  EXPECT_EQ(ErrorOf(types), "t.x:1:1: more than 4096 types in all");
+}
+
+}  // namespace
+}  // namespace sluice::rpc
