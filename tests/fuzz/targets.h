@@ -86,6 +86,18 @@ void TelemetryIpfix(const uint8_t* data, size_t size);
 /// byte chooses: its account holds, and no decision is made over another.
 void SchedAgent(const uint8_t* data, size_t size);
 
+/// A frame with a call, through unmarshalling and to its reply: what is accepted is written again
+/// and read again, and the reply is valid. The first byte says whether checksums are made right
+/// first.
+void RpcCall(const uint8_t* data, size_t size);
+
+/// A `.x` file up to the first 0, and what follows as a value of each of its types: an error is one
+/// line, a table is sound.
+void RpcLanguage(const uint8_t* data, size_t size);
+
+/// Changes of a signature table, and a value: what is still sound keeps to its bounds.
+void RpcTable(const uint8_t* data, size_t size);
+
 /// A capture file through the reader, and what was read through the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 

@@ -14,6 +14,7 @@
 #include "logmon/syslog_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
+#include "rpc/seeds.h"
 #include "seeds.h"
 
 namespace sluice::fuzz {
@@ -218,6 +219,15 @@ TEST(FuzzTargets, SchedAgent) {
 
 TEST(FuzzTargets, ChainGraph) {
   Bend(ChainGraph, Bytes(test::kChainGraph.begin(), test::kChainGraph.end()));
+}
+TEST(FuzzTargets, RpcCall) {
+  for (const Bytes& seed : test::RpcCallSeeds()) Bend(RpcCall, seed);
+}
+TEST(FuzzTargets, RpcLanguage) {
+  for (const Bytes& seed : test::RpcLanguageSeeds()) Bend(RpcLanguage, seed);
+}
+TEST(FuzzTargets, RpcTable) {
+  for (const Bytes& seed : test::RpcTableSeeds()) Bend(RpcTable, seed);
 }
 
 TEST(FuzzTargets, CaptureReader) {

@@ -13,6 +13,7 @@
 #include "logmon/syslog_seeds.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
+#include "rpc/seeds.h"
 #include "seeds.h"
 
 namespace {
@@ -95,6 +96,9 @@ int main(int argc, char** argv) {
   write_all("client", sluice::test::ClientSeeds());
   write_all("etcd", sluice::test::EtcdSeeds());
   write_all("streams", sluice::test::StreamSeeds());
+  write_all("rpc_call", sluice::test::RpcCallSeeds());
+  write_all("rpc_language", sluice::test::RpcLanguageSeeds());
+  write_all("rpc_table", sluice::test::RpcTableSeeds());
   write_all("scripts", sluice::test::ScriptSeeds());
   return good ? 0 : 1;
 }

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 
+#include "compiled.h"
 #include "packet/fixtures.h"
 #include "rpc/unmarshal.h"
 #include "rpc/x_compiler.h"
@@ -18,18 +18,11 @@ namespace {
 using test::Bytes;
 using test::FromHex;
 
-CompiledX Compiled(std::string_view text) {
-  std::string error;
-  auto compiled = CompileX(text, "t.x", &error);
-  EXPECT_EQ(error, "");
-  return compiled ? *compiled : CompiledX();
-}
-
 /// One type, called t.
 class Codec {
  public:
   explicit Codec(std::string_view text, const char* name = "t")
-      : x_(Compiled(text)), type_(x_.types.find(name)->second) {}
+      : x_(test::Compiled(text)), type_(x_.types.find(name)->second) {}
 
   /// Into memory of exactly `room` bytes that held something before.
   Unmarshalled Read(const Bytes& wire, uint32_t room, Bytes* memory, uint64_t base = 0) const {

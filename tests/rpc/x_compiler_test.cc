@@ -5,21 +5,18 @@
 
 #include <string>
 
+#include "compiled.h"
 #include "x_samples.h"
 
 namespace sluice::rpc {
 namespace {
 
+using test::Compiled;
+
 std::string ErrorOf(std::string_view text) {
   std::string error;
   const auto compiled = CompileX(text, "t.x", &error);
   return compiled ? "" : error;
-}
-CompiledX Compiled(std::string_view text) {
-  std::string error;
-  auto compiled = CompileX(text, "t.x", &error);
-  EXPECT_EQ(error, "");
-  return compiled ? *compiled : CompiledX();
 }
 const Type& TypeCalled(const CompiledX& x, const char* name) {
   return x.table.types[x.types.find(name)->second];
