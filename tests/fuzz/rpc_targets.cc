@@ -7,6 +7,7 @@
 #include "checksums.h"
 #include "packet/fixtures.h"
 #include "rpc/call_frame.h"
+#include "rpc/client.h"
 #include "rpc/hostile_table.h"
 #include "rpc/marshal.h"
 #include "rpc/reply.h"
@@ -49,6 +50,12 @@ void ReadAndWrite(const rpc::Table& table, uint32_t type, const uint8_t* wire, u
 
 void RpcCall(const uint8_t* data, size_t size) {
   if (size == 0) return;
+  const test::ExactBuffer message({data, size});
+  rpc::Reply reply;
+  FUZZ_CHECK(rpc::ReplyErrorName(rpc::ReadReply(message.data(), message.size(), &reply)) !=
+             "unknown");
+  FUZZ_CHECK(reply.results == nullptr ||
+             reply.results + reply.result_bytes == message.data() + size);
   test::Bytes bytes(data + 1, data + size);
   if (data[0] % 2 != 0) MakeChecksumsRight(bytes);
   const test::ExactBuffer frame(bytes, 64);

@@ -88,7 +88,7 @@ void SchedAgent(const uint8_t* data, size_t size);
 
 /// A frame with a call, through unmarshalling and to its reply: what is accepted is written again
 /// and read again, and the reply is valid. The first byte says whether checksums are made right
-/// first.
+/// first. The whole input as a reply, too.
 void RpcCall(const uint8_t* data, size_t size);
 
 /// A `.x` file up to the first 0, and what follows as a value of each of its types: an error is one
