@@ -23,7 +23,9 @@ inline void SwapWords(uint8_t* to, const uint8_t* from, uint32_t count) {
                                     28);
     std::memcpy(to, &words, sizeof words);
   }
-  for (; count != 0; --count, to += 4, from += 4) packet::StoreBe32(to, packet::Load<uint32_t>(from));
+  for (; count != 0; --count, to += 4, from += 4) {
+    packet::StoreBe32(to, packet::Load<uint32_t>(from));
+  }
 }
 
 inline void SwapLongs(uint8_t* to, const uint8_t* from, uint32_t count) {

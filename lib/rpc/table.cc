@@ -116,8 +116,9 @@ Lookup Table::Find(uint32_t program, uint32_t version, uint32_t procedure) const
     return {.stat = AcceptStat::kSuccess,
             .procedure = static_cast<uint32_t>(found - procedures.begin())};
   }
-  const auto first = std::partition_point(
-      procedures.begin(), procedures.end(), [&](const Procedure& p) { return p.program < program; });
+  const auto first =
+      std::partition_point(procedures.begin(), procedures.end(),
+                           [&](const Procedure& p) { return p.program < program; });
   const auto end = std::partition_point(
       first, procedures.end(), [&](const Procedure& p) { return p.program == program; });
   if (first == end) return {.stat = AcceptStat::kProgUnavail};

@@ -43,7 +43,8 @@ Layout Layouts::OfBase(const Declaration& declaration) {
   const uint32_t definition = Named(declaration);
   if (scanner_.failed()) return {};
   if (known_[definition].state == Known::State::kUnderWay) {
-    scanner_.Fail(declaration.position, "'" + declaration.type + "' contains itself: use a pointer");
+    scanner_.Fail(declaration.position,
+                  "'" + declaration.type + "' contains itself: use a pointer");
     return {};
   }
   return Of(definition);

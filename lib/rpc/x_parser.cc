@@ -183,7 +183,10 @@ class Parser : XReader {
     static const std::map<std::string_view, Base> kBases = {
         {"void", Base::kVoid},     {"int", Base::kInt},       {"hyper", Base::kHyper},
         {"float", Base::kFloat},   {"double", Base::kDouble}, {"bool", Base::kBool},
-        {"string", Base::kString}, {"opaque", Base::kOpaque}};
+        {"string", Base::kString}, {"opaque", Base::kOpaque},
+        // Names of the C library that rpcgen lets through.
+        {"u_int", Base::kUnsigned}, {"int32_t", Base::kInt}, {"uint32_t", Base::kUnsigned},
+        {"int64_t", Base::kHyper}, {"uint64_t", Base::kHyper}};
     Declaration declaration;
     declaration.position = token().position;
     if (Accept("unsigned")) {

@@ -80,10 +80,12 @@ TEST(Call, LimitsAreThoseOfTheRfc) {
       {"AUTH_SHORT", kHead + "0000000200000000" + kNone, CallError::kFlavor},
       {"AUTH_DH", kHead + "0000000300000000" + kNone, CallError::kFlavor},
       {"RPCSEC_GSS", kHead + "0000000600000000" + kNone, CallError::kFlavor},
-      {"longest name", kHead + "0000000100000114" + "00000000000000ff" + name255 + "00" + Zeros(12) +
-                           kNone, CallError::kNone},
-      {"name of 256", kHead + "0000000100000114" + "0000000000000100" + name255 + "66" + Zeros(12) +
-                          kNone, CallError::kBadCredential},
+      {"longest name",
+       kHead + "0000000100000114" + "00000000000000ff" + name255 + "00" + Zeros(12) + kNone,
+       CallError::kNone},
+      {"name of 256",
+       kHead + "0000000100000114" + "0000000000000100" + name255 + "66" + Zeros(12) + kNone,
+       CallError::kBadCredential},
       {"16 groups", kHead + "0000000100000054" + Zeros(16) + "00000010" + Zeros(64) + kNone,
        CallError::kNone},
       {"17 groups", kHead + "0000000100000058" + Zeros(16) + "00000011" + Zeros(68) + kNone,

@@ -51,7 +51,7 @@ const Subject kSubjects[] = {
     SUBJECT(text),    ARRAY_SUBJECT(row),    ARRAY_SUBJECT(square),     SUBJECT(eight),
     SUBJECT(mixed),   SUBJECT(texts),        SUBJECT(node),             SUBJECT(tree_pointer),
     SUBJECT(tree),    SUBJECT(choice),       SUBJECT(maybe),            SUBJECT(tagged),
-    SUBJECT(aligned), SUBJECT(padded),       SUBJECT(everything),
+    SUBJECT(aligned), SUBJECT(padded),       SUBJECT(library),            SUBJECT(everything),
 };
 const Subject kAddArguments = SUBJECT(add_1_argument);
 
