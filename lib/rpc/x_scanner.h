@@ -20,7 +20,7 @@ struct Token {
 
   Kind kind = Kind::kEnd;
   Position position;
-  std::string_view text;  ///< In the scanned text.
+  std::string_view text{};  ///< In the scanned text.
   int64_t number = 0;     ///< Of kNumber.
 };
 
