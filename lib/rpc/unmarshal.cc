@@ -90,9 +90,10 @@ class Unmarshaller {
   UnmarshalError ReadString(const Step& step, uint8_t* field) {
     uint32_t bytes = 0;
     if (ReadCounted(step, &bytes) != UnmarshalError::kNone) return UnmarshalError::kGarbage;
-    uint8_t* const text = Take(uint64_t{bytes} + 1, 1);  // And a 0.
+    uint8_t* const text = Take(uint64_t{bytes} + 1, 1);
     if (text == nullptr) return UnmarshalError::kNoRoom;
     std::memcpy(text, wire_, bytes);
+    text[bytes] = 0;
     wire_ += Padded(bytes);
     StorePointer(field, text);
     return UnmarshalError::kNone;

@@ -135,8 +135,8 @@ Bytes Bent(Bytes wire, std::mt19937_64& random) {
   if (random() % 4 == 0) {
     wire.resize(random() % wire.size());
   } else {
-    // No 2^32 - 1, which libtirpc takes for the length of a string that is not there.
-    const uint32_t words[] = {0, 1, 2, 3, 5, 16, 21, 0xffffff, 0x10000000};
+    // No 2^32 - 1, which is no string to libtirpc (docs/rpc.md).
+    const uint32_t words[] = {0, 1, 2, 3, 5, 16, 21, 100, 3000};
     packet::StoreBe32(&wire[random() % (wire.size() / 4) * 4], words[random() % std::size(words)]);
   }
   return wire;
