@@ -13,6 +13,11 @@ class Soundness {
   explicit Soundness(const Table& table) : table_(table) {}
 
   bool Holds() {
+    if (table_.types.size() > Limits::kMaxTypes || table_.steps.size() > Limits::kMaxSteps ||
+        table_.arms.size() > Limits::kMaxArms ||
+        table_.procedures.size() > Limits::kMaxProcedures) {
+      return false;
+    }
     if (table_.types.empty() || table_.types[kVoidType].bytes != 0) return false;
     size_t next = 0;
     for (const Type& type : table_.types) {

@@ -33,7 +33,7 @@ const rpc::CompiledX& Everything() {
 void ReadAndWrite(const rpc::Table& table, uint32_t type, const uint8_t* wire, uint32_t bytes) {
   constexpr uint64_t kBase = 0x1000;
   const test::ExactBuffer memory(test::Bytes(8192)), again(memory.bytes()),
-      room(test::Bytes(bytes));
+      room{test::Bytes(bytes)};
   const rpc::Room into{.memory = memory.data(), .bytes = memory.size(), .base = kBase};
   const auto read = rpc::Unmarshal(table, type, wire, bytes, into);
   FUZZ_CHECK(read.wire_bytes <= bytes && read.bytes <= memory.size());

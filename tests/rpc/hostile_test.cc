@@ -103,6 +103,7 @@ TEST(Hostile, WhatMakesATableUnsound) {
     const char* what;
     void (*change)(Table&);
   } kCases[] = {
+      {"too many arms", [](Table& t) { t.arms.resize(Limits::kMaxArms + 1); }},
       {"no types", [](Table& t) { t.types.clear(); }},
       {"no end", [](Table& t) { t.steps.pop_back(); }},
       {"no arms", [](Table& t) { t.arms.clear(); }},
