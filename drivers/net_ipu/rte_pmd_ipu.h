@@ -8,6 +8,10 @@
  * instant, and nothing is allocated per frame. A link takes the place of the rings of the
  * queue pair of the same number; RSS and rte_flow steer to it as they do to queues.
  *
+ * Endpoints (coherent). Frames are handed over in cache lines: a load waits until the device
+ * answers it with a line that holds frames, and the next load, of the other line, hands back what
+ * they became. An endpoint takes the place of a queue pair's rings, too.
+ *
  * Window. Pairs of 64-byte lines between host and NIC, for protocols of one's own: swaps
  * of small state, one-way queues. Capability bits say what its carrier can do.
  */
@@ -117,6 +121,100 @@ bool rte_pmd_ipu_link_up(const struct rte_pmd_ipu_link *link);
 /** Any thread; values that were true recently. */
 void rte_pmd_ipu_link_stats_get(const struct rte_pmd_ipu_link *link,
 	struct rte_pmd_ipu_link_stats *stats);
+
+/* --------------------------------------------------------------- endpoint */
+
+/** A queue's endpoint: a pair of control lines with their overflow lines for what is received and
+ * answered, and another pair for what the host sends by itself. */
+struct rte_pmd_ipu_endpoint;
+
+/** The shortest and the longest frame that an endpoint takes, bytes without FCS. */
+#define RTE_PMD_IPU_ENDPOINT_MIN_FRAME 14
+#define RTE_PMD_IPU_ENDPOINT_MAX_FRAME 9728
+/** Frames that a line holds at most. */
+#define RTE_PMD_IPU_ENDPOINT_MAX_FRAMES 64
+
+/** 0 stands for the default. */
+struct rte_pmd_ipu_endpoint_conf {
+	uint32_t overflow_lines; /**< Of 128 bytes, behind each control line: 80 to 1024; default 256. */
+	uint32_t headroom_bytes; /**< Before each received frame: 0, 64, 128, 192 or 256. */
+};
+
+/** A frame in a line, lent to the host until it is answered. */
+struct rte_pmd_ipu_line_frame {
+	uint8_t *data;      /**< First byte of the Ethernet header. */
+	uint32_t length;    /**< Bytes without FCS: sound, whatever the device wrote. */
+	uint32_t headroom;  /**< Writable bytes before data. */
+	uint32_t tailroom;  /**< Writable bytes behind data + length. */
+};
+
+/** What happened at an endpoint since it was opened. Sums over all that a port ever had are among
+ * its extended statistics, as line_*, with the frames that closing lost. */
+struct rte_pmd_ipu_endpoint_stats {
+	uint64_t requests;       /**< Loads that were answered with frames. */
+	uint64_t tryagains;      /**< Loads that were answered TRYAGAIN. */
+	uint64_t grants;         /**< Lines that the device gave to send frames in. */
+	uint64_t resets;         /**< Times that the NIC came back from power-on. */
+	uint64_t faults;         /**< Answers that break the protocol, and the frames they spoke of. */
+};
+
+/**
+ * Opens the endpoint of `queue`; what rte_pmd_ipu_link_open says of a port without configuration,
+ * of rings and of traffic goes for it as well. Its memory ends with this process.
+ * @param conf null: defaults.
+ * @return 0; -ENOTSUP: not a net_ipu port with a device of its own, or one whose device offers no
+ *   endpoints; -EINVAL: sizes, or no such queue; -EBUSY: open already, a link, or rings in use;
+ *   -ENOMEM; -EIO: the device refuses or is gone.
+ */
+int rte_pmd_ipu_endpoint_open(uint16_t port_id, uint16_t queue,
+	const struct rte_pmd_ipu_endpoint_conf *conf, struct rte_pmd_ipu_endpoint **endpoint);
+/**
+ * Waits (up to 0.5 s) until the device has taken out what it was given, unless it was withdrawn,
+ * stops the endpoint and frees it. No thread uses it any more. Null: no effect. Frames that the
+ * application did not look at are lost, and counted. rte_eth_dev_close() closes every endpoint
+ * that is still open. Control path, as open.
+ */
+void rte_pmd_ipu_endpoint_close(struct rte_pmd_ipu_endpoint *endpoint);
+
+/* The rest is for one thread per endpoint. */
+
+/**
+ * Looks for the answer to the load that waits: one look if there is none. Returns the frames that
+ * it brought, in the order in which they came, at most RTE_PMD_IPU_ENDPOINT_MAX_FRAMES; they are
+ * the host's until answered, as those of the last wait were. After TRYAGAIN the other line is
+ * loaded. Also restores the endpoint, and the port, after the device came back from power-on,
+ * without waiting for it. `now_cycles`: TSC.
+ */
+uint32_t rte_pmd_ipu_endpoint_wait(struct rte_pmd_ipu_endpoint *endpoint, uint64_t now_cycles,
+	struct rte_pmd_ipu_line_frame *frames);
+/**
+ * Answers the frames of the last wait, all `count` of them, and loads the other line. `data` and
+ * `length` of each say what leaves, within the room that the frame had; length 0: nothing does.
+ */
+void rte_pmd_ipu_endpoint_answer(struct rte_pmd_ipu_endpoint *endpoint,
+	const struct rte_pmd_ipu_line_frame *frames, uint32_t count);
+/** Where the next frame to send, of `length` bytes, is written; null: the line is full, or is the
+ * device's. */
+uint8_t *rte_pmd_ipu_endpoint_room(struct rte_pmd_ipu_endpoint *endpoint, uint32_t length);
+/** The frame was written there. It leaves with the next flush. */
+void rte_pmd_ipu_endpoint_send(struct rte_pmd_ipu_endpoint *endpoint, uint32_t length);
+/** Hands the frames over that were sent, by loading the other line. */
+void rte_pmd_ipu_endpoint_flush(struct rte_pmd_ipu_endpoint *endpoint);
+/** Frames answered or sent that the device has not taken out of the lines yet. */
+void rte_pmd_ipu_endpoint_outstanding(struct rte_pmd_ipu_endpoint *endpoint, uint64_t *frames,
+	uint64_t *bytes);
+/** The device takes nothing more out: what is outstanding stays so. Only outstanding, memory and
+ * close may follow. */
+void rte_pmd_ipu_endpoint_withdraw(struct rte_pmd_ipu_endpoint *endpoint);
+/** The memory of all lines. */
+const uint8_t *rte_pmd_ipu_endpoint_memory(const struct rte_pmd_ipu_endpoint *endpoint,
+	uint64_t *bytes);
+
+/** As of a link. */
+bool rte_pmd_ipu_endpoint_up(const struct rte_pmd_ipu_endpoint *endpoint);
+/** Any thread; values that were true recently. */
+void rte_pmd_ipu_endpoint_stats_get(const struct rte_pmd_ipu_endpoint *endpoint,
+	struct rte_pmd_ipu_endpoint_stats *stats);
 
 /* ----------------------------------------------------------------- window */
 

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "nic/bilateral_binding.h"
+#include "nic/coherent_binding.h"
 #include "nic/interface.h"
 #include "nic/packetized_binding.h"
 #include "nic/streaming_binding.h"
@@ -19,7 +20,8 @@
 namespace sluice::nic {
 
 /// A run's binding, chosen once.
-using AnyBinding = std::variant<PacketizedBinding, StreamingBinding, BilateralBinding>;
+using AnyBinding =
+    std::variant<PacketizedBinding, StreamingBinding, BilateralBinding, CoherentBinding>;
 
 /// In the order of AnyBinding's alternatives.
 inline constexpr auto kInterfaces = []<typename... B>(std::type_identity<std::variant<B...>>) {

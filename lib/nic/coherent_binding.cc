@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/coherent_binding.h"
+
+#include <rte_ethdev.h>
+
+#include <cerrno>
+
+namespace sluice::nic {
+
+Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error) {
+  options_ = options;
+  open_ = true;
+  const int rc =
+      IpuLines::Open(options.port, options.workers, options.headroom_bytes, &lines_, error);
+  if (rc == 0) return Opened::kYes;
+  if (rc == -ENOTSUP || !rte_pmd_ipu_supported(options.port)) {
+    *error = "--iface=coherent: " + PortText(options.port) +
+             " offers no endpoints: use --vdev=net_ipu0 with a wire= or a device=, or give no "
+             "device";
+    return Opened::kBadArgument;
+  }
+  *error = PortText(options.port) + " " + *error;
+  if (rc != -EINVAL) return Opened::kFailed;
+  *error = "--workers=" + std::to_string(options.workers) + ": " + *error + ": give fewer";
+  return Opened::kBadArgument;
+}
+
+InterfaceFigures CoherentBinding::Figures() const {
+  rte_pmd_ipu_endpoint_stats sum{};
+  for (const IpuLines& lines : lines_) {
+    const rte_pmd_ipu_endpoint_stats stats = lines.Stats();
+    sum.requests += stats.requests;
+    sum.tryagains += stats.tryagains;
+    sum.grants += stats.grants;
+    sum.resets += stats.resets;
+    sum.faults += stats.faults;
+  }
+  return {.name = "lines",
+          .help = "loads that a NIC answered, and what happened to lines: sums since the start",
+          .values = {{"requests", sum.requests},
+                     {"tryagains", sum.tryagains},
+                     {"grants", sum.grants},
+                     {"resets", sum.resets},
+                     {"faults", sum.faults}}};
+}
+
+CoherentBinding::~CoherentBinding() {
+  lines_.clear();
+  if (open_) rte_eth_dev_close(options_.port);
+}
+
+}  // namespace sluice::nic

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/ipu_lines.h"
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+
+#include "nic/eth_port.h"
+
+namespace sluice::nic {
+
+int IpuLines::Open(uint16_t port, uint16_t count, uint32_t headroom_bytes,
+                   std::vector<IpuLines>* lines, std::string* error) {
+  // The queue pairs stay empty; ethdev knows of them so that it can spread over them.
+  int rc = ConfigureSpread(port, count, count);
+  if (rc != 0) {
+    *error = "refuses " + std::to_string(count) + " endpoints: " + rte_strerror(-rc);
+    return rc;
+  }
+  rte_eth_promiscuous_enable(port);
+  rte_pmd_ipu_endpoint_conf conf{};
+  conf.headroom_bytes = headroom_bytes;
+  for (uint16_t i = 0; i < count; ++i) {
+    rte_pmd_ipu_endpoint* opened = nullptr;
+    rc = rte_pmd_ipu_endpoint_open(port, i, &conf, &opened);
+    if (rc != 0) {
+      *error = "cannot open the endpoint of queue " + std::to_string(i) + ": " + rte_strerror(-rc);
+      return rc;
+    }
+    lines->push_back(IpuLines(opened));
+  }
+  return 0;
+}
+
+}  // namespace sluice::nic
