@@ -6,8 +6,9 @@
 // one per endpoint.
 //
 // A frame belongs to the worker from the moment Poll gets it to the moment the other line is
-// loaded. Nothing is copied, unless a frame outgrows the room that it lies in and was built
-// elsewhere. Frames that the engine sends by itself go into lines of their own.
+// loaded, and nothing is copied. Frames that the engine sends by itself leave through lines of
+// their own, and so do answers that outgrow the room in which the frame lay: engines build them
+// there (packet::Frame::spare). They leave before the answers in the line do.
 #pragma once
 
 #include <rte_cycles.h>
@@ -78,15 +79,16 @@ class CoherentQueue {
     if (received == 0) return 0;
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived, received);
     kept_back_ = {};
+    spare_ = FindSpare();
     const uint64_t bytes = Handle(engine, received, now);
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kSent, received);
+    FlushSent();
     lines_.Answer(frames_.data(), received);
     QueueCounters::Add(counters_.rx_pkts, received);
     QueueCounters::Add(counters_.rx_bytes, bytes);
     QueueCounters::Add(counters_.tx_pkts, received - kept_back_.pkts);
     QueueCounters::Add(counters_.tx_bytes, bytes - kept_back_.bytes);
     exception_.Flush(counters_);
-    if constexpr (packet::Sender<Engine>) FlushSent();
     return received;
   }
 
@@ -106,6 +108,7 @@ class CoherentQueue {
     }
     std::memcpy(to, frame, length);
     Leave(to, length);
+    spare_ = FindSpare();
     QueueCounters::Add(counters_.tx_pkts, 1);
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
@@ -162,6 +165,7 @@ class CoherentQueue {
   static packet::Frame View(const Frame& frame) {
     return {frame.data, frame.length, frame.headroom, frame.tailroom};
   }
+  uint8_t* FindSpare() { return lines_.Room(packet::Frame::kSpareBytes); }
 
   /// Shows the engine all frames; returns their bytes as they came.
   template <QueueEngine Engine>
@@ -173,7 +177,8 @@ class CoherentQueue {
           received, totals, [&](uint32_t number) { return View(frames_[number]); },
           [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
             Settle(frames_[number], frame, verdict);
-          });
+          },
+          [this] { return spare_; });
       engine.ProcessBurst(burst, now);
       return totals.bytes;
     } else {
@@ -185,6 +190,7 @@ class CoherentQueue {
         }
         bytes += frames_[i].length;
         packet::Frame frame = View(frames_[i]);
+        frame.spare = spare_;
         const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
         Settle(frames_[i], frame, verdict);
       }
@@ -219,31 +225,38 @@ class CoherentQueue {
     held.length = 0;
   }
 
-  /// The engine answered with `length` bytes at `data`: in the room it had, or in a buffer of its
-  /// own, which is copied.
+  /// The engine answered with `length` bytes at `data`: in the room that the frame had, or
+  /// elsewhere, from where it leaves through the lines for frames to send.
   [[gnu::noinline]] void Resize(Frame& held, uint8_t* data, uint32_t length) {
-    uint8_t* const place = Place(held, data, length);
-    if (place == nullptr) {
-      QueueCounters::Add(counters_.tx_unframeable, 1);
-      return KeepBack(held);
-    }
-    if (place != data) std::memcpy(place, data, length);
-    kept_back_.bytes += uint64_t{held.length} - length;
-    held.data = place;
-    held.length = length;
-  }
-  /// Where such an answer leaves from; null: it cannot.
-  uint8_t* Place(const Frame& held, uint8_t* data, uint32_t length) const {
-    if (!LengthIsSound(length)) return nullptr;
-    uint8_t* const begin = held.data - held.headroom;
+    if (!LengthIsSound(length)) return Refuse(held, counters_.tx_unframeable);
+    const uint8_t* const begin = held.data - held.headroom;
     const uint64_t room = uint64_t{held.headroom} + held.length + held.tailroom;
-    // Modulo 2^64: what lies before the room, or before the lines, is far behind them.
-    const uint64_t at = reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(begin);
-    if (at <= room && length <= room - at) return data;
+    if (const uint64_t at = Distance(begin, data); at <= room && length <= room - at) {
+      kept_back_.bytes += uint64_t{held.length} - length;
+      held.data = data;
+      held.length = length;
+      return;
+    }
     const std::span<const uint8_t> lines = lines_.memory();
-    const uint64_t in_lines =
-        reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(lines.data());
-    return in_lines < lines.size() ? nullptr : begin;
+    const bool built = data == spare_ && length <= packet::Frame::kSpareBytes;
+    if (!built && Distance(lines.data(), data) < lines.size()) {
+      return Refuse(held, counters_.tx_unframeable);
+    }
+    uint8_t* const to = built ? data : AwaitRoom(length);
+    if (to == nullptr) return Refuse(held, counters_.tx_full);
+    if (!built) std::memcpy(to, data, length);
+    Leave(to, length);
+    kept_back_.bytes += uint64_t{held.length} - length;
+    held.length = 0;  // Nothing leaves from where it lay.
+    spare_ = FindSpare();
+  }
+  void Refuse(Frame& held, uint64_t& reason) {
+    QueueCounters::Add(reason, 1);
+    KeepBack(held);
+  }
+  /// Modulo 2^64: what lies before `first` is far behind it.
+  static uint64_t Distance(const uint8_t* first, const uint8_t* data) {
+    return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(first);
   }
 
   uint8_t* AwaitRoom(uint32_t length) {
@@ -272,6 +285,7 @@ class CoherentQueue {
   QueueCounters counters_;
   FrameTotals kept_back_;  ///< Of this burst: received minus what leaves; modulo 2^64.
   Patience patience_;      ///< With the lines for frames to send.
+  uint8_t* spare_ = nullptr;  ///< While an engine works: where the next frame to send lies.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };
 

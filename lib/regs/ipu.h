@@ -40,6 +40,10 @@ inline constexpr uint32_t kFlowShape = 0x100;  ///< Outer VLAN id | tags << 16 |
 inline constexpr uint32_t kFlowEtherSource = 0x108;  ///< 8 bytes, as kStationAddress.
 inline constexpr uint32_t kFlowEtherDestination = 0x110;
 
+/// RO: queue pairs that may have an endpoint (kEndpointBlock), from 0 on; 0: this device offers
+/// none.
+inline constexpr uint32_t kEndpoints = 0x020;
+
 /// kPortControl.
 inline constexpr uint32_t kPortReceive = 1u << 0;  ///< Off: every frame from the wire is dropped.
 inline constexpr uint32_t kPortPromiscuous = 1u << 1;   ///< No address filter.
@@ -137,23 +141,32 @@ enum Statistic : uint32_t {
   kStatLinkSwaps,     ///< Exchanges of regions that were committed.
   kStatLinkBadEntry,  ///< Entries of a region to send that describe no frame; skipped.
   kStatLinkFaults,    ///< Offers that break the protocol, and memory without a sound link.
+  kStatRxNoLine,      ///< An endpoint's lines had no room: its host is slow.
+  kStatLineAnswers,   ///< Loads that were answered with frames.
+  kStatLineTryAgains,  ///< Loads that waited as long as they may.
+  kStatLineBadRecord,  ///< Records of a line that describe no frame; the rest of it is skipped.
+  kStatLineOrphans,    ///< Frames that came back after a power-on, lent before it; never sent.
+  kStatLineFaults,    ///< Loads that break the protocol, and memory without a sound endpoint.
   kStatisticCount,
 };
 inline constexpr const char* kStatisticNames[kStatisticCount] = {
     "rx_frames",   "rx_bytes",          "rx_no_descriptor", "rx_oversize",   "rx_undersize",
     "rx_filtered", "rx_flow_drop",      "rx_disabled",      "rx_dma_faults", "tx_frames",
     "tx_bytes",    "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell",  "rx_no_region",
-    "link_swaps",  "link_bad_entries",  "link_faults"};
+    "link_swaps",  "link_bad_entries",  "link_faults",      "rx_no_line",    "line_answers",
+    "line_tryagains", "line_bad_records", "line_orphans", "line_faults"};
 constexpr uint32_t StatisticRegister(uint32_t index) { return kStatistics + 8 * index; }
 
 // --------------------------------------------------------------- queue pages
 
 /// A queue pair's page: RX registers at kRxBlock, TX registers at kTxBlock; instead of
-/// rings it may have a link of swapped regions, with registers at kLinkBlock.
+/// rings it may have a link of swapped regions, with registers at kLinkBlock, or an endpoint
+/// of cache lines, with registers at kEndpointBlock.
 constexpr uint32_t QueuePage(uint32_t queue) { return (1 + queue) * kPageBytes; }
 inline constexpr uint32_t kRxBlock = 0x000;
 inline constexpr uint32_t kTxBlock = 0x100;
 inline constexpr uint32_t kLinkBlock = 0x200;
+inline constexpr uint32_t kEndpointBlock = 0x300;
 
 /// Offsets within a block. Base, entries and buffer size are read when the queue
 /// is enabled. Head and tail are free-running counts of descriptors, masked by the
@@ -188,6 +201,15 @@ inline constexpr uint32_t kLinkEpoch = 0x10;    ///< Low 16 bits; read when the 
 inline constexpr uint32_t kLinkControl = 0x14;  ///< kLinkEnable, or 0.
 inline constexpr uint32_t kLinkStatus = 0x18;   ///< RO: 1 enabled, 0 not, or refused.
 inline constexpr uint32_t kLinkEnable = 1u << 0;
+
+/// Offsets within kEndpointBlock. The endpoint's memory is laid out as coherent/layout.h says,
+/// for frames (coherent/frames.h); the device looks for a sound one there when it is enabled. A
+/// queue pair with rings or a link refuses an endpoint, and the other way round.
+inline constexpr uint32_t kEndpointBase = 0x00;     ///< 8 bytes: bus address, 4096-byte aligned.
+inline constexpr uint32_t kEndpointBytes = 0x08;    ///< 8 bytes: size of the memory.
+inline constexpr uint32_t kEndpointControl = 0x10;  ///< kEndpointEnable, or 0.
+inline constexpr uint32_t kEndpointStatus = 0x14;   ///< RO: 1 enabled, 0 not, or refused.
+inline constexpr uint32_t kEndpointEnable = 1u << 0;
 
 /// A descriptor is two 8-byte words. Whoever hands it over stores `low` first and
 /// `high` last (release): the done bit covers both words.

@@ -28,6 +28,7 @@ constexpr std::array kModelEndings{
     // net_ipu: regs/ipu.h, then ipu_stats.cc.
     Ending{"model_rx_no_descriptor", "rx_no_descriptor", At::kNic},
     Ending{"model_rx_no_region", "rx_no_region", At::kNic},
+    Ending{"model_rx_no_line", "rx_no_line", At::kNic},
     Ending{"model_rx_undersize", "rx_undersize", At::kNic},
     Ending{"model_rx_filtered", "rx_filtered", At::kNic},
     Ending{"model_rx_flow_drop", "rx_flow_drop", At::kNic},
@@ -36,12 +37,16 @@ constexpr std::array kModelEndings{
     Ending{"model_tx_bad_descriptor", "tx_bad_descriptor", At::kHost},
     Ending{"model_tx_dma_faults", "tx_dma_faults", At::kHost},
     Ending{"model_link_bad_entries", "link_bad_entries", At::kHost},
+    Ending{"model_line_bad_records", "line_bad_records", At::kHost},
+    Ending{"model_line_orphans", "line_orphans", At::kHost},
     Ending{"rx_bad_writeback", "rx_bad_writeback", At::kHost},
     Ending{"rx_stop_discards", "rx_stop_discards", At::kHost},
     Ending{"tx_bad_packet", "tx_bad_packet", At::kHost},
     Ending{"link_discarded_pkts", "link_discarded_pkts", At::kHost},
     Ending{"link_rx_stop_discards", "link_rx_stop_discards", At::kHost},
     Ending{"link_tx_stop_discards", "link_tx_stop_discards", At::kHost},
+    Ending{"line_rx_stop_discards", "line_rx_stop_discards", At::kHost},
+    Ending{"line_tx_stop_discards", "line_tx_stop_discards", At::kHost},
     // net_ipu and net_enso.
     Ending{"model_rx_oversize", "rx_oversize", At::kNic},
     // net_enso: device/enso/counters.h, then enso_stats.cc.

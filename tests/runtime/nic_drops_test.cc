@@ -28,7 +28,7 @@ NicDrops When(const std::string& xstat, bool model = true) {
 TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
   const std::set<std::string_view> passed_on_or_no_frames{
       "rx_frames", "rx_bytes", "tx_frames", "tx_bytes", "bad_doorbell", "link_swaps",
-      "link_faults", "rx_notifications", "rx_notifications_lost", "rx_notifications_unclaimed",
+      "link_faults", "line_answers", "line_tryagains", "line_faults", "rx_notifications", "rx_notifications_lost", "rx_notifications_unclaimed",
       "rx_notification_holes", "rx_head_triggers", "rx_head_triggers_lost", "tx_slots", "tx_configs",
       "tx_configs_unknown", "tx_zero_length", "flow_inserts_lost", "dma_faults", "wedged"};
   std::set<std::string_view> names(device::enso::kEventNames.begin(),
@@ -50,7 +50,8 @@ TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
 
 TEST(NicDrops, OfAModelsDriver) {
   for (const char* ending : {"rx_bad_writeback", "rx_stop_discards", "tx_bad_packet",
-                             "link_discarded_pkts", "rx_too_long", "rx_stop_drops",
+                             "link_discarded_pkts", "line_rx_stop_discards", "line_tx_stop_discards",
+                             "rx_too_long", "rx_stop_drops",
                              "tx_unframeable"}) {
     EXPECT_EQ(When(ending).in_host, 3u) << ending;
   }

@@ -25,7 +25,8 @@ uint32_t PortBit(const Headers& headers) {
 }  // namespace
 
 IpuNic::IpuNic(const bar::DmaSpace& dma, const IpuConfig& config)
-    : dma_(dma), queue_pairs_(std::clamp(config.queue_pairs, 1u, kMaxQueues)) {
+    : dma_(dma), queue_pairs_(std::clamp(config.queue_pairs, 1u, kMaxQueues)),
+      endpoint_count_(std::min(config.endpoints, queue_pairs_)) {
   for (uint32_t i = 0; i < kStatisticCount; ++i) counters_[i] = {kStatisticNames[i], 0};
   Reset();
 }
@@ -100,6 +101,9 @@ std::optional<Statistic> IpuNic::PlaceAt(const Route& route, const WireFrame& fr
   if (route.drop) return kStatRxFlowDrop;
   if (route.queue >= queue_pairs_) return kStatRxDisabled;
   if (links_[route.queue].enabled()) return PlaceInLink(links_[route.queue], frame, pause);
+  if (endpoints_[route.queue].enabled()) {
+    return PlaceInEndpoint(endpoints_[route.queue], frame, pause);
+  }
   if (!rx_[route.queue].enabled()) return kStatRxDisabled;
   RxQueue& queue = rx_[route.queue];
   if (pause && !queue.HasRoom(frame.length)) return std::nullopt;
@@ -124,6 +128,16 @@ std::optional<Statistic> IpuNic::PlaceInLink(LinkQueue& link, const WireFrame& f
   return pause ? std::nullopt : std::optional(kStatRxNoRegion);
 }
 
+std::optional<Statistic> IpuNic::PlaceInEndpoint(FrameEndpoint& endpoint, const WireFrame& frame,
+                                                 bool pause) {
+  if (frame.length > endpoint.MaxFrame()) return kStatRxOversize;
+  if (endpoint.Write(frame, statistics_)) return kStatRxFrames;
+  endpoint.Serve(now_ns_, statistics_);
+  if (!endpoint.enabled()) return kStatRxDisabled;
+  if (endpoint.Write(frame, statistics_)) return kStatRxFrames;
+  return pause ? std::nullopt : std::optional(kStatRxNoLine);
+}
+
 uint32_t IpuNic::PlacePlain(std::span<const WireFrame> frames) {
   const uint32_t queue = port_[kReta / 4] & 0xff;
   if (classify_ || (port_[kPortControl / 4] & kPortPromiscuous) == 0) return 0;
@@ -133,6 +147,8 @@ uint32_t IpuNic::PlacePlain(std::span<const WireFrame> frames) {
   uint32_t placed = 0;
   if (links_[queue].enabled()) {
     placed = links_[queue].WritePlain(frames, max_frame, bytes);
+  } else if (endpoints_[queue].enabled()) {
+    placed = endpoints_[queue].WritePlain(frames, max_frame, bytes, statistics_);
   } else if (rx_[queue].enabled()) {
     placed = rx_[queue].WritePlain(dma_, frames, max_frame, bytes);
     unpublished_ |= 1u << queue;
@@ -160,32 +176,43 @@ uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
   for (; unpublished_ != 0; unpublished_ &= unpublished_ - 1) {
     rx_[__builtin_ctz(unpublished_)].WriteBack();
   }
+  for (uint32_t left = with_endpoint_; left != 0; left &= left - 1) {
+    FrameEndpoint& endpoint = endpoints_[__builtin_ctz(left)];
+    if (endpoint.enabled()) endpoint.Answer(statistics_);
+  }
   return taken;
 }
 
-void IpuNic::ServeLinks() {
+void IpuNic::ServeHosts() {
   for (uint32_t left = linked_; left != 0; left &= left - 1) {
     links_[__builtin_ctz(left)].Serve(statistics_);
+  }
+  for (uint32_t left = with_endpoint_; left != 0; left &= left - 1) {
+    FrameEndpoint& endpoint = endpoints_[__builtin_ctz(left)];
+    if (endpoint.enabled()) endpoint.Serve(now_ns_, statistics_);
   }
 }
 
 uint32_t IpuNic::Transmit(FrameSink& sink, uint32_t budget) {
-  ServeLinks();
+  ServeHosts();
   uint32_t handled = 0;
   for (uint32_t i = 0; i < queue_pairs_ && handled < budget; ++i) {
     TxQueue& queue = tx_[next_tx_];
     LinkQueue& link = links_[next_tx_];
+    FrameEndpoint& endpoint = endpoints_[next_tx_];
     next_tx_ = next_tx_ + 1 == queue_pairs_ ? 0 : next_tx_ + 1;
     if (queue.pending()) {
       handled += queue.Run(dma_, staging_, sink, statistics_, budget - handled);
     } else if (link.enabled() && link.pending()) {
       handled += link.Run(staging_, sink, statistics_, budget - handled);
+    } else if (endpoint.enabled() && endpoint.pending()) {
+      handled += endpoint.Run(staging_, sink, statistics_, budget - handled);
     }
   }
   staging_.Flush(sink);
   // A host whose frames have just left, or were the last that stood in its way, has its
   // answer now and not a step later.
-  ServeLinks();
+  ServeHosts();
   return handled;
 }
 

@@ -26,10 +26,12 @@ void IpuNic::Reset() {
     rx_[i] = {};
     tx_[i] = {};
     links_[i].Disable();
+    endpoints_[i].Disable();
     queue_registers_[i] = {};
     link_registers_[i] = {};
+    endpoint_registers_[i] = {};
   }
-  linked_ = 0;
+  linked_ = with_endpoint_ = 0;
   port_ = {};
   flows_.Clear();
   flow_status_ = static_cast<uint32_t>(FlowStatus::kOk);
@@ -90,6 +92,8 @@ uint32_t IpuNic::ReadPort(uint32_t offset) const {
       return kDeviceIdValue;
     case kQueuePairs:
       return queue_pairs_;
+    case kEndpoints:
+      return endpoint_count_;
     case kFlowStatus:
       return flow_status_;
     case kFlowHits:
@@ -150,6 +154,7 @@ void IpuNic::RunFlowCommand(uint32_t command) {
 }
 
 void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
+  if (offset >= kEndpointBlock) return WriteEndpoint(queue, offset - kEndpointBlock, value);
   if (offset >= kLinkBlock) return WriteLink(queue, offset - kLinkBlock, value);
   const bool transmit = offset >= kTxBlock;
   QueueRegisters& registers = queue_registers_[queue][transmit];
@@ -166,7 +171,7 @@ void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
     case kRingControl:
       if ((value & kRingEnable) == 0) {
         transmit ? tx_[queue].Disable() : rx_[queue].Disable();
-      } else if (links_[queue].enabled()) {
+      } else if (links_[queue].enabled() || endpoints_[queue].enabled()) {
         break;
       } else if (transmit) {
         tx_[queue].Enable(dma_, registers.base, registers.entries);
@@ -188,6 +193,7 @@ void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
 }
 
 uint64_t IpuNic::ReadQueue(uint32_t queue, uint32_t offset) const {
+  if (offset >= kEndpointBlock) return ReadEndpoint(queue, offset - kEndpointBlock);
   if (offset >= kLinkBlock) return ReadLink(queue, offset - kLinkBlock);
   const bool transmit = offset >= kTxBlock;
   const QueueRegisters& registers = queue_registers_[queue][transmit];
@@ -209,7 +215,7 @@ uint64_t IpuNic::ReadQueue(uint32_t queue, uint32_t offset) const {
 
 bool IpuNic::EnableLink(uint32_t queue) {
   links_[queue].Disable();
-  if (rx_[queue].enabled() || tx_[queue].enabled()) return false;
+  if (rx_[queue].enabled() || tx_[queue].enabled() || endpoints_[queue].enabled()) return false;
   const LinkRegisters& registers = link_registers_[queue];
   const bool sound = links_[queue].Enable(dma_, registers.base, registers.bytes, registers.epoch);
   statistics_[kStatLinkFaults] += !sound;

@@ -286,7 +286,7 @@ class HostileHost {
     uint64_t endings = 0;
     for (const Statistic statistic :
          {kStatRxFrames, kStatRxNoDescriptor, kStatRxOversize, kStatRxUndersize, kStatRxFiltered,
-          kStatRxFlowDrop, kStatRxDisabled, kStatRxDmaFault, kStatRxNoRegion}) {
+          kStatRxFlowDrop, kStatRxDisabled, kStatRxDmaFault, kStatRxNoRegion, kStatRxNoLine}) {
       endings += statistics_[statistic];
     }
     if (endings != taken_) violation_ = "a received frame has no ending, or two";

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/ipu/frame_endpoint.h"
+
+#include <algorithm>
+
+#include "device/copy.h"
+
+namespace sluice::device::ipu {
+namespace {
+
+using namespace regs::ipu;  // NOLINT: the limits and counters of this device
+using coherent::Control;
+using coherent::Kind;
+using coherent::Pair;
+using coherent::Seen;
+
+/// Endpoints of frames belong to one process: the host.
+constexpr uint64_t kHost = 0;
+static_assert(kMinFrameBytes == coherent::kMinFrameBytes &&
+              kMaxFrameBytes == coherent::kMaxFrameBytes);
+
+}  // namespace
+
+bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes,
+                           uint64_t now_ns) {
+  Disable();
+  uint8_t* const memory = base % kPageBytes == 0 ? dma.Translate(base, bytes) : nullptr;
+  if (memory == nullptr) return false;
+  memory_ = coherent::EndpointMemory::Find({memory, bytes});
+  if (!memory_) return false;
+  const coherent::Geometry& geometry = memory_.geometry();
+  const uint32_t head = coherent::RecordBytes(0, geometry.headroom_bytes);
+  if (geometry.LineCapacity() < head + kMinFrameBytes) return false;
+  max_frame_ = std::min(geometry.LineCapacity() - head, kMaxFrameBytes) & ~7u;
+  end_ = std::make_unique<coherent::NicEnd>(memory_, coherent::NicOptions{.process = kHost},
+                                            now_ns);
+  return true;
+}
+
+void FrameEndpoint::Disable() {
+  if (end_ != nullptr) end_->Kill();
+  end_.reset();
+  filling_ = false;
+  sending_ = {};
+}
+
+void FrameEndpoint::Serve(uint64_t now_ns, Statistics& statistics) {
+  if (!Look(Pair::kReceive, now_ns, statistics)) return;
+  Answer(statistics);
+  if (!Look(Pair::kTransmit, now_ns, statistics)) return;
+  if (end_->Waits(Pair::kTransmit)) end_->Deliver(Pair::kTransmit, {.kind = Kind::kGrant}, kHost, 0);
+}
+
+bool FrameEndpoint::Look(Pair pair, uint64_t now_ns, Statistics& statistics) {
+  // A load says that the host is done with a line, which is looked at before the next load is.
+  while (!Of(pair).busy) {
+    switch (end_->Look(pair, now_ns)) {
+      case Seen::kReturned:
+        Take(pair, statistics);
+        break;
+      case Seen::kTriedAgain:
+        ++statistics[kStatLineTryAgains];
+        break;
+      case Seen::kFault:
+        ++statistics[kStatLineFaults];
+        Disable();
+        return false;
+      case Seen::kNothing:
+        return true;
+      default:
+        break;
+    }
+  }
+  return true;
+}
+
+void FrameEndpoint::Take(Pair pair, Statistics& statistics) {
+  const coherent::Returned& returned = end_->returned(pair);
+  if (returned.kind == Kind::kNoReply) return;
+  if (returned.kind != Kind::kFrames) {
+    ++statistics[kStatLineBadRecord];
+  } else if (!returned.tag) {
+    statistics[kStatLineOrphans] += returned.count;
+  } else {
+    Of(pair) = {coherent::FrameWalker(returned.payload, returned.count), true};
+  }
+}
+
+bool FrameEndpoint::Begin() {
+  uint64_t number = end_->number(Pair::kReceive);
+  if (!end_->Waits(Pair::kReceive)) {
+    if (Of(Pair::kReceive).busy) return false;  // They lie in the line that would be filled.
+    ++number;
+  }
+  writer_ = coherent::FrameWriter(memory_.Room(Pair::kReceive, static_cast<uint32_t>(number), false),
+                                  memory_.geometry().headroom_bytes);
+  filling_ = true;
+  return true;
+}
+
+uint8_t* FrameEndpoint::Reserve(uint32_t length, Statistics& statistics) {
+  if (!filling_ && !Begin()) return nullptr;
+  uint8_t* const to = writer_.Add(length, Control::kMaxCount);
+  if (to != nullptr || !end_->Waits(Pair::kReceive)) return to;
+  Answer(statistics);
+  return Begin() ? writer_.Add(length, Control::kMaxCount) : nullptr;
+}
+
+void FrameEndpoint::Answer(Statistics& statistics) {
+  if (!filling_ || writer_.count() == 0 || !end_->Waits(Pair::kReceive)) return;
+  filling_ = false;
+  statistics[kStatLineAnswers] += end_->Deliver(
+      Pair::kReceive,
+      {.kind = Kind::kFrames, .length = writer_.length(), .count = writer_.count()}, kHost, 0);
+}
+
+bool FrameEndpoint::Write(const WireFrame& frame, Statistics& statistics) {
+  uint8_t* const to = Reserve(frame.length, statistics);
+  if (to != nullptr) CopySegment(to, frame.data, frame.length);
+  return to != nullptr;
+}
+
+uint32_t FrameEndpoint::WritePlain(std::span<const WireFrame> frames, uint32_t max_length,
+                                   uint64_t* bytes, Statistics& statistics) {
+  max_length = std::min(max_length, max_frame_);
+  uint32_t written = 0;
+  for (; written < frames.size(); ++written) {
+    const WireFrame& frame = frames[written];
+    if (frame.length < kMinFrameBytes || frame.length > max_length) break;
+    if (!Write(frame, statistics)) break;
+    *bytes += frame.length;
+  }
+  return written;
+}
+
+uint32_t FrameEndpoint::Run(TxStaging& staging, FrameSink& sink, Statistics& statistics,
+                            uint32_t budget) {
+  uint32_t sent = 0;
+  for (Sending& sending : sending_) {
+    TxStaging::Cursor cursor = staging.Begin();
+    while (sending.busy && sent < budget) {
+      if (!sending.frames.Next()) {
+        statistics[kStatLineBadRecord] += sending.frames.bad();
+        sending.busy = false;
+        break;
+      }
+      const std::span<const uint8_t> frame = sending.frames.frame();
+      if (frame.empty()) continue;
+      if (cursor.full()) {
+        staging.Commit(cursor, sink);
+        cursor = staging.Begin();
+      }
+      const auto length = static_cast<uint32_t>(frame.size());
+      CopySegment(cursor.bytes, frame.data(), length);
+      cursor.Add(length);
+      statistics[kStatTxBytes] += length;
+      ++sent;
+    }
+    staging.Commit(cursor, sink);
+  }
+  statistics[kStatTxFrames] += sent;
+  return sent;
+}
+
+}  // namespace sluice::device::ipu
