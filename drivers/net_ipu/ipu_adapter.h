@@ -21,6 +21,7 @@
 
 #include "bar/bar.h"
 #include "emulator/attach.h"
+#include "net_ipu/ipu_endpoint.h"
 #include "net_ipu/ipu_link.h"
 #include "net_ipu/ipu_queue.h"
 #include "regs/ipu.h"
@@ -77,6 +78,9 @@ struct Adapter {
   std::array<std::unique_ptr<rte_pmd_ipu_link>, regs::ipu::kMaxQueues> links;
   LinkTotals closed_links;  ///< What links counted that are closed.
   LinkTotals link_base;     ///< As device_base.
+  std::array<std::unique_ptr<rte_pmd_ipu_endpoint>, regs::ipu::kMaxQueues> endpoints;
+  LineTotals closed_endpoints{};
+  LineTotals line_base{};
   /// Values at the last reset: the device's counters, and the attachment's list.
   std::array<uint64_t, regs::ipu::kStatisticCount> device_base{};
   std::vector<uint64_t> attachment_base;

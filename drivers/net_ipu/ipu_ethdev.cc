@@ -115,8 +115,8 @@ void TxQueueRelease(rte_eth_dev* dev, uint16_t id) {
   dev->data->tx_queues[id] = nullptr;
 }
 
-/// A link takes the place of both rings of its number.
-bool HasLink(const rte_eth_dev* dev, uint16_t id) { return AdapterOf(dev).links[id] != nullptr; }
+/// A link, or an endpoint, takes the place of both rings of its number.
+bool HasLink(const rte_eth_dev* dev, uint16_t id) { return HasLink(AdapterOf(dev), id); }
 
 int RxQueueStart(rte_eth_dev* dev, uint16_t id) {
   if (HasLink(dev, id)) return -EBUSY;
@@ -289,6 +289,7 @@ int Close(rte_eth_dev* dev) {
   dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
   FlowClear(dev);
   CloseLinks(dev);
+  CloseEndpoints(dev);
   AdapterOf(dev).~Adapter();  // the model stops here
   rte_free(dev->data->dev_private);
   dev->data->dev_private = nullptr;

@@ -17,7 +17,7 @@ int RefuseEmpty(rte_flow_error* error, const rte_flow_action* action) {
 }
 
 bool IsLink(const rte_eth_dev* dev, uint16_t queue) {
-  return queue < kMaxQueues && AdapterOf(dev).links[queue] != nullptr;
+  return queue < kMaxQueues && HasLink(AdapterOf(dev), queue);
 }
 
 int TakeQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* flow,

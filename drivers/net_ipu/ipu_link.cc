@@ -124,6 +124,8 @@ void Add(LinkTotals& to, const LinkTotals& more) {
   for (uint32_t i = 0; i < kLinkStats; ++i) to[i] += more[i];
 }
 
+}  // namespace
+
 bool HasRings(const rte_eth_dev* dev, uint16_t queue) {
   const rte_eth_dev_data& data = *dev->data;
   return (queue < data.nb_rx_queues && data.rx_queues[queue] != nullptr &&
@@ -132,13 +134,11 @@ bool HasRings(const rte_eth_dev* dev, uint16_t queue) {
           static_cast<TxQueue*>(data.tx_queues[queue])->started);
 }
 
-}  // namespace
-
 int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
              uint64_t suspect_cycles, rte_pmd_ipu_link** out) {
   Adapter& adapter = AdapterOf(dev);
   if (queue >= adapter.max_queues) return -EINVAL;
-  if (adapter.links[queue] != nullptr || HasRings(dev, queue)) return -EBUSY;
+  if (HasLink(adapter, queue) || HasRings(dev, queue)) return -EBUSY;
   if (!adapter.registers.LinkUp()) return -EIO;
 
   auto link = std::make_unique<rte_pmd_ipu_link>();
@@ -159,22 +159,14 @@ int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
   const bool first = !AnyLinkOpen(adapter);
   *out = link.get();
   adapter.links[queue] = std::move(link);
-  if (dev->data->nb_rx_queues == 0) {
-    // Nobody configures the port: it receives all there is, as a link has no filter.
-    if (first) PromiscuousEnable(dev), dev->data->promiscuous = 1;
-    ConfigurePort(dev);
-  }
-  if (first) SetReceiving(adapter, true);
+  StartReceiving(dev, first);
   return 0;
 }
 
 void CloseLink(rte_eth_dev* dev, uint16_t queue) {
   Adapter& adapter = AdapterOf(dev);
   const std::unique_ptr<rte_pmd_ipu_link> link = std::move(adapter.links[queue]);
-  const bool last = !AnyLinkOpen(adapter) && !dev->data->dev_started;
-  if (last) EnableWire(dev, false);
-  if (dev->data->nb_rx_queues == 0) ConfigurePort(dev);
-  if (last) SetReceiving(adapter, false);
+  StopReceiving(dev);
 
   const uint64_t fetched = TakeBack(*link);
   Disable(*link);
@@ -192,9 +184,31 @@ void CloseLinks(rte_eth_dev* dev) {
   }
 }
 
+bool HasLink(const Adapter& adapter, uint16_t queue) {
+  return adapter.links[queue] != nullptr || adapter.endpoints[queue] != nullptr;
+}
+
 bool AnyLinkOpen(const Adapter& adapter) {
-  return std::any_of(adapter.links.begin(), adapter.links.end(),
-                     [](const auto& link) { return link != nullptr; });
+  uint16_t queue = 0;
+  while (queue < kMaxQueues && !HasLink(adapter, queue)) ++queue;
+  return queue < kMaxQueues;
+}
+
+void StartReceiving(rte_eth_dev* dev, bool first) {
+  if (dev->data->nb_rx_queues == 0) {
+    // Nobody configures the port: it receives all there is, as a link has no filter.
+    if (first) PromiscuousEnable(dev), dev->data->promiscuous = 1;
+    ConfigurePort(dev);
+  }
+  if (first) SetReceiving(AdapterOf(dev), true);
+}
+
+void StopReceiving(rte_eth_dev* dev) {
+  Adapter& adapter = AdapterOf(dev);
+  const bool last = !AnyLinkOpen(adapter) && !dev->data->dev_started;
+  if (last) EnableWire(dev, false);
+  if (dev->data->nb_rx_queues == 0) ConfigurePort(dev);
+  if (last) SetReceiving(adapter, false);
 }
 
 LinkTotals CountersOf(const swap::HostLink& link) {

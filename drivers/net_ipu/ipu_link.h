@@ -69,7 +69,17 @@ int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
 /// Waits, bounded, for what the device still has to send or to answer; frees the link.
 void CloseLink(rte_eth_dev* dev, uint16_t queue);
 void CloseLinks(rte_eth_dev* dev);
+
+// Of whatever takes the place of rings: links, and endpoints (ipu_endpoint.h).
 bool AnyLinkOpen(const Adapter& adapter);
+/// A link or an endpoint.
+bool HasLink(const Adapter& adapter, uint16_t queue);
+/// Rings that are started.
+bool HasRings(const rte_eth_dev* dev, uint16_t queue);
+/// After the first one (`first`) and each further one was opened: the port receives.
+void StartReceiving(rte_eth_dev* dev, bool first);
+/// After one was taken from the adapter, before it is stopped: the wire brings it nothing more.
+void StopReceiving(rte_eth_dev* dev);
 /// Open and closed ones.
 LinkTotals SumLinks(const Adapter& adapter);
 LinkTotals CountersOf(const swap::HostLink& link);

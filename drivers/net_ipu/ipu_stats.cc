@@ -83,6 +83,10 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
   for (uint32_t i = 0; i < kLinkStats; ++i) {
     function(kLinkStatNames[i], links[i] - adapter.link_base[i]);
   }
+  const LineTotals lines = SumLines(adapter);
+  for (uint32_t i = 0; i < kLineStats; ++i) {
+    function(kLineStatNames[i], lines[i] - adapter.line_base[i]);
+  }
   const auto behind = adapter.attachment->Statistics();
   adapter.attachment_base.resize(behind.size());
   for (size_t i = 0; i < behind.size(); ++i) {
@@ -91,7 +95,8 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
 }
 
 uint32_t XstatsCount(Adapter& adapter) {
-  return kDriverStats + kLinkStats + static_cast<uint32_t>(adapter.attachment->Statistics().size());
+  return kDriverStats + kLinkStats + kLineStats +
+         static_cast<uint32_t>(adapter.attachment->Statistics().size());
 }
 
 }  // namespace
@@ -129,10 +134,12 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->opackets = device[kStatTxFrames];
     stats->obytes = device[kStatTxBytes];
   }
-  stats->imissed += device[kStatRxNoDescriptor] + device[kStatRxNoRegion] + device[kStatRxDisabled];
+  stats->imissed += device[kStatRxNoDescriptor] + device[kStatRxNoRegion] +
+                    device[kStatRxNoLine] + device[kStatRxDisabled];
   stats->ierrors += device[kStatRxOversize] + device[kStatRxUndersize] + device[kStatRxDmaFault];
-  stats->oerrors +=
-      device[kStatTxBadDescriptor] + device[kStatTxDmaFault] + device[kStatLinkBadEntry];
+  stats->oerrors += device[kStatTxBadDescriptor] + device[kStatTxDmaFault] +
+                    device[kStatLinkBadEntry] + device[kStatLineBadRecord] +
+                    device[kStatLineOrphans];
   return 0;
 }
 
@@ -145,6 +152,7 @@ int StatsReset(rte_eth_dev* dev) {
   ForEachTx(dev,
             [](uint32_t, TxQueue& queue) { queue.packets = queue.bytes = queue.bad_packet = 0; });
   adapter.link_base = SumLinks(adapter);
+  adapter.line_base = SumLines(adapter);
   adapter.device_base = ReadDevice(adapter);
   return 0;
 }

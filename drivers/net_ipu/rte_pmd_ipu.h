@@ -132,7 +132,7 @@ struct rte_pmd_ipu_endpoint;
 #define RTE_PMD_IPU_ENDPOINT_MIN_FRAME 14
 #define RTE_PMD_IPU_ENDPOINT_MAX_FRAME 9728
 /** Frames that a line holds at most. */
-#define RTE_PMD_IPU_ENDPOINT_MAX_FRAMES 64
+#define RTE_PMD_IPU_ENDPOINT_MAX_FRAMES 127
 
 /** 0 stands for the default. */
 struct rte_pmd_ipu_endpoint_conf {
@@ -155,7 +155,7 @@ struct rte_pmd_ipu_endpoint_stats {
 	uint64_t tryagains;      /**< Loads that were answered TRYAGAIN. */
 	uint64_t grants;         /**< Lines that the device gave to send frames in. */
 	uint64_t resets;         /**< Times that the NIC came back from power-on. */
-	uint64_t faults;         /**< Answers that break the protocol, and the frames they spoke of. */
+	uint64_t faults;         /**< 1 once an answer broke the protocol: the endpoint is down. */
 };
 
 /**
@@ -183,9 +183,9 @@ void rte_pmd_ipu_endpoint_close(struct rte_pmd_ipu_endpoint *endpoint);
  * it brought, in the order in which they came, at most RTE_PMD_IPU_ENDPOINT_MAX_FRAMES; they are
  * the host's until answered, as those of the last wait were. After TRYAGAIN the other line is
  * loaded. Also restores the endpoint, and the port, after the device came back from power-on,
- * without waiting for it. `now_cycles`: TSC.
+ * without waiting for it.
  */
-uint32_t rte_pmd_ipu_endpoint_wait(struct rte_pmd_ipu_endpoint *endpoint, uint64_t now_cycles,
+uint32_t rte_pmd_ipu_endpoint_wait(struct rte_pmd_ipu_endpoint *endpoint,
 	struct rte_pmd_ipu_line_frame *frames);
 /**
  * Answers the frames of the last wait, all `count` of them, and loads the other line. `data` and

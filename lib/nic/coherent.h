@@ -32,7 +32,7 @@ namespace sluice::nic {
 /// The host's end of a queue's endpoints, of any driver; used by one worker. Production: IpuLines.
 template <typename L>
 concept FrameLines = requires(L lines, const L& constant, typename L::Frame* frames,
-                              uint32_t count, uint64_t now) {
+                              uint32_t count) {
   /// What a line brought, as packet::Frame has it; the NIC's word was checked. `data` and `length`
   /// may be changed to what leaves, within the frame's room; length 0: nothing does.
   { frames->data } -> std::convertible_to<uint8_t*>;
@@ -45,7 +45,7 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   { L::kMaxFrames } -> std::convertible_to<uint32_t>;
   /// The frames that the load has brought, in the order in which they came; 0: it waits. Those of
   /// the last Wait were answered.
-  { lines.Wait(now, frames) } -> std::same_as<uint32_t>;
+  { lines.Wait(frames) } -> std::same_as<uint32_t>;
   /// Answers the frames of the last Wait: all of them.
   { lines.Answer(frames, count) };
   /// Where the next frame to send is written; null: there is no room until the NIC gives a line.
@@ -75,7 +75,7 @@ class CoherentQueue {
   /// Handles the frames of one line, if the NIC has answered the load. Returns them.
   template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
-    const uint32_t received = lines_.Wait(now, frames_.data());
+    const uint32_t received = lines_.Wait(frames_.data());
     if (received == 0) return 0;
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived, received);
     kept_back_ = {};

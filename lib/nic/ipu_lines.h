@@ -28,9 +28,7 @@ class IpuLines {
   static int Open(uint16_t port, uint16_t count, uint32_t headroom_bytes,
                   std::vector<IpuLines>* lines, std::string* error);
 
-  uint32_t Wait(uint64_t now_cycles, Frame* frames) {
-    return rte_pmd_ipu_endpoint_wait(lines_.get(), now_cycles, frames);
-  }
+  uint32_t Wait(Frame* frames) { return rte_pmd_ipu_endpoint_wait(lines_.get(), frames); }
   void Answer(const Frame* frames, uint32_t count) {
     rte_pmd_ipu_endpoint_answer(lines_.get(), frames, count);
   }

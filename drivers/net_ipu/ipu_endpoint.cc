@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Life of an endpoint. Its memory ends with this process: frames in lines are then lost, as those
+// in rings are.
+#include "net_ipu/ipu_endpoint.h"
+
+#include <ethdev_driver.h>
+#include <rte_cycles.h>
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "bar/load_once.h"
+#include "net_ipu/ipu_adapter.h"
+
+namespace sluice::net_ipu {
+
+using namespace regs::ipu;  // NOLINT: this file speaks that register map
+
+namespace {
+
+/// Longer than a device needs to answer a load: TRYAGAIN comes after 15 ms.
+constexpr uint64_t kTakenOutMs = 500;
+
+uint32_t Register(const rte_pmd_ipu_endpoint& endpoint, uint32_t offset) {
+  return QueuePage(endpoint.queue) + kEndpointBlock + offset;
+}
+
+/// Shows the endpoint to the device.
+void Program(rte_pmd_ipu_endpoint& endpoint) {
+  bar::Bar& registers = endpoint.adapter->registers;
+  registers.Write64(Register(endpoint, kEndpointBase),
+                    reinterpret_cast<uint64_t>(endpoint.memory.data()));
+  registers.Write64(Register(endpoint, kEndpointBytes), endpoint.memory.bytes());
+  registers.Write32(Register(endpoint, kEndpointControl), kEndpointEnable);
+}
+
+void Add(LineTotals& to, const LineTotals& more) {
+  for (uint32_t i = 0; i < kLineStats; ++i) to[i] += more[i];
+}
+
+/// Lets what was handed over be taken out, and counts what stays and what came meanwhile.
+LineTotals Settle(rte_pmd_ipu_endpoint& endpoint) {
+  const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kTakenOutMs / 1000;
+  coherent::FrameHost& host = endpoint.host;
+  if (!endpoint.withdrawn) {
+    host.Flush();
+    while (host.Outstanding().frames != 0 && endpoint.adapter->registers.LinkUp() &&
+           rte_get_timer_cycles() < deadline) {
+      RepairEndpoint(endpoint);
+    }
+    DisableEndpoint(endpoint);
+  }
+  const uint64_t stays = host.Outstanding().frames;
+  LineTotals totals = CountersOf(endpoint);
+  totals[kLineRxStopDiscards] = host.Unseen();
+  // Whoever withdrew the endpoint has counted them.
+  totals[kLineTxStopDiscards] = endpoint.withdrawn ? 0 : stays;
+  return totals;
+}
+
+}  // namespace
+
+int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geometry,
+                 rte_pmd_ipu_endpoint** out) {
+  Adapter& adapter = AdapterOf(dev);
+  if (queue >= adapter.max_queues) return -EINVAL;
+  if (HasLink(adapter, queue) || HasRings(dev, queue)) return -EBUSY;
+  // Of the device as it is now: what it offers is fixed when it is made.
+  const uint32_t offered = adapter.registers.Read32(kEndpoints);
+  if (!adapter.registers.LinkUp()) return -EIO;
+  if (queue >= offered) return -ENOTSUP;
+
+  constexpr size_t kUnit = bar::RingMemory::kHugePageBytes;
+  const size_t bytes = (geometry.Bytes() + kUnit - 1) / kUnit * kUnit;
+  bar::RingMemory memory =
+      bar::RingMemory::Create(bytes, false, bar::RingMemory::Pages::kPreferHuge);
+  if (!memory) return -ENOMEM;
+  const auto layout =
+      coherent::EndpointMemory::Format({memory.data(), memory.bytes()}, geometry);
+  auto endpoint = std::make_unique<rte_pmd_ipu_endpoint>(layout);
+  endpoint->dev = dev;
+  endpoint->adapter = &adapter;
+  endpoint->queue = queue;
+  endpoint->memory = std::move(memory);
+  // Before anything is written: if the device comes back meanwhile, the endpoint's thread sees it.
+  endpoint->generation = adapter.attachment->Generation();
+  if (!adapter.attachment->Map(endpoint->memory)) {
+    return adapter.registers.LinkUp() ? -ENOMEM : -EIO;
+  }
+  Program(*endpoint);
+  if (adapter.registers.Read32(Register(*endpoint, kEndpointStatus)) != 1) {
+    DisableEndpoint(*endpoint);
+    adapter.attachment->Unmap(endpoint->memory);
+    return -EIO;
+  }
+  const bool first = !AnyLinkOpen(adapter);
+  *out = endpoint.get();
+  adapter.endpoints[queue] = std::move(endpoint);
+  StartReceiving(dev, first);
+  return 0;
+}
+
+void CloseEndpoint(rte_eth_dev* dev, uint16_t queue) {
+  Adapter& adapter = AdapterOf(dev);
+  const std::unique_ptr<rte_pmd_ipu_endpoint> endpoint = std::move(adapter.endpoints[queue]);
+  StopReceiving(dev);
+  Add(adapter.closed_endpoints, Settle(*endpoint));
+  adapter.attachment->Unmap(endpoint->memory);
+}
+
+void CloseEndpoints(rte_eth_dev* dev) {
+  for (uint16_t queue = 0; queue < kMaxQueues; ++queue) {
+    if (AdapterOf(dev).endpoints[queue] != nullptr) CloseEndpoint(dev, queue);
+  }
+}
+
+LineTotals CountersOf(const rte_pmd_ipu_endpoint& endpoint) {
+  const coherent::FrameHostCounters& counters = endpoint.host.counters();
+  return {bar::LoadOnce(counters.requests), bar::LoadOnce(counters.try_agains),
+          bar::LoadOnce(counters.grants), bar::LoadOnce(counters.faults),
+          endpoint.resets.load(std::memory_order_relaxed)};
+}
+
+LineTotals SumLines(const Adapter& adapter) {
+  LineTotals sum = adapter.closed_endpoints;
+  for (const auto& endpoint : adapter.endpoints) {
+    if (endpoint != nullptr) Add(sum, CountersOf(*endpoint));
+  }
+  return sum;
+}
+
+void DisableEndpoint(rte_pmd_ipu_endpoint& endpoint) {
+  bar::Bar& registers = endpoint.adapter->registers;
+  registers.Write32(Register(endpoint, kEndpointControl), 0);
+  registers.Read32(Register(endpoint, kEndpointStatus));
+}
+
+void RepairEndpoint(rte_pmd_ipu_endpoint& endpoint) {
+  Adapter& adapter = *endpoint.adapter;
+  const uint32_t generation = adapter.attachment->Generation();
+  if (generation == endpoint.generation || !adapter.registers.LinkUp()) return;
+  const std::unique_lock lock(adapter.configuration, std::try_to_lock);
+  if (!lock) return;  // whoever has it will be done when this is called again
+  ReapplyIfNew(adapter, generation);
+  Program(endpoint);
+  endpoint.resets.fetch_add(1, std::memory_order_relaxed);
+  endpoint.generation = generation;
+}
+
+}  // namespace sluice::net_ipu

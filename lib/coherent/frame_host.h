@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Frames at the host's end of an endpoint: those of a line are lent to the caller where they lie,
+// and go back with the next load; frames of its own go into granted lines, many into one.
+//
+//   received line: wait ──► frames ──► answer, which loads the other line
+//   granted line:  room ──► written ──► send, send, … ──► flush, which loads the other line
+//
+// Belongs to one thread, but for the counters. What the NIC writes is checked before it is used.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "coherent/frames.h"
+#include "coherent/host_end.h"
+
+namespace sluice::coherent {
+
+/// Written by the owning thread; others see values that were true recently.
+struct FrameHostCounters {
+  uint64_t requests = 0;    ///< Loads that were answered with frames.
+  uint64_t try_agains = 0;  ///< Loads that were answered TRYAGAIN.
+  uint64_t grants = 0;      ///< Lines to send frames in.
+  uint64_t faults = 0;      ///< 1 once an answer broke the protocol.
+};
+
+/// Frames that were handed over, and their bytes.
+struct HandedOver {
+  uint64_t frames = 0;
+  uint64_t bytes = 0;
+};
+
+class FrameHost {
+ public:
+  static constexpr uint32_t kMaxFrames = Control::kMaxCount;
+
+  /// Of memory that no process has loaded from before.
+  explicit FrameHost(const EndpointMemory& memory) : end_(memory, WaitMethod::kPause) {}
+
+  /// Looks for the answer to the load that waits; loads the first line, or the next one after
+  /// TRYAGAIN. Returns the frames that came, at most kMaxFrames, in their order: the caller's until
+  /// they are answered, as all of the last call were. `Frame`: data, length, headroom, tailroom.
+  template <typename Frame>
+  uint32_t Wait(Frame* frames) {
+    if (got_ != Got::kContent) [[likely]] Load();
+    if (got_ != Got::kContent) return 0;
+    const uint32_t lent = Lend(frames);
+    if (lent == 0) [[unlikely]] {
+      end_.Return({.kind = Kind::kNoReply});
+      Load();
+    }
+    return lent;
+  }
+
+  /// Answers all frames of the last Wait and loads the other line. `data` and `length` say what
+  /// leaves, within the frame's room; length 0: nothing does.
+  template <typename Frame>
+  void Answer(const Frame* frames, uint32_t count) {
+    HandedOver answered;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Frame& frame = frames[i];
+      const auto length = static_cast<uint16_t>(frame.length);
+      const auto offset = static_cast<uint16_t>(frame.data - lent_[i].head);
+      answered.frames += length != 0;
+      answered.bytes += length;
+      Record record = lent_[i].record;
+      if (length == record.length && offset == record.offset) [[likely]] continue;
+      record.length = length;
+      record.offset = offset;
+      const uint64_t word = record.Word();
+      std::memcpy(lent_[i].head, &word, sizeof(word));
+    }
+    const bool any = answered.frames != 0;
+    end_.Return({.kind = any ? Kind::kFrames : Kind::kNoReply,
+                 .length = any ? end_.content().length : 0,
+                 .count = static_cast<uint8_t>(any ? records_ : 0)});
+    answered_ = answered;
+    Load();
+  }
+
+  /// Where the next frame to send, of `length` bytes, is written; null: the line is full, or not
+  /// granted yet.
+  uint8_t* Room(uint32_t length) {
+    if (!granted_ && !TakeGrant()) return nullptr;
+    const std::span<uint8_t> room = end_.SendRoom();
+    const bool fits = writer_.count() < kMaxFrames &&
+                      RecordBytes(length, 0) <= room.size() - writer_.length();
+    return fits ? room.data() + writer_.length() + kRecordBytes : nullptr;
+  }
+  /// The frame was written there. Leaves with the next Flush.
+  void Send(uint32_t length) {
+    writer_.Add(length, kMaxFrames);
+    ++sent_.frames;
+    sent_.bytes += length;
+  }
+  void Flush() {
+    if (!granted_ || writer_.count() == 0) return;
+    granted_ = false;
+    const Content content{
+        .kind = Kind::kFrames, .length = writer_.length(), .count = writer_.count()};
+    if (!end_.Send(content)) Fault();
+  }
+
+  /// Looks for answers without loading anything. What was handed over, by Answer and Flush, with a
+  /// load that has no answer: the NIC may not have taken it out.
+  HandedOver Outstanding() {
+    if (end_.state(Pair::kReceive) == State::kWaiting) Load();
+    if (end_.state(Pair::kTransmit) == State::kWaiting) TakeGrant();
+    return {answered_.frames + sent_.frames, answered_.bytes + sent_.bytes};
+  }
+  /// Frames that came and that Wait has not lent.
+  uint32_t Unseen() const { return got_ == Got::kContent ? end_.content().count : 0; }
+
+  const FrameHostCounters& counters() const { return counters_; }
+  bool faulted() const { return bar::LoadOnce(counters_.faults) != 0; }
+
+ private:
+  /// A frame that is lent: where its record begins, and what the record says.
+  struct Lent {
+    uint8_t* head;
+    Record record;
+  };
+
+  static void Count(uint64_t& counter) {
+    std::atomic_ref(counter).store(counter + 1, std::memory_order_relaxed);
+  }
+  void Fault() {
+    if (counters_.faults == 0) Count(counters_.faults);
+  }
+
+  /// Loads the next line, if no load waits, and looks once.
+  void Load() {
+    got_ = end_.Wait(0);
+    if (got_ == Got::kNothing) [[likely]] return;
+    answered_ = {};
+    if (got_ == Got::kTryAgain) Count(counters_.try_agains);
+    if (got_ == Got::kClosed) Fault();
+  }
+
+  bool TakeGrant() {
+    const Got got = end_.Grant(0);
+    if (got == Got::kNothing) return false;
+    sent_ = {};
+    if (got == Got::kClosed) Fault();
+    if (got != Got::kContent) return false;
+    granted_ = true;
+    writer_ = FrameWriter(end_.SendRoom());
+    Count(counters_.grants);
+    return true;
+  }
+
+  template <typename Frame>
+  uint32_t Lend(Frame* frames) {
+    const Content& content = end_.content();
+    records_ = 0;
+    if (content.kind != Kind::kFrames) [[unlikely]] {
+      Fault();
+      return 0;
+    }
+    uint32_t lent = 0;
+    FrameWalker walker(end_.payload(), content.count);
+    while (walker.Next()) {
+      ++records_;
+      const Record record = walker.record();
+      if (record.length == 0) [[unlikely]] continue;
+      uint8_t* const data = walker.frame().data();
+      frames[lent] = {data, record.length, static_cast<uint32_t>(record.offset - kRecordBytes),
+                      static_cast<uint32_t>(record.stride - record.offset - record.length)};
+      lent_[lent++] = {data - record.offset, record};
+    }
+    if (walker.bad()) [[unlikely]] Fault();
+    Count(counters_.requests);
+    return lent;
+  }
+
+  HostEnd end_;
+  Got got_ = Got::kNothing;  ///< Of the last look; kContent: the line is the host's.
+  uint32_t records_ = 0;     ///< Of that line, up to the last sound one.
+  HandedOver answered_, sent_;
+  FrameWriter writer_{{}};  ///< Of the line for frames to send, while granted_.
+  bool granted_ = false;
+  std::array<Lent, kMaxFrames> lent_;
+  FrameHostCounters counters_;
+};
+
+}  // namespace sluice::coherent
