@@ -45,19 +45,19 @@ void Add(LineTotals& to, const LineTotals& more) {
 LineTotals Settle(rte_pmd_ipu_endpoint& endpoint) {
   const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kTakenOutMs / 1000;
   coherent::FrameHost& host = endpoint.host;
-  if (!endpoint.withdrawn) {
+  const bool counted = host.withdrawn();  // By whoever withdrew the endpoint.
+  if (!counted) {
     host.Flush();
     while (host.Outstanding().frames != 0 && endpoint.adapter->registers.LinkUp() &&
            rte_get_timer_cycles() < deadline) {
       RepairEndpoint(endpoint);
     }
-    DisableEndpoint(endpoint);
+    WithdrawEndpoint(endpoint);
   }
   const uint64_t stays = host.Outstanding().frames;
   LineTotals totals = CountersOf(endpoint);
   totals[kLineRxStopDiscards] = host.Unseen();
-  // Whoever withdrew the endpoint has counted them.
-  totals[kLineTxStopDiscards] = endpoint.withdrawn ? 0 : stays;
+  totals[kLineTxStopDiscards] = counted ? 0 : stays;
   return totals;
 }
 
@@ -92,7 +92,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
   }
   Program(*endpoint);
   if (adapter.registers.Read32(Register(*endpoint, kEndpointStatus)) != 1) {
-    DisableEndpoint(*endpoint);
+    WithdrawEndpoint(*endpoint);
     adapter.attachment->Unmap(endpoint->memory);
     return -EIO;
   }
@@ -132,10 +132,11 @@ LineTotals SumLines(const Adapter& adapter) {
   return sum;
 }
 
-void DisableEndpoint(rte_pmd_ipu_endpoint& endpoint) {
+void WithdrawEndpoint(rte_pmd_ipu_endpoint& endpoint) {
   bar::Bar& registers = endpoint.adapter->registers;
   registers.Write32(Register(endpoint, kEndpointControl), 0);
   registers.Read32(Register(endpoint, kEndpointStatus));
+  endpoint.host.Withdraw();
 }
 
 void RepairEndpoint(rte_pmd_ipu_endpoint& endpoint) {

@@ -46,7 +46,6 @@ struct rte_pmd_ipu_endpoint {
   sluice::coherent::FrameHost host;
   uint32_t fruitless = 0;   ///< Looks without an answer.
   uint32_t generation = 0;  ///< Of the device, for which the registers were written.
-  bool withdrawn = false;
   std::atomic<uint64_t> resets{0};
 
   rte_eth_dev* dev = nullptr;
@@ -68,7 +67,7 @@ LineTotals SumLines(const Adapter& adapter);
 LineTotals CountersOf(const rte_pmd_ipu_endpoint& endpoint);
 
 /// The device forgets the endpoint; behind it the memory is the host's alone.
-void DisableEndpoint(rte_pmd_ipu_endpoint& endpoint);
+void WithdrawEndpoint(rte_pmd_ipu_endpoint& endpoint);
 /// As RepairLink of a link.
 void RepairEndpoint(rte_pmd_ipu_endpoint& endpoint);
 

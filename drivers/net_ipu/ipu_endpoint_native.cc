@@ -90,8 +90,7 @@ void rte_pmd_ipu_endpoint_outstanding(rte_pmd_ipu_endpoint* endpoint, uint64_t* 
 }
 
 void rte_pmd_ipu_endpoint_withdraw(rte_pmd_ipu_endpoint* endpoint) {
-  endpoint->withdrawn = true;
-  sluice::net_ipu::DisableEndpoint(*endpoint);
+  sluice::net_ipu::WithdrawEndpoint(*endpoint);
 }
 
 const uint8_t* rte_pmd_ipu_endpoint_memory(const rte_pmd_ipu_endpoint* endpoint,

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "net_ipu/ipu_flow_parse.h"
+#include "net_ipu/ipu_link.h"
 
 namespace sluice::net_ipu {
 

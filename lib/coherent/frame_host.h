@@ -112,6 +112,9 @@ class FrameHost {
     if (end_.state(Pair::kTransmit) == State::kWaiting) TakeGrant();
     return {answered_.frames + sent_.frames, answered_.bytes + sent_.bytes};
   }
+  /// The NIC was told to close the endpoint, and has. Only Outstanding and Unseen follow.
+  void Withdraw() { withdrawn_ = true; }
+  bool withdrawn() const { return withdrawn_; }
   /// Frames that came and that Wait has not lent.
   uint32_t Unseen() const { return got_ == Got::kContent ? end_.content().count : 0; }
 
@@ -136,16 +139,20 @@ class FrameHost {
   void Load() {
     got_ = end_.Wait(0);
     if (got_ == Got::kNothing) [[likely]] return;
+    if (got_ == Got::kClosed) return HearClosed();
     answered_ = {};
     if (got_ == Got::kTryAgain) Count(counters_.try_agains);
-    if (got_ == Got::kClosed) Fault();
+  }
+  /// What is outstanding stays so.
+  void HearClosed() {
+    if (!withdrawn_) Fault();
   }
 
   bool TakeGrant() {
     const Got got = end_.Grant(0);
-    if (got == Got::kNothing) return false;
+    if (got == Got::kClosed) HearClosed();
+    if (got == Got::kNothing || got == Got::kClosed) return false;
     sent_ = {};
-    if (got == Got::kClosed) Fault();
     if (got != Got::kContent) return false;
     granted_ = true;
     writer_ = FrameWriter(end_.SendRoom());
@@ -183,6 +190,7 @@ class FrameHost {
   HandedOver answered_, sent_;
   FrameWriter writer_{{}};  ///< Of the line for frames to send, while granted_.
   bool granted_ = false;
+  bool withdrawn_ = false;
   std::array<Lent, kMaxFrames> lent_;
   FrameHostCounters counters_;
 };

@@ -66,9 +66,11 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
 template <FrameLines Lines>
 class CoherentQueue {
  public:
-  /// `lines` outlives the queue, which is its only user.
+  /// `lines` outlives the queue, which is its only user. A line for frames to send is asked for.
   explicit CoherentQueue(Lines& lines, ExceptionPath exception = {})
-      : lines_(lines), exception_(std::move(exception)) {}
+      : lines_(lines), exception_(std::move(exception)) {
+    FindSpare();
+  }
   CoherentQueue(const CoherentQueue&) = delete;
   CoherentQueue& operator=(const CoherentQueue&) = delete;
 
@@ -226,21 +228,21 @@ class CoherentQueue {
   }
 
   /// The engine answered with `length` bytes at `data`: in the room that the frame had, or
-  /// elsewhere, from where it leaves through the lines for frames to send.
+  /// elsewhere. What does not fit into that room leaves through the lines for frames to send.
   [[gnu::noinline]] void Resize(Frame& held, uint8_t* data, uint32_t length) {
     if (!LengthIsSound(length)) return Refuse(held, counters_.tx_unframeable);
-    const uint8_t* const begin = held.data - held.headroom;
+    uint8_t* const begin = held.data - held.headroom;
     const uint64_t room = uint64_t{held.headroom} + held.length + held.tailroom;
     if (const uint64_t at = Distance(begin, data); at <= room && length <= room - at) {
-      kept_back_.bytes += uint64_t{held.length} - length;
-      held.data = data;
-      held.length = length;
-      return;
+      return Keep(held, data, length);
     }
     const std::span<const uint8_t> lines = lines_.memory();
     const bool built = data == spare_ && length <= packet::Frame::kSpareBytes;
     if (!built && Distance(lines.data(), data) < lines.size()) {
       return Refuse(held, counters_.tx_unframeable);
+    }
+    if (!built && length <= room) {
+      return Keep(held, static_cast<uint8_t*>(std::memcpy(begin, data, length)), length);
     }
     uint8_t* const to = built ? data : AwaitRoom(length);
     if (to == nullptr) return Refuse(held, counters_.tx_full);
@@ -249,6 +251,12 @@ class CoherentQueue {
     kept_back_.bytes += uint64_t{held.length} - length;
     held.length = 0;  // Nothing leaves from where it lay.
     spare_ = FindSpare();
+  }
+  /// It leaves from the room that it had.
+  void Keep(Frame& held, uint8_t* data, uint32_t length) {
+    kept_back_.bytes += uint64_t{held.length} - length;
+    held.data = data;
+    held.length = length;
   }
   void Refuse(Frame& held, uint64_t& reason) {
     QueueCounters::Add(reason, 1);

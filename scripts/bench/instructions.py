@@ -16,8 +16,9 @@ BENCHES = {  # interface: bench, called with <frame size> <burst> <packets>; pri
     "packetized": "tests/net_ipu/net_ipu_burst_bench",
     "streaming": "tests/net_enso/net_enso_burst_bench",
     "bilateral": "tests/nic/nic_bilateral_bench",
+    "coherent": "tests/nic/nic_coherent_bench",
 }
-TARGETS = {"packetized": 80, "streaming": 15}  # Of the last burst; bilateral has none.
+TARGETS = {"packetized": 80, "streaming": 15}  # Of the last burst; the others have none.
 FRAME_BYTES = 60  # 64 on the wire: the FCS is not in memory.
 PACKETS = 100_000
 BURST = 32
@@ -43,7 +44,7 @@ def main():
     subprocess.run(["scripts/build", "release", *BENCHES.values()], check=True,
                    stdout=subprocess.DEVNULL)
     print("instructions per 64-byte packet, by burst (streaming: a batch of one pipe; bilateral: a "
-          "region)")
+          "region; coherent: a line)")
     print(f"{'interface':<12}" + "".join(f"{f'burst {burst}':>10}" for burst in bursts)
           + f"{'target':>10}")
     for iface, bench in BENCHES.items():

@@ -13,8 +13,10 @@
 
 #include "contracts.h"
 #include "frames.h"
+#include "line_pair.h"
 #include "link_pair.h"
 #include "nic/bilateral.h"
+#include "nic/coherent.h"
 #include "nic/mbuf_pipes.h"
 #include "nic/packetized.h"
 #include "nic/streaming.h"
@@ -103,6 +105,7 @@ struct OnPipes {
   }
 };
 struct OnLink {};
+struct OnLines {};
 
 template <typename Interface>
 class BurstTest : public RingPort {
@@ -116,6 +119,12 @@ class BurstTest : public RingPort {
       return HandleAll(contract, queue, frames,
                        [&](const Bytes& frame) { return link.Receive(frame); },
                        [&] { return link.Send(); });
+    } else if constexpr (std::is_same_v<Interface, OnLines>) {
+      LinePair lines(64);
+      CoherentQueue<LinePair> queue(lines);
+      return HandleAll(contract, queue, frames,
+                       [&](const Bytes& frame) { return lines.Receive(frame); },
+                       [&] { return lines.Sent(); });
     } else {
       auto queue = Interface::Queue(*port_);
       return HandleAll(contract, queue, frames,
@@ -135,7 +144,7 @@ class BurstTest : public RingPort {
   }
 };
 
-using Interfaces = testing::Types<OnPackets, OnPipes, OnLink>;
+using Interfaces = testing::Types<OnPackets, OnPipes, OnLink, OnLines>;
 TYPED_TEST_SUITE(BurstTest, Interfaces);
 
 std::vector<Bytes> RandomTraffic(uint32_t seed, uint32_t count) {

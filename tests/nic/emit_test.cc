@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "frames.h"
+#include "line_pair.h"
 #include "link_pair.h"
 #include "nic/bilateral.h"
+#include "nic/coherent.h"
 #include "nic/mbuf_pipes.h"
 #include "nic/packetized.h"
 #include "nic/streaming.h"
@@ -169,6 +171,33 @@ TEST(BilateralEmit, RefusesNoFrameThatARegionHolds) {
   EXPECT_TRUE(queue.CanEmit(nullptr, 1514));
   EXPECT_FALSE(queue.CanEmit(nullptr, swap::kMinFrameBytes - 1));
   EXPECT_FALSE(queue.CanEmit(nullptr, swap::kMaxFrameBytes + 1));
+}
+
+TEST(CoherentEmit, FillsLinesOfItsOwnWhileFramesCome) {
+  constexpr uint32_t kAll = 3000;
+  LinePair lines;
+  CoherentQueue<LinePair> queue(lines);
+  Generator generator{{}, kAll};
+  std::vector<Bytes> left;
+  uint32_t received = 0;
+  for (uint32_t polls = 0; left.size() < kAll && polls < 2000; ++polls) {
+    for (uint32_t i = 0; i < 20; ++i) lines.Receive(Ipv4Frame(60));
+    generator.Generate(queue, 0);
+    received += queue.Poll(generator, 0);
+    Append(&left, lines.Sent());
+  }
+  EXPECT_EQ(left, Frames(kAll));
+  EXPECT_GT(received, 0u);
+  EXPECT_EQ(queue.counters().consumed_pkts, received);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST(CoherentEmit, WithoutALineThereIsNoRoomAndNobodyWaits) {
+  LinePair lines;
+  lines.answers = false;
+  CoherentQueue<LinePair> queue(lines);
+  EXPECT_EQ(queue.Emit(NumberedFrames(), 5), 0u);
+  ExpectCounted(queue, {});
 }
 
 }  // namespace

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The coherent queue on an endpoint whose NIC's end the test holds: every frame that comes in a
+// line has one ending, and what leaves is what the engine made of it.
+#include "nic/coherent.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "contracts.h"
+#include "frames.h"
+#include "line_pair.h"
+
+namespace sluice::nic {
+namespace {
+
+using namespace nic_test;
+using packet::Frame;
+using packet::Verdict;
+using Queue = CoherentQueue<LinePair>;
+
+class Coherent : public testing::Test, public ByContract {};
+INSTANTIATE_TEST_SUITE_P(Contracts, Coherent, kContracts, NameOf);
+
+struct Pass {
+  Verdict Process(Frame&, uint64_t) { return packet::kForward; }
+};
+
+// Ends a frame as its first byte says.
+struct ByFirstByte {
+  Verdict Process(Frame& frame, uint64_t) {
+    switch (frame.data[0]) {
+      case 1: return packet::kConsume;
+      case 2: return packet::Drop(4);
+      case 3: return packet::kPass;
+      case 4: frame.data -= 4; frame.length += 4; frame.data[0] = 0x77; break;  // Into headroom.
+      case 5: frame.length -= 10; break;
+      case 6: frame.length += frame.tailroom; break;
+      case 7: frame.length += frame.tailroom + 1; break;  // More than there is.
+      case 8: frame.data -= frame.headroom + 1; break;
+      case 9: frame.length = 13; break;                   // Less than an Ethernet header.
+      case 10: Elsewhere(frame, own, 60); break;
+      case 11: Elsewhere(frame, own, 700); break;         // Outgrows the room that it lay in.
+      case 12: Elsewhere(frame, frame.spare, 800); break;
+      case 13: Elsewhere(frame, own, 9729); break;        // More than any line holds.
+      default: break;
+    }
+    return packet::kForward;
+  }
+  void Elsewhere(Frame& frame, uint8_t* to, uint32_t length) {
+    ASSERT_NE(to, nullptr);
+    std::fill_n(to, length, frame.data[0]);
+    frame.data = to;
+    frame.length = length;
+  }
+  uint8_t own[9729];
+};
+
+Bytes Ordered(uint8_t order, uint32_t length) {
+  Bytes frame = Ipv4Frame(length);
+  frame[0] = order;
+  return frame;
+}
+
+TEST_P(Coherent, EveryKindOfFrameReturnsInOrder) {
+  LinePair lines;
+  Queue queue(lines);
+  Pass engine;
+  Bytes unknown(77, 0x11);  // No EtherType that anybody knows.
+  const std::vector<Bytes> frames = {Ipv4Frame(60),  ArpFrame(), Ipv4Frame(1514), Ipv6Frame(100),
+                                     VlanFrame(70),  unknown,    Bytes(14, 0xff), Bytes(9728, 1),
+                                     Ipv4Frame(1514)};
+  EXPECT_EQ(Poll(queue, engine), 0u) << "the NIC has none yet";
+  for (const Bytes& frame : frames) ASSERT_TRUE(lines.Receive(frame));
+  uint64_t bytes = 0;
+  for (const Bytes& frame : frames) bytes += frame.size();
+  uint32_t received = 0;
+  for (int polls = 0; polls < 3; ++polls) received += Poll(queue, engine);
+  EXPECT_EQ(received, frames.size());
+  EXPECT_EQ(lines.Sent(), frames);
+  EXPECT_EQ(queue.counters().rx_bytes, bytes);
+  EXPECT_EQ(queue.counters().tx_bytes, bytes);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_P(Coherent, LineAfterLineNothingIsLostOrTurnedAround) {
+  LinePair lines;
+  Queue queue(lines);
+  Pass engine;
+  std::vector<Bytes> received, sent;
+  const auto collect = [&] {
+    Poll(queue, engine);
+    for (Bytes& back : lines.Sent()) sent.push_back(std::move(back));
+  };
+  for (uint32_t i = 0; i < 5000; ++i) {
+    Bytes frame = Ipv4Frame(60 + i % 1400);
+    PutBe16(frame, 42, i);
+    while (!lines.Receive(frame)) collect();  // Full: the host is slower. Nothing is dropped.
+    received.push_back(std::move(frame));
+  }
+  for (int quiet = 0; quiet < 4; ++quiet) collect();
+  EXPECT_EQ(sent, received);
+  EXPECT_EQ(queue.counters().tx_pkts, 5000u);
+  EXPECT_TRUE(queue.counters().Conserved());
+  EXPECT_EQ(lines.statistics[regs::ipu::kStatLineBadRecord], 0u);
+}
+
+TEST_P(Coherent, EveryEndingIsCountedAndWhatDoesNotLeaveStays) {
+  LinePair lines(64);
+  Queue queue(lines);
+  ByFirstByte engine;
+  Poll(queue, engine);
+  for (uint8_t order = 0; order < 14; ++order) ASSERT_TRUE(lines.Receive(Ordered(order, 100)));
+  uint32_t received = 0;
+  for (int polls = 0; polls < 3; ++polls) received += Poll(queue, engine);
+  EXPECT_EQ(received, 14u);
+  const QueueCounters& counters = queue.counters();
+  EXPECT_EQ(counters.rx_bytes, 1400u);
+  EXPECT_EQ(counters.consumed_pkts, 1u);
+  EXPECT_EQ(counters.engine_drops[4], 1u);
+  EXPECT_EQ(counters.no_exception_port, 1u);
+  EXPECT_EQ(counters.tx_unframeable, 4u) << "outside the room they had, too short, too long";
+  EXPECT_EQ(counters.tx_pkts, 7u);
+  EXPECT_EQ(counters.tx_bytes, 100u + 104 + 90 + 104 + 60 + 700 + 800) << "records end at 8 bytes";
+  EXPECT_TRUE(counters.Conserved());
+  std::multiset<size_t> lengths;
+  const std::vector<Bytes> sent = lines.Sent();
+  for (const Bytes& frame : sent) lengths.insert(frame.size());
+  EXPECT_EQ(lengths, (std::multiset<size_t>{60, 90, 100, 104, 104, 700, 800}));
+  for (const Bytes& built : {Bytes(60, 10), Bytes(700, 11), Bytes(800, 12), Ordered(0, 100)}) {
+    EXPECT_EQ(std::ranges::count(sent, built), 1) << built.size();
+  }
+  EXPECT_TRUE(std::ranges::any_of(
+      sent, [](const Bytes& frame) { return frame.size() == 104 && frame[0] == 0x77 && frame[4] == 4; }));
+  EXPECT_EQ(lines.statistics[regs::ipu::kStatLineBadRecord], 0u);
+}
+
+TEST_P(Coherent, ALineWithoutAFrameToSendHandsNothingBack) {
+  LinePair lines;
+  Queue queue(lines);
+  ByFirstByte engine;
+  Poll(queue, engine);
+  for (uint32_t i = 0; i < 20; ++i) ASSERT_TRUE(lines.Receive(Ordered(1 + i % 2, 60)));
+  uint32_t received = 0;
+  for (int polls = 0; polls < 3; ++polls) received += Poll(queue, engine);
+  EXPECT_EQ(received, 20u);
+  EXPECT_TRUE(lines.Sent().empty());
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+// Each frame that comes lets three more leave, whatever the order of lines.
+struct Multiplier {
+  void set_outbox(packet::Outbox given) { outbox = given; }
+  Verdict Process(Frame& frame, uint64_t) {
+    for (uint8_t copy = 0; copy < 3; ++copy) {
+      Bytes more(frame.data, frame.data + frame.length);
+      more[0] = static_cast<uint8_t>(0xe0 + copy);
+      EXPECT_TRUE(outbox.Send(more.data(), static_cast<uint32_t>(more.size())));
+    }
+    return packet::kForward;
+  }
+  packet::Outbox outbox;
+};
+
+TEST_P(Coherent, FramesOfTheEnginesOwnLeaveInTheirOrder) {
+  LinePair lines;
+  Queue queue(lines);
+  Multiplier engine;
+  engine.set_outbox(queue.outbox());
+  Poll(queue, engine);
+  constexpr uint32_t kFrames = 200;  // Their copies fill several lines.
+  std::vector<Bytes> sent;
+  for (uint32_t i = 0; i < kFrames; ++i) {
+    Bytes frame = Ipv4Frame(300);
+    PutBe16(frame, 42, i);
+    while (!lines.Receive(frame)) Poll(queue, engine);
+  }
+  for (int polls = 0; polls < 4; ++polls) Poll(queue, engine);
+  std::vector<std::pair<uint32_t, uint32_t>> order;
+  for (const Bytes& frame : lines.Sent()) {
+    if (frame[0] >= 0xe0) order.emplace_back(frame[42] << 8 | frame[43], frame[0] - 0xe0);
+  }
+  ASSERT_EQ(order.size(), 3 * kFrames);
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    EXPECT_EQ(order[i], std::pair(i / 3, i % 3)) << i;
+  }
+  EXPECT_EQ(queue.counters().sent_pkts, 3 * kFrames);
+  EXPECT_EQ(queue.counters().tx_pkts, 4 * kFrames);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST(CoherentSend, WhatNoLineHoldsIsRefused) {
+  LinePair lines;
+  Queue queue(lines);
+  const Bytes frame(9729, 1);
+  EXPECT_FALSE(queue.Send(frame.data(), 13));
+  EXPECT_FALSE(queue.Send(frame.data(), 9729));
+  EXPECT_EQ(queue.counters().tx_unframeable, 2u);
+  EXPECT_TRUE(queue.Send(frame.data(), 9728));
+  EXPECT_TRUE(queue.Send(frame.data(), 14));
+  queue.FlushSent();
+  EXPECT_EQ(lines.Sent(), (std::vector<Bytes>{Bytes(9728, 1), Bytes(14, 1)}));
+  EXPECT_TRUE(queue.CanEmit(nullptr, 9728));
+  EXPECT_FALSE(queue.CanEmit(nullptr, 9729));
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST(CoherentSend, ANicThatGivesNoLineCostsBoundedPatience) {
+  LinePair lines;
+  lines.answers = false;
+  Queue queue(lines);
+  const Bytes frame = Ipv4Frame(60);
+  EXPECT_FALSE(queue.Send(frame.data(), 60));
+  EXPECT_FALSE(queue.Send(frame.data(), 60));
+  EXPECT_EQ(queue.counters().tx_full, 2u);
+  EXPECT_GT(queue.waited_cycles(), 0u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_P(Coherent, AtTheEndItWaitsForTheNicToTakeTheLastFrames) {
+  LinePair lines;
+  Queue queue(lines);
+  Pass engine;
+  Poll(queue, engine);
+  ASSERT_TRUE(lines.Receive(Ipv4Frame(60)));
+  EXPECT_EQ(Poll(queue, engine), 1u);
+  const Bytes own = Ipv4Frame(90);
+  EXPECT_TRUE(queue.Send(own.data(), 90));
+  queue.Drain();
+  EXPECT_EQ(queue.counters().tx_pkts, 2u);
+  EXPECT_EQ(queue.counters().tx_full, 0u);
+  EXPECT_TRUE(queue.counters().Conserved());
+  EXPECT_EQ(lines.host().counters().faults, 0u) << "the host closed the endpoint itself";
+}
+
+TEST_P(Coherent, ANicThatNeverTakesThemLetsThemEndAsNotSent) {
+  LinePair lines;
+  Queue queue(lines);
+  Pass engine;
+  Poll(queue, engine);
+  for (uint32_t i = 0; i < 7; ++i) ASSERT_TRUE(lines.Receive(Ipv4Frame(60)));
+  EXPECT_EQ(Poll(queue, engine), 7u);
+  lines.answers = false;
+  queue.Drain();
+  EXPECT_EQ(queue.counters().tx_full, 7u);
+  EXPECT_EQ(queue.counters().tx_pkts, 0u);
+  EXPECT_EQ(queue.counters().tx_bytes, 0u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_P(Coherent, ATapSeesFramesAsTheyComeAndAsTheyLeave) {
+  LinePair lines;
+  Queue queue(lines);
+  std::vector<std::pair<TapDirection, Bytes>> seen;
+  queue.set_tap({[](void* context, TapDirection direction, const uint8_t* frame, uint32_t length) {
+                   static_cast<decltype(seen)*>(context)->emplace_back(
+                       direction, Bytes(frame, frame + length));
+                 },
+                 &seen});
+  ByFirstByte engine;
+  ASSERT_TRUE(lines.Receive(Ordered(1, 60)));
+  ASSERT_TRUE(lines.Receive(Ordered(5, 90)));
+  ASSERT_TRUE(lines.Receive(Ordered(11, 60)));
+  for (int polls = 0; polls < 3; ++polls) Poll(queue, engine);
+  Bytes shorter = Ordered(5, 90);
+  shorter.resize(80);
+  EXPECT_EQ(seen, (decltype(seen){{TapDirection::kReceived, Ordered(1, 60)},
+                                  {TapDirection::kReceived, Ordered(5, 90)},
+                                  {TapDirection::kReceived, Ordered(11, 60)},
+                                  {TapDirection::kSent, Bytes(700, 11)},
+                                  {TapDirection::kSent, shorter}}));
+}
+
+}  // namespace
+}  // namespace sluice::nic

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Both ends of an endpoint in one thread: the host's for a CoherentQueue, the NIC's in the test's
+// hands. The real ends and the real memory layout; only the driver and the rest of the device
+// model are left out.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bar/dma.h"
+#include "coherent/frame_host.h"
+#include "device/ipu/frame_endpoint.h"
+#include "nic/frame_queue.h"
+
+namespace sluice::nic_test {
+
+/// FrameLines of CoherentQueue.
+class LinePair : private device::FrameSink {
+ public:
+  struct Frame {
+    uint8_t* data;
+    uint32_t length, headroom, tailroom;
+  };
+  static constexpr uint32_t kMinFrameBytes = coherent::kMinFrameBytes;
+  static constexpr uint32_t kMaxFrameBytes = coherent::kMaxFrameBytes;
+  static constexpr uint32_t kMaxFrames = coherent::FrameHost::kMaxFrames;
+
+  /// `overflow_lines` behind each control line hold 128 bytes each.
+  explicit LinePair(uint32_t headroom_bytes = 0, uint32_t overflow_lines = 256) {
+    const coherent::Geometry geometry{.overflow_lines = overflow_lines,
+                                      .headroom_bytes = headroom_bytes};
+    bytes_ = geometry.Bytes();
+    data_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, bytes_)));
+    std::memset(data_.get(), 0, bytes_);
+    host_.emplace(coherent::EndpointMemory::Format({data_.get(), bytes_}, geometry));
+    dma_->Add(kBus, data_.get(), bytes_);
+    if (!nic_.Enable(*dma_, kBus, bytes_, 0)) std::abort();
+  }
+
+  // The host's end. With `answers` the NIC looks whenever the host does.
+  uint32_t Wait(Frame* frames) {
+    if (answers) Serve();
+    return host_->Wait(frames);
+  }
+  void Answer(const Frame* frames, uint32_t count) { host_->Answer(frames, count); }
+  uint8_t* Room(uint32_t length) {
+    if (answers) Serve();
+    return host_->Room(length);
+  }
+  void Send(uint32_t length) { host_->Send(length); }
+  void Flush() { host_->Flush(); }
+  std::span<const uint8_t> memory() const { return {data_.get(), bytes_}; }
+  nic::FrameTotals Outstanding() {
+    if (answers && nic_.enabled()) {
+      now_ns += coherent::kTryAgainNs;
+      Serve();
+    }
+    const coherent::HandedOver outstanding = host_->Outstanding();
+    return {outstanding.frames, outstanding.bytes};
+  }
+  void Withdraw() {
+    nic_.Disable();
+    host_->Withdraw();
+  }
+  bool LinkUp() const { return !host_->faulted(); }
+
+  // The NIC's end.
+  void Serve() {
+    nic_.Serve(now_ns, statistics);
+    while (nic_.enabled() && nic_.pending()) {
+      nic_.Run(staging_, *this, statistics, 64);
+      nic_.Serve(now_ns, statistics);
+    }
+  }
+  /// Into the line that the host loads, or will load. False: it is full.
+  bool Write(std::span<const uint8_t> frame) {
+    return nic_.Write({frame.data(), static_cast<uint32_t>(frame.size())}, statistics);
+  }
+  /// The same, and a load that waits is answered.
+  bool Receive(std::span<const uint8_t> frame) {
+    const bool written = Write(frame);
+    nic_.Answer(statistics);
+    return written;
+  }
+  /// Everything that left since the last call.
+  std::vector<std::vector<uint8_t>> Sent() {
+    Serve();
+    staging_.Flush(*this);
+    return std::exchange(sent_, {});
+  }
+  /// Only their number: their bytes are not kept, now and later.
+  uint64_t SkipSent() {
+    skips_ = true;
+    Serve();
+    staging_.Flush(*this);
+    return std::exchange(skipped_, 0);
+  }
+  device::ipu::FrameEndpoint& nic() { return nic_; }
+  const coherent::FrameHost& host() const { return *host_; }
+
+  bool answers = true;
+  uint64_t now_ns = 0;
+  device::ipu::Statistics statistics{};
+
+ private:
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+  static constexpr uint64_t kBus = 0x4000'0000;
+
+  void Deliver(std::span<const device::WireFrame> frames) override {
+    skipped_ += frames.size();
+    if (skips_) return;
+    for (const device::WireFrame& frame : frames) {
+      sent_.emplace_back(frame.data, frame.data + frame.length);
+    }
+  }
+
+  size_t bytes_ = 0;
+  std::unique_ptr<uint8_t[], Free> data_;
+  std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
+  std::optional<coherent::FrameHost> host_;
+  device::ipu::FrameEndpoint nic_;
+  device::ipu::TxStaging staging_;
+  std::vector<std::vector<uint8_t>> sent_;
+  uint64_t skipped_ = 0;
+  bool skips_ = false;
+};
+
+}  // namespace sluice::nic_test
