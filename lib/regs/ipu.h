@@ -145,6 +145,8 @@ enum Statistic : uint32_t {
   kStatLineAnswers,   ///< Loads that were answered with frames.
   kStatLineTryAgains,  ///< Loads that waited as long as they may.
   kStatLineBadRecord,  ///< Records of a line that describe no frame; the rest of it is skipped.
+  kStatLineRxDiscards,  ///< Frames in a line that no load came for before the endpoint's end.
+  kStatLineTxDiscards,  ///< Frames of a line that had come back and not left at that end.
   kStatLineOrphans,    ///< Frames that came back after a power-on, lent before it; never sent.
   kStatLineFaults,    ///< Loads that break the protocol, and memory without a sound endpoint.
   kStatisticCount,
@@ -154,7 +156,8 @@ inline constexpr const char* kStatisticNames[kStatisticCount] = {
     "rx_filtered", "rx_flow_drop",      "rx_disabled",      "rx_dma_faults", "tx_frames",
     "tx_bytes",    "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell",  "rx_no_region",
     "link_swaps",  "link_bad_entries",  "link_faults",      "rx_no_line",    "line_answers",
-    "line_tryagains", "line_bad_records", "line_orphans", "line_faults"};
+    "line_tryagains", "line_bad_records", "line_rx_discards", "line_tx_discards",
+    "line_orphans", "line_faults"};
 constexpr uint32_t StatisticRegister(uint32_t index) { return kStatistics + 8 * index; }
 
 // --------------------------------------------------------------- queue pages

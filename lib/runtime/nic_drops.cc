@@ -38,6 +38,8 @@ constexpr std::array kModelEndings{
     Ending{"model_tx_dma_faults", "tx_dma_faults", At::kHost},
     Ending{"model_link_bad_entries", "link_bad_entries", At::kHost},
     Ending{"model_line_bad_records", "line_bad_records", At::kHost},
+    Ending{"model_line_rx_discards", "line_rx_discards", At::kHost},
+    Ending{"model_line_tx_discards", "line_tx_discards", At::kHost},
     Ending{"model_line_orphans", "line_orphans", At::kHost},
     Ending{"rx_bad_writeback", "rx_bad_writeback", At::kHost},
     Ending{"rx_stop_discards", "rx_stop_discards", At::kHost},

@@ -65,7 +65,7 @@ class LinePair : private device::FrameSink {
     return {outstanding.frames, outstanding.bytes};
   }
   void Withdraw() {
-    nic_.Disable();
+    nic_.Disable(statistics);
     host_->Withdraw();
   }
   bool LinkUp() const { return !host_->faulted(); }

@@ -12,7 +12,7 @@ bool IpuNic::HasRingOrLink(uint32_t queue) const {
 }
 
 bool IpuNic::EnableEndpoint(uint32_t queue) {
-  endpoints_[queue].Disable();
+  endpoints_[queue].Disable(statistics_);
   if (queue >= endpoint_count_ || HasRingOrLink(queue)) return false;
   const EndpointRegisters& registers = endpoint_registers_[queue];
   const bool sound = endpoints_[queue].Enable(dma_, registers.base, registers.bytes, now_ns_);
@@ -33,7 +33,7 @@ void IpuNic::WriteEndpoint(uint32_t queue, uint32_t offset, uint64_t value) {
       const uint32_t bit = 1u << queue;
       with_endpoint_ &= ~bit;
       if ((value & kEndpointEnable) == 0) {
-        endpoints_[queue].Disable();
+        endpoints_[queue].Disable(statistics_);
       } else if (EnableEndpoint(queue)) {
         with_endpoint_ |= bit;
       }

@@ -23,7 +23,6 @@ static_assert(kMinFrameBytes == coherent::kMinFrameBytes &&
 
 bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes,
                            uint64_t now_ns) {
-  Disable();
   uint8_t* const memory = base % kPageBytes == 0 ? dma.Translate(base, bytes) : nullptr;
   if (memory == nullptr) return false;
   memory_ = coherent::EndpointMemory::Find({memory, bytes});
@@ -37,8 +36,16 @@ bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t byt
   return true;
 }
 
-void FrameEndpoint::Disable() {
-  if (end_ != nullptr) end_->Kill();
+void FrameEndpoint::Disable(Statistics& statistics) {
+  if (end_ == nullptr) return;
+  if (filling_) statistics[kStatLineRxDiscards] += writer_.count();
+  for (const Pair pair : {Pair::kReceive, Pair::kTransmit}) {
+    Sending& sending = Of(pair);
+    // To a host whose load waits, what it returned with that load is still in its line.
+    if (!sending.busy || end_->Waits(pair)) continue;
+    while (sending.frames.Next()) statistics[kStatLineTxDiscards] += sending.frames.record().length != 0;
+  }
+  end_->Kill();
   end_.reset();
   filling_ = false;
   sending_ = {};
@@ -63,7 +70,7 @@ bool FrameEndpoint::Look(Pair pair, uint64_t now_ns, Statistics& statistics) {
         break;
       case Seen::kFault:
         ++statistics[kStatLineFaults];
-        Disable();
+        Disable(statistics);
         return false;
       case Seen::kNothing:
         return true;

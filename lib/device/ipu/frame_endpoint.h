@@ -29,8 +29,9 @@ class FrameEndpoint {
   /// Takes up the endpoint in [base, base + bytes). False, and there is none, if no sound one for
   /// frames lies there.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint64_t now_ns);
-  /// Closes it: its memory is not touched any more.
-  void Disable();
+  /// Closes it, for ever: its memory is not touched any more. Frames in it are counted, but for
+  /// those that the host knows it has not got rid of.
+  void Disable(Statistics& statistics);
   bool enabled() const { return end_ != nullptr; }
 
   // The rest only while enabled.

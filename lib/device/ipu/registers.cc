@@ -26,7 +26,7 @@ void IpuNic::Reset() {
     rx_[i] = {};
     tx_[i] = {};
     links_[i].Disable();
-    endpoints_[i].Disable();
+    endpoints_[i].Disable(statistics_);
     queue_registers_[i] = {};
     link_registers_[i] = {};
     endpoint_registers_[i] = {};
