@@ -127,7 +127,7 @@ def at_most(found, limit):
 
 
 def add_ratios(rows):
-    """Packetized and bilateral rows get their cycles over streaming's (`cycles_ratio`), and
+    """Rows of other interfaces get their cycles over streaming's (`cycles_ratio`), and
     streaming's rate over theirs (`mpps_ratio`): above 1, streaming is cheaper, or faster. Where one
     drops frames that the other sends, the work is not the same and there is no ratio."""
     bases = {(r["app"], r["mode"], r["traffic"]): r for r in rows if r["iface"] == "streaming"}

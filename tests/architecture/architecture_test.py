@@ -226,14 +226,14 @@ class Architecture(unittest.TestCase):
                  and any(library_of(h) == "pcap" for _, h in includes(p))]
         self.assertFalse([u for u in users if not u.startswith("capture")], users)
 
-    def test_each_driver_is_known_to_one_file_of_nic(self):
+    def test_each_face_of_a_driver_is_known_to_one_file_of_nic(self):
         named = [(header, path.name) for path in tracked()
                  if "lib/nic/" in str(path) and path.suffix in (".h", ".cc")
                  for _, header in includes(path) if "rte_pmd_" in header]
         self.assertLessEqual({("net_enso/rte_pmd_enso.h", "enso_pipes.h"),
-                              ("net_ipu/rte_pmd_ipu.h", "ipu_link.h")}, set(named))
-        drivers = [header for header, _ in named]
-        self.assertEqual(len(drivers), len(set(drivers)), named)
+                              ("net_ipu/rte_pmd_ipu.h", "ipu_link.h"),
+                              ("net_ipu/rte_pmd_ipu.h", "ipu_lines.h")}, set(named))
+        self.assertLessEqual(len(named), 3, named)
 
     def test_an_arrow_the_wrong_way_is_seen(self):
         for layer, header in (("lib/engine", "rte_mbuf.h"), ("lib/device", "rte_ethdev.h"),

@@ -30,7 +30,7 @@ BAD = [
     (["--flows=-1"], "--flows"),
     (["--rate=fast"], "--rate"),
     (["--rate=0"], "--rate"),
-    (["--iface=coherent"], "--iface"),
+    (["--iface=coherence"], "--iface"),
     (["--iface=Streaming"], "--iface"),
     (["--list=everything"], "--list"),
     (["--mode=reverse"], "--mode"),
@@ -97,8 +97,8 @@ class CommandLine(unittest.TestCase):
 
     def test_help_shows_our_half_and_on_request_that_of_eal(self):
         for request, shown, missing in (
-                ("--help", ("--frame_size", "--mode", "--ip", "bilateral", "--help=eal"),
-                 ("--lcores", "coherent", "--tab_completion_word")),
+                ("--help", ("--frame_size", "--mode", "--ip", "coherent", "--help=eal"),
+                 ("--lcores", "--tab_completion_word")),
                 ("--help=eal", ("--vdev", "--lcores"), ("--frame_size",))):
             result = run(request)
             self.assertEqual(result.returncode, 0)

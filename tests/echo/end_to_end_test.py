@@ -83,7 +83,12 @@ class EndToEnd(unittest.TestCase):
                 self.check_links(report)
 
     def check_links(self, report):
-        """Of bilateral's: nothing happened to them. Other interfaces have none."""
+        """Of bilateral's, and of coherent's lines: nothing happened to them. Others have none."""
+        self.assertEqual("lines" in report, report["iface"] == "coherent")
+        if "lines" in report:
+            self.assertGreater(report["lines"]["requests"], 0)
+            self.assertEqual(report["lines"]["resets"] + report["lines"]["faults"], 0)
+            self.assertIn("net_ipu0 endpoint 0", report["lcores"][0])
         self.assertEqual("links" in report, report["iface"] == "bilateral")
         if "links" in report:
             self.assertGreater(report["links"]["swaps"], 0)
@@ -112,7 +117,8 @@ class EndToEnd(unittest.TestCase):
         # while one runs the other cannot, so that frames find nothing free.
         for iface, sizes, named in (("packetized", "64/9018", ("rx_oversize", "rx_no_descriptor")),
                                     ("streaming", "1518", ("rx_pipe_full",)),
-                                    ("bilateral", "64/9018", ("rx_oversize", "rx_no_region"))):
+                                    ("bilateral", "64/9018", ("rx_oversize", "rx_no_region")),
+                                    ("coherent", "64/9018", ("rx_oversize", "rx_no_line"))):
             with self.subTest(iface=iface):
                 report = run(f"--iface={iface}", f"--wire=gen:size={sizes}+rate=50M+count=500000",
                              eal=("--lcores=0@0,1@0",))
@@ -222,31 +228,37 @@ class EndToEnd(unittest.TestCase):
         self.check(report)
         self.assertGreater(report["wire"]["verified"], 0)
 
-    def test_bilateral_behind_wires_without_a_source(self):
-        # Nobody sends: the NIC never answers, and the run ends cleanly all the same.
-        for wire in ("loopback", "port:net_ring0"):
-            with self.subTest(wire):
+    def test_behind_wires_without_a_source(self):
+        # Nobody sends: the NIC hands nothing over, and the run ends cleanly all the same.
+        for wire, iface, figures in (("loopback", "bilateral", "links"),
+                                     ("port:net_ring0", "bilateral", "links"),
+                                     ("loopback", "coherent", "lines")):
+            with self.subTest(wire=wire, iface=iface):
                 result = subprocess.run(
                     [ECHO, *EAL[:-1], "--lcores=0@0,1@0", "--no-pci", "--vdev=net_ring0",
-                     f"--vdev=net_ipu0,wire={wire}", "--", "--iface=bilateral",
+                     f"--vdev=net_ipu0,wire={wire}", "--", f"--iface={iface}",
                      "--port=net_ipu0", "--duration_s=0.2", "--json=-"], capture_output=True,
                     text=True, timeout=60, check=False)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 report = json.loads(result.stdout)
                 self.assertEqual((report["rx_pkts"], report["tx_pkts"]), (0, 0))
-                self.assertEqual(report["links"]["faults"], 0)
+                self.assertEqual(report[figures]["faults"], 0)
 
-    def test_bilateral_needs_links(self):
-        # A net_ipu that wraps another port has that port's queues, and no links.
-        for vdevs, workers, named in ((["net_ring0"], 1, "net_ring0"),
-                                      (["net_enso0"], 1, "net_enso0"),
-                                      (["net_ring0", "net_ipu0,port=net_ring0"], 1, "net_ipu0"),
-                                      (["net_ipu0,wire=loopback"], 17, "--workers=17")):
-            with self.subTest(vdevs):
+    def test_what_needs_links_or_endpoints_says_so(self):
+        # A net_ipu that wraps another port has that port's queues, and neither.
+        for iface, vdevs, workers, named in (
+                ("bilateral", ["net_ring0"], 1, "net_ring0"),
+                ("bilateral", ["net_enso0"], 1, "net_enso0"),
+                ("bilateral", ["net_ring0", "net_ipu0,port=net_ring0"], 1, "net_ipu0"),
+                ("bilateral", ["net_ipu0,wire=loopback"], 17, "--workers=17"),
+                ("coherent", ["net_enso0"], 1, "net_enso0"),
+                ("coherent", ["net_ring0", "net_ipu0,port=net_ring0"], 1, "net_ipu0"),
+                ("coherent", ["net_ipu0,wire=loopback"], 17, "--workers=17")):
+            with self.subTest(iface=iface, vdevs=vdevs):
                 lcores = ",".join(f"{i}@0" for i in range(workers + 1))
                 result = subprocess.run(
                     [ECHO, *EAL[:-1], f"--lcores={lcores}", "--no-pci", "--log-level=*:critical",
-                     *(f"--vdev={vdev}" for vdev in vdevs), "--", "--iface=bilateral",
+                     *(f"--vdev={vdev}" for vdev in vdevs), "--", f"--iface={iface}",
                      f"--port={vdevs[-1].split(',')[0]}", f"--workers={workers}"],
                     capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(result.returncode, 2, result.stderr)

@@ -16,7 +16,8 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
 
 APP = sys.argv.pop()
-NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0"}
+NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0",
+        "coherent": "net_ipu0"}
 LOSSES = ("lost", "corrupted", "duplicated", "reordered", "foreign")
 # A device whose thread waits for a CPU must not make the generator give frames up.
 PATIENT = ("--late_ms=60000",)

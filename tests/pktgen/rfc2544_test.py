@@ -12,7 +12,8 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
 
 APP = sys.argv.pop()
-NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0"}
+NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0",
+        "coherent": "net_ipu0"}
 SHORT = ("--trial_s=0.2", "--probe_s=0.05", "--settle_s=0.1", "--precision_percent=2")
 # A worker that waits for a CPU must not make the generator give frames up.
 PATIENT = ("--late_ms=60000",)

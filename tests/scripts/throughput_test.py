@@ -280,9 +280,9 @@ class Arguments(unittest.TestCase):
         self.assertEqual(throughput.choose_interfaces(["streaming"], known), ["streaming"])
         said = io.StringIO()
         with self.assertRaises(SystemExit) as end, contextlib.redirect_stderr(said):
-            throughput.choose_interfaces(["coherent"], known)
+            throughput.choose_interfaces(["unheard"], known)
         self.assertEqual(end.exception.code, 2)
-        self.assertIn("--ifaces: no 'coherent'", said.getvalue())
+        self.assertIn("--ifaces: no 'unheard'", said.getvalue())
 
 
 if __name__ == "__main__":
