@@ -42,7 +42,7 @@ struct InterfaceOptions {
   uint32_t pipes = 8;              ///< Streaming: of each worker, up to kMaxPipesPerWorker.
   uint32_t regions = 0;            ///< Bilateral: of each link; 0: the driver's default.
   uint32_t region_bytes = 0;       ///< The same.
-  uint32_t headroom_bytes = 0;     ///< Bilateral: in front of each received frame.
+  uint32_t headroom_bytes = 0;     ///< Bilateral, coherent: in front of each received frame.
   EthPort* exception = nullptr;    ///< Outlives the binding; null: there is none.
 };
 

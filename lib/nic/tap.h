@@ -18,8 +18,8 @@ struct SpanTap {
   void* context = nullptr;
 };
 
-/// Sees the frames that pass a bilateral queue, one by one: each before the engine, and
-/// each that is given to the NIC.
+/// Sees the frames that pass a bilateral or a coherent queue, one by one: each before the
+/// engine, and each that is given to the NIC.
 struct FrameTap {
   void (*see)(void* context, TapDirection direction, const uint8_t* frame,
               uint32_t length) = nullptr;

@@ -2,8 +2,7 @@
 //
 // `--capture=FILE`: a copy of what passes the queues, written as pcapng by a
 // thread of its own. For when dpdk-dumpcap cannot attach, as without hugepages.
-// Packetized queues are seen through ethdev callbacks, streaming and bilateral ones
-// through their taps. A full ring loses copies, never traffic; the loss is reported.
+// Packetized queues are seen through ethdev callbacks, the others through their taps. A full ring loses copies, never traffic; the loss is reported.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -38,7 +37,7 @@ class Capture {
 
   /// Watches a queue pair of a started port.
   void Attach(uint16_t port, uint16_t queue);
-  /// For a streaming and for a bilateral queue. Valid while the capture lives.
+  /// For a streaming queue, and for a bilateral or coherent one. Valid while the capture lives.
   nic::SpanTap TapSpans(uint16_t port, uint32_t queue);
   nic::FrameTap TapFrames(uint16_t port, uint32_t queue);
 
