@@ -12,7 +12,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
+#include "endpoint_fixture.h"
 #include "link_fixture.h"
 
 extern char** environ;
@@ -156,6 +158,36 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   if (GetParam() == &DeviceProcess::Reset) {
     EXPECT_EQ(stats.at("wire_duplicated"), 0u);
   }
+}
+
+TEST_P(Restart, EndpointsAreThereAgain) {
+  DeviceProcess device;
+  LinkPort port("device=" + device.socket());
+  Endpoints endpoints = OpenEndpoints(port.id, 2);
+  port.Up();
+  const auto echo_until = [&](const std::function<bool()>& done) {
+    const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
+    while (!done()) {
+      if (rte_get_timer_cycles() > deadline) return false;
+      for (const auto& endpoint : endpoints) endpoint->Echo();
+      sched_yield();  // the device may share this processor
+    }
+    return true;
+  };
+  EXPECT_TRUE(echo_until([&] { return Received(endpoints) > 5000; }));
+  for (uint64_t times = 1; times <= 2; ++times) {
+    (device.*GetParam())();
+    EXPECT_TRUE(echo_until([&] {
+      return std::all_of(endpoints.begin(), endpoints.end(), [&](const auto& endpoint) {
+        return endpoint->Stats().resets == times;
+      });
+    }));
+    const std::vector<uint64_t> before = {endpoints[0]->received, endpoints[1]->received};
+    EXPECT_TRUE(echo_until([&] {
+      return endpoints[0]->received > before[0] + 1000 && endpoints[1]->received > before[1] + 1000;
+    })) << "RSS is as it was";
+  }
+  for (const auto& endpoint : endpoints) EXPECT_EQ(endpoint->Stats().faults, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(OfTheDevice, Restart,

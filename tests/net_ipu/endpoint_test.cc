@@ -3,63 +3,15 @@
 // Endpoints of cache lines through rte_pmd_ipu.h, on ports that ethdev never configured: opening,
 // traffic, steering, frames of the host's own, closing. The model runs in its own thread.
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <memory>
+#include <map>
 
-#include "link_fixture.h"
+#include "endpoint_fixture.h"
 
 namespace sluice::net_ipu::test {
 namespace {
 
-/// One endpoint and what its thread remembers.
-class Endpoint {
- public:
-  Endpoint(uint16_t port, uint16_t queue, const rte_pmd_ipu_endpoint_conf& conf = {}) {
-    EXPECT_EQ(rte_pmd_ipu_endpoint_open(port, queue, &conf, &handle), 0);
-  }
-  ~Endpoint() { rte_pmd_ipu_endpoint_close(handle); }
-  Endpoint(const Endpoint&) = delete;
-  Endpoint& operator=(const Endpoint&) = delete;
-
-  /// One step of an echo: what came goes back where it lies.
-  void Echo(const Link::Look& look = nullptr) {
-    const uint32_t count = rte_pmd_ipu_endpoint_wait(handle, frames);
-    if (count == 0) return;
-    for (uint32_t i = 0; i < count && look; ++i) look(frames[i].data, frames[i].length);
-    received += count;
-    rte_pmd_ipu_endpoint_answer(handle, frames, count);
-  }
-  rte_pmd_ipu_endpoint_stats Stats() const {
-    rte_pmd_ipu_endpoint_stats stats;
-    rte_pmd_ipu_endpoint_stats_get(handle, &stats);
-    return stats;
-  }
-
-  rte_pmd_ipu_endpoint* handle = nullptr;
-  rte_pmd_ipu_line_frame frames[RTE_PMD_IPU_ENDPOINT_MAX_FRAMES];
-  uint64_t received = 0;
-};
-using Endpoints = std::vector<std::unique_ptr<Endpoint>>;
-
-Endpoints Open(uint16_t port, uint16_t count) {
-  Endpoints endpoints;
-  for (uint16_t queue = 0; queue < count; ++queue) {
-    endpoints.push_back(std::make_unique<Endpoint>(port, queue));
-  }
-  return endpoints;
-}
-uint64_t Received(const Endpoints& endpoints) {
-  uint64_t received = 0;
-  for (const auto& endpoint : endpoints) received += endpoint->received;
-  return received;
-}
-bool Within10s(const std::function<bool()>& step) {
-  const uint64_t deadline = rte_get_timer_cycles() + 10 * rte_get_timer_hz();
-  while (!step()) {
-    if (rte_get_timer_cycles() > deadline) return false;
-  }
-  return true;
-}
 int OpenError(uint16_t port, uint16_t queue, const rte_pmd_ipu_endpoint_conf& conf = {}) {
   rte_pmd_ipu_endpoint* endpoint = nullptr;
   const int error = rte_pmd_ipu_endpoint_open(port, queue, &conf, &endpoint);
@@ -89,7 +41,7 @@ TEST(EndpointOpen, WhatCannotBeIsRefused) {
 
 TEST(EndpointTraffic, EveryFrameGoesBackToTheWireWholeAndInOrder) {
   LinkPort port("wire=gen:size=64/128/594/1518/9018+flows=64+count=20000,verify=full");
-  Endpoints endpoints = Open(port.id, 1);
+  Endpoints endpoints = OpenEndpoints(port.id, 1);
   port.Up();
   EXPECT_TRUE(Within10s([&] {
     endpoints[0]->Echo();
@@ -119,7 +71,7 @@ TEST(EndpointTraffic, EveryFrameGoesBackToTheWireWholeAndInOrder) {
 
 TEST(EndpointTraffic, RssKeepsEachFlowAtOneEndpointAndUsesAll) {
   LinkPort port("wire=gen:size=64+flows=1000+count=20000,verify=full");
-  Endpoints endpoints = Open(port.id, 4);
+  Endpoints endpoints = OpenEndpoints(port.id, 4);
   port.Up();
   std::map<std::array<uint8_t, 12>, const Endpoint*> endpoint_of;
   EXPECT_TRUE(Within10s([&] {
