@@ -35,8 +35,8 @@ class Faults(unittest.TestCase):
         self.starts = 0
         self.discarded = 0
 
-    def start_host(self):
-        host = processes.echo(ECHO, self.nic_socket, f"slf{os.getpid()}_{self.starts}")
+    def start_host(self, iface="bilateral"):
+        host = processes.echo(ECHO, self.nic_socket, f"slf{os.getpid()}_{self.starts}", iface)
         self.starts += 1
         self.addCleanup(host.end)
         self.wait_for_traffic(host)
@@ -97,6 +97,18 @@ class Faults(unittest.TestCase):
         links = self.stop_host(host)
         self.assertEqual(links["resets"], 0)
         self.assertEqual(self.discarded, 0)
+        self.check_wire()
+
+    def test_lines_of_an_endpoint_wait_for_either_end_to_thaw(self):
+        host = self.start_host("coherent")
+        for process in (host, self.nic):
+            process.signal(signal.SIGSTOP)
+            time.sleep(0.3)
+            process.signal(signal.SIGCONT)
+            self.wait_for_traffic(host)
+        report = host.stop()
+        self.assertEqual(report["lines"]["resets"] + report["lines"]["faults"], 0)
+        self.assertEqual(report["drops"]["tx_full"], 0)
         self.check_wire()
 
     def test_link_reset(self):

@@ -91,11 +91,11 @@ def device(binary, socket, *arguments, eal=(), prefix=()):
     return process
 
 
-def echo(binary, socket, name):
+def echo(binary, socket, name, iface="bilateral"):
     """`name` makes its shared memory its own."""
     process = Process([binary, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0",
                        f"--file-prefix={name}", f"--vdev=net_ipu0,device={socket}", "--",
-                       "--iface=bilateral", "--mode=reflect", "--json=-", "--stats_period_s=0.05"])
+                       f"--iface={iface}", "--mode=reflect", "--json=-", "--stats_period_s=0.05"])
     process.wait_for("Mpps")
     return process
 
