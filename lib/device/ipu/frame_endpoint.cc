@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/copy.h"
+#include "device/take_lines.h"
 
 namespace sluice::device::ipu {
 namespace {
@@ -13,6 +14,13 @@ using coherent::Control;
 using coherent::Kind;
 using coherent::Pair;
 using coherent::Seen;
+
+/// From a frame that is written to the lines that are asked for, those of the frames behind it; and
+/// how many of them: a copy streams the rest.
+constexpr uint32_t kLinesAhead = 16;
+constexpr uint32_t kLinesTaken = 4;
+/// Frames between one that is sent and one that is fetched, if they are of one size.
+constexpr uint32_t kFramesAhead = 8;
 
 /// Endpoints of frames belong to one process: the host.
 constexpr uint64_t kHost = 0;
@@ -123,8 +131,10 @@ void FrameEndpoint::Answer(Statistics& statistics) {
 
 bool FrameEndpoint::Write(const WireFrame& frame, Statistics& statistics) {
   uint8_t* const to = Reserve(frame.length, statistics);
-  if (to != nullptr) CopySegment(to, frame.data, frame.length);
-  return to != nullptr;
+  if (to == nullptr) return false;
+  TakeLines(to + kLinesAhead * kCacheLine, std::min(frame.length, kLinesTaken * kCacheLine));
+  CopySegment(to, frame.data, frame.length);
+  return true;
 }
 
 uint32_t FrameEndpoint::WritePlain(std::span<const WireFrame> frames, uint32_t max_length,
@@ -158,6 +168,7 @@ uint32_t FrameEndpoint::Run(TxStaging& staging, FrameSink& sink, Statistics& sta
         cursor = staging.Begin();
       }
       const auto length = static_cast<uint32_t>(frame.size());
+      TakeLines(frame.data() + kFramesAhead * sending.frames.record().stride, kCacheLine);
       CopySegment(cursor.bytes, frame.data(), length);
       cursor.Add(length);
       statistics[kStatTxBytes] += length;

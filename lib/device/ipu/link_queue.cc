@@ -5,21 +5,16 @@
 #include <array>
 
 #include "device/copy.h"
+#include "device/take_lines.h"
 
 namespace sluice::device::ipu {
 namespace {
 
 using namespace regs::ipu;  // NOLINT: the limits and counters of this device
 
-constexpr uint32_t kLine = 64;
-/// Bytes of a frame that are asked for ahead; the copy itself streams the rest.
-constexpr uint32_t kTakenAhead = 4 * kLine;
-
-/// Asks for lines that this thread will write: a region to send belongs to the device now,
-/// which fills it next, so it is taken with the right to write from the first look on.
-void TakeLines(const uint8_t* first, uint32_t bytes) {
-  for (uint32_t at = 0; at < bytes; at += kLine) __builtin_prefetch(first + at, 1);
-}
+/// Bytes of a frame that are asked for ahead; the copy itself streams the rest. With the right to
+/// write: a region to send belongs to the device now, which fills it next.
+constexpr uint32_t kTakenAhead = 4 * kCacheLine;
 
 }  // namespace
 
@@ -51,7 +46,7 @@ bool LinkQueue::Write(const WireFrame& frame, Statistics& statistics) {
 
 uint32_t LinkQueue::WritePlain(std::span<const WireFrame> frames, uint32_t max_length,
                                uint64_t* bytes) {
-  constexpr uint32_t kAhead = 16 * kLine;
+  constexpr uint32_t kAhead = 16 * kCacheLine;
   max_length = std::min(max_length, link_->MaxFrame());
   const auto plain = [max_length](uint32_t length) {
     return length >= kMinFrameBytes && length <= max_length;
