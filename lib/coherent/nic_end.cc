@@ -84,7 +84,7 @@ void NicEnd::Take(Line& line) {
   const ControlLine& shared = line.line();
   const Control control = Control::Of(bar::LoadOnce(shared.control));
   Returned& returned = line.returned;
-  returned = {.tag = line.lent ? line.tag : std::nullopt};
+  returned = {.payload = {}, .tag = line.lent ? line.tag : std::nullopt};
   if (control.number == static_cast<uint32_t>(line.number_) && IsReturn(control.kind) &&
       control.length <= line.Capacity(control.in_buffer)) {
     returned.kind = control.kind;

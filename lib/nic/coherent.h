@@ -269,8 +269,11 @@ class CoherentQueue {
 
   uint8_t* AwaitRoom(uint32_t length) {
     uint8_t* to = lines_.Room(length);
-    if (to == nullptr) [[unlikely]] FlushSent();
-    while (to == nullptr && patience_.Wait()) to = lines_.Room(length);
+    if (to != nullptr) [[likely]] return to;
+    FlushSent();
+    do {
+      to = lines_.Room(length);
+    } while (to == nullptr && patience_.Wait());
     if (to != nullptr) patience_.Renew();
     return to;
   }
