@@ -191,6 +191,7 @@ uint32_t rte_pmd_ipu_endpoint_wait(struct rte_pmd_ipu_endpoint *endpoint,
 /**
  * Answers the frames of the last wait, all `count` of them, and loads the other line. `data` and
  * `length` of each say what leaves, within the room that the frame had; length 0: nothing does.
+ * `frames` null: all leave from where they came, which is cheaper.
  */
 void rte_pmd_ipu_endpoint_answer(struct rte_pmd_ipu_endpoint *endpoint,
 	const struct rte_pmd_ipu_line_frame *frames, uint32_t count);

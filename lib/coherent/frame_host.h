@@ -57,29 +57,10 @@ class FrameHost {
   }
 
   /// Answers all frames of the last Wait and loads the other line. `data` and `length` say what
-  /// leaves, within the frame's room; length 0: nothing does.
+  /// leaves, within the frame's room; length 0: nothing does. Null: all leave from where they came.
   template <typename Frame>
   void Answer(const Frame* frames, uint32_t count) {
-    HandedOver answered;
-    for (uint32_t i = 0; i < count; ++i) {
-      const Frame& frame = frames[i];
-      const auto length = static_cast<uint16_t>(frame.length);
-      const auto offset = static_cast<uint16_t>(frame.data - lent_[i].head);
-      answered.frames += length != 0;
-      answered.bytes += length;
-      Record record = lent_[i].record;
-      if (length == record.length && offset == record.offset) [[likely]] continue;
-      record.length = length;
-      record.offset = offset;
-      const uint64_t word = record.Word();
-      std::memcpy(lent_[i].head, &word, sizeof(word));
-    }
-    const bool any = answered.frames != 0;
-    end_.Return({.kind = any ? Kind::kFrames : Kind::kNoReply,
-                 .length = any ? end_.content().length : 0,
-                 .count = static_cast<uint8_t>(any ? records_ : 0)});
-    answered_ = answered;
-    Load();
+    HandOver(frames == nullptr ? lent_totals_ : Rewrite(frames, count));
   }
 
   /// Where the next frame to send, of `length` bytes, is written; null: the line is full, or not
@@ -138,6 +119,34 @@ class FrameHost {
     if (counters_.faults == 0) Count(counters_.faults);
   }
 
+  /// Writes into the records what has changed; returns what leaves.
+  template <typename Frame>
+  HandedOver Rewrite(const Frame* frames, uint32_t count) {
+    HandedOver answered;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Frame& frame = frames[i];
+      const auto length = static_cast<uint16_t>(frame.length);
+      const auto offset = static_cast<uint16_t>(frame.data - lent_[i].head);
+      answered.frames += length != 0;
+      answered.bytes += length;
+      Record record = lent_[i].record;
+      if (length == record.length && offset == record.offset) [[likely]] continue;
+      record.length = length;
+      record.offset = offset;
+      const uint64_t word = record.Word();
+      std::memcpy(lent_[i].head, &word, sizeof(word));
+    }
+    return answered;
+  }
+  void HandOver(const HandedOver& answered) {
+    const bool any = answered.frames != 0;
+    end_.Return({.kind = any ? Kind::kFrames : Kind::kNoReply,
+                 .length = any ? end_.content().length : 0,
+                 .count = static_cast<uint8_t>(any ? records_ : 0)});
+    answered_ = answered;
+    Load();
+  }
+
   /// Loads the next line, if no load waits, and looks once.
   void Load() {
     got_ = end_.Wait(0);
@@ -172,6 +181,7 @@ class FrameHost {
       return 0;
     }
     uint32_t lent = 0;
+    uint64_t bytes = 0;
     FrameWalker walker(end_.payload(), content.count);
     while (walker.Next()) {
       ++records_;
@@ -183,7 +193,9 @@ class FrameHost {
       frames[lent] = {data, record.length, static_cast<uint32_t>(record.offset - kRecordBytes),
                       static_cast<uint32_t>(record.stride - record.offset - record.length)};
       lent_[lent++] = {data - record.offset, record};
+      bytes += record.length;
     }
+    lent_totals_ = {lent, bytes};
     if (walker.bad()) [[unlikely]] Fault();
     Count(counters_.requests);
     return lent;
@@ -192,6 +204,7 @@ class FrameHost {
   HostEnd end_;
   Got got_ = Got::kNothing;  ///< Of the last look; kContent: the line is the host's.
   uint32_t records_ = 0;     ///< Of that line, up to the last sound one.
+  HandedOver lent_totals_;
   HandedOver answered_, sent_;
   FrameWriter writer_{{}};  ///< Of the line for frames to send, while granted_.
   bool granted_ = false;

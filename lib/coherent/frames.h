@@ -33,9 +33,9 @@ struct Record {
   }
   /// Whether the record lies in `room` bytes and its frame in the record.
   constexpr bool Sound(size_t room) const {
-    return stride >= kRecordBytes && stride % 8 == 0 && stride <= room && offset >= kRecordBytes &&
-           offset <= stride && length <= stride - offset && length <= kMaxFrameBytes &&
-           (length == 0 || length >= kMinFrameBytes);
+    return stride % 8 == 0 && stride <= room && offset >= kRecordBytes &&
+           offset + length <= stride &&
+           (length == 0 || length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes);
   }
 };
 

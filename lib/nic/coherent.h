@@ -46,7 +46,7 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   /// The frames that the load has brought, in the order in which they came; 0: it waits. Those of
   /// the last Wait were answered.
   { lines.Wait(frames) } -> std::same_as<uint32_t>;
-  /// Answers the frames of the last Wait: all of them.
+  /// Answers the frames of the last Wait: all of them. Null: they leave from where they came.
   { lines.Answer(frames, count) };
   /// Where the next frame to send is written; null: there is no room until the NIC gives a line.
   { lines.Room(/*length=*/count) } -> std::same_as<uint8_t*>;
@@ -81,11 +81,12 @@ class CoherentQueue {
     if (received == 0) return 0;
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived, received);
     kept_back_ = {};
+    changed_ = false;
     spare_ = FindSpare();
     const uint64_t bytes = Handle(engine, received, now);
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kSent, received);
     FlushSent();
-    lines_.Answer(frames_.data(), received);
+    lines_.Answer(changed_ ? frames_.data() : nullptr, received);
     QueueCounters::Add(counters_.rx_pkts, received);
     QueueCounters::Add(counters_.rx_bytes, bytes);
     QueueCounters::Add(counters_.tx_pkts, received - kept_back_.pkts);
@@ -203,8 +204,10 @@ class CoherentQueue {
   /// Sees to the ending of a frame that came as `held` says.
   void Settle(Frame& held, const packet::Frame& frame, packet::Verdict verdict) {
     if (verdict.action != packet::Action::kForward) [[unlikely]] {
+      changed_ = true;
       End(held, frame, verdict);
     } else if (frame.data != held.data || frame.length != held.length) {
+      changed_ = true;
       Resize(held, frame.data, frame.length);
     }
   }
@@ -294,6 +297,7 @@ class CoherentQueue {
   ExceptionPath exception_;
   FrameTap tap_;
   QueueCounters counters_;
+  bool changed_ = false;   ///< Of this burst: some frame leaves otherwise than it came.
   FrameTotals kept_back_;  ///< Of this burst: received minus what leaves; modulo 2^64.
   Patience patience_;      ///< With the lines for frames to send.
   uint8_t* spare_ = nullptr;  ///< While an engine works: where the next frame to send lies.
