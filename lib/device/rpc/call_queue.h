@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Calls that wait for one process: a ring whose room is fixed when the process is added.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace sluice::device::rpc {
+
+/// A call in the device: an index of whoever keeps it. Each is in the dispatcher once.
+using CallId = uint32_t;
+
+/// First in, first out.
+class CallQueue {
+ public:
+  CallQueue() = default;
+  explicit CallQueue(uint32_t capacity) : calls_(capacity) {}
+
+  uint32_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  bool full() const { return size_ == calls_.size(); }
+
+  /// Only while not full().
+  void Push(CallId call) {
+    calls_[Wrapped(first_ + size_)] = call;
+    ++size_;
+  }
+  /// Only while not empty().
+  CallId Pop() {
+    const CallId call = calls_[first_];
+    first_ = Wrapped(first_ + 1);
+    --size_;
+    return call;
+  }
+
+ private:
+  uint32_t Wrapped(uint32_t index) const {
+    const auto capacity = static_cast<uint32_t>(calls_.size());
+    return index < capacity ? index : index - capacity;
+  }
+
+  std::vector<CallId> calls_;
+  uint32_t first_ = 0;
+  uint32_t size_ = 0;
+};
+
+}  // namespace sluice::device::rpc

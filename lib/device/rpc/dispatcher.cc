@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/rpc/dispatcher.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::device::rpc {
+
+using Kind = Action::Kind;
+using enum DispatchCounter;
+
+const std::array<std::string_view, Dispatcher::kCounters> Dispatcher::kCounterNames = {
+    "rpc_arrived",        "rpc_answered",    "rpc_drop_queue_full", "rpc_drop_no_process",
+    "rpc_drop_removed",   "rpc_lost",        "rpc_stray_loads",     "rpc_switches",
+    "rpc_yields",         "rpc_retires",     "rpc_interrupts",      "rpc_kills",
+    "rpc_wakes"};
+
+Dispatcher::Dispatcher(const DispatcherConfig& config, Placement& placement)
+    : config_(config), placement_(placement) {
+  config_.cores = std::clamp(config_.cores, 1u, kMaxCores);
+  config_.queue_capacity = std::max(config_.queue_capacity, 1u);
+  // A process that goes leaves its calls and its cores, which then find others.
+  actions_.reserve(config_.queue_capacity + 4 * size_t{kMaxCores} + kMaxProcesses);
+}
+
+void Dispatcher::Do(Kind kind, DispatchCounter counter, const Action& action) {
+  Count(counter);
+  actions_.push_back(action);
+  actions_.back().kind = kind;
+}
+
+void Dispatcher::SetState(Core& core, CoreState state, uint64_t now, uint64_t bound) {
+  core.state = state;
+  core.since = now;
+  core.deadline = bound == kNever ? kNever : now + bound;
+}
+
+bool Dispatcher::AddProcess(ProcessId id, uint32_t max_cores) {
+  if (id >= kMaxProcesses || processes_[id].known || max_cores == 0) return false;
+  processes_[id] = {.known = true,
+                    .max_cores = max_cores,
+                    .queue = CallQueue(config_.queue_capacity)};
+  return true;
+}
+
+Dispatcher::Actions Dispatcher::Ready(ProcessId id, uint64_t now) {
+  actions_.clear();
+  if (Known(id) && !processes_[id].present) {
+    processes_[id].present = true;
+    Review(id, now);
+    Supply(now);
+  }
+  return actions_;
+}
+
+void Dispatcher::TakeCores(ProcessId id, uint64_t now) {
+  Process& process = processes_[id];
+  for (uint32_t left = process.cores; left != 0; left &= left - 1) {
+    const auto core = static_cast<CoreId>(std::countr_zero(left));
+    if (cores_[core].state == CoreState::kRunning) {
+      Do(Kind::kLost, kLost, {{}, core, id, cores_[core].call});
+    }
+    Leave(core, now);
+    SetState(cores_[core], CoreState::kFreed, now, kNever);
+  }
+  process.present = process.condemned = process.preempted = false;
+  Review(id, now);
+}
+
+Dispatcher::Actions Dispatcher::Gone(ProcessId id, uint64_t now) {
+  actions_.clear();
+  if (Known(id) && processes_[id].present) {
+    TakeCores(id, now);
+    Supply(now);
+  }
+  return actions_;
+}
+
+Dispatcher::Actions Dispatcher::RemoveProcess(ProcessId id, uint64_t now) {
+  actions_.clear();
+  if (!Known(id)) return actions_;
+  TakeCores(id, now);
+  Process& process = processes_[id];
+  while (!process.queue.empty()) {
+    Do(Kind::kRemoved, kRemoved, {.kind{}, .process = id, .call = process.queue.Pop()});
+  }
+  process.known = false;
+  Supply(now);
+  return actions_;
+}
+
+Dispatcher::Actions Dispatcher::Arrive(ProcessId id, CallId call, uint64_t now) {
+  actions_.clear();
+  Count(kArrived);
+  if (!Known(id)) [[unlikely]] {
+    Do(Kind::kNoProcess, kNoProcess, {.kind{}, .process = id, .call = call});
+    return actions_;
+  }
+  Process& process = processes_[id];
+  if (process.waiting != 0) {
+    Hand(static_cast<CoreId>(std::countr_zero(process.waiting)), call, now);
+  } else if (process.queue.full()) {
+    Do(Kind::kQueueFull, kQueueFull, {.kind{}, .process = id, .call = call});
+  } else {
+    process.queue.Push(call);
+    Review(id, now);
+    Supply(now);
+  }
+  return actions_;
+}
+
+Dispatcher::Actions Dispatcher::KernelLoads(CoreId id, uint64_t now) {
+  actions_.clear();
+  if (id >= config_.cores) {
+    Count(kStrayLoads);
+    return actions_;
+  }
+  Core& core = cores_[id];
+  if (core.state == CoreState::kKernel) return actions_;
+  if (InUse(core)) {
+    if (core.state == CoreState::kRunning) {
+      Do(Kind::kLost, kLost, {{}, id, core.process, core.call});
+    }
+    Leave(id, now);
+    SetState(core, CoreState::kFreed, now, kNever);
+    Review(core.process, now);
+  }
+  if (core.reclaimed) {
+    core.reclaimed = false;
+    SetState(core, CoreState::kAway, now, kNever);
+    Do(Kind::kRetire, kRetires, {.kind{}, .core = id});
+  } else {
+    SetState(core, CoreState::kKernel, now, kNever);
+  }
+  Supply(now);
+  return actions_;
+}
+
+Dispatcher::Actions Dispatcher::UserLoads(CoreId id, ProcessId process_id, uint64_t now) {
+  actions_.clear();
+  if (id >= config_.cores || cores_[id].process != process_id || !InUse(cores_[id]) ||
+      cores_[id].state == CoreState::kLeaving) {
+    Count(kStrayLoads);
+    return actions_;
+  }
+  Core& core = cores_[id];
+  if (core.state == CoreState::kWaiting) return actions_;
+  Process& process = processes_[process_id];
+  const bool ran = core.state == CoreState::kRunning;
+  if (ran) {
+    Do(Kind::kAnswered, kAnswered, {{}, id, process_id, core.call});
+  } else {
+    --process.switching;
+  }
+  SetState(core, CoreState::kWaiting, now, kNever);
+  if (process.condemned) {
+    SetState(core, CoreState::kLeaving, now, kNever);
+  } else if (core.reclaimed || core.interrupted ||
+             (ran && wanting_ != 0 && placement_.Preempts(id, now))) {
+    process.preempted = true;
+    Yield(core, now);
+  } else if (!process.queue.empty()) {
+    Hand(id, process.queue.Pop(), now);
+  } else {
+    process.waiting |= Bit(id);
+  }
+  Review(process_id, now);
+  Supply(now);
+  return actions_;
+}
+
+Dispatcher::Actions Dispatcher::Reclaim(CoreId id, uint64_t now) {
+  actions_.clear();
+  if (id >= config_.cores) return actions_;
+  Core& core = cores_[id];
+  switch (core.state) {
+    case CoreState::kAway:
+      break;
+    case CoreState::kRetired:
+    case CoreState::kWaking:
+      SetState(core, CoreState::kAway, now, kNever);
+      break;
+    case CoreState::kKernel:
+      SetState(core, CoreState::kAway, now, kNever);
+      Do(Kind::kRetire, kRetires, {.kind{}, .core = id});
+      break;
+    default:
+      core.reclaimed = true;
+      if (core.state == CoreState::kWaiting) Yield(core, now);
+      if (core.state == CoreState::kRunning && !core.interrupted) Interrupt(core, now);
+  }
+  return actions_;
+}
+
+Dispatcher::Actions Dispatcher::Tick(uint64_t now) {
+  actions_.clear();
+  for (uint32_t id = 0; id < config_.cores; ++id) {
+    if (cores_[id].deadline <= now) Kill(cores_[id].process);
+  }
+  Supply(now);
+  if (config_.retire_after != 0) RetireIdle(now);
+  return actions_;
+}
+
+void Dispatcher::Hand(CoreId id, CallId call, uint64_t now) {
+  Core& core = cores_[id];
+  processes_[core.process].waiting &= ~Bit(id);
+  core.call = call;
+  SetState(core, CoreState::kRunning, now,
+           config_.handler_bound == 0 ? kNever : config_.handler_bound);
+  actions_.push_back({Kind::kRequest, id, core.process, call});
+}
+
+void Dispatcher::Yield(Core& core, uint64_t now) {
+  const CoreId id = IdOf(core);
+  processes_[core.process].waiting &= ~Bit(id);
+  SetState(core, CoreState::kLeaving, now, config_.leave_bound);
+  Do(Kind::kYieldNow, kYields, {{}, id, core.process});
+}
+
+void Dispatcher::Interrupt(Core& core, uint64_t now) {
+  core.interrupted = true;
+  core.deadline = std::min(core.deadline, now + config_.preempt_bound);
+  Do(Kind::kInterrupt, kInterrupts, {{}, IdOf(core), core.process});
+}
+
+void Dispatcher::Kill(ProcessId id) {
+  Process& process = processes_[id];
+  process.condemned = true;
+  for (uint32_t left = process.cores; left != 0; left &= left - 1) {
+    Core& core = cores_[std::countr_zero(left)];
+    core.deadline = kNever;
+    if (core.state == CoreState::kWaiting) core.state = CoreState::kLeaving;
+  }
+  process.waiting = 0;
+  Review(id, 0);  // Withdraws, which has no time.
+  Do(Kind::kKill, kKills, {.kind{}, .process = id});
+}
+
+void Dispatcher::Leave(CoreId id, uint64_t now) {
+  Core& core = cores_[id];
+  Process& process = processes_[core.process];
+  if (core.state == CoreState::kSwitching) --process.switching;
+  process.cores &= ~Bit(id);
+  process.waiting &= ~Bit(id);
+  core.interrupted = false;
+  placement_.Left(id, now);
+}
+
+}  // namespace sluice::device::rpc

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which core runs which call: the NIC's half of a scheduler, after Lauberhorn ("The NIC should be
+// part of the OS"). It knows who waits where from the loads that it sees: a core loads the line of
+// its kernel endpoint, or that of the process which the kernel switched it to. A call goes to a
+// core that waits in its process; else the process gets a core through a kernel endpoint (scaling
+// up), or its calls wait in its queue. A process that has no more calls while others want cores is
+// answered YIELDNOW, a core that nobody needs RETIRE (scaling down).
+//
+// A state machine without clock, memory or threads: events in, actions out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "device/rpc/call_queue.h"
+#include "device/rpc/placement.h"
+
+namespace sluice::device::rpc {
+
+/// All times in nanoseconds.
+struct DispatcherConfig {
+  uint32_t cores = 1;             ///< 1 … kMaxCores.
+  uint32_t queue_capacity = 32;   ///< Calls that wait for one process; ≥ 1.
+  uint64_t switch_bound = 100'000'000;   ///< From a switch to the process's first load.
+  uint64_t leave_bound = 100'000'000;    ///< From YIELDNOW to the kernel's load.
+  uint64_t preempt_bound = 10'000'000;   ///< From an interrupt to the end of the handler.
+  uint64_t handler_bound = 0;     ///< From a call's delivery to its end; 0: none.
+  uint64_t retire_after = 0;      ///< Idle time after which a core is retired; 0: never.
+  uint32_t kept_cores = 1;        ///< Cores that stay although they are idle.
+};
+
+/// One thing for the device to do. `core` and `process` where they make sense; `call` of those
+/// that say so. Every call that arrived ends in one of the last five, once.
+struct Action {
+  enum class Kind : uint8_t {
+    kRequest,    ///< Answer the load of the user endpoint with `call`.
+    kSwitch,     ///< Answer the load of the kernel endpoint: run `process`.
+    kYieldNow,   ///< Answer the load of the user endpoint: back to the kernel.
+    kRetire,     ///< Answer the load of the kernel endpoint: the core is not needed.
+    kInterrupt,  ///< Interrupt the core; YIELDNOW follows when the handler has ended.
+    kKill,       ///< The process overran a bound: the kernel is to end it (then Gone).
+    kWake,       ///< Interrupt a retired core: its kernel is to load again.
+    kAnswered,   ///< `call` was executed: its reply is in the line.
+    kQueueFull,  ///< `call` was not executed: too many wait.
+    kNoProcess,  ///< `call` was not executed: nobody knows the process.
+    kRemoved,    ///< `call` was not executed: its process was removed while it waited.
+    kLost,       ///< `call` was begun, and its process died or was taken off its core.
+  };
+  Kind kind;
+  CoreId core = 0;
+  ProcessId process = 0;
+  CallId call = 0;
+
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+/// What is counted, in the order of Dispatcher::kCounterNames.
+enum class DispatchCounter : uint8_t {
+  kArrived,
+  kAnswered,
+  kQueueFull,
+  kNoProcess,
+  kRemoved,
+  kLost,
+  kStrayLoads,  ///< Loads that fit no state: of a process that does not have the core.
+  kSwitches,
+  kYields,
+  kRetires,
+  kInterrupts,
+  kKills,
+  kWakes,
+};
+
+/// One thread. Each event returns what is to be done, in this order; valid until the next event.
+/// No allocation after construction and AddProcess. Time never goes back.
+class Dispatcher {
+ public:
+  using Actions = std::span<const Action>;
+
+  /// What the device knows of a core.
+  enum class CoreState : uint8_t {
+    kAway,       ///< The kernel has it for itself.
+    kRetired,    ///< The same, and the device may ask for it.
+    kWaking,     ///< The device asked for it.
+    kFreed,      ///< Its process is gone: the kernel's load will come.
+    kKernel,     ///< Waits at its kernel endpoint.
+    kSwitching,  ///< On the way to its process.
+    kRunning,    ///< In a handler.
+    kWaiting,    ///< Waits at its process's endpoint.
+    kLeaving,    ///< On the way back to the kernel.
+  };
+
+  static constexpr uint32_t kCounters = 13;
+  static const std::array<std::string_view, kCounters> kCounterNames;
+
+  /// `placement` outlives it.
+  Dispatcher(const DispatcherConfig& config, Placement& placement);
+
+  // Processes; control path.
+
+  /// Makes a process known, which runs nowhere until Ready. At most `max_cores` at a time are its.
+  /// Its calls wait meanwhile. False: the number is out of range or taken.
+  bool AddProcess(ProcessId process, uint32_t max_cores);
+  /// It is up, and may be switched to.
+  Actions Ready(ProcessId process, uint64_t now_ns);
+  /// It died, or was killed: what it ran is lost, what waits stays for its next incarnation.
+  Actions Gone(ProcessId process, uint64_t now_ns);
+  /// As Gone, and it does not come back.
+  Actions RemoveProcess(ProcessId process, uint64_t now_ns);
+
+  // What the device meets.
+
+  /// A call was decoded. `call` is in no action or queue.
+  Actions Arrive(ProcessId process, CallId call, uint64_t now_ns);
+  /// A core loads its kernel endpoint: whatever it did for a process is over.
+  Actions KernelLoads(CoreId core, uint64_t now_ns);
+  /// A core loads `process`'s endpoint: the call that it had is answered. Again while it waits
+  /// (after TRYAGAIN): nothing changes.
+  Actions UserLoads(CoreId core, ProcessId process, uint64_t now_ns);
+  /// The kernel wants the core for itself: it gets RETIRE as soon as can be.
+  Actions Reclaim(CoreId core, uint64_t now_ns);
+  /// Time passed: bounds, slices, idle cores.
+  Actions Tick(uint64_t now_ns);
+
+  CoreState state(CoreId core) const { return cores_[core].state; }
+  /// Of a core that is switching, running, waiting or leaving.
+  ProcessId process(CoreId core) const { return cores_[core].process; }
+  uint32_t queued(ProcessId process) const { return processes_[process].queue.size(); }
+  uint64_t counter(DispatchCounter counter) const {
+    return counters_[static_cast<uint32_t>(counter)];
+  }
+
+ private:
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
+  struct Core {
+    CoreState state = CoreState::kAway;
+    ProcessId process = 0;
+    CallId call = 0;          ///< While running.
+    uint64_t since = 0;       ///< Of the state.
+    uint64_t deadline = kNever;  ///< For the process's next move.
+    bool interrupted = false;
+    bool reclaimed = false;
+  };
+  struct Process {
+    bool known = false;
+    bool present = false;
+    bool condemned = false;  ///< To be killed; gets no more calls.
+    bool wants = false;      ///< As Placement was told.
+    bool preempted = false;
+    uint32_t max_cores = 0;
+    uint32_t switching = 0;  ///< Cores on the way.
+    uint32_t cores = 0;      ///< That it has, by bit.
+    uint32_t waiting = 0;    ///< Of those, the ones that wait. Not 0: its queue is empty.
+    CallQueue queue;
+  };
+
+  bool Known(ProcessId id) const { return id < kMaxProcesses && processes_[id].known; }
+  static uint32_t Bit(CoreId core) { return uint32_t{1} << core; }
+  /// Its process has it.
+  static bool InUse(const Core& core) { return core.state >= CoreState::kSwitching; }
+
+  void Count(DispatchCounter counter) { ++counters_[static_cast<uint32_t>(counter)]; }
+  void Do(Action::Kind kind, DispatchCounter counter, const Action& action);
+  void SetState(Core& core, CoreState state, uint64_t now, uint64_t bound);
+
+  /// Tells Placement whether the process wants a core, if that has changed.
+  void Review(ProcessId id, uint64_t now);
+  /// Finds cores for those that want one.
+  void Supply(uint64_t now);
+  bool Fill(CoreId id, uint64_t now);
+  /// Cores that will wait in the kernel soon.
+  uint32_t Coming() const;
+  /// The idle core of a process that has waited longest; null: none.
+  Core* LongestWaiting();
+  void WakeOne(uint64_t now);
+  void InterruptOne(uint64_t now);
+
+  void Hand(CoreId id, CallId call, uint64_t now);
+  void Yield(Core& core, uint64_t now);
+  void Interrupt(Core& core, uint64_t now);
+  void Kill(ProcessId id);
+  /// The process is off the core, whose next state the caller sets.
+  void Leave(CoreId id, uint64_t now);
+  void TakeCores(ProcessId id, uint64_t now);
+  void RetireIdle(uint64_t now);
+  CoreId IdOf(const Core& core) const { return static_cast<CoreId>(&core - cores_.data()); }
+
+  DispatcherConfig config_;
+  Placement& placement_;
+  uint32_t wanting_ = 0;  ///< Processes that want a core.
+  std::array<Core, kMaxCores> cores_{};
+  std::array<Process, kMaxProcesses> processes_{};
+  std::array<uint64_t, kCounters> counters_{};
+  std::vector<Action> actions_;
+};
+
+}  // namespace sluice::device::rpc

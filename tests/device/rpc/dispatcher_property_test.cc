@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The dispatcher under random calls, on hosts whose processes hang, die and load what is not
+// theirs: every call has one ending, none is handed out twice, none reaches another process.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <random>
+
+#include "device/rpc/dispatcher.h"
+#include "fifo_placement.h"
+
+namespace sluice::device::rpc::test {
+namespace {
+
+using Kind = Action::Kind;
+
+constexpr uint32_t kCores = 3;
+constexpr uint32_t kProcesses = 5;  // Numbers 0 … 4; number 4 is not known to the device.
+constexpr uint64_t kSwitchBound = 400;
+constexpr uint64_t kLeaveBound = 300;
+constexpr uint64_t kPreemptBound = 200;
+
+// What a core of the host does, as the host itself knows.
+struct HostCore {
+  enum class At : uint8_t { kKernel, kKernelLoads, kUser, kUserLoads, kLeaves };
+  At at = At::kKernel;
+  ProcessId process = 0;
+  bool asked = false;     // Interrupted.
+  uint64_t asked_at = 0;  // The first moment of what it was asked to do last.
+};
+
+struct HostProcess {
+  bool up = false;
+  bool hangs = false;
+};
+
+// The fate of a call.
+struct Call {
+  ProcessId process;
+  uint32_t handed = 0;
+  uint32_t ended = 0;
+};
+
+class World {
+ public:
+  explicit World(uint32_t seed)
+      : random_(seed), placement_(seed % 2 == 0 ? 500 : ~uint64_t{0}),
+        dispatcher_({.cores = kCores,
+                     .queue_capacity = 4,
+                     .switch_bound = kSwitchBound,
+                     .leave_bound = kLeaveBound,
+                     .preempt_bound = kPreemptBound,
+                     .retire_after = seed % 3 == 0 ? 200u : 0u},
+                    placement_) {
+    for (ProcessId id = 0; id + 1 < kProcesses; ++id) dispatcher_.AddProcess(id, 1 + id % 3);
+  }
+
+  void Run(uint32_t steps) {
+    for (uint32_t i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+      now_ += Below(20);
+      Step();
+      CheckBounds();
+    }
+    for (ProcessId id = 0; id + 1 < kProcesses; ++id) {
+      Take(dispatcher_.RemoveProcess(id, now_));
+    }
+    for (const auto& [number, call] : calls_) {
+      EXPECT_EQ(call.ended, 1u) << "call " << number;
+      EXPECT_LE(call.handed, 1u) << "call " << number;
+    }
+    uint64_t endings = 0;
+    using enum DispatchCounter;
+    for (const auto counter : {kAnswered, kQueueFull, kNoProcess, kRemoved, kLost}) {
+      endings += dispatcher_.counter(counter);
+    }
+    EXPECT_EQ(endings, dispatcher_.counter(kArrived));
+    EXPECT_EQ(endings, calls_.size());
+    EXPECT_TRUE(placement_.sound());
+  }
+
+  uint64_t counter(DispatchCounter counter) const { return dispatcher_.counter(counter); }
+
+ private:
+  uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
+
+  void Step() {
+    const auto core = static_cast<CoreId>(Below(kCores));
+    const auto process = static_cast<ProcessId>(Below(kProcesses - 1));
+    switch (Below(16)) {
+      case 0:
+      case 1:
+      case 2:
+        Arrive(static_cast<ProcessId>(Below(kProcesses)));
+        break;
+      case 3:
+        Take(dispatcher_.Tick(now_));
+        break;
+      case 4:
+        if (!processes_[process].up) {
+          processes_[process] = {.up = true, .hangs = Below(4) == 0};
+          Take(dispatcher_.Ready(process, now_));
+        }
+        break;
+      case 5:
+        if (Below(40) == 0) Die(process);
+        if (Below(40) == 0) Take(dispatcher_.Reclaim(core, now_));
+        break;
+      case 6:  // A load that is not its to make.
+        if (cores_[core].process != process || cores_[core].at == HostCore::At::kLeaves) {
+          Take(dispatcher_.UserLoads(core, process, now_));
+        }
+        break;
+      default:
+        Move(core);
+    }
+    // No core waits in the kernel while a process wants one.
+    for (CoreId id = 0; id < kCores; ++id) {
+      if (dispatcher_.state(id) == Dispatcher::CoreState::kKernel) {
+        EXPECT_TRUE(placement_.empty());
+      }
+    }
+  }
+
+  void Arrive(ProcessId process) {
+    const CallId call = next_call_++;
+    calls_[call] = {process};
+    Take(dispatcher_.Arrive(process, call, now_));
+  }
+
+  // The next thing that a core does by itself.
+  void Move(CoreId id) {
+    HostCore& core = cores_[id];
+    const bool stuck = processes_[core.process].hangs;
+    switch (core.at) {
+      case HostCore::At::kKernel:
+        core.at = HostCore::At::kKernelLoads;
+        Take(dispatcher_.KernelLoads(id, now_));
+        break;
+      case HostCore::At::kLeaves:
+        if (stuck) break;
+        core = {.at = HostCore::At::kKernelLoads};
+        Take(dispatcher_.KernelLoads(id, now_));
+        break;
+      case HostCore::At::kUser:
+        if (stuck) break;
+        core.asked = false;
+        core.at = HostCore::At::kUserLoads;
+        Take(dispatcher_.UserLoads(id, core.process, now_));
+        break;
+      default:
+        break;  // It waits for its load.
+    }
+  }
+
+  void Die(ProcessId process) {
+    if (!processes_[process].up) return;
+    processes_[process] = {};
+    for (HostCore& core : cores_) {
+      const bool its = core.at != HostCore::At::kKernel && core.at != HostCore::At::kKernelLoads &&
+                       core.process == process;
+      if (its) core = {};
+    }
+    Take(dispatcher_.Gone(process, now_));
+  }
+
+  void Take(Dispatcher::Actions actions) {
+    const std::vector<Action> copy(actions.begin(), actions.end());
+    for (const Action& action : copy) Take(action);
+  }
+
+  void Take(const Action& action) {
+    HostCore& core = cores_[action.core];
+    using At = HostCore::At;
+    switch (action.kind) {
+      case Kind::kRequest:
+        EXPECT_EQ(core.at, At::kUserLoads) << "nobody loads";
+        EXPECT_EQ(core.process, action.process);
+        EXPECT_EQ(calls_[action.call].process, action.process) << "another's call";
+        EXPECT_EQ(++calls_[action.call].handed, 1u);
+        core.at = At::kUser;
+        break;
+      case Kind::kSwitch:
+        EXPECT_EQ(core.at, At::kKernelLoads);
+        EXPECT_TRUE(processes_[action.process].up);
+        core = {.at = At::kUser, .process = action.process, .asked = true, .asked_at = now_};
+        bound_[action.core] = kSwitchBound;
+        break;
+      case Kind::kYieldNow:
+        EXPECT_EQ(core.at, At::kUserLoads);
+        core = {.at = At::kLeaves, .process = action.process, .asked = true, .asked_at = now_};
+        bound_[action.core] = kLeaveBound;
+        break;
+      case Kind::kRetire:
+        EXPECT_EQ(core.at, At::kKernelLoads);
+        core = {};
+        break;
+      case Kind::kInterrupt:
+        EXPECT_EQ(core.at, At::kUser);
+        core.asked = true;
+        core.asked_at = now_;
+        bound_[action.core] = kPreemptBound;
+        break;
+      case Kind::kKill:
+        Die(action.process);
+        break;
+      case Kind::kWake:
+        EXPECT_EQ(core.at, At::kKernel);
+        break;
+      case Kind::kAnswered:
+        EXPECT_EQ(calls_[action.call].handed, 1u) << "an answer without a call";
+        ++calls_[action.call].ended;
+        break;
+      default:
+        ++calls_[action.call].ended;
+    }
+  }
+
+  // What a process was asked to do it has done in time, or it is dead.
+  void CheckBounds() {
+    if (now_ - checked_ < 50) return;
+    checked_ = now_;
+    Take(dispatcher_.Tick(now_));
+    for (CoreId id = 0; id < kCores; ++id) {
+      if (cores_[id].asked) {
+        EXPECT_LE(now_ - cores_[id].asked_at, bound_[id] + 100) << "core " << id;
+      }
+    }
+  }
+
+  std::mt19937 random_;
+  FifoPlacement placement_;
+  Dispatcher dispatcher_;
+  uint64_t now_ = 0;
+  uint64_t checked_ = 0;
+  CallId next_call_ = 0;
+  std::array<HostCore, kCores> cores_{};
+  std::array<uint64_t, kCores> bound_{};
+  std::array<HostProcess, kProcesses> processes_{};
+  std::map<CallId, Call> calls_;
+};
+
+TEST(DispatcherProperties, EveryCallEndsOnceAndReachesItsOwnProcessOnly) {
+  std::array<uint64_t, Dispatcher::kCounters> total{};
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    World world(seed);
+    world.Run(2'000);
+    for (uint32_t i = 0; i < total.size(); ++i) {
+      total[i] += world.counter(static_cast<DispatchCounter>(i));
+    }
+    if (HasFailure()) return;
+  }
+  for (uint32_t i = 0; i < total.size(); ++i) {
+    EXPECT_GT(total[i], 0u) << Dispatcher::kCounterNames[i] << " never happened";
+  }
+}
+
+}  // namespace
+}  // namespace sluice::device::rpc::test

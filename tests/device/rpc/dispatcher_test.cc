@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The dispatcher, event by event. Expected actions follow the dispatch that "The NIC should be part
+// of the OS" describes in its sections 5 and 6.
+#include "device/rpc/dispatcher.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fifo_placement.h"
+
+namespace sluice::device::rpc::test {
+namespace {
+
+using Kind = Action::Kind;
+
+std::string Text(const Action& action) {
+  const std::string core = std::to_string(action.core);
+  const std::string process = std::to_string(action.process);
+  const std::string call = "#" + std::to_string(action.call);
+  switch (action.kind) {
+    case Kind::kRequest:
+      return call + " to " + process + " on " + core;
+    case Kind::kSwitch:
+      return "switch " + core + " to " + process;
+    case Kind::kYieldNow:
+      return "yield " + core + " from " + process;
+    case Kind::kRetire:
+      return "retire " + core;
+    case Kind::kInterrupt:
+      return "interrupt " + core;
+    case Kind::kKill:
+      return "kill " + process;
+    case Kind::kWake:
+      return "wake " + core;
+    case Kind::kAnswered:
+      return call + " answered";
+    case Kind::kQueueFull:
+      return call + " queue full";
+    case Kind::kNoProcess:
+      return call + " no process";
+    case Kind::kRemoved:
+      return call + " removed";
+    case Kind::kLost:
+      return call + " lost";
+  }
+  return "?";
+}
+
+// An event in words, and the actions that it is to cause. Processes are 1, 2 and 3.
+//   add P MAX    ready P    gone P    remove P    call P #N
+//   kernel CORE  user CORE P          reclaim CORE          tick
+struct Step {
+  uint64_t now;
+  std::string_view event;
+  std::string_view actions;
+};
+
+class Dispatching : public testing::Test {
+ protected:
+  void Play(const DispatcherConfig& config, uint64_t slice, const std::vector<Step>& steps) {
+    FifoPlacement placement(slice);
+    Dispatcher dispatcher(config, placement);
+    for (const Step& step : steps) {
+      EXPECT_EQ(Do(dispatcher, step), step.actions) << "at " << step.now << ": " << step.event;
+    }
+    EXPECT_TRUE(placement.sound());
+  }
+
+  static constexpr uint64_t kForEver = ~uint64_t{0};
+
+ private:
+  static std::string Do(Dispatcher& dispatcher, const Step& step) {
+    std::istringstream words{std::string(step.event)};
+    std::string verb;
+    uint32_t first = 0;
+    words >> verb >> first >> std::ws;
+    if (words.peek() == '#') words.get();
+    uint32_t second = 0;
+    words >> second;
+    const auto id = static_cast<ProcessId>(first);
+    const auto core = static_cast<CoreId>(first);
+    Dispatcher::Actions actions;
+    if (verb == "add") return dispatcher.AddProcess(id, second) ? "" : "refused";
+    if (verb == "ready") actions = dispatcher.Ready(id, step.now);
+    if (verb == "gone") actions = dispatcher.Gone(id, step.now);
+    if (verb == "remove") actions = dispatcher.RemoveProcess(id, step.now);
+    if (verb == "call") actions = dispatcher.Arrive(id, second, step.now);
+    if (verb == "kernel") actions = dispatcher.KernelLoads(core, step.now);
+    if (verb == "user") {
+      actions = dispatcher.UserLoads(core, static_cast<ProcessId>(second), step.now);
+    }
+    if (verb == "reclaim") actions = dispatcher.Reclaim(core, step.now);
+    if (verb == "tick") actions = dispatcher.Tick(step.now);
+    std::string text;
+    for (const Action& action : actions) text += (text.empty() ? "" : ", ") + Text(action);
+    return text;
+  }
+};
+
+TEST_F(Dispatching, ACallGoesToACoreThatWaitsInItsProcess) {
+  Play({}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "ready 1", ""},
+        {1, "kernel 0", ""},
+        {2, "call 1 #7", "switch 0 to 1"},
+        {3, "user 0 1", "#7 to 1 on 0"},
+        {4, "user 0 1", "#7 answered"},
+        {5, "call 1 #8", "#8 to 1 on 0"},
+        {6, "user 0 1", "#8 answered"},
+        {7, "user 0 1", ""},  // Again after TRYAGAIN.
+        {8, "call 1 #9", "#9 to 1 on 0"}});
+}
+
+TEST_F(Dispatching, ACoreTakesWhatWaitsForItsProcess) {
+  Play({}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "ready 1", ""},
+        {1, "kernel 0", ""},
+        {2, "call 1 #1", "switch 0 to 1"},
+        {3, "call 1 #2", ""},
+        {4, "user 0 1", "#1 to 1 on 0"},
+        {5, "call 1 #3", ""},
+        {6, "user 0 1", "#1 answered, #2 to 1 on 0"},
+        {7, "user 0 1", "#2 answered, #3 to 1 on 0"},
+        {8, "user 0 1", "#3 answered"}});
+}
+
+TEST_F(Dispatching, QueuesAreBoundedAndOfOneProcessEach) {
+  Play({.queue_capacity = 2}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "add 2 1", ""},
+        {0, "add 2 1", "refused"},
+        {0, "add 64 1", "refused"},
+        {0, "add 3 0", "refused"},
+        {1, "call 1 #1", ""},
+        {1, "call 1 #2", ""},
+        {1, "call 1 #3", "#3 queue full"},
+        {1, "call 2 #4", ""},
+        {1, "call 3 #5", "#5 no process"},
+        {1, "call 99 #6", "#6 no process"}});
+}
+
+TEST_F(Dispatching, ABusyProcessGetsASecondCoreAndNoMoreThanItMay) {
+  Play({.cores = 3}, kForEver,
+       {{0, "add 1 2", ""},
+        {0, "ready 1", ""},
+        {1, "kernel 0", ""},
+        {1, "kernel 1", ""},
+        {1, "kernel 2", ""},
+        {2, "call 1 #1", "switch 0 to 1"},
+        {2, "call 1 #2", "switch 1 to 1"},
+        {2, "call 1 #3", ""},
+        {3, "user 1 1", "#1 to 1 on 1"},
+        {4, "user 0 1", "#2 to 1 on 0"},
+        {5, "user 1 1", "#1 answered, #3 to 1 on 1"}});
+}
+
+TEST_F(Dispatching, AnIdleProcessYieldsToOneThatWaits) {
+  Play({}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "add 2 1", ""},
+        {0, "ready 1", ""},
+        {0, "ready 2", ""},
+        {1, "kernel 0", ""},
+        {2, "call 1 #1", "switch 0 to 1"},
+        {3, "user 0 1", "#1 to 1 on 0"},
+        {4, "user 0 1", "#1 answered"},
+        {5, "call 2 #2", "yield 0 from 1"},
+        {6, "call 1 #3", ""},  // It is leaving: no call reaches it.
+        {7, "kernel 0", "switch 0 to 2"},
+        {8, "user 0 2", "#2 to 2 on 0"},
+        {9, "user 0 2", "#2 answered, yield 0 from 2"},
+        {10, "kernel 0", "switch 0 to 1"},
+        {11, "user 0 1", "#3 to 1 on 0"}});
+}
+
+TEST_F(Dispatching, TheCoreThatHasWaitedLongestYields) {
+  Play({.cores = 2}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "add 2 1", ""},
+        {0, "add 3 1", ""},
+        {0, "ready 1", ""},
+        {0, "ready 2", ""},
+        {0, "ready 3", ""},
+        {1, "kernel 0", ""},
+        {1, "kernel 1", ""},
+        {2, "call 1 #1", "switch 0 to 1"},
+        {2, "call 2 #2", "switch 1 to 2"},
+        {3, "user 0 1", "#1 to 1 on 0"},
+        {3, "user 1 2", "#2 to 2 on 1"},
+        {4, "user 1 2", "#2 answered"},
+        {5, "user 0 1", "#1 answered"},
+        {6, "call 3 #3", "yield 1 from 2"},
+        {7, "kernel 1", "switch 1 to 3"}});
+}
+
+TEST_F(Dispatching, AtTheEndOfItsSliceAProcessMakesWayBetweenCallsOrByAnInterrupt) {
+  Play({.preempt_bound = 50}, 100,
+       {{0, "add 1 1", ""},
+        {0, "add 2 1", ""},
+        {0, "ready 1", ""},
+        {0, "ready 2", ""},
+        {1, "kernel 0", ""},
+        {2, "call 1 #1", "switch 0 to 1"},
+        {3, "call 1 #2", ""},
+        {4, "user 0 1", "#1 to 1 on 0"},
+        {5, "call 2 #3", ""},
+        {6, "user 0 1", "#1 answered, #2 to 1 on 0"},
+        {7, "call 1 #4", ""},
+        {101, "tick", ""},
+        {102, "tick", "interrupt 0"},
+        {103, "tick", ""},
+        {110, "user 0 1", "#2 answered, yield 0 from 1"},
+        {111, "kernel 0", "switch 0 to 2"},
+        {112, "user 0 2", "#3 to 2 on 0"},
+        {300, "user 0 2", "#3 answered, yield 0 from 2"},
+        {301, "kernel 0", "switch 0 to 1"},
+        {302, "user 0 1", "#4 to 1 on 0"}});
+}
+
+TEST_F(Dispatching, AHandlerThatWasInterruptedEndsWithinItsBoundOrIsKilled) {
+  Play({.preempt_bound = 50}, 10,
+       {{0, "add 1 1", ""},
+        {0, "add 2 1", ""},
+        {0, "ready 1", ""},
+        {0, "ready 2", ""},
+        {1, "kernel 0", ""},
+        {2, "call 1 #1", "switch 0 to 1"},
+        {3, "user 0 1", "#1 to 1 on 0"},
+        {4, "call 2 #2", ""},
+        {20, "tick", "interrupt 0"},
+        {69, "tick", ""},
+        {70, "tick", "kill 1"},
+        {71, "tick", ""},
+        {72, "call 1 #3", ""},  // Waits for the next incarnation.
+        {73, "gone 1", "#1 lost"},
+        {74, "kernel 0", "switch 0 to 2"},
+        {75, "ready 1", ""},
+        {76, "user 0 2", "#2 to 2 on 0"},
+        {77, "user 0 2", "#2 answered, yield 0 from 2"},
+        {78, "kernel 0", "switch 0 to 1"},
+        {79, "user 0 1", "#3 to 1 on 0"}});
+}
+
+TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
+  Play({.switch_bound = 10, .leave_bound = 20}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "add 2 1", ""},
+        {0, "ready 1", ""},
+        {0, "ready 2", ""},
+        {0, "kernel 0", ""},
+        {0, "call 1 #1", "switch 0 to 1"},
+        {9, "tick", ""},
+        {10, "tick", "kill 1"},
+        {11, "gone 1", ""},
+        {11, "kernel 0", ""},
+        {12, "ready 1", "switch 0 to 1"},
+        {13, "user 0 1", "#1 to 1 on 0"},
+        {14, "user 0 1", "#1 answered"},
+        {15, "call 2 #2", "yield 0 from 1"},
+        {34, "tick", ""},
+        {35, "tick", "kill 1"},
+        {36, "kernel 0", "switch 0 to 2"},  // The kernel took the core before it told of the end.
+        {37, "gone 1", ""}});
+}
+
+TEST_F(Dispatching, AHandlerThatHangsIsKilledIfThereIsABoundForAll) {
+  Play({.handler_bound = 100}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "ready 1", ""},
+        {0, "kernel 0", ""},
+        {0, "call 1 #1", "switch 0 to 1"},
+        {5, "user 0 1", "#1 to 1 on 0"},
+        {104, "tick", ""},
+        {105, "tick", "kill 1"},
+        {106, "user 0 1", "#1 answered"},  // It came too late for the process, not for the call.
+        {107, "gone 1", ""}});
+}
+
+TEST_F(Dispatching, ACoreThatTheKernelWantsBackIsRetired) {
+  Play({.cores = 2, .preempt_bound = 50}, kForEver,
+       {{0, "add 1 2", ""},
+        {0, "ready 1", ""},
+        {0, "reclaim 0", ""},  // It has it.
+        {0, "kernel 0", ""},
+        {1, "reclaim 0", "retire 0"},
+        {2, "kernel 0", ""},
+        {3, "call 1 #1", "switch 0 to 1"},
+        {4, "reclaim 0", ""},
+        {5, "user 0 1", "yield 0 from 1"},
+        {6, "kernel 1", "switch 1 to 1"},
+        {7, "kernel 0", "retire 0"},
+        {8, "user 1 1", "#1 to 1 on 1"},
+        {9, "reclaim 1", "interrupt 1"},
+        {10, "user 1 1", "#1 answered, yield 1 from 1"},
+        {11, "kernel 1", "retire 1"},
+        {12, "call 1 #2", ""},  // Both are the kernel's: it is not asked for them.
+        {13, "tick", ""}});
+}
+
+TEST_F(Dispatching, IdleCoresAreRetiredAndWokenWhenTheyAreNeeded) {
+  Play({.cores = 2, .retire_after = 100, .kept_cores = 1}, kForEver,
+       {{0, "add 1 2", ""},
+        {0, "ready 1", ""},
+        {0, "kernel 0", ""},
+        {50, "kernel 1", ""},
+        {99, "tick", ""},
+        {100, "tick", "retire 0"},
+        {200, "tick", ""},  // One stays.
+        {201, "call 1 #1", "switch 1 to 1"},
+        {202, "call 1 #2", "wake 0"},
+        {203, "call 1 #3", ""},
+        {204, "kernel 0", "switch 0 to 1"},
+        {205, "user 0 1", "#1 to 1 on 0"}});
+}
+
+TEST_F(Dispatching, ALoadOfAProcessThatDoesNotHaveTheCoreIsNotAnswered) {
+  Play({}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "add 2 1", ""},
+        {0, "ready 1", ""},
+        {0, "ready 2", ""},
+        {0, "user 0 1", ""},
+        {1, "kernel 0", ""},
+        {2, "call 1 #1", "switch 0 to 1"},
+        {3, "user 0 2", ""},
+        {3, "user 7 1", ""},
+        {3, "kernel 7", ""},
+        {4, "user 0 1", "#1 to 1 on 0"},
+        {5, "user 0 2", ""},
+        {6, "user 0 1", "#1 answered"},
+        {7, "call 2 #2", "yield 0 from 1"},
+        {8, "user 0 1", ""},  // After YIELDNOW.
+        {9, "kernel 0", "switch 0 to 2"}});
+}
+
+TEST_F(Dispatching, WhatDiesLosesWhatItRanAndWhatIsRemovedEverything) {
+  Play({}, kForEver,
+       {{0, "add 1 1", ""},
+        {0, "ready 1", ""},
+        {0, "kernel 0", ""},
+        {1, "call 1 #1", "switch 0 to 1"},
+        {1, "call 1 #2", ""},
+        {2, "user 0 1", "#1 to 1 on 0"},
+        {3, "gone 1", "#1 lost"},
+        {3, "gone 1", ""},
+        {4, "kernel 0", ""},
+        {5, "ready 1", "switch 0 to 1"},
+        {6, "user 0 1", "#2 to 1 on 0"},
+        {7, "call 1 #3", ""},
+        {8, "remove 1", "#2 lost, #3 removed"},
+        {9, "call 1 #4", "#4 no process"},
+        {10, "kernel 0", ""},
+        {11, "add 1 1", ""},
+        {12, "ready 1", ""},
+        {13, "call 1 #5", "switch 0 to 1"}});
+}
+
+}  // namespace
+}  // namespace sluice::device::rpc::test

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A policy for tests: first come, first served; a core that was held for a slice makes way.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+
+#include "device/rpc/placement.h"
+
+namespace sluice::device::rpc::test {
+
+/// Checks what Placement promises to its implementations.
+class FifoPlacement final : public Placement {
+ public:
+  /// `slice`: ns; the default is for ever.
+  explicit FifoPlacement(uint64_t slice = ~uint64_t{0}) : slice_(slice) {}
+
+  void Wants(ProcessId process, bool preempted, uint64_t) override {
+    sound_ &= std::ranges::find(queue_, process) == queue_.end();
+    preempted_ += preempted;
+    queue_.push_back(process);
+  }
+  void Withdraw(ProcessId process) override {
+    sound_ &= std::ranges::count(queue_, process) == 1;
+    std::erase(queue_, process);
+  }
+  std::optional<ProcessId> Next(CoreId core, uint64_t now_ns) override {
+    sound_ &= !held_[core];
+    if (queue_.empty()) return {};
+    const ProcessId next = queue_.front();
+    queue_.pop_front();
+    held_[core] = true;
+    since_[core] = now_ns;
+    return next;
+  }
+  bool Preempts(CoreId core, uint64_t now_ns) override {
+    sound_ &= held_[core];
+    return !queue_.empty() && now_ns - since_[core] >= slice_;
+  }
+  void Left(CoreId core, uint64_t) override {
+    sound_ &= held_[core];
+    held_[core] = false;
+  }
+
+  /// Nothing was asked that may not be.
+  bool sound() const { return sound_; }
+  uint64_t preempted() const { return preempted_; }
+  bool empty() const { return queue_.empty(); }
+
+ private:
+  uint64_t slice_;
+  std::deque<ProcessId> queue_;
+  std::array<bool, kMaxCores> held_{};
+  std::array<uint64_t, kMaxCores> since_{};
+  uint64_t preempted_ = 0;
+  bool sound_ = true;
+};
+
+}  // namespace sluice::device::rpc::test
