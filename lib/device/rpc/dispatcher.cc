@@ -192,6 +192,15 @@ Dispatcher::Actions Dispatcher::Reclaim(CoreId id, uint64_t now) {
   return actions_;
 }
 
+Dispatcher::Actions Dispatcher::Condemn(ProcessId id, uint64_t now) {
+  actions_.clear();
+  if (Known(id) && processes_[id].present && !processes_[id].condemned) {
+    Kill(id);
+    Supply(now);
+  }
+  return actions_;
+}
+
 Dispatcher::Actions Dispatcher::Tick(uint64_t now) {
   actions_.clear();
   for (uint32_t id = 0; id < config_.cores; ++id) {

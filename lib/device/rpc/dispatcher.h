@@ -11,8 +11,11 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "device/device.h"
@@ -123,12 +126,22 @@ class Dispatcher {
   Actions UserLoads(CoreId core, ProcessId process, uint64_t now_ns);
   /// The kernel wants the core for itself: it gets RETIRE as soon as can be.
   Actions Reclaim(CoreId core, uint64_t now_ns);
+  /// The process broke the protocol: it is to be killed.
+  Actions Condemn(ProcessId process, uint64_t now_ns);
   /// Time passed: bounds, slices, idle cores.
   Actions Tick(uint64_t now_ns);
 
   CoreState state(CoreId core) const { return cores_[core].state; }
   /// Of a core that is switching, running, waiting or leaving.
   ProcessId process(CoreId core) const { return cores_[core].process; }
+  /// Whether its process has the core, or is on the way to it or off it.
+  bool InUse(CoreId core) const { return InUse(cores_[core]); }
+  /// The core that the process's next call goes to at once; nothing: it waits, or has no room.
+  std::optional<CoreId> WaitingCore(ProcessId process) const {
+    const uint32_t waiting = processes_[process].waiting;
+    if (waiting == 0) return {};
+    return static_cast<CoreId>(std::countr_zero(waiting));
+  }
   uint32_t queued(ProcessId process) const { return processes_[process].queue.size(); }
   uint64_t counter(DispatchCounter counter) const {
     return counters_[static_cast<uint32_t>(counter)];

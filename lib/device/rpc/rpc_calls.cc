@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From frame to line: decoding, unmarshalling, and what the dispatcher decides about a call.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "device/rpc/rpc_nic.h"
+
+namespace sluice::device::rpc {
+
+using coherent::Content;
+using coherent::Pair;
+using wire::AcceptStat;
+using wire::FrameError;
+using wire::UnmarshalError;
+
+bool RpcNic::Drop(const wire::CallFrame& read, FrameError error) {
+  switch (error) {
+    case FrameError::kNone:
+      break;
+    case FrameError::kNotUdp:
+      return Count(RpcCounter::kNotUdp), true;
+    case FrameError::kMalformed:
+      return Count(RpcCounter::kMalformed), true;
+    case FrameError::kFragment:
+      return Count(RpcCounter::kFragment), true;
+    case FrameError::kOptions:
+      return Count(RpcCounter::kOptions), true;
+    case FrameError::kBadChecksum:
+      return Count(RpcCounter::kBadChecksum), true;
+    case FrameError::kCall:
+      if (read.error == wire::CallError::kTruncated) return Count(RpcCounter::kTruncated), true;
+      if (read.error == wire::CallError::kNotACall) return Count(RpcCounter::kNotACall), true;
+  }
+  if (services_.HasPort(read.datagram.port)) return false;
+  return Count(RpcCounter::kNotOurPort), true;
+}
+
+void RpcNic::Take(const WireFrame& frame) {
+  wire::CallFrame read;
+  const FrameError error = wire::ReadCallFrame(frame.data, frame.length, &read);
+  if (Drop(read, error)) return;
+  uint8_t message[wire::kMaxReplyBytes];
+  if (error == FrameError::kCall) {
+    const uint32_t bytes = wire::WriteRefusal(message, read.call.xid, read.error);
+    Refuse(read.datagram, frame.data, message, bytes,
+           read.error == wire::CallError::kRpcVersion ? RpcCounter::kRpcMismatch
+                                                      : RpcCounter::kAuthError);
+    return;
+  }
+  const Services::Found found = services_.Find(read.datagram.port, read.call);
+  if (found.lookup.stat == AcceptStat::kSuccess) {
+    Arrive(frame, read, found);
+  } else if (found.lookup.stat == AcceptStat::kProgMismatch) {
+    const uint32_t bytes =
+        wire::WriteProgMismatch(message, read.call.xid, found.lookup.low, found.lookup.high);
+    Refuse(read.datagram, frame.data, message, bytes, RpcCounter::kProgMismatch);
+  } else {
+    RefuseAccepted(read.datagram, frame.data, read.call.xid, found.lookup.stat);
+  }
+}
+
+void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
+                    const Services::Found& found) {
+  if (slots_.empty()) return Count(RpcCounter::kNoSlot);
+  const ProcessId process = found.process;
+  const std::span<const uint8_t> xdr(read.call.arguments, read.call.argument_bytes);
+  // Straight into the line, if a core waits there.
+  const std::optional<CoreId> core = dispatcher_.WaitingCore(process);
+  End* end = core ? &User(process, *core) : nullptr;
+  if (end != nullptr && !end->nic->Waits(Pair::kReceive)) end = nullptr;
+  const Prepared prepared =
+      xdr.size() > CallSlots::kArgumentBytes
+          ? Prepared{UnmarshalError::kNoRoom, {}}
+          : Prepare(*services_.Of(process), found.lookup.procedure, xdr, end);
+  if (prepared.error != UnmarshalError::kNone) {
+    RefuseAccepted(read.datagram, frame.data, read.call.xid,
+                   prepared.error == UnmarshalError::kGarbage ? AcceptStat::kGarbageArgs
+                                                              : AcceptStat::kSystemErr);
+    return;
+  }
+  const CallId call = slots_.Take();
+  CallSlot& slot = slots_[call];
+  slot.datagram = read.datagram;
+  slot.procedure = found.lookup.procedure;
+  slot.wire_bytes = 0;
+  slot.trace = {.xid = read.call.xid, .process = process, .arrived_ns = now_ns_};
+  std::memcpy(slot.headers.data(), frame.data, read.reply_at());
+  if (end != nullptr) {
+    prepared_ = call;
+    prepared_content_ = prepared.content;
+  } else {
+    slots_.Keep(call, xdr);
+    slot.trace.path = Path::kQueued;
+  }
+  Follow(dispatcher_.Arrive(process, call, now_ns_));
+  prepared_.reset();
+}
+
+RpcNic::Prepared RpcNic::Prepare(const Service& service, uint32_t procedure,
+                                 std::span<const uint8_t> xdr, const End* end) {
+  const coherent::Geometry& geometry = config_.users;
+  const uint32_t line_bytes = std::min(geometry.LineCapacity(), config_.dma_bytes);
+  for (const bool in_buffer : {false, true}) {
+    std::span<uint8_t> room(scratch_);
+    uint64_t base = 0;
+    if (end != nullptr) {
+      room = end->nic->Room(Pair::kReceive, in_buffer);
+      base = end->base + static_cast<uint64_t>(room.data() - end->memory);
+    }
+    room = room.first(std::min<size_t>(
+        room.size(), in_buffer ? geometry.buffer_bytes : line_bytes));
+    const Prepared prepared = PrepareIn(service, procedure, xdr, room, base, in_buffer);
+    if (prepared.error != UnmarshalError::kNoRoom || in_buffer) return prepared;
+  }
+  return {UnmarshalError::kNoRoom, {}};
+}
+
+RpcNic::Prepared RpcNic::PrepareIn(const Service& service, uint32_t procedure,
+                                   std::span<const uint8_t> xdr, std::span<uint8_t> room,
+                                   uint64_t base, bool in_buffer) {
+  const wire::Unmarshalled made = wire::Unmarshal(
+      service.table, service.table.procedures[procedure].arguments, xdr.data(),
+      static_cast<uint32_t>(xdr.size()),
+      {room.data(), static_cast<uint32_t>(room.size()), base});
+  const Entry entry = procedure < service.entries.size() ? service.entries[procedure] : Entry{};
+  return {made.error,
+          {.kind = coherent::Kind::kRequest,
+           .length = made.bytes,
+           .in_buffer = in_buffer,
+           .code = entry.code,
+           .data = entry.data}};
+}
+
+void RpcNic::Follow(Dispatcher::Actions actions) {
+  for (const Action& action : actions) Do(action);
+}
+
+void RpcNic::Do(const Action& action) {
+  using Kind = Action::Kind;
+  switch (action.kind) {
+    case Kind::kRequest:
+      return Give(User(action.process, action.core), action);
+    case Kind::kSwitch:
+      return Switch(action);
+    case Kind::kYieldNow: {
+      End& end = User(action.process, action.core);
+      // A host that was asked to leave has its answer already.
+      const bool asked = end.nic->state(Pair::kReceive) != coherent::State::kAway;
+      if (!end.nic->YieldNow() && !asked) end.pending = Pending::kYieldNow;
+      return;
+    }
+    case Kind::kRetire:
+      if (!kernels_[action.core].nic->Retire()) kernels_[action.core].pending = Pending::kRetire;
+      return;
+    case Kind::kInterrupt:
+      return Interrupt(action);
+    case Kind::kKill:
+      return host_.Kill(action.process);
+    case Kind::kWake:
+      return host_.Wake(action.core);
+    case Kind::kAnswered:
+      return Reply(User(action.process, action.core), action.call);
+    case Kind::kQueueFull:
+    case Kind::kNoProcess:
+      return slots_.Release(action.call);
+    case Kind::kRemoved:
+      return EndWith(action.call, AcceptStat::kProgUnavail);
+    case Kind::kLost:
+      return EndWith(action.call, AcceptStat::kSystemErr);
+  }
+}
+
+void RpcNic::Give(End& end, const Action& action) {
+  CallSlot& slot = slots_[action.call];
+  Content content = prepared_content_;
+  if (prepared_ != action.call) {
+    if (!end.nic->Waits(Pair::kReceive)) {
+      end.pending = Pending::kRequest;
+      end.call = action.call;
+      return;
+    }
+    // It fit memory of the same size when it arrived.
+    content = Prepare(*services_.Of(action.process), slot.procedure, slots_.Kept(action.call), &end)
+                  .content;
+  }
+  slot.trace.core = action.core;
+  slot.trace.buffer = content.in_buffer;
+  slot.trace.code = content.code;
+  slot.trace.argument_bytes = content.length;
+  slot.trace.delivered_ns = now_ns_;
+  if (slot.trace.path == Path::kQueued && end.switched) slot.trace.path = Path::kSwitched;
+  end.switched = false;
+  Count(RpcCounter::kReceived);
+  end.nic->Deliver(Pair::kReceive, content, action.process, action.call);
+}
+
+void RpcNic::Switch(const Action& action) {
+  End& kernel = kernels_[action.core];
+  if (!kernel.nic->Waits(Pair::kReceive)) {
+    kernel.pending = Pending::kSwitch;
+    kernel.process = action.process;
+    return;
+  }
+  End& user = User(action.process, action.core);
+  user.pending = Pending::kNone;
+  user.switched = true;
+  // It left when the kernel got the core back, at the latest.
+  while (user.nic->Look(Pair::kReceive, now_ns_) == coherent::Seen::kLeft) {
+  }
+  user.nic->Resume();
+  kernel.nic->Deliver(Pair::kReceive,
+                      {.kind = coherent::Kind::kRequest, .code = action.process}, action.core, 0);
+}
+
+void RpcNic::Interrupt(const Action& action) {
+  End& end = User(action.process, action.core);
+  if (end.pending == Pending::kRequest) {
+    end.interrupt = true;
+  } else {
+    end.nic->Preempt(now_ns_);
+  }
+  host_.Interrupt(action.core, action.process);
+}
+
+}  // namespace sluice::device::rpc
