@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service_functions.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "rpc/marshal.h"
+#include "rpc/unmarshal.h"
+
+namespace sluice::rpc_app {
+namespace {
+
+using Function = int (*)(void* arguments, void* result, void* request);
+
+/// Longest result in XDR: what fits a datagram.
+constexpr uint32_t kMaxXdr = 65536;
+
+// Procedure 0 of a service that does not care.
+int Nothing(void*, void*, void*) { return 1; }
+
+}  // namespace
+
+std::optional<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::string FunctionName(const std::string& procedure, uint32_t version) {
+  std::string name;
+  for (const char c : procedure) {
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return name + "_" + std::to_string(version) + "_svc";
+}
+
+std::unique_ptr<ServiceFunctions> ServiceFunctions::Load(const std::string& object,
+                                                         const std::string& x,
+                                                         std::string* error) {
+  const std::optional<std::string> text = ReadFile(x);
+  if (!text) {
+    *error = x + ": cannot be read";
+    return nullptr;
+  }
+  std::optional<rpc::CompiledX> compiled = rpc::CompileX(*text, x, error);
+  if (!compiled) return nullptr;
+  void* const handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    *error = dlerror();
+    return nullptr;
+  }
+  auto functions = std::make_unique<ServiceFunctions>();
+  functions->compiled_ = std::move(*compiled);
+  const rpc::Table& table = functions->compiled_.table;
+  for (size_t i = 0; i < table.procedures.size(); ++i) {
+    const rpc::Procedure& procedure = table.procedures[i];
+    const std::string name =
+        FunctionName(functions->compiled_.procedure_names[i], procedure.version);
+    void* function = dlsym(handle, name.c_str());
+    if (function == nullptr && procedure.number == 0) {
+      function = reinterpret_cast<void*>(&Nothing);
+    }
+    if (function == nullptr) {
+      *error = object + ": has no function " + name + ", which " + x + " declares";
+      return nullptr;
+    }
+    functions->entries_.push_back({reinterpret_cast<uint64_t>(function), procedure.result});
+  }
+  return functions;
+}
+
+Answerer::Answerer(const rpc::Table& table) : table_(table), xdr_(kMaxXdr) {
+  uint32_t bytes = 8;
+  for (const rpc::Procedure& procedure : table.procedures) {
+    bytes = std::max(bytes, table.types[procedure.result].bytes);
+  }
+  result_.resize((bytes + 7) / 8);
+}
+
+void Answerer::Answer(coherent::HostEnd& end) {
+  const coherent::Content& call = end.content();
+  const auto type_index = static_cast<uint32_t>(call.data);
+  const rpc::Type& type = table_.types[type_index];
+  coherent::Content reply = {.kind = coherent::Kind::kReply,
+                             .code = static_cast<uint64_t>(rpc::AcceptStat::kSuccess)};
+  std::memset(result_.data(), 0, type.bytes);
+  const auto function = reinterpret_cast<Function>(call.code);
+  if (function(end.payload().data(), result_.data(), nullptr) == 0) {
+    reply.code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr);
+    end.Return(reply);
+    return;
+  }
+  if (type.fixed && type.bytes <= end.Room().size()) {
+    std::memcpy(end.Room().data(), result_.data(), type.bytes);
+    reply.length = type.bytes;
+    end.Return(reply);
+    return;
+  }
+  // What has pointers moves behind its structure, into the line: by way of XDR, since the line may
+  // still hold what they lead to.
+  const rpc::Marshalled xdr =
+      rpc::Marshal(table_, type_index, rpc::Source::Own(result_.data()), xdr_.data(), kMaxXdr);
+  reply.code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr);
+  for (const bool in_buffer : {false, true}) {
+    if (xdr.error != rpc::MarshalError::kNone) break;
+    const std::span<uint8_t> room = end.Room(in_buffer);
+    const rpc::Unmarshalled made =
+        rpc::Unmarshal(table_, type_index, xdr_.data(), xdr.bytes,
+                       rpc::Room::Here(room.data(), static_cast<uint32_t>(room.size())));
+    if (made.error != rpc::UnmarshalError::kNone) continue;
+    reply.code = static_cast<uint64_t>(rpc::AcceptStat::kSuccess);
+    reply.length = made.bytes;
+    reply.in_buffer = in_buffer;
+    break;
+  }
+  end.Return(reply);
+}
+
+}  // namespace sluice::rpc_app

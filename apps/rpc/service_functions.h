@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The functions of a service: a shared object, and the `.x` file that declares them. A procedure
+// ADD of version 1 is the C function that `rpcgen -M` declares for it,
+//
+//   int add_1_svc(add_args *arguments, int *result, void *request);
+//
+// which returns 0 if it failed. `request` is null. What the result points to stays valid until the
+// function is called again by the same thread; it may be the arguments.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coherent/host_end.h"
+#include "device/rpc/services.h"
+#include "rpc/x_compiler.h"
+
+namespace sluice::rpc_app {
+
+/// The text of a file; nothing: it cannot be read.
+std::optional<std::string> ReadFile(const std::string& path);
+
+/// The name of a procedure's function.
+std::string FunctionName(const std::string& procedure, uint32_t version);
+
+/// What a thread of a service needs to answer calls; allocates nothing afterwards.
+class Answerer {
+ public:
+  /// `table` outlives it.
+  explicit Answerer(const rpc::Table& table);
+
+  /// Calls what `end` has content for, and leaves the result in the line.
+  void Answer(coherent::HostEnd& end);
+
+ private:
+  const rpc::Table& table_;
+  std::vector<uint64_t> result_;  ///< The result's structure; words, so that it is aligned.
+  std::vector<uint8_t> xdr_;      ///< Of results that have pointers.
+};
+
+/// A shared object with the functions of a `.x` file. One for each process, for as long as it runs.
+class ServiceFunctions {
+ public:
+  /// Null, with one line in `error`.
+  static std::unique_ptr<ServiceFunctions> Load(const std::string& object, const std::string& x,
+                                                std::string* error);
+
+  const rpc::Table& table() const { return compiled_.table; }
+  /// For each procedure of the table: its function, and what Answerer makes of its result.
+  const std::vector<device::rpc::Entry>& entries() const { return entries_; }
+
+ private:
+  rpc::CompiledX compiled_;
+  std::vector<device::rpc::Entry> entries_;
+};
+
+}  // namespace sluice::rpc_app

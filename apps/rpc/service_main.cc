@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-rpc-service: the process of one service, started by sluice-rpc. A thread for each core
+// runs while the core is the service's: it loads the line of its endpoint, jumps where the line
+// says, and leaves the result in the line.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bar/ring_memory.h"
+#include "coherent/endpoint_memory.h"
+#include "coherent/host_end.h"
+#include "process_page.h"
+#include "service_functions.h"
+
+namespace {
+
+using sluice::coherent::EndpointMemory;
+using sluice::coherent::Got;
+using sluice::coherent::HostEnd;
+using sluice::rpc_app::Answerer;
+using sluice::rpc_app::Phase;
+using sluice::rpc_app::ProcessPage;
+using sluice::rpc_app::ServiceFunctions;
+using sluice::rpc_app::Turn;
+
+// A load is answered with TRYAGAIN before this, whatever the clock.
+constexpr uint64_t kPatienceCycles = uint64_t{1} << 32;
+constexpr uint64_t kForeverNs = 3'600'000'000'000;
+
+// Serves until the core is wanted. False: the endpoint is closed.
+bool Serve(HostEnd& end, Answerer& answerer) {
+  for (;;) {
+    switch (end.Wait(kPatienceCycles)) {
+      case Got::kContent:
+        answerer.Answer(end);
+        break;
+      case Got::kNothing:
+      case Got::kTryAgain:
+        break;
+      case Got::kYieldNow:
+      case Got::kRetire:
+      case Got::kBarred:
+        return true;
+      case Got::kClosed:
+        return false;
+    }
+  }
+}
+
+void RunCore(ProcessPage& page, uint32_t core, HostEnd end, const ServiceFunctions& functions) {
+  Answerer answerer(functions.table());
+  uint32_t& turn = page.cores[core].turn;
+  for (;;) {
+    while (sluice::rpc_app::LoadWord(turn) != static_cast<uint32_t>(Turn::kService)) {
+      sluice::rpc_app::WaitWhile(turn, static_cast<uint32_t>(Turn::kKernel), kForeverNs);
+    }
+    if (!Serve(end, answerer)) _exit(1);
+    sluice::rpc_app::StoreAndWake(turn, static_cast<uint32_t>(Turn::kKernel));
+  }
+}
+
+[[noreturn]] void Fail(ProcessPage& page, const std::string& error) {
+  std::snprintf(page.error.data(), page.error.size(), "%s", error.c_str());
+  sluice::rpc_app::StoreAndWake(page.phase, static_cast<uint32_t>(Phase::kFailed));
+  _exit(1);
+}
+
+}  // namespace
+
+// FD OBJECT X CORES
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    std::fprintf(stderr, "sluice-rpc-service: sluice-rpc starts this for each of its services\n");
+    return 2;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto cores = static_cast<uint32_t>(std::strtoul(argv[4], nullptr, 10));
+  const size_t bytes = sluice::rpc_app::ProcessBytes(cores);
+  const auto memory = sluice::bar::RingMemory::FromFile(std::atoi(argv[1]), bytes, false);
+  if (!memory || cores == 0 || cores > sluice::device::rpc::kMaxCores) {
+    std::fprintf(stderr, "sluice-rpc-service: %s is not the memory of a service\n", argv[1]);
+    return 2;
+  }
+  auto& page = *reinterpret_cast<ProcessPage*>(memory.data());
+  // An interrupt ends what a handler waits for in the kernel.
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGUSR1, &action, nullptr);
+
+  std::string error;
+  const auto functions = ServiceFunctions::Load(argv[2], argv[3], &error);
+  if (functions == nullptr) Fail(page, error);
+  if (functions->entries().size() > ProcessPage::kMaxProcedures) {
+    Fail(page, std::string(argv[3]) + ": declares more than 256 procedures: split it");
+  }
+  page.procedures = static_cast<uint32_t>(functions->entries().size());
+  std::copy(functions->entries().begin(), functions->entries().end(), page.entries.begin());
+  page.base = reinterpret_cast<uint64_t>(memory.data());
+
+  const auto wait = sluice::coherent::BestWaitMethod();
+  std::vector<std::thread> threads;
+  for (uint32_t core = 0; core < cores; ++core) {
+    const EndpointMemory endpoint = EndpointMemory::Find(
+        {memory.data() + sluice::rpc_app::EndpointOffset(core),
+         sluice::rpc_app::kUserGeometry.Bytes()});
+    if (!endpoint) Fail(page, "no endpoint in the memory of the service");
+    threads.emplace_back(RunCore, std::ref(page), core, HostEnd(endpoint, wait),
+                         std::cref(*functions));
+  }
+  sluice::rpc_app::StoreAndWake(page.phase, static_cast<uint32_t>(Phase::kReady));
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}

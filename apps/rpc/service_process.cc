@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "coherent/endpoint_memory.h"
+
+extern char** environ;
+
+namespace sluice::rpc_app {
+namespace {
+
+constexpr int kMemoryFd = 3;
+/// Between two looks at whether a process that has a core is dead.
+constexpr uint64_t kLookNs = 20'000'000;
+
+// 0, or an errno.
+int Spawn(const std::string& program, const ServiceFiles& files, uint32_t cores, int memory,
+          pid_t* pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, memory, kMemoryFd);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);  // A terminal's SIGINT is the supervisor's.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  std::string fd = std::to_string(kMemoryFd);
+  std::string count = std::to_string(cores);
+  std::string object = files.object;
+  std::string x = files.x;
+  std::string name = program;
+  char* const argv[] = {name.data(), fd.data(), object.data(), x.data(), count.data(), nullptr};
+  const int result = posix_spawn(pid, program.c_str(), &actions, &attributes, argv, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return result;
+}
+
+}  // namespace
+
+std::shared_ptr<ServiceProcess> ServiceProcess::Launch(const std::string& program,
+                                                       const ServiceFiles& files, uint32_t cores,
+                                                       std::string* error) {
+  auto memory = bar::RingMemory::Create(ProcessBytes(cores), false,
+                                        bar::RingMemory::Pages::kPreferHuge);
+  if (!memory) {
+    *error = "no memory for the service " + files.name + ": " + std::strerror(errno);
+    return nullptr;
+  }
+  for (uint32_t core = 0; core < cores; ++core) {
+    coherent::EndpointMemory::Format(
+        {memory.data() + EndpointOffset(core), kUserGeometry.Bytes()}, kUserGeometry);
+  }
+  std::shared_ptr<ServiceProcess> process(new ServiceProcess(std::move(memory), cores));
+  const int failed = Spawn(program, files, cores, process->memory_.fd(), &process->pid_);
+  if (failed != 0) {
+    process->pid_ = 0;
+    *error = program + ": " + std::strerror(failed);
+    return nullptr;
+  }
+  process->handle_ =
+      runtime::OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, process->pid_, 0)));
+  return process;
+}
+
+ServiceProcess::~ServiceProcess() {
+  if (pid_ == 0 || ended_) return;
+  Signal(SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+std::string ServiceProcess::error() {
+  std::array<char, sizeof(ProcessPage::error)> text = page().error;
+  text.back() = '\0';
+  return text.data();
+}
+
+std::optional<std::vector<device::rpc::Entry>> ServiceProcess::Entries() {
+  const uint32_t procedures = std::atomic_ref(page().procedures).load(std::memory_order_relaxed);
+  if (procedures > ProcessPage::kMaxProcedures) return std::nullopt;
+  return std::vector(page().entries.begin(), page().entries.begin() + procedures);
+}
+
+std::vector<device::rpc::Endpoint> ServiceProcess::Endpoints() {
+  const uint64_t base = std::atomic_ref(page().base).load(std::memory_order_relaxed) & ~uint64_t{4095};
+  std::vector<device::rpc::Endpoint> endpoints;
+  for (uint32_t core = 0; core < cores_; ++core) {
+    const size_t offset = EndpointOffset(core);
+    endpoints.push_back({{memory_.data() + offset, kUserGeometry.Bytes()}, base + offset});
+  }
+  return endpoints;
+}
+
+void ServiceProcess::Signal(int signal) const {
+  syscall(SYS_pidfd_send_signal, handle_.get(), signal, nullptr, 0);
+}
+
+bool ServiceProcess::Ended() {
+  if (ended_) return true;
+  if (waitpid(pid_, nullptr, WNOHANG) != pid_) return false;
+  ended_ = true;
+  for (uint32_t core = 0; core < cores_; ++core) {
+    StoreAndWake(page().cores[core].turn, static_cast<uint32_t>(Turn::kKernel));
+  }
+  return true;
+}
+
+void ServiceProcess::HandOver(uint32_t core, const std::atomic<bool>& stop) {
+  uint32_t& turn = page().cores[core].turn;
+  StoreAndWake(turn, static_cast<uint32_t>(Turn::kService));
+  while (!ended_ && !stop && LoadWord(turn) == static_cast<uint32_t>(Turn::kService)) {
+    WaitWhile(turn, static_cast<uint32_t>(Turn::kService), kLookNs);
+  }
+}
+
+}  // namespace sluice::rpc_app
