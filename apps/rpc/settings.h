@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Flags of sluice-rpc.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service_process.h"
+
+namespace sluice::rpc_app {
+
+struct Settings {
+  std::vector<ServiceFiles> services;
+  std::string policy;
+  std::string service_program;  ///< Path of sluice-rpc-service.
+  uint32_t cores = 1;
+  uint32_t service_cores = 1;  ///< A service has at most so many.
+  uint32_t queue = 32;
+  uint32_t outstanding = 1;
+  uint32_t echo_bytes = 64;
+  uint32_t dma_bytes = 4096;
+  uint16_t port = 0;
+  uint64_t slice_ns = 0;
+  uint64_t preempt_ns = 0;
+  uint64_t handler_ns = 0;
+  uint64_t retire_ns = 0;
+  uint64_t timeout_ns = 0;
+  uint64_t seed = 1;
+  uint32_t traces = 0;
+  double duration_s = 0;
+  double stats_period_s = 0;
+  std::string json;
+
+  /// Where people read.
+  std::FILE* Text() const { return json == "-" ? stderr : stdout; }
+};
+
+/// Nothing: the process is to end with `exit_code`, and has said why.
+std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code);
+
+}  // namespace sluice::rpc_app

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The twelve steps from a packet to a function (Xu and Roscoe, "The NIC should be part of the OS",
+// section 2), and who did each of them for one call.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "device/rpc/host_port.h"
+
+namespace sluice::rpc_app {
+
+/// Who did a step.
+enum class Doer { kNic, kKernel, kHost, kNobody };
+
+struct TraceStep {
+  const char* step;
+  Doer doer;
+  std::string how;
+};
+
+std::array<TraceStep, 12> StepsOf(const device::rpc::CallTrace& trace);
+
+/// The steps in lines, under one with the call's times.
+std::string TraceText(const device::rpc::CallTrace& trace, const std::string& service);
+
+}  // namespace sluice::rpc_app
