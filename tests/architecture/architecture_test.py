@@ -53,7 +53,7 @@ LAYERS = [
     ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "pcre2", "re2", "simdjson"]),
     ("lib/engine/sched", ["engine", "packet", "absl", "offload/item.h"]),
     ("lib/engine/tiering", ["engine", "packet", "absl", "offload/item.h"]),
-    ("lib/device", ["device", "regs", "bar", "swap", "coherent", "packet"]),
+    ("lib/device", ["device", "regs", "bar", "swap", "coherent", "rpc", "packet"]),
     ("lib/device/switch", ["device/switch/*.h"]),
     ("lib/emulator", ["emulator", "device", "packet", "bar", "regs", "dpdk"]),
     ("lib/nic", ["nic", "packet", "swap", "net_*/rte_pmd_*.h", "dpdk"]),
@@ -76,6 +76,9 @@ LAYERS = [
     ("apps/sched", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                     "offload", "bar", "context", "emulator/wire.h",
                     "emulator/options.h"]),
+    ("apps/rpc", ["engine", "coherent", "rpc", "device", "bar", "packet", "emulator/wire.h",
+                  "runtime/argument_faults.h", "runtime/flag_text.h", "runtime/owned_fd.h",
+                  "gflags", "absl", "json"]),
     ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                         "prometheus"]),
     ("apps/device", ["emulator", "runtime/argument_faults.h", "runtime/runtime_folder.h",
@@ -121,6 +124,8 @@ WHY = {
     "apps/kv": "its client can stand behind a model NIC, as a wire",
     "apps/sched": "tasks are coroutines, agents meet the host at a `bar::ShmWindow`, and its "
                   "clients are a wire",
+    "apps/rpc": "it is the NIC, the operating system and the clients; a service is a process "
+                "without DPDK",
     "apps/telemetry": "families of its own among the metrics",
     "apps/device": "the one application that is a device and not a host",
     "tools/control": "what this host's memory system costs; the standard library alone",

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::rpc_app {
+namespace {
+
+using engine::workload::Histogram;
+
+double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+double Rate(uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+std::string Latency(const Histogram& histogram) {
+  return absl::StrFormat("p50 %.2f  p99 %.2f us", Us(histogram.Percentile(0.5)),
+                         Us(histogram.Percentile(0.99)));
+}
+
+bool IsDrop(const std::string& name) { return name.starts_with("rpc_drop_"); }
+
+}  // namespace
+
+std::string PeriodLine(const Figures& earlier, const Figures& later) {
+  Histogram latency = later.latency;
+  latency.Subtract(earlier.latency);
+  const LoadFigures &a = earlier.load, &b = later.load;
+  return absl::StrFormat("%7.1f s  %.4f Mcalls/s  %s  refused %d  lost %d  wrong %d  restarts %d",
+                         later.seconds,
+                         Rate(b.answered - a.answered, later.seconds - earlier.seconds) / 1e6,
+                         Latency(latency), b.refused - a.refused, b.lost - a.lost,
+                         b.wrong - a.wrong, later.restarts - earlier.restarts);
+}
+
+std::string Totals(const Settings& settings, const Figures& run, const std::string& wait_method) {
+  const LoadFigures& load = run.load;
+  std::string text = absl::StrFormat(
+      "%d services on %d cores, waiting by %s: %d calls in %.1f s, %.4f Mcalls/s, %s\n"
+      "  answered %d, refused %d, lost %d, wrong %d, missing %d; late answers %d; restarts %d\n",
+      settings.services.size(), settings.cores, wait_method, load.calls, run.seconds,
+      Rate(load.answered, run.seconds) / 1e6, Latency(run.latency), load.answered, load.refused,
+      load.lost, load.wrong, run.missing(), load.late, run.restarts);
+  for (const auto& [name, value] : run.device) {
+    if (value != 0) absl::StrAppendFormat(&text, "  %-24s %d\n", name, value);
+  }
+  return text;
+}
+
+std::string Json(const Settings& settings, const Figures& run, const std::string& wait_method) {
+  const LoadFigures& load = run.load;
+  nlohmann::ordered_json services = nlohmann::ordered_json::array();
+  for (const ServiceFiles& files : settings.services) services.push_back(files.name);
+  nlohmann::ordered_json drops = nlohmann::ordered_json::object();
+  nlohmann::ordered_json device = nlohmann::ordered_json::object();
+  uint64_t nic_drops = 0;
+  for (const auto& [name, value] : run.device) {
+    device[name] = value;
+    if (!IsDrop(name)) continue;
+    drops[name] = value;
+    nic_drops += value;
+  }
+  const nlohmann::ordered_json report = {
+      {"app", "sluice-rpc"},
+      {"iface", "coherent"},
+      {"traffic", "clients"},
+      {"services", services},
+      {"duration_s", run.seconds},
+      {"rx_pkts", load.calls},
+      {"tx_pkts", load.answered + load.wrong + load.refused},
+      {"drops", drops},
+      {"rx_bytes", load.tx_bytes},
+      {"tx_bytes", load.rx_bytes},
+      {"mpps", Rate(load.answered, run.seconds) / 1e6},
+      {"gbps", Rate(load.tx_bytes * 8, run.seconds) / 1e9},
+      {"answered", load.answered},
+      {"refused", load.refused},
+      {"lost", load.lost},
+      {"corrupted", load.wrong},
+      {"missing", run.missing()},
+      {"late", load.late},
+      {"unknown", load.unknown},
+      {"nic_drops", nic_drops},
+      {"restarts", run.restarts},
+      {"latency_us",
+       {{"count", run.latency.count()},
+        {"mean", run.latency.mean() / 1e3},
+        {"p50", Us(run.latency.Percentile(0.5))},
+        {"p99", Us(run.latency.Percentile(0.99))},
+        {"p99.9", Us(run.latency.Percentile(0.999))},
+        {"max", Us(run.latency.max())}}},
+      {"wait_method", wait_method},
+      {"device", device},
+      {"config",
+       {{"cores", settings.cores},
+        {"service_cores", settings.service_cores},
+        {"policy", settings.policy},
+        {"queue", settings.queue},
+        {"outstanding", settings.outstanding},
+        {"echo_bytes", settings.echo_bytes},
+        {"dma_bytes", settings.dma_bytes},
+        {"port", settings.port},
+        {"seed", settings.seed}}},
+      {"version", SLUICE_VERSION}};
+  return report.dump(2) + "\n";
+}
+
+}  // namespace sluice::rpc_app
