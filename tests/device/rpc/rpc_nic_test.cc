@@ -85,7 +85,6 @@ TEST(RpcNic, TheNicAnswersWhatIsForNobody) {
     Words reply;
     const char* counter;
   };
-  const Words credential = {1, 4, 0xdeadbeef};  // AUTH_SYS whose body is a stamp alone.
   const std::vector<Case> cases = {
       {"program", RpcHost::Call(1, 1, {}, 2, 99), Accepted(1, kProgUnavail), "rpc_prog_unavail"},
       {"version", RpcHost::Call(2, 1, {}, 3), Accepted(2, kProgMismatch, {2, 4}),
@@ -97,7 +96,7 @@ TEST(RpcNic, TheNicAnswersWhatIsForNobody) {
       {"a length beyond the declaration", RpcHost::Call(6, 2, {8001}), Accepted(6, kGarbageArgs),
        "rpc_garbage_args"},
       // MSG_DENIED: RPC_MISMATCH with the versions that there are; AUTH_ERROR with AUTH_BADCRED
-      // and AUTH_REJECTEDCRED.
+      // (AUTH_SYS whose body is a stamp alone) and AUTH_REJECTEDCRED.
       {"RPC version", {7, 0, 3, kProgram, 2, 1, 0, 0, 0, 0}, {7, 1, 1, 0, 2, 2},
        "rpc_rpc_mismatch"},
       {"credential", {8, 0, 2, kProgram, 2, 1, 1, 4, 0xdeadbeef, 0, 0}, {8, 1, 1, 1, 1},

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+// As rpcgen declares odd.x.
+struct Shape {
+  int32_t kind;
+  union {
+    char* name;
+    struct {
+      uint32_t length;
+      uint32_t* value;
+    } sides;
+  };
+};
+
+extern "C" {
+
+int crash_1_svc(void*, void*, void*) { abort(); }
+
+int hang_1_svc(void*, void*, void*) {
+  for (;;) pause();
+}
+
+int fail_1_svc(void*, void*, void*) { return 0; }
+
+// Longer than what a datagram can hold.
+int long_1_svc(void*, char** result, void*) {
+  static char text[100'001];
+  for (char& c : text) c = 'x';
+  text[100'000] = '\0';
+  *result = text;
+  return 1;
+}
+
+// A name loses its first character; sides are doubled.
+int turn_1_svc(Shape* shape, Shape* result, void*) {
+  static thread_local uint32_t doubled[4];
+  *result = *shape;
+  if (shape->kind == 1) result->name = shape->name + 1;
+  if (shape->kind == 5) {
+    for (uint32_t i = 0; i < shape->sides.length; ++i) doubled[i] = 2 * shape->sides.value[i];
+    result->sides.value = doubled;
+  }
+  return 1;
+}
+
+int fine_1_svc(void*, void*, void*) { return 1; }
+}
