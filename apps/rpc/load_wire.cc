@@ -73,7 +73,10 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
   Slot& slot = slots_[number];
   slot.xid = ++turn_ << kTurnShift | number;
   slot.target = next_target_;
-  next_target_ = next_target_ + 1 == options_.targets.size() ? 0 : next_target_ + 1;
+  if (++run_ >= options_.run_calls) {
+    run_ = 0;
+    next_target_ = next_target_ + 1 < options_.targets.size() ? next_target_ + 1 : 0;
+  }
   slot.sent_ns = now_ns;
   slot.waits = true;
   const LoadTarget& target = options_.targets[slot.target];

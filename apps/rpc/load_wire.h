@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Clients as the wire of the embedded NIC: a fixed number of calls is under way (closed loop), to
-// the services in turn. Every answer is checked. The stepping thread's time is the clients', so
+// the services in turn, so many to each. Every answer is checked. The stepping thread's time is the clients', so
 // that the device's own work is part of the latencies.
 #pragma once
 
@@ -32,6 +32,7 @@ struct LoadTarget {
 struct LoadOptions {
   std::vector<LoadTarget> targets;
   uint32_t outstanding = 1;
+  uint32_t run_calls = 100;   ///< To one target before the next.
   uint32_t echo_bytes = 64;  ///< At most kMaxEchoBytes.
   uint64_t timeout_ns = 1'000'000'000;
   uint64_t seed = 1;
@@ -94,6 +95,7 @@ class LoadWire final : public emulator::Wire {
   std::vector<device::WireFrame> frames_;  ///< Made and not taken yet, in order.
   uint32_t first_frame_ = 0;
   uint32_t next_target_ = 0;
+  uint32_t run_ = 0;  ///< Calls made to it.
   uint32_t turn_ = 0;  ///< Upper part of xids.
   uint32_t expiring_ = 0;
   mutable bool stopped_ = false;

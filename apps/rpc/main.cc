@@ -15,6 +15,7 @@
 #include "kernel_core.h"
 #include "load_wire.h"
 #include "nic_thread.h"
+#include "packet_wire.h"
 #include "placement.h"
 #include "process_table.h"
 #include "report.h"
@@ -78,7 +79,9 @@ int Serve(const Settings& settings) {
     std::fprintf(stderr, "--services: %s\n", error.c_str());
     return 2;
   }
-  sluice::rpc_app::LoadOptions load = {.outstanding = settings.outstanding,
+  sluice::rpc_app::LoadOptions load = {.targets = {},
+                                       .outstanding = settings.outstanding,
+                                       .run_calls = settings.run_calls,
                                        .echo_bytes = settings.echo_bytes,
                                        .timeout_ns = settings.timeout_ns,
                                        .seed = settings.seed,
@@ -98,7 +101,18 @@ int Serve(const Settings& settings) {
   }
   const auto placement =
       sluice::rpc_app::MakePlacement(settings.policy, settings.cores, settings.slice_ns);
-  LoadWire wire(load);
+  LoadWire clients(load);
+  std::unique_ptr<sluice::rpc_app::PacketWire> network;
+  if (!settings.interface.empty()) {
+    network = sluice::rpc_app::PacketWire::Open(settings.interface, settings.addresses, &error);
+    if (network == nullptr) {
+      std::fprintf(stderr, "--wire=%s --ip=%s: %s\n", settings.interface.c_str(),
+                   settings.addresses.c_str(), error.c_str());
+      return 2;
+    }
+  }
+  sluice::emulator::Wire& wire =
+      network != nullptr ? static_cast<sluice::emulator::Wire&>(*network) : clients;
   const sluice::device::rpc::RpcNicConfig config = {
       .dispatcher = {.cores = settings.cores,
                      .queue_capacity = settings.queue,
@@ -122,7 +136,9 @@ int Serve(const Settings& settings) {
     return 2;
   }
   const Figures figures =
-      sluice::rpc_app::Run(settings, StopSignals(), wire, *nic, supervision);
+      sluice::rpc_app::Run(settings, StopSignals(),
+                                               network == nullptr ? &clients : nullptr, *nic,
+                                               supervision);
   const auto traces = nic->Traces();
   nic.reset();    // Before the memory that it looks at.
   cores.clear();  // Before the processes that they wait for.
@@ -137,6 +153,7 @@ int Serve(const Settings& settings) {
     std::fprintf(stderr, "--json=%s: could not be written\n", settings.json.c_str());
     return 1;
   }
+  if (network != nullptr) return 0;
   return figures.load.answered > 0 && figures.load.wrong == 0 && figures.missing() == 0 ? 0 : 1;
 }
 

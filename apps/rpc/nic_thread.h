@@ -32,6 +32,8 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
 
   /// Between two steps, on the NIC's thread; returns when it is done. Any other thread.
   void Do(const std::function<void(device::rpc::RpcNic&)>& command);
+  /// Only within Do.
+  std::span<const device::Counter> WireCounters() { return wire_.Counters(); }
   /// Frames are pulled from the wire from now on, or no longer.
   void EnableWire(bool enabled);
   /// In order; complete when the NIC no longer steps.

@@ -30,21 +30,32 @@ std::string PeriodLine(const Figures& earlier, const Figures& later) {
   Histogram latency = later.latency;
   latency.Subtract(earlier.latency);
   const LoadFigures &a = earlier.load, &b = later.load;
-  return absl::StrFormat("%7.1f s  %.4f Mcalls/s  %s  refused %d  lost %d  wrong %d  restarts %d",
-                         later.seconds,
-                         Rate(b.answered - a.answered, later.seconds - earlier.seconds) / 1e6,
-                         Latency(latency), b.refused - a.refused, b.lost - a.lost,
-                         b.wrong - a.wrong, later.restarts - earlier.restarts);
+  std::string line =
+      absl::StrFormat("%7.1f s  %.4f Mcalls/s  restarts %d", later.seconds,
+                      Rate(later.answered() - earlier.answered(),
+                           later.seconds - earlier.seconds) / 1e6,
+                      later.restarts - earlier.restarts);
+  if (b.calls != 0) {
+    absl::StrAppendFormat(&line, "  %s  refused %d  lost %d  wrong %d", Latency(latency),
+                          b.refused - a.refused, b.lost - a.lost, b.wrong - a.wrong);
+  }
+  return line;
 }
 
 std::string Totals(const Settings& settings, const Figures& run, const std::string& wait_method) {
   const LoadFigures& load = run.load;
   std::string text = absl::StrFormat(
-      "%d services on %d cores, waiting by %s: %d calls in %.1f s, %.4f Mcalls/s, %s\n"
-      "  answered %d, refused %d, lost %d, wrong %d, missing %d; late answers %d; restarts %d\n",
-      settings.services.size(), settings.cores, wait_method, load.calls, run.seconds,
-      Rate(load.answered, run.seconds) / 1e6, Latency(run.latency), load.answered, load.refused,
-      load.lost, load.wrong, run.missing(), load.late, run.restarts);
+      "%d services on %d cores, waiting by %s: %d calls answered in %.1f s, %.4f Mcalls/s; "
+      "restarts %d\n",
+      settings.services.size(), settings.cores, wait_method, run.answered(), run.seconds,
+      Rate(run.answered(), run.seconds) / 1e6, run.restarts);
+  if (settings.interface.empty()) {
+    absl::StrAppendFormat(&text,
+                          "  clients: %d calls, answered %d, refused %d, lost %d, wrong %d, "
+                          "missing %d; late answers %d; %s\n",
+                          load.calls, load.answered, load.refused, load.lost, load.wrong,
+                          run.missing(), load.late, Latency(run.latency));
+  }
   for (const auto& [name, value] : run.device) {
     if (value != 0) absl::StrAppendFormat(&text, "  %-24s %d\n", name, value);
   }
@@ -67,7 +78,7 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
   const nlohmann::ordered_json report = {
       {"app", "sluice-rpc"},
       {"iface", "coherent"},
-      {"traffic", "clients"},
+      {"traffic", settings.interface.empty() ? "clients" : settings.interface},
       {"services", services},
       {"duration_s", run.seconds},
       {"rx_pkts", load.calls},
@@ -75,7 +86,7 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
       {"drops", drops},
       {"rx_bytes", load.tx_bytes},
       {"tx_bytes", load.rx_bytes},
-      {"mpps", Rate(load.answered, run.seconds) / 1e6},
+      {"mpps", Rate(run.answered(), run.seconds) / 1e6},
       {"gbps", Rate(load.tx_bytes * 8, run.seconds) / 1e9},
       {"answered", load.answered},
       {"refused", load.refused},
@@ -101,6 +112,7 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
         {"policy", settings.policy},
         {"queue", settings.queue},
         {"outstanding", settings.outstanding},
+        {"run_calls", settings.run_calls},
         {"echo_bytes", settings.echo_bytes},
         {"dma_bytes", settings.dma_bytes},
         {"port", settings.port},

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,19 @@ namespace sluice::rpc_app {
 /// Of a moment.
 struct Figures {
   double seconds = 0;  ///< Since the wire was switched on.
-  LoadFigures load;
-  engine::workload::Histogram latency;  ///< ns.
-  std::vector<std::pair<std::string, uint64_t>> device;  ///< The device's counters.
+  LoadFigures load;                     ///< If the clients are our own.
+  engine::workload::Histogram latency;  ///< ns; of them, too.
+  /// The device's counters, and the wire's.
+  std::vector<std::pair<std::string, uint64_t>> device;
   uint64_t restarts = 0;
 
+  uint64_t counter(std::string_view name) const {
+    for (const auto& [its, value] : device) {
+      if (its == name) return value;
+    }
+    return 0;
+  }
+  uint64_t answered() const { return counter("rpc_answered"); }
   /// Calls that ended in none of their endings.
   uint64_t missing() const {
     return load.calls - load.answered - load.wrong - load.refused - load.lost;

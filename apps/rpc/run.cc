@@ -13,15 +13,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using device::rpc::RpcNic;
 
-Figures Take(Clock::time_point begin, const LoadWire& wire, NicThread& nic, uint64_t restarts) {
+Figures Take(Clock::time_point begin, const LoadWire* clients, NicThread& nic, uint64_t restarts) {
   Figures figures;
-  figures.load = wire.Figures();
-  figures.latency = wire.latency().Snapshot();
+  if (clients != nullptr) {
+    figures.load = clients->Figures();
+    figures.latency = clients->latency().Snapshot();
+  }
   figures.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   figures.restarts = restarts;
   nic.Do([&](RpcNic& device) {
-    for (const auto& counter : device.Counters()) {
-      figures.device.emplace_back(counter.name, counter.value);
+    for (const auto& counters : {device.Counters(), nic.WireCounters()}) {
+      for (const auto& counter : counters) {
+        figures.device.emplace_back(counter.name, counter.value);
+      }
     }
   });
   return figures;
@@ -29,33 +33,33 @@ Figures Take(Clock::time_point begin, const LoadWire& wire, NicThread& nic, uint
 
 }  // namespace
 
-Figures Run(const Settings& settings, const sigset_t& signals, LoadWire& wire, NicThread& nic,
+Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients, NicThread& nic,
             Supervision& supervision) {
   constexpr timespec kLook{0, 2'000'000};
   const auto begin = Clock::now();
   const double end_s = settings.duration_s > 0 ? settings.duration_s : INFINITY;
   double next_s = settings.stats_period_s > 0 ? settings.stats_period_s : INFINITY;
   nic.EnableWire(true);
-  Figures last = Take(begin, wire, nic, 0);
+  Figures last = Take(begin, clients, nic, 0);
   last.seconds = 0;
   const auto now_s = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   while (now_s() < end_s && sigtimedwait(&signals, nullptr, &kLook) < 0) {
     supervision.Look();
     if (now_s() < next_s) continue;
-    Figures now = Take(begin, wire, nic, supervision.restarts());
+    Figures now = Take(begin, clients, nic, supervision.restarts());
     std::fprintf(settings.Text(), "%s\n", PeriodLine(last, now).c_str());
     std::fflush(settings.Text());
     last = std::move(now);
     while (now_s() >= next_s) next_s += settings.stats_period_s;
   }
   const double ran_s = now_s();
-  wire.Stop();
+  if (clients != nullptr) clients->Stop();
   const auto patience = Clock::now() + std::chrono::nanoseconds(2 * settings.timeout_ns);
-  Figures figures = Take(begin, wire, nic, supervision.restarts());
+  Figures figures = Take(begin, clients, nic, supervision.restarts());
   while (figures.missing() != 0 && Clock::now() < patience) {
     nanosleep(&kLook, nullptr);
     supervision.Look();
-    figures = Take(begin, wire, nic, supervision.restarts());
+    figures = Take(begin, clients, nic, supervision.restarts());
   }
   figures.seconds = ran_s;
   return figures;

@@ -14,8 +14,9 @@
 namespace sluice::rpc_app {
 
 /// Has clients call until the time is over or one of `signals`, which are blocked, comes; then
-/// waits until every call has ended. Prints a line a period.
-Figures Run(const Settings& settings, const sigset_t& signals, LoadWire& wire, NicThread& nic,
+/// waits until every call has ended. Prints a line a period. `clients`: our own; null: the wire is
+/// a network's.
+Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients, NicThread& nic,
             Supervision& supervision);
 
 }  // namespace sluice::rpc_app

@@ -96,7 +96,7 @@ void Answerer::Answer(coherent::HostEnd& end) {
     end.Return(reply);
     return;
   }
-  if (type.fixed && type.bytes <= end.Room().size()) {
+  if (type.straight && type.bytes <= end.Room().size()) {
     std::memcpy(end.Room().data(), result_.data(), type.bytes);
     reply.length = type.bytes;
     end.Return(reply);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMemoryFd = 3;
 /// Between two looks at whether a process that has a core is dead.
-constexpr uint64_t kLookNs = 20'000'000;
+constexpr uint64_t kLookForDeathNs = 20'000'000;
 
 // 0, or an errno.
 int Spawn(const std::string& program, const ServiceFiles& files, uint32_t cores, int memory,
@@ -121,7 +121,7 @@ void ServiceProcess::HandOver(uint32_t core, const std::atomic<bool>& stop) {
   uint32_t& turn = page().cores[core].turn;
   StoreAndWake(turn, static_cast<uint32_t>(Turn::kService));
   while (!ended_ && !stop && LoadWord(turn) == static_cast<uint32_t>(Turn::kService)) {
-    WaitWhile(turn, static_cast<uint32_t>(Turn::kService), kLookNs);
+    WaitWhile(turn, static_cast<uint32_t>(Turn::kService), kLookForDeathNs);
   }
 }
 

@@ -20,13 +20,17 @@ DEFINE_uint32(cores, 1, "Cores that run services; the NIC has one more for itsel
 DEFINE_uint32(service_cores, 1, "Cores that one service may have at a time");
 DEFINE_string(policy, "shinjuku", "Which service gets which core: a policy of sluice-sched");
 DEFINE_double(slice_us, 0, "Slice of the policy, where it has one (0: the policy's own)");
-DEFINE_double(preempt_ms, 10, "How long a handler may go on once its core is wanted");
+DEFINE_double(preempt_ms, 100, "How long a handler may go on once its core is wanted");
 DEFINE_double(handler_ms, 1000, "How long any handler may take (0: for ever)");
 DEFINE_double(retire_ms, 0, "Idle time after which a core is given back (0: never)");
 DEFINE_uint32(queue, 32, "Calls that may wait for one service");
 DEFINE_uint32(dma_bytes, 4096, "Longer arguments go through a buffer instead of lines");
+DEFINE_string(wire, "clients",
+              "What is behind the NIC: clients, or a network interface of Linux, which needs root");
+DEFINE_string(ip, "", "With a network interface: the NIC's addresses, by commas");
 DEFINE_uint32(port, 20049, "UDP port of all services");
 DEFINE_uint32(outstanding, 1, "Calls that the load generator has under way");
+DEFINE_uint32(run_calls, 100, "Calls that the load generator makes to one service before the next");
 DEFINE_uint32(echo_bytes, 64, "Bytes of each call to echo");
 DEFINE_double(timeout_ms, 1000, "A call without an answer after this time is lost");
 DEFINE_uint32(trace, 0, "Print who did each of the twelve steps of this many calls");
@@ -122,7 +126,11 @@ std::string Check(Settings* settings) {
   within(FLAGS_dma_bytes, 0, kUserGeometry.LineCapacity(), "dma_bytes",
          "give 0 to " + std::to_string(kUserGeometry.LineCapacity()));
   within(FLAGS_port, 1, 65535, "port", "give 1 to 65535");
+  const bool real = FLAGS_wire != "clients";
+  require(!real || !FLAGS_ip.empty(), "ip", "give the NIC's addresses on " + FLAGS_wire);
+  require(real || FLAGS_ip.empty(), "ip", "give a network interface, too: --wire=NAME");
   within(FLAGS_outstanding, 1, 4096, "outstanding", "give 1 to 4096");
+  within(FLAGS_run_calls, 1, 1e9, "run_calls", "give 1 to 1000000000");
   within(FLAGS_echo_bytes, 0, LoadOptions::kMaxEchoBytes, "echo_bytes", "give 0 to 8192");
   within(FLAGS_slice_us, 0, 1e6, "slice_us", "give microseconds up to 1e6, or 0");
   within(FLAGS_preempt_ms, 0.001, 60'000, "preempt_ms", "give milliseconds up to 60000");
@@ -174,10 +182,13 @@ std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
   }
   settings.service_program = Beside("sluice-rpc-service");
   settings.policy = FLAGS_policy;
+  settings.interface = FLAGS_wire == "clients" ? "" : FLAGS_wire;
+  settings.addresses = FLAGS_ip;
   settings.cores = FLAGS_cores;
   settings.service_cores = FLAGS_service_cores;
   settings.queue = FLAGS_queue;
   settings.outstanding = FLAGS_outstanding;
+  settings.run_calls = FLAGS_run_calls;
   settings.echo_bytes = FLAGS_echo_bytes;
   settings.dma_bytes = FLAGS_dma_bytes;
   settings.port = static_cast<uint16_t>(FLAGS_port);

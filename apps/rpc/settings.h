@@ -16,11 +16,14 @@ namespace sluice::rpc_app {
 struct Settings {
   std::vector<ServiceFiles> services;
   std::string policy;
+  std::string interface;  ///< Of Linux, as the wire; empty: clients of our own.
+  std::string addresses;  ///< With it: the NIC's.
   std::string service_program;  ///< Path of sluice-rpc-service.
   uint32_t cores = 1;
   uint32_t service_cores = 1;  ///< A service has at most so many.
   uint32_t queue = 32;
   uint32_t outstanding = 1;
+  uint32_t run_calls = 100;
   uint32_t echo_bytes = 64;
   uint32_t dma_bytes = 4096;
   uint16_t port = 0;

@@ -43,11 +43,11 @@ class Runs(unittest.TestCase):
         self.assertEqual(report["missing"], 0, report)
         self.assertEqual(report["corrupted"], 0, report)
         self.assertEqual(report["unknown"], 0, report)
-        self.assertGreater(report["answered"], 100, report)
+        self.assertGreater(report["answered"], 5, report)
 
     def test_without_a_fault_every_call_is_answered(self):
-        report, lines = run("--duration_s=0.5", "--outstanding=4", "--trace=2",
-                            "--stats_period_s=0.2")
+        report, lines = run("--duration_s=0.5", "--outstanding=4", "--run_calls=7",
+                            "--preempt_ms=10000", "--trace=2", "--stats_period_s=0.2")
         self.check_endings(report)
         self.assertEqual([report[key] for key in ("lost", "refused", "late", "restarts",
                                                   "nic_drops")], [0] * 5, report)
@@ -70,7 +70,8 @@ class Runs(unittest.TestCase):
 
     def test_a_service_that_dies_is_started_again_and_others_go_on(self):
         with subprocess.Popen([RPC, "--json=-", "--duration_s=0", "--stats_period_s=0.05",
-                               "--outstanding=3", "--services=echo,add"], stdout=subprocess.PIPE,
+                               "--outstanding=3", "--run_calls=1",
+                               "--preempt_ms=10000", "--services=echo,add"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as process:
             for _ in range(3):
                 process.stderr.readline()
@@ -107,6 +108,8 @@ class Runs(unittest.TestCase):
                 f"--services=add,{sample}:{SERVICES}/add.x": "a program of it is another service's",
                 f"--services={sample}:{SERVICES}/echo.x": "has no function echo_1_svc",
                 "--json=/nowhere/report": "--json=/nowhere/report: ",
+                "--ip=10.0.0.1": "--ip=10.0.0.1: give a network interface, too: --wire=NAME",
+                "--wire=nowhere": "--ip=: give the NIC's addresses on nowhere",
                 "--colour=red": "--colour=red: unknown flag: see --help",
                 "fast": "fast: not a flag: see --help",
                 "--queue": "--queue: needs a value: --queue=VALUE"}.items():

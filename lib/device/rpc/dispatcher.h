@@ -28,9 +28,9 @@ namespace sluice::device::rpc {
 struct DispatcherConfig {
   uint32_t cores = 1;             ///< 1 … kMaxCores.
   uint32_t queue_capacity = 32;   ///< Calls that wait for one process; ≥ 1.
-  uint64_t switch_bound = 100'000'000;   ///< From a switch to the process's first load.
-  uint64_t leave_bound = 100'000'000;    ///< From YIELDNOW to the kernel's load.
-  uint64_t preempt_bound = 10'000'000;   ///< From an interrupt to the end of the handler.
+  uint64_t switch_bound = 1'000'000'000;  ///< From a switch to the process's first load.
+  uint64_t leave_bound = 1'000'000'000;   ///< From YIELDNOW to the kernel's load.
+  uint64_t preempt_bound = 100'000'000;   ///< From an interrupt to the end of the handler.
   uint64_t handler_bound = 0;     ///< From a call's delivery to its end; 0: none.
   uint64_t retire_after = 0;      ///< Idle time after which a core is retired; 0: never.
   uint32_t kept_cores = 1;        ///< Cores that stay although they are idle.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "device/rpc/rpc_nic.h"
+#include "rpc/reply.h"
 
 namespace sluice::device::rpc {
 

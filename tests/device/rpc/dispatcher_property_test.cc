@@ -18,7 +18,8 @@ namespace {
 using Kind = Action::Kind;
 
 constexpr uint32_t kCores = 3;
-constexpr uint32_t kProcesses = 5;  // Numbers 0 … 4; number 4 is not known to the device.
+constexpr ProcessId kKnown = 4;          // Processes 0 … 3.
+constexpr uint32_t kProcesses = kKnown + 1;  // And one that the device does not know.
 constexpr uint64_t kSwitchBound = 400;
 constexpr uint64_t kLeaveBound = 300;
 constexpr uint64_t kPreemptBound = 200;
@@ -55,7 +56,7 @@ class World {
                      .preempt_bound = kPreemptBound,
                      .retire_after = seed % 3 == 0 ? 200u : 0u},
                     placement_) {
-    for (ProcessId id = 0; id + 1 < kProcesses; ++id) dispatcher_.AddProcess(id, 1 + id % 3);
+    for (ProcessId id = 0; id < kKnown; ++id) dispatcher_.AddProcess(id, 1 + id % 3);
   }
 
   void Run(uint32_t steps) {
@@ -64,7 +65,7 @@ class World {
       Step();
       CheckBounds();
     }
-    for (ProcessId id = 0; id + 1 < kProcesses; ++id) {
+    for (ProcessId id = 0; id < kKnown; ++id) {
       Take(dispatcher_.RemoveProcess(id, now_));
     }
     for (const auto& [number, call] : calls_) {
@@ -88,7 +89,7 @@ class World {
 
   void Step() {
     const auto core = static_cast<CoreId>(Below(kCores));
-    const auto process = static_cast<ProcessId>(Below(kProcesses - 1));
+    const auto process = static_cast<ProcessId>(Below(kKnown));
     switch (Below(16)) {
       case 0:
       case 1:

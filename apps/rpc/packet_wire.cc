@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "packet_wire.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "packet/ethernet.h"
+#include "packet/partial_checksum.h"
+
+namespace sluice::rpc_app {
+namespace {
+
+/// Larger control messages than the one that is asked for do not come.
+constexpr size_t kControlBytes = 64;
+
+int Bind(int socket, const std::string& interface) {
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ETH_P_ALL);
+  address.sll_ifindex = static_cast<int>(if_nametoindex(interface.c_str()));
+  if (address.sll_ifindex == 0) return -1;
+  const int on = 1;
+  if (setsockopt(socket, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) != 0) return -1;
+  // What this socket sends it does not want to see.
+  setsockopt(socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
+  return bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+}  // namespace
+
+PacketWire::PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac)
+    : socket_(std::move(socket)), neighbor_(mac), buffers_(kBurst) {
+  frames_.reserve(kBurst);
+}
+
+std::unique_ptr<PacketWire> PacketWire::Open(const std::string& interface,
+                                             const std::string& addresses, std::string* error) {
+  runtime::OwnedFd made(socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  if (!made || ioctl(made.get(), SIOCGIFHWADDR, &request) != 0 ||
+      Bind(made.get(), interface) != 0) {
+    *error = std::strerror(errno);
+    return nullptr;
+  }
+  packet::MacAddress mac;
+  std::memcpy(mac.data(), request.ifr_hwaddr.sa_data, mac.size());
+  std::unique_ptr<PacketWire> wire(new PacketWire(std::move(made), mac));
+  return wire->neighbor_.AddAddresses(addresses, error) ? std::move(wire) : nullptr;
+}
+
+std::span<const device::WireFrame> PacketWire::Pull(uint64_t, uint32_t max) {
+  if (first_frame_ == frames_.size()) {
+    frames_.clear();
+    first_frame_ = 0;
+    for (uint32_t number = 0; number < std::min(max, kBurst);) {
+      iovec vector = {buffers_[number].data(), kFrameBytes};
+      alignas(cmsghdr) std::array<char, kControlBytes> control;
+      msghdr message{};
+      message.msg_iov = &vector;
+      message.msg_iovlen = 1;
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      const ssize_t length = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+      if (length < 0) break;
+      uint32_t status = 0;
+      for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+           part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level != SOL_PACKET || part->cmsg_type != PACKET_AUXDATA) continue;
+        tpacket_auxdata data;
+        std::memcpy(&data, CMSG_DATA(part), sizeof(data));
+        status = data.tp_status;
+      }
+      ++totals_.offered;
+      const auto bytes = static_cast<uint32_t>(length);
+      if (!IsForDevice(number, bytes, status)) continue;
+      frames_.push_back({buffers_[number].data(), bytes});
+      ++number;
+    }
+  }
+  const size_t count = std::min<size_t>(max, frames_.size() - first_frame_);
+  return std::span(frames_).subspan(first_frame_, count);
+}
+
+void PacketWire::Consumed(uint32_t count) { first_frame_ += count; }
+
+bool PacketWire::IsForDevice(uint32_t number, uint32_t length, uint32_t status) {
+  uint8_t* const data = buffers_[number].data();
+  if ((status & TP_STATUS_VLAN_VALID) != 0) return ++counts_[kTagged], false;
+  if ((status & TP_STATUS_CSUMNOTREADY) != 0) packet::CompletePartialChecksum(data, length);
+  packet::Frame frame{data, length, 0, kFrameBytes - length};
+  if (const auto verdict = neighbor_.Process(frame, 0)) {
+    if (verdict->action != packet::Action::kForward) return ++counts_[kBadNeighbor], false;
+    Send(frame.data, frame.length);
+    return ++counts_[kNeighbor], false;
+  }
+  if (!IsToUs(data, length)) return ++counts_[kForeign], false;
+  return true;
+}
+
+bool PacketWire::IsToUs(const uint8_t* frame, uint32_t length) const {
+  const engine::OwnAddresses& own = neighbor_.own();
+  if (length < packet::kEthernetHeaderBytes || !own.IsOurMac(frame)) return false;
+  const uint16_t type = packet::LoadBe16(frame + 12);
+  const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
+  const uint32_t bytes = length - packet::kEthernetHeaderBytes;
+  if (type == packet::kEtherTypeIpv4 && bytes >= packet::kIpv4MinHeaderBytes) {
+    return own.Owns(packet::Load<packet::Ipv4Address>(ip + 16));
+  }
+  if (type == packet::kEtherTypeIpv6 && bytes >= packet::kIpv6HeaderBytes) {
+    return own.Owns(packet::Load<packet::Ipv6Address>(ip + 24));
+  }
+  return false;
+}
+
+void PacketWire::Send(const uint8_t* frame, uint32_t length) {
+  if (send(socket_.get(), frame, length, MSG_DONTWAIT) < 0) ++counts_[kUnsent];
+}
+
+void PacketWire::Deliver(uint64_t, std::span<const device::WireFrame> frames) {
+  for (const device::WireFrame& frame : frames) Send(frame.data, frame.length);
+}
+
+std::span<const device::Counter> PacketWire::Counters() {
+  counters_ = {{{"wire_foreign", counts_[kForeign]},
+                {"wire_tagged", counts_[kTagged]},
+                {"wire_neighbor", counts_[kNeighbor]},
+                {"wire_bad_neighbor", counts_[kBadNeighbor]},
+                {"wire_unsent", counts_[kUnsent]}}};
+  return counters_;
+}
+
+}  // namespace sluice::rpc_app

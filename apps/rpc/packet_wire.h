@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A network interface of Linux as the wire of the embedded NIC: real clients. The NIC has addresses
+// then, and answers what a network asks of any host (engine/neighbor). Needs CAP_NET_RAW.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/wire.h"
+#include "engine/neighbor/neighbor.h"
+#include "runtime/owned_fd.h"
+
+namespace sluice::rpc_app {
+
+class PacketWire final : public emulator::Wire {
+ public:
+  /// Takes frames from `interface`, which has the NIC's MAC address, for the IP addresses in the
+  /// list `addresses`. Null, with one line in `error`.
+  static std::unique_ptr<PacketWire> Open(const std::string& interface,
+                                          const std::string& addresses, std::string* error);
+
+  std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
+  void Consumed(uint32_t count) override;
+  void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
+  const emulator::WireTotals& totals() const override { return totals_; }
+  std::span<const device::Counter> Counters() override;
+
+ private:
+  static constexpr uint32_t kBurst = 32;
+  static constexpr uint32_t kFrameBytes = 9728;
+  /// Frames that the wire keeps for itself.
+  enum {
+    kForeign,   ///< To another host.
+    kTagged,    ///< Of a VLAN.
+    kNeighbor,  ///< Asked for by the network, and answered.
+    kBadNeighbor,
+    kUnsent,    ///< The interface took them not.
+    kCounters
+  };
+
+  PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac);
+  /// Whether the frame in buffer `number` is for the device.
+  bool IsForDevice(uint32_t number, uint32_t length, uint32_t status);
+  bool IsToUs(const uint8_t* frame, uint32_t length) const;
+  void Send(const uint8_t* frame, uint32_t length);
+
+  runtime::OwnedFd socket_;
+  engine::Neighbor neighbor_;
+  std::vector<std::array<uint8_t, kFrameBytes>> buffers_;
+  std::vector<device::WireFrame> frames_;
+  uint32_t first_frame_ = 0;
+  std::array<uint64_t, kCounters> counts_{};
+  std::array<device::Counter, kCounters> counters_{};
+  emulator::WireTotals totals_;
+};
+
+}  // namespace sluice::rpc_app
