@@ -45,6 +45,7 @@ LAYERS = [
     ("lib/fabric", ["fabric", "bar"]),
     ("lib/offload", ["offload", "bar", "swap"]),
     ("lib/simulation", ["simulation", "offload", "fabric", "bar", "engine", "context"]),
+    ("lib/simulation/rpc", ["simulation", "device/rpc/*.h", "coherent", "fabric"]),
     ("lib/simulation/chain", ["simulation", "device/switch/*.h", "fabric", "bar"]),
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/rpc", ["rpc", "packet"]),
@@ -85,8 +86,8 @@ LAYERS = [
                      "runtime/start_log.h", "dpdk", "json"]),
     ("tools/control", ["json"]),
     ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
-    ("tools/paper_rows", ["fabric_costs", "simulation", "device/switch/*.h", "fabric", "bar", "swap",
-                          "engine", "json"]),
+    ("tools/paper_rows", ["fabric_costs", "simulation", "device/switch/*.h", "coherent", "fabric",
+                          "bar", "swap", "engine", "json"]),
     ("tools/tiering", ["simulation", "engine", "gflags", "json"]),
 ]
 # Lines of a file of lib, drivers, apps or tools; beyond that it holds more than one idea.
@@ -103,6 +104,7 @@ WHY = {
     "lib/fabric": "a PCIe link in virtual time",
     "lib/offload": "decisions of agents on the NIC, over a window",
     "lib/simulation": "whole systems in virtual time; a processor there is a coroutine",
+    "lib/simulation/rpc": "the NIC's own dispatcher, in virtual time",
     "lib/simulation/chain": "the programmable switch as a node of the PCIe model",
     "lib/packet": "wire formats, and quantities as people write them; libpcap in the capture reader alone",
     "lib/rpc": "ONC-RPC and XDR: pure, for the models and for hosts",

@@ -22,12 +22,12 @@ import paper_tables  # pylint: disable=wrong-import-position
 
 # Short runs: what depends on what shows all the same.
 SMALL = {"requests": "40", "echo_frames": "3000", "watchdog": "1ms", "watchdog_tick": "100us",
-         "range_share": "0.05"}
+         "range_share": "0.05", "rpc_calls": "3000"}
 # Counts that are what they are, or the model is broken.
 COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g", "N1a", "N1b", "N1c", "N1d", "N2a", "N2b",
-          "N2c", "N2d", "N2e", "N4a", "N5b"}
+          "N2c", "N2d", "N2e", "N4a", "N5b", "L1", "L2", "L8mg", "L8ng"}
 OTHER_VALUES = {"fpga_lanes": "8", "fpga_payload": "128", "pcie_generation": "3",
-                "pcie_lanes": "8", "shinjuku_workers": "3",
+                "pcie_lanes": "8", "rpc_cores": "7", "shinjuku_workers": "3",
                 "watchdog": "2ms", "watchdog_tick": "150us", "slow_stage": "3us"}
 
 
@@ -122,7 +122,7 @@ class Inputs(unittest.TestCase):
                             ("requests", "1.5"), ("load", "x"), ("load", "-1"),
                             ("pcie_generation", "2"), ("fpga_payload", "64"),
                             ("frames_per_notification", "0"), ("pipes_per_worker", "0"),
-                            ("echo_frames", "29")):
+                            ("echo_frames", "29"), ("rpc_calls", "99"), ("rpc_cores", "9")):
             refused = run({name: value})
             self.assertEqual(refused.returncode, 2, (name, value))
             self.assertIn(name, refused.stderr)

@@ -13,6 +13,7 @@ constexpr std::string_view kCritique = "Borrill 2026, quoting Wave (ASPLOS'25)";
 constexpr std::string_view kGhost = "ghOSt, SOSP'21, remembered";
 constexpr std::string_view kEnso = "Ensō, OSDI'23";
 constexpr std::string_view kNagare = "Nagare's proposal, 2024: its example";
+constexpr std::string_view kLauberhorn = "Lauberhorn's authors, measured on Enzian";
 constexpr std::string_view kExperiment = "this experiment";
 
 struct Unit {
@@ -71,6 +72,25 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"slice", "requests", &i.slice, "ghOSt's experiment", ""},
       {"shinjuku_cpus", "requests", &i.shinjuku_cpus, "ghOSt's experiment", ""},
       {"shinjuku_workers", "requests", &i.shinjuku_workers, "ghOSt's experiment", ""},
+      {"interconnect_rtt", "lines", &i.interconnect_rtt, kLauberhorn, "L3a"},
+      {"pcie_rtt", "lines", &i.pcie_rtt, kLauberhorn, "L3b"},
+      {"lines_in_first", "lines", &i.lines_in_first, kLauberhorn, "L4a"},
+      {"lines_in_each", "lines", &i.lines_in_each, kLauberhorn, "L4a"},
+      {"lines_out_first", "lines", &i.lines_out_first, kLauberhorn, "L4c"},
+      {"lines_out_each", "lines", &i.lines_out_each, kLauberhorn, "L4c"},
+      {"stores_out_first", "programmed I/O", &i.stores_out_first, kLauberhorn, "L4e"},
+      {"stores_out_each", "programmed I/O", &i.stores_out_each, kLauberhorn, "L4e"},
+      {"loads_in_each", "programmed I/O", &i.loads_in_each, kLauberhorn, "L4f"},
+      {"dma_in_first", "lines", &i.dma_in_first, kLauberhorn, "L5"},
+      {"rpc_decode", "calls", &i.rpc_decode, kEstimate, ""},
+      {"switch_process", "calls", &i.switch_process, kEstimate, ""},
+      {"kernel_call", "calls", &i.kernel_call, kEstimate, ""},
+      {"poll_slice", "calls", &i.poll_slice, "Linux, eight CPUs", ""},
+      {"handler", "calls", &i.handler, kExperiment, ""},
+      {"hot_for", "calls", &i.hot_for, kExperiment, ""},
+      {"rpc_cores", "calls", &i.rpc_cores, kExperiment, ""},
+      {"rpc_load", "calls", &i.rpc_load, kExperiment, ""},
+      {"rpc_calls", "calls", &i.rpc_calls, kExperiment, ""},
       {"change_rate", "changes", &i.change_rate, kExperiment, ""},
       {"freeze_change_rate", "changes", &i.freeze_change_rate, kExperiment, ""},
       {"watchdog", "watchdog", &i.watchdog, kCritique, "W8"},

@@ -51,6 +51,27 @@ struct Inputs {
   uint32_t shinjuku_cpus = 8;
   uint32_t shinjuku_workers = 200;
 
+  // Calls handed over in cache lines, and what they are compared with.
+  Picoseconds interconnect_rtt = 808'000;   ///< Of a line that a NIC holds.
+  Picoseconds pcie_rtt = 1'292'000;         ///< On the same machine.
+  Picoseconds lines_in_first = 1'220'000;   ///< Of a core that reads a message in lines: once,
+  Picoseconds lines_in_each = 468'000;      ///< and for each line of 128 bytes.
+  Picoseconds lines_out_first = 1'930'000;  ///< Of a core that writes one.
+  Picoseconds lines_out_each = 67'000;
+  Picoseconds stores_out_first = 310'000;   ///< By stores across PCIe: once,
+  Picoseconds stores_out_each = 64'000;     ///< and for each 64 bytes.
+  Picoseconds loads_in_each = 2'960'000;    ///< By loads across PCIe: for each 64 bytes.
+  Picoseconds dma_in_first = 16'400'000;    ///< Of a message by DMA; its bytes take the link's time.
+  Picoseconds rpc_decode = 100'000;         ///< Of a small call and its reply.
+  Picoseconds switch_process = 1'200'000;
+  Picoseconds kernel_call = 4'000'000;      ///< Of a call and its reply by a socket.
+  Picoseconds poll_slice = 3'000'000'000;
+  Picoseconds handler = 5'000'000;
+  Picoseconds hot_for = 1'000'000'000;      ///< After which other services are called most.
+  uint32_t rpc_cores = 8;
+  double rpc_load = 0.3;                    ///< Of the cores, by handlers alone.
+  uint32_t rpc_calls = 40'000;              ///< Offered in each run.
+
   double change_rate = 10'000;        ///< Lowest of three, ten times apart; per task and second.
   double freeze_change_rate = 20'000;
   Picoseconds watchdog = 20'000'000'000;

@@ -35,6 +35,7 @@ constexpr Group kGroups[] = {
     {"E1 E2 E3 E5 E8", [](Experiments& e) { return e.InterfaceRows(); }},
     {"N1 N2 N3 N4 N5", [](Experiments& e) { return e.ChainRows(); }},
     {"F5 F6 F7", [](Experiments& e) { return e.EchoRows(); }},
+    {"L1 L2 L3 L4 L5 L6 L8", [](Experiments& e) { return e.CoherentRows(); }},
     {"W4 W5 S1 S2 S3", [](Experiments& e) { return e.SwitchRows(); }},
     {"W6 W7 S4 S5", [](Experiments& e) { return e.ThroughputRows(); }},
     {"W8 W9", [](Experiments& e) { return e.FaultRows(); }},
@@ -122,6 +123,13 @@ int Main(int argc, char** argv) {
     return Usage(("chain_message: 1 to " + std::to_string(kMostChainMessage)).c_str());
   if (inputs.echo_frames < kLeastEchoFrames) {
     return Usage(("echo_frames: at least " + std::to_string(kLeastEchoFrames)).c_str());
+  }
+
+  if (inputs.rpc_calls < kLeastRpcCalls) {
+    return Usage(("rpc_calls: at least " + std::to_string(kLeastRpcCalls)).c_str());
+  }
+  if (inputs.rpc_cores == 0 || inputs.rpc_cores > kMostRpcCores) {
+    return Usage(("rpc_cores: 1 to " + std::to_string(kMostRpcCores)).c_str());
   }
 
   nlohmann::ordered_json out;

@@ -11,6 +11,7 @@
 
 #include "inputs.h"
 #include "simulation/echo/echo.h"
+#include "simulation/rpc/serving.h"
 #include "simulation/sched/scheduling.h"
 
 namespace sluice::simulation {
@@ -25,6 +26,10 @@ extern const Names kSwapInputs;  ///< And of swaps.
 
 /// Fewer would leave no frame to be measured behind those that warm up.
 inline constexpr uint32_t kLeastEchoFrames = 30;
+/// The same of calls.
+inline constexpr uint32_t kLeastRpcCalls = 100;
+/// Eight times as many services as cores is what the dispatcher has room for.
+inline constexpr uint32_t kMostRpcCores = 8;
 
 /// More would not fit into one TLP behind a message's header.
 inline constexpr uint32_t kMostChainMessage = 192;
@@ -78,6 +83,8 @@ class Experiments {
   std::vector<Row> ChainRows() const;
   /// What an echo takes by each interface, and how fast it is.
   std::vector<Row> EchoRows() const;
+  /// What a call costs that is handed over in a cache line, and what hosts of many services do.
+  std::vector<Row> CoherentRows() const;
   /// What whole systems do.
   std::vector<Row> SwitchRows();
   std::vector<Row> ThroughputRows();

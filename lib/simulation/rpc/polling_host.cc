@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A process for each service that polls a queue of its own, without the kernel. All of them always
+// look busy, so that a core which several share goes round among them in slices, whoever has calls.
+// Each stays on its core, and reads and writes its NIC's queue by DMA.
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "simulation/rpc/serving_host.h"
+
+namespace sluice::simulation {
+namespace {
+
+class PollingHost : public HostOfServices {
+ public:
+  PollingHost(fabric::EventQueue& queue, const ServingParameters& parameters, CallBook& book)
+      : queue_(queue), parameters_(parameters), book_(book), services_(parameters.services) {}
+
+  void Arrive(uint32_t call) override {
+    Service& service = services_[book_.at(call).service];
+    while (!service.waiting.empty() && service.waiting.front() <= queue_.now()) {
+      service.waiting.pop_front();
+    }
+    if (service.waiting.size() >= parameters_.queue) return book_.Dropped();
+    const ServingCosts& costs = parameters_.costs;
+    const Picoseconds seen = queue_.now() + costs.pcie_oneway;
+    const Picoseconds work = costs.host_line + costs.decode + book_.at(call).handler + costs.store;
+    service.free_at = Finish(book_.at(call).service, std::max(seen, service.free_at), work);
+    service.waiting.push_back(service.free_at);
+    busy_ += work;
+    // The register's store goes down; the reply's descriptor, then the reply are read.
+    book_.Answered(call, service.free_at + 5 * costs.pcie_oneway);
+  }
+
+  uint64_t IdleLooks() const override {
+    const Picoseconds all = queue_.now() * std::min(parameters_.cores, parameters_.services);
+    return all > busy_ ? (all - busy_) / std::max<Picoseconds>(parameters_.costs.host_line, 1) : 0;
+  }
+
+ private:
+  struct Service {
+    Picoseconds free_at = 0;
+    std::deque<Picoseconds> waiting;  ///< When each call that was taken is done.
+  };
+
+  /// When `work` is done that a service begins at `from`, if it runs in its slices alone.
+  Picoseconds Finish(uint32_t service, Picoseconds from, Picoseconds work) const {
+    const uint32_t core = service % parameters_.cores;
+    const uint32_t sharing =
+        (parameters_.services - core + parameters_.cores - 1) / parameters_.cores;
+    if (sharing <= 1) return from + work;
+    const Picoseconds lost = parameters_.costs.switch_process;
+    const Picoseconds slice = std::max(parameters_.costs.slice, 2 * lost);
+    const Picoseconds round = slice * sharing;
+    const Picoseconds turn = slice * (service / parameters_.cores) + lost;  // Of a round.
+    const Picoseconds length = slice - lost;
+    // Its turns end at turn + length + n * round.
+    Picoseconds end = turn + length;
+    if (from >= end) end += ((from - end) / round + 1) * round;
+    for (Picoseconds at = std::max(from, end - length);; end += round, at = end - length) {
+      if (at + work <= end) return at + work;
+      work -= end - at;
+    }
+  }
+
+  fabric::EventQueue& queue_;
+  ServingParameters parameters_;
+  CallBook& book_;
+  std::vector<Service> services_;
+  Picoseconds busy_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<HostOfServices> MakePollingHost(fabric::EventQueue& queue,
+                                                const ServingParameters& parameters,
+                                                CallBook& book) {
+  return std::make_unique<PollingHost>(queue, parameters, book);
+}
+
+}  // namespace sluice::simulation

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Services on shared cores in virtual time: what a call by itself takes, worked out from the costs;
+// that every call has an ending; what becomes of it where processes outnumber cores.
+#include "simulation/rpc/serving.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace sluice::simulation {
+namespace {
+
+using namespace fabric::literals;  // NOLINT
+using enum ServingHost;
+
+ServingParameters Parameters(ServingHost host, uint32_t cores, uint32_t services) {
+  return {.host = host,
+          .costs = {.interconnect_rtt = 800_ns,
+                    .pcie_oneway = 379_ns,
+                    .interrupt = 1600_ns,
+                    .host_line = 40_ns,
+                    .store = 50_ns,
+                    .decode = 100_ns,
+                    .switch_process = 1200_ns,
+                    .kernel_call = 4_us,
+                    .slice = 3000_us},
+          .cores = cores,
+          .services = services,
+          .calls = 200};
+}
+
+TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
+  const std::pair<ServingHost, fabric::Picoseconds> kCases[] = {
+      // Decoded; half a round trip to the core, half for its next load; a round trip to pull the
+      // reply out of its cache.
+      {kCoherent, 100_ns + 400_ns + 400_ns + 800_ns},
+      // Up a way; a look, the work, the doorbell; it goes down, descriptor and reply are read.
+      {kPolling, 379_ns + 40_ns + 100_ns + 50_ns + 5 * 379_ns},
+      // An interrupt, the process, a socket's work; out as above.
+      {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 5 * 379_ns},
+  };
+  for (const auto& [host, expected] : kCases) {
+    ServingParameters alone = Parameters(host, 1, 1);
+    alone.load = 0.0001;
+    const ServingResults results = PlayServing(alone);
+    ASSERT_EQ(results.latencies.size(), 100u) << NameOf(host);
+    EXPECT_EQ(results.latencies.front(), expected) << NameOf(host);
+    EXPECT_EQ(results.latencies.back(), expected) << NameOf(host);
+  }
+}
+
+TEST(Serving, EveryCallIsAnsweredOrDropped) {
+  for (const ServingHost host : kServingHosts) {
+    for (const double load : {0.2, 3.0}) {
+      ServingParameters busy = Parameters(host, 2, 9);
+      busy.handler = 5_us;
+      busy.load = load;
+      busy.calls = 4000;
+      busy.queue = 8;
+      const ServingResults results = PlayServing(busy);
+      EXPECT_LE(results.latencies.size() + results.dropped, 4000u) << NameOf(host);
+      EXPECT_GE(results.latencies.size() + results.dropped, 2000u) << NameOf(host);
+      if (load > 1) {
+        EXPECT_GT(results.dropped, 0u) << NameOf(host);
+      }
+    }
+  }
+}
+
+TEST(Serving, AProcessThatPollsWaitsForItsTurn) {
+  ServingParameters shared = Parameters(kPolling, 1, 2);
+  shared.handler = 1_us;
+  shared.load = 0.02;
+  shared.calls = 4000;
+  // Half of the calls come in the other process's slice of 3 ms, at any time of it.
+  EXPECT_GT(PlayServing(shared).Percentile(0.9), 2000_us);
+  EXPECT_GT(PlayServing(shared).idle_looks, 100);
+  shared.services = 1;
+  EXPECT_LT(PlayServing(shared).Percentile(0.9), 10_us);
+}
+
+TEST(Serving, ANicThatKnowsWhoWaitsSwitchesWhereCallsAre) {
+  for (const uint32_t services : {1u, 2u, 64u}) {
+    ServingParameters shared = Parameters(kCoherent, 1, services);
+    shared.handler = 1_us;
+    shared.load = 0.02;
+    shared.calls = 4000;
+    const ServingResults results = PlayServing(shared);
+    EXPECT_EQ(results.latencies.size(), 2000u);
+    // A switch there takes 1.2 us and two ways; nobody waits for a slice to end.
+    EXPECT_LT(results.Percentile(0.9), 20_us) << services;
+    EXPECT_LT(results.idle_looks, 1) << services;
+  }
+}
+
+TEST(Serving, TheSameParametersGiveTheSameResults) {
+  for (const ServingHost host : kServingHosts) {
+    ServingParameters parameters = Parameters(host, 4, 16);
+    parameters.handler = 5_us;
+    parameters.hot_for = 100_us;
+    const ServingResults first = PlayServing(parameters), second = PlayServing(parameters);
+    EXPECT_EQ(first.latencies, second.latencies);
+    parameters.seed = 2;
+    EXPECT_NE(first.latencies, PlayServing(parameters).latencies);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::simulation

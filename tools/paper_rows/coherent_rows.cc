@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rows of requests that are handed over in cache lines. What the protocol says of itself (its
+// bound, its lines) is asked of the protocol; times are modelled.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+
+#include "bar/tlp.h"
+#include "coherent/host_end.h"
+#include "coherent/nic_end.h"
+#include "paper_rows.h"
+#include "simulation/rpc/serving.h"
+
+namespace sluice::simulation {
+namespace {
+
+using coherent::Pair;
+
+double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
+uint64_t Pieces(uint64_t bytes, uint32_t size) { return (bytes + size - 1) / size; }
+
+/// Both ends of an endpoint.
+class Couple {
+ public:
+  explicit Couple(const coherent::Geometry& geometry = {})
+      : memory_(Allocate(geometry.Bytes())),
+        laid_out_(coherent::EndpointMemory::Format({memory_.get(), geometry.Bytes()}, geometry)),
+        nic(laid_out_, {}, 0),
+        host(laid_out_, coherent::WaitMethod::kPause) {}
+
+ private:
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+  static std::unique_ptr<uint8_t, Free> Allocate(size_t bytes) {
+    const size_t whole = (bytes + 4095) / 4096 * 4096;
+    auto* const memory = static_cast<uint8_t*>(std::aligned_alloc(4096, whole));
+    std::fill_n(memory, whole, uint8_t{0});
+    return std::unique_ptr<uint8_t, Free>(memory);
+  }
+  std::unique_ptr<uint8_t, Free> memory_;
+  coherent::EndpointMemory laid_out_;
+
+ public:
+  coherent::NicEnd nic;
+  coherent::HostEnd host;
+};
+
+/// How long a load waits that nobody answers with anything.
+double TryAgainMs() {
+  Couple couple;
+  couple.host.Wait(0);
+  for (uint64_t now = 0; now < 1'000'000'000; now += 1000) {
+    if (couple.nic.Look(Pair::kReceive, now) == coherent::Seen::kTriedAgain) {
+      return static_cast<double>(now) * 1e-6;
+    }
+  }
+  return 0;
+}
+
+/// Control lines that change hands for a call whose arguments and results fit into one.
+double LinesOfCall() {
+  constexpr uint32_t kCalls = 1000;
+  constexpr uint32_t kArguments = 40;
+  Couple couple;
+  for (uint32_t i = 0; i < kCalls; ++i) {
+    couple.host.Wait(0);
+    couple.nic.Look(Pair::kReceive, 0);
+    couple.nic.Deliver(Pair::kReceive, {.kind = coherent::Kind::kRequest, .length = kArguments}, 0,
+                       i);
+    couple.host.Wait(0);
+    couple.host.Return({.kind = coherent::Kind::kReply, .length = kArguments});
+  }
+  couple.host.Wait(0);
+  couple.nic.Look(Pair::kReceive, 0);
+  const coherent::NicCounters& counters = couple.nic.counters(Pair::kReceive);
+  return static_cast<double>(counters.delivered + counters.replied) / kCalls;
+}
+
+}  // namespace
+
+std::vector<Row> Experiments::CoherentRows() const {
+  const auto lines_in = [this](uint64_t bytes) {
+    return inputs_.lines_in_first + inputs_.lines_in_each * Pieces(bytes, coherent::kLineBytes);
+  };
+  const auto lines_out = [this](uint64_t bytes) {
+    return inputs_.lines_out_first + inputs_.lines_out_each * Pieces(bytes, coherent::kLineBytes);
+  };
+  const auto crossing = [&] {
+    const auto rate = static_cast<double>(bar::TlpRate(
+        inputs_.fpga_link.generation, inputs_.fpga_link.lanes, inputs_.fpga_link.maximum_payload));
+    uint64_t bytes = coherent::kLineBytes;
+    while (bytes < 1 << 20 &&
+           lines_in(bytes) < inputs_.dma_in_first + static_cast<Picoseconds>(
+                                                        static_cast<double>(bytes) * 8e12 / rate)) {
+      bytes += coherent::kLineBytes;
+    }
+    return static_cast<double>(bytes) / 1024;
+  };
+  const auto play = [this](ServingHost host, uint32_t cores, uint32_t services, Picoseconds handler,
+                           double load) {
+    return PlayServing({.host = host,
+                        .costs = {.interconnect_rtt = inputs_.interconnect_rtt,
+                                  .pcie_oneway = inputs_.costs.pcie_oneway,
+                                  .interrupt = inputs_.costs.MsixEndToEnd(),
+                                  .host_line = inputs_.costs.host_cached_line,
+                                  .store = inputs_.costs.mmio_write_uncached,
+                                  .decode = inputs_.rpc_decode,
+                                  .switch_process = inputs_.switch_process,
+                                  .kernel_call = inputs_.kernel_call,
+                                  .slice = inputs_.poll_slice},
+                        .cores = cores,
+                        .services = services,
+                        .handler = handler,
+                        .load = load,
+                        .hot_for = inputs_.hot_for,
+                        .calls = inputs_.rpc_calls,
+                        .seed = inputs_.seed});
+  };
+  using enum ServingHost;
+  const Names calls = {"rpc_decode", "interconnect_rtt", "rpc_calls", "seed"};
+  const Names by_dma = calls + Names{"pcie_oneway", "host_cached_line", "mmio_write_uncached"};
+  const Names by_kernel = calls + Names{"pcie_oneway",   "msix_send",      "msix_receive",
+                                        "msix_dispatch", "switch_process", "kernel_call"};
+  const Names many = {"handler", "hot_for", "rpc_cores", "switch_process"};
+  const Names rounds = {"poll_slice"};
+  const auto median = [&](ServingHost host, double load) {
+    return Microseconds(play(host, 1, 1, 0, load).Percentile(0.5));
+  };
+
+  std::vector<Row> rows = {
+      {"L1", "a load that is not answered with a request", TryAgainMs(), "ms", {}, {}},
+      {"L2", "lines that change hands for a call of 40 bytes", LinesOfCall(), "", {}, {}},
+      {"L3a",
+       "round trip of a line that the NIC holds",
+       fabric::ToNanoseconds(inputs_.interconnect_rtt),
+       "ns",
+       {"interconnect_rtt"},
+       {}},
+      {"L3b",
+       "the same across PCIe",
+       fabric::ToNanoseconds(inputs_.pcie_rtt),
+       "ns",
+       {"pcie_rtt"},
+       {}},
+      {"L4a",
+       "1536 bytes to a core, in lines",
+       Microseconds(lines_in(1536)),
+       "us",
+       {"lines_in_first", "lines_in_each"},
+       {}},
+      {"L4b",
+       "9600 bytes to a core, in lines",
+       Microseconds(lines_in(9600)),
+       "us",
+       {"lines_in_first", "lines_in_each"},
+       {}},
+      {"L4c",
+       "1536 bytes from a core, in lines",
+       Microseconds(lines_out(1536)),
+       "us",
+       {"lines_out_first", "lines_out_each"},
+       {}},
+      {"L4d",
+       "4096 bytes from a core, in lines",
+       Microseconds(lines_out(4096)),
+       "us",
+       {"lines_out_first", "lines_out_each"},
+       {}},
+      {"L4e",
+       "1536 bytes from a core, by stores across PCIe",
+       Microseconds(inputs_.stores_out_first + inputs_.stores_out_each * Pieces(1536, 64)),
+       "us",
+       {"stores_out_first", "stores_out_each"},
+       {}},
+      {"L4f",
+       "1536 bytes to a core, by loads across PCIe",
+       Microseconds(inputs_.loads_in_each * Pieces(1536, 64)),
+       "us",
+       {"loads_in_each"},
+       {}},
+      {"L5",
+       "message above which DMA is faster than lines, KiB",
+       crossing(),
+       "",
+       {"lines_in_first", "lines_in_each", "dma_in_first", "fpga_generation", "fpga_lanes",
+        "fpga_payload"},
+       {}},
+      {"L6a",
+       "median of a call that does nothing, a tenth of what a pair of lines carries, coherent, "
+       "modelled",
+       median(kCoherent, 0.1),
+       "us",
+       calls,
+       {}},
+      {"L6b",
+       "the same by a process that polls, modelled",
+       median(kPolling, 0.1),
+       "us",
+       by_dma,
+       {}},
+      {"L6c",
+       "the same by the kernel's sockets, modelled",
+       median(kKernel, 0.1),
+       "us",
+       by_kernel,
+       {}},
+      {"L6d",
+       "polling over coherent at nine tenths, modelled",
+       median(kPolling, 0.9) / median(kCoherent, 0.9),
+       "",
+       by_dma,
+       {}},
+  };
+
+  // Services share cores, and which of them are called changes.
+  const auto share = [&](char times_name, uint32_t times) {
+    const auto id = [times_name](char letter) { return std::string("L8") + times_name + letter; };
+    const std::string what = std::to_string(times) + " services a core, ";
+    const auto run = [&](ServingHost host) {
+      return play(host, inputs_.rpc_cores, inputs_.rpc_cores * times, inputs_.handler,
+                  inputs_.rpc_load);
+    };
+    const ServingResults coherent = run(kCoherent), polling = run(kPolling), kernel = run(kKernel);
+    const auto p99 = [](const ServingResults& results) {
+      return Microseconds(results.Percentile(0.99));
+    };
+    const Names mix = many + Names{"rpc_load", "rpc_decode", "rpc_calls", "seed"};
+    const Names lines = mix + Names{"interconnect_rtt"};
+    const Names polls =
+        mix + rounds + Names{"pcie_oneway", "host_cached_line", "mmio_write_uncached"};
+    const Names sockets =
+        mix + rounds +
+        Names{"pcie_oneway", "msix_send", "msix_receive", "msix_dispatch", "kernel_call"};
+    rows.insert(
+        rows.end(),
+        {
+            {id('a'), what + "99th percentile, coherent, modelled", p99(coherent), "us", lines, {}},
+            {id('b'),
+             what + "the same by processes that poll, modelled",
+             p99(polling),
+             "us",
+             polls,
+             {}},
+            {id('c'),
+             what + "the same by the kernel's sockets, modelled",
+             p99(kernel),
+             "us",
+             sockets,
+             {}},
+            {id('d'),
+             what + "calls answered, coherent, modelled",
+             coherent.calls_per_second,
+             "1/s",
+             lines,
+             {}},
+            {id('e'),
+             what + "the same by processes that poll, modelled",
+             polling.calls_per_second,
+             "1/s",
+             polls,
+             {}},
+            {id('f'),
+             what + "the same by the kernel's sockets, modelled",
+             kernel.calls_per_second,
+             "1/s",
+             sockets,
+             {}},
+            {id('g'),
+             what + "looks in vain for a call, coherent, modelled",
+             coherent.idle_looks,
+             "",
+             lines,
+             {}},
+            {id('h'),
+             what + "the same by processes that poll, modelled",
+             polling.idle_looks,
+             "",
+             polls,
+             {}},
+            {id('i'),
+             what + "99th percentile of polling over coherent, modelled",
+             p99(polling) / p99(coherent),
+             "",
+             lines + polls,
+             {}},
+            {id('j'),
+             what + "99th percentile of sockets over coherent, modelled",
+             p99(kernel) / p99(coherent),
+             "",
+             lines + sockets,
+             {}},
+        });
+  };
+  share('m', 2);
+  share('n', 8);
+  return rows;
+}
+
+}  // namespace sluice::simulation
