@@ -23,7 +23,6 @@
 #include <cstdint>
 
 #include "nic/frame_queue.h"
-#include "nic/other_frames.h"
 #include "nic/span_runs.h"
 #include "packet/frame_length.h"
 
@@ -163,7 +162,6 @@ class Lockstep {
     constexpr int kForWriting = packet::WritesFrames<Engine>();
     std::array<uint8_t*, kBurstFrames> starts;
     std::array<uint32_t, kBurstFrames> lengths;
-    OtherFrames<kBurstFrames> others;
     uint8_t* cursor[kCount];
     uint8_t* stop[kCount];
     for (uint32_t i = 0; i < kCount; ++i) {
@@ -177,12 +175,8 @@ class Lockstep {
         for (uint32_t i = 0; i < kCount; ++i) {
           uint8_t* const at = cursor[i];
           const packet::LeadingWord word = packet::LeadingWord::Of(at);
-          uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
-          if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) [[unlikely]] {
-            length = packet::FrameLength(at);
-            if (!Credible(length)) return i;
-            others.Add(turn + i);
-          }
+          if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) [[unlikely]] return i;
+          const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]] return i;
           // Where sizes repeat: the one after next.
@@ -204,20 +198,10 @@ class Lockstep {
     }
     walked_.pkts += frames;
     walked_.bytes += bytes;
-    const auto view = [&](uint32_t number) { return View(starts[number], lengths[number]); };
-    // Others before frame `end` were not answered.
-    const auto leave_others = [&](uint32_t end) {
-      for (uint32_t number; (number = others.next()) < end; others.EndNext()) {
-        Leave(lanes_[number % kCount], view(number));
-      }
-    };
     packet::FoundBurst burst(
-        frames, packet::BurstTotals{bytes, longest}, view,
+        frames, packet::BurstTotals{bytes, longest},
+        [&](uint32_t number) { return View(starts[number], lengths[number]); },
         [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
-          if (others.next() <= number) [[unlikely]] {
-            leave_others(number);
-            if (others.next() == number) others.EndNext();
-          }
           Lane& lane = lanes_[number % kCount];
           const uint32_t length = lengths[number];
           const bool stays = StaysWhereItWas(starts[number], length, frame, verdict) &&
@@ -226,14 +210,7 @@ class Lockstep {
         },
         [this] { return runs_.spare(); });
     engine.ProcessBurst(burst, now);
-    leave_others(frames);
     return careful;
-  }
-
-  /// Sees to the ending of a frame that leaves as it came.
-  [[gnu::noinline]] void Leave(Lane& lane, const packet::Frame& frame) {
-    Finish(CutsWell(frame.data, frame.length), lane, frame.data, frame.length, frame,
-           packet::kForward);
   }
 
   /// Gives one frame to the engine and sees to its ending. Counts its bytes; turns count frames.

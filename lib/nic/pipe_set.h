@@ -38,8 +38,7 @@ concept PipeSet = requires(P pipes, uint32_t pipe, const uint8_t* data, uint32_t
   /// Gives back the oldest `bytes` of the pipe unsent.
   { pipes.Release(pipe, bytes) };
   /// Accepts a copy of one frame for transmission, behind all earlier sends and
-  /// before all later ones. What begins at spare() is there already, and stays there if the NIC
-  /// would cut the frame wrongly.
+  /// before all later ones. What begins at spare() is there already.
   { pipes.SendCopy(data, /*length=*/bytes) } -> std::same_as<SendResult>;
   /// Where the next copy will lie, Frame::kSpareBytes, valid until the next call of another
   /// function; null where that is not known.

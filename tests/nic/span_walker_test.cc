@@ -443,47 +443,6 @@ TEST_P(SpanWalkerBy, FramesTheNicCannotCutStayOutOfRuns) {
   EXPECT_EQ(counters.rx_desync, 0u);
 }
 
-// Answers nothing.
-struct Counts {
-  template <packet::Burst Burst>
-  void ProcessBurst(const Burst& burst, uint64_t) {
-    ++bursts;
-    frames += burst.size();
-    bytes += burst.totals().bytes;
-  }
-  uint32_t bursts = 0, frames = 0;
-  uint64_t bytes = 0;
-};
-
-TEST(SpanWalker, ABurstGoesOnOverFramesOfEveryKindAndTheyLeaveAsTheyCame) {
-  const Bytes kinds[] = {Ipv4Frame(100), ArpFrame(),     Ipv4Frame(200), Ipv6Frame(300),
-                         Ipv4Frame(60),  VlanFrame(150), Ipv6Frame(64),  Ipv4Frame(1000)};
-  Bytes span;
-  std::vector<Bytes> cut;  // Those that the NIC cuts well.
-  uint64_t bytes = 0;
-  for (int i = 0; i < 100; ++i) {
-    const Bytes& frame = kinds[i % 8];
-    Append(span, frame);
-    bytes += frame.size();
-    if (frame[12] == 8 && frame[13] == 0) cut.push_back(frame);
-  }
-  RecordingPipes pipes;
-  QueueCounters counters;
-  ExceptionPath no_exception;
-  SpanWalker walker(pipes, no_exception, counters);
-  Counts engine;
-  const std::vector<Span> spans = {pipes.Arrive(span)};
-  EXPECT_EQ(walker.Walk(spans, engine, 0), 100u);
-  EXPECT_EQ(engine.frames, 100u);
-  EXPECT_EQ(engine.bytes, bytes);
-  EXPECT_LE(engine.bursts, 2u) << "the last frame of a span has one of its own";
-  EXPECT_EQ(pipes.pipes[0]->sent, cut);
-  EXPECT_EQ(pipes.pipes[0]->given_back, span.size());
-  EXPECT_EQ(counters.tx_unframeable, 100 - cut.size());
-  EXPECT_EQ(counters.tx_pkts, cut.size());
-  EXPECT_TRUE(counters.Conserved());
-}
-
 TEST_P(SpanWalkerBy, ARunThatCannotBeSentIsCountedFrameByFrame) {
   std::mt19937 random(6);
   Bytes span;
