@@ -3,6 +3,7 @@
 """Shows what a DPDK process does, live, over its telemetry socket: any Sluice application, testpmd
 and others. Run it as the user who runs the process."""
 import argparse
+import os
 import shutil
 import sys
 
@@ -11,9 +12,11 @@ from sampler import Sampler, listing
 from view import View
 
 
-def fail(message):
-    print(f"sluice-top: {message}", file=sys.stderr)
-    return 2
+def fail(message, code=2):
+    """One line, whatever was given."""
+    shown = "".join(c if c.isprintable() else "?" for c in message)
+    print(f"sluice-top: {shown}", file=sys.stderr)
+    return code
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,8 +58,7 @@ def main():
         import terminal  # pylint: disable=import-outside-toplevel
         size = shutil.get_terminal_size((80, 24))
         if not terminal.print_once(view, sampler, size.columns, size.lines):
-            print(f"sluice-top: {name} {sampler.status.split(';')[0]}", file=sys.stderr)
-            return 1
+            return fail(f"{name} {sampler.status.split(';')[0]}", 1)
         return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return fail("this is no terminal: give --once")
@@ -78,4 +80,10 @@ def show(view, sampler):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        exit_code = main()
+        sys.stdout.flush()
+    except OSError as error:
+        exit_code = fail(f"standard output: {error.strerror}", 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # For what is not written.
+    sys.exit(exit_code)

@@ -3,13 +3,18 @@
 """sluice-top without a terminal: what it makes of answers, hostile ones included; rates, pages,
 sorting, keys, and lines that fit. Expected values are worked out from the answers by hand."""
 import json
+import os
 import pathlib
 import random
+import socket
+import subprocess
 import sys
+import tempfile
 import types
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "apps" / "top"))
+TOP = pathlib.Path(__file__).resolve().parents[2] / "apps" / "top"
+sys.path.insert(0, str(TOP))
 sys.dont_write_bytecode = True
 import answers
 import figures
@@ -316,6 +321,36 @@ class Hostile(unittest.TestCase):
                     lines = screen.render(shown, sampled(now, before), table, 80, 24)
                     for text, _ in lines:
                         self.assertRegex(text, r"^[ -~]{80}$", (seed, title))
+
+
+class CommandLine(unittest.TestCase):
+    def test_what_is_wrong_is_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for code, arguments, said in (
+                    (2, ["--period_s=nan"], "--period_s=nan: give 0.1 to 60"),
+                    (2, ["--page=x\ny\x1b[2J"], "--page=x?y?[2J: give one of Overview, "),
+                    (2, ["--once"], "no DPDK process"),
+                    (1, ["--once", "--file-prefix=a\nb"], "a?b has ended"),
+                    (2, ["--no\nsuch"], "unrecognized arguments: --no?such")):
+                done = subprocess.run(
+                    [sys.executable, TOP / "main.py", *arguments], text=True, check=False,
+                    capture_output=True, env=os.environ | {"RUNTIME_DIRECTORY": folder})
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(f"sluice-top: {said}", done.stderr)
+
+    def test_a_full_disk_is_one_line(self):
+        with tempfile.TemporaryDirectory() as folder, open("/dev/full", "w", encoding="utf-8") as full:
+            os.mkdir(f"{folder}/dpdk")
+            os.mkdir(f"{folder}/dpdk/one")
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(f"{folder}/dpdk/one/dpdk_telemetry.v2")
+                done = subprocess.run(
+                    [sys.executable, TOP / "main.py", "--list"], stdout=full, text=True,
+                    stderr=subprocess.PIPE, check=False,
+                    env=os.environ | {"RUNTIME_DIRECTORY": folder})
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "sluice-top: standard output: No space left on device\n"))
 
 
 if __name__ == "__main__":
