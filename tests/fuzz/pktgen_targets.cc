@@ -68,9 +68,9 @@ void CheckFrames(const StreamSpec& stream) {
   }
   uint64_t most = 1;
   for (const Field* field : fields) {
-    if (field->is_random() || field->cycle() > 64) return;
+    if (field->is_random() || field->cycle() > 16) return;
     most *= field->cycle();
-    if (most > 64) return;
+    if (most > 16) return;
   }
   std::string error;
   const auto frames = engine::pktgen::BuildFrames(stream, &error);

@@ -130,7 +130,7 @@ inline std::vector<Bytes> StreamSeeds() {
        {R"({"streams": [{}]})",
         R"({"streams": [{"name": "web", "rate": "2Mpps", "arrivals": "poisson", "seed": 9,)"
         R"( "frames": 10, "frame_size": "imix",)"
-        R"( "ipv4": {"source": {"from": "10.0.0.1", "to": "10.0.0.40", "step": 3},)"
+        R"( "ipv4": {"source": {"from": "10.0.0.1", "to": "10.0.0.9", "step": 3},)"
         R"( "destination": "192.0.2.1", "service": 8, "hops": 3},)"
         R"( "tcp": {"source_port": {"from": 1024, "to": 65535, "random": true, "seed": 7},)"
         R"( "destination_port": [80, 443], "flags": 2}}]})",
