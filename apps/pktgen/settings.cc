@@ -64,7 +64,10 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
     stream->phases = *std::move(phases);
   } else if (!FLAGS_rate.empty()) {
     const auto rate = engine::pktgen::ParseRate(FLAGS_rate);
-    if (!complaint.Check(rate.has_value(), "rate", engine::pktgen::kRateFix)) return false;
+    if (!complaint.Check(rate.has_value(), "rate",
+                         "give " + std::string(engine::pktgen::kRateFix))) {
+      return false;
+    }
     stream->phases = {Phase{0, engine::pktgen::kNever, *rate}};
   }
   stream->arrivals = FLAGS_arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
@@ -261,8 +264,8 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
                       "give constant or poisson") &&
       complaint.Check(FLAGS_verify == "bytes" || FLAGS_verify == "tags", "verify",
                       "give bytes or tags") &&
-      complaint.Check(FLAGS_line_gbps >= 0 && FLAGS_line_gbps <= 1e4, "line_gbps",
-                      "give 0 to 10000") &&
+      complaint.Check(FLAGS_line_gbps == 0 || (FLAGS_line_gbps >= 1e-9 && FLAGS_line_gbps <= 1e4),
+                      "line_gbps", "give 0, or 1e-9 to 10000") &&
       complaint.Check(FLAGS_late_ms >= 0.001 && FLAGS_late_ms <= 1e6, "late_ms",
                       "give 0.001 to 1000000") &&
       complaint.Check(FLAGS_settle_s >= 0 && FLAGS_settle_s <= 600, "settle_s", "give 0 to 600") &&

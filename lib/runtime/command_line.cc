@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <fstream>
 #include <span>
+#include <sstream>
+#include <utility>
 
 #include "runtime/eal_devices.h"
 #include "runtime/flag_text.h"
@@ -31,8 +33,8 @@ constexpr std::array<std::string_view, 36> kEalOptions = {
     "trace", "trace-bufsz", "trace-dir", "trace-mode", "vdev", "vfio-intr", "vfio-vf-token",
     "vmware-tsc-map"};
 
-int Fail(std::string_view line) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+int Fail(std::string line) {
+  std::fprintf(stderr, "%s\n", OneLine(std::move(line)).c_str());
   return 2;
 }
 
@@ -71,13 +73,18 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error);
 // One flag per line; blank lines and those that begin with # say nothing.
 bool ReadFlagFile(const std::string& path, std::string* error) {
   static int depth = 0;
+  constexpr size_t kMostBytes = 1 << 20;  // A device may never end.
   std::ifstream file(path);
-  if (!file || depth > 8) {
+  std::string text(kMostBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (!file.is_open() || file.bad() || text.size() > kMostBytes || depth > 8) {
     *error = "--flagfile=" + path + ": cannot be read: name a file with one --flag=value per line";
     return false;
   }
   std::vector<std::string> arguments;
-  for (std::string line; std::getline(file, line);) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
     line.erase(0, line.find_first_not_of(" \t"));
     line.erase(line.find_last_not_of(" \t\r") + 1);
     if (!line.empty() && line[0] != '#') arguments.push_back(line);

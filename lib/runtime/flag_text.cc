@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/flag_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -29,9 +30,15 @@ std::string FlagText(std::string_view type, const std::string& value) {
   return written.ec == std::errc() ? std::string(text.data(), written.ptr) : value;
 }
 
+std::string OneLine(std::string text) {
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
 std::string FlagComplaint(const std::string& name, std::string_view fix) {
   const gflags::CommandLineFlagInfo flag = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
-  return "--" + name + "=" + FlagText(flag.type, flag.current_value) + ": " + std::string(fix);
+  return OneLine("--" + name + "=" + FlagText(flag.type, flag.current_value) + ": " +
+                 std::string(fix));
 }
 
 std::string FlagHelp() {

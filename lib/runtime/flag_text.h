@@ -23,7 +23,11 @@ inline bool IsDefault(const char* name) {
 /// digits; this gives them as few as tell the number.
 std::string FlagText(std::string_view type, const std::string& value);
 
-/// "--name=value: fix": what is said of a flag whose current value is wrong.
+/// `text` with '?' for control characters: what people gave cannot break a line, or reach a terminal
+/// as anything but text.
+std::string OneLine(std::string text);
+
+/// "--name=value: fix", in one line: what is said of a flag whose current value is wrong.
 std::string FlagComplaint(const std::string& name, std::string_view fix);
 
 /// A line for each flag of our own: name, description, default.

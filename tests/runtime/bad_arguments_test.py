@@ -67,6 +67,8 @@ BAD = {
         --reassemble=16385 --ip=10.0.0.1
         --list=everything
         --flagfile={NOWHERE}
+        --flagfile=/dev/zero
+        --flagfile=/
         --mode=reverse""",
     "maglev": f"""
         --config={NOWHERE}
@@ -192,6 +194,7 @@ BAD = {
         --gaps=some --pcap=CAPTURE
         --dst_mac=here
         --line_gbps=-1
+        --line_gbps=1e-10
         --late_ms=0
         --settle_s=-1
         --verify=nothing
@@ -199,6 +202,7 @@ BAD = {
         --pcap={NOWHERE}
         --pcap=/
         --pcap={THIS}
+        --pcap=/dev/zero
         --pcap=CAPTURE
         --rate=0
         --rate=fast

@@ -10,6 +10,7 @@
 #include <utility>
 
 DEFINE_double(test_share, 0.1, "A share");
+DEFINE_string(test_text, "", "A text");
 
 namespace sluice::runtime {
 namespace {
@@ -41,6 +42,12 @@ TEST(FlagText, OfAComplaintNamesFlagValueAndFix) {
   FLAGS_test_share = 1.1;
   EXPECT_EQ(FlagComplaint("test_share", "give 0 to 1"), "--test_share=1.1: give 0 to 1");
   FLAGS_test_share = 0.1;
+}
+
+TEST(FlagText, OfAComplaintIsOneLineWhateverWasGiven) {
+  FLAGS_test_text = "a\nb\x1b[2J\x7f\xc3\xa4";
+  EXPECT_EQ(FlagComplaint("test_text", "give\tone"), "--test_text=a?b?[2J?\xc3\xa4: give?one");
+  FLAGS_test_text = "";
 }
 
 TEST(FlagText, OfHelpHasALineForEachFlagOfOurs) {

@@ -44,8 +44,9 @@ struct Rate {
 /// "10Mpps" or "10M", "5Gbps", "80%", "max": unlimited. Nothing if `text` is none of these, or is not within
 /// 0.001 … 10^12 packets, 1 … 10^13 bits, 0.0001 … 100 %.
 std::optional<Rate> ParseRate(std::string_view text);
+/// What to give instead.
 inline constexpr std::string_view kRateFix =
-    "give a rate above 0 as 500k or 10Mpps (packets/s), 5Gbps (layer-1 bits/s), 80% (of the line) "
+    "a rate above 0 as 500k or 10Mpps (packets/s), 5Gbps (layer-1 bits/s), 80% (of the line) "
     "or max";
 
 /// The time from one frame to the next. Rounded up: a second never has a frame too many.
