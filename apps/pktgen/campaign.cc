@@ -77,8 +77,8 @@ void Campaign::Run() {
       found_.losses = engine::pktgen::FrameLossRate(found_.line_pps, test_.trial_s, measure);
       break;
     case Test::kBackToBack:
-      found_.bursts = engine::pktgen::LongestBursts(found_.line_pps, test_.trial_s, test_.repeats,
-                                                    measure);
+      found_.bursts =
+          engine::pktgen::LongestBursts(found_.line_pps, test_.trial_s, test_.repeats, measure);
       break;
   }
   if (!stopped) found_.unfinished.clear();

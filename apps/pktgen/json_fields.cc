@@ -66,7 +66,8 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
 /// Nothing, with `fix` set, if it describes no field.
 std::optional<Field> MakeField(const json& value, FieldKind kind, std::string* fix) {
   *fix = "give " + std::string(FixOf(kind)) +
-         ", a list of them, {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": true, \"seed\"}";
+         ", a list of them, {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": true, "
+         "\"seed\"}";
   if (value.is_array()) {
     std::vector<Field::Value> values;
     for (const json& item : value) {

@@ -72,7 +72,9 @@ AppHooks HooksOf(Campaign& campaign, const std::string& traffic) {
   hooks.started = [&campaign] { campaign.Start(); };
   hooks.over = [&campaign] { return campaign.over(); };
   hooks.settle = [&campaign] { campaign.Cancel(); };
-  hooks.findings = [&campaign] { return sluice::runtime::Findings{.foreign = campaign.found().foreign}; };
+  hooks.findings = [&campaign] {
+    return sluice::runtime::Findings{.foreign = campaign.found().foreign};
+  };
   hooks.line = [&campaign] { return campaign.Line(); };
   hooks.report = [&campaign, &traffic](nlohmann::ordered_json& report) {
     report["traffic"] = traffic;

@@ -30,10 +30,10 @@ Json OutcomeJson(const Offer& offer, const Outcome& outcome) {
 }
 
 std::string RateTotals(const Found& found) {
-  std::string text = absl::StrFormat("%.6g to %.6g Mpps, limit: %s, confidence %.3f, %d trials\n",
-                                     Mpps(found.rate.low_pps), Mpps(found.rate.high_pps),
-                                     NameOf(found.rate.limit), found.rate.confidence,
-                                     found.rate.trials.size());
+  std::string text =
+      absl::StrFormat("%.6g to %.6g Mpps, limit: %s, confidence %.3f, %d trials\n",
+                      Mpps(found.rate.low_pps), Mpps(found.rate.high_pps), NameOf(found.rate.limit),
+                      found.rate.confidence, found.rate.trials.size());
   if (found.latencies.empty()) return text;
   Histogram all;
   for (const Histogram& latency : found.latencies) all.Add(latency);

@@ -82,7 +82,8 @@ class Reassembling : public RestsOf<Engine> {
     requires BurstEngine<Engine>
   {
     if (!fragments_.on()) {
-      packet::PartOfBurst<Burst> whole(burst, 0, burst.size());  // Of the kind that follows below.
+      // As a part, like those below: the engine's code is here once.
+      packet::PartOfBurst<Burst> whole(burst, 0, burst.size());
       return engine_.ProcessBurst(whole, now);
     }
     Front front;

@@ -31,7 +31,8 @@ std::string FlagText(std::string_view type, const std::string& value) {
 }
 
 std::string OneLine(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return text;
 }
 

@@ -23,8 +23,8 @@ inline bool IsDefault(const char* name) {
 /// digits; this gives them as few as tell the number.
 std::string FlagText(std::string_view type, const std::string& value);
 
-/// `text` with '?' for control characters: what people gave cannot break a line, or reach a terminal
-/// as anything but text.
+/// `text` with '?' for control characters: what people gave cannot break a line, or reach a
+/// terminal as anything but text.
 std::string OneLine(std::string text);
 
 /// "--name=value: fix", in one line: what is said of a flag whose current value is wrong.

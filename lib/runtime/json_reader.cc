@@ -81,7 +81,8 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
 void Tell(Errors* errors, std::string line) {
   if (Full(*errors)) return;
   // Texts of the file are in it.
-  std::ranges::replace_if(line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   errors->push_back(errors->size() < kMaxErrors ? std::move(line) : "and more");
 }
 

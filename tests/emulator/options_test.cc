@@ -83,7 +83,8 @@ TEST(Options, DurationsAreWholeNanosecondsUpToAnHour) {
     EXPECT_EQ(ns, expected) << text;
   }
   uint64_t ns = 0;
-  for (const char* text : {"", "1", "0.5ns", "3601s"}) EXPECT_FALSE(ReadDuration(text, &ns)) << text;
+  for (const char* text : {"", "1", "0.5ns", "3601s"})
+    EXPECT_FALSE(ReadDuration(text, &ns)) << text;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 // Bursts against single frames: the whole engine of sluice-kv, what puts fragments together and
 // what answers ARP included, gets the same traffic both ways. Every frame ends the same way, every
 // byte that leaves is the same and in the same order, and so is what is counted and stored.
+#include "packet/burst.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +23,6 @@
 #include "engine/kv/mica_format.h"
 #include "engine/neighbor/neighbor.h"
 #include "nic/reassembling.h"
-#include "packet/burst.h"
 #include "server_lab.h"
 
 namespace sluice::engine::kv {
@@ -398,12 +399,12 @@ TEST(KvBursts, AGetSeesWhatTheLastSetOfItsBurstLeft) {
   for (uint32_t i = 0; i < 100; ++i) {
     expected.push_back("value " + std::to_string(i) + std::string(i % 11, 'x'));
     const std::string& value = expected.back();
-    frames.push_back(
-        i % 2 == 0 ? Udp(kMicaPort, MicaPayload({{.operation = MicaOperation::kSet,
-                                           .key = AsBytes(key), .value = AsBytes(value)}}))
-                   : Udp(kMemcachedPort, Ascii("set " + key + " 0 0 " +
-                                               std::to_string(value.size()) + "\r\n" + value +
-                                               "\r\n")));
+    frames.push_back(i % 2 == 0 ? Udp(kMicaPort, MicaPayload({{.operation = MicaOperation::kSet,
+                                                               .key = AsBytes(key),
+                                                               .value = AsBytes(value)}}))
+                                : Udp(kMemcachedPort,
+                                      Ascii("set " + key + " 0 0 " + std::to_string(value.size()) +
+                                            "\r\n" + value + "\r\n")));
     frames.push_back(
         Udp(kMicaPort, MicaPayload({{.operation = MicaOperation::kGet, .key = AsBytes(key)}})));
   }

@@ -228,10 +228,11 @@ TEST_F(ServerTest, ABatchOfMicaServesTheKeysOfBothWorkersInOrder) {
                        .hash = RouteHash(AsBytes(key)), .key = AsBytes(key),
                        .value = AsBytes(value)};
   };
-  const Result result = Give(0, Udp(kMicaPort, MicaPayload({message(MicaOperation::kSet, a, one, 1),
-                                                          message(MicaOperation::kSet, b, two, 2),
-                                                          message(MicaOperation::kGet, a, "", 3),
-                                                          message(MicaOperation::kGet, b, "", 4)})));
+  const Result result =
+      Give(0, Udp(kMicaPort, MicaPayload({message(MicaOperation::kSet, a, one, 1),
+                                          message(MicaOperation::kSet, b, two, 2),
+                                          message(MicaOperation::kGet, a, "", 3),
+                                          message(MicaOperation::kGet, b, "", 4)})));
   EXPECT_EQ(result.verdict, packet::kConsume);
   Rest();
   ASSERT_EQ(sent_[1].frames.size(), 1u);

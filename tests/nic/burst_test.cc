@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Random traffic through every kind of queue, to an engine frame by frame and in bursts, of which
-// it answers all frames or some: what leaves and what is counted is the same. And a frame that an engine does not look at leaves as it
-// came.
+// it answers all frames or some: what leaves and what is counted is the same. And a frame that an
+// engine does not look at leaves as it came.
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
 

@@ -72,9 +72,12 @@ class ByContract : public testing::WithParamInterface<Contract> {
   }
 };
 
-inline const auto kContracts = testing::Values(Contract::kFrames, Contract::kBursts, Contract::kSparing);
+inline const auto kContracts =
+    testing::Values(Contract::kFrames, Contract::kBursts, Contract::kSparing);
 inline std::string NameOf(const testing::TestParamInfo<Contract>& info) {
-  return info.param == Contract::kFrames ? "frames" : info.param == Contract::kBursts ? "bursts" : "sparing";
+  return info.param == Contract::kFrames   ? "frames"
+         : info.param == Contract::kBursts ? "bursts"
+                                           : "sparing";
 }
 
 }  // namespace sluice::nic_test

@@ -37,7 +37,8 @@ class Scripted {
     EXPECT_EQ(frame.headroom, 0u);
     EXPECT_EQ((frame.length + frame.tailroom) % 64, 0u);
     switch (frame.data[0]) {
-      case kLeave: break;
+      case kLeave:
+        break;
       case kEat: return packet::kConsume;
       case kDiscard: return packet::Drop(3);
       case kHalve: SetLength(frame, std::max(frame.length / 2, 34u)); break;

@@ -2,8 +2,6 @@
 //
 // The frames of a stream: headers as the standards have them, checksums that hold whatever the
 // tag says, values of fields in turn, and a fair division among workers.
-#include "engine/pktgen/stream.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "engine/pktgen/stream.h"
 #include "packet/checksum.h"
 #include "packet/parse.h"
 
@@ -146,8 +145,9 @@ TEST(PktgenFrames, RandomFieldsAreTheSameForTheSameSeed) {
 
 TEST(PktgenFrames, RandomFieldsOfAnyWidthAreWithinTheirRange) {
   constexpr Field::Value kOne = 1;
-  const Field::Value widths[] = {0, 1, (kOne << 63) - 1, kOne << 63, (kOne << 64) - 1, kOne << 64,
-                                 kOne << 100, (kOne << 127) - 1, ~(kOne << 64), ~kOne};
+  const Field::Value widths[] = {
+      0,          1,           (kOne << 63) - 1,  kOne << 63,    (kOne << 64) - 1,
+      kOne << 64, kOne << 100, (kOne << 127) - 1, ~(kOne << 64), ~kOne};
   for (const Field::Value width : widths) {
     const Field field = Field::Random(1, width + 1, 5);
     EXPECT_TRUE(field.most() == width + 1);

@@ -51,8 +51,7 @@ class AttributedLines {
     writer.is_syslog = true;
     writer.header = message.header;
     if (wants_speaker_) {
-      scanner_.From(
-          {written_ - 1, SpeakerOf(writer.source.flow, message.header, message.process)});
+      scanner_.From({written_ - 1, SpeakerOf(writer.source.flow, message.header, message.process)});
     }
     scanner_.Lines(message.text.empty() ? "\n" : message.text, ToSink());
   }

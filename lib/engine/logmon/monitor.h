@@ -152,9 +152,7 @@ class Monitor {
     const packet::FlowKey& flow;
     LineState& line;
 
-    void Text(std::string_view bytes) {
-      monitor.lines_.Feed(flow, TransportOf(flow), line, bytes);
-    }
+    void Text(std::string_view bytes) { monitor.lines_.Feed(flow, TransportOf(flow), line, bytes); }
     void Gap() { monitor.lines_.Gap(line); }
     void End() { monitor.lines_.Finish(flow, TransportOf(flow), line); }
     void Restart() { Forget(); }

@@ -119,8 +119,7 @@ Neighbor::Outcome Neighbor::AnswerArp(uint8_t* frame, uint32_t length,
 
 template <typename Address>
 std::optional<Neighbor::Outcome> Neighbor::RefuseEcho(const uint8_t* frame, uint32_t length,
-                                                      const Headers& headers,
-                                                      const Address& source,
+                                                      const Headers& headers, const Address& source,
                                                       const Address& destination) const {
   const auto drop = [length](Reason reason) { return Outcome{packet::Drop(reason), true, length}; };
   if (!own_.IsOurMac(frame) || !own_.Owns(destination)) {

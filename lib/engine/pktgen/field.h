@@ -68,8 +68,8 @@ class Field {
   /// Of 0 … width_, of whose bits a draw has as many.
   Value DrawWide(uint64_t seed) const {
     const auto high = static_cast<uint64_t>(width_ >> 64);
-    const int unused = high != 0 ? std::countl_zero(high)
-                                 : 64 + std::countl_zero(static_cast<uint64_t>(width_));
+    const int unused =
+        high != 0 ? std::countl_zero(high) : 64 + std::countl_zero(static_cast<uint64_t>(width_));
     workload::Random random(seed);
     Value drawn;
     do drawn = (Value{random.Next()} << 64 | random.Next()) >> unused;

@@ -22,8 +22,8 @@ struct LossAtRate {
 std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, Measure measure);
 
 struct BackToBack {
-  /// The longest burst without loss of each whole repetition, in frames; as long as `longest` where no
-  /// burst lost any.
+  /// The longest burst without loss of each whole repetition, in frames; as long as `longest` where
+  /// no burst lost any.
   std::vector<uint64_t> bursts;
   uint64_t longest = 0;  ///< Frames of the longest burst that was offered.
 };

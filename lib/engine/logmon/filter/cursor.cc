@@ -59,9 +59,9 @@ std::optional<std::string_view> Cursor::TakeRegex() {
 bool Cursor::TakeClosing(std::string_view sign, size_t begin, std::string_view name,
                          std::string_view instead) {
   if (!Take(sign)) {
-    return AtEnd() ? FailAt(begin, "no closing " + std::string(name))
-                   : Fail(std::string(instead) + " or a closing " + std::string(name) +
-                          " is missing");
+    return AtEnd()
+               ? FailAt(begin, "no closing " + std::string(name))
+               : Fail(std::string(instead) + " or a closing " + std::string(name) + " is missing");
   }
   SkipSpace();
   return AtEnd() || Fail("something behind the closing " + std::string(name));
