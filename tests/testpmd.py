@@ -13,7 +13,7 @@ PATIENCE_S = 30
 def pmd_info(plugin):
     """The lines that dpdk-pmdinfo.py prints of a plugin, by the driver's name: JSON in .rodata."""
     text = subprocess.run(["readelf", "-W", "-p", ".rodata", plugin], check=True,
-                          capture_output=True, text=True).stdout
+                          capture_output=True, text=True, errors="replace").stdout
     lines = [json.loads(line) for line in re.findall(r"PMD_INFO_STRING= (.*)", text)]
     return {line["name"]: line for line in lines}
 

@@ -103,6 +103,7 @@ void Describe(const Wanted& wanted, const uint8_t* frame, uint32_t length, rte_m
     mbuf->hash.rss = regs::enso::FlowHash(KeyOfFrame(frame), 0);
     mbuf->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
   }
+  if (!wanted.NeedsHeaders()) return;
   const Headers headers = packet::Parse(frame, length);
   mbuf->packet_type = PacketType(frame, headers) & wanted.packet_types;
   mbuf->ol_flags |= ChecksumFlags(wanted, frame, headers);

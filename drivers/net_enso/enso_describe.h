@@ -18,9 +18,10 @@ struct Wanted {
   bool tcp_checksum = false;  ///< and of TCP.
   bool hash = false;          ///< As the NIC's fallback computes it.
 
-  bool Any() const {
-    return packet_types != 0 || ip_checksum || udp_checksum || tcp_checksum || hash;
+  bool NeedsHeaders() const {
+    return packet_types != 0 || ip_checksum || udp_checksum || tcp_checksum;
   }
+  bool Any() const { return NeedsHeaders() || hash; }
 };
 
 /// RTE_PTYPE_… that Describe may find, up to RTE_PTYPE_UNKNOWN.
