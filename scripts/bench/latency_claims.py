@@ -19,8 +19,8 @@ WHY = {
              "round trip, in which frames wait",
     "lower": "what prefetching hides is the round trip of a stored head across PCIe, which is a "
              "cache line between two cores here",
-    "comparable": "models differ in what a frame costs the core that plays the NIC, which is the "
-                  "limit here and waits are its waits",
+    "comparable": "here frames wait for the core that plays the NIC, and the models differ in what "
+                  "a frame costs it",
 }
 
 
