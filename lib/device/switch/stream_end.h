@@ -165,10 +165,11 @@ class StreamReader {
     }
   }
   void CopyOut(uint64_t position, uint8_t* to, size_t count) const {
+    if (count == 0) return;
     const size_t at = position % bytes_.size();
     const size_t head = std::min(count, bytes_.size() - at);
     std::memcpy(to, bytes_.data() + at, head);
-    std::memcpy(to + head, bytes_.data(), count - head);
+    if (count != head) std::memcpy(to + head, bytes_.data(), count - head);
   }
   MessageHeader HeaderAt(uint64_t position) const {
     std::array<uint8_t, sizeof(MessageHeader)> bytes;

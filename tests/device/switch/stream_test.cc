@@ -196,6 +196,24 @@ TEST(Credits, WhatIsSentWithoutThemIsDroppedAndHurtsNobodyElse) {
   for (const Message& message : got) EXPECT_EQ(message.data, Bytes(1000, message.header.message));
 }
 
+TEST(Credits, WithoutThemWhatIsFirstAtAPortHoldsUpWhatIsBehind) {
+  Rig rig(4, {}, FlowControl::kPort);
+  const Opened one = rig.Open(Pair());
+  const Opened other =
+      rig.Open({.nodes = {Node(0, 1, 0, {Always(0b10)}), Node(2, 1, 1)}, .max_message = 1024});
+  for (const Opened& opened : {one, other}) {
+    Tlp tlp;
+    tlp.address = opened.windows[0];
+    tlp.length = 64;
+    StoreTo(tlp.payload.data(), MessageHeader{});
+    ASSERT_TRUE(rig.sw.Accept(0, tlp));
+  }
+  Tlp out;
+  EXPECT_FALSE(rig.sw.Next(2, out));
+  ASSERT_TRUE(rig.sw.Next(1, out));
+  EXPECT_TRUE(rig.sw.Next(2, out));
+}
+
 TEST(Access, APortThatMayNotIsRefusedAtMatchTime) {
   Rig rig;
   rig.sw.Allow(2, 0b1011);  // Not from port 2 itself, nor from none; 0, 1 and 3 may.
