@@ -128,10 +128,21 @@ class Marshaller {
   uint8_t* const end_;
 };
 
+/// What will be on the wire is known, but for its values.
+Marshalled MarshalStraight(const Table& table, const Type& root, const Source& source,
+                           uint8_t* wire, uint32_t room) {
+  if (source.bytes() < root.bytes) return {.error = MarshalError::kBadPointer};
+  if (room < root.wire_bytes) return {.error = MarshalError::kNoRoom};
+  WriteAllStraight(&table.steps[root.first_step], source.root(), wire);
+  return {.bytes = root.wire_bytes};
+}
+
 }  // namespace
 
 Marshalled MarshalAny(const Table& table, uint32_t type, const Source& source, uint8_t* wire,
                       uint32_t room) {
+  const Type& root = table.types[type];
+  if (root.straight) return MarshalStraight(table, root, source, wire, room);
   Marshaller marshaller(table, source, wire, room);
   const MarshalError error = marshaller.Run(type);
   return {error, marshaller.Written(wire)};

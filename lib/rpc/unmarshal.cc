@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpc/unmarshal.h"
 
-#include <cstddef>
+#include <cstring>
 
 #include "packet/bytes.h"
 #include "rpc/walk.h"
@@ -159,10 +159,22 @@ class Unmarshaller {
   uint32_t taken_ = 0;
 };
 
+/// What is on the wire is known, but for its values.
+Unmarshalled UnmarshalStraight(const Table& table, const Type& root, const uint8_t* wire,
+                               uint32_t wire_bytes, const Room& room) {
+  if (wire_bytes < root.wire_bytes) return {.error = UnmarshalError::kGarbage};
+  if (room.bytes < root.bytes) return {.error = UnmarshalError::kNoRoom};
+  if (!root.dense) std::memset(room.memory, 0, root.bytes);
+  ReadAllStraight(&table.steps[root.first_step], room.memory, wire);
+  return {.bytes = root.bytes, .wire_bytes = root.wire_bytes};
+}
+
 }  // namespace
 
 Unmarshalled UnmarshalAny(const Table& table, uint32_t type, const uint8_t* wire,
                           uint32_t wire_bytes, const Room& room) {
+  const Type& root = table.types[type];
+  if (root.straight) return UnmarshalStraight(table, root, wire, wire_bytes, room);
   Unmarshaller unmarshaller(table, wire, wire_bytes, room);
   const UnmarshalError error = unmarshaller.Run(type);
   return {error, unmarshaller.taken(), unmarshaller.Consumed(wire)};

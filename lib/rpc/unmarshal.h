@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "rpc/straight.h"
 #include "rpc/table.h"
@@ -40,7 +39,7 @@ struct Unmarshalled {
   uint32_t wire_bytes = 0;  ///< That were read.
 };
 
-/// Any type; Unmarshal is faster for many.
+/// Any type; Unmarshal is faster where a type is nothing but words.
 Unmarshalled UnmarshalAny(const Table& table, uint32_t type, const uint8_t* wire,
                           uint32_t wire_bytes, const Room& room);
 
@@ -51,16 +50,11 @@ Unmarshalled UnmarshalAny(const Table& table, uint32_t type, const uint8_t* wire
 inline Unmarshalled Unmarshal(const Table& table, uint32_t type, const uint8_t* wire,
                               uint32_t wire_bytes, const Room& room) {
   const Type& root = table.types[type];
-  if (!root.straight) return UnmarshalAny(table, type, wire, wire_bytes, room);
-  if (wire_bytes < root.wire_bytes) return {.error = UnmarshalError::kGarbage};
+  if (root.words == 0) return UnmarshalAny(table, type, wire, wire_bytes, room);
+  if (wire_bytes < root.bytes) return {.error = UnmarshalError::kGarbage};
   if (room.bytes < root.bytes) return {.error = UnmarshalError::kNoRoom};
-  if (root.words != 0) {
-    SwapWords(room.memory, wire, root.words);
-  } else {
-    if (!root.dense) std::memset(room.memory, 0, root.bytes);
-    ReadAllStraight(&table.steps[root.first_step], room.memory, wire);
-  }
-  return {.bytes = root.bytes, .wire_bytes = root.wire_bytes};
+  SwapWords(room.memory, wire, root.words);
+  return {.bytes = root.bytes, .wire_bytes = root.bytes};
 }
 
 }  // namespace sluice::rpc
