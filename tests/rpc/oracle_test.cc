@@ -149,7 +149,7 @@ void CompareMany(const Subject& subject, uint32_t type) {
   std::mt19937_64 random(18);
   test::RandomWire values(Oracle().table, random);
   int refused = 0;
-  for (int round = 0; round < 1500 && !testing::Test::HasFailure(); ++round) {
+  for (int round = 0; round < 1000 && !testing::Test::HasFailure(); ++round) {
     const Bytes wire = values.Of(type);
     EXPECT_TRUE(Compare(subject, type, wire));
     for (int bend = 0; bend < 3; ++bend) refused += !Compare(subject, type, Bent(wire, random));
