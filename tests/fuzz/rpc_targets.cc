@@ -41,8 +41,8 @@ void ReadAndWrite(const rpc::Table& table, uint32_t type, const uint8_t* wire, u
   const auto source = rpc::Source::Prepared(memory.data(), read.bytes, kBase);
   const auto written = rpc::Marshal(table, type, source, room.data(), room.size());
   FUZZ_CHECK(written.error == rpc::MarshalError::kNone && written.bytes <= read.wire_bytes);
-  const auto reread = rpc::Unmarshal(table, type, room.data(), written.bytes,
-                                     {.memory = again.data(), .bytes = again.size(), .base = kBase});
+  const rpc::Room other{.memory = again.data(), .bytes = again.size(), .base = kBase};
+  const auto reread = rpc::Unmarshal(table, type, room.data(), written.bytes, other);
   FUZZ_CHECK(reread.error == rpc::UnmarshalError::kNone);
 }
 
