@@ -72,6 +72,14 @@ void rte_pmd_ipu_endpoint_answer(rte_pmd_ipu_endpoint* endpoint,
   endpoint->host.Answer(frames, count);
 }
 
+uint8_t* rte_pmd_ipu_endpoint_grown_room(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {
+  return endpoint->host.GrownRoom(length);
+}
+
+void rte_pmd_ipu_endpoint_take_grown(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {
+  endpoint->host.TakeGrown(length);
+}
+
 uint8_t* rte_pmd_ipu_endpoint_room(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {
   return endpoint->host.Room(length);
 }

@@ -195,6 +195,11 @@ uint32_t rte_pmd_ipu_endpoint_wait(struct rte_pmd_ipu_endpoint *endpoint,
  */
 void rte_pmd_ipu_endpoint_answer(struct rte_pmd_ipu_endpoint *endpoint,
 	const struct rte_pmd_ipu_line_frame *frames, uint32_t count);
+/** Before answer: room for what a frame became, of `length` bytes, if the frame's own is too small:
+ * behind all that lies in the line. Null: there is none. */
+uint8_t *rte_pmd_ipu_endpoint_grown_room(struct rte_pmd_ipu_endpoint *endpoint, uint32_t length);
+/** It was written there: `data` and `length` of its frame say so. It leaves in the frame's turn. */
+void rte_pmd_ipu_endpoint_take_grown(struct rte_pmd_ipu_endpoint *endpoint, uint32_t length);
 /** Where the next frame to send, of `length` bytes, is written; null: the line is full, or is the
  * device's. */
 uint8_t *rte_pmd_ipu_endpoint_room(struct rte_pmd_ipu_endpoint *endpoint, uint32_t length);

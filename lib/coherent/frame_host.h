@@ -9,6 +9,7 @@
 // Belongs to one thread, but for the counters. What the NIC writes is checked before it is used.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -61,6 +62,24 @@ class FrameHost {
   template <typename Frame>
   void Answer(const Frame* frames, uint32_t count) {
     HandOver(frames == nullptr ? lent_totals_ : Rewrite(frames, count));
+  }
+
+  /// Room for an answer of `length` bytes that outgrows the room of its frame: behind all that lies
+  /// in the line. Null: there is none. It leaves in its frame's turn.
+  uint8_t* GrownRoom(uint32_t length) {
+    const std::span<uint8_t> room = end_.Room();
+    return RecordBytes(length, 0) <= room.size() - grown_end_
+               ? room.data() + grown_end_ + kRecordBytes
+               : nullptr;
+  }
+  /// An answer was written there, and its frame says so.
+  void TakeGrown(uint32_t length) {
+    const uint32_t stride = RecordBytes(length, 0);
+    const uint64_t word = Record{static_cast<uint16_t>(stride), kRecordBytes,
+                                 static_cast<uint16_t>(length)}
+                              .Word();
+    std::memcpy(end_.Room().data() + grown_end_, &word, sizeof(word));
+    grown_end_ += stride;
   }
 
   /// Where the next frame to send, of `length` bytes, is written; null: the line is full, or not
@@ -125,14 +144,18 @@ class FrameHost {
     HandedOver answered;
     for (uint32_t i = 0; i < count; ++i) {
       const Frame& frame = frames[i];
-      const auto length = static_cast<uint16_t>(frame.length);
-      const auto offset = static_cast<uint16_t>(frame.data - lent_[i].head);
-      answered.frames += length != 0;
-      answered.bytes += length;
+      answered.frames += frame.length != 0;
+      answered.bytes += frame.length;
       Record record = lent_[i].record;
-      if (length == record.length && offset == record.offset) [[likely]] continue;
-      record.length = length;
-      record.offset = offset;
+      const uint64_t offset = static_cast<uint64_t>(frame.data - lent_[i].head);
+      if (frame.length == record.length && offset == record.offset) [[likely]] continue;
+      record.length = static_cast<uint16_t>(frame.length);
+      record.offset = static_cast<uint16_t>(offset);
+      if (frame.length != 0 && offset >= record.stride) {  // Grown: behind all that came.
+        const auto place = static_cast<uint64_t>(frame.data - end_.Room().data()) - kRecordBytes;
+        record = {.stride = record.stride, .offset = kRecordBytes, .length = 0,
+                  .flags = static_cast<uint16_t>(place / 8)};
+      }
       const uint64_t word = record.Word();
       std::memcpy(lent_[i].head, &word, sizeof(word));
     }
@@ -141,7 +164,7 @@ class FrameHost {
   void HandOver(const HandedOver& answered) {
     const bool any = answered.frames != 0;
     end_.Return({.kind = any ? Kind::kFrames : Kind::kNoReply,
-                 .length = any ? end_.content().length : 0,
+                 .length = any ? std::max(end_.content().length, grown_end_) : 0,
                  .count = static_cast<uint8_t>(any ? records_ : 0)});
     answered_ = answered;
     Load();
@@ -196,6 +219,8 @@ class FrameHost {
       bytes += record.length;
     }
     lent_totals_ = {lent, bytes};
+    // Behind the payload, but within the room that holds it.
+    grown_end_ = std::min<uint32_t>((content.length + 7) / 8 * 8, end_.Room().size() / 8 * 8);
     if (walker.bad()) [[unlikely]] Fault();
     Count(counters_.requests);
     return lent;
@@ -205,6 +230,7 @@ class FrameHost {
   Got got_ = Got::kNothing;  ///< Of the last look; kContent: the line is the host's.
   uint32_t records_ = 0;     ///< Of that line, up to the last sound one.
   HandedOver lent_totals_;
+  uint32_t grown_end_ = 0;  ///< Bytes of the payload with what was appended; a multiple of 8.
   HandedOver answered_, sent_;
   FrameWriter writer_{{}};  ///< Of the line for frames to send, while granted_.
   bool granted_ = false;

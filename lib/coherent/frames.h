@@ -22,7 +22,7 @@ struct Record {
   uint16_t stride = 0;  ///< Bytes from this head to the next: a multiple of 8.
   uint16_t offset = 0;  ///< Bytes from this head to the frame, at least kRecordBytes.
   uint16_t length = 0;  ///< Bytes of the frame, without FCS. 0: there is none (any more).
-  uint16_t flags = 0;   ///< Both ends' own; not interpreted here.
+  uint16_t flags = 0;   ///< With length 0: where the frame lies that outgrew it (GrownFrame).
 
   constexpr uint64_t Word() const {
     return stride | uint64_t{offset} << 16 | uint64_t{length} << 32 | uint64_t{flags} << 48;
@@ -42,6 +42,18 @@ struct Record {
 /// Bytes of a record for a frame of `length` behind `headroom` bytes (a multiple of 8).
 constexpr uint32_t RecordBytes(uint32_t length, uint32_t headroom) {
   return kRecordBytes + headroom + (length + 7) / 8 * 8;
+}
+
+/// An answer that outgrew its record has one behind those that came, which is not among the `count`
+/// of the line: the record that it belongs to has length 0 and says at which multiple of 8 bytes of
+/// the payload. The frame, or nothing if none lies there; `place` is the peer's word.
+inline std::span<uint8_t> GrownFrame(std::span<uint8_t> payload, uint16_t place) {
+  const size_t at = size_t{place} * 8;
+  if (at + kRecordBytes > payload.size()) return {};
+  const std::span<uint8_t> rest = payload.subspan(at);
+  const Record record = Record::Of(bar::LoadOnce(*reinterpret_cast<uint64_t*>(rest.data())));
+  return record.Sound(rest.size()) ? rest.subspan(record.offset, record.length)
+                                   : std::span<uint8_t>();
 }
 
 /// Lays records out in a payload's room. Whoever fills it copies the frame to what Add returns.

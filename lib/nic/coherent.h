@@ -6,9 +6,10 @@
 // one per endpoint.
 //
 // A frame belongs to the worker from the moment Poll gets it to the moment the other line is
-// loaded, and nothing is copied. Frames that the engine sends by itself leave through lines of
-// their own, and so do answers that outgrow the room in which the frame lay: engines build them
-// there (packet::Frame::spare). They leave before the answers in the line do.
+// loaded, and nothing is copied. An answer that outgrows the room in which the frame lay goes behind
+// all that lies in the line: engines build it there (packet::Frame::spare). Frames that the engine
+// sends by itself leave through lines of their own, and so do grown answers for which the line has
+// no room, ahead of the others.
 #pragma once
 
 #include <rte_cycles.h>
@@ -48,6 +49,10 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   { lines.Wait(frames) } -> std::same_as<uint32_t>;
   /// Answers the frames of the last Wait: all of them. Null: they leave from where they came.
   { lines.Answer(frames, count) };
+  /// Where an answer is written that outgrows its frame's room, behind all that lies in the line;
+  /// null: there is none. It was written there, and is what the frame's data and length say.
+  { lines.GrownRoom(/*length=*/count) } -> std::same_as<uint8_t*>;
+  { lines.TakeGrown(/*length=*/count) };
   /// Where the next frame to send is written; null: there is no room until the NIC gives a line.
   { lines.Room(/*length=*/count) } -> std::same_as<uint8_t*>;
   /// What was written there leaves with the next Flush.
@@ -69,7 +74,7 @@ class CoherentQueue {
   /// `lines` outlives the queue, which is its only user. A line for frames to send is asked for.
   explicit CoherentQueue(Lines& lines, ExceptionPath exception = {})
       : lines_(lines), exception_(std::move(exception)) {
-    FindSpare();
+    lines_.Room(0);
   }
   CoherentQueue(const CoherentQueue&) = delete;
   CoherentQueue& operator=(const CoherentQueue&) = delete;
@@ -111,7 +116,6 @@ class CoherentQueue {
     }
     std::memcpy(to, frame, length);
     Leave(to, length);
-    spare_ = FindSpare();
     QueueCounters::Add(counters_.tx_pkts, 1);
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
@@ -168,7 +172,7 @@ class CoherentQueue {
   static packet::Frame View(const Frame& frame) {
     return {frame.data, frame.length, frame.headroom, frame.tailroom};
   }
-  uint8_t* FindSpare() { return lines_.Room(packet::Frame::kSpareBytes); }
+  uint8_t* FindSpare() { return lines_.GrownRoom(packet::Frame::kSpareBytes); }
 
   /// Shows the engine all frames; returns their bytes as they came.
   template <QueueEngine Engine>
@@ -231,7 +235,7 @@ class CoherentQueue {
   }
 
   /// The engine answered with `length` bytes at `data`: in the room that the frame had, or
-  /// elsewhere. What does not fit into that room leaves through the lines for frames to send.
+  /// elsewhere.
   [[gnu::noinline]] void Resize(Frame& held, uint8_t* data, uint32_t length) {
     if (!LengthIsSound(length)) return Refuse(held, counters_.tx_unframeable);
     uint8_t* const begin = held.data - held.headroom;
@@ -247,15 +251,20 @@ class CoherentQueue {
     if (!built && length <= room) {
       return Keep(held, static_cast<uint8_t*>(std::memcpy(begin, data, length)), length);
     }
-    uint8_t* const to = built ? data : AwaitRoom(length);
+    if (uint8_t* const behind = built ? data : lines_.GrownRoom(length); behind != nullptr) {
+      if (!built) std::memcpy(behind, data, length);
+      lines_.TakeGrown(length);
+      spare_ = FindSpare();
+      return Keep(held, behind, length);
+    }
+    uint8_t* const to = AwaitRoom(length);
     if (to == nullptr) return Refuse(held, counters_.tx_full);
-    if (!built) std::memcpy(to, data, length);
+    std::memcpy(to, data, length);
     Leave(to, length);
     kept_back_.bytes += uint64_t{held.length} - length;
     held.length = 0;  // Nothing leaves from where it lay.
-    spare_ = FindSpare();
   }
-  /// It leaves from the room that it had.
+  /// It leaves in its turn.
   void Keep(Frame& held, uint8_t* data, uint32_t length) {
     kept_back_.bytes += uint64_t{held.length} - length;
     held.data = data;
@@ -300,7 +309,7 @@ class CoherentQueue {
   bool changed_ = false;   ///< Of this burst: some frame leaves otherwise than it came.
   FrameTotals kept_back_;  ///< Of this burst: received minus what leaves; modulo 2^64.
   Patience patience_;      ///< With the lines for frames to send.
-  uint8_t* spare_ = nullptr;  ///< While an engine works: where the next frame to send lies.
+  uint8_t* spare_ = nullptr;  ///< While an engine works: where a grown answer lies.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };
 

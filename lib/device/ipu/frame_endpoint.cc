@@ -51,7 +51,10 @@ void FrameEndpoint::Disable(Statistics& statistics) {
     Sending& sending = Of(pair);
     // To a host whose load waits, what it returned with that load is still in its line.
     if (!sending.busy || end_->Waits(pair)) continue;
-    while (sending.frames.Next()) statistics[kStatLineTxDiscards] += sending.frames.record().length != 0;
+    while (sending.frames.Next()) {
+      const coherent::Record record = sending.frames.record();
+      statistics[kStatLineTxDiscards] += record.length != 0 || record.flags != 0;
+    }
   }
   end_->Kill();
   end_.reset();
@@ -97,7 +100,7 @@ void FrameEndpoint::Take(Pair pair, Statistics& statistics) {
   } else if (!returned.tag) {
     statistics[kStatLineOrphans] += returned.count;
   } else {
-    Of(pair) = {coherent::FrameWalker(returned.payload, returned.count), true};
+    Of(pair) = {returned.payload, coherent::FrameWalker(returned.payload, returned.count), true};
   }
 }
 
@@ -161,14 +164,20 @@ uint32_t FrameEndpoint::Run(TxStaging& staging, FrameSink& sink, Statistics& sta
         sending.busy = false;
         break;
       }
-      const std::span<const uint8_t> frame = sending.frames.frame();
-      if (frame.empty()) continue;
+      const coherent::Record record = sending.frames.record();
+      std::span<const uint8_t> frame = sending.frames.frame();
+      if (frame.empty()) [[unlikely]] {
+        if (record.flags == 0) continue;
+        frame = coherent::GrownFrame(sending.payload, record.flags);
+        statistics[kStatLineBadRecord] += frame.empty();
+        if (frame.empty()) continue;
+      }
       if (cursor.full()) {
         staging.Commit(cursor, sink);
         cursor = staging.Begin();
       }
       const auto length = static_cast<uint32_t>(frame.size());
-      TakeLines(frame.data() + kFramesAhead * sending.frames.record().stride, kCacheLine);
+      TakeLines(frame.data() + kFramesAhead * record.stride, kCacheLine);
       CopySegment(cursor.bytes, frame.data(), length);
       cursor.Add(length);
       statistics[kStatTxBytes] += length;

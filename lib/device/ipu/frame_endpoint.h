@@ -58,6 +58,7 @@ class FrameEndpoint {
  private:
   /// What came back in a line of a pair and has not left.
   struct Sending {
+    std::span<uint8_t> payload;
     coherent::FrameWalker frames{{}, 0};
     bool busy = false;
   };

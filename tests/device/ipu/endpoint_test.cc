@@ -296,6 +296,45 @@ TEST(IpuEndpoint, RecordsThatDescribeNoFrameAreCountedAndTheRestOfTheLineIsSkipp
   }
 }
 
+TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
+  const struct {
+    uint16_t place;  ///< In units of 8 bytes; 0: as the host's end says it.
+    bool leaves;
+  } kCases[] = {{0, true}, {8296 / 8, false}, {65535, false}, {1, false}};
+  for (const auto& [place, leaves] : kCases) {
+    auto host = std::make_unique<EndpointHost>();
+    host->Start();
+    for (uint8_t mark = 1; mark <= 4; ++mark) host->Receive(PlainFrame(60, mark));
+    host->Wait();
+    host->Answer();  // The first one came alone.
+    ASSERT_EQ(host->Wait().size(), 3u);
+    host->sink.frames.clear();
+    uint8_t* const head = host->frames[1].data - coherent::kRecordBytes;
+    const std::string grown = PlainFrame(900, 9);
+    uint8_t* const to = host->end->GrownRoom(900);
+    ASSERT_NE(to, nullptr);
+    std::memcpy(to, grown.data(), 900);
+    host->end->TakeGrown(900);
+    host->frames[1].data = to;
+    host->frames[1].length = 900;
+    if (place != 0) {
+      host->frames[1].length = 0;
+      host->frames[1].data = head + coherent::kRecordBytes;
+    }
+    host->end->Answer(host->frames, host->held);
+    if (place != 0) {  // Before the device looks.
+      const uint64_t lie = coherent::Record{.stride = 72, .offset = 8, .flags = place}.Word();
+      std::memcpy(head, &lie, sizeof(lie));
+    }
+    host->Step();
+    EXPECT_EQ(host->sink.frames, leaves ? (Frames{PlainFrame(60, 2), grown, PlainFrame(60, 4)})
+                                        : (Frames{PlainFrame(60, 2), PlainFrame(60, 4)}))
+        << place;
+    EXPECT_EQ(host->Stat(kStatLineBadRecord), leaves ? 0u : 1u) << place;
+    EXPECT_TRUE(host->StayedInside());
+  }
+}
+
 TEST(IpuEndpoint, ADeviceBackFromPowerOnGoesOnWithoutWhatItHadLent) {
   auto host = std::make_unique<EndpointHost>();
   host->Start();
