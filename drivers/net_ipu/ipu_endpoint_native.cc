@@ -12,7 +12,7 @@ using sluice::net_ipu::Log;
 
 namespace {
 
-constexpr uint32_t kDefaultOverflowLines = 256;
+constexpr uint32_t kDefaultOverflowLines = 512;
 
 static_assert(RTE_PMD_IPU_ENDPOINT_MAX_FRAMES == sluice::coherent::FrameHost::kMaxFrames &&
               RTE_PMD_IPU_ENDPOINT_MIN_FRAME == sluice::coherent::kMinFrameBytes &&

@@ -136,7 +136,7 @@ struct rte_pmd_ipu_endpoint;
 
 /** 0 stands for the default. */
 struct rte_pmd_ipu_endpoint_conf {
-	uint32_t overflow_lines; /**< Of 128 bytes, behind each control line; default 256, at most 1024, and
+	uint32_t overflow_lines; /**< Of 128 bytes, behind each control line; default 512, at most 1024, and
 	                          enough for the longest frame with its headroom: 76 without. */
 	uint32_t headroom_bytes; /**< Before each received frame: 0, 64, 128, 192 or 256. */
 };

@@ -39,6 +39,8 @@ bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t byt
   const uint32_t head = coherent::RecordBytes(0, geometry.headroom_bytes);
   if (geometry.LineCapacity() < head + kMinFrameBytes) return false;
   max_frame_ = std::min(geometry.LineCapacity() - head, kMaxFrameBytes) & ~7u;
+  // Half a line is left for answers that outgrow their records, unless a frame wants it.
+  fill_bytes_ = std::max(geometry.LineCapacity() / 2, head + max_frame_);
   end_ = std::make_unique<coherent::NicEnd>(memory_, coherent::NicOptions{.process = kHost},
                                             now_ns);
   return true;
@@ -110,8 +112,9 @@ bool FrameEndpoint::Begin() {
     if (Of(Pair::kReceive).busy) return false;  // They lie in the line that would be filled.
     ++number;
   }
-  writer_ = coherent::FrameWriter(memory_.Room(Pair::kReceive, static_cast<uint32_t>(number), false),
-                                  memory_.geometry().headroom_bytes);
+  writer_ = coherent::FrameWriter(
+      memory_.Room(Pair::kReceive, static_cast<uint32_t>(number), false).first(fill_bytes_),
+      memory_.geometry().headroom_bytes);
   filling_ = true;
   return true;
 }

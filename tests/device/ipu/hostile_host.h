@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A host that does anything to the packetized NIC: turns a string of bytes into register accesses,
-// descriptors, links and frames. Shared by the seeded test and by the fuzz target; the properties
+// descriptors, links, endpoints and frames. Shared by the seeded test and by the fuzz target; the properties
 // that must hold whatever happens are checked here.
 #pragma once
 
@@ -16,6 +16,8 @@
 
 #include "bar/dma.h"
 #include "bar/shared_line.h"
+#include "coherent/endpoint_memory.h"
+#include "coherent/frames.h"
 #include "device/ipu/ipu_nic.h"
 #include "regs/ipu.h"
 #include "swap/link_memory.h"
@@ -31,6 +33,10 @@ class HostileHost {
   static constexpr swap::Geometry kGeometry{3, 16384, 16, 0};
   /// The link's memory is the last of all: what overruns it leaves the allocation.
   static constexpr uint32_t kLinkOffset = kBytes - (swap::kRegionsOffset + 3 * 16384);
+
+  static constexpr coherent::Geometry kLines{.overflow_lines = 24};
+  static constexpr uint32_t kEndpointOffset =
+      (kLinkOffset - static_cast<uint32_t>(kLines.Bytes())) / 4096 * 4096;
 
   /// Runs the whole input. Null, or the property that was violated.
   const char* Run(std::span<const uint8_t> input) {
@@ -99,7 +105,7 @@ class HostileHost {
 
   void Step(IpuNic& nic) {
     const uint32_t queue = Take8() % kQueues;
-    switch (Take8() % 12) {
+    switch (Take8() % 15) {
       case 0:
         nic.WriteRegister(static_cast<uint32_t>(Take(3)), Take8() % 9, Take(8));
         break;
@@ -134,6 +140,14 @@ class HostileHost {
         break;
       case 10:
         CommandFlow(nic);
+        break;
+      case 11:
+        StartEndpoint(nic, queue);
+        break;
+      case 12:
+      case 13:
+        PlayEndpoint();
+        nic.SetTime(now_ns_ += Take8() % 4 * 5'000'000);
         break;
       default:
         nic.WriteRegister(regs::ipu::kPortControl, 4, Take8() | regs::ipu::kPortReceive);
@@ -233,6 +247,50 @@ class HostileHost {
     bar::PublishLine(header.host_line, swap::Encode(message));
   }
 
+  void StartEndpoint(IpuNic& nic, uint32_t queue) {
+    const uint8_t how = Take8();
+    const std::span<uint8_t> memory(memory_.get() + kEndpointOffset, kLines.Bytes());
+    if (how % 4 == 0) {
+      std::memset(memory.data(), 0, memory.size());
+      coherent::EndpointMemory::Format(memory, kLines);
+    }
+    const uint32_t page = regs::ipu::QueuePage(queue);
+    const uint32_t block = page + regs::ipu::kEndpointBlock;
+    nic.WriteRegister(Block(queue, false) + regs::ipu::kRingControl, 4, 0);
+    nic.WriteRegister(Block(queue, true) + regs::ipu::kRingControl, 4, 0);
+    nic.WriteRegister(page + regs::ipu::kLinkBlock + regs::ipu::kLinkControl, 4, 0);
+    nic.WriteRegister(block + regs::ipu::kEndpointBase, 8,
+                      how < 32 ? TakeAddress() : kBus + kEndpointOffset);
+    nic.WriteRegister(block + regs::ipu::kEndpointBytes, 8, how < 64 ? Take(3) : memory.size());
+    nic.WriteRegister(block + regs::ipu::kEndpointControl, 4, how % 16 == 15 ? 0 : 1);
+  }
+
+  /// A word of the endpoint's memory, or a line that is handed back by loading the next one.
+  void PlayEndpoint() {
+    const uint8_t what = Take8();
+    if (what < 16) {
+      At<uint32_t>(kEndpointOffset + static_cast<uint32_t>(Take(2)) % kLines.Bytes() / 4 * 4) =
+          static_cast<uint32_t>(Take(4));
+      return;
+    }
+    const auto pair = static_cast<coherent::Pair>(what % 2);
+    auto& header = At<coherent::EndpointHeader>(kEndpointOffset);
+    uint64_t& load = header.host[what % 2].load;
+    const auto number = static_cast<uint32_t>(load);
+    auto& line = At<coherent::ControlLine>(kEndpointOffset + kLines.LineOffset(pair, number));
+    coherent::FrameWriter writer({line.payload.data(), kLines.LineCapacity()});
+    for (uint32_t frames = Take8() % 50; frames != 0; --frames) {
+      writer.Add(coherent::kMinFrameBytes + Take8() % 50, coherent::Control::kMaxCount,
+                 what % 32 == 5 ? static_cast<uint16_t>(Take(2)) : 0);
+    }
+    if (what % 16 == 7) line.payload[Take8() % line.payload.size()] = Take8();
+    line.control = coherent::Control{number, writer.length(), writer.count(), false,
+                                     what % 8 == 6 ? static_cast<coherent::Kind>(Take8() % 9)
+                                                   : coherent::Kind::kFrames}
+                       .Word();
+    load += what % 64 == 9 ? Take8() : 1;
+  }
+
   void CommandFlow(IpuNic& nic) {
     using namespace regs::ipu;  // NOLINT: the flow registers' names
     const uint8_t what = Take8();
@@ -297,6 +355,7 @@ class HostileHost {
   std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
   std::unique_ptr<uint8_t[], Free> memory_{new (std::align_val_t{regs::ipu::kPageBytes})
                                                uint8_t[kBytes]()};
+  uint64_t now_ns_ = 0;
   std::span<const uint8_t> input_;
   Reader sink_;
   std::array<std::array<uint32_t, kQueues>, 2> tails_{};
