@@ -280,8 +280,16 @@ class HostileHost {
     auto& line = At<coherent::ControlLine>(kEndpointOffset + kLines.LineOffset(pair, number));
     coherent::FrameWriter writer({line.payload.data(), kLines.LineCapacity()});
     for (uint32_t frames = Take8() % 50; frames != 0; --frames) {
-      writer.Add(coherent::kMinFrameBytes + Take8() % 50, coherent::Control::kMaxCount,
-                 what % 32 == 5 ? static_cast<uint16_t>(Take(2)) : 0);
+      const uint32_t length = coherent::kMinFrameBytes + Take8() % 50;
+      uint8_t* const frame = writer.Add(length, coherent::Control::kMaxCount);
+      if (frame == nullptr || what % 32 != 5) continue;
+      const coherent::Record elsewhere{  // The frame is said to have grown.
+          .stride = static_cast<uint16_t>(coherent::RecordBytes(length, 0)),
+          .offset = coherent::kRecordBytes,
+          .length = 0,
+          .flags = static_cast<uint16_t>(Take(2) % 512)};
+      const uint64_t word = elsewhere.Word();
+      std::memcpy(frame - coherent::kRecordBytes, &word, sizeof(word));
     }
     if (what % 16 == 7) line.payload[Take8() % line.payload.size()] = Take8();
     line.control = coherent::Control{number, writer.length(), writer.count(), false,
