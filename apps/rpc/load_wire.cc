@@ -91,7 +91,7 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
   const uint32_t bytes = kCallBytes + WriteArguments(target, slot.xid, call + kCallBytes);
   Datagram::WritePlain(slot.frame.data(),
                        {kClientMac, kServerMac, Address(1), Address(2),
-                        static_cast<uint16_t>(40000 + number % 16), options_.port},
+                        static_cast<uint16_t>(40000 + number % 16), target.port},
                        bytes);
   const uint32_t length = std::max(Datagram::kPlainPayload + bytes, emulator::kMinFrameBytes);
   frames_.push_back({slot.frame.data(), length});

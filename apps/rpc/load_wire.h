@@ -27,6 +27,7 @@ struct LoadTarget {
   uint32_t program = 0;
   uint32_t version = 0;
   uint32_t procedure = 0;
+  uint16_t port = 0;
 };
 
 struct LoadOptions {
@@ -36,7 +37,6 @@ struct LoadOptions {
   uint32_t echo_bytes = 64;  ///< At most kMaxEchoBytes.
   uint64_t timeout_ns = 1'000'000'000;
   uint64_t seed = 1;
-  uint16_t port = 0;  ///< Of the services.
 
   static constexpr uint32_t kMaxEchoBytes = 8192;
 };

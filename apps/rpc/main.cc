@@ -5,10 +5,12 @@
 // and service_main.cc (a service).
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coherent/wait.h"
@@ -43,13 +45,30 @@ sigset_t StopSignals() {
 }
 
 // What clients call of a service: what they know how to check, else procedure 0.
-LoadTarget TargetOf(const std::string& name, const sluice::rpc::Table& table) {
-  const sluice::rpc::Procedure& last = table.procedures.back();
-  if (name == "nothing") return {LoadTarget::Kind::kEmpty, last.program, last.version, last.number};
-  if (name == "echo") return {LoadTarget::Kind::kEcho, last.program, last.version, last.number};
-  if (name == "add") return {LoadTarget::Kind::kAdd, last.program, last.version, last.number};
-  const sluice::rpc::Procedure& first = table.procedures.front();
-  return {LoadTarget::Kind::kEmpty, first.program, first.version, 0};
+LoadTarget TargetOf(const sluice::rpc_app::ServiceFiles& files, const sluice::rpc::Table& table) {
+  using Kind = LoadTarget::Kind;
+  const bool known = files.name == "nothing" || files.name == "echo" || files.name == "add";
+  const sluice::rpc::Procedure& called = known ? table.procedures.back() : table.procedures.front();
+  const Kind kind = files.name == "echo" ? Kind::kEcho
+                    : files.name == "add" ? Kind::kAdd
+                                          : Kind::kEmpty;
+  return {kind, called.program, called.version, known ? called.number : 0, files.port};
+}
+
+// What the port mapper reads.
+std::string Programs(const Settings& settings,
+                     const std::vector<sluice::rpc::CompiledX>& compiled) {
+  std::string text;
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    uint64_t last = 0;  // Procedures are in the order of programs and versions.
+    for (const auto& procedure : compiled[i].table.procedures) {
+      const uint64_t version = uint64_t{procedure.program} << 32 | procedure.version;
+      if (std::exchange(last, version) == version) continue;
+      text += (text.empty() ? "" : " ") + std::to_string(procedure.program) + ":" +
+              std::to_string(procedure.version) + ":" + std::to_string(settings.services[i].port);
+    }
+  }
+  return text;
 }
 
 bool Compile(const Settings& settings, std::vector<sluice::rpc::CompiledX>* compiled,
@@ -84,10 +103,10 @@ int Serve(const Settings& settings) {
                                        .run_calls = settings.run_calls,
                                        .echo_bytes = settings.echo_bytes,
                                        .timeout_ns = settings.timeout_ns,
-                                       .seed = settings.seed,
-                                       .port = settings.port};
+                                       .seed = settings.seed};
+  setenv("SLUICE_RPC_PROGRAMS", Programs(settings, compiled).c_str(), 1);
   for (size_t i = 0; i < compiled.size(); ++i) {
-    load.targets.push_back(TargetOf(settings.services[i].name, compiled[i].table));
+    load.targets.push_back(TargetOf(settings.services[i], compiled[i].table));
   }
   const auto wait = sluice::coherent::BestWaitMethod();
   sluice::rpc_app::ProcessTable processes;

@@ -115,7 +115,6 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
         {"run_calls", settings.run_calls},
         {"echo_bytes", settings.echo_bytes},
         {"dma_bytes", settings.dma_bytes},
-        {"port", settings.port},
         {"seed", settings.seed}}},
       {"version", SLUICE_VERSION}};
   return report.dump(2) + "\n";

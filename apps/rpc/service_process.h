@@ -26,6 +26,7 @@ struct ServiceFiles {
   std::string name;    ///< For reports.
   std::string object;  ///< Path of the shared object.
   std::string x;       ///< Path of the `.x` file.
+  uint16_t port = 0;   ///< UDP.
 };
 
 class ServiceProcess {

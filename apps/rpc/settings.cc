@@ -28,7 +28,7 @@ DEFINE_uint32(dma_bytes, 4096, "Longer arguments go through a buffer instead of 
 DEFINE_string(wire, "clients",
               "What is behind the NIC: clients, or a network interface of Linux, which needs root");
 DEFINE_string(ip, "", "With a network interface: the NIC's addresses, by commas");
-DEFINE_uint32(port, 20049, "UDP port of all services");
+DEFINE_uint32(port, 20049, "UDP port of all services but portmap's");
 DEFINE_uint32(outstanding, 1, "Calls that the load generator has under way");
 DEFINE_uint32(run_calls, 100, "Calls that the load generator makes to one service before the next");
 DEFINE_uint32(echo_bytes, 64, "Bytes of each call to echo");
@@ -81,14 +81,19 @@ std::filesystem::path Beside(const std::string& name) {
   return std::filesystem::path(SLUICE_RPC_LIBDIR) / name;
 }
 
+/// Where clients look for the port mapper (RFC 1833 section 3).
+constexpr uint16_t kPortmapPort = 111;
+
 ServiceFiles FilesOf(const std::string& text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos) {
     return {text, Beside("services/libsluice_rpc_" + text + ".so"),
-            Beside("services/" + text + ".x")};
+            Beside("services/" + text + ".x"),
+            text == "portmap" ? kPortmapPort : static_cast<uint16_t>(FLAGS_port)};
   }
   const std::string object = text.substr(0, colon);
-  return {std::filesystem::path(object).stem(), object, text.substr(colon + 1)};
+  return {std::filesystem::path(object).stem(), object, text.substr(colon + 1),
+          static_cast<uint16_t>(FLAGS_port)};
 }
 
 std::vector<ServiceFiles> ReadServices(const std::string& text) {
@@ -149,7 +154,7 @@ std::string Check(Settings* settings) {
     for (const std::string& path : {files.object, files.x}) {
       std::error_code error;
       require(std::filesystem::is_regular_file(path, error), "services",
-              path + " is no file: give nothing, echo, add or OBJECT.so:FILE.x");
+              path + " is no file: give nothing, echo, add, portmap or OBJECT.so:FILE.x");
     }
   }
   return complaint;
@@ -191,7 +196,6 @@ std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
   settings.run_calls = FLAGS_run_calls;
   settings.echo_bytes = FLAGS_echo_bytes;
   settings.dma_bytes = FLAGS_dma_bytes;
-  settings.port = static_cast<uint16_t>(FLAGS_port);
   settings.slice_ns = Ns(FLAGS_slice_us, 1e3);
   settings.preempt_ns = Ns(FLAGS_preempt_ms, 1e6);
   settings.handler_ns = Ns(FLAGS_handler_ms, 1e6);

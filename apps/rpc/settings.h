@@ -26,7 +26,6 @@ struct Settings {
   uint32_t run_calls = 100;
   uint32_t echo_bytes = 64;
   uint32_t dma_bytes = 4096;
-  uint16_t port = 0;
   uint64_t slice_ns = 0;
   uint64_t preempt_ns = 0;
   uint64_t handler_ns = 0;

@@ -81,7 +81,7 @@ bool Supervision::Start(std::string* error) {
     bool known = false;
     nic_.Do([&](RpcNic& nic) {
       known = nic.AddService(id, settings_.service_cores,
-                             {settings_.port, compiled_[i].table, {}});
+                             {settings_.services[i].port, compiled_[i].table, {}});
     });
     if (!known) {
       *error = settings_.services[i].x + ": a program of it is another service's";

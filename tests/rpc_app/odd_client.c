@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * odd_client ADDRESS PORT CALLS: calls the service of odd.x through what rpcgen made of it, with
- * libtirpc over UDP, and checks every answer. */
+ * libtirpc over UDP, and checks every answer; asks the port mapper at the end. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +60,13 @@ int main(int argc, char **argv) {
   socket = RPC_ANYSOCK;
   client = clntudp_create(&server, ODD_PROGRAM, 7, patience, &socket);
   printf("version: %s\n", fine_1(NULL, client) == NULL ? clnt_sperror(client, "") : "nothing");
+  clnt_destroy(client);
+  client = clnt_create(argv[1], ODD_PROGRAM, ODD_VERSION, "udp");
+  if (client == NULL) {
+    printf("portmap: %s\n", clnt_spcreateerror(""));
+    return 1;
+  }
+  printf("portmap: %s\n", fine_1(NULL, client) != NULL ? "fine" : clnt_sperror(client, ""));
   clnt_destroy(client);
   return good == calls ? 0 : 1;
 }

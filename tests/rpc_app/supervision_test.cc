@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint16_t kPort = 20049;
 constexpr uint32_t kAdd = 0x20000103;
 constexpr uint32_t kOdd = 0x20000777;
+constexpr uint32_t kPortmap = 100000;
 
 // One call at a time for each that calls.
 class CallWire final : public emulator::Wire {
@@ -94,9 +96,11 @@ class SupervisionTest : public testing::Test {
  protected:
   // Bounds that only what hangs exceeds.
   explicit SupervisionTest(uint64_t preempt_ns = 10'000'000'000) {
-    settings_.services = {{"odd", ODD_OBJECT, ODD_X}, {"add", ADD_OBJECT, ADD_X}};
+    setenv("SLUICE_RPC_PROGRAMS", "100000:2:111 536871171:1:20049", 1);
+    settings_.services = {{"odd", ODD_OBJECT, ODD_X, kPort},
+                          {"add", ADD_OBJECT, ADD_X, kPort},
+                          {"portmap", PORTMAP_OBJECT, PORTMAP_X, kPort}};
     settings_.service_program = SERVICE_PROGRAM;
-    settings_.port = kPort;
     for (const ServiceFiles& files : settings_.services) {
       compiled_.push_back(*rpc::CompileX(*ReadFile(files.x), files.x, &error_));
     }
@@ -121,7 +125,8 @@ class SupervisionTest : public testing::Test {
   }
 
   uint32_t Send(uint32_t program, uint32_t procedure, const Words& arguments = {}) {
-    Words message = {++xid_, 0, 2, program, 1, procedure, 0, 0, 0, 0};
+    const uint32_t version = program == kPortmap ? 2 : 1;
+    Words message = {++xid_, 0, 2, program, version, procedure, 0, 0, 0, 0};
     message.insert(message.end(), arguments.begin(), arguments.end());
     wire_.Send(message);
     return xid_;
@@ -180,6 +185,19 @@ TEST_F(SupervisionTest, AServiceThatCrashesIsStartedAgainAndTheOtherGoesOn) {
   EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5}));
   EXPECT_EQ(Call(kOdd, 6), Words{0}) << "waits for the next incarnation";
   EXPECT_EQ(supervision_->restarts(), 1u);
+}
+
+TEST_F(SupervisionTest, ThePortMapperKnowsWhatThereIs) {
+  ASSERT_TRUE(started_) << error_;
+  // RFC 1833 section 3: a mapping is program, version, protocol (17: UDP) and port; a list has TRUE
+  // before each, and FALSE behind the last.
+  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 17, 0}), (Words{0, 20049}));
+  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 7, 17, 0}), (Words{0, 20049})) << "another version of it";
+  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 6, 0}), (Words{0, 0})) << "over TCP there is nothing";
+  EXPECT_EQ(Call(kPortmap, 3, {99, 1, 17, 0}), (Words{0, 0}));
+  EXPECT_EQ(Call(kPortmap, 4),
+            (Words{0, 1, kPortmap, 2, 17, 111, 1, kAdd, 1, 17, 20049, 0}));
+  EXPECT_EQ(Call(kPortmap, 1, {99, 1, 17, 9}), (Words{0, 0})) << "nobody registers";
 }
 
 class HangingTest : public SupervisionTest {

@@ -45,7 +45,7 @@ class RealClient(unittest.TestCase):
 
     def serve(self, client):
         with subprocess.Popen([RPC, f"--wire={PAIR.here}", f"--ip={SERVER}", "--json=-",
-                               f"--services={SERVICE}:{HERE}/odd.x", "--duration_s=0",
+                               f"--services=portmap,{SERVICE}:{HERE}/odd.x", "--duration_s=0",
                                "--preempt_ms=10000", "--stats_period_s=0.05"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
             try:
@@ -62,10 +62,11 @@ class RealClient(unittest.TestCase):
         # libtirpc's words for SYSTEM_ERR and PROG_MISMATCH.
         self.assertIn("Remote system error", said[1])
         self.assertIn("Program/version mismatch; low version = 1, high version = 1", said[2])
+        self.assertEqual(said[3], "portmap: fine", "clnt_create asks the port mapper")
         self.assertEqual(server.returncode, 0, lines)
         report = json.loads(output)
         # libtirpc sends a call again if it waits for long: then there are more.
-        self.assertGreaterEqual(report["device"]["rpc_answered"], CALLS + 1)
+        self.assertGreaterEqual(report["device"]["rpc_answered"], CALLS + 3)
         self.assertEqual(report["nic_drops"], 0, report)
 
 
