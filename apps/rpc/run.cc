@@ -54,9 +54,12 @@ Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients
   }
   const double ran_s = now_s();
   if (clients != nullptr) clients->Stop();
+  nic.Do([](RpcNic&) {});  // From here on the clients know.
   const auto patience = Clock::now() + std::chrono::nanoseconds(2 * settings.timeout_ns);
   Figures figures = Take(begin, clients, nic, supervision.restarts());
-  while (figures.missing() != 0 && Clock::now() < patience) {
+  for (uint64_t calls = ~uint64_t{0};
+       (figures.missing() != 0 || figures.load.calls != calls) && Clock::now() < patience;) {
+    calls = figures.load.calls;
     nanosleep(&kLook, nullptr);
     supervision.Look();
     figures = Take(begin, clients, nic, supervision.restarts());
