@@ -37,6 +37,9 @@ class Answerer {
   void Answer(coherent::HostEnd& end);
 
  private:
+  /// With a result that is large, or has pointers.
+  void AnswerAny(coherent::HostEnd& end, const coherent::Content& call);
+
   const rpc::Table& table_;
   std::vector<uint64_t> result_;  ///< The result's structure; words, so that it is aligned.
   std::vector<uint8_t> xdr_;      ///< Of results that have pointers.
