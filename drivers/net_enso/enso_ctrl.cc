@@ -7,7 +7,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <utility>
 

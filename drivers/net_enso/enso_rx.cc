@@ -4,6 +4,7 @@
 // each into an mbuf. A pipe carries no lengths; they come from the frames' headers,
 // or, with notify=packet, from the notifications (docs/enso-hardware.md, "Receiving"). Each burst
 // function is there twice: bare, and with what software finds out about a frame (enso_describe.h).
+#include <netinet/in.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
@@ -12,7 +13,6 @@
 #include <cstring>
 
 #include "net_enso/enso_port.h"
-#include "packet/bytes.h"
 #include "packet/frame_length.h"
 
 namespace sluice::net_enso {
