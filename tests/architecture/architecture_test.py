@@ -106,7 +106,8 @@ WHY = {
     "lib/simulation": "whole systems in virtual time; a processor there is a coroutine",
     "lib/simulation/rpc": "the NIC's own dispatcher, in virtual time",
     "lib/simulation/chain": "the programmable switch as a node of the PCIe model",
-    "lib/packet": "wire formats, and quantities as people write them; libpcap in the capture reader alone",
+    "lib/packet": "wire formats, and quantities as people write them; libpcap in the capture "
+                  "reader alone",
     "lib/rpc": "ONC-RPC and XDR: pure, for the models and for hosts",
     "lib/engine": "no EAL, ethdev, mbufs, flags, logs or locks: pure functions of bytes and time",
     "lib/engine/chain": "what a policy graph becomes in the switch",

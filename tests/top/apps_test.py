@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""apps_test.py ECHO MAGLEV KV LOGMON TELEMETRY PKTGEN SCHED: sluice-top over running applications, and
-over stock testpmd: every page that an application has shows its figures."""
+"""apps_test.py ECHO MAGLEV KV LOGMON TELEMETRY PKTGEN SCHED: sluice-top over running applications,
+and over stock testpmd: every page that an application has shows its figures."""
 import contextlib
 import json
 import os

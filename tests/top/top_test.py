@@ -340,7 +340,8 @@ class CommandLine(unittest.TestCase):
                 self.assertIn(f"sluice-top: {said}", done.stderr)
 
     def test_a_full_disk_is_one_line(self):
-        with tempfile.TemporaryDirectory() as folder, open("/dev/full", "w", encoding="utf-8") as full:
+        with tempfile.TemporaryDirectory() as folder, \
+                open("/dev/full", "w", encoding="utf-8") as full:
             os.mkdir(f"{folder}/dpdk")
             os.mkdir(f"{folder}/dpdk/one")
             with socket.socket(socket.AF_UNIX) as listener:
