@@ -46,7 +46,8 @@ struct NicCounters {
   uint64_t unreplied = 0;  ///< Came back with nothing to send.
   uint64_t malformed = 0;  ///< Came back with what makes no sense.
   uint64_t lost = 0;       ///< Were lent when the endpoint was closed.
-  uint64_t orphaned = 0;   ///< Came back, delivered by an earlier NIC end. Never sent.
+  /// Came back, delivered by an earlier NIC end: a reply is for nobody; frames may still be sent.
+  uint64_t orphaned = 0;
   uint64_t try_again = 0;  ///< Other answers.
   uint64_t yield_now = 0;
   uint64_t retire = 0;
