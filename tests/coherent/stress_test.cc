@@ -20,7 +20,7 @@ namespace {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr uint64_t kRequests = 10'000;
 #else
-constexpr uint64_t kRequests = 40'000;
+constexpr uint64_t kRequests = 20'000;
 #endif
 constexpr uint64_t kFrames = kRequests / 4;
 /// Looks of the NIC: its clock here.
