@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "rig.h"
-#include "swap/explorer.h"
+#include "exhaustive/explorer.h"
 
 namespace sluice::device::pcie_switch::test {
 namespace {
 
-using swap::test::Exploration;
-using swap::test::Explorer;
+using exhaustive::Exploration;
+using exhaustive::Explorer;
 using swap::test::Move;
 
 constexpr uint32_t kLines = 2;  // Of a message: its header, and 64 bytes. A TLP each.
