@@ -64,8 +64,10 @@ std::string Programs(const Settings& settings,
     for (const auto& procedure : compiled[i].table.procedures) {
       const uint64_t version = uint64_t{procedure.program} << 32 | procedure.version;
       if (std::exchange(last, version) == version) continue;
-      text += (text.empty() ? "" : " ") + std::to_string(procedure.program) + ":" +
-              std::to_string(procedure.version) + ":" + std::to_string(settings.services[i].port);
+      if (!text.empty()) text += ' ';
+      text.append(std::to_string(procedure.program)).append(1, ':');
+      text.append(std::to_string(procedure.version)).append(1, ':');
+      text.append(std::to_string(settings.services[i].port));
     }
   }
   return text;
