@@ -338,7 +338,7 @@ class BadArguments(unittest.TestCase):
                     self.assertEqual(len(stderr.splitlines()), 1, stderr)
                     flag = shlex.split(line)[0] + ": "
                     self.assertTrue(stderr.startswith(flag), stderr)
-                    self.assertRegex(stderr.removeprefix(flag), r"\w+ \w+", "what is wrong")
+                    self.assertRegex(stderr.removeprefix(flag), r"\w+ \S+", "what is wrong")
                     self.assertEqual(stdout, "")
 
     def test_a_missing_file_is_not_called_empty(self):
