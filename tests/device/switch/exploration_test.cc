@@ -18,7 +18,7 @@ namespace {
 
 using exhaustive::Exploration;
 using exhaustive::Explorer;
-using swap::test::Move;
+using exhaustive::Move;
 
 constexpr uint32_t kLines = 2;  // Of a message: its header, and 64 bytes. A TLP each.
 
