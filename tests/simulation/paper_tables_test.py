@@ -192,8 +192,8 @@ class Interrupt(unittest.TestCase):
                     text=True) as process:
                 for line in process.stderr:
                     # Lines in a file: what is done, of how many, and what is left.
-                    self.assertRegex(line, r"^\[\d+/14, (\d+ s|\d+ min) left\] ")
-                    if line.startswith("[2/14"):
+                    self.assertRegex(line, r"^\[\d+/15, (\d+ s|\d+ min) left\] ")
+                    if line.startswith("[2/15"):
                         break
                 process.send_signal(signal.SIGINT)
                 printed, said = process.communicate(timeout=60)
