@@ -341,7 +341,7 @@ class EndToEnd(unittest.TestCase):
                     ([f"--plan={SAMPLE}", "--instance=nobody_here"], "--instance"),
                     (["--instance=x"], "--instance"), (["--out_pcap=x.pcap"], "--out_pcap"),
                     (["--out_pcap=x.pcap", "--pcap=/nonexistent.pcap"], "--pcap"),
-                    (["--check=maybe"], "--check"), (["--iface=coherent"], "--iface"),
+                    (["--check=maybe"], "--check"), (["--iface=telepathy"], "--iface"),
                     (["--cofnig=x"], "--cofnig")):
                 with self.subTest(flags):
                     result = run(*flags, code=2, eal=None)

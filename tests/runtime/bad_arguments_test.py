@@ -27,7 +27,7 @@ CAPTURE = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 # The first flag of each line is wrong.
 BAD = {
     "echo": f"""
-        --iface=coherent
+        --iface=telepathy
         --duration_s=-1
         --duration_s=nan
         --duration_s=long

@@ -41,7 +41,7 @@ class Popularity {
   }
 
   uint32_t Draw(Picoseconds now) {
-    if (hot_for_ != 0 && now >= until_) {
+    if (hot_for_ != 0 && hot_ < order_.size() && now >= until_) {
       for (uint32_t i = 0; i < hot_; ++i) {
         std::swap(order_[i], order_[i + random_.Below(static_cast<uint32_t>(order_.size()) - i)]);
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The dispatcher, event by event. Expected actions follow the dispatch that "The NIC should be part
-// of the OS" describes in its sections 5 and 6.
+// The dispatcher, event by event. Expected actions follow the dispatch that Lauberhorn (HOTOS '25,
+// sections 5 and 6) describes.
 #include "device/rpc/dispatcher.h"
 
 #include <gtest/gtest.h>
