@@ -3,6 +3,7 @@
 describes the kinds; whatever else a file holds is ignored."""
 import json
 import math
+import os
 import re
 
 THROUGHPUT, GROWTH, PAPER, CURVES, ZERO_LOSS = (
@@ -107,7 +108,8 @@ def read(path):
     """(kind, data) of a file."""
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_BYTES + 1)
+            # A read sets memory for all of its size aside, so ask for no more than there is.
+            text = file.read(min(os.fstat(file.fileno()).st_size or MAX_BYTES, MAX_BYTES) + 1)
         if len(text) > MAX_BYTES:
             raise BadInput(f"{path}: larger than {MAX_BYTES >> 20} MiB")
         data = json.loads(text)
