@@ -138,7 +138,8 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   EXPECT_TRUE(EchoPatiently(port, [&] { return AllWereReset(port, 2); }));
   // Whatever the new device begins with: counters go one way.
   EXPECT_EQ(rte_eth_stats_get(port.id, &counted[1]), 0);
-  EXPECT_GE(counted[0].ipackets, 10000u);
+  // What this device passed on: three times 1000, then 5000. Its counters were never read before.
+  EXPECT_GE(counted[0].ipackets, 8000u);
   EXPECT_GE(counted[1].ipackets, counted[0].ipackets);
   EXPECT_GE(counted[1].imissed, counted[0].imissed);
   const uint64_t then = port.links[2].received;

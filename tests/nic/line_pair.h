@@ -35,7 +35,7 @@ class LinePair : private device::FrameSink {
   explicit LinePair(uint32_t headroom_bytes = 0, uint32_t overflow_lines = 256) {
     const coherent::Geometry geometry{.overflow_lines = overflow_lines,
                                       .headroom_bytes = headroom_bytes};
-    bytes_ = geometry.Bytes();
+    bytes_ = (geometry.Bytes() + 4095) / 4096 * 4096;  // As aligned_alloc wants it.
     data_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, bytes_)));
     std::memset(data_.get(), 0, bytes_);
     host_.emplace(coherent::EndpointMemory::Format({data_.get(), bytes_}, geometry));

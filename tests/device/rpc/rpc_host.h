@@ -4,6 +4,7 @@
 // process 1 serves kX on port kPort, process 2 kOtherX.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -144,7 +145,7 @@ class RpcHost : public HostPort, private FrameSink {
   /// The handler of process `id` leaves these bytes.
   void Return(ProcessId id, std::span<const uint8_t> result, uint64_t status = 0) {
     coherent::HostEnd& end = processes[id]->end;
-    std::memcpy(end.Room().data(), result.data(), result.size());
+    std::ranges::copy(result, end.Room().begin());
     end.Return({.kind = coherent::Kind::kReply,
                 .length = static_cast<uint32_t>(result.size()),
                 .code = status});
