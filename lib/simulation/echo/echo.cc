@@ -2,11 +2,11 @@
 #include "simulation/echo/echo.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "fabric/event_queue.h"
 #include "simulation/echo/nic.h"
+#include "simulation/percentile.h"
 
 namespace sluice::simulation {
 
@@ -25,9 +25,7 @@ std::string_view NameOf(NicInterface interface) {
 }
 
 Picoseconds EchoResults::Percentile(double share) const {
-  if (latencies.empty()) return 0;
-  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(latencies.size())));
-  return latencies[std::clamp<size_t>(rank, 1, latencies.size()) - 1];
+  return PercentileOf(latencies, share);
 }
 
 EchoResults PlayEcho(const EchoParameters& parameters) {

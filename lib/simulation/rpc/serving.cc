@@ -2,11 +2,11 @@
 #include "simulation/rpc/serving.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <numeric>
 
 #include "fabric/event_queue.h"
+#include "simulation/percentile.h"
 #include "simulation/random.h"
 #include "simulation/rpc/serving_host.h"
 
@@ -74,9 +74,7 @@ std::string_view NameOf(ServingHost host) {
 }
 
 Picoseconds ServingResults::Percentile(double share) const {
-  if (latencies.empty()) return 0;
-  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(latencies.size())));
-  return latencies[std::clamp<size_t>(rank, 1, latencies.size()) - 1];
+  return PercentileOf(latencies, share);
 }
 
 ServingResults PlayServing(const ServingParameters& parameters) {

@@ -2,7 +2,6 @@
 #include "simulation/sched/scheduling.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "offload/swap_nic.h"
 #include "offload/wave_host.h"
 #include "offload/wave_nic.h"
+#include "simulation/percentile.h"
 #include "simulation/sched/machine.h"
 
 namespace sluice::simulation {
@@ -64,9 +64,7 @@ double SchedulingResults::RequestsPerSecond() const {
 }
 
 Picoseconds SchedulingResults::Percentile(double share) const {
-  if (latencies.empty()) return 0;
-  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(latencies.size())));
-  return latencies[std::clamp<size_t>(rank, 1, latencies.size()) - 1];
+  return PercentileOf(latencies, share);
 }
 
 double SchedulingResults::MeanLatency() const {
