@@ -65,40 +65,6 @@ using engine::workload::Arrivals;
 
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;
 
-// Sets the flags; false, with one line in `error`, if an argument is none.
-bool SetFlags(int argc, char** argv, std::string* error) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    absl::string_view name = argument;
-    const bool dashes = absl::ConsumePrefix(&name, "--");
-    const size_t equals = name.find('=');
-    const std::string flag(name.substr(0, equals));
-    gflags::CommandLineFlagInfo info;
-    if (!dashes || !gflags::GetCommandLineFlagInfo(flag.c_str(), &info) ||
-        !runtime::IsOwnFlag(info)) {
-      *error = argument + (dashes ? ": unknown flag: see --help" : ": not a flag: see --help");
-      return false;
-    }
-    const bool bare = equals == absl::string_view::npos;
-    std::string value = bare ? "" : std::string(name.substr(equals + 1));
-    if (bare) {
-      if (info.type == "bool") {
-        value = "true";
-      } else if (++i < argc) {
-        value = argv[i];
-      } else {
-        *error = argument + ": needs a value: " + argument + "=VALUE";
-        return false;
-      }
-    }
-    if (gflags::SetCommandLineOption(flag.c_str(), value.c_str()).empty()) {
-      *error = absl::StrCat("--", flag, "=", value, ": give a value of type ", info.type);
-      return false;
-    }
-  }
-  return true;
-}
-
 void PrintHelp() {
   std::printf(
       "sluice-kv-client: loads key-value servers over UDP and checks every value\n\n"
@@ -264,7 +230,7 @@ std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
   }
   Settings settings;
   std::string error;
-  if (SetFlags(argc, argv, &error)) error = Check(settings);
+  if (runtime::SetFlags({argv + 1, argv + argc}, &error)) error = Check(settings);
   if (error.empty()) return settings;
   std::fprintf(stderr, "%s\n", error.c_str());
   *exit_code = 2;

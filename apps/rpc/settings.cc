@@ -42,35 +42,6 @@ DEFINE_string(json, "", "Write the final report to this file; - for standard out
 namespace sluice::rpc_app {
 namespace {
 
-// Sets the flags; false, with one line in `error`, if an argument is none. EAL arguments do not
-// exist here, so that "--" may stand in front of the flags.
-bool SetFlags(int argc, char** argv, std::string* error) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--" && i == 1) continue;
-    const size_t equals = argument.find('=');
-    const bool bare = equals == std::string::npos;
-    const std::string flag = argument.substr(0, equals).erase(0, 2);
-    gflags::CommandLineFlagInfo info;
-    if (!argument.starts_with("--") || !gflags::GetCommandLineFlagInfo(flag.c_str(), &info) ||
-        !runtime::IsOwnFlag(info)) {
-      *error = argument + (argument.starts_with("--") ? ": unknown flag: see --help"
-                                                      : ": not a flag: see --help");
-      return false;
-    }
-    if (bare && ++i == argc) {
-      *error = argument + ": needs a value: " + argument + "=VALUE";
-      return false;
-    }
-    const std::string value = bare ? argv[i] : argument.substr(equals + 1);
-    if (gflags::SetCommandLineOption(flag.c_str(), value.c_str()).empty()) {
-      *error = "--" + flag + "=" + value + ": give a value of type " + info.type;
-      return false;
-    }
-  }
-  return true;
-}
-
 // Where the programs and services are that belong to this one: beside it, or where an
 // installation puts them.
 std::filesystem::path Beside(const std::string& name) {
@@ -180,7 +151,9 @@ std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
   *exit_code = 2;
   Settings settings;
   std::string error;
-  if (SetFlags(argc, argv, &error)) error = Check(&settings);
+  // EAL arguments do not exist here, so that "--" may stand in front of the flags.
+  const int first = argc > 1 && std::string_view(argv[1]) == "--" ? 2 : 1;
+  if (runtime::SetFlags({argv + first, argv + argc}, &error)) error = Check(&settings);
   if (!error.empty()) {
     std::fprintf(stderr, "%s\n", error.c_str());
     return std::nullopt;

@@ -16,6 +16,36 @@ bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag) {
          flag.filename.find("apps/") != std::string::npos;
 }
 
+bool SetFlags(std::span<char* const> arguments, std::string* error) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string argument = arguments[i];
+    const bool dashes = argument.starts_with("--");
+    const size_t equals = argument.find('=');
+    const std::string flag = dashes ? argument.substr(2, equals - 2) : "";
+    gflags::CommandLineFlagInfo info;
+    if (!dashes || !gflags::GetCommandLineFlagInfo(flag.c_str(), &info) || !IsOwnFlag(info)) {
+      *error = argument + (dashes ? ": unknown flag: see --help" : ": not a flag: see --help");
+      return false;
+    }
+    std::string value;
+    if (equals != std::string::npos) {
+      value = argument.substr(equals + 1);
+    } else if (info.type == "bool") {
+      value = "true";
+    } else if (++i < arguments.size()) {
+      value = arguments[i];
+    } else {
+      *error = argument + ": needs a value: " + argument + "=VALUE";
+      return false;
+    }
+    if (gflags::SetCommandLineOption(flag.c_str(), value.c_str()).empty()) {
+      *error = "--" + flag + "=" + value + ": give a value of type " + info.type;
+      return false;
+    }
+  }
+  return true;
+}
+
 std::string FlagText(std::string_view type, const std::string& value) {
   double number = 0;
   const char* const end = value.data() + value.size();

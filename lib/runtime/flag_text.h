@@ -6,6 +6,7 @@
 
 #include <gflags/gflags.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,11 @@ namespace sluice::runtime {
 
 /// Whether it is defined by lib/runtime or an application, not by a library that they use.
 bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag);
+
+/// For programs without EAL: sets the flags that `arguments` name, each as --name=value or
+/// --name value, a bool as --name, too. False, with one line in `error`, if an argument is none of
+/// our own.
+bool SetFlags(std::span<char* const> arguments, std::string* error);
 
 /// Whether the flag `name`, which exists, has its default.
 inline bool IsDefault(const char* name) {
