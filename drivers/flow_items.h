@@ -32,8 +32,8 @@ inline const auto kVlanMask = DefaultMask<rte_flow_item_vlan>(
 inline const auto kIpv4Mask = DefaultMask<rte_flow_item_ipv4>(
     [](rte_flow_item_ipv4& mask) { mask.hdr.src_addr = mask.hdr.dst_addr = UINT32_MAX; });
 inline const auto kIpv6Mask = DefaultMask<rte_flow_item_ipv6>([](rte_flow_item_ipv6& mask) {
-  std::memset(mask.hdr.src_addr, 0xff, sizeof(mask.hdr.src_addr));
-  std::memset(mask.hdr.dst_addr, 0xff, sizeof(mask.hdr.dst_addr));
+  std::memset(&mask.hdr.src_addr, 0xff, sizeof(mask.hdr.src_addr));
+  std::memset(&mask.hdr.dst_addr, 0xff, sizeof(mask.hdr.dst_addr));
 });
 inline const auto kUdpMask = DefaultMask<rte_flow_item_udp>(
     [](rte_flow_item_udp& mask) { mask.hdr.src_port = mask.hdr.dst_port = UINT16_MAX; });

@@ -151,6 +151,9 @@ inline FeatureTable ReportedFlowForms(uint16_t port) {
   action("mark", {{RTE_FLOW_ACTION_TYPE_MARK, &mark}, kQueue, kStop});
   action("flag", {{RTE_FLOW_ACTION_TYPE_FLAG, nullptr}, kQueue, kStop});
   action("count", {{RTE_FLOW_ACTION_TYPE_COUNT, nullptr}, kQueue, kStop});
+  rte_flow_action_age age{};
+  age.timeout = 1;
+  action("age", {{RTE_FLOW_ACTION_TYPE_AGE, &age}, kQueue, kStop});
   const uint16_t first = 0;
   rte_flow_action_rss rss{};
   rss.queue_num = 1, rss.queue = &first;

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What end-to-end tests of several applications share. Import it before reading the last argument:
-it removes its own, --full, from sys.argv."""
+it removes its own, --full, from sys.argv. Programs that poll stay on the CPU `CPU`, with `lcores`,
+so that `run_on_all_cpus` can run a test on each CPU."""
 import concurrent.futures
 import itertools
 import json
+import os
 import pathlib
+import queue
 import re
 import signal
 import socket
@@ -13,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "bench"))
 from telemetry import ask  # pylint: disable=wrong-import-position,unused-import
@@ -20,6 +24,12 @@ from telemetry import ask  # pylint: disable=wrong-import-position,unused-import
 # EAL's memory of a test's own: it needs no hugepages and takes none from others.
 MEMORY = ("--no-huge", "-m", "512")
 PATIENCE_S = 60
+CPU = int(os.environ.get("SLUICE_TEST_CPU", min(os.sched_getaffinity(0))))
+
+
+def lcores(count):
+    """EAL's option for so many lcores, all on `CPU`."""
+    return "--lcores=" + ",".join(f"{i}@{CPU}" for i in range(count))
 
 
 def wait_until(condition, what, patience_s=PATIENCE_S):
@@ -116,21 +126,6 @@ if FULL:
     sys.argv.remove("--full")
 
 
-def combinations(*axes):
-    """Rows with one value of each axis. With --full (suite slow) all of them; else few in which any
-    two values of different axes meet in at least one row."""
-    rows = list(itertools.product(*axes))
-    if FULL or len(axes) < 3:
-        return rows
-    missing = {pair for row in rows for pair in pairs_of(row)}
-    chosen = []
-    while missing:
-        best = max(rows, key=lambda row: len(missing & pairs_of(row)))
-        missing -= pairs_of(best)
-        chosen.append(best)
-    return chosen
-
-
 def each(*axes):
     """Rows in which every value of every axis stands, as many as the longest axis has. With --full
     (suite slow) the product of the axes."""
@@ -139,5 +134,44 @@ def each(*axes):
     return [tuple(axis[i % len(axis)] for axis in axes) for i in range(max(map(len, axes)))]
 
 
-def pairs_of(row):
-    return set(itertools.combinations(enumerate(row), 2))
+def names_of(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from names_of(test)
+        else:
+            yield test.id().removeprefix("__main__.")
+
+
+def run_on_all_cpus():
+    """unittest.main(), but each method runs in a process of its own, and as many at a time as there
+    are CPUs, each with another one as its `CPU`. With a method as the first argument: that one."""
+    if "SLUICE_TEST_CPU" in os.environ:
+        unittest.main()
+    names = list(names_of(unittest.defaultTestLoader.loadTestsFromName("__main__")))
+    program = sys.orig_argv.index(sys.argv[0]) + 1  # What follows are its arguments.
+    cpus = queue.SimpleQueue()
+    for cpu in os.sched_getaffinity(0):
+        cpus.put(cpu)
+
+    def run_method(name):
+        cpu = cpus.get()
+        try:
+            return subprocess.run([*sys.orig_argv[:program], name, *sys.orig_argv[program:]],
+                                  env={**os.environ, "SLUICE_TEST_CPU": str(cpu)}, check=False,
+                                  stderr=subprocess.PIPE, text=True)
+        finally:
+            cpus.put(cpu)
+
+    failed, skipped = 0, 0
+    with concurrent.futures.ThreadPoolExecutor(cpus.qsize()) as pool:
+        for done in pool.map(run_method, names):
+            if done.returncode != 0:
+                failed += 1
+                print(done.stderr, file=sys.stderr, flush=True)
+            elif found := re.search(r"skipped=(\d+)", done.stderr):
+                skipped += int(found[1])
+    counts = [f"{what}={count}" for what, count in (("failed", failed), ("skipped", skipped))
+              if count]
+    print(f"Ran {len(names)} tests\n\n{'FAILED' if failed else 'OK'}"
+          + (f" ({', '.join(counts)})" if counts else ""), file=sys.stderr)
+    sys.exit(failed > 0)

@@ -7,7 +7,7 @@ import select
 import subprocess
 import time
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def pmd_info(plugin):

@@ -25,6 +25,8 @@ struct FlagHelp {
 /// Besides --model and the settings of the models.
 constexpr std::array kHelp = {
     FlagHelp{"socket", "Where to listen (default: in this user's runtime folder)"},
+    FlagHelp{"vfio_user", "Listen here for virtual machines instead: the NIC is a PCI function"},
+    FlagHelp{"interrupts", "on, or off: with --vfio_user, a function without MSI-X"},
     FlagHelp{"wire",
              "What the NIC is wired to: loopback (default), gen:…, pcap:FILE, port:ETHDEV, "
              "cable:NAME"},
@@ -110,6 +112,15 @@ class Reader {
       return false;
     }
     out_.model = *parsed;
+    if (!out_.vfio_user.empty() && !out_.server.path.empty()) {
+      error_ = "--vfio_user=" + out_.vfio_user +
+               ": with --socket: a NIC has one host: give one of the two";
+      return false;
+    }
+    if (!out_.interrupts && out_.vfio_user.empty()) {
+      error_ = "--interrupts=off: without --vfio_user: omit it, or give --vfio_user=SOCKET";
+      return false;
+    }
     for (const auto& [name, value] : settings_) {
       if (!SetModelSetting(name, value)) return false;
     }
@@ -131,6 +142,14 @@ class Reader {
     if (name == "socket") {
       out_.server.path = value;
       return !value.empty() || Bad(name, value, "give the path of a socket");
+    }
+    if (name == "vfio_user") {
+      out_.vfio_user = value;
+      return !value.empty() || Bad(name, value, "give the path of a socket");
+    }
+    if (name == "interrupts") {
+      out_.interrupts = value == "on";
+      return value == "on" || value == "off" || Bad(name, value, "give on or off");
     }
     if (name == "duration_s") return Seconds(name, value, &out_.duration_s);
     if (name == "stats_period_s") return Seconds(name, value, &out_.stats_period_s);
@@ -197,6 +216,7 @@ void PrintHelp() {
           "--vdev=" + std::string(model->driver) + "0,device=SOCKET");
   }
   std::printf(
+      "or, with --vfio_user=SOCKET, a virtual machine, with QEMU's device vfio-user-pci.\n"
       "SIGHUP resets the link to it; SIGINT and SIGTERM end the run with totals.\n");
 }
 
@@ -235,7 +255,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
     if (IsFlag(NameOf(argument))) error = argument + ": a flag of sluice-device: put -- before it";
   }
   if (error.empty() && reader.Read(ours)) {
-    if (!flags.server.path.empty()) return flags;
+    if (!flags.server.path.empty() || !flags.vfio_user.empty()) return flags;
     if (auto path = emulator::DefaultSocketPath(&error)) {
       flags.server.path = *std::move(path);
       return flags;

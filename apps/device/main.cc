@@ -2,7 +2,7 @@
 //
 // sluice-device: a model NIC and its wire in a process of its own, for one host process
 // at a time. The model is lib/emulator/running_model.h, what hosts see of it
-// lib/emulator/server.h; here are EAL, signals and the report.
+// lib/emulator/front.h; here are EAL, signals and the report.
 #include <rte_eal.h>
 #include <sched.h>
 #include <sys/signalfd.h>
@@ -23,22 +23,26 @@
 
 #include "emulator/model.h"
 #include "emulator/running_model.h"
-#include "emulator/server.h"
 #include "flags.h"
+#include "front.h"
 #include "report.h"
 #include "runtime/runtime_folder.h"
+#include "runtime/service_manager.h"
 #include "runtime/start_log.h"
 
 namespace {
 
 using sluice::device_app::Flags;
+using sluice::device_app::Hint;
 using sluice::device_app::JsonReport;
+using sluice::device_app::MakeFront;
 using sluice::device_app::RatesLine;
 using sluice::device_app::ReadFlags;
+using sluice::device_app::SocketOf;
 using sluice::device_app::TotalsLine;
 using sluice::device_app::WriteFile;
+using sluice::emulator::Front;
 using sluice::emulator::RunningModel;
-using sluice::emulator::Server;
 using sluice::emulator::Statistic;
 using sluice::runtime::StartLog;
 using Clock = std::chrono::steady_clock;
@@ -104,7 +108,7 @@ bool StartEal(const Flags& flags, std::string* file_prefix) {
 }
 
 // Serves until the time is over or a signal says so.
-void Run(const Flags& flags, RunningModel& model, Server& server, int signals, std::FILE* text) {
+void Run(const Flags& flags, RunningModel& model, Front& front, int signals, std::FILE* text) {
   const auto begin = Clock::now();
   const auto at = [&](double s) {
     return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
@@ -116,19 +120,18 @@ void Run(const Flags& flags, RunningModel& model, Server& server, int signals, s
   for (double next_s = period_s; Clock::now() < end;) {
     const auto left = std::min(end, at(std::min(next_s, kForeverS))) - Clock::now();
     const auto patience = std::chrono::ceil<std::chrono::milliseconds>(left);
-    server.Serve(signals, std::clamp(patience, std::chrono::milliseconds(0),
-                                     std::chrono::milliseconds(3'600'000)));
+    front.Serve(signals, std::clamp(patience, std::chrono::milliseconds(0),
+                                    std::chrono::milliseconds(3'600'000)));
     signalfd_siginfo signal;
     while (read(signals, &signal, sizeof(signal)) == sizeof(signal)) {
       if (signal.ssi_signo != SIGHUP) return;
-      server.Reset();
+      front.Reset();
     }
     if (Clock::now() < at(next_s)) continue;
     const std::vector<Statistic> now = model.Statistics();
-    const std::string host = server.host() == 0 ? "no host attached"
-                                                : server.host_name() + " of process " +
-                                                      std::to_string(server.host()) + " attached";
-    std::fprintf(text, "%7.1f s  %s  %s\n", next_s, host.c_str(),
+    const std::string host = front.Attached();
+    std::fprintf(text, "%7.1f s  %s attached  %s\n", next_s,
+                 host.empty() ? "no host" : host.c_str(),
                  RatesLine(last, now, period_s).c_str());
     std::fflush(text);
     last = now;
@@ -139,31 +142,32 @@ void Run(const Flags& flags, RunningModel& model, Server& server, int signals, s
 int Serve(const Flags& flags, int signals) {
   std::string error;
   const sluice::emulator::ModelInfo& info = *flags.server.model;
-  const auto model = RunningModel::Create(flags.server.path, info, flags.model, &error);
+  const auto model = RunningModel::Create(SocketOf(flags), info, flags.model, &error);
   if (model == nullptr) {
     std::fprintf(stderr, "--%s\n", error.c_str());
     return 2;
   }
-  auto server = Server::Create(flags.server, *model, &error);
-  if (server == nullptr) {
-    std::fprintf(stderr, "--socket=%s: %s\n", flags.server.path.c_str(), error.c_str());
+  const std::unique_ptr<Front> front = MakeFront(flags, *model, &error);
+  if (front == nullptr) {
+    std::fprintf(stderr, "%s\n", error.c_str());
     return 2;
   }
   std::FILE* const text = flags.json == "-" ? stderr : stdout;
-  std::fprintf(text, "sluice-device, a model of %s, wire %s, listens at %s\n"
-                     "attach a host with --vdev=%s0,device=%s\n",
-               std::string(info.title).c_str(), flags.wire.c_str(), flags.server.path.c_str(),
-               std::string(info.driver).c_str(), flags.server.path.c_str());
+  std::fprintf(text, "sluice-device, a model of %s, wire %s, listens at %s\n%s\n",
+               std::string(info.title).c_str(), flags.wire.c_str(), SocketOf(flags).c_str(),
+               Hint(flags).c_str());
   std::fflush(text);
   const auto begin = Clock::now();
-  Run(flags, *model, *server, signals, text);
+  sluice::runtime::TellServiceManager(sluice::runtime::kServiceReady);
+  Run(flags, *model, *front, signals, text);
+  sluice::runtime::TellServiceManager(sluice::runtime::kServiceStopping);
   const std::chrono::duration<double> ran = Clock::now() - begin;
-  server->Reset();  // What the host still had counts as abandoned.
+  front->Reset();  // What the host still had counts as abandoned.
   const std::vector<Statistic> totals = model->Statistics();
-  std::fprintf(text, "hosts %lu; %s\n", server->hosts(), TotalsLine(totals).c_str());
+  std::fprintf(text, "hosts %lu; %s\n", front->hosts(), TotalsLine(totals).c_str());
   std::fflush(text);
   if (flags.json.empty()) return 0;
-  if (WriteFile(flags.json, JsonReport(flags, totals, server->hosts(), ran.count()))) return 0;
+  if (WriteFile(flags.json, JsonReport(flags, totals, front->hosts(), ran.count()))) return 0;
   std::fprintf(stderr, "--json=%s: could not be written\n", flags.json.c_str());
   return 1;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "emulator/model.h"
+#include "runtime/report_version.h"
 
 namespace sluice::device_app {
 namespace {
@@ -71,6 +72,7 @@ std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t ho
   report["device"] = NonZero(totals, "model_");
   report["wire"] = NonZero(totals, "wire_");
   report["version"] = SLUICE_VERSION;
+  report["report_version"] = runtime::kReportVersion;
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -43,17 +43,25 @@ Json Partitions(const Store& store, const PartitionOptions& sizes, std::string_v
 }  // namespace
 
 std::vector<runtime::TelemetryCommand> Commands(const Workers& workers, const Store& store,
-                                                const PartitionOptions& sizes) {
+                                                const PartitionOptions& sizes,
+                                                LiveSnapshots& snapshots) {
   return {
       {"/sluice/kv/stats", "The store and its traffic, of all workers. No parameters.",
-       [&workers](std::string_view) {
+       [&workers, &snapshots](std::string_view) {
          Json answer;
          workers.Extend(answer);
+         snapshots.Extend(answer);
          return answer;
        }},
       {"/sluice/kv/partitions", "Items and load of each partition. Parameters: [first].",
        [&store, sizes](std::string_view parameters) {
          return Partitions(store, sizes, parameters);
+       }},
+      {"/sluice/kv/snapshot", "Writes the store to its file while it serves. No parameters.",
+       [&snapshots](std::string_view) -> Json {
+         const std::string error = snapshots.Begin();
+         if (!error.empty()) return {{"error", error}};
+         return {{"result", "begun"}};
        }},
   };
 }

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "engine/kv/access.h"
+#include "live_snapshots.h"
 #include "runtime/hooks.h"
 #include "workers.h"
 
 namespace sluice::kv {
 
-/// They refer to both. `sizes`: of each partition.
+/// They refer to all but `sizes`, which are of each partition.
 std::vector<runtime::TelemetryCommand> Commands(const Workers& workers,
                                                 const engine::kv::Store& store,
-                                                const engine::kv::PartitionOptions& sizes);
+                                                const engine::kv::PartitionOptions& sizes,
+                                                LiveSnapshots& snapshots);
 
 }  // namespace sluice::kv

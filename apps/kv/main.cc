@@ -6,6 +6,7 @@
 #include <rte_cycles.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <ctime>
 #include <optional>
@@ -16,7 +17,10 @@
 #include "engine/kv/server.h"
 #include "engine/neighbor/neighbor.h"
 #include "handoff_rings.h"
+#include "live_snapshots.h"
+#include "metrics.h"
 #include "persistence.h"
+#include "registration.h"
 #include "runtime/argument_faults.h"
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
@@ -28,14 +32,16 @@
 DECLARE_string(ip);
 DEFINE_string(snapshot, "",
               "File that the store is read from at the start, if it is there, and written to at a "
-              "clean end");
+              "clean end, or whenever SIGHUP comes");
 
 namespace {
 
 using sluice::engine::Neighbor;
 using sluice::engine::kv::ServiceOptions;
+using sluice::etcd::Registration;
 using sluice::kv::Engine;
 using sluice::kv::HandoffRings;
+using sluice::kv::LiveSnapshots;
 using sluice::kv::Persistence;
 using sluice::kv::RingHandoffQueue;
 using sluice::kv::Settings;
@@ -62,6 +68,8 @@ int main(int argc, char** argv) {
   std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
+  std::optional<Registration::Entry> entry;
+  if (!sluice::kv::ReadRegistration(&entry, &flag, &fix)) return BadFlag(flag, fix);
   fix = sluice::runtime::OutputFileFault(FLAGS_snapshot);
   if (!fix.empty()) return BadFlag("snapshot", fix);
 
@@ -69,6 +77,7 @@ int main(int argc, char** argv) {
   auto made = sluice::kv::MakeStore(*settings, line->options.workers);
   if (!made) return BadFlag("memory_mb", "the kernel does not give as much: give less");
   auto& store = *made;
+  line->options.hangup = !FLAGS_snapshot.empty();
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
@@ -89,10 +98,39 @@ int main(int argc, char** argv) {
     std::fflush(text);
   }
   Workers workers(store);
+  LiveSnapshots snapshots(store, FLAGS_snapshot, ItemSeconds);
   AppHooks hooks;
   hooks.line = [&] { return workers.NextLine(PortStats::Read(session->port())); };
-  hooks.report = [&workers](nlohmann::ordered_json& report) { workers.Extend(report); };
-  hooks.commands = sluice::kv::Commands(workers, store, settings->partition);
+  hooks.report = [&](nlohmann::ordered_json& report) {
+    workers.Extend(report);
+    snapshots.Extend(report);
+  };
+  hooks.commands = sluice::kv::Commands(workers, store, settings->partition, snapshots);
+  if (!FLAGS_snapshot.empty()) {
+    hooks.on_hangup = [&snapshots] {
+      const std::string error = snapshots.Begin();
+      if (!error.empty()) std::fprintf(stderr, "snapshot: %s\n", error.c_str());
+    };
+  }
+  // Clients come once workers poll, and go before they end.
+  std::atomic<bool> registered = false;
+  std::optional<Registration> registration;
+  hooks.started = [&] {
+    if (!entry) return;
+    registration.emplace(
+        *entry,
+        [](const std::string& said) { std::fprintf(stderr, "register: %s\n", said.c_str()); },
+        &registered);
+  };
+  hooks.settle = [&] { registration.reset(); };
+  hooks.metrics = [&](auto& families) {
+    sluice::kv::AddMetrics(store, snapshots, families);
+    if (entry) {
+      sluice::runtime::AddGauge(families, "sluice_kv_registered",
+                                "1 while etcd keeps the lease of this server's entry.",
+                                registered ? 1 : 0);
+    }
+  };
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
@@ -104,6 +142,7 @@ int main(int argc, char** argv) {
                       RingHandoffQueue(handoffs, info.worker), rte_get_tsc_hz());
       },
       std::move(hooks));
+  snapshots.Stop();
   if (!persistence.Save(ItemSeconds(), &fix)) {
     std::fprintf(stderr, "sluice-kv: --snapshot: %s\n", fix.c_str());
     return exit_code != 0 ? exit_code : 1;

@@ -4,7 +4,6 @@
 // run.h; the client itself is lib/engine/kv/client.
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "file_source.h"
 #include "report.h"
 #include "run.h"
+#include "runtime/output_text.h"
 #include "settings.h"
 
 namespace {
@@ -23,6 +23,7 @@ using sluice::kv_client::FileSource;
 using sluice::kv_client::MemberSource;
 using sluice::kv_client::Run;
 using sluice::kv_client::Settings;
+using sluice::runtime::WriteText;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -33,13 +34,6 @@ std::unique_ptr<MemberSource> SourceOf(const Settings& settings) {
   }
   if (settings.servers_file.empty()) return nullptr;
   return std::make_unique<FileSource>(settings.servers_file, settings.rules);
-}
-
-bool Write(const std::string& path, const std::string& text) {
-  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
-  std::ofstream file(path);
-  file << text;
-  return file.flush().good();
 }
 
 }  // namespace
@@ -73,7 +67,7 @@ int main(int argc, char** argv) {
   const Figures& figures = run.figures();
   std::fputs(sluice::kv_client::Totals(*settings, figures).c_str(), settings->Text());
   const std::string json = sluice::kv_client::Json(*settings, figures);
-  if (!settings->json.empty() && !Write(settings->json, json)) {
+  if (!settings->json.empty() && !WriteText(settings->json, json)) {
     std::fprintf(stderr, "%s: the report could not be written\n", settings->json.c_str());
     return 1;
   }

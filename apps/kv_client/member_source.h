@@ -6,9 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "servers.h"
+#include "engine/kv/client/server_list.h"
 
 namespace sluice::kv_client {
+
+using engine::kv::client::kMaxServers;
+using engine::kv::client::ReadServers;
+using engine::kv::client::ServerRules;
+using engine::kv::client::Servers;
 
 class MemberSource {
  public:

@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/measures.h"
+#include "runtime/report_version.h"
+
 namespace sluice::kv_client {
 
 namespace {
@@ -14,8 +17,8 @@ namespace {
 using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
 using engine::workload::Histogram;
-
-double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
+using runtime::LatencyJson;
+using runtime::Us;
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -29,17 +32,6 @@ std::string Latency(const Histogram& histogram) {
   return absl::StrFormat("p50 %.1f  p99 %.1f  p99.9 %.1f  max %.1f us",
                          Us(histogram.Percentile(0.5)), Us(histogram.Percentile(0.99)),
                          Us(histogram.Percentile(0.999)), Us(histogram.max()));
-}
-
-nlohmann::ordered_json LatencyJson(const Histogram& histogram) {
-  return {{"count", histogram.count()},
-          {"min", Us(histogram.min())},
-          {"mean", histogram.mean() / 1e3},
-          {"p50", Us(histogram.Percentile(0.5))},
-          {"p90", Us(histogram.Percentile(0.9))},
-          {"p99", Us(histogram.Percentile(0.99))},
-          {"p99.9", Us(histogram.Percentile(0.999))},
-          {"max", Us(histogram.max())}};
 }
 
 const char* Name(Protocol protocol) {
@@ -120,7 +112,8 @@ std::string Json(const Settings& settings, const Figures& run) {
       {"items_moved", run.items_moved},
       {"get_latency_us", LatencyJson(run.gets)},
       {"set_latency_us", LatencyJson(run.sets)},
-      {"latency_us", LatencyJson(All(run))}};
+      {"latency_us", LatencyJson(All(run))},
+      {"report_version", runtime::kReportVersion}};
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -60,17 +60,11 @@ namespace {
 
 using engine::kv::client::ClientOptions;
 using engine::kv::client::Protocol;
+using engine::kv::client::ReadServers;
 using engine::kv::client::Ring;
 using engine::workload::Arrivals;
 
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;
-
-void PrintHelp() {
-  std::printf(
-      "sluice-kv-client: loads key-value servers over UDP and checks every value\n\n"
-      "Usage: sluice-kv-client [flags]\n%s",
-      runtime::FlagHelp().c_str());
-}
 
 // Collects the first complaint.
 class Checker {
@@ -156,8 +150,8 @@ void CheckServers(Checker& check, Settings& settings) {
   settings.servers_file = FLAGS_servers_file;
   check.Accept(runtime::InputFileFault(FLAGS_servers_file), "servers_file");
   if (!FLAGS_servers_etcd.empty()) {
-    settings.servers_etcd = EtcdAddress::Read(FLAGS_servers_etcd);
-    check.Require(settings.servers_etcd.has_value(), "servers_etcd", "give HOST:PORT/PREFIX");
+    settings.servers_etcd = etcd::Address::Read(FLAGS_servers_etcd);
+    check.Require(settings.servers_etcd.has_value(), "servers_etcd", etcd::kAddressFix);
     check.Require(FLAGS_servers_file.empty(), "servers_etcd",
                   "give either this or --servers_file");
   }
@@ -188,12 +182,7 @@ std::string Check(Settings& settings) {
   CheckServers(check, settings);
   CheckSizes(check, client);
   CheckLoad(check, client);
-  check.Require(FLAGS_duration_s >= 0 && FLAGS_duration_s <= 1e7, "duration_s",
-                "give seconds, or 0 for no end");
-  check.Require(FLAGS_stats_period_s >= 0 && FLAGS_stats_period_s <= 1e7, "stats_period_s",
-                "give seconds, or 0 for none");
   check.Require(FLAGS_patience_s > 0 && FLAGS_patience_s <= 1e7, "patience_s", "give seconds");
-  check.Accept(runtime::OutputFault(FLAGS_json), "json");
   client.items = FLAGS_items;
   client.first_item = FLAGS_first_item;
   client.get_share = FLAGS_mix;
@@ -205,32 +194,21 @@ std::string Check(Settings& settings) {
   client.timeout_ns = static_cast<uint64_t>(FLAGS_timeout_ms * 1e6);
   client.verify = FLAGS_verify;
   settings.preload = FLAGS_preload;
-  settings.duration_s = FLAGS_duration_s;
-  settings.stats_period_s = FLAGS_stats_period_s;
   settings.patience_s = FLAGS_patience_s;
-  settings.json = FLAGS_json;
-  return check.error();
+  static_cast<runtime::RunSettings&>(settings) = runtime::ReadRunFlags();
+  return check.error().empty() ? runtime::RunFlagsComplaint() : check.error();
 }
 
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument == "--help" || argument == "-h") {
-      PrintHelp();
-      *exit_code = 0;
-      return std::nullopt;
-    }
-    if (argument == "--version") {
-      std::printf("sluice-kv-client %s\n", SLUICE_VERSION);
-      *exit_code = 0;
-      return std::nullopt;
-    }
+  if (!runtime::TakeFlags(argc, argv,
+                          "sluice-kv-client: loads key-value servers over UDP and checks every value",
+                          SLUICE_VERSION, exit_code)) {
+    return std::nullopt;
   }
   Settings settings;
-  std::string error;
-  if (runtime::SetFlags({argv + 1, argv + argc}, &error)) error = Check(settings);
+  const std::string error = Check(settings);
   if (error.empty()) return settings;
   std::fprintf(stderr, "%s\n", error.c_str());
   *exit_code = 2;

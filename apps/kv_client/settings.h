@@ -3,36 +3,31 @@
 // What the command line says, checked.
 #pragma once
 
-#include <cstdio>
 #include <optional>
 #include <string>
 
 #include "engine/kv/client/client.h"
 #include "engine/kv/client/ketama.h"
-#include "etcd_source.h"
-#include "servers.h"
+#include "engine/kv/client/server_list.h"
+#include "etcd/address.h"
+#include "runtime/run_flags.h"
 
 namespace sluice::kv_client {
 
-struct Settings {
+struct Settings : runtime::RunSettings {
   engine::kv::client::ClientOptions client;
-  Servers servers;                          ///< That stay. None: the next two tell.
+  engine::kv::client::Servers servers;      ///< That stay. None: the next two tell.
   std::string servers_file;                 ///< Empty: none.
-  std::optional<EtcdAddress> servers_etcd;  ///< Not together with a file.
-  ServerRules rules;
+  std::optional<etcd::Address> servers_etcd;  ///< Not together with a file.
+  engine::kv::client::ServerRules rules;
   engine::kv::client::Ring::Kind ring = engine::kv::client::Ring::Kind::kWeighted;
   bool preload = true;
-  double duration_s = 0;
-  double stats_period_s = 1;
   double patience_s = 5;  ///< How long preloading may stand still.
-  std::string json;       ///< Empty: no report; -: standard output.
 
   /// The flag that says where servers are.
   std::string ServersFlag() const {
     return servers_etcd ? "servers_etcd" : servers_file.empty() ? "server" : "servers_file";
   }
-  /// Where text goes: not among JSON.
-  std::FILE* Text() const { return json == "-" ? stderr : stdout; }
 };
 
 /// Reads all flags. Nothing, when the run is over already, with `exit_code` set: 0 after --help

@@ -26,6 +26,8 @@ class Alerts {
 
   /// False, with one line in `error`, if alerts cannot be written there.
   bool WriteTo(const std::string& path, std::string* error);
+  /// Alerts are missing in that file.
+  bool failed() const { return file_.failed(); }
   /// Of a filter with an alert. Counts at the next Update.
   void Add(const AlertEvent& event);
   /// Lines for people, of printable ASCII; `now_ms` since 1970.

@@ -113,9 +113,7 @@ void Collector::ShowLines(ShownLines& lines) {
   lines.TakeAll([this](const ShownLine& line) {
     lines_.Write(ShownLineText(line, settings_.config));
   });
-  if (!lines_.Flush() && !std::exchange(lines_failed_, true)) {
-    std::fprintf(stderr, "--lines=%s: some lines could not be written\n", settings_.lines.c_str());
-  }
+  lines_.Flush();
 }
 
 Figures Collector::Take() const {

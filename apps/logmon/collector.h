@@ -52,6 +52,8 @@ class Collector {
   void Start();
   /// After the workers left: takes the rest. Once is enough.
   void Stop();
+  /// After Stop(): a file lacks lines that were written to it.
+  bool failed() const { return lines_.failed() || minutes_.failed() || alerts_.failed(); }
 
   // Any thread:
 
@@ -70,7 +72,6 @@ class Collector {
   std::FILE* const text_;
   std::vector<std::unique_ptr<runtime::Handover<Batch>>> batches_;  ///< By worker.
   LinesFile lines_, minutes_;
-  bool lines_failed_ = false;
 
   mutable std::mutex mutex_;  ///< Of what follows.
   Ledger ledger_;

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "engine/logmon/source/source_name.h"
 #include "report.h"
-#include "source_name.h"
 
 namespace sluice::logmon {
 
@@ -34,6 +34,7 @@ std::string ShownLineText(const ShownLine& line, const Config& config) {
 }
 
 bool LinesFile::Open(const std::string& path, std::string* error) {
+  path_ = path;
   file_.reset(path == "-" ? stdout : std::fopen(path.c_str(), "ae"));
   if (file_ != nullptr) return true;
   *error = path + ": " + std::strerror(errno);
@@ -44,8 +45,10 @@ void LinesFile::Write(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), file_.get());
 }
 
-bool LinesFile::Flush() {
-  return std::fflush(file_.get()) == 0 && std::ferror(file_.get()) == 0;
+void LinesFile::Flush() {
+  if ((std::fflush(file_.get()) == 0 && std::ferror(file_.get()) == 0) || failed_) return;
+  failed_ = true;
+  std::fprintf(stderr, "%s: some lines could not be written\n", path_.c_str());
 }
 
 }  // namespace sluice::logmon

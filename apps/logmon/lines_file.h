@@ -25,8 +25,11 @@ class LinesFile {
   bool Open(const std::string& path, std::string* error);
   bool is_open() const { return file_ != nullptr; }
   void Write(std::string_view text);
-  /// Pushes out what was written. False: not all of it could be, now or before.
-  bool Flush();
+  /// Pushes out what was written. The first time that not all of it could be, says so on standard
+  /// error.
+  void Flush();
+  /// Lines are missing in the file. Threads as for Flush().
+  bool failed() const { return failed_; }
 
  private:
   struct Close {
@@ -35,6 +38,8 @@ class LinesFile {
     }
   };
   std::unique_ptr<std::FILE, Close> file_;
+  std::string path_;
+  bool failed_ = false;
 };
 
 }  // namespace sluice::logmon

@@ -79,7 +79,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
     report["logmon"] = FiguresJson(collector.Take(), config);
     report["logmon"]["minutes"] = collector.Minutes();
   };
-  hooks.metrics = [&](std::vector<prometheus::MetricFamily>& families) {
+  hooks.metrics = [&](sluice::runtime::MetricFamilies& families) {
     AddMetrics(collector.Take(), config, families);
   };
   hooks.commands = {{"/sluice/logmon/filters", "Every filter and its events. No parameters.",
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
   Collector collector(*settings, clock, session->workers(), text);
   if (!collector.Open(&flag, &fix)) return BadFlag(flag, fix);
   collector.Start();
-  return session->Run(
+  exit_code = session->Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
         std::string error;  // The list was checked before EAL started.
@@ -152,4 +152,6 @@ int main(int argc, char** argv) {
                       Recorder(settings->config, clock, batches), batches, seed);
       },
       MakeHooks(collector, *settings));
+  collector.Stop();
+  return exit_code == 0 && collector.failed() ? 1 : exit_code;
 }

@@ -32,11 +32,8 @@ void AddValues(const Series& series, ordered_json& json) {
   json["p99"] = series.histogram->Percentile(0.99);
 }
 
-ClientMetric Counter(uint64_t value, std::vector<ClientMetric::Label> labels = {}) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  metric.counter.value = static_cast<double>(value);
-  return metric;
+ClientMetric Counter(uint64_t value, runtime::MetricLabels labels = {}) {
+  return runtime::CounterValue(static_cast<double>(value), std::move(labels));
 }
 
 }  // namespace
@@ -125,13 +122,13 @@ ordered_json FiguresJson(const Figures& figures, const Config& config) {
   return json;
 }
 
-void AddMetrics(const Figures& figures, const Config& config, std::vector<MetricFamily>& families) {
+void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFamilies& families) {
   MetricFamily events{"sluice_logmon_events_total", "Lines that a filter matched.",
                       MetricType::Counter, {}};
   MetricFamily values{"sluice_logmon_metric", "Values of a filter's metric.", MetricType::Summary,
                       {}};
   for (size_t i = 0; i < config.about.size(); ++i) {
-    const std::vector<ClientMetric::Label> labels{{"filter", config.about[i].name}};
+    const runtime::MetricLabels labels{{"filter", config.about[i].name}};
     events.metric.push_back(Counter(figures.filters[i].events, labels));
     const Series& metric = figures.filters[i].metric;
     if (metric.values == 0) continue;

@@ -4,8 +4,6 @@
 // metrics. Pure.
 #pragma once
 
-#include <prometheus/metric_family.h>
-
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "config.h"
 #include "ledger.h"
+#include "runtime/metric_values.h"
 
 namespace sluice::logmon {
 
@@ -33,7 +32,6 @@ std::string PeriodLine(const Figures& before, const Figures& after, double secon
 nlohmann::ordered_json FiguresJson(const Figures& figures, const Config& config);
 
 /// Families "sluice_logmon_…".
-void AddMetrics(const Figures& figures, const Config& config,
-                std::vector<prometheus::MetricFamily>& families);
+void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFamilies& families);
 
 }  // namespace sluice::logmon

@@ -30,6 +30,17 @@ std::string Operator::Reload() {
   return error;
 }
 
+void Operator::TakeUp(const Additions& additions) {
+  const std::string error = control_.Add(additions);
+  if (error.empty()) {
+    std::fprintf(stderr, "etcd: taken up, %zu VIPs and backends\n", additions.size());
+    if (steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
+  } else if (error != wrong_) {
+    std::fprintf(stderr, "etcd: %s (keeping the configuration)\n", error.c_str());
+  }
+  wrong_ = error;
+}
+
 std::string Operator::Steer() {
   const std::scoped_lock lock(steering_mutex_);
   if (steering_ == nullptr) return "steering: software (the NIC itself spreads frames over pipes)";
@@ -64,7 +75,7 @@ Json Operator::ExplainFlow(std::string_view parameters) const {
 
 Json Operator::PlanFile(const std::string& path) const {
   std::vector<std::string> errors;
-  const std::optional<Config> next = ReadConfig(path, &errors);
+  const std::optional<Config> next = control_.ReadOther(path, &errors);
   if (!next) return Error(errors.front());
   const engine::maglev::Setup setup = control_.Effective(*next);
   Json answer;

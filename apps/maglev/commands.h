@@ -24,6 +24,8 @@ class Operator {
 
   /// Reads the file again and updates the steering; says so on standard error. "" or why not.
   std::string Reload();
+  /// Takes up what etcd adds to the file; says so on standard error, and what is wrong once.
+  void TakeUp(const Additions& additions);
   /// VIPs in the port's rules; a line for people.
   std::string Steer();
   /// They refer to this object.
@@ -42,6 +44,7 @@ class Operator {
   const Fleet& fleet_;
   Steering* steering_;
   std::mutex steering_mutex_;
+  std::string wrong_;  // What was said last of additions; of the thread that calls TakeUp.
 };
 
 }  // namespace sluice::maglev

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/json_reader.h"
+
 namespace sluice::maglev {
 
 using engine::maglev::BackendSetup;
@@ -36,32 +38,10 @@ void TellOpened(const Setup& before, const Setup& now) {
 
 }  // namespace
 
-std::string_view StateName(BackendState state) {
-  switch (state) {
-    case BackendState::kUp: return "up";
-    case BackendState::kDraining: return "draining";
-    case BackendState::kDown: return "down";
-  }
-  return "";
-}
-
-std::string FixedDifference(const Setup& now, const Setup& next) {
-  std::vector<std::string> names;
-  const auto compare = [&](std::string_view name, uint32_t one, uint32_t other) {
-    if (one != other) names.emplace_back(name);
-  };
-  compare("connections", now.connections, next.connections);
-  compare("fragments", now.fragments, next.fragments);
-  compare("timeouts.tcp_s", now.timeouts.tcp_s, next.timeouts.tcp_s);
-  compare("timeouts.tcp_opening_s", now.timeouts.tcp_opening_s, next.timeouts.tcp_opening_s);
-  compare("timeouts.tcp_closing_s", now.timeouts.tcp_closing_s, next.timeouts.tcp_closing_s);
-  compare("timeouts.udp_s", now.timeouts.udp_s, next.timeouts.udp_s);
-  compare("timeouts.fragment_s", now.timeouts.fragment_s, next.timeouts.fragment_s);
-  return absl::StrJoin(names, ", ");
-}
-
-Control::Control(Config config, std::string path, uint32_t workers)
-    : config_(std::move(config)),
+Control::Control(Config config, std::string path, uint32_t workers, Sources sources)
+    : sources_(std::move(sources)),
+      offered_(sources_.additions),
+      config_(std::move(config)),
       path_(std::move(path)),
       published_(workers, Tables::Build(config_.setup, nullptr)) {}
 
@@ -118,37 +98,53 @@ void Control::Publish() {
   const Tables& before = published_.current();
   std::unique_ptr<const Tables> next = Tables::Build(Apply(config_), &before);
   TellOpened(before.setup(), next->setup());
-  std::vector<uint16_t> vips;
-  std::vector<uint16_t> backends;
-  for (size_t i = 0; i < std::min(before.vips().size(), next->vips().size()); ++i) {
-    const auto index = static_cast<uint16_t>(i);
-    if (before.VipName(index) != next->VipName(index)) vips.push_back(index);
-  }
-  for (size_t i = 0; i < std::min(before.backends().size(), next->backends().size()); ++i) {
-    const auto index = static_cast<uint16_t>(i);
-    if (before.BackendName(index) != next->BackendName(index) ||
-        before.VipName(before.backends()[i].vip) != next->VipName(next->backends()[i].vip)) {
-      backends.push_back(index);
-    }
-  }
+  const auto owners = engine::maglev::NewOwners::Of(before, *next);
   published_.Publish(std::move(next));
-  if (new_owners_ && !(vips.empty() && backends.empty())) new_owners_(vips, backends);
+  if (on_new_owners_ && !owners.empty()) on_new_owners_(owners);
+}
+
+std::optional<Config> Control::ReadOther(const std::string& path,
+                                         std::vector<std::string>* errors) const {
+  Additions additions;
+  {
+    const std::scoped_lock lock(sources_mutex_);
+    additions = sources_.additions;
+  }
+  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  return text ? ParseConfig(*text, errors, additions) : std::nullopt;
 }
 
 std::string Control::Reload() {
   if (path_.empty()) return "the built-in sample is not a file: start with --config=FILE";
   std::vector<std::string> errors;
-  std::optional<Config> next = ReadConfig(path_, &errors);
-  if (!next) return path_ + ": " + absl::StrJoin(errors, "; ");
+  const std::optional<std::string> text = runtime::ReadFile(path_, &errors);
+  if (!text) return errors.front();
+  const std::scoped_lock lock(sources_mutex_);
+  std::string error = Take(*text, offered_);
+  if (!error.empty() && offered_ != sources_.additions) error = Take(*text, sources_.additions);
+  return error.empty() ? "" : path_ + ": " + error;
+}
+
+std::string Control::Add(Additions additions) {
+  const std::scoped_lock lock(sources_mutex_);
+  offered_ = std::move(additions);
+  return offered_ == sources_.additions ? "" : Take(sources_.text, offered_);
+}
+
+std::string Control::Take(const std::string& text, const Additions& additions) {
+  std::vector<std::string> errors;
+  std::optional<Config> next = ParseConfig(text, &errors, additions);
+  if (!next) return absl::StrJoin(errors, "; ");
   const std::scoped_lock lock(mutex_);
   const std::string fixed = FixedDifference(config_.setup, next->setup);
-  if (!fixed.empty()) return path_ + ": cannot change while workers run: " + fixed;
+  if (!fixed.empty()) return "cannot change while workers run: " + fixed;
   config_ = *std::move(next);
   const auto is_gone = [this](const BackendId& id) { return Find(id) == nullptr; };
   std::erase_if(drained_, is_gone);
   std::erase_if(unhealthy_, is_gone);
   Publish();
   ++configurations_;
+  sources_ = {text, additions};
   return "";
 }
 

@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The configuration in force and everything that changes it while workers run: the file, an
-// operator's drains, health checks. Each change compiles new tables and publishes them whole.
+// The configuration in force and everything that changes it while workers run: the file, what etcd
+// adds to it, an operator's drains, health checks. Each change compiles new tables and publishes
+// them whole.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "config.h"
+#include "engine/maglev/config/config.h"
 #include "engine/maglev/tables.h"
+#include "engine/maglev/totals.h"
 #include "runtime/published.h"
 
 namespace sluice::maglev {
+
+using engine::maglev::Additions;
+using engine::maglev::Config;
+using engine::maglev::HealthCheck;
+using engine::maglev::ParseConfig;
+using engine::maglev::ReadConfig;
+
+/// What a configuration was made of.
+struct Sources {
+  std::string text;     ///< Of the file, or of the built-in sample.
+  Additions additions;  ///< From etcd.
+};
 
 /// A backend of a VIP, by their names.
 using BackendId = std::pair<std::string, std::string>;
@@ -30,8 +45,8 @@ class Control {
   /// Looks at what is in force; changes wait meanwhile.
   using Look = std::function<void(const Config& config, const Tables& tables)>;
 
-  /// `path`: of the file, for Reload; empty for the built-in sample.
-  Control(Config config, std::string path, uint32_t workers);
+  /// `path`: of the file, for Reload; empty for the built-in sample. `sources`: of `config`.
+  Control(Config config, std::string path, uint32_t workers, Sources sources = {});
 
   /// Workers read these.
   runtime::Published<Tables>& published() { return published_; }
@@ -41,20 +56,23 @@ class Control {
   engine::maglev::Setup Effective(const Config& config) const;
 
   bool Has(const BackendId& backend) const;
-  /// Grows with every Reload that succeeds.
+  /// Another file, with what etcd adds; as ReadConfig.
+  std::optional<Config> ReadOther(const std::string& path, std::vector<std::string>* errors) const;
+  /// Grows with every Reload and Add that succeed.
   uint64_t configurations() const { return configurations_.load(); }
 
-  /// Indices of VIPs and backends that have a new owner since the last change; called with
-  /// every change that has some, after workers have taken it up.
-  using NewOwners = std::function<void(const std::vector<uint16_t>& vips,
-                                       const std::vector<uint16_t>& backends)>;
+  /// Called with every change by which indices get new owners, after workers have taken it up.
+  using OnNewOwners = std::function<void(const engine::maglev::NewOwners& owners)>;
   /// Before workers run.
-  void set_new_owners(NewOwners new_owners) { new_owners_ = std::move(new_owners); }
+  void set_on_new_owners(OnNewOwners told) { on_new_owners_ = std::move(told); }
 
   // What operators do: "" if it is done, else one line that says why not.
 
   /// Reads the file again. Drains stay.
   std::string Reload();
+  /// Takes up all that etcd adds now, with the file as it was read last. Additions that were wrong
+  /// are tried again when the file is.
+  std::string Add(Additions additions);
   /// Gives a backend no new flows, whatever the file says; or takes that back.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
@@ -63,9 +81,14 @@ class Control {
   void SetHealthy(const BackendId& backend, bool healthy);
 
  private:
+  std::string Take(const std::string& text, const Additions& additions);
   engine::maglev::Setup Apply(const Config& config) const;
   const engine::maglev::BackendSetup* Find(const BackendId& backend) const;
   void Publish();
+
+  mutable std::mutex sources_mutex_;  // Before mutex_.
+  Sources sources_;                   // Of the configuration in force.
+  Additions offered_;                 // Last by etcd.
 
   mutable std::mutex mutex_;
   Config config_;
@@ -73,15 +96,8 @@ class Control {
   std::set<BackendId> drained_;
   std::set<BackendId> unhealthy_;
   std::atomic<uint64_t> configurations_{0};
-  NewOwners new_owners_;
+  OnNewOwners on_new_owners_;
   runtime::Published<Tables> published_;
 };
-
-/// "up", "draining" or "down".
-std::string_view StateName(engine::maglev::BackendState state);
-
-/// Settings that a reload cannot change, since workers are built with them; "" if `next` has
-/// the same as `now`.
-std::string FixedDifference(const engine::maglev::Setup& now, const engine::maglev::Setup& next);
 
 }  // namespace sluice::maglev

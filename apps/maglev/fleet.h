@@ -3,27 +3,18 @@
 // The workers' balancers as control threads see them: their counters and connections, added up.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "engine/maglev/balancer.h"
 #include "engine/maglev/tables.h"
+#include "engine/maglev/totals.h"
 #include "runtime/published.h"
 
 namespace sluice::maglev {
-
-/// All workers' figures. Figures by index into the tables that were in force when they were
-/// counted; indices are stable while their owners are (tables.h).
-struct FleetCounters {
-  std::array<uint64_t, engine::maglev::BalancerCounters::kEvents> events{};
-  std::vector<engine::maglev::Traffic> by_vip;
-  std::vector<engine::maglev::Traffic> by_backend;
-};
 
 class Fleet {
  public:
@@ -34,9 +25,9 @@ class Fleet {
   // Any control thread, while workers run:
 
   /// Counters of the first `vips` and `backends` indices.
-  FleetCounters Count(size_t vips, size_t backends) const;
-  /// These indices have new owners: their traffic counts from now on.
-  void Restart(const std::vector<uint16_t>& vips, const std::vector<uint16_t>& backends);
+  engine::maglev::BalancerTotals Count(size_t vips, size_t backends) const;
+  /// Traffic of these indices counts from now on.
+  void Restart(const engine::maglev::NewOwners& owners);
   /// Live connections of the first `backends` indices. Returns the number of all. Walks the
   /// tables: for questions, not for every second.
   uint64_t CountConnections(size_t backends, std::vector<uint32_t>* by_backend) const;
@@ -45,14 +36,12 @@ class Fleet {
   friend class Worker;
   void Add(const engine::maglev::Balancer& balancer);
   void Remove(const engine::maglev::Balancer& balancer);
-  FleetCounters Sum(size_t vips, size_t backends) const;
 
   uint64_t cycles_per_second_;
   std::function<uint64_t()> now_;
   mutable std::mutex mutex_;
   std::vector<const engine::maglev::Balancer*> balancers_;
-  /// What earlier owners of an index had.
-  std::map<uint16_t, engine::maglev::Traffic> earlier_vips_, earlier_backends_;
+  engine::maglev::TrafficByOwner traffic_;
 };
 
 /// What a worker lcore runs. Is part of the fleet while it lives.

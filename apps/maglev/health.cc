@@ -175,6 +175,10 @@ void HealthMonitor::Synchronise() {
   for (const auto& [id, old] : next) {
     if (old != nullptr && !old->healthy()) control_.SetHealthy(id, true);
   }
+  // One that was gone for a moment is forgotten there, and is still the same here.
+  for (const auto& [id, target] : targets_) {
+    if (!target->healthy()) control_.SetHealthy(id, false);
+  }
 }
 
 void HealthMonitor::Tick(Clock::time_point now) {

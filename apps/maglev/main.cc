@@ -13,22 +13,21 @@
 #include <utility>
 
 #include "commands.h"
-#include "config.h"
 #include "control.h"
 #include "explain.h"
 #include "fleet.h"
 #include "health.h"
+#include "metrics.h"
+#include "origin.h"
 #include "plan.h"
 #include "report.h"
 #include "runtime/command_line.h"
 #include "runtime/replay.h"
 #include "runtime/sample_capture.h"
 #include "runtime/session.h"
-#include "sample.h"
 #include "steering.h"
 #include "traffic.h"
 
-DEFINE_string(config, "", "JSON file of VIPs and their backends; empty: a built-in sample");
 DEFINE_bool(check, false, "Check the configuration: print ok or every error, and exit");
 DEFINE_string(explain, "",
               "Print where a flow goes and why, and exit: 'tcp 1.2.3.4:5 10.0.0.1:80'");
@@ -55,8 +54,8 @@ AppHooks MakeHooks(Control& control, const Fleet& fleet) {
   return hooks;
 }
 
-int RunReplay(const CommandLine& line, Config config) {
-  Control control(std::move(config), FLAGS_config, 1);
+int RunReplay(const CommandLine& line, Origin origin) {
+  Control control(std::move(origin.config), origin.path, 1);
   const Worker* one = nullptr;
   Fleet fleet(sluice::runtime::kReplayHz,
               [&one] { return one->engine().seconds() * sluice::runtime::kReplayHz; });
@@ -91,7 +90,7 @@ int RunExplain(const Config& config) {
   return 0;
 }
 
-int RunPlan(const Config& config) {
+int RunPlan(const Origin& origin) {
   std::string error;
   std::vector<std::string> errors;
   std::optional<nlohmann::ordered_json> plan;
@@ -100,8 +99,8 @@ int RunPlan(const Config& config) {
     plan = AskInstance(FLAGS_instance, "/sluice/maglev/plan", path, &error);
     if (!plan) return BadFlag("instance", error);
     if (plan->contains("error")) return BadFlag("plan", plan->value("error", ""));
-  } else if (const auto next = ReadConfig(FLAGS_plan, &errors)) {
-    plan = Plan(*Tables::Build(config.setup, nullptr), next->setup, std::nullopt);
+  } else if (const auto next = ReadBeside(FLAGS_plan, origin.sources.additions, &errors)) {
+    plan = Plan(*Tables::Build(origin.config.setup, nullptr), next->setup, std::nullopt);
   } else {
     return BadFlag("plan", errors.front());
   }
@@ -109,26 +108,27 @@ int RunPlan(const Config& config) {
   return 0;
 }
 
-int RunLive(CommandLine line, Config config) {
+int RunLive(CommandLine line, Origin origin) {
   const uint64_t seed = line.options.seed ? *line.options.seed : std::random_device()();
   line.options.interface.headroom_bytes = Balancer::kHeadroomBytes;
   line.options.answers = false;
   line.options.hangup = true;
   std::FILE* const text = line.options.json == "-" ? stderr : stdout;
   std::string error;
-  auto traffic = MakeTraffic(config.setup, &line, &error);
+  auto traffic = MakeTraffic(origin.config.setup, &line, &error);
   if (!error.empty()) return BadFlag("config", error);
-  Control control(std::move(config), FLAGS_config, line.options.workers);
+  Control control(std::move(origin.config), origin.path, line.options.workers,
+                  std::move(origin.sources));
   int exit_code = 0;
   const auto session = Session::Start(std::move(line), &exit_code);
   traffic.reset();
   if (session == nullptr) return exit_code;
   Fleet fleet(rte_get_tsc_hz(), [] { return rte_rdtsc(); });
-  control.set_new_owners(
-      [&fleet](const auto& vips, const auto& backends) { fleet.Restart(vips, backends); });
+  control.set_on_new_owners([&fleet](const auto& owners) { fleet.Restart(owners); });
   AppHooks hooks = MakeHooks(control, fleet);
   ShareLine shares(control, fleet);
   hooks.line = [&shares] { return shares.Next(); };
+  hooks.metrics = [&](auto& families) { AddMetrics(control, fleet, families); };
   Steering steering(session->port(), session->workers());
   Operator commands(control, fleet, session->has_queues() ? &steering : nullptr);
   hooks.on_hangup = [&commands] { commands.Reload(); };
@@ -136,11 +136,18 @@ int RunLive(CommandLine line, Config config) {
   std::fprintf(text, "%s\n", commands.Steer().c_str());
   std::fflush(text);
   const HealthMonitor health(control);
-  return session->Run(
-      [&](const WorkerInfo& info) {
-        return Worker(fleet, control.published(), info.worker, seed);
-      },
+  if (origin.etcd != nullptr) {
+    origin.etcd->Follow([&](const Additions& additions) { commands.TakeUp(additions); },
+                        [](const std::string& trouble) {
+                          std::fprintf(stderr, "etcd: %s (keeping the configuration)\n",
+                                       trouble.c_str());
+                        });
+  }
+  exit_code = session->Run(
+      [&](const WorkerInfo& info) { return Worker(fleet, control.published(), info.worker, seed); },
       std::move(hooks));
+  origin.etcd.reset();  // Before what it tells.
+  return exit_code;
 }
 
 }  // namespace
@@ -154,21 +161,21 @@ int main(int argc, char** argv) {
     return BadFlag("ip",
                    "what is for a VIP is balanced, all else passes to --exception_port: omit it");
   }
-  std::vector<std::string> errors;
-  std::optional<Config> config = FLAGS_config.empty() ? ParseConfig(kSample, &errors)
-                                                      : ReadConfig(FLAGS_config, &errors);
+  Trouble trouble;
+  std::optional<Origin> origin = ReadOrigin(&trouble);
   if (FLAGS_check) {
-    for (const std::string& error : errors) std::printf("%s\n", error.c_str());
-    if (errors.empty()) std::printf("ok\n");
-    return errors.empty() ? 0 : 2;
+    for (const std::string& error : trouble.errors) std::printf("%s\n", error.c_str());
+    if (origin) std::printf("ok\n");
+    return origin ? 0 : 2;
   }
-  if (!config) {
-    const std::string more = errors.size() == 1 ? "" : " (and more: see --check)";
-    return BadFlag("config", errors.front() + more);
+  if (!origin) {
+    const std::string more = trouble.errors.size() == 1 ? "" : " (and more: see --check)";
+    BadFlag(trouble.flag, trouble.errors.front() + more);
+    return trouble.exit_code;
   }
-  if (!FLAGS_explain.empty()) return RunExplain(*config);
-  if (!FLAGS_plan.empty()) return RunPlan(*config);
+  if (!FLAGS_explain.empty()) return RunExplain(origin->config);
+  if (!FLAGS_plan.empty()) return RunPlan(*origin);
   if (!FLAGS_instance.empty()) return BadFlag("instance", "needs --plan");
-  if (sluice::runtime::WantsReplay()) return RunReplay(*line, *std::move(config));
-  return RunLive(*std::move(line), *std::move(config));
+  if (sluice::runtime::WantsReplay()) return RunReplay(*line, *std::move(origin));
+  return RunLive(*std::move(line), *std::move(origin));
 }

@@ -4,6 +4,7 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@ namespace {
 
 using engine::maglev::BackendSetup;
 using engine::maglev::BalancerCounters;
+using engine::maglev::BalancerTotals;
 using engine::maglev::Setup;
 using engine::maglev::Tables;
 using engine::maglev::Traffic;
@@ -65,7 +67,7 @@ Json BackendJson(const BackendSetup& backend, const Traffic& traffic, uint64_t v
 // One moment of everything.
 struct View {
   Indices indices;
-  FleetCounters counters;
+  BalancerTotals counters;
   std::vector<uint32_t> connections;
   uint64_t live;
 
@@ -121,7 +123,7 @@ std::string Shares(const std::vector<std::pair<std::string, uint64_t>>& backends
 std::string ShareLine::Next() {
   std::string line;
   control_.View([&](const Config&, const Tables& tables) {
-    const FleetCounters counters = fleet_.Count(tables.vips().size(), tables.backends().size());
+    const BalancerTotals counters = fleet_.Count(tables.vips().size(), tables.backends().size());
     std::map<uint16_t, std::vector<std::pair<std::string, uint64_t>>> by_vip;
     for (size_t i = 0; i < tables.backends().size(); ++i) {
       const auto index = static_cast<uint16_t>(i);
@@ -166,7 +168,7 @@ Json VipsJson(const Control& control, const Fleet& fleet) {
   Json answer = Json::object();
   control.View([&](const Config&, const Tables& tables) {
     const Indices indices(tables);
-    const FleetCounters counters = fleet.Count(tables.vips().size(), 0);
+    const BalancerTotals counters = fleet.Count(tables.vips().size(), 0);
     for (const VipSetup& vip : tables.setup().vips) {
       answer[vip.name] = VipJson(vip, counters.by_vip[indices.vips.at(vip.name)]);
       answer[vip.name]["backends"] = vip.backends.size();

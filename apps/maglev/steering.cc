@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numeric>
 
 #include "packet/bytes.h"
@@ -27,8 +28,8 @@ class Pattern {
     mask = engine::maglev::WithoutHostBits(mask, vip.host_bits);
     Add({.type = RTE_FLOW_ITEM_TYPE_ETH, .spec = nullptr, .last = nullptr, .mask = nullptr});
     if (vip.address.ipv6) {
-      std::copy_n(bytes.begin(), 16, ipv6_.hdr.dst_addr);
-      std::ranges::copy(mask.bytes, ipv6_mask_.hdr.dst_addr);
+      std::memcpy(&ipv6_.hdr.dst_addr, bytes.data(), sizeof(ipv6_.hdr.dst_addr));
+      std::memcpy(&ipv6_mask_.hdr.dst_addr, mask.bytes.data(), sizeof(ipv6_mask_.hdr.dst_addr));
       Add({.type = RTE_FLOW_ITEM_TYPE_IPV6, .spec = &ipv6_, .last = nullptr, .mask = &ipv6_mask_});
     } else {
       ipv4_.hdr.dst_addr = packet::Load<uint32_t>(bytes.data());

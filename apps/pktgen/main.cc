@@ -20,6 +20,7 @@
 #include "round.h"
 #include "runtime/command_line.h"
 #include "runtime/session.h"
+#include "runtime/tsc_rate.h"
 #include "settings.h"
 #include "views.h"
 #include "worker.h"
@@ -128,7 +129,7 @@ int main(int argc, char** argv) {
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
-                      rte_get_tsc_hz());
+                      sluice::runtime::MeasureTscHz());
   // The streams as they are, of a test too: what a queue cannot send is known before the first
   // trial.
   const std::unique_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);

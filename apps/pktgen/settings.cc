@@ -95,6 +95,10 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
       !complaint.Accept(runtime::InputFileFault(FLAGS_pcap), "pcap")) {
     return false;
   }
+  if (!complaint.Check(FLAGS_loops <= engine::pktgen::kMaxLoops, "loops",
+                       "give 0 to " + std::to_string(engine::pktgen::kMaxLoops))) {
+    return false;
+  }
   Captured captured;
   std::string fix;
   const bool loaded = LoadCapture(FLAGS_pcap, *factor, &captured, &fix);  // It sets `fix`.

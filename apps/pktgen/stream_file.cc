@@ -179,7 +179,7 @@ void ReadCaptured(const std::string& file, bool has_times, ObjectReader& reader,
   uint64_t loops = 0;
   double factor = 1;
   std::string gaps = "none";
-  reader.Whole("loops", 0, uint64_t{1} << 40, &loops);
+  reader.Whole("loops", 0, engine::pktgen::kMaxLoops, &loops);
   reader.Text("gaps", &gaps);
   if (gaps != "none") {
     const auto parsed = ParseGaps(gaps);

@@ -7,6 +7,8 @@
 
 #include "engine/pktgen/percentile_text.h"
 #include "engine/pktgen/rate.h"
+#include "runtime/measures.h"
+#include "runtime/output_text.h"
 #include "runtime/report.h"
 
 namespace sluice::pktgen {
@@ -18,12 +20,8 @@ using engine::pktgen::StreamResult;
 using engine::pktgen::TrialResult;
 using engine::workload::Histogram;
 using Json = nlohmann::ordered_json;
-
-double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
-
-double PerSecond(uint64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
-}
+using runtime::PerSecond;
+using runtime::Us;
 
 std::string Latency(const Histogram& latency) {
   return absl::StrFormat("latency p50 %.1f  p99 %.1f  p99.9 %.1f us", Us(latency.Percentile(0.5)),

@@ -41,9 +41,11 @@ void KernelCore::Run() {
     const uint32_t wakes = LoadWord(wakes_);  // The device asks only after it answered RETIRE.
     switch (end.Wait(kPatienceCycles)) {
       case coherent::Got::kContent: {
-        const uint64_t process = end.content().code;
+        const coherent::Content told = end.content();
         end.Return({.kind = coherent::Kind::kNoReply});
-        if (const auto incarnation = processes_.Get(process)) {
+        // The one that the device means may be gone, and the next not known to the device yet.
+        const auto incarnation = processes_.Get(told.code);
+        if (incarnation != nullptr && incarnation->number() == told.data) {
           incarnation->HandOver(core_, stop_);
         }
         break;

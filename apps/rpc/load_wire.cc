@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -20,6 +21,8 @@ using packet::StoreBe32;
 /// Of a call without credentials, and of a reply that succeeded (RFC 5531 section 9).
 constexpr uint32_t kCallBytes = 40;
 constexpr uint32_t kReplyBytes = 24;
+/// Of a key in XDR: its length, and four bytes.
+constexpr uint32_t kKeyBytes = 8;
 /// Calls are told from those before them in the same slot.
 constexpr uint32_t kTurnShift = 12;
 constexpr uint32_t kMaxSlots = 1u << kTurnShift;
@@ -31,6 +34,12 @@ constexpr packet::MacAddress kServerMac = {{0x02, 0, 0, 0, 0, 2}};
 
 packet::Ipv4Address Address(uint8_t last) { return {{10, 0, 0, last}}; }
 
+uint64_t ClockNs() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
 // Bytes that are a call's own.
 uint8_t Byte(uint32_t xid, uint32_t at) { return static_cast<uint8_t>(xid * 31 + at * 7); }
 
@@ -40,8 +49,8 @@ LoadWire::LoadWire(LoadOptions options)
     : options_(std::move(options)),
       slots_(std::clamp(options_.outstanding, 1u, kMaxSlots)),
       turn_(static_cast<uint32_t>(options_.seed)) {
-  const uint32_t longest =
-      Datagram::kPlainPayload + kCallBytes + 4 + ((options_.echo_bytes + 3) & ~3u) + 8;
+  const uint32_t longest = Datagram::kPlainPayload + kCallBytes + kKeyBytes + 4 +
+                           ((options_.echo_bytes + 3) & ~3u) + 8;
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     slots_[i].frame.resize(std::max(longest, emulator::kMinFrameBytes));
     free_.push_back(i);
@@ -57,16 +66,24 @@ uint32_t LoadWire::WriteArguments(const LoadTarget& target, uint32_t xid, uint8_
       StoreBe32(to, xid * 2654435761u);
       StoreBe32(to + 4, xid);
       return 8;
-    case LoadTarget::Kind::kEcho: {
-      const uint32_t bytes = options_.echo_bytes;
-      StoreBe32(to, bytes);
-      for (uint32_t i = 0; i < bytes; ++i) to[4 + i] = Byte(xid, i);
-      const uint32_t padded = (bytes + 3) & ~3u;
-      std::memset(to + 4 + bytes, 0, padded - bytes);
-      return 4 + padded;
-    }
+    case LoadTarget::Kind::kKeep:
+      // A key for each slot: calls that are under way at a time do not meet.
+      StoreBe32(to, 4);
+      StoreBe32(to + 4, xid & (kMaxSlots - 1));
+      return kKeyBytes + WriteBytes(xid, to + kKeyBytes);
+    case LoadTarget::Kind::kEcho:
+      return WriteBytes(xid, to);
   }
   return 0;
+}
+
+uint32_t LoadWire::WriteBytes(uint32_t xid, uint8_t* to) const {
+  const uint32_t bytes = options_.echo_bytes;
+  StoreBe32(to, bytes);
+  for (uint32_t i = 0; i < bytes; ++i) to[4 + i] = Byte(xid, i);
+  const uint32_t padded = (bytes + 3) & ~3u;
+  std::memset(to + 4 + bytes, 0, padded - bytes);
+  return 4 + padded;
 }
 
 void LoadWire::Make(uint32_t number, uint64_t now_ns) {
@@ -78,6 +95,7 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
     next_target_ = next_target_ + 1 < options_.targets.size() ? next_target_ + 1 : 0;
   }
   slot.sent_ns = now_ns;
+  slot.begun_ns = ClockNs();
   slot.waits = true;
   const LoadTarget& target = options_.targets[slot.target];
   uint8_t* const call = slot.frame.data() + Datagram::kPlainPayload;
@@ -131,8 +149,9 @@ void LoadWire::Consumed(uint32_t count) {
   first_frame_ += count;
 }
 
-void LoadWire::Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) {
-  for (const device::WireFrame& frame : frames) OnReply(now_ns, frame);
+void LoadWire::Deliver(uint64_t, std::span<const device::WireFrame> frames) {
+  const uint64_t clock_ns = ClockNs();
+  for (const device::WireFrame& frame : frames) OnReply(clock_ns, frame);
 }
 
 bool LoadWire::ResultHolds(const LoadTarget& target, uint32_t xid, const uint8_t* result,
@@ -142,6 +161,7 @@ bool LoadWire::ResultHolds(const LoadTarget& target, uint32_t xid, const uint8_t
       return bytes == 0;
     case LoadTarget::Kind::kAdd:
       return bytes == 4 && LoadBe32(result) == xid * 2654435761u + xid;
+    case LoadTarget::Kind::kKeep:
     case LoadTarget::Kind::kEcho: {
       const uint32_t length = options_.echo_bytes;
       if (bytes != 4 + ((length + 3) & ~3u) || LoadBe32(result) != length) return false;
@@ -154,7 +174,7 @@ bool LoadWire::ResultHolds(const LoadTarget& target, uint32_t xid, const uint8_t
   return false;
 }
 
-void LoadWire::OnReply(uint64_t now_ns, const device::WireFrame& frame) {
+void LoadWire::OnReply(uint64_t clock_ns, const device::WireFrame& frame) {
   Count(figures_.rx_bytes, frame.length);
   const Datagram datagram = Datagram::In(frame.data, frame.length);
   if (datagram.kind != Datagram::Kind::kUdp || datagram.payload_bytes < kReplyBytes ||
@@ -180,7 +200,7 @@ void LoadWire::OnReply(uint64_t now_ns, const device::WireFrame& frame) {
                                  datagram.payload_bytes - kReplyBytes);
   if (!holds) return Count(figures_.wrong);
   Count(figures_.answered);
-  latency_.Record(now_ns - slot.sent_ns);
+  latency_.Record(clock_ns - slot.begun_ns);
 }
 
 LoadFigures LoadWire::Figures() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Clients as the wire of the embedded NIC: a fixed number of calls is under way (closed loop), to
-// the services in turn, so many to each. Every answer is checked. The stepping thread's time is the clients', so
-// that the device's own work is part of the latencies.
+// the services in turn, so many to each. Every answer is checked. The stepping thread's time is the
+// clients', so that the device's own work is part of the latencies.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,7 @@ struct LoadTarget {
     kEmpty,  ///< Nothing is sent or returned.
     kEcho,   ///< Bytes that come back.
     kAdd,    ///< Two numbers, and their sum.
+    kKeep,   ///< A key and bytes to keep under it, which come back.
   };
   Kind kind = Kind::kEmpty;
   uint32_t program = 0;
@@ -55,7 +56,7 @@ struct LoadFigures {
   uint64_t rx_bytes = 0;
 };
 
-class LoadWire final : public emulator::Wire {
+class LoadWire : public emulator::Wire {
  public:
   explicit LoadWire(LoadOptions options);
 
@@ -76,15 +77,17 @@ class LoadWire final : public emulator::Wire {
     std::vector<uint8_t> frame;
     uint32_t xid = 0;
     uint32_t target = 0;
-    uint64_t sent_ns = 0;
+    uint64_t sent_ns = 0;   ///< By the stepping thread's clock.
+    uint64_t begun_ns = 0;  ///< By a clock that is read then, and when the answer comes.
     bool waits = false;
   };
 
   void Make(uint32_t number, uint64_t now_ns);
   uint32_t WriteArguments(const LoadTarget& target, uint32_t xid, uint8_t* to) const;
+  uint32_t WriteBytes(uint32_t xid, uint8_t* to) const;
   bool ResultHolds(const LoadTarget& target, uint32_t xid, const uint8_t* result,
                    uint32_t bytes) const;
-  void OnReply(uint64_t now_ns, const device::WireFrame& frame);
+  void OnReply(uint64_t clock_ns, const device::WireFrame& frame);
   void Count(uint64_t& counter, uint64_t by = 1) {
     std::atomic_ref(counter).store(counter + by, std::memory_order_relaxed);
   }

@@ -2,28 +2,29 @@
 //
 // sluice-rpc: serves ONC-RPC programs, each in a process of its own, on a NIC that is part of the
 // operating system. Start reading at nic_thread.h (the NIC), kernel_core.h (the operating system)
-// and service_main.cc (a service).
+// and service_main.cc (a service). The other interfaces are frames/main.cc's.
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "bindings.h"
 #include "coherent/wait.h"
 #include "kernel_core.h"
+#include "kernel_ports.h"
 #include "load_wire.h"
 #include "nic_thread.h"
+#include "other_interface.h"
 #include "packet_wire.h"
 #include "placement.h"
 #include "process_table.h"
 #include "report.h"
 #include "run.h"
-#include "rpc/x_compiler.h"
-#include "service_functions.h"
+#include "runtime/output_text.h"
+#include "service_files.h"
 #include "settings.h"
 #include "supervision.h"
 #include "trace.h"
@@ -32,10 +33,10 @@ namespace {
 
 using sluice::device::rpc::RpcNic;
 using sluice::rpc_app::Figures;
-using sluice::rpc_app::LoadTarget;
 using sluice::rpc_app::LoadWire;
 using sluice::rpc_app::NicThread;
 using sluice::rpc_app::Settings;
+using sluice::runtime::WriteText;
 
 sigset_t StopSignals() {
   sigset_t set;
@@ -44,72 +45,40 @@ sigset_t StopSignals() {
   return set;
 }
 
-// What clients call of a service: what they know how to check, else procedure 0.
-LoadTarget TargetOf(const sluice::rpc_app::ServiceFiles& files, const sluice::rpc::Table& table) {
-  using Kind = LoadTarget::Kind;
-  const bool known = files.name == "nothing" || files.name == "echo" || files.name == "add";
-  const sluice::rpc::Procedure& called = known ? table.procedures.back() : table.procedures.front();
-  const Kind kind = files.name == "echo" ? Kind::kEcho
-                    : files.name == "add" ? Kind::kAdd
-                                          : Kind::kEmpty;
-  return {kind, called.program, called.version, known ? called.number : 0, files.port};
-}
-
-// What the port mapper reads.
-std::string Programs(const Settings& settings,
-                     const std::vector<sluice::rpc::CompiledX>& compiled) {
-  std::string text;
-  for (size_t i = 0; i < compiled.size(); ++i) {
-    uint64_t last = 0;  // Procedures are in the order of programs and versions.
-    for (const auto& procedure : compiled[i].table.procedures) {
-      const uint64_t version = uint64_t{procedure.program} << 32 | procedure.version;
-      if (std::exchange(last, version) == version) continue;
-      if (!text.empty()) text += ' ';
-      text.append(std::to_string(procedure.program)).append(1, ':');
-      text.append(std::to_string(procedure.version)).append(1, ':');
-      text.append(std::to_string(settings.services[i].port));
-    }
+// What the kernel has of the NIC's addresses; the port mapper listens there.
+std::optional<sluice::rpc_app::KernelPorts> TakePorts(Settings* settings, std::string* error) {
+  std::set<uint16_t> ports;
+  sluice::rpc_app::ServiceFiles* mapper = nullptr;
+  for (auto& files : settings->services) {
+    ports.insert(files.port);
+    if (sluice::rpc_app::IsPortMapper(files)) mapper = &files;
   }
-  return text;
+  const uint16_t tcp = mapper != nullptr ? mapper->port : uint16_t{0};
+  auto kernel = sluice::rpc_app::KernelPorts::Take(settings->addresses, ports, tcp, error);
+  if (!kernel || mapper == nullptr) return kernel;
+  for (const auto& listener : kernel->listeners()) mapper->listeners.push_back(listener.get());
+  return kernel;
 }
 
-bool Compile(const Settings& settings, std::vector<sluice::rpc::CompiledX>* compiled,
-             std::string* error) {
-  for (const auto& files : settings.services) {
-    const std::optional<std::string> text = sluice::rpc_app::ReadFile(files.x);
-    auto one = text ? sluice::rpc::CompileX(*text, files.x, error) : std::nullopt;
-    if (!text) *error = files.x + ": cannot be read";
-    if (one && one->table.procedures.empty()) *error = files.x + ": declares no program";
-    if (!one || one->table.procedures.empty()) return false;
-    compiled->push_back(std::move(*one));
-  }
-  return true;
+int Complain(const Settings& settings, const std::string& error) {
+  std::fprintf(stderr, "--wire=%s --ip=%s: %s\n", settings.interface.c_str(),
+               settings.addresses.c_str(), error.c_str());
+  return 2;
 }
 
-bool Write(const std::string& path, const std::string& text) {
-  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
-  std::ofstream file(path);
-  file << text;
-  return file.flush().good();
-}
-
-int Serve(const Settings& settings) {
+int Serve(Settings settings) {
   std::string error;
-  std::vector<sluice::rpc::CompiledX> compiled;
-  if (!Compile(settings, &compiled, &error)) {
+  const auto compiled = sluice::rpc_app::CompileAll(settings.services, &error);
+  if (!compiled) {
     std::fprintf(stderr, "--services: %s\n", error.c_str());
     return 2;
   }
-  sluice::rpc_app::LoadOptions load = {.targets = {},
-                                       .outstanding = settings.outstanding,
-                                       .run_calls = settings.run_calls,
-                                       .echo_bytes = settings.echo_bytes,
-                                       .timeout_ns = settings.timeout_ns,
-                                       .seed = settings.seed};
-  setenv("SLUICE_RPC_PROGRAMS", Programs(settings, compiled).c_str(), 1);
-  for (size_t i = 0; i < compiled.size(); ++i) {
-    load.targets.push_back(TargetOf(settings.services[i], compiled[i].table));
-  }
+  const auto kernel = settings.interface.empty() ? sluice::rpc_app::KernelPorts()
+                                                 : TakePorts(&settings, &error);
+  if (!kernel) return Complain(settings, error);
+  sluice::rpc_app::TellPortMapper(settings.addresses, settings.services, *compiled,
+                                  !kernel->listeners().empty());
+  setenv("SLUICE_RPC_STORE_MIB", std::to_string(settings.store_mib).c_str(), 1);
   const auto wait = sluice::coherent::BestWaitMethod();
   sluice::rpc_app::ProcessTable processes;
   std::vector<std::unique_ptr<sluice::rpc_app::KernelCore>> cores;
@@ -122,26 +91,31 @@ int Serve(const Settings& settings) {
   }
   const auto placement =
       sluice::rpc_app::MakePlacement(settings.policy, settings.cores, settings.slice_ns);
-  LoadWire clients(load);
+  LoadWire clients({.targets = sluice::rpc_app::TargetsOf(settings.services, *compiled),
+                    .outstanding = settings.outstanding,
+                    .run_calls = settings.run_calls,
+                    .echo_bytes = settings.echo_bytes,
+                    .timeout_ns = settings.timeout_ns,
+                    .seed = settings.seed});
   std::unique_ptr<sluice::rpc_app::PacketWire> network;
   if (!settings.interface.empty()) {
-    network = sluice::rpc_app::PacketWire::Open(settings.interface, settings.addresses, &error);
-    if (network == nullptr) {
-      std::fprintf(stderr, "--wire=%s --ip=%s: %s\n", settings.interface.c_str(),
-                   settings.addresses.c_str(), error.c_str());
-      return 2;
-    }
+    network = sluice::rpc_app::PacketWire::Open(settings.interface, settings.addresses,
+                                                kernel->any(), &error);
+    if (network == nullptr) return Complain(settings, error);
   }
   sluice::emulator::Wire& wire =
       network != nullptr ? static_cast<sluice::emulator::Wire&>(*network) : clients;
   const sluice::device::rpc::RpcNicConfig config = {
       .dispatcher = {.cores = settings.cores,
                      .queue_capacity = settings.queue,
+                     .suspended_capacity = settings.nested,
                      .preempt_bound = settings.preempt_ns,
                      .handler_bound = settings.handler_ns,
+                     .nested_bound = settings.nested_ns,
                      .retire_after = settings.retire_ns},
       .users = sluice::rpc_app::kUserGeometry,
-      .dma_bytes = settings.dma_bytes};
+      .dma_bytes = settings.dma_bytes,
+      .nested_depth = settings.nested_depth};
   auto nic = std::make_unique<NicThread>(config, *placement, wire, processes, cores,
                                          settings.traces);
   nic->Do([&](RpcNic& device) {
@@ -150,7 +124,7 @@ int Serve(const Settings& settings) {
     }
   });
   for (const auto& core : cores) core->Start();
-  sluice::rpc_app::Supervision supervision(settings, compiled, processes, *nic);
+  sluice::rpc_app::Supervision supervision(settings, *compiled, processes, *nic);
   if (!supervision.Start(&error)) {
     std::fprintf(stderr, "--services: %s\n", error.c_str());
     nic.reset();
@@ -170,18 +144,24 @@ int Serve(const Settings& settings) {
   const std::string method(sluice::coherent::Name(wait));
   std::fputs(sluice::rpc_app::Totals(settings, figures, method).c_str(), settings.Text());
   if (!settings.json.empty() &&
-      !Write(settings.json, sluice::rpc_app::Json(settings, figures, method))) {
+      !WriteText(settings.json, sluice::rpc_app::Json(settings, figures, method))) {
     std::fprintf(stderr, "--json=%s: could not be written\n", settings.json.c_str());
     return 1;
   }
   if (network != nullptr) return 0;
-  return figures.load.answered > 0 && figures.load.wrong == 0 && figures.missing() == 0 ? 0 : 1;
+  // Who is stopped before the first call has not failed.
+  const bool served =
+      figures.load.answered > 0 || (settings.duration_s == 0 && figures.load.calls == 0);
+  return served && figures.load.wrong == 0 && figures.missing() == 0 ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   int exit_code = 0;
+  if (sluice::rpc_app::WantsOtherInterface(argc, argv)) {
+    return sluice::rpc_app::RunOtherInterface(argv);
+  }
   const std::optional<Settings> settings = sluice::rpc_app::ReadSettings(argc, argv, &exit_code);
   if (!settings) return exit_code;
   const sigset_t signals = StopSignals();

@@ -50,8 +50,8 @@ std::vector<device::rpc::CallTrace> NicThread::Traces() {
   return traces_;
 }
 
-void NicThread::Interrupt(device::rpc::CoreId, device::rpc::ProcessId process) {
-  if (const auto incarnation = processes_.Get(process)) incarnation->Signal(SIGUSR1);
+void NicThread::Interrupt(device::rpc::CoreId core, device::rpc::ProcessId process) {
+  if (const auto incarnation = processes_.Get(process)) incarnation->Interrupt(core);
 }
 
 void NicThread::Kill(device::rpc::ProcessId process) {

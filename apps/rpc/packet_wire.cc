@@ -37,13 +37,14 @@ int Bind(int socket, const std::string& interface) {
 
 }  // namespace
 
-PacketWire::PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac)
-    : socket_(std::move(socket)), neighbor_(mac), buffers_(kBurst) {
+PacketWire::PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, bool shared)
+    : socket_(std::move(socket)), neighbor_(mac), shared_(shared), buffers_(kBurst) {
   frames_.reserve(kBurst);
 }
 
 std::unique_ptr<PacketWire> PacketWire::Open(const std::string& interface,
-                                             const std::string& addresses, std::string* error) {
+                                             const std::string& addresses, bool shared,
+                                             std::string* error) {
   runtime::OwnedFd made(socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   ifreq request{};
   interface.copy(request.ifr_name, IFNAMSIZ - 1);
@@ -54,7 +55,7 @@ std::unique_ptr<PacketWire> PacketWire::Open(const std::string& interface,
   }
   packet::MacAddress mac;
   std::memcpy(mac.data(), request.ifr_hwaddr.sa_data, mac.size());
-  std::unique_ptr<PacketWire> wire(new PacketWire(std::move(made), mac));
+  std::unique_ptr<PacketWire> wire(new PacketWire(std::move(made), mac, shared));
   return wire->neighbor_.AddAddresses(addresses, error) ? std::move(wire) : nullptr;
 }
 
@@ -62,7 +63,9 @@ std::span<const device::WireFrame> PacketWire::Pull(uint64_t, uint32_t max) {
   if (first_frame_ == frames_.size()) {
     frames_.clear();
     first_frame_ = 0;
-    for (uint32_t number = 0; number < std::min(max, kBurst);) {
+    // The device goes on while others' frames come without end.
+    const uint32_t most = std::min(max, kBurst);
+    for (uint32_t number = 0, looks = 0; number < most && looks < 4 * kBurst; ++looks) {
       iovec vector = {buffers_[number].data(), kFrameBytes};
       alignas(cmsghdr) std::array<char, kControlBytes> control;
       msghdr message{};
@@ -97,6 +100,7 @@ bool PacketWire::IsForDevice(uint32_t number, uint32_t length, uint32_t status) 
   uint8_t* const data = buffers_[number].data();
   if ((status & TP_STATUS_VLAN_VALID) != 0) return ++counts_[kTagged], false;
   if ((status & TP_STATUS_CSUMNOTREADY) != 0) packet::CompletePartialChecksum(data, length);
+  if (shared_ && !IsUdp(data, length)) return ++counts_[kKernel], false;
   packet::Frame frame{data, length, 0, kFrameBytes - length};
   if (const auto verdict = neighbor_.Process(frame, 0)) {
     if (verdict->action != packet::Action::kForward) return ++counts_[kBadNeighbor], false;
@@ -122,6 +126,14 @@ bool PacketWire::IsToUs(const uint8_t* frame, uint32_t length) const {
   return false;
 }
 
+bool PacketWire::IsUdp(const uint8_t* frame, uint32_t length) {
+  if (length < packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes) return false;
+  const uint16_t type = packet::LoadBe16(frame + 12);
+  const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
+  return (type == packet::kEtherTypeIpv4 && ip[9] == packet::kProtocolUdp) ||
+         (type == packet::kEtherTypeIpv6 && ip[6] == packet::kProtocolUdp);
+}
+
 void PacketWire::Send(const uint8_t* frame, uint32_t length) {
   if (send(socket_.get(), frame, length, MSG_DONTWAIT) < 0) ++counts_[kUnsent];
 }
@@ -135,7 +147,8 @@ std::span<const device::Counter> PacketWire::Counters() {
                 {"wire_tagged", counts_[kTagged]},
                 {"wire_neighbor", counts_[kNeighbor]},
                 {"wire_bad_neighbor", counts_[kBadNeighbor]},
-                {"wire_unsent", counts_[kUnsent]}}};
+                {"wire_unsent", counts_[kUnsent]},
+                {"wire_kernel", counts_[kKernel]}}};
   return counters_;
 }
 

@@ -19,9 +19,11 @@ namespace sluice::rpc_app {
 class PacketWire final : public emulator::Wire {
  public:
   /// Takes frames from `interface`, which has the NIC's MAC address, for the IP addresses in the
-  /// list `addresses`. Null, with one line in `error`.
+  /// list `addresses`. `shared`: the kernel has them, too; then all but UDP is left to it. Null,
+  /// with one line in `error`.
   static std::unique_ptr<PacketWire> Open(const std::string& interface,
-                                          const std::string& addresses, std::string* error);
+                                          const std::string& addresses, bool shared,
+                                          std::string* error);
 
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
   void Consumed(uint32_t count) override;
@@ -39,17 +41,20 @@ class PacketWire final : public emulator::Wire {
     kNeighbor,  ///< Asked for by the network, and answered.
     kBadNeighbor,
     kUnsent,    ///< The interface took them not.
+    kKernel,    ///< Left to the kernel.
     kCounters
   };
 
-  PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac);
+  PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, bool shared);
   /// Whether the frame in buffer `number` is for the device.
   bool IsForDevice(uint32_t number, uint32_t length, uint32_t status);
   bool IsToUs(const uint8_t* frame, uint32_t length) const;
+  static bool IsUdp(const uint8_t* frame, uint32_t length);
   void Send(const uint8_t* frame, uint32_t length);
 
   runtime::OwnedFd socket_;
   engine::Neighbor neighbor_;
+  bool shared_;
   std::vector<std::array<uint8_t, kFrameBytes>> buffers_;
   std::vector<device::WireFrame> frames_;
   uint32_t first_frame_ = 0;

@@ -37,6 +37,7 @@ struct ProcessPage {
   std::array<char, 240> error;
   struct alignas(64) Core {
     uint32_t turn;
+    uint32_t thread;  ///< Of the service, which has the core: its id in Linux; 0: not up yet.
   };
   std::array<Core, device::rpc::kMaxCores> cores;
   std::array<device::rpc::Entry, kMaxProcedures> entries;

@@ -6,21 +6,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/measures.h"
+#include "runtime/report_version.h"
+
 namespace sluice::rpc_app {
 namespace {
 
 using engine::workload::Histogram;
-
-double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
-
-double Rate(uint64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
-}
-
-std::string Latency(const Histogram& histogram) {
-  return absl::StrFormat("p50 %.2f  p99 %.2f us", Us(histogram.Percentile(0.5)),
-                         Us(histogram.Percentile(0.99)));
-}
+using runtime::LatencyJson;
+using runtime::LatencyText;
+using runtime::PerSecond;
 
 bool IsDrop(const std::string& name) { return name.starts_with("rpc_drop_"); }
 
@@ -32,11 +27,11 @@ std::string PeriodLine(const Figures& earlier, const Figures& later) {
   const LoadFigures &a = earlier.load, &b = later.load;
   std::string line =
       absl::StrFormat("%7.1f s  %.4f Mcalls/s  restarts %d", later.seconds,
-                      Rate(later.answered() - earlier.answered(),
+                      PerSecond(later.answered() - earlier.answered(),
                            later.seconds - earlier.seconds) / 1e6,
                       later.restarts - earlier.restarts);
   if (b.calls != 0) {
-    absl::StrAppendFormat(&line, "  %s  refused %d  lost %d  wrong %d", Latency(latency),
+    absl::StrAppendFormat(&line, "  %s  refused %d  lost %d  wrong %d", LatencyText(latency),
                           b.refused - a.refused, b.lost - a.lost, b.wrong - a.wrong);
   }
   return line;
@@ -48,13 +43,13 @@ std::string Totals(const Settings& settings, const Figures& run, const std::stri
       "%d services on %d cores, waiting by %s: %d calls answered in %.1f s, %.4f Mcalls/s; "
       "restarts %d\n",
       settings.services.size(), settings.cores, wait_method, run.answered(), run.seconds,
-      Rate(run.answered(), run.seconds) / 1e6, run.restarts);
+      PerSecond(run.answered(), run.seconds) / 1e6, run.restarts);
   if (settings.interface.empty()) {
     absl::StrAppendFormat(&text,
                           "  clients: %d calls, answered %d, refused %d, lost %d, wrong %d, "
                           "missing %d; late answers %d; %s\n",
                           load.calls, load.answered, load.refused, load.lost, load.wrong,
-                          run.missing(), load.late, Latency(run.latency));
+                          run.missing(), load.late, LatencyText(run.latency));
   }
   for (const auto& [name, value] : run.device) {
     if (value != 0) absl::StrAppendFormat(&text, "  %-24s %d\n", name, value);
@@ -76,7 +71,7 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
     nic_drops += value;
   }
   const nlohmann::ordered_json report = {
-      {"app", "sluice-rpc"},
+      {"app", "rpc"},
       {"iface", "coherent"},
       {"traffic", settings.interface.empty() ? "clients" : settings.interface},
       {"services", services},
@@ -86,8 +81,8 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
       {"drops", drops},
       {"rx_bytes", load.tx_bytes},
       {"tx_bytes", load.rx_bytes},
-      {"mpps", Rate(run.answered(), run.seconds) / 1e6},
-      {"gbps", Rate(load.tx_bytes * 8, run.seconds) / 1e9},
+      {"mpps", PerSecond(run.answered(), run.seconds) / 1e6},
+      {"gbps", PerSecond(load.tx_bytes * 8, run.seconds) / 1e9},
       {"answered", load.answered},
       {"refused", load.refused},
       {"lost", load.lost},
@@ -97,13 +92,7 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
       {"unknown", load.unknown},
       {"nic_drops", nic_drops},
       {"restarts", run.restarts},
-      {"latency_us",
-       {{"count", run.latency.count()},
-        {"mean", run.latency.mean() / 1e3},
-        {"p50", Us(run.latency.Percentile(0.5))},
-        {"p99", Us(run.latency.Percentile(0.99))},
-        {"p99.9", Us(run.latency.Percentile(0.999))},
-        {"max", Us(run.latency.max())}}},
+      {"latency_us", LatencyJson(run.latency)},
       {"wait_method", wait_method},
       {"device", device},
       {"config",
@@ -116,7 +105,8 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
         {"echo_bytes", settings.echo_bytes},
         {"dma_bytes", settings.dma_bytes},
         {"seed", settings.seed}}},
-      {"version", SLUICE_VERSION}};
+      {"version", SLUICE_VERSION},
+      {"report_version", runtime::kReportVersion}};
   return report.dump(2) + "\n";
 }
 

@@ -7,6 +7,8 @@
 #include <ctime>
 #include <utility>
 
+#include "runtime/service_manager.h"
+
 namespace sluice::rpc_app {
 namespace {
 
@@ -40,6 +42,7 @@ Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients
   const double end_s = settings.duration_s > 0 ? settings.duration_s : INFINITY;
   double next_s = settings.stats_period_s > 0 ? settings.stats_period_s : INFINITY;
   nic.EnableWire(true);
+  runtime::TellServiceManager(runtime::kServiceReady);
   Figures last = Take(begin, clients, nic, 0);
   last.seconds = 0;
   const auto now_s = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -52,6 +55,7 @@ Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients
     last = std::move(now);
     while (now_s() >= next_s) next_s += settings.stats_period_s;
   }
+  runtime::TellServiceManager(runtime::kServiceStopping);
   const double ran_s = now_s();
   if (clients != nullptr) clients->Stop();
   nic.Do([](RpcNic&) {});  // From here on the clients know.

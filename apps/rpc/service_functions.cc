@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstring>
@@ -16,8 +15,6 @@
 
 namespace sluice::rpc_app {
 namespace {
-
-using Function = int (*)(void* arguments, void* result, void* request);
 
 /// Longest result in XDR: what fits a datagram.
 constexpr uint32_t kMaxXdr = 65536;
@@ -79,13 +76,8 @@ std::unique_ptr<ServiceFunctions> ServiceFunctions::Load(const std::string& obje
   return functions;
 }
 
-Answerer::Answerer(const rpc::Table& table) : table_(table), xdr_(kMaxXdr) {
-  uint32_t bytes = 8;
-  for (const rpc::Procedure& procedure : table.procedures) {
-    bytes = std::max(bytes, table.types[procedure.result].bytes);
-  }
-  result_.resize((bytes + 7) / 8);
-}
+Answerer::Answerer(const rpc::Table& table, const Callees* callees)
+    : table_(table), caller_(callees), result_(table.MaxResultBytes() / 8 + 1), xdr_(kMaxXdr) {}
 
 void Answerer::Answer(coherent::HostEnd& end) {
   const coherent::Content call = end.content();
@@ -93,13 +85,22 @@ void Answerer::Answer(coherent::HostEnd& end) {
   if (!type.straight || type.bytes > kSmallBytes) return AnswerAny(end, call);
   // Sizes that are constant: no call for either. It all lies in the line's first 64 bytes.
   alignas(kSmallBytes) std::array<uint8_t, kSmallBytes> result{};
-  const auto function = reinterpret_cast<Function>(call.code);
-  const bool good = function(end.payload().data(), result.data(), nullptr) != 0;
+  const auto function = reinterpret_cast<engine::rpc::Function>(call.code);
+  const int said = function(end.payload().data(), result.data(), caller_.request());
+  if (said != 1 && AnswerWithoutResult(end, call, said)) [[unlikely]] return;
   std::memcpy(end.Room().data(), result.data(), kSmallBytes);
   end.Return({.kind = coherent::Kind::kReply,
-              .length = good ? type.bytes : 0,
-              .code = static_cast<uint64_t>(good ? rpc::AcceptStat::kSuccess
-                                                 : rpc::AcceptStat::kSystemErr)});
+              .length = type.bytes,
+              .code = static_cast<uint64_t>(rpc::AcceptStat::kSuccess)});
+}
+
+bool Answerer::AnswerWithoutResult(coherent::HostEnd& end, const coherent::Content& call,
+                                   int said) {
+  if (said == SLUICE_RPC_CALLED && caller_.Return(end, call.data)) return true;
+  if (said != SLUICE_RPC_CALLED && said != 0) return false;
+  end.Return({.kind = coherent::Kind::kReply,
+              .code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr)});
+  return true;
 }
 
 void Answerer::AnswerAny(coherent::HostEnd& end, const coherent::Content& call) {
@@ -108,12 +109,9 @@ void Answerer::AnswerAny(coherent::HostEnd& end, const coherent::Content& call) 
   coherent::Content reply = {.kind = coherent::Kind::kReply,
                              .code = static_cast<uint64_t>(rpc::AcceptStat::kSuccess)};
   std::memset(result_.data(), 0, type.bytes);
-  const auto function = reinterpret_cast<Function>(call.code);
-  if (function(end.payload().data(), result_.data(), nullptr) == 0) {
-    reply.code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr);
-    end.Return(reply);
-    return;
-  }
+  const auto function = reinterpret_cast<engine::rpc::Function>(call.code);
+  const int said = function(end.payload().data(), result_.data(), caller_.request());
+  if (AnswerWithoutResult(end, call, said)) return;
   if (type.straight && type.bytes <= end.Room().size()) {
     std::memcpy(end.Room().data(), result_.data(), type.bytes);
     reply.length = type.bytes;

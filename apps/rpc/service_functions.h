@@ -5,8 +5,9 @@
 //
 //   int add_1_svc(add_args *arguments, int *result, void *request);
 //
-// which returns 0 if it failed. `request` is null. What the result points to stays valid until the
-// function is called again by the same thread; it may be the arguments.
+// which returns 0 if it failed. `request` is what sluice_rpc.h makes calls by. What the result
+// points to stays valid until the function is called again by the same thread; it may be the
+// arguments.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "caller.h"
 #include "coherent/host_end.h"
 #include "device/rpc/services.h"
+#include "engine/rpc/execution.h"
 #include "rpc/x_compiler.h"
 
 namespace sluice::rpc_app {
@@ -30,17 +33,21 @@ std::string FunctionName(const std::string& procedure, uint32_t version);
 /// What a thread of a service needs to answer calls; allocates nothing afterwards.
 class Answerer {
  public:
-  /// `table` outlives it.
-  explicit Answerer(const rpc::Table& table);
+  /// Both outlive it. `callees`: what the functions may call; null: nothing.
+  explicit Answerer(const rpc::Table& table, const Callees* callees = nullptr);
 
-  /// Calls what `end` has content for, and leaves the result in the line.
+  /// Calls what `end` has content for, and leaves the result in the line, or the call that the
+  /// function wants to be made first.
   void Answer(coherent::HostEnd& end);
 
  private:
   /// With a result that is large, or has pointers.
   void AnswerAny(coherent::HostEnd& end, const coherent::Content& call);
+  /// If the function failed, or made a call: `said` is what it returned.
+  bool AnswerWithoutResult(coherent::HostEnd& end, const coherent::Content& call, int said);
 
   const rpc::Table& table_;
+  Caller caller_;
   std::vector<uint64_t> result_;  ///< The result's structure; words, so that it is aligned.
   std::vector<uint8_t> xdr_;      ///< Of results that have pointers.
 };
@@ -55,6 +62,8 @@ class ServiceFunctions {
   const rpc::Table& table() const { return compiled_.table; }
   /// For each procedure of the table: its function, and what Answerer makes of its result.
   const std::vector<device::rpc::Entry>& entries() const { return entries_; }
+  /// Both, at a port.
+  device::rpc::Service At(uint16_t port) const { return {port, table(), entries()}; }
 
  private:
   rpc::CompiledX compiled_;

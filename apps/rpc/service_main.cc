@@ -2,23 +2,32 @@
 //
 // sluice-rpc-service: the process of one service, started by sluice-rpc. A thread for each core
 // runs while the core is the service's: it loads the line of its endpoint, jumps where the line
-// says, and leaves the result in the line.
+// says, and leaves the result in the line. One more serves sockets, if there are any.
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bar/ring_memory.h"
+#include "caller.h"
 #include "coherent/endpoint_memory.h"
 #include "coherent/host_end.h"
+#include "engine/rpc/message_server.h"
 #include "process_page.h"
+#include "runtime/owned_fd.h"
 #include "service_functions.h"
+#include "tcp_server.h"
 
 namespace {
 
@@ -26,6 +35,7 @@ using sluice::coherent::EndpointMemory;
 using sluice::coherent::Got;
 using sluice::coherent::HostEnd;
 using sluice::rpc_app::Answerer;
+using sluice::rpc_app::Callees;
 using sluice::rpc_app::Phase;
 using sluice::rpc_app::ProcessPage;
 using sluice::rpc_app::ServiceFunctions;
@@ -55,8 +65,11 @@ bool Serve(HostEnd& end, Answerer& answerer) {
   }
 }
 
-void RunCore(ProcessPage& page, uint32_t core, HostEnd end, const ServiceFunctions& functions) {
-  Answerer answerer(functions.table());
+void RunCore(ProcessPage& page, uint32_t core, HostEnd end, const ServiceFunctions& functions,
+             const Callees& callees) {
+  Answerer answerer(functions.table(), &callees);
+  std::atomic_ref(page.cores[core].thread)
+      .store(static_cast<uint32_t>(gettid()), std::memory_order_release);
   uint32_t& turn = page.cores[core].turn;
   for (;;) {
     while (sluice::rpc_app::LoadWord(turn) != static_cast<uint32_t>(Turn::kService)) {
@@ -75,13 +88,26 @@ void RunCore(ProcessPage& page, uint32_t core, HostEnd end, const ServiceFunctio
 
 }  // namespace
 
-// FD OBJECT X CORES
+// Serves the listening sockets whose numbers are in `list`, for as long as the process runs.
+void RunTcp(const char* list, const ServiceFunctions& functions) {
+  std::vector<sluice::runtime::OwnedFd> listeners;
+  for (; *list != '\0'; list = std::strchr(list, ',') + 1) {
+    listeners.emplace_back(std::atoi(list));
+  }
+  sluice::engine::rpc::MessageServer server(functions.At(0));
+  sluice::rpc_app::TcpServer tcp(std::move(listeners), server);
+  for (;;) tcp.Step(std::chrono::seconds(1));
+}
+
+// FD OBJECT X CORES LISTENERS PARENT, listeners each with a comma behind it, and the .x files of
+// services that it may call
 int main(int argc, char** argv) {
-  if (argc != 5) {
+  if (argc < 7) {
     std::fprintf(stderr, "sluice-rpc-service: sluice-rpc starts this for each of its services\n");
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != std::atoi(argv[6])) return 1;  // It ended before that.
   const auto cores = static_cast<uint32_t>(std::strtoul(argv[4], nullptr, 10));
   const size_t bytes = sluice::rpc_app::ProcessBytes(cores);
   const auto memory = sluice::bar::RingMemory::FromFile(std::atoi(argv[1]), bytes, false);
@@ -101,6 +127,8 @@ int main(int argc, char** argv) {
   if (functions->entries().size() > ProcessPage::kMaxProcedures) {
     Fail(page, std::string(argv[3]) + ": declares more than 256 procedures: split it");
   }
+  const auto callees = Callees::Load({argv + 7, argv + argc}, &error);
+  if (callees == nullptr) Fail(page, error);
   page.procedures = static_cast<uint32_t>(functions->entries().size());
   std::copy(functions->entries().begin(), functions->entries().end(), page.entries.begin());
   page.base = reinterpret_cast<uint64_t>(memory.data());
@@ -113,8 +141,9 @@ int main(int argc, char** argv) {
          sluice::rpc_app::kUserGeometry.Bytes()});
     if (!endpoint) Fail(page, "no endpoint in the memory of the service");
     threads.emplace_back(RunCore, std::ref(page), core, HostEnd(endpoint, wait),
-                         std::cref(*functions));
+                         std::cref(*functions), std::cref(*callees));
   }
+  if (*argv[5] != '\0') threads.emplace_back(RunTcp, argv[5], std::cref(*functions));
   sluice::rpc_app::StoreAndWake(page.phase, static_cast<uint32_t>(Phase::kReady));
   for (std::thread& thread : threads) thread.join();
   return 0;

@@ -19,7 +19,6 @@ extern char** environ;
 namespace sluice::rpc_app {
 namespace {
 
-constexpr int kMemoryFd = 3;
 /// Between two looks at whether a process that has a core is dead.
 constexpr uint64_t kLookForDeathNs = 20'000'000;
 
@@ -28,7 +27,11 @@ int Spawn(const std::string& program, const ServiceFiles& files, uint32_t cores,
           pid_t* pid) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, memory, kMemoryFd);
+  // They keep their numbers there, and are not closed.
+  posix_spawn_file_actions_adddup2(&actions, memory, memory);
+  for (const int listener : files.listeners) {
+    posix_spawn_file_actions_adddup2(&actions, listener, listener);
+  }
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -36,13 +39,16 @@ int Spawn(const std::string& program, const ServiceFiles& files, uint32_t cores,
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);  // A terminal's SIGINT is the supervisor's.
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  std::string fd = std::to_string(kMemoryFd);
-  std::string count = std::to_string(cores);
-  std::string object = files.object;
-  std::string x = files.x;
-  std::string name = program;
-  char* const argv[] = {name.data(), fd.data(), object.data(), x.data(), count.data(), nullptr};
-  const int result = posix_spawn(pid, program.c_str(), &actions, &attributes, argv, environ);
+  std::string listeners;
+  for (const int listener : files.listeners) listeners += std::to_string(listener) + ',';
+  std::vector<std::string> words = {program, std::to_string(memory), files.object, files.x,
+                                    std::to_string(cores), listeners,
+                                    std::to_string(getpid())};
+  words.insert(words.end(), files.callees.begin(), files.callees.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const int result = posix_spawn(pid, program.c_str(), &actions, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return result;
@@ -72,8 +78,21 @@ std::shared_ptr<ServiceProcess> ServiceProcess::Launch(const std::string& progra
   }
   process->handle_ =
       runtime::OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, process->pid_, 0)));
+  if (process->handle_.get() < 0) {
+    *error = program + ": pidfd_open: " + std::strerror(errno);
+    // Its number is not another one's until it is waited for.
+    kill(process->pid_, SIGKILL);
+    waitpid(std::exchange(process->pid_, 0), nullptr, 0);
+    return nullptr;
+  }
   return process;
 }
+
+ServiceProcess::ServiceProcess(bar::RingMemory memory, uint32_t cores)
+    : memory_(std::move(memory)), cores_(cores), number_([] {
+        static std::atomic<uint64_t> last{0};
+        return ++last;
+      }()) {}
 
 ServiceProcess::~ServiceProcess() {
   if (pid_ == 0 || ended_) return;
@@ -94,7 +113,8 @@ std::optional<std::vector<device::rpc::Entry>> ServiceProcess::Entries() {
 }
 
 std::vector<device::rpc::Endpoint> ServiceProcess::Endpoints() {
-  const uint64_t base = std::atomic_ref(page().base).load(std::memory_order_relaxed) & ~uint64_t{4095};
+  const uint64_t base =
+      std::atomic_ref(page().base).load(std::memory_order_relaxed) & ~uint64_t{4095};
   std::vector<device::rpc::Endpoint> endpoints;
   for (uint32_t core = 0; core < cores_; ++core) {
     const size_t offset = EndpointOffset(core);
@@ -107,10 +127,20 @@ void ServiceProcess::Signal(int signal) const {
   syscall(SYS_pidfd_send_signal, handle_.get(), signal, nullptr, 0);
 }
 
+void ServiceProcess::Interrupt(uint32_t core) {
+  const uint32_t thread = LoadWord(page().cores[core].thread);
+  const std::scoped_lock lock(reaping_);
+  // A thread of this process, whatever the process wrote.
+  if (!ended_) syscall(SYS_tgkill, pid_, thread, SIGUSR1);
+}
+
 bool ServiceProcess::Ended() {
   if (ended_) return true;
-  if (waitpid(pid_, nullptr, WNOHANG) != pid_) return false;
-  ended_ = true;
+  {
+    const std::scoped_lock lock(reaping_);
+    if (waitpid(pid_, nullptr, WNOHANG) != pid_) return false;
+    ended_ = true;
+  }
   for (uint32_t core = 0; core < cores_; ++core) {
     StoreAndWake(page().cores[core].turn, static_cast<uint32_t>(Turn::kKernel));
   }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,16 +19,9 @@
 #include "device/rpc/rpc_nic.h"
 #include "process_page.h"
 #include "runtime/owned_fd.h"
+#include "service_files.h"
 
 namespace sluice::rpc_app {
-
-/// Where a service comes from.
-struct ServiceFiles {
-  std::string name;    ///< For reports.
-  std::string object;  ///< Path of the shared object.
-  std::string x;       ///< Path of the `.x` file.
-  uint16_t port = 0;   ///< UDP.
-};
 
 class ServiceProcess {
  public:
@@ -48,8 +42,12 @@ class ServiceProcess {
   std::optional<std::vector<device::rpc::Entry>> Entries();
   std::vector<device::rpc::Endpoint> Endpoints();
 
+  /// No other process of this supervisor's has it.
+  uint64_t number() const { return number_; }
   /// Any thread.
   void Signal(int signal) const;
+  /// SIGUSR1 for the thread that has this core: its handler is to end. Any thread.
+  void Interrupt(uint32_t core);
   /// True once the process has ended; reaps it. One thread.
   bool Ended();
   /// Lets a core run the process until it gives it back, is dead, or `stop`. Of one thread for
@@ -57,12 +55,13 @@ class ServiceProcess {
   void HandOver(uint32_t core, const std::atomic<bool>& stop);
 
  private:
-  ServiceProcess(bar::RingMemory memory, uint32_t cores)
-      : memory_(std::move(memory)), cores_(cores) {}
+  ServiceProcess(bar::RingMemory memory, uint32_t cores);
   ProcessPage& page() { return *reinterpret_cast<ProcessPage*>(memory_.data()); }
 
   bar::RingMemory memory_;
   uint32_t cores_;
+  const uint64_t number_;
+  std::mutex reaping_;  ///< Held to reap the process, and while its id must mean it.
   pid_t pid_ = 0;
   runtime::OwnedFd handle_;  ///< A pidfd.
   std::atomic<bool> ended_{false};

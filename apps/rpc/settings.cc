@@ -4,25 +4,31 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 
 #include "engine/sched/policies/all.h"
 #include "load_wire.h"
 #include "process_page.h"
-#include "runtime/argument_faults.h"
 #include "runtime/flag_text.h"
 
 DEFINE_string(services, "nothing,echo,add",
               "Services to run, by commas: names of those that come with sluice-rpc, or "
               "OBJECT.so:FILE.x");
+DEFINE_string(iface, "coherent",
+              "coherent, or packetized, streaming or bilateral, which are another program's, with "
+              "EAL arguments and flags of its own: see --iface=packetized --help");
 DEFINE_uint32(cores, 1, "Cores that run services; the NIC has one more for itself");
 DEFINE_uint32(service_cores, 1, "Cores that one service may have at a time");
 DEFINE_string(policy, "shinjuku", "Which service gets which core: a policy of sluice-sched");
 DEFINE_double(slice_us, 0, "Slice of the policy, where it has one (0: the policy's own)");
 DEFINE_double(preempt_ms, 100, "How long a handler may go on once its core is wanted");
 DEFINE_double(handler_ms, 1000, "How long any handler may take (0: for ever)");
-DEFINE_double(retire_ms, 0, "Idle time after which a core is given back (0: never)");
+DEFINE_double(retire_ms, 0,
+              "Idle time after which a service's core is taken back, and after which it is retired "
+              "(0: never)");
+DEFINE_uint32(nested, 32, "Calls that one service may have under way to others");
+DEFINE_uint32(nested_depth, 8, "Calls in calls: how deep");
+DEFINE_double(nested_ms, 1000, "How long a call of one service to another may take");
 DEFINE_uint32(queue, 32, "Calls that may wait for one service");
 DEFINE_uint32(dma_bytes, 4096, "Longer arguments go through a buffer instead of lines");
 DEFINE_string(wire, "clients",
@@ -31,7 +37,8 @@ DEFINE_string(ip, "", "With a network interface: the NIC's addresses, by commas"
 DEFINE_uint32(port, 20049, "UDP port of all services but portmap's");
 DEFINE_uint32(outstanding, 1, "Calls that the load generator has under way");
 DEFINE_uint32(run_calls, 100, "Calls that the load generator makes to one service before the next");
-DEFINE_uint32(echo_bytes, 64, "Bytes of each call to echo");
+DEFINE_uint32(echo_bytes, 64, "Bytes of each call to echo, and of each value to front");
+DEFINE_uint32(store_mib, 64, "Memory of the service store for items, in MiB");
 DEFINE_double(timeout_ms, 1000, "A call without an answer after this time is lost");
 DEFINE_uint32(trace, 0, "Print who did each of the twelve steps of this many calls");
 DEFINE_uint64(seed, 1, "Seed of the calls");
@@ -41,41 +48,6 @@ DEFINE_string(json, "", "Write the final report to this file; - for standard out
 
 namespace sluice::rpc_app {
 namespace {
-
-// Where the programs and services are that belong to this one: beside it, or where an
-// installation puts them.
-std::filesystem::path Beside(const std::string& name) {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path beside = self.parent_path() / name;
-  if (std::filesystem::exists(beside, error)) return beside;
-  return std::filesystem::path(SLUICE_RPC_LIBDIR) / name;
-}
-
-/// Where clients look for the port mapper (RFC 1833 section 3).
-constexpr uint16_t kPortmapPort = 111;
-
-ServiceFiles FilesOf(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos) {
-    return {text, Beside("services/libsluice_rpc_" + text + ".so"),
-            Beside("services/" + text + ".x"),
-            text == "portmap" ? kPortmapPort : static_cast<uint16_t>(FLAGS_port)};
-  }
-  const std::string object = text.substr(0, colon);
-  return {std::filesystem::path(object).stem(), object, text.substr(colon + 1),
-          static_cast<uint16_t>(FLAGS_port)};
-}
-
-std::vector<ServiceFiles> ReadServices(const std::string& text) {
-  std::vector<ServiceFiles> services;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    services.push_back(FilesOf(text.substr(at, comma - at)));
-    at = comma + 1;
-  }
-  return services;
-}
 
 uint64_t Ns(double value, double unit) { return static_cast<uint64_t>(value * unit); }
 
@@ -112,52 +84,36 @@ std::string Check(Settings* settings) {
   within(FLAGS_preempt_ms, 0.001, 60'000, "preempt_ms", "give milliseconds up to 60000");
   within(FLAGS_handler_ms, 0, 60'000, "handler_ms", "give milliseconds up to 60000, or 0");
   within(FLAGS_retire_ms, 0, 60'000, "retire_ms", "give milliseconds up to 60000, or 0");
+  within(FLAGS_store_mib, 1, 1 << 20, "store_mib", "give 1 to 1048576");
+  within(FLAGS_nested, 1, 1024, "nested", "give 1 to 1024");
+  within(FLAGS_nested_depth, 0, 1024, "nested_depth", "give 0 to 1024");
+  within(FLAGS_nested_ms, 0.001, 60'000, "nested_ms", "give milliseconds up to 60000");
   within(FLAGS_timeout_ms, 0.1, 60'000, "timeout_ms", "give milliseconds up to 60000");
   within(FLAGS_trace, 0, 10'000, "trace", "give up to 10000 calls");
-  within(FLAGS_duration_s, 0, 1e7, "duration_s", "give seconds, or 0 for no end");
-  within(FLAGS_stats_period_s, 0, 1e7, "stats_period_s", "give seconds, or 0 for none");
-  const std::string fault = runtime::OutputFault(FLAGS_json);
-  require(fault.empty(), "json", fault);
-  settings->services = ReadServices(FLAGS_services);
-  require(settings->services.size() <= device::rpc::kMaxProcesses, "services",
-          "give at most 64");
-  for (const ServiceFiles& files : settings->services) {
-    for (const std::string& path : {files.object, files.x}) {
-      std::error_code error;
-      require(std::filesystem::is_regular_file(path, error), "services",
-              path + " is no file: give nothing, echo, add, portmap or OBJECT.so:FILE.x");
-    }
-  }
+  if (complaint.empty()) complaint = runtime::RunFlagsComplaint();
+  settings->services = ReadServices(FLAGS_services, static_cast<uint16_t>(FLAGS_port));
+  const std::string fault = ServicesFault(settings->services);
+  require(fault.empty(), "services", fault);
   return complaint;
 }
 
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    *exit_code = 0;
-    if (argument == "--help" || argument == "-h") {
-      std::printf("sluice-rpc: serves ONC-RPC programs on a NIC that hands calls to cores in cache "
-                  "lines\n\nUsage: sluice-rpc [flags]\n%s",
-                  runtime::FlagHelp().c_str());
-      return std::nullopt;
-    }
-    if (argument == "--version") {
-      std::printf("sluice-rpc %s\n", SLUICE_VERSION);
-      return std::nullopt;
-    }
-  }
-  *exit_code = 2;
-  Settings settings;
-  std::string error;
-  // EAL arguments do not exist here, so that "--" may stand in front of the flags.
-  const int first = argc > 1 && std::string_view(argv[1]) == "--" ? 2 : 1;
-  if (runtime::SetFlags({argv + first, argv + argc}, &error)) error = Check(&settings);
-  if (!error.empty()) {
-    std::fprintf(stderr, "%s\n", error.c_str());
+  if (!runtime::TakeFlags(
+          argc, argv,
+          "sluice-rpc: serves ONC-RPC programs on a NIC that hands calls to cores in cache lines",
+          SLUICE_VERSION, exit_code)) {
     return std::nullopt;
   }
+  Settings settings;
+  const std::string error = Check(&settings);
+  if (!error.empty()) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    *exit_code = 2;
+    return std::nullopt;
+  }
+  static_cast<runtime::RunSettings&>(settings) = runtime::ReadRunFlags();
   settings.service_program = Beside("sluice-rpc-service");
   settings.policy = FLAGS_policy;
   settings.interface = FLAGS_wire == "clients" ? "" : FLAGS_wire;
@@ -173,12 +129,13 @@ std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
   settings.preempt_ns = Ns(FLAGS_preempt_ms, 1e6);
   settings.handler_ns = Ns(FLAGS_handler_ms, 1e6);
   settings.retire_ns = Ns(FLAGS_retire_ms, 1e6);
+  settings.store_mib = FLAGS_store_mib;
+  settings.nested = FLAGS_nested;
+  settings.nested_depth = FLAGS_nested_depth;
+  settings.nested_ns = Ns(FLAGS_nested_ms, 1e6);
   settings.timeout_ns = Ns(FLAGS_timeout_ms, 1e6);
   settings.seed = FLAGS_seed;
   settings.traces = FLAGS_trace;
-  settings.duration_s = FLAGS_duration_s;
-  settings.stats_period_s = FLAGS_stats_period_s;
-  settings.json = FLAGS_json;
   return settings;
 }
 

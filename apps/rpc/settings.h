@@ -4,16 +4,16 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/run_flags.h"
 #include "service_process.h"
 
 namespace sluice::rpc_app {
 
-struct Settings {
+struct Settings : runtime::RunSettings {
   std::vector<ServiceFiles> services;
   std::string policy;
   std::string interface;  ///< Of Linux, as the wire; empty: clients of our own.
@@ -22,23 +22,21 @@ struct Settings {
   uint32_t cores = 1;
   uint32_t service_cores = 1;  ///< A service has at most so many.
   uint32_t queue = 32;
+  uint32_t nested = 32;       ///< Calls that a service may have under way to others.
+  uint32_t nested_depth = 8;
   uint32_t outstanding = 1;
   uint32_t run_calls = 100;
   uint32_t echo_bytes = 64;
   uint32_t dma_bytes = 4096;
+  uint32_t store_mib = 64;  ///< Of the service store.
   uint64_t slice_ns = 0;
   uint64_t preempt_ns = 0;
   uint64_t handler_ns = 0;
   uint64_t retire_ns = 0;
+  uint64_t nested_ns = 0;
   uint64_t timeout_ns = 0;
   uint64_t seed = 1;
   uint32_t traces = 0;
-  double duration_s = 0;
-  double stats_period_s = 0;
-  std::string json;
-
-  /// Where people read.
-  std::FILE* Text() const { return json == "-" ? stderr : stdout; }
 };
 
 /// Nothing: the process is to end with `exit_code`, and has said why.

@@ -39,7 +39,7 @@ bool Supervision::Admit(ProcessId id, std::string* error) {
       bool good = false;
       if (entries) {
         nic_.Do([&](RpcNic& nic) {
-          good = nic.Start(id, std::move(*entries), process.Endpoints());
+          good = nic.Start(id, std::move(*entries), process.Endpoints(), process.number());
         });
       }
       if (!good) {

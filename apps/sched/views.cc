@@ -5,12 +5,13 @@
 
 #include <utility>
 
+#include "runtime/measures.h"
+
 namespace sluice::sched {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
+using runtime::Us;
 
 // Scalars and objects of scalars alone: what telemetry can carry.
 Json Flat(const Result& result) {
@@ -77,7 +78,8 @@ std::string Lines::Next(const runtime::PortStats& port) {
   if (port.Get("wire_client_requests") > 0) {
     absl::StrAppendFormat(
         &line,
-        "\n    clients: %d answers, short p50 %.1f, p99 %.1f us, long p99 %.0f us, %d wrong, %d late",
+        "\n    clients: %d answers, short p50 %.1f, p99 %.1f us, long p99 %.0f us, %d wrong, "
+        "%d late",
         port.Get("wire_client_answers") + port.Get("wire_client_late"),
         Us(port.Get("wire_client_short_p50_ns")), Us(port.Get("wire_client_short_p99_ns")),
         Us(port.Get("wire_client_long_p99_ns")), port.Get("wire_client_wrong"),
@@ -113,7 +115,8 @@ std::string Totals(const Board& board) {
         result.policy, result.mode, result.host.counters.watchdog_expired, result.agents,
         result.host.counters.discoveries, result.host.counters.local_choices, result.host.faults);
   }
-  absl::StrAppendFormat(&text, "requests answered %d, refused %d, unfinished %d; cut by signals %d\n",
+  absl::StrAppendFormat(&text,
+                        "requests answered %d, refused %d, unfinished %d; cut by signals %d\n",
                         answered, refused, Unfinished(board), cuts);
   return text;
 }

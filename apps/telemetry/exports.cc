@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "engine/telemetry/export/csv.h"
-#include "epoch_json.h"
+#include "engine/telemetry/export/epoch_json.h"
 
 namespace sluice::telemetry {
 
@@ -60,11 +60,16 @@ std::unique_ptr<Exports> Exports::Open(const Settings& settings, uint64_t clock_
       !open(exports->json_, "export_json", to.json)) {
     return nullptr;
   }
+  if (!to.epochs.empty()) {
+    exports->folder_ = to.epochs;
+    exports->files_ = std::make_unique<EpochFiles>(to.epochs, to.epochs_kept);
+  }
   exports->csv_.Write(engine::telemetry::CsvHeader());
   return exports;
 }
 
-void Exports::Write(const engine::telemetry::EpochReport& report) {
+void Exports::Write(const engine::telemetry::EpochReport& report,
+                    const engine::telemetry::Epoch& epoch) {
   if (ipfix_ != nullptr) {
     ipfix_->Send(report, UnixNs());
     ipfix_messages_.store(ipfix_->counters().messages, std::memory_order_relaxed);
@@ -73,6 +78,10 @@ void Exports::Write(const engine::telemetry::EpochReport& report) {
   if (csv_.file != nullptr) csv_.Write(engine::telemetry::CsvRows(report, clock_unix_ns_));
   if (json_.file != nullptr) {
     json_.Write(EpochJson(report, clock_unix_ns_, confidence_).dump() + "\n");
+  }
+  if (files_ != nullptr) {
+    files_->Write(epoch, {clock_unix_ns_ + report.start_ns, clock_unix_ns_ + report.end_ns});
+    epoch_files_.store(files_->written(), std::memory_order_relaxed);
   }
   epochs_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -85,7 +94,9 @@ bool Exports::Close(std::string* error) {
     *error = "--" + file->flag + "=" + file->path + ": could not be written completely";
     return false;
   }
-  return true;
+  if (files_ == nullptr || !files_->failed()) return true;
+  *error = "--export_epochs=" + folder_ + ": a file could not be written";
+  return false;
 }
 
 nlohmann::ordered_json Exports::Counts() const {
@@ -97,6 +108,7 @@ nlohmann::ordered_json Exports::Counts() const {
   const uint64_t epochs = epochs_.load(std::memory_order_relaxed);
   if (!csv_.path.empty()) json["csv_epochs"] = epochs;
   if (!json_.path.empty()) json["json_epochs"] = epochs;
+  if (files_ != nullptr) json["epoch_files"] = epoch_files_.load(std::memory_order_relaxed);
   return json;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Everywhere that reports go: IPFIX, CSV, lines of JSON.
+// Everywhere that reports go: IPFIX, CSV, lines of JSON; and epochs with all their counters.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/telemetry/epoch.h"
 #include "engine/telemetry/epoch_report.h"
+#include "epoch_files.h"
 #include "ipfix_sender.h"
 #include "settings.h"
 
@@ -23,7 +25,7 @@ class Exports {
                                        std::string* flag, std::string* fix);
 
   /// One thread at a time.
-  void Write(const engine::telemetry::EpochReport& report);
+  void Write(const engine::telemetry::EpochReport& report, const engine::telemetry::Epoch& epoch);
   /// After the last Write. False, with one line in `error`, if a file is not complete.
   bool Close(std::string* error);
 
@@ -52,7 +54,9 @@ class Exports {
   const uint64_t clock_unix_ns_;
   std::unique_ptr<IpfixSender> ipfix_;
   File csv_, json_;
-  std::atomic<uint64_t> epochs_ = 0, ipfix_messages_ = 0, ipfix_failed_ = 0;
+  std::unique_ptr<EpochFiles> files_;
+  std::string folder_;
+  std::atomic<uint64_t> epochs_ = 0, epoch_files_ = 0, ipfix_messages_ = 0, ipfix_failed_ = 0;
 };
 
 }  // namespace sluice::telemetry

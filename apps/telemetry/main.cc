@@ -3,6 +3,7 @@
 // sluice-telemetry: counts packets by flow, and forwards them all. The engine is
 // lib/engine/telemetry; epoch_reader.h takes its epochs, exports.h says where reports go;
 // everything else is lib/runtime. Start reading here.
+#include <absl/strings/str_split.h>
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
@@ -17,6 +18,7 @@
 #include "epoch_reader.h"
 #include "exports.h"
 #include "latest.h"
+#include "merge.h"
 #include "runtime/command_line.h"
 #include "runtime/sample_capture.h"
 #include "runtime/session.h"
@@ -26,11 +28,14 @@
 #include "views.h"
 #include "worker.h"
 
+DEFINE_string(merge, "",
+              "Instead of a run: report these files of --export_epochs, comma-separated, as one");
 DECLARE_uint32(flows);
 
 namespace {
 
 using namespace sluice::telemetry;
+using sluice::engine::telemetry::Epoch;
 using sluice::engine::telemetry::EpochReport;
 using sluice::engine::telemetry::Meter;
 using sluice::runtime::AppHooks;
@@ -81,6 +86,9 @@ int main(int argc, char** argv) {
   std::string flag, fix;
   const std::optional<Settings> settings = ReadSettings(*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
+  if (!FLAGS_merge.empty()) {
+    return RunMerge(absl::StrSplit(FLAGS_merge, ','), *line, *settings);
+  }
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   auto traffic = MakeTraffic(*settings, &*line, &fix);
   if (!fix.empty()) return BadFlag("frame_size", "its traffic could not be written: " + fix);
@@ -98,14 +106,15 @@ int main(int argc, char** argv) {
   if (exports == nullptr) return BadFlag(flag, fix);
   EpochReader::Meters meters;
   for (uint32_t worker = 0; worker < session->workers(); ++worker) {
-    meters.push_back(
-        std::make_unique<Meter>(settings->setup, worker, rte_get_tsc_hz(), rte_rdtsc()));
+    meters.push_back(std::make_unique<Meter>(settings->setup, settings->samples + worker,
+                                             rte_get_tsc_hz(), rte_rdtsc()));
   }
   Latest latest;
-  EpochReader reader(settings->setup, rte_get_tsc_hz(), meters, [&](const EpochReport& report) {
-    exports->Write(report);
-    latest.Publish(report);
-  });
+  EpochReader reader(settings->setup, rte_get_tsc_hz(), meters,
+                     [&](const EpochReport& report, const Epoch& epoch) {
+                       exports->Write(report, epoch);
+                       latest.Publish(report);
+                     });
   const Views views(latest, *exports, clock_unix_ns, settings->setup.confidence);
   TableLine table(latest, settings->top);
   AppHooks hooks;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "engine/telemetry/key_list.h"
 #include "ipfix_sender.h"
-#include "key_list.h"
 #include "runtime/argument_faults.h"
 
 DEFINE_string(keys, "5-tuple",
@@ -44,29 +44,26 @@ DEFINE_uint32(ipfix_domain, 1, "Observation domain of the first key; each key ha
 DEFINE_uint32(ipfix_template_s, 10, "Seconds between repetitions of IPFIX templates");
 DEFINE_string(export_csv, "", "Write reports to this CSV file, one number per row");
 DEFINE_string(export_json, "", "Write reports to this file, one JSON object per line");
+DEFINE_string(export_epochs, "",
+              "Write each epoch with all its counters to a file of this folder, for --merge; with "
+              "the seed, which lets flows collide");
+DEFINE_uint32(epochs_kept, 60,
+              "Files that --export_epochs leaves there of a run, the latest; 0: all");
+DEFINE_uint64(sketch_seed, 0,
+              "Seed of hashes and samples, a secret: the same on all nodes whose epochs are "
+              "merged; 0: --seed, or a random one");
 DECLARE_string(ip);
 
 namespace sluice::telemetry {
 
 namespace {
 
-using engine::telemetry::Pace;
-using engine::telemetry::SketchKind;
-
 constexpr uint32_t kMaxTop = 100;
 constexpr double kMaxZipf = 10;
 
-std::optional<Pace> ParsePace(const std::string& text) {
-  if (text == "fixed") return Pace::kFixed;
-  if (text == "correct") return Pace::kAlwaysCorrect;
-  if (text == "line_rate") return Pace::kAlwaysLineRate;
-  return std::nullopt;
-}
-
-std::optional<SketchKind> ParseSketch(const std::string& text) {
-  if (text == "count_sketch") return SketchKind::kCountSketch;
-  if (text == "count_min") return SketchKind::kCountMin;
-  return std::nullopt;
+// Files can be made there.
+std::string FolderFault(const std::string& folder) {
+  return folder.empty() ? "" : runtime::OutputFileFault(folder + "/epoch.sluice");
 }
 
 }  // namespace
@@ -74,9 +71,9 @@ std::optional<SketchKind> ParseSketch(const std::string& text) {
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix) {
   const runtime::Complaint complaint{flag, fix};
-  const auto keys = ParseKeys(FLAGS_keys);
-  const auto pace = ParsePace(FLAGS_pace);
-  const auto sketch = ParseSketch(FLAGS_sketch);
+  const auto keys = engine::telemetry::ParseKeys(FLAGS_keys);
+  const auto pace = engine::telemetry::PaceByName(FLAGS_pace);
+  const auto sketch = engine::telemetry::SketchByName(FLAGS_sketch);
   const bool readable =
       complaint.Check(keys.has_value(), "keys",
                       "give 5-tuple, source, destination, or a prefix as source/24 or "
@@ -97,7 +94,8 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
       complaint.Check(FLAGS_export_ipfix.empty() || IpfixSender::IsAddress(FLAGS_export_ipfix),
                       "export_ipfix", IpfixSender::kAddressFix) &&
       complaint.Accept(runtime::OutputFileFault(FLAGS_export_csv), "export_csv") &&
-      complaint.Accept(runtime::OutputFileFault(FLAGS_export_json), "export_json");
+      complaint.Accept(runtime::OutputFileFault(FLAGS_export_json), "export_json") &&
+      complaint.Accept(FolderFault(FLAGS_export_epochs), "export_epochs");
   if (!readable) return std::nullopt;
 
   Settings settings;
@@ -119,8 +117,11 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   setup.confidence = FLAGS_confidence;
   setup.oracle_one_in = FLAGS_oracle ? FLAGS_oracle_one_in : 0;
   setup.oracle_flows = FLAGS_oracle_flows;
-  setup.seed = line.options.seed ? *line.options.seed
-                                 : uint64_t{std::random_device()()} << 32 | std::random_device()();
+  setup.seed = FLAGS_sketch_seed != 0 ? FLAGS_sketch_seed
+               : line.options.seed
+                   ? *line.options.seed
+                   : uint64_t{std::random_device()()} << 32 | std::random_device()();
+  if (FLAGS_sketch_seed != 0 && !line.options.seed) settings.samples = std::random_device()() >> 1;
   // "member: fix"; members are called as their flags.
   if (const std::string error = setup.Error(); !error.empty()) {
     const size_t colon = error.find(": ");
@@ -131,6 +132,8 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   settings.exports = {.ipfix = FLAGS_export_ipfix,
                       .csv = FLAGS_export_csv,
                       .json = FLAGS_export_json,
+                      .epochs = FLAGS_export_epochs,
+                      .epochs_kept = FLAGS_epochs_kept,
                       .ipfix_domain = FLAGS_ipfix_domain,
                       .ipfix_template_s = FLAGS_ipfix_template_s};
   settings.zipf = FLAGS_zipf;

@@ -17,6 +17,8 @@ struct ExportSettings {
   std::string ipfix;  ///< ADDRESS:PORT
   std::string csv;    ///< Paths.
   std::string json;
+  std::string epochs;  ///< A folder.
+  uint32_t epochs_kept = 60;
   uint32_t ipfix_domain = 1;
   uint32_t ipfix_template_s = 10;
 };
@@ -24,6 +26,7 @@ struct ExportSettings {
 struct Settings {
   engine::telemetry::Setup setup;
   ExportSettings exports;
+  uint32_t samples = 0;  ///< What is sampled differs by this, where nodes have the same seed.
   double zipf = 1;     ///< Of the embedded NIC's traffic.
   uint32_t top = 5;    ///< Flows that are printed.
 };

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/telemetry/export/epoch_json.h"
 #include "engine/telemetry/export/flow_text.h"
-#include "epoch_json.h"
 
 namespace sluice::telemetry {
 
@@ -22,6 +22,8 @@ using engine::telemetry::KeyReport;
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
+using runtime::CounterValue;
+using runtime::GaugeValue;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kPerAnswer = 80;  // Flows; an answer of telemetry has 16 KiB.
@@ -46,19 +48,6 @@ const KeyReport* FindKey(const EpochReport& report, std::string_view parameters,
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), *flows);
   if (error != std::errc() || end != number.data() + number.size()) return nullptr;
   return named(alone ? "" : parameters.substr(0, comma));
-}
-
-ClientMetric Gauge(double value, std::vector<ClientMetric::Label> labels = {}) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  metric.gauge.value = value;
-  return metric;
-}
-
-ClientMetric Counter(double value) {
-  ClientMetric metric;
-  metric.counter.value = value;
-  return metric;
 }
 
 }  // namespace
@@ -110,38 +99,39 @@ std::vector<runtime::TelemetryCommand> Views::Commands() const {
            [this](std::string_view) { return Epoch(); }}};
 }
 
-void Views::AddMetrics(std::vector<MetricFamily>& families) const {
+void Views::AddMetrics(runtime::MetricFamilies& families) const {
   const EpochTotals totals = latest_.totals();
   const auto add = [&families](const char* name, const char* help, MetricType type,
                                std::vector<ClientMetric> metrics) {
     families.push_back({name, help, type, std::move(metrics)});
   };
   add("sluice_telemetry_epochs_total", "Epochs reported.", MetricType::Counter,
-      {Counter(static_cast<double>(totals.epochs))});
+      {CounterValue(static_cast<double>(totals.epochs))});
   add("sluice_telemetry_packets_total", "Packets of these epochs.", MetricType::Counter,
-      {Counter(static_cast<double>(totals.traffic.pkts))});
+      {CounterValue(static_cast<double>(totals.traffic.pkts))});
   add("sluice_telemetry_exact_packets_total", "Packets seen while every packet was counted.",
-      MetricType::Counter, {Counter(static_cast<double>(totals.exact_pkts))});
+      MetricType::Counter, {CounterValue(static_cast<double>(totals.exact_pkts))});
   const Json exports = exports_.Counts();
   if (exports.contains("ipfix_messages")) {
     add("sluice_telemetry_ipfix_messages_total", "IPFIX messages that were sent.",
-        MetricType::Counter, {Counter(exports["ipfix_messages"].get<double>())});
+        MetricType::Counter, {CounterValue(exports["ipfix_messages"].get<double>())});
     add("sluice_telemetry_ipfix_failed_total", "IPFIX messages that could not be sent.",
-        MetricType::Counter, {Counter(exports["ipfix_failed"].get<double>())});
+        MetricType::Counter, {CounterValue(exports["ipfix_failed"].get<double>())});
   }
   const std::optional<EpochReport> report = latest_.report();
   if (!report) return;
-  add("sluice_telemetry_probability", "Probability of sketch updates at the end of the last epoch.",
-      MetricType::Gauge, {Gauge(report->last_probability)});
+  add("sluice_telemetry_update_ratio",
+      "Probability with which packets updated sketches at the end of the last epoch.",
+      MetricType::Gauge, {GaugeValue(report->last_probability)});
   add("sluice_telemetry_memory_bytes", "Memory of the counters of all workers.", MetricType::Gauge,
-      {Gauge(static_cast<double>(report->memory_bytes))});
+      {GaugeValue(static_cast<double>(report->memory_bytes))});
   std::vector<ClientMetric> heavy, changed, flows, entropy;
   for (const KeyReport& key : report->keys) {
-    const std::vector<ClientMetric::Label> label = {{"key", key.spec.Name()}};
-    heavy.push_back(Gauge(static_cast<double>(key.heavy_hitters.size()), label));
-    changed.push_back(Gauge(static_cast<double>(key.changes.size()), label));
-    if (key.distinct_flows) flows.push_back(Gauge(key.distinct_flows->value, label));
-    if (key.entropy) entropy.push_back(Gauge(key.entropy->value, label));
+    const runtime::MetricLabels label = {{"key", key.spec.Name()}};
+    heavy.push_back(GaugeValue(static_cast<double>(key.heavy_hitters.size()), label));
+    changed.push_back(GaugeValue(static_cast<double>(key.changes.size()), label));
+    if (key.distinct_flows) flows.push_back(GaugeValue(key.distinct_flows->value, label));
+    if (key.entropy) entropy.push_back(GaugeValue(key.entropy->value, label));
   }
   add("sluice_telemetry_heavy_hitters", "Of the last epoch.", MetricType::Gauge,
       std::move(heavy));
@@ -150,7 +140,7 @@ void Views::AddMetrics(std::vector<MetricFamily>& families) const {
   if (!flows.empty()) {
     add("sluice_telemetry_distinct_flows", "Of the last epoch, estimated.", MetricType::Gauge,
         std::move(flows));
-    add("sluice_telemetry_entropy_bits", "Of packets over flows, last epoch, estimated.",
+    add("sluice_telemetry_entropy", "Of packets over flows, in bits, last epoch, estimated.",
         MetricType::Gauge, std::move(entropy));
   }
 }

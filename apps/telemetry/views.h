@@ -4,8 +4,6 @@
 // of the final report.
 #pragma once
 
-#include <prometheus/metric_family.h>
-
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -27,7 +25,7 @@ class Views {
 
   /// They refer to this object.
   std::vector<runtime::TelemetryCommand> Commands() const;
-  void AddMetrics(std::vector<prometheus::MetricFamily>& families) const;
+  void AddMetrics(runtime::MetricFamilies& families) const;
   /// Adds "telemetry".
   void Extend(nlohmann::ordered_json& report) const;
 

@@ -147,6 +147,7 @@ def latency(pair, _history):
 
 def histogram(name, buckets):
     """Lines: a bar for each bucket from the first that has something to the last."""
+    buckets = [(bound, max(count, 0)) for bound, count in buckets]  # It says what it likes.
     total = sum(count for _, count in buckets)
     filled = [at for at, (_, count) in enumerate(buckets) if count]
     if not filled:

@@ -43,7 +43,8 @@ bool ParsePipeFlits(std::string_view value, uint32_t* flits, std::string* error)
 }
 
 std::string KnownKeys(std::span<const char* const> passed_on_keys) {
-  std::string keys = std::string(kPipesKey) + ", " + kNotifyKey + ", " + kPipeFlitsKey;
+  std::string keys = std::string(kPipesKey) + ", " + kNotifyKey + ", " + kPipeFlitsKey +
+                     ", " + kExceptionKey;
   for (const char* key : passed_on_keys) keys += std::string(", ") + key;
   return keys;
 }
@@ -64,6 +65,12 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
       if (!ParseNotify(value, arguments, error)) return false;
     } else if (key == kPipeFlitsKey) {
       if (!ParsePipeFlits(value, &arguments->pipe_flits, error)) return false;
+    } else if (key == kExceptionKey) {
+      arguments->exception = value;
+      if (value.empty()) {
+        *error = "exception=: name the ethdev for frames that the NIC cannot send";
+        return false;
+      }
     } else if (passed_on) {
       arguments->passed_on.emplace_back(key, value);
     } else {

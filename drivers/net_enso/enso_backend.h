@@ -36,10 +36,15 @@ class Backend {
   /// Lets the device reach `memory` (its first bytes() bytes) and sets `*bus` to its
   /// bus address. False if that is impossible.
   virtual bool Map(const bar::RingMemory& memory, uint64_t* bus) = 0;
+  /// Says why there is no ring of that size, where Map or the memory itself was refused.
+  virtual void TellNoRing(size_t) {}
   /// The device has stopped using `memory`.
   virtual void Unmap(const bar::RingMemory& memory, uint64_t bus) = 0;
   /// The model behind a vdev; null on hardware.
   virtual emulator::Attachment* model() { return nullptr; }
+  /// Asks the device whether it is there: nothing else reads registers while there is no traffic.
+  /// Any thread.
+  virtual bool Answers() { return registers().LinkUp(); }
   /// Counts the device's power-ons, as Attachment::Generation. Any thread.
   virtual uint32_t Generation() const { return 1; }
 };
@@ -52,6 +57,7 @@ class DmaRing {
   DmaRing(Backend* backend, size_t bytes, bool mirrored)
       : backend_(backend), memory_(bar::RingMemory::Create(bytes, mirrored, backend->pages())) {
     if (memory_ && !backend_->Map(memory_, &bus_)) memory_ = bar::RingMemory();
+    if (!memory_) backend_->TellNoRing(bytes);
   }
   DmaRing(DmaRing&&) = default;
   DmaRing& operator=(DmaRing&& other) noexcept {

@@ -3,14 +3,18 @@
 // The ethdev port: creation and removal, configuration, start and stop, link, and the
 // table of operations.
 #include <ethdev_driver.h>
+#include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <new>
 #include <utility>
 
+#include "net_enso/enso_checksum.h"
 #include "net_enso/enso_port.h"
+#include "secondary.h"
 
 namespace sluice::net_enso {
 
@@ -48,7 +52,7 @@ bool IsLost(Port& port) {
 int UpdateLink(rte_eth_dev* dev, int) {
   Port& port = Port::Of(dev);
   emulator::Attachment* model = port.device->backend().model();
-  const bool carrier = port.device->bar().LinkUp() && (model == nullptr || model->WireUp());
+  const bool carrier = port.device->backend().Answers() && (model == nullptr || model->WireUp());
   rte_eth_link link{};
   const bool up = port.up && carrier && !IsLost(port);
   link.link_speed = up ? RTE_ETH_SPEED_NUM_100G : RTE_ETH_SPEED_NUM_NONE;
@@ -79,16 +83,55 @@ int Recover(Device& device, const char* name) {
   return result;
 }
 
+/// Becomes the owner of the port for exceptions, if there is one of that name by now.
+int OwnExceptionPort(Port& port) {
+  std::string error;
+  port.exception = ExceptionPort::Own(port.exception_name, port.data->name, &error);
+  if (port.exception != nullptr) return 0;
+  ENSO_LOG(ERR, "%s: %s", port.data->name, error.c_str());
+  return -EINVAL;
+}
+
+int StartExceptionPort(Port& port) {
+  if (port.exception_name.empty()) return 0;
+  int result = port.exception == nullptr ? OwnExceptionPort(port) : 0;
+  if (result != 0) return result;
+  rte_mempool* const pool = port.rx.empty() ? nullptr : port.rx.front()->pool;
+  result = port.exception->Start(port.data->mtu, pool);
+  if (result != 0) {
+    ENSO_LOG(ERR, "%s: exception=%s does not start: %s", port.data->name,
+             port.exception_name.c_str(), rte_strerror(-result));
+  }
+  for (auto& queue : port.tx) queue->exception = port.exception.get();
+  return result;
+}
+
+/// Every queue that the port is configured with was set up: `queues` has as many, and no hole.
+bool AllSetUp(const auto& queues, uint16_t configured) {
+  return queues.size() == configured &&
+         std::find(queues.begin(), queues.end(), nullptr) == queues.end();
+}
+
 int Start(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   const std::scoped_lock lock(port.device->mutex());
+  if (!AllSetUp(port.rx, dev->data->nb_rx_queues) || !AllSetUp(port.tx, dev->data->nb_tx_queues)) {
+    ENSO_LOG(ERR, "%s: set up all %u receive and %u transmit queues before the start",
+             dev->data->name, dev->data->nb_rx_queues, dev->data->nb_tx_queues);
+    return -EINVAL;
+  }
   const bool exact = port.device->geometry().notify_per_packet;
   if (const int result = Recover(*port.device, dev->data->name); result != 0) return result;
   if (const int result = StartQueues(port); result != 0) return result;
+  if (const int result = StartExceptionPort(port); result != 0) {
+    StopQueues(port);
+    return result;
+  }
   const bool described = !port.rx.empty() && port.rx.front()->wanted.Any();
   dev->rx_pkt_burst = described ? (exact ? RxBurstExactDescribed : RxBurstDescribed)
                                 : (exact ? RxBurstExact : RxBurst);
-  dev->tx_pkt_burst = TxBurst;
+  const bool checksums = (dev->data->dev_conf.txmode.offloads & kTxChecksumOffloads) != 0;
+  dev->tx_pkt_burst = checksums ? TxBurstChecksums : TxBurst;
   SetQueueStates(port, true);
   EnableWire(port, true);
   UpdateLink(dev, 0);
@@ -100,6 +143,7 @@ int Stop(rte_eth_dev* dev) {
   const std::scoped_lock lock(port.device->mutex());
   EnableWire(port, false);
   StopQueues(port);
+  if (port.exception != nullptr) port.exception->Stop();
   SetQueueStates(port, false);
   UpdateLink(dev, 0);
   return 0;
@@ -133,10 +177,11 @@ int Reset(rte_eth_dev* dev) {
 }
 
 int Close(rte_eth_dev* dev) {
-  if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
+  const std::scoped_lock lock(drivers::AnswerMutex());
   Port::Of(dev).~Port();
-  // dev_private itself and the MAC address are freed with the port.
-  dev->data->mac_addrs = nullptr;
+  rte_free(dev->data->dev_private);
+  dev->data->dev_private = nullptr;
+  dev->data->mac_addrs = nullptr;  // It lay there.
   return 0;
 }
 
@@ -149,10 +194,12 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
   info->max_mtu = kMaxMtu;
   info->max_mac_addrs = 1;
   info->speed_capa = RTE_ETH_LINK_SPEED_10G | RTE_ETH_LINK_SPEED_40G | RTE_ETH_LINK_SPEED_100G;
-  // But for scattering, which costs a copy either way, the driver's software does these.
+  // But for scattering and gathering, which cost a copy either way, the driver's software does
+  // these.
   info->rx_offload_capa =
       RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH;
-  info->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  info->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE |
+                          kTxChecksumOffloads;
   info->reta_size = static_cast<uint16_t>(Port::Of(dev).reta.size());
   info->flow_type_rss_offloads = kRssTypes;
   info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
@@ -197,7 +244,7 @@ void InitPort(rte_eth_dev* dev, std::unique_ptr<Backend> backend, const Geometry
   } else {
     rte_eth_random_addr(mac->addr_bytes);
   }
-  ResetModelBase(*port);
+  NameModelStatistics(*port);
   dev->data->mac_addrs = mac;
   dev->data->dev_flags |= RTE_ETH_DEV_FLOW_OPS_THREAD_SAFE | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
   dev->data->promiscuous = 1;
@@ -212,7 +259,8 @@ void InitPort(rte_eth_dev* dev, std::unique_ptr<Backend> backend, const Geometry
 }  // namespace
 
 int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> backend,
-               const Geometry& geometry, uint32_t pipes_per_queue) {
+               const Geometry& geometry, uint32_t pipes_per_queue,
+               const std::string& exception) {
   rte_eth_dev* dev = rte_eth_dev_allocate(name);
   if (dev == nullptr) {
     ENSO_LOG(ERR, "%s: no free port", name);
@@ -227,11 +275,23 @@ int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> ba
   dev->device = device;
   dev->data->numa_node = device->numa_node;
   InitPort(dev, std::move(backend), geometry, pipes_per_queue);
+  Port& port = Port::Of(dev);
+  port.exception_name = exception;
+  // Else it is probed later, as vdevs are after PCI devices.
+  uint16_t exception_port;
+  if (rte_eth_dev_get_port_by_name(exception.c_str(), &exception_port) == 0 &&
+      OwnExceptionPort(port) != 0) {
+    Close(dev);
+    rte_eth_dev_release_port(dev);
+    return -EINVAL;
+  }
+  drivers::AnswerSecondaries(kSecondaryChannel);
   rte_eth_dev_probing_finish(dev);
   return 0;
 }
 
 int RemovePort(const char* name) {
+  if (rte_eal_process_type() != RTE_PROC_PRIMARY) return drivers::RemoveSecondary(name);
   rte_eth_dev* dev = rte_eth_dev_allocated(name);
   return dev == nullptr ? 0 : rte_eth_dev_close(dev->data->port_id);
 }
@@ -247,7 +307,7 @@ constinit const eth_dev_ops kEthdevOps = [] {
   ops.dev_set_link_down = SetLinkDown;
   ops.link_update = UpdateLink;
   ops.dev_infos_get = GetInfo;
-  ops.dev_supported_ptypes_get = GetSupportedPtypes;
+  ops.dev_supported_ptypes_get = dpdk::kSupportedPtypesGet<GetSupportedPtypes>;
   ops.dev_ptypes_set = SetPtypes;
   ops.promiscuous_enable = AcceptReceiveMode;
   ops.promiscuous_disable = AcceptReceiveMode;
@@ -272,12 +332,13 @@ constinit const eth_dev_ops kEthdevOps = [] {
   ops.reta_query = QueryReta;
   ops.rss_hash_update = UpdateRssHash;
   ops.rss_hash_conf_get = GetRssHash;
-  ops.stats_get = GetStats;
+  ops.stats_get = dpdk::kStatsGet<GetStats>;
   ops.stats_reset = ResetStats;
   ops.xstats_get = GetXstats;
   ops.xstats_get_names = GetXstatNames;
   ops.xstats_reset = ResetStats;
   ops.flow_ops_get = GetFlowOps;
+  ops.get_reg = DumpRegisters;
   return ops;
 }();
 

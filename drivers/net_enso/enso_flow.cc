@@ -53,8 +53,8 @@ void StopCounting(Port& port, rte_flow& rule) {
   RxQueue& queue = *port.rx[rule.queue];
   CountedRule& counted = queue.rules[static_cast<size_t>(rule.counter)];
   counted.active.store(false, std::memory_order_release);
-  counted.packets.store(0, std::memory_order_relaxed);
-  counted.bytes.store(0, std::memory_order_relaxed);
+  rule.packets += counted.packets.exchange(0, std::memory_order_relaxed);
+  rule.bytes += counted.bytes.exchange(0, std::memory_order_relaxed);
   queue.counted_rules.fetch_sub(1, std::memory_order_relaxed);
   rule.counter = -1;
 }
@@ -136,14 +136,20 @@ int Query(rte_eth_dev* dev, rte_flow* rule, const rte_flow_action* action, void*
   if (!rule->counted) return Fail(error, EINVAL, "the rule was created without the count action");
   auto* count = static_cast<rte_flow_query_count*>(data);
   count->hits_set = count->bytes_set = 1;
-  count->hits = count->bytes = 0;
-  if (rule->counter < 0) return 0;
-  CountedRule& counted = port.rx[rule->queue]->rules[static_cast<size_t>(rule->counter)];
-  count->hits = counted.packets.load(std::memory_order_relaxed);
-  count->bytes = counted.bytes.load(std::memory_order_relaxed);
-  if (count->reset != 0) {
-    counted.packets.store(0, std::memory_order_relaxed);
-    counted.bytes.store(0, std::memory_order_relaxed);
+  CountedRule* const bound =
+      rule->counter < 0 ? nullptr
+                        : &port.rx[rule->queue]->rules[static_cast<size_t>(rule->counter)];
+  count->hits = rule->packets;
+  count->bytes = rule->bytes;
+  if (bound != nullptr) {
+    count->hits += bound->packets.load(std::memory_order_relaxed);
+    count->bytes += bound->bytes.load(std::memory_order_relaxed);
+  }
+  if (count->reset == 0) return 0;
+  rule->packets = rule->bytes = 0;
+  if (bound != nullptr) {
+    bound->packets.store(0, std::memory_order_relaxed);
+    bound->bytes.store(0, std::memory_order_relaxed);
   }
   return 0;
 }

@@ -123,7 +123,9 @@ uint32_t rte_pmd_enso_tx_pending(const rte_pmd_enso_nb* nb) {
   return static_cast<uint32_t>(std::min<uint64_t>(nb->pending_bytes(), UINT32_MAX));
 }
 
-bool rte_pmd_enso_link_up(const rte_pmd_enso_nb* nb) { return nb->LinkUp(); }
+bool rte_pmd_enso_link_up(const rte_pmd_enso_nb* nb) {
+  return nb->LinkUp() && nb->device()->backend().Answers();
+}
 
 int rte_pmd_enso_set_timestamp(uint16_t port_id, bool enable, uint8_t offset) {
   return WithDevice(port_id, [=](Device& device) { return device.SetTimestamp(enable, offset); });

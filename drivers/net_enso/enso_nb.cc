@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "bar/fence.h"
 #include "bar/load_once.h"
 #include "net_enso/enso_device.h"
 
@@ -19,9 +20,7 @@ using sluice::net_enso::SentSlot;
 namespace {
 
 /// Slots are shared with the NIC; their signal word decides who owns the rest.
-uint64_t LoadSignal(const uint64_t& signal) {
-  return LoadOnce(signal, std::memory_order_acquire);
-}
+uint64_t LoadSignal(const uint64_t& signal) { return sluice::bar::LoadFromDevice(signal); }
 void StoreSignal(uint64_t& signal, uint64_t value) {
   std::atomic_ref<uint64_t>(signal).store(value, std::memory_order_relaxed);
 }

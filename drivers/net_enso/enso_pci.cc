@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Probing of the FPGA: vendor 1172 device 0000, BAR 2 (docs/enso-hardware.md, "Identity and
-// registers"). Never run on hardware; probing and mapping are tested against a fake sysfs tree.
+// registers"). Never run on hardware; probing and mapping are tested against a fake sysfs tree and
+// in virtual machines, on whose bus the model is (docs/vm.md).
 //
 // The BAR is mapped by EAL if VFIO or UIO is bound, else, under another kernel driver
 // such as Ensō's own, straight from sysfs; EAL passes over devices without one. Bus addresses are
@@ -35,7 +36,7 @@ class PciBackend final : public Backend {
  public:
   /// `mapping` is unmapped with the object; null: EAL's mapping at `registers`.
   PciBackend(rte_pci_device* device, void* registers, void* mapping)
-      : device_(device), registers_(registers), mapping_(mapping) {}
+      : device_(device), registers_(registers, kBarBytes, &link_), mapping_(mapping) {}
   ~PciBackend() override {
     if (mapping_ != nullptr) {
       munmap(mapping_, kBarBytes);
@@ -44,11 +45,13 @@ class PciBackend final : public Backend {
     }
   }
 
-  bar::Bar registers() override { return {registers_, kBarBytes}; }
-  bar::RingMemory::Pages pages() const override { return bar::RingMemory::Pages::kHuge; }
+  bar::Bar registers() override { return registers_; }
+  bar::RingMemory::Pages pages() const override {
+    return Virtual() ? bar::RingMemory::Pages::kPreferHuge : bar::RingMemory::Pages::kHuge;
+  }
 
   bool Map(const bar::RingMemory& memory, uint64_t* bus) override {
-    if (rte_eal_iova_mode() == RTE_IOVA_VA) {
+    if (Virtual()) {
       *bus = reinterpret_cast<uintptr_t>(memory.data());
       return rte_vfio_container_dma_map(RTE_VFIO_DEFAULT_CONTAINER_FD, *bus, *bus,
                                         memory.bytes()) == 0;
@@ -57,14 +60,35 @@ class PciBackend final : public Backend {
     *bus = rte_mem_virt2phy(memory.data());
     return memory.bytes() == bar::RingMemory::kHugePageBytes && *bus != RTE_BAD_IOVA;
   }
+  void TellNoRing(size_t bytes) override {
+    const char* const name = device_->device.name;
+    if (Virtual()) {
+      ENSO_LOG(ERR, "%s: no memory for a ring of %zu bytes, or VFIO does not map it: %s", name,
+               bytes, rte_strerror(rte_errno));
+      return;
+    }
+    ENSO_LOG(ERR,
+             "%s: a ring of %zu bytes must be contiguous, as its bus address is a physical one: it "
+             "takes a hugepage of 2 MB of its own beside EAL's (and root, to know its address); "
+             "with vfio-pci and an IOMMU it does not",
+             name, bytes);
+  }
   void Unmap(const bar::RingMemory& memory, uint64_t bus) override {
-    if (rte_eal_iova_mode() != RTE_IOVA_VA) return;
+    if (!Virtual()) return;
     rte_vfio_container_dma_unmap(RTE_VFIO_DEFAULT_CONTAINER_FD, bus, bus, memory.bytes());
+  }
+  bool Answers() override {
+    registers_.Read32(link_.witness());
+    return link_.up();
   }
 
  private:
+  static bool Virtual() { return rte_eal_iova_mode() == RTE_IOVA_VA; }
+
   rte_pci_device* device_;
-  void* registers_;
+  /// A pipe's tail is less than its flits.
+  bar::FunctionLink link_{PipePage(0) + kRxTail};
+  bar::Bar registers_;
   void* mapping_;
 };
 
@@ -128,8 +152,7 @@ std::unique_ptr<Backend> MapDevice(rte_pci_device* device, std::string* error) {
 int Probe(rte_pci_driver*, rte_pci_device* device) {
   const char* name = device->device.name;
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-    ENSO_LOG(ERR, "%s: a secondary process cannot attach: one process owns the NIC", name);
-    return -ENOTSUP;
+    return AttachSecondaryPort(&device->device, name);
   }
   Arguments arguments;
   std::string error;
@@ -158,7 +181,8 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
   }
   const Geometry geometry{kDefaultPipeFlits, kDefaultNbEntries, false,
                           arguments.notify_prefetched};
-  return CreatePort(&device->device, name, std::move(backend), geometry, arguments.pipes);
+  return CreatePort(&device->device, name, std::move(backend), geometry, arguments.pipes,
+                    arguments.exception);
 }
 
 int Remove(rte_pci_device* device) { return RemovePort(device->device.name); }
@@ -181,7 +205,8 @@ RTE_INIT(net_enso_pci_register) {
   if (!sluice::drivers::FirstLoaded("librte_net_enso.so")) return;
   rte_pci_register(&sluice::net_enso::pci_driver);
 }
-RTE_PMD_EXPORT_NAME(net_enso_pci, __COUNTER__);
-RTE_PMD_REGISTER_PARAM_STRING(net_enso_pci, "pipes=<1-8192>");
+#define NET_ENSO_PCI_PARAMETERS "pipes=<1-8192> notify=<reactive|prefetch> exception=<string>"
+
+RTE_PMD_REGISTER_PARAM_STRING(net_enso_pci, NET_ENSO_PCI_PARAMETERS);
 static_assert(sluice::regs::enso::kPciVendor == 4466 && sluice::regs::enso::kPciDevice == 0);
-SLUICE_PMD_INFO(net_enso_pci, "pipes=<1-8192>", "[4466, 0, 65535, 65535]");
+SLUICE_PMD_INFO(net_enso_pci, NET_ENSO_PCI_PARAMETERS, "[4466, 0, 65535, 65535]");

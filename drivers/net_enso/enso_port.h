@@ -14,8 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "dpdk/release.h"
 #include "net_enso/enso_describe.h"
 #include "net_enso/enso_device.h"
+#include "net_enso/enso_exception.h"
 
 /// A rule of rte_flow, as applications hold it.
 struct rte_flow {
@@ -24,6 +26,8 @@ struct rte_flow {
   bool tcp;
   bool counted;
   int counter;  ///< Index in RxQueue::rules while the rule is bound and counted, else −1.
+  uint64_t packets;  ///< Counted before it was bound the last time, since a reset.
+  uint64_t bytes;
 };
 
 namespace sluice::net_enso {
@@ -98,7 +102,10 @@ struct TxQueue {
   Pipe* own = nullptr;
   Pipe none;  ///< Without memory or room.
   QueueTraffic counters;
+  ExceptionPort* exception = nullptr;  ///< Of the started port; null: none.
   uint64_t unframeable = 0;
+  uint64_t bad_packet = 0;  ///< Asked for a checksum outside of itself.
+  uint64_t exceptions = 0;  ///< Sent there; among `counters`.
   uint64_t full = 0;
   uint16_t id = 0;
   uint16_t descriptors = 0;
@@ -114,6 +121,8 @@ struct Port {
   std::atomic<bool> loss_reported{false};
   uint32_t packet_types = kPacketTypeMask;  ///< As Wanted::packet_types.
   std::vector<uint16_t> reta;               ///< Queue of each fallback pipe.
+  std::string exception_name;                ///< Empty: none.
+  std::unique_ptr<ExceptionPort> exception;  ///< Null until there is such a port.
   std::vector<std::unique_ptr<RxQueue>> rx;
   std::vector<std::unique_ptr<TxQueue>> tx;
   std::vector<std::unique_ptr<rte_flow>> flows;
@@ -124,12 +133,19 @@ struct Port {
   static Port& Of(const rte_eth_dev* dev) { return *static_cast<Port*>(dev->data->dev_private); }
 };
 
-/// Puts an ethdev named `name` over a probed back end. On failure everything is
+/// Puts an ethdev named `name` over a probed back end; what that cannot send goes to the ethdev
+/// `exception`, if one is named. On failure everything is
 /// released, the reason is logged and the result is a negative errno.
 int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> backend,
-               const Geometry& geometry, uint32_t pipes_per_queue);
-/// Closes and releases the port of that name, if there is one.
+               const Geometry& geometry, uint32_t pipes_per_queue,
+               const std::string& exception = {});
+/// Closes and releases the port of that name, if there is one; in a secondary process, there alone.
 int RemovePort(const char* name);
+
+// enso_secondary.cc
+inline constexpr const char* kSecondaryChannel = "net_enso_ports";
+/// The primary's port of that name, in a secondary process. 0, or a negative errno.
+int AttachSecondaryPort(rte_device* device, const char* name);
 extern const eth_dev_ops kEthdevOps;
 extern const rte_flow_ops kFlowOps;
 
@@ -154,9 +170,13 @@ int GetRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int BindRules(Port& port);
 void UnbindRules(Port& port);
 
+// enso_registers.cc
+int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
+
 // enso_stats.cc
-void ResetModelBase(Port& port);
-int GetStats(rte_eth_dev* dev, rte_eth_stats* stats);
+/// Once, before anybody asks for statistics: others read the names at any time.
+void NameModelStatistics(Port& port);
+int GetStats(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues);
 int ResetStats(rte_eth_dev* dev);
 int GetXstats(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned size);
 int GetXstatNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned size);
@@ -179,17 +199,18 @@ int GetTxBurstMode(rte_eth_dev* dev, uint16_t id, rte_eth_burst_mode* mode);
 int CleanTxQueue(void* queue, uint32_t free_count);
 // By the queue's thread. Descriptors are the frames of a receive queue, as many as it was set up
 // with, and the flits of a transmit queue.
-uint32_t CountRxQueue(void* queue);
+dpdk::QueueCount CountRxQueue(void* queue);
 int GetRxStatus(void* queue, uint16_t offset);
 int GetTxStatus(void* queue, uint16_t offset);
 
-// Bursts. The exact variants walk the boundaries of notify=packet, the described ones fill in what
-// the application wants.
+// Bursts. The exact variants walk the boundaries of notify=packet, the described ones and that with
+// checksums fill in what the application wants.
 uint16_t RxBurst(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstExact(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstDescribed(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstExactDescribed(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t TxBurst(void* queue, rte_mbuf** packets, uint16_t count);
+uint16_t TxBurstChecksums(void* queue, rte_mbuf** packets, uint16_t count);
 /// Frames that have arrived and were not received yet, `limit` at most. By the queue's thread.
 uint32_t CountPending(RxQueue& queue, uint32_t limit);
 /// Walks what the queue's pipes still hold and counts its frames as stop_drops.

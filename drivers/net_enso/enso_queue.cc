@@ -11,8 +11,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 #include "net_enso/enso_port.h"
+#include "secondary.h"
 
 namespace sluice::net_enso {
 namespace {
@@ -122,6 +124,7 @@ int SetupRxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned,
     ENSO_LOG(ERR, "rx queue %u: pool %s: %s", id, pool->name, error);
     return -EINVAL;
   }
+  const std::scoped_lock lock(drivers::AnswerMutex());
   if (port.rx.size() <= id) port.rx.resize(id + 1);
   auto queue = std::make_unique<RxQueue>();
   queue->id = id;
@@ -138,6 +141,7 @@ int SetupRxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned,
 int SetupTxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned,
                  const rte_eth_txconf* conf) {
   Port& port = Port::Of(dev);
+  const std::scoped_lock lock(drivers::AnswerMutex());
   if (port.tx.size() <= id) port.tx.resize(id + 1);
   port.tx[id] = std::make_unique<TxQueue>();
   port.tx[id]->id = id;
@@ -149,6 +153,7 @@ int SetupTxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned,
 
 void ReleaseRxQueue(rte_eth_dev* dev, uint16_t id) {
   Port& port = Port::Of(dev);
+  const std::scoped_lock lock(drivers::AnswerMutex());
   if (id < port.rx.size()) port.rx[id].reset();
   while (!port.rx.empty() && port.rx.back() == nullptr) port.rx.pop_back();
   dev->data->rx_queues[id] = nullptr;
@@ -156,6 +161,7 @@ void ReleaseRxQueue(rte_eth_dev* dev, uint16_t id) {
 
 void ReleaseTxQueue(rte_eth_dev* dev, uint16_t id) {
   Port& port = Port::Of(dev);
+  const std::scoped_lock lock(drivers::AnswerMutex());
   if (id < port.tx.size()) port.tx[id].reset();
   while (!port.tx.empty() && port.tx.back() == nullptr) port.tx.pop_back();
   dev->data->tx_queues[id] = nullptr;
@@ -230,12 +236,13 @@ int GetRxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
 }
 
 int GetTxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
-  if (dev->tx_pkt_burst != TxBurst) return -EINVAL;
-  std::snprintf(mode->info, sizeof(mode->info), "Copy");
+  const bool checksums = dev->tx_pkt_burst == TxBurstChecksums;
+  if (!checksums && dev->tx_pkt_burst != TxBurst) return -EINVAL;  // not started
+  std::snprintf(mode->info, sizeof(mode->info), checksums ? "Copy, Offloads in Software" : "Copy");
   return 0;
 }
 
-uint32_t CountRxQueue(void* opaque) {
+dpdk::QueueCount CountRxQueue(void* opaque) {
   auto& queue = *static_cast<RxQueue*>(opaque);
   return CountPending(queue, queue.descriptors);
 }

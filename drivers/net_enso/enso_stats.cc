@@ -41,6 +41,8 @@ constexpr std::array kNamed{
     Named{"rx_nombuf", SumRx<&RxQueue::no_mbuf>},
     Named{"rx_stop_drops", SumRx<&RxQueue::stop_drops>},
     Named{"tx_unframeable", SumTx<&TxQueue::unframeable>},
+    Named{"tx_bad_packet", SumTx<&TxQueue::bad_packet>},
+    Named{"tx_exceptions", SumTx<&TxQueue::exceptions>},
     Named{"tx_full", SumTx<&TxQueue::full>},
     Named{"nb_bad_notifications", Since<Event::kBadNotification>},
     Named{"nb_bad_completions", Since<Event::kBadCompletion>},
@@ -55,13 +57,19 @@ constexpr std::array<std::string_view, 8> kMissed = {
     "model_rx_no_fallback", "model_rx_oversize",      "model_rx_no_packet_buffer",
     "model_rx_stuck",       "model_rx_empty"};
 
-std::vector<uint64_t> ModelValues(const Port& port) {
+/// Since power-on; one for each name.
+std::vector<uint64_t> ModelTotals(const Port& port) {
   std::vector<uint64_t> values;
   emulator::Attachment* model = port.device->backend().model();
   if (model == nullptr) return values;
   for (const emulator::Statistic& statistic : model->Statistics())
     values.push_back(statistic.value);
   values.resize(port.model_names.size());
+  return values;
+}
+
+std::vector<uint64_t> ModelValues(const Port& port) {
+  std::vector<uint64_t> values = ModelTotals(port);
   for (size_t i = 0; i < values.size(); ++i) values[i] -= port.model_zero[i];
   return values;
 }
@@ -78,18 +86,16 @@ uint64_t Missed(const Port& port) {
 
 }  // namespace
 
-void ResetModelBase(Port& port) {
+void NameModelStatistics(Port& port) {
   emulator::Attachment* model = port.device->backend().model();
   if (model == nullptr) return;
-  port.model_names.clear();
-  port.model_zero.clear();
   for (const emulator::Statistic& statistic : model->Statistics()) {
     port.model_names.push_back(statistic.name);
     port.model_zero.push_back(statistic.value);
   }
 }
 
-int GetStats(rte_eth_dev* dev, rte_eth_stats* stats) {
+int GetStats(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   const Port& port = Port::Of(dev);
   for (const auto& queue : port.rx) {
     if (queue == nullptr) continue;
@@ -98,19 +104,19 @@ int GetStats(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->ierrors += queue->too_long;
     stats->imissed += queue->stop_drops;
     stats->rx_nombuf += queue->no_mbuf;
-    if (queue->id >= RTE_ETHDEV_QUEUE_STAT_CNTRS) continue;
-    stats->q_ipackets[queue->id] = queue->counters.packets;
-    stats->q_ibytes[queue->id] = queue->counters.bytes;
-    stats->q_errors[queue->id] = queue->too_long;
+    if (queues == nullptr || queue->id >= RTE_ETHDEV_QUEUE_STAT_CNTRS) continue;
+    queues->q_ipackets[queue->id] = queue->counters.packets;
+    queues->q_ibytes[queue->id] = queue->counters.bytes;
+    queues->q_errors[queue->id] = queue->too_long;
   }
   for (const auto& queue : port.tx) {
     if (queue == nullptr) continue;
     stats->opackets += queue->counters.packets;
     stats->obytes += queue->counters.bytes;
-    stats->oerrors += queue->unframeable;
-    if (queue->id >= RTE_ETHDEV_QUEUE_STAT_CNTRS) continue;
-    stats->q_opackets[queue->id] = queue->counters.packets;
-    stats->q_obytes[queue->id] = queue->counters.bytes;
+    stats->oerrors += queue->unframeable + queue->bad_packet;
+    if (queues == nullptr || queue->id >= RTE_ETHDEV_QUEUE_STAT_CNTRS) continue;
+    queues->q_opackets[queue->id] = queue->counters.packets;
+    queues->q_obytes[queue->id] = queue->counters.bytes;
   }
   stats->imissed += Missed(port);
   return 0;
@@ -126,12 +132,13 @@ int ResetStats(rte_eth_dev* dev) {
   for (auto& queue : port.tx) {
     if (queue == nullptr) continue;
     queue->counters = {};
-    queue->unframeable = queue->full = 0;
+    queue->unframeable = queue->bad_packet = queue->exceptions = queue->full = 0;
   }
   for (uint32_t i = 0; i < port.event_zero.size(); ++i) {
     port.event_zero[i] = port.device->Counted(static_cast<Event>(i));
   }
-  ResetModelBase(port);
+  const std::vector<uint64_t> totals = ModelTotals(port);
+  std::copy(totals.begin(), totals.end(), port.model_zero.begin());
   return 0;
 }
 

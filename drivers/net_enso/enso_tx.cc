@@ -4,12 +4,14 @@
 // from a flit boundary, and sends the whole burst as one transfer. The NIC cuts the
 // byte stream by IPv4 total length alone, so a frame that it would cut wrongly, and
 // everybody's frames with it, is refused here (docs/enso-hardware.md, "Transmitting").
+// The burst function is there twice: bare, and with the checksums that software fills in.
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "net_enso/enso_checksum.h"
 #include "net_enso/enso_port.h"
 #include "packet/frame_length.h"
 
@@ -50,9 +52,27 @@ inline void CopyFrame(uint8_t* to, const rte_mbuf* mbuf) {
   }
 }
 
-}  // namespace
+/// True if the frame may be changed where it lies, and has been: it is whole there, and nobody
+/// else's.
+bool FillInPlace(rte_mbuf* mbuf) {
+  if (mbuf->nb_segs != 1 || !RTE_MBUF_DIRECT(mbuf) || rte_mbuf_refcnt_read(mbuf) != 1) return false;
+  if (!FillChecksums(*mbuf, rte_pktmbuf_mtod(mbuf, uint8_t*))) return false;
+  mbuf->ol_flags &= ~kTxChecksumFlags;
+  return true;
+}
 
-uint16_t TxBurst(void* opaque, rte_mbuf** packets, uint16_t count) {
+/// For a frame that the NIC cannot send: true if the exception port did.
+template <bool kChecksums>
+[[gnu::cold, gnu::noinline]] bool SendElsewhere(TxQueue& queue, rte_mbuf* mbuf) {
+  if (queue.exception == nullptr) return false;
+  if (kChecksums && (mbuf->ol_flags & kTxChecksumFlags) != 0 && !FillInPlace(mbuf)) return false;
+  if (!queue.exception->Send(mbuf)) return false;
+  ++queue.exceptions;
+  return true;
+}
+
+template <bool kChecksums>
+inline uint16_t Transmit(void* opaque, rte_mbuf** packets, uint16_t count) {
   auto& queue = *static_cast<TxQueue*>(opaque);
   Pipe* pipe = queue.pipe;
   queue.nb->ReapCompletions();
@@ -65,15 +85,27 @@ uint16_t TxBurst(void* opaque, rte_mbuf** packets, uint16_t count) {
   uint64_t bytes = 0;
   uint32_t refused = 0;
   for (; taken < count; ++taken) {
-    const rte_mbuf* mbuf = packets[taken];
+    rte_mbuf* const mbuf = packets[taken];
     if (!Frameable(mbuf)) [[unlikely]] {
-      ++refused;
+      if (SendElsewhere<kChecksums>(queue, mbuf)) {
+        bytes += mbuf->pkt_len;
+      } else {
+        ++refused;
+        ++queue.unframeable;
+      }
       continue;
     }
     const uint32_t span = packet::FlitSpan(mbuf->pkt_len);
     if (span > static_cast<size_t>(limit - to)) [[unlikely]]
       break;
     CopyFrame(to, mbuf);
+    if constexpr (kChecksums) {
+      if ((mbuf->ol_flags & kTxChecksumFlags) != 0 && !FillChecksums(*mbuf, to)) [[unlikely]] {
+        ++refused;
+        ++queue.bad_packet;
+        continue;
+      }
+    }
     to += span;
     bytes += mbuf->pkt_len;
   }
@@ -84,9 +116,17 @@ uint16_t TxBurst(void* opaque, rte_mbuf** packets, uint16_t count) {
   rte_pktmbuf_free_bulk(packets, taken);
   queue.counters.packets += taken - refused;
   queue.counters.bytes += bytes;
-  queue.unframeable += refused;
   queue.full += count - taken;
   return taken;
+}
+
+}  // namespace
+
+uint16_t TxBurst(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Transmit<false>(queue, packets, count);
+}
+uint16_t TxBurstChecksums(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Transmit<true>(queue, packets, count);
 }
 
 int CleanTxQueue(void* opaque, uint32_t) {

@@ -42,8 +42,7 @@ class ModelBackend final : public Backend {
 int Probe(rte_vdev_device* vdev) {
   const char* name = rte_vdev_device_name(vdev);
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-    ENSO_LOG(ERR, "%s: a secondary process cannot attach: the model runs in the primary one", name);
-    return -ENOTSUP;
+    return AttachSecondaryPort(&vdev->device, name);
   }
   Arguments arguments;
   Geometry geometry;
@@ -62,7 +61,7 @@ int Probe(rte_vdev_device* vdev) {
     return -EINVAL;
   }
   return CreatePort(&vdev->device, name, std::make_unique<ModelBackend>(std::move(attachment)),
-                    geometry, arguments.pipes);
+                    geometry, arguments.pipes, arguments.exception);
 }
 
 int Remove(rte_vdev_device* vdev) { return RemovePort(rte_vdev_device_name(vdev)); }
@@ -84,11 +83,10 @@ RTE_INIT(net_enso_vdev_register) {
 }
 #define NET_ENSO_PARAMETERS                                           \
   "pipes=<1-8192> notify=<reactive|packet|prefetch> "                 \
-  "pipe_flits=<256-1048576> "                                         \
+  "pipe_flits=<256-1048576> exception=<string> "                      \
   "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
   "verify=<string> pause=<on|off> device=<string> device_uid=<int>"
 
-RTE_PMD_EXPORT_NAME(net_enso, __COUNTER__);
 RTE_PMD_REGISTER_PARAM_STRING(net_enso, NET_ENSO_PARAMETERS);
 SLUICE_PMD_INFO(net_enso, NET_ENSO_PARAMETERS, "");
 RTE_LOG_REGISTER(net_enso_log_type, pmd.net.enso, NOTICE);

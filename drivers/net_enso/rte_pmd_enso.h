@@ -157,10 +157,12 @@ uint32_t rte_pmd_enso_tx_pending(const struct rte_pmd_enso_nb *nb);
 bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb *nb);
 
 /** Device-wide settings (paper: EnableTimeStamping, EnableRateLimiting, …). Applied
- * through configuration notifications; return 0, -EINVAL, -EIO. In force for what is
- * sent, or arrives, after the return. The NIC obeys ahead of transmissions that are not
- * complete, so these may go out either way: who needs a clear cut waits until
- * rte_pmd_enso_tx_pending is 0 on every NB before the call.
+ * through configuration notifications; return 0, -ENODEV (not a net_enso port), -EINVAL,
+ * -ENOSPC or -ENOMEM (the first call opens a notification buffer of the driver's own, if
+ * no other was opened before), -EIO. In force for what is sent, or arrives, after the
+ * return. The NIC obeys ahead of transmissions that are not complete, so these may go out
+ * either way: who needs a clear cut waits until rte_pmd_enso_tx_pending is 0 on every NB
+ * before the call.
  * Round robin steps (x + 1) & mask in every 5 ns cycle of the NIC, the mask being the
  * largest power of two ≤ the fallback pipes, less one: further pipes get nothing. */
 int rte_pmd_enso_set_timestamp(uint16_t port_id, bool enable, uint8_t offset);

@@ -4,12 +4,16 @@
 #include <ethdev_driver.h>
 #include <rte_errno.h>
 #include <rte_net.h>
-#include <rte_vect.h>
 
 #include <cerrno>
 #include <cstdio>
 
 #include "net_ipu/ipu_adapter.h"
+
+// DPDK's header for ARM leaves it to whoever includes it (22.11).
+extern "C" {
+#include <rte_vect.h>
+}
 
 namespace sluice::net_ipu {
 
@@ -20,11 +24,22 @@ struct BurstName {
   eth_tx_burst_t tx;
   const char* name;
 };
+#ifdef __aarch64__
+#define SLUICE_VECTORS "Vector Neon"
+#else
+#define SLUICE_VECTORS "Vector SSE"
+#endif
 constexpr BurstName kBurstNames[] = {
-    {RxBurstVector, nullptr, "Vector SSE"},          {RxBurstScalar, nullptr, "Scalar"},
-    {RxBurstScattered, nullptr, "Scalar Scattered"}, {nullptr, TxBurstSimple, "Simple"},
+    {RxBurstVector, nullptr, SLUICE_VECTORS},
+    {RxBurstScalar, nullptr, "Scalar"},
+    {RxBurstScattered, nullptr, "Scalar Scattered"},
+    {RxBurstVectorStamped, nullptr, SLUICE_VECTORS " Timestamps"},
+    {RxBurstScalarStamped, nullptr, "Scalar Timestamps"},
+    {RxBurstScatteredStamped, nullptr, "Scalar Scattered Timestamps"},
+    {nullptr, TxBurstSimple, "Simple"},
     {nullptr, TxBurstFull, "Full Featured"},
 };
+#undef SLUICE_VECTORS
 
 /// ThreadSanitizer takes the vector path's 16-byte loads for a race.
 #ifdef __SANITIZE_THREAD__
@@ -33,13 +48,24 @@ constexpr bool kVectorAllowed = false;
 constexpr bool kVectorAllowed = true;
 #endif
 
+/// rte_eth_tx_prepare: sums of pseudo headers, in place.
+uint16_t PrepareSums(void*, rte_mbuf** packets, uint16_t count) {
+  uint16_t i = 0;
+  while (i < count && rte_net_intel_cksum_prepare(packets[i]) == 0) ++i;
+  if (i < count) rte_errno = EINVAL;
+  return i;
+}
+
 }  // namespace
 
 void ChooseBursts(rte_eth_dev* dev) {
   const bool vector = kVectorAllowed && rte_vect_get_max_simd_bitwidth() >= RTE_VECT_SIMD_128;
-  dev->rx_pkt_burst = dev->data->scattered_rx ? RxBurstScattered
-                      : vector                ? RxBurstVector
-                                              : RxBurstScalar;
+  const bool stamped =
+      (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
+  dev->rx_pkt_burst = dev->data->scattered_rx ? stamped ? RxBurstScatteredStamped : RxBurstScattered
+                      : vector ? stamped ? RxBurstVectorStamped : RxBurstVector
+                      : stamped ? RxBurstScalarStamped
+                                : RxBurstScalar;
   constexpr uint64_t kChecksums =
       RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
   uint64_t offloads = 0;
@@ -47,17 +73,14 @@ void ChooseBursts(rte_eth_dev* dev) {
     const auto* const queue = static_cast<const TxQueue*>(dev->data->tx_queues[i]);
     if (queue != nullptr) offloads |= queue->offloads;
   }
-  const bool full = (offloads & (kChecksums | RTE_ETH_TX_OFFLOAD_MULTI_SEGS)) != 0;
+  constexpr uint64_t kPerFrame =
+      kChecksums | RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_VLAN_INSERT |
+      RTE_ETH_TX_OFFLOAD_TCP_TSO;
+  const bool full = (offloads & kPerFrame) != 0 || AdapterOf(dev).timesync;
   dev->tx_pkt_burst = full ? TxBurstFull : TxBurstSimple;
-  dev->tx_pkt_prepare = nullptr;
-  if (offloads & kChecksums) {
-    dev->tx_pkt_prepare = [](void*, rte_mbuf** packets, uint16_t count) {
-      uint16_t i = 0;
-      while (i < count && rte_net_intel_cksum_prepare(packets[i]) == 0) ++i;
-      if (i < count) rte_errno = EINVAL;
-      return i;
-    };
-  }
+  // In one store: another thread of a secondary may be about to call it.
+  dev->tx_pkt_prepare =
+      (offloads & (kChecksums | RTE_ETH_TX_OFFLOAD_TCP_TSO)) != 0 ? PrepareSums : nullptr;
 }
 
 int RxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {

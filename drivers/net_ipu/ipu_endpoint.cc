@@ -14,6 +14,7 @@
 
 #include "bar/load_once.h"
 #include "net_ipu/ipu_adapter.h"
+#include "secondary.h"
 
 namespace sluice::net_ipu {
 
@@ -32,7 +33,7 @@ uint32_t Register(const rte_pmd_ipu_endpoint& endpoint, uint32_t offset) {
 void Program(rte_pmd_ipu_endpoint& endpoint) {
   bar::Bar& registers = endpoint.adapter->registers;
   registers.Write64(Register(endpoint, kEndpointBase),
-                    reinterpret_cast<uint64_t>(endpoint.memory.data()));
+                    endpoint.adapter->attachment->BusOf(endpoint.memory));
   registers.Write64(Register(endpoint, kEndpointBytes), endpoint.memory.bytes());
   registers.Write32(Register(endpoint, kEndpointControl), kEndpointEnable);
 }
@@ -75,8 +76,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
 
   constexpr size_t kUnit = bar::RingMemory::kHugePageBytes;
   const size_t bytes = (geometry.Bytes() + kUnit - 1) / kUnit * kUnit;
-  bar::RingMemory memory =
-      bar::RingMemory::Create(bytes, false, bar::RingMemory::Pages::kPreferHuge);
+  bar::RingMemory memory = adapter.attachment->Allocate(bytes);
   if (!memory) return -ENOMEM;
   const auto layout =
       coherent::EndpointMemory::Format({memory.data(), memory.bytes()}, geometry);
@@ -105,6 +105,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
 
 void CloseEndpoint(rte_eth_dev* dev, uint16_t queue) {
   Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(drivers::AnswerMutex());
   const std::unique_ptr<rte_pmd_ipu_endpoint> endpoint = std::move(adapter.endpoints[queue]);
   StopReceiving(dev);
   Add(adapter.closed_endpoints, Settle(*endpoint));

@@ -4,6 +4,7 @@
 #include <ethdev_driver.h>
 
 #include <cerrno>
+#include <new>
 
 #include "net_ipu/ipu_adapter.h"
 
@@ -51,7 +52,11 @@ int rte_pmd_ipu_endpoint_open(uint16_t port_id, uint16_t queue,
     Log(RTE_LOG_ERR, "%s: endpoint %u: %s", dev->data->name, queue, error);
     return -EINVAL;
   }
-  return sluice::net_ipu::OpenEndpoint(dev, queue, geometry, endpoint);
+  try {
+    return sluice::net_ipu::OpenEndpoint(dev, queue, geometry, endpoint);
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  }
 }
 
 void rte_pmd_ipu_endpoint_close(rte_pmd_ipu_endpoint* endpoint) {

@@ -2,14 +2,16 @@
 //
 // The ethdev face of net_ipu: capabilities, queues, start and stop.
 #include <ethdev_driver.h>
+#include <rte_errno.h>
 #include <rte_malloc.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <mutex>
 
 #include "net_ipu/ipu_adapter.h"
-#include "net_ipu/ipu_rx.h"
+#include "secondary.h"
 
 namespace sluice::net_ipu {
 
@@ -33,13 +35,14 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
   info->min_rx_bufsize = kMinBuffer;
   info->max_rx_pktlen = kMaxFrameBytes;
   info->max_rx_queues = info->max_tx_queues = static_cast<uint16_t>(adapter.max_queues);
-  info->max_mac_addrs = 1;
+  info->max_mac_addrs = kPortAddresses;
   info->rx_offload_capa = kRxOffloads;
   info->tx_offload_capa = kTxOffloads;
   info->tx_queue_offload_capa = kTxOffloads;
   info->reta_size = kRetaEntries;
   info->hash_key_size = kRssKeyBytes;
   info->flow_type_rss_offloads = kRssTypes;
+  dpdk::OfferToeplitz(info);
   info->default_rxconf.rx_free_thresh = kBatch;
   info->default_txconf.tx_rs_thresh = kBatch;
   info->rx_desc_lim = {.nb_max = kMaxRing,
@@ -55,20 +58,18 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
   return 0;
 }
 
-const uint32_t* SupportedPacketTypes(rte_eth_dev*) {
-  static constexpr uint32_t kTypes[] = {
-      RTE_PTYPE_L2_ETHER, RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN, RTE_PTYPE_L2_ETHER_QINQ,
-      RTE_PTYPE_L3_IPV4,  RTE_PTYPE_L3_IPV4_EXT,  RTE_PTYPE_L3_IPV6,       RTE_PTYPE_L3_IPV6_EXT,
-      RTE_PTYPE_L4_TCP,   RTE_PTYPE_L4_UDP,       RTE_PTYPE_L4_FRAG,       RTE_PTYPE_L4_SCTP,
-      RTE_PTYPE_L4_ICMP,  RTE_PTYPE_L4_NONFRAG,   RTE_PTYPE_UNKNOWN};
-  return kTypes;
-}
-
 // ------------------------------------------------------------------- queues
 
 /// Rings are powers of two.
 uint32_t RingEntries(uint16_t wanted) {
   return std::bit_ceil<uint32_t>(std::max<uint32_t>(wanted, kMinRing));
+}
+
+/// Where the port's configuration asks for stamps, which it may since the queue was set up. 0 or a
+/// negative errno.
+int StampIfAsked(const rte_eth_dev* dev, RxQueue& queue) {
+  const bool asked = (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
+  return asked && queue.stamp_bytes == 0 ? RxStamp(queue) : 0;
 }
 
 int RxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t entries, unsigned int socket,
@@ -78,15 +79,22 @@ int RxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t entries, unsigned int s
         pool->name, kMinBuffer);
     return -EINVAL;
   }
+  if (!MapPool(dev, pool)) return -EINVAL;
   RxQueue* const queue = RxCreate(AdapterOf(dev).registers, dev->data->port_id, id,
-                                  RingEntries(entries), pool, static_cast<int>(socket));
+                                  RingEntries(entries), pool, static_cast<int>(socket),
+                                  AdapterOf(dev).addressing);
   if (queue == nullptr) return -ENOMEM;
   queue->deferred_start = conf->rx_deferred_start != 0;
+  if (StampIfAsked(dev, *queue) != 0) {
+    RxDestroy(queue);
+    return -ENOMEM;
+  }
   dev->data->rx_queues[id] = queue;
   return 0;
 }
 
 void RxQueueRelease(rte_eth_dev* dev, uint16_t id) {
+  const std::scoped_lock lock(drivers::AnswerMutex());
   RxDestroy(Rx(dev, id));
   dev->data->rx_queues[id] = nullptr;
 }
@@ -103,7 +111,8 @@ int TxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t wanted, unsigned int so
     return -EINVAL;
   }
   TxQueue* const queue = TxCreate(AdapterOf(dev).registers, dev->data->port_id, id, entries,
-                                  threshold, offloads, static_cast<int>(socket));
+                                  threshold, offloads, static_cast<int>(socket),
+                                  AdapterOf(dev).addressing);
   if (queue == nullptr) return -ENOMEM;
   queue->deferred_start = conf->tx_deferred_start != 0;
   dev->data->tx_queues[id] = queue;
@@ -111,6 +120,7 @@ int TxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t wanted, unsigned int so
 }
 
 void TxQueueRelease(rte_eth_dev* dev, uint16_t id) {
+  const std::scoped_lock lock(drivers::AnswerMutex());
   TxDestroy(Tx(dev, id));
   dev->data->tx_queues[id] = nullptr;
 }
@@ -120,7 +130,8 @@ bool HasLink(const rte_eth_dev* dev, uint16_t id) { return HasLink(AdapterOf(dev
 
 int RxQueueStart(rte_eth_dev* dev, uint16_t id) {
   if (HasLink(dev, id)) return -EBUSY;
-  const int error = RxStart(*Rx(dev, id), dev->data->scattered_rx != 0);
+  int error = StampIfAsked(dev, *Rx(dev, id));
+  if (error == 0) error = RxStart(*Rx(dev, id), dev->data->scattered_rx != 0);
   if (error == 0) dev->data->rx_queue_state[id] = RTE_ETH_QUEUE_STATE_STARTED;
   return error;
 }
@@ -143,59 +154,6 @@ int TxQueueStop(rte_eth_dev* dev, uint16_t id) {
   return 0;
 }
 
-void RxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info) {
-  const RxQueue& queue = *Rx(dev, id);
-  info->mp = queue.pool;
-  info->scattered_rx = dev->data->scattered_rx;
-  info->nb_desc = static_cast<uint16_t>(queue.mask + 1);
-  info->rx_buf_size = static_cast<uint16_t>(queue.room);
-  info->conf.rx_free_thresh = kBatch;
-  info->conf.rx_deferred_start = queue.deferred_start;
-  info->conf.offloads = dev->data->dev_conf.rxmode.offloads;
-}
-
-void TxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info) {
-  const TxQueue& queue = *Tx(dev, id);
-  info->nb_desc = static_cast<uint16_t>(queue.mask + 1);
-  info->conf.tx_rs_thresh = kBatch;
-  info->conf.tx_free_thresh = static_cast<uint16_t>(queue.mask + 1 - queue.clean_from);
-  info->conf.tx_deferred_start = queue.deferred_start;
-  info->conf.offloads = queue.offloads;
-}
-
-uint32_t RxQueueCount(void* queue) {
-  const RxQueue& rx = *static_cast<RxQueue*>(queue);
-  uint32_t used = 0;
-  while (rx.head + used != rx.tail && Done(LoadHigh(rx.ring[(rx.head + used) & rx.mask]))) ++used;
-  return used;
-}
-
-int RxDescriptorStatus(void* queue, uint16_t offset) {
-  const RxQueue& rx = *static_cast<RxQueue*>(queue);
-  if (offset > rx.mask) return -EINVAL;
-  if (offset >= rx.tail - rx.head) return RTE_ETH_RX_DESC_UNAVAIL;
-  return Done(LoadHigh(rx.ring[(rx.head + offset) & rx.mask])) ? RTE_ETH_RX_DESC_DONE
-                                                               : RTE_ETH_RX_DESC_AVAIL;
-}
-
-/// `offset` counts from the next descriptor to be written; completions are known by
-/// the batch.
-int TxDescriptorStatus(void* queue, uint16_t offset) {
-  const TxQueue& tx = *static_cast<TxQueue*>(queue);
-  if (offset > tx.mask) return -EINVAL;
-  const uint32_t used = tx.tail - tx.cleaned;
-  if (offset < tx.mask + 1 - used) return RTE_ETH_TX_DESC_DONE;
-  const uint32_t index = tx.tail + offset - (tx.mask + 1);  // of the lap before
-  const uint32_t report = index | (kBatch - 1);
-  const bool posted = static_cast<int32_t>(tx.tail - report) > 0;
-  return posted && LoadHigh(tx.ring[report & tx.mask]) == kDone ? RTE_ETH_TX_DESC_DONE
-                                                                : RTE_ETH_TX_DESC_FULL;
-}
-
-int TxDoneCleanup(void* queue, uint32_t limit) {
-  return static_cast<int>(TxClean(*static_cast<TxQueue*>(queue), limit));
-}
-
 // ------------------------------------------------------------- start and stop
 
 int Configure(rte_eth_dev* dev) {
@@ -211,6 +169,7 @@ int Stop(rte_eth_dev* dev) {
   for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) TxQueueStop(dev, i);
   SetReceiving(adapter, AnyLinkOpen(adapter));
   for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) RxQueueStop(dev, i);
+  CloseRxInterrupts(dev);
   return 0;
 }
 
@@ -237,6 +196,11 @@ int Start(rte_eth_dev* dev) {
         dev->data->name, queue);
     return -EINVAL;
   }
+  if (const int error = OpenRxInterrupts(dev); error != 0) {
+    Log(RTE_LOG_ERR, "%s: no interrupts for its receive queues: %s", dev->data->name,
+        rte_strerror(-error));
+    return error;
+  }
   dev->data->scattered_rx = !FitsBuffers(dev, dev->data->mtu);
   adapter.started_generation = adapter.attachment->Generation();
   ConfigureStation(dev);
@@ -255,6 +219,7 @@ int Start(rte_eth_dev* dev) {
     return error;
   }
   ChooseBursts(dev);
+  adapter.starts.fetch_add(1, std::memory_order_release);
   SetReceiving(adapter, true);
   dev->data->dev_started = 1;
   EnableWire(dev, adapter.link_allowed);
@@ -278,11 +243,14 @@ int Reset(rte_eth_dev* dev) {
   adapter.registers.Write32(kReset, kResetMagic);
   adapter.link_allowed = true;
   ConfigurePort(dev);
+  const std::scoped_lock lock(adapter.configuration);
+  WriteFilters(adapter);
   return 0;
 }
 
 int Close(rte_eth_dev* dev) {
   if (dev->data->dev_private == nullptr) return 0;
+  UnwatchPort(dev);
   if (dev->data->dev_started) Stop(dev);
   for (uint32_t i = 0; i < dev->data->nb_rx_queues; ++i) RxQueueRelease(dev, i);
   for (uint32_t i = 0; i < dev->data->nb_tx_queues; ++i) TxQueueRelease(dev, i);
@@ -290,6 +258,8 @@ int Close(rte_eth_dev* dev) {
   FlowClear(dev);
   CloseLinks(dev);
   CloseEndpoints(dev);
+  ForgetPools(AdapterOf(dev));
+  const std::scoped_lock lock(drivers::AnswerMutex());
   AdapterOf(dev).~Adapter();  // the model stops here
   rte_free(dev->data->dev_private);
   dev->data->dev_private = nullptr;
@@ -311,8 +281,13 @@ constexpr eth_dev_ops MakeOps() {
   ops.allmulticast_enable = AllMulticastEnable;
   ops.allmulticast_disable = AllMulticastDisable;
   ops.mac_addr_set = MacAddressSet;
+  ops.mac_addr_add = MacAddressAdd;
+  ops.mac_addr_remove = MacAddressRemove;
+  ops.set_mc_addr_list = SetGroups;
+  ops.vlan_filter_set = VlanFilterSet;
+  ops.vlan_offload_set = VlanOffloadSet;
   ops.mtu_set = MtuSet;
-  ops.stats_get = StatsGet;
+  ops.stats_get = dpdk::kStatsGet<StatsGet>;
   ops.stats_reset = StatsReset;
   ops.xstats_get = XstatsGet;
   ops.xstats_reset = XstatsReset;
@@ -322,7 +297,7 @@ constexpr eth_dev_ops MakeOps() {
   ops.txq_info_get = TxQueueInfo;
   ops.rx_burst_mode_get = RxBurstMode;
   ops.tx_burst_mode_get = TxBurstMode;
-  ops.dev_supported_ptypes_get = SupportedPacketTypes;
+  ops.dev_supported_ptypes_get = dpdk::kSupportedPtypesGet<SupportedPacketTypes>;
   ops.rx_queue_start = RxQueueStart;
   ops.rx_queue_stop = RxQueueStop;
   ops.tx_queue_start = TxQueueStart;
@@ -337,6 +312,18 @@ constexpr eth_dev_ops MakeOps() {
   ops.reta_update = RetaUpdate;
   ops.reta_query = RetaQuery;
   ops.flow_ops_get = FlowOpsGet;
+  ops.rx_queue_intr_enable = RxInterruptEnable;
+  ops.rx_queue_intr_disable = RxInterruptDisable;
+  ops.timesync_enable = TimesyncEnable;
+  ops.timesync_disable = TimesyncDisable;
+  ops.timesync_read_rx_timestamp = TimesyncReadRx;
+  ops.timesync_read_tx_timestamp = TimesyncReadTx;
+  ops.timesync_adjust_time = TimesyncAdjust;
+  ops.timesync_read_time = TimesyncRead;
+  ops.timesync_write_time = TimesyncWrite;
+  ops.read_clock = ReadClock;
+  ops.fw_version_get = FirmwareVersion;
+  ops.get_reg = DumpRegisters;
   return ops;
 }
 
@@ -346,9 +333,7 @@ constinit const eth_dev_ops kEthdevOps = MakeOps();
 
 void SetOps(rte_eth_dev* dev) {
   dev->dev_ops = &kEthdevOps;
-  dev->rx_queue_count = RxQueueCount;
-  dev->rx_descriptor_status = RxDescriptorStatus;
-  dev->tx_descriptor_status = TxDescriptorStatus;
+  SetRingOps(dev);
 }
 
 }  // namespace sluice::net_ipu

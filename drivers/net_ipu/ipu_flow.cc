@@ -40,6 +40,8 @@ void Post(bar::Bar& registers, const rte_flow& flow, FlowCommand command) {
   WriteOctets(registers, kFlowEtherDestination, flow.ether_destination);
   registers.Write32(kFlowAction, flow.action);
   registers.Write32(kFlowMark, flow.mark);
+  registers.Write32(kFlowAge, flow.age_s);
+  if (flow.age_s != 0) registers.Write64(kFlowCookie, reinterpret_cast<uint64_t>(&flow));
   registers.Write32(kFlowCommand, static_cast<uint32_t>(command));
 }
 
@@ -65,7 +67,11 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
   };
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  switch (Command(adapter, flow, FlowCommand::kAdd)) {
+  // Kept first: the device calls a rule that ages by its address.
+  const auto place = adapter.flows.insert(adapter.flows.end(), flow);
+  const FlowStatus status = Command(adapter, *place, FlowCommand::kAdd);
+  if (status != FlowStatus::kOk) adapter.flows.erase(place);
+  switch (status) {
     case FlowStatus::kOk:
       break;
     case FlowStatus::kExists:
@@ -75,8 +81,9 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
     default:
       return refuse(EIO, "the device refused the rule");
   }
+  adapter.flow_places.emplace(&*place, place);
   if (flow.counter != nullptr) ++flow.counter->rules;
-  return &adapter.flows.emplace_back(flow);
+  return &*place;
 }
 
 /// Adds what the device counted for the rule; false if it does not answer. `configuration` is held.
@@ -88,27 +95,32 @@ bool AddCount(Adapter& adapter, const rte_flow& flow, bool reset, rte_flow_query
   return true;
 }
 
-/// The rule is about to go: a counter that it shares keeps what it counted.
-void LeaveCounter(Adapter& adapter, const rte_flow& flow) {
-  if (flow.counter == nullptr) return;
-  rte_flow_query_count count{};
-  AddCount(adapter, flow, false, &count);
-  flow.counter->hits += count.hits;
-  flow.counter->bytes += count.bytes;
+/// Takes the rule out of the device; a counter that it shares keeps what it counted to the end.
+/// `configuration` is held.
+FlowStatus RemoveRule(Adapter& adapter, rte_flow& flow) {
+  ForgetAge(adapter, flow);
+  const FlowStatus status = Command(adapter, flow, FlowCommand::kRemove);
+  if (flow.counter == nullptr) return status;
+  if (status == FlowStatus::kOk) {
+    flow.counter->hits += adapter.registers.Read64(kFlowHits);
+    flow.counter->bytes += adapter.registers.Read64(kFlowHitBytes);
+  }
   --flow.counter->rules;
+  return status;
+}
+
+int UnknownRule(rte_flow* flow, rte_flow_error* error) {
+  return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, flow, "no such rule");
 }
 
 int Destroy(rte_eth_dev* dev, rte_flow* flow, rte_flow_error* error) {
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  auto& flows = adapter.flows;
-  const auto it = std::find_if(flows.begin(), flows.end(), [&](rte_flow& f) { return &f == flow; });
-  if (it == flows.end()) {
-    return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, flow, "no such rule");
-  }
-  LeaveCounter(adapter, *flow);
-  const FlowStatus status = Command(adapter, *flow, FlowCommand::kRemove);
-  flows.erase(it);
+  const auto known = adapter.flow_places.find(flow);
+  if (known == adapter.flow_places.end()) return UnknownRule(flow, error);
+  const FlowStatus status = RemoveRule(adapter, *flow);
+  adapter.flows.erase(known->second);
+  adapter.flow_places.erase(known);
   if (status == FlowStatus::kOk) return 0;
   return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr,
                             "the device did not have the rule");
@@ -121,17 +133,29 @@ int Flush(rte_eth_dev* dev, rte_flow_error*) {
 
 int Query(rte_eth_dev* dev, rte_flow* flow, const rte_flow_action* action, void* data,
           rte_flow_error* error) {
-  if (action->type != RTE_FLOW_ACTION_TYPE_COUNT || !flow->count) {
-    return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action,
-                              "only a rule's count can be queried");
-  }
-  auto* const count = static_cast<rte_flow_query_count*>(data);
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
+  if (!adapter.flow_places.contains(flow)) return UnknownRule(flow, error);
+  if (action->type == RTE_FLOW_ACTION_TYPE_AGE && flow->age_s != 0) {
+    *static_cast<rte_flow_query_age*>(data) = {.reserved = 0,
+                                               .aged = flow->aged,
+                                               .sec_since_last_hit_valid = 0,
+                                               .sec_since_last_hit = 0};
+    return 0;
+  }
+  if (action->type != RTE_FLOW_ACTION_TYPE_COUNT || !flow->count) {
+    return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action,
+                              "only what a rule counts, and whether it aged, can be queried");
+  }
+  auto* const count = static_cast<rte_flow_query_count*>(data);
   count->hits = count->bytes = 0;
   if (!AddCount(adapter, *flow, count->reset != 0, count)) {
     return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr,
                               "the device does not answer the query");
+  }
+  if (count->reset != 0 && flow->counter != nullptr) {  // Which counts on.
+    flow->counter->hits += count->hits;
+    flow->counter->bytes += count->bytes;
   }
   count->hits_set = count->bytes_set = 1;
   return 0;
@@ -149,9 +173,20 @@ rte_flow_action_handle* CreateCounter(rte_eth_dev* dev, const rte_flow_indir_act
   return &adapter.counters.emplace_back();
 }
 
+int UnknownCounter(const rte_flow_action_handle* counter, rte_flow_error* error) {
+  return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, counter,
+                            "no such counter on this port");
+}
+
+bool Knows(const Adapter& adapter, const rte_flow_action_handle* counter) {
+  return std::any_of(adapter.counters.begin(), adapter.counters.end(),
+                     [=](const auto& known) { return &known == counter; });
+}
+
 int DestroyCounter(rte_eth_dev* dev, rte_flow_action_handle* counter, rte_flow_error* error) {
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
+  if (!Knows(adapter, counter)) return UnknownCounter(counter, error);
   if (counter->rules != 0) {
     return rte_flow_error_set(error, EBUSY, RTE_FLOW_ERROR_TYPE_HANDLE, counter,
                               "rules count here: destroy them first");
@@ -161,14 +196,19 @@ int DestroyCounter(rte_eth_dev* dev, rte_flow_action_handle* counter, rte_flow_e
 }
 
 int QueryCounter(rte_eth_dev* dev, const rte_flow_action_handle* handle, void* data,
-                 rte_flow_error*) {
+                 rte_flow_error* error) {
   auto* const counter = const_cast<rte_flow_action_handle*>(handle);
   auto* const count = static_cast<rte_flow_query_count*>(data);
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
+  if (!Knows(adapter, counter)) return UnknownCounter(counter, error);
   count->hits = counter->hits, count->bytes = counter->bytes;
   for (const rte_flow& flow : adapter.flows) {
-    if (flow.counter == counter) AddCount(adapter, flow, count->reset != 0, count);
+    if (flow.counter != counter || AddCount(adapter, flow, count->reset != 0, count)) continue;
+    // What devices' counters lost already.
+    if (count->reset != 0) counter->hits = count->hits, counter->bytes = count->bytes;
+    return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, counter,
+                              "the device does not answer the query");
   }
   if (count->reset != 0) counter->hits = counter->bytes = 0;
   count->hits_set = count->bytes_set = 1;
@@ -185,8 +225,7 @@ int Dump(rte_eth_dev* dev, rte_flow* flow, FILE* file, rte_flow_error* error) {
     std::fprintf(file, "%p:", static_cast<const void*>(&rule));
     DumpFlow(rule, file);
   }
-  if (found) return 0;
-  return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, flow, "no such rule");
+  return found ? 0 : UnknownRule(flow, error);
 }
 
 int Isolate(rte_eth_dev* dev, int set, rte_flow_error*) {
@@ -201,6 +240,7 @@ constinit const rte_flow_ops kFlowOps = [] {
   rte_flow_ops ops = drivers::FlowOps(Validate, Create, Destroy, Flush, Query);
   ops.dev_dump = Dump;
   ops.isolate = Isolate;
+  ops.get_aged_flows = GetAgedFlows;
   ops.action_handle_create = CreateCounter;
   ops.action_handle_destroy = DestroyCounter;
   ops.action_handle_query = QueryCounter;
@@ -212,8 +252,14 @@ constinit const rte_flow_ops kFlowOps = [] {
 void FlowClear(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  for (const rte_flow& flow : adapter.flows) LeaveCounter(adapter, flow);
+  // Those that share a counter one by one, the newest first: it misses no hit. Then all others at
+  // once.
+  for (auto flow = adapter.flows.rbegin(); flow != adapter.flows.rend(); ++flow) {
+    if (flow->counter != nullptr) RemoveRule(adapter, *flow);
+  }
   adapter.registers.Write32(kFlowCommand, static_cast<uint32_t>(FlowCommand::kFlush));
+  adapter.aged.clear();
+  adapter.flow_places.clear();
   adapter.flows.clear();
 }
 

@@ -65,6 +65,18 @@ int TakeCounter(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow*
                             "the port has no such indirect counter");
 }
 
+int TakeAge(const rte_flow_action* action, rte_flow* flow, rte_flow_error* error) {
+  if (action->conf == nullptr) return RefuseEmpty(error, action);
+  const auto& age = *static_cast<const rte_flow_action_age*>(action->conf);
+  if (age.timeout == 0 || age.reserved != 0) {
+    return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
+                              "a rule ages after a second or more");
+  }
+  flow->age_s = age.timeout;
+  flow->context = age.context;
+  return 0;
+}
+
 }  // namespace
 
 int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
@@ -102,13 +114,16 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
       case RTE_FLOW_ACTION_TYPE_COUNT:
         flow->count = true;
         break;
+      case RTE_FLOW_ACTION_TYPE_AGE:
+        result = TakeAge(action, flow, error);
+        break;
       case RTE_FLOW_ACTION_TYPE_INDIRECT:
         result = TakeCounter(dev, action, flow, error);
         break;
       default:
         return rte_flow_error_set(
             error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action,
-            "the actions are queue, rss, passthru or drop, and mark, flag and count");
+            "the actions are queue, rss, passthru or drop, and mark, flag, count and age");
     }
     if (result != 0) return result;
   }

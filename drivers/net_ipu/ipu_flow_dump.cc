@@ -54,6 +54,7 @@ void DumpFlow(const rte_flow& flow, FILE* file) {
   if (flow.action & kFlowActionMark) std::fprintf(file, ", mark %" PRIu32, flow.mark);
   if (flow.action & kFlowActionFlag) std::fprintf(file, ", flag");
   if (flow.count) std::fprintf(file, ", count");
+  if (flow.age_s != 0) std::fprintf(file, ", age %" PRIu32 " s", flow.age_s);
   std::fprintf(file, "\n");
 }
 

@@ -178,14 +178,14 @@ int TakeIpv6(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
     return RefuseItem(error, item, "of extension headers only the lack of a fragment's is matched");
   }
   rte_ipv6_hdr rest = mask;
-  std::memset(rest.src_addr, 0, sizeof(rest.src_addr));
-  std::memset(rest.dst_addr, 0, sizeof(rest.dst_addr));
+  std::memset(&rest.src_addr, 0, sizeof(rest.src_addr));
+  std::memset(&rest.dst_addr, 0, sizeof(rest.dst_addr));
   rest.proto = 0;
   if (!drivers::IsZero(rest)) {
     return RefuseItem(error, item, "only addresses and protocol of IPv6 are matched");
   }
-  if (!TakeBytes(flow, kFlowMatchSource, spec.src_addr, mask.src_addr, 16, flow->source.data()) ||
-      !TakeBytes(flow, kFlowMatchDestination, spec.dst_addr, mask.dst_addr, 16,
+  if (!TakeBytes(flow, kFlowMatchSource, &spec.src_addr, &mask.src_addr, 16, flow->source.data()) ||
+      !TakeBytes(flow, kFlowMatchDestination, &spec.dst_addr, &mask.dst_addr, 16,
                  flow->destination.data()) ||
       !TakeProtocol(flow, spec.proto, mask.proto)) {
     return RefuseItem(error, item, kPartialMask);

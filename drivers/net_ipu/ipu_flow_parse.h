@@ -13,9 +13,9 @@
 namespace sluice::net_ipu {
 
 /// Fills `flow` from [eth] [/ vlan] / ipv4|ipv6 [/ udp|tcp], each field matched exactly or not at
-/// all, and from queue, rss, passthru or drop, with mark, flag and count. 0, or a negative errno
-/// with `error` filled. Of the device only queues, links, RSS types and shared counters are looked
-/// at.
+/// all, and from queue, rss, passthru or drop, with mark, flag, count and age. 0, or a negative
+/// errno with `error` filled. Of the device only queues, links, RSS types and shared counters are
+/// looked at.
 ///
 /// An EtherType, or has_vlan 0, demands that there is no tag before IP; a vlan item, exactly one.
 /// rss is the port's own spreading, as passthru is: of several rules that match one applies.

@@ -16,6 +16,7 @@
 
 #include "bar/load_once.h"
 #include "net_ipu/ipu_adapter.h"
+#include "secondary.h"
 
 namespace sluice::net_ipu {
 
@@ -35,7 +36,7 @@ uint32_t Register(const rte_pmd_ipu_link& link, uint32_t offset) {
 /// Shows the link to the device and begins the host's present epoch there.
 void Program(rte_pmd_ipu_link& link) {
   bar::Bar& registers = link.adapter->registers;
-  registers.Write64(Register(link, kLinkBase), reinterpret_cast<uint64_t>(link.memory.data()));
+  registers.Write64(Register(link, kLinkBase), link.adapter->attachment->BusOf(link.memory));
   registers.Write64(Register(link, kLinkBytes), link.memory.bytes());
   registers.Write32(Register(link, kLinkEpoch), link.host->epoch());
   registers.Write32(Register(link, kLinkControl), kLinkEnable);
@@ -74,7 +75,7 @@ int StartNew(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t su
   emulator::Attachment& attachment = *link.adapter->attachment;
   constexpr size_t kUnit = bar::RingMemory::kHugePageBytes;
   const size_t bytes = (swap::LinkMemory::BytesFor(geometry) + kUnit - 1) / kUnit * kUnit;
-  link.memory = bar::RingMemory::Create(bytes, false, bar::RingMemory::Pages::kPreferHuge);
+  link.memory = attachment.Allocate(bytes);
   if (!link.memory) return -ENOMEM;
   link.layout = swap::LinkMemory::Format(Bytes(link.memory), geometry);
   link.host = swap::HostLink::Open(link.layout, suspect_cycles);
@@ -165,6 +166,7 @@ int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
 
 void CloseLink(rte_eth_dev* dev, uint16_t queue) {
   Adapter& adapter = AdapterOf(dev);
+  const std::scoped_lock lock(drivers::AnswerMutex());
   const std::unique_ptr<rte_pmd_ipu_link> link = std::move(adapter.links[queue]);
   StopReceiving(dev);
 

@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 
 #include <cerrno>
+#include <new>
 
 #include "net_ipu/ipu_adapter.h"
 #include "net_ipu/ipu_wrap.h"
@@ -65,8 +66,12 @@ int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue, const rte_pmd_ipu_li
     return -EINVAL;
   }
   const uint64_t suspect_us = conf->suspect_us != 0 ? conf->suspect_us : kSuspectUs;
-  return sluice::net_ipu::OpenLink(dev, queue, geometry, suspect_us * rte_get_tsc_hz() / 1'000'000,
-                                   link);
+  try {
+    return sluice::net_ipu::OpenLink(dev, queue, geometry,
+                                     suspect_us * rte_get_tsc_hz() / 1'000'000, link);
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  }
 }
 
 void rte_pmd_ipu_link_close(rte_pmd_ipu_link* link) {

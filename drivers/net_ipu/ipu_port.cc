@@ -67,6 +67,11 @@ Targets ReceiveTargets(const rte_eth_dev* dev) {
   return targets;
 }
 
+void SwitchWire(Adapter& adapter, bool enabled) {
+  adapter.attachment->EnableWire(enabled);
+  adapter.wire_enabled = enabled;
+}
+
 int SetFlag(rte_eth_dev* dev, bool Adapter::*flag, bool value) {
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
@@ -84,6 +89,9 @@ void WritePortControl(Adapter& adapter) {
   if (adapter.all_multicast) control |= kPortAllMulticast;
   if (adapter.verify_checksums) control |= kPortChecksum;
   if (adapter.isolated) control |= kPortIsolate;
+  if (adapter.strip_tags) control |= kPortVlanStrip;
+  if (adapter.filter_vlans) control |= kPortVlanFilter;
+  if (adapter.timesync) control |= kPortTimesync;
   adapter.registers.Write32(kPortControl, control);
 }
 
@@ -100,6 +108,7 @@ void WriteRss(Adapter& adapter) {
 
 void Reapply(Adapter& adapter) {
   WriteStation(adapter);
+  WriteFilters(adapter);
   WriteRss(adapter);
   FlowReplay(adapter);
   WritePortControl(adapter);
@@ -118,9 +127,7 @@ void SetReceiving(Adapter& adapter, bool receiving) {
 }
 
 void EnableWire(rte_eth_dev* dev, bool enabled) {
-  Adapter& adapter = AdapterOf(dev);
-  adapter.attachment->EnableWire(enabled);
-  adapter.wire_enabled = enabled;
+  SwitchWire(AdapterOf(dev), enabled);
   LinkUpdate(dev, 0);
 }
 
@@ -133,6 +140,7 @@ void ConfigureStation(rte_eth_dev* dev) {
       dev->data->nb_rx_queues == 0 ? kMaxFrameBytes : dev->data->mtu + kFrameOverhead;
   adapter.verify_checksums =
       (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_CHECKSUM) != 0;
+  ReadVlanOffloads(dev);
   WriteStation(adapter);
 }
 
@@ -197,6 +205,8 @@ int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
 
 int LinkUpdate(rte_eth_dev* dev, int) {
   Adapter& adapter = AdapterOf(dev);
+  // Whoever looked first stores first: what the other one saw is newer.
+  const std::scoped_lock lock(adapter.link_update);
   rte_eth_link link{};
   // Rings do not outlive a power-on of the device: the port is down until it is restarted.
   const bool stale =
@@ -213,13 +223,16 @@ int LinkUpdate(rte_eth_dev* dev, int) {
 int SetLinkUp(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   adapter.link_allowed = true;
-  if (dev->data->dev_started || AnyLinkOpen(adapter)) EnableWire(dev, true);
+  if (dev->data->dev_started || AnyLinkOpen(adapter)) SwitchWire(adapter, true);
+  TellLink(dev);
   return 0;
 }
 
 int SetLinkDown(rte_eth_dev* dev) {
-  AdapterOf(dev).link_allowed = false;
-  EnableWire(dev, false);
+  Adapter& adapter = AdapterOf(dev);
+  adapter.link_allowed = false;
+  SwitchWire(adapter, false);
+  TellLink(dev);
   return 0;
 }
 
@@ -265,6 +278,7 @@ int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
     conf->rss_key_len = kRssKeyBytes;
   }
   conf->rss_hf = adapter.rss_types;
+  dpdk::TellToeplitz(conf);
   return 0;
 }
 

@@ -6,18 +6,17 @@
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
 #include <rte_log.h>
-#include <rte_malloc.h>
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "emulator/ipu_model.h"
 #include "emulator/options.h"
 #include "net_ipu/ipu_adapter.h"
+#include "net_ipu/ipu_secondary.h"
 #include "net_ipu/ipu_wrap.h"
 #include "pmd_info.h"
 #include "register_once.h"
@@ -80,26 +79,6 @@ bool ParseArguments(const char* text, Arguments* arguments, std::string* error) 
   return false;
 }
 
-/// Checks that a device answers and takes its address.
-bool Identify(rte_eth_dev* dev, std::string* error) {
-  Adapter& adapter = AdapterOf(dev);
-  if (adapter.registers.Read32(regs::ipu::kDeviceId) != regs::ipu::kDeviceIdValue) {
-    *error = "the device does not answer with its id";
-    return false;
-  }
-  adapter.registers.Write32(regs::ipu::kReset, regs::ipu::kResetMagic);
-  adapter.max_queues =
-      std::min(adapter.max_queues, adapter.registers.Read32(regs::ipu::kQueuePairs));
-  dev->data->mac_addrs = static_cast<rte_ether_addr*>(
-      rte_zmalloc_socket("net_ipu", sizeof(rte_ether_addr), 0, dev->data->numa_node));
-  if (dev->data->mac_addrs == nullptr) {
-    *error = "no memory for the port";
-    return false;
-  }
-  adapter.attachment->MacAddress(dev->data->mac_addrs->addr_bytes);
-  return true;
-}
-
 int Fail(rte_vdev_device* vdev, const std::string& error, int code) {
   Log(RTE_LOG_ERR, "%s: %s", rte_vdev_device_name(vdev), error.c_str());
   return code;
@@ -107,9 +86,8 @@ int Fail(rte_vdev_device* vdev, const std::string& error, int code) {
 
 int Probe(rte_vdev_device* vdev) {
   std::string error;
-  if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-    return Fail(vdev, "runs in the primary process only", -ENOTSUP);
-  }
+  if (rte_eal_process_type() != RTE_PROC_PRIMARY) return ProbeSecondary(vdev);
+  ServeSecondaries();
   Arguments arguments;
   if (!ParseArguments(rte_vdev_device_args(vdev), &arguments, &error))
     return Fail(vdev, error, -EINVAL);
@@ -120,38 +98,22 @@ int Probe(rte_vdev_device* vdev) {
   auto attachment = emulator::Attach(rte_vdev_device_name(vdev), emulator::kIpuModel, {},
                                      arguments.model, &error);
   if (attachment == nullptr) return Fail(vdev, error, -EINVAL);
-
   rte_eth_dev* const dev = rte_eth_vdev_allocate(vdev, sizeof(Adapter));
   if (dev == nullptr) return Fail(vdev, "no free ethdev port, or no memory for one", -ENOMEM);
-  Adapter* const adapter = new (dev->data->dev_private) Adapter();
-  adapter->registers = attachment->registers();
-  adapter->attachment = std::move(attachment);
-  adapter->max_queues = arguments.queues;
-  if (!Identify(dev, &error)) {
-    adapter->~Adapter();
-    rte_eth_dev_release_port(dev);
-    return Fail(vdev, error, -EIO);
-  }
-  SetOps(dev);
-  dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
-  rte_eth_dev_probing_finish(dev);
-  return 0;
+  const int failure =
+      CreatePort(dev, std::move(attachment), Addresses::kVirtual, arguments.queues, &error);
+  return failure == 0 ? 0 : Fail(vdev, error, failure);
 }
 
-int Remove(rte_vdev_device* vdev) {
-  rte_eth_dev* const dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
-  if (dev == nullptr) return 0;  // closed before
-  dev->dev_ops->dev_close(dev);
-  return rte_eth_dev_release_port(dev);
-}
+int Remove(rte_vdev_device* vdev) { return RemovePort(rte_vdev_device_name(vdev)); }
 
 constinit rte_vdev_driver driver = {
     .next = {},
     .driver = {},
     .probe = Probe,
     .remove = Remove,
-    .dma_map = nullptr,
-    .dma_unmap = nullptr,
+    .dma_map = DmaMap,
+    .dma_unmap = DmaUnmap,
     .drv_flags = 0,
 };
 
@@ -180,6 +142,5 @@ RTE_INIT(net_ipu_register) {
   "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
   "verify=<string> pause=<on|off>"
 
-RTE_PMD_EXPORT_NAME(net_ipu, __COUNTER__);
 RTE_PMD_REGISTER_PARAM_STRING(net_ipu, NET_IPU_PARAMETERS);
 SLUICE_PMD_INFO(net_ipu, NET_IPU_PARAMETERS, "");

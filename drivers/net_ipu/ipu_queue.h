@@ -9,7 +9,9 @@
 #include <rte_mempool.h>
 #include <rte_memzone.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "bar/bar.h"
 #include "regs/ipu.h"
@@ -19,6 +21,24 @@ namespace sluice::net_ipu {
 /// Descriptors between two TX completion reports, and the unit in which RX is
 /// refilled: a power of two that divides every ring.
 inline constexpr uint32_t kBatch = 32;
+
+/// By what the device finds memory: a model, which has it mapped where this process has, by virtual
+/// addresses; a function on a bus by what EAL maps, of which mbufs know each their own.
+enum class Addresses : uint8_t { kVirtual, kIova };
+
+/// Where an mbuf keeps the address of its buffer.
+inline size_t AddressField(Addresses addresses) {
+#if RTE_IOVA_AS_PA || RTE_IOVA_IN_MBUF
+  if (addresses == Addresses::kIova) return offsetof(rte_mbuf, buf_iova);
+#endif
+  return offsetof(rte_mbuf, buf_addr);
+}
+/// The device's address of the buffer, by that field.
+inline uint64_t BufferBus(const rte_mbuf* mbuf, size_t field) {
+  uint64_t address;
+  std::memcpy(&address, reinterpret_cast<const uint8_t*>(mbuf) + field, sizeof(address));
+  return address;
+}
 
 /// Indices are free-running and masked on use. The driver owns [0, head) and
 /// posts [head, tail) to the device, which completes it in order by write-back.
@@ -30,7 +50,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   uint32_t tail;
   uint32_t room;            ///< Bytes behind every posted address.
   uint64_t rearm;           ///< First 8 bytes of mbuf::rearm_data.
-  uint64_t address_offset;  ///< From an mbuf to the address posted for it; 0: read buf_addr.
+  uint64_t address_offset;  ///< From an mbuf to the address posted for it; 0: read it there.
   rte_mempool* pool;
   uint64_t packets;  ///< Statistics: this queue's thread writes, others read.
   uint64_t bytes;
@@ -44,10 +64,15 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   uint64_t stop_discards;  ///< Frames received and not fetched when the queue stopped.
 
   const rte_memzone* zone;
+  uint32_t address_field;  ///< AddressField.
+  Addresses addresses;
   uint16_t port_id;
   uint16_t queue_id;
   bool started;
   bool deferred_start;
+  uint32_t stamp_bytes;  ///< regs::ipu::kStampBytes if frames are stamped, else 0.
+  int stamp_offset;      ///< Of the mbuf's dynamic field,
+  uint64_t stamp_flag;   ///< and the flag that goes with it.
   rte_mbuf none;  ///< In place of mbufs while the queue is stopped.
 };
 
@@ -58,8 +83,9 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   uint32_t mask;
   uint32_t tail;
   uint32_t cleaned;
-  uint32_t clean_from;  ///< Reclaim once this many descriptors are in use.
-  uint64_t packets;     ///< As in RxQueue.
+  uint32_t clean_from;     ///< Reclaim once this many descriptors are in use.
+  uint32_t address_field;  ///< AddressField.
+  uint64_t packets;        ///< As in RxQueue.
   uint64_t bytes;
   bool fast_free;  ///< RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE: one pool, one reference, one segment.
 
@@ -68,6 +94,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   uint64_t bad_packet;  ///< More segments than the device takes.
 
   const rte_memzone* zone;
+  Addresses addresses;
   uint64_t offloads;
   uint16_t port_id;
   uint16_t queue_id;
@@ -78,8 +105,10 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
 /// Creates a stopped queue of `entries` (power of two, regs::ipu::kMinRing …
 /// kMaxRing) descriptors. Null if there is no memory.
 RxQueue* RxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
-                  rte_mempool* pool, int socket);
+                  rte_mempool* pool, int socket, Addresses addresses = Addresses::kVirtual);
 void RxDestroy(RxQueue* queue);
+/// Frames are stamped from the next start on, in DPDK's field for it. 0 or a negative errno.
+int RxStamp(RxQueue& queue);
 /// Posts buffers and enables the ring. 0, -ENOMEM (the pool cannot fill the ring),
 /// -EIO (the device refuses or does not answer). `scatter`: frames may span buffers.
 int RxStart(RxQueue& queue, bool scatter);
@@ -89,7 +118,8 @@ void RxStop(RxQueue& queue);
 uint32_t RxPending(const RxQueue& queue);
 
 TxQueue* TxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
-                  uint32_t free_threshold, uint64_t offloads, int socket);
+                  uint32_t free_threshold, uint64_t offloads, int socket,
+                  Addresses addresses = Addresses::kVirtual);
 void TxDestroy(TxQueue* queue);
 int TxStart(TxQueue& queue);
 /// Waits, bounded, until everything posted has left, then disables the ring and
@@ -103,6 +133,10 @@ uint32_t TxClean(TxQueue& queue, uint32_t limit);
 uint16_t RxBurstScalar(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstVector(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstScattered(void* queue, rte_mbuf** packets, uint16_t count);
+/// The same of queues whose frames are stamped.
+uint16_t RxBurstScalarStamped(void* queue, rte_mbuf** packets, uint16_t count);
+uint16_t RxBurstVectorStamped(void* queue, rte_mbuf** packets, uint16_t count);
+uint16_t RxBurstScatteredStamped(void* queue, rte_mbuf** packets, uint16_t count);
 /// Single-segment frames without offloads / everything.
 uint16_t TxBurstSimple(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t TxBurstFull(void* queue, rte_mbuf** packets, uint16_t count);

@@ -15,10 +15,10 @@
 
 namespace sluice::net_ipu {
 
-/// A zeroed queue with ring, mbufs, mask, zone and ids set; null without memory.
+/// A zeroed queue with ring, mbufs, mask, zone, ids and addresses set; null without memory.
 template <typename Queue>
 Queue* CreateQueue(const char* direction, uint16_t port_id, uint16_t queue_id, uint32_t entries,
-                   int socket) {
+                   int socket, Addresses addresses) {
   auto* const queue = static_cast<Queue*>(
       rte_zmalloc_socket("net_ipu", sizeof(Queue), RTE_CACHE_LINE_SIZE, socket));
   if (queue == nullptr) return nullptr;
@@ -39,6 +39,8 @@ Queue* CreateQueue(const char* direction, uint16_t port_id, uint16_t queue_id, u
   queue->mask = entries - 1;
   queue->port_id = port_id;
   queue->queue_id = queue_id;
+  queue->addresses = addresses;
+  queue->address_field = static_cast<uint32_t>(AddressField(addresses));
   return queue;
 }
 
@@ -68,10 +70,11 @@ inline void Close(TxQueue& queue) {
   queue.tail = queue.mask + 1;
 }
 
-/// Bus addresses are virtual addresses (emulator/attach.h).
+/// A memzone is contiguous, whatever its addresses.
 template <typename Queue>
 uint64_t RingBus(const Queue& queue) {
-  return reinterpret_cast<uint64_t>(queue.ring);
+  return queue.addresses == Addresses::kIova ? queue.zone->iova
+                                             : reinterpret_cast<uint64_t>(queue.ring);
 }
 
 }  // namespace sluice::net_ipu

@@ -3,14 +3,15 @@
 // Receive rings: life cycle, refill, and the scalar burst functions.
 #include "net_ipu/ipu_rx.h"
 
-#include <immintrin.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
+#include <rte_mbuf_dyn.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
+#include "cpu/vector.h"
 #include "net_ipu/ipu_ring.h"
 
 namespace sluice::net_ipu {
@@ -22,8 +23,10 @@ namespace {
 /// More segments than the longest frame can have: the device has lost the end.
 constexpr uint32_t kMaxRxSegments = kMaxFrameBytes / kMinBuffer + 1;
 
-/// Where in its mbuf a posted buffer lies, if that is the same for the whole pool.
-uint64_t AddressOffset(rte_mempool* pool) {
+/// From an mbuf to its posted buffer, if that is the same for the whole pool and its address a
+/// virtual one; else 0.
+uint64_t AddressOffset(rte_mempool* pool, Addresses addresses) {
+  if (addresses == Addresses::kIova) return 0;
   const auto* const room = static_cast<const rte_pktmbuf_pool_private*>(rte_mempool_get_priv(pool));
   if (room->flags & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) return 0;
   return sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool) + RTE_PKTMBUF_HEADROOM;
@@ -38,19 +41,20 @@ bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
   const uint64_t offset = queue.address_offset;
   if (offset == 0) [[unlikely]] {
     for (uint32_t i = 0; i < count; ++i) {
-      ring[i] = {reinterpret_cast<uint64_t>(mbufs[i]->buf_addr) + RTE_PKTMBUF_HEADROOM, 0};
+      ring[i] = {BufferBus(mbufs[i], queue.address_field) + RTE_PKTMBUF_HEADROOM -
+                     queue.stamp_bytes,
+                 0};
     }
     return true;
   }
   // Two at a time: address beside a zero word, one 16-byte store each.
-  const __m128i offsets = _mm_set1_epi64x(static_cast<int64_t>(offset));
-  const __m128i zero = _mm_setzero_si128();
+  const cpu::Words offsets = cpu::FromLongs(offset, offset);
+  const cpu::Words zero = {};
 #pragma GCC unroll 4
   for (uint32_t i = 0; i < count; i += 2) {
-    const __m128i pair = _mm_loadu_si128(reinterpret_cast<const __m128i*>(mbufs + i));
-    const __m128i address = _mm_add_epi64(pair, offsets);
-    _mm_store_si128(reinterpret_cast<__m128i*>(ring + i), _mm_unpacklo_epi64(address, zero));
-    _mm_store_si128(reinterpret_cast<__m128i*>(ring + i + 1), _mm_unpackhi_epi64(address, zero));
+    const cpu::Words address = cpu::AddLongs(cpu::Load(mbufs + i), offsets);
+    cpu::StoreAligned(ring + i, cpu::LowHalves(address, zero));
+    cpu::StoreAligned(ring + i + 1, cpu::HighHalves(address, zero));
   }
   return true;
 }
@@ -68,15 +72,15 @@ void DropPartial(RxQueue& queue) {
 }  // namespace
 
 RxQueue* RxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
-                  rte_mempool* pool, int socket) {
-  auto* const queue = CreateQueue<RxQueue>("rx", port_id, queue_id, entries, socket);
+                  rte_mempool* pool, int socket, Addresses addresses) {
+  auto* const queue = CreateQueue<RxQueue>("rx", port_id, queue_id, entries, socket, addresses);
   if (queue == nullptr) return nullptr;
   queue->registers = registers;
   queue->page = QueuePage(queue_id) + kRxBlock;
   queue->pool = pool;
   queue->room = std::min<uint32_t>(rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM,
                                    UINT16_MAX & ~63u);
-  queue->address_offset = AddressOffset(pool);
+  queue->address_offset = AddressOffset(pool, addresses);
   rte_mbuf sample{};
   sample.data_off = RTE_PKTMBUF_HEADROOM;
   sample.nb_segs = 1;
@@ -93,13 +97,24 @@ void RxDestroy(RxQueue* queue) {
   DestroyQueue(queue);
 }
 
+int RxStamp(RxQueue& queue) {
+  if (rte_mbuf_dyn_rx_timestamp_register(&queue.stamp_offset, &queue.stamp_flag) != 0) {
+    return -rte_errno;
+  }
+  queue.stamp_bytes = kStampBytes;
+  if (queue.address_offset != 0) queue.address_offset -= kStampBytes;
+  return 0;
+}
+
 int RxStart(RxQueue& queue, bool scatter) {
   queue.head = queue.tail = 0;
   ClearRing(queue);
   queue.registers.Write64(queue.page + kRingBase, RingBus(queue));
   queue.registers.Write32(queue.page + kRingEntries, queue.mask + 1);
   queue.registers.Write32(queue.page + kRingBuffer, queue.room);
-  queue.registers.Write32(queue.page + kRingControl, kRingEnable | (scatter ? kRingScatter : 0));
+  queue.registers.Write32(queue.page + kRingControl,
+                          kRingEnable | (scatter ? kRingScatter : 0) |
+                              (queue.stamp_bytes != 0 ? kRingStamp : 0));
   queue.started = true;
   if (queue.registers.Read32(queue.page + kRingStatus) != 1) {
     RxStop(queue);

@@ -10,12 +10,17 @@
 #include <cstdint>
 #include <cstring>
 
+#include "bar/fence.h"
 #include "bar/load_once.h"
 #include "net_ipu/ipu_queue.h"
 
 namespace sluice::net_ipu {
 
 /// The device's flags and class codes are those of an mbuf: no translation.
+static_assert(regs::ipu::kRxTag == RTE_MBUF_F_RX_VLAN);
+static_assert(regs::ipu::kRxTagStripped == RTE_MBUF_F_RX_VLAN_STRIPPED);
+static_assert(regs::ipu::kRxPtp == RTE_MBUF_F_RX_IEEE1588_PTP);
+static_assert(regs::ipu::kRxStamped == RTE_MBUF_F_RX_IEEE1588_TMST);
 static_assert(regs::ipu::kRxHashValid == RTE_MBUF_F_RX_RSS_HASH);
 static_assert(regs::ipu::kRxFlowHit == RTE_MBUF_F_RX_FDIR);
 static_assert(regs::ipu::kRxMarkValid == RTE_MBUF_F_RX_FDIR_ID);
@@ -29,9 +34,9 @@ static_assert(regs::ipu::kClassIpv4Options == RTE_PTYPE_L3_IPV4_EXT);
 static_assert(regs::ipu::kClassIpv6Extension == RTE_PTYPE_L3_IPV6_EXT);
 static_assert(regs::ipu::kClassOtherL4 == RTE_PTYPE_L4_NONFRAG);
 
-/// Acquire: with the done bit, the low word and the frame's bytes are visible.
+/// With the done bit, the low word and the frame's bytes are visible.
 inline uint64_t LoadHigh(const regs::ipu::Descriptor& descriptor) {
-  return bar::LoadOnce(descriptor.high, std::memory_order_acquire);
+  return bar::LoadFromDevice(descriptor.high);
 }
 
 inline bool Done(uint64_t high) { return (high & regs::ipu::kDone) != 0; }
@@ -47,6 +52,20 @@ inline void* RearmField(rte_mbuf* mbuf) {
   return reinterpret_cast<uint8_t*>(mbuf) + offsetof(rte_mbuf, rearm_data);
 }
 
+/// Write-backs that say more than every mbuf takes: a mark, or a tag.
+inline constexpr uint64_t kRareFlags = RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_VLAN;
+
+/// What they say.
+inline void FillRare(rte_mbuf* mbuf, uint64_t low, uint64_t high) {
+  if (mbuf->ol_flags & RTE_MBUF_F_RX_FDIR) {
+    mbuf->hash.fdir.hi = static_cast<uint32_t>(low >> regs::ipu::kRxMarkShift);
+  }
+  if (mbuf->ol_flags & RTE_MBUF_F_RX_VLAN) {
+    mbuf->packet_type &= regs::ipu::kClassMask;
+    mbuf->vlan_tci = regs::ipu::RxTagOf(high);
+  }
+}
+
 /// Makes an mbuf of a segment; packet fields count for the first one only.
 inline void FillMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint64_t low, uint64_t high) {
   const uint32_t length = static_cast<uint16_t>(high);
@@ -57,9 +76,7 @@ inline void FillMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint64_t low, uint64_
   mbuf->data_len = static_cast<uint16_t>(length);
   mbuf->vlan_tci = 0;
   mbuf->hash.rss = static_cast<uint32_t>(low);
-  if (mbuf->ol_flags & RTE_MBUF_F_RX_FDIR) {
-    mbuf->hash.fdir.hi = static_cast<uint32_t>(low >> regs::ipu::kRxMarkShift);
-  }
+  if (mbuf->ol_flags & kRareFlags) FillRare(mbuf, low, high);
 }
 
 }  // namespace sluice::net_ipu

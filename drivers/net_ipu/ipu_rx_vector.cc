@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The vector receive path: four completions at a time, each turned into an mbuf by
-// one shuffle and two 16-byte stores. SSE intrinsics; with -march=x86-64-v3 the
-// compiler encodes them as AVX. Chosen at start if EAL allows 128-bit vectors and
-// frames are not scattered.
-#include <immintrin.h>
-
+// one shuffle and two 16-byte stores. With -march=x86-64-v3 the compiler encodes x86's as
+// AVX. Chosen at start if EAL allows 128-bit vectors and frames are not scattered.
 #include <algorithm>
 #include <bit>
 
+#include "bar/fence.h"
+#include "cpu/vector.h"
 #include "net_ipu/ipu_rx.h"
 
 namespace sluice::net_ipu {
@@ -28,47 +27,59 @@ static_assert(offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_f
 static_assert(offsetof(rte_mbuf, hash) == offsetof(rte_mbuf, rx_descriptor_fields1) + 12);
 
 /// Descriptor bytes → packet_type, pkt_len, data_len, vlan_tci (0), hash.
-__m128i FieldsShuffle() {
-  return _mm_setr_epi8(10, 11, -1, -1, 8, 9, -1, -1, 8, 9, -1, -1, 0, 1, 2, 3);
+cpu::Words Fields(cpu::Words descriptor) {
+  return cpu::PickBytes<10, 11, -1, -1, 8, 9, -1, -1, 8, 9, -1, -1, 0, 1, 2, 3>(descriptor);
 }
 /// Descriptor bytes → the low 16 bits of ol_flags.
-__m128i FlagsShuffle() {
-  return _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, 12, 13, -1, -1, -1, -1, -1, -1);
+cpu::Words Flags(cpu::Words descriptor) {
+  return cpu::PickBytes<-1, -1, -1, -1, -1, -1, -1, -1, 12, 13, -1, -1, -1, -1, -1, -1>(
+      descriptor);
 }
 
-void StoreMbuf(rte_mbuf* mbuf, __m128i descriptor, __m128i rearm) {
-  _mm_store_si128(reinterpret_cast<__m128i*>(RearmField(mbuf)),
-                  _mm_or_si128(_mm_shuffle_epi8(descriptor, FlagsShuffle()), rearm));
-  _mm_store_si128(reinterpret_cast<__m128i*>(&mbuf->rx_descriptor_fields1),
-                  _mm_shuffle_epi8(descriptor, FieldsShuffle()));
+void StoreMbuf(rte_mbuf* mbuf, cpu::Words descriptor, cpu::Words rearm) {
+  cpu::StoreAligned(RearmField(mbuf), Flags(descriptor) | rearm);
+  cpu::StoreAligned(&mbuf->rx_descriptor_fields1, Fields(descriptor));
 }
 
+#ifdef SLUICE_X86_VECTORS
 /// Loads of a group go from the last descriptor to the first: the device completes
 /// in order, so what is seen done is preceded only by what is also done. Aligned
 /// 16-byte loads and the device's low-then-high stores do not tear on x86 with AVX.
 struct Group {
   explicit Group(const Descriptor* ring) {
-    const auto* const at = reinterpret_cast<const __m128i*>(ring);
-    d[3] = _mm_load_si128(at + 3);
+    d[3] = cpu::LoadAligned(ring + 3);
     std::atomic_signal_fence(std::memory_order_acq_rel);
-    d[2] = _mm_load_si128(at + 2);
+    d[2] = cpu::LoadAligned(ring + 2);
     std::atomic_signal_fence(std::memory_order_acq_rel);
-    d[1] = _mm_load_si128(at + 1);
+    d[1] = cpu::LoadAligned(ring + 1);
     std::atomic_signal_fence(std::memory_order_acq_rel);
-    d[0] = _mm_load_si128(at + 0);
+    d[0] = cpu::LoadAligned(ring + 0);
     std::atomic_signal_fence(std::memory_order_acq_rel);
   }
-  __m128i d[kGroup];
+  cpu::Words d[kGroup];
 };
+#else
+/// Loads pass each other, and 16 bytes may tear into words: the high words first, one fence, and
+/// then what they stand for. What seems done behind a descriptor that is not, is not.
+struct Group {
+  explicit Group(const Descriptor* ring) {
+    uint64_t high[kGroup];
+    for (uint32_t i = 0; i < kGroup - 1; ++i) high[i] = bar::LoadOnce(ring[i].high);
+    high[kGroup - 1] = bar::LoadFromDevice(ring[kGroup - 1].high);
+    uint64_t done = kDone;
+    for (uint32_t i = 0; i < kGroup; ++i) {
+      done &= high[i];
+      d[i] = cpu::FromLongs(bar::LoadOnce(ring[i].low), done != 0 ? high[i] : 0);
+    }
+  }
+  cpu::Words d[kGroup];
+};
+#endif
 
 /// From what was loaded once: the ring may say something else by now.
-void StoreMarks(const Group& group, rte_mbuf* const* mbufs) {
+void StoreRare(const Group& group, rte_mbuf* const* mbufs) {
   for (uint32_t i = 0; i < kGroup; ++i) {
-    const auto low = static_cast<uint64_t>(_mm_cvtsi128_si64(group.d[i]));
-    const auto high = static_cast<uint64_t>(_mm_extract_epi64(group.d[i], 1));
-    if (high >> kRxFlagsShift & RTE_MBUF_F_RX_FDIR) {
-      mbufs[i]->hash.fdir.hi = static_cast<uint32_t>(low >> kRxMarkShift);
-    }
+    FillRare(mbufs[i], cpu::LowHalf(group.d[i]), cpu::HighHalf(group.d[i]));
   }
 }
 
@@ -89,11 +100,11 @@ struct Run {
 Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** packets) {
   const Descriptor* const ring = queue.ring + at;
   rte_mbuf* const* const mbufs = queue.mbufs + at;
-  const __m128i rearm = _mm_cvtsi64_si128(static_cast<int64_t>(queue.rearm));
-  const __m128i low16 = _mm_set1_epi32(0xffff);
-  const __m128i room = _mm_set1_epi32(static_cast<int>(queue.room - 1));
-  const __m128i flow_hit = _mm_set1_epi32(kRxFlowHit);
-  __m128i bytes = _mm_setzero_si128();
+  const cpu::Words rearm = cpu::FromLongs(queue.rearm, 0);
+  const cpu::Words low16 = cpu::AllOf(0xffff);
+  const cpu::Words room = cpu::AllOf(queue.room - 1);
+  const cpu::Words rare = cpu::AllOf(kRareFlags);
+  cpu::Words bytes = {};
   Run run{0, 0, RunEnd::kLimit};
   // Refill writes what is read here. Only behind a completion: to take lines that the
   // device is about to write would delay both.
@@ -102,16 +113,16 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
   }
   while (run.received < count) {
     const Group group(ring + run.received);
-    const __m128i high01 = _mm_unpackhi_epi32(group.d[0], group.d[1]);
-    const __m128i high23 = _mm_unpackhi_epi32(group.d[2], group.d[3]);
-    const __m128i lengths = _mm_and_si128(_mm_unpacklo_epi64(high01, high23), low16);
-    const __m128i status = _mm_unpackhi_epi64(high01, high23);
+    const cpu::Words high01 = cpu::InterleaveHigh(group.d[0], group.d[1]);
+    const cpu::Words high23 = cpu::InterleaveHigh(group.d[2], group.d[3]);
+    const cpu::Words lengths = cpu::LowHalves(high01, high23) & low16;
+    const cpu::Words status = cpu::HighHalves(high01, high23);
     // Bits 31 and 30 of status: done, end of packet. Length − 1 wraps for 0.
-    const __m128i last = _mm_sub_epi32(lengths, _mm_set1_epi32(1));
-    const __m128i fits = _mm_cmpeq_epi32(_mm_min_epu32(last, room), last);
-    const __m128i good = _mm_and_si128(fits, _mm_slli_epi32(status, 1));
-    const auto done = static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(status)));
-    const auto valid = static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(good)));
+    const cpu::Words last = lengths - cpu::AllOf(1);
+    const cpu::Words fits = cpu::EqualLanes(cpu::Least(last, room), last);
+    const cpu::Words good = fits & cpu::Doubled(status);
+    const uint32_t done = cpu::SignBits(status);
+    const uint32_t valid = cpu::SignBits(good);
     if (done & ~valid) [[unlikely]] {
       run.end = RunEnd::kBad;
       break;
@@ -119,10 +130,10 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     rte_mbuf* const* const own = mbufs + run.received;
     std::memcpy(packets + run.received, own, kGroup * sizeof(*own));
     for (uint32_t i = 0; i < kGroup; ++i) StoreMbuf(own[i], group.d[i], rearm);
-    if (!_mm_testz_si128(status, flow_hit)) [[unlikely]]
-      StoreMarks(group, own);
+    if (cpu::AnyInCommon(status, rare)) [[unlikely]]
+      StoreRare(group, own);
     // Only lanes that are done count.
-    bytes = _mm_add_epi32(bytes, _mm_and_si128(lengths, _mm_srai_epi32(status, 31)));
+    bytes += lengths & cpu::Signs(status);
     if (done != (1u << kGroup) - 1) {
       run.received += static_cast<uint32_t>(std::countr_one(done));
       run.end = RunEnd::kDrained;
@@ -130,8 +141,7 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     }
     run.received += kGroup;
   }
-  bytes = _mm_hadd_epi32(bytes, bytes);
-  run.bytes = static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_hadd_epi32(bytes, bytes)));
+  run.bytes = cpu::Sum(bytes);
   return run;
 }
 

@@ -88,7 +88,6 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
     function(kLineStatNames[i], lines[i] - adapter.line_base[i]);
   }
   const auto behind = adapter.attachment->Statistics();
-  adapter.attachment_base.resize(behind.size());
   for (size_t i = 0; i < behind.size(); ++i) {
     function(behind[i].name.c_str(), behind[i].value - adapter.attachment_base[i]);
   }
@@ -101,7 +100,7 @@ uint32_t XstatsCount(Adapter& adapter) {
 
 }  // namespace
 
-int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
+int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   Adapter& adapter = AdapterOf(dev);
   ForEachRx(dev, [&](uint32_t i, const RxQueue& queue) {
     const uint64_t packets = Relaxed(queue.packets);
@@ -111,10 +110,10 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->ierrors += Relaxed(queue.bad_writeback);
     stats->imissed += Relaxed(queue.stop_discards);
     stats->rx_nombuf += Relaxed(queue.no_mbuf);
-    if (i >= RTE_ETHDEV_QUEUE_STAT_CNTRS) return;
-    stats->q_ipackets[i] = packets;
-    stats->q_ibytes[i] = bytes;
-    stats->q_errors[i] = Relaxed(queue.bad_writeback);
+    if (queues == nullptr || i >= RTE_ETHDEV_QUEUE_STAT_CNTRS) return;
+    queues->q_ipackets[i] = packets;
+    queues->q_ibytes[i] = bytes;
+    queues->q_errors[i] = Relaxed(queue.bad_writeback);
   });
   ForEachTx(dev, [&](uint32_t i, const TxQueue& queue) {
     const uint64_t packets = Relaxed(queue.packets);
@@ -122,9 +121,9 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats) {
     stats->opackets += packets;
     stats->obytes += bytes;
     stats->oerrors += Relaxed(queue.bad_packet);
-    if (i >= RTE_ETHDEV_QUEUE_STAT_CNTRS) return;
-    stats->q_opackets[i] = packets;
-    stats->q_obytes[i] = bytes;
+    if (queues == nullptr || i >= RTE_ETHDEV_QUEUE_STAT_CNTRS) return;
+    queues->q_opackets[i] = packets;
+    queues->q_obytes[i] = bytes;
   });
   const DeviceStats device = DeviceSinceReset(adapter);
   if (dev->data->nb_rx_queues == 0) {
@@ -181,7 +180,6 @@ int XstatsGetNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned int siz
 int XstatsReset(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   const auto behind = adapter.attachment->Statistics();
-  adapter.attachment_base.resize(behind.size());
   for (size_t i = 0; i < behind.size(); ++i) adapter.attachment_base[i] = behind[i].value;
   return StatsReset(dev);
 }

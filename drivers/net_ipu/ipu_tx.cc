@@ -7,10 +7,10 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
+#include "bar/fence.h"
 #include "net_ipu/ipu_queue.h"
 #include "net_ipu/ipu_ring.h"
 
@@ -25,6 +25,8 @@ constexpr uint64_t kDrainTimeoutMs = 500;
 
 constexpr uint64_t kChecksumFlags =
     RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM | RTE_MBUF_F_TX_TCP_CKSUM;
+constexpr uint64_t kCommandFlags =
+    kChecksumFlags | RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_IEEE1588_TMST | RTE_MBUF_F_TX_TCP_SEG;
 
 uint32_t Free(const TxQueue& queue) { return queue.mask + 1 - (queue.tail - queue.cleaned); }
 
@@ -33,8 +35,7 @@ uint32_t Free(const TxQueue& queue) { return queue.mask + 1 - (queue.tail - queu
 bool BatchDone(TxQueue& queue) {
   const uint32_t report = (queue.cleaned + kBatch - 1) & queue.mask;
   return queue.tail - queue.cleaned >= kBatch &&
-         std::atomic_ref<uint64_t>(queue.ring[report].high).load(std::memory_order_acquire) ==
-             kDone;
+         bar::LoadFromDevice(queue.ring[report].high) == kDone;
 }
 
 /// Frees the segments of `mbufs`, in runs of one pool.
@@ -64,9 +65,12 @@ inline void CleanBatch(TxQueue& queue) {
   queue.cleaned += kBatch;
 }
 
-inline void CleanIfDue(TxQueue& queue) {
-  if (queue.tail - queue.cleaned < queue.clean_from) return;
+inline void Clean(TxQueue& queue) {
   while (BatchDone(queue)) CleanBatch(queue);
+}
+
+inline void CleanIfDue(TxQueue& queue) {
+  if (queue.tail - queue.cleaned >= queue.clean_from) Clean(queue);
 }
 
 /// Sets the report bit on the descriptors of [from, to) that end a batch.
@@ -76,43 +80,54 @@ inline void RequestReports(TxQueue& queue, uint32_t from, uint32_t to) {
   }
 }
 
-uint64_t DataAddress(const rte_mbuf* mbuf) {
-  return reinterpret_cast<uint64_t>(mbuf->buf_addr) + mbuf->data_off;
+inline uint64_t DataAddress(const rte_mbuf* mbuf, size_t field) {
+  return BufferBus(mbuf, field) + mbuf->data_off;
 }
 
 /// Fills `count` descriptors, contiguous in the ring; returns the bytes.
 inline uint64_t Fill(TxQueue& queue, uint32_t at, rte_mbuf* const* packets, uint32_t count) {
   Descriptor* const ring = queue.ring + at;
   std::memcpy(queue.mbufs + at, packets, count * sizeof(*packets));
+  const size_t field = queue.address_field;
   uint64_t bytes = 0;
 #pragma GCC unroll 4
   for (uint32_t i = 0; i < count; ++i) {
     const rte_mbuf* const mbuf = packets[i];
     const uint64_t length = mbuf->data_len;
-    ring[i].low = DataAddress(mbuf);
+    ring[i].low = DataAddress(mbuf, field);
     ring[i].high = length | kTxEndOfPacket;
     bytes += length;
   }
   return bytes;
 }
 
-/// Checksum bits of a frame's first descriptor.
-uint64_t ChecksumCommand(const rte_mbuf* mbuf) {
-  if ((mbuf->ol_flags & kChecksumFlags) == 0) return 0;
+/// What the first descriptor of a frame asks for.
+uint64_t Command(const rte_mbuf* mbuf) {
+  if ((mbuf->ol_flags & kCommandFlags) == 0) return 0;
   uint64_t command = uint64_t{mbuf->l2_len} << kTxIpOffsetShift | (uint64_t{mbuf->l3_len} & 0xff)
                                                                       << kTxIpLengthShift;
+  if (mbuf->ol_flags & RTE_MBUF_F_TX_TCP_SEG) {
+    // No room for a tag beside the size: what asks for both is a bad descriptor.
+    const bool tagged = (mbuf->ol_flags & RTE_MBUF_F_TX_VLAN) != 0;
+    return command | kTxSegment | uint64_t{mbuf->l4_len} << kTxL4FieldShift |
+           (tagged ? 0 : uint64_t{mbuf->tso_segsz} << kTxTagShift);
+  }
   if (mbuf->ol_flags & RTE_MBUF_F_TX_IP_CKSUM) command |= kTxIpChecksum;
   const uint64_t l4 = mbuf->ol_flags & RTE_MBUF_F_TX_L4_MASK;
   if (l4 == RTE_MBUF_F_TX_UDP_CKSUM) command |= kTxL4Checksum | uint64_t{6} << kTxL4FieldShift;
   if (l4 == RTE_MBUF_F_TX_TCP_CKSUM) command |= kTxL4Checksum | uint64_t{16} << kTxL4FieldShift;
+  if (mbuf->ol_flags & RTE_MBUF_F_TX_VLAN) {
+    command |= kTxTag | uint64_t{mbuf->vlan_tci} << kTxTagShift;
+  }
+  if (mbuf->ol_flags & RTE_MBUF_F_TX_IEEE1588_TMST) command |= kTxStamp;
   return command;
 }
 
 }  // namespace
 
 TxQueue* TxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
-                  uint32_t free_threshold, uint64_t offloads, int socket) {
-  auto* const queue = CreateQueue<TxQueue>("tx", port_id, queue_id, entries, socket);
+                  uint32_t free_threshold, uint64_t offloads, int socket, Addresses addresses) {
+  auto* const queue = CreateQueue<TxQueue>("tx", port_id, queue_id, entries, socket, addresses);
   if (queue == nullptr) return nullptr;
   queue->registers = registers;
   queue->page = QueuePage(queue_id) + kTxBlock;
@@ -195,12 +210,15 @@ uint16_t TxBurstFull(void* opaque, rte_mbuf** packets, uint16_t count) {
       rte_pktmbuf_free(packet);
       continue;
     }
-    if (Free(queue) < packet->nb_segs) break;
-    uint64_t command = ChecksumCommand(packet);
+    if (Free(queue) < packet->nb_segs) [[unlikely]] {
+      Clean(queue);  // More segments than the threshold keeps free.
+      if (Free(queue) < packet->nb_segs) break;
+    }
+    uint64_t command = Command(packet);
     for (rte_mbuf* segment = packet; segment != nullptr; segment = segment->next, command = 0) {
       const uint32_t at = queue.tail++ & queue.mask;
       queue.mbufs[at] = segment;
-      queue.ring[at].low = DataAddress(segment);
+      queue.ring[at].low = DataAddress(segment, queue.address_field);
       queue.ring[at].high =
           segment->data_len | command | (segment->next == nullptr ? kTxEndOfPacket : 0);
     }

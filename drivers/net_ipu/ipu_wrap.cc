@@ -9,36 +9,52 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <mutex>
 #include <new>
+
+#include "secondary.h"
 
 namespace sluice::net_ipu {
 
 namespace {
 
-/// Of the wrapped port. `argument` is this port.
-int OnEvent(uint16_t, rte_eth_event_type event, void* argument, void* result) {
+/// Of the wrapped port. `argument` is this port. ethdev keeps what is registered for a number: the
+/// next port of that number is none of this one's.
+int OnEvent(uint16_t port, rte_eth_event_type event, void* argument, void* result) {
   auto* const dev = static_cast<rte_eth_dev*>(argument);
+  if (!IsWrapper(dev) || InnerOf(dev) != port) return 0;
   if (event == RTE_ETH_EVENT_DESTROY) {
     WrapperOf(dev).inner = RTE_MAX_ETHPORTS;
   } else {
+    // Where there are events ethdev believes what it was told last.
+    if (event == RTE_ETH_EVENT_INTR_LSC) dev->dev_ops->link_update(dev, 0);
     rte_eth_dev_callback_process(dev, event, result);
   }
   return 0;
 }
 constexpr rte_eth_event_type kEvents[] = {RTE_ETH_EVENT_INTR_LSC, RTE_ETH_EVENT_INTR_RESET,
-                                          RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_DESTROY};
+                                          RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_FLOW_AGED,
+                                          RTE_ETH_EVENT_DESTROY};
+
+/// Of a port that is closed: its own operations were in dev_private.
+constinit const eth_dev_ops kClosedOps{};
 
 /// The wrapped port stays, stopped, for whoever wants it next.
 int Close(rte_eth_dev* dev) {
   const Wrapper& wrapper = WrapperOf(dev);
   for (const rte_eth_event_type event : kEvents) {
-    rte_eth_dev_callback_unregister(wrapper.inner, event, OnEvent, dev);
+    // Of a port that is gone ethdev takes nothing back but by RTE_ETH_ALL.
+    rte_eth_dev_callback_unregister(RTE_ETH_ALL, event, OnEvent, dev);
   }
   if (rte_eth_dev_is_valid_port(wrapper.inner) != 0) {
     if (dev->data->dev_started) rte_eth_dev_stop(wrapper.inner);
     rte_eth_dev_owner_unset(wrapper.inner, wrapper.owner);
   }
   dev->intr_handle = nullptr;
+  const std::scoped_lock lock(drivers::AnswerMutex());
+  dev->dev_ops = &kClosedOps;
+  rte_free(dev->data->dev_private);
+  dev->data->dev_private = nullptr;
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <type_traits>
 
+#include "dpdk/release.h"
 #include "net_ipu/ipu_wrap.h"
 
 namespace sluice::net_ipu {
@@ -32,9 +33,15 @@ std::invoke_result_t<decltype(kPublic), uint16_t, Arguments...> Forward(rte_eth_
 
 /// An operation without state in ethdev: the wrapped driver's own.
 template <auto kOperation, typename... Arguments>
-int Hand(rte_eth_dev* dev, Arguments... arguments) {
+auto Hand(rte_eth_dev* dev, Arguments... arguments) {
   rte_eth_dev* const inner = InnerDevice(dev);
-  return inner == nullptr ? -ENODEV : (inner->dev_ops->*kOperation)(inner, arguments...);
+  using Result = decltype((inner->dev_ops->*kOperation)(inner, arguments...));
+  if (inner != nullptr) return (inner->dev_ops->*kOperation)(inner, arguments...);
+  if constexpr (std::is_pointer_v<Result>) {
+    return Result{nullptr};
+  } else {
+    return Result{-ENODEV};
+  }
 }
 
 // ------------------------------------------------------------- capabilities
@@ -45,9 +52,12 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
   return error;
 }
 
-const uint32_t* SupportedPacketTypes(rte_eth_dev* dev) {
+/// What ethdev does itself for rte_eth_stats_get comes first.
+int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   rte_eth_dev* const inner = InnerDevice(dev);
-  return inner == nullptr ? nullptr : inner->dev_ops->dev_supported_ptypes_get(inner);
+  if (inner == nullptr) return -ENODEV;
+  stats->rx_nombuf = inner->data->rx_mbuf_alloc_failed;
+  return dpdk::CallStatsGet(inner, stats, queues);
 }
 
 int FlowOpsGet(rte_eth_dev* dev, const rte_flow_ops** ops) {
@@ -100,6 +110,14 @@ int SwitchQueue(rte_eth_dev* dev, uint16_t id) {
 
 // ------------------------------------------------------------- start and stop
 
+int LinkUpdate(rte_eth_dev* dev, int wait) {
+  rte_eth_link link{};
+  const int error = wait != 0 ? rte_eth_link_get(InnerOf(dev), &link)
+                              : rte_eth_link_get_nowait(InnerOf(dev), &link);
+  if (error != 0) link = {};  // Down, as that of a port that is gone.
+  return rte_eth_linkstatus_set(dev, &link);
+}
+
 int Start(rte_eth_dev* dev) {
   if (const int error = rte_eth_dev_start(InnerOf(dev)); error != 0) return error;
   const rte_eth_dev& inner = *InnerDevice(dev);
@@ -116,19 +134,15 @@ int Start(rte_eth_dev* dev) {
   dev->data->scattered_rx = inner.data->scattered_rx;
   dev->data->lro = inner.data->lro;
   CopyQueueStates(dev);
+  LinkUpdate(dev, 0);
   return 0;
 }
 
 int Stop(rte_eth_dev* dev) {
   const int error = rte_eth_dev_stop(InnerOf(dev));
   CopyQueueStates(dev);
+  dev->intr_handle = InnerDevice(dev) == nullptr ? nullptr : InnerDevice(dev)->intr_handle;
   return InnerDevice(dev) == nullptr ? 0 : error;
-}
-
-int LinkUpdate(rte_eth_dev* dev, int wait) {
-  rte_eth_link link{};
-  wait != 0 ? rte_eth_link_get(InnerOf(dev), &link) : rte_eth_link_get_nowait(InnerOf(dev), &link);
-  return rte_eth_linkstatus_set(dev, &link);
 }
 
 // ------------------------------------------------------------------ addresses
@@ -153,6 +167,16 @@ int VlanOffloadSet(rte_eth_dev* dev, int) {
   if (offloads & RTE_ETH_RX_OFFLOAD_VLAN_EXTEND) flags |= RTE_ETH_VLAN_EXTEND_OFFLOAD;
   if (offloads & RTE_ETH_RX_OFFLOAD_QINQ_STRIP) flags |= RTE_ETH_QINQ_STRIP_OFFLOAD;
   return rte_eth_dev_set_vlan_offload(InnerOf(dev), flags);
+}
+
+/// The wrapped driver may choose another burst that reads what frames ask for.
+int TimesyncEnable(rte_eth_dev* dev) {
+  const int error = rte_eth_timesync_enable(InnerOf(dev));
+  if (error == 0 && dev->data->dev_started) {
+    dev->tx_pkt_burst = InnerDevice(dev)->tx_pkt_burst;
+    rte_eth_fp_ops[dev->data->port_id].tx_pkt_burst = dev->tx_pkt_burst;
+  }
+  return error;
 }
 
 }  // namespace
@@ -191,13 +215,13 @@ eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner) {
   pass(&eth_dev_ops::mtu_set, Forward<rte_eth_dev_set_mtu>);
   pass(&eth_dev_ops::vlan_filter_set, Forward<rte_eth_dev_vlan_filter>);
   pass(&eth_dev_ops::vlan_offload_set, VlanOffloadSet);
-  pass(&eth_dev_ops::stats_get, Forward<rte_eth_stats_get>);
+  pass(&eth_dev_ops::stats_get, dpdk::kStatsGet<StatsGet>);
   pass(&eth_dev_ops::stats_reset, Forward<rte_eth_stats_reset>);
   pass(&eth_dev_ops::xstats_get, Hand<&eth_dev_ops::xstats_get>);
   pass(&eth_dev_ops::xstats_get_names, Hand<&eth_dev_ops::xstats_get_names>);
   pass(&eth_dev_ops::xstats_reset, Hand<&eth_dev_ops::xstats_reset>);
   pass(&eth_dev_ops::fw_version_get, Forward<rte_eth_dev_fw_version_get>);
-  pass(&eth_dev_ops::dev_supported_ptypes_get, SupportedPacketTypes);
+  pass(&eth_dev_ops::dev_supported_ptypes_get, Hand<&eth_dev_ops::dev_supported_ptypes_get>);
   pass(&eth_dev_ops::dev_ptypes_set, Hand<&eth_dev_ops::dev_ptypes_set>);
   pass(&eth_dev_ops::rxq_info_get, RxQueueInfo);
   pass(&eth_dev_ops::txq_info_get, TxQueueInfo);
@@ -216,6 +240,15 @@ eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner) {
   pass(&eth_dev_ops::reta_update, Forward<rte_eth_dev_rss_reta_update>);
   pass(&eth_dev_ops::reta_query, Forward<rte_eth_dev_rss_reta_query>);
   pass(&eth_dev_ops::flow_ops_get, FlowOpsGet);
+  pass(&eth_dev_ops::timesync_enable, TimesyncEnable);
+  pass(&eth_dev_ops::timesync_disable, Forward<rte_eth_timesync_disable>);
+  pass(&eth_dev_ops::timesync_read_rx_timestamp, Forward<rte_eth_timesync_read_rx_timestamp>);
+  pass(&eth_dev_ops::timesync_read_tx_timestamp, Forward<rte_eth_timesync_read_tx_timestamp>);
+  pass(&eth_dev_ops::timesync_adjust_time, Forward<rte_eth_timesync_adjust_time>);
+  pass(&eth_dev_ops::timesync_read_time, Forward<rte_eth_timesync_read_time>);
+  pass(&eth_dev_ops::timesync_write_time, Forward<rte_eth_timesync_write_time>);
+  pass(&eth_dev_ops::read_clock, Forward<rte_eth_read_clock>);
+  pass(&eth_dev_ops::get_reg, Forward<rte_eth_dev_get_reg_info>);
   return ops;
 }
 
@@ -227,6 +260,7 @@ rte_flow_ops MakeWrapperFlowOps() {
   ops.flush = Forward<rte_flow_flush>;
   ops.query = Forward<rte_flow_query>;
   ops.isolate = Forward<rte_flow_isolate>;
+  ops.get_aged_flows = Forward<rte_flow_get_aged_flows>;
   return ops;
 }
 

@@ -12,6 +12,8 @@
 #include <mutex>
 #include <span>
 
+#include "bar/remote_memory.h"
+
 namespace sluice::bar {
 
 /// Ranges of bus addresses and where this process sees them. Add and Remove: any
@@ -48,6 +50,11 @@ class DmaSpace {
     if (uint8_t* host = recent.Find(bus, bytes)) [[likely]] return host;
     return Search(bus, bytes);
   }
+  /// Memory among the ranges that is reached by messages; null: there is none. Set while the device
+  /// does nothing.
+  RemoteMemory* remote() const { return remote_; }
+  void SetRemote(RemoteMemory* remote) { remote_ = remote; }
+
   /// The range that holds the byte at `bus`; one of no bytes if none does. Device's thread.
   Mapping Around(uint64_t bus) const;
 
@@ -85,6 +92,7 @@ class DmaSpace {
   std::mutex mutex_;  ///< Orders writers.
   uint32_t next_slot_ = 0;  ///< Writers only.
   std::array<Range, kMaxRanges> ranges_;
+  RemoteMemory* remote_ = nullptr;
   std::atomic<uint32_t> used_{0};    ///< Slots below it may be in use.
   /// Device thread's last hits, by CacheLine.
   mutable std::array<uint16_t, 1u << kCacheBits> recent_{};

@@ -63,7 +63,7 @@ class PciWindow {
       StoreFence();  // it may pass the caller's earlier stores to memory
       StoreWhole(to, sealed);
     } else {
-      std::atomic_signal_fence(std::memory_order_release);
+      RegisterFence();  // What the line tells of is in memory before it.
       // Word 0 last: uncached stores arrive in order, and publish in order, too.
       for (uint32_t i = 1; i < kWords; ++i) to[i] = sealed.word[i];
       to[0] = sealed.word[0];
@@ -92,6 +92,7 @@ class PciWindow {
     if (dead()) return ~uint64_t{0};
     if (nic_memory_ == nullptr) return BarRead(nic_words_ + index * kWords + word);
     if (BarRead(host_words_ + index * kWords) == ~uint64_t{0}) return ~uint64_t{0};
+    RegisterReadFence();
     return MemoryWord(index, word);
   }
   void Flush() { StoreFence(); }
@@ -116,7 +117,7 @@ class PciWindow {
                                                       ~uintptr_t{kLineBytes - 1});
   }
   uint64_t MemoryWord(uint32_t index, uint32_t word) const {
-    return std::atomic_ref<uint64_t>(nic_memory_[index].word[word]).load(std::memory_order_acquire);
+    return LoadFromDevice(nic_memory_[index].word[word]);
   }
 
   volatile uint64_t* host_words_;

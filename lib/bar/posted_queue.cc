@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bar/posted_queue.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <bitset>
 #include <mutex>
@@ -9,40 +11,63 @@
 namespace sluice::bar {
 namespace {
 
-/// Process-wide numbering of the threads that touch a model's registers. A thread
-/// returns its number when it ends, so lanes are reused; the ring indices of a
-/// lane carry over to its next owner (the mutex orders the hand-over).
-class ThreadNumber {
+/// Process-wide numbering of the threads that touch a model's registers: each has the
+/// lane of its number. A thread returns its number when it ends, so lanes are reused; the
+/// ring indices of a lane carry over to its next owner (the mutex orders the hand-over).
+class ThreadLane {
  public:
-  ThreadNumber() {
+  ThreadLane() {
     const std::scoped_lock lock(mutex_);
-    while (value_ < PostedQueue::kLanes - 1 && taken_[value_]) ++value_;
-    if (value_ < PostedQueue::kLanes - 1) taken_[value_] = true;
+    while (number_ < count_ - 1 && taken_[number_]) ++number_;
+    taken_[number_] = true;
+    lane_ = first_ + number_;
+    shared_ = number_ == count_ - 1;
+    used_ = uint64_t{1} << lane_;
   }
-  ~ThreadNumber() {
+  ~ThreadLane() {
     const std::scoped_lock lock(mutex_);
-    if (value_ < PostedQueue::kLanes - 1) taken_[value_] = false;
+    if (!shared_) taken_[number_] = false;
   }
-  uint32_t value() const { return value_; }
+  uint32_t lane() const { return lane_; }
+  bool shared() const { return shared_; }
+  uint64_t used() const { return used_; }  ///< Its bit in PostedQueue::lanes_used_.
+
+  /// From now on threads have the `count` lanes from `first` on; the last is shared.
+  static bool Move(uint32_t first, uint32_t count) {
+    const std::scoped_lock lock(mutex_);
+    if (first == first_) return true;
+    if (taken_.any()) return false;
+    first_ = first;
+    count_ = count;
+    return true;
+  }
 
  private:
   static inline std::mutex mutex_;
   static inline std::bitset<PostedQueue::kLanes> taken_;
-  uint32_t value_ = 0;
+  static inline uint32_t first_ = 0;
+  static inline uint32_t count_ = PostedQueue::kOwnLanes;
+  uint32_t number_ = 0;
+  uint32_t lane_;
+  bool shared_;
+  uint64_t used_;
 };
 
-uint32_t ThisThread() {
-  static thread_local const ThreadNumber number;
-  return number.value();
+const ThreadLane& ThisThread() {
+  static thread_local const ThreadLane lane;
+  return lane;
 }
 
 void Wait(const Waiting& waiting) {
-  waiting.step != nullptr ? waiting.step(waiting.context) : std::this_thread::yield();
+  // Where a queue is shared, what was written for it in one process is read in others, too.
+  const bool ours = waiting.step != nullptr && waiting.process == getpid();
+  ours ? waiting.step(waiting.context) : std::this_thread::yield();
 }
 
-/// The lock of a queue's last lane. Not in the queue, where a device could hold it for ever.
-/// Queues are longer than a megabyte: few share a lock, and then wait for each other.
-std::mutex& LastLaneMutex(const PostedQueue& queue) {
+/// The lock of the lane that threads of this process share. Not in the queue, where a device could
+/// hold it for ever. Queues are longer than a megabyte: few share a lock, and then wait for each
+/// other.
+std::mutex& SharedLaneMutex(const PostedQueue& queue) {
   static std::array<std::mutex, 256> mutexes;
   return mutexes[(reinterpret_cast<uintptr_t>(&queue) >> 20) % mutexes.size()];
 }
@@ -57,21 +82,21 @@ class PostedQueue::LaneGuard {
   Lane& operator*() { return lane_; }
 
  private:
-  LaneGuard(PostedQueue& queue, uint32_t thread)
-      : lane_(queue.lanes_[thread]) {
-    if (thread == kLanes - 1) lock_ = std::unique_lock(LastLaneMutex(queue));
-    uint32_t used = queue.lanes_used_.load(std::memory_order_relaxed);
-    // Other host threads make it fail once each at most.
-    for (uint32_t tries = 0; used <= thread && tries < kLanes; ++tries) {
-      if (queue.lanes_used_.compare_exchange_strong(used, thread + 1, std::memory_order_acq_rel)) {
-        break;
-      }
+  LaneGuard(PostedQueue& queue, const ThreadLane& thread) : lane_(queue.lanes_[thread.lane()]) {
+    if (thread.shared()) [[unlikely]]
+      lock_ = std::unique_lock(SharedLaneMutex(queue));
+    if ((queue.lanes_used_.load(std::memory_order_relaxed) & thread.used()) == 0) [[unlikely]] {
+      queue.lanes_used_.fetch_or(thread.used(), std::memory_order_acq_rel);
     }
   }
 
   Lane& lane_;
-  std::unique_lock<std::mutex> lock_;  ///< Of the shared last lane.
+  std::unique_lock<std::mutex> lock_;  ///< Of the shared lane.
 };
+
+bool PostedQueue::BecomeGuest(uint32_t guest) {
+  return ThreadLane::Move(kOwnLanes + guest * kGuestLanes, kGuestLanes);
+}
 
 void PostedQueue::GiveUp(uint32_t epoch) {
   link_.compare_exchange_strong(epoch, 0, std::memory_order_acq_rel);

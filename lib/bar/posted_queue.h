@@ -5,8 +5,11 @@
 // is an entry of the same ring, so that it travels behind its thread's writes.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <type_traits>
@@ -26,6 +29,7 @@ struct RegisterAccess {
 struct Waiting {
   void (*step)(void* context) = nullptr;  ///< Null: gives its CPU to others.
   void* context = nullptr;
+  pid_t process = 0;  ///< Whose the pointers are. Another one that has a copy gives its CPU, too.
 };
 
 /// Fixed-size, position-independent (no pointers): may live in shared memory, which one
@@ -33,16 +37,26 @@ struct Waiting {
 /// a register access: indices are masked, counts are clamped, waits are bounded, and what
 /// the host's threads keep from each other with they do not keep here.
 ///
+/// Several processes may post, each to lanes of its own: the one that made the queue, and guests
+/// that it numbers.
+///
 /// The link is up in epochs. An entry counts in the epoch in which it was posted, so
 /// that nothing that was posted before a link reset reaches the device after it.
 class PostedQueue {
  public:
-  static constexpr uint32_t kLanes =
-      64;  ///< Host threads with a lane of their own; later ones share the last under a lock.
+  static constexpr uint32_t kLanes = 64;
+  /// Of a process: its threads have a lane each; later ones share its last under a lock.
+  static constexpr uint32_t kOwnLanes = 34;
+  static constexpr uint32_t kGuestLanes = 2;
+  static constexpr uint32_t kGuests = (kLanes - kOwnLanes) / kGuestLanes;
   static constexpr uint32_t kDepth = 1024;  ///< Entries of a lane; power of two.
   /// How long a full lane or an unanswered read is waited for before the link
   /// counts as down.
   static constexpr std::chrono::milliseconds kTimeout{2000};
+
+  /// Host side, before this process posts to any queue: its threads post as those of `guest`, below
+  /// kGuests, which no other process is while this one runs. False: it is too late.
+  static bool BecomeGuest(uint32_t guest);
 
   /// Host side, any thread. See Bar.
   void Post(RegisterAccess access, const Waiting& waiting = {});
@@ -56,10 +70,9 @@ class PostedQueue {
   uint32_t Drain(uint32_t budget, Write&& write, ReadFn&& read) {
     uint32_t handled = 0;
     const uint32_t link = link_.load(std::memory_order_acquire);
-    const uint32_t used = lanes_used_.load(std::memory_order_acquire);
-    const uint32_t lanes = used < kLanes ? used : kLanes;
-    for (uint32_t i = 0; i < lanes; ++i) {
-      Lane& lane = lanes_[i];
+    uint64_t lanes = lanes_used_.load(std::memory_order_acquire);
+    for (; lanes != 0; lanes &= lanes - 1) {
+      Lane& lane = lanes_[std::countr_zero(lanes)];
       uint32_t head = lane.head.load(std::memory_order_relaxed);
       const uint32_t tail = lane.tail.load(std::memory_order_acquire);
       if (head == tail) continue;
@@ -122,7 +135,8 @@ class PostedQueue {
 
   std::atomic<uint32_t> link_{1};  ///< The epoch; 0: down.
   uint16_t epoch_ = 1;             ///< The newest epoch; host side.
-  std::atomic<uint32_t> lanes_used_{0};
+  std::atomic<uint64_t> lanes_used_{0};  ///< A bit each; none is taken back.
+  static_assert(kLanes == 64);
   std::array<Lane, kLanes> lanes_;
 };
 static_assert(std::is_standard_layout_v<PostedQueue> &&

@@ -15,6 +15,17 @@
 namespace sluice::bar {
 namespace {
 
+/// Address space for `bytes` at `at`, or null.
+uint8_t* ReserveAt(size_t bytes, void* at) {
+  void* const area = mmap(at, bytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (area == MAP_FAILED) return nullptr;
+  if (area == at) return static_cast<uint8_t*>(area);
+  munmap(area, bytes);  // Linux before 4.17 takes the address for a wish.
+  errno = EEXIST;
+  return nullptr;
+}
+
 /// Address space for `bytes`, aligned to a huge page, or null.
 uint8_t* Reserve(size_t bytes) {
   const size_t padded = bytes + RingMemory::kHugePageBytes;
@@ -38,7 +49,7 @@ bool MapFile(uint8_t* at, size_t bytes, int fd, bool huge) {
 
 }  // namespace
 
-RingMemory RingMemory::Create(size_t bytes, bool mirrored, Pages pages) {
+RingMemory RingMemory::Create(size_t bytes, bool mirrored, Pages pages, void* at) {
   RingMemory memory;
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const bool fits_huge = bytes % kHugePageBytes == 0;
@@ -46,26 +57,26 @@ RingMemory RingMemory::Create(size_t bytes, bool mirrored, Pages pages) {
     errno = EINVAL;
     return memory;
   }
-  if (fits_huge && memory.Create(bytes, mirrored, true)) return memory;
-  if (pages != Pages::kHuge) memory.Create(bytes, mirrored, false);
+  if (fits_huge && memory.Create(bytes, mirrored, true, at)) return memory;
+  if (pages != Pages::kHuge) memory.Create(bytes, mirrored, false, at);
   return memory;
 }
 
-bool RingMemory::Create(size_t bytes, bool mirrored, bool huge) {
+bool RingMemory::Create(size_t bytes, bool mirrored, bool huge, void* at) {
   RingMemory attempt;
   const unsigned flags =
       MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0);
   attempt.fd_ = memfd_create("sluice_ring", flags);
   if (attempt.fd_ < 0 || ftruncate(attempt.fd_, static_cast<off_t>(bytes)) != 0 ||
       fcntl(attempt.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
-      !attempt.Map(bytes, mirrored, huge)) {
+      !attempt.Map(bytes, mirrored, huge, at)) {
     return false;
   }
   Swap(attempt);
   return true;
 }
 
-RingMemory RingMemory::FromFile(int fd, size_t bytes, bool mirrored) {
+RingMemory RingMemory::FromFile(int fd, size_t bytes, bool mirrored, void* at) {
   RingMemory memory, attempt;
   attempt.fd_ = fd;
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -80,13 +91,21 @@ RingMemory RingMemory::FromFile(int fd, size_t bytes, bool mirrored) {
     errno = EINVAL;
     return memory;
   }
-  if (attempt.Map(bytes, mirrored, huge)) memory.Swap(attempt);
+  if (attempt.Map(bytes, mirrored, huge, at)) memory.Swap(attempt);
   return memory;
 }
 
-bool RingMemory::Map(size_t bytes, bool mirrored, bool huge) {
+RingMemory RingMemory::Over(void* data, size_t bytes) {
+  RingMemory memory;
+  memory.data_ = static_cast<uint8_t*>(data);
+  memory.bytes_ = memory.mapped_bytes_ = bytes;
+  memory.owned_ = false;
+  return memory;
+}
+
+bool RingMemory::Map(size_t bytes, bool mirrored, bool huge, void* at) {
   const size_t mapped_bytes = mirrored ? 2 * bytes : bytes;
-  data_ = Reserve(mapped_bytes);
+  data_ = at != nullptr ? ReserveAt(mapped_bytes, at) : Reserve(mapped_bytes);
   if (data_ == nullptr) return false;
   bytes_ = bytes;
   mapped_bytes_ = mapped_bytes;
@@ -96,7 +115,7 @@ bool RingMemory::Map(size_t bytes, bool mirrored, bool huge) {
 
 RingMemory::~RingMemory() {
   const int saved_errno = errno;
-  if (data_ != nullptr) munmap(data_, mapped_bytes_);
+  if (data_ != nullptr && owned_) munmap(data_, mapped_bytes_);
   if (fd_ >= 0) close(fd_);
   errno = saved_errno;
 }
@@ -107,6 +126,7 @@ void RingMemory::Swap(RingMemory& other) noexcept {
   std::swap(mapped_bytes_, other.mapped_bytes_);
   std::swap(fd_, other.fd_);
   std::swap(huge_, other.huge_);
+  std::swap(owned_, other.owned_);
 }
 
 }  // namespace sluice::bar

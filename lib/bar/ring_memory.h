@@ -10,7 +10,7 @@
 
 namespace sluice::bar {
 
-/// Owns the mapping and the file. Movable; empty after a move or a failed Create.
+/// Owns the mapping and the file, but for Over. Movable; empty after a move or a failed Create.
 class RingMemory {
  public:
   /// Which pages stand behind the ring.
@@ -23,14 +23,18 @@ class RingMemory {
   RingMemory() = default;
   /// Maps `bytes` (a multiple of the page size, > 0) of zeroes. `mirrored` maps them
   /// a second time right behind. On failure the result is empty and errno is set:
-  /// EINVAL for the size, else what the kernel said.
-  static RingMemory Create(size_t bytes, bool mirrored, Pages pages);
+  /// EINVAL for the size, else what the kernel said: EEXIST if it cannot be at `at`, where
+  /// that is given (aligned to a huge page).
+  static RingMemory Create(size_t bytes, bool mirrored, Pages pages, void* at = nullptr);
 
   /// Maps the first `bytes` of a file that another process created here and passed on.
   /// Takes `fd`, also on failure. Believes nothing: the file must be at least that long
   /// and sealed against shrinking (EINVAL otherwise). Of a file of huge pages it may still
   /// take pages away: who shares such a ring guards it against SIGBUS.
-  static RingMemory FromFile(int fd, size_t bytes, bool mirrored);
+  static RingMemory FromFile(int fd, size_t bytes, bool mirrored, void* at = nullptr);
+
+  /// Memory of somebody else's, which stays mapped after this object. There is no file.
+  static RingMemory Over(void* data, size_t bytes);
 
   RingMemory(RingMemory&& other) noexcept { Swap(other); }
   RingMemory& operator=(RingMemory&& other) noexcept {
@@ -51,8 +55,8 @@ class RingMemory {
   int fd() const { return fd_; }
 
  private:
-  bool Create(size_t bytes, bool mirrored, bool huge);
-  bool Map(size_t bytes, bool mirrored, bool huge);
+  bool Create(size_t bytes, bool mirrored, bool huge, void* at);
+  bool Map(size_t bytes, bool mirrored, bool huge, void* at);
   void Swap(RingMemory& other) noexcept;
 
   uint8_t* data_ = nullptr;
@@ -60,6 +64,7 @@ class RingMemory {
   size_t mapped_bytes_ = 0;
   int fd_ = -1;
   bool huge_ = false;
+  bool owned_ = true;
 };
 
 }  // namespace sluice::bar

@@ -105,6 +105,7 @@ class FrameWalker {
     return true;
   }
   const Record& record() const { return record_; }
+  uint32_t left() const { return left_; }  ///< Records that Next has not come to.
   /// Empty if the record has no frame.
   std::span<uint8_t> frame() const { return rest_.subspan(record_.offset, record_.length); }
   /// Says where in the record the frame is now; sound, or length 0.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coherent/host_end.h"
 
+#include "cpu/clock.h"
+
 namespace sluice::coherent {
 
 /// Whether a load follows that is not the plain one.
@@ -31,7 +33,7 @@ Got HostEnd::Await(Line& line, uint64_t word, uint64_t patience_cycles) {
     if (word == kPoison) return Hear(line, Input::kGone);
     if (patience_cycles == 0) return LookForClosing(line);
     if (sleeps || looks % kLooks == kLooks - 1) {
-      const uint64_t now = NowCycles();
+      const uint64_t now = cpu::Cycles();
       if (deadline == 0) deadline = now + patience_cycles;
       if (LookForClosing(line) == Got::kClosed) return Got::kClosed;
       if (now >= deadline) return Got::kNothing;
@@ -91,16 +93,17 @@ Input HostEnd::Enter() {
   const uint64_t ready = bar::LoadOnce(header.ready, std::memory_order_seq_cst);
   if (ready == kClosed) return Input::kGone;
   inside_ = ready == kReady;
+  on_way_ = inside_ && has_way_;
   return inside_ ? Input::kCallLoad : Input::kCallBarred;
 }
 
 void HostEnd::Leave() {
-  inside_ = false;
+  inside_ = on_way_ = false;
   std::atomic_ref(memory_.host(Pair::kReceive).busy).store(0, std::memory_order_release);
 }
 
 void HostEnd::Stop() {
-  inside_ = false;
+  inside_ = on_way_ = false;
   for (Line& line : lines_) line.Move(Input::kGone);
 }
 

@@ -41,13 +41,18 @@ class HostEnd {
   HostEnd(const EndpointMemory& memory, WaitMethod wait, const Machine& machine = kMachine)
       : memory_(memory),
         wait_(wait),
+        has_way_(HasHostWay(machine)),
         lines_{Line(memory, Pair::kReceive, machine), Line(memory, Pair::kTransmit, machine)} {}
 
   // Receive.
   /// Loads the next line, unless a load waits already, and waits for its answer up to
-  /// `patience_cycles` (NowCycles(); 0: looks once). If there is content that nothing was returned
-  /// for, nothing is.
-  Got Wait(uint64_t patience_cycles) { return LoadAndWait(At(Pair::kReceive), patience_cycles); }
+  /// `patience_cycles` (cpu::Cycles(); 0: looks once). If there is content that nothing was
+  /// returned for, nothing is.
+  Got Wait(uint64_t patience_cycles) {
+    Line& line = At(Pair::kReceive);
+    return on_way_ && line.state_ == State::kWritten ? LoadNext(line, patience_cycles)
+                                                     : LoadAndWait(line, patience_cycles);
+  }
   /// After Got::kContent, until Return() or the next Wait. The code and the data pointer are read
   /// from the line each time.
   Content content() const {
@@ -69,9 +74,16 @@ class HostEnd {
   std::span<uint8_t> Room(bool in_buffer = false) const {
     return At(Pair::kReceive).Room(memory_, in_buffer);
   }
-  /// Says what is returned: kReply, kFrames or kNoReply. The last word before the next Wait counts.
-  /// False: there is no content to answer, or the payload does not fit.
-  bool Return(const Content& content) { return Write(At(Pair::kReceive), content); }
+  /// Says what is returned: kReply, kFrames, kNoReply or kCall. The last word before the next Wait
+  /// counts. False: there is no content to answer, or the payload does not fit.
+  bool Return(const Content& content) {
+    Line& line = At(Pair::kReceive);
+    if (!on_way_ || line.state_ != State::kHolding) [[unlikely]] return Write(line, content);
+    if (content.length > line.Capacity(content.in_buffer)) return false;
+    line.state_ = State::kWritten;
+    line.Publish(content);
+    return true;
+  }
   /// Whether this process was asked to leave: a long handler ends early, or is killed.
   bool Asked() const {
     return std::atomic_ref(memory_.header().ready).load(std::memory_order_relaxed) != kReady;
@@ -138,6 +150,27 @@ class HostEnd {
 
   // What follows is each request's way; whatever else happens is in host_end.cc, out of it.
 
+  /// LoadAndWait where kHostWay begins.
+  Got LoadNext(Line& line, uint64_t patience_cycles) {
+    const uint64_t number = line.number_ + 1;
+    line.number_ = number;
+    line.state_ = State::kWaiting;
+    // Release: what is returned is in the line when the NIC sees the load of the other one.
+    std::atomic_ref(line.word_->load).store(number, std::memory_order_release);
+    const uint64_t word =
+        bar::LoadOnce(line.lines_[number & 1]->control, std::memory_order_acquire);
+    if (static_cast<uint32_t>(word) != static_cast<uint32_t>(number)) {
+      return Await(line, word, patience_cycles);
+    }
+    // What is left of the upper half of a request in lines is its length; of all else, more than
+    // fits.
+    const auto rest = static_cast<uint32_t>(word >> Control::kLengthShift) - kRequestInLines;
+    if (rest > line.Capacity(false)) return Answered(line, word);
+    line.answer = word;
+    line.state_ = State::kHolding;
+    return Got::kContent;
+  }
+
   Got LoadAndWait(Line& line, uint64_t patience_cycles) {
     if (line.state() != State::kWaiting && !Load(line)) {
       return line.state() == State::kStopped ? Got::kClosed : Got::kBarred;
@@ -187,9 +220,15 @@ class HostEnd {
   void Leave();
   void Stop();
 
+  /// The upper half of the control word of a request without arguments.
+  static constexpr uint32_t kRequestInLines = static_cast<uint32_t>(
+      Control{.kind = Kind::kRequest}.Word() >> Control::kLengthShift);
+
   EndpointMemory memory_;
   WaitMethod wait_;
   bool inside_ = false;  ///< BUSY is set.
+  bool has_way_;         ///< The table has kHostWay.
+  bool on_way_ = false;  ///< Both.
   std::array<Line, kPairs> lines_;
 };
 

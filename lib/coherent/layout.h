@@ -61,8 +61,9 @@ enum class Kind : uint8_t {
   // Of the host: what it returns.
   kReply,    ///< The request's result: `status` and the payload.
   kNoReply,  ///< Nothing is to be sent.
+  kCall,     ///< The request is answered later: the payload is a call to make before.
 };
-inline constexpr uint8_t kKinds = 9;
+inline constexpr uint8_t kKinds = 10;
 /// All ones: what a load reads whose device is gone.
 inline constexpr uint64_t kPoison = ~uint64_t{0};
 

@@ -10,7 +10,8 @@ bool IsContent(Kind kind) {
   return kind == Kind::kRequest || kind == Kind::kFrames || kind == Kind::kGrant;
 }
 bool IsReturn(Kind kind) {
-  return kind == Kind::kReply || kind == Kind::kFrames || kind == Kind::kNoReply;
+  return kind == Kind::kReply || kind == Kind::kFrames || kind == Kind::kNoReply ||
+         kind == Kind::kCall;
 }
 
 }  // namespace
@@ -44,6 +45,12 @@ NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t
     }
   }
   asked_ns_ = now_ns;
+}
+
+bool NicEnd::HasLoaded(Pair pair) const {
+  const Line& line = At(pair);
+  // Acquire: the host stores the words of both pairs in its program's order.
+  return bar::LoadOnce(line.word_->load, std::memory_order_acquire) != line.number();
 }
 
 Seen NicEnd::Look(Pair pair, uint64_t now_ns) {

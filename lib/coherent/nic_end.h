@@ -29,7 +29,7 @@ enum class Seen : uint8_t {
 /// What came back in a line.
 struct Returned {
   Kind kind =
-      Kind::kNone;      ///< kReply, kFrames, kNoReply; kNone: what the host wrote makes no sense.
+      Kind::kNone;      ///< Of the host's; kNone: what it wrote makes no sense.
   uint8_t count = 0;    ///< Frames in the payload.
   uint64_t status = 0;  ///< Of a reply.
   /// In the endpoint's memory. A host that breaks the rules may change it meanwhile: each byte is
@@ -42,7 +42,7 @@ struct Returned {
 /// Endings of what a pair was given; `delivered` is the sum of the next four and of what is lent.
 struct NicCounters {
   uint64_t delivered = 0;  ///< Contents answered; of a transmit pair: grants.
-  uint64_t replied = 0;    ///< Came back with a reply or with frames.
+  uint64_t replied = 0;    ///< Came back with a reply, frames or a call.
   uint64_t unreplied = 0;  ///< Came back with nothing to send.
   uint64_t malformed = 0;  ///< Came back with what makes no sense.
   uint64_t lost = 0;       ///< Were lent when the endpoint was closed.
@@ -72,6 +72,9 @@ class NicEnd {
   NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t now_ns,
          const Machine& machine = kMachine);
 
+  /// Whether the host has loaded a line that no Look() has seen. What it returned before that load,
+  /// in either pair, a Look() that follows finds. One shared load.
+  bool HasLoaded(Pair pair) const;
   /// Looks at a pair; two shared loads if there is nothing new. Call it until it returns kNothing.
   Seen Look(Pair pair, uint64_t now_ns);
   /// After Seen::kReturned.

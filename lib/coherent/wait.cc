@@ -8,6 +8,7 @@
 
 #ifdef __x86_64__
 #include <cpuid.h>
+#include <x86intrin.h>
 #endif
 
 namespace sluice::coherent {
@@ -35,7 +36,7 @@ __attribute__((target("waitpkg"))) void Umwait(const uint64_t& word, uint64_t se
 }
 __attribute__((target("mwaitx"))) void Monitorx(const uint64_t& word, uint64_t seen,
                                                 uint64_t deadline) {
-  const uint64_t now = NowCycles();
+  const uint64_t now = cpu::Cycles();
   if (now >= deadline) return;
   const uint64_t cycles = deadline - now;
   const auto timeout = static_cast<uint32_t>(cycles > ~uint32_t{0} ? ~uint32_t{0} : cycles);

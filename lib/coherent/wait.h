@@ -9,11 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#ifdef __x86_64__
-#include <x86intrin.h>
-#else
-#include <chrono>
-#endif
+#include "cpu/clock.h"
 
 namespace sluice::coherent {
 
@@ -31,23 +27,12 @@ WaitMethod BestWaitMethod();
 std::string_view Name(WaitMethod method);
 std::optional<WaitMethod> WaitMethodOf(std::string_view name);
 
-/// Cycles of the time stamp counter.
-inline uint64_t NowCycles() {
-#ifdef __x86_64__
-  return __rdtsc();
-#else
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-#endif
-}
-
-/// Waits until `word` is not `seen` any more, until NowCycles() is `deadline`, or for any reason:
+/// Waits until `word` is not `seen` any more, until cpu::Cycles() is `deadline`, or for any reason:
 /// the caller looks again. kPause: one pause. Only a method that CanWaitBy().
 void SleepOn(WaitMethod method, const uint64_t& word, uint64_t seen, uint64_t deadline);
 inline void WaitOn(WaitMethod method, const uint64_t& word, uint64_t seen, uint64_t deadline) {
   if (method != WaitMethod::kPause) return SleepOn(method, word, seen, deadline);
-#ifdef __x86_64__
-  _mm_pause();
-#endif
+  cpu::Pause();
 }
 
 }  // namespace sluice::coherent

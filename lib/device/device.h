@@ -24,6 +24,14 @@ class FrameSink {
   virtual void Deliver(std::span<const WireFrame> frames) = 0;
 };
 
+/// Where a device's interrupts go, by number (regs/vectors.h). Called by the stepping thread; never
+/// waits.
+class InterruptSink {
+ public:
+  virtual ~InterruptSink() = default;
+  virtual void Raise(uint32_t vector) = 0;
+};
+
 /// One named counter of a device: every frame that it does not pass on is in one.
 struct Counter {
   std::string_view name;  ///< Static storage; snake_case, used as an xstats suffix.
@@ -49,6 +57,26 @@ class Device {
   /// whatever the hardware derives from time.
   virtual void SetTime(uint64_t now_ns) = 0;
 
+  /// Where interrupts go from now on; null: nowhere. `sink` outlives its use. A device without
+  /// interrupts has none to send.
+  virtual void SetInterrupts(InterruptSink* sink) { static_cast<void>(sink); }
+
+  /// The address that its maker gave it, first octet first, and whether the wire has a carrier, for
+  /// registers that tell them.
+  virtual void SetPermanentAddress(std::span<const uint8_t, 6> address) {
+    static_cast<void>(address);
+  }
+  virtual void SetCarrier(bool up) { static_cast<void>(up); }
+
+  /// Whether the device may reach the host's memory, as a PCI function its bus's master; it may at
+  /// first. While it may not, Receive and Transmit are not called, and a store of a register writes
+  /// no memory: what it would write is lost.
+  virtual void SetMastering(bool on) { static_cast<void>(on); }
+
+  /// Memory was taken away from the host memory that the device may reach: it asks again for what
+  /// it found there before, and counts what it misses. What is left lies where it did.
+  virtual void MemoryTaken() {}
+
   /// Frames from the wire, in order. Each is delivered to the host or counted as
   /// dropped. With `pause` (loss-free flow control) the device stops before the
   /// first frame that has no room, or while it does not receive at all, instead of
@@ -59,6 +87,10 @@ class Device {
   /// completions; hands at most about `budget` frames to `sink` in bursts.
   /// Returns frames handed over; 0 when there is nothing to do.
   virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
+
+  /// The host's process is gone: what it held is counted, and none of its memory is touched. Only
+  /// Counters follows.
+  virtual void HostDied() {}
 
   /// All counters, always in the same order. Values may be read only by the
   /// stepping thread.

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "emulator/attach.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -10,7 +17,9 @@
 #include "bar/posted_queue.h"
 #include "emulator/arguments.h"
 #include "emulator/host_memory.h"
+#include "emulator/interrupt_files.h"
 #include "emulator/model.h"
+#include "emulator/queue_memory.h"
 #include "emulator/remote.h"
 #include "emulator/running_model.h"
 
@@ -25,17 +34,22 @@ class Instance final : public Attachment {
  public:
   ~Instance() override {
     model_.reset();
-    queue_.TakeLinkDown();
+    if (queue_ != nullptr) queue_->TakeLinkDown();
   }
 
   bool Start(std::string_view name, const ModelInfo& model, const SettingValues& settings,
              Arguments arguments, std::string* error) {
-    bar_ = bar::Bar(&queue_, model.bar_bytes,
+    queue_memory_ = CreateQueue(&queue_);
+    if (queue_ == nullptr) {
+      *error = std::string("no memory for the register queue: ") + std::strerror(errno);
+      return false;
+    }
+    bar_ = bar::Bar(queue_, model.bar_bytes,
                     {[](void* self) {
                        auto& awaited = static_cast<Instance*>(self)->model_;
                        awaited != nullptr ? awaited->AwaitedByHost() : std::this_thread::yield();
                      },
-                     this});
+                     this, getpid()});
     host_memory_ = std::make_unique<HostMemory>(name, dma_);
     if (!host_memory_->complete()) {
       *error =
@@ -44,19 +58,40 @@ class Instance final : public Attachment {
       return false;
     }
     model_ = RunningModel::Create(name, model, std::move(arguments), error);
-    return model_ != nullptr && model_->Connect(settings, dma_, &queue_, error);
+    if (model_ == nullptr || !model_->Connect(settings, dma_, queue_, error)) return false;
+    model_->SetInterrupts(&interrupts_);
+    return true;
   }
 
   bar::Bar& registers() override { return bar_; }
+  const bar::RingMemory& register_memory() const override { return queue_memory_; }
   bool Map(const bar::RingMemory& memory, std::string_view) override {
     return dma_.Add(reinterpret_cast<uint64_t>(memory.data()), memory.data(), memory.bytes());
   }
   void Unmap(const bar::RingMemory& memory) override {
     dma_.Remove(reinterpret_cast<uint64_t>(memory.data()));
   }
+  int MapExternal(void* begin, size_t bytes, std::string* error) override {
+    const std::scoped_lock lock(external_mutex_);
+    if (IsMapped(begin, bytes)) return 0;
+    if (!dma_.Add(reinterpret_cast<uint64_t>(begin), begin, bytes)) {
+      *error = "part of it is reachable already, or too many ranges are";
+      return -EEXIST;
+    }
+    external_[begin] = bytes;
+    return 0;
+  }
+  int UnmapExternal(void* begin, size_t bytes) override {
+    const std::scoped_lock lock(external_mutex_);
+    if (!IsMapped(begin, bytes)) return -EINVAL;
+    dma_.Remove(reinterpret_cast<uint64_t>(begin));
+    external_.erase(begin);
+    return 0;
+  }
   /// Nothing outlives the process that the model lives in.
   bar::RingMemory Adopt(std::string_view) override { return {}; }
   uint32_t Generation() const override { return 1; }
+  int InterruptFd(uint32_t vector) override { return interrupts_.Open(vector); }
   std::vector<Statistic> Statistics() override { return model_->Statistics(); }
   bool WireUp() override { return model_->WireUp(); }
   void MacAddress(uint8_t mac[6]) override {
@@ -65,9 +100,18 @@ class Instance final : public Attachment {
   void EnableWire(bool enabled) override { model_->EnableWire(enabled); }
 
  private:
-  bar::PostedQueue queue_;
+  bool IsMapped(void* begin, size_t bytes) const {
+    const auto range = external_.find(begin);
+    return range != external_.end() && range->second == bytes;
+  }
+
+  bar::RingMemory queue_memory_;
+  bar::PostedQueue* queue_ = nullptr;
   bar::DmaSpace dma_;
   bar::Bar bar_;
+  std::mutex external_mutex_;
+  std::map<void*, size_t> external_;
+  InterruptFiles interrupts_;
   std::unique_ptr<HostMemory> host_memory_;
   std::unique_ptr<RunningModel> model_;
 };
@@ -95,7 +139,7 @@ std::span<const char* const> ArgumentKeys() {
 
 std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model,
                                    const SettingValues& settings,
-                                   std::span<const Argument> arguments, std::string* error) {
+                                   std::span<const Argument> arguments, std::string* error) try {
   const auto find = [&](std::string_view key) {
     return std::find_if(arguments.begin(), arguments.end(),
                         [&](const Argument& a) { return a.first == key; });
@@ -124,12 +168,11 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
   }
   std::optional<Arguments> parsed = ParseArguments(arguments, error);
   if (!parsed) return nullptr;
-  try {
-    auto instance = std::make_unique<Instance>();
-    if (instance->Start(name, model, settings, *std::move(parsed), error)) return instance;
-  } catch (const std::exception&) {
-    *error = WhyNotStarted();
-  }
+  auto instance = std::make_unique<Instance>();
+  if (instance->Start(name, model, settings, *std::move(parsed), error)) return instance;
+  return nullptr;
+} catch (const std::exception&) {  // It would end the program: DPDK's functions above are C.
+  *error = WhyNotStarted();
   return nullptr;
 }
 

@@ -2,8 +2,6 @@
 #include "emulator/cable_link.h"
 
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,10 +36,6 @@ const char* WhyNotAMessage(const CableMessage& message, std::optional<size_t> by
 }
 
 }  // namespace
-
-CableLink::~CableLink() {
-  if (listener_ && OwnsPath()) unlink(path_.c_str());
-}
 
 void CableLink::Say(uint32_t level, std::string_view what) const {
   Log(level, std::string(who_).append(": ").append(what));
@@ -148,7 +142,7 @@ void CableLink::Release() {
 void CableLink::Turn(uint64_t now_ns) {
   switch (state_) {
     case State::kAlone:
-      if (!listener_ || !OwnsPath()) Seek(now_ns);
+      if (listener_ == nullptr || !listener_->OwnsPath()) Seek(now_ns);
       break;
     case State::kAsking: {
       std::string error;
@@ -170,12 +164,12 @@ void CableLink::Turn(uint64_t now_ns) {
       break;
   }
   if (newcomer_ != nullptr) Greet(now_ns);
-  if (listener_ && newcomer_ == nullptr) Accept(now_ns);
+  if (listener_ != nullptr && newcomer_ == nullptr) Accept(now_ns);
 }
 
 void CableLink::Seek(uint64_t now_ns) {
   // If there is a listener its name was taken over: the new owner is the other end.
-  listener_ = File();
+  listener_.reset();
   newcomer_.reset();
   if (now_ns < next_seek_ns_) return;
   std::string error;
@@ -185,24 +179,12 @@ void CableLink::Seek(uint64_t now_ns) {
 }
 
 bool CableLink::BeginListening(std::string* error) {
-  listener_ = Listen(path_, error);
-  if (!listener_) return false;
-  struct stat there {};
-  lstat(path_.c_str(), &there);
-  listener_device_ = there.st_dev;
-  listener_inode_ = there.st_ino;
-  return true;
-}
-
-bool CableLink::OwnsPath() const {
-  // While the listener is open no other file has its number.
-  struct stat there {};
-  return lstat(path_.c_str(), &there) == 0 && there.st_dev == listener_device_ &&
-         there.st_ino == listener_inode_;
+  listener_ = Listener::Create(path_, error);
+  return listener_ != nullptr;
 }
 
 void CableLink::Accept(uint64_t now_ns) {
-  File socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  File socket = listener_->Accept();
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {

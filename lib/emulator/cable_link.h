@@ -24,6 +24,7 @@
 #include "emulator/channel.h"
 #include "emulator/gen_options.h"
 #include "emulator/guarded_range.h"
+#include "emulator/listener.h"
 
 namespace sluice::emulator {
 
@@ -53,8 +54,6 @@ class CableLink {
   /// `path`: of the socket. `who` begins each line of the log: the model and the cable.
   CableLink(std::string path, std::string who, const MacAddress& mac)
       : path_(std::move(path)), who_(std::move(who)), mac_(mac) {}
-  /// Removes the socket if it is this end's.
-  ~CableLink();
   CableLink(const CableLink&) = delete;
   CableLink& operator=(const CableLink&) = delete;
 
@@ -109,8 +108,6 @@ class CableLink {
   /// Reads the answer, if it is there. False, with one line in `error`, if it is a refusal.
   bool HearAnswer(std::chrono::milliseconds patience, std::string* error);
   void Seek(uint64_t now_ns);
-  /// Whether the socket's name still leads to this end: others may take over a path.
-  bool OwnsPath() const;
   bool BeginListening(std::string* error);
   void Accept(uint64_t now_ns);
   void Greet(uint64_t now_ns);
@@ -122,9 +119,7 @@ class CableLink {
   const std::string who_;
   const MacAddress mac_;
   State state_ = State::kAlone;
-  File listener_;
-  dev_t listener_device_ = 0;  ///< Of the file that the path led to when listening began.
-  ino_t listener_inode_ = 0;
+  std::unique_ptr<Listener> listener_;
   std::unique_ptr<Newcomer> newcomer_;
   Channel channel_;  ///< To the other end, when asking and joined.
   bool connected_ = false;  ///< This end connected, and the other listened.

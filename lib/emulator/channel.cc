@@ -15,23 +15,30 @@ namespace sluice::emulator {
 namespace {
 
 constexpr int kBacklog = 8;
-/// Room for more files than are allowed, so that too many are seen and closed.
-constexpr size_t kMaxFiles = 4;
+/// What a socket's path has behind it until somebody listens there: a sign, and a process's number.
+constexpr size_t kMaxUnreadyChars = 11;
+constexpr size_t kMaxPathChars = sizeof(sockaddr_un::sun_path) - 1 - kMaxUnreadyChars;
+
+/// Of a path that has room in it, and an end.
+sockaddr_un AddressOf(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  return address;
+}
 
 /// False, with a reason, if no socket can have that path.
 bool MakeAddress(const std::string& path, sockaddr_un* address, std::string* error) {
-  *address = {};
-  address->sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(address->sun_path)) {
-    *error = "give a path of 1 to " + std::to_string(sizeof(address->sun_path) - 1) + " characters";
+  if (path.empty() || path.size() > kMaxPathChars) {
+    *error = "give a path of 1 to " + std::to_string(kMaxPathChars) + " characters";
     return false;
   }
-  path.copy(address->sun_path, path.size());
+  *address = AddressOf(path);
   return true;
 }
 
-File MakeSocket() {
-  return File(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+File MakeSocket(int type = SOCK_SEQPACKET) {
+  return File(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 template <typename Call>
@@ -39,22 +46,22 @@ bool WithAddress(Call call, const File& socket, const sockaddr_un& address) {
   return call(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
-/// The files of a received message, all of them owned.
-std::array<File, kMaxFiles> TakeFiles(msghdr& message, size_t* count) {
-  std::array<File, kMaxFiles> files;
-  *count = 0;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const size_t number = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < number; ++i) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
-      File file(fd);
-      if (*count < kMaxFiles) files[(*count)++] = std::move(file);
-    }
+/// Binds and listens at another path first: `path` never names a socket that would refuse, which
+/// another process takes for a dead one's. False with errno; EEXIST: something is there.
+bool ListenAt(const std::string& path, const File& socket) {
+  const std::string unready = path + "~" + std::to_string(getpid());
+  const sockaddr_un address = AddressOf(unready);
+  unlink(unready.c_str());  // of a process that had this number and was killed here
+  // bind() gives the file the socket's own mode; the umask is all threads'.
+  if (fchmod(socket.fd(), S_IRUSR | S_IWUSR) != 0 || !WithAddress(bind, socket, address)) {
+    return false;
   }
-  return files;
+  const bool listens =
+      listen(socket.fd(), kBacklog) == 0 && link(unready.c_str(), path.c_str()) == 0;
+  const int reason = errno;
+  unlink(unready.c_str());
+  errno = reason;
+  return listens;
 }
 
 }  // namespace
@@ -63,7 +70,7 @@ File::~File() {
   if (fd_ >= 0) close(fd_);
 }
 
-bool Channel::Send(const void* data, size_t bytes, int file) {
+ssize_t SendWithFile(int socket, const void* data, size_t bytes, int file) {
   iovec part = {const_cast<void*>(data), bytes};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr message = {};
@@ -80,32 +87,48 @@ bool Channel::Send(const void* data, size_t bytes, int file) {
   }
   ssize_t sent;
   do {
-    sent = sendmsg(socket_.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    sent = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
-  return sent == static_cast<ssize_t>(bytes);
+  return sent;
+}
+
+Received ReceiveWithFiles(int socket, void* data, size_t capacity) {
+  iovec into = {data, capacity};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxReceivedFiles * sizeof(int))> control;
+  msghdr message = {};
+  message.msg_iov = &into;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  Received received = {recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), {}, false};
+  if (received.bytes < 0) return received;
+  received.cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const size_t number = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < number; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      received.files.emplace_back(fd);
+    }
+  }
+  return received;
+}
+
+bool Channel::Send(const void* data, size_t bytes, int file) {
+  return SendWithFile(socket_.fd(), data, bytes, file) == static_cast<ssize_t>(bytes);
 }
 
 std::optional<size_t> Channel::Receive(void* data, size_t capacity, File* file,
                                        std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  iovec part = {data, capacity};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxFiles * sizeof(int))> control{};
   for (;;) {
-    msghdr message = {};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t received =
-        recvmsg(socket_.fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (received >= 0) {
-      size_t files = 0;
-      auto taken = TakeFiles(message, &files);
-      if (received == 0 || files > 1 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-        return std::nullopt;
-      }
-      *file = std::move(taken[0]);
-      return static_cast<size_t>(received);
+    Received received = ReceiveWithFiles(socket_.fd(), data, capacity);
+    if (received.bytes >= 0) {
+      if (received.bytes == 0 || received.files.size() > 1 || received.cut) return std::nullopt;
+      *file = received.files.empty() ? File() : std::move(received.files[0]);
+      return static_cast<size_t>(received.bytes);
     }
     // A reset is reported once, before what the peer had sent last.
     if (errno == EINTR || errno == ECONNRESET) continue;
@@ -132,7 +155,7 @@ std::optional<Peer> PeerOf(const File& socket) {
 
 bool IsOwnOrRoot(uid_t uid) { return uid == 0 || uid == geteuid(); }
 
-File Listen(const std::string& path, std::string* error) {
+File Listen(const std::string& path, std::string* error, int type) {
   sockaddr_un address;
   if (!MakeAddress(path, &address, error)) return {};
   struct stat there {};
@@ -141,17 +164,16 @@ File Listen(const std::string& path, std::string* error) {
       *error = "exists and is not a socket: name a path that does not exist";
       return {};
     }
-    const File probe = MakeSocket();
-    if (WithAddress(connect, probe, address) || errno == EAGAIN) {
+    const File probe = MakeSocket(type);
+    // A socket of another type (EPROTOTYPE) is a living one, too.
+    if (WithAddress(connect, probe, address) || errno == EAGAIN || errno == EPROTOTYPE) {
       *error = "another process listens there: end it, or give another path";
       return {};
     }
     if (errno == ECONNREFUSED) unlink(path.c_str());
   }
-  File socket = MakeSocket();
-  // bind() gives the file the socket's own mode; the umask is all threads'.
-  if (!socket || fchmod(socket.fd(), S_IRUSR | S_IWUSR) != 0 ||
-      !WithAddress(bind, socket, address) || listen(socket.fd(), kBacklog) != 0) {
+  File socket = MakeSocket(type);
+  if (!socket || !ListenAt(path, socket)) {
     *error = std::string(std::strerror(errno)) +
              ": give a path in a folder where you may create files";
     return {};

@@ -3,6 +3,7 @@
 // Files, and messages with files over a UNIX socket; no wait without a bound.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sluice::emulator {
 
@@ -33,6 +35,20 @@ class File {
  private:
   int fd_ = -1;
 };
+
+/// Sends as much of `data` as the socket has room for, with a copy of `file` unless it is negative;
+/// never waits. The bytes that it took, or −1 and errno.
+ssize_t SendWithFile(int socket, const void* data, size_t bytes, int file = -1);
+
+/// What one call of recvmsg(2) returned.
+struct Received {
+  ssize_t bytes;            ///< 0: the peer is gone. −1: errno says why.
+  std::vector<File> files;  ///< All that came with them, owned.
+  bool cut;                 ///< Bytes or files found no room, here or in this process.
+};
+/// Receives what is there, with up to kMaxReceivedFiles files; never waits.
+Received ReceiveWithFiles(int socket, void* data, size_t capacity);
+inline constexpr size_t kMaxReceivedFiles = 16;
 
 /// One end of a SOCK_SEQPACKET connection. Send and Receive: one thread at a time;
 /// Shutdown: any.
@@ -59,9 +75,10 @@ class Channel {
   File socket_;
 };
 
-/// Listens at `path`, which only this user may connect to; takes the place of a dead
-/// process's socket. Empty, with the reason in `error`, if that is not possible.
-File Listen(const std::string& path, std::string* error);
+/// Listens at `path`, which only this user may connect to, and which appears when it can be
+/// connected to; takes the place of a dead process's socket. Empty, with the reason in `error`, if
+/// that is not possible.
+File Listen(const std::string& path, std::string* error, int type = SOCK_SEQPACKET);
 /// Connects to `path`, whoever listens there. Empty if nobody does, or no path is like that.
 File ConnectTo(const std::string& path);
 /// Connects to `path`. Empty, with the reason in `error`, if nobody listens there, or a

@@ -2,6 +2,12 @@
 #include "emulator/dpdk_memory.h"
 
 namespace sluice::emulator {
+namespace {
+
+/// Registered with rte_extmem_register: for a device only once rte_dev_dma_map says so.
+bool IsOfApplication(const rte_memseg_list& list) { return list.external != 0 && list.heap == 0; }
+
+}  // namespace
 
 void DpdkMemory::Watch() {
   // First the events, then what exists: what comes in between is reported twice. Events are
@@ -14,7 +20,9 @@ void DpdkMemory::Forget() { rte_mem_event_callback_unregister(name_.c_str(), thi
 
 int DpdkMemory::Existing(const rte_memseg_list* list, const rte_memseg* segment, size_t bytes,
                          void* self) {
-  static_cast<DpdkMemory*>(self)->Mapped(*list, segment->addr_64, segment->addr_64 + bytes);
+  if (!IsOfApplication(*list)) {
+    static_cast<DpdkMemory*>(self)->Mapped(*list, segment->addr_64, segment->addr_64 + bytes);
+  }
   return 0;
 }
 

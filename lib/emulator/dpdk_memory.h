@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What memory DPDK has, and what it maps and unmaps while the process runs: hugepages,
-// --no-huge memory, external heaps.
+// --no-huge memory, external heaps. Not what an application merely registers, which it maps for
+// each device itself.
 #pragma once
 
 #include <rte_memory.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire=gen: synthetic traffic. Frames are handed out as pointers into the ring of
-// ring, so the cost of a frame is one load and one store of its tag.
+// wire=gen: synthetic traffic. Frames are handed out as pointers into a ring of frames that were
+// generated before, so that a frame costs one load and one store of its tag.
 #pragma once
 
 #include <array>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "emulator/holdings.h"
 
+#include <utility>
+
 #include "emulator/message.h"
 
 namespace sluice::emulator {
@@ -23,7 +25,9 @@ bool Holdings::Send(Connection& connection, uint64_t bus, const Ring& ring, std:
   request.kind = Kind::kMap;
   request.bus = bus;
   request.bytes = ring.bytes;
+  request.offset = ring.offset;
   if (ring.mirrored) request.flags |= kMirrored;
+  if (ring.external) request.flags |= kExternal;
   SetText(request.name, ring.name);
   Reply reply;
   return connection.Ask(request, ring.fd, &reply, nullptr, error);
@@ -57,7 +61,7 @@ bool Holdings::AddMemory(Connection* connection, const rte_memseg_list& list, ui
   if (!complete) {
     *error =
         "some of DPDK's memory is not in a file that the device can map; start with hugepages "
-        "or with --no-huge, without external memory";
+        "or with --no-huge, without external heaps";
   }
   return sent && complete;
 }
@@ -85,14 +89,17 @@ bool Holdings::Map(Connection* connection, const bar::RingMemory& memory, std::s
     *error = connection == nullptr ? "the device is away" : "it is mapped already";
     return false;
   }
-  const Ring ring{memory.bytes(), memory.mirrored(), memory.fd(), std::string(name)};
+  Ring ring{memory.bytes(), memory.mirrored(), memory.fd(), std::string(name)};
   if (!Send(*connection, bus, ring, error)) return false;
-  rings_[bus] = ring;
+  rings_[bus] = std::move(ring);
   return true;
 }
 
 void Holdings::Unmap(Connection* connection, const bar::RingMemory& memory) {
-  const auto bus = reinterpret_cast<uint64_t>(memory.data());
+  Remove(connection, reinterpret_cast<uint64_t>(memory.data()));
+}
+
+void Holdings::Remove(Connection* connection, uint64_t bus) {
   const auto ring = rings_.find(bus);
   if (ring == rings_.end()) return;
   const std::string name = ring->second.name;
@@ -107,6 +114,39 @@ void Holdings::Unmap(Connection* connection, const bar::RingMemory& memory) {
     if (connection->Ask(request, -1, &reply, nullptr, &ignored)) return;
   }
   if (!name.empty()) dropped_names_.push_back(name);
+}
+
+bool Holdings::HasExternal(uint64_t begin, uint64_t bytes) const {
+  const auto external = externals_.find(begin);
+  return external != externals_.end() && external->second.bytes == bytes;
+}
+
+bool Holdings::MapExternal(Connection* connection, uint64_t begin, uint64_t bytes,
+                           std::vector<MappedPart> parts, std::string* error) {
+  if (connection == nullptr) {
+    *error = "the device is away";
+    return false;
+  }
+  External mapped{bytes, {}};
+  for (MappedPart& part : parts) {
+    Ring ring{part.bytes, false, part.file.fd(), {}, true, part.offset, std::move(part.file)};
+    if (rings_.contains(part.begin) || !Send(*connection, part.begin, ring, error)) {
+      if (error->empty()) *error = "part of it is mapped already";
+      for (const uint64_t bus : mapped.parts) Remove(connection, bus);
+      return false;
+    }
+    rings_[part.begin] = std::move(ring);
+    mapped.parts.push_back(part.begin);
+  }
+  externals_[begin] = std::move(mapped);
+  return true;
+}
+
+bool Holdings::UnmapExternal(Connection* connection, uint64_t begin, uint64_t bytes) {
+  if (!HasExternal(begin, bytes)) return false;
+  for (const uint64_t bus : externals_[begin].parts) Remove(connection, bus);
+  externals_.erase(begin);
+  return true;
 }
 
 }  // namespace sluice::emulator

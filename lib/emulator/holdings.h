@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "bar/ring_memory.h"
+#include "emulator/channel.h"
 #include "emulator/connection.h"
+#include "emulator/mapped_files.h"
 #include "emulator/memory_files.h"
 
 namespace sluice::emulator {
@@ -33,21 +35,38 @@ class Holdings {
            std::string* error);
   void Unmap(Connection* connection, const bar::RingMemory& memory);
 
+  /// The application's memory from `begin` on, all its `parts`.
+  bool MapExternal(Connection* connection, uint64_t begin, uint64_t bytes,
+                   std::vector<MappedPart> parts, std::string* error);
+  /// False: no such range is mapped.
+  bool UnmapExternal(Connection* connection, uint64_t begin, uint64_t bytes);
+  bool HasExternal(uint64_t begin, uint64_t bytes) const;
+
  private:
-  /// The memory is the driver's, and stays until Unmap.
+  /// The memory is the driver's or the application's, and stays until it is unmapped.
   struct Ring {
     uint64_t bytes;
     bool mirrored;
     int fd;
     std::string name;
+    bool external = false;
+    uint64_t offset = 0;  ///< In the file.
+    File file = {};       ///< Of external memory; `fd` is its descriptor.
+  };
+  struct External {
+    uint64_t bytes = 0;
+    std::vector<uint64_t> parts;  ///< Bus addresses in rings_.
   };
 
   static bool Send(Connection& connection, uint64_t bus, const MemoryFiles::Piece& piece,
                    std::string* error);
   static bool Send(Connection& connection, uint64_t bus, const Ring& ring, std::string* error);
 
+  void Remove(Connection* connection, uint64_t bus);
+
   MemoryFiles files_;
   std::map<uint64_t, Ring> rings_;          ///< By bus address.
+  std::map<uint64_t, External> externals_;  ///< The same.
   std::vector<std::string> dropped_names_;  ///< Unmapped while the device was away.
 };
 

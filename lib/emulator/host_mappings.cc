@@ -16,15 +16,13 @@ namespace {
 constexpr uint64_t kGranule = uint64_t{1} << 30;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
-/// No process has addresses beyond it.
-constexpr uint64_t kMaxBus = uint64_t{1} << 57;
 
 constexpr const char* kTooManyPieces =
     "memory is in too many pieces; start with larger hugepages, or with --legacy-mem";
 
-bool IsRange(uint64_t bus, uint64_t bytes) {
-  return bus != 0 && bytes != 0 && bus % kPage == 0 && bytes % kPage == 0 && bus < kMaxBus &&
-         bytes < kMaxBus;
+/// Messages say 0 for "none".
+bool IsRingRange(uint64_t bus, uint64_t bytes) {
+  return bus != 0 && HostMappings::IsRange(bus, bytes) && bytes <= HostMappings::kMaxRingBytes;
 }
 
 /// Null, or why the file has no such part. All of `seals` must be set.
@@ -48,6 +46,11 @@ const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals) {
 uint64_t Aligned(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
+
+bool HostMappings::IsRange(uint64_t bus, uint64_t bytes) {
+  return bytes != 0 && bus % kPage == 0 && bytes % kPage == 0 && bus < kMaxBus &&
+         bytes <= kMaxBus - bus;
+}
 
 HostMappings::Area* HostMappings::FindArea(uint64_t bus, uint64_t bytes) {
   auto area = areas_.upper_bound(bus);
@@ -79,8 +82,9 @@ const char* HostMappings::ReserveArea(const Piece& piece) {
   const uint64_t host = first + (begin - first) % kGranule;
   GuardedRange guard(space.begin(), space.bytes(), GuardedRange::Loss::kRange, alarm_);
   if (!guard) return "too many areas of memory";
-  areas_.try_emplace(begin, Area{piece.area_bytes, std::move(space), std::move(guard),
-                                 MergedRanges(dma_, host - begin), {}, {}});
+  const MergedRanges ranges(dma_, host - begin);
+  areas_.try_emplace(
+      begin, Area{piece.area_bytes, std::move(space), std::move(guard), ranges, ranges, {}, {}});
   return nullptr;
 }
 
@@ -106,19 +110,32 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
   }
   area->pieces.Add(piece.bus, end);
   area->former.Erase(piece.bus, end);
-  return area->ranges.Insert(piece.bus, end) ? nullptr : kTooManyPieces;
+  MergedRanges& ranges = piece.stand_in ? area->stand_ins : area->ranges;
+  return ranges.Insert(piece.bus, end) ? nullptr : kTooManyPieces;
 }
 
 const char* HostMappings::RemoveMemory(uint64_t bus, uint64_t bytes) {
   if (!IsRange(bus, bytes)) return "no such memory";
   Area* const area = FindArea(bus, bytes);
-  if (area == nullptr) return "no such memory";
-  area->ranges.Erase(bus, bus + bytes);
-  if (Mappings() + 2 > kMaxMappings) return kTooManyPieces;
+  const uint64_t end = bus + bytes;
+  if (area == nullptr || !area->pieces.Overlaps(bus, end)) return "no such memory";
+  area->ranges.Erase(bus, end);
+  area->stand_ins.Erase(bus, end);
+  // What is cut out of a piece leaves two parts of that.
+  if (!area->pieces.Has(bus, end) && Mappings() + 2 > kMaxMappings) return kTooManyPieces;
   area->space.Blank(area->Host(bus), bytes);
-  area->pieces.Erase(bus, bus + bytes);
-  area->former.Merge(bus, bus + bytes);
+  area->pieces.Erase(bus, end);
+  area->former.Merge(bus, end);
   return nullptr;
+}
+
+void HostMappings::ForgetFormer() {
+  for (auto& [bus, area] : areas_) {
+    for (const auto& [begin, end] : area.former.map()) {
+      area.space.Vacate(area.Host(begin), end - begin);
+    }
+    area.former = {};
+  }
 }
 
 const char* HostMappings::ReserveRings() {
@@ -144,8 +161,18 @@ uint8_t* HostMappings::TakeRingSpace(uint64_t bytes) {
 }
 
 const char* HostMappings::AddRing(uint64_t bus, uint64_t bytes, int file) {
-  if (!IsRange(bus, bytes) || bytes > kMaxRingBytes) return "a ring cannot have this size";
+  if (!IsRingRange(bus, bytes)) return "a ring cannot have this size";
   if (const char* const wrong = WhyNoPart(file, 0, bytes, F_SEAL_SHRINK)) return wrong;
+  return Place(bus, bytes, 0, file);
+}
+
+const char* HostMappings::AddExternal(uint64_t bus, uint64_t bytes, uint64_t offset, int file) {
+  if (!IsRingRange(bus, bytes)) return "external memory cannot have this size";
+  if (const char* const wrong = WhyNoPart(file, offset, bytes, 0)) return wrong;
+  return Place(bus, bytes, offset, file);
+}
+
+const char* HostMappings::Place(uint64_t bus, uint64_t bytes, uint64_t offset, int file) {
   if (Mappings() + 1 > kMaxMappings) return "too many rings";
   if (!ring_space_) {
     if (const char* const wrong = ReserveRings()) return wrong;
@@ -154,7 +181,7 @@ const char* HostMappings::AddRing(uint64_t bus, uint64_t bytes, int file) {
   uint8_t* const host = TakeRingSpace(taken);
   if (host == nullptr) return "too many rings";
   const char* wrong = nullptr;
-  if (!ring_space_->space.MapFile(host, bytes, file, 0)) {
+  if (!ring_space_->space.MapFile(host, bytes, file, offset)) {
     wrong = "a ring cannot be mapped";
   } else if (!dma_.Add(bus, host, bytes)) {
     ring_space_->space.Blank(host, taken);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The memory of a host in another process, mapped here: DPDK's, whose pieces stay as
-// contiguous as they are there, and rings. Bus addresses are the host's own.
+// contiguous as they are there, rings, and what its application maps for the device. Bus
+// addresses are the host's own.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@
 namespace sluice::emulator {
 
 /// Control thread. The device may translate and access meanwhile, also what was taken
-/// back: address space is given back to the system only on destruction, and holds zeroes
-/// in between. The device must have stopped by then.
+/// back: address space is given back to the system only by ForgetFormer and on destruction, and
+/// holds zeroes in between. The device must have stopped by then.
 ///
 /// Every value comes from the host. Functions return null, or one line that says what is
 /// wrong, without effect then but for what they say; they throw std::bad_alloc if this
@@ -34,20 +35,32 @@ class HostMappings {
   HostMappings& operator=(const HostMappings&) = delete;
 
   /// [bus, bus + bytes) is the file's part at `offset`, and lies in [area_bus, area_bus +
-  /// area_bytes), which is the same for all of its pieces.
+  /// area_bytes), which is the same for all of its pieces. Pieces that `stand_in` are copies of
+  /// what the host has: the device finds no range with pieces of both kinds.
   struct Piece {
     uint64_t bus, bytes, offset, area_bus, area_bytes;
+    bool stand_in = false;
   };
   /// What is there already must be removed first.
   const char* AddMemory(const Piece& piece, int file);
   /// The range is unreachable afterwards, also if too many pieces are left of what was
-  /// there for it to be unmapped.
+  /// there for it to be unmapped. A piece always goes as a whole.
   const char* RemoveMemory(uint64_t bus, uint64_t bytes);
+  /// Gives back the address space of memory that was taken back. The device does nothing until it
+  /// has translated anew what it used.
+  void ForgetFormer();
+
+  /// Whether whole pages of some host's may lie there.
+  static bool IsRange(uint64_t bus, uint64_t bytes);
 
   /// The first `bytes` of a sealed file.
   const char* AddRing(uint64_t bus, uint64_t bytes, int file);
+  /// The part at `offset` of a file that need not be sealed.
+  const char* AddExternal(uint64_t bus, uint64_t bytes, uint64_t offset, int file);
+  /// Of both.
   const char* RemoveRing(uint64_t bus);
 
+  static constexpr uint64_t kMaxBus = uint64_t{1} << 57;  ///< No process has addresses beyond it.
   /// Generous multiples of what DPDK reserves and of what devices have.
   static constexpr uint64_t kMaxAreaBytes = uint64_t{1} << 40;
   static constexpr uint64_t kMaxRingBytes = uint64_t{1} << 34;
@@ -63,6 +76,7 @@ class HostMappings {
     ReservedSpace space;  ///< With slack, for alignment.
     GuardedRange guard;
     MergedRanges ranges;
+    MergedRanges stand_ins;
     Intervals pieces;  ///< What is mapped, by bus address.
     Intervals former;  ///< What was.
 
@@ -85,6 +99,8 @@ class HostMappings {
   const char* ReserveArea(const Piece& piece);
   size_t Mappings() const;
   const char* ReserveRings();
+  /// Where rings are, and external memory.
+  const char* Place(uint64_t bus, uint64_t bytes, uint64_t offset, int file);
   /// Null if there is no room.
   uint8_t* TakeRingSpace(uint64_t bytes);
 

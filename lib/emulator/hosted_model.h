@@ -6,11 +6,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "bar/dma.h"
 #include "bar/posted_queue.h"
+#include "device/device.h"
 #include "emulator/attach.h"
 
 namespace sluice::emulator {
@@ -25,9 +27,20 @@ class HostedModel {
   /// in `error`, if no device has such settings; nothing has changed then.
   virtual bool Connect(const SettingValues& settings, const bar::DmaSpace& dma,
                        bar::PostedQueue* queue, std::string* error) = 0;
-  /// The host is gone, if there was one: nothing of its memory or its queue is used any
-  /// more. The wire's source is switched off. Needs no memory.
-  virtual void Disconnect() = 0;
+  /// Where the host's interrupts go, and news of the carrier as kPortVector; null: nowhere, as
+  /// after Connect. `sink` outlives its use.
+  virtual void SetInterrupts(device::InterruptSink* sink) = 0;
+  /// Whether the device may begin transfers of its own: without, as a PCI function without bus
+  /// mastering, it answers registers and does nothing else, and frames wait on the wire. It may
+  /// after Connect.
+  virtual void SetMastering(bool on) = 0;
+  /// Runs `change`, which may take memory from the DmaSpace, while the device does nothing. What
+  /// it used there it misses afterwards, under a fault.
+  virtual void TakeMemory(const std::function<void()>& change) = 0;
+  /// The host is disconnected, if there was one: nothing of its memory, its queue or its interrupts
+  /// is used any more. The wire's source is switched off. `died`: it does not come back with what it
+  /// held. Needs no memory.
+  virtual void Disconnect(bool died) = 0;
 
   virtual std::vector<Statistic> Statistics() = 0;
   virtual bool WireUp() const = 0;

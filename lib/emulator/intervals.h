@@ -24,6 +24,11 @@ class Intervals {
     const auto behind = map_.lower_bound(end);
     return behind != map_.begin() && std::prev(behind)->second > begin;
   }
+  /// Whether [begin, end) is one range, and all of it.
+  bool Has(uint64_t begin, uint64_t end) const {
+    const auto range = map_.find(begin);
+    return range != map_.end() && range->second == end;
+  }
   /// Adds a range that overlaps none. It stays a range of its own.
   void Add(uint64_t begin, uint64_t end) { map_.emplace(begin, end); }
   /// Adds a range, as one with all that it overlaps or touches.

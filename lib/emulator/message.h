@@ -4,9 +4,9 @@
 // a message of a SOCK_SEQPACKET socket, at most one file with it. Control path alone;
 // register accesses and payload travel through shared memory.
 //
-// The host hands over its register queue (kHello), DPDK's memory (kMemory) and its rings
-// (kMap), all as files, and names bytes in them by bus address, which is its own virtual
-// address. Both sides take each other's messages as hostile.
+// The host hands over its register queue (kHello), DPDK's memory (kMemory), its rings and the
+// application's memory (kMap), all as files, and names bytes in them by bus address, which is its
+// own virtual address. Both sides take each other's messages as hostile.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace sluice::emulator {
 
 inline constexpr uint32_t kMessageMagic = 0x6563'6c73;  ///< "slce".
 /// Raised with every change of these structs or of bar::PostedQueue.
-inline constexpr uint16_t kProtocolVersion = 3;
+inline constexpr uint16_t kProtocolVersion = 4;
 /// How long either side waits for a message that is due.
 inline constexpr std::chrono::milliseconds kMessagePatience{2000};
 
@@ -28,17 +28,20 @@ enum class Kind : uint16_t {
   kHello = 1,       ///< First. File: the register queue; bytes: of it. name: of the vdev.
   kMemory = 2,      ///< File: `bytes` at `offset` are DPDK's memory at `bus`, in an area.
   kForget = 3,      ///< DPDK's memory from `bus` on, `bytes`, goes away.
-  kMap = 4,         ///< File: a ring of `bytes` at `bus`; kMirrored; name or none.
+  kMap = 4,         ///< File: a ring of `bytes` at `bus`; kMirrored; name or none. kExternal:
+                    ///< `bytes` at `offset` of it are the application's memory, without a name.
   kUnmap = 5,       ///< The ring at `bus` (0: none), and what is kept under `name`.
   kAdopt = 6,       ///< Reply: file and size of what is kept under `name`.
   kStatistics = 7,  ///< Reply: `count` entries behind it.
   kEnableWire = 8,  ///< kEnabled.
   kWireUp = 9,      ///< Reply: kEnabled if there is a carrier.
+  kInterrupts = 10,  ///< File: the socket that interrupts go to (interrupt_socket.h).
 };
 
 /// Flags of requests and replies.
 inline constexpr uint32_t kMirrored = 1u << 0;
 inline constexpr uint32_t kEnabled = 1u << 1;
+inline constexpr uint32_t kExternal = 1u << 2;
 
 /// Names end with a NUL within their field.
 inline constexpr size_t kNameBytes = 32;
@@ -51,7 +54,7 @@ struct Request {
   uint32_t flags = 0;
   uint64_t bus = 0;
   uint64_t bytes = 0;
-  uint64_t offset = 0;      ///< kMemory: where in the file.
+  uint64_t offset = 0;      ///< kMemory, kExternal: where in the file.
   uint64_t area_bus = 0;    ///< kMemory: contiguous bus addresses that may come to hold
   uint64_t area_bytes = 0;  ///< memory, such as [bus, bus + bytes) now.
   char model[16] = {};      ///< kHello: name of the model, and its settings.

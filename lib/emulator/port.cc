@@ -5,8 +5,8 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "packet/partial_checksum.h"
 
@@ -30,20 +30,14 @@ std::unique_ptr<PortWire> PortWire::Create(const std::string& port, std::string_
     *error = Complaint(port, "no such ethdev; create it before this one on the command line");
     return nullptr;
   }
-  rte_eth_dev_owner owner = {};
-  if (rte_eth_dev_owner_new(&owner.id) != 0) {
-    *error = Complaint(port, "no ethdev owner id left");
+  std::string other;
+  auto owned = dpdk::OwnedPort::Take(port_id, "wire of " + std::string(name), &other);
+  if (owned == nullptr) {
+    *error = Complaint(port, other.empty() ? "no ethdev owner id left"
+                                           : "taken by \"" + other + "\"; give another port");
     return nullptr;
   }
-  std::snprintf(owner.name, sizeof(owner.name), "wire of %.*s", static_cast<int>(name.size()),
-                name.data());
-  if (rte_eth_dev_owner_set(port_id, &owner) != 0) {
-    rte_eth_dev_owner current = {};
-    rte_eth_dev_owner_get(port_id, &current);
-    *error = Complaint(port, std::string("taken by \"") + current.name + "\"; give another port");
-    return nullptr;
-  }
-  std::unique_ptr<PortWire> wire(new PortWire(port_id, owner.id));
+  std::unique_ptr<PortWire> wire(new PortWire(std::move(owned)));
   if (!wire->Open(port, name, error)) return nullptr;
   return wire;
 }
@@ -84,7 +78,6 @@ bool PortWire::Open(const std::string& port, std::string_view name, std::string*
   rte_ether_addr address = {};
   rte_eth_macaddr_get(port_id_, &address);
   std::copy_n(address.addr_bytes, mac_.size(), mac_.begin());
-  rte_eth_dev_callback_register(port_id_, RTE_ETH_EVENT_DESTROY, PortDestroyed, this);
   if (const int code = rte_eth_dev_start(port_id_); code != 0) return fail("starting it", code);
   started_ = true;
   rte_eth_promiscuous_enable(port_id_);
@@ -93,20 +86,14 @@ bool PortWire::Open(const std::string& port, std::string_view name, std::string*
 
 PortWire::~PortWire() {
   rte_pktmbuf_free_bulk(received_.data() + first_, last_ - first_);
-  if (!gone_.load(std::memory_order_acquire)) {
-    rte_eth_dev_callback_unregister(port_id_, RTE_ETH_EVENT_DESTROY, PortDestroyed, this);
+  if (!owned_->gone()) {
     if (started_) rte_eth_dev_stop(port_id_);
-    rte_eth_dev_owner_unset(port_id_, owner_);
+    owned_.reset();
     // The queues keep mbufs of the pool until the port is closed or configured
     // again; its last user closes it, which is this object.
     rte_eth_dev_close(port_id_);
   }
   rte_mempool_free(pool_);
-}
-
-int PortWire::PortDestroyed(uint16_t, rte_eth_event_type, void* wire, void*) {
-  static_cast<PortWire*>(wire)->gone_.store(true, std::memory_order_release);
-  return 0;
 }
 
 bool PortWire::MakePlain(rte_mbuf* mbuf) {
@@ -121,7 +108,7 @@ bool PortWire::MakePlain(rte_mbuf* mbuf) {
 }
 
 std::span<const device::WireFrame> PortWire::Pull(uint64_t, uint32_t max) {
-  if (first_ == last_ && !gone_.load(std::memory_order_acquire)) {
+  if (first_ == last_ && !owned_->gone()) {
     first_ = last_ = 0;
     const uint16_t count = rte_eth_rx_burst(port_id_, 0, received_.data(), kBurst);
     for (uint16_t i = 0; i < count; ++i) {
@@ -149,7 +136,7 @@ void PortWire::Consumed(uint32_t count) {
 }
 
 void PortWire::Deliver(uint64_t, std::span<const device::WireFrame> frames) {
-  if (gone_.load(std::memory_order_acquire)) {
+  if (owned_->gone()) {
     counters_[kTxFull].value += frames.size();
     return;
   }
@@ -189,7 +176,7 @@ void PortWire::Send(std::span<const device::WireFrame> frames) {
 }
 
 bool PortWire::LinkUp(uint64_t now_ns) {
-  if (gone_.load(std::memory_order_acquire)) return false;
+  if (owned_->gone()) return false;
   if (link_read_ns_ == 0 || now_ns - link_read_ns_ >= kLinkPeriod_ns) {
     rte_eth_link link = {};
     if (rte_eth_link_get_nowait(port_id_, &link) == 0) {

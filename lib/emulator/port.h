@@ -8,11 +8,12 @@
 #include <rte_ethdev.h>
 
 #include <array>
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "dpdk/owned_port.h"
 #include "emulator/frame_ring.h"
 #include "emulator/wire.h"
 
@@ -46,19 +47,18 @@ class PortWire final : public Wire {
   static constexpr uint64_t kLinkPeriod_ns = 50'000'000;
   enum { kTxFull, kTxOversize, kTxNoMbuf, kRxUnusable, kCounters };
 
-  PortWire(uint16_t port_id, uint64_t owner) : port_id_(port_id), owner_(owner) {}
+  explicit PortWire(std::unique_ptr<dpdk::OwnedPort> port)
+      : owned_(std::move(port)), port_id_(owned_->id()) {}
   bool Open(const std::string& port, std::string_view name, std::string* error);
-  static int PortDestroyed(uint16_t port_id, rte_eth_event_type event, void* wire, void* unused);
   /// One piece, at least kMinFrameBytes long.
   static bool MakePlain(rte_mbuf* mbuf);
   void Send(std::span<const device::WireFrame> frames);
 
+  std::unique_ptr<dpdk::OwnedPort> owned_;
   const uint16_t port_id_;
-  const uint64_t owner_;
   rte_mempool* pool_ = nullptr;
   bool started_ = false;
   bool partial_checksums_ = false;  ///< It may give frames with them (packet/partial_checksum.h).
-  std::atomic<bool> gone_{false};  ///< The port was released under us; set by its event.
   MacAddress mac_ = {};
   std::array<rte_mbuf*, kBurst> received_ = {};
   std::array<device::WireFrame, kBurst> frames_ = {};

@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <new>
 
 #include "bar/posted_queue.h"
@@ -18,10 +20,32 @@ inline size_t QueueBytes() {
   return (sizeof(bar::PostedQueue) + page_bytes - 1) / page_bytes * page_bytes;
 }
 
+/// Where queues lie: far from all that the kernel, the loader and sanitizers find a place for by
+/// themselves, so that what is free here is free in every process that maps the same pools. More
+/// than one area, as DPDK's memory may have been put into one of them (--base-virtaddr).
+inline constexpr uint64_t kQueueAreas[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x4000'0000'0000};
+inline constexpr uint64_t kQueueSpacing = 2 * bar::RingMemory::kHugePageBytes;
+inline constexpr uint64_t kQueuePlaces = 64;
+static_assert(sizeof(bar::PostedQueue) <= kQueueSpacing);
+
+/// Memory for a queue in one of the areas. Elsewhere, where other processes may have no room, only
+/// if this process can have nothing there: it has less address space, or none is left.
+inline bar::RingMemory PlaceQueue() {
+  constexpr auto kPages = bar::RingMemory::Pages::kPreferHuge;
+  for (const uint64_t area : kQueueAreas) {
+    for (uint64_t i = 0; i < kQueuePlaces; ++i) {
+      void* const place = reinterpret_cast<void*>(area + i * kQueueSpacing);
+      bar::RingMemory memory = bar::RingMemory::Create(QueueBytes(), false, kPages, place);
+      if (memory) return memory;
+      if (errno != EEXIST) break;
+    }
+  }
+  return bar::RingMemory::Create(QueueBytes(), false, kPages);
+}
+
 /// A new queue; `*queue` is null and errno set if there is no memory.
 inline bar::RingMemory CreateQueue(bar::PostedQueue** queue) {
-  auto memory =
-      bar::RingMemory::Create(QueueBytes(), false, bar::RingMemory::Pages::kPreferHuge);
+  bar::RingMemory memory = PlaceQueue();
   *queue = memory ? new (memory.data()) bar::PostedQueue() : nullptr;
   return memory;
 }

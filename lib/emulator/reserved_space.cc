@@ -38,9 +38,13 @@ bool ReservedSpace::MapFile(uint8_t* at, size_t bytes, int file, uint64_t offset
   return mapped;
 }
 
-void ReservedSpace::Blank(uint8_t* at, size_t bytes) {
-  if (mmap(at, bytes, PROT_READ | PROT_WRITE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+void ReservedSpace::Blank(uint8_t* at, size_t bytes) { Cover(at, bytes, PROT_READ | PROT_WRITE); }
+
+void ReservedSpace::Vacate(uint8_t* at, size_t bytes) { Cover(at, bytes, PROT_NONE); }
+
+void ReservedSpace::Cover(uint8_t* at, size_t bytes, int access) {
+  if (mmap(at, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+      MAP_FAILED) {
     throw std::bad_alloc();
   }
 }

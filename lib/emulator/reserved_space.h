@@ -30,8 +30,12 @@ class ReservedSpace {
   /// Zeroes in place of what is mapped, for a device that may still look there. Throws
   /// std::bad_alloc if the system has no room for that.
   void Blank(uint8_t* at, size_t bytes);
+  /// Nothing is behind it again, as at first, and nobody looks there any more. Throws the same.
+  void Vacate(uint8_t* at, size_t bytes);
 
  private:
+  void Cover(uint8_t* at, size_t bytes, int access);
+
   uint8_t* begin_ = nullptr;
   size_t bytes_ = 0;
 };

@@ -42,6 +42,8 @@ void Runner::Run() {
       idle = 0;
     } else if (++idle < kIdleSteps) {
       rte_pause();
+    } else if (at_rest_.load(std::memory_order_relaxed)) {
+      std::this_thread::sleep_for(kLook);  // Guests that boot need the CPU.
     } else {
       sched_yield();
     }
@@ -80,9 +82,11 @@ bool Runner::Step() {
   const uint32_t request = requested_.load(std::memory_order_acquire);
   if (request != served_.load(std::memory_order_relaxed)) Serve(request, now_ns);
   const bool worked = stepper_.Step(now_ns);
+  if (!worked) at_rest_.store(stepper_.AtRest(), std::memory_order_relaxed);
   const bool link_up = stepper_.LinkUp(now_ns);
   if (link_up != link_up_.load(std::memory_order_relaxed)) {
     link_up_.store(link_up, std::memory_order_release);
+    stepper_.CarrierChanged(link_up);
   }
   if (worked) busy_cycles_ += rte_rdtsc() - begin;
   return worked;

@@ -70,6 +70,8 @@ class Runner {
   /// Steps without work after which the thread offers its CPU to others.
   static constexpr uint32_t kIdleSteps = 1000;
   static constexpr std::chrono::milliseconds kRest{20};
+  /// Between two looks at registers of a model at rest.
+  static constexpr std::chrono::milliseconds kLook{1};
 
   void Run();
   /// A step, unless it is held or another thread is at it.
@@ -102,6 +104,7 @@ class Runner {
   alignas(64) std::atomic<uint32_t> served_{0};  ///< Release: effects and `values_` are visible.
   std::atomic<bool> stepping_{false};  ///< One thread at a time; hands its state to the next.
   std::atomic<bool> link_up_{true};
+  std::atomic<bool> at_rest_{false};  ///< Stepper::AtRest, of the last step without work.
   std::vector<std::atomic<uint64_t>> values_;
 
   std::thread thread_;

@@ -7,6 +7,7 @@
 #include <rte_log.h>
 #include <sched.h>
 
+#include <exception>
 #include <new>
 #include <optional>
 #include <random>
@@ -14,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "dpdk/release.h"
 #include "emulator/cable.h"
 #include "emulator/gen.h"
 #include "emulator/log.h"
@@ -56,14 +58,8 @@ std::optional<cpu_set_t> NamedCpu(uint32_t cpu) {
 cpu_set_t ControlCpus() {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
-  pthread_t thread;
-  const auto read = [](void* set) -> void* {
-    pthread_getaffinity_np(pthread_self(), sizeof(cpu_set_t), static_cast<cpu_set_t*>(set));
-    return nullptr;
-  };
-  if (rte_ctrl_thread_create(&thread, "affinity", nullptr, read, &cpus) == 0) {
-    pthread_join(thread, nullptr);
-  }
+  const auto read = [&] { pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus); };
+  dpdk::CallOnControlThread(read);
   return cpus;
 }
 
@@ -148,15 +144,34 @@ bool RunningModel::Connect(const SettingValues& settings, const bar::DmaSpace& d
                            bar::PostedQueue* queue, std::string* error) {
   std::unique_ptr<device::Device> device = model_.make(settings, dma, error);
   if (device == nullptr) return false;
+  device->SetPermanentAddress(mac_);
   const Runner::Hold hold(*runner_);
   stepper_->Connect(queue, *device);
   device_ = std::move(device);
   return true;
 }
 
-void RunningModel::Disconnect() {
+void RunningModel::SetInterrupts(device::InterruptSink* sink) {
+  const Runner::Hold hold(*runner_);
+  stepper_->SetInterrupts(sink);
+}
+
+void RunningModel::SetMastering(bool on) {
+  const Runner::Hold hold(*runner_);
+  stepper_->SetMastering(on);
+}
+
+void RunningModel::TakeMemory(const std::function<void()>& change) {
+  const Runner::Hold hold(*runner_);
+  change();
+  if (device_ != nullptr) device_->MemoryTaken();
+}
+
+void RunningModel::Disconnect(bool died) {
   runner_->EnableWire(false);
   const Runner::Hold hold(*runner_);
+  stepper_->SetInterrupts(nullptr);
+  if (died && device_ != nullptr) device_->HostDied();
   stepper_->Connect(nullptr, *idle_);
   device_.reset();
 }
@@ -179,6 +194,8 @@ std::string WhyNotStarted() {
     return "not enough memory for the model; give fewer flows or a smaller capture";
   } catch (const std::system_error& failure) {
     return std::string("cannot start the model's thread: ") + failure.what();
+  } catch (const std::exception& failure) {
+    return std::string("cannot start the model: ") + failure.what();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,7 +39,10 @@ class RunningModel final : public HostedModel {
 
   bool Connect(const SettingValues& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
                std::string* error) override;
-  void Disconnect() override;
+  void SetInterrupts(device::InterruptSink* sink) override;
+  void SetMastering(bool on) override;
+  void TakeMemory(const std::function<void()>& change) override;
+  void Disconnect(bool died) override;
   /// What a thread does that waits for the device: a step, where workers step the model.
   void AwaitedByHost();
   std::vector<Statistic> Statistics() override;
@@ -66,8 +70,8 @@ class RunningModel final : public HostedModel {
 /// The CPUs of EAL's control threads: those without an lcore, else the main lcore's.
 cpu_set_t ControlCpus();
 
-/// One line for what a constructor of the model throws for want of memory or threads;
-/// to be called in a handler.
+/// One line for what a constructor of the model throws for want of memory or threads, or a wire's
+/// library for reasons of its own; to be called in a handler of std::exception.
 std::string WhyNotStarted();
 
 }  // namespace sluice::emulator

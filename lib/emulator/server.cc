@@ -2,9 +2,7 @@
 #include "emulator/server.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -63,25 +61,15 @@ bool SameFile(int a, int b) {
 
 std::unique_ptr<Server> Server::Create(ServerOptions options, HostedModel& model,
                                        std::string* error) {
-  File listener = Listen(options.path, error);
-  if (!listener) return nullptr;
+  std::unique_ptr<Listener> listener = Listener::Create(options.path, error);
+  if (listener == nullptr) return nullptr;
   return std::unique_ptr<Server>(new Server(std::move(options), model, std::move(listener)));
 }
 
-Server::Server(ServerOptions options, HostedModel& model, File listener)
+Server::Server(ServerOptions options, HostedModel& model, std::unique_ptr<Listener> listener)
     : options_(std::move(options)), model_(model), listener_(std::move(listener)) {}
 
-Server::~Server() {
-  Reset();
-  unlink(options_.path.c_str());
-}
-
-void Server::Serve(int wake, milliseconds patience) {
-  const auto end = steady_clock::now() + patience;
-  for (auto now = steady_clock::now(); now < end; now = steady_clock::now()) {
-    if (!Turn(wake, std::chrono::duration_cast<milliseconds>(end - now))) return;
-  }
-}
+Server::~Server() { Reset(); }
 
 bool Server::Turn(int wake, milliseconds patience) {
   if (newcomer_ != nullptr) {
@@ -91,10 +79,11 @@ bool Server::Turn(int wake, milliseconds patience) {
     patience = std::clamp(left, milliseconds(0), patience);
   }
   // A newcomer waits until the one before has spoken.
+  const int newcomers = newcomer_ == nullptr ? listener_->Await(&patience) : -1;
   std::array<pollfd, 5> wait = {{{wake, POLLIN, 0},
                                  {host_ != nullptr ? host_->channel.fd() : -1, POLLIN, 0},
                                  {newcomer_ != nullptr ? newcomer_->channel.fd() : -1, POLLIN, 0},
-                                 {newcomer_ == nullptr ? listener_.fd() : -1, POLLIN, 0},
+                                 {newcomers, POLLIN, 0},
                                  {host_ != nullptr ? host_->alarm.fd() : -1, POLLIN, 0}}};
   poll(wait.data(), wait.size(), static_cast<int>(patience.count()));
   if (wait[0].revents != 0) return false;
@@ -104,7 +93,8 @@ bool Server::Turn(int wake, milliseconds patience) {
   } else if (wait[1].revents != 0) {
     Attempt(&Server::Answer);
   }
-  if (wait[2].revents != 0) Attempt(&Server::Greet);
+  // Where there was no memory for the host, the newcomer went with it.
+  if (wait[2].revents != 0 && newcomer_ != nullptr) Attempt(&Server::Greet);
   if (wait[3].revents != 0) Attempt(&Server::Accept);
   return true;
 }
@@ -119,7 +109,7 @@ void Server::Attempt(void (Server::*step)()) {
 }
 
 void Server::Accept() {
-  File socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  File socket = listener_->Accept();
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
@@ -159,7 +149,7 @@ void Server::Greet() {
         host_name_ = name;
         Log(RTE_LOG_INFO, host_name_ + " of process " + std::to_string(host_->pid) + " attached");
         reply.sequence = hello.sequence;
-        if (!host_->channel.Send(&reply, sizeof(reply))) EndLink("it does not read answers");
+        if (!host_->channel.Send(&reply, sizeof(reply))) EndDeaf();
         return;
       }
       static_cast<Visitor&>(*peer) = std::move(*host_);
@@ -231,7 +221,7 @@ void Server::Answer() {
       SetText(entry.name, statistics[i].name);
       std::memcpy(message.data() + sizeof(reply) + i * sizeof(entry), &entry, sizeof(entry));
     }
-    if (!host_->channel.Send(message.data(), message.size())) EndLink("it does not read answers");
+    if (!host_->channel.Send(message.data(), message.size())) EndDeaf();
     return;
   }
   Reply reply;
@@ -249,7 +239,7 @@ void Server::Answer() {
     wrong = Handle(request, std::move(file), &reply);
   }
   if (wrong != nullptr) return Refuse(host_->channel, request.sequence, wrong);
-  if (!host_->channel.Send(&reply, sizeof(reply), kept)) EndLink("it does not read answers");
+  if (!host_->channel.Send(&reply, sizeof(reply), kept)) EndDeaf();
 }
 
 const char* Server::Handle(const Request& request, File file, Reply* reply) {
@@ -267,6 +257,8 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
       return Map(request, name, std::move(file));
     case Kind::kUnmap:
       return Unmap(request, name);
+    case Kind::kInterrupts:
+      return TakeInterrupts(std::move(file));
     case Kind::kEnableWire:
       model_.EnableWire((request.flags & kEnabled) != 0);
       return nullptr;
@@ -280,6 +272,10 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
 
 const char* Server::Map(const Request& request, std::string_view name, File file) {
   if (!file) return "a ring without a file";
+  if ((request.flags & kExternal) != 0) {
+    if (!name.empty()) return "memory of an application has no name";
+    return host_->mappings.AddExternal(request.bus, request.bytes, request.offset, file.fd());
+  }
   if (!name.empty()) {
     if (const char* const wrong = names_.WhyNot(name)) return wrong;
   }
@@ -308,10 +304,18 @@ const char* Server::Unmap(const Request& request, std::string_view name) {
   return host_->mappings.RemoveRing(request.bus);
 }
 
+const char* Server::TakeInterrupts(File socket) {
+  if (!InterruptSocket::Is(socket)) return "interrupts go to a socket of messages";
+  model_.SetInterrupts(nullptr);
+  host_->interrupts = InterruptSocket(std::move(socket));
+  model_.SetInterrupts(&host_->interrupts);
+  return nullptr;
+}
+
 void Server::EndLink(std::string_view reason) {
   // In this order: the device stops, the host learns of it, its memory is unmapped.
   const pid_t pid = host_->pid;
-  model_.Disconnect();
+  model_.Disconnect(reason.empty());
   if (host_->queue_memory) FindQueue(host_->queue_memory)->TakeLinkDown();
   host_.reset();
   names_.Detach();
@@ -324,6 +328,17 @@ void Server::EndLink(std::string_view reason) {
     }
   } catch (const std::bad_alloc&) {  // It is gone without a word.
   }
+}
+
+void Server::EndDeaf() {
+  pollfd peer = {host_->channel.fd(), 0, 0};
+  poll(&peer, 1, 0);
+  EndLink((peer.revents & POLLHUP) != 0 ? "" : "it does not read answers");
+}
+
+std::string Server::Attached() const {
+  if (host_ == nullptr) return "";
+  return host_name_ + " of process " + std::to_string(host_->pid);
 }
 
 void Server::Reset() {

@@ -22,9 +22,12 @@
 #include "bar/dma.h"
 #include "bar/ring_memory.h"
 #include "emulator/channel.h"
+#include "emulator/front.h"
 #include "emulator/guarded_range.h"
 #include "emulator/host_mappings.h"
 #include "emulator/hosted_model.h"
+#include "emulator/interrupt_socket.h"
+#include "emulator/listener.h"
 #include "emulator/message.h"
 #include "emulator/named_memory.h"
 
@@ -38,29 +41,26 @@ struct ServerOptions {
 };
 
 /// Used by one thread.
-class Server {
+class Server final : public Front {
  public:
   /// Listens. `model` outlives the server. Null, with the reason in `error`, if it cannot.
   static std::unique_ptr<Server> Create(ServerOptions options, HostedModel& model,
                                         std::string* error);
-  /// Disconnects the host and removes the socket.
-  ~Server();
+  /// Disconnects the host and removes the socket if it is this server's.
+  ~Server() override;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Serves until `wake` is readable, or for `patience`.
-  void Serve(int wake, std::chrono::milliseconds patience);
-  /// Handles what hosts have to say by now, or the first that they say within `patience`.
-  /// False if `wake` is readable.
-  bool Turn(int wake, std::chrono::milliseconds patience);
+  bool Turn(int wake, std::chrono::milliseconds patience) override;
   /// A hot reset of the host link: the connection ends, the device is in its power-on
   /// state; named memory stays. The host connects again by itself.
-  void Reset();
+  void Reset() override;
 
   /// The attached host's process; 0: none.
   pid_t host() const { return host_ != nullptr ? host_->pid : 0; }
   const std::string& host_name() const { return host_name_; }  ///< Of the newest host's vdev.
-  uint64_t hosts() const { return hosts_; }  ///< Connections that became hosts.
+  std::string Attached() const override;
+  uint64_t hosts() const override { return hosts_; }
 
  private:
   /// Somebody connected; a host from kHello on.
@@ -74,11 +74,12 @@ class Server {
     LossAlarm alarm;        ///< Rings when memory of the host is gone that it shares.
     bar::RingMemory queue_memory;
     GuardedRange queue_guard;
+    InterruptSocket interrupts;
     std::unique_ptr<bar::DmaSpace> dma = std::make_unique<bar::DmaSpace>();
     HostMappings mappings{*dma, alarm};
   };
 
-  Server(ServerOptions options, HostedModel& model, File listener);
+  Server(ServerOptions options, HostedModel& model, std::unique_ptr<Listener> listener);
 
   void Accept();
   /// Reads what the newcomer says; it is a host then, or gone.
@@ -90,16 +91,19 @@ class Server {
   void Attempt(void (Server::*step)());
   /// Disconnects the host; needs no memory. An empty reason: it is gone by itself.
   void EndLink(std::string_view reason);
+  /// The host did not take an answer: it is gone by itself, or does not read.
+  void EndDeaf();
 
   /// Each fills `reply` and returns null, or says in one line why it refuses.
   const char* Admit(const Request& hello, File queue, std::string* refusal, Reply* reply);
   const char* Handle(const Request& request, File file, Reply* reply);
   const char* Map(const Request& request, std::string_view name, File file);
   const char* Unmap(const Request& request, std::string_view name);
+  const char* TakeInterrupts(File socket);
 
   const ServerOptions options_;
   HostedModel& model_;
-  File listener_;
+  const std::unique_ptr<Listener> listener_;
   std::unique_ptr<Visitor> newcomer_;
   std::unique_ptr<Host> host_;
   NamedMemory names_;

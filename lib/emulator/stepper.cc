@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "regs/vectors.h"
+
 namespace sluice::emulator {
 namespace {
 
@@ -24,6 +26,25 @@ void Stepper::Connect(bar::PostedQueue* queue, device::Device& device) {
   for (size_t i = 0; i < counters.size(); ++i) base_[i] += counters[i].value;
   queue_ = queue;
   device_ = &device;
+  device_->SetCarrier(carrier_);
+  interrupts_ = nullptr;
+  SetMastering(true);
+}
+
+void Stepper::SetInterrupts(device::InterruptSink* sink) {
+  interrupts_ = sink;
+  device_->SetInterrupts(sink);
+}
+
+void Stepper::SetMastering(bool on) {
+  mastering_ = on;
+  device_->SetMastering(on);
+}
+
+void Stepper::CarrierChanged(bool up) {
+  carrier_ = up;
+  device_->SetCarrier(up);
+  if (interrupts_ != nullptr) interrupts_->Raise(regs::kPortVector);
 }
 
 void Stepper::EnableWire(bool enabled, uint64_t now_ns) {
@@ -45,6 +66,7 @@ bool Stepper::Step(uint64_t now_ns) {
           return device_->ReadRegister(access.offset, access.bytes);
         });
   }
+  if (!mastering_) return work != 0;
   if (enabled_) {
     const auto frames = wire_.Pull(now_ns, kBurst);
     if (!frames.empty()) {

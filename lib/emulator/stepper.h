@@ -27,6 +27,17 @@ class Stepper final : public device::FrameSink {
   /// had taken for the old host will not return and count as abandoned.
   void Connect(bar::PostedQueue* queue, device::Device& device);
 
+  /// Where the device's interrupts go, and kPortVector from CarrierChanged; null: nowhere, as after
+  /// Connect.
+  void SetInterrupts(device::InterruptSink* sink);
+  /// Tells the device and its host of the wire's carrier.
+  void CarrierChanged(bool up);
+  /// Whether the device does more than answer registers; it does after Connect.
+  void SetMastering(bool on);
+  /// Nobody uses the device: no host is there, or none that lets it move anything. Registers may
+  /// be asked for.
+  bool AtRest() const { return queue_ == nullptr || !mastering_; }
+
   /// Register accesses, then a burst from the wire, then whatever is to be sent.
   /// `now_ns` never goes back. Returns false if there was nothing to do.
   bool Step(uint64_t now_ns);
@@ -58,8 +69,11 @@ class Stepper final : public device::FrameSink {
 
   bar::PostedQueue* queue_;
   device::Device* device_;
+  device::InterruptSink* interrupts_ = nullptr;
   Wire& wire_;
   const bool pause_;
+  bool mastering_ = true;
+  bool carrier_ = true;
   bool enabled_ = false;
   uint64_t now_ns_ = 0;
   uint64_t taken_ = 0;  ///< Frames that the device took, dropped ones included.

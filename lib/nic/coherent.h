@@ -8,8 +8,9 @@
 // A frame belongs to the worker from the moment Poll gets it to the moment the other line is
 // loaded, and nothing is copied. An answer that outgrows the room in which the frame lay goes behind
 // all that lies in the line: engines build it there (packet::Frame::spare). Frames that the engine
-// sends by itself leave through lines of their own, and so do grown answers for which the line has
-// no room, ahead of the others.
+// sends by itself leave through lines of their own, ahead of the answers. So does a grown answer for
+// which the line has no room, with all that follow it in the burst, once the line is handed over:
+// answers keep the order of their frames.
 #pragma once
 
 #include <rte_cycles.h>
@@ -24,6 +25,7 @@
 
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
+#include "nic/late_answers.h"
 #include "nic/patience.h"
 #include "nic/tap.h"
 #include "packet/burst.h"
@@ -89,6 +91,7 @@ class CoherentQueue {
     changed_ = false;
     spare_ = FindSpare();
     const uint64_t bytes = Handle(engine, received, now);
+    if (!late_.empty()) [[unlikely]] DelayWhatFollows(received);
     if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kSent, received);
     FlushSent();
     lines_.Answer(changed_ ? frames_.data() : nullptr, received);
@@ -96,6 +99,7 @@ class CoherentQueue {
     QueueCounters::Add(counters_.rx_bytes, bytes);
     QueueCounters::Add(counters_.tx_pkts, received - kept_back_.pkts);
     QueueCounters::Add(counters_.tx_bytes, bytes - kept_back_.bytes);
+    if (!late_.empty()) [[unlikely]] SendLate();
     exception_.Flush(counters_);
     return received;
   }
@@ -257,12 +261,34 @@ class CoherentQueue {
       spare_ = FindSpare();
       return Keep(held, behind, length);
     }
-    uint8_t* const to = AwaitRoom(length);
-    if (to == nullptr) return Refuse(held, counters_.tx_full);
-    std::memcpy(to, data, length);
-    Leave(to, length);
+    late_.Add(static_cast<uint32_t>(&held - frames_.data()), data, length);
     kept_back_.bytes += uint64_t{held.length} - length;
     held.length = 0;  // Nothing leaves from where it lay.
+  }
+  /// No answer behind a late one leaves with the line.
+  [[gnu::noinline]] void DelayWhatFollows(uint32_t received) {
+    for (uint32_t i = late_.First(); i < received; ++i) {
+      Frame& held = frames_[i];
+      if (held.length == 0) continue;
+      late_.Add(i, held.data, held.length);
+      held.length = 0;
+    }
+  }
+  /// The line is handed over; the next one will not be before the NIC has taken these.
+  [[gnu::noinline]] void SendLate() {
+    late_.Empty([this](const uint8_t* frame, uint32_t length) {
+      uint8_t* const to = AwaitRoom(length);
+      if (to == nullptr) {
+        QueueCounters::Add(counters_.tx_full, 1);
+        QueueCounters::Add(counters_.tx_pkts, -1);
+        QueueCounters::Add(counters_.tx_bytes, -uint64_t{length});
+        return;
+      }
+      std::memcpy(to, frame, length);
+      Leave(to, length);
+    });
+    FlushSent();
+    AwaitRoom(Lines::kMinFrameBytes);  // A line is given for the one that was taken.
   }
   /// It leaves in its turn.
   void Keep(Frame& held, uint8_t* data, uint32_t length) {
@@ -309,6 +335,7 @@ class CoherentQueue {
   bool changed_ = false;   ///< Of this burst: some frame leaves otherwise than it came.
   FrameTotals kept_back_;  ///< Of this burst: received minus what leaves; modulo 2^64.
   Patience patience_;      ///< With the lines for frames to send.
+  LateAnswers late_;       ///< Of this burst.
   uint8_t* spare_ = nullptr;  ///< While an engine works: where a grown answer lies.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };

@@ -21,7 +21,8 @@ inline constexpr uint64_t kPatienceMs = 100;
 
 /// Patience with one transmit side, counted from the first fruitless attempt since it
 /// last took something. A side that takes nothing costs kPatienceMs once, not once a
-/// burst. Owned by one worker. Time comes from the TSC, read only while waiting.
+/// burst. Time in which the worker itself had no CPU does not count: the other thread may
+/// have had none, either. Owned by one worker. Time comes from the TSC, read only while waiting.
 class Patience {
  public:
   /// The transmit side took something.
@@ -33,11 +34,12 @@ class Patience {
   /// it is time to give up.
   [[gnu::noinline]] bool Wait() {
     own_model >= 0 ? StepModel(own_model) : rte_pause();
-    const uint64_t now = rte_rdtsc();
+    const uint64_t now = rte_rdtsc(), hz = rte_get_tsc_hz();
     if (deadline_ == 0) {
-      deadline_ = now + rte_get_tsc_hz() * kPatienceMs / 1000;
+      deadline_ = now + hz * kPatienceMs / 1000;
     } else {
       waited_cycles_ += now - last_;
+      if (now - last_ > hz / 1000) deadline_ += now - last_;  // Longer than any attempt takes.
     }
     last_ = now;
     return now < deadline_;

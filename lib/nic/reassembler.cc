@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dpdk/release.h"
 #include "packet/bytes.h"
 #include "packet/checksum.h"
 #include "packet/ethernet.h"
@@ -47,11 +48,12 @@ std::optional<Reassembler> Reassembler::Make(const std::string& name, uint32_t d
   if (made.pool_ == nullptr) return std::nullopt;
   made.dead_ = std::make_unique<rte_ip_frag_death_row>();
   // The library says on every occasion how many bytes it took.
-  const int level = rte_log_get_level(RTE_LOGTYPE_USER1);
-  rte_log_set_level(RTE_LOGTYPE_USER1, RTE_LOG_WARNING);
+  const uint32_t log_type = dpdk::IpFragLogType();
+  const int level = rte_log_get_level(log_type);
+  rte_log_set_level(log_type, RTE_LOG_WARNING);
   made.table_.reset(rte_ip_frag_table_create(std::max(datagrams / kBucketEntries, 1u),
                                              kBucketEntries, datagrams, timeout_cycles, socket));
-  rte_log_set_level(RTE_LOGTYPE_USER1, static_cast<uint32_t>(level));
+  rte_log_set_level(log_type, static_cast<uint32_t>(level));
   if (made.table_ == nullptr) return std::nullopt;
   made.whole_.reset(new uint8_t[kRoomBytes + kMaxWholeBytes + kRoomBytes]);
   return made;

@@ -11,7 +11,7 @@
 
 namespace sluice::packet {
 
-static_assert(std::endian::native == std::endian::little, "x86-64 only");
+static_assert(std::endian::native == std::endian::little, "little-endian processors only");
 
 template <typename T>
 inline T Load(const uint8_t* bytes) {

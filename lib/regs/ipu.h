@@ -39,10 +39,20 @@ inline constexpr uint32_t kRetaEntries = 128;
 inline constexpr uint32_t kFlowShape = 0x100;  ///< Outer VLAN id | tags << 16 | fragment << 20.
 inline constexpr uint32_t kFlowEtherSource = 0x108;  ///< 8 bytes, as kStationAddress.
 inline constexpr uint32_t kFlowEtherDestination = 0x110;
+/// A rule that hit no frame for so many seconds has aged: kPortVector tells it. 0: it never does.
+inline constexpr uint32_t kFlowAge = 0x118;
+inline constexpr uint32_t kFlowCookie = 0x120;  ///< 8 bytes: software's name of a rule with an age.
 
 /// RO: queue pairs that may have an endpoint (kEndpointBlock), from 0 on; 0: this device offers
 /// none.
 inline constexpr uint32_t kEndpoints = 0x020;
+
+inline constexpr uint32_t kFirmware = 0x024;  ///< RO: major << 16 | minor << 8 | patch.
+
+inline constexpr uint32_t kPortStatus = 0x028;  ///< RO: kPortCarrier.
+inline constexpr uint32_t kPortCarrier = 1u << 0;
+/// RO, 8 bytes, as kStationAddress: the address that the device was given at its making.
+inline constexpr uint32_t kPermanentAddress = 0x030;
 
 /// kPortControl.
 inline constexpr uint32_t kPortReceive = 1u << 0;  ///< Off: every frame from the wire is dropped.
@@ -50,6 +60,9 @@ inline constexpr uint32_t kPortPromiscuous = 1u << 1;   ///< No address filter.
 inline constexpr uint32_t kPortAllMulticast = 1u << 2;  ///< Every group address passes the filter.
 inline constexpr uint32_t kPortChecksum = 1u << 3;  ///< Verify IPv4 header, TCP and UDP checksums.
 inline constexpr uint32_t kPortIsolate = 1u << 4;  ///< Frames that no flow rule claims are dropped.
+inline constexpr uint32_t kPortVlanStrip = 1u << 5;   ///< Rings get frames without their outer tag.
+inline constexpr uint32_t kPortVlanFilter = 1u << 6;  ///< kVlanTable is in force.
+inline constexpr uint32_t kPortTimesync = 1u << 7;    ///< PTP frames to rings are stamped.
 
 /// kRssFields. With the L4 bit of a packet's kind the hash covers addresses and
 /// ports, else with its L3 bit addresses alone, else there is no hash (queue of
@@ -78,7 +91,9 @@ inline constexpr uint32_t kFlowAction = 0x170;  ///< kFlowAction… flags | queu
 inline constexpr uint32_t kFlowMark = 0x174;
 inline constexpr uint32_t kFlowCommand = 0x178;
 inline constexpr uint32_t kFlowStatus = 0x17c;    ///< RO: FlowStatus of the last command.
-inline constexpr uint32_t kFlowHits = 0x180;      ///< RO, 8 bytes: frames, set by kQuery.
+/// RO, 8 bytes: frames, set by kQuery, kQueryAndClear and kRemove; by kPopAged, the rule's
+/// kFlowCookie.
+inline constexpr uint32_t kFlowHits = 0x180;
 inline constexpr uint32_t kFlowHitBytes = 0x188;  ///< RO, 8 bytes.
 inline constexpr uint32_t kMaxFlows = 32768;
 
@@ -112,7 +127,8 @@ enum class FlowCommand : uint32_t {
   kRemove = 2,
   kQuery = 3,
   kQueryAndClear = 4,
-  kFlush = 5
+  kFlush = 5,
+  kPopAged = 6,  ///< The next rule that has aged and was not told yet; kAbsent: there is none.
 };
 enum class FlowStatus : uint32_t { kOk = 0, kExists = 1, kAbsent = 2, kFull = 3, kInvalid = 4 };
 
@@ -147,6 +163,7 @@ enum Statistic : uint32_t {
   kStatLineBadRecord,  ///< Records of a line that describe no frame; the rest of it is skipped.
   kStatLineRxDiscards,  ///< Frames in a line that no load came for before the endpoint's end.
   kStatLineTxDiscards,  ///< Frames of a line that had come back and not left at that end.
+  kStatLineLost,       ///< Frames that a host held in its line when its process was gone.
   kStatLineOrphans,    ///< Frames that came back after a power-on, lent before it; never sent.
   kStatLineFaults,    ///< Loads that break the protocol, and memory without a sound endpoint.
   kStatisticCount,
@@ -157,7 +174,7 @@ inline constexpr const char* kStatisticNames[kStatisticCount] = {
     "tx_bytes",    "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell",  "rx_no_region",
     "link_swaps",  "link_bad_entries",  "link_faults",      "rx_no_line",    "line_answers",
     "line_tryagains", "line_bad_records", "line_rx_discards", "line_tx_discards",
-    "line_orphans", "line_faults"};
+    "line_lost",   "line_orphans",      "line_faults"};
 constexpr uint32_t StatisticRegister(uint32_t index) { return kStatistics + 8 * index; }
 
 // --------------------------------------------------------------- queue pages
@@ -182,9 +199,17 @@ inline constexpr uint32_t kRingControl =
 inline constexpr uint32_t kRingStatus = 0x14;  ///< RO: 1 enabled, 0 not, or refused.
 inline constexpr uint32_t kRingHead = 0x18;    ///< RO: descriptors completed by the device.
 inline constexpr uint32_t kRingTail = 0x20;    ///< Doorbell: descriptors posted by software.
+/// WO, 8 bytes, RX: kRingInterruptArm and the low 32 bits of kRingHead that software has seen. The
+/// queue's vector is raised once, as soon as the device has completed others. 0 takes it back.
+inline constexpr uint32_t kRingInterrupt = 0x28;
+inline constexpr uint64_t kRingInterruptArm = uint64_t{1} << 32;
 
 inline constexpr uint32_t kRingEnable = 1u << 0;
 inline constexpr uint32_t kRingScatter = 1u << 1;  ///< RX: a frame may span buffers.
+/// RX: posted addresses are kStampBytes in front of kRingBuffer bytes; there the first buffer of a
+/// frame has kClock as it arrived.
+inline constexpr uint32_t kRingStamp = 1u << 2;
+inline constexpr uint32_t kStampBytes = 8;
 
 inline constexpr uint32_t kMinRing = 64;
 inline constexpr uint32_t kMaxRing = 4096;
@@ -236,15 +261,29 @@ inline constexpr uint32_t kRxMarkShift = 32;
 inline constexpr uint32_t kRxClassShift = 16;
 inline constexpr uint32_t kRxFlagsShift = 32;
 
+inline constexpr uint16_t kRxTag = 1u << 0;  ///< The write-back holds the frame's outer tag,
 inline constexpr uint16_t kRxHashValid = 1u << 1;
 inline constexpr uint16_t kRxFlowHit = 1u << 2;  ///< A rule that flags or marks matched.
 inline constexpr uint16_t kRxL4Bad = 1u << 3;
 inline constexpr uint16_t kRxIpBad = 1u << 4;
+inline constexpr uint16_t kRxTagStripped = 1u << 6;  ///< and the frame does not.
 inline constexpr uint16_t kRxIpGood = 1u << 7;
 inline constexpr uint16_t kRxL4Good = 1u << 8;
+inline constexpr uint16_t kRxPtp = 1u << 9;      ///< IEEE 1588 over Ethernet.
+inline constexpr uint16_t kRxStamped = 1u << 10;  ///< kRxStamp is this frame's.
 inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< With kRxFlowHit: the rule marks.
 
-/// Packet class: one code of each group, OR-ed.
+/// With kRxTag the tag's 16 bits lie where there is room: 14 of them from bit 48 of `high` on, the
+/// upper two from bit 27 on.
+constexpr uint64_t RxTagBits(uint16_t tag) {
+  return uint64_t{tag & 0x3fffu} << 48 | uint64_t{tag & 0xc000u} << 13;
+}
+constexpr uint16_t RxTagOf(uint64_t high) {
+  return static_cast<uint16_t>((high >> 48 & 0x3fff) | (high >> 27 & 3) << 14);
+}
+
+/// Packet class: one code of each group, OR-ed; kClassMask has them all.
+inline constexpr uint16_t kClassMask = 0x7ff;
 inline constexpr uint16_t kClassEther = 0x001;
 inline constexpr uint16_t kClassArp = 0x003;
 inline constexpr uint16_t kClassVlan = 0x006;
@@ -264,18 +303,30 @@ inline constexpr uint16_t kClassOtherL4 = 0x600;
 ///   high bits  0…15 bytes in this segment
 ///                16 kTxEndOfPacket: last segment of its frame
 ///                17 kTxReport: write kDone back when the frame has left
-///                18 kTxIpChecksum   (first segment decides, as for 19 … 47)
+///                18 kTxIpChecksum   (first segment decides, as for 19 … 63)
 ///                19 kTxL4Checksum: the field holds the pseudo-header's sum
+///                20 kTxTag: insert an 802.1Q tag behind the addresses
+///                21 kTxStamp: keep the time in kTxStampTime
+///                22 kTxSegment: cut it into TCP segments; 20 is not set then, and 18 and 19 are
+///                   taken for set. kTxStamp does not count
 ///             24…31 offset of the IP header
 ///             32…39 bytes of the IP header
-///             40…47 offset of the checksum field in the L4 header
+///             40…47 offset of the checksum field in the L4 header, or bytes of the TCP header
+///             48…63 the tag, or payload bytes of a segment: at least kMinSegmentBytes
 /// TX, written back where kTxReport was set: `high` is kDone.
 inline constexpr uint64_t kTxEndOfPacket = uint64_t{1} << 16;
 inline constexpr uint64_t kTxReport = uint64_t{1} << 17;
 inline constexpr uint64_t kTxIpChecksum = uint64_t{1} << 18;
 inline constexpr uint64_t kTxL4Checksum = uint64_t{1} << 19;
+inline constexpr uint64_t kTxTag = uint64_t{1} << 20;
+inline constexpr uint64_t kTxStamp = uint64_t{1} << 21;
+inline constexpr uint64_t kTxSegment = uint64_t{1} << 22;
+inline constexpr uint32_t kMinSegmentBytes = 64;
+/// Of a frame that is cut: an IP datagram of 64 KiB behind an Ethernet header.
+inline constexpr uint32_t kMaxLargeFrameBytes = 65535 + kMinFrameBytes;
 inline constexpr uint32_t kTxIpOffsetShift = 24;
 inline constexpr uint32_t kTxIpLengthShift = 32;
 inline constexpr uint32_t kTxL4FieldShift = 40;
+inline constexpr uint32_t kTxTagShift = 48;
 
 }  // namespace sluice::regs::ipu

@@ -15,10 +15,11 @@ void WriteDenied(uint8_t* to, uint32_t xid, RejectStat stat) {
 
 }  // namespace
 
-uint32_t WriteProgMismatch(uint8_t* to, uint32_t xid, uint32_t low, uint32_t high) {
-  WriteAccepted(to, xid, AcceptStat::kProgMismatch);
-  StoreBe32(to + 24, low);
-  StoreBe32(to + 28, high);
+uint32_t WriteNotFound(uint8_t* to, uint32_t xid, const Lookup& found) {
+  WriteAccepted(to, xid, found.stat);
+  if (found.stat != AcceptStat::kProgMismatch) return 24;
+  StoreBe32(to + 24, found.low);
+  StoreBe32(to + 28, found.high);
   return 32;
 }
 

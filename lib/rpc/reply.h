@@ -9,6 +9,7 @@
 #include "packet/bytes.h"
 #include "rpc/call.h"
 #include "rpc/message.h"
+#include "rpc/table.h"
 
 namespace sluice::rpc {
 
@@ -18,7 +19,7 @@ inline constexpr uint32_t kSuccessBytes = 24;
 inline constexpr uint32_t kMaxReplyBytes = 32;
 
 /// Each writes a reply to the call `xid` at `to`, and returns its bytes. kProgMismatch has a body:
-/// WriteProgMismatch.
+/// WriteNotFound.
 inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   packet::StoreBe32(to, xid);
   packet::StoreBe32(to + 4, static_cast<uint32_t>(MessageType::kReply));
@@ -29,8 +30,8 @@ inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   return kSuccessBytes;
 }
 
-/// There are versions from `low` to `high`.
-uint32_t WriteProgMismatch(uint8_t* to, uint32_t xid, uint32_t low, uint32_t high);
+/// To a call of what there is not, with the versions that there are after kProgMismatch.
+uint32_t WriteNotFound(uint8_t* to, uint32_t xid, const Lookup& found);
 
 /// We speak kRpcVersion alone.
 uint32_t WriteRpcMismatch(uint8_t* to, uint32_t xid);

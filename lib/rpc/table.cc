@@ -133,6 +133,14 @@ Lookup Table::Find(uint32_t program, uint32_t version, uint32_t procedure) const
   return {.stat = AcceptStat::kProcUnavail};
 }
 
+uint32_t Table::MaxResultBytes() const {
+  uint32_t bytes = 0;
+  for (const Procedure& procedure : procedures) {
+    bytes = std::max(bytes, types[procedure.result].bytes);
+  }
+  return bytes;
+}
+
 bool Table::IsSound() const { return Soundness(*this).Holds(); }
 
 }  // namespace sluice::rpc

@@ -107,6 +107,9 @@ struct Table {
   /// Looks up what a call asks for. O(log procedures).
   Lookup Find(uint32_t program, uint32_t version, uint32_t procedure) const;
 
+  /// Of the structure of the largest result.
+  uint32_t MaxResultBytes() const;
+
   /// True if unmarshalling and marshalling by this table, of whatever bytes, keep to their bounds:
   /// for a table that was copied from memory which others write to.
   bool IsSound() const;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "rpc/message.h"
 #include "rpc/straight.h"
 #include "rpc/table.h"
 
@@ -32,6 +33,18 @@ enum class UnmarshalError : uint8_t {
   kNoRoom,   ///< Well-formed so far, but larger than the room.
   kTooDeep,  ///< Beyond Limits::kMaxDepth.
 };
+
+/// What a call is answered whose arguments were read with `error`; kSuccess: that of its execution.
+constexpr AcceptStat StatOf(UnmarshalError error) {
+  switch (error) {
+    case UnmarshalError::kNone:
+      return AcceptStat::kSuccess;
+    case UnmarshalError::kGarbage:
+      return AcceptStat::kGarbageArgs;
+    default:
+      return AcceptStat::kSystemErr;
+  }
+}
 
 struct Unmarshalled {
   UnmarshalError error = UnmarshalError::kNone;

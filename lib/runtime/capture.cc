@@ -2,7 +2,6 @@
 #include "runtime/capture.h"
 
 #include <fcntl.h>
-#include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
@@ -16,6 +15,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "dpdk/release.h"
 #include "packet/frame_length.h"
 #include "runtime/log.h"
 
@@ -78,18 +78,30 @@ Capture::~Capture() {
   }
 }
 
+Capture::Point& Capture::AddPoint(uint16_t port, uint32_t queue) {
+  const bool known =
+      std::ranges::any_of(points_, [&](const Point& point) { return point.port == port; });
+  if (!known) {
+    const std::scoped_lock lock(writing_);
+    if (!dpdk::AddToCapture(pcapng_, port)) {
+      SLUICE_LOG(capture, ERR, "port %u: the file cannot be written", port);
+    }
+  }
+  return points_.emplace_back(Point{this, port, queue});
+}
+
 void Capture::Attach(uint16_t port, uint16_t queue) {
-  Point& point = points_.emplace_back(Point{this, port, queue});
+  Point& point = AddPoint(port, queue);
   callbacks_.push_back({port, queue, rte_eth_add_rx_callback(port, queue, OnReceive, &point),
                         rte_eth_add_tx_callback(port, queue, OnTransmit, &point)});
 }
 
 nic::SpanTap Capture::TapSpans(uint16_t port, uint32_t queue) {
-  return {OnSpan, &points_.emplace_back(Point{this, port, queue})};
+  return {OnSpan, &AddPoint(port, queue)};
 }
 
 nic::FrameTap Capture::TapFrames(uint16_t port, uint32_t queue) {
-  return {OnFrame, &points_.emplace_back(Point{this, port, queue})};
+  return {OnFrame, &AddPoint(port, queue)};
 }
 
 uint16_t Capture::OnReceive(uint16_t /*port*/, uint16_t /*queue*/, rte_mbuf** mbufs,
@@ -148,8 +160,8 @@ bool Capture::Wanted() {
 void Capture::Copy(const Point& point, const rte_mbuf* mbuf, bool received) {
   if (taken_.fetch_add(1, std::memory_order_relaxed) >= max_pkts_ && max_pkts_ != 0) return;
   rte_mbuf* const copy =
-      rte_pcapng_copy(point.port, point.queue, mbuf, pool_, kSnapBytes, rte_get_tsc_cycles(),
-                      received ? RTE_PCAPNG_DIRECTION_IN : RTE_PCAPNG_DIRECTION_OUT);
+      dpdk::CopyForCapture(point.port, point.queue, mbuf, pool_, kSnapBytes,
+                           received ? RTE_PCAPNG_DIRECTION_IN : RTE_PCAPNG_DIRECTION_OUT);
   if (copy != nullptr && rte_ring_enqueue(ring_, copy) == 0) return;
   rte_pktmbuf_free(copy);
   lost_.fetch_add(1, std::memory_order_relaxed);
@@ -162,6 +174,7 @@ void Capture::Write() {
     const uint32_t count = rte_ring_dequeue_burst(ring_, reinterpret_cast<void**>(mbufs.data()),
                                                   kBurst, nullptr);
     if (count > 0) {
+      const std::scoped_lock lock(writing_);
       if (rte_pcapng_write_packets(pcapng_, mbufs.data(), static_cast<uint16_t>(count)) < 0) {
         lost_.fetch_add(count, std::memory_order_relaxed);
       }

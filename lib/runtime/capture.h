@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,6 +65,7 @@ class Capture {
                      uint32_t bytes);
   static void OnFrame(void* point, nic::TapDirection direction, const uint8_t* frame,
                       uint32_t length);
+  Point& AddPoint(uint16_t port, uint32_t queue);
   void CopyBytes(const Point& point, const uint8_t* frame, uint32_t length,
                  nic::TapDirection direction);
   void Copy(const Point& point, const rte_mbuf* mbuf, bool received);
@@ -80,6 +82,7 @@ class Capture {
   std::atomic<bool> stop_{false};
   std::list<Point> points_;           ///< Stable addresses.
   std::vector<Callback> callbacks_;
+  std::mutex writing_;                ///< Into the file.
   std::thread writer_;
 };
 

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "dpdk/release.h"
 #include "runtime/eal_devices.h"
 #include "runtime/flag_text.h"
 #include "runtime/listing.h"
@@ -65,7 +66,9 @@ bool IsSwitch(const std::string& name) {
 
 bool IsEalArgument(std::string_view argument) {
   if (!argument.starts_with("--")) return true;  // Short, or the value of what precedes it.
-  return std::ranges::find(kEalOptions, FlagName(argument)) != kEalOptions.end();
+  const std::string name = FlagName(argument);
+  return std::ranges::find(kEalOptions, name) != kEalOptions.end() ||
+         dpdk::IsNewerEalOption(name);
 }
 
 bool SetFlags(std::span<const std::string> arguments, std::string* error);

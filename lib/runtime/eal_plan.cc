@@ -42,7 +42,7 @@ std::string LcoreMap(const HostResources& host, uint32_t workers) {
 }
 
 void PlanCpus(const CommandLine& line, const HostResources& host, EalPlan* plan) {
-  if (Says(line, {"-l", "-c", "--lcores"})) return;
+  if (Says(line, {"-l", "-c", "--lcores", "--coremask"})) return;
   const uint32_t workers = line.options.workers;
   plan->arguments.push_back("--lcores=" + LcoreMap(host, workers));
   if (workers >= host.cpus.size()) {
@@ -53,8 +53,8 @@ void PlanCpus(const CommandLine& line, const HostResources& host, EalPlan* plan)
 }
 
 void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* plan) {
-  if (Says(line, {"-m", "--no-huge", "--in-memory", "--socket-mem", "--huge-dir", "--legacy-mem",
-                  "--huge-unlink", "--single-file-segments"})) {
+  if (Says(line, {"-m", "--memory-size", "--no-huge", "--in-memory", "--socket-mem", "--numa-mem",
+                  "--huge-dir", "--legacy-mem", "--huge-unlink", "--single-file-segments"})) {
     return;
   }
   if (host.root && host.free_hugepage_bytes >= kWantedHugepageBytes) {
@@ -101,6 +101,7 @@ HostResources HostResources::Read() {
   }
   if (host.cpus.empty()) host.cpus.push_back(0);
   host.root = geteuid() == 0;
+  if (HugepageFolders().empty()) return host;  // EAL finds them there alone.
   std::error_code ignored;
   for (const auto& size :
        std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", ignored)) {

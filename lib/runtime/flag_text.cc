@@ -46,6 +46,31 @@ bool SetFlags(std::span<char* const> arguments, std::string* error) {
   return true;
 }
 
+std::string Information(std::span<char* const> arguments, std::string_view program,
+                        std::string_view version) {
+  const std::string name(program.substr(0, program.find(':')));
+  for (const std::string_view argument : arguments) {
+    if (argument == "--help" || argument == "-h") {
+      return std::string(program) + "\n\nUsage: " + name + " [flags]\n" + FlagHelp();
+    }
+    if (argument == "--version") return name + " " + std::string(version) + "\n";
+  }
+  return {};
+}
+
+bool TakeFlags(int argc, char** argv, std::string_view program, std::string_view version,
+               int* exit_code) {
+  const int first = argc > 1 && std::string_view(argv[1]) == "--" ? 2 : 1;
+  const std::span<char* const> arguments(argv + first, argv + argc);
+  const std::string asked = Information(arguments, program, version);
+  std::fputs(asked.c_str(), stdout);
+  *exit_code = asked.empty() ? 2 : 0;
+  std::string error;
+  if (!asked.empty() || SetFlags(arguments, &error)) return asked.empty();
+  std::fprintf(stderr, "%s\n", error.c_str());
+  return false;
+}
+
 std::string FlagText(std::string_view type, const std::string& value) {
   double number = 0;
   const char* const end = value.data() + value.size();

@@ -4,14 +4,14 @@
 // telemetry. Everything is optional. Given to Session::Run.
 #pragma once
 
-#include <prometheus/metric_family.h>
-
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "runtime/metric_values.h"
 
 namespace sluice::runtime {
 
@@ -53,7 +53,7 @@ struct AppHooks {
   std::vector<TelemetryCommand> commands;
   /// Adds families to what --metrics serves; its threads call it, one at a time, while workers
   /// run. Names begin with "sluice_".
-  std::function<void(std::vector<prometheus::MetricFamily>& families)> metrics;
+  std::function<void(MetricFamilies& families)> metrics;
 };
 
 }  // namespace sluice::runtime

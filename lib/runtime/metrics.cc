@@ -11,19 +11,11 @@ namespace sluice::runtime {
 
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 constexpr char kPath[] = "/metrics";
 constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
-
-ClientMetric Count(double value, std::vector<ClientMetric::Label> labels = {}) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  metric.counter.value = value;
-  return metric;
-}
 
 struct Place {
   std::string address, port;
@@ -60,17 +52,23 @@ std::string MetricName(std::string_view counter) {
 
 }  // namespace
 
+MetricFamilies BuildInfo(const std::string& app, const std::string& iface) {
+  return {{"sluice_build_info",
+           "1, for this program.",
+           MetricType::Gauge,
+           {GaugeValue(1, {{"app", app}, {"version", SLUICE_VERSION}, {"iface", iface}})}}};
+}
+
 MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view> reasons) {
   MetricFamilies families;
   const auto count = [&](std::string name, const char* help, uint64_t value) {
-    families.push_back(
-        {std::move(name), help, MetricType::Counter, {Count(static_cast<double>(value))}});
+    AddCounter(families, std::move(name), help, static_cast<double>(value));
   };
   const auto by_reason = [&](const char* name, const char* help, const auto& drops) {
     MetricFamily family{name, help, MetricType::Counter, {}};
     for (const auto& [reason, value] : drops) {
       family.metric.push_back(
-          Count(static_cast<double>(value), {{"reason", std::string(reason)}}));
+          CounterValue(static_cast<double>(value), {{"reason", std::string(reason)}}));
     }
     families.push_back(std::move(family));
   };

@@ -4,8 +4,6 @@
 // those who scrape.
 #pragma once
 
-#include <prometheus/metric_family.h>
-
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,12 +12,14 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/metric_values.h"
 #include "runtime/page_server.h"
 #include "runtime/report.h"
 
 namespace sluice::runtime {
 
-using MetricFamilies = std::vector<prometheus::MetricFamily>;
+/// Which program this is, as a gauge that is 1.
+MetricFamilies BuildInfo(const std::string& app, const std::string& iface);
 
 /// What `sample` says. Every family is named "sluice_…"; every drop reason is a label.
 MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view> reasons);

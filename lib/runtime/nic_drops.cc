@@ -40,6 +40,7 @@ constexpr std::array kModelEndings{
     Ending{"model_line_bad_records", "line_bad_records", At::kHost},
     Ending{"model_line_rx_discards", "line_rx_discards", At::kHost},
     Ending{"model_line_tx_discards", "line_tx_discards", At::kHost},
+    Ending{"model_line_lost", "line_lost", At::kHost},
     Ending{"model_line_orphans", "line_orphans", At::kHost},
     Ending{"rx_bad_writeback", "rx_bad_writeback", At::kHost},
     Ending{"rx_stop_discards", "rx_stop_discards", At::kHost},

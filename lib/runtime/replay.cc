@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
+
+#include "runtime/output_text.h"
 
 DECLARE_string(pcap);
 DEFINE_string(out_pcap, "", "With --pcap: run without a NIC and write frames sent to this capture");
@@ -26,6 +30,13 @@ bool OpenWriter(const std::string& path, std::optional<packet::CaptureWriter>* w
   *writer = packet::CaptureWriter::Open(path, packet::CaptureWriter::Resolution::kNanoseconds,
                                         packet::kMaxCaptureBytes, error);
   return writer->has_value();
+}
+
+/// Opening one to write would empty the other.
+bool IsSameFile(const std::string& one, const std::string& other) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(one, none) &&
+         std::filesystem::equivalent(one, other, none);
 }
 
 }  // namespace
@@ -60,8 +71,20 @@ std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exi
     return nullptr;
   }
   std::unique_ptr<ReplayFiles> files(new ReplayFiles(line, *std::move(reader)));
+  if (IsSameFile(FLAGS_out_pcap, FLAGS_pcap)) {
+    BadFlag("out_pcap", "give another file than --pcap");
+    return nullptr;
+  }
+  if (IsSameFile(FLAGS_pass_pcap, FLAGS_pcap)) {
+    BadFlag("pass_pcap", "give another file than --pcap");
+    return nullptr;
+  }
   if (!OpenWriter(FLAGS_out_pcap, &files->out_, &error)) {
     BadFlag("out_pcap", error);
+    return nullptr;
+  }
+  if (IsSameFile(FLAGS_pass_pcap, FLAGS_out_pcap)) {
+    BadFlag("pass_pcap", "give another file than --out_pcap");
     return nullptr;
   }
   if (!FLAGS_pass_pcap.empty() && !OpenWriter(FLAGS_pass_pcap, &files->passed_, &error)) {

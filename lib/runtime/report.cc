@@ -11,6 +11,7 @@
 
 #include "packet/frame.h"
 #include "runtime/flag_text.h"
+#include "runtime/report_version.h"
 
 namespace sluice::runtime {
 
@@ -202,6 +203,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["wire"] = NonZero(run.port_final, "wire_");
   report["config"] = Config();
   report["version"] = SLUICE_VERSION;
+  report["report_version"] = kReportVersion;
   if (extend) extend(report);
   report["unit_notes"] = {
       {"pkts", "totals, including frames in flight when the traffic stopped"},
@@ -219,14 +221,6 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"ctx_switches", "involuntary context switches of the workers"}};
   if (!values.empty()) report["unit_notes"][std::string(figures)] = figures_help;
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-bool WriteText(const std::string& path, const std::string& text) {
-  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  std::FILE* const file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) return false;
-  const bool written = std::fputs(text.c_str(), file) >= 0;
-  return std::fclose(file) == 0 && written;
 }
 
 }  // namespace sluice::runtime

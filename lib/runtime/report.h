@@ -77,7 +77,5 @@ std::string Totals(const RunFigures& run, bool color = false);
 /// adds members.
 std::string JsonReport(const RunFigures& run,
                        const std::function<void(nlohmann::ordered_json&)>& extend = nullptr);
-/// Writes a report; "-" is standard output.
-bool WriteText(const std::string& path, const std::string& text);
 
 }  // namespace sluice::runtime

@@ -16,6 +16,7 @@
 #include "runtime/eal_plan.h"
 #include "runtime/flag_text.h"
 #include "runtime/log.h"
+#include "runtime/output_text.h"
 #include "runtime/report.h"
 #include "runtime/runtime_folder.h"
 #include "runtime/start_log.h"

@@ -12,6 +12,7 @@
 
 #include "runtime/drain.h"
 #include "runtime/log.h"
+#include "runtime/service_manager.h"
 #include "runtime/telemetry.h"
 
 namespace sluice::runtime {
@@ -144,18 +145,22 @@ void Supervisor::Run(RunFigures* figures) {
                                  plan_.hooks->commands);
   begin_s_ = Now();
   if (plan_.metrics != nullptr) {
-    plan_.metrics->Serve([this, reasons = figures->reasons] {
-      MetricFamilies families = MetricsOf(Take(), reasons);
-      if (plan_.hooks->metrics) plan_.hooks->metrics(families);
-      return families;
-    });
+    plan_.metrics->Serve(
+        [this, reasons = figures->reasons, about = BuildInfo(figures->app, figures->iface)] {
+          MetricFamilies families = MetricsOf(Take(), reasons);
+          families.insert(families.begin(), about.begin(), about.end());
+          if (plan_.hooks->metrics) plan_.hooks->metrics(families);
+          return families;
+        });
   }
   for (size_t i = 0; i < workers_.size(); ++i) {
     rte_eal_remote_launch(workers_[i].main, workers_[i].job, lcores_[i]);
   }
   if (model) rte_eth_dev_set_link_up(plan_.port);
   if (plan_.hooks->started) plan_.hooks->started();
+  TellServiceManager(kServiceReady);
   Watch();
+  TellServiceManager(kServiceStopping);
   Stop(model, figures);
   if (plan_.metrics != nullptr) plan_.metrics->Serve(nullptr);
 }

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <utility>
 
+#include "dpdk/release.h"
+
 namespace sluice::runtime {
 
 namespace {
@@ -35,7 +37,7 @@ int Stats(const char* /*command*/, const char* /*parameters*/, rte_tel_data* dat
   const Sample sample = source.take();
   const nic::QueueCounters& c = sample.counters;
   const auto add = [data](const std::string& name, uint64_t value) {
-    rte_tel_data_add_dict_u64(data, name.c_str(), value);
+    dpdk::AddToDict(data, name.c_str(), value);
   };
   for (const nic::QueueCounter& counter : nic::kQueueCounters) add(counter.name, c.*counter.member);
   add("busy_cycles", sample.busy_cycles);
@@ -99,7 +101,7 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
 
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested) {
   if (value.is_number_integer()) {
-    rte_tel_data_add_dict_u64(data, name.c_str(), value.get<uint64_t>());
+    dpdk::AddToDict(data, name.c_str(), value.get<uint64_t>());
   } else if (value.is_structured() && !nested) {
     Data inner(rte_tel_data_alloc(), &rte_tel_data_free);
     Fill(inner.get(), value, true);

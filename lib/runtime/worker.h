@@ -62,8 +62,6 @@ template <nic::FrameQueue Queue, nic::QueueEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
   const int32_t model = nic::own_model = control.model;
-  const uint64_t begin = rte_rdtsc();
-  uint64_t now = begin;
   uint64_t busy = 0;
   uint64_t waited = 0;
   if constexpr (packet::Sender<Engine>) engine.set_outbox(queue.outbox());
@@ -71,6 +69,10 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
     engine.set_counters(queue.counters());
   }
   if constexpr (requires { engine.Enter(); }) engine.Enter();
+  // Not before: an engine that touches its memory may take seconds, and the time of the first burst
+  // would be as old.
+  const uint64_t begin = rte_rdtsc();
+  uint64_t now = begin;
   while (!control.stop.load(std::memory_order_relaxed)) {
     Rest(engine, now);
     if constexpr (packet::Sender<Engine>) queue.FlushSent();

@@ -23,6 +23,7 @@ import logmon_report
 import output
 import paper_ratios
 import rows
+import rpc_comparison
 import run
 import targets
 import telemetry_report
@@ -70,8 +71,12 @@ def parse_arguments():
                         help="instead of the table: two processes joined by a cable between model "
                         "NICs, on each interface, beside net_memif; --duration_s, --repeats and "
                         "--json apply")
-    parser.add_argument("--json", metavar="FILE", help="default: throughput.json, or growth.json, "
-                        f"in {MEASURED}, where scripts/report finds them")
+    parser.add_argument("--rpc", action="store_true",
+                        help="instead of the table: the round trip of a null RPC on each interface, "
+                        "beside a server of libtirpc behind the kernel's UDP and a cache line "
+                        "between two cores; --duration_s, --repeats, --json and --page apply")
+    parser.add_argument("--json", metavar="FILE", help="default: throughput.json, growth.json, "
+                        f"cable.json or rpc.json in {MEASURED}")
     parser.add_argument("--csv", metavar="FILE")
     parser.add_argument("--plot", metavar="FILE", help="PNG")
     parser.add_argument("--page", metavar="FILE", default=PAGE,
@@ -84,6 +89,8 @@ def parse_arguments():
         parser.error("--cable takes neither --quick nor --growth: give --repeats=1")
     if args.quick:
         vars(args).update(QUICK)
+    if args.rpc and (args.quick or args.growth or args.cable):
+        parser.error("--rpc takes no --quick, --growth or --cable: give --repeats=1")
     if args.growth:
         args.apps = growth.APPS
     if args.repeats < 1 or not 0 <= args.duration_s <= 3600:
@@ -92,7 +99,9 @@ def parse_arguments():
         if size not in ("imix", "random") and not (size.isdigit() and 64 <= int(size) <= 1518):
             parser.error(f"--sizes: '{size}' is neither 64..1518 nor imix nor random")
     ending.check_files(parser, args, ("pcap", "json", "csv", "plot", "page"))
-    args.json = args.json or f"{MEASURED}/{'growth' if args.growth else 'throughput'}.json"
+    kind = "growth" if args.growth else "cable" if args.cable else "rpc" if args.rpc else \
+        "throughput"
+    args.json = args.json or f"{MEASURED}/{kind}.json"
     if args.pcap not in ("none", DEFAULT_CAPTURE) and not os.path.isfile(args.pcap):
         parser.error(f"--pcap: no file {args.pcap}")
     check_apps(parser, args)
@@ -114,6 +123,8 @@ def built(args):
     """What has to be built."""
     if args.cable:
         return [cable_comparison.VOLLEY]
+    if args.rpc:
+        return rpc_comparison.TARGETS
     benches = growth.TARGETS if args.growth else \
         instructions.BENCHES.values() if "echo" in args.apps else []
     return [*run.targets(args.apps), *benches]
@@ -154,6 +165,8 @@ def main():
     hugepages = host.prepare(built(args))
     if args.cable:
         return cable_comparison.main(args, host.manifest_of(hugepages, capture_of(args)))
+    if args.rpc:
+        return rpc_comparison.main(args, host.manifest_of(hugepages))
     args.ifaces = choose_interfaces(args.ifaces, run.interfaces(args.apps[0]))
     manifest = host.manifest_of(hugepages, capture_of(args))
     with tempfile.TemporaryDirectory() as folder:

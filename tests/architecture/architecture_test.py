@@ -7,6 +7,7 @@ machine it was written on.
 architecture_test.py --write-page writes the table of include rules into docs/architecture.md."""
 import fnmatch
 import functools
+import os
 import pathlib
 import re
 import subprocess
@@ -25,6 +26,7 @@ LIBRARIES = {
     "json": ["nlohmann/*"],
     "curl": ["curl/*"],
     "context": ["boost/context/*"],
+    "onednn": ["oneapi/*"],
     "hs": ["hs.h", "hs/*"],
     "re2": ["re2/*"],
     "simdjson": ["simdjson.h"],
@@ -38,6 +40,8 @@ WIRE_STRUCTS = ["rte_ether.h", "rte_ip.h", "rte_udp.h", "rte_tcp.h"]
 # A layer and what it may include besides the standard library: folders of the tree (a name
 # without .h), single headers of the tree, libraries, single headers of libraries.
 LAYERS = [
+    ("lib/cpu", ["cpu"]),
+    ("lib/dpdk", ["dpdk"]),
     ("lib/regs", ["regs"]),
     ("lib/bar", ["bar"]),
     ("lib/swap", ["swap", "bar"]),
@@ -52,14 +56,25 @@ LAYERS = [
     ("lib/engine", ["engine", "packet", "absl"]),
     ("lib/engine/chain", ["engine", "device/switch/*.h", "runtime/json_reader.h", "json"]),
     ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "pcre2", "re2", "simdjson"]),
+    ("lib/engine/logmon/config", ["engine", "runtime/json_reader.h", "json"]),
+    ("lib/engine/maglev/config", ["engine", "packet", "runtime/json_reader.h", "json"]),
+    ("lib/engine/telemetry/export", ["engine", "packet", "absl", "json"]),
+    ("lib/engine/rpc", ["engine", "rpc", "packet", "device/rpc/*.h"]),
     ("lib/engine/sched", ["engine", "packet", "absl", "offload/item.h"]),
     ("lib/engine/tiering", ["engine", "packet", "absl", "offload/item.h"]),
+    ("include/sluice", ["sluice"]),
+    ("examples", ["sluice", "dpdk"]),
+    ("lib/c_api", ["c_api", "sluice", "engine", "packet", "runtime/json_reader.h", "json"]),
+    ("plugins/node_sluice", ["node_sluice", "sluice", "dpdk"]),
     ("lib/device", ["device", "regs", "bar", "swap", "coherent", "rpc", "packet"]),
     ("lib/device/switch", ["device/switch/*.h"]),
+    ("lib/device/stage", ["device/stage/*.h", "device/switch/*.h"]),
     ("lib/emulator", ["emulator", "device", "packet", "bar", "regs", "dpdk"]),
+    ("lib/emulator/vfio_user", ["emulator", "device", "bar", "regs", "dpdk", "json"]),
     ("lib/nic", ["nic", "packet", "swap", "net_*/rte_pmd_*.h", "dpdk"]),
     ("lib/runtime", ["runtime", "nic", "packet", "dpdk", "absl", "gflags", "json",
                      "prometheus"]),
+    ("lib/etcd", ["etcd", "absl", "json", "curl"]),
     ("drivers/net_enso", ["net_enso", "regs", "bar", "emulator/attach.h", "emulator/enso_model.h",
                           "emulator/options.h", "packet/frame_length.h", "packet/bytes.h",
                           "packet/parse.h", "packet/checksum.h", "dpdk"]),
@@ -67,39 +82,69 @@ LAYERS = [
                          "emulator/ipu_model.h", "emulator/options.h", "dpdk"]),
     ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json"]),
     ("apps/maglev",
-     ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "curl"]),
-    ("apps/kv_client", ["engine", "packet", "runtime/argument_faults.h", "runtime/flag_text.h",
-                        "gflags", "absl", "json", "curl"]),
+     ["engine", "nic", "runtime", "packet", "etcd", "dpdk", "gflags", "absl", "json", "curl"]),
+    ("apps/kv_client", ["engine", "packet", "etcd", "runtime/argument_faults.h",
+                        "runtime/flag_text.h", "runtime/measures.h", "runtime/output_text.h",
+                        "runtime/report_version.h", "runtime/run_flags.h", "gflags", "absl",
+                        "json"]),
     ("apps/logmon",
      ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "prometheus"]),
-    ("apps/kv", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
+    ("apps/kv", ["engine", "nic", "runtime", "packet", "etcd", "dpdk", "gflags", "absl", "json",
                  "emulator/wire.h", "emulator/options.h"]),
     ("apps/sched", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                     "offload", "bar", "context", "emulator/wire.h",
                     "emulator/options.h"]),
     ("apps/rpc", ["engine", "coherent", "rpc", "device", "bar", "packet", "emulator/wire.h",
-                  "runtime/argument_faults.h", "runtime/flag_text.h", "runtime/owned_fd.h",
-                  "gflags", "absl", "json"]),
+                  "emulator/options.h",
+                  "runtime/argument_faults.h", "runtime/flag_text.h", "runtime/measures.h",
+                  "runtime/output_text.h", "runtime/owned_fd.h", "runtime/report_version.h",
+                  "runtime/run_flags.h", "runtime/service_manager.h", "runtime/sibling.h", "gflags", "absl", "json"]),
+    ("apps/rpc/frames", ["engine", "nic", "runtime", "rpc", "device/rpc/*.h", "packet", "dpdk",
+                         "gflags", "absl", "json"]),
     ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
                         "prometheus"]),
-    ("apps/device", ["emulator", "runtime/argument_faults.h", "runtime/runtime_folder.h",
+    ("apps/chain", ["engine", "device/stage/*.h", "device/switch/*.h", "bar",
+                    "runtime/flag_text.h", "runtime/json_reader.h", "runtime/measures.h",
+                    "runtime/output_text.h", "runtime/owned_fd.h", "runtime/report_version.h",
+                    "runtime/run_flags.h", "runtime/sibling.h", "gflags", "absl", "json"]),
+    ("apps/chain/frames", ["engine", "nic", "runtime", "packet", "emulator/wire.h",
+                           "emulator/options.h", "dpdk", "gflags", "absl", "json"]),
+    ("apps/chain/executors", ["engine", "dpdk", "onednn"]),
+    ("apps/device", ["emulator", "runtime/argument_faults.h", "runtime/report_version.h",
+                     "runtime/runtime_folder.h", "runtime/service_manager.h",
                      "runtime/start_log.h", "dpdk", "json"]),
     ("tools/control", ["json"]),
     ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
     ("tools/paper_rows", ["fabric_costs", "simulation", "device/switch/*.h", "coherent", "fabric",
                           "bar", "swap", "engine", "json"]),
+    ("tools/rpc_kernel", ["packet", "json"]),
     ("tools/tiering", ["simulation", "engine", "gflags", "json"]),
 ]
+# What every folder may include, as if it were the standard library.
+FOR_ALL = {"cpu"}
+# The only files of lib, drivers, apps and tools that know what a processor has; each has a path for
+# those without it.
+PROCESSOR_FILES = {
+    "lib/cpu/clock.h", "lib/cpu/crc32c.h", "lib/cpu/vector.h",
+    "lib/bar/fence.h", "lib/bar/pci_window.cc", "lib/coherent/wait.cc",
+    "lib/engine/logmon/scan/line_ends.cc", "lib/engine/logmon/scan/text_copy.cc",
+}
+PROCESSOR = re.compile(r"\b_mm\d*_\w+|\b__m(?:128|256|512)i?\b|__builtin_(?:ia32|aarch64|neon)_\w+"
+                       r"|\b__rdtsc\b|\bvld1q?_\w+|asm\s+volatile\s*\(\s*\"[^\"]"
+                       r"|[\"<](?:\w*intrin|cpuid|arm_\w+)\.h[\">]")
 # Lines of a file of lib, drivers, apps or tools; beyond that it holds more than one idea.
 MAX_LINES = 400
 
 # Headers are named from these folders on.
-INCLUDE_ROOTS = ("lib", "drivers", "tools")
+INCLUDE_ROOTS = ("include", "lib", "drivers", "plugins", "tools")
 # A program that is built below tests/, but for benches, whose data the tests make, too.
 PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-]+")
 
 # What is surprising about a rule, for the page.
 WHY = {
+    "lib/cpu": "what differs between processors: vectors, the counter, CRC32C",
+    "lib/dpdk": "what differs between the releases of DPDK, and a port that another one owns; for all "
+                "who include DPDK",
     "lib/coherent": "both ends of an endpoint; its host end is all that a service links",
     "lib/fabric": "a PCIe link in virtual time",
     "lib/offload": "decisions of agents on the NIC, over a window",
@@ -112,12 +157,23 @@ WHY = {
     "lib/engine": "no EAL, ethdev, mbufs, flags, logs or locks: pure functions of bytes and time",
     "lib/engine/chain": "what a policy graph becomes in the switch",
     "lib/engine/logmon": "matchers",
+    "lib/engine/logmon/config": "filters as operators write them",
+    "lib/engine/maglev/config": "VIPs as operators write them",
+    "lib/engine/telemetry/export": "reports in others' formats",
+    "examples": "programs outside the tree: installed headers alone",
+    "include/sluice": "in C: what programs outside the tree include",
+    "lib/c_api": "what is behind it",
+    "plugins/node_sluice": "nodes of rte_graph, on the C API alone",
+    "lib/engine/rpc": "a service is to a host what it is to the NIC's RPC unit",
     "lib/engine/sched": "a decision is an item; what carries it is a template's parameter",
     "lib/engine/tiering": "the same",
     "lib/device": "models: neither DPDK nor drivers",
     "lib/device/switch": "a model of what is between devices: the standard library alone",
+    "lib/device/stage": "accelerators behind the switch; who executes their work is handed in",
     "lib/emulator": "`attach.h` gives a driver what a PCI probe gives: registers and memory",
+    "lib/emulator/vfio_user": "a model as a function on another program's PCI bus",
     "lib/nic": "the drivers' public headers, never what is behind them",
+    "lib/etcd": "keys that are watched, and one on a lease: over HTTP, on threads of its own",
     "drivers/net_enso": "`frame_length.h`: one decision about the length of a frame on a pipe; "
                         "the others for offloads in software",
     "drivers/net_ipu": "`fabric` is the virtual-time back end of its window",
@@ -129,15 +185,20 @@ WHY = {
                   "clients are a wire",
     "apps/rpc": "it is the NIC, the operating system and the clients; a service is a process "
                 "without DPDK",
+    "apps/rpc/frames": "the same services on interfaces that carry frames, without processes",
     "apps/telemetry": "families of its own among the metrics",
+    "apps/chain": "it is the switch, the NIC and the CPU; a stage is a thread or a process",
+    "apps/chain/frames": "the same behind interfaces that carry frames; its clients are a wire",
+    "apps/chain/executors": "what stages of chains do; they know neither NICs nor the switch",
     "apps/device": "the one application that is a device and not a host",
     "tools/control": "what this host's memory system costs; the standard library alone",
     "tools/fabric_costs": "what exchanges cost on the model of PCIe",
     "tools/paper_rows": "rows of docs/paper_tables.md",
+    "tools/rpc_kernel": "clients of sluice-rpc and a server of libtirpc: no NIC of ours",
     "tools/tiering": "runs of memory tiering",
 }
 TITLES = {"dpdk": "DPDK", "absl": "Abseil", "pcap": "libpcap", "json": "nlohmann JSON",
-          "curl": "libcurl", "context": "Boost.Context", "hs": "Hyperscan", "pcre2": "PCRE2", "re2": "RE2",
+          "curl": "libcurl", "context": "Boost.Context", "onednn": "oneDNN", "hs": "Hyperscan", "pcre2": "PCRE2", "re2": "RE2",
           "prometheus": "prometheus-cpp"}
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- include rules -->\n", "<!-- end of include rules -->\n"
@@ -190,7 +251,7 @@ def allowed(header, may, own_folder):
         return library in may
     top = header.split("/")[0]
     if "/" in header and top in include_folders():
-        return top in may
+        return top in may or top in FOR_ALL
     return "/" not in header or top not in {"apps", "tests", "lib", "drivers", "tools"} or \
         header.startswith(own_folder)
 
@@ -243,6 +304,11 @@ class Architecture(unittest.TestCase):
                               ("net_ipu/rte_pmd_ipu.h", "ipu_lines.h")}, set(named))
         self.assertLessEqual(len(named), 4, named)
 
+    def test_releases_of_dpdk_are_told_apart_in_one_file(self):
+        asking = {str(p.relative_to(ROOT)) for p in tracked() if p.suffix in (".h", ".cc", ".c")
+                  and re.search(r"^\s*#.*\bRTE_VER", p.read_text(encoding="utf-8"), re.MULTILINE)}
+        self.assertEqual(asking, {"lib/dpdk/release.h"})
+
     def test_an_arrow_the_wrong_way_is_seen(self):
         for layer, header in (("lib/engine", "rte_mbuf.h"), ("lib/device", "rte_ethdev.h"),
                               ("lib/device", "emulator/attach.h"), ("drivers/net_enso", "device/device.h"),
@@ -267,6 +333,14 @@ class Architecture(unittest.TestCase):
         programs = {match[0] for path in told
                     for match in PROGRAM_OF_TESTS.finditer(path.read_text(encoding="utf-8"))}
         self.assertFalse({p for p in programs if not p.endswith("bench")})
+
+
+    def test_few_files_know_processors(self):
+        sources = [p for p in tracked() if p.suffix in (".h", ".cc", ".c") and
+                   p.relative_to(ROOT).parts[0] in ("lib", "drivers", "apps", "tools")]
+        knowing = {str(p.relative_to(ROOT)) for p in sources
+                   if PROCESSOR.search(p.read_text(encoding="utf-8"))}
+        self.assertEqual(knowing, PROCESSOR_FILES)
 
 
 class Files(unittest.TestCase):
@@ -300,6 +374,11 @@ class Files(unittest.TestCase):
             if source:
                 lines = head.decode("utf-8", "replace").splitlines()[:2]
                 self.assertTrue(any("SPDX-License-Identifier: BSD-3-Clause" in x for x in lines), path)
+
+    def test_what_begins_as_a_program_can_be_run(self):
+        for path in tracked():
+            if path.read_bytes()[:2] == b"#!" and path.parent != ROOT / "debian":
+                self.assertTrue(os.access(path, os.X_OK), f"{path}: chmod +x")
 
     def test_no_trace_of_a_machine(self):
         for path in tracked():

@@ -135,8 +135,10 @@ class Contract(unittest.TestCase):
     WRITERS = {"device": ["report.cc"], "kv": ["counters.cc", "workers.cc"],
                "kv_client": ["report.cc"], "logmon": ["main.cc", "report.cc"],
                "maglev": ["report.cc"], "pktgen": ["main.cc", "rfc2544_views.cc", "views.cc"],
+               "rpc": ["frames/main.cc", "frames/views.cc"],
                "sched": ["figures.cc", "views.cc"],
-               "telemetry": ["epoch_json.cc", "exports.cc", "views.cc"]}
+               "telemetry": ["../../lib/engine/telemetry/export/epoch_json.cc", "exports.cc",
+                             "views.cc"]}
 
     def test_an_applications_page_names_every_member_of_its_own(self):
         common = set(re.findall(r"`([\w.]+)`", text_of(self.page)))
@@ -190,7 +192,7 @@ class Commands(unittest.TestCase):
 
     def flags(self, app):
         """Flags of an application, from where they are defined."""
-        own = "".join(text_of(p) for p in sorted((ROOT / "apps" / app).glob("*.cc")))
+        own = "".join(text_of(p) for p in sorted((ROOT / "apps" / app).rglob("*.cc")))
         if app == "top":
             return {"help", *re.findall(r'add_argument\("--([\w-]+)"',
                                         text_of(ROOT / "apps" / app / "main.py"))}

@@ -2,7 +2,9 @@
 #include "bar/posted_queue.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -148,6 +150,58 @@ TEST(PostedQueue, AReadEndsWithTheLinkEvenIfTheLinkComesBackAtOnce) {
   EXPECT_TRUE(queue->LinkUp());
 }
 
+TEST(PostedQueue, NobodyRunsWhatAnotherProcessDoesWhileItWaits) {
+  for (const bool ours : {true, false}) {
+    const auto queue = std::make_unique<PostedQueue>();
+    Recorder device;
+    struct Context {
+      PostedQueue& queue;
+      Recorder& device;
+      uint32_t calls = 0;
+    } context{*queue, device};
+    const auto step = [](void* self) {
+      auto& waiting = *static_cast<Context*>(self);
+      ++waiting.calls;
+      waiting.device.Step(waiting.queue);
+    };
+    // A copy of this lies in shared memory, where another process finds it.
+    Bar bar(queue.get(), 4096, {step, &context, ours ? getpid() : getpid() + 1});
+    for (uint32_t i = 0; i < PostedQueue::kDepth; ++i) bar.Write32(0, i);
+    std::thread later([&] {
+      if (ours) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      device.Step(*queue);
+    });
+    bar.Write32(0, PostedQueue::kDepth);
+    later.join();
+    EXPECT_EQ(context.calls != 0, ours);
+    EXPECT_TRUE(queue->LinkUp());
+  }
+}
+
+TEST(PostedQueue, AProcessIsAGuestFromTheFirstStoreOnOrNever) {
+  // In a process of its own that has posted nothing.
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const auto queue = std::make_unique<PostedQueue>();
+        Recorder device;
+        bool right = true;
+        std::thread([&] { right = PostedQueue::BecomeGuest(PostedQueue::kGuests - 1); }).join();
+        Bar bar(queue.get(), 4096);
+        std::thread([&] { bar.Write32(8, 5); }).join();
+        device.Step(*queue);
+        right = right && device.writes.size() == 1 && device.writes[0].value == 5;
+        std::thread([&] {
+          bar.Write32(8, 6);  // From now on a thread has a lane.
+          right = right && !PostedQueue::BecomeGuest(0);
+          right = right && PostedQueue::BecomeGuest(PostedQueue::kGuests - 1);
+        }).join();
+        std::_Exit(right ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
 TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
   // Locks, counts and indices of every kind: all ones, and all zeroes but for the link.
   const auto queue = std::make_unique<PostedQueue>();
@@ -166,7 +220,7 @@ TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
         while (done.load() < kThreads && bar.LinkUp()) std::this_thread::yield();
       });
     }
-    const auto deadline = std::chrono::steady_clock::now() + 2 * PostedQueue::kTimeout;
+    const auto deadline = std::chrono::steady_clock::now() + 10 * PostedQueue::kTimeout;
     while (done.load() < kThreads && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

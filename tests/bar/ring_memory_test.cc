@@ -50,6 +50,27 @@ TEST(RingMemory, UnmirroredMapsOnce) {
   EXPECT_EQ(memory.mapped_bytes(), kPage);
 }
 
+TEST(RingMemory, LiesWhereItIsWantedOrNowhere) {
+  constexpr auto kPages = RingMemory::Pages::kPreferHuge;
+  // Free, as it was just given back.
+  void* const at = RingMemory::Create(2 * kPage, false, kPages).data();
+  RingMemory memory = RingMemory::Create(2 * kPage, false, kPages, at);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory.data(), at);
+  EXPECT_FALSE(RingMemory::Create(kPage, false, kPages, memory.data()));
+  EXPECT_EQ(errno, EEXIST);
+  EXPECT_FALSE(RingMemory::FromFile(dup(memory.fd()), kPage, false, memory.data()));
+  EXPECT_EQ(errno, EEXIST);
+  memory.data()[3] = 7;
+  EXPECT_EQ(memory.data()[3], 7) << "what was there stays";
+  const int file = dup(memory.fd());
+  memory = RingMemory();
+  const RingMemory again = RingMemory::FromFile(file, 2 * kPage, false, at);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again.data(), at);
+  EXPECT_EQ(again.data()[3], 7);
+}
+
 TEST(RingMemory, FileShowsTheSameBytes) {
   const RingMemory memory = RingMemory::Create(kPage, true, RingMemory::Pages::kPreferHuge);
   ASSERT_TRUE(memory);

@@ -7,7 +7,6 @@
 //   arguments: frame bytes (0: random 60 … 1514) / flows / pipes / frames a TX
 //   slot / flits of a pipe
 #include <benchmark/benchmark.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "bar/dma.h"
+#include "cpu/clock.h"
 #include "device/enso/enso_nic.h"
 #include "device_bench.h"
 
@@ -58,14 +58,14 @@ class Echo {
   /// One burst through; returns false if frames were lost.
   bool Step() {
     const auto frames = arrivals_.Next();
-    const uint64_t start = __rdtsc();
+    const uint64_t start = cpu::Cycles();
     const bool taken = nic_->Receive(frames, false) == burst();
-    rx_cycles.push_back(__rdtsc() - start);
+    rx_cycles.push_back(cpu::Cycles() - start);
     for (uint32_t p = 0; p < pipes_; ++p) SendNew(p);
     StoreTail();
-    const uint64_t middle = __rdtsc();
+    const uint64_t middle = cpu::Cycles();
     const uint32_t sent = nic_->Transmit(sink, 10 * burst());
-    tx_cycles.push_back(__rdtsc() - middle);
+    tx_cycles.push_back(cpu::Cycles() - middle);
     nic_->WriteRegister(NbPage(0) + kRxHead, 4, nic_->ReadRegister(NbPage(0) + kRxTail, 4));
     return taken && sent == burst();
   }

@@ -7,7 +7,6 @@
 //
 //   arguments: frame bytes (0: random 60 … 1514)
 #include <benchmark/benchmark.h>
-#include <x86intrin.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "bar/dma.h"
+#include "cpu/clock.h"
 #include "device/ipu/ipu_nic.h"
 #include "device_bench.h"
 #include "swap/host_link.h"
@@ -52,16 +52,16 @@ class Host {
   }
   bool Receive() {
     const auto frames = arrivals_.Next();
-    const uint64_t start = __rdtsc();
+    const uint64_t start = cpu::Cycles();
     const bool taken = nic_->Receive(frames, false) == burst();
-    rx_cycles.push_back(__rdtsc() - start);
+    rx_cycles.push_back(cpu::Cycles() - start);
     return taken;
   }
   bool Transmit() {
     const uint64_t before = sink.count;
-    const uint64_t start = __rdtsc();
+    const uint64_t start = cpu::Cycles();
     nic_->Transmit(sink, 10 * burst());
-    tx_cycles.push_back(__rdtsc() - start);
+    tx_cycles.push_back(cpu::Cycles() - start);
     return sink.count - before == burst();
   }
   uint8_t* At(size_t offset) { return memory_.get() + offset; }

@@ -83,7 +83,7 @@ inline void Walk(std::span<uint8_t> payload, uint8_t count, const GuardedEndpoin
   }
 }
 
-inline constexpr Kind kReturns[] = {Kind::kReply, Kind::kFrames, Kind::kNoReply};
+inline constexpr Kind kReturns[] = {Kind::kReply, Kind::kFrames, Kind::kNoReply, Kind::kCall};
 inline constexpr Kind kAnswers[] = {Kind::kRequest, Kind::kFrames, Kind::kGrant, Kind::kTryAgain,
                                     Kind::kYieldNow};
 

@@ -32,7 +32,7 @@ constexpr const char* kActionNames[] = {
     "kLoadLine",    "kRefuse",       "kLoadUnwritten", "kWrite",         "kHand",
     "kReportEmpty", "kLeave",        "kStop"};
 constexpr const char* kKindNames[] = {"kNone",   "kRequest", "kFrames", "kTryAgain", "kYieldNow",
-                                      "kRetire", "kGrant",   "kReply",  "kNoReply"};
+                                      "kRetire", "kGrant",   "kReply",  "kNoReply",  "kCall"};
 static_assert(std::size(kStateNames) == kStates && std::size(kInputNames) == kInputs);
 static_assert(std::size(kActionNames) == static_cast<size_t>(Action::kStop) + 1);
 static_assert(std::size(kKindNames) == kKinds);

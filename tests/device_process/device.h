@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "../waiting.h"
 #include "emulator/arguments.h"
 #include "emulator/attach.h"
 #include "emulator/enso_model.h"
@@ -27,23 +28,6 @@
 #include "emulator/server.h"
 
 namespace sluice::emulator {
-
-inline std::string TestSocket() {
-  const char* const folder = std::getenv("TMPDIR");
-  return std::string(folder != nullptr ? folder : "/tmp") + "/sluice-device-test-" +
-         std::to_string(getpid()) + ".sock";
-}
-
-/// True as soon as `condition` is; false after a generous while.
-template <typename Condition>
-bool Eventually(Condition&& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 class DeviceThread {
  public:

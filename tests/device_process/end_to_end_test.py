@@ -6,6 +6,7 @@ plugins of net_ipu and net_enso."""
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -14,6 +15,9 @@ import sys
 import tempfile
 import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
 
 PLUGINS = {"enso": sys.argv.pop(), "ipu": sys.argv.pop()}
 ECHO = sys.argv.pop()
@@ -45,17 +49,18 @@ class Device:
                 return line
         raise AssertionError(f"no {what!r} in:\n{self.text}")
 
-    def host(self, *flags, eal=None, **popen):
+    def host(self, *flags, eal=None, iface=None, **popen):
         vdev = f"--vdev=net_{self.model}0,device={self.socket}"
         return subprocess.Popen(
-            [ECHO, *(MEMORY if eal is None else eal), "--lcores=0@0,1@0", "--no-pci", vdev, "--",
-             f"--iface={INTERFACES[self.model]}", "--json=-", "--stats_period_s=0.05", *flags],
+            [ECHO, *(MEMORY if eal is None else eal), harness.lcores(2), "--no-pci", vdev, "--",
+             f"--iface={iface or INTERFACES[self.model]}", "--json=-",
+             "--stats_period_s=0.05", *flags],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
 
     def end(self, how=signal.SIGTERM):
         """Ends it; returns its report."""
         self.process.send_signal(how)
-        text, _ = self.process.communicate(timeout=30)
+        text, _ = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, self.text + text
         with open(self.json, encoding="utf-8") as file:
             return json.load(file)
@@ -151,6 +156,21 @@ class EndToEnd(unittest.TestCase):
                 self.check_device(report, hosts=3)
                 self.assertEqual(report["lost"], report["abandoned"])
 
+    def test_every_frame_in_the_lines_of_a_killed_host_is_counted(self):
+        device = self.device("ipu", f"--wire={WIRE}", "--pause=on", "--stats_period_s=0.05")
+        for _ in range(3):
+            host = device.host(iface="coherent")
+            wait_for_traffic(host)
+            device.wait_for(f"{host.pid} attached")
+            host.kill()
+            host.communicate()
+            device.wait_for("no host attached")  # Else it may end before it knows.
+        report = device.end()
+        self.check_device(report, hosts=3)
+        counted = report["device"]
+        self.assertEqual(report["wire"]["accepted"], report["wire"]["returned"] + sum(
+            counted.get(name, 0) for name in ("line_lost", "line_rx_discards", "line_tx_discards")))
+
     def test_a_killed_device_leaves_a_host_that_says_so(self):
         for model in INTERFACES:
             with self.subTest(model=model):
@@ -196,16 +216,16 @@ class EndToEnd(unittest.TestCase):
             with self.subTest(model=model):
                 device = self.device(model, f"--wire={WIRE}", "--pause=on", "--stats_period_s=0.2")
                 testpmd = subprocess.Popen(
-                    ["dpdk-testpmd", "--lcores=0@0,1@0", *MEMORY, "--no-pci", "--no-telemetry",
+                    ["dpdk-testpmd", harness.lcores(2), *MEMORY, "--no-pci", "--no-telemetry",
                      f"--file-prefix=device_testpmd_{os.getpid()}", "-d", PLUGINS[model],
                      f"--vdev=net_{model}0,device={device.socket}", "--", "--auto-start",
                      "--total-num-mbufs=8192", "--no-mlockall"],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                 try:
-                    deadline = time.monotonic() + 30
+                    deadline = time.monotonic() + 60
                     while " from host    0.000" in device.wait_for(" from host "):
                         self.assertLess(time.monotonic(), deadline)
-                    output, _ = testpmd.communicate(b"\n", timeout=30)
+                    output, _ = testpmd.communicate(b"\n", timeout=60)
                 finally:
                     testpmd.kill()
                 self.assertEqual(testpmd.returncode, 0, output.decode())
@@ -216,7 +236,7 @@ class EndToEnd(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
     def refused(self, *arguments):
-        result = subprocess.run([DEVICE, *arguments], capture_output=True, text=True, timeout=30)
+        result = subprocess.run([DEVICE, *arguments], capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertEqual(result.stdout, "")
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
@@ -256,7 +276,7 @@ class CommandLine(unittest.TestCase):
             self.assertIn(f"--vdev=net_ipu0,device={folder}/sluice-device.sock", lines[1])
             self.assertIn("no host attached", lines[2])
             device.send_signal(signal.SIGINT)
-            text, _ = device.communicate(timeout=30)
+            text, _ = device.communicate(timeout=60)
             self.assertEqual(device.returncode, 0, text)
             self.assertIn("hosts 0", text)
 
@@ -268,4 +288,4 @@ class CommandLine(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.run_on_all_cpus()

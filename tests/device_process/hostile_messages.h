@@ -62,7 +62,12 @@ class TouchingModel final : public HostedModel {
     queue_ = queue;
     return true;
   }
-  void Disconnect() override {
+  void SetInterrupts(device::InterruptSink* sink) override {
+    if (sink != nullptr) sink->Raise(0);
+  }
+  void SetMastering(bool) override {}
+  void TakeMemory(const std::function<void()>& change) override { change(); }
+  void Disconnect(bool) override {
     dma_ = nullptr;
     queue_ = nullptr;
   }

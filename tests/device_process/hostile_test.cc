@@ -186,6 +186,8 @@ TEST(HostileHost, MemoryThatCannotBeIsRefusedAndTheConnectionStays) {
   EXPECT_EQ(map(Kind::kForget, kRing, 4096, -1, ""), 1) << "no memory";
   EXPECT_EQ(map(static_cast<Kind>(999), 0, 0, -1, ""), 1);
   EXPECT_EQ(map(Kind::kHello, 0, QueueBytes(), -1, ""), 1) << "only once";
+  EXPECT_EQ(map(Kind::kInterrupts, 0, 0, -1, ""), 1) << "no file";
+  EXPECT_EQ(map(Kind::kInterrupts, 0, 0, file.fd(), ""), 1) << "no socket";
   for (uint64_t i = 0; i < NamedMemory::kMaxNames; ++i) {
     ASSERT_EQ(map(Kind::kMap, kRing + 4096 * i, 4096, file.fd(), std::to_string(i)), 0);
   }

@@ -15,6 +15,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bar/dma.h"
@@ -122,6 +123,29 @@ TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
   }
 }
 
+TEST_F(Mappings, ExternalMemoryIsAnyPartOfAFileUntilItIsTakenBack) {
+  constexpr uint64_t kBus = uint64_t{9} << 32;
+  const File file = Numbered(6, 40);  // Not sealed.
+  EXPECT_NE(mappings_.AddRing(kBus, 2 * kMappedPage, file.fd()), nullptr) << "as rings must be";
+  ASSERT_EQ(mappings_.AddExternal(kBus, 2 * kMappedPage, 3 * kMappedPage, file.fd()), nullptr);
+  const uint8_t* const seen = dma_->Translate(kBus, 2 * kMappedPage);
+  ASSERT_NE(seen, nullptr);
+  EXPECT_EQ(seen[0], 43);
+  EXPECT_EQ(seen[2 * kMappedPage - 1], 44);
+  EXPECT_EQ(dma_->Translate(kBus, 2 * kMappedPage + 1), nullptr);
+  EXPECT_NE(mappings_.AddExternal(kBus + kMappedPage, kMappedPage, 0, file.fd()), nullptr)
+      << "overlaps";
+  for (const auto& [offset, bytes] : {std::pair{5u, 2u}, {6u, 1u}, {7u, 1u}}) {
+    EXPECT_NE(mappings_.AddExternal(2 * kBus, bytes * kMappedPage, offset * kMappedPage, file.fd()),
+              nullptr)
+        << "behind the file's end";
+  }
+  EXPECT_NE(mappings_.AddExternal(2 * kBus, kMappedPage, 1, file.fd()), nullptr) << "no page";
+  ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
+  EXPECT_EQ(dma_->Translate(kBus, 1), nullptr);
+  EXPECT_EQ(seen[0], 0);
+}
+
 /// Mappings that the kernel keeps for this process.
 size_t KernelMappings() {
   std::ifstream maps("/proc/self/maps");
@@ -178,22 +202,60 @@ TEST_F(Mappings, RingsOfEverySizeThatComeAndGoLeaveNothingBehind) {
 }
 
 TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
-  // One page of a file again and again: as many mappings, and former ones, as there are pages.
-  const File file = Memfd(kMappedPage, false);
-  constexpr uint64_t kBytes = 2 * HostMappings::kMaxMappings * kMappedPage;
+  // The pages of one file again and again: as many mappings, and former ones, as there are pieces.
+  constexpr uint64_t kPieceBytes = 3 * kMappedPage;
+  const File file = Memfd(kPieceBytes, false);
+  constexpr uint64_t kBytes = 2 * HostMappings::kMaxMappings * kPieceBytes;
   const size_t before = KernelMappings();
-  const auto refused = [&](auto act, uint64_t step) {
+  const auto refused = [&](auto act) {
     const char* wrong = nullptr;
-    for (uint64_t at = 0; at < kBytes && wrong == nullptr; at += step) wrong = act(kArea + at);
+    for (uint64_t at = 0; at < kBytes && wrong == nullptr; at += kPieceBytes) {
+      wrong = act(kArea + at);
+    }
     EXPECT_NE(std::string(wrong != nullptr ? wrong : "").find("too many"), std::string::npos);
     EXPECT_LT(KernelMappings() - before, 2 * HostMappings::kMaxMappings + 100);
   };
   const auto add = [&](uint64_t bus) {
-    return mappings_.AddMemory({bus, kMappedPage, 0, kArea, kBytes}, file.fd());
+    return mappings_.AddMemory({bus, kPieceBytes, 0, kArea, kBytes}, file.fd());
   };
-  refused(add, kMappedPage);
-  refused([&](uint64_t bus) { return mappings_.RemoveMemory(bus, kMappedPage); }, 2 * kMappedPage);
+  refused(add);
+  refused([&](uint64_t bus) { return mappings_.RemoveMemory(bus + kMappedPage, kMappedPage); });
+  for (uint64_t i = 1; i < 200; i += 2) {
+    ASSERT_EQ(mappings_.RemoveMemory(kArea + i * kPieceBytes, kPieceBytes), nullptr)
+        << "pieces as they were added";
+  }
   EXPECT_LT(KernelMappings(), 65'000u) << "there is room for everybody else";
+  EXPECT_NE(add(kArea + kPieceBytes), nullptr) << "former pieces count, too";
+  mappings_.ForgetFormer();
+  EXPECT_EQ(add(kArea + kPieceBytes), nullptr);
+}
+
+TEST_F(Mappings, WhatWasNeverThereIsNotTakenBack) {
+  const File a = Numbered(4, 10);
+  ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
+  const size_t before = KernelMappings();
+  for (uint64_t page = 6; page < 60; page += 2) {
+    EXPECT_NE(mappings_.RemoveMemory(kArea + page * kMappedPage, kMappedPage), nullptr);
+  }
+  EXPECT_EQ(KernelMappings(), before);
+}
+
+TEST_F(Mappings, FormerMemoryThatIsForgottenLeavesNothingBehind) {
+  const File a = Numbered(4, 10);
+  ASSERT_EQ(Add(20, 4, 0, a.fd()), nullptr);
+  const uint8_t* const kept = At(20, 4);
+  const size_t before = KernelMappings();
+  for (uint64_t page = 0; page < 16; page += 2) ASSERT_EQ(Add(page, 1, 0, a.fd()), nullptr);
+  for (uint64_t page = 0; page < 16; page += 2) {
+    ASSERT_EQ(mappings_.RemoveMemory(kArea + page * kMappedPage, kMappedPage), nullptr);
+  }
+  mappings_.ForgetFormer();
+  EXPECT_EQ(KernelMappings(), before);
+  EXPECT_EQ(At(20, 4), kept);
+  EXPECT_EQ(kept[0], 10);
+  ASSERT_EQ(Add(19, 1, 3, a.fd()), nullptr);
+  EXPECT_EQ(At(19, 5), kept - kMappedPage) << "what comes lies where it would have";
+  EXPECT_EQ(*At(19, 1), 13);
 }
 
 TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {

@@ -10,8 +10,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../bound_child.h"
 #include "device.h"
 #include "emulator/channel.h"
 
@@ -25,17 +25,13 @@ inline int attack_rounds = 3;
 class Process {
  public:
   explicit Process(std::string socket = TestSocket()) : socket_(std::move(socket)) {
-    std::vector<std::string> arguments = {device_binary, "--socket=" + socket_,
-                                          "--wire=gen:rate=10k", "--stats_period_s=0"};
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1 /* O_WRONLY */, 0);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
-    EXPECT_EQ(posix_spawn(&pid_, device_binary.c_str(), &actions, nullptr, argv.data(), environ),
-              0);
+    pid_ = SpawnBoundChild({device_binary, "--socket=" + socket_, "--wire=gen:rate=10k",
+                            "--stats_period_s=0"},
+                           actions);
     posix_spawn_file_actions_destroy(&actions);
     std::string error;
     EXPECT_TRUE(Eventually([&] { return static_cast<bool>(Connect(socket_, {}, &error)); }))

@@ -4,9 +4,14 @@
 // comings and goings.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device.h"
@@ -207,15 +212,49 @@ TEST(Remote, WithoutADeviceTheLinkIsDownAndTheNextDeviceIsFound) {
   rte_free(grown);
 }
 
+TEST(Remote, ExternalMemoryIsTakenFromFilesAloneAndHandedOverAgain) {
+  DeviceThread device(kIpuModel);
+  const auto host = Host();
+  ASSERT_NE(host, nullptr);
+  constexpr size_t kBytes = 16 * 4096;
+  const File file(memfd_create("external", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(file.fd(), kBytes), 0);
+  const auto map = [&](int flags, int fd) {
+    return mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  };
+  void* const shared = map(MAP_SHARED, file.fd());
+  void* const own = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  std::string error;
+  EXPECT_EQ(host->MapExternal(own, kBytes, &error), -ENOTSUP);
+  EXPECT_NE(error.find("private"), std::string::npos) << error;
+  EXPECT_EQ(host->UnmapExternal(shared, kBytes), -EINVAL) << "not mapped yet";
+  ASSERT_EQ(host->MapExternal(shared, kBytes, &error), 0) << error;
+  EXPECT_EQ(host->MapExternal(shared, kBytes, &error), 0) << "it is mapped";
+  EXPECT_NE(host->MapExternal(shared, kBytes / 2, &error), 0) << "overlaps";
+  EXPECT_NE(error, "");
+  EXPECT_EQ(host->UnmapExternal(shared, kBytes / 2), -EINVAL) << "another range";
+  device.Do([](Server& server) { server.Reset(); });
+  ASSERT_TRUE(Eventually([&] { return host->Generation() == 2 && IsUp(*host); }));
+  EXPECT_NE(host->MapExternal(shared, kBytes / 2, &error), 0) << "it was handed over";
+  EXPECT_EQ(host->UnmapExternal(shared, kBytes), 0);
+  EXPECT_EQ(host->MapExternal(shared, kBytes / 2, &error), 0) << error;
+  EXPECT_EQ(host->UnmapExternal(shared, kBytes / 2), 0);
+  EXPECT_TRUE(IsUp(*host));
+  munmap(shared, kBytes);
+  munmap(own, kBytes);
+}
+
 TEST(Remote, CountersGoOnWhereADeviceThatIsGoneHadThem) {
   // A device at rest counts nothing but its own steps.
   constexpr const char* kSteps = "model_total_cycles";
   auto device = std::make_unique<DeviceThread>(kIpuModel);
   const auto host = Host();
   ASSERT_NE(host, nullptr);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  const uint64_t first = Value(*host, kSteps);
-  ASSERT_GT(first, 0u);
+  uint64_t first = 0;
+  ASSERT_TRUE(Eventually([&] {
+    first = Value(*host, kSteps);
+    return first > 0;
+  }));
   // A reset: the same device, which has its counters still.
   device->Do([](Server& server) { server.Reset(); });
   ASSERT_TRUE(Eventually([&] { return host->Generation() == 2 && IsUp(*host); }));
@@ -229,15 +268,28 @@ TEST(Remote, CountersGoOnWhereADeviceThatIsGoneHadThem) {
   EXPECT_GE(Value(*host, kSteps), second) << "and another one begins at 0";
 }
 
+TEST(Remote, ADeviceThatEndsLeavesThePathToWhoTookItOver) {
+  auto old = std::make_unique<DeviceThread>(kIpuModel);
+  ASSERT_EQ(unlink(TestSocket().c_str()), 0);
+  DeviceThread device(kIpuModel);
+  old.reset();
+  EXPECT_NE(Host(), nullptr);
+  EXPECT_EQ(device.hosts(), 1u);
+}
+
 TEST(Remote, ADeviceThatIsSlowToAnswerIsReachedAgain) {
   DeviceThread device(kIpuModel);
   const auto host = Host();
   ASSERT_NE(host, nullptr);
-  std::thread slow([&] {
-    device.Do([](Server&) { std::this_thread::sleep_for(kMessagePatience * 3 / 2); });
+  std::promise<void> went_down;
+  std::thread slow([&] { device.Do([&](Server&) { went_down.get_future().wait(); }); });
+  const bool down = Eventually([&] {
+    host->WireUp();
+    return !IsUp(*host);
   });
-  while (IsUp(*host)) host->WireUp();
+  went_down.set_value();
   slow.join();
+  ASSERT_TRUE(down);
   EXPECT_TRUE(Eventually([&] { return IsUp(*host); }));
   EXPECT_EQ(host->Generation(), 2u);
   EXPECT_TRUE(host->WireUp());

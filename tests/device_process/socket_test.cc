@@ -8,8 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device.h"
@@ -35,6 +39,28 @@ TEST(Socket, TakesTheDeadsPlaceAndNobodyElses) {
   EXPECT_FALSE(Listen(std::string(200, 'x'), &error));
   EXPECT_FALSE(Listen("/does/not/exist", &error));
   EXPECT_FALSE(Connect("", {}, &error));
+}
+
+TEST(Socket, CanBeConnectedToFromWhenItsPathIsThere) {
+  const std::string path = TestSocket();
+  std::atomic<bool> done = false;
+  // Nobody listens there between two rounds; within one the path may go at any moment.
+  std::atomic<uint64_t> refused = 0;
+  std::thread seeker([&] {
+    struct stat there {};
+    while (!done) {
+      if (lstat(path.c_str(), &there) == 0 && !ConnectTo(path) && errno == ECONNREFUSED) ++refused;
+    }
+  });
+  std::string error;
+  for (int round = 0; round < 200; ++round) {
+    const File listener = Listen(path, &error);
+    EXPECT_TRUE(listener) << error;
+    unlink(path.c_str());
+  }
+  done = true;
+  seeker.join();
+  EXPECT_EQ(refused, 0u);
 }
 
 TEST(Socket, IsThisUsersAloneWhateverTheUmask) {

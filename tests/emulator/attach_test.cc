@@ -110,6 +110,13 @@ TEST(Attach, RefusesBadArgumentsInOneLine) {
   EXPECT_NE(error, "");
 }
 
+TEST(Attach, SaysWhatTheLibraryOfAWireThrows) {
+  std::string error;
+  EXPECT_EQ(Open(kIpuModel, {{"wire", "library:" THROWING_WIRE "+no peer today"}}, &error),
+            nullptr);
+  EXPECT_NE(error.find("no peer today"), std::string::npos) << error;
+}
+
 TEST(Attach, RunsOnTheCpuThatItIsGiven) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
@@ -183,9 +190,11 @@ TEST(Attach, TheCarrierFollowsInjectedOutages) {
   attachment->EnableWire(true);
   for (const bool up : {false, true, false}) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (attachment->WireUp() != up && std::chrono::steady_clock::now() < deadline) {
-    }
-    EXPECT_EQ(attachment->WireUp(), up);
+    bool is_up;
+    do {
+      is_up = attachment->WireUp();
+    } while (is_up != up && std::chrono::steady_clock::now() < deadline);
+    EXPECT_EQ(is_up, up);
   }
 }
 

@@ -8,11 +8,14 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "../waiting.h"
 #include "bar/bar.h"
 #include "emulator/gen.h"
 #include "rig.h"
@@ -43,11 +46,16 @@ uint64_t Value(Runner& runner, const std::string& name) {
   return 0;
 }
 
+/// Switches the wire, and asks again while the runner's thread gets no CPU to answer in time.
+bool Switch(Runner& runner, bool on) {
+  return Eventually([&] { return runner.EnableWire(on); });
+}
+
 TEST(Runner, StepsTheModelUntilItIsDestroyed) {
   auto rig = Source();
   {
     Runner runner(rig->stepper(), Options());
-    ASSERT_TRUE(runner.EnableWire(true));
+    ASSERT_TRUE(Switch(runner, true));
     while (Value(runner, "wire_returned") < 10'000) {
     }
     const uint64_t busy_cycles = Value(runner, "model_busy_cycles");
@@ -62,11 +70,36 @@ TEST(Runner, EnableWireReturnsWhenItHasTakenEffect) {
   auto rig = Source();
   Runner runner(rig->stepper(), Options());
   for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(runner.EnableWire(true));
-    ASSERT_TRUE(runner.EnableWire(false));
+    ASSERT_TRUE(Switch(runner, true));
+    ASSERT_TRUE(Switch(runner, false));
     const uint64_t offered = Value(runner, "wire_offered");
     const uint64_t later = Value(runner, "wire_offered");
     ASSERT_EQ(offered, later);
+  }
+}
+
+// CPU time, which a loaded machine only makes less.
+TEST(Runner, LeavesTheCpuToOthersWhileNoHostUsesTheModel) {
+  constexpr std::chrono::milliseconds kRest{500};
+  auto rig = Source();
+  Runner runner(rig->stepper(), Options());
+  {
+    const Runner::Hold hold(runner);
+    rig->stepper().SetMastering(false);
+  }
+  runner.Read();  // It has stepped since.
+  const std::clock_t begin = std::clock();
+  std::this_thread::sleep_for(kRest);
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 0.25);
+  bar::Bar bar(&rig->queue(), 4096);
+  bar.Write64(8, 7);
+  EXPECT_EQ(bar.Read64(8), 7u) << "registers are answered";
+  {
+    const Runner::Hold hold(runner);
+    rig->stepper().SetMastering(true);
+  }
+  ASSERT_TRUE(Switch(runner, true));
+  while (Value(runner, "wire_returned") < 1000) {
   }
 }
 
@@ -108,7 +141,7 @@ TEST(Runner, IsSteppedByWhoeverCallsAndOneThreadAtATime) {
     return true;
   };
   Runner runner(rig->stepper(), Options());
-  ASSERT_TRUE(runner.EnableWire(true));
+  ASSERT_TRUE(Switch(runner, true));
   std::atomic<bool> stop{false};
   std::array<std::atomic<uint32_t>, 3> stepped{};
   std::vector<std::thread> others;
@@ -123,7 +156,7 @@ TEST(Runner, IsSteppedByWhoeverCallsAndOneThreadAtATime) {
   for (const std::atomic<uint32_t>& turns : stepped) {
     while (turns < 20) std::this_thread::yield();
   }
-  EXPECT_TRUE(runner.EnableWire(false));
+  EXPECT_TRUE(Switch(runner, false));
   EXPECT_GT(Value(runner, "wire_returned"), 0u);
   EXPECT_EQ(Value(runner, "wire_corrupted"), 0u);
   stop = true;
@@ -134,7 +167,7 @@ TEST(Runner, IsSteppedByWhoeverCallsAndOneThreadAtATime) {
 TEST(Runner, GoesOnByItselfWhenTheOthersStop) {
   auto rig = Source();
   Runner runner(rig->stepper(), Options());
-  ASSERT_TRUE(runner.EnableWire(true));
+  ASSERT_TRUE(Switch(runner, true));
   while (runner.TurnForOther() == false) {
   }
   const uint64_t returned = Value(runner, "wire_returned");
@@ -142,13 +175,13 @@ TEST(Runner, GoesOnByItselfWhenTheOthersStop) {
   while (Value(runner, "wire_returned") == returned) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
   }
-  EXPECT_TRUE(runner.EnableWire(false));
+  EXPECT_TRUE(Switch(runner, false));
 }
 
 TEST(Runner, ReportsTheLastValuesWithinABoundedTimeWhenNobodyStepsTheModel) {
   auto rig = Source();
   Runner runner(rig->stepper(), Options());
-  ASSERT_TRUE(runner.EnableWire(true));
+  ASSERT_TRUE(Switch(runner, true));
   const uint64_t cycles = Value(runner, "model_total_cycles");
   const Runner::Hold hold(runner);
   EXPECT_GE(Value(runner, "model_total_cycles"), cycles);  // times out
@@ -162,10 +195,10 @@ TEST(Runner, WhileItIsHeldTheDeviceMayBeReplacedAndCountersGoOn) {
   uint64_t returned = 0;
   for (FakeDevice& device : next) {
     device.time_ns = 0;
-    ASSERT_TRUE(runner.EnableWire(true));
+    ASSERT_TRUE(Switch(runner, true));
     while (Value(runner, "wire_returned") < returned + 1000) {
     }
-    ASSERT_TRUE(runner.EnableWire(false));
+    ASSERT_TRUE(Switch(runner, false));
     {
       const Runner::Hold hold(runner);
       rig->stepper().Connect(nullptr, device);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../../apps/chain/executors/gzip_member.h"
 #include "check.h"
 #include "engine/chain/deployment.h"
 #include "engine/chain/reader.h"
@@ -36,6 +38,17 @@ void ChainGraph(const uint8_t* data, size_t size) {
   for (const Changed& one : changes) FUZZ_CHECK(one.change == Change::kKept);
   for (const Chain& chain : graph->chains)
     for (const FlowMatch flow : chain.flows) FUZZ_CHECK(!deployment.Explain(flow).empty());
+}
+
+void ChainGzip(const uint8_t* data, size_t size) {
+  const std::vector<uint8_t> member(data, data + size);
+  const auto end = chain_app::BehindGzipHeader(member);
+  if (!end) return;
+  FUZZ_CHECK(*end >= chain_app::kGzipHeaderBytes && *end <= size);
+  for (size_t length = 0; length <= *end; ++length) {
+    const std::vector<uint8_t> part(data, data + length);
+    FUZZ_CHECK(chain_app::BehindGzipHeader(part) == (length == *end ? end : std::nullopt));
+  }
 }
 
 }  // namespace sluice::fuzz

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "../../apps/kv_client/etcd_messages.h"
 #include "check.h"
+#include "etcd/messages.h"
 #include "packet/fixtures.h"
 #include "targets.h"
 
@@ -16,17 +16,22 @@ void EtcdMessages(const uint8_t* data, size_t size) {
   const std::string_view json(reinterpret_cast<const char*>(text.data()), text.size());
   const std::string prefix = "sluice/";
   std::string error;
-  if (data[0] % 2 == 0) {
-    const auto range = kv_client::ReadRange(json, prefix, &error);
+  if (data[0] % 4 >= 2) {
+    const auto lease =
+        data[0] % 4 == 2 ? etcd::ReadGrant(json, &error) : etcd::ReadKeepAlive(json, &error);
+    FUZZ_CHECK(lease.has_value() == error.empty());
+    if (lease) FUZZ_CHECK(lease->id > 0 && lease->seconds >= (data[0] % 4 == 2));
+  } else if (data[0] % 4 == 0) {
+    const auto range = etcd::ReadRange(json, prefix, &error);
     FUZZ_CHECK(range.has_value() == error.empty());
     if (!range) return;
     FUZZ_CHECK(range->revision > 0 && range->revision < INT64_MAX);
     for (const auto& [key, value] : range->keys) FUZZ_CHECK(key.starts_with(prefix));
   } else {
-    const auto watch = kv_client::ReadWatch(json, prefix, &error);
+    const auto watch = etcd::ReadWatch(json, prefix, &error);
     FUZZ_CHECK(watch.has_value() == error.empty());
     if (!watch) return;
-    for (const kv_client::WatchEvent& event : watch->events) {
+    for (const etcd::WatchEvent& event : watch->events) {
       FUZZ_CHECK(event.key.starts_with(prefix));
     }
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,7 @@
 #include "rpc/client.h"
 #include "rpc/hostile_table.h"
 #include "rpc/marshal.h"
+#include "rpc/record.h"
 #include "rpc/reply.h"
 #include "rpc/unmarshal.h"
 #include "rpc/x_compiler.h"
@@ -46,6 +49,21 @@ void ReadAndWrite(const rpc::Table& table, uint32_t type, const uint8_t* wire, u
   FUZZ_CHECK(reread.error == rpc::UnmarshalError::kNone);
 }
 
+/// Records of at most 64 bytes, which come by as many bytes as the first one says.
+void ReadRecords(const test::ExactBuffer& stream) {
+  rpc::RecordReader reader(64);
+  const uint32_t step = 1 + stream.data()[0] % 32;
+  for (uint32_t at = 0; at < stream.size(); at += step) {
+    std::span<const uint8_t> bytes(stream.data() + at, std::min(step, stream.size() - at));
+    while (!bytes.empty()) {
+      const auto state = reader.Take(&bytes);
+      FUZZ_CHECK(reader.record().size() <= 64);
+      if (state == rpc::RecordReader::State::kTooLong) return;
+      FUZZ_CHECK(state == rpc::RecordReader::State::kRecord || bytes.empty());
+    }
+  }
+}
+
 }  // namespace
 
 void RpcCall(const uint8_t* data, size_t size) {
@@ -56,6 +74,7 @@ void RpcCall(const uint8_t* data, size_t size) {
              "unknown");
   FUZZ_CHECK(reply.results == nullptr ||
              reply.results + reply.result_bytes == message.data() + size);
+  ReadRecords(message);
   test::Bytes bytes(data + 1, data + size);
   if (data[0] % 2 != 0) MakeChecksumsRight(bytes);
   const test::ExactBuffer frame(bytes, 64);

@@ -38,6 +38,14 @@ inline constexpr std::string_view kChainGraph = R"({"devices": [
    "to": [{"nodes": ["out"]}]},
   {"name": "out", "device": "host"}]}]})";
 
+/// The header of a gzip member with every optional field, and an empty stored block behind it.
+inline Bytes GzipSeed() {
+  Bytes member = {0x1f, 0x8b, 8, 0x1f, 0, 0, 0, 0, 0, 255, 3, 0, 'a', 'b', 'c'};
+  Append(member, std::string_view("name\0comment\0", 13));
+  member.insert(member.end(), {'x', 'y', 1, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0});
+  return member;
+}
+
 /// A snapshot of one item behind a byte that asks for right checksums (engine/kv/snapshot.h).
 inline Bytes SnapshotOf(std::string_view key, std::string_view value, uint32_t seconds_left) {
   Bytes file{1};
@@ -105,8 +113,8 @@ inline std::vector<Bytes> ClientSeeds() {
                              binary(0, 0, 1, "Not found"), binary(1, 0, 0x82, "")})};
 }
 
-/// Answers of etcd's gateway, behind a byte that says to what: ranges are even, watches odd. The
-/// keys are "sluice/servers/0" and "sluice/x" in base64 (RFC 4648).
+/// Answers of etcd's gateway, behind a byte that says to what: ranges, watches, grants, keepalives.
+/// The keys are "sluice/servers/0" and "sluice/x" in base64 (RFC 4648).
 inline std::vector<Bytes> EtcdSeeds() {
   std::vector<Bytes> seeds;
   for (const char* const text :
@@ -115,12 +123,57 @@ inline std::vector<Bytes> EtcdSeeds() {
         R"(1{"result":{"header":{"revision":"9"},"created":true}})",
         R"(1{"result":{"events":[{"kv":{"key":"c2x1aWNlL3g=","value":"YQ=="}},)"
         R"({"type":"DELETE","kv":{"key":"c2x1aWNlL3g="}}]}})",
-        R"(1{"result":{"canceled":true,"compact_revision":"7"}})"}) {
+        R"(1{"result":{"canceled":true,"compact_revision":"7"}})",
+        R"(2{"header":{"revision":"9"},"ID":"7587862094014","TTL":"10"})",
+        R"(3{"result":{"header":{"revision":"9"},"ID":"7587862094014","TTL":"10"}})",
+        R"(3{"result":{"ID":"7587862094014"}})"}) {
     Bytes seed;
     Append(seed, text);
     seeds.push_back(seed);
   }
   return seeds;
+}
+
+/// An epoch's file (engine/telemetry/export/epoch_file.h) with one flow in the smallest sketch,
+/// behind a byte that asks for a right checksum.
+inline Bytes EpochSeed() {
+  constexpr int kCells = 3 * 16;
+  Bytes file{1};
+  Append(file, "SLUICEEP");
+  AppendNumber(file, uint32_t{1});
+  file.resize(file.size() + 20);  // A zero, and what is made right.
+  AppendNumber(file, uint32_t{1});
+  file.insert(file.end(), {0, 32, 128, 0});
+  for (const uint32_t number : {0, 3, 16, 1, 1, 16, 16, 0}) AppendNumber(file, number);
+  AppendNumber(file, 1.0);                  // Probability.
+  AppendNumber(file, 1.0);                  // Packets per second.
+  AppendNumber(file, uint64_t{1'000'000});  // Length.
+  for (const double share : {0.5, 0.5, 0.95}) AppendNumber(file, share);
+  AppendNumber(file, uint32_t{0});
+  AppendNumber(file, uint32_t{1});
+  AppendNumber(file, uint64_t{1});  // Seed.
+  AppendNumber(file, uint64_t{5});
+  AppendNumber(file, uint64_t{9});
+  AppendNumber(file, uint32_t{1});
+  AppendNumber(file, uint32_t{64});
+  for (const uint64_t number : {4, 256, 4, 0}) AppendNumber(file, number);
+  AppendNumber(file, 1.0);
+  AppendNumber(file, 1.0);
+  for (int i = 0; i < 2 * kCells; ++i) AppendNumber(file, int64_t{i} - kCells);
+  AppendNumber(file, uint32_t{1});
+  AppendNumber(file, uint32_t{1});
+  Bytes key(40);
+  key[0] = 10;
+  key[36] = 17;
+  key[37] = 4;
+  file.insert(file.end(), key.begin(), key.end());
+  AppendNumber(file, int64_t{3072});
+  AppendNumber(file, int64_t{196608});
+  AppendNumber(file, uint32_t{12});
+  AppendNumber(file, uint32_t{1});
+  AppendNumber(file, uint64_t{0});
+  AppendNumber(file, uint32_t{0});
+  return file;
 }
 
 /// Files of streams for sluice-pktgen, in every form that members have.

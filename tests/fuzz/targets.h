@@ -58,8 +58,8 @@ void KvSnapshot(const uint8_t* data, size_t size);
 /// or any: every request ends once.
 void KvClient(const uint8_t* data, size_t size);
 
-/// What etcd's gateway says to a range or to a watch, as the first byte chooses: only keys of the
-/// prefix are believed.
+/// What etcd's gateway says to a range, to a watch or about a lease, as the first byte chooses:
+/// only keys of the prefix are believed, and leases that there can be.
 void EtcdMessages(const uint8_t* data, size_t size);
 
 /// A pattern, up to the first line end, as one of CloudWatch's and as an expression of fail2ban's;
@@ -82,13 +82,17 @@ void LogmonTcp(const uint8_t* data, size_t size);
 /// decoder: well-formed, complete, and within its room.
 void TelemetryIpfix(const uint8_t* data, size_t size);
 
+/// The file of an epoch: what is taken is written as the same bytes, merged and reported. The first
+/// byte says whether its checksum is made right first.
+void TelemetryEpoch(const uint8_t* data, size_t size);
+
 /// Messages and outcomes of a host that keeps to nothing, to an agent of the policy that the first
 /// byte chooses: its account holds, and no decision is made over another.
 void SchedAgent(const uint8_t* data, size_t size);
 
 /// A frame with a call, through unmarshalling and to its reply: what is accepted is written again
 /// and read again, and the reply is valid. The first byte says whether checksums are made right
-/// first. The whole input as a reply, too.
+/// first. The whole input as a reply and as a stream of records, too.
 void RpcCall(const uint8_t* data, size_t size);
 
 /// A `.x` file up to the first 0, and what follows as a value of each of its types: an error is one
@@ -108,5 +112,14 @@ void PktgenStreams(const uint8_t* data, size_t size);
 /// Text through the reader of policy graphs: refused in lines, or applied to a switch, shown and
 /// explained; and once more, which changes nothing.
 void ChainGraph(const uint8_t* data, size_t size);
+
+/// A member of gzip's through the reader of its header: where it ends depends on the header alone,
+/// and of nothing shorter.
+void ChainGzip(const uint8_t* data, size_t size);
+
+/// Messages in parts from several senders, with any numbers, lengths and offsets, frames of any
+/// bytes, and answers to any message: what is taken is whole and of one sender, every message has
+/// an ending, and there is room for others behind it.
+void Messages(const uint8_t* data, size_t size);
 
 }  // namespace sluice::fuzz

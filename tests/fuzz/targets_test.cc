@@ -203,6 +203,8 @@ TEST(FuzzTargets, TelemetryIpfix) {
   }
 }
 
+TEST(FuzzTargets, TelemetryEpoch) { Bend(TelemetryEpoch, test::EpochSeed()); }
+
 TEST(FuzzTargets, SchedAgent) {
   std::mt19937_64 random(9);
   for (int round = 0; round < 600; ++round) {
@@ -219,6 +221,15 @@ TEST(FuzzTargets, SchedAgent) {
 
 TEST(FuzzTargets, ChainGraph) {
   Bend(ChainGraph, Bytes(test::kChainGraph.begin(), test::kChainGraph.end()));
+}
+TEST(FuzzTargets, ChainGzip) { Bend(ChainGzip, test::GzipSeed()); }
+TEST(FuzzTargets, Messages) {
+  std::mt19937_64 random(19);
+  for (int round = 0; round < kSplices / 20; ++round) {
+    Bytes script(random() % 600);
+    for (uint8_t& byte : script) byte = static_cast<uint8_t>(random());
+    Messages(script.data(), script.size());
+  }
 }
 TEST(FuzzTargets, RpcCall) {
   for (const Bytes& seed : test::RpcCallSeeds()) Bend(RpcCall, seed);

@@ -15,6 +15,7 @@
 #include "packet/fixtures.h"
 #include "rpc/seeds.h"
 #include "seeds.h"
+#include "vfio_user/deeds.h"
 
 namespace {
 
@@ -79,6 +80,10 @@ int main(int argc, char** argv) {
   for (const Bytes& seed : sluice::test::kDeviceSocketSeeds) {
     good &= WriteSeed(folder / "device_socket" / std::to_string(sockets++), seed);
   }
+  int clients = 0;
+  for (const Bytes& seed : sluice::emulator::vfio_user::test::HonestDeeds()) {
+    good &= WriteSeed(folder / "vfio_user" / std::to_string(clients++), seed);
+  }
   int filters = 0;
   for (const std::string seed : sluice::test::kFilterSeeds) {
     good &= WriteSeed(folder / "logmon_filter" / std::to_string(filters++),
@@ -86,6 +91,7 @@ int main(int argc, char** argv) {
   }
   good &= WriteSeed(folder / "chain_graphs" / "0",
                     Bytes(sluice::test::kChainGraph.begin(), sluice::test::kChainGraph.end()));
+  good &= WriteSeed(folder / "gzip" / "0", sluice::test::GzipSeed());
   const auto write_all = [&](const char* name, const std::vector<Bytes>& seeds) {
     int count = 0;
     for (const Bytes& seed : seeds) {
@@ -95,6 +101,7 @@ int main(int argc, char** argv) {
   write_all("snapshots", sluice::test::SnapshotSeeds());
   write_all("client", sluice::test::ClientSeeds());
   write_all("etcd", sluice::test::EtcdSeeds());
+  write_all("epochs", {sluice::test::EpochSeed()});
   write_all("streams", sluice::test::StreamSeeds());
   write_all("rpc_call", sluice::test::RpcCallSeeds());
   write_all("rpc_language", sluice::test::RpcLanguageSeeds());

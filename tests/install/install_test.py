@@ -1,9 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""install_test.py BUILD PLUGIN_DIR: installs into a folder below BUILD and uses what is there.
-
-Not below the system's temporary folder: EAL refuses plugins from world-writable places.
-"""
+"""install_test.py BUILD PLUGIN_DIR DPDK_PLUGIN_DIR: installs into a folder below BUILD and uses what
+is there. DPDK_PLUGIN_DIR: where EAL looks for plugins by itself."""
 import json
 import os
 import pathlib
@@ -12,21 +10,13 @@ import subprocess
 import sys
 import unittest
 
+from stage import EAL, install, pkg_config, run
+
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(sys.argv[1])
 STAGE = BUILD / "install_test"
 PLUGINS = STAGE / sys.argv[2].lstrip("/")
 PLUGIN = PLUGINS / "librte_net_enso.so"
-EAL = ["--no-huge", "-m", "256", "--no-pci", "--no-telemetry"]
-
-
-def run(*command, **environment):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=100, check=False,
-                          env=os.environ | environment)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done
 
 
 def last_report(done):
@@ -34,37 +24,32 @@ def last_report(done):
 
 
 def setUpModule():
-    shutil.rmtree(STAGE, ignore_errors=True)
-    run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", STAGE)
-
-
-def pkg_config():
-    """What `pkg-config sluice` answers, had the stage been the root."""
-    [original] = STAGE.rglob("sluice.pc")
-    prefix = original.parents[2] if original.parents[1].name == "lib" else original.parents[3]
-    moved = STAGE / "pkgconfig" / "sluice.pc"
-    moved.parent.mkdir(exist_ok=True)
-    lines = [f"prefix={prefix}" if line.startswith("prefix=") else
-             f"plugindir={PLUGINS}" if line.startswith("plugindir=") else line
-             for line in original.read_text().splitlines()]
-    moved.write_text("\n".join(lines) + "\n")
-    return run("pkg-config", "--cflags", "--libs", "sluice",
-               PKG_CONFIG_PATH=f"{moved.parent}:{os.environ.get('PKG_CONFIG_PATH', '')}").stdout.split()
+    install(BUILD, STAGE)
 
 
 class Install(unittest.TestCase):
     def test_everything_is_in_place(self):
-        for name in ("sluice-echo", "librte_net_enso.so", "librte_net_ipu.so", "rte_pmd_enso.h",
-                     "rte_pmd_ipu.h"):
+        for name in ("bin/sluice-echo", "librte_net_enso.so", "librte_net_ipu.so", "rte_pmd_enso.h",
+                     "rte_pmd_ipu.h", "sluice_rpc.h"):
             self.assertEqual(len(list(STAGE.rglob(name))), 1, name)
         self.assertFalse(list(STAGE.rglob("sluice-control")), "a bench is not for users")
+
+    def test_nothing_is_outside_of_the_prefix(self):
+        options = {option["name"]: option["value"] for option in
+                   json.loads(run("meson", "introspect", BUILD, "--buildoptions").stdout)}
+        prefix = STAGE / options["prefix"].lstrip("/")
+        if options["plugin_dir"] == "":
+            self.assertEqual(PLUGINS.parent.parent, prefix / options["libdir"])
+            outside = [path for path in STAGE.rglob("*")
+                       if path.is_file() and not path.is_relative_to(prefix)]
+            self.assertEqual([path for path in outside if path.suffix != ".pc"], [])
 
     def test_the_live_screen_finds_its_modules(self):
         [program] = [path for path in STAGE.rglob("sluice-top") if path.parent.name == "bin"]
         self.assertIn("--file-prefix", run(program, "--help").stdout)
 
     def test_programs_outside_the_tree_use_native_interfaces(self):
-        flags = pkg_config()
+        flags = pkg_config(STAGE, PLUGINS, "sluice")
         for source, compiler, standard, port in (
                 ("consumer.c", "cc", "-std=gnu11", "net_enso0,wire=gen:size=64"),
                 ("consumer.cc", "c++", "-std=c++17", "net_enso0,wire=loopback"),
@@ -95,7 +80,7 @@ class Registration(unittest.TestCase):
         if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
             self.skipTest("no private mounts in here (a chroot, or a container)")
         folder = STAGE / "default_plugins"
-        default = pathlib.Path(sys.argv[2])
+        default = pathlib.Path(sys.argv[3])
         shutil.copytree(default, folder, symlinks=True)
         for plugin in PLUGINS.iterdir():
             shutil.copy2(plugin, folder / plugin.name)

@@ -9,8 +9,6 @@ import struct
 
 # As libmemcached-1.0/types/behavior.h numbers it.
 MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED = 16
-# An etcd without peers has nobody to wait for when it elects a leader: in ms, as its --help says.
-ETCD_ALONE = ("--heartbeat-interval=20", "--election-timeout=100")
 
 
 def ring(servers):

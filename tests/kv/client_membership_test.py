@@ -4,13 +4,9 @@
 what the client says about it. Nobody listens where they are said to be: only the lists count.
 Expected numbers of items are those of ketama in Python."""
 
-import base64
-import contextlib
-import http.server
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,10 +16,11 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import client_ketama
+import etcd_lab
+from etcd_lab import b64
 from harness import PATIENCE_S, free_port, wait_until
 
 CLIENT = sys.argv.pop()
-ETCD, ETCDCTL = shutil.which("etcd"), shutil.which("etcdctl")
 ITEMS = 2000
 KEYS = [client_ketama.workload_key(item) for item in range(ITEMS)]
 SERVERS = [f"127.0.0.{i}:9" for i in range(1, 7)]
@@ -146,61 +143,27 @@ class File(Sources, unittest.TestCase):
         os.rename(self.path + ".new", self.path)
 
 
-@unittest.skipUnless(ETCD and ETCDCTL, "etcd-server and etcd-client are not installed")
+@unittest.skipUnless(etcd_lab.INSTALLED, etcd_lab.MISSING)
 class Etcd(Sources, unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.port, self.peers = free_port(), free_port()
-        self.source = f"--servers_etcd=127.0.0.1:{self.port}/{PREFIX}"
+        self.etcd = etcd_lab.Etcd(self)
+        self.source = f"--servers_etcd=127.0.0.1:{self.etcd.port}/{PREFIX}"
         self.keys = {}
-        self.start("data")
-
-    def start(self, data):
-        """Its keys are in the folder `data`."""
-        here, peers = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peers}"
-        with open(os.path.join(self.folder, "log"), "w", encoding="utf-8") as log:
-            self.etcd = subprocess.Popen(
-                [ETCD, "--data-dir", os.path.join(self.folder, data),
-                 "--listen-client-urls", here, "--advertise-client-urls", here,
-                 "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
-                 "--initial-cluster", f"default={peers}", *client_ketama.ETCD_ALONE],
-                stdout=log, stderr=log)
-        self.addCleanup(self.stop)
-        wait_until(lambda: self.run_ctl("get", "x").returncode == 0, "etcd")
-
-    def stop(self):
-        self.etcd.kill()
-        self.etcd.wait()
-
-    def run_ctl(self, *command, lines=""):
-        return subprocess.run([ETCDCTL, f"--endpoints=127.0.0.1:{self.port}", *command],
-                              env={**os.environ, "ETCDCTL_API": "3"}, input=lines,
-                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-
-    def ctl(self, *command, lines=""):
-        done = self.run_ctl(*command, lines=lines)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
-    def in_one_step(self, *lines):
-        """A transaction without conditions, and with nothing to do if one failed."""
-        self.assertIn("SUCCESS", self.ctl("txn", lines="\n" + "\n".join(lines) + "\n\n\n"))
 
     def write(self, servers):
         """A key each, named by its place in the list."""
         keys = {f"{PREFIX}{i:04}": server for i, server in enumerate(servers)}
-        self.in_one_step(*(f"put {key} {json.dumps(value)}" for key, value in keys.items()
-                           if self.keys.get(key) != value),
-                         *(f"del {key}" for key in self.keys if key not in keys))
+        self.etcd.in_one_step(*(f"put {key} {json.dumps(value)}" for key, value in keys.items()
+                                if self.keys.get(key) != value),
+                              *(f"del {key}" for key in self.keys if key not in keys))
         self.keys = keys
 
     def test_a_server_leaves_with_its_lease(self):
         self.write(SERVERS[:3])
-        lease = self.ctl("lease", "grant", "2").split()[1]
         client = Client(self, self.source)
-        self.ctl("put", "--lease=" + lease, f"{PREFIX}leased", SERVERS[3])
+        # Longer than granting it, using it and the client's look at the list may take together.
+        lease = self.etcd.ctl("lease", "grant", "8").split()[1]
+        self.etcd.ctl("put", "--lease=" + lease, f"{PREFIX}leased", SERVERS[3])
         four = moved(SERVERS[:3], SERVERS[:4])
         client.wait_for_lines(f"4 servers: {four} of {ITEMS} items moved",
                               f"3 servers: {four} of {ITEMS} items moved")
@@ -212,17 +175,17 @@ class Etcd(Sources, unittest.TestCase):
         self.write(SERVERS[:3])
         first = f"3 servers: {moved(SERVERS[:4], SERVERS[:3])} of {ITEMS} items moved"
         client.wait_for_lines(first)
-        self.stop()
+        self.etcd.stop()
         client.wait_for_errors("--servers_etcd")
         time.sleep(0.5)  # Several attempts, about which it says no more.
-        self.start("data")
+        self.etcd.start()
         self.write(SERVERS[:4])
         second = f"4 servers: {moved(SERVERS[:3], SERVERS[:4])} of {ITEMS} items moved"
         client.wait_for_lines(first, second)
         client.wait_for_errors("--servers_etcd")
         # Another etcd in its place, whose revisions are earlier.
-        self.stop()
-        self.start("other")
+        self.etcd.stop()
+        self.etcd.start("other")
         self.keys = {}
         self.write(SERVERS[:2])
         client.wait_for_lines(
@@ -231,10 +194,10 @@ class Etcd(Sources, unittest.TestCase):
 
     def test_keys_of_others_do_not_count(self):
         self.write(SERVERS[:2])
-        self.ctl("put", "sluice/kv0", "nonsense")
-        self.ctl("put", "sluice/kv", "nonsense")
+        self.etcd.ctl("put", "sluice/kv0", "nonsense")
+        self.etcd.ctl("put", "sluice/kv", "nonsense")
         client = Client(self, self.source)
-        self.ctl("put", "sluice/kv.", "nonsense")
+        self.etcd.ctl("put", "sluice/kv.", "nonsense")
         self.write(SERVERS[:3])
         client.wait_for_lines(
             f"3 servers: {moved(SERVERS[:2], SERVERS[:3])} of {ITEMS} items moved")
@@ -245,19 +208,15 @@ class Etcd(Sources, unittest.TestCase):
         self.write(SERVERS[:2])
         client = Client(self, self.source)
         for i in range(11):  # etcd limits what a transaction may do.
-            self.in_one_step(*(f"put {PREFIX}more{i}.{j} 127.1.{i}.{j}:9" for j in range(100)))
+            self.etcd.in_one_step(*(f"put {PREFIX}more{i}.{j} 127.1.{i}.{j}:9" for j in range(100)))
         client.wait_for_errors("more than 1000")
-        self.ctl("del", "--prefix", f"{PREFIX}more")
+        self.etcd.ctl("del", "--prefix", f"{PREFIX}more")
         wait_until(lambda: any(line.startswith("2 servers") for line in client.lines), client.said)
         client.end()
 
 
-def b64(text):
-    return base64.b64encode(text.encode()).decode()
-
-
 def pair(key, value):
-    return {"key": b64(PREFIX + key), "value": b64(value)}
+    return etcd_lab.pair(PREFIX + key, value)
 
 
 def range_answer(revision, *servers):
@@ -272,47 +231,16 @@ def watch_line(**result):
 CREATED = watch_line(created=True)
 
 
-class Gateway:
-    """Answers as a script says: bodies for reads and for watches, in turn; the last of each holds
-    for all that follow, the last watch never ends."""
+class Gateway(etcd_lab.Gateway):
+    """Answers reads and watches."""
 
     def __init__(self, test, reads, watches=(CREATED,)):
-        self.reads, self.watches, self.requests = list(reads), list(watches), []
-        self.times = []  # Of requests, taken before they are answered.
-        self.ending = threading.Event()
-        gateway = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                gateway.requests.append((self.path, json.loads(body)))
-                gateway.times.append(time.monotonic())
-                script = gateway.reads if self.path == "/v3/kv/range" else gateway.watches
-                last = len(script) == 1
-                answer = script[0] if last else script.pop(0)
-                self.send_response(200)
-                self.end_headers()
-                with contextlib.suppress(OSError):
-                    self.wfile.write(answer.encode() if isinstance(answer, str) else answer)
-                    if script is gateway.watches and last:
-                        gateway.ending.wait()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        # How often it looks whether it is to end.
-        thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
-        thread.start()
-        for cleanup in (self.server.server_close, thread.join, self.server.shutdown,
-                        self.ending.set):  # The last comes first.
-            test.addCleanup(cleanup)
-        self.source = f"--servers_etcd=127.0.0.1:{self.server.server_address[1]}/{PREFIX}"
+        super().__init__(test, {"/v3/kv/range": reads, "/v3/watch": watches})
+        self.source = f"--servers_etcd=127.0.0.1:{self.port}/{PREFIX}"
 
     def watched_from(self):
         return [int(request["create_request"]["start_revision"])
-                for path, request in self.requests if path == "/v3/watch"]
+                for request in self.asked("/v3/watch")]
 
 
 class Answers(unittest.TestCase):

@@ -27,7 +27,11 @@ std::string ValueOf(uint32_t key, uint32_t number, uint32_t longest) {
   return pattern.substr(random() % 150'000, bytes);
 }
 
+#if defined(__SANITIZE_THREAD__)
+constexpr uint32_t kWrites = 2'500;
+#else
 constexpr uint32_t kWrites = 10'000;
+#endif
 
 struct Plan {
   const char* name;

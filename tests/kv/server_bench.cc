@@ -6,7 +6,6 @@
 // rebuilt between bursts, which is not measured. Items of
 // 8/8 bytes, 95 % gets, the server hashes. TSC cycles per request: of the median burst, so that
 // bursts in which others had the core do not count, in the best of ROUNDS.
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "cpu/clock.h"
 #include "engine/kv/mica_format.h"
 #include "engine/kv/server.h"
 #include "engine/workload/popularity.h"
@@ -97,11 +97,11 @@ class Bench {
     Partition& partition = store_.partitions[0];
     const size_t count = requests.size();
     std::vector<uint64_t> bursts;
-    uint64_t start = __rdtsc();
+    uint64_t start = cpu::Cycles();
     size_t done = 0;
     for (size_t i = 0; i < count + 2 * kAhead; ++i) {
       if (i % kTableBurst == 0 && i != 0) {
-        const uint64_t now = __rdtsc();
+        const uint64_t now = cpu::Cycles();
         bursts.push_back(now - std::exchange(start, now));
       }
       if (i < count) partition.PrefetchBucket(requests[i].hash.index);
@@ -142,9 +142,9 @@ class Bench {
           [&](uint32_t, const packet::Frame&, packet::Verdict verdict) {
             answered += verdict == packet::kForward;
           });
-      const uint64_t start = __rdtsc();
+      const uint64_t start = cpu::Cycles();
       server_->ProcessBurst(frames, 0);
-      bursts.push_back(__rdtsc() - start);
+      bursts.push_back(cpu::Cycles() - start);
       if (answered != kFrames) std::exit(1);
     }
     const size_t count = requests.size() / burst * burst;
@@ -178,9 +178,9 @@ class Bench {
 double NsPerCycle() {
   timespec before, after;
   clock_gettime(CLOCK_MONOTONIC, &before);
-  const uint64_t start = __rdtsc();
-  while (__rdtsc() - start < 50'000'000) _mm_pause();
-  const uint64_t cycles = __rdtsc() - start;
+  const uint64_t start = cpu::Cycles();
+  while (cpu::Cycles() - start < 50'000'000) cpu::Pause();
+  const uint64_t cycles = cpu::Cycles() - start;
   clock_gettime(CLOCK_MONOTONIC, &after);
   return (static_cast<double>(after.tv_sec - before.tv_sec) * 1e9 +
           static_cast<double>(after.tv_nsec - before.tv_nsec)) /

@@ -9,6 +9,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -50,7 +51,8 @@ class Telemetry(unittest.TestCase):
     def test_the_store_and_its_traffic(self):
         with server("--workers=2", f"--client=items={ITEMS}+get=0.5") as ask:
             first = ask("stats")
-            self.assertEqual(list(first), ["store", "mica", "memcached", "workers"])
+            self.assertEqual(list(first), ["store", "mica", "memcached", "workers",
+                                           "snapshots"])
             self.assertEqual(first["store"]["items"], ITEMS)
             self.assertEqual(first["store"]["evicted"], 0)
             # Every item was set at least once, and some were got.
@@ -62,6 +64,22 @@ class Telemetry(unittest.TestCase):
             while later["mica"]["requests"] == first["mica"]["requests"]:  # The watchdog ends it.
                 later = ask("stats")
             self.assertGreater(later["mica"]["requests"], first["mica"]["requests"])
+
+    def test_snapshots_while_it_serves(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                server("--workers=2", f"--snapshot={folder}/items",
+                       f"--client=items={ITEMS}+get=0.5") as ask:
+            for written in (1, 2):
+                self.assertEqual(ask("snapshot"), {"result": "begun"})
+                while (found := ask("stats")["snapshots"])["written"] != written:
+                    self.assertEqual(found["failed"], 0)
+                self.assertEqual(found["items"], ITEMS)
+                self.assertEqual(os.listdir(folder), ["items"])
+
+    def test_without_a_file_there_is_no_snapshot(self):
+        with server(f"--client=items={ITEMS}+get=0.5") as ask:
+            self.assertEqual(ask("snapshot"),
+                             {"error": "there is no file: start with --snapshot=FILE"})
 
     def partitions(self, mode, memory_of_each):
         # The seed is that of the hashes: a cache that forgets nothing stays one.

@@ -2,7 +2,7 @@
 //
 // Configurations with more filters or errors than there may be: refused before anything is
 // compiled, in few words.
-#include "config.h"
+#include "engine/logmon/config/config.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 #include "timing/at_once.h"
 
-namespace sluice::logmon {
+namespace sluice::engine::logmon {
 namespace {
 
 struct Refusal {
@@ -99,4 +99,4 @@ TEST(Config, ExpressionsOfFilesCountBeforeTheyAreCompiled) {
 }
 
 }  // namespace
-}  // namespace sluice::logmon
+}  // namespace sluice::engine::logmon

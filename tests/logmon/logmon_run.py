@@ -16,7 +16,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
 
 LOGMON = sys.argv.pop()
-EAL = (*harness.MEMORY, "--no-pci", "--lcores=0@0,1@0,2@0")
+EAL = (*harness.MEMORY, "--no-pci", harness.lcores(3))
 PATIENCE_S = harness.PATIENCE_S
 
 

@@ -6,6 +6,7 @@ hugepages."""
 
 import json
 import os
+import pathlib
 import re
 import unittest
 import urllib.request
@@ -202,8 +203,13 @@ class Output(Folder):
 
     def test_a_program_that_fails_is_counted(self):
         seen = self.folder / "seen"
-        program = self.program(f"touch {seen}; exit 3")
-        self.replayed = lambda run: run.wait(seen.exists)
+        program = self.program(f"echo $$ > {seen}.new; mv {seen}.new {seen}; exit 3")
+
+        def replayed(run):
+            run.wait(seen.exists)
+            # Ended, and waited for.
+            run.wait(lambda: not pathlib.Path("/proc", seen.read_text().strip()).exists())
+        self.replayed = replayed
         report = self.replay(b"ERROR\n" * 5, f"--alert_exec={program}", config=ALERTS)["logmon"]
         self.assertEqual((report["alerts"], report["failed_alert_programs"]), (1, 1))
 
@@ -299,10 +305,16 @@ class Flags(Folder):
     def test_a_full_disk_is_said_once(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        code, _, errors = say(*EAL, "--", "--filter=ERROR", "--lines=/dev/full", "--duration_s=0.5")
-        self.assertEqual(code, 0, errors)
-        self.assertEqual(errors.count("--lines=/dev/full"), 1)
+        config = self.file("config", {"filters": [{"pattern": "ERROR", "alert": {
+            "threshold": 1, "window_s": 3600}}]})
+        for flags in (["--filter=ERROR", "--lines=/dev/full"],
+                      ["--filter=ERROR", "--minutes=/dev/full"],
+                      [f"--filters={config}", "--alerts=/dev/full"]):
+            with self.subTest(flags):
+                code, _, errors = say(*EAL, "--", *flags, "--duration_s=0.5")
+                self.assertEqual(code, 1, errors)
+                self.assertEqual(errors.count("/dev/full: some lines could not be written"), 1)
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.run_on_all_cpus()

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "config.h"
+#include "engine/logmon/config/config.h"
 #include "engine/logmon/scan/line_scanner.h"
 #include "log_text.h"
 #include "runtime/json_reader.h"
@@ -126,7 +126,7 @@ Result Measure(const char* set, const RuleSet& rules, std::string_view text, siz
 std::unique_ptr<const RuleSet> Compile(const std::string& path) {
   std::vector<std::string> errors;
   const auto text = runtime::ReadFile(path, &errors);
-  auto config = text ? sluice::logmon::ParseConfig(*text, "", &errors) : std::nullopt;
+  auto config = text ? ParseConfig(*text, "", &errors) : std::nullopt;
   Check(config.has_value(), errors.empty() ? path.c_str() : errors.front().c_str());
   std::string error;
   auto rules = RuleSet::Compile(std::move(config->filters), &error);

@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "config.h"
+#include "engine/maglev/config/config.h"
 #include "sample.h"
 #include "timing/at_once.h"
 
@@ -19,10 +19,14 @@ namespace sluice::maglev {
 namespace {
 
 using engine::maglev::BackendState;
+using engine::maglev::Config;
 using engine::maglev::Encapsulation;
+using engine::maglev::HealthCheck;
 using engine::maglev::IpAddress;
 using engine::maglev::IpPrefix;
+using engine::maglev::ParseConfig;
 using engine::maglev::Profile;
+using engine::maglev::ReadConfig;
 using engine::maglev::WeightRule;
 using nlohmann::json;
 
@@ -56,6 +60,56 @@ json Good() {
        "sources": [{"prefix": "10.2.0.0/16", "backend": "x"}]},
       {"name": "b", "address": "10.0.0.2", "port": 53, "protocol": "udp", "backends": []}
     ]})");
+}
+
+TEST(Config, AdditionsComeBehindTheFiles) {
+  std::vector<std::string> errors;
+  const auto config =
+      ParseConfig(Good().dump(), &errors,
+                  {{"vips/c", R"({"address": "10.0.0.3", "health": {"type": "icmp"}})"},
+                   {"backends/c/any/thing", R"({"address": "10.1.0.7"})"},
+                   {"backends/a/1", R"({"address": "10.1.0.3", "weight": 5})"}});
+  ASSERT_TRUE(config) << errors.front();
+  const auto& vips = config->setup.vips;
+  ASSERT_EQ(vips.size(), 3u);
+  EXPECT_EQ(vips[2].name, "c");
+  ASSERT_EQ(vips[2].backends.size(), 1u);
+  EXPECT_EQ(vips[2].backends[0].name, "10.1.0.7");
+  ASSERT_EQ(vips[0].backends.size(), 3u);
+  EXPECT_EQ(vips[0].backends[2].weight, 5u);
+  ASSERT_EQ(config->health.size(), 3u);
+  EXPECT_FALSE(config->health[0]);
+  EXPECT_TRUE(config->health[2]);
+}
+
+TEST(Config, AdditionsThatAreWrongAreNamedByTheirKeys) {
+  const std::string backend = R"({"address": "10.1.0.7"})", vip = R"({"address": "10.0.0.3"})";
+  const struct {
+    std::string key, value, said;
+  } kCases[] = {
+      {"vips/", vip, "vips/: name it vips/NAME or backends/NAME/ANYTHING"},
+      {"vips/a/b", vip, "vips/a/b: name it vips/NAME or backends/NAME/ANYTHING"},
+      {"", vip, ": name it vips/NAME or backends/NAME/ANYTHING"},
+      {"backend/a/1", backend, "backend/a/1: name it vips/NAME or backends/NAME/ANYTHING"},
+      {"backends/", backend, "backends/: there is no such VIP"},
+      {"backends/c/1", backend, "backends/c/1: there is no such VIP"},
+      {"backends/a/1", "[]", "backends/a/1: []: give an object, { ... }"},
+      {"backends/a/1", "{}", "backends/a/1.address: "},
+      {"backends/a/1", "", "backends/a/1: not JSON: "},
+      {"backends/a/1", R"({"address": "10.1.0.7", "address": "10.1.0.8"})",
+       "backends/a/1: \"address\": twice in the same object"},
+      {"vips/c", R"({"address": "10.0.0.3", "name": "d"})", "vips/c.name: omit it"},
+      {"vips/c", R"({"address": "10.0.0.3", "backends": [{"m": 1}]})", "vips/c.backends[0]"},
+      {"vips/a", vip, "vip \"a\": another VIP has this name"},
+      {"backends/a/1", R"({"name": "x", "address": "10.1.0.9"})",
+       "vip \"a\": backend \"x\": another backend"},
+  };
+  for (const auto& [key, value, said] : kCases) {
+    std::vector<std::string> errors;
+    EXPECT_FALSE(ParseConfig(Good().dump(), &errors, {{key, value}})) << key;
+    ASSERT_FALSE(errors.empty()) << key;
+    EXPECT_TRUE(errors.front().starts_with(said)) << errors.front();
+  }
 }
 
 /// "item,item,…", `count` of them.

@@ -198,11 +198,62 @@ TEST(Control, WhatWorkersAreBuiltWithCannotBeReloaded) {
   EXPECT_NE(error.find("connections, timeouts.udp_s"), std::string::npos) << error;
 }
 
+// What etcd adds.
+constexpr char kC[] = R"({"name": "c", "address": "10.1.0.99"})";
+constexpr char kVip[] = R"({"address": "10.0.0.2", "port": 53, "protocol": "udp"})";
+
+TEST(Control, AdditionsComeAndGo) {
+  const std::string text = Text({"a"});
+  Control control(ParseText(text), "", 1, {text, {}});
+  EXPECT_EQ(control.Add({{"backends/web/3", kC}}), "");
+  EXPECT_EQ(StateOf(control, "a"), "up");
+  EXPECT_EQ(StateOf(control, "c"), "up");
+  EXPECT_EQ(control.configurations(), 1u);
+  EXPECT_EQ(control.Drain({"web", "c"}), "");
+  EXPECT_EQ(control.Add({{"backends/web/3", kC}, {"vips/dns", kVip}, {"backends/dns/1", kC}}), "");
+  EXPECT_EQ(StateOf(control, "c"), "draining");
+  EXPECT_TRUE(control.Has({"dns", "c"}));
+  EXPECT_EQ(control.Add({}), "");
+  EXPECT_EQ(StateOf(control, "c"), "");
+  EXPECT_FALSE(control.Has({"dns", "c"}));
+}
+
+TEST(Control, TheSameAdditionsPublishNothing) {
+  const std::string text = Text({"a"});
+  Control control(ParseText(text), "", 1, {text, {}});
+  EXPECT_EQ(control.Add({}), "");
+  EXPECT_EQ(EpochOf(control), 1u);
+  EXPECT_EQ(control.Add({{"backends/web/3", kC}}), "");
+  EXPECT_EQ(control.Add({{"backends/web/3", kC}}), "");
+  EXPECT_EQ(EpochOf(control), 2u);
+}
+
+TEST(Control, AWrongAdditionChangesNothingUntilTheFileFits) {
+  const ConfigFile file;
+  file.Write(Text({"a"}));
+  Control control(ParseText(Text({"a"})), file.path(), 1, {Text({"a"}), {}});
+  EXPECT_EQ(control.Add({{"backends/web/3", kC}}), "");
+  EXPECT_NE(control.Add({{"backends/web/3", kC}, {"backends/dns/1", kC}}).find("backends/dns/1"),
+            std::string::npos);
+  EXPECT_EQ(StateOf(control, "c"), "up");
+  EXPECT_EQ(EpochOf(control), 2u);
+  // A reload that does not help, keeps what was right.
+  EXPECT_EQ(control.Reload(), "");
+  EXPECT_EQ(StateOf(control, "c"), "up");
+  EXPECT_FALSE(control.Has({"dns", "c"}));
+  file.Write(Text({"a"}, R"({"vips": [{"name": "web", "address": "10.0.0.1", "port": 80},
+                                      {"name": "dns", "address": "10.0.0.2", "port": 53}]})"));
+  EXPECT_EQ(control.Reload(), "");
+  EXPECT_TRUE(control.Has({"dns", "c"}));
+  EXPECT_TRUE(control.Has({"web", "c"}));
+  EXPECT_FALSE(control.Has({"web", "a"}));
+}
+
 TEST(Control, IndicesThatGetNewOwnersAreTold) {
   const ConfigFile file;
   Control control(ParseText(Text({"a", "b"})), file.path(), 1);
   std::vector<uint16_t> renewed;
-  control.set_new_owners([&](const auto& /*vips*/, const auto& backends) { renewed = backends; });
+  control.set_on_new_owners([&](const auto& owners) { renewed = owners.backends; });
   file.Write(Text({"a", "c"}));
   EXPECT_EQ(control.Reload(), "");
   EXPECT_EQ(renewed, std::vector<uint16_t>{1});

@@ -4,6 +4,7 @@
 configuration lose none, and operators get true answers. Works without root and hugepages."""
 
 import copy
+import functools
 import http.server
 import json
 import os
@@ -19,16 +20,12 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
-from harness import MEMORY as EAL
+import running
+from running import EAL, SAMPLE, sample
 from harness import PATIENCE_S, wait_until
 
 MAGLEV = sys.argv.pop()
-SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "maglev-sample.json"
-
-
-def sample():
-    text = SAMPLE.read_text(encoding="utf-8")
-    return json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+Running = functools.partial(running.Running, MAGLEV)
 
 
 def run(*flags, code=0, eal=EAL):
@@ -37,55 +34,6 @@ def run(*flags, code=0, eal=EAL):
                             timeout=PATIENCE_S)
     assert result.returncode == code, f"{result.returncode}: {result.stderr}"
     return result
-
-
-class Running:
-    """A balancer that runs until it is told to stop."""
-
-    def __init__(self, config, *flags):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, "maglev.json")
-        self.write(config)
-        self.prefix = f"sluice-maglev-{os.getpid()}"
-        self.log = open(os.path.join(self.folder.name, "log"), "w+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [MAGLEV, *EAL, f"--file-prefix={self.prefix}", "--", f"--config={self.path}",
-             "--json=-", "--stats_period_s=0.05", *flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
-        wait_until(lambda: "Mpps" in self.said() or self.process.poll() is not None, "traffic")
-        assert self.process.poll() is None, self.said()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-        self.log.close()
-        self.folder.cleanup()
-
-    def write(self, config, name="maglev.json"):
-        """In one step, as whoever reads it at any time needs it."""
-        path = os.path.join(self.folder.name, name)
-        with open(path + ".new", "w", encoding="utf-8") as file:
-            json.dump(config, file)
-        os.replace(path + ".new", path)
-        return path
-
-    def said(self):
-        return pathlib.Path(self.log.name).read_text(encoding="utf-8")
-
-    def ask(self, command, parameters=""):
-        return harness.ask(self.prefix, f"/sluice/maglev/{command}", parameters)
-
-    def pkts(self, vip="web"):
-        return {name: b["pkts"] for name, b in self.ask("backends", vip).items()}
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        stdout, _ = self.process.communicate(timeout=PATIENCE_S)
-        assert self.process.returncode == 0, self.said()
-        return json.loads(stdout)
 
 
 class EndToEnd(unittest.TestCase):
@@ -117,7 +65,7 @@ class EndToEnd(unittest.TestCase):
     def test_every_interface(self):
         for iface in harness.interfaces(MAGLEV):
             with self.subTest(iface):
-                report = json.loads(run(f"--iface={iface}", "--duration_s=0.3", "--json=-",
+                report = json.loads(run(f"--iface={iface}", "--duration_s=1", "--json=-",
                                         "--rate=20k").stdout)
                 self.check(report)
                 self.assertEqual(report["iface"], iface)
@@ -150,8 +98,8 @@ class EndToEnd(unittest.TestCase):
                     self.assertEqual(report["tx_bytes"], report["rx_bytes"])
 
     def test_sizes_and_several_workers(self):
-        report = json.loads(run("--workers=2", "--duration_s=0.3", "--json=-", "--frame_size=imix",
-                                "--rate=20k", eal=[*EAL, "--lcores=0@0,1@0,2@0"]).stdout)
+        report = json.loads(run("--workers=2", "--duration_s=1", "--json=-", "--frame_size=imix",
+                                "--rate=20k", eal=[*harness.MEMORY, harness.lcores(3)]).stdout)
         self.check(report)
         self.assertEqual(len(report["lcores"]), 2)
         self.assertEqual(report["connections"], 1000)
@@ -350,4 +298,4 @@ class EndToEnd(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.run_on_all_cpus()

@@ -55,7 +55,8 @@ TEST(Arguments, RefusalsNameTheKeyAndTheFix) {
     const char* fixes;
   };
   for (const Case& bad : {
-           Case{"colour=red", "colour", "pipes, notify, pipe_flits, wire, seed"},
+           Case{"colour=red", "colour", "pipes, notify, pipe_flits, exception, wire, seed"},
+           Case{"exception=", "exception=", "name the ethdev"},
            Case{"pipe_flits=1000", "pipe_flits=1000", "a power of two, 256 to 1048576"},
            Case{"pipe_flits=128", "pipe_flits=128", "a power of two, 256 to 1048576"},
            Case{"pipe_flits=2097152", "pipe_flits=2097152", "256 to 1048576"},

@@ -26,10 +26,6 @@ rte_mbuf Described(const Wanted& wanted, const Bytes& frame) {
   return mbuf;
 }
 
-Bytes Udp() { return WithChecksums(Ipv4Frame({.length = 101, .seed = 7})); }
-Bytes Tcp() {
-  return WithChecksums(Ipv4Frame({.length = 102, .protocol = IPPROTO_TCP, .seed = 8}));
-}
 Bytes Changed(Bytes frame, const std::function<void(Bytes&)>& change) {
   change(frame);
   return frame;
@@ -40,17 +36,7 @@ void FixHeader(Bytes& frame) {
   ip->hdr_checksum = 0;
   ip->hdr_checksum = rte_ipv4_cksum(ip);
 }
-/// UDP over IPv6 with a checksum by DPDK.
-Bytes Udp6() {
-  Bytes frame = Ipv6Frame(99, 3);
-  frame[54 + 4] = 0;
-  frame[54 + 5] = static_cast<uint8_t>(frame.size() - 54);
-  frame[54 + 6] = frame[54 + 7] = 0;
-  const uint16_t sum =
-      rte_ipv6_udptcp_cksum(reinterpret_cast<rte_ipv6_hdr*>(&frame[14]), &frame[54]);
-  std::memcpy(&frame[54 + 6], &sum, 2);
-  return frame;
-}
+Bytes Udp6() { return Udp6Frame(99, 3); }
 Bytes Tagged(const Bytes& frame) {
   Bytes tagged = frame;
   const uint8_t tag[] = {0x81, 0, 0, 100};

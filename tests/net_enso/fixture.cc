@@ -61,8 +61,10 @@ Vdev::~Vdev() {
   EXPECT_EQ(rte_vdev_uninit(name_.c_str()), 0);
 }
 
-void Vdev::Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads, uint16_t mtu) {
+void Vdev::Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads, uint16_t mtu,
+                 uint64_t tx_offloads) {
   rte_eth_conf conf{};
+  conf.txmode.offloads = tx_offloads;
   conf.rxmode.mtu = mtu;
   conf.rxmode.offloads = rx_offloads;
   ASSERT_EQ(rte_eth_dev_configure(port_, queues, queues, &conf), 0);
@@ -145,6 +147,16 @@ Bytes Ipv6Frame(uint32_t length, uint32_t seed) {
   return frame;
 }
 
+Bytes Udp6Frame(uint32_t length, uint32_t seed) {
+  Bytes frame = Ipv6Frame(length, seed);
+  Put16(frame, 54 + 4, length - 54);
+  Put16(frame, 54 + 6, 0);
+  const uint16_t sum =
+      rte_ipv6_udptcp_cksum(reinterpret_cast<rte_ipv6_hdr*>(&frame[14]), &frame[54]);
+  std::memcpy(&frame[54 + 6], &sum, 2);
+  return frame;
+}
+
 Bytes WithChecksums(Bytes frame) {
   auto* const ip = reinterpret_cast<rte_ipv4_hdr*>(&frame[14]);
   const size_t field = ip->next_proto_id == IPPROTO_UDP ? 34 + 6 : 34 + 16;
@@ -160,6 +172,11 @@ Bytes WithChecksums(Bytes frame) {
   std::memcpy(&frame[field], &upper, 2);
   ip->hdr_checksum = rte_ipv4_cksum(ip);
   return frame;
+}
+
+Bytes Udp() { return WithChecksums(Ipv4Frame({.length = 101, .seed = 7})); }
+Bytes Tcp() {
+  return WithChecksums(Ipv4Frame({.length = 102, .protocol = IPPROTO_TCP, .seed = 8}));
 }
 
 Bytes WithTotalLength(Bytes frame, uint16_t total_length) {

@@ -26,7 +26,8 @@ class Vdev {
   uint16_t port() const { return port_; }
 
   /// Configures `queues` queues each way over `pool` and starts the port.
-  void Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads = 0, uint16_t mtu = 1500);
+  void Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads = 0, uint16_t mtu = 1500,
+             uint64_t tx_offloads = 0);
   /// An extended statistic; fails the test if there is none of that name.
   uint64_t Xstat(const std::string& name) const;
   rte_eth_stats Stats() const;
@@ -63,9 +64,14 @@ Bytes Ipv4Frame(const FrameSpec& spec);
 Bytes ArpFrame();
 Bytes VlanFrame(uint32_t length, uint32_t seed);
 Bytes Ipv6Frame(uint32_t length, uint32_t seed);
+/// The same as UDP with its checksum, as DPDK computes it.
+Bytes Udp6Frame(uint32_t length, uint32_t seed);
 /// The checksums of an IPv4 frame without options, of its header and of UDP or TCP, as DPDK
 /// computes them.
 Bytes WithChecksums(Bytes frame);
+/// With their checksums, 101 and 102 bytes.
+Bytes Udp();
+Bytes Tcp();
 /// Gives an IPv4 frame another total length than it has.
 Bytes WithTotalLength(Bytes frame, uint16_t total_length);
 
@@ -82,10 +88,10 @@ class CaptureFile {
 
 Bytes Contents(const rte_mbuf* mbuf);
 
-/// Calls `step` until it returns true; false after ten seconds.
+/// Calls `step` until it returns true; false after a minute.
 template <typename Step>
 bool Eventually(Step step) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!step()) {
     if (std::chrono::steady_clock::now() > end) return false;
   }

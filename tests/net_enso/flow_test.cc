@@ -93,8 +93,9 @@ class FlowTest : public testing::Test {
     });
     return queue;
   }
-  rte_flow_query_count Count(rte_flow* flow) {
+  rte_flow_query_count Count(rte_flow* flow, bool reset = false) {
     rte_flow_query_count count{};
+    count.reset = reset ? 1 : 0;
     const rte_flow_action action{RTE_FLOW_ACTION_TYPE_COUNT, nullptr};
     EXPECT_EQ(rte_flow_query(vdev_.port(), flow, &action, &count, &error_), 0);
     return count;
@@ -173,6 +174,22 @@ TEST_F(FlowTest, RulesSurviveARestart) {
   ASSERT_EQ(rte_eth_dev_start(vdev_.port()), 0);
   EXPECT_EQ(QueueOf({.dst_ip = 1, .dst_port = 80}), 1 - fallback);
   EXPECT_EQ(QueueOf({.dst_ip = 1, .dst_port = 81}), 1);
+}
+
+TEST_F(FlowTest, CountsGoOnOverARestart) {
+  rte_flow* const flow = Create(Rule(IPPROTO_UDP, 1, 80, 0));
+  ASSERT_NE(flow, nullptr);
+  const FrameSpec frame{.length = 100, .dst_ip = 1, .dst_port = 80};
+  EXPECT_EQ(QueueOf(frame), 0);
+  ASSERT_EQ(rte_eth_dev_stop(vdev_.port()), 0);
+  EXPECT_EQ(Count(flow).hits, 1u);
+  ASSERT_EQ(rte_eth_dev_start(vdev_.port()), 0);
+  EXPECT_EQ(QueueOf(frame), 0);
+  EXPECT_EQ(Count(flow, true).hits, 2u);
+  EXPECT_EQ(Count(flow).bytes, 0u);
+  EXPECT_EQ(QueueOf(frame), 0);
+  EXPECT_EQ(Count(flow).hits, 1u);
+  EXPECT_EQ(Count(flow).bytes, 100u);
 }
 
 TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {

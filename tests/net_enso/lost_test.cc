@@ -17,7 +17,7 @@ using emulator::DeviceThread;
 
 class LostTest : public testing::Test {
  protected:
-  LostTest() : device_(Device()), vdev_("device=" + emulator::TestSocket()), pool_(2048) {}
+  LostTest() : device_(Device()), vdev_("device=" + TestSocket()), pool_(2048) {}
   ~LostTest() override { rte_eth_dev_stop(vdev_.port()); }
 
   static std::unique_ptr<DeviceThread> Device() {

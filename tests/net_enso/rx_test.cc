@@ -67,6 +67,25 @@ TEST_F(RxTest, ABurstEndsThoughUnusableFramesGoOn) {
   EXPECT_EQ(queue_.counters.packets, 0u);
 }
 
+TEST_F(RxTest, WhatArrivedOnAnyPipeIsDiscarded) {
+  for (uint32_t pipes = 1;; ++pipes) {
+    const uint64_t before = queue_.stop_drops;
+    for (const Pipe* pipe : nb_->pipes()) {
+      const Bytes frame = Ipv4Frame({.length = 60});
+      for (uint32_t i = 0; i < 2; ++i) {
+        std::memcpy(pipe->At(pipe->tail + i), frame.data(), frame.size());
+        Notify(pipe->id, (pipe->tail + i + 1) & pipe->mask);
+      }
+      bar_.Write32(PipePage(pipe->id) + kRxTail, (pipe->tail + 2) & pipe->mask);
+    }
+    DiscardPending(queue_);
+    EXPECT_EQ(queue_.stop_drops - before, 2 * pipes);
+    EXPECT_EQ(queue_.desync_flits, 0u);
+    if (pipes == 3 * RxQueue::kSpans) break;
+    OpenPipe(RTE_PMD_ENSO_RX);
+  }
+}
+
 // To the byte, and to the last mbuf of the pool.
 TEST_F(RxTest, AFrameTakesAsManyMbufsAsItNeedsAndNoMore) {
   const struct {

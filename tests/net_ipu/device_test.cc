@@ -2,81 +2,22 @@
 //
 // A port on a device in another process that loses its power: the links' thread tells it
 // everything again, filters, RSS and flow rules included, and goes on.
+#include <rte_bus_vdev.h>
+#include <rte_cycles.h>
+#include <rte_errno.h>
 #include <rte_flow.h>
 #include <sched.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 
+#include "device_process.h"
 #include "endpoint_fixture.h"
+#include "external_pool.h"
 #include "link_fixture.h"
-
-extern char** environ;
 
 namespace sluice::net_ipu::test {
 namespace {
-
-constexpr uint64_t kPatienceS = 60;  // a loaded machine may take long to start EAL
-
-/// sluice-device, listening at socket(); what it says goes to standard error.
-class DeviceProcess {
- public:
-  DeviceProcess() {
-    const char* const folder = std::getenv("TMPDIR");
-    socket_ = std::string(folder != nullptr ? folder : "/tmp") + "/net_ipu_" +
-              std::to_string(getpid()) + ".sock";
-    Start();
-  }
-  ~DeviceProcess() { End(SIGTERM); }
-
-  const std::string& socket() const { return socket_; }
-  /// Its power-on, with the process or without.
-  void Reset() { kill(process_, SIGHUP); }
-  void Replace() {
-    End(SIGKILL);
-    Start();
-  }
-
- private:
-  void Start() {
-    std::filesystem::remove(socket_);
-    std::string program = std::getenv("SLUICE_DEVICE");
-    std::string socket = "--socket=" + socket_;
-    std::vector<std::string> words = {program,
-                                      "--",
-                                      "--model=ipu",
-                                      socket,
-                                      "--wire=gen:size=64/594+flows=1000",
-                                      "--verify=full",
-                                      "--stats_period_s=0",
-                                      "--json="};
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    EXPECT_EQ(posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments.data(), environ),
-              0);
-    posix_spawn_file_actions_destroy(&actions);
-    const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
-    while (!std::filesystem::exists(socket_) && rte_get_timer_cycles() < deadline) usleep(1000);
-  }
-  void End(int signal) {
-    kill(process_, signal);
-    int status;
-    EXPECT_EQ(waitpid(process_, &status, 0), process_);
-  }
-
-  std::string socket_;
-  pid_t process_ = 0;
-};
 
 /// Every UDP frame to link `queue`.
 rte_flow* SteerUdp(uint16_t port, uint16_t queue) {
@@ -194,6 +135,59 @@ TEST_P(Restart, EndpointsAreThereAgain) {
 INSTANTIATE_TEST_SUITE_P(OfTheDevice, Restart,
                          ::testing::Values(&DeviceProcess::Reset, &DeviceProcess::Replace),
                          [](const auto& info) { return info.index == 0 ? "Reset" : "Killed"; });
+
+/// One queue with the pool, from the device's wire.
+uint16_t OpenPort(const std::string& arguments) {
+  uint16_t port = 0;
+  EXPECT_EQ(rte_vdev_init("net_ipu_external0", arguments.c_str()), 0);
+  EXPECT_EQ(rte_eth_dev_get_port_by_name("net_ipu_external0", &port), 0);
+  const rte_eth_conf conf{};
+  EXPECT_EQ(rte_eth_dev_configure(port, 1, 1, &conf), 0);
+  EXPECT_EQ(rte_eth_tx_queue_setup(port, 0, 512, 0, nullptr), 0);
+  EXPECT_EQ(rte_eth_promiscuous_enable(port), 0);
+  return port;
+}
+
+TEST(ExternalMemory, IsReachedByAnotherProcessIfItIsInAFile) {
+  DeviceProcess device;
+  const uint16_t port = OpenPort("device=" + device.socket());
+  {
+    ExternalPool secret(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    ASSERT_EQ(secret.Register(), 0);
+    EXPECT_EQ(secret.Map(port), -1);
+    EXPECT_EQ(rte_errno, ENOTSUP);
+    EXPECT_EQ(rte_eth_rx_queue_setup(port, 0, 512, 0, nullptr, secret.get()), -EINVAL);
+  }
+  const int file = memfd_create("pool", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(file, ExternalPool::kBytes), 0);
+  {
+    ExternalPool pool(MAP_SHARED, file);
+    ASSERT_EQ(pool.Register(), 0);
+    ASSERT_EQ(pool.Map(port), 0);
+    ASSERT_EQ(rte_eth_rx_queue_setup(port, 0, 512, 0, nullptr, pool.get()), 0);
+    ASSERT_EQ(rte_eth_dev_start(port), 0);
+    const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
+    uint64_t sent = 0;
+    while (sent < 2000 && rte_get_timer_cycles() < deadline) {
+      rte_mbuf* burst[32];
+      const uint16_t n = rte_eth_rx_burst(port, 0, burst, 32);
+      const uint16_t accepted = rte_eth_tx_burst(port, 0, burst, n);
+      rte_pktmbuf_free_bulk(burst + accepted, n - accepted);
+      sent += accepted;
+      sched_yield();
+    }
+    EXPECT_GE(sent, 2000u);
+    rte_eth_stats stats;
+    EXPECT_EQ(rte_eth_stats_get(port, &stats), 0);
+    EXPECT_EQ(stats.ierrors + stats.oerrors, 0u);
+    EXPECT_EQ(rte_eth_dev_stop(port), 0);
+    EXPECT_EQ(pool.Unmap(port), 0);
+    EXPECT_EQ(rte_eth_dev_close(port), 0);
+    EXPECT_EQ(rte_mempool_avail_count(pool.get()), ExternalPool::kMbufs);
+  }
+  rte_vdev_uninit("net_ipu_external0");
+  close(file);
+}
 
 }  // namespace
 }  // namespace sluice::net_ipu::test

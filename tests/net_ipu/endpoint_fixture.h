@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "../waiting.h"
 #include "link_fixture.h"
 #include "net_ipu/rte_pmd_ipu.h"
 
@@ -58,7 +59,7 @@ inline uint64_t Received(const Endpoints& endpoints) {
   return received;
 }
 inline bool Within10s(const std::function<bool()>& step) {
-  const uint64_t deadline = rte_get_timer_cycles() + 10 * rte_get_timer_hz();
+  const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
   while (!step()) {
     if (rte_get_timer_cycles() > deadline) return false;
   }

@@ -123,7 +123,7 @@ TEST(EndpointClose, FramesThatNobodyLookedAtAreCounted) {
     Endpoint endpoint(port.id, 0);
     port.Up();
     rte_pmd_ipu_endpoint_wait(endpoint.handle, endpoint.frames);  // The load; none is answered.
-    rte_delay_us_block(50'000);
+    EXPECT_TRUE(Eventually([&] { return port.Xstats().at("model_rx_frames") > 0; }));
     port.Down();
   }
   const auto stats = port.Xstats();

@@ -9,10 +9,13 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "../waiting.h"
 #include "net_ipu/rte_pmd_ipu.h"
 
 namespace sluice::net_ipu::test {
@@ -29,6 +32,9 @@ class Port {
     uint16_t mtu = 1500;
     uint16_t room = 2048;
     uint16_t descriptors = 512;
+    bool link_events = false;
+    bool removal_events = false;
+    bool rx_interrupts = false;
   };
 
   explicit Port(const std::string& arguments) : Port(arguments, Options{}) {}
@@ -39,10 +45,14 @@ class Port {
     EXPECT_NE(pool_, nullptr);
     EXPECT_EQ(rte_vdev_init(kName, arguments.c_str()), 0);
     EXPECT_EQ(rte_eth_dev_get_port_by_name(kName, &id), 0);
+    EXPECT_TRUE(rte_pmd_ipu_supported(id));
     rte_eth_conf conf{};
     conf.rxmode.mtu = options.mtu;
     conf.rxmode.offloads = options.rx_offloads;
     conf.txmode.offloads = options.tx_offloads;
+    conf.intr_conf.lsc = options.link_events;
+    conf.intr_conf.rmv = options.removal_events;
+    conf.intr_conf.rxq = options.rx_interrupts;
     if (options.rss_types != 0) {
       conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
       conf.rx_adv_conf.rss_conf.rss_hf = options.rss_types;
@@ -66,10 +76,10 @@ class Port {
 
   void Start() { ASSERT_EQ(rte_eth_dev_start(id), 0); }
 
-  /// Receives from all queues until `done` or for 10 s; frees what `each` leaves to it.
+  /// Receives from all queues until `done` or in vain; frees what `each` leaves to it.
   bool ReceiveUntil(const std::function<bool()>& done,
                     const std::function<void(uint16_t queue, rte_mbuf*)>& each) {
-    const uint64_t deadline = rte_get_timer_cycles() + 10 * rte_get_timer_hz();
+    const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (!done()) {
       if (rte_get_timer_cycles() > deadline) return false;
       for (uint16_t q = 0; q < options_.queues; ++q) {
@@ -81,9 +91,9 @@ class Port {
     }
     return true;
   }
-  /// Sends everything back until `packets` have been sent or for 10 s.
+  /// Sends everything back until `packets` have been sent, or in vain.
   uint64_t Echo(uint64_t packets) {
-    const uint64_t deadline = rte_get_timer_cycles() + 10 * rte_get_timer_hz();
+    const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     uint64_t echoed = 0;
     while (echoed < packets && rte_get_timer_cycles() < deadline) {
       for (uint16_t q = 0; q < options_.queues; ++q) {
@@ -110,6 +120,15 @@ class Port {
     for (int i = 0; i < count; ++i) stats[names[i].name] = values[i].value;
     return stats;
   }
+
+  /// An mbuf with these bytes; the caller's.
+  rte_mbuf* Fill(const std::string& frame) {
+    rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool_);
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<uint16_t>(frame.size())), frame.data(),
+                frame.size());
+    return mbuf;
+  }
+  void Send(rte_mbuf* mbuf) { ASSERT_EQ(rte_eth_tx_burst(id, 0, &mbuf, 1), 1); }
 
   rte_mempool* pool() { return pool_; }
   uint16_t id = 0;

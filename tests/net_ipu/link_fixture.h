@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "../waiting.h"
 #include "net_ipu/rte_pmd_ipu.h"
 
 namespace sluice::net_ipu::test {
@@ -86,9 +87,9 @@ class Link {
     return rte_pmd_ipu_link_region(handle, region) ||
            rte_pmd_ipu_link_poll(handle, rte_get_tsc_cycles(), region);
   }
-  /// Waits, for 10 s, until the region is the host's.
+  /// Waits until the region is the host's. False: in vain.
   bool AwaitRegion(rte_pmd_ipu_region* region) {
-    const uint64_t deadline = rte_get_timer_cycles() + 10 * rte_get_timer_hz();
+    const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (!Own(region)) {
       if (rte_get_timer_cycles() > deadline) return false;
     }
@@ -127,9 +128,9 @@ class LinkPort {
   void Up() { EXPECT_EQ(rte_eth_dev_set_link_up(id), 0); }
   void Down() { EXPECT_EQ(rte_eth_dev_set_link_down(id), 0); }
 
-  /// Echoes on all links until `done`, or for 10 s.
+  /// Echoes on all links until `done`. False: in vain.
   bool EchoUntil(const std::function<bool()>& done) {
-    const uint64_t deadline = rte_get_timer_cycles() + 10 * rte_get_timer_hz();
+    const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (!done()) {
       if (rte_get_timer_cycles() > deadline) return false;
       for (Link& link : links) link.Echo();

@@ -50,9 +50,11 @@ class Recorder final : public device::FrameSink {
 };
 
 struct QueuePair {
-  QueuePair(rte_mempool* pool, uint32_t entries, bool scatter = false, uint64_t tx_offloads = 0) {
-    rx = RxCreate(nic.registers(), 7, 0, entries, pool, SOCKET_ID_ANY);
-    tx = TxCreate(nic.registers(), 7, 0, entries, entries / 2, tx_offloads, SOCKET_ID_ANY);
+  QueuePair(rte_mempool* pool, uint32_t entries, bool scatter = false, uint64_t tx_offloads = 0,
+            Addresses addresses = Addresses::kVirtual) {
+    rx = RxCreate(nic.registers(), 7, 0, entries, pool, SOCKET_ID_ANY, addresses);
+    tx = TxCreate(nic.registers(), 7, 0, entries, entries / 2, tx_offloads, SOCKET_ID_ANY,
+                  addresses);
     EXPECT_NE(rx, nullptr);
     EXPECT_NE(tx, nullptr);
     bar::Bar registers = nic.registers();

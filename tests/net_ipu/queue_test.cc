@@ -70,6 +70,39 @@ std::vector<EchoCase> EchoCases() {
 }
 INSTANTIATE_TEST_SUITE_P(RingsAndBursts, Echo, ::testing::ValuesIn(EchoCases()));
 
+/// How far IOVAs lie from virtual addresses, as a bus with an IOMMU of its own has them.
+constexpr uint64_t kShift = uint64_t{1} << 40;
+
+TEST(Iova, TheDeviceKnowsBuffersAsTheirMbufsDo) {
+  CheckedPool pool(1024);
+  rte_mempool_obj_iter(
+      pool.get(),
+      [](rte_mempool*, void*, void* mbuf, unsigned) {
+        static_cast<rte_mbuf*>(mbuf)->buf_iova += kShift;
+      },
+      nullptr);
+  QueuePair pair(pool.get(), 64, false, 0, Addresses::kIova);
+  for (uint32_t i = 0; i < 64; ++i) {
+    ASSERT_EQ(pair.rx->ring[i].low, pair.rx->mbufs[i]->buf_iova + RTE_PKTMBUF_HEADROOM);
+  }
+  const auto add = [](const rte_memseg_list* list, void* dma) {
+    static_cast<bar::DmaSpace*>(dma)->Add(reinterpret_cast<uint64_t>(list->base_va) + kShift,
+                                          list->base_va, list->len);
+    return 0;
+  };
+  rte_memseg_list_walk(add, &pair.nic.dma());
+  for (uint32_t i = 0; i < 40; ++i) ASSERT_TRUE(pair.Offer(Numbered(i)));
+  rte_mbuf* packets[64];
+  const uint16_t received = RxBurstScalar(pair.rx, packets, 64);
+  ASSERT_EQ(received, 40);
+  ASSERT_EQ(TxBurstSimple(pair.tx, packets, 20), 20);
+  ASSERT_EQ(TxBurstFull(pair.tx, packets + 20, 20), 20);
+  EXPECT_EQ(pair.tx->ring[39].low, packets[39]->buf_iova + RTE_PKTMBUF_HEADROOM);
+  pair.Step();
+  ASSERT_EQ(pair.sent.frames.size(), 40u);
+  for (uint32_t i = 0; i < 40; ++i) EXPECT_EQ(pair.sent.frames[i], Numbered(i)) << i;
+}
+
 /// What ethdev promises about a received mbuf, as text.
 std::string Describe(const rte_mbuf* m) {
   char text[256];

@@ -70,6 +70,17 @@ def wrapped(plugin):
     pmd.quit()
 
 
+def anonymous_memory(plugin):
+    """Mbufs in memory that is not EAL's, which testpmd maps for each device."""
+    pmd = Testpmd([plugin], ["net_ipu0,wire=gen:size=64+flows=64,verify=sampled"],
+                  ["--forward-mode=io", "--mp-alloc=anon"])
+    pmd.forward_at_least(1000)
+    stats = pmd.xstats()
+    pmd.quit()
+    assert stats["model_rx_dma_faults"] == stats["model_tx_dma_faults"] == 0, stats
+    assert stats["wire_verified"] > 0 and stats["wire_corrupted"] == 0, stats
+
+
 def pmdinfo(plugin):
     """Every key that the driver reads is told, and no value that it refuses."""
     info = pmd_info(plugin)["net_ipu"]
@@ -97,6 +108,7 @@ def main():
         forward(plugin, mode, queues)
     flow_rules(plugin)
     wrapped(plugin)
+    anonymous_memory(plugin)
     pmdinfo(plugin)
     bad_arguments(plugin)
 

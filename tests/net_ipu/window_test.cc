@@ -282,7 +282,7 @@ TEST_F(WindowTest, SwapsRunWithAnotherProcess) {
   close(input[0]);
 
   CWindow end = host.End();
-  const uint64_t deadline = rte_get_timer_cycles() + 30 * rte_get_timer_hz();
+  const uint64_t deadline = rte_get_timer_cycles() + 60 * rte_get_timer_hz();
   const auto between = [&] {
     sched_yield();
     return rte_get_timer_cycles() < deadline;

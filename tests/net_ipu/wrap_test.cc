@@ -4,12 +4,14 @@
 // per packet. Over net_ring, net_null, and models of both kinds.
 #include <gtest/gtest.h>
 #include <rte_flow.h>
+#include <rte_interrupts.h>
 
 #include <cerrno>
 #include <cstring>
 #include <optional>
 
 #include "ethdev_fixture.h"
+#include "event_log.h"
 #include "net_enso/rte_pmd_enso.h"
 
 namespace sluice::net_ipu::test {
@@ -191,10 +193,10 @@ TEST(WrapControl, AddressMtuAndModesAreThoseOfTheWrappedPort) {
 
   port.Start();
   rte_eth_link link;
-  rte_eth_link_get_nowait(port.id, &link);
+  EXPECT_EQ(rte_eth_link_get_nowait(port.id, &link), 0);
   EXPECT_EQ(link.link_status, RTE_ETH_LINK_UP);
   ASSERT_EQ(rte_eth_dev_set_link_down(port.id), 0);
-  rte_eth_link_get_nowait(port.id, &link);
+  EXPECT_EQ(rte_eth_link_get_nowait(port.id, &link), 0);
   EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
   rte_eth_rxq_info queue;
   ASSERT_EQ(rte_eth_rx_queue_info_get(port.id, 0, &queue), 0);
@@ -278,6 +280,41 @@ TEST(WrapControl, OutlivesThePortThatItWraps) {
   rte_eth_link link;
   EXPECT_EQ(rte_eth_link_get_nowait(port.id, &link), 0);
   EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
+}
+
+TEST(WrapEvents, ArePassedOn) {
+  Inner inner("net_ipu_w", "wire=loopback");
+  Port port("port=net_ipu_w", {.link_events = true, .rx_interrupts = true});
+  EventLog log(port.id, RTE_ETH_EVENT_INTR_LSC);
+  port.Start();
+  rte_eth_link link{};
+  ASSERT_EQ(rte_eth_link_get_nowait(port.id, &link), 0);
+  EXPECT_EQ(link.link_status, RTE_ETH_LINK_UP);
+  EXPECT_EQ(rte_eth_dev_set_link_down(port.id), 0);
+  EXPECT_EQ(rte_eth_dev_set_link_up(port.id), 0);
+  EXPECT_EQ(log.link_up(), (std::vector<bool>{false, true}));
+  ASSERT_EQ(rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD,
+                                      nullptr),
+            0);
+  ASSERT_EQ(rte_eth_dev_rx_intr_enable(port.id, 0), 0);
+  port.Send(port.Fill(std::string(60, '\x02')));
+  rte_epoll_event event{};
+  EXPECT_EQ(rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, 10'000), 1);
+}
+
+TEST(WrapClock, IsTheWrappedPorts) {
+  Inner inner("net_ipu_w", "wire=loopback");
+  Port port("port=net_ipu_w");
+  port.Start();
+  ASSERT_EQ(rte_eth_timesync_enable(port.id), 0);
+  rte_mbuf* const mbuf = port.Fill(std::string(60, '\x02'));
+  mbuf->ol_flags |= RTE_MBUF_F_TX_IEEE1588_TMST;
+  port.Send(mbuf);
+  uint64_t received = 0;
+  EXPECT_TRUE(
+      port.ReceiveUntil([&] { return received == 1; }, [&](uint16_t, rte_mbuf*) { ++received; }));
+  timespec sent{};
+  EXPECT_EQ(rte_eth_timesync_read_tx_timestamp(port.id, &sent), 0);
 }
 
 }  // namespace

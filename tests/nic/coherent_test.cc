@@ -152,6 +152,74 @@ TEST_P(Coherent, GrownAnswersForWhichTheLineHasNoRoomLeaveToo) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
+// Every third answer outgrows its frame.
+struct EveryThirdGrows {
+  Verdict Process(Frame& frame, uint64_t) {
+    const uint32_t number = frame.data[42] << 8 | frame.data[43];
+    if (number % 7 == 5) return packet::kConsume;
+    if (number % 3 != 0) return packet::kForward;
+    std::copy_n(frame.data, 60, own);
+    frame.data = own;
+    frame.length = 1400;
+    return packet::kForward;
+  }
+  uint8_t own[1400] = {};
+};
+
+TEST_P(Coherent, AnswersKeepTheOrderOfTheirFramesWhereverTheyLeaveFrom) {
+  // 10344 bytes a line: no room for all the answers of 1400, nor in one line to send.
+  LinePair lines(0, 80);
+  Queue queue(lines);
+  EveryThirdGrows engine;
+  Poll(queue, engine);
+  std::vector<uint32_t> received, sent;
+  const auto collect = [&] {
+    Poll(queue, engine);
+    for (const Bytes& frame : lines.Sent()) sent.push_back(frame[42] << 8 | frame[43]);
+  };
+  for (uint32_t number = 0; number < 1000; ++number) {
+    Bytes frame = Ipv4Frame(60);
+    PutBe16(frame, 42, number);
+    while (!lines.Receive(frame)) collect();
+    if (number % 7 != 5) received.push_back(number);
+  }
+  for (int quiet = 0; quiet < 4; ++quiet) collect();
+  EXPECT_EQ(sent, received);
+  EXPECT_EQ(queue.counters().tx_pkts, received.size());
+  EXPECT_EQ(queue.counters().tx_full, 0u);
+  EXPECT_TRUE(queue.counters().Conserved());
+}
+
+TEST_P(Coherent, ALineToSendLeavesBeforeAnswersThatWereReturnedAfterIt) {
+  LinePair lines;
+  lines.answers = false;
+  Queue queue(lines);
+  Pass engine;
+  lines.ServeOnce(1);  // A line to send is given.
+  EXPECT_EQ(Poll(queue, engine), 0u);
+  const auto arrive = [&](uint32_t number) {
+    Bytes frame = Ipv4Frame(60);
+    PutBe16(frame, 42, number);
+    ASSERT_TRUE(lines.Write(frame));
+    lines.ServeOnce(1);
+  };
+  arrive(0);
+  EXPECT_EQ(Poll(queue, engine), 1u);
+  for (const uint32_t number : {1, 2, 3}) {
+    Bytes frame = Ipv4Frame(60);
+    PutBe16(frame, 42, number);
+    EXPECT_TRUE(queue.Send(frame.data(), 60));
+  }
+  queue.FlushSent();
+  lines.ServeOnce(1);  // The answer leaves.
+  arrive(4);
+  EXPECT_EQ(Poll(queue, engine), 1u);
+  std::vector<uint32_t> order;
+  for (int i = 0; i < 8; ++i) lines.ServeOnce(1);
+  for (const Bytes& frame : lines.Sent()) order.push_back(frame[42] << 8 | frame[43]);
+  EXPECT_EQ(order, (std::vector<uint32_t>{0, 1, 2, 3, 4}));
+}
+
 TEST_P(Coherent, ALineWithoutAFrameToSendHandsNothingBack) {
   LinePair lines;
   Queue queue(lines);

@@ -80,6 +80,11 @@ class LinePair : private device::FrameSink {
       nic_.Serve(now_ns, statistics);
     }
   }
+  /// One look at the endpoint; then at most so many frames leave.
+  void ServeOnce(uint32_t budget) {
+    nic_.Serve(now_ns, statistics);
+    nic_.Run(staging_, *this, statistics, budget);
+  }
   /// Into the line that the host loads, or will load. False: it is full.
   bool Write(std::span<const uint8_t> frame) {
     return nic_.Write({frame.data(), static_cast<uint32_t>(frame.size())}, statistics);

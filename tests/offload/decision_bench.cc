@@ -11,7 +11,6 @@
 // trip, and decisions per second, one at a time, outcome and acknowledgement included.
 #include <pthread.h>
 #include <sched.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +23,7 @@
 #include <vector>
 
 #include "bar/shm_window.h"
+#include "cpu/clock.h"
 #include "offload/swap_host.h"
 #include "offload/swap_nic.h"
 #include "offload/wave_host.h"
@@ -231,11 +231,11 @@ void Bench::HostAsks(Samples& samples, Host& host, bool prestaged) {
     do {
       // At any time, as at a task's safe points; also takes what the agent acknowledges.
     } while (!host.Look(0, item) && prestaged);
-    const uint64_t begin = __rdtsc();
+    const uint64_t begin = sluice::cpu::Cycles();
     host.Ask(0, Item{{++number}});
     while (host.Decide(0, judge_) != Decided::kEnforced) {
     }
-    return __rdtsc() - begin;
+    return sluice::cpu::Cycles() - begin;
   });
 }
 
@@ -254,10 +254,10 @@ void Bench::Run(int host_cpu, int agent_cpu) {
     Word& ping = pings_[place];
     Word& pong = pongs_[place];
     Measure(samples_[0], [&] {
-      const uint64_t begin = __rdtsc();
+      const uint64_t begin = sluice::cpu::Cycles();
       ping.value.store(++round, std::memory_order_release);
       Await(pong, round);
-      return __rdtsc() - begin;
+      return sluice::cpu::Cycles() - begin;
     });
     HostAsks(samples_[1], wave[place], false);
     HostAsks(samples_[2], wave[place], true);

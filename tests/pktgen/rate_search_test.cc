@@ -28,6 +28,7 @@ struct Policer {
   uint64_t burst = 1;           // Frames are lost so many at once.
   double spurious = 0;          // Share of trials that lose frames below the cap.
   double disturbed = 0;         // Share of trials that the host disturbed.
+  double wander = 0;            // The cap of a trial is off by so large a share at most.
   double generator = INFINITY;  // What can be sent.
   mutable std::mt19937_64 random = std::mt19937_64(1);
   mutable uint64_t trials = 0;
@@ -43,7 +44,8 @@ struct Policer {
     const double sent_pps = std::min(offer.rate_pps, generator);
     const auto sent = static_cast<uint64_t>(std::llround(sent_pps * offer.duration_s));
     outcome.unsent = outcome.offered - std::min(sent, outcome.offered);
-    const double excess = std::max((sent_pps - cap) * offer.duration_s - buffer, 0.0);
+    const double now = cap * (1 + std::uniform_real_distribution<>(-1, 1)(random) * wander);
+    const double excess = std::max((sent_pps - now) * offer.duration_s - buffer, 0.0);
     outcome.lost = static_cast<uint64_t>(excess) / burst * burst;
     if (Happens(spurious)) outcome.lost += 1 + random() % 100;
     if (Happens(disturbed)) {
@@ -104,6 +106,26 @@ TEST(RateSearch, IntervalHoldsTheCapHoweverManyTrialsLoseByChance) {
     if (spurious <= 0.2) {
       EXPECT_LE(wrong, 2 * doubt + 1) << spurious;
     }
+  }
+}
+
+TEST(RateSearch, IntervalIsAsWideAsTheRateWanders) {
+  for (const double wander : {0.01, 0.03, 0.05}) {
+    int verdicts = 0, held = 0;
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+      Policer device{.cap = 0, .wander = wander};
+      device.random.seed(seed);
+      device.cap = std::uniform_real_distribution<>(10'000, 0.9 * kLinePps)(device.random);
+      const FoundRate found = FindRate(Search(), device);
+      if (found.limit == RateLimit::kNoise) continue;
+      EXPECT_EQ(NameOf(found.limit), "device") << seed;
+      ++verdicts;
+      held += found.low_pps <= device.cap * 1.00001 && found.high_pps >= device.cap;
+      EXPECT_LE(found.high_pps, 1.25 * found.low_pps) << seed;
+    }
+    // Without widening: 20 to 35 verdicts, of which most hold another rate.
+    EXPECT_GE(verdicts, 50) << wander;
+    EXPECT_GE(held, 0.75 * verdicts) << wander;
   }
 }
 
@@ -168,6 +190,9 @@ TEST(RateSearch, NamesWhatWasTheLimit) {
     }
     EXPECT_EQ(found.confidence == 0, test.limit == RateLimit::kNoise) << test.name;
     EXPECT_LE(found.trials.size(), search.max_trials) << test.name;
+    if (test.device.disturbed == 1) {
+      EXPECT_EQ(found.trials.size(), 10u);
+    }
     EXPECT_EQ(found.trials.size(), test.device.trials) << test.name;
   }
 }

@@ -131,8 +131,13 @@ TEST(Reply, IsThatOfTheRfc) {
   for (size_t i = 0; i < std::size(kStats); ++i) {
     EXPECT_EQ(written([&](uint8_t* to) { return WriteAccepted(to, 0x2a, kStats[i]); }),
               FromHex(accepted + kDigits[i]));
+    EXPECT_EQ(written([&](uint8_t* to) { return WriteNotFound(to, 0x2a, {.stat = kStats[i]}); }),
+              FromHex(accepted + kDigits[i]));
   }
-  EXPECT_EQ(written([](uint8_t* to) { return WriteProgMismatch(to, 0x2a, 2, 4); }),
+  EXPECT_EQ(written([](uint8_t* to) {
+              return WriteNotFound(to, 0x2a,
+                                   {.stat = AcceptStat::kProgMismatch, .low = 2, .high = 4});
+            }),
             FromHex(accepted + "20000000200000004"));
   const struct {
     CallError error;

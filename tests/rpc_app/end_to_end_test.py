@@ -7,6 +7,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -17,10 +18,42 @@ PATIENCE_S = 60
 
 def run(*arguments):
     """The report of a run that ends by itself, and the lines for people."""
-    done = subprocess.run([RPC, "--json=-", *arguments], capture_output=True, text=True,
+    done = subprocess.run([RPC, *arguments, "--json=-"], capture_output=True, text=True,
                           timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout), done.stderr
+
+
+def service(folder, body):
+    """Builds a service whose procedure 0 is `body`, as --services names it."""
+    x = pathlib.Path(folder) / "one.x"
+    x.write_text("program P { version V { void NULL(void) = 0; } = 1; } = 0x20000200;")
+    source = pathlib.Path(folder) / "one.c"
+    source.write_text("#include <unistd.h>\n"
+                      f"int null_1_svc(void *a, void *r, void *q) {{ {body} }}")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", f"{folder}/one.so", str(source)], check=True)
+    return f"{folder}/one.so:{x}"
+
+
+# Cores, and how they come and go: flags, and what must have happened (device counters). Every call
+# has an ending in each of them, and none is wrong.
+CORES = [
+    # A core for each of more services than cores: idle cores are taken back and forth.
+    (["--cores=2", "--outstanding=4", "--run_calls=7"], ["rpc_switches", "rpc_yields"]),
+    # Several cores for one service: scaled up by calls that wait.
+    (["--cores=3", "--service_cores=3", "--services=echo", "--outstanding=16"], ["rpc_switches"]),
+    # Cores that nobody needs for a while are taken back, retired and woken.
+    (["--cores=4", "--service_cores=3", "--services=echo,add", "--outstanding=8",
+      "--run_calls=50", "--retire_ms=1"], ["rpc_yields", "rpc_retires", "rpc_wakes"]),
+    # Services that never wait lose their cores by interrupts.
+    (["--cores=2", "--service_cores=2", "--outstanding=32", "--run_calls=1", "--slice_us=50"],
+     ["rpc_switches", "rpc_yields"]),
+    # Calls in calls.
+    (["--services=front,store", "--outstanding=4"], ["rpc_nested", "rpc_switches"]),
+    (["--services=store,front,add", "--cores=3", "--service_cores=2", "--outstanding=8",
+      "--retire_ms=2", "--run_calls=5"], ["rpc_nested"]),
+    (["--services=front,store", "--nested=1", "--outstanding=8"], ["rpc_nested_too_many"]),
+]
 
 
 def processes_of(parent):
@@ -47,7 +80,8 @@ class Runs(unittest.TestCase):
 
     def test_without_a_fault_every_call_is_answered(self):
         report, lines = run("--duration_s=0.5", "--outstanding=4", "--run_calls=7",
-                            "--preempt_ms=10000", "--trace=2", "--stats_period_s=0.2")
+                            "--preempt_ms=10000", "--timeout_ms=20000", "--handler_ms=10000",
+                            "--trace=2", "--stats_period_s=0.2")
         self.check_endings(report)
         self.assertEqual([report[key] for key in ("lost", "refused", "late", "restarts",
                                                   "nic_drops")], [0] * 5, report)
@@ -61,9 +95,65 @@ class Runs(unittest.TestCase):
         hosts = [step for step in steps if "host" in step]
         self.assertEqual(hosts, [["12", "jump", "host"]] * 2, lines)
 
+    def test_cores_come_and_go_and_every_call_has_an_ending(self):
+        for flags, counters in CORES:
+            with self.subTest(flags):
+                happened = False
+                for duration_s in (0.2, 2, 20):  # Longer where the host took the CPUs away.
+                    report, lines = run(f"--duration_s={duration_s}", "--preempt_ms=30000",
+                                        "--stats_period_s=0", "--handler_ms=10000",
+                                        "--timeout_ms=20000", *flags)
+                    self.check_endings(report)
+                    self.assertEqual([report[key] for key in ("lost", "late", "restarts",
+                                                              "nic_drops")], [0] * 4, report)
+                    if "--nested=1" not in flags:
+                        self.assertEqual(report["refused"], 0, report)
+                    happened = all(report["device"][counter] > 0 for counter in counters)
+                    if happened:
+                        break
+                self.assertTrue(happened, (counters, lines))
+
+    def test_services_that_misbehave_harm_nobody_else(self):
+        """Processes that are killed, and such that keep their cores, under calls in calls."""
+        with subprocess.Popen([RPC, "--json=-", "--duration_s=0", "--stats_period_s=0.05",
+                               "--cores=3", "--service_cores=2", "--retire_ms=2",
+                               "--outstanding=6", "--run_calls=2", "--preempt_ms=300",
+                               "--handler_ms=300", "--nested_ms=10000", "--timeout_ms=20000",
+                               "--services=front,store,add"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as process:
+            for _ in range(3):
+                process.stderr.readline()
+            services = ("libsluice_rpc_front", "libsluice_rpc_store", "libsluice_rpc_add")
+            for service in services:
+                self.kill_one(process.pid, service, signal.SIGKILL)
+            # One that is stopped never gives its cores back, until it is ended for that.
+            for service in services[:2]:
+                self.kill_one(process.pid, service, signal.SIGSTOP)
+            process.send_signal(signal.SIGINT)
+            output, lines = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 0, lines)
+        report = json.loads(output)
+        self.check_endings(report)
+        self.assertGreaterEqual(report["restarts"], 5, report)
+        self.assertEqual(report["lost"], 0, report)
+
+    def kill_one(self, parent, service, how):
+        """Sends a signal to a service's process, and waits until there is another."""
+        pid = self.wait_for_process(parent, service, 0)
+        time.sleep(0.1)
+        os.kill(pid, how)
+        self.wait_for_process(parent, service, pid)
+
+    def wait_for_process(self, parent, service, other):
+        end = time.monotonic() + PATIENCE_S
+        while (pid := processes_of(parent).get(service, 0)) in (0, other):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        return pid
+
     def test_large_calls_go_through_buffers_and_small_ones_through_lines(self):
         for size, buffer in ((2000, "lines"), (6000, "a buffer")):
-            report, lines = run("--duration_s=0.2", "--services=echo", f"--echo_bytes={size}",
+            report, lines = run("--duration_s=0.5", "--services=echo", f"--echo_bytes={size}",
                                 "--trace=1")
             self.check_endings(report)
             self.assertIn(f"{size + 16} bytes, in {buffer}", lines)
@@ -75,15 +165,8 @@ class Runs(unittest.TestCase):
                               stderr=subprocess.PIPE, text=True) as process:
             for _ in range(3):
                 process.stderr.readline()
-            killed = set()
             for _ in range(3):
-                end = time.monotonic() + PATIENCE_S
-                while not (found := processes_of(process.pid).get("libsluice_rpc_echo", 0)) \
-                        or found in killed:
-                    self.assertLess(time.monotonic(), end)
-                    time.sleep(0.02)
-                os.kill(found, signal.SIGKILL)
-                killed.add(found)
+                self.kill_one(process.pid, "libsluice_rpc_echo", signal.SIGKILL)
                 time.sleep(0.3)
             left = processes_of(process.pid)
             process.send_signal(signal.SIGINT)
@@ -96,11 +179,70 @@ class Runs(unittest.TestCase):
         self.assertFalse([name for name, pid in left.items()
                           if pathlib.Path(f"/proc/{pid}").exists()], "processes are left over")
 
+    def test_every_interface_that_carries_frames_answers_every_call(self):
+        flags = {"packetized": ["--workers=2", "--outstanding=64", "--run_calls=7"],
+                 "streaming": ["--outstanding=8", "--echo_bytes=1400"],
+                 "bilateral": ["--services=echo,nothing", "--run_calls=3"]}
+        for iface, more in flags.items():
+            with self.subTest(iface):
+                report, lines = run("--no-huge", "-m", "512", "--", f"--iface={iface}",
+                                    "--duration_s=0.4", "--stats_period_s=0.2",
+                                    "--timeout_ms=20000", *more)
+                self.check_endings(report)
+                self.assertEqual([report[key] for key in ("app", "iface", "traffic")],
+                                 ["rpc", iface, "clients"])
+                self.assertEqual([report[key] for key in ("lost", "refused", "late")], [0] * 3,
+                                 report)
+                self.assertFalse({name for name, count in report["drops"].items() if count})
+                self.assertEqual(report["rpc"]["rpc_sent"], report["answered"])
+                self.assertEqual(report["rpc"]["rx_frames"], report["answered"])
+                self.assertLessEqual(report["latency_us"]["p50"], report["latency_us"]["p99"])
+                self.assertRegex(lines, r"calls [0-9]+  answered [0-9]+  p50 ")
+
+    def test_a_service_that_says_no_is_refused_on_frames_as_in_lines(self):
+        for flags in ([], ["--no-huge", "-m", "512", "--", "--iface=packetized"]):
+            with self.subTest(flags=flags), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run([RPC, *flags, "--json=-", "--duration_s=0.2",
+                                       "--services=" + service(folder, "return 0;")],
+                                      capture_output=True, text=True, timeout=PATIENCE_S,
+                                      check=False)
+                self.assertEqual(done.returncode, 1, "nothing was answered")
+                report = json.loads(done.stdout)
+                self.assertEqual([report[key] for key in ("answered", "missing", "corrupted")],
+                                 [0] * 3)
+                self.assertGreater(report["refused"], 5)
+
+    def test_calls_under_way_at_the_end_are_answered(self):
+        """More than a burst of calls, each of which takes half as long as a quiet moment."""
+        with tempfile.TemporaryDirectory() as folder:
+            slow = service(folder, "usleep(5000); return 1;")
+            for iface in ("packetized", "bilateral"):
+                with self.subTest(iface):
+                    report, _ = run("--no-huge", "-m", "512", "--", f"--iface={iface}",
+                                    "--duration_s=0.2", "--outstanding=40", "--timeout_ms=20000",
+                                    "--services=" + slow)
+                    self.check_endings(report)
+                    self.assertEqual([report[key] for key in ("lost", "late")], [0] * 2, report)
+
+    def test_it_lists_its_interfaces(self):
+        done = subprocess.run([RPC, "--list=interfaces"], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=True)
+        self.assertEqual([one["name"] for one in json.loads(done.stdout)],
+                         ["packetized", "streaming", "bilateral", "coherent"])
+
+    def test_what_services_include_is_c(self):
+        header = pathlib.Path(__file__).resolve().parents[2] / "apps" / "rpc" / "sluice_rpc.h"
+        subprocess.run(["cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror",
+                        "-fsyntax-only", "-x", "c", str(header)], check=True, timeout=PATIENCE_S)
+
     def test_bad_arguments_end_with_2_and_one_line(self):
         sample = SERVICES / "libsluice_rpc_add.so"
         for argument, says in {
                 "--cores=0": "--cores=0: give 1 to 32",
                 "--service_cores=2": "--service_cores=2: give 1 to the number of --cores",
+                "--nested=0": "--nested=0: give 1 to 1024",
+                "--nested_ms=0": "--nested_ms=0: give milliseconds up to 60000",
+                "--store_mib=0": "--store_mib=0: give 1 to 1048576",
                 "--policy=best": "--policy=best: give one of fifo_per_cpu, fifo_central, ",
                 "--echo_bytes=8193": "--echo_bytes=8193: give 0 to 8192",
                 "--services=sort": "services/libsluice_rpc_sort.so is no file: give nothing, ",
@@ -112,9 +254,22 @@ class Runs(unittest.TestCase):
                 "--wire=nowhere": "--ip=: give the NIC's addresses on nowhere",
                 "--colour=red": "--colour=red: unknown flag: see --help",
                 "fast": "fast: not a flag: see --help",
-                "--queue": "--queue: needs a value: --queue=VALUE"}.items():
+                "--queue": "--queue: needs a value: --queue=VALUE",
+                "--iface=token-ring": "--iface=token-ring: ",
+                "--iface=streaming --rpc_port=0": "--rpc_port=0: give 1 to 65535",
+                "--iface streaming --outstanding=0": "--outstanding=0: give 1 to 4096",
+                "--iface=packetized --run_calls=0": "--run_calls=0: give 1 to 1000000000",
+                "--iface=packetized --echo_bytes=1401": "--echo_bytes=1401: give 0 to 1400",
+                "--iface=bilateral --timeout_ms=0": "--timeout_ms=0: give milliseconds up to 60000",
+                "--iface=packetized --ip=ten": "--ip=ten: ",
+                "--iface=packetized --services=sort": "services/libsluice_rpc_sort.so is no file",
+                f"--iface=packetized --services={sample}:{SERVICES}/echo.x":
+                    "has no function echo_1_svc",
+                f"--iface=packetized --services=add,{sample}:{SERVICES}/add.x":
+                    "a program of it is another service's",
+                "--iface=packetized --policy=fifo": "policy"}.items():
             with self.subTest(argument):
-                done = subprocess.run([RPC, argument], capture_output=True, text=True,
+                done = subprocess.run([RPC, *argument.split()], capture_output=True, text=True,
                                       timeout=PATIENCE_S, check=False)
                 self.assertEqual(done.returncode, 2, done)
                 self.assertEqual(done.stderr.count("\n"), 1, done)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 
 // As rpcgen declares odd.x.
 struct Shape {
@@ -48,4 +51,25 @@ int turn_1_svc(Shape* shape, Shape* result, void*) {
 }
 
 int fine_1_svc(void*, void*, void*) { return 1; }
+
+// Sleeps for so many milliseconds; whether it was interrupted.
+int wait_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
+  const timespec time = {*milliseconds / 1000, *milliseconds % 1000 * 1'000'000L};
+  *result = nanosleep(&time, nullptr) != 0;
+  return 1;
+}
+
+// Fills what lies before its line with ones: the words that the NIC reads, if it is the first line
+// of its endpoint. And gives the NIC the time to see them.
+int stomp_1_svc(uint8_t* arguments, void*, void*) {
+  std::memset(arguments - 24 - 512, 0xff, 512);
+  usleep(100'000);
+  return 1;
+}
+
+// Takes the thread with it.
+int quit_1_svc(void*, void*, void*) {
+  syscall(SYS_exit, 0);
+  return 1;
+}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * odd_client ADDRESS PORT CALLS: calls the service of odd.x through what rpcgen made of it, with
- * libtirpc over UDP, and checks every answer; asks the port mapper at the end. */
+ * libtirpc over UDP, and checks every answer; the second half of the calls has AUTH_SYS. With PORT 0
+ * the port mapper says where the service is, else the address is one of IPv4. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,34 +40,47 @@ static int turns_well(CLIENT *client, unsigned seed) {
   return good;
 }
 
-int main(int argc, char **argv) {
+static CLIENT *client_of(char **argv, unsigned version) {
   struct sockaddr_in server = {0};
   struct timeval patience = {2, 0};
   int socket = RPC_ANYSOCK;
+  const int port = atoi(argv[2]);
+  CLIENT *client;
+  if (port == 0) {
+    client = clnt_create(argv[1], ODD_PROGRAM, version, "udp");
+  } else {
+    server.sin_family = AF_INET;
+    server.sin_addr.s_addr = inet_addr(argv[1]);
+    server.sin_port = htons((unsigned short)port);
+    client = clntudp_create(&server, ODD_PROGRAM, version, patience, &socket);
+  }
+  if (client == NULL) {
+    printf("%s\n", clnt_spcreateerror("no client"));
+    exit(1);
+  }
+  return client;
+}
+
+int main(int argc, char **argv) {
   unsigned calls, good = 0, i;
   CLIENT *client;
   if (argc != 4) return 2;
-  server.sin_family = AF_INET;
-  server.sin_addr.s_addr = inet_addr(argv[1]);
-  server.sin_port = htons((unsigned short)atoi(argv[2]));
   calls = (unsigned)atoi(argv[3]);
-  client = clntudp_create(&server, ODD_PROGRAM, ODD_VERSION, patience, &socket);
-  if (client == NULL) return 1;
-  for (i = 0; i < calls; ++i) good += turns_well(client, i);
+  client = client_of(argv, ODD_VERSION);
+  for (i = 0; i < calls; ++i) {
+    if (i == calls / 2) {
+      auth_destroy(client->cl_auth);
+      client->cl_auth = authunix_create_default();
+    }
+    good += turns_well(client, i);
+  }
   /* A handler that fails, and a version that there is not. */
   printf("good %u\n", good);
   printf("fail: %s\n", fail_1(NULL, client) == NULL ? clnt_sperror(client, "") : "nothing");
+  auth_destroy(client->cl_auth);
   clnt_destroy(client);
-  socket = RPC_ANYSOCK;
-  client = clntudp_create(&server, ODD_PROGRAM, 7, patience, &socket);
+  client = client_of(argv, 7);
   printf("version: %s\n", fine_1(NULL, client) == NULL ? clnt_sperror(client, "") : "nothing");
-  clnt_destroy(client);
-  client = clnt_create(argv[1], ODD_PROGRAM, ODD_VERSION, "udp");
-  if (client == NULL) {
-    printf("portmap: %s\n", clnt_spcreateerror(""));
-    return 1;
-  }
-  printf("portmap: %s\n", fine_1(NULL, client) != NULL ? "fine" : clnt_sperror(client, ""));
   clnt_destroy(client);
   return good == calls ? 0 : 1;
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Services in processes of their own, called one by one: what they answer, and what becomes of
-// calls when a process crashes, hangs, fails or returns what cannot be sent. Expected replies are
-// written after RFC 5531 section 9 and RFC 4506.
+// calls when a process crashes, hangs, fails or returns what cannot be sent; and services that call
+// others. Expected replies are written after RFC 5531 section 9 and RFC 4506.
 #include "supervision.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <ctime>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -92,29 +95,47 @@ class CallWire final : public emulator::Wire {
   emulator::WireTotals totals_;
 };
 
+// Bounds that only what hangs exceeds.
+struct Options {
+  uint64_t preempt_ns = 10'000'000'000;
+  uint64_t nested_ns = 10'000'000'000;
+  uint32_t cores = 1;
+  std::vector<ServiceFiles> services = {{"odd", ODD_OBJECT, ODD_X, kPort},
+                                        {"add", ADD_OBJECT, ADD_X, kPort},
+                                        {"portmap", PORTMAP_OBJECT, PORTMAP_X, kPort}};
+};
+
 class SupervisionTest : public testing::Test {
  protected:
-  // Bounds that only what hangs exceeds.
-  explicit SupervisionTest(uint64_t preempt_ns = 10'000'000'000) {
-    setenv("SLUICE_RPC_PROGRAMS", "100000:2:111 536871171:1:20049", 1);
-    settings_.services = {{"odd", ODD_OBJECT, ODD_X, kPort},
-                          {"add", ADD_OBJECT, ADD_X, kPort},
-                          {"portmap", PORTMAP_OBJECT, PORTMAP_X, kPort}};
+  explicit SupervisionTest(const Options& options = {}) {
+    setenv("SLUICE_RPC_PROGRAMS", "100000:2:udp:10.0.0.2.0.111 536871171:1:udp:10.0.0.2.78.81 "
+           "536871171:1:udp6:fd00::2.78.81", 1);
+    settings_.services = options.services;
+    settings_.cores = settings_.service_cores = options.cores;
     settings_.service_program = SERVICE_PROGRAM;
-    for (const ServiceFiles& files : settings_.services) {
+    for (ServiceFiles& files : settings_.services) {
+      for (const ServiceFiles& other : options.services) files.callees.push_back(other.x);
       compiled_.push_back(*rpc::CompileX(*ReadFile(files.x), files.x, &error_));
     }
-    placement_ = MakePlacement("shinjuku", 1, 1'000'000);
-    cores_.push_back(
-        std::make_unique<KernelCore>(0, processes_, coherent::WaitMethod::kPause));
+    placement_ = MakePlacement("shinjuku", options.cores, 1'000'000);
+    for (uint32_t core = 0; core < options.cores; ++core) {
+      cores_.push_back(
+          std::make_unique<KernelCore>(core, processes_, coherent::WaitMethod::kPause));
+    }
     const device::rpc::RpcNicConfig config = {
-        .dispatcher = {.switch_bound = 10'000'000'000,
+        .dispatcher = {.cores = options.cores,
+                       .switch_bound = 10'000'000'000,
                        .leave_bound = 10'000'000'000,
-                       .preempt_bound = preempt_ns},
+                       .preempt_bound = options.preempt_ns,
+                       .nested_bound = options.nested_ns},
         .users = kUserGeometry};
     nic_ = std::make_unique<NicThread>(config, *placement_, wire_, processes_, cores_, 100);
-    nic_->Do([&](device::rpc::RpcNic& nic) { nic.AttachKernel(0, cores_[0]->endpoint()); });
-    cores_[0]->Start();
+    nic_->Do([&](device::rpc::RpcNic& nic) {
+      for (uint16_t core = 0; core < options.cores; ++core) {
+        nic.AttachKernel(core, cores_[core]->endpoint());
+      }
+    });
+    for (const auto& core : cores_) core->Start();
     supervision_ = std::make_unique<Supervision>(settings_, compiled_, processes_, *nic_);
     started_ = supervision_->Start(&error_);
     nic_->EnableWire(true);
@@ -124,8 +145,8 @@ class SupervisionTest : public testing::Test {
     cores_.clear();
   }
 
-  uint32_t Send(uint32_t program, uint32_t procedure, const Words& arguments = {}) {
-    const uint32_t version = program == kPortmap ? 2 : 1;
+  uint32_t Send(uint32_t program, uint32_t procedure, const Words& arguments = {},
+                uint32_t version = 1) {
     Words message = {++xid_, 0, 2, program, version, procedure, 0, 0, 0, 0};
     message.insert(message.end(), arguments.begin(), arguments.end());
     wire_.Send(message);
@@ -141,8 +162,20 @@ class SupervisionTest : public testing::Test {
     }
     return {};
   }
-  Words Call(uint32_t program, uint32_t procedure, const Words& arguments = {}) {
-    return Await(Send(program, procedure, arguments));
+  Words Call(uint32_t program, uint32_t procedure, const Words& arguments = {},
+             uint32_t version = 1) {
+    return Await(Send(program, procedure, arguments, version));
+  }
+
+  /// Cores that are in handlers.
+  uint32_t Running() {
+    uint32_t running = 0;
+    nic_->Do([&](device::rpc::RpcNic& nic) {
+      for (uint16_t core = 0; core < cores_.size(); ++core) {
+        running += nic.dispatcher().state(core) == device::rpc::Dispatcher::CoreState::kRunning;
+      }
+    });
+    return running;
   }
 
   static constexpr uint32_t kSystemErr = 5;
@@ -191,18 +224,74 @@ TEST_F(SupervisionTest, ThePortMapperKnowsWhatThereIs) {
   ASSERT_TRUE(started_) << error_;
   // RFC 1833 section 3: a mapping is program, version, protocol (17: UDP) and port; a list has TRUE
   // before each, and FALSE behind the last.
-  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 17, 0}), (Words{0, 20049}));
-  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 7, 17, 0}), (Words{0, 20049})) << "another version of it";
-  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 6, 0}), (Words{0, 0})) << "over TCP there is nothing";
-  EXPECT_EQ(Call(kPortmap, 3, {99, 1, 17, 0}), (Words{0, 0}));
-  EXPECT_EQ(Call(kPortmap, 4),
+  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 17, 0}, 2), (Words{0, 20049}));
+  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 7, 17, 0}, 2), (Words{0, 20049})) << "another version of it";
+  EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 6, 0}, 2), (Words{0, 0})) << "over TCP there is nothing";
+  EXPECT_EQ(Call(kPortmap, 3, {99, 1, 17, 0}, 2), (Words{0, 0}));
+  EXPECT_EQ(Call(kPortmap, 4, {}, 2),
             (Words{0, 1, kPortmap, 2, 17, 111, 1, kAdd, 1, 17, 20049, 0}));
-  EXPECT_EQ(Call(kPortmap, 1, {99, 1, 17, 9}), (Words{0, 0})) << "nobody registers";
+  EXPECT_EQ(Call(kPortmap, 1, {99, 1, 17, 9}, 2), (Words{0, 0})) << "nobody registers";
+}
+
+// A string of RFC 4506 section 4.11: its length, its bytes, zeroes up to a word.
+Words Text(const std::string& text) {
+  Words words(1 + (text.size() + 3) / 4);
+  words[0] = static_cast<uint32_t>(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    words[1 + i / 4] |= uint32_t{static_cast<uint8_t>(text[i])} << (24 - 8 * (i % 4));
+  }
+  return words;
+}
+Words Joined(std::initializer_list<Words> parts) {
+  Words all;
+  for (const Words& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+// RFC 1833 section 2.1: what a client asks about, its address and owner left open.
+Words Asked(uint32_t program, uint32_t version, const std::string& network) {
+  return Joined({{program, version}, Text(network), {0, 0}});
+}
+
+TEST_F(SupervisionTest, RpcbindKnowsAddressesOfEveryNetwork) {
+  ASSERT_TRUE(started_) << error_;
+  const Words success = {0}, none = {0, 0};
+  for (const uint32_t version : {3, 4}) {
+    SCOPED_TRACE(version);
+    const auto address = [&](uint32_t of, const std::string& network) {
+      return Call(kPortmap, 3, Asked(kAdd, of, network), version);
+    };
+    EXPECT_EQ(address(1, "udp"), Joined({success, Text("10.0.0.2.78.81")}));
+    EXPECT_EQ(address(1, "udp6"), Joined({success, Text("fd00::2.78.81")}));
+    EXPECT_EQ(address(7, "udp"), Joined({success, Text("10.0.0.2.78.81")})) << "another version";
+    EXPECT_EQ(address(1, "tcp"), none);
+    EXPECT_EQ(Call(kPortmap, 3, Asked(99, 1, "udp"), version), none);
+    const auto entry = [](uint32_t program, uint32_t of, const char* network, const char* where) {
+      return Joined({{1, program, of}, Text(network), Text(where), Text("sluice-rpc")});
+    };
+    EXPECT_EQ(Call(kPortmap, 4, {}, version),
+              Joined({success, entry(kPortmap, 2, "udp", "10.0.0.2.0.111"),
+                      entry(kAdd, 1, "udp", "10.0.0.2.78.81"),
+                      entry(kAdd, 1, "udp6", "fd00::2.78.81"), {0}}));
+    EXPECT_EQ(Call(kPortmap, 1, Asked(99, 1, "udp"), version), none) << "nobody registers";
+    EXPECT_EQ(Call(kPortmap, 5, {}, version), Words{3}) << "nor is called for others";
+    const Words time = Call(kPortmap, 6, {}, version);
+    ASSERT_EQ(time.size(), 2u);
+    EXPECT_NEAR(time[1], static_cast<uint32_t>(std::time(nullptr)), 60);
+  }
+  EXPECT_EQ(Call(kPortmap, 9, Asked(kAdd, 1, "udp"), 4),
+            Joined({success, Text("10.0.0.2.78.81")}));
+  EXPECT_EQ(Call(kPortmap, 9, Asked(kAdd, 7, "udp"), 4), none) << "no other version";
+  // Semantics 1: NC_TPI_CLTS.
+  EXPECT_EQ(Call(kPortmap, 11, Asked(kAdd, 1, ""), 4),
+            Joined({success, {1}, Text("10.0.0.2.78.81"), Text("udp"), {1}, Text("inet"),
+                    Text("udp"), {1}, Text("fd00::2.78.81"), Text("udp6"), {1}, Text("inet6"),
+                    Text("udp"), {0}}));
+  EXPECT_EQ(Call(kPortmap, 11, Asked(99, 1, ""), 4), none);
 }
 
 class HangingTest : public SupervisionTest {
  protected:
-  HangingTest() : SupervisionTest(500'000'000) {}
+  HangingTest() : SupervisionTest({.preempt_ns = 2'000'000'000}) {}
 };
 
 TEST_F(HangingTest, AServiceThatHangsIsEndedAndTheOtherGoesOn) {
@@ -220,6 +309,228 @@ TEST_F(SupervisionTest, FailuresOfAHandlerEndItsCallAlone) {
   EXPECT_EQ(Call(kOdd, 4), Words{kSystemErr});
   EXPECT_EQ(Call(kOdd, 6), Words{0});
   EXPECT_EQ(supervision_->restarts(), 0u);
+}
+
+TEST_F(HangingTest, AThreadThatIsGoneTakesItsProcessWithIt) {
+  ASSERT_TRUE(started_) << error_;
+  const uint32_t quits = Send(kOdd, 9);
+  EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5}));
+  EXPECT_EQ(Await(quits), Words{kSystemErr});
+  EXPECT_EQ(Call(kOdd, 6), Words{0});
+  EXPECT_EQ(supervision_->restarts(), 1u);
+}
+
+TEST_F(SupervisionTest, AProcessThatWritesGarbageToItsEndpointIsEndedAndTheOtherGoesOn) {
+  ASSERT_TRUE(started_) << error_;
+  // Every other call lies in the first line.
+  Words said = {0};
+  for (int i = 0; said == Words{0} && i < 20; ++i) said = Call(kOdd, 8);
+  EXPECT_EQ(said, Words{kSystemErr});
+  EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5}));
+  EXPECT_EQ(Call(kOdd, 6), Words{0});
+  EXPECT_EQ(supervision_->restarts(), 1u);
+}
+
+TEST_F(SupervisionTest, AnInterruptEndsWhatAHandlerWaitsFor) {
+  ASSERT_TRUE(started_) << error_;
+  const uint32_t waits = Send(kOdd, 7, {60'000});
+  EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5}));
+  EXPECT_EQ(Await(waits), (Words{0, 1}));
+  EXPECT_EQ(supervision_->restarts(), 0u);
+}
+
+class TwoCoresTest : public SupervisionTest {
+ protected:
+  TwoCoresTest() : SupervisionTest({.cores = 2}) {}
+};
+
+TEST_F(TwoCoresTest, TheInterruptReachesTheThreadWhoseCoreIsWanted) {
+  ASSERT_TRUE(started_) << error_;
+  const uint32_t first = Send(kOdd, 7, {60'000});
+  const uint32_t second = Send(kOdd, 7, {60'000});
+  while (Running() != 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5})) << "both cores were odd's";
+  Words said[2] = {wire_.Take(first), wire_.Take(second)};
+  EXPECT_NE(said[0].empty(), said[1].empty()) << "one of them waits on";
+  const Words& ended = said[0].empty() ? said[1] : said[0];
+  EXPECT_EQ(ended.back(), 1u);
+  EXPECT_EQ(Call(kOdd, 6), Words{0}) << "a process with a handler that runs, on another core";
+  EXPECT_EQ(supervision_->restarts(), 0u);
+}
+
+TEST_F(TwoCoresTest, ACrashOnOneCoreEndsTheCallsOfAll) {
+  ASSERT_TRUE(started_) << error_;
+  const uint32_t waits = Send(kOdd, 7, {60'000});
+  while (Running() != 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(Call(kOdd, 1), Words{kSystemErr});
+  EXPECT_EQ(Await(waits), Words{kSystemErr});
+  for (uint32_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(Call(kOdd, 6), Words{0});
+    EXPECT_EQ(Call(kAdd, 1, {i, 3}), (Words{0, i + 3}));
+  }
+  EXPECT_EQ(supervision_->restarts(), 1u);
+}
+
+constexpr uint32_t kStore = 0x20000104;
+constexpr uint32_t kFront = 0x20000105;
+constexpr uint32_t kAsker = 0x20000778;
+
+// Length, bytes, padding (RFC 4506 section 4.10): `bytes` bytes of `value`.
+Words Opaque(uint32_t bytes, uint8_t value) {
+  Words words = {bytes};
+  for (uint32_t at = 0; at < bytes; at += 4) {
+    uint32_t word = 0;
+    for (uint32_t i = at; i < at + 4; ++i) word = word << 8 | (i < bytes ? value : 0);
+    words.push_back(word);
+  }
+  return words;
+}
+Words Joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+class CallsInCallsTest : public SupervisionTest {
+ protected:
+  explicit CallsInCallsTest(uint64_t preempt_ns = 10'000'000'000,
+                            uint64_t nested_ns = 10'000'000'000)
+      : SupervisionTest({.preempt_ns = preempt_ns,
+                         .nested_ns = nested_ns,
+                         .services = {{"odd", ODD_OBJECT, ODD_X, kPort},
+                                      {"store", STORE_OBJECT, STORE_X, kPort},
+                                      {"front", FRONT_OBJECT, FRONT_X, kPort},
+                                      {"asker", ASKER_OBJECT, ASKER_X, kPort}}}) {}
+  static void SetUpTestSuite() { setenv("SLUICE_RPC_STORE_MIB", "1", 1); }
+
+  enum : uint32_t { kGet = 1, kPut = 2, kDelete = 3 };  // store.x
+  enum : uint32_t { kOk, kNotFound, kBadKey, kFull };
+  enum : uint32_t { kLookUp = 1, kKeep = 2 };  // front.x
+  static constexpr uint32_t kUnavailable = 3;
+  static constexpr uint32_t kGarbageArgs = 4;
+};
+
+TEST_F(CallsInCallsTest, TheStoreKeepsWhatItIsGiven) {
+  ASSERT_TRUE(started_) << error_;
+  const Words key = Opaque(5, 'k'), longest = Opaque(250, 'l');
+  EXPECT_EQ(Call(kStore, kGet, key), (Words{0, kNotFound}));
+  EXPECT_EQ(Call(kStore, kDelete, key), (Words{0, kNotFound}));
+  for (const uint32_t bytes : {0u, 1u, 8192u, 7u}) {
+    EXPECT_EQ(Call(kStore, kPut, Joined(key, Opaque(bytes, 'v'))), (Words{0, kOk}));
+    EXPECT_EQ(Call(kStore, kGet, key), Joined({0, kOk}, Opaque(bytes, 'v')));
+  }
+  EXPECT_EQ(Call(kStore, kPut, Joined(longest, Opaque(3, 'w'))), (Words{0, kOk}));
+  EXPECT_EQ(Call(kStore, kDelete, key), (Words{0, kOk}));
+  EXPECT_EQ(Call(kStore, kGet, key), (Words{0, kNotFound}));
+  EXPECT_EQ(Call(kStore, kGet, longest), Joined({0, kOk}, Opaque(3, 'w')));
+}
+
+TEST_F(CallsInCallsTest, BadKeysAreAnsweredAsSuch) {
+  ASSERT_TRUE(started_) << error_;
+  const Words value = Opaque(4, 'v');
+  for (const uint32_t procedure : {kGet, kPut, kDelete}) {
+    SCOPED_TRACE(procedure);
+    EXPECT_EQ(Call(kStore, procedure, Joined({0}, value)), (Words{0, kBadKey})) << "empty";
+    EXPECT_EQ(Call(kStore, procedure, Joined(Opaque(251, 'k'), value)), Words{kGarbageArgs});
+  }
+  EXPECT_EQ(Call(kStore, kPut, Joined(Opaque(4, 'k'), Opaque(8193, 'v'))), Words{kGarbageArgs});
+  EXPECT_EQ(supervision_->restarts(), 0u);
+}
+
+TEST_F(CallsInCallsTest, AStoreThatIsFullRefusesAndLosesNothing) {
+  ASSERT_TRUE(started_) << error_;
+  const auto key = [](uint32_t i) { return Words{4, i}; };
+  uint32_t kept = 0;
+  while (kept < 128 && Call(kStore, kPut, Joined(key(kept), Opaque(8192, 'v'))) == Words{0, kOk}) {
+    ++kept;
+  }
+  EXPECT_GT(kept, 100u) << "of 1 MiB";
+  EXPECT_LT(kept, 128u) << "that is 1 MiB without any key";
+  EXPECT_EQ(Call(kStore, kPut, Joined(key(kept), Opaque(8192, 'v'))), (Words{0, kFull}));
+  for (uint32_t i = 0; i < kept; ++i) {
+    ASSERT_EQ(Call(kStore, kGet, key(i)), Joined({0, kOk}, Opaque(8192, 'v')));
+  }
+  EXPECT_EQ(Call(kStore, kDelete, key(1)), (Words{0, kOk}));
+  EXPECT_EQ(Call(kStore, kPut, Joined(key(kept), Opaque(8192, 'v'))), (Words{0, kOk}));
+}
+
+TEST_F(CallsInCallsTest, TheFrontAnswersWithWhatTheStoreHas) {
+  ASSERT_TRUE(started_) << error_;
+  const Words key = Opaque(5, 'k');
+  EXPECT_EQ(Call(kFront, kLookUp, key), (Words{0, kNotFound}));
+  for (const uint32_t bytes : {4u, 0u, 8192u}) {
+    EXPECT_EQ(Call(kFront, kKeep, Joined(key, Opaque(bytes, 'v'))),
+              Joined({0}, Opaque(bytes, 'v')));
+    EXPECT_EQ(Call(kFront, kLookUp, key), Joined({0, kOk}, Opaque(bytes, 'v')));
+    EXPECT_EQ(Call(kStore, kGet, key), Joined({0, kOk}, Opaque(bytes, 'v')));
+  }
+  EXPECT_EQ(Call(kFront, kLookUp, {0}), (Words{0, kBadKey}));
+  EXPECT_EQ(Call(kFront, kKeep, {0, 0}), Words{kSystemErr});
+}
+
+TEST_F(CallsInCallsTest, TheFrontOutlivesItsStore) {
+  ASSERT_TRUE(started_) << error_;
+  const Words key = Opaque(5, 'k');
+  ASSERT_EQ(Call(kFront, kKeep, Joined(key, Opaque(4, 'v'))), Joined({0}, Opaque(4, 'v')));
+  processes_.Get(1)->Signal(SIGKILL);
+  // The call waits for the next store, or was in the hands of the one that died.
+  const Words said = Call(kFront, kLookUp, key);
+  EXPECT_TRUE(said == (Words{0, kNotFound}) || said == (Words{0, kUnavailable, kSystemErr}));
+  EXPECT_EQ(Call(kFront, kLookUp, key), (Words{0, kNotFound})) << "what it held is gone";
+  EXPECT_EQ(supervision_->restarts(), 1u);
+}
+
+TEST_F(CallsInCallsTest, TheCallerIsToldWhatBecameOfItsCall) {
+  ASSERT_TRUE(started_) << error_;
+  struct Case {
+    const char* name;
+    uint32_t procedure;
+    Words reply;
+  };
+  for (const Case& test : {Case{"it succeeds", 6, {0, 0}}, {"it crashes", 1, {0, kSystemErr}},
+                           {"it fails", 3, {0, kSystemErr}},
+                           {"it returns garbage", 4, {0, kSystemErr}},
+                           {"it succeeds again", 6, {0, 0}},
+                           {"nobody declares it", 99, {kSystemErr}}}) {
+    EXPECT_EQ(Call(kAsker, 1, {kOdd, 1, test.procedure}), test.reply) << test.name;
+  }
+  EXPECT_EQ(supervision_->restarts(), 1u);
+}
+
+TEST_F(CallsInCallsTest, CallsInCallsEndSomewhere) {
+  ASSERT_TRUE(started_) << error_;
+  EXPECT_EQ(Call(kAsker, 2, {0}), (Words{0, 0}));
+  EXPECT_EQ(Call(kAsker, 2, {8}), (Words{0, 8}));
+  // The ninth is refused (1000 + TOO_DEEP), and eight add one each.
+  EXPECT_EQ(Call(kAsker, 2, {20}), (Words{0, 1016}));
+}
+
+TEST_F(CallsInCallsTest, ACallerThatIsKilledInTheMiddleIsNotContinued) {
+  ASSERT_TRUE(started_) << error_;
+  const uint32_t asks = Send(kAsker, 1, {kOdd, 1, 7});
+  uint64_t nested = 0;
+  while (nested == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    nic_->Do([&](device::rpc::RpcNic& nic) {
+      nested = nic.dispatcher().counter(device::rpc::DispatchCounter::kSuspended);
+    });
+  }
+  processes_.Get(3)->Signal(SIGKILL);
+  EXPECT_EQ(Await(asks), Words{kSystemErr});
+  EXPECT_EQ(Call(kAsker, 1, {kOdd, 1, 6}), (Words{0, 0}));
+  EXPECT_EQ(supervision_->restarts(), 1u) << "odd was interrupted, and went on";
+}
+
+class LateAnswersTest : public CallsInCallsTest {
+ protected:
+  LateAnswersTest() : CallsInCallsTest(500'000'000, 1'000'000'000) {}
+};
+
+TEST_F(LateAnswersTest, ACallThatIsNotAnsweredInTimeIsGivenUp) {
+  ASSERT_TRUE(started_) << error_;
+  constexpr uint32_t kTimedOut = 9;  // sluice_rpc.h
+  EXPECT_EQ(Call(kAsker, 1, {kOdd, 1, 2}), (Words{0, kTimedOut}));
+  EXPECT_EQ(Call(kOdd, 6), Words{0}) << "it was started again";
+  EXPECT_EQ(Call(kAsker, 1, {kOdd, 1, 6}), (Words{0, 0}));
 }
 
 TEST(SupervisionFaults, AServiceWithoutAFunctionDoesNotStart) {

@@ -73,6 +73,7 @@ BAD = {
     "maglev": f"""
         --config={NOWHERE}
         --config={THIS}
+        --config_etcd=nowhere
         --explain=nonsense
         --plan={NOWHERE}
         --instance=nobody
@@ -81,6 +82,9 @@ BAD = {
         --out_pcap={NOWHERE} --pcap=CAPTURE
         --pass_pcap=pass.pcap --pcap=CAPTURE
         --pass_pcap={NOWHERE} --pcap=CAPTURE --out_pcap=/dev/null
+        --out_pcap=CAPTURE --pcap=CAPTURE
+        --pass_pcap=CAPTURE --pcap=CAPTURE --out_pcap=/dev/null
+        --pass_pcap=CAPTURE.new --pcap=CAPTURE --out_pcap=CAPTURE.new
         --ip=10.0.0.1
         --metrics=192.0.2.1:0
         --json={NOWHERE}""",
@@ -97,6 +101,12 @@ BAD = {
         --snapshot=/
         --memory_mb=1048577
         --client=protocol=http
+        --register=nowhere --ip=10.0.0.2
+        --register=127.0.0.1:2379/sluice-kv/
+        --register_as=10.0.0.2:1024
+        --register_as=10.0.0.2:99999 --register=127.0.0.1:2379/sluice-kv/
+        --register_lease_s=1
+        --register_lease_s=3601
         --ip=10.0.0
         --json={NOWHERE}""",
     "kv-client": f"""
@@ -177,6 +187,12 @@ BAD = {
         --export_csv={NOWHERE}
         --export_csv=/
         --export_json={NOWHERE}
+        --export_epochs={NOWHERE}
+        --export_epochs={THIS}
+        --epochs_kept=-1
+        --sketch_seed=x
+        --merge={NOWHERE}
+        --merge={THIS}
         --ip=10.0.0.1
         --json={NOWHERE}""",
     "pktgen": f"""
@@ -189,6 +205,7 @@ BAD = {
         --arrivals=late
         --arrivals=poisson --gaps=original --pcap=CAPTURE
         --loops=x
+        --loops=1099511627777 --pcap=CAPTURE
         --loops=2
         --gaps=original
         --gaps=some --pcap=CAPTURE
@@ -257,6 +274,11 @@ BAD = {
         --model=fpga
         --socket=
         --socket={NOWHERE}
+        --vfio_user=
+        --vfio_user={NOWHERE}
+        --vfio_user=a.sock --socket=b.sock
+        --interrupts=some
+        --interrupts=off
         --wire=string
         --wire=pcap:{NOWHERE}
         --faults=drop:2

@@ -126,6 +126,21 @@ TEST(Worker, LooksAtStopBeforeItsFirstPoll) {
   EXPECT_TRUE(queue.drained);
 }
 
+TEST(Worker, TheTimeOfTheFirstBurstIsTheTimeAfterEnter) {
+  struct Slow : Pass {
+    void Enter() {
+      const uint64_t begin = rte_rdtsc();
+      while ((entered = rte_rdtsc()) - begin < 1'000'000) continue;
+    }
+    uint64_t entered = 0;
+  };
+  WorkerControl control;
+  SilentQueue queue{control, 0};
+  Slow engine;
+  Work(queue, engine, control);
+  EXPECT_GE(queue.begin, engine.entered);
+}
+
 // Sends a frame whenever it is called and nobody asked.
 struct Unasked : Pass {
   void set_outbox(packet::Outbox given) { outbox = given; }

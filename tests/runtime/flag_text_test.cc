@@ -8,6 +8,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 DEFINE_double(test_share, 0.1, "A share");
 DEFINE_string(test_text, "", "A text");
@@ -54,6 +55,20 @@ TEST(FlagText, OfHelpHasALineForEachFlagOfOurs) {
   const std::string help = FlagHelp();
   EXPECT_NE(help.find("  --test_share         A share (0.1)\n"), std::string::npos) << help;
   EXPECT_EQ(help.find("--tab_completion_word"), std::string::npos) << help;  // gflags' own.
+}
+
+TEST(FlagText, OfWhatIsAskedInsteadOfARun) {
+  const auto ask = [](std::vector<std::string> words) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    return Information(arguments, "sluice-x: does x", "1.2");
+  };
+  const std::string help = "sluice-x: does x\n\nUsage: sluice-x [flags]\n" + FlagHelp();
+  EXPECT_EQ(ask({"--test_share=1", "--help"}), help);
+  EXPECT_EQ(ask({"-h", "--version"}), help);
+  EXPECT_EQ(ask({"--version"}), "sluice-x 1.2\n");
+  EXPECT_EQ(ask({}), "");
+  EXPECT_EQ(ask({"--test_share=1", "--helpful"}), "");
 }
 
 }  // namespace

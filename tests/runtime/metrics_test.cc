@@ -126,7 +126,7 @@ TEST(Metrics, AreServedBesideConnectionsThatNeverAsk) {
     }
   }
   const std::string answer =
-      Ask(server->url(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", {1, 0});
+      Ask(server->url(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", {4, 0});
   EXPECT_TRUE(Has(answer, "sluice_rx_packets_total 1000")) << answer;
   for (const int connection : held) close(connection);
 }

@@ -120,6 +120,20 @@ class Hugepages(Host):
         self.assertEqual(self.run_script("hugepages"),
                          (0, "hugepages of 2 MB: 512 reserved, 500 free\n"))
 
+    def test_what_a_service_wants_free_is_demanded(self):
+        self.assertEqual(self.run_script("hugepages", "--free=500"), (0, ""))
+        code, text = self.run_script("hugepages", "--free=520")
+        self.assertEqual(code, 1)
+        self.assertIn(f"500 of 512 are free: reserve more with {SCRIPT} hugepages 532", text)
+        self.assertEqual(self.get(f"{HUGE}/nr_hugepages"), "512")
+
+    def test_who_wants_none_needs_no_kernel_that_has_them(self):
+        for path in (f"{HUGE}/nr_hugepages", f"{HUGE}/free_hugepages"):
+            (self.root / path).unlink()
+        (self.root / HUGE).rmdir()
+        self.assertEqual(self.run_script("hugepages", "--free=0"), (0, ""))
+        self.assertEqual(self.run_script("hugepages", "--free=1")[0], 1)
+
     def test_bad_counts(self):
         self.assertEqual(self.run_script("hugepages", "many")[0], 2)
         self.assertEqual(self.run_script("hugepages", "--", "-1")[0], 1)

@@ -58,6 +58,12 @@ class Merge(unittest.TestCase):
         for cut in (1, 59, 60, 75):
             self.assertEqual(len(self.merge(a=whole[:-cut])[0]), 1, cut)
 
+    def test_an_output_that_cannot_be_written_is_named_in_one_line(self):
+        done = subprocess.run([SCRIPT, "/does/not/exist/out", "/dev/null"], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, "/does/not/exist/out.part: No such file or directory\n")
+
     def test_a_length_beyond_the_file_ends_it(self):
         lie = struct.pack("<IIII", 0, 0, 0xFFFFFFFF, 60) + b"z" * 60
         self.assertEqual(len(self.merge(a=capture([(0, 0, 60, b"x" * 60)]) + lie)[0]), 1)

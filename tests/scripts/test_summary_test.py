@@ -48,10 +48,25 @@ class Summary(unittest.TestCase):
                          [["skipped", "within:", "2", "run0", "gtest"],
                           ["skipped", "within:", "3", "run0", "python"]])
 
+    def test_a_run_that_cannot_be_is_told_and_counted(self):
+        code, lines = self.said([entry("a")], flags=("--skipped-run=aarch64: not there",))
+        self.assertEqual((code, lines[-2:]),
+                         (0, ["skipped run: aarch64: not there", "1 passed, 0 failed, 1 skipped"]))
+
     def test_the_ten_slowest_come_first_the_slowest_before_the_others(self):
         _, lines = self.said([entry(f"t{i}", duration=float(i)) for i in range(12)])
         self.assertEqual([line.split()[-1] for line in lines[:-1]],
                          [f"t{i}" for i in range(11, 1, -1)])
+
+    def test_a_log_that_cannot_be_read_is_named_in_one_line(self):
+        with tempfile.NamedTemporaryFile("w") as torn:
+            torn.write('{"name": "a", ')
+            torn.flush()
+            for log in ("release", "release=/does/not/exist", f"release={torn.name}"):
+                done = subprocess.run([SUMMARY, log], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertTrue(done.stderr.startswith(f"{log}: give "), done.stderr)
 
     def test_a_run_over_its_budget_is_named_and_only_strictly_a_failure(self):
         slow = [entry(f"t{i}", duration=1000.0) for i in range(3)]
@@ -63,7 +78,7 @@ class Summary(unittest.TestCase):
             self.assertIn("release: 3000 s of tests, ", over[0])
 
     def test_each_run_has_a_budget_of_its_own(self):
-        for run in ("release", "asan", "tsan", "fuzz"):
+        for run in ("release", "asan", "tsan", "fuzz", "aarch64", "dpdk-24.11", "dpdk-25.11"):
             for duration, expected in ((1.0, 0), (1e5, 1)):
                 code, lines = self.said([entry("t", duration=duration)], runs=(run,),
                                         flags=("--strict",))

@@ -22,6 +22,7 @@ ServingParameters Parameters(ServingHost host, uint32_t cores, uint32_t services
                     .host_line = 40_ns,
                     .store = 50_ns,
                     .decode = 100_ns,
+                    .jump = 20_ns,
                     .switch_process = 1200_ns,
                     .kernel_call = 4_us,
                     .slice = 3000_us},
@@ -32,13 +33,13 @@ ServingParameters Parameters(ServingHost host, uint32_t cores, uint32_t services
 
 TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
   const std::pair<ServingHost, fabric::Picoseconds> kCases[] = {
-      // Decoded; half a round trip to the core, half for its next load; a round trip to pull the
-      // reply out of its cache.
-      {kCoherent, 100_ns + 400_ns + 400_ns + 800_ns},
+      // Decoded; half a round trip to the core, the function, half for its next load; a round trip
+      // to pull the reply out of its cache.
+      {kCoherent, 100_ns + 400_ns + 20_ns + 400_ns + 800_ns},
       // Up a way; a look, the work, the doorbell; it goes down, descriptor and reply are read.
-      {kPolling, 379_ns + 40_ns + 100_ns + 50_ns + 5 * 379_ns},
+      {kPolling, 379_ns + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       // An interrupt, the process, a socket's work; out as above.
-      {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 5 * 379_ns},
+      {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 20_ns + 5 * 379_ns},
   };
   for (const auto& [host, expected] : kCases) {
     ServingParameters alone = Parameters(host, 1, 1);
@@ -47,6 +48,32 @@ TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
     ASSERT_EQ(results.latencies.size(), 100u) << NameOf(host);
     EXPECT_EQ(results.latencies.front(), expected) << NameOf(host);
     EXPECT_EQ(results.latencies.back(), expected) << NameOf(host);
+  }
+}
+
+TEST(Serving, APairOfLinesCarriesACallEveryTwoRoundTrips) {
+  struct Case {
+    uint32_t pairs;
+    fabric::Picoseconds jump, each;  ///< Of the calls: what passes between two.
+  };
+  const Case kCases[] = {
+      {1, 20_ns, 1620_ns},
+      {4, 20_ns, 405_ns},
+      {32, 20_ns, 1620_ns / 32},
+      {8, 1000_ns, 1000_ns},  // The core has no time for more.
+  };
+  for (const Case& test : kCases) {
+    ServingParameters busy = Parameters(kCoherent, 1, 1);
+    busy.pairs = test.pairs;
+    busy.costs.jump = test.jump;
+    busy.calls = 8000;
+    busy.load = 2 * 1600e3 / static_cast<double>(test.each);
+    EXPECT_NEAR(PlayServing(busy).calls_per_second, 1e12 / static_cast<double>(test.each),
+                2e10 / static_cast<double>(test.each))
+        << test.pairs;
+    busy.load = 0.0001;
+    EXPECT_EQ(PlayServing(busy).Percentile(0.5), 1700_ns + test.jump)
+        << "more do not make it slower";
   }
 }
 

@@ -7,7 +7,6 @@
 // disturbed machine disturbs both. A round trip is one swap of two messages: offer, answer.
 #include <pthread.h>
 #include <sched.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "bar/shm_window.h"
+#include "cpu/clock.h"
 #include "swap/port.h"
 
 namespace {
@@ -97,9 +97,9 @@ struct Samples {
 template <typename F>
 void Measure(Samples& samples, F round_trip) {
   for (uint32_t i = 0; i < kRoundTrips; ++i) {
-    const uint64_t begin = __rdtsc();
+    const uint64_t begin = sluice::cpu::Cycles();
     round_trip();
-    const uint64_t end = __rdtsc();
+    const uint64_t end = sluice::cpu::Cycles();
     if (i >= kWarmUp) samples.cycles.push_back(static_cast<uint32_t>(end - begin));
   }
 }

@@ -16,7 +16,7 @@ namespace sluice::swap::test {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kSlowdown = 5;
+constexpr uint64_t kSlowdown = 20;
 #else
 constexpr uint64_t kSlowdown = 1;
 #endif

@@ -15,27 +15,14 @@
 #include <thread>
 #include <vector>
 
+#include "cpu/clock.h"
 #include "device/ipu/ipu_nic.h"
 #include "swap/host_link.h"
-
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#else
-#include <chrono>
-#endif
 
 namespace sluice {
 namespace {
 
 using namespace regs::ipu;  // NOLINT: this program drives that register map
-
-uint64_t Cycles() {
-#if defined(__x86_64__)
-  return __rdtsc();
-#else
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-#endif
-}
 
 constexpr uint32_t kBurst = 32;
 
@@ -93,17 +80,17 @@ class Rig {
   /// A burst from the wire and one towards it. A frame's cost is that of both ways.
   void StepDevice() {
     const uint64_t before = sink_.sent;
-    const uint64_t start = Cycles();
+    const uint64_t start = cpu::Cycles();
     const uint32_t received = nic_.Receive(wire_, true);
     nic_.Transmit(sink_, kBurst);
-    const uint64_t end = Cycles();
+    const uint64_t end = cpu::Cycles();
     const uint64_t passed = received + (sink_.sent - before);
     if (passed != 0) device.Add(2 * (end - start), passed);
   }
 
   /// Sends a region back, and looks for the next one.
   void StepHost() {
-    const uint64_t start = Cycles();
+    const uint64_t start = cpu::Cycles();
     if (!host_->holding() && !host_->Poll(start)) return;
     const swap::Region region = host_->region();
     const uint32_t frames = host_->received();
@@ -117,7 +104,7 @@ class Rig {
     }
     host_->Give(frames, frames == 0);
     if (frames == 0) return;
-    host.Add(Cycles() - start, frames);
+    host.Add(cpu::Cycles() - start, frames);
   }
 
   uint64_t sent() const { return sink_.sent; }
@@ -157,12 +144,12 @@ void Report(const char* threads, uint32_t frame_bytes, uint64_t cycles, Rig& rig
 
 void InTurn(uint32_t frame_bytes, uint64_t frames) {
   Rig rig(frame_bytes);
-  const uint64_t start = Cycles();
+  const uint64_t start = cpu::Cycles();
   while (rig.sent() < frames) {
     rig.StepDevice();
     rig.StepHost();
   }
-  Report("one thread ", frame_bytes, Cycles() - start, rig);
+  Report("one thread ", frame_bytes, cpu::Cycles() - start, rig);
 }
 
 void OnTwoCores(uint32_t frame_bytes, uint64_t frames, uint32_t device_core, uint32_t host_core) {
@@ -175,9 +162,9 @@ void OnTwoCores(uint32_t frame_bytes, uint64_t frames, uint32_t device_core, uin
   uint64_t cycles = 0;
   std::thread device([&] {
     Pin(device_core);
-    const uint64_t start = Cycles();
+    const uint64_t start = cpu::Cycles();
     while (rig.sent() < frames) rig.StepDevice();
-    cycles = Cycles() - start;
+    cycles = cpu::Cycles() - start;
   });
   device.join();
   stop = true;

@@ -89,6 +89,7 @@ struct Wires {
 struct NicSide {
   Tally sent;
   uint64_t opened = 0;
+  uint64_t opened_alone = 0;  ///< While the host's end went on.
   bool faulted = false;
 
   void Run(const Memory& memory, Wires& wires) {
@@ -99,6 +100,7 @@ struct NicSide {
     while (!wires.stop.load(std::memory_order_relaxed)) {
       const uint32_t enable = wires.enable.load(std::memory_order_acquire);
       if (enable != enabled || (link != nullptr && random() % 2048 == 0)) {
+        opened_alone += enable == enabled;
         enabled = enable;
         link = NicLink::Open(memory.span(), static_cast<uint16_t>(enable));
         ++opened;
@@ -245,7 +247,7 @@ TEST(LinkStress, EveryFrameIsAccountedForAcrossCancelsResetsAndStarts) {
   EXPECT_EQ(host.delivered.count - host.forgotten + host.total.discarded_pkts, kFrames);
   EXPECT_EQ(nic.sent.count, host.given) << "what the host knows to have arrived has left";
   EXPECT_GT(host.opened, 10u);
-  EXPECT_GT(nic.opened, host.opened);
+  EXPECT_GT(nic.opened_alone, 0u);
   EXPECT_GT(host.total.resets, 10u);
   std::printf("%lu swaps, %lu rejected, %lu cancelled too late, %lu in doubt at a reset or start; "
               "host started %lu times and reset %lu times, NIC started %lu times; %lu frames "

@@ -11,18 +11,20 @@
 #include <thread>
 #include <vector>
 
+#include "engine/telemetry/key_list.h"
 #include "epoch_reader.h"
-#include "key_list.h"
 #include "packet/fixtures.h"
 
 namespace sluice::telemetry {
 namespace {
 
+using engine::telemetry::Epoch;
 using engine::telemetry::EpochReport;
 using engine::telemetry::KeyKind;
 using engine::telemetry::KeySpec;
 using engine::telemetry::Meter;
 using engine::telemetry::Pace;
+using engine::telemetry::ParseKeys;
 using engine::telemetry::Setup;
 
 constexpr uint64_t kHz = 1'000'000'000;
@@ -73,7 +75,8 @@ TEST(EpochReader, EveryPacketOfEveryWorkerIsInOneReport) {
   const auto setup = SmallSetup();
   EpochReader::Meters meters = MakeMeters(setup, kWorkers, NowNs());
   Sums sums;
-  EpochReader reader(setup, kHz, meters, [&](const EpochReport& report) { sums.Add(report); });
+  EpochReader reader(setup, kHz, meters,
+                     [&](const EpochReport& report, const Epoch&) { sums.Add(report); });
   std::vector<std::thread> workers;
   for (const auto& meter : meters) {
     workers.emplace_back([&meter] {
@@ -99,7 +102,7 @@ TEST(EpochReader, AWorkerThatIsAnEpochAheadAtTheEndIsReportedToo) {
   EpochReader::Meters meters = MakeMeters(setup, 2, now);
   std::vector<EpochReport> reports;
   EpochReader reader(setup, kHz, meters,
-                     [&](const EpochReport& report) { reports.push_back(report); });
+                     [&](const EpochReport& report, const Epoch&) { reports.push_back(report); });
   CountOne(*meters[0], now);
   CountOne(*meters[1], now);
   meters[0]->AtRest(now + setup.epoch_ns);  // The first has passed the end of the epoch.
@@ -116,7 +119,7 @@ TEST(EpochReader, AWorkerThatIsAnEpochAheadAtTheEndIsReportedToo) {
 TEST(EpochReader, IsGoneWithoutFinish) {
   const auto setup = SmallSetup();
   EpochReader::Meters meters = MakeMeters(setup, 1, 0);
-  const EpochReader reader(setup, kHz, meters, [](const EpochReport&) {});
+  const EpochReader reader(setup, kHz, meters, [](const EpochReport&, const Epoch&) {});
 }
 
 TEST(KeyList, IsReadAsItIsWritten) {

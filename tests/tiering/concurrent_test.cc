@@ -35,8 +35,9 @@ TYPED_TEST(TieringThreads, EveryTickIsAnsweredAndNothingIsDamaged) {
       if (world.agent->Step() == 0) std::this_thread::yield();
     }
   });
-  const auto deadline = steady_clock::now() + std::chrono::seconds(60);
+  auto deadline = steady_clock::now();
   const auto poll_until = [&](auto&& done) {
+    deadline = steady_clock::now() + std::chrono::seconds(60);
     while (!done() && steady_clock::now() < deadline) {
       world.host.Poll();
       std::this_thread::yield();

@@ -4,25 +4,31 @@
 // NIC: scripts/throughput runs it before, between and after its samples.
 //
 //   ping_pong_cycles  a cache line handed to another core and back
+//   ping_pong_us      the same, as microseconds of single round trips: p50, p99
 //   stream_cycles     what a core pays for one 64-byte line that another core has just
 //                     written into a 2 MiB ring, when it does nothing with the line but
 //                     load and store one byte. No receiver of such a stream is cheaper.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <x86intrin.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <vector>
+
+#include "cpu/clock.h"
 
 namespace {
 
 constexpr uint64_t kRoundTrips = 200'000;
+constexpr uint64_t kTimedRoundTrips = 100'000;
 constexpr uint64_t kLines = 10'000'000;
 constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kRingBytes = 2 << 20;
@@ -59,14 +65,41 @@ double PingPongCycles(int cpu, int other_cpu) {
   PinTo(cpu);
   uint64_t begin = 0;
   for (uint64_t i = 1; i <= kRoundTrips; ++i) {
-    if (i == kRoundTrips / 10) begin = __rdtsc();  // Both threads run by now.
+    if (i == kRoundTrips / 10) begin = sluice::cpu::Cycles();  // Both threads run by now.
     ping.value.store(i, std::memory_order_release);
     while (pong.value.load(std::memory_order_acquire) != i) {
     }
   }
-  const uint64_t end = __rdtsc();
+  const uint64_t end = sluice::cpu::Cycles();
   echo.join();
   return static_cast<double>(end - begin) / static_cast<double>(kRoundTrips - kRoundTrips / 10 + 1);
+}
+
+// A clock for each round trip, as clients have one for each call.
+nlohmann::json PingPongTimes(int cpu, int other_cpu) {
+  Index ping;
+  Index pong;
+  std::thread echo([&] {
+    PinTo(other_cpu);
+    for (uint64_t i = 1; i <= kTimedRoundTrips; ++i) {
+      while (ping.value.load(std::memory_order_acquire) != i) {
+      }
+      pong.value.store(i, std::memory_order_release);
+    }
+  });
+  PinTo(cpu);
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> us(kTimedRoundTrips);
+  for (uint64_t i = 1; i <= kTimedRoundTrips; ++i) {
+    const Clock::time_point begin = Clock::now();
+    ping.value.store(i, std::memory_order_release);
+    while (pong.value.load(std::memory_order_acquire) != i) {
+    }
+    us[i - 1] = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  }
+  echo.join();
+  std::sort(us.begin(), us.end());
+  return {{"p50", us[us.size() / 2]}, {"p99", us[us.size() * 99 / 100]}};
 }
 
 double StreamCycles(int cpu, int other_cpu) {
@@ -99,7 +132,7 @@ double StreamCycles(int cpu, int other_cpu) {
   PinTo(cpu);
   uint64_t busy_cycles = 0;  // Waiting for the producer is not the consumer's cost.
   for (uint64_t next = 0; next < kLines;) {
-    const uint64_t begin = __rdtsc();
+    const uint64_t begin = sluice::cpu::Cycles();
     const uint64_t end = std::min(head.value.load(std::memory_order_acquire), next + kRingLines / 32);
     if (end == next) continue;
     for (uint64_t i = next; i < end; ++i) {
@@ -108,7 +141,7 @@ double StreamCycles(int cpu, int other_cpu) {
     }
     next = end;
     tail.value.store(next, std::memory_order_release);
-    busy_cycles += __rdtsc() - begin;
+    busy_cycles += sluice::cpu::Cycles() - begin;
   }
   producer.join();
   munmap(memory, 2 * kRingBytes);
@@ -136,6 +169,7 @@ int main(int argc, char** argv) {
     }
   }
   const nlohmann::json report = {{"ping_pong_cycles", PingPongCycles(cpus[0], cpus[1])},
+                                 {"ping_pong_us", PingPongTimes(cpus[0], cpus[1])},
                                  {"stream_cycles", StreamCycles(cpus[0], cpus[1])}};
   std::puts(report.dump().c_str());
   return 0;

@@ -22,6 +22,9 @@ using coherent::Pair;
 double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
 uint64_t Pieces(uint64_t bytes, uint32_t size) { return (bytes + size - 1) / size; }
 
+/// Pairs of lines enough for one core, whatever calls do.
+constexpr uint32_t kManyPairs = 16;
+
 /// Both ends of an endpoint.
 class Couple {
  public:
@@ -101,7 +104,7 @@ std::vector<Row> Experiments::CoherentRows() const {
     return static_cast<double>(bytes) / 1024;
   };
   const auto play = [this](ServingHost host, uint32_t cores, uint32_t services, Picoseconds handler,
-                           double load) {
+                           double load, uint32_t pairs = 1) {
     return PlayServing({.host = host,
                         .costs = {.interconnect_rtt = inputs_.interconnect_rtt,
                                   .pcie_oneway = inputs_.costs.pcie_oneway,
@@ -109,11 +112,13 @@ std::vector<Row> Experiments::CoherentRows() const {
                                   .host_line = inputs_.costs.host_cached_line,
                                   .store = inputs_.costs.mmio_write_uncached,
                                   .decode = inputs_.rpc_decode,
+                                  .jump = inputs_.rpc_jump,
                                   .switch_process = inputs_.switch_process,
                                   .kernel_call = inputs_.kernel_call,
                                   .slice = inputs_.poll_slice},
                         .cores = cores,
                         .services = services,
+                        .pairs = pairs,
                         .handler = handler,
                         .load = load,
                         .hot_for = inputs_.hot_for,
@@ -121,14 +126,30 @@ std::vector<Row> Experiments::CoherentRows() const {
                         .seed = inputs_.seed});
   };
   using enum ServingHost;
-  const Names calls = {"rpc_decode", "interconnect_rtt", "rpc_calls", "seed"};
+  const Names calls = {"rpc_decode", "rpc_jump", "interconnect_rtt", "rpc_calls", "seed"};
   const Names by_dma = calls + Names{"pcie_oneway", "host_cached_line", "mmio_write_uncached"};
   const Names by_kernel = calls + Names{"pcie_oneway",   "msix_send",      "msix_receive",
                                         "msix_dispatch", "switch_process", "kernel_call"};
   const Names many = {"handler", "hot_for", "rpc_cores", "switch_process"};
   const Names rounds = {"poll_slice"};
-  const auto median = [&](ServingHost host, double load) {
-    return Microseconds(play(host, 1, 1, 0, load).Percentile(0.5));
+  const auto median = [&](ServingHost host, double load, uint32_t pairs = 1) {
+    return Microseconds(play(host, 1, 1, 0, load, pairs).Percentile(0.5));
+  };
+  // Of a pair: loads are shares of it.
+  const double pair_carries = 1e12 / (2 * static_cast<double>(inputs_.interconnect_rtt));
+  const auto polling_carries = [&] {
+    const Picoseconds work = inputs_.costs.host_cached_line + inputs_.rpc_decode +
+                             inputs_.rpc_jump + inputs_.costs.mmio_write_uncached;
+    return 1e12 / static_cast<double>(work);
+  };
+  const auto faster_up_to = [&] {
+    constexpr double kSteps = 20;
+    double step = 0;
+    while (step + 1 < kSteps &&
+           median(kCoherent, (step + 1) / kSteps) <= median(kPolling, (step + 1) / kSteps)) {
+      ++step;
+    }
+    return step / kSteps * pair_carries;
   };
 
   std::vector<Row> rows = {
@@ -214,6 +235,20 @@ std::vector<Row> Experiments::CoherentRows() const {
        "",
        by_dma,
        {}},
+      {"L6e",
+       "calls a second up to which coherent is not slower than polling, modelled",
+       faster_up_to(),
+       "1/s",
+       by_dma,
+       {}},
+      {"L6f",
+       "polling over coherent at nine tenths of what polling carries, 16 pairs of lines a core "
+       "(not built), modelled",
+       median(kPolling, 0.9 * polling_carries() / pair_carries) /
+           median(kCoherent, 0.9 * polling_carries() / pair_carries, kManyPairs),
+       "",
+       by_dma,
+       {}},
   };
 
   // Services share cores, and which of them are called changes.
@@ -228,7 +263,7 @@ std::vector<Row> Experiments::CoherentRows() const {
     const auto p99 = [](const ServingResults& results) {
       return Microseconds(results.Percentile(0.99));
     };
-    const Names mix = many + Names{"rpc_load", "rpc_decode", "rpc_calls", "seed"};
+    const Names mix = many + Names{"rpc_load", "rpc_decode", "rpc_jump", "rpc_calls", "seed"};
     const Names lines = mix + Names{"interconnect_rtt"};
     const Names polls =
         mix + rounds + Names{"pcie_oneway", "host_cached_line", "mmio_write_uncached"};

@@ -83,6 +83,7 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"loads_in_each", "programmed I/O", &i.loads_in_each, kLauberhorn, "L4f"},
       {"dma_in_first", "lines", &i.dma_in_first, kLauberhorn, "L5"},
       {"rpc_decode", "calls", &i.rpc_decode, kEstimate, ""},
+      {"rpc_jump", "calls", &i.rpc_jump, kEstimate, ""},
       {"switch_process", "calls", &i.switch_process, kEstimate, ""},
       {"kernel_call", "calls", &i.kernel_call, kEstimate, ""},
       {"poll_slice", "calls", &i.poll_slice, "Linux, eight CPUs", ""},

@@ -63,6 +63,7 @@ struct Inputs {
   Picoseconds loads_in_each = 2'960'000;    ///< By loads across PCIe: for each 64 bytes.
   Picoseconds dma_in_first = 16'400'000;    ///< Of a message by DMA; its bytes take the link's time.
   Picoseconds rpc_decode = 100'000;         ///< Of a small call and its reply.
+  Picoseconds rpc_jump = 20'000;            ///< Of a core: 60 instructions.
   Picoseconds switch_process = 1'200'000;
   Picoseconds kernel_call = 4'000'000;      ///< Of a call and its reply by a socket.
   Picoseconds poll_slice = 3'000'000'000;

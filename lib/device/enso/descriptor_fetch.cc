@@ -27,6 +27,25 @@ void DescriptorFetcher::BeginRequest() {
   buffer.tx_head = buffer.tx_tail;
 }
 
+bool DescriptorFetcher::DataArrived() const {
+  constexpr uint32_t kAhead = 32;
+  bool arrived = true;
+  for (uint32_t i = next_; i != fetched_ && i - next_ < kAhead; ++i) {
+    const Descriptor& slot = descriptors_[i % kQueue];
+    if (slot.config || slot.data == nullptr || slot.length == 0) continue;
+    const bool here = dma_.remote()->Ready(slot.data, slot.length);
+    if (i == next_) arrived = here;
+  }
+  return arrived;
+}
+
+void DescriptorFetcher::FindData() {
+  for (uint32_t i = next_; i != fetched_; ++i) {
+    Descriptor& slot = descriptors_[i % kQueue];
+    if (!slot.config) slot.data = dma_.Translate(slot.word1, slot.length);
+  }
+}
+
 // One DMA read that brings slots; those that the host's memory refuses are skipped.
 // Once the write engine is wedged no completion leaves it, and nothing more is read.
 bool DescriptorFetcher::Fetch() {
@@ -45,6 +64,9 @@ bool DescriptorFetcher::Fetch() {
     const uint8_t* slots = buffer.tx_ring != nullptr
                                ? buffer.tx_ring + offset
                                : dma_.Translate(buffer.tx_mem + offset, read_bytes);
+    bar::RemoteMemory* const remote = slots != nullptr ? dma_.remote() : nullptr;
+    if (remote != nullptr && !remote->Ready(slots, read_bytes)) [[unlikely]]
+      return false;
     request_next_ = (first + count) & registers_.nb_mask();
     request_left_ -= count;
     if (slots == nullptr || reinterpret_cast<uintptr_t>(slots) % alignof(uint64_t) != 0) {
@@ -52,6 +74,7 @@ bool DescriptorFetcher::Fetch() {
       continue;
     }
     ReadSlots(slots, first, count);
+    if (remote != nullptr) remote->Done(slots);
     return true;
   }
   return false;

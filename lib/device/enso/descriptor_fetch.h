@@ -47,6 +47,8 @@ class DescriptorFetcher {
   /// The oldest descriptor that is not yet popped; null if none is asked for.
   const Descriptor* Front() {
     if (next_ == fetched_ && !(Wanted() && Fetch())) return nullptr;
+    if (dma_.remote() != nullptr && !DataArrived()) [[unlikely]]
+      return nullptr;
     return &descriptors_[next_ % kQueue];
   }
   /// The one behind it, if it is fetched and names data.
@@ -55,7 +57,14 @@ class DescriptorFetcher {
     const Descriptor& second = descriptors_[(next_ + 1) % kQueue];
     return second.config || second.data == nullptr ? nullptr : &second;
   }
-  void Pop() { ++next_; }
+  void Pop() {
+    const Descriptor& used = descriptors_[next_ % kQueue];
+    if (dma_.remote() != nullptr && !used.config) [[unlikely]]
+      dma_.remote()->Done(used.data);
+    ++next_;
+  }
+  /// Memory was taken away: looks anew for the data of slots that wait.
+  void FindData();
 
  private:
   /// Descriptors that wait for their data: two reads of the largest size.
@@ -63,6 +72,8 @@ class DescriptorFetcher {
 
   bool Wanted() const { return request_left_ != 0 || waiting_head_ != waiting_tail_; }
   bool Fetch();
+  /// Whether the data of the oldest descriptor is here; asks for that of some behind it.
+  bool DataArrived() const;
   void BeginRequest();
   void ReadSlots(const uint8_t* slots, uint32_t first, uint32_t count);
 

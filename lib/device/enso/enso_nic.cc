@@ -37,7 +37,7 @@ const char* EnsoConfig::Error() const {
 class EnsoNic::Impl {
  public:
   Impl(const bar::DmaSpace& dma, const EnsoConfig& config)
-      : registers(dma, config.pipe_flits, config.nb_entries), port(dma, tally),
+      : dma(dma), registers(dma, config.pipe_flits, config.nb_entries), port(dma, tally),
         notifier(registers, port, tally, config.notify_per_packet), steering(clock),
         framer(clock, timestamper, tally),
         configurator(steering, timestamper, limiter, clock, tally),
@@ -47,6 +47,10 @@ class EnsoNic::Impl {
     for (uint32_t i = 0; i < kEvents; ++i) counters[i] = {kEventNames[i], 0};
   }
 
+  /// What was written has not reached the host.
+  bool Congested() const { return dma.remote() != nullptr && dma.remote()->congested(); }
+
+  const bar::DmaSpace& dma;
   Tally tally;
   Clock clock;
   Timestamper timestamper;
@@ -85,11 +89,22 @@ uint64_t EnsoNic::ReadRegister(uint32_t offset, uint32_t bytes) {
 
 void EnsoNic::SetTime(uint64_t now_ns) { impl_->clock.Set(now_ns); }
 
+void EnsoNic::SetMastering(bool on) { impl_->port.SetMastering(on); }
+
+void EnsoNic::MemoryTaken() {
+  impl_->registers.FindRings();
+  impl_->fetcher.FindData();
+}
+
 uint32_t EnsoNic::Receive(std::span<const WireFrame> frames, bool pause) {
+  if (impl_->Congested()) [[unlikely]]
+    return 0;
   return impl_->receiver.Receive(frames, pause);
 }
 
 uint32_t EnsoNic::Transmit(FrameSink& sink, uint32_t budget) {
+  if (impl_->Congested()) [[unlikely]]
+    return 0;
   return impl_->transmitter.Transmit(sink, budget);
 }
 

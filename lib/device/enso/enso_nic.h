@@ -57,6 +57,9 @@ class EnsoNic final : public Device {
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
 
   void SetTime(uint64_t now_ns) override;
+  /// Without mastering, notifications of head stores count in `rx_notifications_lost`.
+  void SetMastering(bool on) override;
+  void MemoryTaken() override;
 
   /// Takes every frame unless `pause` holds it back. Frames are steered, copied
   /// into their pipe and notified, or dropped under a counter `rx_…`:

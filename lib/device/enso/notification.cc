@@ -61,7 +61,7 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
 void Notifier::Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
   WriteSlot(id, pipe, nb);
   AdvanceTail(nb);
-  ++tally_[port_.wedged() ? Event::kRxNotificationsLost : Event::kRxNotifications];
+  ++tally_[port_.silent() ? Event::kRxNotificationsLost : Event::kRxNotifications];
 }
 
 void Notifier::WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb) {

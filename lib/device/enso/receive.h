@@ -59,6 +59,8 @@ class Receiver {
   void WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
   void RewriteStamp(const Pipe& pipe);
   uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
+  /// Tells remote memory of a flit that was written.
+  void Tell(const uint8_t* flit);
   void DropUnsteered(uint32_t target);
   void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
   /// A frame of one flit reaches a pipe whose notification buffer is off.

@@ -68,14 +68,13 @@ SideEffect RegisterFile::StorePipe(uint32_t id, uint32_t reg, uint32_t value) {
     case kRxMemHi: SetHigh(pipe.rx_mem, value); break;
     default: return {};
   }
-  const uint64_t ring_bytes = (uint64_t{pipe_mask_} + 1) * kFlitBytes;
-  pipe.ring = pipe.rx_mem == 0 ? nullptr : dma_.Translate(pipe.rx_mem & ~kPipeNbMask, ring_bytes);
+  ForgetRemote();
+  FindRing(pipe);
   return {};
 }
 
 SideEffect RegisterFile::StoreNb(uint32_t id, uint32_t reg, uint32_t value) {
   NotificationBuffer& nb = nbs_[id];
-  const uint64_t ring_bytes = (uint64_t{nb_mask_} + 1) * kFlitBytes;
   switch (reg) {
     case kRxTail: nb.rx_tail = value; return {};
     case kRxHead: nb.rx_head = value; return {};
@@ -88,9 +87,40 @@ SideEffect RegisterFile::StoreNb(uint32_t id, uint32_t reg, uint32_t value) {
     default: return {};
   }
   if (nb.rx_mem == 0) ForgetLimits();
-  nb.rx_ring = dma_.Translate(nb.rx_mem, ring_bytes);
-  nb.tx_ring = dma_.Translate(nb.tx_mem, ring_bytes);
+  ForgetRemote();
+  FindRings(nb);
   return {};
+}
+
+void RegisterFile::ForgetRemote() const {
+  if (dma_.remote() != nullptr) dma_.remote()->Forget();
+}
+
+uint8_t* RegisterFile::FindRing(uint64_t bus, uint64_t bytes) const {
+  uint8_t* const ring = dma_.Translate(bus, bytes);
+  const bool remote = dma_.remote() != nullptr && dma_.remote()->Holds(ring);
+  return remote ? nullptr : ring;
+}
+
+void RegisterFile::FindRing(Pipe& pipe) const {
+  const uint64_t ring_bytes = (uint64_t{pipe_mask_} + 1) * kFlitBytes;
+  pipe.ring = pipe.rx_mem == 0 ? nullptr : FindRing(pipe.rx_mem & ~kPipeNbMask, ring_bytes);
+}
+
+void RegisterFile::FindRings(NotificationBuffer& nb) const {
+  const uint64_t ring_bytes = (uint64_t{nb_mask_} + 1) * kFlitBytes;
+  nb.rx_ring = FindRing(nb.rx_mem, ring_bytes);
+  nb.tx_ring = FindRing(nb.tx_mem, ring_bytes);
+}
+
+void RegisterFile::FindRings() {
+  for (Pipe& pipe : pipes_) {
+    if (pipe.ring != nullptr) FindRing(pipe);
+  }
+  for (NotificationBuffer& nb : nbs_) {
+    if (nb.rx_ring != nullptr || nb.tx_ring != nullptr) FindRings(nb);
+  }
+  ForgetLimits();
 }
 
 // Short of the ring's end: rx_tail does not wrap on its way.

@@ -19,7 +19,7 @@ struct alignas(32) Pipe {
   uint32_t rx_tail = 0;
   uint32_t rx_head = 0;
   uint64_t rx_mem = 0;  ///< Base | notification buffer; 0 = disabled.
-  /// Host memory of the whole ring; null if disabled or no one range holds it.
+  /// Host memory of the whole ring; null if disabled, remote, or no one range holds it.
   uint8_t* ring = nullptr;
   /// Where rx_tail may go with no look at any other state but whether frames are stamped: the flits
   /// up to here are free, in one piece, reachable, and taking them notifies nobody. 0: nowhere.
@@ -61,6 +61,8 @@ class RegisterFile {
   /// no two neighbouring registers have one.
   SideEffect Write(uint32_t offset, uint32_t bytes, uint64_t value);
   uint64_t Read(uint32_t offset, uint32_t bytes) const;
+  /// Memory was taken away: looks for every ring anew.
+  void FindRings();
 
   /// Pipe kMaxPipes and those behind it, kNoPipes of them, stand for none: they go nowhere.
   static constexpr uint32_t kNoPipes = 3;
@@ -83,6 +85,12 @@ class RegisterFile {
   SideEffect StorePipe(uint32_t id, uint32_t reg, uint32_t value);
   SideEffect StoreNb(uint32_t id, uint32_t reg, uint32_t value);
   uint32_t Load(uint32_t offset) const;
+  /// A ring lies elsewhere now.
+  void ForgetRemote() const;
+  /// A ring of which every byte can be read and written at any time; null if there is none.
+  uint8_t* FindRing(uint64_t bus, uint64_t bytes) const;
+  void FindRing(Pipe& pipe) const;
+  void FindRings(NotificationBuffer& nb) const;
   void ForgetLimits();
 
   const bar::DmaSpace& dma_;

@@ -21,9 +21,13 @@ class WritePort {
 
   bool wedged() const { return wedged_; }
   void Wedge() {
-    wedged_ = true;
+    wedged_ = silent_ = true;
     tally_[Event::kWedged] = 1;
   }
+  /// A NIC that is not its bus's master emits no writes.
+  void SetMastering(bool on) { silent_ = wedged_ || !on; }
+  /// What is written reaches nobody.
+  bool silent() const { return silent_; }
 
   /// One more frame waits behind the wedge; false if no packet buffer is free.
   bool Hold() {
@@ -40,7 +44,7 @@ class WritePort {
   /// comes last with release order: who sees it sees all that was written before.
   void WriteSlot(uint8_t* ring, uint64_t bus, uint32_t index, uint64_t signal, uint64_t word1,
                  uint64_t word2) {
-    if (wedged_) return;
+    if (silent_) return;
     const uint64_t offset = uint64_t{index} * regs::enso::kFlitBytes;
     uint8_t* slot = ring != nullptr ? ring + offset
                                     : dma_.Translate(bus + offset, regs::enso::kFlitBytes);
@@ -55,12 +59,15 @@ class WritePort {
     words[2] = word2;
     for (uint32_t i = 3; i < regs::enso::kFlitBytes / sizeof(uint64_t); ++i) words[i] = 0;
     std::atomic_ref(words[0]).store(signal, std::memory_order_release);
+    if (dma_.remote() != nullptr) [[unlikely]]
+      dma_.remote()->Stored(slot, regs::enso::kFlitBytes);
   }
 
  private:
   const bar::DmaSpace& dma_;
   Tally& tally_;
   bool wedged_ = false;
+  bool silent_ = false;  ///< Whenever wedged_ is.
   uint32_t held_ = 0;  ///< Packet buffers taken for ever.
 };
 

@@ -11,11 +11,20 @@ bool IpuNic::HasRingOrLink(uint32_t queue) const {
   return rx_[queue].enabled() || tx_[queue].enabled() || links_[queue].enabled();
 }
 
+void IpuNic::DisableEndpoint(uint32_t queue) {
+  if (mastering_) {
+    endpoints_[queue].Disable(statistics_);
+  } else {
+    endpoints_[queue].Abandon(statistics_);
+  }
+}
+
 bool IpuNic::EnableEndpoint(uint32_t queue) {
-  endpoints_[queue].Disable(statistics_);
+  DisableEndpoint(queue);
   if (queue >= endpoint_count_ || HasRingOrLink(queue)) return false;
   const EndpointRegisters& registers = endpoint_registers_[queue];
-  const bool sound = endpoints_[queue].Enable(dma_, registers.base, registers.bytes, now_ns_);
+  const bool sound = mastering_ && endpoints_[queue].Enable(dma_, registers.base, registers.bytes,
+                                                            clock_.Elapsed());
   statistics_[kStatLineFaults] += !sound;
   return sound;
 }
@@ -33,7 +42,7 @@ void IpuNic::WriteEndpoint(uint32_t queue, uint32_t offset, uint64_t value) {
       const uint32_t bit = 1u << queue;
       with_endpoint_ &= ~bit;
       if ((value & kEndpointEnable) == 0) {
-        endpoints_[queue].Disable(statistics_);
+        DisableEndpoint(queue);
       } else if (EnableEndpoint(queue)) {
         with_endpoint_ |= bit;
       }

@@ -84,11 +84,12 @@ size_t FlowTable::KeyHash::operator()(const FlowKey& key) const {
   return hash ^ hash >> 32;
 }
 
-FlowStatus FlowTable::Add(FlowKey key, FlowEntry entry) {
+FlowStatus FlowTable::Add(FlowKey key, FlowEntry entry, FlowAge age, uint64_t now_ns) {
   key = Select(key, key.fields);
   if (rules_.contains(key)) return FlowStatus::kExists;
   if (rules_.size() == kMaxFlows) return FlowStatus::kFull;
-  rules_.emplace(key, entry);
+  FlowEntry& rule = rules_.emplace(key, entry).first->second;
+  if (age.patience_ns != 0) ages_.Add(rule.use, age.cookie, age.patience_ns, now_ns);
   const auto same = [&](const Profile& p) { return p.fields == key.fields; };
   if (auto it = std::find_if(profiles_.begin(), profiles_.end(), same); it != profiles_.end()) {
     ++it->rules;
@@ -103,9 +104,13 @@ FlowStatus FlowTable::Add(FlowKey key, FlowEntry entry) {
   return FlowStatus::kOk;
 }
 
-FlowStatus FlowTable::Remove(FlowKey key) {
+FlowStatus FlowTable::Remove(FlowKey key, FlowEntry* removed) {
   key = Select(key, key.fields);
-  if (rules_.erase(key) == 0) return FlowStatus::kAbsent;
+  const auto rule = rules_.find(key);
+  if (rule == rules_.end()) return FlowStatus::kAbsent;
+  ages_.Remove(rule->second.use);
+  *removed = rule->second;
+  rules_.erase(rule);
   const auto it = std::find_if(profiles_.begin(), profiles_.end(),
                                [&](const Profile& p) { return p.fields == key.fields; });
   if (--it->rules == 0) profiles_.erase(it);
@@ -118,6 +123,7 @@ FlowEntry* FlowTable::Find(FlowKey key) {
 }
 
 void FlowTable::Clear() {
+  ages_.Clear();
   rules_.clear();
   profiles_.clear();
 }

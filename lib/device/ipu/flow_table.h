@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/ipu/flow_ages.h"
 #include "device/ipu/parser.h"
 #include "regs/ipu.h"
 
@@ -33,8 +34,16 @@ struct FlowKey {
 struct FlowEntry {
   uint32_t action = 0;  ///< As kFlowAction.
   uint32_t mark = 0;
-  uint64_t hits = 0;
+  FlowUse use;
   uint64_t hit_bytes = 0;
+  uint64_t cleared_hits = 0;  ///< What of them was counted before the last kQueryAndClear.
+  uint64_t cleared_bytes = 0;
+};
+
+/// When a rule has aged, and whom it tells.
+struct FlowAge {
+  uint64_t patience_ns = 0;  ///< 0: it never does.
+  uint64_t cookie = 0;       ///< As kFlowCookie.
 };
 
 class FlowTable {
@@ -42,12 +51,13 @@ class FlowTable {
   bool empty() const { return profiles_.empty(); }
 
   /// kOk, kExists or kFull. The key is masked to its fields.
-  regs::ipu::FlowStatus Add(FlowKey key, FlowEntry entry);
-  /// kOk or kAbsent.
-  regs::ipu::FlowStatus Remove(FlowKey key);
+  regs::ipu::FlowStatus Add(FlowKey key, FlowEntry entry, FlowAge age, uint64_t now_ns);
+  /// kOk, with the rule as it was in `removed`, or kAbsent.
+  regs::ipu::FlowStatus Remove(FlowKey key, FlowEntry* removed);
   /// The rule itself, or null.
   FlowEntry* Find(FlowKey key);
   void Clear();
+  FlowAges& ages() { return ages_; }
 
   /// The rule that claims the frame, or null. Frames without an IP header match none.
   FlowEntry* Lookup(const WireFrame& frame, const Headers& headers);
@@ -63,6 +73,7 @@ class FlowTable {
 
   std::unordered_map<FlowKey, FlowEntry, KeyHash> rules_;
   std::vector<Profile> profiles_;  ///< In use, in order of preference.
+  FlowAges ages_;
 };
 
 }  // namespace sluice::device::ipu

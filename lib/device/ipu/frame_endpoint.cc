@@ -32,9 +32,11 @@ static_assert(kMinFrameBytes == coherent::kMinFrameBytes &&
 bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes,
                            uint64_t now_ns) {
   uint8_t* const memory = base % kPageBytes == 0 ? dma.Translate(base, bytes) : nullptr;
-  if (memory == nullptr) return false;
+  if (memory == nullptr || (dma.remote() != nullptr && dma.remote()->Holds(memory))) return false;
   memory_ = coherent::EndpointMemory::Find({memory, bytes});
   if (!memory_) return false;
+  base_ = base;
+  bytes_ = bytes;
   const coherent::Geometry& geometry = memory_.geometry();
   const uint32_t head = coherent::RecordBytes(0, geometry.headroom_bytes);
   if (geometry.LineCapacity() < head + kMinFrameBytes) return false;
@@ -59,15 +61,27 @@ void FrameEndpoint::Disable(Statistics& statistics) {
     }
   }
   end_->Kill();
-  end_.reset();
-  filling_ = false;
-  sending_ = {};
+  *this = {};
+}
+
+void FrameEndpoint::Abandon(Statistics& statistics) {
+  if (end_ == nullptr) return;
+  statistics[kStatLineLost] += lent_;
+  if (filling_) statistics[kStatLineRxDiscards] += writer_.count();
+  for (const Sending& sending : sending_) {
+    if (sending.busy) statistics[kStatLineTxDiscards] += sending.frames.left();
+  }
+  *this = {};
 }
 
 void FrameEndpoint::Serve(uint64_t now_ns, Statistics& statistics) {
-  if (!Look(Pair::kReceive, now_ns, statistics)) return;
+  // What the host returns leaves in the order in which it was returned, whichever pair it came in:
+  // a line to send is taken only if it was there before the line of answers was looked for, and no
+  // answers are taken while frames of such a line are still to leave.
+  const bool sends = end_->HasLoaded(Pair::kTransmit);
+  if (!Of(Pair::kTransmit).busy && !Look(Pair::kReceive, now_ns, statistics)) return;
   Answer(statistics);
-  if (!Look(Pair::kTransmit, now_ns, statistics)) return;
+  if (sends && !Look(Pair::kTransmit, now_ns, statistics)) return;
   if (end_->Waits(Pair::kTransmit)) end_->Deliver(Pair::kTransmit, {.kind = Kind::kGrant}, kHost, 0);
 }
 
@@ -96,6 +110,7 @@ bool FrameEndpoint::Look(Pair pair, uint64_t now_ns, Statistics& statistics) {
 
 void FrameEndpoint::Take(Pair pair, Statistics& statistics) {
   const coherent::Returned& returned = end_->returned(pair);
+  if (pair == Pair::kReceive) lent_ = 0;
   if (returned.kind == Kind::kNoReply) return;
   if (returned.kind != Kind::kFrames) {
     ++statistics[kStatLineBadRecord];
@@ -130,6 +145,7 @@ uint8_t* FrameEndpoint::Reserve(uint32_t length, Statistics& statistics) {
 void FrameEndpoint::Answer(Statistics& statistics) {
   if (!filling_ || writer_.count() == 0 || !end_->Waits(Pair::kReceive)) return;
   filling_ = false;
+  lent_ = writer_.count();
   statistics[kStatLineAnswers] += end_->Deliver(
       Pair::kReceive,
       {.kind = Kind::kFrames, .length = writer_.length(), .count = writer_.count()}, kHost, 0);

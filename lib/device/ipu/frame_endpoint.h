@@ -32,7 +32,11 @@ class FrameEndpoint {
   /// Closes it, for ever: its memory is not touched any more. Frames in it are counted, but for
   /// those that the host knows it has not got rid of.
   void Disable(Statistics& statistics);
+  /// The same when the host is gone: all that it held is counted, none of its memory is touched.
+  void Abandon(Statistics& statistics);
   bool enabled() const { return end_ != nullptr; }
+  /// Whether all of its memory is still there.
+  bool Reachable(const bar::DmaSpace& dma) const { return dma.Translate(base_, bytes_) != nullptr; }
 
   // The rest only while enabled.
 
@@ -72,12 +76,15 @@ class FrameEndpoint {
   /// Room for a frame; null: none.
   uint8_t* Reserve(uint32_t length, Statistics& statistics);
 
+  uint64_t base_ = 0;  ///< Of memory_, as bus address.
+  uint64_t bytes_ = 0;
   coherent::EndpointMemory memory_;
   std::unique_ptr<coherent::NicEnd> end_;
   uint32_t max_frame_ = 0;
   uint32_t fill_bytes_ = 0;  ///< Of a line's payload: what frames from the wire may take.
   coherent::FrameWriter writer_{{}};  ///< Of the line that is filled, while filling_.
   bool filling_ = false;
+  uint32_t lent_ = 0;  ///< Frames that the last answer held, until the line comes back.
   std::array<Sending, coherent::kPairs> sending_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device/ipu/parser.h"
+#include "regs/vectors.h"
 
 namespace sluice::device::ipu {
 namespace {
@@ -31,18 +32,15 @@ IpuNic::IpuNic(const bar::DmaSpace& dma, const IpuConfig& config)
   Reset();
 }
 
-bool IpuNic::Accepts(const uint8_t* destination) const {
+bool IpuNic::Accepts(const WireFrame& frame) const {
   const uint32_t control = port_[kPortControl / 4];
-  if (control & kPortPromiscuous) return true;
-  uint64_t address = 0;
+  if ((control & (kPortPromiscuous | kPortVlanFilter)) == kPortPromiscuous) return true;
   uint64_t station;
-  std::memcpy(&address, destination, 6);
   std::memcpy(&station, &port_[kStationAddress / 4], 8);
-  constexpr uint64_t kAddressMask = (uint64_t{1} << 48) - 1;
-  if (address == (station & kAddressMask) || address == kAddressMask) return true;
-  return (control & kPortAllMulticast) != 0 && (destination[0] & 1) != 0;
+  return filter_.Accepts(frame, control, station);
 }
 
+/// Stripping, stamping and the filter of VLANs do not: no plain frame has a tag, or is PTP.
 bool IpuNic::NeedsClassify() const {
   return port_[kRssFields / 4] != 0 || !flows_.empty() ||
          (port_[kPortControl / 4] & (kPortChecksum | kPortIsolate)) != 0;
@@ -84,14 +82,16 @@ IpuNic::Route IpuNic::Classify(const WireFrame& frame) {
 std::optional<Statistic> IpuNic::Place(const WireFrame& frame, bool pause) {
   if (frame.length < kMinFrameBytes) return kStatRxUndersize;
   if (frame.length > std::min(port_[kMaxFrame / 4], kMaxFrameBytes)) return kStatRxOversize;
-  if (!Accepts(frame.data)) return kStatRxFiltered;
+  if (!Accepts(frame)) return kStatRxFiltered;
   const Route route = Classify(frame);
   const bool isolated = (port_[kPortControl / 4] & kPortIsolate) != 0;
   if (isolated && route.rule == nullptr) return kStatRxFiltered;
-  const std::optional<Statistic> ending = PlaceAt(route, frame, pause);
+  const bool treated = (port_[kPortControl / 4] & (kPortVlanStrip | kPortTimesync)) != 0;
+  const std::optional<Statistic> ending =
+      treated ? PlaceTreated(route, frame, pause) : PlaceAt(route, frame, pause);
   // A frame that waits is classified again.
   if (ending && route.rule != nullptr) {
-    ++route.rule->hits;
+    ++route.rule->use.hits;
     route.rule->hit_bytes += frame.length;
   }
   return ending;
@@ -107,18 +107,50 @@ std::optional<Statistic> IpuNic::PlaceAt(const Route& route, const WireFrame& fr
   if (!rx_[route.queue].enabled()) return kStatRxDisabled;
   RxQueue& queue = rx_[route.queue];
   if (pause && !queue.HasRoom(frame.length)) return std::nullopt;
-  unpublished_ |= 1u << route.queue;
   switch (queue.Write(dma_, frame, route.metadata)) {
-    case RxOutcome::kWritten:
-      return kStatRxFrames;
     case RxOutcome::kNoDescriptor:
       return kStatRxNoDescriptor;
     case RxOutcome::kOversize:
       return kStatRxOversize;
+    case RxOutcome::kWaiting:
+      return std::nullopt;
+    case RxOutcome::kWritten:
+      unpublished_ |= 1u << route.queue;
+      return kStatRxFrames;
     case RxOutcome::kDmaFault:
+      unpublished_ |= 1u << route.queue;
       break;
   }
   return kStatRxDmaFault;
+}
+
+std::optional<Statistic> IpuNic::PlaceTreated(Route route, const WireFrame& frame, bool pause) {
+  if (route.drop || route.queue >= queue_pairs_ || !rx_[route.queue].enabled()) {
+    return PlaceAt(route, frame, pause);
+  }
+  const uint32_t control = port_[kPortControl / 4];
+  WireFrame rest = frame;
+  if (control & kPortVlanStrip && HasTag(frame)) {
+    constexpr uint32_t kAddressBytes = 12, kTagBytes = 4;
+    constexpr uint64_t kLinkClass = uint64_t{0xf} << kRxClassShift;
+    rest = {untagged_.data(), frame.length - kTagBytes};
+    std::memcpy(untagged_.data(), frame.data, kAddressBytes);
+    std::memcpy(untagged_.data() + kAddressBytes, frame.data + kAddressBytes + kTagBytes,
+                rest.length - kAddressBytes);
+    const bool another = (route.metadata.high & kLinkClass) >> kRxClassShift == kClassQinq;
+    route.metadata.high &= ~kLinkClass;
+    route.metadata.high |= uint64_t{another ? kClassVlan : kClassEther} << kRxClassShift;
+    route.metadata.high |= RxTagBits(TagOf(frame));
+    route.metadata.high |= uint64_t{kRxTag | kRxTagStripped} << kRxFlagsShift;
+  }
+  const bool ptp = (control & kPortTimesync) != 0 && rest.data[12] == kEtherTypePtp >> 8 &&
+                   rest.data[13] == (kEtherTypePtp & 0xff);
+  const bool stamped = ptp && clock_.received_ns() == 0;
+  if (ptp) route.metadata.high |= uint64_t{kRxPtp} << kRxFlagsShift;
+  if (stamped) route.metadata.high |= uint64_t{kRxStamped} << kRxFlagsShift;
+  const std::optional<Statistic> ending = PlaceAt(route, rest, pause);
+  if (stamped && ending == kStatRxFrames) clock_.StampReceived();
+  return ending;
 }
 
 std::optional<Statistic> IpuNic::PlaceInLink(LinkQueue& link, const WireFrame& frame,
@@ -132,7 +164,7 @@ std::optional<Statistic> IpuNic::PlaceInEndpoint(FrameEndpoint& endpoint, const 
                                                  bool pause) {
   if (frame.length > endpoint.MaxFrame()) return kStatRxOversize;
   if (endpoint.Write(frame, statistics_)) return kStatRxFrames;
-  endpoint.Serve(now_ns_, statistics_);
+  endpoint.Serve(clock_.Elapsed(), statistics_);
   if (!endpoint.enabled()) return kStatRxDisabled;
   if (endpoint.Write(frame, statistics_)) return kStatRxFrames;
   return pause ? std::nullopt : std::optional(kStatRxNoLine);
@@ -140,8 +172,14 @@ std::optional<Statistic> IpuNic::PlaceInEndpoint(FrameEndpoint& endpoint, const 
 
 uint32_t IpuNic::PlacePlain(std::span<const WireFrame> frames) {
   const uint32_t queue = port_[kReta / 4] & 0xff;
-  if (classify_ || (port_[kPortControl / 4] & kPortPromiscuous) == 0) return 0;
+  const uint32_t control = port_[kPortControl / 4];
+  if (classify_ || (control & kPortPromiscuous) == 0) return 0;
   if (queue >= queue_pairs_) return 0;
+  // Here a ring leaves tagged frames to the filter; links and endpoints take all.
+  if ((control & kPortVlanFilter) != 0 &&
+      (links_[queue].enabled() || endpoints_[queue].enabled())) {
+    return 0;
+  }
   const uint32_t max_frame = std::min(port_[kMaxFrame / 4], kMaxFrameBytes);
   uint64_t* const bytes = &statistics_[kStatRxBytes];
   uint32_t placed = 0;
@@ -151,7 +189,7 @@ uint32_t IpuNic::PlacePlain(std::span<const WireFrame> frames) {
     placed = endpoints_[queue].WritePlain(frames, max_frame, bytes, statistics_);
   } else if (rx_[queue].enabled()) {
     placed = rx_[queue].WritePlain(dma_, frames, max_frame, bytes);
-    unpublished_ |= 1u << queue;
+    unpublished_ |= uint32_t{placed != 0} << queue;
   }
   statistics_[kStatRxFrames] += placed;
   return placed;
@@ -163,6 +201,8 @@ uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
     statistics_[kStatRxDisabled] += frames.size();
     return static_cast<uint32_t>(frames.size());
   }
+  if (Congested()) [[unlikely]]
+    return 0;
   uint32_t taken = 0;
   while (taken < frames.size()) {
     taken += PlacePlain(frames.subspan(taken));
@@ -173,9 +213,12 @@ uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
     if (*ending == kStatRxFrames) statistics_[kStatRxBytes] += frames[taken].length;
     ++taken;
   }
+  const uint32_t due = unpublished_ & armed_;
   for (; unpublished_ != 0; unpublished_ &= unpublished_ - 1) {
     rx_[__builtin_ctz(unpublished_)].WriteBack();
   }
+  if (due != 0) [[unlikely]]
+    Fire(due);
   for (uint32_t left = with_endpoint_; left != 0; left &= left - 1) {
     FrameEndpoint& endpoint = endpoints_[__builtin_ctz(left)];
     if (endpoint.enabled()) endpoint.Answer(statistics_);
@@ -189,11 +232,33 @@ void IpuNic::ServeHosts() {
   }
   for (uint32_t left = with_endpoint_; left != 0; left &= left - 1) {
     FrameEndpoint& endpoint = endpoints_[__builtin_ctz(left)];
-    if (endpoint.enabled()) endpoint.Serve(now_ns_, statistics_);
+    if (endpoint.enabled()) endpoint.Serve(clock_.Elapsed(), statistics_);
+  }
+}
+
+void IpuNic::Arm(uint32_t queue, uint64_t value) {
+  const uint32_t bit = 1u << queue;
+  armed_ &= ~bit;
+  if ((value & kRingInterruptArm) == 0) return;
+  armed_ |= bit;
+  if (rx_[queue].enabled() && rx_[queue].published() != static_cast<uint32_t>(value)) Fire(bit);
+}
+
+void IpuNic::Fire(uint32_t queues) {
+  armed_ &= ~queues;
+  for (; interrupts_ != nullptr && queues != 0; queues &= queues - 1) {
+    interrupts_->Raise(regs::QueueVector(__builtin_ctz(queues)));
   }
 }
 
 uint32_t IpuNic::Transmit(FrameSink& sink, uint32_t budget) {
+  if (Congested()) [[unlikely]]
+    return 0;
+  if (!flows_.ages().empty()) [[unlikely]] {
+    if (flows_.ages().Look(clock_.Elapsed()) && interrupts_ != nullptr) {
+      interrupts_->Raise(regs::kPortVector);
+    }
+  }
   ServeHosts();
   uint32_t handled = 0;
   for (uint32_t i = 0; i < queue_pairs_ && handled < budget; ++i) {
@@ -202,7 +267,7 @@ uint32_t IpuNic::Transmit(FrameSink& sink, uint32_t budget) {
     FrameEndpoint& endpoint = endpoints_[next_tx_];
     next_tx_ = next_tx_ + 1 == queue_pairs_ ? 0 : next_tx_ + 1;
     if (queue.pending()) {
-      handled += queue.Run(dma_, staging_, sink, statistics_, budget - handled);
+      handled += queue.Run(dma_, staging_, sink, statistics_, clock_, budget - handled);
     } else if (link.enabled() && link.pending()) {
       handled += link.Run(staging_, sink, statistics_, budget - handled);
     } else if (endpoint.enabled() && endpoint.pending()) {

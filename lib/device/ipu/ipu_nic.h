@@ -12,6 +12,8 @@
 
 #include "bar/dma.h"
 #include "device/device.h"
+#include "device/ipu/clock.h"
+#include "device/ipu/filter.h"
 #include "device/ipu/flow_table.h"
 #include "device/ipu/frame_endpoint.h"
 #include "device/ipu/link_queue.h"
@@ -37,10 +39,19 @@ class IpuNic final : public Device {
 
   void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
-  /// How long loads of endpoints wait. Nothing else in this device depends on time.
-  void SetTime(uint64_t now_ns) override { now_ns_ = now_ns; }
+  /// The device's clock, how long loads of endpoints wait, and when rules age.
+  void SetTime(uint64_t now_ns) override { clock_.SetTime(now_ns); }
+  void SetInterrupts(InterruptSink* sink) override { interrupts_ = sink; }
+  void SetPermanentAddress(std::span<const uint8_t, 6> address) override;
+  void SetCarrier(bool up) override { carrier_ = up; }
+  /// Without mastering, links and endpoints are refused as where no memory is, and an endpoint that
+  /// is disabled is abandoned.
+  void SetMastering(bool on) override { mastering_ = on; }
+  /// Rings, links and endpoints that are not wholly there any more are off, each under a fault.
+  void MemoryTaken() override;
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
+  void HostDied() override;
   std::span<const Counter> Counters() override;
 
  private:
@@ -53,6 +64,8 @@ class IpuNic final : public Device {
   };
 
   void Reset();
+  /// What was written has not reached the host.
+  bool Congested() const { return dma_.remote() != nullptr && dma_.remote()->congested(); }
   void WritePort(uint32_t offset, uint32_t value);
   void WriteQueue(uint32_t queue, uint32_t offset, uint64_t value);
   uint32_t ReadPort(uint32_t offset) const;
@@ -63,12 +76,23 @@ class IpuNic final : public Device {
   void WriteEndpoint(uint32_t queue, uint32_t offset, uint64_t value);
   uint64_t ReadEndpoint(uint32_t queue, uint32_t offset) const;
   bool EnableEndpoint(uint32_t queue);
+  void DisableEndpoint(uint32_t queue);
   /// Whether the queue pair has rings or a link.
   bool HasRingOrLink(uint32_t queue) const;
+  /// Page 0 from kPortTables on.
+  void WritePortTables(uint32_t offset, uint32_t value);
+  uint32_t ReadPortTables(uint32_t offset) const;
+  void WriteClock(uint32_t offset, uint64_t value);
+  /// kRingInterrupt.
+  void Arm(uint32_t queue, uint64_t value);
+  /// Raises the interrupts of receive queues that are armed, by bit.
+  void Fire(uint32_t queues);
   void RunFlowCommand(uint32_t command);
+  /// What the registers say of the rule to be added.
+  FlowAge Age() const;
   /// Whether any setting asks for more than the packet class; after each change.
   bool NeedsClassify() const;
-  bool Accepts(const uint8_t* destination) const;
+  bool Accepts(const WireFrame& frame) const;
   /// Parses, hashes, verifies and looks up a frame, as far as that is enabled.
   Route Classify(const WireFrame& frame);
   /// How one frame ends: kStatRxFrames if it is written to the host, else the counter
@@ -76,6 +100,9 @@ class IpuNic final : public Device {
   std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceAt(const Route& route, const WireFrame& frame,
                                               bool pause);
+  /// PlaceAt where frames lose their tags or are stamped.
+  std::optional<regs::ipu::Statistic> PlaceTreated(Route route, const WireFrame& frame,
+                                                   bool pause);
   std::optional<regs::ipu::Statistic> PlaceInLink(LinkQueue& link, const WireFrame& frame,
                                                   bool pause);
   std::optional<regs::ipu::Statistic> PlaceInEndpoint(FrameEndpoint& endpoint,
@@ -89,7 +116,11 @@ class IpuNic final : public Device {
   const bar::DmaSpace& dma_;
   const uint32_t queue_pairs_;
   const uint32_t endpoint_count_;
-  uint64_t now_ns_ = 0;
+  uint64_t permanent_address_ = 0;  ///< As kPermanentAddress.
+  bool carrier_ = true;
+  bool mastering_ = true;
+  Clock clock_;
+  InterruptSink* interrupts_ = nullptr;
 
   struct QueueRegisters {
     uint64_t base;
@@ -111,17 +142,22 @@ class IpuNic final : public Device {
   std::array<LinkRegisters, regs::ipu::kMaxQueues> link_registers_{};
   std::array<EndpointRegisters, regs::ipu::kMaxQueues> endpoint_registers_{};
   uint32_t flow_status_ = 0;
-  FlowEntry flow_result_{};  ///< Of the last query.
+  uint64_t flow_hits_ = 0;  ///< As kFlowHits.
+  uint64_t flow_hit_bytes_ = 0;
   RssHash rss_;
   FlowTable flows_;
   bool classify_ = false;  ///< NeedsClassify().
+  Filter filter_;
+  uint32_t clock_low_ = 0;  ///< Of a register of the clock whose upper half is to come.
+  std::array<uint8_t, regs::ipu::kMaxFrameBytes> untagged_;  ///< A frame without its tag.
   std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
   std::array<LinkQueue, regs::ipu::kMaxQueues> links_;
   std::array<FrameEndpoint, regs::ipu::kMaxQueues> endpoints_;
   uint32_t linked_ = 0;       ///< Links that are enabled, by bit.
   uint32_t with_endpoint_ = 0;  ///< Endpoints that were enabled, by bit.
-  uint32_t unpublished_ = 0;  ///< RX queues with completions to write back, by bit.
+  uint32_t unpublished_ = 0;  ///< RX queues that were completed to since they were written back.
+  uint32_t armed_ = 0;        ///< RX queues whose next completion raises an interrupt, by bit.
   TxStaging staging_;
   uint32_t next_tx_ = 0;  ///< Round robin over the queue pairs.
 

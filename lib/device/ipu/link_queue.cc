@@ -21,8 +21,11 @@ constexpr uint32_t kTakenAhead = 4 * kCacheLine;
 bool LinkQueue::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint16_t epoch) {
   Disable();
   bad_entries_ = faults_ = 0;
+  base_ = base;
+  bytes_ = bytes;
   uint8_t* const memory = base % kPageBytes == 0 ? dma.Translate(base, bytes) : nullptr;
-  if (memory != nullptr) link_ = swap::NicLink::Open({memory, bytes}, epoch);
+  const bool remote = dma.remote() != nullptr && dma.remote()->Holds(memory);
+  if (memory != nullptr && !remote) link_ = swap::NicLink::Open({memory, bytes}, epoch);
   return enabled();
 }
 

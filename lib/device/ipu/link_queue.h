@@ -23,6 +23,8 @@ class LinkQueue {
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint16_t epoch);
   void Disable() { link_.reset(); }
   bool enabled() const { return link_ != nullptr; }
+  /// Whether all of its memory is still there.
+  bool Reachable(const bar::DmaSpace& dma) const { return dma.Translate(base_, bytes_) != nullptr; }
 
   // The rest only while enabled.
 
@@ -42,6 +44,8 @@ class LinkQueue {
 
  private:
   std::unique_ptr<swap::NicLink> link_;
+  uint64_t base_ = 0;  ///< Of link_, as bus address.
+  uint64_t bytes_ = 0;
   uint64_t bad_entries_ = 0;  ///< Of link_, as far as they are in the statistics.
   uint64_t faults_ = 0;
 };

@@ -6,12 +6,15 @@
 #include <cstring>
 
 #include "device/ipu/ipu_nic.h"
+#include "regs/ipu_port.h"
 
 namespace sluice::device::ipu {
 
 using namespace regs::ipu;  // NOLINT: this file decodes that register map
 
 namespace {
+
+constexpr uint32_t kModelVersion = 1 << 16;  // 1.0.0
 
 bool IsAccessSize(uint32_t bytes) { return bytes == 4 || bytes == 8; }
 bool Within(uint32_t offset, uint32_t first, uint32_t bytes) {
@@ -26,18 +29,47 @@ void IpuNic::Reset() {
     rx_[i] = {};
     tx_[i] = {};
     links_[i].Disable();
-    endpoints_[i].Disable(statistics_);
+    DisableEndpoint(i);
     queue_registers_[i] = {};
     link_registers_[i] = {};
     endpoint_registers_[i] = {};
   }
-  linked_ = with_endpoint_ = 0;
+  linked_ = with_endpoint_ = armed_ = 0;
   port_ = {};
   flows_.Clear();
   flow_status_ = static_cast<uint32_t>(FlowStatus::kOk);
-  flow_result_ = {};
+  flow_hits_ = flow_hit_bytes_ = 0;
   classify_ = false;
+  filter_ = Filter();
+  clock_.Reset();
   rss_ = RssHash();
+}
+
+void IpuNic::SetPermanentAddress(std::span<const uint8_t, 6> address) {
+  permanent_address_ = 0;
+  std::memcpy(&permanent_address_, address.data(), address.size());
+}
+
+void IpuNic::MemoryTaken() {
+  for (uint32_t i = 0; i < kMaxQueues; ++i) {
+    statistics_[kStatRxDmaFault] += !rx_[i].Recheck(dma_);
+    statistics_[kStatTxDmaFault] += !tx_[i].Recheck(dma_);
+    if (links_[i].enabled() && !links_[i].Reachable(dma_)) {
+      links_[i].Disable();
+      linked_ &= ~(1u << i);
+      ++statistics_[kStatLinkFaults];
+    }
+    if (endpoints_[i].enabled() && !endpoints_[i].Reachable(dma_)) {
+      endpoints_[i].Abandon(statistics_);
+      with_endpoint_ &= ~(1u << i);
+      ++statistics_[kStatLineFaults];
+    }
+  }
+}
+
+void IpuNic::HostDied() {
+  for (FrameEndpoint& endpoint : endpoints_) endpoint.Abandon(statistics_);
+  with_endpoint_ = 0;
 }
 
 void IpuNic::WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) {
@@ -72,6 +104,7 @@ void IpuNic::WritePort(uint32_t offset, uint32_t value) {
     return;
   }
   if (offset == kFlowCommand) return RunFlowCommand(value);
+  if (offset >= kPortTables) return WritePortTables(offset, value);
   if (offset < kPortControl || offset >= kFlowStatus) return;
   port_[offset / 4] = value;
   if (offset == kRssKey + kRssKeyBytes - 4) {
@@ -94,19 +127,35 @@ uint32_t IpuNic::ReadPort(uint32_t offset) const {
       return queue_pairs_;
     case kEndpoints:
       return endpoint_count_;
+    case kFirmware:
+      return kModelVersion;
+    case kPortStatus:
+      return carrier_ ? kPortCarrier : 0;
+    case kPermanentAddress:
+      return static_cast<uint32_t>(permanent_address_);
+    case kPermanentAddress + 4:
+      return static_cast<uint32_t>(permanent_address_ >> 32);
     case kFlowStatus:
       return flow_status_;
     case kFlowHits:
-      return static_cast<uint32_t>(flow_result_.hits);
+      return static_cast<uint32_t>(flow_hits_);
     case kFlowHits + 4:
-      return static_cast<uint32_t>(flow_result_.hits >> 32);
+      return static_cast<uint32_t>(flow_hits_ >> 32);
     case kFlowHitBytes:
-      return static_cast<uint32_t>(flow_result_.hit_bytes);
+      return static_cast<uint32_t>(flow_hit_bytes_);
     case kFlowHitBytes + 4:
-      return static_cast<uint32_t>(flow_result_.hit_bytes >> 32);
+      return static_cast<uint32_t>(flow_hit_bytes_ >> 32);
     default:
+      if (offset >= kPortTables) return ReadPortTables(offset);
       return offset < kFlowStatus ? port_[offset / 4] : UINT32_MAX;
   }
+}
+
+FlowAge IpuNic::Age() const {
+  constexpr uint64_t kSecond_ns = 1'000'000'000;
+  FlowAge age{port_[kFlowAge / 4] * kSecond_ns, 0};
+  std::memcpy(&age.cookie, &port_[kFlowCookie / 4], sizeof(age.cookie));
+  return age;
 }
 
 void IpuNic::RunFlowCommand(uint32_t command) {
@@ -123,23 +172,29 @@ void IpuNic::RunFlowCommand(uint32_t command) {
   FlowEntry entry;
   entry.action = port_[kFlowAction / 4];
   entry.mark = port_[kFlowMark / 4];
+  const auto report = [this](const FlowEntry& rule) {
+    flow_hits_ = rule.use.hits - rule.cleared_hits;
+    flow_hit_bytes_ = rule.hit_bytes - rule.cleared_bytes;
+  };
   FlowStatus status = FlowStatus::kInvalid;
   const bool valid = (key.fields & ~kFlowMatchAll) == 0;
   const bool queue_valid = (entry.action & kFlowActionQueueMask) < queue_pairs_;
   switch (static_cast<FlowCommand>(command)) {
     case FlowCommand::kAdd:
-      if (valid && queue_valid) status = flows_.Add(key, entry);
+      if (valid && queue_valid) status = flows_.Add(key, entry, Age(), clock_.Elapsed());
       break;
     case FlowCommand::kRemove:
-      status = flows_.Remove(key);
+      status = flows_.Remove(key, &entry);
+      if (status == FlowStatus::kOk) report(entry);
       break;
     case FlowCommand::kQuery:
     case FlowCommand::kQueryAndClear:
       status = FlowStatus::kAbsent;
       if (FlowEntry* const rule = flows_.Find(key)) {
-        flow_result_ = *rule;
+        report(*rule);
         if (command == static_cast<uint32_t>(FlowCommand::kQueryAndClear)) {
-          rule->hits = rule->hit_bytes = 0;
+          rule->cleared_hits = rule->use.hits;
+          rule->cleared_bytes = rule->hit_bytes;
         }
         status = FlowStatus::kOk;
       }
@@ -148,6 +203,12 @@ void IpuNic::RunFlowCommand(uint32_t command) {
       flows_.Clear();
       status = FlowStatus::kOk;
       break;
+    case FlowCommand::kPopAged: {
+      const std::optional<uint64_t> cookie = flows_.ages().Pop();
+      status = cookie ? FlowStatus::kOk : FlowStatus::kAbsent;
+      flow_hits_ = cookie.value_or(0);
+      break;
+    }
   }
   flow_status_ = static_cast<uint32_t>(status);
   classify_ = NeedsClassify();
@@ -177,8 +238,12 @@ void IpuNic::WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
         tx_[queue].Enable(dma_, registers.base, registers.entries);
       } else {
         rx_[queue].Enable(dma_, registers.base, registers.entries, registers.buffer_bytes,
-                          (value & kRingScatter) != 0);
+                          (value & kRingScatter) != 0,
+                          (value & kRingStamp) != 0 ? &clock_ : nullptr);
       }
+      break;
+    case kRingInterrupt:
+      if (!transmit) Arm(queue, value);
       break;
     case kRingTail: {
       const auto tail = static_cast<uint32_t>(value);
@@ -217,7 +282,8 @@ bool IpuNic::EnableLink(uint32_t queue) {
   links_[queue].Disable();
   if (rx_[queue].enabled() || tx_[queue].enabled() || endpoints_[queue].enabled()) return false;
   const LinkRegisters& registers = link_registers_[queue];
-  const bool sound = links_[queue].Enable(dma_, registers.base, registers.bytes, registers.epoch);
+  const bool sound =
+      mastering_ && links_[queue].Enable(dma_, registers.base, registers.bytes, registers.epoch);
   statistics_[kStatLinkFaults] += !sound;
   return sound;
 }

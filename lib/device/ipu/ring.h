@@ -22,6 +22,12 @@ inline regs::ipu::Descriptor* MapRing(const bar::DmaSpace& dma, uint64_t base, u
       dma.Translate(base, uint64_t{entries} * regs::ipu::kDescriptorBytes));
 }
 
+/// Whether the ring at `base`, found at `ring`, is still there.
+inline bool HasRing(const bar::DmaSpace& dma, uint64_t base, uint32_t entries,
+                    const regs::ipu::Descriptor* ring) {
+  return MapRing(dma, base, entries) == ring;
+}
+
 /// Release: the frame's bytes and the low word are visible to whoever sees `high`.
 inline void StoreHigh(regs::ipu::Descriptor& descriptor, uint64_t high) {
   std::atomic_ref<uint64_t>(descriptor.high).store(high, std::memory_order_release);

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "bar/dma.h"
+#include "device/ipu/clock.h"
 #include "device/device.h"
 #include "device/copy.h"
 #include "regs/ipu.h"
@@ -21,20 +22,27 @@ struct RxMetadata {
   uint64_t high;  ///< Packet class and flags.
 };
 
-enum class RxOutcome { kWritten, kNoDescriptor, kOversize, kDmaFault };
+/// kWaiting: descriptors are posted, and on their way here.
+enum class RxOutcome { kWritten, kNoDescriptor, kOversize, kDmaFault, kWaiting };
 
 /// Indices are free-running and masked on use: written_back ≤ head ≤ fetched ≤ tail
 /// ≤ written_back + entries. All belong to the device thread; the host sees them
 /// through write-backs (release) and moves `tail` through its doorbell.
 class RxQueue {
  public:
-  /// False, and the queue stays disabled, if the values make no ring.
+  /// False, and the queue stays disabled, if the values make no ring. `clock`, which outlives the
+  /// ring, stamps frames as kRingStamp says; null: they are not.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries, uint32_t buffer_bytes,
-              bool scatter);
+              bool scatter, const Clock* clock);
   /// Publishes what is complete and forgets the ring.
   void Disable();
   bool enabled() const { return ring_ != nullptr; }
+  /// Memory was taken away: looks the buffers up anew. False: the ring was in it, and is off now,
+  /// with what was not published.
+  bool Recheck(const bar::DmaSpace& dma);
   uint32_t head() const { return head_; }
+  /// Completions that the host can see.
+  uint32_t published() const { return written_back_; }
 
   /// Doorbell. False if it claims more descriptors than the ring holds; ignored then.
   bool SetTail(uint32_t tail);
@@ -48,9 +56,9 @@ class RxQueue {
   /// completed with length 0, so that the host gets its buffers back.
   RxOutcome Write(const bar::DmaSpace& dma, const WireFrame& frame, const RxMetadata& metadata) {
     if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
-    if (frame.length > buffer_bytes_) [[unlikely]]
-      return WriteScattered(dma, frame, metadata);
-    if (head_ == fetched_) return RxOutcome::kNoDescriptor;
+    if (frame.length > simple_bytes_) [[unlikely]]
+      return WriteSegments(dma, frame, metadata);
+    if (head_ == fetched_) return tail_ == head_ ? RxOutcome::kNoDescriptor : RxOutcome::kWaiting;
     uint8_t* const buffer = buffers_[head_ % kFetchMax];
     if (buffer == nullptr) [[unlikely]] {
       Complete(0, regs::ipu::kRxEndOfPacket);
@@ -83,13 +91,22 @@ class RxQueue {
     completed_[head_ % kWriteBackBatch] = {low, high | regs::ipu::kDone};
     if (++head_ % kWriteBackBatch == 0) WriteBack();
   }
+  /// Fetches nothing where the ring's memory is remote and has not arrived.
   void Fetch(const bar::DmaSpace& dma);
-  RxOutcome WriteScattered(const bar::DmaSpace& dma, const WireFrame& frame,
-                           const RxMetadata& metadata);
+  /// Tells remote memory what was written, from `first` on.
+  void Tell(bar::RemoteMemory& remote, uint32_t first);
+  /// Any frame.
+  RxOutcome WriteSegments(const bar::DmaSpace& dma, const WireFrame& frame,
+                          const RxMetadata& metadata);
 
+  const bar::DmaSpace* dma_ = nullptr;  ///< Not null while there is a ring.
   regs::ipu::Descriptor* ring_ = nullptr;
+  uint64_t base_ = 0;
   uint32_t mask_ = 0;
   uint32_t buffer_bytes_ = 0;
+  uint32_t simple_bytes_ = 0;  ///< Frames up to here are copied to one buffer, and no more.
+  uint32_t stamp_bytes_ = 0;   ///< In front of each buffer.
+  const Clock* clock_ = nullptr;  ///< Not null: stamps frames.
   bool scatter_ = false;
   uint32_t written_back_ = 0;
   uint32_t head_ = 0;

@@ -8,6 +8,7 @@
 #include "device/copy.h"
 #include "device/ipu/parser.h"
 #include "device/ipu/ring.h"
+#include "device/ipu/segments.h"
 
 namespace sluice::device::ipu {
 namespace {
@@ -16,9 +17,9 @@ using namespace regs::ipu;  // NOLINT: the descriptor bits of this device
 
 uint32_t Length(uint64_t high) { return static_cast<uint16_t>(high); }
 
-void StoreChecksum(uint8_t* at, uint16_t sum) {
-  at[0] = static_cast<uint8_t>(sum >> 8);
-  at[1] = static_cast<uint8_t>(sum);
+void StoreBigEndian(uint8_t* at, uint16_t value) {
+  at[0] = static_cast<uint8_t>(value >> 8);
+  at[1] = static_cast<uint8_t>(value);
 }
 
 /// Fills in the checksums that the first descriptor asks for. False if its offsets
@@ -29,26 +30,42 @@ bool InsertChecksums(uint8_t* frame, uint32_t length, uint64_t high) {
   const uint32_t l4 = ip + ip_bytes;
   if (high & kTxIpChecksum) {
     if (ip_bytes < 20 || l4 > length) return false;
-    StoreChecksum(frame + ip + 10, 0);
-    StoreChecksum(frame + ip + 10,
+    StoreBigEndian(frame + ip + 10, 0);
+    StoreBigEndian(frame + ip + 10,
                   static_cast<uint16_t>(~OnesComplementSum(frame + ip, ip_bytes, 0)));
   }
   if (high & kTxL4Checksum) {
     const uint32_t field = l4 + static_cast<uint8_t>(high >> kTxL4FieldShift);
     if (field + 2 > length) return false;
     const auto sum = static_cast<uint16_t>(~OnesComplementSum(frame + l4, length - l4, 0));
-    StoreChecksum(frame + field, sum == 0 ? 0xffff : sum);  // RFC 768: 0 says "none"
+    StoreBigEndian(frame + field, sum == 0 ? 0xffff : sum);  // RFC 768: 0 says "none"
   }
   return true;
+}
+
+/// Behind the addresses. There is room for four more bytes.
+void InsertTag(uint8_t* frame, uint32_t length, uint16_t tag) {
+  constexpr uint32_t kAddressBytes = 12;
+  std::memmove(frame + kAddressBytes + 4, frame + kAddressBytes, length - kAddressBytes);
+  frame[12] = 0x81, frame[13] = 0x00;
+  StoreBigEndian(frame + 14, tag);
 }
 
 }  // namespace
 
 bool TxQueue::Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries) {
   ring_ = MapRing(dma, base, entries);
+  base_ = base;
+  if (dma.remote() != nullptr) dma.remote()->Forget();
   mask_ = entries - 1;
   head_ = tail_ = 0;
   return ring_ != nullptr;
+}
+
+bool TxQueue::Recheck(const bar::DmaSpace& dma) {
+  if (ring_ == nullptr || HasRing(dma, base_, mask_ + 1, ring_)) return true;
+  ring_ = nullptr;
+  return false;
 }
 
 bool TxQueue::SetTail(uint32_t tail) {
@@ -58,7 +75,10 @@ bool TxQueue::SetTail(uint32_t tail) {
 }
 
 uint32_t TxQueue::Fetch(const bar::DmaSpace& dma) {
-  const uint32_t count = std::min(kWindow, tail_ - head_);
+  uint32_t count = std::min(kWindow, tail_ - head_);
+  bar::RemoteMemory* const remote = dma.remote();
+  if (remote != nullptr) [[unlikely]]
+    count = Arrived(*remote, count);
   bar::DmaBatch memory(dma);
   for (uint32_t i = 0; i < count; ++i) {
     const Descriptor& descriptor = ring_[(head_ + i) & mask_];
@@ -67,7 +87,41 @@ uint32_t TxQueue::Fetch(const bar::DmaSpace& dma) {
     data_[i] = memory.Translate(bar::LoadOnce(descriptor.low), Length(high));
     __builtin_prefetch(data_[i]);
   }
+  if (remote != nullptr && !DataArrived(*remote, count)) [[unlikely]]
+    return 0;
   return count;
+}
+
+uint32_t TxQueue::Arrived(bar::RemoteMemory& remote, uint32_t count) {
+  const uint32_t first = head_ & mask_;
+  const uint32_t to_end = std::min(count, mask_ + 1 - first);
+  const auto ready = [&](uint32_t from, uint32_t number) {
+    return static_cast<uint32_t>(
+        remote.Ready(&ring_[from], number * sizeof(Descriptor), sizeof(Descriptor)) /
+        sizeof(Descriptor));
+  };
+  const uint32_t arrived = ready(first, to_end);
+  return arrived < to_end || to_end == count ? arrived : arrived + ready(0, count - to_end);
+}
+
+bool TxQueue::DataArrived(bar::RemoteMemory& remote, uint32_t count) const {
+  bool all = true;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t bytes = Length(high_[i]);
+    all &= data_[i] == nullptr || bytes == 0 || remote.Ready(data_[i], bytes);
+  }
+  return all;
+}
+
+void TxQueue::Tell(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done) {
+  remote.Done(&ring_[head_ & mask_]);
+  remote.Done(&ring_[0]);
+  for (uint32_t i = 0; i < fetched; ++i) {
+    if (data_[i] != nullptr) remote.Done(data_[i]);
+    if (i >= done || (high_[i] & kTxReport) == 0) continue;
+    const Descriptor& completed = ring_[(head_ + i) & mask_];
+    remote.Stored(&completed.high, sizeof(completed.high));
+  }
 }
 
 uint32_t TxQueue::Segments(uint32_t first, uint32_t fetched) const {
@@ -85,7 +139,8 @@ void TxQueue::Complete(uint32_t first, uint32_t segments) {
 }
 
 void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameSink& sink,
-                   Statistics& statistics) {
+                   Statistics& statistics, Clock& clock) {
+  const bool tagged = (high_[first] & kTxTag) != 0;
   uint32_t length = 0;
   bool fault = false;
   bool bad = false;
@@ -94,12 +149,21 @@ void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameS
     bad |= Length(high_[i]) == 0;
     fault |= data_[i] == nullptr;
   }
-  if (bad || length < kMinFrameBytes || length > kMaxFrameBytes) [[unlikely]] {
+  const bool cut = (high_[first] & kTxSegment) != 0;
+  const uint32_t max_length =
+      cut ? kMaxLargeFrameBytes : tagged ? kMaxFrameBytes - 4 : kMaxFrameBytes;
+  if (bad || length < kMinFrameBytes || length > max_length) [[unlikely]] {
     ++statistics[kStatTxBadDescriptor];
     return;
   }
   if (fault) [[unlikely]] {
     ++statistics[kStatTxDmaFault];
+    return;
+  }
+  if (cut) {
+    const PieceReader pieces(&data_[first], &high_[first]);
+    const bool sent = SendSegments(high_[first], length, pieces, staging, sink, statistics);
+    statistics[kStatTxBadDescriptor] += !sent;
     return;
   }
   TxStaging::Cursor cursor = staging.Begin();
@@ -115,6 +179,11 @@ void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameS
       return;
     }
   }
+  if (tagged) {
+    InsertTag(frame, length, static_cast<uint16_t>(high_[first] >> kTxTagShift));
+    length += 4;
+  }
+  if (high_[first] & kTxStamp) clock.StampSent();
   cursor.Add(length);
   staging.Commit(cursor, sink);
   ++statistics[kStatTxFrames];
@@ -123,7 +192,8 @@ void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameS
 
 uint32_t TxQueue::SendPlain(uint32_t first, uint32_t end, TxStaging& staging, FrameSink& sink,
                             Statistics& statistics) {
-  constexpr uint64_t kKind = kTxEndOfPacket | kTxIpChecksum | kTxL4Checksum;
+  constexpr uint64_t kKind = kTxEndOfPacket | kTxIpChecksum | kTxL4Checksum | kTxTag | kTxStamp |
+                             kTxSegment;
   uint64_t bytes = 0;
   uint32_t at = first;
   for (bool plain = true; plain && at < end;) {
@@ -149,7 +219,7 @@ uint32_t TxQueue::SendPlain(uint32_t first, uint32_t end, TxStaging& staging, Fr
 }
 
 uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& sink,
-                      Statistics& statistics, uint32_t budget) {
+                      Statistics& statistics, Clock& clock, uint32_t budget) {
   uint32_t handled = 0;
   while (handled < budget && head_ != tail_) {
     const uint32_t fetched = Fetch(dma);
@@ -166,12 +236,14 @@ uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& s
         segments = kMaxSegments;
         ++statistics[kStatTxBadDescriptor];
       } else {
-        Send(done, segments, staging, sink, statistics);
+        Send(done, segments, staging, sink, statistics, clock);
       }
       Complete(done, segments);
       done += segments;
       ++handled;
     }
+    if (dma.remote() != nullptr && fetched != 0) [[unlikely]]
+      Tell(*dma.remote(), fetched, done);
     head_ += done;
     if (done == 0) break;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Calls that the device holds: what is needed to answer them, and the arguments of those that wait.
+// A call comes in a frame, or a service makes it (nested_call.h) while it has another one, its
+// parent, to answer.
 #pragma once
 
 #include <array>
@@ -12,14 +14,31 @@
 
 #include "device/rpc/call_queue.h"
 #include "device/rpc/host_port.h"
+#include "device/rpc/nested_call.h"
 #include "packet/datagram.h"
 
 namespace sluice::device::rpc {
 
+/// How a suspended call goes on.
+struct Continuation {
+  CallHead head;
+  NestedStatus status = NestedStatus::kSuccess;
+  ProcessId callee = 0;    ///< After kSuccess: whose procedure returned what is kept in XDR.
+  uint32_t procedure = 0;  ///< In its table.
+};
+
 struct CallSlot {
-  packet::Datagram datagram;
-  uint32_t procedure = 0;  ///< In its service's table.
-  uint32_t wire_bytes = 0;  ///< Of the arguments kept in XDR; 0: they went to the host at once.
+  static constexpr CallId kNone = ~CallId{0};
+
+  packet::Datagram datagram;  ///< Of a call that came in a frame.
+  uint32_t procedure = 0;     ///< In its service's table.
+  uint32_t wire_bytes = 0;  ///< Of what is kept in XDR; 0: arguments that went to the host at once.
+  bool nested = false;     ///< A service made it.
+  bool continues = false;  ///< What its process gets next is the continuation, not the arguments.
+  uint32_t depth = 0;      ///< Calls between it and the one that came in a frame.
+  CallId parent = kNone;   ///< Who waits for its reply; kNone of a nested call: nobody any more.
+  CallId child = kNone;    ///< Whose reply it waits for.
+  Continuation continuation;
   CallTrace trace;
   /// Ethernet with two tags, IPv6, UDP: the longest headers that a call may have.
   std::array<uint8_t, 72> headers{};
@@ -46,11 +65,14 @@ class CallSlots {
   void Release(CallId id) { free_.push_back(id); }
 
   CallSlot& operator[](CallId id) { return slots_[id]; }
+  uint32_t size() const { return static_cast<uint32_t>(slots_.size()); }
   /// At most kArgumentBytes.
   void Keep(CallId id, std::span<const uint8_t> arguments) {
     std::memcpy(Arguments(id), arguments.data(), arguments.size());
     slots_[id].wire_bytes = static_cast<uint32_t>(arguments.size());
   }
+  /// Where to write what is kept instead; the caller sets wire_bytes.
+  std::span<uint8_t> Room(CallId id) { return {Arguments(id), kArgumentBytes}; }
   std::span<const uint8_t> Kept(CallId id) const {
     return {arguments_.get() + size_t{id} * kArgumentBytes, slots_[id].wire_bytes};
   }

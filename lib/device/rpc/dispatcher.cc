@@ -13,14 +13,17 @@ const std::array<std::string_view, Dispatcher::kCounters> Dispatcher::kCounterNa
     "rpc_arrived",        "rpc_answered",    "rpc_drop_queue_full", "rpc_drop_no_process",
     "rpc_drop_removed",   "rpc_lost",        "rpc_stray_loads",     "rpc_switches",
     "rpc_yields",         "rpc_retires",     "rpc_interrupts",      "rpc_kills",
-    "rpc_wakes"};
+    "rpc_wakes",          "rpc_nested",      "rpc_nested_too_many", "rpc_nested_timed_out"};
 
 Dispatcher::Dispatcher(const DispatcherConfig& config, Placement& placement)
     : config_(config), placement_(placement) {
   config_.cores = std::clamp(config_.cores, 1u, kMaxCores);
   config_.queue_capacity = std::max(config_.queue_capacity, 1u);
-  // A process that goes leaves its calls and its cores, which then find others.
-  actions_.reserve(config_.queue_capacity + 4 * size_t{kMaxCores} + kMaxProcesses);
+  config_.suspended_capacity = std::max(config_.suspended_capacity, 1u);
+  // A process that goes leaves its calls and its cores, which then find others; of those that time
+  // out each may find a core.
+  actions_.reserve(config_.queue_capacity + config_.suspended_capacity + 5 * size_t{kMaxCores} +
+                   kMaxProcesses + 2 * kTimeOutsPerTick);
 }
 
 void Dispatcher::Do(Kind kind, DispatchCounter counter, const Action& action) {
@@ -37,9 +40,14 @@ void Dispatcher::SetState(Core& core, CoreState state, uint64_t now, uint64_t bo
 
 bool Dispatcher::AddProcess(ProcessId id, uint32_t max_cores) {
   if (id >= kMaxProcesses || processes_[id].known || max_cores == 0) return false;
+  // Beyond the capacity, those that go on at once because too many are suspended: at most one for
+  // each core, since a core begins no call while another waits to go on.
+  const uint32_t resumed = config_.suspended_capacity + kMaxCores;
   processes_[id] = {.known = true,
                     .max_cores = max_cores,
-                    .queue = CallQueue(config_.queue_capacity)};
+                    .queue = CallQueue(config_.queue_capacity),
+                    .resumed = CallQueue(resumed)};
+  processes_[id].suspended.reserve(config_.suspended_capacity);
   return true;
 }
 
@@ -62,6 +70,14 @@ void Dispatcher::TakeCores(ProcessId id, uint64_t now) {
     }
     Leave(core, now);
     SetState(cores_[core], CoreState::kFreed, now, kNever);
+  }
+  // The process knew how they go on; its next incarnation does not.
+  for (const Suspended& waits : process.suspended) {
+    Do(Kind::kLost, kLost, {.kind{}, .process = id, .call = waits.call});
+  }
+  process.suspended.clear();
+  while (!process.resumed.empty()) {
+    Do(Kind::kLost, kLost, {.kind{}, .process = id, .call = process.resumed.Pop()});
   }
   process.present = process.condemned = process.preempted = false;
   Review(id, now);
@@ -136,7 +152,8 @@ Dispatcher::Actions Dispatcher::KernelLoads(CoreId id, uint64_t now) {
   return actions_;
 }
 
-Dispatcher::Actions Dispatcher::UserLoads(CoreId id, ProcessId process_id, uint64_t now) {
+Dispatcher::Actions Dispatcher::UserLoads(CoreId id, ProcessId process_id, uint64_t now,
+                                          Done done) {
   actions_.clear();
   if (id >= config_.cores || cores_[id].process != process_id || !InUse(cores_[id]) ||
       cores_[id].state == CoreState::kLeaving) {
@@ -147,7 +164,9 @@ Dispatcher::Actions Dispatcher::UserLoads(CoreId id, ProcessId process_id, uint6
   if (core.state == CoreState::kWaiting) return actions_;
   Process& process = processes_[process_id];
   const bool ran = core.state == CoreState::kRunning;
-  if (ran) {
+  if (ran && done == Done::kCall) {
+    Suspend(id, now);
+  } else if (ran) {
     Do(Kind::kAnswered, kAnswered, {{}, id, process_id, core.call});
   } else {
     --process.switching;
@@ -159,8 +178,8 @@ Dispatcher::Actions Dispatcher::UserLoads(CoreId id, ProcessId process_id, uint6
              (ran && wanting_ != 0 && placement_.Preempts(id, now))) {
     process.preempted = true;
     Yield(core, now);
-  } else if (!process.queue.empty()) {
-    Hand(id, process.queue.Pop(), now);
+  } else if (process.Waits() != 0) {
+    Hand(id, process.Pop(), now);
   } else {
     process.waiting |= Bit(id);
   }
@@ -204,8 +223,16 @@ Dispatcher::Actions Dispatcher::Condemn(ProcessId id, uint64_t now) {
 Dispatcher::Actions Dispatcher::Tick(uint64_t now) {
   actions_.clear();
   for (uint32_t id = 0; id < config_.cores; ++id) {
-    if (cores_[id].deadline <= now) Kill(cores_[id].process);
+    Core& core = cores_[id];
+    if (core.deadline <= now) {
+      Kill(core.process);
+    } else if (core.state == CoreState::kRunning && core.again <= now &&
+               !processes_[core.process].condemned) {
+      core.again = now + config_.interrupt_every;
+      actions_.push_back({Kind::kInterrupt, static_cast<CoreId>(id), core.process});
+    }
   }
+  TimeOut(now);
   Supply(now);
   if (config_.retire_after != 0) RetireIdle(now);
   return actions_;
@@ -229,6 +256,7 @@ void Dispatcher::Yield(Core& core, uint64_t now) {
 
 void Dispatcher::Interrupt(Core& core, uint64_t now) {
   core.interrupted = true;
+  core.again = now + config_.interrupt_every;
   core.deadline = std::min(core.deadline, now + config_.preempt_bound);
   Do(Kind::kInterrupt, kInterrupts, {{}, IdOf(core), core.process});
 }
@@ -253,6 +281,7 @@ void Dispatcher::Leave(CoreId id, uint64_t now) {
   process.cores &= ~Bit(id);
   process.waiting &= ~Bit(id);
   core.interrupted = false;
+  core.again = kNever;
   placement_.Left(id, now);
 }
 

@@ -7,6 +7,10 @@
 // up), or its calls wait in its queue. A process that has no more calls while others want cores is
 // answered YIELDNOW, a core that nobody needs RETIRE (scaling down).
 //
+// A call may be suspended: its function has made another call instead of returning a result. Its
+// core is free then, and whoever answers the other call says Resume: the suspended call is handed
+// to its process once more, before calls that have not begun.
+//
 // A state machine without clock, memory or threads: events in, actions out.
 #pragma once
 
@@ -28,16 +32,24 @@ namespace sluice::device::rpc {
 struct DispatcherConfig {
   uint32_t cores = 1;             ///< 1 … kMaxCores.
   uint32_t queue_capacity = 32;   ///< Calls that wait for one process; ≥ 1.
+  uint32_t suspended_capacity = 32;  ///< Suspended calls of one process; ≥ 1.
   uint64_t switch_bound = 1'000'000'000;  ///< From a switch to the process's first load.
   uint64_t leave_bound = 1'000'000'000;   ///< From YIELDNOW to the kernel's load.
   uint64_t preempt_bound = 100'000'000;   ///< From an interrupt to the end of the handler.
+  /// Between interrupts of a handler that goes on: one that came before it began to wait ends
+  /// nothing.
+  uint64_t interrupt_every = 1'000'000;
   uint64_t handler_bound = 0;     ///< From a call's delivery to its end; 0: none.
-  uint64_t retire_after = 0;      ///< Idle time after which a core is retired; 0: never.
+  uint64_t nested_bound = 1'000'000'000;  ///< From a call's suspension to Resume.
+  /// Idle time after which a core is taken back from its process, and after which it is retired; 0:
+  /// never.
+  uint64_t retire_after = 0;
   uint32_t kept_cores = 1;        ///< Cores that stay although they are idle.
 };
 
 /// One thing for the device to do. `core` and `process` where they make sense; `call` of those
-/// that say so. Every call that arrived ends in one of the last five, once.
+/// that say so. Every call that arrived ends in one of the last five, once; suspended or not, it is
+/// handed to its process once from the beginning, and once more for each time it was suspended.
 struct Action {
   enum class Kind : uint8_t {
     kRequest,    ///< Answer the load of the user endpoint with `call`.
@@ -47,6 +59,9 @@ struct Action {
     kInterrupt,  ///< Interrupt the core; YIELDNOW follows when the handler has ended.
     kKill,       ///< The process overran a bound: the kernel is to end it (then Gone).
     kWake,       ///< Interrupt a retired core: its kernel is to load again.
+    kSuspended,  ///< `call` waits for another call, which is in the line: Resume follows.
+    kTooMany,    ///< The same, but `call` goes on at once: its process has suspended too many.
+    kTimedOut,   ///< `call` waited for too long, and goes on without an answer.
     kAnswered,   ///< `call` was executed: its reply is in the line.
     kQueueFull,  ///< `call` was not executed: too many wait.
     kNoProcess,  ///< `call` was not executed: nobody knows the process.
@@ -76,7 +91,13 @@ enum class DispatchCounter : uint8_t {
   kInterrupts,
   kKills,
   kWakes,
+  kSuspended,
+  kTooMany,
+  kTimedOut,
 };
+
+/// What came back with a load of a process: the call's reply, or a call to make before.
+enum class Done : uint8_t { kReply, kCall };
 
 /// One thread. Each event returns what is to be done, in this order; valid until the next event.
 /// No allocation after construction and AddProcess. Time never goes back.
@@ -97,7 +118,7 @@ class Dispatcher {
     kLeaving,    ///< On the way back to the kernel.
   };
 
-  static constexpr uint32_t kCounters = 13;
+  static constexpr uint32_t kCounters = 16;
   static const std::array<std::string_view, kCounters> kCounterNames;
 
   /// `placement` outlives it.
@@ -110,7 +131,8 @@ class Dispatcher {
   bool AddProcess(ProcessId process, uint32_t max_cores);
   /// It is up, and may be switched to.
   Actions Ready(ProcessId process, uint64_t now_ns);
-  /// It died, or was killed: what it ran is lost, what waits stays for its next incarnation.
+  /// It died, or was killed: what it ran or had suspended is lost, what waits stays for its next
+  /// incarnation.
   Actions Gone(ProcessId process, uint64_t now_ns);
   /// As Gone, and it does not come back.
   Actions RemoveProcess(ProcessId process, uint64_t now_ns);
@@ -121,9 +143,11 @@ class Dispatcher {
   Actions Arrive(ProcessId process, CallId call, uint64_t now_ns);
   /// A core loads its kernel endpoint: whatever it did for a process is over.
   Actions KernelLoads(CoreId core, uint64_t now_ns);
-  /// A core loads `process`'s endpoint: the call that it had is answered. Again while it waits
-  /// (after TRYAGAIN): nothing changes.
-  Actions UserLoads(CoreId core, ProcessId process, uint64_t now_ns);
+  /// A core loads `process`'s endpoint: the call that it had is answered, or suspended. Again while
+  /// it waits (after TRYAGAIN): nothing changes.
+  Actions UserLoads(CoreId core, ProcessId process, uint64_t now_ns, Done done = Done::kReply);
+  /// What a call was suspended for is there. Without effect if it is not suspended any more.
+  Actions Resume(ProcessId process, CallId call, uint64_t now_ns);
   /// The kernel wants the core for itself: it gets RETIRE as soon as can be.
   Actions Reclaim(CoreId core, uint64_t now_ns);
   /// The process broke the protocol: it is to be killed.
@@ -143,13 +167,22 @@ class Dispatcher {
     return static_cast<CoreId>(std::countr_zero(waiting));
   }
   uint32_t queued(ProcessId process) const { return processes_[process].queue.size(); }
+  uint32_t suspended(ProcessId process) const {
+    return static_cast<uint32_t>(processes_[process].suspended.size());
+  }
   uint64_t counter(DispatchCounter counter) const {
     return counters_[static_cast<uint32_t>(counter)];
   }
 
  private:
   static constexpr uint64_t kNever = ~uint64_t{0};
+  /// Calls that time out in one Tick; the others do in the next.
+  static constexpr uint32_t kTimeOutsPerTick = 64;
 
+  struct Suspended {
+    CallId call;
+    uint64_t deadline;
+  };
   struct Core {
     CoreState state = CoreState::kAway;
     ProcessId process = 0;
@@ -157,6 +190,7 @@ class Dispatcher {
     uint64_t since = 0;       ///< Of the state.
     uint64_t deadline = kNever;  ///< For the process's next move.
     bool interrupted = false;
+    uint64_t again = kNever;  ///< The next interrupt, if the handler has not ended.
     bool reclaimed = false;
   };
   struct Process {
@@ -168,8 +202,13 @@ class Dispatcher {
     uint32_t max_cores = 0;
     uint32_t switching = 0;  ///< Cores on the way.
     uint32_t cores = 0;      ///< That it has, by bit.
-    uint32_t waiting = 0;    ///< Of those, the ones that wait. Not 0: its queue is empty.
-    CallQueue queue;
+    uint32_t waiting = 0;    ///< Of those, the ones that wait. Not 0: nothing waits.
+    CallQueue queue;         ///< Calls that wait to begin,
+    CallQueue resumed;       ///< and suspended ones that wait to go on.
+    std::vector<Suspended> suspended{};  ///< In the order of deadlines; room for all there may be.
+
+    uint32_t Waits() const { return queue.size() + resumed.size(); }
+    CallId Pop() { return resumed.empty() ? queue.Pop() : resumed.Pop(); }
   };
 
   bool Known(ProcessId id) const { return id < kMaxProcesses && processes_[id].known; }
@@ -194,6 +233,10 @@ class Dispatcher {
   void InterruptOne(uint64_t now);
 
   void Hand(CoreId id, CallId call, uint64_t now);
+  void Suspend(CoreId id, uint64_t now);
+  /// A call that was suspended goes on where a core of its process waits, or waits for one.
+  void GoOn(ProcessId id, CallId call, uint64_t now);
+  void TimeOut(uint64_t now);
   void Yield(Core& core, uint64_t now);
   void Interrupt(Core& core, uint64_t now);
   void Kill(ProcessId id);
@@ -201,6 +244,8 @@ class Dispatcher {
   void Leave(CoreId id, uint64_t now);
   void TakeCores(ProcessId id, uint64_t now);
   void RetireIdle(uint64_t now);
+  /// Of idle cores of processes, the one that has waited longest.
+  void TakeIdleBack(uint64_t now);
   CoreId IdOf(const Core& core) const { return static_cast<CoreId>(&core - cores_.data()); }
 
   DispatcherConfig config_;

@@ -17,25 +17,10 @@ using wire::FrameError;
 using wire::UnmarshalError;
 
 bool RpcNic::Drop(const wire::CallFrame& read, FrameError error) {
-  switch (error) {
-    case FrameError::kNone:
-      break;
-    case FrameError::kNotUdp:
-      return Count(RpcCounter::kNotUdp), true;
-    case FrameError::kMalformed:
-      return Count(RpcCounter::kMalformed), true;
-    case FrameError::kFragment:
-      return Count(RpcCounter::kFragment), true;
-    case FrameError::kOptions:
-      return Count(RpcCounter::kOptions), true;
-    case FrameError::kBadChecksum:
-      return Count(RpcCounter::kBadChecksum), true;
-    case FrameError::kCall:
-      if (read.error == wire::CallError::kTruncated) return Count(RpcCounter::kTruncated), true;
-      if (read.error == wire::CallError::kNotACall) return Count(RpcCounter::kNotACall), true;
-  }
-  if (services_.HasPort(read.datagram.port)) return false;
-  return Count(RpcCounter::kNotOurPort), true;
+  std::optional<RpcCounter> drop = DropOf(error, read.error);
+  if (!drop && !services_.HasPort(read.datagram.port)) drop = RpcCounter::kNotOurPort;
+  if (drop) Count(*drop);
+  return drop.has_value();
 }
 
 void RpcNic::Take(const WireFrame& frame) {
@@ -45,21 +30,12 @@ void RpcNic::Take(const WireFrame& frame) {
   uint8_t message[wire::kMaxReplyBytes];
   if (error == FrameError::kCall) {
     const uint32_t bytes = wire::WriteRefusal(message, read.call.xid, read.error);
-    Refuse(read.datagram, frame.data, message, bytes,
-           read.error == wire::CallError::kRpcVersion ? RpcCounter::kRpcMismatch
-                                                      : RpcCounter::kAuthError);
-    return;
+    return Refuse(read.datagram, frame.data, message, bytes, CounterOf(read.error));
   }
   const Services::Found found = services_.Find(read.datagram.port, read.call);
-  if (found.lookup.stat == AcceptStat::kSuccess) {
-    Arrive(frame, read, found);
-  } else if (found.lookup.stat == AcceptStat::kProgMismatch) {
-    const uint32_t bytes =
-        wire::WriteProgMismatch(message, read.call.xid, found.lookup.low, found.lookup.high);
-    Refuse(read.datagram, frame.data, message, bytes, RpcCounter::kProgMismatch);
-  } else {
-    RefuseAccepted(read.datagram, frame.data, read.call.xid, found.lookup.stat);
-  }
+  if (found.lookup.stat == AcceptStat::kSuccess) return Arrive(frame, read, found);
+  const uint32_t bytes = wire::WriteNotFound(message, read.call.xid, found.lookup);
+  Refuse(read.datagram, frame.data, message, bytes, CounterOf(found.lookup.stat));
 }
 
 void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
@@ -74,18 +50,18 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   const Prepared prepared =
       xdr.size() > CallSlots::kArgumentBytes
           ? Prepared{UnmarshalError::kNoRoom, {}}
-          : Prepare(*services_.Of(process), found.lookup.procedure, xdr, end);
+          : PrepareCall(*services_.Of(process), found.lookup.procedure, xdr, end);
   if (prepared.error != UnmarshalError::kNone) {
-    RefuseAccepted(read.datagram, frame.data, read.call.xid,
-                   prepared.error == UnmarshalError::kGarbage ? AcceptStat::kGarbageArgs
-                                                              : AcceptStat::kSystemErr);
-    return;
+    return RefuseAccepted(read.datagram, frame.data, read.call.xid, wire::StatOf(prepared.error));
   }
   const CallId call = slots_.Take();
   CallSlot& slot = slots_[call];
   slot.datagram = read.datagram;
   slot.procedure = found.lookup.procedure;
   slot.wire_bytes = 0;
+  slot.nested = slot.continues = false;
+  slot.depth = 0;
+  slot.parent = slot.child = CallSlot::kNone;
   slot.trace = {.xid = read.call.xid, .process = process, .arrived_ns = now_ns_};
   std::memcpy(slot.headers.data(), frame.data, read.reply_at());
   if (end != nullptr) {
@@ -99,8 +75,8 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   prepared_.reset();
 }
 
-RpcNic::Prepared RpcNic::Prepare(const Service& service, uint32_t procedure,
-                                 std::span<const uint8_t> xdr, const End* end) {
+RpcNic::Prepared RpcNic::Prepare(const wire::Table& table, uint32_t type,
+                                 std::span<const uint8_t> xdr, const End* end, uint32_t head) {
   const coherent::Geometry& geometry = config_.users;
   const uint32_t line_bytes = std::min(geometry.LineCapacity(), config_.dma_bytes);
   for (const bool in_buffer : {false, true}) {
@@ -112,30 +88,42 @@ RpcNic::Prepared RpcNic::Prepare(const Service& service, uint32_t procedure,
     }
     room = room.first(std::min<size_t>(
         room.size(), in_buffer ? geometry.buffer_bytes : line_bytes));
-    const Prepared prepared = PrepareIn(service, procedure, xdr, room, base, in_buffer);
-    if (prepared.error != UnmarshalError::kNoRoom || in_buffer) return prepared;
+    if (room.size() < head) continue;
+    room = room.subspan(head);
+    const wire::Unmarshalled made =
+        wire::Unmarshal(table, type, xdr.data(), static_cast<uint32_t>(xdr.size()),
+                        {room.data(), static_cast<uint32_t>(room.size()), base + head});
+    if (made.error == UnmarshalError::kNoRoom && !in_buffer) continue;
+    return {made.error,
+            {.kind = coherent::Kind::kRequest,
+             .length = head + made.bytes,
+             .in_buffer = in_buffer}};
   }
   return {UnmarshalError::kNoRoom, {}};
 }
 
-RpcNic::Prepared RpcNic::PrepareIn(const Service& service, uint32_t procedure,
-                                   std::span<const uint8_t> xdr, std::span<uint8_t> room,
-                                   uint64_t base, bool in_buffer) {
-  const wire::Unmarshalled made = wire::Unmarshal(
-      service.table, service.table.procedures[procedure].arguments, xdr.data(),
-      static_cast<uint32_t>(xdr.size()),
-      {room.data(), static_cast<uint32_t>(room.size()), base});
-  const Entry entry = procedure < service.entries.size() ? service.entries[procedure] : Entry{};
-  return {made.error,
-          {.kind = coherent::Kind::kRequest,
-           .length = made.bytes,
-           .in_buffer = in_buffer,
-           .code = entry.code,
-           .data = entry.data}};
+RpcNic::Prepared RpcNic::PrepareCall(const Service& service, uint32_t procedure,
+                                     std::span<const uint8_t> xdr, const End* end) {
+  Prepared prepared =
+      Prepare(service.table, service.table.procedures[procedure].arguments, xdr, end);
+  if (procedure < service.entries.size()) {
+    prepared.content.code = service.entries[procedure].code;
+    prepared.content.data = service.entries[procedure].data;
+  }
+  return prepared;
 }
 
 void RpcNic::Follow(Dispatcher::Actions actions) {
   for (const Action& action : actions) Do(action);
+  for (size_t i = 0; i < later_.size(); ++i) {
+    const Later next = later_[i];
+    for (const Action& action : next.arrives
+                                    ? dispatcher_.Arrive(next.process, next.call, now_ns_)
+                                    : dispatcher_.Resume(next.process, next.call, now_ns_)) {
+      Do(action);
+    }
+  }
+  later_.clear();
 }
 
 void RpcNic::Do(const Action& action) {
@@ -160,12 +148,20 @@ void RpcNic::Do(const Action& action) {
     case Kind::kKill:
       return host_.Kill(action.process);
     case Kind::kWake:
-      return host_.Wake(action.core);
+      return Wake(action.core);
+    case Kind::kSuspended:
+    case Kind::kTooMany:
+      return Suspend(User(action.process, action.core), action);
+    case Kind::kTimedOut:
+      Orphan(action.call);
+      slots_[action.call].continuation.status = NestedStatus::kTimedOut;
+      return;
     case Kind::kAnswered:
       return Reply(User(action.process, action.core), action.call);
     case Kind::kQueueFull:
+      return Discard(action.call, NestedStatus::kBusy);
     case Kind::kNoProcess:
-      return slots_.Release(action.call);
+      return Discard(action.call, NestedStatus::kProgUnavail);
     case Kind::kRemoved:
       return EndWith(action.call, AcceptStat::kProgUnavail);
     case Kind::kLost:
@@ -182,9 +178,11 @@ void RpcNic::Give(End& end, const Action& action) {
       end.call = action.call;
       return;
     }
-    // It fit memory of the same size when it arrived.
-    content = Prepare(*services_.Of(action.process), slot.procedure, slots_.Kept(action.call), &end)
-                  .content;
+    // Arguments fit memory of the same size when they arrived.
+    content = slot.continues ? PrepareContinuation(action.call, end)
+                             : PrepareCall(*services_.Of(action.process), slot.procedure,
+                                           slots_.Kept(action.call), &end)
+                                   .content;
   }
   slot.trace.core = action.core;
   slot.trace.buffer = content.in_buffer;
@@ -193,7 +191,7 @@ void RpcNic::Give(End& end, const Action& action) {
   slot.trace.delivered_ns = now_ns_;
   if (slot.trace.path == Path::kQueued && end.switched) slot.trace.path = Path::kSwitched;
   end.switched = false;
-  Count(RpcCounter::kReceived);
+  if (!slot.nested && !slot.continues) Count(RpcCounter::kReceived);
   end.nic->Deliver(Pair::kReceive, content, action.process, action.call);
 }
 
@@ -212,7 +210,19 @@ void RpcNic::Switch(const Action& action) {
   }
   user.nic->Resume();
   kernel.nic->Deliver(Pair::kReceive,
-                      {.kind = coherent::Kind::kRequest, .code = action.process}, action.core, 0);
+                      {.kind = coherent::Kind::kRequest,
+                       .code = action.process,
+                       .data = services_.Of(action.process)->incarnation},
+                      action.core, 0);
+}
+
+void RpcNic::Wake(CoreId core) {
+  // A core that was told TRYAGAIN loads by itself: only one that was told RETIRE sleeps.
+  if (kernels_[core].pending == Pending::kRetire) {
+    kernels_[core].pending = Pending::kNone;
+  } else {
+    host_.Wake(core);
+  }
 }
 
 void RpcNic::Interrupt(const Action& action) {

@@ -16,6 +16,7 @@ using coherent::Seen;
 RpcNic::RpcNic(const RpcNicConfig& config, Placement& placement, HostPort& host)
     : config_(config), host_(host), dispatcher_(config.dispatcher, placement),
       slots_(std::max(config.slots, 1u)), scratch_(coherent::Control::kMaxLength + 1) {
+  later_.reserve(2 * size_t{slots_.size()});
   config_.dispatcher.cores = std::clamp(config_.dispatcher.cores, 1u, kMaxCores);
   for (const std::string_view name : Dispatcher::kCounterNames) counters_.push_back({name, 0});
   for (const std::string_view name : kRpcCounterNames) counters_.push_back({name, 0});
@@ -39,7 +40,7 @@ bool RpcNic::AddService(ProcessId process, uint32_t max_cores, Service service) 
 }
 
 bool RpcNic::Start(ProcessId process, std::vector<Entry> entries,
-                   std::span<const Endpoint> endpoints) {
+                   std::span<const Endpoint> endpoints, uint64_t incarnation) {
   if (process >= kMaxProcesses || services_.Of(process) == nullptr) return false;
   Service& service = *services_.Of(process);
   if (entries.size() != service.table.procedures.size() ||
@@ -60,6 +61,7 @@ bool RpcNic::Start(ProcessId process, std::vector<Entry> entries,
   }
   users_[process] = std::move(ends);
   service.entries = std::move(entries);
+  service.incarnation = incarnation;
   Follow(dispatcher_.Ready(process, now_ns_));
   return true;
 }
@@ -69,6 +71,11 @@ void RpcNic::Gone(ProcessId process) {
   for (End& end : *users_[process]) {
     if (end.nic) end.nic->Kill();
   }
+  for (End& kernel : kernels_) {
+    if (kernel.pending == Pending::kSwitch && kernel.process == process) {
+      kernel.pending = Pending::kNone;
+    }
+  }
   Follow(dispatcher_.Gone(process, now_ns_));
   users_[process].reset();
 }
@@ -77,6 +84,7 @@ void RpcNic::RemoveService(ProcessId process) {
   if (process >= kMaxProcesses || services_.Of(process) == nullptr) return;
   Gone(process);
   Follow(dispatcher_.RemoveProcess(process, now_ns_));
+  ForgetResults(process);
   services_.Remove(process);
 }
 
@@ -85,7 +93,7 @@ void RpcNic::Reclaim(CoreId core) { Follow(dispatcher_.Reclaim(core, now_ns_)); 
 uint32_t RpcNic::Receive(std::span<const WireFrame> frames, bool pause) {
   uint32_t taken = 0;
   for (const WireFrame& frame : frames) {
-    if (pause && (slots_.empty() || replies_.size() == ReplyQueue::kFrames)) break;
+    if (pause && (slots_.empty() || replies_.Begin().full())) break;
     Take(frame);
     ++taken;
   }
@@ -101,7 +109,7 @@ uint32_t RpcNic::Transmit(FrameSink& sink, uint32_t) {
   for (uint32_t id = 0; id < config_.dispatcher.cores; ++id) {
     const auto core = static_cast<CoreId>(id);
     // A core brings at most one reply a turn.
-    if (replies_.Begin(kMaxFrame) == nullptr) {
+    if (replies_.Begin().full()) {
       sent += replies_.size();
       replies_.Flush(sink);
     }
@@ -126,10 +134,13 @@ std::span<const Counter> RpcNic::Counters() {
 void RpcNic::LookAtUser(CoreId core) {
   const ProcessId process = dispatcher_.process(core);
   End& end = User(process, core);
-  switch (end.nic->Look(Pair::kReceive, now_ns_)) {
+  const Seen seen = end.nic->Look(Pair::kReceive, now_ns_);
+  switch (seen) {
     case Seen::kLoad:
     case Seen::kReturned:
-      if (!AnswerPending(end, core)) Follow(dispatcher_.UserLoads(core, process, now_ns_));
+      if (AnswerPending(end, core)) break;
+      Follow(dispatcher_.UserLoads(core, process, now_ns_,
+                                   seen == Seen::kReturned ? DoneOf(end) : Done::kReply));
       break;
     case Seen::kOverdue:
     case Seen::kFault:

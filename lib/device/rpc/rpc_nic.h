@@ -3,7 +3,9 @@
 // A NIC that is part of the operating system, after Lauberhorn: frames become calls, calls are
 // unmarshalled into the line that a core of their process loads, and what the handler left there
 // becomes the reply. It knows where each core waits (dispatcher.h) and answers itself what is not
-// for any process: calls to unknown programs, garbage, services that died.
+// for any process: calls to unknown programs, garbage, services that died. A handler may leave a
+// call to another service instead of its result (nested_call.h); the device makes it, and delivers
+// the answer to the handler's continuation.
 #pragma once
 
 #include <array>
@@ -15,13 +17,14 @@
 
 #include "coherent/nic_end.h"
 #include "device/device.h"
+#include "device/frame_staging.h"
 #include "device/rpc/call_slots.h"
 #include "device/rpc/dispatcher.h"
 #include "device/rpc/host_port.h"
-#include "device/rpc/reply_queue.h"
 #include "device/rpc/rpc_counters.h"
 #include "device/rpc/services.h"
 #include "rpc/call_frame.h"
+#include "rpc/marshal.h"
 #include "rpc/unmarshal.h"
 
 namespace sluice::device::rpc {
@@ -29,8 +32,9 @@ namespace sluice::device::rpc {
 struct RpcNicConfig {
   DispatcherConfig dispatcher;
   coherent::Geometry users;  ///< What every user endpoint is laid out like.
-  uint32_t slots = 1024;     ///< Calls that the device holds at once; ≥ 1.
+  uint32_t slots = 1024;     ///< Calls that the device holds at once, nested ones too; ≥ 1.
   uint32_t dma_bytes = 4096;  ///< Larger arguments go through the line's buffer, not through lines.
+  uint32_t nested_depth = 8;  ///< Calls in calls; 0: services make none.
   bool traces = false;       ///< HostPort::Answered.
 };
 
@@ -54,8 +58,10 @@ class RpcNic final : public Device {
   /// Makes a service known. False: see Services::Add and Dispatcher::AddProcess.
   bool AddService(ProcessId process, uint32_t max_cores, Service service);
   /// Its process is up, with an entry for each procedure and an endpoint for each core, none of
-  /// which any process had before. False: they are not that.
-  bool Start(ProcessId process, std::vector<Entry> entries, std::span<const Endpoint> endpoints);
+  /// which any process had before. False: they are not that. `incarnation`: the kernel's name for
+  /// this process, which it gets back as the data of every switch to it.
+  bool Start(ProcessId process, std::vector<Entry> entries, std::span<const Endpoint> endpoints,
+             uint64_t incarnation = 0);
   /// The process ended. Its memory is not touched any more.
   void Gone(ProcessId process);
   /// As Gone, and the service is not known any more.
@@ -90,10 +96,16 @@ class RpcNic final : public Device {
     ProcessId process = 0;   ///< Of kSwitch.
   };
   using Ends = std::array<End, kMaxCores>;
-  /// Arguments that stand in a line, or why they do not.
+  /// A value that stands in a line, or why it does not.
   struct Prepared {
     wire::UnmarshalError error;
-    coherent::Content content;
+    coherent::Content content;  ///< But for code and data.
+  };
+  /// What follows from an action: the dispatcher is told when it has no more to say.
+  struct Later {
+    bool arrives;  ///< A nested call does; else a suspended one goes on.
+    ProcessId process;
+    CallId call;
   };
 
   static constexpr uint32_t kMaxFrame = 9728;
@@ -106,11 +118,13 @@ class RpcNic final : public Device {
   void Take(const WireFrame& frame);
   bool Drop(const wire::CallFrame& read, wire::FrameError error);
   void Arrive(const WireFrame& frame, const wire::CallFrame& read, const Services::Found& found);
-  /// Unmarshals arguments into the line that `end` waits for, or into scratch memory of its size.
-  Prepared Prepare(const Service& service, uint32_t procedure, std::span<const uint8_t> xdr,
-                   const End* end);
-  Prepared PrepareIn(const Service& service, uint32_t procedure, std::span<const uint8_t> xdr,
-                     std::span<uint8_t> room, uint64_t base, bool in_buffer);
+  /// Unmarshals a value into the line that `end` waits for, or into scratch memory of its size,
+  /// behind room for `head` bytes.
+  Prepared Prepare(const wire::Table& table, uint32_t type, std::span<const uint8_t> xdr,
+                   const End* end, uint32_t head = 0);
+  /// The same of arguments.
+  Prepared PrepareCall(const Service& service, uint32_t procedure, std::span<const uint8_t> xdr,
+                       const End* end);
 
   // From the endpoints.
   void LookAtUser(CoreId core);
@@ -124,16 +138,37 @@ class RpcNic final : public Device {
   void Give(End& end, const Action& action);
   void Switch(const Action& action);
   void Interrupt(const Action& action);
+  void Wake(CoreId core);
+
+  // Calls that services make.
+  /// What came back in the line: a call to make, or the end of the one that was in it.
+  Done DoneOf(const End& end) const;
+  /// `action` says that the call which came back in the line of `end` waits for another.
+  void Suspend(const End& end, const Action& action);
+  /// Makes the call that `arguments` are for. kSuccess, or why it reaches nobody.
+  NestedStatus Call(CallId parent, wire::Source arguments);
+  void ReplyToParent(const End& end, CallId call);
+  /// A nested call has ended: its parent goes on.
+  void EndNested(CallId call, NestedStatus status);
+  /// A call does not wait for its child any more.
+  void Orphan(CallId call);
+  coherent::Content PrepareContinuation(CallId call, const End& end);
+  /// The process is no longer: results of its procedures cannot be read.
+  void ForgetResults(ProcessId callee);
 
   // Towards the wire.
   void Reply(End& end, CallId call);
-  uint32_t Results(const End& end, CallSlot& slot, const coherent::Returned& returned,
-                   uint8_t* message, uint32_t room);
+  /// Writes the results that came back, in XDR. Nothing: the call failed.
+  std::optional<uint32_t> MarshalResults(const End& end, CallSlot& slot, uint8_t* to,
+                                         uint32_t room);
   void Refuse(const packet::Datagram& datagram, const uint8_t* headers, const uint8_t* message,
               uint32_t bytes, RpcCounter counter);
   void RefuseAccepted(const packet::Datagram& datagram, const uint8_t* headers, uint32_t xid,
                       wire::AcceptStat stat);
+  /// Of a call that was not executed, or not to its end.
   void EndWith(CallId call, wire::AcceptStat stat);
+  /// Of one for which there was no room; a caller on the wire is not told.
+  void Discard(CallId call, NestedStatus status);
 
   RpcNicConfig config_;
   HostPort& host_;
@@ -142,8 +177,9 @@ class RpcNic final : public Device {
   Dispatcher dispatcher_;
   Services services_;
   CallSlots slots_;
-  ReplyQueue replies_;
+  FrameStaging<128, 256 * 1024, kMaxFrame> replies_;
   std::vector<uint8_t> scratch_;  ///< As large as any payload.
+  std::vector<Later> later_;      ///< In order.
   std::optional<CallId> prepared_;  ///< Its arguments stand in the line already, as:
   coherent::Content prepared_content_;
   Ends kernels_;

@@ -14,57 +14,64 @@ using wire::AcceptStat;
 
 void RpcNic::Reply(End& end, CallId call) {
   CallSlot& slot = slots_[call];
-  const coherent::Returned& returned = end.nic->returned(Pair::kReceive);
   slot.trace.answered_ns = now_ns_;
-  if (returned.kind == coherent::Kind::kNoReply) {
+  if (slot.nested) return ReplyToParent(end, call);
+  if (end.nic->returned(Pair::kReceive).kind == coherent::Kind::kNoReply) {
     Count(RpcCounter::kUnreplied);
     return slots_.Release(call);
   }
   const uint32_t at = slot.datagram.payload;
-  uint8_t* const frame = replies_.Begin(kMaxFrame);
-  const uint32_t bytes =
-      frame == nullptr ? 0 : Results(end, slot, returned, frame + at, kMaxFrame - at);
-  if (bytes == 0) return EndWith(call, AcceptStat::kSystemErr);
+  auto to = replies_.Begin();
+  uint8_t* const frame = to.bytes;
+  const uint32_t head = at + wire::kSuccessBytes;
+  std::optional<uint32_t> results;
+  if (!to.full()) results = MarshalResults(end, slot, frame + head, kMaxFrame - head);
+  if (!results) return EndWith(call, AcceptStat::kSystemErr);
+  const uint32_t bytes = wire::kSuccessBytes + *results;
+  wire::WriteAccepted(frame + at, slot.trace.xid, AcceptStat::kSuccess);
   std::memcpy(frame, slot.headers.data(), at);
   slot.datagram.Answer(frame, bytes);
-  replies_.Add(at + bytes);
+  to.Add(at + bytes);
+  replies_.Keep(to);
   Count(RpcCounter::kSent);
   if (config_.traces) host_.Answered(slot.trace);
   slots_.Release(call);
 }
 
-uint32_t RpcNic::Results(const End& end, CallSlot& slot, const coherent::Returned& returned,
-                         uint8_t* message, uint32_t room) {
+std::optional<uint32_t> RpcNic::MarshalResults(const End& end, CallSlot& slot, uint8_t* to,
+                                               uint32_t room) {
+  const coherent::Returned& returned = end.nic->returned(Pair::kReceive);
   if (returned.kind != coherent::Kind::kReply) {
     Count(RpcCounter::kBadResults);
-    return 0;
+    return {};
   }
-  if (returned.status != static_cast<uint64_t>(AcceptStat::kSuccess)) return 0;
+  if (returned.status != static_cast<uint64_t>(AcceptStat::kSuccess)) return {};
   // The process may write to its line meanwhile: what is judged is a copy.
   const std::span<const uint8_t> payload = returned.payload;
   std::memcpy(scratch_.data(), payload.data(), payload.size());
   slot.trace.result_bytes = static_cast<uint32_t>(payload.size());
   const Service& service = *services_.Of(slot.trace.process);
   const auto base = end.base + static_cast<uint64_t>(payload.data() - end.memory);
-  const uint32_t head = wire::WriteAccepted(message, slot.trace.xid, AcceptStat::kSuccess);
   const wire::Marshalled made = wire::Marshal(
       service.table, service.table.procedures[slot.procedure].result,
       wire::Source::Prepared(scratch_.data(), static_cast<uint32_t>(payload.size()), base),
-      message + head, room - head);
-  if (made.error == wire::MarshalError::kNone) return head + made.bytes;
+      to, room);
+  if (made.error == wire::MarshalError::kNone) return made.bytes;
   Count(RpcCounter::kBadResults);
-  return 0;
+  return {};
 }
 
 void RpcNic::Refuse(const packet::Datagram& datagram, const uint8_t* headers,
                     const uint8_t* message, uint32_t bytes, RpcCounter counter) {
   Count(counter);
-  uint8_t* const frame = replies_.Begin(datagram.payload + bytes);
-  if (frame == nullptr) return Count(RpcCounter::kUnsent);
+  auto to = replies_.Begin();
+  if (to.full()) return Count(RpcCounter::kUnsent);
+  uint8_t* const frame = to.bytes;
   std::memcpy(frame, headers, datagram.payload);
   std::memcpy(frame + datagram.payload, message, bytes);
   datagram.Answer(frame, bytes);
-  replies_.Add(datagram.payload + bytes);
+  to.Add(datagram.payload + bytes);
+  replies_.Keep(to);
   Count(RpcCounter::kSent);
 }
 
@@ -72,16 +79,19 @@ void RpcNic::RefuseAccepted(const packet::Datagram& datagram, const uint8_t* hea
                             AcceptStat stat) {
   uint8_t message[wire::kMaxReplyBytes];
   const uint32_t bytes = wire::WriteAccepted(message, xid, stat);
-  RpcCounter counter = RpcCounter::kSystemErr;
-  if (stat == AcceptStat::kProgUnavail) counter = RpcCounter::kProgUnavail;
-  if (stat == AcceptStat::kProcUnavail) counter = RpcCounter::kProcUnavail;
-  if (stat == AcceptStat::kGarbageArgs) counter = RpcCounter::kGarbageArgs;
-  Refuse(datagram, headers, message, bytes, counter);
+  Refuse(datagram, headers, message, bytes, CounterOf(stat));
 }
 
 void RpcNic::EndWith(CallId call, AcceptStat stat) {
   const CallSlot& slot = slots_[call];
+  Orphan(call);
+  if (slot.nested) return EndNested(call, static_cast<NestedStatus>(stat));
   RefuseAccepted(slot.datagram, slot.headers.data(), slot.trace.xid, stat);
+  slots_.Release(call);
+}
+
+void RpcNic::Discard(CallId call, NestedStatus status) {
+  if (slots_[call].nested) return EndNested(call, status);
   slots_.Release(call);
 }
 

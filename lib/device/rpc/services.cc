@@ -45,4 +45,12 @@ Services::Found Services::Find(uint16_t port, const wire::Call& call) const {
   return {};
 }
 
+Services::Found Services::Find(uint32_t program, uint32_t version, uint32_t procedure) const {
+  for (const Program& one : programs_) {
+    if (one.number != program) continue;
+    return {services_[one.process]->table.Find(program, version, procedure), one.process};
+  }
+  return {};
+}
+
 }  // namespace sluice::device::rpc

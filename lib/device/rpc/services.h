@@ -28,6 +28,7 @@ struct Service {
   uint16_t port = 0;           ///< UDP.
   wire::Table table;           ///< Sound.
   std::vector<Entry> entries;  ///< By procedure of the table, while the process is up.
+  uint64_t incarnation = 0;    ///< Of the process, as the kernel names it.
 };
 
 /// One thread.
@@ -47,6 +48,8 @@ class Services {
     ProcessId process = 0;  ///< If the lookup succeeded.
   };
   Found Find(uint16_t port, const wire::Call& call) const;
+  /// On any port: the first that was added.
+  Found Find(uint32_t program, uint32_t version, uint32_t procedure) const;
 
  private:
   struct Program {

@@ -14,7 +14,7 @@ using enum DispatchCounter;
 void Dispatcher::Review(ProcessId id, uint64_t now) {
   Process& process = processes_[id];
   const bool wants = process.present && !process.condemned &&
-                     process.queue.size() > process.switching &&
+                     process.Waits() > process.switching &&
                      static_cast<uint32_t>(std::popcount(process.cores)) < process.max_cores;
   if (wants == process.wants) return;
   process.wants = wants;
@@ -104,7 +104,18 @@ void Dispatcher::InterruptOne(uint64_t now) {
   }
 }
 
+void Dispatcher::TakeIdleBack(uint64_t now) {
+  uint32_t in_use = 0;
+  for (uint32_t id = 0; id < config_.cores; ++id) {
+    in_use += InUse(cores_[id]) && cores_[id].state != CoreState::kLeaving;
+  }
+  if (in_use <= config_.kept_cores) return;
+  Core* const idle = LongestWaiting();
+  if (idle != nullptr && now - idle->since >= config_.retire_after) Yield(*idle, now);
+}
+
 void Dispatcher::RetireIdle(uint64_t now) {
+  TakeIdleBack(now);
   uint32_t here = 0;
   for (uint32_t id = 0; id < config_.cores; ++id) {
     here += cores_[id].state > CoreState::kWaking;

@@ -38,6 +38,7 @@ bool Switch::Accept(PortId port, const Tlp& tlp) {
 
 bool Switch::AcceptForward(PortId port, const Tlp& tlp) {
   PortId to = tlp.requester;
+  bool registers = false;
   if (tlp.kind != TlpKind::kCompletion) {
     const auto after = std::ranges::upper_bound(ranges_, tlp.address, {}, &Range::base);
     const Range* const range = after == ranges_.begin() ? nullptr : &*(after - 1);
@@ -49,6 +50,7 @@ bool Switch::AcceptForward(PortId port, const Tlp& tlp) {
       return true;
     }
     to = range->port;
+    registers = range->registers && tlp.kind == TlpKind::kWrite;
   } else if (to >= parameters_.ports) {
     Count(Drop::kNoWindow);
     return true;
@@ -58,9 +60,10 @@ bool Switch::AcceptForward(PortId port, const Tlp& tlp) {
     if (tlp.kind == TlpKind::kRead) Refuse(port, tlp);
     return true;
   }
-  if (ports_[to].forwarded.size() >= parameters_.port_tlps) return false;
-  ports_[to].forwarded.push_back(tlp);
-  if (tlp.kind != TlpKind::kCompletion) ports_[to].forwarded.back().requester = port;
+  std::deque<Tlp>& waiting = registers ? ports_[to].first : ports_[to].forwarded;
+  if (waiting.size() >= parameters_.port_tlps) return false;
+  waiting.push_back(tlp);
+  if (tlp.kind != TlpKind::kCompletion) waiting.back().requester = port;
   return true;
 }
 

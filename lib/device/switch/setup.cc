@@ -164,13 +164,31 @@ void Switch::Close(StreamId stream) {
     if (lane != kNone && ports_[lanes_[lane].owner].dead) lanes_[lane].closed = true;
 }
 
+bool Switch::Quiet(StreamId stream, NodeId node) const {
+  const Stream& about = streams_[stream];
+  if (about.hops[node] == kNone) return true;
+  for (NodeId before = 0; before < node; ++before) {
+    const uint16_t lane = about.lanes[before];
+    if (lane == kNone) continue;
+    if (!lanes_[lane].closed) return false;
+    const Ring& ring = rings_[lanes_[lane].ring];
+    for (uint32_t i = 0; i < ring.size(); ++i)
+      if (ring[i].lane == lane && (ring[i].targets & Bit(node)) != 0) return false;
+  }
+  const Hop& hop = hops_[about.hops[node]];
+  return hop.dead || (hop.sent == hop.consumed && !hop.aborted &&
+                      std::ranges::none_of(hop.slots, &Slot::used));
+}
+
 bool Switch::Finished(StreamId stream) {
   const Stream& about = streams_[stream];
   if (!about.used) return true;
   if (!about.closing) return false;
   for (const uint16_t lane : about.lanes) {
     if (lane == kNone) continue;
-    if (!lanes_[lane].closed) return false;
+    Lane& sender = lanes_[lane];
+    if (sender.legacy && !sender.coming && Quiet(stream, sender.node)) sender.closed = true;
+    if (!sender.closed) return false;
     const Ring& ring = rings_[lanes_[lane].ring];
     for (uint32_t i = 0; i < ring.size(); ++i)
       if (ring[i].lane == lane && ring[i].targets != 0) return false;

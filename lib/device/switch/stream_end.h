@@ -10,6 +10,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/switch/message.h"
@@ -33,16 +34,22 @@ class StreamWriter {
   /// Queues a message; `header.length` is set here.
   void Put(MessageHeader header, std::span<const uint8_t> data) {
     header.length = static_cast<uint32_t>(data.size());
-    std::vector<uint8_t>& bytes = waiting_.emplace_back(sizeof header + data.size());
+    std::vector<uint8_t> bytes;
+    if (!spare_.empty()) {
+      bytes = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    bytes.resize(sizeof header + data.size());
     StoreTo(bytes.data(), header);
     std::copy(data.begin(), data.end(), bytes.begin() + sizeof header);
+    waiting_.push_back(std::move(bytes));
   }
   /// The next write. False: nothing is queued, or there are no credits.
   bool Next(Tlp& out) {
     if (waiting_.empty()) return false;
     const std::vector<uint8_t>& bytes = waiting_.front();
     const auto count = std::min(kMaxPayload, static_cast<uint32_t>(bytes.size()) - offset_);
-    if (sent_ - freed_ + Granules(count) > granules_) return false;
+    if (outstanding() + Granules(count) > granules_) return false;
     out.kind = TlpKind::kWrite;
     out.refused = false;
     out.requester = port_;
@@ -52,6 +59,7 @@ class StreamWriter {
     sent_ += Granules(count);
     offset_ += count;
     if (offset_ == bytes.size()) {
+      spare_.push_back(std::move(waiting_.front()));
       waiting_.pop_front();
       offset_ = 0;
     }
@@ -64,19 +72,21 @@ class StreamWriter {
     waiting_.clear();
     offset_ = 0;
     sent_ = report.received;
-    freed_ = report.freed;
+    SetFreed(report.freed);  // It may have told more since.
   }
   /// Without credits: only the port's flow control holds it.
   void IgnoreCredits() { granules_ = ~0u; }
   size_t waiting() const { return waiting_.size(); }
-  uint64_t outstanding() const { return sent_ - freed_; }
+  /// No more can have left than were sent.
+  uint64_t outstanding() const { return sent_ - std::min(sent_, freed_); }
 
  private:
   uint64_t window_;
   uint64_t granules_;
   PortId port_;
   std::deque<std::vector<uint8_t>> waiting_;
-  uint32_t offset_ = 0;  ///< In the first that waits.
+  std::vector<std::vector<uint8_t>> spare_;  ///< Memory of messages that have left.
+  uint32_t offset_ = 0;                      ///< In the first that waits.
   uint64_t sent_ = 0;
   uint64_t freed_ = 0;
 };
@@ -88,17 +98,21 @@ class StreamReader {
       : buffer_(buffer), bytes_(bytes), register_(reg), port_(port) {}
 
   bool Owns(uint64_t address) const { return address - buffer_ < bytes_.size(); }
-  /// A write to the buffer, in order.
+  /// A write inside of the buffer, in order. Ignored if it is over what was not consumed, for which
+  /// nobody had credits, or leaves a gap: what never came is no message.
   void Take(const Tlp& tlp) {
     const uint64_t at = tlp.address - buffer_;
-    // Messages begin at whole lines: what is skipped is padding.
-    received_ += (at + bytes_.size() - received_ % bytes_.size()) % bytes_.size();
+    // Messages begin at whole granules: what is skipped is padding.
+    const uint64_t skipped = (at + bytes_.size() - received_ % bytes_.size()) % bytes_.size();
+    const uint64_t end = received_ + skipped + tlp.length;
+    if (skipped >= kGranule || end - begin_ > bytes_.size()) return;
     std::memcpy(bytes_.data() + at, tlp.payload.data(), tlp.length);
-    received_ += tlp.length;
+    received_ = end;
   }
   /// What the switch wrote to NodeSpec::control + 8: the message that has no end is void, and the
-  /// next one begins at `next`.
+  /// next one begins at `next`. Ignored if that cannot be.
   void Abort(uint64_t next) {
+    if (next % kGranule != 0 || next - begin_ > bytes_.size()) return;
     uint64_t at = begin_;
     for (size_t skipped = 0;;) {
       if (skipped < void_.size() && void_[skipped].from == at) {
@@ -109,6 +123,7 @@ class StreamReader {
         break;
       }
     }
+    if (at > next) return;
     if (at != next) void_.push_back({at, next});
     received_ = next;
     Skip();
@@ -117,13 +132,19 @@ class StreamReader {
   bool Whole() const { return WholeAt(begin_); }
   /// The oldest whole message, which then is consumed.
   std::optional<Message> Pop() {
-    if (!Whole()) return std::nullopt;
-    Message message{.header = HeaderAt(begin_), .data = {}};
+    Message message;
+    if (!Pop(message)) return std::nullopt;
+    return message;
+  }
+  /// The same into memory that is used again.
+  bool Pop(Message& message) {
+    if (!Whole()) return false;
+    message.header = HeaderAt(begin_);
     message.data.resize(message.header.length);
     CopyOut(begin_ + sizeof(MessageHeader), message.data.data(), message.data.size());
     begin_ = End(begin_);
     Skip();
-    return message;
+    return true;
   }
   MessageHeader Front() const { return HeaderAt(begin_); }
   /// Credits that the switch does not know of yet, as a write to it.
@@ -148,9 +169,11 @@ class StreamReader {
     uint64_t to;
   };
 
+  /// A length that no buffer of this size has room for is never there.
   bool WholeAt(uint64_t position) const {
     return received_ >= position + sizeof(MessageHeader) &&
-           received_ - position - sizeof(MessageHeader) >= HeaderAt(position).length;
+           received_ - position - sizeof(MessageHeader) >= HeaderAt(position).length &&
+           sizeof(MessageHeader) + uint64_t{HeaderAt(position).length} <= bytes_.size();
   }
   /// Of the message there: where the next one begins.
   uint64_t End(uint64_t position) const {

@@ -44,6 +44,8 @@ struct Range {
   uint64_t bytes = 0;
   PortId port = 0;
   PortMask allowed = kAllPorts;  ///< Who may read and write there.
+  /// Writes to it leave before messages: a device hears that it is a node before it gets any.
+  bool registers = false;
 };
 
 /// One thread. Copies are independent.
@@ -58,8 +60,11 @@ class Switch {
   /// Replaces the policy of a node for messages that begin from now on. One line, or empty.
   std::string Rewire(StreamId stream, NodeId node, const Policy& policy);
   /// Begins to close it: a node's window closes when its owner reads it, which it does after its
-  /// last write, or when its device is dead.
+  /// last write, or when its device is dead; a legacy node's, when it is Quiet.
   void Close(StreamId stream);
+  /// Nothing more comes to the node of a closing stream, and it has consumed all that did: now its
+  /// device has only answers left to send.
+  bool Quiet(StreamId stream, NodeId node) const;
   /// All windows of a closing stream are closed, and everything that came has left and been
   /// consumed: then it is freed, and its number may be opened again.
   bool Finished(StreamId stream);
@@ -110,7 +115,7 @@ class Switch {
   };
   struct Port {
     bool dead = false;
-    std::deque<Tlp> first;       ///< Completions and doorbells: before everything else.
+    std::deque<Tlp> first;       ///< Completions and writes to registers: before everything else.
     std::deque<Tlp> forwarded;   ///< Of no stream.
     std::vector<uint16_t> hops;  ///< Behind it.
     std::vector<uint16_t> lanes;

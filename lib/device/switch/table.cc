@@ -6,13 +6,6 @@
 namespace sluice::device::pcie_switch {
 namespace {
 
-/// The finalizer of MurmurHash3, which is in the public domain.
-uint64_t HashOf(uint64_t value) {
-  value = (value ^ value >> 33) * 0xff51afd7ed558ccd;
-  value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53;
-  return value ^ value >> 33;
-}
-
 bool Covers(const Entry& entry, const Key& key) {
   uint64_t difference = 0;
   for (uint32_t i = 0; i < key.size(); ++i) difference |= (entry.value[i] ^ key[i]) & entry.mask[i];

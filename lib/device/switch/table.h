@@ -11,6 +11,13 @@
 
 namespace sluice::device::pcie_switch {
 
+/// Of Op::kHash: the finalizer of MurmurHash3, which is in the public domain.
+constexpr uint64_t HashOf(uint64_t value) {
+  value = (value ^ value >> 33) * 0xff51afd7ed558ccd;
+  value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53;
+  return value ^ value >> 33;
+}
+
 /// What instructions read and write.
 enum class Field : uint8_t {
   kWindow,     ///< Number of the window that was written.

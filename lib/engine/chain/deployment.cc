@@ -26,13 +26,6 @@ bool SameDevice(Device a, const Device& b) {
   return a == b;
 }
 
-bool SameDevices(const Graph& before, const Graph& after, const Chain& chain) {
-  return std::ranges::all_of(chain.nodes, [&](const Node& node) {
-    const Device* const old = FindByName(before.devices, node.device);
-    return old != nullptr && SameDevice(*old, DeviceOf(after, node));
-  });
-}
-
 /// Nodes that something leads to: Rewire leads to no others.
 std::vector<bool> Reached(const Chain& chain) {
   std::vector<bool> reached;
@@ -46,7 +39,16 @@ std::vector<bool> Reached(const Chain& chain) {
   return reached;
 }
 
-bool CanRewire(const Chain& before, const Chain& after) {
+}  // namespace
+
+bool SameDevices(const Graph& before, const Graph& after, const Chain& chain) {
+  return std::ranges::all_of(chain.nodes, [&](const Node& node) {
+    const Device* const old = FindByName(before.devices, node.device);
+    return old != nullptr && SameDevice(*old, DeviceOf(after, node));
+  });
+}
+
+bool OnlyWaysDiffer(const Chain& before, const Chain& after) {
   if (before.message != after.message || before.nodes.size() != after.nodes.size() ||
       Reached(before) != Reached(after)) {
     return false;
@@ -55,8 +57,6 @@ bool CanRewire(const Chain& before, const Chain& after) {
     if (!SameButWays(before.nodes[i], after.nodes[i])) return false;
   return true;
 }
-
-}  // namespace
 
 const Running* Deployment::Find(std::string_view chain) const {
   const auto it = std::ranges::find_if(
@@ -78,7 +78,7 @@ std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
   for (const Chain& chain : graph.chains) {
     const Running* const old = Find(chain.name);
     const bool stays = old != nullptr && !trial.failed(old->opened.stream) &&
-                       SameDevices(graph_, graph, chain) && CanRewire(old->chain, chain);
+                       SameDevices(graph_, graph, chain) && OnlyWaysDiffer(old->chain, chain);
     if (!stays) {
       Running fresh{chain, trial.Open(PlanOf(graph, chain, placement_))};
       if (!fresh.opened.error.empty()) return "chain \"" + chain.name + "\": " + fresh.opened.error;

@@ -31,6 +31,11 @@ struct Changed {
   Change change;
 };
 
+/// Whether `after` is `before` but for the ways of nodes: then it may go on where that one is.
+bool OnlyWaysDiffer(const Chain& before, const Chain& after);
+/// Whether the devices of a chain of `after` are the same in both, but for who may write to them.
+bool SameDevices(const Graph& before, const Graph& after, const Chain& chain);
+
 /// One thread: the switch's. The switch outlives it.
 class Deployment {
  public:

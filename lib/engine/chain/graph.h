@@ -23,6 +23,9 @@ struct Device {
   uint8_t port = 0;
   uint32_t buffer = 65536;  ///< Bytes of a node's streaming buffer; 64 or a multiple.
   uint32_t slots = 8;       ///< Of a legacy device: messages that it has at once.
+  /// Of a streaming or legacy device: who executes its work, and how. Whoever runs graphs knows.
+  std::string executor;
+  std::string options;
   /// Names of the devices that may write to it; nothing: all may.
   std::optional<std::vector<std::string>> from;
   friend bool operator==(const Device&, const Device&) = default;

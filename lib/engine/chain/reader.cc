@@ -17,6 +17,7 @@ using runtime::ObjectReader;
 
 constexpr uint32_t kMaxWays = 64;
 constexpr uint32_t kMaxBuffer = 1u << 24;
+constexpr size_t kMaxText = 1024;  ///< Of an executor's path or options.
 
 /// A word that a table knows.
 template <typename Value, size_t kCount>
@@ -88,6 +89,14 @@ void ReadName(ObjectReader& reader, std::string* name) {
       name);
 }
 
+/// A path or options, of devices that execute something.
+void ReadText(ObjectReader& reader, std::string_view key, DeviceKind kind, std::string* text) {
+  if (!reader.Text(key, text)) return;
+  if (text->size() > kMaxText) reader.Complain(key, "give at most 1024 bytes");
+  if (kind != DeviceKind::kStreaming && kind != DeviceKind::kLegacy)
+    reader.Complain(key, "only for streaming and legacy devices");
+}
+
 Device ReadDevice(const nlohmann::json& json, const std::string& path, Errors* errors) {
   Device device;
   ObjectReader reader(json, path, errors);
@@ -99,6 +108,8 @@ Device ReadDevice(const nlohmann::json& json, const std::string& path, Errors* e
   if (reader.Whole("buffer", 64, kMaxBuffer, &device.buffer) && device.buffer % 64 != 0)
     reader.Complain("buffer", std::to_string(device.buffer) + ": give a multiple of 64");
   reader.Whole("slots", 1, 64, &device.slots);
+  ReadText(reader, "executor", device.kind, &device.executor);
+  ReadText(reader, "options", device.kind, &device.options);
   std::string where;
   if (json.is_object() && json.contains("from")) {
     device.from = ReadNames(reader, "from", kMaxDevices, errors);

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/kv/chain_copy.h"
 #include "engine/kv/counters.h"
 #include "engine/kv/hash.h"
 #include "engine/kv/partition.h"
@@ -27,6 +28,8 @@ struct Store {
   bool allow_flush = false;     ///< flush_all from the network.
   /// One of each worker, which adds it when it is made, before any works; kept when it is gone.
   std::vector<std::shared_ptr<ResponderCounters>> traffic;
+  /// One of each worker, likewise, by its number: what live snapshots ask its partitions' owner.
+  std::vector<std::shared_ptr<ChainRequest>> chain_requests;
   /// Totals at the last `stats reset`, for memcached's `stats` alone. Any worker writes them.
   struct {
     ProtocolCounters memcached;

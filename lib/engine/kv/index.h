@@ -5,12 +5,10 @@
 // another one afterwards.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
+#include "cpu/vector.h"
 #include "engine/kv/mapping.h"
 #include "engine/kv/word.h"
 
@@ -32,25 +30,11 @@ struct alignas(64) Bucket {
   /// Bits of the slots with this tag. Each slot is read whole: of the thread that writes it is
   /// true, of others a guess.
   uint32_t Matches(uint64_t tag) const {
-#if defined(__AVX2__) && !defined(__SANITIZE_THREAD__)
-    const auto* const halves = reinterpret_cast<const __m256i*>(this);
-    const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(tag));
-    const auto matches = [&](const __m256i* half) {
-      const __m256i tags = _mm256_srli_epi64(_mm256_load_si256(half), 48);
-      return static_cast<uint32_t>(
-          _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(tags, wanted))));
-    };
-    return (matches(halves) | matches(halves + 1) << 4) >> 1;
-#else
-    uint32_t matches = 0;
-    for (int i = 0; i < kSlots; ++i) {
-      matches |= uint32_t{LoadWord(slots[i]) >> 48 == tag} << i;
-    }
-    return matches;
-#endif
+    // `version` and `next` are the first of eight words.
+    return cpu::TopsEqualOf8(reinterpret_cast<const uint64_t*>(this), tag) >> 1;
   }
 };
-static_assert(sizeof(Bucket) == 64);
+static_assert(sizeof(Bucket) == 64 && offsetof(Bucket, slots) == sizeof(Slot));
 
 /// Marks a chain as being changed while it lives.
 class Change {

@@ -76,6 +76,13 @@ struct ItemCopy {
   uint64_t unique = 0;
 };
 
+/// What CopyChain did.
+enum class Copied : uint8_t {
+  kWhole,     ///< All items of the chain as they were together at one moment.
+  kChanged,   ///< The owner was at it.
+  kTooShort,  ///< The room; how much it takes was true at one moment.
+};
+
 /// Totals of one partition; the owner writes, others read relaxed.
 struct PartitionCounters {
   uint64_t items = 0;         ///< Live ones that the index knows; expired ones until found.
@@ -178,6 +185,11 @@ class Partition {
   /// in). Never a mixture of two values; tries again while the owner writes.
   Result Read(Bytes key, uint64_t hash, uint32_t now_s, std::span<uint8_t> to,
               ItemCopy* copy) const;
+  /// Chains of the index, each of which has items of its own: the same as long as the partition is.
+  uint32_t chains() const { return index_.heads(); }
+  /// Copies the items of a chain, expired ones too, as chain_copy.h has it; once. `bytes`: of the
+  /// copy, or that it would take. The owner's own always succeeds, if there is room.
+  Copied CopyChain(uint32_t chain, std::span<uint8_t> to, size_t* bytes) const;
   /// The two stages of a lookup's fetches (MICA, NSDI'14, section 4.4): first the bucket;
   /// some requests later, when it is there, the items that its tags promise.
   void PrefetchBucket(uint64_t hash) const { __builtin_prefetch(&BucketOf(hash)); }

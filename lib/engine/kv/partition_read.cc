@@ -3,6 +3,8 @@
 // What any thread may do to a partition while its owner writes.
 #include <atomic>
 
+#include "cpu/clock.h"
+#include "engine/kv/chain_copy.h"
 #include "engine/kv/partition.h"
 
 namespace sluice::engine::kv {
@@ -61,8 +63,48 @@ Result Partition::Read(Bytes key, uint64_t hash, uint32_t now_s, std::span<uint8
   const Bucket& head = index_.bucket(index_.ChainOf(hash));
   for (;;) {
     if (const auto result = TryRead(head, key, hash, now_s, to, copy)) return *result;
-    __builtin_ia32_pause();
+    cpu::Pause();
   }
+}
+
+Copied Partition::CopyChain(uint32_t chain, std::span<uint8_t> to, size_t* bytes) const {
+  const Bucket& head = index_.bucket(chain);
+  const uint32_t version =
+      std::atomic_ref(const_cast<uint32_t&>(head.version)).load(std::memory_order_acquire);
+  if (version & 1) return Copied::kChanged;
+  const auto unchanged = [&] {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return LoadWord(head.version) == version;
+  };
+  size_t used = 0;
+  for (const Bucket* bucket = &head;;) {
+    for (const Slot& place : bucket->slots) {
+      const Slot slot = LoadWord(place);
+      if (slot == 0) continue;
+      const Item& item = *ItemAt(slot);
+      const uint32_t lengths = LoadWord(item.lengths);
+      // True lengths: what is copied lies inside the memory.
+      if (!unchanged()) return Copied::kChanged;
+      const uint64_t size = CopiedItem::SizeOf(lengths);
+      if (used + size <= to.size()) {
+        const uint32_t key_bytes = Item::KeyBytes(lengths);
+        const CopiedItem copied{lengths, LoadWord(item.flags), LoadWord(item.expires_s), 0,
+                                LoadWord(item.unique)};
+        uint8_t* const at = to.data() + used;
+        std::memcpy(at, &copied, sizeof copied);
+        CopyFromWords(at + sizeof copied, item.words(), key_bytes);
+        CopyFromWords(at + sizeof copied + key_bytes, item.words() + RoundUp8(key_bytes) / 8,
+                      Item::ValueBytes(lengths));
+      }
+      used += size;
+    }
+    const uint32_t next = LoadWord(bucket->next);
+    if (!unchanged()) return Copied::kChanged;
+    if (next == 0) break;
+    bucket = &index_.bucket(next);
+  }
+  *bytes = used;
+  return used <= to.size() ? Copied::kWhole : Copied::kTooShort;
 }
 
 }  // namespace sluice::engine::kv

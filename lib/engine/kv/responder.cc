@@ -37,9 +37,12 @@ Responder::Responder(Store& store, uint32_t worker, const ServiceOptions& option
               cycles_per_second),
       buffer_(new uint8_t[kFrontBytes + std::max(options.max_reply_bytes, options.mtu) +
                           kMinFrameBytes]),
-      counters_(std::make_shared<ResponderCounters>()) {
+      counters_(std::make_shared<ResponderCounters>()),
+      chain_request_(std::make_shared<ChainRequest>()) {
   options_.facts.udp_port = options_.memcached_port;
   store.traffic.push_back(counters_);
+  store.chain_requests.resize(std::max<size_t>(store.chain_requests.size(), worker + 1));
+  store.chain_requests[worker] = chain_request_;
 }
 
 Responder::Protocol Responder::ProtocolOf(uint16_t port) const {

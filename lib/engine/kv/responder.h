@@ -101,6 +101,9 @@ class Responder {
   /// Goes on with what another worker began: kServed, or kForeign, written down again.
   Service ServeHandoff(Handoff& handoff);
 
+  /// Between bursts: what a live snapshot wants of this worker, at most one chain.
+  void ServeSnapshot() { chain_request_->Serve(); }
+
   const ResponderCounters& counters() const { return *counters_; }
 
  private:
@@ -179,6 +182,7 @@ class Responder {
   uint32_t steps_count_ = 0;
   ItemsAhead ahead_;
   std::shared_ptr<ResponderCounters> counters_;  ///< Store::traffic has it, too.
+  std::shared_ptr<ChainRequest> chain_request_;  ///< And Store::chain_requests this.
 };
 
 }  // namespace sluice::engine::kv

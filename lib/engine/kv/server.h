@@ -45,9 +45,11 @@ class Server {
   /// Before the first ProcessBurst.
   void set_outbox(packet::Outbox outbox) { responder_.set_outbox(outbox); }
 
-  /// Between bursts: takes up the time, and serves what other workers handed over.
+  /// Between bursts: takes up the time, and serves what other workers handed over and what a
+  /// snapshot asks for.
   void AtRest(uint64_t now) {
     responder_.SetTime(now);
+    responder_.ServeSnapshot();
     for (uint32_t i = 0; i < kHandoffsAtRest; ++i) {
       Handoff* const handoff = handoffs_.Receive();
       if (handoff == nullptr) break;

@@ -1,55 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/kv/snapshot.h"
 
+#include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <absl/strings/str_cat.h>
-
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <vector>
+
+#include "engine/kv/snapshot_writer.h"
 
 namespace sluice::engine::kv {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);
+using Record = SnapshotRecord;
+using End = SnapshotEnd;
 
-struct FileHeader {
-  char magic[8];
-  uint32_t version;
-  uint32_t zero;
-};
-constexpr FileHeader kHeader = {{'S', 'L', 'U', 'I', 'C', 'E', 'K', 'V'}, 1, 0};
-
-struct BlockHeader {
-  uint32_t bytes;
-  uint32_t records;
-  uint64_t checksum;
-};
-
-struct Record {
-  uint32_t lengths;  ///< As Item's.
-  uint32_t flags;
-  uint32_t seconds_left;
-  uint32_t zero;
-  uint64_t unique;
-};
-
-struct End {
-  uint64_t items;
-  uint64_t last_unique;
-};
-
-/// So many changes no store lives to see: those to come find numbers left.
-constexpr uint64_t kMaxUnique = uint64_t{1} << 63;
-constexpr size_t kBlockBytes = size_t{1} << 20;
 constexpr size_t kMaxBlockBytes =
-    kBlockBytes + sizeof(Record) + kMaxKeyBytes + Item::kMaxValueBytes;
+    kSnapshotBlockBytes + sizeof(Record) + kMaxKeyBytes + Item::kMaxValueBytes;
 
 std::string SystemError(const char* what, const std::string& path) {
   return absl::StrCat(what, " ", path, ": ", std::strerror(errno));
@@ -57,25 +28,13 @@ std::string SystemError(const char* what, const std::string& path) {
 
 class File {
  public:
-  File(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags, 0600)) {}
+  explicit File(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
   ~File() {
     if (descriptor_ >= 0) close(descriptor_);
   }
   File(const File&) = delete;
 
   bool is_open() const { return descriptor_ >= 0; }
-  bool Sync() const { return fsync(descriptor_) == 0; }
-  bool Write(const void* data, size_t bytes) const {
-    const auto* from = static_cast<const char*>(data);
-    while (bytes > 0) {
-      const ssize_t written = write(descriptor_, from, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return false;
-      from += written;
-      bytes -= static_cast<size_t>(written);
-    }
-    return true;
-  }
   /// Fewer than `bytes` only at the end of the file; nothing: it cannot be read.
   std::optional<size_t> Read(void* data, size_t bytes) const {
     size_t all = 0;
@@ -93,54 +52,6 @@ class File {
   int descriptor_;
 };
 
-class Writer {
- public:
-  explicit Writer(const File& file) : file_(file) {
-    good_ = file.Write(&kHeader, sizeof kHeader);
-  }
-
-  void Add(Bytes key, const ItemView& item, uint32_t now_s) {
-    const Record record{Item::Lengths(key.size(), item.value.size()), item.attributes.flags,
-                        item.attributes.expires_s == 0 ? 0 : item.attributes.expires_s - now_s, 0,
-                        item.unique};
-    Put(&record, sizeof record);
-    Put(key.data(), key.size());
-    Put(item.value.data(), item.value.size());
-    ++records_;
-    ++items_;
-    if (block_.size() >= kBlockBytes) Flush();
-  }
-  bool Finish(uint64_t last_unique) {
-    if (records_ > 0) Flush();
-    const End end{items_, last_unique};
-    Put(&end, sizeof end);
-    Flush();
-    return good_;
-  }
-
- private:
-  void Put(const void* data, size_t bytes) {
-    const auto* const from = static_cast<const uint8_t*>(data);
-    block_.insert(block_.end(), from, from + bytes);
-  }
-  void Flush() {
-    const BlockHeader header{static_cast<uint32_t>(block_.size()), records_,
-                             XXH3_64bits_withSeed(block_.data(), block_.size(), blocks_)};
-    good_ = good_ && file_.Write(&header, sizeof header) &&
-            file_.Write(block_.data(), block_.size());
-    block_.clear();
-    records_ = 0;
-    ++blocks_;
-  }
-
-  const File& file_;
-  std::vector<uint8_t> block_;
-  uint32_t records_ = 0;
-  uint64_t blocks_ = 0;
-  uint64_t items_ = 0;
-  bool good_ = true;
-};
-
 /// Calls `see(record, key, value)` for each record of a file, block by block as each is found to
 /// be whole; false, with a reason, as soon as one is not, or `see` is false.
 class Reader {
@@ -150,19 +61,19 @@ class Reader {
   Reader(const File& file, std::string* error) : file_(file), error_(error) {}
 
   bool Run(const See& see, End* end) {
-    FileHeader header;
+    SnapshotHeader header;
     if (!Read(&header, sizeof header)) return false;
-    if (std::memcmp(header.magic, kHeader.magic, sizeof header.magic) != 0) {
+    if (std::memcmp(header.magic, kSnapshotHeader.magic, sizeof header.magic) != 0) {
       return Fail("not a snapshot");
     }
-    if (header.version != kHeader.version || header.zero != 0) {
-      return Fail(absl::StrCat("version ", header.version, ", not ", kHeader.version));
+    if (header.version != kSnapshotHeader.version || header.zero != 0) {
+      return Fail(absl::StrCat("version ", header.version, ", not ", kSnapshotHeader.version));
     }
     uint64_t items = 0;
     uint64_t newest = 0;  // Unique of all records.
     std::vector<uint8_t> bytes;
     for (uint64_t block = 0;; ++block) {
-      BlockHeader head;
+      SnapshotBlock head;
       if (!Read(&head, sizeof head)) return false;
       if (head.bytes > kMaxBlockBytes) return Fail(absl::StrCat("block ", block, " is corrupt"));
       bytes.resize(head.bytes);
@@ -237,51 +148,25 @@ class Reader {
   std::string* error_;
 };
 
-bool SyncFolder(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const File file(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return file.is_open() && file.Sync();
-}
-
-std::string Beside(const std::string& path) { return path + ".new"; }
-
 }  // namespace
 
 bool WriteSnapshot(const std::string& path, std::span<const Partition> partitions, uint32_t now_s,
                    std::string* error) {
-  const std::string beside = Beside(path);
-  const auto fail = [&](const char* what) {
-    *error = SystemError(what, path);
-    unlink(beside.c_str());
-    return false;
-  };
-  {
-    const File file(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-    if (!file.is_open()) return fail("cannot write beside");
-    Writer writer(file);
-    uint64_t last_unique = 0;
-    for (const Partition& partition : partitions) {
-      last_unique = std::max(last_unique, partition.last_unique());
-      partition.ForEach(now_s, [&](Bytes key, const ItemView& item) {
-        writer.Add(key, item, now_s);
-      });
-    }
-    if (!writer.Finish(last_unique) || !file.Sync()) return fail("cannot write beside");
+  SnapshotWriter writer(path);
+  uint64_t last_unique = 0;
+  for (const Partition& partition : partitions) {
+    last_unique = std::max(last_unique, partition.last_unique());
+    partition.ForEach(now_s,
+                      [&](Bytes key, const ItemView& item) { writer.Add(key, item, now_s); });
   }
-  if (rename(beside.c_str(), path.c_str()) != 0) return fail("cannot rename to");
-  if (!SyncFolder(path)) {
-    *error = SystemError("cannot sync the folder of", path);
-    return false;
-  }
-  return true;
+  return writer.Finish(last_unique, error);
 }
 
 bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
                   const std::function<KeyHash(Bytes key)>& hash, uint32_t now_s,
                   std::string* error) {
   const auto pass = [&](const Reader::See& see, End* end) {
-    const File file(path, O_RDONLY | O_CLOEXEC);
+    const File file(path);
     if (!file.is_open()) {
       *error = SystemError("cannot read", path);
       return false;

@@ -14,10 +14,6 @@
 // opening. Without room a flow is not recorded, and the ring alone decides about it.
 #pragma once
 
-#ifdef __SSE4_1__
-#include <immintrin.h>
-#endif
-
 #include <array>
 #include <atomic>
 #include <bit>
@@ -28,6 +24,7 @@
 #include <optional>
 #include <span>
 
+#include "cpu/vector.h"
 #include "engine/maglev/setup.h"
 
 namespace sluice::engine::maglev {
@@ -205,24 +202,8 @@ class ConnectionTable {
   /// A bit for each slot with the tag. Without a branch a slot: which one a flow is in cannot
   /// be predicted.
   static uint32_t EqualTags(const Bucket& line, uint64_t tag) {
-#if defined(__AVX2__)
-    const auto* const tags = reinterpret_cast<const __m256i*>(line.tags.data());
-    const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(tag));
-    const __m256i found = _mm256_cmpeq_epi64(_mm256_load_si256(tags), wanted);
-    return static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(found)));
-#elif defined(__SSE4_1__)
-    const auto* const tags = reinterpret_cast<const __m128i*>(line.tags.data());
-    const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(tag));
-    const __m128i low = _mm_cmpeq_epi64(_mm_load_si128(tags), wanted);
-    const __m128i high = _mm_cmpeq_epi64(_mm_load_si128(tags + 1), wanted);
-    return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(_mm_packs_epi32(low, high))));
-#else
-    uint32_t equal = 0;
-    for (uint32_t slot = 0; slot < kSlots; ++slot) {
-      equal |= static_cast<uint32_t>(line.tags[slot] == tag) << slot;
-    }
-    return equal;
-#endif
+    static_assert(kSlots == 4);
+    return cpu::EqualOf4(line.tags.data(), tag);
   }
   std::optional<Hit> FindIn(uint32_t bucket, uint64_t tag, uint8_t owner, uint32_t seconds) const {
     const Bucket& line = buckets_[bucket];

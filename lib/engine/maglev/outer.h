@@ -9,13 +9,12 @@
 //   kGue  the same, and 8 bytes of UDP; variant 1: the inner IP header follows UDP
 #pragma once
 
-#include <immintrin.h>
-
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 
+#include "cpu/vector.h"
 #include "engine/maglev/address.h"
 #include "engine/maglev/setup.h"
 #include "packet/bytes.h"
@@ -111,11 +110,9 @@ inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const 
   // The first 16 bytes: next hop; the old destination as source; and EtherType, version and
   // type of service, which are the inner packet's. The last four of them once more with what
   // follows: an interface reads the eight bytes at 12 at once, and would wait for two stores.
-  const __m128i old = _mm_loadu_si128(reinterpret_cast<const __m128i*>(frame));
-  const __m128i moved = _mm_shuffle_epi8(
-      old, _mm_setr_epi8(-1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 4, 5, 12, 13, 14, 15));
-  const __m128i first =
-      _mm_blend_epi16(moved, _mm_load_si128(reinterpret_cast<const __m128i*>(&outer)), 0x07);
+  const cpu::Words moved = cpu::PickBytes<-1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 4, 5, 12, 13, 14, 15>(
+      cpu::Load(frame));
+  const cpu::Words first = cpu::FirstSixOf(cpu::LoadAligned(&outer), moved);
 
   const auto shape = packet::Load<uint32_t>(frame + 12);
   const uint32_t tos = shape >> 24;
@@ -126,7 +123,7 @@ inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const 
   const uint32_t folded = sum + (sum << 16 | sum >> 16);
   const uint64_t checksum = ~folded >> 16;
   const uint64_t destination = outer.destination;
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(start), first);
+  cpu::Store(start, first);
   packet::Store(start + 12, shape | uint64_t{total_be} << 32);
   packet::Store(start + 20, uint32_t{kTtl} << 16 | uint32_t{kProtocolIpv4} << 24);
   packet::Store(start + 24, checksum | uint64_t{__builtin_bswap16(kPrivatePrefix)} << 16 |

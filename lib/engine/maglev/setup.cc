@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/maglev/check_pool.h"
 #include "engine/maglev/complaints.h"
 #include "engine/maglev/outer.h"
@@ -169,6 +170,30 @@ uint32_t MtuOf(const Setup& setup) {
 }
 
 uint32_t MaxInnerBytes(Profile profile) { return profile == Profile::kKatran ? 1500 : kMaxMtu; }
+
+std::string_view StateName(BackendState state) {
+  switch (state) {
+    case BackendState::kUp: return "up";
+    case BackendState::kDraining: return "draining";
+    case BackendState::kDown: return "down";
+  }
+  return "";
+}
+
+std::string FixedDifference(const Setup& now, const Setup& next) {
+  std::vector<std::string> names;
+  const auto compare = [&](std::string_view name, uint32_t one, uint32_t other) {
+    if (one != other) names.emplace_back(name);
+  };
+  compare("connections", now.connections, next.connections);
+  compare("fragments", now.fragments, next.fragments);
+  compare("timeouts.tcp_s", now.timeouts.tcp_s, next.timeouts.tcp_s);
+  compare("timeouts.tcp_opening_s", now.timeouts.tcp_opening_s, next.timeouts.tcp_opening_s);
+  compare("timeouts.tcp_closing_s", now.timeouts.tcp_closing_s, next.timeouts.tcp_closing_s);
+  compare("timeouts.udp_s", now.timeouts.udp_s, next.timeouts.udp_s);
+  compare("timeouts.fragment_s", now.timeouts.fragment_s, next.timeouts.fragment_s);
+  return absl::StrJoin(names, ", ");
+}
 
 std::vector<std::string> Check(const Setup& setup, size_t most) {
   return Checker(setup, most).Run();

@@ -54,6 +54,8 @@ enum class BackendState : uint8_t {
   kDraining,  ///< Gets no new flows; flows that it has stay until they are idle.
   kDown,      ///< Gets nothing; its flows move at once.
 };
+/// "up", "draining" or "down".
+std::string_view StateName(BackendState state);
 
 struct BackendSetup {
   std::string name;  ///< Unique in its VIP; what the ring hashes.
@@ -136,6 +138,10 @@ uint32_t MaxInnerBytes(Profile profile);
 /// VIP in IPv4), slots that are not prime, weights out of range, no next hop, limits. An empty pool
 /// and a pool whose weights are all 0 are no errors: such a VIP drops under a counter.
 std::vector<std::string> Check(const Setup& setup, size_t most = SIZE_MAX);
+
+/// Settings that differ and cannot change while balancers work, as they are built with them; "" if
+/// there are none.
+std::string FixedDifference(const Setup& now, const Setup& next);
 
 /// Limits.
 inline constexpr uint32_t kMaxVips = 4096;

@@ -16,7 +16,11 @@ constexpr double kLastShare = 1.0 / (1 << 20);  // A device that fails below it 
 // sequential test (Annals of Mathematical Statistics 16, 1945). If one trial errs with the
 // probability e, this does with 1 / (1 + ((1 - e) / e)^kLead).
 constexpr int kLead = 3;
+constexpr int kLeadOfMoved = 5;  // Of an end that was moved: more tries find more luck.
+// A host that disturbs so many trials in a row is no place to measure.
+constexpr int kMostDisturbed = 10;
 constexpr double kMinConfidence = 0.9;  // Below it there is no verdict.
+constexpr double kWidest = 1.25;        // The upper end over the lower one; above it there is none.
 
 class Searcher {
  public:
@@ -30,7 +34,7 @@ class Searcher {
     Close([this](double rate) { return Probe(rate); });
     Settle();
     Close([this](double rate) { return Holds(rate); });
-    return Report(EndsHoldAgain());
+    return Report(Confirm());
   }
 
  private:
@@ -41,8 +45,8 @@ class Searcher {
 
   // Whether the rate passed. Nothing, now and ever after, once the search has ended.
   std::optional<bool> RunTrial(double rate, double duration_s) {
-    while (!stopped_ && !exhausted_) {
-      if (found_.trials.size() >= search_.max_trials) {
+    for (int disturbed = 0; !stopped_ && !exhausted_; ++disturbed) {
+      if (disturbed == kMostDisturbed || found_.trials.size() >= search_.max_trials) {
         exhausted_ = true;
         break;
       }
@@ -76,8 +80,8 @@ class Searcher {
   // By full trials.
   std::optional<bool> Holds(double rate) { return Judge(rate, judged_[rate]); }
 
-  std::optional<bool> Judge(double rate, Votes& votes) {
-    while (std::abs(votes.passed - votes.failed) < kLead) {
+  std::optional<bool> Judge(double rate, Votes& votes, int lead = kLead) {
+    while (std::abs(votes.passed - votes.failed) < lead) {
       const std::optional<bool> passed = RunTrial(rate, search_.trial_s);
       if (!passed) return std::nullopt;
       ++(*passed ? votes.passed : votes.failed);
@@ -131,14 +135,41 @@ class Searcher {
     }
   }
 
-  // Judges both ends anew: the search went where trials let it, lucky ones too.
-  bool EndsHoldAgain() {
-    Votes low, high;
-    if (low_ != 0 && Judge(low_, low) != true) return false;
-    if (high_ == 0) return true;
-    const bool failed = Judge(high_, high) == false;
-    starved_above_ = 2 * high.starved > high.failed;
-    return failed;
+  // Judges both ends anew: the search went where trials let it, lucky ones too. An end that does
+  // not hold moves away from the other, so that the interval is as wide as the rate wanders.
+  bool Confirm() {
+    int lead = kLead;
+    for (double step = search_.precision; low_ == 0 || high_ <= kWidest * low_; step *= 2) {
+      Votes low, high;
+      const std::optional<bool> low_passes = low_ == 0 ? true : Judge(low_, low, lead);
+      const std::optional<bool> high_passes = high_ == 0 ? false : Judge(high_, high, lead);
+      if (!low_passes || !high_passes) return false;
+      starved_above_ = 2 * high.starved > high.failed;
+      if (*low_passes && !*high_passes) return CoverPassed();
+      lead = kLeadOfMoved;
+      if (!*low_passes) {
+        if (high_ == 0) high_ = low_;
+        low_ /= 1 + step;
+      }
+      if (*high_passes) {
+        if (high_ == ceiling_) return false;
+        high_ = std::min(high_ * (1 + step), ceiling_);
+      }
+    }
+    return false;
+  }
+
+  // A full trial that passed above the interval was no accident, as one that failed below may be:
+  // the rate wanders so far, and as far below.
+  bool CoverPassed() {
+    double top = high_;
+    for (const auto& [offer, outcome, passed] : found_.trials) {
+      if (passed && offer.duration_s == search_.trial_s) top = std::max(top, offer.rate_pps);
+    }
+    if (high_ == 0 || top == high_) return true;
+    low_ *= high_ / top;
+    high_ = top;
+    return high_ <= kWidest * low_;
   }
 
   // How often a trial goes against the ends: fails at or below the low one, passes at or above the
@@ -188,7 +219,7 @@ class Searcher {
   double low_ = 0, high_ = 0;   // high_ == 0: nothing failed yet.
   bool starved_above_ = false;  // Above the interval it was the generator that failed.
   size_t disturbed_ = 0;
-  bool exhausted_ = false;  // Of trials.
+  bool exhausted_ = false;  // Of trials, or of patience with the host.
   bool stopped_ = false;    // By who measures.
 };
 

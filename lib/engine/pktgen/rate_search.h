@@ -39,7 +39,7 @@ struct RateSearch {
   /// Share of the frames sent that may be lost: 0 for the non-drop rate (NDR), above it for the
   /// partial drop rate (PDR).
   double tolerated_loss = 0;
-  /// Relative width of the interval asked for. A device with a buffer hides an excess of less than
+  /// Relative width of the interval asked for; it is wider where trials show so. A device with a buffer hides an excess of less than
   /// the buffer over a trial: precision * rate * trial_s should be more frames than it holds.
   double precision = 0.005;
   /// Of a trial that is judged; RFC 2544 asks for 60 s.
@@ -85,8 +85,9 @@ struct FoundRate {
 
 /// Ramps up from a thousandth of the rate, so that tables fill gently; closes in with probes, then
 /// judges both ends of the interval by full trials, which are repeated until three more say one
-/// thing than the other, and both ends once more when the search is over. Disturbed trials are
-/// repeated.
+/// thing than the other, and both ends once more when the search is over. An end that does not hold
+/// then moves away from the other: the interval is wider than asked for where the device's rate
+/// wanders, up to a quarter; beyond, there is no verdict. Disturbed trials are repeated, ten times at most.
 FoundRate FindRate(const RateSearch& search, Measure measure);
 
 }  // namespace sluice::engine::pktgen

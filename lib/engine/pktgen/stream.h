@@ -24,6 +24,8 @@ inline constexpr uint32_t kMinSize = 64;
 inline constexpr uint32_t kMaxSize = 1518;
 /// Streams of one run.
 inline constexpr size_t kMaxStreams = 64;
+/// Times that a capture is sent.
+inline constexpr uint64_t kMaxLoops = uint64_t{1} << 40;
 
 struct VlanTag {
   Field id = 1;  ///< 0 … 4095.

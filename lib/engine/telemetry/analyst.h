@@ -28,6 +28,8 @@ class Analyst {
   /// nullptr), which can be released afterwards. Nothing if there are none, or if one was
   /// counted with another setup.
   std::optional<EpochReport> Report(std::span<const Epoch* const> epochs);
+  /// What the last report is of: all workers' epochs, merged.
+  const Epoch& merged() const { return *previous_; }
 
  private:
   const uint64_t cycles_per_second_;

@@ -171,6 +171,15 @@ void FlowCounter::Clear() {
   oracle_.Clear();
 }
 
+void FlowCounter::Restore(size_t level, std::span<const Cell> cells, std::span<const Flow> flows,
+                          bool complete) {
+  Level& mine = levels_[level];
+  mine.sketch.Restore(cells);
+  mine.known.Clear();
+  for (const Flow& flow : flows) mine.known.Insert(flow);
+  if (!complete) mine.known.TurnAway();
+}
+
 void FlowCounter::Merge(const FlowCounter& other) {
   for (size_t i = 0; i < levels_.size(); ++i) MergeLevel(levels_[i], other.levels_[i]);
   oracle_.Merge(other.oracle_);

@@ -72,6 +72,10 @@ class FlowCounter {
   const Oracle& oracle() const { return oracle_; }
 
   void Clear();
+  /// Makes one of levels() what it was in another counter of an equal setup: its counters, row by
+  /// row, and the flows it knew, at most known.capacity() and none twice.
+  void Restore(size_t level, std::span<const Cell> cells, std::span<const KnownFlows::Flow> flows,
+               bool complete);
   /// Adds the counts of another one of an equal setup. Both are settled.
   void Merge(const FlowCounter& other);
   uint64_t bytes() const;

@@ -68,6 +68,7 @@ class KnownFlows {
   void TurnAway() { complete_ = false; }
   void TurnAwayUnless(bool known) { complete_ &= known; }
 
+  uint32_t capacity() const { return capacity_; }
   bool full() const { return heap_.size() == capacity_; }
   /// No flow of a count that is not above this is taken up: at most Least(), and below all counts
   /// while there is room.

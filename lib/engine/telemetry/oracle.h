@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "engine/telemetry/flow_record.h"
@@ -28,9 +29,15 @@ class Oracle {
   void Count(const packet::FlowKey& key, uint32_t bytes);
 
   const Counts& counts() const { return counts_; }
+  uint32_t capacity() const { return capacity_; }
   uint64_t refused_pkts() const { return refused_pkts_; }
 
   void Clear();
+  /// Makes the counts those of another oracle of the same parameters.
+  void Restore(Counts counts, uint64_t refused_pkts) {
+    counts_ = std::move(counts);
+    refused_pkts_ = refused_pkts;
+  }
   /// Adds the counts of another oracle of the same parameters. Flows that one of them may have
   /// refused are left out.
   void Merge(const Oracle& other);

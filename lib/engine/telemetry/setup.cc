@@ -16,6 +16,19 @@ bool Within(T value, T least, T most) {
 
 }  // namespace
 
+std::optional<SketchKind> SketchByName(std::string_view name) {
+  if (name == "count_sketch") return SketchKind::kCountSketch;
+  if (name == "count_min") return SketchKind::kCountMin;
+  return std::nullopt;
+}
+
+std::optional<Pace> PaceByName(std::string_view name) {
+  if (name == "fixed") return Pace::kFixed;
+  if (name == "correct") return Pace::kAlwaysCorrect;
+  if (name == "line_rate") return Pace::kAlwaysLineRate;
+  return std::nullopt;
+}
+
 std::string Setup::Error() const {
   if (keys.empty() || keys.size() > kMaxKeys) {
     return "keys: 1 to " + std::to_string(kMaxKeys);

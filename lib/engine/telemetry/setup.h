@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/telemetry/key_spec.h"
@@ -22,6 +24,11 @@ enum class Pace : uint8_t {
   kAlwaysCorrect,   ///< 1 until an epoch's sketches have converged, then Setup::probability.
   kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 beyond; chosen every 100 ms.
 };
+
+/// "count_sketch", "count_min".
+std::optional<SketchKind> SketchByName(std::string_view name);
+/// "fixed", "correct", "line_rate".
+std::optional<Pace> PaceByName(std::string_view name);
 
 struct Setup {
   static constexpr uint32_t kMaxKeys = 8;

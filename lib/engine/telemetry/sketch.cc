@@ -21,14 +21,25 @@ void Sketch::Clear() {
 
 void Sketch::Merge(const Sketch& other) {
   for (uint32_t row = 0; row < shape_.rows; ++row) {
-    double squares = 0;
     for (size_t i = size_t{row} * shape_.columns; i < size_t{row + 1} * shape_.columns; ++i) {
       cells_[i].packets += other.cells_[i].packets;
       cells_[i].bytes += other.cells_[i].bytes;
-      squares += static_cast<double>(cells_[i].packets) * static_cast<double>(cells_[i].packets);
     }
-    squares_[row] = squares;
+    squares_[row] = SquaresOf(row);
   }
+}
+
+void Sketch::Restore(std::span<const Cell> cells) {
+  std::ranges::copy(cells.first(shape_.cells()), cells_);
+  for (uint32_t row = 0; row < shape_.rows; ++row) squares_[row] = SquaresOf(row);
+}
+
+double Sketch::SquaresOf(uint32_t row) const {
+  double squares = 0;
+  for (size_t i = size_t{row} * shape_.columns; i < size_t{row + 1} * shape_.columns; ++i) {
+    squares += static_cast<double>(cells_[i].packets) * static_cast<double>(cells_[i].packets);
+  }
+  return squares;
 }
 
 double MiddleOf(double* values, uint32_t rows) {

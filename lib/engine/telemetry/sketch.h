@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/telemetry/setup.h"
 #include "engine/telemetry/unit.h"
@@ -76,6 +77,8 @@ class Sketch {
   const Cell* Row(uint32_t row) const { return cells_ + size_t{row} * shape_.columns; }
 
   void Clear();
+  /// Makes the counters, row by row, those of another sketch of this shape.
+  void Restore(std::span<const Cell> cells);
   /// The sketch of both streams. `other` has the same shape.
   void Merge(const Sketch& other);
 
@@ -83,6 +86,8 @@ class Sketch {
   struct Salt {
     uint64_t addend, factor;
   };
+
+  double SquaresOf(uint32_t row) const;
 
   Shape shape_;
   Cell* cells_;

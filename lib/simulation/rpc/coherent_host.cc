@@ -2,6 +2,10 @@
 //
 // A NIC that hands calls over in cache lines, scheduled by its own dispatcher. Cores do nothing but
 // load lines, run handlers, and switch to the process that the NIC names.
+//
+// A core with several pairs has a load of each under way, in turn, and goes on with the oldest. The
+// NIC answers loads in the order in which they came. To the dispatcher each pair is a core.
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -42,13 +46,16 @@ class CoherentHost : public HostOfServices {
       : queue_(queue),
         costs_(parameters.costs),
         book_(book),
-        dispatcher_({.cores = parameters.cores, .queue_capacity = parameters.queue}, placement_),
+        pairs_(parameters.pairs),
+        dispatcher_({.cores = parameters.cores * pairs_, .queue_capacity = parameters.queue},
+                    placement_),
         cores_(parameters.cores) {
     for (uint32_t i = 0; i < parameters.services; ++i) {
-      dispatcher_.AddProcess(static_cast<ProcessId>(i), 1);
+      dispatcher_.AddProcess(static_cast<ProcessId>(i), pairs_);
       Do(dispatcher_.Ready(static_cast<ProcessId>(i), 0));
     }
-    for (uint32_t i = 0; i < parameters.cores; ++i) {
+    for (uint32_t i = 0; i < parameters.cores * pairs_; ++i) {
+      CoreOf(static_cast<CoreId>(i)).answers_from.push_back(0);
       Do(dispatcher_.KernelLoads(static_cast<CoreId>(i), 0));
     }
   }
@@ -66,11 +73,13 @@ class CoherentHost : public HostOfServices {
   }
 
  private:
-  /// A core as the NIC sees it.
   struct Core {
-    Picoseconds answers_from = 0;  ///< The line that came back with its last load is pulled.
+    /// Of its loads that wait, in order: when the line that came back with it is pulled.
+    std::deque<Picoseconds> answers_from;
     Picoseconds waits_since = 0;
+    Picoseconds free_at = 0;  ///< It is done with what it was given.
   };
+  Core& CoreOf(CoreId pair) { return cores_[pair / pairs_]; }
   Picoseconds Half() const { return costs_.interconnect_rtt / 2; }
   /// Of the dispatcher.
   uint64_t Now() const { return queue_.now() / 1000; }
@@ -80,33 +89,36 @@ class CoherentHost : public HostOfServices {
     return queue_.now() > core.waits_since ? (queue_.now() - core.waits_since) / bound : 0;
   }
 
-  /// The core has the NIC's answer after this time, however soon it comes.
-  Picoseconds Answer(CoreId id) {
-    Core& core = cores_[id];
+  /// Answers the core's oldest load. It is done with the answer, which takes it `work`, at this
+  /// time.
+  Picoseconds Answer(CoreId pair, Picoseconds work) {
+    Core& core = CoreOf(pair);
     looks_ += TriedAgain(core);
-    return std::max(queue_.now(), core.answers_from) + Half();
+    const Picoseconds sent = std::max(queue_.now(), core.answers_from.front());
+    core.answers_from.pop_front();
+    core.free_at = std::max(sent + Half(), core.free_at) + work;
+    return core.free_at;
   }
 
   void Do(Dispatcher::Actions actions) {
     for (const Action& action : actions) {
       const CoreId core = action.core;
       switch (action.kind) {
-        case Action::Kind::kRequest: {
+        case Action::Kind::kRequest:
           // The handler; then the load of the other line is under way.
-          const Picoseconds end = Answer(core) + book_.at(action.call).handler + Half();
-          Load(end, core, action.process);
+          Load(Answer(core, costs_.jump + book_.at(action.call).handler), core, action.process);
           break;
-        }
         case Action::Kind::kSwitch:
-          Load(Answer(core) + costs_.switch_process + Half(), core, action.process);
+          Load(Answer(core, costs_.switch_process), core, action.process);
           break;
         case Action::Kind::kYieldNow:
-          Load(Answer(core) + costs_.switch_process + Half(), core, {});
+          Load(Answer(core, costs_.switch_process), core, {});
           break;
         case Action::Kind::kAnswered:
-          // The reply's line is pulled out of the core's cache before that core gets any answer.
-          cores_[core].answers_from = queue_.now() + costs_.interconnect_rtt;
-          book_.Answered(action.call, cores_[core].answers_from);
+          // The reply's line is pulled out of the core's cache before the load that brought it back
+          // gets any answer.
+          CoreOf(core).answers_from.back() = queue_.now() + costs_.interconnect_rtt;
+          book_.Answered(action.call, CoreOf(core).answers_from.back());
           break;
         case Action::Kind::kQueueFull:
           book_.Dropped();
@@ -117,10 +129,11 @@ class CoherentHost : public HostOfServices {
     }
   }
 
-  /// The NIC sees a load of the process's endpoint, or of the kernel's.
+  /// The core loads a line of the process's endpoint, or of the kernel's.
   void Load(Picoseconds at, CoreId core, std::optional<ProcessId> process) {
-    queue_.At(at, [this, core, process] {
-      cores_[core].waits_since = queue_.now();
+    queue_.At(at + Half(), [this, core, process] {
+      CoreOf(core).answers_from.push_back(queue_.now());
+      CoreOf(core).waits_since = queue_.now();
       Do(process ? dispatcher_.UserLoads(core, *process, Now())
                  : dispatcher_.KernelLoads(core, Now()));
     });
@@ -129,6 +142,7 @@ class CoherentHost : public HostOfServices {
   fabric::EventQueue& queue_;
   ServingCosts costs_;
   CallBook& book_;
+  uint32_t pairs_;
   FirstComeFirstServed placement_;
   Dispatcher dispatcher_;
   std::vector<Core> cores_;

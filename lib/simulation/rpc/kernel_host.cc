@@ -56,7 +56,7 @@ class KernelHost : public HostOfServices {
     service.waiting.pop_front();
     const ServingCosts& costs = parameters_.costs;
     const Picoseconds done =
-        queue_.now() + costs.kernel_call + costs.decode + book_.at(call).handler;
+        queue_.now() + costs.kernel_call + costs.decode + costs.jump + book_.at(call).handler;
     book_.Answered(call, done + 5 * costs.pcie_oneway);
     queue_.At(done, [this, id, slice_ends] {
       Service& ran = services_[id];

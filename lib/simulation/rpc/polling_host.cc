@@ -25,7 +25,8 @@ class PollingHost : public HostOfServices {
     if (service.waiting.size() >= parameters_.queue) return book_.Dropped();
     const ServingCosts& costs = parameters_.costs;
     const Picoseconds seen = queue_.now() + costs.pcie_oneway;
-    const Picoseconds work = costs.host_line + costs.decode + book_.at(call).handler + costs.store;
+    const Picoseconds work =
+        costs.host_line + costs.decode + costs.jump + book_.at(call).handler + costs.store;
     service.free_at = Finish(book_.at(call).service, std::max(seen, service.free_at), work);
     service.waiting.push_back(service.free_at);
     busy_ += work;

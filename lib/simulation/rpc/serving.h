@@ -36,6 +36,7 @@ struct ServingCosts {
   fabric::Picoseconds host_line = 0;  ///< A look at a line that a NIC has written.
   fabric::Picoseconds store = 0;      ///< Of a register of the NIC.
   fabric::Picoseconds decode = 0;     ///< Of a call and its reply, wherever it is done.
+  fabric::Picoseconds jump = 0;       ///< From arguments in a core to its look for the next call.
   fabric::Picoseconds switch_process = 0;
   fabric::Picoseconds kernel_call = 0;  ///< The kernel's part of a call and its reply.
   fabric::Picoseconds slice = 0;        ///< Of a core, before another process has it.
@@ -46,6 +47,9 @@ struct ServingParameters {
   ServingCosts costs;
   uint32_t cores = 8;               ///< 1 … 32.
   uint32_t services = 16;           ///< 1 … 64; each has one thread.
+  /// kCoherent: pairs of lines that a core loads in turn, with a load of each under way. More than
+  /// 1, up to 32: of one core that has one service.
+  uint32_t pairs = 1;
   fabric::Picoseconds handler = 0;  ///< Mean of what a handler takes; exponential. 0: nothing.
   /// Of the cores, by handlers alone; where these take nothing, of what a pair of lines carries: a
   /// call for every two interconnect_rtt.

@@ -77,6 +77,22 @@ TEST_F(EnsoNotification, AHeadStoreWithAFullRingWritesTheGapSlotWithoutAdvancing
   ExpectNotification(host.Slot(0, kEntries - 1), 0, 2);
 }
 
+TEST_F(EnsoNotification, WithoutMasteringAHeadStoreWritesNothing) {
+  FillRing();
+  Drain();
+  const Bytes before(host.At(Host::kBus), host.At(Host::kBus) + host.allocated());
+  host.nic->SetMastering(false);
+  for (uint32_t i = 0; i < 2 * kEntries; ++i) host.StoreHead(0, 0);
+  EXPECT_EQ(host.Count("rx_notifications_lost"), kEntries - 1);
+  EXPECT_EQ(std::memcmp(before.data(), host.At(Host::kBus), before.size()), 0);
+  host.nic->SetMastering(true);
+  Drain();
+  const uint32_t slot = Notifications();
+  host.StoreHead(0, 0);
+  ExpectNotification(host.Slot(0, slot), 0, 1);
+  EXPECT_EQ(host.Count("rx_notifications_lost"), kEntries - 1);
+}
+
 TEST_F(EnsoNotification, ABufferOutsideRegisteredMemoryIsACountedFault) {
   host.Write64(NbPage(0) + kRxMemLo, 0xdead'0000'0000);
   ASSERT_TRUE(host.Receive(MakeFrame(64)));

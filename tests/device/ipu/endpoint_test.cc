@@ -4,6 +4,7 @@
 // break the protocol.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -122,6 +123,24 @@ TEST(IpuEndpoint, OneIsEnabledOnceSoundMemoryIsNamed) {
   EXPECT_EQ(host->Enable(), 1u);
   EXPECT_EQ(host->Stat(kStatLineFaults), 4u);
   EXPECT_EQ(host->WriteEndpoint(0, kEndpointControl, 0), 0u) << "disabled";
+}
+
+TEST(IpuEndpoint, WithoutMasteringItsMemoryStays) {
+  auto host = std::make_unique<EndpointHost>();
+  host->Start();
+  EXPECT_EQ(host->Receive(PlainFrame(60, 1)), 1u);
+  const auto memory = [&] { return std::string(host->Memory().begin(), host->Memory().end()); };
+  const std::string before = memory();
+  host->nic.SetMastering(false);
+  EXPECT_EQ(host->WriteEndpoint(0, kEndpointControl, 0), 0u);
+  EXPECT_EQ(host->Stat(kStatLineLost), 1u) << "what the host held of it";
+  EXPECT_EQ(host->Stat(kStatLineFaults), 0u);
+  EXPECT_EQ(host->Enable(), 0u);
+  EXPECT_EQ(host->Stat(kStatLineFaults), 1u);
+  host->nic.WriteRegister(kReset, 4, kResetMagic);
+  EXPECT_EQ(memory(), before);
+  host->nic.SetMastering(true);
+  EXPECT_EQ(host->Enable(), 1u) << "nobody closed it";
 }
 
 TEST(IpuEndpoint, AQueuePairHasRingsOrALinkOrAnEndpoint) {
@@ -333,6 +352,48 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
     EXPECT_EQ(host->Stat(kStatLineBadRecord), leaves ? 0u : 1u) << place;
     EXPECT_TRUE(host->StayedInside());
   }
+}
+
+TEST(IpuEndpoint, WhatADeadHostHeldIsCounted) {
+  // Frames in the line that the host has, in the one that it would load next, and in one that came
+  // back and waits for the wire.
+  EndpointHost host;
+  host.Start();
+  for (const int frame : {1, 2}) host.Receive(PlainFrame(60, frame));
+  ASSERT_EQ(host.Wait().size(), 1u) << "the first answers the load that waited";
+  host.end->Answer(host.frames, host.held);
+  ASSERT_EQ(host.nic.Transmit(host.sink, 1), 1u) << "one leaves; the second is answered";
+  ASSERT_EQ(host.Wait().size(), 1u);
+  host.Step();
+  for (const int frame : {3, 4, 5}) host.Receive(PlainFrame(60, frame));
+  const std::vector<uint8_t> memory(host.Memory().begin(), host.Memory().end());
+  host.nic.HostDied();
+  const auto count = [&](uint32_t statistic) {
+    return host.nic.ReadRegister(StatisticRegister(statistic), 8);
+  };
+  EXPECT_EQ(count(kStatLineLost), 1u);
+  EXPECT_EQ(count(kStatLineRxDiscards), 3u);
+  EXPECT_EQ(count(kStatLineTxDiscards), 0u);
+  EXPECT_EQ(count(kStatRxFrames), count(kStatTxFrames) + 4);
+  EXPECT_TRUE(std::ranges::equal(memory, host.Memory())) << "none of its memory is touched";
+  host.nic.HostDied();
+  EXPECT_EQ(count(kStatLineLost), 1u) << "once";
+}
+
+TEST(IpuEndpoint, WhatADeadHostHadHandedBackAndHasNotLeftIsCounted) {
+  EndpointHost host;
+  host.Start();
+  host.Receive(PlainFrame(60, 0));
+  ASSERT_EQ(host.Wait().size(), 1u);
+  for (const int frame : {1, 2, 3}) host.Receive(PlainFrame(60, frame));  // Into the other line.
+  host.end->Answer(host.frames, host.held);
+  host.Step();
+  ASSERT_EQ(host.Wait().size(), 3u);
+  host.end->Answer(host.frames, host.held);
+  ASSERT_EQ(host.nic.Transmit(host.sink, 1), 1u) << "of the three";
+  host.nic.HostDied();
+  EXPECT_EQ(host.nic.ReadRegister(StatisticRegister(kStatLineTxDiscards), 8), 2u);
+  EXPECT_EQ(host.nic.ReadRegister(StatisticRegister(kStatLineLost), 8), 0u);
 }
 
 TEST(IpuEndpoint, ADeviceBackFromPowerOnGoesOnWithoutWhatItHadLent) {

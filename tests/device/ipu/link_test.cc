@@ -37,6 +37,21 @@ TEST(IpuLink, MemoryWithoutASoundLinkIsRefusedAndCounted) {
   EXPECT_EQ(host.Stat(kStatLinkFaults), 4u);
 }
 
+TEST(IpuLink, WithoutMasteringNoneIsTakenUpAndItsMemoryStays) {
+  LinkHost host;
+  const swap::LinkMemory link = swap::LinkMemory::Format(host.Memory(0), kSmallLink);
+  // What a device that takes it up clears.
+  for (uint32_t i = 0; i < kSmallLink.regions; ++i) link.region(i).header().count = 5;
+  const std::string before(host.Memory(0).begin(), host.Memory(0).end());
+  host.nic.SetMastering(false);
+  EXPECT_EQ(host.EnableLink(0, 1), 0u);
+  EXPECT_EQ(host.Stat(kStatLinkFaults), 1u);
+  EXPECT_EQ(std::string(host.Memory(0).begin(), host.Memory(0).end()), before);
+  host.nic.SetMastering(true);
+  EXPECT_EQ(host.EnableLink(0, 1), 1u);
+  EXPECT_NE(std::string(host.Memory(0).begin(), host.Memory(0).end()), before);
+}
+
 TEST(IpuLink, AQueuePairHasRingsOrALink) {
   LinkHost host;
   swap::LinkMemory::Format(host.Memory(0), kSmallLink);

@@ -152,5 +152,128 @@ TEST_F(Transmit, AChainWithoutEndIsCutOffAndCounted) {
   EXPECT_EQ(host.Tx(63).high, kDone);
 }
 
+/// A TCP frame over IPv4 or IPv6 with this many bytes of payload, checksums zero; flags CWR, PSH,
+/// ACK and FIN.
+std::string LargeTcp(bool v4, uint32_t payload) {
+  std::string frame(v4 ? 54 : 74, '\0');
+  const auto put = [&](uint32_t at, uint32_t value) { frame[at] = static_cast<char>(value); };
+  const uint32_t tcp = v4 ? 34 : 54;
+  if (v4) {
+    put(12, 0x08), put(14, 0x45), put(18, 0x12), put(19, 0xff), put(22, 64), put(23, 6);
+    for (uint32_t i = 26; i < 34; ++i) put(i, i);
+  } else {
+    put(12, 0x86), put(13, 0xdd), put(14, 0x60), put(20, 6), put(21, 64);
+    for (uint32_t i = 22; i < 54; ++i) put(i, i);
+  }
+  put(tcp + 1, 80), put(tcp + 3, 81);
+  for (uint32_t i = 4; i < 8; ++i) put(tcp + i, 0xff);  // the sequence number is about to wrap
+  put(tcp + 12, 0x50), put(tcp + 13, 0x99);
+  for (uint32_t i = 0; i < payload; ++i) frame += static_cast<char>(i * 7 + i / 256);
+  return frame;
+}
+
+/// Sum of 16-bit words (RFC 1071): ffff where a right checksum is among them.
+uint32_t Sum(const std::string& bytes, uint32_t sum) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    sum += static_cast<uint8_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
+  }
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  return sum;
+}
+
+uint64_t Segments(bool v4, uint32_t size) {
+  return kTxSegment | uint64_t{14} << kTxIpOffsetShift |
+         uint64_t{v4 ? 20u : 40u} << kTxIpLengthShift | uint64_t{20} << kTxL4FieldShift |
+         uint64_t{size} << kTxTagShift;
+}
+
+TEST_F(Transmit, CutsALargeTcpFrameIntoSegments) {
+  for (const bool v4 : {true, false}) {
+    SCOPED_TRACE(v4);
+    Host fresh;
+    fresh.StartTx(64);
+    RecordingSink sent;
+    const std::string large = LargeTcp(v4, 2500);
+    std::memcpy(fresh.At(kData), large.data(), large.size());
+    // In three pieces that end within the headers, and within a segment.
+    fresh.PostTx(0, kData, 30, Segments(v4, 1000));
+    fresh.PostTx(1, kData + 30, 1100, 0);
+    fresh.PostTx(2, kData + 1130, static_cast<uint32_t>(large.size()) - 1130, kTxEndOfPacket);
+    fresh.Write(0, kTxBlock, kRingTail, 3);
+    EXPECT_EQ(fresh.nic.Transmit(sent, 8), 1u);
+    ASSERT_EQ(sent.frames.size(), 3u);
+    const uint32_t tcp = v4 ? 34 : 54, header = tcp + 20;
+    const auto word = [&](const std::string& frame, uint32_t at) {
+      return static_cast<uint32_t>(static_cast<uint8_t>(frame[at]) << 8 |
+                                   static_cast<uint8_t>(frame[at + 1]));
+    };
+    std::string payload;
+    for (uint32_t i = 0; i < 3; ++i) {
+      const std::string& frame = sent.frames[i];
+      const uint32_t bytes = i < 2 ? 1000 : 500;
+      ASSERT_EQ(frame.size(), header + bytes);
+      payload += frame.substr(header);
+      EXPECT_EQ(frame.substr(0, 14), large.substr(0, 14));
+      EXPECT_EQ(word(frame, v4 ? 16 : 18), v4 ? 40 + bytes : 20 + bytes);
+      if (v4) {
+        EXPECT_EQ(word(frame, 18), 0x12ff + i) << "identification";
+        EXPECT_EQ(Sum(frame.substr(14, 20), 0), 0xffffu);
+      }
+      EXPECT_EQ(word(frame, tcp + 4) << 16 | word(frame, tcp + 6), 0xffffffffu + 1000 * i);
+      // CWR on the first, FIN and PSH on the last.
+      EXPECT_EQ(static_cast<uint8_t>(frame[tcp + 13]), i == 0 ? 0x90 : i == 1 ? 0x10 : 0x19);
+      const std::string addresses = v4 ? frame.substr(26, 8) : frame.substr(22, 32);
+      EXPECT_EQ(Sum(frame.substr(tcp), Sum(addresses, 6 + 20 + bytes)), 0xffffu);
+    }
+    EXPECT_EQ(payload, large.substr(header));
+    EXPECT_EQ(fresh.Stat(kStatTxFrames), 3u);
+    EXPECT_EQ(fresh.Stat(kStatTxBytes), 3 * header + 2500);
+  }
+}
+
+TEST_F(Transmit, SegmentsThatCannotBeAreBadDescriptors) {
+  const std::string large = LargeTcp(true, 1000);
+  std::memcpy(host.At(kData), large.data(), large.size());
+  const auto length = static_cast<uint32_t>(large.size());
+  const uint64_t sound = Segments(true, 500);
+  const auto with = [&](uint32_t shift, uint32_t bits, uint64_t value) {
+    return (sound & ~(((uint64_t{1} << bits) - 1) << shift)) | value << shift;
+  };
+  const struct {
+    uint32_t length;
+    uint64_t command;
+  } kCases[] = {
+      {length, with(kTxTagShift, 16, 0)},                    // no size
+      {length, with(kTxTagShift, 16, kMinSegmentBytes - 1)},
+      {length, with(kTxTagShift, 16, kMaxFrameBytes - 53)},  // a segment is too long
+      {length, with(kTxIpOffsetShift, 8, 13)},
+      {length, with(kTxIpLengthShift, 8, 19)},
+      {length, with(kTxL4FieldShift, 8, 19)},
+      {53, sound},                                           // the headers are cut off
+      {length, with(kTxIpOffsetShift, 8, 15)},               // neither IPv4 nor IPv6 is there
+  };
+  uint32_t tail = 0;
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(&c - kCases);
+    host.PostTx(tail, kData, c.length, c.command | kTxEndOfPacket);
+    Ring(++tail);
+    EXPECT_EQ(host.Stat(kStatTxBadDescriptor), tail);
+  }
+  EXPECT_TRUE(sink.frames.empty());
+  // A piece of no bytes, and more than a datagram can be.
+  host.PostTx(tail, kData, 60, sound);
+  host.PostTx(tail + 1, kData, 0, kTxEndOfPacket);
+  host.PostTx(tail + 2, kData, 65'535, sound);
+  host.PostTx(tail + 3, kData, 15, kTxEndOfPacket);
+  Ring(tail + 4);
+  EXPECT_EQ(host.Stat(kStatTxBadDescriptor), tail + 2);
+  EXPECT_TRUE(sink.frames.empty());
+  // The largest there is.
+  host.PostTx(tail + 4, kData, 65'535, sound);
+  host.PostTx(tail + 5, kData, 14, kTxEndOfPacket);
+  Ring(tail + 6);
+  EXPECT_EQ(sink.frames.size(), (65'549u - 54 + 499) / 500);
+}
+
 }  // namespace
 }  // namespace sluice::device::ipu::test

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The dispatcher under random calls, on hosts whose processes hang, die and load what is not
-// theirs: every call has one ending, none is handed out twice, none reaches another process.
+// The dispatcher under random calls, on hosts whose processes hang, die, make calls of their own
+// and load what is not theirs: every call has one ending, none begins twice or goes on without
+// having been suspended, none reaches another process.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "device/rpc/dispatcher.h"
 #include "fifo_placement.h"
@@ -23,6 +27,8 @@ constexpr uint32_t kProcesses = kKnown + 1;  // And one that the device does not
 constexpr uint64_t kSwitchBound = 400;
 constexpr uint64_t kLeaveBound = 300;
 constexpr uint64_t kPreemptBound = 200;
+constexpr uint64_t kNestedBound = 500;
+constexpr uint32_t kMaxSuspended = 3;  // Of one process.
 
 // What a core of the host does, as the host itself knows.
 struct HostCore {
@@ -41,8 +47,11 @@ struct HostProcess {
 // The fate of a call.
 struct Call {
   ProcessId process;
-  uint32_t handed = 0;
   uint32_t ended = 0;
+  bool begun = false;
+  bool suspended = false;
+  bool goes_on = false;  // It may be handed out, though it has begun.
+  uint64_t since = 0;    // Of the suspension.
 };
 
 class World {
@@ -51,9 +60,11 @@ class World {
       : random_(seed), placement_(seed % 2 == 0 ? 500 : ~uint64_t{0}),
         dispatcher_({.cores = kCores,
                      .queue_capacity = 4,
+                     .suspended_capacity = kMaxSuspended,
                      .switch_bound = kSwitchBound,
                      .leave_bound = kLeaveBound,
                      .preempt_bound = kPreemptBound,
+                     .nested_bound = kNestedBound,
                      .retire_after = seed % 3 == 0 ? 200u : 0u},
                     placement_) {
     for (ProcessId id = 0; id < kKnown; ++id) dispatcher_.AddProcess(id, 1 + id % 3);
@@ -70,7 +81,6 @@ class World {
     }
     for (const auto& [number, call] : calls_) {
       EXPECT_EQ(call.ended, 1u) << "call " << number;
-      EXPECT_LE(call.handed, 1u) << "call " << number;
     }
     uint64_t endings = 0;
     using enum DispatchCounter;
@@ -90,7 +100,7 @@ class World {
   void Step() {
     const auto core = static_cast<CoreId>(Below(kCores));
     const auto process = static_cast<ProcessId>(Below(kKnown));
-    switch (Below(16)) {
+    switch (Below(17)) {
       case 0:
       case 1:
       case 2:
@@ -108,6 +118,9 @@ class World {
       case 5:
         if (Below(40) == 0) Die(process);
         if (Below(40) == 0) Take(dispatcher_.Reclaim(core, now_));
+        break;
+      case 7:
+        ResumeOne();
         break;
       case 6:  // A load that is not its to make.
         if (cores_[core].process != process || cores_[core].at == HostCore::At::kLeaves) {
@@ -131,6 +144,28 @@ class World {
     Take(dispatcher_.Arrive(process, call, now_));
   }
 
+  // The nested call of some call is answered, or of one that waits no more.
+  void ResumeOne() {
+    if (next_call_ == 0) return;
+    const CallId number = next_call_ - 1 - Below(std::min(next_call_, 40u));
+    Call& call = calls_[number];
+    const bool suspended = std::exchange(call.suspended, false);
+    call.goes_on |= suspended;
+    const ProcessId process = call.process;
+    const Dispatcher::Actions actions = dispatcher_.Resume(process, number, now_);
+    if (!suspended) {
+      EXPECT_TRUE(actions.empty()) << "call " << number << " is not suspended";
+    }
+    Take(actions);
+  }
+
+  // Calls of a process that have begun and do not run.
+  uint32_t NotGoingOn(ProcessId process) const {
+    return static_cast<uint32_t>(std::ranges::count_if(calls_, [&](const auto& one) {
+      return one.second.process == process && (one.second.suspended || one.second.goes_on);
+    }));
+  }
+
   // The next thing that a core does by itself.
   void Move(CoreId id) {
     HostCore& core = cores_[id];
@@ -149,7 +184,8 @@ class World {
         if (stuck) break;
         core.asked = false;
         core.at = HostCore::At::kUserLoads;
-        Take(dispatcher_.UserLoads(id, core.process, now_));
+        Take(dispatcher_.UserLoads(id, core.process, now_,
+                                   Below(3) == 0 ? Done::kCall : Done::kReply));
         break;
       default:
         break;  // It waits for its load.
@@ -170,6 +206,8 @@ class World {
   void Take(Dispatcher::Actions actions) {
     const std::vector<Action> copy(actions.begin(), actions.end());
     for (const Action& action : copy) Take(action);
+    // The kernel ends a process after the device has done what it had to.
+    for (const ProcessId process : std::exchange(killed_, {})) Die(process);
   }
 
   void Take(const Action& action) {
@@ -180,7 +218,10 @@ class World {
         EXPECT_EQ(core.at, At::kUserLoads) << "nobody loads";
         EXPECT_EQ(core.process, action.process);
         EXPECT_EQ(calls_[action.call].process, action.process) << "another's call";
-        EXPECT_EQ(++calls_[action.call].handed, 1u);
+        EXPECT_FALSE(calls_[action.call].suspended);
+        EXPECT_EQ(calls_[action.call].begun, std::exchange(calls_[action.call].goes_on, false));
+        EXPECT_EQ(calls_[action.call].ended, 0u);
+        calls_[action.call].begun = true;
         core.at = At::kUser;
         break;
       case Kind::kSwitch:
@@ -205,16 +246,33 @@ class World {
         bound_[action.core] = kPreemptBound;
         break;
       case Kind::kKill:
-        Die(action.process);
+        killed_.push_back(action.process);
         break;
       case Kind::kWake:
         EXPECT_EQ(core.at, At::kKernel);
         break;
+      case Kind::kSuspended:
+        EXPECT_TRUE(calls_[action.call].begun);
+        EXPECT_LE(dispatcher_.suspended(action.process), kMaxSuspended);
+        calls_[action.call].suspended = true;
+        calls_[action.call].since = now_;
+        break;
+      case Kind::kTooMany:
+        EXPECT_GE(NotGoingOn(action.process), kMaxSuspended);
+        calls_[action.call].goes_on = true;
+        break;
+      case Kind::kTimedOut:
+        EXPECT_GE(now_ - calls_[action.call].since, kNestedBound);
+        EXPECT_TRUE(std::exchange(calls_[action.call].suspended, false));
+        calls_[action.call].goes_on = true;
+        break;
       case Kind::kAnswered:
-        EXPECT_EQ(calls_[action.call].handed, 1u) << "an answer without a call";
+        EXPECT_TRUE(calls_[action.call].begun) << "an answer without a call";
+        EXPECT_FALSE(calls_[action.call].suspended || calls_[action.call].goes_on);
         ++calls_[action.call].ended;
         break;
       default:
+        calls_[action.call].suspended = false;
         ++calls_[action.call].ended;
     }
   }
@@ -229,6 +287,11 @@ class World {
         EXPECT_LE(now_ - cores_[id].asked_at, bound_[id] + 100) << "core " << id;
       }
     }
+    for (const auto& [number, call] : calls_) {
+      if (call.suspended) {
+        EXPECT_LE(now_ - call.since, kNestedBound + 100) << "call " << number;
+      }
+    }
   }
 
   std::mt19937 random_;
@@ -237,6 +300,7 @@ class World {
   uint64_t now_ = 0;
   uint64_t checked_ = 0;
   CallId next_call_ = 0;
+  std::vector<ProcessId> killed_;
   std::array<HostCore, kCores> cores_{};
   std::array<uint64_t, kCores> bound_{};
   std::array<HostProcess, kProcesses> processes_{};

@@ -47,13 +47,20 @@ std::string Text(const Action& action) {
       return call + " removed";
     case Kind::kLost:
       return call + " lost";
+    case Kind::kSuspended:
+      return call + " suspended";
+    case Kind::kTooMany:
+      return call + " too many";
+    case Kind::kTimedOut:
+      return call + " timed out";
   }
   return "?";
 }
 
 // An event in words, and the actions that it is to cause. Processes are 1, 2 and 3.
-//   add P MAX    ready P    gone P    remove P    call P #N
+//   add P MAX    ready P    gone P    remove P    call P #N    start P MAX (add and ready)
 //   kernel CORE  user CORE P          reclaim CORE          tick
+//   calls CORE P (as user, with a call instead of a reply)  resume P #N
 struct Step {
   uint64_t now;
   std::string_view event;
@@ -85,8 +92,11 @@ class Dispatching : public testing::Test {
     const auto id = static_cast<ProcessId>(first);
     const auto core = static_cast<CoreId>(first);
     Dispatcher::Actions actions;
-    if (verb == "add") return dispatcher.AddProcess(id, second) ? "" : "refused";
-    if (verb == "ready") actions = dispatcher.Ready(id, step.now);
+    if (verb == "add" || verb == "start") {
+      const bool added = dispatcher.AddProcess(id, second);
+      if (verb == "add" || !added) return added ? "" : "refused";
+    }
+    if (verb == "ready" || verb == "start") actions = dispatcher.Ready(id, step.now);
     if (verb == "gone") actions = dispatcher.Gone(id, step.now);
     if (verb == "remove") actions = dispatcher.RemoveProcess(id, step.now);
     if (verb == "call") actions = dispatcher.Arrive(id, second, step.now);
@@ -94,6 +104,10 @@ class Dispatching : public testing::Test {
     if (verb == "user") {
       actions = dispatcher.UserLoads(core, static_cast<ProcessId>(second), step.now);
     }
+    if (verb == "calls") {
+      actions = dispatcher.UserLoads(core, static_cast<ProcessId>(second), step.now, Done::kCall);
+    }
+    if (verb == "resume") actions = dispatcher.Resume(id, second, step.now);
     if (verb == "reclaim") actions = dispatcher.Reclaim(core, step.now);
     if (verb == "tick") actions = dispatcher.Tick(step.now);
     std::string text;
@@ -104,8 +118,7 @@ class Dispatching : public testing::Test {
 
 TEST_F(Dispatching, ACallGoesToACoreThatWaitsInItsProcess) {
   Play({}, kForEver,
-       {{0, "add 1 1", ""},
-        {0, "ready 1", ""},
+       {{0, "start 1 1", ""},
         {1, "kernel 0", ""},
         {2, "call 1 #7", "switch 0 to 1"},
         {3, "user 0 1", "#7 to 1 on 0"},
@@ -118,8 +131,7 @@ TEST_F(Dispatching, ACallGoesToACoreThatWaitsInItsProcess) {
 
 TEST_F(Dispatching, ACoreTakesWhatWaitsForItsProcess) {
   Play({}, kForEver,
-       {{0, "add 1 1", ""},
-        {0, "ready 1", ""},
+       {{0, "start 1 1", ""},
         {1, "kernel 0", ""},
         {2, "call 1 #1", "switch 0 to 1"},
         {3, "call 1 #2", ""},
@@ -147,8 +159,7 @@ TEST_F(Dispatching, QueuesAreBoundedAndOfOneProcessEach) {
 
 TEST_F(Dispatching, ABusyProcessGetsASecondCoreAndNoMoreThanItMay) {
   Play({.cores = 3}, kForEver,
-       {{0, "add 1 2", ""},
-        {0, "ready 1", ""},
+       {{0, "start 1 2", ""},
         {1, "kernel 0", ""},
         {1, "kernel 1", ""},
         {1, "kernel 2", ""},
@@ -162,10 +173,8 @@ TEST_F(Dispatching, ABusyProcessGetsASecondCoreAndNoMoreThanItMay) {
 
 TEST_F(Dispatching, AnIdleProcessYieldsToOneThatWaits) {
   Play({}, kForEver,
-       {{0, "add 1 1", ""},
-        {0, "add 2 1", ""},
-        {0, "ready 1", ""},
-        {0, "ready 2", ""},
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
         {1, "kernel 0", ""},
         {2, "call 1 #1", "switch 0 to 1"},
         {3, "user 0 1", "#1 to 1 on 0"},
@@ -181,12 +190,9 @@ TEST_F(Dispatching, AnIdleProcessYieldsToOneThatWaits) {
 
 TEST_F(Dispatching, TheCoreThatHasWaitedLongestYields) {
   Play({.cores = 2}, kForEver,
-       {{0, "add 1 1", ""},
-        {0, "add 2 1", ""},
-        {0, "add 3 1", ""},
-        {0, "ready 1", ""},
-        {0, "ready 2", ""},
-        {0, "ready 3", ""},
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
+        {0, "start 3 1", ""},
         {1, "kernel 0", ""},
         {1, "kernel 1", ""},
         {2, "call 1 #1", "switch 0 to 1"},
@@ -201,10 +207,8 @@ TEST_F(Dispatching, TheCoreThatHasWaitedLongestYields) {
 
 TEST_F(Dispatching, AtTheEndOfItsSliceAProcessMakesWayBetweenCallsOrByAnInterrupt) {
   Play({.preempt_bound = 50}, 100,
-       {{0, "add 1 1", ""},
-        {0, "add 2 1", ""},
-        {0, "ready 1", ""},
-        {0, "ready 2", ""},
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
         {1, "kernel 0", ""},
         {2, "call 1 #1", "switch 0 to 1"},
         {3, "call 1 #2", ""},
@@ -223,12 +227,27 @@ TEST_F(Dispatching, AtTheEndOfItsSliceAProcessMakesWayBetweenCallsOrByAnInterrup
         {302, "user 0 1", "#4 to 1 on 0"}});
 }
 
+TEST_F(Dispatching, AHandlerThatGoesOnIsInterruptedAgain) {
+  Play({.preempt_bound = 50, .interrupt_every = 20}, 10,
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
+        {1, "kernel 0", ""},
+        {2, "call 1 #1", "switch 0 to 1"},
+        {3, "user 0 1", "#1 to 1 on 0"},
+        {4, "call 2 #2", ""},
+        {20, "tick", "interrupt 0"},
+        {39, "tick", ""},
+        {40, "tick", "interrupt 0"},
+        {41, "tick", ""},
+        {62, "tick", "interrupt 0"},
+        {70, "tick", "kill 1"},
+        {100, "tick", ""}});
+}
+
 TEST_F(Dispatching, AHandlerThatWasInterruptedEndsWithinItsBoundOrIsKilled) {
   Play({.preempt_bound = 50}, 10,
-       {{0, "add 1 1", ""},
-        {0, "add 2 1", ""},
-        {0, "ready 1", ""},
-        {0, "ready 2", ""},
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
         {1, "kernel 0", ""},
         {2, "call 1 #1", "switch 0 to 1"},
         {3, "user 0 1", "#1 to 1 on 0"},
@@ -249,10 +268,8 @@ TEST_F(Dispatching, AHandlerThatWasInterruptedEndsWithinItsBoundOrIsKilled) {
 
 TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
   Play({.switch_bound = 10, .leave_bound = 20}, kForEver,
-       {{0, "add 1 1", ""},
-        {0, "add 2 1", ""},
-        {0, "ready 1", ""},
-        {0, "ready 2", ""},
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
         {0, "kernel 0", ""},
         {0, "call 1 #1", "switch 0 to 1"},
         {9, "tick", ""},
@@ -271,8 +288,7 @@ TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
 
 TEST_F(Dispatching, AHandlerThatHangsIsKilledIfThereIsABoundForAll) {
   Play({.handler_bound = 100}, kForEver,
-       {{0, "add 1 1", ""},
-        {0, "ready 1", ""},
+       {{0, "start 1 1", ""},
         {0, "kernel 0", ""},
         {0, "call 1 #1", "switch 0 to 1"},
         {5, "user 0 1", "#1 to 1 on 0"},
@@ -284,8 +300,7 @@ TEST_F(Dispatching, AHandlerThatHangsIsKilledIfThereIsABoundForAll) {
 
 TEST_F(Dispatching, ACoreThatTheKernelWantsBackIsRetired) {
   Play({.cores = 2, .preempt_bound = 50}, kForEver,
-       {{0, "add 1 2", ""},
-        {0, "ready 1", ""},
+       {{0, "start 1 2", ""},
         {0, "reclaim 0", ""},  // It has it.
         {0, "kernel 0", ""},
         {1, "reclaim 0", "retire 0"},
@@ -305,8 +320,7 @@ TEST_F(Dispatching, ACoreThatTheKernelWantsBackIsRetired) {
 
 TEST_F(Dispatching, IdleCoresAreRetiredAndWokenWhenTheyAreNeeded) {
   Play({.cores = 2, .retire_after = 100, .kept_cores = 1}, kForEver,
-       {{0, "add 1 2", ""},
-        {0, "ready 1", ""},
+       {{0, "start 1 2", ""},
         {0, "kernel 0", ""},
         {50, "kernel 1", ""},
         {99, "tick", ""},
@@ -319,12 +333,119 @@ TEST_F(Dispatching, IdleCoresAreRetiredAndWokenWhenTheyAreNeeded) {
         {205, "user 0 1", "#1 to 1 on 0"}});
 }
 
+TEST_F(Dispatching, AnIdleCoreIsTakenBackFromItsProcessAndThenRetired) {
+  Play({.cores = 3, .retire_after = 100, .kept_cores = 1}, kForEver,
+       {{0, "start 1 3", ""},
+        {0, "kernel 0", ""},
+        {0, "kernel 1", ""},
+        {0, "call 1 #1", "switch 0 to 1"},
+        {0, "call 1 #2", "switch 1 to 1"},
+        {1, "user 0 1", "#1 to 1 on 0"},
+        {1, "user 1 1", "#2 to 1 on 1"},
+        {10, "user 0 1", "#1 answered"},
+        {20, "user 1 1", "#2 answered"},
+        {109, "tick", ""},
+        {110, "tick", "yield 0 from 1"},
+        {111, "kernel 0", ""},
+        {210, "tick", ""},  // One stays where it is: the next call finds it there.
+        {211, "tick", "retire 0"},
+        {500, "call 1 #3", "#3 to 1 on 1"},
+        {501, "call 1 #4", "wake 0"},
+        {502, "kernel 0", "switch 0 to 1"},
+        {503, "user 0 1", "#4 to 1 on 0"}});
+}
+
+TEST_F(Dispatching, ASuspendedCallLeavesItsCoreAndGoesOnBeforeCallsThatHaveNotBegun) {
+  Play({}, kForEver,
+       {{0, "start 1 1", ""},
+        {0, "kernel 0", ""},
+        {1, "call 1 #1", "switch 0 to 1"},
+        {2, "user 0 1", "#1 to 1 on 0"},
+        {3, "calls 0 1", "#1 suspended"},
+        {4, "call 1 #2", "#2 to 1 on 0"},
+        {5, "call 1 #3", ""},
+        {6, "resume 1 #1", ""},
+        {7, "resume 1 #1", ""},  // It is not suspended any more.
+        {8, "user 0 1", "#2 answered, #1 to 1 on 0"},
+        {9, "calls 0 1", "#1 suspended, #3 to 1 on 0"},
+        {10, "user 0 1", "#3 answered"},
+        {11, "resume 1 #1", "#1 to 1 on 0"},
+        {12, "user 0 1", "#1 answered"},
+        {13, "resume 2 #1", ""}});
+}
+
+TEST_F(Dispatching, ACallThatGoesOnGetsACoreAsAnyOtherDoes) {
+  Play({}, kForEver,
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
+        {0, "kernel 0", ""},
+        {1, "call 1 #1", "switch 0 to 1"},
+        {2, "user 0 1", "#1 to 1 on 0"},
+        {3, "calls 0 1", "#1 suspended"},
+        {3, "call 2 #2", "yield 0 from 1"},  // The nested call.
+        {4, "kernel 0", "switch 0 to 2"},
+        {5, "user 0 2", "#2 to 2 on 0"},
+        {6, "user 0 2", "#2 answered"},
+        {6, "resume 1 #1", "yield 0 from 2"},
+        {7, "kernel 0", "switch 0 to 1"},
+        {8, "user 0 1", "#1 to 1 on 0"},
+        {9, "user 0 1", "#1 answered"}});
+}
+
+TEST_F(Dispatching, BeyondItsBoundACallGoesOnAtOnce) {
+  Play({.cores = 2, .suspended_capacity = 1}, kForEver,
+       {{0, "start 1 2", ""},
+        {0, "kernel 0", ""},
+        {0, "kernel 1", ""},
+        {1, "call 1 #1", "switch 0 to 1"},
+        {1, "call 1 #2", "switch 1 to 1"},
+        {2, "user 0 1", "#1 to 1 on 0"},
+        {2, "user 1 1", "#2 to 1 on 1"},
+        {3, "calls 0 1", "#1 suspended"},
+        {4, "calls 1 1", "#2 too many, #2 to 1 on 0"},  // By whichever core waits.
+        {5, "calls 0 1", "#2 too many, #2 to 1 on 1"},
+        {6, "resume 1 #1", "#1 to 1 on 0"},
+        {7, "calls 1 1", "#2 suspended"},
+        {8, "user 0 1", "#1 answered"}});
+}
+
+TEST_F(Dispatching, AnAnswerThatDoesNotComeIsNotWaitedFor) {
+  Play({.nested_bound = 50}, kForEver,
+       {{0, "start 1 1", ""},
+        {0, "kernel 0", ""},
+        {1, "call 1 #1", "switch 0 to 1"},
+        {2, "user 0 1", "#1 to 1 on 0"},
+        {10, "calls 0 1", "#1 suspended"},
+        {59, "tick", ""},
+        {60, "tick", "#1 timed out, #1 to 1 on 0"},
+        {61, "resume 1 #1", ""},  // Too late.
+        {62, "user 0 1", "#1 answered"},
+        {200, "tick", ""}});
+}
+
+TEST_F(Dispatching, WhatAProcessHadSuspendedDiesWithIt) {
+  Play({}, kForEver,
+       {{0, "start 1 1", ""},
+        {0, "kernel 0", ""},
+        {1, "call 1 #1", "switch 0 to 1"},
+        {1, "call 1 #2", ""},
+        {1, "call 1 #3", ""},
+        {1, "call 1 #4", ""},
+        {2, "user 0 1", "#1 to 1 on 0"},
+        {3, "calls 0 1", "#1 suspended, #2 to 1 on 0"},
+        {4, "calls 0 1", "#2 suspended, #3 to 1 on 0"},
+        {5, "resume 1 #2", ""},
+        {6, "gone 1", "#3 lost, #1 lost, #2 lost"},
+        {7, "resume 1 #1", ""},
+        {8, "kernel 0", ""},
+        {9, "ready 1", "switch 0 to 1"},
+        {10, "user 0 1", "#4 to 1 on 0"}});
+}
+
 TEST_F(Dispatching, ALoadOfAProcessThatDoesNotHaveTheCoreIsNotAnswered) {
   Play({}, kForEver,
-       {{0, "add 1 1", ""},
-        {0, "add 2 1", ""},
-        {0, "ready 1", ""},
-        {0, "ready 2", ""},
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
         {0, "user 0 1", ""},
         {1, "kernel 0", ""},
         {2, "call 1 #1", "switch 0 to 1"},
@@ -341,8 +462,7 @@ TEST_F(Dispatching, ALoadOfAProcessThatDoesNotHaveTheCoreIsNotAnswered) {
 
 TEST_F(Dispatching, WhatDiesLosesWhatItRanAndWhatIsRemovedEverything) {
   Play({}, kForEver,
-       {{0, "add 1 1", ""},
-        {0, "ready 1", ""},
+       {{0, "start 1 1", ""},
         {0, "kernel 0", ""},
         {1, "call 1 #1", "switch 0 to 1"},
         {1, "call 1 #2", ""},

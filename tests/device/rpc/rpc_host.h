@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "coherent/host_end.h"
 #include "device/rpc/rpc_nic.h"
 #include "fifo_placement.h"
+#include "pages.h"
 #include "packet/bytes.h"
 #include "packet/datagram.h"
 #include "rpc/x_compiler.h"
@@ -41,21 +41,6 @@ inline constexpr const char* kX = R"(
 inline constexpr const char* kOtherX =
     "program OTHER { version FIRST { void NOTHING(void) = 1; } = 1; } = 0x20000098;";
 
-/// 4096-byte aligned zeroes.
-class Pages {
- public:
-  explicit Pages(size_t bytes)
-      : bytes_((bytes + 4095) / 4096 * 4096),
-        memory_(static_cast<uint8_t*>(std::aligned_alloc(4096, bytes_)), std::free) {
-    std::memset(memory_.get(), 0, bytes_);
-  }
-  std::span<uint8_t> span() { return {memory_.get(), bytes_}; }
-
- private:
-  size_t bytes_;
-  std::unique_ptr<uint8_t, void (*)(void*)> memory_;
-};
-
 class RpcHost : public HostPort, private FrameSink {
  public:
   static constexpr uint16_t kPort = 20049;
@@ -71,9 +56,10 @@ class RpcHost : public HostPort, private FrameSink {
     uint64_t base() { return reinterpret_cast<uint64_t>(pages.span().data()); }
   };
 
-  explicit RpcHost(DispatcherConfig dispatcher = {}, uint32_t slots = 64)
+  explicit RpcHost(DispatcherConfig dispatcher = {}, uint32_t slots = 64,
+                   uint32_t nested_depth = 8)
       : nic({.dispatcher = dispatcher, .users = kUsers, .slots = slots, .dma_bytes = 512,
-             .traces = true},
+             .nested_depth = nested_depth, .traces = true},
             placement, *this) {
     nic.AttachKernel(0, {kernel_pages_.span(), 0});
     std::string error;
@@ -88,7 +74,7 @@ class RpcHost : public HostPort, private FrameSink {
     std::vector<Entry> entries(id == 1 ? kEntries : 2);
     for (size_t i = 0; i < entries.size(); ++i) entries[i] = {0x1000 * id + i, 7};
     const Endpoint endpoint = {processes[id]->pages.span(), processes[id]->base()};
-    return nic.Start(id, entries, {&endpoint, 1});
+    return nic.Start(id, entries, {&endpoint, 1}, ++incarnations[id]);
   }
   /// It is dead: nothing of it is used any more.
   void End(ProcessId id) {
@@ -153,6 +139,15 @@ class RpcHost : public HostPort, private FrameSink {
   void ReturnWord(ProcessId id, uint32_t word) {
     Return(id, {reinterpret_cast<const uint8_t*>(&word), 4});
   }
+  /// It leaves this call instead, with words as arguments.
+  void ReturnCall(ProcessId id, const CallHead& head, const Words& arguments = {}) {
+    coherent::HostEnd& end = processes[id]->end;
+    const size_t bytes = 4 * arguments.size();
+    std::memcpy(end.Room().data(), &head, sizeof(head));
+    if (bytes != 0) std::memcpy(end.Room().data() + sizeof(head), arguments.data(), bytes);
+    end.Return({.kind = coherent::Kind::kCall,
+                .length = static_cast<uint32_t>(sizeof(head) + bytes)});
+  }
 
   /// The messages of frames that were sent since the last call.
   std::vector<Words> TakeReplies() { return std::exchange(replies_, {}); }
@@ -165,7 +160,7 @@ class RpcHost : public HostPort, private FrameSink {
 
   void Interrupt(CoreId, ProcessId) override { ++interrupts; }
   void Kill(ProcessId process) override { killed.push_back(process); }
-  void Wake(CoreId) override {}
+  void Wake(CoreId) override { ++wakes; }
   void Answered(const CallTrace& trace) override { traces.push_back(trace); }
 
   static constexpr size_t kEntries = 6;  ///< ADD, ECHO, NOTHING, NOTHING, and NULL twice.
@@ -174,7 +169,9 @@ class RpcHost : public HostPort, private FrameSink {
   RpcNic nic;
   uint64_t now_ns = 0;
   std::array<std::unique_ptr<Process>, 3> processes;
+  std::array<uint64_t, 3> incarnations{};
   uint32_t interrupts = 0;
+  uint32_t wakes = 0;
   std::vector<ProcessId> killed;
   std::vector<CallTrace> traces;
 

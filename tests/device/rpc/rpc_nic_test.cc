@@ -6,10 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <random>
 #include <set>
 
+#include "hostile_nic.h"
 #include "rpc_host.h"
 
 namespace sluice::device::rpc::test {
@@ -208,6 +210,36 @@ TEST(RpcNic, AKernelThatWasToldToTryAgainGetsItsProcess) {
   EXPECT_TRUE(host.Switch(1));
 }
 
+TEST(RpcNic, AProcessThatDiesBeforeTheKernelHeardOfItIsNotSwitchedTo) {
+  RpcHost host;
+  ASSERT_EQ(host.KernelLoads(), Got::kNothing);
+  host.Step(coherent::kTryAgainNs);
+  ASSERT_EQ(host.kernel.Wait(0), Got::kTryAgain);
+  host.Send(RpcHost::Call(1, 3));  // The switch waits for the kernel's next load.
+  host.End(1);
+  ASSERT_EQ(host.KernelLoads(), Got::kNothing) << "there is no process";
+  ASSERT_TRUE(host.Start(1));
+  ASSERT_TRUE(host.Switch(1));
+  host.Return(1, {});
+  host.UserLoads(1);
+  EXPECT_EQ(host.TakeReplies(), Replies{Success(1)});
+}
+
+TEST(RpcNic, ACoreThatWasToBeRetiredAndIsWantedBeforeItHeardIsNotRetired) {
+  RpcHost host({.retire_after = 20'000'000, .kept_cores = 0});
+  ASSERT_EQ(host.KernelLoads(), Got::kNothing);
+  host.Step(coherent::kTryAgainNs);
+  ASSERT_EQ(host.kernel.Wait(0), Got::kTryAgain);
+  host.Step(10'000'000);  // It is to be retired with its next load.
+  ASSERT_EQ(host.Count("rpc_retires"), 1u);
+  host.Send(RpcHost::Call(1, 3));
+  EXPECT_EQ(host.wakes, 0u) << "it does not sleep: it loads by itself";
+  ASSERT_TRUE(host.Switch(1));
+  host.Return(1, {});
+  host.UserLoads(1);
+  EXPECT_EQ(host.TakeReplies(), Replies{Success(1)});
+}
+
 TEST(RpcNic, AnIdleCoreIsAskedForAndComesToTheOtherProcess) {
   RpcHost host;
   host.Send(RpcHost::Call(1, 3));
@@ -368,6 +400,21 @@ TEST(RpcNic, EveryFrameHasAnEnding) {
   // A call that was answered was sent, or was a system error already.
   const uint64_t replied = answered - (host.Count("rpc_system_err") - host.Count("rpc_lost"));
   EXPECT_EQ(ended + replied, kFrames);
+}
+
+TEST(RpcNic, KeepsItsPromisesWhateverIsSentAndStored) {
+  std::mt19937_64 random(29);
+  uint32_t contents = 0, replies = 0;
+  for (int round = 0; round < 500; ++round) {
+    std::array<uint8_t, 400> bytes;
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+    const Driven driven = HostileRun(bytes.data(), bytes.size()).Run();
+    ASSERT_EQ(driven.broken, nullptr) << driven.broken << ", round " << round;
+    contents += driven.contents;
+    replies += driven.replies;
+  }
+  EXPECT_GT(contents, 200u) << "the honest process must get calls, too";
+  EXPECT_GT(replies, 1000u);
 }
 
 }  // namespace

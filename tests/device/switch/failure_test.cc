@@ -150,6 +150,31 @@ TEST(Failure, ABypassOfABypassIsFollowedAndAccessStillHolds) {
   EXPECT_EQ(Numbers(rig.Drain(opened.stream, 2)), (std::vector<uint32_t>{3}));
 }
 
+TEST(Failure, ADeviceThatIsBackHearsThatItIsANodeBeforeItGetsMessages) {
+  constexpr uint64_t kSetup = NodeBase(1, 1, 0);  // No node has it.
+  for (const bool registers : {true, false}) {
+    Rig rig;
+    ASSERT_TRUE(rig.sw.AddRange({.base = DeviceBase(1), .bytes = 1ull << 32, .port = 1,
+                                 .registers = registers}));
+    const Opened opened = rig.Open(Chain(OnDeath::kDrain));
+    ASSERT_EQ(opened.error, "");
+    rig.sw.Fail(1);
+    rig.sw.Restore(1);
+    Tlp tlp;
+    rig.Put(opened.stream, 0, 1, 100);
+    auto& sender = *rig.at[{opened.stream, 0}].writer;
+    ASSERT_TRUE(sender.Next(tlp));
+    ASSERT_TRUE(rig.sw.Accept(0, tlp));
+    Tlp setup;
+    setup.kind = TlpKind::kWrite;
+    setup.address = kSetup;
+    setup.length = 64;
+    ASSERT_TRUE(rig.sw.Accept(3, setup));
+    ASSERT_TRUE(rig.sw.Next(1, tlp));
+    EXPECT_EQ(tlp.address == kSetup, registers) << "else by turns";
+  }
+}
+
 TEST(Setup, ABypassThatWouldDoubleAMessageIsRefused) {
   Rig rig;
   StreamSpec spec = Chain(OnDeath::kBypass);

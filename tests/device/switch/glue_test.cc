@@ -158,6 +158,26 @@ TEST(Glue, ALegacyDeviceThatSendsNothingOnReportsToItsRegister) {
   EXPECT_TRUE(rig.sw.Finished(opened.stream));
 }
 
+// The device knows no windows, and flushes none.
+TEST(Glue, ALegacyNodesWindowClosesWhenItHasAnsweredAll) {
+  Rig rig;
+  const Opened opened = rig.Open(Chain(2));
+  rig.Put(opened.stream, 0, 1, 100);
+  rig.Pump();
+  rig.sw.Close(opened.stream);
+  rig.Flush(0, opened.windows[0]);
+  EXPECT_TRUE(rig.sw.Quiet(opened.stream, 0));
+  EXPECT_FALSE(rig.sw.Quiet(opened.stream, 1)) << "it has a descriptor";
+  EXPECT_FALSE(rig.sw.Finished(opened.stream));
+  WriteAll(rig, 1, opened.windows[1], Result({.sequence = 0, .length = 10}, Bytes(10)));
+  EXPECT_TRUE(rig.sw.Quiet(opened.stream, 1));
+  EXPECT_FALSE(rig.sw.Finished(opened.stream)) << "the result is not consumed";
+  EXPECT_FALSE(rig.sw.Quiet(opened.stream, 2));
+  EXPECT_EQ(rig.Drain(opened.stream, 2).size(), 1u);
+  EXPECT_TRUE(rig.sw.Quiet(opened.stream, 2));
+  EXPECT_TRUE(rig.sw.Finished(opened.stream));
+}
+
 TEST(Glue, WhatADeadLegacyDeviceHadIsCounted) {
   Rig rig;
   StreamSpec spec = Chain(2);

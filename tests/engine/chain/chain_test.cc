@@ -55,20 +55,47 @@ TEST(Reader, TheSampleIsReadAsItStands) {
   const Graph graph = Read(FileText("chain-images.json"));
   ASSERT_EQ(graph.devices.size(), 4u);
   EXPECT_EQ(graph.devices[2].kind, DeviceKind::kLegacy);
-  EXPECT_EQ(graph.devices[2].slots, 4u);
-  EXPECT_EQ(graph.devices[1].from, (std::vector<std::string>{"classifier", "qat"}));
+  EXPECT_EQ(graph.devices[2].slots, 16u);
+  EXPECT_EQ(graph.devices[2].executor, "aes_gcm");
+  EXPECT_EQ(graph.devices[2].options, "key0=000102030405060708090a0b0c0d0e0f");
+  EXPECT_EQ(graph.devices[1].from, (std::vector<std::string>{"classifier"}));
   ASSERT_EQ(graph.chains.size(), 1u);
   const Chain& chain = graph.chains[0];
   EXPECT_EQ(chain.flows, (std::vector<FlowMatch>{{17, 5000}}));
-  EXPECT_EQ(chain.message, 4096u);
+  EXPECT_EQ(chain.message, 1024u);
   ASSERT_EQ(chain.nodes.size(), 5u);
   EXPECT_EQ(chain.nodes[1].name, "decrypt");
-  EXPECT_EQ(chain.nodes[1].state, (sw::State{0x00, 0xff}));
-  EXPECT_EQ(chain.nodes[1].state_rule, sw::StateRule::kCount);
+  EXPECT_EQ(chain.nodes[1].command, 1u);
   EXPECT_EQ(chain.nodes[2].choose, sw::Select::kKey0);
   EXPECT_EQ(chain.nodes[2].to[0].value, 1u);
   EXPECT_EQ(chain.nodes[2].to[0].mask, 1u);
-  EXPECT_EQ(chain.nodes[2].bypass, "out");
+}
+
+TEST(Reader, NodesHaveAStateAndAWayAround) {
+  const Graph graph = Read(GraphOf(R"({"name": "in", "device": "nic", "to": [{"nodes": ["one"]}]},
+      {"name": "one", "device": "a", "state": "00ff", "state_rule": "count",
+       "on_death": "bypass", "bypass": "out", "to": [{"nodes": ["out"]}]},
+      {"name": "out", "device": "nic"})"));
+  const Node& one = graph.chains.at(0).nodes.at(1);
+  EXPECT_EQ(one.state, (sw::State{0x00, 0xff}));
+  EXPECT_EQ(one.state_rule, sw::StateRule::kCount);
+  EXPECT_EQ(one.bypass, "out");
+}
+
+TEST(Reader, OnlyDevicesThatExecuteSomethingHaveAnExecutor) {
+  const std::string chains = R"("chains": [])";
+  const auto text = [&](const std::string& members) {
+    return R"({"devices": [{"name": "x", "port": 1, )" + members + "}], " + chains + "}";
+  };
+  EXPECT_EQ(Read(text(R"("kind": "legacy", "executor": "./mine.so")")).devices.at(0).executor,
+            "./mine.so");
+  runtime::Errors errors;
+  EXPECT_FALSE(ReadGraph(text(R"("kind": "nic", "executor": "copy")"), &errors));
+  EXPECT_FALSE(ReadGraph(text(R"("kind": "legacy", "options": ")" + std::string(1025, 'x') + "\""),
+                         &errors));
+  EXPECT_EQ(errors, (runtime::Errors{
+                        "devices[0].executor: only for streaming and legacy devices",
+                        "devices[0].options: give at most 1024 bytes"}));
 }
 
 TEST(Reader, NodesComeInAnOrderInWhichWaysLeadOn) {

@@ -11,10 +11,7 @@
 #include <cstdio>
 #include <vector>
 
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
-
+#include "cpu/clock.h"
 #include "engine/sched/kernel.h"
 
 namespace sluice::engine::sched {
@@ -22,14 +19,6 @@ namespace {
 
 constexpr int kRounds = 201;
 constexpr int kBatches = 200;
-
-uint64_t Cycles() {
-#ifdef __x86_64__
-  return __rdtsc();
-#else
-  return 0;
-#endif
-}
 
 struct Sample {
   double ns;
@@ -49,14 +38,14 @@ bool Round(Kernel& kernel, const std::vector<Gtid>& tasks, size_t& next, Nanosec
     }
     // The look above has fetched the tasks: the agent's message about them does that at a host.
     const auto start = std::chrono::steady_clock::now();
-    const uint64_t first = Cycles();
+    const uint64_t first = cpu::Cycles();
     for (const Transaction& transaction : transactions) {
       ++now;
       if (kernel.Check(transaction.cpu, transaction) != Status::kComplete) return false;
       kernel.Apply(transaction, now);
       if (kernel.Switch(transaction.cpu, now) != transaction.gtid) return false;
     }
-    cycles += Cycles() - first;
+    cycles += cpu::Cycles() - first;
     time += std::chrono::steady_clock::now() - start;
     for (CpuId cpu = 0; cpu < kMaxCpus; ++cpu) kernel.Yield(cpu, ++now);
     kernel.ClearMessages();

@@ -5,9 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "cpu/vector.h"
 
 namespace sluice::engine::logmon {
 namespace {
@@ -33,7 +31,7 @@ struct Word {
   static constexpr uint64_t kLows = 0x7f7f7f7f7f7f7f7f;
 };
 
-#if defined(__AVX2__)
+#ifdef SLUICE_AVX2
 /// 32 bytes, in the same way.
 struct Vector {
   static constexpr int kBytes = 32;
@@ -85,7 +83,7 @@ const char* BehindLastIn(const char* begin, const char* end) {
   return found ? begin + Block::kBytes - std::countl_zero(found) / Block::kBitsPerByte : begin;
 }
 
-#if defined(__AVX2__)
+#ifdef SLUICE_AVX2
 /// In 64 bytes: a bit for each.
 uint64_t AnyMarkedIn64(const char* at) {
   return AnyMarked<Vector>(at) | uint64_t{AnyMarked<Vector>(at + Vector::kBytes)} << 32;
@@ -109,7 +107,7 @@ const char* FindLineEnd(const char* at, const char* end) {
 }
 
 const char* BehindLastLineEnd(const char* begin, const char* end) {
-#if defined(__AVX2__)
+#ifdef SLUICE_AVX2
   if (end - begin >= 128) return BehindLastInLong(begin, end);
 #endif
   if (end - begin >= Vector::kBytes) return BehindLastIn<Vector>(begin, end);

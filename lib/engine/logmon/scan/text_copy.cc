@@ -5,11 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "cpu/vector.h"
 #include "packet/checksum.h"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 namespace sluice::engine::logmon {
 namespace {
@@ -33,7 +30,7 @@ Counts CountBytes(const char* at, const char* end) {
   return counts;
 }
 
-#if defined(__AVX2__)
+#ifdef SLUICE_AVX2
 constexpr ptrdiff_t kVectorBytes = sizeof(__m256i);
 
 __m256i Load(const char* at) {
@@ -170,7 +167,7 @@ CopiedText CopyText(std::string_view text, char* to) {
   const char* const begin = text.data();
   const char* const end = begin + text.size();
   Counts counts;
-  if (end - begin >= kVectorBytes) {
+  if (kVectorBytes == 1 || end - begin >= kVectorBytes) {
     counts = CopyAndCount(begin, end, to);
   } else {
     std::copy(begin, end, to);

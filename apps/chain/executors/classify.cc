@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "classify.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+
+#include "onednn_network.h"
+#include "option_text.h"
+
+namespace sluice::chain_app {
+namespace {
+
+/// Images that are computed together: more of them gain nothing, and the last ones wait longer.
+constexpr uint32_t kTogether = 8;
+constexpr uint32_t kMostPercent = 100;
+
+class Classify final : public Executor {
+ public:
+  Classify()
+      : engine_(dnnl::engine::kind::cpu, 0),
+        stream_(engine_),
+        single_(engine_, 1),
+        several_(engine_, kTogether) {}
+
+  void Run(std::span<Work> batch) override {
+    // A setting of the thread's: the stage is one thread.
+    omp_set_num_threads(1);
+    std::array<Work*, kMaxBatch> images{};
+    size_t count = 0;
+    for (Work& work : batch)
+      if (Takes(work)) images[count++] = &work;
+    const std::span<Work*> all(images.data(), count);
+    size_t done = 0;
+    for (; count - done >= kTogether; done += kTogether)
+      Compute(several_, all.subspan(done, kTogether));
+    for (; done < count; ++done) Compute(single_, all.subspan(done, 1));
+  }
+
+ private:
+  static bool Takes(Work& work) {
+    work.outcome = Outcome::kRefused;
+    if (work.input.size() != kImageBytes) {
+      work.refusal = static_cast<uint8_t>(ClassifyRefusal::kBadImage);
+    } else if (work.output.size() < kAnswerBytes) {
+      work.refusal = static_cast<uint8_t>(ClassifyRefusal::kTooLong);
+    } else if (work.command > kMostPercent) {
+      work.refusal = static_cast<uint8_t>(ClassifyRefusal::kBadCommand);
+    } else {
+      return true;
+    }
+    return false;
+  }
+
+  void Compute(OneDnnNetwork& network, std::span<Work* const> images) {
+    for (uint32_t i = 0; i < images.size(); ++i)
+      std::ranges::transform(images[i]->input, network.Pixels(i).begin(),
+                             [](uint8_t pixel) { return static_cast<float>(pixel / kPixelStep); });
+    try {
+      network.Run(stream_);
+    } catch (const dnnl::error&) {
+      for (Work* work : images) work->outcome = Outcome::kFailed;
+      return;
+    }
+    for (uint32_t i = 0; i < images.size(); ++i) {
+      Work& work = *images[i];
+      const Answer answer = AnswerOf(network.ScoresOf(i), work.command);
+      WriteAnswer(answer, work.output.first<kAnswerBytes>());
+      work.length = kAnswerBytes;
+      work.key[0] = KeyOf(answer);
+      work.outcome = Outcome::kDone;
+    }
+  }
+
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  OneDnnNetwork single_;
+  OneDnnNetwork several_;
+};
+
+std::unique_ptr<Executor> MakeClassify(const StageOptions& options, std::string* error) {
+  if (!OptionText::Read(options.text, {}, error)) return nullptr;
+  // Primitives are made for as many threads as there are now.
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  std::unique_ptr<Executor> made;
+  try {
+    made = std::make_unique<Classify>();
+  } catch (const dnnl::error& fault) {
+    *error = std::string("oneDNN does not compute the network: ") + fault.what();
+  }
+  omp_set_num_threads(threads);
+  return made;
+}
+
+}  // namespace
+
+const StageKind kClassifyStage = {
+    .name = "classify",
+    .what =
+        "says which digit an image of 28 x 28 pixels shows; the command is by how many percent "
+        "it must be ahead to be sure (key0 is odd then)",
+    .make = MakeClassify,
+    .refusals = {"bad_image", "too_long", "bad_command"}};
+
+}  // namespace sluice::chain_app

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Bytes that lie anywhere, as an mbuf for drivers in software: they read addresses and lengths, and
+// no pool is behind it.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstdint>
+#include <span>
+
+namespace sluice::chain_app {
+
+/// An mbuf's lengths have 16 bits.
+inline constexpr size_t kLongestMbuf = 65535;
+
+/// `bytes`: at most kLongestMbuf, there as long as the mbuf is used. A driver writes to those of a
+/// destination only.
+inline void PointAt(rte_mbuf& mbuf, std::span<const uint8_t> bytes) {
+  const auto length = static_cast<uint16_t>(bytes.size());
+  mbuf = {};
+  mbuf.buf_addr = const_cast<uint8_t*>(bytes.data());
+  mbuf.buf_iova = reinterpret_cast<rte_iova_t>(bytes.data());
+  mbuf.buf_len = length;
+  mbuf.data_len = length;
+  mbuf.pkt_len = length;
+  mbuf.nb_segs = 1;
+  mbuf.refcnt = 1;
+}
+
+}  // namespace sluice::chain_app

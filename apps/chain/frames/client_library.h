@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Clients of a chain as wire=library:libsluice_chain_wire.so+OPTIONS. What they count are
+// statistics of the wire.
+//
+//   traffic=KIND        as of --traffic
+//   options=OPTIONS     its options, with ';' for ','
+//   outstanding=N  messages=N (of each flow; 0: no end)  timeout_ns=N
+//   flow=PORT:LONGEST   one for each flow, in order: its UDP port, and bytes of a message
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::chain_app {
+
+struct ClientOptions {
+  struct Flow {
+    uint16_t port = 0;
+    uint32_t longest = 0;
+  };
+  std::string traffic;
+  std::string traffic_options;
+  uint32_t outstanding = 64;
+  uint64_t messages = 0;
+  uint64_t timeout_ns = 2'000'000'000;
+  std::vector<Flow> flows;
+};
+
+/// Nothing: a name or an option of the traffic has a character that wires' options cannot have.
+[[gnu::visibility("default")]] std::optional<std::string> ClientOptionsText(
+    const ClientOptions& options);
+/// Reads what stands above. Nothing, with one line in `error`, if something is wrong.
+[[gnu::visibility("default")]] std::optional<ClientOptions> ReadClientOptions(std::string_view text,
+                                                                              std::string* error);
+
+/// Clients in this process begin no more messages. Any thread.
+[[gnu::visibility("default")]] void StopClients();
+bool ClientsStopped();
+
+}  // namespace sluice::chain_app

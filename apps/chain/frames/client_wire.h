@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Clients of a chain as the wire of a model NIC: they send the messages of a traffic in frames
+// (engine/messages/part.h), and each answer is compared with what it must be. The stepping thread's
+// time is theirs, so that the NIC's own work is part of latencies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/wire.h"
+#include "engine/messages/part.h"
+#include "engine/workload/histogram.h"
+#include "ledger.h"
+
+namespace sluice::chain_app {
+
+class ClientWire final : public emulator::Wire {
+ public:
+  /// Messages of one flow: of at most `longest()` bytes, to a UDP port.
+  struct Client {
+    uint16_t port;
+    std::unique_ptr<Ledger> ledger;
+  };
+  explicit ClientWire(std::vector<Client> clients);
+
+  std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
+  void Consumed(uint32_t count) override;
+  void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
+  const emulator::WireTotals& totals() const override { return totals_; }
+  std::span<const device::Counter> Counters() override;
+
+ private:
+  struct Answer {
+    uint32_t number = 0;
+    std::vector<uint8_t> data;
+    uint32_t length = 0;
+  };
+
+  void Make(size_t index, uint64_t now_ns);
+  void Arrived(const device::WireFrame& frame, uint64_t now_ns);
+  std::vector<uint8_t>& NextBuffer();
+
+  std::vector<Client> clients_;
+  std::vector<uint8_t> message_;               ///< Room for the longest.
+  std::vector<std::vector<uint8_t>> buffers_;  ///< Of frames_; used again.
+  std::vector<device::WireFrame> frames_;      ///< Made and not taken yet, in order.
+  size_t first_frame_ = 0;
+  size_t turn_ = 0;  ///< Which client is next.
+  /// In part here, by flow and the place that the ledger has for the number.
+  std::unordered_map<uint64_t, Answer> answers_;
+  uint64_t foreign_ = 0;  ///< Frames that are no answers.
+  emulator::WireTotals totals_;
+  std::vector<device::Counter> counters_;
+};
+
+}  // namespace sluice::chain_app

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-chain on interfaces that carry frames: messages come in datagrams, the worker hands them
+// to the chain in the place of its NIC, and sends the answers (front.h); what runs behind it is
+// system.h's. sluice-chain becomes this program if it is given such an interface.
+#include <gflags/gflags.h>
+#include <rte_cycles.h>
+#include <sched.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/messages/message_server.h"
+#include "engine/neighbor/neighbor.h"
+#include "frames/client_library.h"
+#include "frames/front.h"
+#include "frames/settings.h"
+#include "frames/views.h"
+#include "report.h"
+#include "runtime/command_line.h"
+#include "runtime/port_stats.h"
+#include "runtime/session.h"
+#include "system.h"
+
+DECLARE_double(duration_s);
+DECLARE_string(ip);
+
+namespace {
+
+using namespace sluice::chain_app;  // NOLINT
+using sluice::engine::Neighbor;
+using sluice::runtime::AppHooks;
+using sluice::runtime::BadFlag;
+using sluice::runtime::PortStats;
+using sluice::runtime::Session;
+using sluice::runtime::WorkerInfo;
+using std::chrono::steady_clock;
+
+MessageServer::Options ServerOptions(const FrameSettings& settings) {
+  MessageServer::Options options{.flows = {},
+                                 .messages = 2 * settings.outstanding,
+                                 .timeout_cycles = 0,
+                                 .cycles_hz = rte_get_tsc_hz()};
+  for (const auto flow : settings.flows)
+    options.flows.push_back(
+        {flow.port, sluice::engine::chain::ChainOf(settings.graph, flow)->message});
+  options.messages *= static_cast<uint32_t>(options.flows.size());
+  options.timeout_cycles = static_cast<uint64_t>(static_cast<double>(settings.timeout_ns) / 1e9 *
+                                                 static_cast<double>(options.cycles_hz));
+  return options;
+}
+
+// A run whose messages come in frames: what the session asks for while it goes on.
+class Run {
+ public:
+  Run(Session& session, const FrameSettings& settings, MessageServer& server, System& system)
+      : session_(session), settings_(settings), server_(server), system_(system) {}
+
+  AppHooks Hooks() {
+    AppHooks hooks;
+    hooks.started = [this] {
+      begin_ = steady_clock::now();
+      system_.StartTraffic();
+    };
+    hooks.over = [this] { return Over(); };
+    hooks.settle = [this] { Settle(); };
+    hooks.line = [this] { return MessageLine(server_, Port()); };
+    if (settings_.clients) hooks.findings = [this] { return FindingsOf(Port()); };
+    if (!settings_.graph_file.empty()) hooks.on_hangup = [this] { Reload(); };
+    hooks.report = [this](nlohmann::ordered_json& report) {
+      ExtendByMessages(server_, Port(), settings_.clients, report);
+      ExtendByChain(settings_, system_.stages(), Look(), report);
+      report["switch_drops"] = DropsOf(Look());
+    };
+    return hooks;
+  }
+  Figures Look() {
+    Figures figures = system_.Take();
+    figures.endings = EndingsOf(server_.counts());
+    figures.latency = server_.latency().Snapshot();
+    return figures;
+  }
+  PortStats Port() const { return PortStats::Read(session_.port()); }
+
+ private:
+  void Say(const std::string& text) const {
+    if (text.empty()) return;
+    std::fputs(text.c_str(), settings_.text);
+    std::fflush(settings_.text);
+  }
+  bool Over() {
+    Say(system_.Tend());
+    const std::chrono::duration<double> ran = steady_clock::now() - begin_;
+    if (FLAGS_duration_s > 0 && ran.count() >= FLAGS_duration_s) return true;
+    if (!settings_.clients || settings_.messages == 0) return false;
+    const PortStats port = Port();
+    return port.Get("wire_client_messages") == settings_.messages * settings_.flows.size() &&
+           OpenMessages(port) == 0;
+  }
+  // Whatever is under way ends in time, or is lost then. Clients that are not ours send on.
+  void Settle() {
+    constexpr std::chrono::milliseconds kTheirs(100);
+    StopClients();
+    const auto end = steady_clock::now() + (settings_.clients ? 2 * Timeout() : kTheirs);
+    const auto open = [this] { return settings_.clients ? OpenMessages(Port()) : server_.open(); };
+    do {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      Say(system_.Tend());
+    } while (open() != 0 && steady_clock::now() < end);
+  }
+  std::chrono::nanoseconds Timeout() const {
+    return std::chrono::nanoseconds(settings_.timeout_ns);
+  }
+  void Reload() {
+    std::vector<std::string> errors;
+    const auto graph = ReadGraphFile(settings_.graph_file, &errors);
+    if (graph) return Say(system_.Reload(*graph) + "\n");
+    for (const std::string& error : errors) Say("not changed: " + error + "\n");
+  }
+
+  Session& session_;
+  const FrameSettings& settings_;
+  MessageServer& server_;
+  System& system_;
+  steady_clock::time_point begin_ = steady_clock::now();
+};
+
+int RunChain(Session& session, const FrameSettings& settings) {
+  MessageServer server(ServerOptions(settings));
+  std::vector<std::unique_ptr<FrameFlow>> flows;
+  std::vector<Flow*> flow_pointers;
+  for (size_t i = 0; i < settings.flows.size(); ++i)
+    flow_pointers.push_back(flows.emplace_back(std::make_unique<FrameFlow>(server, i)).get());
+  std::string error;
+  const auto system =
+      System::Start(settings, std::move(flow_pointers), System::NicSteps::kByOwner, &error);
+  if (system == nullptr) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 2;
+  }
+  Run run(session, settings, server, *system);
+  const int exit_code = session.Run(
+      [&](const WorkerInfo& info) {
+        Neighbor neighbor(info.mac);
+        // The list was checked before EAL started.
+        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
+        server.SetOwn(neighbor.own());
+        return Lcore(neighbor, server, system->nic());
+      },
+      run.Hooks());
+  const Figures figures = run.Look();
+  std::fputs(ChainTotals(settings, system->stages(), figures).c_str(), settings.text);
+  if (!settings.clients || exit_code != 0) return exit_code;
+  const std::string fault = ClientFault(run.Port(), figures);
+  if (!fault.empty()) std::fprintf(stderr, "sluice-chain: %s\n", fault.c_str());
+  return fault.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine(
+      "chain", "passes messages that come in frames through accelerators that push to each other",
+      argc, argv, &exit_code);
+  if (!line) return exit_code;
+  std::string error;
+  const auto settings = ReadFrameSettings(&*line, &error);
+  if (!settings) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 2;
+  }
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &error))
+    return BadFlag("ip", error);
+  // EAL pins the thread that starts it, and threads of the chain are not to share its CPU alone.
+  cpu_set_t allowed;
+  const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  const auto session = Session::Start(*std::move(line), &exit_code);
+  if (session == nullptr) return exit_code;
+  if (known) sched_setaffinity(0, sizeof allowed, &allowed);
+  return RunChain(*session, *settings);
+}

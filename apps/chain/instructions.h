@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Instructions that one thread executes, where the kernel and the machine count them.
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/owned_fd.h"
+
+namespace sluice::chain_app {
+
+class Instructions {
+ public:
+  /// Counts from now on, in user mode, of the thread `tid`.
+  explicit Instructions(pid_t tid) {
+    perf_event_attr attributes{};
+    attributes.type = PERF_TYPE_HARDWARE;
+    attributes.size = sizeof attributes;
+    attributes.config = PERF_COUNT_HW_INSTRUCTIONS;
+    attributes.exclude_kernel = 1;
+    attributes.exclude_hv = 1;
+    counter_ = runtime::OwnedFd(
+        static_cast<int>(syscall(SYS_perf_event_open, &attributes, tid, -1, -1, 0)));
+  }
+  /// Nothing: this machine does not count them, or may not.
+  std::optional<uint64_t> Count() const {
+    uint64_t count = 0;
+    if (!counter_ || read(counter_.get(), &count, sizeof count) != sizeof count)
+      return std::nullopt;
+    return count;
+  }
+
+ private:
+  runtime::OwnedFd counter_;
+};
+
+}  // namespace sluice::chain_app

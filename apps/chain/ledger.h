@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What became of every message that arrived on the NIC: exactly one ending each, whatever the chain
+// does with it. Answers beyond the first are counted beside.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/workload/histogram.h"
+#include "flow.h"
+#include "traffic.h"
+
+namespace sluice::chain_app {
+
+/// sent = right + wrong + silent + lost + those under way.
+struct Endings {
+  uint64_t sent = 0;
+  uint64_t right = 0;
+  uint64_t wrong = 0;   ///< An answer to it, by whatever node, was not the answer.
+  uint64_t silent = 0;  ///< To be refused by a stage, and not answered.
+  uint64_t lost = 0;    ///< Not answered in time.
+  // Beside them:
+  uint64_t doubled = 0;  ///< Answers to what the same node had answered.
+  uint64_t late = 0;     ///< Answers to what was lost.
+  uint64_t copies = 0;   ///< Right ones by other nodes of the chain.
+  uint64_t unknown = 0;  ///< Answers to no message of the last kMemory.
+  uint64_t sent_bytes = 0;
+  uint64_t answer_bytes = 0;
+
+  uint64_t ended() const { return right + wrong + silent + lost; }
+  Endings& operator+=(const Endings& other);
+};
+
+/// One thread; others read Now() and latency().
+class Ledger final : public Flow {
+ public:
+  static constexpr uint32_t kMemory = 1u << 16;  ///< Messages that it remembers.
+
+  /// `longest`: bytes that the traffic was made for. `outstanding`: messages under way at most,
+  /// less than kMemory. `most`: messages in all.
+  Ledger(std::unique_ptr<Traffic> traffic, uint32_t longest, uint32_t outstanding,
+         uint64_t timeout_ns, uint64_t most);
+
+  uint32_t longest() const override { return longest_; }
+  bool MayBegin() override {
+    return waiting_ < outstanding_ && next_ != most_ && next_ - oldest_ < kMemory;
+  }
+  /// Numbers are those of messages, and begin again after kNumberMask.
+  uint32_t Begin(std::span<uint8_t> room, uint64_t now_ns, uint32_t* number) override;
+  void Answer(uint32_t number, uint32_t where, std::span<const uint8_t> data,
+              const std::array<uint32_t, 2>& key, uint64_t now_ns) override;
+  void Expire(uint64_t now_ns) override;
+
+  Endings Now() const;
+  const engine::workload::Histogram& latency() const { return latency_; }
+
+ private:
+  enum class State : uint8_t { kNone, kWaiting, kSilent, kRight, kWrong, kLost };
+  struct Entry {
+    uint32_t number = 0;
+    State state = State::kNone;
+    uint32_t answered_by = 0;  ///< A bit for each node.
+    uint64_t begun_ns = 0;
+  };
+  enum Count : uint8_t {
+    kSent,
+    kRight,
+    kWrong,
+    kSilent,
+    kLost,
+    kDoubled,
+    kLate,
+    kCopies,
+    kUnknown,
+    kSentBytes,
+    kAnswerBytes,
+    kCounts
+  };
+
+  Entry& At(uint64_t number) { return entries_[number % kMemory]; }
+  void Add(Count count, uint64_t by = 1) {
+    counts_[count].store(counts_[count].load(std::memory_order_relaxed) + by,
+                         std::memory_order_relaxed);
+  }
+  /// A message that had ended as `before` ends wrong: still once.
+  void EndWrong(Entry& entry, Count before) {
+    counts_[before].fetch_sub(1, std::memory_order_relaxed);
+    Add(kWrong);
+    entry.state = State::kWrong;
+  }
+
+  std::unique_ptr<Traffic> traffic_;
+  uint32_t longest_;
+  uint32_t outstanding_;
+  uint64_t timeout_ns_;
+  uint64_t most_;
+  std::vector<Entry> entries_;
+  uint64_t next_ = 0;
+  uint64_t oldest_ = 0;  ///< All before it have ended.
+  uint32_t waiting_ = 0;
+  std::array<std::atomic<uint64_t>, kCounts> counts_{};
+  engine::workload::Histogram latency_;  ///< ns, of right answers.
+};
+
+}  // namespace sluice::chain_app

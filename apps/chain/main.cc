@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-chain: messages pass accelerators that push to each other through a programmable PCIe
+// switch, or, to compare, a CPU that moves every message. Start reading at system.h (what runs),
+// push_control.h and cpu_control.h (the two ways), device/stage/stage.h (a stage). With --iface it
+// becomes frames/main.cc's program.
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report.h"
+#include "run.h"
+#include "runtime/output_text.h"
+#include "runtime/sibling.h"
+#include "settings.h"
+#include "system.h"
+
+namespace {
+
+using sluice::chain_app::Flow;
+using sluice::chain_app::Settings;
+using sluice::chain_app::System;
+using sluice::runtime::ArgumentOf;
+using sluice::runtime::WriteText;
+
+/// Messages in frames are another program's, so that this one has neither EAL nor frames.
+bool WantsFrames(std::span<char* const> arguments) {
+  const char* const list = ArgumentOf("list", arguments);
+  return ArgumentOf("iface", arguments) != nullptr ||
+         (list != nullptr && list == std::string_view("interfaces"));
+}
+
+sigset_t Signals(const Settings& settings) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&set, signal);
+  if (!settings.graph_file.empty()) sigaddset(&set, SIGHUP);
+  return set;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (WantsFrames({argv + 1, argv + argc}))
+    return sluice::runtime::Become(sluice::chain_app::Beside("sluice-chain-frames"), argv);
+  int exit_code = 0;
+  const std::optional<Settings> settings = sluice::chain_app::ReadSettings(argc, argv, &exit_code);
+  if (!settings) return exit_code;
+  const sigset_t signals = Signals(*settings);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // Of all threads to come.
+  std::string error;
+  const auto ledgers = sluice::chain_app::MakeLedgers(*settings, settings->seed, &error);
+  std::vector<Flow*> flows;
+  if (ledgers)
+    for (const auto& ledger : *ledgers) flows.push_back(ledger.get());
+  const auto system =
+      ledgers ? System::Start(*settings, flows, System::NicSteps::kByThread, &error) : nullptr;
+  if (system == nullptr) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 2;
+  }
+  const auto figures = sluice::chain_app::Run(*settings, signals, *ledgers, *system);
+  const auto stages = system->stages();
+  std::fputs(sluice::chain_app::Totals(*settings, stages, figures).c_str(), settings->Text());
+  if (!settings->json.empty() &&
+      !WriteText(settings->json, sluice::chain_app::Json(*settings, stages, figures))) {
+    std::fprintf(stderr, "--json=%s: could not be written\n", settings->json.c_str());
+    return 1;
+  }
+  const std::string fault = sluice::chain_app::Fault(figures);
+  if (!fault.empty()) std::fprintf(stderr, "sluice-chain: %s\n", fault.c_str());
+  return fault.empty() ? 0 : 1;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mediator.h"
+
+#include <array>
+#include <atomic>
+#include <bit>
+
+#include "device/switch/table.h"
+#include "nic.h"
+
+namespace sluice::chain_app {
+namespace {
+
+using namespace device::stage;        // NOLINT
+using namespace device::pcie_switch;  // NOLINT
+
+/// The record of a descriptor, if it is there: its first word is written last.
+bool LoadRecord(uint64_t* words, uint32_t sequence, LegacyRecord* record) {
+  std::array<uint64_t, 2> copy;
+  copy[0] = std::atomic_ref(words[0]).load(std::memory_order_acquire);
+  if (static_cast<uint32_t>(copy[0]) != sequence) return false;
+  copy[1] = std::atomic_ref(words[1]).load(std::memory_order_relaxed);
+  *record = LoadFrom<LegacyRecord>(reinterpret_cast<const uint8_t*>(copy.data()));
+  return true;
+}
+
+}  // namespace
+
+bool Mediator::Step(LinkWriter& link) {
+  bool any = false;
+  for (Queue& queue : queues_) {
+    while (queue.done != queue.posted) {
+      LegacyRecord record;
+      ++counters_.polls;
+      if (!LoadRecord(queue.records + queue.done % queue.slots * 2, queue.done, &record)) break;
+      Complete(queue, record);
+      any = true;
+    }
+  }
+  if (phase_ == Phase::kDrains && Idle()) [[unlikely]] {
+    phase_ = Phase::kFrees;
+    for (const Queue& queue : queues_) Tell(queue, SetupAction::kFree);
+  }
+  if (!TellDevices(link)) return any;
+  for (Queue& queue : queues_) any |= Ring(queue, link);
+  return any;
+}
+
+/// A device is done with a descriptor.
+void Mediator::Complete(Queue& queue, const LegacyRecord& record) {
+  const Job job = queue.jobs[queue.done++ % queue.slots];
+  ++counters_.records;
+  Release(job.input);
+  if (record.status == kStatusDone && queue.role != Role::kSink && record.length <= max_message_) {
+    return Forward(queue, job.output, record.length, job, record.key);
+  }
+  // A buffer that the NIC gives back when the chain drains has no message in it.
+  const bool empty = queue.role == Role::kSource && phase_ != Phase::kRuns;
+  if (queue.role != Role::kSink && !empty)
+    ++(record.status == kStatusRefused ? counters_.refused : counters_.failed);
+  if (job.output != kNone) free_.push_back(job.output);
+  End(job.token);
+}
+
+/// A result goes where the policy says, without being looked at.
+void Mediator::Forward(Queue& from, uint32_t buffer, uint32_t length, const Job& about,
+                       uint32_t key0) {
+  Job next = about;
+  if (from.role == Role::kSource) {
+    next.number = key0;
+    key0 = next.key1 = 0;
+  }
+  NodeMask targets = TargetsOf(from, key0, next.key1);
+  counters_.no_edge += targets == 0;
+  // This copy holds the buffer and the token until all others do.
+  references_[buffer] = 1;
+  for (; targets != 0; targets &= static_cast<NodeMask>(targets - 1)) {
+    Queue* const to = Alive(static_cast<uint32_t>(std::countr_zero(targets)));
+    if (to == nullptr) {
+      ++counters_.stage_dead;
+    } else if (to->role == Role::kHost) {
+      ++counters_.received;
+    } else {
+      ++references_[buffer];
+      ++tokens_[next.token];
+      Post(*to, buffer, length, next, key0);
+    }
+  }
+  Release(buffer);
+  End(next.token);
+}
+
+/// The node, or who takes its place; null: its device is dead.
+Mediator::Queue* Mediator::Alive(uint32_t index) {
+  while (queues_[index].dead) {
+    if (queues_[index].on_death != OnDeath::kBypass) return nullptr;
+    index = queues_[index].bypass;
+  }
+  return &queues_[index];
+}
+
+NodeMask Mediator::TargetsOf(Queue& from, uint32_t key0, uint32_t key1) {
+  uint64_t selected = 0;
+  switch (from.out.select) {
+    case Select::kNothing:
+      break;
+    case Select::kKey0:
+      selected = key0;
+      break;
+    case Select::kKey1:
+      selected = key1;
+      break;
+    case Select::kRoundRobin:
+      selected = from.turn++ % from.out.ways;
+      break;
+    case Select::kHash:
+      selected = HashOf(key0) % from.out.ways;
+      break;
+  }
+  for (const Edge& edge : from.out.edges)
+    if (((edge.value ^ selected) & edge.mask) == 0) return edge.targets;
+  return 0;
+}
+
+void Mediator::Post(Queue& queue, uint32_t input, uint32_t length, const Job& about,
+                    uint32_t key0) {
+  const uint32_t slot = queue.posted % queue.slots;
+  Job& job = queue.jobs[slot];
+  job = about;
+  job.input = input;
+  job.output = kNone;
+  LegacyDescriptor& descriptor = queue.ring[slot];
+  descriptor = {
+      .input = input == kNone ? 0 : Address(Buffer(input)),
+      .length = length,
+      .command = queue.command,
+      .sequence = queue.posted++,
+      .state = queue.role == Role::kSink ? SendState(job.number, {key0, job.key1}) : *queue.state};
+  if (queue.role != Role::kSink) {
+    job.output = free_.back();
+    free_.pop_back();
+    descriptor.output = Address(Buffer(job.output));
+    descriptor.capacity = max_message_;
+  }
+  if (queue.counts) StoreTo(queue.state->data(), LoadFrom<uint64_t>(queue.state->data()) + 1);
+  ++counters_.descriptors;
+}
+
+void Mediator::Release(uint32_t buffer) {
+  if (buffer != kNone && --references_[buffer] == 0) free_.push_back(buffer);
+}
+
+/// A copy of a message has ended; after the last one another message may come.
+void Mediator::End(uint32_t token) {
+  if (--tokens_[token] == 0 && phase_ == Phase::kRuns) Receive(token);
+}
+
+void Mediator::Receive(uint32_t token) {
+  tokens_[token] = 1;
+  Post(queues_.front(), kNone, 0, {.token = token}, 0);
+}
+
+bool Mediator::Ring(Queue& queue, LinkWriter& link) {
+  if (queue.rung == queue.posted || queue.dead) return false;
+  Tlp* const tlp = link.Place();
+  if (tlp == nullptr) return false;
+  tlp->kind = TlpKind::kWrite;
+  tlp->refused = false;
+  tlp->address = SlotOf(queue.port, queue.slot) + kDoorbellOffset;
+  tlp->length = sizeof queue.posted;
+  StoreTo(tlp->payload.data(), queue.posted);
+  link.Commit();
+  queue.rung = queue.posted;
+  ++counters_.doorbells;
+  return true;
+}
+
+void Mediator::Fail(PortId port) {
+  for (Queue& queue : queues_) {
+    if (queue.port != port || queue.role != Role::kStage) continue;
+    queue.dead = true;
+    for (; queue.done != queue.posted; ++queue.done) {
+      const Job job = queue.jobs[queue.done % queue.slots];
+      ++counters_.stage_dead;
+      Release(job.input);
+      free_.push_back(job.output);
+      End(job.token);
+    }
+    Clear(queue);
+  }
+}
+
+}  // namespace sluice::chain_app

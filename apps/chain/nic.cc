@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "step_thread.h"
+
+namespace sluice::chain_app {
+
+using device::pcie_switch::State;
+using device::stage::DescriptorQueue;
+using device::stage::NodeSlot;
+using device::stage::Outcome;
+
+State SendState(uint32_t number, const std::array<uint32_t, 2>& key) {
+  State state{};
+  std::memcpy(state.data(), &number, sizeof number);
+  std::memcpy(state.data() + sizeof number, key.data(), sizeof key);
+  return state;
+}
+
+Nic::Nic(device::stage::LinkMemory& link, device::pcie_switch::PortId port,
+         std::vector<Flow*> flows)
+    : device_(link, port), flows_(std::move(flows)) {
+  for (auto& slot : slots_) slot = -1;
+  uint32_t longest = 0;
+  for (const Flow* flow : flows_) longest = std::max(longest, flow->longest());
+  room_.resize(longest);
+}
+
+bool Nic::Step() {
+  steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  bool any = device_.Receive();
+  any |= Take();
+  any |= Send();
+  return device_.Send() || any;
+}
+
+void Nic::Arrived(uint32_t number, uint32_t where, std::span<const uint8_t> data,
+                  const std::array<uint32_t, 2>& key) {
+  const uint32_t flow = number >> kFlowShift;
+  if (flow < flows_.size()) {
+    flows_[flow]->Answer(number & Flow::kNumberMask, where, data, key, NowNs());
+  } else {
+    received_.store(received_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+}
+
+/// What chains end with here.
+bool Nic::Take() {
+  bool any = false;
+  const std::span<NodeSlot> slots = device_.slots();
+  for (uint32_t where = 0; where < slots.size(); ++where) {
+    NodeSlot& slot = slots[where];
+    if (slot.reader && !slot.writer) {
+      for (; slot.reader->Pop(message_); any = true)
+        Arrived(message_.header.message, where, message_.data, message_.header.key);
+    } else if (slot.queue) {
+      any |= TakeQueue(where, slot);
+    }
+  }
+  return any;
+}
+
+/// A descriptor with room is a buffer for a message that comes in: it waits, and is given back
+/// empty when the node drains. Any other has a message that leaves.
+bool Nic::TakeQueue(uint32_t where, NodeSlot& slot) {
+  DescriptorQueue& queue = *slot.queue;
+  bool any = false;
+  for (uint32_t ready = queue.Ready(); ready != 0; --ready) {
+    DescriptorQueue::Job& job = queue.job(0);
+    const bool buffer = !job.room().empty();
+    if (buffer && !slot.draining()) return any;
+    if (job.good() && !buffer) {
+      uint32_t number;
+      std::array<uint32_t, 2> key;
+      std::memcpy(&number, job.descriptor.state.data(), sizeof number);
+      std::memcpy(key.data(), job.descriptor.state.data() + sizeof number, sizeof key);
+      Arrived(number, where, job.data, key);
+    }
+    queue.Answer(job.good() && !buffer ? Outcome::kDone : Outcome::kFailed, 0, 0);
+    any = true;
+  }
+  return any;
+}
+
+/// What arrives on the wire.
+bool Nic::Send() {
+  bool any = false;
+  const uint64_t now = NowNs();
+  ++turn_;
+  for (uint32_t i = 0; i < flows_.size(); ++i) {
+    const auto flow = static_cast<uint32_t>((i + turn_) % flows_.size());
+    flows_[flow]->Expire(now);
+    const int slot = slots_[flow].load(std::memory_order_acquire);
+    if (slot < 0 || !enabled_.load(std::memory_order_relaxed)) continue;
+    NodeSlot& at = device_.slots()[static_cast<size_t>(slot)];
+    if (at.draining()) continue;
+    any |=
+        at.queue ? SendQueue(*flows_[flow], flow, *at.queue) : SendStream(*flows_[flow], flow, at);
+  }
+  return any;
+}
+
+bool Nic::SendStream(Flow& flow, uint32_t index, NodeSlot& slot) {
+  uint32_t count = 0;
+  // A few at once: what waits for credits has arrived, and must not be lost when ways change.
+  for (; count < 4 && (count != 0 || slot.MayPut()) && flow.MayBegin(); ++count) {
+    uint32_t number;
+    const uint32_t bytes = flow.Begin(room_, NowNs(), &number);
+    slot.writer->Put({.message = index << kFlowShift | number}, std::span(room_).first(bytes));
+  }
+  return count != 0;
+}
+
+bool Nic::SendQueue(Flow& flow, uint32_t index, DescriptorQueue& queue) {
+  uint32_t count = 0;
+  for (const uint32_t ready = queue.Ready(); count < ready && flow.MayBegin(); ++count) {
+    DescriptorQueue::Job& job = queue.job(0);
+    if (!job.good()) {
+      queue.Answer(Outcome::kFailed, 0, 0);
+      continue;
+    }
+    // A chain that has changed may have room for less than the flow was begun with.
+    const bool fits = job.room().size() >= flow.longest();
+    const std::span<uint8_t> to = fits ? job.room() : std::span(room_);
+    uint32_t number;
+    const uint32_t bytes = flow.Begin(to, NowNs(), &number);
+    if (!fits)
+      std::ranges::copy(to.first(std::min<size_t>(bytes, job.room().size())), job.room().begin());
+    queue.Answer(bytes <= job.room().size() ? Outcome::kDone : Outcome::kFailed, bytes,
+                 index << kFlowShift | number);
+  }
+  return count != 0;
+}
+
+}  // namespace sluice::chain_app

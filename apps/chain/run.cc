@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "run.h"
+
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include "report.h"
+
+namespace sluice::chain_app {
+namespace {
+
+constexpr timespec kLook{0, 2'000'000};
+
+std::string Reload(const Settings& settings, System& system) {
+  std::vector<std::string> errors;
+  const auto graph = ReadGraphFile(settings.graph_file, &errors);
+  if (graph) return system.Reload(*graph) + "\n";
+  std::string said;
+  for (const std::string& error : errors) said += "not changed: " + error + "\n";
+  return said;
+}
+
+void Say(const Settings& settings, const std::string& text) {
+  if (text.empty()) return;
+  std::fputs(text.c_str(), settings.Text());
+  std::fflush(settings.Text());
+}
+
+Figures Look(const Ledgers& ledgers, System& system) {
+  Figures figures = system.Take();
+  for (const auto& ledger : ledgers) {
+    figures.endings += ledger->Now();
+    figures.latency.Add(ledger->latency().Snapshot());
+  }
+  return figures;
+}
+
+}  // namespace
+
+std::optional<Ledgers> MakeLedgers(const ChainSettings& settings, uint64_t seed,
+                                   std::string* error) {
+  Ledgers ledgers;
+  for (const auto flow : settings.flows) {
+    const uint32_t longest = engine::chain::ChainOf(settings.graph, flow)->message;
+    auto traffic =
+        settings.traffic->make({settings.traffic_options, seed + ledgers.size(), longest}, error);
+    if (traffic == nullptr) {
+      const std::string colon = settings.traffic_options.empty() ? "" : ":";
+      *error = "--traffic=" + (settings.traffic->name + colon) + settings.traffic_options + ": " +
+               *error;
+      return std::nullopt;
+    }
+    const uint64_t most = settings.messages == 0 ? ~uint64_t{0} : settings.messages;
+    ledgers.push_back(std::make_unique<Ledger>(std::move(traffic), longest, settings.outstanding,
+                                               settings.timeout_ns, most));
+  }
+  return ledgers;
+}
+
+Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& ledgers,
+            System& system) {
+  const double end_s = settings.duration_s > 0 ? settings.duration_s : INFINITY;
+  double next_s = settings.stats_period_s > 0 ? settings.stats_period_s : INFINITY;
+  const uint64_t most = settings.messages * settings.flows.size();
+  system.StartTraffic();
+  Figures last = Look(ledgers, system);
+  Figures now = last;
+  while (now.seconds < end_s && (most == 0 || now.endings.ended() != most)) {
+    const int signal = sigtimedwait(&signals, nullptr, &kLook);
+    if (signal == SIGINT || signal == SIGTERM) break;
+    if (signal == SIGHUP) Say(settings, Reload(settings, system));
+    Say(settings, system.Tend());
+    now = Look(ledgers, system);
+    if (now.seconds < next_s) continue;
+    Say(settings, PeriodLine(last, now) + "\n");
+    last = now;
+    while (now.seconds >= next_s) next_s += settings.stats_period_s;
+  }
+  system.StopTraffic();
+  // Whatever is under way ends in time, or is lost then.
+  const double patience_s = now.seconds + 2 * static_cast<double>(settings.timeout_ns) / 1e9;
+  const double ran_s = now.seconds;
+  uint64_t sent = ~uint64_t{0};
+  for (now = Look(ledgers, system); (now.missing() != 0 || now.endings.sent != sent) &&
+                                    Look(ledgers, system).seconds < patience_s;) {
+    sent = now.endings.sent;
+    nanosleep(&kLook, nullptr);
+    Say(settings, system.Tend());
+    now = Look(ledgers, system);
+  }
+  now.seconds = ran_s;
+  return now;
+}
+
+}  // namespace sluice::chain_app

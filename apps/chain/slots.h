@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which nodes devices are: a device has room for some at a time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "device/stage/registers.h"
+#include "engine/chain/graph.h"
+
+namespace sluice::chain_app {
+
+class Slots {
+ public:
+  using PortId = device::pcie_switch::PortId;
+
+  /// A free slot of a device; there is one (Fault).
+  uint32_t Take(PortId port) {
+    const auto slot = static_cast<uint32_t>(std::countr_one(taken_[port]));
+    taken_[port] |= 1u << slot;
+    return slot;
+  }
+  void Free(PortId port, uint32_t slot) { taken_[port] &= ~(1u << slot); }
+
+  /// Whether devices have room for all nodes of these chains: a line if one has not.
+  std::string Fault(const engine::chain::Graph& graph,
+                    std::span<const engine::chain::Chain* const> chains) const {
+    for (const engine::chain::Device& device : graph.devices) {
+      uint32_t nodes = 0;
+      for (const engine::chain::Chain* chain : chains)
+        nodes += static_cast<uint32_t>(
+            std::ranges::count(chain->nodes, device.name, &engine::chain::Node::device));
+      const auto free =
+          device::stage::kNodeSlots - static_cast<uint32_t>(std::popcount(taken_[device.port]));
+      if (nodes > free)
+        return "device \"" + device.name + "\" has room for " + std::to_string(free) +
+               " more nodes, and " + std::to_string(nodes) + " are needed";
+    }
+    return "";
+  }
+
+ private:
+  static_assert(device::stage::kNodeSlots == 32);
+  std::array<uint32_t, device::pcie_switch::kMaxPorts> taken_{};  ///< A bit for each.
+};
+
+}  // namespace sluice::chain_app

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stage_host.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+extern char** environ;
+
+namespace sluice::chain_app {
+namespace {
+
+constexpr int kMemoryFd = 3;
+
+uint64_t Load(const std::atomic<uint64_t>& counter) {
+  return counter.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+uint64_t StageFigures::all_refused() const {
+  uint64_t sum = 0;
+  for (const uint64_t count : refused) sum += count;
+  return sum;
+}
+
+std::unique_ptr<StageHost> StageHost::Start(const StageSpec& spec, const std::string& program,
+                                            std::string* error) {
+  std::unique_ptr<StageHost> stage(new StageHost(spec, program));
+  if (!stage->NewMemory(error)) return nullptr;
+  const bool started = stage->is_process() ? stage->Spawn(error) && stage->AwaitReady(error)
+                                           : stage->StartThread(error);
+  return started ? std::move(stage) : nullptr;
+}
+
+StageHost::~StageHost() {
+  thread_.reset();
+  if (pid_ == 0) return;
+  Kill();
+  waitpid(pid_, nullptr, 0);
+}
+
+bool StageHost::NewMemory(std::string* error) {
+  auto made =
+      bar::RingMemory::Create(kStageMemoryBytes, false, bar::RingMemory::Pages::kPreferHuge);
+  if (!made) {
+    *error = std::string("no memory for a stage: ") + std::strerror(errno);
+    return false;
+  }
+  memory_ = std::move(made);
+  new (memory_.data()) StageMemory{};
+  if (spec_.options.size() >= memory().options.size()) {
+    *error = "options: give at most " + std::to_string(memory().options.size() - 1) + " bytes";
+    return false;
+  }
+  std::ranges::copy(spec_.options, memory().options.begin());
+  return true;
+}
+
+bool StageHost::StartThread(std::string* error) {
+  executor_ = spec_.kind->make({spec_.options, spec_.max_message}, error);
+  if (executor_ == nullptr) return false;
+  stage_ = std::make_unique<device::stage::Stage>(memory().link, spec_.port, *executor_,
+                                                  memory().counters);
+  thread_ = std::make_unique<StepThread>([stage = stage_.get()] { return stage->Step(); });
+  return true;
+}
+
+bool StageHost::Spawn(std::string* error) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, memory_.fd(), kMemoryFd);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);  // A terminal's SIGINT is sluice-chain's.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  std::array<std::string, 6> words = {program_, std::to_string(kMemoryFd),
+                                      std::to_string(spec_.port), std::to_string(spec_.max_message),
+                                      spec_.executor, std::to_string(getpid())};
+  std::array<char*, 7> argv{};
+  std::ranges::transform(words, argv.begin(), [](std::string& word) { return word.data(); });
+  const int failed =
+      posix_spawn(&pid_, program_.c_str(), &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) {
+    pid_ = 0;
+    *error = program_ + ": " + std::strerror(failed);
+    return false;
+  }
+  return true;
+}
+
+bool StageHost::AwaitReady(std::string* error) {
+  for (const uint64_t end = NowNs() + kPatienceNs; phase() == Phase::kStarting;) {
+    constexpr timespec kNap{0, 1'000'000};
+    nanosleep(&kNap, nullptr);
+    if (Ended()) break;
+    if (NowNs() > end) {
+      *error = program_ + " does not get ready";
+      return false;
+    }
+  }
+  if (phase() == Phase::kReady) return true;
+  *error = phase() == Phase::kFailed ? this->error() : program_ + " ended at its start";
+  return false;
+}
+
+std::string StageHost::error() {
+  std::array<char, sizeof(StageMemory::error)> text = memory().error;
+  text.back() = '\0';
+  return text.data();
+}
+
+StageFigures StageHost::figures() {
+  const device::stage::StageCounters& counters = memory().counters;
+  StageFigures sum = before_;
+  sum.batches += Load(counters.batches);
+  sum.done += Load(counters.done);
+  sum.failed += Load(counters.failed);
+  for (uint32_t i = 0; i < kMaxRefusals; ++i) sum.refused[i] += Load(counters.refused[i]);
+  return sum;
+}
+
+void StageHost::Kill() const {
+  if (pid_ != 0) kill(pid_, SIGKILL);
+}
+
+bool StageHost::Ended() {
+  if (pid_ == 0) return is_process();
+  if (waitpid(pid_, nullptr, WNOHANG) != pid_) return false;
+  pid_ = 0;
+  return true;
+}
+
+bool StageHost::Restart(std::string* error) {
+  StageFigures all = figures();
+  ++all.restarts;
+  if (!NewMemory(error)) return false;
+  before_ = all;
+  return Spawn(error);
+}
+
+}  // namespace sluice::chain_app

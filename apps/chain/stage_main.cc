@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-chain-stage: the process of one stage, started by sluice-chain --processes. It knows its
+// link, and nothing else of the switch or of other stages.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "bar/ring_memory.h"
+#include "device/stage/stage.h"
+#include "stage_kinds.h"
+#include "stage_memory.h"
+#include "step_thread.h"
+
+namespace {
+
+using sluice::chain_app::Phase;
+using sluice::chain_app::StageMemory;
+
+[[noreturn]] void Fail(StageMemory& memory, const std::string& error) {
+  std::snprintf(memory.error.data(), memory.error.size(), "%s", error.c_str());
+  memory.phase.store(Phase::kFailed, std::memory_order_release);
+  _exit(1);
+}
+
+}  // namespace
+
+// FD PORT MAX_MESSAGE EXECUTOR PARENT; options are in the memory.
+int main(int argc, char** argv) {
+  if (argc != 6) {
+    std::fprintf(stderr, "sluice-chain-stage: sluice-chain --processes starts this\n");
+    return 2;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != std::atoi(argv[5])) return 1;  // It ended before that.
+  const auto shared = sluice::bar::RingMemory::FromFile(
+      std::atoi(argv[1]), sluice::chain_app::kStageMemoryBytes, false);
+  if (!shared) {
+    std::fprintf(stderr, "sluice-chain-stage: %s is not the memory of a stage\n", argv[1]);
+    return 2;
+  }
+  auto& memory = *reinterpret_cast<StageMemory*>(shared.data());
+  std::string error;
+  const auto* const kind = sluice::chain_app::FindStage(argv[4], &error);
+  if (kind == nullptr) Fail(memory, error);
+  const auto longest = static_cast<uint32_t>(std::strtoul(argv[3], nullptr, 10));
+  memory.options.back() = '\0';
+  const auto executor = kind->make({memory.options.data(), longest}, &error);
+  if (executor == nullptr) Fail(memory, error);
+  const auto stage = std::make_unique<sluice::device::stage::Stage>(
+      memory.link,
+      static_cast<sluice::device::pcie_switch::PortId>(std::strtoul(argv[2], nullptr, 10)),
+      *executor, memory.counters);
+  memory.phase.store(Phase::kReady, std::memory_order_release);
+  for (sluice::chain_app::Idle idle;;) {
+    if (stage->Step()) {
+      idle.Worked();
+    } else {
+      idle.Wait();
+    }
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A thread that steps one thing until it ends, and runs commands between two steps.
+#pragma once
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <ctime>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "cpu/clock.h"
+
+namespace sluice::chain_app {
+
+inline uint64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+/// What to do after a step without work: at first nothing, then others get the CPU, then it sleeps
+/// for some microseconds, and for more each time. There are more pollers here than most machines
+/// have CPUs; who only yields on a busy one waits for a slice of everybody else, who sleeps is
+/// woken at once.
+class Idle {
+ public:
+  /// Of this thread: it sleeps as long as it says, and no 50 us more.
+  Idle() { prctl(PR_SET_TIMERSLACK, 1'000); }
+  void Worked() { steps_ = 0; }
+  void Wait() {
+    if (++steps_ < kPauses) {
+      cpu::Pause();
+    } else if (steps_ < kYields) {
+      std::this_thread::yield();
+    } else {
+      const timespec nap{0, std::min(kNapNs << (steps_ - kYields), kLongestNapNs)};
+      nanosleep(&nap, nullptr);
+      steps_ = std::min(steps_, kYields + 16);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kPauses = 64;
+  static constexpr uint32_t kYields = kPauses + 8;
+  static constexpr int64_t kNapNs = 5'000;  ///< The first one; each is twice the one before.
+  static constexpr int64_t kLongestNapNs = 100'000;
+  uint32_t steps_ = 0;
+};
+
+class StepThread {
+ public:
+  /// `step()` is called until the end, and returns false when there was nothing to do.
+  template <typename Step>
+  explicit StepThread(Step step)
+      : thread_([this, step = std::move(step)]() mutable { Run(step); }) {
+    tid_.wait(0);
+  }
+  ~StepThread() {
+    stop_ = true;
+    thread_.join();
+  }
+  StepThread(const StepThread&) = delete;
+  StepThread& operator=(const StepThread&) = delete;
+
+  /// Runs it between two steps; returns when it is done. Any other thread.
+  void Do(const std::function<void()>& command) {
+    std::unique_lock lock(mutex_);
+    command_ = &command;
+    waiting_.store(true, std::memory_order_release);
+    done_.wait(lock, [&] { return command_ == nullptr; });
+  }
+  /// CPU time that the thread has used.
+  uint64_t CpuNs() {
+    clockid_t clock;
+    timespec used{};
+    if (pthread_getcpuclockid(thread_.native_handle(), &clock) == 0) clock_gettime(clock, &used);
+    return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+  }
+  pid_t tid() const { return tid_; }
+
+ private:
+  template <typename Step>
+  void Run(Step& step) {
+    tid_ = gettid();
+    tid_.notify_all();
+    Idle idle;
+    while (!stop_.load(std::memory_order_relaxed)) {
+      if (step()) {
+        idle.Worked();
+      } else {
+        idle.Wait();
+      }
+      if (!waiting_.load(std::memory_order_acquire)) continue;
+      {
+        const std::scoped_lock lock(mutex_);
+        waiting_.store(false, std::memory_order_relaxed);
+        (*command_)();
+        command_ = nullptr;
+      }
+      done_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable done_;
+  const std::function<void()>* command_ = nullptr;
+  std::atomic<bool> waiting_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<pid_t> tid_{0};
+  std::thread thread_;  // Last: it uses the others.
+};
+
+}  // namespace sluice::chain_app

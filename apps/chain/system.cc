@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "cpu/clock.h"
+
+namespace sluice::chain_app {
+namespace {
+
+using device::stage::LinkMemory;
+
+constexpr uint64_t kRestartPauseNs = 1'000'000'000;
+constexpr size_t kLinkBytes = (sizeof(LinkMemory) + 4095) / 4096 * 4096;
+
+bool MakeLink(bar::RingMemory* memory, std::string* error) {
+  *memory = bar::RingMemory::Create(kLinkBytes, false, bar::RingMemory::Pages::kPreferHuge);
+  if (!*memory) *error = std::string("no memory for a link: ") + std::strerror(errno);
+  return static_cast<bool>(*memory);
+}
+
+LinkMemory& LinkIn(const bar::RingMemory& memory) {
+  return *reinterpret_cast<LinkMemory*>(memory.data());
+}
+
+void AddTo(Operations& sum, const Operations& more) {
+  sum.writes += more.writes;
+  sum.reads += more.reads;
+  sum.completions += more.completions;
+  sum.bytes += more.bytes;
+}
+
+/// Chains that get messages when the graph is this one.
+std::vector<std::string> ChainsOf(const engine::chain::Graph& graph,
+                                  const std::vector<engine::chain::FlowMatch>& flows) {
+  std::vector<std::string> chains;
+  for (const auto flow : flows) {
+    const auto* const chain = engine::chain::ChainOf(graph, flow);
+    if (chain != nullptr && std::ranges::find(chains, chain->name) == chains.end())
+      chains.push_back(chain->name);
+  }
+  return chains;
+}
+
+}  // namespace
+
+System::System(const ChainSettings& settings) : settings_(settings) {}
+
+System::~System() {
+  switch_thread_.reset();  // It uses the memory of all others.
+  nic_thread_.reset();
+  cpu_thread_.reset();
+}
+
+std::unique_ptr<System> System::Start(const ChainSettings& settings, std::vector<Flow*> flows,
+                                      NicSteps steps, std::string* error) {
+  std::unique_ptr<System> system(new System(settings));
+  for (const StageSpec& spec : settings.roles.stages)
+    if (!system->StartStage(spec, error)) return nullptr;
+  if (!system->StartNic(std::move(flows), steps, error) || !system->StartCpu(error) ||
+      !system->StartSwitch(error))
+    return nullptr;
+  system->AimTraffic();
+  return system;
+}
+
+bool System::StartStage(const StageSpec& spec, std::string* error) {
+  auto host = StageHost::Start(spec, settings_.stage_program, error);
+  if (host == nullptr) {
+    *error = "device \"" + spec.device + "\": " + *error;
+    return false;
+  }
+  stages_.push_back({.host = std::move(host), .steps_ns = NowNs()});
+  return true;
+}
+
+bool System::StartNic(std::vector<Flow*> flows, NicSteps steps, std::string* error) {
+  if (!MakeLink(&nic_link_, error)) return false;
+  nic_ = std::make_unique<Nic>(LinkIn(nic_link_), settings_.roles.nic, std::move(flows));
+  if (steps == NicSteps::kByThread)
+    nic_thread_ = std::make_unique<StepThread>([nic = nic_.get()] { return nic->Step(); });
+  return true;
+}
+
+/// The part of the host in messages, if it has any.
+bool System::StartCpu(std::string* error) {
+  if (!MakeLink(&cpu_link_, error)) return false;
+  runner_ = std::make_unique<SwitchRunner>(settings_.roles.root, settings_.through_cpu);
+  if (settings_.through_cpu) {
+    cpu_ = std::make_unique<CpuControl>(
+        settings_.outstanding, LinkIn(cpu_link_),
+        [runner = runner_.get()](uint32_t region, std::span<uint8_t> memory) {
+          runner->Map(region, memory);
+        });
+  } else if (settings_.roles.to_host) {
+    host_end_ =
+        std::make_unique<Nic>(LinkIn(cpu_link_), settings_.roles.root, std::vector<Flow*>{});
+  }
+  return true;
+}
+
+/// Steps the host's part in messages, and adds up what steps cost that found something.
+template <typename Part>
+std::unique_ptr<StepThread> System::CpuThread(Part* part) {
+  return std::make_unique<StepThread>([this, part] {
+    const uint64_t begin = cpu::Cycles();
+    if (!part->Step()) return false;
+    busy_cycles_.store(busy_cycles_.load(std::memory_order_relaxed) + cpu::Cycles() - begin,
+                       std::memory_order_relaxed);
+    return true;
+  });
+}
+
+bool System::StartSwitch(std::string* error) {
+  runner_->Attach(settings_.roles.nic, &LinkIn(nic_link_));
+  runner_->Attach(settings_.roles.root, &LinkIn(cpu_link_), host_end_ != nullptr);
+  for (Watched& stage : stages_) runner_->Attach(stage.host->spec().port, &stage.host->link());
+  if (cpu_ == nullptr) control_ = std::make_unique<PushControl>(*runner_);
+  *error = Apply(settings_.graph, nullptr);
+  if (!error->empty()) return false;
+  if (cpu_ != nullptr) cpu_thread_ = CpuThread(cpu_.get());
+  if (host_end_ != nullptr) cpu_thread_ = CpuThread(host_end_.get());
+  switch_thread_ =
+      std::make_unique<StepThread>([runner = runner_.get()] { return runner->Step(); });
+  return true;
+}
+
+/// Before there is a thread, whoever asks is it.
+CpuControl::Do System::OnCpu() {
+  return [this](const std::function<void()>& command) {
+    if (cpu_thread_ == nullptr) return command();
+    cpu_thread_->Do(command);
+  };
+}
+CpuControl::Do System::OnSwitch() {
+  return [this](const std::function<void()>& command) {
+    if (switch_thread_ == nullptr) return command();
+    switch_thread_->Do(command);
+  };
+}
+
+/// What moves messages does what the graph says. A line, and nothing changed: it cannot.
+std::string System::Apply(const engine::chain::Graph& graph,
+                          std::vector<engine::chain::Changed>* changes) {
+  if (cpu_ != nullptr)
+    return cpu_->Apply(graph, ChainsOf(graph, settings_.flows), OnCpu(), OnSwitch(), changes);
+  std::string error;
+  OnSwitch()([&] { error = control_->Apply(graph, changes); });
+  return error;
+}
+
+/// Flows enter the chains that have them now.
+void System::AimTraffic() {
+  for (size_t flow = 0; flow < settings_.flows.size(); ++flow) {
+    const auto* const chain = engine::chain::ChainOf(settings_.graph, settings_.flows[flow]);
+    int slot = -1;
+    if (chain != nullptr)
+      slot = cpu_ != nullptr ? cpu_->FirstSlot(chain->name) : control_->FirstSlot(chain->name);
+    nic_->SetSlot(flow, slot);
+  }
+}
+
+void System::StartTraffic() {
+  begin_ns_ = NowNs();
+  if (cpu_thread_ != nullptr) {
+    begin_cpu_ns_ = cpu_thread_->CpuNs();
+    instructions_.emplace(cpu_thread_->tid());
+  }
+  for (Watched& stage : stages_) stage.next_kill_ns = begin_ns_ + settings_.kill_ns;
+  nic_->EnableWire(true);
+}
+
+std::string System::Tend() {
+  std::string said;
+  const uint64_t now = NowNs();
+  if (!settings_.stage_program.empty())
+    for (Watched& stage : stages_) said += TendStage(stage, now);
+  if (cpu_ != nullptr) {
+    cpu_->Tend(OnCpu(), OnSwitch());
+  } else {
+    switch_thread_->Do([&] { control_->Tend(); });
+  }
+  return said;
+}
+
+std::string System::TendStage(Watched& stage, uint64_t now) {
+  StageHost& host = *stage.host;
+  if (stage.state == Watched::State::kGone) return "";
+  const bool starting = stage.state == Watched::State::kStarting;
+  if (host.Ended()) {
+    // One that ends before it is ready would otherwise start at every look.
+    if (starting && now < stage.steps_ns + kRestartPauseNs) return "";
+    return Down(stage);
+  }
+  if (starting) {
+    if (host.phase() == Phase::kReady) return Up(stage);
+    if (now > stage.steps_ns + StageHost::kPatienceNs) host.Kill();
+    return "";
+  }
+  if (host.steps() != stage.steps) {
+    stage.steps = host.steps();
+    stage.steps_ns = now;
+  }
+  const bool hangs = settings_.hang_ns != 0 && now > stage.steps_ns + settings_.hang_ns;
+  const bool killed = host.spec().device == settings_.kill && now > stage.next_kill_ns;
+  bool broken = false;
+  switch_thread_->Do([&] { broken = runner_->broken(host.spec().port); });
+  if (hangs || killed || broken) {
+    host.Kill();
+    stage.next_kill_ns = now + settings_.kill_ns;
+    stage.steps_ns = now;
+  }
+  if (hangs) return host.spec().device + " hangs, and is killed\n";
+  if (broken) return host.spec().device + " broke its link, and is killed\n";
+  return "";
+}
+
+/// Its process has ended: no message goes there, and another one starts.
+std::string System::Down(Watched& stage) {
+  StageHost& host = *stage.host;
+  const auto port = host.spec().port;
+  switch_thread_->Do([&] {
+    runner_->programmable().Fail(port);
+    runner_->Attach(port, nullptr);
+    runner_->DrainRoot();
+  });
+  if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Fail(port); });
+  std::string error = host.phase() == Phase::kFailed ? host.error() : "";
+  if (error.empty() && host.Restart(&error)) {
+    stage.state = Watched::State::kStarting;
+    stage.steps_ns = NowNs();
+    return "";
+  }
+  stage.state = Watched::State::kGone;
+  return host.spec().device + " is gone: " + error + "\n";
+}
+
+/// Its process is ready: the switch and the device learn of each other again.
+std::string System::Up(Watched& stage) {
+  StageHost& host = *stage.host;
+  const auto port = host.spec().port;
+  std::string error;
+  switch_thread_->Do([&] {
+    runner_->DrainRoot();
+    runner_->programmable().Restore(port);
+    runner_->Attach(port, &host.link());
+    if (control_ == nullptr) return;
+    control_->SetUpAgain(port);
+    if (control_->Failed()) error = control_->Apply(settings_.graph, nullptr);
+  });
+  if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Restore(port); });
+  AimTraffic();
+  stage.state = Watched::State::kUp;
+  stage.steps = host.steps();
+  stage.steps_ns = NowNs();
+  return error.empty() ? "" : error + "\n";
+}
+
+/// Stages that do not run yet. False, with one line in `error`: one does not start.
+bool System::StartMissing(const Roles& roles, std::string* error) {
+  for (const StageSpec& spec : roles.stages) {
+    const bool runs = std::ranges::any_of(
+        stages_, [&](const Watched& stage) { return stage.host->spec().device == spec.device; });
+    if (runs) continue;
+    if (!StartStage(spec, error)) return false;
+    Watched& stage = stages_.back();
+    stage.next_kill_ns = stage.steps_ns;
+    switch_thread_->Do([&] { runner_->Attach(spec.port, &stage.host->link()); });
+  }
+  return true;
+}
+
+/// Those behind the first `left`, which no chain has.
+void System::EndStages(size_t left) {
+  for (; stages_.size() != left; stages_.pop_back()) {
+    const auto port = stages_.back().host->spec().port;
+    switch_thread_->Do([&] { runner_->Attach(port, nullptr); });
+  }
+}
+
+std::string System::Reload(const engine::chain::Graph& graph) {
+  std::string error;
+  auto roles = RolesOf(graph, &error);
+  if (!roles) return "not changed: " + error;
+  Roles running = settings_.roles;
+  running.stages.clear();
+  for (const Watched& stage : stages_) running.stages.push_back(stage.host->spec());
+  error = Incompatible(running, *roles);
+  if (!error.empty()) return "not changed: " + error;
+  if (control_ != nullptr && roles->to_host && host_end_ == nullptr)
+    return "not changed: chains that end at the host need a start with such a graph";
+  const size_t before = stages_.size();
+  std::vector<engine::chain::Changed> changes;
+  if (StartMissing(*roles, &error)) error = Apply(graph, &changes);
+  if (!error.empty()) {
+    EndStages(before);
+    return "not changed: " + error;
+  }
+  settings_.graph = graph;
+  AimTraffic();
+  ++reloads_;
+  std::string said = "changed:";
+  constexpr std::array kChanges = {"kept", "rewired", "opened", "closed"};
+  for (const auto& [chain, change] : changes)
+    said += " " + chain + " " + kChanges[static_cast<size_t>(change)];
+  return said;
+}
+
+Figures System::Take() {
+  Figures figures;
+  figures.seconds = static_cast<double>(NowNs() - begin_ns_) / 1e9;
+  for (const Watched& stage : stages_) {
+    figures.stages.push_back(stage.host->figures());
+    figures.restarts += figures.stages.back().restarts;
+  }
+  figures.reloads = reloads_;
+  switch_thread_->Do([&] {
+    figures.drops = runner_->programmable().drops();
+    for (device::pcie_switch::PortId port = 0; port < device::pcie_switch::kMaxPorts; ++port)
+      AddTo(port == runner_->root() ? figures.root : figures.devices, runner_->operations(port));
+  });
+  if (cpu_ != nullptr) cpu_thread_->Do([&] { figures.cpu = cpu_->counters(); });
+  if (host_end_ != nullptr) {
+    figures.cpu.received = host_end_->received();
+    figures.cpu.polls = host_end_->steps();
+  }
+  if (cpu_thread_ != nullptr) figures.cpu_ns = cpu_thread_->CpuNs() - begin_cpu_ns_;
+  figures.busy_cycles = busy_cycles_.load(std::memory_order_relaxed);
+  if (instructions_) figures.instructions = instructions_->Count();
+  if (cpu_thread_ == nullptr) figures.instructions = 0;
+  return figures;
+}
+
+std::vector<const StageSpec*> System::stages() const {
+  std::vector<const StageSpec*> specs;
+  for (const Watched& stage : stages_) specs.push_back(&stage.host->spec());
+  return specs;
+}
+
+}  // namespace sluice::chain_app

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "etcd_config.h"
+
+#include <utility>
+
+#include "engine/maglev/setup.h"
+
+namespace sluice::maglev {
+
+namespace {
+
+// All VIPs and backends that there may be, each as long as the longest are in practice.
+constexpr etcd::Watcher::Limits kLimits{
+    .keys = engine::maglev::kMaxVips + engine::maglev::kMaxBackends, .bytes = size_t{32} << 20};
+
+}  // namespace
+
+EtcdConfig::EtcdConfig(etcd::Address address)
+    : prefix_(address.prefix),
+      watcher_(
+          std::move(address), kLimits, [this](const etcd::Keys& keys) { Take(keys); },
+          [this](const std::string& trouble) { tell_(trouble); }) {}
+
+std::string EtcdConfig::Open(Additions* additions) {
+  std::string error = watcher_.Open();
+  if (error.empty()) *additions = last_;
+  return error;
+}
+
+void EtcdConfig::Follow(std::function<void(const Additions&)> take,
+                        std::function<void(const std::string&)> tell) {
+  take_ = std::move(take);
+  tell_ = std::move(tell);
+  watcher_.Follow();
+}
+
+void EtcdConfig::Take(const etcd::Keys& keys) {
+  Additions additions;
+  for (const auto& [key, value] : keys) additions.emplace(key.substr(prefix_.size()), value);
+  if (additions == last_) return;
+  last_ = std::move(additions);
+  if (take_) take_(last_);
+}
+
+}  // namespace sluice::maglev

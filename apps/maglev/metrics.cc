@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "metrics.h"
+
+#include <string>
+#include <utility>
+
+namespace sluice::maglev {
+
+namespace {
+
+using engine::maglev::BackendSetup;
+using engine::maglev::BackendState;
+using engine::maglev::BalancerCounters;
+using engine::maglev::BalancerTotals;
+using engine::maglev::Tables;
+using engine::maglev::Vip;
+using engine::maglev::VipSetup;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using runtime::CounterValue;
+using runtime::GaugeValue;
+using runtime::MetricLabels;
+using runtime::Number;
+
+// Counters have indices.
+void AddTraffic(const Tables& tables, const BalancerTotals& totals,
+                runtime::MetricFamilies& families) {
+  MetricFamily vip_pkts{
+      "sluice_maglev_vip_packets_total", "Frames for a VIP, as received.", MetricType::Counter, {}};
+  MetricFamily vip_bytes{
+      "sluice_maglev_vip_bytes_total", "Bytes of these.", MetricType::Counter, {}};
+  for (const Vip& vip : tables.vips()) {
+    if (!vip.in_use) continue;
+    const MetricLabels labels{{"vip", tables.VipName(vip.index)}};
+    vip_pkts.metric.push_back(CounterValue(Number(totals.by_vip[vip.index].pkts), labels));
+    vip_bytes.metric.push_back(CounterValue(Number(totals.by_vip[vip.index].bytes), labels));
+  }
+  MetricFamily pkts{"sluice_maglev_backend_packets_total",
+                    "Frames for a backend; begins again with its entry in the configuration.",
+                    MetricType::Counter,
+                    {}};
+  for (size_t i = 0; i < tables.backends().size(); ++i) {
+    const std::string& name = tables.BackendName(static_cast<uint16_t>(i));
+    if (name.empty()) continue;
+    pkts.metric.push_back(
+        CounterValue(Number(totals.by_backend[i].pkts),
+                     {{"vip", tables.VipName(tables.backends()[i].vip)}, {"backend", name}}));
+  }
+  MetricFamily events{"sluice_maglev_events_total",
+                      "What decided about packets, and what else.",
+                      MetricType::Counter,
+                      {}};
+  for (size_t i = 0; i < totals.events.size(); ++i) {
+    events.metric.push_back(CounterValue(Number(totals.events[i]),
+                                         {{"event", std::string(BalancerCounters::kNames[i])}}));
+  }
+  families.push_back(std::move(vip_pkts));
+  families.push_back(std::move(vip_bytes));
+  families.push_back(std::move(pkts));
+  families.push_back(std::move(events));
+}
+
+void AddStates(const Tables& tables, runtime::MetricFamilies& families) {
+  MetricFamily up{"sluice_maglev_backend_up",
+                  "1 while a backend may have new flows: up, and its weight is not 0.",
+                  MetricType::Gauge,
+                  {}};
+  MetricFamily open{"sluice_maglev_vip_failed_open",
+                    "1 while no backend of a VIP answers health checks and all are used.",
+                    MetricType::Gauge,
+                    {}};
+  for (const VipSetup& vip : tables.setup().vips) {
+    open.metric.push_back(GaugeValue(vip.failed_open, {{"vip", vip.name}}));
+    for (const BackendSetup& backend : vip.backends) {
+      up.metric.push_back(GaugeValue(backend.state == BackendState::kUp && backend.weight != 0,
+                                     {{"vip", vip.name}, {"backend", backend.name}}));
+    }
+  }
+  families.push_back(std::move(up));
+  families.push_back(std::move(open));
+  runtime::AddGauge(families, "sluice_maglev_configuration_epoch",
+                    "Grows with each change of the tables.", Number(tables.epoch()));
+}
+
+}  // namespace
+
+void AddMetrics(const Control& control, const Fleet& fleet, runtime::MetricFamilies& families) {
+  control.View([&](const Config&, const Tables& tables) {
+    AddTraffic(tables, fleet.Count(tables.vips().size(), tables.backends().size()), families);
+    AddStates(tables, families);
+  });
+}
+
+}  // namespace sluice::maglev

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "origin.h"
+
+#include <gflags/gflags.h>
+
+#include <string_view>
+#include <utility>
+
+#include "runtime/json_reader.h"
+#include "sample.h"
+
+DEFINE_string(config, "",
+              "JSON file of VIPs and their backends; empty: a built-in sample, or with "
+              "--config_etcd nothing");
+DEFINE_string(config_etcd, "",
+              "VIPs and backends besides those of --config, in etcd, HOST:PORT/PREFIX, whenever "
+              "they change");
+
+namespace sluice::maglev {
+
+namespace {
+
+// Without a file, all comes from etcd.
+constexpr char kNothing[] = "{\"vips\": []}";
+
+}  // namespace
+
+std::optional<Config> ReadBeside(const std::string& path, const Additions& additions,
+                                 std::vector<std::string>* errors) {
+  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  return text ? ParseConfig(*text, errors, additions) : std::nullopt;
+}
+
+std::optional<Origin> ReadOrigin(Trouble* trouble) {
+  Origin origin;
+  origin.path = FLAGS_config;
+  trouble->flag = "config";
+  const bool more = !FLAGS_config_etcd.empty();
+  if (FLAGS_config.empty()) {
+    origin.sources.text = more ? std::string_view(kNothing) : kSample;
+  } else {
+    auto text = runtime::ReadFile(FLAGS_config, &trouble->errors);
+    if (!text) return std::nullopt;
+    origin.sources.text = *std::move(text);
+  }
+  std::optional<Config> config = ParseConfig(origin.sources.text, &trouble->errors);
+  if (!config) return std::nullopt;
+  if (more) {
+    trouble->flag = "config_etcd";
+    const auto address = etcd::Address::Read(FLAGS_config_etcd);
+    if (!address) {
+      trouble->errors.push_back(etcd::kAddressFix);
+      return std::nullopt;
+    }
+    trouble->exit_code = 1;
+    origin.etcd = std::make_unique<EtcdConfig>(*address);
+    const std::string error = origin.etcd->Open(&origin.sources.additions);
+    if (!error.empty()) {
+      trouble->errors.push_back(error);
+      return std::nullopt;
+    }
+    config = ParseConfig(origin.sources.text, &trouble->errors, origin.sources.additions);
+    if (!config) return std::nullopt;
+  }
+  origin.config = *std::move(config);
+  return origin;
+}
+
+}  // namespace sluice::maglev

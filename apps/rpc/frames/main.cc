@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-rpc on interfaces that carry frames: the host reads calls out of them, and calls the
+// services' functions in this process. The engine is lib/engine/rpc; everything else is
+// lib/runtime. sluice-rpc becomes this program if it is given such an interface.
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/neighbor/neighbor.h"
+#include "engine/rpc/server.h"
+#include "frames/settings.h"
+#include "frames/views.h"
+#include "runtime/command_line.h"
+#include "runtime/port_stats.h"
+#include "runtime/session.h"
+#include "service_functions.h"
+
+DECLARE_string(ip);
+
+namespace {
+
+using sluice::device::rpc::ProcessId;
+using sluice::device::rpc::Services;
+using sluice::engine::Neighbor;
+using sluice::engine::WithNeighbor;
+using sluice::engine::rpc::Counts;
+using sluice::engine::rpc::Server;
+using sluice::rpc_app::FrameSettings;
+using sluice::rpc_app::ServiceFunctions;
+using sluice::runtime::AppHooks;
+using sluice::runtime::BadFlag;
+using sluice::runtime::PortStats;
+using sluice::runtime::Session;
+using sluice::runtime::WorkerInfo;
+
+// The functions of all services, in this process. False, with one line in `error`.
+bool Load(const FrameSettings& settings, Services* services,
+          std::vector<std::unique_ptr<ServiceFunctions>>* loaded, std::string* error) {
+  for (const auto& files : settings.services) {
+    auto functions = ServiceFunctions::Load(files.object, files.x, error);
+    if (functions == nullptr) return false;
+    if (!services->Add(static_cast<ProcessId>(loaded->size()), functions->At(files.port))) {
+      *error = files.name + ": a program of it is another service's";
+      return false;
+    }
+    loaded->push_back(std::move(functions));
+  }
+  return true;
+}
+
+int Run(Session& session, const FrameSettings& settings, const Services& services) {
+  std::vector<Counts> counts(session.workers(), Counts{});
+  AppHooks hooks;
+  hooks.line = [&] { return sluice::rpc_app::ClientLine(PortStats::Read(session.port())); };
+  if (settings.clients) {
+    hooks.findings = [&] { return sluice::rpc_app::FindingsOf(PortStats::Read(session.port())); };
+  }
+  hooks.report = [&](nlohmann::ordered_json& report) {
+    nlohmann::ordered_json names = nlohmann::ordered_json::array();
+    for (const auto& files : settings.services) names.push_back(files.name);
+    report["services"] = std::move(names);
+    sluice::rpc_app::Extend(PortStats::Read(session.port()), counts, report);
+  };
+  const int exit_code = session.Run(
+      [&](const WorkerInfo& info) {
+        Neighbor neighbor(info.mac);
+        std::string error;  // The list was checked before EAL started.
+        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
+        return WithNeighbor<Server>(neighbor, std::in_place, services, counts[info.worker],
+                                    neighbor.own());
+      },
+      std::move(hooks));
+  if (!settings.clients || exit_code != 0) return exit_code;
+  const PortStats port = PortStats::Read(session.port());
+  const bool good = port.Get("wire_client_answered") > 0 &&
+                    port.Get("wire_client_wrong") + sluice::rpc_app::Missing(port) == 0;
+  if (!good) std::fprintf(stderr, "%s\n", sluice::rpc_app::ClientLine(port).c_str());
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  auto line = sluice::runtime::ReadCommandLine("rpc", "serves ONC-RPC programs out of frames",
+                                               argc, argv, &exit_code);
+  if (!line) return exit_code;
+  std::string flag, fix;
+  const auto settings = sluice::rpc_app::ReadFrameSettings(&*line, &flag, &fix);
+  if (!settings) return BadFlag(flag, fix);
+  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
+  Services services;
+  std::vector<std::unique_ptr<ServiceFunctions>> loaded;
+  if (!Load(*settings, &services, &loaded, &fix)) return BadFlag("services", fix);
+  const auto session = Session::Start(*std::move(line), &exit_code);
+  if (session == nullptr) return exit_code;
+  return Run(*session, *settings, services);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "frames/settings.h"
+
+#include <gflags/gflags.h>
+
+#include "bindings.h"
+#include "load_library.h"
+
+DECLARE_string(ip);
+DEFINE_string(services, "nothing,echo,add",
+              "Services to run, by commas: names of those that come with sluice-rpc, or "
+              "OBJECT.so:FILE.x");
+DEFINE_uint32(rpc_port, 20049, "UDP port of all services but portmap's");
+DEFINE_uint32(outstanding, 1, "Embedded NIC: calls that its clients have under way");
+DEFINE_uint32(run_calls, 100, "Embedded NIC: calls to one service before the next");
+DEFINE_uint32(echo_bytes, 64, "Embedded NIC: bytes of each call to echo");
+DEFINE_double(timeout_ms, 1000, "Embedded NIC: a call without an answer after this time is lost");
+
+namespace sluice::rpc_app {
+namespace {
+
+/// Of a call to echo in a frame of 1514 bytes.
+constexpr uint32_t kMaxEchoBytes = 1400;
+
+bool CheckNumbers(const runtime::Complaint& complaint) {
+  const auto in = [](double value, double least, double most) {
+    return value >= least && value <= most;
+  };
+  return complaint.Check(in(FLAGS_rpc_port, 1, 65535), "rpc_port", "give 1 to 65535") &&
+         complaint.Check(in(FLAGS_outstanding, 1, 4096), "outstanding", "give 1 to 4096") &&
+         complaint.Check(in(FLAGS_run_calls, 1, 1e9), "run_calls", "give 1 to 1000000000") &&
+         complaint.Check(FLAGS_echo_bytes <= kMaxEchoBytes, "echo_bytes", "give 0 to 1400") &&
+         complaint.Check(in(FLAGS_timeout_ms, 0.1, 60'000), "timeout_ms",
+                         "give milliseconds up to 60000");
+}
+
+}  // namespace
+
+std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::string* flag,
+                                               std::string* fix) {
+  const runtime::Complaint complaint{flag, fix};
+  if (!CheckNumbers(complaint)) return std::nullopt;
+  FrameSettings settings;
+  settings.services = ReadServices(FLAGS_services, static_cast<uint16_t>(FLAGS_rpc_port));
+  if (!complaint.Accept(ServicesFault(settings.services), "services")) return std::nullopt;
+  const auto compiled = CompileAll(settings.services, fix);
+  if (!compiled) {
+    *flag = "services";
+    return std::nullopt;
+  }
+  TellPortMapper(FLAGS_ip, settings.services, *compiled, false);
+  settings.clients = !line->own_port && !line->options.frame_size.empty();
+  if (settings.clients) {
+    const std::string client =
+        LoadOptionsText({.targets = TargetsOf(settings.services, *compiled),
+                         .outstanding = FLAGS_outstanding,
+                         .run_calls = FLAGS_run_calls,
+                         .echo_bytes = FLAGS_echo_bytes,
+                         .timeout_ns = static_cast<uint64_t>(FLAGS_timeout_ms * 1e6)});
+    // The library is part of this process already: its name is enough.
+    line->options.wire = "library:libsluice_rpc_wire.so+" + client;
+    line->options.traffic = "clients";
+  }
+  line->options.answers = false;
+  return settings;
+}
+
+}  // namespace sluice::rpc_app

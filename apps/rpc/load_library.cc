@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "load_library.h"
+
+#include <vector>
+
+#include "emulator/options.h"
+
+namespace sluice::rpc_app {
+namespace {
+
+using emulator::ReadNumber;
+
+bool ReadTarget(std::string_view text, LoadTarget* target) {
+  const auto [kind, programs] = emulator::Cut(text, ':');
+  const auto [program, versions] = emulator::Cut(programs, ':');
+  const auto [version, procedures] = emulator::Cut(versions, ':');
+  const auto [procedure, port] = emulator::Cut(procedures, ':');
+  uint8_t number = 0;
+  if (!ReadNumber(kind, &number)) return false;
+  target->kind = static_cast<LoadTarget::Kind>(number);
+  return ReadNumber(program, &target->program) && ReadNumber(version, &target->version) &&
+         ReadNumber(procedure, &target->procedure) && ReadNumber(port, 1, 65535, &target->port);
+}
+
+bool ReadOption(std::string_view key, std::string_view value, LoadOptions* options) {
+  if (key == "outstanding") return ReadNumber(value, 1, 4096, &options->outstanding);
+  if (key == "run_calls") return ReadNumber(value, 1, 1'000'000'000, &options->run_calls);
+  if (key == "echo_bytes") {
+    return ReadNumber(value, 0, LoadOptions::kMaxEchoBytes, &options->echo_bytes);
+  }
+  if (key == "timeout_ns") return ReadNumber(value, 1, ~uint64_t{0}, &options->timeout_ns);
+  if (key == "target") return ReadTarget(value, &options->targets.emplace_back());
+  return false;
+}
+
+/// A client that says what it counts. Every call is expected back, as an answer: a run that ends
+/// waits for those under way.
+class CountingLoadWire final : public LoadWire {
+ public:
+  using LoadWire::LoadWire;
+
+  std::span<const device::Counter> Counters() override {
+    const LoadFigures figures = Figures();
+    counters_ = {{"client_calls", figures.calls},
+                 {"client_answered", figures.answered},
+                 {"client_wrong", figures.wrong},
+                 {"client_refused", figures.refused},
+                 {"client_lost", figures.lost},
+                 {"client_late", figures.late},
+                 {"client_unknown", figures.unknown},
+                 {"client_mean_ns", static_cast<uint64_t>(latency().mean())},
+                 {"client_p50_ns", latency().Percentile(0.5)},
+                 {"client_p99_ns", latency().Percentile(0.99)},
+                 {"client_p999_ns", latency().Percentile(0.999)},
+                 {"client_max_ns", latency().max()}};
+    return counters_;
+  }
+
+ private:
+  std::vector<device::Counter> counters_;
+};
+
+}  // namespace
+
+std::string LoadOptionsText(const LoadOptions& options) {
+  std::string text = "outstanding=" + std::to_string(options.outstanding) +
+                     "+run_calls=" + std::to_string(options.run_calls) +
+                     "+echo_bytes=" + std::to_string(options.echo_bytes) +
+                     "+timeout_ns=" + std::to_string(options.timeout_ns);
+  for (const LoadTarget& target : options.targets) {
+    text.append("+target=").append(std::to_string(static_cast<uint32_t>(target.kind)));
+    for (const uint32_t number :
+         {target.program, target.version, target.procedure, uint32_t{target.port}}) {
+      text.append(1, ':').append(std::to_string(number));
+    }
+  }
+  return text;
+}
+
+std::optional<LoadOptions> ReadLoadOptions(std::string_view text, uint64_t seed,
+                                           std::string* error) {
+  LoadOptions options;
+  options.seed = seed;
+  const auto read = [&](std::string_view key, std::string_view value) {
+    return ReadOption(key, value, &options);
+  };
+  if (!emulator::ReadOptions(text, read, error)) return std::nullopt;
+  return options;
+}
+
+}  // namespace sluice::rpc_app
+
+extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
+    const char* options, uint64_t seed, const uint8_t* /*nic*/, std::string* error) {
+  const auto read = sluice::rpc_app::ReadLoadOptions(options, seed, error);
+  return read ? new sluice::rpc_app::CountingLoadWire(*read) : nullptr;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The clients of sluice-rpc as the wire of a model NIC: wire=library:libsluice_rpc_wire.so+OPTIONS.
+// What they count are statistics of the wire.
+//
+//   outstanding=N  run_calls=N  echo_bytes=N  timeout_ns=N
+//   target=KIND:PROGRAM:VERSION:PROCEDURE:PORT   one for each service, in order; KIND is the number
+//                                                of a LoadTarget::Kind
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "load_wire.h"
+
+namespace sluice::rpc_app {
+
+/// Of `options`, but for the seed.
+[[gnu::visibility("default")]] std::string LoadOptionsText(const LoadOptions& options);
+
+/// Reads what stands above. Nothing, with one line in `error`, if something is wrong.
+[[gnu::visibility("default")]] std::optional<LoadOptions> ReadLoadOptions(std::string_view text,
+                                                                          uint64_t seed,
+                                                                          std::string* error);
+
+}  // namespace sluice::rpc_app

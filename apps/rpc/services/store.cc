@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The key-value store as a service: one partition of MICA's table, in store mode. Its memory is
+// bounded by SLUICE_RPC_STORE_MIB, which sluice-rpc sets: what does not fit is refused, and nothing
+// is lost until the process ends. Threads read side by side and write in turn.
+#include <sys/random.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "engine/kv/partition.h"
+
+// As rpcgen declares store.x.
+struct StoreBytes {
+  uint32_t length;
+  uint8_t* value;
+};
+struct StoreItem {
+  StoreBytes key;
+  StoreBytes value;
+};
+struct StoreFound {
+  int32_t status;
+  StoreBytes value;
+};
+
+namespace {
+
+namespace kv = sluice::engine::kv;
+
+enum Status : int32_t { kOk, kNotFound, kBadKey, kFull };
+
+constexpr uint32_t kMaxValueBytes = 8192;
+/// Of items, which the index is made for.
+constexpr uint64_t kItemBytes = 128;
+/// Nothing expires.
+constexpr uint32_t kNow = 0;
+
+uint64_t MemoryBytes() {
+  const char* const text = std::getenv("SLUICE_RPC_STORE_MIB");
+  const uint64_t mib = text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
+  return (mib == 0 ? 64 : mib) << 20;
+}
+
+uint64_t Secret() {
+  uint64_t secret = 0;
+  if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret)) std::abort();
+  return secret;
+}
+
+struct Store {
+  kv::Partition partition{kv::PartitionOptions{.mode = kv::Mode::kStore,
+                                               .memory_bytes = MemoryBytes(),
+                                               .items = MemoryBytes() / kItemBytes}};
+  std::mutex writing;
+  const uint64_t secret = Secret();  ///< Nobody who sees no memory of ours can fill one bucket.
+};
+
+Store& TheStore() {
+  static Store store;
+  return store;
+}
+
+/// Before the first call, so that the process does not come up without its memory.
+[[maybe_unused]] Store& g_store = TheStore();
+
+kv::Bytes BytesOf(const StoreBytes& bytes) { return {bytes.value, bytes.length}; }
+
+}  // namespace
+
+extern "C" {
+
+int store_get_1_svc(StoreBytes* key, StoreFound* result, void*) {
+  static thread_local std::vector<uint8_t> copy(kMaxValueBytes);
+  if (key->length == 0) {
+    result->status = kBadKey;
+    return 1;
+  }
+  Store& store = TheStore();
+  const kv::Bytes bytes = BytesOf(*key);
+  kv::ItemCopy found;
+  const kv::Result said =
+      store.partition.Read(bytes, kv::IndexHash(bytes, store.secret), kNow, copy, &found);
+  result->status = said == kv::Result::kOk ? kOk : kNotFound;
+  result->value = {found.value_bytes, copy.data()};
+  return 1;
+}
+
+int store_put_1_svc(StoreItem* item, int32_t* result, void*) {
+  if (item->key.length == 0) {
+    *result = kBadKey;
+    return 1;
+  }
+  Store& store = TheStore();
+  const kv::Bytes key = BytesOf(item->key);
+  const std::scoped_lock lock(store.writing);
+  const kv::Result said = store.partition.Set(key, kv::IndexHash(key, store.secret),
+                                              BytesOf(item->value), {}, kv::Condition::kAlways,
+                                              kNow);
+  *result = said == kv::Result::kOk ? kOk : kFull;
+  return 1;
+}
+
+int store_delete_1_svc(StoreBytes* key, int32_t* result, void*) {
+  if (key->length == 0) {
+    *result = kBadKey;
+    return 1;
+  }
+  Store& store = TheStore();
+  const kv::Bytes bytes = BytesOf(*key);
+  const std::scoped_lock lock(store.writing);
+  const kv::Result said =
+      store.partition.Delete(bytes, kv::IndexHash(bytes, store.secret), 0, kNow);
+  *result = said == kv::Result::kOk ? kOk : kNotFound;
+  return 1;
+}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "merge.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "engine/telemetry/analyst.h"
+#include "engine/telemetry/export/epoch_file.h"
+#include "engine/telemetry/export/epoch_json.h"
+#include "exports.h"
+#include "runtime/json_reader.h"
+#include "runtime/output_text.h"
+#include "table.h"
+
+namespace sluice::telemetry {
+
+namespace {
+
+using engine::telemetry::Epoch;
+using engine::telemetry::EpochReport;
+
+constexpr size_t kMaxFileBytes = size_t{8} << 30;
+constexpr uint64_t kNsPerSecond = 1'000'000'000;  // What files have for cycles.
+
+// Flags have their members' names, but for these.
+std::string FlagOf(std::string_view member) {
+  if (member == "seed") return "sketch_seed";
+  return member == "epoch_ns" ? "epoch_s" : std::string(member);
+}
+
+std::unique_ptr<Epoch> ReadEpoch(const std::string& path, std::string* error) {
+  runtime::Errors errors;
+  const std::optional<std::string> bytes = runtime::ReadFile(path, &errors, kMaxFileBytes);
+  if (!bytes) {
+    *error = errors.front();
+    return nullptr;
+  }
+  std::unique_ptr<Epoch> epoch = engine::telemetry::DecodeEpoch(*bytes, error);
+  if (epoch == nullptr) *error = path + ": " + *error;
+  return epoch;
+}
+
+// Null, with one line in `error`.
+std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string* error) {
+  std::unique_ptr<Epoch> merged;
+  for (const std::string& path : files) {
+    if (std::ranges::count(files, path) != 1) {
+      *error = path + ": named twice: its traffic would count twice";
+      return nullptr;
+    }
+    std::unique_ptr<Epoch> epoch = ReadEpoch(path, error);
+    if (epoch == nullptr) return nullptr;
+    if (merged == nullptr) {
+      merged = std::move(epoch);
+      continue;
+    }
+    const std::string_view differs = engine::telemetry::Difference(merged->setup, epoch->setup);
+    if (!differs.empty() || !merged->Merge(*epoch)) {
+      *error = absl::StrCat(path, ": counted with another --", FlagOf(differs), " than ",
+                            files.front(), ": run all nodes with the same");
+      return nullptr;
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& line,
+             Settings settings) {
+  std::string flag, fix;
+  if (files.size() > engine::telemetry::kMaxMergedEpochs) {
+    return runtime::BadFlag("merge",
+                            absl::StrCat("give at most ", engine::telemetry::kMaxMergedEpochs,
+                                         " files, and merge what comes out"));
+  }
+  const std::unique_ptr<Epoch> merged = Merged(files, &fix);
+  if (merged == nullptr) return runtime::BadFlag("merge", fix);
+  settings.setup = merged->setup;
+  const auto exports = Exports::Open(settings, 0, &flag, &fix);
+  if (exports == nullptr) return runtime::BadFlag(flag, fix);
+  engine::telemetry::Analyst analyst(merged->setup, kNsPerSecond);
+  const Epoch* const epoch = merged.get();
+  const std::optional<EpochReport> report = analyst.Report({&epoch, 1});
+  exports->Write(*report, *merged);
+  const std::string& json = line.options.json;
+  std::fprintf(json == "-" ? stderr : stdout, "%s\n", Table(*report, settings.top).c_str());
+  bool whole = exports->Close(&fix);
+  if (whole && !json.empty()) {
+    whole = runtime::WriteText(
+        json, engine::telemetry::EpochJson(*report, 0, merged->setup.confidence).dump(2) + "\n");
+    fix = "--json=" + json + ": could not be written";
+  }
+  if (whole) return 0;
+  std::fprintf(stderr, "sluice-telemetry: %s\n", fix.c_str());
+  return 1;
+}
+
+}  // namespace sluice::telemetry

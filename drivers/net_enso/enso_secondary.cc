@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The port in a secondary process. It tells of link, statistics and capabilities, which the primary
+// process knows. Bursts stay there: the pipes, and what was read of them, are that process's own.
+#include "net_enso/enso_port.h"
+#include "secondary.h"
+
+namespace sluice::net_enso {
+
+int AttachSecondaryPort(rte_device* device, const char* name) {
+  static const eth_dev_ops ops = [] {
+    eth_dev_ops secondary = drivers::SecondaryOps();
+    secondary.dev_supported_ptypes_get = kEthdevOps.dev_supported_ptypes_get;
+    return secondary;
+  }();
+  rte_eth_dev* const dev = drivers::AttachSecondary(
+      kSecondaryChannel, name, device, &ops,
+      "pipes are read and written by the primary process alone: poll this port there");
+  if (dev == nullptr) return -ENODEV;
+  drivers::FinishSecondary(dev);
+  return 0;
+}
+
+}  // namespace sluice::net_enso

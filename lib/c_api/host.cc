@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "c_api/host.h"
+
+#include <string>
+
+#include "packet/mac_text.h"
+
+namespace sluice::c_api {
+
+engine::Neighbor ReadHost(runtime::ObjectReader& reader) {
+  packet::MacAddress mac{};
+  const bool has_mac =
+      reader.Parsed("mac", "a MAC address, 02:00:00:00:00:01", packet::ParseMac, &mac);
+  engine::Neighbor neighbor(mac);
+  std::string list, error;
+  if (!reader.Text("ip", &list)) return neighbor;
+  if (!has_mac) reader.Complain("mac", "give the port's, whose addresses \"ip\" lists");
+  if (!neighbor.AddAddresses(list, &error)) reader.Complain("ip", error);
+  return neighbor;
+}
+
+}  // namespace sluice::c_api

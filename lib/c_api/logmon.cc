@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Kind "logmon": matches the lines of logs. Its configuration is that of sluice-logmon's filters;
+// members beside them are called as its flags.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "c_api/engine.h"
+#include "c_api/host.h"
+#include "c_api/logmon_settings.h"
+#include "c_api/swapped.h"
+#include "engine/logmon/monitor.h"
+#include "engine/logmon/source/source_name.h"
+#include "engine/neighbor/neighbor.h"
+
+namespace sluice::c_api {
+namespace {
+
+using engine::Neighbor;
+using engine::logmon::FilterConfig;
+using engine::logmon::FilterSet;
+using engine::logmon::MatchedLine;
+using engine::logmon::RuleSet;
+using engine::logmon::ScanCounters;
+using engine::logmon::Source;
+using engine::logmon::SourceCounters;
+using engine::logmon::SyslogHeader;
+using Json = nlohmann::ordered_json;
+
+struct ScanFigure {
+  const char* name;
+  uint64_t ScanCounters::*member;
+};
+constexpr std::array kScanFigures{ScanFigure{"lines", &ScanCounters::lines},
+                                  ScanFigure{"matched_lines", &ScanCounters::matched_lines},
+                                  ScanFigure{"asked", &ScanCounters::asked},
+                                  ScanFigure{"given_up", &ScanCounters::given_up},
+                                  ScanFigure{"truncated_lines", &ScanCounters::truncated_lines},
+                                  ScanFigure{"torn_lines", &ScanCounters::torn_lines},
+                                  ScanFigure{"no_memory_lines", &ScanCounters::no_memory_lines}};
+
+/// What monitors count, in the order of their names.
+class Figures {
+ public:
+  static constexpr size_t kScan = kScanFigures.size();
+  static constexpr size_t kSize = kScan + SourceCounters::kEvents;
+
+  static std::string_view Name(size_t i) {
+    return i < kScan ? kScanFigures[i].name : SourceCounters::kNames[i - kScan];
+  }
+  void Add(size_t i, uint64_t value) { values_[i] += value; }
+  uint64_t operator[](size_t i) const { return values_[i]; }
+
+ private:
+  std::array<uint64_t, kSize> values_{};
+};
+
+class LogmonWorker;
+
+/// The monitor's sink: counts events, and hands lines to the worker.
+class Recorder {
+ public:
+  Recorder(LogmonWorker& worker, const FilterSet& shown, std::vector<uint64_t>& events)
+      : worker_(&worker), shown_(shown), events_(&events) {}
+
+  void OnMatch(const Source& source, const SyslogHeader* header, const MatchedLine& line,
+               uint64_t now);
+
+ private:
+  LogmonWorker* worker_;
+  FilterSet shown_;
+  std::vector<uint64_t>* events_;  ///< By filter; written by one thread.
+};
+
+using Monitor = engine::WithNeighbor<engine::logmon::Monitor<Recorder>>;
+
+/// A worker's part of a configuration.
+struct Watch {
+  Watch(LogmonWorker& worker, const LogmonSettings& settings, const RuleSet& rules, uint64_t seed)
+      : events(settings.filters.about.size()),
+        monitor(settings.host, std::in_place, rules, settings.monitor,
+                Recorder(worker, settings.Shown(), events), seed) {}
+
+  /// The worker, after its calls: what its scanner counted, for others to read.
+  void Publish() {
+    const ScanCounters counters = monitor.engine().scan_counters();
+    for (size_t i = 0; i < kScanFigures.size(); ++i) {
+      std::atomic_ref(scanned[i])
+          .store(counters.*kScanFigures[i].member, std::memory_order_relaxed);
+    }
+  }
+  /// Any thread.
+  void AddTo(Figures* figures) {
+    for (size_t i = 0; i < kScanFigures.size(); ++i) {
+      figures->Add(i, WorkerTotals::Load(scanned[i]));
+    }
+    const SourceCounters& counters = monitor.engine().counters();
+    for (size_t i = 0; i < SourceCounters::kEvents; ++i) {
+      figures->Add(Figures::kScan + i, counters.Load(static_cast<SourceCounters::Event>(i)));
+    }
+  }
+
+  std::vector<uint64_t> events;
+  std::array<uint64_t, kScanFigures.size()> scanned{};
+  Monitor monitor;
+};
+
+/// A configuration and what all workers have under way with it.
+struct Generation {
+  LogmonSettings settings;
+  std::unique_ptr<const RuleSet> rules;
+  std::vector<std::unique_ptr<Watch>> watches;  ///< By worker.
+};
+
+class LogmonWorker final : public sluice_worker {
+ public:
+  LogmonWorker(uint8_t no_memory, uint32_t number) : sluice_worker(no_memory), number_(number) {}
+
+  /// Before the first call.
+  void set_generations(const std::atomic<Generation*>* generations) { generations_ = generations; }
+  void Show(const Source& source, const MatchedLine& line, const FilterSet& filters, uint64_t now) {
+    uint32_t first = 0;
+    while (!filters[first]) ++first;
+    AddLine({.text = line.text.data(),
+             .source = nullptr,
+             .now = now,
+             .bytes = static_cast<uint32_t>(line.text.size()),
+             .filter = first,
+             .truncated = line.truncated,
+             .reserved = 0},
+            SourceName(source));
+  }
+
+ private:
+  void Work(FrameBurst& burst, uint64_t now) override {
+    Watch& watch = *generations_->load(std::memory_order_acquire)->watches[number_];
+    watch.monitor.AtRest(now);
+    watch.monitor.ProcessBurst(burst, now);
+    watch.Publish();
+  }
+
+  const uint32_t number_;
+  const std::atomic<Generation*>* generations_ = nullptr;
+};
+
+void Recorder::OnMatch(const Source& source, const SyslogHeader* /*header*/,
+                       const MatchedLine& line, uint64_t now) {
+  for (size_t i = 0; i < events_->size(); ++i) {
+    if (line.filters[i]) WorkerTotals::Add((*events_)[i], 1);
+  }
+  const FilterSet shown = line.filters & shown_;
+  if (shown.any()) worker_->Show(source, line, shown, now);
+}
+
+class LogmonEngine final : public sluice_engine {
+ public:
+  LogmonEngine(const Options& options)
+      : sluice_engine(kLogmon, Monitor::kDropReasons, 0), seed_(options.seed) {
+    ticks_per_second_ = options.ticks_per_second;
+    for (uint32_t i = 0; i < options.workers; ++i) {
+      auto worker = std::make_unique<LogmonWorker>(no_memory(), i);
+      watchers_.push_back(worker.get());
+      Add(std::move(worker));
+    }
+  }
+  /// The first configuration. False: it is wrong.
+  bool Begin(const ConfigText& text, Errors* errors) {
+    std::unique_ptr<Generation> first = Compile(text, errors);
+    if (first == nullptr) return false;
+    generations_.emplace(std::move(first));
+    for (LogmonWorker* const watcher : watchers_) watcher->set_generations(generations_->pointer());
+    NameCounters();
+    return true;
+  }
+
+ private:
+  std::unique_ptr<Generation> Compile(const ConfigText& text, Errors* errors) {
+    std::optional<LogmonSettings> settings =
+        ReadLogmonSettings(text.text, text.folder, ticks_per_second_, errors);
+    if (!settings) return nullptr;
+    auto generation = std::make_unique<Generation>();
+    generation->settings = *std::move(settings);
+    std::string error;
+    generation->rules = RuleSet::Compile(std::move(generation->settings.filters.filters), &error);
+    if (generation->rules == nullptr) {
+      runtime::Tell(errors, "filters: " + error);
+      return nullptr;
+    }
+    for (LogmonWorker* const watcher : watchers_) {
+      generation->watches.push_back(
+          std::make_unique<Watch>(*watcher, generation->settings, *generation->rules, seed_));
+    }
+    return generation;
+  }
+
+  void VisitCounters(const VisitCounter& visit) const override {
+    Figures figures = earlier_;
+    for (const auto& watch : generations_->current().watches) watch->AddTo(&figures);
+    for (size_t i = 0; i < Figures::kSize; ++i) visit(Figures::Name(i), figures[i]);
+  }
+
+  bool DoReplace(const ConfigText& text, Errors* errors) override {
+    std::unique_ptr<Generation> next = Compile(text, errors);
+    if (next == nullptr) return false;
+    const std::unique_ptr<Generation> old = generations_->Replace(std::move(next), workers());
+    for (const auto& watch : old->watches) watch->AddTo(&earlier_);
+    return true;
+  }
+
+  std::optional<std::string> DoReport() override {
+    const Generation& now = generations_->current();
+    Json report = {{"filters", Json::array()}, {"left_out", now.settings.filters.left_out}};
+    for (size_t i = 0; i < now.settings.filters.about.size(); ++i) {
+      uint64_t events = 0;
+      for (const auto& watch : now.watches) events += WorkerTotals::Load(watch->events[i]);
+      report["filters"].push_back(
+          {{"name", now.settings.filters.about[i].name}, {"events", events}});
+    }
+    return report.dump(-1, ' ', true, Json::error_handler_t::replace);
+  }
+
+  void DoFinish(uint64_t now) override {
+    for (const auto& watch : generations_->current().watches) {
+      watch->monitor.engine().Finish(now);
+      watch->Publish();
+    }
+  }
+
+  const uint64_t seed_;
+  uint64_t ticks_per_second_ = 0;
+  std::vector<LogmonWorker*> watchers_;
+  std::optional<Swapped<Generation>> generations_;
+  Figures earlier_;  ///< Of configurations that are gone.
+};
+
+std::unique_ptr<sluice_engine> Make(const ConfigText& text, const Options& options,
+                                    Errors* errors) {
+  auto engine = std::make_unique<LogmonEngine>(options);
+  return engine->Begin(text, errors) ? std::move(engine) : nullptr;
+}
+
+}  // namespace
+
+constinit const Kind kLogmon{"logmon", Make};
+
+}  // namespace sluice::c_api

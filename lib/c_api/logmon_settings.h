@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The configuration of kind "logmon".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/logmon/config/config.h"
+#include "engine/logmon/monitor.h"
+#include "engine/logmon/scan/rule_set.h"
+#include "engine/neighbor/neighbor.h"
+#include "runtime/json_reader.h"
+
+namespace sluice::c_api {
+
+struct LogmonSettings {
+  engine::logmon::Config filters;
+  engine::logmon::MonitorOptions monitor;
+  engine::Neighbor host{packet::MacAddress{}};
+
+  /// Filters whose lines are wanted.
+  engine::logmon::FilterSet Shown() const;
+};
+
+/// Nothing, with what is wrong in `errors`, if it is no configuration. Files that it names are
+/// found from `folder`.
+std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const std::string& folder,
+                                                 uint64_t ticks_per_second,
+                                                 runtime::Errors* errors);
+
+}  // namespace sluice::c_api

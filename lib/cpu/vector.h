@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Vectors of 16 bytes. Where C++ has an operator (+, -, &, |) it is used on them as on numbers. The
+// other operations are here, each twice: in x86's instructions, and in GCC's vector extensions,
+// which other processors are served with. tests/cpu compares the two; a file that is compiled with
+// SLUICE_PORTABLE takes the second everywhere.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE4_1__) && !defined(SLUICE_PORTABLE)
+#define SLUICE_X86_VECTORS 1
+#include <immintrin.h>
+#ifdef __AVX2__
+/// Vectors of 32 bytes, for algorithms that are written twice as a whole.
+#define SLUICE_AVX2 1
+#endif
+#endif
+
+namespace sluice::cpu {
+
+/// Lane 0 has the lowest address.
+using Words [[gnu::vector_size(16)]] = uint32_t;
+using Longs [[gnu::vector_size(16)]] = uint64_t;
+using Bytes [[gnu::vector_size(16)]] = uint8_t;
+
+inline Words AllOf(uint32_t word) { return Words{word, word, word, word}; }
+/// `low` in lanes 0 and 1, `high` in 2 and 3.
+inline Words FromLongs(uint64_t low, uint64_t high) {
+  return reinterpret_cast<Words>(Longs{low, high});
+}
+/// Of both halves.
+inline Words AddLongs(Words a, Words b) {
+  return reinterpret_cast<Words>(reinterpret_cast<Longs>(a) + reinterpret_cast<Longs>(b));
+}
+
+namespace portable {
+
+/// At any address; the Aligned ones at a multiple of 16, in one access where the processor has one.
+inline Words Load(const void* from) {
+  Words vector;
+  std::memcpy(&vector, from, sizeof(vector));
+  return vector;
+}
+inline void Store(void* to, Words vector) { std::memcpy(to, &vector, sizeof(vector)); }
+inline Words LoadAligned(const void* from) { return Load(__builtin_assume_aligned(from, 16)); }
+inline void StoreAligned(void* to, Words vector) {
+  Store(__builtin_assume_aligned(to, 16), vector);
+}
+
+inline uint64_t LowHalf(Words a) { return reinterpret_cast<Longs>(a)[0]; }
+inline uint64_t HighHalf(Words a) { return reinterpret_cast<Longs>(a)[1]; }
+/// {low half of a, low half of b}.
+inline Words LowHalves(Words a, Words b) { return __builtin_shufflevector(a, b, 0, 1, 4, 5); }
+inline Words HighHalves(Words a, Words b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); }
+/// {a2, b2, a3, b3}.
+inline Words InterleaveHigh(Words a, Words b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
+
+/// Byte i is byte kFrom[i] of `a`, or 0 where that is -1.
+template <int... kFrom>
+Words PickBytes(Words a) {
+  static_assert(sizeof...(kFrom) == sizeof(Words) && ((kFrom >= -1 && kFrom < 16) && ...));
+  return reinterpret_cast<Words>(__builtin_shufflevector(
+      reinterpret_cast<Bytes>(a), Bytes{}, (kFrom < 0 ? 16 : kFrom)...));
+}
+/// The first six bytes of `first`, the others of `rest`.
+inline Words FirstSixOf(Words first, Words rest) {
+  return reinterpret_cast<Words>(__builtin_shufflevector(
+      reinterpret_cast<Bytes>(first), reinterpret_cast<Bytes>(rest), 0, 1, 2, 3, 4, 5, 22, 23, 24,
+      25, 26, 27, 28, 29, 30, 31));
+}
+
+/// Lanes, as unsigned numbers.
+inline Words Least(Words a, Words b) {
+  const auto less = reinterpret_cast<Words>(a < b);
+  return (a & less) | (b & ~less);
+}
+/// All ones where they are equal.
+inline Words EqualLanes(Words a, Words b) { return reinterpret_cast<Words>(a == b); }
+inline Words Doubled(Words a) { return a << 1; }
+/// Bit 31 of each lane in all of its bits.
+inline Words Signs(Words a) { return ~(a >> 31) + 1; }
+/// Bit 31 of each lane: that of lane 0 in bit 0.
+inline uint32_t SignBits(Words a) {
+  const Words bits = (a >> 31) << Words{0, 1, 2, 3};
+  return (bits[0] | bits[1]) | (bits[2] | bits[3]);
+}
+/// Whether a bit is set in both.
+inline bool AnyInCommon(Words a, Words b) {
+  const auto common = reinterpret_cast<Longs>(a & b);
+  return (common[0] | common[1]) != 0;
+}
+/// Of the four lanes.
+inline uint32_t Sum(Words a) { return (a[0] + a[1]) + (a[2] + a[3]); }
+
+// ---- several words of memory at once; words are aligned to the whole of them
+
+/// A bit for each of four words that is `value`.
+inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
+  uint32_t equal = 0;
+  for (uint32_t i = 0; i < 4; ++i) equal |= static_cast<uint32_t>(words[i] == value) << i;
+  return equal;
+}
+/// A bit for each of eight words whose upper 16 bits are `value`. Each word is read whole, and
+/// once: others may be writing.
+inline uint32_t TopsEqualOf8(const uint64_t* words, uint64_t value) {
+  uint32_t equal = 0;
+  for (uint32_t i = 0; i < 8; ++i) {
+    const uint64_t word = __atomic_load_n(words + i, __ATOMIC_RELAXED);
+    equal |= static_cast<uint32_t>(word >> 48 == value) << i;
+  }
+  return equal;
+}
+
+}  // namespace portable
+
+#ifdef SLUICE_X86_VECTORS
+namespace x86 {
+
+inline __m128i Raw(Words a) { return reinterpret_cast<__m128i>(a); }
+inline Words Of(__m128i a) { return reinterpret_cast<Words>(a); }
+
+inline Words Load(const void* from) {
+  return Of(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+}
+inline void Store(void* to, Words vector) {
+  _mm_storeu_si128(static_cast<__m128i*>(to), Raw(vector));
+}
+inline Words LoadAligned(const void* from) {
+  return Of(_mm_load_si128(static_cast<const __m128i*>(from)));
+}
+inline void StoreAligned(void* to, Words vector) {
+  _mm_store_si128(static_cast<__m128i*>(to), Raw(vector));
+}
+inline uint64_t LowHalf(Words a) { return static_cast<uint64_t>(_mm_cvtsi128_si64(Raw(a))); }
+inline uint64_t HighHalf(Words a) { return static_cast<uint64_t>(_mm_extract_epi64(Raw(a), 1)); }
+inline Words LowHalves(Words a, Words b) { return Of(_mm_unpacklo_epi64(Raw(a), Raw(b))); }
+inline Words HighHalves(Words a, Words b) { return Of(_mm_unpackhi_epi64(Raw(a), Raw(b))); }
+inline Words InterleaveHigh(Words a, Words b) { return Of(_mm_unpackhi_epi32(Raw(a), Raw(b))); }
+template <int... kFrom>
+Words PickBytes(Words a) {
+  return Of(_mm_shuffle_epi8(Raw(a), _mm_setr_epi8(kFrom...)));
+}
+inline Words FirstSixOf(Words first, Words rest) {
+  return Of(_mm_blend_epi16(Raw(rest), Raw(first), 0x07));
+}
+inline Words Least(Words a, Words b) { return Of(_mm_min_epu32(Raw(a), Raw(b))); }
+inline Words EqualLanes(Words a, Words b) { return Of(_mm_cmpeq_epi32(Raw(a), Raw(b))); }
+inline Words Doubled(Words a) { return Of(_mm_slli_epi32(Raw(a), 1)); }
+inline Words Signs(Words a) { return Of(_mm_srai_epi32(Raw(a), 31)); }
+inline uint32_t SignBits(Words a) {
+  return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(Raw(a))));
+}
+inline bool AnyInCommon(Words a, Words b) { return !_mm_testz_si128(Raw(a), Raw(b)); }
+inline uint32_t Sum(Words a) {
+  const __m128i pairs = _mm_hadd_epi32(Raw(a), Raw(a));
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_hadd_epi32(pairs, pairs)));
+}
+inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
+#ifdef SLUICE_AVX2
+  const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(value));
+  const __m256i found =
+      _mm256_cmpeq_epi64(_mm256_load_si256(reinterpret_cast<const __m256i*>(words)), wanted);
+  return static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(found)));
+#else
+  const auto* const pairs = reinterpret_cast<const __m128i*>(words);
+  const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(value));
+  const __m128i low = _mm_cmpeq_epi64(_mm_load_si128(pairs), wanted);
+  const __m128i high = _mm_cmpeq_epi64(_mm_load_si128(pairs + 1), wanted);
+  return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(_mm_packs_epi32(low, high))));
+#endif
+}
+// A vector that others write to is a race to ThreadSanitizer.
+#if defined(SLUICE_AVX2) && !defined(__SANITIZE_THREAD__)
+inline uint32_t TopsEqualOf8(const uint64_t* words, uint64_t value) {
+  const auto* const halves = reinterpret_cast<const __m256i*>(words);
+  const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(value));
+  const auto equal = [&](const __m256i* half) {
+    const __m256i tops = _mm256_srli_epi64(_mm256_load_si256(half), 48);
+    return static_cast<uint32_t>(
+        _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(tops, wanted))));
+  };
+  return equal(halves) | equal(halves + 1) << 4;
+}
+#else
+using portable::TopsEqualOf8;
+#endif
+
+}  // namespace x86
+using namespace x86;
+#else
+using namespace portable;
+#endif
+
+}  // namespace sluice::cpu

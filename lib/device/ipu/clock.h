@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The device's clock, and the times of PTP frames that it keeps for the host.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sluice::device::ipu {
+
+/// Nanoseconds. It moves from step to step of the model, not within one.
+class Clock {
+ public:
+  void SetTime(uint64_t now_ns) { elapsed_ns_ = now_ns; }
+  /// The model's time, which nobody sets and which never goes back.
+  uint64_t Elapsed() const { return elapsed_ns_; }
+  /// What the host reads and sets.
+  uint64_t Now() const { return elapsed_ns_ + offset_ns_; }
+  void Set(uint64_t now_ns) { offset_ns_ = now_ns - elapsed_ns_; }
+  void Adjust(int64_t by_ns) { offset_ns_ += static_cast<uint64_t>(by_ns); }
+
+  /// False if the stamp of an earlier frame was not taken yet.
+  bool StampReceived() { return Stamp(received_ns_); }
+  bool StampSent() { return Stamp(sent_ns_); }
+  uint64_t received_ns() const { return received_ns_; }  ///< 0: no stamp.
+  uint64_t sent_ns() const { return sent_ns_; }
+  void TakeReceived() { received_ns_ = 0; }
+  void TakeSent() { sent_ns_ = 0; }
+
+  /// As at power-on.
+  void Reset() { offset_ns_ = received_ns_ = sent_ns_ = 0; }
+
+ private:
+  bool Stamp(uint64_t& stamp_ns) const {
+    if (stamp_ns != 0) return false;
+    stamp_ns = std::max<uint64_t>(Now(), 1);
+    return true;
+  }
+
+  uint64_t elapsed_ns_ = 0;
+  uint64_t offset_ns_ = 0;
+  uint64_t received_ns_ = 0;
+  uint64_t sent_ns_ = 0;
+};
+
+}  // namespace sluice::device::ipu

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The staging memory in which all rings gather their frames before they leave in bursts.
+#pragma once
+
+#include "device/frame_staging.h"
+#include "regs/ipu.h"
+
+namespace sluice::device::ipu {
+
+using TxStaging = FrameStaging<64, 64 * 1024, regs::ipu::kMaxFrameBytes>;
+
+}  // namespace sluice::device::ipu

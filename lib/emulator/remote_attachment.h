@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The attachment behind remote.h.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bar/posted_queue.h"
+#include "emulator/channel.h"
+#include "emulator/connection.h"
+#include "emulator/dpdk_memory.h"
+#include "emulator/guarded_range.h"
+#include "emulator/holdings.h"
+#include "emulator/interrupt_files.h"
+#include "emulator/message.h"
+#include "emulator/model.h"
+#include "emulator/remote.h"
+#include "emulator/total_statistics.h"
+
+namespace sluice::emulator {
+
+/// A model in another process. What drivers ask is in remote.cc, the connection and the thread that
+/// watches it in remote_connection.cc.
+class Remote final : public Attachment, private DpdkMemory {
+ public:
+  Remote(std::string_view name, const ModelInfo& model, const SettingValues& settings,
+         DeviceSocket socket)
+      : DpdkMemory(name), name_(name), socket_(std::move(socket)), model_(model),
+        settings_(settings) {}
+  ~Remote() override;
+
+  /// Reaches the device for the first time. False, with one line in `error`, if there is none. May
+  /// throw std::system_error.
+  bool Start(std::string* error);
+
+  bar::Bar& registers() override { return bar_; }
+  const bar::RingMemory& register_memory() const override { return queue_memory_; }
+  bool Map(const bar::RingMemory& memory, std::string_view name) override;
+  void Unmap(const bar::RingMemory& memory) override;
+  int MapExternal(void* begin, size_t bytes, std::string* error) override;
+  int UnmapExternal(void* begin, size_t bytes) override;
+  bar::RingMemory Adopt(std::string_view name) override;
+  uint32_t Generation() const override { return generation_.load(std::memory_order_acquire); }
+  int InterruptFd(uint32_t vector) override { return interrupts_.Open(vector); }
+  std::vector<Statistic> Statistics() override;
+  bool WireUp() override;
+  void MacAddress(uint8_t mac[6]) override;
+  void EnableWire(bool enabled) override;
+
+ private:
+  void Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) override;
+  void Unmapping(uint64_t begin, uint64_t end) override;
+
+  /// Connects and hands everything over; the link is up then.
+  bool Reach(std::string* error);
+  /// A request on the connection, if there is one; a failure ends it. `mutex_` is held.
+  bool Ask(const Request& request, Reply* reply, File* received = nullptr);
+  /// If the connection has failed, the link is down until the watching thread has reached
+  /// the device again.
+  void DropIfBad();
+  /// Takes what the device counts now into the totals. `returned`: on a new connection.
+  void Merge(const std::vector<Statistic>& fresh, bool returned) { totals_.Merge(fresh, returned); }
+  void Watch();
+  /// Returns when the connection has ended: false if it may not come back.
+  bool AwaitEnd();
+  /// Guards memory that the device has a file of. False, with a reason in `error`, if too
+  /// much is guarded already. `mutex_` is held.
+  bool Guard(const void* begin, size_t bytes, std::string* error);
+
+  const std::string name_;
+  const DeviceSocket socket_;
+  const ModelInfo& model_;
+  const SettingValues settings_;
+  LossAlarm alarm_;
+  InterruptFiles interrupts_;
+  File interrupt_socket_;  ///< What the device raises; the watching thread's, or Start's before it.
+  bar::RingMemory queue_memory_;
+  bar::PostedQueue* queue_ = nullptr;
+  bar::Bar bar_;
+
+  /// Guards all that follows. Taken under EAL's memory lock, so that nothing under it may
+  /// take that one.
+  std::mutex mutex_;
+  std::unique_ptr<Connection> connection_;  ///< Changed by the watching thread alone.
+  Holdings holdings_;
+  std::map<const void*, GuardedRange> guards_;  ///< Of the queue, rings, and DPDK's memory.
+  std::string missing_;                ///< Why the device cannot reach all of DPDK's memory.
+  TotalStatistics totals_;
+  uint8_t mac_[6] = {};
+  bool wire_enabled_ = false;
+  bool stop_ = false;
+
+  std::condition_variable stopping_;
+  std::atomic<uint32_t> generation_{0};
+  std::thread thread_;
+};
+
+}  // namespace sluice::emulator

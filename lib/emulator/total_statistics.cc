@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/total_statistics.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace sluice::emulator {
+
+void TotalStatistics::Merge(const std::vector<Statistic>& fresh, bool returned) {
+  if (values_.empty()) {
+    for (const Statistic& statistic : fresh) values_.push_back({statistic.name, 0});
+    counted_.resize(fresh.size());
+  }
+  // A device that came back may count other things; this list's names are a promise.
+  std::vector<uint64_t> counts = counted_;
+  bool anew = false;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const std::string& name = values_[i].name;
+    auto found = i < fresh.size() && fresh[i].name == name
+                     ? fresh.begin() + static_cast<ptrdiff_t>(i)
+                     : std::find_if(fresh.begin(), fresh.end(),
+                                    [&](const Statistic& s) { return s.name == name; });
+    if (found != fresh.end()) counts[i] = found->value;
+    // A reset leaves the counters of a device as they are; a new process begins at 0.
+    anew = anew || (returned && name.starts_with("model_") && counts[i] < counted_[i]);
+  }
+  for (size_t i = 0; i < counts.size(); ++i) {
+    values_[i].value += counts[i] - (anew ? 0 : counted_[i]);
+  }
+  counted_ = std::move(counts);
+}
+
+}  // namespace sluice::emulator

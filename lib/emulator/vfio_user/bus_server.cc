@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/vfio_user/bus_server.h"
+
+#include <poll.h>
+#include <rte_log.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "emulator/log.h"
+
+namespace sluice::emulator::vfio_user {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+std::unique_ptr<BusServer> BusServer::Create(const std::string& path, const ModelInfo& info,
+                                             const SettingValues& settings, HostedModel& model,
+                                             std::string* error, bool interrupts) {
+  const PciFunction* const function = FunctionOf(info, interrupts);
+  if (function == nullptr) {
+    *error = std::string(info.title) + " is no PCI function: use --socket instead";
+    return nullptr;
+  }
+  std::unique_ptr<Listener> listener = Listener::Create(path, error, SOCK_STREAM);
+  if (listener == nullptr) return nullptr;
+  const FunctionParts parts = {info, *function, settings, model};
+  return std::unique_ptr<BusServer>(new BusServer(parts, std::move(listener)));
+}
+
+BusServer::BusServer(const FunctionParts& parts, std::unique_ptr<Listener> listener)
+    : parts_(parts), listener_(std::move(listener)) {}
+
+BusServer::~BusServer() { Reset(); }
+
+bool BusServer::Turn(int wake, milliseconds patience) {
+  if (client_ != nullptr && client_->deadline() != steady_clock::time_point::max()) {
+    const auto left = std::chrono::ceil<milliseconds>(client_->deadline() - steady_clock::now());
+    if (left.count() <= 0) {
+      End(client_->attached() ? "it does not read answers" : "it does not greet");
+    } else {
+      patience = std::min(left, patience);
+    }
+  }
+  const short wanted = client_ != nullptr && client_->waiting() ? POLLOUT : POLLIN;
+  // A newcomer waits until the one before has greeted.
+  const bool hears_newcomers = client_ == nullptr || client_->attached();
+  const int newcomers = hears_newcomers ? listener_->Await(&patience) : -1;
+  const bool speaks = client_ != nullptr && !client_->waiting();
+  std::array<pollfd, 5> wait = {{{wake, POLLIN, 0},
+                                 {client_ != nullptr ? client_->fd() : -1, wanted, 0},
+                                 {newcomers, POLLIN, 0},
+                                 {client_ != nullptr ? client_->alarm() : -1, POLLIN, 0},
+                                 {speaks ? client_->speaks() : -1, POLLIN, 0}}};
+  poll(wait.data(), wait.size(), static_cast<int>(patience.count()));
+  if (wait[0].revents != 0) return false;
+  // The old client first: a new one may be there because it is gone.
+  if (wait[3].revents != 0) {
+    End("it took away memory that the device uses");
+  } else if (wait[1].revents != 0 || wait[4].revents != 0) {
+    Hear();
+  }
+  if (wait[2].revents != 0) Accept();
+  return true;
+}
+
+void BusServer::Accept() {
+  // Who comes when the client has hung up waits until its last words are heard.
+  pollfd hung_up = {client_ != nullptr ? client_->fd() : -1, POLLRDHUP, 0};
+  if (poll(&hung_up, 1, 0) > 0) return;
+  File socket = listener_->Accept();
+  if (!socket) return;
+  const std::optional<Peer> peer = PeerOf(socket);
+  if (!peer || !IsOwnOrRoot(peer->uid)) {
+    Log(RTE_LOG_ERR, "refused a process of another user");
+  } else if (client_ != nullptr) {
+    Log(RTE_LOG_ERR, "refused process " + std::to_string(peer->pid) + ": serves process " +
+                         std::to_string(client_->peer().pid) +
+                         " already; end that, or start another sluice-device");
+  } else {
+    try {
+      client_ = std::make_unique<Session>(std::move(socket), *peer, parts_);
+    } catch (const std::bad_alloc&) {  // It finds its connection closed.
+    }
+  }
+}
+
+void BusServer::Hear() {
+  const bool was_attached = client_->attached();
+  try {
+    std::string reason;
+    const bool stays = client_->Turn(&reason);
+    if (client_->attached() && !was_attached) {
+      ++hosts_;
+      Log(RTE_LOG_INFO, "process " + std::to_string(client_->peer().pid) + " attached");
+    }
+    if (!stays) End(reason);
+  } catch (const std::bad_alloc&) {
+    End("this process has no memory for it");
+  }
+}
+
+void BusServer::End(std::string_view reason) {
+  const pid_t pid = client_->peer().pid;
+  client_.reset();
+  try {
+    const std::string who = "process " + std::to_string(pid);
+    if (reason.empty()) {
+      Log(RTE_LOG_INFO, who + " is gone");
+    } else {
+      Log(RTE_LOG_ERR, (who + " is disconnected: ").append(reason));
+    }
+  } catch (const std::bad_alloc&) {  // It is gone without a word.
+  }
+}
+
+void BusServer::Reset() {
+  if (client_ == nullptr) return;
+  client_->Part();
+  End("the link is reset");
+}
+
+std::string BusServer::Attached() const {
+  if (client_ == nullptr || !client_->attached()) return "";
+  return "process " + std::to_string(client_->peer().pid);
+}
+
+}  // namespace sluice::emulator::vfio_user

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/vfio_user/client_interrupts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace sluice::emulator::vfio_user {
+namespace {
+
+bool IsEventfd(const File& file) {
+  char path[64];
+  std::array<char, 64> target;
+  std::snprintf(path, sizeof(path), "/proc/self/fd/%d", file.fd());
+  const ssize_t length = readlink(path, target.data(), target.size());
+  return length > 0 &&
+         std::string_view(target.data(), static_cast<size_t>(length)) == "anon_inode:[eventfd]";
+}
+
+}  // namespace
+
+void ClientInterrupts::Raise(uint32_t vector) {
+  if (vector >= regs::kVectors) return;
+  const std::scoped_lock lock(mutex_);
+  behind_[vector] = messages_.latest_write();
+  // A write that is answered after this look is followed by WritesArrived, which waits for the
+  // mutex.
+  if (messages_.HasArrived(behind_[vector])) Tell(vector);
+}
+
+void ClientInterrupts::WritesArrived() {
+  const std::scoped_lock lock(mutex_);
+  for (uint32_t vector = 0; vector < behind_.size(); ++vector) {
+    if (behind_[vector] != 0 && messages_.HasArrived(behind_[vector])) Tell(vector);
+  }
+}
+
+void ClientInterrupts::Tell(uint32_t vector) {
+  behind_[vector] = 0;
+  if (files_[vector]) {
+    signal_.Send(files_[vector].fd());
+  } else if (enabled_) {
+    pending_ |= uint64_t{1} << vector;
+  }
+}
+
+bool ClientInterrupts::Set(uint32_t start, std::vector<File> files) {
+  if (!signal_ || !std::ranges::all_of(files, IsEventfd)) return false;
+  const std::scoped_lock lock(mutex_);
+  enabled_ = true;
+  for (uint32_t i = 0; i < files.size(); ++i) {
+    const uint64_t bit = uint64_t{1} << (start + i);
+    files_[start + i] = std::move(files[i]);
+    if ((pending_ & bit) != 0) signal_.Send(files_[start + i].fd());
+    pending_ &= ~bit;
+  }
+  return true;
+}
+
+void ClientInterrupts::Take(uint32_t start, uint32_t count) {
+  const std::scoped_lock lock(mutex_);
+  for (uint32_t i = start; i < start + count; ++i) files_[i] = File();
+}
+
+void ClientInterrupts::Disable() {
+  const std::scoped_lock lock(mutex_);
+  for (File& file : files_) file = File();
+  enabled_ = false;
+  pending_ = 0;
+  behind_.fill(0);
+}
+
+void ClientInterrupts::Forget() {
+  const std::scoped_lock lock(mutex_);
+  pending_ = 0;
+  behind_.fill(0);
+}
+
+uint64_t ClientInterrupts::pending() const {
+  const std::scoped_lock lock(mutex_);
+  return pending_;
+}
+
+}  // namespace sluice::emulator::vfio_user

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The configuration space of a PCI Express endpoint (PCI Express Base Specification, chapter 7):
+// type 0 header, PCI Express and MSI-X capabilities, no extended ones. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "emulator/vfio_user/pci_function.h"
+
+namespace sluice::emulator::vfio_user {
+
+class ConfigSpace {
+ public:
+  static constexpr uint32_t kBytes = 4096;
+  /// Where the capabilities are.
+  static constexpr uint32_t kExpress = 0x40;
+  static constexpr uint32_t kMsix = 0x80;
+
+  /// As after power-on.
+  explicit ConfigSpace(const PciFunction& function);
+
+  /// The range lies within kBytes.
+  void Read(uint32_t offset, std::span<uint8_t> data) const;
+  /// What software may not change stays. True: software asks for a reset of the function, which
+  /// the caller does; Reset is part of it.
+  [[nodiscard]] bool Write(uint32_t offset, std::span<const uint8_t> data);
+  void Reset();
+
+  /// Command register: whether BARs are decoded, and whether the function may begin transfers.
+  bool memory_enabled() const;
+  bool bus_master() const;
+  /// Where software has placed a BAR that there is.
+  uint64_t BarAddress(uint32_t bar) const;
+
+ private:
+  void Put(uint32_t offset, uint32_t bytes, uint32_t value, uint32_t writable = 0);
+  uint16_t Word(uint32_t offset) const;
+
+  const PciFunction& function_;
+  std::array<uint8_t, kBytes> bytes_{};
+  std::array<uint8_t, kBytes> writable_{};  ///< Bits that software may change.
+};
+
+}  // namespace sluice::emulator::vfio_user

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/vfio_user/message_dma.h"
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+namespace sluice::emulator::vfio_user {
+
+MessageDma::MessageDma() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+const MessageDma::Range* MessageDma::Find(const void* at) const {
+  const auto* const byte = static_cast<const uint8_t*>(at);
+  const auto behind =
+      std::upper_bound(ranges_.begin(), ranges_.end(), byte,
+                       [](const uint8_t* place, const Range& range) { return place < range.copy; });
+  if (behind == ranges_.begin()) return nullptr;
+  const Range& range = *std::prev(behind);
+  return byte < range.copy + range.bytes ? &range : nullptr;
+}
+
+bool MessageDma::Holds(const void* at) const { return Find(at) != nullptr; }
+
+size_t MessageDma::Ready(const void* at, size_t bytes, size_t least) {
+  const Range* const range = Find(at);
+  if (range == nullptr || bytes == 0) return bytes;
+  const auto* const place = static_cast<const uint8_t*>(at);
+  const std::scoped_lock lock(mutex_);
+  const auto found = questions_.find(place);
+  if (found != questions_.end()) {
+    Question& question = found->second;
+    if (question.missing != 0) return 0;
+    if (question.bytes.size() >= least) {
+      if (!question.copied) {
+        std::memcpy(range->copy + (place - range->copy), question.bytes.data(),
+                    question.bytes.size());
+        copied_bytes_ += question.bytes.size();
+        question.copied = true;
+      }
+      return std::min(question.bytes.size(), bytes);
+    }
+  }
+  Ask(*range, place, bytes);
+  return 0;
+}
+
+void MessageDma::Ask(const Range& range, const uint8_t* at, size_t bytes) {
+  if (questions_.size() >= kMaxQuestions) ForgetQuestions();  // Those in use are asked again.
+  Question& question = questions_[at];
+  question = {.bytes = std::vector<uint8_t>(bytes), .missing = bytes, .number = ++next_number_};
+  for (size_t offset = 0; offset < bytes; offset += max_transfer_bytes_) {
+    const auto part = static_cast<uint32_t>(std::min<size_t>(bytes - offset, max_transfer_bytes_));
+    const uint64_t address = range.address + static_cast<uint64_t>(at - range.copy) + offset;
+    tasks_.push_back({{}, {address, part, at, offset, question.number}});
+  }
+  Wake();
+}
+
+void MessageDma::Done(const void* at) {
+  if (Find(at) == nullptr) return;
+  const std::scoped_lock lock(mutex_);
+  questions_.erase(static_cast<const uint8_t*>(at));
+}
+
+void MessageDma::Stored(const void* at, size_t bytes) {
+  const Range* const range = Find(at);
+  if (range == nullptr) return;
+  const auto* const from = static_cast<const uint8_t*>(at);
+  const uint64_t address = range->address + static_cast<uint64_t>(from - range->copy);
+  const std::scoped_lock lock(mutex_);
+  waiting_bytes_ += bytes;
+  copied_bytes_ += bytes;
+  if (!tasks_.empty()) {
+    std::vector<uint8_t>& last = tasks_.back().write.bytes;
+    // Bytes in a row travel together: whoever waits for the earlier ones waits for these, too.
+    if (!last.empty() && tasks_.back().write.address + last.size() == address &&
+        last.size() + bytes <= max_transfer_bytes_) {
+      last.insert(last.end(), from, from + bytes);
+      return;
+    }
+  }
+  for (size_t done = 0; done < bytes;) {
+    const size_t part = std::min<size_t>(bytes - done, max_transfer_bytes_);
+    tasks_.push_back({{address + done, {from + done, from + done + part}, ++latest_write_}, {}});
+    unanswered_.insert(latest_write_);
+    done += part;
+  }
+  Wake();
+}
+
+bool MessageDma::congested() const {
+  const std::scoped_lock lock(mutex_);
+  return waiting_bytes_ > kMaxWaitingBytes || tasks_.size() + under_way_.size() > kMaxMessages;
+}
+
+void MessageDma::Add(uint8_t* copy, uint64_t address, uint64_t bytes) {
+  const auto behind =
+      std::upper_bound(ranges_.begin(), ranges_.end(), copy,
+                       [](const uint8_t* place, const Range& range) { return place < range.copy; });
+  ranges_.insert(behind, Range{copy, address, bytes});
+}
+
+void MessageDma::Remove(const uint8_t* copy) {
+  const auto found = std::ranges::find(ranges_, copy, &Range::copy);
+  if (found == ranges_.end()) return;
+  const Range range = *found;
+  ranges_.erase(found);
+  const std::scoped_lock lock(mutex_);
+  questions_.erase(questions_.lower_bound(range.copy),
+                   questions_.lower_bound(range.copy + range.bytes));
+  // What the client has taken back is not told it any more.
+  std::erase_if(tasks_, [&](const Task& task) {
+    const bool is_write = !task.write.bytes.empty();
+    const uint64_t address = is_write ? task.write.address : task.wanted.address;
+    const bool gone = address - range.address < range.bytes;
+    if (gone) waiting_bytes_ -= task.write.bytes.size();
+    if (gone && is_write) unanswered_.erase(task.write.number);
+    return gone;
+  });
+}
+
+void MessageDma::Forget() {
+  const std::scoped_lock lock(mutex_);
+  ForgetQuestions();
+}
+
+void MessageDma::ForgetQuestions() {
+  questions_.clear();
+  std::erase_if(tasks_, [](const Task& task) { return task.write.bytes.empty(); });
+}
+
+void MessageDma::Wake() { eventfd_write(wake_.fd(), 1); }
+
+bool MessageDma::Next(Outgoing* outgoing) {
+  const std::scoped_lock lock(mutex_);
+  eventfd_t ignored;
+  if (tasks_.empty() || under_way_.size() >= kMaxUnderWay) {  // An answer wakes, too.
+    eventfd_read(wake_.fd(), &ignored);
+    return false;
+  }
+  const Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  while (under_way_.contains(next_id_)) ++next_id_;
+  const bool is_write = !task.write.bytes.empty();
+  under_way_[next_id_] = {task.write.bytes.size(), task.write.number, task.wanted};
+  const DmaAccess access = is_write ? DmaAccess{task.write.address, task.write.bytes.size()}
+                                    : DmaAccess{task.wanted.address, task.wanted.bytes};
+  outgoing->payload.resize(sizeof(access));
+  std::memcpy(outgoing->payload.data(), &access, sizeof(access));
+  outgoing->payload.insert(outgoing->payload.end(), task.write.bytes.begin(),
+                           task.write.bytes.end());
+  outgoing->header = {
+      .id = next_id_,
+      .command = static_cast<uint16_t>(is_write ? Command::kDmaWrite : Command::kDmaRead),
+      .size = static_cast<uint32_t>(sizeof(Header) + outgoing->payload.size()),
+      .flags = 0,
+      .error = 0};
+  ++next_id_;
+  return true;
+}
+
+const char* MessageDma::Answered(const Message& message) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = under_way_.find(message.header.id);
+  if (found == under_way_.end()) return "it answers what it was not asked";
+  const UnderWay asked = found->second;
+  const Command command = asked.written != 0 ? Command::kDmaWrite : Command::kDmaRead;
+  if (message.header.command != static_cast<uint16_t>(command)) {
+    return "its answer is to another command";
+  }
+  const bool refused = (message.header.flags & kErrorFlag) != 0;
+  if (asked.written == 0 && !refused &&
+      message.payload.size() != sizeof(DmaAccess) + asked.wanted.bytes) {
+    return "its memory has another length than was asked for";
+  }
+  under_way_.erase(found);
+  if (!tasks_.empty()) Wake();
+  refusals_ += refused;
+  if (asked.written != 0) {
+    waiting_bytes_ -= asked.written;
+    unanswered_.erase(asked.number);
+    return nullptr;
+  }
+  const auto question = questions_.find(asked.wanted.at);
+  if (question == questions_.end() || question->second.number != asked.wanted.number) {
+    return nullptr;  // Nobody wants it any more.
+  }
+  if (!refused) {  // Else zeroes, which the model finds wrong.
+    std::memcpy(question->second.bytes.data() + asked.wanted.offset,
+                message.payload.data() + sizeof(DmaAccess), asked.wanted.bytes);
+  }
+  question->second.missing -= asked.wanted.bytes;
+  return nullptr;
+}
+
+uint64_t MessageDma::latest_write() const {
+  const std::scoped_lock lock(mutex_);
+  return latest_write_;
+}
+
+bool MessageDma::HasArrived(uint64_t write) const {
+  const std::scoped_lock lock(mutex_);
+  return unanswered_.empty() || *unanswered_.begin() > write;
+}
+
+uint64_t MessageDma::refusals() const {
+  const std::scoped_lock lock(mutex_);
+  return refusals_;
+}
+
+bool MessageDma::bloated() const {
+  const std::scoped_lock lock(mutex_);
+  return copied_bytes_ > kBloatedBytes;
+}
+
+void MessageDma::GivenBack() {
+  const std::scoped_lock lock(mutex_);
+  copied_bytes_ = 0;
+}
+
+}  // namespace sluice::emulator::vfio_user

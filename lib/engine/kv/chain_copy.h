@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a chain of a partition's index holds, copied by another thread than the partition's owner,
+// or by the owner for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "engine/kv/partition.h"
+
+namespace sluice::engine::kv {
+
+/// In front of each key and value of a copy, which follow one another without padding.
+struct CopiedItem {
+  uint32_t lengths;  ///< As Item's.
+  uint32_t flags;
+  uint32_t expires_s;
+  uint32_t zero;
+  uint64_t unique;
+
+  static constexpr uint64_t SizeOf(uint32_t lengths) {
+    return sizeof(CopiedItem) + Item::KeyBytes(lengths) + Item::ValueBytes(lengths);
+  }
+};
+
+/// Calls `see(key, view)` for each item of a whole copy.
+template <typename See>
+void ForEachCopied(Bytes copied, See&& see) {
+  while (!copied.empty()) {
+    CopiedItem item;
+    std::memcpy(&item, copied.data(), sizeof item);
+    const uint32_t key_bytes = Item::KeyBytes(item.lengths);
+    see(copied.subspan(sizeof item, key_bytes),
+        ItemView{copied.subspan(sizeof item + key_bytes, Item::ValueBytes(item.lengths)),
+                 {item.flags, item.expires_s},
+                 item.unique});
+    copied = copied.subspan(CopiedItem::SizeOf(item.lengths));
+  }
+}
+
+/// A chain that changes too often to be copied from outside: another thread asks the owner of the
+/// partition for it. One thread asks, one owner answers between its bursts; neither waits in here.
+/// The owner copies one chain at a time, of as many bytes as the asker's room at most.
+class ChainRequest {
+ public:
+  // The asker.
+
+  /// After an answer, or none asked. `to` belongs to the owner until the answer or Withdraw.
+  void Ask(const Partition& partition, uint32_t chain, std::span<uint8_t> to) {
+    partition_ = &partition;
+    chain_ = chain;
+    to_ = to;
+    state_.store(State::kAsked, std::memory_order_release);
+  }
+  /// Nothing yet, or what Partition::CopyChain said.
+  std::optional<Copied> Answer(size_t* bytes) {
+    if (state_.load(std::memory_order_acquire) != State::kAnswered) return std::nullopt;
+    state_.store(State::kNone, std::memory_order_relaxed);
+    *bytes = bytes_;
+    return copied_;
+  }
+  /// False: the owner is at it, and will answer soon.
+  bool Withdraw() {
+    State asked = State::kAsked;
+    return state_.compare_exchange_strong(asked, State::kNone, std::memory_order_acquire);
+  }
+
+  // The owner.
+
+  void Serve() {
+    if (state_.load(std::memory_order_relaxed) == State::kAsked) [[unlikely]]
+      ServeAsked();
+  }
+
+ private:
+  enum class State : uint8_t { kNone, kAsked, kTaken, kAnswered };
+
+  [[gnu::noinline]] void ServeAsked() {
+    State asked = State::kAsked;
+    if (!state_.compare_exchange_strong(asked, State::kTaken, std::memory_order_acquire)) return;
+    copied_ = partition_->CopyChain(chain_, to_, &bytes_);
+    state_.store(State::kAnswered, std::memory_order_release);
+  }
+
+  alignas(64) std::atomic<State> state_{State::kNone};
+  const Partition* partition_ = nullptr;
+  uint32_t chain_ = 0;
+  std::span<uint8_t> to_;
+  size_t bytes_ = 0;
+  Copied copied_ = Copied::kWhole;
+};
+
+}  // namespace sluice::engine::kv

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a source is called in output.
+#pragma once
+
+#include <string>
+
+#include "engine/logmon/source/source.h"
+
+namespace sluice::engine::logmon {
+
+/// "syslog 192.0.2.7", "tcp 192.0.2.7:40000", "lines [2001:db8::7]:40000".
+std::string SourceName(const Source& source);
+
+}  // namespace sluice::engine::logmon

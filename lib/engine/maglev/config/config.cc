@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/maglev/config/config.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "packet/mac_text.h"
+#include "runtime/json_reader.h"
+
+namespace sluice::engine::maglev {
+
+namespace {
+
+using nlohmann::json;
+using runtime::Errors;
+using runtime::ObjectReader;
+
+constexpr uint64_t kMax16 = 0xffff;
+constexpr uint64_t kMax32 = 0xffffffff;
+constexpr size_t kMaxBalancers = 4096;
+constexpr size_t kMaxQuicIds = 65535;  // Of a backend.
+
+// A few words and what each means.
+template <typename Value, size_t kWords>
+using Words = std::array<std::pair<std::string_view, Value>, kWords>;
+
+// "up, draining or down".
+template <typename Value, size_t kWords>
+std::string OneOf(const Words<Value, kWords>& words) {
+  std::string text(words[0].first);
+  for (size_t i = 1; i < kWords; ++i) {
+    text += i + 1 < kWords ? ", " : " or ";
+    text += words[i].first;
+  }
+  return text;
+}
+
+// A member that is one of the words. `value`: of a Value, or of an optional one.
+template <typename Value, size_t kWords>
+void ReadWord(ObjectReader& reader, std::string_view key, const Words<Value, kWords>& words,
+              auto* value) {
+  const auto meaning = [&words](std::string_view text) -> std::optional<Value> {
+    const auto it = std::ranges::find(words, text, &std::pair<std::string_view, Value>::first);
+    return it == words.end() ? std::nullopt : std::optional(it->second);
+  };
+  reader.Parsed(key, OneOf(words), meaning, value);
+}
+
+constexpr Words<WeightRule, 3> kWeightRules{
+    {{"proportional", WeightRule::kProportional},
+     {"first_round", WeightRule::kFirstRound},
+     {"cilium", WeightRule::kCilium}}};
+constexpr Words<BackendState, 3> kStates{{{"up", BackendState::kUp},
+                                          {"draining", BackendState::kDraining},
+                                          {"down", BackendState::kDown}}};
+constexpr Words<uint8_t, 2> kProtocols{{{"tcp", 6}, {"udp", 17}}};
+constexpr Words<HealthCheck::Kind, 3> kHealthKinds{
+    {{"tcp", HealthCheck::Kind::kTcp},
+     {"http", HealthCheck::Kind::kHttp},
+     {"icmp", HealthCheck::Kind::kIcmp}}};
+
+void ReadMac(ObjectReader& reader, std::string_view key, std::optional<packet::MacAddress>* mac) {
+  reader.Parsed(key, "a MAC address, 02:00:00:00:00:01", packet::ParseMac, mac);
+}
+
+template <typename Address>
+bool ReadAddress(ObjectReader& reader, std::string_view key, Address* address) {
+  return reader.Parsed(key, "an IPv4 or IPv6 address", IpAddress::Parse, address);
+}
+
+bool ReadPrefix(ObjectReader& reader, std::string_view key, IpPrefix* prefix) {
+  constexpr std::string_view kFix = "an IPv4 or IPv6 address, or a prefix of it: 192.0.2.0/24";
+  return reader.Parsed(key, kFix, IpPrefix::Parse, prefix);
+}
+
+BackendSetup ReadBackend(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  BackendSetup backend;
+  reader.Require("address");
+  if (ReadAddress(reader, "address", &backend.address)) backend.name = backend.address.ToString();
+  reader.Text("name", &backend.name);
+  reader.Whole("port", 0, kMax16, &backend.port);
+  reader.Whole("weight", 0, kMax16, &backend.weight);
+  ReadWord(reader, "state", kStates, &backend.state);
+  ReadMac(reader, "mac", &backend.mac);
+  uint32_t quic_id = 0;
+  reader.Whole("quic_id", 0, kMax32, &quic_id);
+  if (quic_id != 0) backend.quic_ids.push_back(quic_id);
+  reader.Array("quic_ids", kMaxQuicIds, [&](const json& item, const std::string& at) {
+    const uint64_t id = item.is_number_unsigned() ? item.get<uint64_t>() : 0;
+    if (id >= 1 && id <= kMax32) {
+      backend.quic_ids.push_back(static_cast<uint32_t>(id));
+    } else {
+      runtime::Tell(errors, at + ": give a whole number, 1 ... 4294967295");
+    }
+  });
+  reader.Finish();
+  return backend;
+}
+
+SourceSetup ReadSource(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  SourceSetup source;
+  reader.Require("prefix");
+  ReadPrefix(reader, "prefix", &source.prefix);
+  reader.Require("backend");
+  reader.Text("backend", &source.backend);
+  reader.Finish();
+  return source;
+}
+
+HealthCheck ReadHealth(const json& value, const std::string& path, Errors* errors) {
+  ObjectReader reader(value, path, errors);
+  HealthCheck check;
+  reader.Require("type");
+  ReadWord(reader, "type", kHealthKinds, &check.kind);
+  reader.Real("interval_s", 0.05, 3600, &check.interval_s);
+  reader.Real("timeout_s", 0.01, 60, &check.timeout_s);
+  reader.Whole("rise", 1, 1000, &check.rise);
+  reader.Whole("fall", 1, 1000, &check.fall);
+  reader.Whole("port", 0, kMax16, &check.port);
+  if (reader.Text("path", &check.path) &&
+      (!check.path.starts_with('/') || std::ranges::any_of(check.path, [](unsigned char c) {
+        return c <= ' ' || c >= 0x7f;
+      }))) {
+    reader.Complain("path", "give a path, /health, without spaces");
+  }
+  reader.Flag("fail_open", &check.fail_open);
+  reader.Finish();
+  return check;
+}
+
+// "tcp 10.0.0.1:80"; port 0: "tcp 10.0.0.1:any".
+std::string EndpointText(const VipSetup& vip) {
+  const std::string address = vip.prefix().ToString();
+  return std::string(vip.protocol == 6 ? "tcp " : "udp ") +
+         (vip.address.ipv6 ? "[" + address + "]" : address) + ":" +
+         (vip.port == 0 ? "any" : std::to_string(vip.port));
+}
+
+void ReadVip(const json& value, const std::string& path, Errors* errors, Config* config) {
+  ObjectReader reader(value, path, errors);
+  VipSetup vip;
+  reader.Require("address");
+  if (IpPrefix prefix; ReadPrefix(reader, "address", &prefix)) {
+    vip.address = prefix.address;
+    vip.host_bits = prefix.host_bits;
+  }
+  reader.Whole("port", 0, kMax16, &vip.port);
+  ReadWord(reader, "protocol", kProtocols, &vip.protocol);
+  vip.name = EndpointText(vip);
+  reader.Text("name", &vip.name);
+  ReadWord(reader, "encapsulation", kEncapsulations, &vip.encapsulation);
+  reader.Flag("quic", &vip.quic);
+  reader.Flag("connections", &vip.connections);
+  reader.Flag("destination_port_only", &vip.destination_port_only);
+  reader.Flag("no_source_port", &vip.no_source_port);
+  reader.Array("backends", kMaxBackends,
+               [&](const json& item, const std::string& at) {
+                 vip.backends.push_back(ReadBackend(item, at, errors));
+               });
+  reader.Array("sources", kMaxSources,
+               [&](const json& item, const std::string& at) {
+                 vip.sources.push_back(ReadSource(item, at, errors));
+               });
+  std::optional<HealthCheck> health;
+  std::string at;
+  if (const json* const member = reader.Member("health", &at)) {
+    health = ReadHealth(*member, at, errors);
+    // Where a backend listens must be known.
+    if (health->kind != HealthCheck::Kind::kIcmp && health->port == 0 && vip.port == 0) {
+      runtime::Tell(errors, at + ".port: give the port to check: the VIP has none");
+    }
+  }
+  reader.Finish();
+  config->setup.vips.push_back(std::move(vip));
+  config->health.push_back(std::move(health));
+}
+
+void ReadTimeouts(const json& value, const std::string& path, Errors* errors,
+                  Timeouts* timeouts) {
+  ObjectReader reader(value, path, errors);
+  reader.Whole("tcp_s", 1, kMax32, &timeouts->tcp_s);
+  reader.Whole("tcp_opening_s", 1, kMax32, &timeouts->tcp_opening_s);
+  reader.Whole("tcp_closing_s", 1, kMax32, &timeouts->tcp_closing_s);
+  reader.Whole("udp_s", 1, kMax32, &timeouts->udp_s);
+  reader.Whole("fragment_s", 1, kMax32, &timeouts->fragment_s);
+  reader.Finish();
+}
+
+Config ReadRoot(const json& root, Errors* errors) {
+  Config config;
+  Setup& setup = config.setup;
+  ObjectReader reader(root, "", errors);
+  reader.Parsed("profile", "sluice, paper, katran or cilium", ProfileByName, &setup.profile);
+  reader.Whole("slots", 0, kMax32, &setup.slots);
+  ReadWord(reader, "weight_rule", kWeightRules, &setup.weight_rule);
+  if (uint32_t mtu = 0; reader.Whole("mtu", 0, kMax32, &mtu)) setup.mtu = mtu;
+  ReadMac(reader, "next_hop", &setup.next_hop);
+  ReadAddress(reader, "source_ipv4", &setup.source_ipv4);
+  ReadAddress(reader, "source_ipv6", &setup.source_ipv6);
+  reader.Whole("gue_port", 0, kMax16, &setup.gue_port);
+  reader.Flag("decrement_ttl", &setup.decrement_ttl);
+  reader.Whole("connections", 0, kMax32, &setup.connections);
+  reader.Whole("fragments", 0, kMax32, &setup.fragments);
+  reader.Whole("flood_rate", 0, kMax32, &setup.flood_rate);
+  std::string at;
+  if (const json* const timeouts = reader.Member("timeouts", &at)) {
+    ReadTimeouts(*timeouts, at, errors, &setup.timeouts);
+  }
+  reader.Array("balancers", kMaxBalancers, [&](const json& item, const std::string& path) {
+    const auto address =
+        item.is_string() ? IpAddress::Parse(item.get<std::string>()) : std::nullopt;
+    if (address) {
+      setup.balancers.push_back(*address);
+    } else {
+      runtime::Tell(errors, path + ": give an IPv4 or IPv6 address");
+    }
+  });
+  ReadAddress(reader, "own_address", &setup.own_address);
+  reader.Require("vips");
+  reader.Array("vips", kMaxVips, [&](const json& item, const std::string& path) {
+    ReadVip(item, path, errors, &config);
+  });
+  reader.Finish();
+  return config;
+}
+
+// The object that an added key has.
+std::optional<json> ReadAdded(const std::string& key, const std::string& value, Errors* errors) {
+  Errors wrong;
+  std::optional<json> object = runtime::ParseJson(value, &wrong);
+  for (const std::string& line : wrong) runtime::Tell(errors, key + ": " + line);
+  return object;
+}
+
+void AddVip(const std::string& key, const std::string& name, const json& value, Errors* errors,
+            Config* config) {
+  if (value.is_object() && value.contains("name") && value["name"] != name) {
+    runtime::Tell(errors, key + ".name: omit it: the key names the VIP");
+  }
+  ReadVip(value, key, errors, config);
+  config->setup.vips.back().name = name;
+}
+
+void AddBackend(const std::string& key, const std::string& name, const json& value, Errors* errors,
+                Config* config) {
+  const auto vip = std::ranges::find(config->setup.vips, name, &VipSetup::name);
+  if (vip == config->setup.vips.end()) {
+    runtime::Tell(errors, key + ": there is no such VIP");
+    return;
+  }
+  vip->backends.push_back(ReadBackend(value, key, errors));
+}
+
+void Add(const Additions& additions, Errors* errors, Config* config) {
+  constexpr std::string_view kVips = "vips/", kBackends = "backends/";
+  for (const auto& [key, value] : additions) {
+    const std::string name = key.starts_with(kVips) ? key.substr(kVips.size()) : "";
+    if (key.starts_with(kBackends)) continue;
+    if (name.empty() || name.find('/') != std::string::npos) {
+      runtime::Tell(errors, key + ": name it vips/NAME or backends/NAME/ANYTHING");
+    } else if (const auto object = ReadAdded(key, value, errors)) {
+      AddVip(key, name, *object, errors, config);
+    }
+  }
+  for (const auto& [key, value] : additions) {
+    if (!key.starts_with(kBackends)) continue;
+    const size_t slash = std::min(key.find('/', kBackends.size()), key.size());
+    const std::string name = key.substr(kBackends.size(), slash - kBackends.size());
+    if (const auto object = ReadAdded(key, value, errors)) {
+      AddBackend(key, name, *object, errors, config);
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Config> ParseConfig(std::string_view text, Errors* errors,
+                                  const Additions& additions) {
+  const size_t before = errors->size();
+  const std::optional<json> root = runtime::ParseJson(text, errors);
+  if (!root) return std::nullopt;
+  Config config = ReadRoot(*root, errors);
+  Add(additions, errors, &config);
+  if (errors->size() == before) {
+    for (std::string& error : Check(config.setup, runtime::kMaxErrors + 1)) {
+      runtime::Tell(errors, std::move(error));
+    }
+  }
+  if (errors->size() != before) return std::nullopt;
+  return config;
+}
+
+std::optional<Config> ReadConfig(const std::string& path, Errors* errors) {
+  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  return text ? ParseConfig(*text, errors) : std::nullopt;
+}
+
+}  // namespace sluice::engine::maglev

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Calls of ONC-RPC served out of frames: what a NIC that is part of the operating system does
+// before a core sees a call (device/rpc/rpc_nic.h), done by the host, and the jump to the function.
+// The reply takes the call's place in the frame. A nic::FrameEngine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "device/rpc/rpc_counters.h"
+#include "device/rpc/services.h"
+#include "engine/neighbor/own_addresses.h"
+#include "engine/rpc/execution.h"
+#include "packet/frame.h"
+#include "rpc/call_frame.h"
+
+namespace sluice::engine::rpc {
+
+using device::rpc::RpcCounter;
+
+/// By RpcCounter; as the NIC counts, but for drops, which the interface counts by their reason.
+using Counts = std::array<uint64_t, device::rpc::kRpcCounters>;
+
+class Server {
+ public:
+  /// kMalformed … kNotACall. What is not UDP, or not to a port of ours, is somebody else's.
+  static constexpr uint32_t kReasons = 6;
+  static constexpr std::array<std::string_view, kReasons> kDropReasons = [] {
+    std::array<std::string_view, kReasons> names{};
+    for (uint32_t i = 0; i < kReasons; ++i) names[i] = device::rpc::kRpcCounterNames[i + 1];
+    return names;
+  }();
+
+  /// Longest frame that a reply may be: the NIC's.
+  static constexpr uint32_t kMaxFrame = 9728;
+
+  /// `services`, in which each entry's code is a Function of this process, and `counts` outlive the
+  /// server; others only read `services` meanwhile. `own`: whose calls are answered; if it has no
+  /// addresses, everybody's.
+  Server(const device::rpc::Services& services, Counts& counts, const OwnAddresses& own);
+
+  packet::Verdict Process(packet::Frame& frame, uint64_t now);
+
+ private:
+  /// Two counters of frames that are nobody's fault (kNotUdp, kNotOurPort) lie around the reasons.
+  static constexpr uint32_t kFirstReason = static_cast<uint32_t>(RpcCounter::kMalformed);
+  static_assert(kFirstReason == 1 &&
+                static_cast<uint32_t>(RpcCounter::kNotACall) == kFirstReason + kReasons - 1);
+
+  /// Memory in which a frame can be built.
+  struct Place {
+    uint8_t* data;
+    uint32_t bytes;
+  };
+
+  void Count(RpcCounter counter) { ++(*counts_)[static_cast<uint32_t>(counter)]; }
+  bool IsToUs(const uint8_t* frame, const packet::Datagram& datagram) const;
+  packet::Verdict Serve(packet::Frame& frame, const wire::CallFrame& read,
+                        const device::rpc::Services::Found& found);
+  packet::Verdict Results(packet::Frame& frame, const wire::CallFrame& read,
+                          const device::rpc::Service& service, uint32_t procedure);
+  /// From a frame's first byte on.
+  static uint32_t RoomOf(const packet::Frame& frame);
+  /// Where a reply goes that outgrows its frame, best first: where the interface would copy it to.
+  std::array<Place, 2> OtherPlaces(const packet::Frame& frame) const;
+  /// The frame, with the call's headers, is at `data` now.
+  static void MoveTo(uint8_t* data, packet::Frame& frame, const wire::CallFrame& read);
+  /// Answers with a message that is not a result.
+  packet::Verdict Refuse(packet::Frame& frame, const wire::CallFrame& read,
+                         const uint8_t* message, uint32_t bytes, RpcCounter counter);
+  packet::Verdict RefuseAccepted(packet::Frame& frame, const wire::CallFrame& read,
+                                 wire::AcceptStat stat);
+
+  const device::rpc::Services* services_;
+  Counts* counts_;
+  OwnAddresses own_;
+  Execution execution_;
+  std::unique_ptr<uint8_t[]> large_;  ///< kMaxFrame: for a reply that outgrows its frame.
+};
+
+}  // namespace sluice::engine::rpc

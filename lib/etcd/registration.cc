@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "etcd/registration.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "etcd/messages.h"
+#include "etcd/pauses.h"
+
+namespace sluice::etcd {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kLeaveTimeoutS = 2;
+constexpr size_t kMaxAnswerBytes = 1 << 16;
+
+}  // namespace
+
+Registration::Registration(Entry entry, Say say, std::atomic<bool>* here)
+    : entry_(std::move(entry)),
+      say_(std::move(say)),
+      here_(here),
+      thread_(&Registration::Main, this) {}
+
+Registration::~Registration() { Leave(); }
+
+void Registration::Leave() {
+  if (std::exchange(left_, true)) return;
+  http_.Interrupt();
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_.notify_all();
+  }
+  thread_.join();
+  here_->store(false, std::memory_order_relaxed);
+  if (lease_ == 0) return;
+  HttpPoster http;
+  std::string answer;
+  const std::string error =
+      Ask(http, "/v3/lease/revoke", LeaseRequest(lease_), kLeaveTimeoutS, &answer);
+  if (error.empty()) return;
+  say_(absl::StrCat(entry_.name, " could not be taken back: ", error, "; it goes within ",
+                    entry_.lease_s, " s"));
+}
+
+void Registration::Main() {
+  // A third of the lease: two attempts may fail.
+  const milliseconds rest(entry_.lease_s * 1000 / 3);
+  milliseconds pause = kShortestPause;
+  bool away = false, before = false;
+  while (!http_.interrupted()) {
+    const std::string trouble = lease_ == 0 ? Register() : KeepAlive();
+    if (http_.interrupted()) return;
+    here_->store(trouble.empty() && lease_ != 0, std::memory_order_relaxed);
+    if (!trouble.empty()) {
+      if (!std::exchange(away, true)) say_(absl::StrCat(entry_.name, ": ", trouble));
+      if (!Sleep(pause)) return;
+      pause = std::min({2 * pause, kLongestPause, std::max(rest, kShortestPause)});
+      continue;
+    }
+    pause = kShortestPause;
+    if (lease_ == 0) {  // It has run out: at once another one.
+      away = true;
+      continue;
+    }
+    if (!std::exchange(before, true)) {
+      say_(absl::StrCat(entry_.name, " is registered"));
+    } else if (away) {
+      say_(absl::StrCat(entry_.name, " is registered again"));
+    }
+    away = false;
+    if (!Sleep(rest)) return;
+  }
+}
+
+// Empty, or why not.
+std::string Registration::Register() {
+  std::string answer;
+  std::string error =
+      Ask(http_, "/v3/lease/grant", GrantRequest(entry_.lease_s), kAnswerTimeoutS, &answer);
+  if (!error.empty()) return error;
+  const auto lease = ReadGrant(answer, &error);
+  if (!lease) return error;
+  error = Ask(http_, "/v3/kv/put",
+              PutRequest(entry_.address.prefix + entry_.name, entry_.value, lease->id),
+              kAnswerTimeoutS, &answer);
+  // What was put and not heard of goes with the lease, which is taken back at the end.
+  if (error.empty() || http_.interrupted()) lease_ = lease->id;
+  if (error.empty() && !IsAnswer(answer, &error)) lease_ = 0;
+  return error;
+}
+
+// Empty, or why etcd did not say. lease_ is 0 if it does not know it any more.
+std::string Registration::KeepAlive() {
+  std::string answer;
+  std::string error =
+      Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_), kAnswerTimeoutS, &answer);
+  if (!error.empty()) return error;
+  const auto lease = ReadKeepAlive(answer, &error);
+  if (lease && lease->seconds == 0) lease_ = 0;
+  return error;
+}
+
+std::string Registration::Ask(HttpPoster& http, const std::string& path, const std::string& request,
+                              int timeout_s, std::string* answer) const {
+  answer->clear();
+  bool too_long = false;
+  const std::string error =
+      http.Post(entry_.address.url + path, request, timeout_s, [&](std::string_view piece) {
+        too_long = answer->size() + piece.size() > kMaxAnswerBytes;
+        if (!too_long) *answer += piece;
+        return !too_long;
+      });
+  return too_long ? "etcd's answer is too long" : error;
+}
+
+// False: there is no time for it, everything ends.
+bool Registration::Sleep(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return !stopping_.wait_for(lock, time, [this] { return http_.interrupted(); });
+}
+
+}  // namespace sluice::etcd

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What reports make of counts and of times in nanoseconds.
+#pragma once
+
+#include <absl/strings/str_format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sluice::runtime {
+
+inline double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+inline double PerSecond(uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+/// `histogram`: of nanoseconds (engine/workload/histogram.h).
+template <typename Histogram>
+std::string LatencyText(const Histogram& histogram) {
+  return absl::StrFormat("p50 %.2f  p99 %.2f us", Us(histogram.Percentile(0.5)),
+                         Us(histogram.Percentile(0.99)));
+}
+template <typename Histogram>
+nlohmann::ordered_json LatencyJson(const Histogram& histogram) {
+  return {{"count", histogram.count()},
+          {"min", Us(histogram.min())},
+          {"mean", histogram.mean() / 1e3},
+          {"p50", Us(histogram.Percentile(0.5))},
+          {"p90", Us(histogram.Percentile(0.9))},
+          {"p99", Us(histogram.Percentile(0.99))},
+          {"p99.9", Us(histogram.Percentile(0.999))},
+          {"max", Us(histogram.max())}};
+}
+
+}  // namespace sluice::runtime

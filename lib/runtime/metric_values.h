@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Values and families of metrics as Prometheus names them (docs "Metric and label naming"): names
+// begin with sluice_, counters end with _total, units are base units and part of the name.
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::runtime {
+
+using MetricFamilies = std::vector<prometheus::MetricFamily>;
+using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
+
+/// A counter as Prometheus has it: exact up to 2^53.
+inline double Number(uint64_t value) { return static_cast<double>(value); }
+
+inline prometheus::ClientMetric CounterValue(double value, MetricLabels labels = {}) {
+  prometheus::ClientMetric metric;
+  metric.label = std::move(labels);
+  metric.counter.value = value;
+  return metric;
+}
+
+inline prometheus::ClientMetric GaugeValue(double value, MetricLabels labels = {}) {
+  prometheus::ClientMetric metric;
+  metric.label = std::move(labels);
+  metric.gauge.value = value;
+  return metric;
+}
+
+/// One that has no labels.
+inline void AddCounter(MetricFamilies& families, std::string name, std::string help, double value) {
+  families.push_back(
+      {std::move(name), std::move(help), prometheus::MetricType::Counter, {CounterValue(value)}});
+}
+inline void AddGauge(MetricFamilies& families, std::string name, std::string help, double value) {
+  families.push_back(
+      {std::move(name), std::move(help), prometheus::MetricType::Gauge, {GaugeValue(value)}});
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The version of the JSON reports of all programs (docs/command-line.md, "The JSON report").
+#pragma once
+
+namespace sluice::runtime {
+
+/// "<major>.<minor>", in each report as "report_version". A new member raises the minor number; a
+/// member that goes, or comes to mean something else, raises the major number. tests/interfaces
+/// compares reports with those of the last release.
+inline constexpr const char* kReportVersion = "1.0";
+
+}  // namespace sluice::runtime

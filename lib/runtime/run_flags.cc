@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/run_flags.h"
+
+#include <gflags/gflags.h>
+
+#include "runtime/argument_faults.h"
+#include "runtime/flag_text.h"
+
+DECLARE_double(duration_s);
+DECLARE_double(stats_period_s);
+DECLARE_string(json);
+
+namespace sluice::runtime {
+
+std::string RunFlagsComplaint() {
+  constexpr double kLongestS = 1e7;
+  const auto within = [](double value) { return value >= 0 && value <= kLongestS; };
+  if (!within(FLAGS_duration_s))
+    return FlagComplaint("duration_s", "give seconds, or 0 for no end");
+  if (!within(FLAGS_stats_period_s))
+    return FlagComplaint("stats_period_s", "give seconds, or 0 for none");
+  const std::string fault = OutputFault(FLAGS_json);
+  return fault.empty() ? "" : FlagComplaint("json", fault);
+}
+
+RunSettings ReadRunFlags() { return {FLAGS_duration_s, FLAGS_stats_period_s, FLAGS_json}; }
+
+}  // namespace sluice::runtime

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node_sluice/bindings.h"
+
+#include <rte_graph.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "node_sluice/rte_node_sluice.h"
+
+namespace sluice::node {
+namespace {
+
+/// Graphs that were not made in the end: rte_graph_create ends none of the nodes that it began.
+void Forget(std::vector<std::string>& graphs) {
+  for (std::string& graph : graphs) {
+    if (rte_graph_from_name(graph.c_str()) == RTE_GRAPH_ID_INVALID) graph.clear();
+  }
+}
+
+}  // namespace
+
+Bindings& Bindings::Get() {
+  static Bindings bindings;
+  return bindings;
+}
+
+int Bindings::Set(const std::string& node, sluice_engine* engine) {
+  const std::scoped_lock lock(mutex_);
+  Binding& binding = bindings_[node];
+  Forget(binding.graphs);
+  if (!std::ranges::all_of(binding.graphs, &std::string::empty)) return -EBUSY;
+  Binding next;
+  if (engine != nullptr) {
+    const std::string kind = sluice_engine_kind(engine);
+    const uint32_t workers = sluice_engine_workers(engine);
+    const std::string original(kPrefix.data() + kind);
+    const bool is_its_kind = node == original || node.starts_with(original + "-");
+    if (!is_its_kind || rte_node_from_name(node.c_str()) == RTE_NODE_ID_INVALID) return -EINVAL;
+    if (kind == "kv" && workers != 1) return -ENOTSUP;
+    next.engine = engine;
+    next.graphs.resize(workers);
+  }
+  binding = std::move(next);
+  return 0;
+}
+
+sluice_worker* Bindings::Take(const std::string& node, const std::string& graph) {
+  const std::scoped_lock lock(mutex_);
+  Binding& binding = bindings_[node];
+  // This one is not known to DPDK yet, and has the node once.
+  Forget(binding.graphs);
+  const auto free = std::ranges::find(binding.graphs, std::string());
+  if (free == binding.graphs.end()) return nullptr;
+  *free = graph;
+  const auto number = static_cast<uint32_t>(free - binding.graphs.begin());
+  return sluice_engine_worker(binding.engine, number);
+}
+
+void Bindings::Return(const std::string& node, const sluice_worker* worker) {
+  const std::scoped_lock lock(mutex_);
+  Binding& binding = bindings_[node];
+  for (uint32_t i = 0; i < binding.graphs.size(); ++i) {
+    if (sluice_engine_worker(binding.engine, i) == worker) binding.graphs[i].clear();
+  }
+}
+
+}  // namespace sluice::node
+
+int rte_node_sluice_engine_set(const char* name, sluice_engine* engine) {
+  return name == nullptr ? -EINVAL : sluice::node::Bindings::Get().Set(name, engine);
+}

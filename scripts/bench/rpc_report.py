@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Round trips of a null RPC, for people. Pure: of what rpc_comparison measures."""
+from rows import MAX_UNSETTLED, at_most, envelope, ratio, ratio_text, spread_text
+
+COHERENT, PACKETIZED = "coherent", "packetized"
+SHARE = 0.2  # Of packetized's instructions: what coherent's may be.
+
+
+def group(samples, path, figure):
+    """Of one path, by round."""
+    return {s["round"]: s[figure] for s in samples if s["path"] == path}
+
+
+def paths_of(samples):
+    return list(dict.fromkeys(s["path"] for s in samples))
+
+
+def compared(samples, ours, theirs, figure="p50"):
+    """The ratio of the envelopes, and the quartiles of those of neighbours; None: one is missing."""
+    mine, other = (group(samples, path, figure) for path in (ours, theirs))
+    both = mine.keys() & other.keys()
+    if not both:
+        return None
+    return ratio(envelope(list(mine.values())), envelope(list(other.values())),
+                 [mine[number] / other[number] for number in both])
+
+
+def is_noisy(samples, path):
+    spread = envelope(list(group(samples, path, "p50").values()))
+    return spread["value"] > MAX_UNSETTLED * spread["best"]
+
+
+def lines(samples, counts, line):
+    """`line`: the path that is no RPC."""
+    form = "{:<16}{:>24}{:>28}{:>24}{:>16}"
+    out = ["round trip of a null RPC, one at a time: quartile (best..median) of samples, in us",
+           form.format("", "p50", "p99", "p50 over coherent", "instructions")]
+    for path in paths_of(samples):
+        p50, p99 = (spread_text(envelope(list(group(samples, path, figure).values())))
+                    for figure in ("p50", "p99"))
+        found = compared(samples, path, COHERENT)
+        text = ratio_text(found) if found and path not in (COHERENT, line) else ""
+        count = f"{counts[path]:.0f}" if path in counts else ""
+        out.append((form.format(path, p50, p99, text, count)
+                    + ("  noisy" if is_noisy(samples, path) else "")).rstrip())
+    return out + ["instructions: of the host for each call, without waiting; of the kernel's part "
+                  "none are counted"]
+
+
+def verdicts(samples, counts):
+    out = []
+    for path in paths_of(samples):
+        found = compared(samples, COHERENT, path)
+        if path == COHERENT or path not in counts or not found:
+            continue
+        keeps = at_most(found, 1)
+        word = "noisy" if keeps is None else "met" if keeps else "NOT MET"
+        out.append(f"coherent's p50 at most that of {path}: {ratio_text(found)}: {word}")
+    if COHERENT in counts and PACKETIZED in counts:
+        share = counts[COHERENT] / counts[PACKETIZED]
+        out.append(f"coherent's instructions at most {SHARE:g} of {PACKETIZED}'s: {share:.2f}: "
+                   + ("met" if share <= SHARE else "NOT MET"))
+    return out
+
+
+def curves(samples):
+    """A picture for scripts/report."""
+    return [{"name": "Round trip of a null RPC", "origin": "measured",
+             "x": {"label": "percentile", "unit": "%", "log": False},
+             "y": {"label": "round trip", "unit": "us", "log": True},
+             "series": [{"name": path,
+                         "points": [[percent, envelope(list(
+                             group(samples, path, figure).values()))["value"]]
+                                    for percent, figure in ((50, "p50"), (99, "p99"))]}
+                        for path in paths_of(samples)]}]

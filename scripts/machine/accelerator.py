@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What executes a guest: KVM, where it does so, or QEMU's translator. A kernel may offer KVM and
+yet not execute every instruction of a guest, as some virtual machines do: a guest is tried, once
+after each boot of this host."""
+import fcntl
+import os
+import pathlib
+
+import packages
+
+ACCELERATORS = ("kvm", "tcg")
+KVM_GET_API_VERSION = 0xAE00  # linux/kvm.h
+KVM_CREATE_VM = 0xAE01
+TRIAL_S = 20
+
+
+def _offered():
+    """Whether this process may use KVM."""
+    try:
+        kvm = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if fcntl.ioctl(kvm, KVM_GET_API_VERSION, 0) != 12:
+            return False
+        os.close(fcntl.ioctl(kvm, KVM_CREATE_VM, 0))
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(kvm)
+
+
+def choose(boots):
+    """One of ACCELERATORS. `boots` says whether a guest boots on KVM within so many seconds."""
+    if not _offered():
+        return "tcg"
+    known = packages.FOLDER / "accelerator"
+    this_boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    said = known.read_text(encoding="utf-8").split() if known.exists() else []
+    if len(said) != 2 or said[0] != this_boot:
+        said = [this_boot, "kvm" if boots(TRIAL_S) else "tcg"]
+        known.write_text(" ".join(said) + "\n", encoding="utf-8")
+    return said[1]

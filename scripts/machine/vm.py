@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a command in a virtual machine whose PCI bus has one or two of the model NICs.
+
+  scripts/vm run [flags] -- dpdk-testpmd -l 0,1 -- --forward-mode=io
+  scripts/vm shell [flags]
+  scripts/vm boot [flags] FOLDER
+  scripts/vm fetch
+
+The command is a program of this host, which the guest sees read-only; its drivers are those of the
+build. It runs as the guest's root in this folder; $SLUICE_NICS has the NICs' addresses. `boot`
+starts the system in FOLDER, which is the guest's root and which it writes, with its NICs already
+bound. The exit code is the command's, or 0 of a system that switches itself off; 124: --timeout_s
+is over; 125: there is no guest; 2: bad arguments.
+"""
+import argparse
+import os
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+import tty
+
+import guest
+import packages
+from nic import NicFailed
+
+TIMED_OUT, NO_GUEST = 124, 125
+TARGETS = ("apps/device/sluice-device", "drivers/net_enso/librte_net_enso.so.23",
+           "drivers/net_ipu/librte_net_ipu.so.23")
+
+
+class Ended(Exception):
+    """A signal asks this process to end."""
+
+
+def on_signal(number, _):
+    raise Ended(number)
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"vm: {message}; see scripts/vm --help\n")
+
+
+def parse(arguments):
+    """Flags, and the command behind --."""
+    middle = arguments.index("--") if "--" in arguments else len(arguments)
+    arguments, program = arguments[:middle], arguments[middle + 1:]
+    parser = Parser(prog="vm", description=__doc__, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("fetch", help="fetch and unpack what a guest needs")
+    for name, text in (("run", "run a command in a guest"),
+                       ("shell", "a shell in a guest; exit ends it"),
+                       ("boot", "boot a system; its power-off ends it")):
+        sub = commands.add_parser(name, help=text, allow_abbrev=False)
+        if name == "boot":
+            sub.add_argument("system", type=os.path.realpath, metavar="FOLDER",
+                             help="root of a system with systemd, as mmdebstrap makes it")
+        sub.add_argument("--nic", action="append", default=[], metavar="MODEL[,FLAG=VALUE...]",
+                         help="enso or ipu, and flags of its sluice-device; once or twice, default "
+                         "neither")
+        sub.add_argument("--wire", action="append", default=[],
+                         help="of each NIC in turn, the last one of those that are left; default "
+                         "loopback")
+        sub.add_argument("--bind", default="vfio",
+                         help="vfio (default), uio or none: which driver of the guest's kernel "
+                         "holds the NICs")
+        sub.add_argument("--accel", default="",
+                         help="kvm or tcg; default: kvm where guests boot on it")
+        sub.add_argument("--memory", type=int, default=512, metavar="MB",
+                         help="of the guest, half of it hugepages; default 512")
+        sub.add_argument("--timeout_s", type=float, default=0, help="default: none")
+    args = parser.parse_args(arguments)
+    if bool(program) != (args.command == "run"):
+        parser.error("run: give the command behind --" if args.command == "run"
+                     else f"{args.command} takes no command: use run")
+    args.program = program
+    return args
+
+
+def nics(args):
+    """Models and flags of the NICs that the command line asks for."""
+    listed = []
+    for i, text in enumerate(args.nic):
+        model, *flags = text.split(",")
+        options = [tuple(flag.split("=", 1)) for flag in flags if "=" in flag]
+        if len(options) != len(flags):
+            bad = next(flag for flag in flags if "=" not in flag)
+            raise ValueError(f"--nic={text}: '{bad}' is not FLAG=VALUE")
+        if args.wire and not any(key == "wire" for key, _ in options):
+            options.append(("wire", args.wire[min(i, len(args.wire) - 1)]))
+        listed.append((model, options))
+    if len(args.wire) > len(listed):
+        raise ValueError("--wire: give a --nic for each")
+    return listed
+
+
+def build():
+    """Builds what a guest's NICs need, if it is not there."""
+    if all((guest.Options.build / target).exists() for target in TARGETS):
+        return
+    print("vm: building sluice-device and the drivers", file=sys.stderr)
+    for command in (["scripts/setup"], ["scripts/build", "release", *TARGETS]):
+        done = subprocess.run(command, cwd=packages.PROJECT, capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            raise guest.GuestFailed(f"{command[0]} fails: {done.stderr.strip()[-300:]}")
+
+
+def relay(running, timeout_s):
+    """Passes standard input and output on until the guest is off; its command's exit code."""
+    end = time.monotonic() + timeout_s if timeout_s > 0 else float("inf")
+    listens, last, typed = sys.stdin is not None, b"\n", b""
+    while (data := running.step(0.02 if listens or typed
+                                else min(1.0, max(end - time.monotonic(), 0)))) is not None:
+        if data:
+            os.write(sys.stdout.fileno(), data)
+        if time.monotonic() > end:
+            print(f"vm: not done after {timeout_s:g} s", file=sys.stderr)
+            return TIMED_OUT
+        # A command that reads nothing for now goes on printing.
+        typed = running.type(typed) if typed else b""
+        while listens and not typed and running.runs and select.select([sys.stdin], [], [], 0)[0]:
+            typed = os.read(sys.stdin.fileno(), 65536)
+            listens = bool(typed)
+            # At the end of an unfinished line, the first one ends the line alone.
+            end_of_input = guest.END_OF_INPUT * (1 if last == b"\n" else 2)
+            last = typed[-1:]
+            typed = running.type(typed or end_of_input)
+    return running.code()
+
+
+def run(options, timeout_s):
+    """In a guest of these options; the exit code."""
+    saved = termios.tcgetattr(sys.stdin) if options.terminal else None
+    try:
+        with guest.Guest(options) as running:
+            if saved:
+                tty.setraw(sys.stdin)
+            return relay(running, timeout_s)
+    finally:
+        if saved:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, saved)
+
+
+def main():
+    args = parse(sys.argv[1:])
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, on_signal)
+    try:
+        if args.command == "fetch":
+            packages.fetch()
+            return 0
+        options = guest.Options(nics=nics(args), bind=args.bind, memory_mb=args.memory,
+                                accelerator=args.accel)
+        if args.command == "run":
+            options.command = args.program
+        elif args.command == "boot":
+            options.system = args.system
+        else:
+            options.command = [os.environ.get("SHELL", "/bin/sh")]
+        options.terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        fault = guest.check(options)
+        if fault:
+            raise ValueError(fault)
+        if options.nics:
+            build()
+        return run(options, args.timeout_s)
+    except ValueError as error:
+        print(f"vm: {error}", file=sys.stderr)
+        return 2
+    except (packages.CannotFetch, guest.GuestFailed, NicFailed, ConnectionError) as error:
+        print(f"vm: {error}", file=sys.stderr)
+        return NO_GUEST
+    except Ended as ended:
+        return 128 + ended.args[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Processes beside a test that do not outlive it, however it ends.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+namespace sluice {
+
+/// Starts the program `words[0]` with these arguments. It is killed when the calling thread ends, if
+/// it still runs then (PR_SET_PDEATHSIG, by setpriv of util-linux, whose place it takes).
+inline pid_t SpawnBoundChild(const std::vector<std::string>& words,
+                             const posix_spawn_file_actions_t& actions) {
+  std::vector<std::string> command = {"setpriv", "--pdeathsig", "KILL", "--"};
+  command.insert(command.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  EXPECT_EQ(posix_spawnp(&process, "setpriv", &actions, nullptr, arguments.data(), environ), 0);
+  return process;
+}
+
+}  // namespace sluice

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Calls that services make: to whom they go, what their continuations get, and how they end when
+// somebody dies or does not answer. Process 1 serves the CALCULATOR, process 2 calls it. Expected
+// messages are written after RFC 5531 section 9, expected structures after what rpcgen declares.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "device/rpc/rpc_nic.h"
+#include "rpc_host.h"
+
+namespace sluice::device::rpc::test {
+namespace {
+
+using coherent::Got;
+using Messages = std::vector<Words>;
+
+constexpr uint32_t kFailed = 5;  // SYSTEM_ERR.
+constexpr CallHead kAdd = {.program = kProgram,
+                           .version = 2,
+                           .procedure = 1,
+                           .code = 0x1234'5678,
+                           .data = 77,
+                           .context = {88, 99}};
+
+Words Replied(uint32_t xid, uint32_t status = 0) { return {xid, 1, 0, 0, 0, status}; }
+Words OuterCall(uint32_t xid) { return RpcHost::Call(xid, 1, {}, 1, kOtherProgram); }
+
+// What the continuation of process 2 finds; the word behind it, too.
+struct Heard {
+  NestedStatus status;
+  uint32_t result_bytes;
+  uint32_t word;
+};
+Heard HeardBy(RpcHost& host) {
+  const coherent::HostEnd& end = host.processes[2]->end;
+  EXPECT_EQ(end.content().kind, coherent::Kind::kRequest);
+  EXPECT_EQ(end.content().code, kAdd.code);
+  EXPECT_EQ(end.content().data, kAdd.data);
+  ReplyHead head;
+  EXPECT_GE(end.payload().size(), sizeof(head));
+  std::memcpy(&head, end.payload().data(), sizeof(head));
+  EXPECT_EQ(head.context, kAdd.context);
+  EXPECT_EQ(end.payload().size(), sizeof(head) + head.result_bytes);
+  uint32_t word = 0;
+  if (head.result_bytes >= 4) std::memcpy(&word, end.payload().data() + sizeof(head), 4);
+  return {head.status, head.result_bytes, word};
+}
+
+// Process 2 has a call with this xid, and leaves `head` in its line.
+Got Calls(RpcHost& host, uint32_t xid, const CallHead& head, const Words& arguments) {
+  host.Send(OuterCall(xid));
+  EXPECT_TRUE(host.Switch(2));
+  host.ReturnCall(2, head, arguments);
+  return host.UserLoads(2);
+}
+
+TEST(NestedCalls, TheCallGoesToItsServiceAndTheResultToTheContinuation) {
+  RpcHost host;
+  ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kYieldNow) << "the core is wanted by process 1";
+  EXPECT_EQ(host.TakeReplies(), Messages{}) << "nobody is answered yet";
+  ASSERT_TRUE(host.Switch(1));
+  std::array<uint32_t, 2> pair;
+  ASSERT_EQ(host.processes[1]->end.payload().size(), 8u);
+  std::memcpy(pair.data(), host.processes[1]->end.payload().data(), 8);
+  EXPECT_EQ(pair, (std::array<uint32_t, 2>{7, 5}));
+  host.ReturnWord(1, 12);
+  ASSERT_EQ(host.UserLoads(1), Got::kYieldNow) << "the continuation wants the core";
+  ASSERT_TRUE(host.Switch(2));
+  const Heard heard = HeardBy(host);
+  EXPECT_EQ(heard.status, NestedStatus::kSuccess);
+  EXPECT_EQ(heard.result_bytes, 4u);
+  EXPECT_EQ(heard.word, 12u);
+  EXPECT_EQ(host.TakeReplies(), Messages{});
+  host.Return(2, {});
+  host.UserLoads(2);
+  EXPECT_EQ(host.TakeReplies(), Messages{Replied(1)});
+  EXPECT_EQ(host.Count("rpc_nested"), 1u);
+  EXPECT_EQ(host.Count("rpc_arrived"), 2u);
+  EXPECT_EQ(host.Count("rpc_answered"), 2u);
+  EXPECT_EQ(host.Count("rx_frames"), 1u) << "one came in a frame";
+  EXPECT_EQ(host.Count("rpc_sent"), 1u) << "and one left";
+}
+
+TEST(NestedCalls, AContinuationMayCallAgain) {
+  RpcHost host;
+  ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kYieldNow);
+  for (uint32_t sum = 12; sum < 15; ++sum) {
+    ASSERT_TRUE(host.Switch(1));
+    host.ReturnWord(1, sum);
+    ASSERT_EQ(host.UserLoads(1), Got::kYieldNow);
+    ASSERT_TRUE(host.Switch(2));
+    EXPECT_EQ(HeardBy(host).word, sum);
+    host.ReturnCall(2, kAdd, {sum, 1});
+    ASSERT_EQ(host.UserLoads(2), Got::kYieldNow);
+  }
+  EXPECT_EQ(host.Count("rpc_nested"), 4u);
+}
+
+TEST(NestedCalls, LongArgumentsAndResultsTakeTheBuffer) {
+  // ECHO of 6000 bytes: an opaque<> is its length, and a pointer, here to what follows it.
+  RpcHost host;
+  host.Send(OuterCall(1));
+  ASSERT_TRUE(host.Switch(2));
+  coherent::HostEnd& caller = host.processes[2]->end;
+  struct Blob {
+    uint64_t length;
+    uint64_t value;
+  };
+  CallHead head = kAdd;
+  head.procedure = 2;
+  uint8_t* const room = caller.Room(true).data();
+  const Blob blob = {6000, reinterpret_cast<uint64_t>(room + sizeof(head) + sizeof(Blob))};
+  std::memcpy(room, &head, sizeof(head));
+  std::memcpy(room + sizeof(head), &blob, sizeof(blob));
+  std::memset(room + sizeof(head) + sizeof(blob), 0x5a, 6000);
+  caller.Return({.kind = coherent::Kind::kCall,
+                 .length = sizeof(head) + sizeof(blob) + 6000,
+                 .in_buffer = true});
+  ASSERT_EQ(host.UserLoads(2), Got::kYieldNow);
+  ASSERT_TRUE(host.Switch(1));
+  coherent::HostEnd& callee = host.processes[1]->end;
+  callee.Return({.kind = coherent::Kind::kReply,
+                 .length = static_cast<uint32_t>(callee.payload().size()),
+                 .in_buffer = true});
+  ASSERT_EQ(host.UserLoads(1), Got::kYieldNow);
+  ASSERT_TRUE(host.Switch(2));
+  EXPECT_EQ(HeardBy(host).status, NestedStatus::kSuccess);
+  EXPECT_TRUE(caller.content().in_buffer);
+  Blob back;
+  std::memcpy(&back, caller.payload().data() + sizeof(ReplyHead), sizeof(back));
+  EXPECT_EQ(static_cast<uint32_t>(back.length), 6000u);
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(back.value);
+  ASSERT_EQ(bytes, caller.payload().data() + sizeof(ReplyHead) + sizeof(Blob));
+  EXPECT_EQ(std::count(bytes, bytes + 6000, 0x5a), 6000);
+}
+
+TEST(NestedCalls, ACallThatReachesNobodyGoesOnAtOnce) {
+  CallHead program = kAdd, version = kAdd, procedure = kAdd;
+  program.program = 99;
+  version.version = 3;
+  procedure.procedure = 9;
+  struct Case {
+    const char* name;
+    CallHead head;
+    Words arguments;
+    uint32_t depth;
+    uint32_t slots;
+    NestedStatus status;
+  };
+  for (const Case& test : {Case{"program", program, {7, 5}, 8, 64, NestedStatus::kProgUnavail},
+                           {"version", version, {7, 5}, 8, 64, NestedStatus::kProgMismatch},
+                           {"procedure", procedure, {7, 5}, 8, 64, NestedStatus::kProcUnavail},
+                           {"arguments", kAdd, {7}, 8, 64, NestedStatus::kGarbageArgs},
+                           {"depth", kAdd, {7, 5}, 0, 64, NestedStatus::kTooDeep},
+                           {"slots", kAdd, {7, 5}, 8, 1, NestedStatus::kBusy}}) {
+    SCOPED_TRACE(test.name);
+    RpcHost host({}, test.slots, test.depth);
+    ASSERT_EQ(Calls(host, 1, test.head, test.arguments), Got::kContent);
+    const Heard heard = HeardBy(host);
+    EXPECT_EQ(heard.status, test.status);
+    EXPECT_EQ(heard.result_bytes, 0u);
+    host.Return(2, {});
+    host.UserLoads(2);
+    EXPECT_EQ(host.TakeReplies(), Messages{Replied(1)});
+    EXPECT_EQ(host.Count("rpc_nested_refused"), 1u);
+    EXPECT_EQ(host.Count("rpc_arrived"), 1u) << "no other call was made";
+  }
+}
+
+TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
+  struct Case {
+    const char* name;
+    std::function<void(RpcHost&)> happens;  // To process 1, which has the call.
+    NestedStatus status;
+  };
+  for (const Case& test :
+       {Case{"it fails", [](RpcHost& host) { host.Return(1, {}, kFailed); host.UserLoads(1); },
+             NestedStatus::kSystemErr},
+        Case{"it returns garbage",
+             [](RpcHost& host) {
+               const uint8_t byte = 1;
+               host.Return(1, {&byte, 1});
+               host.UserLoads(1);
+             },
+             NestedStatus::kSystemErr},
+        Case{"it dies", [](RpcHost& host) { host.End(1); }, NestedStatus::kSystemErr},
+        Case{"it is removed", [](RpcHost& host) { host.nic.RemoveService(1); },
+             NestedStatus::kSystemErr},
+        Case{"it does not answer", [](RpcHost& host) {
+               host.Step(1'000'000);  // Until it is late, and the core is taken away.
+               host.Step(1'000'000);
+               ASSERT_EQ(host.killed, std::vector<ProcessId>{1});
+               host.End(1);
+             },
+             NestedStatus::kTimedOut}}) {
+    SCOPED_TRACE(test.name);
+    RpcHost host({.preempt_bound = 50'000, .nested_bound = 500'000});
+    ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kYieldNow);
+    ASSERT_TRUE(host.Switch(1));
+    test.happens(host);
+    ASSERT_TRUE(host.Switch(2));
+    const Heard heard = HeardBy(host);
+    EXPECT_EQ(heard.status, test.status);
+    EXPECT_EQ(heard.result_bytes, 0u);
+    host.Return(2, {});
+    host.UserLoads(2);
+    EXPECT_EQ(host.TakeReplies(), Messages{Replied(1)});
+  }
+}
+
+TEST(NestedCalls, ACallThatWaitsForAProcessThatStartsAgainIsAnswered) {
+  RpcHost host;
+  host.End(1);
+  ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kNothing) << "nobody wants the core";
+  ASSERT_TRUE(host.Start(1));
+  ASSERT_EQ(host.processes[2]->end.Wait(0), Got::kYieldNow);
+  ASSERT_TRUE(host.Switch(1));
+  host.ReturnWord(1, 12);
+  host.UserLoads(1);
+  ASSERT_TRUE(host.Switch(2));
+  EXPECT_EQ(HeardBy(host).word, 12u);
+}
+
+TEST(NestedCalls, AQueueThatIsFullIsToldAndALateReplyIsForNobody) {
+  RpcHost host({.queue_capacity = 1, .nested_bound = 1000});
+  host.End(1);
+  ASSERT_EQ(Calls(host, 1, kAdd, {1, 1}), Got::kNothing);
+  // The second finds the first in the queue.
+  host.Send(OuterCall(2));
+  coherent::HostEnd& end = host.processes[2]->end;
+  ASSERT_EQ(end.Wait(0), Got::kContent);
+  host.ReturnCall(2, kAdd, {2, 2});
+  ASSERT_EQ(host.UserLoads(2), Got::kContent);
+  EXPECT_EQ(HeardBy(host).status, NestedStatus::kBusy);
+  host.Return(2, {});
+  ASSERT_EQ(host.UserLoads(2), Got::kNothing);
+  // The first is late.
+  host.Step(20'000);
+  ASSERT_EQ(end.Wait(0), Got::kContent);
+  EXPECT_EQ(HeardBy(host).status, NestedStatus::kTimedOut);
+  host.Return(2, {});
+  ASSERT_EQ(host.UserLoads(2), Got::kNothing);
+  EXPECT_EQ(host.TakeReplies(), (Messages{Replied(2), Replied(1)}));
+  EXPECT_EQ(host.Count("rpc_nested_timed_out"), 1u);
+  // And executed after all.
+  ASSERT_TRUE(host.Start(1));
+  ASSERT_EQ(end.Wait(0), Got::kYieldNow);
+  ASSERT_TRUE(host.Switch(1));
+  host.ReturnWord(1, 2);
+  ASSERT_EQ(host.UserLoads(1), Got::kNothing) << "nobody waits for it";
+  EXPECT_EQ(host.TakeReplies(), Messages{});
+  EXPECT_EQ(host.Count("rpc_nested_orphans"), 1u);
+}
+
+TEST(NestedCalls, ACallerThatDiesIsNotContinued) {
+  RpcHost host;
+  ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kYieldNow);
+  ASSERT_TRUE(host.Switch(1));
+  host.End(2);
+  EXPECT_EQ(host.TakeReplies(), Messages{Replied(1, kFailed)});
+  host.ReturnWord(1, 12);
+  ASSERT_TRUE(host.Start(2));
+  ASSERT_EQ(host.UserLoads(1), Got::kNothing);
+  EXPECT_EQ(host.TakeReplies(), Messages{});
+  EXPECT_EQ(host.Count("rpc_nested_orphans"), 1u);
+  // Its next incarnation begins with the next call.
+  host.Send(OuterCall(2));
+  ASSERT_EQ(host.processes[1]->end.Wait(0), Got::kYieldNow);
+  ASSERT_TRUE(host.Switch(2));
+  EXPECT_EQ(host.processes[2]->end.content().code, 0x2001u);
+  host.Return(2, {});
+  host.UserLoads(2);
+  EXPECT_EQ(host.TakeReplies(), Messages{Replied(2)});
+}
+
+TEST(NestedCalls, AProcessMayCallItselfOnItsOnlyCore) {
+  RpcHost host({}, 64, 3);
+  CallHead self = kAdd;
+  self.program = kOtherProgram;
+  self.version = 1;
+  self.procedure = 1;
+  ASSERT_EQ(Calls(host, 1, self, {}), Got::kContent);
+  coherent::HostEnd& end = host.processes[2]->end;
+  for (int depth = 1; depth < 3; ++depth) {
+    EXPECT_EQ(end.content().code, 0x2001u) << "from the beginning";
+    host.ReturnCall(2, self);
+    ASSERT_EQ(host.UserLoads(2), Got::kContent);
+  }
+  host.ReturnCall(2, self);
+  ASSERT_EQ(host.UserLoads(2), Got::kContent);
+  EXPECT_EQ(HeardBy(host).status, NestedStatus::kTooDeep);
+  for (int depth = 3; depth > 0; --depth) {
+    host.Return(2, {});
+    ASSERT_EQ(host.UserLoads(2), Got::kContent);
+    EXPECT_EQ(HeardBy(host).status, NestedStatus::kSuccess);
+  }
+  host.Return(2, {});
+  ASSERT_EQ(host.UserLoads(2), Got::kNothing);
+  EXPECT_EQ(host.TakeReplies(), Messages{Replied(1)});
+}
+
+TEST(NestedCalls, WhatIsTooShortForACallIsABadResult) {
+  RpcHost host;
+  host.Send(OuterCall(1));
+  ASSERT_TRUE(host.Switch(2));
+  host.processes[2]->end.Return({.kind = coherent::Kind::kCall, .length = 47});
+  host.UserLoads(2);
+  EXPECT_EQ(host.TakeReplies(), Messages{Replied(1, kFailed)});
+  EXPECT_EQ(host.Count("rpc_bad_results"), 1u);
+}
+
+TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
+  // An opaque<8000> (its length, and a pointer) and eight bytes behind it.
+  struct Blob {
+    uint64_t length;
+    uint64_t value;
+    uint64_t bytes;
+  };
+  struct Case {
+    uint64_t length;
+    int64_t offset;  // Of the pointer, from the Blob.
+    bool good;
+  };
+  for (const Case& test : {Case{8, 16, true}, {9, 16, false}, {1, 24, false}, {4, -8, false},
+                           {8001, 16, false}, {~uint32_t{0}, 16, false}, {8, 1 << 20, false}}) {
+    RpcHost host;
+    host.Send(OuterCall(1));
+    ASSERT_TRUE(host.Switch(2));
+    coherent::HostEnd& end = host.processes[2]->end;
+    uint8_t* const room = end.Room().data();
+    CallHead head = kAdd;
+    head.procedure = 2;
+    const uint64_t at = reinterpret_cast<uint64_t>(room) + sizeof(head);
+    const Blob blob = {test.length, at + static_cast<uint64_t>(test.offset), 0};
+    std::memcpy(room, &head, sizeof(head));
+    std::memcpy(room + sizeof(head), &blob, sizeof(blob));
+    end.Return({.kind = coherent::Kind::kCall, .length = sizeof(head) + sizeof(blob)});
+    ASSERT_EQ(host.UserLoads(2), test.good ? Got::kYieldNow : Got::kContent) << test.length;
+    if (!test.good) {
+      EXPECT_EQ(HeardBy(host).status, NestedStatus::kGarbageArgs);
+    }
+  }
+}
+
+// Services that call each other, themselves and nobody, and die: every frame that found a slot is
+// answered once, and no slot is left over.
+TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
+  constexpr uint32_t kSlots = 12, kFrames = 20'000;
+  std::mt19937 random(1);
+  RpcHost host({.queue_capacity = 64, .suspended_capacity = 2, .nested_bound = 100'000}, kSlots, 3);
+  ProcessId owner = 0;  // Of the core; 0 is the kernel.
+  std::map<uint32_t, uint32_t> replies;
+  const auto act = [&](bool calls) {
+    if (owner == 0) {
+      if (host.kernel.Wait(0) != Got::kContent) return;
+      const coherent::Content told = host.kernel.content();
+      host.kernel.Return({.kind = coherent::Kind::kNoReply});
+      // Of an incarnation that is dead: the kernel loads again.
+      if (told.data == host.incarnations[told.code]) owner = static_cast<ProcessId>(told.code);
+      return;
+    }
+    coherent::HostEnd& end = host.processes[owner]->end;
+    if (end.state(coherent::Pair::kReceive) == coherent::State::kHolding) {
+      CallHead head = kAdd;
+      if (random() % 3 == 0) head = {.program = kOtherProgram, .version = 1, .procedure = 1};
+      if (random() % 8 == 0) head.procedure = 9;
+      if (calls && random() % 2 == 0) {
+        host.ReturnCall(owner, head, {1, 2});
+      } else {
+        host.ReturnWord(owner, 1);
+      }
+    }
+    if (end.Wait(0) == Got::kYieldNow) owner = 0;
+  };
+  const auto count = [&] {
+    for (const Words& reply : host.TakeReplies()) ++replies[reply.at(0)];
+  };
+  for (uint32_t i = 0; i < kFrames; ++i) {
+    host.Send(random() % 2 == 0 ? OuterCall(i) : RpcHost::Call(i, 1, {1, 2}));
+    for (uint32_t moves = random() % 16; moves != 0; --moves) {
+      act(true);
+      host.Step();
+    }
+    if (random() % 500 == 0) {
+      const auto dies = static_cast<ProcessId>(1 + random() % 2);
+      host.End(dies);
+      if (owner == dies) owner = 0;
+      ASSERT_TRUE(host.Start(dies));
+    }
+    count();
+  }
+  for (int i = 0; i < 3'000; ++i) {
+    act(false);
+    host.Step();
+  }
+  count();
+  for (const auto& [xid, times] : replies) EXPECT_EQ(times, 1u) << xid;
+  EXPECT_EQ(replies.size() + host.Count("rpc_drop_no_slot"), kFrames);
+  EXPECT_EQ(host.Count("rpc_drop_queue_full"), 0u);
+  for (const char* name : {"rpc_nested", "rpc_nested_too_many", "rpc_nested_refused",
+                           "rpc_nested_orphans", "rpc_lost"}) {
+    EXPECT_GT(host.Count(name), 0u) << name << " never happened";
+  }
+  const uint64_t dropped = host.Count("rpc_drop_no_slot");
+  for (uint32_t i = 0; i < kSlots; ++i) host.Send(OuterCall(kFrames + i));
+  EXPECT_EQ(host.Count("rpc_drop_no_slot"), dropped) << "all slots are free";
+}
+
+}  // namespace
+}  // namespace sluice::device::rpc::test

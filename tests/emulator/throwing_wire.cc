@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A wire's library whose factory throws what its options say, for attach_test.cc.
+#include <stdexcept>
+
+#include "emulator/library_wire.h"
+
+extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
+    const char* options, uint64_t, const uint8_t*, std::string*) {
+  throw std::runtime_error(options);
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""etcd_test.py SLUICE_MAGLEV: VIPs and backends from etcd besides those of the file: taken up while
+traffic runs, without a lost packet; what is wrong is said once and changes nothing. Works without
+root and hugepages."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
+import etcd_lab
+from harness import PATIENCE_S, wait_until
+from running import EAL, Running, sample
+
+MAGLEV = sys.argv.pop()
+PREFIX = "sluice-maglev/"
+WEB4 = {"name": "web4", "address": "198.51.100.4", "weight": 3}
+NTP = {"address": "192.0.2.123", "port": 123, "protocol": "udp"}
+
+
+@unittest.skipUnless(etcd_lab.INSTALLED, etcd_lab.MISSING)
+class Etcd(unittest.TestCase):
+    def setUp(self):
+        self.etcd = etcd_lab.Etcd(self)
+        self.source = f"--config_etcd=127.0.0.1:{self.etcd.port}/{PREFIX}"
+
+    def put(self, key, value):
+        self.etcd.ctl("put", PREFIX + key, value if isinstance(value, str) else json.dumps(value))
+
+    def said(self, balancer):
+        return [line for line in balancer.said().splitlines() if line.startswith("etcd: ")]
+
+    def wait_to_say(self, balancer, *parts):
+        """A line with each of these, in turn, and no other."""
+        wait_until(lambda: len(self.said(balancer)) >= len(parts), balancer.said)
+        lines = self.said(balancer)
+        self.assertEqual(len(lines), len(parts), lines)
+        for part, line in zip(parts, lines):
+            self.assertIn(part, line)
+
+    def check_end(self, balancer):
+        report = balancer.stop()
+        self.assertEqual(report["lost"], 0)
+        self.assertEqual(report["rx_pkts"], report["tx_pkts"])
+        self.assertEqual(sum(report["drops"].values()), 0, report["drops"])
+        return report
+
+    def test_what_is_there_at_the_start_and_comes_and_goes_later(self):
+        self.put("backends/web/4", WEB4)
+        with Running(MAGLEV, sample(), self.source, "--rate=5k") as balancer:
+            self.assertEqual(list(balancer.ask("backends", "web")),
+                             ["web1", "web2", "web3", "web4"])
+            wait_until(lambda: balancer.pkts()["web4"] > 0, balancer.said)
+            # A backend that keeps its entry alive itself, and one VIP more.
+            lease = self.etcd.ctl("lease", "grant", "60").split()[1]
+            self.etcd.ctl("put", "--lease=" + lease, PREFIX + "backends/web/5",
+                          json.dumps({"name": "web5", "address": "198.51.100.5"}))
+            self.wait_to_say(balancer, "2 VIPs and backends")
+            # Its part of the ring: new flows. Those that there are stay where they are.
+            self.assertGreater(float(balancer.ask("backends", "web")["web5"]["slots"]), 0)
+            self.etcd.in_one_step(
+                f"put {PREFIX}vips/ntp {json.dumps(json.dumps(NTP))}",
+                f"put {PREFIX}backends/ntp/1 {json.dumps(json.dumps(WEB4))}")
+            self.wait_to_say(balancer, "2 VIPs and", "4 VIPs and")
+            self.assertIn("ntp", balancer.ask("vips"))
+            self.etcd.ctl("lease", "revoke", lease)
+            self.wait_to_say(balancer, "2 VIPs and", "4 VIPs and", "3 VIPs and")
+            self.assertEqual(list(balancer.ask("backends", "web")),
+                             ["web1", "web2", "web3", "web4"])
+            self.etcd.ctl("del", "--prefix", PREFIX)
+            self.wait_to_say(balancer, "2 VIPs and", "4 VIPs and", "3 VIPs and", "0 VIPs and")
+            self.assertNotIn("ntp", balancer.ask("vips"))
+            # The file is still a file.
+            config = sample()
+            del config["vips"][0]["backends"][0]
+            balancer.write(config)
+            self.assertEqual(balancer.ask("reload")["result"], "done")
+            self.assertEqual(list(balancer.ask("backends", "web")), ["web2", "web3"])
+            self.check_end(balancer)
+
+    def test_what_is_wrong_is_said_once_and_changes_nothing(self):
+        self.put("backends/web/4", WEB4)
+        with Running(MAGLEV, sample(), self.source, "--rate=5k") as balancer:
+            epoch = balancer.ask("reload")["epoch"]
+            self.put("backends/web/5",
+                     {"name": "web5", "address": "198.51.100.5", "weight": "heavy"})
+            self.wait_to_say(balancer, "backends/web/5.weight")
+            self.assertIn("(keeping the configuration)", self.said(balancer)[0])
+            # Others may change: it is still wrong, and has been said.
+            self.put("backends/web/6", {"name": "web6", "address": "198.51.100.6"})
+            self.put("backends/nobody/1", WEB4)
+            self.wait_to_say(balancer, "backends/web/5.weight", "backends/nobody/1: there is no")
+            self.assertEqual(list(balancer.ask("backends", "web")),
+                             ["web1", "web2", "web3", "web4"])
+            self.assertEqual(balancer.ask("reload")["epoch"], epoch + 1)
+            self.etcd.in_one_step(f"del {PREFIX}backends/web/5", f"del {PREFIX}backends/nobody/1")
+            self.wait_to_say(balancer, "backends/web/5.weight", "backends/nobody/1: there is no",
+                             "2 VIPs and backends")
+            self.assertIn("web6", balancer.ask("backends", "web"))
+            self.check_end(balancer)
+
+    def test_etcd_away_and_back(self):
+        self.put("backends/web/4", WEB4)
+        with Running(MAGLEV, sample(), self.source, "--rate=5k") as balancer:
+            self.etcd.stop()
+            self.wait_to_say(balancer, "(keeping the configuration)")
+            before = balancer.pkts()["web4"]
+            wait_until(lambda: balancer.pkts()["web4"] > before, balancer.said)
+            self.etcd.start()
+            self.put("backends/web/5", {"name": "web5", "address": "198.51.100.5"})
+            self.wait_to_say(balancer, "(keeping the configuration)", "2 VIPs and backends")
+            self.check_end(balancer)
+
+    def run_and_fail(self, *flags, code=1):
+        done = subprocess.run([MAGLEV, *EAL, "--", *flags], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stderr
+
+    def test_what_there_is_no_start_with(self):
+        self.put("vips/web", {**NTP, "name": "ntp"})
+        said = self.run_and_fail(self.source)
+        self.assertTrue(said.startswith(self.source + ": vips/web.name: "), said)
+        self.put("vips/web", "{")
+        self.assertIn("vips/web: not JSON", self.run_and_fail(self.source))
+        self.etcd.stop()
+        self.assertTrue(self.run_and_fail(self.source).startswith(self.source))
+
+    def test_questions_know_what_etcd_adds(self):
+        # Without a file there is no router for all.
+        self.put("vips/ntp", NTP)
+        self.put("backends/ntp/1", {**WEB4, "mac": "02:00:00:00:00:04"})
+        ask = [MAGLEV, self.source, "--explain=udp 1.2.3.4:5 192.0.2.123:123"]
+        said = subprocess.run(ask, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+        self.assertIn("web4", said.stdout)
+        check = subprocess.run([MAGLEV, self.source, "--check"], capture_output=True, text=True,
+                               timeout=PATIENCE_S, check=True)
+        self.assertEqual(check.stdout, "ok\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

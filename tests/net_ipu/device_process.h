@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sluice-device beside a test, as a process that may be killed and started again. Its program is in
+// the environment: SLUICE_DEVICE.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "../bound_child.h"
+#include "../waiting.h"
+
+namespace sluice::net_ipu::test {
+
+/// sluice-device, listening at socket(); what it says goes to standard error. Start and Replace are
+/// called by the test's main thread.
+class DeviceProcess {
+ public:
+  explicit DeviceProcess(const std::string& wire = "gen:size=64/594+flows=1000",
+                         const std::string& faults = "")
+      : wire_("--wire=" + wire), faults_("--faults=" + faults) {
+    Start();
+  }
+  ~DeviceProcess() {
+    if (process_ != 0) End(SIGTERM);
+  }
+
+  const std::string& socket() const { return socket_; }
+  /// Its power-on, with the process or without.
+  void Reset() { kill(process_, SIGHUP); }
+  void Replace() {
+    Kill();
+    Start();
+  }
+  void Kill() { End(SIGKILL); }
+  void Start() {
+    std::filesystem::remove(socket_);
+    std::vector<std::string> words = {std::getenv("SLUICE_DEVICE"),
+                                      "--",
+                                      "--model=ipu",
+                                      "--socket=" + socket_,
+                                      wire_,
+                                      "--verify=full",
+                                      "--stats_period_s=0",
+                                      "--json="};
+    if (faults_ != "--faults=") words.push_back(faults_);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    process_ = SpawnBoundChild(words, actions);
+    posix_spawn_file_actions_destroy(&actions);
+    EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(socket_); }));
+  }
+
+ private:
+  void End(int signal) {
+    kill(process_, signal);
+    int status;
+    EXPECT_EQ(waitpid(process_, &status, 0), process_);
+    process_ = 0;
+  }
+
+  const std::string wire_;
+  const std::string faults_;
+  const std::string socket_ = TestSocket();
+  pid_t process_ = 0;
+};
+
+}  // namespace sluice::net_ipu::test

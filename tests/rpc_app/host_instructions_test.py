@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Instructions that an RPC costs its host, counted under callgrind: the same on every run.
+Arguments: valgrind, rpc_host_bench, the object and the .x file of the service `nothing`."""
+import re
+import subprocess
+import sys
+import unittest
+
+VALGRIND, BENCH, OBJECT, X = sys.argv[1:5]
+del sys.argv[1:5]
+REQUESTS = 1000
+
+
+def count(name, *service):
+    """Instructions per request."""
+    done = subprocess.run(
+        [VALGRIND, "--tool=callgrind", "--callgrind-out-file=/dev/null",
+         f"--toggle-collect={name}", BENCH, name, str(REQUESTS), *service],
+        capture_output=True, text=True, check=True)
+    return int(re.search(r"Collected : (\d+)", done.stderr)[1]) / REQUESTS
+
+
+class Instructions(unittest.TestCase):
+    """The targets of an RPC without arguments and of one with 32 bytes, and what a service adds."""
+
+    def test_of_an_rpc(self):
+        for name, service, most in (("HostAnswersNothing", (), 60), ("HostTakesArguments", (), 80),
+                                    ("ServiceAnswers", (OBJECT, X), 150)):
+            with self.subTest(name):
+                found = count(name, *service)
+                print(f"{name} {found:.1f}", file=sys.stderr)
+                self.assertLessEqual(found, most)
+                self.assertGreater(found, 10)  # Else nothing was counted.
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Datagrams as sd_notify(3) describes them, at sockets with names of both kinds (unix(7)).
+#include "runtime/service_manager.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "runtime/owned_fd.h"
+
+namespace sluice::runtime {
+namespace {
+
+class ServiceManager : public testing::Test {
+ protected:
+  ~ServiceManager() override {
+    unsetenv("NOTIFY_SOCKET");
+    if (name_.starts_with('/')) unlink(name_.c_str());
+  }
+
+  // Listens as `name` says, and tells the process so.
+  void Listen(const std::string& name) {
+    name_ = name;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    ASSERT_LE(name.size(), sizeof(address.sun_path));
+    name.copy(address.sun_path, name.size());
+    if (name.starts_with('@')) address.sun_path[0] = '\0';
+    socket_ = OwnedFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0));
+    ASSERT_EQ(bind(socket_.get(), reinterpret_cast<sockaddr*>(&address),
+                   static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())),
+              0);
+    setenv("NOTIFY_SOCKET", name.c_str(), 1);
+  }
+
+  // The next datagram, or "nothing".
+  std::string Received() const {
+    std::array<char, 64> bytes;
+    const ssize_t got = recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    return got < 0 ? "nothing" : std::string(bytes.data(), static_cast<size_t>(got));
+  }
+
+ private:
+  std::string name_;
+  OwnedFd socket_;
+};
+
+TEST_F(ServiceManager, IsToldAtAPath) {
+  Listen((std::filesystem::temp_directory_path() / ("notify_" + std::to_string(getpid()))).string());
+  TellServiceManager(kServiceReady);
+  TellServiceManager(kServiceStopping);
+  EXPECT_EQ(Received(), "READY=1");
+  EXPECT_EQ(Received(), "STOPPING=1");
+  EXPECT_EQ(Received(), "nothing");
+}
+
+TEST_F(ServiceManager, IsToldAtAnAbstractName) {
+  Listen("@sluice_notify_" + std::to_string(getpid()));
+  TellServiceManager(kServiceReady);
+  EXPECT_EQ(Received(), "READY=1");
+}
+
+TEST_F(ServiceManager, TheLongestNameIsWhole) {
+  std::string name = "@sluice_notify_" + std::to_string(getpid());
+  name.resize(sizeof(sockaddr_un::sun_path), 'x');
+  Listen(name);
+  TellServiceManager(kServiceReady);
+  EXPECT_EQ(Received(), "READY=1");
+  // One byte more names no socket, and must not be cut to one.
+  setenv("NOTIFY_SOCKET", (name + "x").c_str(), 1);
+  TellServiceManager(kServiceReady);
+  EXPECT_EQ(Received(), "nothing");
+}
+
+TEST_F(ServiceManager, NobodyIsToldWhereNobodyWaits) {
+  const std::string name = "@sluice_notify_" + std::to_string(getpid());
+  Listen(name);
+  for (const char* none : {"", "relative", "vsock:2:1"}) {
+    setenv("NOTIFY_SOCKET", none, 1);
+    TellServiceManager(kServiceReady);
+  }
+  unsetenv("NOTIFY_SOCKET");
+  TellServiceManager(kServiceReady);
+  setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
+  TellServiceManager(kServiceReady);
+  EXPECT_EQ(Received(), "nothing");
+}
+
+}  // namespace
+}  // namespace sluice::runtime

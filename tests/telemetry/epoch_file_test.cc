@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Epochs in files: what was counted in two halves is, merged, bit for bit what was counted as a
+// whole; and a file may be anything.
+#include "engine/telemetry/export/epoch_file.h"
+
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bursts.h"
+#include "engine/telemetry/meter.h"
+
+namespace sluice::engine::telemetry {
+namespace {
+
+constexpr size_t kHeaderBytes = 32;
+
+using Chosen = telemetry::Setup;  // testing::Test has a Setup, too.
+
+/// Every packet is counted.
+Chosen SmallSetup() {
+  Chosen setup;
+  setup.keys = {KeySpec{}, KeySpec{KeyKind::kSource, 24, 64}};
+  setup.rows = 3;
+  setup.columns = 32;
+  setup.top_k = 8;
+  setup.levels = 3;
+  setup.level_columns = 16;
+  setup.level_top_k = 16;
+  setup.pace = Pace::kFixed;
+  setup.probability = 1;
+  setup.epoch_ns = 1'000'000'000;
+  setup.oracle_one_in = 2;
+  setup.oracle_flows = 100;
+  setup.seed = 77;
+  return setup;
+}
+
+/// The file of these frames, counted by a meter of its own.
+std::string FileOf(const Chosen& setup, std::span<const packet::Frame> frames) {
+  Meter meter(setup, 0, 1'000'000'000, 0);
+  test::InBursts(meter, frames, 64, 1);
+  meter.Finish(500);
+  return EncodeEpoch(*meter.Closed(), {1'000, 2'000});
+}
+
+std::unique_ptr<Epoch> Decode(std::string_view file) {
+  std::string error;
+  auto epoch = DecodeEpoch(file, &error);
+  EXPECT_NE(epoch, nullptr) << error;
+  return epoch;
+}
+
+std::string Refused(std::string_view file) {
+  std::string error;
+  EXPECT_EQ(DecodeEpoch(file, &error), nullptr);
+  EXPECT_NE(error, "");
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+  return error;
+}
+
+/// With a header that is right about its body.
+std::string Sealed(std::string file) {
+  const uint64_t bytes = file.size() - kHeaderBytes;
+  const uint64_t checksum = XXH3_64bits(file.data() + kHeaderBytes, bytes);
+  std::memcpy(file.data() + 16, &bytes, sizeof bytes);
+  std::memcpy(file.data() + 24, &checksum, sizeof checksum);
+  return file;
+}
+
+struct Case {
+  const char* name;
+  uint32_t flows;
+  std::function<void(Chosen&)> change;
+};
+
+TEST(EpochFile, HalvesMergeToTheWhole) {
+  const Case kCases[] = {
+      {"as it is", 10, [](Chosen&) {}},
+      {"count-min", 10, [](Chosen& setup) { setup.sketch = SketchKind::kCountMin; }},
+      {"one level, no oracle", 10,
+       [](Chosen& setup) {
+         setup.levels = 1;
+         setup.oracle_one_in = 0;
+       }},
+      {"more columns", 100,
+       [](Chosen& setup) {
+         setup.columns = 1024;
+         setup.top_k = 100;
+         setup.level_top_k = 200;
+       }},
+  };
+  for (const Case& one : kCases) {
+    Chosen setup = SmallSetup();
+    one.change(setup);
+    const test::MixedFrames frames(5000, one.flows, 3);
+    for (const size_t part : {0, 1, 2500, 5000}) {
+      const auto merged = Decode(FileOf(setup, frames.frames().first(part)));
+      ASSERT_TRUE(merged->Merge(*Decode(FileOf(setup, frames.frames().subspan(part)))));
+      EXPECT_EQ(merged->workers, 2u);
+      merged->workers = 1;
+      EXPECT_EQ(EncodeEpoch(*merged, {1'000, 2'000}), FileOf(setup, frames.frames()))
+          << one.name << ", " << part;
+    }
+  }
+}
+
+// Lists of known flows are full: which flows they know may depend on the order. Sketches are sums.
+TEST(EpochFile, SketchesOfHalvesAreSumsEvenWhereFlowsAreForgotten) {
+  const Chosen setup = SmallSetup();
+  const test::MixedFrames frames(20'000, 3000, 4);
+  const auto whole = Decode(FileOf(setup, frames.frames()));
+  const auto merged = Decode(FileOf(setup, frames.frames().first(9000)));
+  ASSERT_TRUE(merged->Merge(*Decode(FileOf(setup, frames.frames().subspan(9000)))));
+  EXPECT_EQ(merged->total, whole->total);
+  EXPECT_EQ(merged->other, whole->other);
+  for (size_t key = 0; key < setup.keys.size(); ++key) {
+    for (size_t level = 0; level < setup.levels; ++level) {
+      const Sketch& a = merged->counters[key].levels()[level].sketch;
+      const Sketch& b = whole->counters[key].levels()[level].sketch;
+      EXPECT_EQ(std::memcmp(a.Row(0), b.Row(0), a.shape().cells() * sizeof(Cell)), 0);
+      for (uint32_t row = 0; row < setup.rows; ++row) EXPECT_EQ(a.Squares(row), b.Squares(row));
+    }
+  }
+  EXPECT_FALSE(whole->counters[0].levels()[0].known.complete());
+}
+
+TEST(EpochFile, IsWhatItWasWrittenFrom) {
+  const test::MixedFrames frames(3000, 40, 5);
+  const std::string file = FileOf(SmallSetup(), frames.frames());
+  const auto epoch = Decode(file);
+  EXPECT_EQ(epoch->setup, SmallSetup());
+  EXPECT_EQ(epoch->start_cycles, 1'000u);
+  EXPECT_EQ(epoch->end_cycles, 2'000u);
+  EXPECT_EQ(EncodeEpoch(*epoch, {1'000, 2'000}), file);
+}
+
+TEST(EpochFile, EndsNowhereElse) {
+  const test::MixedFrames frames(300, 10, 6);
+  const std::string file = FileOf(SmallSetup(), frames.frames());
+  for (size_t size = 0; size < file.size(); ++size) {
+    Refused(std::string_view(file).substr(0, size));
+    // Even if the header knows.
+    if (size >= kHeaderBytes) Refused(Sealed(file.substr(0, size)));
+  }
+  EXPECT_EQ(Refused(file + '\0'), "too long");
+  EXPECT_EQ(Refused(Sealed(file + '\0')), "its counts are impossible");
+}
+
+TEST(EpochFile, NoByteCanBeAnother) {
+  const test::MixedFrames frames(300, 10, 7);
+  const std::string file = FileOf(SmallSetup(), frames.frames());
+  for (size_t at = 0; at < file.size(); ++at) {
+    std::string changed = file;
+    changed[at] = static_cast<char>(changed[at] ^ 0x20);
+    Refused(changed);
+  }
+}
+
+// Whatever stands behind a checksum that is right.
+TEST(EpochFile, MayHaveAnyNumbers) {
+  const test::MixedFrames frames(300, 10, 8);
+  const std::string file = FileOf(SmallSetup(), frames.frames());
+  std::mt19937_64 random(1);
+  const uint64_t kValues[] = {
+      0, 1, ~uint64_t{0}, uint64_t{1} << 63, uint64_t{1} << 32, 0x7ff0000000000001};
+  size_t refused = 0;
+  for (int round = 0; round < 4'000; ++round) {
+    std::string changed = file;
+    const size_t bytes = size_t{1} << random() % 4;
+    const size_t front = round % 2 == 0 ? 250 : file.size();
+    const size_t at = kHeaderBytes + random() % (front - kHeaderBytes - bytes);
+    std::memcpy(changed.data() + at, &kValues[random() % std::size(kValues)], bytes);
+    std::string error;
+    const auto epoch = DecodeEpoch(Sealed(changed), &error);
+    refused += epoch == nullptr;
+    if (epoch == nullptr) continue;
+    // What is taken can be merged with itself as often as may be.
+    const auto again = Decode(Sealed(changed));
+    for (uint32_t i = 1; i < kMaxMergedEpochs; ++i) ASSERT_TRUE(epoch->Merge(*again));
+  }
+  EXPECT_GT(refused, 200u);
+}
+
+TEST(EpochFile, OfAnotherKindOrVersionIsRefused) {
+  EXPECT_EQ(Refused(""), "not an epoch of sluice-telemetry");
+  EXPECT_EQ(Refused(std::string(1000, 'x')), "not an epoch of sluice-telemetry");
+  std::string file = FileOf(SmallSetup(), {});
+  file[8] = 2;
+  EXPECT_EQ(Refused(file), "version 2, not 1");
+  file = FileOf(SmallSetup(), {});
+  // The number of columns: behind the header, two keys, the kind of sketch and the rows.
+  const uint32_t columns = Chosen::kMaxColumns;
+  std::memcpy(file.data() + kHeaderBytes + 4 + 2 * 4 + 4 + 4, &columns, sizeof columns);
+  EXPECT_EQ(Refused(Sealed(file)), "its sketches are not all there");
+}
+
+TEST(EpochFile, TheMemberInWhichSetupsDifferIsNamed) {
+  const std::pair<const char*, std::function<void(Chosen&)>> kCases[] = {
+      {"", [](Chosen&) {}},
+      {"keys", [](Chosen& s) { s.keys.pop_back(); }},
+      {"sketch", [](Chosen& s) { s.sketch = SketchKind::kCountMin; }},
+      {"rows", [](Chosen& s) { s.rows = 4; }},
+      {"columns", [](Chosen& s) { s.columns = 64; }},
+      {"top_k", [](Chosen& s) { s.top_k = 9; }},
+      {"levels", [](Chosen& s) { s.levels = 4; }},
+      {"level_columns", [](Chosen& s) { s.level_columns = 64; }},
+      {"level_top_k", [](Chosen& s) { s.level_top_k = 17; }},
+      {"pace", [](Chosen& s) { s.pace = Pace::kAlwaysCorrect; }},
+      {"probability", [](Chosen& s) { s.probability = 0.5; }},
+      {"full_rate_pps", [](Chosen& s) { s.full_rate_pps = 5; }},
+      {"epoch_ns", [](Chosen& s) { s.epoch_ns = 2'000'000; }},
+      {"heavy_hitter_share", [](Chosen& s) { s.heavy_hitter_share = 0.5; }},
+      {"change_share", [](Chosen& s) { s.change_share = 0.5; }},
+      {"confidence", [](Chosen& s) { s.confidence = 0.9; }},
+      {"oracle_one_in", [](Chosen& s) { s.oracle_one_in = 3; }},
+      {"oracle_flows", [](Chosen& s) { s.oracle_flows = 3; }},
+      {"seed", [](Chosen& s) { s.seed = 78; }},
+  };
+  for (const auto& [member, change] : kCases) {
+    Chosen other = SmallSetup();
+    change(other);
+    EXPECT_EQ(Difference(SmallSetup(), other), member);
+    EXPECT_EQ(SmallSetup() == other, *member == '\0') << member;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::telemetry

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A client of the vfio-user protocol, as small as it can be: what a virtual machine monitor says
+// for its guest.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bytes.h"
+#include "emulator/channel.h"
+#include "emulator/vfio_user/message_reader.h"
+#include "emulator/vfio_user/protocol.h"
+
+namespace sluice::emulator::vfio_user::test {
+
+/// A file in memory, mapped here.
+class SharedMemory {
+ public:
+  explicit SharedMemory(size_t bytes)
+      : bytes_(bytes), file_(memfd_create("vfio-user-test", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    EXPECT_EQ(ftruncate(file_.fd(), static_cast<off_t>(bytes)), 0);
+    void* const begin = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd(), 0);
+    EXPECT_NE(begin, MAP_FAILED);
+    begin_ = static_cast<uint8_t*>(begin);
+  }
+  ~SharedMemory() { munmap(begin_, bytes_); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  uint8_t* At(uint64_t offset) { return begin_ + offset; }
+  size_t bytes() const { return bytes_; }
+  int fd() const { return file_.fd(); }
+
+ private:
+  size_t bytes_;
+  File file_;
+  uint8_t* begin_ = nullptr;
+};
+
+class Client {
+ public:
+  explicit Client(const std::string& path)
+      : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    if (connect(socket_.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+      socket_ = File();
+    }
+  }
+
+  static constexpr int kPatience_ms = 30'000;
+
+  /// Messages of DMA so far.
+  struct Questions {
+    uint64_t reads = 0;
+    uint64_t writes = 0;
+  };
+  const Questions& questions() const { return questions_; }
+
+  int fd() const { return socket_.fd(); }
+  void Leave() { socket_ = File(); }
+
+  /// False: the device has hung up.
+  bool Send(std::span<const uint8_t> bytes, const std::vector<int>& files = {}) {
+    iovec part = {const_cast<uint8_t*>(bytes.data()), bytes.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(64 * sizeof(int))> control{};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (!files.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = CMSG_SPACE(files.size() * sizeof(int));
+      cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+      rights->cmsg_level = SOL_SOCKET;
+      rights->cmsg_type = SCM_RIGHTS;
+      rights->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(rights), files.data(), files.size() * sizeof(int));
+    }
+    return sendmsg(socket_.fd(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+
+  /// Answers what the device asks for with this memory, which it does not have: `address` is its
+  /// first byte's.
+  void AnswerWith(SharedMemory* memory, uint64_t address) {
+    memory_ = memory;
+    address_ = address;
+  }
+  /// Until it is switched off, writes of the device are neither made nor answered.
+  void HoldWrites(bool hold) {
+    holds_writes_ = hold;
+    for (const Message& write : std::exchange(held_, {})) Answer(write);
+  }
+  size_t held() const { return held_.size(); }
+  /// Answers what the device has asked by now.
+  void Pump() {
+    if (memory_ != nullptr) Take(0);
+  }
+
+  /// The next message that is no question; with size 0 if none came for so long, or the device has
+  /// hung up.
+  Message Receive() {
+    while (reader_.messages().empty()) {
+      if (!Take(kPatience_ms)) return {};
+    }
+    Message message = std::move(reader_.messages().front());
+    reader_.messages().pop_front();
+    return message;
+  }
+  /// Whether the device hangs up within that time, whatever it says before.
+  bool Ended() {
+    while (Receive().header.size != 0) {
+    }
+    pollfd wait = {socket_.fd(), POLLIN, 0};
+    uint8_t byte;
+    return poll(&wait, 1, 0) == 1 && recv(socket_.fd(), &byte, 1, MSG_DONTWAIT) <= 0;
+  }
+
+  Message Ask(Command command, std::span<const uint8_t> payload,
+              const std::vector<int>& files = {}) {
+    Send(MakeMessage(command, payload, ++id_), files);
+    Message reply = Receive();
+    if (reply.header.size != 0) {
+      EXPECT_EQ(reply.header.id, id_);
+      EXPECT_EQ(reply.header.command, static_cast<uint16_t>(command));
+      EXPECT_EQ(reply.header.flags & kTypeMask, kReplyType);
+    }
+    return reply;
+  }
+  /// Whether the device answers, and without an error.
+  bool Grants(Command command, std::span<const uint8_t> payload,
+              const std::vector<int>& files = {}) {
+    const Message reply = Ask(command, payload, files);
+    return reply.header.size != 0 && (reply.header.flags & kErrorFlag) == 0;
+  }
+  /// The errno that the device answers with; 0: none; −1: it hangs up.
+  int Refusal(Command command, std::span<const uint8_t> payload,
+              const std::vector<int>& files = {}) {
+    const Message reply = Ask(command, payload, files);
+    if (reply.header.size == 0) return -1;
+    return (reply.header.flags & kErrorFlag) != 0 ? static_cast<int>(reply.header.error) : 0;
+  }
+
+  bool Greet() { return Grants(Command::kVersion, VersionPayload()); }
+  bool Map(uint64_t address, uint64_t bytes, int file, uint64_t offset = 0,
+           uint32_t flags = kDmaReadable | kDmaWritable) {
+    return Grants(Command::kDmaMap, Join(DmaMap{sizeof(DmaMap), flags, offset, address, bytes}),
+                  file >= 0 ? std::vector<int>{file} : std::vector<int>{});
+  }
+  bool Unmap(uint64_t address, uint64_t bytes, uint32_t flags = 0) {
+    return Grants(Command::kDmaUnmap, Join(DmaUnmap{sizeof(DmaUnmap), flags, address, bytes}));
+  }
+  uint64_t Read(uint32_t region, uint64_t offset, uint32_t bytes) {
+    const Message reply = Ask(Command::kRegionRead, Join(RegionAccess{offset, region, bytes}));
+    uint64_t value = 0;
+    if (reply.payload.size() != sizeof(RegionAccess) + bytes) {
+      ADD_FAILURE() << "no answer to a read of region " << region << " at " << offset;
+      return value;
+    }
+    std::memcpy(&value, reply.payload.data() + sizeof(RegionAccess), bytes);
+    return value;
+  }
+  void Write(uint32_t region, uint64_t offset, uint32_t bytes, uint64_t value) {
+    Bytes payload = Join(RegionAccess{offset, region, bytes}, value);
+    payload.resize(sizeof(RegionAccess) + bytes);
+    EXPECT_TRUE(Grants(Command::kRegionWrite, payload)) << region << " at " << offset;
+  }
+  /// Memory decoded, and the function its bus's master, or not.
+  void Enable(bool master = true) { Write(kConfigRegion, 4, 2, master ? 6 : 2); }
+
+ private:
+  /// Waits for a piece of the stream and takes it in. False: none came.
+  bool Take(int patience_ms) {
+    pollfd wait = {socket_.fd(), POLLIN, 0};
+    if (poll(&wait, 1, patience_ms) != 1) return false;
+    std::array<uint8_t, 65536> piece;
+    iovec part = {piece.data(), piece.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(8 * sizeof(int))> control{};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t received = recvmsg(socket_.fd(), &message, MSG_CMSG_CLOEXEC);
+    if (received <= 0) return false;
+    std::vector<File> files;
+    if (const cmsghdr* const rights = CMSG_FIRSTHDR(&message)) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
+      files.emplace_back(fd);
+    }
+    if (reader_.Take({piece.data(), static_cast<size_t>(received)}, std::move(files)) != nullptr) {
+      return false;
+    }
+    // Questions are answered at once, whatever waits in front of them.
+    std::erase_if(reader_.messages(), [this](const Message& asked) {
+      const bool question = (asked.header.flags & kTypeMask) == 0;
+      if (question) Answer(asked);
+      return question;
+    });
+    return true;
+  }
+  void Answer(const Message& asked) {
+    if (holds_writes_ && asked.header.command == static_cast<uint16_t>(Command::kDmaWrite)) {
+      Message& kept = held_.emplace_back();
+      kept.header = asked.header;
+      kept.payload = asked.payload;
+      return;
+    }
+    DmaAccess access{};
+    ASSERT_GE(asked.payload.size(), sizeof(access));
+    std::memcpy(&access, asked.payload.data(), sizeof(access));
+    const bool writes = asked.header.command == static_cast<uint16_t>(Command::kDmaWrite);
+    Bytes payload = Join(access);
+    ASSERT_NE(memory_, nullptr);
+    ASSERT_TRUE(access.address >= address_ && access.count <= memory_->bytes() &&
+                access.address - address_ <= memory_->bytes() - access.count)
+        << "beyond what was mapped: " << access.address;
+    uint8_t* const place = memory_->At(access.address - address_);
+    if (writes) {
+      ASSERT_EQ(asked.payload.size(), sizeof(access) + access.count);
+      std::memcpy(place, asked.payload.data() + sizeof(access), access.count);
+      ++questions_.writes;
+    } else {
+      payload.insert(payload.end(), place, place + access.count);
+      ++questions_.reads;
+    }
+    Send(MakeMessage(static_cast<Command>(asked.header.command), payload, asked.header.id,
+                     kReplyType));
+  }
+
+  File socket_;
+  MessageReader reader_;
+  uint16_t id_ = 0;
+  SharedMemory* memory_ = nullptr;
+  uint64_t address_ = 0;
+  Questions questions_;
+  bool holds_writes_ = false;
+  std::vector<Message> held_;
+};
+
+}  // namespace sluice::emulator::vfio_user::test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a client does, as bytes that a fuzzer can change: a Deed and the payload of its message, and
+// the next one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "bytes.h"
+
+namespace sluice::emulator::vfio_user::test {
+
+struct Deed {
+  uint8_t command;
+  uint8_t flags;    ///< Bits 0 … 5 of the header's.
+  uint8_t file;     ///< 0: none; see FileOf.
+  uint8_t payload;  ///< Bytes that follow.
+  uint8_t lie;      ///< Added to the size, less 256 from 128 on.
+  uint8_t after;    ///< 1: the file is cut off; 2: a hole in it; 3: nobody waits for an answer.
+};
+inline constexpr size_t kDeedBytes = sizeof(Deed);
+static_assert(kDeedBytes == 6);
+
+/// What every client says once, in deeds, with files: seeds, and the test of every cut.
+inline std::vector<Bytes> HonestDeeds() {
+  const auto deed = [](Command command, const Bytes& payload, uint8_t file = 0, uint8_t after = 0) {
+    Bytes bytes = {static_cast<uint8_t>(command),        0, file,
+                   static_cast<uint8_t>(payload.size()), 0, after};
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    return bytes;
+  };
+  const auto join = [](std::initializer_list<Bytes> parts) {
+    Bytes all;
+    for (const Bytes& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  };
+  const auto store = [](uint64_t offset, uint32_t region, uint32_t bytes, uint64_t value) {
+    Bytes payload = Join(RegionAccess{offset, region, bytes}, value);
+    payload.resize(sizeof(RegionAccess) + bytes);
+    return payload;
+  };
+  const DmaMap map{32, 3, 0, 0x10000, 0x10000};
+  const Bytes enable = deed(Command::kRegionWrite, store(4, 7, 2, 6));
+  return {
+      join({deed(Command::kGetInfo, Join(DeviceInfo{16, 0, 0, 0})),
+            deed(Command::kGetRegionInfo, Join(RegionInfo{32, 0, 2, 0, 0, 0})),
+            deed(Command::kGetIrqInfo, Join(IrqInfo{16, 0, 2, 0})),
+            deed(Command::kRegionRead, Join(RegionAccess{0, 7, 64}))}),
+      join({deed(Command::kDmaMap, Join(map), 1), enable,
+            deed(Command::kRegionWrite, store(0x1000, 0, 8, 0x10000)),
+            deed(Command::kRegionWrite, store(0x1008, 0, 4, 64)),
+            deed(Command::kRegionWrite, store(0x100c, 0, 4, 2048)),
+            deed(Command::kRegionWrite, store(0x1010, 0, 4, 1)),
+            deed(Command::kRegionWrite, store(0x1100, 0, 8, 0x11000)),
+            deed(Command::kRegionWrite, store(0x1108, 0, 4, 64)),
+            deed(Command::kRegionWrite, store(0x1110, 0, 4, 1)),
+            deed(Command::kRegionWrite, store(0x1120, 0, 4, 8)),
+            deed(Command::kDmaUnmap, Join(DmaUnmap{24, 0, 0x10000, 0x10000}))}),
+      join({deed(Command::kDmaMap, Join(map), 1, 1), enable,
+            deed(Command::kRegionWrite, store(0x1000, 0, 8, 0x10000)),
+            deed(Command::kRegionWrite, store(0x1010, 0, 4, 1)), deed(Command::kReset, {}),
+            deed(Command::kDmaUnmap, Join(DmaUnmap{24, 2, 0, 0}))}),
+      join({deed(Command::kSetIrqs, Join(IrqSet{20, 0x24, 2, 0, 1}), 2),
+            deed(Command::kSetIrqs, Join(IrqSet{20, 0x21, 2, 0, 1})),
+            deed(Command::kSetIrqs, Join(IrqSet{20, 0x24, 2, 1, 1}), 5),
+            deed(Command::kSetIrqs, Join(IrqSet{20, 0x21, 2, 1, 2})),
+            deed(Command::kRegionWriteMulti,
+                 Join(uint64_t{2}, SingleWrite{12, 0, 4, 1}, SingleWrite{4096, 2, 8, 5}))}),
+  };
+}
+
+}  // namespace sluice::emulator::vfio_user::test

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Maps of a client as the device sees them: what it reaches, what it does not, and what is refused.
+#include "emulator/vfio_user/guest_memory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "client.h"
+
+namespace sluice::emulator::vfio_user {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kArea = GuestMemory::kAreaBytes;
+constexpr uint32_t kBoth = kDmaReadable | kDmaWritable;
+
+class Memory : public testing::Test {
+ protected:
+  const char* Map(uint64_t address, uint64_t bytes, uint64_t offset = 0, uint32_t flags = kBoth) {
+    const File file(dup(file_.fd()));
+    return memory_.Map({sizeof(DmaMap), flags, offset, address, bytes}, file);
+  }
+  const char* Unmap(uint64_t address, uint64_t bytes, uint32_t flags = 0) {
+    const DmaUnmap unmap{sizeof(DmaUnmap), flags, address, bytes};
+    const char* const wrong = memory_.WhyNotUnmap(unmap);
+    if (wrong == nullptr) memory_.Unmap(unmap);
+    return wrong;
+  }
+
+  test::SharedMemory file_{64 * kPage};
+  std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
+  LossAlarm alarm_;
+  MessageDma messages_;
+  GuestMemory memory_{*dma_, messages_, alarm_};
+};
+
+TEST_F(Memory, IsTheFilesPartAtItsAddress) {
+  ASSERT_EQ(Map(0, 2 * kPage, 5 * kPage), nullptr) << "a machine's memory begins at 0";
+  file_.At(5 * kPage)[3] = 77;
+  uint8_t* const found = dma_->Translate(3, 1);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(*found, 77);
+  *found = 78;
+  EXPECT_EQ(file_.At(5 * kPage)[3], 78);
+  EXPECT_EQ(dma_->Translate(2 * kPage, 1), nullptr);
+  EXPECT_EQ(dma_->Translate(2 * kPage - 1, 2), nullptr);
+}
+
+TEST_F(Memory, AdjacentMapsAreContiguous) {
+  // The pages of an IOMMU, in any order in the file.
+  for (uint64_t page = 0; page < 8; ++page) {
+    ASSERT_EQ(Map((100 + page) * kPage, kPage, (7 - page) * kPage), nullptr);
+    std::memset(file_.At((7 - page) * kPage), static_cast<int>(page), kPage);
+  }
+  uint8_t* const found = dma_->Translate(100 * kPage, 8 * kPage);
+  ASSERT_NE(found, nullptr) << "a ring over all of them";
+  for (uint64_t page = 0; page < 8; ++page) EXPECT_EQ(found[page * kPage], page);
+  EXPECT_EQ(Unmap(103 * kPage, kPage), nullptr);
+  EXPECT_EQ(dma_->Translate(100 * kPage, 8 * kPage), nullptr);
+  EXPECT_EQ(dma_->Translate(103 * kPage, 1), nullptr);
+  EXPECT_EQ(dma_->Translate(100 * kPage, 3 * kPage), found) << "the rest lies where it did";
+  EXPECT_EQ(dma_->Translate(104 * kPage, 4 * kPage), found + 4 * kPage);
+  EXPECT_EQ(Map(103 * kPage, kPage, 20 * kPage), nullptr);
+  EXPECT_EQ(dma_->Translate(100 * kPage, 8 * kPage), found);
+}
+
+TEST_F(Memory, MayLieAcrossAreas) {
+  ASSERT_EQ(Map(kArea - kPage, 2 * kPage), nullptr);
+  EXPECT_NE(dma_->Translate(kArea - 1, 1), nullptr);
+  EXPECT_NE(dma_->Translate(kArea, kPage), nullptr);
+  EXPECT_EQ(Unmap(kArea - kPage, 2 * kPage), nullptr);
+  EXPECT_EQ(dma_->Translate(kArea, 1), nullptr);
+}
+
+TEST_F(Memory, WithoutAFileIsReachedByMessages) {
+  ASSERT_EQ(Map(4 * kPage, kPage), nullptr);
+  EXPECT_EQ(dma_->remote(), nullptr);
+  ASSERT_EQ(memory_.Map({sizeof(DmaMap), kBoth, 0, kPage, 3 * kPage}, File()), nullptr);
+  ASSERT_EQ(dma_->remote(), &messages_);
+  uint8_t* const ring = dma_->Translate(kPage, 3 * kPage);
+  ASSERT_NE(ring, nullptr);
+  EXPECT_TRUE(messages_.Holds(ring));
+  uint8_t* const with_file = dma_->Translate(4 * kPage, kPage);
+  ASSERT_NE(with_file, nullptr);
+  EXPECT_FALSE(messages_.Holds(with_file));
+  EXPECT_TRUE(messages_.Ready(with_file, 64)) << "nothing to ask";
+  EXPECT_FALSE(messages_.Ready(ring + 8, 64));
+  MessageDma::Outgoing outgoing;
+  ASSERT_TRUE(messages_.Next(&outgoing));
+  EXPECT_EQ(outgoing.header.command, static_cast<uint16_t>(Command::kDmaRead));
+  EXPECT_EQ(outgoing.payload, test::Join(DmaAccess{kPage + 8, 64}));
+  EXPECT_FALSE(messages_.Next(&outgoing));
+  messages_.Stored(ring + 128, 4);
+  messages_.Stored(ring + 132, 4);
+  messages_.Stored(ring + 128, 4);
+  ASSERT_TRUE(messages_.Next(&outgoing));
+  EXPECT_EQ(outgoing.payload, test::Join(DmaAccess{kPage + 128, 8}, uint64_t{0})) << "in a row";
+  ASSERT_TRUE(messages_.Next(&outgoing));
+  EXPECT_EQ(outgoing.payload, test::Join(DmaAccess{kPage + 128, 4}, uint32_t{0}));
+  EXPECT_EQ(Unmap(kPage, 3 * kPage), nullptr);
+  EXPECT_EQ(dma_->remote(), nullptr);
+  EXPECT_EQ(dma_->Translate(kPage, 1), nullptr);
+}
+
+TEST_F(Memory, NoAccessIsHalfByMessages) {
+  const auto map_without_file = [&](uint64_t page) {
+    return memory_.Map({sizeof(DmaMap), kBoth, 0, page * kPage, kPage}, File());
+  };
+  // Pages 1 … 6: file, messages, messages, file, file, messages; in another order.
+  for (const uint64_t page : {4, 1, 5}) ASSERT_EQ(Map(page * kPage, kPage), nullptr);
+  for (const uint64_t page : {3, 6, 2}) ASSERT_EQ(map_without_file(page), nullptr);
+  for (const uint64_t border : {2, 4, 6}) {
+    EXPECT_EQ(dma_->Translate(border * kPage - 8, 16), nullptr) << border;
+  }
+  for (const uint64_t border : {3, 5}) {
+    uint8_t* const found = dma_->Translate(border * kPage - 8, 16);
+    ASSERT_NE(found, nullptr) << border;
+    EXPECT_EQ(messages_.Holds(found), border == 3);
+    EXPECT_EQ(messages_.Holds(found + 15), border == 3);
+  }
+  EXPECT_EQ(Unmap(2 * kPage, 2 * kPage), nullptr);
+  ASSERT_EQ(Map(2 * kPage, 2 * kPage), nullptr);
+  EXPECT_NE(dma_->Translate(kPage, 5 * kPage), nullptr) << "one kind";
+}
+
+TEST_F(Memory, AddressesThatComeAndGoUseNothingUp) {
+  // None of them adjacent, more than there may be pieces.
+  for (uint64_t i = 0; i < HostMappings::kMaxMappings + 10; ++i) {
+    const uint64_t address = 2 * i * kPage;
+    ASSERT_EQ(Map(address, kPage), nullptr) << i;
+    ASSERT_NE(dma_->Translate(address, kPage), nullptr) << i;
+    ASSERT_EQ(Unmap(address, kPage), nullptr) << i;
+    ASSERT_EQ(dma_->Translate(address, 1), nullptr) << i;
+  }
+}
+
+TEST_F(Memory, AsManyMapsAsAreToldFindRoomWhereverTheyLie) {
+  // The function's own range, and those of most maps: one by one they would take long.
+  constexpr size_t kOthers = 9000;
+  std::vector<bar::DmaSpace::Mapping> others;
+  for (uint64_t i = 0; i <= kOthers; ++i) {
+    others.push_back({(uint64_t{1} << 62) + 2 * i * kPage, file_.At(0), kPage});
+  }
+  ASSERT_TRUE(dma_->Replace({}, others));
+  // The last of each area lies in the next one, too.
+  for (uint64_t area = 1; area < GuestMemory::kMaxAreas; ++area) {
+    ASSERT_EQ(Map(area * kArea - kPage, 2 * kPage), nullptr);
+  }
+  for (uint64_t i = kOthers + GuestMemory::kMaxAreas - 1; i < GuestMemory::kMapsAnywhere; ++i) {
+    ASSERT_EQ(Map(2 * i * kPage, kPage), nullptr) << i;
+  }
+  for (const uint64_t i : {uint64_t{9500}, GuestMemory::kMapsAnywhere - 1}) {
+    ASSERT_EQ(Unmap(2 * i * kPage, kPage), nullptr);
+    ASSERT_EQ(Map(2 * i * kPage, kPage), nullptr);
+  }
+}
+
+TEST_F(Memory, MoreMapsFindRoomWhereTheyAreAdjacent) {
+  for (uint64_t i = 0; i < GuestMemory::kMaxMaps; ++i) {
+    ASSERT_EQ(Map(i * kPage, kPage), nullptr) << i;
+  }
+  EXPECT_NE(Map(GuestMemory::kMaxMaps * kPage, kPage), nullptr) << "too many";
+  EXPECT_NE(dma_->Translate(0, GuestMemory::kMaxMaps * kPage), nullptr);
+  ASSERT_EQ(Unmap(5 * kPage, kPage), nullptr);
+  EXPECT_EQ(Map(GuestMemory::kMaxMaps * kPage, kPage), nullptr);
+  EXPECT_EQ(Unmap(0, 0, kUnmapAll), nullptr);
+  EXPECT_EQ(Map(5 * kPage, kPage), nullptr);
+}
+
+TEST_F(Memory, WithoutRightsIsOutOfReach) {
+  ASSERT_EQ(Map(kPage, kPage, 0, kDmaReadable), nullptr);
+  ASSERT_EQ(Map(2 * kPage, kPage, 0, kDmaWritable), nullptr);
+  ASSERT_EQ(memory_.Map({sizeof(DmaMap), kDmaReadable, 0, 3 * kPage, kPage}, File()), nullptr);
+  for (const uint64_t page : {1, 2, 3}) EXPECT_EQ(dma_->Translate(page * kPage, 1), nullptr);
+  EXPECT_NE(Map(kPage, kPage), nullptr) << "but it is a map";
+  EXPECT_EQ(Unmap(kPage, 3 * kPage), nullptr) << "several maps at once";
+  EXPECT_EQ(Map(kPage, 3 * kPage), nullptr);
+}
+
+TEST_F(Memory, WhatMakesNoMapIsRefusedWithoutEffect) {
+  ASSERT_EQ(Map(16 * kPage, 4 * kPage), nullptr);
+  const struct {
+    uint64_t address, bytes, offset;
+  } kRows[] = {{kPage, 0, 0},
+               {kPage + 1, kPage, 0},
+               {kPage, kPage + 1, 0},
+               {kPage, kPage, 1},
+               {100 * kPage, 65 * kPage, 0},
+               {100 * kPage, kPage, 64 * kPage},
+               {kPage, kPage, ~uint64_t{0} - kPage + 1},
+               {~uint64_t{0} - kPage + 1, kPage, 0},
+               {~uint64_t{0} - kPage + 1, 2 * kPage, 0},
+               {kPage, ~uint64_t{0} - kPage + 1, 0},
+               {uint64_t{1} << 57, kPage, 0},
+               {16 * kPage, 4 * kPage, 0},
+               {15 * kPage, 2 * kPage, 0},
+               {19 * kPage, kPage, 0},
+               {0, 64 * kPage, 0},
+               {17 * kPage, kPage, 0}};
+  for (const auto& row : kRows) {
+    EXPECT_NE(Map(row.address, row.bytes, row.offset), nullptr)
+        << row.address << ' ' << row.bytes << ' ' << row.offset;
+  }
+  EXPECT_NE(dma_->Translate(16 * kPage, 4 * kPage), nullptr);
+  EXPECT_EQ(dma_->Translate(kPage, 1), nullptr);
+  EXPECT_EQ(Map(kPage, kPage), nullptr) << "what was refused there is not in the way";
+}
+
+TEST_F(Memory, FilesThatAreNotInMemoryAreRefused) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const File pipe_end(ends[0]), other_end(ends[1]);
+  EXPECT_NE(memory_.Map({sizeof(DmaMap), kBoth, 0, kPage, kPage}, pipe_end), nullptr);
+  const File null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  EXPECT_NE(memory_.Map({sizeof(DmaMap), kBoth, 0, kPage, kPage}, null), nullptr);
+  EXPECT_EQ(Map(kPage, kPage), nullptr) << "no map is left of them";
+}
+
+TEST_F(Memory, TooFarApartIsRefused) {
+  for (uint64_t area = 0; area < GuestMemory::kMaxAreas; ++area) {
+    ASSERT_EQ(Map(area * kArea, kPage), nullptr) << area;
+  }
+  EXPECT_NE(Map(GuestMemory::kMaxAreas * kArea, kPage), nullptr);
+  EXPECT_EQ(Map(3 * kArea + kPage, kPage), nullptr) << "among the others there is room";
+}
+
+TEST_F(Memory, IsUnmappedWholeOrNotAtAll) {
+  ASSERT_EQ(Map(16 * kPage, 4 * kPage), nullptr);
+  ASSERT_EQ(Map(20 * kPage, 4 * kPage, 4 * kPage), nullptr);
+  EXPECT_NE(Unmap(16 * kPage, kPage), nullptr);
+  EXPECT_NE(Unmap(17 * kPage, 3 * kPage), nullptr);
+  EXPECT_NE(Unmap(16 * kPage, 6 * kPage), nullptr);
+  EXPECT_NE(Unmap(0, 0), nullptr);
+  EXPECT_NE(Unmap(kPage, kPage, kUnmapAll), nullptr);
+  EXPECT_NE(dma_->Translate(16 * kPage, 8 * kPage), nullptr);
+  EXPECT_EQ(Unmap(100 * kPage, kPage), nullptr) << "nothing is there to go";
+  EXPECT_EQ(Unmap(0, 0, kUnmapAll), nullptr);
+  EXPECT_EQ(dma_->Translate(16 * kPage, 1), nullptr);
+  EXPECT_EQ(Map(16 * kPage, 8 * kPage), nullptr);
+}
+
+TEST_F(Memory, APageThatIsGoneRingsTheAlarm) {
+  ASSERT_EQ(Map(0, 64 * kPage), nullptr);
+  uint8_t* const found = dma_->Translate(32 * kPage, 1);
+  ASSERT_EQ(ftruncate(file_.fd(), 0), 0);
+  EXPECT_FALSE(alarm_.Rung());
+  *const_cast<volatile uint8_t*>(found) = 1;
+  EXPECT_TRUE(alarm_.Rung());
+}
+
+}  // namespace
+}  // namespace sluice::emulator::vfio_user

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A client made of deeds (deeds.h): after whatever it says, an honest one is served.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client.h"
+#include "deeds.h"
+#include "emulator/ipu_model.h"
+#include "emulator/vfio_user/bus_server.h"
+#include "plain_model.h"
+
+namespace sluice::emulator::vfio_user::test {
+
+class HostileClient {
+ public:
+  explicit HostileClient(std::string path) : path_(std::move(path)) {
+    std::string error;
+    server_ = BusServer::Create(path_, kIpuModel, settings_, model_, &error);
+    if (server_ == nullptr) std::abort();
+  }
+
+  /// Null, or what does not hold.
+  const char* Say(const uint8_t* data, size_t bytes, bool greets) {
+    Client client(path_);
+    if (client.fd() < 0) return "nobody listens";
+    Turns(1);
+    if (greets) {
+      client.Send(MakeMessage(Command::kVersion, VersionPayload()));
+      Turns(1);
+    }
+    while (bytes >= kDeedBytes) {
+      Deed deed;
+      std::memcpy(&deed, data, kDeedBytes);
+      data += kDeedBytes;
+      bytes -= kDeedBytes;
+      const size_t length = std::min<size_t>(deed.payload, bytes);
+      if (!Do(client, deed, {data, length})) break;
+      data += length;
+      bytes -= length;
+    }
+    client.Leave();
+    for (int turn = 0; turn < 64 && !server_->Attached().empty(); ++turn) Turns(1);
+    Turns(2);
+    if (!server_->Attached().empty()) return "a client that is gone is still attached";
+    return ServesAnHonestClient();
+  }
+
+ private:
+  static constexpr size_t kFileBytes = 64 * 1024;
+
+  void Turns(int count) {
+    for (int i = 0; i < count; ++i) server_->Turn(-1, std::chrono::milliseconds(0));
+  }
+
+  static File FileOf(uint8_t choice) {
+    switch (choice % 8) {
+      case 1: {
+        File file(memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+        return ftruncate(file.fd(), kFileBytes) == 0 ? std::move(file) : File();
+      }
+      case 2:
+        return File(eventfd(0, EFD_CLOEXEC));
+      case 3:
+        return File(open("/dev/null", O_RDWR | O_CLOEXEC));
+      case 4:
+        return File(memfd_create("empty", MFD_CLOEXEC));
+      case 5: {
+        const File full(eventfd(0, EFD_CLOEXEC));
+        eventfd_write(full.fd(), 0xffff'ffff'ffff'fffe);
+        return File(dup(full.fd()));
+      }
+      default:
+        return {};
+    }
+  }
+
+  bool Do(Client& client, const Deed& deed, std::span<const uint8_t> payload) {
+    Bytes message = MakeMessage(static_cast<Command>(deed.command), payload, 7, deed.flags & 0x3f);
+    Header header;
+    std::memcpy(&header, message.data(), sizeof(header));
+    header.size += static_cast<uint32_t>(static_cast<int8_t>(deed.lie));
+    std::memcpy(message.data(), &header, sizeof(header));
+    const File file = FileOf(deed.file);
+    std::vector<int> files;
+    if (file) files.assign(deed.file / 64 + 1u, file.fd());
+    // Not all of it need fit: nobody reads what the device says.
+    const bool sent = client.Send(message, files);
+    if (deed.after != 3) Turns(1);
+    if (deed.after == 1 && ftruncate(file.fd(), 0) != 0) return sent;
+    if (deed.after == 2) fallocate(file.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192);
+    Turns(1);
+    return sent;
+  }
+
+  const char* ServesAnHonestClient() {
+    Client client(path_);
+    client.Send(MakeMessage(Command::kVersion, VersionPayload()));
+    client.Send(MakeMessage(Command::kGetInfo, Join(DeviceInfo{16, 0, 0, 0}), 2));
+    Turns(4);
+    if (client.Receive().header.id != 1) return "an honest client is not greeted";
+    if (client.Receive().payload != Join(DeviceInfo{16, 3, 9, 5})) {
+      return "an honest client is not served";
+    }
+    client.Leave();
+    Turns(2);
+    return nullptr;
+  }
+
+  const std::string path_;
+  const SettingValues settings_{};
+  PlainModel model_{kIpuModel};
+  std::unique_ptr<BusServer> server_;
+};
+
+}  // namespace sluice::emulator::vfio_user::test

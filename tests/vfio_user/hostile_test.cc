@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Clients that say what no client says: each loses its connection, or has an errno for an answer,
+// and the next one is served.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "emulator/ipu_model.h"
+#include "hostile_client.h"
+#include "regs/ipu.h"
+#include "rig.h"
+
+namespace sluice::emulator::vfio_user::test {
+namespace {
+
+std::string HostilePath() { return TestSocket() + ".hostile"; }
+
+/// Each step is a session, whose device is powered on anew; coprime to the sizes of all fields.
+constexpr size_t kStride = 13;
+
+TEST(HostileClients, AreOutlivedWhereverTheirMessagesEnd) {
+  HostileClient hostile(HostilePath());
+  for (const Bytes& deeds : HonestDeeds()) {
+    for (size_t end = 0; end <= deeds.size(); end += kStride) {
+      ASSERT_EQ(hostile.Say(deeds.data(), end, true), nullptr) << end;
+    }
+    EXPECT_EQ(hostile.Say(deeds.data(), deeds.size(), false), nullptr);
+  }
+}
+
+TEST(HostileClients, AreOutlivedWhateverByteIsWrong) {
+  HostileClient hostile(HostilePath());
+  for (Bytes deeds : HonestDeeds()) {
+    for (size_t at = 0; at < deeds.size(); at += kStride) {
+      uint8_t& byte = deeds[at];
+      const uint8_t right = byte;
+      byte = static_cast<uint8_t>(~right);
+      ASSERT_EQ(hostile.Say(deeds.data(), deeds.size(), true), nullptr) << at;
+      byte = right;
+    }
+  }
+}
+
+/// A stream of bytes that ends with the device hanging up.
+class Streams : public testing::Test {
+ protected:
+  bool Ends(const Bytes& stream, bool greets = true, const std::vector<int>& files = {}) {
+    Client client(TestSocket());
+    EXPECT_TRUE(!greets || client.Greet());
+    client.Send(stream, files);
+    return client.Ended();
+  }
+
+  Rig rig_{kIpuModel};
+};
+
+TEST_F(Streams, ThatAreNotTheProtocolEndTheConnection) {
+  const RegionAccess beyond{0, 0, kMaxTransferBytes + 1};
+  const uint64_t lying = 3;
+  const struct {
+    const char* what;
+    Bytes stream;
+    bool greets;
+  } kRows[] = {
+      {"garbage", Bytes(64, 0x5a), false},
+      {"HTTP",
+       Bytes{'G', 'E', 'T', ' ', '/', ' ', 'H', 'T', 'T', 'P', '/', '1', '.', '1', '\r', '\n'},
+       false},
+      {"no greeting", MakeMessage(Command::kGetInfo, Join(DeviceInfo{16, 0, 0, 0})), false},
+      {"another version", MakeMessage(Command::kVersion, Join(VersionMessage{1, 0})), false},
+      {"no version", MakeMessage(Command::kVersion, {}), false},
+      {"two greetings", MakeMessage(Command::kVersion, VersionPayload()), true},
+      {"an answer", MakeMessage(Command::kDmaRead, {}, 5, kReplyType), true},
+      {"size 0", Join(Header{1, 4, 0, 0, 0}), true},
+      {"size of 4 GiB", Join(Header{1, 10, ~0u, 0, 0}), true},
+      {"info cut off", MakeMessage(Command::kGetInfo, Bytes(15)), true},
+      {"region info cut off", MakeMessage(Command::kGetRegionInfo, Bytes(31)), true},
+      {"irq info cut off", MakeMessage(Command::kGetIrqInfo, Bytes(15)), true},
+      {"irqs cut off", MakeMessage(Command::kSetIrqs, Bytes(19)), true},
+      {"bools cut off",
+       MakeMessage(Command::kSetIrqs,
+                   Join(IrqSet{20, kIrqDataBool | kIrqActionTrigger, kMsixIrq, 0, 32})),
+       true},
+      {"map cut off", MakeMessage(Command::kDmaMap, Bytes(31)), true},
+      {"unmap cut off", MakeMessage(Command::kDmaUnmap, Bytes(23)), true},
+      {"read cut off", MakeMessage(Command::kRegionRead, Bytes(15)), true},
+      {"a read of more than a message", MakeMessage(Command::kRegionRead, Join(beyond)), true},
+      {"a write without data", MakeMessage(Command::kRegionWrite, Join(RegionAccess{0, 0, 4})),
+       true},
+      {"a write with more data",
+       MakeMessage(Command::kRegionWrite, Join(RegionAccess{0, 0, 4}, uint64_t{0})), true},
+      {"writes without data", MakeMessage(Command::kRegionWriteMulti, Bytes(7)), true},
+      {"writes that are fewer",
+       MakeMessage(Command::kRegionWriteMulti, Join(lying, SingleWrite{0, 0, 4, 0})), true},
+      {"writes beyond count",
+       MakeMessage(Command::kRegionWriteMulti, Join(uint64_t{1} << 61, SingleWrite{0, 0, 4, 0})),
+       true},
+      {"a write of 9 bytes",
+       MakeMessage(Command::kRegionWriteMulti, Join(uint64_t{1}, SingleWrite{0, 0, 9, 0})), true},
+  };
+  for (const auto& [what, stream, greets] : kRows) {
+    EXPECT_TRUE(Ends(stream, greets)) << what;
+  }
+  rig_.ExpectServes();
+}
+
+TEST_F(Streams, WithFilesThatNobodyAskedForEndTheConnection) {
+  const File event(eventfd(0, EFD_CLOEXEC));
+  const Bytes map = MakeMessage(Command::kDmaMap, Join(DmaMap{32, 3, 0, 4096, 4096}));
+  EXPECT_TRUE(Ends(map, true, {event.fd(), event.fd()})) << "two files";
+  EXPECT_TRUE(Ends(map, true, std::vector<int>(9, event.fd())));
+  EXPECT_TRUE(Ends(map, true, std::vector<int>(40, event.fd())));
+  const Bytes irqs = MakeMessage(
+      Command::kSetIrqs, Join(IrqSet{20, kIrqDataEventfd | kIrqActionTrigger, kMsixIrq, 0, 3}));
+  EXPECT_TRUE(Ends(irqs, true, {event.fd(), event.fd()})) << "fewer files than interrupts";
+  rig_.ExpectServes();
+}
+
+TEST_F(Streams, ThatAskForWhatThereIsNotAreRefused) {
+  Client client(TestSocket());
+  ASSERT_TRUE(client.Greet());
+  const SharedMemory memory(8192);
+  const struct {
+    Command command;
+    Bytes payload;
+    int error;
+  } kRows[] = {
+      {Command::kRegionRead, Join(RegionAccess{0, 1, 4}), EINVAL},
+      {Command::kRegionRead, Join(RegionAccess{0, 9, 4}), EINVAL},
+      {Command::kRegionRead, Join(RegionAccess{0, ~0u, 0}), EINVAL},
+      {Command::kRegionRead, Join(RegionAccess{4093, 7, 4}), EINVAL},
+      {Command::kRegionRead, Join(RegionAccess{4096, 7, 0}), EINVAL},
+      {Command::kRegionRead, Join(RegionAccess{~uint64_t{0} - 1, 0, 4}), EINVAL},
+      {Command::kRegionWrite, Join(RegionAccess{131'072, 0, 4}, uint32_t{1}), EINVAL},
+      {Command::kRegionWriteMulti, Join(uint64_t{1}, SingleWrite{131'070, 0, 4, 1}), EINVAL},
+      {Command::kDmaMap, Join(DmaMap{32, 3, 0, 4096, 16384}), EINVAL},
+      {Command::kDmaMap, Join(DmaMap{32, 3, 0, ~uint64_t{0xfff}, 8192}), EINVAL},
+      {Command::kDmaMap, Join(DmaMap{32, 3, 8192, 4096, 4096}), EINVAL},
+      {Command::kDmaUnmap, Join(DmaUnmap{24, 0, 1, 4096}), EINVAL},
+      {Command::kGetRegionIoFds, Bytes(16), ENOTSUP},
+      {static_cast<Command>(14), Bytes(16), ENOTSUP},
+      {static_cast<Command>(999), Bytes(16), ENOTSUP},
+  };
+  for (const auto& [command, payload, error] : kRows) {
+    const std::vector<int> files =
+        command == Command::kDmaMap ? std::vector<int>{memory.fd()} : std::vector<int>{};
+    EXPECT_EQ(client.Refusal(command, payload, files), error)
+        << static_cast<int>(command) << ' ' << payload.size();
+  }
+  EXPECT_EQ(client.Read(kConfigRegion, 0, 4), 0x10f0'1af4u) << "it is still served";
+}
+
+TEST_F(Streams, ThatStallEndNoOtherConnection) {
+  Client silent(TestSocket());
+  Client honest(TestSocket());
+  EXPECT_TRUE(honest.Greet()) << "waits until the other has waited long enough";
+  EXPECT_TRUE(silent.Ended());
+  honest.Leave();
+  rig_.ExpectServes();
+}
+
+TEST(Newcomers, ForWhomThereIsNoDescriptorWaitAndCostNothing) {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  PlainModel model(kIpuModel);
+  const SettingValues settings{};
+  std::string error;
+  const auto server = BusServer::Create(HostilePath(), kIpuModel, settings, model, &error);
+  ASSERT_NE(server, nullptr) << error;
+  Client client(HostilePath());
+  ASSERT_TRUE(client.Send(MakeMessage(Command::kVersion, VersionPayload())));
+  // As many as poll asks for, and all of them in use.
+  constexpr rlim_t kDescriptors = 64;
+  std::vector<File> taken;
+  do {
+    taken.emplace_back(dup(client.fd()));
+  } while (taken.back().fd() + 1 < static_cast<int>(kDescriptors));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few = {kDescriptors, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  int turns = 0;
+  for (const auto end = steady_clock::now() + 3 * Listener::kRest; steady_clock::now() < end;) {
+    server->Turn(-1, milliseconds(1000));
+    ++turns;
+  }
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_LT(turns, 20);
+  EXPECT_EQ(server->Attached(), "");
+  taken.clear();
+  EXPECT_TRUE(Eventually([&] {
+    server->Turn(-1, milliseconds(10));
+    return !server->Attached().empty();
+  }));
+}
+
+TEST_F(Streams, WhoseAnswersNobodyReadsEnd) {
+  Client client(TestSocket());
+  ASSERT_TRUE(client.Greet());
+  const Bytes read = MakeMessage(Command::kRegionRead, Join(RegionAccess{0, 7, 4096}));
+  pollfd room = {client.fd(), POLLOUT, 0};
+  for (int i = 0; i < 100'000 && poll(&room, 1, 100) == 1; ++i) {
+    if (!client.Send(read)) break;
+  }
+  EXPECT_TRUE(Eventually([&] {
+    Client next(TestSocket());
+    return next.Greet();
+  }));
+}
+
+TEST_F(Streams, ThatTakeAwayMemoryInUseEnd) {
+  SharedMemory memory(1 << 20);
+  Client client(TestSocket());
+  ASSERT_TRUE(client.Greet());
+  ASSERT_TRUE(client.Map(0x10000, memory.bytes(), memory.fd()));
+  client.Enable();
+  const uint32_t block = regs::ipu::QueuePage(0) + regs::ipu::kTxBlock;
+  client.Write(0, block + regs::ipu::kRingBase, 8, 0x10000);
+  client.Write(0, block + regs::ipu::kRingEntries, 4, 64);
+  client.Write(0, block + regs::ipu::kRingControl, 4, 1);
+  ASSERT_EQ(client.Read(0, block + regs::ipu::kRingStatus, 4), 1u);
+  ASSERT_EQ(ftruncate(memory.fd(), 0), 0);
+  client.Send(MakeMessage(Command::kRegionWrite,
+                          Join(RegionAccess{block + regs::ipu::kRingTail, 0, 4}, uint32_t{8})));
+  EXPECT_TRUE(client.Ended());
+  rig_.ExpectServes();
+}
+
+}  // namespace
+}  // namespace sluice::emulator::vfio_user::test

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a device writes by messages, and its interrupts behind that: PCI lets no interrupt overtake
+// the writes before it.
+#include "emulator/vfio_user/message_dma.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client.h"
+#include "emulator/vfio_user/client_interrupts.h"
+
+namespace sluice::emulator::vfio_user {
+namespace {
+
+constexpr uint64_t kAddress = 0x1000;
+constexpr size_t kPlace = 64;  ///< Writes of a test are this far apart: each is a message.
+
+class Order : public testing::Test {
+ protected:
+  void SetUp() override {
+    messages_.Add(memory_.data(), kAddress, memory_.size());
+    std::vector<File> files;
+    for (const File& event : events_) files.emplace_back(dup(event.fd()));
+    ASSERT_TRUE(interrupts_.Set(0, std::move(files)));
+  }
+
+  void Write(size_t place) { messages_.Stored(&memory_[place * kPlace], 8); }
+  /// Of the message that is sent next; −1: there is none.
+  int Send() {
+    MessageDma::Outgoing outgoing;
+    return messages_.Next(&outgoing) ? outgoing.header.id : -1;
+  }
+  void Answer(int id, uint32_t error = 0) {
+    Message answer;
+    answer.header = {.id = static_cast<uint16_t>(id),
+                     .command = static_cast<uint16_t>(Command::kDmaWrite),
+                     .size = sizeof(Header),
+                     .flags = kReplyType | (error != 0 ? kErrorFlag : 0),
+                     .error = error};
+    EXPECT_EQ(messages_.Answered(answer), nullptr);
+    interrupts_.WritesArrived();
+  }
+  /// How often it was told since the last look.
+  uint64_t Told(uint32_t vector = 0) {
+    eventfd_t count = 0;
+    return eventfd_read(events_[vector].fd(), &count) == 0 ? count : 0;
+  }
+
+  std::array<uint8_t, 16 * kPlace> memory_{};
+  std::array<File, 2> events_ = {File(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+                                 File(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
+  MessageDma messages_;
+  ClientInterrupts interrupts_{messages_};
+};
+
+TEST_F(Order, OfInterruptsAndWrites) {
+  // w: a write; r: the interrupt is raised; s: a message is sent; 1 … 9: the answer to that message,
+  // or, as a … i, its refusal. Behind each step that shall tell the interrupt stands a !.
+  for (const std::string_view steps : {
+           "r!",             // Nothing was written.
+           "ws1r!",          // All has arrived.
+           "wrs1!",          // It waits, before the write is sent …
+           "wsr1!",          // … and after.
+           "wwssr12!",       // For all writes before it …
+           "wwssr21!",       // … in whatever order they are answered …
+           "wsrwswsws1!234", // … and for none behind it.
+           "wsrwws1!s23",
+           "wsra!",          // A refusal is an answer.
+           "wsrwsr12!",      // Two of one vector are told once, behind the last.
+           "wsr1!r!ws2",     // Each is told anew.
+           "wsr1!wsr2!",
+       }) {
+    std::vector<int> sent;
+    size_t written = 0;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const char step = steps[i];
+      if (step == '!') continue;
+      if (step == 'w') Write(written++ * 2);
+      if (step == 'r') interrupts_.Raise(0);
+      if (step == 's') sent.push_back(Send());
+      if (step >= '1' && step <= '9') Answer(sent.at(step - '1'));
+      if (step >= 'a' && step <= 'i') Answer(sent.at(step - 'a'), EFAULT);
+      EXPECT_EQ(Told(), i + 1 < steps.size() && steps[i + 1] == '!' ? 1u : 0u) << steps << ' ' << i;
+    }
+    EXPECT_EQ(Send(), -1) << steps << ": a message is left";
+  }
+}
+
+TEST_F(Order, VectorsWaitForTheirOwnWrites) {
+  Write(0);
+  const int first = Send();
+  interrupts_.Raise(0);
+  Write(2);
+  const int second = Send();
+  interrupts_.Raise(1);
+  Answer(first);
+  EXPECT_EQ(Told(0), 1u);
+  EXPECT_EQ(Told(1), 0u);
+  Answer(second);
+  EXPECT_EQ(Told(1), 1u);
+}
+
+TEST_F(Order, WhatIsTakenBackHoldsNothingUp) {
+  Write(0);
+  interrupts_.Raise(0);
+  messages_.Remove(memory_.data());
+  interrupts_.WritesArrived();
+  EXPECT_EQ(Told(), 1u);
+}
+
+TEST_F(Order, AMaskedVectorIsPendingWhenItsWritesHaveArrived) {
+  Write(0);
+  interrupts_.Raise(0);
+  interrupts_.Take(0, 1);
+  EXPECT_EQ(interrupts_.pending(), 0u);
+  Answer(Send());
+  EXPECT_EQ(interrupts_.pending(), 1u);
+}
+
+TEST_F(Order, WhatAResetForgetsIsNeverTold) {
+  interrupts_.Take(1, 1);
+  interrupts_.Raise(1);
+  EXPECT_EQ(interrupts_.pending(), 2u);
+  Write(0);
+  interrupts_.Raise(0);
+  interrupts_.Forget();
+  EXPECT_EQ(interrupts_.pending(), 0u);
+  Answer(Send());
+  EXPECT_EQ(Told(0), 0u);
+  interrupts_.Raise(0);
+  EXPECT_EQ(Told(0), 1u) << "the eventfd is still there";
+}
+
+TEST_F(Order, WithoutInterruptsNothingWaits) {
+  Write(0);
+  interrupts_.Raise(0);
+  interrupts_.Disable();
+  Answer(Send());
+  std::vector<File> files;
+  files.emplace_back(dup(events_[0].fd()));
+  ASSERT_TRUE(interrupts_.Set(0, std::move(files)));
+  EXPECT_EQ(Told(), 0u);
+  EXPECT_EQ(interrupts_.pending(), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::emulator::vfio_user

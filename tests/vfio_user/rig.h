@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A model on a bus: it and its server on threads of this process, the client wherever the test is.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../waiting.h"
+#include "client.h"
+#include "emulator/arguments.h"
+#include "emulator/model.h"
+#include "emulator/running_model.h"
+#include "emulator/vfio_user/bus_server.h"
+
+namespace sluice::emulator::vfio_user::test {
+
+class Rig {
+ public:
+  explicit Rig(const ModelInfo& model, const std::vector<Argument>& arguments = {},
+               const SettingValues& settings = {})
+      : settings_(settings) {
+    std::string error;
+    const auto parsed = ParseArguments(arguments, &error);
+    EXPECT_TRUE(parsed) << error;
+    model_ = RunningModel::Create("bus", model, *parsed, &error);
+    EXPECT_NE(model_, nullptr) << error;
+    server_ = BusServer::Create(TestSocket(), model, settings_, *model_, &error);
+    EXPECT_NE(server_, nullptr) << error;
+    thread_ = std::thread([this] {
+      while (!stop_) server_->Serve(wake_.fd(), std::chrono::milliseconds(1000));
+    });
+  }
+  ~Rig() {
+    Stop();
+    server_.reset();
+  }
+  /// Nobody serves the client any more; the server is still there.
+  void Stop() {
+    stop_ = true;
+    eventfd_write(wake_.fd(), 1);
+    if (thread_.joinable()) thread_.join();
+  }
+
+  uint64_t operator[](const std::string& name) {
+    for (const Statistic& statistic : model_->Statistics()) {
+      if (statistic.name == name) return statistic.value;
+    }
+    ADD_FAILURE() << "no counter " << name;
+    return ~uint64_t{0};
+  }
+  RunningModel& model() { return *model_; }
+  /// A client that comes now is served.
+  void ExpectServes() {
+    Client client(TestSocket());
+    EXPECT_TRUE(client.Greet());
+    EXPECT_TRUE(client.Grants(Command::kGetInfo, Join(DeviceInfo{16, 0, 0, 0})));
+  }
+
+ private:
+  const SettingValues settings_;
+  std::unique_ptr<RunningModel> model_;
+  std::unique_ptr<BusServer> server_;
+  const File wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace sluice::emulator::vfio_user::test
