@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Debian's memcached and our protocols, asked the same: answers must agree byte by byte, but for
 what DIFFERENCES (memcached_requests.py) lists. The values of "cas unique" are compared by
-identity: the n-th distinct one that a server names must be the n-th of the other. Single requests
+identity: the n-th distinct one that a server names must be the n-th of the other. The servers'
+seconds begin at different moments, so times left may differ by what the test took. Single requests
 go to memcached over UDP; what has several requests or keys goes over TCP to the same server,
 because memcached 1.6.18 frames each hit of a multi-get on UDP as a message of its own, and loses
 answers of later requests."""
@@ -29,6 +30,7 @@ VERSION = subprocess.run([MEMCACHED, "-V"], capture_output=True, text=True,
                          check=True).stdout.split()[1]
 PATIENCE_S = 30
 MARK = 0x6d61726b  # Opaque of the request that ends a conversation.
+TIME_LEFT = re.compile(rb"(?m)(^(?:HD|VA) [^\r\n]*?\bt)(\d+)")
 
 
 def is_binary(request):
@@ -192,6 +194,7 @@ class Answers(unittest.TestCase):
 
     def setUp(self):
         self.memcached = self.ours = None
+        self.began = time.monotonic()
 
     def start(self, *options):
         self.memcached = Memcached(*options)
@@ -207,6 +210,11 @@ class Answers(unittest.TestCase):
             answer = ask(filled_in)
             names.learn(filled_in, answer)
             answers.append(names.normalize(answer))
+        lefts = [[int(left) for _, left in TIME_LEFT.findall(answer)] for answer in answers]
+        taken_s = time.monotonic() - self.began
+        for theirs, ours in zip(*lefts):
+            self.assertAlmostEqual(ours, theirs, delta=taken_s + 1, msg=f"after {request[:300]}")
+        answers = [TIME_LEFT.sub(rb"\1-", answer) for answer in answers]
         self.assertEqual(answers[1], answers[0], f"ours, memcached's, after {request[:300]}")
 
     def test_single_requests(self):

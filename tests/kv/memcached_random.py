@@ -8,12 +8,13 @@ class RandomRequests:
     """Requests with a chance to be right, in which some words are replaced or repeated, or are
     missing. None of them claims more data than it has: memcached would wait. Numbers have keys of
     their own, for behind a number nothing may be appended: it may be padded, or not. Their sums
-    stay below 2^63: used memory may lie behind them (see Memcached in the test)."""
+    stay below 2^63: used memory may lie behind them (see Memcached in the test). No word lets an
+    item end within the run: the servers' seconds begin at different moments."""
 
     TEXTS = [b"a", b"b", b"c", b"k" * 250]
     NUMBERS = [b"n", b"number-of-some-length"]
-    WORDS = [b"0", b"1", b"x", b"-1", b"noreply", b"v", b"q", b"k", b"n", b"99", b"+3", b"Oz",
-             b"M", b"C5", b"k" * 249]
+    WORDS = [b"0", b"10000", b"x", b"-1", b"noreply", b"v", b"q", b"k", b"n", b"99999", b"+30000",
+             b"Oz", b"M", b"C5", b"k" * 249]
     GET_FLAGS = [b"v", b"f", b"t", b"s", b"k", b"c", b"Oo", b"q", b"T0", b"u", b"Px", b"Ly",
                  b"F3", b"MA", b"J4", b"D2", b"z"]
     SET_FLAGS = [b"c", b"k", b"Oo", b"q", b"F7", b"T0", b"ME", b"MR", b"MS", b"C{a}", b"C{n}",
