@@ -35,6 +35,10 @@ class Etcd:
 
     def start(self, data="data"):
         """Its keys are in the folder `data`."""
+        self.run(data)
+        wait_until(lambda: self.serves(data), "etcd")
+
+    def run(self, data):
         here, peers = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peers}"
         with open(os.path.join(self.folder, "log"), "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
@@ -43,7 +47,12 @@ class Etcd:
                  "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
                  "--initial-cluster", f"default={peers}", *ALONE],
                 stdout=log, stderr=log)
-        wait_until(lambda: self.run_ctl("get", "x").returncode == 0, "etcd")
+
+    def serves(self, data):
+        """A connection of somebody else's may have its port for a moment: it is tried again."""
+        if self.process.poll() is not None:
+            self.run(data)
+        return self.run_ctl("get", "x").returncode == 0
 
     def stop(self):
         self.process.kill()

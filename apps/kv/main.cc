@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   std::optional<Registration::Entry> entry;
   if (!sluice::kv::ReadRegistration(&entry, &flag, &fix)) return BadFlag(flag, fix);
-  fix = sluice::runtime::OutputFileFault(FLAGS_snapshot);
+  fix = sluice::runtime::ReplacedFileFault(FLAGS_snapshot);
   if (!fix.empty()) return BadFlag("snapshot", fix);
 
   // Before the port is open: taking the memory's pages takes a while, and clients would wait.

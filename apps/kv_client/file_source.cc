@@ -3,15 +3,22 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <absl/strings/string_view.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <fstream>
 #include <utility>
 #include <vector>
 
+#include "runtime/json_reader.h"
+
 namespace sluice::kv_client {
+
+namespace {
+
+constexpr size_t kMaxFileBytes = 1 << 20;
+
+}  // namespace
 
 FileSource::FileSource(std::string path, const ServerRules& rules)
     : path_(std::move(path)), rules_(rules) {}
@@ -26,16 +33,16 @@ bool FileSource::Changed() {
 
 std::optional<Servers> FileSource::Open(std::string* error) {
   Changed();
-  std::ifstream file(path_);
-  if (!file) {
-    *error = "cannot be read: name a file with a server on each line";
+  runtime::Errors errors;
+  const std::optional<std::string> text = runtime::ReadFile(path_, &errors, kMaxFileBytes);
+  if (!text) {
+    *error = errors.front();
     return std::nullopt;
   }
   std::vector<std::string> words;
-  for (std::string line; std::getline(file, line);) {
-    line.resize(std::min(line.find('#'), line.size()));
-    const absl::string_view word = absl::StripAsciiWhitespace(line);
-    if (!word.empty()) words.emplace_back(word);
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    if (!line.empty()) words.emplace_back(line);
   }
   return ReadServers(words, rules_, error);
 }

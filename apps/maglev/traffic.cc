@@ -12,6 +12,7 @@
 #include "packet/checksum.h"
 #include "packet/ethernet.h"
 #include "packet/frame.h"
+#include "packet/imix.h"
 
 namespace sluice::maglev {
 
@@ -26,9 +27,6 @@ constexpr uint32_t kMixedFrames = 4096;  // At least, of imix and random.
 constexpr uint32_t kMaxBytes = 1518;
 constexpr uint32_t kMinTcp6Bytes = 14 + 40 + 20 + 4;
 constexpr std::array<uint8_t, 12> kMacs{2, 0x53, 0x6c, 0x6c, 0x62, 1, 2, 0x53, 0x6c, 0x67, 0x65, 1};
-
-// IMIX as the generator of the NIC has it: 64, 594 and 1518 in the ratio 7:4:1.
-constexpr std::array<uint32_t, 12> kImix{64, 594, 64, 594, 64, 1518, 64, 594, 64, 64, 594, 64};
 
 // Whether what leaves is IPv4, too.
 bool IsIpv4(const VipSetup& vip) {
@@ -113,7 +111,9 @@ bool WriteTraffic(const engine::maglev::Setup& setup, const TrafficOptions& opti
     const uint32_t flow = i % options.flows;
     const VipSetup& vip = *vips[flow % vips.size()];
     const uint32_t size =
-        fixed != 0 ? fixed : options.size == "imix" ? kImix[i % kImix.size()] : any(random);
+        fixed != 0               ? fixed
+        : options.size == "imix" ? packet::kImixSizes[i % packet::kImixSizes.size()]
+                                 : any(random);
     const uint32_t least = vip.address.ipv6 ? kMinTcp6Bytes : 0;
     const uint32_t length = std::max(size - packet::kFcsBytes, least);
     WriteFrame(frame.data(), length, flow, vip);

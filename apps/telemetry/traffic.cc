@@ -12,6 +12,7 @@
 #include "packet/checksum.h"
 #include "packet/ethernet.h"
 #include "packet/frame.h"
+#include "packet/imix.h"
 
 namespace sluice::telemetry {
 
@@ -25,9 +26,6 @@ constexpr uint32_t kMaxBytes = 1518;
 constexpr uint32_t kMinBytes = 64;
 constexpr uint32_t kMinTcp6Bytes = 14 + 40 + 20;
 constexpr std::array<uint8_t, 12> kMacs{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2};
-
-// IMIX as the generator of the NIC has it: 64, 594 and 1518 in the ratio 7:4:1.
-constexpr std::array<uint32_t, 12> kImix{64, 594, 64, 594, 64, 1518, 64, 594, 64, 64, 594, 64};
 
 // A datagram, or a packet of an established connection. Flows are numbered by popularity; their
 // addresses and ports are not in that order, and no two flows have the same.
@@ -94,7 +92,7 @@ bool WriteTraffic(const TrafficOptions& options, const std::string& path, std::s
     const uint32_t size =
         fixed != 0 ? fixed
         : options.size == "imix"
-            ? kImix[i % kImix.size()]
+            ? packet::kImixSizes[i % packet::kImixSizes.size()]
             : kMinBytes + static_cast<uint32_t>(random.Below(kMaxBytes - kMinBytes + 1));
     const bool ipv6 = !options.ipv4_only && flow % 4 == 3;
     const uint32_t length = std::max(size - packet::kFcsBytes, ipv6 ? kMinTcp6Bytes : 0);

@@ -157,6 +157,14 @@ int TxQueueStop(rte_eth_dev* dev, uint16_t id) {
 // ------------------------------------------------------------- start and stop
 
 int Configure(rte_eth_dev* dev) {
+  const rte_eth_conf& conf = dev->data->dev_conf;
+  const rte_eth_rss_conf& rss = conf.rx_adv_conf.rss_conf;
+  if ((conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG) != 0 && rss.rss_key != nullptr &&
+      rss.rss_key_len != kRssKeyBytes) {
+    Log(RTE_LOG_ERR, "%s: the RSS key has %u bytes; give %u, or none", dev->data->name,
+        uint32_t{rss.rss_key_len}, kRssKeyBytes);
+    return -EINVAL;
+  }
   ConfigurePort(dev);
   return 0;
 }

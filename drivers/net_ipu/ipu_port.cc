@@ -157,7 +157,7 @@ void ConfigurePort(rte_eth_dev* dev) {
     const rte_eth_rss_conf& rss = conf.rx_adv_conf.rss_conf;
     adapter.rss_types = rss.rss_hf & kRssTypes;
     used = targets.count;
-    if (rss.rss_key != nullptr && rss.rss_key_len == kRssKeyBytes) {
+    if (rss.rss_key != nullptr) {  // Configure has looked at its length.
       std::copy_n(rss.rss_key, kRssKeyBytes, adapter.rss_key.begin());
     }
   }

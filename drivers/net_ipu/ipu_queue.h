@@ -91,7 +91,8 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
 
   bar::Bar registers;
   uint32_t page;
-  uint64_t bad_packet;  ///< More segments than the device takes.
+  uint64_t bad_packet;     ///< More segments than the device takes.
+  uint64_t stop_discards;  ///< Frames that the device had not taken when the queue stopped.
 
   const rte_memzone* zone;
   Addresses addresses;

@@ -17,10 +17,16 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 namespace {
 
 /// The driver's own drop counters.
-enum DriverStat : uint32_t { kRxBadWriteback, kRxStopDiscards, kRxNoMbuf, kTxBadPacket };
-constexpr uint32_t kDriverStats = 4;
+enum DriverStat : uint32_t {
+  kRxBadWriteback,
+  kRxStopDiscards,
+  kRxNoMbuf,
+  kTxBadPacket,
+  kTxStopDiscards
+};
+constexpr uint32_t kDriverStats = 5;
 constexpr std::array<const char*, kDriverStats> kDriverNames = {
-    "rx_bad_writeback", "rx_stop_discards", "rx_no_mbuf", "tx_bad_packet"};
+    "rx_bad_writeback", "rx_stop_discards", "rx_no_mbuf", "tx_bad_packet", "tx_stop_discards"};
 
 uint64_t Relaxed(const uint64_t& counter) { return __atomic_load_n(&counter, __ATOMIC_RELAXED); }
 
@@ -69,6 +75,7 @@ std::array<uint64_t, kDriverStats> DriverStats(const rte_eth_dev* dev) {
   });
   ForEachTx(dev, [&](uint32_t, const TxQueue& queue) {
     values[kTxBadPacket] += Relaxed(queue.bad_packet);
+    values[kTxStopDiscards] += Relaxed(queue.stop_discards);
   });
   return values;
 }
@@ -120,7 +127,7 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
     const uint64_t bytes = Relaxed(queue.bytes);
     stats->opackets += packets;
     stats->obytes += bytes;
-    stats->oerrors += Relaxed(queue.bad_packet);
+    stats->oerrors += Relaxed(queue.bad_packet) + Relaxed(queue.stop_discards);
     if (queues == nullptr || i >= RTE_ETHDEV_QUEUE_STAT_CNTRS) return;
     queues->q_opackets[i] = packets;
     queues->q_obytes[i] = bytes;
@@ -148,8 +155,10 @@ int StatsReset(rte_eth_dev* dev) {
     queue.packets = queue.bytes = 0;
     queue.no_mbuf = queue.bad_writeback = queue.stop_discards = 0;
   });
-  ForEachTx(dev,
-            [](uint32_t, TxQueue& queue) { queue.packets = queue.bytes = queue.bad_packet = 0; });
+  ForEachTx(dev, [](uint32_t, TxQueue& queue) {
+    queue.packets = queue.bytes = 0;
+    queue.bad_packet = queue.stop_discards = 0;
+  });
   adapter.link_base = SumLinks(adapter);
   adapter.line_base = SumLines(adapter);
   adapter.device_base = ReadDevice(adapter);

@@ -101,6 +101,17 @@ inline uint64_t Fill(TxQueue& queue, uint32_t at, rte_mbuf* const* packets, uint
   return bytes;
 }
 
+/// Frames that the device of a disabled ring has not completed.
+uint32_t NotTaken(TxQueue& queue) {
+  const uint32_t head = queue.registers.Read32(queue.page + kRingHead);
+  if (queue.tail - head > queue.tail - queue.cleaned) return 0;  // The link is down, or it lies.
+  uint32_t frames = 0;
+  for (uint32_t i = head; i != queue.tail; ++i) {
+    frames += (queue.ring[i & queue.mask].high & kTxEndOfPacket) != 0;
+  }
+  return frames;
+}
+
 /// What the first descriptor of a frame asks for.
 uint64_t Command(const rte_mbuf* mbuf) {
   if ((mbuf->ol_flags & kCommandFlags) == 0) return 0;
@@ -166,6 +177,7 @@ void TxStop(TxQueue& queue) {
   }
   queue.registers.Write32(queue.page + kRingControl, 0);
   queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has released it
+  queue.stop_discards += NotTaken(queue);
   for (; queue.cleaned != queue.tail; ++queue.cleaned) {
     rte_pktmbuf_free_seg(queue.mbufs[queue.cleaned & queue.mask]);
   }

@@ -63,6 +63,14 @@ std::string OutputFileFault(const std::string& path) {
   return "cannot be created in " + folder + ": " + Why() + ": name a file in another folder";
 }
 
+std::string ReplacedFileFault(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    return "is no regular file: name one that may be replaced, or a new one";
+  }
+  return OutputFileFault(path);
+}
+
 std::string OutputFault(const std::string& path) {
   return path == "-" ? "" : OutputFileFault(path);
 }

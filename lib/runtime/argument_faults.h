@@ -12,9 +12,13 @@
 
 namespace sluice::runtime {
 
-/// Of a file that is to be written, or to be replaced by a new one of this name: it can be
-/// created in its folder or, if it is there, written, and is no folder.
+/// Of a file that is to be written: it can be created in its folder or, if it is there, written,
+/// and is no folder.
 std::string OutputFileFault(const std::string& path);
+
+/// Of a file that is to be replaced by a new one of this name: the same, and no pipe or device,
+/// whose place the new one would take.
+std::string ReplacedFileFault(const std::string& path);
 
 /// The same where "-" is standard output.
 std::string OutputFault(const std::string& path);

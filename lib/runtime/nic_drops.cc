@@ -45,6 +45,7 @@ constexpr std::array kModelEndings{
     Ending{"rx_bad_writeback", "rx_bad_writeback", At::kHost},
     Ending{"rx_stop_discards", "rx_stop_discards", At::kHost},
     Ending{"tx_bad_packet", "tx_bad_packet", At::kHost},
+    Ending{"tx_stop_discards", "tx_stop_discards", At::kHost},
     Ending{"link_discarded_pkts", "link_discarded_pkts", At::kHost},
     Ending{"link_rx_stop_discards", "link_rx_stop_discards", At::kHost},
     Ending{"link_tx_stop_discards", "link_tx_stop_discards", At::kHost},

@@ -3,6 +3,7 @@
 // Whatever messages, commands, states and rooms a peer thinks of: every message has an outcome, and
 // nothing outside of its room is written.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -39,7 +40,7 @@ Stage::Message Hostile(Random& random, const std::vector<Bytes>& honest) {
 }
 
 TEST(Hostile, EveryMessageHasAnOutcomeInItsRoom) {
-  const std::string patterns = testing::TempDir() + "hostile-patterns";
+  const std::string patterns = testing::TempDir() + "hostile-patterns-" + std::to_string(getpid());
   std::ofstream(patterns) << "a\n%^[0-9]+$%\n";
   const std::pair<const char*, std::string> options[] = {
       {"aes_gcm", std::string("key0=") + kExampleKey}, {"regex", "file=" + patterns}};
@@ -70,6 +71,7 @@ TEST(Hostile, EveryMessageHasAnOutcomeInItsRoom) {
       }
     }
   }
+  unlink(patterns.c_str());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ import urllib.parse
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from client_ketama import ring, server_of
-from harness import each, for_each, free_port, wait_until
+from harness import PATIENCE_S, each, for_each, free_port, wait_until
 
 CLIENT = sys.argv.pop()
 MEMCACHED = shutil.which("memcached") or "/usr/bin/memcached"
@@ -49,14 +49,16 @@ class Memcached:
             return False
 
     def keys(self):
-        with socket.create_connection(("127.0.0.1", self.port)) as connection:
-            connection.sendall(b"lru_crawler metadump all\r\n")
-            text = b""
-            while not text.endswith(b"END\r\n"):
-                part = connection.recv(65536)
-                if not part:
-                    raise ConnectionError(text[-100:])
-                text += part
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as connection:
+            text = b"BUSY"
+            while text.startswith(b"BUSY"):  # The crawler is under way for another reason.
+                connection.sendall(b"lru_crawler metadump all\r\n")
+                text = b""
+                while not text.endswith(b"END\r\n") and not re.match(rb"BUSY.*\r\n", text):
+                    part = connection.recv(65536)
+                    if not part:
+                        raise ConnectionError(text[-100:])
+                    text += part
         return [urllib.parse.unquote_to_bytes(key) for key in re.findall(rb"key=(\S+) ", text)]
 
     @property
@@ -329,6 +331,7 @@ class Client(unittest.TestCase):
         (["--server=a:1/?0"], "--server"), (["--server=no-such-host.invalid"], "--server"),
         (["--servers_file=/nonexistent"], "--servers_file"),
         (["--servers_file=/dev/null"], "--servers_file"),
+        (["--servers_file=/dev/zero"], "not a regular file"),
         (["--servers_etcd=localhost:2379"], "--servers_etcd"),
         (["--servers_etcd=localhost:2379/"], "--servers_etcd"),
         (["--servers_etcd=localhost/kv/"], "--servers_etcd"),

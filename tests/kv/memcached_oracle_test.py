@@ -210,12 +210,17 @@ class Answers(unittest.TestCase):
             answer = ask(filled_in)
             names.learn(filled_in, answer)
             answers.append(names.normalize(answer))
-        lefts = [[int(left) for _, left in TIME_LEFT.findall(answer)] for answer in answers]
+        self.assert_same(answers[1], answers[0], request)
+
+    def assert_same(self, ours, theirs, request):
+        """But for times left."""
+        lefts = [[int(left) for _, left in TIME_LEFT.findall(text)] for text in (ours, theirs)]
         taken_s = time.monotonic() - self.began
-        for theirs, ours in zip(*lefts):
-            self.assertAlmostEqual(ours, theirs, delta=taken_s + 1, msg=f"after {request[:300]}")
-        answers = [TIME_LEFT.sub(rb"\1-", answer) for answer in answers]
-        self.assertEqual(answers[1], answers[0], f"ours, memcached's, after {request[:300]}")
+        for our_left, their_left in zip(*lefts):
+            self.assertAlmostEqual(our_left, their_left, delta=taken_s + 1,
+                                   msg=f"after {request[:300]}")
+        ours, theirs = (TIME_LEFT.sub(rb"\1-", text) for text in (ours, theirs))
+        self.assertEqual(ours, theirs, f"ours, memcached's, after {request[:300]}")
 
     def test_single_requests(self):
         self.start()
@@ -271,12 +276,11 @@ class Answers(unittest.TestCase):
                     self.assertLessEqual(told, left + 1)
                     self.assertGreater(told, left - PATIENCE_S)
 
-
     def test_numbers_and_times(self):
         self.start()
         for request in NUMBERS:
             with self.subTest(request=request):
-                self.assertEqual(self.ours.ask(request), self.memcached.ask(request))
+                self.assert_same(self.ours.ask(request), self.memcached.ask(request), request)
 
 
 class Statistics(unittest.TestCase):

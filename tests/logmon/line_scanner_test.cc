@@ -4,6 +4,7 @@
 #include "engine/logmon/scan/line_scanner.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <functional>
@@ -441,10 +442,11 @@ TEST(LineScanner, KeepsLinesOfDifferentSourcesApartInOneScan) {
 TEST(LineScanner, AsksFiltersAboutALineAsItsOwnSpeakers) {
   std::string error;
   std::vector<std::string> left_out;
-  const std::string path = testing::TempDir() + "speakers.conf";
+  const std::string path = testing::TempDir() + "speakers-" + std::to_string(getpid());
   std::ofstream(path) << "[Definition]\nfailregex = ^one\\ntwo <HOST>$\n[Init]\nmaxlines = 2\n";
   std::vector<Filter> filters;
   filters.push_back(Filter::Fail2ban(path, &left_out, &error).value());
+  unlink(path.c_str());
   const auto rules = RuleSet::Compile(std::move(filters), &error);
   ASSERT_TRUE(rules) << error;
   LineScanner scanner(*rules, {});

@@ -32,6 +32,7 @@ class DeviceProcess {
   }
   ~DeviceProcess() {
     if (process_ != 0) End(SIGTERM);
+    std::filesystem::remove(socket_);  // One that was killed left it.
   }
 
   const std::string& socket() const { return socket_; }

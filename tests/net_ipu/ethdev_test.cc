@@ -6,6 +6,8 @@
 #include <rte_flow.h>
 #include <rte_thash.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "ethdev_fixture.h"
@@ -148,6 +150,27 @@ TEST(Rss, HashesWhatTheTypesNameAndNothingElse) {
                                     EXPECT_EQ(m->hash.rss, SoftwareHash(m, key, c.with_ports));
                                   }));
   }
+}
+
+TEST(Rss, AKeyOfAnotherLengthIsRefused) {
+  Port port("wire=gen:size=64+count=1", {.queues = 2, .rss_types = kRssUdp});
+  std::array<uint8_t, 52> key;
+  key.fill(0x5a);
+  rte_eth_conf conf{};
+  conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+  rte_eth_rss_conf& rss = conf.rx_adv_conf.rss_conf;
+  rss.rss_hf = kRssUdp, rss.rss_key = key.data();
+  for (const int bytes : {39, 41, 52}) {
+    rss.rss_key_len = static_cast<uint8_t>(bytes);
+    EXPECT_EQ(rte_eth_dev_configure(port.id, 2, 2, &conf), -EINVAL) << bytes;
+  }
+  rss.rss_key_len = 40;
+  EXPECT_EQ(rte_eth_dev_configure(port.id, 2, 2, &conf), 0);
+  std::array<uint8_t, 40> told{};
+  rte_eth_rss_conf told_conf{};
+  told_conf.rss_key = told.data(), told_conf.rss_key_len = told.size();
+  ASSERT_EQ(rte_eth_dev_rss_hash_conf_get(port.id, &told_conf), 0);
+  EXPECT_TRUE(std::equal(told.begin(), told.end(), key.begin()));
 }
 
 TEST(Rss, TheTableDecides) {

@@ -318,6 +318,22 @@ TEST(Transmit, StoppingWaitsForWhatIsPosted) {
   EXPECT_EQ(pair.sent.frames.size(), 1u);
 }
 
+TEST(Transmit, StoppingCountsWhatTheDeviceDoesNotTake) {
+  CheckedPool pool(512, 256);
+  QueuePair pair(pool.get(), 64, false, RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
+  rte_mbuf* packets[17];
+  for (rte_mbuf*& packet : packets) packet = MbufOf(pool.get(), std::string(600, 'x'), 256);
+  EXPECT_EQ(TxBurstFull(pair.tx, packets, 10), 10u) << "three segments each";
+  pair.Step();
+  EXPECT_EQ(TxBurstFull(pair.tx, packets + 10, 7), 7u);
+  pair.nic.Control([&] {
+    TxStop(*pair.tx);
+    return 0;
+  });
+  EXPECT_EQ(pair.sent.frames.size(), 10u);
+  EXPECT_EQ(pair.tx->stop_discards, 7u);
+}
+
 TEST(Receive, AnEmptyPoolCostsFramesAndRecovers) {
   CheckedPool pool(96, 2048, 0);
   QueuePair pair(pool.get(), 64);

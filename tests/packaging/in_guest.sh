@@ -20,7 +20,7 @@ receives() {
 }
 restarted() { [ "$(fact "$1" NRestarts)" -gt 0 ] && systemctl is-active --quiet "$1"; }
 # How often systemd was told that the service is ready.
-readiness() { journalctl _PID=1 UNIT="$1.service" --output=cat | grep -c ^Started; }
+readiness() { journalctl --sync; journalctl _PID=1 UNIT="$1.service" --output=cat | grep -c ^Started; }
 
 boot=sluice-echo@boot
 await receives $boot
@@ -46,7 +46,9 @@ done
 
 sed 's/^HUGEPAGES=.*/HUGEPAGES=100000000/' /etc/sluice/echo/example.conf >/etc/sluice/echo/huge.conf
 systemctl start sluice-echo@huge
-echo "huge $? $(journalctl --unit=sluice-echo@huge --output=cat | grep -o '100000000 free .* wanted' | head -n 1)"
+started=$?
+journalctl --sync
+echo "huge $started $(journalctl --unit=sluice-echo@huge --output=cat | grep -o '100000000 free .* wanted' | head -n 1)"
 systemctl stop sluice-echo@huge
 
 sed 's/^FLAGS=.*/FLAGS=--pipes=0/' /etc/sluice/echo/example.conf >/etc/sluice/echo/wrong.conf

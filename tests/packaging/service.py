@@ -54,9 +54,10 @@ def managed(words, folder):
                               env=os.environ | {"NOTIFY_SOCKET": f"{place}/notify"}) as process:
             def told():
                 for _ in range(int(PATIENCE_S / 0.2)):
+                    ended = process.poll() is not None  # Before the look at what it told.
                     with contextlib.suppress(TimeoutError):
                         return manager.recv(4096).decode()
-                    if process.poll() is not None:
+                    if ended:
                         break
                 said.seek(0)
                 raise AssertionError(f"{words}: told nothing, exit code {process.poll()}\n"

@@ -62,8 +62,18 @@ TEST_F(ArgumentFaults, OfFilesThatAreToBeWritten) {
   EXPECT_TRUE(Says(OutputFileFault(Path("file/new")), {Path("file"), "is no folder"}));
 }
 
+TEST_F(ArgumentFaults, OfFilesThatAreToBeReplaced) {
+  EXPECT_EQ(ReplacedFileFault(Path("file")), "");
+  EXPECT_EQ(ReplacedFileFault(Path("folder/new")), "");
+  EXPECT_TRUE(Says(ReplacedFileFault(Path("folder")), {"is a folder"}));
+  for (const std::string& bad : {Path("pipe"), std::string("/dev/null")}) {
+    EXPECT_TRUE(Says(ReplacedFileFault(bad), {"no regular file", "name one"})) << bad;
+  }
+}
+
 TEST_F(ArgumentFaults, AreNoneWhereNothingIsNamed) {
-  for (const auto fault : {OutputFileFault, OutputFault, InputFileFault, ProgramFault}) {
+  for (const auto fault :
+       {OutputFileFault, ReplacedFileFault, OutputFault, InputFileFault, ProgramFault}) {
     EXPECT_EQ(fault(""), "");
   }
   EXPECT_EQ(OutputFault("-"), "");

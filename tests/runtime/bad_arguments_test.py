@@ -99,6 +99,7 @@ BAD = {
         --excess_kb_s=1000000001
         --snapshot={NOWHERE}
         --snapshot=/
+        --snapshot=/dev/zero
         --memory_mb=1048577
         --client=protocol=http
         --register=nowhere --ip=10.0.0.2

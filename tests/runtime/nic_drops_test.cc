@@ -50,7 +50,7 @@ TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
 
 TEST(NicDrops, OfAModelsDriver) {
   for (const char* ending : {"rx_bad_writeback", "rx_stop_discards", "tx_bad_packet",
-                             "link_discarded_pkts", "line_rx_stop_discards", "line_tx_stop_discards",
+                             "tx_stop_discards", "link_discarded_pkts", "line_rx_stop_discards", "line_tx_stop_discards",
                              "rx_too_long", "rx_stop_drops",
                              "tx_unframeable"}) {
     EXPECT_EQ(When(ending).in_host, 3u) << ending;

@@ -136,7 +136,8 @@ class Hugepages(Host):
 
     def test_bad_counts(self):
         self.assertEqual(self.run_script("hugepages", "many")[0], 2)
-        self.assertEqual(self.run_script("hugepages", "--", "-1")[0], 1)
+        self.assertEqual(self.run_script("hugepages", "--", "-1")[0], 2)
+        self.assertEqual(self.run_script("hugepages", "--free=-1")[0], 2)
 
 
 class Binding(Host):
@@ -177,10 +178,12 @@ class Binding(Host):
         self.assertEqual(self.run_script("bind", NIC, "--dry-run")[0], 0)
 
     def test_addresses_that_are_none(self):
-        for address in ("eth7", "81:00", "0000:81:00.8", "../../etc", "0000:99:00.0"):
-            code, text = self.run_script("bind", address)
-            self.assertEqual(code, 1, address)
-            self.assertIn(address, text)
+        for address, wanted in (("eth7", 2), ("81:00", 2), ("0000:81:00.8", 2), ("../../etc", 2),
+                                ("0000:99:00.0", 1)):
+            for command in ("bind", "unbind", "check"):
+                code, text = self.run_script(command, address)
+                self.assertEqual(code, wanted, (command, address))
+                self.assertIn(address, text)
 
 
 if __name__ == "__main__":
