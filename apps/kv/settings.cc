@@ -7,8 +7,8 @@
 #include <new>
 #include <random>
 
-#include "available_memory.h"
 #include "client_wire.h"
+#include "engine/kv/available_memory.h"
 #include "engine/neighbor/own_addresses.h"
 
 DECLARE_string(ip);
@@ -71,7 +71,7 @@ engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
 bool FitsMachine(uint32_t partitions, const runtime::Complaint& complaint) {
   const engine::kv::PartitionOptions partition = OptionsOfEach(partitions);
   const uint64_t bytes = partition.OccupiedBytes() * partitions;
-  const uint64_t available = AvailableBytes();
+  const uint64_t available = engine::kv::AvailableBytes();
   const bool memory = partition.RoundedMemoryBytes() * partitions > available;
   return complaint.Check(
       bytes <= available, memory ? "memory_mb" : "items",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -32,6 +33,19 @@ std::string FlagOf(std::string_view member) {
   return member == "epoch_ns" ? "epoch_s" : std::string(member);
 }
 
+bool AreTheSame(const std::string& path, const std::string& other) {
+  std::error_code unknown;  // Of files that are not there: who reads them tells.
+  return path == other || std::filesystem::equivalent(path, other, unknown);
+}
+
+// Whether a file lies there: what was merged would take its place, where it is the earliest.
+bool HasOneOf(const std::vector<std::string>& files, const std::string& folder) {
+  return std::ranges::any_of(files, [&](const std::string& path) {
+    const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+    return AreTheSame(parent.empty() ? "." : parent.string(), folder);
+  });
+}
+
 std::unique_ptr<Epoch> ReadEpoch(const std::string& path, std::string* error) {
   runtime::Errors errors;
   const std::optional<std::string> bytes = runtime::ReadFile(path, &errors, kMaxFileBytes);
@@ -48,7 +62,8 @@ std::unique_ptr<Epoch> ReadEpoch(const std::string& path, std::string* error) {
 std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string* error) {
   std::unique_ptr<Epoch> merged;
   for (const std::string& path : files) {
-    if (std::ranges::count(files, path) != 1) {
+    const auto is_it = [&](const std::string& other) { return AreTheSame(path, other); };
+    if (std::ranges::count_if(files, is_it) != 1) {
       *error = path + ": named twice: its traffic would count twice";
       return nullptr;
     }
@@ -77,6 +92,11 @@ int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& 
     return runtime::BadFlag("merge",
                             absl::StrCat("give at most ", engine::telemetry::kMaxMergedEpochs,
                                          " files, and merge what comes out"));
+  }
+  if (!settings.exports.epochs.empty() && HasOneOf(files, settings.exports.epochs)) {
+    return runtime::BadFlag("export_epochs",
+                            settings.exports.epochs +
+                                ": has a file that is to be merged: give another folder");
   }
   const std::unique_ptr<Epoch> merged = Merged(files, &fix);
   if (merged == nullptr) return runtime::BadFlag("merge", fix);

@@ -6,11 +6,13 @@
 
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "c_api/engine.h"
 #include "c_api/handoffs.h"
 #include "c_api/host.h"
+#include "engine/kv/available_memory.h"
 #include "engine/kv/counters.h"
 #include "engine/kv/server.h"
 #include "engine/kv/totals.h"
@@ -58,6 +60,13 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   if (memory_mb < least_mb) reader.Complain("memory_mb", "give 4 for each partition at least");
   settings->partition.memory_bytes = (memory_mb << 20) / settings->partitions;
   settings->partition.items = (items + settings->partitions - 1) / settings->partitions;
+  const uint64_t available = engine::kv::AvailableBytes();
+  if (settings->partition.OccupiedBytes() > available / settings->partitions) {
+    // The kernel would not refuse it, but kill somebody.
+    reader.Complain("memory_mb", "items and index take more than the " +
+                                     std::to_string(available >> 20) +
+                                     " MiB that are available here: give less");
+  }
   reader.Flag("trust_hashes", &settings->trust_hashes);
   reader.Flag("concurrent_read", &settings->concurrent_read);
   reader.Flag("allow_flush", &settings->allow_flush);

@@ -7,11 +7,20 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/json_reader.h"
+
 namespace sluice::etcd {
 
 namespace {
 
 using Json = nlohmann::json;
+
+// Null, which has no members, for what is no JSON or is nested as no answer of etcd's is: a tree of
+// brackets would take many times the memory of its text. Who reads the answer bounds its bytes.
+Json Parse(std::string_view json) {
+  runtime::Errors errors;
+  return runtime::ParseJson(json, &errors, json.size()).value_or(Json());
+}
 
 std::string Base64(const std::string& bytes) { return absl::Base64Escape(bytes); }
 
@@ -111,7 +120,7 @@ std::string WatchRequest(const std::string& prefix, int64_t revision) {
 
 std::optional<RangeAnswer> ReadRange(std::string_view json, const std::string& prefix,
                                      std::string* error) {
-  const Json answer = Json::parse(json, nullptr, false);
+  const Json answer = Parse(json);
   const Json* const header = Member(answer, "header");
   RangeAnswer range;
   if (header == nullptr || !ReadNumber(Member(*header, "revision"), &range.revision) ||
@@ -125,7 +134,7 @@ std::optional<RangeAnswer> ReadRange(std::string_view json, const std::string& p
 
 std::optional<WatchAnswer> ReadWatch(std::string_view json, const std::string& prefix,
                                      std::string* error) {
-  const Json answer = Json::parse(json, nullptr, false);
+  const Json answer = Parse(json);
   const Json* const result = Member(answer, "result");
   WatchAnswer watch;
   if (result == nullptr || !result->is_object() ||
@@ -149,7 +158,7 @@ std::string PutRequest(const std::string& key, const std::string& value, int64_t
 }
 
 std::optional<Lease> ReadGrant(std::string_view json, std::string* error) {
-  const Json answer = Json::parse(json, nullptr, false);
+  const Json answer = Parse(json);
   auto lease = LeaseOf(&answer, error);
   if (lease && lease->seconds == 0) {
     *error = kForeign;
@@ -159,12 +168,12 @@ std::optional<Lease> ReadGrant(std::string_view json, std::string* error) {
 }
 
 std::optional<Lease> ReadKeepAlive(std::string_view json, std::string* error) {
-  const Json answer = Json::parse(json, nullptr, false);
+  const Json answer = Parse(json);
   return LeaseOf(Member(answer, "result"), error);
 }
 
 bool IsAnswer(std::string_view json, std::string* error) {
-  const Json answer = Json::parse(json, nullptr, false);
+  const Json answer = Parse(json);
   const Json* const header = Member(answer, "header");
   if (header != nullptr && header->is_object()) return true;
   *error = kForeign;

@@ -18,6 +18,12 @@ using std::chrono::milliseconds;
 constexpr int kLeaveTimeoutS = 2;
 constexpr size_t kMaxAnswerBytes = 1 << 16;
 
+// From one renewal to the end of the next is less than a lease, though etcd says nothing to one of
+// them: a third, and this.
+int AnswerTimeoutS(uint32_t lease_s) {
+  return std::clamp(static_cast<int>(lease_s / 2), 1, kAnswerTimeoutS);
+}
+
 }  // namespace
 
 Registration::Registration(Entry entry, Say say, std::atomic<bool>* here)
@@ -48,7 +54,7 @@ void Registration::Leave() {
 }
 
 void Registration::Main() {
-  // A third of the lease: two attempts may fail.
+  // A third of the lease: two attempts may fail at once, or one find no answer.
   const milliseconds rest(entry_.lease_s * 1000 / 3);
   milliseconds pause = kShortestPause;
   bool away = false, before = false;
@@ -81,13 +87,14 @@ void Registration::Main() {
 std::string Registration::Register() {
   std::string answer;
   std::string error =
-      Ask(http_, "/v3/lease/grant", GrantRequest(entry_.lease_s), kAnswerTimeoutS, &answer);
+      Ask(http_, "/v3/lease/grant", GrantRequest(entry_.lease_s), AnswerTimeoutS(entry_.lease_s),
+          &answer);
   if (!error.empty()) return error;
   const auto lease = ReadGrant(answer, &error);
   if (!lease) return error;
   error = Ask(http_, "/v3/kv/put",
               PutRequest(entry_.address.prefix + entry_.name, entry_.value, lease->id),
-              kAnswerTimeoutS, &answer);
+              AnswerTimeoutS(entry_.lease_s), &answer);
   // What was put and not heard of goes with the lease, which is taken back at the end.
   if (error.empty() || http_.interrupted()) lease_ = lease->id;
   if (error.empty() && !IsAnswer(answer, &error)) lease_ = 0;
@@ -98,7 +105,8 @@ std::string Registration::Register() {
 std::string Registration::KeepAlive() {
   std::string answer;
   std::string error =
-      Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_), kAnswerTimeoutS, &answer);
+      Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_), AnswerTimeoutS(entry_.lease_s),
+          &answer);
   if (!error.empty()) return error;
   const auto lease = ReadKeepAlive(answer, &error);
   if (lease && lease->seconds == 0) lease_ = 0;

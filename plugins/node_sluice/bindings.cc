@@ -10,16 +10,12 @@
 #include "node_sluice/rte_node_sluice.h"
 
 namespace sluice::node {
-namespace {
 
-/// Graphs that were not made in the end: rte_graph_create ends none of the nodes that it began.
-void Forget(std::vector<std::string>& graphs) {
-  for (std::string& graph : graphs) {
-    if (rte_graph_from_name(graph.c_str()) == RTE_GRAPH_ID_INVALID) graph.clear();
+void Bindings::Binding::Forget() {
+  for (Place& place : places) {
+    if (rte_graph_from_name(place.graph.c_str()) == RTE_GRAPH_ID_INVALID) place = {};
   }
 }
-
-}  // namespace
 
 Bindings& Bindings::Get() {
   static Bindings bindings;
@@ -29,8 +25,8 @@ Bindings& Bindings::Get() {
 int Bindings::Set(const std::string& node, sluice_engine* engine) {
   const std::scoped_lock lock(mutex_);
   Binding& binding = bindings_[node];
-  Forget(binding.graphs);
-  if (!std::ranges::all_of(binding.graphs, &std::string::empty)) return -EBUSY;
+  binding.Forget();
+  if (!std::ranges::all_of(binding.places, &std::string::empty, &Place::graph)) return -EBUSY;
   Binding next;
   if (engine != nullptr) {
     const std::string kind = sluice_engine_kind(engine);
@@ -39,30 +35,35 @@ int Bindings::Set(const std::string& node, sluice_engine* engine) {
     const bool is_its_kind = node == original || node.starts_with(original + "-");
     if (!is_its_kind || rte_node_from_name(node.c_str()) == RTE_NODE_ID_INVALID) return -EINVAL;
     if (kind == "kv" && workers != 1) return -ENOTSUP;
+    // Workers are handed out by node: two nodes would give one to two graphs.
+    for (const auto& [other, bound] : bindings_) {
+      if (other != node && bound.engine == engine) return -EEXIST;
+    }
     next.engine = engine;
-    next.graphs.resize(workers);
+    next.places.resize(workers);
   }
   binding = std::move(next);
   return 0;
 }
 
-sluice_worker* Bindings::Take(const std::string& node, const std::string& graph) {
+sluice_worker* Bindings::Take(const std::string& node, const std::string& graph,
+                              std::shared_ptr<void> state) {
   const std::scoped_lock lock(mutex_);
   Binding& binding = bindings_[node];
   // This one is not known to DPDK yet, and has the node once.
-  Forget(binding.graphs);
-  const auto free = std::ranges::find(binding.graphs, std::string());
-  if (free == binding.graphs.end()) return nullptr;
-  *free = graph;
-  const auto number = static_cast<uint32_t>(free - binding.graphs.begin());
+  binding.Forget();
+  const auto free = std::ranges::find(binding.places, std::string(), &Place::graph);
+  if (free == binding.places.end()) return nullptr;
+  *free = {graph, std::move(state)};
+  const auto number = static_cast<uint32_t>(free - binding.places.begin());
   return sluice_engine_worker(binding.engine, number);
 }
 
 void Bindings::Return(const std::string& node, const sluice_worker* worker) {
   const std::scoped_lock lock(mutex_);
   Binding& binding = bindings_[node];
-  for (uint32_t i = 0; i < binding.graphs.size(); ++i) {
-    if (sluice_engine_worker(binding.engine, i) == worker) binding.graphs[i].clear();
+  for (uint32_t i = 0; i < binding.places.size(); ++i) {
+    if (sluice_engine_worker(binding.engine, i) == worker) binding.places[i] = {};
   }
 }
 

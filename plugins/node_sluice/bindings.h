@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -25,14 +26,23 @@ class Bindings {
   /// As rte_node_sluice_engine_set.
   int Set(const std::string& node, sluice_engine* engine);
   /// A worker for a graph that is being made; null: the node has no engine, or all its workers are
-  /// taken.
-  sluice_worker* Take(const std::string& node, const std::string& graph);
+  /// taken. `state` lives as long as the graph has the worker: rte_graph_create ends none of the
+  /// nodes that it began when a later one fails.
+  sluice_worker* Take(const std::string& node, const std::string& graph,
+                      std::shared_ptr<void> state);
   void Return(const std::string& node, const sluice_worker* worker);
 
  private:
+  struct Place {
+    std::string graph;  ///< That has the worker; empty: none.
+    std::shared_ptr<void> state;
+  };
   struct Binding {
     sluice_engine* engine = nullptr;
-    std::vector<std::string> graphs;  ///< By worker: that has it; empty: none.
+    std::vector<Place> places;  ///< By worker.
+
+    /// Takes the workers back of graphs that were not made in the end, or are gone.
+    void Forget();
   };
 
   std::mutex mutex_;

@@ -31,7 +31,7 @@ namespace {
 
 constexpr uint16_t kBurst = RTE_GRAPH_BURST_SIZE;
 
-/// Of a node in a graph.
+/// Of a node in a graph. Bindings owns it.
 struct State {
   sluice_worker* worker = nullptr;
   std::array<rte_mbuf*, kBurst> mbufs{};
@@ -161,10 +161,18 @@ uint16_t Process(rte_graph* graph, rte_node* node, void** objects, uint16_t coun
   return count;
 }
 
+/// A state with a worker, or with none free; null without memory.
+std::shared_ptr<State> MakeState(const rte_graph* graph, const rte_node* node) try {
+  auto state = std::make_shared<State>();
+  state->worker = Bindings::Get().Take(node->name, graph->name, state);
+  return state;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
 int Init(const rte_graph* graph, rte_node* node) {
-  auto state = std::unique_ptr<State>(new (std::nothrow) State);
+  const std::shared_ptr<State> state = MakeState(graph, node);
   if (state == nullptr) return -ENOMEM;
-  state->worker = Bindings::Get().Take(node->name, graph->name);
   if (state->worker == nullptr) {
     rte_log(RTE_LOG_ERR, static_cast<uint32_t>(node_sluice_log_type),
             "node_sluice: graph %s, node %s: no engine, or none of its workers is free: call "
@@ -172,7 +180,7 @@ int Init(const rte_graph* graph, rte_node* node) {
             graph->name, node->name);
     return -ENOENT;
   }
-  SetState(node, state.release());
+  SetState(node, state.get());
   return 0;
 }
 
@@ -184,9 +192,8 @@ void Fini(const rte_graph* graph, rte_node* node) {
             "node_sluice: graph %s, node %s: %" PRIu64 " frames of the engine's own found no mbuf\n",
             graph->name, node->name, state->unsent);
   }
-  Bindings::Get().Return(node->name, state->worker);
   SetState(node, nullptr);
-  delete state;
+  Bindings::Get().Return(node->name, state->worker);
 }
 
 /// A registration and, behind it, the names of its edges.

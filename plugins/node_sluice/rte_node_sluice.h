@@ -38,7 +38,7 @@ enum rte_node_sluice_next {
  * @param name    "sluice_maglev", or a clone, "sluice_maglev-v6".
  * @param engine  Of the node's kind; NULL takes the engine away.
  * @return 0; -EINVAL: there is no such node, or the engine is of another kind; -EBUSY: a graph has
- *         the node; -ENOTSUP: a key-value store with several workers.
+ *         the node; -EEXIST: another node has the engine, whose workers are handed out by node; -ENOTSUP: a key-value store with several workers.
  */
 int rte_node_sluice_engine_set(const char *name, struct sluice_engine *engine);
 

@@ -176,6 +176,24 @@ class Graph(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("call rte_node_sluice_engine_set first", done.stdout + done.stderr)
 
+    def test_an_engine_works_in_one_node(self):
+        program, twice = STAGE / "graph_twice", STAGE / "graph_twice.c"
+        source = installed("graph_forward.c").read_text()
+        twice.write_text("#include <errno.h>\n" + source.replace("\treturn engine;", """
+\tchar other[64];
+
+\tsnprintf(other, sizeof(other), "%s-other", node);
+\tcheck(rte_node_clone(rte_node_from_name(node), "other") != RTE_NODE_ID_INVALID, "clone");
+\tcheck(rte_node_sluice_engine_set(other, engine) == -EEXIST, "both nodes have it");
+\tcheck(rte_node_sluice_engine_set(node, NULL) == 0, "taken away");
+\tcheck(rte_node_sluice_engine_set(other, engine) == 0, "the other one has it");
+\texit(77);""", 1))
+        run("cc", "-Wno-declaration-after-statement", twice, "-o", program, *flags("sluice-graph"))
+        done = subprocess.run([program, *EAL, f"--file-prefix=twice-{os.getpid()}",
+                               "--vdev=net_null0", "--", CONFIG, "1"], capture_output=True,
+                              text=True, check=False, timeout=60, env=os.environ | library_path())
+        self.assertEqual(done.returncode, 77, done.stdout + done.stderr)
+
     @staticmethod
     def reports(said):
         lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory as the kernel's files say (proc(5); Linux, admin-guide/cgroup-v2), in a tree of our own.
-#include "available_memory.h"
+#include "engine/kv/available_memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <limits>
 #include <string>
 
-namespace sluice::kv {
+namespace sluice::engine::kv {
 namespace {
 
 constexpr uint64_t kMib = 1 << 20;
@@ -92,4 +92,4 @@ TEST(AvailableMemoryHere, IsSomeOfTheMachines) {
 }
 
 }  // namespace
-}  // namespace sluice::kv
+}  // namespace sluice::engine::kv

@@ -50,6 +50,8 @@ TEST(Library, SaysWhatIsWrongWithAConfigurationAndWhere) {
       {"logmon", R"({"filters": [], "line_ports": [514]})", "line_ports: give ports that"},
       {"kv", "{}", "mac: give the port's"},
       {"kv", R"({"any_destination": true, "memory_mb": 3})", "memory_mb"},
+      {"kv", R"({"any_destination": true, "memory_mb": 1048576, "items": 68719476736})",
+       "available here"},
       {"kv", R"({"any_destination": true, "mica_port": 5, "memcached_port": 5})",
        "memcached_port: give one"},
       {"neighbor", R"({"mac": "02:00:00:00:00:02"})", "ip: is missing"},

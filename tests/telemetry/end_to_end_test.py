@@ -637,7 +637,10 @@ class Merging(Case):
         [good] = self.files(self.node("good", frames))[:1]
         bad = os.path.join(self.folder.name, "bad")
         pathlib.Path(bad).write_bytes(pathlib.Path(good).read_bytes()[:-1])
+        other_name = os.path.join(self.folder.name, "other-name")
+        os.symlink(good, other_name)
         for files, said in ((f"{good},{good}", "named twice"), (f"{good},{bad}", "ends too early"),
+                            (f"{good},{other_name}", "named twice"),
                             (__file__, "not an epoch"), (f"{good},/nonexistent", "/nonexistent"),
                             (",".join(["x"] * 33), "at most 32")):
             with self.subTest(said):
@@ -646,6 +649,13 @@ class Merging(Case):
                 self.assertEqual(len(complaint.splitlines()), 1, complaint)
                 self.assertTrue(complaint.startswith("--merge="), complaint)
                 self.assertIn(said, complaint)
+        with self.subTest("into the folder that it comes from"):
+            before = pathlib.Path(good).read_bytes()
+            code, complaint = harness.fails(TELEMETRY, f"--merge={good}",
+                                            f"--export_epochs={os.path.dirname(good)}/.")
+            self.assertEqual(code, 2, complaint)
+            self.assertTrue(complaint.startswith("--export_epochs="), complaint)
+            self.assertEqual(pathlib.Path(good).read_bytes(), before)
         for flag, named in (("--sketch_seed=8", "sketch_seed"), ("--rows=4", "rows"),
                             ("--epoch_s=1800", "epoch_s")):
             with self.subTest(flag):

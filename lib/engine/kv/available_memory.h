@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 
-namespace sluice::kv {
+namespace sluice::engine::kv {
 
 /// Bytes that this process may still take without making anybody swap or die: what the machine has
 /// available (proc(5), MemAvailable), or what the process's control groups have left of their
@@ -15,4 +15,4 @@ namespace sluice::kv {
 /// nothing. `root`: what "/proc" and "/sys" are in.
 uint64_t AvailableBytes(const std::filesystem::path& root = "/");
 
-}  // namespace sluice::kv
+}  // namespace sluice::engine::kv

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "available_memory.h"
+#include "engine/kv/available_memory.h"
 
 #include <algorithm>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace sluice::kv {
+namespace sluice::engine::kv {
 namespace {
 
 constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
@@ -57,4 +57,4 @@ uint64_t AvailableBytes(const std::filesystem::path& root) {
   }
 }
 
-}  // namespace sluice::kv
+}  // namespace sluice::engine::kv
