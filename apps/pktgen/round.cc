@@ -49,8 +49,10 @@ void Round::Settle() {
   sending_ps_ = std::min(clock_.Ps(rte_rdtsc() - start_cycles()), traffic_->end_ps());
   stopping_.store(true, std::memory_order_relaxed);
   constexpr double kQuietS = 0.02;  // As long as everything is back.
+  constexpr double kLateS = 0.05;   // Of a look, at most: as in runtime/drain.h.
   const auto now = [] { return std::chrono::steady_clock::now(); };
-  auto moved = now();
+  auto looked = now();
+  double quiet_s = 0;
   uint64_t came = 0;
   for (;;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -59,9 +61,10 @@ void Round::Settle() {
     for (const StreamResult& stream : result.streams) {
       all += stream.received + stream.corrupted + stream.duplicated + stream.late + stream.sent;
     }
-    if (all != came) moved = now();
+    const auto before = std::exchange(looked, now());
+    quiet_s += std::min(std::chrono::duration<double>(looked - before).count(), kLateS);
+    if (all != came) quiet_s = 0;
     came = all;
-    const double quiet_s = std::chrono::duration<double>(now() - moved).count();
     if (quiet_s > (trial_->Outstanding() > 0 ? std::max(settings_.settle_s, kQuietS) : kQuietS)) {
       return;
     }

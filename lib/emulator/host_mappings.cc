@@ -25,8 +25,8 @@ bool IsRingRange(uint64_t bus, uint64_t bytes) {
   return bus != 0 && HostMappings::IsRange(bus, bytes) && bytes <= HostMappings::kMaxRingBytes;
 }
 
-/// Null, or why the file has no such part. All of `seals` must be set.
-const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals) {
+/// Null, or why the file has no such part that could lie at `bus`. All of `seals` must be set.
+const char* WhyNoPart(int file, uint64_t bus, uint64_t offset, uint64_t bytes, int seals) {
   // Only files in memory have seals, none perhaps: no file system is waited for.
   const int sealed = fcntl(file, F_GET_SEALS);
   if (sealed < 0) return "the file of memory is on a disk: use hugepages or a memfd";
@@ -37,9 +37,13 @@ const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals) {
   // The kernel rounds a mapping of huge pages up, over whatever lies behind it.
   const uint64_t page =
       system.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(system.f_bsize) : kPage;
+  if ((bus | offset | bytes) % page != 0) {
+    return page == kPage ? "memory is no whole pages"
+                         : "memory is a part of a hugepage: back it by memory without those";
+  }
   const auto size = static_cast<uint64_t>(info.st_size);
-  const bool inside = S_ISREG(info.st_mode) && offset % page == 0 && bytes % page == 0 &&
-                      info.st_size >= 0 && offset <= size && bytes <= size - offset;
+  const bool inside = S_ISREG(info.st_mode) && info.st_size >= 0 && offset <= size &&
+                      bytes <= size - offset;
   return inside ? nullptr : "the file of memory is shorter than it";
 }
 
@@ -95,7 +99,7 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
       piece.bus - piece.area_bus > piece.area_bytes - piece.bytes) {
     return "memory lies outside its area";
   }
-  if (const char* const wrong = WhyNoPart(file, piece.offset, piece.bytes, 0)) return wrong;
+  if (const char* const wrong = WhyNoPart(file, piece.bus, piece.offset, piece.bytes, 0)) return wrong;
   Area* area = FindArea(piece.bus, piece.bytes);
   if (area == nullptr) {
     if (const char* const wrong = ReserveArea(piece)) return wrong;
@@ -106,6 +110,7 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
   // What lies in the middle of former memory leaves two parts of that.
   if (Mappings() + 2 > kMaxMappings) return kTooManyPieces;
   if (!area->space.MapFile(area->Host(piece.bus), piece.bytes, file, piece.offset)) {
+    area->former.Merge(piece.bus, end);  // What is there now is a mapping, too.
     return "memory cannot be mapped";
   }
   area->pieces.Add(piece.bus, end);
@@ -162,13 +167,13 @@ uint8_t* HostMappings::TakeRingSpace(uint64_t bytes) {
 
 const char* HostMappings::AddRing(uint64_t bus, uint64_t bytes, int file) {
   if (!IsRingRange(bus, bytes)) return "a ring cannot have this size";
-  if (const char* const wrong = WhyNoPart(file, 0, bytes, F_SEAL_SHRINK)) return wrong;
+  if (const char* const wrong = WhyNoPart(file, 0, 0, bytes, F_SEAL_SHRINK)) return wrong;
   return Place(bus, bytes, 0, file);
 }
 
 const char* HostMappings::AddExternal(uint64_t bus, uint64_t bytes, uint64_t offset, int file) {
   if (!IsRingRange(bus, bytes)) return "external memory cannot have this size";
-  if (const char* const wrong = WhyNoPart(file, offset, bytes, 0)) return wrong;
+  if (const char* const wrong = WhyNoPart(file, 0, offset, bytes, 0)) return wrong;
   return Place(bus, bytes, offset, file);
 }
 

@@ -163,8 +163,16 @@ void RunningModel::SetMastering(bool on) {
 
 void RunningModel::TakeMemory(const std::function<void()>& change) {
   const Runner::Hold hold(*runner_);
-  change();
-  if (device_ != nullptr) device_->MemoryTaken();
+  const auto tell = [this] {
+    if (device_ != nullptr) device_->MemoryTaken();
+  };
+  try {
+    change();
+  } catch (...) {
+    tell();  // Some of it may be gone.
+    throw;
+  }
+  tell();
 }
 
 void RunningModel::Disconnect(bool died) {

@@ -37,6 +37,7 @@ class Nic:
 
     def start(self):
         """Returns once a guest can be connected."""
+        self.socket.unlink(missing_ok=True)  # One that had to be killed has left it.
         with open(self.log, "ab") as log:
             self.process = child.start(self.command, stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=subprocess.STDOUT, env=self.environment)
@@ -54,7 +55,6 @@ class Nic:
         """As a crash would end it."""
         child.end(self.process, signal.SIGKILL)
         self.process = None
-        self.socket.unlink()
 
     def _lines(self):
         """Of its log, as far as they are whole."""

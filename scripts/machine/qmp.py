@@ -2,7 +2,7 @@
 """QEMU's machine protocol (docs/interop/qmp-spec), as much of it as a guest is controlled with."""
 import json
 
-PATIENCE_S = 120
+PATIENCE_S = 600  # A guest that is translated takes minutes to let go of a device.
 
 
 class Qmp:

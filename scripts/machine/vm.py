@@ -36,6 +36,8 @@ class Ended(Exception):
 
 
 def on_signal(number, _):
+    for other in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(other, signal.SIG_IGN)  # What was begun is cleared up once.
     raise Ended(number)
 
 
@@ -162,7 +164,8 @@ def main():
             options.system = args.system
         else:
             options.command = [os.environ.get("SHELL", "/bin/sh")]
-        options.terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        # A closed one is None.
+        options.terminal = all(end is not None and end.isatty() for end in (sys.stdin, sys.stdout))
         fault = guest.check(options)
         if fault:
             raise ValueError(fault)
@@ -172,7 +175,7 @@ def main():
     except ValueError as error:
         print(f"vm: {error}", file=sys.stderr)
         return 2
-    except (packages.CannotFetch, guest.GuestFailed, NicFailed, ConnectionError) as error:
+    except (packages.CannotFetch, guest.GuestFailed, NicFailed, OSError) as error:
         print(f"vm: {error}", file=sys.stderr)
         return NO_GUEST
     except Ended as ended:

@@ -283,7 +283,7 @@ class EndToEnd(unittest.TestCase):
         echo = subprocess.Popen([ECHO, f"--file-prefix={prefix}", *EAL, "--stats_period_s=0.05"],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         for line in echo.stdout:
-            if "Mpps" in line:
+            if re.search(r" rx +(?!0\.000 )\S+ Mpps", line):
                 break
         paths = [f"{folder}/dpdk/{prefix}/dpdk_telemetry.v2" for folder in folders]
         path = next(path for path in paths if os.path.exists(path))

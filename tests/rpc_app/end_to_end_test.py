@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """end_to_end_test.py SLUICE_RPC: sluice-rpc as users start it."""
+import contextlib
 import json
 import os
 import pathlib
@@ -102,7 +103,7 @@ class Runs(unittest.TestCase):
                 for duration_s in (0.2, 2, 20):  # Longer where the host took the CPUs away.
                     report, lines = run(f"--duration_s={duration_s}", "--preempt_ms=30000",
                                         "--stats_period_s=0", "--handler_ms=10000",
-                                        "--timeout_ms=20000", *flags)
+                                        "--nested_ms=20000", "--timeout_ms=20000", *flags)
                     self.check_endings(report)
                     self.assertEqual([report[key] for key in ("lost", "late", "restarts",
                                                               "nic_drops")], [0] * 4, report)
@@ -139,9 +140,13 @@ class Runs(unittest.TestCase):
 
     def kill_one(self, parent, service, how):
         """Sends a signal to a service's process, and waits until there is another."""
-        pid = self.wait_for_process(parent, service, 0)
-        time.sleep(0.1)
-        os.kill(pid, how)
+        sent = False
+        while not sent:
+            pid = self.wait_for_process(parent, service, 0)
+            time.sleep(0.1)
+            with contextlib.suppress(ProcessLookupError):  # It was ended as one that hangs.
+                os.kill(pid, how)
+                sent = True
         self.wait_for_process(parent, service, pid)
 
     def wait_for_process(self, parent, service, other):
@@ -161,7 +166,8 @@ class Runs(unittest.TestCase):
     def test_a_service_that_dies_is_started_again_and_others_go_on(self):
         with subprocess.Popen([RPC, "--json=-", "--duration_s=0", "--stats_period_s=0.05",
                                "--outstanding=3", "--run_calls=1",
-                               "--preempt_ms=10000", "--services=echo,add"], stdout=subprocess.PIPE,
+                               "--preempt_ms=30000", "--handler_ms=30000",
+                               "--services=echo,add"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as process:
             for _ in range(3):
                 process.stderr.readline()

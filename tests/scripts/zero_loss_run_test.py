@@ -66,7 +66,7 @@ class Real(unittest.TestCase):
             with self.subTest(app=app):
                 job = zero_loss.Searches(self.args(app=[app]), ["packetized"], False)
                 found = job.offer(app, "packetized", ["--rate=2k", "--duration_s=0.2",
-                                                      "--settle_s=0.2", "--late_ms=60000"])
+                                                      "--settle_s=10", "--late_ms=60000"])
                 [stream] = found["streams"]
                 self.assertEqual([stream[f"{what}_pkts"] for what in
                                   ("sent", "received", "untagged")], [400, 400, 0], found)

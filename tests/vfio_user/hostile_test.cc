@@ -3,6 +3,7 @@
 // Clients that say what no client says: each loses its connection, or has an errno for an answer,
 // and the next one is served.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -90,6 +91,8 @@ TEST_F(Streams, ThatAreNotTheProtocolEndTheConnection) {
       {"unmap cut off", MakeMessage(Command::kDmaUnmap, Bytes(23)), true},
       {"read cut off", MakeMessage(Command::kRegionRead, Bytes(15)), true},
       {"a read of more than a message", MakeMessage(Command::kRegionRead, Join(beyond)), true},
+      {"a read without an answer",
+       MakeMessage(Command::kRegionRead, Join(RegionAccess{0, 7, 4}), 1, kNoReplyFlag), true},
       {"a write without data", MakeMessage(Command::kRegionWrite, Join(RegionAccess{0, 0, 4})),
        true},
       {"a write with more data",
@@ -118,7 +121,26 @@ TEST_F(Streams, WithFilesThatNobodyAskedForEndTheConnection) {
   const Bytes irqs = MakeMessage(
       Command::kSetIrqs, Join(IrqSet{20, kIrqDataEventfd | kIrqActionTrigger, kMsixIrq, 0, 3}));
   EXPECT_TRUE(Ends(irqs, true, {event.fd(), event.fd()})) << "fewer files than interrupts";
+  const Bytes info = MakeMessage(Command::kGetInfo, Join(DeviceInfo{16, 0, 0, 0}));
+  EXPECT_TRUE(Ends(info, true, {event.fd()}));
+  const Bytes greeting = MakeMessage(Command::kVersion, VersionPayload());
+  EXPECT_TRUE(Ends(greeting, false, {event.fd()}));
   rig_.ExpectServes();
+}
+
+TEST_F(Streams, ThatAskForPartsOfHugepagesAreRefused) {
+  constexpr uint64_t kHugePage = 2 << 20;
+  const File file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));
+  if (file.fd() < 0 || ftruncate(file.fd(), 2 * kHugePage) != 0) {
+    GTEST_SKIP() << "this kernel has no hugepages";
+  }
+  Client client(TestSocket());
+  ASSERT_TRUE(client.Greet());
+  for (const DmaMap& map :
+       {DmaMap{32, 3, 0, 0, 0xa0000}, DmaMap{32, 3, 0x100000, 0x100000, 0x100000},
+        DmaMap{32, 3, 0, 4096, kHugePage}}) {
+    EXPECT_EQ(client.Refusal(Command::kDmaMap, Join(map), {file.fd()}), EINVAL) << map.address;
+  }
 }
 
 TEST_F(Streams, ThatAskForWhatThereIsNotAreRefused) {

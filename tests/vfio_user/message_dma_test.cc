@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -150,6 +151,54 @@ TEST_F(Order, WithoutInterruptsNothingWaits) {
   ASSERT_TRUE(interrupts_.Set(0, std::move(files)));
   EXPECT_EQ(Told(), 0u);
   EXPECT_EQ(interrupts_.pending(), 0u);
+}
+
+TEST(Ranges, ThatMeetShareNoMessage) {
+  // Two maps that follow one another here as on the client's bus.
+  std::array<uint8_t, 2 * kPlace> memory{};
+  for (const bool removes_first : {false, true}) {
+    MessageDma messages;
+    messages.Add(memory.data(), kAddress, kPlace);
+    messages.Add(memory.data() + kPlace, kAddress + kPlace, kPlace);
+    messages.Stored(&memory[kPlace - 16], 8);
+    messages.Stored(&memory[kPlace - 8], 16);  // Behind that, over the end of the first.
+    messages.Remove(memory.data() + (removes_first ? 0 : kPlace));
+    MessageDma::Outgoing outgoing;
+    ASSERT_TRUE(messages.Next(&outgoing));
+    DmaAccess access;
+    std::memcpy(&access, outgoing.payload.data(), sizeof(access));
+    EXPECT_EQ(access.address, removes_first ? kAddress + kPlace : kAddress + kPlace - 16);
+    uint64_t bytes = access.count;
+    while (messages.Next(&outgoing)) {
+      std::memcpy(&access, outgoing.payload.data(), sizeof(access));
+      bytes += access.count;
+    }
+    EXPECT_EQ(bytes, removes_first ? 8u : 16u);
+  }
+}
+
+TEST(Copies, AreGivenBackByTheirPages) {
+  constexpr uint64_t kPage = 4096;
+  std::vector<uint8_t> copy(8 * kPage);
+  MessageDma messages;
+  messages.Add(copy.data(), kAddress, copy.size());
+  uint64_t stores = 0;
+  for (; !messages.bloated(); ++stores) {
+    messages.Stored(&copy[stores % 8 * kPage], 1);
+    MessageDma::Outgoing outgoing;
+    while (messages.Next(&outgoing)) {
+      Message answer;
+      answer.header = {.id = outgoing.header.id,
+                       .command = outgoing.header.command,
+                       .size = sizeof(Header),
+                       .flags = kReplyType,
+                       .error = 0};
+      ASSERT_EQ(messages.Answered(answer), nullptr);
+    }
+  }
+  EXPECT_EQ(stores, MessageDma::kBloatedBytes / kPage + 1) << "a byte takes a page";
+  messages.GivenBack();
+  EXPECT_FALSE(messages.bloated());
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ class Machines(guests.Case):
 if __name__ == "__main__":
     del sys.argv[1:2]
     guests.need_packages()
-    if os.geteuid() == 0 and OWN_NETWORK not in os.environ:
+    if os.geteuid() == 0 and OWN_NETWORK not in os.environ and \
+            subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0:
         # A tap's name and addresses are nobody else's there.
         os.environ[OWN_NETWORK] = "yes"
         os.execvp("unshare", ["unshare", "--net", *sys.orig_argv])

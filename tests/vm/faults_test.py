@@ -44,7 +44,7 @@ class Faults(guests.Case):
         running.nics[number].kill()
         try:
             self.bring_back(running, number, bind)
-        except (OSError, guests.guest.GuestFailed):
+        except (ConnectionError, guests.guest.GuestFailed):
             self.assertIn(ABORTS, running.log("qemu.log"))
             return False
         return True

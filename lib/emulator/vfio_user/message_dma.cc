@@ -10,6 +10,17 @@
 
 namespace sluice::emulator::vfio_user {
 
+namespace {
+
+/// Of the pages in which `bytes` lie.
+size_t PageBytes(const void* at, size_t bytes) {
+  constexpr uintptr_t kPage = 4096;
+  const auto begin = reinterpret_cast<uintptr_t>(at);
+  return (begin + bytes + kPage - 1) / kPage * kPage - begin / kPage * kPage;
+}
+
+}  // namespace
+
 MessageDma::MessageDma() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 const MessageDma::Range* MessageDma::Find(const void* at) const {
@@ -20,6 +31,12 @@ const MessageDma::Range* MessageDma::Find(const void* at) const {
   if (behind == ranges_.begin()) return nullptr;
   const Range& range = *std::prev(behind);
   return byte < range.copy + range.bytes ? &range : nullptr;
+}
+
+size_t MessageDma::Part(const uint8_t* at, size_t bytes) const {
+  const Range* const range = Find(at);
+  const size_t in_range = range == nullptr ? bytes : range->bytes - (at - range->copy);
+  return std::min({bytes, in_range, size_t{max_transfer_bytes_}});
 }
 
 bool MessageDma::Holds(const void* at) const { return Find(at) != nullptr; }
@@ -37,7 +54,7 @@ size_t MessageDma::Ready(const void* at, size_t bytes, size_t least) {
       if (!question.copied) {
         std::memcpy(range->copy + (place - range->copy), question.bytes.data(),
                     question.bytes.size());
-        copied_bytes_ += question.bytes.size();
+        copied_bytes_ += PageBytes(place, question.bytes.size());
         question.copied = true;
       }
       return std::min(question.bytes.size(), bytes);
@@ -51,10 +68,11 @@ void MessageDma::Ask(const Range& range, const uint8_t* at, size_t bytes) {
   if (questions_.size() >= kMaxQuestions) ForgetQuestions();  // Those in use are asked again.
   Question& question = questions_[at];
   question = {.bytes = std::vector<uint8_t>(bytes), .missing = bytes, .number = ++next_number_};
-  for (size_t offset = 0; offset < bytes; offset += max_transfer_bytes_) {
-    const auto part = static_cast<uint32_t>(std::min<size_t>(bytes - offset, max_transfer_bytes_));
+  for (size_t offset = 0; offset < bytes;) {
+    const auto part = static_cast<uint32_t>(Part(at + offset, bytes - offset));
     const uint64_t address = range.address + static_cast<uint64_t>(at - range.copy) + offset;
     tasks_.push_back({{}, {address, part, at, offset, question.number}});
+    offset += part;
   }
   Wake();
 }
@@ -72,18 +90,20 @@ void MessageDma::Stored(const void* at, size_t bytes) {
   const uint64_t address = range->address + static_cast<uint64_t>(from - range->copy);
   const std::scoped_lock lock(mutex_);
   waiting_bytes_ += bytes;
-  copied_bytes_ += bytes;
+  copied_bytes_ += PageBytes(from, bytes);
   if (!tasks_.empty()) {
-    std::vector<uint8_t>& last = tasks_.back().write.bytes;
-    // Bytes in a row travel together: whoever waits for the earlier ones waits for these, too.
-    if (!last.empty() && tasks_.back().write.address + last.size() == address &&
-        last.size() + bytes <= max_transfer_bytes_) {
-      last.insert(last.end(), from, from + bytes);
+    Write& last = tasks_.back().write;
+    // Bytes in a row travel together: whoever waits for the earlier ones waits for these, too. Not
+    // over the end of a range: it may be taken back alone.
+    if (!last.bytes.empty() && last.address >= range->address &&
+        last.address + last.bytes.size() == address && Part(from, bytes) == bytes &&
+        last.bytes.size() + bytes <= max_transfer_bytes_) {
+      last.bytes.insert(last.bytes.end(), from, from + bytes);
       return;
     }
   }
   for (size_t done = 0; done < bytes;) {
-    const size_t part = std::min<size_t>(bytes - done, max_transfer_bytes_);
+    const size_t part = Part(from + done, bytes - done);
     tasks_.push_back({{address + done, {from + done, from + done + part}, ++latest_write_}, {}});
     unanswered_.insert(latest_write_);
     done += part;

@@ -60,7 +60,7 @@ class MessageDma final : public bar::RemoteMemory {
   bool HasArrived(uint64_t write) const;
   /// Of all time: messages that the client refused.
   uint64_t refusals() const;
-  /// So much was copied that the copy's memory should be given back; until it is.
+  /// So many pages were copied to that the copy's memory should be given back; until it is.
   bool bloated() const;
   void GivenBack();
 
@@ -68,7 +68,7 @@ class MessageDma final : public bar::RemoteMemory {
   static constexpr size_t kMaxQuestions = 4096;
   static constexpr size_t kMaxMessages = 16384;  ///< Waiting and under way, before congestion.
   static constexpr size_t kMaxUnderWay = 2 * kMaxMessages;
-  static constexpr uint64_t kBloatedBytes = uint64_t{64} << 20;
+  static constexpr uint64_t kBloatedBytes = uint64_t{256} << 20;
 
  private:
   struct Range {
@@ -108,6 +108,8 @@ class MessageDma final : public bar::RemoteMemory {
 
   /// Null: not remote.
   const Range* Find(const void* at) const;
+  /// How much of [at, at + bytes) one message carries: what is in one range.
+  size_t Part(const uint8_t* at, size_t bytes) const;
   void ForgetQuestions();
   void Ask(const Range& range, const uint8_t* at, size_t bytes);
   void Wake();
@@ -126,7 +128,7 @@ class MessageDma final : public bar::RemoteMemory {
   std::map<uint16_t, UnderWay> under_way_;
   uint16_t next_id_ = 0;
   uint64_t refusals_ = 0;
-  uint64_t copied_bytes_ = 0;
+  uint64_t copied_bytes_ = 0;  ///< In whole pages: that much memory a copy takes.
 };
 
 }  // namespace sluice::emulator::vfio_user

@@ -71,6 +71,11 @@ bool Session::Turn(std::string* reason) {
 
 bool Session::Handle(Message& message, std::string* reason) {
   const Header& asked = message.header;
+  const auto command = static_cast<Command>(asked.command);
+  if (!message.files.empty() && command != Command::kDmaMap && command != Command::kSetIrqs) {
+    *reason = "files that nobody asked for";
+    return false;
+  }
   if ((asked.flags & kTypeMask) != 0) {
     if (const char* const why = TakeAnswer(message)) *reason = why;
     return reason->empty();
@@ -286,6 +291,8 @@ Session::Outcome Session::ReadRegion(const Message& message) {
   RegionAccess access;
   if (!Get(message, &access)) return {.fatal = kCutOff};
   if (access.count > kMaxTransferBytes) return {.fatal = "it reads more than a message holds"};
+  // Nothing would bound how much of our time such reads take.
+  if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "it reads and wants no answer"};
   if (!HasBytes(access.region, access.offset, access.count)) {
     return Refuse(EINVAL, "an access beyond its region");
   }

@@ -145,7 +145,7 @@ class Scheduling(unittest.TestCase):
                 expired = "" if fault == "replace" else "watchdog [1-9]"
                 event = rf"{expired}.*, {agents} agents, ([2-9]|\d\d+) discoveries"
                 report = serve(1000, f"--mode={mode}", f"--agent_fault={fault}@0.1",
-                               "--agent_down_ms=200", rate=500, events=(event,))
+                               "--agent_down_ms=1000", rate=500, events=(event,))
                 self.check_clients(report, 1000)
                 one, = report["runs"]
                 self.assertEqual(one["agent"]["agents"], agents)
