@@ -167,10 +167,13 @@ std::string Control::Restore(const BackendId& id) {
   return "";
 }
 
-void Control::SetHealthy(const BackendId& id, bool healthy) {
+void Control::SetHealthy(const std::vector<std::pair<BackendId, bool>>& found) {
   const std::scoped_lock lock(mutex_);
-  if (Find(id) == nullptr) return;
-  const bool changed = healthy ? unhealthy_.erase(id) != 0 : unhealthy_.insert(id).second;
+  bool changed = false;
+  for (const auto& [id, healthy] : found) {
+    if (Find(id) == nullptr) continue;
+    changed |= healthy ? unhealthy_.erase(id) != 0 : unhealthy_.insert(id).second;
+  }
   if (changed) Publish();
 }
 

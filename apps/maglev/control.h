@@ -76,9 +76,10 @@ class Control {
   /// Gives a backend no new flows, whatever the file says; or takes that back.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
-  /// What a health check found. A backend that is not healthy is down, unless its VIP fails open
-  /// (HealthCheck::fail_open); one that recovers is what file and operator say.
-  void SetHealthy(const BackendId& backend, bool healthy);
+  /// What health checks found, in one step: between two of several backends that fail at once, flows
+  /// would move to those that are about to. A backend that is not healthy is down, unless its VIP
+  /// fails open (HealthCheck::fail_open); one that recovers is what file and operator say.
+  void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
 
  private:
   std::string Take(const std::string& text, const Additions& additions);

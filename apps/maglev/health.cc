@@ -171,14 +171,16 @@ void HealthMonitor::Synchronise() {
     }
   });
   std::swap(targets_, next);
+  std::vector<std::pair<BackendId, bool>> known;
   // A backend that is asked no more, or in another way, begins as healthy.
   for (const auto& [id, old] : next) {
-    if (old != nullptr && !old->healthy()) control_.SetHealthy(id, true);
+    if (old != nullptr && !old->healthy()) known.emplace_back(id, true);
   }
   // One that was gone for a moment is forgotten there, and is still the same here.
   for (const auto& [id, target] : targets_) {
-    if (!target->healthy()) control_.SetHealthy(id, false);
+    if (!target->healthy()) known.emplace_back(id, false);
   }
+  control_.SetHealthy(known);
 }
 
 void HealthMonitor::Tick(Clock::time_point now) {
@@ -202,8 +204,8 @@ void HealthMonitor::Tick(Clock::time_point now) {
   for (const auto& [id, healthy] : changed) {
     std::fprintf(stderr, "health: %s of %s is %s\n", id.second.c_str(), id.first.c_str(),
                  healthy ? "back" : "not answering");
-    control_.SetHealthy(id, healthy);
   }
+  control_.SetHealthy(changed);
 }
 
 void HealthMonitor::Run() {

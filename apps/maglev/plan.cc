@@ -118,7 +118,8 @@ Json Plan(const Tables& now, const engine::maglev::Setup& setup,
 
 std::string PlanText(const Json& plan) {
   std::string text;
-  for (const auto& [name, vip] : plan.items()) {
+  for (const auto& [key, vip] : plan.items()) {
+    const std::string name = vip.value("name", key);  // Of an instance: see runtime/telemetry.h.
     const uint64_t slots = vip.value("slots", uint64_t{0});
     const uint64_t gone = vip.value("gone", uint64_t{0});
     const uint64_t others = vip.value("others", uint64_t{0});

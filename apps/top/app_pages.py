@@ -63,10 +63,16 @@ APP_PAGES = (
 )
 
 
+def name_of(key, entry):
+    """Of an entry: keys are of the characters that DPDK takes, and who has others says its name."""
+    name = table(entry).get("name")
+    return name if isinstance(name, str) else key
+
+
 def choices_of(page, answer):
     """What a page can be about, from the answer of its `about`."""
     if not page.about_member:
-        return list(table(answer))
+        return [name_of(key, entry) for key, entry in table(answer).items()]
     members = [table(entry).get(page.about_member) for entry in table(answer).values()]
     return [member for member in members if isinstance(member, str)]
 
@@ -93,7 +99,7 @@ def entries(page, answer):
     """(name, path, entry) of every entry of an answer that is an object or a list of objects."""
     if isinstance(answer, list):
         return [(str(place), (place,), table(entry)) for place, entry in enumerate(items(answer))]
-    return [(name, (name,), entry) for name, entry in table(answer).items()
+    return [(name_of(key, entry), (key,), entry) for key, entry in table(answer).items()
             if isinstance(entry, dict)]
 
 

@@ -94,6 +94,10 @@ int OwnExceptionPort(Port& port) {
 
 int StartExceptionPort(Port& port) {
   if (port.exception_name.empty()) return 0;
+  if (port.exception != nullptr && port.exception->gone()) {
+    for (auto& queue : port.tx) queue->exception = nullptr;
+    port.exception.reset();
+  }
   int result = port.exception == nullptr ? OwnExceptionPort(port) : 0;
   if (result != 0) return result;
   rte_mempool* const pool = port.rx.empty() ? nullptr : port.rx.front()->pool;
@@ -293,7 +297,10 @@ int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> ba
 int RemovePort(const char* name) {
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) return drivers::RemoveSecondary(name);
   rte_eth_dev* dev = rte_eth_dev_allocated(name);
-  return dev == nullptr ? 0 : rte_eth_dev_close(dev->data->port_id);
+  if (dev == nullptr) return 0;
+  // ethdev closes no port that runs.
+  if (dev->data->dev_started != 0) rte_eth_dev_stop(dev->data->port_id);
+  return rte_eth_dev_close(dev->data->port_id);
 }
 
 constinit const eth_dev_ops kEthdevOps = [] {

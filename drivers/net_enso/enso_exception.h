@@ -39,6 +39,9 @@ class ExceptionPort {
   /// Any thread, one after the other: such frames are few.
   bool Send(rte_mbuf* frame);
 
+  /// The port was released; another one may have its name.
+  bool gone() const { return port_->gone(); }
+
  private:
   explicit ExceptionPort(std::unique_ptr<dpdk::OwnedPort> port) : port_(std::move(port)) {}
 

@@ -30,6 +30,12 @@ int CheckTable(const Port& port, const rte_flow& rule, rte_flow_error* error) {
   }
   if (result == -ENOSPC)
     return Fail(error, ENOSPC, "all four rows of this flow in the NIC's table are taken");
+  const auto counts_there = [&](const auto& other) {
+    return other->counted && other->queue == rule.queue;
+  };
+  if (rule.counted &&
+      std::ranges::count_if(port.flows, counts_there) >= static_cast<ptrdiff_t>(RxQueue::kRules))
+    return Fail(error, ENOMEM, "the queue already counts as many rules as it can");
   return 0;
 }
 
@@ -64,7 +70,7 @@ Pipe* PipeOf(Port& port, const rte_flow& rule) { return port.rx[rule.queue]->nb-
 bool Running(const Port& port) { return port.data->dev_started != 0; }
 
 int Bind(Port& port, rte_flow& rule) {
-  if (rule.counted && StartCounting(port, rule) != 0) return -ENOMEM;
+  if (rule.counted && StartCounting(port, rule) != 0) return -ENOMEM;  // CheckTable says no before.
   const int result = port.device->BindFlow(PipeOf(port, rule), rule.key);
   if (result != 0) StopCounting(port, rule);
   return result;
@@ -90,9 +96,7 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attr, const rte_flow_ite
   if (Running(port)) {
     const int result = Bind(port, *rule);
     if (result != 0) {
-      Fail(error, -result,
-           result == -ENOMEM ? "the queue already counts as many rules as it can"
-                             : "the NIC does not answer");
+      Fail(error, -result, "the NIC does not answer");
       return nullptr;
     }
   }

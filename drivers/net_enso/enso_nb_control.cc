@@ -99,13 +99,17 @@ void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
   }
 }
 
+// The register first: notifications that come meanwhile tell of later tails, and none that is left
+// of an earlier one. No head is stored in between, so that an older tail can be told from a newer one.
 void rte_pmd_enso_nb::CatchUp(const Pipe* pipe) {
+  const uint32_t tail = bar_.Read32(PipePage(pipe->id) + kRxTail);
   for (uint32_t before = ~rx_head_; before != rx_head_;) {
     before = rx_head_;
     ReadNotifications();
   }
-  const uint32_t tail = bar_.Read32(PipePage(pipe->id) + kRxTail);
-  if (bar_.LinkUp() && !device_->Lost()) AcceptNotification(pipe->id, tail);
+  const uint32_t fresh = (tail - pipe->tail) & pipe->mask;
+  const bool newer = pipe->tail + fresh - pipe->stored_head <= pipe->mask;
+  if (newer && bar_.LinkUp() && !device_->Lost()) AcceptNotification(pipe->id, tail);
 }
 
 void rte_pmd_enso_nb::Unlink(Pipe** list, const Pipe* pipe, Pipe* Pipe::*next) {

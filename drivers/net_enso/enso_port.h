@@ -67,6 +67,7 @@ struct RxQueue {
 
   NotificationBuffer* nb = nullptr;
   rte_mempool* pool = nullptr;
+  uint64_t flags = 0;  ///< In ol_flags of all mbufs of the pool.
   uint64_t rearm = 0;  ///< Initial data_off, refcnt, nb_segs and port of an mbuf.
   uint32_t room = 0;   ///< Bytes that one mbuf takes.
   uint32_t stocked = 0;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "dpdk/pool_flags.h"
 #include "net_enso/enso_port.h"
 #include "secondary.h"
 
@@ -46,6 +47,7 @@ int StartRxQueues(Port& port) {
     const rte_eth_dev_data* data = port.data;
     queue->scatter = (data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
     queue->rearm = RearmWord(data->port_id);
+    queue->flags = dpdk::FlagsOfPool(queue->pool);
     queue->wanted = WantedOf(port);
     queue->max_spans = queue->deferred_start ? 0 : RxQueue::kSpans;
     const uint32_t mtu_bytes = data->mtu + RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN * 2;

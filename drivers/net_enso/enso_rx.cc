@@ -73,7 +73,7 @@ inline rte_mbuf* TakeMbuf(RxQueue& queue) {
 
 inline void InitMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint32_t length) {
   std::memcpy(&mbuf->rearm_data, &queue.rearm, sizeof(queue.rearm));
-  mbuf->ol_flags = 0;
+  mbuf->ol_flags = queue.flags;
   mbuf->packet_type = RTE_PTYPE_UNKNOWN;
   mbuf->pkt_len = length;
   mbuf->data_len = static_cast<uint16_t>(length);

@@ -76,6 +76,10 @@ inline uint16_t Transmit(void* opaque, rte_mbuf** packets, uint16_t count) {
   auto& queue = *static_cast<TxQueue*>(opaque);
   Pipe* pipe = queue.pipe;
   queue.nb->ReapCompletions();
+  if (pipe == &queue.none) [[unlikely]] {
+    queue.full += count;
+    return 0;
+  }
   uint8_t* const start = pipe->At(pipe->tx_tail);
   uint8_t* to = start;
   const uint32_t free_flits =
@@ -131,7 +135,8 @@ uint16_t TxBurstChecksums(void* queue, rte_mbuf** packets, uint16_t count) {
 
 int CleanTxQueue(void* opaque, uint32_t) {
   // mbufs are copied and freed within the burst: none is ever held back.
-  static_cast<TxQueue*>(opaque)->nb->ReapCompletions();
+  auto* const nb = static_cast<TxQueue*>(opaque)->nb;
+  if (nb != nullptr) nb->ReapCompletions();  // Else the port is stopped.
   return 0;
 }
 

@@ -50,6 +50,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   uint32_t tail;
   uint32_t room;            ///< Bytes behind every posted address.
   uint64_t rearm;           ///< First 8 bytes of mbuf::rearm_data.
+  uint64_t flags;           ///< In ol_flags of all mbufs of the pool.
   uint64_t address_offset;  ///< From an mbuf to the address posted for it; 0: read it there.
   rte_mempool* pool;
   uint64_t packets;  ///< Statistics: this queue's thread writes, others read.
@@ -91,7 +92,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
 
   bar::Bar registers;
   uint32_t page;
-  uint64_t bad_packet;     ///< More segments than the device takes.
+  uint64_t bad_packet;     ///< More segments, or longer headers, than the device takes.
   uint64_t stop_discards;  ///< Frames that the device had not taken when the queue stopped.
 
   const rte_memzone* zone;

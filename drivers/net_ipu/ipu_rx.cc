@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "cpu/vector.h"
+#include "dpdk/pool_flags.h"
 #include "net_ipu/ipu_ring.h"
 
 namespace sluice::net_ipu {
@@ -81,6 +82,7 @@ RxQueue* RxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint3
   queue->room = std::min<uint32_t>(rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM,
                                    UINT16_MAX & ~63u);
   queue->address_offset = AddressOffset(pool, addresses);
+  queue->flags = dpdk::FlagsOfPool(pool);
   rte_mbuf sample{};
   sample.data_off = RTE_PKTMBUF_HEADROOM;
   sample.nb_segs = 1;

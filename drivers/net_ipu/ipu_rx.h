@@ -70,7 +70,7 @@ inline void FillRare(rte_mbuf* mbuf, uint64_t low, uint64_t high) {
 inline void FillMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint64_t low, uint64_t high) {
   const uint32_t length = static_cast<uint16_t>(high);
   std::memcpy(RearmField(mbuf), &queue.rearm, sizeof(queue.rearm));
-  mbuf->ol_flags = static_cast<uint16_t>(high >> regs::ipu::kRxFlagsShift);
+  mbuf->ol_flags = queue.flags | static_cast<uint16_t>(high >> regs::ipu::kRxFlagsShift);
   mbuf->packet_type = static_cast<uint16_t>(high >> regs::ipu::kRxClassShift);
   mbuf->pkt_len = length;
   mbuf->data_len = static_cast<uint16_t>(length);

@@ -100,7 +100,7 @@ struct Run {
 Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** packets) {
   const Descriptor* const ring = queue.ring + at;
   rte_mbuf* const* const mbufs = queue.mbufs + at;
-  const cpu::Words rearm = cpu::FromLongs(queue.rearm, 0);
+  const cpu::Words rearm = cpu::FromLongs(queue.rearm, queue.flags);
   const cpu::Words low16 = cpu::AllOf(0xffff);
   const cpu::Words room = cpu::AllOf(queue.room - 1);
   const cpu::Words rare = cpu::AllOf(kRareFlags);

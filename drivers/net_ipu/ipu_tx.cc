@@ -112,6 +112,11 @@ uint32_t NotTaken(TxQueue& queue) {
   return frames;
 }
 
+/// A checksum is wanted behind more than the descriptor can say.
+bool HeaderIsTooLong(const rte_mbuf* mbuf) {
+  return (mbuf->ol_flags & (kChecksumFlags | RTE_MBUF_F_TX_TCP_SEG)) != 0 && mbuf->l3_len > 0xff;
+}
+
 /// What the first descriptor of a frame asks for.
 uint64_t Command(const rte_mbuf* mbuf) {
   if ((mbuf->ol_flags & kCommandFlags) == 0) return 0;
@@ -217,7 +222,7 @@ uint16_t TxBurstFull(void* opaque, rte_mbuf** packets, uint16_t count) {
   uint16_t sent = 0;
   for (; sent < count; ++sent) {
     rte_mbuf* const packet = packets[sent];
-    if (packet->nb_segs > kMaxSegments) [[unlikely]] {
+    if (packet->nb_segs > kMaxSegments || HeaderIsTooLong(packet)) [[unlikely]] {
       ++queue.bad_packet;
       rte_pktmbuf_free(packet);
       continue;

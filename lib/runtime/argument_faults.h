@@ -12,6 +12,9 @@
 
 namespace sluice::runtime {
 
+/// The shortest time between two statistics lines that flags take. 0 says "none".
+inline constexpr double kLeastPeriodS = 0.001;
+
 /// Of a file that is to be written: it can be created in its folder or, if it is there, written,
 /// and is no folder.
 std::string OutputFileFault(const std::string& path);

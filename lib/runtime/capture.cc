@@ -46,6 +46,10 @@ std::unique_ptr<Capture> Capture::Open(const std::string& path, uint64_t max_pkt
                               static_cast<uint16_t>(rte_pcapng_mbuf_size(kSnapBytes)),
                               SOCKET_ID_ANY);
   capture->ring_ = rte_ring_create("sluice_capture", kRingSlots, SOCKET_ID_ANY, RING_F_SC_DEQ);
+  if (capture->pcapng_ == nullptr && errno != ENOMEM) {
+    *error = "--capture: cannot write " + path + ": " + std::strerror(errno);
+    return nullptr;
+  }
   if (capture->pcapng_ == nullptr || capture->pool_ == nullptr || capture->ring_ == nullptr) {
     *error = std::string("--capture: out of memory: ") + rte_strerror(rte_errno);
     return nullptr;
@@ -55,6 +59,12 @@ std::unique_ptr<Capture> Capture::Open(const std::string& path, uint64_t max_pkt
 }
 
 Capture::~Capture() {
+  Close();
+  rte_ring_free(ring_);
+  rte_mempool_free(pool_);
+}
+
+std::string Capture::Close() {
   for (const Callback& callback : callbacks_) {
     if (callback.receive != nullptr) {
       rte_eth_remove_rx_callback(callback.port, callback.queue, callback.receive);
@@ -63,6 +73,7 @@ Capture::~Capture() {
       rte_eth_remove_tx_callback(callback.port, callback.queue, callback.transmit);
     }
   }
+  callbacks_.clear();
   stop_.store(true, std::memory_order_release);
   if (writer_.joinable()) writer_.join();
   if (pcapng_ != nullptr) {
@@ -70,12 +81,14 @@ Capture::~Capture() {
   } else if (file_ >= 0) {
     close(file_);
   }
-  rte_ring_free(ring_);
-  rte_mempool_free(pool_);
+  pcapng_ = nullptr;
+  file_ = -1;
   if (const uint64_t lost = lost_.load(std::memory_order_relaxed); lost > 0) {
     SLUICE_LOG(capture, WARNING,
                "%" PRIu64 " packets are missing in the capture: its thread was too slow", lost);
+    lost_.store(0, std::memory_order_relaxed);
   }
+  return failure_ == 0 ? "" : std::string("could not be written: ") + std::strerror(failure_);
 }
 
 Capture::Point& Capture::AddPoint(uint16_t port, uint32_t queue) {
@@ -167,6 +180,17 @@ void Capture::Copy(const Point& point, const rte_mbuf* mbuf, bool received) {
   lost_.fetch_add(1, std::memory_order_relaxed);
 }
 
+void Capture::WriteBlocks(std::span<rte_mbuf*> blocks) {
+  ssize_t bytes = 0;
+  for (const rte_mbuf* const block : blocks) bytes += block->pkt_len;
+  const std::scoped_lock lock(writing_);
+  errno = 0;
+  const ssize_t written =
+      rte_pcapng_write_packets(pcapng_, blocks.data(), static_cast<uint16_t>(blocks.size()));
+  // What is written in part ends the file: no reader finds what follows.
+  if (written != bytes) failure_ = errno != 0 ? errno : ENOSPC;
+}
+
 void Capture::Write() {
   std::array<rte_mbuf*, kBurst> mbufs;
   for (;;) {
@@ -174,10 +198,7 @@ void Capture::Write() {
     const uint32_t count = rte_ring_dequeue_burst(ring_, reinterpret_cast<void**>(mbufs.data()),
                                                   kBurst, nullptr);
     if (count > 0) {
-      const std::scoped_lock lock(writing_);
-      if (rte_pcapng_write_packets(pcapng_, mbufs.data(), static_cast<uint16_t>(count)) < 0) {
-        lost_.fetch_add(count, std::memory_order_relaxed);
-      }
+      if (failure_ == 0) WriteBlocks({mbufs.data(), count});
       rte_pktmbuf_free_bulk(mbufs.data(), count);
     } else if (last) {
       return;

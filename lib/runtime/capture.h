@@ -2,7 +2,8 @@
 //
 // `--capture=FILE`: a copy of what passes the queues, written as pcapng by a
 // thread of its own. For when dpdk-dumpcap cannot attach, as without hugepages.
-// Packetized queues are seen through ethdev callbacks, the others through their taps. A full ring loses copies, never traffic; the loss is reported.
+// Packetized queues are seen through ethdev callbacks, the others through their taps. A full ring
+// loses copies, never traffic; the loss is reported. Nothing is written behind a failure.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -12,6 +13,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,10 +33,14 @@ class Capture {
   /// failure returns null and sets `error` to one line.
   static std::unique_ptr<Capture> Open(const std::string& path, uint64_t max_pkts,
                                        std::string* error);
-  /// Detaches, writes what is left, says how much was lost. No worker polls any more.
+  /// As Close.
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
+
+  /// Detaches, writes what is left, says how much was lost. No worker polls any more. Empty, or why
+  /// the file could not be written to its end. Later calls do nothing more.
+  std::string Close();
 
   /// Watches a queue pair of a started port.
   void Attach(uint16_t port, uint16_t queue);
@@ -71,6 +77,7 @@ class Capture {
   void Copy(const Point& point, const rte_mbuf* mbuf, bool received);
   bool Wanted();
   void Write();
+  void WriteBlocks(std::span<rte_mbuf*> blocks);
 
   int file_ = -1;
   rte_pcapng* pcapng_ = nullptr;
@@ -80,6 +87,7 @@ class Capture {
   std::atomic<uint64_t> taken_{0};    ///< Copies asked for.
   std::atomic<uint64_t> lost_{0};     ///< Copies that found no buffer or no room.
   std::atomic<bool> stop_{false};
+  int failure_ = 0;                   ///< An errno. The writer's, until it has ended.
   std::list<Point> points_;           ///< Stable addresses.
   std::vector<Callback> callbacks_;
   std::mutex writing_;                ///< Into the file.

@@ -68,6 +68,7 @@ constexpr std::array kModelEndings{
     // Wires: emulator/faults.cc, port.h, loopback.h, cable.h.
     Ending{"wire_fault_drop", "wire_fault_drop", At::kWire},
     Ending{"wire_fault_linkdown", "wire_fault_linkdown", At::kWire},
+    Ending{"wire_fault_police", "wire_fault_police", At::kWire},
     Ending{"wire_port_rx_unusable", "wire_port_rx_unusable", At::kWire},
     Ending{"wire_port_tx_full", "wire_port_tx_full", At::kWire},
     Ending{"wire_port_tx_oversize", "wire_port_tx_oversize", At::kWire},

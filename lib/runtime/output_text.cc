@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/output_text.h"
 
+#include <poll.h>
+
 #include <cstdio>
 
 namespace sluice::runtime {
@@ -11,6 +13,11 @@ bool WriteText(const std::string& path, const std::string& text) {
   if (file == nullptr) return false;
   const bool written = std::fputs(text.c_str(), file) >= 0;
   return std::fclose(file) == 0 && written;
+}
+
+bool TakesText(std::FILE* file) {
+  pollfd room{fileno(file), POLLOUT, 0};
+  return poll(&room, 1, 0) > 0;  // A broken one, too: who writes finds that out.
 }
 
 }  // namespace sluice::runtime

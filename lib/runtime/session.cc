@@ -220,6 +220,12 @@ int Session::Supervise(std::span<const WorkerView> workers,
     std::fprintf(stderr, "%s\n", verdict.c_str());
     exit_code = 1;
   }
+  if (capture_ != nullptr) {
+    if (const std::string why = capture_->Close(); !why.empty()) {
+      std::fprintf(stderr, "--capture=%s: %s\n", options.capture.c_str(), why.c_str());
+      exit_code = 1;
+    }
+  }
   if (!options.json.empty() && !WriteText(options.json, JsonReport(run, hooks_.report))) {
     std::fprintf(stderr, "--json=%s: could not be written\n", options.json.c_str());
     exit_code = 1;

@@ -12,6 +12,7 @@
 
 #include "runtime/drain.h"
 #include "runtime/log.h"
+#include "runtime/output_text.h"
 #include "runtime/service_manager.h"
 #include "runtime/telemetry.h"
 
@@ -103,11 +104,13 @@ void Supervisor::Watch() {
     }
     if (Now() - begin_s_ < next_line) continue;
     const Sample sample = Take();
-    std::fprintf(plan_.text, "%s\n", StatsLine(last, sample).c_str());
-    if (hooks.line) std::fprintf(plan_.text, "%s\n", hooks.line().c_str());
-    std::fflush(plan_.text);
+    if (TakesText(plan_.text)) {
+      std::fprintf(plan_.text, "%s\n", StatsLine(last, sample).c_str());
+      if (hooks.line) std::fprintf(plan_.text, "%s\n", hooks.line().c_str());
+      std::fflush(plan_.text);
+    }
     last = sample;
-    next_line += plan_.stats_period_s;
+    while (next_line <= sample.seconds) next_line += plan_.stats_period_s;
   }
 }
 

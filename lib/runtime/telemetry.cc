@@ -75,6 +75,18 @@ std::string Scalar(const Json& value) {
   return text;
 }
 
+// DPDK takes letters, digits, _ and / in names, and leaves members with others out: _ stands for
+// each of those.
+std::string LegalName(const std::string& name) {
+  constexpr auto is_legal = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '/';
+  };
+  std::string legal = name.substr(0, RTE_TEL_MAX_STRING_LEN - 1);
+  std::ranges::replace_if(legal, [&](char c) { return !is_legal(c); }, '_');
+  return legal;
+}
+
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested);
 
 void Fill(rte_tel_data* data, const Json& value, bool nested) {
@@ -99,15 +111,20 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
   }
 }
 
+// An object whose name is not legal has that as its member "name".
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested) {
+  const std::string legal = LegalName(name);
   if (value.is_number_integer()) {
-    dpdk::AddToDict(data, name.c_str(), value.get<uint64_t>());
+    dpdk::AddToDict(data, legal.c_str(), value.get<uint64_t>());
   } else if (value.is_structured() && !nested) {
     Data inner(rte_tel_data_alloc(), &rte_tel_data_free);
     Fill(inner.get(), value, true);
-    if (rte_tel_data_add_dict_container(data, name.c_str(), inner.get(), 0) == 0) inner.release();
+    if (value.is_object() && legal != name && !value.contains("name")) {
+      rte_tel_data_add_dict_string(inner.get(), "name", Scalar(name).c_str());
+    }
+    if (rte_tel_data_add_dict_container(data, legal.c_str(), inner.get(), 0) == 0) inner.release();
   } else {
-    rte_tel_data_add_dict_string(data, name.c_str(), Scalar(value).c_str());
+    rte_tel_data_add_dict_string(data, legal.c_str(), Scalar(value).c_str());
   }
 }
 

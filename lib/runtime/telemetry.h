@@ -16,7 +16,8 @@
 namespace sluice::runtime {
 
 /// Answers the two commands and the application's while it lives; afterwards they answer with
-/// nothing. EAL's telemetry thread calls `take` and `commands`. One at a time.
+/// nothing. EAL's telemetry thread calls `take` and `commands`. One at a time. Names with what DPDK
+/// takes in none of its own have _ for it; an object of such a name says that as its member "name".
 class TelemetryScope {
  public:
   TelemetryScope(std::function<Sample()> take, std::span<const std::string_view> reasons,

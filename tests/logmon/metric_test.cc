@@ -68,6 +68,15 @@ TEST(ValueHistogram, MergedHasTheLeastAndTheGreatestOfAll) {
   }
 }
 
+TEST(ValueHistogram, HoldsMoreValuesThan32BitsCount) {
+  ValueHistogram all;
+  for (int i = 0; i < 3; ++i) all.Record(5);
+  for (int i = 0; i < 33; ++i) all.Merge(ValueHistogram(all));
+  EXPECT_EQ(all.count(), uint64_t{3} << 33);
+  EXPECT_NEAR(all.Percentile(0.5), 5, 5 * 0.032);
+  EXPECT_NEAR(all.Percentile(0.99), 5, 5 * 0.032);
+}
+
 TEST(Tally, CountsEventsAndValuesByMinute) {
   Tally tally({});
   tally.AddLines(10, 5);

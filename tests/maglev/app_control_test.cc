@@ -84,8 +84,8 @@ TEST(Control, AnOperatorDrainsAndRestores) {
 TEST(Control, WhatChangesNothingPublishesNothing) {
   Control control(ParseText(Text({"a", "b"})), "", 1);
   EXPECT_EQ(control.Restore({"web", "a"}), "");
-  control.SetHealthy({"web", "a"}, true);
-  control.SetHealthy({"web", "nobody"}, false);
+  control.SetHealthy({{{"web", "a"}, true}});
+  control.SetHealthy({{{"web", "nobody"}, false}});
   EXPECT_EQ(EpochOf(control), 1u);
 }
 
@@ -98,11 +98,11 @@ TEST(Control, BackendsThatDoNotExistAreNamed) {
 
 TEST(Control, ABackendThatDoesNotAnswerIsDownWhateverElseItWas) {
   Control control(ParseText(Text({"a", "b"})), "", 1);
-  control.SetHealthy({"web", "a"}, false);
+  control.SetHealthy({{{"web", "a"}, false}});
   EXPECT_EQ(StateOf(control, "a"), "down");
   control.Drain({"web", "a"});
   EXPECT_EQ(StateOf(control, "a"), "down");
-  control.SetHealthy({"web", "a"}, true);
+  control.SetHealthy({{{"web", "a"}, true}});
   EXPECT_EQ(StateOf(control, "a"), "draining");  // Draining stays draining.
 }
 
@@ -126,35 +126,43 @@ TEST(Control, WithoutAnyHealthyBackendAVipMayFailOpen) {
                                                 : R"({"type": "tcp"})")),
                     "", 1);
     const auto states = [&] { return StateOf(control, "a") + " " + StateOf(control, "b"); };
-    control.SetHealthy({"web", "a"}, false);
+    control.SetHealthy({{{"web", "a"}, false}});
     EXPECT_EQ(states(), "down up");
     EXPECT_FALSE(FailedOpen(control));
-    control.SetHealthy({"web", "b"}, false);
+    control.SetHealthy({{{"web", "b"}, false}});
     EXPECT_EQ(states(), fail_open ? "up up" : "down down");
     EXPECT_EQ(FailedOpen(control), fail_open);
-    control.SetHealthy({"web", "a"}, true);
+    control.SetHealthy({{{"web", "a"}, true}});
     EXPECT_EQ(states(), "up down");
     EXPECT_FALSE(FailedOpen(control));
   }
+}
+
+TEST(Control, BackendsThatFailAtOnceAreOneChange) {
+  Control control(ParseText(CheckedText(R"({"type": "tcp", "fail_open": true})")), "", 1);
+  control.SetHealthy({{{"web", "a"}, false}, {{"web", "b"}, false}});
+  EXPECT_TRUE(FailedOpen(control));
+  EXPECT_EQ(StateOf(control, "a"), "up");
+  EXPECT_EQ(EpochOf(control), 2u) << "no table in which only one of them had failed";
 }
 
 TEST(Control, FailingOpenIsNoWayAroundFileAndOperator) {
   json config = json::parse(CheckedText(R"({"type": "tcp", "fail_open": true})"));
   Control drained(ParseText(config.dump()), "", 1);
   drained.Drain({"web", "b"});
-  drained.SetHealthy({"web", "a"}, false);
+  drained.SetHealthy({{{"web", "a"}, false}});
   EXPECT_EQ(StateOf(drained, "a"), "up") << "the only one that may take new flows";
   EXPECT_EQ(StateOf(drained, "b"), "draining");
   drained.Drain({"web", "a"});
   EXPECT_EQ(StateOf(drained, "a"), "down") << "nobody may take new flows: nothing to open";
   config["vips"][0]["backends"][1]["state"] = "down";
   Control down(ParseText(config.dump()), "", 1);
-  down.SetHealthy({"web", "a"}, false);
+  down.SetHealthy({{{"web", "a"}, false}});
   EXPECT_EQ(StateOf(down, "a"), "up");
   EXPECT_EQ(StateOf(down, "b"), "down");
   config["vips"][0]["backends"][1].update({{"state", "up"}, {"weight", 0}});
   Control weightless(ParseText(config.dump()), "", 1);
-  weightless.SetHealthy({"web", "a"}, false);
+  weightless.SetHealthy({{{"web", "a"}, false}});
   EXPECT_TRUE(FailedOpen(weightless)) << "who has no weight takes no new flows";
 }
 
@@ -257,6 +265,26 @@ TEST(Control, IndicesThatGetNewOwnersAreTold) {
   file.Write(Text({"a", "c"}));
   EXPECT_EQ(control.Reload(), "");
   EXPECT_EQ(renewed, std::vector<uint16_t>{1});
+}
+
+TEST(Control, AnIndexThatNobodyHadForAWhileGetsANewOwner) {
+  const ConfigFile file;
+  const json one = json::parse(Text({"a"}));
+  const auto with = [&](const char* name, int port) {
+    json two = one;
+    two["vips"].push_back(one["vips"][0]);
+    two["vips"][1].update({{"name", name}, {"port", port}});
+    return two.dump();
+  };
+  Control control(ParseText(with("dns", 53)), file.path(), 1);
+  std::vector<uint16_t> renewed;
+  control.set_on_new_owners([&](const auto& owners) { renewed = owners.vips; });
+  for (const std::string& text : {one.dump(), with("ssh", 22)}) {
+    renewed.clear();
+    file.Write(text);
+    EXPECT_EQ(control.Reload(), "");
+    EXPECT_EQ(renewed, std::vector<uint16_t>{1}) << text;
+  }
 }
 
 TEST(HealthState, FallFailuresInARowAndRiseSuccessesInARowDecide) {

@@ -204,6 +204,23 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(report["lost"], 0)
         self.assertNotIn("web2", report["vips"]["web"]["backends"])
 
+    def test_names_by_default_are_told_though_telemetry_takes_no_such_keys(self):
+        config = sample()
+        for vip in config["vips"]:
+            del vip["name"]
+            for backend in vip["backends"]:
+                del backend["name"]
+        web = "tcp 192.0.2.10:80"
+        with Running(config, "--rate=50k") as balancer:
+            vips = balancer.ask("vips")
+            self.assertEqual(len(vips), len(config["vips"]))
+            self.assertEqual(vips["tcp_192_0_2_10_80"]["name"], web)
+            self.assertEqual([backend["name"] for backend in balancer.ask("backends", web).values()],
+                             [backend["address"] for backend in config["vips"][0]["backends"]])
+            text = run(f"--plan={balancer.path}", f"--instance={balancer.prefix}", eal=None).stdout
+            self.assertIn(f"{web}: same; ", text)
+            balancer.stop()
+
     def test_answers_of_telemetry(self):
         with Running(sample(), "--rate=50k") as balancer:
             self.assertEqual(list(balancer.ask("vips")), ["web", "dns", "web6"])

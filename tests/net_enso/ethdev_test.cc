@@ -306,6 +306,14 @@ TEST(Ethdev, WhatTheNicCannotSendLeavesThroughTheExceptionPort) {
     SendFrame(vdev, pool, ArpFrame());
     EXPECT_EQ(rte_ring_count(ring), 0u) << "is sent nothing";
     EXPECT_EQ(vdev.Stats().oerrors, 1u);
+    // Of that name, and free: from the next start on it is the one.
+    EXPECT_EQ(rte_eth_dev_stop(static_cast<uint16_t>(other)), 0);
+    EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+    EXPECT_EQ(rte_eth_dev_start(vdev.port()), 0);
+    SendFrame(vdev, pool, ArpFrame());
+    void* mbuf = nullptr;
+    ASSERT_EQ(rte_ring_dequeue(ring, &mbuf), 0);
+    rte_pktmbuf_free(static_cast<rte_mbuf*>(mbuf));
   }
   rte_eth_dev_stop(static_cast<uint16_t>(other));
   rte_eth_dev_close(static_cast<uint16_t>(other));
@@ -606,10 +614,30 @@ TEST(Ethdev, QueuesStopAndStartAlone) {
 
   ASSERT_EQ(rte_eth_dev_tx_queue_stop(vdev.port(), 0), 0);
   EXPECT_EQ(rte_eth_tx_burst(vdev.port(), 0, &mbuf, 1), 0);
+  rte_mbuf* other = pool.Fill(ArpFrame());
+  EXPECT_EQ(rte_eth_tx_burst(vdev.port(), 0, &other, 1), 0) << "nor what it could not frame";
+  rte_pktmbuf_free(other);
+  EXPECT_EQ(rte_eth_tx_done_cleanup(vdev.port(), 0, 0), 0);
   ASSERT_EQ(rte_eth_dev_tx_queue_start(vdev.port(), 0), 0);
   EXPECT_EQ(rte_eth_tx_burst(vdev.port(), 0, &mbuf, 1), 1);
   EXPECT_EQ(ReceiveFrames(vdev.port(), 1), std::vector<Bytes>{frame});
   EXPECT_EQ(vdev.Stats().opackets, 2u);
+  ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  EXPECT_EQ(rte_eth_tx_done_cleanup(vdev.port(), 0, 0), 0) << "of a stopped port";
+}
+
+TEST(Ethdev, APortThatRunsIsUnplugged) {
+  const Pool pool(1024);
+  ASSERT_EQ(rte_vdev_init("net_enso_runs", "wire=gen:size=64"), 0);
+  uint16_t port = 0;
+  ASSERT_EQ(rte_eth_dev_get_port_by_name("net_enso_runs", &port), 0);
+  const rte_eth_conf conf{};
+  ASSERT_EQ(rte_eth_dev_configure(port, 1, 1, &conf), 0);
+  ASSERT_EQ(rte_eth_rx_queue_setup(port, 0, 512, 0, nullptr, pool.get()), 0);
+  ASSERT_EQ(rte_eth_tx_queue_setup(port, 0, 512, 0, nullptr), 0);
+  ASSERT_EQ(rte_eth_dev_start(port), 0);
+  EXPECT_EQ(rte_vdev_uninit("net_enso_runs"), 0);
+  EXPECT_NE(rte_eth_dev_get_port_by_name("net_enso_runs", &port), 0);
 }
 
 TEST(Ethdev, AQueueThatIsStoppedWithThePortAccountsForItsFrames) {

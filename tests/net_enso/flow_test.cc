@@ -305,6 +305,21 @@ TEST_F(FlowTest, RefusesMoreThanTheTableHolds) {
   EXPECT_EQ(rte_flow_flush(vdev_.port(), &error_), 0);
 }
 
+TEST_F(FlowTest, RefusesMoreCountedRulesThanAQueueHasRunningOrNot) {
+  for (const bool stopped : {false, true}) {
+    if (stopped) {
+      ASSERT_EQ(rte_eth_dev_stop(vdev_.port()), 0);
+    }
+    for (uint32_t i = 0; i < 8; ++i) ASSERT_NE(Create(Rule(IPPROTO_UDP, 1 + i, 80, 0)), nullptr);
+    ExpectRefused(Rule(IPPROTO_UDP, 100, 80, 0), "as many rules as it can");
+    EXPECT_NE(Create(Rule(IPPROTO_UDP, 100, 80, 1)), nullptr) << "another queue";
+    if (stopped) {
+      EXPECT_EQ(rte_eth_dev_start(vdev_.port()), 0);
+    }
+    EXPECT_EQ(rte_flow_flush(vdev_.port(), &error_), 0);
+  }
+}
+
 TEST_F(FlowTest, OnlyCountedRulesCanBeQueried) {
   Rule rule(IPPROTO_UDP, 1, 80, 0);
   rule.actions[1].type = RTE_FLOW_ACTION_TYPE_END;

@@ -3,6 +3,7 @@
 // The driver's rings against a stepped model: every ring size and burst size, both
 // receive paths, hostile write-backs, and no mbuf lost.
 #include <gtest/gtest.h>
+#include <rte_malloc.h>
 
 #include <algorithm>
 #include <random>
@@ -257,6 +258,21 @@ TEST(MultiSegmentTransmit, ChainsBeyondTheDeviceAreRefusedAndCounted) {
   EXPECT_EQ(pair.sent.frames, std::vector<std::string>{Numbered(1)});
 }
 
+TEST(Transmit, AChecksumBehindMoreThanADescriptorSaysIsRefused) {
+  CheckedPool pool(512);
+  QueuePair pair(pool.get(), 64, false, RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
+  for (const int l3_len : {255, 256, 264}) {
+    rte_mbuf* packet = MbufOf(pool.get(), std::string(600, 'x'));
+    packet->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM;
+    packet->l2_len = 14;
+    packet->l3_len = static_cast<uint16_t>(l3_len);
+    EXPECT_EQ(TxBurstFull(pair.tx, &packet, 1), 1u);
+  }
+  pair.Step();
+  EXPECT_EQ(pair.tx->bad_packet, 2u);
+  EXPECT_EQ(pair.sent.frames.size(), 1u);
+}
+
 TEST(Transmit, AFullRingTakesWhatFitsAndKeepsTheRestWithTheCaller) {
   CheckedPool pool(512);
   QueuePair pair(pool.get(), 64);
@@ -332,6 +348,32 @@ TEST(Transmit, StoppingCountsWhatTheDeviceDoesNotTake) {
   });
   EXPECT_EQ(pair.sent.frames.size(), 10u);
   EXPECT_EQ(pair.tx->stop_discards, 7u);
+}
+
+TEST(Receive, BuffersThatAPoolPinsStayMarkedAsThat) {
+  constexpr uint32_t kMbufs = 255, kRoom = RTE_PKTMBUF_HEADROOM + 2048;
+  void* const memory = rte_malloc("pinned", kMbufs * kRoom, 4096);
+  ASSERT_NE(memory, nullptr);
+  const rte_pktmbuf_extmem where{memory, rte_malloc_virt2iova(memory), kMbufs * kRoom, kRoom};
+  rte_mempool* const pool =
+      rte_pktmbuf_pool_create_extbuf("pinned", kMbufs, 0, 0, kRoom, SOCKET_ID_ANY, &where, 1);
+  ASSERT_NE(pool, nullptr);
+  {
+    QueuePair pair(pool, 64);
+    for (const RxBurst receive : {RxBurstScalar, RxBurstVector}) {
+      for (uint32_t i = 0; i < 8; ++i) ASSERT_TRUE(pair.Offer(Numbered(i)));
+      rte_mbuf* packets[8];
+      ASSERT_EQ(receive(pair.rx, packets, 8), 8u);
+      for (uint32_t i = 0; i < 8; ++i) {
+        EXPECT_NE(packets[i]->ol_flags & RTE_MBUF_F_EXTERNAL, 0u);
+        EXPECT_EQ(BytesOf(packets[i]), Numbered(i));
+        rte_pktmbuf_free(packets[i]);
+      }
+    }
+  }
+  EXPECT_EQ(rte_mempool_avail_count(pool), kMbufs);
+  rte_mempool_free(pool);
+  rte_free(memory);
 }
 
 TEST(Receive, AnEmptyPoolCostsFramesAndRecovers) {

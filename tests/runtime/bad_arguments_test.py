@@ -32,6 +32,7 @@ BAD = {
         --duration_s=nan
         --duration_s=long
         --stats_period_s=-0.1
+        --stats_period_s=0.0001
         --json={NOWHERE}
         --json=/
         --pcap={NOWHERE}
@@ -56,6 +57,7 @@ BAD = {
         --regions=2
         --region_bytes=5000
         --capture={NOWHERE}
+        --capture=CAPTURE --pcap=CAPTURE
         --capture={NOWHERE},n=5
         --capture=,n=5
         --metrics=x
@@ -136,6 +138,7 @@ BAD = {
         --seed=x
         --duration_s=-1
         --stats_period_s=nan
+        --stats_period_s=0.0005
         --patience_s=0
         --json={NOWHERE}
         --json=/""",
@@ -290,6 +293,7 @@ BAD = {
         --device_cpu=1023
         --duration_s=-1
         --stats_period_s=nan
+        --stats_period_s=0.0005
         --json={NOWHERE}
         --pipe_flits=1000 --model=enso
         --nb_entries=1000 --model=enso

@@ -50,8 +50,8 @@ TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
 
 TEST(NicDrops, OfAModelsDriver) {
   for (const char* ending : {"rx_bad_writeback", "rx_stop_discards", "tx_bad_packet",
-                             "tx_stop_discards", "link_discarded_pkts", "line_rx_stop_discards", "line_tx_stop_discards",
-                             "rx_too_long", "rx_stop_drops",
+                             "tx_stop_discards", "link_discarded_pkts", "line_rx_stop_discards",
+                             "line_tx_stop_discards", "rx_too_long", "rx_stop_drops",
                              "tx_unframeable"}) {
     EXPECT_EQ(When(ending).in_host, 3u) << ending;
   }
@@ -64,8 +64,8 @@ TEST(NicDrops, OfAModelsDriver) {
 }
 
 TEST(NicDrops, OfAWireStandApart) {
-  for (const char* ending : {"wire_fault_drop", "wire_fault_linkdown", "wire_port_tx_full",
-                             "wire_port_tx_oversize", "wire_port_tx_no_mbuf",
+  for (const char* ending : {"wire_fault_drop", "wire_fault_linkdown", "wire_fault_police",
+                             "wire_port_tx_full", "wire_port_tx_oversize", "wire_port_tx_no_mbuf",
                              "wire_port_rx_unusable", "wire_loopback_full", "wire_cable_full",
                              "wire_cable_down", "wire_cable_oversize", "wire_cable_cut_tx",
                              "wire_cable_cut_rx"}) {

@@ -172,6 +172,20 @@ class Pages(unittest.TestCase):
                             snapshot(1, pages={page: {"b": entry}}, choices={page: ("two", [])}))
         self.assertIsNone(pages.make("Backends", pair, []).rows[0][3])
 
+    def test_entries_whose_keys_are_not_their_names_have_those(self):
+        answer = {"tcp_192_0_2_1_80": {"name": "tcp 192.0.2.1:80", "pkts": 10}}
+        later = {"tcp_192_0_2_1_80": {"name": "tcp 192.0.2.1:80", "pkts": 20}}
+        row = self.page("VIPs", answer, later).rows[0]
+        self.assertEqual((row[0], row[6]), ("tcp 192.0.2.1:80", 5.0))
+        page = next(page for page in APP_PAGES if page.title == "Backends")
+        asked = []
+
+        def ask(command, parameters=""):
+            asked.append(parameters)
+            return answer if command == page.about else {}
+        ask_page(ask, page, "")
+        self.assertEqual(asked, ["", "tcp 192.0.2.1:80"])
+
     def test_an_error_is_shown_as_it_is(self):
         self.assertEqual(self.page("Keys", {}, {"error": "no epoch has ended yet"}).head,
                          ["no epoch has ended yet"])

@@ -107,6 +107,9 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
   tables->backends_.resize(before.backends_.size());
   tables->backend_names_.resize(before.backends_.size());
   tables->backend_keys_.resize(before.backends_.size());
+  // Whose index is taken is told from who had it, whenever that was.
+  tables->vips_.resize(before.vips_.size());
+  tables->vip_names_.resize(before.vip_names_.size());
   tables->AddPeers(setup);
   for (const VipSetup& vip : setup.vips) {
     const uint16_t index = vip_indices.IndexOf(vip.name);

@@ -69,7 +69,7 @@ class ValueHistogram {
     return std::ldexp(fraction, bucket / kPerPower + kMinPower);
   }
 
-  std::array<uint32_t, kBuckets> counts_ = {};
+  std::array<uint64_t, kBuckets> counts_ = {};
   uint64_t count_ = 0;
   double min_ = 0, max_ = 0;
 };
