@@ -105,15 +105,19 @@ int Serve(Settings settings) {
   }
   sluice::emulator::Wire& wire =
       network != nullptr ? static_cast<sluice::emulator::Wire&>(*network) : clients;
+  const sluice::device::rpc::DispatcherConfig dispatcher = {
+      .cores = settings.cores,
+      .queue_capacity = settings.queue,
+      .suspended_capacity = settings.nested,
+      .preempt_bound = settings.preempt_ns,
+      .handler_bound = settings.handler_ns,
+      .nested_bound = settings.nested_ns,
+      .retire_after = settings.retire_ns};
+  const auto services = static_cast<uint32_t>(settings.services.size());
   const sluice::device::rpc::RpcNicConfig config = {
-      .dispatcher = {.cores = settings.cores,
-                     .queue_capacity = settings.queue,
-                     .suspended_capacity = settings.nested,
-                     .preempt_bound = settings.preempt_ns,
-                     .handler_bound = settings.handler_ns,
-                     .nested_bound = settings.nested_ns,
-                     .retire_after = settings.retire_ns},
+      .dispatcher = dispatcher,
       .users = sluice::rpc_app::kUserGeometry,
+      .slots = sluice::device::rpc::SlotsFor(dispatcher, services),
       .dma_bytes = settings.dma_bytes,
       .nested_depth = settings.nested_depth};
   auto nic = std::make_unique<NicThread>(config, *placement, wire, processes, cores,

@@ -55,7 +55,7 @@ class LineHost : public device::rpc::HostPort, private device::FrameSink {
  public:
   explicit LineHost(const ServiceFunctions& functions)
       : answerer_(functions.table()),
-        nic({.dispatcher = {}, .users = kUserGeometry, .slots = 16}, placement_, *this) {
+        nic({.dispatcher = {}, .users = kUserGeometry}, placement_, *this) {
     nic.AttachKernel(0, {kernel_memory_.span(), 0});
     nic.AddService(1, 1, {kPort, functions.table(), {}});
     const device::rpc::Endpoint endpoint = {

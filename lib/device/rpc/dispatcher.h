@@ -14,6 +14,7 @@
 // A state machine without clock, memory or threads: events in, actions out.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -46,6 +47,14 @@ struct DispatcherConfig {
   uint64_t retire_after = 0;
   uint32_t kept_cores = 1;        ///< Cores that stay although they are idle.
 };
+
+/// Calls of one process, at most, that have arrived and not ended: those that wait to begin, those
+/// that are suspended or wait to go on, and for each core one that it runs, or that goes on because
+/// too many are suspended.
+constexpr uint32_t MaxCalls(const DispatcherConfig& config) {
+  return std::max(config.queue_capacity, 1u) + std::max(config.suspended_capacity, 1u) +
+         std::clamp(config.cores, 1u, kMaxCores);
+}
 
 /// One thing for the device to do. `core` and `process` where they make sense; `call` of those
 /// that say so. Every call that arrived ends in one of the last five, once; suspended or not, it is

@@ -15,7 +15,8 @@ using coherent::Seen;
 
 RpcNic::RpcNic(const RpcNicConfig& config, Placement& placement, HostPort& host)
     : config_(config), host_(host), dispatcher_(config.dispatcher, placement),
-      slots_(std::max(config.slots, 1u)), scratch_(coherent::Control::kMaxLength + 1) {
+      slots_(config.slots != 0 ? config.slots : SlotsFor(config.dispatcher, kMaxProcesses)),
+      scratch_(coherent::Control::kMaxLength + 1) {
   later_.reserve(2 * size_t{slots_.size()});
   config_.dispatcher.cores = std::clamp(config_.dispatcher.cores, 1u, kMaxCores);
   for (const std::string_view name : Dispatcher::kCounterNames) counters_.push_back({name, 0});

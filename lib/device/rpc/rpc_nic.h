@@ -29,10 +29,18 @@
 
 namespace sluice::device::rpc {
 
+/// Slots with which calls to one of so many services never keep out those to another: all that the
+/// services can hold, and one for a call that finds a full queue.
+constexpr uint32_t SlotsFor(const DispatcherConfig& dispatcher, uint32_t services) {
+  return services * MaxCalls(dispatcher) + 1;
+}
+
 struct RpcNicConfig {
   DispatcherConfig dispatcher;
   coherent::Geometry users;  ///< What every user endpoint is laid out like.
-  uint32_t slots = 1024;     ///< Calls that the device holds at once, nested ones too; ≥ 1.
+  /// Calls that the device holds at once, nested ones too; 0: SlotsFor(dispatcher, kMaxProcesses).
+  /// With fewer than SlotsFor says, a service that is down or slow may keep out calls to others.
+  uint32_t slots = 0;
   uint32_t dma_bytes = 4096;  ///< Larger arguments go through the line's buffer, not through lines.
   uint32_t nested_depth = 8;  ///< Calls in calls; 0: services make none.
   bool traces = false;       ///< HostPort::Answered.

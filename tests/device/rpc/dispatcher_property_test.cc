@@ -2,7 +2,7 @@
 //
 // The dispatcher under random calls, on hosts whose processes hang, die, make calls of their own
 // and load what is not theirs: every call has one ending, none begins twice or goes on without
-// having been suspended, none reaches another process.
+// having been suspended, none reaches another process, and no process holds more than MaxCalls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,15 +58,15 @@ class World {
  public:
   explicit World(uint32_t seed)
       : random_(seed), placement_(seed % 2 == 0 ? 500 : ~uint64_t{0}),
-        dispatcher_({.cores = kCores,
-                     .queue_capacity = 4,
-                     .suspended_capacity = kMaxSuspended,
-                     .switch_bound = kSwitchBound,
-                     .leave_bound = kLeaveBound,
-                     .preempt_bound = kPreemptBound,
-                     .nested_bound = kNestedBound,
-                     .retire_after = seed % 3 == 0 ? 200u : 0u},
-                    placement_) {
+        config_({.cores = kCores,
+                 .queue_capacity = 4,
+                 .suspended_capacity = kMaxSuspended,
+                 .switch_bound = kSwitchBound,
+                 .leave_bound = kLeaveBound,
+                 .preempt_bound = kPreemptBound,
+                 .nested_bound = kNestedBound,
+                 .retire_after = seed % 3 == 0 ? 200u : 0u}),
+        dispatcher_(config_, placement_) {
     for (ProcessId id = 0; id < kKnown; ++id) dispatcher_.AddProcess(id, 1 + id % 3);
   }
 
@@ -93,6 +93,8 @@ class World {
   }
 
   uint64_t counter(DispatchCounter counter) const { return dispatcher_.counter(counter); }
+  uint32_t most_held() const { return most_held_; }
+  uint32_t may_hold() const { return MaxCalls(config_); }
 
  private:
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
@@ -130,6 +132,8 @@ class World {
       default:
         Move(core);
     }
+    for (const uint32_t held : held_) most_held_ = std::max(most_held_, held);
+    EXPECT_LE(most_held_, may_hold());
     // No core waits in the kernel while a process wants one.
     for (CoreId id = 0; id < kCores; ++id) {
       if (dispatcher_.state(id) == Dispatcher::CoreState::kKernel) {
@@ -141,6 +145,7 @@ class World {
   void Arrive(ProcessId process) {
     const CallId call = next_call_++;
     calls_[call] = {process};
+    ++held_[process];
     Take(dispatcher_.Arrive(process, call, now_));
   }
 
@@ -269,12 +274,17 @@ class World {
       case Kind::kAnswered:
         EXPECT_TRUE(calls_[action.call].begun) << "an answer without a call";
         EXPECT_FALSE(calls_[action.call].suspended || calls_[action.call].goes_on);
-        ++calls_[action.call].ended;
+        End(calls_[action.call]);
         break;
       default:
         calls_[action.call].suspended = false;
-        ++calls_[action.call].ended;
+        End(calls_[action.call]);
     }
+  }
+
+  void End(Call& call) {
+    ++call.ended;
+    --held_[call.process];
   }
 
   // What a process was asked to do it has done in time, or it is dead.
@@ -296,6 +306,7 @@ class World {
 
   std::mt19937 random_;
   FifoPlacement placement_;
+  DispatcherConfig config_;
   Dispatcher dispatcher_;
   uint64_t now_ = 0;
   uint64_t checked_ = 0;
@@ -305,14 +316,19 @@ class World {
   std::array<uint64_t, kCores> bound_{};
   std::array<HostProcess, kProcesses> processes_{};
   std::map<CallId, Call> calls_;
+  std::array<uint32_t, kProcesses> held_{};  // Calls that have not ended.
+  uint32_t most_held_ = 0;                   // By one process.
 };
 
 TEST(DispatcherProperties, EveryCallEndsOnceAndReachesItsOwnProcessOnly) {
   std::array<uint64_t, Dispatcher::kCounters> total{};
+  uint32_t most_held = 0, may_hold = 0;
   for (uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     World world(seed);
     world.Run(2'000);
+    most_held = std::max(most_held, world.most_held());
+    may_hold = world.may_hold();
     for (uint32_t i = 0; i < total.size(); ++i) {
       total[i] += world.counter(static_cast<DispatchCounter>(i));
     }
@@ -321,6 +337,7 @@ TEST(DispatcherProperties, EveryCallEndsOnceAndReachesItsOwnProcessOnly) {
   for (uint32_t i = 0; i < total.size(); ++i) {
     EXPECT_GT(total[i], 0u) << Dispatcher::kCounterNames[i] << " never happened";
   }
+  EXPECT_GE(most_held + 1, may_hold) << "no process held as many as it may, or one less";
 }
 
 }  // namespace

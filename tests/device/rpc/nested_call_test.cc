@@ -347,15 +347,13 @@ TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
   }
 }
 
-// Services that call each other, themselves and nobody, and die: every frame that found a slot is
-// answered once, and no slot is left over.
-TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
-  constexpr uint32_t kSlots = 12, kFrames = 20'000;
-  std::mt19937 random(1);
-  RpcHost host({.queue_capacity = 64, .suspended_capacity = 2, .nested_bound = 100'000}, kSlots, 3);
-  ProcessId owner = 0;  // Of the core; 0 is the kernel.
-  std::map<uint32_t, uint32_t> replies;
-  const auto act = [&](bool calls) {
+// The core, which does anything that it may.
+struct AnyCore {
+  RpcHost& host;
+  std::mt19937& random;
+  ProcessId owner = 0;  // 0 is the kernel.
+
+  void Act(bool calls) {
     if (owner == 0) {
       if (host.kernel.Wait(0) != Got::kContent) return;
       const coherent::Content told = host.kernel.content();
@@ -376,26 +374,39 @@ TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
       }
     }
     if (end.Wait(0) == Got::kYieldNow) owner = 0;
-  };
+  }
+  // A process dies, and starts again.
+  void Restart(ProcessId dies) {
+    host.End(dies);
+    if (owner == dies) owner = 0;
+    ASSERT_TRUE(host.Start(dies));
+  }
+};
+
+// Services that call each other, themselves and nobody, and die: every frame that found a slot is
+// answered once, and no slot is left over.
+TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
+  constexpr uint32_t kSlots = 12, kFrames = 20'000;
+  std::mt19937 random(1);
+  RpcHost host({.queue_capacity = 64, .suspended_capacity = 2, .nested_bound = 100'000}, kSlots, 3);
+  std::map<uint32_t, uint32_t> replies;
+  AnyCore core{host, random};
   const auto count = [&] {
     for (const Words& reply : host.TakeReplies()) ++replies[reply.at(0)];
   };
   for (uint32_t i = 0; i < kFrames; ++i) {
     host.Send(random() % 2 == 0 ? OuterCall(i) : RpcHost::Call(i, 1, {1, 2}));
     for (uint32_t moves = random() % 16; moves != 0; --moves) {
-      act(true);
+      core.Act(true);
       host.Step();
     }
     if (random() % 500 == 0) {
-      const auto dies = static_cast<ProcessId>(1 + random() % 2);
-      host.End(dies);
-      if (owner == dies) owner = 0;
-      ASSERT_TRUE(host.Start(dies));
+      core.Restart(static_cast<ProcessId>(1 + random() % 2));
     }
     count();
   }
   for (int i = 0; i < 3'000; ++i) {
-    act(false);
+    core.Act(false);
     host.Step();
   }
   count();
@@ -409,6 +420,24 @@ TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
   const uint64_t dropped = host.Count("rpc_drop_no_slot");
   for (uint32_t i = 0; i < kSlots; ++i) host.Send(OuterCall(kFrames + i));
   EXPECT_EQ(host.Count("rpc_drop_no_slot"), dropped) << "all slots are free";
+}
+
+TEST(NestedCalls, ThereIsASlotForEveryCallThatHasAPlace) {
+  const DispatcherConfig config = {
+      .queue_capacity = 3, .suspended_capacity = 2, .nested_bound = 100'000};
+  std::mt19937 random(1);
+  RpcHost host(config, SlotsFor(config, 2), 3);
+  AnyCore core{host, random};
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    host.Send(random() % 2 == 0 ? OuterCall(i) : RpcHost::Call(i, 1, {1, 2}));
+    for (uint32_t moves = random() % 16; moves != 0; --moves) {
+      core.Act(true);
+      host.Step();
+    }
+    if (random() % 500 == 0) core.Restart(static_cast<ProcessId>(1 + random() % 2));
+  }
+  EXPECT_EQ(host.Count("rpc_drop_no_slot"), 0u);
+  EXPECT_GT(host.Count("rpc_drop_queue_full"), 0u);
 }
 
 }  // namespace

@@ -325,6 +325,50 @@ TEST(RpcNic, QueuesAndSlotsAreBounded) {
   EXPECT_EQ(host.Count("rpc_drop_no_slot"), 1u);
 }
 
+// Whether the device takes the frame, though it may let it wait.
+bool Takes(RpcHost& host, const Words& message) {
+  const std::vector<uint8_t> frame = RpcHost::Frame(message);
+  const WireFrame sent = {frame.data(), static_cast<uint32_t>(frame.size())};
+  const bool taken = host.nic.Receive({&sent, 1}, true) == 1;
+  host.Step();
+  return taken;
+}
+
+// Process 2 gets a call, and answers it.
+void ExpectOtherServes(RpcHost& host) {
+  ASSERT_TRUE(Takes(host, RpcHost::Call(1, 1, {}, 1, kOtherProgram)));
+  ASSERT_TRUE(host.Switch(2));
+  host.Return(2, {});
+  host.UserLoads(2);
+  EXPECT_EQ(host.TakeReplies(), Replies{Success(1)});
+}
+
+TEST(RpcNic, CallsToServicesThatAreDownKeepOutNoOther) {
+  constexpr uint32_t kDown = kMaxProcesses - 3;
+  RpcHost host({.queue_capacity = 32}, RpcNicConfig{}.slots);
+  for (uint32_t i = 0; i < kDown; ++i) {
+    const std::string x = "program DOWN { version FIRST { void NOTHING(void) = 1; } = 1; } = " +
+                          std::to_string(0x2000'1000 + i) + ";";
+    std::string error;
+    ASSERT_TRUE(host.nic.AddService(static_cast<ProcessId>(3 + i), 1,
+                                    {RpcHost::kPort, wire::CompileX(x, "x", &error)->table, {}}));
+  }
+  for (uint32_t i = 0; i < 33 * kDown; ++i) {
+    ASSERT_TRUE(Takes(host, RpcHost::Call(i, 1, {}, 1, 0x2000'1000 + i % kDown))) << i;
+  }
+  EXPECT_EQ(host.Count("rpc_drop_queue_full"), kDown);
+  ExpectOtherServes(host);
+}
+
+TEST(RpcNic, ALongQueueOfAServiceThatIsDownKeepsOutNoOther) {
+  const DispatcherConfig config = {.queue_capacity = 2048};
+  RpcHost host(config, SlotsFor(config, 2));
+  host.End(1);
+  for (uint32_t xid = 0; xid < 2100; ++xid) ASSERT_TRUE(Takes(host, RpcHost::Call(xid, 3))) << xid;
+  EXPECT_EQ(host.Count("rpc_drop_queue_full"), 2100u - 2048);
+  ExpectOtherServes(host);
+}
+
 TEST(RpcNic, ResultsThatMakeNoSenseAreSystemErrors) {
   struct Case {
     const char* name;
