@@ -16,6 +16,7 @@
 #include "device/rpc/host_port.h"
 #include "device/rpc/nested_call.h"
 #include "packet/datagram.h"
+#include "rpc/message.h"
 
 namespace sluice::device::rpc {
 
@@ -39,6 +40,8 @@ struct CallSlot {
   CallId parent = kNone;   ///< Who waits for its reply; kNone of a nested call: nobody any more.
   CallId child = kNone;    ///< Whose reply it waits for.
   Continuation continuation;
+  /// Of a call that has ended: the error that is still to be sent.
+  ::sluice::rpc::AcceptStat error = ::sluice::rpc::AcceptStat::kSystemErr;
   CallTrace trace;
   /// Ethernet with two tags, IPv6, UDP: the longest headers that a call may have.
   std::array<uint8_t, 72> headers{};

@@ -35,7 +35,7 @@ enum class RpcCounter : uint8_t {
   // Of frames.
   kReceived,    ///< Calls that reached a process.
   kSent,        ///< Replies to them, and errors.
-  kUnsent,      ///< Errors that found no room to wait for the wire.
+  kUnsent,      ///< Errors to frames that arrived while there was no room for replies.
   kUnreplied,   ///< Handlers that wanted nothing to be sent.
   // Of services.
   kBadResults,  ///< Results that are not what the procedure returns: SYSTEM_ERR.

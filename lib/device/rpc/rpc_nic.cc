@@ -16,7 +16,7 @@ using coherent::Seen;
 RpcNic::RpcNic(const RpcNicConfig& config, Placement& placement, HostPort& host)
     : config_(config), host_(host), dispatcher_(config.dispatcher, placement),
       slots_(config.slots != 0 ? config.slots : SlotsFor(config.dispatcher, kMaxProcesses)),
-      scratch_(coherent::Control::kMaxLength + 1) {
+      errors_(slots_.size()), scratch_(coherent::Control::kMaxLength + 1) {
   later_.reserve(2 * size_t{slots_.size()});
   config_.dispatcher.cores = std::clamp(config_.dispatcher.cores, 1u, kMaxCores);
   for (const std::string_view name : Dispatcher::kCounterNames) counters_.push_back({name, 0});
@@ -109,17 +109,12 @@ uint32_t RpcNic::Transmit(FrameSink& sink, uint32_t) {
   uint32_t sent = 0;
   for (uint32_t id = 0; id < config_.dispatcher.cores; ++id) {
     const auto core = static_cast<CoreId>(id);
-    // A core brings at most one reply a turn.
-    if (replies_.Begin().full()) {
-      sent += replies_.size();
-      replies_.Flush(sink);
-    }
+    // A core brings at most one reply with results a turn.
+    if (replies_.Begin().full()) sent += Flush(sink);
     if (dispatcher_.InUse(core)) LookAtUser(core);
     LookAtKernel(core);
   }
-  sent += replies_.size();
-  replies_.Flush(sink);
-  return sent;
+  return sent + Flush(sink);
 }
 
 std::span<const Counter> RpcNic::Counters() {

@@ -173,8 +173,12 @@ class RpcNic final : public Device {
               uint32_t bytes, RpcCounter counter);
   void RefuseAccepted(const packet::Datagram& datagram, const uint8_t* headers, uint32_t xid,
                       wire::AcceptStat stat);
-  /// Of a call that was not executed, or not to its end.
+  /// Of a call that was not executed, or not to its end. An error for the wire is sent by Flush, if
+  /// there is no room now.
   void EndWith(CallId call, wire::AcceptStat stat);
+  void SendError(CallId call, wire::AcceptStat stat);
+  /// Delivers the replies, and errors that wait for room. Returns how many.
+  uint32_t Flush(FrameSink& sink);
   /// Of one for which there was no room; a caller on the wire is not told.
   void Discard(CallId call, NestedStatus status);
 
@@ -186,6 +190,7 @@ class RpcNic final : public Device {
   Services services_;
   CallSlots slots_;
   FrameStaging<128, 256 * 1024, kMaxFrame> replies_;
+  CallQueue errors_;  ///< Calls whose errors wait for room. Not empty: `replies_` is full.
   std::vector<uint8_t> scratch_;  ///< As large as any payload.
   std::vector<Later> later_;      ///< In order.
   std::optional<CallId> prepared_;  ///< Its arguments stand in the line already, as:

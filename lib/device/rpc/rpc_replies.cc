@@ -83,11 +83,32 @@ void RpcNic::RefuseAccepted(const packet::Datagram& datagram, const uint8_t* hea
 }
 
 void RpcNic::EndWith(CallId call, AcceptStat stat) {
-  const CallSlot& slot = slots_[call];
+  CallSlot& slot = slots_[call];
   Orphan(call);
   if (slot.nested) return EndNested(call, static_cast<NestedStatus>(stat));
+  if (!replies_.Begin().full()) return SendError(call, stat);
+  // Its slot waits with it: a process that goes ends as many calls as it has.
+  slot.error = stat;
+  errors_.Push(call);
+}
+
+void RpcNic::SendError(CallId call, AcceptStat stat) {
+  const CallSlot& slot = slots_[call];
   RefuseAccepted(slot.datagram, slot.headers.data(), slot.trace.xid, stat);
   slots_.Release(call);
+}
+
+uint32_t RpcNic::Flush(FrameSink& sink) {
+  uint32_t sent = 0;
+  while (replies_.size() != 0) {
+    sent += replies_.size();
+    replies_.Flush(sink);
+    while (!errors_.empty() && !replies_.Begin().full()) {
+      const CallId call = errors_.Pop();
+      SendError(call, slots_[call].error);
+    }
+  }
+  return sent;
 }
 
 void RpcNic::Discard(CallId call, NestedStatus status) {

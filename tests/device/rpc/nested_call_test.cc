@@ -19,7 +19,8 @@ namespace {
 using coherent::Got;
 using Messages = std::vector<Words>;
 
-constexpr uint32_t kFailed = 5;  // SYSTEM_ERR.
+constexpr uint32_t kUnknown = 1;  // PROG_UNAVAIL.
+constexpr uint32_t kFailed = 5;   // SYSTEM_ERR.
 constexpr CallHead kAdd = {.program = kProgram,
                            .version = 2,
                            .procedure = 1,
@@ -276,6 +277,44 @@ TEST(NestedCalls, ACallerThatDiesIsNotContinued) {
   host.Return(2, {});
   host.UserLoads(2);
   EXPECT_EQ(host.TakeReplies(), Messages{Replied(2)});
+}
+
+TEST(NestedCalls, EveryCallerOfAProcessThatEndsIsTold) {
+  constexpr uint32_t kCalls = 400;  // More than the replies that the device has room for.
+  struct Case {
+    const char* name;
+    std::function<void(RpcNic&)> ends;  // Process 2, between two steps.
+    uint32_t removed;
+  };
+  for (const Case& test : {Case{"it dies", [](RpcNic& nic) { nic.Gone(2); }, 0},
+                           {"it is removed", [](RpcNic& nic) { nic.RemoveService(2); }, kCalls}}) {
+    SCOPED_TRACE(test.name);
+    const DispatcherConfig config = {.queue_capacity = kCalls, .suspended_capacity = kCalls};
+    RpcHost host(config, SlotsFor(config, 2));
+    host.End(1);
+    ASSERT_EQ(Calls(host, 0, kAdd, {7, 5}), Got::kNothing);
+    for (uint32_t xid = 1; xid <= kCalls; ++xid) {
+      host.Send(OuterCall(xid));
+      ASSERT_EQ(host.processes[2]->end.Wait(0), Got::kContent) << xid;
+      if (xid == kCalls) break;
+      host.ReturnCall(2, kAdd, {7, 5});
+      ASSERT_EQ(host.UserLoads(2), Got::kNothing) << xid;
+    }
+    // So many are suspended, one runs, and so many wait.
+    for (uint32_t xid = kCalls + 1; xid <= 2 * kCalls; ++xid) host.Send(OuterCall(xid));
+    test.ends(host.nic);
+    host.Step();
+    std::map<Words, uint32_t> replies;
+    for (const Words& reply : host.TakeReplies()) ++replies[reply];
+    EXPECT_EQ(replies.size(), kCalls + 1 + test.removed);
+    for (uint32_t xid = 0; xid <= kCalls + test.removed; ++xid) {
+      EXPECT_EQ(replies[Replied(xid, xid <= kCalls ? kFailed : kUnknown)], 1u) << xid;
+    }
+    EXPECT_EQ(host.Count("rpc_unsent"), 0u);
+    EXPECT_EQ(host.Count("rpc_lost"), kCalls + 1);
+    EXPECT_EQ(host.Count("rpc_system_err"), kCalls + 1);
+    EXPECT_EQ(host.Count("rpc_drop_removed"), test.removed);
+  }
 }
 
 TEST(NestedCalls, AProcessMayCallItselfOnItsOnlyCore) {
