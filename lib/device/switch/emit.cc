@@ -30,8 +30,6 @@ void CopyPiece(const MessageHeader* header, const Held& held, uint32_t from, uin
     std::memcpy(to + head, held.data.data() + (from + head - header_bytes), count - head);
 }
 
-void CountUp(State& state) { StoreTo(state.data(), LoadFrom<uint64_t>(state.data()) + 1); }
-
 }  // namespace
 
 bool Switch::Next(PortId port, Tlp& out) {
@@ -150,6 +148,7 @@ bool Switch::Send(Hop& hop, Tlp& out) {
   out.length = count;
   const MessageHeader header = HeaderFor(hop, *held);
   CopyPiece(held->first ? &header : nullptr, *held, hop.done, count, out.payload.data());
+  if (held->first && hop.done == 0) hop.CountState();
   hop.sent = after;
   hop.done += count;
   hop.partial = true;
@@ -164,7 +163,6 @@ void Switch::Sent(Hop& hop, Held& held) {
   if (held.last) {
     hop.busy = hop.partial = false;
     ++hop.messages;
-    if (hop.spec.state_rule == StateRule::kCount) CountUp(hop.spec.state);
   }
   Reclaim(lanes_[hop.lane].ring);
 }

@@ -70,6 +70,7 @@ void Switch::Post(Hop& hop, const Held& held, Tlp& out) {
                            .command = hop.spec.command,
                            .sequence = hop.posted,
                            .state = hop.spec.state});
+  hop.CountState();
   ++hop.posted;
   out.kind = TlpKind::kWrite;
   out.refused = false;

@@ -70,6 +70,13 @@ struct Hop {
   std::vector<Slot> slots;
   uint32_t posted = 0;  ///< Descriptors, cumulative.
   uint32_t filled = 0;  ///< Bytes in the slot of the message that is under way.
+
+  /// The device has been given the state: it gets no counted one twice, though the message may
+  /// have no end.
+  void CountState() {
+    if (spec.state_rule != StateRule::kCount) return;
+    StoreTo(spec.state.data(), LoadFrom<uint64_t>(spec.state.data()) + 1);
+  }
 };
 
 }  // namespace sluice::device::pcie_switch

@@ -231,4 +231,11 @@ uint64_t Switch::MessagesTo(StreamId stream, NodeId node) const {
   return hop == kNone ? 0 : hops_[hop].messages;
 }
 
+std::vector<State> Switch::States(StreamId stream) const {
+  std::vector<State> states;
+  for (const uint16_t hop : streams_[stream].hops)
+    states.push_back(hop == kNone ? State{} : hops_[hop].spec.state);
+  return states;
+}
+
 }  // namespace sluice::device::pcie_switch

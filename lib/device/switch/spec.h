@@ -70,7 +70,7 @@ enum class OnDeath : uint8_t {
 /// How the state that a node gets changes from message to message.
 enum class StateRule : uint8_t {
   kFixed,
-  kCount,  ///< Its first 8 bytes, a number, become one more with each message.
+  kCount,  ///< Its first 8 bytes, a number, become one more with each message that begins.
 };
 
 struct NodeSpec {

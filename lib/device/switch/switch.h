@@ -95,6 +95,8 @@ class Switch {
   /// Messages that a node of a stream sent, and that were sent to it, whole.
   uint64_t MessagesFrom(StreamId stream, NodeId node) const;
   uint64_t MessagesTo(StreamId stream, NodeId node) const;
+  /// By node: what the next message gets. No counted one has been given to a device before.
+  std::vector<State> States(StreamId stream) const;
   const Pipeline& pipeline() const { return pipeline_; }
   uint32_t ports() const { return parameters_.ports; }
 

@@ -64,6 +64,13 @@ const Running* Deployment::Find(std::string_view chain) const {
   return it == running_.end() ? nullptr : &*it;
 }
 
+const Running* Deployment::Before(const Graph& graph, const Chain& chain) const {
+  const Running* const old = Find(chain.name);
+  const bool goes_on = old != nullptr && SameDevices(graph_, graph, chain) &&
+                       OnlyWaysDiffer(old->chain, chain);
+  return goes_on ? old : nullptr;
+}
+
 std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
   // First everything that can fail, in a switch of its own: a copy.
   device::pcie_switch::Switch trial = *switch_;
@@ -76,11 +83,14 @@ std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
   std::vector<Changed> made;
   std::vector<Running> running;
   for (const Chain& chain : graph.chains) {
-    const Running* const old = Find(chain.name);
-    const bool stays = old != nullptr && !trial.failed(old->opened.stream) &&
-                       SameDevices(graph_, graph, chain) && OnlyWaysDiffer(old->chain, chain);
-    if (!stays) {
-      Running fresh{chain, trial.Open(PlanOf(graph, chain, placement_))};
+    const Running* const old = Before(graph, chain);
+    if (old == nullptr || trial.failed(old->opened.stream)) {
+      device::pcie_switch::StreamSpec spec = PlanOf(graph, chain, placement_);
+      if (old != nullptr) {
+        const auto states = trial.States(old->opened.stream);
+        for (size_t i = 0; i < states.size(); ++i) spec.nodes[i].state = states[i];
+      }
+      Running fresh{chain, trial.Open(spec)};
       if (!fresh.opened.error.empty()) return "chain \"" + chain.name + "\": " + fresh.opened.error;
       running.push_back(std::move(fresh));
       made.push_back({chain.name, Change::kOpened});

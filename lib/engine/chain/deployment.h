@@ -57,6 +57,10 @@ class Deployment {
   std::string Explain(FlowMatch flow) const;
 
  private:
+  /// What a chain of `graph` goes on from, or null: with that one's stream or, if it has failed,
+  /// with its states.
+  const Running* Before(const Graph& graph, const Chain& chain) const;
+
   device::pcie_switch::Switch* switch_;
   Placement placement_;
   Graph graph_;

@@ -382,6 +382,30 @@ TEST(Deployment, WhatDoesNotFitChangesNothing) {
   EXPECT_EQ(bench.deployment.draining().size(), 0u);
 }
 
+TEST(Deployment, NoCountedStateIsGivenTwiceThoughTheStreamFails) {
+  const std::string text = GraphOf(R"({"name": "in", "device": "nic", "to": [{"nodes": ["one"]}]},
+      {"name": "one", "device": "b", "state": "05", "state_rule": "count",
+       "to": [{"nodes": ["out"]}]},
+      {"name": "out", "device": "nic"})");
+  Bench bench;
+  ASSERT_EQ(bench.Apply(text), "");
+  for (uint32_t i = 0; i < 3; ++i) bench.rig.Put(bench.Stream("c"), 0, i, 512);
+  bench.rig.Pump();  // A whole message, and the first line of another: 640 bytes.
+  EXPECT_EQ(bench.rig.at[std::pair(bench.Stream("c"), sw::NodeId{1})].reader->Pop()->header.state,
+            sw::State{5});
+  for (const sw::PortId dies : {2, 0}) {
+    SCOPED_TRACE(int{dies});
+    bench.rig.sw.Fail(dies);
+    bench.rig.sw.Restore(dies);
+    ASSERT_EQ(bench.Apply(text), "");
+    EXPECT_EQ(bench.Changes(), "c opened; c closed; ");
+    bench.rig.Put(bench.Stream("c"), 0, 9, 512);
+    const auto got = bench.rig.Drain(bench.Stream("c"), 1);
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(got[0].header.state, (sw::State{static_cast<uint8_t>(dies == 2 ? 7 : 8)}));
+  }
+}
+
 TEST(Deployment, AFlowIsExplainedHopByHop) {
   Bench bench;
   ASSERT_EQ(bench.Apply(GraphOf(
