@@ -34,9 +34,10 @@ Place PushControl::Take(const Device& device, const Chain& chain) {
 }
 
 std::string PushControl::Apply(const Graph& graph, std::vector<engine::chain::Changed>* changes) {
-  std::vector<const Chain*> chains;
-  for (const Chain& chain : graph.chains) chains.push_back(&chain);
-  std::string error = slots_.Fault(graph, chains);
+  std::vector<const Chain*> anew;
+  for (const Chain& chain : graph.chains)
+    if (!deployment_.Stays(graph, chain)) anew.push_back(&chain);
+  std::string error = slots_.Fault(graph, anew);
   if (!error.empty()) return error;
   taken_.clear();
   std::vector<engine::chain::Changed> made;

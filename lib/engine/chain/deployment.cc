@@ -71,6 +71,11 @@ const Running* Deployment::Before(const Graph& graph, const Chain& chain) const 
   return goes_on ? old : nullptr;
 }
 
+bool Deployment::Stays(const Graph& graph, const Chain& chain) const {
+  const Running* const old = Before(graph, chain);
+  return old != nullptr && !switch_->failed(old->opened.stream);
+}
+
 std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
   // First everything that can fail, in a switch of its own: a copy.
   device::pcie_switch::Switch trial = *switch_;
@@ -84,7 +89,7 @@ std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
   std::vector<Running> running;
   for (const Chain& chain : graph.chains) {
     const Running* const old = Before(graph, chain);
-    if (old == nullptr || trial.failed(old->opened.stream)) {
+    if (!Stays(graph, chain)) {
       device::pcie_switch::StreamSpec spec = PlanOf(graph, chain, placement_);
       if (old != nullptr) {
         const auto states = trial.States(old->opened.stream);

@@ -48,6 +48,8 @@ class Deployment {
   size_t Reap();
 
   const Graph& graph() const { return graph_; }
+  /// Whether a chain of a checked graph would keep its stream.
+  bool Stays(const Graph& graph, const Chain& chain) const;
   /// The stream of a chain, or null.
   const Running* Find(std::string_view chain) const;
   /// Streams that drain: their senders flush their windows.
