@@ -88,8 +88,14 @@ bool Switch::AcceptStream(PortId port, const Tlp& tlp) {
   lane.freed += granules;  // Taken back where the TLP is held.
   const auto offset = static_cast<uint32_t>(tlp.address & ((1u << kWindowShift) - 1));
   const bool follows = lane.coming && offset == lane.offset && tlp.length <= lane.end - lane.offset;
-  if (lane.closed || granules == 0) {
-    Count(lane.closed ? Drop::kClosed : Drop::kBadHeader);
+  if (lane.closed) {
+    // A legacy device answers for what it has, though its stream failed meanwhile.
+    if (lane.legacy && offset == 0 && tlp.length >= sizeof(LegacyRecord))
+      Answered(hops_[streams_[lane.stream].hops[lane.node]],
+               LoadFrom<LegacyRecord>(tlp.payload.data()));
+    Count(Drop::kClosed);
+  } else if (granules == 0) {
+    Count(Drop::kBadHeader);
   } else if (!fits) {
     if (offset == 0 && !lane.coming) Count(Drop::kOverrun);
     Abandon(lane, Drop::kOverrun);
@@ -115,11 +121,10 @@ bool Switch::ReadHeader(Lane& lane, const Tlp& tlp, Held& about, uint32_t& skip)
   Drop wrong = tlp.length < skip ? Drop::kBadHeader : Drop::kNone;
   if (wrong == Drop::kNone && lane.legacy) {
     const auto record = LoadFrom<LegacyRecord>(tlp.payload.data());
-    Slot* const slot = SlotOf(hops_[streams_[lane.stream].hops[lane.node]], record.sequence);
+    const Slot* const slot = Answered(hops_[streams_[lane.stream].hops[lane.node]], record);
     if (slot == nullptr) {
       wrong = Drop::kBadRecord;
     } else {
-      slot->used = false;
       about.message = slot->message;
       about.message_length = record.length;
       about.key = {record.key, slot->key1};
@@ -214,12 +219,10 @@ void Switch::TakeCredits(PortId port, const Tlp& tlp) {
                     tlp.address % 8 == 0;
   if (mine && hops_[index].spec.kind == NodeKind::kLegacy && tlp.length == sizeof(LegacyRecord)) {
     const auto record = LoadFrom<LegacyRecord>(tlp.payload.data());
-    Slot* const slot = SlotOf(hops_[index], record.sequence);
-    if (slot == nullptr) {
+    if (Answered(hops_[index], record) == nullptr) {
       Count(Drop::kBadRecord);
-    } else {
-      slot->used = false;
-      if (record.status != 0) Count(Drop::kRefused);
+    } else if (record.status != 0) {
+      Count(Drop::kRefused);
     }
     return;
   }

@@ -10,10 +10,12 @@
 
 namespace sluice::device::pcie_switch {
 
-/// The slot of a descriptor that the device has, or null.
-Slot* Switch::SlotOf(Hop& hop, uint32_t sequence) {
-  Slot& slot = hop.slots[sequence % hop.slots.size()];
-  return slot.used && slot.sequence == sequence ? &slot : nullptr;
+/// The slot of a descriptor that the device had until it answered now, or null.
+const Slot* Switch::Answered(Hop& hop, const LegacyRecord& record) {
+  Slot& slot = hop.slots[record.sequence % hop.slots.size()];
+  if (!slot.used || slot.sequence != record.sequence) return nullptr;
+  slot.used = false;
+  return &slot;
 }
 
 /// A legacy device knows no credits: it gets a descriptor only when its result has a place.

@@ -172,7 +172,7 @@ class Switch {
   bool HasRoomForResult(const Hop& hop) const;
   void Post(Hop& hop, const Held& held, Tlp& out);
   bool ReadGlue(PortId port, const Tlp& tlp);
-  Slot* SlotOf(Hop& hop, uint32_t sequence);
+  const Slot* Answered(Hop& hop, const LegacyRecord& record);
 
   SwitchParameters parameters_;
   Pipeline pipeline_;

@@ -178,6 +178,19 @@ TEST(Glue, ALegacyNodesWindowClosesWhenItHasAnsweredAll) {
   EXPECT_TRUE(rig.sw.Finished(opened.stream));
 }
 
+TEST(Glue, AFailedStreamIsFreeWhenItsLegacyDeviceHasAnswered) {
+  Rig rig;
+  const Opened opened = rig.Open(Chain(2));
+  rig.Put(opened.stream, 0, 1, 100);
+  rig.Pump();
+  rig.sw.Fail(2);
+  ASSERT_TRUE(rig.sw.failed(opened.stream));
+  EXPECT_FALSE(rig.sw.Finished(opened.stream)) << "it has a descriptor";
+  WriteAll(rig, 1, opened.windows[1], Result({.sequence = 0, .length = 300}, Bytes(300)));
+  EXPECT_EQ(rig.sw.dropped(Drop::kClosed), 2u);
+  EXPECT_TRUE(rig.sw.Finished(opened.stream));
+}
+
 TEST(Glue, WhatADeadLegacyDeviceHadIsCounted) {
   Rig rig;
   StreamSpec spec = Chain(2);
