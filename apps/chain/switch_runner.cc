@@ -27,25 +27,36 @@ SwitchRunner::SwitchRunner(PortId root, bool host_memory)
 }
 
 void SwitchRunner::Attach(PortId port, device::stage::LinkMemory* link, bool listens) {
-  links_[port].reader.reset();
-  links_[port].writer.reset();
-  links_[port].blocked = false;
+  links_[port] = {};
   if (link == nullptr) return;
   links_[port].reader.emplace(link->to_switch);
   if (listens) links_[port].writer.emplace(link->to_device);
 }
 
 void SwitchRunner::Write(uint64_t address, std::span<const uint8_t> bytes) {
-  Tlp& tlp = from_root_.emplace_back();
-  tlp.requester = root_;
+  Tlp tlp;
   tlp.address = address;
   tlp.length = static_cast<uint32_t>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), tlp.payload.begin());
+  Send(Behind(address), tlp);
+}
+
+/// The device that has an address; the root port for all that is no device's.
+PortId SwitchRunner::Behind(uint64_t address) const {
+  const uint64_t port = (address - BarOf(0)) / kBarBytes;
+  return port < kMaxPorts ? static_cast<PortId>(port) : root_;
+}
+
+void SwitchRunner::Send(PortId to, const Tlp& tlp) {
+  Link& link = links_[to];
+  link.overrun |= link.due.size() == kMostDue;
+  if (!link.overrun) link.due.push_back(tlp);
 }
 
 bool SwitchRunner::Step() {
   bool any = AdmitRoot();
-  for (PortId port = 0; port < kMaxPorts; ++port) any |= Admit(port);
+  for (PortId port = 0; port < kMaxPorts; ++port)
+    if (port != root_) any |= Admit(port);
   for (PortId port = 0; port < kMaxPorts; ++port)
     if (port != root_) any |= Leave(port);
   return LeaveRoot() || any;
@@ -68,9 +79,19 @@ bool SwitchRunner::Admit(PortId port) {
 
 bool SwitchRunner::AdmitRoot() {
   bool any = false;
-  for (; !from_root_.empty() && switch_.Accept(root_, from_root_.front()); any = true) {
-    Count(root_, from_root_.front());
-    from_root_.pop_front();
+  if (auto& reader = links_[root_].reader) {
+    Tlp tlp;
+    for (uint32_t i = 0; i < kTurn && reader->Next(tlp); ++i) {
+      Send(Behind(tlp.address), tlp);
+      any = true;
+    }
+    reader->Release();
+  }
+  for (Link& link : links_) {
+    for (; !link.due.empty() && switch_.Accept(root_, link.due.front()); any = true) {
+      Count(root_, link.due.front());
+      link.due.pop_front();
+    }
   }
   return any;
 }
@@ -90,10 +111,10 @@ bool SwitchRunner::Leave(PortId port) {
   return any;
 }
 
-bool SwitchRunner::LeaveRoot(size_t most) {
+bool SwitchRunner::LeaveRoot() {
   Tlp tlp;
   bool any = false;
-  for (uint32_t i = 0; i < kTurn && from_root_.size() < most; ++i) {
+  for (uint32_t i = 0; i < kTurn; ++i) {
     if (links_[root_].writer && links_[root_].writer->Place() == nullptr) break;
     if (!switch_.Next(root_, tlp)) break;
     Count(root_, tlp);
@@ -142,15 +163,16 @@ void SwitchRunner::WriteMemory(uint8_t* to, const Tlp& tlp) {
 void SwitchRunner::Answer(const Tlp& read) {
   const uint8_t* const from = At(read.address, read.length);
   for (uint32_t done = 0; done < read.length; done += kMaxPayload) {
-    Tlp& tlp = from_root_.emplace_back();
+    Tlp tlp;
     tlp.kind = TlpKind::kCompletion;
     tlp.refused = from == nullptr;
     tlp.requester = read.requester;
     tlp.tag = read.tag;
-    if (from == nullptr) return;
+    if (from == nullptr) return Send(read.requester, tlp);
     tlp.address = done;
     tlp.length = std::min(read.length - done, kMaxPayload);
     std::memcpy(tlp.payload.data(), from + done, tlp.length);
+    Send(read.requester, tlp);
   }
 }
 

@@ -58,14 +58,19 @@ class SwitchRunner {
   void DrainRoot() {
     for (bool any = true; any;) {
       any = AdmitRoot();
-      any |= Admit(root_);
-      any |= LeaveRoot(~size_t{0});
+      any |= LeaveRoot();
     }
   }
   const Operations& operations(PortId port) const { return operations_[port]; }
   PortId root() const { return root_; }
-  /// The link of a device has claimed what cannot be.
-  bool broken(PortId port) const { return links_[port].reader && links_[port].reader->broken(); }
+  /// The device has claimed on its link what cannot be, or does not take what it asked for.
+  bool broken(PortId port) const {
+    const Link& link = links_[port];
+    return link.overrun || (link.reader && link.reader->broken());
+  }
+  /// TLPs from the root port that wait for a device at most: two completions for each of its tags,
+  /// a doorbell for each message that may be under way at each of its nodes, and what sets it up.
+  static constexpr size_t kMostDue = size_t{1} << 17;
 
  private:
   using Tlp = device::pcie_switch::Tlp;
@@ -76,25 +81,29 @@ class SwitchRunner {
     std::optional<device::stage::LinkWriter> writer;
     bool blocked = false;
     Tlp waiting;  ///< With `blocked`: what the switch does not take now.
+    /// Completions and posted writes for this device that enter by the root port, in order. Who
+    /// takes none of them holds up nobody else.
+    std::deque<Tlp> due;
+    bool overrun = false;  ///< More were due than kMostDue, and are lost.
   };
 
   bool Admit(PortId port);
   bool AdmitRoot();
+  PortId Behind(uint64_t address) const;
   bool Leave(PortId port);
-  /// Not while `most` completions and writes wait to enter.
-  bool LeaveRoot(size_t most = kTurn);
+  bool LeaveRoot();
   /// The host's memory there; null if there is none for so many bytes.
   uint8_t* At(uint64_t address, uint32_t bytes) const;
   void TakeByRoot(const Tlp& tlp);
   static void WriteMemory(uint8_t* to, const Tlp& tlp);
   void Answer(const Tlp& read);
+  void Send(PortId to, const Tlp& tlp);
   void Count(PortId port, const Tlp& tlp);
 
   PortId root_;
   std::array<std::span<uint8_t>, kRegions> memory_;
   device::pcie_switch::Switch switch_;
   std::array<Link, device::pcie_switch::kMaxPorts> links_;
-  std::deque<Tlp> from_root_;  ///< Completions and posted writes that enter by the root port.
   std::array<Operations, device::pcie_switch::kMaxPorts> operations_{};
 };
 

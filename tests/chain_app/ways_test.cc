@@ -4,6 +4,8 @@
 // arrives, what the host does for it, and what becomes of it when a stage dies or a graph changes.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -300,6 +302,47 @@ TEST(ThroughTheCpu, AChainThatBeginsWhileItsStageIsDeadGoesOnWhenThatIsBack) {
   EXPECT_GT(endings.lost, 0u);
   EXPECT_LE(endings.lost, 40u);
   EXPECT_EQ(rig.draining, 0u);
+}
+
+TEST(Runner, WhoTakesNoCompletionsHoldsUpNobodyElse) {
+  SwitchRunner runner(0, /*host_memory=*/true);
+  std::vector<uint8_t> memory(1024);
+  runner.Map(0, memory);
+  const auto links = std::make_unique<std::array<device::stage::LinkMemory, 2>>();
+  device::stage::LinkWriter greedy((*links)[0].to_switch), honest((*links)[1].to_switch);
+  runner.Attach(2, &(*links)[0]);
+  runner.Attach(3, &(*links)[1]);
+  const auto send = [&](device::stage::LinkWriter& writer, sw::TlpKind kind) {
+    sw::Tlp* const tlp = writer.Place();
+    if (tlp == nullptr) return;
+    *tlp = {.kind = kind,
+            .length = kind == sw::TlpKind::kRead ? 512u : 1u,
+            .address = SwitchRunner::AddressOf(0),
+            .payload = {7}};
+    writer.Commit();
+    writer.Publish();
+  };
+  for (uint32_t i = 0; i < 2000; ++i) {
+    send(greedy, sw::TlpKind::kRead);
+    runner.Step();
+  }
+  send(honest, sw::TlpKind::kWrite);
+  send(honest, sw::TlpKind::kRead);
+  // A doorbell to each, too.
+  for (const sw::PortId port : {2, 3})
+    runner.Write(device::stage::SlotOf(port, 0), std::array<uint8_t, 4>{});
+  for (uint32_t i = 0; i < 3; ++i) runner.Step();
+  EXPECT_EQ(memory[0], 7);
+  EXPECT_EQ((*links)[1].to_device.written.value, 3u);
+  EXPECT_FALSE(runner.broken(2));
+  for (uint32_t i = 0; i < SwitchRunner::kMostDue; ++i) {
+    send(greedy, sw::TlpKind::kRead);
+    runner.Step();
+  }
+  EXPECT_TRUE(runner.broken(2));
+  EXPECT_FALSE(runner.broken(3));
+  runner.Attach(2, &(*links)[0]);
+  EXPECT_FALSE(runner.broken(2)) << "another device";
 }
 
 /// Each part in a thread of its own, as the program runs them.
