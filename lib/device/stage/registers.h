@@ -46,7 +46,7 @@ struct NodeSetup {
   uint64_t completions = 0;
   uint32_t window_granules = 0;
   uint32_t buffer_bytes = 0;
-  uint32_t slots = 0;        ///< Of the ring.
+  uint32_t slots = 0;        ///< Of the ring; a power of two.
   uint32_t max_message = 0;  ///< Bytes of the longest input or result.
   SetupAction action = SetupAction::kFree;
   uint32_t unused[3]{};

@@ -98,7 +98,8 @@ struct NodeSpec {
 
   // Of a legacy node.
   uint64_t doorbell = 0;  ///< 4 bytes: descriptors that are there.
-  uint32_t slots = 0;     ///< Messages that may be with it at once.
+  /// Messages that may be with it at once; a power of two, as sequences of 32 bits begin again.
+  uint32_t slots = 0;
 };
 
 /// A chain of accelerators. Edges lead from nodes to later ones.

@@ -2,6 +2,7 @@
 //
 // What a stream owes before anything is set up for it: sizes, edges, and room in the tables.
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "device/switch/switch.h"
@@ -61,7 +62,8 @@ std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask re
   if (about.on_death == OnDeath::kBypass && (receivers & Bit(about.bypass)) == 0)
     return At(node, "it is bypassed to a node that nothing else leads to");
   if (about.kind == NodeKind::kLegacy) {
-    if (about.slots == 0 || about.slots * (message + kGranule) > (1ull << kGlueShift))
+    if (!std::has_single_bit(about.slots)) return At(node, "its slots are no power of two");
+    if (about.slots * (message + kGranule) > (1ull << kGlueShift))
       return At(node, "its slots do not fit into the switch");
     const uint32_t result = Granules(sizeof(LegacyRecord) + spec.max_message);
     if (!about.out.edges.empty() && about.window_granules < result)

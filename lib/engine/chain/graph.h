@@ -22,7 +22,7 @@ struct Device {
   DeviceKind kind = DeviceKind::kStreaming;
   uint8_t port = 0;
   uint32_t buffer = 65536;  ///< Bytes of a node's streaming buffer; 64 or a multiple.
-  uint32_t slots = 8;       ///< Of a legacy device: messages that it has at once.
+  uint32_t slots = 8;       ///< Of a legacy device: messages that it has at once; a power of two.
   /// Of a streaming or legacy device: who executes its work, and how. Whoever runs graphs knows.
   std::string executor;
   std::string options;

@@ -2,6 +2,7 @@
 #include "engine/chain/reader.h"
 
 #include <array>
+#include <bit>
 #include <string>
 #include <utility>
 
@@ -107,7 +108,8 @@ Device ReadDevice(const nlohmann::json& json, const std::string& path, Errors* e
   reader.Whole("port", 0, kMaxDevices - 1, &device.port);
   if (reader.Whole("buffer", 64, kMaxBuffer, &device.buffer) && device.buffer % 64 != 0)
     reader.Complain("buffer", std::to_string(device.buffer) + ": give a multiple of 64");
-  reader.Whole("slots", 1, 64, &device.slots);
+  if (reader.Whole("slots", 1, 64, &device.slots) && !std::has_single_bit(device.slots))
+    reader.Complain("slots", std::to_string(device.slots) + ": give a power of two");
   ReadText(reader, "executor", device.kind, &device.executor);
   ReadText(reader, "options", device.kind, &device.options);
   std::string where;

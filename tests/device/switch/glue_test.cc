@@ -101,6 +101,7 @@ TEST(Glue, NoDescriptorIsGivenWhoseResultHasNoPlace) {
   EXPECT_EQ(rig.others.size(), 1u);
   EXPECT_EQ(rig.sw.Open(Chain(8, 15)).error,
             "node 1: its window has no room for the longest result");
+  EXPECT_EQ(rig.sw.Open(Chain(6)).error, "node 1: its slots are no power of two");
 }
 
 TEST(Glue, ARefusedResultIsCountedAndNothingIsForwarded) {

@@ -169,6 +169,10 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
        "devices[1].port: 0: \"nic\" is there"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
+                              {"name": "a", "kind": "legacy", "port": 1, "slots": 12}])"),
+       "devices[1].slots: 12: give a power of two"},
+      {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
+               R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "streaming", "port": 1, "buffer": 512}])"),
        "chains[0].nodes[1].device: \"a\": its buffer has 512 bytes, and a message of 512 needs 64 "
        "more than it has"},
