@@ -101,10 +101,9 @@ bool SwitchRunner::Leave(PortId port) {
   if (!link.writer) return false;
   bool any = false;
   for (uint32_t i = 0; i < kTurn; ++i) {
-    Tlp* const place = link.writer->Place();
-    if (place == nullptr || !switch_.Next(port, *place)) break;
-    Count(port, *place);
-    link.writer->Commit();
+    if (link.writer->Place() == nullptr || !switch_.Next(port, leaving_)) break;
+    Count(port, leaving_);
+    link.writer->Put(leaving_);
     any = true;
   }
   link.writer->Publish();
@@ -112,13 +111,12 @@ bool SwitchRunner::Leave(PortId port) {
 }
 
 bool SwitchRunner::LeaveRoot() {
-  Tlp tlp;
   bool any = false;
   for (uint32_t i = 0; i < kTurn; ++i) {
     if (links_[root_].writer && links_[root_].writer->Place() == nullptr) break;
-    if (!switch_.Next(root_, tlp)) break;
-    Count(root_, tlp);
-    TakeByRoot(tlp);
+    if (!switch_.Next(root_, leaving_)) break;
+    Count(root_, leaving_);
+    TakeByRoot(leaving_);
     any = true;
   }
   if (links_[root_].writer) links_[root_].writer->Publish();
@@ -141,8 +139,7 @@ void SwitchRunner::TakeByRoot(const Tlp& tlp) {
   } else if (tlp.kind == TlpKind::kWrite && to != nullptr) {
     WriteMemory(to, tlp);
   } else if (links_[root_].writer) {
-    *links_[root_].writer->Place() = tlp;
-    links_[root_].writer->Commit();
+    links_[root_].writer->Put(tlp);
   }
 }
 

@@ -104,6 +104,7 @@ class SwitchRunner {
   std::array<std::span<uint8_t>, kRegions> memory_;
   device::pcie_switch::Switch switch_;
   std::array<Link, device::pcie_switch::kMaxPorts> links_;
+  Tlp leaving_;  ///< Here alone it is read: the other end may change what is on its link.
   std::array<Operations, device::pcie_switch::kMaxPorts> operations_{};
 };
 

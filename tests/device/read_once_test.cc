@@ -4,6 +4,8 @@
 // look changes nothing, and no word is looked at twice.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -19,6 +21,7 @@
 #include "regs/ipu.h"
 #include "swap/host_link.h"
 #include "swap/link_memory.h"
+#include "switch_runner.h"
 
 namespace sluice::device {
 namespace {
@@ -198,6 +201,28 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
     EXPECT_EQ(page.most_accesses(at - 8, at + 8), 1u);
   }
   EXPECT_LE(stores.size(), 1u);
+}
+
+TEST(ReadOnce, TlpThatLeavesASwitch) {
+  // The ring to the device, behind its two counts, begins a page.
+  constexpr size_t kRing = offsetof(stage::LinkMemory, to_device) +
+                           offsetof(stage::LinkDirection, tlps);
+  constexpr size_t kBefore = WatchedPage::kBytes - kRing % WatchedPage::kBytes;
+  Pages memory(kBefore + sizeof(stage::LinkMemory));
+  auto* const link = new (memory.data() + kBefore) stage::LinkMemory();
+  chain_app::SwitchRunner runner(0, /*host_memory=*/false);
+  runner.Attach(2, link);
+  runner.Write(stage::SlotOf(2, 0), std::array<uint8_t, 5>{});
+  {
+    WatchedPage page(memory.data() + kBefore + kRing);
+    // A completion of 0 bytes.
+    page.ChangeAfterAccess(0, static_cast<uint64_t>(pcie_switch::TlpKind::kCompletion));
+    runner.Step();
+  }
+  ASSERT_EQ(link->to_device.written.value, 1u);
+  EXPECT_EQ(runner.operations(2).writes, 1u);
+  EXPECT_EQ(runner.operations(2).completions, 0u);
+  EXPECT_EQ(runner.operations(2).bytes, 5u);
 }
 
 }  // namespace

@@ -33,6 +33,12 @@ struct LinkMemory {
   LinkDirection to_device;
 };
 
+/// Bytes of its payload.
+inline uint32_t PayloadBytes(const pcie_switch::Tlp& tlp) {
+  return tlp.kind == pcie_switch::TlpKind::kRead ? 0
+                                                 : std::min(tlp.length, pcie_switch::kMaxPayload);
+}
+
 class LinkWriter {
  public:
   explicit LinkWriter(LinkDirection& direction) : direction_(&direction) {}
@@ -49,6 +55,12 @@ class LinkWriter {
   }
   /// The TLP at Place is whole; the reader sees it after Publish.
   void Commit() { ++written_; }
+  /// Writes this one at Place, which is not null, and nothing but what is of it.
+  void Put(const pcie_switch::Tlp& tlp) {
+    std::memcpy(static_cast<void*>(Place()), &tlp,
+                offsetof(pcie_switch::Tlp, payload) + PayloadBytes(tlp));
+    Commit();
+  }
   void Publish() {
     if (published_ == written_) return;
     published_ = written_;
@@ -74,10 +86,7 @@ class LinkReader {
     std::memcpy(head.data(), &tlp, head.size());
     head[offsetof(pcie_switch::Tlp, refused)] &= 1;  // Any other byte is no bool.
     std::memcpy(static_cast<void*>(&out), head.data(), head.size());
-    const uint32_t bytes = out.kind == pcie_switch::TlpKind::kRead
-                               ? 0
-                               : std::min(out.length, pcie_switch::kMaxPayload);
-    std::memcpy(out.payload.data(), tlp.payload.data(), bytes);
+    std::memcpy(out.payload.data(), tlp.payload.data(), PayloadBytes(out));
     ++read_;
     return true;
   }
