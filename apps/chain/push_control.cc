@@ -43,13 +43,18 @@ std::string PushControl::Apply(const Graph& graph, std::vector<engine::chain::Ch
   std::vector<engine::chain::Changed> made;
   error = deployment_.Apply(graph, &made);
   if (!error.empty()) {
-    for (const Taken& taken : taken_) slots_.Free(taken.port, taken.slot);
+    GiveBack();
     return error;
   }
   for (const auto& changed : made)
     if (changed.change == engine::chain::Change::kOpened) SetUp(*deployment_.Find(changed.chain));
   if (changes != nullptr) *changes = std::move(made);
   return "";
+}
+
+/// What was taken for a stream that is not open after all.
+void PushControl::GiveBack() {
+  for (const Taken& taken : taken_) slots_.Free(taken.port, taken.slot);
 }
 
 /// Tells devices which nodes of a new stream they are.
@@ -119,11 +124,21 @@ void PushControl::SetUpAgain(PortId port) {
       if (wire.port == port && wire.setup.action != SetupAction::kFree) Write(wire);
 }
 
-bool PushControl::Failed() const {
-  return std::ranges::any_of(deployment_.graph().chains, [&](const Chain& chain) {
-    const Running* const running = deployment_.Find(chain.name);
-    return running != nullptr && runner_.programmable().failed(running->opened.stream);
-  });
+bool PushControl::Reopen() {
+  bool any = false;
+  const Graph& graph = deployment_.graph();
+  for (const Chain& chain : graph.chains) {
+    const Chain* const anew = &chain;
+    if (deployment_.Stays(graph, chain) || !slots_.Fault(graph, {&anew, 1}).empty()) continue;
+    taken_.clear();
+    if (deployment_.Reopen(chain.name).empty()) {
+      SetUp(*deployment_.Find(chain.name));
+      any = true;
+    } else {
+      GiveBack();
+    }
+  }
+  return any;
 }
 
 int PushControl::FirstSlot(std::string_view chain) const {

@@ -34,8 +34,9 @@ class PushControl {
   size_t Tend();
   /// The device at a port is back, and knows nothing.
   void SetUpAgain(PortId port);
-  /// Some stream of the graph has failed: its chain needs another one (Apply).
-  bool Failed() const;
+  /// Gives chains whose streams have failed others, each as soon as its devices live and have room.
+  /// True: FirstSlot says something else now.
+  bool Reopen();
 
   /// Which slot of its device a chain's first node has; negative: there is no such chain.
   int FirstSlot(std::string_view chain) const;
@@ -56,6 +57,7 @@ class PushControl {
   };
 
   engine::chain::Place Take(const engine::chain::Device& device, const engine::chain::Chain& chain);
+  void GiveBack();
   void SetUp(const engine::chain::Running& running);
   void Write(const Wire& wire);
   void Drain(const engine::chain::Running& running);
@@ -63,7 +65,7 @@ class PushControl {
   SwitchRunner& runner_;
   engine::chain::Deployment deployment_;
   Slots slots_;
-  std::vector<Taken> taken_;  ///< By the graph that is applied.
+  std::vector<Taken> taken_;  ///< By what is being opened.
   std::map<device::pcie_switch::StreamId, std::vector<Wire>> wires_;  ///< By node.
 };
 

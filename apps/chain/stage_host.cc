@@ -144,11 +144,12 @@ bool StageHost::Ended() {
 }
 
 bool StageHost::Restart(std::string* error) {
-  StageFigures all = figures();
-  ++all.restarts;
+  const StageFigures all = figures();
   if (!NewMemory(error)) return false;
   before_ = all;
-  return Spawn(error);
+  if (!Spawn(error)) return false;
+  ++before_.restarts;
+  return true;
 }
 
 }  // namespace sluice::chain_app

@@ -67,7 +67,7 @@ class StageHost {
   /// The process has ended; reaps it.
   bool Ended();
   /// After Ended, and when nobody uses link() any more: another process, which is not ready yet.
-  /// False, with one line in `error`: there is none, and figures() are what they were.
+  /// False, with one line in `error`: there is none, and figures() are what they were; try again.
   bool Restart(std::string* error);
 
  private:

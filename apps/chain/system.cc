@@ -182,7 +182,12 @@ std::string System::Tend() {
   if (cpu_ != nullptr) {
     cpu_->Tend(OnCpu(), OnSwitch());
   } else {
-    switch_thread_->Do([&] { control_->Tend(); });
+    bool reopened = false;
+    switch_thread_->Do([&] {
+      reopened = control_->Reopen();
+      control_->Tend();
+    });
+    if (reopened) AimTraffic();
   }
   return said;
 }
@@ -192,13 +197,16 @@ std::string System::TendStage(Watched& stage, uint64_t now) {
   if (stage.state == Watched::State::kGone) return "";
   const bool starting = stage.state == Watched::State::kStarting;
   if (host.Ended()) {
-    // One that ends before it is ready would otherwise start at every look.
+    // One that ends before it is ready, or could not start, would otherwise start at every look.
     if (starting && now < stage.steps_ns + kRestartPauseNs) return "";
     return Down(stage);
   }
   if (starting) {
-    if (host.phase() == Phase::kReady) return Up(stage);
-    if (now > stage.steps_ns + StageHost::kPatienceNs) host.Kill();
+    if (host.phase() == Phase::kReady) {
+      Up(stage);
+    } else if (now > stage.steps_ns + StageHost::kPatienceNs) {
+      host.Kill();
+    }
     return "";
   }
   if (host.steps() != stage.steps) {
@@ -230,34 +238,30 @@ std::string System::Down(Watched& stage) {
   });
   if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Fail(port); });
   std::string error = host.phase() == Phase::kFailed ? host.error() : "";
-  if (error.empty() && host.Restart(&error)) {
-    stage.state = Watched::State::kStarting;
-    stage.steps_ns = NowNs();
-    return "";
+  if (!error.empty()) {
+    stage.state = Watched::State::kGone;
+    return host.spec().device + " is gone: " + error + "\n";
   }
-  stage.state = Watched::State::kGone;
-  return host.spec().device + " is gone: " + error + "\n";
+  stage.state = Watched::State::kStarting;
+  stage.steps_ns = NowNs();
+  if (host.Restart(&error)) return "";
+  return host.spec().device + " cannot be started now: " + error + "\n";
 }
 
 /// Its process is ready: the switch and the device learn of each other again.
-std::string System::Up(Watched& stage) {
+void System::Up(Watched& stage) {
   StageHost& host = *stage.host;
   const auto port = host.spec().port;
-  std::string error;
   switch_thread_->Do([&] {
     runner_->DrainRoot();
     runner_->programmable().Restore(port);
     runner_->Attach(port, &host.link());
-    if (control_ == nullptr) return;
-    control_->SetUpAgain(port);
-    if (control_->Failed()) error = control_->Apply(settings_.graph, nullptr);
+    if (control_ != nullptr) control_->SetUpAgain(port);
   });
   if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Restore(port); });
-  AimTraffic();
   stage.state = Watched::State::kUp;
   stage.steps = host.steps();
   stage.steps_ns = NowNs();
-  return error.empty() ? "" : error + "\n";
 }
 
 /// Stages that do not run yet. False, with one line in `error`: one does not start.

@@ -75,7 +75,7 @@ class System {
   CpuControl::Do OnSwitch();
   std::string TendStage(Watched& stage, uint64_t now);
   std::string Down(Watched& stage);
-  std::string Up(Watched& stage);
+  void Up(Watched& stage);
 
   ChainSettings settings_;
   std::vector<Watched> stages_;

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -145,6 +146,34 @@ class Runs(unittest.TestCase):
         self.check(report)
         self.assertGreaterEqual(report["restarts"], 1)
         self.assertFalse(pathlib.Path(f"/proc/{stage}").exists())
+
+    def test_a_stage_that_cannot_be_started_is_tried_again(self):
+        content = graph([chain("c", "udp:1", ["a"])], a="streaming copy")
+        for node in content["chains"][0]["nodes"]:
+            node["on_death"] = "fail"
+        with subprocess.Popen([CHAIN, f"--graph={self.write(content)}", "--processes", "--json=-",
+                               "--timeout_ms=500", "--stats_period_s=0.1"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            self.next_period(process)
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            stage = children.read_text().split()[0]
+            files = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (0, files[1]))
+            os.kill(int(stage), signal.SIGKILL)
+            said = next(line for line in process.stderr if line.startswith("a "))
+            self.assertRegex(said, "^a cannot be started now: no memory for a stage: Too many open")
+            resource.prlimit(process.pid, resource.RLIMIT_NOFILE, files)
+            harness.wait_until(lambda: (now := children.read_text().split()) and now[0] != stage,
+                               "another process")
+            self.next_period(process)
+            for line in process.stderr:
+                if re.search(r" 0\.0*[1-9]\d* Mmessages/s", line):
+                    break
+            process.send_signal(signal.SIGTERM)
+            output, lines = process.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(process.returncode, 0, lines)
+        self.check(json.loads(output))
+        self.assertEqual(json.loads(output)["restarts"], 1)
 
     def test_sighup_changes_chains_and_no_message_is_lost(self):
         for flags in (["--through=switch"], ["--through=cpu"], ["--iface=packetized"]):

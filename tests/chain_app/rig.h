@@ -173,6 +173,7 @@ class Rig {
     any |= nic->Step();
     for (auto& [port, stage] : stages) any |= stage.stage != nullptr && stage.stage->Step();
     any |= cpu != nullptr ? cpu->Step() : host->Step();
+    if (control != nullptr && control->Reopen()) Aim();
     draining = cpu != nullptr ? cpu->Tend(kHere, kHere) : control->Tend();
     return any;
   }

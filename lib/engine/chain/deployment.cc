@@ -76,6 +76,29 @@ bool Deployment::Stays(const Graph& graph, const Chain& chain) const {
   return old != nullptr && !switch_->failed(old->opened.stream);
 }
 
+Running Deployment::Open(device::pcie_switch::Switch& in, const Graph& graph, const Chain& chain,
+                         const Running* before) const {
+  device::pcie_switch::StreamSpec spec = PlanOf(graph, chain, placement_);
+  if (before != nullptr) {
+    const auto states = in.States(before->opened.stream);
+    for (size_t i = 0; i < states.size(); ++i) spec.nodes[i].state = states[i];
+  }
+  Running fresh{chain, in.Open(spec)};
+  std::string& error = fresh.opened.error;
+  if (!error.empty()) error = "chain \"" + chain.name + "\": " + error;
+  return fresh;
+}
+
+std::string Deployment::Reopen(std::string_view chain) {
+  Running& old = *std::ranges::find_if(
+      running_, [&](const Running& running) { return running.chain.name == chain; });
+  Running fresh = Open(*switch_, graph_, old.chain, &old);
+  if (!fresh.opened.error.empty()) return fresh.opened.error;
+  switch_->Close(old.opened.stream);
+  draining_.push_back(std::exchange(old, std::move(fresh)));
+  return "";
+}
+
 std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
   // First everything that can fail, in a switch of its own: a copy.
   device::pcie_switch::Switch trial = *switch_;
@@ -90,13 +113,8 @@ std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
   for (const Chain& chain : graph.chains) {
     const Running* const old = Before(graph, chain);
     if (!Stays(graph, chain)) {
-      device::pcie_switch::StreamSpec spec = PlanOf(graph, chain, placement_);
-      if (old != nullptr) {
-        const auto states = trial.States(old->opened.stream);
-        for (size_t i = 0; i < states.size(); ++i) spec.nodes[i].state = states[i];
-      }
-      Running fresh{chain, trial.Open(spec)};
-      if (!fresh.opened.error.empty()) return "chain \"" + chain.name + "\": " + fresh.opened.error;
+      Running fresh = Open(trial, graph, chain, old);
+      if (!fresh.opened.error.empty()) return fresh.opened.error;
       running.push_back(std::move(fresh));
       made.push_back({chain.name, Change::kOpened});
       continue;

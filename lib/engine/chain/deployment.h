@@ -44,6 +44,9 @@ class Deployment {
 
   /// Makes the switch do what a checked graph says. A line, and nothing changed, if it cannot.
   std::string Apply(Graph graph, std::vector<Changed>* changes);
+  /// Gives a chain of the graph whose stream has failed another one. A line, and nothing changed,
+  /// if it cannot.
+  std::string Reopen(std::string_view chain);
   /// Frees streams that have drained. Returns how many still drain.
   size_t Reap();
 
@@ -62,6 +65,9 @@ class Deployment {
   /// What a chain of `graph` goes on from, or null: with that one's stream or, if it has failed,
   /// with its states.
   const Running* Before(const Graph& graph, const Chain& chain) const;
+  /// A stream for a chain, with the states of `before` if that is not null.
+  Running Open(device::pcie_switch::Switch& in, const Graph& graph, const Chain& chain,
+               const Running* before) const;
 
   device::pcie_switch::Switch* switch_;
   Placement placement_;
