@@ -24,7 +24,7 @@ ABSENT = [stage["name"] for stage in harness.listing(CHAIN, "stages")
 # Of this test alone, on a machine that does other things, too.
 PATIENT = ("--timeout_ms=30000", "--stats_period_s=0")
 # Of interfaces that carry frames.
-EAL = (*harness.MEMORY, harness.lcores(2), "--")
+EAL = (*harness.MEMORY, "--")
 
 
 def chain(name, flow, stages, message=512):

@@ -24,8 +24,8 @@ class Sender(unittest.TestCase):
         """The report of a run that ends once every frame came back, or after a minute of none."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report.json")
-            app = subprocess.Popen([APP, *harness.MEMORY, harness.lcores(2), "--",
-                                    f"--iface={iface}", "--wire=loopback", f"--json={path}", "--stats_period_s=0.2"],
+            app = subprocess.Popen([APP, *harness.MEMORY, "--", f"--iface={iface}",
+                                    "--wire=loopback", f"--json={path}", "--stats_period_s=0.2"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             try:
                 back, moved = 0, time.monotonic()
