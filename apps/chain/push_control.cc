@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "push_control.h"
 
-#include <algorithm>
 #include <set>
 
 namespace sluice::chain_app {
