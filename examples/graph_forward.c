@@ -180,6 +180,8 @@ int main(int argc, char **argv)
 	sluice_text_free(report);
 	rte_graph_destroy(graph->id);
 	rte_eth_dev_close(PORT);
+	rte_node_sluice_engine_set("sluice_maglev", NULL);
+	rte_node_sluice_engine_set("sluice_telemetry", NULL);
 	sluice_engine_destroy(maglev);
 	sluice_engine_destroy(telemetry);
 	rte_eal_cleanup();

@@ -245,6 +245,7 @@ std::string System::Down(Watched& stage) {
   stage.state = Watched::State::kStarting;
   stage.steps_ns = NowNs();
   if (host.Restart(&error)) return "";
+  if (std::exchange(stage.said, error) == error) return "";
   return host.spec().device + " cannot be started now: " + error + "\n";
 }
 
@@ -260,6 +261,7 @@ void System::Up(Watched& stage) {
   });
   if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Restore(port); });
   stage.state = Watched::State::kUp;
+  stage.said.clear();
   stage.steps = host.steps();
   stage.steps_ns = NowNs();
 }

@@ -18,7 +18,7 @@
 DEFINE_string(server, "127.0.0.1",
               "Servers: host:port,… (append /?weight to each if weights differ)");
 DEFINE_string(servers_file, "",
-              "Read the servers from this file, one per line, whenever it changes");
+              "Read the servers from this regular file, one per line, whenever it changes");
 DEFINE_string(servers_etcd, "",
               "Read the servers from etcd, HOST:PORT/PREFIX: the values of all keys that begin "
               "with PREFIX, whenever they change");

@@ -76,8 +76,8 @@ class Control {
   /// Gives a backend no new flows, whatever the file says; or takes that back.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
-  /// What health checks found, in one step: between two of several backends that fail at once, flows
-  /// would move to those that are about to. A backend that is not healthy is down, unless its VIP
+  /// What health checks found, in one step: between two of several backends that fail at once,
+  /// flows would move to those that are about to. A backend that is not healthy is down, unless its VIP
   /// fails open (HealthCheck::fail_open); one that recovers is what file and operator say.
   void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
 

@@ -99,8 +99,8 @@ void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
   }
 }
 
-// The register first: notifications that come meanwhile tell of later tails, and none that is left
-// of an earlier one. No head is stored in between, so that an older tail can be told from a newer one.
+// The register first: notifications that come meanwhile tell of later tails, and none is left that
+// tells of an earlier one. No head is stored in between: so old tails can be told from new ones.
 void rte_pmd_enso_nb::CatchUp(const Pipe* pipe) {
   const uint32_t tail = bar_.Read32(PipePage(pipe->id) + kRxTail);
   for (uint32_t before = ~rx_head_; before != rx_head_;) {

@@ -93,7 +93,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   bar::Bar registers;
   uint32_t page;
   uint64_t bad_packet;     ///< More segments, or longer headers, than the device takes.
-  uint64_t stop_discards;  ///< Frames that the device had not taken when the queue stopped.
+  uint64_t stop_discards;  ///< Of `packets`: that the device had not taken when the queue stopped.
 
   const rte_memzone* zone;
   Addresses addresses;

@@ -123,7 +123,7 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
     queues->q_errors[i] = Relaxed(queue.bad_writeback);
   });
   ForEachTx(dev, [&](uint32_t i, const TxQueue& queue) {
-    const uint64_t packets = Relaxed(queue.packets);
+    const uint64_t packets = Relaxed(queue.packets);  // Those that a stop discarded, too.
     const uint64_t bytes = Relaxed(queue.bytes);
     stats->opackets += packets;
     stats->obytes += bytes;

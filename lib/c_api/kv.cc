@@ -63,7 +63,9 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   const uint64_t available = engine::kv::AvailableBytes();
   if (settings->partition.OccupiedBytes() > available / settings->partitions) {
     // The kernel would not refuse it, but kill somebody.
-    reader.Complain("memory_mb", "items and index take more than the " +
+    const bool memory =
+        settings->partition.RoundedMemoryBytes() > available / settings->partitions;
+    reader.Complain(memory ? "memory_mb" : "items", "items and index take more than the " +
                                      std::to_string(available >> 20) +
                                      " MiB that are available here: give less");
   }

@@ -99,7 +99,8 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
       piece.bus - piece.area_bus > piece.area_bytes - piece.bytes) {
     return "memory lies outside its area";
   }
-  if (const char* const wrong = WhyNoPart(file, piece.bus, piece.offset, piece.bytes, 0)) return wrong;
+  const char* const no_part = WhyNoPart(file, piece.bus, piece.offset, piece.bytes, 0);
+  if (no_part != nullptr) return no_part;
   Area* area = FindArea(piece.bus, piece.bytes);
   if (area == nullptr) {
     if (const char* const wrong = ReserveArea(piece)) return wrong;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cinttypes>
 #include <cstring>
@@ -41,13 +42,14 @@ std::unique_ptr<Capture> Capture::Open(const std::string& path, uint64_t max_pkt
   }
   capture->pcapng_ =
       rte_pcapng_fdopen(capture->file_, nullptr, nullptr, "sluice " SLUICE_VERSION, nullptr);
+  const int why = errno;
   capture->pool_ =
       rte_pktmbuf_pool_create("sluice_capture", kRingSlots * 2 - 1, 0, 0,
                               static_cast<uint16_t>(rte_pcapng_mbuf_size(kSnapBytes)),
                               SOCKET_ID_ANY);
   capture->ring_ = rte_ring_create("sluice_capture", kRingSlots, SOCKET_ID_ANY, RING_F_SC_DEQ);
-  if (capture->pcapng_ == nullptr && errno != ENOMEM) {
-    *error = "--capture: cannot write " + path + ": " + std::strerror(errno);
+  if (capture->pcapng_ == nullptr && why != ENOMEM) {
+    *error = "--capture: cannot write " + path + ": " + std::strerror(why);
     return nullptr;
   }
   if (capture->pcapng_ == nullptr || capture->pool_ == nullptr || capture->ring_ == nullptr) {
@@ -188,7 +190,7 @@ void Capture::WriteBlocks(std::span<rte_mbuf*> blocks) {
   const ssize_t written =
       rte_pcapng_write_packets(pcapng_, blocks.data(), static_cast<uint16_t>(blocks.size()));
   // What is written in part ends the file: no reader finds what follows.
-  if (written != bytes) failure_ = errno != 0 ? errno : ENOSPC;
+  if (written != bytes) failure_ = errno != 0 ? errno : written < 0 ? rte_errno : ENOSPC;
 }
 
 void Capture::Write() {

@@ -12,8 +12,8 @@ namespace sluice::runtime {
 /// written.
 bool WriteText(const std::string& path, const std::string& text);
 
-/// Whether a line can be written there without waiting: a pipe that nobody reads, or a terminal that
-/// is stopped, takes none, and who waits for it hears no signal.
+/// Whether a line can be written there without waiting: a pipe that nobody reads, or a terminal
+/// that is stopped, takes none, and who waits for it hears no signal.
 bool TakesText(std::FILE* file);
 
 }  // namespace sluice::runtime

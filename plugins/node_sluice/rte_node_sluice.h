@@ -30,7 +30,8 @@ enum rte_node_sluice_next {
 /**
  * Gives a node its engine. Each graph with the node takes one of the engine's workers, from 0 on,
  * while it exists; rte_graph_create() fails where there is none left. The engine outlives these
- * graphs. Ticks of its clock are TSC cycles: rte_get_tsc_hz() a second. Control path, one thread.
+ * graphs, works in no other node, and is taken away before it is destroyed. Ticks of its clock are
+ * TSC cycles: rte_get_tsc_hz() a second. Control path, one thread.
  *
  * A node does nothing while no frame comes: an epoch of "telemetry" ends with the first frame after
  * it. That is why "kv" may have one worker only: another one could wait for it for ever.
@@ -38,7 +39,8 @@ enum rte_node_sluice_next {
  * @param name    "sluice_maglev", or a clone, "sluice_maglev-v6".
  * @param engine  Of the node's kind; NULL takes the engine away.
  * @return 0; -EINVAL: there is no such node, or the engine is of another kind; -EBUSY: a graph has
- *         the node; -EEXIST: another node has the engine, whose workers are handed out by node; -ENOTSUP: a key-value store with several workers.
+ *         the node; -EEXIST: another node has the engine, whose workers are handed out by node;
+ *         -ENOTSUP: a key-value store with several workers.
  */
 int rte_node_sluice_engine_set(const char *name, struct sluice_engine *engine);
 

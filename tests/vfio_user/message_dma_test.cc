@@ -177,6 +177,33 @@ TEST(Ranges, ThatMeetShareNoMessage) {
   }
 }
 
+TEST(Ranges, WhatIsAskedOverTheirEndIsAskedAgainWhenOneGoes) {
+  std::array<uint8_t, 2 * kPlace> memory{};
+  MessageDma messages;
+  messages.Add(memory.data(), kAddress, kPlace);
+  messages.Add(memory.data() + kPlace, kAddress + kPlace, kPlace);
+  uint8_t* const at = &memory[kPlace - 8];
+  EXPECT_EQ(messages.Ready(at, 16, 16), 0u);
+  messages.Remove(memory.data() + kPlace);
+  EXPECT_EQ(messages.Ready(at, 8, 8), 0u);
+  MessageDma::Outgoing outgoing;
+  while (messages.Next(&outgoing)) {
+    DmaAccess access;
+    std::memcpy(&access, outgoing.payload.data(), sizeof(access));
+    EXPECT_EQ(access.count, 8u);
+    Message answer;
+    answer.payload.resize(sizeof(access) + access.count, 7);
+    answer.header = {.id = outgoing.header.id,
+                     .command = outgoing.header.command,
+                     .size = static_cast<uint32_t>(sizeof(Header) + answer.payload.size()),
+                     .flags = kReplyType,
+                     .error = 0};
+    ASSERT_EQ(messages.Answered(answer), nullptr);
+  }
+  EXPECT_EQ(messages.Ready(at, 8, 8), 8u);
+  EXPECT_EQ(*at, 7);
+}
+
 TEST(Copies, AreGivenBackByTheirPages) {
   constexpr uint64_t kPage = 4096;
   std::vector<uint8_t> copy(8 * kPage);
