@@ -57,7 +57,7 @@ class System {
     uint64_t steps = 0;     ///< As last seen to grow,
     uint64_t steps_ns = 0;  ///< at this time; before it is ready: started then.
     uint64_t next_kill_ns = 0;
-    std::string said;  ///< Why it could not be started, the last time.
+    std::string said = {};  ///< Why it could not be started, the last time.
   };
 
   explicit System(const ChainSettings& settings);
