@@ -153,11 +153,9 @@ class Reader {
     }
     if (name == "duration_s") return Seconds(name, value, &out_.duration_s);
     if (name == "stats_period_s") {
-      double& period_s = out_.stats_period_s;
-      const bool read =
-          emulator::ReadNumber(value, 0, std::numeric_limits<double>::max(), &period_s);
-      return (read && (period_s == 0 || period_s >= runtime::kLeastPeriodS)) ||
-             Bad(name, value, "give 0.001 seconds or more, or 0 for none");
+      if (!Seconds(name, value, &out_.stats_period_s)) return false;
+      const std::string fault = runtime::PeriodFault(out_.stats_period_s);
+      return fault.empty() || Bad(name, value, fault);
     }
     if (name == "json") {
       out_.json = value;

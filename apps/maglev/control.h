@@ -77,8 +77,8 @@ class Control {
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
   /// What health checks found, in one step: between two of several backends that fail at once,
-  /// flows would move to those that are about to. A backend that is not healthy is down, unless its VIP
-  /// fails open (HealthCheck::fail_open); one that recovers is what file and operator say.
+  /// flows would move to those that are about to. A backend that is not healthy is down, unless its
+  /// VIP fails open (HealthCheck::fail_open); one that recovers is what file and operator say.
   void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
 
  private:

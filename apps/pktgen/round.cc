@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/still_time.h"
+
 namespace sluice::pktgen {
 
 using engine::pktgen::kNever;
@@ -50,10 +52,11 @@ void Round::Settle() {
   sending_ps_ = std::min(clock_.Ps(rte_rdtsc() - start_cycles()), traffic_->end_ps());
   stopping_.store(true, std::memory_order_relaxed);
   constexpr double kQuietS = 0.02;  // As long as everything is back.
-  constexpr double kLateS = 0.05;   // Of a look, at most: as in runtime/drain.h.
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  auto looked = now();
-  double quiet_s = 0;
+  const auto now_s = [] {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+  };
+  runtime::StillTime still(now_s());
   uint64_t came = 0;
   for (;;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -62,10 +65,7 @@ void Round::Settle() {
     for (const StreamResult& stream : result.streams) {
       all += stream.received + stream.corrupted + stream.duplicated + stream.late + stream.sent;
     }
-    const auto before = std::exchange(looked, now());
-    quiet_s += std::min(std::chrono::duration<double>(looked - before).count(), kLateS);
-    if (all != came) quiet_s = 0;
-    came = all;
+    const double quiet_s = still.Look(std::exchange(came, all) != all, now_s());
     if (quiet_s > (trial_->Outstanding() > 0 ? std::max(settings_.settle_s, kQuietS) : kQuietS)) {
       return;
     }

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 namespace sluice::runtime {
 
@@ -44,6 +46,18 @@ bool IsProgram(const std::string& path) {
 }
 
 }  // namespace
+
+std::string PeriodFault(double seconds) {
+  constexpr double kLeastS = 0.001;
+  if (seconds == 0 || (seconds >= kLeastS && std::isfinite(seconds))) return "";
+  return "give 0.001 seconds or more, or 0 for none";
+}
+
+bool IsSameFile(const std::string& one, const std::string& other) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(one, none) &&
+         std::filesystem::equivalent(one, other, none);
+}
 
 std::string OutputFileFault(const std::string& path) {
   if (path.empty()) return "";

@@ -12,8 +12,11 @@
 
 namespace sluice::runtime {
 
-/// The shortest time between two statistics lines that flags take. 0 says "none".
-inline constexpr double kLeastPeriodS = 0.001;
+/// Of the seconds between statistics lines: 0 for none, or 0.001 at least, and finite.
+std::string PeriodFault(double seconds);
+
+/// Whether these are two names of one regular file, so that writing one would empty the other.
+bool IsSameFile(const std::string& one, const std::string& other);
 
 /// Of a file that is to be written: it can be created in its folder or, if it is there, written,
 /// and is no folder.

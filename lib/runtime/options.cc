@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "nic/reassembler.h"
 #include "nic/streaming.h"
@@ -142,9 +140,7 @@ bool ReadCapture(Options* options, std::string* error) {
     *error = FlagComplaint("capture", "give FILE or FILE,n=N with N packets, at least 1");
     return false;
   }
-  std::error_code unknown;  // Of files that are not there: others tell.
-  if (!FLAGS_pcap.empty() &&
-      std::filesystem::equivalent(options->capture, FLAGS_pcap, unknown)) {
+  if (IsSameFile(options->capture, FLAGS_pcap)) {
     *error = FlagComplaint("capture", "is what --pcap replays: name another file");
     return false;
   }
@@ -184,12 +180,6 @@ bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error)
 constexpr std::string_view kEmbeddedOnly =
     "only the embedded NIC has this, and EAL was given a device: omit it";
 
-bool IsPeriod(const char* flag, double seconds, std::string* error) {
-  if (seconds == 0 || (seconds >= kLeastPeriodS && std::isfinite(seconds))) return true;
-  *error = FlagComplaint(flag, "give 0, or 0.001 seconds or more");
-  return false;
-}
-
 bool IsSpan(const char* flag, double seconds, std::string* error) {
   if (seconds >= 0 && std::isfinite(seconds)) return true;
   *error = FlagComplaint(flag, "give seconds, 0 or more");
@@ -206,7 +196,7 @@ std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::str
     return std::nullopt;
   }
   if (!IsSpan("duration_s", FLAGS_duration_s, error) ||
-      !IsPeriod("stats_period_s", FLAGS_stats_period_s, error) ||
+      !Accept(PeriodFault(FLAGS_stats_period_s), "stats_period_s", error) ||
       !InRange("workers", FLAGS_workers, 64, error) ||
       !InRange("pipes", FLAGS_pipes, nic::kMaxPipesPerWorker, error) ||
       !InRange("burst", FLAGS_burst, 64, error) || !ReadRegions(&options, error) ||

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
+#include "runtime/argument_faults.h"
 #include "runtime/output_text.h"
 
 DECLARE_string(pcap);
@@ -30,13 +29,6 @@ bool OpenWriter(const std::string& path, std::optional<packet::CaptureWriter>* w
   *writer = packet::CaptureWriter::Open(path, packet::CaptureWriter::Resolution::kNanoseconds,
                                         packet::kMaxCaptureBytes, error);
   return writer->has_value();
-}
-
-/// Opening one to write would empty the other.
-bool IsSameFile(const std::string& one, const std::string& other) {
-  std::error_code none;
-  return std::filesystem::is_regular_file(one, none) &&
-         std::filesystem::equivalent(one, other, none);
 }
 
 }  // namespace

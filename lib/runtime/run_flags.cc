@@ -17,9 +17,9 @@ std::string RunFlagsComplaint() {
   const auto within = [](double value) { return value >= 0 && value <= kLongestS; };
   if (!within(FLAGS_duration_s))
     return FlagComplaint("duration_s", "give seconds, or 0 for no end");
-  if (!within(FLAGS_stats_period_s) ||
-      (FLAGS_stats_period_s > 0 && FLAGS_stats_period_s < kLeastPeriodS))
-    return FlagComplaint("stats_period_s", "give 0.001 seconds or more, or 0 for none");
+  const std::string period = PeriodFault(FLAGS_stats_period_s);
+  if (!period.empty() || !within(FLAGS_stats_period_s))
+    return FlagComplaint("stats_period_s", period.empty() ? "give seconds, or 0 for none" : period);
   const std::string fault = OutputFault(FLAGS_json);
   return fault.empty() ? "" : FlagComplaint("json", fault);
 }
