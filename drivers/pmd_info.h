@@ -4,8 +4,8 @@
 // .rodata. DPDK's build generates the line for the drivers of its own tree.
 #pragma once
 
-/// Of the device arguments of both drivers (docs/devargs.md), "<major>.<minor>", in each line. A new
-/// argument raises the minor number; one that goes, or comes to mean something else, raises the
+/// Of the device arguments of both drivers (docs/devargs.md), "<major>.<minor>", in each line. A
+/// new argument raises the minor number; one that goes, or comes to mean something else, raises the
 /// major number. tests/interfaces compares arguments with those of the last release.
 #define SLUICE_PARAMS_VERSION "1.0"
 

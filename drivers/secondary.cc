@@ -174,7 +174,7 @@ bool AskOnce(const Question& question, Answer* answer, Bytes* bytes) {
   std::snprintf(request.name, sizeof(request.name), "%s", channel_of_driver);
   request.len_param = sizeof(question);
   std::memcpy(request.param, &question, sizeof(question));
-  struct rte_mp_reply replies{};  // Also a function's name.
+  struct rte_mp_reply replies {};  // Also a function's name.
   const timespec patience = {5, 0};
   // EAL refuses a second question on a channel while the first one waits.
   static std::mutex one_at_a_time;
@@ -187,9 +187,8 @@ bool AskOnce(const Question& question, Answer* answer, Bytes* bytes) {
     if (sound) std::memcpy(answer, reply.param, sizeof(*answer));
     if (sound && answer->bytes != 0) {
       bytes->resize(answer->bytes);
-      sound = reply.num_fds == 1 &&
-              pread(reply.fds[0], bytes->data(), bytes->size(), 0) ==
-                  static_cast<ssize_t>(bytes->size());
+      sound = reply.num_fds == 1 && pread(reply.fds[0], bytes->data(), bytes->size(), 0) ==
+                                        static_cast<ssize_t>(bytes->size());
     }
     for (int i = 0; i < reply.num_fds; ++i) close(reply.fds[i]);
   }
@@ -294,8 +293,8 @@ void AnswerSecondaries(const char* channel) {
   std::call_once(once, [&] {
     channel_of_driver = channel;
     if (rte_mp_action_register(channel, OnQuestion) != 0 && rte_errno != ENOTSUP) {
-      rte_log(RTE_LOG_WARNING, LogType(), "%s: secondary processes get no answers: %s\n",
-              channel, rte_strerror(rte_errno));
+      rte_log(RTE_LOG_WARNING, LogType(), "%s: secondary processes get no answers: %s\n", channel,
+              rte_strerror(rte_errno));
     }
   });
 }

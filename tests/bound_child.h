@@ -13,8 +13,8 @@
 
 namespace sluice {
 
-/// Starts the program `words[0]` with these arguments. It is killed when the calling thread ends, if
-/// it still runs then (PR_SET_PDEATHSIG, by setpriv of util-linux, whose place it takes).
+/// Starts the program `words[0]` with these arguments. It is killed when the calling thread ends,
+/// if it still runs then (PR_SET_PDEATHSIG, by setpriv of util-linux, whose place it takes).
 inline pid_t SpawnBoundChild(const std::vector<std::string>& words,
                              const posix_spawn_file_actions_t& actions) {
   std::vector<std::string> command = {"setpriv", "--pdeathsig", "KILL", "--"};

@@ -84,9 +84,12 @@ bool StageHost::Spawn(std::string* error) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);  // A terminal's SIGINT is sluice-chain's.
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  std::array<std::string, 6> words = {program_, std::to_string(kMemoryFd),
-                                      std::to_string(spec_.port), std::to_string(spec_.max_message),
-                                      spec_.executor, std::to_string(getpid())};
+  std::array<std::string, 6> words = {program_,
+                                      std::to_string(kMemoryFd),
+                                      std::to_string(spec_.port),
+                                      std::to_string(spec_.max_message),
+                                      spec_.executor,
+                                      std::to_string(getpid())};
   std::array<char*, 7> argv{};
   std::ranges::transform(words, argv.begin(), [](std::string& word) { return word.data(); });
   const int failed =

@@ -43,7 +43,7 @@ constexpr std::array kHelp = {
 // Long options of EAL that a device may need, to tell them from a mistyped flag where there
 // is no "--". EAL itself decides what they mean.
 constexpr std::array<std::string_view, 14> kEalOptions = {
-    "allow",   "block",     "file-prefix", "huge-dir", "in-memory", "iova-mode",    "lcores",
+    "allow",      "block",     "file-prefix", "huge-dir", "in-memory", "iova-mode",    "lcores",
     "legacy-mem", "log-level", "main-lcore",  "no-huge",  "no-pci",    "no-telemetry", "vdev"};
 
 /// The place of a setting among those of its model; nothing if the model has none of that name.

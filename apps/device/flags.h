@@ -15,10 +15,10 @@ namespace sluice::device_app {
 struct Flags {
   std::vector<std::string> eal;  ///< What the user gave to EAL.
   emulator::ServerOptions server;
-  std::string vfio_user;  ///< Where to listen for virtual machines instead; empty: nowhere.
+  std::string vfio_user;   ///< Where to listen for virtual machines instead; empty: nowhere.
   bool interrupts = true;  ///< The function of vfio_user has those that its model has.
   emulator::Arguments model;
-  std::string wire;  ///< As it was given, for the report.
+  std::string wire;           ///< As it was given, for the report.
   double duration_s = 0;      ///< 0: until a signal.
   double stats_period_s = 1;  ///< 0: no lines.
   std::string json;           ///< Path, "-" for standard output, empty for none.

@@ -131,8 +131,7 @@ void Run(const Flags& flags, RunningModel& model, Front& front, int signals, std
     const std::vector<Statistic> now = model.Statistics();
     const std::string host = front.Attached();
     std::fprintf(text, "%7.1f s  %s attached  %s\n", next_s,
-                 host.empty() ? "no host" : host.c_str(),
-                 RatesLine(last, now, period_s).c_str());
+                 host.empty() ? "no host" : host.c_str(), RatesLine(last, now, period_s).c_str());
     std::fflush(text);
     last = now;
     while (Clock::now() >= at(next_s)) next_s += period_s;

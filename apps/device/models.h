@@ -12,7 +12,7 @@
 namespace sluice::device_app {
 
 /// The first is the default.
-inline constexpr auto kModels = std::to_array<const emulator::ModelInfo*>(
-    {&emulator::kIpuModel, &emulator::kEnsoModel});
+inline constexpr auto kModels =
+    std::to_array<const emulator::ModelInfo*>({&emulator::kIpuModel, &emulator::kEnsoModel});
 
 }  // namespace sluice::device_app

@@ -16,8 +16,8 @@ namespace {
 using emulator::Statistic;
 
 /// What the wire says of hosts and of the way to them.
-constexpr std::array kFindings = {"lost", "abandoned", "corrupted", "foreign",
-                                 "duplicated", "reordered"};
+constexpr std::array kFindings = {"lost",    "abandoned",  "corrupted",
+                                  "foreign", "duplicated", "reordered"};
 
 uint64_t Value(const Statistics& statistics, std::string_view name) {
   const auto found = std::find_if(statistics.begin(), statistics.end(),
@@ -43,9 +43,8 @@ std::string RatesLine(const Statistics& before, const Statistics& after, double 
     return static_cast<double>(Value(after, name) - Value(before, name)) / seconds / 1e6;
   };
   std::array<char, 128> line;
-  std::snprintf(line.data(), line.size(),
-                "to host %8.3f Mpps  from host %8.3f Mpps  corrupted %lu", mpps("wire_accepted"),
-                mpps("wire_returned"), Value(after, "wire_corrupted"));
+  std::snprintf(line.data(), line.size(), "to host %8.3f Mpps  from host %8.3f Mpps  corrupted %lu",
+                mpps("wire_accepted"), mpps("wire_returned"), Value(after, "wire_corrupted"));
   return line.data();
 }
 

@@ -17,10 +17,10 @@ namespace sluice::kv {
 namespace {
 
 using engine::kv::Bytes;
-using packet::Datagram;
 using engine::kv::client::Client;
 using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
+using packet::Datagram;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
 constexpr uint16_t kClientPort = 40000;
@@ -110,7 +110,10 @@ uint16_t ClientWire::PortOf(uint32_t endpoint) const {
 
 uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing) {
   const auto bytes = static_cast<uint32_t>(outgoing.bytes);
-  const packet::UdpPath path{kClientMac, server_, kClientWireAddress, options_.to,
+  const packet::UdpPath path{kClientMac,
+                             server_,
+                             kClientWireAddress,
+                             options_.to,
                              static_cast<uint16_t>(kClientPort + outgoing.endpoint),
                              PortOf(outgoing.endpoint)};
   Datagram::WritePlain(frame, path, bytes);  // As MICA's clients.

@@ -36,8 +36,8 @@ struct ClientWireOptions {
 };
 
 /// Reads what stands above. Nothing, with one line in `error`, if something is wrong.
-[[gnu::visibility("default")]] std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, uint64_t seed,
-                                                       std::string* error);
+[[gnu::visibility("default")]] std::optional<ClientWireOptions> ReadClientWireOptions(
+    std::string_view text, uint64_t seed, std::string* error);
 
 class ClientWire final : public emulator::Wire {
  public:

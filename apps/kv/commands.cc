@@ -22,8 +22,8 @@ Json Partitions(const Store& store, const PartitionOptions& sizes, std::string_v
   size_t first = 0;
   const auto [end, error] =
       std::from_chars(parameters.data(), parameters.data() + parameters.size(), first);
-  const bool right = parameters.empty() ||
-                     (error == std::errc() && end == parameters.data() + parameters.size());
+  const bool right =
+      parameters.empty() || (error == std::errc() && end == parameters.data() + parameters.size());
   if (!right || first >= store.partitions.size()) {
     return {{"error", "give the number of the first partition, or nothing"}};
   }

@@ -27,9 +27,9 @@ void Tell(const engine::kv::ResponderCounters& sum, nlohmann::ordered_json* repo
 }
 
 nlohmann::ordered_json ToJson(const engine::kv::PartitionCounters& sum) {
-  return {{"items", sum.items},     {"item_bytes", sum.item_bytes}, {"evicted", sum.evicted},
-          {"expired", sum.expired}, {"refused", sum.refused},
-          {"extra_buckets", sum.extra_buckets}};
+  return {{"items", sum.items},     {"item_bytes", sum.item_bytes},
+          {"evicted", sum.evicted}, {"expired", sum.expired},
+          {"refused", sum.refused}, {"extra_buckets", sum.extra_buckets}};
 }
 
 }  // namespace sluice::kv

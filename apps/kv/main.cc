@@ -61,8 +61,8 @@ uint32_t ItemSeconds() { return ClockSeconds() + 1; }
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("kv", "keeps values by their keys", argc, argv,
-                                               &exit_code);
+  auto line =
+      sluice::runtime::ReadCommandLine("kv", "keeps values by their keys", argc, argv, &exit_code);
   if (!line) return exit_code;
   std::string flag, fix;
   std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
@@ -86,14 +86,13 @@ int main(int argc, char** argv) {
 
   const auto unix_s = static_cast<uint32_t>(std::time(nullptr));
   settings->service.unix_epoch_s = unix_s - ClockSeconds();
-  settings->service.facts = {.version = SLUICE_VERSION,
-                             .pid = static_cast<uint32_t>(getpid()),
-                             .started_unix_s = unix_s};
+  settings->service.facts = {
+      .version = SLUICE_VERSION, .pid = static_cast<uint32_t>(getpid()), .started_unix_s = unix_s};
   HandoffRings handoffs(session->workers());
   Steering steering(session->port());
   if (settings->service.mica_port != 0 && session->has_queues()) {
-    const std::string how = steering.Apply(settings->service.mica_port, settings->partitions,
-                                           session->workers());
+    const std::string how =
+        steering.Apply(settings->service.mica_port, settings->partitions, session->workers());
     std::fprintf(text, "steering: %s\n", how.c_str());
     std::fflush(text);
   }

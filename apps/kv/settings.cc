@@ -104,9 +104,9 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
       complaint.Check(FLAGS_mica_port == 0 || FLAGS_memcached_port < FLAGS_mica_port ||
                           FLAGS_memcached_port >= FLAGS_mica_port + partitions,
                       "memcached_port", "give one that is none of MICA's ports") &&
-      complaint.Check(FLAGS_max_reply_bytes >= kMinReplyBytes &&
-                          FLAGS_max_reply_bytes <= kMaxReplyBytes,
-                      "max_reply_bytes", "give 1400 ... 2097152") &&
+      complaint.Check(
+          FLAGS_max_reply_bytes >= kMinReplyBytes && FLAGS_max_reply_bytes <= kMaxReplyBytes,
+          "max_reply_bytes", "give 1400 ... 2097152") &&
       complaint.Check(FLAGS_excess_kb_s <= kMaxExcessKb, "excess_kb_s", "give 0 ... 1000000000");
   if (!right) return std::nullopt;
 
@@ -133,9 +133,9 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   Settings settings;
   settings.partition = OptionsOfEach(partitions);
   settings.partitions = partitions;
-  settings.secret = line->options.seed ? *line->options.seed
-                                       : uint64_t{std::random_device()()} << 32 |
-                                             std::random_device()();
+  settings.secret = line->options.seed
+                        ? *line->options.seed
+                        : uint64_t{std::random_device()()} << 32 | std::random_device()();
   settings.trust_hashes = FLAGS_trust_hashes;
   settings.concurrent_read = FLAGS_concurrent_read;
   settings.allow_flush = FLAGS_allow_flush;

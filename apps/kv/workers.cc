@@ -15,8 +15,7 @@ using engine::kv::ProtocolCounters;
 using engine::kv::ResponderCounters;
 
 double Seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -35,13 +34,13 @@ std::string Workers::NextLine(const runtime::PortStats& port) {
   const double period_s = now_s - last_s_;
   last_ = now;
   last_s_ = now_s;
-  std::string line = absl::StrFormat(
-      "    %s Mops, %s of gets found, %d items",
-      absl::StrFormat("%.3f", static_cast<double>(requests) / period_s / 1e6),
-      gets > 0 ? absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(hits) /
-                                                static_cast<double>(gets))
-               : "-",
-      ItemsOf(store_).items);
+  std::string line =
+      absl::StrFormat("    %s Mops, %s of gets found, %d items",
+                      absl::StrFormat("%.3f", static_cast<double>(requests) / period_s / 1e6),
+                      gets > 0 ? absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(hits) /
+                                                                static_cast<double>(gets))
+                               : "-",
+                      ItemsOf(store_).items);
   if (port.Get("wire_client_requests") > 0) {
     absl::StrAppendFormat(&line, "; client: gets p50 %.1f, p99 %.1f us, %d wrong, %d timed out",
                           static_cast<double>(port.Get("wire_client_get_p50_ns")) / 1e3,

@@ -36,9 +36,12 @@ std::string Latency(const Histogram& histogram) {
 
 const char* Name(Protocol protocol) {
   switch (protocol) {
-    case Protocol::kMemcachedAscii: return "memcached-ascii";
-    case Protocol::kMemcachedBinary: return "memcached-binary";
-    default: return "mica";
+    case Protocol::kMemcachedAscii:
+      return "memcached-ascii";
+    case Protocol::kMemcachedBinary:
+      return "memcached-binary";
+    default:
+      return "mica";
   }
 }
 
@@ -50,10 +53,10 @@ std::string PeriodLine(const Figures& earlier, const Figures& later) {
   const auto answers = static_cast<double>(b.answers() - a.answers());
   const auto hits = static_cast<double>(b.hits - a.hits);
   const auto misses = static_cast<double>(b.misses - a.misses);
-  return absl::StrFormat(
-      "%7.1f s  %.4f Mops  hits %.1f %%  %s  lost %d  refused %d  wrong %d", later.seconds,
-      Ratio(answers, seconds) / 1e6, 100 * Ratio(hits, hits + misses), Latency(All(later)),
-      b.timeouts - a.timeouts, b.refused - a.refused, b.wrong - a.wrong);
+  return absl::StrFormat("%7.1f s  %.4f Mops  hits %.1f %%  %s  lost %d  refused %d  wrong %d",
+                         later.seconds, Ratio(answers, seconds) / 1e6,
+                         100 * Ratio(hits, hits + misses), Latency(All(later)),
+                         b.timeouts - a.timeouts, b.refused - a.refused, b.wrong - a.wrong);
 }
 
 std::string Totals(const Settings& settings, const Figures& run) {
@@ -67,9 +70,13 @@ std::string Totals(const Settings& settings, const Figures& run) {
                   ", stored ", c.stored, ", refused ", c.refused, ", lost ", c.timeouts, ", wrong ",
                   c.wrong, "\n");
   for (const auto& [name, count] : std::initializer_list<std::pair<const char*, uint64_t>>{
-           {"unsent", c.unsent}, {"late answers", c.late}, {"malformed answers", c.malformed},
-           {"from strangers", run.strangers}, {"send errors", run.send_errors},
-           {"preloading refused", c.preload_refused}, {"preloading lost", c.preload_timeouts},
+           {"unsent", c.unsent},
+           {"late answers", c.late},
+           {"malformed answers", c.malformed},
+           {"from strangers", run.strangers},
+           {"send errors", run.send_errors},
+           {"preloading refused", c.preload_refused},
+           {"preloading lost", c.preload_timeouts},
            {"items moved", run.items_moved}}) {
     if (count != 0) absl::StrAppend(&text, "  ", name, ": ", count, "\n");
   }

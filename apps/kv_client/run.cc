@@ -31,7 +31,9 @@ uint64_t Ns(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
 
 Run::Run(const Settings& settings, const Servers& servers, MemberSource* source,
          const volatile std::sig_atomic_t& interrupted)
-    : settings_(settings), interrupted_(interrupted), membership_(settings, servers, source),
+    : settings_(settings),
+      interrupted_(interrupted),
+      membership_(settings, servers, source),
       client_(settings.client, settings.preload) {}
 
 bool Run::Open(std::string* error) {
@@ -57,8 +59,7 @@ bool Run::Preload() {
   }
   if (!settings_.preload || interrupted_) return true;
   std::fprintf(settings_.Text(), "preloaded %llu items in %.1f s\n",
-               static_cast<unsigned long long>(done),
-               static_cast<double>(Now() - begin) / kSecond);
+               static_cast<unsigned long long>(done), static_cast<double>(Now() - begin) / kSecond);
   std::fflush(settings_.Text());
   return true;
 }

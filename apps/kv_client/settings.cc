@@ -95,11 +95,11 @@ void CheckSizes(Checker& check, ClientOptions& client) {
                     sizes.value_bytes <= UINT16_MAX,
                 "value_bytes", "give 8 or more, and no more than fits into a datagram");
   const bool mica = client.protocol == Protocol::kMica;
-  client.max_datagram_bytes = mica ? FLAGS_max_datagram_bytes
-                                   : static_cast<uint32_t>(client.MaxDatagram());
-  check.Require(client.max_datagram_bytes >= 64 &&
-                    client.max_datagram_bytes <= client.MaxDatagram(),
-                "max_datagram_bytes", absl::StrCat("give 64 to ", client.MaxDatagram()));
+  client.max_datagram_bytes =
+      mica ? FLAGS_max_datagram_bytes : static_cast<uint32_t>(client.MaxDatagram());
+  check.Require(
+      client.max_datagram_bytes >= 64 && client.max_datagram_bytes <= client.MaxDatagram(),
+      "max_datagram_bytes", absl::StrCat("give 64 to ", client.MaxDatagram()));
   if (!check.error().empty()) return;
   const char* const culprit = FLAGS_value_bytes != 0 ? "value_bytes" : "size";
   check.Require(client.LongestMessage() <= client.max_datagram_bytes, culprit,
@@ -109,7 +109,8 @@ void CheckSizes(Checker& check, ClientOptions& client) {
   check.Require(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                 absl::StrCat("give 1 to ", kMaxItems));
   check.Require(FLAGS_items <= sizes.MaxItems(), "items",
-                absl::StrCat("there are only ", sizes.MaxItems(), " keys of this length: give "
+                absl::StrCat("there are only ", sizes.MaxItems(),
+                             " keys of this length: give "
                              "fewer, or longer keys"));
   check.Require(FLAGS_first_item <= sizes.MaxItems() - std::min(FLAGS_items, sizes.MaxItems()),
                 "first_item", "there are fewer keys of this length: give a smaller number");
@@ -118,8 +119,8 @@ void CheckSizes(Checker& check, ClientOptions& client) {
 void CheckLoad(Checker& check, ClientOptions& client) {
   check.Require(FLAGS_mix >= 0 && FLAGS_mix <= 1, "mix", "give a share of gets between 0 and 1");
   absl::string_view exponent = FLAGS_distribution;
-  const bool zipf = absl::ConsumePrefix(&exponent, "zipf:") &&
-                    absl::SimpleAtod(exponent, &client.zipf_exponent);
+  const bool zipf =
+      absl::ConsumePrefix(&exponent, "zipf:") && absl::SimpleAtod(exponent, &client.zipf_exponent);
   check.Require(FLAGS_distribution == "uniform" ||
                     (zipf && client.zipf_exponent > 0 && client.zipf_exponent <= 10),
                 "distribution", "give uniform or zipf:EXPONENT, such as zipf:0.99");
@@ -152,8 +153,7 @@ void CheckServers(Checker& check, Settings& settings) {
   if (!FLAGS_servers_etcd.empty()) {
     settings.servers_etcd = etcd::Address::Read(FLAGS_servers_etcd);
     check.Require(settings.servers_etcd.has_value(), "servers_etcd", etcd::kAddressFix);
-    check.Require(FLAGS_servers_file.empty(), "servers_etcd",
-                  "give either this or --servers_file");
+    check.Require(FLAGS_servers_file.empty(), "servers_etcd", "give either this or --servers_file");
   }
   std::string error;
   if (FLAGS_servers_file.empty() && FLAGS_servers_etcd.empty()) {
@@ -202,9 +202,9 @@ std::string Check(Settings& settings) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  if (!runtime::TakeFlags(argc, argv,
-                          "sluice-kv-client: loads key-value servers over UDP and checks every value",
-                          SLUICE_VERSION, exit_code)) {
+  if (!runtime::TakeFlags(
+          argc, argv, "sluice-kv-client: loads key-value servers over UDP and checks every value",
+          SLUICE_VERSION, exit_code)) {
     return std::nullopt;
   }
   Settings settings;

@@ -16,8 +16,8 @@ namespace sluice::kv_client {
 
 struct Settings : runtime::RunSettings {
   engine::kv::client::ClientOptions client;
-  engine::kv::client::Servers servers;      ///< That stay. None: the next two tell.
-  std::string servers_file;                 ///< Empty: none.
+  engine::kv::client::Servers servers;        ///< That stay. None: the next two tell.
+  std::string servers_file;                   ///< Empty: none.
   std::optional<etcd::Address> servers_etcd;  ///< Not together with a file.
   engine::kv::client::ServerRules rules;
   engine::kv::client::Ring::Kind ring = engine::kv::client::Ring::Kind::kWeighted;

@@ -111,9 +111,9 @@ void Alerts::Tell(const Telling& telling, uint64_t now_ms) {
   const FilterConfig& about = config_.about[telling.filter];
   if (file_.is_open()) {
     nlohmann::ordered_json json;
-    json["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ",
-                                    absl::FromUnixMillis(static_cast<int64_t>(now_ms)),
-                                    absl::UTCTimeZone());
+    json["time"] =
+        absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(static_cast<int64_t>(now_ms)),
+                         absl::UTCTimeZone());
     json["filter"] = about.name;
     json["firing"] = telling.fired;
     json["threshold"] = about.alert->threshold;
@@ -136,13 +136,12 @@ void Alerts::Run(const Telling& telling) {
     return;
   }
   const FilterConfig& about = config_.about[telling.filter];
-  std::vector<std::string> own{
-      "SLUICE_FILTER=" + about.name,
-      absl::StrCat("SLUICE_HOST=", absl::CHexEscape(telling.host)),
-      "SLUICE_COUNT=" + std::to_string(telling.count),
-      absl::StrCat("SLUICE_LINE=", absl::CHexEscape(telling.line)),
-      "SLUICE_THRESHOLD=" + std::to_string(about.alert->threshold),
-      "SLUICE_WINDOW_S=" + std::to_string(about.alert->window / 1000)};
+  std::vector<std::string> own{"SLUICE_FILTER=" + about.name,
+                               absl::StrCat("SLUICE_HOST=", absl::CHexEscape(telling.host)),
+                               "SLUICE_COUNT=" + std::to_string(telling.count),
+                               absl::StrCat("SLUICE_LINE=", absl::CHexEscape(telling.line)),
+                               "SLUICE_THRESHOLD=" + std::to_string(about.alert->threshold),
+                               "SLUICE_WINDOW_S=" + std::to_string(about.alert->window / 1000)};
   std::vector<char*> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
   for (std::string& entry : own) environment.push_back(entry.data());

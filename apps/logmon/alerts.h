@@ -3,9 +3,8 @@
 // Says when events of a filter are too many: to people, to a file, and to a program.
 #pragma once
 
-#include <sys/types.h>
-
 #include <absl/container/flat_hash_map.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <string>

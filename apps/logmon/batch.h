@@ -31,15 +31,15 @@ struct WorkerFigures {
   uint64_t known_sources = 0;
   uint64_t state_bytes = 0;  ///< Of sources and segments that wait, and of unfinished lines.
   uint64_t shown_lines = 0;
-  uint64_t lost_lines = 0;   ///< To be shown, but the collector did not keep up.
-  uint64_t lost_hosts = 0;   ///< Events whose alert had no room for another host.
+  uint64_t lost_lines = 0;  ///< To be shown, but the collector did not keep up.
+  uint64_t lost_hosts = 0;  ///< Events whose alert had no room for another host.
 };
 
 struct Batch {
   explicit Batch(const Config& config);
 
-  std::vector<MinuteCounts> counts;            ///< The last one is the present minute's.
-  std::deque<engine::logmon::Tally> metrics;   ///< By filter; unused where it has no metric.
+  std::vector<MinuteCounts> counts;           ///< The last one is the present minute's.
+  std::deque<engine::logmon::Tally> metrics;  ///< By filter; unused where it has no metric.
   AlertEvents alerts;
   ShownLines shown;
   WorkerFigures figures;

@@ -17,18 +17,17 @@ constexpr size_t kMinutesKept = 1000;  // Of all filters.
 
 WorkerFigures Plus(WorkerFigures sum, const WorkerFigures& more) {
   using engine::logmon::ScanCounters;
-  for (const auto total :
-       {&ScanCounters::lines, &ScanCounters::matched_lines, &ScanCounters::asked,
-        &ScanCounters::given_up, &ScanCounters::truncated_lines, &ScanCounters::torn_lines,
-        &ScanCounters::no_memory_lines}) {
+  for (const auto total : {&ScanCounters::lines, &ScanCounters::matched_lines, &ScanCounters::asked,
+                           &ScanCounters::given_up, &ScanCounters::truncated_lines,
+                           &ScanCounters::torn_lines, &ScanCounters::no_memory_lines}) {
     sum.scan.*total += more.scan.*total;
   }
   for (size_t i = 0; i < sum.sources.events.size(); ++i) {
     sum.sources.events[i] += more.sources.events[i];
   }
-  for (const auto total : {&WorkerFigures::known_sources, &WorkerFigures::state_bytes,
-                           &WorkerFigures::shown_lines, &WorkerFigures::lost_lines,
-                           &WorkerFigures::lost_hosts}) {
+  for (const auto total :
+       {&WorkerFigures::known_sources, &WorkerFigures::state_bytes, &WorkerFigures::shown_lines,
+        &WorkerFigures::lost_lines, &WorkerFigures::lost_hosts}) {
     sum.*total += more.*total;
   }
   return sum;
@@ -110,9 +109,8 @@ void Collector::Close(std::vector<FilterMinute> minutes) {
 
 void Collector::ShowLines(ShownLines& lines) {
   if (!lines_.is_open()) return;
-  lines.TakeAll([this](const ShownLine& line) {
-    lines_.Write(ShownLineText(line, settings_.config));
-  });
+  lines.TakeAll(
+      [this](const ShownLine& line) { lines_.Write(ShownLineText(line, settings_.config)); });
   lines_.Flush();
 }
 

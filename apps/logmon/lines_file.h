@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "shown_lines.h"
 #include "config.h"
+#include "shown_lines.h"
 
 namespace sluice::logmon {
 

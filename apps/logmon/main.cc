@@ -82,21 +82,20 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
   hooks.metrics = [&](sluice::runtime::MetricFamilies& families) {
     AddMetrics(collector.Take(), config, families);
   };
-  hooks.commands = {{"/sluice/logmon/filters", "Every filter and its events. No parameters.",
-                     [&](std::string_view) {
-                       // By place: telemetry's names have no room for all that a filter's has.
-                       nlohmann::ordered_json answer;
-                       const Figures figures = collector.Take();
-                       for (size_t i = 0; i < config.about.size(); ++i) {
-                         answer[std::to_string(i)] = {{"name", config.about[i].name},
-                                                      {"events", figures.filters[i].events}};
-                       }
-                       return answer;
-                     }},
-                    {"/sluice/logmon/sources", "What happened to sources' text. No parameters.",
-                     [&](std::string_view) {
-                       return FiguresJson(collector.Take(), config)["sources"];
-                     }}};
+  hooks.commands = {
+      {"/sluice/logmon/filters", "Every filter and its events. No parameters.",
+       [&](std::string_view) {
+         // By place: telemetry's names have no room for all that a filter's has.
+         nlohmann::ordered_json answer;
+         const Figures figures = collector.Take();
+         for (size_t i = 0; i < config.about.size(); ++i) {
+           answer[std::to_string(i)] = {{"name", config.about[i].name},
+                                        {"events", figures.filters[i].events}};
+         }
+         return answer;
+       }},
+      {"/sluice/logmon/sources", "What happened to sources' text. No parameters.",
+       [&](std::string_view) { return FiguresJson(collector.Take(), config)["sources"]; }}};
   return hooks;
 }
 
@@ -104,8 +103,8 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("logmon", "matches log lines", argc, argv,
-                                               &exit_code);
+  auto line =
+      sluice::runtime::ReadCommandLine("logmon", "matches log lines", argc, argv, &exit_code);
   if (!line) return exit_code;
   // An empty pattern is one that everything matches.
   if (!gflags::GetCommandLineFlagInfoOrDie("test_filter").is_default) return RunTest();

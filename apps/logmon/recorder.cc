@@ -10,8 +10,7 @@ using engine::logmon::MatchedLine;
 using engine::logmon::Source;
 using engine::logmon::SyslogHeader;
 
-Recorder::Recorder(const Config& config, const WallClock& clock,
-                   runtime::Handover<Batch>& batches)
+Recorder::Recorder(const Config& config, const WallClock& clock, runtime::Handover<Batch>& batches)
     : config_(&config), clock_(&clock), batches_(&batches) {
   for (size_t i = 0; i < config.about.size(); ++i) {
     shown_[i] = config.about[i].show;
@@ -61,14 +60,14 @@ void Recorder::CountMetric(size_t filter, std::string_view line) {
 
 void Recorder::Show(const Source& source, const SyslogHeader* header, const MatchedLine& line,
                     uint64_t now) {
-  const bool kept = batches_->filling().shown.Add(
-      {.source = source,
-       .filters = line.filters & shown_,
-       .time_ns = clock_->Ns(now),
-       .is_syslog = header != nullptr,
-       .truncated = line.truncated,
-       .header = header != nullptr ? *header : SyslogHeader{},
-       .text = line.text});
+  const bool kept =
+      batches_->filling().shown.Add({.source = source,
+                                     .filters = line.filters & shown_,
+                                     .time_ns = clock_->Ns(now),
+                                     .is_syslog = header != nullptr,
+                                     .truncated = line.truncated,
+                                     .header = header != nullptr ? *header : SyslogHeader{},
+                                     .text = line.text});
   ++(kept ? shown_lines_ : lost_lines_);
 }
 

@@ -123,10 +123,10 @@ ordered_json FiguresJson(const Figures& figures, const Config& config) {
 }
 
 void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFamilies& families) {
-  MetricFamily events{"sluice_logmon_events_total", "Lines that a filter matched.",
-                      MetricType::Counter, {}};
-  MetricFamily values{"sluice_logmon_metric", "Values of a filter's metric.", MetricType::Summary,
-                      {}};
+  MetricFamily events{
+      "sluice_logmon_events_total", "Lines that a filter matched.", MetricType::Counter, {}};
+  MetricFamily values{
+      "sluice_logmon_metric", "Values of a filter's metric.", MetricType::Summary, {}};
   for (size_t i = 0; i < config.about.size(); ++i) {
     const runtime::MetricLabels labels{{"filter", config.about[i].name}};
     events.metric.push_back(Counter(figures.filters[i].events, labels));
@@ -140,15 +140,21 @@ void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFam
       summary.summary.quantile.push_back({share, metric.histogram->Percentile(share)});
     }
   }
-  MetricFamily sources{"sluice_logmon_source_events_total", "What happened to text on its way.",
-                       MetricType::Counter, {}};
+  MetricFamily sources{"sluice_logmon_source_events_total",
+                       "What happened to text on its way.",
+                       MetricType::Counter,
+                       {}};
   for (size_t i = 0; i < SourceCounters::kEvents; ++i) {
     sources.metric.push_back(Counter(figures.workers.sources.events[i],
                                      {{"event", std::string(SourceCounters::kNames[i])}}));
   }
-  families.push_back({"sluice_logmon_lines_total", "Lines, matching or not.", MetricType::Counter,
+  families.push_back({"sluice_logmon_lines_total",
+                      "Lines, matching or not.",
+                      MetricType::Counter,
                       {Counter(figures.lines)}});
-  families.push_back({"sluice_logmon_alerts_total", "Alerts that fired.", MetricType::Counter,
+  families.push_back({"sluice_logmon_alerts_total",
+                      "Alerts that fired.",
+                      MetricType::Counter,
                       {Counter(figures.alerts)}});
   families.push_back(std::move(events));
   families.push_back(std::move(values));

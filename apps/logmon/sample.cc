@@ -24,7 +24,7 @@ using packet::StoreBe32;
 
 constexpr uint32_t kMaxFrame = 1518 - packet::kFcsBytes;
 constexpr std::array<uint8_t, 12> kMacs{2, 0x53, 0x6c, 0x6c, 0x6d, 1, 2, 0x53, 0x6c, 0x67, 0x65, 1};
-constexpr uint32_t kUs = 0xc0000201;      // 192.0.2.1 (RFC 5737).
+constexpr uint32_t kUs = 0xc0000201;       // 192.0.2.1 (RFC 5737).
 constexpr uint32_t kSenders = 0xc6336400;  // 198.51.100.0 and what follows.
 constexpr uint32_t kIp = packet::kEthernetHeaderBytes;
 constexpr uint32_t kL4 = kIp + packet::kIpv4MinHeaderBytes;
@@ -88,8 +88,7 @@ class Writer {
   }
   void Finish(uint8_t protocol, uint8_t* checksum, size_t bytes) {
     const auto length = static_cast<uint32_t>(bytes);
-    const uint64_t pseudo =
-        packet::PseudoHeaderSumIpv4(frame_.data() + kIp, protocol, length);
+    const uint64_t pseudo = packet::PseudoHeaderSumIpv4(frame_.data() + kIp, protocol, length);
     const uint16_t sum =
         packet::FinishChecksum(packet::SumBytes(frame_.data() + kL4, length, pseudo));
     packet::Store<uint16_t>(checksum, sum != 0 ? sum : 0xffff);
@@ -122,8 +121,8 @@ void WriteSyslog(const std::string& text, const std::vector<Sender>& senders, ui
   size_t next = 0;
   for (const std::string_view line : LinesOf(text)) {
     const Sender& sender = senders[next++ % senders.size()];
-    const std::string message = absl::StrFormat("<13>1 - host-%d sample - - - %s", sender.number,
-                                                WithoutEnd(line));
+    const std::string message =
+        absl::StrFormat("<13>1 - host-%d sample - - - %s", sender.number, WithoutEnd(line));
     writer.Datagram(sender, std::string_view(message).substr(0, room));
   }
 }
@@ -159,8 +158,8 @@ void WriteStreams(std::vector<Sender>& senders, uint32_t room, bool tcp, Writer&
 
 bool WriteSample(const std::string& text, const SampleOptions& options, const std::string& path,
                  std::string* error) {
-  auto capture = packet::CaptureWriter::Open(
-      path, packet::CaptureWriter::Resolution::kNanoseconds, kMaxFrame, error);
+  auto capture = packet::CaptureWriter::Open(path, packet::CaptureWriter::Resolution::kNanoseconds,
+                                             kMaxFrame, error);
   if (!capture) return false;
   Writer writer(options, *std::move(capture));
   std::vector<Sender> senders;

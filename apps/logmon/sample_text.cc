@@ -31,7 +31,9 @@ class Author {
  private:
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
   template <typename Choices>
-  auto Pick(const Choices& choices) { return choices[Below(choices.size())]; }
+  auto Pick(const Choices& choices) {
+    return choices[Below(choices.size())];
+  }
   std::string Address() {
     return absl::StrFormat("198.51.%d.%d", 100 + Below(4), 1 + Below(254));  // RFC 5737.
   }

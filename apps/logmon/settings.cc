@@ -98,8 +98,7 @@ std::optional<Transport> TransportOf(std::string_view name) {
 
 }  // namespace
 
-std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
-                                     std::string* fix) {
+std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag, std::string* fix) {
   const runtime::Complaint complaint{flag, fix};
   Settings settings;
   engine::logmon::MonitorOptions& monitor = settings.monitor;

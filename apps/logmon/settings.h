@@ -16,11 +16,11 @@ namespace sluice::logmon {
 struct Settings {
   Config config;
   engine::logmon::MonitorOptions monitor;  ///< All but times.
-  double idle_s = 0;       ///< 0: no source is forgotten for its silence.
-  std::string lines;       ///< Where shown lines go: a file, "-" or nowhere.
-  std::string minutes;     ///< The same of minutes that are over.
-  std::string alerts;      ///< The same of alerts, which are printed in any case.
-  std::string alert_exec;  ///< Program that is run for each alert; empty: none.
+  double idle_s = 0;                       ///< 0: no source is forgotten for its silence.
+  std::string lines;                       ///< Where shown lines go: a file, "-" or nowhere.
+  std::string minutes;                     ///< The same of minutes that are over.
+  std::string alerts;                      ///< The same of alerts, which are printed in any case.
+  std::string alert_exec;                  ///< Program that is run for each alert; empty: none.
 };
 
 /// Reads the flags. Nothing, with the flag to blame and the fix, if one is wrong.

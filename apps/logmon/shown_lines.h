@@ -20,7 +20,7 @@ struct ShownLine {
   bool is_syslog = false;
   bool truncated = false;
   engine::logmon::SyslogHeader header;  ///< If it is syslog. Valid as long as `text`.
-  std::string_view text;  ///< Any bytes. Valid until the caller returns.
+  std::string_view text;                ///< Any bytes. Valid until the caller returns.
 };
 
 /// Allocates at construction only.

@@ -18,8 +18,8 @@ class WallClock {
 
   uint64_t Ns(uint64_t cycles) const {
     const auto since = static_cast<int64_t>(cycles - start_cycles_);
-    return start_ns_ + static_cast<uint64_t>(
-                           static_cast<int64_t>(static_cast<double>(since) * ns_per_cycle_));
+    return start_ns_ +
+           static_cast<uint64_t>(static_cast<int64_t>(static_cast<double>(since) * ns_per_cycle_));
   }
   /// Since 1970.
   int64_t Minute(uint64_t cycles) const {

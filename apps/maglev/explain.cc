@@ -52,8 +52,7 @@ std::string Caveats(const Vip& vip) {
 }  // namespace
 
 std::optional<packet::FlowKey> ParseFlow(std::string_view text) {
-  const std::vector<std::string> parts =
-      absl::StrSplit(std::string(text), ' ', absl::SkipEmpty());
+  const std::vector<std::string> parts = absl::StrSplit(std::string(text), ' ', absl::SkipEmpty());
   if (parts.size() != 3 || (parts[0] != "tcp" && parts[0] != "udp")) return std::nullopt;
   const auto source = ParseEndpoint(parts[1]);
   const auto destination = ParseEndpoint(parts[2]);

@@ -32,8 +32,8 @@ size_t Discard(char* /*data*/, size_t size, size_t count, void* /*user*/) { retu
 std::string CheckUrl(const HealthCheck& check, const VipSetup& vip, const BackendSetup& backend) {
   const std::string host = backend.address.ToString();
   const uint16_t port = check.port != 0 ? check.port : backend.port != 0 ? backend.port : vip.port;
-  return "http://" + (backend.address.ipv6 ? "[" + host + "]" : host) + ":" +
-         std::to_string(port) + (check.kind == HealthCheck::Kind::kHttp ? check.path : "/");
+  return "http://" + (backend.address.ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+         (check.kind == HealthCheck::Kind::kHttp ? check.path : "/");
 }
 
 /// All TCP and HTTP checks that are under way.
@@ -84,8 +84,8 @@ class HealthMonitor::Target {
     if (check_.kind == HealthCheck::Kind::kHttp) {
       curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
     }
-    const bool answered = check_.kind == HealthCheck::Kind::kTcp ? code == CURLE_OK
-                                                                 : status >= 200 && status < 400;
+    const bool answered =
+        check_.kind == HealthCheck::Kind::kTcp ? code == CURLE_OK : status >= 200 && status < 400;
     return Finish(code == CURLE_OK && answered);
   }
   /// True: it changed.

@@ -70,11 +70,10 @@ std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& se
                                          CommandLine* line, std::string* error) {
   sluice::runtime::Options& options = line->options;
   if (!sluice::runtime::WantsSample(*line)) return std::nullopt;
-  const TrafficOptions traffic{
-      .flows = FLAGS_flows,
-      .size = options.frame_size,
-      .ipv4_only = options.iface->ipv4_only,
-      .seed = options.seed.value_or(1)};
+  const TrafficOptions traffic{.flows = FLAGS_flows,
+                               .size = options.frame_size,
+                               .ipv4_only = options.iface->ipv4_only,
+                               .seed = options.seed.value_or(1)};
   const auto write = [&](const std::string& path, std::string* why) {
     return WriteTraffic(setup, traffic, path, why);
   };

@@ -47,8 +47,7 @@ Json CompareRings(const Vip& now_vip, const Tables& now_tables, const Vip* next,
       next == nullptr ? std::vector<std::string_view>() : Owners(next_tables, *next);
   const std::set<std::string_view> stays(after.begin(), after.end());
   const bool comparable =
-      next != nullptr && after.size() == now.size() &&
-      next->rule.profile == now_vip.rule.profile;
+      next != nullptr && after.size() == now.size() && next->rule.profile == now_vip.rule.profile;
   uint64_t gone = 0;
   uint64_t others = 0;
   for (size_t slot = 0; slot < now.size(); ++slot) {
@@ -59,7 +58,9 @@ Json CompareRings(const Vip& now_vip, const Tables& now_tables, const Vip* next,
     }
   }
   const bool changed = gone + others > 0 || now.empty() != after.empty();
-  return {{"change", next == nullptr ? "removed" : changed ? "changed" : "same"},
+  return {{"change", next == nullptr ? "removed"
+                     : changed       ? "changed"
+                                     : "same"},
           {"slots", now.size()},
           {"gone", gone},
           {"others", others}};
@@ -79,8 +80,8 @@ bool Differs(const engine::maglev::VipSetup* one, const engine::maglev::VipSetup
 }
 
 std::string Percent(uint64_t part, uint64_t whole) {
-  return absl::StrFormat("%.2f%%", whole == 0 ? 0 : 100.0 * static_cast<double>(part) /
-                                                        static_cast<double>(whole));
+  return absl::StrFormat(
+      "%.2f%%", whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 }  // namespace
@@ -102,8 +103,8 @@ Json Plan(const Tables& now, const engine::maglev::Setup& setup,
   Json plan = Json::object();
   for (const auto& [name, vip] : VipsByName(now)) {
     const auto after = vips_after.find(name);
-    Json& json = plan[name] = CompareRings(
-        *vip, now, after == vips_after.end() ? nullptr : after->second, *next);
+    Json& json = plan[name] =
+        CompareRings(*vip, now, after == vips_after.end() ? nullptr : after->second, *next);
     if (Differs(Find(now.setup(), name), Find(setup, name))) json["change"] = "changed";
     if (!connections) continue;
     json["flows"] = flows[vip->index].all;

@@ -23,8 +23,8 @@ using engine::maglev::Vip;
 using engine::maglev::VipSetup;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNamedOnLine = 8;   // Backends of a VIP, and VIPs.
-constexpr size_t kPerAnswer = 80;    // Backends; an answer of telemetry has 16 KiB.
+constexpr size_t kNamedOnLine = 8;  // Backends of a VIP, and VIPs.
+constexpr size_t kPerAnswer = 80;   // Backends; an answer of telemetry has 16 KiB.
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);

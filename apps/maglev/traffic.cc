@@ -32,9 +32,8 @@ constexpr std::array<uint8_t, 12> kMacs{2, 0x53, 0x6c, 0x6c, 0x62, 1, 2, 0x53, 0
 bool IsIpv4(const VipSetup& vip) {
   if (vip.address.ipv6) return false;
   return engine::maglev::RewritesInPlace(vip.encapsulation) ||
-         std::ranges::none_of(vip.backends, [](const BackendSetup& backend) {
-           return backend.address.ipv6;
-         });
+         std::ranges::none_of(vip.backends,
+                              [](const BackendSetup& backend) { return backend.address.ipv6; });
 }
 
 void WriteIpv4(uint8_t* ip, uint32_t bytes, uint32_t flow, const VipSetup& vip) {
@@ -70,8 +69,7 @@ void WriteFrame(uint8_t* frame, uint32_t length, uint32_t flow, const VipSetup& 
   const uint32_t l4_bytes = bytes - header;
   uint8_t* const l4 = ip + header;
   StoreBe16(l4, static_cast<uint16_t>(1024 + flow * 48271u % 60000));
-  StoreBe16(l4 + 2, vip.port != 0 ? vip.port
-                                  : static_cast<uint16_t>(1024 + flow * 16807u % 60000));
+  StoreBe16(l4 + 2, vip.port != 0 ? vip.port : static_cast<uint16_t>(1024 + flow * 16807u % 60000));
   const bool tcp = vip.protocol == packet::kProtocolTcp;
   if (tcp) {
     l4[12] = 5 << 4;
@@ -102,18 +100,18 @@ bool WriteTraffic(const engine::maglev::Setup& setup, const TrafficOptions& opti
   std::from_chars(options.size.data(), options.size.data() + options.size.size(), fixed);
   std::mt19937_64 random(options.seed);
   std::uniform_int_distribution<uint32_t> any(64, kMaxBytes);
-  auto writer = packet::CaptureWriter::Open(
-      path, packet::CaptureWriter::Resolution::kNanoseconds, kMaxBytes, error);
+  auto writer = packet::CaptureWriter::Open(path, packet::CaptureWriter::Resolution::kNanoseconds,
+                                            kMaxBytes, error);
   if (!writer) return false;
   std::array<uint8_t, kMaxBytes> frame;
   const uint32_t frames = fixed != 0 ? options.flows : std::max(options.flows, kMixedFrames);
   for (uint32_t i = 0; i < frames; ++i) {
     const uint32_t flow = i % options.flows;
     const VipSetup& vip = *vips[flow % vips.size()];
-    const uint32_t size =
-        fixed != 0               ? fixed
-        : options.size == "imix" ? packet::kImixSizes[i % packet::kImixSizes.size()]
-                                 : any(random);
+    const uint32_t size = fixed != 0 ? fixed
+                          : options.size == "imix"
+                              ? packet::kImixSizes[i % packet::kImixSizes.size()]
+                              : any(random);
     const uint32_t least = vip.address.ipv6 ? kMinTcp6Bytes : 0;
     const uint32_t length = std::max(size - packet::kFcsBytes, least);
     WriteFrame(frame.data(), length, flow, vip);

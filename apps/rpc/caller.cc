@@ -67,8 +67,7 @@ Callees::Found Callees::Find(const sluice_rpc_procedure& procedure) const {
   return {};
 }
 
-Caller::Caller(const Callees* callees)
-    : callees_(callees), request_{{&Caller::Call}, this} {
+Caller::Caller(const Callees* callees) : callees_(callees), request_{{&Caller::Call}, this} {
   if (callees_ == nullptr) return;
   xdr_.resize(kMaxArgumentXdr);
   room_.resize((kUserGeometry.buffer_bytes - sizeof(CallHead)) / sizeof(uint64_t));
@@ -82,12 +81,12 @@ int Caller::Call(sluice_rpc_request* request, const sluice_rpc_procedure* proced
   const Callees::Found callee = caller.callees_->Find(*procedure);
   if (callee.table == nullptr || !caller.Keep(callee, arguments)) return 0;
   caller.callee_ = callee;
-  caller.head_ = {.program = procedure->program,
-                  .version = procedure->version,
-                  .procedure = procedure->procedure,
-                  .code = reinterpret_cast<uint64_t>(&Continue),
-                  .context = {reinterpret_cast<uint64_t>(then),
-                              reinterpret_cast<uint64_t>(context)}};
+  caller.head_ = {
+      .program = procedure->program,
+      .version = procedure->version,
+      .procedure = procedure->procedure,
+      .code = reinterpret_cast<uint64_t>(&Continue),
+      .context = {reinterpret_cast<uint64_t>(then), reinterpret_cast<uint64_t>(context)}};
   caller.asked_ = true;
   return SLUICE_RPC_CALLED;
 }
@@ -95,9 +94,9 @@ int Caller::Call(sluice_rpc_request* request, const sluice_rpc_procedure* proced
 bool Caller::Keep(const Callees::Found& callee, const void* arguments) {
   const rpc::Type& type = callee.table->types[callee.arguments];
   if (arguments == nullptr && type.bytes != 0) return false;
-  const rpc::Marshalled made = rpc::Marshal(*callee.table, callee.arguments,
-                                            rpc::Source::Own(arguments), xdr_.data(),
-                                            static_cast<uint32_t>(xdr_.size()));
+  const rpc::Marshalled made =
+      rpc::Marshal(*callee.table, callee.arguments, rpc::Source::Own(arguments), xdr_.data(),
+                   static_cast<uint32_t>(xdr_.size()));
   if (made.error != rpc::MarshalError::kNone) return false;
   xdr_bytes_ = made.bytes;
   const auto room = static_cast<uint32_t>(room_.size() * sizeof(uint64_t));
@@ -113,10 +112,10 @@ bool Caller::Return(coherent::HostEnd& end, uint64_t data) {
   for (const bool in_buffer : {false, true}) {
     const std::span<uint8_t> room = end.Room(in_buffer);
     if (room.size() < sizeof(head_)) continue;
-    const rpc::Unmarshalled made = rpc::Unmarshal(
-        *callee_.table, callee_.arguments, xdr_.data(), xdr_bytes_,
-        rpc::Room::Here(room.data() + sizeof(head_),
-                        static_cast<uint32_t>(room.size() - sizeof(head_))));
+    const rpc::Unmarshalled made =
+        rpc::Unmarshal(*callee_.table, callee_.arguments, xdr_.data(), xdr_bytes_,
+                       rpc::Room::Here(room.data() + sizeof(head_),
+                                       static_cast<uint32_t>(room.size() - sizeof(head_))));
     if (made.error != rpc::UnmarshalError::kNone) continue;
     std::memcpy(room.data(), &head_, sizeof(head_));
     return end.Return({.kind = coherent::Kind::kCall,

@@ -20,8 +20,7 @@ namespace sluice::rpc_app {
 class Callees {
  public:
   /// Of these `.x` files. Null, with one line in `error`.
-  static std::unique_ptr<Callees> Load(const std::vector<std::string>& x_files,
-                                       std::string* error);
+  static std::unique_ptr<Callees> Load(const std::vector<std::string>& x_files, std::string* error);
 
   struct Found {
     const rpc::Table* table = nullptr;  ///< Null: no file declares it.

@@ -18,7 +18,9 @@ size_t PageMultiple(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 }  // namespace
 
 KernelCore::KernelCore(uint32_t core, ProcessTable& processes, coherent::WaitMethod wait)
-    : core_(core), processes_(processes), wait_(wait),
+    : core_(core),
+      processes_(processes),
+      wait_(wait),
       memory_(bar::RingMemory::Create(PageMultiple(kKernelGeometry.Bytes()), false,
                                       bar::RingMemory::Pages::kPreferHuge)) {
   if (memory_) {

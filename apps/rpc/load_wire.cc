@@ -49,8 +49,8 @@ LoadWire::LoadWire(LoadOptions options)
     : options_(std::move(options)),
       slots_(std::clamp(options_.outstanding, 1u, kMaxSlots)),
       turn_(static_cast<uint32_t>(options_.seed)) {
-  const uint32_t longest = Datagram::kPlainPayload + kCallBytes + kKeyBytes + 4 +
-                           ((options_.echo_bytes + 3) & ~3u) + 8;
+  const uint32_t longest =
+      Datagram::kPlainPayload + kCallBytes + kKeyBytes + 4 + ((options_.echo_bytes + 3) & ~3u) + 8;
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     slots_[i].frame.resize(std::max(longest, emulator::kMinFrameBytes));
     free_.push_back(i);

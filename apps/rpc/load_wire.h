@@ -34,7 +34,7 @@ struct LoadTarget {
 struct LoadOptions {
   std::vector<LoadTarget> targets;
   uint32_t outstanding = 1;
-  uint32_t run_calls = 100;   ///< To one target before the next.
+  uint32_t run_calls = 100;  ///< To one target before the next.
   uint32_t echo_bytes = 64;  ///< At most kMaxEchoBytes.
   uint64_t timeout_ns = 1'000'000'000;
   uint64_t seed = 1;
@@ -93,12 +93,12 @@ class LoadWire : public emulator::Wire {
   }
 
   LoadOptions options_;
-  std::vector<Slot> slots_;       ///< Calls under way, by xid modulo their number.
-  std::vector<uint32_t> free_;    ///< Slots without a call.
+  std::vector<Slot> slots_;                ///< Calls under way, by xid modulo their number.
+  std::vector<uint32_t> free_;             ///< Slots without a call.
   std::vector<device::WireFrame> frames_;  ///< Made and not taken yet, in order.
   uint32_t first_frame_ = 0;
   uint32_t next_target_ = 0;
-  uint32_t run_ = 0;  ///< Calls made to it.
+  uint32_t run_ = 0;   ///< Calls made to it.
   uint32_t turn_ = 0;  ///< Upper part of xids.
   uint32_t expiring_ = 0;
   mutable bool stopped_ = false;

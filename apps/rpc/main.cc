@@ -73,8 +73,8 @@ int Serve(Settings settings) {
     std::fprintf(stderr, "--services: %s\n", error.c_str());
     return 2;
   }
-  const auto kernel = settings.interface.empty() ? sluice::rpc_app::KernelPorts()
-                                                 : TakePorts(&settings, &error);
+  const auto kernel =
+      settings.interface.empty() ? sluice::rpc_app::KernelPorts() : TakePorts(&settings, &error);
   if (!kernel) return Complain(settings, error);
   sluice::rpc_app::TellPortMapper(settings.addresses, settings.services, *compiled,
                                   !kernel->listeners().empty());
@@ -105,14 +105,13 @@ int Serve(Settings settings) {
   }
   sluice::emulator::Wire& wire =
       network != nullptr ? static_cast<sluice::emulator::Wire&>(*network) : clients;
-  const sluice::device::rpc::DispatcherConfig dispatcher = {
-      .cores = settings.cores,
-      .queue_capacity = settings.queue,
-      .suspended_capacity = settings.nested,
-      .preempt_bound = settings.preempt_ns,
-      .handler_bound = settings.handler_ns,
-      .nested_bound = settings.nested_ns,
-      .retire_after = settings.retire_ns};
+  const sluice::device::rpc::DispatcherConfig dispatcher = {.cores = settings.cores,
+                                                            .queue_capacity = settings.queue,
+                                                            .suspended_capacity = settings.nested,
+                                                            .preempt_bound = settings.preempt_ns,
+                                                            .handler_bound = settings.handler_ns,
+                                                            .nested_bound = settings.nested_ns,
+                                                            .retire_after = settings.retire_ns};
   const auto services = static_cast<uint32_t>(settings.services.size());
   const sluice::device::rpc::RpcNicConfig config = {
       .dispatcher = dispatcher,
@@ -120,8 +119,8 @@ int Serve(Settings settings) {
       .slots = sluice::device::rpc::SlotsFor(dispatcher, services),
       .dma_bytes = settings.dma_bytes,
       .nested_depth = settings.nested_depth};
-  auto nic = std::make_unique<NicThread>(config, *placement, wire, processes, cores,
-                                         settings.traces);
+  auto nic =
+      std::make_unique<NicThread>(config, *placement, wire, processes, cores, settings.traces);
   nic->Do([&](RpcNic& device) {
     for (uint32_t core = 0; core < settings.cores; ++core) {
       device.AttachKernel(static_cast<uint16_t>(core), cores[core]->endpoint());
@@ -134,10 +133,8 @@ int Serve(Settings settings) {
     nic.reset();
     return 2;
   }
-  const Figures figures =
-      sluice::rpc_app::Run(settings, StopSignals(),
-                                               network == nullptr ? &clients : nullptr, *nic,
-                                               supervision);
+  const Figures figures = sluice::rpc_app::Run(
+      settings, StopSignals(), network == nullptr ? &clients : nullptr, *nic, supervision);
   const auto traces = nic->Traces();
   nic.reset();    // Before the memory that it looks at.
   cores.clear();  // Before the processes that they wait for.

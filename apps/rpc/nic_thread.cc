@@ -25,8 +25,11 @@ device::rpc::RpcNicConfig WithTraces(device::rpc::RpcNicConfig config, uint32_t 
 NicThread::NicThread(const device::rpc::RpcNicConfig& config, device::rpc::Placement& placement,
                      emulator::Wire& wire, ProcessTable& processes,
                      std::span<const std::unique_ptr<KernelCore>> cores, uint32_t traces)
-    : nic_(WithTraces(config, traces), placement, *this), wire_(wire), processes_(processes),
-      cores_(cores), max_traces_(traces) {
+    : nic_(WithTraces(config, traces), placement, *this),
+      wire_(wire),
+      processes_(processes),
+      cores_(cores),
+      max_traces_(traces) {
   nic_.SetTime(Now());
   thread_ = std::thread(&NicThread::Run, this);
 }

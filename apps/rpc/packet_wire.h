@@ -40,8 +40,8 @@ class PacketWire final : public emulator::Wire {
     kTagged,    ///< Of a VLAN.
     kNeighbor,  ///< Asked for by the network, and answered.
     kBadNeighbor,
-    kUnsent,    ///< The interface took them not.
-    kKernel,    ///< Left to the kernel.
+    kUnsent,  ///< The interface took them not.
+    kKernel,  ///< Left to the kernel.
     kCounters
   };
 

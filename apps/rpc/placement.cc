@@ -38,9 +38,8 @@ class PolicyPlacement final : public device::rpc::Placement {
     AgentTask& task = tasks_[process * per_process_ + spare];
     waiting_[process] = &task;
     task.runnable_since = now_ns;
-    policy_.Enqueue(task, preempted ? engine::sched::Place::kPreempted
-                                    : engine::sched::Place::kBack,
-                    now_ns);
+    policy_.Enqueue(
+        task, preempted ? engine::sched::Place::kPreempted : engine::sched::Place::kBack, now_ns);
   }
   void Withdraw(ProcessId process) override {
     policy_.Remove(*waiting_[process]);
@@ -75,8 +74,8 @@ class PolicyPlacement final : public device::rpc::Placement {
   }
 
   P policy_;
-  uint32_t per_process_;          ///< Tasks: one for each core, and one that waits.
-  std::vector<AgentTask> tasks_;  ///< By process.
+  uint32_t per_process_;                        ///< Tasks: one for each core, and one that waits.
+  std::vector<AgentTask> tasks_;                ///< By process.
   std::array<uint64_t, kMaxProcesses> used_{};  ///< Tasks that wait or run, by bit.
   std::array<AgentTask*, kMaxProcesses> waiting_{};
   std::array<engine::sched::Running, kMaxCores> running_{};

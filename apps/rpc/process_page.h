@@ -5,8 +5,8 @@
 // neither believes what the other wrote.
 #pragma once
 
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>

@@ -25,11 +25,10 @@ std::string PeriodLine(const Figures& earlier, const Figures& later) {
   Histogram latency = later.latency;
   latency.Subtract(earlier.latency);
   const LoadFigures &a = earlier.load, &b = later.load;
-  std::string line =
-      absl::StrFormat("%7.1f s  %.4f Mcalls/s  restarts %d", later.seconds,
-                      PerSecond(later.answered() - earlier.answered(),
-                           later.seconds - earlier.seconds) / 1e6,
-                      later.restarts - earlier.restarts);
+  std::string line = absl::StrFormat(
+      "%7.1f s  %.4f Mcalls/s  restarts %d", later.seconds,
+      PerSecond(later.answered() - earlier.answered(), later.seconds - earlier.seconds) / 1e6,
+      later.restarts - earlier.restarts);
   if (b.calls != 0) {
     absl::StrAppendFormat(&line, "  %s  refused %d  lost %d  wrong %d", LatencyText(latency),
                           b.refused - a.refused, b.lost - a.lost, b.wrong - a.wrong);

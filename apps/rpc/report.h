@@ -17,7 +17,7 @@ namespace sluice::rpc_app {
 
 /// Of a moment.
 struct Figures {
-  double seconds = 0;  ///< Since the wire was switched on.
+  double seconds = 0;                   ///< Since the wire was switched on.
   LoadFigures load;                     ///< If the clients are our own.
   engine::workload::Histogram latency;  ///< ns; of them, too.
   /// The device's counters, and the wire's.

@@ -17,11 +17,11 @@ namespace sluice::rpc_app {
 
 /// Where a service comes from.
 struct ServiceFiles {
-  std::string name;    ///< For reports.
-  std::string object;  ///< Path of the shared object.
-  std::string x;       ///< Path of the `.x` file.
-  uint16_t port = 0;   ///< UDP.
-  std::vector<int> listeners{};  ///< Sockets that its process serves over TCP, too; borrowed.
+  std::string name;                    ///< For reports.
+  std::string object;                  ///< Path of the shared object.
+  std::string x;                       ///< Path of the `.x` file.
+  uint16_t port = 0;                   ///< UDP.
+  std::vector<int> listeners{};        ///< Sockets that its process serves over TCP, too; borrowed.
   std::vector<std::string> callees{};  ///< Paths of the `.x` files of services that it may call.
 };
 

@@ -42,8 +42,7 @@ std::string FunctionName(const std::string& procedure, uint32_t version) {
 }
 
 std::unique_ptr<ServiceFunctions> ServiceFunctions::Load(const std::string& object,
-                                                         const std::string& x,
-                                                         std::string* error) {
+                                                         const std::string& x, std::string* error) {
   const std::optional<std::string> text = ReadFile(x);
   if (!text) {
     *error = x + ": cannot be read";
@@ -87,7 +86,8 @@ void Answerer::Answer(coherent::HostEnd& end) {
   alignas(kSmallBytes) std::array<uint8_t, kSmallBytes> result{};
   const auto function = reinterpret_cast<engine::rpc::Function>(call.code);
   const int said = function(end.payload().data(), result.data(), caller_.request());
-  if (said != 1 && AnswerWithoutResult(end, call, said)) [[unlikely]] return;
+  if (said != 1 && AnswerWithoutResult(end, call, said)) [[unlikely]]
+    return;
   std::memcpy(end.Room().data(), result.data(), kSmallBytes);
   end.Return({.kind = coherent::Kind::kReply,
               .length = type.bytes,
@@ -98,8 +98,8 @@ bool Answerer::AnswerWithoutResult(coherent::HostEnd& end, const coherent::Conte
                                    int said) {
   if (said == SLUICE_RPC_CALLED && caller_.Return(end, call.data)) return true;
   if (said != SLUICE_RPC_CALLED && said != 0) return false;
-  end.Return({.kind = coherent::Kind::kReply,
-              .code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr)});
+  end.Return(
+      {.kind = coherent::Kind::kReply, .code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr)});
   return true;
 }
 

@@ -136,9 +136,9 @@ int main(int argc, char** argv) {
   const auto wait = sluice::coherent::BestWaitMethod();
   std::vector<std::thread> threads;
   for (uint32_t core = 0; core < cores; ++core) {
-    const EndpointMemory endpoint = EndpointMemory::Find(
-        {memory.data() + sluice::rpc_app::EndpointOffset(core),
-         sluice::rpc_app::kUserGeometry.Bytes()});
+    const EndpointMemory endpoint =
+        EndpointMemory::Find({memory.data() + sluice::rpc_app::EndpointOffset(core),
+                              sluice::rpc_app::kUserGeometry.Bytes()});
     if (!endpoint) Fail(page, "no endpoint in the memory of the service");
     threads.emplace_back(RunCore, std::ref(page), core, HostEnd(endpoint, wait),
                          std::cref(*functions), std::cref(*callees));

@@ -41,9 +41,9 @@ int Spawn(const std::string& program, const ServiceFiles& files, uint32_t cores,
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   std::string listeners;
   for (const int listener : files.listeners) listeners += std::to_string(listener) + ',';
-  std::vector<std::string> words = {program, std::to_string(memory), files.object, files.x,
-                                    std::to_string(cores), listeners,
-                                    std::to_string(getpid())};
+  std::vector<std::string> words = {
+      program,   std::to_string(memory),  files.object, files.x, std::to_string(cores),
+      listeners, std::to_string(getpid())};
   words.insert(words.end(), files.callees.begin(), files.callees.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -59,15 +59,15 @@ int Spawn(const std::string& program, const ServiceFiles& files, uint32_t cores,
 std::shared_ptr<ServiceProcess> ServiceProcess::Launch(const std::string& program,
                                                        const ServiceFiles& files, uint32_t cores,
                                                        std::string* error) {
-  auto memory = bar::RingMemory::Create(ProcessBytes(cores), false,
-                                        bar::RingMemory::Pages::kPreferHuge);
+  auto memory =
+      bar::RingMemory::Create(ProcessBytes(cores), false, bar::RingMemory::Pages::kPreferHuge);
   if (!memory) {
     *error = "no memory for the service " + files.name + ": " + std::strerror(errno);
     return nullptr;
   }
   for (uint32_t core = 0; core < cores; ++core) {
-    coherent::EndpointMemory::Format(
-        {memory.data() + EndpointOffset(core), kUserGeometry.Bytes()}, kUserGeometry);
+    coherent::EndpointMemory::Format({memory.data() + EndpointOffset(core), kUserGeometry.Bytes()},
+                                     kUserGeometry);
   }
   std::shared_ptr<ServiceProcess> process(new ServiceProcess(std::move(memory), cores));
   const int failed = Spawn(program, files, cores, process->memory_.fd(), &process->pid_);
@@ -76,8 +76,7 @@ std::shared_ptr<ServiceProcess> ServiceProcess::Launch(const std::string& progra
     *error = program + ": " + std::strerror(failed);
     return nullptr;
   }
-  process->handle_ =
-      runtime::OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, process->pid_, 0)));
+  process->handle_ = runtime::OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, process->pid_, 0)));
   if (process->handle_.get() < 0) {
     *error = program + ": pidfd_open: " + std::strerror(errno);
     // Its number is not another one's until it is waited for.

@@ -16,13 +16,13 @@ namespace sluice::rpc_app {
 struct Settings : runtime::RunSettings {
   std::vector<ServiceFiles> services;
   std::string policy;
-  std::string interface;  ///< Of Linux, as the wire; empty: clients of our own.
-  std::string addresses;  ///< With it: the NIC's.
+  std::string interface;        ///< Of Linux, as the wire; empty: clients of our own.
+  std::string addresses;        ///< With it: the NIC's.
   std::string service_program;  ///< Path of sluice-rpc-service.
   uint32_t cores = 1;
   uint32_t service_cores = 1;  ///< A service has at most so many.
   uint32_t queue = 32;
-  uint32_t nested = 32;       ///< Calls that a service may have under way to others.
+  uint32_t nested = 32;  ///< Calls that a service may have under way to others.
   uint32_t nested_depth = 8;
   uint32_t outstanding = 1;
   uint32_t run_calls = 100;

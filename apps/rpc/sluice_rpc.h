@@ -40,44 +40,44 @@ extern "C" {
 
 /** What became of a call. Up to SYSTEM_ERR: accept_stat of RFC 5531. */
 enum sluice_rpc_status {
-	SLUICE_RPC_SUCCESS = 0,
-	SLUICE_RPC_PROG_UNAVAIL = 1,  /**< No service has this program. */
-	SLUICE_RPC_PROG_MISMATCH = 2,
-	SLUICE_RPC_PROC_UNAVAIL = 3,
-	SLUICE_RPC_GARBAGE_ARGS = 4,
-	SLUICE_RPC_SYSTEM_ERR = 5,    /**< The service died, failed, or returned what cannot be. */
-	SLUICE_RPC_BUSY = 6,          /**< Not executed: too many calls wait for the service. */
-	SLUICE_RPC_TOO_MANY = 7,      /**< Not executed: this service has too many calls under way. */
-	SLUICE_RPC_TOO_DEEP = 8,      /**< Not executed: calls in calls in calls. */
-	SLUICE_RPC_TIMED_OUT = 9      /**< No answer in time. Executed, or not, or later. */
+  SLUICE_RPC_SUCCESS = 0,
+  SLUICE_RPC_PROG_UNAVAIL = 1, /**< No service has this program. */
+  SLUICE_RPC_PROG_MISMATCH = 2,
+  SLUICE_RPC_PROC_UNAVAIL = 3,
+  SLUICE_RPC_GARBAGE_ARGS = 4,
+  SLUICE_RPC_SYSTEM_ERR = 5, /**< The service died, failed, or returned what cannot be. */
+  SLUICE_RPC_BUSY = 6,       /**< Not executed: too many calls wait for the service. */
+  SLUICE_RPC_TOO_MANY = 7,   /**< Not executed: this service has too many calls under way. */
+  SLUICE_RPC_TOO_DEEP = 8,   /**< Not executed: calls in calls in calls. */
+  SLUICE_RPC_TIMED_OUT = 9   /**< No answer in time. Executed, or not, or later. */
 };
 
 /** Whom to call: one of the programs that the .x files of --services declare. */
 struct sluice_rpc_procedure {
-	uint32_t program;
-	uint32_t version;
-	uint32_t procedure;
+  uint32_t program;
+  uint32_t version;
+  uint32_t procedure;
 };
 
 /** What a continuation gets; valid until it returns. */
 struct sluice_rpc_reply {
-	enum sluice_rpc_status status;
-	void *result;  /**< After SUCCESS: the result's structure, as rpcgen declares it; else NULL. */
-	void *context; /**< As sluice_rpc_call had it. */
+  enum sluice_rpc_status status;
+  void* result;  /**< After SUCCESS: the result's structure, as rpcgen declares it; else NULL. */
+  void* context; /**< As sluice_rpc_call had it. */
 };
 
 /** `result` and `request` are those of the function that made the call: the structure of its
  * result, all zero, and the request to make another call by. */
-typedef int sluice_rpc_continuation(const struct sluice_rpc_reply *reply, void *result,
-				    void *request);
+typedef int sluice_rpc_continuation(const struct sluice_rpc_reply* reply, void* result,
+                                    void* request);
 
 /** Of sluice_rpc_call: a call was started. To be returned at once. */
 #define SLUICE_RPC_CALLED 0x43616c6c
 
 /** What `request` of a service's function points to. Not to be used but by sluice_rpc_call. */
 struct sluice_rpc_request {
-	int (*call)(struct sluice_rpc_request *request, const struct sluice_rpc_procedure *procedure,
-		    const void *arguments, sluice_rpc_continuation *then, void *context);
+  int (*call)(struct sluice_rpc_request* request, const struct sluice_rpc_procedure* procedure,
+              const void* arguments, sluice_rpc_continuation* then, void* context);
 };
 
 /** Starts a call when the function that got `request` returns; of several calls, the last one.
@@ -85,12 +85,11 @@ struct sluice_rpc_request {
  * `context`: the caller's, for the continuation. Returns SLUICE_RPC_CALLED; or 0, and the
  * continuation is not called: nobody declares the procedure, the arguments cannot be sent, or
  * whoever runs the service makes no calls. */
-static inline int sluice_rpc_call(void *request, const struct sluice_rpc_procedure *procedure,
-				  const void *arguments, sluice_rpc_continuation *then,
-				  void *context)
-{
-	struct sluice_rpc_request *const made = (struct sluice_rpc_request *)request;
-	return made == NULL ? 0 : made->call(made, procedure, arguments, then, context);
+static inline int sluice_rpc_call(void* request, const struct sluice_rpc_procedure* procedure,
+                                  const void* arguments, sluice_rpc_continuation* then,
+                                  void* context) {
+  struct sluice_rpc_request* const made = (struct sluice_rpc_request*)request;
+  return made == NULL ? 0 : made->call(made, procedure, arguments, then, context);
 }
 
 #ifdef __cplusplus

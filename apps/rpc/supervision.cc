@@ -14,7 +14,10 @@ using device::rpc::RpcNic;
 
 Supervision::Supervision(const Settings& settings, const std::vector<rpc::CompiledX>& compiled,
                          ProcessTable& processes, NicThread& nic)
-    : settings_(settings), compiled_(compiled), processes_(processes), nic_(nic),
+    : settings_(settings),
+      compiled_(compiled),
+      processes_(processes),
+      nic_(nic),
       services_(settings.services.size()) {}
 
 bool Supervision::Launch(ProcessId id, std::string* error) {
@@ -66,8 +69,8 @@ void Supervision::TakeDown(ProcessId id) {
   nic_.Do([&](RpcNic& nic) { nic.Gone(id); });
   processes_.Set(id, nullptr);
   // One that lived for long is started again at once.
-  const bool lived = service.state == Service::State::kUp &&
-                     Clock::now() - service.since > kLongestPause;
+  const bool lived =
+      service.state == Service::State::kUp && Clock::now() - service.since > kLongestPause;
   service.pause = lived ? std::chrono::milliseconds(0)
                         : std::clamp(service.pause * 2, kFirstPause, kLongestPause);
   service.process.reset();

@@ -55,8 +55,7 @@ std::optional<AgentFault> ReadAgentFault(std::string_view text) {
   } else {
     return std::nullopt;
   }
-  const auto [end, error] =
-      std::from_chars(time.data(), time.data() + time.size(), fault.after_s);
+  const auto [end, error] = std::from_chars(time.data(), time.data() + time.size(), fault.after_s);
   if (error != std::errc() || end != time.data() + time.size() || !(fault.after_s >= 0) ||
       !std::isfinite(fault.after_s)) {
     return std::nullopt;

@@ -32,8 +32,8 @@ struct AgentFault {
 std::optional<AgentFault> ReadAgentFault(std::string_view text);
 
 struct AgentThreadOptions {
-  int cpu = -1;              ///< -1: wherever the system likes.
-  bool yields = false;       ///< Others may want the CPU: it is given away in idle moments.
+  int cpu = -1;         ///< -1: wherever the system likes.
+  bool yields = false;  ///< Others may want the CPU: it is given away in idle moments.
   std::optional<AgentFault> fault;
   Nanoseconds down = 200'000'000;
 };

@@ -51,8 +51,8 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
 ClientWire::ClientWire(const ClientWireOptions& options) : options_(options), pending_(kPending) {
   frames_.reserve(kSlots);
   for (auto& frame : slots_) {
-    const packet::UdpPath path{kClientMac, kServerMac, kClientAddress, kServerAddress,
-                               kClientPort, options_.port};
+    const packet::UdpPath path{kClientMac,     kServerMac,  kClientAddress,
+                               kServerAddress, kClientPort, options_.port};
     Datagram::WritePlain(frame.data(), path, kRequestBytes);
   }
 }

@@ -87,9 +87,9 @@ class ClientWire final : public emulator::Wire {
   std::vector<device::Counter> counters_;
   std::array<engine::workload::Histogram, 2> latency_;  ///< Short and long.
   uint64_t answers_ = 0;
-  uint64_t wrong_ = 0;      ///< Of another class or other flags, or run for less than asked.
-  uint64_t unknown_ = 0;    ///< Frames that are no replies.
-  uint64_t late_ = 0;       ///< Answers to requests that were given up, or to none.
+  uint64_t wrong_ = 0;    ///< Of another class or other flags, or run for less than asked.
+  uint64_t unknown_ = 0;  ///< Frames that are no replies.
+  uint64_t late_ = 0;     ///< Answers to requests that were given up, or to none.
   uint64_t timeouts_ = 0;
   uint64_t cut_ = 0;
 };

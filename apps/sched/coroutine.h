@@ -7,7 +7,6 @@
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
-
 #include <cstddef>
 #include <span>
 

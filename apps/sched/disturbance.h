@@ -9,8 +9,8 @@
 namespace sluice::sched {
 
 struct Disturbance {
-  uint64_t stolen_ms = 0;   ///< By the machine's host, of all its processors (/proc/stat: steal).
-  uint64_t switches = 0;    ///< Threads of this process that had to make way.
+  uint64_t stolen_ms = 0;  ///< By the machine's host, of all its processors (/proc/stat: steal).
+  uint64_t switches = 0;   ///< Threads of this process that had to make way.
 
   friend Disturbance operator-(Disturbance a, Disturbance b) {
     return {a.stolen_ms - b.stolen_ms, a.switches - b.switches};

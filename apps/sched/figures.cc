@@ -14,10 +14,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<const char*, engine::sched::kStatuses> kStatusNames = {
-    "complete",       "aborted",         "target_on_cpu", "target_stale",
-    "target_not_found", "target_not_runnable", "agent_stale", "cpu_offline",
-    "cpu_unavailable", "invalid_flags",  "invalid_target", "not_permitted",
-    "invalid_cpu",    "no_agent",        "unsupported_version", "poisoned"};
+    "complete",      "aborted",          "target_on_cpu",
+    "target_stale",  "target_not_found", "target_not_runnable",
+    "agent_stale",   "cpu_offline",      "cpu_unavailable",
+    "invalid_flags", "invalid_target",   "not_permitted",
+    "invalid_cpu",   "no_agent",         "unsupported_version",
+    "poisoned"};
 
 double PerSecond(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -142,25 +144,26 @@ Json Result::LatencyJson() const {
 }
 
 std::string TableHead() {
-  return
-      "                                             |    short requests, us   |     long requests, "
-      "us   |       decisions         | refused prestage | stolen switched\n"
-      "policy              mode          requests/s |     p50     p99   p99.9 |     p50     p99   "
-      "p99.9 |      /s  p50 us  p99 us |       %   hits % |     ms      out";
+  return "                                             |    short requests, us   |     long "
+         "requests, "
+         "us   |       decisions         | refused prestage | stolen switched\n"
+         "policy              mode          requests/s |     p50     p99   p99.9 |     p50     p99 "
+         "  "
+         "p99.9 |      /s  p50 us  p99 us |       %   hits % |     ms      out";
 }
 
 std::string TableRow(const Result& result) {
   const Figures& f = result.figures;
-  const uint64_t looked =
-      result.host.counters.prestage_hits + result.host.counters.prestage_stale + result.host.counters.prestage_empty;
-  return absl::StrFormat(
-      "%-19s %-13s %10.0f |%s%s%s |%s%s%s | %7.0f%s%s | %7.2f   %6.1f | %6d %8d", result.policy,
-      result.mode, PerSecond(f.answered, result.seconds), Us(f.latency[0], 0.5),
-      Us(f.latency[0], 0.99), Us(f.latency[0], 0.999), Us(f.latency[1], 0.5),
-      Us(f.latency[1], 0.99), Us(f.latency[1], 0.999), PerSecond(result.Ruled(), result.seconds),
-      Us(f.decision, 0.5), Us(f.decision, 0.99), Percent(result.Refused(), result.Ruled()),
-      Percent(result.host.counters.prestage_hits, looked), result.disturbance.stolen_ms,
-      result.disturbance.switches);
+  const uint64_t looked = result.host.counters.prestage_hits + result.host.counters.prestage_stale +
+                          result.host.counters.prestage_empty;
+  return absl::StrFormat("%-19s %-13s %10.0f |%s%s%s |%s%s%s | %7.0f%s%s | %7.2f   %6.1f | %6d %8d",
+                         result.policy, result.mode, PerSecond(f.answered, result.seconds),
+                         Us(f.latency[0], 0.5), Us(f.latency[0], 0.99), Us(f.latency[0], 0.999),
+                         Us(f.latency[1], 0.5), Us(f.latency[1], 0.99), Us(f.latency[1], 0.999),
+                         PerSecond(result.Ruled(), result.seconds), Us(f.decision, 0.5),
+                         Us(f.decision, 0.99), Percent(result.Refused(), result.Ruled()),
+                         Percent(result.host.counters.prestage_hits, looked),
+                         result.disturbance.stolen_ms, result.disturbance.switches);
 }
 
 bool Board::Publish(uint32_t worker, const Figures& figures, const HostFigures* host, bool wait) {

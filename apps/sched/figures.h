@@ -22,15 +22,15 @@ using engine::workload::Histogram;
 
 /// By one worker.
 struct Figures {
-  uint64_t requests = 0;     ///< That became tasks.
-  uint64_t refused = 0;      ///< That did not: every task was in use.
+  uint64_t requests = 0;  ///< That became tasks.
+  uint64_t refused = 0;   ///< That did not: every task was in use.
   uint64_t answered = 0;
   uint64_t switches = 0;     ///< A task got onto this processor that was not on it before.
   uint64_t preemptions = 0;  ///< Another took its place by decision, whether it paused or was cut.
   uint64_t cuts = 0;         ///< It was taken off by a signal.
   uint64_t busy_cycles = 0;  ///< TSC, in which tasks ran.
   std::array<Histogram, 2> latency;  ///< Short and long: from due to answered, in the host. ns.
-  Histogram decision;        ///< From a processor's wish for a task to its start. ns.
+  Histogram decision;                ///< From a processor's wish for a task to its start. ns.
 
   void Add(const Figures& more);
 };
@@ -48,11 +48,11 @@ struct Result {
   std::string policy;
   std::string mode;
   double seconds = 0;
-  double busy = 0;         ///< Share of it in which processors had tasks.
+  double busy = 0;  ///< Share of it in which processors had tasks.
   Figures figures;
   HostFigures host;
   engine::sched::AgentCounters agent;
-  uint64_t agents = 0;     ///< That there were.
+  uint64_t agents = 0;  ///< That there were.
   Disturbance disturbance;
 
   /// Time was stolen, or a processor was left more than 20 times a second.

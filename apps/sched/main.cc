@@ -100,7 +100,8 @@ int main(int argc, char** argv) {
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   try {
-    return Run(*session, *settings, settings->worker.text != nullptr ? settings->worker.text : stderr);
+    return Run(*session, *settings,
+               settings->worker.text != nullptr ? settings->worker.text : stderr);
   } catch (const std::system_error& error) {
     std::fprintf(stderr, "sluice-sched: %s: give fewer --max_tasks or a smaller --stack_kb\n",
                  error.what());

@@ -91,10 +91,10 @@ void Processor::Enter() {
   event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
   timer_t timer{};
   // It looks twice in the time that a runaway is allowed.
-  const uint64_t period_ns = std::max<uint64_t>(
-      static_cast<uint64_t>(static_cast<double>(runaway_cycles_) * 5e8 /
-                            static_cast<double>(cycles_per_second_)),
-      kShortestPeriodNs);
+  const uint64_t period_ns =
+      std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(runaway_cycles_) * 5e8 /
+                                               static_cast<double>(cycles_per_second_)),
+                         kShortestPeriodNs);
   const timespec period{static_cast<time_t>(period_ns / 1'000'000'000),
                         static_cast<long>(period_ns % 1'000'000'000)};
   const itimerspec times{period, period};

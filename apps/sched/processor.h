@@ -113,7 +113,7 @@ class Processor {
   uint64_t cycles_per_second_;
   std::optional<timer_t> timer_;
   uint64_t cuts_ = 0;
-  bool cut_ = false;  ///< What ended the last run.
+  bool cut_ = false;                 ///< What ended the last run.
   std::atomic<uint64_t> cut_at_{0};  ///< The TSC at which a runaway is cut.
   std::atomic<uint64_t> until_{0};
   /// Who may be cut: null from the moment in which the switch to the loop begins to that in which
@@ -122,7 +122,8 @@ class Processor {
 };
 
 inline void Fiber::SafePoint() {
-  if (rte_rdtsc() >= processor_->until_.load(std::memory_order_relaxed)) [[unlikely]] Leave();
+  if (rte_rdtsc() >= processor_->until_.load(std::memory_order_relaxed)) [[unlikely]]
+    Leave();
 }
 
 }  // namespace sluice::sched

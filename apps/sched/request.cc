@@ -52,8 +52,7 @@ void Write(const Request& request, std::span<uint8_t, kRequestBytes> out) {
 }
 
 Fault Read(std::span<const uint8_t> payload, Reply& out) {
-  const Fault fault =
-      CheckHead(payload, kReplyBytes, kReplyMagic, kNoSafePoints | kCut);
+  const Fault fault = CheckHead(payload, kReplyBytes, kReplyMagic, kNoSafePoints | kCut);
   if (fault != Fault::kNone) return fault;
   const uint8_t* const p = payload.data();
   out = {.id = packet::LoadBe64(p + 8),

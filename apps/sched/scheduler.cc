@@ -18,9 +18,9 @@ namespace {
 
 using engine::sched::Agent;
 using engine::sched::AgentOptions;
-using engine::sched::SchedHost;
 using engine::sched::Kernel;
 using engine::sched::PolicyOptions;
+using engine::sched::SchedHost;
 
 // Events that may be under way: a burst of requests, and what their predecessors did meanwhile.
 constexpr uint32_t kWaveEvents = 1024;
@@ -114,8 +114,8 @@ class ChannelScheduler final : public Scheduler {
     const PolicyOptions policy_options{.cpus = options_.cpus, .slice = options_.slice};
     std::unique_ptr<AgentSide> made;
     engine::sched::VisitPolicy(options_.policy, policy_options, [&](auto policy) {
-      made = std::make_unique<AgentOf<decltype(policy), NicEnd>>(
-          std::move(policy), nic_window_, layout_, ++incarnation_, agent);
+      made = std::make_unique<AgentOf<decltype(policy), NicEnd>>(std::move(policy), nic_window_,
+                                                                 layout_, ++incarnation_, agent);
     });
     return made;
   }
@@ -143,18 +143,17 @@ std::unique_ptr<Scheduler> MakeScheduler(const SchedulerOptions& options, Kernel
                                          std::span<ProcessorSlot> processors) {
   using offload::SwapLayout;
   using offload::WaveLayout;
-  using WaveScheduler = ChannelScheduler<offload::WaveHost<ModelWindow>,
-                                         offload::WaveNic<ModelWindow>, WaveLayout>;
-  using SwapScheduler = ChannelScheduler<offload::SwapHost<ModelWindow>,
-                                         offload::SwapNic<ModelWindow>, SwapLayout>;
+  using WaveScheduler =
+      ChannelScheduler<offload::WaveHost<ModelWindow>, offload::WaveNic<ModelWindow>, WaveLayout>;
+  using SwapScheduler =
+      ChannelScheduler<offload::SwapHost<ModelWindow>, offload::SwapNic<ModelWindow>, SwapLayout>;
   if (options.mode == "local") return std::make_unique<LocalScheduler>(kernel);
   const bool prestage = options.mode == "wave-prestage" || options.mode == "swap-standing";
   if (options.mode.starts_with("wave")) {
     const WaveLayout layout{.slots = options.cpus, .queue_depth = kWaveEvents};
     return std::make_unique<WaveScheduler>(options, layout, prestage, kernel, processors);
   }
-  const SwapLayout layout{
-      .slots = options.cpus, .queue_depth = kSwapEvents, .asks = !prestage};
+  const SwapLayout layout{.slots = options.cpus, .queue_depth = kSwapEvents, .asks = !prestage};
   return std::make_unique<SwapScheduler>(options, layout, prestage, kernel, processors);
 }
 

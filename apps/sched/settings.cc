@@ -21,9 +21,8 @@ namespace {
 
 // "fifo_per_cpu, fifo_central, …".
 std::string Policies() {
-  return absl::StrJoin(
-      sluice::sched::PolicyNames(), ", ",
-      [](std::string* out, std::string_view name) { out->append(name); });
+  return absl::StrJoin(sluice::sched::PolicyNames(), ", ",
+                       [](std::string* out, std::string_view name) { out->append(name); });
 }
 
 // gflags keeps the pointer.
@@ -36,11 +35,13 @@ const char* PolicyHelp() {
 }  // namespace
 
 DEFINE_string(policy, "", PolicyHelp());
-DEFINE_string(mode, "",
-              "How decisions travel: wave, wave-prestage, swap, swap-standing, or local (no agent); "
-              "empty: each of them in turn, unless --policy is given");
-DEFINE_uint32(replays, 1,
-              "Times that a policy and mode of several is played again if others took processors away");
+DEFINE_string(
+    mode, "",
+    "How decisions travel: wave, wave-prestage, swap, swap-standing, or local (no agent); "
+    "empty: each of them in turn, unless --policy is given");
+DEFINE_uint32(
+    replays, 1,
+    "Times that a policy and mode of several is played again if others took processors away");
 DEFINE_double(cell_s, 1, "Seconds for each policy and mode, where there are several");
 DEFINE_string(requests, "",
               "network: they arrive at the port; self: workers generate them, and the port is "
@@ -53,8 +54,9 @@ DEFINE_double(runaway_share, 0, "Generated requests: share of the long ones with
 DEFINE_uint32(request_port, 1025, "UDP port of requests");
 DEFINE_double(slice_us, 0, "Time slice or quantum of the policy; 0: its own");
 DEFINE_double(poll_us, 10, "Longest time between two polls of a worker's queue");
-DEFINE_double(runaway_us, 1000,
-              "Time beyond that, after which a task without safe points is cut by a signal; 0: never");
+DEFINE_double(
+    runaway_us, 1000,
+    "Time beyond that, after which a task without safe points is cut by a signal; 0: never");
 DEFINE_uint32(max_tasks, 1024, "Maximum number of requests in service; further ones are dropped");
 DEFINE_uint32(stack_kb, 64, "Stack size of each task");
 DEFINE_double(watchdog_ms, 20,
@@ -165,10 +167,11 @@ bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::strin
   return true;
 }
 
-// A port that nobody sends to and that has no thread: the machine has two CPUs for worker and agent.
+// A port that nobody sends to and that has no thread: the machine has two CPUs for worker and
+// agent.
 void TakeIdlePort(CommandLine* line) {
-  line->eal.insert(line->eal.end(), {"--no-pci", "--vdev=net_null0,no-rx=1",
-                                     "--log-level=lib.eal:warning"});
+  line->eal.insert(line->eal.end(),
+                   {"--no-pci", "--vdev=net_null0,no-rx=1", "--log-level=lib.eal:warning"});
   line->own_port = true;
 }
 
@@ -183,8 +186,8 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
     return std::nullopt;
   }
   const bool all = FLAGS_policy.empty() && FLAGS_mode.empty();
-  const bool says_port = line->own_port || !runtime::IsDefault("iface") || !runtime::IsDefault("wire") ||
-                         !runtime::IsDefault("pcap");
+  const bool says_port = line->own_port || !runtime::IsDefault("iface") ||
+                         !runtime::IsDefault("wire") || !runtime::IsDefault("pcap");
   const bool self = FLAGS_requests.empty() ? all && !says_port : FLAGS_requests == "self";
   if (!complaint.Check(!all || line->options.workers == 1, "workers",
                        "give 1, or --policy or --mode: the comparison of all runs on one worker") ||

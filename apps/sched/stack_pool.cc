@@ -17,8 +17,8 @@ StackPool::StackPool(uint32_t count, size_t bytes)
     : count_(count), guard_bytes_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
   stack_bytes_ = (bytes + guard_bytes_ - 1) / guard_bytes_ * guard_bytes_;
   const size_t all = count * (guard_bytes_ + stack_bytes_);
-  void* const memory = mmap(nullptr, all, PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  void* const memory =
+      mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "stacks");
   memory_ = static_cast<std::byte*>(memory);
   for (uint32_t i = 0; i < count; ++i) {

@@ -34,7 +34,8 @@ Result Stage::Take(Figures figures, const HostFigures& host) const {
   result.mode = options_.mode;
   const Time end = end_.load();
   result.seconds = std::chrono::duration<double>(
-      (end == Time() ? std::chrono::steady_clock::now() : end) - begin_).count();
+                       (end == Time() ? std::chrono::steady_clock::now() : end) - begin_)
+                       .count();
   result.busy = static_cast<double>(clock_.Nanoseconds(figures.busy_cycles)) /
                 (result.seconds * 1e9 * options_.cpus);
   result.disturbance = DisturbanceSoFar() - before_;

@@ -79,7 +79,7 @@ struct Cell {
 /// to the next.
 struct PlayOptions {
   std::vector<Cell> cells;
-  double cell_s = 1;  ///< Each, if there are several.
+  double cell_s = 1;     ///< Each, if there are several.
   uint32_t replays = 0;  ///< Of a cell that was disturbed, if there are several.
   SchedulerOptions scheduler;
   AgentThreadOptions agent;

@@ -49,11 +49,11 @@ struct Task {
   Gtid gtid = engine::sched::kNoTask;
   Request request;
   ReturnPath way_back;
-  bool answers = false;      ///< Somebody waits for a reply at the end of way_back.
-  bool cut = false;          ///< By a signal, once or more.
-  uint64_t due_ns = 0;       ///< When it came, or should have.
+  bool answers = false;  ///< Somebody waits for a reply at the end of way_back.
+  bool cut = false;      ///< By a signal, once or more.
+  uint64_t due_ns = 0;   ///< When it came, or should have.
   uint64_t work_cycles = 0;
-  uint64_t ran_cycles = 0;   ///< Once it has ended.
+  uint64_t ran_cycles = 0;  ///< Once it has ended.
 };
 
 /// Not more than `count` tasks at a time. One thread at a time.

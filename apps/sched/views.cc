@@ -72,8 +72,7 @@ std::string Lines::Next(const runtime::PortStats& port) {
   if (now.host.counters.watchdog_expired > 0 || now.agents > 1) {
     absl::StrAppendFormat(&line, "; watchdog %d, %d agents, %d discoveries, %d local choices",
                           now.host.counters.watchdog_expired, now.agents,
-                          now.host.counters.discoveries,
-                          now.host.counters.local_choices);
+                          now.host.counters.discoveries, now.host.counters.local_choices);
   }
   if (port.Get("wire_client_requests") > 0) {
     absl::StrAppendFormat(
@@ -132,8 +131,7 @@ std::vector<runtime::TelemetryCommand> Commands(Play& play) {
            [&play](std::string_view) { return Flat(play.Take()); }},
           {"/sluice/sched/latency", "Latencies of the current policy and mode, as histograms",
            [&play](std::string_view) { return play.Take().LatencyJson(); }},
-          {"/sluice/sched/results",
-           "Figures of finished policies and modes, one object each",
+          {"/sluice/sched/results", "Figures of finished policies and modes, one object each",
            [&play](std::string_view) {
              Json all = Json::array();
              for (const Result& result : play.board().results()) {

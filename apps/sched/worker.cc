@@ -13,8 +13,8 @@
 namespace sluice::sched {
 namespace {
 
-using packet::Datagram;
 using engine::sched::kNoTask;
+using packet::Datagram;
 
 constexpr uint64_t kTickNs = 1'000'000;
 constexpr uint64_t kPublishNs = 200'000'000;
@@ -26,21 +26,31 @@ constexpr uint64_t kDrainNs = 20'000'000'000;
 
 Worker::DropReason ReasonOf(Datagram::Kind kind) {
   switch (kind) {
-    case Datagram::Kind::kFragment: return Worker::kFragment;
-    case Datagram::Kind::kOptions: return Worker::kOptions;
-    case Datagram::Kind::kBadChecksum: return Worker::kBadChecksum;
-    default: return Worker::kMalformed;
+    case Datagram::Kind::kFragment:
+      return Worker::kFragment;
+    case Datagram::Kind::kOptions:
+      return Worker::kOptions;
+    case Datagram::Kind::kBadChecksum:
+      return Worker::kBadChecksum;
+    default:
+      return Worker::kMalformed;
   }
 }
 
 Worker::DropReason ReasonOf(Fault fault) {
   switch (fault) {
-    case Fault::kMagic: return Worker::kMagic;
-    case Fault::kVersion: return Worker::kVersion;
-    case Fault::kClass: return Worker::kClass;
-    case Fault::kFlags: return Worker::kFlags;
-    case Fault::kService: return Worker::kService;
-    default: return Worker::kLength;
+    case Fault::kMagic:
+      return Worker::kMagic;
+    case Fault::kVersion:
+      return Worker::kVersion;
+    case Fault::kClass:
+      return Worker::kClass;
+    case Fault::kFlags:
+      return Worker::kFlags;
+    case Fault::kService:
+      return Worker::kService;
+    default:
+      return Worker::kLength;
   }
 }
 
@@ -114,8 +124,7 @@ Task* Worker::Accept(const Request& request, uint64_t due_ns) {
 
 bool Worker::Submit(Task& task) {
   const std::scoped_lock lock(stage_->lock());
-  const Gtid gtid =
-      stage_->kernel().Create({.task_class = task.request.task_class}, NowNs());
+  const Gtid gtid = stage_->kernel().Create({.task_class = task.request.task_class}, NowNs());
   if (gtid == kNoTask) {
     stage_->pool().Give(task);
     ++figures_.refused;

@@ -23,9 +23,9 @@
 namespace sluice::sched {
 
 struct WorkerOptions {
-  uint16_t port = 1025;             ///< UDP, of requests.
-  uint64_t poll_ns = 10'000;        ///< Longest time between two looks at the queue.
-  uint64_t runaway_ns = 1'000'000;  ///< Beyond that, until a task is cut. 0: never.
+  uint16_t port = 1025;                ///< UDP, of requests.
+  uint64_t poll_ns = 10'000;           ///< Longest time between two looks at the queue.
+  uint64_t runaway_ns = 1'000'000;     ///< Beyond that, until a task is cut. 0: never.
   std::optional<WorkloadOptions> own;  ///< Requests that the worker makes up itself.
   std::FILE* text = stdout;            ///< For the rows of cells that are over; null: none.
 };
@@ -33,7 +33,7 @@ struct WorkerOptions {
 class Worker {
  public:
   enum DropReason : uint8_t {
-    kMalformed,    ///< A header does not fit, or contradicts another.
+    kMalformed,  ///< A header does not fit, or contradicts another.
     kFragment,
     kOptions,      ///< IPv4 options or IPv6 extension headers.
     kBadChecksum,  ///< UDP's.
@@ -41,14 +41,15 @@ class Worker {
     kMagic,
     kVersion,
     kClass,
-    kFlags,        ///< Unknown ones, or bytes that are to be zero.
-    kService,      ///< More than a second is asked for.
-    kTooMany,      ///< Every task is in use.
+    kFlags,    ///< Unknown ones, or bytes that are to be zero.
+    kService,  ///< More than a second is asked for.
+    kTooMany,  ///< Every task is in use.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "fragment", "ip_options", "bad_checksum", "wrong_length", "wrong_magic",
-      "wrong_version", "wrong_class", "wrong_flags", "service_too_long", "no_task"};
+      "malformed",    "fragment",         "ip_options",    "bad_checksum",
+      "wrong_length", "wrong_magic",      "wrong_version", "wrong_class",
+      "wrong_flags",  "service_too_long", "no_task"};
 
   /// `play` outlives it.
   Worker(Play& play, uint32_t number, const WorkerOptions& options);
@@ -95,13 +96,13 @@ class Worker {
   Processor processor_;
   packet::Outbox outbox_;
   std::optional<Workload> workload_;
-  Task* current_ = nullptr;   ///< On this CPU, running or paused.
-  bool submitted_ = false;    ///< Events wait to be forwarded.
-  uint64_t wished_ = 0;       ///< TSC since when this CPU wants one of the tasks; 0: not.
+  Task* current_ = nullptr;  ///< On this CPU, running or paused.
+  bool submitted_ = false;   ///< Events wait to be forwarded.
+  uint64_t wished_ = 0;      ///< TSC since when this CPU wants one of the tasks; 0: not.
   uint64_t next_tick_ = 0;
   uint64_t next_publish_ = 0;
   uint64_t cell_end_ = 0;
-  bool over_ = false;         ///< The last cell is.
+  bool over_ = false;  ///< The last cell is.
   Figures figures_;
 };
 

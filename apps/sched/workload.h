@@ -16,11 +16,11 @@
 namespace sluice::sched {
 
 struct WorkloadOptions {
-  double rate = 50'000;        ///< Requests a second.
+  double rate = 50'000;  ///< Requests a second.
   double short_us = 5;
   double long_us = 500;
-  double long_share = 0.005;   ///< Of requests.
-  double runaway_share = 0;    ///< Of the long ones: without safe points.
+  double long_share = 0.005;  ///< Of requests.
+  double runaway_share = 0;   ///< Of the long ones: without safe points.
   uint64_t seed = 1;
 };
 

@@ -56,8 +56,7 @@ std::unique_ptr<Exports> Exports::Open(const Settings& settings, uint64_t clock_
     *fix = std::string(std::strerror(errno)) + ": give a file that can be written";
     return false;
   };
-  if (!open(exports->csv_, "export_csv", to.csv) ||
-      !open(exports->json_, "export_json", to.json)) {
+  if (!open(exports->csv_, "export_csv", to.csv) || !open(exports->json_, "export_json", to.json)) {
     return nullptr;
   }
   if (!to.epochs.empty()) {

@@ -60,16 +60,14 @@ std::optional<SampleCapture> MakeTraffic(const Settings& settings, CommandLine* 
                                          std::string* error) {
   sluice::runtime::Options& options = line->options;
   if (!sluice::runtime::WantsSample(*line)) return std::nullopt;
-  const TrafficOptions traffic{
-      .flows = FLAGS_flows,
-      .zipf = settings.zipf,
-      .size = options.frame_size,
-      .ipv4_only = options.iface->ipv4_only,
-      .seed = options.seed.value_or(1)};
-  const std::string about = "zipf:size=" + traffic.size +
-                            "+flows=" + std::to_string(traffic.flows) +
-                            "+exponent=" + std::to_string(traffic.zipf) +
-                            "+frames=" + std::to_string(kSampleFrames);
+  const TrafficOptions traffic{.flows = FLAGS_flows,
+                               .zipf = settings.zipf,
+                               .size = options.frame_size,
+                               .ipv4_only = options.iface->ipv4_only,
+                               .seed = options.seed.value_or(1)};
+  const std::string about =
+      "zipf:size=" + traffic.size + "+flows=" + std::to_string(traffic.flows) +
+      "+exponent=" + std::to_string(traffic.zipf) + "+frames=" + std::to_string(kSampleFrames);
   const auto write = [&traffic](const std::string& path, std::string* why) {
     return WriteTraffic(traffic, path, why);
   };
@@ -95,8 +93,8 @@ int main(int argc, char** argv) {
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (traffic) {
     traffic.reset();
-    std::fprintf(text, "traffic: %u frames of %u flows, Zipf %g, repeated\n",
-                 kSampleFrames, FLAGS_flows, settings->zipf);
+    std::fprintf(text, "traffic: %u frames of %u flows, Zipf %g, repeated\n", kSampleFrames,
+                 FLAGS_flows, settings->zipf);
     std::fflush(text);
   }
   if (session == nullptr) return exit_code;
@@ -126,8 +124,7 @@ int main(int argc, char** argv) {
   hooks.commands = views.Commands();
   hooks.metrics = [&views](auto& families) { views.AddMetrics(families); };
   exit_code = session->Run(
-      [&meters](const WorkerInfo& info) { return Worker(*meters[info.worker]); },
-      std::move(hooks));
+      [&meters](const WorkerInfo& info) { return Worker(*meters[info.worker]); }, std::move(hooks));
   reader.Finish(rte_rdtsc());
   std::fprintf(text, "%s\n", TotalsLine(latest.totals()).c_str());
   if (!exports->Close(&fix)) {

@@ -94,9 +94,9 @@ int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& 
                                          " files, and merge what comes out"));
   }
   if (!settings.exports.epochs.empty() && HasOneOf(files, settings.exports.epochs)) {
-    return runtime::BadFlag("export_epochs",
-                            settings.exports.epochs +
-                                ": has a file that is to be merged: give another folder");
+    return runtime::BadFlag(
+        "export_epochs",
+        settings.exports.epochs + ": has a file that is to be merged: give another folder");
   }
   const std::unique_ptr<Epoch> merged = Merged(files, &fix);
   if (merged == nullptr) return runtime::BadFlag("merge", fix);

@@ -27,8 +27,8 @@ struct Settings {
   engine::telemetry::Setup setup;
   ExportSettings exports;
   uint32_t samples = 0;  ///< What is sampled differs by this, where nodes have the same seed.
-  double zipf = 1;     ///< Of the embedded NIC's traffic.
-  uint32_t top = 5;    ///< Flows that are printed.
+  double zipf = 1;       ///< Of the embedded NIC's traffic.
+  uint32_t top = 5;      ///< Flows that are printed.
 };
 
 /// Reads the flags. On a bad one returns nothing, with its name and the fix.

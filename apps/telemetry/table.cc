@@ -27,9 +27,9 @@ std::string WithBound(const Estimate& estimate) {
 }
 
 std::string FlowLine(const KeyReport& key, const FlowRecord& flow, uint64_t all_pkts) {
-  std::string line = absl::StrFormat(
-      "\n      %5.2f %%  %s packets", Percent(flow.packets.value, static_cast<double>(all_pkts)),
-      WithBound(flow.packets));
+  std::string line = absl::StrFormat("\n      %5.2f %%  %s packets",
+                                     Percent(flow.packets.value, static_cast<double>(all_pkts)),
+                                     WithBound(flow.packets));
   if (flow.exact) absl::StrAppendFormat(&line, " (exactly %d)", flow.exact->pkts);
   return line + "  " + FlowText(key.spec, flow.key);
 }

@@ -81,8 +81,8 @@ void WriteFrame(uint8_t* frame, uint32_t length, uint32_t flow, bool ipv6) {
 bool WriteTraffic(const TrafficOptions& options, const std::string& path, std::string* error) {
   uint32_t fixed = 0;
   std::from_chars(options.size.data(), options.size.data() + options.size.size(), fixed);
-  auto writer = packet::CaptureWriter::Open(
-      path, packet::CaptureWriter::Resolution::kNanoseconds, kMaxBytes, error);
+  auto writer = packet::CaptureWriter::Open(path, packet::CaptureWriter::Resolution::kNanoseconds,
+                                            kMaxBytes, error);
   if (!writer) return false;
   const engine::workload::Popularity popularity(options.flows, options.zipf);
   engine::workload::Random random(options.seed);

@@ -82,7 +82,8 @@ Json Views::Epoch() const {
                  {"memory_bytes", report->memory_bytes}};
   size_t number = 0;
   for (const KeyReport& key : report->keys) {
-    Json json = {{"key", key.spec.Name()}, {"heavy_hitters", key.heavy_hitters.size()},
+    Json json = {{"key", key.spec.Name()},
+                 {"heavy_hitters", key.heavy_hitters.size()},
                  {"changes", key.changes.size()}};
     if (key.distinct_flows) json["distinct_flows"] = Rounded(key.distinct_flows->value);
     if (key.entropy) json["entropy_bits"] = key.entropy->value;
@@ -133,8 +134,7 @@ void Views::AddMetrics(runtime::MetricFamilies& families) const {
     if (key.distinct_flows) flows.push_back(GaugeValue(key.distinct_flows->value, label));
     if (key.entropy) entropy.push_back(GaugeValue(key.entropy->value, label));
   }
-  add("sluice_telemetry_heavy_hitters", "Of the last epoch.", MetricType::Gauge,
-      std::move(heavy));
+  add("sluice_telemetry_heavy_hitters", "Of the last epoch.", MetricType::Gauge, std::move(heavy));
   add("sluice_telemetry_changed_flows", "Flows that changed with the last epoch.",
       MetricType::Gauge, std::move(changed));
   if (!flows.empty()) {

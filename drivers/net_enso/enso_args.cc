@@ -25,8 +25,8 @@ bool ParseNotify(std::string_view value, Arguments* arguments, std::string* erro
   arguments->notify_per_packet = value == "packet";
   arguments->notify_prefetched = value == "prefetch";
   if (value == "reactive" || value == "packet" || value == "prefetch") return true;
-  *error = std::string(kNotifyKey).append("=").append(value) +
-           ": give reactive, packet or prefetch";
+  *error =
+      std::string(kNotifyKey).append("=").append(value) + ": give reactive, packet or prefetch";
   return false;
 }
 
@@ -43,8 +43,8 @@ bool ParsePipeFlits(std::string_view value, uint32_t* flits, std::string* error)
 }
 
 std::string KnownKeys(std::span<const char* const> passed_on_keys) {
-  std::string keys = std::string(kPipesKey) + ", " + kNotifyKey + ", " + kPipeFlitsKey +
-                     ", " + kExceptionKey;
+  std::string keys =
+      std::string(kPipesKey) + ", " + kNotifyKey + ", " + kPipeFlitsKey + ", " + kExceptionKey;
   for (const char* key : passed_on_keys) keys += std::string(", ") + key;
   return keys;
 }
@@ -57,8 +57,8 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
   std::vector<emulator::Argument> list;
   if (!drivers::SplitArguments(text, &list, error)) return false;
   for (const auto& [key, value] : list) {
-    const bool passed_on = std::find(passed_on_keys.begin(), passed_on_keys.end(), key) !=
-                           passed_on_keys.end();
+    const bool passed_on =
+        std::find(passed_on_keys.begin(), passed_on_keys.end(), key) != passed_on_keys.end();
     if (key == kPipesKey) {
       if (!ParsePipes(value, &arguments->pipes, error)) return false;
     } else if (key == kNotifyKey) {
@@ -95,8 +95,8 @@ bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* 
   const uint64_t needed = uint64_t{2} * arguments.pipes * pipe_flits + 1024;
   if (needed > kMaxEntries) {
     *error = "pipes=" + std::to_string(arguments.pipes) + " with notify=packet: give at most " +
-             std::to_string((kMaxEntries - 1024) / (2 * pipe_flits)) +
-             ", or smaller pipes by " + kPipeFlitsKey + "=";
+             std::to_string((kMaxEntries - 1024) / (2 * pipe_flits)) + ", or smaller pipes by " +
+             kPipeFlitsKey + "=";
     return false;
   }
   geometry->nb_entries = static_cast<uint32_t>(std::bit_ceil(needed));

@@ -22,8 +22,8 @@ struct Arguments {
   uint32_t pipes = 1;  ///< Fallback pipes of a receive queue.
   bool notify_per_packet = false;
   bool notify_prefetched = false;  ///< Not with notify_per_packet.
-  uint32_t pipe_flits = 0;  ///< Of a model's pipes, a power of two; 0: the default.
-  std::string exception;    ///< Port for frames that the NIC cannot send; empty: none.
+  uint32_t pipe_flits = 0;         ///< Of a model's pipes, a power of two; 0: the default.
+  std::string exception;           ///< Port for frames that the NIC cannot send; empty: none.
   std::vector<emulator::Argument> passed_on;
 };
 

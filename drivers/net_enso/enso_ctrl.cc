@@ -202,8 +202,8 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
   // these.
   info->rx_offload_capa =
       RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH;
-  info->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE |
-                          kTxChecksumOffloads;
+  info->tx_offload_capa =
+      RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE | kTxChecksumOffloads;
   info->reta_size = static_cast<uint16_t>(Port::Of(dev).reta.size());
   info->flow_type_rss_offloads = kRssTypes;
   info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
@@ -263,8 +263,7 @@ void InitPort(rte_eth_dev* dev, std::unique_ptr<Backend> backend, const Geometry
 }  // namespace
 
 int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> backend,
-               const Geometry& geometry, uint32_t pipes_per_queue,
-               const std::string& exception) {
+               const Geometry& geometry, uint32_t pipes_per_queue, const std::string& exception) {
   rte_eth_dev* dev = rte_eth_dev_allocate(name);
   if (dev == nullptr) {
     ENSO_LOG(ERR, "%s: no free port", name);

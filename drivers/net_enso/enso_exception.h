@@ -34,9 +34,9 @@ class ExceptionPort {
   int Start(uint16_t mtu, rte_mempool* pool);
   void Stop();
 
-  /// Sends the frame, which stays the caller's as well. False: there is no room, it has segments and
-  /// the port takes none, or the port is gone.
-  /// Any thread, one after the other: such frames are few.
+  /// Sends the frame, which stays the caller's as well. False: there is no room, it has segments
+  /// and the port takes none, or the port is gone. Any thread, one after the other: such frames are
+  /// few.
   bool Send(rte_mbuf* frame);
 
   /// The port was released; another one may have its name.

@@ -140,9 +140,9 @@ int Query(rte_eth_dev* dev, rte_flow* rule, const rte_flow_action* action, void*
   if (!rule->counted) return Fail(error, EINVAL, "the rule was created without the count action");
   auto* count = static_cast<rte_flow_query_count*>(data);
   count->hits_set = count->bytes_set = 1;
-  CountedRule* const bound =
-      rule->counter < 0 ? nullptr
-                        : &port.rx[rule->queue]->rules[static_cast<size_t>(rule->counter)];
+  CountedRule* const bound = rule->counter < 0
+                                 ? nullptr
+                                 : &port.rx[rule->queue]->rules[static_cast<size_t>(rule->counter)];
   count->hits = rule->packets;
   count->bytes = rule->bytes;
   if (bound != nullptr) {
@@ -180,7 +180,6 @@ void UnbindRules(Port& port) {
   }
 }
 
-constinit const rte_flow_ops kFlowOps =
-    drivers::FlowOps(Validate, Create, Destroy, Flush, Query);
+constinit const rte_flow_ops kFlowOps = drivers::FlowOps(Validate, Create, Destroy, Flush, Query);
 
 }  // namespace sluice::net_enso

@@ -2,7 +2,8 @@
 //
 // Mirror of the NIC's flow table. The NIC ignores an insert that finds its four
 // rows taken, and reports nothing; the driver therefore repeats each insert here
-// first and refuses what the NIC would lose (docs/enso-hardware.md, "Steering"). Control path; the caller serialises.
+// first and refuses what the NIC would lose (docs/enso-hardware.md, "Steering"). Control path; the
+// caller serialises.
 #pragma once
 
 #include <array>

@@ -104,8 +104,8 @@ void rte_pmd_enso_nb::ReapCompletions() {
     TxNotification& slot = tx_ring_[tx_clean_ & mask_];
     if (LoadSignal(slot.signal) != kSignalNone) break;
     const SentSlot& sent = sent_[tx_clean_ & mask_];
-    if (LoadOnce(slot.address) != sent.word1 ||
-        LoadOnce(slot.length) != (sent.word2 & 0xf'ffff)) [[unlikely]] {
+    if (LoadOnce(slot.address) != sent.word1 || LoadOnce(slot.length) != (sent.word2 & 0xf'ffff))
+        [[unlikely]] {
       if (suspicious_slot_ != tx_clean_) device_->Count(Event::kBadCompletion);
       suspicious_slot_ = tx_clean_;
       break;

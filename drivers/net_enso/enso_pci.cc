@@ -179,8 +179,7 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
     ENSO_LOG(ERR, "%s: %s", name, error.c_str());
     return -ENODEV;
   }
-  const Geometry geometry{kDefaultPipeFlits, kDefaultNbEntries, false,
-                          arguments.notify_prefetched};
+  const Geometry geometry{kDefaultPipeFlits, kDefaultNbEntries, false, arguments.notify_prefetched};
   return CreatePort(&device->device, name, std::move(backend), geometry, arguments.pipes,
                     arguments.exception);
 }

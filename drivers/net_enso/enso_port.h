@@ -25,7 +25,7 @@ struct rte_flow {
   uint16_t queue;
   bool tcp;
   bool counted;
-  int counter;  ///< Index in RxQueue::rules while the rule is bound and counted, else −1.
+  int counter;       ///< Index in RxQueue::rules while the rule is bound and counted, else −1.
   uint64_t packets;  ///< Counted before it was bound the last time, since a reset.
   uint64_t bytes;
 };
@@ -120,8 +120,8 @@ struct Port {
   rte_ether_addr mac{};
   bool up = false;  ///< Carrier wanted: started, or set_link_up.
   std::atomic<bool> loss_reported{false};
-  uint32_t packet_types = kPacketTypeMask;  ///< As Wanted::packet_types.
-  std::vector<uint16_t> reta;               ///< Queue of each fallback pipe.
+  uint32_t packet_types = kPacketTypeMask;   ///< As Wanted::packet_types.
+  std::vector<uint16_t> reta;                ///< Queue of each fallback pipe.
   std::string exception_name;                ///< Empty: none.
   std::unique_ptr<ExceptionPort> exception;  ///< Null until there is such a port.
   std::vector<std::unique_ptr<RxQueue>> rx;

@@ -40,9 +40,9 @@ struct rte_pmd_enso_pipe;
 
 /** What a pipe is for. */
 enum rte_pmd_enso_pipe_kind {
-	RTE_PMD_ENSO_RX,   /**< Receive only. */
-	RTE_PMD_ENSO_TX,   /**< Transmit only: a buffer of the pipe's size to compose in. */
-	RTE_PMD_ENSO_RXTX, /**< Receive, and transmit the same memory in place. */
+  RTE_PMD_ENSO_RX,   /**< Receive only. */
+  RTE_PMD_ENSO_TX,   /**< Transmit only: a buffer of the pipe's size to compose in. */
+  RTE_PMD_ENSO_RXTX, /**< Receive, and transmit the same memory in place. */
 };
 
 /** Open as a fallback pipe: it gets a share of the frames that no flow entry claims. */
@@ -51,18 +51,18 @@ enum rte_pmd_enso_pipe_kind {
 /** Exact match of a pipe; integers in host order (paper: Bind). A UDP flow, and a
  * TCP SYN, match on destination alone, as the hardware masks the rest. */
 struct rte_pmd_enso_flow {
-	uint32_t dst_ip;
-	uint32_t src_ip;
-	uint16_t dst_port;
-	uint16_t src_port;
-	uint8_t protocol; /**< IPPROTO_TCP, IPPROTO_UDP or another. */
+  uint32_t dst_ip;
+  uint32_t src_ip;
+  uint16_t dst_port;
+  uint16_t src_port;
+  uint8_t protocol; /**< IPPROTO_TCP, IPPROTO_UDP or another. */
 };
 
 /** Bytes that arrived on one pipe: contiguous, also across the end of the ring. */
 struct rte_pmd_enso_span {
-	struct rte_pmd_enso_pipe *pipe;
-	uint8_t *data;
-	uint32_t bytes; /**< Multiple of RTE_PMD_ENSO_FLIT_BYTES, > 0; ends on a frame boundary. */
+  struct rte_pmd_enso_pipe* pipe;
+  uint8_t* data;
+  uint32_t bytes; /**< Multiple of RTE_PMD_ENSO_FLIT_BYTES, > 0; ends on a frame boundary. */
 };
 
 /** True if the port is driven by net_enso. Any thread. */
@@ -74,23 +74,23 @@ bool rte_pmd_enso_supported(uint16_t port_id);
  *   -EIO (the device does not answer, or has lost its power since other buffers were opened:
  *   close them first).
  */
-int rte_pmd_enso_nb_open(uint16_t port_id, struct rte_pmd_enso_nb **nb);
+int rte_pmd_enso_nb_open(uint16_t port_id, struct rte_pmd_enso_nb** nb);
 
 /** Closes an NB after waiting, bounded, for its transmissions. Its pipes must be
  * closed before. */
-void rte_pmd_enso_nb_close(struct rte_pmd_enso_nb *nb);
+void rte_pmd_enso_nb_close(struct rte_pmd_enso_nb* nb);
 
 /**
  * Opens a pipe on `nb`. `flags`: RTE_PMD_ENSO_FALLBACK or 0.
  * @return 0, or -EINVAL (a TX pipe cannot be a fallback), -EBUSY (see above),
  *   -ENOSPC, -ENOMEM, -EIO.
  */
-int rte_pmd_enso_pipe_open(struct rte_pmd_enso_nb *nb, enum rte_pmd_enso_pipe_kind kind,
-			   uint32_t flags, struct rte_pmd_enso_pipe **pipe);
+int rte_pmd_enso_pipe_open(struct rte_pmd_enso_nb* nb, enum rte_pmd_enso_pipe_kind kind,
+                           uint32_t flags, struct rte_pmd_enso_pipe** pipe);
 
 /** Closes a pipe: unbinds its flows or shrinks the fallback set, waits until no
  * frame in flight can hit it, then disables it. Fallback pipes close in any order. */
-void rte_pmd_enso_pipe_close(struct rte_pmd_enso_pipe *pipe);
+void rte_pmd_enso_pipe_close(struct rte_pmd_enso_pipe* pipe);
 
 /**
  * Steers a flow to the pipe. The device stores entries in four sub-tables without
@@ -98,16 +98,16 @@ void rte_pmd_enso_pipe_close(struct rte_pmd_enso_pipe *pipe);
  * @return 0, -ENOSPC (all four rows of this flow are taken), -EEXIST (another pipe
  *   holds it), -EINVAL, -EIO.
  */
-int rte_pmd_enso_pipe_bind(struct rte_pmd_enso_pipe *pipe, const struct rte_pmd_enso_flow *flow);
-int rte_pmd_enso_pipe_unbind(struct rte_pmd_enso_pipe *pipe, const struct rte_pmd_enso_flow *flow);
+int rte_pmd_enso_pipe_bind(struct rte_pmd_enso_pipe* pipe, const struct rte_pmd_enso_flow* flow);
+int rte_pmd_enso_pipe_unbind(struct rte_pmd_enso_pipe* pipe, const struct rte_pmd_enso_flow* flow);
 
 /** Memory of a pipe, and its size in bytes. Readable to twice the size: the second
  * half is the first one again. */
-uint8_t *rte_pmd_enso_pipe_memory(const struct rte_pmd_enso_pipe *pipe);
-uint32_t rte_pmd_enso_pipe_bytes(const struct rte_pmd_enso_pipe *pipe);
+uint8_t* rte_pmd_enso_pipe_memory(const struct rte_pmd_enso_pipe* pipe);
+uint32_t rte_pmd_enso_pipe_bytes(const struct rte_pmd_enso_pipe* pipe);
 /** Free for the caller; null at first. */
-void rte_pmd_enso_pipe_set_context(struct rte_pmd_enso_pipe *pipe, void *context);
-void *rte_pmd_enso_pipe_context(const struct rte_pmd_enso_pipe *pipe);
+void rte_pmd_enso_pipe_set_context(struct rte_pmd_enso_pipe* pipe, void* context);
+void* rte_pmd_enso_pipe_context(const struct rte_pmd_enso_pipe* pipe);
 
 /**
  * Consumes notifications and returns the pipes that have bytes not yet returned,
@@ -119,18 +119,18 @@ void *rte_pmd_enso_pipe_context(const struct rte_pmd_enso_pipe *pipe);
  * Hostile notifications (pipe id or tail out of range) are counted, not obeyed.
  * @return number of spans, ≤ max.
  */
-uint16_t rte_pmd_enso_poll(struct rte_pmd_enso_nb *nb, struct rte_pmd_enso_span *spans,
-			   uint16_t max, uint32_t max_bytes);
+uint16_t rte_pmd_enso_poll(struct rte_pmd_enso_nb* nb, struct rte_pmd_enso_span* spans,
+                           uint16_t max, uint32_t max_bytes);
 
 /**
  * Gives the oldest `bytes` of an RX pipe that poll returned back to the NIC (one
  * register store; on an RXTX pipe it takes effect behind earlier sends).
  */
-void rte_pmd_enso_release(struct rte_pmd_enso_pipe *pipe, uint32_t bytes);
+void rte_pmd_enso_release(struct rte_pmd_enso_pipe* pipe, uint32_t bytes);
 
 /** Asks for one more notification if data is pending (notification prefetch); nothing
  * on a TX pipe. */
-void rte_pmd_enso_prefetch(struct rte_pmd_enso_pipe *pipe);
+void rte_pmd_enso_prefetch(struct rte_pmd_enso_pipe* pipe);
 
 /**
  * Transmits `bytes` at `data`, which lie in the memory of `pipe` (TX or RXTX) and
@@ -140,21 +140,21 @@ void rte_pmd_enso_prefetch(struct rte_pmd_enso_pipe *pipe);
  * complete; on a TX pipe pass 0. `bytes` 0 is allowed with a release.
  * @return 0, -EAGAIN (no free slot: poll and try again), -EINVAL (alignment or range).
  */
-int rte_pmd_enso_send(struct rte_pmd_enso_pipe *pipe, const uint8_t *data, uint32_t bytes,
-		      uint32_t release_bytes);
+int rte_pmd_enso_send(struct rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t bytes,
+                      uint32_t release_bytes);
 
 /** Makes sends and releases visible to the NIC: one store of tx_tail for the NB,
  * one of rx_head for each pipe that changed. Poll does it too. */
-void rte_pmd_enso_flush(struct rte_pmd_enso_nb *nb);
+void rte_pmd_enso_flush(struct rte_pmd_enso_nb* nb);
 
 /** Free bytes of a TX pipe, all of them contiguous from `*data`. */
-uint32_t rte_pmd_enso_tx_room(struct rte_pmd_enso_pipe *pipe, uint8_t **data);
+uint32_t rte_pmd_enso_tx_room(struct rte_pmd_enso_pipe* pipe, uint8_t** data);
 
 /** Bytes sent on this NB whose transmission is not complete. */
-uint32_t rte_pmd_enso_tx_pending(const struct rte_pmd_enso_nb *nb);
+uint32_t rte_pmd_enso_tx_pending(const struct rte_pmd_enso_nb* nb);
 
 /** False if the device stopped answering; every call is then harmless. */
-bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb *nb);
+bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb* nb);
 
 /** Device-wide settings (paper: EnableTimeStamping, EnableRateLimiting, …). Applied
  * through configuration notifications; return 0, -ENODEV (not a net_enso port), -EINVAL,
@@ -167,7 +167,7 @@ bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb *nb);
  * largest power of two ≤ the fallback pipes, less one: further pipes get nothing. */
 int rte_pmd_enso_set_timestamp(uint16_t port_id, bool enable, uint8_t offset);
 int rte_pmd_enso_set_rate_limit(uint16_t port_id, bool enable, uint16_t numerator,
-				uint16_t denominator);
+                                uint16_t denominator);
 int rte_pmd_enso_set_round_robin(uint16_t port_id, bool enable);
 
 #pragma GCC visibility pop

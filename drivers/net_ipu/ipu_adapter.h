@@ -80,7 +80,7 @@ struct Adapter {
   bool promiscuous = false;
   bool all_multicast = false;
   bool verify_checksums = false;
-  bool isolated = false;   ///< rte_flow_isolate.
+  bool isolated = false;  ///< rte_flow_isolate.
   bool strip_tags = false;
   bool filter_vlans = false;
   bool timesync = false;
@@ -89,8 +89,8 @@ struct Adapter {
   std::array<uint8_t, regs::ipu::kRssKeyBytes> rss_key{};
   uint64_t rss_types = 0;  ///< RTE_ETH_RSS_… in force.
   std::array<uint8_t, regs::ipu::kRetaEntries> reta{};
-  std::array<uint32_t, regs::ipu::kVlanTableBytes / 4> vlans{};     ///< As kVlanTable.
-  std::array<uint64_t, regs::ipu::kAddresses> addresses{};         ///< As kAddressTable.
+  std::array<uint32_t, regs::ipu::kVlanTableBytes / 4> vlans{};  ///< As kVlanTable.
+  std::array<uint64_t, regs::ipu::kAddresses> addresses{};       ///< As kAddressTable.
   std::list<rte_flow> flows;
   std::unordered_map<const rte_flow*, std::list<rte_flow>::iterator> flow_places;
   std::vector<rte_flow*> aged;  ///< Rules that have aged and still stand, oldest first.
@@ -145,9 +145,9 @@ inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH
 /// One log line, prefixed with the driver's name; RTE_LOG_… levels.
 void Log(uint32_t level, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-/// Probing, once ethdev has a port with room for an Adapter: that, the device's identity, operations
-/// and events. 0, and the application sees the port; else a
-/// negative errno with `error` set, and the port is released.
+/// Probing, once ethdev has a port with room for an Adapter: that, the device's identity,
+/// operations and events. 0, and the application sees the port; else a negative errno with `error`
+/// set, and the port is released.
 int CreatePort(rte_eth_dev* dev, std::unique_ptr<emulator::Attachment> attachment,
                Addresses addressing, uint32_t queues, std::string* error);
 /// Closes and releases the port of that name, if there is one; in a secondary process, there alone.

@@ -60,12 +60,11 @@ uint16_t PrepareSums(void*, rte_mbuf** packets, uint16_t count) {
 
 void ChooseBursts(rte_eth_dev* dev) {
   const bool vector = kVectorAllowed && rte_vect_get_max_simd_bitwidth() >= RTE_VECT_SIMD_128;
-  const bool stamped =
-      (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
+  const bool stamped = (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
   dev->rx_pkt_burst = dev->data->scattered_rx ? stamped ? RxBurstScatteredStamped : RxBurstScattered
-                      : vector ? stamped ? RxBurstVectorStamped : RxBurstVector
-                      : stamped ? RxBurstScalarStamped
-                                : RxBurstScalar;
+                      : vector                ? stamped ? RxBurstVectorStamped : RxBurstVector
+                      : stamped               ? RxBurstScalarStamped
+                                              : RxBurstScalar;
   constexpr uint64_t kChecksums =
       RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
   uint64_t offloads = 0;
@@ -73,9 +72,8 @@ void ChooseBursts(rte_eth_dev* dev) {
     const auto* const queue = static_cast<const TxQueue*>(dev->data->tx_queues[i]);
     if (queue != nullptr) offloads |= queue->offloads;
   }
-  constexpr uint64_t kPerFrame =
-      kChecksums | RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_VLAN_INSERT |
-      RTE_ETH_TX_OFFLOAD_TCP_TSO;
+  constexpr uint64_t kPerFrame = kChecksums | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
+                                 RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_TCP_TSO;
   const bool full = (offloads & kPerFrame) != 0 || AdapterOf(dev).timesync;
   dev->tx_pkt_burst = full ? TxBurstFull : TxBurstSimple;
   // In one store: another thread of a secondary may be about to call it.

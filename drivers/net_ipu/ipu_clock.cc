@@ -82,8 +82,8 @@ int TimesyncWrite(rte_eth_dev* dev, const timespec* time) {
   constexpr time_t kMaxSeconds = INT64_MAX / kSecond_ns - 1;
   if (time->tv_sec < 0 || time->tv_sec > kMaxSeconds) return -EINVAL;
   if (time->tv_nsec < 0 || time->tv_nsec >= kSecond_ns) return -EINVAL;
-  AdapterOf(dev).registers.Write64(kClock,
-                                   static_cast<uint64_t>(time->tv_sec * kSecond_ns + time->tv_nsec));
+  AdapterOf(dev).registers.Write64(
+      kClock, static_cast<uint64_t>(time->tv_sec * kSecond_ns + time->tv_nsec));
   return 0;
 }
 

@@ -78,8 +78,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
   const size_t bytes = (geometry.Bytes() + kUnit - 1) / kUnit * kUnit;
   bar::RingMemory memory = adapter.attachment->Allocate(bytes);
   if (!memory) return -ENOMEM;
-  const auto layout =
-      coherent::EndpointMemory::Format({memory.data(), memory.bytes()}, geometry);
+  const auto layout = coherent::EndpointMemory::Format({memory.data(), memory.bytes()}, geometry);
   auto endpoint = std::make_unique<rte_pmd_ipu_endpoint>(layout);
   endpoint->dev = dev;
   endpoint->adapter = &adapter;

@@ -23,8 +23,8 @@ static_assert(RTE_PMD_IPU_ENDPOINT_MAX_FRAMES == sluice::coherent::FrameHost::kM
 const char* WhyNot(const sluice::coherent::Geometry& geometry) {
   if (const char* const error = geometry.Error(); error != nullptr) return error;
   if (geometry.headroom_bytes % 64 != 0) return "headroom_bytes: give a multiple of 64";
-  const uint32_t longest = sluice::coherent::RecordBytes(RTE_PMD_IPU_ENDPOINT_MAX_FRAME,
-                                                         geometry.headroom_bytes);
+  const uint32_t longest =
+      sluice::coherent::RecordBytes(RTE_PMD_IPU_ENDPOINT_MAX_FRAME, geometry.headroom_bytes);
   return geometry.LineCapacity() < longest ? "overflow_lines: too few for the longest frame"
                                            : nullptr;
 }
@@ -37,8 +37,7 @@ extern "C" {
 int rte_pmd_ipu_endpoint_open(uint16_t port_id, uint16_t queue,
                               const rte_pmd_ipu_endpoint_conf* conf,
                               rte_pmd_ipu_endpoint** endpoint) {
-  if (rte_eth_dev_is_valid_port(port_id) == 0 ||
-      rte_eth_devices[port_id].dev_ops != &kEthdevOps) {
+  if (rte_eth_dev_is_valid_port(port_id) == 0 || rte_eth_devices[port_id].dev_ops != &kEthdevOps) {
     return -ENOTSUP;
   }
   rte_eth_dev* const dev = &rte_eth_devices[port_id];
@@ -63,8 +62,7 @@ void rte_pmd_ipu_endpoint_close(rte_pmd_ipu_endpoint* endpoint) {
   if (endpoint != nullptr) sluice::net_ipu::CloseEndpoint(endpoint->dev, endpoint->queue);
 }
 
-uint32_t rte_pmd_ipu_endpoint_wait(rte_pmd_ipu_endpoint* endpoint,
-                                   rte_pmd_ipu_line_frame* frames) {
+uint32_t rte_pmd_ipu_endpoint_wait(rte_pmd_ipu_endpoint* endpoint, rte_pmd_ipu_line_frame* frames) {
   const uint32_t received = endpoint->host.Wait(frames);
   if (received == 0 && ++endpoint->fruitless % sluice::net_ipu::kPollsPerLook == 0) [[unlikely]] {
     sluice::net_ipu::RepairEndpoint(*endpoint);
@@ -106,8 +104,7 @@ void rte_pmd_ipu_endpoint_withdraw(rte_pmd_ipu_endpoint* endpoint) {
   sluice::net_ipu::WithdrawEndpoint(*endpoint);
 }
 
-const uint8_t* rte_pmd_ipu_endpoint_memory(const rte_pmd_ipu_endpoint* endpoint,
-                                           uint64_t* bytes) {
+const uint8_t* rte_pmd_ipu_endpoint_memory(const rte_pmd_ipu_endpoint* endpoint, uint64_t* bytes) {
   *bytes = endpoint->memory.bytes();
   return endpoint->memory.data();
 }

@@ -80,9 +80,9 @@ int RxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t entries, unsigned int s
     return -EINVAL;
   }
   if (!MapPool(dev, pool)) return -EINVAL;
-  RxQueue* const queue = RxCreate(AdapterOf(dev).registers, dev->data->port_id, id,
-                                  RingEntries(entries), pool, static_cast<int>(socket),
-                                  AdapterOf(dev).addressing);
+  RxQueue* const queue =
+      RxCreate(AdapterOf(dev).registers, dev->data->port_id, id, RingEntries(entries), pool,
+               static_cast<int>(socket), AdapterOf(dev).addressing);
   if (queue == nullptr) return -ENOMEM;
   queue->deferred_start = conf->rx_deferred_start != 0;
   if (StampIfAsked(dev, *queue) != 0) {
@@ -110,9 +110,9 @@ int TxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t wanted, unsigned int so
         threshold, entries);
     return -EINVAL;
   }
-  TxQueue* const queue = TxCreate(AdapterOf(dev).registers, dev->data->port_id, id, entries,
-                                  threshold, offloads, static_cast<int>(socket),
-                                  AdapterOf(dev).addressing);
+  TxQueue* const queue =
+      TxCreate(AdapterOf(dev).registers, dev->data->port_id, id, entries, threshold, offloads,
+               static_cast<int>(socket), AdapterOf(dev).addressing);
   if (queue == nullptr) return -ENOMEM;
   queue->deferred_start = conf->tx_deferred_start != 0;
   dev->data->tx_queues[id] = queue;

@@ -61,8 +61,10 @@ void MacAddressRemove(rte_eth_dev* dev, uint32_t index) {
 int SetGroups(rte_eth_dev* dev, rte_ether_addr* groups, uint32_t count) {
   Adapter& adapter = AdapterOf(dev);
   if (count > kGroups) {
-    Log(RTE_LOG_ERR, "%s: %u groups, and the device has room for %u: give fewer, or receive all "
-        "groups (allmulticast)", dev->data->name, count, kGroups);
+    Log(RTE_LOG_ERR,
+        "%s: %u groups, and the device has room for %u: give fewer, or receive all "
+        "groups (allmulticast)",
+        dev->data->name, count, kGroups);
     return -ENOSPC;
   }
   const std::scoped_lock lock(adapter.configuration);

@@ -137,10 +137,8 @@ int Query(rte_eth_dev* dev, rte_flow* flow, const rte_flow_action* action, void*
   const std::scoped_lock lock(adapter.configuration);
   if (!adapter.flow_places.contains(flow)) return UnknownRule(flow, error);
   if (action->type == RTE_FLOW_ACTION_TYPE_AGE && flow->age_s != 0) {
-    *static_cast<rte_flow_query_age*>(data) = {.reserved = 0,
-                                               .aged = flow->aged,
-                                               .sec_since_last_hit_valid = 0,
-                                               .sec_since_last_hit = 0};
+    *static_cast<rte_flow_query_age*>(data) = {
+        .reserved = 0, .aged = flow->aged, .sec_since_last_hit_valid = 0, .sec_since_last_hit = 0};
     return 0;
   }
   if (action->type != RTE_FLOW_ACTION_TYPE_COUNT || !flow->count) {

@@ -183,8 +183,6 @@ bool MapPool(rte_eth_dev* dev, rte_mempool* pool) {
 }
 
 void WatchPools(Adapter& adapter) { rte_mempool_event_callback_register(OnPoolEvent, &adapter); }
-void ForgetPools(Adapter& adapter) {
-  rte_mempool_event_callback_unregister(OnPoolEvent, &adapter);
-}
+void ForgetPools(Adapter& adapter) { rte_mempool_event_callback_unregister(OnPoolEvent, &adapter); }
 
 }  // namespace sluice::net_ipu

@@ -59,8 +59,7 @@ Targets ReceiveTargets(const rte_eth_dev* dev) {
   Targets targets;
   targets.links = dev->data->nb_rx_queues == 0;
   for (uint8_t i = 0; i < kMaxQueues; ++i) {
-    const bool serves =
-        targets.links ? HasLink(AdapterOf(dev), i) : i < dev->data->nb_rx_queues;
+    const bool serves = targets.links ? HasLink(AdapterOf(dev), i) : i < dev->data->nb_rx_queues;
     if (serves) targets.queues[targets.count++] = i;
   }
   targets.count = std::max(targets.count, 1u);

@@ -74,7 +74,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   uint32_t stamp_bytes;  ///< regs::ipu::kStampBytes if frames are stamped, else 0.
   int stamp_offset;      ///< Of the mbuf's dynamic field,
   uint64_t stamp_flag;   ///< and the flag that goes with it.
-  rte_mbuf none;  ///< In place of mbufs while the queue is stopped.
+  rte_mbuf none;         ///< In place of mbufs while the queue is stopped.
 };
 
 /// `cleaned` ≤ `tail` are free-running: mbufs of [cleaned, tail) are with the device.

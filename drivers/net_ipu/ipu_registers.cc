@@ -34,8 +34,8 @@ const uint32_t* SupportedPacketTypes(rte_eth_dev*) {
 int FirmwareVersion(rte_eth_dev* dev, char* text, size_t bytes) {
   const uint32_t version = AdapterOf(dev).registers.Read32(kFirmware);
   if (version == UINT32_MAX) return -EIO;
-  const int length = std::snprintf(text, bytes, "%u.%u.%u", version >> 16, version >> 8 & 0xff,
-                                   version & 0xff);
+  const int length =
+      std::snprintf(text, bytes, "%u.%u.%u", version >> 16, version >> 8 & 0xff, version & 0xff);
   const auto needed = static_cast<size_t>(length) + 1;
   return needed > bytes ? static_cast<int>(needed) : 0;
 }

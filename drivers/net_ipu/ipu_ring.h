@@ -56,8 +56,8 @@ void ClearRing(Queue& queue) {
   std::memset(static_cast<void*>(queue.ring), 0, (queue.mask + 1) * sizeof(regs::ipu::Descriptor));
 }
 
-/// No free descriptor, and none that is complete: a burst on a stopped queue does nothing. The vector
-/// one writes to the mbufs of a group before it counts those that are complete.
+/// No free descriptor, and none that is complete: a burst on a stopped queue does nothing. The
+/// vector one writes to the mbufs of a group before it counts those that are complete.
 inline void Close(RxQueue& queue) {
   ClearRing(queue);
   std::fill_n(queue.mbufs, kBatch, &queue.none);

@@ -33,8 +33,8 @@ uint64_t AddressOffset(rte_mempool* pool, Addresses addresses) {
   return sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool) + RTE_PKTMBUF_HEADROOM;
 }
 
-/// Takes `count` (even) mbufs of the pool into the ring of mbufs and posts their buffers. Both rings
-/// are contiguous there. False: the pool has fewer.
+/// Takes `count` (even) mbufs of the pool into the ring of mbufs and posts their buffers. Both
+/// rings are contiguous there. False: the pool has fewer.
 bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
   Descriptor* const ring = queue.ring + at;
   rte_mbuf** const mbufs = queue.mbufs + at;
@@ -42,9 +42,8 @@ bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
   const uint64_t offset = queue.address_offset;
   if (offset == 0) [[unlikely]] {
     for (uint32_t i = 0; i < count; ++i) {
-      ring[i] = {BufferBus(mbufs[i], queue.address_field) + RTE_PKTMBUF_HEADROOM -
-                     queue.stamp_bytes,
-                 0};
+      ring[i] = {
+          BufferBus(mbufs[i], queue.address_field) + RTE_PKTMBUF_HEADROOM - queue.stamp_bytes, 0};
     }
     return true;
   }
@@ -114,9 +113,8 @@ int RxStart(RxQueue& queue, bool scatter) {
   queue.registers.Write64(queue.page + kRingBase, RingBus(queue));
   queue.registers.Write32(queue.page + kRingEntries, queue.mask + 1);
   queue.registers.Write32(queue.page + kRingBuffer, queue.room);
-  queue.registers.Write32(queue.page + kRingControl,
-                          kRingEnable | (scatter ? kRingScatter : 0) |
-                              (queue.stamp_bytes != 0 ? kRingStamp : 0));
+  queue.registers.Write32(queue.page + kRingControl, kRingEnable | (scatter ? kRingScatter : 0) |
+                                                         (queue.stamp_bytes != 0 ? kRingStamp : 0));
   queue.started = true;
   if (queue.registers.Read32(queue.page + kRingStatus) != 1) {
     RxStop(queue);

@@ -18,8 +18,7 @@ uint16_t Stamped(void* opaque, rte_mbuf** packets, uint16_t count) {
   const uint16_t received = kBurst(opaque, packets, count);
   for (uint16_t i = 0; i < received; ++i) {
     const uint8_t* const frame = rte_pktmbuf_mtod(packets[i], const uint8_t*);
-    auto* const field =
-        RTE_MBUF_DYNFIELD(packets[i], queue.stamp_offset, rte_mbuf_timestamp_t*);
+    auto* const field = RTE_MBUF_DYNFIELD(packets[i], queue.stamp_offset, rte_mbuf_timestamp_t*);
     std::memcpy(field, frame - regs::ipu::kStampBytes, regs::ipu::kStampBytes);
     packets[i]->ol_flags |= queue.stamp_flag;
   }

@@ -32,8 +32,7 @@ cpu::Words Fields(cpu::Words descriptor) {
 }
 /// Descriptor bytes → the low 16 bits of ol_flags.
 cpu::Words Flags(cpu::Words descriptor) {
-  return cpu::PickBytes<-1, -1, -1, -1, -1, -1, -1, -1, 12, 13, -1, -1, -1, -1, -1, -1>(
-      descriptor);
+  return cpu::PickBytes<-1, -1, -1, -1, -1, -1, -1, -1, 12, 13, -1, -1, -1, -1, -1, -1>(descriptor);
 }
 
 void StoreMbuf(rte_mbuf* mbuf, cpu::Words descriptor, cpu::Words rearm) {

@@ -100,7 +100,7 @@ Registers RequestOnce(const char* name, int* file) {
   std::snprintf(request.name, sizeof(request.name), "%s", kRegistersChannel);
   request.len_param = RTE_ETH_NAME_MAX_LEN;
   std::snprintf(reinterpret_cast<char*>(request.param), RTE_ETH_NAME_MAX_LEN, "%s", name);
-  struct rte_mp_reply replies{};  // Also a function's name.
+  struct rte_mp_reply replies {};  // Also a function's name.
   const timespec patience = {5, 0};
   Registers registers{-EIO, 0, 0, 0};
   if (rte_mp_request_sync(&request, &replies, &patience) != 0) return registers;

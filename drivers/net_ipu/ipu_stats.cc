@@ -140,8 +140,8 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
     stats->opackets = device[kStatTxFrames];
     stats->obytes = device[kStatTxBytes];
   }
-  stats->imissed += device[kStatRxNoDescriptor] + device[kStatRxNoRegion] +
-                    device[kStatRxNoLine] + device[kStatRxDisabled];
+  stats->imissed += device[kStatRxNoDescriptor] + device[kStatRxNoRegion] + device[kStatRxNoLine] +
+                    device[kStatRxDisabled];
   stats->ierrors += device[kStatRxOversize] + device[kStatRxUndersize] + device[kStatRxDmaFault];
   stats->oerrors += device[kStatTxBadDescriptor] + device[kStatTxDmaFault] +
                     device[kStatLinkBadEntry] + device[kStatLineBadRecord] +

@@ -77,7 +77,8 @@ class Bar {
   T ReadRegister(uint32_t offset) {
     const T value = *reinterpret_cast<volatile T*>(mmio_ + offset);
     RegisterReadFence();
-    if (value == static_cast<T>(~T{0}) && link_ != nullptr) [[unlikely]] link_->Suspect(mmio_);
+    if (value == static_cast<T>(~T{0}) && link_ != nullptr) [[unlikely]]
+      link_->Suspect(mmio_);
     return value;
   }
 

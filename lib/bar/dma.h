@@ -47,7 +47,8 @@ class DmaSpace {
   /// registered as part of one range (a DMA fault; the caller counts it).
   uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
     const Range& recent = ranges_[recent_[CacheLine(bus)]];
-    if (uint8_t* host = recent.Find(bus, bytes)) [[likely]] return host;
+    if (uint8_t* host = recent.Find(bus, bytes)) [[likely]]
+      return host;
     return Search(bus, bytes);
   }
   /// Memory among the ranges that is reached by messages; null: there is none. Set while the device
@@ -89,11 +90,11 @@ class DmaSpace {
   uint32_t TakeSlot();
   static constexpr uint32_t kFewSlots = 64;
 
-  std::mutex mutex_;  ///< Orders writers.
+  std::mutex mutex_;        ///< Orders writers.
   uint32_t next_slot_ = 0;  ///< Writers only.
   std::array<Range, kMaxRanges> ranges_;
   RemoteMemory* remote_ = nullptr;
-  std::atomic<uint32_t> used_{0};    ///< Slots below it may be in use.
+  std::atomic<uint32_t> used_{0};  ///< Slots below it may be in use.
   /// Device thread's last hits, by CacheLine.
   mutable std::array<uint16_t, 1u << kCacheBits> recent_{};
 };

@@ -133,8 +133,8 @@ class PostedQueue {
   /// Ends `epoch`, unless it has ended.
   void GiveUp(uint32_t epoch);
 
-  std::atomic<uint32_t> link_{1};  ///< The epoch; 0: down.
-  uint16_t epoch_ = 1;             ///< The newest epoch; host side.
+  std::atomic<uint32_t> link_{1};        ///< The epoch; 0: down.
+  uint16_t epoch_ = 1;                   ///< The newest epoch; host side.
   std::atomic<uint64_t> lanes_used_{0};  ///< A bit each; none is taken back.
   static_assert(kLanes == 64);
   std::array<Lane, kLanes> lanes_;

@@ -64,8 +64,7 @@ RingMemory RingMemory::Create(size_t bytes, bool mirrored, Pages pages, void* at
 
 bool RingMemory::Create(size_t bytes, bool mirrored, bool huge, void* at) {
   RingMemory attempt;
-  const unsigned flags =
-      MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0);
+  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0);
   attempt.fd_ = memfd_create("sluice_ring", flags);
   if (attempt.fd_ < 0 || ftruncate(attempt.fd_, static_cast<off_t>(bytes)) != 0 ||
       fcntl(attempt.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
@@ -110,7 +109,8 @@ bool RingMemory::Map(size_t bytes, bool mirrored, bool huge, void* at) {
   bytes_ = bytes;
   mapped_bytes_ = mapped_bytes;
   huge_ = huge;
-  return MapFile(data_, bytes, fd_, huge) && (!mirrored || MapFile(data_ + bytes, bytes, fd_, huge));
+  return MapFile(data_, bytes, fd_, huge) &&
+         (!mirrored || MapFile(data_ + bytes, bytes, fd_, huge));
 }
 
 RingMemory::~RingMemory() {

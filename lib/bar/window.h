@@ -56,7 +56,7 @@ concept WindowEnd = requires(W window, const W& constant, uint32_t index, Line& 
   { constant.lines() } -> std::convertible_to<uint32_t>;
   { constant.capabilities() } -> std::convertible_to<uint32_t>;
   /// Publishes this side's line `index`. Returns at once.
-  { window.Post(index, line) };
+  {window.Post(index, line)};
   /// Word 0 of the other side's line, without the rest: the cheap look of a poll loop
   /// (acquire). All ones if the link is dead.
   { window.Peek(index) } -> std::same_as<uint64_t>;
@@ -66,9 +66,9 @@ concept WindowEnd = requires(W window, const W& constant, uint32_t index, Line& 
   /// trip and pushes everything posted before it (PCIe ordering).
   { window.ReadUncached(index, /*word=*/index) } -> std::same_as<uint64_t>;
   /// Everything posted is on its way, and nothing cached is believed any more.
-  { window.Flush() };
+  {window.Flush()};
   /// Wakes the other side's `index`-th vector. No effect without kWindowInterrupt.
-  { window.Interrupt(index) };
+  {window.Interrupt(index)};
 };
 
 }  // namespace sluice::bar

@@ -63,11 +63,10 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   const uint64_t available = engine::kv::AvailableBytes();
   if (settings->partition.OccupiedBytes() > available / settings->partitions) {
     // The kernel would not refuse it, but kill somebody.
-    const bool memory =
-        settings->partition.RoundedMemoryBytes() > available / settings->partitions;
+    const bool memory = settings->partition.RoundedMemoryBytes() > available / settings->partitions;
     reader.Complain(memory ? "memory_mb" : "items", "items and index take more than the " +
-                                     std::to_string(available >> 20) +
-                                     " MiB that are available here: give less");
+                                                        std::to_string(available >> 20) +
+                                                        " MiB that are available here: give less");
   }
   reader.Flag("trust_hashes", &settings->trust_hashes);
   reader.Flag("concurrent_read", &settings->concurrent_read);

@@ -54,8 +54,8 @@ struct sluice_worker {
   virtual ~sluice_worker() = default;
   sluice_worker(const sluice_worker&) = delete;
 
-  /// The worker's thread: the call of the interface. An engine that runs out of memory in the middle
-  /// of it has no state to go on from: the program ends.
+  /// The worker's thread: the call of the interface. An engine that runs out of memory in the
+  /// middle of it has no state to go on from: the program ends.
   void Process(std::span<sluice_frame> frames, uint64_t now) noexcept;
   std::span<const sluice_frame> sent() const { return sent_; }
   std::span<const sluice_line> lines() const { return lines_; }

@@ -47,7 +47,8 @@ class FrameHost {
   /// they are answered, as all of the last call were. `Frame`: data, length, headroom, tailroom.
   template <typename Frame>
   uint32_t Wait(Frame* frames) {
-    if (got_ != Got::kContent) [[likely]] Load();
+    if (got_ != Got::kContent) [[likely]]
+      Load();
     if (got_ != Got::kContent) return 0;
     const uint32_t lent = Lend(frames);
     if (lent == 0) [[unlikely]] {
@@ -75,9 +76,8 @@ class FrameHost {
   /// An answer was written there, and its frame says so.
   void TakeGrown(uint32_t length) {
     const uint32_t stride = RecordBytes(length, 0);
-    const uint64_t word = Record{static_cast<uint16_t>(stride), kRecordBytes,
-                                 static_cast<uint16_t>(length)}
-                              .Word();
+    const uint64_t word =
+        Record{static_cast<uint16_t>(stride), kRecordBytes, static_cast<uint16_t>(length)}.Word();
     std::memcpy(end_.Room().data() + grown_end_, &word, sizeof(word));
     grown_end_ += stride;
   }
@@ -87,8 +87,8 @@ class FrameHost {
   uint8_t* Room(uint32_t length) {
     if (!granted_ && !TakeGrant()) return nullptr;
     const std::span<uint8_t> room = end_.SendRoom();
-    const bool fits = writer_.count() < kMaxFrames &&
-                      RecordBytes(length, 0) <= room.size() - writer_.length();
+    const bool fits =
+        writer_.count() < kMaxFrames && RecordBytes(length, 0) <= room.size() - writer_.length();
     return fits ? room.data() + writer_.length() + kRecordBytes : nullptr;
   }
   /// The frame was written there. Leaves with the next Flush.
@@ -148,12 +148,15 @@ class FrameHost {
       answered.bytes += frame.length;
       Record record = lent_[i].record;
       const uint64_t offset = static_cast<uint64_t>(frame.data - lent_[i].head);
-      if (frame.length == record.length && offset == record.offset) [[likely]] continue;
+      if (frame.length == record.length && offset == record.offset) [[likely]]
+        continue;
       record.length = static_cast<uint16_t>(frame.length);
       record.offset = static_cast<uint16_t>(offset);
       if (frame.length != 0 && offset >= record.stride) {  // Grown: behind all that came.
         const auto place = static_cast<uint64_t>(frame.data - end_.Room().data()) - kRecordBytes;
-        record = {.stride = record.stride, .offset = kRecordBytes, .length = 0,
+        record = {.stride = record.stride,
+                  .offset = kRecordBytes,
+                  .length = 0,
                   .flags = static_cast<uint16_t>(place / 8)};
       }
       const uint64_t word = record.Word();
@@ -173,7 +176,8 @@ class FrameHost {
   /// Loads the next line, if no load waits, and looks once.
   void Load() {
     got_ = end_.Wait(0);
-    if (got_ == Got::kNothing) [[likely]] return;
+    if (got_ == Got::kNothing) [[likely]]
+      return;
     if (got_ == Got::kClosed) return HearClosed();
     answered_ = {};
     if (got_ == Got::kTryAgain) Count(counters_.try_agains);
@@ -209,7 +213,8 @@ class FrameHost {
     while (walker.Next()) {
       ++records_;
       const Record record = walker.record();
-      if (record.length == 0) [[unlikely]] continue;
+      if (record.length == 0) [[unlikely]]
+        continue;
       uint8_t* const data = walker.frame().data();
       // Engines answer in place. Frames of one burst are often of one size; a fetch cannot fault.
       __builtin_prefetch(data + kFramesAhead * record.stride, 1);
@@ -221,7 +226,8 @@ class FrameHost {
     lent_totals_ = {lent, bytes};
     // Behind the payload, but within the room that holds it.
     grown_end_ = std::min<uint32_t>((content.length + 7) / 8 * 8, end_.Room().size() / 8 * 8);
-    if (walker.bad()) [[unlikely]] Fault();
+    if (walker.bad()) [[unlikely]]
+      Fault();
     Count(counters_.requests);
     return lent;
   }

@@ -78,7 +78,8 @@ class HostEnd {
   /// counts. False: there is no content to answer, or the payload does not fit.
   bool Return(const Content& content) {
     Line& line = At(Pair::kReceive);
-    if (!on_way_ || line.state_ != State::kHolding) [[unlikely]] return Write(line, content);
+    if (!on_way_ || line.state_ != State::kHolding) [[unlikely]]
+      return Write(line, content);
     if (content.length > line.Capacity(content.in_buffer)) return false;
     line.state_ = State::kWritten;
     line.Publish(content);
@@ -221,8 +222,8 @@ class HostEnd {
   void Stop();
 
   /// The upper half of the control word of a request without arguments.
-  static constexpr uint32_t kRequestInLines = static_cast<uint32_t>(
-      Control{.kind = Kind::kRequest}.Word() >> Control::kLengthShift);
+  static constexpr uint32_t kRequestInLines =
+      static_cast<uint32_t>(Control{.kind = Kind::kRequest}.Word() >> Control::kLengthShift);
 
   EndpointMemory memory_;
   WaitMethod wait_;

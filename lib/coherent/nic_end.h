@@ -28,10 +28,9 @@ enum class Seen : uint8_t {
 
 /// What came back in a line.
 struct Returned {
-  Kind kind =
-      Kind::kNone;      ///< Of the host's; kNone: what it wrote makes no sense.
-  uint8_t count = 0;    ///< Frames in the payload.
-  uint64_t status = 0;  ///< Of a reply.
+  Kind kind = Kind::kNone;  ///< Of the host's; kNone: what it wrote makes no sense.
+  uint8_t count = 0;        ///< Frames in the payload.
+  uint64_t status = 0;      ///< Of a reply.
   /// In the endpoint's memory. A host that breaks the rules may change it meanwhile: each byte is
   /// to be read once, and copied before it is judged. Valid until the next Deliver() of the pair.
   std::span<uint8_t> payload{};

@@ -62,14 +62,14 @@ inline Words InterleaveHigh(Words a, Words b) { return __builtin_shufflevector(a
 template <int... kFrom>
 Words PickBytes(Words a) {
   static_assert(sizeof...(kFrom) == sizeof(Words) && ((kFrom >= -1 && kFrom < 16) && ...));
-  return reinterpret_cast<Words>(__builtin_shufflevector(
-      reinterpret_cast<Bytes>(a), Bytes{}, (kFrom < 0 ? 16 : kFrom)...));
+  return reinterpret_cast<Words>(
+      __builtin_shufflevector(reinterpret_cast<Bytes>(a), Bytes{}, (kFrom < 0 ? 16 : kFrom)...));
 }
 /// The first six bytes of `first`, the others of `rest`.
 inline Words FirstSixOf(Words first, Words rest) {
-  return reinterpret_cast<Words>(__builtin_shufflevector(
-      reinterpret_cast<Bytes>(first), reinterpret_cast<Bytes>(rest), 0, 1, 2, 3, 4, 5, 22, 23, 24,
-      25, 26, 27, 28, 29, 30, 31));
+  return reinterpret_cast<Words>(
+      __builtin_shufflevector(reinterpret_cast<Bytes>(first), reinterpret_cast<Bytes>(rest), 0, 1,
+                              2, 3, 4, 5, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31));
 }
 
 /// Lanes, as unsigned numbers.

@@ -39,7 +39,8 @@ struct Counter {
 };
 
 /// The counter of frames that reached the host's memory: what of them neither comes back nor ends
-/// under a name in the host is lost. A device without it is taken to let every frame reach the host.
+/// under a name in the host is lost. A device without it is taken to let every frame reach the
+/// host.
 inline constexpr std::string_view kReceivedCounter = "rx_frames";
 
 /// A NIC model. Used by one thread at a time.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An ethdev that another one, or a wire, uses: applications leave it alone, and it may go at any time.
+// An ethdev that another one, or a wire, uses: applications leave it alone, and it may go at any
+// time.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -16,8 +17,8 @@ namespace sluice::dpdk {
 /// Owns a port, and hears of its release. Control path but for gone().
 class OwnedPort {
  public:
-  /// Null if somebody has the port, whose name is in `*other`, or, with none there, if no owner's id
-  /// is left. `owner`: for people, 63 characters of it.
+  /// Null if somebody has the port, whose name is in `*other`, or, with none there, if no owner's
+  /// id is left. `owner`: for people, 63 characters of it.
   static std::unique_ptr<OwnedPort> Take(uint16_t port, std::string_view owner,
                                          std::string* other) {
     rte_eth_dev_owner mine{};

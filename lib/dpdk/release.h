@@ -107,12 +107,20 @@ inline uint32_t IpFragLogType() {
 inline bool IsNewerEalOption(std::string_view name) {
   const std::initializer_list<std::string_view> options = {
 #if SLUICE_DPDK_SINCE(24, 11)
-      "log-color",        "log-timestamp",
+    "log-color",
+    "log-timestamp",
 #endif
 #if SLUICE_DPDK_SINCE(25, 11)
-      "coremask",         "driver-path",     "memory-channels", "memory-ranks",
-      "memory-size",      "numa-limit",      "numa-mem",        "remap-lcore-ids",
-      "service-corelist", "service-coremask"
+    "coremask",
+    "driver-path",
+    "memory-channels",
+    "memory-ranks",
+    "memory-size",
+    "numa-limit",
+    "numa-mem",
+    "remap-lcore-ids",
+    "service-corelist",
+    "service-coremask"
 #endif
   };
   return std::find(options.begin(), options.end(), name) != options.end();

@@ -48,8 +48,7 @@ bool ReadWire(string_view text, Arguments* out, std::string* error) {
   if (kind == "port") {
     out->wire = Kind::kPort;
     out->port = options;
-    return !options.empty() ||
-           Refuse("wire", text, "name an ethdev, as in port:net_tap0", error);
+    return !options.empty() || Refuse("wire", text, "name an ethdev, as in port:net_tap0", error);
   }
   if (kind == "cable") {
     out->wire = Kind::kCable;
@@ -97,9 +96,8 @@ std::optional<Arguments> ParseArguments(Given given, std::string* error) {
     return found == given.end() || read(string_view(found->second));
   };
   const auto take_or = [&](string_view key, string_view fix, auto read) {
-    return take(key, [&](string_view value) {
-      return read(value) || Refuse(key, value, fix, error);
-    });
+    return take(key,
+                [&](string_view value) { return read(value) || Refuse(key, value, fix, error); });
   };
   if (!ReadKeys(given, error)) return std::nullopt;
   uint64_t seed = 1;

@@ -155,8 +155,8 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
     for (const Argument& other : arguments) {
       if (&other == &*device || &other == &*uid) continue;
       *error = other.first + "=" + other.second + " with device=" + device->second +
-               ": the model runs in that process: give it there, as --" +
-               other.first + "=" + other.second;
+               ": the model runs in that process: give it there, as --" + other.first + "=" +
+               other.second;
       return nullptr;
     }
     DeviceSocket socket{device->second, std::nullopt};

@@ -55,8 +55,8 @@ class Attachment {
   /// memory is reachable already, but not what an application has registered with
   /// rte_extmem_register: that is for MapExternal. BusOf tells the device's address. With a `name`
   /// (unique per NIC, ≤ 31 characters) a device in another process holds the memory beyond the life
-  /// of this one, until Unmap; see Adopt. Control path, any thread; bounded wait. False: no room, or
-  /// the device is gone.
+  /// of this one, until Unmap; see Adopt. Control path, any thread; bounded wait. False: no room,
+  /// or the device is gone.
   virtual bool Map(const bar::RingMemory& memory, std::string_view name = {}) = 0;
   virtual void Unmap(const bar::RingMemory& memory) = 0;
   /// Makes [begin, begin + bytes) of the application's memory, in whole pages, reachable at its

@@ -73,7 +73,7 @@ class CableWire final : public Wire {
   void Finish();
 
   CableLink link_;
-  std::unique_ptr<Ends> ends_;  ///< While the link is joined or cut.
+  std::unique_ptr<Ends> ends_;                        ///< While the link is joined or cut.
   FrameFifo waiting_{kWaitingFrames, kWaitingBytes};  ///< For room in the ring.
   uint64_t next_turn_ns_ = 0;
   uint64_t cut_ns_ = 0;

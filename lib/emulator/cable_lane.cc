@@ -26,7 +26,8 @@ void WriteRecord(uint8_t* record, const device::WireFrame& frame, uint32_t lengt
 }  // namespace
 
 bool CableSender::HasRoom(uint64_t bytes) {
-  if (position_ + bytes - taken_ <= CableLane::kBytes) [[likely]] return true;
+  if (position_ + bytes - taken_ <= CableLane::kBytes) [[likely]]
+    return true;
   const uint64_t taken = lane_.taken.bytes.load(std::memory_order_acquire);
   if (taken < taken_ || taken > position_ || taken % CableLane::kLine != 0) {
     lied_to_ = true;
@@ -86,8 +87,7 @@ void CableReceiver::Refill() {
     return;
   }
   const uint64_t offset = Offset(position_);
-  const uint64_t bytes =
-      std::min({published, uint64_t{kStageBytes}, CableLane::kBytes - offset});
+  const uint64_t bytes = std::min({published, uint64_t{kStageBytes}, CableLane::kBytes - offset});
   std::memcpy(stage_.data(), &lane_.records[offset], bytes);
   const uint64_t found = Find(bytes, published);
   if (found == 0) {

@@ -126,8 +126,10 @@ void CableLink::Cut(std::string_view why) {
   if (why.empty()) {
     Say(RTE_LOG_WARNING, "the other end is gone; the link is down until it is back");
   } else {
-    Say(RTE_LOG_ERR, std::string("process ").append(std::to_string(peer_)).append(
-        " is disconnected: ").append(why));
+    Say(RTE_LOG_ERR, std::string("process ")
+                         .append(std::to_string(peer_))
+                         .append(" is disconnected: ")
+                         .append(why));
   }
 }
 
@@ -209,8 +211,7 @@ void CableLink::Greet(uint64_t now_ns) {
   const std::unique_ptr<Newcomer> newcomer = std::move(newcomer_);
   CableMessage hello;
   File file;
-  const auto bytes =
-      newcomer->channel.Receive(&hello, sizeof(hello), &file, milliseconds(0));
+  const auto bytes = newcomer->channel.Receive(&hello, sizeof(hello), &file, milliseconds(0));
   if (!bytes && (events & (POLLHUP | POLLRDHUP)) != 0) return;  // It only looked who listens.
   const char* wrong = WhyNotAMessage(hello, bytes);
   if (wrong == nullptr) {
@@ -218,8 +219,10 @@ void CableLink::Greet(uint64_t now_ns) {
     wrong = memory ? Share(std::move(memory)) : "its memory cannot be mapped";
   }
   if (wrong != nullptr) {
-    Say(RTE_LOG_ERR, std::string("refused process ").append(std::to_string(newcomer->pid)).append(
-        ": ").append(wrong));
+    Say(RTE_LOG_ERR, std::string("refused process ")
+                         .append(std::to_string(newcomer->pid))
+                         .append(": ")
+                         .append(wrong));
     return Refuse(*newcomer, wrong);
   }
   CableMessage welcome;

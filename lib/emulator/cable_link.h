@@ -121,12 +121,12 @@ class CableLink {
   State state_ = State::kAlone;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<Newcomer> newcomer_;
-  Channel channel_;  ///< To the other end, when asking and joined.
+  Channel channel_;         ///< To the other end, when asking and joined.
   bool connected_ = false;  ///< This end connected, and the other listened.
   pid_t peer_ = 0;
   MacAddress peer_mac_ = {};
   std::unique_ptr<Shared> shared_;
-  std::string said_;          ///< The last refusal, which is not repeated.
+  std::string said_;  ///< The last refusal, which is not repeated.
   uint64_t next_seek_ns_ = 0;
 };
 

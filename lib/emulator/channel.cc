@@ -174,8 +174,8 @@ File Listen(const std::string& path, std::string* error, int type) {
   }
   File socket = MakeSocket(type);
   if (!socket || !ListenAt(path, socket)) {
-    *error = std::string(std::strerror(errno)) +
-             ": give a path in a folder where you may create files";
+    *error =
+        std::string(std::strerror(errno)) + ": give a path in a folder where you may create files";
     return {};
   }
   return socket;

@@ -122,8 +122,7 @@ GuardedRange::GuardedRange(void* begin, size_t bytes, Loss loss, const LossAlarm
   slot_ = static_cast<int>(free - slots.begin());
 }
 
-GuardedRange::GuardedRange(GuardedRange&& other) noexcept
-    : slot_(std::exchange(other.slot_, -1)) {}
+GuardedRange::GuardedRange(GuardedRange&& other) noexcept : slot_(std::exchange(other.slot_, -1)) {}
 
 GuardedRange& GuardedRange::operator=(GuardedRange&& other) noexcept {
   std::swap(slot_, other.slot_);

@@ -27,8 +27,8 @@ class Holdings {
 
   /// DPDK has mapped [begin, end); `list` is locked by the caller. False if some of it is
   /// in no file, or the device refuses it.
-  bool AddMemory(Connection* connection, const rte_memseg_list& list, uint64_t begin,
-                 uint64_t end, std::string* error);
+  bool AddMemory(Connection* connection, const rte_memseg_list& list, uint64_t begin, uint64_t end,
+                 std::string* error);
   void RemoveMemory(Connection* connection, uint64_t begin, uint64_t end);
 
   bool Map(Connection* connection, const bar::RingMemory& memory, std::string_view name,

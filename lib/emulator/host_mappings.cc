@@ -42,8 +42,8 @@ const char* WhyNoPart(int file, uint64_t bus, uint64_t offset, uint64_t bytes, i
                          : "memory is a part of a hugepage: back it by memory without those";
   }
   const auto size = static_cast<uint64_t>(info.st_size);
-  const bool inside = S_ISREG(info.st_mode) && info.st_size >= 0 && offset <= size &&
-                      bytes <= size - offset;
+  const bool inside =
+      S_ISREG(info.st_mode) && info.st_size >= 0 && offset <= size && bytes <= size - offset;
   return inside ? nullptr : "the file of memory is shorter than it";
 }
 

@@ -38,8 +38,8 @@ class HostedModel {
   /// it used there it misses afterwards, under a fault.
   virtual void TakeMemory(const std::function<void()>& change) = 0;
   /// The host is disconnected, if there was one: nothing of its memory, its queue or its interrupts
-  /// is used any more. The wire's source is switched off. `died`: it does not come back with what it
-  /// held. Needs no memory.
+  /// is used any more. The wire's source is switched off. `died`: it does not come back with what
+  /// it held. Needs no memory.
   virtual void Disconnect(bool died) = 0;
 
   virtual std::vector<Statistic> Statistics() = 0;

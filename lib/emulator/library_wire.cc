@@ -28,8 +28,8 @@ std::unique_ptr<Wire> LoadWire(const LibraryOptions& options, std::string* error
     *error = "wire=library: " + options.file + " has no " + kWireFactoryName;
     return nullptr;
   }
-  std::unique_ptr<Wire> wire(create(options.options.c_str(), options.seed, options.nic.data(),
-                                     error));
+  std::unique_ptr<Wire> wire(
+      create(options.options.c_str(), options.seed, options.nic.data(), error));
   if (wire == nullptr) error->insert(0, "wire=library: ");
   return wire;
 }

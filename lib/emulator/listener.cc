@@ -12,8 +12,7 @@ std::unique_ptr<Listener> Listener::Create(const std::string& path, std::string*
   return std::unique_ptr<Listener>(new Listener(std::move(socket), path));
 }
 
-Listener::Listener(File socket, const std::string& path)
-    : socket_(std::move(socket)), path_(path) {
+Listener::Listener(File socket, const std::string& path) : socket_(std::move(socket)), path_(path) {
   struct stat there {};
   lstat(path_.c_str(), &there);
   device_ = there.st_dev;

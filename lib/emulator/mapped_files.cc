@@ -30,10 +30,9 @@ struct MapsLine {
 };
 
 bool Parse(const std::string& line, MapsLine* mapping) {
-  return std::sscanf(line.c_str(),
-                     "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &mapping->begin,
-                     &mapping->end, mapping->access, &mapping->offset, &mapping->major,
-                     &mapping->minor, &mapping->inode) == 7;
+  return std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64,
+                     &mapping->begin, &mapping->end, mapping->access, &mapping->offset,
+                     &mapping->major, &mapping->minor, &mapping->inode) == 7;
 }
 
 bool IsFileOf(const MapsLine& mapping, int fd) {
@@ -77,7 +76,8 @@ MappedPart FindPart(const MapsLine& mapping, uint64_t at, uint64_t end, std::str
   if (access[0] != 'r' || access[1] != 'w') {
     *error = At(at) + " is not mapped for reading and writing";
   } else if (access[3] != 's') {
-    *error = At(at) + " is private to this process: "
+    *error = At(at) +
+             " is private to this process: "
              "map a memfd or a file of hugepages with MAP_SHARED";
   } else {
     part.file = OpenByMapping(mapping);

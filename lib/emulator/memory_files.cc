@@ -39,7 +39,8 @@ bool MemoryFiles::Holds(uint64_t bus, const Piece& piece) const {
 
 void MemoryFiles::Erase(uint64_t begin, uint64_t end) {
   auto piece = pieces_.upper_bound(begin);
-  if (piece != pieces_.begin() && std::prev(piece)->first + std::prev(piece)->second.bytes > begin) {
+  if (piece != pieces_.begin() &&
+      std::prev(piece)->first + std::prev(piece)->second.bytes > begin) {
     --piece;
   }
   while (piece != pieces_.end() && piece->first < end) {

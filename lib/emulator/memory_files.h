@@ -15,10 +15,10 @@ class MemoryFiles {
  public:
   struct Piece {
     uint64_t bytes;
-    uint64_t offset;      ///< In the file.
-    uint64_t area_bus;    ///< The memseg list that it belongs to.
+    uint64_t offset;    ///< In the file.
+    uint64_t area_bus;  ///< The memseg list that it belongs to.
     uint64_t area_bytes;
-    int fd;               ///< DPDK's own: valid until the piece is erased.
+    int fd;  ///< DPDK's own: valid until the piece is erased.
   };
 
   /// Calls `added(bus, piece)` for each new piece of [begin, end) in `list`. False if some

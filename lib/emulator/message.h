@@ -25,16 +25,16 @@ inline constexpr uint16_t kProtocolVersion = 4;
 inline constexpr std::chrono::milliseconds kMessagePatience{2000};
 
 enum class Kind : uint16_t {
-  kHello = 1,       ///< First. File: the register queue; bytes: of it. name: of the vdev.
-  kMemory = 2,      ///< File: `bytes` at `offset` are DPDK's memory at `bus`, in an area.
-  kForget = 3,      ///< DPDK's memory from `bus` on, `bytes`, goes away.
-  kMap = 4,         ///< File: a ring of `bytes` at `bus`; kMirrored; name or none. kExternal:
-                    ///< `bytes` at `offset` of it are the application's memory, without a name.
-  kUnmap = 5,       ///< The ring at `bus` (0: none), and what is kept under `name`.
-  kAdopt = 6,       ///< Reply: file and size of what is kept under `name`.
-  kStatistics = 7,  ///< Reply: `count` entries behind it.
-  kEnableWire = 8,  ///< kEnabled.
-  kWireUp = 9,      ///< Reply: kEnabled if there is a carrier.
+  kHello = 1,        ///< First. File: the register queue; bytes: of it. name: of the vdev.
+  kMemory = 2,       ///< File: `bytes` at `offset` are DPDK's memory at `bus`, in an area.
+  kForget = 3,       ///< DPDK's memory from `bus` on, `bytes`, goes away.
+  kMap = 4,          ///< File: a ring of `bytes` at `bus`; kMirrored; name or none. kExternal:
+                     ///< `bytes` at `offset` of it are the application's memory, without a name.
+  kUnmap = 5,        ///< The ring at `bus` (0: none), and what is kept under `name`.
+  kAdopt = 6,        ///< Reply: file and size of what is kept under `name`.
+  kStatistics = 7,   ///< Reply: `count` entries behind it.
+  kEnableWire = 8,   ///< kEnabled.
+  kWireUp = 9,       ///< Reply: kEnabled if there is a carrier.
   kInterrupts = 10,  ///< File: the socket that interrupts go to (interrupt_socket.h).
 };
 

@@ -35,10 +35,10 @@ struct ModelSetting {
 };
 
 struct ModelInfo {
-  std::string_view name;    ///< Of --model and in messages; at most 15 characters.
-  std::string_view title;   ///< For people: "an Enso NIC".
-  std::string_view driver;  ///< Whose vdevs attach to it.
-  size_t bar_bytes;         ///< Of its registers.
+  std::string_view name;                   ///< Of --model and in messages; at most 15 characters.
+  std::string_view title;                  ///< For people: "an Enso NIC".
+  std::string_view driver;                 ///< Whose vdevs attach to it.
+  size_t bar_bytes;                        ///< Of its registers.
   std::span<const ModelSetting> settings;  ///< At most kMaxModelSettings.
   /// A device in its power-on state that reaches `memory`, which outlives it. Null, with one line
   /// in `error`, if none has such settings.

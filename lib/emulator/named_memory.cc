@@ -19,9 +19,8 @@ void NamedMemory::Keep(std::string_view name, Entry entry) {
   if (entries_.size() >= kMaxNames && Find(name) == nullptr) {
     // The attached host's sort behind all others.
     const auto age = [](const auto& e) { return std::pair(e.second.bus != 0, e.second.kept_at); };
-    entries_.erase(std::min_element(
-        entries_.begin(), entries_.end(),
-        [&](const auto& a, const auto& b) { return age(a) < age(b); }));
+    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                    [&](const auto& a, const auto& b) { return age(a) < age(b); }));
   }
   entries_.insert_or_assign(std::string(name), std::move(entry));
 }

@@ -28,8 +28,8 @@ inline std::pair<std::string_view, std::string_view> Cut(std::string_view text, 
   return {text.substr(0, at), text.substr(std::min(at + 1, text.size()))};
 }
 
-/// Reads all of `text` as a number from `least` to `most`; no fraction and no sign where T has none.
-/// False: it is none; `value` may have changed.
+/// Reads all of `text` as a number from `least` to `most`; no fraction and no sign where T has
+/// none. False: it is none; `value` may have changed.
 template <typename T>
 bool ReadNumber(std::string_view text, std::type_identity_t<T> least, std::type_identity_t<T> most,
                 T* value) {

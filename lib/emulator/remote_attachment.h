@@ -35,7 +35,10 @@ class Remote final : public Attachment, private DpdkMemory {
  public:
   Remote(std::string_view name, const ModelInfo& model, const SettingValues& settings,
          DeviceSocket socket)
-      : DpdkMemory(name), name_(name), socket_(std::move(socket)), model_(model),
+      : DpdkMemory(name),
+        name_(name),
+        socket_(std::move(socket)),
+        model_(model),
         settings_(settings) {}
   ~Remote() override;
 
@@ -94,7 +97,7 @@ class Remote final : public Attachment, private DpdkMemory {
   std::unique_ptr<Connection> connection_;  ///< Changed by the watching thread alone.
   Holdings holdings_;
   std::map<const void*, GuardedRange> guards_;  ///< Of the queue, rings, and DPDK's memory.
-  std::string missing_;                ///< Why the device cannot reach all of DPDK's memory.
+  std::string missing_;  ///< Why the device cannot reach all of DPDK's memory.
   TotalStatistics totals_;
   uint8_t mac_[6] = {};
   bool wire_enabled_ = false;

@@ -144,8 +144,7 @@ void Remote::Watch() {
       pause = std::min(2 * pause, kMaxPause);
     }
     interrupts_.Raise(regs::kPortVector);
-    Log(RTE_LOG_NOTICE, name_ + ": the device is back, generation " +
-                            std::to_string(Generation()));
+    Log(RTE_LOG_NOTICE, name_ + ": the device is back, generation " + std::to_string(Generation()));
   }
 }
 

@@ -76,8 +76,8 @@ bool Runner::Step() {
   const uint64_t begin = rte_rdtsc();
   const uint64_t since_first = begin > first_cycles_ ? begin - first_cycles_ : 0;
   const uint64_t now_ns = std::max(
-      last_ns_, static_cast<uint64_t>(
-                    static_cast<unsigned __int128>(since_first) * ns_per_cycle_ >> 32));
+      last_ns_,
+      static_cast<uint64_t>(static_cast<unsigned __int128>(since_first) * ns_per_cycle_ >> 32));
   last_ns_ = now_ns;
   const uint32_t request = requested_.load(std::memory_order_acquire);
   if (request != served_.load(std::memory_order_relaxed)) Serve(request, now_ns);

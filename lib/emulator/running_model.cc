@@ -132,8 +132,8 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const 
   }
   running->idle_ = model.make({}, *running->no_memory_, error);
   if (running->idle_ == nullptr || !running->CreateWire(arguments, error)) return nullptr;
-  running->stepper_ = std::make_unique<Stepper>(nullptr, *running->idle_, *running->wire_,
-                                                arguments.pause);
+  running->stepper_ =
+      std::make_unique<Stepper>(nullptr, *running->idle_, *running->wire_, arguments.pause);
   running->runner_ = std::make_unique<Runner>(*running->stepper_, std::move(options));
   running->service_ =
       std::make_unique<Service>(running->name_, *running->runner_, arguments.on_workers);

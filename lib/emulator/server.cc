@@ -52,7 +52,8 @@ void Refuse(Channel& channel, uint32_t sequence, std::string_view why) {
 }
 
 bool SameFile(int a, int b) {
-  struct stat first {}, second {};
+  struct stat first {
+  }, second{};
   return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
          first.st_ino == second.st_ino;
 }
@@ -161,7 +162,8 @@ void Server::Greet() {
 }
 
 const char* Server::Admit(const Request& hello, File queue, std::string* refusal, Reply* reply) {
-  if (hello.kind != Kind::kHello || hello.sequence != 1) return "the first message is not a greeting";
+  if (hello.kind != Kind::kHello || hello.sequence != 1)
+    return "the first message is not a greeting";
   std::string_view model;
   if (!GetText(hello.model, &model)) return "the name of the model does not end";
   if (model != options_.model->name) {
@@ -178,8 +180,8 @@ const char* Server::Admit(const Request& hello, File queue, std::string* refusal
   if (!agree) {
     *refusal = "the host needs ";
     for (size_t i = 0; i < settings.size(); ++i) {
-      *refusal += "--" + std::string(settings[i].key) + "=" + settings[i].Text(hello.settings[i]) +
-                  " ";
+      *refusal +=
+          "--" + std::string(settings[i].key) + "=" + settings[i].Text(hello.settings[i]) + " ";
     }
     *refusal += "or none of these flags";
     return refusal->c_str();
@@ -248,9 +250,9 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
   switch (request.kind) {
     case Kind::kMemory:
       if (!file) return "memory without a file";
-      return host_->mappings.AddMemory({request.bus, request.bytes, request.offset,
-                                        request.area_bus, request.area_bytes},
-                                       file.fd());
+      return host_->mappings.AddMemory(
+          {request.bus, request.bytes, request.offset, request.area_bus, request.area_bytes},
+          file.fd());
     case Kind::kForget:
       return host_->mappings.RemoveMemory(request.bus, request.bytes);
     case Kind::kMap:

@@ -34,7 +34,7 @@
 namespace sluice::emulator {
 
 struct ServerOptions {
-  std::string path;  ///< Of the socket.
+  std::string path;                  ///< Of the socket.
   const ModelInfo* model = nullptr;  ///< Not null when the server is created; outlives it.
   /// Those that are not 0 bind the host; for the others the host chooses.
   SettingValues settings{};

@@ -5,8 +5,8 @@
 // headers and the first payload byte, and by the length that its own headers
 // state (a NIC that cuts frames by the IP length loses Ethernet trailers). Order
 // is not checked. What returns before it was ever sent is of an earlier run; later such frames
-// cannot be told from those of this one. Frames whose headers do not hold together are compared from
-// byte 64 on, or by their IP header if they claim to be longer than they are.
+// cannot be told from those of this one. Frames whose headers do not hold together are compared
+// from byte 64 on, or by their IP header if they claim to be longer than they are.
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ class Stepper final : public device::FrameSink {
   bool carrier_ = true;
   bool enabled_ = false;
   uint64_t now_ns_ = 0;
-  uint64_t taken_ = 0;  ///< Frames that the device took, dropped ones included.
+  uint64_t taken_ = 0;          ///< Frames that the device took, dropped ones included.
   std::vector<uint64_t> base_;  ///< Counters of the devices before this one.
   uint64_t abandoned_ = 0;      ///< Frames that a host held when it left.
   uint64_t returned_ = 0;

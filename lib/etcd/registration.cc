@@ -86,9 +86,8 @@ void Registration::Main() {
 // Empty, or why not.
 std::string Registration::Register() {
   std::string answer;
-  std::string error =
-      Ask(http_, "/v3/lease/grant", GrantRequest(entry_.lease_s), AnswerTimeoutS(entry_.lease_s),
-          &answer);
+  std::string error = Ask(http_, "/v3/lease/grant", GrantRequest(entry_.lease_s),
+                          AnswerTimeoutS(entry_.lease_s), &answer);
   if (!error.empty()) return error;
   const auto lease = ReadGrant(answer, &error);
   if (!lease) return error;
@@ -104,9 +103,8 @@ std::string Registration::Register() {
 // Empty, or why etcd did not say. lease_ is 0 if it does not know it any more.
 std::string Registration::KeepAlive() {
   std::string answer;
-  std::string error =
-      Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_), AnswerTimeoutS(entry_.lease_s),
-          &answer);
+  std::string error = Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_),
+                          AnswerTimeoutS(entry_.lease_s), &answer);
   if (!error.empty()) return error;
   const auto lease = ReadKeepAlive(answer, &error);
   if (lease && lease->seconds == 0) lease_ = 0;

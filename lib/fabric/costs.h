@@ -24,17 +24,17 @@ struct Costs {
   Picoseconds mmio_write_line = 80_ns;  ///< [est] Of the processor, 64 bytes WC and sfence: 60-100.
 
   // Interrupts: send + oneway + receive + dispatch are the 1600 ns of [B26].
-  Picoseconds msix_send = 70_ns;       ///< [est] Register write at the NIC.
-  Picoseconds msix_receive = 350_ns;   ///< [est]
-  Picoseconds msix_dispatch = 801_ns;  ///< [est] What is left of 1600.
+  Picoseconds msix_send = 70_ns;               ///< [est] Register write at the NIC.
+  Picoseconds msix_receive = 350_ns;           ///< [est]
+  Picoseconds msix_dispatch = 801_ns;          ///< [est] What is left of 1600.
   Picoseconds decision_to_msix_sent = 426_ns;  ///< [B26] Wave's send path, software included.
 
   // Memory.
-  Picoseconds host_cached_line = 40_ns;   ///< [est] A line that DDIO put into the LLC: 20-70.
-  Picoseconds nic_memory = 100_ns;        ///< [est] A NIC core's DRAM.
-  Picoseconds nic_cached_line = 30_ns;    ///< [est] A NIC core's LLC.
-  Picoseconds nic_write_line = 80_ns;     ///< [est] Of the NIC's core, a push across the link.
-  Picoseconds device_read_service = 0;    ///< [est] Of a BAR read, when composed of its hops.
+  Picoseconds host_cached_line = 40_ns;  ///< [est] A line that DDIO put into the LLC: 20-70.
+  Picoseconds nic_memory = 100_ns;       ///< [est] A NIC core's DRAM.
+  Picoseconds nic_cached_line = 30_ns;   ///< [est] A NIC core's LLC.
+  Picoseconds nic_write_line = 80_ns;    ///< [est] Of the NIC's core, a push across the link.
+  Picoseconds device_read_service = 0;   ///< [est] Of a BAR read, when composed of its hops.
 
   // Scheduling on a NIC.
   Picoseconds context_switch = 3300_ns;  ///< [B26] With every optimisation of Wave.

@@ -102,10 +102,9 @@ void NicEnd::Interrupt(uint32_t vector) {
   bytes_.up += bar::TlpWriteBytes(kMsixBytes, pair_.parameters().link.maximum_payload);
   pair_.SendPosted(pair_.up_, *this, kMsixBytes, [&pair = pair_, vector] {
     const Costs& costs = pair.parameters().costs;
-    pair.queue().After(costs.msix_receive + costs.msix_dispatch,
-                       [&pair, vector] {
-                         pair.host(vector < pair.hosts() ? vector : 0).Interrupted(vector);
-                       });
+    pair.queue().After(costs.msix_receive + costs.msix_dispatch, [&pair, vector] {
+      pair.host(vector < pair.hosts() ? vector : 0).Interrupted(vector);
+    });
   });
 }
 

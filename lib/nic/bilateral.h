@@ -39,7 +39,7 @@ namespace sluice::nic {
 template <typename L>
 concept SwapLink = requires(L link, const L& constant, HeldRegion& region, uint64_t now) {
   { link.Region(region) } -> std::same_as<bool>;
-  { link.Give(/*frames=*/uint32_t{}, /*wait_for_frames=*/true) };
+  {link.Give(/*frames=*/uint32_t{}, /*wait_for_frames=*/true)};
   { link.Poll(now, region) } -> std::same_as<bool>;
   { link.Cancel() } -> std::same_as<bool>;
   { constant.LinkUp() } -> std::same_as<bool>;
@@ -69,11 +69,13 @@ class BilateralQueue {
     HeldRegion region;
     if (!link_.Poll(now, region)) return 0;
     Begin(region);
-    if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived);
+    if (tap_.see != nullptr) [[unlikely]]
+      Show(TapDirection::kReceived);
     if constexpr (packet::Sender<Engine>) PlaceWaiting();
     const FrameTotals leaving = walker_.Walk(region, link_.headroom_bytes(), engine, now);
     if constexpr (packet::Sender<Engine>) {
-      if (!waiting_.empty()) [[unlikely]] PlaceWaitingInHoles();
+      if (!waiting_.empty()) [[unlikely]]
+        PlaceWaitingInHoles();
     }
     if constexpr (GeneratingEngine<Engine, BilateralQueue>) {
       while (engine.Generate(*this, now) > 0) {  // As long as frames are due and have room.
@@ -230,7 +232,8 @@ class BilateralQueue {
     working_ = true;
   }
   void TakeUp(const HeldRegion& region) {
-    if (region.base == given_.region) [[unlikely]] TakeBack();
+    if (region.base == given_.region) [[unlikely]]
+      TakeBack();
     given_ = {};
   }
   [[gnu::noinline]] void TakeBack() {
@@ -243,7 +246,8 @@ class BilateralQueue {
   /// Gives the region at work away, with `leaving` of the frames received in it and what was
   /// appended. Frames to send go at once; without any, the next region is worth waiting for.
   void Give(FrameTotals leaving) {
-    if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kSent);
+    if (tap_.see != nullptr) [[unlikely]]
+      Show(TapDirection::kSent);
     leaving.pkts += writer_.appended().pkts;
     leaving.bytes += writer_.appended().bytes;
     const bool waits = leaving.pkts == 0 && waiting_.empty();

@@ -33,8 +33,7 @@ class BilateralBinding {
   template <typename Run>
   int WithQueues(Run run) {
     return run([this](uint32_t worker) {
-      return BilateralQueue<IpuLink>(links_[worker],
-                                     MakeExceptionPath(options_.exception, worker));
+      return BilateralQueue<IpuLink>(links_[worker], MakeExceptionPath(options_.exception, worker));
     });
   }
 

@@ -6,11 +6,11 @@
 // one per endpoint.
 //
 // A frame belongs to the worker from the moment Poll gets it to the moment the other line is
-// loaded, and nothing is copied. An answer that outgrows the room in which the frame lay goes behind
-// all that lies in the line: engines build it there (packet::Frame::spare). Frames that the engine
-// sends by itself leave through lines of their own, ahead of the answers. So does a grown answer for
-// which the line has no room, with all that follow it in the burst, once the line is handed over:
-// answers keep the order of their frames.
+// loaded, and nothing is copied. An answer that outgrows the room in which the frame lay goes
+// behind all that lies in the line: engines build it there (packet::Frame::spare). Frames that the
+// engine sends by itself leave through lines of their own, ahead of the answers. So does a grown
+// answer for which the line has no room, with all that follow it in the burst, once the line is
+// handed over: answers keep the order of their frames.
 #pragma once
 
 #include <rte_cycles.h>
@@ -50,22 +50,22 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   /// the last Wait were answered.
   { lines.Wait(frames) } -> std::same_as<uint32_t>;
   /// Answers the frames of the last Wait: all of them. Null: they leave from where they came.
-  { lines.Answer(frames, count) };
+  {lines.Answer(frames, count)};
   /// Where an answer is written that outgrows its frame's room, behind all that lies in the line;
   /// null: there is none. It was written there, and is what the frame's data and length say.
   { lines.GrownRoom(/*length=*/count) } -> std::same_as<uint8_t*>;
-  { lines.TakeGrown(/*length=*/count) };
+  {lines.TakeGrown(/*length=*/count)};
   /// Where the next frame to send is written; null: there is no room until the NIC gives a line.
   { lines.Room(/*length=*/count) } -> std::same_as<uint8_t*>;
   /// What was written there leaves with the next Flush.
-  { lines.Send(/*length=*/count) };
-  { lines.Flush() };
+  {lines.Send(/*length=*/count)};
+  {lines.Flush()};
   /// The memory that all of this lies in.
   { constant.memory() } -> std::same_as<std::span<const uint8_t>>;
   /// Frames handed to the NIC that it has not taken out of its lines yet, and their bytes.
   { lines.Outstanding() } -> std::same_as<FrameTotals>;
   /// The NIC takes nothing more. The end: only Outstanding is called after it.
-  { lines.Withdraw() };
+  {lines.Withdraw()};
   { constant.LinkUp() } -> std::same_as<bool>;
 };
 
@@ -86,20 +86,24 @@ class CoherentQueue {
   uint32_t Poll(Engine& engine, uint64_t now) {
     const uint32_t received = lines_.Wait(frames_.data());
     if (received == 0) return 0;
-    if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kReceived, received);
+    if (tap_.see != nullptr) [[unlikely]]
+      Show(TapDirection::kReceived, received);
     kept_back_ = {};
     changed_ = false;
     spare_ = FindSpare();
     const uint64_t bytes = Handle(engine, received, now);
-    if (!late_.empty()) [[unlikely]] DelayWhatFollows(received);
-    if (tap_.see != nullptr) [[unlikely]] Show(TapDirection::kSent, received);
+    if (!late_.empty()) [[unlikely]]
+      DelayWhatFollows(received);
+    if (tap_.see != nullptr) [[unlikely]]
+      Show(TapDirection::kSent, received);
     FlushSent();
     lines_.Answer(changed_ ? frames_.data() : nullptr, received);
     QueueCounters::Add(counters_.rx_pkts, received);
     QueueCounters::Add(counters_.rx_bytes, bytes);
     QueueCounters::Add(counters_.tx_pkts, received - kept_back_.pkts);
     QueueCounters::Add(counters_.tx_bytes, bytes - kept_back_.bytes);
-    if (!late_.empty()) [[unlikely]] SendLate();
+    if (!late_.empty()) [[unlikely]]
+      SendLate();
     exception_.Flush(counters_);
     return received;
   }
@@ -307,7 +311,8 @@ class CoherentQueue {
 
   uint8_t* AwaitRoom(uint32_t length) {
     uint8_t* to = lines_.Room(length);
-    if (to != nullptr) [[likely]] return to;
+    if (to != nullptr) [[likely]]
+      return to;
     FlushSent();
     do {
       to = lines_.Room(length);
@@ -332,10 +337,10 @@ class CoherentQueue {
   ExceptionPath exception_;
   FrameTap tap_;
   QueueCounters counters_;
-  bool changed_ = false;   ///< Of this burst: some frame leaves otherwise than it came.
-  FrameTotals kept_back_;  ///< Of this burst: received minus what leaves; modulo 2^64.
-  Patience patience_;      ///< With the lines for frames to send.
-  LateAnswers late_;       ///< Of this burst.
+  bool changed_ = false;      ///< Of this burst: some frame leaves otherwise than it came.
+  FrameTotals kept_back_;     ///< Of this burst: received minus what leaves; modulo 2^64.
+  Patience patience_;         ///< With the lines for frames to send.
+  LateAnswers late_;          ///< Of this burst.
   uint8_t* spare_ = nullptr;  ///< While an engine works: where a grown answer lies.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };

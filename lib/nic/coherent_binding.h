@@ -14,10 +14,11 @@ namespace sluice::nic {
 
 class CoherentBinding {
  public:
-  static constexpr InterfaceInfo kInfo{
-      .name = "coherent",
-      .crosses = "cache lines: a load waits until it is answered with frames, the next one hands them back",
-      .model = "net_ipu0"};
+  static constexpr InterfaceInfo kInfo{.name = "coherent",
+                                       .crosses =
+                                           "cache lines: a load waits until it is answered with "
+                                           "frames, the next one hands them back",
+                                       .model = "net_ipu0"};
 
   CoherentBinding() = default;
   ~CoherentBinding();
@@ -33,8 +34,7 @@ class CoherentBinding {
   template <typename Run>
   int WithQueues(Run run) {
     return run([this](uint32_t worker) {
-      return CoherentQueue<IpuLines>(lines_[worker],
-                                     MakeExceptionPath(options_.exception, worker));
+      return CoherentQueue<IpuLines>(lines_[worker], MakeExceptionPath(options_.exception, worker));
     });
   }
 

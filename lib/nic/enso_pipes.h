@@ -13,8 +13,8 @@
 
 #include "net_enso/rte_pmd_enso.h"
 #include "nic/mbuf_transmitter.h"
-#include "nic/tap.h"
 #include "nic/pipe_set.h"
+#include "nic/tap.h"
 
 namespace sluice::nic {
 
@@ -40,7 +40,8 @@ class EnsoPipes {
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
   uint8_t* spare() const { return spare_; }
   bool SendBuilt(uint32_t length) {
-    if (!packet::TotalLengthCutsWell(spare_, length)) [[unlikely]] return false;
+    if (!packet::TotalLengthCutsWell(spare_, length)) [[unlikely]]
+      return false;
     Compose(packet::FlitSpan(length));
     return true;
   }
@@ -105,7 +106,7 @@ class EnsoPipes {
   uint32_t room_bytes_ = 0;      ///< at least so many bytes of it; 0: has to be asked for.
   uint32_t composed_bytes_ = 0;  ///< At its start, not sent yet.
   uint8_t* spare_ = nullptr;     ///< Behind them, if a whole frame has room there.
-  Patience patience_;  ///< With the NB's slots and the composer's room.
+  Patience patience_;            ///< With the NB's slots and the composer's room.
   std::optional<MbufTransmitter> exception_;
   FrameTotals unsent_;  ///< Accepted and then not sent, since the last Send or Flush.
   SpanTap tap_;

@@ -61,10 +61,10 @@ int EthPort::Configure(const Options& options, std::string* step) {
   rc = ConfigureSpread(port_, options.rx_queues, options.tx_queues);
   if (rc != 0) return rc;
 
-  const uint16_t rx_ring = RingSize(options.descriptors, info.default_rxportconf.ring_size,
-                                    info.rx_desc_lim);
-  const uint16_t tx_ring = RingSize(options.descriptors, info.default_txportconf.ring_size,
-                                    info.tx_desc_lim);
+  const uint16_t rx_ring =
+      RingSize(options.descriptors, info.default_rxportconf.ring_size, info.rx_desc_lim);
+  const uint16_t tx_ring =
+      RingSize(options.descriptors, info.default_txportconf.ring_size, info.tx_desc_lim);
   const int socket = rte_eth_dev_socket_id(port_);
   for (uint16_t i = 0; i < std::max(options.rx_queues, options.tx_queues); ++i) {
     *step = "memory for queue " + std::to_string(i) + " (give more memory: -m, or hugepages)";

@@ -37,7 +37,8 @@ class ExceptionPath {
 
   /// At the end of each Poll.
   void Flush(QueueCounters& counters) {
-    if (!out_ || out_->empty()) [[likely]] return;
+    if (!out_ || out_->empty()) [[likely]]
+      return;
     const uint64_t unsent = out_->Flush().pkts;
     QueueCounters::Add(counters.passed_pkts, -unsent);
     QueueCounters::Add(counters.consumed_pkts, -unsent);

@@ -8,8 +8,7 @@
 
 namespace sluice::nic {
 
-bool FlowRules::Add(const rte_flow_item* items, const rte_flow_action* actions,
-                    std::string* why) {
+bool FlowRules::Add(const rte_flow_item* items, const rte_flow_action* actions, std::string* why) {
   rte_flow_attr attributes{};
   attributes.ingress = 1;
   rte_flow_error error{};

@@ -27,7 +27,7 @@ concept FrameEngine = requires(E engine, packet::Frame& frame, uint64_t now) {
 /// may be anything, and Process may never come.
 template <typename E>
 concept PreparingEngine = FrameEngine<E> &&
-                          requires(E engine, const uint8_t* frame, uint32_t length) {
+    requires(E engine, const uint8_t* frame, uint32_t length) {
   engine.Prepare(frame, length);
 };
 
@@ -79,7 +79,7 @@ concept FrameSource = requires(const S& source, uint32_t index, uint8_t* to) {
   /// Bytes of a frame, without FCS.
   { source.length(index) } -> std::same_as<uint32_t>;
   /// Writes so many at `to`, which is aligned to nothing.
-  { source.Write(index, to) };
+  {source.Write(index, to)};
 };
 struct AnySource {
   uint32_t length(uint32_t index) const;
@@ -116,9 +116,9 @@ concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
   /// Whether a frame of `count` bytes could be emitted at all. Before the run; any frame.
   { constant.CanEmit(frame, count) } -> std::same_as<bool>;
   /// Sees to it that frames sent while no Poll was running leave, though none may come.
-  { queue.FlushSent() };
+  {queue.FlushSent()};
   /// Waits, bounded, until outstanding transmissions are complete. At shutdown.
-  { queue.Drain() };
+  {queue.Drain()};
 };
 
 }  // namespace sluice::nic

@@ -12,10 +12,10 @@ namespace sluice::nic {
 struct HeldRegion {
   uint8_t* base = nullptr;         ///< First byte; entries count offsets from here.
   swap::Entry* entries = nullptr;  ///< One per frame.
-  uint32_t received = 0;           ///< Entries that the NIC filled. Each is the NIC's word: check it.
-  uint32_t capacity = 0;           ///< Entries that there is room for.
-  uint32_t data = 0;               ///< Offset of the first byte behind the entries.
-  uint32_t bytes = 0;              ///< Size of the region.
+  uint32_t received = 0;  ///< Entries that the NIC filled. Each is the NIC's word: check it.
+  uint32_t capacity = 0;  ///< Entries that there is room for.
+  uint32_t data = 0;      ///< Offset of the first byte behind the entries.
+  uint32_t bytes = 0;     ///< Size of the region.
 };
 
 }  // namespace sluice::nic

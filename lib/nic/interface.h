@@ -36,14 +36,14 @@ struct InterfaceInfo {
 
 /// What a binding opens. Values of flags that concern one interface are ignored by the others.
 struct InterfaceOptions {
-  uint16_t port = 0;               ///< Not started.
+  uint16_t port = 0;  ///< Not started.
   uint16_t workers = 1;
-  uint32_t burst = 64;             ///< Packetized: most packets of one receive burst.
-  uint32_t pipes = 8;              ///< Streaming: of each worker, up to kMaxPipesPerWorker.
-  uint32_t regions = 0;            ///< Bilateral: of each link; 0: the driver's default.
-  uint32_t region_bytes = 0;       ///< The same.
-  uint32_t headroom_bytes = 0;     ///< Bilateral, coherent: in front of each received frame.
-  EthPort* exception = nullptr;    ///< Outlives the binding; null: there is none.
+  uint32_t burst = 64;           ///< Packetized: most packets of one receive burst.
+  uint32_t pipes = 8;            ///< Streaming: of each worker, up to kMaxPipesPerWorker.
+  uint32_t regions = 0;          ///< Bilateral: of each link; 0: the driver's default.
+  uint32_t region_bytes = 0;     ///< The same.
+  uint32_t headroom_bytes = 0;   ///< Bilateral, coherent: in front of each received frame.
+  EthPort* exception = nullptr;  ///< Outlives the binding; null: there is none.
 };
 
 enum class Opened {

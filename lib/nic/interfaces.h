@@ -40,7 +40,8 @@ inline void Emplace(const InterfaceInfo& interface, AnyBinding& binding) {
   const auto index = static_cast<size_t>(&interface - kInterfaces.data());
   [&]<size_t... I>(std::index_sequence<I...>) {
     ((I == index ? static_cast<void>(binding.emplace<I>()) : void()), ...);
-  }(std::make_index_sequence<std::variant_size_v<AnyBinding>>());
+  }
+  (std::make_index_sequence<std::variant_size_v<AnyBinding>>());
 }
 
 }  // namespace sluice::nic

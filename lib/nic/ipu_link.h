@@ -19,7 +19,7 @@ namespace sluice::nic {
 class IpuLink {
  public:
   struct Options {
-    uint32_t regions = 0;       ///< 0: the driver's default, as for the other sizes.
+    uint32_t regions = 0;  ///< 0: the driver's default, as for the other sizes.
     uint32_t region_bytes = 0;
     uint32_t max_frames = 0;
     uint32_t headroom_bytes = 0;
@@ -56,8 +56,12 @@ class IpuLink {
 
   /// Once per region. Always true.
   static bool Describe(const rte_pmd_ipu_region& held, HeldRegion& region) {
-    region = {.base = held.base, .entries = held.entries, .received = held.received,
-              .capacity = held.capacity, .data = held.data, .bytes = held.bytes};
+    region = {.base = held.base,
+              .entries = held.entries,
+              .received = held.received,
+              .capacity = held.capacity,
+              .data = held.data,
+              .bytes = held.bytes};
     return true;
   }
 

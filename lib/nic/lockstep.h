@@ -119,7 +119,8 @@ class Lockstep {
           }
           const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
           uint8_t* const next = at + packet::FlitSpan(length);
-          if (next >= stop[i]) [[unlikely]] return i;
+          if (next >= stop[i]) [[unlikely]]
+            return i;
           PrefetchForWriting(next + (next - at));  // Where sizes repeat: the one after next.
           if constexpr (PreparingEngine<Engine>) {
             if constexpr (kAhead == 1) {
@@ -175,10 +176,12 @@ class Lockstep {
         for (uint32_t i = 0; i < kCount; ++i) {
           uint8_t* const at = cursor[i];
           const packet::LeadingWord word = packet::LeadingWord::Of(at);
-          if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) [[unlikely]] return i;
+          if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) [[unlikely]]
+            return i;
           const uint32_t length = word.TotalLength() + packet::kEthernetHeaderBytes;
           uint8_t* const next = at + packet::FlitSpan(length);
-          if (next >= stop[i]) [[unlikely]] return i;
+          if (next >= stop[i]) [[unlikely]]
+            return i;
           // Where sizes repeat: the one after next.
           __builtin_prefetch(next + (next - at), kForWriting);
           starts[turn + i] = at;
@@ -226,8 +229,7 @@ class Lockstep {
   /// Sees to the ending of a frame that arrived as `length` bytes at `at`.
   void Finish(bool stays, Lane& lane, uint8_t* at, uint32_t length, const packet::Frame& frame,
               packet::Verdict verdict) {
-    if (stays ||
-        runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict)) {
+    if (stays || runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict)) {
       runs_.Grew(static_cast<uint64_t>(frame.length) - length);
     } else {
       runs_.Divert(lane, at, length, frame.data, frame.length, verdict);
@@ -250,8 +252,8 @@ class Lockstep {
   /// One frame that is not plain IPv4, within the lockstep. Returns where the next
   /// one begins, or `at` if it needs more care.
   template <FrameEngine Engine>
-  [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop,
-                                       Engine& engine, uint64_t now) {
+  [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop, Engine& engine,
+                                       uint64_t now) {
     const uint32_t length = packet::FrameLength(at);
     uint8_t* const next = at + packet::FlitSpan(length);
     if (!Credible(length) || next >= stop) return at;

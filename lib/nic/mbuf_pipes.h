@@ -12,8 +12,8 @@
 #include <span>
 
 #include "nic/mbuf_transmitter.h"
-#include "nic/tap.h"
 #include "nic/pipe_set.h"
+#include "nic/tap.h"
 
 namespace sluice::nic {
 
@@ -39,7 +39,8 @@ class MbufPipes {
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count) {
     const FrameTotals left = transmitter_.Emit(source, count);
-    if (tap_.see != nullptr) [[unlikely]] TapEmitted(source, static_cast<uint32_t>(left.pkts));
+    if (tap_.see != nullptr) [[unlikely]]
+      TapEmitted(source, static_cast<uint32_t>(left.pkts));
     return left;
   }
   bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const {

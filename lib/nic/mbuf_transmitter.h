@@ -56,9 +56,7 @@ class MbufTransmitter {
   uint32_t emit_ = kMost;
   static constexpr uint32_t kMost = 64;
   static constexpr uint32_t kTakenAhead = 16;  ///< Buffers fetched ahead of the one written.
-  static void TakeAhead(rte_mbuf* mbuf) {
-    __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1);
-  }
+  static void TakeAhead(rte_mbuf* mbuf) { __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1); }
   std::array<rte_mbuf*, kMost> pending_;
 };
 

@@ -120,12 +120,14 @@ class PacketizedQueue {
       if (i + kPrepareAhead < received) Prepare(engine, mbufs[i + kPrepareAhead]);
       rte_mbuf* const mbuf = mbufs[i];
       handled.bytes += mbuf->pkt_len;
-      if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]] continue;
+      if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]]
+        continue;
       packet::Frame frame = View(mbuf);
       const uint8_t* const data = frame.data;
       const uint32_t length = frame.length;
       const packet::Verdict verdict = engine.Process(frame, now);
-      if (Leaves(mbuf, data, length, frame, verdict)) [[likely]] mbufs[handled.kept++] = mbuf;
+      if (Leaves(mbuf, data, length, frame, verdict)) [[likely]]
+        mbufs[handled.kept++] = mbuf;
     }
     return handled;
   }
@@ -138,7 +140,8 @@ class PacketizedQueue {
     for (uint32_t i = 0; i < received; ++i) {
       rte_mbuf* const mbuf = mbufs[i];
       handled.bytes += mbuf->pkt_len;
-      if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]] continue;
+      if (mbuf->data_len != mbuf->pkt_len && !Linearize(mbuf)) [[unlikely]]
+        continue;
       totals.Add(mbuf->pkt_len);
       mbufs[handled.kept++] = mbuf;
     }
@@ -167,7 +170,8 @@ class PacketizedQueue {
       End(mbuf, frame, verdict);
       return false;
     }
-    if (frame.data == data && frame.length == length) [[likely]] return true;
+    if (frame.data == data && frame.length == length) [[likely]]
+      return true;
     return Resize(mbuf, frame, data);
   }
 
@@ -190,7 +194,8 @@ class PacketizedQueue {
   }
 
   void Transmit(rte_mbuf** mbufs, uint32_t count) {
-    const uint32_t sent = count == 0 ? 0 : TransmitBurst(port_, queue_, mbufs, count, sender_.patience());
+    const uint32_t sent =
+        count == 0 ? 0 : TransmitBurst(port_, queue_, mbufs, count, sender_.patience());
     if (sent < count) [[unlikely]] {
       for (uint32_t i = sent; i < count; ++i) tx_bytes_ -= mbufs[i]->pkt_len;
       rte_pktmbuf_free_bulk(mbufs + sent, count - sent);

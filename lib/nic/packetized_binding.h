@@ -13,10 +13,9 @@ namespace sluice::nic {
 
 class PacketizedBinding {
  public:
-  static constexpr InterfaceInfo kInfo{
-      .name = "packetized",
-      .crosses = "one descriptor and one buffer per packet",
-      .model = "net_ipu0"};
+  static constexpr InterfaceInfo kInfo{.name = "packetized",
+                                       .crosses = "one descriptor and one buffer per packet",
+                                       .model = "net_ipu0"};
 
   Opened Open(const InterfaceOptions& options, std::string* error) {
     options_ = options;

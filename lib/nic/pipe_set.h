@@ -14,7 +14,7 @@ namespace sluice::nic {
 
 /// Bytes that arrived on one pipe, contiguous, from the start of a frame.
 struct Span {
-  uint32_t pipe;   ///< Index among the pipes of one worker.
+  uint32_t pipe;  ///< Index among the pipes of one worker.
   uint8_t* data;
   uint32_t bytes;  ///< > 0, a multiple of 64; the NIC says that a frame ends here.
 };
@@ -36,7 +36,7 @@ concept PipeSet = requires(P pipes, uint32_t pipe, const uint8_t* data, uint32_t
   /// be sent, of this run and of earlier copies.
   { pipes.Send(pipe, data, bytes, /*release_bytes=*/bytes) } -> std::same_as<FrameTotals>;
   /// Gives back the oldest `bytes` of the pipe unsent.
-  { pipes.Release(pipe, bytes) };
+  {pipes.Release(pipe, bytes)};
   /// Accepts a copy of one frame for transmission, behind all earlier sends and
   /// before all later ones. What begins at spare() is there already.
   { pipes.SendCopy(data, /*length=*/bytes) } -> std::same_as<SendResult>;

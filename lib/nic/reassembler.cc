@@ -75,8 +75,8 @@ Reassembler::Taken Reassembler::Take(const uint8_t* frame, const packet::Headers
   if (headers.end > kMaxFrameBytes) return dropped(kNoRoom);
   rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool_.get());
   if (mbuf == nullptr) return dropped(kNoRoom);
-  auto* const copy = reinterpret_cast<uint8_t*>(
-      rte_pktmbuf_append(mbuf, static_cast<uint16_t>(headers.end)));
+  auto* const copy =
+      reinterpret_cast<uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<uint16_t>(headers.end)));
   std::memcpy(copy, frame, headers.end);
   mbuf->l2_len = headers.l3;
   mbuf->l3_len = PartOf(headers) - headers.l3;
@@ -102,8 +102,7 @@ Reassembler::Taken Reassembler::Flatten(rte_mbuf* chain) {
   waiting_ -= chain->nb_segs;
   Taken whole{.outcome = Taken::Outcome::kWhole, .frame = whole_.get() + kRoomBytes};
   for (const rte_mbuf* part = chain; part != nullptr; part = part->next) {
-    std::memcpy(whole.frame + whole.length, rte_pktmbuf_mtod(part, const uint8_t*),
-                part->data_len);
+    std::memcpy(whole.frame + whole.length, rte_pktmbuf_mtod(part, const uint8_t*), part->data_len);
     whole.length += part->data_len;
   }
   // The library leaves the checksum of IPv4's header to be made.

@@ -29,9 +29,9 @@ namespace sluice::nic {
 
 /// What an engine says of its addresses.
 template <typename E>
-concept HostEngine = QueueEngine<E> && requires(const E& engine, const uint8_t* mac,
-                                                const packet::Ipv4Address& ipv4,
-                                                const packet::Ipv6Address& ipv6) {
+concept HostEngine = QueueEngine<E> &&
+    requires(const E& engine, const uint8_t* mac, const packet::Ipv4Address& ipv4,
+             const packet::Ipv6Address& ipv6) {
   { engine.own().IsOurMac(mac) } -> std::same_as<bool>;
   { engine.own().Owns(ipv4) } -> std::same_as<bool>;
   { engine.own().Owns(ipv6) } -> std::same_as<bool>;
@@ -41,7 +41,7 @@ concept HostEngine = QueueEngine<E> && requires(const E& engine, const uint8_t* 
 template <typename Engine>
 struct RestsOf {};
 template <typename Engine>
-  requires requires { Engine::kPollsPerRest; }
+requires requires { Engine::kPollsPerRest; }
 struct RestsOf<Engine> {
   static constexpr uint32_t kPollsPerRest = Engine::kPollsPerRest;
 };
@@ -78,9 +78,7 @@ class Reassembling : public RestsOf<Engine> {
   }
   /// A datagram that was put together is a burst of its own.
   template <packet::Burst Burst>
-  void ProcessBurst(Burst& burst, uint64_t now)
-    requires BurstEngine<Engine>
-  {
+  void ProcessBurst(Burst& burst, uint64_t now) requires BurstEngine<Engine> {
     if (!fragments_.on()) {
       // As a part, like those below: the engine's code is here once.
       packet::PartOfBurst<Burst> whole(burst, 0, burst.size());
@@ -90,7 +88,8 @@ class Reassembling : public RestsOf<Engine> {
     packet::DivideBurst(
         burst,
         [&](const packet::Frame& frame) {
-          if (frame.length < kLeastBytes || !MayBeFragment(frame.data)) [[likely]] return false;
+          if (frame.length < kLeastBytes || !MayBeFragment(frame.data)) [[likely]]
+            return false;
           front = Take(frame.data, frame.length, now);
           return front.ended || front.whole != nullptr;
         },
@@ -118,19 +117,12 @@ class Reassembling : public RestsOf<Engine> {
   }
 
   // What else the engine may have.
-  void Enter()
-    requires requires(Engine& engine) { engine.Enter(); }
-  {
-    engine_.Enter();
-  }
-  void Prepare(const uint8_t* frame, uint32_t length)
-    requires PreparingEngine<Engine>
-  {
+  void Enter() requires requires(Engine& engine) { engine.Enter(); }
+  { engine_.Enter(); }
+  void Prepare(const uint8_t* frame, uint32_t length) requires PreparingEngine<Engine> {
     engine_.Prepare(frame, length);
   }
-  void set_outbox(packet::Outbox outbox)
-    requires packet::Sender<Engine>
-  {
+  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
     engine_.set_outbox(outbox);
   }
 

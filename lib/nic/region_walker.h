@@ -182,15 +182,15 @@ class RegionWalker {
   [[gnu::noinline]] void Resize(swap::Entry& entry, swap::Entry arrived, const uint8_t* data,
                                 uint32_t length) {
     kept_back_.bytes += swap::EntryLength(arrived);
-    const auto placed = writer_.Replace(entry, arrived, data, length,
-                                        Headroom(writer_.region().data, arrived));
+    const auto placed =
+        writer_.Replace(entry, arrived, data, length, Headroom(writer_.region().data, arrived));
     if (placed == RegionWriter::Placed::kPlaced) {
       kept_back_.bytes -= length;
       return;
     }
     ++kept_back_.pkts;
-    QueueCounters::Add(placed == RegionWriter::Placed::kNoRoom ? counters_.tx_full
-                                                               : counters_.tx_unframeable, 1);
+    QueueCounters::Add(
+        placed == RegionWriter::Placed::kNoRoom ? counters_.tx_full : counters_.tx_unframeable, 1);
   }
 
   RegionWriter& writer_;

@@ -31,7 +31,7 @@ struct Lane {
   uint8_t* run;     ///< First byte of the run that ends at the cursor.
   uint8_t* owed;    ///< Oldest byte not given back.
   uint32_t pipe;
-  uint8_t* ahead;   ///< The next frame to prepare; perhaps behind the cursor.
+  uint8_t* ahead;  ///< The next frame to prepare; perhaps behind the cursor.
 };
 
 /// Sees to the endings of the frames of one worker's pipes; not thread-safe.
@@ -134,9 +134,9 @@ class SpanRuns {
   }
 
   void SendRun(Lane& lane, uint8_t* upto) {
-    const FrameTotals unsent = pipes_.Send(lane.pipe, lane.run,
-                                           static_cast<uint32_t>(upto - lane.run),
-                                           static_cast<uint32_t>(upto - lane.owed));
+    const FrameTotals unsent =
+        pipes_.Send(lane.pipe, lane.run, static_cast<uint32_t>(upto - lane.run),
+                    static_cast<uint32_t>(upto - lane.owed));
     lane.owed = upto;
     kept_back_.pkts += unsent.pkts;
     kept_back_.bytes += unsent.bytes;

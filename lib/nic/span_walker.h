@@ -58,7 +58,9 @@ class SpanWalker {
 
   /// Sends a copy of a frame that is no part of a run, and counts how it fared. Also while an
   /// engine handles a frame, and outside Walk. True: accepted.
-  bool SendCopy(const uint8_t* data, uint32_t length) { return lanes_.runs().SendCopy(data, length); }
+  bool SendCopy(const uint8_t* data, uint32_t length) {
+    return lanes_.runs().SendCopy(data, length);
+  }
 
  private:
   static_assert(kLanes == 8, "Walk names the lane counts");
@@ -67,8 +69,10 @@ class SpanWalker {
     const Span span = waiting_.front();
     waiting_ = waiting_.subspan(1);
     uint8_t* const end = span.data + span.bytes;
-    return {span.data, span.data + std::min(span.bytes, kRunBytes), end, span.data, span.data,
-            span.pipe, span.data};
+    return {span.data, span.data + std::min(span.bytes, kRunBytes),
+            end,       span.data,
+            span.data, span.pipe,
+            span.data};
   }
 
   /// Walks while at least `kCount` lanes have bytes.

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "nic/frame_queue.h"
-#include "nic/tap.h"
 #include "nic/span_walker.h"
+#include "nic/tap.h"
 
 namespace sluice::nic {
 

@@ -21,8 +21,8 @@ namespace sluice::nic {
 
 class StreamingBinding {
  public:
-  /// The pipes' size: the hardware's (docs/enso-hardware.md), less where the pipes of a worker would
-  /// need more memory; 2 MiB for eight where the wire waits.
+  /// The pipes' size: the hardware's (docs/enso-hardware.md), less where the pipes of a worker
+  /// would need more memory; 2 MiB for eight where the wire waits.
   static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits) {
     constexpr uint32_t kHardwareFlits = 32768, kCachedFlits = 4096, kPipesBytes = 128 << 20;
     const uint32_t room = std::bit_floor(kPipesBytes / options.pipes / packet::kFlitBytes);
@@ -65,9 +65,9 @@ class StreamingBinding {
 
  private:
   InterfaceOptions options_;
-  bool native_ = false;             ///< On the driver's own face: net_enso.
-  std::vector<EnsoPipes> pipes_;    ///< Native: each worker's, until WithQueues.
-  std::unique_ptr<EthPort> port_;   ///< Not native.
+  bool native_ = false;            ///< On the driver's own face: net_enso.
+  std::vector<EnsoPipes> pipes_;   ///< Native: each worker's, until WithQueues.
+  std::unique_ptr<EthPort> port_;  ///< Not native.
 };
 
 }  // namespace sluice::nic

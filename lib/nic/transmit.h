@@ -22,7 +22,8 @@ inline uint32_t TransmitBurst(uint16_t port, uint16_t queue, rte_mbuf** mbufs, u
         rte_eth_tx_burst(port, queue, mbufs + sent, static_cast<uint16_t>(count - sent));
     sent += more;
     if (more > 0) patience.Renew();
-    if (sent == count) [[likely]] return sent;
+    if (sent == count) [[likely]]
+      return sent;
     if (more == 0 && !patience.Wait()) return sent;
   }
 }

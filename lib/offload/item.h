@@ -40,7 +40,7 @@ concept Judge = requires(J judge, Slot slot, const Item& decision, Item& outcome
   /// about one decision many times.
   { judge.Check(slot, decision, outcome) } -> std::same_as<Ruling>;
   /// Enforces what Check just answered kEnforce to; nothing came between.
-  { judge.Apply(slot, decision) };
+  {judge.Apply(slot, decision)};
 };
 
 /// What a recalled decision is answered with, which the host had not taken: a refusal. A judge may
@@ -76,11 +76,11 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   /// the agent.
   { channel.room() } -> std::convertible_to<uint32_t>;
   /// As an event that finds no room: what the host withholds, the agent has to learn again.
-  { channel.Lose() };
+  {channel.Lose()};
   /// What was sent is on its way. Once for a batch of events.
-  { channel.Flush() };
+  {channel.Flush()};
   /// Starts to fetch the decision of `slot`, where that is a fetch, and goes on.
-  { channel.Prefetch(slot) };
+  {channel.Prefetch(slot)};
   /// The decision that waits for `slot`, without ruling on it. False: none, or it was recalled;
   /// Decide then ends it.
   { channel.Look(slot, out) } -> std::same_as<bool>;
@@ -104,11 +104,11 @@ concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out,
   /// wrong. In the second case what was committed before ends without an outcome.
   { channel.TakeLoss() } -> std::same_as<bool>;
   /// Asks the host for every live task (HostChannel::TakeRestart).
-  { channel.RequestRestart() };
+  {channel.RequestRestart()};
   /// Whether a decision for `slot` may be committed: the last one has ended.
   { channel.CanCommit(slot) } -> std::same_as<bool>;
   /// Publishes a decision. Only if CanCommit(slot).
-  { channel.Commit(slot, item, Urgency::kInterrupt) };
+  {channel.Commit(slot, item, Urgency::kInterrupt)};
   /// Wants the decision back, and interrupts. Whether that came in time, only its outcome tells.
   /// False: there is none to recall, or none that can be (swap_nic.h: the answer to an ask).
   { channel.Recall(slot) } -> std::same_as<bool>;

@@ -36,8 +36,8 @@ struct SlotLine {
 
   bar::Line Encode(const AgentSession& session) const {
     bar::Line line;
-    line.word[0] = txid | uint64_t{static_cast<uint8_t>(phase)} << 32 |
-                   uint64_t{session.Tag()} << 40;
+    line.word[0] =
+        txid | uint64_t{static_cast<uint8_t>(phase)} << 32 | uint64_t{session.Tag()} << 40;
     line.word[1] = session.Word();
     for (uint32_t i = 0; i < item.word.size(); ++i) line.word[2 + i] = item.word[i];
     return line;

@@ -194,7 +194,8 @@ void SwapNic<W>::Commit(Slot slot, const Item& item, Urgency urgency) {
   if (state.ask == Ask::kOpen && urgency == Urgency::kInterrupt) {
     Hand hand{&item};
     if (links_.asks[slot].Answer(hand) == swap::Event::kHeld) {
-      // Who asked and has nobody looks; but looks that cost a read each it does not repeat for long.
+      // Who asked and has nobody looks; but looks that cost a read each it does not repeat for
+      // long.
       const bool looks =
           !state.passed && (window_->capabilities() & bar::kWindowNicStoresHost) != 0;
       state = {Ask::kAnswered, Decision::kAnswered};

@@ -73,9 +73,7 @@ class WaveHost {
     return control_.TakeRestart();
   }
   uint64_t overflows() const { return control_.lost(); }
-  uint64_t faults() const {
-    return faults_ + queue_faults_ + events_.faults() + control_.faults();
-  }
+  uint64_t faults() const { return faults_ + queue_faults_ + events_.faults() + control_.faults(); }
 
   const WaveLayout& layout() const { return layout_; }
 

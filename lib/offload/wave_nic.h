@@ -58,9 +58,7 @@ class WaveNic {
     return true;
   }
   bool TakeOutcome(Slot slot, Item& out, Decided& how);
-  uint64_t faults() const {
-    return faults_ + queue_faults_ + events_.faults() + control_.faults();
-  }
+  uint64_t faults() const { return faults_ + queue_faults_ + events_.faults() + control_.faults(); }
 
   const WaveLayout& layout() const { return layout_; }
 

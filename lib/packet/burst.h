@@ -41,7 +41,7 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   { burst.spare() } -> std::same_as<uint8_t*>;
   /// Frame `number` became `frame` and ends as `verdict` says. An engine answers each frame that it
   /// wrote to or that is not to leave, once, and in the order of numbers.
-  { burst.Answer(number, frame, verdict) };
+  {burst.Answer(number, frame, verdict)};
 };
 
 /// Of an interface on which frames have room, or that does not know where copies will lie.
@@ -149,7 +149,8 @@ void DivideBurst(Whole& burst, IsMine is_mine, Handle handle, Rest rest) {
   for (uint32_t number = 0; number < size; ++number) {
     __builtin_prefetch(burst.At(std::min(number + kHeadersAhead, size - 1)).data);
     Frame frame = burst.At(number);
-    if (!is_mine(frame)) [[likely]] continue;
+    if (!is_mine(frame)) [[likely]]
+      continue;
     give_rest(number);
     const Verdict verdict = handle(frame);
     burst.Answer(number, frame, verdict);

@@ -49,8 +49,8 @@ std::optional<CaptureReader> CaptureReader::Open(const std::string& path, std::s
   char text[PCAP_ERRBUF_SIZE] = "";
   auto state = std::make_unique<State>();
   state->path = path;
-  state->pcap.reset(pcap_open_offline_with_tstamp_precision(
-      path.c_str(), PCAP_TSTAMP_PRECISION_NANO, text));
+  state->pcap.reset(
+      pcap_open_offline_with_tstamp_precision(path.c_str(), PCAP_TSTAMP_PRECISION_NANO, text));
   if (!state->pcap) {
     *error = Message(path, text);
     return std::nullopt;

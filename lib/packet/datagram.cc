@@ -10,11 +10,9 @@ namespace {
 
 // Of the UDP datagram behind the IP header at `ip`, and its pseudo-header.
 uint64_t Sum(const uint8_t* ip, bool ipv6, const uint8_t* udp, uint32_t udp_bytes) {
-  return SumBytes(
-      udp, udp_bytes,
-      ipv6 ? PseudoHeaderSumIpv6(ip, kProtocolUdp, udp_bytes)
-           : PseudoHeaderSumIpv4(ip, kProtocolUdp,
-                                         static_cast<uint16_t>(udp_bytes)));
+  return SumBytes(udp, udp_bytes,
+                  ipv6 ? PseudoHeaderSumIpv6(ip, kProtocolUdp, udp_bytes)
+                       : PseudoHeaderSumIpv4(ip, kProtocolUdp, static_cast<uint16_t>(udp_bytes)));
 }
 
 }  // namespace
@@ -32,8 +30,7 @@ Datagram Datagram::InAny(const uint8_t* frame, uint32_t length) {
     return found;
   }
   found.ipv6 = headers.IsIpv6();
-  const uint32_t ip_bytes =
-      found.ipv6 ? kIpv6HeaderBytes : kIpv4MinHeaderBytes;
+  const uint32_t ip_bytes = found.ipv6 ? kIpv6HeaderBytes : kIpv4MinHeaderBytes;
   if (headers.l4 != headers.l3 + ip_bytes) {
     found.kind = Kind::kOptions;
     return found;
@@ -53,8 +50,7 @@ Datagram Datagram::InAny(const uint8_t* frame, uint32_t length) {
 }
 
 void Datagram::CheckSum(const uint8_t* frame) {
-  const uint64_t sum =
-      Sum(frame + l3, ipv6, frame + l4(), kUdpHeaderBytes + payload_bytes);
+  const uint64_t sum = Sum(frame + l3, ipv6, frame + l4(), kUdpHeaderBytes + payload_bytes);
   if (!ChecksumHolds(sum)) kind = Kind::kBadChecksum;
 }
 
@@ -66,8 +62,7 @@ void Datagram::AnswerIpv6(uint8_t* ip, uint32_t bytes) {
 
 void Datagram::AddChecksum(uint8_t* frame, uint32_t bytes) const {
   uint8_t* const udp = frame + l4();
-  const uint16_t sum =
-      FinishChecksum(Sum(frame + l3, ipv6, udp, kUdpHeaderBytes + bytes));
+  const uint16_t sum = FinishChecksum(Sum(frame + l3, ipv6, udp, kUdpHeaderBytes + bytes));
   Store<uint16_t>(udp + 6, sum != 0 ? sum : 0xffff);
 }
 

@@ -98,8 +98,7 @@ struct Datagram {
     const uint32_t udp_bytes = LoadBe16(frame + kPlainUdp + 4);
     return word.IsPlainIpv4() && total + kEthernetHeaderBytes <= length &&
            (LoadBe16(ip + 6) & 0x3fff) == 0 && ip[9] == kProtocolUdp &&
-           udp_bytes >= kUdpHeaderBytes &&
-           udp_bytes + kIpv4MinHeaderBytes <= total;
+           udp_bytes >= kUdpHeaderBytes && udp_bytes + kIpv4MinHeaderBytes <= total;
   }
   static Datagram Plain(const uint8_t* frame) {
     Datagram found;
@@ -107,8 +106,7 @@ struct Datagram {
     found.port = LoadBe16(frame + kPlainUdp + 2);
     found.l3 = kEthernetHeaderBytes;
     found.payload = kPlainPayload;
-    found.payload_bytes =
-        LoadBe16(frame + kPlainUdp + 4) - uint32_t{kUdpHeaderBytes};
+    found.payload_bytes = LoadBe16(frame + kPlainUdp + 4) - uint32_t{kUdpHeaderBytes};
     found.summed = Load<uint16_t>(frame + kPlainUdp + 6) != 0;
     if (found.summed) found.CheckSum(frame);
     return found;
@@ -123,8 +121,8 @@ struct Datagram {
     constexpr uint64_t kUpToService = uint64_t{0xffff} << 48;
     constexpr uint64_t kIdentification = 0xffff0000;
     const uint64_t kept = kUpToService | (only ? kIdentification | kDontFragment : 0);
-    const uint64_t first = (LoadBe64(ip) & kept) | uint64_t{kIpv4Headers + bytes} << 32 |
-                           (only ? 0 : kDontFragment);
+    const uint64_t first =
+        (LoadBe64(ip) & kept) | uint64_t{kIpv4Headers + bytes} << 32 | (only ? 0 : kDontFragment);
     const uint32_t second = uint32_t{kTtl} << 24 | uint32_t{kProtocolUdp} << 16;
     const uint64_t addresses = LoadBe64(ip + 12);
     const uint64_t sum = (first >> 32) + (first & 0xffffffff) + second + (addresses >> 32) +

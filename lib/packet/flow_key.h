@@ -18,12 +18,12 @@ namespace sluice::packet {
 /// Equal bytes mean equal flows: there is no padding, and what a field does not
 /// need is 0.
 struct FlowKey {
-  Ipv6Address source{};       ///< An IPv4 address fills the first 4 bytes.
+  Ipv6Address source{};  ///< An IPv4 address fills the first 4 bytes.
   Ipv6Address destination{};
-  uint16_t source_port = 0;   ///< Host order; 0 unless UDP or TCP.
+  uint16_t source_port = 0;  ///< Host order; 0 unless UDP or TCP.
   uint16_t destination_port = 0;
   uint8_t protocol = 0;
-  uint8_t ip_version = 0;     ///< 4 or 6.
+  uint8_t ip_version = 0;  ///< 4 or 6.
   uint16_t reserved = 0;
 
   friend bool operator==(const FlowKey& a, const FlowKey& b) {

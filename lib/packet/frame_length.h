@@ -91,7 +91,8 @@ inline uint32_t FrameLength(const uint8_t* flit) {
 /// Any other frame would swallow, or leave bytes in front of, the frames after
 /// it. Reads at most `length` bytes; a frame shorter than 34 bytes is refused.
 inline bool TotalLengthCutsWell(const uint8_t* frame, uint32_t length) {
-  if (length < kEthernetHeaderBytes + kIpv4MinHeaderBytes) [[unlikely]] return false;
+  if (length < kEthernetHeaderBytes + kIpv4MinHeaderBytes) [[unlikely]]
+    return false;
   const LeadingWord word = LeadingWord::Of(frame);
   return word.IsIpv4() && word.TotalLength() >= kIpv4MinHeaderBytes &&
          FlitCount(word.TotalLength() + kEthernetHeaderBytes) == FlitCount(length);

@@ -8,7 +8,7 @@ namespace sluice::packet {
 
 /// The "simple IMIX": 7 small, 4 medium and 1 large frame of every 12; sizes with FCS, as
 /// generators commonly count them.
-inline constexpr std::array<uint32_t, 12> kImixSizes{64, 594, 64, 64, 594,  64,
-                                                     1518, 64, 594, 64, 64, 594};
+inline constexpr std::array<uint32_t, 12> kImixSizes{64,   594, 64,  64, 594, 64,
+                                                     1518, 64,  594, 64, 64,  594};
 
 }  // namespace sluice::packet

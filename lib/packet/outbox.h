@@ -36,12 +36,14 @@ class Outbox {
 
  private:
   void* context_ = nullptr;
-  bool (*send_)(void* context, const uint8_t* frame, uint32_t length) =
-      [](void*, const uint8_t*, uint32_t) { return false; };
+  bool (*send_)(void* context, const uint8_t* frame,
+                uint32_t length) = [](void*, const uint8_t*, uint32_t) { return false; };
 };
 
 /// An engine that sends frames of its own. It is given its outbox once, before all else.
 template <typename E>
-concept Sender = requires(E engine, Outbox outbox) { engine.set_outbox(outbox); };
+concept Sender = requires(E engine, Outbox outbox) {
+  engine.set_outbox(outbox);
+};
 
 }  // namespace sluice::packet

@@ -14,24 +14,24 @@ namespace sluice::packet {
 /// Why a frame could not be read to its end.
 enum class ParseError : uint8_t {
   kNone,
-  kEthernetTruncated,   ///< Shorter than Ethernet header and tags.
-  kLlcLength,           ///< 802.3 length beyond the frame, below 3, or 1501…1535.
-  kArpTruncated,        ///< Shorter than ARP for IPv4 over Ethernet.
-  kIpv4Truncated,       ///< The frame ends inside the IPv4 header.
-  kIpv4Version,         ///< EtherType says IPv4, version does not.
-  kIpv4HeaderLength,    ///< Below 20 bytes, or beyond the total length.
-  kIpv4TotalLength,     ///< Beyond the frame.
-  kIpv4Options,         ///< An option without room for itself.
-  kIpv6Truncated,       ///< The frame ends inside the IPv6 header.
-  kIpv6Version,         ///< EtherType says IPv6, version does not.
-  kIpv6PayloadLength,   ///< Beyond the frame.
-  kIpv6Extension,       ///< An extension header leaves the packet, or more than eight of them.
-  kFragmentRange,       ///< A fragment that reaches beyond 65535 bytes.
-  kUdpTruncated,        ///< No room for the UDP header.
-  kUdpLength,           ///< UDP length below 8, or beyond the packet.
-  kTcpTruncated,        ///< No room for the TCP header.
-  kTcpHeaderLength,     ///< TCP data offset below 20 bytes, or beyond the packet.
-  kIcmpTruncated,       ///< No room for the 8-byte ICMP header.
+  kEthernetTruncated,  ///< Shorter than Ethernet header and tags.
+  kLlcLength,          ///< 802.3 length beyond the frame, below 3, or 1501…1535.
+  kArpTruncated,       ///< Shorter than ARP for IPv4 over Ethernet.
+  kIpv4Truncated,      ///< The frame ends inside the IPv4 header.
+  kIpv4Version,        ///< EtherType says IPv4, version does not.
+  kIpv4HeaderLength,   ///< Below 20 bytes, or beyond the total length.
+  kIpv4TotalLength,    ///< Beyond the frame.
+  kIpv4Options,        ///< An option without room for itself.
+  kIpv6Truncated,      ///< The frame ends inside the IPv6 header.
+  kIpv6Version,        ///< EtherType says IPv6, version does not.
+  kIpv6PayloadLength,  ///< Beyond the frame.
+  kIpv6Extension,      ///< An extension header leaves the packet, or more than eight of them.
+  kFragmentRange,      ///< A fragment that reaches beyond 65535 bytes.
+  kUdpTruncated,       ///< No room for the UDP header.
+  kUdpLength,          ///< UDP length below 8, or beyond the packet.
+  kTcpTruncated,       ///< No room for the TCP header.
+  kTcpHeaderLength,    ///< TCP data offset below 20 bytes, or beyond the packet.
+  kIcmpTruncated,      ///< No room for the 8-byte ICMP header.
 };
 
 /// Static text of an error, lower case, for counters and messages.
@@ -77,9 +77,7 @@ struct Headers {
   /// Offset of the UDP, TCP, ICMP or ICMPv6 checksum; 0 if there is none.
   uint32_t L4ChecksumOffset() const;
   /// True if the upper checksum covers the IP addresses.
-  bool HasPseudoHeader() const {
-    return l4 != 0 && !(network == Network::kIpv4 && protocol == 1);
-  }
+  bool HasPseudoHeader() const { return l4 != 0 && !(network == Network::kIpv4 && protocol == 1); }
 };
 
 /// Reads the headers of the `length` bytes at `frame`; never beyond them.

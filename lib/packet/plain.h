@@ -44,8 +44,8 @@ inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
 /// bytes up to the ports.
 inline void WritePlainFlowKey(const uint8_t* frame, FlowKey* to) {
   auto* const bytes = reinterpret_cast<uint8_t*>(to);
-  const uint64_t ports = uint64_t{LoadBe16(frame + kPlainL4)} |
-                         uint64_t{LoadBe16(frame + kPlainL4 + 2)} << 16;
+  const uint64_t ports =
+      uint64_t{LoadBe16(frame + kPlainL4)} | uint64_t{LoadBe16(frame + kPlainL4 + 2)} << 16;
   const uint64_t protocol = frame[kPlainProtocol];
   Store(bytes, uint64_t{Load<uint32_t>(frame + kPlainL3 + 12)});
   Store(bytes + 8, uint64_t{0});

@@ -83,8 +83,7 @@ inline void SetL4Word(uint8_t* frame, const Headers& headers, uint32_t offset, u
 /// does not cover the destination of a packet that is source routed.
 inline void SetIpv4Address(uint8_t* frame, const Headers& headers, End end,
                            const Ipv4Address& address) {
-  const bool covered =
-      headers.HasPseudoHeader() && (end == End::kSource || !headers.source_routed);
+  const bool covered = headers.HasPseudoHeader() && (end == End::kSource || !headers.source_routed);
   uint8_t* checksum = frame + headers.l3 + 10;
   const uint32_t field = headers.l3 + (end == End::kSource ? 12 : 16);
   for (uint32_t i = 0; i < address.size(); i += 2) {

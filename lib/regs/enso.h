@@ -30,11 +30,12 @@ constexpr uint32_t NbPage(uint32_t nb) { return (kMaxPipes + nb) * kPageBytes; }
 /// Offsets within a page. Bits 6 … 11 of the address are ignored: the 64-byte
 /// block aliases through the page. One aligned 8-byte store updates two registers
 /// at once; a register is written only if all four of its bytes are.
-inline constexpr uint32_t kRxTail = 0x00;   ///< NIC advances; software zeroes it at bring-up.
+inline constexpr uint32_t kRxTail = 0x00;  ///< NIC advances; software zeroes it at bring-up.
 /// Software. On a pipe page every store is a trigger. On the page of a disabled pipe
 /// (rx_mem 0) a store that differs from rx_tail skips a slot of notification buffer 0.
 inline constexpr uint32_t kRxHead = 0x04;
-inline constexpr uint32_t kRxMemLo = 0x08;  ///< Pipe: base address with the NB id in the low 10 bits.
+inline constexpr uint32_t kRxMemLo =
+    0x08;  ///< Pipe: base address with the NB id in the low 10 bits.
 inline constexpr uint32_t kRxMemHi = 0x0c;
 inline constexpr uint32_t kTxTail = 0x10;  ///< NB page only. A store starts the descriptor fetch.
 inline constexpr uint32_t kTxHead = 0x14;  ///< NB page only. NIC sets it to tail when it *fetches*.
@@ -45,19 +46,20 @@ inline constexpr uint32_t kTxMemHi = 0x1c;
 inline constexpr uint64_t kPipeNbMask = (1u << 10) - 1;
 
 /// Sizes that the JTAG tool sets on hardware; these are its defaults.
-inline constexpr uint32_t kDefaultPipeFlits = 32768;   ///< 2 MiB. Power of two ≤ 2^20.
-inline constexpr uint32_t kDefaultNbEntries = 16384;   ///< Slots each of the RX and the TX ring.
-inline constexpr uint32_t kDefaultTxCredits = 500;     ///< 256 … 1000 allowed.
+inline constexpr uint32_t kDefaultPipeFlits = 32768;  ///< 2 MiB. Power of two ≤ 2^20.
+inline constexpr uint32_t kDefaultNbEntries = 16384;  ///< Slots each of the RX and the TX ring.
+inline constexpr uint32_t kDefaultTxCredits = 500;    ///< 256 … 1000 allowed.
 inline constexpr uint32_t kMaxPipeFlits = 1u << 20;
 
 /// Device limits behind the protocol.
-inline constexpr uint32_t kPacketBuffers = 1024;       ///< 2 KiB each, between MAC and DMA.
-inline constexpr uint32_t kMaxRxFlits = 24;            ///< Design limit of a received frame, 1536 bytes.
-inline constexpr uint32_t kHeadTriggerDepth = 124;     ///< Head-store triggers queued before they are lost.
-inline constexpr uint32_t kTxFetchMax = 256;           ///< Descriptors per DMA read.
+inline constexpr uint32_t kPacketBuffers = 1024;  ///< 2 KiB each, between MAC and DMA.
+inline constexpr uint32_t kMaxRxFlits = 24;       ///< Design limit of a received frame, 1536 bytes.
+inline constexpr uint32_t kHeadTriggerDepth =
+    124;                                      ///< Head-store triggers queued before they are lost.
+inline constexpr uint32_t kTxFetchMax = 256;  ///< Descriptors per DMA read.
 inline constexpr uint32_t kMaxTransferBytes = 1'048'512;  ///< Largest length of one TX slot.
-inline constexpr uint32_t kMaxTxFrameFlits = 64;       ///< A longer claimed frame deadlocks the FIFO.
-inline constexpr uint64_t kClockHz = 200'000'000;      ///< Timestamps, rate limiter, round robin: 5 ns.
+inline constexpr uint32_t kMaxTxFrameFlits = 64;   ///< A longer claimed frame deadlocks the FIFO.
+inline constexpr uint64_t kClockHz = 200'000'000;  ///< Timestamps, rate limiter, round robin: 5 ns.
 
 /// First word of a slot. RX notifications and TX data slots carry 1, TX
 /// configuration exactly 2, a slot that is free or complete 0.
@@ -68,8 +70,8 @@ inline constexpr uint64_t kSignalConfig = 2;
 /// NIC → host. The NIC writes all 64 bytes; software zeroes `signal` after reading.
 struct RxNotification {
   uint64_t signal;
-  uint64_t pipe;       ///< 13 bits.
-  uint64_t tail;       ///< 20 bits: the pipe's new tail, in flits.
+  uint64_t pipe;  ///< 13 bits.
+  uint64_t tail;  ///< 20 bits: the pipe's new tail, in flits.
   uint64_t reserved[5];
 };
 
@@ -124,8 +126,8 @@ struct RateLimitConfig {
 struct FallbackConfig {
   uint64_t signal;
   uint64_t id;
-  uint32_t count;   ///< Fallback pipes are ids 0 … count−1; 0: a miss is dropped.
-  uint32_t mask;    ///< 2^⌊log2 count⌋ − 1, computed by software.
+  uint32_t count;  ///< Fallback pipes are ids 0 … count−1; 0: a miss is dropped.
+  uint32_t mask;   ///< 2^⌊log2 count⌋ − 1, computed by software.
   /// Bit 63. Without: pipe = hash & mask. With: in every cycle of kClockHz the pipe
   /// becomes (pipe + 1) & mask, whatever the count.
   uint64_t enable_round_robin;

@@ -90,7 +90,7 @@ inline constexpr uint32_t kFlowDestination = 0x160;
 inline constexpr uint32_t kFlowAction = 0x170;  ///< kFlowAction… flags | queue.
 inline constexpr uint32_t kFlowMark = 0x174;
 inline constexpr uint32_t kFlowCommand = 0x178;
-inline constexpr uint32_t kFlowStatus = 0x17c;    ///< RO: FlowStatus of the last command.
+inline constexpr uint32_t kFlowStatus = 0x17c;  ///< RO: FlowStatus of the last command.
 /// RO, 8 bytes: frames, set by kQuery, kQueryAndClear and kRemove; by kPopAged, the rule's
 /// kFlowCookie.
 inline constexpr uint32_t kFlowHits = 0x180;
@@ -152,29 +152,29 @@ enum Statistic : uint32_t {
   kStatTxBytes,
   kStatTxBadDescriptor,  ///< Lengths or segment chains that make no frame.
   kStatTxDmaFault,
-  kStatBadDoorbell,   ///< Tail stores that claim more than the ring holds; ignored.
-  kStatRxNoRegion,    ///< A link had no region with room.
-  kStatLinkSwaps,     ///< Exchanges of regions that were committed.
-  kStatLinkBadEntry,  ///< Entries of a region to send that describe no frame; skipped.
-  kStatLinkFaults,    ///< Offers that break the protocol, and memory without a sound link.
-  kStatRxNoLine,      ///< An endpoint's lines had no room: its host is slow.
-  kStatLineAnswers,   ///< Loads that were answered with frames.
-  kStatLineTryAgains,  ///< Loads that waited as long as they may.
-  kStatLineBadRecord,  ///< Records of a line that describe no frame; the rest of it is skipped.
+  kStatBadDoorbell,     ///< Tail stores that claim more than the ring holds; ignored.
+  kStatRxNoRegion,      ///< A link had no region with room.
+  kStatLinkSwaps,       ///< Exchanges of regions that were committed.
+  kStatLinkBadEntry,    ///< Entries of a region to send that describe no frame; skipped.
+  kStatLinkFaults,      ///< Offers that break the protocol, and memory without a sound link.
+  kStatRxNoLine,        ///< An endpoint's lines had no room: its host is slow.
+  kStatLineAnswers,     ///< Loads that were answered with frames.
+  kStatLineTryAgains,   ///< Loads that waited as long as they may.
+  kStatLineBadRecord,   ///< Records of a line that describe no frame; the rest of it is skipped.
   kStatLineRxDiscards,  ///< Frames in a line that no load came for before the endpoint's end.
   kStatLineTxDiscards,  ///< Frames of a line that had come back and not left at that end.
-  kStatLineLost,       ///< Frames that a host held in its line when its process was gone.
-  kStatLineOrphans,    ///< Frames that came back after a power-on, lent before it; never sent.
-  kStatLineFaults,    ///< Loads that break the protocol, and memory without a sound endpoint.
+  kStatLineLost,        ///< Frames that a host held in its line when its process was gone.
+  kStatLineOrphans,     ///< Frames that came back after a power-on, lent before it; never sent.
+  kStatLineFaults,      ///< Loads that break the protocol, and memory without a sound endpoint.
   kStatisticCount,
 };
 inline constexpr const char* kStatisticNames[kStatisticCount] = {
-    "rx_frames",   "rx_bytes",          "rx_no_descriptor", "rx_oversize",   "rx_undersize",
-    "rx_filtered", "rx_flow_drop",      "rx_disabled",      "rx_dma_faults", "tx_frames",
-    "tx_bytes",    "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell",  "rx_no_region",
-    "link_swaps",  "link_bad_entries",  "link_faults",      "rx_no_line",    "line_answers",
-    "line_tryagains", "line_bad_records", "line_rx_discards", "line_tx_discards",
-    "line_lost",   "line_orphans",      "line_faults"};
+    "rx_frames",      "rx_bytes",          "rx_no_descriptor", "rx_oversize",      "rx_undersize",
+    "rx_filtered",    "rx_flow_drop",      "rx_disabled",      "rx_dma_faults",    "tx_frames",
+    "tx_bytes",       "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell",     "rx_no_region",
+    "link_swaps",     "link_bad_entries",  "link_faults",      "rx_no_line",       "line_answers",
+    "line_tryagains", "line_bad_records",  "line_rx_discards", "line_tx_discards", "line_lost",
+    "line_orphans",   "line_faults"};
 constexpr uint32_t StatisticRegister(uint32_t index) { return kStatistics + 8 * index; }
 
 // --------------------------------------------------------------- queue pages
@@ -269,8 +269,8 @@ inline constexpr uint16_t kRxIpBad = 1u << 4;
 inline constexpr uint16_t kRxTagStripped = 1u << 6;  ///< and the frame does not.
 inline constexpr uint16_t kRxIpGood = 1u << 7;
 inline constexpr uint16_t kRxL4Good = 1u << 8;
-inline constexpr uint16_t kRxPtp = 1u << 9;      ///< IEEE 1588 over Ethernet.
-inline constexpr uint16_t kRxStamped = 1u << 10;  ///< kRxStamp is this frame's.
+inline constexpr uint16_t kRxPtp = 1u << 9;         ///< IEEE 1588 over Ethernet.
+inline constexpr uint16_t kRxStamped = 1u << 10;    ///< kRxStamp is this frame's.
 inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< With kRxFlowHit: the rule marks.
 
 /// With kRxTag the tag's 16 bits lie where there is room: 14 of them from bit 48 of `high` on, the

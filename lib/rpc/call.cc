@@ -51,8 +51,7 @@ CallError ReadCall(const uint8_t* message, uint32_t bytes, Call* call) {
   const uint32_t flavor = LoadBe32(message + 24);
   const uint32_t credential_bytes = LoadBe32(message + 28);
   if (credential_bytes > kMaxAuthBytes) return CallError::kBadCredential;
-  const auto credential_end =
-      kUpToCredential + static_cast<uint32_t>(Padded(credential_bytes));
+  const auto credential_end = kUpToCredential + static_cast<uint32_t>(Padded(credential_bytes));
   if (bytes < credential_end + kVerifierHead) return CallError::kTruncated;
   const uint32_t verifier_bytes = LoadBe32(message + credential_end + 4);
   if (verifier_bytes > kMaxAuthBytes) return CallError::kBadVerifier;
@@ -75,13 +74,20 @@ CallError ReadCall(const uint8_t* message, uint32_t bytes, Call* call) {
 
 std::string_view CallErrorName(CallError error) {
   switch (error) {
-    case CallError::kNone: return "none";
-    case CallError::kTruncated: return "truncated";
-    case CallError::kNotACall: return "not_a_call";
-    case CallError::kRpcVersion: return "rpc_version";
-    case CallError::kBadCredential: return "bad_credential";
-    case CallError::kFlavor: return "flavor";
-    case CallError::kBadVerifier: return "bad_verifier";
+    case CallError::kNone:
+      return "none";
+    case CallError::kTruncated:
+      return "truncated";
+    case CallError::kNotACall:
+      return "not_a_call";
+    case CallError::kRpcVersion:
+      return "rpc_version";
+    case CallError::kBadCredential:
+      return "bad_credential";
+    case CallError::kFlavor:
+      return "flavor";
+    case CallError::kBadVerifier:
+      return "bad_verifier";
   }
   return "unknown";
 }

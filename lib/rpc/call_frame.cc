@@ -10,12 +10,18 @@ namespace {
 FrameError ErrorOf(packet::Datagram::Kind kind) {
   using Kind = packet::Datagram::Kind;
   switch (kind) {
-    case Kind::kUdp: return FrameError::kNone;
-    case Kind::kOther: return FrameError::kNotUdp;
-    case Kind::kMalformed: return FrameError::kMalformed;
-    case Kind::kFragment: return FrameError::kFragment;
-    case Kind::kOptions: return FrameError::kOptions;
-    case Kind::kBadChecksum: return FrameError::kBadChecksum;
+    case Kind::kUdp:
+      return FrameError::kNone;
+    case Kind::kOther:
+      return FrameError::kNotUdp;
+    case Kind::kMalformed:
+      return FrameError::kMalformed;
+    case Kind::kFragment:
+      return FrameError::kFragment;
+    case Kind::kOptions:
+      return FrameError::kOptions;
+    case Kind::kBadChecksum:
+      return FrameError::kBadChecksum;
   }
   return FrameError::kMalformed;
 }
@@ -27,8 +33,7 @@ FrameError ReadCallFrame(const uint8_t* frame, uint32_t length, CallFrame* read)
   read->datagram = datagram;
   if (datagram.kind != packet::Datagram::Kind::kUdp) return ErrorOf(datagram.kind);
   if (!datagram.ipv6 &&
-      !packet::ChecksumHolds(
-          packet::SumBytes(frame + datagram.l3, packet::kIpv4MinHeaderBytes))) {
+      !packet::ChecksumHolds(packet::SumBytes(frame + datagram.l3, packet::kIpv4MinHeaderBytes))) {
     return FrameError::kBadChecksum;
   }
   read->error = ReadCall(frame + datagram.payload, datagram.payload_bytes, &read->call);
@@ -37,13 +42,20 @@ FrameError ReadCallFrame(const uint8_t* frame, uint32_t length, CallFrame* read)
 
 std::string_view FrameErrorName(FrameError error) {
   switch (error) {
-    case FrameError::kNone: return "none";
-    case FrameError::kNotUdp: return "not_udp";
-    case FrameError::kMalformed: return "malformed";
-    case FrameError::kFragment: return "fragment";
-    case FrameError::kOptions: return "options";
-    case FrameError::kBadChecksum: return "bad_checksum";
-    case FrameError::kCall: return "call";
+    case FrameError::kNone:
+      return "none";
+    case FrameError::kNotUdp:
+      return "not_udp";
+    case FrameError::kMalformed:
+      return "malformed";
+    case FrameError::kFragment:
+      return "fragment";
+    case FrameError::kOptions:
+      return "options";
+    case FrameError::kBadChecksum:
+      return "bad_checksum";
+    case FrameError::kCall:
+      return "call";
   }
   return "unknown";
 }

@@ -68,8 +68,8 @@ ReplyError ReadDenied(Words& words, Reply* reply) {
 
 uint32_t WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version,
                    uint32_t procedure) {
-  const uint32_t words[] = {xid,     static_cast<uint32_t>(MessageType::kCall), kRpcVersion,
-                            program, version,                                   procedure};
+  const uint32_t words[] = {
+      xid, static_cast<uint32_t>(MessageType::kCall), kRpcVersion, program, version, procedure};
   for (uint32_t i = 0; i < 6; ++i) packet::StoreBe32(to + 4 * i, words[i]);
   std::memset(to + 24, 0, kCallBytes - 24);  // AUTH_NONE, twice.
   return kCallBytes;
@@ -90,11 +90,16 @@ ReplyError ReadReply(const uint8_t* message, uint32_t bytes, Reply* reply) {
 
 std::string_view ReplyErrorName(ReplyError error) {
   switch (error) {
-    case ReplyError::kNone: return "none";
-    case ReplyError::kTruncated: return "truncated";
-    case ReplyError::kNotAReply: return "not_a_reply";
-    case ReplyError::kBadVerifier: return "bad_verifier";
-    case ReplyError::kUnknown: return "unknown_state";
+    case ReplyError::kNone:
+      return "none";
+    case ReplyError::kTruncated:
+      return "truncated";
+    case ReplyError::kNotAReply:
+      return "not_a_reply";
+    case ReplyError::kBadVerifier:
+      return "bad_verifier";
+    case ReplyError::kUnknown:
+      return "unknown_state";
   }
   return "unknown";
 }

@@ -22,11 +22,11 @@ uint32_t WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version
 struct Reply {
   uint32_t xid = 0;
   ReplyStat stat = ReplyStat::kAccepted;
-  AcceptStat accept = AcceptStat::kSuccess;       ///< If accepted.
-  RejectStat reject = RejectStat::kRpcMismatch;   ///< If denied.
-  AuthStat auth = AuthStat::kOk;                  ///< If denied for it; any number.
-  uint32_t low = 0, high = 0;                     ///< Of a mismatch: versions that there are.
-  const uint8_t* results = nullptr;               ///< Of success: all that follows, in XDR.
+  AcceptStat accept = AcceptStat::kSuccess;      ///< If accepted.
+  RejectStat reject = RejectStat::kRpcMismatch;  ///< If denied.
+  AuthStat auth = AuthStat::kOk;                 ///< If denied for it; any number.
+  uint32_t low = 0, high = 0;                    ///< Of a mismatch: versions that there are.
+  const uint8_t* results = nullptr;              ///< Of success: all that follows, in XDR.
   uint32_t result_bytes = 0;
 };
 

@@ -45,12 +45,18 @@ class Marshaller {
       return MarshalError::kNone;
     }
     switch (step.kind) {
-      case StepKind::kEach: return Enter(walk, step.type, field, step.count);
-      case StepKind::kString: return WriteString(step, field);
-      case StepKind::kBytes: return WriteBytes(step, field);
-      case StepKind::kArray: return WriteArray(step, field, walk);
-      case StepKind::kOptional: return WriteOptional(step, field, walk);
-      default: return WriteUnion(step, field, walk);
+      case StepKind::kEach:
+        return Enter(walk, step.type, field, step.count);
+      case StepKind::kString:
+        return WriteString(step, field);
+      case StepKind::kBytes:
+        return WriteBytes(step, field);
+      case StepKind::kArray:
+        return WriteArray(step, field, walk);
+      case StepKind::kOptional:
+        return WriteOptional(step, field, walk);
+      default:
+        return WriteUnion(step, field, walk);
     }
   }
 
@@ -95,8 +101,8 @@ class Marshaller {
     if (count > step.count) return MarshalError::kTooLong;
     if (!WriteWord(count)) return MarshalError::kNoRoom;
     if (count == 0) return MarshalError::kNone;
-    const uint8_t* const elements = source_.At(packet::Load<uint64_t>(field + kPointerAt),
-                                               uint64_t{count} * element.bytes);
+    const uint8_t* const elements =
+        source_.At(packet::Load<uint64_t>(field + kPointerAt), uint64_t{count} * element.bytes);
     if (elements == nullptr) return MarshalError::kBadPointer;
     if (uint64_t{count} * element.wire_bytes > Left()) return MarshalError::kNoRoom;
     if (element.words == 0) return Enter(walk, step.type, elements, count);

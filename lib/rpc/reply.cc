@@ -38,11 +38,16 @@ uint32_t WriteAuthError(uint8_t* to, uint32_t xid, AuthStat stat) {
 
 uint32_t WriteRefusal(uint8_t* to, uint32_t xid, CallError error) {
   switch (error) {
-    case CallError::kRpcVersion: return WriteRpcMismatch(to, xid);
-    case CallError::kBadCredential: return WriteAuthError(to, xid, AuthStat::kBadCred);
-    case CallError::kFlavor: return WriteAuthError(to, xid, AuthStat::kRejectedCred);
-    case CallError::kBadVerifier: return WriteAuthError(to, xid, AuthStat::kBadVerf);
-    default: return 0;
+    case CallError::kRpcVersion:
+      return WriteRpcMismatch(to, xid);
+    case CallError::kBadCredential:
+      return WriteAuthError(to, xid, AuthStat::kBadCred);
+    case CallError::kFlavor:
+      return WriteAuthError(to, xid, AuthStat::kRejectedCred);
+    case CallError::kBadVerifier:
+      return WriteAuthError(to, xid, AuthStat::kBadVerf);
+    default:
+      return 0;
   }
 }
 

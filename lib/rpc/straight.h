@@ -18,9 +18,9 @@ inline void SwapWords(uint8_t* to, const uint8_t* from, uint32_t count) {
   for (; count >= 8; count -= 8, to += 32, from += 32) {
     Eight words;
     std::memcpy(&words, from, sizeof words);
-    words = __builtin_shufflevector(words, words, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13,
-                                    12, 19, 18, 17, 16, 23, 22, 21, 20, 27, 26, 25, 24, 31, 30, 29,
-                                    28);
+    words =
+        __builtin_shufflevector(words, words, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12,
+                                19, 18, 17, 16, 23, 22, 21, 20, 27, 26, 25, 24, 31, 30, 29, 28);
     std::memcpy(to, &words, sizeof words);
   }
   for (; count != 0; --count, to += 4, from += 4) {
@@ -37,14 +37,20 @@ inline void SwapLongs(uint8_t* to, const uint8_t* from, uint32_t count) {
 /// From the wire at `wire` into the field. Returns bytes of the wire.
 inline uint32_t ReadStraight(const Step& step, uint8_t* field, const uint8_t* wire) {
   switch (step.kind) {
-    case StepKind::kWords: SwapWords(field, wire, step.count); break;
-    case StepKind::kLongs: SwapLongs(field, wire, step.count); break;
+    case StepKind::kWords:
+      SwapWords(field, wire, step.count);
+      break;
+    case StepKind::kLongs:
+      SwapLongs(field, wire, step.count);
+      break;
     case StepKind::kBools:
       for (uint32_t i = 0; i < step.count; ++i) {
         packet::Store(field + 4 * i, uint32_t{packet::Load<uint32_t>(wire + 4 * i) != 0});
       }
       break;
-    default: std::memcpy(field, wire, step.count); break;
+    default:
+      std::memcpy(field, wire, step.count);
+      break;
   }
   return static_cast<uint32_t>(StraightWireBytes(step.kind, step.count));
 }
@@ -53,8 +59,12 @@ inline uint32_t ReadStraight(const Step& step, uint8_t* field, const uint8_t* wi
 inline uint32_t WriteStraight(const Step& step, const uint8_t* field, uint8_t* wire) {
   const auto bytes = static_cast<uint32_t>(StraightWireBytes(step.kind, step.count));
   switch (step.kind) {
-    case StepKind::kWords: SwapWords(wire, field, step.count); break;
-    case StepKind::kLongs: SwapLongs(wire, field, step.count); break;
+    case StepKind::kWords:
+      SwapWords(wire, field, step.count);
+      break;
+    case StepKind::kLongs:
+      SwapLongs(wire, field, step.count);
+      break;
     case StepKind::kBools:
       for (uint32_t i = 0; i < step.count; ++i) {
         packet::StoreBe32(wire + 4 * i, packet::Load<uint32_t>(field + 4 * i) != 0);

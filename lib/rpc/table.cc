@@ -70,19 +70,26 @@ class Soundness {
       case StepKind::kWords:
       case StepKind::kLongs:
       case StepKind::kBools:
-      case StepKind::kOpaque: return StraightBytes(step.kind, step.count);
+      case StepKind::kOpaque:
+        return StraightBytes(step.kind, step.count);
       case StepKind::kEach:
         // Two of them are larger than each: nothing contains itself.
         return IsElement(step.type) && step.count >= 2
                    ? uint64_t{step.count} * table_.types[step.type].bytes
                    : 0;
-      case StepKind::kString: return kPointerBytes;
-      case StepKind::kBytes: return kCountedBytes;
-      case StepKind::kArray: return IsElement(step.type) ? kCountedBytes : 0;
-      case StepKind::kOptional: return IsElement(step.type) ? kPointerBytes : 0;
+      case StepKind::kString:
+        return kPointerBytes;
+      case StepKind::kBytes:
+        return kCountedBytes;
+      case StepKind::kArray:
+        return IsElement(step.type) ? kCountedBytes : 0;
+      case StepKind::kOptional:
+        return IsElement(step.type) ? kPointerBytes : 0;
       case StepKind::kUnion:
-      case StepKind::kBoolUnion: return UnionBytes(step);
-      case StepKind::kEnd: break;
+      case StepKind::kBoolUnion:
+        return UnionBytes(step);
+      case StepKind::kEnd:
+        break;
     }
     return 0;
   }
@@ -114,18 +121,17 @@ class Soundness {
 Lookup Table::Find(uint32_t program, uint32_t version, uint32_t procedure) const {
   const auto key = [](const Procedure& p) { return std::tie(p.program, p.version, p.number); };
   const auto wanted = std::tie(program, version, procedure);
-  const auto found = std::lower_bound(
-      procedures.begin(), procedures.end(), wanted,
-      [&](const Procedure& p, const auto& value) { return key(p) < value; });
+  const auto found =
+      std::lower_bound(procedures.begin(), procedures.end(), wanted,
+                       [&](const Procedure& p, const auto& value) { return key(p) < value; });
   if (found != procedures.end() && key(*found) == wanted) {
     return {.stat = AcceptStat::kSuccess,
             .procedure = static_cast<uint32_t>(found - procedures.begin())};
   }
-  const auto first =
-      std::partition_point(procedures.begin(), procedures.end(),
-                           [&](const Procedure& p) { return p.program < program; });
-  const auto end = std::partition_point(
-      first, procedures.end(), [&](const Procedure& p) { return p.program == program; });
+  const auto first = std::partition_point(procedures.begin(), procedures.end(),
+                                          [&](const Procedure& p) { return p.program < program; });
+  const auto end = std::partition_point(first, procedures.end(),
+                                        [&](const Procedure& p) { return p.program == program; });
   if (first == end) return {.stat = AcceptStat::kProgUnavail};
   if (std::none_of(first, end, [&](const Procedure& p) { return p.version == version; })) {
     return {.stat = AcceptStat::kProgMismatch, .low = first->version, .high = end[-1].version};

@@ -122,10 +122,14 @@ constexpr bool IsStraight(StepKind kind) {
 constexpr uint64_t StraightWireBytes(StepKind kind, uint64_t count) {
   switch (kind) {
     case StepKind::kWords:
-    case StepKind::kBools: return 4 * count;
-    case StepKind::kLongs: return 8 * count;
-    case StepKind::kOpaque: return Padded(count);
-    default: return 0;
+    case StepKind::kBools:
+      return 4 * count;
+    case StepKind::kLongs:
+      return 8 * count;
+    case StepKind::kOpaque:
+      return Padded(count);
+    default:
+      return 0;
   }
 }
 /// And in the structure.

@@ -65,17 +65,22 @@ class Unmarshaller {
       return UnmarshalError::kNone;
     }
     switch (step.kind) {
-      case StepKind::kEach: return Enter(walk, step.type, field, step.count);
-      case StepKind::kString: return ReadString(step, field);
-      case StepKind::kBytes: return ReadBytes(step, field);
-      case StepKind::kArray: return ReadArray(step, field, walk);
-      case StepKind::kOptional: return ReadOptional(step, field, walk);
-      default: return ReadUnion(step, field, walk);
+      case StepKind::kEach:
+        return Enter(walk, step.type, field, step.count);
+      case StepKind::kString:
+        return ReadString(step, field);
+      case StepKind::kBytes:
+        return ReadBytes(step, field);
+      case StepKind::kArray:
+        return ReadArray(step, field, walk);
+      case StepKind::kOptional:
+        return ReadOptional(step, field, walk);
+      default:
+        return ReadUnion(step, field, walk);
     }
   }
 
-  static UnmarshalError Enter(Walk<uint8_t>& walk, uint32_t type, uint8_t* object,
-                              uint32_t count) {
+  static UnmarshalError Enter(Walk<uint8_t>& walk, uint32_t type, uint8_t* object, uint32_t count) {
     return walk.Enter(type, object, count) ? UnmarshalError::kNone : UnmarshalError::kTooDeep;
   }
 
@@ -115,8 +120,7 @@ class Unmarshaller {
   UnmarshalError ReadArray(const Step& step, uint8_t* field, Walk<uint8_t>& walk) {
     const Type& element = table_.types[step.type];
     uint32_t count = 0;
-    if (!ReadWord(&count) || count > step.count ||
-        uint64_t{count} * element.wire_bytes > Left()) {
+    if (!ReadWord(&count) || count > step.count || uint64_t{count} * element.wire_bytes > Left()) {
       return UnmarshalError::kGarbage;
     }
     if (count == 0) return UnmarshalError::kNone;

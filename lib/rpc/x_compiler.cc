@@ -49,10 +49,9 @@ class Compiler {
   uint32_t AddType(std::vector<Declaration> fields, const Layout& layout, uint32_t at) {
     const auto type = static_cast<uint32_t>(made_.table.types.size());
     if (!Room(type, Limits::kMaxTypes, "types")) return kVoidType;
-    made_.table.types.push_back(
-        {.bytes = static_cast<uint32_t>(layout.bytes),
-         .alignment = layout.alignment,
-         .wire_bytes = static_cast<uint32_t>(layout.wire_bytes)});
+    made_.table.types.push_back({.bytes = static_cast<uint32_t>(layout.bytes),
+                                 .alignment = layout.alignment,
+                                 .wire_bytes = static_cast<uint32_t>(layout.wire_bytes)});
     waiting_.push_back({std::move(fields), at, type});
     return type;
   }
@@ -213,16 +212,20 @@ class Compiler {
     const Declaration& declaration = Resolved(definition.fields[0]);
     if (declaration.shape == Shape::kPlain) {
       switch (declaration.base) {
-        case Base::kInt: return {INT32_MIN, INT32_MAX, nullptr};
-        case Base::kUnsigned: return {0, UINT32_MAX, nullptr};
-        case Base::kBool: return {0, 1, nullptr};
+        case Base::kInt:
+          return {INT32_MIN, INT32_MAX, nullptr};
+        case Base::kUnsigned:
+          return {0, UINT32_MAX, nullptr};
+        case Base::kBool:
+          return {0, 1, nullptr};
         case Base::kNamed:
           if (const Definition& type = syntax_.definitions[layouts_.Named(declaration)];
               type.kind == Definition::Kind::kEnum) {
             return {INT32_MIN, INT32_MAX, &type.members};
           }
           break;
-        default: break;
+        default:
+          break;
       }
     }
     scanner_.Fail(definition.fields[0].position,
@@ -260,9 +263,8 @@ class Compiler {
       if (definition.number == 0) with_null.insert(version);
       Procedure procedure{definition.program, definition.version, definition.number};
       const std::vector<Declaration>& arguments = definition.arguments;
-      procedure.arguments = arguments.size() == 1
-                                ? TypeOf(arguments[0])
-                                : AddType(arguments, layouts_.Of(arguments), 0);
+      procedure.arguments = arguments.size() == 1 ? TypeOf(arguments[0])
+                                                  : AddType(arguments, layouts_.Of(arguments), 0);
       procedure.result = TypeOf(definition.result);
       all.push_back({procedure, definition.name});
     }
@@ -288,7 +290,7 @@ class Compiler {
   std::map<uint32_t, uint32_t> types_;  ///< Of definitions.
   std::map<Base, uint32_t> bases_;
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> arms_;  ///< Of unions: first and count.
-  size_t first_step_ = 0;  ///< Of the type that is being written.
+  size_t first_step_ = 0;                                   ///< Of the type that is being written.
 };
 
 }  // namespace

@@ -29,7 +29,6 @@ struct CompiledX {
 
 /// Compiles `text`, which errors call `file`. nullopt: `*error` is one line,
 /// "file:line:column: what is wrong".
-std::optional<CompiledX> CompileX(std::string_view text, std::string_view file,
-                                  std::string* error);
+std::optional<CompiledX> CompileX(std::string_view text, std::string_view file, std::string* error);
 
 }  // namespace sluice::rpc

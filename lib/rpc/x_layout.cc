@@ -29,16 +29,22 @@ uint32_t Layouts::Named(const Declaration& declaration) {
 
 Layout Layouts::OfBase(const Declaration& declaration) {
   switch (declaration.base) {
-    case Base::kVoid: return {};
+    case Base::kVoid:
+      return {};
     case Base::kInt:
     case Base::kUnsigned:
-    case Base::kFloat: return Number(StepKind::kWords);
+    case Base::kFloat:
+      return Number(StepKind::kWords);
     case Base::kHyper:
-    case Base::kDouble: return Number(StepKind::kLongs);
-    case Base::kBool: return Number(StepKind::kBools);
+    case Base::kDouble:
+      return Number(StepKind::kLongs);
+    case Base::kBool:
+      return Number(StepKind::kBools);
     case Base::kString:
-    case Base::kOpaque: return {.bytes = 1};
-    case Base::kNamed: break;
+    case Base::kOpaque:
+      return {.bytes = 1};
+    case Base::kNamed:
+      break;
   }
   const uint32_t definition = Named(declaration);
   if (scanner_.failed()) return {};
@@ -128,10 +134,18 @@ Layout Layouts::Of(uint32_t index) {
   ++depth_;
   known.state = Known::State::kUnderWay;
   switch (definition.kind) {
-    case Definition::Kind::kEnum: known.layout = Number(StepKind::kWords); break;
-    case Definition::Kind::kTypedef: known.layout = Of(definition.fields[0]); break;
-    case Definition::Kind::kStruct: known.layout = Of(definition.fields); break;
-    case Definition::Kind::kUnion: known.layout = OfUnion(definition); break;
+    case Definition::Kind::kEnum:
+      known.layout = Number(StepKind::kWords);
+      break;
+    case Definition::Kind::kTypedef:
+      known.layout = Of(definition.fields[0]);
+      break;
+    case Definition::Kind::kStruct:
+      known.layout = Of(definition.fields);
+      break;
+    case Definition::Kind::kUnion:
+      known.layout = OfUnion(definition);
+      break;
   }
   known.state = Known::State::kYes;
   --depth_;

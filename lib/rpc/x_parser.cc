@@ -47,8 +47,8 @@ class Parser : XReader {
   void ParseConst() {
     const std::string name = ExpectNewName();
     Expect("=");
-    const int64_t value = ExpectValue(std::numeric_limits<int32_t>::min(),
-                                      std::numeric_limits<uint32_t>::max());
+    const int64_t value =
+        ExpectValue(std::numeric_limits<int32_t>::min(), std::numeric_limits<uint32_t>::max());
     AddConstant(name, value);
     Expect(";");
   }
@@ -69,9 +69,15 @@ class Parser : XReader {
     Definition definition{.kind = kind, .name = {}, .position = token().position};
     definition.name = ExpectNewName();
     switch (kind) {
-      case Definition::Kind::kEnum: ParseEnum(definition); break;
-      case Definition::Kind::kStruct: ParseStruct(definition); break;
-      default: ParseUnion(definition); break;
+      case Definition::Kind::kEnum:
+        ParseEnum(definition);
+        break;
+      case Definition::Kind::kStruct:
+        ParseStruct(definition);
+        break;
+      default:
+        ParseUnion(definition);
+        break;
     }
     Add(std::move(definition));
     Expect(";");
@@ -131,9 +137,9 @@ class Parser : XReader {
     Case arm;
     do {
       const Position position = token().position;
-      arm.values.push_back({ExpectValue(std::numeric_limits<int32_t>::min(),
-                                        std::numeric_limits<uint32_t>::max()),
-                            position});
+      arm.values.push_back(
+          {ExpectValue(std::numeric_limits<int32_t>::min(), std::numeric_limits<uint32_t>::max()),
+           position});
       Expect(":");
     } while (Accept("case"));
     arm.body = ParseArm(names);
@@ -181,12 +187,20 @@ class Parser : XReader {
   /// RFC 4506 section 6.3, "type-specifier"; and void, string and opaque.
   Declaration ParseType() {
     static const std::map<std::string_view, Base> kBases = {
-        {"void", Base::kVoid},     {"int", Base::kInt},       {"hyper", Base::kHyper},
-        {"float", Base::kFloat},   {"double", Base::kDouble}, {"bool", Base::kBool},
-        {"string", Base::kString}, {"opaque", Base::kOpaque},
+        {"void", Base::kVoid},
+        {"int", Base::kInt},
+        {"hyper", Base::kHyper},
+        {"float", Base::kFloat},
+        {"double", Base::kDouble},
+        {"bool", Base::kBool},
+        {"string", Base::kString},
+        {"opaque", Base::kOpaque},
         // Names of the C library that rpcgen lets through.
-        {"u_int", Base::kUnsigned}, {"int32_t", Base::kInt}, {"uint32_t", Base::kUnsigned},
-        {"int64_t", Base::kHyper}, {"uint64_t", Base::kHyper}};
+        {"u_int", Base::kUnsigned},
+        {"int32_t", Base::kInt},
+        {"uint32_t", Base::kUnsigned},
+        {"int64_t", Base::kHyper},
+        {"uint64_t", Base::kHyper}};
     Declaration declaration;
     declaration.position = token().position;
     if (Accept("unsigned")) {
@@ -284,8 +298,7 @@ class Parser : XReader {
     position = token().position;
     procedure.number = ExpectUnsigned();
     if (!numbers.insert(procedure.number).second && !failed()) {
-      FailAt(position,
-                    "there is a procedure " + std::to_string(procedure.number) + " already");
+      FailAt(position, "there is a procedure " + std::to_string(procedure.number) + " already");
     }
     Expect(";");
     syntax_.procedures.push_back(std::move(procedure));

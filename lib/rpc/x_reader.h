@@ -106,9 +106,9 @@ class XReader {
  private:
   static bool IsKeyword(std::string_view word) {
     static const std::set<std::string_view> kKeywords = {
-        "bool",   "case",    "const", "default",  "double",  "enum",      "float",
-        "hyper",  "int",     "opaque", "program", "quadruple", "string",  "struct",
-        "switch", "typedef", "union", "unsigned", "version", "void"};
+        "bool",   "case",    "const",  "default",  "double",    "enum",   "float",
+        "hyper",  "int",     "opaque", "program",  "quadruple", "string", "struct",
+        "switch", "typedef", "union",  "unsigned", "version",   "void"};
     return kKeywords.contains(word);
   }
 

@@ -21,7 +21,7 @@ struct Token {
   Kind kind = Kind::kEnd;
   Position position;
   std::string_view text{};  ///< In the scanned text.
-  int64_t number = 0;     ///< Of kNumber.
+  int64_t number = 0;       ///< Of kNumber.
 };
 
 /// Scans a text, which outlives it. After an error there are no more tokens.
@@ -39,9 +39,7 @@ class Scanner {
   const std::string& error() const { return error_; }
 
  private:
-  char At(size_t ahead = 0) const {
-    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
-  }
+  char At(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
   bool AtEnd() const { return at_ == text_.size(); }
   void Step();
   void SkipLine();

@@ -14,7 +14,16 @@ namespace sluice::rpc {
 
 /// Of a declaration without its shape. kNamed: a definition's.
 enum class Base : uint8_t {
-  kVoid, kInt, kUnsigned, kHyper, kFloat, kDouble, kBool, kString, kOpaque, kNamed,
+  kVoid,
+  kInt,
+  kUnsigned,
+  kHyper,
+  kFloat,
+  kDouble,
+  kBool,
+  kString,
+  kOpaque,
+  kNamed,
 };
 
 /// How often there is what a declaration declares.
@@ -51,10 +60,10 @@ struct Definition {
   Kind kind;
   std::string name;
   Position position;
-  std::vector<int64_t> members{};      ///< Of an enum.
-  std::vector<Declaration> fields{};   ///< Of a struct; a typedef's one; a union's discriminant.
-  std::vector<Case> cases{};           ///< Of a union.
-  bool has_default = false;            ///< It is the last case.
+  std::vector<int64_t> members{};     ///< Of an enum.
+  std::vector<Declaration> fields{};  ///< Of a struct; a typedef's one; a union's discriminant.
+  std::vector<Case> cases{};          ///< Of a union.
+  bool has_default = false;           ///< It is the last case.
 };
 
 struct ProcedureDefinition {

@@ -43,10 +43,9 @@ std::unique_ptr<Capture> Capture::Open(const std::string& path, uint64_t max_pkt
   capture->pcapng_ =
       rte_pcapng_fdopen(capture->file_, nullptr, nullptr, "sluice " SLUICE_VERSION, nullptr);
   const int why = errno;
-  capture->pool_ =
-      rte_pktmbuf_pool_create("sluice_capture", kRingSlots * 2 - 1, 0, 0,
-                              static_cast<uint16_t>(rte_pcapng_mbuf_size(kSnapBytes)),
-                              SOCKET_ID_ANY);
+  capture->pool_ = rte_pktmbuf_pool_create("sluice_capture", kRingSlots * 2 - 1, 0, 0,
+                                           static_cast<uint16_t>(rte_pcapng_mbuf_size(kSnapBytes)),
+                                           SOCKET_ID_ANY);
   capture->ring_ = rte_ring_create("sluice_capture", kRingSlots, SOCKET_ID_ANY, RING_F_SC_DEQ);
   if (capture->pcapng_ == nullptr && why != ENOMEM) {
     *error = "--capture: cannot write " + path + ": " + std::strerror(why);
@@ -119,8 +118,8 @@ nic::FrameTap Capture::TapFrames(uint16_t port, uint32_t queue) {
   return {OnFrame, &AddPoint(port, queue)};
 }
 
-uint16_t Capture::OnReceive(uint16_t /*port*/, uint16_t /*queue*/, rte_mbuf** mbufs,
-                            uint16_t count, uint16_t /*max*/, void* point) {
+uint16_t Capture::OnReceive(uint16_t /*port*/, uint16_t /*queue*/, rte_mbuf** mbufs, uint16_t count,
+                            uint16_t /*max*/, void* point) {
   const Point& at = *static_cast<const Point*>(point);
   for (uint16_t i = 0; i < count && at.capture->Wanted(); ++i) {
     at.capture->Copy(at, mbufs[i], true);
@@ -197,8 +196,8 @@ void Capture::Write() {
   std::array<rte_mbuf*, kBurst> mbufs;
   for (;;) {
     const bool last = stop_.load(std::memory_order_acquire);
-    const uint32_t count = rte_ring_dequeue_burst(ring_, reinterpret_cast<void**>(mbufs.data()),
-                                                  kBurst, nullptr);
+    const uint32_t count =
+        rte_ring_dequeue_burst(ring_, reinterpret_cast<void**>(mbufs.data()), kBurst, nullptr);
     if (count > 0) {
       if (failure_ == 0) WriteBlocks({mbufs.data(), count});
       rte_pktmbuf_free_bulk(mbufs.data(), count);

@@ -67,8 +67,7 @@ class Capture {
                             uint16_t max, void* point);
   static uint16_t OnTransmit(uint16_t port, uint16_t queue, rte_mbuf** mbufs, uint16_t count,
                              void* point);
-  static void OnSpan(void* point, nic::TapDirection direction, const uint8_t* data,
-                     uint32_t bytes);
+  static void OnSpan(void* point, nic::TapDirection direction, const uint8_t* data, uint32_t bytes);
   static void OnFrame(void* point, nic::TapDirection direction, const uint8_t* frame,
                       uint32_t length);
   Point& AddPoint(uint16_t port, uint32_t queue);
@@ -82,15 +81,15 @@ class Capture {
   int file_ = -1;
   rte_pcapng* pcapng_ = nullptr;
   rte_mempool* pool_ = nullptr;
-  rte_ring* ring_ = nullptr;          ///< Any worker in, the writer out.
+  rte_ring* ring_ = nullptr;  ///< Any worker in, the writer out.
   uint64_t max_pkts_ = 0;
-  std::atomic<uint64_t> taken_{0};    ///< Copies asked for.
-  std::atomic<uint64_t> lost_{0};     ///< Copies that found no buffer or no room.
+  std::atomic<uint64_t> taken_{0};  ///< Copies asked for.
+  std::atomic<uint64_t> lost_{0};   ///< Copies that found no buffer or no room.
   std::atomic<bool> stop_{false};
-  int failure_ = 0;                   ///< An errno. The writer's, until it has ended.
-  std::list<Point> points_;           ///< Stable addresses.
+  int failure_ = 0;          ///< An errno. The writer's, until it has ended.
+  std::list<Point> points_;  ///< Stable addresses.
   std::vector<Callback> callbacks_;
-  std::mutex writing_;                ///< Into the file.
+  std::mutex writing_;  ///< Into the file.
   std::thread writer_;
 };
 

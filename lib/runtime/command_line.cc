@@ -25,14 +25,42 @@ namespace {
 
 // EAL's long options (22.11), to tell a mistyped flag from an argument that
 // misses its "--". EAL itself decides what they mean.
-constexpr std::array<std::string_view, 36> kEalOptions = {
-    "allow", "base-virtaddr", "block", "create-uio-dev", "file-prefix",
-    "force-max-simd-bitwidth", "huge-dir", "huge-unlink", "huge-worker-stack", "in-memory",
-    "iova-mode", "lcores", "legacy-mem", "log-level", "main-lcore", "match-allocations",
-    "mbuf-pool-ops-name", "no-hpet", "no-huge", "no-pci", "no-shconf", "no-telemetry",
-    "proc-type", "single-file-segments", "socket-limit", "socket-mem", "syslog", "telemetry",
-    "trace", "trace-bufsz", "trace-dir", "trace-mode", "vdev", "vfio-intr", "vfio-vf-token",
-    "vmware-tsc-map"};
+constexpr std::array<std::string_view, 36> kEalOptions = {"allow",
+                                                          "base-virtaddr",
+                                                          "block",
+                                                          "create-uio-dev",
+                                                          "file-prefix",
+                                                          "force-max-simd-bitwidth",
+                                                          "huge-dir",
+                                                          "huge-unlink",
+                                                          "huge-worker-stack",
+                                                          "in-memory",
+                                                          "iova-mode",
+                                                          "lcores",
+                                                          "legacy-mem",
+                                                          "log-level",
+                                                          "main-lcore",
+                                                          "match-allocations",
+                                                          "mbuf-pool-ops-name",
+                                                          "no-hpet",
+                                                          "no-huge",
+                                                          "no-pci",
+                                                          "no-shconf",
+                                                          "no-telemetry",
+                                                          "proc-type",
+                                                          "single-file-segments",
+                                                          "socket-limit",
+                                                          "socket-mem",
+                                                          "syslog",
+                                                          "telemetry",
+                                                          "trace",
+                                                          "trace-bufsz",
+                                                          "trace-dir",
+                                                          "trace-mode",
+                                                          "vdev",
+                                                          "vfio-intr",
+                                                          "vfio-vf-token",
+                                                          "vmware-tsc-map"};
 
 int Fail(std::string line) {
   std::fprintf(stderr, "%s\n", OneLine(std::move(line)).c_str());
@@ -67,8 +95,7 @@ bool IsSwitch(const std::string& name) {
 bool IsEalArgument(std::string_view argument) {
   if (!argument.starts_with("--")) return true;  // Short, or the value of what precedes it.
   const std::string name = FlagName(argument);
-  return std::ranges::find(kEalOptions, name) != kEalOptions.end() ||
-         dpdk::IsNewerEalOption(name);
+  return std::ranges::find(kEalOptions, name) != kEalOptions.end() || dpdk::IsNewerEalOption(name);
 }
 
 bool SetFlags(std::span<const std::string> arguments, std::string* error);
@@ -131,8 +158,7 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error) {
 // Both halves. Without "--", arguments are the application's if the first is.
 bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
            std::vector<std::string>* ours, std::string* error) {
-  const auto dashes =
-      std::ranges::find_if(arguments, [](std::string_view a) { return a == "--"; });
+  const auto dashes = std::ranges::find_if(arguments, [](std::string_view a) { return a == "--"; });
   if (dashes != arguments.end()) {
     eal->assign(arguments.begin(), dashes);
     ours->assign(dashes + 1, arguments.end());
@@ -144,9 +170,9 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
   }
   for (const std::string& argument : *eal) {
     if (IsEalArgument(argument)) continue;
-    *error = argument + (IsFlag(FlagName(argument))
-                             ? ": a flag of the application: put -- before it"
-                             : ": unknown to EAL: see --help");
+    *error =
+        argument + (IsFlag(FlagName(argument)) ? ": a flag of the application: put -- before it"
+                                               : ": unknown to EAL: see --help");
     return false;
   }
   for (const std::string& argument : *ours) {
@@ -178,9 +204,8 @@ void PrintEalHelp(std::string_view app) {
 
 }  // namespace
 
-std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary,
-                                           int argc, char** argv, int* exit_code,
-                                           TrafficFlags traffic) {
+std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
+                                           char** argv, int* exit_code, TrafficFlags traffic) {
   const std::span<char*> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   for (const std::string_view argument : arguments) {
     if (argument == "--help" || argument == "-h") {

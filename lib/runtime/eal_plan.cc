@@ -62,8 +62,8 @@ void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* pla
     plan->arguments.push_back("--huge-unlink");  // Nothing stays behind in hugetlbfs.
     return;
   }
-  plan->memory = std::string("no hugepages (") +
-                 (host.root ? "too few are free" : "not root") + "): slower, not for measurements";
+  plan->memory = std::string("no hugepages (") + (host.root ? "too few are free" : "not root") +
+                 "): slower, not for measurements";
   plan->arguments.push_back("--no-huge");
   plan->arguments.push_back("-m");
   plan->arguments.push_back(std::to_string(kPlainMemoryMb));
@@ -75,8 +75,8 @@ void PlanDevice(const CommandLine& line, const HostResources& host, EalPlan* pla
   plan->embedded = options.iface->model;
   const size_t taken = options.workers + 1;  // By main and workers.
   const uint32_t device_cpu = taken < host.cpus.size() ? host.cpus[taken] : host.cpus[0];
-  std::string device = absl::StrFormat("--vdev=%s,wire=%s,device_cpu=%d", plan->embedded,
-                                       options.wire, device_cpu);
+  std::string device =
+      absl::StrFormat("--vdev=%s,wire=%s,device_cpu=%d", plan->embedded, options.wire, device_cpu);
   if (options.iface->model_arguments != nullptr) {
     const bool waits = options.wire.find("rate=") == std::string::npos;
     device += options.iface->model_arguments(options.interface, waits);

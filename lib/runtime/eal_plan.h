@@ -15,7 +15,7 @@ namespace sluice::runtime {
 
 /// What the machine offers this process.
 struct HostResources {
-  std::vector<uint32_t> cpus;       ///< That it may run on, ascending; at least one.
+  std::vector<uint32_t> cpus;  ///< That it may run on, ascending; at least one.
   bool root = false;
   uint64_t free_hugepage_bytes = 0;
 
@@ -34,10 +34,10 @@ struct EalPlan {
 inline constexpr uint64_t kWantedHugepageBytes = 256ull << 20;
 
 /// Adds to the user's EAL arguments what they leave open. A file prefix of
-/// this process, unless they name one or want no files. If they name no device: the embedded NIC with its traffic, main
-/// on the first CPU and workers on the following ones, the NIC's own thread on a
-/// CPU without a worker (main sleeps, so its CPU will do). If they name no
-/// physical device: hugepages if enough are free and we may use them, else none.
+/// this process, unless they name one or want no files. If they name no device: the embedded NIC
+/// with its traffic, main on the first CPU and workers on the following ones, the NIC's own thread
+/// on a CPU without a worker (main sleeps, so its CPU will do). If they name no physical device:
+/// hugepages if enough are free and we may use them, else none.
 EalPlan PlanEal(const CommandLine& line, const HostResources& host, int pid);
 
 }  // namespace sluice::runtime

@@ -21,13 +21,14 @@ bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag);
 bool SetFlags(std::span<char* const> arguments, std::string* error);
 
 /// For programs without EAL: what `arguments` ask for instead of a run. With --help or -h: the use
-/// of `program` ("name: summary") and its flags; with --version: its name and `version`; else empty.
+/// of `program` ("name: summary") and its flags; with --version: its name and `version`; else
+/// empty.
 std::string Information(std::span<char* const> arguments, std::string_view program,
                         std::string_view version);
 
 /// For programs without EAL: prints what --help or --version ask for, else sets the flags. "--" may
-/// stand in front of them, as where EAL's arguments do. False: the program ends with `exit_code`, 0,
-/// or 2 after a line on standard error.
+/// stand in front of them, as where EAL's arguments do. False: the program ends with `exit_code`,
+/// 0, or 2 after a line on standard error.
 bool TakeFlags(int argc, char** argv, std::string_view program, std::string_view version,
                int* exit_code);
 

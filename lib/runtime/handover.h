@@ -15,8 +15,7 @@ template <typename T>
 class Handover {
  public:
   template <typename... Arguments>
-  explicit Handover(const Arguments&... arguments)
-      : halves_{T(arguments...), T(arguments...)} {}
+  explicit Handover(const Arguments&... arguments) : halves_{T(arguments...), T(arguments...)} {}
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 

@@ -4,7 +4,6 @@
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -126,8 +125,8 @@ std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors, size_t
 ObjectReader::ObjectReader(const JsonValue& json, std::string path, Errors* errors)
     : json_(json), path_(std::move(path)), errors_(errors) {
   if (json_.is_object()) return;
-  Tell(errors_, (path_.empty() ? "the file" : path_) + ": " + Shown(json_) +
-                     ": give an object, { ... }");
+  Tell(errors_,
+       (path_.empty() ? "the file" : path_) + ": " + Shown(json_) + ": give an object, { ... }");
 }
 
 std::string ObjectReader::PathOf(std::string_view key) const {
@@ -184,7 +183,8 @@ bool ObjectReader::WholeNumber(std::string_view key, uint64_t least, uint64_t mo
   // A negative number is an integer, but not an unsigned one.
   const bool whole = member->is_number_unsigned();
   if (!whole || member->get<uint64_t>() < least || member->get<uint64_t>() > most) {
-    Complain(key, absl::StrFormat("%s: give a whole number, %d ... %d", Shown(*member), least, most));
+    Complain(key,
+             absl::StrFormat("%s: give a whole number, %d ... %d", Shown(*member), least, most));
     return false;
   }
   *value = member->get<uint64_t>();

@@ -15,6 +15,6 @@ extern int log_capture;  ///< sluice.capture
 
 /// One line under a log type: SLUICE_LOG(runtime, WARNING, "…", …). rte_log is a C
 /// printf-style function; only a macro can paste its level and newline.
-#define SLUICE_LOG(type, level, format, ...)                                \
-  rte_log(RTE_LOG_##level, ::sluice::runtime::log_##type, "SLUICE: " format \
-          "\n" __VA_OPT__(, ) __VA_ARGS__)
+#define SLUICE_LOG(type, level, format, ...)              \
+  rte_log(RTE_LOG_##level, ::sluice::runtime::log_##type, \
+          "SLUICE: " format "\n" __VA_OPT__(, ) __VA_ARGS__)

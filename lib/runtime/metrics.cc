@@ -77,8 +77,7 @@ MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view>
       count(MetricName(counter.name), counter.help, sample.counters.*counter.member);
     }
   }
-  count("sluice_busy_cycles_total", "TSC cycles of polls that handled frames.",
-        sample.busy_cycles);
+  count("sluice_busy_cycles_total", "TSC cycles of polls that handled frames.", sample.busy_cycles);
   count("sluice_cycles_total", "TSC cycles of all polls.", sample.total_cycles);
   count("sluice_rx_nombuf_total", "Failed allocations of receive buffers.", sample.nic.no_mbuf);
   by_reason("sluice_dropped_packets_total", "Frames discarded, by reason.",
@@ -96,15 +95,14 @@ std::unique_ptr<MetricsServer> MetricsServer::Open(std::string_view where, std::
     return nullptr;
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer);
-  server->pages_ = PageServer::Open(
-      Bare(place->address), place->port,
-      {kPath, kTextFormat, [raw = server.get()] { return raw->Text(); }});
+  server->pages_ =
+      PageServer::Open(Bare(place->address), place->port,
+                       {kPath, kTextFormat, [raw = server.get()] { return raw->Text(); }});
   if (server->pages_ == nullptr) {
     *error = flag + "cannot listen there: give an address of this host and a free port";
     return nullptr;
   }
-  server->url_ =
-      "http://" + place->address + ":" + std::to_string(server->pages_->port()) + kPath;
+  server->url_ = "http://" + place->address + ":" + std::to_string(server->pages_->port()) + kPath;
   return server;
 }
 

@@ -41,9 +41,9 @@ DEFINE_string(json, "", "Write the final report to this file; - for standard out
 DEFINE_string(pcap, "", "Traffic: replay the frames of this capture");
 DEFINE_string(frame_size, "64", "Traffic: bytes with FCS, 64 to 1518, or imix, or random");
 DEFINE_uint32(flows, 1000, "Traffic: number of distinct flows");
-DEFINE_string(rate, "",
-              "Traffic: packets per second, e.g. 500k or 10M; empty: as fast as it can");
-DEFINE_string(wire, "", "Embedded NIC: everything about its wire, instead of the traffic flags above");
+DEFINE_string(rate, "", "Traffic: packets per second, e.g. 500k or 10M; empty: as fast as it can");
+DEFINE_string(wire, "",
+              "Embedded NIC: everything about its wire, instead of the traffic flags above");
 DEFINE_uint64(seed, 0, "Traffic: seed; 0: its default");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
 DEFINE_string(exception_port, "",
@@ -122,8 +122,7 @@ bool ReadTraffic(Options* options, std::string* error) {
     return false;
   }
   options->frame_size = FLAGS_frame_size;
-  options->wire =
-      "gen:size=" + FLAGS_frame_size + "+flows=" + std::to_string(FLAGS_flows) + rate;
+  options->wire = "gen:size=" + FLAGS_frame_size + "+flows=" + std::to_string(FLAGS_flows) + rate;
   options->traffic = options->wire;
   return true;
 }
@@ -161,8 +160,8 @@ bool ReadRegions(Options* options, std::string* error) {
 
 bool CheckReassembly(std::string* error) {
   if (FLAGS_reassemble > nic::Reassembler::kMaxDatagrams) {
-    *error = FlagComplaint("reassemble",
-                           "give 0 to " + std::to_string(nic::Reassembler::kMaxDatagrams));
+    *error =
+        FlagComplaint("reassemble", "give 0 to " + std::to_string(nic::Reassembler::kMaxDatagrams));
     return false;
   }
   if (FLAGS_reassemble == 0 || !FLAGS_ip.empty()) return true;

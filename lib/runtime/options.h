@@ -28,10 +28,10 @@ struct Options {
   std::string port;            ///< Name or number; empty: the first that nobody owns.
   std::string exception_port;  ///< Name; empty for none.
   uint32_t workers = 1;
-  uint32_t reassemble = 0;     ///< Datagrams that each worker puts together at a time.
-  std::string metrics;         ///< [ADDRESS:]PORT to serve metrics on; empty for none.
-  std::string capture;         ///< Path; empty for none.
-  uint64_t capture_pkts = 0;   ///< Packets to capture; 0: all.
+  uint32_t reassemble = 0;    ///< Datagrams that each worker puts together at a time.
+  std::string metrics;        ///< [ADDRESS:]PORT to serve metrics on; empty for none.
+  std::string capture;        ///< Path; empty for none.
+  uint64_t capture_pkts = 0;  ///< Packets to capture; 0: all.
 
   // What no flag says, interface.headroom_bytes included; the application sets it before
   // Session::Start.

@@ -99,8 +99,7 @@ class Published {
 
   /// Frees what nobody holds. True: that was all.
   bool Reclaim() {
-    std::erase_if(retired_,
-                  [this](const Retired& old) { return readers_.WereAtRest(old.token); });
+    std::erase_if(retired_, [this](const Retired& old) { return readers_.WereAtRest(old.token); });
     return retired_.empty();
   }
 
@@ -135,20 +134,20 @@ class WithTables {
     readers_.Rest(reader_);
     engine_.AtRest(now);
   }
-  void Prepare(const uint8_t* frame, uint32_t length) const
-    requires requires(const Engine& engine) { engine.Prepare(frame, length); }
-  {
-    engine_.Prepare(frame, length);
+  void Prepare(const uint8_t* frame, uint32_t length) const requires
+      requires(const Engine& engine) {
+    engine.Prepare(frame, length);
   }
+  { engine_.Prepare(frame, length); }
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     return packet::ProcessFrame(engine_, frame, now);
   }
   template <packet::Burst Burst>
-  [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t now)
-    requires requires(Engine& engine) { engine.ProcessBurst(burst, now); }
-  {
-    engine_.ProcessBurst(burst, now);
+  [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t now) requires
+      requires(Engine& engine) {
+    engine.ProcessBurst(burst, now);
   }
+  { engine_.ProcessBurst(burst, now); }
 
   const Engine& engine() const { return engine_; }
 

@@ -89,8 +89,7 @@ std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exi
 
 bool ReplayFiles::Next(packet::Frame* frame, uint64_t* now) {
   packet::CaptureRecord record{};
-  if (!error_.empty() ||
-      reader_.Next(&record, &error_) != packet::CaptureReader::Status::kRecord) {
+  if (!error_.empty() || reader_.Next(&record, &error_) != packet::CaptureReader::Status::kRecord) {
     return false;
   }
   uint8_t* const data = room_.data() + kRoomBytes;

@@ -60,7 +60,7 @@ class ReplayFiles {
   packet::CaptureReader reader_;
   std::optional<packet::CaptureWriter> out_;
   std::optional<packet::CaptureWriter> passed_;
-  std::vector<uint8_t> room_;  ///< The frame, with room on both sides.
+  std::vector<uint8_t> room_;               ///< The frame, with room on both sides.
   std::vector<std::vector<uint8_t>> sent_;  ///< By the engine, since the last FlushSent.
   uint64_t first_ns_ = 0;
   uint64_t now_ns_ = 0;

@@ -94,8 +94,7 @@ double Gbps(uint64_t bytes, uint64_t pkts, double seconds) {
 
 uint64_t Lost(const RunFigures& run) {
   const QueueCounters& c = run.final.counters;
-  const uint64_t named =
-      c.consumed_pkts + c.DroppedPkts() + c.rx_desync + run.final.nic.in_host;
+  const uint64_t named = c.consumed_pkts + c.DroppedPkts() + c.rx_desync + run.final.nic.in_host;
   const uint64_t outstanding = run.port_final.Get("wire_outstanding");
   return outstanding - std::min(outstanding, named);
 }
@@ -103,8 +102,9 @@ uint64_t Lost(const RunFigures& run) {
 std::string Verdict(const RunFigures& run) {
   const QueueCounters& c = run.final.counters;
   if (!c.Conserved()) {
-    return absl::StrFormat("conservation violated: received %d, sent %d (%d unasked), consumed %d, dropped %d",
-                           c.rx_pkts, c.tx_pkts, c.sent_pkts, c.consumed_pkts, c.DroppedPkts());
+    return absl::StrFormat(
+        "conservation violated: received %d, sent %d (%d unasked), consumed %d, dropped %d",
+        c.rx_pkts, c.tx_pkts, c.sent_pkts, c.consumed_pkts, c.DroppedPkts());
   }
   if (!run.link_up) return "the link was down at the end of the run";
   if (run.drained && Lost(run) > 0) {
@@ -129,8 +129,7 @@ std::string StatsLine(const Sample& before, const Sample& after) {
       Ratio(after.busy_cycles - before.busy_cycles, rx),
       100 * Ratio(after.busy_cycles - before.busy_cycles, after.total_cycles - before.total_cycles),
       after.counters.DroppedPkts() - before.counters.DroppedPkts(),
-      after.nic.Sum() - before.nic.Sum(),
-      grown(&QueueCounters::rx_desync));
+      after.nic.Sum() - before.nic.Sum(), grown(&QueueCounters::rx_desync));
 }
 
 std::string Totals(const RunFigures& run, bool color) {
@@ -143,23 +142,26 @@ std::string Totals(const RunFigures& run, bool color) {
     return red(frames, absl::StrFormat("%s %d", what, frames));
   };
   const Findings findings = FindingsOf(run);
-  std::string text = absl::StrFormat(
-      "received %d, sent %d, consumed %d, dropped %d, %s; %s, %s, %s, %s, %s\n", c.rx_pkts,
-      c.tx_pkts, c.consumed_pkts, c.DroppedPkts(),
-      red(nic.Sum(), absl::StrFormat("dropped by the NIC %d", nic.Sum())),
-      found("lost", findings.lost), found("corrupted", findings.corrupted),
-      found("duplicated", findings.duplicated), found("reordered", findings.reordered),
-      found("foreign", findings.foreign));
+  std::string text =
+      absl::StrFormat("received %d, sent %d, consumed %d, dropped %d, %s; %s, %s, %s, %s, %s\n",
+                      c.rx_pkts, c.tx_pkts, c.consumed_pkts, c.DroppedPkts(),
+                      red(nic.Sum(), absl::StrFormat("dropped by the NIC %d", nic.Sum())),
+                      found("lost", findings.lost), found("corrupted", findings.corrupted),
+                      found("duplicated", findings.duplicated),
+                      found("reordered", findings.reordered), found("foreign", findings.foreign));
   if (c.sent_pkts > 0) text += absl::StrFormat("  sent unasked, or tried %d\n", c.sent_pkts);
   for (const auto& [name, frames] : DropsOf(c, run.reasons)) {
     if (frames > 0) text += red(frames, absl::StrFormat("  drop %-24s %d", name, frames)) + "\n";
   }
   for (const auto& [name, frames] : nic.by_name) {
-    if (frames > 0) text += red(frames, absl::StrFormat("  NIC drop %-20s %d", name, frames)) + "\n";
+    if (frames > 0)
+      text += red(frames, absl::StrFormat("  NIC drop %-20s %d", name, frames)) + "\n";
   }
-  if (nic.no_mbuf > 0) text += absl::StrFormat("  rx_nombuf (failed allocations) %d\n", nic.no_mbuf);
+  if (nic.no_mbuf > 0)
+    text += absl::StrFormat("  rx_nombuf (failed allocations) %d\n", nic.no_mbuf);
   if (c.rx_desync > 0) {
-    text += red(c.rx_desync, absl::StrFormat("  rx_desync (64-byte flits)     %d", c.rx_desync)) + "\n";
+    text +=
+        red(c.rx_desync, absl::StrFormat("  rx_desync (64-byte flits)     %d", c.rx_desync)) + "\n";
   }
   return text;
 }

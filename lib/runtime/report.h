@@ -36,20 +36,20 @@ struct RunFigures {
   std::string app;
   std::string iface;
   std::string traffic;
-  std::string frame_size;   ///< As the flag says it; empty: the traffic decides.
+  std::string frame_size;  ///< As the flag says it; empty: the traffic decides.
   std::string memory;
-  std::vector<std::string> map;           ///< One line per worker.
+  std::vector<std::string> map;               ///< One line per worker.
   std::span<const std::string_view> reasons;  ///< Names of the engine's drops.
-  Sample measured;          ///< When the traffic was stopped: rates are made of it.
-  Sample final;             ///< After the drain: totals are.
+  Sample measured;  ///< When the traffic was stopped: rates are made of it.
+  Sample final;     ///< After the drain: totals are.
   PortStats port_begin;
   PortStats port_measured;
   PortStats port_final;
-  nic::InterfaceFigures figures;  ///< The interface's own.
+  nic::InterfaceFigures figures;     ///< The interface's own.
   std::optional<Findings> findings;  ///< Of the application; else the wire's count.
   uint64_t ctx_switches = 0;
-  bool link_up = true;      ///< When the traffic was stopped.
-  bool drained = false;     ///< The source was stopped and what it had sent came through.
+  bool link_up = true;   ///< When the traffic was stopped.
+  bool drained = false;  ///< The source was stopped and what it had sent came through.
 };
 
 /// Every named drop of the law (nic::QueueCounters), the engine's first. Those of other

@@ -15,8 +15,7 @@ void TellServiceManager(std::string_view state) {
   const char* const given = std::getenv("NOTIFY_SOCKET");
   const std::string_view name = given == nullptr ? "" : given;
   sockaddr_un manager{};
-  if (!(name.starts_with('/') || name.starts_with('@')) ||
-      name.size() > sizeof(manager.sun_path)) {
+  if (!(name.starts_with('/') || name.starts_with('@')) || name.size() > sizeof(manager.sun_path)) {
     return;
   }
   manager.sun_family = AF_UNIX;

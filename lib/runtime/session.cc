@@ -84,9 +84,9 @@ bool Session::StartEal(std::string* error) {
   log.Show();
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return true;
-  *error = absl::StrFormat(
-      "--workers=%d: EAL has %d worker lcore(s) besides main: give more with -l",
-      line_.options.workers, workers);
+  *error =
+      absl::StrFormat("--workers=%d: EAL has %d worker lcore(s) besides main: give more with -l",
+                      line_.options.workers, workers);
   return false;
 }
 
@@ -182,9 +182,9 @@ int Session::Supervise(std::span<const WorkerView> workers,
                        std::span<const std::string_view> reasons) {
   const Options& options = line_.options;
   std::FILE* const text = TextFile(options);
-  Supervisor supervisor({options.duration_s, options.stats_period_s, port_, text, &hooks_,
-                         metrics_.get(), opened_},
-                        workers);
+  Supervisor supervisor(
+      {options.duration_s, options.stats_period_s, port_, text, &hooks_, metrics_.get(), opened_},
+      workers);
   RunFigures run;
   run.app = line_.app;
   run.iface = options.iface->name;
@@ -197,11 +197,10 @@ int Session::Supervise(std::span<const WorkerView> workers,
     const rte_cpuset_t cpus = rte_lcore_cpuset(lcore);
     int cpu = 0;
     while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &cpus)) ++cpu;
-    const std::string place =
-        std::visit([&](const auto& binding) { return binding.Place(static_cast<uint32_t>(i)); },
-                   binding_);
-    run.map.push_back(absl::StrFormat("lcore %d (cpu %d): %s %s", lcore, cpu,
-                                      nic::PortText(port_), place));
+    const std::string place = std::visit(
+        [&](const auto& binding) { return binding.Place(static_cast<uint32_t>(i)); }, binding_);
+    run.map.push_back(
+        absl::StrFormat("lcore %d (cpu %d): %s %s", lcore, cpu, nic::PortText(port_), place));
   }
   std::fprintf(text, "sluice-%s, %s, memory: %s\n", line_.app.c_str(), run.iface.c_str(),
                memory_.c_str());

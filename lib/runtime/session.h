@@ -58,9 +58,9 @@ class Session {
   /// Runs `make_engine(const WorkerInfo&)`'s engines, one per worker, until the
   /// time is over or a signal comes. The engine's static `kDropReasons` names its
   /// drops; worker.h says what else it may have. An engine may have Fault(queue), asked before
-  /// the run: why it cannot work on that queue, in one line that names the flag; empty: it can. Of an engine with addresses of its own
-  /// (reassembling.h), fragments can be put together. `hooks` are called until Run returns the
-  /// exit code.
+  /// the run: why it cannot work on that queue, in one line that names the flag; empty: it can. Of
+  /// an engine with addresses of its own (reassembling.h), fragments can be put together. `hooks`
+  /// are called until Run returns the exit code.
   template <typename MakeEngine>
   int Run(MakeEngine make_engine, AppHooks hooks = {}) {
     hooks_ = std::move(hooks);
@@ -121,8 +121,7 @@ class Session {
     std::vector<std::unique_ptr<Job<Queue, Engine>>> jobs;
     std::vector<WorkerView> views;
     for (uint32_t i = 0; i < line_.options.workers; ++i) {
-      jobs.emplace_back(
-          new Job<Queue, Engine>{make_queue(i), MakeFront(make_engine, i), {}});
+      jobs.emplace_back(new Job<Queue, Engine>{make_queue(i), MakeFront(make_engine, i), {}});
       Job<Queue, Engine>& job = *jobs.back();
       job.control.model = nic::ModelService(port_);
       if constexpr (requires { job.engine.Fault(job.queue); }) {

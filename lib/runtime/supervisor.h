@@ -24,7 +24,7 @@ namespace sluice::runtime {
 struct WorkerView {
   WorkerControl* control;
   const nic::QueueCounters* counters;
-  int (*main)(void* job);          ///< Runs on the worker's lcore.
+  int (*main)(void* job);  ///< Runs on the worker's lcore.
   bool (*link_up)(const void* job);
   void* job;
 };

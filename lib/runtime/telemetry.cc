@@ -46,7 +46,8 @@ int Stats(const char* /*command*/, const char* /*parameters*/, rte_tel_data* dat
   for (size_t i = 0; i < source.reasons.size() && i < nic::QueueCounters::kMaxReasons; ++i) {
     add("drop_" + std::string(source.reasons[i]), c.engine_drops[i]);
   }
-  for (const auto& [name, frames] : sample.nic.by_name) add("nic_drop_" + std::string(name), frames);
+  for (const auto& [name, frames] : sample.nic.by_name)
+    add("nic_drop_" + std::string(name), frames);
   add("nic_dropped_pkts", sample.nic.Sum());
   add("rx_nombuf", sample.nic.no_mbuf);
   return 0;
@@ -67,11 +68,11 @@ using Data = std::unique_ptr<rte_tel_data, decltype(&rte_tel_data_free)>;
 
 // Printable ASCII, with ? for all else: DPDK's own writer makes no JSON of other bytes.
 std::string Scalar(const Json& value) {
-  std::string text = value.is_string()
-                         ? value.get<std::string>()
-                         : value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string text = value.is_string() ? value.get<std::string>()
+                                       : value.dump(-1, ' ', true, Json::error_handler_t::replace);
   text.resize(std::min<size_t>(text.size(), RTE_TEL_MAX_STRING_LEN - 1));
-  std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
   return text;
 }
 
@@ -83,7 +84,8 @@ std::string LegalName(const std::string& name) {
            c == '/';
   };
   std::string legal = name.substr(0, RTE_TEL_MAX_STRING_LEN - 1);
-  std::ranges::replace_if(legal, [&](char c) { return !is_legal(c); }, '_');
+  std::ranges::replace_if(
+      legal, [&](char c) { return !is_legal(c); }, '_');
   return legal;
 }
 

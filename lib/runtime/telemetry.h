@@ -21,8 +21,7 @@ namespace sluice::runtime {
 class TelemetryScope {
  public:
   TelemetryScope(std::function<Sample()> take, std::span<const std::string_view> reasons,
-                 std::span<const std::string> map,
-                 std::span<const TelemetryCommand> commands = {});
+                 std::span<const std::string> map, std::span<const TelemetryCommand> commands = {});
   ~TelemetryScope();
   TelemetryScope(const TelemetryScope&) = delete;
   TelemetryScope& operator=(const TelemetryScope&) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How fast the TSC is, for who paces by it: DPDK's own figure, where the processor does not tell it,
-// is rounded to 10 MHz (eal_timer.c), up to 0.2 % off at 2.5 GHz.
+// How fast the TSC is, for who paces by it: DPDK's own figure, where the processor does not tell
+// it, is rounded to 10 MHz (eal_timer.c), up to 0.2 % off at 2.5 GHz.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,9 @@ class HostWindow {
 class NicWindow {
  public:
   NicWindow(fabric::WindowPair& pair, bool interrupts)
-      : pair_(&pair), interrupts_(interrupts), trace_({}),
+      : pair_(&pair),
+        interrupts_(interrupts),
+        trace_({}),
         end_(pair.nic(), trace_, bar::WindowSide::kNic) {}
 
   const bar::WindowTrace& trace() const { return trace_; }

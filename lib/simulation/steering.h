@@ -10,9 +10,9 @@
 namespace sluice::simulation {
 
 struct SteeringCosts {
-  fabric::Picoseconds dispatcher = 0;   ///< Host, a core of its own: of each RPC.
-  fabric::Picoseconds worker_local = 0; ///< Host, the worker: taking an RPC from a dispatcher.
-  fabric::Picoseconds worker_nic = 0;   ///< The same, from the NIC.
+  fabric::Picoseconds dispatcher = 0;    ///< Host, a core of its own: of each RPC.
+  fabric::Picoseconds worker_local = 0;  ///< Host, the worker: taking an RPC from a dispatcher.
+  fabric::Picoseconds worker_nic = 0;    ///< The same, from the NIC.
 
   constexpr fabric::Picoseconds Removed() const { return dispatcher + worker_local - worker_nic; }
   /// Cores that it spares at so many RPCs a second.

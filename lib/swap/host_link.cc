@@ -27,11 +27,11 @@ std::unique_ptr<HostLink> HostLink::Open(LinkMemory memory, uint64_t window_cycl
   const Message own = ReadMessage(memory.header().host_line);
   const Message nic = ReadMessage(memory.header().nic_line);
   const auto epoch = static_cast<uint16_t>(own.epoch + 1);
-  std::unique_ptr<HostLink> link(
-      new HostLink(memory,
-                   Resumable(own) ? Initiator::Resume(kTwoMessage, epoch, own)
-                                  : Initiator(kTwoMessage, epoch, 1),
-                   window_cycles));
+  std::unique_ptr<HostLink> link(new HostLink(memory,
+                                              Resumable(own)
+                                                  ? Initiator::Resume(kTwoMessage, epoch, own)
+                                                  : Initiator(kTwoMessage, epoch, 1),
+                                              window_cycles));
   link->Resume(own, nic);
   return link;
 }

@@ -15,14 +15,14 @@ namespace sluice::swap {
 
 /// What happened on a link; written by its thread.
 struct HostLinkCounters {
-  uint64_t swaps = 0;             ///< Committed.
-  uint64_t rejected = 0;          ///< Offers that came back (after a cancel).
-  uint64_t too_late = 0;          ///< Cancels that found the swap committed.
-  uint64_t suspects = 0;          ///< Times that the NIC made no progress within the window.
-  uint64_t resets = 0;            ///< Epochs begun after the first.
-  uint64_t in_doubt = 0;          ///< Offers unresolved at a reset or a restart, resolved later.
-  uint64_t discarded_pkts = 0;    ///< Frames of a region that a dead process was working in.
-  uint64_t faults = 0;            ///< The NIC gave what it did not own: the link stopped.
+  uint64_t swaps = 0;           ///< Committed.
+  uint64_t rejected = 0;        ///< Offers that came back (after a cancel).
+  uint64_t too_late = 0;        ///< Cancels that found the swap committed.
+  uint64_t suspects = 0;        ///< Times that the NIC made no progress within the window.
+  uint64_t resets = 0;          ///< Epochs begun after the first.
+  uint64_t in_doubt = 0;        ///< Offers unresolved at a reset or a restart, resolved later.
+  uint64_t discarded_pkts = 0;  ///< Frames of a region that a dead process was working in.
+  uint64_t faults = 0;          ///< The NIC gave what it did not own: the link stopped.
 };
 
 class HostLink {

@@ -23,9 +23,9 @@ std::unique_ptr<NicLink> NicLink::Open(std::span<uint8_t> memory, uint16_t epoch
   bar::Line line;
   bar::ReadLine(link.header().nic_line, line);
   const Message own = Decode(line);
-  std::unique_ptr<NicLink> end(
-      new NicLink(link, Resumable(own) ? Responder::Resume(kTwoMessage, epoch, own)
-                                       : Responder(kTwoMessage, epoch, 1)));
+  std::unique_ptr<NicLink> end(new NicLink(link, Resumable(own)
+                                                     ? Responder::Resume(kTwoMessage, epoch, own)
+                                                     : Responder(kTwoMessage, epoch, 1)));
   end->Recover();
   return end;
 }
@@ -53,9 +53,8 @@ void NicLink::Recover() {
       Free(id);
     }
   }
-  std::sort(full_.begin(), full_.begin() + full_count_, [&](uint8_t left, uint8_t right) {
-    return sequences[left] < sequences[right];
-  });
+  std::sort(full_.begin(), full_.begin() + full_count_,
+            [&](uint8_t left, uint8_t right) { return sequences[left] < sequences[right]; });
 }
 
 // Whatever order these stores take effect in: a region is free if either has.

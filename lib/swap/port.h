@@ -49,8 +49,7 @@ class Port {
   const E& end() const { return end_; }
 
  protected:
-  Port(W& window, uint32_t index, E end)
-      : window_(&window), index_(index), end_(std::move(end)) {
+  Port(W& window, uint32_t index, E end) : window_(&window), index_(index), end_(std::move(end)) {
     Post();
   }
 

@@ -50,9 +50,9 @@ enum class Input : uint8_t {
   kReset,    ///< The link came up again, under a new epoch. Memory was kept.
   kExpired,  ///< No progress within the window.
   // From the peer's line, at either end
-  kPeerNew,  ///< The peer is a new incarnation: it lost its memory, or is met for the first time.
+  kPeerNew,    ///< The peer is a new incarnation: it lost its memory, or is met for the first time.
   kHeardTxid,  ///< In kSync: the peer knows us and says which transaction was the last.
-  kGap,      ///< A transaction id that cannot follow.
+  kGap,        ///< A transaction id that cannot follow.
   // At the initiator, of transaction n
   kReflected,
   kCommitted,

@@ -189,7 +189,8 @@ void Fini(const rte_graph* graph, rte_node* node) {
   if (state == nullptr) return;
   if (state->unsent != 0) {
     rte_log(RTE_LOG_NOTICE, static_cast<uint32_t>(node_sluice_log_type),
-            "node_sluice: graph %s, node %s: %" PRIu64 " frames of the engine's own found no mbuf\n",
+            "node_sluice: graph %s, node %s: %" PRIu64
+            " frames of the engine's own found no mbuf\n",
             graph->name, node->name, state->unsent);
   }
   SetState(node, nullptr);

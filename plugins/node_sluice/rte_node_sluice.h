@@ -2,8 +2,8 @@
  *
  * Sluice's engines as nodes of rte_graph: sluice_kv, sluice_logmon, sluice_maglev, sluice_neighbor
  * and sluice_telemetry, one for each kind of sluice/engines.h, and clones of them. A program makes
- * an engine, gives it to a node, and creates graphs with the node in them; docs/library.md says how,
- * examples/graph_forward.c is a whole program.
+ * an engine, gives it to a node, and creates graphs with the node in them; docs/library.md says
+ * how, examples/graph_forward.c is a whole program.
  *
  * A node takes mbufs with Ethernet frames, and sends each along the edge of its ending. Frames that
  * leave have their length, beginning and packet type of layer 3 in the mbuf.
@@ -21,10 +21,10 @@ extern "C" {
 
 /** Edges of each node. rte_node_edge_update() leads them elsewhere. */
 enum rte_node_sluice_next {
-	RTE_NODE_SLUICE_NEXT_FORWARD, /**< Frames that the engine forwards or sends: "pkt_cls". */
-	RTE_NODE_SLUICE_NEXT_PASS,    /**< Frames that are not for it: "pkt_cls". */
-	RTE_NODE_SLUICE_NEXT_DROP,    /**< Frames that it drops: "pkt_drop". Others it frees itself. */
-	RTE_NODE_SLUICE_NEXT_MAX      /**< Number of edges. */
+  RTE_NODE_SLUICE_NEXT_FORWARD, /**< Frames that the engine forwards or sends: "pkt_cls". */
+  RTE_NODE_SLUICE_NEXT_PASS,    /**< Frames that are not for it: "pkt_cls". */
+  RTE_NODE_SLUICE_NEXT_DROP,    /**< Frames that it drops: "pkt_drop". Others it frees itself. */
+  RTE_NODE_SLUICE_NEXT_MAX      /**< Number of edges. */
 };
 
 /**
@@ -42,7 +42,7 @@ enum rte_node_sluice_next {
  *         the node; -EEXIST: another node has the engine, whose workers are handed out by node;
  *         -ENOTSUP: a key-value store with several workers.
  */
-int rte_node_sluice_engine_set(const char *name, struct sluice_engine *engine);
+int rte_node_sluice_engine_set(const char* name, struct sluice_engine* engine);
 
 #pragma GCC visibility pop
 

@@ -117,7 +117,7 @@ class Contract(unittest.TestCase):
         """Common flags and their defaults, from the DEFINE_ lines of lib/runtime."""
         found = {}
         for path in sorted((ROOT / "lib" / "runtime").glob("*.cc")):
-            for name, value in re.findall(r'DEFINE_\w+\((\w+),\s*("[^"]*"|[\w.]+)', text_of(path)):
+            for name, value in re.findall(r'DEFINE_\w+\(\s*(\w+),\s*("[^"]*"|[\w.]+)', text_of(path)):
                 found["--" + name] = value.strip('"') or "empty"
         return found
 
@@ -204,7 +204,7 @@ class Commands(unittest.TestCase):
             own += self.runtime
         if "runtime/replay.h" in own:
             own += text_of(ROOT / "lib" / "runtime" / "replay.cc")
-        return {"help", "version", "flagfile", *re.findall(r"DEFINE_\w+\((\w+)", own)}
+        return {"help", "version", "flagfile", *re.findall(r"DEFINE_\w+\(\s*(\w+)", own)}
 
     def wrong(self, app, words):
         """What a command has that its program does not take."""

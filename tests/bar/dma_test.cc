@@ -42,8 +42,8 @@ TEST(DmaBatch, TranslatesAsItsSpaceDoes) {
   ASSERT_TRUE(space.Add(0x1100, memory.data() + 0x100, 0x100));
   ASSERT_TRUE(space.Add(0x2000, memory.data() + 0x200, 0x100));
   DmaBatch batch(space);
-  for (const uint64_t bus : {0x0fffu, 0x1000u, 0x1080u, 0x10ffu, 0x1100u, 0x1fffu, 0x20ffu, 0x2100u,
-                             0x1000u}) {
+  for (const uint64_t bus :
+       {0x0fffu, 0x1000u, 0x1080u, 0x10ffu, 0x1100u, 0x1fffu, 0x20ffu, 0x2100u, 0x1000u}) {
     for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{2}, uint64_t{0x80},
                                  uint64_t{0x100}, uint64_t{0x101}, ~uint64_t{0}}) {
       EXPECT_EQ(batch.Translate(bus, bytes), space.Translate(bus, bytes)) << bus << " " << bytes;

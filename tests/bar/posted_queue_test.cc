@@ -74,10 +74,7 @@ TEST(PostedQueue, KeepsTheOrderOfEachOfManyThreads) {
   std::thread device_thread([&] {
     const auto step = [&] {
       return queue->Drain(
-          64,
-          [&](RegisterAccess access) {
-            in_order &= access.value == next[access.offset]++;
-          },
+          64, [&](RegisterAccess access) { in_order &= access.value == next[access.offset]++; },
           [](RegisterAccess) { return uint64_t{0}; });
     };
     while (!stop.load(std::memory_order_acquire)) {

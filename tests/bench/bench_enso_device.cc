@@ -97,8 +97,8 @@ class Echo {
       const uint32_t linear = tail > head ? tail - head : pipe_flits_ - head;
       const uint32_t flits = std::min(linear, step);
       const uint64_t ring = uint64_t{pipe} * pipe_flits_;
-      const TxNotification slot = {kSignalData, Bus((ring + head) * kFlitBytes),
-                                   uint64_t{flits} * kFlitBytes, {}};
+      const TxNotification slot = {
+          kSignalData, Bus((ring + head) * kFlitBytes), uint64_t{flits} * kFlitBytes, {}};
       PutSlot(&slot);
       head = (head + flits) % pipe_flits_;
     }
@@ -116,7 +116,8 @@ class Echo {
 };
 
 void EnsoEcho(benchmark::State& state) { bench::MeasureEcho<Echo>(state); }
-BENCHMARK(EnsoEcho)->Iterations(500)
+BENCHMARK(EnsoEcho)
+    ->Iterations(500)
     ->Args({60, 1, 1, 1'000'000, 512})    // all in the first-level cache
     ->Args({60, 1, 1, 1'000'000, 32768})  // one 2 MiB pipe
     ->Args({60, 1, 1, 1, 32768})          // a slot a frame, as from mbufs

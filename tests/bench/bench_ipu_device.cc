@@ -113,9 +113,7 @@ class RingHost : public Host {
   static constexpr size_t kMemory = size_t{4} << 20;
   static_assert(2 * kRingBytes + size_t{kEntries} * kBuffer <= kMemory);
 
-  Descriptor* Ring(uint32_t which) {
-    return reinterpret_cast<Descriptor*>(At(which * kRingBytes));
-  }
+  Descriptor* Ring(uint32_t which) { return reinterpret_cast<Descriptor*>(At(which * kRingBytes)); }
   static uint64_t Buffer(uint32_t index) {
     return kBus + 2 * kRingBytes + (index % kEntries) * uint64_t{kBuffer};
   }

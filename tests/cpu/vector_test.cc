@@ -53,11 +53,11 @@ void ExpectOfAll(Native native, Portable portable,
     }
   }
 }
-#define EXPECT_LANES(function, ...)                                            \
-  ExpectOfAll<Lanes>([](Words a, Words b) { return Read(function(a, b)); },    \
+#define EXPECT_LANES(function, ...)                                         \
+  ExpectOfAll<Lanes>([](Words a, Words b) { return Read(function(a, b)); }, \
                      [](Words a, Words b) { return Read(portable::function(a, b)); }, __VA_ARGS__)
-#define EXPECT_VALUE(Type, function, ...)                                          \
-  ExpectOfAll<Type>([](Words a, Words) -> Type { return function(a); },            \
+#define EXPECT_VALUE(Type, function, ...)                               \
+  ExpectOfAll<Type>([](Words a, Words) -> Type { return function(a); }, \
                     [](Words a, Words) -> Type { return portable::function(a); }, __VA_ARGS__)
 
 Lanes EachLane(const Lanes& a, const Lanes& b, uint32_t (*of)(uint32_t, uint32_t)) {
@@ -85,12 +85,15 @@ TEST(Vector, OfEachLane) {
 }
 
 TEST(Vector, OfLanesThatMove) {
-  EXPECT_LANES(LowHalves,
-               [](const Lanes& a, const Lanes& b) { return Lanes{a[0], a[1], b[0], b[1]}; });
-  EXPECT_LANES(HighHalves,
-               [](const Lanes& a, const Lanes& b) { return Lanes{a[2], a[3], b[2], b[3]}; });
-  EXPECT_LANES(InterleaveHigh,
-               [](const Lanes& a, const Lanes& b) { return Lanes{a[2], b[2], a[3], b[3]}; });
+  EXPECT_LANES(LowHalves, [](const Lanes& a, const Lanes& b) {
+    return Lanes{a[0], a[1], b[0], b[1]};
+  });
+  EXPECT_LANES(HighHalves, [](const Lanes& a, const Lanes& b) {
+    return Lanes{a[2], a[3], b[2], b[3]};
+  });
+  EXPECT_LANES(InterleaveHigh, [](const Lanes& a, const Lanes& b) {
+    return Lanes{a[2], b[2], a[3], b[3]};
+  });
   EXPECT_LANES(FirstSixOf, [](const Lanes& a, const Lanes& b) {
     return Lanes{a[0], (a[1] & 0xffff) | (b[1] & 0xffff0000), b[2], b[3]};
   });
@@ -112,8 +115,8 @@ TEST(Vector, OfTheWhole) {
 }
 
 TEST(Vector, PicksBytesAndZeroes) {
-  const auto bytes = std::bit_cast<Words>(
-      Sixteen{10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25});
+  const auto bytes =
+      std::bit_cast<Words>(Sixteen{10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25});
   const Sixteen expected = {20, 21, 0, 0, 18, 19, 0, 0, 18, 19, 0, 0, 10, 11, 12, 25};
   EXPECT_EQ(std::bit_cast<Sixteen>(
                 PickBytes<10, 11, -1, -1, 8, 9, -1, -1, 8, 9, -1, -1, 0, 1, 2, 15>(bytes)),

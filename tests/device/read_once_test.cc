@@ -205,8 +205,8 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
 
 TEST(ReadOnce, TlpThatLeavesASwitch) {
   // The ring to the device, behind its two counts, begins a page.
-  constexpr size_t kRing = offsetof(stage::LinkMemory, to_device) +
-                           offsetof(stage::LinkDirection, tlps);
+  constexpr size_t kRing =
+      offsetof(stage::LinkMemory, to_device) + offsetof(stage::LinkDirection, tlps);
   constexpr size_t kBefore = WatchedPage::kBytes - kRing % WatchedPage::kBytes;
   Pages memory(kBefore + sizeof(stage::LinkMemory));
   auto* const link = new (memory.data() + kBefore) stage::LinkMemory();

@@ -174,9 +174,7 @@ class LyingDevice {
     unlink(path_.c_str());
   }
   const std::string& path() const { return path_; }
-  void Scribble(int pattern) {
-    std::memset(queue_.data(), pattern, queue_.bytes());
-  }
+  void Scribble(int pattern) { std::memset(queue_.data(), pattern, queue_.bytes()); }
 
  private:
   void Serve() {
@@ -302,8 +300,7 @@ TEST_F(Attacks, AForeignUsersDeviceGetsNothing) {
   const std::string user = "device_uid=" + std::to_string(kNobody);
   for (int i = 0; i < attack_rounds; ++i) {
     std::string error;
-    EXPECT_EQ(Attach("net_remote7", kIpuModel, {}, std::vector<Argument>{{"device", path}},
-                     &error),
+    EXPECT_EQ(Attach("net_remote7", kIpuModel, {}, std::vector<Argument>{{"device", path}}, &error),
               nullptr);
     EXPECT_NE(error.find(user), std::string::npos) << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;

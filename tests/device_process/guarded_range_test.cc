@@ -36,8 +36,7 @@ class Torn {
   Torn() {
     const int file = memfd_create("torn", MFD_CLOEXEC);
     EXPECT_EQ(ftruncate(file, kPages * kPage), 0);
-    void* const area =
-        mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void* const area = mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     EXPECT_NE(area, MAP_FAILED);
     bytes = static_cast<volatile uint8_t*>(area);
     for (size_t i = 0; i < kPages * kPage; ++i) bytes[i] = 7;
@@ -97,9 +96,7 @@ TEST(GuardedRange, OfAnyThreadAndErrnoStays) {
 TEST(GuardedRange, AnotherSignalGoesToTheHandlerThatWasThereBefore) {
   const Torn torn, guarded;
   const LossAlarm alarm;
-  {
-    const GuardedRange former(torn.begin(), kPages * kPage, Loss::kPage, alarm);
-  }
+  { const GuardedRange former(torn.begin(), kPages * kPage, Loss::kPage, alarm); }
   const GuardedRange guard(guarded.begin(), kPages * kPage, Loss::kPage, alarm);
   handed_on = 0;
   if (sigsetjmp(back, 1) == 0) {

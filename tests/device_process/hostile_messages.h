@@ -47,9 +47,14 @@ inline constexpr uint64_t kFuzzPage = 4096;
 inline constexpr uint64_t kFuzzFileBytes = 16 * kFuzzPage;
 
 inline uint64_t FuzzAddress(uint8_t choice) {
-  constexpr std::array<uint64_t, 8> kBases = {
-      0, uint64_t{1} << 33, uint64_t{1} << 34, uint64_t{3} << 33, (uint64_t{1} << 57) - kFuzzPage,
-      ~uint64_t{4095}, (uint64_t{1} << 33) + 1, (uint64_t{1} << 33) + (uint64_t{2} << 20)};
+  constexpr std::array<uint64_t, 8> kBases = {0,
+                                              uint64_t{1} << 33,
+                                              uint64_t{1} << 34,
+                                              uint64_t{3} << 33,
+                                              (uint64_t{1} << 57) - kFuzzPage,
+                                              ~uint64_t{4095},
+                                              (uint64_t{1} << 33) + 1,
+                                              (uint64_t{1} << 33) + (uint64_t{2} << 20)};
   return kBases[choice % 8] + (choice / 8) * kFuzzPage;
 }
 
@@ -138,10 +143,15 @@ class HostileMessages {
     explicit Host(const std::string& path) : memory(CreateQueue(&queue)) {
       std::string error;
       channel = Channel(Connect(path, {}, &error));
-      files = {Memory(F_SEAL_SHRINK, 0), Memory(F_SEAL_SHRINK | F_SEAL_GROW, 0), Memory(0, 0),
-               Memory(0, 0), Memory(F_SEAL_SHRINK, MFD_HUGETLB),
-               File(open("/dev/null", O_RDWR | O_CLOEXEC)), File(open("/", O_RDONLY | O_CLOEXEC)),
-               File(eventfd(0, EFD_CLOEXEC)), File(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      files = {Memory(F_SEAL_SHRINK, 0),
+               Memory(F_SEAL_SHRINK | F_SEAL_GROW, 0),
+               Memory(0, 0),
+               Memory(0, 0),
+               Memory(F_SEAL_SHRINK, MFD_HUGETLB),
+               File(open("/dev/null", O_RDWR | O_CLOEXEC)),
+               File(open("/", O_RDONLY | O_CLOEXEC)),
+               File(eventfd(0, EFD_CLOEXEC)),
+               File(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
                File(open("/proc/self/maps", O_RDONLY | O_CLOEXEC))};
     }
     static File Memory(int seals, unsigned flags) {

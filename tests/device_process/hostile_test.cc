@@ -209,9 +209,9 @@ std::string AttachTo(const std::function<void(Channel&)>& answer) {
     EXPECT_TRUE(channel.Receive(&hello, sizeof(hello), &queue, kLiarPatience));
     answer(channel);
   });
-  EXPECT_EQ(Attach("net_remote2", kIpuModel, {},
-                   std::vector<Argument>{{"device", TestSocket()}}, &error),
-            nullptr);
+  EXPECT_EQ(
+      Attach("net_remote2", kIpuModel, {}, std::vector<Argument>{{"device", TestSocket()}}, &error),
+      nullptr);
   device.join();
   unlink(TestSocket().c_str());
   EXPECT_EQ(error.find('\n'), std::string::npos) << error;

@@ -118,8 +118,7 @@ inline File Memfd(size_t bytes, bool sealed, unsigned flags = 0) {
 inline File UnmappableMemfd() {
   constexpr size_t kHugePage = size_t{2} << 20;
   File file = Memfd(size_t{1} << 44, true, MFD_HUGETLB | MFD_HUGE_2MB);
-  void* const area =
-      mmap(nullptr, kHugePage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
+  void* const area = mmap(nullptr, kHugePage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
   if (area == MAP_FAILED) return file;
   munmap(area, kHugePage);
   file = Memfd(kHugePage, true);

@@ -128,8 +128,8 @@ TEST(Loss, WhereverTheDevicesRoomEndsOneHostIsDisconnected) {
 
 std::unique_ptr<Attachment> HostOfDevice() {
   std::string error;
-  auto host = Attach("net_remote4", kIpuModel, {},
-                     std::vector<Argument>{{"device", TestSocket()}}, &error);
+  auto host =
+      Attach("net_remote4", kIpuModel, {}, std::vector<Argument>{{"device", TestSocket()}}, &error);
   EXPECT_NE(host, nullptr) << error;
   return host;
 }
@@ -137,9 +137,8 @@ std::unique_ptr<Attachment> HostOfDevice() {
 /// Memory of this process whose page its file does not have any more.
 void TakeAway(void* page) {
   const File empty = Memfd(0, false);
-  ASSERT_NE(
-      mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(), 0),
-      MAP_FAILED);
+  ASSERT_NE(mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(), 0),
+            MAP_FAILED);
 }
 
 TEST(Loss, ADeviceThatTakesARingAwayLosesTheLinkForGood) {

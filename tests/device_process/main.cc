@@ -19,8 +19,15 @@ int main(int argc, char** argv) {
   if (argc > 1) sluice::emulator::device_binary = argv[1];
   if (argc > 2) sluice::emulator::attack_rounds = std::atoi(argv[2]);
   std::vector<std::string> arguments = {
-      argv[0], "--no-huge", "-m", "128", "--no-pci", "--no-telemetry", "--lcores=0@0",
-      "--log-level=error", "--log-level=sluice.emulator:critical",
+      argv[0],
+      "--no-huge",
+      "-m",
+      "128",
+      "--no-pci",
+      "--no-telemetry",
+      "--lcores=0@0",
+      "--log-level=error",
+      "--log-level=sluice.emulator:critical",
       "--file-prefix=device_process_test_" + std::to_string(getpid())};
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

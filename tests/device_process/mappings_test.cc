@@ -44,8 +44,8 @@ File Numbered(int pages, uint8_t first) {
 class Mappings : public testing::Test {
  protected:
   const char* Add(uint64_t page, uint64_t pages, uint64_t offset_pages, int file) {
-    return mappings_.AddMemory({kArea + page * kMappedPage, pages * kMappedPage, offset_pages * kMappedPage, kArea,
-                                kAreaBytes},
+    return mappings_.AddMemory({kArea + page * kMappedPage, pages * kMappedPage,
+                                offset_pages * kMappedPage, kArea, kAreaBytes},
                                file);
   }
   const uint8_t* At(uint64_t page, uint64_t pages) {
@@ -163,7 +163,8 @@ TEST_F(Mappings, WhatIsAnnouncedTwiceIsRefusedAndTheFirstStays) {
   EXPECT_EQ(seen[3 * kMappedPage], 13);
 
   constexpr uint64_t kBus = uint64_t{9} << 32;
-  const auto ring = bar::RingMemory::Create(kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
+  const auto ring =
+      bar::RingMemory::Create(kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
   ring.data()[5] = 55;
   ASSERT_EQ(mappings_.AddRing(kBus, kMappedPage, ring.fd()), nullptr);
   EXPECT_NE(mappings_.AddRing(kBus, kHugePage, huge.fd()), nullptr);
@@ -180,7 +181,8 @@ TEST_F(Mappings, AFileThatCannotBeMappedLeavesZeroesAndNoHole) {
   EXPECT_EQ(seen[3 * kMappedPage], 0) << "a device that was not told yet";
 
   constexpr uint64_t kBus = uint64_t{9} << 32;
-  const auto ring = bar::RingMemory::Create(kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
+  const auto ring =
+      bar::RingMemory::Create(kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
   ASSERT_EQ(mappings_.AddRing(kBus, kMappedPage, ring.fd()), nullptr);
   const uint8_t* const former = dma_->Translate(kBus, kMappedPage);
   ASSERT_EQ(mappings_.RemoveRing(kBus), nullptr);
@@ -259,7 +261,8 @@ TEST_F(Mappings, FormerMemoryThatIsForgottenLeavesNothingBehind) {
 }
 
 TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
-  const auto ring = bar::RingMemory::Create(4 * kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
+  const auto ring =
+      bar::RingMemory::Create(4 * kMappedPage, false, bar::RingMemory::Pages::kPreferHuge);
   constexpr uint64_t kBus = uint64_t{9} << 32;
   ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
   ring.data()[0] = 55;
@@ -267,8 +270,8 @@ TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
   ASSERT_NE(seen, nullptr);
   // As a hole in a file of huge pages is where none is free.
   const File empty = Memfd(0, false);
-  ASSERT_NE(mmap(seen + kMappedPage, kMappedPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(),
-                 0),
+  ASSERT_NE(mmap(seen + kMappedPage, kMappedPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                 empty.fd(), 0),
             MAP_FAILED);
   EXPECT_EQ(*const_cast<volatile uint8_t*>(seen + kMappedPage), 0);
   EXPECT_TRUE(alarm_.Rung());

@@ -18,7 +18,7 @@ TEST(HostileMessages, WhateverTheySayTheNextHostIsServed) {
   std::mt19937_64 random(13);
   for (int round = 0; round < 60; ++round) {
     auto bytes = sluice::test::kDeviceSocketSeeds[static_cast<size_t>(round) %
-                                          sluice::test::kDeviceSocketSeeds.size()];
+                                                  sluice::test::kDeviceSocketSeeds.size()];
     for (uint64_t edits = random() % 6; edits > 0; --edits) {
       bytes[8 + random() % (bytes.size() - 8)] = static_cast<uint8_t>(random());
     }

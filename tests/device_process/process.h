@@ -29,9 +29,9 @@ class Process {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1 /* O_WRONLY */, 0);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
-    pid_ = SpawnBoundChild({device_binary, "--socket=" + socket_, "--wire=gen:rate=10k",
-                            "--stats_period_s=0"},
-                           actions);
+    pid_ = SpawnBoundChild(
+        {device_binary, "--socket=" + socket_, "--wire=gen:rate=10k", "--stats_period_s=0"},
+        actions);
     posix_spawn_file_actions_destroy(&actions);
     std::string error;
     EXPECT_TRUE(Eventually([&] { return static_cast<bool>(Connect(socket_, {}, &error)); }))

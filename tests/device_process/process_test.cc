@@ -26,8 +26,8 @@ class DeviceProcess : public testing::Test {
     if (device_binary.empty()) GTEST_SKIP() << "give the path of sluice-device";
     process_ = std::make_unique<Process>();
     std::string error;
-    host_ = Attach("net_remote3", kIpuModel, {},
-                   std::vector<Argument>{{"device", TestSocket()}}, &error);
+    host_ = Attach("net_remote3", kIpuModel, {}, std::vector<Argument>{{"device", TestSocket()}},
+                   &error);
     ASSERT_NE(host_, nullptr) << error;
     registers().Write32(regs::ipu::kMaxFrame, 1111);
     ASSERT_EQ(registers().Read32(regs::ipu::kMaxFrame), 1111u);

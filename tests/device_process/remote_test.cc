@@ -104,16 +104,14 @@ TEST(Remote, RefusesInOneLineThatNamesTheFix) {
   const std::vector<Argument> alone = {{"device", TestSocket()}};
   EXPECT_NE(WhyNot(kIpuModel, {}, alone).find("start sluice-device --socket=" + TestSocket()),
             std::string::npos);
-  const std::string both =
-      WhyNot(kIpuModel, {}, {{"device", TestSocket()}, {"wire", "loopback"}});
+  const std::string both = WhyNot(kIpuModel, {}, {{"device", TestSocket()}, {"wire", "loopback"}});
   EXPECT_NE(both.find("wire=loopback"), std::string::npos) << both;
   EXPECT_NE(both.find(device), std::string::npos) << both;
 
   const DeviceThread enso(kEnsoModel, {}, EnsoSettings(1024));
   const std::string other = WhyNot(kIpuModel, {}, alone);
   EXPECT_NE(other.find("--model=ipu"), std::string::npos) << other;
-  const std::string sizes =
-      WhyNot(kEnsoModel, EnsoSettings(2048, 64), alone);
+  const std::string sizes = WhyNot(kEnsoModel, EnsoSettings(2048, 64), alone);
   EXPECT_NE(sizes.find("--pipe_flits=2048"), std::string::npos) << sizes;
   EXPECT_NE(WhyNot(kEnsoModel, EnsoSettings(1024, 63), alone), "");
   const auto fitting = Host(kEnsoModel, EnsoSettings(1024, 64));

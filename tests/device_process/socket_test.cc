@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where a device listens, and whom either side talks to.
-#include "emulator/socket_path.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -18,6 +16,7 @@
 
 #include "device.h"
 #include "emulator/channel.h"
+#include "emulator/socket_path.h"
 
 namespace sluice::emulator {
 namespace {
@@ -131,9 +130,9 @@ TEST(Socket, WhoseDeviceToTrustIsANumberAndNeedsADevice) {
     EXPECT_EQ(error.find("device_uid=" + std::string(uid) + ": give the number"), 0u) << error;
   }
   std::string error;
-  EXPECT_EQ(Attach("net_remote5", kIpuModel, {}, std::vector<Argument>{{"device_uid", "0"}},
-                   &error),
-            nullptr);
+  EXPECT_EQ(
+      Attach("net_remote5", kIpuModel, {}, std::vector<Argument>{{"device_uid", "0"}}, &error),
+      nullptr);
   EXPECT_NE(error.find("device=SOCKET"), std::string::npos) << error;
 }
 

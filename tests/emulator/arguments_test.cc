@@ -82,8 +82,9 @@ TEST(Arguments, ReadsPortsFaultsAndCpus) {
   const auto arguments =
       Parse({{"wire", "port:net_tap0"},
              {"device_cpu", "3"},
-             {"faults", "drop:0.01+dup:0.02+reorder:0.03+corrupt:1+delay:50us+linkdown:1s/100ms+"
-                         "police:2.5M/32"}});
+             {"faults",
+              "drop:0.01+dup:0.02+reorder:0.03+corrupt:1+delay:50us+linkdown:1s/100ms+"
+              "police:2.5M/32"}});
   ASSERT_TRUE(arguments);
   EXPECT_EQ(arguments->port, "net_tap0");
   EXPECT_EQ(arguments->device_cpu, 3u);

@@ -164,8 +164,7 @@ TEST(HostMemory, AllOfDpdksMemoryIsReachableAndNothingElse) {
 TEST(Attach, MapsARingOnceAndAdoptsNothingInOneProcess) {
   const auto attachment = Open(kIpuModel, {});
   ASSERT_NE(attachment, nullptr);
-  const auto ring =
-      bar::RingMemory::Create(4096, false, bar::RingMemory::Pages::kPreferHuge);
+  const auto ring = bar::RingMemory::Create(4096, false, bar::RingMemory::Pages::kPreferHuge);
   ASSERT_TRUE(ring);
   EXPECT_TRUE(attachment->Map(ring, "link0"));
   EXPECT_FALSE(attachment->Map(ring));

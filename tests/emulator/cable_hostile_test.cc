@@ -51,8 +51,8 @@ struct Liar {
     Say({}, memory.fd());
     EXPECT_TRUE(ends.Meet(wire));
     EXPECT_EQ(Hear(), 0);
-    lanes = static_cast<CableMemory*>(mmap(nullptr, CableMemory::kBytes, PROT_READ | PROT_WRITE,
-                                           MAP_SHARED, memory.fd(), 0));
+    lanes = static_cast<CableMemory*>(
+        mmap(nullptr, CableMemory::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd(), 0));
     ASSERT_NE(lanes, MAP_FAILED);
   }
   ~Liar() {
@@ -142,10 +142,8 @@ TEST(HostileCable, WhatAJoinedEndDoesCostsItTheLinkAndNobodyElse) {
          std::memset(static_cast<void*>(liar.lanes), 0x5a, CableMemory::kBytes);
          EXPECT_TRUE(wire.Pull(0, 256).empty());
        }},
-      {"a word on the socket",
-       [](Liar& liar, CableWire&) { liar.Say({}, -1); }},
-      {"a file on the socket",
-       [](Liar& liar, CableWire&) { liar.Say({}, liar.memory.fd()); }},
+      {"a word on the socket", [](Liar& liar, CableWire&) { liar.Say({}, -1); }},
+      {"a file on the socket", [](Liar& liar, CableWire&) { liar.Say({}, liar.memory.fd()); }},
       {"it hangs up", [](Liar& liar, CableWire&) { liar.channel = Channel(); }},
       {"it shuts down one half",
        [](Liar& liar, CableWire&) { shutdown(liar.channel.fd(), SHUT_WR); }},

@@ -129,9 +129,9 @@ TEST(CableLane, AReceiverBelievesNoLengthThatCannotBe) {
   };
   for (const Lie lie : {Lie{1, 64}, Lie{59, 64}, Lie{CableLane::kMaxFrameBytes + 1, 1 << 16},
                         Lie{0xffff'ffff, CableLane::kBytes}, Lie{0x8000'0000, 64},
-                        Lie{61, 64},        // longer than what was published
-                        Lie{1514, 1472},    // the same
-                        Lie{0, 64},         // a jump to the beginning that was not published
+                        Lie{61, 64},      // longer than what was published
+                        Lie{1514, 1472},  // the same
+                        Lie{0, 64},       // a jump to the beginning that was not published
                         Lie{0, CableLane::kBytes - 64}}) {
     Lane lane;
     lane.Length(0, lie.length);

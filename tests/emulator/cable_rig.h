@@ -99,8 +99,8 @@ struct CableEnds {
   std::unique_ptr<CableWire> Open(std::string* error = nullptr, const MacAddress& given = {}) {
     std::string said;
     mac = given;
-    auto wire = CableWire::Create(place.path(), "net_test0", &mac, &said,
-                                  std::chrono::milliseconds(0));
+    auto wire =
+        CableWire::Create(place.path(), "net_test0", &mac, &said, std::chrono::milliseconds(0));
     EXPECT_TRUE(wire != nullptr || error != nullptr) << said;
     if (error != nullptr) *error = said;
     return wire;

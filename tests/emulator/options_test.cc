@@ -17,10 +17,9 @@ TEST(Options, ANumberIsReadInFullAndWithinItsRange) {
   const struct {
     const char* text;
     bool fits;
-  } kCases[] = {{"1", true},       {"65535", true}, {"0", false},   {"65536", false},
-                {"", false},       {"12x", false},  {" 12", false}, {"-1", false},
-                {"1.5", false},    {"+7", false},   {"0x10", false},
-                {"4294967297", false}};
+  } kCases[] = {{"1", true},    {"65535", true}, {"0", false},    {"65536", false},
+                {"", false},    {"12x", false},  {" 12", false},  {"-1", false},
+                {"1.5", false}, {"+7", false},   {"0x10", false}, {"4294967297", false}};
   for (const auto& [text, fits] : kCases) {
     uint32_t wide = 0;
     uint16_t narrow = 0;

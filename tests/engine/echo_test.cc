@@ -274,10 +274,10 @@ TEST(ReflectEcho, NeverAnswersFromOrToAGroup) {
     Bytes frame;
     Verdict verdict;
   } kFrames[] = {
-      {with(test::kUdp4, 0, 0x01), kFromGroup},        // Multicast MAC.
+      {with(test::kUdp4, 0, 0x01), kFromGroup},  // Multicast MAC.
       {with(test::kUdp4, 0, 0xff), kFromGroup},
       {with(test::kUdp4, 6, 0x03), kToGroup},
-      {with(test::kUdp4, 30, 224), kFromGroup},        // 224.0.0.2
+      {with(test::kUdp4, 30, 224), kFromGroup},  // 224.0.0.2
       {with(test::kUdp4, 30, 255), kFromGroup},
       {with(test::kUdp4, 26, 239), kToGroup},
       {with(test::kUdp6, 14 + 24, 0xff), kFromGroup},

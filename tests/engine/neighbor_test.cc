@@ -101,13 +101,13 @@ TEST(NeighborArp, AnswersAProbe) {  // RFC 5227: from 0.0.0.0.
 }
 
 TEST(NeighborArp, LeavesWhatIsNoRequestForUs) {
-  ExpectNotMine(With(test::kArpRequest, 38, "0a000003"));          // Another target.
-  ExpectNotMine(With(test::kArpRequest, 0, "020000000009"));       // Another MAC address.
+  ExpectNotMine(With(test::kArpRequest, 38, "0a000003"));     // Another target.
+  ExpectNotMine(With(test::kArpRequest, 0, "020000000009"));  // Another MAC address.
   ExpectNotMine(With(test::kArpRequest, 0, "333300000001"));
-  ExpectNotMine(With(test::kArpRequest, 20, "0002"));              // A reply.
-  ExpectNotMine(With(test::kArpRequest, 14, "0006"));              // IEEE 802 hardware.
-  ExpectNotMine(With(test::kArpRequest, 16, "86dd"));              // Not IPv4.
-  ExpectNotMine(With(test::kArpRequest, 18, "0804"));              // Lengths that lie.
+  ExpectNotMine(With(test::kArpRequest, 20, "0002"));  // A reply.
+  ExpectNotMine(With(test::kArpRequest, 14, "0006"));  // IEEE 802 hardware.
+  ExpectNotMine(With(test::kArpRequest, 16, "86dd"));  // Not IPv4.
+  ExpectNotMine(With(test::kArpRequest, 18, "0804"));  // Lengths that lie.
   ExpectNotMine(With(test::kArpRequest, 18, "0610"));
 }
 
@@ -157,14 +157,14 @@ TEST(NeighborEcho, LeavesWhatIsNoRequestForUs) {
   ExpectNotMine(With(test::kPing4, 20, "2000"));  // A fragment.
   ExpectNotMine(With(test::kPing6, 53, "03"));
   ExpectNotMine(With(test::kPing6, 54, "81"));
-  for (const Bytes* other : {&test::kUdp4, &test::kTcp4Options, &test::kUdp4IpOptions,
-                             &test::kUdp6, &test::kGre4, &test::kLldp, &test::kSpanningTree}) {
+  for (const Bytes* other : {&test::kUdp4, &test::kTcp4Options, &test::kUdp4IpOptions, &test::kUdp6,
+                             &test::kGre4, &test::kLldp, &test::kSpanningTree}) {
     ExpectNotMine(*other);
   }
 }
 
 TEST(NeighborEcho, RefusesBadRequests) {
-  ExpectDrop(With(test::kPing4, 35, "01"), Neighbor::kMalformed);     // Code.
+  ExpectDrop(With(test::kPing4, 35, "01"), Neighbor::kMalformed);  // Code.
   ExpectDrop(With(test::kPing4, 36, "fdf8"), Neighbor::kBadChecksum);
   ExpectDrop(With(test::kPing4, 24, "9fcb"), Neighbor::kBadChecksum);  // IPv4 header's.
   ExpectDrop(With(test::kPing4, 26, "e0000001"), Neighbor::kBadSource);
@@ -182,8 +182,8 @@ TEST(NeighborEcho, RefusesBadRequests) {
 // Nobody can have echo requests answered to a third party's group, to loopback or to nobody, nor
 // have all hosts of a link answer at once (RFC 1122, section 3.2.2.6; RFC 6890).
 TEST(NeighborEcho, AnswersNeitherGroupsNorMartians) {
-  for (const char* to : {"ffffffff", "e0000001", "efffffff", "0a0000ff", "00000000", "7f000001",
-                         "f0000001"}) {
+  for (const char* to :
+       {"ffffffff", "e0000001", "efffffff", "0a0000ff", "00000000", "7f000001", "f0000001"}) {
     ExpectNotMine(With(test::kPing4, 30, to));
   }
   for (const char* to : {"ffffffffffff", "01005e000001", "020000000099"}) {
@@ -194,8 +194,8 @@ TEST(NeighborEcho, AnswersNeitherGroupsNorMartians) {
                          "00000000000000000000000000000000"}) {
     ExpectNotMine(With(test::kPing6, 38, to));
   }
-  for (const char* from : {"00000001", "7f000001", "7fffffff", "e0000001", "efffffff", "f0000001",
-                           "ffffffff"}) {
+  for (const char* from :
+       {"00000001", "7f000001", "7fffffff", "e0000001", "efffffff", "f0000001", "ffffffff"}) {
     ExpectDrop(With(test::kPing4, 26, from), Neighbor::kBadSource);
   }
   for (const char* from : {"ff0e0000000000000000000000000001",
@@ -248,10 +248,10 @@ TEST(NeighborDiscovery, ShortensASolicitationWithMoreOptions) {
 }
 
 TEST(NeighborDiscovery, LeavesWhatIsNoSolicitationForUs) {
-  ExpectNotMine(With(test::kSolicitation, 62 + 15, "03"));      // Another target.
-  ExpectNotMine(With(test::kSolicitation, 5, "03"));            // Another group's MAC address.
+  ExpectNotMine(With(test::kSolicitation, 62 + 15, "03"));  // Another target.
+  ExpectNotMine(With(test::kSolicitation, 5, "03"));        // Another group's MAC address.
   ExpectNotMine(With(test::kSolicitation, 0, "020000000009"));
-  ExpectNotMine(With(test::kSolicitation, 54, "88"));           // An advertisement.
+  ExpectNotMine(With(test::kSolicitation, 54, "88"));  // An advertisement.
 }
 
 TEST(NeighborDiscovery, RefusesWhatRfc4861Refuses) {
@@ -366,8 +366,8 @@ static_assert(!nic::BurstEngine<WithNeighbor<ReflectEcho>>);
 
 TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
   const packet::Verdict answered = packet::kForward, dropped = packet::Drop(0);
-  const packet::Verdict refused = packet::Drop(DropsBursts::kDropReasons.size() +
-                                               Neighbor::kHopLimit);
+  const packet::Verdict refused =
+      packet::Drop(DropsBursts::kDropReasons.size() + Neighbor::kHopLimit);
   const Bytes hopped = With(test::kSolicitation, 21, "40");
   const Bytes& udp = test::kUdp4;
   const Bytes& udp6 = test::kUdp6;  // Looked at, and not answered.
@@ -376,16 +376,14 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
     std::vector<packet::Verdict> verdicts;
     std::vector<uint32_t> sizes;
   };
-  for (const Case& one : {
-           Case{{}, {}, {}},
-           Case{{udp}, {dropped}, {1}},
-           Case{{test::kArpRequest}, {answered}, {}},
-           Case{{udp, udp6, udp}, {dropped, dropped, dropped}, {3}},
-           Case{{test::kPing4, udp, udp6}, {answered, dropped, dropped}, {2}},
-           Case{{udp, udp, test::kPing6}, {dropped, dropped, answered}, {2}},
-           Case{{udp, test::kArpRequest, hopped, udp, udp6, test::kPing4, udp},
-                {dropped, answered, refused, dropped, dropped, answered, dropped},
-                {1, 2, 1}}}) {
+  for (const Case& one :
+       {Case{{}, {}, {}}, Case{{udp}, {dropped}, {1}}, Case{{test::kArpRequest}, {answered}, {}},
+        Case{{udp, udp6, udp}, {dropped, dropped, dropped}, {3}},
+        Case{{test::kPing4, udp, udp6}, {answered, dropped, dropped}, {2}},
+        Case{{udp, udp, test::kPing6}, {dropped, dropped, answered}, {2}},
+        Case{{udp, test::kArpRequest, hopped, udp, udp6, test::kPing4, udp},
+             {dropped, answered, refused, dropped, dropped, answered, dropped},
+             {1, 2, 1}}}) {
     WithNeighbor<NotesBursts> engine(Host(), NotesBursts());
     test::MemoryBurst burst(one.frames);
     engine.ProcessBurst(burst, 0);

@@ -39,8 +39,8 @@ std::optional<std::vector<Snapshot>> AfterEachStore(std::span<const uint8_t> mem
       return std::nullopt;
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return snapshots;
-    const bool stopped = WIFSTOPPED(status) && (WSTOPSIG(status) == SIGTRAP ||
-                                                WSTOPSIG(status) == SIGSTOP);
+    const bool stopped =
+        WIFSTOPPED(status) && (WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) == SIGSTOP);
     if (!stopped) {
       *error = WIFEXITED(status) && WEXITSTATUS(status) == kCannotTrace
                    ? "ptrace is not permitted"

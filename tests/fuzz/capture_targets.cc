@@ -18,9 +18,9 @@ void CaptureReader(const uint8_t* data, size_t size) {
     return;
   }
   const test::TemporaryFile copy;
-  auto writer = packet::CaptureWriter::Open(copy.path(),
-                                            packet::CaptureWriter::Resolution::kNanoseconds,
-                                            packet::kMaxCaptureBytes, &error);
+  auto writer =
+      packet::CaptureWriter::Open(copy.path(), packet::CaptureWriter::Resolution::kNanoseconds,
+                                  packet::kMaxCaptureBytes, &error);
   FUZZ_CHECK(writer);
   packet::CaptureRecord record;
   uint32_t sum = 0;

@@ -5,10 +5,10 @@
 #include <cstdlib>
 
 /// Aborts, in every build type, if a promise is broken.
-#define FUZZ_CHECK(condition)                                                  \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
+#define FUZZ_CHECK(condition)                                                      \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                            \
-    }                                                                          \
+      std::abort();                                                                \
+    }                                                                              \
   } while (false)

@@ -29,10 +29,8 @@ inline void MakeChecksumsRight(test::Bytes& bytes) {
 
 /// Whether these bytes are a packet whose checksums are right.
 inline bool Holds(const test::Bytes& bytes) {
-  const packet::Headers headers =
-      packet::Parse(bytes.data(), static_cast<uint32_t>(bytes.size()));
-  return headers.error == packet::ParseError::kNone &&
-         test::ChecksumsHold(bytes.data(), headers);
+  const packet::Headers headers = packet::Parse(bytes.data(), static_cast<uint32_t>(bytes.size()));
+  return headers.error == packet::ParseError::kNone && test::ChecksumsHold(bytes.data(), headers);
 }
 
 }  // namespace sluice::fuzz

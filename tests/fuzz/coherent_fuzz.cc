@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Both ends of an endpoint against a peer that stores what the fuzzer invents.
-#include "check.h"
 #include "../coherent/hostile_memory.h"
+#include "check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static sluice::emulator::test::HostileMessages messages(
-      "/tmp/sluice-fuzz-" + std::to_string(getpid()) + ".sock");
+  static sluice::emulator::test::HostileMessages messages("/tmp/sluice-fuzz-" +
+                                                          std::to_string(getpid()) + ".sock");
   const char* const broken = messages.Hear(data, size);
   if (broken != nullptr) std::fprintf(stderr, "%s\n", broken);
   FUZZ_CHECK(broken == nullptr);

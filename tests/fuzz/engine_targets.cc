@@ -90,8 +90,8 @@ void NeighborEngine(const uint8_t* data, size_t size) {
   const Bytes from(answer.begin() + 6, answer.begin() + 12);
   FUZZ_CHECK((from == Bytes{2, 0, 0, 0, 0, 2}));
   // To one host, or to all nodes (an answer to duplicate detection).
-  FUZZ_CHECK((answer[0] & 1) == 0 || Bytes(answer.begin(), answer.begin() + 6) ==
-                                         Bytes({0x33, 0x33, 0, 0, 0, 1}));
+  FUZZ_CHECK((answer[0] & 1) == 0 ||
+             Bytes(answer.begin(), answer.begin() + 6) == Bytes({0x33, 0x33, 0, 0, 0, 1}));
 }
 
 }  // namespace sluice::fuzz

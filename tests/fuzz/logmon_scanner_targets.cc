@@ -44,14 +44,14 @@ void LogmonScanner(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   constexpr uint32_t kLineBytes = 256;
 
-  LineScanner scanner(*rules, {.line_bytes = kLineBytes,
-                               .unfinished_bytes = little_memory ? 512u : 1u << 20});
+  LineScanner scanner(
+      *rules, {.line_bytes = kLineBytes, .unfinished_bytes = little_memory ? 512u : 1u << 20});
   LineState state;
   std::vector<test::Match> found;
   const test::LineRecorder recorder(&found);
   for (size_t at = 0; at < text.size();) {
-    const size_t bytes = std::min<size_t>(1 + random() % (random() % 4 ? 16 : 600),
-                                          text.size() - at);
+    const size_t bytes =
+        std::min<size_t>(1 + random() % (random() % 4 ? 16 : 600), text.size() - at);
     const std::vector<char> chunk(text.begin() + at, text.begin() + at + bytes);
     scanner.Feed(state, {chunk.data(), chunk.size()}, recorder);
     if (random() % 4 == 0) scanner.Flush(recorder);

@@ -64,8 +64,7 @@ void FrameLengthWalk(const uint8_t* data, size_t size) {
     const Headers headers = packet::Parse(flit, length);
     if (headers.error == ParseError::kNone && headers.IsIp()) FUZZ_CHECK(headers.end == length);
     // And the transmitter's cut agrees with the receiver's.
-    FUZZ_CHECK(packet::TotalLengthCutsWell(flit, length) ==
-               packet::LeadingWord::Of(flit).IsIpv4());
+    FUZZ_CHECK(packet::TotalLengthCutsWell(flit, length) == packet::LeadingWord::Of(flit).IsIpv4());
     at += span;
   }
 }

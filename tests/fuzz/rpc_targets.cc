@@ -96,8 +96,8 @@ void RpcCall(const uint8_t* data, size_t size) {
       ReadAndWrite(table, table.procedures[found.procedure].arguments, call.arguments,
                    call.argument_bytes);
     }
-    answer = rpc::WriteAccepted(frame.data() + read.reply_at(), call.xid,
-                                rpc::AcceptStat::kSystemErr);
+    answer =
+        rpc::WriteAccepted(frame.data() + read.reply_at(), call.xid, rpc::AcceptStat::kSystemErr);
   } else {
     answer = rpc::WriteRefusal(frame.data() + read.reply_at(), read.call.xid, read.error);
   }

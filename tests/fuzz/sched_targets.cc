@@ -89,11 +89,11 @@ void End(AnyHost::SlotState& slot, Choices& choices) {
     slot.outcome = AnyItem(choices);
     return;
   }
-  slot.outcome = Encode(Outcome{
-      .status = static_cast<Status>(INT_MIN + choice / 2 % (kStatuses + 1)),
-      .task_barrier = slot.decision->task_barrier + choices.Byte() % 4,
-      .task_flags = choices.Byte(),
-      .gtid = slot.decision->gtid});
+  slot.outcome =
+      Encode(Outcome{.status = static_cast<Status>(INT_MIN + choice / 2 % (kStatuses + 1)),
+                     .task_barrier = slot.decision->task_barrier + choices.Byte() % 4,
+                     .task_flags = choices.Byte(),
+                     .gtid = slot.decision->gtid});
 }
 
 }  // namespace
@@ -110,16 +110,24 @@ void SchedAgent(const uint8_t* data, size_t size) {
       const uint8_t what = choices.Byte();
       auto& slot = host.slots[what / 8 % kCpus];
       switch (what % 8) {
-        case 0: host.events.push_back(AnyItem(choices)); break;
+        case 0:
+          host.events.push_back(AnyItem(choices));
+          break;
         case 1:
         case 2:
-        case 3: host.events.push_back(Encode(PlausibleMessage(choices))); break;
+        case 3:
+          host.events.push_back(Encode(PlausibleMessage(choices)));
+          break;
         case 4:
         case 5:
           if (slot.decision && !slot.outcome) End(slot, choices);
           break;
-        case 6: host.loss = what >= 0x80; break;
-        default: now += uint64_t{1} << what / 8; break;
+        case 6:
+          host.loss = what >= 0x80;
+          break;
+        default:
+          now += uint64_t{1} << what / 8;
+          break;
       }
       agent.Step(now);
       FUZZ_CHECK(agent.Violation() == nullptr);

@@ -8,10 +8,10 @@
 
 #include <random>
 
-#include "mica_fixture.h"
 #include "kv/memcached_seeds.h"
 #include "logmon/filter_seeds.h"
 #include "logmon/syslog_seeds.h"
+#include "mica_fixture.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
 #include "rpc/seeds.h"
@@ -98,9 +98,9 @@ TEST(FuzzTargets, MaglevMessages) {
 }
 TEST(FuzzTargets, MaglevQuic) {
   // Initial, handshake and short headers; ids of the three versions (RFC 9000 section 17).
-  for (const char* packet : {"c00000000108448d00000000000000", "e00000000108801234560000000000",
-                             "e06b3343cf14c01234567800000000000000000000000000000000",
-                             "40448d000000000000"}) {
+  for (const char* packet :
+       {"c00000000108448d00000000000000", "e00000000108801234560000000000",
+        "e06b3343cf14c01234567800000000000000000000000000000000", "40448d000000000000"}) {
     Bend(MaglevQuic, test::FromHex(packet));
   }
   Splice(MaglevQuic);
@@ -172,8 +172,8 @@ TEST(FuzzTargets, LogmonScanner) {
     const bool long_lines = random() % 4 == 0;
     for (uint8_t& byte : text) {
       byte = static_cast<uint8_t>(long_lines && random() % 40 ? 'a' + random() % 5
-                                  : random() % 30 ? kBytes[random() % kBytes.size()]
-                                                  : random());
+                                  : random() % 30             ? kBytes[random() % kBytes.size()]
+                                                              : random());
     }
     text[0] = static_cast<uint8_t>(random());
     LogmonScanner(text.data(), text.size());

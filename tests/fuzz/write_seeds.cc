@@ -7,10 +7,10 @@
 #include <fstream>
 
 #include "device_process/device_socket_seeds.h"
-#include "mica_fixture.h"
 #include "kv/memcached_seeds.h"
 #include "logmon/filter_seeds.h"
 #include "logmon/syslog_seeds.h"
+#include "mica_fixture.h"
 #include "packet/capture_file.h"
 #include "packet/fixtures.h"
 #include "rpc/seeds.h"
@@ -67,14 +67,15 @@ int main(int argc, char** argv) {
     int number = 0;
     for (const Bytes& seed :
          binary ? sluice::test::MemcachedBinarySeeds() : sluice::test::MemcachedAsciiSeeds()) {
-      good &= WriteSeed(folder / (binary ? "memcached_binary" : "memcached_ascii") /
-                        std::to_string(number++), seed);
+      good &= WriteSeed(
+          folder / (binary ? "memcached_binary" : "memcached_ascii") / std::to_string(number++),
+          seed);
     }
   }
   int number = 0;
   for (const std::string_view seed : sluice::test::kSyslogSeeds) {
-    good &= WriteSeed(folder / "syslog" / std::to_string(number++),
-                      Bytes(seed.begin(), seed.end()));
+    good &=
+        WriteSeed(folder / "syslog" / std::to_string(number++), Bytes(seed.begin(), seed.end()));
   }
   int sockets = 0;
   for (const Bytes& seed : sluice::test::kDeviceSocketSeeds) {

@@ -18,8 +18,8 @@ constexpr uint64_t kDeadlineSeconds = 20;
 
 // An IPv4 datagram of 46 bytes below an Ethernet header: one flit, as the hardware frames it.
 constexpr std::array<uint8_t, 60> kFrame = {
-    2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46, 0, 0, 0,  0, 64,
-    17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 7, 0, 26, 0, 0, 'S', 'l', 'u', 'i'};
+    2,  0, 0, 0,  0, 1, 2, 0,  0, 0, 0, 2, 8, 0, 0x45, 0, 0,  46, 0, 0,   0,   0,   64,
+    17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 7,    0, 26, 0,  0, 'S', 'l', 'u', 'i'};
 
 }  // namespace
 

@@ -33,10 +33,12 @@ bool Mica2Accepts(const Frame& frame) {
 TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
   // As mica2 writes them: no checksums, identification 0, no flags.
   const Frame request = BytesOfHex(
-      "0200000000020200000000010800"                    // Ethernet
-      "45000042000000004011" "0000" "0a0000010a000002"  // IPv4
-      "9c400400002e0000"                                // UDP
-      "780100000000"                                    // One request:
+      "0200000000020200000000010800"  // Ethernet
+      "45000042000000004011"
+      "0000"
+      "0a0000010a000002"                                  // IPv4
+      "9c400400002e0000"                                  // UDP
+      "780100000000"                                      // One request:
       "050000000000000888776655443322110df0fe0f00000000"  // get, a key of eight bytes, hash, opaque
       "6162636465666768");
   const Frame expected = BytesOfHex(
@@ -58,8 +60,9 @@ TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
 TEST(AnswerHeaders, OneAnswerMayBeFragmentedIfItsRequestMight) {
   struct {
     uint16_t identification, flags, answered_flags;
-  } const cases[] = {{0, 0, 0},           {0, 0x4000, 0x4000},  {0x1234, 0, 0},
-                     {0x1234, 0x4000, 0x4000}, {0xffff, 0x8000, 0}, {1, 0xc000, 0x4000}};
+  } const cases[] = {{0, 0, 0},           {0, 0x4000, 0x4000},
+                     {0x1234, 0, 0},      {0x1234, 0x4000, 0x4000},
+                     {0xffff, 0x8000, 0}, {1, 0xc000, 0x4000}};
   for (const auto& [identification, flags, answered_flags] : cases) {
     for (const bool vlan : {false, true}) {
       Frame request = Udp(kMemcachedPort, Ascii("get a\r\n"), false, true, vlan);

@@ -38,9 +38,10 @@ class AvailableMemory : public testing::Test {
                                      std::to_string(cached * kMib) + "\nactive_file 4\n");
   }
   void Machine(uint64_t available) const {
-    Write("proc/meminfo", "MemTotal:       24683292 kB\nMemFree:        17000000 kB\n"
-                          "MemAvailable:   " + std::to_string(available * 1024) +
-                          " kB\nBuffers:  1 kB\n");
+    Write("proc/meminfo",
+          "MemTotal:       24683292 kB\nMemFree:        17000000 kB\n"
+          "MemAvailable:   " +
+              std::to_string(available * 1024) + " kB\nBuffers:  1 kB\n");
   }
   static std::string Mib(uint64_t mib) { return std::to_string(mib * kMib); }
 
@@ -85,8 +86,8 @@ TEST_F(AvailableMemory, IsUnlimitedWhereNothingCanBeRead) {
 }
 
 TEST(AvailableMemoryHere, IsSomeOfTheMachines) {
-  const auto machine = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                       static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto machine =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   EXPECT_GT(AvailableBytes(), 0u);
   EXPECT_LE(AvailableBytes(), machine);
 }

@@ -69,8 +69,8 @@ class Rig {
       auto fragments =
           *nic::Reassembler::Make("kv-burst-" + std::to_string(made_++), 4, kCyclesPerSecond);
       fronts_.push_back(std::make_unique<Front>(std::move(fragments), [&] {
-        return Engine(neighbor, std::in_place, store_, i, options,
-                      TestHandoffQueue(handoffs_, i), kCyclesPerSecond);
+        return Engine(neighbor, std::in_place, store_, i, options, TestHandoffQueue(handoffs_, i),
+                      kCyclesPerSecond);
       }));
       fronts_[i]->set_outbox(packet::Outbox::To(*this));
       fronts_[i]->set_counters(counters_);
@@ -203,10 +203,10 @@ class Traffic {
  private:
   void Add(std::vector<Frame>* frames) {
     switch (Below(12)) {
-      case 0: return frames->push_back(Arp());
+      case 0:
+        return frames->push_back(Arp());
       case 1:
-        return frames->push_back(
-            Udp(static_cast<uint16_t>(Below(65536)), Ascii("get k1\r\n")));
+        return frames->push_back(Udp(static_cast<uint16_t>(Below(65536)), Ascii("get k1\r\n")));
       case 2: {  // In pieces, one of which may be missing, twice there or late.
         auto parts = Cut(Datagram(), static_cast<uint16_t>(Below(3)), 8 * (2 + Below(20)));
         if (Below(4) == 0) std::swap(parts.front(), parts.back());
@@ -217,7 +217,8 @@ class Traffic {
         }
         return;
       }
-      default: break;
+      default:
+        break;
     }
     Frame frame = Datagram();
     if (Below(8) == 0) frame[Below(static_cast<uint32_t>(frame.size()))] ^= uint8_t{1} << Below(8);
@@ -230,8 +231,10 @@ class Traffic {
     const bool summed = ipv6 || Below(2) == 0;
     const bool vlan = Below(16) == 0;
     switch (Below(4)) {
-      case 0: return Udp(kMemcachedPort, Text(), ipv6, summed, vlan);
-      case 1: return Udp(kMemcachedPort, Binary(), ipv6, summed, vlan);
+      case 0:
+        return Udp(kMemcachedPort, Text(), ipv6, summed, vlan);
+      case 1:
+        return Udp(kMemcachedPort, Binary(), ipv6, summed, vlan);
       default:
         return Udp(static_cast<uint16_t>(kMicaPort + Below(kWorkers)), Batch(), ipv6, summed, vlan);
     }
@@ -248,10 +251,14 @@ class Traffic {
       if (Below(2) == 0) operation = MicaOperation::kGet;
       const bool bears = operation == MicaOperation::kSet || operation == MicaOperation::kAdd ||
                          operation == MicaOperation::kIncrement;
-      values.push_back(std::string(!bears ? 0 : Below(2) == 0 ? 8 : Below(20),
+      values.push_back(std::string(!bears          ? 0
+                                   : Below(2) == 0 ? 8
+                                                   : Below(20),
                                    static_cast<char>('a' + Below(26))));
-      messages.push_back({.operation = operation, .opaque = Below(1000),
-                          .hash = RouteHash(AsBytes(key)), .key = AsBytes(key),
+      messages.push_back({.operation = operation,
+                          .opaque = Below(1000),
+                          .hash = RouteHash(AsBytes(key)),
+                          .key = AsBytes(key),
                           .value = AsBytes(values.back())});
     }
     return MicaPayload(messages);
@@ -265,18 +272,26 @@ class Traffic {
   std::string Command() {
     const std::string& key = Key();
     switch (Below(9)) {
-      case 0: return "delete " + key + "\r\n";
-      case 1: return "incr " + key + " 5\r\n";
-      case 2: return "gets " + key + " " + Key() + "\r\n";
+      case 0:
+        return "delete " + key + "\r\n";
+      case 1:
+        return "incr " + key + " 5\r\n";
+      case 2:
+        return "gets " + key + " " + Key() + "\r\n";
       case 3: {  // An answer longer than a datagram, later.
         const std::string value(Below(2) == 0 ? 900 : Below(30), 'v');
         return "set " + key + " 0 0 " + std::to_string(value.size()) + "\r\n" + value + "\r\n";
       }
-      case 4: return "append " + key + " 0 0 3\r\nabc\r\n";
-      case 5: return "mg " + key + " v t\r\n";
-      case 6: return "get " + key + " " + Key() + " " + Key() + " " + Key() + " " + Key() + "\r\n";
-      case 7: return "set " + key + " 0 0 2\r\n17\r\n";
-      default: return "get " + key + "\r\n";
+      case 4:
+        return "append " + key + " 0 0 3\r\nabc\r\n";
+      case 5:
+        return "mg " + key + " v t\r\n";
+      case 6:
+        return "get " + key + " " + Key() + " " + Key() + " " + Key() + " " + Key() + "\r\n";
+      case 7:
+        return "set " + key + " 0 0 2\r\n17\r\n";
+      default:
+        return "get " + key + "\r\n";
     }
   }
 
@@ -287,9 +302,9 @@ class Traffic {
     const std::string value = opcode == 1 ? std::string(Below(20), 'b') : "";
     const uint32_t extras = opcode == 1 ? 8 : 0;
     Frame payload = Ascii("");
-    payload.insert(payload.end(), {0x80, static_cast<uint8_t>(opcode), 0,
-                                   static_cast<uint8_t>(key.size()), static_cast<uint8_t>(extras),
-                                   0, 0, 0});
+    payload.insert(payload.end(),
+                   {0x80, static_cast<uint8_t>(opcode), 0, static_cast<uint8_t>(key.size()),
+                    static_cast<uint8_t>(extras), 0, 0, 0});
     payload.resize(payload.size() + 16 + extras);
     packet::StoreBe32(&payload[16], static_cast<uint32_t>(extras + key.size() + value.size()));
     payload.insert(payload.end(), key.begin(), key.end());

@@ -25,8 +25,8 @@ constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000;
 class Lab {
  public:
   explicit Lab(const ClientOptions& options) : client(options), options_(options) {
-    store_.partitions.emplace_back(PartitionOptions{.mode = Mode::kStore,
-                                                    .memory_bytes = 4 << 20, .items = 4096});
+    store_.partitions.emplace_back(
+        PartitionOptions{.mode = Mode::kStore, .memory_bytes = 4 << 20, .items = 4096});
     store_.secret = 1;
   }
 
@@ -406,10 +406,9 @@ TEST(MemcachedMessagesTest, AreWrittenAsTheProtocolSays) {
             Written(Protocol::kMemcachedAscii, {.set = true, .id = 4, .key = key, .value = value}));
   Buffer get{0x80, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 5, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   get.insert(get.end(), key.begin(), key.end());
-  EXPECT_EQ(Framed(5, get),
-            Written(Protocol::kMemcachedBinary, {.id = 5 | 9 << 16, .key = key}));
-  Buffer set{0x80, 1, 0, 3, 8, 0, 0, 0, 0, 0, 0, 18, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-             0, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(Framed(5, get), Written(Protocol::kMemcachedBinary, {.id = 5 | 9 << 16, .key = key}));
+  Buffer set{0x80, 1, 0, 3, 8, 0, 0, 0, 0, 0, 0, 18, 5, 0, 0, 0,
+             0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0, 0, 0, 0};
   set.insert(set.end(), key.begin(), key.end());
   set.insert(set.end(), value.begin(), value.end());
   EXPECT_EQ(Framed(5, set), Written(Protocol::kMemcachedBinary,
@@ -432,8 +431,8 @@ TEST(MemcachedMessagesTest, OfAsciiAnswersOnlyWholeOnesAreRead) {
   }
   EXPECT_EQ(Outcome::kMiss, read("END\r\n")->outcome);
   EXPECT_EQ(Outcome::kStored, read("STORED\r\n")->outcome);
-  for (const char* error : {"ERROR\r\n", "CLIENT_ERROR bad\r\n", "SERVER_ERROR out of memory\r\n",
-                            "NOT_STORED\r\n"}) {
+  for (const char* error :
+       {"ERROR\r\n", "CLIENT_ERROR bad\r\n", "SERVER_ERROR out of memory\r\n", "NOT_STORED\r\n"}) {
     EXPECT_EQ(Outcome::kError, read(error)->outcome);
   }
   for (const char* none :
@@ -446,8 +445,9 @@ TEST(MemcachedMessagesTest, OfAsciiAnswersOnlyWholeOnesAreRead) {
 
 TEST(MemcachedMessagesTest, OfBinaryAnswersOnlyWholeOnesAreRead) {
   const auto answer = [](uint8_t code, uint8_t status, uint8_t extras, const Buffer& body) {
-    Buffer message{0x81, code, 0, 0, extras, 0, 0, status, 0, 0, 0,
-                   static_cast<uint8_t>(body.size()), 5, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    Buffer message{
+        0x81, code, 0, 0, extras, 0, 0, status, 0, 0, 0, static_cast<uint8_t>(body.size()),
+        5,    0,    9, 0, 0,      0, 0, 0,      0, 0, 0, 1};
     message.insert(message.end(), body.begin(), body.end());
     return Framed(5, message);
   };

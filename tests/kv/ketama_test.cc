@@ -17,9 +17,10 @@
 namespace sluice::engine::kv::client {
 namespace {
 
-const std::vector<RingServer> kServers = {
-    {"10.0.0.1", 11211, 1}, {"10.0.0.2", 11211, 1}, {"cache-3.example", 11300, 1},
-    {"::1", 11211, 1}};
+const std::vector<RingServer> kServers = {{"10.0.0.1", 11211, 1},
+                                          {"10.0.0.2", 11211, 1},
+                                          {"cache-3.example", 11300, 1},
+                                          {"::1", 11211, 1}};
 
 Bytes BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -88,8 +89,7 @@ TEST(KetamaTest, AgreesWithLibmemcached) {
     const Ring ring(servers, kind);
     for (int i = 0; i < 1000; ++i) {
       const std::string key = std::to_string(random());
-      ASSERT_EQ(memcached_generate_hash(peer, key.data(), key.size()),
-                ring.ServerOf(BytesOf(key)))
+      ASSERT_EQ(memcached_generate_hash(peer, key.data(), key.size()), ring.ServerOf(BytesOf(key)))
           << "round " << round;
     }
     memcached_free(peer);

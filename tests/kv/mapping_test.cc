@@ -24,8 +24,8 @@ uint64_t PageBytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
 uint64_t ResidentBytes(const Mapping& mapping, uint64_t bytes) {
   std::vector<unsigned char> pages(bytes / PageBytes());
   EXPECT_EQ(mincore(mapping.data(), bytes, pages.data()), 0);
-  const auto resident = std::count_if(pages.begin(), pages.end(),
-                                      [](unsigned char page) { return (page & 1) != 0; });
+  const auto resident =
+      std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
   return PageBytes() * static_cast<uint64_t>(resident);
 }
 

@@ -53,10 +53,8 @@ void Answer(Store& store, Bytes datagram, std::string_view version, uint32_t sta
             Reply& reply) {
   constexpr uint32_t kClock = 1000;  // Seconds that the workers' clock is older than 1970.
   ProtocolCounters& counters = store.traffic.front()->memcached;
-  const ServerFacts facts{.version = version,
-                          .pid = 1,
-                          .started_unix_s = started_unix_s,
-                          .udp_port = 11211};
+  const ServerFacts facts{
+      .version = version, .pid = 1, .started_unix_s = started_unix_s, .udp_port = 11211};
   Exchange exchange;
   exchange.datagram = datagram;
   exchange.unix_s = static_cast<uint32_t>(std::time(nullptr));
@@ -66,9 +64,8 @@ void Answer(Store& store, Bytes datagram, std::string_view version, uint32_t sta
   const bool binary = !datagram.empty() && datagram[0] == memcached::kRequestMagic;
   for (;;) {
     Access access(store, exchange.owner);
-    const Progress progress = binary
-                                  ? memcached::ServeBinary(exchange, access, reply, counters)
-                                  : memcached::ServeAscii(exchange, access, reply, counters);
+    const Progress progress = binary ? memcached::ServeBinary(exchange, access, reply, counters)
+                                     : memcached::ServeAscii(exchange, access, reply, counters);
     if (progress != Progress::kForeign) return;
   }
 }

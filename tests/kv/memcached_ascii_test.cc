@@ -48,8 +48,8 @@ TEST(MemcachedFrame, LeavesRoomForTheDataOfItsDatagrams) {
 // The vectors of RFC 4648, section 10.
 TEST(MemcachedBase64, DecodesTheVectorsOfTheRfc) {
   const std::pair<const char*, const char*> vectors[] = {
-      {"Zg==", "f"},         {"Zm8=", "fo"},         {"Zm9v", "foo"},
-      {"Zm9vYg==", "foob"},  {"Zm9vYmE=", "fooba"},  {"Zm9vYmFy", "foobar"}};
+      {"Zg==", "f"},        {"Zm8=", "fo"},        {"Zm9v", "foo"},
+      {"Zm9vYg==", "foob"}, {"Zm9vYmE=", "fooba"}, {"Zm9vYmFy", "foobar"}};
   for (const auto& [text, plain] : vectors) {
     std::array<uint8_t, 6> bytes;
     const auto size = memcached::DecodeBase64(text, bytes);
@@ -114,7 +114,8 @@ TEST(MemcachedAscii, KeepsTheLengthOfANumberThatBecomesShorter) {
   EXPECT_EQ(lab.Ask("set n 0 0 1\r\n9\r\nincr n 1\r\nmg n s v\r\n"),
             "STORED\r\n10\r\nVA 2 s2\r\n10\r\n");
   EXPECT_EQ(lab.Ask("set n 0 0 4\r\n5 x \r\nincr n 1\r\nmg n v\r\n"),
-            "STORED\r\n6\r\nVA 4\r\n6   \r\n") << "behind a number nothing counts";
+            "STORED\r\n6\r\nVA 4\r\n6   \r\n")
+      << "behind a number nothing counts";
 }
 
 TEST(MemcachedAscii, CountsANumberInPlaceAsNoNewItem) {
@@ -131,27 +132,26 @@ TEST(MemcachedAscii, CountsANumberInPlaceAsNoNewItem) {
 
 // As memcached 1.6.18 answers: from left to right.
 TEST(MemcachedAscii, AppliesTheFlagsOfMetaArithmeticInTheirOrder) {
-  const std::pair<const char*, const char*> steps[] = {
-      {"set n 0 0 2\r\n10\r\n", "STORED\r\n"},
-      {"ma n t T100\r\n", "HD t-1\r\n"},
-      {"ma n T200 t\r\n", "HD t200\r\n"},
-      {"ma n t\r\n", "HD t200\r\n"},
-      {"ma n q T300 t\r\n", ""},
-      {"mg n t\r\n", "HD t300\r\n"},
-      {"ma n T0 t v\r\n", "VA 2 t-1\r\n15\r\n"},
-      {"ma new N30 t T50\r\n", "HD t30\r\n"},
-      {"mg new t\r\n", "HD t50\r\n"},
-      {"md new\r\n", "HD\r\n"},
-      {"ma new t N30 v\r\n", "VA 1 t-1\r\n0\r\n"},
-      {"mg new t\r\n", "HD t30\r\n"},
-      {"ma new N90 t\r\n", "HD t30\r\n"},
-      {"md new\r\n", "HD\r\n"},
-      {"ma new T50 N30 t\r\n", "HD t30\r\n"},
-      {"md new\r\n", "HD\r\n"},
-      {"ma new N30 J7 q\r\n", "HD\r\n"},
-      {"ma new N30 J7 q v\r\n", ""},
-      {"ma new T-1\r\n", "HD\r\n"},
-      {"mg new\r\n", "EN\r\n"}};
+  const std::pair<const char*, const char*> steps[] = {{"set n 0 0 2\r\n10\r\n", "STORED\r\n"},
+                                                       {"ma n t T100\r\n", "HD t-1\r\n"},
+                                                       {"ma n T200 t\r\n", "HD t200\r\n"},
+                                                       {"ma n t\r\n", "HD t200\r\n"},
+                                                       {"ma n q T300 t\r\n", ""},
+                                                       {"mg n t\r\n", "HD t300\r\n"},
+                                                       {"ma n T0 t v\r\n", "VA 2 t-1\r\n15\r\n"},
+                                                       {"ma new N30 t T50\r\n", "HD t30\r\n"},
+                                                       {"mg new t\r\n", "HD t50\r\n"},
+                                                       {"md new\r\n", "HD\r\n"},
+                                                       {"ma new t N30 v\r\n", "VA 1 t-1\r\n0\r\n"},
+                                                       {"mg new t\r\n", "HD t30\r\n"},
+                                                       {"ma new N90 t\r\n", "HD t30\r\n"},
+                                                       {"md new\r\n", "HD\r\n"},
+                                                       {"ma new T50 N30 t\r\n", "HD t30\r\n"},
+                                                       {"md new\r\n", "HD\r\n"},
+                                                       {"ma new N30 J7 q\r\n", "HD\r\n"},
+                                                       {"ma new N30 J7 q v\r\n", ""},
+                                                       {"ma new T-1\r\n", "HD\r\n"},
+                                                       {"mg new\r\n", "EN\r\n"}};
   MemcachedLab lab;
   for (const auto& [request, answer] : steps) EXPECT_EQ(lab.Ask(request), answer) << request;
 }
@@ -225,11 +225,16 @@ TEST(MemcachedAscii, ServesNoPartOfARequestThatIsCutShort) {
 }
 
 TEST(MemcachedAscii, SurvivesEveryTruncationOfEveryCommand) {
-  const std::string requests[] = {
-      "get a b\r\n", "gats 5 a b\r\n", "cas a 1 2 3 4 noreply\r\nabc\r\n", "incr a 5 noreply\r\n",
-      "mg YQ== b v f t s k c Oq T5\r\n", "ms YQ== 3 b k c MA C5 F1\r\nabc\r\n",
-      "md a k Oq C5\r\n", "ma a N5 J5 D5 v t c k\r\n", "touch a 5\r\ndelete a 0 noreply\r\n",
-      "flush_all 0\r\nstats\r\nverbosity 1\r\nversion\r\nquit\r\n"};
+  const std::string requests[] = {"get a b\r\n",
+                                  "gats 5 a b\r\n",
+                                  "cas a 1 2 3 4 noreply\r\nabc\r\n",
+                                  "incr a 5 noreply\r\n",
+                                  "mg YQ== b v f t s k c Oq T5\r\n",
+                                  "ms YQ== 3 b k c MA C5 F1\r\nabc\r\n",
+                                  "md a k Oq C5\r\n",
+                                  "ma a N5 J5 D5 v t c k\r\n",
+                                  "touch a 5\r\ndelete a 0 noreply\r\n",
+                                  "flush_all 0\r\nstats\r\nverbosity 1\r\nversion\r\nquit\r\n"};
   for (const std::string& request : requests) {
     for (size_t size = 0; size <= request.size(); ++size) {
       MemcachedLab lab;

@@ -15,8 +15,8 @@ std::string BigEndian(uint64_t number, int bytes) {
   return text;
 }
 
-std::string Message(char magic, char opcode, size_t key_bytes, size_t extras_bytes,
-                    uint16_t status, size_t body_bytes, uint64_t unique) {
+std::string Message(char magic, char opcode, size_t key_bytes, size_t extras_bytes, uint16_t status,
+                    size_t body_bytes, uint64_t unique) {
   return std::string{magic, opcode} + BigEndian(key_bytes, 2) + BigEndian(extras_bytes, 1) + '\0' +
          BigEndian(status, 2) + BigEndian(body_bytes, 4) + "tell" + BigEndian(unique, 8);
 }
@@ -24,7 +24,8 @@ std::string Message(char magic, char opcode, size_t key_bytes, size_t extras_byt
 std::string Request(char opcode, const std::string& key = "", const std::string& extras = "",
                     const std::string& value = "") {
   return Message('\x80', opcode, key.size(), extras.size(), 0,
-                 key.size() + extras.size() + value.size(), 0) + extras + key + value;
+                 key.size() + extras.size() + value.size(), 0) +
+         extras + key + value;
 }
 
 std::string Failure(char opcode, uint16_t status, const std::string& text) {
@@ -49,10 +50,8 @@ TEST(MemcachedBinary, ServesNoPartOfARequestThatIsCutShort) {
 
 TEST(MemcachedBinary, AnswersLengthsThatContradictEachOtherAndEndsThere) {
   MemcachedLab lab;
-  for (const auto& [key, extras, body] : {std::tuple<size_t, size_t, size_t>{4, 0, 3},
-                                          {0, 4, 3},
-                                          {2, 2, 3},
-                                          {65535, 255, 3}}) {
+  for (const auto& [key, extras, body] :
+       {std::tuple<size_t, size_t, size_t>{4, 0, 3}, {0, 4, 3}, {2, 2, 3}, {65535, 255, 3}}) {
     const std::string lie = Message('\x80', kGet, key, extras, 0, body, 0) + "abc";
     EXPECT_EQ(lab.Ask(lie + Request(kNoop)), Failure(kGet, 0x81, "Unknown command"));
   }

@@ -19,12 +19,12 @@ inline Bytes BehindABound(const std::string& datagram) {
 
 inline std::vector<Bytes> MemcachedAsciiSeeds() {
   std::vector<Bytes> seeds;
-  for (const char* const text : {
-           "set a 1 0 2\r\n12\r\nget a b c\r\ngets a\r\ngats 5 a b\r\n",
-           "add a 0 0 1\r\n9\r\nappend a 0 0 1\r\n9\r\nincr a 5\r\ndecr a 200\r\ntouch a 0\r\n",
-           "cas a 0 0 1 5 noreply\r\nx\r\ndelete a 0 noreply\r\nverbosity 1\r\nstats\r\n",
-           "ms YQ== 3 b k c MA C5 F1 T9\r\nabc\r\nmg YQ== b v f t s k c Oq T5\r\nmd a k Oq C5\r\n",
-           "ma a N5 J5 D5 MD v t c k\r\nmn\r\nflush_all\r\nversion\r\nquit\r\n"}) {
+  for (const char* const text :
+       {"set a 1 0 2\r\n12\r\nget a b c\r\ngets a\r\ngats 5 a b\r\n",
+        "add a 0 0 1\r\n9\r\nappend a 0 0 1\r\n9\r\nincr a 5\r\ndecr a 200\r\ntouch a 0\r\n",
+        "cas a 0 0 1 5 noreply\r\nx\r\ndelete a 0 noreply\r\nverbosity 1\r\nstats\r\n",
+        "ms YQ== 3 b k c MA C5 F1 T9\r\nabc\r\nmg YQ== b v f t s k c Oq T5\r\nmd a k Oq C5\r\n",
+        "ma a N5 J5 D5 MD v t c k\r\nmn\r\nflush_all\r\nversion\r\nquit\r\n"}) {
     seeds.push_back(BehindABound(text));
   }
   return seeds;

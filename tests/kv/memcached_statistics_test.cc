@@ -96,8 +96,7 @@ TEST(MemcachedStatistics, SettingsAreTheServersOwn) {
 TEST(MemcachedStatistics, ClassesAreThePartitionsThatHaveItems) {
   MemcachedLab lab({.workers = 3});
   EXPECT_EQ(lab.Ask("stats items\r\n"), "END\r\n");
-  EXPECT_EQ(lab.Ask("stats slabs\r\n"),
-            "STAT active_slabs 0\r\nSTAT total_malloced 0\r\nEND\r\n");
+  EXPECT_EQ(lab.Ask("stats slabs\r\n"), "STAT active_slabs 0\r\nSTAT total_malloced 0\r\nEND\r\n");
   for (int i = 0; i < 2; ++i) lab.Ask("set " + lab.KeyOf(2, i) + " 0 0 1\r\nx\r\n");
   // 24 bytes, a key of four or five, a value: of each item.
   EXPECT_EQ(lab.Ask("stats items\r\n"),

@@ -2,8 +2,6 @@
 //
 // MICA's protocol. Bytes of requests and answers are written by hand from the format's
 // description, not by the code that serves them.
-#include "engine/kv/mica_protocol.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "engine/kv/mica_format.h"
+#include "engine/kv/mica_protocol.h"
 
 namespace sluice::engine::kv {
 namespace {
@@ -19,7 +18,14 @@ using Buffer = std::vector<uint8_t>;
 
 enum : uint8_t { kReset, kNoopRead, kNoopWrite, kAdd, kSet, kGet, kTest, kDelete, kIncrement };
 enum : uint8_t {
-  kSuccess, kError, kNoSpace, kExists, kNotFound, kPartial, kNotProcessed, kNotSupported
+  kSuccess,
+  kError,
+  kNoSpace,
+  kExists,
+  kNotFound,
+  kPartial,
+  kNotProcessed,
+  kNotSupported
 };
 
 /// Little-endian, byte by byte.
@@ -81,8 +87,8 @@ class MicaProtocol : public testing::Test {
 
   /// Serves a datagram, from worker to worker; the answer, or nothing if it is refused.
   Buffer Serve(const Buffer& datagram, uint32_t worker = 0) {
-    Exchange exchange{.datagram = datagram, .now_s = 1, .unix_s = 1,
-                      .max_reply_bytes = max_reply_bytes_};
+    Exchange exchange{
+        .datagram = datagram, .now_s = 1, .unix_s = 1, .max_reply_bytes = max_reply_bytes_};
     Buffer room(1472);
     size_t used = 0;
     for (hops_ = 0;; ++hops_) {
@@ -314,8 +320,8 @@ TEST(MicaBatchTest, WritesRequestsByTheFormat) {
   MicaBatch batch(room);
   const Buffer key{'k', 'e', 'y'}, value{'v'};
   const uint64_t hash = 0x1122334455667788;
-  ASSERT_TRUE(batch.Add({.operation = MicaOperation::kSet, .opaque = 9, .hash = hash, .key = key,
-                         .value = value}));
+  ASSERT_TRUE(batch.Add(
+      {.operation = MicaOperation::kSet, .opaque = 9, .hash = hash, .key = key, .value = value}));
   ASSERT_TRUE(
       batch.Add({.operation = MicaOperation::kGet, .opaque = 10, .hash = hash, .key = key}));
   EXPECT_EQ(Requests({Message(kSet, 0, "key", "v", 9), Message(kGet, 0, "key", "", 10)}),

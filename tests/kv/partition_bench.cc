@@ -88,8 +88,8 @@ struct Row {
 };
 
 void Print(const Row& row) {
-  std::printf("%-22s %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f\n", row.table, row.bytes_per_item,
-              row.add, row.get[0], row.set[0], row.get[1], row.set[1]);
+  std::printf("%-22s %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f\n", row.table, row.bytes_per_item, row.add,
+              row.get[0], row.set[0], row.get[1], row.set[1]);
   std::fflush(stdout);
 }
 
@@ -107,8 +107,8 @@ Row Measure(const char* table, uint64_t items, int rounds, uint64_t resident_bef
     row.get[i] = BestMops(bursts[i], rounds, [&] { return get(bursts[i]); });
     row.set[i] = BestMops(bursts[i], rounds, [&] { return set(bursts[i]); });
   }
-  row.bytes_per_item = static_cast<double>(ResidentBytes() - resident_before) /
-                       static_cast<double>(count());
+  row.bytes_per_item =
+      static_cast<double>(ResidentBytes() - resident_before) / static_cast<double>(count());
   return row;
 }
 
@@ -275,9 +275,9 @@ Row MeasureRteHash(uint64_t items, int rounds, const Requests (&bursts)[2]) {
 }
 
 int Main(uint64_t items, int rounds) {
-  std::vector<std::string> arguments = {"sluice-kv-bench", "--no-huge",         "--no-shconf",
-                                        "--no-pci",        "--no-telemetry",    "-m", "4096",
-                                        "--log-level=error"};
+  std::vector<std::string> arguments = {
+      "sluice-kv-bench", "--no-huge", "--no-shconf", "--no-pci",
+      "--no-telemetry",  "-m",        "4096",        "--log-level=error"};
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) return 1;

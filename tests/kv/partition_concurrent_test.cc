@@ -97,12 +97,18 @@ TEST_P(KvConcurrent, ReadersSeeWholeValuesThatNeverGoBack) {
     const std::string name = key_of(key);
     const uint64_t hash = hash_of(name);
     switch (random() % 8) {
-      case 0: partition.Delete(BytesOf(name), hash, 0, 1); break;
-      case 1: partition.Get(BytesOf(name), hash, 1); break;
-      case 2: partition.Touch(BytesOf(name), hash, 1000, 1); break;
+      case 0:
+        partition.Delete(BytesOf(name), hash, 0, 1);
+        break;
+      case 1:
+        partition.Get(BytesOf(name), hash, 1);
+        break;
+      case 2:
+        partition.Touch(BytesOf(name), hash, 1000, 1);
+        break;
       default:
-        partition.Set(BytesOf(name), hash, BytesOf(ValueOf(key, number, plan.longest)),
-                      {number, 0}, Condition::kAlways, 1);
+        partition.Set(BytesOf(name), hash, BytesOf(ValueOf(key, number, plan.longest)), {number, 0},
+                      Condition::kAlways, 1);
     }
     if (number % 4000 == 0) partition.Clear();
     if (number > kWrites) std::this_thread::yield();

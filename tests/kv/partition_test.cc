@@ -296,8 +296,8 @@ TEST(KvCache, GrowsAValueThatIsAboutToBeOverwritten) {
     for (const bool behind : {false, true}) {
       lab.Set("key", Letters(50'003));
       for (int i = 0; i < others; ++i) lab.Set(std::to_string(i), value);
-      const Result result = behind ? lab.Append("key", Letters(1001, 'A'))
-                                   : lab.Prepend("key", Letters(1001, 'A'));
+      const Result result =
+          behind ? lab.Append("key", Letters(1001, 'A')) : lab.Prepend("key", Letters(1001, 'A'));
       if (result == Result::kNotStored) continue;
       ASSERT_EQ(result, Result::kOk);
       EXPECT_EQ(lab.Get("key"), behind ? Letters(50'003) + Letters(1001, 'A')

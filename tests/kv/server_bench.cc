@@ -111,11 +111,9 @@ class Bench {
       if (i < 2 * kAhead) continue;
       const Request& request = requests[i - 2 * kAhead];
       if (!request.get) {
-        done += partition.Set(BytesOf(request.key), request.hash.index,
-                              BytesOf(request.hash.route), {}, Condition::kAlways,
-                              kNow) == Result::kOk;
-      } else if (const auto view =
-                     partition.Get(BytesOf(request.key), request.hash.index, kNow)) {
+        done += partition.Set(BytesOf(request.key), request.hash.index, BytesOf(request.hash.route),
+                              {}, Condition::kAlways, kNow) == Result::kOk;
+      } else if (const auto view = partition.Get(BytesOf(request.key), request.hash.index, kNow)) {
         done += 1;
         sum_ += view->value[0];
       }
@@ -126,8 +124,8 @@ class Bench {
 
   double Datagrams(const std::vector<Request>& requests, uint32_t batch) {
     std::vector<uint64_t> bursts;
-    const uint64_t hits = server_->responder().counters().mica.get_hits +
-                          server_->responder().counters().mica.sets;
+    const uint64_t hits =
+        server_->responder().counters().mica.get_hits + server_->responder().counters().mica.sets;
     const size_t burst = size_t{kFrames} * batch;
     for (size_t at = 0; at + burst <= requests.size(); at += burst) {
       for (uint32_t i = 0; i < kFrames; ++i) {
@@ -199,8 +197,8 @@ int Main(uint64_t items, int rounds) {
     std::vector<Request> requests;
     for (size_t i = 0; i < kRequests; ++i) {
       // The popular ones are spread over all items.
-      requests.push_back(RequestOf(popularity.Draw(random) * 0x9e3779b1 % items, kSecret,
-                                   random.Unit() < 0.95));
+      requests.push_back(
+          RequestOf(popularity.Draw(random) * 0x9e3779b1 % items, kSecret, random.Unit() < 0.95));
     }
     double best[3] = {1e9, 1e9, 1e9};
     for (int i = 0; i < rounds; ++i) {

@@ -114,9 +114,28 @@ inline Frame Udp(uint16_t port, const Frame& payload, bool ipv6 = false, bool su
     }
   } else {
     const auto total = static_cast<uint16_t>(20 + udp_bytes);
-    frame.insert(frame.end(), {0x08, 0x00, 0x45, 0, static_cast<uint8_t>(total >> 8),
-                               static_cast<uint8_t>(total), 0, 0, 0, 0, 64, 17, 0, 0,
-                               10, 0, 0, 1, 10, 0, 0, 2});
+    frame.insert(frame.end(), {0x08,
+                               0x00,
+                               0x45,
+                               0,
+                               static_cast<uint8_t>(total >> 8),
+                               static_cast<uint8_t>(total),
+                               0,
+                               0,
+                               0,
+                               0,
+                               64,
+                               17,
+                               0,
+                               0,
+                               10,
+                               0,
+                               0,
+                               1,
+                               10,
+                               0,
+                               0,
+                               2});
     packet::Store(&frame[ip + 10], packet::FinishChecksum(packet::SumBytes(&frame[ip], 20)));
   }
   const size_t udp = frame.size();
@@ -129,8 +148,8 @@ inline Frame Udp(uint16_t port, const Frame& payload, bool ipv6 = false, bool su
 
 /// memcached's ASCII over UDP.
 inline Frame Ascii(const std::string& text, uint16_t request_id = 0x1234) {
-  Frame payload{static_cast<uint8_t>(request_id >> 8), static_cast<uint8_t>(request_id),
-                0, 0, 0, 1, 0, 0};
+  Frame payload{
+      static_cast<uint8_t>(request_id >> 8), static_cast<uint8_t>(request_id), 0, 0, 0, 1, 0, 0};
   payload.insert(payload.end(), text.begin(), text.end());
   return payload;
 }

@@ -31,8 +31,7 @@ class ServerTest : public testing::Test {
     store_.secret = 42;
     store_.concurrent_read = concurrent_read;
     for (uint32_t i = 0; i < kWorkers; ++i) {
-      store_.partitions.emplace_back(
-          PartitionOptions{.memory_bytes = 8 << 20, .items = 1 << 12});
+      store_.partitions.emplace_back(PartitionOptions{.memory_bytes = 8 << 20, .items = 1 << 12});
     }
     for (uint32_t i = 0; i < handoffs; ++i) {
       handoffs_.handoffs.push_back(std::make_unique<Handoff>());
@@ -98,8 +97,7 @@ class CrampedServerTest : public ServerTest {
 
 /// The payload of an answer; checks that its headers are whole, summed, and to the client.
 Frame PayloadOf(const Frame& frame) {
-  const packet::Headers headers =
-      packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
+  const packet::Headers headers = packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
   EXPECT_EQ(headers.error, packet::ParseError::kNone);
   EXPECT_EQ(headers.protocol, 17);
   EXPECT_EQ(Frame(frame.begin(), frame.begin() + 6), Frame(kClientMac.begin(), kClientMac.end()));
@@ -164,7 +162,8 @@ TEST_F(ServerTest, AnAnswerThatDoesNotFitItsFrameIsBuiltElsewhere) {
 TEST_F(ServerTest, ALongAnswerLeavesInNumberedDatagrams) {
   const std::string key = KeyOf(0);
   // Bigger than a request can be over this MTU: put together by appending.
-  Give(0, Udp(kMemcachedPort, Ascii("set " + key + " 0 0 1000\r\n" + std::string(1000, 'a') + "\r\n")));
+  Give(0, Udp(kMemcachedPort,
+              Ascii("set " + key + " 0 0 1000\r\n" + std::string(1000, 'a') + "\r\n")));
   std::string value(1000, 'a');
   for (const char c : {'b', 'c', 'd'}) {
     value += std::string(1000, c);
@@ -224,8 +223,10 @@ TEST_F(ServerTest, ABatchOfMicaServesTheKeysOfBothWorkersInOrder) {
   const std::string a = KeyOf(0), b = KeyOf(1), one = "first", two = "the second";
   const auto message = [&](MicaOperation operation, const std::string& key,
                            const std::string& value, uint32_t opaque) {
-    return MicaMessage{.operation = operation, .opaque = opaque,
-                       .hash = RouteHash(AsBytes(key)), .key = AsBytes(key),
+    return MicaMessage{.operation = operation,
+                       .opaque = opaque,
+                       .hash = RouteHash(AsBytes(key)),
+                       .key = AsBytes(key),
                        .value = AsBytes(value)};
   };
   const Result result =
@@ -309,7 +310,8 @@ TEST_F(ServerTest, WhatCannotBeTrustedIsDroppedUnderItsName) {
 TEST_F(ServerTest, NoPrefixOfARequestDoesHarm) {
   const Frame whole = Udp(kMemcachedPort, Ascii("set " + KeyOf(0) + " 0 0 5\r\nhello\r\n"));
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
-    const Result result = Give(0, Frame(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(bytes)));
+    const Result result =
+        Give(0, Frame(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(bytes)));
     EXPECT_NE(result.verdict.action, Action::kForward) << bytes;
   }
   EXPECT_EQ(store_.partitions[0].counters().items, 0u);

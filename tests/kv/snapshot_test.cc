@@ -31,11 +31,11 @@ Partition& For(std::vector<Partition>& store, const std::string& key) {
 }
 Result Set(std::vector<Partition>& store, const std::string& key, const std::string& value,
            Attributes attributes = {}) {
-  return For(store, key).Set(BytesOf(key), Hash(BytesOf(key)).index, BytesOf(value), attributes,
-                             Condition::kAlways, kNow);
+  return For(store, key)
+      .Set(BytesOf(key), Hash(BytesOf(key)).index, BytesOf(value), attributes, Condition::kAlways,
+           kNow);
 }
-std::optional<ItemView> Get(std::vector<Partition>& store, const std::string& key,
-                            uint32_t now_s) {
+std::optional<ItemView> Get(std::vector<Partition>& store, const std::string& key, uint32_t now_s) {
   return For(store, key).Get(BytesOf(key), Hash(BytesOf(key)).index, now_s);
 }
 uint64_t ItemsOf(const std::vector<Partition>& store) {

@@ -161,15 +161,30 @@ class Soak {
     partition_.PrefetchItem(hash_);
     Entry* const entry = Live();
     switch (random_() % 16) {
-      case 0: case 1: case 2: case 3: return Get(entry);
-      case 4: case 5: case 6: return Set(entry, Condition::kAlways);
-      case 7: return Set(entry, Condition::kIfAbsent);
-      case 8: return Set(entry, Condition::kIfPresent);
-      case 9: case 10: return Set(entry, Condition::kIfUnchanged);
-      case 11: return Extend(entry, true);
-      case 12: return Extend(entry, false);
-      case 13: return Delete(entry);
-      case 14: return Touch(entry);
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return Get(entry);
+      case 4:
+      case 5:
+      case 6:
+        return Set(entry, Condition::kAlways);
+      case 7:
+        return Set(entry, Condition::kIfAbsent);
+      case 8:
+        return Set(entry, Condition::kIfPresent);
+      case 9:
+      case 10:
+        return Set(entry, Condition::kIfUnchanged);
+      case 11:
+        return Extend(entry, true);
+      case 12:
+        return Extend(entry, false);
+      case 13:
+        return Delete(entry);
+      case 14:
+        return Touch(entry);
       default:
         if (Chance(100'000)) {
           partition_.Clear();

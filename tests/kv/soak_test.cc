@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // soak_test [OPERATIONS]: at least so many in all, shared out among the plans; seeded.
+#include "kv/soak.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-
-#include "kv/soak.h"
 
 #include "kv/mebibyte.h"
 
@@ -34,7 +34,8 @@ const Case kCases[] = {
     {"Store", {Mode::kStore, 5, 64 * kMiB, 20'000, 30'000, kSpread}},
     {"StoreThatIsFull", {Mode::kStore, 6, kMiB, 20'000, 30'000, kSpread}, true},
     {"StoreOfLongValuesThatIsFull",
-     {Mode::kStore, 7, 4 * kMiB, 2000, 2000, kSpread, 2, 50'000}, true},
+     {Mode::kStore, 7, 4 * kMiB, 2000, 2000, kSpread, 2, 50'000},
+     true},
     {"StoreOfCollisions", {Mode::kStore, 8, 4 * kMiB, 10, 2000, kCollisions}},
 };
 

@@ -81,8 +81,8 @@ TEST(Config, ExpressionsOfFilesCountBeforeTheyAreCompiled) {
   std::ofstream right(folder / "right");
   for (int i = 0; i < 255; ++i) right << "word" << i << '\n';
   right.close();
-  const Refusal refusal = Refuse(R"({"filters": [{"pattern": "a"}, {"regex_file": "many"}]})",
-                                 folder);
+  const Refusal refusal =
+      Refuse(R"({"filters": [{"pattern": "a"}, {"regex_file": "many"}]})", folder);
   std::vector<std::string> errors;
   const auto config =
       ParseConfig(R"({"filters": [{"pattern": "a"}, {"regex_file": "right"}]})", folder, &errors);

@@ -32,19 +32,25 @@ class Maker {
 
   Json Value(int depth) {
     switch (Below(depth < 3 ? 10 : 7)) {
-      case 0: return nullptr;
-      case 1: return Below(2) == 0;
-      case 2: return static_cast<int64_t>(Below(5)) - 2;
-      case 3: return static_cast<double>(Below(9)) / 4;
+      case 0:
+        return nullptr;
+      case 1:
+        return Below(2) == 0;
+      case 2:
+        return static_cast<int64_t>(Below(5)) - 2;
+      case 3:
+        return static_cast<double>(Below(9)) / 4;
       case 4:
       case 5:
-      case 6: return Text();
+      case 6:
+        return Text();
       case 7: {
         Json array = Json::array();
         for (size_t n = Below(3); n > 0; --n) array.push_back(Value(depth + 1));
         return array;
       }
-      default: return Object(depth + 1);
+      default:
+        return Object(depth + 1);
     }
   }
   Json Object(int depth) {
@@ -81,14 +87,18 @@ class Maker {
       }
     }
     switch (Below(6)) {
-      case 0: return {selector + " IS NULL", at && at->is_null()};
-      case 1: return {selector + " NOT EXISTS", at == nullptr};
+      case 0:
+        return {selector + " IS NULL", at && at->is_null()};
+      case 1:
+        return {selector + " NOT EXISTS", at == nullptr};
       case 2: {
         const bool value = Below(2) == 0;
         return {selector + (value ? " IS TRUE" : " IS FALSE"), at && *at == Json(value)};
       }
-      case 3: return NumberLeaf(selector, at);
-      default: return TextLeaf(selector, at);
+      case 3:
+        return NumberLeaf(selector, at);
+      default:
+        return TextLeaf(selector, at);
     }
   }
   Made NumberLeaf(const std::string& selector, const Json* at) {
@@ -96,9 +106,9 @@ class Maker {
     const std::string relation = OneOf({"=", "!=", "<", "<=", ">", ">="});
     const bool is_number = at && at->is_number();
     const double value = is_number ? at->get<double>() : 0;
-    const bool holds = relation == "="    ? is_number && value == number
-                       : relation == "!=" ? at && !at->is_structured() &&
-                                                !(is_number && value == number)
+    const bool holds = relation == "=" ? is_number && value == number
+                       : relation == "!="
+                           ? at && !at->is_structured() && !(is_number && value == number)
                        : relation == "<"  ? is_number && value < number
                        : relation == "<=" ? is_number && value <= number
                        : relation == ">"  ? is_number && value > number
@@ -112,8 +122,7 @@ class Maker {
       quoted += c == '"' ? "\\\"" : std::string(1, c);
       expression += c == '*' ? "(?s:.*)" : std::string(1, c);
     }
-    const bool equal = at && at->is_string() &&
-                       RE2::FullMatch(at->get<std::string>(), expression);
+    const bool equal = at && at->is_string() && RE2::FullMatch(at->get<std::string>(), expression);
     if (Below(2) == 0) return {selector + " = \"" + quoted + "\"", equal};
     return {selector + " != \"" + quoted + "\"", at && !at->is_structured() && !equal};
   }
@@ -169,13 +178,15 @@ TEST(JsonPatterns, ReadNothingThatTheOtherReaderRefuses) {
 }
 
 TEST(Patterns, BentAtEveryByteAreRefusedOrAsk) {
-  const std::string lines[] = {"", "a b 5", R"({"a":[{"b":"x"}],"n":5})", "\"a b\" [c d] \xff",
-                               std::string("\0", 1), "{", "[", "\"", std::string(300, '[')};
+  const std::string lines[] = {
+      "",  "a b 5", R"({"a":[{"b":"x"}],"n":5})", "\"a b\" [c d] \xff", std::string("\0", 1), "{",
+      "[", "\"",    std::string(300, '[')};
   Scratch scratch;
   int compiled = 0;
-  for (const std::string pattern :
-       {R"(ERROR "a \"b" -%^a[^b]{1,3}.*$% ?c)", R"({ ($.a[0].b = "x*y" || $.n >= 1e3) && $.s IS NULL })",
-        R"({ $.t = %a+|b$% && $.u NOT EXISTS })", R"([a = "x*" && a != 5, ..., b = %x%, c > 1.5])"}) {
+  for (const std::string pattern : {R"(ERROR "a \"b" -%^a[^b]{1,3}.*$% ?c)",
+                                    R"({ ($.a[0].b = "x*y" || $.n >= 1e3) && $.s IS NULL })",
+                                    R"({ $.t = %a+|b$% && $.u NOT EXISTS })",
+                                    R"([a = "x*" && a != 5, ..., b = %x%, c > 1.5])"}) {
     const auto check = [&](const std::string& bent) {
       std::string error;
       const auto filter = Filter::CloudWatch(bent, &error);

@@ -74,8 +74,8 @@ class Dice {
   std::string Line() {
     std::string line;
     for (size_t n = Below(12); n > 0; --n) {
-      line += OneOf({"a", "b", "a", "b", "A", "B", "0", " ", "_", "\xc3\xa9", "\xe2\x82\xac", "\xff",
-                     "\"", "[", "]", "{", "\t", "\xc3"});
+      line += OneOf({"a", "b", "a", "b", "A", "B", "0", " ", "_", "\xc3\xa9", "\xe2\x82\xac",
+                     "\xff", "\"", "[", "]", "{", "\t", "\xc3"});
     }
     return line;
   }
@@ -94,12 +94,13 @@ class Dice {
     std::string regex = depth == 0 ? OneOf({"", "", "^", "(?i)", "(?i)^"}) : "";
     for (size_t n = 1 + Below(4); n > 0; --n) {
       if (depth < 3 && Below(4) == 0) {
-        regex += OneOf({"(", "(?:", "(?i:", "(?P<x" }).c_str();
+        regex += OneOf({"(", "(?:", "(?i:", "(?P<x"}).c_str();
         if (regex.ends_with("<x")) regex += std::to_string(++names_) + ">";
         regex += HostRegex(depth + 1) + ")";
       } else {
-        regex += OneOf({"a", "B", "b", ".", "[ab]", "[^a]", "\\d", "\\S", "\\W", "\\s", "\\b", "$",
-                        "^", "|", "\xc3\xa9", "[^\xc3]", "[a-b\\d]", "\\A", "\\Z", "\\n"});
+        regex +=
+            OneOf({"a",   "B", "b", ".", "[ab]",     "[^a]",    "\\d",      "\\S", "\\W", "\\s",
+                   "\\b", "$", "^", "|", "\xc3\xa9", "[^\xc3]", "[a-b\\d]", "\\A", "\\Z", "\\n"});
       }
       const char c = regex.back();
       if (c != '^' && c != '$' && c != '|' && !regex.ends_with("(?i)")) {
@@ -286,9 +287,9 @@ TEST(Needles, OfHostilePatternsAreTakenByHyperscan) {
   for (int i = 0; i < 200; ++i) classes += "[^a]?b";
   for (int i = 0; i < 10; ++i) counted += "a{1,999}b";
   for (int i = 0; i < 60; ++i) nested = "(?:" + nested + "b?){1,2}";
-  for (const std::string& pattern : {"%" + dots + "%", "%" + classes.substr(0, 1000) + "%",
-                                     "%" + counted + "%", std::string("%a.{900}b.{900}%"),
-                                     std::string("%[ab]{500}[bc]{500}%")}) {
+  for (const std::string& pattern :
+       {"%" + dots + "%", "%" + classes.substr(0, 1000) + "%", "%" + counted + "%",
+        std::string("%a.{900}b.{900}%"), std::string("%[ab]{500}[bc]{500}%")}) {
     ExpectHyperscanTakes(Of(pattern));
   }
   for (const std::string& expression : {nested, std::string("(?:ab|cd|ef?){300}x"),

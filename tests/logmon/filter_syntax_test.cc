@@ -111,12 +111,27 @@ TEST(RegexTerms, AreAnchoredAtTheLine) {
 
 TEST(RegexTerms, ReadCharactersInUtf8AndBytesInOtherText) {
   Check({
-      {"%a.c%", "a\xc3\xa9""c", true},
-      {"%a..c%", "a\xc3\xa9""c", false},
+      {"%a.c%",
+       "a\xc3\xa9"
+       "c",
+       true},
+      {"%a..c%",
+       "a\xc3\xa9"
+       "c",
+       false},
       {"%^[^x]{3}$%", "\xe2\x82\xac\xf0\x9f\x98\x80z", true},
-      {"%a.c%", "a\xe9""c", true},
-      {"%a..c%", "a\xc3\xa9""c \xff", true},
-      {"%a.*c%", "a\xff\xfe""c", true},
+      {"%a.c%",
+       "a\xe9"
+       "c",
+       true},
+      {"%a..c%",
+       "a\xc3\xa9"
+       "c \xff",
+       true},
+      {"%a.*c%",
+       "a\xff\xfe"
+       "c",
+       true},
   });
 }
 
@@ -292,8 +307,9 @@ TEST(FieldPatterns, TakeTimeLinearInTheLine) {
 }
 
 TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
-  EXPECT_EQ(ErrorOf("a b#"), "at byte 4: a term with anything but letters, digits and _ must be in "
-                             "double quotes");
+  EXPECT_EQ(ErrorOf("a b#"),
+            "at byte 4: a term with anything but letters, digits and _ must be in "
+            "double quotes");
   EXPECT_EQ(ErrorOf("a \"b"), "at byte 3: no closing quote");
   EXPECT_EQ(ErrorOf("a -"), "at byte 4: a term is missing");
   EXPECT_EQ(ErrorOf("%a"), "at byte 1: no closing percent sign");
@@ -307,7 +323,8 @@ TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
   EXPECT_EQ(ErrorOf("{ a = 1 }"), "at byte 3: a selector is missing: it begins with $.");
   EXPECT_EQ(ErrorOf("{ $. = 1 }"), "at byte 5: a name is missing: letters, digits, _ and -");
   EXPECT_EQ(ErrorOf("{ $.a[x] = 1 }"), "at byte 7: an index is missing: a number or * in brackets");
-  EXPECT_EQ(ErrorOf("{ $.a[**] = 1 }"), "at byte 8: an index is missing: a number or * in brackets");
+  EXPECT_EQ(ErrorOf("{ $.a[**] = 1 }"),
+            "at byte 8: an index is missing: a number or * in brackets");
   EXPECT_EQ(ErrorOf("{ $.a IS 1 }"), "at byte 10: NULL, TRUE or FALSE is missing behind IS");
   EXPECT_EQ(ErrorOf("{ ($.a = 1 }"), "at byte 3: no closing parenthesis");
   EXPECT_EQ(ErrorOf("{ $.a = 1 $.b = 2 }"), "at byte 11: &&, || or a closing brace is missing");
@@ -327,17 +344,18 @@ TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
 }
 
 TEST(Patterns, OfRegularExpressionsKeepToTheDialect) {
-  for (const char* foreign : {"%(a)%", "%a b%", "%a\"b%", "%\xc3\xa9%", "%a\\x80%", "%a\\1%",
-                              "%[%", "%*%", "%a{1001}%", "%a{1000}{1000}%"}) {
+  for (const char* foreign : {"%(a)%", "%a b%", "%a\"b%", "%\xc3\xa9%", "%a\\x80%", "%a\\1%", "%[%",
+                              "%*%", "%a{1001}%", "%a{1000}{1000}%"}) {
     EXPECT_TRUE(ErrorOf(foreign).starts_with("at byte ")) << foreign;
   }
 }
 
 TEST(Patterns, ErrorsAreOneLineOfPrintableText) {
   for (int byte = 0; byte < 256; ++byte) {
-    for (const std::string& pattern :
-         {std::string("a") + static_cast<char>(byte), std::string("%[z-") + static_cast<char>(byte) + "]%",
-          std::string("{ $.a = ") + static_cast<char>(byte), std::string("[a ") + static_cast<char>(byte)}) {
+    for (const std::string& pattern : {std::string("a") + static_cast<char>(byte),
+                                       std::string("%[z-") + static_cast<char>(byte) + "]%",
+                                       std::string("{ $.a = ") + static_cast<char>(byte),
+                                       std::string("[a ") + static_cast<char>(byte)}) {
       for (const char c : ErrorOf(pattern)) EXPECT_TRUE(c >= ' ' && c <= '~') << byte;
     }
   }

@@ -62,8 +62,7 @@ inline Bytes MakeFrame(const TextFrame& from) {
     add16(upper), add16(0);
   }
   frame.insert(frame.end(), from.text.begin(), from.text.end());
-  const packet::Headers headers =
-      packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
+  const packet::Headers headers = packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
   const auto sum = static_cast<uint16_t>(~NaiveUpperSum(frame.data(), headers));
   packet::StoreBe16(&frame[l4 + (from.tcp ? 16 : 6)], sum == 0 && !from.tcp ? 0xffff : sum);
   return frame;

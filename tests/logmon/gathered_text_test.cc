@@ -14,8 +14,8 @@ namespace {
 
 void Add(GatheredText& text, std::string_view ahead, std::string_view bytes, bool truncated = false,
          uint32_t number = 0) {
-  char* const to = text.Place(static_cast<uint32_t>(ahead.size()),
-                              static_cast<uint32_t>(bytes.size()));
+  char* const to =
+      text.Place(static_cast<uint32_t>(ahead.size()), static_cast<uint32_t>(bytes.size()));
   // As who takes a line in whole blocks: too much is written behind it.
   ahead.copy(to - ahead.size(), ahead.size());
   std::memset(to, '#', GatheredText::kSpareBytes);

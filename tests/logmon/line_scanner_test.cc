@@ -19,8 +19,8 @@ namespace sluice::engine::logmon {
 namespace {
 
 using namespace std::string_literals;
-using test::Match;
 using test::LineRecorder;
+using test::Match;
 using test::Rules;
 
 using Matches = std::vector<Match>;
@@ -75,8 +75,8 @@ void ExpectAsTheOracle(const RuleSet& rules, std::string_view text, uint32_t lin
   for (const std::string& line : test::SplitLines(text)) truncated += line.size() > line_bytes;
 
   const std::pair<const char*, Cut> cuts[] = {
-      {"1", Always(1)},       {"7", Always(7)},         {"64", Always(64)},
-      {"1472", Always(1472)}, {"9000", Always(9000)},   {"all", Always(text.size() + 1)},
+      {"1", Always(1)},        {"7", Always(7)},        {"64", Always(64)},
+      {"1472", Always(1472)},  {"9000", Always(9000)},  {"all", Always(text.size() + 1)},
       {"random", AtRandom(1)}, {"random", AtRandom(2)}, {"random", AtRandom(3)}};
   for (const auto& [name, cut] : cuts) {
     SCOPED_TRACE(name);
@@ -106,12 +106,15 @@ void ExpectAsTheOracle(const RuleSet& rules, std::string_view text, uint32_t lin
 
 /// What filters look for and what they trip over, in random order.
 std::string RandomText(uint64_t seed, size_t bytes) {
-  static const std::string kPieces[] = {
-      "ERROR", "ERR", "WARN", "foo", "bar", " ", "  ", "\t", "x", "y", "alpha", "omega", "\0"s,
-      "\xff\xfe"s, "\xc3\xa9"s, "from 192.0.2.1", " port 22", "status=404", "{\"a\":1}",
-      "10.0.0.1 bob 404", "\"", "[", "0123456789", "\v", "\f"};
-  static const std::string kEnds[] = {"\n", "\n", "\n", "\r\n", "\r\n", "\r", "\n\n", "\r\r\n",
-                                      "\n\r", "\r\n\r\n"};
+  static const std::string kPieces[] = {"ERROR",    "ERR",        "WARN",       "foo",
+                                        "bar",      " ",          "  ",         "\t",
+                                        "x",        "y",          "alpha",      "omega",
+                                        "\0"s,      "\xff\xfe"s,  "\xc3\xa9"s,  "from 192.0.2.1",
+                                        " port 22", "status=404", "{\"a\":1}",  "10.0.0.1 bob 404",
+                                        "\"",       "[",          "0123456789", "\v",
+                                        "\f"};
+  static const std::string kEnds[] = {"\n", "\n",   "\n",     "\r\n", "\r\n",
+                                      "\r", "\n\n", "\r\r\n", "\n\r", "\r\n\r\n"};
   std::mt19937_64 random(seed);
   std::string text;
   while (text.size() < bytes) {
@@ -127,11 +130,28 @@ std::string RandomText(uint64_t seed, size_t bytes) {
 }
 
 const std::vector<std::string>& MixedFilters() {
-  static const std::vector<std::string> filters = {
-      "ERROR", "\"foo bar\"", "?alpha ?omega", "ERROR -foo", "foo bar x", "ERROR foo -WARN",
-      "%status=[0-9]+%", "%^foo%", "%bar$%", "/^foo", "/bar$", "/foo\\s*$", "/\\bfoo\\b",
-      "/^foo.*bar$", "/from <HOST>( port \\d+)?$", "/x$|^y", "/(foo|bar)x", "\"\xc3\xa9\"",
-      "{ $.a = 1 }", "[ip, user, status = 4*]", "?foo ?ERROR", "ERROR"};
+  static const std::vector<std::string> filters = {"ERROR",
+                                                   "\"foo bar\"",
+                                                   "?alpha ?omega",
+                                                   "ERROR -foo",
+                                                   "foo bar x",
+                                                   "ERROR foo -WARN",
+                                                   "%status=[0-9]+%",
+                                                   "%^foo%",
+                                                   "%bar$%",
+                                                   "/^foo",
+                                                   "/bar$",
+                                                   "/foo\\s*$",
+                                                   "/\\bfoo\\b",
+                                                   "/^foo.*bar$",
+                                                   "/from <HOST>( port \\d+)?$",
+                                                   "/x$|^y",
+                                                   "/(foo|bar)x",
+                                                   "\"\xc3\xa9\"",
+                                                   "{ $.a = 1 }",
+                                                   "[ip, user, status = 4*]",
+                                                   "?foo ?ERROR",
+                                                   "ERROR"};
   return filters;
 }
 
@@ -179,9 +199,10 @@ TEST(LineScanner, SaysTheSameOfThisSystemsLog) {
   std::string text(std::istreambuf_iterator<char>(file), {});
   if (text.empty()) GTEST_SKIP() << "no log of installed packages";
   text.resize(std::min<size_t>(text.size(), 300000));
-  ExpectAsTheOracle(*Rules({"installed", "status -triggers", "?remove ?purge", "/ (\\S+):amd64 \\S+$",
-                            "\"status half-configured\"", "[date, time, verb = status, ...]"}),
-                    text, 65536);
+  ExpectAsTheOracle(
+      *Rules({"installed", "status -triggers", "?remove ?purge", "/ (\\S+):amd64 \\S+$",
+              "\"status half-configured\"", "[date, time, verb = status, ...]"}),
+      text, 65536);
 }
 
 TEST(LineScanner, EndsALineWithLfCrLfOrCr) {

@@ -31,8 +31,8 @@ class LogText {
 
   /// The same of a service that answers requests; one line in a hundred says ERROR.
   std::string Service(size_t bytes) {
-    static constexpr const char* kPaths[] = {"/", "/v1/orders", "/v1/orders/items", "/health",
-                                             "/static/app.js", "/v2/users/profile"};
+    static constexpr const char* kPaths[] = {"/",       "/v1/orders",     "/v1/orders/items",
+                                             "/health", "/static/app.js", "/v2/users/profile"};
     std::string text;
     while (text.size() < bytes) {
       AddStamp(&text);
@@ -73,10 +73,13 @@ class LogText {
   void AddAuthMessage(std::string* text) {
     const std::string from = " from " + Address() + " port " + std::to_string(Below(60000) + 1024);
     switch (Below(16)) {
-      case 0: case 1: case 2:
+      case 0:
+      case 1:
+      case 2:
         *text += "Failed password for invalid user " + User() + from + " ssh2";
         break;
-      case 3: case 4:
+      case 3:
+      case 4:
         *text += "Failed password for root" + from + " ssh2";
         break;
       case 5:
@@ -85,14 +88,18 @@ class LogText {
       case 6:
         *text += "input_userauth_request: invalid user " + User() + " [preauth]";
         break;
-      case 7: case 8:
-        *text += "pam_unix(sshd:auth): authentication failure; logname= uid=0 euid=0 tty=ssh "
-                 "ruser= rhost=" + Address() + "  user=" + User();
+      case 7:
+      case 8:
+        *text +=
+            "pam_unix(sshd:auth): authentication failure; logname= uid=0 euid=0 tty=ssh "
+            "ruser= rhost=" +
+            Address() + "  user=" + User();
         break;
       case 9:
         *text += "pam_unix(sshd:auth): check pass; user unknown";
         break;
-      case 10: case 11:
+      case 10:
+      case 11:
         *text += "Received disconnect" + from + ":11: Bye Bye [preauth]";
         break;
       case 12:
@@ -122,29 +129,29 @@ inline std::vector<std::string> LightPatterns() {
 inline std::vector<std::string> HeavyExpressions() {
   const std::string sshd = "sshd\\[\\d+\\]: ";
   std::vector<std::string> all;
-  for (const char* message : {
-           "Failed \\S+ for invalid user \\S* from <HOST>( port \\d+)?( ssh\\d*)?$",
-           "Failed \\S+ for \\S+ from <HOST>( port \\d+)?( ssh\\d*)?$",
-           "Failed (password|publickey|keyboard-interactive/pam) for .* from <HOST>",
-           "Invalid user .* from <HOST>( port \\d+)?$",
-           "input_userauth_request: invalid user \\S* \\[preauth\\]$",
-           "pam_unix\\(sshd:auth\\): authentication failure;.* rhost=<HOST>(\\s+user=\\S*)?$",
-           "pam_\\w+\\(sshd:auth\\): .*user unknown$",
-           "Received disconnect from <HOST>( port \\d+)?:\\s*\\d+: .*\\[preauth\\]$",
-           "Received disconnect from <HOST>.*: (Auth fail|Too many authentication failures)",
-           "Connection (closed|reset) by (authenticating user \\S+ )?<HOST>.*\\[preauth\\]$",
-           "Disconnected from (invalid|authenticating) user \\S* <HOST>( port \\d+)?",
-           "reverse mapping checking getaddrinfo for \\S+ \\[<HOST>\\] failed",
-           "Address <HOST> maps to \\S+, but this does not map back",
-           "User \\S+ from <HOST> not allowed because (not )?listed in \\w+$",
-           "User \\S+ from <HOST> not allowed because a group is listed in \\w+$",
-           "User \\S+ from <HOST> not allowed because account is locked",
-           "refused connect from \\S+ \\(<HOST>\\)$",
-           "maximum authentication attempts exceeded for .* from <HOST>",
-           "Unable to negotiate with <HOST>.*: no matching .* found",
-           "Did not receive identification string from <HOST>",
-           "Bad protocol version identification '.*' from <HOST>",
-           "ROOT LOGIN REFUSED( FROM|.*from) <HOST>"}) {
+  for (const char* message :
+       {"Failed \\S+ for invalid user \\S* from <HOST>( port \\d+)?( ssh\\d*)?$",
+        "Failed \\S+ for \\S+ from <HOST>( port \\d+)?( ssh\\d*)?$",
+        "Failed (password|publickey|keyboard-interactive/pam) for .* from <HOST>",
+        "Invalid user .* from <HOST>( port \\d+)?$",
+        "input_userauth_request: invalid user \\S* \\[preauth\\]$",
+        "pam_unix\\(sshd:auth\\): authentication failure;.* rhost=<HOST>(\\s+user=\\S*)?$",
+        "pam_\\w+\\(sshd:auth\\): .*user unknown$",
+        "Received disconnect from <HOST>( port \\d+)?:\\s*\\d+: .*\\[preauth\\]$",
+        "Received disconnect from <HOST>.*: (Auth fail|Too many authentication failures)",
+        "Connection (closed|reset) by (authenticating user \\S+ )?<HOST>.*\\[preauth\\]$",
+        "Disconnected from (invalid|authenticating) user \\S* <HOST>( port \\d+)?",
+        "reverse mapping checking getaddrinfo for \\S+ \\[<HOST>\\] failed",
+        "Address <HOST> maps to \\S+, but this does not map back",
+        "User \\S+ from <HOST> not allowed because (not )?listed in \\w+$",
+        "User \\S+ from <HOST> not allowed because a group is listed in \\w+$",
+        "User \\S+ from <HOST> not allowed because account is locked",
+        "refused connect from \\S+ \\(<HOST>\\)$",
+        "maximum authentication attempts exceeded for .* from <HOST>",
+        "Unable to negotiate with <HOST>.*: no matching .* found",
+        "Did not receive identification string from <HOST>",
+        "Bad protocol version identification '.*' from <HOST>",
+        "ROOT LOGIN REFUSED( FROM|.*from) <HOST>"}) {
     all.push_back(sshd + message);
   }
   return all;

@@ -245,7 +245,7 @@ TEST(Alerts, FireOnceUntilThereAreFewerEvents) {
   EXPECT_EQ(alert.OnEvent(105), Edge::kNone);
   EXPECT_EQ(alert.OnEvent(109), Edge::kFired);
   EXPECT_EQ(alert.OnEvent(109), Edge::kNone);
-  EXPECT_EQ(alert.OnTime(114), Edge::kNone);   // 105, 109, 109
+  EXPECT_EQ(alert.OnTime(114), Edge::kNone);  // 105, 109, 109
   EXPECT_EQ(alert.OnTime(115), Edge::kCleared);
   EXPECT_EQ(alert.OnEvent(116), Edge::kFired);
   EXPECT_TRUE(alert.is_firing());
@@ -273,10 +273,10 @@ TEST(Alerts, OfSlidingWindowsCountExactly) {
 TEST(Alerts, OfFixedWindowsCountFromZero) {
   Alert alert = Make(2, 10, false);
   EXPECT_EQ(alert.OnEvent(9), Edge::kNone);
-  EXPECT_EQ(alert.OnEvent(10), Edge::kNone);   // Another window.
+  EXPECT_EQ(alert.OnEvent(10), Edge::kNone);  // Another window.
   EXPECT_EQ(alert.OnEvent(19), Edge::kFired);
   EXPECT_EQ(alert.OnEvent(20), Edge::kNone);
-  EXPECT_EQ(alert.OnEvent(21), Edge::kNone);   // Did not fall below.
+  EXPECT_EQ(alert.OnEvent(21), Edge::kNone);  // Did not fall below.
   EXPECT_EQ(alert.OnTime(30), Edge::kNone);
   EXPECT_EQ(alert.OnTime(40), Edge::kCleared);  // The window from 30 had none.
   EXPECT_EQ(alert.OnEvent(41), Edge::kNone);
@@ -304,7 +304,7 @@ TEST(Alerts, BearClockSteps) {
   for (const bool sliding : {true, false}) {
     Alert alert = Make(2, 10, sliding);
     EXPECT_EQ(alert.OnEvent(1'000'000), Edge::kNone);
-    EXPECT_EQ(alert.OnEvent(5), Edge::kNone);  // Far back: forgotten.
+    EXPECT_EQ(alert.OnEvent(5), Edge::kNone);   // Far back: forgotten.
     EXPECT_EQ(alert.OnEvent(4), Edge::kFired);  // A little back: at 5.
     EXPECT_EQ(alert.OnTime(UINT64_MAX), Edge::kCleared);
     EXPECT_EQ(alert.OnEvent(0), Edge::kNone);

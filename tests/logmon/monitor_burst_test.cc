@@ -62,8 +62,10 @@ std::unique_ptr<const RuleSet> Rules(bool every_line) {
 
 /// Words, few of which match, and line ends of all kinds.
 std::string RandomText(std::mt19937& random, size_t bytes) {
-  static constexpr const char* kPieces[] = {"ERROR", "ERR", "foo", " bar", "alpha", "omega", " ",
-                                            "{\"a\":1}", "x", "some words of no interest ", "1"};
+  static constexpr const char* kPieces[] = {
+      "ERROR", "ERR", "foo",       " bar", "alpha",
+      "omega", " ",   "{\"a\":1}", "x",    "some words of no interest ",
+      "1"};
   static constexpr const char* kEnds[] = {"\n", "\n", "\n", "\r\n", "\r", "\n\n"};
   std::string text;
   while (text.size() < bytes) {
@@ -80,8 +82,13 @@ std::string RandomText(std::mt19937& random, size_t bytes) {
 std::vector<Bytes> FramesOf(uint32_t sender, std::mt19937& random) {
   const std::string text = RandomText(random, 6000);
   const bool tcp = sender % 3 == 1, syslog = sender % 3 == 2, ipv6 = sender % 4 == 3;
-  TextFrame from{.tcp = tcp, .ipv6 = ipv6, .vlan = sender % 5 == 4, .sender = sender,
-                 .destination_port = tcp ? kTcpPort : syslog ? kSyslogPort : kLinePort};
+  TextFrame from{.tcp = tcp,
+                 .ipv6 = ipv6,
+                 .vlan = sender % 5 == 4,
+                 .sender = sender,
+                 .destination_port = tcp      ? kTcpPort
+                                     : syslog ? kSyslogPort
+                                              : kLinePort};
   std::vector<Bytes> frames;
   if (syslog) {
     uint32_t number = 0;

@@ -89,8 +89,11 @@ class MonitorTest : public testing::Test {
     return Process(TextFrame{.text = text, .sender = sender, .destination_port = kLinePort});
   }
   packet::Verdict Segment(uint32_t sequence, std::string_view text, uint8_t flags = 0x10) {
-    return Process(TextFrame{.text = text, .tcp = true, .destination_port = kTcpPort,
-                             .sequence = sequence, .flags = flags});
+    return Process(TextFrame{.text = text,
+                             .tcp = true,
+                             .destination_port = kTcpPort,
+                             .sequence = sequence,
+                             .flags = flags});
   }
   Counts Seen() { return std::exchange(monitor_->sink().counts, Counts()); }
   uint64_t Count(Counter::Event event) const { return monitor_->counters().Load(event); }
@@ -106,8 +109,9 @@ struct Log {
   Counts counts{};
 
   explicit Log(uint32_t seed, uint32_t count) {
-    static constexpr const char* kWords[] = {"ERROR", "timeout", "INFO", "user=7", "10.0.0.1",
-                                             "E", "RROR", "time", "out", "\xc3\xa4", "{\"a\":1}"};
+    static constexpr const char* kWords[] = {"ERROR",    "timeout",  "INFO",     "user=7",
+                                             "10.0.0.1", "E",        "RROR",     "time",
+                                             "out",      "\xc3\xa4", "{\"a\":1}"};
     std::mt19937 random(seed);
     for (uint32_t i = 0; i < count; ++i) {
       std::string line;
@@ -147,24 +151,33 @@ TEST_F(MonitorTest, CountsTheSameTextAlikeOnAllTransports) {
       for (const size_t chunk : {1, 7, 64, 1472, 8972}) {
         for (size_t at = 0; at < text.size(); at += chunk) {
           const std::string part = text.substr(at, chunk);
-          Process(TextFrame{.text = part, .ipv6 = ipv6, .vlan = true,
+          Process(TextFrame{.text = part,
+                            .ipv6 = ipv6,
+                            .vlan = true,
                             .source_port = static_cast<uint16_t>(chunk),
                             .destination_port = kLinePort});
         }
         EXPECT_EQ(Seen(), log.counts) << chunk;
-        Process(TextFrame{.tcp = true, .ipv6 = ipv6, .destination_port = kTcpPort,
-                          .sequence = 0xffff0000, .flags = kSyn});
+        Process(TextFrame{.tcp = true,
+                          .ipv6 = ipv6,
+                          .destination_port = kTcpPort,
+                          .sequence = 0xffff0000,
+                          .flags = kSyn});
         for (size_t at = 0; at < text.size(); at += 2 * chunk) {
           // Each pair of segments the wrong way round, and one again.
           for (const size_t begin : {at + chunk, at, at + chunk}) {
             if (begin >= text.size()) continue;
             const std::string part = text.substr(begin, chunk);
-            Process(TextFrame{.text = part, .tcp = true, .ipv6 = ipv6,
+            Process(TextFrame{.text = part,
+                              .tcp = true,
+                              .ipv6 = ipv6,
                               .destination_port = kTcpPort,
                               .sequence = 0xffff0001 + static_cast<uint32_t>(begin)});
           }
         }
-        Process(TextFrame{.tcp = true, .ipv6 = ipv6, .destination_port = kTcpPort,
+        Process(TextFrame{.tcp = true,
+                          .ipv6 = ipv6,
+                          .destination_port = kTcpPort,
                           .sequence = 0xffff0001 + static_cast<uint32_t>(text.size()),
                           .flags = kFin});
         EXPECT_EQ(Seen(), log.counts) << chunk;
@@ -212,9 +225,9 @@ TEST_F(MonitorTest, ReadsFixturesOfEveryKindToTheirEnding) {
       EXPECT_EQ(Process(frame), pass_on ? packet::kForward : verdict);
       EXPECT_EQ(Count(Counter::kTextBytes), text_bytes);
     };
-    for (const Bytes& udp : {test::kUdp4, test::kUdp4NoChecksum, test::kUdp4IpOptions,
-                             test::kVlanUdp4, test::kQinQUdp6, test::kUdp6,
-                             test::kUdp6Authenticated}) {
+    for (const Bytes& udp :
+         {test::kUdp4, test::kUdp4NoChecksum, test::kUdp4IpOptions, test::kVlanUdp4,
+          test::kQinQUdp6, test::kUdp6, test::kUdp6Authenticated}) {
       expect(udp, packet::kConsume, 18);
     }
     expect(test::kUdp4Empty, packet::kConsume, 0);  // Padding is no text.
@@ -241,7 +254,9 @@ TEST_F(MonitorTest, ReadsFixturesOfEveryKindToTheirEnding) {
 TEST_F(MonitorTest, MatchesNoTextThatWasCorrupted) {
   for (const bool tcp : {false, true}) {
     for (const bool ipv6 : {false, true}) {
-      const Bytes whole = MakeFrame({.text = "ERROR\n", .tcp = tcp, .ipv6 = ipv6,
+      const Bytes whole = MakeFrame({.text = "ERROR\n",
+                                     .tcp = tcp,
+                                     .ipv6 = ipv6,
                                      .destination_port = tcp ? kTcpPort : kLinePort});
       for (size_t i = whole.size() - 6; i < whole.size(); ++i) {
         Bytes bent = whole;
@@ -274,8 +289,10 @@ TEST_F(MonitorTest, FindsInPlainFramesWhatItFindsInTagged) {
   const std::string text = "a text of some length";
   for (int round = 0; round < 20'000; ++round) {
     const bool is_tcp = random() % 2 == 0;
-    TextFrame from{.text = std::string_view(text).substr(random() % text.size()), .tcp = is_tcp,
-                   .destination_port = is_tcp ? kTcpPort : kLinePort, .sequence = 77};
+    TextFrame from{.text = std::string_view(text).substr(random() % text.size()),
+                   .tcp = is_tcp,
+                   .destination_port = is_tcp ? kTcpPort : kLinePort,
+                   .sequence = 77};
     Bytes plain = MakeFrame(from);
     from.vlan = true;
     Bytes tagged = MakeFrame(from);
@@ -391,8 +408,11 @@ TEST_F(MonitorTest, KeepsWorkingStreamsThroughAScanOfPortsAndForgetsTheScan) {
   Segment(0, "", kSyn);
   Segment(1, "ERR");
   for (uint32_t i = 0; i < 20'000; ++i) {
-    Process(TextFrame{.tcp = true, .sender = 1000 + i, .destination_port = kTcpPort,
-                      .sequence = i, .flags = kSyn});
+    Process(TextFrame{.tcp = true,
+                      .sender = 1000 + i,
+                      .destination_port = kTcpPort,
+                      .sequence = i,
+                      .flags = kSyn});
   }
   EXPECT_EQ(monitor_->sources(), 1000u);
   EXPECT_EQ(Count(Counter::kEvictedSources), 20'001u - 1000u);
@@ -432,12 +452,11 @@ TEST_F(MonitorTest, GivesEveryFrameOneEndingAndEveryReasonAName) {
   }
   EXPECT_EQ(endings[static_cast<size_t>(Action::kForward)], 0u);
   EXPECT_EQ(endings[static_cast<size_t>(Action::kDrop)],
-            Count(Counter::kMalformed) + Count(Counter::kFragments) +
-                Count(Counter::kBadChecksum));
+            Count(Counter::kMalformed) + Count(Counter::kFragments) + Count(Counter::kBadChecksum));
   EXPECT_EQ(endings[static_cast<size_t>(Action::kPass)], Count(Counter::kOther));
-  EXPECT_EQ(endings[static_cast<size_t>(Action::kConsume)],
-            Count(Counter::kSyslogMessages) + Count(Counter::kLineDatagrams) +
-                Count(Counter::kTcpSegments));
+  EXPECT_EQ(endings[static_cast<size_t>(Action::kConsume)], Count(Counter::kSyslogMessages) +
+                                                                Count(Counter::kLineDatagrams) +
+                                                                Count(Counter::kTcpSegments));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 //
 // Expressions of fail2ban's, and files of them, written here in the format's words. What they must
 // say is from Python's re and fail2ban's jail.conf(5). fail2ban_test.py has Debian's files.
+#include "engine/logmon/filter/regex_file.h"
+
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +16,6 @@
 
 #include "engine/logmon/filter/fail2ban_config.h"
 #include "engine/logmon/filter/filter.h"
-#include "engine/logmon/filter/regex_file.h"
 
 namespace sluice::engine::logmon {
 namespace {
@@ -53,16 +54,24 @@ TEST(Expressions, LookAroundRememberAndDecide) {
     bool matches;
   };
   for (const Case& one : {
-           Case{"a(?=b)", "xab", true}, Case{"a(?=b)", "xac", false},
+           Case{"a(?=b)", "xab", true},
+           Case{"a(?=b)", "xac", false},
            Case{"\\[(?!recidive\\])\\S+\\] Ban <HOST>$", "[sshd] Ban 192.0.2.1", true},
            Case{"\\[(?!recidive\\])\\S+\\] Ban <HOST>$", "[recidive] Ban 192.0.2.1", false},
-           Case{"(?<=x)b", "xb", true}, Case{"(?<=x)b", "ab", false},
-           Case{"(?<!x)b", "b", true}, Case{"(?<!x)b", "xb", false},
-           Case{"^(\\w+) \\1$", "a a", true}, Case{"^(\\w+) \\1$", "a b", false},
-           Case{"^(?P<q>['\"])x(?P=q)$", "'x'", true}, Case{"^(?P<q>['\"])x(?P=q)$", "'x\"", false},
-           Case{"^(?P<q>\")?x(?(q)\"|!)$", "\"x\"", true}, Case{"^(?P<q>\")?x(?(q)\"|!)$", "x!", true},
-           Case{"^(?P<q>\")?x(?(q)\"|!)$", "\"x!", false}, Case{"^(a)?x(?(1)b)$", "axb", true},
-           Case{"^(a)?x(?(1)b)$", "ax", false}, Case{"^(?>a+)ab", "aaab", false},
+           Case{"(?<=x)b", "xb", true},
+           Case{"(?<=x)b", "ab", false},
+           Case{"(?<!x)b", "b", true},
+           Case{"(?<!x)b", "xb", false},
+           Case{"^(\\w+) \\1$", "a a", true},
+           Case{"^(\\w+) \\1$", "a b", false},
+           Case{"^(?P<q>['\"])x(?P=q)$", "'x'", true},
+           Case{"^(?P<q>['\"])x(?P=q)$", "'x\"", false},
+           Case{"^(?P<q>\")?x(?(q)\"|!)$", "\"x\"", true},
+           Case{"^(?P<q>\")?x(?(q)\"|!)$", "x!", true},
+           Case{"^(?P<q>\")?x(?(q)\"|!)$", "\"x!", false},
+           Case{"^(a)?x(?(1)b)$", "axb", true},
+           Case{"^(a)?x(?(1)b)$", "ax", false},
+           Case{"^(?>a+)ab", "aaab", false},
        }) {
     EXPECT_EQ(Finds(one.expression, one.line), one.matches) << one.expression << " " << one.line;
   }
@@ -74,13 +83,29 @@ TEST(Expressions, MeanWhatPythonMeans) {
     bool matches;
   };
   for (const Case& one : {
-           Case{"^a{,2}b$", "aab", true}, Case{"^a{,2}b$", "aaab", false},
-           Case{"^a{x}$", "a{x}", true}, Case{"^[[:a]$", ":", true}, Case{"^[]a]+$", "a]", true},
-           Case{"^a\\sb$", "a\vb", true}, Case{"^a[\\s]b$", "a\x1c""b", true},
-           Case{"^a\\Sb$", "a\x1f""b", false}, Case{"^a\\vb$", "a\vb", true},
-           Case{"^a\\vb$", "a\fb", false}, Case{"a(?#note)b", "ab", true}, Case{"(?iu)AB", "ab", true},
-           Case{"a\\_b", "a_b", true}, Case{"a\\Z", "ab", false}, Case{"^[\\b]$", "\b", true},
-           Case{"a$b", "ab", false}, Case{"(?:a|b$)c?", "b", true},
+           Case{"^a{,2}b$", "aab", true},
+           Case{"^a{,2}b$", "aaab", false},
+           Case{"^a{x}$", "a{x}", true},
+           Case{"^[[:a]$", ":", true},
+           Case{"^[]a]+$", "a]", true},
+           Case{"^a\\sb$", "a\vb", true},
+           Case{"^a[\\s]b$",
+                "a\x1c"
+                "b",
+                true},
+           Case{"^a\\Sb$",
+                "a\x1f"
+                "b",
+                false},
+           Case{"^a\\vb$", "a\vb", true},
+           Case{"^a\\vb$", "a\fb", false},
+           Case{"a(?#note)b", "ab", true},
+           Case{"(?iu)AB", "ab", true},
+           Case{"a\\_b", "a_b", true},
+           Case{"a\\Z", "ab", false},
+           Case{"^[\\b]$", "\b", true},
+           Case{"a$b", "ab", false},
+           Case{"(?:a|b$)c?", "b", true},
        }) {
     EXPECT_EQ(Finds(one.expression, one.line), one.matches) << one.expression << " " << one.line;
   }
@@ -103,8 +128,8 @@ TEST(Expressions, TellWhoWasThere) {
 }
 
 TEST(Expressions, ThatNeitherEngineTakesAreRefusedWithAReason) {
-  for (const char* wrong : {"(?(x)a|b)", "(a", "a)", "[a", "(?<=a+)b", "<F-USER>a",
-                            "a</F-USER>", "<SKIPLINES>"}) {
+  for (const char* wrong :
+       {"(?(x)a|b)", "(a", "a)", "[a", "(?<=a+)b", "<F-USER>a", "a</F-USER>", "<SKIPLINES>"}) {
     const std::string error = FaultOf(wrong);
     EXPECT_NE(error, "accepted") << wrong;
     EXPECT_FALSE(error.empty()) << wrong;
@@ -177,17 +202,19 @@ TEST_F(RegexFiles, HaveOneExpressionALine) {
 }
 
 TEST_F(RegexFiles, OfFail2banHaveContinuedLinesAndNames) {
-  Write("common.conf", "[DEFAULT]\n_daemon = \\S*\nlogtype = file\n"
-                       "__prefix = <lt_<logtype>/__prefix>\n"
-                       "[lt_file]\n__prefix = \\s*\\S+ %(_daemon)s(?:\\[\\d+\\])?:\\s\n"
-                       "[lt_short]\n__prefix = short\n");
-  const std::string text = "# comment\n[INCLUDES]\nbefore = common.conf\nafter = y.conf\n\n"
-                           "[Definition]\n_daemon = x(?:d|e) ; note\n"
-                           "failregex = %(known/__prefix)sbad <HOST>$\n"
-                           "            # comment\n\n"
-                           "   worse 100%% of <F-USER>\\w+</F-USER> <mode-<mode>>\n"
-                           "ignoreregex =\nmode-hard = hard\nmode-soft = soft\n"
-                           "[Init]\nmode = hard\n";
+  Write("common.conf",
+        "[DEFAULT]\n_daemon = \\S*\nlogtype = file\n"
+        "__prefix = <lt_<logtype>/__prefix>\n"
+        "[lt_file]\n__prefix = \\s*\\S+ %(_daemon)s(?:\\[\\d+\\])?:\\s\n"
+        "[lt_short]\n__prefix = short\n");
+  const std::string text =
+      "# comment\n[INCLUDES]\nbefore = common.conf\nafter = y.conf\n\n"
+      "[Definition]\n_daemon = x(?:d|e) ; note\n"
+      "failregex = %(known/__prefix)sbad <HOST>$\n"
+      "            # comment\n\n"
+      "   worse 100%% of <F-USER>\\w+</F-USER> <mode-<mode>>\n"
+      "ignoreregex =\nmode-hard = hard\nmode-soft = soft\n"
+      "[Init]\nmode = hard\n";
   const auto rules = [&] {
     std::string error;
     const auto config = Fail2banConfig::Parse(folder_ / "x.conf", text, &error);
@@ -195,8 +222,9 @@ TEST_F(RegexFiles, OfFail2banHaveContinuedLinesAndNames) {
     EXPECT_TRUE(value) << error;
     return value.value_or("");
   };
-  EXPECT_EQ(rules(), "\\s*\\S+ \\S*(?:\\[\\d+\\])?:\\sbad <HOST>$\n"
-                     "worse 100% of <F-USER>\\w+</F-USER> hard");
+  EXPECT_EQ(rules(),
+            "\\s*\\S+ \\S*(?:\\[\\d+\\])?:\\sbad <HOST>$\n"
+            "worse 100% of <F-USER>\\w+</F-USER> hard");
   Write("y.conf", "[Init]\nmode = soft\n");
   EXPECT_TRUE(rules().ends_with("soft"));
   Write("y.local", "[Init]\nmode = hard\n");
@@ -206,26 +234,29 @@ TEST_F(RegexFiles, OfFail2banHaveContinuedLinesAndNames) {
 }
 
 TEST_F(RegexFiles, OfFail2banAreSearchedWithoutTimeStampsInWhatThePrefixLeaves) {
-  const Filter filter = Read(Write("y.conf",
-      "[Definition]\n"
-      "prefregex = ^\\s*\\S+ sshd(?:\\[\\d+\\])?: <F-CONTENT>.+</F-CONTENT>$\n"
-      "failregex = ^Invalid user \\S* from <HOST>(?: port \\d+)?$\n"
-      "            ^<HOST> \\[\\] not allowed\n"
-      "ignoreregex = from 192\\.0\\.2\\.9\n"));
-  EXPECT_EQ(Failures(filter,
-                     {"Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster from 173.234.31.186",
-                      "2005-12-04T04:47:44.123+01:00 a sshd: Invalid user  from b",
-                      "a sshd: Invalid user x from 192.0.2.1 port 5",
-                      "a sshd: x Invalid user x from 192.0.2.1",
-                      "a sshd: Invalid user x from 192.0.2.1 extra",
-                      "a sshd: 192.0.2.1 [10/Oct/2023:13:55:36 -0700] not allowed",
-                      "a sshd: Invalid user x from 192.0.2.9"}),
-            "173.234.31.186 b 192.0.2.1 - - 192.0.2.1 - ");
+  const Filter filter =
+      Read(Write("y.conf",
+                 "[Definition]\n"
+                 "prefregex = ^\\s*\\S+ sshd(?:\\[\\d+\\])?: <F-CONTENT>.+</F-CONTENT>$\n"
+                 "failregex = ^Invalid user \\S* from <HOST>(?: port \\d+)?$\n"
+                 "            ^<HOST> \\[\\] not allowed\n"
+                 "ignoreregex = from 192\\.0\\.2\\.9\n"));
+  EXPECT_EQ(
+      Failures(
+          filter,
+          {"Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster from 173.234.31.186",
+           "2005-12-04T04:47:44.123+01:00 a sshd: Invalid user  from b",
+           "a sshd: Invalid user x from 192.0.2.1 port 5",
+           "a sshd: x Invalid user x from 192.0.2.1", "a sshd: Invalid user x from 192.0.2.1 extra",
+           "a sshd: 192.0.2.1 [10/Oct/2023:13:55:36 -0700] not allowed",
+           "a sshd: Invalid user x from 192.0.2.9"}),
+      "173.234.31.186 b 192.0.2.1 - - 192.0.2.1 - ");
 }
 
 TEST_F(RegexFiles, OfFail2banHaveDatePatterns) {
-  const Filter filter = Read(Write("d.conf", "[Definition]\nfailregex = ^ bad <HOST>$\n"
-                                             "datepattern = ^t=%%Y-%%m-%%d\n   ^<{DATE}>\n   EPOCH\n"));
+  const Filter filter = Read(Write("d.conf",
+                                   "[Definition]\nfailregex = ^ bad <HOST>$\n"
+                                   "datepattern = ^t=%%Y-%%m-%%d\n   ^<{DATE}>\n   EPOCH\n"));
   EXPECT_EQ(Failures(filter, {"t=2023-10-11 bad a", "t=2023-13-11 bad a", "1718000000 bad b",
                               "<2023-10-11 01:02:03> bad c", "2023-10-11 01:02:03 bad d"}),
             "a - b c - ");
@@ -259,8 +290,10 @@ TEST_F(RegexFiles, OfFail2banPutLinesOfASessionTogether) {
 // The same place in memory serves one session after the other.
 TEST_F(RegexFiles, OfFail2banKeepNothingOfSessionsThatAreOver) {
   const Filter filter = Read(Write("s.conf", kSessions));
-  EXPECT_EQ(Failures(filter, {"s[1]: accepted a from 192.0.2.1", "s[2]: accepted b from 192.0.2.2"}),
-            "- - ") << "either of one line";
+  EXPECT_EQ(
+      Failures(filter, {"s[1]: accepted a from 192.0.2.1", "s[2]: accepted b from 192.0.2.2"}),
+      "- - ")
+      << "either of one line";
   Scratch scratch;
   for (size_t i = 0; i < 3000; ++i) {  // More than are remembered.
     const std::string line = absl::StrCat("s[", i, "]: perhaps user", i, " from 192.0.2.1");
@@ -282,9 +315,10 @@ TEST_F(RegexFiles, OfFail2banPutNoLinesTogetherOfDifferentSpeakersOrTimes) {
 }
 
 TEST_F(RegexFiles, OfFail2banSpanLines) {
-  const Filter filter = Read(Write("m.conf",
-      "[Definition]\nfailregex = ^c(?P<n>\\d+) bad<SKIPLINES>c(?P=n) was <HOST>$\n[Init]\n"
-      "maxlines = 3\n"));
+  const Filter filter = Read(
+      Write("m.conf",
+            "[Definition]\nfailregex = ^c(?P<n>\\d+) bad<SKIPLINES>c(?P=n) was <HOST>$\n[Init]\n"
+            "maxlines = 3\n"));
   EXPECT_EQ(Failures(filter, {"c1 bad", "c2 bad", "c1 was a", "c2 was b", "c1 was a"}),
             "- - a b - ");
   EXPECT_EQ(Failures(filter, {"c1 bad", "x", "x", "c1 was a"}), "- - - - ");
@@ -294,8 +328,8 @@ TEST_F(RegexFiles, OfFail2banSpanLines) {
 
 // As fail2ban's own Filter answers: the empty line stays, and begins the next failure, too.
 TEST_F(RegexFiles, OfFail2banKeepAnEmptyLineWhoseEndARuleBeginsWith) {
-  const Filter filter = Read(Write("n.conf",
-      "[Definition]\nfailregex = ^.*\\nbad <HOST>$\n[Init]\nmaxlines = 2\n"));
+  const Filter filter =
+      Read(Write("n.conf", "[Definition]\nfailregex = ^.*\\nbad <HOST>$\n[Init]\nmaxlines = 2\n"));
   EXPECT_EQ(Failures(filter, {"", "bad a", "bad b", "x", "bad c", "bad d"}), "- a b - c - ");
 }
 
@@ -325,13 +359,13 @@ TEST_F(RegexFiles, ThatRefuseSayWhy) {
   EXPECT_EQ(FaultOf(Write("h", "[Definition]\n")), "no failregex");
   EXPECT_EQ(FaultOf(Write("i", definition + "x\n")),
             "no rule that runs: rule 1: names no host, as <HOST> would");
-  EXPECT_EQ(FaultOf(Write("j", definition + "<HOST>\nmaxlines = 0\n")),
-            "maxlines: give 1 to 100");
-  EXPECT_TRUE(FaultOf(Write("k", definition + "<HOST>\nignoreregex = (\n"))
-                  .starts_with("ignoreregex: "));
-  EXPECT_TRUE(FaultOf(Write("l", definition + "<HOST>\nprefregex = (\n")).starts_with("prefregex: "));
-  EXPECT_TRUE(FaultOf(Write("m", definition + "<HOST>\ndatepattern = (\n"))
-                  .starts_with("datepattern: "));
+  EXPECT_EQ(FaultOf(Write("j", definition + "<HOST>\nmaxlines = 0\n")), "maxlines: give 1 to 100");
+  EXPECT_TRUE(
+      FaultOf(Write("k", definition + "<HOST>\nignoreregex = (\n")).starts_with("ignoreregex: "));
+  EXPECT_TRUE(
+      FaultOf(Write("l", definition + "<HOST>\nprefregex = (\n")).starts_with("prefregex: "));
+  EXPECT_TRUE(
+      FaultOf(Write("m", definition + "<HOST>\ndatepattern = (\n")).starts_with("datepattern: "));
   std::string doubling = definition + "%(x12)s\nx0 = aaaaaaaa\n";
   for (int i = 1; i <= 12; ++i) {
     doubling += "x" + std::to_string(i) + " = ";
@@ -342,9 +376,10 @@ TEST_F(RegexFiles, ThatRefuseSayWhy) {
 }
 
 TEST_F(RegexFiles, BearAnyText) {
-  const std::string_view text = "[INCLUDES]\nbefore = \n[Definition]\nprefregex = ^a <F-CONTENT>.+"
-                           "</F-CONTENT>$\nfailregex = ^b<x>%(y)s|[^]c]\\$<HOST>\n  d$\nx = <y>\n"
-                           "y = 1%%\ndatepattern = ^%%d {DATE}\n";
+  const std::string_view text =
+      "[INCLUDES]\nbefore = \n[Definition]\nprefregex = ^a <F-CONTENT>.+"
+      "</F-CONTENT>$\nfailregex = ^b<x>%(y)s|[^]c]\\$<HOST>\n  d$\nx = <y>\n"
+      "y = 1%%\ndatepattern = ^%%d {DATE}\n";
   Scratch scratch;
   for (size_t i = 0; i < text.size(); i += 5) {
     for (const char c : {'<', '%', '\n', '('}) {

@@ -14,14 +14,12 @@
 namespace sluice::test {
 
 /// Text that begins with '/' is an expression, other text a pattern of CloudWatch's.
-inline std::unique_ptr<const engine::logmon::RuleSet> Rules(
-    const std::vector<std::string>& texts) {
+inline std::unique_ptr<const engine::logmon::RuleSet> Rules(const std::vector<std::string>& texts) {
   std::vector<engine::logmon::Filter> filters;
   std::string error;
   for (const std::string& text : texts) {
-    auto filter = text.starts_with('/')
-                      ? engine::logmon::Filter::Regex(text.substr(1), &error)
-                      : engine::logmon::Filter::CloudWatch(text, &error);
+    auto filter = text.starts_with('/') ? engine::logmon::Filter::Regex(text.substr(1), &error)
+                                        : engine::logmon::Filter::CloudWatch(text, &error);
     if (!filter) {
       ADD_FAILURE() << text << ": " << error;
       return nullptr;

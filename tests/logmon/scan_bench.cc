@@ -157,9 +157,11 @@ void PrintTable(const std::vector<Result>& results, const test::StateOfSources& 
     std::printf(" %10lu %10lu %10lu %10lu\n", result.counted.lines, result.counted.matched_lines,
                 result.counted.asked, result.reported);
   }
-  std::printf("state of %u sources: %.1f MiB, of which unfinished lines %.1f MiB; %lu lines given "
-              "up\n", state.sources, static_cast<double>(state.bytes()) / (1 << 20),
-              static_cast<double>(state.unfinished_bytes) / (1 << 20), state.given_up_lines);
+  std::printf(
+      "state of %u sources: %.1f MiB, of which unfinished lines %.1f MiB; %lu lines given "
+      "up\n",
+      state.sources, static_cast<double>(state.bytes()) / (1 << 20),
+      static_cast<double>(state.unfinished_bytes) / (1 << 20), state.given_up_lines);
 }
 
 void PrintJson(const std::vector<Result>& results, const test::StateOfSources& state,
@@ -168,10 +170,11 @@ void PrintJson(const std::vector<Result>& results, const test::StateOfSources& s
   const double cycles = tsc_hz / static_cast<double>(kTextBytes);
   const char* comma = "\n";
   for (const Result& result : results) {
-    std::printf("%s  {\"set\": \"%s\", \"chunk_bytes\": %zu, \"lines\": %lu, "
-                "\"matched_lines\": %lu",
-                std::exchange(comma, ",\n"), result.set, result.chunk_bytes,
-                result.counted.lines, result.counted.matched_lines);
+    std::printf(
+        "%s  {\"set\": \"%s\", \"chunk_bytes\": %zu, \"lines\": %lu, "
+        "\"matched_lines\": %lu",
+        std::exchange(comma, ",\n"), result.set, result.chunk_bytes, result.counted.lines,
+        result.counted.matched_lines);
     for (uint32_t who = 0; who < kContestants; ++who) {
       if (result.seconds[who] == 0) continue;
       std::printf(", \"%s_cycles_per_byte\": %.4f, \"%s_ratio\": %.4f", kNames[who],
@@ -179,9 +182,10 @@ void PrintJson(const std::vector<Result>& results, const test::StateOfSources& s
     }
     std::printf("}");
   }
-  std::printf("],\n \"state\": {\"sources\": %u, \"bytes\": %lu, \"unfinished_bytes\": %lu, "
-              "\"given_up_lines\": %lu}}\n",
-              state.sources, state.bytes(), state.unfinished_bytes, state.given_up_lines);
+  std::printf(
+      "],\n \"state\": {\"sources\": %u, \"bytes\": %lu, \"unfinished_bytes\": %lu, "
+      "\"given_up_lines\": %lu}}\n",
+      state.sources, state.bytes(), state.unfinished_bytes, state.given_up_lines);
 }
 
 bool Parse(int argc, char** argv, Options& options) {
@@ -190,16 +194,23 @@ bool Parse(int argc, char** argv, Options& options) {
     const size_t equals = argument.find('=');
     const std::string_view name = argument.substr(0, equals);
     const char* const value = equals == argument.npos ? "" : argv[i] + equals + 1;
-    if (name == "--rounds") options.rounds = std::atoi(value);
-    else if (name == "--chunk") options.chunks = {std::strtoull(value, nullptr, 10)};
-    else if (name == "--configs") options.configs = value;
-    else if (name == "--texts") options.texts = value;
-    else if (name == "--only") options.only = value;
-    else if (argument == "--json") options.json = true;
-    else return false;
+    if (name == "--rounds")
+      options.rounds = std::atoi(value);
+    else if (name == "--chunk")
+      options.chunks = {std::strtoull(value, nullptr, 10)};
+    else if (name == "--configs")
+      options.configs = value;
+    else if (name == "--texts")
+      options.texts = value;
+    else if (name == "--only")
+      options.only = value;
+    else if (argument == "--json")
+      options.json = true;
+    else
+      return false;
   }
-  const bool known = options.only.empty() ||
-                     std::find(kNames.begin(), kNames.end(), options.only) != kNames.end();
+  const bool known =
+      options.only.empty() || std::find(kNames.begin(), kNames.end(), options.only) != kNames.end();
   return known && options.rounds > 0 && options.chunks[0] > 0 && options.chunks[0] <= kTextBytes;
 }
 
@@ -249,8 +260,10 @@ int Run(const Options& options) {
 int main(int argc, char** argv) {
   sluice::engine::logmon::Options options;
   if (!sluice::engine::logmon::Parse(argc, argv, options)) {
-    std::fprintf(stderr, "usage: %s [--rounds=N] [--chunk=BYTES] [--configs=FOLDER] [--json] "
-                 "[--texts=FOLDER] [--only=bare|scanner|bursts|frames]\n", argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s [--rounds=N] [--chunk=BYTES] [--configs=FOLDER] [--json] "
+                 "[--texts=FOLDER] [--only=bare|scanner|bursts|frames]\n",
+                 argv[0]);
     return 2;
   }
   return sluice::engine::logmon::Run(options);

@@ -49,7 +49,8 @@ class BareStream {
     hs_compile_error_t* wrong = nullptr;
     Check(hs_compile_multi(patterns.data(), flags.data(), ids.data(),
                            static_cast<unsigned>(patterns.size()), HS_MODE_STREAM, nullptr,
-                           &database_, &wrong) == HS_SUCCESS, "the stream database failed");
+                           &database_, &wrong) == HS_SUCCESS,
+          "the stream database failed");
     Check(hs_alloc_scratch(database_, &scratch_) == HS_SUCCESS, "no scratch");
   }
   ~BareStream() {
@@ -69,8 +70,8 @@ class BareStream {
     hs_stream_t* stream = nullptr;
     Check(hs_open_stream(database_, 0, &stream) == HS_SUCCESS, "no stream");
     ForEachChunk(text, chunk_bytes, [&](std::string_view chunk) {
-      hs_scan_stream(stream, chunk.data(), static_cast<unsigned>(chunk.size()), 0, scratch_,
-                     count, &reported);
+      hs_scan_stream(stream, chunk.data(), static_cast<unsigned>(chunk.size()), 0, scratch_, count,
+                     &reported);
     });
     hs_close_stream(stream, scratch_, count, &reported);
     return reported;

@@ -18,8 +18,8 @@ using namespace std::string_literals;
 /// A copy with no byte to spare: sanitizers see what is read beyond it.
 struct Read {
   explicit Read(std::string_view text)
-      : bytes(new char[text.size()]), message((text.copy(bytes.get(), text.size()),
-                                               ReadSyslog({bytes.get(), text.size()}))) {}
+      : bytes(new char[text.size()]),
+        message((text.copy(bytes.get(), text.size()), ReadSyslog({bytes.get(), text.size()}))) {}
   std::unique_ptr<char[]> bytes;
   SyslogMessage message;
 };
@@ -39,16 +39,20 @@ void ExpectRead(std::string_view datagram, const Expected& expected) {
 }
 
 TEST(Syslog, ReadsTheExamplesOfRfc5424) {
-  ExpectRead("<34>1 2003-10-11T22:14:15.003Z mymachine.example.com su - ID47 - "
-             "\xef\xbb\xbf'su root' failed for lonvick on /dev/pts/8",
-             {4, 2, "mymachine.example.com", "su", "'su root' failed for lonvick on /dev/pts/8"});
-  ExpectRead("<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - "
-             "%% It's time to make the do-nuts.",
-             {20, 5, "192.0.2.1", "myproc", "%% It's time to make the do-nuts."});
-  const std::string data = "[exampleSDID@32473 iut=\"3\" eventSource=\"Application\" "
-                           "eventID=\"1011\"]";
+  ExpectRead(
+      "<34>1 2003-10-11T22:14:15.003Z mymachine.example.com su - ID47 - "
+      "\xef\xbb\xbf'su root' failed for lonvick on /dev/pts/8",
+      {4, 2, "mymachine.example.com", "su", "'su root' failed for lonvick on /dev/pts/8"});
+  ExpectRead(
+      "<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - "
+      "%% It's time to make the do-nuts.",
+      {20, 5, "192.0.2.1", "myproc", "%% It's time to make the do-nuts."});
+  const std::string data =
+      "[exampleSDID@32473 iut=\"3\" eventSource=\"Application\" "
+      "eventID=\"1011\"]";
   ExpectRead("<165>1 2003-10-11T22:14:15.003Z mymachine.example.com evntslog - ID47 " + data +
-                 " \xef\xbb\xbf" "An application event log entry...",
+                 " \xef\xbb\xbf"
+                 "An application event log entry...",
              {20, 5, "mymachine.example.com", "evntslog", "An application event log entry..."});
   ExpectRead("<165>1 2003-10-11T22:14:15.003Z mymachine.example.com evntslog - ID47 " + data +
                  "[examplePriority@32473 class=\"high\"]",
@@ -61,26 +65,33 @@ TEST(Syslog, ReadsTheExamplesOfRfc3164) {
   // "It has no PRI": the priority is 13, and all of it content.
   ExpectRead("Use the BFG!", {1, 5, "", "", "Use the BFG!"});
   // The date is one, "CST" stands where the host name should.
-  ExpectRead("<165>Aug 24 05:34:00 CST 1987 mymachine myproc[10]: %% It's time to make the "
-             "do-nuts.  %%  Ingredients: Mix=OK, Jelly=OK #",
-             {20, 5, "CST", "", "1987 mymachine myproc[10]: %% It's time to make the do-nuts.  %%"
-                                "  Ingredients: Mix=OK, Jelly=OK #"});
+  ExpectRead(
+      "<165>Aug 24 05:34:00 CST 1987 mymachine myproc[10]: %% It's time to make the "
+      "do-nuts.  %%  Ingredients: Mix=OK, Jelly=OK #",
+      {20, 5, "CST", "",
+       "1987 mymachine myproc[10]: %% It's time to make the do-nuts.  %%"
+       "  Ingredients: Mix=OK, Jelly=OK #"});
   // No date of RFC 3164: everything behind the priority is content.
-  ExpectRead("<0>1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 sched[0]: That's "
-             "All Folks!",
-             {0, 0, "", "", "1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 "
-                            "sched[0]: That's All Folks!"});
+  ExpectRead(
+      "<0>1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 sched[0]: That's "
+      "All Folks!",
+      {0, 0, "", "",
+       "1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 "
+       "sched[0]: That's All Folks!"});
   // The same as a relay sends it on.
-  ExpectRead("<0>Oct 22 10:52:12 scapegoat 1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org "
-             "10.1.2.3 sched[0]: That's All Folks!",
-             {0, 0, "scapegoat", "", "1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org "
-                                     "10.1.2.3 sched[0]: That's All Folks!"});
+  ExpectRead(
+      "<0>Oct 22 10:52:12 scapegoat 1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org "
+      "10.1.2.3 sched[0]: That's All Folks!",
+      {0, 0, "scapegoat", "",
+       "1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org "
+       "10.1.2.3 sched[0]: That's All Folks!"});
 }
 
 TEST(Syslog, ReadsWhatLoggerAndRsyslogSend) {
-  ExpectRead("<13>1 2024-05-02T10:11:12.123456+02:00 web1 root - - [timeQuality tzKnown=\"1\" "
-             "isSynced=\"1\" syncAccuracy=\"500000\"] 10.0.0.1 GET /index: 200",
-             {1, 5, "web1", "root", "10.0.0.1 GET /index: 200"});
+  ExpectRead(
+      "<13>1 2024-05-02T10:11:12.123456+02:00 web1 root - - [timeQuality tzKnown=\"1\" "
+      "isSynced=\"1\" syncAccuracy=\"500000\"] 10.0.0.1 GET /index: 200",
+      {1, 5, "web1", "root", "10.0.0.1 GET /index: 200"});
   ExpectRead("<13>May  2 10:11:12 web1 root: 10.0.0.1 GET /index: 200",
              {1, 5, "web1", "root", "10.0.0.1 GET /index: 200"});
   ExpectRead("<86>May 12 10:11:12 web1 sshd[4711]: Failed password for root",
@@ -132,9 +143,9 @@ TEST(Syslog, ReadsStructuredDataWithItsEscapes) {
     EXPECT_EQ(text_behind(data), "text") << data;
   }
   // Where it is wrong, the header is none, and nothing of it is lost to the filters.
-  for (const char* data : {"", "--", "[]", "[ a]", "[a", "[a b]", "[a b=]", "[a b=c]",
-                           "[a b=\"c]", "[a b=\"c\"", "[a b=\"c\" ]", R"([a b="\"])",
-                           R"([a b="\"]\]"])", "[a=b]", "[a]x", "[a\x01]"}) {
+  for (const char* data :
+       {"", "--", "[]", "[ a]", "[a", "[a b]", "[a b=]", "[a b=c]", "[a b=\"c]", "[a b=\"c\"",
+        "[a b=\"c\" ]", R"([a b="\"])", R"([a b="\"]\]"])", "[a=b]", "[a]x", "[a\x01]"}) {
     const Read read(front + data + " text");
     EXPECT_EQ(read.message.text, "1 - h a - - "s + data + " text") << data;
     EXPECT_EQ(read.message.header.hostname, "");
@@ -185,8 +196,12 @@ TEST(Syslog, ReadsEveryTruncationWithoutLosingBytesBehindThePriority) {
 
 TEST(Syslog, GivesLinesTheTextThatTheyHaveInAFile) {
   const std::vector<std::string> lines = {
-      "", " ", "ERROR 42", "127.0.0.1 - - [10/Oct/2000:13:55:36] \"GET /: HTTP/1.0\" 200 1",
-      "{\"a\": 1}", "error: disk full", "<34>nested", "trailing space ", "\ttab", "-", "[x]"};
+      "",           " ",
+      "ERROR 42",   "127.0.0.1 - - [10/Oct/2000:13:55:36] \"GET /: HTTP/1.0\" 200 1",
+      "{\"a\": 1}", "error: disk full",
+      "<34>nested", "trailing space ",
+      "\ttab",      "-",
+      "[x]"};
   for (const std::string& line : lines) {
     EXPECT_EQ(Read("<13>1 2024-05-02T10:11:12.1+02:00 h root - - - " + line).message.text, line);
     EXPECT_EQ(Read("<13>1 2024-05-02T10:11:12.1+02:00 h root - - [t a=\"1\"] " + line).message.text,

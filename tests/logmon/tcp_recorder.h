@@ -13,9 +13,7 @@
 namespace sluice::test {
 
 /// The byte with a sequence number.
-inline char ByteOf(uint32_t sequence) {
-  return static_cast<char>((sequence * 0x9e3779b1u) >> 24);
-}
+inline char ByteOf(uint32_t sequence) { return static_cast<char>((sequence * 0x9e3779b1u) >> 24); }
 inline std::string BytesOf(uint32_t sequence, size_t count) {
   std::string bytes(count, '\0');
   for (char& byte : bytes) byte = ByteOf(sequence++);

@@ -2,8 +2,6 @@
 //
 // Expected values: RFC 9293 (order, wrap, SYN and FIN take a number each), RFC 5961 (resets), and
 // what the header promises.
-#include "engine/logmon/source/tcp_assembler.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/logmon/source/tcp_assembler.h"
 #include "logmon/tcp_recorder.h"
 
 namespace sluice::engine::logmon {
@@ -83,8 +82,8 @@ TEST_F(TcpStreamTest, PutsReorderedSegmentsInTheirOrder) {
 
 TEST_F(TcpStreamTest, KeepsTheFirstBytesReceivedWhereSegmentsOverlap) {
   Take(0, "", kSyn);
-  Take(4, "CCC");      // 4, 5, 6.
-  Take(3, "xxxxxD");   // 3 and 7, 8 are new.
+  Take(4, "CCC");     // 4, 5, 6.
+  Take(3, "xxxxxD");  // 3 and 7, 8 are new.
   EXPECT_EQ(Out(), "");
   Take(1, "ab????????EE");  // 1, 2 are new, and from 9 on.
   EXPECT_EQ(Out(), "abxCCCxD??EE");
@@ -100,10 +99,10 @@ TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
   Take(0, "", kSyn);
   Take(1, "text");
   Take(3, "xt");
-  EXPECT_TRUE(Take(4, ""));        // Keep-alives: one before what is next,
-  EXPECT_TRUE(Take(4, "\xff"));    // without a byte or with any (RFC 9293 section 3.8.4).
-  EXPECT_TRUE(Take(5, ""));        // Acknowledgements only, as with a window of zero.
-  Take(5, "!");                    // A probe of a zero window is the next byte.
+  EXPECT_TRUE(Take(4, ""));      // Keep-alives: one before what is next,
+  EXPECT_TRUE(Take(4, "\xff"));  // without a byte or with any (RFC 9293 section 3.8.4).
+  EXPECT_TRUE(Take(5, ""));      // Acknowledgements only, as with a window of zero.
+  Take(5, "!");                  // A probe of a zero window is the next byte.
   Take(5, "!?");
   EXPECT_EQ(Out(), "text!?");
   EXPECT_EQ(Count(Counter::kStreams), 1u);

@@ -211,7 +211,8 @@ TEST(Config, EveryMemberIsRead) {
 TEST(Config, EveryEncapsulationHasAWord) {
   for (const std::string word : {"ip", "gue", "gre", "nat", "mac"}) {
     const Config config = Parse(R"({"next_hop": "02:00:00:00:00:0a", "vips": [
-                                {"address": "192.0.2.1", "encapsulation": ")" + word +
+                                {"address": "192.0.2.1", "encapsulation": ")" +
+                                word +
                                 R"(", "backends": [{"address": "10.0.0.1",
                                                     "mac": "02:00:00:00:00:0b"}]}]})");
     EXPECT_EQ(EncapsulationName(config.setup.vips[0].encapsulation), word);
@@ -364,8 +365,8 @@ TEST(Config, TheSamplesAreRight) {
 
 // An object of the schema: the members that it names, and a configuration that ends there.
 struct SchemaObject {
-  const char* pointer;                 ///< Into the schema.
-  const char* place;                   ///< Into Good().
+  const char* pointer;  ///< Into the schema.
+  const char* place;    ///< Into Good().
 };
 constexpr SchemaObject kObjects[] = {{"", ""},
                                      {"/$defs/timeouts", "/timeouts"},

@@ -123,7 +123,7 @@ bool FailedOpen(const Control& control) {
 TEST(Control, WithoutAnyHealthyBackendAVipMayFailOpen) {
   for (const bool fail_open : {false, true}) {
     Control control(ParseText(CheckedText(fail_open ? R"({"type": "tcp", "fail_open": true})"
-                                                : R"({"type": "tcp"})")),
+                                                    : R"({"type": "tcp"})")),
                     "", 1);
     const auto states = [&] { return StateOf(control, "a") + " " + StateOf(control, "b"); };
     control.SetHealthy({{{"web", "a"}, false}});
@@ -347,7 +347,8 @@ TEST(ParseFlow, RefusesEverythingElse) {
   }
 }
 
-// The slot is of docs/maglev-peers.md, "Katran: the slot of a flow": 192.168.1.1:31337 to port 80 is 48717.
+// The slot is of docs/maglev-peers.md, "Katran: the slot of a flow": 192.168.1.1:31337 to port 80
+// is 48717.
 TEST(Explain, NamesSlotAndBackend) {
   const Config config = ParseText(Text({"a"}, R"({"profile": "katran"})"));
   const auto tables = Tables::Build(config.setup, nullptr);
@@ -382,9 +383,9 @@ TEST(Explain, SaysWhyAFlowIsNotForwarded) {
   const auto verdict = [&](const char* flow) {
     return Explain(*tables, *ParseFlow(flow))["verdict"];
   };
-  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:80"), "drop");   // An empty pool.
-  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:81"), "drop");   // No service.
-  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.2:80"), "pass");   // Nobody's.
+  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:80"), "drop");  // An empty pool.
+  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:81"), "drop");  // No service.
+  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.2:80"), "pass");  // Nobody's.
 }
 
 TEST(Plan, TheSameConfigurationMovesNothing) {

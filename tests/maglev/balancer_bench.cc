@@ -26,7 +26,7 @@ constexpr uint32_t kBatch = 2048;  // Frames at a time, as many as a ring holds.
 
 /// Gives kBatch frames to the balancer, `size` at a time. Returns those that leave.
 extern "C" [[gnu::noinline, gnu::noclone]] uint64_t WorkerBursts(Balancer* balancer, uint8_t* slots,
-                                                   uint32_t size) {
+                                                                 uint32_t size) {
   uint64_t forwarded = 0;
   for (uint32_t first = 0; first < kBatch; first += size) {
     uint8_t* const start = slots + size_t{first} * kRoom + kHeadroom;
@@ -90,9 +90,7 @@ BENCHMARK(BM_BalancerNat)->Arg(16)->Arg(1 << 20)->MinTime(2);
 void BM_BalancerBursts(benchmark::State& state) {
   Measure(state, Encapsulation::kIp, static_cast<uint32_t>(state.range(1)));
 }
-BENCHMARK(BM_BalancerBursts)
-    ->ArgsProduct({{16, 1 << 20}, {1, 8, 16, 32, 64, 128}})
-    ->MinTime(1);
+BENCHMARK(BM_BalancerBursts)->ArgsProduct({{16, 1 << 20}, {1, 8, 16, 32, 64, 128}})->MinTime(1);
 
 }  // namespace
 }  // namespace sluice::engine::maglev

@@ -3,6 +3,8 @@
 // Bursts of any size against the same frames one by one: every frame leaves byte for byte as it
 // would alone, and everything is counted and remembered alike. What a frame alone becomes is
 // checked against the RFCs elsewhere (plain_path_test.cc, frames_test.py).
+#include "packet/burst.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +18,6 @@
 #include "balancer_lab.h"
 #include "engine/maglev/balancer.h"
 #include "maglev_frames.h"
-#include "packet/burst.h"
 #include "packet/bytes.h"
 #include "packet/checksum.h"
 #include "packet/frame.h"
@@ -97,8 +98,8 @@ Setup SetupOfAll(Encapsulation encapsulation, bool redirects) {
     for (BackendSetup& backend : vip.backends) {
       const std::string number = backend.name.substr(backend.name.rfind('.') + 1);
       const std::string pool = std::to_string(setup.vips.size());
-      backend.address = *IpAddress::Parse(
-          vip.address.ipv6 ? "2001:db8:1::" + number : "10.0." + pool + "." + number);
+      backend.address = *IpAddress::Parse(vip.address.ipv6 ? "2001:db8:1::" + number
+                                                           : "10.0." + pool + "." + number);
       backend.mac = packet::MacAddress{0x02, 0, 0, 0, 1, static_cast<uint8_t>(number[0])};
       if (encapsulation == Encapsulation::kNat && port != 0) backend.port = 8080;
     }
@@ -176,22 +177,50 @@ class Sender {
   Bytes Any() {
     Bytes frame = Udp(1, 80);
     switch (Below(18)) {
-      case 0: return TcpFrame(Below(300), kSyn);
-      case 1: return TcpFrame(Below(300), kFin | kAck);
-      case 2: return TcpFrame(Below(300), kRst);
-      case 3: return Udp(2, static_cast<uint16_t>(Below(4)));
-      case 4: frame = Udp(3, 443); frame[42] = 0x40; frame[43] = 0x44; frame[44] = 0x8d; break;
-      case 5: return Udp(4, 80);
-      case 6: frame[32] = 101; frame[33] = static_cast<uint8_t>(Below(256)); break;
-      case 7: return Ipv6(Below(100));
-      case 8: frame[20] = 0x20; frame[19] = static_cast<uint8_t>(Below(20)); break;  // First.
-      case 9: frame[21] = 0x10; frame[19] = static_cast<uint8_t>(Below(20)); break;  // Later.
-      case 10: frame[22] = static_cast<uint8_t>(Below(3)); break;  // Its last hop.
-      case 11: return Resized(frame, 1440 + Below(120));
-      case 12: return Resized(frame, 28 + Below(60));
-      case 13: frame[24] ^= 1; return frame;  // A wrong checksum.
-      case 14: frame[33] = 99; break;         // For nobody here.
-      case 15:                                // An answer of a backend, for NAT.
+      case 0:
+        return TcpFrame(Below(300), kSyn);
+      case 1:
+        return TcpFrame(Below(300), kFin | kAck);
+      case 2:
+        return TcpFrame(Below(300), kRst);
+      case 3:
+        return Udp(2, static_cast<uint16_t>(Below(4)));
+      case 4:
+        frame = Udp(3, 443);
+        frame[42] = 0x40;
+        frame[43] = 0x44;
+        frame[44] = 0x8d;
+        break;
+      case 5:
+        return Udp(4, 80);
+      case 6:
+        frame[32] = 101;
+        frame[33] = static_cast<uint8_t>(Below(256));
+        break;
+      case 7:
+        return Ipv6(Below(100));
+      case 8:
+        frame[20] = 0x20;
+        frame[19] = static_cast<uint8_t>(Below(20));
+        break;  // First.
+      case 9:
+        frame[21] = 0x10;
+        frame[19] = static_cast<uint8_t>(Below(20));
+        break;  // Later.
+      case 10:
+        frame[22] = static_cast<uint8_t>(Below(3));
+        break;  // Its last hop.
+      case 11:
+        return Resized(frame, 1440 + Below(120));
+      case 12:
+        return Resized(frame, 28 + Below(60));
+      case 13:
+        frame[24] ^= 1;
+        return frame;  // A wrong checksum.
+      case 14:
+        frame[33] = 99;
+        break;  // For nobody here.
+      case 15:  // An answer of a backend, for NAT.
         frame[26] = 10, frame[27] = 0, frame[28] = 0, frame[29] = 1;
         packet::StoreBe16(&frame[34], Below(2) == 0 ? 8080 : 80);
         frame[33] = 99;
@@ -199,7 +228,8 @@ class Sender {
       case 16:  // A tag.
         frame.insert(frame.begin() + 12, {0x81, 0x00, 0x00, 0x07});
         return frame;
-      default: return Spoiled();
+      default:
+        return Spoiled();
     }
     SumHeader(&frame);
     return frame;
@@ -279,15 +309,15 @@ TEST_P(Bursts, EndAsTheirFramesDoOneByOne) {
   Compare(SetupOfAll(encapsulation, redirects), 1, 400);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , Bursts,
-    testing::Combine(testing::Values(Encapsulation::kIp, Encapsulation::kGue, Encapsulation::kGre,
-                                     Encapsulation::kNat, Encapsulation::kMac),
-                     testing::Bool()),
-    [](const testing::TestParamInfo<Case>& info) {
-      return std::string(EncapsulationName(std::get<0>(info.param))) +
-             (std::get<1>(info.param) ? "_redirects" : "");
-    });
+INSTANTIATE_TEST_SUITE_P(, Bursts,
+                         testing::Combine(testing::Values(Encapsulation::kIp, Encapsulation::kGue,
+                                                          Encapsulation::kGre, Encapsulation::kNat,
+                                                          Encapsulation::kMac),
+                                          testing::Bool()),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           return std::string(EncapsulationName(std::get<0>(info.param))) +
+                                  (std::get<1>(info.param) ? "_redirects" : "");
+                         });
 
 TEST_F(Bursts, EndAlikeByEveryRuleThatAnOperatorMaySet) {
   maglev::Setup setup = SetupOfAll(Encapsulation::kIp, false);

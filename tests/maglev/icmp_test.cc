@@ -87,12 +87,20 @@ TEST(MaglevEcho, AReplyOfZerosHasTheChecksumOfZeros) {
 }
 
 TEST(MaglevEcho, TagsAndPaddingStay) {
-  EXPECT_EQ(Echo(FromHex("020000000002020000000001" "81006064" "0800"
+  EXPECT_EQ(Echo(FromHex("020000000002020000000001"
+                         "81006064"
+                         "0800"
                          "4500001f0001000007019fdb0a0000010a000002"
-                         "0800339a00010002" "616263" "9999999999")),
-            FromHex("020000000001020000000002" "81006064" "0800"
+                         "0800339a00010002"
+                         "616263"
+                         "9999999999")),
+            FromHex("020000000001020000000002"
+                    "81006064"
+                    "0800"
                     "4500001f00010000400166db0a0000020a000001"
-                    "00003b9a00010002" "616263" "9999999999"));
+                    "00003b9a00010002"
+                    "616263"
+                    "9999999999"));
 }
 
 TEST(MaglevEcho, OnlyEchoRequestsAreAnswered) {
@@ -118,9 +126,9 @@ TEST(MaglevEcho, FragmentsAreNotAnswered) {
   EXPECT_EQ(Echo(With(test::kPing4, kIp + 6, {0x20, 0})), std::nullopt) << "first";
   EXPECT_EQ(Echo(With(test::kPing4, kIp + 6, {0, 1})), std::nullopt) << "last";
   // Next header fragment; the ICMPv6 header becomes data behind it.
-  EXPECT_EQ(Echo(With(With(test::kPing6, kIp + 6, {44}), kIp + 40, {58, 0, 0, 1, 0, 0, 0, 1,
-                                                                    128, 0})),
-            std::nullopt);
+  EXPECT_EQ(
+      Echo(With(With(test::kPing6, kIp + 6, {44}), kIp + 40, {58, 0, 0, 1, 0, 0, 0, 1, 128, 0})),
+      std::nullopt);
 }
 
 TEST(MaglevEcho, ASenderThatIsNotOneOtherHostIsNotAnswered) {
@@ -142,10 +150,14 @@ TEST(MaglevEcho, ASenderThatIsNotOneOtherHostIsNotAnswered) {
 
 TEST(MaglevEcho, AStopOfASourceRouteDoesNotAnswer) {
   // Loose source route (131), 7 bytes, pointer to the first of one stop.
-  const Bytes routed = FromHex("0200000000020200000000010800"
-                               "47000024000100004001" "0000" "0a0000010a000002"
-                               "83070409080706" "00"
-                               "0800f7fd00010001");
+  const Bytes routed = FromHex(
+      "0200000000020200000000010800"
+      "47000024000100004001"
+      "0000"
+      "0a0000010a000002"
+      "83070409080706"
+      "00"
+      "0800f7fd00010001");
   Placed placed(routed);
   ASSERT_EQ(placed.headers.error, packet::ParseError::kNone);
   ASSERT_TRUE(placed.headers.source_routed);
@@ -171,18 +183,22 @@ const Bytes kError4 = FromHex(
 
 // About UDP, whose IPv4 header has 8 bytes of options (router alert); behind a tag.
 const Bytes kError4Options = FromHex(
-    "020000000002020000000003" "81000005" "0800"
+    "020000000002020000000003"
+    "81000005"
+    "0800"
     "45000044000500003e01b0a9c00002090a000002"
     "0b00092000000000"                                          // time exceeded
     "47000028000700003c11d2b60a0000020a0000019404000001010100"  // quoted: IPv4 with options
-    "07d003e8000cef28" "7778797a");                             // quoted: UDP
+    "07d003e8000cef28"
+    "7778797a");  // quoted: UDP
 
 const Bytes kError6 = FromHex(
     "02000000000202000000000386dd"
     "60000000003c3a3e20010db8000000000000000000000009fd000000000000000000000000000002"
     "02005c2100000578"  // packet too big, MTU 1400
     "60000000000c113cfd000000000000000000000000000002fd000000000000000000000000000001"
-    "07d003e8000c0927" "7778797a");
+    "07d003e8000c0927"
+    "7778797a");
 
 // Hop-by-hop options, a routing header, a first fragment, authentication and destination
 // options in front of UDP.
@@ -194,9 +210,11 @@ const Bytes kError6Extensions = FromHex(
     "2b00010400000000"
     "2c02000000000000fd000000000000000000000000000007"
     "3300000100000009"
-    "3c0400000000000100000002" "000000000000000000000000"
+    "3c0400000000000100000002"
+    "000000000000000000000000"
     "1100010400000000"
-    "07d003e8000c0927" "7778797a");
+    "07d003e8000c0927"
+    "7778797a");
 
 FlowKey Key4(uint8_t protocol, uint16_t client_port, uint16_t vip_port) {
   FlowKey key;
@@ -255,12 +273,11 @@ TEST(MaglevFlowOfError, NeedsThePortsInTheQuote) {
   for (size_t size = kIcmp4 + 8; size <= kError4.size(); ++size) {
     EXPECT_EQ(Flow(cut4(size)).has_value(), size >= kIcmp4 + 8 + 20 + 4) << size;
   }
-  for (const auto& [error, ports] : {std::pair{kError6, kIcmp6 + 8 + 40},
-                                     std::pair{kError6Extensions, kIcmp6 + 8 + 40 + 72}}) {
+  for (const auto& [error, ports] :
+       {std::pair{kError6, kIcmp6 + 8 + 40}, std::pair{kError6Extensions, kIcmp6 + 8 + 40 + 72}}) {
     for (size_t size = kIcmp6 + 8; size <= error.size(); ++size) {
       const auto bytes = static_cast<uint8_t>(size - kIp - 40);
-      const Bytes cut =
-          With(Bytes(error.begin(), error.begin() + size), kIp + 4, {0, bytes});
+      const Bytes cut = With(Bytes(error.begin(), error.begin() + size), kIp + 4, {0, bytes});
       EXPECT_EQ(Flow(cut).has_value(), size >= ports + 4) << size;
     }
   }
@@ -346,10 +363,15 @@ const Bytes kBig6 = Join(FromHex("02000000000202000000000186dd"
                                  "03e807d005801430"),
                          Pattern());
 // 46 bytes of IP behind two tags, then padding.
-const Bytes kSmall4 = FromHex("020000000002020000000001" "88a80007" "81000064" "0800"
-                              "4500002e12340000401154890a0000010a000002"
-                              "03e807d0001ae5fc" "303132333435363738393a3b3c3d3e3f4041"
-                              "0101010101");
+const Bytes kSmall4 = FromHex(
+    "020000000002020000000001"
+    "88a80007"
+    "81000064"
+    "0800"
+    "4500002e12340000401154890a0000010a000002"
+    "03e807d0001ae5fc"
+    "303132333435363738393a3b3c3d3e3f4041"
+    "0101010101");
 
 std::optional<Bytes> TooBig(const Bytes& packet, uint32_t mtu, uint32_t headroom = 64) {
   Placed placed(packet, headroom);
@@ -370,29 +392,30 @@ Bytes Part(const Bytes& bytes, size_t from, size_t size) {
 }
 
 TEST(MaglevTooBig, TheAnswerNamesTheMtuAndQuotesThePacket) {
-  EXPECT_EQ(TooBig(kSmall4, 40),
-            FromHex("020000000001020000000002" "88a80007" "81000064" "0800"
-                    "45c0004a00004000400125f10a0000020a000001"
-                    "0304110200000028"
-                    "4500002e12340000401154890a0000010a000002"
-                    "03e807d0001ae5fc" "303132333435363738393a3b3c3d3e3f4041"));
+  EXPECT_EQ(TooBig(kSmall4, 40), FromHex("020000000001020000000002"
+                                         "88a80007"
+                                         "81000064"
+                                         "0800"
+                                         "45c0004a00004000400125f10a0000020a000001"
+                                         "0304110200000028"
+                                         "4500002e12340000401154890a0000010a000002"
+                                         "03e807d0001ae5fc"
+                                         "303132333435363738393a3b3c3d3e3f4041"));
 }
 
 TEST(MaglevTooBig, Icmp4IsAtMost576BytesLong) {
-  EXPECT_EQ(TooBig(kBig4, 1380),
-            Join(FromHex("0200000000010200000000020800"
-                         "45c0024000004000400123fb0a0000020a000001"
-                         "03040c3100000564"),
-                 Part(kBig4, kIp, 576 - 28)));
+  EXPECT_EQ(TooBig(kBig4, 1380), Join(FromHex("0200000000010200000000020800"
+                                              "45c0024000004000400123fb0a0000020a000001"
+                                              "03040c3100000564"),
+                                      Part(kBig4, kIp, 576 - 28)));
 }
 
 TEST(MaglevTooBig, Icmp6IsAtMost1280BytesLong) {
-  EXPECT_EQ(TooBig(kBig6, 1420),
-            Join(FromHex("02000000000102000000000286dd"
-                         "6000000004d83a40fd000000000000000000000000000002"
-                         "fd000000000000000000000000000001"
-                         "02007e180000058c"),
-                 Part(kBig6, kIp, 1280 - 48)));
+  EXPECT_EQ(TooBig(kBig6, 1420), Join(FromHex("02000000000102000000000286dd"
+                                              "6000000004d83a40fd000000000000000000000000000002"
+                                              "fd000000000000000000000000000001"
+                                              "02007e180000058c"),
+                                      Part(kBig6, kIp, 1280 - 48)));
 }
 
 TEST(MaglevTooBig, NoMtuBelow1280IsNamedInIpv6) {

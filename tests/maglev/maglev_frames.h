@@ -29,8 +29,8 @@ inline Setup SetupOf(uint32_t backends) {
   vip.protocol = 17;
   for (uint32_t i = 1; i <= backends; ++i) {
     BackendSetup backend;
-    backend.address = *IpAddress::Parse("10.0." + std::to_string(i >> 8) + "." +
-                                        std::to_string(i & 0xff));
+    backend.address =
+        *IpAddress::Parse("10.0." + std::to_string(i >> 8) + "." + std::to_string(i & 0xff));
     backend.name = backend.address.ToString();
     vip.backends.push_back(backend);
   }
@@ -49,9 +49,9 @@ inline void SetFlow(uint8_t* frame, uint32_t flow) {
 /// 60 bytes: 18 of payload; UDP checksum not computed (0).
 inline std::vector<uint8_t> UdpFrame(uint32_t flow) {
   constexpr uint8_t kHeaders[] = {
-      0x02, 0, 0, 0, 0, 0x0a, 0x02, 0, 0, 0, 0, 0x0b, 0x08, 0x00,           // Ethernet
-      0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 198, 51, 100, 1,  // IPv4
-      0, 0, 0, 80, 0, 26, 0, 0};                                            // UDP
+      0x02, 0, 0, 0,  0, 0x0a, 0x02, 0, 0,  0,  0, 0x0b, 0x08, 0x00,  // Ethernet
+      0x45, 0, 0, 46, 0, 1,    0,    0, 64, 17, 0, 0,    0,    0,    0, 0, 198, 51, 100, 1,  // IPv4
+      0,    0, 0, 80, 0, 26,   0,    0};                                                     // UDP
   std::vector<uint8_t> frame(60, 0xa5);
   std::copy(std::begin(kHeaders), std::end(kHeaders), frame.begin());
   SetFlow(frame.data(), flow);

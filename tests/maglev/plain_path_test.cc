@@ -243,17 +243,17 @@ TEST(PlainPath, ARewriteInPlaceChangesWhatItMustAndNothingElse) {
       Bytes frame = packet.Frame(&random);
       PutUpperChecksum(&frame);
       if (packet.protocol == kUdp && below(4) == 0) Put(&frame, 40, 0, 2);
-      ExpectForwarded(&lab, frame, encapsulation == Encapsulation::kMac
-                                       ? ToBackend(frame)
-                                       : ToAddress(frame, backend_port));
+      ExpectForwarded(
+          &lab, frame,
+          encapsulation == Encapsulation::kMac ? ToBackend(frame) : ToAddress(frame, backend_port));
       if (HasFatalFailure()) return;
     }
     EXPECT_EQ(lab.Count(BalancerCounters::kNew), kFlows);
     EXPECT_EQ(lab.Count(BalancerCounters::kHit), 4 * kFlows);
     EXPECT_EQ(lab.Count(BalancerCounters::kBadIpChecksum), 0u);
-    EXPECT_EQ(lab.balancer().counters().by_backend[0].pkts +
-                  lab.balancer().counters().by_backend[1].pkts,
-              5u * kFlows);
+    EXPECT_EQ(
+        lab.balancer().counters().by_backend[0].pkts + lab.balancer().counters().by_backend[1].pkts,
+        5u * kFlows);
   }
 }
 

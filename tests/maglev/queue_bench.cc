@@ -5,6 +5,8 @@
 //   [encapsulation] [flows] [frames]
 //
 // With `frames` the engine sees one frame at a time.
+#include "../nic/queue_bench.h"
+
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -13,12 +15,11 @@
 #include <string_view>
 #include <vector>
 
-#include "../nic/queue_bench.h"
 #include "engine/maglev/balancer.h"
 #include "maglev_frames.h"
 #include "packet/burst.h"
 
-using namespace sluice;  // NOLINT
+using namespace sluice;                  // NOLINT
 using namespace sluice::engine::maglev;  // NOLINT
 
 namespace {

@@ -95,8 +95,7 @@ TEST(MaglevQuic, ServerZeroIsNobody) {
 TEST(MaglevQuic, AShortHeaderNeedsAnIdOf8Bytes) {
   const Bytes packet = Short(kId1);
   for (size_t size = 0; size <= packet.size(); ++size) {
-    EXPECT_EQ(Read(Bytes(packet.begin(), packet.begin() + size)),
-              size < 9 ? kNone : Server(0x1234))
+    EXPECT_EQ(Read(Bytes(packet.begin(), packet.begin() + size)), size < 9 ? kNone : Server(0x1234))
         << size;
   }
 }

@@ -13,8 +13,8 @@
 namespace sluice::engine::maglev {
 namespace {
 
-using test::KatranSeat;
 using test::Counts;
+using test::KatranSeat;
 using test::Ring;
 using enum WeightRule;
 

@@ -458,10 +458,9 @@ TEST(Check, WantsTheMacAddressOfABackendThatIsReachedByIt) {
                 setup.vips[0].host_bits = 8;
               }),
               IsEmpty());
-  EXPECT_THAT(with_macs([](auto& setup) {
-                setup.vips[0].backends[0].mac = packet::MacAddress{0x03};
-              }),
-              ElementsAre(HasSubstr("MAC address is 0 or a group's")));
+  EXPECT_THAT(
+      with_macs([](auto& setup) { setup.vips[0].backends[0].mac = packet::MacAddress{0x03}; }),
+      ElementsAre(HasSubstr("MAC address is 0 or a group's")));
   EXPECT_THAT(with_macs([](auto& setup) { setup.vips[0].backends[0].port = 8080; }),
               ElementsAre(HasSubstr("port 8080 needs encapsulation nat, not mac")));
   EXPECT_THAT(with_macs([](auto& setup) { setup.mtu = 1279; }),

@@ -2,11 +2,11 @@
 //
 // Device arguments: what is understood, what is passed on, and that every refusal
 // names the key and the fix in one line.
-#include "net_enso/enso_args.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "net_enso/enso_args.h"
 
 namespace sluice::net_enso {
 namespace {

@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "net_enso/enso_port.h"
 #include "nic/contracts.h"
 #include "nic/enso_pipes.h"
 #include "nic/frames.h"
 #include "nic/streaming.h"
-#include "net_enso/enso_port.h"
 #include "stepped_nic.h"
 
 namespace sluice::net_enso {
@@ -70,8 +70,7 @@ class Builder {
 /// A worker with one pipe, and the wire.
 class Worker {
  public:
-  explicit Worker(nic_test::Contract contract = nic_test::Contract::kFrames)
-      : contract_(contract) {
+  explicit Worker(nic_test::Contract contract = nic_test::Contract::kFrames) : contract_(contract) {
     device_.name = kName;
     EXPECT_EQ(CreatePort(&device_, kName, std::make_unique<SteppedBackend>(nic_), kGeometry, 1), 0);
     EXPECT_EQ(rte_eth_dev_get_port_by_name(kName, &port_), 0);
@@ -191,9 +190,8 @@ TEST(CopiesThatAreSent, WaitForRoomInARingThatIsSmallerThanTheyAre) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const std::string prefix = "--file-prefix=net-enso-copies-" + std::to_string(getpid());
-  const char* eal[] = {argv[0],     "--no-pci", "--lcores=0@0",   "--no-huge",
-                       prefix.c_str(), "-m",    "64",             "--no-telemetry",
-                       "--log-level=error"};
+  const char* eal[] = {argv[0], "--no-pci", "--lcores=0@0",   "--no-huge",        prefix.c_str(),
+                       "-m",    "64",       "--no-telemetry", "--log-level=error"};
   cpu_set_t all_cpus;
   sched_getaffinity(0, sizeof(all_cpus), &all_cpus);
   if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0) return 1;

@@ -399,9 +399,9 @@ TEST(Ethdev, FramesThatFindThePipeFullAreMissed) {
   const Pool pool(1024);
   Vdev vdev("wire=gen:size=1518+count=3000,pause=off");
   vdev.Start(1, pool.get());
-  EXPECT_TRUE(Eventually(
-      [&] { return vdev.Xstat("model_rx_frames") + vdev.Stats().imissed == kFrames; }))
-      << vdev.Stats().imissed;
+  EXPECT_TRUE(Eventually([&] {
+    return vdev.Xstat("model_rx_frames") + vdev.Stats().imissed == kFrames;
+  })) << vdev.Stats().imissed;
   EXPECT_GE(vdev.Stats().imissed, kFrames - (2u << 20) / (24 * 64));
 }
 

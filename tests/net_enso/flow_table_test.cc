@@ -2,8 +2,6 @@
 //
 // The mirror of the flow table against docs/enso-hardware.md, "Steering": hash vectors, four
 // rows per key, no eviction, no deletion.
-#include "net_enso/enso_flow_table.h"
-
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
@@ -12,6 +10,8 @@
 #include <set>
 #include <tuple>
 #include <utility>
+
+#include "net_enso/enso_flow_table.h"
 
 namespace sluice::net_enso {
 namespace {

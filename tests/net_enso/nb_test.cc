@@ -2,14 +2,13 @@
 //
 // A notification buffer against a NIC that the test plays itself, slot by slot: what
 // is stored in which register and when, and that nothing hostile is obeyed.
-#include "net_enso/enso_nb.h"
-
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <cstring>
 #include <random>
 
+#include "net_enso/enso_nb.h"
 #include "net_enso/nb_fixture.h"
 #include "net_enso/rte_pmd_enso.h"
 

@@ -107,8 +107,7 @@ TEST(Clock, EveryFrameHasItsTimeWhereItIsAskedFor) {
 #else
   constexpr const char* kVectors = "Vector SSE Timestamps";
 #endif
-  for (const Case& c : {Case{kVectors, 2048, 100},
-                        Case{"Scalar Scattered Timestamps", 256, 700}}) {
+  for (const Case& c : {Case{kVectors, 2048, 100}, Case{"Scalar Scattered Timestamps", 256, 700}}) {
     Port port("wire=loopback", {.rx_offloads = RTE_ETH_RX_OFFLOAD_TIMESTAMP,
                                 .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS,
                                 .room = c.room});

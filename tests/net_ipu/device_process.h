@@ -45,14 +45,9 @@ class DeviceProcess {
   void Kill() { End(SIGKILL); }
   void Start() {
     std::filesystem::remove(socket_);
-    std::vector<std::string> words = {std::getenv("SLUICE_DEVICE"),
-                                      "--",
-                                      "--model=ipu",
-                                      "--socket=" + socket_,
-                                      wire_,
-                                      "--verify=full",
-                                      "--stats_period_s=0",
-                                      "--json="};
+    std::vector<std::string> words = {std::getenv("SLUICE_DEVICE"), "--",     "--model=ipu",
+                                      "--socket=" + socket_,        wire_,    "--verify=full",
+                                      "--stats_period_s=0",         "--json="};
     if (faults_ != "--faults=") words.push_back(faults_);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

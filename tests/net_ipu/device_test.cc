@@ -120,9 +120,8 @@ TEST_P(Restart, EndpointsAreThereAgain) {
   for (uint64_t times = 1; times <= 2; ++times) {
     (device.*GetParam())();
     EXPECT_TRUE(echo_until([&] {
-      return std::all_of(endpoints.begin(), endpoints.end(), [&](const auto& endpoint) {
-        return endpoint->Stats().resets == times;
-      });
+      return std::all_of(endpoints.begin(), endpoints.end(),
+                         [&](const auto& endpoint) { return endpoint->Stats().resets == times; });
     }));
     const std::vector<uint64_t> before = {endpoints[0]->received, endpoints[1]->received};
     EXPECT_TRUE(echo_until([&] {

@@ -56,11 +56,10 @@ TEST(EndpointTraffic, EveryFrameGoesBackToTheWireWholeAndInOrder) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("wire_returned"), 20000u);
   EXPECT_EQ(stats.at("line_requests"), stats.at("model_line_answers"));
-  for (const char* name :
-       {"wire_lost", "wire_corrupted", "wire_duplicated", "wire_reordered", "model_rx_no_line",
-        "model_line_bad_records", "model_line_orphans", "model_line_rx_discards",
-        "model_line_tx_discards", "model_line_faults", "line_faults_host",
-        "line_rx_stop_discards", "line_tx_stop_discards"}) {
+  for (const char* name : {"wire_lost", "wire_corrupted", "wire_duplicated", "wire_reordered",
+                           "model_rx_no_line", "model_line_bad_records", "model_line_orphans",
+                           "model_line_rx_discards", "model_line_tx_discards", "model_line_faults",
+                           "line_faults_host", "line_rx_stop_discards", "line_tx_stop_discards"}) {
     EXPECT_EQ(stats.at(name), 0u) << name;
   }
   rte_eth_stats totals;

@@ -110,16 +110,15 @@ TEST(Rss, SpreadsFlowsAndReportsTheHashThatDpdkComputes) {
   uint64_t by_queue[4] = {};
   uint64_t received = 0;
   std::map<uint32_t, uint16_t> queue_of;
-  EXPECT_TRUE(port.ReceiveUntil(
-      [&] { return received == 20000; },
-      [&](uint16_t queue, rte_mbuf* m) {
-        ++received;
-        ++by_queue[queue];
-        ASSERT_TRUE(m->ol_flags & RTE_MBUF_F_RX_RSS_HASH);
-        ASSERT_EQ(m->hash.rss, SoftwareHash(m, key, true));
-        const auto [it, first] = queue_of.emplace(m->hash.rss, queue);
-        EXPECT_EQ(it->second, queue) << "one flow, one queue";
-      }));
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received == 20000; },
+                                [&](uint16_t queue, rte_mbuf* m) {
+                                  ++received;
+                                  ++by_queue[queue];
+                                  ASSERT_TRUE(m->ol_flags & RTE_MBUF_F_RX_RSS_HASH);
+                                  ASSERT_EQ(m->hash.rss, SoftwareHash(m, key, true));
+                                  const auto [it, first] = queue_of.emplace(m->hash.rss, queue);
+                                  EXPECT_EQ(it->second, queue) << "one flow, one queue";
+                                }));
   for (const uint64_t share : by_queue) EXPECT_GT(share, 20000u / 8);
 }
 

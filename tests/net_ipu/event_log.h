@@ -18,7 +18,8 @@
 
 namespace sluice::net_ipu::test {
 
-/// The port outlives it: ethdev would call what is registered for the next port of that number, too.
+/// The port outlives it: ethdev would call what is registered for the next port of that number,
+/// too.
 class EventLog {
  public:
   EventLog(uint16_t port, rte_eth_event_type type) : port_(port), type_(type) {

@@ -48,14 +48,13 @@ TEST(LinkEvents, TellWhatTheAdministratorDoesToThoseWhoAsk) {
 class Waiting {
  public:
   explicit Waiting(Port& port) : port_(port) {
-    EXPECT_EQ(rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD,
-                                        &port),
-              0);
+    EXPECT_EQ(
+        rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD, &port), 0);
   }
   ~Waiting() {
-    EXPECT_EQ(rte_eth_dev_rx_intr_ctl_q(port_.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL,
-                                        &port_),
-              0);
+    EXPECT_EQ(
+        rte_eth_dev_rx_intr_ctl_q(port_.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, &port_),
+        0);
   }
   /// Whether an interrupt comes; a while for one that must not.
   bool Comes(bool must) {
@@ -232,8 +231,8 @@ TEST(Flow, TwentyThousandRulesStandAndAFullTableSaysSo) {
     frame[36] = static_cast<char>(destination >> 8), frame[37] = static_cast<char>(destination);
     port.Send(port.Fill(frame));
     int queue = -1;
-    EXPECT_TRUE(port.ReceiveUntil([&] { return queue >= 0; },
-                                  [&](uint16_t q, rte_mbuf*) { queue = q; }));
+    EXPECT_TRUE(
+        port.ReceiveUntil([&] { return queue >= 0; }, [&](uint16_t q, rte_mbuf*) { queue = q; }));
     EXPECT_EQ(queue, destination < 16'384 || destination >= 29'152 ? 1 : 0) << destination;
   }
 }

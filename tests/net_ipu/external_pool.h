@@ -7,8 +7,8 @@
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <rte_mempool.h>
 #include <rte_memory.h>
+#include <rte_mempool.h>
 #include <sys/mman.h>
 
 namespace sluice::net_ipu::test {

@@ -59,8 +59,7 @@ TEST(DeviceEvents, TheCarrierBehindADeviceIsTold) {
   port.Start();
   ASSERT_TRUE(links.WaitFor(3));
   const std::vector<bool> up = links.link_up();
-  EXPECT_EQ(std::vector<bool>(up.begin(), up.begin() + 3),
-            (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(std::vector<bool>(up.begin(), up.begin() + 3), (std::vector<bool>{false, true, false}));
 }
 
 TEST(DeviceEvents, FramesWakeWhoWaits) {
@@ -77,9 +76,9 @@ TEST(DeviceEvents, FramesWakeWhoWaits) {
                              [&](uint16_t, rte_mbuf*) { ++received; });
   };
   for (int round = 0; round < 2; ++round) {
-    ASSERT_EQ(rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD,
-                                        nullptr),
-              0);
+    ASSERT_EQ(
+        rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD, nullptr),
+        0);
     for (int i = 0; i < 3; ++i) {
       ASSERT_EQ(rte_eth_dev_rx_intr_enable(port.id, 0), 0);
       EXPECT_EQ(wait(10), 0);
@@ -87,9 +86,9 @@ TEST(DeviceEvents, FramesWakeWhoWaits) {
       EXPECT_EQ(wait(kPatienceS * 1000), 1);
       EXPECT_TRUE(receive_one());
     }
-    ASSERT_EQ(rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL,
-                                        nullptr),
-              0);
+    ASSERT_EQ(
+        rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, nullptr),
+        0);
     if (round != 0) break;
     // The device that comes back is told where interrupts go.
     device.Replace();
@@ -101,8 +100,8 @@ TEST(DeviceEvents, FramesWakeWhoWaits) {
 class Aggregate {
  public:
   Aggregate(const char* name, const std::string& arguments) : name_(name) {
-    pool_ = rte_pktmbuf_pool_create("aggregate", 8191, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
-                                    SOCKET_ID_ANY);
+    pool_ =
+        rte_pktmbuf_pool_create("aggregate", 8191, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
     EXPECT_NE(pool_, nullptr);
     EXPECT_EQ(rte_vdev_init(name, arguments.c_str()), 0);
     EXPECT_EQ(rte_eth_dev_get_port_by_name(name, &id), 0);

@@ -112,14 +112,14 @@ std::vector<Received> SendAndReceive(Port& port, const std::string& frame, uint6
   }
   EXPECT_EQ(rte_eth_tx_burst(port.id, 0, mbufs.data(), count), count);
   std::vector<Received> received;
-  EXPECT_TRUE(port.ReceiveUntil(
-      [&] { return received.size() == count; },
-      [&](uint16_t, rte_mbuf* m) {
-        std::string bytes(m->pkt_len, '\0');
-        const void* const data = rte_pktmbuf_read(m, 0, m->pkt_len, bytes.data());
-        std::memmove(bytes.data(), data, bytes.size());
-        received.push_back({bytes, m->ol_flags, m->vlan_tci, m->packet_type});
-      }));
+  EXPECT_TRUE(
+      port.ReceiveUntil([&] { return received.size() == count; },
+                        [&](uint16_t, rte_mbuf* m) {
+                          std::string bytes(m->pkt_len, '\0');
+                          const void* const data = rte_pktmbuf_read(m, 0, m->pkt_len, bytes.data());
+                          std::memmove(bytes.data(), data, bytes.size());
+                          received.push_back({bytes, m->ol_flags, m->vlan_tci, m->packet_type});
+                        }));
   return received;
 }
 
@@ -134,9 +134,8 @@ TEST(Vlan, TagsAreInsertedAndStrippedWhileThePortRuns) {
   for (const Case& c : {Case{"vector", 2048, 1500, 8}, Case{"scalar", 2048, 1500, 1},
                         Case{"scattered", 192, 1500, 8}}) {
     SCOPED_TRACE(c.bursts);
-    Port port("wire=loopback", {.tx_offloads = RTE_ETH_TX_OFFLOAD_VLAN_INSERT,
-                                .mtu = c.mtu,
-                                .room = c.room});
+    Port port("wire=loopback",
+              {.tx_offloads = RTE_ETH_TX_OFFLOAD_VLAN_INSERT, .mtu = c.mtu, .room = c.room});
     port.Start();
     std::string plain = UntaggedFrame();
     for (const auto& r : SendAndReceive(port, plain, RTE_MBUF_F_TX_VLAN, 0xa064, c.count)) {
@@ -173,11 +172,11 @@ TEST(Vlan, AFilterTakesItsVlansAndWhatHasNoTag) {
   for (const uint16_t tag : {101, 100, 99}) port.Send(port.Fill(TaggedFrame(tag)));
   port.Send(port.Fill(UntaggedFrame()));
   std::vector<std::string> received;
-  EXPECT_TRUE(port.ReceiveUntil(
-      [&] { return received.size() == 2; },
-      [&](uint16_t, rte_mbuf* m) {
-        received.emplace_back(rte_pktmbuf_mtod(m, const char*), m->pkt_len);
-      }));
+  EXPECT_TRUE(port.ReceiveUntil([&] { return received.size() == 2; },
+                                [&](uint16_t, rte_mbuf* m) {
+                                  received.emplace_back(rte_pktmbuf_mtod(m, const char*),
+                                                        m->pkt_len);
+                                }));
   EXPECT_EQ(received, (std::vector<std::string>{TaggedFrame(100), UntaggedFrame()}));
   EXPECT_EQ(port.Xstats().at("model_rx_filtered"), 2u);
 }

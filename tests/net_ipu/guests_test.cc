@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Numbers of secondary processes.
-#include "net_ipu/ipu_guests.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
+
+#include "net_ipu/ipu_guests.h"
 
 namespace sluice::net_ipu::test {
 namespace {

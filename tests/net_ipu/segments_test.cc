@@ -15,9 +15,9 @@ namespace sluice::net_ipu::test {
 namespace {
 
 TEST(Tso, SegmentsComeBackWithChecksumsThatHold) {
-  Port port("wire=loopback", {.rx_offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM,
-                              .tx_offloads = RTE_ETH_TX_OFFLOAD_TCP_TSO |
-                                             RTE_ETH_TX_OFFLOAD_MULTI_SEGS});
+  Port port("wire=loopback",
+            {.rx_offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM,
+             .tx_offloads = RTE_ETH_TX_OFFLOAD_TCP_TSO | RTE_ETH_TX_OFFLOAD_MULTI_SEGS});
   port.Start();
   constexpr uint32_t kPayload = 5000, kSegment = 1400, kHeaders = 54;
   std::string frame(kHeaders, '\0');
@@ -44,14 +44,14 @@ TEST(Tso, SegmentsComeBackWithChecksumsThatHold) {
   port.Send(burst);
   std::string back;
   uint32_t frames = 0;
-  EXPECT_TRUE(port.ReceiveUntil(
-      [&] { return back.size() == kPayload; },
-      [&](uint16_t, rte_mbuf* m) {
-        ++frames;
-        EXPECT_TRUE(m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_GOOD);
-        EXPECT_TRUE(m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_GOOD);
-        back.append(rte_pktmbuf_mtod_offset(m, const char*, kHeaders), m->pkt_len - kHeaders);
-      }));
+  EXPECT_TRUE(port.ReceiveUntil([&] { return back.size() == kPayload; },
+                                [&](uint16_t, rte_mbuf* m) {
+                                  ++frames;
+                                  EXPECT_TRUE(m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_GOOD);
+                                  EXPECT_TRUE(m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+                                  back.append(rte_pktmbuf_mtod_offset(m, const char*, kHeaders),
+                                              m->pkt_len - kHeaders);
+                                }));
   EXPECT_EQ(frames, 4u);
   EXPECT_EQ(back, payload);
   EXPECT_EQ(port.Xstats().at("model_tx_frames"), 4u);

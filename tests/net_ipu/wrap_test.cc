@@ -293,9 +293,8 @@ TEST(WrapEvents, ArePassedOn) {
   EXPECT_EQ(rte_eth_dev_set_link_down(port.id), 0);
   EXPECT_EQ(rte_eth_dev_set_link_up(port.id), 0);
   EXPECT_EQ(log.link_up(), (std::vector<bool>{false, true}));
-  ASSERT_EQ(rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD,
-                                      nullptr),
-            0);
+  ASSERT_EQ(
+      rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD, nullptr), 0);
   ASSERT_EQ(rte_eth_dev_rx_intr_enable(port.id, 0), 0);
   port.Send(port.Fill(std::string(60, '\x02')));
   rte_epoll_event event{};

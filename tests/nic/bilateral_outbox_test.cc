@@ -252,13 +252,12 @@ TEST(BilateralOutbox, SentFramesOfAnOfferThatTheNicRefusesWereNotSent) {
 TEST(BilateralOutbox, ATapSeesSentFramesLeave) {
   Rig rig;
   std::vector<Bytes> seen;
-  rig.queue.set_tap({[](void* context, TapDirection direction, const uint8_t* frame,
-                        uint32_t length) {
-                       if (direction != TapDirection::kSent) return;
-                       static_cast<std::vector<Bytes>*>(context)->emplace_back(frame,
-                                                                               frame + length);
-                     },
-                     &seen});
+  rig.queue.set_tap(
+      {[](void* context, TapDirection direction, const uint8_t* frame, uint32_t length) {
+         if (direction != TapDirection::kSent) return;
+         static_cast<std::vector<Bytes>*>(context)->emplace_back(frame, frame + length);
+       },
+       &seen});
   rig.engine.act = [](Frame&, Scripted& engine) {
     EXPECT_TRUE(engine.Send(Numbered(9, 1)));
     return packet::kForward;

@@ -33,15 +33,32 @@ struct Pass {
 struct ByFirstByte {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
-      case 1: return packet::kConsume;
-      case 2: return packet::Drop(4);
-      case 3: frame.data -= 4; frame.length += 4; frame.data[0] = 0x77; break;  // Grows in front.
-      case 4: frame.length -= 10; break;
-      case 5: frame.length += frame.tailroom; break;
-      case 6: frame.length += frame.tailroom + 1; break;  // More than there is.
-      case 7: frame.data -= frame.headroom + 1; break;
-      case 8: frame.length = 13; break;                   // Less than an Ethernet header.
-      default: break;
+      case 1:
+        return packet::kConsume;
+      case 2:
+        return packet::Drop(4);
+      case 3:
+        frame.data -= 4;
+        frame.length += 4;
+        frame.data[0] = 0x77;
+        break;  // Grows in front.
+      case 4:
+        frame.length -= 10;
+        break;
+      case 5:
+        frame.length += frame.tailroom;
+        break;
+      case 6:
+        frame.length += frame.tailroom + 1;
+        break;  // More than there is.
+      case 7:
+        frame.data -= frame.headroom + 1;
+        break;
+      case 8:
+        frame.length = 13;
+        break;  // Less than an Ethernet header.
+      default:
+        break;
     }
     return packet::kForward;
   }
@@ -69,9 +86,9 @@ TEST_P(Bilateral, EveryKindOfFrameReturnsInOrder) {
   Queue queue(link);
   Pass engine;
   Bytes unknown(77, 0x11);  // No EtherType that anybody knows.
-  const std::vector<Bytes> frames = {Ipv4Frame(60),  ArpFrame(), Ipv4Frame(1514), Ipv6Frame(100),
-                                     VlanFrame(70),  unknown,    Bytes(14, 0xff), Bytes(9000, 1),
-                                     Ipv4Frame(1514)};
+  const std::vector<Bytes> frames = {Ipv4Frame(60),   ArpFrame(),     Ipv4Frame(1514),
+                                     Ipv6Frame(100),  VlanFrame(70),  unknown,
+                                     Bytes(14, 0xff), Bytes(9000, 1), Ipv4Frame(1514)};
   for (const Bytes& frame : frames) ASSERT_TRUE(link.Receive(frame));
   EXPECT_EQ(Poll(queue, engine), frames.size());
   Poll(queue, engine);
@@ -153,15 +170,14 @@ TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
   ByFirstByte engine;
   const uint32_t bytes = geometry.region_bytes;
   const uint32_t data = 64 + 4 * geometry.max_frames;
-  const swap::Entry lies[] = {
-      0,                                           // No frame.
-      swap::MakeEntry(data, 13),                   // Shorter than an Ethernet header.
-      swap::MakeEntry(data, 9729),                 // Longer than any frame.
-      swap::MakeEntry(data, 16383),                //
-      swap::MakeEntry(data - 1, 100),              // Reaches into the entries.
-      swap::MakeEntry(0, 100),                     // In the header.
-      swap::MakeEntry(bytes - 99, 100),            // One byte too far.
-      swap::MakeEntry(swap::kMaxRegionBytes - 1, 9728)};
+  const swap::Entry lies[] = {0,                                 // No frame.
+                              swap::MakeEntry(data, 13),         // Shorter than an Ethernet header.
+                              swap::MakeEntry(data, 9729),       // Longer than any frame.
+                              swap::MakeEntry(data, 16383),      //
+                              swap::MakeEntry(data - 1, 100),    // Reaches into the entries.
+                              swap::MakeEntry(0, 100),           // In the header.
+                              swap::MakeEntry(bytes - 99, 100),  // One byte too far.
+                              swap::MakeEntry(swap::kMaxRegionBytes - 1, 9728)};
   // Sound, but at the very edges, where there is less room than a slot has.
   const swap::Entry edges[] = {swap::MakeEntry(data, 100), swap::MakeEntry(data + 3, 14),
                                swap::MakeEntry(bytes - 100, 100)};
@@ -192,8 +208,8 @@ TEST(Entries, ManyAreSoundIfEachIs) {
                                 bytes - 100, bytes - 99, bytes - 14, bytes - 13, bytes - 1}) {
     for (const uint32_t length : {0u, 1u, 13u, 14u, 99u, 100u, 9728u, 9729u, 16383u}) {
       const swap::Entry entry = swap::MakeEntry(offset, length);
-      const bool sound = length >= 14 && length <= 9728 && offset >= data &&
-                         offset + length <= bytes;
+      const bool sound =
+          length >= 14 && length <= 9728 && offset >= data && offset + length <= bytes;
       EXPECT_EQ(swap::EntryIsSound(entry, geometry), sound) << offset << " " << length;
       for (const size_t place : {0u, 7u, 8u, 20u}) {
         std::vector<swap::Entry> entries(21, swap::MakeEntry(data, 60));

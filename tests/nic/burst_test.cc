@@ -37,10 +37,15 @@ class Scripted {
   Verdict Process(Frame& frame, uint64_t) {
     seen.emplace_back(frame.data, frame.data + frame.length);
     switch (frame.data[0]) {
-      case kEat: return packet::kConsume;
-      case kDiscard: return packet::Drop(3);
-      case kPassOn: return packet::kPass;
-      case kWrite: ++frame.data[frame.length - 1]; break;
+      case kEat:
+        return packet::kConsume;
+      case kDiscard:
+        return packet::Drop(3);
+      case kPassOn:
+        return packet::kPass;
+      case kWrite:
+        ++frame.data[frame.length - 1];
+        break;
       case kGrow:
         if (frame.headroom < 4) break;
         frame.data -= 4;
@@ -57,7 +62,8 @@ class Scripted {
         frame.length = 60;
         PutLength(frame);
         break;
-      default: break;
+      default:
+        break;
     }
     return packet::kForward;
   }
@@ -116,20 +122,21 @@ class BurstTest : public RingPort {
       geometry.headroom_bytes = 64;
       LinkPair link(geometry);
       BilateralQueue<LinkPair> queue(link);
-      return HandleAll(contract, queue, frames,
-                       [&](const Bytes& frame) { return link.Receive(frame); },
-                       [&] { return link.Send(); });
+      return HandleAll(
+          contract, queue, frames, [&](const Bytes& frame) { return link.Receive(frame); },
+          [&] { return link.Send(); });
     } else if constexpr (std::is_same_v<Interface, OnLines>) {
       LinePair lines(64);
       CoherentQueue<LinePair> queue(lines);
-      return HandleAll(contract, queue, frames,
-                       [&](const Bytes& frame) { return lines.Receive(frame); },
-                       [&] { return lines.Sent(); });
+      return HandleAll(
+          contract, queue, frames, [&](const Bytes& frame) { return lines.Receive(frame); },
+          [&] { return lines.Sent(); });
     } else {
       auto queue = Interface::Queue(*port_);
-      return HandleAll(contract, queue, frames,
-                       [&](const Bytes& frame) { return this->Receive(Segmented(frame)), true; },
-                       [&] { return this->Sent(); });
+      return HandleAll(
+          contract, queue, frames,
+          [&](const Bytes& frame) { return this->Receive(Segmented(frame)), true; },
+          [&] { return this->Sent(); });
     }
   }
 
@@ -154,12 +161,24 @@ std::vector<Bytes> RandomTraffic(uint32_t seed, uint32_t count) {
     const uint32_t length = 64 + random() % 1450;
     Bytes frame;
     switch (random() % 16) {
-      case 0: frame = ArpFrame(); break;
-      case 1: frame = Ipv6Frame(length); break;
-      case 2: frame = VlanFrame(length); break;
-      case 3: frame = Ipv4Frame(3000); break;  // More than an mbuf holds.
-      case 4: frame = Ipv4Frame(length); frame[16] ^= 0x10; break;  // Lies about its length.
-      default: frame = Ipv4Frame(length);
+      case 0:
+        frame = ArpFrame();
+        break;
+      case 1:
+        frame = Ipv6Frame(length);
+        break;
+      case 2:
+        frame = VlanFrame(length);
+        break;
+      case 3:
+        frame = Ipv4Frame(3000);
+        break;  // More than an mbuf holds.
+      case 4:
+        frame = Ipv4Frame(length);
+        frame[16] ^= 0x10;
+        break;  // Lies about its length.
+      default:
+        frame = Ipv4Frame(length);
     }
     frame[0] = random() % 2 == 0 ? uint8_t{kLeave} : static_cast<uint8_t>(random() % kOrders);
     frame[1] = static_cast<uint8_t>(random());
@@ -230,8 +249,9 @@ TEST_F(RingPort, FramesThatAnEngineDoesNotAnswerLeaveAsTheyCame) {
   check(pipes, receive, [this] { return Sent(); });
   LinkPair link;
   BilateralQueue<LinkPair> regions(link);
-  check(regions, [&](const Bytes& frame) { ASSERT_TRUE(link.Receive(frame)); },
-        [&] { return link.Send(); });
+  check(
+      regions, [&](const Bytes& frame) { ASSERT_TRUE(link.Receive(frame)); },
+      [&] { return link.Send(); });
 }
 
 TEST(OneFrame, IsABurstOfOneThatKeepsItsAnswer) {

@@ -33,20 +33,46 @@ struct Pass {
 struct ByFirstByte {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
-      case 1: return packet::kConsume;
-      case 2: return packet::Drop(4);
-      case 3: return packet::kPass;
-      case 4: frame.data -= 4; frame.length += 4; frame.data[0] = 0x77; break;  // Into headroom.
-      case 5: frame.length -= 10; break;
-      case 6: frame.length += frame.tailroom; break;
-      case 7: frame.length += frame.tailroom + 1; break;  // More than there is.
-      case 8: frame.data -= frame.headroom + 1; break;
-      case 9: frame.length = 13; break;                   // Less than an Ethernet header.
-      case 10: Elsewhere(frame, own, 60); break;
-      case 11: Elsewhere(frame, own, 700); break;         // Outgrows the room that it lay in.
-      case 12: Elsewhere(frame, frame.spare, 800); break;
-      case 13: Elsewhere(frame, own, 9729); break;        // More than any line holds.
-      default: break;
+      case 1:
+        return packet::kConsume;
+      case 2:
+        return packet::Drop(4);
+      case 3:
+        return packet::kPass;
+      case 4:
+        frame.data -= 4;
+        frame.length += 4;
+        frame.data[0] = 0x77;
+        break;  // Into headroom.
+      case 5:
+        frame.length -= 10;
+        break;
+      case 6:
+        frame.length += frame.tailroom;
+        break;
+      case 7:
+        frame.length += frame.tailroom + 1;
+        break;  // More than there is.
+      case 8:
+        frame.data -= frame.headroom + 1;
+        break;
+      case 9:
+        frame.length = 13;
+        break;  // Less than an Ethernet header.
+      case 10:
+        Elsewhere(frame, own, 60);
+        break;
+      case 11:
+        Elsewhere(frame, own, 700);
+        break;  // Outgrows the room that it lay in.
+      case 12:
+        Elsewhere(frame, frame.spare, 800);
+        break;
+      case 13:
+        Elsewhere(frame, own, 9729);
+        break;  // More than any line holds.
+      default:
+        break;
     }
     return packet::kForward;
   }
@@ -70,9 +96,9 @@ TEST_P(Coherent, EveryKindOfFrameReturnsInOrder) {
   Queue queue(lines);
   Pass engine;
   Bytes unknown(77, 0x11);  // No EtherType that anybody knows.
-  const std::vector<Bytes> frames = {Ipv4Frame(60),  ArpFrame(), Ipv4Frame(1514), Ipv6Frame(100),
-                                     VlanFrame(70),  unknown,    Bytes(14, 0xff), Bytes(9728, 1),
-                                     Ipv4Frame(1514)};
+  const std::vector<Bytes> frames = {Ipv4Frame(60),   ArpFrame(),     Ipv4Frame(1514),
+                                     Ipv6Frame(100),  VlanFrame(70),  unknown,
+                                     Bytes(14, 0xff), Bytes(9728, 1), Ipv4Frame(1514)};
   EXPECT_EQ(Poll(queue, engine), 0u) << "the NIC has none yet";
   for (const Bytes& frame : frames) ASSERT_TRUE(lines.Receive(frame));
   uint64_t bytes = 0;
@@ -133,8 +159,9 @@ TEST_P(Coherent, EveryEndingIsCountedAndWhatDoesNotLeaveStays) {
   for (const Bytes& built : {Bytes(60, 10), Bytes(700, 11), Bytes(800, 12), Ordered(0, 100)}) {
     EXPECT_EQ(std::ranges::count(sent, built), 1) << built.size();
   }
-  EXPECT_TRUE(std::ranges::any_of(
-      sent, [](const Bytes& frame) { return frame.size() == 104 && frame[0] == 0x77 && frame[4] == 4; }));
+  EXPECT_TRUE(std::ranges::any_of(sent, [](const Bytes& frame) {
+    return frame.size() == 104 && frame[0] == 0x77 && frame[4] == 4;
+  }));
   EXPECT_EQ(lines.statistics[regs::ipu::kStatLineBadRecord], 0u);
 }
 

@@ -39,7 +39,7 @@ class LinkPair {
     if (!host_->holding()) return false;
     const swap::Geometry& geometry = host_->geometry();
     region = {host_->region().base, host_->region().entries(), host_->received(),
-              geometry.max_frames, geometry.DataOffset(), geometry.region_bytes};
+              geometry.max_frames,  geometry.DataOffset(),     geometry.region_bytes};
     return true;
   }
   void Give(uint32_t frames, bool wait_for_frames) {
@@ -93,7 +93,7 @@ class LinkPair {
     bool wait_for_frames;
     friend bool operator==(const Gift&, const Gift&) = default;
   };
-  std::vector<Gift> given;     ///< By the host, in order.
+  std::vector<Gift> given;  ///< By the host, in order.
   bool answers = true;
   bool answers_cancel = true;  ///< Answers again once the host has cancelled.
 

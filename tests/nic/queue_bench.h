@@ -143,8 +143,8 @@ class QueueBench {
   }
 
   int OnPackets() {
-    const char* eal[] = {"bench", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-                         "-m", "256", "--log-level=error", "--lcores=0@0"};
+    const char* eal[] = {"bench", "--no-huge", "--no-shconf",       "--no-pci",    "--no-telemetry",
+                         "-m",    "256",       "--log-level=error", "--lcores=0@0"};
     if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0) return 1;
     rte_ring* receive = rte_ring_create("rx", 1024, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
     rte_ring* transmit = rte_ring_create("tx", 1024, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
@@ -180,8 +180,8 @@ class QueueBench {
     uint8_t* const aligned = &memory[-reinterpret_cast<uintptr_t>(memory.data()) & 63];
     std::vector<nic::Span> arrived;
     for (uint32_t pipe = 0; pipe < options_.pipes; ++pipe) {
-      arrived.push_back({pipe, aligned + uint64_t{pipe} * flits * options_.burst,
-                         flits * options_.burst});
+      arrived.push_back(
+          {pipe, aligned + uint64_t{pipe} * flits * options_.burst, flits * options_.burst});
     }
     nic::StreamingQueue<MemoryPipes> queue{MemoryPipes(arrived)};
     return Measure(

@@ -31,11 +31,20 @@ INSTANTIATE_TEST_SUITE_P(Contracts, QueueTest, kContracts, NameOf);
 struct ByFirstByte {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
-      case 1: return packet::kConsume;
-      case 2: return packet::Drop(4);
-      case 3: frame.data -= 4; frame.length += 4; frame.data[0] = 0x77; break;  // Grows in front.
-      case 4: frame.length -= 10; break;
-      default: break;
+      case 1:
+        return packet::kConsume;
+      case 2:
+        return packet::Drop(4);
+      case 3:
+        frame.data -= 4;
+        frame.length += 4;
+        frame.data[0] = 0x77;
+        break;  // Grows in front.
+      case 4:
+        frame.length -= 10;
+        break;
+      default:
+        break;
     }
     return packet::kForward;
   }
@@ -200,7 +209,7 @@ TEST_P(QueueTest, StreamingCountsEveryEnding) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
   struct {
     Verdict Process(Frame& frame, uint64_t) {
-      return frame.data[0] == 1 ? packet::kConsume
+      return frame.data[0] == 1   ? packet::kConsume
              : frame.data[0] == 2 ? packet::Drop(4)
                                   : packet::kForward;
     }

@@ -49,10 +49,28 @@ Bytes Whole(Kind kind, const Bytes& payload, uint32_t id = 7) {
     }
   } else {
     const size_t total = 20 + payload.size();
-    frame.insert(frame.end(),
-                 {0x08, 0x00, 0x45, 0, static_cast<uint8_t>(total >> 8),
-                  static_cast<uint8_t>(total), static_cast<uint8_t>(id >> 8),
-                  static_cast<uint8_t>(id), 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2});
+    frame.insert(frame.end(), {0x08,
+                               0x00,
+                               0x45,
+                               0,
+                               static_cast<uint8_t>(total >> 8),
+                               static_cast<uint8_t>(total),
+                               static_cast<uint8_t>(id >> 8),
+                               static_cast<uint8_t>(id),
+                               0,
+                               0,
+                               64,
+                               17,
+                               0,
+                               0,
+                               10,
+                               0,
+                               0,
+                               1,
+                               10,
+                               0,
+                               0,
+                               2});
     packet::Store(&frame[ip + 10], packet::FinishChecksum(packet::SumBytes(&frame[ip], 20)));
   }
   frame.insert(frame.end(), payload.begin(), payload.end());
@@ -123,9 +141,7 @@ class Rig {
  public:
   explicit Rig(uint32_t datagrams = kDatagrams)
       : name_("test" + std::to_string(next_++)),
-        front_(*Reassembler::Make(name_, datagrams, kTimeout), [this] {
-          return Forwarded{this};
-        }) {
+        front_(*Reassembler::Make(name_, datagrams, kTimeout), [this] { return Forwarded{this}; }) {
     front_.set_counters(counters);
     free_ = rte_mempool_avail_count(rte_mempool_lookup(name_.c_str()));
   }
@@ -203,8 +219,7 @@ TEST(Reassembling, GivesWhatArrivedWholeInRunsAndWhatItPutTogetherAlone) {
   EXPECT_EQ(rig.GiveBurst({a, b, fragments[0], a, others, fragments[1], b}),
             (std::vector{leaves, leaves, kept, leaves, leaves, leaves, leaves}));
   EXPECT_EQ(rig.sizes, (std::vector<uint32_t>{2, 2, 1, 1}));
-  EXPECT_EQ(rig.engine.seen,
-            (std::vector<Bytes>{a, b, a, others, Whole({}, Payload(2)), b}));
+  EXPECT_EQ(rig.engine.seen, (std::vector<Bytes>{a, b, a, others, Whole({}, Payload(2)), b}));
   EXPECT_EQ(rig.GiveBurst({a, b, a}), std::vector(3, leaves));
   EXPECT_EQ(rig.sizes.back(), 3u);
   EXPECT_EQ(rig.counters.reassembled_pkts, 1u);
@@ -285,8 +300,11 @@ TEST(Reassembling, EthernetPaddingIsNoData) {
 
 // What is no fragment for us goes to the engine as it came.
 TEST(Reassembling, LeavesOtherFramesAlone) {
-  std::vector<Bytes> frames{Whole({}, Payload(3)), Whole({true, false}, Payload(3)),
-                            Whole({false, true}, Payload(3)), Bytes(14, 0x88), Bytes(60, 0xff),
+  std::vector<Bytes> frames{Whole({}, Payload(3)),
+                            Whole({true, false}, Payload(3)),
+                            Whole({false, true}, Payload(3)),
+                            Bytes(14, 0x88),
+                            Bytes(60, 0xff),
                             Bytes()};
   Bytes other = Fragments({}, 2)[0];
   other[5] ^= 1;  // Another MAC address.
@@ -315,14 +333,14 @@ struct Range {
 // Byte ranges of one datagram of 53 bytes, in the order in which they come; none fits together.
 TEST(Reassembling, EndsDatagramsThatDoNotFitTogether) {
   const std::vector<Range> cases[] = {
-      {{0, 16, true}, {0, 16, true}},                                  // The first, twice.
-      {{32, 53, false}, {32, 53, false}},                              // The last, twice.
+      {{0, 16, true}, {0, 16, true}},                                    // The first, twice.
+      {{32, 53, false}, {32, 53, false}},                                // The last, twice.
       {{0, 16, true}, {16, 32, true}, {16, 32, true}, {32, 53, false}},  // One between, twice.
-      {{0, 24, true}, {16, 32, true}, {32, 53, false}},                // Over one another.
-      {{0, 16, true}, {8, 24, true}, {32, 53, false}},                 // And a hole as long.
+      {{0, 24, true}, {16, 32, true}, {32, 53, false}},                  // Over one another.
+      {{0, 16, true}, {8, 24, true}, {32, 53, false}},                   // And a hole as long.
       {{0, 16, true}, {16, 48, true}, {32, 53, false}},
-      {{0, 48, true}, {32, 40, false}},                                // Behind the end.
-      {{32, 53, false}, {40, 53, false}},                              // Two ends.
+      {{0, 48, true}, {32, 40, false}},    // Behind the end.
+      {{32, 53, false}, {40, 53, false}},  // Two ends.
       {{16, 32, true}, {0, 53, true}, {32, 40, false}}};
   for (const bool ipv6 : {false, true}) {
     for (const std::vector<Range>& ranges : cases) {
@@ -407,15 +425,14 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
   struct {
     Bytes frame;
     R::Reason reason;
-  } cases[] = {
-      {Fragment({}, payload, 8, 8, true), R::kMalformed},  // Of nothing.
-      {Fragment({}, payload, 16, 16, false), R::kMalformed},
-      {Fragment({true, false}, payload, 16, 16, false), R::kMalformed},
-      {Fragment({}, payload, 0, 20, true), R::kMalformed},  // No multiple of eight.
-      {Fragment({true, false}, payload, 0, 20, true), R::kMalformed},
-      {Fragment({}, payload, 16, 24, true), R::kMalformed},   // With the offset from below:
-      {Fragment({}, payload, 0, 2048, true), R::kNoRoom},  // A frame longer than a buffer.
-      {Fragment({true, false}, payload, 0, 2048, true), R::kNoRoom}};
+  } cases[] = {{Fragment({}, payload, 8, 8, true), R::kMalformed},  // Of nothing.
+               {Fragment({}, payload, 16, 16, false), R::kMalformed},
+               {Fragment({true, false}, payload, 16, 16, false), R::kMalformed},
+               {Fragment({}, payload, 0, 20, true), R::kMalformed},  // No multiple of eight.
+               {Fragment({true, false}, payload, 0, 20, true), R::kMalformed},
+               {Fragment({}, payload, 16, 24, true), R::kMalformed},  // With the offset from below:
+               {Fragment({}, payload, 0, 2048, true), R::kNoRoom},  // A frame longer than a buffer.
+               {Fragment({true, false}, payload, 0, 2048, true), R::kNoRoom}};
   // 65528 + 8 and the header: beyond an IPv4 datagram, though not beyond 65535 of data.
   packet::StoreBe16(&cases[5].frame[20], 0x2000 | (65512 / 8));
   for (const auto& [frame, reason] : cases) {
@@ -479,9 +496,9 @@ TEST(Reassembling, KeepsTheLawUnderAnyTraffic) {
     const size_t to = std::min<size_t>(payload.size(), from + 8 + random() % 4 * 8);
     const bool more = random() % 4 != 0;
     if (from >= to) continue;
-    rig.Give(Fragment({random() % 2 == 0, false}, payload, from, to, more && to % 8 == 0,
-                      random() % 20),
-             now);
+    rig.Give(
+        Fragment({random() % 2 == 0, false}, payload, from, to, more && to % 8 == 0, random() % 20),
+        now);
     now += random() % (kTimeout / 20);
     if (random() % 16 == 0) rig.Rest(now);
     ASSERT_TRUE(rig.counters.Conserved());

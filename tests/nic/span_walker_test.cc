@@ -39,12 +39,22 @@ class Scripted {
     switch (frame.data[0]) {
       case kLeave:
         break;
-      case kEat: return packet::kConsume;
-      case kDiscard: return packet::Drop(3);
-      case kHalve: SetLength(frame, std::max(frame.length / 2, 34u)); break;
-      case kShave: SetLength(frame, frame.length - 1); break;
-      case kStrip: frame.data += 4; frame.length -= 4; break;
-      default: ++frame.data[frame.length - 1];
+      case kEat:
+        return packet::kConsume;
+      case kDiscard:
+        return packet::Drop(3);
+      case kHalve:
+        SetLength(frame, std::max(frame.length / 2, 34u));
+        break;
+      case kShave:
+        SetLength(frame, frame.length - 1);
+        break;
+      case kStrip:
+        frame.data += 4;
+        frame.length -= 4;
+        break;
+      default:
+        ++frame.data[frame.length - 1];
     }
     return packet::kForward;
   }
@@ -161,11 +171,20 @@ Bytes RandomFrame(std::mt19937& random, bool orders) {
   const uint32_t length = 64 + random() % 1450;
   Bytes frame;
   switch (random() % 12) {
-    case 0: frame = ArpFrame(); break;
-    case 1: frame = Ipv6Frame(length); break;
-    case 2: frame = VlanFrame(length); break;
-    case 3: frame = Ipv4Frame(64); break;
-    default: frame = Ipv4Frame(length);
+    case 0:
+      frame = ArpFrame();
+      break;
+    case 1:
+      frame = Ipv6Frame(length);
+      break;
+    case 2:
+      frame = VlanFrame(length);
+      break;
+    case 3:
+      frame = Ipv4Frame(64);
+      break;
+    default:
+      frame = Ipv4Frame(length);
   }
   const bool plain = frame[12] == 8 && frame[13] == 0;
   frame[0] = static_cast<uint8_t>(random() % (orders ? kOrders : kEat));
@@ -186,8 +205,7 @@ Bytes RandomSpan(std::mt19937& random, uint32_t frames, bool orders, bool lies) 
 std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
 template <typename Walker, typename Engine>
-uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& spans,
-                Engine& engine) {
+uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& spans, Engine& engine) {
   return By(contract, engine, [&](auto& worker) { return walker.Walk(spans, worker, 0); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both channels promise about decisions: asked for or not, recalled, ruled on (lib/offload/item.h).
+// What both channels promise about decisions: asked for or not, recalled, ruled on
+// (lib/offload/item.h).
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -218,8 +218,7 @@ void Bench::Measure(Samples& samples, F round_trip) {
     if (i >= kWarmUp) samples.cycles.push_back(static_cast<uint32_t>(cycles));
   }
   const auto took = std::chrono::steady_clock::now() - started;
-  samples.nanoseconds.push_back(
-      static_cast<uint32_t>(std::chrono::nanoseconds(took).count()));
+  samples.nanoseconds.push_back(static_cast<uint32_t>(std::chrono::nanoseconds(took).count()));
 }
 
 template <typename Host>
@@ -269,10 +268,11 @@ void Bench::Run(int host_cpu, int agent_cpu) {
   std::printf("{");
   for (uint32_t mode = 0; mode < kModes; ++mode) {
     const uint32_t p50 = samples_[mode].Percentile(0.5);
-    std::printf("%s\"%s\": {\"p50_cycles\": %u, \"p99_cycles\": %u, \"p50_ratio\": %.3f, "
-                "\"decisions_per_second\": %.0f}",
-                mode == 0 ? "" : ", ", kNames[mode], p50, samples_[mode].Percentile(0.99),
-                p50 / bare, samples_[mode].Rate());
+    std::printf(
+        "%s\"%s\": {\"p50_cycles\": %u, \"p99_cycles\": %u, \"p50_ratio\": %.3f, "
+        "\"decisions_per_second\": %.0f}",
+        mode == 0 ? "" : ", ", kNames[mode], p50, samples_[mode].Percentile(0.99), p50 / bare,
+        samples_[mode].Rate());
   }
   std::printf("}\n");
 }

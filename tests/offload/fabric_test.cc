@@ -55,8 +55,8 @@ TEST(WriteThroughHost, WithoutItsFlushesItWouldMissADecisionForEver) {
 
 template <typename R>
 class WriteThroughChannel : public testing::Test {};
-using WriteThroughRigs = testing::Types<Rig<WaveChannel, WriteThrough>,
-                                        Rig<SwapChannel, WriteThrough>>;
+using WriteThroughRigs =
+    testing::Types<Rig<WaveChannel, WriteThrough>, Rig<SwapChannel, WriteThrough>>;
 TYPED_TEST_SUITE(WriteThroughChannel, WriteThroughRigs);
 
 TYPED_TEST(WriteThroughChannel, AFetchThatCameTooEarlyIsNotBelievedTwice) {
@@ -237,10 +237,9 @@ TEST(Latency, OfAnAskedDecisionIsOneRoundTripAndTheAgentsTime) {
 
 template <typename R>
 class ChannelOverADeadLink : public testing::Test {};
-using ChannelRigs =
-    testing::Types<Rig<WaveChannel, Pushed>, Rig<WaveChannel, Uncached>,
-                   Rig<WaveChannel, WriteThrough>, Rig<SwapChannel, Pushed>,
-                   Rig<SwapChannel, Uncached>, Rig<SwapChannel, WriteThrough>>;
+using ChannelRigs = testing::Types<Rig<WaveChannel, Pushed>, Rig<WaveChannel, Uncached>,
+                                   Rig<WaveChannel, WriteThrough>, Rig<SwapChannel, Pushed>,
+                                   Rig<SwapChannel, Uncached>, Rig<SwapChannel, WriteThrough>>;
 TYPED_TEST_SUITE(ChannelOverADeadLink, ChannelRigs);
 
 TYPED_TEST(ChannelOverADeadLink, SaysNothingAndAnotherAgentRepairsIt) {

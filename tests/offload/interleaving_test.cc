@@ -179,8 +179,7 @@ class Exploration {
  public:
   using S = State<Host, Nic>;
 
-  Exploration(const Layout& layout, const Bounds& bounds)
-      : layout_(layout), bounds_(bounds) {}
+  Exploration(const Layout& layout, const Bounds& bounds) : layout_(layout), bounds_(bounds) {}
 
   void Explore(S start) {
     stack_.push_back(std::move(start));

@@ -45,10 +45,10 @@ TEST(FrameLength, OfEveryFixture) {
       {test::kUdp4FirstFragment, 58},  // 14 + 44
       {test::kUdp4LaterFragment, 58},
       {test::kPing4, 60},
-      {test::kSolicitation, 86},       // 14 + 40 + 32
-      {test::kArpRequest, 42},         // 14 + 28
-      {test::kSpanningTree, 52},       // 14 + 38
-      {test::kLldp, 0},                // A type without a length.
+      {test::kSolicitation, 86},  // 14 + 40 + 32
+      {test::kArpRequest, 42},    // 14 + 28
+      {test::kSpanningTree, 52},  // 14 + 38
+      {test::kLldp, 0},           // A type without a length.
   };
   for (const auto& expected : kExpected) {
     EXPECT_EQ(LengthOf(expected.frame), expected.length);

@@ -226,8 +226,9 @@ TEST(Parse, EveryTruncationOfEveryFixtureIsBounded) {
     for (size_t size = 0; size <= fixture.bytes->size(); ++size) {
       const test::ExactBuffer buffer(std::span(*fixture.bytes).first(size));
       const Headers headers = Parse(buffer.data(), buffer.size());
-      const uint32_t needed =
-          whole.network == Network::kArp ? whole.l3 + 28 : has_length ? whole.end : 14;
+      const uint32_t needed = whole.network == Network::kArp ? whole.l3 + 28
+                              : has_length                   ? whole.end
+                                                             : 14;
       ASSERT_EQ(headers.error == ParseError::kNone, size >= needed) << size;
       ASSERT_LE(headers.end, size);
       ASSERT_LE(headers.payload + headers.payload_bytes, size);

@@ -134,8 +134,7 @@ TEST_F(PktgenCapture, TimesAreMultiplied) {
                                     Whole(kFirst + 900, Frame(64)),  // Steps back.
                                     Whole(kFirst + 3000, Frame(64))};
   ASSERT_TRUE(Load(Pcap(records, true, false), 2.5));
-  EXPECT_EQ(captured_.offsets->at_ps,
-            (std::vector<uint64_t>{0, 2'500'000, 2'500'000, 7'500'000}));
+  EXPECT_EQ(captured_.offsets->at_ps, (std::vector<uint64_t>{0, 2'500'000, 2'500'000, 7'500'000}));
   EXPECT_EQ(captured_.offsets->period_ps, 10'000'000u);  // A mean gap behind the last.
 }
 
@@ -160,10 +159,10 @@ TEST_F(PktgenCapture, TagsWhereThereIsRoomAndChecksumsHold) {
     const auto headers = packet::Parse(frame.data(), entry.length);
     EXPECT_EQ(entry.payload, headers.payload + 1);
     const uint32_t bytes = headers.end - headers.l4;
-    EXPECT_TRUE(packet::ChecksumHolds(packet::SumBytes(
-        frame.data() + headers.l4, bytes,
-        packet::PseudoHeaderSumIpv4(frame.data() + headers.l3, headers.protocol,
-                                    static_cast<uint16_t>(bytes)))));
+    EXPECT_TRUE(packet::ChecksumHolds(
+        packet::SumBytes(frame.data() + headers.l4, bytes,
+                         packet::PseudoHeaderSumIpv4(frame.data() + headers.l3, headers.protocol,
+                                                     static_cast<uint16_t>(bytes)))));
   }
   EXPECT_EQ(captured_.frames->untagged(), 3u);
 }

@@ -32,7 +32,7 @@ StreamSpec SpecOf(uint32_t flows, double pps, uint64_t frames) {
 struct Injected {
   uint64_t lost = 0, duplicated = 0, reordered = 0, damaged_payload = 0, damaged_tag = 0;
   uint64_t extents = 0, most_extent = 0;  // Of those reordered.
-  std::set<uint64_t> missing;  ///< Numbers, tags that cannot be read among them.
+  std::set<uint64_t> missing;             ///< Numbers, tags that cannot be read among them.
 };
 
 /// Holds frames for a microsecond, echoes them, and does one thing to some of them. Frames are

@@ -25,12 +25,16 @@ Departures Of(const Rate& rate, uint64_t end_ps = kNever, Arrivals arrivals = Ar
 }
 
 TEST(PktgenRate, ReadsWhatPeopleWrite) {
-  const std::pair<const char*, Rate> good[] = {
-      {"500000", {Unit::kPackets, 5e5}},  {"500k", {Unit::kPackets, 5e5}},
-      {"10M", {Unit::kPackets, 1e7}},     {"10Mpps", {Unit::kPackets, 1e7}},
-      {"14.88Mpps", {Unit::kPackets, 14.88e6}}, {"0.001", {Unit::kPackets, 1e-3}},
-      {"5Gbps", {Unit::kBits, 5e9}},      {"1bps", {Unit::kBits, 1}},
-      {"80%", {Unit::kPercent, 80}},      {"0.5%", {Unit::kPercent, 0.5}}};
+  const std::pair<const char*, Rate> good[] = {{"500000", {Unit::kPackets, 5e5}},
+                                               {"500k", {Unit::kPackets, 5e5}},
+                                               {"10M", {Unit::kPackets, 1e7}},
+                                               {"10Mpps", {Unit::kPackets, 1e7}},
+                                               {"14.88Mpps", {Unit::kPackets, 14.88e6}},
+                                               {"0.001", {Unit::kPackets, 1e-3}},
+                                               {"5Gbps", {Unit::kBits, 5e9}},
+                                               {"1bps", {Unit::kBits, 1}},
+                                               {"80%", {Unit::kPercent, 80}},
+                                               {"0.5%", {Unit::kPercent, 0.5}}};
   for (const auto& [text, rate] : good) {
     const auto read = ParseRate(text);
     ASSERT_TRUE(read) << text;
@@ -44,7 +48,7 @@ TEST(PktgenRate, ReadsWhatPeopleWrite) {
 }
 
 TEST(PktgenRate, CountsLayerOne) {
-  EXPECT_EQ(LayerOneBits(60), 672u);    // 64-byte frames: 14.88 Mpps of 10 Gb/s.
+  EXPECT_EQ(LayerOneBits(60), 672u);  // 64-byte frames: 14.88 Mpps of 10 Gb/s.
   EXPECT_EQ(LayerOneBits(1514), 12304u);
 }
 
@@ -78,13 +82,16 @@ TEST(PktgenDepartures, DoNotDrift) {
   struct {
     double pps;
     uint64_t per_second, seconds;  // The same as a fraction.
-  } const rates[] = {{1e3, 1000, 1}, {3e6, 3'000'000, 1}, {14'880'952, 14'880'952, 1},
-                     {0.5, 1, 2},    {7e11, 700'000'000'000, 1}};
+  } const rates[] = {{1e3, 1000, 1},
+                     {3e6, 3'000'000, 1},
+                     {14'880'952, 14'880'952, 1},
+                     {0.5, 1, 2},
+                     {7e11, 700'000'000'000, 1}};
   for (const auto& [pps, per_second, seconds] : rates) {
     Departures departures = Of({Unit::kPackets, pps});
     for (uint64_t n = 0; n < 1'000'000; ++n) {
-      const auto exact = static_cast<uint64_t>(
-          static_cast<unsigned __int128>(n) * seconds * kPsPerSecond / per_second);
+      const auto exact = static_cast<uint64_t>(static_cast<unsigned __int128>(n) * seconds *
+                                               kPsPerSecond / per_second);
       ASSERT_EQ(departures.due_ps(), exact) << pps << " " << n;
       departures.Advance(60, 0);
     }
@@ -129,11 +136,10 @@ TEST(PktgenDepartures, FollowTheirSchedule) {
   const Gap fast({Unit::kPackets, 1e6}, kLine);
   const Gap slow({Unit::kPackets, 1e3}, kLine);
   const uint64_t ms = kPsPerSecond / 1000;
-  Departures departures(
-      {{0, TicksOf(2 * ms), slow, false},
-       {TicksOf(5 * ms), TicksOf(5 * ms), fast, false},  // Empty.
-       {TicksOf(5 * ms), TicksOf(5 * ms + 3'000'000), fast, false}},
-      Arrivals::kConstant, 1);
+  Departures departures({{0, TicksOf(2 * ms), slow, false},
+                         {TicksOf(5 * ms), TicksOf(5 * ms), fast, false},  // Empty.
+                         {TicksOf(5 * ms), TicksOf(5 * ms + 3'000'000), fast, false}},
+                        Arrivals::kConstant, 1);
   std::vector<uint64_t> due;
   for (; departures.due_ps() != kNever; departures.Advance(60, 0)) {
     due.push_back(departures.due_ps());

@@ -57,15 +57,16 @@ TEST(PktgenFrames, OfAllKindsParseAndTheirChecksumsHold) {
         StreamSpec spec;
         spec.headers.ip_version = version;
         spec.headers.protocol = protocol;
-        for (uint32_t i = 0; i < tags; ++i) spec.headers.tags.push_back({.id = 100 + i, .priority = 3});
+        for (uint32_t i = 0; i < tags; ++i)
+          spec.headers.tags.push_back({.id = 100 + i, .priority = 3});
         spec.sizes = Field::List({spec.least_size(), 777, 1518});
         const auto frames = Build(spec);
         ASSERT_EQ(frames->size(), 3u);
         for (size_t i = 0; i < 3; ++i) {
           const std::vector<uint8_t> frame = Bytes(*frames, i, true);
           EXPECT_EQ(frame.size() + 4, static_cast<uint64_t>(spec.sizes.At(i)));
-          const packet::Headers headers = packet::Parse(frame.data(),
-                                                        static_cast<uint32_t>(frame.size()));
+          const packet::Headers headers =
+              packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
           EXPECT_EQ(headers.error, packet::ParseError::kNone);
           EXPECT_EQ(headers.vlan_tags, tags);
           EXPECT_EQ(headers.protocol, protocol == 1 && version == 6 ? 58 : protocol);

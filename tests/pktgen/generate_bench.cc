@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a frame costs a worker of sluice-pktgen: planned, written with its tag, checked when it
-// comes back. Without a NIC: frames lie in memory. Under callgrind with --toggle-collect='Pktgen*' it
-// counts instructions; alone it prints TSC cycles.
+// comes back. Without a NIC: frames lie in memory. Under callgrind with --toggle-collect='Pktgen*'
+// it counts instructions; alone it prints TSC cycles.
 //
 //   pktgen_bench [frame_size] [flows] [packets]
 #include <rte_cycles.h>

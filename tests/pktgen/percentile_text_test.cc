@@ -26,8 +26,8 @@ uint64_t HighestEquivalent(uint64_t value) {
 
 TEST(PktgenHistogram, HasTheBucketsOfHdrHistogram) {
   std::mt19937_64 random(1);
-  std::vector<uint64_t> values{0, 1, 127, 128, 255, 256, 257, 258, 511, 512, 515, 516, 1000,
-                               (1ull << 44) - 1, 1ull << 43};
+  std::vector<uint64_t> values{
+      0, 1, 127, 128, 255, 256, 257, 258, 511, 512, 515, 516, 1000, (1ull << 44) - 1, 1ull << 43};
   for (int i = 0; i < 1000; ++i) values.push_back(random() >> (20 + random() % 44));
   for (const uint64_t value : values) {
     Histogram histogram;

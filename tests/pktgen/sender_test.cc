@@ -194,14 +194,16 @@ TEST(PktgenTraffic, RefusesRatesBeyondTheLine) {
   std::string error;
   const TrafficOptions ten_gig{.line_bps = 10'000'000'000};
   // 10 Gb/s are 14.88 million 64-byte frames a second.
-  EXPECT_NE(Traffic::Make({Stream("a", {Rate::Unit::kPackets, 14.88e6})}, ten_gig, &error), nullptr);
-  EXPECT_EQ(Traffic::Make({Stream("a", {Rate::Unit::kPackets, 14.89e6})}, ten_gig, &error), nullptr);
+  EXPECT_NE(Traffic::Make({Stream("a", {Rate::Unit::kPackets, 14.88e6})}, ten_gig, &error),
+            nullptr);
+  EXPECT_EQ(Traffic::Make({Stream("a", {Rate::Unit::kPackets, 14.89e6})}, ten_gig, &error),
+            nullptr);
   EXPECT_NE(error.find("line"), std::string::npos);
   const Rate half{Rate::Unit::kPercent, 50};
   EXPECT_NE(Traffic::Make({Stream("a", half), Stream("b", half)}, ten_gig, &error), nullptr);
-  EXPECT_EQ(Traffic::Make({Stream("a", half), Stream("b", {Rate::Unit::kPercent, 51})}, ten_gig,
-                          &error),
-            nullptr);
+  EXPECT_EQ(
+      Traffic::Make({Stream("a", half), Stream("b", {Rate::Unit::kPercent, 51})}, ten_gig, &error),
+      nullptr);
   StreamSpec later = Stream("b", {Rate::Unit::kPercent, 51});
   later.phases[0].start_ps = kPsPerSecond;
   StreamSpec earlier = Stream("a", half);

@@ -34,8 +34,7 @@ std::string WrongWith(const std::string& text) {
 TEST(PktgenStreamFile, AnEmptyStreamIsTheDefault) {
   const StreamSpec stream = Only("");
   EXPECT_EQ(stream.name, "stream0");
-  EXPECT_EQ(stream.phases,
-            (std::vector<Phase>{{0, kNever, {Rate::Unit::kPackets, 1e6}}}));
+  EXPECT_EQ(stream.phases, (std::vector<Phase>{{0, kNever, {Rate::Unit::kPackets, 1e6}}}));
   EXPECT_EQ(stream.sizes.At(0), Value{64});
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tags, and windows of what came back, against plain sets.
-#include "engine/pktgen/sequence_window.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <set>
 #include <span>
 
+#include "engine/pktgen/sequence_window.h"
 #include "engine/pktgen/tag.h"
 #include "packet/checksum.h"
 

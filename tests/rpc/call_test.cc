@@ -143,10 +143,18 @@ TEST(Reply, IsThatOfTheRfc) {
     CallError error;
     const char* reply;
   } kRefusals[] = {
-      {CallError::kRpcVersion, "0000002a000000010000000100000000" "0000000200000002"},
-      {CallError::kBadCredential, "0000002a000000010000000100000001" "00000001"},
-      {CallError::kFlavor, "0000002a000000010000000100000001" "00000002"},
-      {CallError::kBadVerifier, "0000002a000000010000000100000001" "00000003"},
+      {CallError::kRpcVersion,
+       "0000002a000000010000000100000000"
+       "0000000200000002"},
+      {CallError::kBadCredential,
+       "0000002a000000010000000100000001"
+       "00000001"},
+      {CallError::kFlavor,
+       "0000002a000000010000000100000001"
+       "00000002"},
+      {CallError::kBadVerifier,
+       "0000002a000000010000000100000001"
+       "00000003"},
       {CallError::kTruncated, ""},
       {CallError::kNotACall, ""},
   };

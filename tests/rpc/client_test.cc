@@ -36,27 +36,31 @@ TEST(Client, ReadsEveryReplyAndNothingBeyond) {
     uint32_t needed;  ///< Bytes without which it is truncated.
   } kCases[] = {
       {"success", accepted + "0000000000000007", with([](Reply& r) { r.result_bytes = 4; }), 24},
-      {"a verifier", "0000002a00000001000000000000000100000005" "0000000000000000" "00000000", none,
-       32},
-      {"no program", accepted + "00000001", with([](Reply& r) {
-         r.accept = AcceptStat::kProgUnavail;
-       }), 24},
+      {"a verifier",
+       "0000002a00000001000000000000000100000005"
+       "0000000000000000"
+       "00000000",
+       none, 32},
+      {"no program", accepted + "00000001",
+       with([](Reply& r) { r.accept = AcceptStat::kProgUnavail; }), 24},
       {"no version", accepted + "000000020000000200000004", with([](Reply& r) {
          r.accept = AcceptStat::kProgMismatch;
          r.low = 2, r.high = 4;
-       }), 32},
-      {"system error", accepted + "00000005", with([](Reply& r) {
-         r.accept = AcceptStat::kSystemErr;
-       }), 24},
+       }),
+       32},
+      {"system error", accepted + "00000005",
+       with([](Reply& r) { r.accept = AcceptStat::kSystemErr; }), 24},
       {"RPC version", denied + "000000000000000200000002", with([](Reply& r) {
          r.stat = ReplyStat::kDenied;
          r.low = r.high = 2;
-       }), 24},
+       }),
+       24},
       {"too weak", denied + "0000000100000005", with([](Reply& r) {
          r.stat = ReplyStat::kDenied;
          r.reject = RejectStat::kAuthError;
          r.auth = AuthStat::kTooWeak;
-       }), 20},
+       }),
+       20},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.name);

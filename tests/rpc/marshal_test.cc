@@ -34,8 +34,8 @@ class Codec {
   }
   Marshalled Write(const Bytes& memory, uint32_t room, Bytes* wire, uint64_t base = 0) const {
     const test::ExactBuffer from(memory), to(Bytes(room, 0xee));
-    const auto written = Marshal(x_.table, type_, Source::Prepared(from.data(), from.size(), base),
-                                 to.data(), room);
+    const auto written =
+        Marshal(x_.table, type_, Source::Prepared(from.data(), from.size(), base), to.data(), room);
     if (wire != nullptr) *wire = to.bytes(std::min(written.bytes, room));
     return written;
   }
@@ -125,8 +125,16 @@ TEST(Marshal, ChecksEveryLimit) {
       {"typedef int t<2>;", "00000003000000010000000200000003", kGarbage, 0},
       {"typedef int t<>;", "4000000100000001", kGarbage, 0},  // 2^32 + 4 bytes.
       {"typedef hyper t<>;", "200000010000000000000001", kGarbage, 0},
-      {"typedef string t0<>; typedef t0 t<>;", "00000002" "00000000" "00000000", kOk, 12},
-      {"typedef string t0<>; typedef t0 t<>;", "ffffffff" "00000000" "00000000", kGarbage, 0},
+      {"typedef string t0<>; typedef t0 t<>;",
+       "00000002"
+       "00000000"
+       "00000000",
+       kOk, 12},
+      {"typedef string t0<>; typedef t0 t<>;",
+       "ffffffff"
+       "00000000"
+       "00000000",
+       kGarbage, 0},
       {"typedef int *t;", "00000000", kOk, 4},
       {"typedef int *t;", "0000000100000007", kOk, 8},
       {"typedef int *t;", "00000001", kGarbage, 0},
@@ -148,10 +156,12 @@ TEST(Marshal, LeavesNothingOfWhatWasThere) {
   Bytes memory;
   Codec("struct t { int a; hyper b; opaque c[3]; };")
       .Read(FromHex("0000000100000000000000026162630000"), 24, &memory);
-  EXPECT_EQ(memory, FromHex("01000000000000000200000000000000" "6162630000000000"));
+  EXPECT_EQ(memory, FromHex("01000000000000000200000000000000"
+                            "6162630000000000"));
   Codec("struct s { hyper a; int b; }; struct t { s x<>; };")
       .Read(FromHex("00000001000000000000000300000004"), 32, &memory);
-  EXPECT_EQ(memory, FromHex("01000000000000001000000000000000" "03000000000000000400000000000000"));
+  EXPECT_EQ(memory, FromHex("01000000000000001000000000000000"
+                            "03000000000000000400000000000000"));
   Codec("union t switch (int k) { case 1: hyper a; case 2: int b; };")
       .Read(FromHex("0000000200000004"), 16, &memory);
   EXPECT_EQ(memory, FromHex("02000000000000000400000000000000"));
@@ -199,21 +209,48 @@ TEST(Marshal, BelievesNoPointerOfAService) {
       {"typedef string t<>;", "0000000000000000", MarshalError::kBadPointer},
       {"typedef string t<>;", "ff0f00000000000000", MarshalError::kBadPointer},
       {"typedef string t<>;", "ffffffffffffffff00", MarshalError::kBadPointer},
-      {"typedef opaque t<4>;", "0000000000000000" "0000000000000000", MarshalError::kNone},
-      {"typedef opaque t<4>;", "0100000000000000" "0000000000000000", MarshalError::kBadPointer},
-      {"typedef opaque t<4>;", "0400000000000000" "1010000000000000" "61626364",
+      {"typedef opaque t<4>;",
+       "0000000000000000"
+       "0000000000000000",
        MarshalError::kNone},
-      {"typedef opaque t<4>;", "0400000000000000" "1110000000000000" "61626364",
+      {"typedef opaque t<4>;",
+       "0100000000000000"
+       "0000000000000000",
        MarshalError::kBadPointer},
-      {"typedef opaque t<4>;", "0500000000000000" "1010000000000000" "6162636465",
+      {"typedef opaque t<4>;",
+       "0400000000000000"
+       "1010000000000000"
+       "61626364",
+       MarshalError::kNone},
+      {"typedef opaque t<4>;",
+       "0400000000000000"
+       "1110000000000000"
+       "61626364",
+       MarshalError::kBadPointer},
+      {"typedef opaque t<4>;",
+       "0500000000000000"
+       "1010000000000000"
+       "6162636465",
        MarshalError::kTooLong},
-      {"typedef int t<>;", "ffffffff00000000" "1010000000000000" "01000000",
+      {"typedef int t<>;",
+       "ffffffff00000000"
+       "1010000000000000"
+       "01000000",
        MarshalError::kBadPointer},
-      {"typedef int *t;", "0810000000000000" "010000", MarshalError::kBadPointer},
-      {"typedef int *t;", "0710000000000000" "01000000", MarshalError::kNone},  // Misaligned.
+      {"typedef int *t;",
+       "0810000000000000"
+       "010000",
+       MarshalError::kBadPointer},
+      {"typedef int *t;",
+       "0710000000000000"
+       "01000000",
+       MarshalError::kNone},  // Misaligned.
       {"typedef int t[2];", "01000000020000", MarshalError::kBadPointer},
       {"union t switch (int k) { case 1: int x; };", "0200000000000000", MarshalError::kNoArm},
-      {kList, "0100000000000000" "0010000000000000", MarshalError::kNoRoom},  // Its own next.
+      {kList,
+       "0100000000000000"
+       "0010000000000000",
+       MarshalError::kNoRoom},  // Its own next.
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(Codec(c.type).Write(FromHex(c.memory), 1000, nullptr, 0x1000).error, c.error)

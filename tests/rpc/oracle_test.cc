@@ -2,6 +2,8 @@
 //
 // Beside libtirpc and the routines that rpcgen made of oracle.x: what they accept is accepted, and
 // the structures are theirs byte for byte, as their routines read ours and ours read theirs.
+#include "oracle.h"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -11,7 +13,6 @@
 #include <vector>
 
 #include "compiled.h"
-#include "oracle.h"
 #include "packet/fixtures.h"
 #include "random_wire.h"
 #include "rpc/marshal.h"
@@ -29,29 +30,31 @@ struct Subject {
   bool (*code)(XDR* xdr, void* object);  ///< rpcgen's.
   uint32_t bytes, alignment;             ///< The C compiler's.
 };
-#define SUBJECT(type)                                                                  \
-  Subject {                                                                            \
-    #type,                                                                             \
-        [](XDR* xdr, void* object) {                                                   \
-          return xdr_##type(xdr, static_cast<type*>(object)) != 0;                     \
-        },                                                                             \
-        sizeof(type), alignof(type)                                                    \
+#define SUBJECT(type)                                                                             \
+  Subject {                                                                                       \
+#type,                                                                                        \
+        [](XDR * xdr,                                                                             \
+           void* object) { return xdr_##type(xdr, static_cast<type*>(object)) != 0; },            \
+                                                                                    sizeof(type), \
+                                                                                    alignof(type) \
   }
 /// An array in C decays.
-#define ARRAY_SUBJECT(type)                                                            \
-  Subject {                                                                            \
-    #type,                                                                             \
-        [](XDR* xdr, void* object) {                                                   \
-          return xdr_##type(xdr, *static_cast<type*>(object)) != 0;                    \
-        },                                                                             \
-        sizeof(type), alignof(type)                                                    \
+#define ARRAY_SUBJECT(type)                                                                        \
+  Subject {                                                                                        \
+#type,                                                                                         \
+        [](XDR * xdr,                                                                              \
+           void* object) { return xdr_##type(xdr, *static_cast<type*>(object)) != 0; },            \
+                                                                                     sizeof(type), \
+                                                                                     alignof(type) \
   }
 const Subject kSubjects[] = {
-    SUBJECT(color),   ARRAY_SUBJECT(digest), ARRAY_SUBJECT(odd_digest), SUBJECT(word),
-    SUBJECT(text),    ARRAY_SUBJECT(row),    ARRAY_SUBJECT(square),     SUBJECT(eight),
-    SUBJECT(mixed),   SUBJECT(texts),        SUBJECT(node),             SUBJECT(tree_pointer),
-    SUBJECT(tree),    SUBJECT(choice),       SUBJECT(maybe),            SUBJECT(tagged),
-    SUBJECT(aligned), SUBJECT(padded),       SUBJECT(library),            SUBJECT(everything),
+    SUBJECT(color),        ARRAY_SUBJECT(digest), ARRAY_SUBJECT(odd_digest),
+    SUBJECT(word),         SUBJECT(text),         ARRAY_SUBJECT(row),
+    ARRAY_SUBJECT(square), SUBJECT(eight),        SUBJECT(mixed),
+    SUBJECT(texts),        SUBJECT(node),         SUBJECT(tree_pointer),
+    SUBJECT(tree),         SUBJECT(choice),       SUBJECT(maybe),
+    SUBJECT(tagged),       SUBJECT(aligned),      SUBJECT(padded),
+    SUBJECT(library),      SUBJECT(everything),
 };
 const Subject kAddArguments = SUBJECT(add_1_argument);
 
@@ -67,11 +70,10 @@ const CompiledX& Oracle() {
 /// A structure as libtirpc decoded it, freed at the end.
 class Theirs {
  public:
-  Theirs(const Subject& subject, Bytes wire)
-      : subject_(subject), object_((subject.bytes + 7) / 8) {
+  Theirs(const Subject& subject, Bytes wire) : subject_(subject), object_((subject.bytes + 7) / 8) {
     XDR xdr;
-    xdrmem_create(&xdr, reinterpret_cast<char*>(wire.data()),
-                  static_cast<uint32_t>(wire.size()), XDR_DECODE);
+    xdrmem_create(&xdr, reinterpret_cast<char*>(wire.data()), static_cast<uint32_t>(wire.size()),
+                  XDR_DECODE);
     accepted_ = subject.code(&xdr, object_.data());
     wire_bytes_ = xdr_getpos(&xdr);
   }

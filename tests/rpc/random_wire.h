@@ -52,17 +52,21 @@ class RandomWire {
   }
   void Add(const rpc::Step& step, uint32_t depth) {
     switch (step.kind) {
-      case rpc::StepKind::kWords: return AddWords(step.count);
-      case rpc::StepKind::kLongs: return AddWords(2 * step.count);
+      case rpc::StepKind::kWords:
+        return AddWords(step.count);
+      case rpc::StepKind::kLongs:
+        return AddWords(2 * step.count);
       case rpc::StepKind::kBools:
         for (uint32_t i = 0; i < step.count; ++i) AddWord(Below(3));
         return;
-      case rpc::StepKind::kOpaque: return AddBytes(step.count);
+      case rpc::StepKind::kOpaque:
+        return AddBytes(step.count);
       case rpc::StepKind::kEach:
         for (uint32_t i = 0; i < step.count; ++i) Add(step.type, depth);
         return;
       case rpc::StepKind::kString:
-      case rpc::StepKind::kBytes: return AddBytes(AddCount(step.count, 20));
+      case rpc::StepKind::kBytes:
+        return AddBytes(AddCount(step.count, 20));
       case rpc::StepKind::kArray:
         for (uint32_t left = AddCount(step.count, depth == 0 ? 0 : 3); left != 0; --left) {
           Add(step.type, depth - 1);
@@ -74,7 +78,8 @@ class RandomWire {
         if (there != 0) Add(step.type, depth - 1);
         return;
       }
-      default: return AddUnion(step, depth);
+      default:
+        return AddUnion(step, depth);
     }
   }
   void AddUnion(const rpc::Step& step, uint32_t depth) {

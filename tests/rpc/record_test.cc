@@ -46,15 +46,33 @@ TEST(Record, IsPutTogetherHoweverItsBytesCome) {
     const char* stream;
     std::vector<std::string> records;
   } kCases[] = {
-      {"one fragment", "8000000361626380000002" "6465", {"abc", "de"}},
-      {"three fragments", "00000001610000000262638000000164" "8000000165", {"abcd", "e"}},
-      {"empty fragments", "000000000000000080000000" "8000000161", {"", "a"}},
-      {"the longest", "80000010" "30313233343536373839303132333435", {"0123456789012345"}},
+      {"one fragment",
+       "8000000361626380000002"
+       "6465",
+       {"abc", "de"}},
+      {"three fragments",
+       "00000001610000000262638000000164"
+       "8000000165",
+       {"abcd", "e"}},
+      {"empty fragments",
+       "000000000000000080000000"
+       "8000000161",
+       {"", "a"}},
+      {"the longest",
+       "80000010"
+       "30313233343536373839303132333435",
+       {"0123456789012345"}},
       {"longer", "80000011", {"?"}},
-      {"longer by its second fragment", "000000083031323334353637" "80000009", {"?"}},
+      {"longer by its second fragment",
+       "000000083031323334353637"
+       "80000009",
+       {"?"}},
       {"a length that lies", "ffffffff", {"?"}},
       {"one that is none", "7fffffff", {"?"}},
-      {"half of one", "80000003" "6162", {}},
+      {"half of one",
+       "80000003"
+       "6162",
+       {}},
       {"half of a mark", "800000", {}},
   };
   for (const auto& c : kCases) {

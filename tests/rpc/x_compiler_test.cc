@@ -22,8 +22,8 @@ const Type& TypeCalled(const CompiledX& x, const char* name) {
   return x.table.types[x.types.find(name)->second];
 }
 std::string StepsOf(const CompiledX& x, const char* name) {
-  static const char* const kNames[] = {"end",   "words",  "longs", "bools",  "opaque", "each",
-                                       "string", "bytes", "array", "optional", "union", "bool"};
+  static const char* const kNames[] = {"end",    "words", "longs", "bools",    "opaque", "each",
+                                       "string", "bytes", "array", "optional", "union",  "bool"};
   std::string text;
   for (const Step* step = &x.table.steps[TypeCalled(x, name).first_step];
        step->kind != StepKind::kEnd; ++step) {
@@ -136,8 +136,9 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"typedef int t; struct t { int x; };", "1:23: 't' is defined already, in line 1"},
       {"enum e { A, A };", "1:13: 'A' is defined already, in line 1"},
       {"enum e { A = 2147483647, B };", "1:26: 'B' is beyond 32 bits"},
-      {"const c = 0x1ffffffff;", "1:11: a value from -2147483648 to 4294967295 expected, not "
-                                 "8589934591"},
+      {"const c = 0x1ffffffff;",
+       "1:11: a value from -2147483648 to 4294967295 expected, not "
+       "8589934591"},
       {"const c = 99999999999999999999;", "1:11: this number is too large"},
       {"const c = 08;", "1:11: '08' is not a number"},
       {"const c = 1x;", "1:11: '1x' is not a number"},
@@ -172,7 +173,8 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"program P { version V { void A(void) = 1; void A(void) = 2; } = 1; } = 1;",
        "1:48: there is a procedure 'A' already"},
       {"program P { version V { void A(void) = 1; } = 1; version W { void A(void) = 1; } = 1; } "
-       "= 1;", "1:84: there is a version 1 already"},
+       "= 1;",
+       "1:84: there is a version 1 already"},
       {"program P { version V { void A(int, void) = 1; } = 1; } = 1;",
        "1:37: void beside other arguments"},
       {"program P { version V { opaque A(void) = 1; } = 1; } = 1;",

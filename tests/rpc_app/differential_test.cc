@@ -55,11 +55,12 @@ const ServiceFunctions& Zoo() {
 class SluiceServer final : public device::rpc::HostPort, private device::FrameSink {
  public:
   SluiceServer()
-      : nic_({.dispatcher = {}, .users = kUserGeometry}, placement_, *this), answerer_(Zoo().table()) {
+      : nic_({.dispatcher = {}, .users = kUserGeometry}, placement_, *this),
+        answerer_(Zoo().table()) {
     nic_.AttachKernel(0, {kernel_pages_.span(), 0});
     EXPECT_TRUE(nic_.AddService(0, 1, {kPort, Zoo().table(), {}}));
-    const device::rpc::Endpoint endpoint = {
-        user_pages_.span(), reinterpret_cast<uint64_t>(user_pages_.span().data())};
+    const device::rpc::Endpoint endpoint = {user_pages_.span(),
+                                            reinterpret_cast<uint64_t>(user_pages_.span().data())};
     EXPECT_TRUE(nic_.Start(0, Zoo().entries(), {&endpoint, 1}));
     // The first call brings the core here.
     kernel_.Wait(0);
@@ -137,7 +138,7 @@ class Calls {
   Bytes Next() {
     const auto& procedures = Zoo().table().procedures;
     const rpc::Procedure& procedure = procedures[Below(procedures.size())];
-    std::vector<uint32_t> head = {Word(), 0, 2, procedure.program, procedure.version,
+    std::vector<uint32_t> head = {Word(),          0, 2, procedure.program, procedure.version,
                                   procedure.number};
     if (OneIn(20)) head[3 + Below(3)] = Below(9);
     if (OneIn(50)) head[1 + Below(2)] = Below(4);
@@ -167,11 +168,15 @@ class Calls {
   Bytes Credential() {
     constexpr uint32_t kOthers[] = {2, 5, 77, 0xffffffff};
     switch (Below(8)) {
-      case 0: return Body(kOthers[Below(std::size(kOthers))], 4 * Below(10));
-      case 1: return Body(0, Below(20));
+      case 0:
+        return Body(kOthers[Below(std::size(kOthers))], 4 * Below(10));
+      case 1:
+        return Body(0, Below(20));
       case 2:
-      case 3: return Sys();
-      default: return Body(0, 0);
+      case 3:
+        return Sys();
+      default:
+        return Body(0, 0);
     }
   }
   /// RFC 5531 appendix A.

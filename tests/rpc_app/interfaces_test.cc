@@ -58,8 +58,8 @@ class LineHost : public device::rpc::HostPort, private device::FrameSink {
         nic({.dispatcher = {}, .users = kUserGeometry}, placement_, *this) {
     nic.AttachKernel(0, {kernel_memory_.span(), 0});
     nic.AddService(1, 1, {kPort, functions.table(), {}});
-    const device::rpc::Endpoint endpoint = {
-        user_memory_.span(), reinterpret_cast<uint64_t>(user_memory_.span().data())};
+    const device::rpc::Endpoint endpoint = {user_memory_.span(),
+                                            reinterpret_cast<uint64_t>(user_memory_.span().data())};
     EXPECT_TRUE(nic.Start(1, functions.entries(), {&endpoint, 1}));
   }
 
@@ -131,10 +131,10 @@ Words Call(uint32_t xid, uint32_t program, uint32_t version, uint32_t procedure,
 
 Bytes FrameOf(const Bytes& message, uint16_t port = kPort) {
   Bytes frame(packet::Datagram::kPlainPayload + message.size());
-  packet::Datagram::WritePlain(frame.data(),
-                               {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {10, 0, 0, 1},
-                                {10, 0, 0, 2}, 40000, port},
-                               static_cast<uint32_t>(message.size()));
+  packet::Datagram::WritePlain(
+      frame.data(),
+      {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {10, 0, 0, 1}, {10, 0, 0, 2}, 40000, port},
+      static_cast<uint32_t>(message.size()));
   std::ranges::copy(message, frame.begin() + packet::Datagram::kPlainPayload);
   frame.resize(std::max<size_t>(frame.size(), 60));
   return frame;
@@ -161,8 +161,8 @@ class Interfaces : public nic_test::RingPort {
     const std::optional<Bytes> expected = host.Answer(frame);
     const std::vector<Bytes> all = expected ? std::vector<Bytes>{*expected} : std::vector<Bytes>{};
     answered_ += expected.has_value();
-    for (const auto& interface : interfaces) EXPECT_EQ(interface->Answer(frame), all)
-        << interface->name();
+    for (const auto& interface : interfaces)
+      EXPECT_EQ(interface->Answer(frame), all) << interface->name();
   }
 
   template <typename Queue, typename Receive, typename Sent>
@@ -170,8 +170,11 @@ class Interfaces : public nic_test::RingPort {
    public:
     Behind(const char* name, const device::rpc::Services& services, Queue queue, Receive receive,
            Sent sent)
-        : name_(name), server_(services, counts_, engine::OwnAddresses({})),
-          queue_(std::move(queue)), receive_(receive), sent_(sent) {}
+        : name_(name),
+          server_(services, counts_, engine::OwnAddresses({})),
+          queue_(std::move(queue)),
+          receive_(receive),
+          sent_(sent) {}
     const char* name() const override { return name_; }
     std::vector<Bytes> Answer(const Bytes& frame) override {
       receive_(frame);
@@ -191,8 +194,8 @@ class Interfaces : public nic_test::RingPort {
   template <typename Queue, typename Receive, typename Sent>
   static std::unique_ptr<Interface> Make(const char* name, const device::rpc::Services& services,
                                          Queue queue, Receive receive, Sent sent) {
-    return std::make_unique<Behind<Queue, Receive, Sent>>(name, services, std::move(queue),
-                                                          receive, sent);
+    return std::make_unique<Behind<Queue, Receive, Sent>>(name, services, std::move(queue), receive,
+                                                          sent);
   }
 
   // Packetized and streaming use the fixture's port in turn; the others have ends of their own.
@@ -203,22 +206,22 @@ class Interfaces : public nic_test::RingPort {
     link_ = std::make_unique<nic_test::LinkPair>();
     lines_ = std::make_unique<nic_test::LinePair>();
     std::vector<std::unique_ptr<Interface>> all;
-    all.push_back(Make("packetized", services,
-                       std::make_unique<PacketizedQueue>(port_->id(), 0, 32, ExceptionPath{},
-                                                         port_->pool(0)),
-                       receive, sent));
-    all.push_back(Make("streaming", services,
-                       std::make_unique<StreamingQueue<MbufPipes>>(
-                           MbufPipes(port_->id(), 0, port_->pool(0))),
-                       receive, sent));
-    all.push_back(Make("bilateral", services,
-                       std::make_unique<BilateralQueue<nic_test::LinkPair>>(*link_),
-                       [this](const Bytes& frame) { ASSERT_TRUE(link_->Receive(frame)); },
-                       [this] { return link_->Send(); }));
-    all.push_back(Make("frames in lines", services,
-                       std::make_unique<CoherentQueue<nic_test::LinePair>>(*lines_),
-                       [this](const Bytes& frame) { ASSERT_TRUE(lines_->Receive(frame)); },
-                       [this] { return lines_->Sent(); }));
+    all.push_back(
+        Make("packetized", services,
+             std::make_unique<PacketizedQueue>(port_->id(), 0, 32, ExceptionPath{}, port_->pool(0)),
+             receive, sent));
+    all.push_back(
+        Make("streaming", services,
+             std::make_unique<StreamingQueue<MbufPipes>>(MbufPipes(port_->id(), 0, port_->pool(0))),
+             receive, sent));
+    all.push_back(Make(
+        "bilateral", services, std::make_unique<BilateralQueue<nic_test::LinkPair>>(*link_),
+        [this](const Bytes& frame) { ASSERT_TRUE(link_->Receive(frame)); },
+        [this] { return link_->Send(); }));
+    all.push_back(Make(
+        "frames in lines", services, std::make_unique<CoherentQueue<nic_test::LinePair>>(*lines_),
+        [this](const Bytes& frame) { ASSERT_TRUE(lines_->Receive(frame)); },
+        [this] { return lines_->Sent(); }));
     return all;
   }
 
@@ -242,22 +245,34 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
   };
   // ODD: 3 fails, 4 is too long for any datagram, 5 turns a union, 6 is fine.
   const std::vector<Case> cases = {
-      {ADD_OBJECT, ADD_X,
-       {FrameOf(Call(1, kAdd, 1, 1, {7, 5})), FrameOf(Call(2, kAdd, 1, 0)),
-        FrameOf(Call(3, kAdd, 1, 1, {7})), FrameOf(Call(4, kAdd, 1, 1, {7, 5, 9})),
-        FrameOf(Call(5, kAdd, 1, 9)), FrameOf(Call(6, kAdd, 3, 1)), FrameOf(Call(7, 99, 1, 1)),
-        FrameOf(Words{8, 0, 3, kAdd, 1, 1, 0, 0, 0, 0}), FrameOf(Words{9, 0, 3}),
+      {ADD_OBJECT,
+       ADD_X,
+       {FrameOf(Call(1, kAdd, 1, 1, {7, 5})),
+        FrameOf(Call(2, kAdd, 1, 0)),
+        FrameOf(Call(3, kAdd, 1, 1, {7})),
+        FrameOf(Call(4, kAdd, 1, 1, {7, 5, 9})),
+        FrameOf(Call(5, kAdd, 1, 9)),
+        FrameOf(Call(6, kAdd, 3, 1)),
+        FrameOf(Call(7, 99, 1, 1)),
+        FrameOf(Words{8, 0, 3, kAdd, 1, 1, 0, 0, 0, 0}),
+        FrameOf(Words{9, 0, 3}),
         FrameOf(Words{10, 0, 2, kAdd, 1, 1, 1, 4, 0xdeadbeef, 0, 0}),
         FrameOf(Words{11, 0, 2, kAdd, 1, 1, 77, 0, 0, 0}),
         FrameOf(Words{12, 0, 2, kAdd, 1, 1, 0, 0, 0, 401}),
         FrameOf(Words{13, 0, 2, kAdd, 1, 1, 1, 20, 1, 0, 2, 3, 0, 0, 0, 40, 2}),
-        FrameOf(Words{14, 1, 0, 0, 0, 0}), FrameOf(Words{15}),
-        FrameOf(Call(16, kAdd, 1, 1, {1, 2}), 999), test::kCall4, test::kCall6, test::kVlanCall4,
+        FrameOf(Words{14, 1, 0, 0, 0, 0}),
+        FrameOf(Words{15}),
+        FrameOf(Call(16, kAdd, 1, 1, {1, 2}), 999),
+        test::kCall4,
+        test::kCall6,
+        test::kVlanCall4,
         Bytes(60, 0)}},
-      {ECHO_OBJECT, ECHO_X,
+      {ECHO_OBJECT,
+       ECHO_X,
        {FrameOf(Call(20, kEcho, 1, 1, {4, 0x01020304})), FrameOf(Call(21, kEcho, 1, 1, {0})),
         FrameOf(Call(22, kEcho, 1, 1, {5, 0x01020304})), FrameOf(Call(23, kEcho, 1, 1, {8193}))}},
-      {ODD_OBJECT, ODD_X,
+      {ODD_OBJECT,
+       ODD_X,
        {FrameOf(Call(30, kOdd, 1, 3)), FrameOf(Call(31, kOdd, 1, 4)),
         FrameOf(Call(32, kOdd, 1, 5, {1, 3, 0x61626300})),
         FrameOf(Call(33, kOdd, 1, 5, {5, 2, 10, 20})), FrameOf(Call(34, kOdd, 1, 5, {7})),
@@ -333,11 +348,18 @@ TEST_F(Interfaces, CountUnderTheSameNames) {
   packet::Store(&fragment[24], packet::FinishChecksum(packet::SumBytes(&fragment[14], 20)));
   Bytes lying = FrameOf(Call(1, kAdd, 1, 1, {1, 2}));
   packet::StoreBe16(&lying[38], 2000);
-  const std::vector<Bytes> frames = {
-      summed, fragment, lying, FrameOf(Words{15}), FrameOf(Words{14, 1, 0, 0, 0, 0}),
-      FrameOf(Call(1, kAdd, 1, 1, {1})), FrameOf(Call(1, kAdd, 1, 9)), FrameOf(Call(1, kAdd, 3, 1)),
-      FrameOf(Call(1, 99, 1, 1)), FrameOf(Words{9, 0, 3}), FrameOf(Words{11, 0, 2, kAdd, 1, 1, 77}),
-      FrameOf(Call(1, kAdd, 1, 1, {1, 2}))};
+  const std::vector<Bytes> frames = {summed,
+                                     fragment,
+                                     lying,
+                                     FrameOf(Words{15}),
+                                     FrameOf(Words{14, 1, 0, 0, 0, 0}),
+                                     FrameOf(Call(1, kAdd, 1, 1, {1})),
+                                     FrameOf(Call(1, kAdd, 1, 9)),
+                                     FrameOf(Call(1, kAdd, 3, 1)),
+                                     FrameOf(Call(1, 99, 1, 1)),
+                                     FrameOf(Words{9, 0, 3}),
+                                     FrameOf(Words{11, 0, 2, kAdd, 1, 1, 77}),
+                                     FrameOf(Call(1, kAdd, 1, 1, {1, 2}))};
   std::array<uint64_t, 6> drops{};
   for (Bytes frame : frames) {
     host.Answer(frame);

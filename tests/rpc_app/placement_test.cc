@@ -93,8 +93,7 @@ TEST_P(EveryPolicy, GivesEveryServiceItsCores) {
   EXPECT_EQ(total + dispatcher.counter(device::rpc::DispatchCounter::kQueueFull), arrived);
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy,
-                         testing::ValuesIn(engine::sched::kPolicyNames),
+INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy, testing::ValuesIn(engine::sched::kPolicyNames),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(Placement, APolicyThatThereIsNotIsNone) {

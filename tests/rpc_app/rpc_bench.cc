@@ -30,8 +30,7 @@
 using namespace sluice;  // NOLINT
 
 /// A core's turn: answers the call that is there, and loads the next line.
-extern "C" [[gnu::noinline]] bool WorkerServe(coherent::HostEnd* end,
-                                              rpc_app::Answerer* answerer) {
+extern "C" [[gnu::noinline]] bool WorkerServe(coherent::HostEnd* end, rpc_app::Answerer* answerer) {
   if (end->Wait(0) != coherent::Got::kContent) return false;
   answerer->Answer(*end);
   return end->Wait(0) == coherent::Got::kNothing;
@@ -43,9 +42,9 @@ constexpr uint16_t kPort = 20049;
 
 int OnLines(const rpc_app::ServiceFunctions& functions, uint64_t calls) {
   std::vector<uint8_t> pages(rpc_app::kUserGeometry.Bytes() + 4096);
-  const std::span<uint8_t> memory =
-      std::span(pages).subspan(-reinterpret_cast<uintptr_t>(pages.data()) & 4095)
-          .first(rpc_app::kUserGeometry.Bytes());
+  const std::span<uint8_t> memory = std::span(pages)
+                                        .subspan(-reinterpret_cast<uintptr_t>(pages.data()) & 4095)
+                                        .first(rpc_app::kUserGeometry.Bytes());
   const auto endpoint = coherent::EndpointMemory::Format(memory, rpc_app::kUserGeometry);
   coherent::HostEnd host(endpoint, coherent::WaitMethod::kPause);
   coherent::NicEnd nic(endpoint, {}, 0);
@@ -73,8 +72,7 @@ int main(int argc, char** argv) {
   const auto options = nic_test::QueueBenchOptions::Parse(argc, argv);
   if (!options) return 2;
   std::string error;
-  const auto functions =
-      rpc_app::ServiceFunctions::Load(NOTHING_OBJECT, NOTHING_X, &error);
+  const auto functions = rpc_app::ServiceFunctions::Load(NOTHING_OBJECT, NOTHING_X, &error);
   if (functions == nullptr) {
     std::fprintf(stderr, "%s\n", error.c_str());
     return 1;
@@ -85,10 +83,10 @@ int main(int argc, char** argv) {
   std::vector<uint8_t> frame(options->size);
   constexpr uint32_t kHeaders = packet::Datagram::kPlainPayload;
   if (frame.size() < kHeaders + rpc::kCallBytes) return 2;
-  packet::Datagram::WritePlain(frame.data(),
-                               {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {10, 0, 0, 1},
-                                {10, 0, 0, 2}, 40000, kPort},
-                               rpc::kCallBytes);
+  packet::Datagram::WritePlain(
+      frame.data(),
+      {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {10, 0, 0, 1}, {10, 0, 0, 2}, 40000, kPort},
+      rpc::kCallBytes);
   rpc::WriteCall(&frame[kHeaders], 1, procedure.program, procedure.version, procedure.number);
   device::rpc::Services services;
   if (!services.Add(0, functions->At(kPort))) return 1;

@@ -65,10 +65,10 @@ class CallWire final : public emulator::Wire {
 
   void Send(const Words& message) {
     std::vector<uint8_t> frame(packet::Datagram::kPlainPayload + 4 * message.size());
-    packet::Datagram::WritePlain(frame.data(),
-                                 {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {10, 0, 0, 1},
-                                  {10, 0, 0, 2}, 40000, kPort},
-                                 static_cast<uint32_t>(4 * message.size()));
+    packet::Datagram::WritePlain(
+        frame.data(),
+        {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {10, 0, 0, 1}, {10, 0, 0, 2}, 40000, kPort},
+        static_cast<uint32_t>(4 * message.size()));
     for (size_t i = 0; i < message.size(); ++i) {
       packet::StoreBe32(frame.data() + packet::Datagram::kPlainPayload + 4 * i, message[i]);
     }
@@ -108,8 +108,10 @@ struct Options {
 class SupervisionTest : public testing::Test {
  protected:
   explicit SupervisionTest(const Options& options = {}) {
-    setenv("SLUICE_RPC_PROGRAMS", "100000:2:udp:10.0.0.2.0.111 536871171:1:udp:10.0.0.2.78.81 "
-           "536871171:1:udp6:fd00::2.78.81", 1);
+    setenv("SLUICE_RPC_PROGRAMS",
+           "100000:2:udp:10.0.0.2.0.111 536871171:1:udp:10.0.0.2.78.81 "
+           "536871171:1:udp6:fd00::2.78.81",
+           1);
     settings_.services = options.services;
     settings_.cores = settings_.service_cores = options.cores;
     settings_.service_program = SERVICE_PROGRAM;
@@ -122,13 +124,12 @@ class SupervisionTest : public testing::Test {
       cores_.push_back(
           std::make_unique<KernelCore>(core, processes_, coherent::WaitMethod::kPause));
     }
-    const device::rpc::RpcNicConfig config = {
-        .dispatcher = {.cores = options.cores,
-                       .switch_bound = 10'000'000'000,
-                       .leave_bound = 10'000'000'000,
-                       .preempt_bound = options.preempt_ns,
-                       .nested_bound = options.nested_ns},
-        .users = kUserGeometry};
+    const device::rpc::RpcNicConfig config = {.dispatcher = {.cores = options.cores,
+                                                             .switch_bound = 10'000'000'000,
+                                                             .leave_bound = 10'000'000'000,
+                                                             .preempt_bound = options.preempt_ns,
+                                                             .nested_bound = options.nested_ns},
+                                              .users = kUserGeometry};
     nic_ = std::make_unique<NicThread>(config, *placement_, wire_, processes_, cores_, 100);
     nic_->Do([&](device::rpc::RpcNic& nic) {
       for (uint16_t core = 0; core < options.cores; ++core) {
@@ -206,8 +207,7 @@ TEST_F(SupervisionTest, ServicesTakeTurnsOnOneCoreAndAnswer) {
 TEST_F(SupervisionTest, StructuresWithPointersComeAndGo) {
   ASSERT_TRUE(started_) << error_;
   // RFC 4506: the discriminant; a string's length, its bytes, padding; an array's length.
-  EXPECT_EQ(Call(kOdd, 5, {1, 5, 0x61626364, 0x65000000}),
-            (Words{0, 1, 4, 0x62636465}));
+  EXPECT_EQ(Call(kOdd, 5, {1, 5, 0x61626364, 0x65000000}), (Words{0, 1, 4, 0x62636465}));
   EXPECT_EQ(Call(kOdd, 5, {5, 3, 10, 20, 30}), (Words{0, 5, 3, 20, 40, 60}));
   EXPECT_EQ(Call(kOdd, 5, {9}), (Words{0, 9})) << "the default arm has no body";
 }
@@ -268,24 +268,34 @@ TEST_F(SupervisionTest, RpcbindKnowsAddressesOfEveryNetwork) {
     const auto entry = [](uint32_t program, uint32_t of, const char* network, const char* where) {
       return Joined({{1, program, of}, Text(network), Text(where), Text("sluice-rpc")});
     };
-    EXPECT_EQ(Call(kPortmap, 4, {}, version),
-              Joined({success, entry(kPortmap, 2, "udp", "10.0.0.2.0.111"),
-                      entry(kAdd, 1, "udp", "10.0.0.2.78.81"),
-                      entry(kAdd, 1, "udp6", "fd00::2.78.81"), {0}}));
+    EXPECT_EQ(Call(kPortmap, 4, {}, version), Joined({success,
+                                                      entry(kPortmap, 2, "udp", "10.0.0.2.0.111"),
+                                                      entry(kAdd, 1, "udp", "10.0.0.2.78.81"),
+                                                      entry(kAdd, 1, "udp6", "fd00::2.78.81"),
+                                                      {0}}));
     EXPECT_EQ(Call(kPortmap, 1, Asked(99, 1, "udp"), version), none) << "nobody registers";
     EXPECT_EQ(Call(kPortmap, 5, {}, version), Words{3}) << "nor is called for others";
     const Words time = Call(kPortmap, 6, {}, version);
     ASSERT_EQ(time.size(), 2u);
     EXPECT_NEAR(time[1], static_cast<uint32_t>(std::time(nullptr)), 60);
   }
-  EXPECT_EQ(Call(kPortmap, 9, Asked(kAdd, 1, "udp"), 4),
-            Joined({success, Text("10.0.0.2.78.81")}));
+  EXPECT_EQ(Call(kPortmap, 9, Asked(kAdd, 1, "udp"), 4), Joined({success, Text("10.0.0.2.78.81")}));
   EXPECT_EQ(Call(kPortmap, 9, Asked(kAdd, 7, "udp"), 4), none) << "no other version";
   // Semantics 1: NC_TPI_CLTS.
-  EXPECT_EQ(Call(kPortmap, 11, Asked(kAdd, 1, ""), 4),
-            Joined({success, {1}, Text("10.0.0.2.78.81"), Text("udp"), {1}, Text("inet"),
-                    Text("udp"), {1}, Text("fd00::2.78.81"), Text("udp6"), {1}, Text("inet6"),
-                    Text("udp"), {0}}));
+  EXPECT_EQ(Call(kPortmap, 11, Asked(kAdd, 1, ""), 4), Joined({success,
+                                                               {1},
+                                                               Text("10.0.0.2.78.81"),
+                                                               Text("udp"),
+                                                               {1},
+                                                               Text("inet"),
+                                                               Text("udp"),
+                                                               {1},
+                                                               Text("fd00::2.78.81"),
+                                                               Text("udp6"),
+                                                               {1},
+                                                               Text("inet6"),
+                                                               Text("udp"),
+                                                               {0}}));
   EXPECT_EQ(Call(kPortmap, 11, Asked(99, 1, ""), 4), none);
 }
 
@@ -486,7 +496,8 @@ TEST_F(CallsInCallsTest, TheCallerIsToldWhatBecameOfItsCall) {
     uint32_t procedure;
     Words reply;
   };
-  for (const Case& test : {Case{"it succeeds", 6, {0, 0}}, {"it crashes", 1, {0, kSystemErr}},
+  for (const Case& test : {Case{"it succeeds", 6, {0, 0}},
+                           {"it crashes", 1, {0, kSystemErr}},
                            {"it fails", 3, {0, kSystemErr}},
                            {"it returns garbage", 4, {0, kSystemErr}},
                            {"it succeeds again", 6, {0, 0}},

@@ -71,28 +71,31 @@ TEST(EalPlan, PipesAreAsLargeAsTheHardwaresWhereAPacedWireDoesNotWait) {
   CommandLine line = Line();
   line.options.iface = nic::FindInterface("streaming");
   line.options.wire = "gen:size=64+rate=1000";
-  EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
-                  "--vdev=net_enso0,wire=gen:size=64+rate=1000,device_cpu=0"));
+  EXPECT_TRUE(
+      Has(PlanEal(line, kTwoCpus, 7), "--vdev=net_enso0,wire=gen:size=64+rate=1000,device_cpu=0"));
 }
 
 TEST(EalPlan, PipesOfAWorkerAreSmallWhereManyMustFit) {
   // 128 MiB in flits of 64 bytes are 2^21: of 64 pipes 2^15 each, as the hardware's.
-  for (const auto& [pipes, size] : {std::pair(64u, ""), {65u, ",pipe_flits=16384"},
-                                    {256u, ",pipe_flits=8192"}, {1024u, ",pipe_flits=2048"}}) {
+  for (const auto& [pipes, size] : {std::pair(64u, ""),
+                                    {65u, ",pipe_flits=16384"},
+                                    {256u, ",pipe_flits=8192"},
+                                    {1024u, ",pipe_flits=2048"}}) {
     CommandLine line = Line();
     line.options.iface = nic::FindInterface("streaming");
     line.options.interface.pipes = pipes;
     line.options.wire = "gen:rate=1M";
     EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
-                    std::string("--vdev=net_enso0,wire=gen:rate=1M,device_cpu=0") + size)) << pipes;
+                    std::string("--vdev=net_enso0,wire=gen:rate=1M,device_cpu=0") + size))
+        << pipes;
   }
 }
 
 TEST(EalPlan, WhatDoesNotComeBackAsItWasSentIsNotVerified) {
   CommandLine line = Line();
   line.options.answers = false;
-  EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7),
-                  "--vdev=net_ipu0,wire=gen:size=64,device_cpu=0,verify=off"));
+  EXPECT_TRUE(
+      Has(PlanEal(line, kTwoCpus, 7), "--vdev=net_ipu0,wire=gen:size=64,device_cpu=0,verify=off"));
 }
 
 TEST(EalPlan, BilateralTakesTheIpuModel) {
@@ -104,8 +107,8 @@ TEST(EalPlan, BilateralTakesTheIpuModel) {
 TEST(EalPlan, HugepagesIfRootAndEnoughElseNone) {
   EXPECT_FALSE(Mentions(PlanEal(Line(), kTwoCpus, 7), "--no-huge"));
   EXPECT_EQ(PlanEal(Line(), kTwoCpus, 7).memory, "hugepages");
-  for (const auto& host : {HostResources{{0, 1}, false, 1ull << 30},
-                           HostResources{{0, 1}, true, 2ull << 20}}) {
+  for (const auto& host :
+       {HostResources{{0, 1}, false, 1ull << 30}, HostResources{{0, 1}, true, 2ull << 20}}) {
     const EalPlan plan = PlanEal(Line(), host, 7);
     EXPECT_TRUE(Has(plan, "--no-huge"));
     EXPECT_TRUE(plan.memory.starts_with("no hugepages"));
@@ -113,8 +116,8 @@ TEST(EalPlan, HugepagesIfRootAndEnoughElseNone) {
 }
 
 TEST(EalPlan, AGivenDeviceMeansNoModel) {
-  for (const CommandLine& line : {Line({"-a", "0000:81:00.0"}, true),
-                                  Line({"--vdev=net_null0"}, true)}) {
+  for (const CommandLine& line :
+       {Line({"-a", "0000:81:00.0"}, true), Line({"--vdev=net_null0"}, true)}) {
     const EalPlan plan = PlanEal(line, kTwoCpus, 7);
     EXPECT_TRUE(plan.embedded.empty());
     EXPECT_FALSE(Mentions(plan, "--vdev=net_ipu"));

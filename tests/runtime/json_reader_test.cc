@@ -117,9 +117,9 @@ TEST(ObjectReader, AnArrayIsCountedBeforeItIsRead) {
   for (const size_t most : {10u, 11u}) {
     Errors errors;
     size_t read = 0;
-    EXPECT_EQ(ObjectReader(root, "", &errors).Array("a", most, [&](const auto&, const auto&) {
-      ++read;
-    }), most == 11);
+    EXPECT_EQ(
+        ObjectReader(root, "", &errors).Array("a", most, [&](const auto&, const auto&) { ++read; }),
+        most == 11);
     EXPECT_EQ(read, most == 11 ? 11u : 0u);
     if (most == 10) {
       ASSERT_EQ(errors.size(), 1u);

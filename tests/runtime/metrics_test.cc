@@ -49,8 +49,7 @@ int Connect(const std::string& url) {
 }
 
 // All that is answered to `request` until the server closes, or `patience` ends.
-std::string Ask(const std::string& url, const std::string& request,
-                timeval patience = {10, 0}) {
+std::string Ask(const std::string& url, const std::string& request, timeval patience = {10, 0}) {
   const int connection = Connect(url);
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   std::string answer;
@@ -125,8 +124,7 @@ TEST(Metrics, AreServedBesideConnectionsThatNeverAsk) {
       send(held.back(), "GET /metrics HTTP/1.1\r\nHost:", 28, MSG_NOSIGNAL);
     }
   }
-  const std::string answer =
-      Ask(server->url(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", {4, 0});
+  const std::string answer = Ask(server->url(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", {4, 0});
   EXPECT_TRUE(Has(answer, "sluice_rx_packets_total 1000")) << answer;
   for (const int connection : held) close(connection);
 }

@@ -26,11 +26,29 @@ NicDrops When(const std::string& xstat, bool model = true) {
 }
 
 TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
-  const std::set<std::string_view> passed_on_or_no_frames{
-      "rx_frames", "rx_bytes", "tx_frames", "tx_bytes", "bad_doorbell", "link_swaps",
-      "link_faults", "line_answers", "line_tryagains", "line_faults", "rx_notifications", "rx_notifications_lost", "rx_notifications_unclaimed",
-      "rx_notification_holes", "rx_head_triggers", "rx_head_triggers_lost", "tx_slots", "tx_configs",
-      "tx_configs_unknown", "tx_zero_length", "flow_inserts_lost", "dma_faults", "wedged"};
+  const std::set<std::string_view> passed_on_or_no_frames{"rx_frames",
+                                                          "rx_bytes",
+                                                          "tx_frames",
+                                                          "tx_bytes",
+                                                          "bad_doorbell",
+                                                          "link_swaps",
+                                                          "link_faults",
+                                                          "line_answers",
+                                                          "line_tryagains",
+                                                          "line_faults",
+                                                          "rx_notifications",
+                                                          "rx_notifications_lost",
+                                                          "rx_notifications_unclaimed",
+                                                          "rx_notification_holes",
+                                                          "rx_head_triggers",
+                                                          "rx_head_triggers_lost",
+                                                          "tx_slots",
+                                                          "tx_configs",
+                                                          "tx_configs_unknown",
+                                                          "tx_zero_length",
+                                                          "flow_inserts_lost",
+                                                          "dma_faults",
+                                                          "wedged"};
   std::set<std::string_view> names(device::enso::kEventNames.begin(),
                                    device::enso::kEventNames.end());
   names.insert(std::begin(regs::ipu::kStatisticNames), std::end(regs::ipu::kStatisticNames));
@@ -49,26 +67,26 @@ TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
 }
 
 TEST(NicDrops, OfAModelsDriver) {
-  for (const char* ending : {"rx_bad_writeback", "rx_stop_discards", "tx_bad_packet",
-                             "tx_stop_discards", "link_discarded_pkts", "line_rx_stop_discards",
-                             "line_tx_stop_discards", "rx_too_long", "rx_stop_drops",
-                             "tx_unframeable"}) {
+  for (const char* ending :
+       {"rx_bad_writeback", "rx_stop_discards", "tx_bad_packet", "tx_stop_discards",
+        "link_discarded_pkts", "line_rx_stop_discards", "line_tx_stop_discards", "rx_too_long",
+        "rx_stop_drops", "tx_unframeable"}) {
     EXPECT_EQ(When(ending).in_host, 3u) << ending;
   }
   // Failed allocations, frames given back to the caller, sums of the above, states of links.
-  for (const char* none : {"rx_no_mbuf", "rx_nombuf", "tx_full", "rx_missed_errors", "rx_errors",
-                           "tx_errors", "rx_desync", "link_rejected", "link_too_late",
-                           "nb_wakeups"}) {
+  for (const char* none :
+       {"rx_no_mbuf", "rx_nombuf", "tx_full", "rx_missed_errors", "rx_errors", "tx_errors",
+        "rx_desync", "link_rejected", "link_too_late", "nb_wakeups"}) {
     EXPECT_EQ(When(none).Sum(), 0u) << none;
   }
 }
 
 TEST(NicDrops, OfAWireStandApart) {
-  for (const char* ending : {"wire_fault_drop", "wire_fault_linkdown", "wire_fault_police",
-                             "wire_port_tx_full", "wire_port_tx_oversize", "wire_port_tx_no_mbuf",
-                             "wire_port_rx_unusable", "wire_loopback_full", "wire_cable_full",
-                             "wire_cable_down", "wire_cable_oversize", "wire_cable_cut_tx",
-                             "wire_cable_cut_rx"}) {
+  for (const char* ending :
+       {"wire_fault_drop", "wire_fault_linkdown", "wire_fault_police", "wire_port_tx_full",
+        "wire_port_tx_oversize", "wire_port_tx_no_mbuf", "wire_port_rx_unusable",
+        "wire_loopback_full", "wire_cable_full", "wire_cable_down", "wire_cable_oversize",
+        "wire_cable_cut_tx", "wire_cable_cut_rx"}) {
     EXPECT_EQ(When(ending).Sum(), 3u) << ending;
     EXPECT_EQ(When(ending).in_host, 0u) << ending;
   }
@@ -79,9 +97,9 @@ TEST(NicDrops, OfAWireStandApart) {
 }
 
 TEST(NicDrops, OfAnyOtherPortAreEthdevsOwn) {
-  for (const auto& [xstat, name] : {std::pair{"rx_missed_errors", "imissed"},
-                                    std::pair{"rx_errors", "ierrors"},
-                                    std::pair{"tx_errors", "oerrors"}}) {
+  for (const auto& [xstat, name] :
+       {std::pair{"rx_missed_errors", "imissed"}, std::pair{"rx_errors", "ierrors"},
+        std::pair{"tx_errors", "oerrors"}}) {
     const NicDrops drops = When(xstat, false);
     ASSERT_EQ(drops.by_name.size(), 1u) << xstat;
     EXPECT_EQ(drops.by_name[0], std::pair(std::string_view(name), uint64_t{3}));
@@ -93,8 +111,8 @@ TEST(NicDrops, OfAnyOtherPortAreEthdevsOwn) {
 }
 
 TEST(NicDrops, ACounterThatWasResetMeanwhileTakesNothingBack) {
-  const NicDrops drops = NicDropsSince(PortStats({{"rx_missed_errors", 9}}),
-                                       PortStats({{"rx_missed_errors", 4}}));
+  const NicDrops drops =
+      NicDropsSince(PortStats({{"rx_missed_errors", 9}}), PortStats({{"rx_missed_errors", 4}}));
   EXPECT_EQ(drops.Sum(), 0u);
 }
 

@@ -40,10 +40,14 @@ class Ender {
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     processed_.push_back(now);
     switch (frame.data[0]) {
-      case 'c': return packet::kConsume;
-      case 'd': return packet::Drop(1);
-      case 'p': return packet::kPass;
-      default: break;
+      case 'c':
+        return packet::kConsume;
+      case 'd':
+        return packet::Drop(1);
+      case 'p':
+        return packet::kPass;
+      default:
+        break;
     }
     EXPECT_GE(frame.headroom, 128u);
     frame.data -= 4;

@@ -36,8 +36,10 @@ RunFigures Example() {
   run.measured.total_cycles = 80000;
   run.port_begin = PortStats({{"model_busy_cycles", 100}, {"model_total_cycles", 1000}});
   run.port_measured = PortStats({{"model_busy_cycles", 600}, {"model_total_cycles", 2000}});
-  run.port_final = PortStats({{"wire_offered", 1000}, {"wire_outstanding", 100},
-                              {"wire_corrupted", 3}, {"wire_duplicated", 4},
+  run.port_final = PortStats({{"wire_offered", 1000},
+                              {"wire_outstanding", 100},
+                              {"wire_corrupted", 3},
+                              {"wire_duplicated", 4},
                               {"wire_reordered", 5}});
   run.drained = true;
   return run;
@@ -45,12 +47,21 @@ RunFigures Example() {
 
 TEST(Report, HasTheFieldsThatScriptsRelyOn) {
   const auto json = nlohmann::json::parse(JsonReport(Example()));
-  for (const char* field :
-       {"app", "iface", "traffic", "frame_size", "duration_s", "rx_pkts", "tx_pkts",
-        "consumed_pkts", "drops", "rx_bytes", "tx_bytes", "mpps", "gbps", "cycles_per_pkt",
-        "worker_busy", "device_busy", "lost", "corrupted", "duplicated", "reordered", "config",
-        "version", "ctx_switches", "sent_pkts", "nic_drops", "nic_dropped_pkts", "rx_nombuf",
-        "foreign", "passed_pkts", "rx_desync_flits"}) {
+  for (const char* field : {"app",          "iface",
+                            "traffic",      "frame_size",
+                            "duration_s",   "rx_pkts",
+                            "tx_pkts",      "consumed_pkts",
+                            "drops",        "rx_bytes",
+                            "tx_bytes",     "mpps",
+                            "gbps",         "cycles_per_pkt",
+                            "worker_busy",  "device_busy",
+                            "lost",         "corrupted",
+                            "duplicated",   "reordered",
+                            "config",       "version",
+                            "ctx_switches", "sent_pkts",
+                            "nic_drops",    "nic_dropped_pkts",
+                            "rx_nombuf",    "foreign",
+                            "passed_pkts",  "rx_desync_flits"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
   EXPECT_EQ(json["frame_size"], 64);
@@ -70,9 +81,8 @@ TEST(Report, HasTheFieldsThatScriptsRelyOn) {
 
 RunFigures WithNicDrops() {
   RunFigures run = Example();
-  run.final.nic = {{{"rx_no_descriptor", 1488}, {"rx_oversize", 0}, {"tx_bad_descriptor", 2}},
-                   2,
-                   7};
+  run.final.nic = {
+      {{"rx_no_descriptor", 1488}, {"rx_oversize", 0}, {"tx_bad_descriptor", 2}}, 2, 7};
   run.port_final = PortStats({{"wire_offered", 2490}, {"wire_outstanding", 102}});
   return run;
 }
@@ -94,9 +104,9 @@ TEST(Report, AnApplicationsFindingsStandForTheWires) {
 TEST(Report, TellsWhatTheNicDropped) {
   const RunFigures run = WithNicDrops();
   const auto json = nlohmann::json::parse(JsonReport(run));
-  EXPECT_EQ(json["nic_drops"], (nlohmann::json{{"rx_no_descriptor", 1488},
-                                               {"rx_oversize", 0},
-                                               {"tx_bad_descriptor", 2}}));
+  EXPECT_EQ(
+      json["nic_drops"],
+      (nlohmann::json{{"rx_no_descriptor", 1488}, {"rx_oversize", 0}, {"tx_bad_descriptor", 2}}));
   EXPECT_EQ(json["nic_dropped_pkts"], 1490);
   EXPECT_EQ(json["rx_nombuf"], 7);
   EXPECT_EQ(json["lost"], 0) << "what the NIC dropped behind the host has its ending";
@@ -112,8 +122,7 @@ TEST(Totals, WhatIsLostIsRedOnATerminal) {
   EXPECT_EQ(plain.find('\x1b'), std::string::npos);
   const std::string color = Totals(run, true);
   EXPECT_NE(color.find("\x1b[31mdropped by the NIC 1490\x1b[0m; lost 0, "), std::string::npos);
-  EXPECT_NE(color.find("\x1b[31m  NIC drop rx_no_descriptor     1488\x1b[0m\n"),
-            std::string::npos);
+  EXPECT_NE(color.find("\x1b[31m  NIC drop rx_no_descriptor     1488\x1b[0m\n"), std::string::npos);
 }
 
 TEST(Report, OfLinksSaysWhatHappenedToThem) {

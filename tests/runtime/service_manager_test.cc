@@ -54,7 +54,8 @@ class ServiceManager : public testing::Test {
 };
 
 TEST_F(ServiceManager, IsToldAtAPath) {
-  Listen((std::filesystem::temp_directory_path() / ("notify_" + std::to_string(getpid()))).string());
+  Listen(
+      (std::filesystem::temp_directory_path() / ("notify_" + std::to_string(getpid()))).string());
   TellServiceManager(kServiceReady);
   TellServiceManager(kServiceStopping);
   EXPECT_EQ(Received(), "READY=1");

@@ -21,7 +21,8 @@ TEST(TscRate, IsThatOfTheMonotonicClock) {
     const uint64_t cycles = rte_get_tsc_cycles() - tsc;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     least = std::min(least, std::abs(static_cast<double>(MeasureTscHz()) * took.count() /
-                                         static_cast<double>(cycles) - 1));
+                                         static_cast<double>(cycles) -
+                                     1));
   }
   EXPECT_LT(least, 1e-4);
 }

@@ -76,6 +76,5 @@ int main(int argc, char** argv) {
   }
   const auto session = sluice::runtime::Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
-  return session->Run(
-      [&](const sluice::runtime::WorkerInfo&) { return Player(session->port()); });
+  return session->Run([&](const sluice::runtime::WorkerInfo&) { return Player(session->port()); });
 }

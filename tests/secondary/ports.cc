@@ -71,10 +71,11 @@ void Describe() {
     const int xstats = rte_eth_xstats_get(port, nullptr, 0);
     rte_eth_burst_mode mode{};
     const int bursts = rte_eth_rx_burst_mode_get(port, 0, &mode);
-    std::printf("port %u: info %d queues %u link %u stats %d received %d xstats %s stop %d mode "
-                "%s\n", port, known, info.nb_rx_queues, unsigned{link.link_status}, counted,
-                stats.ipackets != 0, xstats > 10 ? "many" : "few",
-                rte_eth_dev_stop(port), bursts == 0 ? mode.info : "none");
+    std::printf(
+        "port %u: info %d queues %u link %u stats %d received %d xstats %s stop %d mode "
+        "%s\n",
+        port, known, info.nb_rx_queues, unsigned{link.link_status}, counted, stats.ipackets != 0,
+        xstats > 10 ? "many" : "few", rte_eth_dev_stop(port), bursts == 0 ? mode.info : "none");
   }
 }
 

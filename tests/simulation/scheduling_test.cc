@@ -115,8 +115,8 @@ TEST(OneRequest, BySwapTakesTwoWaysTheAgentAndTheHost) {
   const SchedulingResults results = Simulate(parameters);
   // The event leaves when the host has looked whether its link is free, the agent hears it, decides
   // and offers, the host looks at what arrived, switches and serves.
-  const Picoseconds least = 2 * c.pcie_oneway + parameters.agent_compute +
-                            c.context_switch - c.context_switch_before + parameters.service.time;
+  const Picoseconds least = 2 * c.pcie_oneway + parameters.agent_compute + c.context_switch -
+                            c.context_switch_before + parameters.service.time;
   for (const Picoseconds latency : results.latencies) {
     EXPECT_GT(latency, least);
     // Looks of 30 and 40 ns, of which each side has a handful.
@@ -164,8 +164,7 @@ SchedulingResults Busy(Mode mode) {
 
 TEST(Switches, EachOfWavesStagesIsNoSlowerThanTheOneBefore) {
   double before = INFINITY;
-  for (const Mode mode :
-       {Mode::kUncached, Mode::kNicCached, Mode::kMapped, Mode::kPrestaged}) {
+  for (const Mode mode : {Mode::kUncached, Mode::kNicCached, Mode::kMapped, Mode::kPrestaged}) {
     const SchedulingResults results = Busy(mode);
     EXPECT_LE(results.OffTaskPerSwitch(), before) << TraitsOf(mode).name;
     EXPECT_GE(results.OffTaskPerSwitch(),
@@ -186,8 +185,8 @@ TEST(Switches, APrestagedDecisionCostsTheHostItsOwnPartAndTwoPosts) {
 TEST(Switches, TimeOfCpusIsEitherServiceOrBetweenTasks) {
   for (const Mode mode : {Mode::kUncached, Mode::kMapped, Mode::kPrestaged, Mode::kSwap}) {
     const SchedulingResults results = Busy(mode);
-    const double per_request = static_cast<double>(SchedulingParameters().service.time) +
-                               results.OffTaskPerSwitch();
+    const double per_request =
+        static_cast<double>(SchedulingParameters().service.time) + results.OffTaskPerSwitch();
     EXPECT_NEAR(results.RequestsPerSecond() * per_request * 1e-12, 1, 0.002);
   }
 }
@@ -203,9 +202,8 @@ TEST(Staleness, FollowsFromTheWindowAndTheRateOfChange) {
     const Staleness staleness = Simulate(parameters).staleness;
     ASSERT_GT(staleness.ruled, 3000u);
     EXPECT_GT(staleness.stale, 200u);
-    const double deviation =
-        std::abs(static_cast<double>(staleness.stale) - staleness.expected) /
-        std::sqrt(staleness.variance);
+    const double deviation = std::abs(static_cast<double>(staleness.stale) - staleness.expected) /
+                             std::sqrt(staleness.variance);
     EXPECT_LT(deviation, 4) << TraitsOf(mode).name << ": " << staleness.stale << " of "
                             << staleness.ruled << ", expected " << staleness.expected;
   }
@@ -233,8 +231,7 @@ TEST(Watchdog, FindsAHungAgentWithinItsTimeAndATick) {
   EXPECT_EQ(results.host.watchdog_expired, 1u);
   EXPECT_GT(results.host.local_choices, 0u);
   EXPECT_GT(results.watchdog_at - parameters.agent_hangs_at, 20'000'000'000u - 1'000'000'000u);
-  EXPECT_LE(results.watchdog_at - parameters.agent_hangs_at,
-            20'000'000'000u + 2 * parameters.tick);
+  EXPECT_LE(results.watchdog_at - parameters.agent_hangs_at, 20'000'000'000u + 2 * parameters.tick);
 }
 
 // --- Preemption.

@@ -3,12 +3,13 @@
 // promela TEMPLATE VARIANT [MUTATION]: the Promela model of a variant of the swap. The
 // transitions are the rows of swap/table.h themselves; what an end does with an action,
 // the adversary and the properties are the hand-written template's.
+#include "../exhaustive/promela.h"
+
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <string>
 
-#include "../exhaustive/promela.h"
 #include "swap/message.h"
 #include "swap/table.h"
 
@@ -41,11 +42,10 @@ static_assert(static_cast<size_t>(Input::kCancelHeld) + 1 == kInputs);
 
 /// inline <name>(state, input): sets `next` and `action`.
 std::string Transitions(const char* name, const Machine& machine, Role role) {
-  return exhaustive::Transitions(name, kStateNames, kInputNames, kActionNames,
-                                 [&](size_t state, size_t input) {
-                                   return machine.Find(role, static_cast<State>(state),
-                                                       static_cast<Input>(input));
-                                 });
+  return exhaustive::Transitions(
+      name, kStateNames, kInputNames, kActionNames, [&](size_t state, size_t input) {
+        return machine.Find(role, static_cast<State>(state), static_cast<Input>(input));
+      });
 }
 
 /// False: no such mutation.

@@ -53,8 +53,8 @@ struct Findings {
 class SharedMemory {
  public:
   explicit SharedMemory(size_t bytes)
-      : memory_(static_cast<uint8_t*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0))),
+      : memory_(static_cast<uint8_t*>(
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))),
         bytes_(bytes) {}
   ~SharedMemory() { munmap(memory_, bytes_); }
   SharedMemory(const SharedMemory&) = delete;
@@ -160,8 +160,8 @@ Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
   for (uint32_t turn = 0; turn < script.size(); ++turn) {
     World<Links> world(shared.span());
     Play(world, script, turn);
-    const auto snapshots =
-        exhaustive::AfterEachStore(shared.span(), [&] { world.Take(script[turn]); }, error);
+    const auto snapshots = exhaustive::AfterEachStore(
+        shared.span(), [&] { world.Take(script[turn]); }, error);
     if (!snapshots) return findings;
     for (size_t store = 0; store < snapshots->size(); ++store) {
       ++findings.kills;
@@ -191,8 +191,8 @@ std::vector<Turn> RandomScript(uint32_t seed, uint32_t rounds) {
   std::mt19937 random(seed);
   std::vector<Turn> script = {Turn::kServe, Turn::kPoll, Turn::kServe, Turn::kPoll};
   for (uint32_t round = 0; round < rounds; ++round) {
-    std::array<Turn, 8> turns = {Turn::kReceive, Turn::kWork, Turn::kServe, Turn::kPoll,
-                                 Turn::kWork,    Turn::kServe, Turn::kSend, Turn::kSend};
+    std::array<Turn, 8> turns = {Turn::kReceive, Turn::kWork,  Turn::kServe, Turn::kPoll,
+                                 Turn::kWork,    Turn::kServe, Turn::kSend,  Turn::kSend};
     for (int swaps = 0; swaps < 3; ++swaps) {
       const size_t at = random() % (turns.size() - 1);
       std::swap(turns[at], turns[at + 1]);
@@ -230,10 +230,10 @@ TEST(KillAtAnyStore, TwoPlainRingsInsteadOfASwapFail) {
   ASSERT_EQ(error, "");
   EXPECT_GT(found.bad_owners, 0u);
   EXPECT_GT(found.bad_frames, 0u);
-  std::printf("killed at %u stores: %u with a region of two owners or none (%s); %u recoveries "
-              "that lost, doubled or tore something (%s)\n",
-              found.kills, found.bad_owners, found.owners.c_str(), found.bad_frames,
-              found.frames.c_str());
+  std::printf(
+      "killed at %u stores: %u with a region of two owners or none (%s); %u recoveries "
+      "that lost, doubled or tore something (%s)\n",
+      found.kills, found.bad_owners, found.owners.c_str(), found.bad_frames, found.frames.c_str());
 }
 
 /// What fails above must be the kill, and not the rings or the checker.

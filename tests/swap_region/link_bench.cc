@@ -136,10 +136,11 @@ void Pin(uint32_t core) {
 }
 
 void Report(const char* threads, uint32_t frame_bytes, uint64_t cycles, Rig& rig) {
-  std::printf("%s, %4u B: %6.1f cycles a frame; medians: device %6.1f, host %6.1f; "
-              "%5.1f frames a swap\n",
-              threads, frame_bytes, static_cast<double>(cycles) / static_cast<double>(rig.sent()),
-              rig.device.Median(), rig.host.Median(), rig.host.FramesPerCall());
+  std::printf(
+      "%s, %4u B: %6.1f cycles a frame; medians: device %6.1f, host %6.1f; "
+      "%5.1f frames a swap\n",
+      threads, frame_bytes, static_cast<double>(cycles) / static_cast<double>(rig.sent()),
+      rig.device.Median(), rig.host.Median(), rig.host.FramesPerCall());
 }
 
 void InTurn(uint32_t frame_bytes, uint64_t frames) {

@@ -223,7 +223,7 @@ struct HostSide {
   void Forget() { forgotten += std::exchange(away_, 0); }
 
   std::unique_ptr<HostLink> link_;
-  uint32_t away_ = 0;     ///< Frames that were given and are not known to have arrived.
+  uint32_t away_ = 0;  ///< Frames that were given and are not known to have arrived.
   uint64_t rejected_ = 0;
   bool resumed_ = false;  ///< They were given by an earlier process.
   std::mt19937 random_{11};
@@ -249,12 +249,13 @@ TEST(LinkStress, EveryFrameIsAccountedForAcrossCancelsResetsAndStarts) {
   EXPECT_GT(host.opened, 10u);
   EXPECT_GT(nic.opened_alone, 0u);
   EXPECT_GT(host.total.resets, 10u);
-  std::printf("%lu swaps, %lu rejected, %lu cancelled too late, %lu in doubt at a reset or start; "
-              "host started %lu times and reset %lu times, NIC started %lu times; %lu frames "
-              "delivered, %lu discarded with a region of a host that ended, %lu sent\n",
-              host.total.swaps, host.total.rejected, host.total.too_late, host.total.in_doubt,
-              host.opened, host.total.resets, nic.opened, host.delivered.count,
-              host.total.discarded_pkts, nic.sent.count);
+  std::printf(
+      "%lu swaps, %lu rejected, %lu cancelled too late, %lu in doubt at a reset or start; "
+      "host started %lu times and reset %lu times, NIC started %lu times; %lu frames "
+      "delivered, %lu discarded with a region of a host that ended, %lu sent\n",
+      host.total.swaps, host.total.rejected, host.total.too_late, host.total.in_doubt, host.opened,
+      host.total.resets, nic.opened, host.delivered.count, host.total.discarded_pkts,
+      nic.sent.count);
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ inline constexpr uint32_t kMaxTags = 512;
 /// What became of frame `tag`. Each field is written by the process that sees it happen,
 /// in the same memory as the link, so that a journal of a killed process is there, too.
 struct Journal {
-  uint32_t offered;                          ///< By the wire: tags 1 … offered.
-  std::array<uint8_t, kMaxTags> accepted;    ///< The NIC said that it has it.
-  std::array<uint8_t, kMaxTags> delivered;   ///< Times that the application read it.
-  std::array<uint8_t, kMaxTags> dropped;     ///< The application does not send it back.
-  std::array<uint8_t, kMaxTags> sent;        ///< Times that it left on the wire.
+  uint32_t offered;                         ///< By the wire: tags 1 … offered.
+  std::array<uint8_t, kMaxTags> accepted;   ///< The NIC said that it has it.
+  std::array<uint8_t, kMaxTags> delivered;  ///< Times that the application read it.
+  std::array<uint8_t, kMaxTags> dropped;    ///< The application does not send it back.
+  std::array<uint8_t, kMaxTags> sent;       ///< Times that it left on the wire.
   uint32_t last_delivered;
   uint32_t last_sent;
   uint32_t disordered;  ///< Frames that came behind a later one, at either place.
@@ -71,7 +71,7 @@ enum class Turn : uint8_t {
 };
 inline bool IsHosts(Turn turn) { return turn <= Turn::kRestart; }
 inline const char* Name(Turn turn) {
-  constexpr const char* kNames[] = {"poll",    "work",  "cancel", "reset", "restart",
+  constexpr const char* kNames[] = {"poll",    "work",  "cancel", "reset",   "restart",
                                     "receive", "serve", "send",   "power-on"};
   return kNames[static_cast<uint8_t>(turn)];
 }

@@ -96,8 +96,7 @@ TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
   const test::MixedFrames traffic(50'000, 400, 5);
   const Choice setup = Fixed(0.01);
   Meter meter(setup, 3, kCyclesPerSecond, 0);
-  const std::vector<const uint8_t*> looked_at =
-      test::InBursts(meter, traffic.frames(), 200, 1);
+  const std::vector<const uint8_t*> looked_at = test::InBursts(meter, traffic.frames(), 200, 1);
   ASSERT_TRUE(meter.Finish(1));
   const FlowCounter& counter = meter.Closed()->counters[0];
   const Sketch& sketch = counter.levels()[0].sketch;

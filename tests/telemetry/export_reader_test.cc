@@ -53,8 +53,10 @@ EpochReader::Meters MakeMeters(const Setup& setup, uint32_t workers, uint64_t no
 
 void CountOne(Meter& meter, uint64_t now) {
   test::Bytes bytes = test::kUdp4;
-  packet::Frame frame{.data = bytes.data(), .length = static_cast<uint32_t>(bytes.size()),
-                      .headroom = 0, .tailroom = 0};
+  packet::Frame frame{.data = bytes.data(),
+                      .length = static_cast<uint32_t>(bytes.size()),
+                      .headroom = 0,
+                      .tailroom = 0};
   EXPECT_EQ(packet::ProcessFrame(meter, frame, now), packet::kForward);
 }
 
@@ -131,8 +133,8 @@ TEST(KeyList, IsReadAsItIsWritten) {
   EXPECT_EQ(ParseKeys("source/0,0,destination/32,48,5-tuple"),
             Keys({{KeyKind::kSource, 0, 0}, {KeyKind::kDestination, 32, 48}, KeySpec{}}));
   for (const char* bad : {"", ",", "source,", ",source", "24", "source,24", "source/", "source/33",
-                          "source/24,129", "source/24,64,64", "5-tuple/8", "source/-1",
-                          "source/ 8", "Source", "source /8", "source/256"}) {
+                          "source/24,129", "source/24,64,64", "5-tuple/8", "source/-1", "source/ 8",
+                          "Source", "source /8", "source/256"}) {
     EXPECT_EQ(ParseKeys(bad), std::nullopt) << bad;
   }
   // What a key is called is a key.

@@ -60,16 +60,16 @@ TEST(Ipfix, AFlowRecordHasKeyCountsAndTheTimeOfItsEpoch) {
   ASSERT_EQ(flows.size(), 2u);
   const auto& flow = flows[0];
   EXPECT_EQ(flow.scope_fields, 0);
-  EXPECT_EQ(flow.Number(8), 0x0a000001u);   // sourceIPv4Address
-  EXPECT_EQ(flow.Number(12), 0xc0000250u);  // destinationIPv4Address
-  EXPECT_EQ(flow.Number(7), 1024u);         // sourceTransportPort
-  EXPECT_EQ(flow.Number(11), 443u);         // destinationTransportPort
-  EXPECT_EQ(flow.Number(4), 6u);            // protocolIdentifier
-  EXPECT_EQ(flow.Number(2), 6'000'000'000u);                        // packetDeltaCount
-  EXPECT_EQ(flow.Number(352), 400'000'000'000u);                    // layer2OctetDeltaCount
+  EXPECT_EQ(flow.Number(8), 0x0a000001u);                             // sourceIPv4Address
+  EXPECT_EQ(flow.Number(12), 0xc0000250u);                            // destinationIPv4Address
+  EXPECT_EQ(flow.Number(7), 1024u);                                   // sourceTransportPort
+  EXPECT_EQ(flow.Number(11), 443u);                                   // destinationTransportPort
+  EXPECT_EQ(flow.Number(4), 6u);                                      // protocolIdentifier
+  EXPECT_EQ(flow.Number(2), 6'000'000'000u);                          // packetDeltaCount
+  EXPECT_EQ(flow.Number(352), 400'000'000'000u);                      // layer2OctetDeltaCount
   EXPECT_EQ(flow.Number(1), 400'000'000'000u - 14 * 6'000'000'000u);  // octetDeltaCount
-  EXPECT_EQ(flow.Number(152), 1'700'000'007'000u);  // flowStartMilliseconds
-  EXPECT_EQ(flow.Number(153), 1'700'000'008'000u);  // flowEndMilliseconds
+  EXPECT_EQ(flow.Number(152), 1'700'000'007'000u);                    // flowStartMilliseconds
+  EXPECT_EQ(flow.Number(153), 1'700'000'008'000u);                    // flowEndMilliseconds
 }
 
 TEST(Ipfix, Ipv6FlowsHaveATemplateOfTheirOwn) {
@@ -137,9 +137,9 @@ TEST(Ipfix, PartsOfAddressesArePrefixesWithALength) {
   EXPECT_EQ(flow4.Number(13), 24u);          // destinationIPv4PrefixLength
   EXPECT_FALSE(flow4.values.contains(12));
   const auto flow6 = Of(records, 257).at(0);
-  EXPECT_EQ(flow6.values.at(169),            // destinationIPv6Prefix
+  EXPECT_EQ(flow6.values.at(169),  // destinationIPv6Prefix
             (std::vector<uint8_t>{0x20, 1, 0x0d, 0xb8, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(flow6.Number(30), 64u);          // destinationIPv6PrefixLength
+  EXPECT_EQ(flow6.Number(30), 64u);  // destinationIPv6PrefixLength
 }
 
 TEST(Ipfix, NoMessageIsLongerThanItsRoomAndNoRecordIsLost) {
@@ -251,8 +251,9 @@ TEST(Csv, OneNumberARow) {
 
 TEST(Csv, AFieldWithACommaIsQuoted) {
   const auto lines = Lines(CsvRows(test::SmallReport(), test::kClockUnixNs));
-  EXPECT_TRUE(Has(lines, "7,1700000007000000000,1700000008000000000,\"destination/24,64\","
-                         "packets,,192.0.2.0/24,,,,100,99,101,"));
+  EXPECT_TRUE(Has(lines,
+                  "7,1700000007000000000,1700000008000000000,\"destination/24,64\","
+                  "packets,,192.0.2.0/24,,,,100,99,101,"));
   EXPECT_EQ(CsvField("plain"), "plain");
   EXPECT_EQ(CsvField("say \"a\",\r\nb"), "\"say \"\"a\"\",\r\nb\"");
 }
@@ -281,8 +282,7 @@ TEST(Csv, WhatIsNoNumberIsEmpty) {
 TEST(FlowText, NamesFlowsAsPeopleDo) {
   const KeySpec tuple;
   EXPECT_EQ(FlowText(tuple, test::Ipv4Flow(1, 1024, 6)), "tcp 10.0.0.1:1024 > 192.0.2.80:443");
-  EXPECT_EQ(FlowText(tuple, test::Ipv6Flow(2)),
-            "udp [2001:db8::2]:53 > [2001:db8:ff00::]:5353");
+  EXPECT_EQ(FlowText(tuple, test::Ipv6Flow(2)), "udp [2001:db8::2]:53 > [2001:db8:ff00::]:5353");
   packet::FlowKey echo = test::Ipv4Flow(1, 0, 1);
   echo.destination_port = 0;
   EXPECT_EQ(FlowText(tuple, echo), "icmp 10.0.0.1 > 192.0.2.80");

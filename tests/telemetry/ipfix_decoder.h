@@ -26,9 +26,7 @@ class IpfixDecoder {
       for (const uint8_t byte : values.at(element)) number = number << 8 | byte;
       return number;
     }
-    double Float(uint16_t element) const {
-      return __builtin_bit_cast(double, Number(element));
-    }
+    double Float(uint16_t element) const { return __builtin_bit_cast(double, Number(element)); }
   };
 
   /// Appends the data records of a message. Returns what is wrong with it; empty: nothing.

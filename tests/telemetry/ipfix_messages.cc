@@ -21,8 +21,8 @@ constexpr size_t kMessageBytes = 1500 - 20 - 8;
 void Print(const EpochReport& report) {
   std::vector<uint8_t> room(kMessageBytes);
   for (size_t key = 0; key < report.keys.size(); ++key) {
-    IpfixEncoder encoder({.domain = 40 + static_cast<uint32_t>(key),
-                          .clock_unix_ns = sluice::test::kClockUnixNs});
+    IpfixEncoder encoder(
+        {.domain = 40 + static_cast<uint32_t>(key), .clock_unix_ns = sluice::test::kClockUnixNs});
     encoder.Begin(report, key, kExportTimeS);
     for (auto message = encoder.Next(room); !message.empty(); message = encoder.Next(room)) {
       for (const uint8_t byte : message) std::printf("%02x", byte);

@@ -31,8 +31,8 @@ TEST(FiveTuple, IsThatOfTheGeneralParserForAnyFrame) {
     for (uint64_t n = random.Below(4); n > 0; --n) {
       frame[12 + random.Below(36)] = static_cast<uint8_t>(random.Next());
     }
-    const auto length = static_cast<uint32_t>(
-        random.Below(4) == 0 ? random.Below(frame.size() + 1) : frame.size());
+    const auto length =
+        static_cast<uint32_t>(random.Below(4) == 0 ? random.Below(frame.size() + 1) : frame.size());
     // Exactly as many bytes as the frame has, so that a sanitizer sees a read beyond.
     const std::vector<uint8_t> bytes(frame.begin(), frame.begin() + length);
     const auto expected = packet::FlowKey::Of(bytes.data(), packet::Parse(bytes.data(), length));

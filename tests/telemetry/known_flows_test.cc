@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The flows known by name, beside a map of everything.
+#include "engine/telemetry/known_flows.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "engine/telemetry/known_flows.h"
 #include "engine/workload/random.h"
 #include "traffic.h"
 
@@ -26,7 +27,9 @@ TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
     engine::workload::Random random(5);
     KnownFlows known(20);
     std::map<uint32_t, int64_t> model;  // Of those known.
-    const auto hash = [&](uint32_t number) { return (uint64_t{number} + 1) << 40 | (engine::workload::Mix(number) & low_bits & 0xffff); };
+    const auto hash = [&](uint32_t number) {
+      return (uint64_t{number} + 1) << 40 | (engine::workload::Mix(number) & low_bits & 0xffff);
+    };
     for (int step = 0; step < 20'000; ++step) {
       const auto number = static_cast<uint32_t>(random.Below(100));
       const auto amount = static_cast<int64_t>(1 + random.Below(50));
@@ -49,9 +52,8 @@ TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
         ASSERT_LE(known.floor(), known.Least());
         const int64_t least = known.Least();
         ASSERT_EQ(known.floor(), least);
-        const auto smallest = std::min_element(model.begin(), model.end(), [](auto& a, auto& b) {
-          return a.second < b.second;
-        });
+        const auto smallest = std::min_element(
+            model.begin(), model.end(), [](auto& a, auto& b) { return a.second < b.second; });
         ASSERT_EQ(least, smallest->second);
         known.Insert(FlowOf(number, hash(number), least + amount));
         // Of several least ones, any may have gone.
@@ -68,8 +70,9 @@ TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
     }
     std::set<uint32_t> seen;
     for (const KnownFlows::Flow& flow : known.flows()) {
-      const auto at = std::find_if(model.begin(), model.end(),
-                                   [&](const auto& entry) { return KeyOf(entry.first) == flow.key; });
+      const auto at = std::find_if(model.begin(), model.end(), [&](const auto& entry) {
+        return KeyOf(entry.first) == flow.key;
+      });
       ASSERT_NE(at, model.end());
       EXPECT_EQ(at->second, flow.count);
       EXPECT_TRUE(seen.insert(at->first).second) << "twice";

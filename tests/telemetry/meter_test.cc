@@ -29,7 +29,8 @@ Choice Small() {
 
 TEST(Meter, ForwardsEveryFrameUntouched) {
   Meter meter(Small(), 0, kCyclesPerSecond, 0);
-  std::vector<std::vector<uint8_t>> frames = {{}, std::vector<uint8_t>(13), std::vector<uint8_t>(60)};
+  std::vector<std::vector<uint8_t>> frames = {
+      {}, std::vector<uint8_t>(13), std::vector<uint8_t>(60)};
   const auto plain = FrameOf(1);
   frames.emplace_back(plain.begin(), plain.end());
   for (std::vector<uint8_t>& bytes : frames) {
@@ -271,8 +272,8 @@ TEST(Merge, OfTwoWorkersIsWhatOneWouldHaveCounted) {
   ASSERT_EQ(report.keys[0].heavy_hitters.size(), 50u);
   for (uint32_t i = 0; i < 5; ++i) {
     const FlowRecord& record = report.keys[0].heavy_hitters[i];
-    EXPECT_NEAR(record.packets.value,
-                static_cast<double>(one.exact[test::NumberOf(record.key)]), record.packets.bound);
+    EXPECT_NEAR(record.packets.value, static_cast<double>(one.exact[test::NumberOf(record.key)]),
+                record.packets.bound);
   }
 }
 

@@ -2,12 +2,13 @@
 //
 // sluice-telemetry's worker behind each kind of queue (nic/queue_bench.h). Flows by Zipf's law,
 // p = 0.01, top-k 100, one key.
+#include "../nic/queue_bench.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "../nic/queue_bench.h"
 #include "engine/telemetry/meter.h"
 #include "engine/workload/popularity.h"
 #include "packet/bytes.h"

@@ -32,7 +32,8 @@ TEST(GapSampler, DrawsGapsOfTheGeometricDistribution) {
     EXPECT_NEAR(mean, 1 / q, 5 * deviation / std::sqrt(kDraws)) << p;
     // The variance of the sample variance of a geometric distribution is below 10·σ⁴/n.
     EXPECT_NEAR(squares / kDraws - mean * mean, deviation * deviation,
-                5 * deviation * deviation * std::sqrt(10.0 / kDraws)) << p;
+                5 * deviation * deviation * std::sqrt(10.0 / kDraws))
+        << p;
     EXPECT_NEAR(ones, kDraws * q, 5 * std::sqrt(kDraws * q * (1 - q))) << p;
   }
 }

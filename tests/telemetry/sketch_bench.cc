@@ -128,8 +128,8 @@ class Sluice : public Counter {
       }
       ns -= ProcessorNs();
       for (size_t i = 0; i < count; i += kBurst) {
-        Process(&ring[i * Trace::kStride], std::span(lengths).subspan(i).first(
-            std::min(kBurst, count - i)));
+        Process(&ring[i * Trace::kStride],
+                std::span(lengths).subspan(i).first(std::min(kBurst, count - i)));
       }
       meter_.AtRest(0);
       ns += ProcessorNs();
@@ -317,14 +317,22 @@ bool Parse(int argc, char** argv, Options& options) {
     const size_t equals = argument.find('=');
     const std::string_view name = argument.substr(0, equals);
     const char* const value = equals == argument.npos ? "" : argv[i] + equals + 1;
-    if (name == "--packets") options.packets = std::strtoull(value, nullptr, 10);
-    else if (name == "--flows") options.flows = std::strtoull(value, nullptr, 10);
-    else if (name == "--exponent") options.exponent = std::strtod(value, nullptr);
-    else if (name == "--seed") options.seed = std::strtoull(value, nullptr, 10);
-    else if (name == "--repeats") options.repeats = std::atoi(value);
-    else if (name == "--only") options.only = value;
-    else if (argument == "--json") options.json = true;
-    else return false;
+    if (name == "--packets")
+      options.packets = std::strtoull(value, nullptr, 10);
+    else if (name == "--flows")
+      options.flows = std::strtoull(value, nullptr, 10);
+    else if (name == "--exponent")
+      options.exponent = std::strtod(value, nullptr);
+    else if (name == "--seed")
+      options.seed = std::strtoull(value, nullptr, 10);
+    else if (name == "--repeats")
+      options.repeats = std::atoi(value);
+    else if (name == "--only")
+      options.only = value;
+    else if (argument == "--json")
+      options.json = true;
+    else
+      return false;
   }
   return options.packets > 0 && options.flows >= 10 * kTop && options.flows < 1 << 24 &&
          options.exponent >= 0 && options.repeats > 0;
@@ -381,9 +389,10 @@ int Run(const Options& options) {
     if (!options.only.empty() && !asked) continue;
     const Result result = Measure(trace, options.repeats, make);
     if (options.json) {
-      std::printf("%s{\"name\": \"%s\", \"ns_per_packet\": %.3f, \"are_top100\": %.6f, "
-                  "\"are_top1000\": %.6f, ",
-                  first ? "[" : ",\n ", name.c_str(), result.ns, result.are_100, result.are_1000);
+      std::printf(
+          "%s{\"name\": \"%s\", \"ns_per_packet\": %.3f, \"are_top100\": %.6f, "
+          "\"are_top1000\": %.6f, ",
+          first ? "[" : ",\n ", name.c_str(), result.ns, result.are_100, result.are_1000);
       if (result.recall >= 0) std::printf("\"recall_at_100\": %.4f, ", result.recall);
       std::printf("\"memory_bytes\": %llu}", static_cast<unsigned long long>(result.memory));
     } else {
@@ -406,12 +415,14 @@ int Run(const Options& options) {
 int main(int argc, char** argv) {
   sluice::engine::telemetry::Options options;
   if (!sluice::engine::telemetry::Parse(argc, argv, options)) {
-    std::fprintf(stderr, "usage: %s [--packets=N] [--flows=1000…] [--exponent=X] [--seed=N] "
-                 "[--repeats=N] [--only=NAME,...] [--json]\n", argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s [--packets=N] [--flows=1000…] [--exponent=X] [--seed=N] "
+                 "[--repeats=N] [--only=NAME,...] [--json]\n",
+                 argv[0]);
     return 2;
   }
-  const char* eal[] = {argv[0], "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-                       "-m", "256", "--log-level=error"};
+  const char* eal[] = {argv[0],          "--no-huge", "--no-shconf", "--no-pci",
+                       "--no-telemetry", "-m",        "256",         "--log-level=error"};
   if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0) return 1;
   return sluice::engine::telemetry::Run(options);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Sketches against exact counts.
+#include "engine/telemetry/sketch.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "engine/telemetry/sketch.h"
 #include "engine/workload/random.h"
 
 namespace sluice::engine::telemetry {

@@ -2,6 +2,8 @@
 //
 // Steering by the shortest queue: what it promises, and its queues beside those of random
 // steering and of one queue for all, for which queueing theory knows the means.
+#include "engine/sched/policies/join_shortest_queue.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,8 +11,6 @@
 #include <queue>
 #include <random>
 #include <vector>
-
-#include "engine/sched/policies/join_shortest_queue.h"
 
 namespace sluice::engine::sched {
 namespace {

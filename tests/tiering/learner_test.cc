@@ -193,13 +193,13 @@ TEST(Placement, PromotesJustEnoughOfTheHottest) {
 
 TEST(Placement, MakesRoomByTheColdestAndOnlyForWhoIsMuchHotter) {
   auto pages = Pages({10, 1, 9, 8}, {true, true, false, false});
-  Moves moves = Place(pages, {.fast_capacity = 2, .fast_used = 2, .slow_rate = 0,
-                              .shrink = false, .max_moves = 9});
+  Moves moves = Place(
+      pages, {.fast_capacity = 2, .fast_used = 2, .slow_rate = 0, .shrink = false, .max_moves = 9});
   EXPECT_EQ(moves.promote, (std::vector<Vpn>{2}));
   EXPECT_EQ(moves.demote, (std::vector<Vpn>{1}));
   pages = Pages({10, 8, 9}, {true, true, false});
-  moves = Place(pages, {.fast_capacity = 2, .fast_used = 2, .slow_rate = 0, .shrink = false,
-                        .max_moves = 9});
+  moves = Place(
+      pages, {.fast_capacity = 2, .fast_used = 2, .slow_rate = 0, .shrink = false, .max_moves = 9});
   EXPECT_TRUE(moves.promote.empty() && moves.demote.empty()) << "9 is not worth the way";
 }
 
@@ -212,13 +212,17 @@ TEST(Placement, NeverPlansMoreThanFits) {
     for (Vpn page = 0; page != 60; ++page) {
       const bool fast = used < capacity && random() % 2 == 0;
       used += fast;
-      pages.push_back({.rate = static_cast<float>(random() % 1000), .page = page, .fast = fast,
+      pages.push_back({.rate = static_cast<float>(random() % 1000),
+                       .page = page,
+                       .fast = fast,
                        .fixed = random() % 8 == 0});
     }
     const std::vector<PageRate> before = pages;
-    const Moves moves = Place(pages, {.fast_capacity = capacity, .fast_used = used,
+    const Moves moves = Place(pages, {.fast_capacity = capacity,
+                                      .fast_used = used,
                                       .slow_rate = static_cast<double>(random() % 9000),
-                                      .fill = random() % 4 != 0, .shrink = random() % 2 == 0,
+                                      .fill = random() % 4 != 0,
+                                      .shrink = random() % 2 == 0,
                                       .max_moves = static_cast<uint32_t>(random() % 40)});
     EXPECT_LE(used + moves.promote.size(), capacity + moves.demote.size());
     for (const Vpn page : moves.promote) EXPECT_FALSE(before[page].fast || before[page].fixed);
@@ -233,8 +237,8 @@ constexpr uint32_t kPages = 1024;
 TEST(Safeguards, RecordsThatCannotBeAreNotLearntFrom) {
   Learner learner({});
   learner.Reset(kPages, 100);
-  const ScanRecord good{.region = 3, .ticks = 1, .generation = 50, .accessed = 1, .mapped = 3,
-                        .fast = 1};
+  const ScanRecord good{
+      .region = 3, .ticks = 1, .generation = 50, .accessed = 1, .mapped = 3, .fast = 1};
   learner.OnScan(good);
   EXPECT_EQ(learner.counters().invalid_records, 0u);
   const auto expect_invalid = [&](ScanRecord record) {
@@ -269,8 +273,11 @@ TEST(Safeguards, ARoundOfTooMuchInvalidDataDecidesNothingAndTheNextOneDoes) {
     uint32_t migrations = 0;
     for (uint32_t tick = 0; tick != kSlowestTicks; ++tick) {
       for (Region region = 0; region != kPages / kRegionPages; ++region) {
-        ScanRecord record{.region = region, .ticks = 1, .generation = ++generation,
-                          .accessed = region < 1 ? ~uint64_t{0} : 0, .mapped = ~uint64_t{0}};
+        ScanRecord record{.region = region,
+                          .ticks = 1,
+                          .generation = ++generation,
+                          .accessed = region < 1 ? ~uint64_t{0} : 0,
+                          .mapped = ~uint64_t{0}};
         if (!valid && region % 2 == 0) record.fast = 1, record.mapped = 0, record.accessed = 0;
         learner.OnScan(record);
       }

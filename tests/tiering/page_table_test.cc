@@ -27,7 +27,10 @@ ElementStatus CheckOne(const PageTable& table, const Element& element) {
 }
 
 Element Move(const PageTable& table, Vpn first, uint16_t count, uint8_t tier) {
-  return {.first = first, .count = count, .kind = Element::kMigrate, .value = tier,
+  return {.first = first,
+          .count = count,
+          .kind = Element::kMigrate,
+          .value = tier,
           .generation = table.generation()};
 }
 
@@ -125,20 +128,21 @@ TEST(PageTable, NothingIsMigratedTwiceForOneObservation) {
   const Element element = Move(table, 20, 4, kSlow);
   EXPECT_EQ(table.Migrate(element), 4u);
   EXPECT_EQ(CheckOne(table, element), ElementStatus::kStale) << "the same again";
-  EXPECT_EQ(CheckOne(table, {.first = 20, .count = 4, .value = kFast,
-                             .generation = element.generation}),
-            ElementStatus::kStale) << "and back";
+  EXPECT_EQ(
+      CheckOne(table, {.first = 20, .count = 4, .value = kFast, .generation = element.generation}),
+      ElementStatus::kStale)
+      << "and back";
   EXPECT_EQ(CheckOne(table, Move(table, 20, 4, kSlow)), ElementStatus::kAlready);
 }
 
 TEST(PageTable, ElementsOfABatchSeeWhatThoseBeforeThemDo) {
   PageTable table = Full();
   const std::vector<ElementStatus> statuses =
-      Check(table, {Move(table, 100, 2, kFast),   // Full.
-                    Move(table, 0, 3, kSlow),     // Makes room for three.
-                    Move(table, 100, 2, kFast),   //
-                    Move(table, 102, 2, kFast),   // One too many.
-                    Move(table, 101, 1, kFast),   // Was moved by the batch.
+      Check(table, {Move(table, 100, 2, kFast),  // Full.
+                    Move(table, 0, 3, kSlow),    // Makes room for three.
+                    Move(table, 100, 2, kFast),  //
+                    Move(table, 102, 2, kFast),  // One too many.
+                    Move(table, 101, 1, kFast),  // Was moved by the batch.
                     Move(table, 103, 1, kFast)});
   using enum ElementStatus;
   EXPECT_EQ(statuses, (std::vector{kNoRoom, kDone, kDone, kNoRoom, kStale, kDone}));
@@ -169,10 +173,17 @@ TEST(PageTable, WhateverIsWishedTheFastTierHoldsNoMoreThanItCan) {
     for (int i = 0; i < 20; ++i) {
       const auto page = static_cast<Vpn>(random() % 1024);
       switch (random() % 8) {
-        case 0: table.Unmap(page); break;
-        case 1: table.Remap(page); break;
-        case 2: table.Scan(page / kRegionPages, 1); break;
-        default: table.Touch(page);
+        case 0:
+          table.Unmap(page);
+          break;
+        case 1:
+          table.Remap(page);
+          break;
+        case 2:
+          table.Scan(page / kRegionPages, 1);
+          break;
+        default:
+          table.Touch(page);
       }
     }
     for (Element& e : batch) {

@@ -42,9 +42,7 @@ struct World {
   }
 
   /// Another agent's end. The one before must be gone.
-  void Connect() {
-    nic = std::make_unique<typename C::Nic>(nic_window, layout, ++incarnation);
-  }
+  void Connect() { nic = std::make_unique<typename C::Nic>(nic_window, layout, ++incarnation); }
   void StartAgent() {
     agent = std::make_unique<Agent<typename C::Nic>>(
         *nic, Down(), Up(), AgentOptions{.slots = options.slots, .learner = learner});
@@ -73,8 +71,7 @@ struct World {
   HostOptions options;
   LearnerOptions learner;
   decltype(C::Layout(1)) layout = C::Layout(options.slots);
-  bar::ShmWindow host_window =
-      bar::ShmWindow::Create(layout.LinesNeeded(), bar::WindowSide::kHost);
+  bar::ShmWindow host_window = bar::ShmWindow::Create(layout.LinesNeeded(), bar::WindowSide::kHost);
   bar::ShmWindow nic_window = host_window.Peer();
   typename C::Host host_channel{host_window, layout, 1};
   std::unique_ptr<typename C::Nic> nic;

@@ -64,20 +64,20 @@ class Order : public testing::Test {
 };
 
 TEST_F(Order, OfInterruptsAndWrites) {
-  // w: a write; r: the interrupt is raised; s: a message is sent; 1 … 9: the answer to that message,
-  // or, as a … i, its refusal. Behind each step that shall tell the interrupt stands a !.
+  // w: a write; r: the interrupt is raised; s: a message is sent; 1 … 9: the answer to that
+  // message, or, as a … i, its refusal. Behind each step that shall tell the interrupt stands a !.
   for (const std::string_view steps : {
-           "r!",             // Nothing was written.
-           "ws1r!",          // All has arrived.
-           "wrs1!",          // It waits, before the write is sent …
-           "wsr1!",          // … and after.
-           "wwssr12!",       // For all writes before it …
-           "wwssr21!",       // … in whatever order they are answered …
-           "wsrwswsws1!234", // … and for none behind it.
+           "r!",              // Nothing was written.
+           "ws1r!",           // All has arrived.
+           "wrs1!",           // It waits, before the write is sent …
+           "wsr1!",           // … and after.
+           "wwssr12!",        // For all writes before it …
+           "wwssr21!",        // … in whatever order they are answered …
+           "wsrwswsws1!234",  // … and for none behind it.
            "wsrwws1!s23",
-           "wsra!",          // A refusal is an answer.
-           "wsrwsr12!",      // Two of one vector are told once, behind the last.
-           "wsr1!r!ws2",     // Each is told anew.
+           "wsra!",       // A refusal is an answer.
+           "wsrwsr12!",   // Two of one vector are told once, behind the last.
+           "wsr1!r!ws2",  // Each is told anew.
            "wsr1!wsr2!",
        }) {
     std::vector<int> sent;

@@ -103,8 +103,8 @@ nlohmann::json PingPongTimes(int cpu, int other_cpu) {
 }
 
 double StreamCycles(int cpu, int other_cpu) {
-  void* memory = mmap(nullptr, 2 * kRingBytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, 2 * kRingBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     std::perror("sluice-control: mmap");
     std::exit(1);
@@ -133,7 +133,8 @@ double StreamCycles(int cpu, int other_cpu) {
   uint64_t busy_cycles = 0;  // Waiting for the producer is not the consumer's cost.
   for (uint64_t next = 0; next < kLines;) {
     const uint64_t begin = sluice::cpu::Cycles();
-    const uint64_t end = std::min(head.value.load(std::memory_order_acquire), next + kRingLines / 32);
+    const uint64_t end =
+        std::min(head.value.load(std::memory_order_acquire), next + kRingLines / 32);
     if (end == next) continue;
     for (uint64_t i = next; i < end; ++i) {
       volatile uint8_t* const byte = ring + i % kRingLines * kLineBytes + kByteInLine;

@@ -26,20 +26,20 @@ struct Inputs {
   Picoseconds packet_time = 14'700;  ///< Of a worker, for a packet, its descriptors, its buffer.
   Picoseconds line_time = 5'000;     ///< Of a worker, for a frame of a pipe, or a notification.
   uint32_t pipes_per_worker = 2;
-  uint32_t echo_frames = 120'000;    ///< Offered in each run.
+  uint32_t echo_frames = 120'000;           ///< Offered in each run.
   Picoseconds offerer_validates = 200'000;  ///< Of the initiator of a swap of four messages.
 
   // A chain of accelerators behind a programmable switch.
   uint32_t switch_stages = 10;
-  uint32_t switch_cycles = 10;       ///< Of each stage.
+  uint32_t switch_cycles = 10;  ///< Of each stage.
   uint32_t switch_megahertz = 3000;
-  uint32_t chain_message = 64;       ///< Bytes of data, in one TLP with what is in front of them.
+  uint32_t chain_message = 64;  ///< Bytes of data, in one TLP with what is in front of them.
   Picoseconds slow_stage = 10'000'000;  ///< Of a message, beside a stream that is fast.
 
   // Requests of one kind, on CPUs that always have work.
   Picoseconds service = 10'000'000;
-  uint32_t gap_cpus = 8;              ///< So few that the agent keeps up.
-  uint32_t agent_bound_cpus = 16;     ///< So many that it does not.
+  uint32_t gap_cpus = 8;           ///< So few that the agent keeps up.
+  uint32_t agent_bound_cpus = 16;  ///< So many that it does not.
   uint32_t workers_per_cpu = 4;
 
   // RocksDB-like requests for Shinjuku.
@@ -58,27 +58,27 @@ struct Inputs {
   Picoseconds lines_in_each = 468'000;      ///< and for each line of 128 bytes.
   Picoseconds lines_out_first = 1'930'000;  ///< Of a core that writes one.
   Picoseconds lines_out_each = 67'000;
-  Picoseconds stores_out_first = 310'000;   ///< By stores across PCIe: once,
-  Picoseconds stores_out_each = 64'000;     ///< and for each 64 bytes.
-  Picoseconds loads_in_each = 2'960'000;    ///< By loads across PCIe: for each 64 bytes.
-  Picoseconds dma_in_first = 16'400'000;    ///< Of a message by DMA; its bytes take the link's time.
-  Picoseconds rpc_decode = 100'000;         ///< Of a small call and its reply.
-  Picoseconds rpc_jump = 20'000;            ///< Of a core: 60 instructions.
+  Picoseconds stores_out_first = 310'000;  ///< By stores across PCIe: once,
+  Picoseconds stores_out_each = 64'000;    ///< and for each 64 bytes.
+  Picoseconds loads_in_each = 2'960'000;   ///< By loads across PCIe: for each 64 bytes.
+  Picoseconds dma_in_first = 16'400'000;   ///< Of a message by DMA; its bytes take the link's time.
+  Picoseconds rpc_decode = 100'000;        ///< Of a small call and its reply.
+  Picoseconds rpc_jump = 20'000;           ///< Of a core: 60 instructions.
   Picoseconds switch_process = 1'200'000;
-  Picoseconds kernel_call = 4'000'000;      ///< Of a call and its reply by a socket.
+  Picoseconds kernel_call = 4'000'000;  ///< Of a call and its reply by a socket.
   Picoseconds poll_slice = 3'000'000'000;
   Picoseconds handler = 5'000'000;
-  Picoseconds hot_for = 1'000'000'000;      ///< After which other services are called most.
+  Picoseconds hot_for = 1'000'000'000;  ///< After which other services are called most.
   uint32_t rpc_cores = 8;
-  double rpc_load = 0.3;                    ///< Of the cores, by handlers alone.
-  uint32_t rpc_calls = 40'000;              ///< Offered in each run.
+  double rpc_load = 0.3;        ///< Of the cores, by handlers alone.
+  uint32_t rpc_calls = 40'000;  ///< Offered in each run.
 
-  double change_rate = 10'000;        ///< Lowest of three, ten times apart; per task and second.
+  double change_rate = 10'000;  ///< Lowest of three, ten times apart; per task and second.
   double freeze_change_rate = 20'000;
   Picoseconds watchdog = 20'000'000'000;
   Picoseconds watchdog_tick = 1'000'000'000;
-  uint32_t silent_rounds = 5;         ///< After which EC_Link takes its peer's ring for lost.
-  uint32_t requests = 2000;           ///< Measured in each run.
+  uint32_t silent_rounds = 5;  ///< After which EC_Link takes its peer's ring for lost.
+  uint32_t requests = 2000;    ///< Measured in each run.
   uint64_t seed = 1;
 };
 

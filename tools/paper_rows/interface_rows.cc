@@ -15,8 +15,8 @@ namespace {
 
 using fabric::TlpKind;
 
-constexpr uint32_t kFrames = 4096;         // Of an experiment; all batches divide it.
-constexpr uint32_t kRegionFrames = 512;    // Of a swap.
+constexpr uint32_t kFrames = 4096;       // Of an experiment; all batches divide it.
+constexpr uint32_t kRegionFrames = 512;  // Of a swap.
 
 /// The two directions of a link while frames go back and forth.
 class Traffic {

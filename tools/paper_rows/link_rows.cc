@@ -28,8 +28,8 @@ fabric::WindowParameters Window(const Inputs& inputs, fabric::HostStores stores,
 
 double ReadNanoseconds(const Inputs& inputs) {
   fabric::EventQueue queue;
-  fabric::WindowPair pair(queue, Window(inputs, fabric::HostStores::kUncached,
-                                        fabric::NicLines::kUncached));
+  fabric::WindowPair pair(
+      queue, Window(inputs, fabric::HostStores::kUncached, fabric::NicLines::kUncached));
   pair.host().ReadUncached(0, 0);
   return ToNanoseconds(pair.host().now());
 }
@@ -40,8 +40,8 @@ struct InterruptTimes {
 };
 InterruptTimes Interrupt(const Inputs& inputs) {
   fabric::EventQueue queue;
-  fabric::WindowPair pair(queue, Window(inputs, fabric::HostStores::kWriteCombining,
-                                        fabric::NicLines::kWriteThrough));
+  fabric::WindowPair pair(
+      queue, Window(inputs, fabric::HostStores::kWriteCombining, fabric::NicLines::kWriteThrough));
   InterruptTimes times;
   Picoseconds handled = 0;
   pair.host().OnInterrupt([&](uint32_t) { handled = pair.host().now(); });
@@ -59,9 +59,9 @@ double DmaGigabits(const Inputs& inputs) {
   constexpr uint32_t kWrites = 4096;
   Picoseconds last = 0;
   for (uint32_t i = 0; i < kWrites; ++i) {
-    last = up.Send(0, fabric::TlpKind::kPosted, inputs.link.maximum_payload,
-                   inputs.costs.pcie_oneway)
-               .arrival;
+    last =
+        up.Send(0, fabric::TlpKind::kPosted, inputs.link.maximum_payload, inputs.costs.pcie_oneway)
+            .arrival;
   }
   return 8.0 * kWrites * inputs.link.maximum_payload / ToNanoseconds(last);
 }
@@ -81,8 +81,8 @@ struct Cell {
 };
 LastMessageLost LoseLastMessage(const Inputs& inputs) {
   fabric::EventQueue queue;
-  fabric::WindowPair pair(queue, Window(inputs, fabric::HostStores::kWholeLine,
-                                        fabric::NicLines::kPushed));
+  fabric::WindowPair pair(
+      queue, Window(inputs, fabric::HostStores::kWholeLine, fabric::NicLines::kPushed));
   swap::InitiatorPort<fabric::HostEnd> host(pair.host(), 0,
                                             swap::Initiator(swap::kTwoMessage, 1, 1));
   swap::ResponderPort<fabric::NicEnd> nic(pair.nic(), 0, swap::Responder(swap::kTwoMessage, 1, 1));
@@ -129,41 +129,87 @@ std::vector<Row> Experiments::LinkRows() const {
   const InterruptTimes interrupt = Interrupt(inputs_);
   const fabric::Exchange exchange = fabric::SwapOfTwoByHost(inputs_.costs, thinking);
   const double swap = End(exchange);
-  const auto crossings = 1 + std::count(exchange.operations.begin(), exchange.operations.end(), ',');
+  const auto crossings =
+      1 + std::count(exchange.operations.begin(), exchange.operations.end(), ',');
   const double two_ways = swap - ToNanoseconds(thinking.responder);
   const fabric::Exchange wave = fabric::WaveWithInterrupt(inputs_.costs, thinking, true);
   const LastMessageLost lost = LoseLastMessage(inputs_);
   return {
-      {"W1", "host reads 8 bytes of the NIC, uncached", ReadNanoseconds(inputs_), "ns",
-       {"mmio_read_uncached"}, {}},
-      {"W2", "MSI-X, from the register's write to the handler", interrupt.received, "ns",
-       {"pcie_oneway", "msix_send", "msix_receive", "msix_dispatch"}, {}},
-      {"W3", "from the decision to the MSI-X sent", interrupt.sent, "ns",
-       {"decision_to_msix_sent"}, {}},
-      {"W11a", "page table entries moved by the device, in writes of whole payloads",
-       DmaGigabits(inputs_), "Gb/s", {"pcie_oneway", "pcie_generation", "pcie_lanes"}, {}},
-      {"W11b", "the same read by the host word by word", ReadGigabits(inputs_), "Gb/s",
-       {"mmio_read_uncached"}, {}},
-      {"B1", "swap of two messages, until the end that offered knows the outcome", swap, "ns",
-       {"pcie_oneway", "agent_decision"}, {}},
+      {"W1",
+       "host reads 8 bytes of the NIC, uncached",
+       ReadNanoseconds(inputs_),
+       "ns",
+       {"mmio_read_uncached"},
+       {}},
+      {"W2",
+       "MSI-X, from the register's write to the handler",
+       interrupt.received,
+       "ns",
+       {"pcie_oneway", "msix_send", "msix_receive", "msix_dispatch"},
+       {}},
+      {"W3",
+       "from the decision to the MSI-X sent",
+       interrupt.sent,
+       "ns",
+       {"decision_to_msix_sent"},
+       {}},
+      {"W11a",
+       "page table entries moved by the device, in writes of whole payloads",
+       DmaGigabits(inputs_),
+       "Gb/s",
+       {"pcie_oneway", "pcie_generation", "pcie_lanes"},
+       {}},
+      {"W11b",
+       "the same read by the host word by word",
+       ReadGigabits(inputs_),
+       "Gb/s",
+       {"mmio_read_uncached"},
+       {}},
+      {"B1",
+       "swap of two messages, until the end that offered knows the outcome",
+       swap,
+       "ns",
+       {"pcie_oneway", "agent_decision"},
+       {}},
       {"B1a", "of it, the two ways", two_ways, "ns", {"pcie_oneway"}, {}},
       {"B1c", "operations of it that cross the link", static_cast<double>(crossings), "", {}, {}},
-      {"B1b", "swap of four messages, until another may be offered",
-       End(fabric::SwapOfFour(inputs_.costs, thinking)), "ns",
-       {"pcie_oneway", "agent_decision", "offerer_validates"}, {}},
-      {"B3a", "ends that do not know the outcome after the last message was lost",
-       static_cast<double>(lost.in_doubt), "", {}, {}},
-      {"B3b", "ends that disagree when the link is up again", static_cast<double>(lost.disagree),
-       "", {}, {}},
-      {"B4", "silence after which EC_Link takes its peer's ring for lost",
-       inputs_.silent_rounds * two_ways, "ns", {"pcie_oneway", "silent_rounds"}, {}},
-      {"D1", "Wave's whole loop: from the event to the handler, software path included",
-       reach(wave, "interrupt handler"), "ns",
-       {"pcie_oneway", "msix_receive", "msix_dispatch", "decision_to_msix_sent",
-        "agent_decision"}, {}},
-      {"D2", "the same, until the host has read the decision", End(wave), "ns",
-       {"pcie_oneway", "msix_receive", "msix_dispatch", "decision_to_msix_sent",
-        "agent_decision", "mmio_read_uncached"}, {}},
+      {"B1b",
+       "swap of four messages, until another may be offered",
+       End(fabric::SwapOfFour(inputs_.costs, thinking)),
+       "ns",
+       {"pcie_oneway", "agent_decision", "offerer_validates"},
+       {}},
+      {"B3a",
+       "ends that do not know the outcome after the last message was lost",
+       static_cast<double>(lost.in_doubt),
+       "",
+       {},
+       {}},
+      {"B3b",
+       "ends that disagree when the link is up again",
+       static_cast<double>(lost.disagree),
+       "",
+       {},
+       {}},
+      {"B4",
+       "silence after which EC_Link takes its peer's ring for lost",
+       inputs_.silent_rounds * two_ways,
+       "ns",
+       {"pcie_oneway", "silent_rounds"},
+       {}},
+      {"D1",
+       "Wave's whole loop: from the event to the handler, software path included",
+       reach(wave, "interrupt handler"),
+       "ns",
+       {"pcie_oneway", "msix_receive", "msix_dispatch", "decision_to_msix_sent", "agent_decision"},
+       {}},
+      {"D2",
+       "the same, until the host has read the decision",
+       End(wave),
+       "ns",
+       {"pcie_oneway", "msix_receive", "msix_dispatch", "decision_to_msix_sent", "agent_decision",
+        "mmio_read_uncached"},
+       {}},
   };
 }
 
@@ -187,9 +233,8 @@ std::vector<Row> Experiments::BreakEvenRows() {
   };
   const Names all = {"pcie_oneway", "agent_decision", "context_switch"};
   const auto with = [&](const Names& more) { return all + more; };
-  const Names ratio_msix = {"pcie_oneway", "agent_decision", "msix_send",
-                                               "msix_receive", "msix_dispatch",
-                                               "mmio_read_cached"};
+  const Names ratio_msix = {"pcie_oneway",  "agent_decision", "msix_send",
+                            "msix_receive", "msix_dispatch",  "mmio_read_cached"};
   // The same of whole systems, where the host's own part goes on while a swap is under way.
   const SchedulingResults staged = Run(Busy(Mode::kPrestaged, 1));
   const SchedulingResults swapped = Run(Busy(Mode::kSwap, 1));
@@ -198,25 +243,56 @@ std::vector<Row> Experiments::BreakEvenRows() {
   const double swap_us = swapped.OffTaskPerSwitch() * 1e-6;
   const double miss_us = missed.OffTaskPerSwitch() * 1e-6;
   return {
-      {"B6a", "context switch with a swap for its decision, one after the other", swap, "us", all,
+      {"B6a",
+       "context switch with a swap for its decision, one after the other",
+       swap,
+       "us",
+       all,
        {}},
-      {"B6b", "context switch with a prestaged decision", hit, "us",
-       {"context_switch", "mmio_read_cached"}, {}},
-      {"B6c", "context switch with a miss, by MSI-X", interrupted, "us",
-       with({"msix_send", "msix_receive", "msix_dispatch"}), {}},
-      {"B6d", "context switch with a miss, by polling", polled, "us", with({"mmio_read_uncached"}),
+      {"B6b",
+       "context switch with a prestaged decision",
+       hit,
+       "us",
+       {"context_switch", "mmio_read_cached"},
        {}},
-      {"B6e", "hit rate at which swaps are as good, misses by MSI-X",
-       break_even(interrupted, swap, hit), "%", ratio_msix, {}},
-      {"B6f", "hit rate at which swaps are as good, misses by polling",
-       break_even(polled, swap, hit), "%",
-       {"pcie_oneway", "agent_decision", "mmio_read_uncached", "mmio_read_cached"}, {}},
+      {"B6c",
+       "context switch with a miss, by MSI-X",
+       interrupted,
+       "us",
+       with({"msix_send", "msix_receive", "msix_dispatch"}),
+       {}},
+      {"B6d",
+       "context switch with a miss, by polling",
+       polled,
+       "us",
+       with({"mmio_read_uncached"}),
+       {}},
+      {"B6e",
+       "hit rate at which swaps are as good, misses by MSI-X",
+       break_even(interrupted, swap, hit),
+       "%",
+       ratio_msix,
+       {}},
+      {"B6f",
+       "hit rate at which swaps are as good, misses by polling",
+       break_even(polled, swap, hit),
+       "%",
+       {"pcie_oneway", "agent_decision", "mmio_read_uncached", "mmio_read_cached"},
+       {}},
       {"B6g", "context switch in a whole system, prestaged", hit_us, "us", kWaveInputs, {}},
       {"B6h", "context switch in a whole system, by a swap", swap_us, "us", kSwapInputs, {}},
-      {"B6i", "context switch in a whole system, Wave without prestaging", miss_us, "us",
-       kWaveInputs, {}},
-      {"B6j", "hit rate at which swaps are as good, in whole systems",
-       break_even(miss_us, swap_us, hit_us), "%", kSwapInputs, {}},
+      {"B6i",
+       "context switch in a whole system, Wave without prestaging",
+       miss_us,
+       "us",
+       kWaveInputs,
+       {}},
+      {"B6j",
+       "hit rate at which swaps are as good, in whole systems",
+       break_even(miss_us, swap_us, hit_us),
+       "%",
+       kSwapInputs,
+       {}},
   };
 }
 

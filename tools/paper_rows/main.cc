@@ -2,8 +2,8 @@
 //
 // sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots | --plot name] [--progress]:
 // computes our side of the reproduction table and prints it as JSON. Virtual time: the same inputs,
-// the same output. SIGINT and SIGTERM end it after the group of rows, or the plot, that it is at: the
-// JSON has those before, and "stopped".
+// the same output. SIGINT and SIGTERM end it after the group of rows, or the plot, that it is at:
+// the JSON has those before, and "stopped".
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -56,9 +56,11 @@ bool Wanted(std::string_view ids, std::string_view prefix) {
 }
 
 nlohmann::ordered_json JsonOf(const Row& row) {
-  nlohmann::ordered_json json = {
-      {"id", row.id}, {"what", row.what}, {"value", row.value}, {"unit", row.unit},
-      {"inputs", row.inputs}};
+  nlohmann::ordered_json json = {{"id", row.id},
+                                 {"what", row.what},
+                                 {"value", row.value},
+                                 {"unit", row.unit},
+                                 {"inputs", row.inputs}};
   if (row.law) {
     json["law"] = {{"expected", row.law->expected},
                    {"deviation", row.law->deviation},
@@ -110,7 +112,8 @@ int Main(int argc, char** argv) {
   for (const auto& [link, name] : {std::pair(inputs.link, "pcie"), {inputs.fpga_link, "fpga"}}) {
     if (bar::TlpRate(link.generation, link.lanes, link.maximum_payload) == 0) {
       return Usage((std::string(name) + "_generation is 3 to 5, " + name + "_lanes are 8 or 16, " +
-                    name + "_payload is 128, 256 or 512").c_str());
+                    name + "_payload is 128, 256 or 512")
+                       .c_str());
     }
   }
   if (inputs.frames_per_notification == 0) return Usage("frames_per_notification: at least 1");

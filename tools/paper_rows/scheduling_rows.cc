@@ -14,11 +14,12 @@ Names operator+(Names a, const Names& b) {
   return a;
 }
 
-const Names kWaveInputs = {
-    "pcie_oneway", "pcie_generation", "pcie_lanes", "mmio_read_uncached", "mmio_read_cached",
-    "mmio_write_line", "msix_receive", "msix_dispatch", "decision_to_msix_sent", "nic_cached_line",
-    "context_switch", "context_switch_before", "agent_decision", "service", "agent_bound_cpus",
-    "workers_per_cpu", "requests", "seed"};
+const Names kWaveInputs = {"pcie_oneway",        "pcie_generation",  "pcie_lanes",
+                           "mmio_read_uncached", "mmio_read_cached", "mmio_write_line",
+                           "msix_receive",       "msix_dispatch",    "decision_to_msix_sent",
+                           "nic_cached_line",    "context_switch",   "context_switch_before",
+                           "agent_decision",     "service",          "agent_bound_cpus",
+                           "workers_per_cpu",    "requests",         "seed"};
 const Names kSwapInputs = kWaveInputs + Names{"host_cached_line", "nic_write_line"};
 
 namespace {
@@ -31,8 +32,8 @@ const Names kHostInputs =
 const Names kAllInputs = kUncachedInputs + Names{"host_cached_line", "nic_write_line",
                                                  "coherent_line", "host_interrupt", "msix_send"};
 const Names kTailInputs =
-    kWaveInputs + Names{"get_time", "range_time", "range_share", "load", "slice", "shinjuku_cpus",
-                        "shinjuku_workers"};
+    kWaveInputs + Names{"get_time", "range_time",    "range_share",     "load",
+                        "slice",    "shinjuku_cpus", "shinjuku_workers"};
 
 }  // namespace
 
@@ -75,9 +76,9 @@ Picoseconds Experiments::AgentCompute() {
   for (int round = 0; round < 8; ++round) {
     SchedulingParameters parameters = Busy(Mode::kPrestaged, inputs_.agent_bound_cpus);
     const SchedulingResults results = Run(parameters);
-    const double excess = static_cast<double>(results.elapsed) /
-                              static_cast<double>(results.latencies.size()) -
-                          static_cast<double>(whole);
+    const double excess =
+        static_cast<double>(results.elapsed) / static_cast<double>(results.latencies.size()) -
+        static_cast<double>(whole);
     if (std::abs(excess) < nearest) {
       nearest = std::abs(excess);
       best = parameters.agent_compute;
@@ -98,21 +99,44 @@ std::vector<Row> Experiments::SwitchRows() {
   int slower = 0;
   for (int i = 1; i < 4; ++i) slower += stages[i] > stages[i - 1];
   return {
-      {"W4", "context switch, everything uncached", stages[0], "us",
-       kUncachedInputs, {}},
-      {"W4a", "context switch, the NIC's own mapping write-back", stages[1], "us",
-       kUncachedInputs, {}},
-      {"W4b", "context switch, write-combining and write-through", stages[2], "us",
-       kWaveInputs, {}},
-      {"W5", "context switch, prestaged and prefetched", stages[3], "us", kWaveInputs, {}},
-      {"W5a", "stages that are slower than the one before", static_cast<double>(slower), "", {},
+      {"W4", "context switch, everything uncached", stages[0], "us", kUncachedInputs, {}},
+      {"W4a",
+       "context switch, the NIC's own mapping write-back",
+       stages[1],
+       "us",
+       kUncachedInputs,
        {}},
-      {"S1", "context switch, a swap for every decision",
-       Microseconds(Run(Busy(Mode::kSwap, 1)).OffTaskPerSwitch()), "us", kSwapInputs, {}},
-      {"S2", "context switch, standing offers",
-       Microseconds(Run(Busy(Mode::kStanding, 1)).OffTaskPerSwitch()), "us", kSwapInputs, {}},
-      {"S3", "context switch, agent on the host",
-       Microseconds(Run(Busy(Mode::kHost, 1)).OffTaskPerSwitch()), "us", kHostInputs, {}},
+      {"W4b",
+       "context switch, write-combining and write-through",
+       stages[2],
+       "us",
+       kWaveInputs,
+       {}},
+      {"W5", "context switch, prestaged and prefetched", stages[3], "us", kWaveInputs, {}},
+      {"W5a",
+       "stages that are slower than the one before",
+       static_cast<double>(slower),
+       "",
+       {},
+       {}},
+      {"S1",
+       "context switch, a swap for every decision",
+       Microseconds(Run(Busy(Mode::kSwap, 1)).OffTaskPerSwitch()),
+       "us",
+       kSwapInputs,
+       {}},
+      {"S2",
+       "context switch, standing offers",
+       Microseconds(Run(Busy(Mode::kStanding, 1)).OffTaskPerSwitch()),
+       "us",
+       kSwapInputs,
+       {}},
+      {"S3",
+       "context switch, agent on the host",
+       Microseconds(Run(Busy(Mode::kHost, 1)).OffTaskPerSwitch()),
+       "us",
+       kHostInputs,
+       {}},
   };
 }
 
@@ -127,8 +151,8 @@ std::vector<Row> Experiments::ThroughputRows() {
   const auto worker_bound = [&](Mode mode) {
     SchedulingParameters parameters = Busy(mode, inputs_.agent_bound_cpus);
     parameters.agent_compute = 0;
-    const double request = static_cast<double>(parameters.cpus) *
-                           static_cast<double>(inputs_.costs.agent_decision);
+    const double request =
+        static_cast<double>(parameters.cpus) * static_cast<double>(inputs_.costs.agent_decision);
     const double own = Run(Busy(Mode::kPrestaged, 1)).OffTaskPerSwitch();
     parameters.service.time = static_cast<Picoseconds>(std::max(1.0, request - own));
     return Run(parameters).RequestsPerSecond();
@@ -147,21 +171,49 @@ std::vector<Row> Experiments::ThroughputRows() {
     return 100 * (1 - run(Mode::kPrestaged) / run(Mode::kHost));
   };
   return {
-      {"W6a", "requests/s, every optimisation, the agent the limit", optimised, "1/s",
-       kWaveInputs, {}},
-      {"W6b", "requests/s, everything uncached, the agent the limit", uncached, "1/s",
-       kUncachedInputs, {}},
+      {"W6a",
+       "requests/s, every optimisation, the agent the limit",
+       optimised,
+       "1/s",
+       kWaveInputs,
+       {}},
+      {"W6b",
+       "requests/s, everything uncached, the agent the limit",
+       uncached,
+       "1/s",
+       kUncachedInputs,
+       {}},
       {"W6c", "ratio of the two", optimised / uncached, "", kUncachedInputs, {}},
-      {"W6d", "the ratio, the CPUs the limit with every optimisation",
-       worker_bound(Mode::kPrestaged) / worker_bound(Mode::kUncached), "", kUncachedInputs, {}},
-      {"S4", "requests/s, a swap for every decision", rate(Mode::kSwap, inputs_.agent_bound_cpus),
-       "1/s", kSwapInputs, {}},
-      {"S5", "requests/s, standing offers", rate(Mode::kStanding, inputs_.agent_bound_cpus),
-       "1/s", kSwapInputs, {}},
-      {"W7a", "throughput lost to an agent on the host, FIFO", gap(PolicyKind::kFifo), "%",
-       kHostInputs + Names{"gap_cpus"}, {}},
-      {"W7b", "throughput lost to an agent on the host, Shinjuku", gap(PolicyKind::kShinjuku), "%",
-       kHostInputs + Names{"gap_cpus", "slice"}, {}},
+      {"W6d",
+       "the ratio, the CPUs the limit with every optimisation",
+       worker_bound(Mode::kPrestaged) / worker_bound(Mode::kUncached),
+       "",
+       kUncachedInputs,
+       {}},
+      {"S4",
+       "requests/s, a swap for every decision",
+       rate(Mode::kSwap, inputs_.agent_bound_cpus),
+       "1/s",
+       kSwapInputs,
+       {}},
+      {"S5",
+       "requests/s, standing offers",
+       rate(Mode::kStanding, inputs_.agent_bound_cpus),
+       "1/s",
+       kSwapInputs,
+       {}},
+      {"W7a",
+       "throughput lost to an agent on the host, FIFO",
+       gap(PolicyKind::kFifo),
+       "%",
+       kHostInputs + Names{"gap_cpus"},
+       {}},
+      {"W7b",
+       "throughput lost to an agent on the host, Shinjuku",
+       gap(PolicyKind::kShinjuku),
+       "%",
+       kHostInputs + Names{"gap_cpus", "slice"},
+       {}},
   };
 }
 
@@ -221,16 +273,36 @@ std::vector<Row> Experiments::FaultRows() {
     }
   }
   return {
-      {"W8", "agent that hangs: found after", detection, "ms",
-       kWaveInputs + Names{"watchdog", "watchdog_tick"}, {}},
-      {"W8a", "requests lost by that",
-       static_cast<double>(hung.requests + hung.warm_up - found.completed), "", {}, {}},
-      {"W9", "runs with a corrupt kernel or a lost request, tasks ending and changing meanwhile",
-       static_cast<double>(broken), "", {}, {}},
-      {"W9a", "decisions ruled on in those", static_cast<double>(decisions), "",
-       kAllInputs + Names{"change_rate"}, {}},
-      {"W9b", "of them stale, and refused", static_cast<double>(stale), "",
-       kAllInputs + Names{"change_rate"}, {}},
+      {"W8",
+       "agent that hangs: found after",
+       detection,
+       "ms",
+       kWaveInputs + Names{"watchdog", "watchdog_tick"},
+       {}},
+      {"W8a",
+       "requests lost by that",
+       static_cast<double>(hung.requests + hung.warm_up - found.completed),
+       "",
+       {},
+       {}},
+      {"W9",
+       "runs with a corrupt kernel or a lost request, tasks ending and changing meanwhile",
+       static_cast<double>(broken),
+       "",
+       {},
+       {}},
+      {"W9a",
+       "decisions ruled on in those",
+       static_cast<double>(decisions),
+       "",
+       kAllInputs + Names{"change_rate"},
+       {}},
+      {"W9b",
+       "of them stale, and refused",
+       static_cast<double>(stale),
+       "",
+       kAllInputs + Names{"change_rate"},
+       {}},
   };
 }
 
@@ -253,19 +325,19 @@ std::vector<Row> Experiments::StalenessRows() {
     rows.push_back({std::string("D3") + kind.id,
                     std::string("age of the state a decision rests on, ") + kind.name,
                     static_cast<double>(calm.windows) / static_cast<double>(calm.ruled) * 1e-3,
-                    "ns", inputs, {}});
+                    "ns",
+                    inputs,
+                    {}});
     for (const int power : {0, 1, 2}) {
       parameters.changes_per_second = inputs_.change_rate * std::pow(10, power);
       const Staleness s = Run(parameters).staleness;
       const auto ruled = static_cast<double>(s.ruled);
-      rows.push_back({"B5" + std::string(kind.id) + std::to_string(power),
-                      "stale decisions, " + std::string(kind.name) + ", L = " +
-                          std::to_string(std::lround(parameters.changes_per_second / 1000)) +
-                          "k/s",
-                      100 * static_cast<double>(s.stale) / ruled, "%",
-                      inputs + Names{"change_rate"},
-                      Row::Law{100 * s.expected / ruled, 100 * std::sqrt(s.variance) / ruled,
-                               s.ruled}});
+      rows.push_back(
+          {"B5" + std::string(kind.id) + std::to_string(power),
+           "stale decisions, " + std::string(kind.name) +
+               ", L = " + std::to_string(std::lround(parameters.changes_per_second / 1000)) + "k/s",
+           100 * static_cast<double>(s.stale) / ruled, "%", inputs + Names{"change_rate"},
+           Row::Law{100 * s.expected / ruled, 100 * std::sqrt(s.variance) / ruled, s.ruled}});
     }
   }
   SchedulingParameters frozen = Busy(Mode::kSwap, 4);
@@ -275,17 +347,27 @@ std::vector<Row> Experiments::StalenessRows() {
   const Staleness thawed = Run(frozen).staleness;
   frozen.freeze = true;
   const SchedulingResults still = Run(frozen);
-  rows.push_back({"B5f", "stale decisions of swaps, state free to change",
-                  static_cast<double>(thawed.stale), "", kSwapInputs + Names{"freeze_change_rate"},
+  rows.push_back({"B5f",
+                  "stale decisions of swaps, state free to change",
+                  static_cast<double>(thawed.stale),
+                  "",
+                  kSwapInputs + Names{"freeze_change_rate"},
                   {}});
-  rows.push_back({"B5g", "stale decisions of swaps, state frozen meanwhile",
-                  static_cast<double>(still.staleness.stale), "", {}, {}});
-  rows.push_back({"B5h", "what a change then waits, on average",
+  rows.push_back({"B5g",
+                  "stale decisions of swaps, state frozen meanwhile",
+                  static_cast<double>(still.staleness.stale),
+                  "",
+                  {},
+                  {}});
+  rows.push_back({"B5h",
+                  "what a change then waits, on average",
                   still.deferred_changes == 0
                       ? 0
                       : Microseconds(static_cast<double>(still.deferred_time) /
                                      static_cast<double>(still.deferred_changes)),
-                  "us", kSwapInputs + Names{"freeze_change_rate"}, {}});
+                  "us",
+                  kSwapInputs + Names{"freeze_change_rate"},
+                  {}});
   return rows;
 }
 

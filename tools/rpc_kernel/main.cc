@@ -2,8 +2,8 @@
 //
 // sluice-rpc-kernel SECONDS: the round trip of a null call through the kernel's UDP over the
 // loopback interface, to a server of libtirpc on a CPU of its own, with the service and the clients
-// of sluice-rpc. The client looks again and again, as a model NIC does, so that the server's wake-up
-// alone is in the figures. Prints JSON.
+// of sluice-rpc. The client looks again and again, as a model NIC does, so that the server's
+// wake-up alone is in the figures. Prints JSON.
 //
 // sluice-rpc-kernel calls N: both in one thread, for callgrind.
 #include <arpa/inet.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The smallest stage: the result is the message.
-#include <algorithm>
-
 #include "copy.h"
+
+#include <algorithm>
 
 namespace sluice::chain_app {
 namespace {

@@ -88,8 +88,8 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("rpc", "serves ONC-RPC programs out of frames",
-                                               argc, argv, &exit_code);
+  auto line = sluice::runtime::ReadCommandLine("rpc", "serves ONC-RPC programs out of frames", argc,
+                                               argv, &exit_code);
   if (!line) return exit_code;
   std::string flag, fix;
   const auto settings = sluice::rpc_app::ReadFrameSettings(&*line, &flag, &fix);

@@ -16,8 +16,7 @@ std::string ClientLine(const runtime::PortStats& port) {
       "            calls %d  answered %d  p50 %.2f  p99 %.2f us  refused %d  lost %d  wrong %d",
       port.Get("wire_client_calls"), port.Get("wire_client_answered"),
       Us(port.Get("wire_client_p50_ns")), Us(port.Get("wire_client_p99_ns")),
-      port.Get("wire_client_refused"), port.Get("wire_client_lost"),
-      port.Get("wire_client_wrong"));
+      port.Get("wire_client_refused"), port.Get("wire_client_lost"), port.Get("wire_client_wrong"));
 }
 
 uint64_t Missing(const runtime::PortStats& port) {

@@ -152,9 +152,8 @@ Places& All() {
 }
 
 int Address(const Binding& asked, bool any, char** result) {
-  Place* const found = All().Find(asked.program, asked.version, any, [&](const Place& place) {
-    return place.name == asked.network;
-  });
+  Place* const found = All().Find(asked.program, asked.version, any,
+                                  [&](const Place& place) { return place.name == asked.network; });
   *result = found == nullptr ? kNone : found->address.data();
   return 1;
 }
@@ -219,10 +218,10 @@ int rpcbproc_getaddrlist_4_svc(Binding* asked, EntryList** result, void*) {
   for (const Place& place : All().all()) {
     if (place.program != asked->program || place.version != asked->version) continue;
     const Network& network = *place.network;
-    entries.push_back({{const_cast<char*>(place.address.c_str()),
-                        const_cast<char*>(place.name.c_str()), network.semantics, network.family,
-                        network.protocol},
-                       nullptr});
+    entries.push_back(
+        {{const_cast<char*>(place.address.c_str()), const_cast<char*>(place.name.c_str()),
+          network.semantics, network.family, network.protocol},
+         nullptr});
   }
   for (size_t i = 1; i < entries.size(); ++i) entries[i - 1].next = &entries[i];
   *result = entries.empty() ? nullptr : entries.data();

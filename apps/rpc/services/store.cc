@@ -96,9 +96,9 @@ int store_put_1_svc(StoreItem* item, int32_t* result, void*) {
   Store& store = TheStore();
   const kv::Bytes key = BytesOf(item->key);
   const std::scoped_lock lock(store.writing);
-  const kv::Result said = store.partition.Set(key, kv::IndexHash(key, store.secret),
-                                              BytesOf(item->value), {}, kv::Condition::kAlways,
-                                              kNow);
+  const kv::Result said =
+      store.partition.Set(key, kv::IndexHash(key, store.secret), BytesOf(item->value), {},
+                          kv::Condition::kAlways, kNow);
   *result = said == kv::Result::kOk ? kOk : kFull;
   return 1;
 }

@@ -73,8 +73,7 @@ uint64_t RateLimiter::Allowance(uint64_t cycles) {
 }
 
 uint64_t RateLimiter::PassingCycles(uint64_t cycles) const {
-  return cycles / denominator_ * numerator_ +
-         std::min<uint64_t>(cycles % denominator_, numerator_);
+  return cycles / denominator_ * numerator_ + std::min<uint64_t>(cycles % denominator_, numerator_);
 }
 
 }  // namespace sluice::device::enso

@@ -87,8 +87,8 @@ class RateLimiter {
   bool limited_ = false;
   uint32_t numerator_ = 0;
   uint32_t denominator_ = 1;
-  uint64_t start_ = 0;      ///< Cycle of Configure.
-  uint64_t seen_ = 0;       ///< Cycles since then up to which `allowance_` is counted.
+  uint64_t start_ = 0;  ///< Cycle of Configure.
+  uint64_t seen_ = 0;   ///< Cycles since then up to which `allowance_` is counted.
   uint64_t allowance_ = 0;
 };
 

@@ -28,8 +28,10 @@ void Configurator::Apply(const ConfigWords& slot) {
   switch (static_cast<ConfigId>(slot[1])) {
     case ConfigId::kFlowEntry: {
       const auto flow = As<FlowEntryConfig>(slot);
-      const FlowKey key = {.dst_ip = flow.dst_ip, .src_ip = flow.src_ip,
-                           .dst_port = flow.dst_port, .src_port = flow.src_port};
+      const FlowKey key = {.dst_ip = flow.dst_ip,
+                           .src_ip = flow.src_ip,
+                           .dst_port = flow.dst_port,
+                           .src_port = flow.src_port};
       if (!steering_.InsertFlow(key, flow.pipe)) ++tally_[Event::kFlowInsertsLost];
       return;
     }
@@ -49,7 +51,8 @@ void Configurator::Apply(const ConfigWords& slot) {
       steering_.SetFallback(fallback.count, fallback.mask, Enabled(fallback.enable_round_robin));
       return;
     }
-    default: ++tally_[Event::kTxConfigsUnknown];
+    default:
+      ++tally_[Event::kTxConfigsUnknown];
   }
 }
 

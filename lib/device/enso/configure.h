@@ -21,7 +21,10 @@ class Configurator {
  public:
   Configurator(Steering& steering, Timestamper& timestamper, RateLimiter& limiter,
                const Clock& clock, Tally& tally)
-      : steering_(steering), timestamper_(timestamper), limiter_(limiter), clock_(clock),
+      : steering_(steering),
+        timestamper_(timestamper),
+        limiter_(limiter),
+        clock_(clock),
         tally_(tally) {}
 
   /// Called when the slot is fetched. An unknown command does nothing.

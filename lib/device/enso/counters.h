@@ -11,45 +11,64 @@
 namespace sluice::device::enso {
 
 enum class Event : uint32_t {
-  kRxFrames,                 ///< Frames written into a pipe.
-  kRxBytes,                  ///< Their bytes, without padding.
-  kRxPipeFull,               ///< Dropped: fewer free flits than the frame needs.
-  kRxPipeDisabled,           ///< Dropped: the pipe's rx_mem is zero.
-  kRxNbDisabled,             ///< Dropped: several flits, and the pipe's notification buffer is off.
-  kRxNoFallback,             ///< Dropped: no flow entry and no fallback pipes.
-  kRxOversize,               ///< Dropped: more than kMaxRxFlits.
-  kRxEmpty,                  ///< Dropped: no bytes at all.
-  kRxNoPacketBuffer,         ///< Dropped: all packet buffers hold frames of a wedged engine.
-  kRxStuck,                  ///< Held in packet buffers for ever by a wedged engine.
-  kRxNotifications,          ///< Notifications written.
-  kRxNotificationsLost,      ///< Not written: the ring was full or disabled, or the engine wedged.
-  kRxNotificationsUnclaimed, ///< Written into the gap slot of a full ring, tail not advanced.
-  kRxNotificationHoles,      ///< Slots of buffer 0 skipped by head stores of disabled pipes.
-  kRxHeadTriggers,           ///< Stores of a pipe's rx_head.
-  kRxHeadTriggersLost,       ///< Those that found the trigger queue full.
-  kTxFrames,                 ///< Frames cut from the byte stream.
-  kTxBytes,                  ///< Their bytes, without MAC padding.
-  kTxSlots,                  ///< Slots fetched, data and configuration.
-  kTxConfigs,                ///< Configuration commands executed.
-  kTxConfigsUnknown,         ///< Those among them without a meaning.
-  kTxZeroLength,             ///< Slots of length 0: transmission is wedged.
-  kTxOversize,               ///< Frames that claim more than kMaxTxFrameFlits: deadlock.
-  kFlowInsertsLost,          ///< Flow entries whose four rows were all taken.
-  kDmaFaults,                ///< Accesses outside the memory that the host registered.
-  kWedged,                   ///< 1 once a frame has wedged the DMA write engine.
+  kRxFrames,             ///< Frames written into a pipe.
+  kRxBytes,              ///< Their bytes, without padding.
+  kRxPipeFull,           ///< Dropped: fewer free flits than the frame needs.
+  kRxPipeDisabled,       ///< Dropped: the pipe's rx_mem is zero.
+  kRxNbDisabled,         ///< Dropped: several flits, and the pipe's notification buffer is off.
+  kRxNoFallback,         ///< Dropped: no flow entry and no fallback pipes.
+  kRxOversize,           ///< Dropped: more than kMaxRxFlits.
+  kRxEmpty,              ///< Dropped: no bytes at all.
+  kRxNoPacketBuffer,     ///< Dropped: all packet buffers hold frames of a wedged engine.
+  kRxStuck,              ///< Held in packet buffers for ever by a wedged engine.
+  kRxNotifications,      ///< Notifications written.
+  kRxNotificationsLost,  ///< Not written: the ring was full or disabled, or the engine wedged.
+  kRxNotificationsUnclaimed,  ///< Written into the gap slot of a full ring, tail not advanced.
+  kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores of disabled pipes.
+  kRxHeadTriggers,            ///< Stores of a pipe's rx_head.
+  kRxHeadTriggersLost,        ///< Those that found the trigger queue full.
+  kTxFrames,                  ///< Frames cut from the byte stream.
+  kTxBytes,                   ///< Their bytes, without MAC padding.
+  kTxSlots,                   ///< Slots fetched, data and configuration.
+  kTxConfigs,                 ///< Configuration commands executed.
+  kTxConfigsUnknown,          ///< Those among them without a meaning.
+  kTxZeroLength,              ///< Slots of length 0: transmission is wedged.
+  kTxOversize,                ///< Frames that claim more than kMaxTxFrameFlits: deadlock.
+  kFlowInsertsLost,           ///< Flow entries whose four rows were all taken.
+  kDmaFaults,                 ///< Accesses outside the memory that the host registered.
+  kWedged,                    ///< 1 once a frame has wedged the DMA write engine.
   kCount,
 };
 
 inline constexpr uint32_t kEvents = static_cast<uint32_t>(Event::kCount);
 
 /// In the order of Event.
-inline constexpr std::array<std::string_view, kEvents> kEventNames = {
-    "rx_frames", "rx_bytes", "rx_pipe_full", "rx_pipe_disabled", "rx_nb_disabled",
-    "rx_no_fallback", "rx_oversize", "rx_empty", "rx_no_packet_buffer", "rx_stuck",
-    "rx_notifications", "rx_notifications_lost", "rx_notifications_unclaimed",
-    "rx_notification_holes", "rx_head_triggers", "rx_head_triggers_lost",
-    "tx_frames", "tx_bytes", "tx_slots", "tx_configs", "tx_configs_unknown",
-    "tx_zero_length", "tx_oversize", "flow_inserts_lost", "dma_faults", "wedged"};
+inline constexpr std::array<std::string_view, kEvents> kEventNames = {"rx_frames",
+                                                                      "rx_bytes",
+                                                                      "rx_pipe_full",
+                                                                      "rx_pipe_disabled",
+                                                                      "rx_nb_disabled",
+                                                                      "rx_no_fallback",
+                                                                      "rx_oversize",
+                                                                      "rx_empty",
+                                                                      "rx_no_packet_buffer",
+                                                                      "rx_stuck",
+                                                                      "rx_notifications",
+                                                                      "rx_notifications_lost",
+                                                                      "rx_notifications_unclaimed",
+                                                                      "rx_notification_holes",
+                                                                      "rx_head_triggers",
+                                                                      "rx_head_triggers_lost",
+                                                                      "tx_frames",
+                                                                      "tx_bytes",
+                                                                      "tx_slots",
+                                                                      "tx_configs",
+                                                                      "tx_configs_unknown",
+                                                                      "tx_zero_length",
+                                                                      "tx_oversize",
+                                                                      "flow_inserts_lost",
+                                                                      "dma_faults",
+                                                                      "wedged"};
 static_assert(!kEventNames.back().empty());
 
 class Tally {

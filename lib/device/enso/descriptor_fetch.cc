@@ -49,7 +49,8 @@ void DescriptorFetcher::FindData() {
 // One DMA read that brings slots; those that the host's memory refuses are skipped.
 // Once the write engine is wedged no completion leaves it, and nothing more is read.
 bool DescriptorFetcher::Fetch() {
-  if (port_.wedged()) [[unlikely]] return false;
+  if (port_.wedged()) [[unlikely]]
+    return false;
   while (Wanted()) {
     if (request_left_ == 0) {
       BeginRequest();

@@ -32,8 +32,7 @@ class DescriptorFetcher {
  public:
   DescriptorFetcher(const bar::DmaSpace& dma, RegisterFile& registers, const WritePort& port,
                     Configurator& configurator, Tally& tally)
-      : dma_(dma), registers_(registers), port_(port), configurator_(configurator),
-        tally_(tally) {}
+      : dma_(dma), registers_(registers), port_(port), configurator_(configurator), tally_(tally) {}
 
   /// A store of this buffer's tx_tail. Stores coalesce until the fetch begins.
   void Request(uint32_t nb);

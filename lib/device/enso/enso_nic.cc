@@ -37,8 +37,11 @@ const char* EnsoConfig::Error() const {
 class EnsoNic::Impl {
  public:
   Impl(const bar::DmaSpace& dma, const EnsoConfig& config)
-      : dma(dma), registers(dma, config.pipe_flits, config.nb_entries), port(dma, tally),
-        notifier(registers, port, tally, config.notify_per_packet), steering(clock),
+      : dma(dma),
+        registers(dma, config.pipe_flits, config.nb_entries),
+        port(dma, tally),
+        notifier(registers, port, tally, config.notify_per_packet),
+        steering(clock),
         framer(clock, timestamper, tally),
         configurator(steering, timestamper, limiter, clock, tally),
         fetcher(dma, registers, port, configurator, tally),

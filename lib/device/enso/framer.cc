@@ -27,7 +27,8 @@ uint32_t Framer::Append(const uint8_t* data, uint32_t bytes, uintptr_t ahead, ui
   const uint32_t whole = bytes / kFlitBytes;
   Source source{data, whole, ahead};
   AppendFlits(source, until, sink);
-  if (bytes % kFlitBytes == 0 || source.flits != 0) [[likely]] return whole - source.flits;
+  if (bytes % kFlitBytes == 0 || source.flits != 0) [[likely]]
+    return whole - source.flits;
   uint8_t padded[kFlitBytes];
   CopyLastFlit(padded, source.data, bytes % kFlitBytes);
   Source last{padded, 1, 0};
@@ -45,7 +46,8 @@ void Framer::AppendFlits(Source& source, uint64_t until, FrameSink& sink) {
       const uint64_t wanted = until - frames();
       CutFrames(source, static_cast<uint32_t>(std::min<uint64_t>(kBurst - first, wanted)));
     }
-    if (timestamper_.enabled()) [[unlikely]] Stamp(first);
+    if (timestamper_.enabled()) [[unlikely]]
+      Stamp(first);
   }
 }
 

@@ -20,7 +20,9 @@ namespace sluice::device::enso {
 class Framer {
  public:
   Framer(const Clock& clock, const Timestamper& timestamper, Tally& tally)
-      : clock_(clock), timestamper_(timestamper), tally_(tally),
+      : clock_(clock),
+        timestamper_(timestamper),
+        tally_(tally),
         staging_(kStagingFlits * regs::enso::kFlitBytes) {}
 
   /// The FIFO is full and holds no whole frame, which it never will.
@@ -57,9 +59,7 @@ class Framer {
     }
   };
 
-  uint8_t* Flit(uint32_t index) {
-    return staging_.data() + index * regs::enso::kFlitBytes;
-  }
+  uint8_t* Flit(uint32_t index) { return staging_.data() + index * regs::enso::kFlitBytes; }
   void AppendFlits(Source& source, uint64_t until, FrameSink& sink);
   void GoOn(Source& source);
   void CutFrames(Source& source, uint32_t most);
@@ -75,9 +75,9 @@ class Framer {
   std::vector<uint8_t> staging_;
   std::array<WireFrame, kBurst> burst_{};
   uint32_t in_burst_ = 0;
-  uint32_t start_ = 0;  ///< Flit of staging_ at which the next frame begins, or the one begun.
-  uint32_t held_ = 0;   ///< Flits from start_ on: the beginning of a frame.
-  uint32_t length_ = 0;   ///< Bytes of that frame, as its first flit claims; if held_ is not 0.
+  uint32_t start_ = 0;   ///< Flit of staging_ at which the next frame begins, or the one begun.
+  uint32_t held_ = 0;    ///< Flits from start_ on: the beginning of a frame.
+  uint32_t length_ = 0;  ///< Bytes of that frame, as its first flit claims; if held_ is not 0.
 };
 
 }  // namespace sluice::device::enso

@@ -37,9 +37,7 @@ class Notifier {
   void ServeHeadTrigger(uint32_t id);
   void Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb);
   void WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb);
-  void AdvanceTail(NotificationBuffer& nb) {
-    nb.rx_tail = (nb.rx_tail + 1) & registers_.nb_mask();
-  }
+  void AdvanceTail(NotificationBuffer& nb) { nb.rx_tail = (nb.rx_tail + 1) & registers_.nb_mask(); }
   bool Full(const NotificationBuffer& nb) const {
     return ((nb.rx_head - nb.rx_tail - 1) & registers_.nb_mask()) == 0;
   }

@@ -107,7 +107,8 @@ inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32
     Pipe& pipe = pipes[targets_[i]];
     const uint32_t tail = pipe.rx_tail;
     const uint32_t next = tail + Flits(frame.length);
-    if (next > pipe.limit) [[unlikely]] break;
+    if (next > pipe.limit) [[unlikely]]
+      break;
     pipe.rx_tail = next;
     CopyFrame(pipe.ring + uint64_t{tail} * kFlitBytes, frame.data, frame.length);
     written += frame.length;

@@ -21,7 +21,10 @@ uint32_t NbOfPage(uint32_t page) { return (page - kMaxPipes) % kMaxNotificationB
 }  // namespace
 
 RegisterFile::RegisterFile(const bar::DmaSpace& dma, uint32_t pipe_flits, uint32_t nb_entries)
-    : dma_(dma), pipe_mask_(pipe_flits - 1), nb_mask_(nb_entries - 1), pipes_(kMaxPipes + kNoPipes),
+    : dma_(dma),
+      pipe_mask_(pipe_flits - 1),
+      nb_mask_(nb_entries - 1),
+      pipes_(kMaxPipes + kNoPipes),
       nbs_(kMaxNotificationBuffers) {}
 
 SideEffect RegisterFile::Write(uint32_t offset, uint32_t bytes, uint64_t value) {
@@ -60,13 +63,20 @@ SideEffect RegisterFile::StorePipe(uint32_t id, uint32_t reg, uint32_t value) {
   Pipe& pipe = pipes_[id];
   pipe.limit = 0;
   switch (reg) {
-    case kRxTail: pipe.rx_tail = value; return {};
+    case kRxTail:
+      pipe.rx_tail = value;
+      return {};
     case kRxHead:
       pipe.rx_head = value;
       return {SideEffect::Kind::kHeadTrigger, id};
-    case kRxMemLo: SetLow(pipe.rx_mem, value); break;
-    case kRxMemHi: SetHigh(pipe.rx_mem, value); break;
-    default: return {};
+    case kRxMemLo:
+      SetLow(pipe.rx_mem, value);
+      break;
+    case kRxMemHi:
+      SetHigh(pipe.rx_mem, value);
+      break;
+    default:
+      return {};
   }
   ForgetRemote();
   FindRing(pipe);
@@ -76,15 +86,32 @@ SideEffect RegisterFile::StorePipe(uint32_t id, uint32_t reg, uint32_t value) {
 SideEffect RegisterFile::StoreNb(uint32_t id, uint32_t reg, uint32_t value) {
   NotificationBuffer& nb = nbs_[id];
   switch (reg) {
-    case kRxTail: nb.rx_tail = value; return {};
-    case kRxHead: nb.rx_head = value; return {};
-    case kTxTail: nb.tx_tail = value; return {SideEffect::Kind::kDescriptorFetch, id};
-    case kTxHead: nb.tx_head = value; return {};
-    case kRxMemLo: SetLow(nb.rx_mem, value); break;
-    case kRxMemHi: SetHigh(nb.rx_mem, value); break;
-    case kTxMemLo: SetLow(nb.tx_mem, value); break;
-    case kTxMemHi: SetHigh(nb.tx_mem, value); break;
-    default: return {};
+    case kRxTail:
+      nb.rx_tail = value;
+      return {};
+    case kRxHead:
+      nb.rx_head = value;
+      return {};
+    case kTxTail:
+      nb.tx_tail = value;
+      return {SideEffect::Kind::kDescriptorFetch, id};
+    case kTxHead:
+      nb.tx_head = value;
+      return {};
+    case kRxMemLo:
+      SetLow(nb.rx_mem, value);
+      break;
+    case kRxMemHi:
+      SetHigh(nb.rx_mem, value);
+      break;
+    case kTxMemLo:
+      SetLow(nb.tx_mem, value);
+      break;
+    case kTxMemHi:
+      SetHigh(nb.tx_mem, value);
+      break;
+    default:
+      return {};
   }
   if (nb.rx_mem == 0) ForgetLimits();
   ForgetRemote();
@@ -141,24 +168,38 @@ uint32_t RegisterFile::Load(uint32_t offset) const {
   if (page < kMaxPipes) {
     const Pipe& pipe = pipes_[page];
     switch (reg) {
-      case kRxTail: return pipe.rx_tail;
-      case kRxHead: return pipe.rx_head;
-      case kRxMemLo: return static_cast<uint32_t>(pipe.rx_mem);
-      case kRxMemHi: return static_cast<uint32_t>(pipe.rx_mem >> 32);
-      default: return 0;
+      case kRxTail:
+        return pipe.rx_tail;
+      case kRxHead:
+        return pipe.rx_head;
+      case kRxMemLo:
+        return static_cast<uint32_t>(pipe.rx_mem);
+      case kRxMemHi:
+        return static_cast<uint32_t>(pipe.rx_mem >> 32);
+      default:
+        return 0;
     }
   }
   const NotificationBuffer& nb = nbs_[NbOfPage(page)];
   switch (reg) {
-    case kRxTail: return nb.rx_tail;
-    case kRxHead: return nb.rx_head;
-    case kRxMemLo: return static_cast<uint32_t>(nb.rx_mem);
-    case kRxMemHi: return static_cast<uint32_t>(nb.rx_mem >> 32);
-    case kTxTail: return nb.tx_tail;
-    case kTxHead: return nb.tx_head;
-    case kTxMemLo: return static_cast<uint32_t>(nb.tx_mem);
-    case kTxMemHi: return static_cast<uint32_t>(nb.tx_mem >> 32);
-    default: return 0;
+    case kRxTail:
+      return nb.rx_tail;
+    case kRxHead:
+      return nb.rx_head;
+    case kRxMemLo:
+      return static_cast<uint32_t>(nb.rx_mem);
+    case kRxMemHi:
+      return static_cast<uint32_t>(nb.rx_mem >> 32);
+    case kTxTail:
+      return nb.tx_tail;
+    case kTxHead:
+      return nb.tx_head;
+    case kTxMemLo:
+      return static_cast<uint32_t>(nb.tx_mem);
+    case kTxMemHi:
+      return static_cast<uint32_t>(nb.tx_mem >> 32);
+    default:
+      return 0;
   }
 }
 

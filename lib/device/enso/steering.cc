@@ -47,7 +47,9 @@ struct Keys {
   Lanes src_ip, dst_ip, ports;
 
   FlowKey operator[](uint32_t i) const {
-    return {.dst_ip = dst_ip[i], .src_ip = src_ip[i], .dst_port = static_cast<uint16_t>(ports[i]),
+    return {.dst_ip = dst_ip[i],
+            .src_ip = src_ip[i],
+            .dst_port = static_cast<uint16_t>(ports[i]),
             .src_port = static_cast<uint16_t>(ports[i] >> 16)};
   }
 };
@@ -55,9 +57,9 @@ struct Keys {
 Lanes Swapped(Lanes words) {
   using Bytes [[gnu::vector_size(32)]] = uint8_t;
   const auto bytes = reinterpret_cast<Bytes>(words);
-  return reinterpret_cast<Lanes>(__builtin_shufflevector(
-      bytes, bytes, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 19, 18, 17, 16, 23, 22,
-      21, 20, 27, 26, 25, 24, 31, 30, 29, 28));
+  return reinterpret_cast<Lanes>(
+      __builtin_shufflevector(bytes, bytes, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12,
+                              19, 18, 17, 16, 23, 22, 21, 20, 27, 26, 25, 24, 31, 30, 29, 28));
 }
 
 /// KeyOf, of eight frames.

@@ -46,7 +46,7 @@ class Transmitter {
   void Complete(const Descriptor& slot);
 
   TransmitParts parts_;
-  uint32_t offset_ = 0;     ///< Bytes of the front slot's transfer that have been read.
+  uint32_t offset_ = 0;  ///< Bytes of the front slot's transfer that have been read.
   uint32_t last_nb_ = kNoNb;
   uint32_t last_slot_ = 0;  ///< Slot of the last completion.
   bool halted_ = false;     ///< A zero length or an endless frame: nothing moves again.

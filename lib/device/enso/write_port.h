@@ -46,8 +46,8 @@ class WritePort {
                  uint64_t word2) {
     if (silent_) return;
     const uint64_t offset = uint64_t{index} * regs::enso::kFlitBytes;
-    uint8_t* slot = ring != nullptr ? ring + offset
-                                    : dma_.Translate(bus + offset, regs::enso::kFlitBytes);
+    uint8_t* slot =
+        ring != nullptr ? ring + offset : dma_.Translate(bus + offset, regs::enso::kFlitBytes);
     // A ring must be 64-byte aligned; what can not hold a word is not a slot.
     const bool aligned = reinterpret_cast<uintptr_t>(slot) % alignof(uint64_t) == 0;
     if (slot == nullptr || !aligned) [[unlikely]] {
@@ -68,7 +68,7 @@ class WritePort {
   Tally& tally_;
   bool wedged_ = false;
   bool silent_ = false;  ///< Whenever wedged_ is.
-  uint32_t held_ = 0;  ///< Packet buffers taken for ever.
+  uint32_t held_ = 0;    ///< Packet buffers taken for ever.
 };
 
 }  // namespace sluice::device::enso

@@ -13,7 +13,7 @@ namespace sluice::device::ipu {
 /// A rule's part in FlowAges, in the rule itself.
 struct FlowUse {
   static constexpr uint32_t kAgeless = ~0u;
-  uint64_t hits = 0;  ///< Frames; only grows.
+  uint64_t hits = 0;        ///< Frames; only grows.
   uint32_t age = kAgeless;  ///< Place in FlowAges.
 };
 
@@ -40,7 +40,7 @@ class FlowAges {
     FlowUse* use;
     uint64_t cookie;
     uint64_t patience_ns;
-    uint64_t hits;   ///< When it was looked at,
+    uint64_t hits;      ///< When it was looked at,
     uint64_t since_ns;  ///< and when they last grew.
     State state;
   };

@@ -43,8 +43,8 @@ bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t byt
   max_frame_ = std::min(geometry.LineCapacity() - head, kMaxFrameBytes) & ~7u;
   // Half a line is left for answers that outgrow their records, unless a frame wants it.
   fill_bytes_ = std::max(geometry.LineCapacity() / 2, head + max_frame_);
-  end_ = std::make_unique<coherent::NicEnd>(memory_, coherent::NicOptions{.process = kHost},
-                                            now_ns);
+  end_ =
+      std::make_unique<coherent::NicEnd>(memory_, coherent::NicOptions{.process = kHost}, now_ns);
   return true;
 }
 
@@ -82,7 +82,8 @@ void FrameEndpoint::Serve(uint64_t now_ns, Statistics& statistics) {
   if (!Of(Pair::kTransmit).busy && !Look(Pair::kReceive, now_ns, statistics)) return;
   Answer(statistics);
   if (sends && !Look(Pair::kTransmit, now_ns, statistics)) return;
-  if (end_->Waits(Pair::kTransmit)) end_->Deliver(Pair::kTransmit, {.kind = Kind::kGrant}, kHost, 0);
+  if (end_->Waits(Pair::kTransmit))
+    end_->Deliver(Pair::kTransmit, {.kind = Kind::kGrant}, kHost, 0);
 }
 
 bool FrameEndpoint::Look(Pair pair, uint64_t now_ns, Statistics& statistics) {
@@ -147,8 +148,8 @@ void FrameEndpoint::Answer(Statistics& statistics) {
   filling_ = false;
   lent_ = writer_.count();
   statistics[kStatLineAnswers] += end_->Deliver(
-      Pair::kReceive,
-      {.kind = Kind::kFrames, .length = writer_.length(), .count = writer_.count()}, kHost, 0);
+      Pair::kReceive, {.kind = Kind::kFrames, .length = writer_.length(), .count = writer_.count()},
+      kHost, 0);
 }
 
 bool FrameEndpoint::Write(const WireFrame& frame, Statistics& statistics) {

@@ -81,7 +81,7 @@ class FrameEndpoint {
   coherent::EndpointMemory memory_;
   std::unique_ptr<coherent::NicEnd> end_;
   uint32_t max_frame_ = 0;
-  uint32_t fill_bytes_ = 0;  ///< Of a line's payload: what frames from the wire may take.
+  uint32_t fill_bytes_ = 0;           ///< Of a line's payload: what frames from the wire may take.
   coherent::FrameWriter writer_{{}};  ///< Of the line that is filled, while filling_.
   bool filling_ = false;
   uint32_t lent_ = 0;  ///< Frames that the last answer held, until the line comes back.

@@ -26,7 +26,8 @@ uint32_t PortBit(const Headers& headers) {
 }  // namespace
 
 IpuNic::IpuNic(const bar::DmaSpace& dma, const IpuConfig& config)
-    : dma_(dma), queue_pairs_(std::clamp(config.queue_pairs, 1u, kMaxQueues)),
+    : dma_(dma),
+      queue_pairs_(std::clamp(config.queue_pairs, 1u, kMaxQueues)),
       endpoint_count_(std::min(config.endpoints, queue_pairs_)) {
   for (uint32_t i = 0; i < kStatisticCount; ++i) counters_[i] = {kStatisticNames[i], 0};
   Reset();
@@ -153,8 +154,7 @@ std::optional<Statistic> IpuNic::PlaceTreated(Route route, const WireFrame& fram
   return ending;
 }
 
-std::optional<Statistic> IpuNic::PlaceInLink(LinkQueue& link, const WireFrame& frame,
-                                             bool pause) {
+std::optional<Statistic> IpuNic::PlaceInLink(LinkQueue& link, const WireFrame& frame, bool pause) {
   if (frame.length > link.MaxFrame()) return kStatRxOversize;
   if (link.Write(frame, statistics_)) return kStatRxFrames;
   return pause ? std::nullopt : std::optional(kStatRxNoRegion);

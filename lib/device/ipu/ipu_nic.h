@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Model of the packetized NIC behind regs/ipu.h: descriptor rings, links of swapped
-// regions or endpoints of cache lines, RSS, flow rules, filters and statistics. A step function without threads or
-// clock; stepped by lib/emulator, tested descriptor by descriptor in tests/device/ipu.
+// regions or endpoints of cache lines, RSS, flow rules, filters and statistics. A step function
+// without threads or clock; stepped by lib/emulator, tested descriptor by descriptor in
+// tests/device/ipu.
 #pragma once
 
 #include <array>
@@ -101,8 +102,7 @@ class IpuNic final : public Device {
   std::optional<regs::ipu::Statistic> PlaceAt(const Route& route, const WireFrame& frame,
                                               bool pause);
   /// PlaceAt where frames lose their tags or are stamped.
-  std::optional<regs::ipu::Statistic> PlaceTreated(Route route, const WireFrame& frame,
-                                                   bool pause);
+  std::optional<regs::ipu::Statistic> PlaceTreated(Route route, const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceInLink(LinkQueue& link, const WireFrame& frame,
                                                   bool pause);
   std::optional<regs::ipu::Statistic> PlaceInEndpoint(FrameEndpoint& endpoint,
@@ -154,10 +154,10 @@ class IpuNic final : public Device {
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
   std::array<LinkQueue, regs::ipu::kMaxQueues> links_;
   std::array<FrameEndpoint, regs::ipu::kMaxQueues> endpoints_;
-  uint32_t linked_ = 0;       ///< Links that are enabled, by bit.
+  uint32_t linked_ = 0;         ///< Links that are enabled, by bit.
   uint32_t with_endpoint_ = 0;  ///< Endpoints that were enabled, by bit.
-  uint32_t unpublished_ = 0;  ///< RX queues that were completed to since they were written back.
-  uint32_t armed_ = 0;        ///< RX queues whose next completion raises an interrupt, by bit.
+  uint32_t unpublished_ = 0;    ///< RX queues that were completed to since they were written back.
+  uint32_t armed_ = 0;          ///< RX queues whose next completion raises an interrupt, by bit.
   TxStaging staging_;
   uint32_t next_tx_ = 0;  ///< Round robin over the queue pairs.
 

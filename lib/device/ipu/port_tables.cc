@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The register file of IpuNic from kPortTables on: regs/ipu_port.h decoded. Control path.
-#include "regs/ipu_port.h"
-
 #include "device/ipu/ipu_nic.h"
+#include "regs/ipu_port.h"
 
 namespace sluice::device::ipu {
 

@@ -9,9 +9,9 @@
 #include <span>
 
 #include "bar/dma.h"
-#include "device/ipu/clock.h"
-#include "device/device.h"
 #include "device/copy.h"
+#include "device/device.h"
+#include "device/ipu/clock.h"
 #include "regs/ipu.h"
 
 namespace sluice::device::ipu {
@@ -104,8 +104,8 @@ class RxQueue {
   uint64_t base_ = 0;
   uint32_t mask_ = 0;
   uint32_t buffer_bytes_ = 0;
-  uint32_t simple_bytes_ = 0;  ///< Frames up to here are copied to one buffer, and no more.
-  uint32_t stamp_bytes_ = 0;   ///< In front of each buffer.
+  uint32_t simple_bytes_ = 0;     ///< Frames up to here are copied to one buffer, and no more.
+  uint32_t stamp_bytes_ = 0;      ///< In front of each buffer.
   const Clock* clock_ = nullptr;  ///< Not null: stamps frames.
   bool scatter_ = false;
   uint32_t written_back_ = 0;

@@ -13,7 +13,7 @@ using namespace regs::ipu;  // NOLINT: the descriptor bits of this device
 
 constexpr uint32_t kIpv6Header = 40;
 constexpr uint8_t kTcp = 6;
-constexpr uint8_t kFinAndPush = 0x09;  ///< Of the last segment alone,
+constexpr uint8_t kFinAndPush = 0x09;     ///< Of the last segment alone,
 constexpr uint8_t kWindowReduced = 0x80;  ///< and of the first (RFC 3168, 6.1.2).
 
 void Put16(uint8_t* at, uint32_t value) {
@@ -63,8 +63,7 @@ void Finish(uint8_t* frame, const Layout& layout, uint32_t at, uint32_t payload,
   if (!last) tcp[13] &= static_cast<uint8_t>(~kFinAndPush);
   if (at != 0) tcp[13] &= static_cast<uint8_t>(~kWindowReduced);
   Put16(tcp + 16, 0);
-  const uint32_t pseudo =
-      OnesComplementSum(v4 ? ip + 12 : ip + 8, v4 ? 8 : 32, tcp_bytes + kTcp);
+  const uint32_t pseudo = OnesComplementSum(v4 ? ip + 12 : ip + 8, v4 ? 8 : 32, tcp_bytes + kTcp);
   Put16(tcp + 16, ~OnesComplementSum(tcp, tcp_bytes, pseudo));
 }
 

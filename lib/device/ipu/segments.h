@@ -36,10 +36,10 @@ class PieceReader {
   uint32_t at_ = 0;  ///< In the present piece.
 };
 
-/// Sends the frame of `length` bytes, at most kMaxLargeFrameBytes, that `pieces` reads, as `command`,
-/// its first descriptor, says. Lengths, identification, sequence numbers, flags and checksums are
-/// those of each segment (RFC 9293, 3.1). False, and nothing is sent, if the command makes no
-/// segments of it.
+/// Sends the frame of `length` bytes, at most kMaxLargeFrameBytes, that `pieces` reads, as
+/// `command`, its first descriptor, says. Lengths, identification, sequence numbers, flags and
+/// checksums are those of each segment (RFC 9293, 3.1). False, and nothing is sent, if the command
+/// makes no segments of it.
 bool SendSegments(uint64_t command, uint32_t length, PieceReader pieces, TxStaging& staging,
                   FrameSink& sink, Statistics& statistics);
 

@@ -32,7 +32,7 @@ bool InsertChecksums(uint8_t* frame, uint32_t length, uint64_t high) {
     if (ip_bytes < 20 || l4 > length) return false;
     StoreBigEndian(frame + ip + 10, 0);
     StoreBigEndian(frame + ip + 10,
-                  static_cast<uint16_t>(~OnesComplementSum(frame + ip, ip_bytes, 0)));
+                   static_cast<uint16_t>(~OnesComplementSum(frame + ip, ip_bytes, 0)));
   }
   if (high & kTxL4Checksum) {
     const uint32_t field = l4 + static_cast<uint8_t>(high >> kTxL4FieldShift);
@@ -150,8 +150,9 @@ void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameS
     fault |= data_[i] == nullptr;
   }
   const bool cut = (high_[first] & kTxSegment) != 0;
-  const uint32_t max_length =
-      cut ? kMaxLargeFrameBytes : tagged ? kMaxFrameBytes - 4 : kMaxFrameBytes;
+  const uint32_t max_length = cut      ? kMaxLargeFrameBytes
+                              : tagged ? kMaxFrameBytes - 4
+                                       : kMaxFrameBytes;
   if (bad || length < kMinFrameBytes || length > max_length) [[unlikely]] {
     ++statistics[kStatTxBadDescriptor];
     return;
@@ -192,8 +193,8 @@ void TxQueue::Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameS
 
 uint32_t TxQueue::SendPlain(uint32_t first, uint32_t end, TxStaging& staging, FrameSink& sink,
                             Statistics& statistics) {
-  constexpr uint64_t kKind = kTxEndOfPacket | kTxIpChecksum | kTxL4Checksum | kTxTag | kTxStamp |
-                             kTxSegment;
+  constexpr uint64_t kKind =
+      kTxEndOfPacket | kTxIpChecksum | kTxL4Checksum | kTxTag | kTxStamp | kTxSegment;
   uint64_t bytes = 0;
   uint32_t at = first;
   for (bool plain = true; plain && at < end;) {

@@ -34,11 +34,11 @@ struct CallSlot {
   packet::Datagram datagram;  ///< Of a call that came in a frame.
   uint32_t procedure = 0;     ///< In its service's table.
   uint32_t wire_bytes = 0;  ///< Of what is kept in XDR; 0: arguments that went to the host at once.
-  bool nested = false;     ///< A service made it.
-  bool continues = false;  ///< What its process gets next is the continuation, not the arguments.
-  uint32_t depth = 0;      ///< Calls between it and the one that came in a frame.
-  CallId parent = kNone;   ///< Who waits for its reply; kNone of a nested call: nobody any more.
-  CallId child = kNone;    ///< Whose reply it waits for.
+  bool nested = false;      ///< A service made it.
+  bool continues = false;   ///< What its process gets next is the continuation, not the arguments.
+  uint32_t depth = 0;       ///< Calls between it and the one that came in a frame.
+  CallId parent = kNone;    ///< Who waits for its reply; kNone of a nested call: nobody any more.
+  CallId child = kNone;     ///< Whose reply it waits for.
   Continuation continuation;
   /// Of a call that has ended: the error that is still to be sent.
   ::sluice::rpc::AcceptStat error = ::sluice::rpc::AcceptStat::kSystemErr;

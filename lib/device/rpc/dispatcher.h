@@ -31,21 +31,21 @@ namespace sluice::device::rpc {
 
 /// All times in nanoseconds.
 struct DispatcherConfig {
-  uint32_t cores = 1;             ///< 1 … kMaxCores.
-  uint32_t queue_capacity = 32;   ///< Calls that wait for one process; ≥ 1.
-  uint32_t suspended_capacity = 32;  ///< Suspended calls of one process; ≥ 1.
+  uint32_t cores = 1;                     ///< 1 … kMaxCores.
+  uint32_t queue_capacity = 32;           ///< Calls that wait for one process; ≥ 1.
+  uint32_t suspended_capacity = 32;       ///< Suspended calls of one process; ≥ 1.
   uint64_t switch_bound = 1'000'000'000;  ///< From a switch to the process's first load.
   uint64_t leave_bound = 1'000'000'000;   ///< From YIELDNOW to the kernel's load.
   uint64_t preempt_bound = 100'000'000;   ///< From an interrupt to the end of the handler.
   /// Between interrupts of a handler that goes on: one that came before it began to wait ends
   /// nothing.
   uint64_t interrupt_every = 1'000'000;
-  uint64_t handler_bound = 0;     ///< From a call's delivery to its end; 0: none.
+  uint64_t handler_bound = 0;             ///< From a call's delivery to its end; 0: none.
   uint64_t nested_bound = 1'000'000'000;  ///< From a call's suspension to Resume.
   /// Idle time after which a core is taken back from its process, and after which it is retired; 0:
   /// never.
   uint64_t retire_after = 0;
-  uint32_t kept_cores = 1;        ///< Cores that stay although they are idle.
+  uint32_t kept_cores = 1;  ///< Cores that stay although they are idle.
 };
 
 /// Calls of one process, at most, that have arrived and not ended: those that wait to begin, those
@@ -195,8 +195,8 @@ class Dispatcher {
   struct Core {
     CoreState state = CoreState::kAway;
     ProcessId process = 0;
-    CallId call = 0;          ///< While running.
-    uint64_t since = 0;       ///< Of the state.
+    CallId call = 0;             ///< While running.
+    uint64_t since = 0;          ///< Of the state.
     uint64_t deadline = kNever;  ///< For the process's next move.
     bool interrupted = false;
     uint64_t again = kNever;  ///< The next interrupt, if the handler has not ended.
@@ -209,11 +209,11 @@ class Dispatcher {
     bool wants = false;      ///< As Placement was told.
     bool preempted = false;
     uint32_t max_cores = 0;
-    uint32_t switching = 0;  ///< Cores on the way.
-    uint32_t cores = 0;      ///< That it has, by bit.
-    uint32_t waiting = 0;    ///< Of those, the ones that wait. Not 0: nothing waits.
-    CallQueue queue;         ///< Calls that wait to begin,
-    CallQueue resumed;       ///< and suspended ones that wait to go on.
+    uint32_t switching = 0;              ///< Cores on the way.
+    uint32_t cores = 0;                  ///< That it has, by bit.
+    uint32_t waiting = 0;                ///< Of those, the ones that wait. Not 0: nothing waits.
+    CallQueue queue;                     ///< Calls that wait to begin,
+    CallQueue resumed;                   ///< and suspended ones that wait to go on.
     std::vector<Suspended> suspended{};  ///< In the order of deadlines; room for all there may be.
 
     uint32_t Waits() const { return queue.size() + resumed.size(); }

@@ -23,8 +23,8 @@ struct CallTrace {
   ProcessId process = 0;
   CoreId core = 0;
   Path path = Path::kDirect;
-  bool buffer = false;      ///< Its arguments went through a buffer, not through lines.
-  uint64_t code = 0;        ///< Where the host jumped to.
+  bool buffer = false;          ///< Its arguments went through a buffer, not through lines.
+  uint64_t code = 0;            ///< Where the host jumped to.
   uint32_t argument_bytes = 0;  ///< As the host found them.
   uint32_t result_bytes = 0;    ///< As the host left them.
   uint64_t arrived_ns = 0;

@@ -20,8 +20,8 @@ struct CallHead {
   uint32_t procedure = 0;
   uint32_t reserved = 0;
   // The continuation endpoint. The device looks at none of it.
-  uint64_t code = 0;  ///< Where to jump to when the answer is there,
-  uint64_t data = 0;  ///< with which state;
+  uint64_t code = 0;                  ///< Where to jump to when the answer is there,
+  uint64_t data = 0;                  ///< with which state;
   std::array<uint64_t, 2> context{};  ///< and what else the process wants to find there.
 };
 static_assert(sizeof(CallHead) == 48);
@@ -29,15 +29,15 @@ static_assert(sizeof(CallHead) == 48);
 /// What became of a nested call. Up to kSystemErr: as RFC 5531 numbers accept_stat.
 enum class NestedStatus : uint32_t {
   kSuccess = 0,
-  kProgUnavail = 1,   ///< No such program on this NIC, or it was removed meanwhile.
+  kProgUnavail = 1,  ///< No such program on this NIC, or it was removed meanwhile.
   kProgMismatch = 2,
   kProcUnavail = 3,
   kGarbageArgs = 4,
-  kSystemErr = 5,     ///< The other process died, failed, or returned what makes no sense.
+  kSystemErr = 5,  ///< The other process died, failed, or returned what makes no sense.
   // Not executed:
-  kBusy = 6,      ///< Too many calls wait for the other service, or in the device.
-  kTooMany = 7,   ///< This service has too many calls under way.
-  kTooDeep = 8,   ///< Calls in calls in calls.
+  kBusy = 6,     ///< Too many calls wait for the other service, or in the device.
+  kTooMany = 7,  ///< This service has too many calls under way.
+  kTooDeep = 8,  ///< Calls in calls in calls.
   // Executed or not:
   kTimedOut = 9,  ///< No answer in time; a late one is dropped.
 };
@@ -46,7 +46,7 @@ enum class NestedStatus : uint32_t {
 /// arguments are.
 struct ReplyHead {
   NestedStatus status = NestedStatus::kSuccess;
-  uint32_t result_bytes = 0;  ///< That follow.
+  uint32_t result_bytes = 0;          ///< That follow.
   std::array<uint64_t, 2> context{};  ///< Of CallHead.
 };
 static_assert(sizeof(ReplyHead) == 24);

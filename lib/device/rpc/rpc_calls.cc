@@ -86,18 +86,17 @@ RpcNic::Prepared RpcNic::Prepare(const wire::Table& table, uint32_t type,
       room = end->nic->Room(Pair::kReceive, in_buffer);
       base = end->base + static_cast<uint64_t>(room.data() - end->memory);
     }
-    room = room.first(std::min<size_t>(
-        room.size(), in_buffer ? geometry.buffer_bytes : line_bytes));
+    room =
+        room.first(std::min<size_t>(room.size(), in_buffer ? geometry.buffer_bytes : line_bytes));
     if (room.size() < head) continue;
     room = room.subspan(head);
     const wire::Unmarshalled made =
         wire::Unmarshal(table, type, xdr.data(), static_cast<uint32_t>(xdr.size()),
                         {room.data(), static_cast<uint32_t>(room.size()), base + head});
     if (made.error == UnmarshalError::kNoRoom && !in_buffer) continue;
-    return {made.error,
-            {.kind = coherent::Kind::kRequest,
-             .length = head + made.bytes,
-             .in_buffer = in_buffer}};
+    return {
+        made.error,
+        {.kind = coherent::Kind::kRequest, .length = head + made.bytes, .in_buffer = in_buffer}};
   }
   return {UnmarshalError::kNoRoom, {}};
 }

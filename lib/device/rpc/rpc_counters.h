@@ -20,7 +20,7 @@ enum class RpcCounter : uint8_t {
   kFragment,
   kOptions,
   kBadChecksum,
-  kTruncated,   ///< Ends within the call's header.
+  kTruncated,  ///< Ends within the call's header.
   kNotACall,
   kNotOurPort,  ///< No service is there.
   kNoSlot,      ///< The device holds as many calls as it can.
@@ -33,12 +33,12 @@ enum class RpcCounter : uint8_t {
   kGarbageArgs,
   kSystemErr,
   // Of frames.
-  kReceived,    ///< Calls that reached a process.
-  kSent,        ///< Replies to them, and errors.
-  kUnsent,      ///< Errors to frames that arrived while there was no room for replies.
-  kUnreplied,   ///< Handlers that wanted nothing to be sent.
+  kReceived,   ///< Calls that reached a process.
+  kSent,       ///< Replies to them, and errors.
+  kUnsent,     ///< Errors to frames that arrived while there was no room for replies.
+  kUnreplied,  ///< Handlers that wanted nothing to be sent.
   // Of services.
-  kBadResults,  ///< Results that are not what the procedure returns: SYSTEM_ERR.
+  kBadResults,     ///< Results that are not what the procedure returns: SYSTEM_ERR.
   kNestedRefused,  ///< Calls of a service that reached no other: the continuation is told why.
   kNestedOrphans,  ///< Calls of a service that ended when nobody waited for them any more.
 };
@@ -46,12 +46,29 @@ inline constexpr uint32_t kRpcCounters = 23;
 
 /// In the order of RpcCounter.
 inline constexpr std::array<std::string_view, kRpcCounters> kRpcCounterNames = {
-    "rpc_drop_not_udp",      "rpc_drop_malformed",   "rpc_drop_fragment", "rpc_drop_options",
-    "rpc_drop_bad_checksum", "rpc_drop_truncated",   "rpc_drop_not_a_call",
-    "rpc_drop_not_our_port", "rpc_drop_no_slot",     "rpc_rpc_mismatch",  "rpc_auth_error",
-    "rpc_prog_unavail",      "rpc_prog_mismatch",    "rpc_proc_unavail",  "rpc_garbage_args",
-    "rpc_system_err",        "rx_frames",            "rpc_sent",          "rpc_unsent",
-    "rpc_unreplied",         "rpc_bad_results",      "rpc_nested_refused", "rpc_nested_orphans"};
+    "rpc_drop_not_udp",
+    "rpc_drop_malformed",
+    "rpc_drop_fragment",
+    "rpc_drop_options",
+    "rpc_drop_bad_checksum",
+    "rpc_drop_truncated",
+    "rpc_drop_not_a_call",
+    "rpc_drop_not_our_port",
+    "rpc_drop_no_slot",
+    "rpc_rpc_mismatch",
+    "rpc_auth_error",
+    "rpc_prog_unavail",
+    "rpc_prog_mismatch",
+    "rpc_proc_unavail",
+    "rpc_garbage_args",
+    "rpc_system_err",
+    "rx_frames",
+    "rpc_sent",
+    "rpc_unsent",
+    "rpc_unreplied",
+    "rpc_bad_results",
+    "rpc_nested_refused",
+    "rpc_nested_orphans"};
 
 /// How a frame ends that ReadCallFrame read with `error`, and whose message with `call`, if it is
 /// to be dropped whatever its port; nothing: it is a call, or is to be answered with an error.
@@ -60,13 +77,20 @@ constexpr std::optional<RpcCounter> DropOf(::sluice::rpc::FrameError error,
   using ::sluice::rpc::CallError;
   using ::sluice::rpc::FrameError;
   switch (error) {
-    case FrameError::kNone: return std::nullopt;
-    case FrameError::kNotUdp: return RpcCounter::kNotUdp;
-    case FrameError::kMalformed: return RpcCounter::kMalformed;
-    case FrameError::kFragment: return RpcCounter::kFragment;
-    case FrameError::kOptions: return RpcCounter::kOptions;
-    case FrameError::kBadChecksum: return RpcCounter::kBadChecksum;
-    case FrameError::kCall: break;
+    case FrameError::kNone:
+      return std::nullopt;
+    case FrameError::kNotUdp:
+      return RpcCounter::kNotUdp;
+    case FrameError::kMalformed:
+      return RpcCounter::kMalformed;
+    case FrameError::kFragment:
+      return RpcCounter::kFragment;
+    case FrameError::kOptions:
+      return RpcCounter::kOptions;
+    case FrameError::kBadChecksum:
+      return RpcCounter::kBadChecksum;
+    case FrameError::kCall:
+      break;
   }
   if (call == CallError::kTruncated) return RpcCounter::kTruncated;
   if (call == CallError::kNotACall) return RpcCounter::kNotACall;
@@ -77,11 +101,16 @@ constexpr std::optional<RpcCounter> DropOf(::sluice::rpc::FrameError error,
 constexpr RpcCounter CounterOf(::sluice::rpc::AcceptStat stat) {
   using ::sluice::rpc::AcceptStat;
   switch (stat) {
-    case AcceptStat::kProgUnavail: return RpcCounter::kProgUnavail;
-    case AcceptStat::kProgMismatch: return RpcCounter::kProgMismatch;
-    case AcceptStat::kProcUnavail: return RpcCounter::kProcUnavail;
-    case AcceptStat::kGarbageArgs: return RpcCounter::kGarbageArgs;
-    default: return RpcCounter::kSystemErr;
+    case AcceptStat::kProgUnavail:
+      return RpcCounter::kProgUnavail;
+    case AcceptStat::kProgMismatch:
+      return RpcCounter::kProgMismatch;
+    case AcceptStat::kProcUnavail:
+      return RpcCounter::kProcUnavail;
+    case AcceptStat::kGarbageArgs:
+      return RpcCounter::kGarbageArgs;
+    default:
+      return RpcCounter::kSystemErr;
   }
 }
 /// The same of a message that was no call to execute.

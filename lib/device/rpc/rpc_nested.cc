@@ -43,11 +43,10 @@ void RpcNic::Suspend(const End& end, const Action& action) {
     return;
   }
   const uint64_t base = end.base + static_cast<uint64_t>(payload.data() - end.memory);
-  continuation.status =
-      Call(action.call, wire::Source::Prepared(
-                            scratch_.data() + sizeof(CallHead),
-                            static_cast<uint32_t>(payload.size() - sizeof(CallHead)),
-                            base + sizeof(CallHead)));
+  continuation.status = Call(
+      action.call, wire::Source::Prepared(scratch_.data() + sizeof(CallHead),
+                                          static_cast<uint32_t>(payload.size() - sizeof(CallHead)),
+                                          base + sizeof(CallHead)));
   if (continuation.status == NestedStatus::kSuccess) return;
   Count(RpcCounter::kNestedRefused);
   later_.push_back({false, action.process, action.call});

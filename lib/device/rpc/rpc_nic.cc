@@ -14,9 +14,12 @@ using coherent::Pair;
 using coherent::Seen;
 
 RpcNic::RpcNic(const RpcNicConfig& config, Placement& placement, HostPort& host)
-    : config_(config), host_(host), dispatcher_(config.dispatcher, placement),
+    : config_(config),
+      host_(host),
+      dispatcher_(config.dispatcher, placement),
       slots_(config.slots != 0 ? config.slots : SlotsFor(config.dispatcher, kMaxProcesses)),
-      errors_(slots_.size()), scratch_(coherent::Control::kMaxLength + 1) {
+      errors_(slots_.size()),
+      scratch_(coherent::Control::kMaxLength + 1) {
   later_.reserve(2 * size_t{slots_.size()});
   config_.dispatcher.cores = std::clamp(config_.dispatcher.cores, 1u, kMaxCores);
   for (const std::string_view name : Dispatcher::kCounterNames) counters_.push_back({name, 0});
@@ -53,10 +56,10 @@ bool RpcNic::Start(ProcessId process, std::vector<Entry> entries,
     const EndpointMemory memory = EndpointMemory::Find(endpoints[core].memory);
     if (!memory || memory.geometry() != config_.users) return false;
     End& end = (*ends)[core];
-    end.nic.emplace(memory,
-                    coherent::NicOptions{.process = process,
-                                         .leave_ns = config_.dispatcher.preempt_bound},
-                    now_ns_);
+    end.nic.emplace(
+        memory,
+        coherent::NicOptions{.process = process, .leave_ns = config_.dispatcher.preempt_bound},
+        now_ns_);
     end.memory = endpoints[core].memory.data();
     end.base = endpoints[core].base;
   }

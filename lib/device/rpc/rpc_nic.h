@@ -43,7 +43,7 @@ struct RpcNicConfig {
   uint32_t slots = 0;
   uint32_t dma_bytes = 4096;  ///< Larger arguments go through the line's buffer, not through lines.
   uint32_t nested_depth = 8;  ///< Calls in calls; 0: services make none.
-  bool traces = false;       ///< HostPort::Answered.
+  bool traces = false;        ///< HostPort::Answered.
 };
 
 /// An endpoint as the device reaches it.
@@ -85,9 +85,7 @@ class RpcNic final : public Device {
   /// The dispatcher's and RpcCounter's.
   std::span<const Counter> Counters() override;
 
-  uint64_t counter(RpcCounter counter) const {
-    return counts_[static_cast<uint32_t>(counter)];
-  }
+  uint64_t counter(RpcCounter counter) const { return counts_[static_cast<uint32_t>(counter)]; }
   const Dispatcher& dispatcher() const { return dispatcher_; }
 
  private:
@@ -191,8 +189,8 @@ class RpcNic final : public Device {
   CallSlots slots_;
   FrameStaging<128, 256 * 1024, kMaxFrame> replies_;
   CallQueue errors_;  ///< Calls whose errors wait for room. Not empty: `replies_` is full.
-  std::vector<uint8_t> scratch_;  ///< As large as any payload.
-  std::vector<Later> later_;      ///< In order.
+  std::vector<uint8_t> scratch_;    ///< As large as any payload.
+  std::vector<Later> later_;        ///< In order.
   std::optional<CallId> prepared_;  ///< Its arguments stand in the line already, as:
   coherent::Content prepared_content_;
   Ends kernels_;

@@ -54,8 +54,8 @@ std::optional<uint32_t> RpcNic::MarshalResults(const End& end, CallSlot& slot, u
   const auto base = end.base + static_cast<uint64_t>(payload.data() - end.memory);
   const wire::Marshalled made = wire::Marshal(
       service.table, service.table.procedures[slot.procedure].result,
-      wire::Source::Prepared(scratch_.data(), static_cast<uint32_t>(payload.size()), base),
-      to, room);
+      wire::Source::Prepared(scratch_.data(), static_cast<uint32_t>(payload.size()), base), to,
+      room);
   if (made.error == wire::MarshalError::kNone) return made.bytes;
   Count(RpcCounter::kBadResults);
   return {};

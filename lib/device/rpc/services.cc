@@ -31,9 +31,8 @@ void Services::Remove(ProcessId process) {
 }
 
 bool Services::HasPort(uint16_t port) const {
-  return std::ranges::any_of(programs_, [&](const Program& program) {
-    return program.port == port;
-  });
+  return std::ranges::any_of(programs_,
+                             [&](const Program& program) { return program.port == port; });
 }
 
 Services::Found Services::Find(uint16_t port, const wire::Call& call) const {

@@ -13,8 +13,7 @@ using enum DispatchCounter;
 
 void Dispatcher::Review(ProcessId id, uint64_t now) {
   Process& process = processes_[id];
-  const bool wants = process.present && !process.condemned &&
-                     process.Waits() > process.switching &&
+  const bool wants = process.present && !process.condemned && process.Waits() > process.switching &&
                      static_cast<uint32_t>(std::popcount(process.cores)) < process.max_cores;
   if (wants == process.wants) return;
   process.wants = wants;

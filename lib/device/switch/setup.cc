@@ -176,8 +176,8 @@ bool Switch::Quiet(StreamId stream, NodeId node) const {
       if (ring[i].lane == lane && (ring[i].targets & Bit(node)) != 0) return false;
   }
   const Hop& hop = hops_[about.hops[node]];
-  return hop.dead || (hop.sent == hop.consumed && !hop.aborted &&
-                      std::ranges::none_of(hop.slots, &Slot::used));
+  return hop.dead ||
+         (hop.sent == hop.consumed && !hop.aborted && std::ranges::none_of(hop.slots, &Slot::used));
 }
 
 bool Switch::Finished(StreamId stream) {

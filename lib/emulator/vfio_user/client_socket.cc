@@ -75,7 +75,8 @@ bool ClientSocket::Discard(milliseconds quiet, milliseconds patience) {
 }
 
 void ClientSocket::Part() {
-  // What finds no room when a client finds the end, QEMU keeps for ever, and all that comes after it.
+  // What finds no room when a client finds the end, QEMU keeps for ever, and all that comes after
+  // it.
   if (!Discard(milliseconds(10), kPartingPatience / 2)) return;
   shutdown(socket_.fd(), SHUT_WR);
   Discard(milliseconds(100), kPartingPatience / 2);

@@ -101,7 +101,7 @@ class MessageDma final : public bar::RemoteMemory {
     Wanted wanted;
   };
   struct UnderWay {
-    size_t written;  ///< Bytes; 0: a question.
+    size_t written;   ///< Bytes; 0: a question.
     uint64_t number;  ///< Of the write.
     Wanted wanted;
   };

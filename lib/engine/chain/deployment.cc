@@ -66,8 +66,8 @@ const Running* Deployment::Find(std::string_view chain) const {
 
 const Running* Deployment::Before(const Graph& graph, const Chain& chain) const {
   const Running* const old = Find(chain.name);
-  const bool goes_on = old != nullptr && SameDevices(graph_, graph, chain) &&
-                       OnlyWaysDiffer(old->chain, chain);
+  const bool goes_on =
+      old != nullptr && SameDevices(graph_, graph, chain) && OnlyWaysDiffer(old->chain, chain);
   return goes_on ? old : nullptr;
 }
 

@@ -117,7 +117,8 @@ class Access {
   /// Of a key that this worker MayRead. The view is valid until the next call of this worker
   /// for the store.
   std::optional<ItemView> Get(Bytes key, const Home& home, uint32_t now_s) {
-    if (MayWrite(home)) [[likely]] return home.partition->Get(key, home.index, now_s);
+    if (MayWrite(home)) [[likely]]
+      return home.partition->Get(key, home.index, now_s);
     return Read(key, home, now_s);
   }
 

@@ -40,7 +40,8 @@ class Excess {
   /// what they cost.
   template <typename Source>
   bool Allow(uint32_t in, uint32_t out, Source source) {
-    if (out <= kFree * in || !bounded_) [[likely]] return true;
+    if (out <= kFree * in || !bounded_) [[likely]]
+      return true;
     return Pay(source(), out - kFree * in);
   }
 

@@ -83,7 +83,7 @@ enum class Progress : uint8_t {
 
 /// What a server says of itself when a client asks.
 struct ServerFacts {
-  std::string_view version;     ///< Static storage.
+  std::string_view version;  ///< Static storage.
   uint32_t pid = 0;
   uint32_t started_unix_s = 0;  ///< Seconds since 1970.
   uint16_t udp_port = 0;        ///< Of memcached's protocols.
@@ -94,13 +94,13 @@ struct ServerFacts {
 struct Exchange {
   /// UDP payload. From `position` on it stays as it is until the exchange ends.
   Bytes datagram;
-  size_t position = 0;    ///< Of the next request; 0: nothing was done yet.
+  size_t position = 0;  ///< Of the next request; 0: nothing was done yet.
   /// How far that request has come, in units of the protocol's own; 0: it was not begun.
   uint32_t within = 0;
   size_t reply_before = 0;  ///< The reply's length when it was begun, if `within` is not 0.
-  uint32_t now_s = 0;     ///< Of the items' expiry. At least 1: 0 stands for never.
-  uint32_t unix_s = 0;    ///< Seconds since 1970 at now_s: memcached's absolute times.
-  uint32_t owner = 0;     ///< kForeign: the worker that may serve it.
+  uint32_t now_s = 0;       ///< Of the items' expiry. At least 1: 0 stands for never.
+  uint32_t unix_s = 0;      ///< Seconds since 1970 at now_s: memcached's absolute times.
+  uint32_t owner = 0;       ///< kForeign: the worker that may serve it.
   /// Amplification bound: the reply may not be longer. memcached's protocols serve no request
   /// for whose shortest answer there is no room left; from 1024 on, there is for the first.
   uint32_t max_reply_bytes = 0;

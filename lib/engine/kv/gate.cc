@@ -11,8 +11,7 @@ namespace sluice::engine::kv {
 static_assert(std::endian::native == std::endian::little, "places of bytes in loaded words");
 
 Gate::Gate(const GateOptions& options) : options_(options), mac_(0) {
-  std::copy(options.own.mac().begin(), options.own.mac().end(),
-            reinterpret_cast<uint8_t*>(&mac_));
+  std::copy(options.own.mac().begin(), options.own.mac().end(), reinterpret_cast<uint8_t*>(&mac_));
   known_[0] = ~uint64_t{0};  // From and to 0.0.0.0 would be known; this has another place.
   Close(0);
 }

@@ -43,7 +43,8 @@ class Gate {
 
   /// Of a datagram of kind kUdp in `frame`.
   Refusal Check(const uint8_t* frame, const packet::Datagram& datagram) {
-    if (!Known(frame, datagram)) [[unlikely]] return CheckAll(frame, datagram);
+    if (!Known(frame, datagram)) [[unlikely]]
+      return CheckAll(frame, datagram);
     return IsClosed(frame + kPlainL4) ? Refusal::kBadPort : Refusal::kNone;
   }
 

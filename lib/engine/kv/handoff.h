@@ -19,8 +19,8 @@ struct Handoff {
   static constexpr uint32_t kMaxReplyBytes = 16384;
 
   packet::Datagram datagram;  ///< Of the frame; the first worker has checked it.
-  uint32_t reply_bytes = 0;  ///< The answer so far.
-  Exchange exchange;         ///< Its `datagram` is that of the worker that serves it.
+  uint32_t reply_bytes = 0;   ///< The answer so far.
+  Exchange exchange;          ///< Its `datagram` is that of the worker that serves it.
   std::array<uint8_t, kMaxFrameBytes> frame;
   std::array<uint8_t, kMaxReplyBytes> reply;
 };
@@ -31,11 +31,11 @@ concept HandoffQueue = requires(Q queue, Handoff* handoff, uint32_t worker) {
   /// One to fill in, or null: all are under way.
   { queue.Allocate() } -> std::same_as<Handoff*>;
   /// To another worker. Handoffs that came out of Allocate or Receive always find room.
-  { queue.Send(worker, handoff) };
+  {queue.Send(worker, handoff)};
   /// The next one for this worker, or null.
   { queue.Receive() } -> std::same_as<Handoff*>;
   /// Gives it back, for Allocate.
-  { queue.Free(handoff) };
+  {queue.Free(handoff)};
 };
 
 }  // namespace sluice::engine::kv

@@ -43,9 +43,7 @@ class Change {
     Increase(head_.version, 1u);
     std::atomic_thread_fence(std::memory_order_release);
   }
-  ~Change() {
-    std::atomic_ref(head_.version).store(head_.version + 1, std::memory_order_release);
-  }
+  ~Change() { std::atomic_ref(head_.version).store(head_.version + 1, std::memory_order_release); }
   Change(const Change&) = delete;
 
  private:
@@ -84,9 +82,9 @@ class Index {
   Mapping mapping_;
   Bucket* buckets_;
   uint32_t heads_;
-  uint32_t end_;           ///< Of all buckets.
-  uint32_t fresh_;         ///< The first that was never in use.
-  uint32_t free_ = 0;      ///< Used ones that are free, by `next`.
+  uint32_t end_;       ///< Of all buckets.
+  uint32_t fresh_;     ///< The first that was never in use.
+  uint32_t free_ = 0;  ///< Used ones that are free, by `next`.
   uint64_t extra_in_use_ = 0;
 };
 

@@ -16,7 +16,7 @@ struct Item {
   /// Of whoever manages the memory. CircularLog: the bucket that may refer to the item;
   /// SegregatedFit: the head of the block.
   uint32_t place;
-  uint32_t lengths;    ///< Value << 8 | key.
+  uint32_t lengths;  ///< Value << 8 | key.
   uint32_t flags;
   uint32_t expires_s;  ///< 0: never.
   uint64_t unique;
@@ -37,9 +37,7 @@ struct Item {
 
   // Of the thread that writes.
   uint64_t size() const { return SizeOf(KeyBytes(lengths), ValueBytes(lengths)); }
-  Bytes key() const {
-    return {reinterpret_cast<const uint8_t*>(words()), KeyBytes(lengths)};
-  }
+  Bytes key() const { return {reinterpret_cast<const uint8_t*>(words()), KeyBytes(lengths)}; }
   Bytes value() const {
     return {reinterpret_cast<const uint8_t*>(words()) + RoundUp8(KeyBytes(lengths)),
             ValueBytes(lengths)};

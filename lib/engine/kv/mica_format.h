@@ -147,8 +147,8 @@ inline void WriteMica(const MicaMessage& message, uint8_t* to) {
 /// and opaque as they came, no key. `to` may be there, or anywhere before it.
 inline void WriteMicaAnswer(const uint8_t* request, MicaResult result, uint32_t value_bytes,
                             uint8_t* to) {
-  packet::Store(to, request[0] | uint64_t{static_cast<uint8_t>(result)} << 8 |
-                        uint64_t{value_bytes} << 32);
+  packet::Store(
+      to, request[0] | uint64_t{static_cast<uint8_t>(result)} << 8 | uint64_t{value_bytes} << 32);
   packet::Store(to + 8, packet::Load<uint64_t>(request + 8));
   packet::Store(to + 16, uint64_t{packet::Load<uint32_t>(request + 16)});
 }

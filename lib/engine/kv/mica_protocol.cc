@@ -45,23 +45,32 @@ class Server {
   [[gnu::noinline]] MicaOutcome Serve(const MicaMessage& request, const Home& home) {
     if (NeedsKey(request.operation) && !IsKey(request.key)) return Refuse(MicaResult::kError);
     switch (request.operation) {
-      case MicaOperation::kSet: return Put(request, home, Condition::kAlways);
-      case MicaOperation::kAdd: return Put(request, home, Condition::kIfAbsent);
-      case MicaOperation::kGet: return Get(request, home);
-      case MicaOperation::kTest: return {Get(request, home).result};
-      case MicaOperation::kDelete: return Delete(request, home);
-      case MicaOperation::kIncrement: return Increment(request, home);
+      case MicaOperation::kSet:
+        return Put(request, home, Condition::kAlways);
+      case MicaOperation::kAdd:
+        return Put(request, home, Condition::kIfAbsent);
+      case MicaOperation::kGet:
+        return Get(request, home);
+      case MicaOperation::kTest:
+        return {Get(request, home).result};
+      case MicaOperation::kDelete:
+        return Delete(request, home);
+      case MicaOperation::kIncrement:
+        return Increment(request, home);
       case MicaOperation::kNoopRead:
-      case MicaOperation::kNoopWrite: return {MicaResult::kSuccess};
-      case MicaOperation::kReset: Count(counters_.refused_admin); break;
+      case MicaOperation::kNoopWrite:
+        return {MicaResult::kSuccess};
+      case MicaOperation::kReset:
+        Count(counters_.refused_admin);
+        break;
     }
     return Refuse(MicaResult::kNotSupported);
   }
 
  private:
   MicaOutcome Put(const MicaMessage& request, const Home& home, Condition condition) {
-    const Result result = home.partition->Set(request.key, home.index, request.value, {},
-                                              condition, now_s_);
+    const Result result =
+        home.partition->Set(request.key, home.index, request.value, {}, condition, now_s_);
     if (result == Result::kExists) return {MicaResult::kExists};
     if (result != Result::kOk) return {MicaResult::kInsufficientSpace};
     Count(counters_.sets);
@@ -124,10 +133,12 @@ uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaSte
   const uint8_t* message = datagram.data() + position;
   uint32_t count = 0;
   for (size_t left = datagram.size() - position; left != 0; ++count) {
-    if (left < kMicaMessageBytes || count == kMicaMaxMessages) [[unlikely]] return 0;
+    if (left < kMicaMessageBytes || count == kMicaMaxMessages) [[unlikely]]
+      return 0;
     const MicaLengths lengths = MicaLengths::Of(message);
     const size_t bytes = lengths.size();
-    if (bytes > left) [[unlikely]] return 0;
+    if (bytes > left) [[unlikely]]
+      return 0;
     const Home home = trust ? homes.Of(Trusted(packet::Load<uint64_t>(message + 8)))
                             : homes.Of(Bytes(message + kMicaMessageBytes, lengths.key_bytes()));
     steps[count] = MicaStep::Of(home, static_cast<uint32_t>(message - datagram.data()), lengths);
@@ -225,7 +236,8 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
     }
     const uint8_t* const message = datagram + step->position;
     const MicaMessage request = MicaAt(message, step->lengths);
-    if (!server.MayServe(request.operation, step->home)) [[unlikely]] break;
+    if (!server.MayServe(request.operation, step->home)) [[unlikely]]
+      break;
     MicaOutcome outcome = server.Serve(request, step->home);
     const size_t bytes = kMicaMessageBytes + MicaPadded(outcome.value.size());
     if (reply.over_requests() && to + bytes > message + step->lengths.size()) {

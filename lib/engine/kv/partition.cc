@@ -23,8 +23,8 @@ uint32_t ChainsOf(const PartitionOptions& options) {
 uint32_t ExtraBucketsOf(const PartitionOptions& options) {
   if (options.mode == Mode::kCache) return 0;
   const uint64_t items = options.memory_bytes / kMinItemBytes;
-  return static_cast<uint32_t>(
-      std::min<uint64_t>(items / Bucket::kSlots + 1, uint64_t{1} << 31) - 1);
+  return static_cast<uint32_t>(std::min<uint64_t>(items / Bucket::kSlots + 1, uint64_t{1} << 31) -
+                               1);
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ Partition::Partition(const PartitionOptions& options)
   if (mode_ == Mode::kCache) {
     log_.emplace(options.memory_bytes);
     data_ = log_->data();
-    max_value_bytes_ = static_cast<uint32_t>(
-        (log_->max_item_bytes() - Item::SizeOf(kMaxKeyBytes, 0)) / 8 * 8);
+    max_value_bytes_ =
+        static_cast<uint32_t>((log_->max_item_bytes() - Item::SizeOf(kMaxKeyBytes, 0)) / 8 * 8);
     max_value_bytes_ = std::min(max_value_bytes_, Item::kMaxValueBytes);
     renewal_age_ = log_->bytes() - log_->bytes() / 4;
   } else {
@@ -141,8 +141,8 @@ void Partition::Sweep(uint32_t now_s) {
     // The last of the chain comes in the place of one that goes: there is always one to look at.
     for (Bucket* bucket = &head; bucket != nullptr;) {
       int at = 0;
-      while (at < Bucket::kSlots && (bucket->slots[at] == 0 ||
-                                     !ItemAt(bucket->slots[at])->IsExpired(now_s))) {
+      while (at < Bucket::kSlots &&
+             (bucket->slots[at] == 0 || !ItemAt(bucket->slots[at])->IsExpired(now_s))) {
         ++at;
       }
       if (at == Bucket::kSlots) {
@@ -170,9 +170,8 @@ uint64_t Partition::Allocate(uint64_t bytes, Bucket& head, Slot** slot, uint32_t
   return heap_->Allocate(bytes).value_or(kNowhere);
 }
 
-bool Partition::Replace(Bucket& head, uint64_t hash, Slot* slot, Bytes key,
-                        const Bytes (&parts)[3], Attributes attributes, uint64_t unique,
-                        uint32_t now_s) {
+bool Partition::Replace(Bucket& head, uint64_t hash, Slot* slot, Bytes key, const Bytes (&parts)[3],
+                        Attributes attributes, uint64_t unique, uint32_t now_s) {
   const uint64_t value_bytes = parts[0].size() + parts[1].size() + parts[2].size();
   const uint64_t bytes = Item::SizeOf(key.size(), value_bytes);
   const uint64_t offset = Allocate(bytes, head, &slot, now_s);

@@ -85,12 +85,12 @@ enum class Copied : uint8_t {
 
 /// Totals of one partition; the owner writes, others read relaxed.
 struct PartitionCounters {
-  uint64_t items = 0;         ///< Live ones that the index knows; expired ones until found.
-  uint64_t item_bytes = 0;    ///< With headers and padding, of those.
-  uint64_t evicted = 0;       ///< Cache mode: overwritten, or pushed out of the index, unexpired.
+  uint64_t items = 0;       ///< Live ones that the index knows; expired ones until found.
+  uint64_t item_bytes = 0;  ///< With headers and padding, of those.
+  uint64_t evicted = 0;     ///< Cache mode: overwritten, or pushed out of the index, unexpired.
   uint64_t expired = 0;
-  uint64_t refused = 0;       ///< kNoMemory and kTooLarge.
-  uint64_t extra_buckets = 0; ///< Store mode: in chains.
+  uint64_t refused = 0;        ///< kNoMemory and kTooLarge.
+  uint64_t extra_buckets = 0;  ///< Store mode: in chains.
 };
 
 class Partition {
@@ -117,7 +117,8 @@ class Partition {
       Forget(head, *slot, now_s);
       return std::nullopt;
     }
-    if (IsDue(*slot)) [[unlikely]] item = Renew(head, *slot, now_s);
+    if (IsDue(*slot)) [[unlikely]]
+      item = Renew(head, *slot, now_s);
     return ViewOf(*item);
   }
   /// The same, as it lies in memory; null: it is not there. `likely`: what PrefetchLikely returned
@@ -127,7 +128,8 @@ class Partition {
     // Whatever is in the key's bucket and has the key, is the item.
     if (const Slot slot = *likely; slot != 0) [[likely]] {
       const Item* const item = ItemAt(slot);
-      if (Holds(*item, key) && !item->IsExpired(now_s) && !IsDue(slot)) [[likely]] return item;
+      if (Holds(*item, key) && !item->IsExpired(now_s) && !IsDue(slot)) [[likely]]
+        return item;
     }
     return GetItem(key, hash, now_s);
   }
@@ -154,8 +156,7 @@ class Partition {
   Result Append(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr) {
     return Extend(key, hash, Bytes(), more, now_s, unique);
   }
-  Result Prepend(Bytes key, uint64_t hash, Bytes more, uint32_t now_s,
-                 uint64_t* unique = nullptr) {
+  Result Prepend(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr) {
     return Extend(key, hash, more, Bytes(), now_s, unique);
   }
   /// Puts `text` in the place of a value that is at least as long, and spaces behind it: the
@@ -233,7 +234,8 @@ class Partition {
   static bool Holds(const Item& item, Bytes key) {
     if (Item::KeyBytes(item.lengths) != key.size()) return false;
     // Many keys are a word: in line.
-    if (key.size() == 8) [[likely]] return LoadWord(*item.words()) == LoadBytes(key.data());
+    if (key.size() == 8) [[likely]]
+      return LoadWord(*item.words()) == LoadBytes(key.data());
     return HoldsLonger(item, key);
   }
   static bool HoldsLonger(const Item& item, Bytes key);
@@ -247,7 +249,8 @@ class Partition {
     for (Bucket* bucket = &head; bucket != nullptr; bucket = index_.Next(*bucket)) {
       for (uint32_t left = bucket->Matches(tag); left != 0; left &= left - 1) {
         Slot& slot = bucket->slots[__builtin_ctz(left)];
-        if (Holds(*ItemAt(slot), key)) [[likely]] return &slot;
+        if (Holds(*ItemAt(slot), key)) [[likely]]
+          return &slot;
       }
     }
     return nullptr;

@@ -64,16 +64,17 @@ void Responder::Plan(const uint8_t* frame, uint32_t length) {
   planned.steps = 0;
   const Datagram& datagram = planned.datagram;
   if (datagram.kind != Datagram::Kind::kUdp) [[unlikely]] {
-    planned.outcome =
-        datagram.kind == Datagram::Kind::kOther ? Outcome::kOther : Outcome::kUnfit;
+    planned.outcome = datagram.kind == Datagram::Kind::kOther ? Outcome::kOther : Outcome::kUnfit;
     return;
   }
   planned.outcome = Outcome::kOther;
   planned.protocol = ProtocolOf(datagram.port);
-  if (planned.protocol == Protocol::kNone) [[unlikely]] return;
+  if (planned.protocol == Protocol::kNone) [[unlikely]]
+    return;
   planned.outcome = Outcome::kTurnedAway;
   planned.refusal = gate_.Check(frame, datagram);
-  if (planned.refusal != Refusal::kNone) [[unlikely]] return;
+  if (planned.refusal != Refusal::kNone) [[unlikely]]
+    return;
   planned.outcome = Outcome::kServed;
   PlanSteps({frame + datagram.payload, datagram.payload_bytes}, planned.protocol);
   planned.steps = steps_count_ - planned.first;
@@ -136,8 +137,8 @@ Service Responder::ServeHandoff(Handoff& handoff) {
     steps_count_ = PlanMica(payload, exchange_.position, access_, steps_.data());
     ahead_.set_end(steps_.data() + steps_count_);
   }
-  const Service service = Continue(frame, handoff.reply_bytes, {}, protocol,
-                                   std::span(steps_).first(steps_count_));
+  const Service service =
+      Continue(frame, handoff.reply_bytes, {}, protocol, std::span(steps_).first(steps_count_));
   if (service.outcome == Outcome::kForeign) {
     if (replied_ <= Handoff::kMaxReplyBytes) {
       PackProgress(handoff);
@@ -150,9 +151,8 @@ Service Responder::ServeHandoff(Handoff& handoff) {
   return {.outcome = Outcome::kServed};
 }
 
-Service Responder::Continue(const uint8_t* frame, uint32_t replied,
-                            std::span<uint8_t> in_place, Protocol protocol,
-                            std::span<const MicaStep> steps) {
+Service Responder::Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place,
+                            Protocol protocol, std::span<const MicaStep> steps) {
   const Bytes payload(frame + datagram_.payload, datagram_.payload_bytes);
   exchange_.now_s = now_s_ + 1;  // 0 stands for never.
   exchange_.unix_s = options_.unix_epoch_s + now_s_;
@@ -177,12 +177,11 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied,
 // Without the padding of short frames, which only makes the ratio smaller.
 bool Responder::MayAnswer(const uint8_t* frame, Protocol protocol) {
   const uint32_t in = datagram_.payload + datagram_.payload_bytes;
-  const uint32_t out =
-      protocol == Protocol::kMica
-          ? datagram_.payload + replied_
-          : static_cast<uint32_t>(memcached::DatagramsOf(replied_)) *
-                    (datagram_.payload + memcached::kUdpFrameBytes) +
-                replied_;
+  const uint32_t out = protocol == Protocol::kMica
+                           ? datagram_.payload + replied_
+                           : static_cast<uint32_t>(memcached::DatagramsOf(replied_)) *
+                                     (datagram_.payload + memcached::kUdpFrameBytes) +
+                                 replied_;
   return excess_.Allow(in, out, [&] { return SourceOf(frame); });
 }
 
@@ -201,10 +200,9 @@ Progress Responder::ContinueMica(Bytes payload, uint32_t replied, std::span<uint
   exchange_.datagram = payload;
   exchange_.max_reply_bytes = one_datagram;
   const std::span<uint8_t> room(front(), one_datagram);
-  Reply reply =
-      payload.size() <= one_datagram && !in_place.empty()
-          ? Reply::OverRequests(in_place.subspan(datagram_.payload, payload.size()), room)
-          : Reply(room, replied);
+  Reply reply = payload.size() <= one_datagram && !in_place.empty()
+                    ? Reply::OverRequests(in_place.subspan(datagram_.payload, payload.size()), room)
+                    : Reply(room, replied);
   const Progress progress = ServeMica(exchange_, access_, reply, counters_->mica, steps, ahead_);
   reply_ = reply.begin();
   replied_ = static_cast<uint32_t>(reply.size());

@@ -50,11 +50,11 @@ struct ServiceOptions {
 };
 
 enum class Outcome : uint8_t {
-  kAnswered,  ///< By one frame: Service::data, length.
-  kServed,    ///< Nothing to send, or it is sent.
-  kForeign,   ///< Service::owner must go on.
-  kOther,     ///< Not for us.
-  kUnfit,     ///< Not to be answered: Service::kind says why, kUdp being the protocol's refusal.
+  kAnswered,    ///< By one frame: Service::data, length.
+  kServed,      ///< Nothing to send, or it is sent.
+  kForeign,     ///< Service::owner must go on.
+  kOther,       ///< Not for us.
+  kUnfit,       ///< Not to be answered: Service::kind says why, kUdp being the protocol's refusal.
   kTurnedAway,  ///< Not to be answered, whatever it says: Service::refusal.
   kWithheld,    ///< Served, but its answer is more than its source may be sent.
 };
@@ -156,8 +156,8 @@ class Responder {
   /// An answer to `datagram_`, which lies in `frame`: headers and `payload`. In `in_place` if it
   /// fits, else in this object, where `payload` lies, over what is in front of it. `only`: no
   /// other answers the same request.
-  Service Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
-                std::span<uint8_t> in_place, bool only);
+  Service Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes, std::span<uint8_t> in_place,
+                bool only);
   void Send(const uint8_t* frame, uint32_t length);
   uint8_t* front() { return buffer_.get() + kFrontBytes; }
 

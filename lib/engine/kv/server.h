@@ -30,12 +30,12 @@ class Server {
     kNotOurs,      ///< Refusal::kNotOurs and its like.
     kBadSource,
     kBadPort,
-    kWithheld,     ///< Served, but the answer is more than its source may be sent.
+    kWithheld,  ///< Served, but the answer is more than its source may be sent.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "fragment", "ip_options", "bad_checksum", "refused", "no_handoff",
-      "not_ours", "bad_source", "bad_source_port", "withheld"};
+      "malformed",  "fragment", "ip_options", "bad_checksum",    "refused",
+      "no_handoff", "not_ours", "bad_source", "bad_source_port", "withheld"};
 
   /// `store` and what `queue` refers to outlive the server. `cycles_per_second` of `now`.
   Server(Store& store, uint32_t worker, const ServiceOptions& options, Q queue,

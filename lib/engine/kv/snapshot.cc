@@ -136,8 +136,8 @@ class Reader {
       const Record record = RecordAt(bytes);
       const uint32_t key_bytes = Item::KeyBytes(record.lengths);
       const Bytes key = bytes.subspan(sizeof record, key_bytes);
-      const Bytes value = bytes.subspan(sizeof record + key_bytes,
-                                        Item::ValueBytes(record.lengths));
+      const Bytes value =
+          bytes.subspan(sizeof record + key_bytes, Item::ValueBytes(record.lengths));
       if (!see(record, key, value)) return false;
       bytes = bytes.subspan(SizeOf(record));
     }
@@ -189,15 +189,15 @@ bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
         // A time that the clock cannot say does not come.
         const bool ends = record.seconds_left != 0 && record.seconds_left <= UINT32_MAX - now_s;
         const uint32_t expires_s = ends ? now_s + record.seconds_left : 0;
-        const Result result = partition.Restore(key, where.index, value,
-                                                {record.flags, expires_s}, record.unique, now_s);
+        const Result result = partition.Restore(key, where.index, value, {record.flags, expires_s},
+                                                record.unique, now_s);
         ++(result == Result::kOk ? set : refused);
         return true;
       },
       &end);
   if (whole && refused == 0) return true;
-  *error = absl::StrCat(whole ? absl::StrCat(path, ": too much for this store") : *error, "; ",
-                        set, " of ", end.items, " items were set");
+  *error = absl::StrCat(whole ? absl::StrCat(path, ": too much for this store") : *error, "; ", set,
+                        " of ", end.items, " items were set");
   return false;
 }
 

@@ -14,17 +14,16 @@ void Add(ResponderCounters* sum, const ResponderCounters& more) {
   AddProtocol(&sum->mica, more.mica);
   AddProtocol(&sum->memcached, more.memcached);
   for (const auto total : {&ResponderCounters::handed_over, &ResponderCounters::taken_over,
-                           &ResponderCounters::datagrams_sent,
-                           &ResponderCounters::lost_on_the_way, &ResponderCounters::withheld}) {
+                           &ResponderCounters::datagrams_sent, &ResponderCounters::lost_on_the_way,
+                           &ResponderCounters::withheld}) {
     sum->*total += LoadWord(more.*total);
   }
 }
 
 void Add(PartitionCounters* sum, const PartitionCounters& more) {
-  for (const auto total :
-       {&PartitionCounters::items, &PartitionCounters::item_bytes, &PartitionCounters::evicted,
-        &PartitionCounters::expired, &PartitionCounters::refused,
-        &PartitionCounters::extra_buckets}) {
+  for (const auto total : {&PartitionCounters::items, &PartitionCounters::item_bytes,
+                           &PartitionCounters::evicted, &PartitionCounters::expired,
+                           &PartitionCounters::refused, &PartitionCounters::extra_buckets}) {
     sum->*total += LoadWord(more.*total);
   }
 }

@@ -38,14 +38,14 @@ struct SourceState {
 struct MonitorOptions {
   std::vector<uint16_t> syslog_ports{514};  ///< UDP destination ports.
   std::vector<uint16_t> line_ports;         ///< UDP destination ports.
-  std::vector<uint16_t> tcp_ports;  ///< Destination ports of the observed direction.
-  bool pass_on = false;       ///< True: a bump in the wire, every frame is forwarded. False: log
-                              ///< text to us is consumed, everything else passed (kPass).
+  std::vector<uint16_t> tcp_ports;          ///< Destination ports of the observed direction.
+  bool pass_on = false;  ///< True: a bump in the wire, every frame is forwarded. False: log
+                         ///< text to us is consumed, everything else passed (kPass).
   uint32_t max_sources = 100000;
   uint64_t out_of_order_bytes = 16 << 20;  ///< TCP segments that wait for those before them.
   uint32_t out_of_order_window = 65536;    ///< Bytes ahead of a stream that are kept.
-  uint64_t gap_cycles = 0;   ///< Missing TCP bytes are given up after that; 0: only for room.
-  uint64_t idle_cycles = 0;  ///< A source is forgotten after that; 0: only when room is needed.
+  uint64_t gap_cycles = 0;      ///< Missing TCP bytes are given up after that; 0: only for room.
+  uint64_t idle_cycles = 0;     ///< A source is forgotten after that; 0: only when room is needed.
   uint64_t session_cycles = 0;  ///< Lines of a session are not further apart; 0: any time.
   ScanLimits scan;
 };
@@ -97,9 +97,8 @@ class Monitor {
   /// All sources end: before the monitor does.
   void Finish(uint64_t now) {
     SetNow(now);
-    sources_.ForgetAll([this](const packet::FlowKey& flow, SourceState& state) {
-      EndSource(flow, state);
-    });
+    sources_.ForgetAll(
+        [this](const packet::FlowKey& flow, SourceState& state) { EndSource(flow, state); });
     lines_.Match();
   }
 

@@ -18,8 +18,7 @@ using Event = BalancerCounters::Event;
 
 Balancer::Balancer(const std::atomic<const Tables*>* tables, uint64_t seed,
                    uint64_t cycles_per_second)
-    : Balancer(tables, tables->load(std::memory_order_acquire)->setup(), seed,
-               cycles_per_second) {}
+    : Balancer(tables, tables->load(std::memory_order_acquire)->setup(), seed, cycles_per_second) {}
 
 Balancer::Balancer(const std::atomic<const Tables*>* tables, const Setup& setup, uint64_t seed,
                    uint64_t cycles_per_second)
@@ -55,8 +54,7 @@ uint16_t Balancer::ChooseAfresh(const Vip& vip, const packet::FlowKey& flow) {
   return by_source;
 }
 
-uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow,
-                             const Arrival& arrival) {
+uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival) {
   const bool may_record = MayRecord();
   // In a flood Katran does not look at sources. Elsewhere the packets of a flow that is not
   // recorded still go to one backend.
@@ -72,13 +70,12 @@ uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow,
     counters_.Count(Event::kByRing);
     return chosen;
   }
-  const Connection entry{
-      .tag = arrival.tag,
-      .backend = {chosen, tables_->backends()[chosen].generation},
-      .owner = static_cast<uint8_t>(vip.index),
-      .state = !arrival.tcp  ? ConnectionState::kUdp
-               : arrival.syn ? ConnectionState::kOpening
-                             : ConnectionState::kTcp};
+  const Connection entry{.tag = arrival.tag,
+                         .backend = {chosen, tables_->backends()[chosen].generation},
+                         .owner = static_cast<uint8_t>(vip.index),
+                         .state = !arrival.tcp  ? ConnectionState::kUdp
+                                  : arrival.syn ? ConnectionState::kOpening
+                                                : ConnectionState::kTcp};
   counters_.Count(connections_.Insert(entry, seconds_) ? Event::kNew : Event::kUnrecorded);
   return chosen;
 }
@@ -132,10 +129,10 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
   if (!hit) return kNobody;
   Connection& entry = hit->entry;
   // A flow that begins again is a new one where its backend takes no new ones, and in Katran.
-  const bool anew = arrival.syn && (entry.state == ConnectionState::kClosing ||
-                                    vip.rule.profile == Profile::kKatran ||
-                                    tables_->backends()[entry.backend.index].state !=
-                                        BackendState::kUp);
+  const bool anew =
+      arrival.syn &&
+      (entry.state == ConnectionState::kClosing || vip.rule.profile == Profile::kKatran ||
+       tables_->backends()[entry.backend.index].state != BackendState::kUp);
   if (!tables_->Serves(entry.backend, vip.index) || anew) [[unlikely]] {
     connections_.Remove(hit->place);
     if (!anew) counters_.Count(BalancerCounters::kMoved);

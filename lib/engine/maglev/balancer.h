@@ -40,8 +40,8 @@ class Balancer {
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "no_backend", "too_long", "no_headroom", "ttl_expired", "fragment",
-      "ip_options", "quic_no_server", "icmp_other", "unknown_protocol"};
+      "malformed", "no_backend", "too_long",       "no_headroom", "ttl_expired",
+      "fragment",  "ip_options", "quic_no_server", "icmp_other",  "unknown_protocol"};
   /// Room that the engine wants in front of a frame that it puts into another packet; without it
   /// (a pipe has none) it builds the frame in the burst's spare room, or in a buffer of its own.
   static constexpr uint32_t kHeadroomBytes = 64;
@@ -97,8 +97,7 @@ class Balancer {
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
                                         uint8_t* spare);
   packet::Verdict Decide(packet::Frame& frame);
-  packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers,
-                            bool redirected);
+  packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers, bool redirected);
   packet::Verdict ProcessIcmp(packet::Frame& frame, const packet::Headers& headers);
   packet::Verdict ProcessFragment(packet::Frame& frame, const packet::Headers& headers,
                                   bool redirected);
@@ -107,19 +106,17 @@ class Balancer {
                                    const Vip& vip);
   std::optional<packet::Verdict> ReceiveRedirected(packet::Frame& frame,
                                                    const packet::Headers& headers);
-  packet::Verdict ForwardFlow(packet::Frame& frame, const packet::Headers& headers,
-                              const Vip& vip, const packet::FlowKey& flow);
-  packet::Verdict ForwardError(packet::Frame& frame, const packet::Headers& headers,
-                               const Vip& vip, const packet::FlowKey& flow);
+  packet::Verdict ForwardFlow(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
+                              const packet::FlowKey& flow);
+  packet::Verdict ForwardError(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
+                               const packet::FlowKey& flow);
   /// Sends a packet of `flow` to a backend: TTL, MTU, encapsulation or rewrite.
   packet::Verdict Deliver(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
                           const packet::FlowKey& flow, uint16_t backend);
-  static void Rewrite(packet::Frame& frame, const packet::Headers& headers,
-                      const Backend& backend);
+  static void Rewrite(packet::Frame& frame, const packet::Headers& headers, const Backend& backend);
   packet::Verdict Wrap(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,
                        Entropy entropy);
-  packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers,
-                                uint32_t mtu);
+  packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers, uint32_t mtu);
 
   /// By the connection table, else the ring; kNobody: there is nobody.
   uint16_t Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
@@ -131,8 +128,7 @@ class Balancer {
   uint16_t ChooseAfresh(const Vip& vip, const packet::FlowKey& flow);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
   /// kNobody: the connection id does not say. In Katran also a backend that is gone.
-  uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame,
-                        const packet::Headers& headers);
+  uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame, const packet::Headers& headers);
   /// What a connection id said is the flow's backend from now on.
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();

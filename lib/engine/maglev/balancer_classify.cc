@@ -88,8 +88,7 @@ packet::Verdict Balancer::Decide(packet::Frame& frame) {
   return ProcessIp(frame, headers, /*redirected=*/false);
 }
 
-packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers,
-                                    bool redirected) {
+packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers, bool redirected) {
   const bool ipv6 = headers.IsIpv6();
   if (tables_->setup().profile == Profile::kKatran) {
     if (!ipv6 && (frame.data[headers.l3] & 0x0f) != 5) return packet::Drop(kIpOptions);
@@ -124,8 +123,8 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
   return packet::kPass;
 }
 
-packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& headers,
-                                      const Vip& vip, const packet::FlowKey& flow) {
+packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& headers, const Vip& vip,
+                                      const packet::FlowKey& flow) {
   uint16_t backend = kNobody;
   const uint64_t tag = tags_.Of(flow);
   if (vip.quic) {
@@ -147,7 +146,7 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
   if (backend == kNobody) return packet::Drop(kNoBackend);
   if (headers.IsFragment()) {
     fragments_.Put(FragmentTag(frame.data, headers),
-                    {backend, tables_->backends()[backend].generation}, vip.index, seconds_);
+                   {backend, tables_->backends()[backend].generation}, vip.index, seconds_);
   }
   return Deliver(frame, headers, vip, flow, backend);
 }
@@ -217,9 +216,8 @@ std::optional<packet::Verdict> Balancer::ReceiveRedirected(packet::Frame& frame,
   const uint32_t outer_bytes = headers.payload - headers.l3;
   uint8_t* const start = frame.data + outer_bytes;
   std::memmove(start, frame.data, headers.l3);
-  packet::StoreBe16(start + headers.l3 - 2, headers.protocol == kIpv6InIp
-                                                ? packet::kEtherTypeIpv6
-                                                : packet::kEtherTypeIpv4);
+  packet::StoreBe16(start + headers.l3 - 2, headers.protocol == kIpv6InIp ? packet::kEtherTypeIpv6
+                                                                          : packet::kEtherTypeIpv4);
   frame.data = start;
   frame.headroom += outer_bytes;
   frame.length -= outer_bytes;

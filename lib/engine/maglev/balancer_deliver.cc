@@ -66,8 +66,7 @@ packet::Verdict Balancer::Wrap(packet::Frame& frame, const Headers& headers, con
 
 void Balancer::Rewrite(packet::Frame& frame, const Headers& headers, const Backend& backend) {
   if (headers.IsIpv6()) {
-    packet::SetIpv6Address(frame.data, headers, packet::End::kDestination,
-                           backend.address.bytes);
+    packet::SetIpv6Address(frame.data, headers, packet::End::kDestination, backend.address.bytes);
   } else {
     packet::SetIpv4Address(frame.data, headers, packet::End::kDestination,
                            packet::Load<packet::Ipv4Address>(backend.address.bytes.data()));

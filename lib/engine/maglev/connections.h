@@ -94,8 +94,8 @@ class ConnectionTable {
     if (equal == 0) return {};
     uint64_t& word = line.details[static_cast<uint32_t>(std::countr_zero(equal))];
     // All but the backend at once: a flow with many packets was seen in this second.
-    const uint32_t wanted = uint32_t{static_cast<uint8_t>(state)} << 24 | uint32_t{owner} << 16 |
-                            (seconds & 0xffff);
+    const uint32_t wanted =
+        uint32_t{static_cast<uint8_t>(state)} << 24 | uint32_t{owner} << 16 | (seconds & 0xffff);
     const auto rest = static_cast<uint32_t>(word >> 32);
     if (rest != wanted) [[unlikely]] {
       if (rest >> 16 != wanted >> 16) return {};

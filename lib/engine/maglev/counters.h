@@ -23,31 +23,46 @@ struct Traffic {
 /// One worker's. Its own to write; others read through Load.
 struct BalancerCounters {
   enum Event : uint8_t {
-    kHit,              ///< By the connection table.
-    kNew,              ///< By the ring, and recorded.
-    kUnrecorded,       ///< By the ring; the table had no room.
-    kFlood,            ///< By the ring, not recorded: more new flows than flood_rate.
-    kByRing,           ///< By the ring, of a VIP without connections.
-    kQuicServer,       ///< By the server id of a connection id.
-    kQuicUnknown,      ///< The id names no backend: by the ring.
-    kBySource,         ///< Decided by the source's prefix instead of the ring: besides the others.
-    kMoved,            ///< Its backend is gone: decided again.
-    kFragmentFirst,    ///< First fragments of VIPs.
-    kFragmentLater,    ///< Later ones that found their first.
-    kRedirected,       ///< Fragments sent to the balancer that owns them.
-    kRedirectedHere,   ///< Fragments that came from another one.
-    kIcmpError,        ///< Errors that followed their flow.
-    kEcho,             ///< Echo requests to a VIP, answered.
-    kTooBig,           ///< Answered "too big".
-    kBadIpChecksum,    ///< Forwarded all the same.
-    kNatReturn,        ///< Answers of backends, rewritten.
-    kPassed,           ///< Not for a VIP: to the slow path.
+    kHit,             ///< By the connection table.
+    kNew,             ///< By the ring, and recorded.
+    kUnrecorded,      ///< By the ring; the table had no room.
+    kFlood,           ///< By the ring, not recorded: more new flows than flood_rate.
+    kByRing,          ///< By the ring, of a VIP without connections.
+    kQuicServer,      ///< By the server id of a connection id.
+    kQuicUnknown,     ///< The id names no backend: by the ring.
+    kBySource,        ///< Decided by the source's prefix instead of the ring: besides the others.
+    kMoved,           ///< Its backend is gone: decided again.
+    kFragmentFirst,   ///< First fragments of VIPs.
+    kFragmentLater,   ///< Later ones that found their first.
+    kRedirected,      ///< Fragments sent to the balancer that owns them.
+    kRedirectedHere,  ///< Fragments that came from another one.
+    kIcmpError,       ///< Errors that followed their flow.
+    kEcho,            ///< Echo requests to a VIP, answered.
+    kTooBig,          ///< Answered "too big".
+    kBadIpChecksum,   ///< Forwarded all the same.
+    kNatReturn,       ///< Answers of backends, rewritten.
+    kPassed,          ///< Not for a VIP: to the slow path.
     kEvents
   };
-  static constexpr std::array<std::string_view, kEvents> kNames{
-      "hit", "new", "unrecorded", "flood", "by_ring", "quic_server", "quic_unknown", "by_source",
-      "moved", "fragment_first", "fragment_later", "redirected", "redirected_here", "icmp_error",
-      "echo", "too_big", "bad_ip_checksum", "nat_return", "passed"};
+  static constexpr std::array<std::string_view, kEvents> kNames{"hit",
+                                                                "new",
+                                                                "unrecorded",
+                                                                "flood",
+                                                                "by_ring",
+                                                                "quic_server",
+                                                                "quic_unknown",
+                                                                "by_source",
+                                                                "moved",
+                                                                "fragment_first",
+                                                                "fragment_later",
+                                                                "redirected",
+                                                                "redirected_here",
+                                                                "icmp_error",
+                                                                "echo",
+                                                                "too_big",
+                                                                "bad_ip_checksum",
+                                                                "nat_return",
+                                                                "passed"};
 
   std::array<uint64_t, kEvents> events{};
   std::vector<Traffic> by_vip = std::vector<Traffic>(kMaxVips);          ///< By index.

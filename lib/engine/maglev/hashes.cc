@@ -16,22 +16,41 @@ struct Jenkins {
   uint32_t a, b, c;
 
   void Mix() {
-    a -= c; a ^= std::rotl(c, 4); c += b;
-    b -= a; b ^= std::rotl(a, 6); a += c;
-    c -= b; c ^= std::rotl(b, 8); b += a;
-    a -= c; a ^= std::rotl(c, 16); c += b;
-    b -= a; b ^= std::rotl(a, 19); a += c;
-    c -= b; c ^= std::rotl(b, 4); b += a;
+    a -= c;
+    a ^= std::rotl(c, 4);
+    c += b;
+    b -= a;
+    b ^= std::rotl(a, 6);
+    a += c;
+    c -= b;
+    c ^= std::rotl(b, 8);
+    b += a;
+    a -= c;
+    a ^= std::rotl(c, 16);
+    c += b;
+    b -= a;
+    b ^= std::rotl(a, 19);
+    a += c;
+    c -= b;
+    c ^= std::rotl(b, 4);
+    b += a;
   }
 
   void Finish() {
-    c ^= b; c -= std::rotl(b, 14);
-    a ^= c; a -= std::rotl(c, 11);
-    b ^= a; b -= std::rotl(a, 25);
-    c ^= b; c -= std::rotl(b, 16);
-    a ^= c; a -= std::rotl(c, 4);
-    b ^= a; b -= std::rotl(a, 14);
-    c ^= b; c -= std::rotl(b, 24);
+    c ^= b;
+    c -= std::rotl(b, 14);
+    a ^= c;
+    a -= std::rotl(c, 11);
+    b ^= a;
+    b -= std::rotl(a, 25);
+    c ^= b;
+    c -= std::rotl(b, 16);
+    a ^= c;
+    a -= std::rotl(c, 4);
+    b ^= a;
+    b -= std::rotl(a, 14);
+    c ^= b;
+    c -= std::rotl(b, 24);
   }
 };
 constexpr uint32_t kJenkinsStart = 0xdeadbeef;

@@ -65,8 +65,8 @@ bool BetweenHosts(const uint8_t* frame, const Headers& headers) {
 /// ICMP over IPv4 or ICMPv6 over IPv6, whose header is in this frame.
 bool IsIcmp(const Headers& headers) {
   if (headers.error != ParseError::kNone || headers.l4 == 0) return false;
-  return headers.protocol == (headers.network == Network::kIpv4 ? packet::kProtocolIcmp
-                                                                : packet::kProtocolIcmpv6);
+  return headers.protocol ==
+         (headers.network == Network::kIpv4 ? packet::kProtocolIcmp : packet::kProtocolIcmpv6);
 }
 
 /// Destination unreachable, source quench, redirect, time exceeded, parameter problem.
@@ -168,8 +168,8 @@ void InsertErrorIpv4(Frame& frame, const Headers& headers, uint32_t mtu) {
   icmp[0] = kUnreachable;
   icmp[1] = kFragmentationNeeded;
   StoreBe16(icmp + 6, static_cast<uint16_t>(std::min<uint32_t>(mtu, 0xffff)));
-  Store(icmp + 2, packet::FinishChecksum(
-                      packet::SumBytes(icmp, packet::kIcmpHeaderBytes + quote_bytes)));
+  Store(icmp + 2,
+        packet::FinishChecksum(packet::SumBytes(icmp, packet::kIcmpHeaderBytes + quote_bytes)));
 }
 
 void InsertErrorIpv6(Frame& frame, const Headers& headers, uint32_t mtu) {

@@ -28,7 +28,8 @@ inline bool Ipv4ChecksumHolds(const uint8_t* ip) {
 inline void LowerIpv4Ttl(uint8_t* ip) {
   // TTL, protocol and checksum: one less at the bottom, one more at the top.
   auto word = packet::Load<uint32_t>(ip + 8);
-  if (word >= 0xfffe'0000) [[unlikely]] word += 0x1'0000;
+  if (word >= 0xfffe'0000) [[unlikely]]
+    word += 0x1'0000;
   packet::Store(ip + 8, word + 0xffff);
 }
 

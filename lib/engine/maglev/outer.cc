@@ -24,9 +24,8 @@ constexpr uint32_t kGreBytes = 4;
 uint64_t SumOfInner(const uint8_t* frame, const packet::Headers& headers) {
   const uint8_t* const ip = frame + headers.l3;
   const uint32_t offset = headers.L4ChecksumOffset();
-  const bool summed = offset != 0 && Load<uint16_t>(frame + offset) != 0 &&
-                      !headers.IsFragment() && headers.HasPseudoHeader() &&
-                      !headers.source_routed &&
+  const bool summed = offset != 0 && Load<uint16_t>(frame + offset) != 0 && !headers.IsFragment() &&
+                      headers.HasPseudoHeader() && !headers.source_routed &&
                       (headers.protocol == packet::kProtocolTcp ||
                        headers.payload + headers.payload_bytes == headers.end);
   if (!summed) return packet::SumBytes(ip, headers.end - headers.l3);
@@ -47,8 +46,7 @@ void FinishIpv4(uint8_t* ip, const Outer& outer, uint16_t total, uint8_t tos, En
   Store(ip + 10, packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
 }
 
-void FinishIpv6(uint8_t* ip, const Outer& outer, uint16_t payload, uint8_t tos,
-                Entropy entropy) {
+void FinishIpv6(uint8_t* ip, const Outer& outer, uint16_t payload, uint8_t tos, Entropy entropy) {
   ip[0] = static_cast<uint8_t>(0x60 | tos >> 4);
   ip[1] = static_cast<uint8_t>(tos << 4);
   StoreBe16(ip + 4, payload);
@@ -60,11 +58,9 @@ void FinishUdp(uint8_t* udp, const uint8_t* ip, const Outer& outer, uint16_t byt
                uint64_t inner_sum, uint16_t source_port) {
   StoreBe16(udp + 4, bytes);
   Store(udp, source_port);
-  const uint64_t pseudo = outer.ipv6
-                              ? packet::PseudoHeaderSumIpv6(ip, packet::kProtocolUdp, bytes)
-                              : packet::PseudoHeaderSumIpv4(ip, packet::kProtocolUdp, bytes);
-  const uint16_t sum =
-      packet::FinishChecksum(packet::SumBytes(udp, 6) + pseudo + inner_sum);
+  const uint64_t pseudo = outer.ipv6 ? packet::PseudoHeaderSumIpv6(ip, packet::kProtocolUdp, bytes)
+                                     : packet::PseudoHeaderSumIpv4(ip, packet::kProtocolUdp, bytes);
+  const uint16_t sum = packet::FinishChecksum(packet::SumBytes(udp, 6) + pseudo + inner_sum);
   Store<uint16_t>(udp + 6, sum != 0 ? sum : 0xffff);
 }
 
@@ -80,7 +76,7 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
   outer.fixed_source = source.has_value();
   uint8_t* const ip = outer.header.data();
   // The inner family is not known yet: Encapsulate writes the protocol of kIp and kGre.
-  const uint8_t protocol = outer.udp ? packet::kProtocolUdp
+  const uint8_t protocol = outer.udp                              ? packet::kProtocolUdp
                            : encapsulation == Encapsulation::kGre ? kProtocolGre
                                                                   : 0;
   if (outer.ipv6) {
@@ -103,8 +99,7 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
     }
     std::memcpy(ip + 16, backend.address.bytes.data(), 4);
   }
-  const uint32_t ip_bytes =
-      outer.ipv6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
+  const uint32_t ip_bytes = outer.ipv6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
   const uint32_t more = outer.udp                              ? packet::kUdpHeaderBytes
                         : encapsulation == Encapsulation::kGre ? kGreBytes
                                                                : 0;
@@ -139,13 +134,11 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
   std::memmove(start, frame.data, headers.l3);
   Store(start + 6, Load<packet::MacAddress>(start));
   Store(start, outer.next_hop);
-  StoreBe16(start + headers.l3 - 2,
-            outer.ipv6 ? packet::kEtherTypeIpv6 : packet::kEtherTypeIpv4);
+  StoreBe16(start + headers.l3 - 2, outer.ipv6 ? packet::kEtherTypeIpv6 : packet::kEtherTypeIpv4);
 
   uint8_t* const ip = start + headers.l3;
   std::memcpy(ip, outer.header.data(), outer.header_bytes);
-  const uint32_t ip_bytes =
-      outer.ipv6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
+  const uint32_t ip_bytes = outer.ipv6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
   uint8_t& protocol = ip[outer.ipv6 ? 6 : 9];
   if (!outer.udp && protocol != kProtocolGre) {
     protocol = inner_ipv6 ? kProtocolIpv6 : kProtocolIpv4;

@@ -82,7 +82,7 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
 /// (Tables::Serves), and how it is sent.
 struct alignas(16) PlainOuter {
   packet::MacAddress next_hop{};
-  uint16_t generation = 0;  ///< The backend's; 0: not in use, or not plain.
+  uint16_t generation = 0;   ///< The backend's; 0: not in use, or not plain.
   uint32_t destination = 0;  ///< Address, as it lies in a header.
   uint16_t sum_or_port = 0;  ///< Outer::ipv4_sum; of kNat the port, as in a header, 0: stays.
   uint16_t vip = 0;          ///< The backend's.
@@ -110,8 +110,8 @@ inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const 
   // The first 16 bytes: next hop; the old destination as source; and EtherType, version and
   // type of service, which are the inner packet's. The last four of them once more with what
   // follows: an interface reads the eight bytes at 12 at once, and would wait for two stores.
-  const cpu::Words moved = cpu::PickBytes<-1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 4, 5, 12, 13, 14, 15>(
-      cpu::Load(frame));
+  const cpu::Words moved =
+      cpu::PickBytes<-1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 4, 5, 12, 13, 14, 15>(cpu::Load(frame));
   const cpu::Words first = cpu::FirstSixOf(cpu::LoadAligned(&outer), moved);
 
   const auto shape = packet::Load<uint32_t>(frame + 12);

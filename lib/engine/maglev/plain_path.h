@@ -195,20 +195,22 @@ class PlainPath {
   /// Sends a frame to the backend of its connection, and returns that one's index. kNobody: the
   /// frame takes another path, and is as it was.
   template <packet::Burst Burst>
-  [[gnu::always_inline]] uint16_t Forward(Burst& burst, uint32_t number,
-                                          const packet::Frame& frame, const Sight& sight,
-                                          const Way& way) {
-    if (sight.total > way.plain_bytes) [[unlikely]] return kNobody;
-    const BackendRef backend = connections_.FindSettled(
-        sight.tag, static_cast<uint8_t>(way.vip),
-        way.tcp ? ConnectionState::kTcp : ConnectionState::kUdp, seconds_);
-    if (backend.generation == 0) [[unlikely]] return kNobody;
+  [[gnu::always_inline]] uint16_t Forward(Burst& burst, uint32_t number, const packet::Frame& frame,
+                                          const Sight& sight, const Way& way) {
+    if (sight.total > way.plain_bytes) [[unlikely]]
+      return kNobody;
+    const BackendRef backend =
+        connections_.FindSettled(sight.tag, static_cast<uint8_t>(way.vip),
+                                 way.tcp ? ConnectionState::kTcp : ConnectionState::kUdp, seconds_);
+    if (backend.generation == 0) [[unlikely]]
+      return kNobody;
     const PlainOuter& outer = outers_[backend.index];
     if (outer.generation != backend.generation || outer.vip != way.vip) [[unlikely]] {
       return kNobody;
     }
     uint8_t* const ip = frame.data + packet::kPlainL3;
-    if (!Ipv4ChecksumHolds(ip)) [[unlikely]] counters_.Count(BalancerCounters::kBadIpChecksum);
+    if (!Ipv4ChecksumHolds(ip)) [[unlikely]]
+      counters_.Count(BalancerCounters::kBadIpChecksum);
     if (RewritesInPlace(way.encapsulation)) {
       if (lowers_ttl_) LowerIpv4Ttl(ip);
       if (way.encapsulation == Encapsulation::kNat) RewriteDestination(frame.data, way.tcp, outer);
@@ -250,10 +252,11 @@ inline bool PlainPath::Sight::Read(const uint8_t* frame, uint32_t length, const 
   constexpr uint32_t kTtlOffset = packet::kPlainL3 + 8;
   constexpr uint32_t kAddresses = packet::kPlainL3 + 12;
   constexpr uint32_t kTcpFlags = packet::kPlainL4 + 13;
-  if (!packet::IsPlainUdpOrTcp(frame, length) || frame[kTtlOffset] <= 1) [[unlikely]] return false;
+  if (!packet::IsPlainUdpOrTcp(frame, length) || frame[kTtlOffset] <= 1) [[unlikely]]
+    return false;
   const uint8_t protocol = frame[packet::kPlainProtocol];
-  if (protocol == packet::kProtocolTcp &&
-      (frame[kTcpFlags] & (kTcpFin | kTcpSyn | kTcpRst)) != 0) [[unlikely]] {
+  if (protocol == packet::kProtocolTcp && (frame[kTcpFlags] & (kTcpFin | kTcpSyn | kTcpRst)) != 0)
+      [[unlikely]] {
     return false;
   }
   tag = tags.Of(packet::Load<uint64_t>(frame + kAddresses),

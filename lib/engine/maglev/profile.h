@@ -50,9 +50,9 @@ inline std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> 
 struct SlotRule {
   Profile profile = Profile::kSluice;
   uint32_t slots = kSmallRing;
-  bool any_port = false;          ///< The VIP has port 0: the destination port does not count.
+  bool any_port = false;               ///< The VIP has port 0: the destination port does not count.
   bool destination_port_only = false;  ///< Katran's flag 8: neither source address nor port.
-  bool no_source_port = false;    ///< Katran's flag 1.
+  bool no_source_port = false;         ///< Katran's flag 1.
 
   /// Whether all parts of a flow count.
   bool CountsAll() const { return !(any_port | destination_port_only | no_source_port); }
@@ -85,8 +85,8 @@ inline uint32_t SluiceSlot(const packet::FlowKey& flow, uint32_t slots) {
         FoldProduct(Load<uint64_t>(destination) ^ kKeys[2],
                     Load<uint64_t>(destination + 8) ^ kKeys[3]);
   }
-  const uint64_t hash = FoldProduct(
-      FoldProduct(addresses ^ kKeys[1], ports ^ kKeys[2]) ^ kKeys[3], kKeys[4]);
+  const uint64_t hash =
+      FoldProduct(FoldProduct(addresses ^ kKeys[1], ports ^ kKeys[2]) ^ kKeys[3], kKeys[4]);
   return Scale(static_cast<uint32_t>(hash >> 32), slots);
 }
 
@@ -98,7 +98,8 @@ uint32_t SlotByRule(const packet::FlowKey& flow, const SlotRule& rule);
 /// The slot of a flow, below rule.slots. The same on every balancer, in every run.
 inline uint32_t SlotOf(const packet::FlowKey& flow, const SlotRule& rule) {
   const bool published = rule.profile == Profile::kPaper || rule.profile == Profile::kKatran;
-  if (published || !rule.CountsAll()) [[unlikely]] return internal::SlotByRule(flow, rule);
+  if (published || !rule.CountsAll()) [[unlikely]]
+    return internal::SlotByRule(flow, rule);
   return internal::SluiceSlot(flow, rule.slots);
 }
 

@@ -11,10 +11,10 @@
 namespace sluice::engine::maglev {
 
 enum class QuicKind : uint8_t {
-  kNone,       ///< Not QUIC as we know it, too short, or an id of less than 8 bytes.
-  kInitial,    ///< Long header before the handshake: the client chose the id; use the ring.
-  kUnknown,    ///< An id of a version that names no server, or server 0: use the ring.
-  kServer,     ///< `server_id` chose a server.
+  kNone,     ///< Not QUIC as we know it, too short, or an id of less than 8 bytes.
+  kInitial,  ///< Long header before the handshake: the client chose the id; use the ring.
+  kUnknown,  ///< An id of a version that names no server, or server 0: use the ring.
+  kServer,   ///< `server_id` chose a server.
 };
 
 struct QuicRoute {

@@ -173,9 +173,12 @@ uint32_t MaxInnerBytes(Profile profile) { return profile == Profile::kKatran ? 1
 
 std::string_view StateName(BackendState state) {
   switch (state) {
-    case BackendState::kUp: return "up";
-    case BackendState::kDraining: return "draining";
-    case BackendState::kDown: return "down";
+    case BackendState::kUp:
+      return "up";
+    case BackendState::kDraining:
+      return "draining";
+    case BackendState::kDown:
+      return "down";
   }
   return "";
 }

@@ -34,12 +34,14 @@ inline constexpr std::array<std::pair<std::string_view, Encapsulation>, 5> kEnca
      {"gre", Encapsulation::kGre},
      {"nat", Encapsulation::kNat},
      {"mac", Encapsulation::kMac}}};
-static_assert([] {
-  for (size_t i = 0; i < kEncapsulations.size(); ++i) {
-    if (static_cast<size_t>(kEncapsulations[i].second) != i) return false;
-  }
-  return true;
-}(), "in the order of their values");
+static_assert(
+    [] {
+      for (size_t i = 0; i < kEncapsulations.size(); ++i) {
+        if (static_cast<size_t>(kEncapsulations[i].second) != i) return false;
+      }
+      return true;
+    }(),
+    "in the order of their values");
 constexpr std::string_view EncapsulationName(Encapsulation encapsulation) {
   return kEncapsulations[static_cast<size_t>(encapsulation)].first;
 }
@@ -60,11 +62,11 @@ std::string_view StateName(BackendState state);
 struct BackendSetup {
   std::string name;  ///< Unique in its VIP; what the ring hashes.
   IpAddress address;
-  uint16_t port = 0;  ///< kNat: rewrites the port; 0: keeps it. Host order.
+  uint16_t port = 0;    ///< kNat: rewrites the port; 0: keeps it. Host order.
   uint32_t weight = 1;  ///< 0 … 65535; 0 is drained.
   BackendState state = BackendState::kUp;
   std::optional<packet::MacAddress> mac;  ///< Next hop; else Setup::next_hop. kMac: its own.
-  std::vector<uint32_t> quic_ids;  ///< Server ids in QUIC connection ids; none is 0.
+  std::vector<uint32_t> quic_ids;         ///< Server ids in QUIC connection ids; none is 0.
 };
 
 /// New flows from `prefix` go to `backend` as long as it takes new flows, whatever its weight.
@@ -80,9 +82,9 @@ struct VipSetup {
   IpAddress address;
   uint8_t host_bits = 0;  ///< The VIP is the prefix without so many bits; 0: one address.
   uint16_t port = 0;      ///< Host order; 0: any.
-  uint8_t protocol = 6;  ///< TCP or UDP.
+  uint8_t protocol = 6;   ///< TCP or UDP.
   Encapsulation encapsulation = Encapsulation::kIp;
-  bool quic = false;  ///< UDP: connection ids choose the backend (docs/maglev-peers.md).
+  bool quic = false;        ///< UDP: connection ids choose the backend (docs/maglev-peers.md).
   bool connections = true;  ///< False: every packet by the ring.
   bool destination_port_only = false;  ///< As SlotRule.
   bool no_source_port = false;         ///< As SlotRule.
@@ -105,7 +107,7 @@ struct Timeouts {
 
 struct Setup {
   Profile profile = Profile::kSluice;
-  uint32_t slots = 0;  ///< Prime; 0: the profile's.
+  uint32_t slots = 0;                     ///< Prime; 0: the profile's.
   std::optional<WeightRule> weight_rule;  ///< Else the profile's.
   /// Of the path to the backends: bytes of the outer IP packet; not set: see MtuOf.
   std::optional<uint32_t> mtu;
@@ -113,7 +115,7 @@ struct Setup {
   /// Outer source addresses; not set: as Katran makes them, from the flow (172.16/16, 100::/8).
   std::optional<IpAddress> source_ipv4, source_ipv6;
   uint16_t gue_port = 6080;
-  bool decrement_ttl = true;  ///< Of the inner packet, as a router does; Katran does not.
+  bool decrement_ttl = true;       ///< Of the inner packet, as a router does; Katran does not.
   uint32_t connections = 1 << 21;  ///< Of each worker's table, 16 bytes each; 0: none.
   uint32_t fragments = 1 << 14;    ///< Of each worker's first-fragment table.
   /// New connections a second and worker above which none is recorded; 0: never.

@@ -145,10 +145,9 @@ void Tables::AddBackend(const Setup& setup, const VipSetup& vip, uint16_t vip_in
   entry.address = backend.address;
   entry.nat_port_be = __builtin_bswap16(backend.port);
   entry.outer = MakeOuter(setup, vip.encapsulation, backend);
-  const bool served_before = index < before.backends_.size() &&
-                             before.backend_keys_[index] == key &&
-                             before.backends_[index].generation != 0 &&
-                             before.backends_[index].address == backend.address;
+  const bool served_before =
+      index < before.backends_.size() && before.backend_keys_[index] == key &&
+      before.backends_[index].generation != 0 && before.backends_[index].address == backend.address;
   if (!Serving(backend)) {
     entry.generation = 0;
   } else if (served_before) {
@@ -170,8 +169,8 @@ void Tables::AddPeers(const Setup& setup) {
   for (const IpAddress& balancer : balancers) {
     BackendSetup peer;
     peer.address = balancer;
-    peers_.push_back({balancer, MakeOuter(redirect, Encapsulation::kIp, peer),
-                      balancer == setup.own_address});
+    peers_.push_back(
+        {balancer, MakeOuter(redirect, Encapsulation::kIp, peer), balancer == setup.own_address});
   }
 }
 

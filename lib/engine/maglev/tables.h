@@ -28,7 +28,7 @@ inline constexpr uint16_t kNobody = 0xffff;
 /// A backend, for the data path. Its index is stable: the same name in the same VIP keeps
 /// index and generation from one epoch to the next; a removed or downed one loses both.
 struct Backend {
-  Outer outer;              ///< What is put in front; if RewritesInPlace only the next hop.
+  Outer outer;  ///< What is put in front; if RewritesInPlace only the next hop.
   IpAddress address;
   uint16_t generation = 0;  ///< 0: not in use.
   uint16_t vip = 0;
@@ -77,9 +77,7 @@ class Tables {
   /// Finds VIPs.
   const VipIndex& index() const { return index_; }
   /// Bytes of the longest inner packet that goes into an outer header of so many bytes.
-  uint32_t MaxInner(uint32_t outer_bytes) const {
-    return std::min(mtu_ - outer_bytes, max_inner_);
-  }
+  uint32_t MaxInner(uint32_t outer_bytes) const { return std::min(mtu_ - outer_bytes, max_inner_); }
 
   /// By index; null generation: a hole.
   const std::vector<Backend>& backends() const { return backends_; }
@@ -125,8 +123,8 @@ class Tables {
   std::vector<std::string> backend_names_;
   std::vector<std::string> backend_keys_;  ///< VIP and name: what makes an index stable.
   std::vector<uint16_t> last_generation_;  ///< By backend index, holes included.
-  uint32_t mtu_ = 0;        ///< Of the path.
-  uint32_t max_inner_ = 0;  ///< Whatever the outer header.
+  uint32_t mtu_ = 0;                       ///< Of the path.
+  uint32_t max_inner_ = 0;                 ///< Whatever the outer header.
   VipIndex index_;
 };
 

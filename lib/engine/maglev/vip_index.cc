@@ -100,16 +100,15 @@ const Vip* VipIndex::FindIpv4Wider(uint64_t key) const {
 
 const Vip* VipIndex::Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const {
   if (!address.ipv6) {
-    const uint64_t destination =
-        packet::Load<uint32_t>(address.bytes.data()) | uint64_t{port_be} << kPortShift;
+    const uint64_t destination = packet::Load<uint32_t>(address.bytes.data()) | uint64_t{port_be}
+                                                                                    << kPortShift;
     return FindIpv4(Ipv4Key(destination, protocol));
   }
   for (const Scope& scope : ipv6_scopes_) {
-    const Vip* const vip =
-        ipv6_places_.Find({.address = Network(address, scope.host_bits),
-                           .port_be = scope.any_port ? uint16_t{0} : port_be,
-                           .protocol = protocol,
-                           .host_bits = scope.host_bits});
+    const Vip* const vip = ipv6_places_.Find({.address = Network(address, scope.host_bits),
+                                              .port_be = scope.any_port ? uint16_t{0} : port_be,
+                                              .protocol = protocol,
+                                              .host_bits = scope.host_bits});
     if (vip != nullptr) return vip;
   }
   return nullptr;

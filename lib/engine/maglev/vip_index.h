@@ -78,8 +78,8 @@ class VipIndex {
    private:
     static size_t Hash(const Place& place) {
       const auto* const words = place.address.bytes.data();
-      const uint64_t rest = uint64_t{place.port_be} << 16 | uint64_t{place.protocol} << 8 |
-                            place.host_bits;
+      const uint64_t rest =
+          uint64_t{place.port_be} << 16 | uint64_t{place.protocol} << 8 | place.host_bits;
       const uint64_t mixed = (packet::Load<uint64_t>(words) ^ rest << 32) * 0x9e3779b97f4a7c15 ^
                              packet::Load<uint64_t>(words + 8) * 0xbf58476d1ce4e5b9;
       return (mixed ^ mixed >> 29) * 0x94d049bb133111eb >> 32;

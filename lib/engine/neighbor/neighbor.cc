@@ -30,7 +30,7 @@ constexpr uint8_t kEchoRequest = 8, kEchoReply = 0;
 constexpr uint8_t kEchoRequestIpv6 = 128, kEchoReplyIpv6 = 129;
 constexpr uint8_t kSolicitation = 135, kAdvertisement = 136;
 constexpr uint8_t kSourceLinkAddress = 1, kTargetLinkAddress = 2;  // ND options.
-constexpr uint32_t kSolicitationBytes = 24;   // Without options.
+constexpr uint32_t kSolicitationBytes = 24;                        // Without options.
 constexpr uint32_t kAdvertisementBytes = 32;  // With a target link-layer address.
 constexpr uint16_t kArpEthernet = 1, kArpRequest = 1, kArpReply = 2;
 
@@ -63,8 +63,7 @@ uint32_t UpperBytes(const Headers& headers) { return headers.end - headers.l4; }
 
 uint64_t Icmpv6Sum(const uint8_t* frame, const Headers& headers) {
   return packet::SumBytes(frame + headers.l4, UpperBytes(headers),
-                          packet::PseudoHeaderSumIpv6(frame + headers.l3,
-                                                      packet::kProtocolIcmpv6,
+                          packet::PseudoHeaderSumIpv6(frame + headers.l3, packet::kProtocolIcmpv6,
                                                       UpperBytes(headers)));
 }
 
@@ -91,8 +90,8 @@ Neighbor::Outcome Neighbor::AnswerArp(uint8_t* frame, uint32_t length,
                                       const Headers& headers) const {
   const Outcome not_mine{packet::kForward, false, length};
   uint8_t* arp = frame + headers.l3;
-  if (LoadBe16(arp) != kArpEthernet || LoadBe16(arp + 2) != packet::kEtherTypeIpv4 ||
-      arp[4] != 6 || arp[5] != 4 || LoadBe16(arp + 6) != kArpRequest) {
+  if (LoadBe16(arp) != kArpEthernet || LoadBe16(arp + 2) != packet::kEtherTypeIpv4 || arp[4] != 6 ||
+      arp[5] != 4 || LoadBe16(arp + 6) != kArpRequest) {
     return not_mine;
   }
   if (!own_.IsOurMac(frame) && Load<MacAddress>(frame) != kBroadcast) return not_mine;
@@ -102,8 +101,7 @@ Neighbor::Outcome Neighbor::AnswerArp(uint8_t* frame, uint32_t length,
   const auto asker = Load<Ipv4Address>(arp + 14);
   // A probe (RFC 5227) asks from 0.0.0.0 and is owed an answer; a claim of our own
   // address is no question.
-  if (!packet::IsHostMac(asker_mac.data()) || !packet::IsHostMac(frame + 6) ||
-      own_.Owns(asker) ||
+  if (!packet::IsHostMac(asker_mac.data()) || !packet::IsHostMac(frame + 6) || own_.Owns(asker) ||
       (asker != kUnspecifiedIpv4 && !packet::IsHost(asker))) {
     return {packet::Drop(kBadSource), true, length};
   }

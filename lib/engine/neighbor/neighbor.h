@@ -43,7 +43,7 @@ class Neighbor {
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
       "neighbor_malformed", "neighbor_bad_checksum", "neighbor_bad_source",
-      "neighbor_hop_limit", "neighbor_unsupported", "neighbor_no_room"};
+      "neighbor_hop_limit", "neighbor_unsupported",  "neighbor_no_room"};
 
   explicit Neighbor(const packet::MacAddress& mac) : own_(mac) {}
 
@@ -55,7 +55,8 @@ class Neighbor {
   /// keeps VLAN tags and Ethernet padding. An advertisement may be longer than
   /// the frame by up to 8 bytes of its tailroom.
   std::optional<packet::Verdict> Process(packet::Frame& frame, uint64_t /*now*/) const {
-    if (!MayConcern(frame)) [[likely]] return std::nullopt;
+    if (!MayConcern(frame)) [[likely]]
+      return std::nullopt;
     const Outcome outcome = Answer(frame.data, frame.length, frame.tailroom);
     if (!outcome.mine) return std::nullopt;
     frame.tailroom = frame.tailroom + frame.length - outcome.length;
@@ -118,12 +119,15 @@ class WithNeighbor {
       : neighbor_(neighbor), engine_(std::forward<Arguments>(arguments)...) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    if (const auto verdict = Answer(frame, now)) [[unlikely]] return *verdict;
+    if (const auto verdict = Answer(frame, now)) [[unlikely]]
+      return *verdict;
     return packet::ProcessFrame(engine_, frame, now);
   }
   template <packet::Burst Burst>
-  void ProcessBurst(Burst& burst, uint64_t now)
-    requires requires(Engine& engine, packet::OneFrame& one) { engine.ProcessBurst(one, now); }
+  void ProcessBurst(Burst& burst, uint64_t now) requires
+      requires(Engine& engine, packet::OneFrame& one) {
+    engine.ProcessBurst(one, now);
+  }
   {
     std::optional<packet::Verdict> verdict;
     packet::DivideBurst(
@@ -133,19 +137,13 @@ class WithNeighbor {
   }
 
   // What else the engine may have.
-  void Prepare(const uint8_t* frame, uint32_t length)
-    requires requires(Engine& engine) { engine.Prepare(frame, length); }
-  {
-    engine_.Prepare(frame, length);
+  void Prepare(const uint8_t* frame, uint32_t length) requires requires(Engine& engine) {
+    engine.Prepare(frame, length);
   }
-  void AtRest(uint64_t now)
-    requires requires(Engine& engine) { engine.AtRest(now); }
-  {
-    engine_.AtRest(now);
-  }
-  void set_outbox(packet::Outbox outbox)
-    requires packet::Sender<Engine>
-  {
+  { engine_.Prepare(frame, length); }
+  void AtRest(uint64_t now) requires requires(Engine& engine) { engine.AtRest(now); }
+  { engine_.AtRest(now); }
+  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
     engine_.set_outbox(outbox);
   }
 

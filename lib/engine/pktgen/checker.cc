@@ -15,8 +15,8 @@ Checker::Checker(const Traffic& traffic, std::vector<SequenceWindow*> windows, B
   for (size_t stream = 0; stream < streams_; ++stream) {
     for (uint32_t worker = 0; worker < workers_; ++worker) {
       const FrameSet& frames = traffic.share(stream, worker).frames;
-      sequences_.push_back({windows[stream * workers_ + worker], &frames,
-                            std::vector<uint64_t>(frames.flows())});
+      sequences_.push_back(
+          {windows[stream * workers_ + worker], &frames, std::vector<uint64_t>(frames.flows())});
     }
   }
 }
@@ -39,8 +39,8 @@ void Checker::AddReordered(SeenCounters& counters, uint64_t extent) {
 /// The run's number is what makes a damaged tag ours: one that differs in more than two bits is
 /// somebody else's.
 void Checker::Blame(uint32_t length, const Tag& tag, bool whole) {
-  const bool ours = length >= kTagBytes && !whole &&
-                    std::popcount(static_cast<uint16_t>(tag.run ^ run_)) <= 2;
+  const bool ours =
+      length >= kTagBytes && !whole && std::popcount(static_cast<uint16_t>(tag.run ^ run_)) <= 2;
   if (!ours) {
     others_.store(others() + 1, std::memory_order_relaxed);
     return;

@@ -22,16 +22,16 @@ namespace sluice::engine::pktgen {
 /// Of one stream at one worker. That worker writes; any thread reads.
 struct SeenCounters {
   enum Kind : uint8_t {
-    kBytes,       ///< Of those received, without FCS.
-    kDuplicated,  ///< Had come before.
-    kReordered,   ///< Of those received: behind a later frame of its flow.
-    kExtent,      ///< Sum over these: by how many numbers of the stream.
-    kMostExtent,  ///< The greatest of these.
-    kDamaged,     ///< Known by its tag, but its payload is not as sent.
+    kBytes,         ///< Of those received, without FCS.
+    kDuplicated,    ///< Had come before.
+    kReordered,     ///< Of those received: behind a later frame of its flow.
+    kExtent,        ///< Sum over these: by how many numbers of the stream.
+    kMostExtent,    ///< The greatest of these.
+    kDamaged,       ///< Known by its tag, but its payload is not as sent.
     kDamagedTwice,  ///< The same of a frame that had come before.
-    kUnreadable,  ///< The tag is damaged; of this stream, as far as one can tell.
-    kLate,        ///< So late that nobody knows any more whether it had come before.
-    kVariation,   ///< ns: sum of how far each latency is from that of the frame before (RFC 3393).
+    kUnreadable,    ///< The tag is damaged; of this stream, as far as one can tell.
+    kLate,          ///< So late that nobody knows any more whether it had come before.
+    kVariation,  ///< ns: sum of how far each latency is from that of the frame before (RFC 3393).
     kKinds
   };
   std::array<std::atomic<uint64_t>, kKinds> values{};
@@ -46,7 +46,8 @@ struct SeenCounters {
   }
   void AddLatency(uint64_t ns) {
     latency.Record(ns);
-    if (last_ns != kNone) [[likely]] Add(kVariation, ns > last_ns ? ns - last_ns : last_ns - ns);
+    if (last_ns != kNone) [[likely]]
+      Add(kVariation, ns > last_ns ? ns - last_ns : last_ns - ns);
     last_ns = ns;
   }
   uint64_t Get(Kind kind) const { return values[kind].load(std::memory_order_relaxed); }

@@ -16,11 +16,11 @@ namespace sluice::engine::pktgen {
 class FrameSet {
  public:
   struct Entry {
-    uint64_t at = 0;         ///< Offset of the first byte.
-    uint32_t flow = 0;       ///< Frames of one flow must stay in order.
-    uint16_t length = 0;     ///< Bytes, without FCS.
-    uint16_t payload = 0;    ///< Offset of what a device returns as it was sent, up to the tag.
-    bool tagged = false;     ///< The last kTagBytes are the tag.
+    uint64_t at = 0;       ///< Offset of the first byte.
+    uint32_t flow = 0;     ///< Frames of one flow must stay in order.
+    uint16_t length = 0;   ///< Bytes, without FCS.
+    uint16_t payload = 0;  ///< Offset of what a device returns as it was sent, up to the tag.
+    bool tagged = false;   ///< The last kTagBytes are the tag.
   };
 
   /// Appends a copy of a frame. A tagged one has room for the tag behind `payload`.

@@ -37,8 +37,8 @@ void WritePacket(const HeaderSpec& spec, uint64_t n, uint8_t* ip, uint32_t bytes
   uint8_t* const l4 = ip + header;
   const uint32_t l4_bytes = bytes - header;
   const auto service = static_cast<uint8_t>(spec.service.At(n));
-  const uint8_t protocol = IsIcmp(spec) ? (v6 ? packet::kProtocolIcmpv6 : packet::kProtocolIcmp)
-                                        : spec.protocol;
+  const uint8_t protocol =
+      IsIcmp(spec) ? (v6 ? packet::kProtocolIcmpv6 : packet::kProtocolIcmp) : spec.protocol;
   if (v6) {
     StoreBe32(ip, 6u << 28 | uint32_t{service} << 20);
     StoreBe16(ip + 4, static_cast<uint16_t>(l4_bytes));
@@ -106,8 +106,8 @@ uint32_t HeaderSpec::bytes() const {
   const uint32_t l4 = protocol == packet::kProtocolTcp ? packet::kTcpMinHeaderBytes
                       : IsIcmp(*this)                  ? packet::kIcmpHeaderBytes
                                                        : packet::kUdpHeaderBytes;
-  return packet::kEthernetHeaderBytes +
-         static_cast<uint32_t>(tags.size()) * packet::kVlanTagBytes + ip + l4;
+  return packet::kEthernetHeaderBytes + static_cast<uint32_t>(tags.size()) * packet::kVlanTagBytes +
+         ip + l4;
 }
 
 std::vector<const Field*> HeaderSpec::fields() const {

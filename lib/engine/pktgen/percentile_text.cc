@@ -24,18 +24,17 @@ double Deviation(const workload::Histogram& histogram) {
   double squares = 0;
   histogram.ForEachBucket([&](uint64_t lowest, uint64_t highest, uint64_t count) {
     const double middle = (static_cast<double>(lowest) + static_cast<double>(highest)) / 2;
-    squares += (middle - histogram.mean()) * (middle - histogram.mean()) *
-               static_cast<double>(count);
+    squares +=
+        (middle - histogram.mean()) * (middle - histogram.mean()) * static_cast<double>(count);
   });
-  return histogram.count() == 0 ? 0
-                                : std::sqrt(squares / static_cast<double>(histogram.count()));
+  return histogram.count() == 0 ? 0 : std::sqrt(squares / static_cast<double>(histogram.count()));
 }
 
 }  // namespace
 
 std::string PercentileText(const workload::Histogram& histogram, double unit) {
-  std::string text = absl::StrFormat("%12s %14s %10s %14s\n\n", "Value", "Percentile",
-                                     "TotalCount", "1/(1-Percentile)");
+  std::string text = absl::StrFormat("%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
+                                     "1/(1-Percentile)");
   const uint64_t total = histogram.count();
   uint64_t seen = 0;
   double level = 0;
@@ -58,8 +57,7 @@ std::string PercentileText(const workload::Histogram& histogram, double unit) {
                         histogram.mean() / unit, Deviation(histogram) / unit);
   absl::StrAppendFormat(&text, "#[Max     = %12.3f, Total count    = %12d]\n",
                         static_cast<double>(histogram.max()) / unit, total);
-  absl::StrAppendFormat(&text, "#[Buckets = %12d, SubBuckets     = %12d]\n", kBuckets,
-                        kSubBuckets);
+  absl::StrAppendFormat(&text, "#[Buckets = %12d, SubBuckets     = %12d]\n", kBuckets, kSubBuckets);
   return text;
 }
 

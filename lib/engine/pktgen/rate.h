@@ -41,8 +41,8 @@ struct Rate {
   friend bool operator==(const Rate&, const Rate&) = default;
 };
 
-/// "10Mpps" or "10M", "5Gbps", "80%", "max": unlimited. Nothing if `text` is none of these, or is not within
-/// 0.001 … 10^12 packets, 1 … 10^13 bits, 0.0001 … 100 %.
+/// "10Mpps" or "10M", "5Gbps", "80%", "max": unlimited. Nothing if `text` is none of these, or is
+/// not within 0.001 … 10^12 packets, 1 … 10^13 bits, 0.0001 … 100 %.
 std::optional<Rate> ParseRate(std::string_view text);
 /// What to give instead.
 inline constexpr std::string_view kRateFix =

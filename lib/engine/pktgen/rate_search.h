@@ -39,8 +39,9 @@ struct RateSearch {
   /// Share of the frames sent that may be lost: 0 for the non-drop rate (NDR), above it for the
   /// partial drop rate (PDR).
   double tolerated_loss = 0;
-  /// Relative width of the interval asked for; it is wider where trials show so. A device with a buffer hides an excess of less than
-  /// the buffer over a trial: precision * rate * trial_s should be more frames than it holds.
+  /// Relative width of the interval asked for; it is wider where trials show so. A device with a
+  /// buffer hides an excess of less than the buffer over a trial: precision * rate * trial_s should
+  /// be more frames than it holds.
   double precision = 0.005;
   /// Of a trial that is judged; RFC 2544 asks for 60 s.
   double trial_s = 10;
@@ -87,7 +88,8 @@ struct FoundRate {
 /// judges both ends of the interval by full trials, which are repeated until three more say one
 /// thing than the other, and both ends once more when the search is over. An end that does not hold
 /// then moves away from the other: the interval is wider than asked for where the device's rate
-/// wanders, up to a quarter; beyond, there is no verdict. Disturbed trials are repeated, ten times at most.
+/// wanders, up to a quarter; beyond, there is no verdict. Disturbed trials are repeated, ten times
+/// at most.
 FoundRate FindRate(const RateSearch& search, Measure measure);
 
 }  // namespace sluice::engine::pktgen

@@ -20,8 +20,8 @@ Sender::Sender(const Traffic& traffic, uint32_t worker, std::vector<SequenceWind
 
 inline void Sender::PlanNext(uint32_t index, uint64_t departure_ps, bool scheduled) {
   Stream& stream = streams_[index];
-  plan_[planned_++] = {index, stream.next, departure_ps,
-                       &stream.share->frames.entry(stream.entry), scheduled};
+  plan_[planned_++] = {index, stream.next, departure_ps, &stream.share->frames.entry(stream.entry),
+                       scheduled};
   ++stream.next;
   if (++stream.entry == stream.share->frames.size()) stream.entry = 0;
 }
@@ -105,7 +105,8 @@ void Sender::Sent(uint32_t count, uint64_t now_ps) {
       const Planned& frame = plan_[i];
       bytes += frame.entry->length;
       earliest_ps = std::min(earliest_ps, frame.departure_ps);
-      if (!frame.entry->tagged) [[unlikely]] ForgetUntagged(frame);
+      if (!frame.entry->tagged) [[unlikely]]
+        ForgetUntagged(frame);
     }
     SentCounters::Add(counters_[stream].pkts, i - first);
     SentCounters::Add(counters_[stream].bytes, bytes);

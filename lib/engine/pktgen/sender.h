@@ -77,9 +77,9 @@ class Sender {
     const Share* share;
     Departures departures;
     SequenceWindow* window;
-    uint64_t next = 0;     ///< Sequence number, or frame, that is planned next.
-    uint64_t entry = 0;    ///< next modulo the number of frames.
-    uint64_t turns = 0;    ///< Frames that were due, those given up among them.
+    uint64_t next = 0;   ///< Sequence number, or frame, that is planned next.
+    uint64_t entry = 0;  ///< next modulo the number of frames.
+    uint64_t turns = 0;  ///< Frames that were due, those given up among them.
   };
   struct Planned {
     uint32_t stream;

@@ -56,11 +56,11 @@ std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string*
   const uint64_t cycle = Cycle(spec);
   const auto most = static_cast<uint64_t>(spec.sizes.most());
   if (cycle > kMostFrames || cycle * ((most + 63) & ~uint64_t{63}) > kMostBytes) {
-    *error = "its fields repeat after " +
-             (cycle > kMostFrames ? "more than " + std::to_string(kMostFrames)
-                                  : std::to_string(cycle)) +
-             " frames, too many to keep: give fewer values, or numbers of values that divide "
-             "each other";
+    *error =
+        "its fields repeat after " +
+        (cycle > kMostFrames ? "more than " + std::to_string(kMostFrames) : std::to_string(cycle)) +
+        " frames, too many to keep: give fewer values, or numbers of values that divide "
+        "each other";
     return nullptr;
   }
   auto frames = std::make_shared<FrameSet>();
@@ -70,9 +70,8 @@ std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string*
   for (uint64_t n = 0; n < cycle; ++n) {
     const auto size = static_cast<uint32_t>(spec.sizes.At(n));
     if (size < spec.least_size() || size > kMaxSize) {
-      *error = "a size of " + std::to_string(size) + ": give " +
-               std::to_string(spec.least_size()) + " to " + std::to_string(kMaxSize) +
-               ", its headers and the tag included";
+      *error = "a size of " + std::to_string(size) + ": give " + std::to_string(spec.least_size()) +
+               " to " + std::to_string(kMaxSize) + ", its headers and the tag included";
       return nullptr;
     }
     const uint32_t length = size - packet::kFcsBytes;

@@ -42,8 +42,8 @@ struct HeaderSpec {
   uint8_t ip_version = 4;  ///< 4 or 6.
   Field source = Field::Value{0x0a00'0001};
   Field destination = Field::Value{0xc612'0001};  // 198.18.0.1, of RFC 2544's own range.
-  Field service = 0;                               ///< Type of service, or traffic class.
-  uint8_t hops = 64;                               ///< TTL, or hop limit.
+  Field service = 0;                              ///< Type of service, or traffic class.
+  uint8_t hops = 64;                              ///< TTL, or hop limit.
 
   uint8_t protocol = packet::kProtocolUdp;  ///< Or TCP, or ICMP (ICMPv6 over IPv6: echo requests).
   Field source_port = 1024;                 ///< ICMP: the identifier.
@@ -58,7 +58,7 @@ struct HeaderSpec {
 /// A frame in a UDP datagram over IPv4: RFC 7348.
 struct VxlanSpec {
   static constexpr uint16_t kPort = 4789;
-  HeaderSpec outer;  ///< IPv4 and UDP.
+  HeaderSpec outer;   ///< IPv4 and UDP.
   Field network = 1;  ///< VNI, 0 … 2^24 - 1.
 };
 

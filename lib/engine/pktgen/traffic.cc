@@ -11,14 +11,18 @@ namespace {
 
 /// Bits per second of a phase; 0 if it is as fast as frames are taken.
 double BitsOf(const Rate& rate, const FrameSet& frames, uint64_t line_bps) {
-  const double bits = static_cast<double>(LayerOneBits(0)) +
-                      8 * static_cast<double>(frames.layer_two_bytes()) /
-                          static_cast<double>(frames.size());
+  const double bits =
+      static_cast<double>(LayerOneBits(0)) +
+      8 * static_cast<double>(frames.layer_two_bytes()) / static_cast<double>(frames.size());
   switch (rate.unit) {
-    case Rate::Unit::kPackets: return rate.value * bits;
-    case Rate::Unit::kBits: return rate.value;
-    case Rate::Unit::kPercent: return rate.value / 100 * static_cast<double>(line_bps);
-    default: return 0;
+    case Rate::Unit::kPackets:
+      return rate.value * bits;
+    case Rate::Unit::kBits:
+      return rate.value;
+    case Rate::Unit::kPercent:
+      return rate.value / 100 * static_cast<double>(line_bps);
+    default:
+      return 0;
   }
 }
 
@@ -86,9 +90,8 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
     const uint64_t limit =
         copies ? spec.frames / workers + (worker < spec.frames % workers)
                : spec.frames / all->size() * indices.size() +
-                     static_cast<uint64_t>(std::ranges::count_if(indices, [&](size_t index) {
-                       return index < spec.frames % all->size();
-                     }));
+                     static_cast<uint64_t>(std::ranges::count_if(
+                         indices, [&](size_t index) { return index < spec.frames % all->size(); }));
     if (indices.empty()) {
       shares_.push_back({std::move(frames), Departures({}, spec.arrivals, 0), 0});
       continue;
@@ -111,12 +114,13 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
       const Gap whole(phase.rate, options_.line_bps);
       const bool bits = phase.rate.unit != Rate::Unit::kPackets;
       const uint64_t part_cost =
-          copies ? 1 : bits ? LayerOneBits(0) * frames.size() + 8 * frames.layer_two_bytes()
-                            : frames.size();
-      const uint64_t whole_cost =
-          copies ? workers
-                 : bits ? LayerOneBits(0) * all->size() + 8 * all->layer_two_bytes()
-                        : all->size();
+          copies ? 1
+          : bits ? LayerOneBits(0) * frames.size() + 8 * frames.layer_two_bytes()
+                 : frames.size();
+      const uint64_t whole_cost = copies ? workers
+                                  : bits
+                                      ? LayerOneBits(0) * all->size() + 8 * all->layer_two_bytes()
+                                      : all->size();
       // Workers begin one behind the other, so that they do not send together.
       const auto mean = static_cast<uint32_t>(all->layer_two_bytes() / all->size());
       parts.push_back({TicksOf(phase.start_ps) + whole.Behind(mean) * worker,
@@ -125,9 +129,8 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
                        phase.rate.unit == Rate::Unit::kUnlimited});
       end_ps = std::max(end_ps, phase.end_ps);
     }
-    shares_.push_back({std::move(frames), Departures(std::move(parts), spec.arrivals,
-                                                     spec.seed + worker),
-                       limit});
+    shares_.push_back({std::move(frames),
+                       Departures(std::move(parts), spec.arrivals, spec.seed + worker), limit});
   }
   end_ps_ = std::max(end_ps_, end_ps);
   return true;

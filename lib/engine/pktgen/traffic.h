@@ -24,9 +24,9 @@ struct Share {
 
 struct TrafficOptions {
   uint32_t workers = 1;
-  uint64_t line_bps = 0;        ///< 0: not known; percentages are refused.
-  uint64_t end_ps = kNever;     ///< Nothing is due from then on.
-  uint16_t run = 0;             ///< In all tags.
+  uint64_t line_bps = 0;     ///< 0: not known; percentages are refused.
+  uint64_t end_ps = kNever;  ///< Nothing is due from then on.
+  uint16_t run = 0;          ///< In all tags.
 };
 
 class Traffic {
@@ -52,7 +52,7 @@ class Traffic {
   TrafficOptions options_;
   std::vector<std::string> names_;
   std::vector<std::shared_ptr<const FrameSet>> frames_;  ///< Of all workers, by stream.
-  std::vector<Share> shares_;  ///< By stream, then worker.
+  std::vector<Share> shares_;                            ///< By stream, then worker.
   uint64_t end_ps_ = 0;
 };
 

@@ -20,8 +20,7 @@ uint64_t Less(uint64_t from, uint64_t amount) { return from - std::min(from, amo
 Trial::Trial(const Traffic& traffic, const TrialOptions& options) : traffic_(traffic) {
   const uint32_t workers = traffic.options().workers;
   const size_t count = traffic.streams() * workers;
-  const uint64_t numbers =
-      std::max(std::bit_floor(kNumbers / count), 16 * SequenceWindow::kMargin);
+  const uint64_t numbers = std::max(std::bit_floor(kNumbers / count), 16 * SequenceWindow::kMargin);
   std::vector<SequenceWindow*> all;
   for (size_t i = 0; i < count; ++i) {
     windows_.push_back(std::make_unique<SequenceWindow>(numbers, workers > 1));
@@ -51,8 +50,7 @@ StreamResult Trial::ResultOf(size_t stream, bool at_rest) const {
     result.duplicated += seen.Get(Seen::kDuplicated);
     result.reordered += seen.Get(Seen::kReordered);
     extents += seen.Get(Seen::kExtent);
-    result.reorder_extent_max =
-        std::max(result.reorder_extent_max, seen.Get(Seen::kMostExtent));
+    result.reorder_extent_max = std::max(result.reorder_extent_max, seen.Get(Seen::kMostExtent));
     excused += seen.Get(Seen::kDamaged) + seen.Get(Seen::kUnreadable);
     result.corrupted += seen.Get(Seen::kDamagedTwice);
     result.late += seen.Get(Seen::kLate);

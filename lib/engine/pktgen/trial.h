@@ -28,9 +28,9 @@ struct LostRange {
 struct StreamResult {
   std::string name;
   uint64_t sent = 0;
-  uint64_t sent_bytes = 0;      ///< Without FCS.
-  uint64_t unsent = 0;          ///< The generator's own loss: not sent in time.
-  uint64_t untagged = 0;        ///< Of those sent: nothing more is known of them.
+  uint64_t sent_bytes = 0;  ///< Without FCS.
+  uint64_t unsent = 0;      ///< The generator's own loss: not sent in time.
+  uint64_t untagged = 0;    ///< Of those sent: nothing more is known of them.
   uint64_t received = 0;
   uint64_t received_bytes = 0;
   uint64_t lost = 0;

@@ -47,7 +47,8 @@ Verdict Server::Process(packet::Frame& frame, uint64_t /*now*/) {
   uint8_t message[wire::kMaxReplyBytes];
   if (error == FrameError::kNone) [[likely]] {
     const Services::Found found = services_->Find(read.datagram.port, read.call);
-    if (found.lookup.stat == AcceptStat::kSuccess) [[likely]] return Serve(frame, read, found);
+    if (found.lookup.stat == AcceptStat::kSuccess) [[likely]]
+      return Serve(frame, read, found);
     if (!services_->HasPort(read.datagram.port)) return packet::kPass;
     const uint32_t bytes = wire::WriteNotFound(message, read.call.xid, found.lookup);
     return Refuse(frame, read, message, bytes, device::rpc::CounterOf(found.lookup.stat));
@@ -120,8 +121,7 @@ void Server::MoveTo(uint8_t* data, packet::Frame& frame, const wire::CallFrame& 
   frame.data = data;
 }
 
-Verdict Server::RefuseAccepted(packet::Frame& frame, const wire::CallFrame& read,
-                               AcceptStat stat) {
+Verdict Server::RefuseAccepted(packet::Frame& frame, const wire::CallFrame& read, AcceptStat stat) {
   uint8_t message[wire::kMaxReplyBytes];
   const uint32_t bytes = wire::WriteAccepted(message, read.call.xid, stat);
   return Refuse(frame, read, message, bytes, device::rpc::CounterOf(stat));

@@ -69,8 +69,8 @@ class Server {
   /// The frame, with the call's headers, is at `data` now.
   static void MoveTo(uint8_t* data, packet::Frame& frame, const wire::CallFrame& read);
   /// Answers with a message that is not a result.
-  packet::Verdict Refuse(packet::Frame& frame, const wire::CallFrame& read,
-                         const uint8_t* message, uint32_t bytes, RpcCounter counter);
+  packet::Verdict Refuse(packet::Frame& frame, const wire::CallFrame& read, const uint8_t* message,
+                         uint32_t bytes, RpcCounter counter);
   packet::Verdict RefuseAccepted(packet::Frame& frame, const wire::CallFrame& read,
                                  wire::AcceptStat stat);
 

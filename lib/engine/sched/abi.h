@@ -15,9 +15,9 @@ namespace sluice::engine::sched {
 
 /// A task's name, never used again. Above 0; the rest is special to transactions.
 using Gtid = int64_t;
-inline constexpr Gtid kNoTask = 0;     ///< Only takes the CPU from who has it.
-inline constexpr Gtid kAgentTask = -1; ///< Wakes the agent of that CPU; runs nothing.
-inline constexpr Gtid kIdleTask = -2;  ///< The CPU idles.
+inline constexpr Gtid kNoTask = 0;      ///< Only takes the CPU from who has it.
+inline constexpr Gtid kAgentTask = -1;  ///< Wakes the agent of that CPU; runs nothing.
+inline constexpr Gtid kIdleTask = -2;   ///< The CPU idles.
 
 using CpuId = uint16_t;
 inline constexpr CpuId kMaxCpus = 64;  ///< A set of CPUs is one word.
@@ -57,20 +57,21 @@ enum class MessageType : uint16_t {
 };
 
 /// Message flags.
-inline constexpr uint8_t kRunnable = 1u << 0;     ///< NEW: the task can run at once.
-inline constexpr uint8_t kWasLatched = 1u << 1;   ///< PREEMPT, BLOCKED, YIELD: it never got onto the CPU.
-inline constexpr uint8_t kDeferrable = 1u << 2;   ///< WAKEUP: the task does not mind to wait.
-inline constexpr uint8_t kWasCurrent = 1u << 3;   ///< DEPARTED: it was on the CPU.
+inline constexpr uint8_t kRunnable = 1u << 0;  ///< NEW: the task can run at once.
+inline constexpr uint8_t kWasLatched =
+    1u << 1;  ///< PREEMPT, BLOCKED, YIELD: it never got onto the CPU.
+inline constexpr uint8_t kDeferrable = 1u << 2;     ///< WAKEUP: the task does not mind to wait.
+inline constexpr uint8_t kWasCurrent = 1u << 3;     ///< DEPARTED: it was on the CPU.
 inline constexpr uint8_t kBoostPriority = 1u << 4;  ///< PREEMPT: by the host, not for an agent.
 
 /// An event at the host.
 struct Message {
   MessageType type = MessageType::kNop;
-  CpuId cpu = 0;           ///< Where it happened; WAKEUP: where the task last ran.
-  uint32_t seqnum = 0;     ///< The task's barrier behind this message (a CPU message: the agent's).
+  CpuId cpu = 0;        ///< Where it happened; WAKEUP: where the task last ran.
+  uint32_t seqnum = 0;  ///< The task's barrier behind this message (a CPU message: the agent's).
   Gtid gtid = kNoTask;
-  Nanoseconds runtime = 0; ///< Total time of the task on CPUs.
-  uint32_t cpu_seqnum = 0; ///< Of `cpu`: grows when what runs there changes.
+  Nanoseconds runtime = 0;  ///< Total time of the task on CPUs.
+  uint32_t cpu_seqnum = 0;  ///< Of `cpu`: grows when what runs there changes.
   uint8_t flags = 0;
   uint8_t task_class = 0;  ///< QoS or SLO class; 0 is the most urgent.
   uint16_t group = 0;      ///< Of tasks that belong together (a VM's vCPUs); 0: none.
@@ -85,7 +86,7 @@ inline constexpr uint16_t kDoNotPreempt = 1u << 1;    ///< Refuse if a task is o
 inline constexpr uint16_t kRunFlags = kNeedCpuNotIdle | kDoNotPreempt;
 /// Transaction commit flags. None: at the first opportunity.
 inline constexpr uint16_t kCommitAtSchedule = 1u << 0;  ///< Prestaged: when the CPU next schedules.
-inline constexpr uint16_t kAllowTaskOnCpu = 1u << 1;    ///< The task may be on this very CPU already.
+inline constexpr uint16_t kAllowTaskOnCpu = 1u << 1;  ///< The task may be on this very CPU already.
 inline constexpr uint16_t kCommitFlags = kCommitAtSchedule | kAllowTaskOnCpu;
 
 /// A decision: this task, on this CPU, if the state still is what the agent saw.
@@ -106,21 +107,21 @@ struct Transaction {
 /// ghOSt's state word of a transaction: what it came to. No other value is a status.
 enum class Status : int32_t {
   kComplete = INT_MIN,
-  kAborted,             ///< Recalled in time.
-  kTargetOnCpu,         ///< Runs on another CPU.
-  kTargetStale,         ///< The task changed since the agent looked.
+  kAborted,      ///< Recalled in time.
+  kTargetOnCpu,  ///< Runs on another CPU.
+  kTargetStale,  ///< The task changed since the agent looked.
   kTargetNotFound,
   kTargetNotRunnable,
   kAgentStale,
   kCpuOffline,
-  kCpuUnavailable,      ///< A task of a higher class of the host's has the CPU.
+  kCpuUnavailable,  ///< A task of a higher class of the host's has the CPU.
   kInvalidFlags,
   kInvalidTarget,
-  kNotPermitted,        ///< The CPU is not in the task's affinity.
+  kNotPermitted,  ///< The CPU is not in the task's affinity.
   kInvalidCpu,
   kNoAgent,
   kUnsupportedVersion,
-  kPoisoned,            ///< Another one of its sync group was refused.
+  kPoisoned,  ///< Another one of its sync group was refused.
 };
 inline constexpr int32_t kStatuses = 16;
 
@@ -139,19 +140,20 @@ struct Outcome {
   uint32_t task_barrier = 0;  ///< Of the task named; 0 if there is none.
   uint32_t task_flags = 0;    ///< StatusFlag.
   uint32_t cpu_seqnum = 0;
-  Gtid gtid = kNoTask;        ///< That the transaction named.
-  Gtid current = kNoTask;     ///< Who is on the CPU now.
-  Nanoseconds time = 0;       ///< The host's clock.
+  Gtid gtid = kNoTask;     ///< That the transaction named.
+  Gtid current = kNoTask;  ///< Who is on the CPU now.
+  Nanoseconds time = 0;    ///< The host's clock.
 
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
 constexpr offload::Item Encode(const Message& m) {
-  return {{uint64_t{static_cast<uint16_t>(m.type)} | uint64_t{m.cpu} << 16 | uint64_t{m.seqnum} << 32,
-           static_cast<uint64_t>(m.gtid), m.runtime,
-           m.cpu_seqnum | uint64_t{m.flags} << 32 | uint64_t{m.task_class} << 40 |
-               uint64_t{m.group} << 48,
-           m.affinity}};
+  return {
+      {uint64_t{static_cast<uint16_t>(m.type)} | uint64_t{m.cpu} << 16 | uint64_t{m.seqnum} << 32,
+       static_cast<uint64_t>(m.gtid), m.runtime,
+       m.cpu_seqnum | uint64_t{m.flags} << 32 | uint64_t{m.task_class} << 40 |
+           uint64_t{m.group} << 48,
+       m.affinity}};
 }
 constexpr Message DecodeMessage(const offload::Item& item) {
   const auto& w = item.word;

@@ -8,8 +8,8 @@
 //
 // A task is in exactly one place: queued (with the policy), committed to a CPU and unresolved,
 // on a CPU, or blocked (agent_view.h). After ghOSt's FIFO and Shinjuku agents. Prestaging is Wave's
-// (docs/wave.md, "Prestaging"): one decision per CPU in advance, refilled when it was used, recalled
-// when the policy prefers another.
+// (docs/wave.md, "Prestaging"): one decision per CPU in advance, refilled when it was used,
+// recalled when the policy prefers another.
 #pragma once
 
 #include <array>
@@ -36,14 +36,14 @@ struct AgentOptions {
 
 struct AgentCounters {
   uint64_t messages = 0;
-  uint64_t decisions = 0;         ///< Transactions committed.
+  uint64_t decisions = 0;  ///< Transactions committed.
   uint64_t enforced = 0;
   std::array<uint64_t, kStatuses> refused{};  ///< By Status - kComplete.
-  uint64_t preemptions = 0;       ///< Decisions that take a CPU from somebody.
+  uint64_t preemptions = 0;                   ///< Decisions that take a CPU from somebody.
   uint64_t prestaged = 0;
   uint64_t recalled_in_time = 0;
   uint64_t recalled_too_late = 0;
-  uint64_t losses = 0;            ///< Times that everything had to be learnt again.
+  uint64_t losses = 0;  ///< Times that everything had to be learnt again.
   /// Messages about tasks that it does not know or has no room for, about CPUs that are not its
   /// own, and of no type; outcomes of no status.
   uint64_t unknown_tasks = 0;
@@ -51,12 +51,13 @@ struct AgentCounters {
 
 /// `channel` outlives it. One thread.
 template <typename P, offload::NicChannel C>
-  requires Policy<P>
+requires Policy<P>
 class Agent {
  public:
   /// Knows nothing, and asks the host for every task.
   Agent(P policy, C& channel, const AgentOptions& options)
-      : options_(options), channel_(&channel),
+      : options_(options),
+        channel_(&channel),
         view_(std::move(policy), options.cpus, options.max_tasks) {
     channel_->RequestRestart();
   }
@@ -149,14 +150,17 @@ class Agent {
         // Once for all decisions that met with this.
         if (decision.losses == counters_.losses) StartAnew(now);
         return;
-      case Status::kTargetNotFound: return view_.NotFound(decision.gtid, now);
+      case Status::kTargetNotFound:
+        return view_.NotFound(decision.gtid, now);
       case Status::kTargetStale:
       case Status::kTargetNotRunnable:
       case Status::kTargetOnCpu:
       case Status::kInvalidTarget:
-      case Status::kNotPermitted: return Refused(cpu, outcome, false, now);
+      case Status::kNotPermitted:
+        return Refused(cpu, outcome, false, now);
       case Status::kAborted:
-      case Status::kPoisoned: return Refused(cpu, outcome, true, now);
+      case Status::kPoisoned:
+        return Refused(cpu, outcome, true, now);
       default:
         view_.Rest(cpu, now + options_.retry);
         return Refused(cpu, outcome, true, now);
@@ -307,7 +311,7 @@ class Agent {
   CpuMask unresolved_ = 0;  ///< CPUs whose decision has no outcome yet; the others are among them.
   CpuMask prestaged_ = 0;
   CpuMask recalled_ = 0;
-  CpuMask in_doubt_ = 0;   ///< The host may have lost its memory of the decision.
+  CpuMask in_doubt_ = 0;  ///< The host may have lost its memory of the decision.
 };
 
 }  // namespace sluice::engine::sched

@@ -181,10 +181,14 @@ class AgentView {
     if (!older) task.runtime = m.runtime;
     switch (m.type) {
       case MessageType::kTaskDead:
-      case MessageType::kTaskDeparted: return Forget(task, now);
+      case MessageType::kTaskDeparted:
+        return Forget(task, now);
       case MessageType::kTaskAffinityChanged:
-      case MessageType::kTaskPriorityChanged: HearOfNature(m, task, now); break;
-      default: break;
+      case MessageType::kTaskPriorityChanged:
+        HearOfNature(m, task, now);
+        break;
+      default:
+        break;
     }
     if (older) return;
     const bool repeated = m.seqnum == task.seqnum;
@@ -192,7 +196,8 @@ class AgentView {
     if (m.cpu < cpus_.size()) task.cpu = m.cpu;
     switch (m.type) {
       case MessageType::kTaskBlocked:
-      case MessageType::kTaskSwitchto: return TakeOut(task, now);
+      case MessageType::kTaskSwitchto:
+        return TakeOut(task, now);
       case MessageType::kTaskWakeup:
       case MessageType::kTaskYield:
         // What an outcome told before needs no second telling.
@@ -212,7 +217,8 @@ class AgentView {
         if ((m.flags & kWasLatched) == 0) return GetOn(task, m.cpu, now);
         TakeOut(task, now);
         return Latch(task, m.cpu, now);
-      default: return;
+      default:
+        return;
     }
   }
 

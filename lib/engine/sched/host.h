@@ -23,8 +23,8 @@ namespace sluice::engine::sched {
 
 /// Why a CPU schedules.
 enum class Reason : uint8_t {
-  kIdle,     ///< Nobody is on it; there may be news.
-  kBlock,    ///< The task on it waits for something.
+  kIdle,   ///< Nobody is on it; there may be news.
+  kBlock,  ///< The task on it waits for something.
   kYield,
   kExit,
   kPreempt,  ///< The agent, or the time, wants the CPU back.
@@ -37,12 +37,12 @@ struct HostOptions {
 
 struct HostCounters {
   std::array<uint64_t, kStatuses> statuses{};  ///< Of transactions, by Status - kComplete.
-  uint64_t prestage_hits = 0;    ///< schedule() found a decision, and it held.
-  uint64_t prestage_stale = 0;   ///< It found one that did not.
-  uint64_t prestage_empty = 0;   ///< It found none.
+  uint64_t prestage_hits = 0;                  ///< schedule() found a decision, and it held.
+  uint64_t prestage_stale = 0;                 ///< It found one that did not.
+  uint64_t prestage_empty = 0;                 ///< It found none.
   uint64_t watchdog_expired = 0;
   uint64_t discoveries = 0;
-  uint64_t local_choices = 0;    ///< Switches to a task that no agent chose.
+  uint64_t local_choices = 0;  ///< Switches to a task that no agent chose.
 };
 
 /// `kernel` and `channel` outlive it. One thread at a time; but while the channel looks into its
@@ -204,11 +204,20 @@ void SchedHost<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
   if (!chosen) channel_->Prefetch(cpu);
   outbox_.Collect(*kernel_, kNobody);
   switch (reason) {
-    case Reason::kIdle: break;
-    case Reason::kBlock: kernel_->Block(cpu, now); break;
-    case Reason::kYield: kernel_->Yield(cpu, now); break;
-    case Reason::kExit: kernel_->Exit(kernel_->cpu(cpu).current, now); break;
-    case Reason::kPreempt: kernel_->Preempt(cpu, false, now); break;
+    case Reason::kIdle:
+      break;
+    case Reason::kBlock:
+      kernel_->Block(cpu, now);
+      break;
+    case Reason::kYield:
+      kernel_->Yield(cpu, now);
+      break;
+    case Reason::kExit:
+      kernel_->Exit(kernel_->cpu(cpu).current, now);
+      break;
+    case Reason::kPreempt:
+      kernel_->Preempt(cpu, false, now);
+      break;
   }
   outbox_.Collect(*kernel_, chosen ? kNobody : cpu);
   Deliver();
@@ -220,9 +229,15 @@ Gtid SchedHost<C>::EndSwitch(CpuId cpu, Nanoseconds now) {
   if (kernel_->cpu(cpu).latched == kNoTask || groups_.HasVerdict(cpu)) {
     SlotJudge judge = JudgeAt(SlotJudge::Moment::kSchedule, now);
     switch (Decide(cpu, judge)) {
-      case offload::Decided::kNone: counters_.prestage_empty += kernel_->agent(); break;
-      case offload::Decided::kEnforced: ++counters_.prestage_hits; break;
-      case offload::Decided::kRefused: ++counters_.prestage_stale; break;
+      case offload::Decided::kNone:
+        counters_.prestage_empty += kernel_->agent();
+        break;
+      case offload::Decided::kEnforced:
+        ++counters_.prestage_hits;
+        break;
+      case offload::Decided::kRefused:
+        ++counters_.prestage_stale;
+        break;
     }
   }
   const bool chosen = kernel_->cpu(cpu).latched != kNoTask;
@@ -285,7 +300,7 @@ void SchedHost<C>::Tick(Nanoseconds now) {
   LookForAgent(now);
   now = std::max(now, last_time_);  // While it looked, others went on.
   if (kernel_->agent() && options_.watchdog != 0 && now - alive_ > options_.watchdog &&
-             kernel_->Neglected(options_.watchdog, now)) {
+      kernel_->Neglected(options_.watchdog, now)) {
     GiveUp(now);
   }
   Forward();

@@ -228,8 +228,7 @@ void Kernel::SetBusyElsewhere(CpuId cpu, bool busy, Nanoseconds now) {
 
 const TaskPlaces::Place* Kernel::LongestWaiting(CpuId cpu) const {
   const Place* place = places_.FirstWaiting();
-  while (place != nullptr &&
-         (place->task.latched || (place->task.affinity & MaskOf(cpu)) == 0)) {
+  while (place != nullptr && (place->task.latched || (place->task.affinity & MaskOf(cpu)) == 0)) {
     place = places_.NextWaiting(*place);
   }
   return place;

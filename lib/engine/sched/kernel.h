@@ -44,9 +44,9 @@ struct Cpu {
   bool busy_elsewhere = false;  ///< A task of a higher class of the host's has it.
   /// It is to schedule: `current` is to leave, or was taken away, or somebody is latched.
   bool must_switch = false;
-  bool tell_not_idle = false;   ///< kNeedCpuNotIdle.
-  bool idles = true;            ///< The last Switch() found nobody, and none was since.
-  Nanoseconds idle_since = 0;   ///< Since when nobody has been on it; if nobody is.
+  bool tell_not_idle = false;  ///< kNeedCpuNotIdle.
+  bool idles = true;           ///< The last Switch() found nobody, and none was since.
+  Nanoseconds idle_since = 0;  ///< Since when nobody has been on it; if nobody is.
 
   /// Whether agents may use it.
   bool available() const { return online && !busy_elsewhere; }

@@ -122,8 +122,7 @@ Outcome Kernel::Describe(CpuId cpu, const Transaction& transaction, Status statu
     const bool waits = task.state == TaskState::kRunnable;
     const bool on_cpu = task.state == TaskState::kOnCpu;
     outcome.task_flags = (task.state < TaskState::kDeparted ? kStatusInUse : 0u) |
-                         (on_cpu ? kStatusOnCpu : 0u) |
-                         (on_cpu || waits ? kStatusRunnable : 0u) |
+                         (on_cpu ? kStatusOnCpu : 0u) | (on_cpu || waits ? kStatusRunnable : 0u) |
                          (task.latched ? kStatusLatched : 0u);
   }
   if (cpu < cpus()) {

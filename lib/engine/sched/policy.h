@@ -16,15 +16,15 @@ namespace sluice::engine::sched {
 /// address stays as long as the task lives.
 struct AgentTask {
   Gtid gtid = kNoTask;
-  uint32_t seqnum = 0;          ///< The newest of it that a message or an outcome told.
+  uint32_t seqnum = 0;  ///< The newest of it that a message or an outcome told.
   uint8_t task_class = 0;
   uint16_t group = 0;
-  CpuId cpu = 0;                ///< Where it last was; of the agent's CPUs.
+  CpuId cpu = 0;  ///< Where it last was; of the agent's CPUs.
   CpuMask affinity = 0;
-  Nanoseconds runtime = 0;      ///< As the host last said.
+  Nanoseconds runtime = 0;  ///< As the host last said.
   /// The agent's clock when it was last new, woken, or had yielded; a preemption leaves it.
   Nanoseconds runnable_since = 0;
-  bool deferrable = false;      ///< Its last wake-up said that it does not mind to wait.
+  bool deferrable = false;  ///< Its last wake-up said that it does not mind to wait.
 
   // The policy's, from Enqueue until Next or Remove:
   AgentTask* next = nullptr;
@@ -69,9 +69,9 @@ template <typename P>
 concept Policy = requires(P policy, AgentTask& task, const Running& running, CpuId cpu,
                           Nanoseconds now) {
   /// The task can run, and is in no queue.
-  { policy.Enqueue(task, Place::kBack, now) };
+  {policy.Enqueue(task, Place::kBack, now)};
   /// It is to be in no queue any more; it is in one.
-  { policy.Remove(task) };
+  {policy.Remove(task)};
   /// Takes who should run next on `cpu`, and may, off its queue. Null: nobody.
   { policy.Next(cpu, now) } -> std::same_as<AgentTask*>;
   /// Whether what runs should make way for somebody who waits: then Next names whom.
@@ -103,9 +103,9 @@ concept PreemptsForOne = requires(P policy, const AgentTask& task, const Running
 template <typename P>
 concept WatchesCpus = requires(P policy, AgentTask& task, CpuId cpu, Nanoseconds now) {
   /// The task was named by Next for `cpu`, or was found there. It is on no other CPU.
-  { policy.Entered(task, cpu, now) };
+  {policy.Entered(task, cpu, now)};
   /// It is no longer there, nor on the way. Once for each Entered.
-  { policy.Left(task, cpu, now) };
+  {policy.Left(task, cpu, now)};
 };
 
 }  // namespace sluice::engine::sched

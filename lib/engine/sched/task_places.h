@@ -27,13 +27,13 @@ struct Task {
   TaskState state = TaskState::kDead;
   uint8_t task_class = 0;
   uint16_t group = 0;
-  CpuId cpu = 0;                 ///< Where it is, was last, or is latched to.
-  bool latched = false;          ///< Chosen for `cpu`, not yet there.
-  bool departure_unseen = false; ///< Departed, and agents may still name it.
+  CpuId cpu = 0;                  ///< Where it is, was last, or is latched to.
+  bool latched = false;           ///< Chosen for `cpu`, not yet there.
+  bool departure_unseen = false;  ///< Departed, and agents may still name it.
   uint32_t barrier = 0;
   CpuMask affinity = 0;
-  Nanoseconds runtime = 0;       ///< Up to `since` if on a CPU.
-  Nanoseconds since = 0;         ///< When it got into its state.
+  Nanoseconds runtime = 0;  ///< Up to `since` if on a CPU.
+  Nanoseconds since = 0;    ///< When it got into its state.
 };
 
 class TaskPlaces {
@@ -88,9 +88,7 @@ class TaskPlaces {
     uint32_t last = kNowhere;
   };
 
-  const Place* At(uint32_t index) const {
-    return index == kNowhere ? nullptr : &places_[index];
-  }
+  const Place* At(uint32_t index) const { return index == kNowhere ? nullptr : &places_[index]; }
   void Append(List& list, Place& place) {
     const auto index = static_cast<uint32_t>(&place - places_.data());
     place.next = kNowhere;

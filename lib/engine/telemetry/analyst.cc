@@ -98,8 +98,7 @@ Estimate OtherPkts(const Epoch& epoch) {
   const double value = static_cast<double>(epoch.other) / kUnit / slots;
   const double deviations = DeviationsOf(1 - epoch.setup.confidence);
   // As Estimator has it for flows without collisions.
-  const double per_packet =
-      deviations * deviations / slots * (1 / epoch.least_probability - 1);
+  const double per_packet = deviations * deviations / slots * (1 / epoch.least_probability - 1);
   return {value, (per_packet + std::sqrt(per_packet * per_packet + 4 * per_packet * value)) / 2};
 }
 

@@ -17,13 +17,13 @@ namespace sluice::engine::telemetry {
 struct OracleReport {
   static constexpr uint64_t kLeastPackets = 100;
 
-  uint64_t flows = 0;          ///< Counted exactly.
-  uint64_t refused_pkts = 0;   ///< Of flows that were chosen when there was no room for them.
-  uint64_t compared_flows = 0;          ///< Of kLeastPackets and more.
-  double mean_relative_error = 0;       ///< Of their packets.
+  uint64_t flows = 0;              ///< Counted exactly.
+  uint64_t refused_pkts = 0;       ///< Of flows that were chosen when there was no room for them.
+  uint64_t compared_flows = 0;     ///< Of kLeastPackets and more.
+  double mean_relative_error = 0;  ///< Of their packets.
   double max_relative_error = 0;
-  double mean_relative_bound = 0;       ///< What was promised about them.
-  uint64_t beyond_bound = 0;            ///< Flows whose error exceeds their bound.
+  double mean_relative_bound = 0;  ///< What was promised about them.
+  uint64_t beyond_bound = 0;       ///< Flows whose error exceeds their bound.
 };
 
 /// What one KeySpec saw.
@@ -47,15 +47,15 @@ struct EpochReport {
   uint64_t number = 0;    ///< Epochs between the clock's 0 and its start. Rises.
   uint64_t start_ns = 0;  ///< On the clock that Meter::Process is given, from its 0.
   uint64_t end_ns = 0;
-  uint32_t workers = 0;   ///< That this epoch is merged from.
-  Traffic total;          ///< All frames; exact.
-  Estimate other_pkts;    ///< Frames that no key was read from: not IP, or malformed.
+  uint32_t workers = 0;  ///< That this epoch is merged from.
+  Traffic total;         ///< All frames; exact.
+  Estimate other_pkts;   ///< Frames that no key was read from: not IP, or malformed.
   /// Probability that a packet updates a row of a sketch; 1: every packet was counted. The
   /// least of the epoch, and at its end, over all workers.
   double least_probability = 1;
   double last_probability = 1;
-  uint64_t exact_pkts = 0;    ///< Of total.pkts: seen while the probability was 1.
-  uint64_t memory_bytes = 0;  ///< Of the counters of all workers, both buffers of each.
+  uint64_t exact_pkts = 0;      ///< Of total.pkts: seen while the probability was 1.
+  uint64_t memory_bytes = 0;    ///< Of the counters of all workers, both buffers of each.
   std::vector<KeyReport> keys;  ///< In the order of Setup::keys.
 };
 

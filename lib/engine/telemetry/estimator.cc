@@ -50,8 +50,7 @@ void Estimator::MeasureCollisions() {
   const Shape& shape = level_.sketch.shape();
   const bool count_min = shape.kind == SketchKind::kCountMin;
   // Rows that may be wrong without harm.
-  const uint32_t spare =
-      count_min && every_packet_ ? shape.rows - 1 : TrimmedRows(shape.rows);
+  const uint32_t spare = count_min && every_packet_ ? shape.rows - 1 : TrimmedRows(shape.rows);
   const double share_known =
       std::min(1.0, static_cast<double>(level_.known.flows().size()) / shape.columns);
   constexpr double kLittle = 0.05;  // Of delta.

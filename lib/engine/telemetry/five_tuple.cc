@@ -7,7 +7,8 @@
 namespace sluice::engine::telemetry {
 
 std::optional<packet::FlowKey> FiveTupleOf(const uint8_t* frame, uint32_t length) {
-  if (packet::IsPlainUdpOrTcp(frame, length)) [[likely]] return packet::PlainFlowKey(frame);
+  if (packet::IsPlainUdpOrTcp(frame, length)) [[likely]]
+    return packet::PlainFlowKey(frame);
   return packet::FlowKey::Of(frame, packet::Parse(frame, length));
 }
 

@@ -55,7 +55,8 @@ class FlowCounter {
     update.weight = weight;
     update.row = row;
     update.bytes = bytes;
-    if (++pending_count_ == kPending) [[unlikely]] Settle();
+    if (++pending_count_ == kPending) [[unlikely]]
+      Settle();
   }
   /// Counts a packet in all rows, for one.
   void CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t bytes);

@@ -14,8 +14,8 @@ constexpr uint64_t kFraction = (uint64_t{1} << kFractionBits) - 1;
 constexpr uint64_t kOne = std::bit_cast<uint64_t>(1.0);
 
 /// log2 of a normal number, without branches and conversions that vectors lack. With x = 2^e·m and
-/// m in [√½, √2), log2 m = 2/ln 2 · artanh((m - 1)/(m + 1)), whose series ends here with the thirteenth
-/// power: the relative error is below 2^-39. By that the bounds between gaps are off.
+/// m in [√½, √2), log2 m = 2/ln 2 · artanh((m - 1)/(m + 1)), whose series ends here with the
+/// thirteenth power: the relative error is below 2^-39. By that the bounds between gaps are off.
 inline double Log2(double x) {
   // The exponent of x/√½, as the mantissa of 2^52 + e.
   constexpr uint64_t kHalfRoot = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);

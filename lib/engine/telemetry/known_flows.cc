@@ -42,8 +42,7 @@ void KnownFlows::Clear() {
 }
 
 uint64_t KnownFlows::bytes() const {
-  return capacity_ * (sizeof(Flow) + sizeof(HeapNode)) +
-         index_.size() * sizeof(uint16_t);
+  return capacity_ * (sizeof(Flow) + sizeof(HeapNode)) + index_.size() * sizeof(uint16_t);
 }
 
 void KnownFlows::AddToIndex(uint64_t hash, uint32_t flow) {

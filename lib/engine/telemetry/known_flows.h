@@ -110,7 +110,7 @@ class KnownFlows {
   std::vector<Flow> flows_;  ///< The first is nobody.
   std::vector<HeapNode> heap_;
   std::vector<uint16_t> index_;  ///< Linear probing; 0: free.
-  uint64_t mask_;  ///< Of index_, whose size is a power of two.
+  uint64_t mask_;                ///< Of index_, whose size is a power of two.
 };
 
 }  // namespace sluice::engine::telemetry

@@ -69,9 +69,7 @@ class Meter {
   void Release();
 
   /// Both buffers.
-  uint64_t memory_bytes() const {
-    return epochs_[0]->memory_bytes() + epochs_[1]->memory_bytes();
-  }
+  uint64_t memory_bytes() const { return epochs_[0]->memory_bytes() + epochs_[1]->memory_bytes(); }
 
  private:
   /// A row that is sampled of a frame, which is still the burst's.
@@ -127,7 +125,7 @@ class Meter {
   uint32_t slot_ = 0;     ///< That is sampled of the frame when none is left.
   const bool oracle_;
   double asked_probability_ = 1;  ///< That the pacer wished; samples_ has the one it got.
-  uint64_t noted_pkts_ = 0;    ///< Of total_: when exact packets were noted last.
+  uint64_t noted_pkts_ = 0;       ///< Of total_: when exact packets were noted last.
   Epoch* filling_;
   RowSampler samples_;
   Pacer pacer_;

@@ -19,8 +19,7 @@ bool HasConverged(const Sketch& sketch, uint64_t pkts, double probability) {
   }
   std::array<double, Setup::kMaxRows> squares;
   for (uint32_t row = 0; row < shape.rows; ++row) squares[row] = sketch.Squares(row);
-  std::nth_element(squares.begin(), squares.begin() + shape.rows / 2,
-                   squares.begin() + shape.rows);
+  std::nth_element(squares.begin(), squares.begin() + shape.rows / 2, squares.begin() + shape.rows);
   const double epsilon_squared = 8 / effective_columns;
   const double needed = 121 * (1 + std::sqrt(epsilon_squared * probability)) /
                         std::pow(epsilon_squared * probability, 2);

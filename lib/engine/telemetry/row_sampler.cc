@@ -16,8 +16,7 @@ void RowSampler::Refill() {
   const uint64_t inverse = (uint64_t{1} << 63) / rows_ + 1;
   for (Sample& sample : samples_) {
     rows += gaps_.Next();
-    const auto whole =
-        static_cast<uint64_t>(static_cast<unsigned __int128>(rows) * inverse >> 63);
+    const auto whole = static_cast<uint64_t>(static_cast<unsigned __int128>(rows) * inverse >> 63);
     sample = {static_cast<uint32_t>(whole - frames), static_cast<uint32_t>(rows - whole * rows_)};
     frames = whole;
   }

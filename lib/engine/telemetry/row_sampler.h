@@ -29,7 +29,8 @@ class RowSampler {
   double probability() const { return gaps_.probability(); }
 
   Sample Next() {
-    if (next_ == kSamples) [[unlikely]] Refill();
+    if (next_ == kSamples) [[unlikely]]
+      Refill();
     return samples_[next_++];
   }
 

@@ -39,26 +39,26 @@ struct Setup {
 
   std::vector<KeySpec> keys{KeySpec{}};  ///< 1 … kMaxKeys, none twice.
   SketchKind sketch = SketchKind::kCountSketch;
-  uint32_t rows = 8;             ///< 3 … kMaxRows.
-  uint32_t columns = 1 << 16;    ///< A power of two, 16 … kMaxColumns.
-  uint32_t top_k = 100;          ///< Heavy hitters that are reported; 1 … kMaxTopK.
+  uint32_t rows = 8;           ///< 3 … kMaxRows.
+  uint32_t columns = 1 << 16;  ///< A power of two, 16 … kMaxColumns.
+  uint32_t top_k = 100;        ///< Heavy hitters that are reported; 1 … kMaxTopK.
   /// UnivMon: levels of sketches of halved sets of flows, for entropy and distinct flows. 1: none.
   uint32_t levels = 1;
   uint32_t level_columns = 1 << 13;  ///< Of each level but the first. A power of two, from 16.
-  uint32_t level_top_k = 250;  ///< Flows that each level knows; 16 … kMaxTopK.
+  uint32_t level_top_k = 250;        ///< Flows that each level knows; 16 … kMaxTopK.
 
   Pace pace = Pace::kAlwaysCorrect;
   /// (0, 1], not below 2^-16. Taken as the nearest one whose inverse is a multiple of 1/256.
   double probability = 0.01;
-  double full_rate_pps = 1e6;    ///< Of one worker, kAlwaysLineRate: up to here all is counted.
+  double full_rate_pps = 1e6;  ///< Of one worker, kAlwaysLineRate: up to here all is counted.
 
-  uint64_t epoch_ns = 1'000'000'000;  ///< 1 ms … 1 h.
-  double heavy_hitter_share = 0.0005; ///< [0, 1]
-  double change_share = 0.0005;       ///< [0, 1]
-  double confidence = 0.95;           ///< Of all bounds. [0.5, 0.9999]
+  uint64_t epoch_ns = 1'000'000'000;   ///< 1 ms … 1 h.
+  double heavy_hitter_share = 0.0005;  ///< [0, 1]
+  double change_share = 0.0005;        ///< [0, 1]
+  double confidence = 0.95;            ///< Of all bounds. [0.5, 0.9999]
   /// One of so many flows, chosen by hash, is counted exactly; 0: none. Costs a hash per packet.
   uint32_t oracle_one_in = 0;
-  uint32_t oracle_flows = 1 << 14;    ///< Of each key: at most so many; 1 … 2^20.
+  uint32_t oracle_flows = 1 << 14;  ///< Of each key: at most so many; 1 … 2^20.
   /// Hashes and samples. Secret where strangers send: who knows it can make flows collide.
   uint64_t seed = 1;
 

@@ -33,8 +33,8 @@ struct Sum {
 
 struct Sums {
   Sum flows;
-  Sum single;   ///< Flows of one sample.
-  Sum entropy;  ///< Σ f·log2 f.
+  Sum single;              ///< Flows of one sample.
+  Sum entropy;             ///< Σ f·log2 f.
   bool all_known = false;  ///< In the last level that was looked at.
 };
 

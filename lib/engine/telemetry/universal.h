@@ -20,8 +20,8 @@ struct Universal {
 /// halves, and what samples hide: a flow of f packets is not seen with a probability of
 /// (1-p)^(rows·f), which is at most c = (1-p)/(rows·p) times that of being seen in one sample
 /// alone; so there are at most c·(flows of one sample) that nobody saw. And samples make Σ f·log f
-/// too large, by E[w·log w] ≤ f·log(f + c) for a flow of f (Jensen), which log2(1 + c·flows/packets)
-/// bounds for all.
+/// too large, by E[w·log w] ≤ f·log(f + c) for a flow of f (Jensen), which log2(1 +
+/// c·flows/packets) bounds for all.
 Universal EstimateUniversal(const Epoch& epoch, size_t key);
 
 }  // namespace sluice::engine::telemetry

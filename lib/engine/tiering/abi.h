@@ -53,10 +53,10 @@ static_assert(sizeof(ScanRecord) == 48 && std::has_unique_object_representations
 struct Element {
   enum Kind : uint8_t { kMigrate, kScanPeriod };
 
-  uint32_t first = 0;   ///< kMigrate: a page; kScanPeriod: a region.
-  uint16_t count = 0;   ///< From there on.
+  uint32_t first = 0;  ///< kMigrate: a page; kScanPeriod: a region.
+  uint16_t count = 0;  ///< From there on.
   uint8_t kind = kMigrate;
-  uint8_t value = 0;    ///< A Tier, or an arm.
+  uint8_t value = 0;          ///< A Tier, or an arm.
   Generation generation = 0;  ///< kMigrate: what the agent had seen.
 
   friend bool operator==(const Element&, const Element&) = default;

@@ -25,8 +25,8 @@ struct AgentOptions {
 
 struct AgentCounters {
   uint64_t events = 0;
-  uint64_t unknown_events = 0;   ///< Of another version or kind, or a geometry that cannot be.
-  uint64_t damaged_pieces = 0;   ///< Of scans: not what the item said.
+  uint64_t unknown_events = 0;  ///< Of another version or kind, or a geometry that cannot be.
+  uint64_t damaged_pieces = 0;  ///< Of scans: not what the item said.
   uint64_t decisions = 0;
   uint64_t refused_decisions = 0;
   uint64_t losses = 0;
@@ -37,8 +37,13 @@ template <offload::NicChannel C>
 class Agent {
  public:
   Agent(C& channel, Bulk down, Bulk up, const AgentOptions& options)
-      : channel_(&channel), down_(down), up_(up), options_(options), learner_(options.learner),
-        records_(down.piece_bytes() / sizeof(ScanRecord)), under_way_(options.slots) {
+      : channel_(&channel),
+        down_(down),
+        up_(up),
+        options_(options),
+        learner_(options.learner),
+        records_(down.piece_bytes() / sizeof(ScanRecord)),
+        under_way_(options.slots) {
     channel_->RequestRestart();
   }
 
@@ -120,8 +125,7 @@ class Agent {
     batch.committed = false;
     const Outcome outcome = DecodeOutcome(item);
     const bool enforced = how == offload::Decided::kEnforced &&
-                          outcome.verdict == Verdict::kUnderstood &&
-                          outcome.number == batch.number;
+                          outcome.verdict == Verdict::kUnderstood && outcome.number == batch.number;
     counters_.refused_decisions += !enforced;
     for (size_t i = 0; i != batch.elements.size(); ++i) {
       learner_.OnOutcome(batch.elements[i], enforced && (outcome.done >> i & 1) != 0);

@@ -35,9 +35,9 @@ struct HostCounters {
   std::array<uint64_t, kVerdicts> verdicts{};         ///< Of decisions.
   std::array<uint64_t, kElementStatuses> elements{};  ///< Of those understood.
   uint64_t watchdog_expired = 0;
-  uint64_t introductions = 0;     ///< Agents that asked for everything.
+  uint64_t introductions = 0;  ///< Agents that asked for everything.
   uint64_t default_actions = 0;
-  uint64_t default_moves = 0;     ///< Pages.
+  uint64_t default_moves = 0;  ///< Pages.
 };
 
 /// `table` and `channel` outlive it. `down` carries scan results; piece i of `up` the elements of
@@ -46,8 +46,13 @@ template <offload::HostChannel C>
 class TieringHost {
  public:
   TieringHost(PageTable& table, C& channel, Bulk down, Bulk up, const HostOptions& options)
-      : table_(&table), channel_(&channel), down_(down), up_(up), options_(options),
-        regions_(table.regions()), records_(down.piece_bytes() / sizeof(ScanRecord)) {}
+      : table_(&table),
+        channel_(&channel),
+        down_(down),
+        up_(up),
+        options_(options),
+        regions_(table.regions()),
+        records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
   /// A tick (kTickNanoseconds) is over.
   void Tick() {
@@ -64,8 +69,11 @@ class TieringHost {
       if (tick_ % kSlowestTicks == 0) DefaultAction();
     } else {
       ReportScans();
-      channel_->Send(Encode(Event{.kind = EventKind::kTick, .tick = tick_,
-                                  .a = table_->fast_used(), .c = fast, .d = slow}));
+      channel_->Send(Encode(Event{.kind = EventKind::kTick,
+                                  .tick = tick_,
+                                  .a = table_->fast_used(),
+                                  .c = fast,
+                                  .d = slow}));
     }
     channel_->Flush();
   }
@@ -166,8 +174,11 @@ class TieringHost {
     heard_ = tick_;
     given_back_ = sent_;
     for (RegionSchedule& r : regions_) r = {};
-    channel_->Send(Encode(Event{.kind = EventKind::kGeometry, .tick = tick_,
-                                .a = table_->pages(), .b = table_->fast_capacity(), .c = sent_}));
+    channel_->Send(Encode(Event{.kind = EventKind::kGeometry,
+                                .tick = tick_,
+                                .a = table_->pages(),
+                                .b = table_->fast_capacity(),
+                                .c = sent_}));
   }
 
   bool Due(const RegionSchedule& r) const {
@@ -205,8 +216,12 @@ class TieringHost {
     const std::span from = std::span<const ScanRecord>(records_).first(records);
     const auto piece = static_cast<uint32_t>(sent_ % down_.pieces());
     down_.Write(piece, from);
-    const Event event{.kind = EventKind::kScans, .tick = tick_, .a = piece, .b = records,
-                      .c = sent_ + 1, .d = Checksum(std::as_bytes(from))};
+    const Event event{.kind = EventKind::kScans,
+                      .tick = tick_,
+                      .a = piece,
+                      .b = records,
+                      .c = sent_ + 1,
+                      .d = Checksum(std::as_bytes(from))};
     if (channel_->Send(Encode(event))) ++sent_;
   }
 
@@ -238,8 +253,8 @@ class TieringHost {
     }
   }
   void Move(Vpn page, Tier tier) {
-    counters_.default_moves += table_->Migrate(
-        {.first = page, .count = 1, .value = static_cast<uint8_t>(tier)});
+    counters_.default_moves +=
+        table_->Migrate({.first = page, .count = 1, .value = static_cast<uint8_t>(tier)});
   }
 
   PageTable* table_;
@@ -251,11 +266,11 @@ class TieringHost {
   std::vector<RegionSchedule> regions_;
   std::vector<ScanRecord> records_;  ///< Of the piece that is being filled.
   std::vector<Vpn> hot_, cold_;
-  std::array<uint64_t, 2> told_{};   ///< Accesses reported, by tier.
-  uint64_t sent_ = 0;                ///< Pieces of scans.
+  std::array<uint64_t, 2> told_{};  ///< Accesses reported, by tier.
+  uint64_t sent_ = 0;               ///< Pieces of scans.
   uint64_t given_back_ = 0;
   uint32_t tick_ = 0;
-  uint32_t heard_ = 0;               ///< Tick of the last decision that was understood.
+  uint32_t heard_ = 0;  ///< Tick of the last decision that was understood.
   Region next_ = 0;
   bool alone_ = true;
 };

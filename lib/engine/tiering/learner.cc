@@ -108,8 +108,10 @@ void Learner::WishPeriods() {
     const bool known = std::all_of(regions_.begin() + first, regions_.begin() + i,
                                    [arm](const RegionModel& r) { return r.host_arm == arm; });
     if (known) continue;
-    wishes_.push_back({.first = first, .count = static_cast<uint16_t>(i - first),
-                       .kind = Element::kScanPeriod, .value = arm});
+    wishes_.push_back({.first = first,
+                       .count = static_cast<uint16_t>(i - first),
+                       .kind = Element::kScanPeriod,
+                       .value = arm});
   }
 }
 
@@ -183,7 +185,9 @@ void Learner::WishMigrations(const std::vector<Vpn>& pages, Tier target) {
     while (i != pages.size() && pages[i] == first + count && pages[i] / kRegionPages == region) {
       ++count, ++i;
     }
-    wishes_.push_back({.first = first, .count = count, .kind = Element::kMigrate,
+    wishes_.push_back({.first = first,
+                       .count = count,
+                       .kind = Element::kMigrate,
                        .value = static_cast<uint8_t>(target),
                        .generation = regions_[region].generation});
   }

@@ -29,16 +29,16 @@
 namespace sluice::engine::tiering {
 
 struct LearnerOptions {
-  double target = 0.8;    ///< Share of accesses that the fast tier is to take.
-  double margin = 0.02;   ///< Above that no page need move.
-  double slack = 0.02;    ///< Below that by so much: the actuator safeguard.
+  double target = 0.8;   ///< Share of accesses that the fast tier is to take.
+  double margin = 0.02;  ///< Above that no page need move.
+  double slack = 0.02;   ///< Below that by so much: the actuator safeguard.
   GoodScan good_scan = {};
-  double validated = 0.1;      ///< Share of regions that are scanned at the full rate.
-  double max_regret = 0.35;    ///< Mean of the validated regions; above it the model has failed.
-  uint32_t warm_up_epochs = 4; ///< Of a region, before its model is judged.
-  double max_invalid = 0.25;   ///< Share of a round's records.
-  float keep = 0.9f;           ///< Of what was learnt of periods, from epoch to epoch.
-  uint32_t max_moves = 4096;   ///< Pages, a round.
+  double validated = 0.1;       ///< Share of regions that are scanned at the full rate.
+  double max_regret = 0.35;     ///< Mean of the validated regions; above it the model has failed.
+  uint32_t warm_up_epochs = 4;  ///< Of a region, before its model is judged.
+  double max_invalid = 0.25;    ///< Share of a round's records.
+  float keep = 0.9f;            ///< Of what was learnt of periods, from epoch to epoch.
+  uint32_t max_moves = 4096;    ///< Pages, a round.
   uint64_t seed = 1;
 };
 
@@ -46,13 +46,13 @@ struct LearnerCounters {
   uint64_t records = 0;
   uint64_t invalid_records = 0;
   uint64_t invalid_ticks = 0;
-  uint64_t rounds = 0;            ///< Times that pages were sorted and moves planned.
-  uint64_t withheld_rounds = 0;   ///< Nothing was decided: too much of the data was invalid.
+  uint64_t rounds = 0;           ///< Times that pages were sorted and moves planned.
+  uint64_t withheld_rounds = 0;  ///< Nothing was decided: too much of the data was invalid.
   uint64_t epochs = 0;
   uint64_t failed_validations = 0;
   uint64_t default_epochs = 0;
   uint64_t actuator_trips = 0;
-  uint64_t elements = 0;          ///< Decided.
+  uint64_t elements = 0;  ///< Decided.
   uint64_t elements_done = 0;
   uint64_t elements_refused = 0;  ///< By the host: it knew better.
 };
@@ -88,8 +88,8 @@ class Learner {
     Generation generation = 0;  ///< Of the last scan.
     uint64_t mapped = 0;
     uint64_t fast = 0;
-    uint64_t moved = 0;         ///< By us, since the last scan.
-    uint8_t host_arm = 0;       ///< That the host plays.
+    uint64_t moved = 0;    ///< By us, since the last scan.
+    uint8_t host_arm = 0;  ///< That the host plays.
     bool seen = false;
   };
 

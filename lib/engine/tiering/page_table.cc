@@ -53,8 +53,12 @@ bool PageTable::Remap(Vpn page) {
 
 ScanRecord PageTable::Scan(Region region, uint32_t ticks) {
   RegionState& r = state_[region];
-  const ScanRecord record{.region = region, .ticks = ticks, .generation = clock_,
-                          .accessed = r.accessed, .mapped = r.mapped, .fast = r.fast,
+  const ScanRecord record{.region = region,
+                          .ticks = ticks,
+                          .generation = clock_,
+                          .accessed = r.accessed,
+                          .mapped = r.mapped,
+                          .fast = r.fast,
                           .fresh = r.fresh};
   r.accessed = 0;
   r.fresh = 0;

@@ -20,11 +20,11 @@ namespace sluice::engine::tiering {
 /// What a wish came to.
 enum class ElementStatus : uint8_t {
   kDone,
-  kMalformed,   ///< No such kind, tier, arm; nothing or too much of it; beyond the table.
-  kNotMapped,   ///< A page was freed.
-  kStale,       ///< A page changed since the agent looked.
-  kAlready,     ///< Every page is there.
-  kNoRoom,      ///< The fast tier is full.
+  kMalformed,  ///< No such kind, tier, arm; nothing or too much of it; beyond the table.
+  kNotMapped,  ///< A page was freed.
+  kStale,      ///< A page changed since the agent looked.
+  kAlready,    ///< Every page is there.
+  kNoRoom,     ///< The fast tier is full.
 };
 inline constexpr uint32_t kElementStatuses = 6;
 
@@ -49,7 +49,8 @@ class PageTable {
   Tier Touch(Vpn page, uint32_t times = 1) {
     RegionState& r = state_[page / kRegionPages];
     const uint64_t bit = uint64_t{1} << page % kRegionPages;
-    if ((r.mapped & bit) == 0) [[unlikely]] Map(page);
+    if ((r.mapped & bit) == 0) [[unlikely]]
+      Map(page);
     r.accessed |= bit;
     const Tier tier = (r.fast & bit) != 0 ? Tier::kFast : Tier::kSlow;
     accesses_[static_cast<uint32_t>(tier)] += times;
@@ -89,7 +90,7 @@ class PageTable {
     uint64_t fresh = 0;
   };
 
-  bool Bit(Vpn page, uint64_t RegionState::* word) const {
+  bool Bit(Vpn page, uint64_t RegionState::*word) const {
     return (state_[page / kRegionPages].*word >> page % kRegionPages & 1) != 0;
   }
   void Map(Vpn page);

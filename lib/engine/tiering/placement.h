@@ -11,7 +11,7 @@
 namespace sluice::engine::tiering {
 
 struct PageRate {
-  float rate = 0;      ///< Accesses per tick, estimated.
+  float rate = 0;  ///< Accesses per tick, estimated.
   Vpn page = 0;
   bool fast = false;
   bool fixed = false;  ///< Changed since it was last scanned: a migration would be refused.

@@ -12,9 +12,7 @@ namespace {
 double ExpRatio(double x) {
   return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2 * (1 + x / 3);
 }
-double LogRatio(double x) {
-  return std::abs(x) > 1e-8 ? std::log1p(x) / x : 1 - x * (0.5 - x / 3);
-}
+double LogRatio(double x) { return std::abs(x) > 1e-8 ? std::log1p(x) / x : 1 - x * (0.5 - x / 3); }
 
 }  // namespace
 

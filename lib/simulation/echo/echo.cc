@@ -24,9 +24,7 @@ std::string_view NameOf(NicInterface interface) {
   return "pipes, reactive and prefetched";
 }
 
-Picoseconds EchoResults::Percentile(double share) const {
-  return PercentileOf(latencies, share);
-}
+Picoseconds EchoResults::Percentile(double share) const { return PercentileOf(latencies, share); }
 
 EchoResults PlayEcho(const EchoParameters& parameters) {
   const double gap = static_cast<double>(WireOut::kFrameTime) / parameters.load;

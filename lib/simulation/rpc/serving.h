@@ -45,8 +45,8 @@ struct ServingCosts {
 struct ServingParameters {
   ServingHost host = ServingHost::kCoherent;
   ServingCosts costs;
-  uint32_t cores = 8;               ///< 1 … 32.
-  uint32_t services = 16;           ///< 1 … 64; each has one thread.
+  uint32_t cores = 8;      ///< 1 … 32.
+  uint32_t services = 16;  ///< 1 … 64; each has one thread.
   /// kCoherent: pairs of lines that a core loads in turn, with a load of each under way. More than
   /// 1, up to 32: of one core that has one service.
   uint32_t pairs = 1;

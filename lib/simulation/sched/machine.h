@@ -261,8 +261,7 @@ class Machine {
     engine::sched::Agent<P, Nic_> agent(
         std::move(*policy_), thinking,
         {.cpus = parameters_.cpus, .max_tasks = MaxTasks(), .prestage = traits_.prestages});
-    const Picoseconds rest =
-        parameters_.policy == PolicyKind::kShinjuku ? kAgentPoll : kAgentRest;
+    const Picoseconds rest = parameters_.policy == PolicyKind::kShinjuku ? kAgentPoll : kAgentRest;
     while (!stopping_ && nic_processor_.now() < parameters_.agent_hangs_at) {
       const Picoseconds began = nic_processor_.now();
       const uint32_t done = agent.Step(Now());

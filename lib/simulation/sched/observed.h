@@ -64,8 +64,8 @@ class ObservedHost {
     return sent;
   }
   void Ruled(const offload::Item& decision, const offload::Item& outcome) {
-    log_->Ruled(engine::sched::DecodeTransaction(decision),
-                engine::sched::DecodeOutcome(outcome), queue_->now());
+    log_->Ruled(engine::sched::DecodeTransaction(decision), engine::sched::DecodeOutcome(outcome),
+                queue_->now());
   }
 
   C* channel_;
@@ -79,7 +79,10 @@ class ThinkingNic {
  public:
   ThinkingNic(C& channel, StalenessLog& log, Processor& processor, Picoseconds compute,
               Picoseconds oneway)
-      : channel_(&channel), log_(&log), processor_(&processor), compute_(compute),
+      : channel_(&channel),
+        log_(&log),
+        processor_(&processor),
+        compute_(compute),
         oneway_(oneway) {}
 
   bool Receive(offload::Item& out) {

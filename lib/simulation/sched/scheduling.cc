@@ -19,9 +19,7 @@ namespace sluice::simulation {
 namespace {
 
 /// Room for what all workers do at about the same time.
-uint32_t QueueDepth(const SchedulingParameters& parameters) {
-  return 64 + 4 * parameters.workers;
-}
+uint32_t QueueDepth(const SchedulingParameters& parameters) { return 64 + 4 * parameters.workers; }
 
 struct WaveChannels {
   using HostEnd = offload::WaveHost<HostWindow>;
@@ -38,7 +36,9 @@ struct SwapChannels {
   using Layout = offload::SwapLayout;
   /// Standing offers answer no asks.
   static Layout LayoutOf(const SchedulingParameters& parameters) {
-    return {.first = 0, .slots = parameters.cpus, .queue_depth = QueueDepth(parameters),
+    return {.first = 0,
+            .slots = parameters.cpus,
+            .queue_depth = QueueDepth(parameters),
             .asks = !TraitsOf(parameters.mode).prestages};
   }
 };

@@ -38,22 +38,22 @@ struct SchedulingParameters {
   fabric::Costs costs;
   fabric::LinkParameters link;
   uint16_t cpus = 1;
-  uint32_t workers = 4;            ///< Tasks that serve requests.
+  uint32_t workers = 4;  ///< Tasks that serve requests.
   PolicyKind policy = PolicyKind::kFifo;
   Picoseconds slice = 30'000'000;  ///< kShinjuku.
 
   double requests_per_second = 0;  ///< Poisson. 0: closed loop, every worker always has a request.
   ServiceTime service;
-  uint64_t warm_up = 200;          ///< Requests completed before measuring.
-  uint64_t requests = 2000;        ///< Requests measured.
+  uint64_t warm_up = 200;    ///< Requests completed before measuring.
+  uint64_t requests = 2000;  ///< Requests measured.
 
   /// Of the agent, per decision, beside what its window costs.
   Picoseconds agent_compute = 1'000'000;
-  bool interrupts = true;          ///< Else CPUs that idle poll.
+  bool interrupts = true;  ///< Else CPUs that idle poll.
   /// An idle CPU looks for prestaged decisions, of which no interrupt tells, at least so often.
   Picoseconds idle_look = 5'000'000;
 
-  double changes_per_second = 0;   ///< Of each task while it waits: a Poisson process.
+  double changes_per_second = 0;  ///< Of each task while it waits: a Poisson process.
   Change change = Change::kAffinity;
   /// A task that waits does not change: who wants to change it waits until it is on a CPU.
   bool freeze = false;
@@ -74,21 +74,21 @@ struct SchedulingResults {
   Picoseconds elapsed = 0;             ///< In which the measured requests were completed.
   std::vector<Picoseconds> latencies;  ///< Of those, from arrival to completion; sorted.
 
-  uint64_t switches = 0;           ///< From one task on a CPU to the next, measured part.
+  uint64_t switches = 0;  ///< From one task on a CPU to the next, measured part.
   /// Time of CPUs between tasks in those, and of looks at decisions while a task is on the CPU.
   Picoseconds off_task = 0;
-  uint64_t direct_switches = 0;    ///< Of them, those whose decision was there at schedule() …
-  Picoseconds direct_off_task = 0; ///< … and their time.
+  uint64_t direct_switches = 0;     ///< Of them, those whose decision was there at schedule() …
+  Picoseconds direct_off_task = 0;  ///< … and their time.
 
   engine::sched::AgentCounters agent;
   engine::sched::HostCounters host;
-  Picoseconds agent_busy = 0;      ///< In steps that did something.
+  Picoseconds agent_busy = 0;  ///< In steps that did something.
   Staleness staleness;
-  uint64_t deferred_changes = 0;   ///< kFreeze: they had to wait …
-  Picoseconds deferred_time = 0;   ///< … for so long all together.
-  uint64_t overflows = 0;          ///< Of events.
-  uint64_t faults = 0;             ///< What cannot be, seen by a channel.
-  Picoseconds watchdog_at = 0;     ///< When the host gave its agent up; 0: never.
+  uint64_t deferred_changes = 0;  ///< kFreeze: they had to wait …
+  Picoseconds deferred_time = 0;  ///< … for so long all together.
+  uint64_t overflows = 0;         ///< Of events.
+  uint64_t faults = 0;            ///< What cannot be, seen by a channel.
+  Picoseconds watchdog_at = 0;    ///< When the host gave its agent up; 0: never.
 
   std::array<uint64_t, bar::kWindowOperations> host_operations{};  ///< Whole run.
   std::array<uint64_t, bar::kWindowOperations> nic_operations{};

@@ -22,12 +22,12 @@ namespace sluice::simulation {
 using fabric::Picoseconds;
 
 struct Staleness {
-  uint64_t ruled = 0;         ///< Decisions about tasks that were enforced, or refused as stale.
+  uint64_t ruled = 0;  ///< Decisions about tasks that were enforced, or refused as stale.
   uint64_t stale = 0;
-  uint64_t other = 0;         ///< Refused for other reasons, a recall among them.
-  Picoseconds windows = 0;    ///< Of those ruled, all together.
-  double expected = 0;        ///< Sum of 1 - exp(-L W).
-  double variance = 0;        ///< Of the number of stale ones, if each is so by that chance.
+  uint64_t other = 0;       ///< Refused for other reasons, a recall among them.
+  Picoseconds windows = 0;  ///< Of those ruled, all together.
+  double expected = 0;      ///< Sum of 1 - exp(-L W).
+  double variance = 0;      ///< Of the number of stale ones, if each is so by that chance.
 };
 
 class StalenessLog {

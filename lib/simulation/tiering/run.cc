@@ -46,7 +46,8 @@ struct Swap {
 class Observer {
  public:
   Observer(const TieringRun& run, const tiering::PageTable& table, TieringResult& result)
-      : table_(&table), result_(&result),
+      : table_(&table),
+        result_(&result),
         baselines_(table.pages(), table.fast_capacity()),
         first_measured_(static_cast<uint32_t>(run.warm_up * run.ticks)) {}
 

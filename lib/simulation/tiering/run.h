@@ -20,18 +20,18 @@ enum class TieringChannel : uint8_t { kWave, kSwap };
 struct TieringRun {
   TieringChannel channel = TieringChannel::kWave;
   uint32_t pages = 16384;
-  double fast_share = 0.21;   ///< Of `pages`: what the fast tier holds.
-  double warm_up = 0.5;       ///< Share of `ticks` before it is measured.
-  uint32_t ticks = 2000;      ///< Of the trace, at most.
-  uint32_t bulk_pieces = 8;   ///< Of scans under way.
+  double fast_share = 0.21;  ///< Of `pages`: what the fast tier holds.
+  double warm_up = 0.5;      ///< Share of `ticks` before it is measured.
+  uint32_t ticks = 2000;     ///< Of the trace, at most.
+  uint32_t bulk_pieces = 8;  ///< Of scans under way.
   uint32_t bulk_piece_bytes = 12'288;
   engine::tiering::HostOptions host;
   engine::tiering::LearnerOptions learner;
 };
 
 struct TieringResult {
-  std::vector<double> share;     ///< Of accesses in the fast tier, by rounds of 9.6 s.
-  double measured_share = 0;     ///< After the warm-up.
+  std::vector<double> share;  ///< Of accesses in the fast tier, by rounds of 9.6 s.
+  double measured_share = 0;  ///< After the warm-up.
   double lru_share = 0;
   double oracle_share = 0;
   uint64_t accesses = 0;
@@ -43,11 +43,11 @@ struct TieringResult {
   uint64_t promoted = 0, demoted = 0;
   uint64_t full_rate_scans = 0;  ///< Regions that scanning all at the fastest rate would scan.
   uint64_t bulk_bytes = 0, scan_bytes = 0;
-  bar::LinkBytes link;           ///< Of items.
+  bar::LinkBytes link;  ///< Of items.
   engine::tiering::HostCounters host;
   engine::tiering::AgentCounters agent;
   engine::tiering::LearnerCounters learner;
-  std::vector<uint32_t> arms;    ///< Regions whose learnt best arm is the i-th, in the end.
+  std::vector<uint32_t> arms;  ///< Regions whose learnt best arm is the i-th, in the end.
   const char* violation = nullptr;
 };
 

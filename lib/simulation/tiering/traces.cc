@@ -24,7 +24,9 @@ constexpr double kTickSeconds = engine::tiering::kTickNanoseconds * 1e-9;
 class Zipf {
  public:
   explicit Zipf(const ZipfTrace& trace)
-      : trace_(trace), popularity_(trace.pages, trace.exponent), random_(trace.seed),
+      : trace_(trace),
+        popularity_(trace.pages, trace.exponent),
+        random_(trace.seed),
         place_((trace.pages + trace.cluster_pages - 1) / trace.cluster_pages) {
     std::iota(place_.begin(), place_.end(), 0u);
     for (size_t i = place_.size(); i > 1; --i) std::swap(place_[i - 1], place_[random_.Below(i)]);
@@ -102,9 +104,8 @@ class Recorded {
 }  // namespace
 
 AccessSource MakeZipfSource(const ZipfTrace& trace) {
-  return [zipf = std::make_shared<Zipf>(trace)](std::vector<Access>& out) {
-    return zipf->Next(out);
-  };
+  return
+      [zipf = std::make_shared<Zipf>(trace)](std::vector<Access>& out) { return zipf->Next(out); };
 }
 
 RecordedTrace OpenTrace(const std::string& path, double seconds) {

@@ -37,7 +37,7 @@ AccessSource MakeZipfSource(const ZipfTrace& trace);
 /// access. The accesses are spread evenly over `seconds`.
 inline constexpr uint32_t kTraceMagic = 0x65636172;  // "race"
 struct RecordedTrace {
-  AccessSource source;   ///< Empty: no such file, or none that can be played.
+  AccessSource source;  ///< Empty: no such file, or none that can be played.
   uint32_t pages = 0;
   uint64_t accesses = 0;
   std::string error;

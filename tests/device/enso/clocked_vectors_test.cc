@@ -45,15 +45,16 @@ TEST_P(EnsoRateVectors, FlitsIn10000Cycles) {
   for (size_t i = 0; i < kCycles; i += 8) ASSERT_EQ(passed.substr(i, 8), "11100000") << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Vectors, EnsoRateVectors,
-    testing::Values(Rate{1, 8, 0, 10000}, Rate{3, 8, kBit31, 3750}, Rate{372, 1000, kBit31, 3720},
-                    Rate{10, 8, kBit31, 10000}, Rate{0, 8, kBit31, 0}, Rate{3, 8, 1, 10000}),
-    [](const auto& info) {
-      const Rate& rate = info.param;
-      return std::to_string(rate.numerator) + "Of" + std::to_string(rate.denominator) + "Enable" +
-             std::to_string(rate.enable);
-    });
+INSTANTIATE_TEST_SUITE_P(Vectors, EnsoRateVectors,
+                         testing::Values(Rate{1, 8, 0, 10000}, Rate{3, 8, kBit31, 3750},
+                                         Rate{372, 1000, kBit31, 3720}, Rate{10, 8, kBit31, 10000},
+                                         Rate{0, 8, kBit31, 0}, Rate{3, 8, 1, 10000}),
+                         [](const auto& info) {
+                           const Rate& rate = info.param;
+                           return std::to_string(rate.numerator) + "Of" +
+                                  std::to_string(rate.denominator) + "Enable" +
+                                  std::to_string(rate.enable);
+                         });
 
 class EnsoTimestampVectors : public testing::Test {
  protected:

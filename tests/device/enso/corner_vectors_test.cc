@@ -79,8 +79,8 @@ class EnsoConfigurationOrder : public testing::Test {
 TEST_F(EnsoConfigurationOrder, ItActsAheadOfDataInTheSameBatch) {
   nic.PutSlot(0, 0, a, 64);
   nic.PutSlot(0, 1, stamp);
-  EXPECT_EQ(nic.Publish(0, 2), "C[0]{A,64} C[1]{2," + std::to_string(kEnable64 & 0xf'ffff) +
-                                   "} W(64)")
+  EXPECT_EQ(nic.Publish(0, 2),
+            "C[0]{A,64} C[1]{2," + std::to_string(kEnable64 & 0xf'ffff) + "} W(64)")
       << "completed in the order of the slots all the same";
   EXPECT_EQ(Be32(nic.wire.frames[0].data() + 18), 77u) << "the frame before it is stamped";
 }
@@ -120,9 +120,9 @@ TEST(EnsoBufferOff, AFrameOfOneFlitIsWrittenAndALaterHeadStoreNotifiesIt) {
   EXPECT_EQ(nic.Tail(5), 1u);
   nic.Write64(NbPage(0) + kRxMemLo, nic.rx_ring(0));
   Play(nic, {
-      {"the status is set", Packets(5, 1), "D(5,1)"},
-      {"head", Head(5, 0), "N[0]{5,2}"},
-  });
+                {"the status is set", Packets(5, 1), "D(5,1)"},
+                {"head", Head(5, 0), "N[0]{5,2}"},
+            });
 }
 
 // A store of rx_head on a disabled pipe.
@@ -159,11 +159,11 @@ class EnsoBehindAWedge : public testing::Test {
 TEST_F(EnsoBehindAWedge, TailsOfHealthyPipesAndBuffersAdvanceAndNothingIsWritten) {
   Wedge();
   Play(nic, {
-      {"a packet", Packets(5, 3), ""},
-      {"another", Packets(5, 1), ""},
-      {"another pipe's", Packets(6, 1), ""},
-      {"head", Head(5, 1), ""},
-  });
+                {"a packet", Packets(5, 3), ""},
+                {"another", Packets(5, 1), ""},
+                {"another pipe's", Packets(6, 1), ""},
+                {"head", Head(5, 1), ""},
+            });
   EXPECT_EQ(nic.Tail(5), 4u);
   EXPECT_EQ(nic.Tail(6), 1u);
   EXPECT_EQ(nic.Tail(9), 0u);

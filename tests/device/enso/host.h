@@ -5,6 +5,7 @@
 // "Bring-up and tear-down". Written against regs/enso.h alone.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -14,8 +15,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "bar/dma.h"
 #include "device/enso/enso_nic.h"
@@ -92,8 +91,8 @@ class Host {
                 MakeNic* make = &MakeEnsoNic)
       : config_(config) {
     EXPECT_EQ(config.Error(), nullptr);
-    memory_.reset(static_cast<Page*>(mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE,
-                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
+    memory_.reset(static_cast<Page*>(
+        mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
     EXPECT_TRUE(dma.Add(kBus, memory_.get(), kMemoryBytes));
     nic = make(dma, config);
   }
@@ -201,21 +200,28 @@ class Host {
     return index;
   }
   void Fallback(uint32_t count, uint32_t mask, uint64_t round_robin) {
-    Configure(FallbackConfig{kSignalConfig, static_cast<uint64_t>(ConfigId::kFallback), count,
-                             mask, round_robin, {}});
+    Configure(FallbackConfig{
+        kSignalConfig, static_cast<uint64_t>(ConfigId::kFallback), count, mask, round_robin, {}});
   }
   void Bind(uint16_t dport, uint16_t sport, uint32_t dip, uint32_t sip, uint32_t pipe,
             uint32_t protocol = 17) {
-    Configure(FlowEntryConfig{kSignalConfig, static_cast<uint64_t>(ConfigId::kFlowEntry), dport,
-                              sport, dip, sip, protocol, pipe, {}});
+    Configure(FlowEntryConfig{kSignalConfig,
+                              static_cast<uint64_t>(ConfigId::kFlowEntry),
+                              dport,
+                              sport,
+                              dip,
+                              sip,
+                              protocol,
+                              pipe,
+                              {}});
   }
   void Timestamp(uint64_t enable, uint64_t offset) {
-    Configure(TimestampConfig{kSignalConfig, static_cast<uint64_t>(ConfigId::kTimestamp), enable,
-                              offset, {}});
+    Configure(TimestampConfig{
+        kSignalConfig, static_cast<uint64_t>(ConfigId::kTimestamp), enable, offset, {}});
   }
   void RateLimit(uint16_t num, uint16_t den, uint32_t enable) {
-    Configure(RateLimitConfig{kSignalConfig, static_cast<uint64_t>(ConfigId::kRateLimit), den, num,
-                              enable, {}});
+    Configure(RateLimitConfig{
+        kSignalConfig, static_cast<uint64_t>(ConfigId::kRateLimit), den, num, enable, {}});
   }
 
   /// Copies frames, each from a flit boundary, to fresh memory; its bus address.

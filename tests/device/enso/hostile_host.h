@@ -74,11 +74,14 @@ class HostileHost {
     // Few pipes and buffers, so that actions meet.
     const uint32_t pipe = Take8() % 4, nb = pipe % 2;
     switch (Take8() % 10) {
-      case 0: nic.WriteRegister(static_cast<uint32_t>(Take(4)), Take8() % 9, Take(8)); break;
-      case 1: nic.ReadRegister(static_cast<uint32_t>(Take(4)), Take8() % 10); break;
+      case 0:
+        nic.WriteRegister(static_cast<uint32_t>(Take(4)), Take8() % 9, Take(8));
+        break;
+      case 1:
+        nic.ReadRegister(static_cast<uint32_t>(Take(4)), Take8() % 10);
+        break;
       case 2:
-        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxMemLo, 8,
-                          TakeAddress() | nb);
+        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxMemLo, 8, TakeAddress() | nb);
         break;
       case 3:
         nic.WriteRegister(regs::enso::NbPage(nb) + regs::enso::kRxMemLo, 8, TakeAddress());
@@ -90,10 +93,18 @@ class HostileHost {
       case 5:
         nic.WriteRegister(regs::enso::NbPage(nb) + 4 * (Take8() % 6), 4, Take(1));
         break;
-      case 6: PutSlot(); break;
-      case 7: Receive(nic); break;
-      case 8: nic.Transmit(sink_, Take8()); break;
-      default: nic.SetTime(now_ += Take(3)); break;
+      case 6:
+        PutSlot();
+        break;
+      case 7:
+        Receive(nic);
+        break;
+      case 8:
+        nic.Transmit(sink_, Take8());
+        break;
+      default:
+        nic.SetTime(now_ += Take(3));
+        break;
     }
     if (sink_.bad_burst) violation_ = "a burst is empty or longer than 64 frames";
     if (sink_.bad_length) violation_ = "a frame is shorter than 14 bytes or longer than 64 flits";
@@ -126,7 +137,7 @@ class HostileHost {
 
   void CheckConservation(EnsoNic& nic) {
     static constexpr std::string_view kEndings[] = {
-        "rx_frames",   "rx_pipe_full", "rx_pipe_disabled",     "rx_nb_disabled", "rx_no_fallback",
+        "rx_frames",   "rx_pipe_full", "rx_pipe_disabled",    "rx_nb_disabled", "rx_no_fallback",
         "rx_oversize", "rx_empty",     "rx_no_packet_buffer", "rx_stuck"};
     uint64_t endings = 0;
     for (const Counter& counter : nic.Counters()) {

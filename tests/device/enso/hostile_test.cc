@@ -3,11 +3,11 @@
 // Whatever a host stores in registers and slots, and whatever the wire brings: no
 // access outside registered memory (AddressSanitizer watches), no hang, and every
 // frame in exactly one counter.
-#include "hostile_host.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "hostile_host.h"
 
 namespace sluice::device::enso {
 namespace {

@@ -3,6 +3,8 @@
 // The receive and the transmit path against ones that are written for reading (plain_nic.h): two
 // hosts do the same at random, and whatever software or the wire can see is the same after every
 // step.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,10 +12,8 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include "host.h"
 #include "device/enso/steering.h"
+#include "host.h"
 #include "plain_nic.h"
 
 namespace sluice::device::enso {
@@ -26,7 +26,7 @@ struct Case {
   const char* name;
   EnsoConfig config;
   uint64_t frames;  ///< At least so many reach a pipe.
-  bool faults;  ///< Pipes and buffers are switched off, too: sooner or later the engine wedges.
+  bool faults;      ///< Pipes and buffers are switched off, too: sooner or later the engine wedges.
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }
 
@@ -84,10 +84,16 @@ class Lockstep : public testing::TestWithParam<Case> {
         plain_.nic->SetTime(now_ns_);
         break;
       case 9:
-      case 10: Post(nb); break;
+      case 10:
+        Post(nb);
+        break;
       case 11:
-      case 12: Transmit(); break;
-      default: Receive(); break;
+      case 12:
+        Transmit();
+        break;
+      default:
+        Receive();
+        break;
     }
   }
 
@@ -136,24 +142,36 @@ class Lockstep : public testing::TestWithParam<Case> {
     const auto id = [](ConfigId command) { return static_cast<uint64_t>(command); };
     switch (Below(5)) {
       case 4:
-        Configure(RateLimitConfig{config, id(ConfigId::kRateLimit),
+        Configure(RateLimitConfig{config,
+                                  id(ConfigId::kRateLimit),
                                   static_cast<uint16_t>(1 + Below(8)),
-                                  static_cast<uint16_t>(1 + Below(8)), Below(2) ? kEnable32 : 0,
+                                  static_cast<uint16_t>(1 + Below(8)),
+                                  Below(2) ? kEnable32 : 0,
                                   {}});
         break;
       case 0:
-        Configure(FlowEntryConfig{config, id(ConfigId::kFlowEntry), Port(), Port(), kDst + Below(4),
-                                  Below(2) ? kSrc + Below(4) : 0, 17,
-                                  Below(4) == 0 ? kUnbind : Below(kPipes), {}});
+        Configure(FlowEntryConfig{config,
+                                  id(ConfigId::kFlowEntry),
+                                  Port(),
+                                  Port(),
+                                  kDst + Below(4),
+                                  Below(2) ? kSrc + Below(4) : 0,
+                                  17,
+                                  Below(4) == 0 ? kUnbind : Below(kPipes),
+                                  {}});
         break;
       case 1:
-        Configure(TimestampConfig{config, id(ConfigId::kTimestamp),
-                                  Below(3) == 0 ? kEnable64 : 0, 20 + Below(30), {}});
+        Configure(TimestampConfig{
+            config, id(ConfigId::kTimestamp), Below(3) == 0 ? kEnable64 : 0, 20 + Below(30), {}});
         break;
       default: {
         const uint32_t count = Below(8) == 0 ? 0 : 1u << Below(4);
-        Configure(FallbackConfig{config, id(ConfigId::kFallback), count, count == 0 ? 0 : count - 1,
-                                 Below(4) == 0 ? kEnable64 : 0, {}});
+        Configure(FallbackConfig{config,
+                                 id(ConfigId::kFallback),
+                                 count,
+                                 count == 0 ? 0 : count - 1,
+                                 Below(4) == 0 ? kEnable64 : 0,
+                                 {}});
       }
     }
   }
@@ -162,9 +180,16 @@ class Lockstep : public testing::TestWithParam<Case> {
     const uint32_t page = Below(4) == 0 ? NbPage(nb) : PipePage(pipe);
     const uint32_t base = fast_.Read32(page + kRxMemLo);
     switch (Below(3)) {
-      case 0: Store(page + kRxMemLo, 0); Store(page + kRxMemHi, 0); break;
-      case 1: Store(page + kRxTail, Below(300)); break;
-      default: Store(page + kRxMemLo, base + 4096); break;
+      case 0:
+        Store(page + kRxMemLo, 0);
+        Store(page + kRxMemHi, 0);
+        break;
+      case 1:
+        Store(page + kRxTail, Below(300));
+        break;
+      default:
+        Store(page + kRxMemLo, base + 4096);
+        break;
     }
   }
 
@@ -177,8 +202,10 @@ class Lockstep : public testing::TestWithParam<Case> {
     for (uint32_t n = Below(71); n != 0; --n) {
       const uint32_t length = Rarely() ? 48 + Below(1600) : kLengths[Below(8)];
       frames.push_back(MakeFrame(length,
-                                 {.protocol = kProtocols[Below(4)], .dst_ip = kDst + Below(4),
-                                  .src_ip = kSrc + Below(4), .dst_port = Port(),
+                                 {.protocol = kProtocols[Below(4)],
+                                  .dst_ip = kDst + Below(4),
+                                  .src_ip = kSrc + Below(4),
+                                  .dst_port = Port(),
                                   .src_port = Port(),
                                   .tcp_flags = static_cast<uint8_t>(Below(4))},
                                  static_cast<uint8_t>(random_())));

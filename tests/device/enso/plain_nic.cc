@@ -24,8 +24,11 @@ using namespace regs::enso;  // NOLINT: the vocabulary of every line here
 class PlainNic final : public Device {
  public:
   PlainNic(const bar::DmaSpace& dma, const EnsoConfig& config)
-      : dma_(dma), registers_(dma, config.pipe_flits, config.nb_entries), port_(dma, tally_),
-        notifier_(registers_, port_, tally_, config.notify_per_packet), steering_(clock_),
+      : dma_(dma),
+        registers_(dma, config.pipe_flits, config.nb_entries),
+        port_(dma, tally_),
+        notifier_(registers_, port_, tally_, config.notify_per_packet),
+        steering_(clock_),
         configurator_(steering_, timestamper_, limiter_, clock_, tally_),
         fetcher_(dma, registers_, port_, configurator_, tally_) {}
 
@@ -222,7 +225,7 @@ class PlainNic final : public Device {
   std::vector<uint8_t> begun_;  ///< Whole flits of the frame that is being cut.
   uint32_t offset_ = 0;         ///< Bytes of the front slot that were taken.
   uint32_t completed_nb_ = kMaxNotificationBuffers;
-  uint32_t completed_ = 0;      ///< Slot of the last completion.
+  uint32_t completed_ = 0;  ///< Slot of the last completion.
   bool halted_ = false;
   std::array<Counter, kEvents> counters_{};
 };

@@ -2,8 +2,8 @@
 //
 // The Ensō NIC with a receive and a transmit path that are written for reading: one frame and one
 // flit at a time, every condition looked up for each (docs/enso-hardware.md, "Receiving",
-// "Transmitting"). What the model's fast paths must equal, observable by observable. All else is the
-// model's own.
+// "Transmitting"). What the model's fast paths must equal, observable by observable. All else is
+// the model's own.
 #pragma once
 
 #include <memory>

@@ -13,14 +13,14 @@ TEST(EnsoReceiveVectors, ReactiveNotifications) {
   VectorBench nic;
   nic.Enable(5);
   Play(nic, {
-      {"1a", Packets(5, 1), "N[0]{5,1} D(5,0)"},
-      {"1b", Packets(5, 1), "D(5,1)"},
-      {"1c", Head(5, 1), "N[1]{5,2}"},
-      {"1d", Head(5, 1), "N[2]{5,2}"},
-      {"1e", Head(5, 2), ""},
-      {"1f", Head(5, 2), ""},
-      {"1g", Packets(5, 3), "N[3]{5,5} D(5,2..4)"},
-  });
+                {"1a", Packets(5, 1), "N[0]{5,1} D(5,0)"},
+                {"1b", Packets(5, 1), "D(5,1)"},
+                {"1c", Head(5, 1), "N[1]{5,2}"},
+                {"1d", Head(5, 1), "N[2]{5,2}"},
+                {"1e", Head(5, 2), ""},
+                {"1f", Head(5, 2), ""},
+                {"1g", Packets(5, 3), "N[3]{5,5} D(5,2..4)"},
+            });
   // … and then the registers read:
   EXPECT_EQ(nic.Read32(PipePage(5) + kRxTail), 5u);
   EXPECT_EQ(nic.Read32(PipePage(5) + kRxHead), 2u);
@@ -33,9 +33,9 @@ TEST(EnsoReceiveVectors, PacketsBackToBack) {
   VectorBench nic;
   nic.Enable(5);
   Play(nic, {
-      {"2", Packets(5, 1, /*count=*/4), "N[0]{5,1} D(5,0..3)"},
-      {"2, head", Head(5, 1), "N[1]{5,4}"},
-  });
+                {"2", Packets(5, 1, /*count=*/4), "N[0]{5,1} D(5,0..3)"},
+                {"2, head", Head(5, 1), "N[1]{5,4}"},
+            });
 }
 
 TEST(EnsoReceiveVectors, AFullPipe) {
@@ -44,24 +44,24 @@ TEST(EnsoReceiveVectors, AFullPipe) {
   Play(nic, {{"3a", Packets(5, 1, /*count=*/20), "N[0]{5,1} D(5,0..14)"}});
   EXPECT_EQ(nic.Count("rx_pipe_full"), 5u) << "3a";
   Play(nic, {
-      {"3b", Head(5, 3), "N[1]{5,15}"},
-      {"3c", Packets(5, 2), "D(5,15) D(5,0)"},
-      {"3d", Packets(5, 2), ""},
-      {"3e", Head(5, 15), "N[2]{5,1}"},
-      {"3f", Packets(5, 8), "D(5,1..8)"},
-  });
+                {"3b", Head(5, 3), "N[1]{5,15}"},
+                {"3c", Packets(5, 2), "D(5,15) D(5,0)"},
+                {"3d", Packets(5, 2), ""},
+                {"3e", Head(5, 15), "N[2]{5,1}"},
+                {"3f", Packets(5, 8), "D(5,1..8)"},
+            });
 }
 
 TEST(EnsoReceiveVectors, APipeThatDroppedAPacketWhileItWasDisabledStaysMute) {
   VectorBench nic;
   nic.Steer(7);
   Play(nic, {
-      {"4a", Packets(7, 1), ""},
-      {"4b, enable", [](VectorBench& n) { return n.EnableByAddressAlone(7); }, ""},
-      {"4b", Packets(7, 1), "D(7,0)"},
-      {"4b, again", Packets(7, 1), "D(7,1)"},
-      {"4c", Head(7, 0), "N[0]{7,2}"},
-  });
+                {"4a", Packets(7, 1), ""},
+                {"4b, enable", [](VectorBench& n) { return n.EnableByAddressAlone(7); }, ""},
+                {"4b", Packets(7, 1), "D(7,0)"},
+                {"4b, again", Packets(7, 1), "D(7,1)"},
+                {"4c", Head(7, 0), "N[0]{7,2}"},
+            });
 }
 
 /// After the wedge a packet to a healthy pipe writes nothing, and a TX slot is never
@@ -102,9 +102,9 @@ TEST(EnsoReceiveVectors, AFullNotificationRing) {
   EXPECT_EQ(nic.NbTail(0), 3u) << "6b";
   nic.Write32(NbPage(0) + kRxHead, 3);
   Play(nic, {
-      {"6c", Packets(14, 1), "D(14,1)"},
-      {"6d", Head(14, 0), "N[3]{14,2}"},
-  });
+                {"6c", Packets(14, 1), "D(14,1)"},
+                {"6d", Head(14, 0), "N[3]{14,2}"},
+            });
 }
 
 TEST(EnsoReceiveVectors, ANotificationForEveryPacket) {
@@ -117,11 +117,11 @@ TEST(EnsoReceiveVectors, ADropWhileTheStatusIsSet) {
   VectorBench nic({.pipe_flits = 16, .nb_entries = 16384});
   nic.Enable(5);
   Play(nic, {
-      {"8", Packets(5, 15), "N[0]{5,15} D(5,0..14)"},
-      {"8, dropped", Packets(5, 1), ""},
-      {"8, head", Head(5, 15), ""},
-      {"8, last", Packets(5, 1), "N[1]{5,0} D(5,15)"},
-  });
+                {"8", Packets(5, 15), "N[0]{5,15} D(5,0..14)"},
+                {"8, dropped", Packets(5, 1), ""},
+                {"8, head", Head(5, 15), ""},
+                {"8, last", Packets(5, 1), "N[1]{5,0} D(5,15)"},
+            });
 }
 
 TEST(EnsoReceiveVectors, AStoreOfHalfARegister) {

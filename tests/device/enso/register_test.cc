@@ -14,8 +14,8 @@ TEST(EnsoRegisters, ReadBackWhatWasLastStored) {
     }
   }
   for (const uint32_t nb : {0u, 1u, 1023u}) {
-    for (const uint32_t reg : {kRxTail, kRxHead, kRxMemLo, kRxMemHi, kTxTail, kTxHead, kTxMemLo,
-                               kTxMemHi}) {
+    for (const uint32_t reg :
+         {kRxTail, kRxHead, kRxMemLo, kRxMemHi, kTxTail, kTxHead, kTxMemLo, kTxMemHi}) {
       host.Write32(NbPage(nb) + reg, 0x2000'0000 + nb * 256 + reg);
     }
   }
@@ -25,8 +25,8 @@ TEST(EnsoRegisters, ReadBackWhatWasLastStored) {
     }
   }
   for (const uint32_t nb : {0u, 1u, 1023u}) {
-    for (const uint32_t reg : {kRxTail, kRxHead, kRxMemLo, kRxMemHi, kTxTail, kTxHead, kTxMemLo,
-                               kTxMemHi}) {
+    for (const uint32_t reg :
+         {kRxTail, kRxHead, kRxMemLo, kRxMemHi, kTxTail, kTxHead, kTxMemLo, kTxMemHi}) {
       EXPECT_EQ(host.Read32(NbPage(nb) + reg), 0x2000'0000 + nb * 256 + reg);
     }
   }
@@ -82,8 +82,7 @@ TEST(EnsoRegisters, OneEightByteStoreUpdatesTwoRegistersAtomically) {
   EXPECT_EQ(host.Read32(PipePage(0) + kRxHead), 5u);
   EXPECT_EQ(host.NbTail(0), 0u);
   // Head and the lower address half at once: the trigger sees both.
-  host.Write64(PipePage(0) + kRxHead,
-               uint64_t{host.Read32(PipePage(0) + kRxMemLo)} << 32 | 9);
+  host.Write64(PipePage(0) + kRxHead, uint64_t{host.Read32(PipePage(0) + kRxMemLo)} << 32 | 9);
   EXPECT_EQ(host.NbTail(0), 1u);
   EXPECT_EQ(host.nic->ReadRegister(PipePage(0) + kRxTail, 8), (uint64_t{9} << 32 | 5));
 }

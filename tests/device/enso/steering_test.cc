@@ -142,13 +142,20 @@ std::array<uint32_t, 4> RowsOf(const FlowKey& key) {
     uint32_t a = ((key.dst_ip & 0xffff) << 16 | key.dst_port) + 0xdeadbefb + i;
     uint32_t b = (static_cast<uint32_t>(key.src_port) << 16 | key.dst_ip >> 16) + 0xdeadbefb + i;
     uint32_t c = key.src_ip + 0xdeadbefb + i;
-    c ^= b; c -= rot(b, 14);
-    a ^= c; a -= rot(c, 11);
-    b ^= a; b -= rot(a, 25);
-    c ^= b; c -= rot(b, 16);
-    a ^= c; a -= rot(c, 4);
-    b ^= a; b -= rot(a, 14);
-    c ^= b; c -= rot(b, 24);
+    c ^= b;
+    c -= rot(b, 14);
+    a ^= c;
+    a -= rot(c, 11);
+    b ^= a;
+    b -= rot(a, 25);
+    c ^= b;
+    c -= rot(b, 16);
+    a ^= c;
+    a -= rot(c, 4);
+    b ^= a;
+    b -= rot(a, 14);
+    c ^= b;
+    c -= rot(b, 24);
     rows[i] = c & 0x7ff;
   }
   return rows;
@@ -194,8 +201,15 @@ TEST(EnsoFlowTable, ALostInsertIsCompletedAllTheSameAndCounted) {
   std::mt19937 random(7);
   uint32_t slot = 0;
   for (int n = 0; n < 9000; ++n) {
-    slot = host.Configure(FlowEntryConfig{kSignalConfig, 1, static_cast<uint16_t>(random()), 0,
-                                          static_cast<uint32_t>(random()), 0, 17, 0, {}});
+    slot = host.Configure(FlowEntryConfig{kSignalConfig,
+                                          1,
+                                          static_cast<uint16_t>(random()),
+                                          0,
+                                          static_cast<uint32_t>(random()),
+                                          0,
+                                          17,
+                                          0,
+                                          {}});
   }
   EXPECT_GT(host.Count("flow_inserts_lost"), 0u) << "9000 keys, 8192 rows";
   EXPECT_EQ(host.TxSlot(0, slot).signal, kSignalNone);

@@ -15,7 +15,7 @@ constexpr uint8_t kSyn = 0x02, kSynAck = 0x12, kAck = 0x10;
 struct Packet {
   const char* name;
   Headers headers;
-  int fallback;   ///< Pipe with a count of 4 and a mask of 3.
+  int fallback;  ///< Pipe with a count of 4 and a mask of 3.
   uint32_t hash;
 };
 const Packet kPackets[] = {
@@ -80,9 +80,9 @@ TEST_F(EnsoSteeringVectors, TheLowBitsOfTheHashAreThoseOfTheVector) {
 TEST(EnsoFlowHashVectors, AllBits) {
   const regs::enso::FlowKey udp = {.dst_ip = kDst, .dst_port = 80};
   EXPECT_EQ(regs::enso::FlowHash(udp, 0), 0x1f30'2f21u);
-  EXPECT_EQ(regs::enso::FlowHash(
-                {.dst_ip = kDst, .src_ip = kSrc, .dst_port = 80, .src_port = 8080}, 0),
-            0x3707'eb2cu);
+  EXPECT_EQ(
+      regs::enso::FlowHash({.dst_ip = kDst, .src_ip = kSrc, .dst_port = 80, .src_port = 8080}, 0),
+      0x3707'eb2cu);
   EXPECT_EQ(regs::enso::FlowHash({.dst_ip = kDst}, 0), 0xb5ac'7d6au);
   EXPECT_EQ(regs::enso::FlowHash({.dst_ip = 0x0102'0304, .dst_port = 2}, 0), 0x4081'52a0u);
   // The rows of the four sub-tables.

@@ -52,8 +52,8 @@ TEST(EnsoTransmitVectors, TheRingWraps) {
   VectorBench nic({.nb_entries = 16});
   const uint64_t a = nic.Data("A", {MakeFrame(64)});
   uint32_t tail = 0;
-  for (const char* completed : {"0 1 2 3 4 5 6 7 8 9", "10 11 12 13 14 15 0 1 2 3",
-                                "4 5 6 7 8 9 10 11 12 13"}) {
+  for (const char* completed :
+       {"0 1 2 3 4 5 6 7 8 9", "10 11 12 13 14 15 0 1 2 3", "4 5 6 7 8 9 10 11 12 13"}) {
     std::string expected, wire, slot;
     for (std::istringstream slots(completed); slots >> slot;) {
       nic.PutSlot(0, tail, a, 64);

@@ -195,8 +195,8 @@ TEST_P(IpuEndpointSize, EveryByteArrivesAndLeaves) {
   EXPECT_TRUE(host->StayedInside());
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, IpuEndpointSize,
-                         ::testing::Values(14, 15, 63, 64, 65, 96, 104, 105, 232, 1514, 4096,
-                                           9727, 9728));
+                         ::testing::Values(14, 15, 63, 64, 65, 96, 104, 105, 232, 1514, 4096, 9727,
+                                           9728));
 
 TEST(IpuEndpoint, WhatTheHostMadeOfAFrameLeaves) {
   auto host = std::make_unique<EndpointHost>();
@@ -211,8 +211,8 @@ TEST(IpuEndpoint, WhatTheHostMadeOfAFrameLeaves) {
   host->frames[2].length += 20;
   std::memset(host->frames[2].data, 7, 20);
   host->Answer();
-  EXPECT_EQ(host->sink.frames, (Frames{PlainFrame(100, 3).substr(0, 70),
-                                       std::string(20, 7) + PlainFrame(100, 4)}));
+  EXPECT_EQ(host->sink.frames,
+            (Frames{PlainFrame(100, 3).substr(0, 70), std::string(20, 7) + PlainFrame(100, 4)}));
 }
 
 TEST(IpuEndpoint, FramesOfTheHostsOwnLeaveFromGrantedLines) {
@@ -293,11 +293,11 @@ TEST(IpuEndpoint, AHostThatBreaksTheProtocolLosesItsEndpointAlone) {
 
 TEST(IpuEndpoint, RecordsThatDescribeNoFrameAreCountedAndTheRestOfTheLineIsSkipped) {
   const uint64_t kLies[] = {
-      0,                                                               // No stride.
-      coherent::Record{.stride = 12, .offset = 8, .length = 0}.Word(),   // Not of 8 bytes.
-      coherent::Record{.stride = 72, .offset = 8, .length = 65}.Word(),  // Beyond its record.
-      coherent::Record{.stride = 72, .offset = 4, .length = 60}.Word(),  // In its head.
-      coherent::Record{.stride = 72, .offset = 8, .length = 13}.Word(),  // No Ethernet header.
+      0,                                                                     // No stride.
+      coherent::Record{.stride = 12, .offset = 8, .length = 0}.Word(),       // Not of 8 bytes.
+      coherent::Record{.stride = 72, .offset = 8, .length = 65}.Word(),      // Beyond its record.
+      coherent::Record{.stride = 72, .offset = 4, .length = 60}.Word(),      // In its head.
+      coherent::Record{.stride = 72, .offset = 8, .length = 13}.Word(),      // No Ethernet header.
       coherent::Record{.stride = 65528, .offset = 8, .length = 60}.Word()};  // Beyond the line.
   for (const uint64_t lie : kLies) {
     auto host = std::make_unique<EndpointHost>();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A host that does anything to the packetized NIC: turns a string of bytes into register accesses,
-// descriptors, links, endpoints and frames. Shared by the seeded test and by the fuzz target; the properties
-// that must hold whatever happens are checked here.
+// descriptors, links, endpoints and frames. Shared by the seeded test and by the fuzz target; the
+// properties that must hold whatever happens are checked here.
 #pragma once
 
 #include <algorithm>
@@ -284,7 +284,8 @@ class HostileHost {
       const uint32_t length = coherent::kMinFrameBytes + Take8() % 50;
       uint8_t* const frame = writer.Add(length, coherent::Control::kMaxCount);
       if (frame == nullptr || what % 32 != 5) continue;
-      const coherent::Record elsewhere{  // The frame is said to have grown.
+      const coherent::Record elsewhere{
+          // The frame is said to have grown.
           .stride = static_cast<uint16_t>(coherent::RecordBytes(length, 0)),
           .offset = coherent::kRecordBytes,
           .length = 0,

@@ -74,8 +74,8 @@ TEST(IpuHostileLink, ATransactionOutOfOrderStopsTheLinkAndIsCountedOnce) {
 }
 
 TEST(IpuHostileLink, AnOwnersWordThatIsNotOneRegionIsRefused) {
-  for (const uint64_t owners : {uint64_t{0}, uint64_t{3}, uint64_t{1} << 3, uint64_t{1} << 63,
-                                ~uint64_t{0}}) {
+  for (const uint64_t owners :
+       {uint64_t{0}, uint64_t{3}, uint64_t{1} << 3, uint64_t{1} << 63, ~uint64_t{0}}) {
     LinkHost host;
     swap::LinkMemory::Format(host.Memory(0), kSmallLink).RecordOwners(owners);
     EXPECT_EQ(host.EnableLink(0, 1), 0u) << owners;

@@ -224,8 +224,8 @@ TEST(IpuLink, ABurstFillsRegionAfterRegionInOrder) {
     sent.push_back(PlainFrame(14 + i * 37 % 1500, static_cast<uint8_t>(i)));
   }
   for (const std::string& frame : sent) {
-    wire.push_back({reinterpret_cast<const uint8_t*>(frame.data()),
-                    static_cast<uint32_t>(frame.size())});
+    wire.push_back(
+        {reinterpret_cast<const uint8_t*>(frame.data()), static_cast<uint32_t>(frame.size())});
   }
   Frames got;
   for (uint32_t taken = 0; got.size() < sent.size();) {

@@ -24,8 +24,7 @@ class RecordingInterrupts final : public InterruptSink {
 using Vectors = std::vector<uint32_t>;
 
 void Arm(Host& host, uint32_t queue, uint32_t seen) {
-  host.nic.WriteRegister(QueuePage(queue) + kRxBlock + kRingInterrupt, 8,
-                         kRingInterruptArm | seen);
+  host.nic.WriteRegister(QueuePage(queue) + kRxBlock + kRingInterrupt, 8, kRingInterruptArm | seen);
 }
 
 TEST(IpuInterrupts, AQueueThatIsArmedTellsItsNextCompletionOnce) {

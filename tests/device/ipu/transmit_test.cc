@@ -243,14 +243,14 @@ TEST_F(Transmit, SegmentsThatCannotBeAreBadDescriptors) {
     uint32_t length;
     uint64_t command;
   } kCases[] = {
-      {length, with(kTxTagShift, 16, 0)},                    // no size
+      {length, with(kTxTagShift, 16, 0)},  // no size
       {length, with(kTxTagShift, 16, kMinSegmentBytes - 1)},
       {length, with(kTxTagShift, 16, kMaxFrameBytes - 53)},  // a segment is too long
       {length, with(kTxIpOffsetShift, 8, 13)},
       {length, with(kTxIpLengthShift, 8, 19)},
       {length, with(kTxL4FieldShift, 8, 19)},
-      {53, sound},                                           // the headers are cut off
-      {length, with(kTxIpOffsetShift, 8, 15)},               // neither IPv4 nor IPv6 is there
+      {53, sound},                              // the headers are cut off
+      {length, with(kTxIpOffsetShift, 8, 15)},  // neither IPv4 nor IPv6 is there
   };
   uint32_t tail = 0;
   for (const auto& c : kCases) {

@@ -22,7 +22,7 @@ namespace {
 using Kind = Action::Kind;
 
 constexpr uint32_t kCores = 3;
-constexpr ProcessId kKnown = 4;          // Processes 0 … 3.
+constexpr ProcessId kKnown = 4;              // Processes 0 … 3.
 constexpr uint32_t kProcesses = kKnown + 1;  // And one that the device does not know.
 constexpr uint64_t kSwitchBound = 400;
 constexpr uint64_t kLeaveBound = 300;
@@ -57,7 +57,8 @@ struct Call {
 class World {
  public:
   explicit World(uint32_t seed)
-      : random_(seed), placement_(seed % 2 == 0 ? 500 : ~uint64_t{0}),
+      : random_(seed),
+        placement_(seed % 2 == 0 ? 500 : ~uint64_t{0}),
         config_({.cores = kCores,
                  .queue_capacity = 4,
                  .suspended_capacity = kMaxSuspended,

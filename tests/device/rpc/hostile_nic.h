@@ -36,19 +36,36 @@ class HostileRun {
       const uint8_t what = bytes_.Byte();
       switch (what % 12) {
         case 0:
-        case 1: SendCall(); break;
-        case 2: SendAnything(); break;
-        case 3: StoreAnywhere(); break;
+        case 1:
+          SendCall();
+          break;
+        case 2:
+          SendAnything();
+          break;
+        case 3:
+          StoreAnywhere();
+          break;
         case 4:
-        case 5: StoreHead(what); break;
-        case 6: Load(what); break;
-        case 7: LeaveOrEnter(what); break;
+        case 5:
+          StoreHead(what);
+          break;
+        case 6:
+          Load(what);
+          break;
+        case 7:
+          LeaveOrEnter(what);
+          break;
         case 8:
           if (what == 8) Restart(kHostile);
           break;
-        case 9: owner_ = owner_ == kHostile ? 0 : owner_; break;
-        case 10: host_.Step(uint64_t{1} << what / 8); break;
-        default: break;
+        case 9:
+          owner_ = owner_ == kHostile ? 0 : owner_;
+          break;
+        case 10:
+          host_.Step(uint64_t{1} << what / 8);
+          break;
+        default:
+          break;
       }
       if (what % 3 != 0) Act();
       host_.Step();
@@ -70,8 +87,7 @@ class HostileRun {
 
   // Clients.
   void SendFrame(const std::vector<uint8_t>& frame) {
-    const auto datagram =
-        packet::Datagram::In(frame.data(), static_cast<uint32_t>(frame.size()));
+    const auto datagram = packet::Datagram::In(frame.data(), static_cast<uint32_t>(frame.size()));
     if (datagram.kind == packet::Datagram::Kind::kUdp && datagram.payload_bytes >= 4) {
       ++asked_[packet::LoadBe32(frame.data() + datagram.payload)];
     }
@@ -85,9 +101,8 @@ class HostileRun {
     for (uint32_t i = how % 4; i != 0; --i) arguments.push_back(bytes_.Byte());
     if (how / 4 % 16 == 1) arguments.resize(1 + bytes_.Word16() % 2100);  // Lines, or a buffer.
     const bool other = how / 64 % 2 != 0;
-    std::vector<uint8_t> frame = RpcHost::Frame(
-        RpcHost::Call(frames_, bytes_.Byte() % 5, arguments, other ? 1 : 2,
-                      other ? kOtherProgram : kProgram));
+    std::vector<uint8_t> frame = RpcHost::Frame(RpcHost::Call(
+        frames_, bytes_.Byte() % 5, arguments, other ? 1 : 2, other ? kOtherProgram : kProgram));
     for (uint32_t bent = how / 128; bent != 0; --bent) {
       frame[bytes_.Word16() % frame.size()] = bytes_.Byte();
     }
@@ -118,8 +133,8 @@ class HostileRun {
     const uint64_t number = memory.host(coherent::Pair::kReceive).load;
     coherent::ControlLine& line = memory.line(coherent::Pair::kReceive, number);
     const coherent::Control control = {static_cast<uint32_t>(number + (how % 16 == 0)),
-                                       how % 8 == 1 ? bytes_.Word16() : 4u * (how / 64),
-                                       0, how % 8 == 2, kReturns[how / 8 % 4]};
+                                       how % 8 == 1 ? bytes_.Word16() : 4u * (how / 64), 0,
+                                       how % 8 == 2, kReturns[how / 8 % 4]};
     line.control = control.Word();
     line.code = how % 32 == 4 ? bytes_.Byte() : 0;
     Load(what);

@@ -180,7 +180,11 @@ TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
     NestedStatus status;
   };
   for (const Case& test :
-       {Case{"it fails", [](RpcHost& host) { host.Return(1, {}, kFailed); host.UserLoads(1); },
+       {Case{"it fails",
+             [](RpcHost& host) {
+               host.Return(1, {}, kFailed);
+               host.UserLoads(1);
+             },
              NestedStatus::kSystemErr},
         Case{"it returns garbage",
              [](RpcHost& host) {
@@ -192,7 +196,8 @@ TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
         Case{"it dies", [](RpcHost& host) { host.End(1); }, NestedStatus::kSystemErr},
         Case{"it is removed", [](RpcHost& host) { host.nic.RemoveService(1); },
              NestedStatus::kSystemErr},
-        Case{"it does not answer", [](RpcHost& host) {
+        Case{"it does not answer",
+             [](RpcHost& host) {
                host.Step(1'000'000);  // Until it is late, and the core is taken away.
                host.Step(1'000'000);
                ASSERT_EQ(host.killed, std::vector<ProcessId>{1});
@@ -365,8 +370,13 @@ TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
     int64_t offset;  // Of the pointer, from the Blob.
     bool good;
   };
-  for (const Case& test : {Case{8, 16, true}, {9, 16, false}, {1, 24, false}, {4, -8, false},
-                           {8001, 16, false}, {~uint32_t{0}, 16, false}, {8, 1 << 20, false}}) {
+  for (const Case& test : {Case{8, 16, true},
+                           {9, 16, false},
+                           {1, 24, false},
+                           {4, -8, false},
+                           {8001, 16, false},
+                           {~uint32_t{0}, 16, false},
+                           {8, 1 << 20, false}}) {
     RpcHost host;
     host.Send(OuterCall(1));
     ASSERT_TRUE(host.Switch(2));

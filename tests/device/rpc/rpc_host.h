@@ -12,17 +12,17 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
-#include <string>
 #include <vector>
 
 #include "coherent/host_end.h"
 #include "device/rpc/rpc_nic.h"
 #include "fifo_placement.h"
-#include "pages.h"
 #include "packet/bytes.h"
 #include "packet/datagram.h"
+#include "pages.h"
 #include "rpc/x_compiler.h"
 
 namespace sluice::device::rpc::test {
@@ -56,10 +56,13 @@ class RpcHost : public HostPort, private FrameSink {
     uint64_t base() { return reinterpret_cast<uint64_t>(pages.span().data()); }
   };
 
-  explicit RpcHost(DispatcherConfig dispatcher = {}, uint32_t slots = 64,
-                   uint32_t nested_depth = 8)
-      : nic({.dispatcher = dispatcher, .users = kUsers, .slots = slots, .dma_bytes = 512,
-             .nested_depth = nested_depth, .traces = true},
+  explicit RpcHost(DispatcherConfig dispatcher = {}, uint32_t slots = 64, uint32_t nested_depth = 8)
+      : nic({.dispatcher = dispatcher,
+             .users = kUsers,
+             .slots = slots,
+             .dma_bytes = 512,
+             .nested_depth = nested_depth,
+             .traces = true},
             placement, *this) {
     nic.AttachKernel(0, {kernel_pages_.span(), 0});
     std::string error;
@@ -86,10 +89,10 @@ class RpcHost : public HostPort, private FrameSink {
   /// A frame with this message to our port.
   static std::vector<uint8_t> Frame(const Words& message, uint16_t port = kPort) {
     std::vector<uint8_t> frame(packet::Datagram::kPlainPayload + 4 * message.size());
-    packet::Datagram::WritePlain(frame.data(),
-                                 {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {10, 0, 0, 1},
-                                  {10, 0, 0, 2}, 40000, port},
-                                 static_cast<uint32_t>(4 * message.size()));
+    packet::Datagram::WritePlain(
+        frame.data(),
+        {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {10, 0, 0, 1}, {10, 0, 0, 2}, 40000, port},
+        static_cast<uint32_t>(4 * message.size()));
     for (size_t i = 0; i < message.size(); ++i) {
       packet::StoreBe32(frame.data() + packet::Datagram::kPlainPayload + 4 * i, message[i]);
     }
@@ -145,8 +148,8 @@ class RpcHost : public HostPort, private FrameSink {
     const size_t bytes = 4 * arguments.size();
     std::memcpy(end.Room().data(), &head, sizeof(head));
     if (bytes != 0) std::memcpy(end.Room().data() + sizeof(head), arguments.data(), bytes);
-    end.Return({.kind = coherent::Kind::kCall,
-                .length = static_cast<uint32_t>(sizeof(head) + bytes)});
+    end.Return(
+        {.kind = coherent::Kind::kCall, .length = static_cast<uint32_t>(sizeof(head) + bytes)});
   }
 
   /// The messages of frames that were sent since the last call.

@@ -70,8 +70,7 @@ TEST(RpcNic, EachProcedureHasItsOwnEntry) {
   for (const auto& [procedure, version] :
        std::vector<std::pair<uint32_t, uint32_t>>{{0, 2}, {3, 2}, {0, 4}, {3, 4}}) {
     host.Send(RpcHost::Call(1, procedure, {}, version));
-    ASSERT_TRUE(codes.empty() ? host.Switch(1)
-                              : host.processes[1]->end.Wait(0) == Got::kContent);
+    ASSERT_TRUE(codes.empty() ? host.Switch(1) : host.processes[1]->end.Wait(0) == Got::kContent);
     codes.insert(host.processes[1]->end.content().code);
     host.Return(1, {});
     host.UserLoads(1);
@@ -99,9 +98,13 @@ TEST(RpcNic, TheNicAnswersWhatIsForNobody) {
        "rpc_garbage_args"},
       // MSG_DENIED: RPC_MISMATCH with the versions that there are; AUTH_ERROR with AUTH_BADCRED
       // (AUTH_SYS whose body is a stamp alone) and AUTH_REJECTEDCRED.
-      {"RPC version", {7, 0, 3, kProgram, 2, 1, 0, 0, 0, 0}, {7, 1, 1, 0, 2, 2},
+      {"RPC version",
+       {7, 0, 3, kProgram, 2, 1, 0, 0, 0, 0},
+       {7, 1, 1, 0, 2, 2},
        "rpc_rpc_mismatch"},
-      {"credential", {8, 0, 2, kProgram, 2, 1, 1, 4, 0xdeadbeef, 0, 0}, {8, 1, 1, 1, 1},
+      {"credential",
+       {8, 0, 2, kProgram, 2, 1, 1, 4, 0xdeadbeef, 0, 0},
+       {8, 1, 1, 1, 1},
        "rpc_auth_error"},
       {"flavor", {9, 0, 2, kProgram, 2, 1, 77, 0, 0, 0}, {9, 1, 1, 1, 2}, "rpc_auth_error"},
   };
@@ -379,9 +382,9 @@ TEST(RpcNic, ResultsThatMakeNoSenseAreSystemErrors) {
   std::vector<uint8_t> pointer(16);
   pointer[0] = 8;
   std::memcpy(pointer.data() + 8, &far, 8);
-  for (const Case& test :
-       {Case{"too short", {1}, 0}, {"the handler failed", {0, 0, 0, 0}, 5},
-        {"a status that there is not", {0, 0, 0, 0}, 77}}) {
+  for (const Case& test : {Case{"too short", {1}, 0},
+                           {"the handler failed", {0, 0, 0, 0}, 5},
+                           {"a status that there is not", {0, 0, 0, 0}, 77}}) {
     SCOPED_TRACE(test.name);
     RpcHost host;
     host.Send(RpcHost::Call(1, 1, {1, 1}));

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "rig.h"
 #include "exhaustive/explorer.h"
+#include "rig.h"
 
 namespace sluice::device::pcie_switch::test {
 namespace {

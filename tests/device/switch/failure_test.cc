@@ -154,8 +154,8 @@ TEST(Failure, ADeviceThatIsBackHearsThatItIsANodeBeforeItGetsMessages) {
   constexpr uint64_t kSetup = NodeBase(1, 1, 0);  // No node has it.
   for (const bool registers : {true, false}) {
     Rig rig;
-    ASSERT_TRUE(rig.sw.AddRange({.base = DeviceBase(1), .bytes = 1ull << 32, .port = 1,
-                                 .registers = registers}));
+    ASSERT_TRUE(rig.sw.AddRange(
+        {.base = DeviceBase(1), .bytes = 1ull << 32, .port = 1, .registers = registers}));
     const Opened opened = rig.Open(Chain(OnDeath::kDrain));
     ASSERT_EQ(opened.error, "");
     rig.sw.Fail(1);

@@ -93,9 +93,8 @@ TEST(Reader, OnlyDevicesThatExecuteSomethingHaveAnExecutor) {
   EXPECT_FALSE(ReadGraph(text(R"("kind": "nic", "executor": "copy")"), &errors));
   EXPECT_FALSE(ReadGraph(text(R"("kind": "legacy", "options": ")" + std::string(1025, 'x') + "\""),
                          &errors));
-  EXPECT_EQ(errors, (runtime::Errors{
-                        "devices[0].executor: only for streaming and legacy devices",
-                        "devices[0].options: give at most 1024 bytes"}));
+  EXPECT_EQ(errors, (runtime::Errors{"devices[0].executor: only for streaming and legacy devices",
+                                     "devices[0].options: give at most 1024 bytes"}));
 }
 
 TEST(Reader, NodesComeInAnOrderInWhichWaysLeadOn) {

@@ -59,15 +59,15 @@ TEST(Disturbance, StolenTimeOrTwentySwitchesASecondDisturb) {
     double seconds;
     Disturbance disturbance;
     bool disturbed;
-  } cases[] = {{1, {0, 0}, false},  {1, {0, 20}, false}, {1, {0, 21}, true}, {2, {0, 40}, false},
-               {2, {0, 41}, true},  {0.1, {0, 20}, false}, {1, {10, 0}, true}};
+  } cases[] = {{1, {0, 0}, false}, {1, {0, 20}, false},   {1, {0, 21}, true}, {2, {0, 40}, false},
+               {2, {0, 41}, true}, {0.1, {0, 20}, false}, {1, {10, 0}, true}};
   for (const auto& one : cases) {
     Result result;
     result.seconds = one.seconds;
     result.disturbance = one.disturbance;
     EXPECT_EQ(result.IsDisturbed(), one.disturbed)
-        << one.seconds << " s, " << one.disturbance.stolen_ms << " ms, "
-        << one.disturbance.switches << " switches";
+        << one.seconds << " s, " << one.disturbance.stolen_ms << " ms, " << one.disturbance.switches
+        << " switches";
   }
 }
 

@@ -33,7 +33,11 @@ class OnProcessor : public testing::Test {
 
 TEST_F(OnProcessor, AFiberWhoseTimeIsNotOverPassesItsSafePoints) {
   Fiber fiber(stacks.stack(0));
-  fiber.Start([](void* self) { for (int i = 0; i < 100; ++i) static_cast<Fiber*>(self)->SafePoint(); }, &fiber);
+  fiber.Start(
+      [](void* self) {
+        for (int i = 0; i < 100; ++i) static_cast<Fiber*>(self)->SafePoint();
+      },
+      &fiber);
   EXPECT_EQ(processor.Run(fiber, kFar), Ended::kDone);
 }
 

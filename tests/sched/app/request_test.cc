@@ -15,10 +15,10 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 
 // By the table in request.h.
-const Bytes kRequest = {'S', 'L', 'S', 'Q', 1, 1, 0, 1, 0x01, 0x23, 0x45, 0x67,
-                        0x89, 0xab, 0xcd, 0xef, 0x00, 0x07, 0xa1, 0x20, 0, 0, 0, 0};
-const Bytes kReply = {'S', 'L', 'S', 'A', 1, 7, 0x80, 1, 0x01, 0x23, 0x45, 0x67,
-                      0x89, 0xab, 0xcd, 0xef, 0, 0, 1, 2, 0, 0, 3, 4};
+const Bytes kRequest = {'S',  'L',  'S',  'Q',  1,    1,    0,    1,    0x01, 0x23, 0x45, 0x67,
+                        0x89, 0xab, 0xcd, 0xef, 0x00, 0x07, 0xa1, 0x20, 0,    0,    0,    0};
+const Bytes kReply = {'S',  'L',  'S',  'A',  1, 7, 0x80, 1, 0x01, 0x23, 0x45, 0x67,
+                      0x89, 0xab, 0xcd, 0xef, 0, 0, 1,    2, 0,    0,    3,    4};
 
 Fault FaultOf(Bytes bytes) {
   Request request;
@@ -43,11 +43,10 @@ TEST(Request, IsReadAsItsTableSays) {
 TEST(Request, IsWrittenAsItsTableSays) {
   std::array<uint8_t, kRequestBytes> bytes;
   bytes.fill(0xff);
-  Write(Request{.id = 0x0123456789abcdef,
-                .service_ns = 500'000,
-                .flags = kNoSafePoints,
-                .task_class = 1},
-        bytes);
+  Write(
+      Request{
+          .id = 0x0123456789abcdef, .service_ns = 500'000, .flags = kNoSafePoints, .task_class = 1},
+      bytes);
   EXPECT_EQ(Bytes(bytes.begin(), bytes.end()), kRequest);
 }
 

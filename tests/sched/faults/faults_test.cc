@@ -50,11 +50,12 @@ struct Total {
     return statuses[static_cast<uint32_t>(status) - static_cast<uint32_t>(Status::kComplete)];
   }
   void Print() const {
-    printf("%lu steps, %lu switches to a task, %lu deaths and %lu freezes of agents, %lu expiries, "
-           "%lu resets of the window, %lu overflows, %lu local choices, "
-           "prestaged %lu hits %lu stale; statuses:",
-           counts.steps, counts.ran, counts.agent_deaths, counts.freezes, expired,
-           counts.window_resets, counts.overflows, local_choices, prestage_hits, prestage_stale);
+    printf(
+        "%lu steps, %lu switches to a task, %lu deaths and %lu freezes of agents, %lu expiries, "
+        "%lu resets of the window, %lu overflows, %lu local choices, "
+        "prestaged %lu hits %lu stale; statuses:",
+        counts.steps, counts.ran, counts.agent_deaths, counts.freezes, expired,
+        counts.window_resets, counts.overflows, local_choices, prestage_hits, prestage_stale);
     for (const uint64_t status : statuses) printf(" %lu", status);
     printf("\n");
   }

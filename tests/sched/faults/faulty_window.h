@@ -17,7 +17,7 @@ namespace sluice::engine::sched {
 /// What both sides share.
 struct WindowFaults {
   std::mt19937_64 random;
-  bool dead = false;         ///< Reads return all ones.
+  bool dead = false;           ///< Reads return all ones.
   uint32_t flip_permille = 0;  ///< Reads that have a bit flipped.
   std::function<void(bar::WindowSide, bool read)> before_access;
 };
@@ -60,7 +60,7 @@ class FaultyWindow {
     if (faults_->flip_permille == 0 || faults_->random() % 1000 >= faults_->flip_permille) {
       return word;
     }
-    return word ^ uint64_t{1} << faults_->random() % 64;
+    return word ^ uint64_t { 1 } << faults_->random() % 64;
   }
 
   bar::ShmWindow window_;

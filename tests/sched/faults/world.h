@@ -30,14 +30,14 @@ struct WorldOptions {
   uint64_t seed = 1;
   CpuId cpus = 1;  ///< At most 4; the policy's are as many.
   bool prestage = false;
-  bool agent_faults = true;   ///< Agents freeze, die, are replaced.
+  bool agent_faults = true;    ///< Agents freeze, die, are replaced.
   bool window_faults = false;  ///< Dead links and flipped bits; then the window is rebuilt.
 };
 
 /// What happened, so that a test can tell that it did.
 struct WorldCounts {
   uint64_t steps = 0;
-  uint64_t ran = 0;          ///< Switches to a task.
+  uint64_t ran = 0;  ///< Switches to a task.
   uint64_t agent_deaths = 0;
   uint64_t freezes = 0;
   uint64_t window_resets = 0;
@@ -49,7 +49,9 @@ template <typename HostEnd, typename NicEnd, typename Layout, typename P>
 class World {
  public:
   World(const P& policy, const WorldOptions& options)
-      : options_(options), policy_(policy), random_(options.seed),
+      : options_(options),
+        policy_(policy),
+        random_(options.seed),
         cpus_(options.cpus),
         kernel_({.cpus = cpus_, .max_tasks = kTasks}),
         layout_{.slots = cpus_, .queue_depth = Pick({3, 8, 40})},
@@ -92,12 +94,22 @@ class World {
       }
       now_ += random_() % 2000;
       switch (random_() % 16) {
-        case 0: case 1: case 2: case 3: StepAgent(); break;
-        case 4: case 5: case 6: AsHost([this] { host_->Tick(now_); }); break;
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+          StepAgent();
+          break;
+        case 4:
+        case 5:
+        case 6:
+          AsHost([this] { host_->Tick(now_); });
+          break;
         case 7:
           if (Chance(100)) WakeSomebody();
           break;
-        default: RunCpu(AnyCpu());
+        default:
+          RunCpu(AnyCpu());
       }
       if (const char* wrong = Check()) return wrong;
     }
@@ -268,8 +280,16 @@ class World {
     const CpuId cpu = AnyCpu();
     const auto at = tasks_.find(gtid);
     switch (random_() % 16) {
-      case 0: case 1: case 2: return Create();
-      case 3: case 4: case 5: case 6: case 7: return WakeSomebody();
+      case 0:
+      case 1:
+      case 2:
+        return Create();
+      case 3:
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+        return WakeSomebody();
       case 8:  // Killed.
         if (gtid == kNoTask || !Chance(400)) return;
         if (!kernel_.Exit(gtid, now_)) Complain("a living task could not end");
@@ -292,11 +312,14 @@ class World {
         at->second.departed = true;
         at->second.cpu = kNowhere;
         return;
-      case 11: return kernel_.DepartureSeen(gtid);
-      case 12: case 13:
+      case 11:
+        return kernel_.DepartureSeen(gtid);
+      case 12:
+      case 13:
         kernel_.SetBusyElsewhere(cpu, Chance(300), now_);
         return LeaveIfUnavailable(cpu);
-      case 14: case 15:
+      case 14:
+      case 15:
         kernel_.SetOnline(cpu, Chance(800), now_);
         return LeaveIfUnavailable(cpu);
     }
@@ -357,9 +380,14 @@ class World {
       return StartAgent();
     }
     switch (random_() % 3) {
-      case 0: faults_.dead = true; return;
-      case 1: faults_.flip_permille = Pick({1, 30, 300}); return;
-      default: return Scribble();
+      case 0:
+        faults_.dead = true;
+        return;
+      case 1:
+        faults_.flip_permille = Pick({1, 30, 300});
+        return;
+      default:
+        return Scribble();
     }
   }
 

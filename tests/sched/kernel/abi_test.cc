@@ -48,8 +48,8 @@ TEST(Abi, AMessageIsThisInBytes) {
                         .task_class = 0x41,
                         .group = 0x4243,
                         .affinity = 0x5152535455565758};
-  const Item item{{0x0304050601020044, 0x1112131415161718, 0x2122232425262728,
-                   0x4243410231323334, 0x5152535455565758}};
+  const Item item{{0x0304050601020044, 0x1112131415161718, 0x2122232425262728, 0x4243410231323334,
+                   0x5152535455565758}};
   EXPECT_EQ(Encode(message), item);
   EXPECT_EQ(DecodeMessage(item), message);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The checker finds each way in which a host's books can be wrong: one entry is falsified at a time.
-#include "engine/sched/kernel_checker.h"
-
+// The checker finds each way in which a host's books can be wrong: one entry is falsified at a
+// time.
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string_view>
+
+#include "engine/sched/kernel_checker.h"
 
 namespace sluice::engine::sched {
 namespace {
@@ -56,7 +57,8 @@ TEST(Checker, FindsEveryFalseEntry) {
       {"a task is latched where it must not be", [](Books& b) { b.task(2).affinity = 0b01; }},
       {"a CPU does not know that somebody is latched",
        [](Books& b) { b.cpu(1).must_switch = false; }},
-      {"a waiting task is not runnable", [](Books& b) {
+      {"a waiting task is not runnable",
+       [](Books& b) {
          b.task(4).state = TaskState::kBlocked;
          b.task(5).state = TaskState::kRunnable;
        }},

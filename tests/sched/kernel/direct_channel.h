@@ -82,7 +82,7 @@ class DirectChannel {
   }
   const Outcome& outcome(offload::Slot slot) const { return *slots_[slot].outcome; }
 
-  std::deque<Message> events;          ///< Not taken by the agent yet.
+  std::deque<Message> events;  ///< Not taken by the agent yet.
   std::vector<offload::Slot> asked;
   bool lost = false;
   bool restart = false;

@@ -46,8 +46,8 @@ class HostTest : public testing::Test {
     return types;
   }
   uint64_t Count(Status status) const {
-    return host.counters().statuses[static_cast<uint32_t>(status) -
-                                    static_cast<uint32_t>(Status::kComplete)];
+    return host.counters()
+        .statuses[static_cast<uint32_t>(status) - static_cast<uint32_t>(Status::kComplete)];
   }
 
   Kernel kernel{{.cpus = 4, .max_tasks = 64}};

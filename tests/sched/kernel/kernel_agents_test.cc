@@ -2,13 +2,12 @@
 //
 // What agents see: barriers, discovery; and what the host does without one.
 // The cases follow those of ghOSt's api, channel and enclave tests in our own words.
-#include "engine/sched/kernel.h"
-#include "engine/sched/kernel_checker.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "engine/sched/kernel.h"
+#include "engine/sched/kernel_checker.h"
 #include "kernel_fixture.h"
 
 namespace sluice::engine::sched {

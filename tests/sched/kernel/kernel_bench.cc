@@ -70,10 +70,10 @@ bool Measure(uint32_t tasks) {
   }
   std::ranges::sort(samples, {}, &Sample::ns);
   const Sample& median = samples[kRounds / 2];
-  std::printf("{\"tasks\": %u, \"cpus\": %u, \"transactions\": %d, "
-              "\"check_apply_switch_ns\": %.1f, \"check_apply_switch_cycles\": %.0f, \"least_ns\": %.1f}\n",
-              tasks, kMaxCpus, kRounds * kBatches * kMaxCpus, median.ns, median.cycles,
-              samples.front().ns);
+  std::printf(
+      "{\"tasks\": %u, \"cpus\": %u, \"transactions\": %d, "
+      "\"check_apply_switch_ns\": %.1f, \"check_apply_switch_cycles\": %.0f, \"least_ns\": %.1f}\n",
+      tasks, kMaxCpus, kRounds * kBatches * kMaxCpus, median.ns, median.cycles, samples.front().ns);
   return true;
 }
 

@@ -2,12 +2,11 @@
 //
 // What a CPU is told: latches, and CPUs that come and go.
 // The cases follow those of ghOSt's api, channel and enclave tests in our own words.
-#include "engine/sched/kernel.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "engine/sched/kernel.h"
 #include "kernel_fixture.h"
 
 namespace sluice::engine::sched {
@@ -105,8 +104,7 @@ TEST_F(KernelTest, ALatchedTaskCanBeLetGo) {
 
 TEST_F(KernelTest, TheAgentThatAskedHearsOnceThatTheCpuIsNotIdleAnyMore) {
   EXPECT_EQ(kernel.Switch(0, ++now), kNoTask);
-  EXPECT_EQ(Commit({.cpu = 0, .run_flags = kNeedCpuNotIdle, .gtid = kIdleTask}),
-            Status::kComplete);
+  EXPECT_EQ(Commit({.cpu = 0, .run_flags = kNeedCpuNotIdle, .gtid = kIdleTask}), Status::kComplete);
   EXPECT_TRUE(Heard().empty());
   kernel.SetBusyElsewhere(0, true, ++now);
   const std::vector<Message> heard = Heard();

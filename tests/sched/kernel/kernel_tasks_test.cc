@@ -2,20 +2,19 @@
 //
 // Tasks from their making to their end, and decisions that race with what they were made for.
 // The cases follow those of ghOSt's api, channel and enclave tests in our own words.
-#include "engine/sched/kernel.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
 
+#include "engine/sched/kernel.h"
 #include "kernel_fixture.h"
 
 namespace sluice::engine::sched {
 namespace {
 
-using test::kLimits;
 using test::KernelTest;
+using test::kLimits;
 
 // --- Tasks ----------------------------------------------------------------------------------
 
@@ -164,8 +163,8 @@ TEST(KernelOfOneTask, HeedsWhereThatMayRun) {
   kernel.SetAgent(true, 0);
   const Gtid task = kernel.Create({.affinity = MaskOf(1)}, 1);
   const auto check = [&](CpuId cpu) {
-    return kernel.Check(
-        cpu, {.cpu = cpu, .gtid = task, .task_barrier = kernel.Find(task)->barrier});
+    return kernel.Check(cpu,
+                        {.cpu = cpu, .gtid = task, .task_barrier = kernel.Find(task)->barrier});
   };
   EXPECT_EQ(check(0), Status::kNotPermitted);
   EXPECT_EQ(check(1), Status::kComplete);

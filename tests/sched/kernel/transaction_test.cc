@@ -254,8 +254,7 @@ TEST_F(Group, OneFlawPoisonsTheRestAndNothingIsEnforced) {
 TEST_F(Group, ATaskCannotBeInItTwice) {
   transactions[2].gtid = tasks[0];
   EXPECT_FALSE(kernel.ApplyGroup(transactions, statuses, 2));
-  EXPECT_EQ(Statuses(),
-            (std::vector{Status::kPoisoned, Status::kPoisoned, Status::kTargetOnCpu}));
+  EXPECT_EQ(Statuses(), (std::vector{Status::kPoisoned, Status::kPoisoned, Status::kTargetOnCpu}));
   EXPECT_EQ(Violation(kernel), nullptr);
 }
 

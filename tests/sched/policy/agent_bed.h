@@ -20,8 +20,13 @@ class Bed {
 
   void Tell(MessageType type, Gtid gtid, uint32_t seqnum, CpuId cpu = 0, uint8_t flags = 0,
             uint8_t task_class = 0, CpuMask affinity = ~CpuMask{0}) {
-    channel.Tell({.type = type, .cpu = cpu, .seqnum = seqnum, .gtid = gtid, .flags = flags,
-                  .task_class = task_class, .affinity = affinity});
+    channel.Tell({.type = type,
+                  .cpu = cpu,
+                  .seqnum = seqnum,
+                  .gtid = gtid,
+                  .flags = flags,
+                  .task_class = task_class,
+                  .affinity = affinity});
   }
   void New(Gtid gtid, uint32_t seqnum = 1, uint8_t task_class = 0) {
     Tell(MessageType::kTaskNew, gtid, seqnum, 0, kRunnable, task_class);
@@ -44,8 +49,8 @@ class Bed {
     return task == nullptr ? kNoTask : task->gtid;
   }
   uint64_t Refusals(Status status) const {
-    return agent.counters().refused[static_cast<uint32_t>(status) -
-                                    static_cast<uint32_t>(Status::kComplete)];
+    return agent.counters()
+        .refused[static_cast<uint32_t>(status) - static_cast<uint32_t>(Status::kComplete)];
   }
 
   Nanoseconds now = 0;

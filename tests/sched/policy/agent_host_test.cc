@@ -58,10 +58,13 @@ template <typename Channel, typename P>
 class System {
  public:
   System(const P& policy, const SystemOptions& options)
-      : policy_(policy), options_(options), random(options.seed),
+      : policy_(policy),
+        options_(options),
+        random(options.seed),
         layout_(Channel::MakeLayout(options.queue_depth)),
         host_window_(ShmWindow::Create(layout_.LinesNeeded(), bar::WindowSide::kHost)),
-        nic_window_(host_window_.Peer()), host_end_(host_window_, layout_, 1),
+        nic_window_(host_window_.Peer()),
+        host_end_(host_window_, layout_, 1),
         host(kernel, host_end_, {.watchdog = kMillisecond}) {
     ReplaceAgent();
     while (!kernel.agent()) {
@@ -73,9 +76,10 @@ class System {
   void ReplaceAgent() {
     agent.reset();
     nic_end_.emplace(nic_window_, layout_, ++incarnation_);
-    agent.emplace(policy_, *nic_end_,
-                  AgentOptions{.cpus = kCpus, .max_tasks = 256, .prestage = options_.prestage,
-                               .retry = 50'000});
+    agent.emplace(
+        policy_, *nic_end_,
+        AgentOptions{
+            .cpus = kCpus, .max_tasks = 256, .prestage = options_.prestage, .retry = 50'000});
   }
 
   /// Something happens to a task or a CPU.
@@ -106,12 +110,12 @@ class System {
   }
 
   void Create() {
-    const Gtid gtid = kernel.Create(
-        {.task_class = static_cast<uint8_t>(random() % 4),
-         .group = static_cast<uint16_t>(random() % 3),
-         .affinity = random() % 2 == 0 ? ~CpuMask{0} : 1 + random() % 15,
-         .runnable = random() % 2 == 0},
-        now);
+    const Gtid gtid =
+        kernel.Create({.task_class = static_cast<uint8_t>(random() % 4),
+                       .group = static_cast<uint16_t>(random() % 3),
+                       .affinity = random() % 2 == 0 ? ~CpuMask{0} : 1 + random() % 15,
+                       .runnable = random() % 2 == 0},
+                      now);
     if (gtid != kNoTask) tasks_.push_back(gtid);
   }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // An agent that lost messages, whose host lost its memory, or that hears nonsense.
-#include "engine/sched/agent.h"
-
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -11,6 +9,7 @@
 #include <string_view>
 
 #include "agent_bed.h"
+#include "engine/sched/agent.h"
 
 namespace sluice::engine::sched {
 namespace {
@@ -159,8 +158,8 @@ TEST_P(AgentOfEveryPolicy, SurvivesAnyMessagesAndOutcomes) {
       for (uint64_t messages = random() % 4; messages > 0; --messages) {
         Message message = DecodeMessage({{word(), word(), word(), random(), random()}});
         if (random() % 32 != 0) {
-          message.type = static_cast<MessageType>(random() % 4 == 0 ? 128 + random() % 7
-                                                                    : 64 + random() % 12);
+          message.type =
+              static_cast<MessageType>(random() % 4 == 0 ? 128 + random() % 7 : 64 + random() % 12);
           message.seqnum = static_cast<uint32_t>(step / 8 + random() % 4);
           message.cpu = static_cast<CpuId>(random() % (kCpus + 1));
         }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Decisions made beforehand, and taken back: Wave's prestaging.
-#include "engine/sched/agent.h"
-
 #include <gtest/gtest.h>
 
 #include "agent_bed.h"
+#include "engine/sched/agent.h"
 
 namespace sluice::engine::sched {
 namespace {

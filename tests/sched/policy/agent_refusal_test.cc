@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What an agent does about a decision that the host refused. What each status means is ghOSt's.
-#include "engine/sched/agent.h"
-
 #include <gtest/gtest.h>
 
 #include "agent_bed.h"
+#include "engine/sched/agent.h"
 
 namespace sluice::engine::sched {
 namespace {
@@ -48,9 +47,9 @@ TEST(AgentRefusal, MessagesOlderThanWhatARefusalToldMoveNobody) {
 }
 
 TEST(AgentRefusal, AStaleTaskThatIsElsewhereWaitsForTheMessageThatMadeItStale) {
-  for (const uint32_t flags : {uint32_t{kStatusInUse},
-                               kStatusInUse | kStatusRunnable | kStatusOnCpu,
-                               kStatusInUse | kStatusRunnable | kStatusLatched}) {
+  for (const uint32_t flags :
+       {uint32_t{kStatusInUse}, kStatusInUse | kStatusRunnable | kStatusOnCpu,
+        kStatusInUse | kStatusRunnable | kStatusLatched}) {
     FifoBed bed(FifoCentral(), {.cpus = 1});
     bed.New(1, 5);
     bed.New(2, 1);

@@ -150,7 +150,8 @@ TEST(AgentOrder, ThatATasksNatureChangedDoesNotTellWhetherTheDecisionHeld) {
 
 TEST(AgentOrder, APreemptedTaskAndItsSuccessorChangePlacesInWhateverOrderThatIsHeard) {
   enum Event { kOutcome, kPreempt, kOnCpu };
-  for (const auto& order : {std::array{kOutcome, kPreempt, kOnCpu}, {kPreempt, kOutcome, kOnCpu},
+  for (const auto& order : {std::array{kOutcome, kPreempt, kOnCpu},
+                            {kPreempt, kOutcome, kOnCpu},
                             {kPreempt, kOnCpu, kOutcome}}) {
     ShinjukuBed bed(Shinjuku(1'000), {.cpus = 1});
     bed.RunOnEach(0);
@@ -215,15 +216,23 @@ TEST(Agent, ACoreThatIsToChangeItsMachineIsEmptiedFirst) {
   constexpr Nanoseconds kQuantum = 1'000'000;
   Bed bed(FairShare(2, kQuantum), AgentOptions{.cpus = 2});
   for (const Gtid gtid : {1, 2}) {
-    bed.channel.Tell({.type = MessageType::kTaskNew, .seqnum = 1, .gtid = gtid, .flags = kRunnable,
-                      .group = 1, .affinity = 3});
+    bed.channel.Tell({.type = MessageType::kTaskNew,
+                      .seqnum = 1,
+                      .gtid = gtid,
+                      .flags = kRunnable,
+                      .group = 1,
+                      .affinity = 3});
   }
   bed.Step();
   bed.channel.Enforce(0);
   bed.channel.Enforce(1);
   bed.Step();
-  bed.channel.Tell({.type = MessageType::kTaskNew, .seqnum = 1, .gtid = 3, .flags = kRunnable,
-                    .group = 2, .affinity = 3});
+  bed.channel.Tell({.type = MessageType::kTaskNew,
+                    .seqnum = 1,
+                    .gtid = 3,
+                    .flags = kRunnable,
+                    .group = 2,
+                    .affinity = 3});
   bed.Step(2 * kQuantum);
   // The newcomer starts with what the poorest had, which is group 1's; it gets its turn when that
   // has had more.

@@ -18,13 +18,13 @@ namespace sluice::engine::sched::test {
 
 struct Job {
   AgentTask task;
-  Nanoseconds work = 0;          ///< CPU time that it needs.
+  Nanoseconds work = 0;  ///< CPU time that it needs.
   Nanoseconds arrival = 0;
   // What became of it.
   bool arrived = false;
   bool runs = false;
-  Nanoseconds started = 0;       ///< First on a CPU.
-  Nanoseconds finished = 0;      ///< 0: not yet.
+  Nanoseconds started = 0;   ///< First on a CPU.
+  Nanoseconds finished = 0;  ///< 0: not yet.
   Nanoseconds waits_since = 0;
   Nanoseconds longest_wait = 0;  ///< Between two times on a CPU, or before the first.
 };

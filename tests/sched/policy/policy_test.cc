@@ -132,8 +132,10 @@ TEST(Shinjuku, AHigherClassIsNeverBehindALowerOne) {
     uint8_t worst_running = 0;
     bool idle = false;
     for (const Running& cpu : cpus.running()) {
-      if (cpu.task == nullptr) idle = true;
-      else worst_running = std::max(worst_running, cpu.task->task_class);
+      if (cpu.task == nullptr)
+        idle = true;
+      else
+        worst_running = std::max(worst_running, cpu.task->task_class);
     }
     for (const Job& job : cpus.jobs()) {
       if (!job.task.queued) continue;
@@ -225,8 +227,8 @@ TEST(Shinjuku, ShortRequestsDoNotWaitBehindLongOnesAsTheyDoUnderFifo) {
 
 TEST(MultiQueue, TheHeadThatWaitedForTheLargestPartOfItsTargetIsNext) {
   MultiQueueOptions options;
-  options.slo = {10 * kMicrosecond,  100 * kMicrosecond, 1000 * kMicrosecond, kMillisecond,
-                 kMillisecond,       kMillisecond,       kMillisecond,        kMillisecond};
+  options.slo = {10 * kMicrosecond, 100 * kMicrosecond, 1000 * kMicrosecond, kMillisecond,
+                 kMillisecond,      kMillisecond,       kMillisecond,        kMillisecond};
   const auto next = [&](Nanoseconds waited0, Nanoseconds waited1, Nanoseconds waited2) {
     constexpr Nanoseconds kNow = kMillisecond;
     MultiQueue queues(options);

@@ -75,7 +75,9 @@ class ScriptedChannel {
               uint32_t flags = kStatusInUse | kStatusRunnable) {
     ASSERT_TRUE(slots_[slot].decision);
     End(slot, offload::Decided::kRefused,
-        {.status = status, .task_barrier = barrier, .task_flags = flags,
+        {.status = status,
+         .task_barrier = barrier,
+         .task_flags = flags,
          .gtid = slots_[slot].decision->gtid});
   }
   /// The host loses its memory.

@@ -21,8 +21,7 @@ size_t MicaLongest(const ItemSizes& sizes) {
 uint32_t BatchOf(const ClientOptions& options) {
   if (options.protocol != Protocol::kMica) return 1;
   const size_t fit = (options.max_datagram_bytes - kMicaHeaderBytes) / MicaLongest(options.sizes);
-  return static_cast<uint32_t>(
-      std::min({fit, size_t{options.batch}, size_t{kMicaMaxMessages}}));
+  return static_cast<uint32_t>(std::min({fit, size_t{options.batch}, size_t{kMicaMaxMessages}}));
 }
 
 // An open loop holds as many as ids can tell apart; so does a protocol whose ids are short, so
@@ -171,7 +170,10 @@ Outgoing Client::Send(uint32_t endpoint, uint64_t now_ns, std::span<uint8_t> roo
     const uint32_t id = outstanding_.IdOf(slot);
     if (mica) {
       datagram.Add({.operation = pending.set ? MicaOperation::kSet : MicaOperation::kGet,
-                    .opaque = id, .hash = pending.route, .key = key_, .value = value});
+                    .opaque = id,
+                    .hash = pending.route,
+                    .key = key_,
+                    .value = value});
       bytes = datagram.bytes().size();
     } else {
       bytes = WriteMemcached(options_.protocol,

@@ -36,11 +36,11 @@ struct ClientOptions {
   uint32_t workers = 1;
   uint32_t partitions = 1;  ///< Of a server, 1 … 65535.
 
-  uint64_t items = 1 << 20;     ///< At least 1.
-  uint64_t first_item = 0;      ///< Clients at the same time must not share items.
-  ItemSizes sizes;                        ///< For first_item + items keys, at least.
-  double get_share = 0.5;       ///< Of requests; the others are sets.
-  double zipf_exponent = 0;     ///< 0: uniform.
+  uint64_t items = 1 << 20;  ///< At least 1.
+  uint64_t first_item = 0;   ///< Clients at the same time must not share items.
+  ItemSizes sizes;           ///< For first_item + items keys, at least.
+  double get_share = 0.5;    ///< Of requests; the others are sets.
+  double zipf_exponent = 0;  ///< 0: uniform.
   uint64_t seed = 1;
 
   double rate = 0;  ///< Open loop: requests per second; 0: closed loop.

@@ -41,8 +41,8 @@ uint32_t Part(const Digest& digest, uint32_t i) {
 uint32_t WeightedDigests(uint32_t weight, uint32_t total, size_t servers) {
   const float share = static_cast<float>(weight) / static_cast<float>(total);
   const auto digests = static_cast<float>(
-      static_cast<double>(share * kWeightedPoints / kPointsOfDigest *
-                          static_cast<float>(servers)) + 0.0000000001);
+      static_cast<double>(share * kWeightedPoints / kPointsOfDigest * static_cast<float>(servers)) +
+      0.0000000001);
   return static_cast<uint32_t>(std::floor(digests));
 }
 
@@ -71,8 +71,7 @@ Ring::Ring(std::span<const RingServer> servers, Kind kind) {
 }
 
 uint32_t Ring::ServerOf(Bytes key) const {
-  const auto point =
-      std::ranges::lower_bound(points_, Part(Md5(key), 0), {}, &Point::value);
+  const auto point = std::ranges::lower_bound(points_, Part(Md5(key), 0), {}, &Point::value);
   return (point == points_.end() ? points_.front() : *point).server;
 }
 

@@ -76,8 +76,7 @@ void WriteBinary(const Request& request, Writer& writer) {
 // What is left of a text.
 class Reader {
  public:
-  explicit Reader(Bytes bytes)
-      : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {}
+  explicit Reader(Bytes bytes) : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {}
 
   bool Skip(std::string_view expected) {
     if (!text_.starts_with(expected)) return false;
@@ -142,8 +141,8 @@ bool ReadBinary(Bytes message, Answer* answer) {
   if (body != message.size() - kBinaryBytes || key_bytes + extras > body) return false;
   answer->id = packet::Load<uint32_t>(&message[12]);
   if (status != kBinaryOk) {
-    answer->outcome = message[1] == kBinaryGet && status == kBinaryNotFound ? Outcome::kMiss
-                                                                            : Outcome::kError;
+    answer->outcome =
+        message[1] == kBinaryGet && status == kBinaryNotFound ? Outcome::kMiss : Outcome::kError;
   } else if (message[1] == kBinaryGet && extras == kGetExtras) {
     answer->outcome = Outcome::kHit;
     answer->value = message.subspan(kBinaryBytes + extras + key_bytes);

@@ -12,8 +12,8 @@ namespace sluice::engine::kv::client {
 enum class Protocol : uint8_t { kMica, kMemcachedAscii, kMemcachedBinary };
 
 struct Request {
-  bool set = false;  ///< Else a get.
-  uint32_t id = 0;   ///< Comes back in the answer; of kMemcachedAscii only the lower 16 bits.
+  bool set = false;    ///< Else a get.
+  uint32_t id = 0;     ///< Comes back in the answer; of kMemcachedAscii only the lower 16 bits.
   uint64_t route = 0;  ///< RouteHash of the key.
   Bytes key = {};
   Bytes value = {};  ///< Of a set.

@@ -21,8 +21,8 @@ Step ServeVerbosity(AsciiRequest& request, Words words) {
   const WordList<2> list(words);
   if (!list.Within(1, 2)) return ServeUnknown(request);
   request.muted = list.last() == "noreply";
-  const bool good = !list.at[0].empty() && list.at[0].find_first_not_of("0123456789") ==
-                                               std::string_view::npos;
+  const bool good =
+      !list.at[0].empty() && list.at[0].find_first_not_of("0123456789") == std::string_view::npos;
   return good ? request.Say("OK") : request.SayError(kBadLine);
 }
 
@@ -75,8 +75,7 @@ Step Serve(AsciiRequest& request) {
 
 }  // namespace
 
-Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply,
-                    ProtocolCounters& counters) {
+Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters) {
   while (exchange.position < exchange.datagram.size()) {
     const auto line = FirstLine(AsText(exchange.datagram.subspan(exchange.position)));
     if (!line) {
@@ -85,7 +84,11 @@ Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply,
       break;
     }
     const bool resumed = exchange.within != 0;
-    AsciiRequest request{exchange, access, reply, counters, line->text,
+    AsciiRequest request{exchange,
+                         access,
+                         reply,
+                         counters,
+                         line->text,
                          exchange.position + line->bytes,
                          resumed ? exchange.reply_before : reply.size()};
     if (!resumed && request.room() < kAnswerBytes) {

@@ -16,8 +16,7 @@ uint8_t* Put(uint8_t* to, std::string_view text) {
 }
 
 // False: no room that would leave some for an error.
-bool AddItem(AsciiRequest& request, std::string_view key, const ItemView& item,
-             bool with_unique) {
+bool AddItem(AsciiRequest& request, std::string_view key, const ItemView& item, bool with_unique) {
   const Digits flags(item.attributes.flags);
   const Digits bytes(item.value.size());
   const Digits unique(item.unique);

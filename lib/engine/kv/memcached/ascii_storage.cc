@@ -59,8 +59,8 @@ Step ServeStore(AsciiRequest& request, Words words, StoreMode mode) {
   store.value = *data;
   store.attributes = {static_cast<uint32_t>(*flags), ExpiryOf(*exptime, request.exchange)};
   uint64_t unique = 0;
-  return SayStored(request, StoreItem(partition, store, request.exchange.now_s, &unique,
-                                      request.counters));
+  return SayStored(request,
+                   StoreItem(partition, store, request.exchange.now_s, &unique, request.counters));
 }
 
 Step ServeDelta(AsciiRequest& request, Words words, bool decrement) {
@@ -107,8 +107,7 @@ Step ServeDelete(AsciiRequest& request, Words words) {
   const Bytes key = AsBytes(list.at[0]);
   const KeyHash hash = request.access.Hash(key);
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
-  const Result result =
-      request.access.Own(hash).Delete(key, hash.index, 0, request.exchange.now_s);
+  const Result result = request.access.Own(hash).Delete(key, hash.index, 0, request.exchange.now_s);
   if (result != Result::kOk) {
     ++request.counters.delete_misses;
     return request.Say(kNotFound);

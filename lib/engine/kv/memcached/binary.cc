@@ -39,8 +39,7 @@ Ending ServeVersion(BinaryRequest& request) {
 
 Ending ServeFlush(BinaryRequest& request, bool quiet) {
   const bool has_delay = request.extras.size() == 4;
-  if (!request.key.empty() || !request.value.empty() ||
-      (!request.extras.empty() && !has_delay)) {
+  if (!request.key.empty() || !request.value.empty() || (!request.extras.empty() && !has_delay)) {
     return request.Refuse(Status::kInvalid);
   }
   if (!request.access.store().allow_flush) {
@@ -81,38 +80,70 @@ Ending ServeStat(BinaryRequest& request) {
 Ending Serve(BinaryRequest& request) {
   if (request.key.size() > kMaxKeyBytes) return request.Refuse(Status::kInvalid);
   switch (static_cast<Opcode>(request.opcode)) {
-    case Opcode::kGet: return ServeBinaryGet(request, false, false);
-    case Opcode::kGetQ: return ServeBinaryGet(request, true, false);
-    case Opcode::kGetK: return ServeBinaryGet(request, false, true);
-    case Opcode::kGetKQ: return ServeBinaryGet(request, true, true);
-    case Opcode::kSet: return ServeBinarySet(request, Opcode::kSet, false);
-    case Opcode::kSetQ: return ServeBinarySet(request, Opcode::kSet, true);
-    case Opcode::kAdd: return ServeBinarySet(request, Opcode::kAdd, false);
-    case Opcode::kAddQ: return ServeBinarySet(request, Opcode::kAdd, true);
-    case Opcode::kReplace: return ServeBinarySet(request, Opcode::kReplace, false);
-    case Opcode::kReplaceQ: return ServeBinarySet(request, Opcode::kReplace, true);
-    case Opcode::kDelete: return ServeBinaryDelete(request, false);
-    case Opcode::kDeleteQ: return ServeBinaryDelete(request, true);
-    case Opcode::kIncrement: return ServeBinaryDelta(request, false, false);
-    case Opcode::kIncrementQ: return ServeBinaryDelta(request, false, true);
-    case Opcode::kDecrement: return ServeBinaryDelta(request, true, false);
-    case Opcode::kDecrementQ: return ServeBinaryDelta(request, true, true);
-    case Opcode::kAppend: return ServeBinaryAppend(request, Opcode::kAppend, false);
-    case Opcode::kAppendQ: return ServeBinaryAppend(request, Opcode::kAppend, true);
-    case Opcode::kPrepend: return ServeBinaryAppend(request, Opcode::kPrepend, false);
-    case Opcode::kPrependQ: return ServeBinaryAppend(request, Opcode::kPrepend, true);
-    case Opcode::kTouch: return ServeBinaryTouch(request);
-    case Opcode::kGat: return ServeBinaryGat(request, false, false);
-    case Opcode::kGatQ: return ServeBinaryGat(request, true, false);
-    case Opcode::kGatK: return ServeBinaryGat(request, false, true);
-    case Opcode::kGatKQ: return ServeBinaryGat(request, true, true);
-    case Opcode::kNoop: return ServeNoop(request);
-    case Opcode::kVersion: return ServeVersion(request);
-    case Opcode::kStat: return ServeStat(request);
-    case Opcode::kFlush: return ServeFlush(request, false);
-    case Opcode::kFlushQ: return ServeFlush(request, true);
-    case Opcode::kQuit: return ServeQuit(request, false);
-    case Opcode::kQuitQ: return ServeQuit(request, true);
+    case Opcode::kGet:
+      return ServeBinaryGet(request, false, false);
+    case Opcode::kGetQ:
+      return ServeBinaryGet(request, true, false);
+    case Opcode::kGetK:
+      return ServeBinaryGet(request, false, true);
+    case Opcode::kGetKQ:
+      return ServeBinaryGet(request, true, true);
+    case Opcode::kSet:
+      return ServeBinarySet(request, Opcode::kSet, false);
+    case Opcode::kSetQ:
+      return ServeBinarySet(request, Opcode::kSet, true);
+    case Opcode::kAdd:
+      return ServeBinarySet(request, Opcode::kAdd, false);
+    case Opcode::kAddQ:
+      return ServeBinarySet(request, Opcode::kAdd, true);
+    case Opcode::kReplace:
+      return ServeBinarySet(request, Opcode::kReplace, false);
+    case Opcode::kReplaceQ:
+      return ServeBinarySet(request, Opcode::kReplace, true);
+    case Opcode::kDelete:
+      return ServeBinaryDelete(request, false);
+    case Opcode::kDeleteQ:
+      return ServeBinaryDelete(request, true);
+    case Opcode::kIncrement:
+      return ServeBinaryDelta(request, false, false);
+    case Opcode::kIncrementQ:
+      return ServeBinaryDelta(request, false, true);
+    case Opcode::kDecrement:
+      return ServeBinaryDelta(request, true, false);
+    case Opcode::kDecrementQ:
+      return ServeBinaryDelta(request, true, true);
+    case Opcode::kAppend:
+      return ServeBinaryAppend(request, Opcode::kAppend, false);
+    case Opcode::kAppendQ:
+      return ServeBinaryAppend(request, Opcode::kAppend, true);
+    case Opcode::kPrepend:
+      return ServeBinaryAppend(request, Opcode::kPrepend, false);
+    case Opcode::kPrependQ:
+      return ServeBinaryAppend(request, Opcode::kPrepend, true);
+    case Opcode::kTouch:
+      return ServeBinaryTouch(request);
+    case Opcode::kGat:
+      return ServeBinaryGat(request, false, false);
+    case Opcode::kGatQ:
+      return ServeBinaryGat(request, true, false);
+    case Opcode::kGatK:
+      return ServeBinaryGat(request, false, true);
+    case Opcode::kGatKQ:
+      return ServeBinaryGat(request, true, true);
+    case Opcode::kNoop:
+      return ServeNoop(request);
+    case Opcode::kVersion:
+      return ServeVersion(request);
+    case Opcode::kStat:
+      return ServeStat(request);
+    case Opcode::kFlush:
+      return ServeFlush(request, false);
+    case Opcode::kFlushQ:
+      return ServeFlush(request, true);
+    case Opcode::kQuit:
+      return ServeQuit(request, false);
+    case Opcode::kQuitQ:
+      return ServeQuit(request, true);
   }
   ++request.counters.errors;
   return request.Fail(Status::kUnknown);
@@ -120,8 +151,7 @@ Ending Serve(BinaryRequest& request) {
 
 }  // namespace
 
-Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply,
-                     ProtocolCounters& counters) {
+Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters) {
   while (exchange.position < exchange.datagram.size()) {
     Bytes rest = exchange.datagram.subspan(exchange.position);
     const bool has_header = rest.size() >= kHeaderBytes && rest[0] == kRequestMagic;

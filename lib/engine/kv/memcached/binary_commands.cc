@@ -35,8 +35,8 @@ Ending Missed(BinaryRequest& request, bool quiet, bool with_key) {
 
 Ending Hit(BinaryRequest& request, const ItemView& item, bool with_key, bool with_value) {
   const auto flags = BigEndian(item.attributes.flags);
-  return request.Respond(flags, with_key ? request.key : Bytes(),
-                         with_value ? item.value : Bytes(), item.unique, Status::kOk);
+  return request.Respond(flags, with_key ? request.key : Bytes(), with_value ? item.value : Bytes(),
+                         item.unique, Status::kOk);
 }
 
 // Answers with the item as it was, which is of no use behind Touch.
@@ -100,8 +100,8 @@ Ending ServeBinarySet(BinaryRequest& request, Opcode command, bool quiet) {
   if (request.extras.size() != 8 || request.key.empty()) return request.Refuse(Status::kInvalid);
   const KeyHash hash = request.access.Hash(request.key);
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
-  StoreRequest store{request.key, hash.index, request.value,
-                     {packet::LoadBe32(&request.extras[0]), ExpiryAt(request, 4)},
+  StoreRequest store{request.key,     hash.index,
+                     request.value,   {packet::LoadBe32(&request.extras[0]), ExpiryAt(request, 4)},
                      StoreMode::kSet, request.unique};
   Status not_stored = Status::kNotFound;
   if (request.unique != 0) {
@@ -114,8 +114,7 @@ Ending ServeBinarySet(BinaryRequest& request, Opcode command, bool quiet) {
   }
   uint64_t unique = 0;
   const Result result =
-      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique,
-                request.counters);
+      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique, request.counters);
   return SayStored(request, result, unique, not_stored, quiet);
 }
 
@@ -123,13 +122,11 @@ Ending ServeBinaryAppend(BinaryRequest& request, Opcode command, bool quiet) {
   if (!request.extras.empty() || request.key.empty()) return request.Refuse(Status::kInvalid);
   const KeyHash hash = request.access.Hash(request.key);
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
-  const StoreMode mode =
-      command == Opcode::kAppend ? StoreMode::kAppend : StoreMode::kPrepend;
+  const StoreMode mode = command == Opcode::kAppend ? StoreMode::kAppend : StoreMode::kPrepend;
   uint64_t unique = 0;
-  const Result result =
-      StoreItem(request.access.Own(hash),
-                {request.key, hash.index, request.value, {}, mode, request.unique},
-                request.exchange.now_s, &unique, request.counters);
+  const Result result = StoreItem(
+      request.access.Own(hash), {request.key, hash.index, request.value, {}, mode, request.unique},
+      request.exchange.now_s, &unique, request.counters);
   return SayStored(request, result, unique, Status::kNotStored, quiet);
 }
 
@@ -143,9 +140,8 @@ Ending ServeBinaryDelta(BinaryRequest& request, bool decrement, bool quiet) {
   const uint32_t now_s = request.exchange.now_s;
   const uint64_t delta = packet::LoadBe64(&request.extras[0]);
   DeltaAnswer answer;
-  switch (ChangeNumber(partition,
-                       {request.key, hash.index, delta, decrement, request.unique}, now_s,
-                       &answer, request.counters)) {
+  switch (ChangeNumber(partition, {request.key, hash.index, delta, decrement, request.unique},
+                       now_s, &answer, request.counters)) {
     case DeltaOutcome::kOk:
       break;
     case DeltaOutcome::kExists:
@@ -164,9 +160,8 @@ Ending ServeBinaryDelta(BinaryRequest& request, bool decrement, bool quiet) {
       const Digits digits(answer.value);
       const Bytes text(reinterpret_cast<const uint8_t*>(digits.text().data()),
                        digits.text().size());
-      const Result result = partition.Set(request.key, hash.index, text,
-                                          {0, ExpiryAt(request, 16)}, Condition::kIfAbsent,
-                                          now_s, &answer.unique);
+      const Result result = partition.Set(request.key, hash.index, text, {0, ExpiryAt(request, 16)},
+                                          Condition::kIfAbsent, now_s, &answer.unique);
       if (result != Result::kOk) return request.Fail(Status::kNoMemory);
       ++request.counters.sets;
     }

@@ -8,16 +8,26 @@ namespace {
 
 std::string_view TextOf(Status status) {
   switch (status) {
-    case Status::kNotFound: return "Not found";
-    case Status::kExists: return "Data exists for key.";
-    case Status::kTooLarge: return "Too large.";
-    case Status::kInvalid: return "Invalid arguments";
-    case Status::kNotStored: return "Not stored.";
-    case Status::kNonNumeric: return "Non-numeric server-side value for incr or decr";
-    case Status::kAuthError: return "Auth failure.";
-    case Status::kUnknown: return "Unknown command";
-    case Status::kNoMemory: return "Out of memory";
-    case Status::kOk: break;
+    case Status::kNotFound:
+      return "Not found";
+    case Status::kExists:
+      return "Data exists for key.";
+    case Status::kTooLarge:
+      return "Too large.";
+    case Status::kInvalid:
+      return "Invalid arguments";
+    case Status::kNotStored:
+      return "Not stored.";
+    case Status::kNonNumeric:
+      return "Non-numeric server-side value for incr or decr";
+    case Status::kAuthError:
+      return "Auth failure.";
+    case Status::kUnknown:
+      return "Unknown command";
+    case Status::kNoMemory:
+      return "Out of memory";
+    case Status::kOk:
+      break;
   }
   return "";
 }

@@ -8,8 +8,7 @@
 namespace sluice::engine::kv::memcached {
 namespace {
 
-Result Extend(Partition& partition, const StoreRequest& request, uint32_t now_s,
-              uint64_t* unique) {
+Result Extend(Partition& partition, const StoreRequest& request, uint32_t now_s, uint64_t* unique) {
   const auto& [key, hash, value, attributes, mode, compare] = request;
   if (compare != 0) {
     const auto item = partition.Get(key, hash, now_s);
@@ -31,8 +30,8 @@ Result CompareAndSet(Partition& partition, const StoreRequest& request, uint32_t
                        Condition::kIfUnchanged, now_s, unique);
 }
 
-Result SetIf(Condition condition, Partition& partition, const StoreRequest& request,
-             uint32_t now_s, uint64_t* unique) {
+Result SetIf(Condition condition, Partition& partition, const StoreRequest& request, uint32_t now_s,
+             uint64_t* unique) {
   return partition.Set(request.key, request.hash, request.value, request.attributes, condition,
                        now_s, unique);
 }
@@ -88,8 +87,8 @@ DeltaOutcome ChangeNumber(Partition& partition, const DeltaRequest& request, uin
   const auto item = partition.Get(request.key, request.hash, now_s);
   if (!item) return DeltaOutcome::kNotFound;
   if (request.compare != 0 && request.compare != item->unique) return DeltaOutcome::kExists;
-  const auto old = ParseUnsigned(
-      {reinterpret_cast<const char*>(item->value.data()), item->value.size()});
+  const auto old =
+      ParseUnsigned({reinterpret_cast<const char*>(item->value.data()), item->value.size()});
   if (!old) return DeltaOutcome::kNonNumeric;
   answer->value = request.decrement ? *old - std::min(*old, request.delta) : *old + request.delta;
   answer->expires_s = item->attributes.expires_s;

@@ -89,8 +89,7 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
         line.AddCommon(flag, key, flags.binary_key);
     }
   }
-  if (flags.value &&
-      line.text().size() + item->value.size() + 4 + kAnswerBytes > request.room()) {
+  if (flags.value && line.text().size() + item->value.size() + 4 + kAnswerBytes > request.room()) {
     return request.SayCut();
   }
   request.Say(line.text());
@@ -106,12 +105,24 @@ namespace {
 // False: no such mode.
 bool StoreModeOf(char letter, StoreMode* mode) {
   switch (letter) {
-    case 0: case 'S': *mode = StoreMode::kSet; return true;
-    case 'E': *mode = StoreMode::kAdd; return true;
-    case 'A': *mode = StoreMode::kAppend; return true;
-    case 'P': *mode = StoreMode::kPrepend; return true;
-    case 'R': *mode = StoreMode::kReplace; return true;
-    default: return false;
+    case 0:
+    case 'S':
+      *mode = StoreMode::kSet;
+      return true;
+    case 'E':
+      *mode = StoreMode::kAdd;
+      return true;
+    case 'A':
+      *mode = StoreMode::kAppend;
+      return true;
+    case 'P':
+      *mode = StoreMode::kPrepend;
+      return true;
+    case 'R':
+      *mode = StoreMode::kReplace;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -173,8 +184,7 @@ Step ServeMetaSet(AsciiRequest& request, Words words) {
   store.compare = flags.compare;
   uint64_t unique = 0;
   const Result result =
-      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique,
-                request.counters);
+      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique, request.counters);
   return SayMetaStored(request, result, key, flags, unique);
 }
 

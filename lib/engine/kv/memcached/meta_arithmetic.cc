@@ -56,8 +56,8 @@ class NumberAnswer {
 };
 
 // Of a miss. False: there is no memory.
-bool CreateNumber(Partition& partition, const DeltaRequest& delta, uint64_t initial,
-                  uint32_t now_s, DeltaAnswer* answer, ProtocolCounters& counters) {
+bool CreateNumber(Partition& partition, const DeltaRequest& delta, uint64_t initial, uint32_t now_s,
+                  DeltaAnswer* answer, ProtocolCounters& counters) {
   answer->value = initial;
   const Digits digits(initial);
   if (partition.Set(delta.key, delta.hash, AsBytes(digits.text()), {}, Condition::kIfAbsent, now_s,

@@ -22,8 +22,8 @@ bool Take(const From& number, To* to) {
 
 }  // namespace
 
-// Unknown and repeated flags end the reading. Of bad tokens, the last one is reported; but that of F
-// only if there is no other.
+// Unknown and repeated flags end the reading. Of bad tokens, the last one is reported; but that of
+// F only if there is no other.
 std::string_view MetaFlags::Read(std::string_view key, std::string_view refused) {
   std::copy(key.begin(), key.end(), key_bytes.begin());
   key_size = key.size();
@@ -80,8 +80,18 @@ std::string_view MetaFlags::ReadOne(std::string_view flag, std::string_view key)
       value = true;
       return "";
     // Answered, ignored by this command, or meant for proxies (P, L).
-    case 'I': case 'L': case 'O': case 'P': case 'c': case 'f': case 'h': case 'k': case 'l':
-    case 's': case 't': case 'u':
+    case 'I':
+    case 'L':
+    case 'O':
+    case 'P':
+    case 'c':
+    case 'f':
+    case 'h':
+    case 'k':
+    case 'l':
+    case 's':
+    case 't':
+    case 'u':
       return "";
     default:
       return kInvalid;

@@ -27,9 +27,8 @@ class Reader {
 
   Config ReadAll(ObjectReader& root) {
     root.Require("filters");
-    root.Array("filters", kMaxFilters, [this](const json& value, const std::string& path) {
-      ReadFilter(value, path);
-    });
+    root.Array("filters", kMaxFilters,
+               [this](const json& value, const std::string& path) { ReadFilter(value, path); });
     return std::move(config_);
   }
 
@@ -71,8 +70,7 @@ class Reader {
   }
 
   /// `by_host`: nothing if it does not say.
-  AlertOptions ReadAlert(const json& value, const std::string& path,
-                         std::optional<bool>* by_host) {
+  AlertOptions ReadAlert(const json& value, const std::string& path, std::optional<bool>* by_host) {
     ObjectReader reader(value, path, errors_);
     AlertOptions alert;
     bool given = false;
@@ -151,8 +149,10 @@ class Reader {
                       ObjectReader& reader) {
     const size_t all = config_.filters.size() + config_.left_out.size() + expressions.size();
     if (all > kMaxFilters) {
-      reader.Complain("regex_file", std::to_string(all) + " filters with its expressions: give at "
-                                    "most " + std::to_string(kMaxFilters));
+      reader.Complain("regex_file", std::to_string(all) +
+                                        " filters with its expressions: give at "
+                                        "most " +
+                                        std::to_string(kMaxFilters));
       return;
     }
     size_t number = 0;

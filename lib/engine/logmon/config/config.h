@@ -27,13 +27,13 @@ inline constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 
 struct FilterConfig {
   std::string name;
-  std::string pattern;  ///< As the user wrote it.
-  std::optional<MetricValue> value;  ///< None: an event counts 1.
+  std::string pattern;                  ///< As the user wrote it.
+  std::optional<MetricValue> value;     ///< None: an event counts 1.
   std::optional<double> default_value;  ///< Of a minute that had lines and no event.
-  Dimensions dimensions;  ///< What tells events of the metric apart.
-  std::optional<AlertOptions> alert;  ///< In milliseconds.
-  bool alert_by_host = false;  ///< Events of each host count by themselves.
-  std::optional<size_t> rules;  ///< Of one of fail2ban's files: how many run.
+  Dimensions dimensions;                ///< What tells events of the metric apart.
+  std::optional<AlertOptions> alert;    ///< In milliseconds.
+  bool alert_by_host = false;           ///< Events of each host count by themselves.
+  std::optional<size_t> rules;          ///< Of one of fail2ban's files: how many run.
   bool has_metric() const { return value.has_value() || !dimensions.names().empty(); }
   bool show = false;  ///< Its lines are wanted, not only their number.
 };

@@ -58,7 +58,8 @@ std::optional<AwsRegex> AwsRegex::Take(Cursor& cursor) {
     return std::nullopt;
   }
   if (const size_t foreign = FindForeign(*text); foreign != std::string_view::npos) {
-    cursor.FailAt(begin + 1 + foreign, (*text)[foreign] == '\\'
+    cursor.FailAt(begin + 1 + foreign,
+                  (*text)[foreign] == '\\'
                       ? "no such escape in a regular expression"
                       : "a regular expression has only letters, digits, : _ # = @ / ; , - and "
                         "^ $ ? [ ] { } | \\ * + . (others as \\xhh)");

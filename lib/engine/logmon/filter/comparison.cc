@@ -93,12 +93,18 @@ bool Comparison::HoldsForNumber(double number) const {
   const double* operand = std::get_if<double>(&operand_);
   if (operand == nullptr) return is_negated();
   switch (operator_) {
-    case Operator::kEqual: return number == *operand;
-    case Operator::kNotEqual: return number != *operand;
-    case Operator::kLess: return number < *operand;
-    case Operator::kLessEqual: return number <= *operand;
-    case Operator::kGreater: return number > *operand;
-    case Operator::kGreaterEqual: return number >= *operand;
+    case Operator::kEqual:
+      return number == *operand;
+    case Operator::kNotEqual:
+      return number != *operand;
+    case Operator::kLess:
+      return number < *operand;
+    case Operator::kLessEqual:
+      return number <= *operand;
+    case Operator::kGreater:
+      return number > *operand;
+    case Operator::kGreaterEqual:
+      return number >= *operand;
   }
   return false;
 }

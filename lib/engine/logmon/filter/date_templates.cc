@@ -109,8 +109,8 @@ DateTemplate Bound(std::string regex, Begin begin, bool word_end) {
   const std::string_view flags_found = Found(R"(\(\?[a-z]+\))", regex);
   const std::string flags(flags_found);
   Erase(flags_found, &regex);
-  const bool bound_begin = begin != Begin::kAnywhere &&
-                           !Has(R"(^\(*(?:\(\?\w+\))?(?:\^|\(*\*\*|\((?:\?:)?\^))", regex);
+  const bool bound_begin =
+      begin != Begin::kAnywhere && !Has(R"(^\(*(?:\(\?\w+\))?(?:\^|\(*\*\*|\((?:\?:)?\^))", regex);
   const bool bound_end = word_end && !Has(R"((?<!\\)(?:\$\)?|\\b|\\s|\*\*\)*)$)", regex);
   if (!Has(R"((?<!(?:\(\?))(?<!\\)\((?!\?))", regex)) {
     const size_t from = regex.starts_with('^') ? 1 : 0;

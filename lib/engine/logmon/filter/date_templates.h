@@ -11,9 +11,9 @@
 namespace sluice::engine::logmon {
 
 struct DateTemplate {
-  std::string regex;         ///< Its first group is the time stamp.
-  bool line_begin = false;   ///< Only at the beginning of a line.
-  bool line_end = false;     ///< Only at its end.
+  std::string regex;        ///< Its first group is the time stamp.
+  bool line_begin = false;  ///< Only at the beginning of a line.
+  bool line_end = false;    ///< Only at its end.
 };
 
 /// What an option of patterns, a line each, stands for, in the order in which they are tried;

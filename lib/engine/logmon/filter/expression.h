@@ -40,8 +40,8 @@ class Expression {
     Clauses clauses = children_[0].GetClauses(clauses_of);
     for (size_t i = 1; i < children_.size(); ++i) {
       Clauses more = children_[i].GetClauses(clauses_of);
-      clauses = kind_ == Kind::kAnd ? Both(std::move(clauses), std::move(more))
-                                    : Either(clauses, more);
+      clauses =
+          kind_ == Kind::kAnd ? Both(std::move(clauses), std::move(more)) : Either(clauses, more);
     }
     return clauses;
   }

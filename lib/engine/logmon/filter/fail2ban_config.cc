@@ -43,8 +43,8 @@ std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
   if (in.bad() || (!in.eof() && in.fail()) || text.size() > kMaxBytes) {
-    *error = absl::StrCat(file.string(), text.size() > kMaxBytes ? ": more than a MiB"
-                                                                 : ": cannot be read");
+    *error = absl::StrCat(file.string(),
+                          text.size() > kMaxBytes ? ": more than a MiB" : ": cannot be read");
     return std::nullopt;
   }
   return text;

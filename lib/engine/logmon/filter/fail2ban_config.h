@@ -32,8 +32,7 @@ class Fail2banConfig {
  private:
   using Section = std::map<std::string, std::string, std::less<>>;
 
-  bool Add(const std::filesystem::path& file, std::string_view text, int depth,
-           std::string* error);
+  bool Add(const std::filesystem::path& file, std::string_view text, int depth, std::string* error);
   bool Include(const std::filesystem::path& folder, const std::string& names, bool must_exist,
                int depth, std::string* error);
   void AddOptions(std::string_view text, std::map<std::string, Section, std::less<>>* to) const;

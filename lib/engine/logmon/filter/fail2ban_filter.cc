@@ -76,8 +76,8 @@ std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& 
     const auto lines = dates ? config->Get("maxlines", why) : std::nullopt;
     if (!lines) return false;
     uint32_t max_lines = 1;
-    if (!lines->empty() && (!absl::SimpleAtoi(*lines, &max_lines) || max_lines < 1 ||
-                            max_lines > kMaxMaxLines)) {
+    if (!lines->empty() &&
+        (!absl::SimpleAtoi(*lines, &max_lines) || max_lines < 1 || max_lines > kMaxMaxLines)) {
       *why = absl::StrCat("maxlines: give 1 to ", kMaxMaxLines);
       return false;
     }
@@ -157,8 +157,7 @@ bool Fail2banFilter::Matches(std::string_view line, const Speaker& speaker, Rege
     return true;
   }
   const uint64_t key = absl::HashOf(speaker.id, tagged.session) | 1;
-  const std::string_view host =
-      memory.sessions.Take(key, speaker.now, speaker.max_silence, tagged);
+  const std::string_view host = memory.sessions.Take(key, speaker.now, speaker.max_silence, tagged);
   if (host.data() == nullptr) return false;
   memory.host = host;
   return true;

@@ -43,8 +43,7 @@ class Fail2banFilter {
   /// Rules that do not run are named in `left_out`, a line each, with the reason. Nothing, and one
   /// line in `error`, if the file cannot be read, or no rule runs.
   static std::optional<Fail2banFilter> Read(const std::filesystem::path& file,
-                                            std::vector<std::string>* left_out,
-                                            std::string* error);
+                                            std::vector<std::string>* left_out, std::string* error);
 
   /// Whether a line of `speaker` is a failure; then memory.host has failed.
   bool Matches(std::string_view line, const Speaker& speaker, RegexMemory& regex,

@@ -31,7 +31,7 @@ class Fail2banSessions {
     uint64_t time = 0;
     uint64_t user = 0;  ///< Hash of the first; 0: none yet.
     bool several_users = false;
-    bool is_pending = false;  ///< There was a failure, and nobody knew whose.
+    bool is_pending = false;   ///< There was a failure, and nobody knew whose.
     uint8_t rank = UINT8_MAX;  ///< Of the host: an address counts before a name.
     uint8_t host_bytes = 0;
     std::array<char, kMaxHostBytes> host{};

@@ -15,8 +15,7 @@ namespace {
 // fail2ban, server/failregex.py and server/ipdns.py.
 constexpr char kIp4[] = R"((?:::f{4,6}:)?(?P<ip4>(?:\d{1,3}\.){3}\d{1,3}))";
 // There the last colon looks behind for one; each repetition ends with one.
-constexpr char kIp6[] =
-    R"((?P<ip6>(?:[0-9a-fA-F]{1,4}::?|::){1,7}(?:[0-9a-fA-F]{1,4}|:)))";
+constexpr char kIp6[] = R"((?P<ip6>(?:[0-9a-fA-F]{1,4}::?|::){1,7}(?:[0-9a-fA-F]{1,4}|:)))";
 constexpr char kDns[] = R"((?P<dns>[\w\-.^_]*\w))";
 constexpr char kCidr[] = R"((?P<cidr>\d+))";
 
@@ -167,7 +166,7 @@ TagGroups::TagGroups(const LineRegex& regex) {
   }
 }
 
-bool TagGroups::Has(std::string_view TaggedLine::* value) const {
+bool TagGroups::Has(std::string_view TaggedLine::*value) const {
   return std::any_of(groups_.begin(), groups_.end(),
                      [value](const Group& group) { return group.value == value; });
 }

@@ -47,11 +47,11 @@ class TagGroups {
 
  private:
   struct Group {
-    std::string_view TaggedLine::* value;
+    std::string_view TaggedLine::*value;
     int number;                  ///< -1: there are stand-ins only.
     std::vector<int> stand_ins;  ///< Groups that count where it has nothing.
   };
-  bool Has(std::string_view TaggedLine::* value) const;
+  bool Has(std::string_view TaggedLine::*value) const;
 
   std::vector<Group> groups_;
 };

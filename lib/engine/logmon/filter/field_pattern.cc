@@ -64,9 +64,8 @@ std::optional<FieldPattern::Field> FieldPattern::TakeField(Cursor& cursor, int* 
   if (IsAtFieldEnd(cursor) || cursor.AtEnd()) return field;
   cursor.MoveTo(begin);
   field.name.clear();
-  field.condition = Expression<Comparison>::Take(cursor, [&](Cursor& at) {
-    return TakeComparison(at, &field.name, regexes);
-  });
+  field.condition = Expression<Comparison>::Take(
+      cursor, [&](Cursor& at) { return TakeComparison(at, &field.name, regexes); });
   if (!field.condition) return std::nullopt;
   return field;
 }

@@ -7,8 +7,8 @@
 namespace sluice::engine::logmon {
 
 const simdjson::dom::object* JsonLine::Parse(std::string_view line) {
-  const bool same = has_line_ && line.size() == bytes_ &&
-                    std::equal(line.begin(), line.end(), text_.begin());
+  const bool same =
+      has_line_ && line.size() == bytes_ && std::equal(line.begin(), line.end(), text_.begin());
   if (!same) {
     if (text_.size() < line.size() + simdjson::SIMDJSON_PADDING) {
       text_.resize(line.size() + simdjson::SIMDJSON_PADDING);
@@ -17,8 +17,8 @@ const simdjson::dom::object* JsonLine::Parse(std::string_view line) {
     std::memset(text_.data() + line.size(), 0, simdjson::SIMDJSON_PADDING);
     bytes_ = line.size();
     has_line_ = true;
-    is_object_ = parser_.parse(text_.data(), bytes_, false).get_object().get(object_) ==
-                 simdjson::SUCCESS;
+    is_object_ =
+        parser_.parse(text_.data(), bytes_, false).get_object().get(object_) == simdjson::SUCCESS;
   }
   return is_object_ ? &object_ : nullptr;
 }

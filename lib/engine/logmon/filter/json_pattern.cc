@@ -63,8 +63,8 @@ std::optional<JsonPattern> JsonPattern::Parse(Cursor& cursor) {
   const size_t begin = cursor.position();
   cursor.Take("{");
   int regexes = 0;
-  auto expression = Expression<Leaf>::Take(
-      cursor, [&regexes](Cursor& at) { return TakeLeaf(at, &regexes); });
+  auto expression =
+      Expression<Leaf>::Take(cursor, [&regexes](Cursor& at) { return TakeLeaf(at, &regexes); });
   if (!expression) return std::nullopt;
   if (!cursor.TakeClosing("}", begin, "brace", "&&, ||")) return std::nullopt;
   return JsonPattern(*std::move(expression));
@@ -76,11 +76,16 @@ bool JsonPattern::Leaf::HoldsIn(const simdjson::dom::object& object) const {
   }
   return selector.AnyIn(object, [this](const simdjson::dom::element& value) {
     switch (test) {
-      case Test::kComparison: return HoldsForValue(*comparison, value);
-      case Test::kIsNull: return value.is_null();
-      case Test::kIsTrue: return value.is_bool() && value.get_bool().value_unsafe();
-      case Test::kIsFalse: return value.is_bool() && !value.get_bool().value_unsafe();
-      case Test::kNotExists: break;
+      case Test::kComparison:
+        return HoldsForValue(*comparison, value);
+      case Test::kIsNull:
+        return value.is_null();
+      case Test::kIsTrue:
+        return value.is_bool() && value.get_bool().value_unsafe();
+      case Test::kIsFalse:
+        return value.is_bool() && !value.get_bool().value_unsafe();
+      case Test::kNotExists:
+        break;
     }
     return false;
   });

@@ -17,12 +17,18 @@ std::string_view NumberText(Number number, ScalarRoom& room) {
 
 std::optional<std::string_view> ScalarText(const simdjson::dom::element& value, ScalarRoom& room) {
   switch (value.type()) {
-    case Type::STRING: return value.get_string().value_unsafe();
-    case Type::INT64: return NumberText(value.get_int64().value_unsafe(), room);
-    case Type::UINT64: return NumberText(value.get_uint64().value_unsafe(), room);
-    case Type::DOUBLE: return NumberText(value.get_double().value_unsafe(), room);
-    case Type::BOOL: return value.get_bool().value_unsafe() ? "true" : "false";
-    default: return std::nullopt;
+    case Type::STRING:
+      return value.get_string().value_unsafe();
+    case Type::INT64:
+      return NumberText(value.get_int64().value_unsafe(), room);
+    case Type::UINT64:
+      return NumberText(value.get_uint64().value_unsafe(), room);
+    case Type::DOUBLE:
+      return NumberText(value.get_double().value_unsafe(), room);
+    case Type::BOOL:
+      return value.get_bool().value_unsafe() ? "true" : "false";
+    default:
+      return std::nullopt;
   }
 }
 

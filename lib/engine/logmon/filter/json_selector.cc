@@ -57,8 +57,7 @@ bool JsonSelector::has_wildcard() const {
 
 bool JsonSelector::AnyIn(const simdjson::dom::object& object, Holds holds) const {
   simdjson::dom::element first;
-  return object.at_key(steps_[0].name).get(first) == simdjson::SUCCESS &&
-         AnyBelow(first, 1, holds);
+  return object.at_key(steps_[0].name).get(first) == simdjson::SUCCESS && AnyBelow(first, 1, holds);
 }
 
 bool JsonSelector::AnyBelow(simdjson::dom::element at, size_t step, Holds holds) const {

@@ -33,7 +33,7 @@ class JsonSelector {
 
  private:
   struct Step {
-    std::string name;  ///< Of a property; empty: an element of an array, or each.
+    std::string name;               ///< Of a property; empty: an element of an array, or each.
     std::optional<uint32_t> index;  ///< Nothing, without a name: each.
     bool IsEach() const { return name.empty() && !index; }
   };

@@ -21,10 +21,9 @@ std::optional<LineRegex> LineRegex::Compile(std::string_view python, bool multi_
 }
 
 bool LineRegex::Matches(std::string_view text, RegexMemory& memory) const {
-  return re2_ != nullptr
-             ? re2_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
-                           RE2::UNANCHORED, nullptr, 0)
-             : pcre2_->Matches(text, memory.pcre2);
+  return re2_ != nullptr ? re2_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
+                                       RE2::UNANCHORED, nullptr, 0)
+                         : pcre2_->Matches(text, memory.pcre2);
 }
 
 bool LineRegex::Search(std::string_view text, RegexMemory& memory) const {

@@ -54,8 +54,8 @@ std::unique_ptr<const Pcre2Regex> Pcre2Regex::Compile(std::string_view expressio
       NotNull(pcre2_compile_context_create(nullptr)), pcre2_compile_context_free);
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   std::unique_ptr<Pcre2Regex> regex(new Pcre2Regex);
-  regex->code_.reset(pcre2_compile(Units(expression), expression.size(), 0, &code, &offset,
-                                   context.get()));
+  regex->code_.reset(
+      pcre2_compile(Units(expression), expression.size(), 0, &code, &offset, context.get()));
   if (regex->code_ == nullptr) {
     std::array<PCRE2_UCHAR, 256> words{};
     pcre2_get_error_message(code, words.data(), words.size());

@@ -47,8 +47,7 @@ class Pcre2Regex {
   static constexpr uint32_t kMaxSteps = 1'000'000;
 
   /// Null, and one line of ASCII in `error`, if PCRE2 does not take it or it has too many groups.
-  static std::unique_ptr<const Pcre2Regex> Compile(std::string_view expression,
-                                                   std::string* error);
+  static std::unique_ptr<const Pcre2Regex> Compile(std::string_view expression, std::string* error);
 
   const std::map<std::string, int>& names() const { return names_; }
 

@@ -43,10 +43,14 @@ class Translator {
 
   void Escape() {
     switch (rest_[1]) {
-      case 'Z': return Replace(2, "\\z");
-      case 's': return Replace(2, "[" + std::string(kSpaceClass) + "]");
-      case 'S': return Replace(2, "[^" + std::string(kSpaceClass) + "]");
-      default: EscapedByte();
+      case 'Z':
+        return Replace(2, "\\z");
+      case 's':
+        return Replace(2, "[" + std::string(kSpaceClass) + "]");
+      case 'S':
+        return Replace(2, "[^" + std::string(kSpaceClass) + "]");
+      default:
+        EscapedByte();
     }
   }
   void EscapedByte() {

@@ -55,8 +55,10 @@ class RunCollector {
     switch (node.kind) {
       case Kind::kSet:
         if (IsLiteral(node) && node.set.any()) {
-          if (runs_.back().size() < kMaxRun) runs_.back().push_back(node.set);
-          else EndRun();
+          if (runs_.back().size() < kMaxRun)
+            runs_.back().push_back(node.set);
+          else
+            EndRun();
         } else {
           EndRun();
         }
@@ -64,13 +66,15 @@ class RunCollector {
       case Kind::kSequence:
         for (const RegexNode& child : node.children) Add(child);
         return;
-      case Kind::kChoice: return AddChoice(node);
+      case Kind::kChoice:
+        return AddChoice(node);
       case Kind::kRepeat:
         if (node.min == 1 && node.max == 1) return Add(node.children[0]);
         EndRun();
         if (node.min > 0) AddInner(TornLiteralsOf(node.children[0]));
         return;
-      default: return;  // Empty.
+      default:
+        return;  // Empty.
     }
   }
 
@@ -80,8 +84,8 @@ class RunCollector {
                      [](const Run& a, const Run& b) { return a.size() > b.size(); });
     const Run& first = runs_[0];
     if (const size_t half = first.size() / 2; half > 0) {
-      clauses_.push_back(OneOf({RunExpression(first, 0, half)},
-                               {RunExpression(first, half, first.size())}, half));
+      clauses_.push_back(
+          OneOf({RunExpression(first, 0, half)}, {RunExpression(first, half, first.size())}, half));
     }
     if (runs_.size() > 1 && !runs_[1].empty()) {
       const Run& second = runs_[1];

@@ -23,26 +23,32 @@ std::bitset<256> WithoutLineEnds(std::bitset<256> set) { return set.reset('\r').
 
 bool MatchesEmpty(const RegexNode& node) {
   switch (node.kind) {
-    case Kind::kSet: return false;
+    case Kind::kSet:
+      return false;
     case Kind::kSequence:
       return std::all_of(node.children.begin(), node.children.end(), MatchesEmpty);
     case Kind::kChoice:
       return std::any_of(node.children.begin(), node.children.end(), MatchesEmpty);
-    case Kind::kRepeat: return node.min == 0 || MatchesEmpty(node.children[0]);
-    default: return true;
+    case Kind::kRepeat:
+      return node.min == 0 || MatchesEmpty(node.children[0]);
+    default:
+      return true;
   }
 }
 
 /// No text within a line matches.
 bool MatchesNothing(const RegexNode& node) {
   switch (node.kind) {
-    case Kind::kSet: return WithoutLineEnds(node.set).none();
+    case Kind::kSet:
+      return WithoutLineEnds(node.set).none();
     case Kind::kSequence:
       return std::any_of(node.children.begin(), node.children.end(), MatchesNothing);
     case Kind::kChoice:
       return std::all_of(node.children.begin(), node.children.end(), MatchesNothing);
-    case Kind::kRepeat: return node.min != 0 && MatchesNothing(node.children[0]);
-    default: return false;
+    case Kind::kRepeat:
+      return node.min != 0 && MatchesNothing(node.children[0]);
+    default:
+      return false;
   }
 }
 
@@ -63,7 +69,8 @@ class Printer {
   /// `is_first` and `is_last`: what is before and behind the node is the edge of the expression.
   void Print(const RegexNode& node, bool is_first, bool is_last) {
     switch (node.kind) {
-      case Kind::kSet: return PrintSet(node.set);
+      case Kind::kSet:
+        return PrintSet(node.set);
       case Kind::kBegin:
         // An anchor elsewhere holds only if nothing is matched beyond it; as it may take up a CR,
         // it is left out there.
@@ -80,14 +87,18 @@ class Printer {
           exact_ = false;
         }
         return;
-      case Kind::kAssert: exact_ = false; return;
+      case Kind::kAssert:
+        exact_ = false;
+        return;
       case Kind::kSequence:
         for (size_t i = 0; i < node.children.size(); ++i) {
           Print(node.children[i], is_first && i == 0, is_last && i + 1 == node.children.size());
         }
         return;
-      case Kind::kChoice: return PrintChoice(node, is_first, is_last);
-      case Kind::kRepeat: return PrintRepeat(node);
+      case Kind::kChoice:
+        return PrintChoice(node, is_first, is_last);
+      case Kind::kRepeat:
+        return PrintRepeat(node);
     }
   }
 

@@ -27,10 +27,17 @@ ByteSet Bytes(std::string_view bytes) {
 std::optional<ByteSet> PerlClass(char letter) {
   ByteSet set;
   switch (absl::ascii_tolower(static_cast<unsigned char>(letter))) {
-    case 'd': set = Range('0', '9'); break;
-    case 'w': set = Range('0', '9') | Range('a', 'z') | Range('A', 'Z') | Bytes("_"); break;
-    case 's': set = Bytes("\t\n\f\r "); break;
-    default: return std::nullopt;
+    case 'd':
+      set = Range('0', '9');
+      break;
+    case 'w':
+      set = Range('0', '9') | Range('a', 'z') | Range('A', 'Z') | Bytes("_");
+      break;
+    case 's':
+      set = Bytes("\t\n\f\r ");
+      break;
+    default:
+      return std::nullopt;
   }
   return absl::ascii_isupper(static_cast<unsigned char>(letter)) ? ~set : set;
 }
@@ -205,10 +212,18 @@ class RegexParser {
     bool on = true;
     for (; !AtEnd() && text_[at_] != ':' && text_[at_] != ')'; ++at_) {
       switch (text_[at_]) {
-        case '-': on = false; break;
-        case 'i': fold_ = on; break;
-        case 's': case 'm': case 'U': break;  // Lines have no line end inside.
-        default: return false;
+        case '-':
+          on = false;
+          break;
+        case 'i':
+          fold_ = on;
+          break;
+        case 's':
+        case 'm':
+        case 'U':
+          break;  // Lines have no line end inside.
+        default:
+          return false;
       }
     }
     return true;
@@ -227,14 +242,22 @@ class RegexParser {
     const char c = text_[at_++];
     if (auto set = PerlClass(c)) return set;
     switch (c) {
-      case 'a': return Bytes("\a");
-      case 'f': return Bytes("\f");
-      case 'n': return Bytes("\n");
-      case 'r': return Bytes("\r");
-      case 't': return Bytes("\t");
-      case 'v': return Bytes("\v");
-      case 'x': return Hex();
-      default: break;
+      case 'a':
+        return Bytes("\a");
+      case 'f':
+        return Bytes("\f");
+      case 'n':
+        return Bytes("\n");
+      case 'r':
+        return Bytes("\r");
+      case 't':
+        return Bytes("\t");
+      case 'v':
+        return Bytes("\v");
+      case 'x':
+        return Hex();
+      default:
+        break;
     }
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x80 || absl::ascii_isalnum(byte)) return std::nullopt;
@@ -262,8 +285,7 @@ class RegexParser {
       if (AtEnd() || text_.substr(at_).starts_with("[:")) return std::nullopt;
       const auto low = ClassItem();
       if (!low) return std::nullopt;
-      const bool is_range =
-          text_.size() - at_ >= 2 && text_[at_] == '-' && text_[at_ + 1] != ']';
+      const bool is_range = text_.size() - at_ >= 2 && text_[at_] == '-' && text_[at_ + 1] != ']';
       if (!is_range) {
         set |= *low;
         continue;

@@ -23,8 +23,8 @@ std::unique_ptr<const RE2> CompileRe2(std::string_view expression, Reading readi
                                                   : RE2::Options::EncodingUTF8);
   options.set_log_errors(false);
   options.set_max_mem(kMaxBytes);
-  auto compiled = std::make_unique<const RE2>(
-      re2::StringPiece(expression.data(), expression.size()), options);
+  auto compiled =
+      std::make_unique<const RE2>(re2::StringPiece(expression.data(), expression.size()), options);
   if (compiled->ok()) return compiled;
   // RE2 repeats parts of the expression, which may be any bytes.
   *error = absl::CHexEscape(compiled->error());

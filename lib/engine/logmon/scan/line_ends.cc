@@ -93,7 +93,8 @@ uint64_t AnyMarkedIn64(const char* at) {
 const char* BehindLastInLong(const char* begin, const char* end) {
   const uint64_t near = AnyMarkedIn64(end - 64), far = AnyMarkedIn64(end - 128);
   const uint64_t found = near != 0 ? near : far;
-  if (found == 0) [[unlikely]] return BehindLastIn<Vector>(begin, end - 96);
+  if (found == 0) [[unlikely]]
+    return BehindLastIn<Vector>(begin, end - 96);
   return (near != 0 ? end : end - 64) - std::countl_zero(found);
 }
 #endif

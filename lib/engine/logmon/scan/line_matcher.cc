@@ -134,8 +134,7 @@ void LineMatcher::EmitHits(std::span<const TextPart> parts, LineSink sink) {
   }
 }
 
-void LineMatcher::EmitAll(std::span<const TextPart> parts, const FilterSet& to_ask,
-                          LineSink sink) {
+void LineMatcher::EmitAll(std::span<const TextPart> parts, const FilterSet& to_ask, LineSink sink) {
   const char* const base = text_.data();
   size_t next_hit = 0;
   for (const TextPart& part : parts) {

@@ -66,9 +66,8 @@ void LineScanner::Feed(LineState& state, std::string_view bytes, LineSink sink) 
 
 void LineScanner::Lines(std::string_view bytes, LineSink sink) {
   LineState state;
-  ForEachPiece(bytes, part_bytes_, [&](std::string_view piece, bool last) {
-    TakePiece(state, piece, last, sink);
-  });
+  ForEachPiece(bytes, part_bytes_,
+               [&](std::string_view piece, bool last) { TakePiece(state, piece, last, sink); });
 }
 
 void LineScanner::Finish(LineState& state, LineSink sink) {
@@ -195,14 +194,14 @@ char* LineScanner::Place(const LineState& state, size_t bytes, LineSink sink) {
 
 void LineScanner::Stage(const LineState& state, std::string_view bytes, LineSink sink) {
   char* const to = Place(state, bytes.size(), sink);
-  staged_ = {bytes.data(), bytes.size(), state.unfinished, unfinished_.Length(state.unfinished),
-             to, CopyText(bytes, to)};
+  staged_ = {
+      bytes.data(), bytes.size(),       state.unfinished, unfinished_.Length(state.unfinished),
+      to,           CopyText(bytes, to)};
 }
 
 bool LineScanner::IsStaged(const LineState& state, std::string_view bytes) const {
   return staged_.bytes == bytes.data() && staged_.size == bytes.size() &&
-         staged_.line == state.unfinished &&
-         staged_.length == unfinished_.Length(state.unfinished);
+         staged_.line == state.unfinished && staged_.length == unfinished_.Length(state.unfinished);
 }
 
 /// `bytes` belong to the line in `state`, which does not end yet. They lie in the text, unless

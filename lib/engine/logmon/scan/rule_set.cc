@@ -152,9 +152,9 @@ std::unique_ptr<const RuleSet> RuleSet::Compile(std::vector<Filter> filters, std
     expressions.push_back(expression.c_str());
   }
   hs_compile_error_t* wrong = nullptr;
-  const hs_error_t result = hs_compile_multi(
-      expressions.data(), flags.data(), ids.data(), static_cast<unsigned>(count), HS_MODE_BLOCK,
-      nullptr, &rules->database_, &wrong);
+  const hs_error_t result =
+      hs_compile_multi(expressions.data(), flags.data(), ids.data(), static_cast<unsigned>(count),
+                       HS_MODE_BLOCK, nullptr, &rules->database_, &wrong);
   const CompileError owned(wrong);
   if (result != HS_SUCCESS) {
     const bool known = wrong && wrong->expression >= 0;

@@ -21,8 +21,8 @@ struct Counts {
 
 Counts CountBytes(const char* at, const char* end) {
   Counts counts;
-  counts.sum = packet::SumBytes(reinterpret_cast<const uint8_t*>(at),
-                                static_cast<size_t>(end - at));
+  counts.sum =
+      packet::SumBytes(reinterpret_cast<const uint8_t*>(at), static_cast<size_t>(end - at));
   for (; at != end; ++at) {
     counts.lf += *at == '\n';
     counts.cr += *at == '\r';
@@ -33,9 +33,7 @@ Counts CountBytes(const char* at, const char* end) {
 #ifdef SLUICE_AVX2
 constexpr ptrdiff_t kVectorBytes = sizeof(__m256i);
 
-__m256i Load(const char* at) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-}
+__m256i Load(const char* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
 
 /// Counts in vectors, many at once.
 class VectorCounter {
@@ -75,8 +73,8 @@ class VectorCounter {
   uint64_t SumWords(__m256i words) const {
     const __m256i even = _mm256_blend_epi16(words, zero_, 0xaa);
     const __m256i pairs = _mm256_add_epi32(even, _mm256_srli_epi32(words, 16));
-    return Sum64(_mm256_add_epi64(_mm256_blend_epi32(pairs, zero_, 0xaa),
-                                  _mm256_srli_epi64(pairs, 32)));
+    return Sum64(
+        _mm256_add_epi64(_mm256_blend_epi32(pairs, zero_, 0xaa), _mm256_srli_epi64(pairs, 32)));
   }
 
   const __m256i zero_ = _mm256_setzero_si256();

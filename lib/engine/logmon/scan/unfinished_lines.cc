@@ -7,8 +7,8 @@
 namespace sluice::engine::logmon {
 
 UnfinishedLines::UnfinishedLines(uint64_t bytes)
-    : block_count_(static_cast<uint32_t>(
-          std::clamp<uint64_t>(bytes / kBlockBytes, 1, UINT32_MAX) - 1)),
+    : block_count_(
+          static_cast<uint32_t>(std::clamp<uint64_t>(bytes / kBlockBytes, 1, UINT32_MAX) - 1)),
       blocks_(std::make_unique_for_overwrite<Block[]>(uint64_t{block_count_} + 1)) {
   blocks_[0].first.length = 0;
 }

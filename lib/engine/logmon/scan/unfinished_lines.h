@@ -18,9 +18,9 @@ class UnfinishedLines {
   /// `bytes` of memory for all lines together and for what keeping them takes.
   explicit UnfinishedLines(uint64_t bytes);
 
-  /// Appends to `line`, at least one byte. False: there is no memory for that, and the line is dropped. A line may
-  /// grow as long as it is not longer than the memory that is left: when that gets scarce, long
-  /// lines go, and short ones still come.
+  /// Appends to `line`, at least one byte. False: there is no memory for that, and the line is
+  /// dropped. A line may grow as long as it is not longer than the memory that is left: when that
+  /// gets scarce, long lines go, and short ones still come.
   bool Append(uint32_t& line, std::string_view bytes);
   /// The same of a line without bytes. kSpareBytes behind `bytes` may be read.
   bool Begin(uint32_t& line, std::string_view bytes);

@@ -24,8 +24,8 @@ struct Source {
 
 /// What a syslog header says. Views into the datagram; any bytes.
 struct SyslogHeader {
-  uint8_t facility = 0;  ///< 0 … 23.
-  uint8_t severity = 0;  ///< 0 … 7.
+  uint8_t facility = 0;            ///< 0 … 23.
+  uint8_t severity = 0;            ///< 0 … 7.
   std::string_view hostname, app;  ///< Empty where the message does not say.
 };
 

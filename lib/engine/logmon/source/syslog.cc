@@ -8,8 +8,8 @@
 namespace sluice::engine::logmon {
 namespace {
 
-constexpr uint32_t kMaxPriority = 191;      // Facility 23, severity 7.
-constexpr uint32_t kDefaultPriority = 13;   // RFC 3164 section 4.3.3.
+constexpr uint32_t kMaxPriority = 191;     // Facility 23, severity 7.
+constexpr uint32_t kDefaultPriority = 13;  // RFC 3164 section 4.3.3.
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -69,10 +69,10 @@ std::optional<uint32_t> SkipPriority(Reader& reader) {
 /// second's fraction; senders that write nanoseconds exist.
 bool SkipRfc3339(Reader& reader) {
   Reader probe = reader;
-  const bool date_and_time =
-      probe.SkipDigits(4, 4) && probe.Skip("-") && probe.SkipDigits(2, 2) && probe.Skip("-") &&
-      probe.SkipDigits(2, 2) && probe.Skip("T") && probe.SkipDigits(2, 2) && probe.Skip(":") &&
-      probe.SkipDigits(2, 2) && probe.Skip(":") && probe.SkipDigits(2, 2);
+  const bool date_and_time = probe.SkipDigits(4, 4) && probe.Skip("-") && probe.SkipDigits(2, 2) &&
+                             probe.Skip("-") && probe.SkipDigits(2, 2) && probe.Skip("T") &&
+                             probe.SkipDigits(2, 2) && probe.Skip(":") && probe.SkipDigits(2, 2) &&
+                             probe.Skip(":") && probe.SkipDigits(2, 2);
   if (!date_and_time) return false;
   if (probe.Skip(".") && !probe.SkipDigits(1, 9)) return false;
   const bool zone = probe.Skip("Z") || (probe.SkipOneOf("+-") && probe.SkipDigits(2, 2) &&

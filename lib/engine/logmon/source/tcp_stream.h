@@ -72,7 +72,7 @@ struct TcpStream {
   uint32_t next = 0;   ///< The first byte that was not delivered.
   uint32_t first = 0;  ///< The stream's first byte, if from_syn.
   uint32_t doubt = 0;
-  uint32_t end = 0;    ///< Behind the last byte.
+  uint32_t end = 0;  ///< Behind the last byte.
   Waiting waiting;
   uint64_t waiting_since = 0;
   State state = State::kUnknown;

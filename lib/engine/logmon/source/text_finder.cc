@@ -16,8 +16,8 @@ uint64_t PseudoSum(const uint8_t* ip, bool ipv6, uint8_t protocol, uint32_t byte
 
 }  // namespace
 
-TextFinder::TextFinder(std::span<const uint16_t> syslog_ports,
-                       std::span<const uint16_t> line_ports, std::span<const uint16_t> tcp_ports)
+TextFinder::TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
+                       std::span<const uint16_t> tcp_ports)
     : uses_(65536) {
   for (const uint16_t port : line_ports) uses_[port] |= kLines;
   for (const uint16_t port : syslog_ports) uses_[port] = kSyslog;
@@ -40,8 +40,13 @@ void TextFinder::FindAny(const uint8_t* frame, uint32_t length, FoundText& found
   const std::optional<packet::FlowKey> flow = packet::FlowKey::Of(frame, headers);
   if (!flow || headers.source_routed || UseOf(frame + headers.l4, tcp) == kNone) return;
   found.flow = *flow;
-  Read(frame, {.l3 = headers.l3, .l4 = headers.l4, .end = headers.end, .tcp = tcp,
-               .ipv6 = headers.IsIpv6()}, found);
+  Read(frame,
+       {.l3 = headers.l3,
+        .l4 = headers.l4,
+        .end = headers.end,
+        .tcp = tcp,
+        .ipv6 = headers.IsIpv6()},
+       found);
 }
 
 void TextFinder::Read(const uint8_t* frame, const Packet& packet, FoundText& found) const {
@@ -65,8 +70,8 @@ void TextFinder::Read(const uint8_t* frame, const Packet& packet, FoundText& fou
   found.payload = packet.l4 + header;
   found.payload_bytes = bytes - header;
   const uint8_t protocol = packet.tcp ? packet::kProtocolTcp : packet::kProtocolUdp;
-  found.sum = packet::SumBytes(l4, header,
-                               PseudoSum(frame + packet.l3, packet.ipv6, protocol, bytes));
+  found.sum =
+      packet::SumBytes(l4, header, PseudoSum(frame + packet.l3, packet.ipv6, protocol, bytes));
 }
 
 }  // namespace sluice::engine::logmon

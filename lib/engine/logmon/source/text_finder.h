@@ -22,9 +22,9 @@ namespace sluice::engine::logmon {
 struct FoundText {
   enum class Kind : uint8_t {
     kText,
-    kOther,        ///< None for us; also what is to be routed on to another destination.
-    kMalformed,    ///< A header does not fit, or contradicts another.
-    kFragment,     ///< Of UDP or TCP. Fragments are not put together.
+    kOther,      ///< None for us; also what is to be routed on to another destination.
+    kMalformed,  ///< A header does not fit, or contradicts another.
+    kFragment,   ///< Of UDP or TCP. Fragments are not put together.
   };
 
   Kind kind = Kind::kOther;
@@ -33,8 +33,8 @@ struct FoundText {
   uint32_t sequence = 0;  ///< TCP.
   uint32_t payload = 0;   ///< Offset in the frame.
   uint32_t payload_bytes = 0;
-  uint64_t sum = 0;      ///< Of what the checksum covers (packet::SumBytes) but the payload.
-  bool summed = true;    ///< There is a checksum.
+  uint64_t sum = 0;    ///< Of what the checksum covers (packet::SumBytes) but the payload.
+  bool summed = true;  ///< There is a checksum.
   packet::FlowKey flow;
 
   /// Whether the text came as it was sent, given the payload's sum, modulo 0xffff. UDP over IPv4

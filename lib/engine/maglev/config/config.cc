@@ -47,18 +47,16 @@ void ReadWord(ObjectReader& reader, std::string_view key, const Words<Value, kWo
   reader.Parsed(key, OneOf(words), meaning, value);
 }
 
-constexpr Words<WeightRule, 3> kWeightRules{
-    {{"proportional", WeightRule::kProportional},
-     {"first_round", WeightRule::kFirstRound},
-     {"cilium", WeightRule::kCilium}}};
+constexpr Words<WeightRule, 3> kWeightRules{{{"proportional", WeightRule::kProportional},
+                                             {"first_round", WeightRule::kFirstRound},
+                                             {"cilium", WeightRule::kCilium}}};
 constexpr Words<BackendState, 3> kStates{{{"up", BackendState::kUp},
                                           {"draining", BackendState::kDraining},
                                           {"down", BackendState::kDown}}};
 constexpr Words<uint8_t, 2> kProtocols{{{"tcp", 6}, {"udp", 17}}};
-constexpr Words<HealthCheck::Kind, 3> kHealthKinds{
-    {{"tcp", HealthCheck::Kind::kTcp},
-     {"http", HealthCheck::Kind::kHttp},
-     {"icmp", HealthCheck::Kind::kIcmp}}};
+constexpr Words<HealthCheck::Kind, 3> kHealthKinds{{{"tcp", HealthCheck::Kind::kTcp},
+                                                    {"http", HealthCheck::Kind::kHttp},
+                                                    {"icmp", HealthCheck::Kind::kIcmp}}};
 
 void ReadMac(ObjectReader& reader, std::string_view key, std::optional<packet::MacAddress>* mac) {
   reader.Parsed(key, "a MAC address, 02:00:00:00:00:01", packet::ParseMac, mac);
@@ -121,9 +119,8 @@ HealthCheck ReadHealth(const json& value, const std::string& path, Errors* error
   reader.Whole("fall", 1, 1000, &check.fall);
   reader.Whole("port", 0, kMax16, &check.port);
   if (reader.Text("path", &check.path) &&
-      (!check.path.starts_with('/') || std::ranges::any_of(check.path, [](unsigned char c) {
-        return c <= ' ' || c >= 0x7f;
-      }))) {
+      (!check.path.starts_with('/') ||
+       std::ranges::any_of(check.path, [](unsigned char c) { return c <= ' ' || c >= 0x7f; }))) {
     reader.Complain("path", "give a path, /health, without spaces");
   }
   reader.Flag("fail_open", &check.fail_open);
@@ -156,14 +153,12 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   reader.Flag("connections", &vip.connections);
   reader.Flag("destination_port_only", &vip.destination_port_only);
   reader.Flag("no_source_port", &vip.no_source_port);
-  reader.Array("backends", kMaxBackends,
-               [&](const json& item, const std::string& at) {
-                 vip.backends.push_back(ReadBackend(item, at, errors));
-               });
-  reader.Array("sources", kMaxSources,
-               [&](const json& item, const std::string& at) {
-                 vip.sources.push_back(ReadSource(item, at, errors));
-               });
+  reader.Array("backends", kMaxBackends, [&](const json& item, const std::string& at) {
+    vip.backends.push_back(ReadBackend(item, at, errors));
+  });
+  reader.Array("sources", kMaxSources, [&](const json& item, const std::string& at) {
+    vip.sources.push_back(ReadSource(item, at, errors));
+  });
   std::optional<HealthCheck> health;
   std::string at;
   if (const json* const member = reader.Member("health", &at)) {
@@ -178,8 +173,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   config->health.push_back(std::move(health));
 }
 
-void ReadTimeouts(const json& value, const std::string& path, Errors* errors,
-                  Timeouts* timeouts) {
+void ReadTimeouts(const json& value, const std::string& path, Errors* errors, Timeouts* timeouts) {
   ObjectReader reader(value, path, errors);
   reader.Whole("tcp_s", 1, kMax32, &timeouts->tcp_s);
   reader.Whole("tcp_opening_s", 1, kMax32, &timeouts->tcp_opening_s);

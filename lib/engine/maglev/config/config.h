@@ -23,9 +23,9 @@ struct HealthCheck {
   Kind kind = Kind::kTcp;
   double interval_s = 2;
   double timeout_s = 1;
-  uint32_t rise = 2;      ///< Successes in a row that bring a backend back.
-  uint32_t fall = 3;      ///< Failures in a row that take it away.
-  uint16_t port = 0;      ///< 0: where the backend gets its packets: its own port or the VIP's.
+  uint32_t rise = 2;       ///< Successes in a row that bring a backend back.
+  uint32_t fall = 3;       ///< Failures in a row that take it away.
+  uint16_t port = 0;       ///< 0: where the backend gets its packets: its own port or the VIP's.
   std::string path = "/";  ///< kHttp.
   /// Where no backend that could take new flows passes: all are used as if all passed. Else none.
   bool fail_open = false;

@@ -21,7 +21,8 @@ class FifoPerCpu {
 
   /// 1 … kMaxCpus.
   explicit FifoPerCpu(CpuId cpus)
-      : queues_(cpus), all_(~CpuMask{0} >> (kMaxCpus - cpus)),
+      : queues_(cpus),
+        all_(~CpuMask{0} >> (kMaxCpus - cpus)),
         last_(static_cast<CpuId>(cpus - 1)) {}
 
   void Enqueue(AgentTask& task, Place place, Nanoseconds) {

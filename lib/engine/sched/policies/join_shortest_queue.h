@@ -29,8 +29,10 @@ class JoinShortestQueue {
 
   /// 1 … kMaxCpus. Without `steals` a CPU that finds its queue empty idles.
   explicit JoinShortestQueue(CpuId cpus, bool steals = true)
-      : cpus_(cpus), all_(~CpuMask{0} >> (kMaxCpus - cpus)),
-        last_(static_cast<CpuId>(cpus - 1)), steals_(steals) {}
+      : cpus_(cpus),
+        all_(~CpuMask{0} >> (kMaxCpus - cpus)),
+        last_(static_cast<CpuId>(cpus - 1)),
+        steals_(steals) {}
 
   void Enqueue(AgentTask& task, Place place, Nanoseconds) {
     const CpuId cpu = Shortest(task.affinity);

@@ -18,8 +18,8 @@ namespace sluice::engine::sched {
 
 struct MultiQueueOptions {
   /// Above 0, by class. The default: ten times the last one's.
-  std::array<Nanoseconds, kTaskClasses> slo{10'000,        100'000,        1'000'000,
-                                            10'000'000,    100'000'000,    1'000'000'000,
+  std::array<Nanoseconds, kTaskClasses> slo{10'000,         100'000,        1'000'000,
+                                            10'000'000,     100'000'000,    1'000'000'000,
                                             10'000'000'000, 100'000'000'000};
   Nanoseconds quantum = 5'000;  ///< The paper's.
   /// Requests are of one type, and the rare long one had better end: who was preempted goes to the
@@ -50,9 +50,8 @@ class MultiQueue {
   }
   bool Preempts(const Running& running, Nanoseconds now) const {
     if (now - running.since < options_.quantum) return false;
-    return std::ranges::any_of(queues_, [&](const TaskQueue& queue) {
-      return queue.FirstFor(running.cpu) != nullptr;
-    });
+    return std::ranges::any_of(
+        queues_, [&](const TaskQueue& queue) { return queue.FirstFor(running.cpu) != nullptr; });
   }
   bool PreemptsFor(const Running& running, const AgentTask&, Nanoseconds now) const {
     return now - running.since >= options_.quantum;

@@ -38,8 +38,7 @@ Range AroundCount(const Estimate& estimate) {
 /// Rows with the same first columns.
 class Rows {
  public:
-  Rows(std::string* text, const EpochReport& report, uint64_t clock_unix_ns,
-       const std::string& key)
+  Rows(std::string* text, const EpochReport& report, uint64_t clock_unix_ns, const std::string& key)
       : text_(*text),
         head_(absl::StrCat(report.number, ",", clock_unix_ns + report.start_ns, ",",
                            clock_unix_ns + report.end_ns, ",", CsvField(key), ",")) {}
@@ -59,9 +58,12 @@ class Rows {
 /// Source, destination, protocol, source and destination port.
 std::string FlowColumns(const KeySpec& spec, const packet::FlowKey& key) {
   switch (spec.kind) {
-    case KeyKind::kSource: return absl::StrCat(PrefixText(spec, key), ",,,,");
-    case KeyKind::kDestination: return absl::StrCat(",", PrefixText(spec, key), ",,,");
-    case KeyKind::kFiveTuple: break;
+    case KeyKind::kSource:
+      return absl::StrCat(PrefixText(spec, key), ",,,,");
+    case KeyKind::kDestination:
+      return absl::StrCat(",", PrefixText(spec, key), ",,,");
+    case KeyKind::kFiveTuple:
+      break;
   }
   return absl::StrCat(AddressText(key.source, key.ip_version), ",",
                       AddressText(key.destination, key.ip_version), ",", key.protocol, ",",

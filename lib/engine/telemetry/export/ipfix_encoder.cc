@@ -91,22 +91,33 @@ void IpfixEncoder::Write(IpfixElement element, const Item& item, IpfixRecord* re
   const Estimate& limited = Limited(flow, item.element);
   switch (element) {
     case kSourceIpv4Address:
-    case kSourceIpv4Prefix: return record->Put(flow.key.source.data(), 4);
+    case kSourceIpv4Prefix:
+      return record->Put(flow.key.source.data(), 4);
     case kSourceIpv6Address:
-    case kSourceIpv6Prefix: return record->Put(flow.key.source.data(), 16);
+    case kSourceIpv6Prefix:
+      return record->Put(flow.key.source.data(), 16);
     case kDestinationIpv4Address:
-    case kDestinationIpv4Prefix: return record->Put(flow.key.destination.data(), 4);
+    case kDestinationIpv4Prefix:
+      return record->Put(flow.key.destination.data(), 4);
     case kDestinationIpv6Address:
-    case kDestinationIpv6Prefix: return record->Put(flow.key.destination.data(), 16);
+    case kDestinationIpv6Prefix:
+      return record->Put(flow.key.destination.data(), 16);
     case kSourceIpv4PrefixLength:
-    case kDestinationIpv4PrefixLength: return record->U8(key_->spec.ipv4_bits);
+    case kDestinationIpv4PrefixLength:
+      return record->U8(key_->spec.ipv4_bits);
     case kSourceIpv6PrefixLength:
-    case kDestinationIpv6PrefixLength: return record->U8(key_->spec.ipv6_bits);
-    case kSourceTransportPort: return record->U16(flow.key.source_port);
-    case kDestinationTransportPort: return record->U16(flow.key.destination_port);
-    case kProtocolIdentifier: return record->U8(flow.key.protocol);
-    case kFlowId: return record->U64(first_flow_id_ + item.flow);
-    case kObservationDomainId: return record->U32(options_.domain);
+    case kDestinationIpv6PrefixLength:
+      return record->U8(key_->spec.ipv6_bits);
+    case kSourceTransportPort:
+      return record->U16(flow.key.source_port);
+    case kDestinationTransportPort:
+      return record->U16(flow.key.destination_port);
+    case kProtocolIdentifier:
+      return record->U8(flow.key.protocol);
+    case kFlowId:
+      return record->U64(first_flow_id_ + item.flow);
+    case kObservationDomainId:
+      return record->U32(options_.domain);
     case kFlowStartMilliseconds:
       return record->U64((options_.clock_unix_ns + report_->start_ns) / 1'000'000);
     case kFlowEndMilliseconds:
@@ -118,10 +129,14 @@ void IpfixEncoder::Write(IpfixElement element, const Item& item, IpfixRecord* re
     case kOctetDeltaCount:
       return record->U64(
           Count(flow.bytes.value - packet::kEthernetHeaderBytes * flow.packets.value));
-    case kInformationElementId: return record->U16(static_cast<uint16_t>(item.element));
-    case kLowerCiLimit: return record->F64(std::max(0.0, limited.value - limited.bound));
-    case kUpperCiLimit: return record->F64(limited.value + limited.bound);
-    case kConfidenceLevel: return record->F64(options_.confidence);
+    case kInformationElementId:
+      return record->U16(static_cast<uint16_t>(item.element));
+    case kLowerCiLimit:
+      return record->F64(std::max(0.0, limited.value - limited.bound));
+    case kUpperCiLimit:
+      return record->F64(limited.value + limited.bound);
+    case kConfidenceLevel:
+      return record->F64(options_.confidence);
   }
 }
 

@@ -27,10 +27,10 @@ class IpfixEncoder {
   static constexpr size_t kLeastRoomBytes = kIpfixHeaderBytes + kIpfixSetHeaderBytes + 128;
 
   struct Options {
-    uint32_t domain = 1;              ///< Observation domain of the key.
-    uint32_t template_refresh_s = 10; ///< Templates are repeated over UDP (RFC 7011, section 8.4).
-    double confidence = 0.95;         ///< Setup::confidence.
-    uint64_t clock_unix_ns = 0;       ///< Since 1970, at the 0 of the reports' clock.
+    uint32_t domain = 1;               ///< Observation domain of the key.
+    uint32_t template_refresh_s = 10;  ///< Templates are repeated over UDP (RFC 7011, section 8.4).
+    double confidence = 0.95;          ///< Setup::confidence.
+    uint64_t clock_unix_ns = 0;        ///< Since 1970, at the 0 of the reports' clock.
   };
 
   explicit IpfixEncoder(const Options& options) : options_(options) {}
@@ -45,9 +45,9 @@ class IpfixEncoder {
  private:
   /// A record that waits to be written.
   struct Item {
-    IpfixSet set;         ///< Its own; of a template, that which it describes.
+    IpfixSet set;  ///< Its own; of a template, that which it describes.
     bool is_template = false;
-    uint32_t flow = 0;    ///< Of flows and limits: place among the heavy hitters.
+    uint32_t flow = 0;  ///< Of flows and limits: place among the heavy hitters.
     IpfixElement element = IpfixElement::kPacketDeltaCount;  ///< Of limits: what they are of.
   };
 
@@ -59,8 +59,8 @@ class IpfixEncoder {
   const KeyReport* key_ = nullptr;
   uint32_t export_time_s_ = 0;
   std::optional<uint32_t> templates_sent_s_;
-  uint32_t sequence_ = 0;        ///< Data records in messages before.
-  uint64_t first_flow_id_ = 0;   ///< Of this report.
+  uint32_t sequence_ = 0;       ///< Data records in messages before.
+  uint64_t first_flow_id_ = 0;  ///< Of this report.
   uint64_t next_flow_id_ = 1;
   std::vector<Item> items_;
   size_t next_item_ = 0;

@@ -90,7 +90,7 @@ class IpfixMessage {
  private:
   std::span<uint8_t> room_;
   size_t size_ = kIpfixHeaderBytes;
-  size_t set_ = 0;      ///< Where the last set begins.
+  size_t set_ = 0;  ///< Where the last set begins.
   uint16_t set_id_ = 0;
 };
 

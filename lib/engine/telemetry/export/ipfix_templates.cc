@@ -60,9 +60,12 @@ std::vector<IpfixField> IpfixFields(IpfixSet set, const KeySpec& spec) {
 
 uint16_t IpfixScopeFields(IpfixSet set) {
   switch (set) {
-    case IpfixSet::kLimits: return 2;
-    case IpfixSet::kTotals: return 1;
-    default: return 0;
+    case IpfixSet::kLimits:
+      return 2;
+    case IpfixSet::kTotals:
+      return 1;
+    default:
+      return 0;
   }
 }
 
