@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What end-to-end tests of several applications share. Import it before reading the last argument:
-it removes its own, --full, from sys.argv. Programs that poll stay on the CPU `CPU`, with `lcores`,
+it removes its own, --full, from sys.argv. Programs have a DPDK runtime folder of the test's own
+(private_folder.py). Programs that poll stay on the CPU `CPU`, with `lcores`,
 so that `run_on_all_cpus` can run a test on each CPU."""
 import concurrent.futures
 import itertools
@@ -18,7 +19,9 @@ import threading
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "bench"))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
 from telemetry import ask  # pylint: disable=wrong-import-position,unused-import
 
 # EAL's memory of a test's own: it needs no hugepages and takes none from others.

@@ -14,6 +14,7 @@
 #include "../bound_child.h"
 #include "device.h"
 #include "emulator/channel.h"
+#include "runtime/runtime_folder.h"
 
 namespace sluice::emulator {
 
@@ -49,12 +50,14 @@ class Process {
     siginfo_t info;
     waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED);
   }
-  /// Returns its exit code, or -1 if it had none.
+  /// Removes what it leaves. Returns its exit code, or -1 if it had none.
   int End(int signal) {
     if (pid_ == 0) return -1;
     kill(pid_, signal);
     int status = 0;
     waitpid(pid_, &status, 0);
+    // A device that is killed leaves its folder.
+    runtime::RemoveOwnRun(runtime::FilePrefix("device", pid_));
     pid_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }

@@ -11,6 +11,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
+
 ECHO = sys.argv.pop()
 ARCHITECTURE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 

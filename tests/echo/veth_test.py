@@ -11,7 +11,9 @@ import subprocess
 import sys
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
 from veth import Veth  # pylint: disable=wrong-import-position
 
 ECHO = sys.argv.pop()

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 #include <rte_bus_vdev.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
@@ -21,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "../eal_run.h"
 #include "emulator/enso_model.h"
 #include "emulator/host_memory.h"
 #include "emulator/ipu_model.h"
@@ -290,21 +290,13 @@ TEST(Service, StepsTheModelOnAnLcoreOfTheApplicationWhereThatIsAskedFor) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const bool service = argc > 1 && std::strcmp(argv[1], "--service") == 0;
-  std::string prefix = "--file-prefix=attach_test_" + std::to_string(getpid());
   std::vector<std::string> arguments = {
-      argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--log-level=error", prefix};
+      "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--log-level=error"};
   // One CPU is enough for main and service lcore.
   if (service)
     arguments.insert(arguments.end(), {"--lcores=(0,1)@0", "-S", "1"});
   else
     arguments.insert(arguments.end(), {"--lcores=0@0"});
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  if (rte_eal_init(static_cast<int>(pointers.size()), pointers.data()) < 0) {
-    std::fprintf(stderr, "EAL failed to start: %s\n", rte_strerror(rte_errno));
-    return 1;
-  }
-  const int result = RUN_ALL_TESTS();
-  rte_eal_cleanup();
-  return result;
+  const sluice::EalRun eal(argv[0], arguments);
+  return eal.started() ? RUN_ALL_TESTS() : 1;
 }

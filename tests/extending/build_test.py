@@ -13,6 +13,9 @@ import unittest
 
 import page
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
+
 COPY = pathlib.Path(sys.argv.pop()).resolve() / "extending_build"
 TEXT = page.PAGE.read_text(encoding="utf-8")
 COMMANDS = page.commands(TEXT)

@@ -4,7 +4,6 @@ database and a switch of a test's own, in its scratch folder."""
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -144,4 +143,3 @@ class Row:
 
     def close(self):
         self.base.close()
-        shutil.rmtree(f"/var/run/dpdk/{self.base.prefix}", ignore_errors=True)

@@ -13,7 +13,9 @@ import tempfile
 import threading
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
 import telemetry  # pylint: disable=wrong-import-position
 
 KV = sys.argv.pop()

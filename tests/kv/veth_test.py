@@ -20,7 +20,9 @@ import threading
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
 from veth import Veth  # pylint: disable=wrong-import-position
 
 KV_CLIENT = sys.argv.pop()

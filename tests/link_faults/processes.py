@@ -3,12 +3,17 @@
 
 import json
 import os
+import pathlib
 import queue
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
 
 PATIENCE_S = 60  # A loaded machine may take long to start EAL.
 

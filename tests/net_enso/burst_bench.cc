@@ -9,9 +9,7 @@
 //
 // `grow`: each frame gets 20 bytes more, and so leaves as a copy.
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "../eal_run.h"
 #include "device/enso/enso_nic.h"
 #include "engine/echo/echo.h"
 #include "net_enso/enso_port.h"
@@ -91,14 +90,6 @@ uint32_t RingEntries(uint64_t head_stores) {
   return static_cast<uint32_t>(std::max<uint64_t>(entries, regs::enso::kDefaultNbEntries));
 }
 
-bool InitEal() {
-  const std::string prefix = "--file-prefix=net_enso_bench_" + std::to_string(getpid());
-  const char* eal[] = {"bench",          "--no-pci",         "-l", "0",
-                       "--no-huge",      prefix.c_str(),     "-m", "64",
-                       "--no-telemetry", "--log-level=error"};
-  return rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) >= 0;
-}
-
 }  // namespace
 
 /// Receives what has arrived, increments a byte of each frame, sends the frames in place.
@@ -118,7 +109,9 @@ int main(int argc, char** argv) {
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 10'000'000;
   const uint32_t pipes = argc > 4 ? std::atoi(argv[4]) : 1;
   const bool grow = argc > 5 && std::string(argv[5]) == "grow";
-  if (!InitEal()) return 1;
+  const EalRun eal(argv[0], {"--no-pci", "-l", "0", "--no-huge", "-m", "64", "--no-telemetry",
+                             "--log-level=error"});
+  if (!eal.started()) return 1;
 
   const net_enso::Geometry geometry{regs::enso::kDefaultPipeFlits,
                                     RingEntries(packets / burst * pipes), false};

@@ -3,10 +3,8 @@
 // Frames that outgrow their place leave a pipe as copies, and meet those that stay in one order:
 // through StreamingQueue, EnsoPipes, the driver and the model, byte by byte on the wire.
 #include <gtest/gtest.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -16,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../eal_run.h"
 #include "net_enso/enso_port.h"
 #include "nic/contracts.h"
 #include "nic/enso_pipes.h"
@@ -189,15 +188,12 @@ TEST(CopiesThatAreSent, WaitForRoomInARingThatIsSmallerThanTheyAre) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const std::string prefix = "--file-prefix=net-enso-copies-" + std::to_string(getpid());
-  const char* eal[] = {argv[0], "--no-pci", "--lcores=0@0",   "--no-huge",        prefix.c_str(),
-                       "-m",    "64",       "--no-telemetry", "--log-level=error"};
   cpu_set_t all_cpus;
   sched_getaffinity(0, sizeof(all_cpus), &all_cpus);
-  if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0) return 1;
+  const sluice::EalRun eal(argv[0], {"--no-pci", "--lcores=0@0", "--no-huge", "-m", "64",
+                                     "--no-telemetry", "--log-level=error"});
+  if (!eal.started()) return 1;
   // The device has a thread of its own while the worker waits: not on the CPU that EAL chose.
   sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
-  const int result = RUN_ALL_TESTS();
-  rte_eal_cleanup();
-  return result;
+  return RUN_ALL_TESTS();
 }

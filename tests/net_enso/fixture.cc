@@ -2,7 +2,6 @@
 #include "net_enso/fixture.h"
 
 #include <pcap/pcap.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ip.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+
+#include "../eal_run.h"
 
 namespace sluice::net_enso {
 namespace {
@@ -215,11 +216,7 @@ Bytes Contents(const rte_mbuf* mbuf) {
 /// One EAL for the whole process: no huge pages, no devices but those of the tests.
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const std::string prefix = "--file-prefix=net_enso_test_" + std::to_string(getpid());
-  const char* eal[] = {"net_enso_test", "--no-huge", "-m", "256",           "--no-pci",
-                       prefix.c_str(),  "-l",        "0",  "--no-telemetry"};
-  if (rte_eal_init(std::size(eal), const_cast<char**>(eal)) < 0) return 1;
-  const int result = RUN_ALL_TESTS();
-  rte_eal_cleanup();
-  return result;
+  const sluice::EalRun eal(argv[0],
+                           {"--no-huge", "-m", "256", "--no-pci", "-l", "0", "--no-telemetry"});
+  return eal.started() ? RUN_ALL_TESTS() : 1;
 }

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "../eal_run.h"
 #include "gtest/gtest.h"
 #include "net_enso/rte_pmd_enso.h"
 #include "regs/enso.h"
@@ -141,18 +142,11 @@ int main(int argc, char** argv) {
   AddDevice(kSmallBar, "0x0000\n", 1u << 20);
   AddDevice(kOther, "0x09c4\n", 1u << 30);
   setenv("SYSFS_PCI_DEVICES", tree.c_str(), 1);
-  const std::string prefix = "--file-prefix=net_enso_pci_" + std::to_string(getpid());
-  std::vector<const char*> eal = {"pci_test",       prefix.c_str(), "-l", "0",
-                                  "--no-telemetry", "-m",           "64"};
-  if (HugePagesFree()) {
-    eal.push_back("--iova-mode=pa");
-  } else {
-    eal.push_back("--no-huge");
-  }
   int result = 1;
-  if (rte_eal_init(static_cast<int>(eal.size()), const_cast<char**>(eal.data())) >= 0) {
+  if (const sluice::EalRun eal(argv[0], {"-l", "0", "--no-telemetry", "-m", "64",
+                                         HugePagesFree() ? "--iova-mode=pa" : "--no-huge"});
+      eal.started()) {
     result = RUN_ALL_TESTS();
-    rte_eal_cleanup();
   }
   fs::remove_all(tree);
   return result;

@@ -6,7 +6,6 @@
 //
 //   net_ipu_burst_bench [frame_size] [burst] [packets] [huge]
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -14,6 +13,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "../eal_run.h"
 #include "stepped_nic.h"
 
 using namespace sluice;           // NOLINT
@@ -38,16 +38,9 @@ int main(int argc, char** argv) {
   const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 32;
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 20'000'000;
   const bool huge = argc > 4;
-  const char* eal[] = {"bench",
-                       "--no-pci",
-                       "-l",
-                       "0",
-                       "--file-prefix=net_ipu_bench",
-                       "-m",
-                       "64",
-                       "--log-level=error",
-                       huge ? "--no-telemetry" : "--no-huge"};
-  if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0) return 1;
+  const EalRun eal(argv[0], {"--no-pci", "-l", "0", "-m", "64", "--log-level=error",
+                             huge ? "--no-telemetry" : "--no-huge"});
+  if (!eal.started()) return 1;
   rte_mempool* const pool = rte_pktmbuf_pool_create("bench", 8191, 256, 0, 2176, 0);
   if (pool == nullptr) return 1;
 

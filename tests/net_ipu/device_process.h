@@ -18,6 +18,7 @@
 
 #include "../bound_child.h"
 #include "../waiting.h"
+#include "runtime/runtime_folder.h"
 
 namespace sluice::net_ipu::test {
 
@@ -62,6 +63,8 @@ class DeviceProcess {
     kill(process_, signal);
     int status;
     EXPECT_EQ(waitpid(process_, &status, 0), process_);
+    // A device that is killed leaves its folder.
+    runtime::RemoveOwnRun(runtime::FilePrefix("device", process_));
     process_ = 0;
   }
 

@@ -6,7 +6,6 @@
 // usage: net_ipu_window_peer FD LINES
 #include <poll.h>
 #include <rte_bus_vdev.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <sched.h>
 #include <unistd.h>
@@ -15,19 +14,18 @@
 #include <cstdlib>
 #include <string>
 
+#include "../eal_run.h"
 #include "c_window.h"
 
 using namespace sluice::net_ipu::test;  // NOLINT: one of its programs
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  const std::string prefix = "--file-prefix=net_ipu_peer_" + std::to_string(getpid());
-  const char* eal[] = {
-      "net_ipu_window_peer", "--no-huge",   "-m", "64", "--no-pci", "--no-telemetry", "-l", "0",
-      "--log-level=error",   prefix.c_str()};
+  const sluice::EalRun eal(argv[0], {"--no-huge", "-m", "64", "--no-pci", "--no-telemetry", "-l",
+                                     "0", "--log-level=error"});
   uint16_t id;
-  if (rte_eal_init(static_cast<int>(std::size(eal)), const_cast<char**>(eal)) < 0 ||
-      rte_vdev_init("net_ipu0", "") != 0 || rte_eth_dev_get_port_by_name("net_ipu0", &id) != 0) {
+  if (!eal.started() || rte_vdev_init("net_ipu0", "") != 0 ||
+      rte_eth_dev_get_port_by_name("net_ipu0", &id) != 0) {
     return 3;
   }
   rte_pmd_ipu_window_conf conf{};
@@ -46,6 +44,5 @@ int main(int argc, char** argv) {
     sched_yield();  // the other end may share this processor
   }
   rte_pmd_ipu_window_close(window);
-  rte_eal_cleanup();
   return 0;
 }

@@ -12,6 +12,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
+
 RPC = sys.argv.pop()
 SERVICES = pathlib.Path(RPC).parent / "services"
 PATIENCE_S = 60

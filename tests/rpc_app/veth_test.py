@@ -14,7 +14,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "bench"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts" / "bench")]
+import private_folder  # pylint: disable=wrong-import-position,unused-import
 from veth import Veth, sh  # pylint: disable=wrong-import-position
 
 SERVICE = sys.argv.pop()

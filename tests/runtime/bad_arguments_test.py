@@ -15,6 +15,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
+
 BINARIES = {pathlib.Path(path).name.removeprefix("sluice-"): path for path in sys.argv[1:]}
 del sys.argv[1:]
 

@@ -5,10 +5,14 @@ no name in any folder: the temporary folder may be shared with others, or missin
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import private_folder  # pylint: disable=wrong-import-position,unused-import
 
 APPS = sys.argv[1:]
 EAL = ["--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@1,2@0"]

@@ -53,6 +53,13 @@ class Summary(unittest.TestCase):
         self.assertEqual((code, lines[-2:]),
                          (0, ["skipped run: aarch64: not there", "1 passed, 0 failed, 1 skipped"]))
 
+    def test_folders_that_programs_left_are_told_and_are_one_failure(self):
+        code, lines = self.said([entry("a")], flags=("--left-run=x_1", "--left-run=y_2"))
+        self.assertEqual((code, lines[-3:]),
+                         (1, ["left in DPDK's runtime folder: x_1",
+                              "left in DPDK's runtime folder: y_2",
+                              "1 passed, 1 failed, 0 skipped"]))
+
     def test_the_ten_slowest_come_first_the_slowest_before_the_others(self):
         _, lines = self.said([entry(f"t{i}", duration=float(i)) for i in range(12)])
         self.assertEqual([line.split()[-1] for line in lines[:-1]],

@@ -19,7 +19,8 @@ import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "bench"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts" / "bench")]
+import private_folder  # noqa: E402,F401
 import telemetry  # noqa: E402
 
 MINUTES = float(sys.argv[1])
