@@ -88,6 +88,7 @@ done
 ip link set lo up
 
 # The plugins of the build stand beside those that DPDK loads by itself, as if they were installed.
+# They are mounts: EAL refuses a link to a file below a world-writable folder such as /tmp.
 plugins=$(parameter plugins)
 if [ -n "$plugins" ]; then
   mkdir -p /host/run/dpdk-plugins
@@ -96,7 +97,11 @@ if [ -n "$plugins" ]; then
   for plugin in /host/run/dpdk-plugins/*; do
     set -- "$@" "${plugin#/host}"
   done
-  ln -s "$@" $(parameter drivers | tr ',' ' ') "/host$plugins"
+  ln -s "$@" "/host$plugins"
+  parameter drivers | tr ',' '\n' | while read -r driver; do
+    : >"/host$plugins/${driver##*/}"
+    mount --bind "/host$driver" "/host$plugins/${driver##*/}"
+  done
 fi
 
 console=/dev/hvc0

@@ -14,11 +14,13 @@ from typing import NamedTuple
 import tree
 
 DATA_KIB = 6 << 20
-# $0: a folder that must stay visible; $1: seconds of processor time; then the command, as a child:
-# signals do not end process 1.
+# $0: a folder that must stay visible, below one of those that are hidden, too; $1: seconds of
+# processor time; then the command, as a child: signals do not end process 1.
 SETUP = """
 for own in /run /tmp /dev/shm; do
-  case $0/ in $own/*) ;; *) mount -t tmpfs tmpfs $own ;; esac
+  mount -t tmpfs tmpfs /mnt
+  case $0/ in $own/*) mkdir -p "/mnt${0#$own}" && mount --bind "$0" "/mnt${0#$own}" ;; esac
+  mount --move /mnt $own
 done
 ulimit -c 0 -d %d
 ulimit -t $1

@@ -18,8 +18,9 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
+import private_folder
 
-PLUGINS = {"enso": sys.argv.pop(), "ipu": sys.argv.pop()}
+PLUGINS = {model: private_folder.plugin(sys.argv.pop()) for model in ("enso", "ipu")}
 ECHO = sys.argv.pop()
 DEVICE = sys.argv.pop()
 INTERFACES = {"ipu": "packetized", "enso": "streaming"}
@@ -224,6 +225,7 @@ class EndToEnd(unittest.TestCase):
                 try:
                     deadline = time.monotonic() + 60
                     while " from host    0.000" in device.wait_for(" from host "):
+                        self.assertIsNone(testpmd.poll(), "testpmd has ended")
                         self.assertLess(time.monotonic(), deadline)
                     output, _ = testpmd.communicate(b"\n", timeout=60)
                 finally:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""install_test.py BUILD PLUGIN_DIR DPDK_PLUGIN_DIR: installs into a folder below BUILD and uses what
-is there. DPDK_PLUGIN_DIR: where EAL looks for plugins by itself."""
+"""install_test.py BUILD PLUGIN_DIR DPDK_PLUGIN_DIR: installs into a folder (stage.py) and uses what is
+there. DPDK_PLUGIN_DIR: where EAL looks for plugins by itself."""
 import json
 import os
 import pathlib
@@ -10,11 +10,11 @@ import subprocess
 import sys
 import unittest
 
-from stage import EAL, install, pkg_config, run
+from stage import EAL, folder_for_plugins, install, pkg_config, plugin, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(sys.argv[1])
-STAGE = BUILD / "install_test"
+STAGE = folder_for_plugins(BUILD) / "install_test"
 PLUGINS = STAGE / sys.argv[2].lstrip("/")
 PLUGIN = PLUGINS / "librte_net_enso.so"
 
@@ -65,7 +65,7 @@ class Install(unittest.TestCase):
 class Registration(unittest.TestCase):
     """Two copies of a plugin in one process, however they came there, are one driver."""
 
-    BUILD_COPY = BUILD / "drivers/net_enso/librte_net_enso.so"
+    BUILD_COPY = plugin(BUILD / "drivers/net_enso/librte_net_enso.so")
 
     def test_build_tree_app_with_installed_plugin_and_d(self):
         done = run(BUILD / "apps/echo/sluice-echo", *EAL, f"--file-prefix=twice-{os.getpid()}",

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An installation in a folder below the build, as if that were the root. Not below the system's
-temporary folder: EAL refuses plugins from world-writable places."""
+"""An installation in a folder below the build, as if that were the root; or, if EAL loads no plugins
+from there, in one of the test's own."""
 import os
+import pathlib
 import shutil
 import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from private_folder import folder_for_plugins, plugin  # pylint: disable=wrong-import-position
 
 EAL = ["--no-huge", "-m", "256", "--no-pci", "--no-telemetry"]
 

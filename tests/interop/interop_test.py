@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(pathlib.Path(__file__).resolve().parent)]
 import harness
 import openvswitch
+import private_folder
 import traffic
 
 PAGE = ROOT / "docs/programs.md"
@@ -264,7 +265,7 @@ def main():
     arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     only = next((argument.partition("=")[2] for argument in sys.argv if
                  argument.startswith("--only=")), ".")
-    plugins = dict(zip(DRIVERS, map(os.path.abspath, arguments)))
+    plugins = dict(zip(DRIVERS, map(private_folder.plugin, arguments)))
     with open(pathlib.Path(__file__).with_name("programs.toml"), "rb") as file:
         rows = {name: row for name, row in tomllib.load(file).items() if re.search(only, name)}
     if "--write-page" in sys.argv:

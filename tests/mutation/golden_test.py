@@ -215,6 +215,7 @@ class Sandbox(unittest.TestCase):
                     ("true", "", 60), ("exit 77", "", 60), ("exit 3", "exit 3", 60),
                     ("kill -s SEGV $$", "SIGSEGV", 60), ("while :; do :; done", "computes on", 60),
                     ("sleep 60", "waits", 0.5), (f"test ! -e {outside.name}", "", 60),
+                    (f"test -e {ROOT}/meson.build", "", 60),
                     ("kill -s KILL -1; true", "", 60)):
                 outcome = sandbox.run(["bash", "-c", command], "/", {}, 1, limit_s)
                 self.assertEqual((outcome.passed, outcome.why), (not expected, expected), command)

@@ -12,6 +12,7 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
+import private_folder
 from testpmd import PATIENCE_S, Testpmd, pmd_info
 
 SKIP = 77
@@ -101,7 +102,7 @@ def bad_arguments(plugin):
 
 
 def main():
-    plugin = os.path.abspath(sys.argv[1])
+    plugin = private_folder.plugin(sys.argv[1])
     if shutil.which("dpdk-testpmd") is None or (os.cpu_count() or 1) < 2:
         sys.exit(SKIP)
     for mode, queues in harness.each(("io", "mac", "macswap", "csum"), (4, 1)):

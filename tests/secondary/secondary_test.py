@@ -21,6 +21,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
+import private_folder
 
 SKIP = 77
 # All processes map the pools here. EAL's own choice lies in AddressSanitizer's shadow; the kernel then
@@ -87,8 +88,6 @@ class Lab:
     def clean(self):
         for path in glob.glob(f"/dev/hugepages/{self.prefix}*"):
             os.unlink(path)
-        for runtime in ("/var/run/dpdk", os.environ.get("XDG_RUNTIME_DIR", "/tmp") + "/dpdk"):
-            shutil.rmtree(f"{runtime}/{self.prefix}", ignore_errors=True)
 
 
 def frame(i):
@@ -201,6 +200,7 @@ def pdump(lab, primary, passed):
 
 def main():
     ports, *plugins = (os.path.abspath(path) for path in sys.argv[1:])
+    plugins = [private_folder.plugin(path) for path in plugins]
     if not os.access("/dev/hugepages", os.W_OK) or shutil.which("dpdk-dumpcap") is None:
         sys.exit(SKIP)
     with tempfile.TemporaryDirectory() as folder:
