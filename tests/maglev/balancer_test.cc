@@ -315,6 +315,35 @@ TEST(Balancer, NatAnswersComeFromTheVip) {
   EXPECT_EQ(lab.Count(BalancerCounters::kNatReturn), 1u);
 }
 
+TEST(Balancer, AFragmentOfANatAnswerFollowsItsFirstForAWhileAndWhileItsBackendIsThere) {
+  maglev::Setup setup = SetupOf(1);
+  setup.vips[0].encapsulation = Encapsulation::kNat;
+  Lab lab(setup);
+  // From 10.0.0.1 port 80, first of several; and the next one, at 24 bytes.
+  Bytes first = UdpFrame(5);
+  packet::SwapPorts(first.data() + 34);
+  packet::StoreBe32(first.data() + 26, 0x0a000001);
+  packet::StoreBe32(first.data() + 30, 0x0b000001);
+  Bytes later = first;
+  packet::StoreBe16(first.data() + 20, 0x2000);
+  packet::StoreBe16(later.data() + 20, 3);
+  EXPECT_EQ(lab.Send(later), packet::Drop(Balancer::kFragment));
+  ASSERT_EQ(lab.Send(first), kForward);
+  lab.Wait(setup.timeouts.fragment_s);
+  Bytes back;
+  ASSERT_EQ(lab.Send(later, &back), kForward);
+  EXPECT_EQ(packet::LoadBe32(back.data() + 26), 0xc6336401u);
+  EXPECT_TRUE(std::equal(back.begin() + 34, back.end(), later.begin() + 34));
+  EXPECT_EQ(lab.Count(BalancerCounters::kNatReturn), 2u);
+  EXPECT_EQ(lab.Count(BalancerCounters::kFragmentLater), 1u);
+  lab.Wait(1);
+  EXPECT_EQ(lab.Send(later), packet::Drop(Balancer::kFragment));
+  ASSERT_EQ(lab.Send(first), kForward);
+  setup.vips[0].backends[0].name = "another at this address";
+  lab.Apply(setup);
+  EXPECT_EQ(lab.Send(later), packet::Drop(Balancer::kFragment));
+}
+
 /// Of an IPv4 frame without options, over pseudo-header, header and payload.
 bool UdpChecksumHolds(const Bytes& frame) {
   const uint8_t* const ip = frame.data() + 14;

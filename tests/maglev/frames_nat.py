@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Encapsulation "nat": packets to backends, and their answers."""
+"""Encapsulation "nat": packets to backends, their answers, fragments of these, and ICMP errors
+about either."""
 
 import struct
 
-from frames import from_client, rewritten
+from frames import BALANCER_MAC, NEXT_HOP_MAC, from_client, lower_ttl, mac, rewritten, split
 from frames_case import BACKEND4, BACKEND6, CLIENT4, CLIENT6, PASS, VIP4, VIP6, FramesTest, \
     backend, ip, setup, tcp, udp, vip
-from scapy.layers.inet import TCP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP, fragment
+from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, ICMPv6ParamProblem, \
+    ICMPv6TimeExceeded, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment
 from scapy.layers.l2 import Ether
+
+ROUTER4, ROUTER6 = "192.0.2.9", "2001:db8::9"
 
 
 class Nat(FramesTest):
@@ -77,6 +82,144 @@ class Nat(FramesTest):
             (tcp(BACKEND4, CLIENT4, sport=8081, dport=1), PASS),
             (udp(BACKEND4, CLIENT4, sport=8080, dport=1), PASS),
             (tcp("10.0.0.2", CLIENT4, sport=8080, dport=1), PASS)])
+
+    @staticmethod
+    def errors(source, destination, quote, ttl=64, tags=()):
+        """An ICMP error of every kind, about a packet that begins with `quote`."""
+        if ":" in source:
+            messages = (ICMPv6DestUnreach(code=4), ICMPv6PacketTooBig(mtu=1300),
+                        ICMPv6TimeExceeded(), ICMPv6ParamProblem(code=1, ptr=6))
+        else:
+            messages = (ICMP(type=3, code=3), ICMP(type=3, code=4, nexthopmtu=1300),
+                        ICMP(type=4), ICMP(type=11), ICMP(type=12, ptr=9))
+        return [from_client(ip(source, destination, ttl=ttl), message, quote, tags=tags)
+                for message in messages]
+
+    def error_cases(self, senders, to, sent_as, after, quote, translated, tags=()):
+        """Errors from each of `senders` to `to` that quote `quote` leave as errors from
+        `sent_as` (or their sender) to `after` that quote `translated`."""
+        cases = []
+        for sender in senders:
+            came = self.errors(sender, to, quote, tags=tags)
+            left = self.errors(sent_as or sender, after, translated, ttl=63, tags=tags)
+            cases += [(one, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + other[12:])
+                      for one, other in zip(came, left)]
+        return cases
+
+    def test_errors_are_translated_both_ways(self):
+        # Scapy computes every checksum of the frames that are expected, from whole packets.
+        cases = []
+        for client, address, target, router in ((CLIENT4, VIP4, BACKEND4, ROUTER4),
+                                                (CLIENT6, VIP6, BACKEND6, ROUTER6)):
+            header = 40 if ":" in address else 20
+            for packet, port in ((tcp, 8080), (udp, 5353 if ":" not in address else 80)):
+                for tags in ([], [(0x8100, 5)]):
+                    there = packet(client, address, data=b"question", ttl=7)
+                    at_backend = split(rewritten(there, destination=target, dport=port))[4]
+                    as_sent = lower_ttl(split(there)[4])
+                    back = packet(target, client, sport=port, dport=31337, data=b"answer", ttl=60)
+                    at_client = split(rewritten(back, source=address, sport=80))[4]
+                    as_answered = lower_ttl(split(back)[4])
+                    # The quote ends behind ports, before and behind checksums, or is whole.
+                    for size in (4, 6, 8, 16, 18, 20, 100):
+                        end = header + size
+                        cases += self.error_cases((target, router), client, address, client,
+                                                  at_backend[:end], as_sent[:end], tags)
+                        cases += self.error_cases((client, router), address, None, target,
+                                                  at_client[:end], as_answered[:end], tags)
+        self.check(self.CONFIG, cases, icmp_error=len(cases), nat_return=0)
+
+    def test_errors_about_options_extension_headers_and_first_fragments(self):
+        quotes = []
+        for source, destination, ports in ((CLIENT4, BACKEND4, (31337, 5353)),
+                                           (CLIENT4, VIP4, (31337, 80))):
+            # Options of type "no operation", and a fragment whose checksum is the datagram's.
+            quotes.append((bytes(IP(src=source, dst=destination, options=[b"\1"] * 8)
+                                 / UDP(sport=ports[0], dport=ports[1]) / b"abc"),
+                           bytes(fragment(IP(src=source, dst=destination, id=3, proto=17) / bytes(
+                               (IP(src=source, dst=destination) / UDP(
+                                   sport=ports[0], dport=ports[1]) / bytes(900))[UDP]), 400)[0])))
+        cases = []
+        for came, left in zip(*quotes):
+            cases += self.error_cases((BACKEND4,), CLIENT4, VIP4, CLIENT4, came, left)
+        quotes = [bytes(IPv6(src=CLIENT6, dst=destination) / IPv6ExtHdrDestOpt()
+                        / TCP(sport=31337, dport=port) / b"abc")
+                  for destination, port in ((BACKEND6, 8080), (VIP6, 80))]
+        cases += self.error_cases((ROUTER6,), CLIENT6, VIP6, CLIENT6, *quotes)
+        self.check(self.CONFIG, cases, icmp_error=len(cases))
+
+    def test_errors_about_datagrams_without_checksum(self):
+        quotes = [bytes(IP(src=CLIENT4, dst=destination) / UDP(sport=1, dport=port, chksum=0)
+                        / b"abc") for destination, port in ((BACKEND4, 5353), (VIP4, 80))]
+        self.check(self.CONFIG, self.error_cases((ROUTER4,), CLIENT4, VIP4, CLIENT4, *quotes))
+
+    def test_errors_about_what_nat_did_not_send_pass(self):
+        def quote(destination, port):
+            return bytes(ip(CLIENT4, destination) / TCP(sport=1, dport=port))
+        frames = [error for quoted in (quote(BACKEND4, 8081), quote("10.0.0.2", 8080),
+                                       quote(BACKEND4, 8080)[:23], quote(BACKEND4, 8080)[:19], b"")
+                  for error in self.errors(BACKEND4, CLIENT4, quoted)]
+        # The quoted packet must be of whom the error is sent to.
+        frames += self.errors(BACKEND4, "192.168.1.2", quote(BACKEND4, 8080))
+        self.check(self.CONFIG, [(frame, PASS) for frame in frames], icmp_error=0)
+
+    @staticmethod
+    def answer4(identification, sport=5353, data=3000):
+        datagram = IP(src=BACKEND4, dst=CLIENT4, id=identification) \
+            / UDP(sport=sport, dport=31337) / bytes(i % 251 for i in range(data))
+        return [from_client(part) for part in fragment(datagram, 1400)]
+
+    @staticmethod
+    def answer6(source, checksum, ttl=64):
+        upper = bytes(UDP(sport=80, dport=31337, len=3008, chksum=checksum) / bytes(3000))
+        return [from_client(IPv6(src=source, dst=CLIENT6, nh=44, hlim=ttl), IPv6ExtHdrFragment(
+            nh=17, offset=at // 8, m=int(at + 1400 < len(upper)), id=9) / upper[at:at + 1400])
+                for at in range(0, len(upper), 1400)]
+
+    def test_fragments_of_answers_come_from_the_vip(self):
+        cases = []
+        whole = bytes(IP(src=VIP4, dst=CLIENT4, id=7, ttl=63) / UDP(sport=80, dport=31337)
+                      / bytes(i % 251 for i in range(3000)))
+        at = 20
+        for part in self.answer4(7):
+            sent = IP(split(part)[4])
+            size = len(sent) - 20
+            left = IP(src=VIP4, dst=CLIENT4, id=7, ttl=63, proto=17, flags=sent.flags,
+                      frag=sent.frag) / whole[at:at + size]
+            at += size
+            cases.append((part, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x08\x00" + bytes(left)))
+        self.assertEqual((len(cases), at), (3, len(whole)))
+        # In IPv6 the sums of fc00::1 and fc00:1::1 differ by 1.
+        cases += [(came, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + left[12:])
+                  for came, left in zip(self.answer6(BACKEND6, 0x1234),
+                                        self.answer6(VIP6, 0x1233, ttl=63))]
+        self.check(self.CONFIG, cases, nat_return=6, fragment_first=2, fragment_later=4)
+
+    def test_a_fragment_of_an_answer_without_its_first_is_dropped(self):
+        first, second, third = self.answer4(7)
+        left = self.run_frames(self.CONFIG, [second, first, third, self.answer4(8)[1]])
+        self.assertEqual(len(left[0]), 2)
+        self.assertEqual(left[2]["drops"]["fragment"], 2)
+
+    def test_fragments_of_what_is_no_answer_pass(self):
+        # Of another service of the backend's host, of its pings, and of other hosts.
+        ping = [from_client(part) for part in fragment(
+            IP(src=BACKEND4, dst=CLIENT4, id=9) / ICMP(id=1) / bytes(3000), 1400)]
+        other = [from_client(part) for part in fragment(
+            IP(src="10.0.0.2", dst=CLIENT4, id=7) / UDP(sport=5353) / bytes(3000), 1400)]
+        frames = [*self.answer4(7, sport=53), *ping, *other]
+        self.check(self.CONFIG, [(frame, PASS) for frame in frames])
+        # An identification that is used again is of the newest datagram.
+        first, later = self.answer4(7)[:2]
+        left, passed, _ = self.run_frames(self.CONFIG, [*self.answer4(7, sport=53), first, later])
+        self.assertEqual((len(left), len(passed)), (2, 3))
+
+    def test_a_fragmented_error_comes_from_the_vip(self):
+        quote = bytes(IP(src=CLIENT4, dst=BACKEND4) / TCP(sport=1, dport=8080) / bytes(500))
+        parts = [from_client(part) for part in fragment(
+            IP(src=ROUTER4, dst=CLIENT4, id=5) / ICMP(type=3, code=1) / quote, 200)]
+        left, _, report = self.run_frames(self.CONFIG, parts[:1])
+        self.assertEqual((IP(split(left[0])[4]).src, report["events"]["icmp_error"]), (VIP4, 1))
 
     def test_the_last_hop_ends_here(self):
         self.check(self.CONFIG, [(tcp(CLIENT4, VIP4, ttl=1), "ttl_expired"),

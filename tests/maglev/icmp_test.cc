@@ -329,6 +329,61 @@ TEST(MaglevFlowOfError, ThePacketMustHaveBeenSentByWhomTheErrorIsSentTo) {
   EXPECT_EQ(Flow(With(kError6, kIcmp6 + 8 + 8 + 15, {3})), std::nullopt);
 }
 
+/// Whether the ICMP checksum of an error without IPv4 options in its own header holds.
+bool ErrorChecksumHolds(const Bytes& error, const Headers& headers) {
+  const uint32_t bytes = headers.end - headers.l4;
+  const uint64_t pseudo =
+      headers.IsIpv6() ? packet::PseudoHeaderSumIpv6(error.data() + headers.l3, 58, bytes) : 0;
+  return packet::ChecksumHolds(packet::SumBytes(error.data() + headers.l4, bytes, pseudo));
+}
+
+TEST(MaglevTranslateQuote, OfAQuoteCutAnywhereOnlyAddressPortAndChecksumsChange) {
+  // Where the quoted address, port and checksums are, in bytes from the first one of the quote.
+  struct Case {
+    const Bytes* error;
+    uint32_t source, header_checksum, upper, upper_checksum;
+  };
+  for (const Case& one : {Case{&kError4, 12, 10, 20, 16}, Case{&kError4Options, 12, 10, 28, 6},
+                          Case{&kError6, 8, 0, 40, 6}, Case{&kError6Extensions, 8, 0, 112, 6}}) {
+    const Headers whole =
+        packet::Parse(one.error->data(), static_cast<uint32_t>(one.error->size()));
+    const uint32_t quote = whole.l4 + 8;
+    IpAddress address;
+    address.ipv6 = whole.IsIpv6();
+    std::fill_n(address.bytes.begin(), address.ipv6 ? 16 : 4, uint8_t{0xc5});
+    for (size_t size = whole.l4 + 8; size <= one.error->size(); ++size) {
+      const auto bytes = static_cast<uint16_t>(size - whole.l3 - (address.ipv6 ? 40 : 0));
+      Bytes cut(one.error->begin(), one.error->begin() + static_cast<ptrdiff_t>(size));
+      packet::StoreBe16(cut.data() + whole.l3 + (address.ipv6 ? 4 : 2), bytes);
+      Placed placed(cut);
+      const bool held = ErrorChecksumHolds(cut, placed.headers);
+      TranslateQuote(placed.frame, placed.headers, packet::End::kSource, address, 0xabcd);
+      const Bytes after = placed.bytes();
+      ASSERT_EQ(after.size(), cut.size());
+      if (size < quote + one.upper + 4) {
+        EXPECT_EQ(after, cut) << size;
+        continue;
+      }
+      EXPECT_EQ(ErrorChecksumHolds(after, placed.headers), held) << size;
+      const auto is_in = [&](size_t at, uint32_t from, uint32_t count) {
+        return at >= quote + from && at < quote + from + count;
+      };
+      for (size_t at = 0; at < size; ++at) {
+        if (is_in(at, one.source, address.ipv6 ? 16 : 4)) {
+          EXPECT_EQ(after[at], 0xc5) << at;
+        } else if (is_in(at, one.upper, 2)) {
+          EXPECT_EQ(after[at], at == quote + one.upper ? 0xcd : 0xab) << at;
+        } else if (at - whole.l4 != 2 && at - whole.l4 != 3 &&
+                   !(one.header_checksum != 0 && is_in(at, one.header_checksum, 2)) &&
+                   !(size >= quote + one.upper + one.upper_checksum + 2 &&
+                     is_in(at, one.upper + one.upper_checksum, 2))) {
+          EXPECT_EQ(after[at], cut[at]) << at << " of " << size;
+        }
+      }
+    }
+  }
+}
+
 TEST(MaglevFlowOfError, MoreThanEightExtensionHeadersAreNotFollowed) {
   const auto error_with = [](size_t options) {
     Bytes error(kError6.begin(), kError6.begin() + kIcmp6 + 8 + 40);

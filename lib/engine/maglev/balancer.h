@@ -32,10 +32,10 @@ class Balancer {
     kTooLong,          ///< Beyond the MTU once encapsulated, and no error may be sent.
     kNoHeadroom,       ///< The buffer has no room in front.
     kTtlExpired,       ///< Its TTL or hop limit ends here.
-    kFragment,         ///< A later fragment whose first was not seen; `katran`: any.
+    kFragment,         ///< A later one whose first was not seen, NAT's answers too; `katran`: any.
     kIpOptions,        ///< `katran`: IPv4 options.
     kQuicNoServer,     ///< `katran`: the server id belongs to a backend that is gone.
-    kIcmpOther,        ///< To a VIP: an echo that deserves no answer, an error about NAT's flow.
+    kIcmpOther,        ///< To a VIP: an echo that deserves no answer.
     kUnknownProtocol,  ///< To a VIP's address, but no service of it; `katran` passes it on.
     kReasons
   };
@@ -102,8 +102,17 @@ class Balancer {
   packet::Verdict ProcessFragment(packet::Frame& frame, const packet::Headers& headers,
                                   bool redirected);
   uint64_t FragmentTag(const uint8_t* frame, const packet::Headers& headers) const;
-  packet::Verdict ProcessNatReturn(packet::Frame& frame, const packet::Headers& headers,
-                                   const Vip& vip);
+  /// A packet that NAT may have to translate on its way to a client: an answer, a fragment of one,
+  /// an error about a packet that was sent to a backend. Nothing: it is not.
+  std::optional<packet::Verdict> ProcessNatReturn(packet::Frame& frame,
+                                                  const packet::Headers& headers);
+  std::optional<packet::Verdict> ProcessNatFragment(packet::Frame& frame,
+                                                    const packet::Headers& headers);
+  /// The NAT backend that sent an answer, or was sent the packet that an error quotes; or null.
+  const Backend* FindNatBackend(const packet::Frame& frame, const packet::Headers& headers) const;
+  /// Sends to a client: the VIP becomes the source of the packet, or of both the error and the
+  /// answer that would have followed the quoted packet.
+  packet::Verdict SendBack(packet::Frame& frame, const packet::Headers& headers, const Vip& vip);
   std::optional<packet::Verdict> ReceiveRedirected(packet::Frame& frame,
                                                    const packet::Headers& headers);
   packet::Verdict ForwardFlow(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,

@@ -105,12 +105,7 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
     if (!redirected) {
       if (auto verdict = ReceiveRedirected(frame, headers)) return *verdict;
     }
-    if (headers.HasPorts()) {
-      const Vip* const vip =
-          index.FindNatSource(Source(frame.data, headers),
-                              packet::Load<uint16_t>(frame.data + headers.l4), headers.protocol);
-      if (vip != nullptr) return ProcessNatReturn(frame, headers, *vip);
-    }
+    if (auto verdict = ProcessNatReturn(frame, headers)) return *verdict;
     counters_.Count(Event::kPassed);
     return packet::kPass;
   }
@@ -153,14 +148,53 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
 
 packet::Verdict Balancer::ForwardError(packet::Frame& frame, const Headers& headers, const Vip& vip,
                                        const packet::FlowKey& flow) {
-  // A rewritten quote would be needed: what a NAT backend sent says its own address.
-  if (vip.encapsulation == Encapsulation::kNat) return packet::Drop(kIcmpOther);
   const auto hit = connections_.Find(tags_.Of(flow), static_cast<uint8_t>(vip.index), seconds_);
   const bool known = hit && tables_->Serves(hit->entry.backend, vip.index);
   const uint16_t backend = known ? hit->entry.backend.index : ChooseAfresh(vip, flow);
   if (backend == kNobody) return packet::Drop(kNoBackend);
   counters_.Count(Event::kIcmpError);
   return Deliver(frame, headers, vip, flow, backend);
+}
+
+const Backend* Balancer::FindNatBackend(const packet::Frame& frame, const Headers& headers) const {
+  const VipIndex& index = tables_->index();
+  if (headers.HasPorts()) {
+    return index.FindNatSource(Source(frame.data, headers),
+                               packet::Load<uint16_t>(frame.data + headers.l4), headers.protocol);
+  }
+  const auto flow = FlowOfError(frame, headers);
+  if (!flow) return nullptr;
+  return index.FindNatSource({flow->source, headers.IsIpv6()}, __builtin_bswap16(flow->source_port),
+                             flow->protocol);
+}
+
+std::optional<packet::Verdict> Balancer::ProcessNatReturn(packet::Frame& frame,
+                                                          const Headers& headers) {
+  if (headers.IsLaterFragment()) return ProcessNatFragment(frame, headers);
+  const Backend* const backend = FindNatBackend(frame, headers);
+  if (headers.IsFragment()) {
+    const Backend* const host = tables_->index().FindNatHost(Source(frame.data, headers));
+    if (host != nullptr) {
+      // Datagrams of a backend that are no answers pass, and all of their fragments with them.
+      const Backend& somebody = backend != nullptr ? *backend : *host;
+      const auto number = static_cast<uint16_t>(&somebody - tables_->backends().data());
+      fragments_.Put(FragmentTag(frame.data, headers), {number, somebody.generation},
+                     backend != nullptr ? backend->vip : kNobody, seconds_);
+    }
+  }
+  if (backend == nullptr) return std::nullopt;
+  if (headers.IsFragment()) counters_.Count(Event::kFragmentFirst);
+  return SendBack(frame, headers, tables_->vips()[backend->vip]);
+}
+
+std::optional<packet::Verdict> Balancer::ProcessNatFragment(packet::Frame& frame,
+                                                            const Headers& headers) {
+  if (tables_->index().FindNatHost(Source(frame.data, headers)) == nullptr) return std::nullopt;
+  const auto found = fragments_.Find(FragmentTag(frame.data, headers), seconds_);
+  if (found && found->vip == kNobody) return std::nullopt;
+  if (!found || !tables_->Serves(found->backend, found->vip)) return packet::Drop(kFragment);
+  counters_.Count(Event::kFragmentLater);
+  return SendBack(frame, headers, tables_->vips()[found->vip]);
 }
 
 uint64_t Balancer::FragmentTag(const uint8_t* frame, const Headers& headers) const {

@@ -71,14 +71,15 @@ void Balancer::Rewrite(packet::Frame& frame, const Headers& headers, const Backe
     packet::SetIpv4Address(frame.data, headers, packet::End::kDestination,
                            packet::Load<packet::Ipv4Address>(backend.address.bytes.data()));
   }
-  if (backend.nat_port_be != 0 && headers.HasPorts()) {
+  if (!headers.HasPorts()) {
+    TranslateQuote(frame, headers, packet::End::kSource, backend.address, backend.nat_port_be);
+  } else if (backend.nat_port_be != 0) {
     packet::SetPort(frame.data, headers, packet::End::kDestination,
                     __builtin_bswap16(backend.nat_port_be));
   }
 }
 
-packet::Verdict Balancer::ProcessNatReturn(packet::Frame& frame, const Headers& headers,
-                                           const Vip& vip) {
+packet::Verdict Balancer::SendBack(packet::Frame& frame, const Headers& headers, const Vip& vip) {
   const Setup& setup = tables_->setup();
   uint8_t* const ip = frame.data + headers.l3;
   const bool ipv6 = headers.IsIpv6();
@@ -92,11 +93,14 @@ packet::Verdict Balancer::ProcessNatReturn(packet::Frame& frame, const Headers& 
     packet::SetIpv4Address(frame.data, headers, packet::End::kSource,
                            packet::Load<packet::Ipv4Address>(vip.address.bytes.data()));
   }
-  if (vip.port_be != 0) {
+  const bool is_error = !headers.HasPorts() && !headers.IsLaterFragment();
+  if (is_error) {
+    TranslateQuote(frame, headers, packet::End::kDestination, vip.address, vip.port_be);
+  } else if (vip.port_be != 0 && headers.HasPorts()) {
     packet::SetPort(frame.data, headers, packet::End::kSource, __builtin_bswap16(vip.port_be));
   }
   SendTo(frame.data, setup.next_hop.value_or(packet::MacAddress{}));
-  counters_.Count(Event::kNatReturn);
+  counters_.Count(is_error ? Event::kIcmpError : Event::kNatReturn);
   return packet::kForward;
 }
 

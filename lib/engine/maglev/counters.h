@@ -32,11 +32,11 @@ struct BalancerCounters {
     kQuicUnknown,     ///< The id names no backend: by the ring.
     kBySource,        ///< Decided by the source's prefix instead of the ring: besides the others.
     kMoved,           ///< Its backend is gone: decided again.
-    kFragmentFirst,   ///< First fragments of VIPs.
+    kFragmentFirst,   ///< First fragments to VIPs, and of answers of NAT backends.
     kFragmentLater,   ///< Later ones that found their first.
     kRedirected,      ///< Fragments sent to the balancer that owns them.
     kRedirectedHere,  ///< Fragments that came from another one.
-    kIcmpError,       ///< Errors that followed their flow.
+    kIcmpError,       ///< Errors that followed their flow, to a backend or back to a client.
     kEcho,            ///< Echo requests to a VIP, answered.
     kTooBig,          ///< Answered "too big".
     kBadIpChecksum,   ///< Forwarded all the same.

@@ -20,7 +20,8 @@ class FragmentTable {
   FragmentTable(uint32_t capacity, uint32_t timeout_s);
 
   /// `tag`: keyed 64-bit hash of addresses, protocol and identification. What was put under
-  /// the same tag before is replaced. `backend` is somebody: its generation is not 0.
+  /// the same tag before is replaced. `backend` is somebody: its generation is not 0. `vip` is an
+  /// index, or a value of the caller's that is none.
   void Put(uint64_t tag, BackendRef backend, uint16_t vip, uint32_t seconds);
   struct Found {
     BackendRef backend;

@@ -45,6 +45,7 @@ constexpr uint32_t kErrorHeaderBytesIpv6 = packet::kIpv6HeaderBytes + packet::kI
 
 constexpr uint32_t kMaxQuotedExtensions = 8;  // As many as packet::Parse takes.
 constexpr uint32_t kPortBytes = 4;
+constexpr uint32_t kTcpChecksumOffset = 16, kUdpChecksumOffset = 6;
 
 /// Whether a packet goes from one host to another one, on the link and in IP (RFC 1122 section
 /// 3.2.2).
@@ -262,6 +263,42 @@ std::optional<FlowKey> FlowOfError(const Frame& frame, const Headers& headers) {
   key.source_port = LoadBe16(quote.upper + 2);
   key.destination_port = LoadBe16(quote.upper);
   return key;
+}
+
+void TranslateQuote(Frame& frame, const Headers& headers, packet::End end, const IpAddress& address,
+                    uint16_t port_be) {
+  if (!IsIcmp(headers)) return;
+  const bool ipv4 = headers.network == Network::kIpv4;
+  const bool source = end == packet::End::kSource;
+  const uint32_t ip = headers.l4 + packet::kIcmpHeaderBytes;
+  const uint8_t* const limit = frame.data + headers.end;
+  const Quote quote =
+      ipv4 ? ReadQuoteIpv4(frame.data + ip, limit) : ReadQuoteIpv6(frame.data + ip, limit);
+  if (quote.upper == nullptr || limit - quote.upper < kPortBytes) return;
+  const auto upper = static_cast<uint32_t>(quote.upper - frame.data);
+  const bool udp = quote.protocol == packet::kProtocolUdp;
+  const uint32_t upper_checksum = upper + (udp ? kUdpChecksumOffset : kTcpChecksumOffset);
+  const bool has_upper_checksum = upper_checksum + 2 <= headers.end;
+  // The error's own checksum covers every word of the quote, the quoted checksums included.
+  const auto set = [&](uint32_t offset, uint16_t word) {
+    const auto old_word = Load<uint16_t>(frame.data + offset);
+    packet::SetL4Word(frame.data, headers, offset, word);
+    if (ipv4 && offset < upper) {
+      const auto stored = Load<uint16_t>(frame.data + ip + 10);
+      packet::SetL4Word(frame.data, headers, ip + 10,
+                        packet::UpdateChecksum(stored, old_word, word));
+    }
+    if (!has_upper_checksum) return;
+    const auto stored = Load<uint16_t>(frame.data + upper_checksum);
+    packet::SetL4Word(frame.data, headers, upper_checksum,
+                      udp ? packet::UpdateUdpChecksum(stored, old_word, word)
+                          : packet::UpdateChecksum(stored, old_word, word));
+  };
+  const uint32_t field = ip + (ipv4 ? (source ? 12 : 16) : (source ? 8 : 24));
+  for (uint32_t i = 0; i < (ipv4 ? 4u : 16u); i += 2) {
+    set(field + i, Load<uint16_t>(address.bytes.data() + i));
+  }
+  if (port_be != 0) set(upper + (source ? 0 : 2), port_be);
 }
 
 bool MakeTooBig(Frame& frame, const Headers& headers, uint32_t mtu) {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a VIP owes to ICMP and ICMPv6: answers to echo requests, errors about packets that a
-// backend sent (they follow the flow), and "too big" where encapsulation exceeds the path.
+// backend sent (they follow the flow), "too big" where encapsulation exceeds the path, and the
+// translation of the packet that an error quotes.
 // In place; headers come from packet::Parse.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
+#include "engine/maglev/address.h"
 #include "packet/flow_key.h"
 #include "packet/frame.h"
 #include "packet/parse.h"
+#include "packet/rewrite.h"
 
 namespace sluice::engine::maglev {
 
@@ -28,6 +31,14 @@ bool IsEchoRequest(const packet::Frame& frame, const packet::Headers& headers);
 /// sent by somebody else, is neither TCP nor UDP, or has no ports (cut short, later fragment).
 std::optional<packet::FlowKey> FlowOfError(const packet::Frame& frame,
                                            const packet::Headers& headers);
+
+/// Translates the packet that an ICMP error quotes (RFC 5508 section 4.2): sets its source or
+/// destination address and, unless `port_be` is 0, that port. Repairs the quoted IPv4 header
+/// checksum, the quoted TCP or UDP checksum if the quote is long enough to contain it, and the
+/// checksum of the error (all by RFC 1624, so that a wrong one stays wrong). `address` is of the
+/// error's family. Does nothing if FlowOfError returns nothing for want of a whole quoted header.
+void TranslateQuote(packet::Frame& frame, const packet::Headers& headers, packet::End end,
+                    const IpAddress& address, uint16_t port_be);
 
 /// Turns a frame that is too long for `mtu` bytes of IP into the error that tells its sender:
 /// ICMP 3/4 with the next-hop MTU (RFC 1191; 576 bytes at most, RFC 1812 says), ICMPv6 type 2

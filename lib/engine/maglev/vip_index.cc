@@ -33,7 +33,7 @@ VipIndex::VipIndex(std::span<const Vip> vips, std::span<const Backend> backends)
   ipv4_mask_ = ipv4_places_.size() - 1;
   ipv6_places_.Reserve(vips.size());
   addresses_.Reserve(vips.size());
-  nat_sources_.Reserve(backends.size());
+  nat_sources_.Reserve(2 * backends.size());
   std::vector<Scope> ipv4_scopes;
   for (const Vip& vip : vips) {
     if (!vip.in_use) continue;
@@ -72,7 +72,9 @@ VipIndex::VipIndex(std::span<const Vip> vips, std::span<const Backend> backends)
     nat_sources_.Add({.address = backend.address,
                       .port_be = backend.nat_port_be != 0 ? backend.nat_port_be : vip.port_be,
                       .protocol = vip.protocol,
-                      .vip = &vip});
+                      .vip = &vip,
+                      .backend = &backend});
+    nat_sources_.Add({.address = backend.address, .vip = &vip, .backend = &backend});
   }
 }
 
@@ -105,11 +107,11 @@ const Vip* VipIndex::Find(const IpAddress& address, uint16_t port_be, uint8_t pr
     return FindIpv4(Ipv4Key(destination, protocol));
   }
   for (const Scope& scope : ipv6_scopes_) {
-    const Vip* const vip = ipv6_places_.Find({.address = Network(address, scope.host_bits),
-                                              .port_be = scope.any_port ? uint16_t{0} : port_be,
-                                              .protocol = protocol,
-                                              .host_bits = scope.host_bits});
-    if (vip != nullptr) return vip;
+    const Place* const place = ipv6_places_.Find({.address = Network(address, scope.host_bits),
+                                                  .port_be = scope.any_port ? uint16_t{0} : port_be,
+                                                  .protocol = protocol,
+                                                  .host_bits = scope.host_bits});
+    if (place != nullptr) return place->vip;
   }
   return nullptr;
 }
@@ -121,12 +123,19 @@ bool VipIndex::Covers(const IpAddress& address) const {
   });
 }
 
-const Vip* VipIndex::FindNatSource(const IpAddress& address, uint16_t port_be,
-                                   uint8_t protocol) const {
+const Backend* VipIndex::FindNatSource(const IpAddress& address, uint16_t port_be,
+                                       uint8_t protocol) const {
   if (nat_sources_.empty()) return nullptr;
-  const Vip* const vip =
+  const Place* place =
       nat_sources_.Find({.address = address, .port_be = port_be, .protocol = protocol});
-  return vip != nullptr ? vip : nat_sources_.Find({.address = address, .protocol = protocol});
+  if (place == nullptr) place = nat_sources_.Find({.address = address, .protocol = protocol});
+  return place != nullptr ? place->backend : nullptr;
+}
+
+const Backend* VipIndex::FindNatHost(const IpAddress& address) const {
+  if (nat_sources_.empty()) return nullptr;
+  const Place* const place = nat_sources_.Find({.address = address});
+  return place != nullptr ? place->backend : nullptr;
 }
 
 void VipIndex::PlaceMap::Reserve(size_t places) { slots_.assign(RoomFor(places), {}); }

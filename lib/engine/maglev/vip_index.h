@@ -25,7 +25,8 @@ class VipIndex {
  public:
   /// Of nothing.
   VipIndex() = default;
-  /// Of the VIPs in use and of NAT's backends that are somebody. `vips` outlive it, in place.
+  /// Of the VIPs in use and of NAT's backends that are somebody. `vips` and `backends` outlive it,
+  /// in place.
   VipIndex(std::span<const Vip> vips, std::span<const Backend> backends);
 
   /// The VIP of a destination, or null. `port_be` as it lies in the frame.
@@ -44,8 +45,10 @@ class VipIndex {
   }
   /// Whether any VIP has this address: for ICMP and fragments.
   bool Covers(const IpAddress& address) const;
-  /// The VIP that a NAT backend's answers come from, or null.
-  const Vip* FindNatSource(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
+  /// The NAT backend that sends its answers from this address and port, or null.
+  const Backend* FindNatSource(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
+  /// A NAT backend with this address, or null: for fragments, which have no ports.
+  const Backend* FindNatHost(const IpAddress& address) const;
 
  private:
   /// Where a VIP or a NAT backend is. What is not asked about is 0.
@@ -54,7 +57,8 @@ class VipIndex {
     uint16_t port_be = 0;
     uint8_t protocol = 0;
     uint8_t host_bits = 0;
-    const Vip* vip = nullptr;  ///< Null: empty.
+    const Vip* vip = nullptr;          ///< Null: empty.
+    const Backend* backend = nullptr;  ///< Of NAT's sources alone.
   };
   /// Open addressing, at most half full; the size is a power of two.
   class PlaceMap {
@@ -63,13 +67,13 @@ class VipIndex {
     /// What was added before at the same place stays.
     void Add(const Place& place);
     /// Of what was added with the same address, port, protocol and host bits, or null.
-    const Vip* Find(const Place& wanted) const {
+    const Place* Find(const Place& wanted) const {
       for (size_t at = Hash(wanted);; ++at) {
         const Place& place = slots_[at & (slots_.size() - 1)];
         if (place.vip == nullptr) return nullptr;
         if (place.port_be == wanted.port_be && place.protocol == wanted.protocol &&
             place.host_bits == wanted.host_bits && place.address == wanted.address) {
-          return place.vip;
+          return &place;
         }
       }
     }
