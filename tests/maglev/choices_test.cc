@@ -76,6 +76,25 @@ TEST(QuicFlows, AreKeptByPacketsWithAnId) {
   for (uint32_t flow = 0; flow < 32; ++flow) EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), ring[flow]);
 }
 
+// docs/maglev-peers.md, "Katran: QUIC": an id changes the backend of an entry, and not its age.
+TEST(QuicFlows, OfKatranAreKeptByPacketsWithoutAnIdAlone) {
+  maglev::Setup setup = QuicSetup(4);
+  setup.profile = Profile::kKatran;
+  Lab lab(setup);
+  for (uint32_t flow = 0; flow < 32; ++flow) {
+    const std::string by_ring = Lab(setup).BackendOf(UdpFrame(flow));
+    EXPECT_EQ(lab.BackendOf(QuicFrame(flow, 4)), "10.0.0.4");
+    EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), by_ring) << "nothing was known of the flow";
+    lab.Wait(setup.timeouts.udp_s);
+    EXPECT_EQ(lab.BackendOf(QuicFrame(flow, 4)), "10.0.0.4");
+    EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), "10.0.0.4");
+    lab.Wait(setup.timeouts.udp_s);
+    EXPECT_EQ(lab.BackendOf(QuicFrame(flow, 4)), "10.0.0.4");
+    lab.Wait(1);
+    EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), by_ring);
+  }
+}
+
 TEST(QuicFlows, AreNotRecordedWhereNothingIs) {
   maglev::Setup no_table = QuicSetup(4), flooded = QuicSetup(4);
   no_table.vips[0].connections = false;

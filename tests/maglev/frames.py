@@ -109,15 +109,11 @@ def entropy(address, port, outer):
         int.from_bytes(half, "big") if outer == 4 else int.from_bytes(in_ipv6, "big") ^ port
 
 
-def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_port=6080, ttl=True,
-                 anonymous=False):
-    """`frame` on its way to `backend`. `ttl`: the balancer counts as a router. `anonymous`: the
-    flow's source does not count."""
+def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_port=6080, ttl=True):
+    """`frame` on its way to `backend`. `ttl`: the balancer counts as a router."""
     old_destination, _, tags, _, payload = split(frame)
     inner = cut(payload)
     address, port = flow_source(inner)
-    if anonymous:
-        address, port = bytes(len(address)), 0
     half, word, gue_source = entropy(address, port, ipaddress.ip_address(backend).version)
     tos = inner[1] if inner[0] >> 4 == 4 else struct.unpack_from("!H", inner)[0] >> 4 & 0xFF
     if ttl:

@@ -6,10 +6,11 @@ import zlib
 
 import katran
 from frames import BALANCER_MAC, NEXT_HOP_MAC, encapsulated, from_client, mac, split, too_big
-from frames_case import BACKEND4, BACKEND6, CLIENT4, CLIENT6, VIP4, VIP6, WAYS, FramesTest, \
+from frames_case import BACKEND4, BACKEND6, CLIENT4, CLIENT6, PASS, VIP4, VIP6, WAYS, FramesTest, \
     all_ways, error4, outer_destination, setup, tcp, udp, vip, way_addresses
 from scapy.layers.inet import IP, TCP, UDP, IPOption_Router_Alert, fragment
-from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, \
+    IPv6ExtHdrRouting
 
 
 class Profiles(FramesTest):
@@ -129,19 +130,29 @@ class Katran(FramesTest):
 
     def test_golden_outer_headers_without_a_source(self):
         # The ring's slot is that of source 0.0.0.0 and the destination port twice; the outer header
-        # has nothing of the client.
+        # has the client's port, 31337 or 7a69 and 1337 or 0539, and nothing of its address. These
+        # are the packets and answers of Katran's own tests.
         ring = katran.ring(["10.0.0.1", "10.0.0.2", "10.0.0.3"])
         config = self.config(vip(VIP4, ["10.0.0.1", "10.0.0.2", "10.0.0.3"], port=42,
                                  destination_port_only=True))
-        cases = []
-        for source, sport in (("192.168.1.1", 31337), ("192.168.1.1", 31337), ("10.9.8.7", 1)):
+        gue = self.config(vip(VIP4, [BACKEND4], port=42, destination_port_only=True,
+                              encapsulation="gue"), source_ipv4="10.0.13.37", gue_port=9886)
+        cases, gue_cases = [], []
+        for source, sport, outer_source, gue_source in (
+                ("192.168.1.1", 31337, "172.16.105.122", 0x697A),
+                ("192.168.1.1", 31337, "172.16.105.122", 0x697A),
+                ("192.168.100.1", 1337, "172.16.57.5", 0x3905)):
             frame = tcp(source, VIP4, sport=sport, dport=42, flags="A")
-            outer = bytes(IP(src="172.16.0.0", dst=ring[46348], ttl=64, id=0, proto=4)
-                          / split(frame)[4])
-            cases.append((frame, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x08\x00" + outer))
+            inner = split(frame)[4]
+            macs = mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x08\x00"
+            cases.append((frame, macs + bytes(IP(src=outer_source, dst=ring[46348], ttl=64, id=0,
+                                                 proto=4) / inner)))
+            gue_cases.append((frame, macs + bytes(IP(src="10.0.13.37", dst=BACKEND4, ttl=64, id=0)
+                                                  / UDP(sport=gue_source, dport=9886) / inner)))
         self.check(config, cases)
+        self.check(gue, gue_cases)
         frame = tcp("fc00:2::1", VIP6, sport=31337, dport=42)
-        outer = bytes(IPv6(src="100::", dst=BACKEND6, hlim=64, nh=41) / split(frame)[4])
+        outer = bytes(IPv6(src="100::7a69:0", dst=BACKEND6, hlim=64, nh=41) / split(frame)[4])
         self.check(self.config(vip(VIP6, [BACKEND6], port=42, destination_port_only=True)),
                    [(frame, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x86\xdd" + outer)])
 
@@ -196,3 +207,25 @@ class Katran(FramesTest):
                                vip(VIP6, [BACKEND6], protocol="udp")),
                    [(options, "ip_options"), (from_client(first), "fragment"),
                     (from_client(later), "fragment"), (header6, "fragment")])
+
+    def test_ipv6_extension_headers_are_the_hosts_and_atomic_fragments_nobodys(self):
+        def behind(*headers):
+            packet = IPv6(src=CLIENT6, dst=VIP6)
+            for header in headers:
+                packet /= header
+            return from_client(packet / TCP(sport=1, dport=80))
+        atomic = behind(IPv6ExtHdrFragment())
+        passing = [behind(IPv6ExtHdrHopByHop()), behind(IPv6ExtHdrDestOpt()),
+                   behind(IPv6ExtHdrRouting()), behind(IPv6ExtHdrHopByHop(), IPv6ExtHdrFragment()),
+                   behind(IPv6ExtHdrDestOpt(), IPv6ExtHdrFragment(m=1)),
+                   behind(IPv6ExtHdrDestOpt(), IPv6ExtHdrFragment(nh=60, offset=9))]
+        self.check(self.config(vip(VIP6, [BACKEND6])),
+                   [(atomic, "fragment"), *((frame, PASS) for frame in passing)])
+        # Elsewhere they are no reason to lose a packet.
+        self.check(setup(vip(VIP6, [BACKEND6])),
+                   [(frame, encapsulated(frame, "ip", BACKEND6)) for frame in (atomic, *passing[:2])])
+
+    def test_padding_is_cut(self):
+        frame = tcp(CLIENT4, VIP4)
+        self.check(self.config(vip(VIP4, [BACKEND4])),
+                   [(frame + b"\x55" * 6, encapsulated(frame, "ip", BACKEND4, ttl=False))])

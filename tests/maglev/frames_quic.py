@@ -4,6 +4,7 @@
 import collections
 import struct
 
+import katran
 from frames import encapsulated
 from frames_case import CLIENT4, VIP4, FramesTest, backend, outer_destination, setup, udp, vip
 from scapy.layers.inet import UDP
@@ -69,20 +70,33 @@ class Quic(FramesTest):
     def test_a_flow_stays_where_an_id_took_it(self):
         """A later packet without an id that helps follows; so does one of another flow not."""
         ids = {"10.0.0.1": "448d000000000000", "10.0.0.2": "8012345600000000"}
-        for profile in ("sluice", "katran"):
-            cases = []
-            def case(sport, data, address):
-                frame = udp(CLIENT4, VIP4, sport=sport, dport=443, data=data)
-                cases.append((frame, encapsulated(frame, "ip", address, ttl=profile != "katran")))
-            for sport in range(1000, 1016):
-                for address, text in [*ids.items(), *list(ids.items())[:1]]:
-                    case(sport, self.short(bytes.fromhex(text)), address)
-                    for data in (b"", b"\x40abc", self.long(0, b"8 bytes."), self.long(1, b""),
-                                 self.short(bytes(8))):
-                        case(sport, data, address)
-            with self.subTest(profile):
-                self.check(self.config(profile=profile, decrement_ttl=profile != "katran"), cases,
-                           quic_server=16 * 3, hit=16 * 3 * 5)
+        cases = []
+        def case(sport, data, address):
+            frame = udp(CLIENT4, VIP4, sport=sport, dport=443, data=data)
+            cases.append((frame, encapsulated(frame, "ip", address)))
+        for sport in range(1000, 1016):
+            for address, text in [*ids.items(), *list(ids.items())[:1]]:
+                case(sport, self.short(bytes.fromhex(text)), address)
+                for data in (b"", b"\x40abc", self.long(0, b"8 bytes."), self.long(1, b""),
+                             self.short(bytes(8))):
+                    case(sport, data, address)
+        self.check(self.config(), cases, quic_server=16 * 3, hit=16 * 3 * 5)
+
+    def test_in_katran_an_id_moves_a_known_flow_alone(self):
+        """What an id leaves of a flow that is not known is stale at once: the ring decides next."""
+        ring, cases = katran.ring(list(self.IDS)), []
+        def case(sport, data, address):
+            frame = udp(CLIENT4, VIP4, sport=sport, dport=443, data=data)
+            cases.append((frame, encapsulated(frame, "ip", address, ttl=False)))
+        for sport in range(1000, 1016):
+            by_ring = ring[katran.slot(CLIENT4, sport, 443)]
+            case(sport, self.short(bytes.fromhex("448d000000000000")), "10.0.0.1")
+            case(sport, b"", by_ring)
+            case(sport, b"\x40abc", by_ring)
+            case(sport, self.short(bytes.fromhex("8012345600000000")), "10.0.0.2")
+            case(sport, self.long(0, b"8 bytes."), "10.0.0.2")
+        self.check(self.config(profile="katran", decrement_ttl=False), cases,
+                   quic_server=16 * 2, new=16, hit=16 * 2)
 
     def test_a_backend_may_have_several_ids(self):
         config = setup(vip(VIP4, [backend("10.0.0.1", quic_id=1, quic_ids=[2, 70000]),

@@ -112,12 +112,14 @@ void Balancer::Learn(const Vip& vip, uint64_t tag, uint16_t backend) {
   if (!vip.connections) return;
   const BackendRef ref{backend, tables_->backends()[backend].generation};
   const auto owner = static_cast<uint8_t>(vip.index);
+  // Katran writes the backend alone: an entry gets no younger, and a new one is stale at once.
+  const bool katran = vip.rule.profile == Profile::kKatran;
   if (const auto hit = connections_.Find(tag, owner, seconds_)) {
     Connection entry = hit->entry;
     entry.backend = ref;
-    entry.seen_s = static_cast<uint16_t>(seconds_);
+    if (!katran) entry.seen_s = static_cast<uint16_t>(seconds_);
     connections_.Update(hit->place, entry);
-  } else if (MayRecord()) {
+  } else if (!katran && MayRecord()) {
     connections_.Insert(
         {.tag = tag, .backend = ref, .owner = owner, .state = ConnectionState::kUdp}, seconds_);
   }

@@ -138,7 +138,7 @@ class Balancer {
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
   /// kNobody: the connection id does not say. In Katran also a backend that is gone.
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame, const packet::Headers& headers);
-  /// What a connection id said is the flow's backend from now on.
+  /// What a connection id said is the flow's backend from now on; in Katran if the flow is known.
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
   /// Sees to `bytes` of headroom: if need be at `spare`, so that a frame that grows by all of them

@@ -91,8 +91,17 @@ packet::Verdict Balancer::Decide(packet::Frame& frame) {
 packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers, bool redirected) {
   const bool ipv6 = headers.IsIpv6();
   if (tables_->setup().profile == Profile::kKatran) {
-    if (!ipv6 && (frame.data[headers.l3] & 0x0f) != 5) return packet::Drop(kIpOptions);
-    if (headers.IsFragment()) return packet::Drop(kFragment);
+    const uint8_t* const ip = frame.data + headers.l3;
+    if (!ipv6 && (ip[0] & 0x0f) != 5) return packet::Drop(kIpOptions);
+    // Katran reads no IPv6 header but the fixed one: an atomic fragment is dropped, too, and a
+    // fragment header after another extension header is not seen.
+    if (ipv6 ? ip[6] == packet::kProtocolFragment : headers.IsFragment()) {
+      return packet::Drop(kFragment);
+    }
+    if (ipv6 && (ip[6] != headers.protocol || headers.IsFragment())) {
+      counters_.Count(Event::kPassed);
+      return packet::kPass;
+    }
   }
   const IpAddress destination = Destination(frame.data, headers);
   const VipIndex& index = tables_->index();

@@ -40,7 +40,8 @@ packet::Verdict Balancer::Deliver(packet::Frame& frame, const Headers& headers, 
     if (vip.encapsulation == Encapsulation::kNat) Rewrite(frame, headers, backend);
     SendTo(frame.data, backend.outer.next_hop);
   } else {
-    const Entropy entropy = vip.rule.destination_port_only ? Entropy{} : Entropy::Of(flow);
+    Entropy entropy = Entropy::Of(flow);
+    if (vip.rule.destination_port_only) entropy.source = 0;
     const packet::Verdict verdict = Wrap(frame, headers, backend.outer, entropy);
     if (verdict != packet::kForward) return verdict;
   }
