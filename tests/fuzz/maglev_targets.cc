@@ -51,6 +51,24 @@ std::optional<FlowKey> CheckFlow(const Bytes& bytes) {
   return flow;
 }
 
+/// A translated quote is that of the translated flow, and its error as right as before.
+void CheckTranslation(const Bytes& bytes) {
+  Placed placed(bytes, 0);
+  const Headers& headers = placed.headers;
+  auto flow = engine::maglev::FlowOfError(placed.frame, headers);
+  engine::maglev::IpAddress address;
+  address.ipv6 = headers.IsIpv6();
+  std::fill_n(address.bytes.begin(), address.ipv6 ? 16 : 4, uint8_t{0xc5});
+  if (!flow) return;
+  TranslateQuote(placed.frame, headers, packet::End::kDestination, address, 0xabab);
+  const Bytes after = placed.bytes();
+  FUZZ_CHECK(after.size() == bytes.size());
+  if (Holds(bytes)) FUZZ_CHECK(Holds(after));
+  flow->source = address.bytes;
+  flow->source_port = 0xabab;
+  FUZZ_CHECK(CheckFlow(after) == flow);
+}
+
 void CheckEcho(const Bytes& bytes) {
   Placed placed(bytes, 0);
   const bool answered = engine::maglev::AnswerEcho(placed.frame, placed.headers);
@@ -101,6 +119,7 @@ void MaglevMessages(const uint8_t* data, size_t size) {
   Bytes frame(data + 1, data + size);
   if ((data[0] & 0x80) == 0) MakeChecksumsRight(frame);
   CheckFlow(frame);
+  CheckTranslation(frame);
   CheckEcho(frame);
   CheckTooBig(frame, (data[0] & 0xf) * 8u, data[0] & 0x40 ? 1400 : 100);
 }

@@ -223,7 +223,8 @@ class Katran(FramesTest):
                    [(atomic, "fragment"), *((frame, PASS) for frame in passing)])
         # Elsewhere they are no reason to lose a packet.
         self.check(setup(vip(VIP6, [BACKEND6])),
-                   [(frame, encapsulated(frame, "ip", BACKEND6)) for frame in (atomic, *passing[:2])])
+                   [(frame, encapsulated(frame, "ip", BACKEND6))
+                    for frame in (atomic, *passing[:2])])
 
     def test_padding_is_cut(self):
         frame = tcp(CLIENT4, VIP4)
