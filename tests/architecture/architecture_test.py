@@ -370,7 +370,8 @@ class Files(unittest.TestCase):
         for path in tracked():
             head = path.read_bytes()[:200]
             source = path.suffix in (".h", ".cc", ".c", ".py", ".build") or head.startswith(b"#!") \
-                or path.name in ("meson_options.txt", ".clang-format")
+                or path.name in ("meson_options.txt", ".clang-format", ".clang-tidy",
+                                     ".editorconfig")
             if source:
                 lines = head.decode("utf-8", "replace").splitlines()[:2]
                 self.assertTrue(any("SPDX-License-Identifier: BSD-3-Clause" in x for x in lines), path)

@@ -243,7 +243,8 @@ class Interfaces(unittest.TestCase):
 
     def test_the_changelog_names_versions_of_the_last_release(self):
         text = (ROOT / "CHANGELOG.md").read_text()
-        section = text.split("\n## ")[1]
+        section = next(section for section in text.split("\n## ")[1:]
+                       if not section.startswith("Unreleased\n"))
         project = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text())[1]
         self.assertEqual(section.split(",")[0], project)
         header = (ROOT / "include/sluice/engines.h").read_text()
